@@ -1,11 +1,11 @@
-# What compiler and linker can do against mistakes in C, after OpenSSF's "Compiler Options Hardening Guide for C and C++".
-# Each option is used where the compiler knows it (gcc 12 and 14, clang 14 differ). tests/lint/elf.py looks at what came out.
+# Compiler and linker options against mistakes in C, after OpenSSF's "Compiler Options Hardening Guide for C and C++".
+# Each option is used if the compiler supports it (gcc 12 and 14, clang 14 differ). tests/lint/elf.py checks the built files.
 include(CheckCCompilerFlag)
 include(CheckLinkerFlag)
 
 add_library(mg_hardening INTERFACE)
-# The sanitizers see less through the checked functions of _FORTIFY_SOURCE, and nothing of what was never written if all is
-# zero. Without optimisation glibc refuses _FORTIFY_SOURCE with a warning.
+# Not with sanitizers: the checked functions of _FORTIFY_SOURCE hide errors from them, and zeroed variables hide each read of
+# uninitialised memory. Without optimisation glibc refuses _FORTIFY_SOURCE with a warning.
 add_library(mg_hardening_released INTERFACE)
 if(NOT MG_SANITIZE)
     target_link_libraries(mg_hardening INTERFACE mg_hardening_released)
@@ -31,7 +31,7 @@ function(mg_harden_linker)
     endforeach()
 endfunction()
 
-# -fno-…: what the standard calls undefined stays a plain fault instead of a licence to remove a check.
+# -fno-…: undefined behaviour stays a plain fault, and the compiler must not remove checks because of it.
 mg_harden_compiler(mg_hardening -fstack-protector-strong -fstack-clash-protection -fstrict-flex-arrays=3
                    -fvisibility=hidden -fno-strict-aliasing -fno-strict-overflow -fno-delete-null-pointer-checks)
 if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")

@@ -1,4 +1,4 @@
-/* The options that say where the broker is, the same in every executable: rows of its option table. */
+/* The options that name the broker's address, the same in every executable: rows of its option table. */
 #ifndef MG_SERVICES_BROKER_OPTIONS_H
 #define MG_SERVICES_BROKER_OPTIONS_H
 

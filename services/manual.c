@@ -1,4 +1,4 @@
-/* The manual pages of the services: what they share, and what is each one's own. */
+/* The manual pages of the services: the shared parts, then each service's own. */
 #include "manual.h"
 
 static const struct mg_manual_entry SIGNALS[] = {

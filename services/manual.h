@@ -1,4 +1,4 @@
-/* What the manual pages of the three services say beyond their options; read by mg_config_load for --man. */
+/* Text of the three services' manual pages beyond their options; mg_config_load reads it for --man. */
 #ifndef MG_MANUAL_H
 #define MG_MANUAL_H
 

@@ -1,6 +1,6 @@
 /*
- * See measure.h. What the kernel knows is read when it is asked for, at each scrape; only the loop's lag must
- * be watched all the time: a timer says how much later than asked it was called.
+ * See measure.h. Kernel figures are read at each scrape. Only the loop's lag is measured all the time: a
+ * timer measures how late it is called.
  */
 #include "measure.h"
 
@@ -12,7 +12,7 @@
 
 #include "base/clock.h"
 
-/* Long enough to cost nothing, short enough that a loop that stands still is seen at the next scrape. */
+/* Long enough to cost nothing, short enough that the next scrape shows a loop that stands still. */
 #define LAG_PERIOD_MS 500
 
 struct mg_measure {

@@ -1,6 +1,6 @@
 /*
- * What every process tells of itself among its metrics: its CPU, memory and descriptors under the names that
- * every Prometheus knows, its version, and how late its loop is.
+ * Metrics that every process reports about itself: CPU, memory and descriptors under their standard
+ * Prometheus names, its version, and the lag of its loop.
  */
 #ifndef MG_MEASURE_H
 #define MG_MEASURE_H

@@ -1,5 +1,5 @@
-/* The option that says how much memory messages may take: a row of the tables of those that have them in
- * hand. */
+/* The option that bounds the memory for messages: a row in the option table of each program that holds
+ * messages. */
 #ifndef MG_SERVICES_MEMORY_OPTION_H
 #define MG_SERVICES_MEMORY_OPTION_H
 

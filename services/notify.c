@@ -8,19 +8,19 @@
 #include <systemd/sd-daemon.h>
 #include <time.h>
 
-/* How often STATUS= is looked at: soon enough for whoever watches `systemctl status`. */
+/* Period of STATUS=: short enough for an operator at `systemctl status`. */
 #define STATUS_PERIOD_MS 1000
 #define STATUS_SIZE      512
 
 struct mg_notify {
     bool (*is_ready)(void *arg, char *ret_reason, size_t size);
     void *arg;
-    struct mg_idle *first; /* NULL where nobody listens, as the timers are */
+    struct mg_idle *first; /* NULL without NOTIFY_SOCKET, as the timers are */
     struct mg_timer *status_timer, *watchdog_timer;
-    char status[STATUS_SIZE]; /* as last said */
+    char status[STATUS_SIZE]; /* as last sent */
 };
 
-/* A message that does not arrive is the manager's loss: it acts by its own time-outs. */
+/* A lost message is not repeated: the manager acts by its own time-outs. */
 static void say(const char *text)
 {
     (void)sd_notify(0, text);
@@ -75,8 +75,8 @@ struct mg_notify *mg_notify_create(struct mg_loop *loop,
     }
     mg_idle_arm(notify->first);
     mg_timer_start(notify->status_timer, STATUS_PERIOD_MS, STATUS_PERIOD_MS);
-    /* Half of the time, as sd_watchdog_enabled(3) advises: one late turn of the loop is no reason to kill it.
-     */
+    /* Half of the time, as sd_watchdog_enabled(3) advises: one late turn of the loop must not get it
+     * killed. */
     int64_t half_ms = (int64_t)(watchdog_us / 2 / 1000);
     if (has_watchdog) mg_timer_start(notify->watchdog_timer, half_ms, half_ms > 0 ? half_ms : 1);
     return notify;
@@ -94,7 +94,7 @@ void mg_notify_destroy(struct mg_notify *notify)
 void mg_notify_reloading(void)
 {
     struct timespec now = {0};
-    (void)clock_gettime(CLOCK_MONOTONIC, &now); /* cannot fail; Type=notify-reload wants to know when */
+    (void)clock_gettime(CLOCK_MONOTONIC, &now); /* cannot fail; Type=notify-reload requires this time */
     (void)sd_notifyf(0, "RELOADING=1\nMONOTONIC_USEC=%" PRId64,
                      (int64_t)now.tv_sec * 1000000 + now.tv_nsec / 1000);
 }

@@ -23,7 +23,8 @@ enum { EXIT_ENDED = 0, EXIT_FAILED = 1, EXIT_USAGE = 2 };
 #define OPTIONS_MAX   64
 #define INSTANCE_SIZE 128
 #define REREAD_SIZE   2048
-/* After the drain: connections being made are waited for, and each has its handshake's bound below this. */
+/* Bound of the teardown after the drain. It waits for connections being made; the bound of each handshake
+ * is lower. */
 #define TEARDOWN_MAX_MS 15000
 
 struct process {
@@ -36,11 +37,11 @@ struct process {
     struct mg_notify *notify;
     struct mg_measure *measure;
     struct mg_vitals *vitals;
-    struct mg_tracer *tracer; /* NULL: nobody wants spans */
+    struct mg_tracer *tracer; /* NULL: tracing is off */
     struct mg_span_sink spans;
-    bool is_closing; /* what signals are for is gone */
+    bool is_closing; /* the targets of signals are gone */
     char instance[INSTANCE_SIZE];
-    char reread[REREAD_SIZE]; /* what this SIGHUP has read */
+    char reread[REREAD_SIZE]; /* the results of this SIGHUP */
     int exit_code;
 };
 
@@ -53,7 +54,7 @@ static int options_add(struct process *process, int count, const struct mg_optio
     return count + (int)more;
 }
 
-/* Those of the service, then those of all. */
+/* The service's own options, then the common ones. */
 static void options_make(struct process *process)
 {
     struct mg_process_options *to = &process->shared.options;
@@ -108,7 +109,7 @@ static bool wants_spans(const struct process *process)
     return process->service->has_spans && process->shared.options.otlp_url[0] != '\0';
 }
 
-/* What the service knows of itself, and whether its servers answer. */
+/* The service's own readiness, and whether its servers answer. */
 static bool process_is_ready(void *arg, char *ret_reason, size_t size)
 {
     const struct process *process = arg;
@@ -265,7 +266,7 @@ static enum mg_class process_open(struct process *process, struct mg_err *err)
     const struct mg_process_service *service = process->service;
     shared->loop = mg_loop_create();
     shared->metrics = mg_metrics_create();
-    /* Signals first, before there is any other thread: from here on they wait for the loop. */
+    /* Signals first, before any other thread exists: from here on they wait for the loop. */
     if (shared->loop == NULL || shared->metrics == NULL ||
         !mg_loop_on_signal(shared->loop, SIGTERM, on_stop_signal, process) ||
         !mg_loop_on_signal(shared->loop, SIGINT, on_stop_signal, process) ||
@@ -295,7 +296,7 @@ static void process_close(struct process *process)
     mg_measure_destroy(process->measure);
     process->is_closing = true;
     process->service->destroy(&process->shared);
-    if (process->tracer != NULL) mg_tracer_flush(process->tracer); /* the loop is its alone */
+    if (process->tracer != NULL) mg_tracer_flush(process->tracer); /* the loop has no other user left */
     mg_tracer_destroy(process->tracer);
     mg_loop_destroy(process->shared.loop);
     mg_metrics_destroy(process->shared.metrics);

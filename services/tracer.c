@@ -11,10 +11,11 @@
 #include "wire/http_url.h"
 #include "wire/otlp.h"
 
-/* Two names and what stands around them. */
+/* Two names and the fields around them. */
 #define HEAD_MAX_BYTES 4096
 #define URL_MAX        2048
-/* A collector that is well takes what waits in a fraction of this, and a process that ends is waited for. */
+/* A healthy collector takes the waiting spans in a fraction of this. The end of a process must not take
+ * longer. */
 #define FLUSH_MS 2000
 /* Where collectors take traces, if the URL names no path. */
 #define DEFAULT_PATH "/v1/traces"
@@ -128,7 +129,7 @@ void mg_tracer_flush(struct mg_tracer *tracer)
 {
     mg_exporter_flush(tracer->exporter, FLUSH_MS, on_flushed, tracer);
     while (!tracer->is_flushed)
-        mg_loop_run(tracer->loop); /* whoever stopped it before may have done so twice */
+        mg_loop_run(tracer->loop); /* an earlier caller may have stopped the loop twice */
 }
 
 void mg_tracer_destroy(struct mg_tracer *tracer)

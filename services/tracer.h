@@ -1,6 +1,6 @@
 /*
- * The way of a process's spans to a collector. Without a URL there is no tracer, and nothing is made, derived
- * or kept for it. No order ever waits for a span, and none fails for one.
+ * The path of a process's spans to a collector. Without a URL no tracer exists, and no span is made, derived
+ * or kept. No order ever waits for a span or fails because of one.
  */
 #ifndef MG_TRACER_H
 #define MG_TRACER_H
@@ -26,7 +26,7 @@ enum mg_class mg_tracer_create(struct mg_loop *loop, const struct mg_tracer_opti
                                struct mg_tracer **ret_tracer, struct mg_err *err) MG_MUSTCHECK;
 void mg_tracer_take(void *tracer, const struct mg_span *span); /* as a sink's `take` */
 void mg_tracer_reload(struct mg_tracer *tracer);               /* the CA's file */
-/* Runs the loop, on which nothing else may be left, until what waits has been sent, or for 2 s. */
+/* Sends the waiting spans, for 2 s at most. It runs the loop, which must have no other user left. */
 void mg_tracer_flush(struct mg_tracer *tracer);
 void mg_tracer_destroy(struct mg_tracer *tracer); /* accepts NULL */
 

@@ -1,6 +1,7 @@
 /*
- * The arena of buf.h: memory that lives exactly as long as one batch. Each piece is zeroed or written when it
- * is handed out, so nothing of one batch can be read in the next, and what is never handed out costs nothing.
+ * The arena of buf.h: memory that lives exactly as long as one batch. Each piece is zeroed or written before
+ * it is handed out, so no byte of one batch is readable in the next. Unused parts of a block are not zeroed
+ * and cost nothing.
  */
 #include <stdarg.h>
 #include <stdio.h>
@@ -9,8 +10,8 @@
 
 #include "base/buf.h"
 
-/* The first block holds the texts of one message, of which there are thousands at a time in an agent; the
- * others those of some dozen. A larger piece gets a block of its own. */
+/* The first block fits the texts of one message; an agent holds thousands of messages at a time. The other
+ * blocks fit the texts of some dozen messages. A larger piece gets a block of its own. */
 #define FIRST_SIZE (2 * 1024)
 #define BLOCK_SIZE (16 * 1024)
 #define SHORT_SIZE 256
@@ -23,7 +24,7 @@ struct block {
 };
 
 struct mg_arena {
-    struct block *blocks; /* the first one is the one with room */
+    struct block *blocks; /* the block with room comes first */
     size_t used, max;     /* bytes handed out, rounded up to the alignment */
 };
 
@@ -50,7 +51,7 @@ size_t mg_arena_used(const struct mg_arena *arena)
     return arena->used;
 }
 
-/* A piece with whatever was there before. */
+/* Returns a piece with undefined content. */
 static char *take(struct mg_arena *arena, size_t size)
 {
     if (size == 0) size = 1; /* every piece has an address of its own */
@@ -104,7 +105,7 @@ char *mg_arena_text(struct mg_arena *arena, struct mg_slice slice)
 
 char *mg_arena_printf(struct mg_arena *arena, const char *format, ...)
 {
-    /* Most texts fit here, and are formatted once. */
+    /* Most texts fit here and are formatted only once. */
     char shorts[SHORT_SIZE];
     va_list args;
 

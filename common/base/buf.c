@@ -1,7 +1,7 @@
 /*
- * Slices and the bounded buffer. Every sum is checked before it is made, so that no length, however it came
- * about, can wrap around. A buffer that has failed once takes nothing more until it is cleared: what it holds
- * is always a clean beginning, never a text with a hole.
+ * Slices and the bounded buffer. Every sum is checked before it is computed, so no length can wrap around. A
+ * buffer that has failed accepts no more data until it is cleared. Its content is always a clean prefix,
+ * never a text with a gap.
  */
 #include "base/buf.h"
 
@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The first allocation: most keys, paths and log lines fit, so that a small text costs one call. */
+/* The first allocation: most keys, paths and log lines fit, so a small text costs one call. */
 #define FIRST_CAPACITY 256
 
 struct mg_slice mg_slice_of(const char *text)
@@ -48,8 +48,8 @@ void mg_buf_clear(struct mg_buf *buf)
     if (buf->data) buf->data[0] = '\0';
 }
 
-/* Makes room for `more` bytes and the NUL behind them; false, with `failed` set, if that may not or cannot
- * be. */
+/* Reserves room for `more` bytes and the NUL behind them. False, with `failed` set: above `max`, or out of
+ * memory. */
 static bool reserve(struct mg_buf *buf, size_t more)
 {
     if (buf->failed) return false;
@@ -96,7 +96,7 @@ void mg_buf_append_slice(struct mg_buf *buf, struct mg_slice slice)
 
 void mg_buf_append_integer(struct mg_buf *buf, int64_t number)
 {
-    char digits[20]; /* of the least one, and its sign */
+    char digits[20]; /* digits and sign of INT64_MIN */
     char *at = digits + sizeof digits;
     uint64_t rest = number < 0 ? 0 - (uint64_t)number : (uint64_t)number;
 
@@ -133,7 +133,7 @@ size_t mg_utf8_len(const char *text, size_t len)
     if (first < 0x80) return 1;
     size_t need = first >= 0xf0 ? 4 : first >= 0xe0 ? 3 : 2;
     if (first < 0xc2 || first > 0xf4 || len < need) return 0;
-    /* The second byte's range shuts out overlong forms, surrogates and what lies beyond U+10FFFF. */
+    /* The range of the second byte excludes overlong forms, surrogates and code points above U+10FFFF. */
     unsigned char low = first == 0xe0 ? 0xa0 : first == 0xf0 ? 0x90 : 0x80;
     unsigned char high = first == 0xed ? 0x9f : first == 0xf4 ? 0x8f : 0xbf;
     if (bytes[1] < low || bytes[1] > high) return 0;
@@ -170,7 +170,7 @@ void mg_buf_append_json(struct mg_buf *buf, struct mg_slice text)
 {
     const unsigned char *bytes = (const unsigned char *)text.data;
     size_t start = buf->len;
-    size_t plain = 0; /* where the run of bytes that need no escape began */
+    size_t plain = 0; /* start of the current run of bytes that need no escape */
 
     if (buf->failed) return;
     mg_buf_append(buf, "\"", 1);
@@ -183,7 +183,7 @@ void mg_buf_append_json(struct mg_buf *buf, struct mg_slice text)
             continue;
         }
         mg_buf_append(buf, bytes + plain, i - plain);
-        if (sequence == 0) /* not UTF-8: JSON cannot carry it, so the replacement character stands for it */
+        if (sequence == 0) /* invalid UTF-8 cannot stand in JSON: the replacement character replaces it */
             mg_buf_append_text(buf, "\\ufffd");
         else
             append_json_escape(buf, bytes[i]);

@@ -1,7 +1,6 @@
 /*
  * Borrowed text (`struct mg_slice`), a bounded growing buffer (`struct mg_buf`), and an arena whose memory
- * lives exactly as long as one batch. "Who frees it?" has one answer: whoever owns the arena, when the batch
- * is settled.
+ * lives exactly as long as one batch. The owner of the arena frees all of it when the batch is settled.
  */
 #ifndef MG_BASE_BUF_H
 #define MG_BASE_BUF_H
@@ -12,7 +11,7 @@
 
 #include "base/err.h"
 
-/* Bytes owned by somebody else; not necessarily NUL-terminated. `data == NULL` means absent. */
+/* Borrowed bytes, not necessarily NUL-terminated. `data == NULL` means absent. */
 struct mg_slice {
     const char *data;
     size_t len;
@@ -25,13 +24,12 @@ bool mg_slice_is(struct mg_slice a, const char *text);
 /* Bytes of the well-formed UTF-8 sequence at `text` (Unicode 15, table 3-7); 0 if there is none. `len` > 0.
  */
 size_t mg_utf8_len(const char *text, size_t len);
-/* Puts '?' for each byte that is no UTF-8, as where a text was cut in the midst of a character. */
+/* Replaces each byte that is not UTF-8 by '?', for example where a text was cut within a character. */
 void mg_utf8_mend(char *text);
 
 /*
- * Grows up to `max` bytes. An append that does not fit, or for which there is no memory, sets `failed` and
- * leaves the content as it was; the caller checks once, at the end. `data` is always NUL-terminated after the
- * first append.
+ * Grows up to `max` bytes. An append that does not fit, or that finds no memory, sets `failed` and leaves the
+ * content unchanged. The caller checks once, at the end. `data` is NUL-terminated after the first append.
  */
 struct mg_buf {
     char *data;
@@ -39,7 +37,7 @@ struct mg_buf {
     size_t capacity;
     size_t max;
     bool failed;
-    bool is_out_of_memory; /* why it failed; else it was to hold more than `max` */
+    bool is_out_of_memory; /* the reason of `failed`; false: `max` was exceeded */
 };
 
 void mg_buf_init(struct mg_buf *buf, size_t max);
@@ -52,14 +50,13 @@ void mg_buf_append_integer(struct mg_buf *buf, int64_t number); /* decimal */
 void mg_buf_printf(struct mg_buf *buf, const char *format, ...) MG_PRINTF(2, 3);
 /* A JSON string with its quotes; control characters, quotes and backslashes escaped (RFC 8259 §7). */
 void mg_buf_append_json(struct mg_buf *buf, struct mg_slice text);
-/* Fails as `part` has, if it has: what was made of it is not whole. */
+/* Fails for the same reason as `part`, if `part` has failed: text made from it is incomplete. */
 void mg_buf_fail_with(struct mg_buf *buf, const struct mg_buf *part);
-/* MG_OK: it holds all that was appended; MG_TRANSIENT: there was no memory; MG_PERMANENT: it is above `max`.
- */
+/* MG_OK: all appends fitted. MG_TRANSIENT: out of memory. MG_PERMANENT: above `max`. */
 enum mg_class mg_buf_class(const struct mg_buf *buf);
 struct mg_slice mg_buf_slice(const struct mg_buf *buf);
 
-/* Allocation in blocks, freed all at once. Never returns memory that is not zeroed. */
+/* Allocation in blocks, freed all at once. All memory is zeroed. */
 struct mg_arena;
 struct mg_arena *mg_arena_create(size_t max_bytes);        /* NULL: no memory */
 void mg_arena_destroy(struct mg_arena *arena);             /* accepts NULL */

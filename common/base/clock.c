@@ -1,6 +1,6 @@
 /*
- * The machine's clocks, and nothing else: the simulator puts its own file in the place of this one, while
- * durations as text (duration.c) stay the same for both.
+ * The machine's clocks only: the simulator replaces this file, while durations as text (duration.c) stay
+ * shared.
  */
 #include "base/clock.h"
 
@@ -11,7 +11,7 @@ static struct timespec read_clock(clockid_t id)
 {
     struct timespec now;
 
-    /* Both clocks exist on every Linux we run on; a process without a clock can keep no promise at all. */
+    /* Both clocks exist on every supported Linux. Without a clock no deadline can be kept. */
     if (clock_gettime(id, &now) != 0) abort();
     return now;
 }

@@ -1,8 +1,7 @@
 /*
- * Collects options from defaults, file, environment and command line. Every value is read where it is found,
- * also one that a weightier source overrides: a mistake in the file should not come to light on the day the
- * flag is dropped. The targets are written at the end and all together, so after an error nothing has
- * changed.
+ * Collects options from defaults, file, environment and command line. Every value is checked where it is
+ * read, even if a source of higher precedence overrides it. Otherwise a mistake in the file would stay hidden
+ * until the flag is dropped. The targets are written together at the end, so an error changes nothing.
  */
 #include "base/config.h"
 
@@ -15,7 +14,7 @@
 #include "base/config_internal.h"
 #include "base/file.h"
 
-/* Far above any configuration and any secret; a wrong path (a device, a log) is refused instead of read. */
+/* Far above any configuration and any secret. A wrong path (a device, a log) is refused instead of read. */
 #define FILE_MAX (1024 * 1024)
 
 struct text {
@@ -26,13 +25,13 @@ struct text {
 
 struct mg_config {
     const struct mg_program *program;
-    struct text *texts; /* every text a value borrows */
+    struct text *texts; /* every text that a value borrows */
     const char *path;   /* of --config or MAKEGOOD_CONFIG; NULL: none */
     bool is_check, is_print, is_answered;
     struct mg_config_value values[]; /* one for each option of the program */
 };
 
-/* One value on its way in. */
+/* One value and its source, before it is parsed. */
 struct found {
     const struct mg_option *option;
     enum mg_config_tier tier;
@@ -85,7 +84,7 @@ void mg_config_destroy(struct mg_config *config)
     while (config->texts) {
         struct text *text = config->texts;
         config->texts = text->next;
-        explicit_bzero(text->bytes, text->size); /* any of them may hold a secret */
+        explicit_bzero(text->bytes, text->size); /* any text may hold a secret */
         free(text);
     }
     free(config);
@@ -101,7 +100,7 @@ static char *keep_space(struct mg_config *config, size_t size)
     return text->bytes;
 }
 
-/* Wipes and frees one kept text before the end. */
+/* Wipes and frees one text before mg_config_destroy. */
 static void drop_text(struct mg_config *config, const char *bytes)
 {
     for (struct text **at = &config->texts; *at; at = &(*at)->next) {
@@ -122,7 +121,7 @@ static char *keep_text(struct mg_config *config, const char *text)
     return copy;
 }
 
-/* The content of a file as text. `waits`: for who would write into a FIFO. */
+/* Reads a file as text. `waits`: block until a FIFO has a writer. */
 static enum mg_class read_file(struct mg_config *config, const char *path, bool waits, char **ret_text,
                                struct mg_err *err)
 {
@@ -165,7 +164,7 @@ static enum mg_class read_secret(struct mg_config *config, const char *path, boo
     return MG_OK;
 }
 
-/* Lists in file and environment: the items between commas, without the blanks around them. Changes `text`. */
+/* Lists in file and environment: items between commas, without surrounding blanks. Changes `text`. */
 static enum mg_class parse_items(const struct found *found, char *text, struct mg_config_value *value,
                                  struct mg_err *err)
 {
@@ -183,7 +182,7 @@ static enum mg_class parse_items(const struct found *found, char *text, struct m
     return MG_OK;
 }
 
-/* /proc shows every user of the machine the command lines of all processes, and so do `ps` and audit logs. */
+/* /proc, `ps` and audit logs expose the command line of every process to every user of the machine. */
 static enum mg_class refuse_on_command_line(const struct mg_option *option, struct mg_err *err)
 {
     char env_name[MG_CONFIG_NAME_MAX];
@@ -197,8 +196,8 @@ static enum mg_class refuse_on_command_line(const struct mg_option *option, stru
         len, option->name, len, option->name, env_name);
 }
 
-/* Takes a value in: over one of a lighter source; beside one of the same source only in a list; read, but not
- * used, under one of a weightier source. */
+/* Stores a value. It replaces a value of the same or lower precedence; a list appends values of the same
+ * source. A value of lower precedence is parsed but not used. */
 static enum mg_class take(struct mg_config *config, const struct found *found, const char *given,
                           struct mg_err *err)
 {
@@ -228,7 +227,7 @@ static enum mg_class take(struct mg_config *config, const struct found *found, c
 
     if (found->is_file_name) {
         class = read_secret(config, given, true, &text, err);
-        /* A line of the configuration file does not outlive the reading of it. */
+        /* The path is copied: a line of the configuration file is freed after parsing. */
         value->secret_path = keep_text(config, given);
         if (class == MG_OK && !value->secret_path) class = mg_err_set(err, MG_TRANSIENT, "out of memory");
     } else {
@@ -263,8 +262,8 @@ static bool is_name(const char *name, size_t len, const char *word)
     return strlen(word) == len && strncmp(name, word, len) == 0;
 }
 
-/* Answers the options every program has. `*ret_is_builtin` tells whether it was one; `next` is the word
- * behind it. */
+/* Handles the options that every program has. `*ret_is_builtin`: `name` is one of them. `next` is the next
+ * word. */
 static enum mg_class take_builtin(struct mg_config *config, const char *name, size_t len, const char *value,
                                   char *const *next, bool *ret_is_builtin, int *ret_used, struct mg_err *err)
 {
@@ -301,7 +300,8 @@ static enum mg_class take_builtin(struct mg_config *config, const char *name, si
     return MG_OK;
 }
 
-/* One option at argv[0], and its value if that is the next word; tells how many further words it used. */
+/* Reads one option at argv[0], with its value if that is the next word. `*ret_used` counts the further words
+ * used. */
 static enum mg_class take_argument(struct mg_config *config, char *const *argv, int *ret_used,
                                    struct mg_err *err)
 {
@@ -359,7 +359,7 @@ static enum mg_class take_word(const char *word, struct mg_list *words, struct m
 static enum mg_class read_arguments(struct mg_config *config, int argc, char **argv, struct mg_list *words,
                                     struct mg_err *err)
 {
-    bool is_over = false; /* what follows is words only */
+    bool is_over = false; /* only words follow */
 
     for (int i = 1; i < argc && !config->is_answered; i++) {
         enum mg_class class;
@@ -398,7 +398,7 @@ static enum mg_class read_environment(struct mg_config *config, struct mg_err *e
     return MG_OK;
 }
 
-/* Cuts the comment and the blanks around what is left. Changes `line`. */
+/* Cuts the comment and the surrounding blanks. Changes `line`. */
 static char *trim_line(char *line)
 {
     for (char *at = line; *at; at++) {
@@ -420,7 +420,7 @@ static enum mg_class take_line(struct mg_config *config, char *line, const char 
     line = trim_line(line);
     if (line[0] == '\0') return MG_OK;
     char *equals = strchr(line, '=');
-    if (!equals) /* the line is not shown: it may be half of a secret */
+    if (!equals) /* the line is not quoted: it may be half of a secret */
         return mg_err_set(err, MG_BAD_INPUT, "%s: expected a line \"name = value\"", origin);
     size_t len = (size_t)(equals - line);
     while (len > 0 && isblank((unsigned char)line[len - 1]))
@@ -465,7 +465,7 @@ enum mg_class mg_config_reread_secret(struct mg_config *config, const char *name
         *ret_state = MG_REREAD_NO_FILE;
         return MG_OK;
     }
-    /* A service that runs must not stand still. */
+    /* A running service must not block on a FIFO. */
     enum mg_class class = read_secret(config, value->secret_path, false, &text, err);
     if (class != MG_OK) return class;
     bool is_same = strcmp(text, value->text) == 0;

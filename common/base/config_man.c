@@ -1,4 +1,4 @@
-/* --man: the manual page, from the table of options and what the program says of itself. */
+/* --man: the manual page, from the table of options and the program's `struct mg_manual`. */
 #include <string.h>
 
 #include "base/config_internal.h"

@@ -1,7 +1,6 @@
 /*
- * Names of options: the way from what was written to an option of the table, and what to say when there is
- * none. An unknown option is always told together with the nearest known one, since it is nearly always a
- * slip of the finger.
+ * Names of options: from the text in the input to an option of the table, and the error for an unknown name.
+ * That error always suggests the nearest known name, because most unknown names are typing errors.
  */
 #include <ctype.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 /*
- * What the table of options says to people: --help, and --print-config, whose output is a valid configuration
- * file. A secret is never printed, only that there is one and where it came from.
+ * --help and --print-config from the table of options. The output of --print-config is a valid configuration
+ * file. A secret is never printed, only its presence and its source.
  */
 #include <inttypes.h>
 #include <string.h>
@@ -20,7 +20,7 @@ static void print_wrapped(const char *text, FILE *out)
             len = HELP_WIDTH - HELP_INDENT;
             while (len > 0 && text[len] != ' ')
                 len--;
-            if (len == 0) /* one word wider than the line */
+            if (len == 0) /* one word is wider than the line */
                 len = strcspn(text, " ");
         }
         (void)fprintf(out, "%*s%.*s\n", HELP_INDENT, "", (int)len, text);
@@ -150,8 +150,8 @@ void mg_config_print_values(const struct mg_program *program, const struct mg_co
             (void)fprintf(out, "# %.*s is %s (secret, not shown)", name_len, option->name,
                           is_set ? "set" : "not set");
         } else {
-            /* What nobody set and what has no default may lie outside the limits; it must not be read back.
-             */
+            /* An option without value and default may be outside its limits, so the printed file must not set
+             * it. */
             bool is_absent = value->tier == MG_TIER_DEFAULT && !option->default_value;
             (void)fprintf(out, "%s%.*s = ", is_absent ? "# " : "", name_len, option->name);
             print_value(option, value, out);

@@ -1,6 +1,6 @@
 /*
- * Texts to typed values, and what to say when one is wrong: what is wrong with it and what would be right. A
- * secret's text is never part of a message.
+ * Typed values from text. An error names the mistake and a valid form. A secret's text is never part of a
+ * message.
  */
 #include <ctype.h>
 #include <errno.h>
@@ -24,7 +24,7 @@ void mg_config_quote(const char *text, char *ret_text, size_t size)
     if (text[len] && len > 3) memcpy(ret_text + len - 3, "...", 3);
 }
 
-/* "" is not a value, " is not …": the words before the reason, which for a secret hold no part of it. */
+/* "" is not a value, " is not …": the words before the reason. For a secret they hold no part of it. */
 static enum mg_class refuse(const struct mg_option *option, const char *text, const char *what_is_right,
                             struct mg_err *err)
 {

@@ -1,6 +1,6 @@
 /*
- * Moments and durations as text. No clock is read here: what comes in is what goes out, exactly, so that a
- * printed configuration or log line can be read back without loss.
+ * Moments and durations as text. No clock is read here. Output and input are exact inverses, so a printed
+ * configuration or log line can be read back without loss.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -23,7 +23,7 @@ static const struct {
 } UNITS[] = {{"d", 24 * 3600 * 1000}, {"h", 3600 * 1000}, {"m", 60 * 1000}, {"s", 1000}, {"ms", 1}};
 #define UNIT_COUNT (sizeof UNITS / sizeof UNITS[0])
 
-/* `number` as so many decimal digits and what follows them; returns the place behind. */
+/* Writes `number` with `digits` decimal digits, then `behind`; returns the end. */
 static char *put_digits(char *at, int number, int digits, char behind)
 {
     for (int i = digits - 1; i >= 0; i--) {
@@ -39,11 +39,11 @@ void mg_time_format(int64_t wall_ms, char ret_text[MG_TIME_TEXT_SIZE])
     if (wall_ms < TIME_MIN_MS) wall_ms = TIME_MIN_MS;
     if (wall_ms > TIME_MAX_MS) wall_ms = TIME_MAX_MS;
     int64_t ms = wall_ms % 1000;
-    if (ms < 0) ms += 1000; /* before 1970 too, the fraction counts forward */
+    if (ms < 0) ms += 1000; /* before 1970, too, the fraction counts forward */
     time_t seconds = (time_t)((wall_ms - ms) / 1000);
 
     struct tm tm = {0};
-    (void)gmtime_r(&seconds, &tm); /* cannot fail within the years allowed above */
+    (void)gmtime_r(&seconds, &tm); /* cannot fail within the years above */
     char *at = put_digits(ret_text, tm.tm_year + 1900, 4, '-');
     at = put_digits(at, tm.tm_mon + 1, 2, '-');
     at = put_digits(at, tm.tm_mday, 2, 'T');

@@ -1,8 +1,7 @@
 /*
- * Errors as values: text is built here and nowhere else, so that a message never outgrows its room, context
- * always stands in front, and all of it is UTF-8, whatever was quoted and wherever that was cut: it may be
- * stored, and the database refuses what is not. Nothing is logged here and nothing is allocated: an error
- * must be tellable when memory has run out.
+ * Errors as values. All error text is built here, so a message never exceeds its room and context always
+ * stands in front. The text is always UTF-8, because it may be stored and PostgreSQL refuses other bytes.
+ * This file neither logs nor allocates: an error must be reportable after memory has run out.
  */
 #include "base/err.h"
 
@@ -15,7 +14,7 @@
 
 enum mg_class mg_err_set(struct mg_err *err, enum mg_class class, const char *format, ...)
 {
-    /* Built aside first: an argument may be this very error's old text. */
+    /* Built in a separate buffer: an argument may be the old text of this error. */
     char text[MG_ERR_TEXT_MAX];
     va_list args;
 
@@ -40,7 +39,7 @@ enum mg_class mg_err_prefix(struct mg_err *err, const char *format, ...)
     if (vsnprintf(text, sizeof text, format, args) < 0) text[0] = '\0';
     va_end(args);
 
-    /* What does not fit is cut at the end: the newest context and the start of the cause say most. */
+    /* The end is cut: the newest context and the start of the cause are the most useful parts. */
     size_t used = strlen(text);
     const char *const parts[] = {": ", err->text};
     for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++) {
@@ -71,5 +70,5 @@ const char *mg_class_name(enum mg_class class)
     case MG_BUG:
         return "bug";
     }
-    return "bug"; /* no value of the enum: a broken rule itself */
+    return "bug"; /* not a value of the enum: a bug itself */
 }

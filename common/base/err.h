@@ -1,22 +1,22 @@
 /*
- * Errors are values that carry a class; the class alone decides what the handler does: retry, refuse, ignore,
+ * Errors are values that carry a class. The class alone decides the handler's action: retry, refuse, ignore,
  * stop.
  *
  * A function that can fail returns `enum mg_class` (MG_OK is 0) and fills `struct mg_err`, its last
- * parameter. The callee says what it tried on which object and why it failed; callers put context in front as
- * it climbs; whoever handles the error logs it, once. On failure nothing is left half-done and `ret_` values
- * are untouched.
+ * parameter. The callee names the operation, its object and the reason of the failure. Each caller puts
+ * context in front. The handler of the error logs it, once. On failure nothing is left half-done and `ret_`
+ * values are untouched.
  */
 #ifndef MG_BASE_ERR_H
 #define MG_BASE_ERR_H
 
 enum mg_class {
     MG_OK = 0,
-    MG_TRANSIENT, /* may work later without a change: unreachable, busy, timed out */
-    MG_PERMANENT, /* will not work until somebody changes something */
-    MG_STALE,     /* the world has moved on; there is nothing left to do */
+    MG_TRANSIENT, /* may succeed later without a change: unreachable, busy, timed out */
+    MG_PERMANENT, /* cannot succeed before a change of data or configuration */
+    MG_STALE,     /* the state has moved on; nothing is left to do */
     MG_BAD_INPUT, /* the bytes or the options given are wrong */
-    MG_BUG,       /* this program broke its own rule */
+    MG_BUG,       /* this program broke its own invariant */
 };
 
 /* Room for a message with two levels of context; longer ones are cut. */
@@ -30,8 +30,7 @@ struct mg_err {
 #define MG_MUSTCHECK                  __attribute__((warn_unused_result))
 #define MG_PRINTF(format_at, args_at) __attribute__((format(printf, format_at, args_at)))
 
-/* Sets the error and returns its class, so that `return mg_err_set(err, MG_TRANSIENT, …)` reads as one
- * thought. */
+/* Sets the error and returns its class, for `return mg_err_set(err, MG_TRANSIENT, …)`. */
 enum mg_class mg_err_set(struct mg_err *err, enum mg_class class, const char *format, ...) MG_PRINTF(3, 4);
 
 /* Puts "context: " in front of the text and returns the class unchanged. */

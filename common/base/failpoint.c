@@ -1,4 +1,4 @@
-/* Which failpoint is armed is read once, from the environment. */
+/* The environment names the armed failpoint; it is read once. */
 #include "base/failpoint.h"
 
 #ifdef MG_FAILPOINTS

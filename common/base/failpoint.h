@@ -1,10 +1,10 @@
 /*
- * Failpoints: named places between a cause and its ack at which a test has the process killed, as by kill -9,
- * to show that no such place loses or repeats anything. They exist in builds with MG_FAILPOINTS only, which
- * tests/run makes; in others MG_FAILPOINT is nothing.
+ * Failpoints: named places between a cause and its ack. A test kills the process there, as by kill -9, and
+ * checks that nothing is lost or repeated. They exist only in builds with MG_FAILPOINTS, which tests/run
+ * makes; elsewhere MG_FAILPOINT is empty.
  *
- * MAKEGOOD_FAILPOINT=name or name:N has this process killed when it comes by for the first or the Nth time; a
- * name that is none ends it at once. One thread passes them: the loop's.
+ * MAKEGOOD_FAILPOINT=name or name:N kills this process at its first or Nth pass. An unknown name ends the
+ * process at once. Only the loop's thread passes failpoints.
  */
 #ifndef MG_BASE_FAILPOINT_H
 #define MG_BASE_FAILPOINT_H

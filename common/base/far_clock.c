@@ -16,7 +16,7 @@ static int64_t earlier(int64_t a, int64_t b)
     return a < b ? a : b;
 }
 
-/* Where it would be now if it had not been set. */
+/* The present value of the clock if it had not been set forward. */
 static int64_t unset_ms(const struct mg_far_clock *clock, int64_t boot_ms)
 {
     return clock->set_from_ms + (boot_ms - clock->set_boot_ms);

@@ -1,15 +1,17 @@
 /*
- * Another machine's clock, followed by what it answers: the database's, by which deadlines are judged.
+ * An estimate of another machine's clock from its answers: the database's clock, by which deadlines are
+ * judged.
  *
- * It reads its clock at some moment between the question and the answer. Each answer narrows down how far
- * that clock is ahead, and none that took seconds moves it by seconds. An answer that does not fit shows that
- * the clock was set. Then it is taken to have been read at the last moment: so it is not believed to be
- * ahead.
+ * The server reads its clock at some moment between question and answer. Each answer narrows the range of its
+ * offset, so an answer that took seconds does not move the estimate by seconds. An answer outside the range
+ * proves that the clock was set. The new offset then assumes that the clock was read at the last moment, so
+ * the estimate is not ahead.
  *
- * A clock that is set forward carries deadlines past that had time left, and nothing failed: those between
- * its old and its new moment keep, on this machine's clock, the time that they had. They keep it too when it
- * then goes back by less. What it has gone back by it may pass again, and rightly. Of a step forward that
- * follows while some have time left only the end counts: what passed rightly between the two was judged then.
+ * A clock that is set forward passes deadlines that had time left, although nothing failed. Deadlines between
+ * its old and its new value keep that time, measured by this machine's clock. They keep it, too, if the clock
+ * then goes back by less. A part that it has gone back may pass again as normal time. If a second step
+ * forward follows while some deadlines have time left, only its end counts: time that passed normally between
+ * the two steps was judged then.
  */
 #ifndef MG_BASE_FAR_CLOCK_H
 #define MG_BASE_FAR_CLOCK_H
@@ -17,35 +19,35 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* A step forward by more than this is one. Less no deadline misses: quiescing alone allows for more. */
+/* The smallest step forward that counts. No deadline misses less: quiescing alone allows for more. */
 #define MG_FAR_CLOCK_STEP_MS 1000
-/* So long after a step the schedulers may go by the old clock: they look at it as often. A deadline that is
- * passed when they set it lies at most so far behind the step's end. One of the new clock lies so near only
- * if it leaves no time for a call. */
+/* Schedulers may use the old clock for this long after a step, because they read it at this interval. A
+ * passed deadline that they set meanwhile lies at most this far behind the end of the step. A deadline of the
+ * new clock lies that near only if it leaves no time for a call. */
 #define MG_FAR_CLOCK_STALE_MS 250
 
 struct mg_far_clock {
-    bool is_read;              /* it has answered once */
-    int64_t offset_ms;         /* of that clock over this machine's boot clock */
-    int64_t least_ms, most_ms; /* between these it lies by all answers since it was set */
-    int64_t set_boot_ms;       /* when it was found set forward, first of those that count; it went */
-    int64_t set_from_ms;       /* from here */
-    int64_t set_to_ms; /* to here, or as far as it has not gone back since; 0: no further than it was */
+    bool is_read;              /* at least one answer has come */
+    int64_t offset_ms;         /* estimated offset from this machine's boot clock to that clock */
+    int64_t least_ms, most_ms; /* range of the offset, by all answers since the clock was set */
+    int64_t set_boot_ms;       /* boot time of the first step forward that still counts */
+    int64_t set_from_ms;       /* value of the clock before that step */
+    int64_t set_to_ms;         /* value after it, less later steps back; 0: no step counts */
 };
 
-/* Deadlines behind `after_ms` and up to `before_ms` have time left although that clock has passed them; both
- * 0: there are none. */
+/* Deadlines after `after_ms` and up to `before_ms` have time left although the clock has passed them. Both 0:
+ * none. */
 struct mg_spared {
     int64_t after_ms, before_ms;
 };
 
-/* Until its first answer it is taken to be as this machine's wall clock is. */
+/* Before the first answer the estimate is this machine's wall clock. */
 void mg_far_clock_init(struct mg_far_clock *clock, int64_t wall_ms, int64_t boot_ms);
-/* By how much this answer shows that it was set forward; 0: it does not. */
+/* Records an answer. Returns the ms by which it proves that the clock was set forward; 0: not set forward. */
 int64_t mg_far_clock_note(struct mg_far_clock *clock, int64_t answer_ms, int64_t asked_boot_ms,
                           int64_t answered_boot_ms);
 int64_t mg_far_clock_now_ms(const struct mg_far_clock *clock, int64_t boot_ms);
-/* With `extra_ms` more than they had. */
+/* The spared deadlines, each with `extra_ms` more than its time left. */
 struct mg_spared mg_far_clock_spared(const struct mg_far_clock *clock, int64_t boot_ms, int64_t extra_ms);
 
 #endif

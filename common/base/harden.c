@@ -26,14 +26,14 @@
 #define IS_SANITIZED 0
 #endif
 
-/* Everything that changes the file system or runs a program; reading stays free. */
+/* Every operation that changes the file system or runs a program; reading stays allowed. */
 #define FILES_FIRST                                                                                          \
     (LANDLOCK_ACCESS_FS_EXECUTE | LANDLOCK_ACCESS_FS_WRITE_FILE | LANDLOCK_ACCESS_FS_REMOVE_DIR |            \
      LANDLOCK_ACCESS_FS_REMOVE_FILE | LANDLOCK_ACCESS_FS_MAKE_CHAR | LANDLOCK_ACCESS_FS_MAKE_DIR |           \
      LANDLOCK_ACCESS_FS_MAKE_REG | LANDLOCK_ACCESS_FS_MAKE_SOCK | LANDLOCK_ACCESS_FS_MAKE_FIFO |             \
      LANDLOCK_ACCESS_FS_MAKE_BLOCK | LANDLOCK_ACCESS_FS_MAKE_SYM)
 
-/* The version of Landlock in force; 0: the kernel has none, or it is off. */
+/* The version of Landlock in force; 0: the kernel has none, or it is disabled. */
 static long landlock_close_files(void)
 {
     long version = syscall(SYS_landlock_create_ruleset, NULL, 0, LANDLOCK_CREATE_RULESET_VERSION);

@@ -1,26 +1,25 @@
 /*
- * What a process of ours gives up when it starts, because it never needs it: so that whoever gets hold of it,
- * or of what it leaves behind, finds less.
+ * Rights that a process drops at its start because it never needs them. An attacker with access to the
+ * process or to its leftovers then finds less.
  *
  *   no core file, and not dumpable   secrets and orders are in memory; a dump would put them on disk, and
  *                                    ptrace or /proc/PID/mem of the same user would show them. (So no page
  *                                    needs to be marked MADV_DONTDUMP.) Builds with sanitizers stay
- *                                    dumpable: LeakSanitizer looks at its own process by ptrace.
- *   no new privileges                nothing it could execute gets more rights than it has
- *   no files                         Landlock: it can neither write, create, remove nor execute any file,
- *                                    but for what it holds open already (its log). Where the kernel has no
- *                                    Landlock this is left out.
+ *                                    dumpable: LeakSanitizer inspects its own process by ptrace.
+ *   no new privileges                no program that it executes gets more rights than it has
+ *   no files                         Landlock: the process cannot write, create, remove or execute any
+ *                                    file, except through open descriptors (its log). Skipped where the
+ *                                    kernel has no Landlock.
  */
 #ifndef MG_BASE_HARDEN_H
 #define MG_BASE_HARDEN_H
 
 #define MG_HARDENING_SIZE 128
 
-/* First thing in main, before there is another thread: Landlock binds the thread that asks for it and those
- * made later. Nothing here can fail in a way that should keep a process from running; `ret_what` names what
- * is in force, for the log. */
+/* Call it first in main, before any other thread exists: Landlock binds the calling thread and later ones. No
+ * failure here should stop the process; `ret_what` lists the measures in force, for the log. */
 void mg_harden(char ret_what[MG_HARDENING_SIZE]);
-/* The same without the last, for what is there to run a program: Landlock would bind that, too. */
+/* The same without Landlock, for a program that runs other programs: Landlock would bind those, too. */
 void mg_harden_but_files(char ret_what[MG_HARDENING_SIZE]);
 
 #endif

@@ -1,7 +1,7 @@
 /*
- * Identities and digests: libuuid draws and writes UUIDs, libcrypto hashes. Nothing here can report a
- * failure, because no caller could go on: a wrong digest would take two orders for one. So a library that
- * cannot hash or draw ends the process, and the restart is the recovery.
+ * Identities and digests: libuuid draws and writes UUIDs, libcrypto hashes. No function here reports a
+ * failure, because no caller could continue: a wrong digest would merge two orders. A library that cannot
+ * hash or draw ends the process; the restart recovers.
  */
 #include "base/id.h"
 
@@ -37,8 +37,8 @@ void mg_uuid_random(char ret_text[MG_UUID_SIZE])
     uuid_unparse_lower(uuid, ret_text);
 }
 
-/* The name that is hashed is "<length of sender>:<sender>:<message id>": without the length, "a:" + "b" and
- * "a" + ":b" would be one order. */
+/* The hashed name is "<length of sender>:<sender>:<message id>". Without the length, "a:" + "b" and "a" +
+ * ":b" would be one order. */
 void mg_uuid_derived(struct mg_slice sender, struct mg_slice message_id, char ret_text[MG_UUID_SIZE])
 {
     char length[24];
@@ -81,8 +81,8 @@ char *mg_hex_write(const uint8_t *bytes, size_t size, char *ret_text)
     return ret_text;
 }
 
-/* When this process began, in clock ticks since boot: the same for every call, and another one for a
- * successor that was given the same process id, as the first process of a container always is. */
+/* Start of this process in clock ticks since boot. It is the same for every call, and differs for a successor
+ * with the same process id; the first process of a container always has the same id. */
 static unsigned long long start_time(void)
 {
     char text[STAT_SIZE];
@@ -105,7 +105,7 @@ void mg_instance_name(char *ret_text, size_t size)
     if (gethostname(host, sizeof host - 1) != 0 || host[0] == '\0')
         memcpy(host, "localhost", sizeof "localhost");
     int tail_len = snprintf(tail, sizeof tail, ":%ld:%llu", (long)getpid(), start_time());
-    /* If room is short the host is cut: process and start tell instances of one host apart. */
+    /* If room is short the host is cut: process id and start time distinguish instances on one host. */
     int room = size > (size_t)tail_len + 1 ? (int)(size - (size_t)tail_len - 1) : 0;
     (void)snprintf(ret_text, size, "%.*s%s", room, host, tail);
 }

@@ -1,6 +1,6 @@
 /*
- * Identities. They are derived, never drawn, wherever a message is handled (a redelivery must give the same);
- * only the operator's tool draws order ids, once, before its first publish.
+ * Identities. A message handler derives them and never draws them, so a redelivery gives the same identity.
+ * Only the operator's tool draws order ids, once, before its first publish.
  */
 #ifndef MG_BASE_ID_H
 #define MG_BASE_ID_H
@@ -13,7 +13,7 @@
 #define MG_UUID_SIZE   37 /* 36 characters and NUL */
 #define MG_SHA256_SIZE 32
 
-/* Whether a text has the form of a UUID in small letters: its length and characters, not its version. */
+/* True if the text has the form of a UUID in small letters: its length and characters, not its version. */
 bool mg_uuid_is_valid(const char *text);
 void mg_uuid_random(char ret_text[MG_UUID_SIZE]); /* version 4 */
 /* Version 5 (RFC 9562 §5.5) of `sender` and `message_id` in Makegood's own namespace. */
@@ -21,7 +21,7 @@ void mg_uuid_derived(struct mg_slice sender, struct mg_slice message_id, char re
 void mg_sha256(struct mg_slice bytes, uint8_t ret_digest[MG_SHA256_SIZE]);
 /* Writes 2 × size small hexadecimal digits, and no NUL; returns their end. */
 char *mg_hex_write(const uint8_t *bytes, size_t size, char *ret_text);
-/* "host:pid:start" in at most `size` bytes: names a process in logs, locked_by and reports. */
+/* Writes "host:pid:start" in at most `size` bytes: the name of a process in logs, locked_by and reports. */
 void mg_instance_name(char *ret_text, size_t size);
 uint64_t mg_random_u64(void); /* from the kernel's generator; for jitter and ids of the tool */
 

@@ -1,11 +1,11 @@
 /*
- * Log lines on stderr that never make the loop wait. A line is built whole, at most PIPE_BUF bytes long, and
- * given to the kernel in one write, which a pipe takes as a whole or not at all; what would block is dropped
- * and counted.
+ * Log lines on stderr that never block the loop. A line is built whole, at most PIPE_BUF bytes long, and
+ * written by one call, which a pipe takes whole or not at all. A line that would block is dropped and
+ * counted.
  *
- * O_NONBLOCK belongs to the open file, which stderr shares with whoever started us: setting it there would
- * break a shell or another service. So a pipe or a terminal is opened anew for ourselves, a socket is sent to
- * with MSG_DONTWAIT, and for all else poll(2) is asked first.
+ * O_NONBLOCK belongs to the open file description, which stderr shares with the parent process. Setting it
+ * there would break a shell or another service. So a pipe or a terminal is opened again, a socket gets
+ * MSG_DONTWAIT, and any other file is checked by poll(2) first.
  */
 #include "base/log.h"
 
@@ -29,11 +29,11 @@
  */
 #define VALUE_CUT 256
 #define NAME_SIZE 128
-/* What closes a line: ,"cut":true} or its like in text, and the line feed. */
+/* The end of a line: ,"cut":true} or its form in text, and the line feed. */
 #define LINE_END_SIZE 16
 #define LINE_MAX_SIZE (PIPE_BUF - LINE_END_SIZE)
 
-/* The process has one stderr, hence one of these: opened once, before there is a second thread. */
+/* The process has one stderr, hence one state, opened once, before there is a second thread. */
 static struct {
     char service[NAME_SIZE], instance[NAME_SIZE];
     enum mg_log_level level;
@@ -54,8 +54,8 @@ static void copy_name(char *ret_name, const char *name)
     ret_name[len] = '\0';
 }
 
-/* Our own way to where stderr leads. Not for files: a second description has a position of its own, and would
- * write over what others wrote; a file does not block for want of a reader either. */
+/* Opens stderr's target again. Not for regular files: a second description has its own position and would
+ * overwrite lines of others. A regular file does not block for lack of a reader either. */
 static void open_stream(void)
 {
     struct stat info;
@@ -69,7 +69,7 @@ static void open_stream(void)
     log_state.is_socket = S_ISSOCK(info.st_mode);
     if (!S_ISFIFO(info.st_mode) && !log_state.is_text) return;
     int fd = open("/proc/self/fd/2", O_WRONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
-    if (fd < 0) return; /* it belongs to another user, or nobody reads: then poll(2) has to do */
+    if (fd < 0) return; /* owned by another user, or without a reader: poll(2) remains */
     log_state.fd = fd;
     log_state.is_own_fd = true;
 }
@@ -95,8 +95,8 @@ bool mg_log_level_parse(const char *text, enum mg_log_level *ret_level)
     return false;
 }
 
-/* True if the text can stand on a terminal without quotes: no blank, no control character, nothing that is
- * not ASCII (C1 controls and bidirectional marks steer terminals too). */
+/* True if the text can stand on a terminal without quotes: no blank, no control character, only ASCII (C1
+ * controls and bidirectional marks steer terminals, too). */
 static bool is_bare(struct mg_slice text)
 {
     for (size_t i = 0; i < text.len; i++) {
@@ -142,7 +142,7 @@ static void append_field(struct mg_buf *line, const struct mg_log_field *field, 
         mg_buf_printf(line, "%" PRId64, field->number);
 }
 
-/* Whole if it fits, else its beginning, else not at all; false if something was left out. */
+/* Appends the whole field if it fits, else its beginning, else nothing. False: a part was left out. */
 static bool try_field(struct mg_buf *line, const struct mg_log_field *field)
 {
     size_t start = line->len;
@@ -164,8 +164,7 @@ static bool append_start(struct mg_buf *line, enum mg_log_level level, const cha
     mg_time_format(mg_clock_wall_ms(), time);
 
     if (log_state.is_text) {
-        /* The time of day is enough beside a person; the message is ours, but may quote what came from
-         * outside. */
+        /* The time of day is enough on a terminal. The message is a constant, but may quote external text. */
         mg_buf_printf(line, "%.12s %-5s ", time + 11, LEVELS[level]);
         size_t start = line->len;
         append_quoted(line, (struct mg_slice){message, strnlen(message, LINE_MAX_SIZE / 8)});
@@ -185,7 +184,7 @@ static bool append_start(struct mg_buf *line, enum mg_log_level level, const cha
     return !line->failed;
 }
 
-/* One try; true if the whole line is out. */
+/* One attempt; true if the whole line is written. */
 static bool write_line(const char *line, size_t len)
 {
     ssize_t written;
@@ -203,10 +202,10 @@ static bool write_line(const char *line, size_t len)
 
 void mg_log_write(enum mg_log_level level, const char *message, const struct mg_log_field *fields)
 {
-    char memory[PIPE_BUF + 1]; /* so that want of memory can be told, too */
+    char memory[PIPE_BUF + 1]; /* no allocation: an out-of-memory line needs to be written, too */
     struct mg_buf line = {.data = memory, .capacity = sizeof memory, .max = LINE_MAX_SIZE};
     bool is_whole = true;
-    int saved_errno = errno; /* logging in the middle of handling an error must not change it */
+    int saved_errno = errno; /* a log call during error handling must not change errno */
 
     assert(level <= MG_LOG_ERROR && message);
     if (level < log_state.level) return;

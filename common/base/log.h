@@ -1,7 +1,7 @@
 /*
- * Logs: JSON lines on stderr, readable text when stderr is a terminal. Never blocks: a line that cannot be
- * written at once is dropped and counted. No bodies, headers or secrets are logged; callers pass ids and
- * reasons only.
+ * Logs: JSON lines on stderr, readable text if stderr is a terminal. Logging never blocks: a line that cannot
+ * be written at once is dropped and counted. No bodies, headers or secrets are logged; callers pass only ids
+ * and reasons.
  */
 #ifndef MG_BASE_LOG_H
 #define MG_BASE_LOG_H

@@ -1,9 +1,8 @@
 /*
- * The event loop on libuv; no type of libuv leaves this file. Every object is one allocation with its handle
- * inside; destroying it closes the handle, and the memory goes when libuv says that the handle is closed, at
- * the end of the loop's turn. That is why an object may be destroyed from within any callback, its own too:
- * the callback that is running still stands on valid memory, and no other callback of that object runs
- * afterwards.
+ * The event loop on libuv; no type of libuv leaves this file. Every object is one allocation that contains
+ * its handle. Destroying the object closes the handle; libuv reports the close at the end of the loop's turn,
+ * and then the memory is freed. So an object may be destroyed within any callback, its own too: the running
+ * callback still has valid memory, and no other callback of that object runs afterwards.
  */
 #include "base/loop.h"
 
@@ -14,11 +13,11 @@
 #include <unistd.h>
 #include <uv.h>
 
-/* Threads for blocking work: four AMQP handshakes and a database's name resolution may hang at once, and
- * must leave room for others. libuv's own default is 4. */
+/* Threads for blocking work: four AMQP handshakes and a database's name resolution may hang at once, and must
+ * leave room for others. libuv's default is 4. */
 #define OFFLOAD_THREADS "8"
 
-/* The signals of the contract, and the one that says that a terminal has another size. */
+/* The signals of mg_loop_on_signal; SIGWINCH reports another terminal size. */
 static const int SIGNALS[] = {SIGTERM, SIGINT, SIGHUP, SIGWINCH};
 #define SIGNAL_COUNT (sizeof SIGNALS / sizeof SIGNALS[0])
 
@@ -29,12 +28,12 @@ struct signal_handler {
 
 struct mg_loop {
     uv_loop_t uv;
-    uv_async_t alive;  /* never fires; keeps mg_loop_run going while nothing is watched */
-    uv_idle_t spinner; /* runs while an mg_idle is armed: poll must then not wait */
+    uv_async_t alive;  /* never fires; keeps mg_loop_run running while nothing is watched */
+    uv_idle_t spinner; /* runs while an mg_idle is armed, so that poll does not wait */
     int armed_count;
     bool is_running;
     struct signal_handler signals[SIGNAL_COUNT];
-    int signal_fd; /* -1: none is asked for */
+    int signal_fd; /* -1: no signal is handled */
     struct mg_watch *signal_watch;
 };
 
@@ -65,7 +64,7 @@ struct work {
     void *arg;
 };
 
-/* The `data` of a handle is the memory to free once it is closed; NULL for the loop's own handles. */
+/* The `data` of a handle is the memory to free after the close; NULL for the loop's own handles. */
 static void on_closed(uv_handle_t *handle)
 {
     free(handle->data);
@@ -91,10 +90,10 @@ struct mg_loop *mg_loop_create(void)
 {
     struct mg_loop *loop = calloc(1, sizeof *loop);
     if (!loop) return NULL;
-    /* A peer that has gone is an error of write(2), told where it happens; not the end of the process. */
+    /* A closed peer is an error of write(2), reported at that call; it must not end the process. */
     struct sigaction ignore = {.sa_handler = SIG_IGN};
     (void)sigaction(SIGPIPE, &ignore, NULL); /* fails only for a wrong signal number */
-    /* libuv reads this once, at the first piece of work; whoever set it already knows better. */
+    /* libuv reads this once, at the first piece of work. A value in the environment takes precedence. */
     (void)setenv("UV_THREADPOOL_SIZE", OFFLOAD_THREADS, 0);
 
     if (uv_loop_init(&loop->uv) != 0) goto no_loop;
@@ -105,7 +104,7 @@ struct mg_loop *mg_loop_create(void)
     return loop;
 
 no_async:
-    (void)uv_loop_close(&loop->uv); /* has no handles yet */
+    (void)uv_loop_close(&loop->uv); /* no handles exist yet */
 no_loop:
     free(loop);
     return NULL;
@@ -116,8 +115,8 @@ void mg_loop_destroy(struct mg_loop *loop)
     if (!loop) return;
     assert(!loop->is_running);
     mg_watch_destroy(loop->signal_watch);
-    /* Work under way is waited for and its `done` called, so that what belongs to it is freed. Whatever else
-     * is still open goes with the loop; again after each turn, since a `done` may have opened something. */
+    /* Waits for work under way and calls its `done`, which frees its memory. Then closes all other handles;
+     * again after each turn, because a `done` may have opened one. */
     do {
         uv_walk(&loop->uv, close_handle, NULL);
         (void)uv_run(&loop->uv, UV_RUN_ONCE);
@@ -163,13 +162,12 @@ void mg_timer_destroy(struct mg_timer *timer)
 
 void mg_timer_start(struct mg_timer *timer, int64_t after_ms, int64_t repeat_ms)
 {
-    /* At least 1 ms: libuv runs timers that are due until none is, so one that sets itself to 0 would never
-     * let the sockets have their turn. */
+    /* At least 1 ms: libuv runs due timers until none is left, so a timer that sets itself to 0 would starve
+     * the sockets. */
     uint64_t after = after_ms > 0 ? (uint64_t)after_ms : 1;
     uint64_t repeat = repeat_ms > 0 ? (uint64_t)repeat_ms : 0;
 
-    /* libuv counts from the time it read at the start of this turn; after a long callback the timer would be
-     * early. */
+    /* libuv counts from the start of this turn; after a long callback the timer would be early. */
     uv_update_time(timer->handle.loop);
     (void)uv_timer_start(&timer->handle, on_timer, after, repeat); /* fails only when closing */
 }
@@ -192,8 +190,8 @@ static void disarm(struct mg_idle *idle)
     if (--idle->loop->armed_count == 0) (void)uv_idle_stop(&idle->loop->spinner); /* always 0 */
 }
 
-/* A check runs after poll, when every socket that was ready has been served. Disarmed first, so that `fn` may
- * arm it again for the next turn. */
+/* A check runs after poll, when every ready socket has been served. It is disarmed first, so `fn` may arm it
+ * again for the next turn. */
 static void on_check(uv_check_t *handle)
 {
     struct mg_idle *idle = handle->data;
@@ -240,8 +238,8 @@ static void apply_events(struct mg_watch *watch)
 {
     int rc = watch->events ? uv_poll_start(&watch->handle, to_uv_events(watch->events), on_poll)
                            : uv_poll_stop(&watch->handle);
-    /* Fails only if the descriptor was closed and is watched anew by somebody else: the rule of the header
-     * broken. */
+    /* Fails only if the descriptor was closed and is watched again through another handle: a violation of
+     * loop.h. */
     assert(rc == 0);
     (void)rc;
 }
@@ -254,7 +252,7 @@ static void on_poll(uv_poll_t *handle, int status, int uv_events)
     if (status == 0)
         events = (uv_events & UV_READABLE ? MG_READABLE : 0) | (uv_events & UV_WRITABLE ? MG_WRITABLE : 0);
     else
-        apply_events(watch); /* libuv stops watching at an error; level-triggered means it is told again */
+        apply_events(watch); /* libuv stops watching at an error; level-triggered watching reports it again */
     if (events) watch->fn(watch->arg, events);
 }
 
@@ -264,7 +262,7 @@ struct mg_watch *mg_watch_create(struct mg_loop *loop, int fd, mg_watch_fn *fn, 
     if (!watch) return NULL;
     watch->fn = fn;
     watch->arg = arg;
-    if (uv_poll_init(&loop->uv, &watch->handle, fd) != 0) { /* no descriptor, or one that cannot be polled */
+    if (uv_poll_init(&loop->uv, &watch->handle, fd) != 0) { /* not a descriptor that can be polled */
         free(watch);
         return NULL;
     }
@@ -297,7 +295,7 @@ static void on_work_done(uv_work_t *request, int status)
     mg_loop_fn *done = work->done;
     void *arg = work->arg;
 
-    (void)status; /* never cancelled: nobody outside holds the request */
+    (void)status; /* never cancelled: the request is private to this file */
     free(work);
     done(arg);
 }
@@ -329,8 +327,8 @@ static void on_signal(void *arg, int events)
     }
 }
 
-/* By a descriptor and not by a handler: a signal that is blocked can end nobody, before the loop runs and
- * after it has. */
+/* By a descriptor and not by a handler: a blocked signal cannot end the process, before the loop runs or
+ * after it. */
 bool mg_loop_on_signal(struct mg_loop *loop, int signal_number, mg_loop_fn *fn, void *arg)
 {
     sigset_t taken;

@@ -1,10 +1,10 @@
 /*
- * The event loop: one thread, no locks. Everything a service waits for (sockets, timers, signals, work that
- * can only be done blocking) comes through here, so that nothing else blocks. libuv stays behind this header;
- * the simulator links its own implementation with a simulated clock.
+ * The event loop: one thread, no locks. Every event a service waits for (sockets, timers, signals, blocking
+ * work on threads) comes through here, so no other call blocks. libuv stays behind this header; the simulator
+ * links its own implementation with a simulated clock.
  *
- * Callbacks run on the loop's thread, one at a time. Objects may be destroyed from within any callback, their
- * own too.
+ * Callbacks run on the loop's thread, one at a time. Objects may be destroyed within any callback, their own
+ * too.
  */
 #ifndef MG_BASE_LOOP_H
 #define MG_BASE_LOOP_H
@@ -16,13 +16,13 @@ struct mg_loop;
 typedef void mg_loop_fn(void *arg);
 
 struct mg_loop *mg_loop_create(void); /* NULL: no memory or no descriptors */
-/* After everything that was made from it. Waits for work under way, whose `done` is called here. Accepts
- * NULL. */
+/* Call it after the destruction of all objects of this loop. Waits for work under way and calls its `done`.
+ * Accepts NULL. */
 void mg_loop_destroy(struct mg_loop *loop);
-void mg_loop_run(struct mg_loop *loop); /* until mg_loop_stop, also with nothing to wait for */
+void mg_loop_run(struct mg_loop *loop); /* returns after mg_loop_stop only, even if nothing is watched */
 void mg_loop_stop(struct mg_loop *loop);
 
-/* A timer. Starting a running timer sets it anew. `repeat_ms` 0: fires once. `after_ms` below 1 means 1. */
+/* A timer. Starting a running timer restarts it. `repeat_ms` 0: fires once. `after_ms` below 1 means 1. */
 struct mg_timer;
 struct mg_timer *mg_timer_create(struct mg_loop *loop, mg_loop_fn *fn, void *arg);
 void mg_timer_destroy(struct mg_timer *timer); /* accepts NULL */
@@ -30,8 +30,8 @@ void mg_timer_start(struct mg_timer *timer, int64_t after_ms, int64_t repeat_ms)
 void mg_timer_stop(struct mg_timer *timer);
 bool mg_timer_is_active(const struct mg_timer *timer);
 
-/* Runs `fn` once in this turn of the loop, after all sockets that are ready now have been served: so a batch
- * is whatever arrived while the last one was being written. Arming an armed one changes nothing. */
+/* Runs `fn` once in this turn of the loop, after all ready sockets have been served. So a batch holds all
+ * messages that arrived while the last batch was written. Arming an armed one changes nothing. */
 struct mg_idle;
 struct mg_idle *mg_idle_create(struct mg_loop *loop, mg_loop_fn *fn, void *arg);
 void mg_idle_destroy(struct mg_idle *idle); /* accepts NULL */
@@ -42,21 +42,19 @@ enum { MG_READABLE = 1, MG_WRITABLE = 2 };
 struct mg_watch;
 typedef void mg_watch_fn(void *arg,
                          int events); /* events: MG_READABLE | MG_WRITABLE; an error counts as both */
-/* NULL: no memory, the descriptor has a watch already, or is none that can be polled. Sets O_NONBLOCK on it.
- */
+/* NULL: no memory, the descriptor has a watch already, or cannot be polled. Sets O_NONBLOCK on it. */
 struct mg_watch *mg_watch_create(struct mg_loop *loop, int fd, mg_watch_fn *fn, void *arg);
 void mg_watch_destroy(struct mg_watch *watch);         /* before the descriptor is closed; accepts NULL */
 void mg_watch_set(struct mg_watch *watch, int events); /* 0: none */
 
-/* Runs `work` on another thread and then `done` on the loop's. `work` must touch nothing but `arg`, which
- * belongs to it until `done`. For calls of libraries that only block (name resolution, the AMQP handshake).
- * Returns false if the work could not be queued; then neither is called. Work under way cannot be cancelled.
- */
+/* Runs `work` on another thread and then `done` on the loop's thread. `work` may use only `arg`, and owns it
+ * until `done`. For library calls that can only block (name resolution, the AMQP handshake). False: the work
+ * could not be queued, and neither is called. Work under way cannot be cancelled. */
 bool mg_loop_offload(struct mg_loop *loop, mg_loop_fn *work, mg_loop_fn *done, void *arg);
 
-/* Calls `fn` for SIGTERM, SIGINT, SIGHUP or SIGWINCH; at most one handler a signal. From then on the signal
- * is blocked in this thread and those made later, for good: one that comes before the loop runs waits for it,
- * one that comes after it harms nobody. False: another signal, a second handler, or no descriptors. */
+/* Calls `fn` for SIGTERM, SIGINT, SIGHUP or SIGWINCH; at most one handler for each signal. The signal is then
+ * blocked for good in this thread and those made later. A signal before the loop runs waits for it; one after
+ * the loop has no effect. False: another signal, a second handler, or no descriptors. */
 bool mg_loop_on_signal(struct mg_loop *loop, int signal_number, mg_loop_fn *fn, void *arg);
 
 #endif

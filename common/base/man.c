@@ -1,4 +1,4 @@
-/* Roff for the pages of the manual; see man.h. */
+/* Roff for manual pages; see man.h. */
 #include "base/man.h"
 
 #include <ctype.h>
@@ -6,7 +6,7 @@
 #include <string.h>
 #include <time.h>
 
-/* What checkers of manual pages ask for. */
+/* The line length that checkers of manual pages require. */
 #define LINE_MAX_CHARS 78
 
 static void print_escaped(FILE *out, const char *text, size_t len)
@@ -15,7 +15,7 @@ static void print_escaped(FILE *out, const char *text, size_t len)
         if (text[i] == '\\')
             (void)fputs("\\e", out);
         else if (text[i] == '-')
-            (void)fputs("\\-", out); /* a minus, which one can copy, not a hyphen */
+            (void)fputs("\\-", out); /* a minus, which copies as typed, not a hyphen */
         else if (text[i] == '\'')
             (void)fputs("\\(aq", out);
         else if (text[i] == '`')
@@ -38,7 +38,7 @@ static void print_word(FILE *out, const char *word, size_t len, size_t *column)
     if (*column == 0 && word[0] == '.') (void)fputs("\\&", out);
     print_escaped(out, word, len);
     *column += len + 1;
-    if (word[len - 1] == '.') { /* roff parts sentences by line ends */
+    if (word[len - 1] == '.') { /* roff separates sentences by line ends */
         (void)fputc('\n', out);
         *column = 0;
     }

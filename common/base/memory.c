@@ -1,6 +1,6 @@
 /*
- * Limits of memory. A control group's limit holds for all below it, so the whole way up counts; and inside a
- * container the path may be the host's, of which only the top is mounted here.
+ * Limits of memory. A control group's limit applies to all groups below it, so all ancestors count. Inside a
+ * container the path may be the host's, and only its top is mounted.
  */
 #include "base/memory.h"
 
@@ -12,7 +12,7 @@
 #include <sys/sysinfo.h>
 
 #define PATH_SIZE 1024
-/* glibc raises it by itself when large pieces are freed, and then keeps them. */
+/* glibc raises this threshold when large pieces are freed, and then keeps them. */
 #define LARGE_BYTES (128 * 1024)
 
 static int64_t least(int64_t a, int64_t b)
@@ -20,7 +20,7 @@ static int64_t least(int64_t a, int64_t b)
     return a < b ? a : b;
 }
 
-/* INT64_MAX: it has none, or there is no such file. */
+/* INT64_MAX: no limit, or no such file. */
 static int64_t limit_read(const char *root, const char *branch, const char *path, const char *name)
 {
     char file_name[2 * PATH_SIZE];
@@ -35,7 +35,7 @@ static int64_t limit_read(const char *root, const char *branch, const char *path
     return limit;
 }
 
-/* Of the group and of all above it, to the top of what is mounted. */
+/* The least limit of the group and all its ancestors, up to the mount point. */
 static int64_t limit_upwards(const char *root, const char *branch, char *path, const char *name)
 {
     int64_t limit = INT64_MAX;

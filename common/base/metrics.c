@@ -1,7 +1,7 @@
 /*
- * Counters, gauges and histograms of one process. A fixed number of series in one allocation: their addresses
- * never change, so a caller keeps what it was given, and a label that grows without bound ends in one counter
- * that shows it instead of in memory. One thread only, as everything on the loop.
+ * Counters, gauges and histograms of one process. All series are in one allocation of fixed size: their
+ * addresses never change, so a caller keeps its pointer. A label that grows without bound ends in one
+ * overflow counter, not in memory. For the loop's thread only.
  */
 #include "base/metrics.h"
 
@@ -18,13 +18,13 @@ struct bucket {
     double bound;
     const char *text;
 };
-/* From a hop on the same machine to the longest call one waits for at a desk; three steps a decade. */
+/* From a hop on the same machine to the longest interactive call; three steps a decade. */
 static const struct bucket SECONDS[] = {
     {0.001, "0.001"}, {0.0025, "0.0025"}, {0.005, "0.005"}, {0.01, "0.01"}, {0.025, "0.025"},
     {0.05, "0.05"},   {0.1, "0.1"},       {0.25, "0.25"},   {0.5, "0.5"},   {1, "1"},
     {2.5, "2.5"},     {5, "5"},           {10, "10"},       {30, "30"},     {60, "60"}};
 #define SECONDS_COUNT (sizeof SECONDS / sizeof SECONDS[0])
-/* To the largest batch. */
+/* Up to the largest batch. */
 static const struct bucket SIZES[] = {{1, "1"},     {2, "2"},     {4, "4"},      {8, "8"},
                                       {16, "16"},   {32, "32"},   {64, "64"},    {128, "128"},
                                       {256, "256"}, {512, "512"}, {1024, "1024"}};
@@ -34,8 +34,8 @@ _Static_assert(SIZES_COUNT <= SECONDS_COUNT, "a series has room for its buckets"
 struct mg_metric {
     enum mg_metric_type type;
     bool is_overflow;
-    const char *name, *labels, *help; /* of the arena; labels "" if none */
-    struct mg_metric *next_of_name;   /* the text format wants one name's series side by side */
+    const char *name, *labels, *help; /* texts of the arena; labels "" if none */
+    struct mg_metric *next_of_name;   /* the text format requires all series of one name side by side */
     bool is_first_of_name;
     bool is_silent;                  /* gauge: not shown */
     double value;                    /* counter and gauge */
@@ -80,7 +80,7 @@ void mg_metrics_destroy(struct mg_metrics *metrics)
     free(metrics);
 }
 
-/* A new series behind the last one of its name; the overflow if there is no room. */
+/* Adds a series behind the last one of its name; returns the overflow series if there is no room. */
 static struct mg_metric *add_series(struct mg_metrics *metrics, enum mg_metric_type type, const char *name,
                                     const char *labels, const char *help, struct mg_metric *last_of_name)
 {
@@ -162,7 +162,7 @@ void mg_metric_observe(struct mg_metric *metric, double value)
         return;
     }
     assert(is_histogram(metric));
-    if (isnan(value)) return; /* one would make the sum useless for ever */
+    if (isnan(value)) return; /* one NaN would make the sum useless */
     size_t count;
     const struct bucket *buckets = buckets_of(metric, &count);
     for (size_t i = 0; i < count; i++) {

@@ -1,6 +1,7 @@
 /*
  * Counters, gauges and histograms of one process, rendered in the Prometheus text format (version 0.0.4).
- * Names are given whole ("makegood_replies_total"); label sets are few and bounded: never an order's id.
+ * Names are given whole ("makegood_replies_total"). Label sets are few and bounded, and never hold an order's
+ * id.
  */
 #ifndef MG_BASE_METRICS_H
 #define MG_BASE_METRICS_H
@@ -9,9 +10,9 @@
 
 #include "base/buf.h"
 
-/* Series of one process; more than that means a label that grows. A scheduler has seventeen for each service
- * (six of them of its two queues), seven for each workflow and some two hundred others: it has room for about
- * a hundred services. */
+/* Maximum of series of one process; more means a label that grows. A scheduler has seventeen for each service
+ * (six of them of its two queues), seven for each workflow and some two hundred others. So there is room for
+ * about a hundred services. */
 #define MG_METRICS_MAX 2048
 
 enum mg_metric_type {
@@ -26,18 +27,18 @@ struct mg_metric; /* one series */
 
 struct mg_metrics *mg_metrics_create(void);
 void mg_metrics_destroy(struct mg_metrics *metrics);
-/* Finds or makes the series. `labels` as in the text format without braces (`service="payment"`), or NULL.
- * A name has one type. Never NULL: past MG_METRICS_MAX all further series share one named
+/* Finds or makes the series. `labels` as in the text format without braces (`service="payment"`), or NULL. A
+ * name has one type. Never NULL: above MG_METRICS_MAX all further series share one named
  * makegood_metrics_overflow_total. */
 struct mg_metric *mg_metrics_series(struct mg_metrics *metrics, enum mg_metric_type type, const char *name,
                                     const char *labels, const char *help);
 void mg_metric_add(struct mg_metric *metric, double amount);
 void mg_metric_set(struct mg_metric *metric, double value);
-/* A gauge that has nothing to say is not shown until it is set again: better than a number of long ago. */
+/* Hides a gauge until it is set again: no value is better than an outdated one. */
 void mg_metric_silence(struct mg_metric *metric);
 void mg_metric_observe(struct mg_metric *metric, double value);
 double mg_metric_value(const struct mg_metric *metric); /* a histogram gives its count */
-/* Calls `fn` before each rendering, for figures that are read where they stand and not counted. One a
+/* Calls `fn` before each rendering, for values that are read at that moment and not counted. One for each
  * process. */
 void mg_metrics_on_render(struct mg_metrics *metrics, void (*fn)(void *arg), void *arg);
 void mg_metrics_render(const struct mg_metrics *metrics, struct mg_buf *buf);

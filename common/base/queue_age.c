@@ -1,7 +1,7 @@
-/* The bound of a queue's age, see queue_age.h. The first look kept is the one that bounds. */
+/* The bound of a queue's age, see queue_age.h. The first look in the list gives the bound. */
 #include "base/queue_age.h"
 
-/* Forgets every other look, but never the first and the last. */
+/* Drops every other look, but never the first and the last. */
 static void looks_thin(struct mg_queue_age *age)
 {
     int kept = 1;
@@ -14,7 +14,7 @@ static void looks_thin(struct mg_queue_age *age)
     age->count = kept;
 }
 
-/* The youngest look whose messages are all gone comes first; those before it say nothing any more. */
+/* Drops the looks before the youngest one that has lost all its messages; they are obsolete. */
 static void looks_pass(struct mg_queue_age *age, int64_t taken)
 {
     int passed = 0;
@@ -33,7 +33,7 @@ static void looks_pass(struct mg_queue_age *age, int64_t taken)
 int64_t mg_queue_age_look(struct mg_queue_age *age, int64_t now_ms, int64_t depth, int64_t taken,
                           int64_t unsure)
 {
-    if (depth <= 0) { /* whatever comes will be younger than this */
+    if (depth <= 0) { /* every later message is younger than this */
         age->looks[0] = (struct mg_queue_look){now_ms, taken};
         age->count = 1;
         age->is_known = true;

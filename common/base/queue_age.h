@@ -1,13 +1,12 @@
 /*
- * How old the oldest message of a queue can be at most, for one who sees how many lie there and knows how
- * many were taken. No message need carry a time, and nobody's clock is trusted but this one.
+ * An upper bound for the age of a queue's oldest message, from the queue's depth and the number of messages
+ * taken. It needs no time stamp in messages and only this machine's clock.
  *
- * Each look is remembered with the number that must have been taken until all that lay there then are gone
- * (queues are first in, first out). The youngest look for which that has come bounds the age: what is first
- * in the queue now came later. While nothing is taken the bound grows. What lay there at the first look of
- * all came nobody knows when: as long as some of it may be left there is no bound, but the time since that
- * look. Of several who bound the same queue the least is right. Messages that were given back to the queue
- * count as new.
+ * Each look stores the count of taken messages at which all messages of that look are gone (queues are first
+ * in, first out). The youngest look that has reached its count bounds the age: the queue's first message
+ * arrived after it. While no message is taken the bound grows. Messages of the very first look have an
+ * unknown age. While some of them may be left, there is no bound, only the time since that look. If several
+ * processes bound the same queue, the least bound is right. Messages that were requeued count as new.
  */
 #ifndef MG_BASE_QUEUE_AGE_H
 #define MG_BASE_QUEUE_AGE_H
@@ -15,23 +14,23 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* When so many looks wait for their messages to be taken, every other one is forgotten: the bound is then as
- * coarse as they lie apart, some hundredths of the age. */
+/* When this many looks wait, every other one is dropped. The bound is then as coarse as their distance, some
+ * hundredths of the age. */
 #define MG_QUEUE_LOOKS_MAX 64
 
 struct mg_queue_age {
     struct mg_queue_look {
         int64_t at_ms;
-        int64_t gone_at; /* all that lay there are gone when so many have been taken */
+        int64_t gone_at; /* the count of taken messages at which all messages of this look are gone */
     } looks[MG_QUEUE_LOOKS_MAX];
-    int count;     /* 0: nobody has looked yet */
-    bool is_known; /* nothing is left of what lay there at the first look */
+    int count;     /* 0: no look yet */
+    bool is_known; /* all messages of the first look are gone */
 };
 
-/* Notes a look and returns the bound, in ms; 0: the queue is empty. Until `is_known` it is the time since the
- * first look, and bounds only what came after it. `taken`: messages that have been taken since whenever,
- * rather too few than too many; `unsure`: how many of those that lay there may be counted in `taken` later,
- * though they were out of the queue (or not yet in it) at this look. */
+/* Records a look and returns the bound in ms; 0: the queue is empty. Until `is_known` it is the time since
+ * the first look, and bounds only messages that arrived later. `taken`: messages taken since any fixed
+ * moment, rather too few than too many. `unsure`: messages of this look that `taken` may count later,
+ * although they were not in the queue at this look. */
 int64_t mg_queue_age_look(struct mg_queue_age *age, int64_t now_ms, int64_t depth, int64_t taken,
                           int64_t unsure);
 

@@ -5,9 +5,10 @@
 
 #include "base/clock.h"
 
-/* A name of AMQP (255 bytes) and the label's own. */
+/* A queue's name in AMQP (255 bytes) and the label's own characters. */
 #define LABELS_SIZE 272
-/* What has lain there for so long is old, whenever it came: no alert asks for more. */
+/* A message that has been in the queue for this long is old, even if its exact age is unknown: no alert has a
+ * higher bound. */
 #define OLD_MS 60000
 
 void mg_queue_metrics_silence(struct mg_queue_metrics *queue)
@@ -42,7 +43,7 @@ void mg_queue_metrics_seen(struct mg_queue_metrics *queue, int64_t ready, int64_
     mg_metric_set(queue->consumers, (double)consumers);
     if (queue->age.is_known || age_ms >= OLD_MS) {
         mg_metric_set(queue->oldest, (double)age_ms / 1000.0);
-    } else { /* a small number would be the least, and taken for right */
+    } else { /* a small number would be the least of all processes, and count as right */
         mg_metric_silence(queue->oldest);
     }
 }

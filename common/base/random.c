@@ -1,6 +1,5 @@
 /*
- * Chance, and nothing else: the simulator puts its own file in the place of this one, while identities (id.c)
- * stay the same for both.
+ * Random numbers only: the simulator replaces this file, while identities (id.c) stay shared.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -8,7 +7,7 @@
 
 #include "base/id.h"
 
-/* Numbers of one call of the kernel; it gives 256 bytes whole or not at all (getrandom(2)). */
+/* Numbers of one system call; getrandom(2) gives up to 256 bytes whole or not at all. */
 #define RANDOM_AT_ONCE 32
 
 uint64_t mg_random_u64(void)
@@ -21,7 +20,7 @@ uint64_t mg_random_u64(void)
         do
             got = getrandom(numbers, sizeof numbers, 0);
         while (got < 0 && errno == EINTR);
-        if (got != (ssize_t)sizeof numbers) abort(); /* up to 256 bytes are given whole or not at all */
+        if (got != (ssize_t)sizeof numbers) abort();
         left = RANDOM_AT_ONCE;
     }
     return numbers[--left];

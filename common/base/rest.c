@@ -1,4 +1,4 @@
-/* See rest.h. glibc's malloc_trim(3): by itself it gives back only what lies at the heap's very end. */
+/* See rest.h. Without malloc_trim(3) glibc gives back only the very end of the heap. */
 #include "base/rest.h"
 
 #include <malloc.h>

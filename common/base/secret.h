@@ -1,4 +1,4 @@
-/* Texts that hold a password, token or key: no copy of them stays in memory that is given back. */
+/* Texts that hold a password, token or key: no copy of them stays in freed memory. */
 #ifndef MG_BASE_SECRET_H
 #define MG_BASE_SECRET_H
 

@@ -1,4 +1,4 @@
-/* The text is walked once; at each place the longest thing that differs from case to case is taken. */
+/* The text is walked once; at each place the longest varying part is replaced. */
 #include "base/signature.h"
 
 #include <string.h>
@@ -16,14 +16,14 @@ static bool is_hex(char c)
     return is_digit(c) || (c >= 'a' && c <= 'f') || (c >= 'A' && c <= 'F');
 }
 
-/* Of a word, as far as quotes and numbers are concerned: all that is not ASCII counts as a letter. */
+/* True within a word, for quotes and numbers: every byte above ASCII counts as a letter. */
 static bool is_word(char c)
 {
     return is_digit(c) || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c & 0x80) != 0;
 }
 
-/* Bytes of the quoted value at the beginning of `text`, with its quotes; 0: there is none. An apostrophe
- * within a word quotes nothing, and a quote that does not end neither. */
+/* Bytes of the quoted value at the beginning of `text`, with its quotes; 0: none. An apostrophe within a word
+ * does not quote, and neither does a quote without an end. */
 static size_t quoted_len(struct mg_slice text, char before)
 {
     char quote = text.data[0];
@@ -55,8 +55,7 @@ static size_t uuid_len(struct mg_slice text)
 }
 
 /* Bytes of the word at the beginning if it is a long hexadecimal number, else 0. Without a digit it is a
- * word.
- */
+ * plain word. */
 static size_t hex_len(struct mg_slice text)
 {
     size_t len = 0;
@@ -113,7 +112,7 @@ static void put_text(struct writing *writing, struct mg_slice text)
         if (len > 0) {
             put(writing, "#", 1);
         } else if (is_blank) {
-            len = 1; /* blanks, line ends, and what would steer a terminal: one blank for all in a row */
+            len = 1; /* a run of blanks, line ends and terminal controls becomes one blank */
             if (before != ' ') {
                 put(writing, " ", 1);
             }

@@ -1,7 +1,7 @@
 /*
- * The signature of a failure: what failures of one cause have in common, for counting them together. The
- * error's code as it is, then its text in which what differs from case to case has become "#": quoted values,
- * UUIDs, hexadecimal numbers of eight digits and more, and every other run of digits.
+ * The signature of a failure, for counting failures of one cause together. It is the error's code, then its
+ * text with each varying part replaced by "#": quoted values, UUIDs, hexadecimal numbers of at least eight
+ * digits, and every other run of digits.
  *
  *   http_409 + "order 4711 is held by \"ann\""  →  http_409: order # is held by #
  */
@@ -10,7 +10,7 @@
 
 #include "base/buf.h"
 
-#define MG_SIGNATURE_MAX 120 /* bytes; what comes after rarely says more, and an index holds it */
+#define MG_SIGNATURE_MAX 120 /* bytes; later text rarely adds information, and an index holds it */
 
 /* `text` may be absent; it is UTF-8. Cut after MG_SIGNATURE_MAX bytes, never within a character. Returns the
  * length; `ret_text` ends with NUL. */

@@ -7,7 +7,7 @@
 
 #include "base/id.h"
 
-/* "00-<trace id>-<parent id>-<flags>": where each begins. */
+/* "00-<trace id>-<parent id>-<flags>": the offset of each part. */
 enum { AT_VERSION = 0, AT_TRACE = 3, AT_PARENT = 36, AT_FLAGS = 53, TRACEPARENT_LEN = 55 };
 
 #define SHARE_BITS 56
@@ -15,7 +15,7 @@ enum { AT_VERSION = 0, AT_TRACE = 3, AT_PARENT = 36, AT_FLAGS = 53, TRACEPARENT_
 static int digit_of(char c)
 {
     if (c >= '0' && c <= '9') return c - '0';
-    return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1; /* capitals are none (§3.2.2) */
+    return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1; /* capitals are invalid (§3.2.2) */
 }
 
 static bool hex_read(const char *text, size_t size, uint8_t *ret_bytes)
@@ -46,7 +46,7 @@ bool mg_trace_parse(struct mg_slice traceparent, struct mg_trace *ret_trace)
         !hex_read(at + AT_TRACE, MG_TRACE_ID_SIZE, trace.trace_id) ||
         !hex_read(at + AT_PARENT, MG_SPAN_ID_SIZE, trace.parent_id) || !hex_read(at + AT_FLAGS, 1, &flags))
         return false;
-    /* ff is forbidden; 00 ends here, and what a later version adds stands behind another dash (§4.3). */
+    /* ff is forbidden. 00 ends here; additions of a later version stand behind another dash (§4.3). */
     if (version == 0xff || (version == 0 && traceparent.len != TRACEPARENT_LEN)) return false;
     if (traceparent.len > TRACEPARENT_LEN && at[TRACEPARENT_LEN] != '-') return false;
     if (is_zero(trace.trace_id, MG_TRACE_ID_SIZE) || is_zero(trace.parent_id, MG_SPAN_ID_SIZE)) return false;
@@ -81,7 +81,7 @@ void mg_trace_of_order(const char *order_id, struct mg_trace *ret_trace)
     memcpy(ret_trace->trace_id, digest, MG_TRACE_ID_SIZE);
 }
 
-/* Digits and, if need be, a point and digits: a number that reads the same everywhere. */
+/* Digits and optionally a point and digits: a form that is the same in every locale. */
 bool mg_trace_threshold_parse(const char *share, uint64_t *ret_threshold)
 {
     double value = 0, unit = 1;
@@ -109,7 +109,7 @@ bool mg_trace_is_chosen(const struct mg_trace *trace, uint64_t threshold)
 
 void mg_span_id(const char *what, const char *identity, uint8_t ret_id[MG_SPAN_ID_SIZE])
 {
-    char text[512]; /* an order's id and a step's name have an end far below */
+    char text[512]; /* far above the limits of an order's id and a step's name */
     uint8_t digest[MG_SHA256_SIZE];
     int len = snprintf(text, sizeof text, "%s/%s", what, identity); /* no identity holds a slash */
     assert(len > 0 && (size_t)len < sizeof text);

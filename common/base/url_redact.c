@@ -1,7 +1,6 @@
 /*
- * Passwords out of URLs and connection strings, for logs. Where a text is not well-formed it hides too much
- * rather than too little: a password with a stray "/" or "@" in it must not come out because it should have
- * been percent-encoded.
+ * Removes passwords from URLs and connection strings, for logs. Where a text is malformed it hides too much
+ * rather than too little: a password with an unencoded "/" or "@" must stay hidden.
  */
 #include <ctype.h>
 #include <string.h>
@@ -32,7 +31,7 @@ static void hide(struct text_out *out)
     put(out, STARS, strlen(STARS));
 }
 
-/* Up to `at`: what every RabbitMQ comes with is hidden like others, but no secret. */
+/* Up to `at`: RabbitMQ's default user. It is hidden like others, but is no secret. */
 static bool is_guest(const char *authority, const char *at)
 {
     static const char guest[] = "guest:guest";
@@ -53,13 +52,13 @@ static bool is_secret_key(const char *key, size_t len)
     return false;
 }
 
-/* A name without a value, or a quote without an end, makes libpq take the next "password=…" as its value. */
+/* A name without a value, or an unclosed quote, makes libpq take the next "password=…" as its value. */
 static bool holds_secret_key(const char *value, size_t len)
 {
     return memchr(value, '=', len) != NULL && is_secret_key(value, len);
 }
 
-/* name=value pairs behind "?" with "&" between. */
+/* name=value pairs behind "?" separated by "&". */
 static void put_query(struct text_out *out, const char *at)
 {
     while (*at && !strchr(BLANKS, *at)) {
@@ -79,8 +78,8 @@ static void put_query(struct text_out *out, const char *at)
     }
 }
 
-/* scheme://user:password@host/…?name=value: the password ends at the last "@" there is. No URL has a blank;
- * what stands behind one was meant for something else, for a DSN perhaps. */
+/* scheme://user:password@host/…?name=value: the password ends at the last "@". A URL has no blank; text
+ * behind one may be a misplaced DSN. */
 static void put_url(struct text_out *out, const char *url, const char *authority)
 {
     const char *rest = authority;
@@ -110,8 +109,8 @@ static void put_url(struct text_out *out, const char *url, const char *authority
     }
 }
 
-/* Length of libpq's value at `text`: quoted by ' or up to a blank, a backslash taking the next character
- * along. */
+/* Length of libpq's value at `text`: quoted by ', or up to a blank. A backslash escapes the next
+ * character. */
 static size_t dsn_value_len(const char *text)
 {
     size_t i = 0;
@@ -138,7 +137,7 @@ static void put_dsn(struct text_out *out, const char *at)
 
         size_t key_len = strcspn(at, "=" BLANKS);
         size_t equals = key_len + strspn(at + key_len, BLANKS);
-        if (at[equals] != '=') { /* not name=value; shown as it is, so that one sees what is wrong */
+        if (at[equals] != '=') { /* not name=value; shown unchanged, so that the mistake is visible */
             put(out, at, key_len);
             at += key_len;
             continue;

@@ -15,7 +15,7 @@ int64_t mg_batch_spacing_us(double rate_per_s)
     return spacing_us > 1 ? (int64_t)spacing_us : 1;
 }
 
-/* A batch may have fewer orders than its canary asks for. */
+/* A batch may have fewer orders than its canary. */
 static int64_t canary_size(const struct mg_batch *batch)
 {
     return least(batch->canary, batch->waiting + batch->asked + batch->done + batch->failed);
@@ -26,17 +26,17 @@ static bool is_above(int64_t failed, const struct mg_batch *batch, int64_t of)
     return failed * 100 > batch->stop_percent * of;
 }
 
-/* One pending order a spacing: what the time since the last one has room for. */
+/* Orders that may be requested now: one for each spacing since the last one. */
 static int64_t room_by_rate(const struct mg_batch *batch, int64_t *ret_from_us)
 {
     int64_t oldest_us = batch->now_us - MG_BATCH_BURST_US;
-    /* It is never later than that, unless the clock was put back since. */
+    /* A later value means that the clock was set back since. */
     int64_t next_us = batch->next_us > batch->now_us + batch->spacing_us ? batch->now_us : batch->next_us;
     *ret_from_us = next_us > oldest_us ? next_us : oldest_us;
     return batch->now_us < *ret_from_us ? 0 : (batch->now_us - *ret_from_us) / batch->spacing_us + 1;
 }
 
-/* What one look may ask for, at most, and one more. */
+/* The most that one look may request, plus one, less the untaken commands. */
 static int64_t room_by_untaken(const struct mg_batch *batch)
 {
     return MG_BATCH_BURST_US / batch->spacing_us + 2 - batch->untaken;

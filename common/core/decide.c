@@ -27,7 +27,7 @@ static enum mg_verdict order_expire(struct mg_decider *decider)
         return mg_decider_end(decider, MG_STALE_CAUSE, "the order's complete-by has not passed");
     }
     if (mg_plan_is_pivot_done(decider->plan, order)) {
-        order->complete_by_ms = 0; /* from here on nothing may turn it back, and nobody need ask again */
+        order->complete_by_ms = 0; /* it can no longer turn back, and needs no further command */
         decider->is_changed = true;
         return mg_decider_end(decider, MG_GO, "its pivot is done: it goes forward past its complete-by");
     }

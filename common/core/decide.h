@@ -1,6 +1,6 @@
 /*
- * The one place where an order changes its state. Pure: the same order, plan, context and cause give the same
- * decision; no I/O, no clock, no allocation, no globals.
+ * The only place where an order changes its state. Pure: the same order, plan, context and cause give the
+ * same decision; no I/O, no clock, no allocation, no globals.
  */
 #ifndef MG_CORE_DECIDE_H
 #define MG_CORE_DECIDE_H
@@ -12,7 +12,7 @@
  * `ret_decision` holds the effects in the order in which they are to be published. With any other verdict
  * `order` is unchanged and there are no effects.
  *
- * A request's effect names a step whose attempt, kind, complete_by_ms and generation stand in `order`. If it
+ * A request's effect names a step; `order` holds its attempt, kind, complete_by_ms and generation. If it
  * then cannot be built, decide UNRENDERABLE or REQUEST_CHANGED on the result, in the same fold.
  */
 void mg_order_decide(const struct mg_plan *plan, const struct mg_context *context,

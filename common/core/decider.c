@@ -21,7 +21,7 @@ uint64_t mg_decider_random(const struct mg_decider *decider, int step)
     return z ^ (z >> 31);
 }
 
-/* ---- what a decision carries ---- */
+/* ---- the contents of a decision ---- */
 
 static void transition_add(struct mg_decider *decider, struct mg_transition transition)
 {
@@ -120,8 +120,8 @@ enum mg_verdict mg_decider_step(struct mg_decider *decider, int index, enum mg_s
 
 /* ---- the order ---- */
 
-/* The alert about an order in `error` is about the order, for whoever closes it knows no step. UNDO_FAILED
- * and OUTCOME_UNKNOWN are opened and closed with their steps. */
+/* The alert of an order in `error` names no step, since the event that closes it has none. UNDO_FAILED and
+ * OUTCOME_UNKNOWN are opened and closed with their steps. */
 static void order_alert(struct mg_decider *decider, enum mg_effect_kind kind, enum mg_reason cause,
                         enum mg_reason reason)
 {

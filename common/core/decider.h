@@ -1,6 +1,6 @@
 /*
- * Inside of the core: one decision in the making. decide.c hands a cause to judge.c or operator.c, and then
- * to plan.c. All of them change states through the two functions here, which ask the tables of transition.c.
+ * Inside of the core: one decision in progress. decide.c passes a cause to judge.c or operator.c, and then to
+ * plan.c. All of them change states through the two functions here, which use the tables of transition.c.
  */
 #ifndef MG_CORE_DECIDER_H
 #define MG_CORE_DECIDER_H
@@ -11,32 +11,32 @@ struct mg_decider {
     const struct mg_plan *plan;
     const struct mg_context *context;
     const struct mg_cause *cause;
-    struct mg_order order; /* the copy that is worked on */
+    struct mg_order order; /* the working copy */
     struct mg_decision *decision;
     bool is_changed;
 };
 
-/* Applies an event to a step: state, reason, due_at_ms, the transition for the order's story, and the effects
- * of its cell. Returns the cell's verdict; anything but MG_GO changes nothing and sets the decision's reason.
- */
+/* Applies an event to a step: state, reason, due_at_ms, the transition for the event row, and the effects of
+ * its cell. Returns the cell's verdict. Any verdict but MG_GO changes nothing and sets the decision's
+ * reason. */
 enum mg_verdict mg_decider_step(struct mg_decider *decider, int step, enum mg_step_event event,
                                 enum mg_reason reason, int64_t due_at_ms);
-/* The same for the order. `step`: the step that its status names; -1: none. */
+/* The same for the order. `step`: the step in its status; -1: none. */
 enum mg_verdict mg_decider_order(struct mg_decider *decider, enum mg_order_event event, enum mg_reason reason,
                                  int step);
 
-/* An order in `error` gets a graver reason, and its alert with it. */
+/* Gives an order in `error` a graver reason, and changes its alert to match. */
 void mg_decider_worsen(struct mg_decider *decider, enum mg_reason reason);
 
-/* A status to the client, under the order's next seq. */
+/* Adds a status to the client, under the order's next seq. */
 void mg_decider_status(struct mg_decider *decider, enum mg_status status, enum mg_reason reason, int step);
-/* Opens and closes the alerts about polls that fail, by what the order was before: a good poll closes one,
- * and so does any other end of the polling. */
+/* Opens and closes the alerts about failing polls, by comparison with `before`: a good poll closes one, and
+ * so does any other end of the polling. */
 void mg_decider_poll_alerts(struct mg_decider *decider, const struct mg_order *before);
 
-/* Verdict and reason in one: nothing is to be written. */
+/* Ends the decision with verdict and reason; nothing more is written. */
 enum mg_verdict mg_decider_end(struct mg_decider *decider, enum mg_verdict verdict, const char *why);
-/* A number that differs by step, from the one drawn for the decision. */
+/* A number for each step, derived from the decision's random number. */
 uint64_t mg_decider_random(const struct mg_decider *decider, int step);
 
 static inline int64_t mg_later(int64_t a, int64_t b)
@@ -49,13 +49,13 @@ static inline int64_t mg_earlier(int64_t a, int64_t b)
     return a < b ? a : b;
 }
 
-/* A database clock that was set forward has passed it too early. */
+/* True if only a database clock that was set forward has passed the deadline. */
 static inline bool mg_is_spared(const struct mg_context *context, int64_t deadline_ms)
 {
     return deadline_ms > context->spared_after_ms && deadline_ms <= context->spared_before_ms;
 }
 
-/* False also of what is spared. `deadline_ms` 0: there is none. */
+/* False for a spared deadline, too. `deadline_ms` 0: none. */
 static inline bool mg_has_passed(const struct mg_context *context, int64_t deadline_ms)
 {
     return deadline_ms != 0 && deadline_ms <= context->now_ms && !mg_is_spared(context, deadline_ms);

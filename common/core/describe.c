@@ -1,4 +1,4 @@
-/* Prints the transition tables; the only reader of cells that decides nothing. */
+/* Prints the transition tables; the only reader of cells outside decisions. */
 #include "core/describe.h"
 
 #include "core/transition.h"
@@ -61,7 +61,7 @@ void mg_describe_mermaid(mg_describe_fn *put, void *arg)
     step_diagram_put(put, arg);
 }
 
-/* No word or reason holds a quotation mark; the table's test checks it. */
+/* No word or reason contains a quotation mark; the table's test checks it. */
 static void field_put(mg_describe_fn *put, void *arg, const char *text)
 {
     put(arg, "\"");
@@ -76,7 +76,7 @@ static void effect_put(mg_describe_fn *put, void *arg, const char *text, bool *i
     *is_first = false;
 }
 
-/* `status`, `alert`: what the cell sends and opens, in words. */
+/* `status`, `alert`: the names of those that the cell sends and opens. */
 static void cell_put(mg_describe_fn *put, void *arg, const struct mg_cell *cell, const char *before_status,
                      enum mg_status status, const char *alert)
 {

@@ -1,7 +1,7 @@
 /*
- * What a reply, a passed deadline or a refused publish means for its step: the fence (law 5, attempt fence),
- * the flag maybe (law 10, sticky maybe), and the policy that decides between another attempt, a cool-down,
- * doubt and failure.
+ * The meaning of a reply, a passed deadline or a refused publish for its step: the fence (law 5, attempt
+ * fence), the flag maybe (law 10, sticky maybe), and the policy that decides between another attempt, a
+ * cool-down, doubt and failure.
  */
 #include "core/judge.h"
 
@@ -34,7 +34,7 @@ static int64_t park_until_ms(const struct mg_decider *decider)
     return decider->context->now_ms + decider->context->park_ms;
 }
 
-/* The longest that a wait of this step for this reason can be. */
+/* The longest possible wait of this step for its present reason. */
 static int64_t wait_max_ms(const struct mg_decider *decider, int index)
 {
     const struct mg_retry_plan *retry = retry_of(decider, index);
@@ -53,9 +53,9 @@ static int64_t wait_max_ms(const struct mg_decider *decider, int index)
     return mg_later(longest_ms, is_answered ? MG_RETRY_AFTER_MAX_MS : decider->context->park_ms);
 }
 
-/* What waits for an attempt that may still act (law 11, quiesce) waits for the moment that its request
- * carries. A poll of accepted work does not wait for the attempt that was accepted, but perhaps for one
- * before it: do_accepted() has it due at that very moment then. */
+/* A wait for an attempt that may still act (law 11, quiesce) ends at the moment of quiet. A poll of accepted
+ * work does not wait for the accepted attempt. It may wait for an earlier one: do_accepted() then sets
+ * due_at_ms to exactly that moment. */
 static int64_t bar_at_ms(struct mg_decider *decider, int index)
 {
     const struct mg_step *step = &decider->order.steps[index];
@@ -71,8 +71,8 @@ bool mg_judge_wait_is_too_long(struct mg_decider *decider, int index, int64_t *r
     return step->due_at_ms > bar_ms && step->due_at_ms - now_ms > wait_max_ms(decider, index);
 }
 
-/* A service that cannot be reached at all: waiting for it is no failure (law 7, waiting is not failing). A
- * full window is about requests that have not gone out, and says nothing about one that has. */
+/* True for an unreachable service: waiting for it is no failure (law 7, waiting is not failing). A full
+ * window concerns only requests that have not been sent. */
 static bool is_service_away(const struct mg_decider *decider, int index)
 {
     enum mg_reason gate = decider->context->gate[index];
@@ -80,14 +80,14 @@ static bool is_service_away(const struct mg_decider *decider, int index)
            gate == MG_REASON_SERVICE_PAUSED;
 }
 
-/* Why an agent made no call. */
+/* The reason why an agent made no call. */
 static enum mg_reason down_reason(const struct mg_decider *decider)
 {
     return decider->cause->is_service_paused ? MG_REASON_SERVICE_PAUSED : MG_REASON_BREAKER_OPEN;
 }
 
-/* Law 11, quiesce: the running attempt is over for its step, and perhaps not for the service. What would
- * overtake it waits until its time is over. */
+/* Law 11, quiesce: the running attempt is over for its step, but may still act at the service. A request that
+ * could overtake it waits until the attempt's time is over. */
 static void attempt_stays_open(struct mg_decider *decider, int index)
 {
     mg_quiet_extend(decider, index, decider->order.steps[index].complete_by_ms);
@@ -113,7 +113,7 @@ static enum budget failure_count(struct mg_decider *decider, int index)
     return BUDGET_COOL_DOWN;
 }
 
-/* The do failed in a way that another attempt may mend. */
+/* The do failed, and another attempt may succeed. */
 static enum mg_verdict do_retry(struct mg_decider *decider, int index, enum mg_reason reason)
 {
     switch (failure_count(decider, index)) {
@@ -128,7 +128,7 @@ static enum mg_verdict do_retry(struct mg_decider *decider, int index, enum mg_r
     return mg_decider_step(decider, index, MG_STEP_EVENT_FAIL, MG_REASON_ATTEMPTS_EXHAUSTED, 0);
 }
 
-/* Nobody knows whether this attempt acted: the definition says who finds out. */
+/* The outcome of this attempt is unknown: the definition's on_unknown selects the next action. */
 static enum mg_verdict do_doubt(struct mg_decider *decider, int index, enum mg_reason reason)
 {
     const struct mg_step_plan *plan = &decider->plan->steps[index];
@@ -136,7 +136,7 @@ static enum mg_verdict do_doubt(struct mg_decider *decider, int index, enum mg_r
     step->is_maybe = true;
     bool is_turned_back = decider->order.goal != MG_GOAL_PROCESSED &&
                           !mg_plan_is_pivot_open(decider->plan, &decider->order, index);
-    if (is_turned_back) { /* nobody need find out: planning will have it undone */
+    if (is_turned_back) { /* no verify is needed: planning has the step undone */
         return mg_decider_step(decider, index, MG_STEP_EVENT_RETRY, reason, decider->context->now_ms);
     }
     if (plan->on_unknown == MG_ON_UNKNOWN_VERIFY && plan->has_verify) {
@@ -151,8 +151,8 @@ static enum mg_verdict do_doubt(struct mg_decider *decider, int index, enum mg_r
     return mg_decider_step(decider, index, MG_STEP_EVENT_DOUBT, MG_REASON_OUTCOME_UNKNOWN, 0);
 }
 
-/* The service is away: wait for it and count nothing (law 7, waiting is not failing). What may have acted is
- * looked into as the definition says, as soon as the service is back. */
+/* The service is away: the step waits, and nothing is counted (law 7, waiting is not failing). A possible
+ * effect is handled by the definition's policy as soon as the service is back. */
 static enum mg_verdict do_wait(struct mg_decider *decider, int index, enum mg_reason reason,
                                bool may_have_acted)
 {
@@ -193,8 +193,8 @@ static enum mg_verdict do_failed(struct mg_decider *decider, int index)
     return do_retry(decider, index, reason);
 }
 
-/* Accepted work can be asked about, but not undone: the attempt has its whole time to begin it. Where an
- * attempt before it may still act, the first poll waits until both are quiet. */
+/* Accepted work can be polled, but not undone: the attempt has its whole time to begin it. If an earlier
+ * attempt may still act, the first poll waits until both are quiet. */
 static enum mg_verdict do_accepted(struct mg_decider *decider, int index)
 {
     const struct mg_step_plan *plan = &decider->plan->steps[index];
@@ -233,8 +233,8 @@ static enum mg_verdict do_replied(struct mg_decider *decider, int index)
     return mg_decider_end(decider, MG_IMPOSSIBLE, "no such outcome");
 }
 
-/* Verify failed, or could not go out: the step stays in doubt, or with its accepted work, and will be asked
- * about again. */
+/* The verify failed, or could not be sent: the step stays in doubt, or with its accepted work, and is
+ * verified again. */
 static enum mg_verdict verify_again(struct mg_decider *decider, int index, enum mg_reason reason,
                                     int64_t due_at_ms)
 {
@@ -243,16 +243,16 @@ static enum mg_verdict verify_again(struct mg_decider *decider, int index, enum 
     return mg_decider_step(decider, index, event, reason, due_at_ms);
 }
 
-/* The last poll is at the work's end. Where the clock was set past that end the work goes on, and so does the
- * polling, at its pace. */
+/* The last poll is at the end of the work's time. If the clock was set past that end, work and polling
+ * continue at the normal interval. */
 static int64_t poll_next_ms(const struct mg_decider *decider, const struct mg_step *step, int64_t wait_ms)
 {
     int64_t now_ms = decider->context->now_ms, next_ms = now_ms + wait_ms;
     return step->finish_by_ms > now_ms ? mg_earlier(next_ms, step->finish_by_ms) : next_ms;
 }
 
-/* The remote works, and only the asking failed: that ends nothing before the work's time is over, counts
- * against no attempt, and is repeated ever more seldom. */
+/* The service works, and only the poll failed. This ends nothing before the work's time is over, counts
+ * against no attempt, and is repeated at growing intervals. */
 static enum mg_verdict poll_failed(struct mg_decider *decider, int index, enum mg_reason reason)
 {
     const struct mg_step_plan *plan = &decider->plan->steps[index];
@@ -286,7 +286,8 @@ static enum mg_verdict verify_failed(struct mg_decider *decider, int index, enum
     return mg_decider_step(decider, index, MG_STEP_EVENT_FAIL, MG_REASON_ATTEMPTS_EXHAUSTED, 0);
 }
 
-/* The remote works, by its word, or may yet begin to: it is asked again until the work's time is over. */
+/* The service reports work in progress, or may still begin it: polling continues until the work's time is
+ * over. */
 static enum mg_verdict poll_answered(struct mg_decider *decider, int index)
 {
     struct mg_step *step = &decider->order.steps[index];
@@ -306,7 +307,7 @@ static enum mg_verdict verify_absent(struct mg_decider *decider, int index)
     struct mg_step *step = &decider->order.steps[index];
     bool was_accepted = step->is_accepted;
     if (was_accepted && !mg_quiet_is_reached(decider, index)) {
-        /* law 11, quiesce: the 202 leaves its attempt the whole of its time */
+        /* Law 11, quiesce: after the 202 its attempt still has all of its time. */
         return poll_answered(decider, index);
     }
     if (plan->is_absent_final) {
@@ -319,14 +320,14 @@ static enum mg_verdict verify_absent(struct mg_decider *decider, int index)
     if (plan->is_at_most_once) {
         return mg_decider_step(decider, index, MG_STEP_EVENT_FAIL, MG_REASON_VERIFIED_ABSENT, 0);
     }
-    if (was_accepted) { /* and lost: that ends the attempt, which has not been counted */
+    if (was_accepted) { /* accepted and lost: that ends the attempt, which has not been counted */
         return do_retry(decider, index, MG_REASON_VERIFIED_ABSENT);
     }
-    if (step->failure_count < plan->retry.attempts) { /* the doubt that led here has been counted */
+    if (step->failure_count < plan->retry.attempts) { /* the doubt before this verify is already counted */
         return mg_decider_step(decider, index, MG_STEP_EVENT_RETRY, MG_REASON_VERIFIED_ABSENT,
                                backoff_at_ms(decider, index));
     }
-    step->failure_count--; /* counted once more by the budget */
+    step->failure_count--; /* do_retry counts it again */
     decider->order.failure_count--;
     return do_retry(decider, index, MG_REASON_VERIFIED_ABSENT);
 }
@@ -335,12 +336,12 @@ static enum mg_verdict verify_accepted(struct mg_decider *decider, int index)
 {
     const struct mg_step_plan *plan = &decider->plan->steps[index];
     struct mg_step *step = &decider->order.steps[index];
-    if (step->finish_by_ms == 0) { /* found at work by a verify that doubt had sent */
+    if (step->finish_by_ms == 0) { /* a verify after a doubt found the work in progress */
         step->finish_by_ms = decider->context->now_ms +
                              (plan->finish_within_ms > 0 ? plan->finish_within_ms : plan->complete_within_ms);
     }
     if (!step->is_accepted && step->failure_count > 0) {
-        step->failure_count--; /* of the doubt: the attempt has not failed */
+        step->failure_count--; /* the doubt's count: the attempt has not failed */
     }
     return poll_answered(decider, index);
 }
@@ -388,7 +389,7 @@ static enum mg_verdict undo_replied(struct mg_decider *decider, int index)
     switch (decider->cause->outcome) {
     case MG_OUTCOME_DONE:
     case MG_OUTCOME_ABSENT:
-    case MG_OUTCOME_ACCEPTED: /* the remote took the undo upon itself; there is no poll for undos */
+    case MG_OUTCOME_ACCEPTED: /* the service has accepted the undo; undos are not polled */
         decider->order.steps[index].is_maybe = false;
         decider->order.steps[index].is_accepted = false;
         return mg_decider_step(decider, index, MG_STEP_EVENT_UNDO_COMPLETE, MG_REASON_NONE, 0);
@@ -408,8 +409,8 @@ static enum mg_verdict undo_replied(struct mg_decider *decider, int index)
     return mg_decider_end(decider, MG_IMPOSSIBLE, "no such outcome");
 }
 
-/* A reply from the future of this row: the database came back without its newest commits. The fence is raised
- * past it, and the step counts as maybe, for somebody has run that attempt. */
+/* The reply's attempt is above the row's: the database has lost its newest commits. The fence is raised to
+ * that attempt, and the step becomes maybe, because that attempt was sent. */
 static enum mg_verdict state_lost(struct mg_decider *decider, int index)
 {
     struct mg_step *step = &decider->order.steps[index];
@@ -417,7 +418,7 @@ static enum mg_verdict state_lost(struct mg_decider *decider, int index)
     step->is_maybe = true;
     decider->is_changed = true;
     if (mg_decider_order(decider, MG_ORDER_EVENT_RAISE, MG_REASON_STATE_LOST, index) != MG_GO) {
-        mg_decider_worsen(decider, MG_REASON_STATE_LOST); /* it is in error already */
+        mg_decider_worsen(decider, MG_REASON_STATE_LOST); /* the order is in error already */
     }
     return mg_decider_end(decider, MG_GO, "the reply is ahead of the row: the database lost its newest part");
 }
@@ -461,8 +462,9 @@ static enum mg_verdict do_overdue(struct mg_decider *decider, int index)
     return do_doubt(decider, index, MG_REASON_EXPIRED);
 }
 
-/* The clock was set past it, by which a supervisor may know nothing of that. An attempt has no more left by
- * the old clock than it was given: what has was begun by the new one. */
+/* A clock that was set forward has passed the deadline, and the supervisor may not have detected that step.
+ * By the old clock an attempt cannot have more time left than its complete-within. An attempt with more time
+ * left began by the new clock and is not spared. */
 static bool is_spared(const struct mg_decider *decider, int index)
 {
     const struct mg_step *step = &decider->order.steps[index];
@@ -503,15 +505,15 @@ enum mg_verdict mg_judge_overdue(struct mg_decider *decider)
     return mg_decider_end(decider, MG_IMPOSSIBLE, "no such kind");
 }
 
-/* Law 3, re-creation, may have sent the running do's request once more, which made the step maybe; an earlier
- * attempt may have made it so as well, which cannot be told apart. */
+/* Law 3, re-creation, may have sent the running do's request again, which made the step maybe. An earlier
+ * attempt may have done the same; the two cases cannot be distinguished. */
 static bool may_have_copies(const struct mg_decider *decider, int index)
 {
     const struct mg_step *step = &decider->order.steps[index];
     return step->kind == MG_KIND_DO && step->is_maybe && !decider->plan->steps[index].is_at_most_once;
 }
 
-/* The broker did not take the request (law 2, ack after effects). If it may have taken it all the same, or
+/* The broker refused the request (law 2, ack after effects). If the broker may have taken it nevertheless, or
  * has another copy of it, the attempt may still act. */
 enum mg_verdict mg_judge_unpublishable(struct mg_decider *decider)
 {
@@ -556,8 +558,8 @@ enum mg_verdict mg_judge_unsendable(struct mg_decider *decider, enum mg_reason r
     return verdict;
 }
 
-/* Law 3, re-creation, sends a running attempt's request once more. From here on the word of one copy,
- * whatever it is, says nothing of the other. */
+/* Law 3, re-creation, sends a running attempt's request again. From here on a reply to one copy proves
+ * nothing about the other. */
 enum mg_verdict mg_judge_republished(struct mg_decider *decider)
 {
     int index = decider->cause->step;

@@ -1,5 +1,5 @@
 /*
- * What a cause means for its step: a reply, a deadline that passed, a request that could not be sent.
+ * The meaning of a cause for its step: a reply, a deadline that passed, a request that could not be sent.
  */
 #ifndef MG_CORE_JUDGE_H
 #define MG_CORE_JUDGE_H
@@ -11,8 +11,8 @@ enum mg_verdict mg_judge_overdue(struct mg_decider *decider);
 enum mg_verdict mg_judge_unpublishable(struct mg_decider *decider);
 enum mg_verdict mg_judge_republished(struct mg_decider *decider);
 enum mg_verdict mg_judge_unsendable(struct mg_decider *decider, enum mg_reason reason);
-/* The step's wait goes on for longer than its policies allow: a database clock that was ahead has set it.
- * `*ret_due_at_ms`: when it may end at the earliest. */
+/* True if the step's wait is longer than its policies allow, because a database clock that was ahead has set
+ * it. `*ret_due_at_ms`: the earliest allowed end. */
 bool mg_judge_wait_is_too_long(struct mg_decider *decider, int step, int64_t *ret_due_at_ms);
 
 #endif

@@ -1,4 +1,4 @@
-/* Writes derived identities. The sizes in key.h leave room for the longest parts, so nothing is ever cut. */
+/* Writes derived identities. The sizes in key.h have room for the longest parts, so nothing is ever cut. */
 #include "core/key.h"
 
 #include <string.h>

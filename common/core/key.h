@@ -1,4 +1,4 @@
-/* Identities that law 8, derived identities, makes of order, step, kind, generation and attempt. */
+/* Identities by law 8, derived identities: from order, step, kind, generation and attempt. */
 #ifndef MG_CORE_KEY_H
 #define MG_CORE_KEY_H
 
@@ -11,12 +11,12 @@
 /* "<order>.<step>.undo.4294967295" and NUL; also holds "<order>.<step>.<attempt>.verify". */
 #define MG_KEY_SIZE (MG_ORDER_ID_MAX + 1 + MG_NAME_MAX + 1 + 10 + 1 + 10 + 1)
 
-/* "<order>.<step>.<do|undo>[.<generation>]": what the remote de-duplicates by; verify carries the key of its
- * do. Generation 0 is not written. */
+/* Writes "<order>.<step>.<do|undo>[.<generation>]", by which the service de-duplicates. A verify carries the
+ * key of its do. Generation 0 is not written. */
 void mg_key_write(const char *order_id, const char *step, enum mg_kind kind, uint32_t generation,
                   char ret_key[MG_KEY_SIZE]);
 
-/* "<order>.<step>.<attempt>.<kind>": correlation id of a request and its reply. */
+/* Writes "<order>.<step>.<attempt>.<kind>": the correlation id of a request and its reply. */
 void mg_correlation_write(const char *order_id, const char *step, uint32_t attempt, enum mg_kind kind,
                           char ret_correlation[MG_KEY_SIZE]);
 

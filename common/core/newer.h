@@ -1,28 +1,28 @@
 /*
- * Messages of a version above the reader's (law 13, nothing lost). Another instance may be able to read them,
- * so they are given back; but a bounded number of times, and without filling the reader's prefetch: a quorum
- * queue puts what comes back in front, so that what a process holds of them is all that lets other messages
- * pass.
+ * Messages of a version above the reader's (law 13, nothing lost). They are given back, because another
+ * instance may be able to read them. The number of returns is bounded, and so is their share of the reader's
+ * prefetch. A quorum queue puts returned messages in front; other messages pass only while this process holds
+ * the newer ones.
  */
 #ifndef MG_CORE_NEWER_H
 #define MG_CORE_NEWER_H
 
 #include <stdint.h>
 
-/* After so many deliveries no running instance can read it. The queues' delivery limit is 20, and a message
- * that is ended by the broker is one of which nobody said why. */
+/* After this many deliveries no running instance can read the message. The queues' delivery limit is 20; a
+ * message that the broker dead-letters carries no reason. */
 #define MG_NEWER_DELIVERIES_MAX 15
-/* One in so many of the prefetch may be a message that waits to be given back. */
+/* Messages that wait to be given back take at most one in this many of the prefetch. */
 #define MG_NEWER_SHARE 4
 
 enum mg_newer {
     MG_NEWER_HOLD,      /* give it back after a while */
-    MG_NEWER_GIVE_BACK, /* at once: there are too many to hold */
+    MG_NEWER_GIVE_BACK, /* at once: the maximum is held already */
     MG_NEWER_SET_ASIDE, /* to the dead letters */
 };
 
-/* What becomes of one that was given out `given_count` times before, while `held` others wait here.
- * `at_once_max`: what finds no room among those is given back until it was given out so often. */
+/* Decides about a message with `given_count` earlier deliveries, while `held` others wait here. A message
+ * without room is given back until its deliveries reach `at_once_max`, then set aside. */
 enum mg_newer mg_newer_judge(uint32_t given_count, int held, int prefetch, uint32_t at_once_max);
 
 #endif

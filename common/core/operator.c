@@ -1,6 +1,6 @@
 /*
- * What an operator's command means: resume, restart, settle, skip, compensate, cancel. Each names the version
- * it was decided on, so two operators, or one who clicks twice, cause one change.
+ * The meaning of an operator's command: resume, restart, settle, skip, compensate, cancel. Each names the
+ * version that was the basis of the decision, so two operators, or two clicks, cause one change.
  */
 #include "core/operator.h"
 
@@ -20,9 +20,9 @@ static void step_forget_failures(struct mg_step *step)
     step->cool_down_count = 0;
 }
 
-/* A step that waits, is in doubt or has failed, forward or back, begins anew. Law 8, derived identities: one
- * that provably did not execute gets a new key, so that a remembered refusal does not answer for it; what may
- * have executed keeps its key, so that the remote can tell. */
+/* Begins anew a step that waits, is in doubt or has failed, forward or back. Law 8, derived identities: a
+ * step that provably did not execute gets a new key, so that the service does not repeat a remembered
+ * refusal. A step that may have executed keeps its key, so that the service can recognise it. */
 static void step_revive(struct mg_decider *decider, int index)
 {
     struct mg_step *step = &decider->order.steps[index];
@@ -41,13 +41,14 @@ static void step_revive(struct mg_decider *decider, int index)
     step->is_refused = false;
 }
 
-/* What may be sent only once, and may have been: a person says what became of it, and sends it no more. */
+/* True for an at-most-once step that may have been executed: a person settles its outcome, and it is never
+ * sent again. */
 static bool is_spent(const struct mg_decider *decider, int index)
 {
     return decider->plan->steps[index].is_at_most_once && decider->order.steps[index].is_maybe;
 }
 
-/* A do would go out if the step began anew. */
+/* True if a revived step would send a do. */
 static bool is_to_do(const struct mg_step *step)
 {
     return step->state == MG_STEP_FAILED || step->state == MG_STEP_UNKNOWN ||
@@ -63,7 +64,8 @@ static bool is_resumable(const struct mg_decider *decider, int index)
     return is_to_do(step) && !is_spent(decider, index);
 }
 
-/* In the way of an order that is to go on: a step in doubt is not, it waits to be settled meanwhile. */
+/* True if such a step blocks a resume. A step in doubt does not block it: it waits to be settled
+ * meanwhile. */
 static bool has_spent_step(const struct mg_decider *decider)
 {
     for (int i = 0; i < decider->order.step_count; i++) {
@@ -75,8 +77,8 @@ static bool has_spent_step(const struct mg_decider *decider)
     return false;
 }
 
-/* A repaired payload makes another request: a step that may have executed must not be sent it under the old
- * key. */
+/* A repaired payload changes the request: a step that may have executed must not be sent with it under the
+ * old key. */
 static bool has_unsettled_step(const struct mg_order *order)
 {
     for (int i = 0; i < order->step_count; i++) {
@@ -93,7 +95,7 @@ static void renew_keys(struct mg_order *order)
 {
     for (int i = 0; i < order->step_count; i++) {
         struct mg_step *step = &order->steps[i];
-        if (step->attempt > 0 && step->state == MG_STEP_PENDING) { /* those that waited have been revived */
+        if (step->attempt > 0 && step->state == MG_STEP_PENDING) { /* waiting ones have been revived */
             mg_step_renew_key(step);
         }
     }
@@ -164,7 +166,7 @@ static enum mg_verdict order_restart(struct mg_decider *decider)
     for (int i = 0; i < order->step_count; i++) {
         struct mg_step *step = &order->steps[i];
         struct mg_step old = *step;
-        if (step->state == MG_STEP_DONE) { /* a step without undo stays done: it is not to be done twice */
+        if (step->state == MG_STEP_DONE) { /* a step without undo stays done and is not executed again */
             continue;
         }
         (void)mg_decider_step(decider, i, MG_STEP_EVENT_REVIVE, MG_REASON_OPERATOR,
@@ -173,7 +175,7 @@ static enum mg_verdict order_restart(struct mg_decider *decider)
         *step =
             (struct mg_step){.state = step->state,
                              .kind = old.kind,
-                             .is_maybe = old.is_maybe,                     /* then the key stays, too */
+                             .is_maybe = old.is_maybe,                     /* and so does the key */
                              .is_undo_dispatched = old.is_undo_dispatched, /* its next do takes a new key */
                              .attempt = old.attempt,
                              .generation = old.generation + (is_refused ? 1 : 0),
@@ -182,8 +184,7 @@ static enum mg_verdict order_restart(struct mg_decider *decider)
     return MG_GO;
 }
 
-/* Once no step stands in the way any more, an order in error goes on by itself; after lost state, only when
- * told to. */
+/* An order in error goes on by itself as soon as no step blocks it. After lost state it needs a command. */
 static enum mg_verdict order_go_on(struct mg_decider *decider)
 {
     struct mg_order *order = &decider->order;
@@ -212,7 +213,7 @@ static bool has_undo_begun(const struct mg_order *order)
     return false;
 }
 
-/* A step found done belongs to an order that can still make it good or make amends for it. */
+/* Settles a step as done. Refused if the order can neither go forward with it nor undo it any more. */
 static enum mg_verdict settle_done(struct mg_decider *decider)
 {
     int index = decider->cause->step;
@@ -234,7 +235,7 @@ static enum mg_verdict settle_done(struct mg_decider *decider)
     enum mg_verdict verdict = mg_decider_step(decider, index, MG_STEP_EVENT_COMPLETE, MG_REASON_OPERATOR, 0);
     if (verdict == MG_GO) {
         step->is_accepted = false;
-        /* law 11, quiesce: an undo may not overtake the attempt, whose reply no longer counts */
+        /* Law 11, quiesce: the attempt's reply no longer counts, and an undo must not overtake it. */
         if (was_running) {
             mg_quiet_extend(decider, index, complete_by_ms);
         }
@@ -251,7 +252,7 @@ static enum mg_verdict settle_absent(struct mg_decider *decider)
     if (step->state == MG_STEP_UNDONE && !step->is_maybe) {
         return mg_decider_end(decider, MG_DUPLICATE, "it is undone");
     }
-    if (step->is_maybe && !mg_quiet_is_reached(decider, index)) { /* law 11, quiesce, holds for people, too */
+    if (step->is_maybe && !mg_quiet_is_reached(decider, index)) { /* law 11, quiesce, binds operators, too */
         return mg_decider_end(decider, MG_REFUSED,
                               "an earlier attempt may still act; look again in some seconds");
     }
@@ -267,7 +268,7 @@ static enum mg_verdict settle_absent(struct mg_decider *decider)
     if (order->state == MG_ORDER_ERROR && order->reason == MG_REASON_UNDO_FAILED &&
         !mg_plan_has_failed_undo(order)) {
         return mg_decider_order(decider, MG_ORDER_EVENT_AMEND, MG_REASON_OPERATOR,
-                                -1); /* nothing is in its way */
+                                -1); /* no step blocks it */
     }
     return MG_GO;
 }

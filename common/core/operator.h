@@ -1,5 +1,5 @@
 /*
- * What an operator's command means for its order.
+ * The meaning of an operator's command for its order.
  */
 #ifndef MG_CORE_OPERATOR_H
 #define MG_CORE_OPERATOR_H

@@ -35,8 +35,8 @@ bool mg_step_is_parked(const struct mg_step *step)
     return is_waiting && is_for_gate && step->due_at_ms != 0;
 }
 
-/* In `error` running attempts are still judged, so that the operator sees the truth; nothing else is asked
- * about. */
+/* In `error` running attempts are still judged, so that the operator sees their outcome; no other moment
+ * counts. */
 int64_t mg_order_wake_at_ms(const struct mg_order *order)
 {
     bool is_open = !mg_order_state_is_terminal(order->state);

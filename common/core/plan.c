@@ -1,7 +1,6 @@
 /*
- * What follows for the whole order once a cause has changed it: which steps are ready, when it is finished,
- * when it turns back, in which order it is undone. Planning only ever moves an order on; called twice, it
- * changes nothing more.
+ * The consequences of a cause for the whole order: ready steps, its end, turning back, and the order of
+ * undos. Planning only moves an order on; a second call changes nothing more.
  */
 #include "core/plan.h"
 
@@ -45,15 +44,15 @@ bool mg_plan_is_pivot_open(const struct mg_plan *plan, const struct mg_order *or
     return false;
 }
 
-/* Compensation must undo it: it is done or may have happened, and there is a way to undo it. */
+/* True if compensation must undo the step: it is done or may have happened, and it has an undo. */
 static bool needs_undo(const struct mg_plan *plan, const struct mg_order *order, int index)
 {
     const struct mg_step *step = &order->steps[index];
     return plan->steps[index].has_undo && (step->state == MG_STEP_DONE || step->is_maybe);
 }
 
-/* Sends the next request of a step, or parks it if its gate is closed. A request takes the next attempt (law
- * 5, attempt fence); where there is none, a person must look at the order, which is in error then. */
+/* Sends the next request of a step, or parks the step if its gate is closed. A request takes the next attempt
+ * (law 5, attempt fence). If no attempt number is left, the order goes to error for an operator. */
 static void step_dispatch(struct mg_decider *decider, int index, enum mg_kind kind)
 {
     const struct mg_step_plan *plan = &decider->plan->steps[index];
@@ -61,13 +60,13 @@ static void step_dispatch(struct mg_decider *decider, int index, enum mg_kind ki
     enum mg_reason gate = decider->context->gate[index];
     int64_t now_ms = decider->context->now_ms;
     if (gate != MG_REASON_NONE) {
-        if (!mg_step_is_parked(step)) { /* what is parked stays so, unwritten: the supervisor asks again */
+        if (!mg_step_is_parked(step)) { /* a parked step needs no write: the supervisor sends due again */
             (void)mg_decider_step(decider, index, MG_STEP_EVENT_PARK, gate,
                                   now_ms + decider->context->park_ms);
         }
         return;
     }
-    if (step->attempt >= MG_ATTEMPT_MAX) { /* only a wrong agent's replies bring it there */
+    if (step->attempt >= MG_ATTEMPT_MAX) { /* only a faulty agent's replies raise it that far */
         (void)mg_decider_order(decider, MG_ORDER_EVENT_RAISE, MG_REASON_ATTEMPTS_EXHAUSTED, index);
         return;
     }
@@ -82,8 +81,8 @@ static void step_dispatch(struct mg_decider *decider, int index, enum mg_kind ki
     step->complete_by_ms = now_ms + within_ms;
 }
 
-/* What is due when its step is quiet is due by the time that a clock which was set leaves it (law 11,
- * quiesce). */
+/* A wait that ends at the moment of quiet is due by the possibly cut moment, after a step of the clock (law
+ * 11, quiesce). */
 static bool is_due(struct mg_decider *decider, int index)
 {
     struct mg_step *step = &decider->order.steps[index];
@@ -94,7 +93,7 @@ static bool is_due(struct mg_decider *decider, int index)
         return true;
     }
     bool is_quiet = mg_quiet_is_reached(decider, index);
-    step->due_at_ms = step->quiet_at_ms; /* which may have been cut */
+    step->due_at_ms = step->quiet_at_ms; /* mg_quiet_is_reached may have cut it */
     return is_quiet;
 }
 
@@ -165,13 +164,13 @@ static void plan_forward(struct mg_decider *decider)
 
 /* ---- backward ---- */
 
-/* Undoing around a pivot whose outcome is open would be a bet. While it runs, everything waits for it; if it
- * turns out done, the order goes forward again; if nobody can tell and it has no undo, a person must. True:
- * go on undoing. */
+/* Undoing around a pivot with an open outcome would be a gamble. While the pivot runs, everything waits for
+ * it. If it turns out done, the order goes forward again. If its outcome stays unknown and it has no undo, an
+ * operator must decide. True: undoing may continue. */
 static bool pivots_allow_undo(struct mg_decider *decider)
 {
     struct mg_order *order = &decider->order;
-    if (mg_plan_is_pivot_done(decider->plan, order)) { /* one that is done outweighs all that are open */
+    if (mg_plan_is_pivot_done(decider->plan, order)) { /* one done pivot outweighs all open ones */
         order->goal = MG_GOAL_PROCESSED;
         order->complete_by_ms = 0;
         (void)mg_decider_order(decider, MG_ORDER_EVENT_FORWARD, MG_REASON_NONE, -1);
@@ -193,7 +192,7 @@ static bool pivots_allow_undo(struct mg_decider *decider)
     return doubted < 0;
 }
 
-/* Every step that must be undone gets its undo planned; one that provably did nothing is let go. */
+/* Plans the undo of every step that must be undone; a waiting step that provably did nothing is abandoned. */
 static void plan_undos(struct mg_decider *decider)
 {
     struct mg_order *order = &decider->order;
@@ -202,7 +201,7 @@ static void plan_undos(struct mg_decider *decider)
         bool is_settled = step->state == MG_STEP_PENDING || step->state == MG_STEP_WAITING ||
                           step->state == MG_STEP_UNKNOWN || step->state == MG_STEP_DONE ||
                           step->state == MG_STEP_FAILED || step->state == MG_STEP_SKIPPED ||
-                          step->state == MG_STEP_UNDONE; /* and maybe again, once state was lost */
+                          step->state == MG_STEP_UNDONE; /* maybe again, after lost state */
         if (!is_settled) {
             continue;
         }
@@ -220,14 +219,14 @@ static void plan_undos(struct mg_decider *decider)
     }
 }
 
-/* By step: all that follow it, directly or not. */
+/* For each step: all steps that follow it, directly or indirectly. */
 static void find_followers(const struct mg_plan *plan, uint64_t followers[MG_STEPS_MAX])
 {
     for (int i = 0; i < plan->step_count; i++) {
         followers[i] = 0;
     }
     bool has_grown = true;
-    while (has_grown) { /* a definition names its steps in any order; bits are only added, so it ends */
+    while (has_grown) { /* definitions list steps in any order; bits are only added, so the loop ends */
         has_grown = false;
         for (int i = plan->step_count - 1; i >= 0; i--) {
             for (uint64_t left = plan->steps[i].after; left != 0; left &= left - 1) {
@@ -240,7 +239,7 @@ static void find_followers(const struct mg_plan *plan, uint64_t followers[MG_STE
     }
 }
 
-/* Steps that may still act or are still to be undone: what they follow must wait. */
+/* Steps that may still act or still have to be undone; the steps before them must wait. */
 static uint64_t unresolved_steps(const struct mg_order *order)
 {
     uint64_t unresolved = 0;
@@ -293,7 +292,7 @@ static void plan_backward(struct mg_decider *decider)
             continue;
         }
         if (followers[i] & unresolved) {
-            step->due_at_ms = 0; /* moved by the followers' end, not by a clock */
+            step->due_at_ms = 0; /* triggered by the end of its followers, not by a clock */
         } else {
             if (step->due_at_ms == 0) {
                 step->due_at_ms = mg_quiet_due_at(decider, i);
@@ -314,8 +313,8 @@ static bool is_backward(const struct mg_decider *decider)
     return decider->order.state == MG_ORDER_COMPENSATING;
 }
 
-/* A step that failed for good decides the order's direction: after the pivot, or by definition, a person is
- * called; else the order turns back. True: nothing more is to be planned. */
+/* A finally failed step decides the order's direction. After the pivot, or by definition, the order goes to
+ * error; otherwise it turns back. True: planning ends here. */
 static bool plan_failure(struct mg_decider *decider)
 {
     struct mg_order *order = &decider->order;
@@ -346,7 +345,7 @@ void mg_plan_order(struct mg_decider *decider)
         plan_backward(decider);
     }
     if (order->state == MG_ORDER_PENDING ||
-        order->state == MG_ORDER_PROCESSING) { /* also: turned forward again */
+        order->state == MG_ORDER_PROCESSING) { /* also after a turn forward */
         if (order->goal == MG_GOAL_PROCESSED && failed_step(order) < 0) {
             plan_forward(decider);
         } else if (order->goal == MG_GOAL_PROCESSED) {

@@ -1,5 +1,5 @@
 /*
- * What follows for the whole order once a cause has changed it.
+ * The consequences of a cause for the whole order.
  */
 #ifndef MG_CORE_PLAN_H
 #define MG_CORE_PLAN_H
@@ -8,8 +8,8 @@
 
 void mg_plan_order(struct mg_decider *decider);
 bool mg_plan_is_pivot_done(const struct mg_plan *plan, const struct mg_order *order);
-/* True while a pivot other than `except` runs or is in a doubt that only a person can end: it may yet turn
- * the order forward again, whatever its goal. */
+/* True while a pivot other than `except` runs, or is in a doubt that only an operator can resolve. Such a
+ * pivot may turn the order forward again, whichever goal it has. */
 bool mg_plan_is_pivot_open(const struct mg_plan *plan, const struct mg_order *order, int except);
 bool mg_plan_has_failed_undo(const struct mg_order *order);
 

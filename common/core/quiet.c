@@ -1,6 +1,7 @@
 /*
- * Law 11, quiesce: before its moment of quiet an attempt of the step that is over for its order may still act
- * at the service. No verify and no undo is sent before. That moment is by the clock that its request went by.
+ * Law 11, quiesce: an attempt that is over for its order may still act at the service before the step's
+ * moment of quiet. No verify and no undo is sent before. The moment is by the clock that was in force for its
+ * request.
  */
 #include "core/quiet.h"
 
@@ -14,7 +15,7 @@ int64_t mg_quiet_at(struct mg_decider *decider, int index)
     int64_t latest_ms = now_ms + within_ms + decider->context->quiesce_ms;
     if (step->quiet_at_ms > latest_ms) {
         step->quiet_at_ms = latest_ms;
-        decider->is_changed = true; /* kept: cut anew by each cause it would never be reached */
+        decider->is_changed = true; /* stored: a moment cut anew by each cause would never be reached */
     }
     return step->quiet_at_ms;
 }

@@ -1,10 +1,10 @@
 /*
- * What each event means in each state: the two tables, row by row, every cell written out. No wildcard and no
- * default: a new state or event does not pass the table's test until all its cells have been thought about.
+ * The meaning of each event in each state: two tables, row by row, every cell written out. There is no
+ * wildcard and no default: a new state or event fails the tables' test until each of its cells is written.
  *
- * DONE_SO  the state is already what the event would make it
- * NOT_NOW  an operator's wish that this state does not allow
- * NEVER    no correct run brings the two together; a bug, ours or somebody's
+ * DONE_SO  the order or step is already in the state to which the event leads
+ * NOT_NOW  an operator's command that this state does not allow
+ * NEVER    no correct run produces this pair: a bug, in Makegood or in the sender
  */
 #include "core/transition.h"
 

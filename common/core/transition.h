@@ -1,5 +1,6 @@
 /*
- * The two dense tables: what each event means in each state. Every cell is filled; nothing else sets a state.
+ * The two dense tables: the result of each event in each state. Every cell is filled; only these tables set a
+ * state.
  */
 #ifndef MG_CORE_TRANSITION_H
 #define MG_CORE_TRANSITION_H

@@ -1,4 +1,4 @@
-/* Spells the words of words.def and reads them back. */
+/* Writes and parses the words of words.def. */
 #include "core/words.h"
 
 #include <string.h>

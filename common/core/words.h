@@ -1,4 +1,4 @@
-/* The enums of words.def, their spelling, and the way back. */
+/* The enums of words.def, their words, and the parsers. */
 #ifndef MG_CORE_WORDS_H
 #define MG_CORE_WORDS_H
 
@@ -77,7 +77,7 @@ enum mg_batch_result {
 };
 
 bool mg_order_state_is_terminal(enum mg_order_state state);
-/* The status that tells a client of this state. */
+/* The status that reports this state to a client. */
 enum mg_status mg_order_state_status(enum mg_order_state state);
 const char *mg_order_state_name(enum mg_order_state state);
 const char *mg_step_state_name(enum mg_step_state state);
@@ -96,7 +96,7 @@ const char *mg_alert_text(enum mg_alert alert);
 const char *mg_batch_state_name(enum mg_batch_state state);
 const char *mg_batch_result_name(enum mg_batch_result result);
 
-/* From a word of `len` bytes; false, and nothing written, if there is no such word. */
+/* Parses a word of `len` bytes; false, and nothing written, if there is no such word. */
 bool mg_order_state_parse(const char *word, size_t len, enum mg_order_state *ret);
 bool mg_step_state_parse(const char *word, size_t len, enum mg_step_state *ret);
 bool mg_cause_parse(const char *word, size_t len, enum mg_cause_kind *ret);

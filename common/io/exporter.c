@@ -8,30 +8,30 @@
 #include "base/log.h"
 #include "io/http/client.h"
 
-/* A collector that takes longer than this for a batch does not keep up. */
+/* A collector that needs longer for a batch does not keep up. */
 #define CALL_TIMEOUT_MS    5000
 #define CONNECT_TIMEOUT_MS 2000
 /* Below the keep-alive of common servers, above the wait between batches. */
 #define IDLE_CONNECTION_MS 4000
-/* Before the second try, if the collector does not say, and at most: spans older than that help nobody. */
+/* Before the second try without a Retry-After, and the longest wait: older spans are of no use. */
 #define RETRY_MS     1000
 #define RETRY_MAX_MS 30000
-/* An answer is empty, or one sentence about what was rejected. */
+/* An answer is empty, or one sentence about rejected spans. */
 #define ANSWER_MAX_BYTES  (64 * 1024)
 #define HEADERS_MAX_BYTES (16 * 1024)
 
 struct mg_exporter {
     struct mg_exporter_options options;
     struct mg_http_client *http;
-    struct mg_http_call *call;              /* the batch is under way */
+    struct mg_http_call *call;              /* the running call with the batch */
     struct mg_timer *timer;                 /* the next batch, or the second try */
-    struct mg_idle *idle;                   /* the same, now */
+    struct mg_idle *idle;                   /* the same, due now */
     struct mg_slice ring[MG_EXPORTER_RING]; /* each a copy of our own */
     size_t first, count;
-    struct mg_buf body; /* the batch in hand */
+    struct mg_buf body; /* the current batch */
     size_t in_hand;     /* its spans */
     bool is_second_try;
-    bool is_failing; /* it has been said */
+    bool is_failing; /* failing, and logged */
     struct mg_metric *sent, *dropped;
 
     bool is_flushing;
@@ -87,7 +87,7 @@ void mg_exporter_add(struct mg_exporter *exporter, struct mg_slice span)
     }
     exporter->ring[(exporter->first + exporter->count++) % MG_EXPORTER_RING] =
         (struct mg_slice){copy, span.len};
-    if (exporter->in_hand > 0) return; /* its end starts the next */
+    if (exporter->in_hand > 0) return; /* the end of the current batch starts the next */
     if (exporter->count >= MG_EXPORTER_BATCH)
         mg_idle_arm(exporter->idle);
     else if (!mg_timer_is_active(exporter->timer))
@@ -131,7 +131,7 @@ static void flush_over(void *arg)
     if (done != NULL) done(exporter->done_arg);
 }
 
-/* The batch has an end: the next one, now or in a while. */
+/* The batch has ended; schedules the next one, now or later. */
 static void batch_over(struct mg_exporter *exporter, size_t rejected)
 {
     size_t count = exporter->in_hand;
@@ -146,7 +146,7 @@ static void batch_over(struct mg_exporter *exporter, size_t rejected)
         mg_timer_start(exporter->timer, MG_EXPORTER_WAIT_MS, 0);
 }
 
-/* One line for many failures in a row. */
+/* Logs one line for many failures in a row. */
 static void failed(struct mg_exporter *exporter, const char *why)
 {
     if (!exporter->is_failing)
@@ -221,7 +221,7 @@ void mg_exporter_flush(struct mg_exporter *exporter, int64_t within_ms, mg_loop_
     mg_idle_arm(exporter->idle);
 }
 
-/* ---- making and ending ---- */
+/* ---- lifetime ---- */
 
 void mg_exporter_reload(struct mg_exporter *exporter)
 {
@@ -265,7 +265,7 @@ enum mg_class mg_exporter_create(struct mg_loop *loop, const struct mg_exporter_
 void mg_exporter_destroy(struct mg_exporter *exporter)
 {
     if (exporter == NULL) return;
-    mg_http_client_destroy(exporter->http); /* calls under way end without a callback; accepts NULL */
+    mg_http_client_destroy(exporter->http); /* running calls end without a callback; accepts NULL */
     ring_drop(exporter);
     mg_timer_destroy(exporter->timer);
     mg_timer_destroy(exporter->flush_timer);

@@ -1,8 +1,7 @@
 /*
- * Whether database and broker answer although a process has nothing to ask them: both are probed every
- * MG_VITALS_PERIOD_MS, so /readyz tells within 5 s that one of them is silent, that the database's disk is
- * full, or that the broker has an alarm. A probe costs the process some microseconds and PostgreSQL about one
- * millisecond.
+ * Whether database and broker answer while a process is idle. Both are probed every MG_VITALS_PERIOD_MS. So
+ * /readyz reports within 5 s a silent server, a full disk of the database, or an alarm of the broker. A probe
+ * costs the process some microseconds and PostgreSQL about one millisecond.
  */
 #ifndef MG_IO_VITALS_H
 #define MG_IO_VITALS_H
@@ -20,8 +19,9 @@ struct mg_vitals_of {
 };
 
 struct mg_vitals *mg_vitals_create(struct mg_loop *loop, const struct mg_vitals_of *of); /* NULL: no memory */
-void mg_vitals_destroy(struct mg_vitals *vitals); /* before those that it probes; accepts NULL */
-/* False: why, for /readyz. */
+/* call it before destroying store and broker; accepts NULL */
+void mg_vitals_destroy(struct mg_vitals *vitals);
+/* False: `ret_reason` holds the reason for /readyz. */
 bool mg_vitals_are_good(const struct mg_vitals *vitals, char *ret_reason, size_t size);
 
 #endif

@@ -1,5 +1,5 @@
-/* Scheduler, supervisor, the runner of batches → operator.alerts (proto/alert.schema.json). One open alert
- * for one code and subject. */
+/* Scheduler, supervisor, the runner of batches → operator.alerts (proto/alert.schema.json). One code and
+ * subject have at most one open alert. */
 #ifndef MG_WIRE_ALERT_H
 #define MG_WIRE_ALERT_H
 
@@ -7,15 +7,15 @@
 #include "wire/json.h"
 
 #define MG_ALERT_SUBJECT_MAX                                                                                 \
-    (MG_ORDER_ID_MAX + 1 + MG_NAME_MAX) /* "order <id>" parts: order id, order.step, service or queue */
+    (MG_ORDER_ID_MAX + 1 + MG_NAME_MAX) /* an order id, order.step, a service, queue or batch */
 #define MG_ALERT_TEXT_MAX 1023
 
 struct mg_alert_message {
     enum mg_alert alert;
-    bool is_closed; /* its cause is gone */
+    bool is_closed; /* the cause is gone */
     char subject[MG_ALERT_SUBJECT_MAX + 1];
-    char order_id[MG_ORDER_ID_MAX + 1]; /* "" if it is about no order */
-    char text[MG_ALERT_TEXT_MAX + 1];   /* what happened, and what to do */
+    char order_id[MG_ORDER_ID_MAX + 1]; /* "" if no order is concerned */
+    char text[MG_ALERT_TEXT_MAX + 1];   /* the event, and the operator's remedy */
     int64_t at_ms;
 };
 

@@ -1,7 +1,7 @@
 /*
- * Commands: a table says which members belong to which command, and reader and writer both go by it.
- * Everything that a command was decided on (attempt, version) travels with it, so that the scheduler can see
- * whether it still holds.
+ * Commands: one table lists the members of each command; the reader and the writer both use it. A command
+ * carries the attempt and version that were the basis of its decision, so that the scheduler can check
+ * whether they still hold.
  */
 #include "wire/command.h"
 
@@ -16,12 +16,12 @@ static const char *const NAMES[] = {"v",   "command_id", "command", "order_id", 
                                     "seq", "outcome",    "by",      "reason",   "set",  NULL};
 static const char *const SET_NAMES[] = {"pointer", "value", NULL};
 
-#define POINTER_MAX_BYTES 511 /* of a repair; deeper places exist in no order */
+#define POINTER_MAX_BYTES 511 /* of a repair; no order has deeper places */
 
 static const struct {
     enum mg_cause_kind kind;
     bool has_step, has_attempt, has_seq, has_outcome, has_set;
-    int64_t attempt_min; /* a step that waits may never have been sent */
+    int64_t attempt_min; /* a waiting step may have attempt 0: never sent */
 } COMMANDS[] = {
     {MG_CAUSE_OVERDUE, true, true, false, false, false, 1},
     {MG_CAUSE_DUE, true, true, false, false, false, 0},
@@ -47,7 +47,7 @@ static int command_index(enum mg_cause_kind kind)
 
 static bool is_command_id(const char *text, size_t len)
 {
-    return mg_order_id_is_valid(text, len); /* a UUID, or whatever of the same characters the sender draws */
+    return mg_order_id_is_valid(text, len); /* a UUID, or any id of the sender in the same characters */
 }
 #define COMMAND_ID_RIGHT "1 to 36 characters A-Z, a-z, 0-9, \".\", \"_\", \":\", \"-\" (a UUID)"
 
@@ -56,7 +56,7 @@ void mg_command_write(const struct mg_command *command, struct mg_buf *ret_body)
     struct mg_json_out out, set;
     int index = command_index(command->kind);
 
-    if (index < 0) { /* nobody may send it; a body that fails is noticed by every caller */
+    if (index < 0) { /* not a command; every caller detects the failed body */
         ret_body->failed = true;
         return;
     }
@@ -107,7 +107,7 @@ static void read_set(const struct mg_json_object *object, struct mg_slice entry,
     if (quoted.data == NULL) return;
     struct mg_buf plain;
     mg_buf_init(&plain, sizeof text);
-    (void)mg_json_string(quoted, &plain); /* it is a string; too long a one sets `failed` */
+    (void)mg_json_string(quoted, &plain); /* a checked string; one that is too long sets `failed` */
     (void)snprintf(text, sizeof text, "%.*s", (int)plain.len, plain.len > 0 ? plain.data : "");
     if (plain.is_out_of_memory) {
         mg_json_fault(faults, MG_TRANSIENT, pointer, "could not be read: no memory");
@@ -126,7 +126,7 @@ static void read_set(const struct mg_json_object *object, struct mg_slice entry,
     command->set_count++;
 }
 
-/* Members that belong to other commands are refused: who sends them means something that would not happen. */
+/* Members of other commands are refused: the sender expects an effect that would not happen. */
 static void refuse_foreign(const struct mg_json_object *object, const char *command, const char *name,
                            bool has_it)
 {

@@ -1,6 +1,6 @@
 /*
- * Supervisor and operator → scheduler (proto/command.schema.json), and the scheduler's answer to whoever
- * asked for one (proto/command_result.schema.json).
+ * Supervisor and operator → scheduler (proto/command.schema.json), and the scheduler's answer to a command
+ * with a reply queue (proto/command_result.schema.json).
  */
 #ifndef MG_WIRE_COMMAND_H
 #define MG_WIRE_COMMAND_H
@@ -14,14 +14,14 @@
 #define MG_COMMAND_SETS_MAX   16 /* repairs of the payload in one resume */
 
 struct mg_command {
-    char command_id[MG_UUID_SIZE]; /* also the message_id; the same command sent twice changes once */
+    char command_id[MG_UUID_SIZE]; /* also the message_id; the same command sent twice causes one change */
     /* OVERDUE DUE EXPIRED NUDGE OWED RESUME RESTART SETTLE SKIP COMPENSATE CANCEL */
     enum mg_cause_kind kind;
     char order_id[MG_ORDER_ID_MAX + 1];
     char step[MG_NAME_MAX + 1]; /* overdue, due, settle, skip; "" else */
     uint32_t attempt;           /* overdue, due; 0 else */
-    uint64_t version;           /* the version it was decided on; 0: not named */
-    uint64_t seq;               /* owed: of the event whose statuses are owed */
+    uint64_t version;           /* the version that was the basis of the decision; 0: not given */
+    uint64_t seq;               /* owed: number of the event with owed statuses */
     enum mg_outcome outcome;    /* settle: done or absent */
     char by[MG_COMMAND_BY_MAX + 1];
     char reason[MG_COMMAND_REASON_MAX + 1];
@@ -44,9 +44,9 @@ struct mg_command_result {
     char command_id[MG_UUID_SIZE];
     char order_id[MG_ORDER_ID_MAX + 1];
     enum mg_command_verdict verdict;
-    uint64_t version;                     /* the order's now */
-    enum mg_order_state state;            /* the order's now; meaningless for not_found and invalid */
-    char text[MG_COMMAND_REASON_MAX + 1]; /* why, for people */
+    uint64_t version;                     /* the order's current version */
+    enum mg_order_state state;            /* the order's current state; undefined for not_found and invalid */
+    char text[MG_COMMAND_REASON_MAX + 1]; /* the reason, for people */
 };
 void mg_command_result_write(const struct mg_command_result *result, struct mg_buf *ret_body);
 enum mg_class mg_command_result_parse(struct mg_slice body, struct mg_command_result *ret_result,

@@ -1,4 +1,4 @@
-/* The scheduler's answer to a command: whether it changed the order, and how the order stands now. */
+/* The scheduler's answer to a command: the verdict, and the order's present state. */
 #include <string.h>
 
 #include "core/key.h"
@@ -50,7 +50,7 @@ enum mg_class mg_command_result_parse(struct mg_slice body, struct mg_command_re
     }
     mg_json_version_check(&object);
     int verdict = mg_json_get_word(&object, "verdict", MG_REQUIRED, VERDICTS, MG_STALE, -1);
-    /* an invalid command may not have said who it was */
+    /* An invalid command may lack its ids. */
     enum mg_json_need need = verdict == MG_COMMAND_INVALID ? MG_OPTIONAL : MG_REQUIRED;
     mg_json_get_checked(&object, "command_id", need, mg_order_id_is_valid, "1 to 36 characters (a UUID)",
                         result.command_id, sizeof result.command_id);

@@ -24,7 +24,7 @@ static void part_copy(CURLU *url, CURLUPart part, unsigned int flags, char *ret_
     curl_free(text);
 }
 
-/* An address of IPv6 as it is everywhere but in a URL. */
+/* Removes the brackets of an IPv6 address, which only URLs have. */
 static void brackets_leave(char *host)
 {
     size_t len = strlen(host);
@@ -39,7 +39,7 @@ static void url_read(CURLU *url, const char *text, struct mg_http_url *ret_url)
     part_copy(url, CURLUPART_SCHEME, 0, scheme, sizeof scheme);
     ret_url->is_http = strcmp(scheme, "http") == 0 || strcmp(scheme, "https") == 0;
     if (!ret_url->is_http) return;
-    /* libcurl would take one slash or three, and "api" of "https:///api" as host */
+    /* libcurl would accept one slash or three, and "api" of "https:///api" as host. */
     const char *behind = strstr(text, "://");
     ret_url->has_host = behind != NULL && behind[3] != '/' && has_part(url, CURLUPART_HOST);
     ret_url->has_user = has_part(url, CURLUPART_USER) || has_part(url, CURLUPART_PASSWORD);

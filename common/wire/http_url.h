@@ -1,6 +1,6 @@
 /*
- * A URL by which something is called over HTTP, read by libcurl, which will also use it: a check by another
- * parser would be a check of another URL.
+ * A URL for HTTP calls, parsed by libcurl, which also makes the calls: another parser might accept another
+ * URL.
  */
 #ifndef MG_WIRE_HTTP_URL_H
 #define MG_WIRE_HTTP_URL_H
@@ -12,16 +12,16 @@
 #define MG_HOST_MAX 255
 
 struct mg_http_url {
-    bool is_http;      /* scheme http or https; the rest is filled only then */
-    bool has_host;     /* one stands where it belongs */
+    bool is_http;      /* scheme http or https; other fields are set only then */
+    bool has_host;     /* a host is present */
     bool has_user;     /* a name or a password */
     bool has_path;     /* more than "/" */
-    bool is_plaintext; /* http to a host that is not loopback: the network could read and change it */
-    char host[MG_HOST_MAX + 1]; /* without brackets; cut if longer, which no host is that can be reached */
-    int port;                   /* also where the scheme alone says it */
+    bool is_plaintext; /* http to a host that is not loopback: readable and changeable on the network */
+    char host[MG_HOST_MAX + 1]; /* without brackets; cut if longer, as no reachable host is */
+    int port;                   /* explicit, or the scheme's default */
 };
 
-/* MG_BAD_INPUT: no URL at all; MG_TRANSIENT: no memory. */
+/* MG_BAD_INPUT: not a URL; MG_TRANSIENT: out of memory. */
 enum mg_class mg_http_url_parse(const char *text, struct mg_http_url *ret_url) MG_MUSTCHECK;
 
 #endif

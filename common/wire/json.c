@@ -1,9 +1,8 @@
 /*
- * The check that every JSON text from outside passes before anything looks at it: one pass over the bytes
- * that judges syntax, UTF-8, duplicate names, the range of numbers, and the limits. It builds nothing: values
- * are used as slices of the text, and a tree that nobody reads would cost more than all the rest of a
- * message. It recurses, as deep as the limit allows. Messages name line and column but never quote the text:
- * it may hold what does not belong into a log.
+ * The check of every external JSON text, before any other code reads it. One pass over the bytes judges
+ * syntax, UTF-8, duplicate names, the range of numbers, and the limits. It builds no tree: values are used as
+ * slices of the text, and a tree would cost more than the rest of a message. It recurses up to the depth
+ * limit. Errors name line and column but never quote the text, which may hold data that must not be logged.
  */
 #include "wire/json.h"
 
@@ -21,9 +20,9 @@ const struct mg_json_limits MG_JSON_LIMITS_DEFAULT = {
     .max_members = 10000,
 };
 
-#define NAMES_FEW     64 /* of all open objects together: a message of ours needs no memory for them */
-#define SORTED_ABOVE  16 /* names in one object; fewer are compared each with each */
-#define INT64_DIGITS  19 /* of the largest number, and of the least */
+#define NAMES_FEW     64 /* of all open objects together: a usual message needs no allocation */
+#define SORTED_ABOVE  16 /* names in one object; fewer are compared pairwise */
+#define INT64_DIGITS  19 /* of INT64_MAX and INT64_MIN */
 #define DOUBLE_DIGITS (DBL_MAX_10_EXP + 1)
 
 enum fault {
@@ -42,7 +41,7 @@ enum fault {
     FAULT_MEMORY,
 };
 
-/* What is wrong and what would be right. */
+/* Each fault and its remedy. */
 static const char *const EXPLANATIONS[] = {
     [FAULT_SYNTAX] =
         "not JSON; it must follow RFC 8259 (names in double quotes, no trailing comma, no comments)",
@@ -67,7 +66,7 @@ struct check {
     const char *at, *end; /* after a fault: `at` is its place */
     const struct mg_json_limits *limits;
     int depth, members;
-    struct name few[NAMES_FEW], *names; /* of the objects that are open, the innermost's last */
+    struct name few[NAMES_FEW], *names; /* of the open objects, the innermost's last */
     size_t name_count, name_capacity;
 };
 
@@ -75,7 +74,7 @@ static enum fault check_value(struct check *check);
 
 /* ---- strings ---- */
 
-/* Four hexadecimal digits; -1 if there are others, `at` being on the first of those. */
+/* Reads four hexadecimal digits; -1 if one is invalid, with `at` on it. */
 static int check_hex4(struct check *check)
 {
     int value = 0;
@@ -92,7 +91,7 @@ static int check_hex4(struct check *check)
     return value;
 }
 
-/* Behind "\u": one code, or a pair of surrogates, of which neither may stand alone. */
+/* Behind "\u": one code point, or a pair of surrogates; a lone surrogate is a fault. */
 static enum fault check_code(struct check *check)
 {
     int code = check_hex4(check);
@@ -117,14 +116,14 @@ static enum fault check_escape(struct check *check)
     return c == 'u' ? check_code(check) : FAULT_NONE;
 }
 
-/* Stands for itself in a string, one byte a character. */
+/* True for a character that stands unescaped in a string and has one byte. */
 static bool is_plain(unsigned char c)
 {
     return c >= 0x20 && c < 0x80 && c != '"' && c != '\\';
 }
 
-/* The same of eight bytes at once, most of a payload being such: taking 1 from a byte that is 0, or 32 from
- * one that is below, sets its highest bit, which a plain byte has not. */
+/* The same for eight bytes at once, because most bytes of a payload are plain. Subtracting 1 from a byte 0,
+ * or 32 from a byte below 32, sets its highest bit, which a plain byte does not have. */
 static bool are_plain(const char *at)
 {
     static const uint64_t EACH = 0x0101010101010101;
@@ -188,9 +187,9 @@ static bool is_above_int64(const char *digits, size_t count, bool is_negative)
     return memcmp(digits, is_negative ? "9223372036854775808" : "9223372036854775807", INT64_DIGITS) > 0;
 }
 
-/* A double has up to 309 digits before the point. Numbers with more are too large, those with fewer are not;
- * of the others these digits alone decide, since the line between the largest double and infinity is an
- * integer. `mantissa` is digits, perhaps with a point among them. */
+/* A double has up to 309 digits before the point. Numbers with more are too large, numbers with fewer are
+ * not. With exactly 309 these digits alone decide, since the bound between the largest double and infinity is
+ * an integer. `mantissa` is digits, perhaps with a point. */
 static bool is_above_double(const char *mantissa, const char *end, int64_t exponent)
 {
     char digits[DOUBLE_DIGITS + 1];
@@ -214,7 +213,7 @@ static bool is_above_double(const char *mantissa, const char *end, int64_t expon
     return isinf(strtod(digits, NULL));
 }
 
-/* Behind "e" or "E". Far beyond what a text's digits could make good, it counts no further. */
+/* Behind "e" or "E". The count stops far beyond any exponent that the digits of a text could balance. */
 static bool check_exponent(struct check *check, int64_t *ret_exponent)
 {
     static const int64_t FAR = INT32_MAX;
@@ -264,7 +263,7 @@ static enum fault check_number(struct check *check)
 
 /* ---- names ---- */
 
-/* The bytes that a quoted name means, one by one. */
+/* The decoded bytes of a quoted name, one by one. */
 struct reader {
     const char *at, *end;
     char utf8[4];
@@ -297,7 +296,7 @@ static bool is_same_name(const struct name *a, const struct name *b)
     }
 }
 
-/* Any order in which the same names are neighbours. */
+/* Any order that makes equal names neighbours. */
 static int compare_names(const void *a, const void *b)
 {
     const struct name *first = a, *second = b;
@@ -315,8 +314,8 @@ static enum fault name_twice(struct check *check, const struct name *a, const st
     return FAULT_TWICE;
 }
 
-/* Whether one of these names is another; it may order them anew. In many it looks at neighbours only: the
- * time must not grow with the square of what a stranger sends. */
+/* Finds duplicate names; may reorder them. Many names are sorted and only neighbours compared, so the time is
+ * not quadratic in hostile input. */
 static enum fault check_twice(struct check *check, struct name *names, size_t count)
 {
     bool is_sorted = count > SORTED_ABOVE;
@@ -346,7 +345,7 @@ static bool keep_name(struct check *check, struct name name)
 
 /* ---- values ---- */
 
-/* The next character that is no blank; -1 at the end. */
+/* The next character that is not blank; -1 at the end. */
 static int check_next(struct check *check)
 {
     while (check->at < check->end &&
@@ -368,7 +367,7 @@ static enum fault check_name(struct check *check)
     return FAULT_NONE;
 }
 
-/* The inside of an object or array, and its end. */
+/* The members of an object or elements of an array, up to the closing bracket. */
 static enum fault check_children(struct check *check, bool is_object)
 {
     char close = is_object ? '}' : ']';

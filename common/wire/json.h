@@ -1,7 +1,7 @@
 /*
- * Reading JSON from outside: the check that all of it passes, and slices. Payloads and results are kept and
- * passed on as the bytes that came (14.00 stays 14.00), so a value is a piece of the original text, and no
- * tree is ever built.
+ * Reading external JSON: the check of every text, and slices. Payloads and results are kept and passed on as
+ * the received bytes (14.00 stays 14.00). So a value is a slice of the original text, and no tree is ever
+ * built.
  */
 #ifndef MG_WIRE_JSON_H
 #define MG_WIRE_JSON_H
@@ -13,36 +13,35 @@
 #include "base/err.h"
 
 struct mg_json_limits {
-    size_t max_bytes; /* a body; default 256 KiB: what a broker moves without harm to others */
+    size_t max_bytes; /* a body; default 256 KiB: a broker moves it without harm to other traffic */
     int max_depth;    /* default 32: no order is deeper; bounds recursion */
     int max_members;  /* default 10,000 members and elements in all: bounds memory and time */
 };
 extern const struct mg_json_limits MG_JSON_LIMITS_DEFAULT;
 
-/* Strict RFC 8259 text: refused with place (line, column or pointer) are: bytes above a limit, duplicate
- * names, invalid UTF-8, NUL, numbers outside int64 and double, anything after the value. Needs no memory
- * after it returns. MG_BAD_INPUT, or MG_TRANSIENT for lack of memory. */
+/* Checks strict RFC 8259 text. Refused, with line and column: bytes above a limit, duplicate names, invalid
+ * UTF-8, NUL, numbers outside int64 and double, and text after the value. Holds no memory after its return.
+ * MG_BAD_INPUT, or MG_TRANSIENT when out of memory. */
 enum mg_class mg_json_check(struct mg_slice text, const struct mg_json_limits *limits,
                             struct mg_err *err) MG_MUSTCHECK;
 
-/* In text that mg_json_check (or a message parser) has accepted: the bytes of the value at an RFC 6901
- * pointer, without surrounding blanks. Absent if there is none. "" is the whole. */
+/* In text accepted by mg_json_check (or by a message parser): the bytes of the value at an RFC 6901 pointer,
+ * without surrounding blanks. Absent if there is no such value. "" is the whole text. */
 struct mg_slice mg_json_find(struct mg_slice text, const char *pointer);
 
-/* Replaces (or adds, as the last member of an existing object) the value at `pointer` in checked text;
- * `value` is checked text too. MG_BAD_INPUT: there is no such place. */
+/* Replaces the value at `pointer` in checked text, or adds it as the last member of an existing object.
+ * `value` is checked text, too. MG_BAD_INPUT: there is no such place. */
 enum mg_class mg_json_set(struct mg_slice text, const char *pointer, struct mg_slice value,
                           struct mg_buf *ret_text, struct mg_err *err) MG_MUSTCHECK;
 
-/* A sink for mistakes of definition files: each has the JSON pointer of its place, what is wrong and what
- * would be right. */
+/* A callback for mistakes of definition files: each has its JSON pointer, the mistake and a valid form. */
 struct mg_mistakes {
     void (*add)(void *arg, const char *pointer, const char *text);
     void *arg;
 };
 
-/* A string value's text (quotes removed, escapes resolved) appended to `ret`; false if the slice is no
- * string. */
+/* Appends a string value's text to `ret`, without quotes and with escapes resolved; false if the slice is not
+ * a string. */
 bool mg_json_string(struct mg_slice value, struct mg_buf *ret);
 
 #endif

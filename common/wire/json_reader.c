@@ -1,7 +1,7 @@
 /*
- * Getters over the members of a checked object. Each member is found once, when the object is opened, so
- * reading costs one walk however many members are asked for. Mistakes are collected, not returned: a
- * definition shows all of its mistakes in one go, a message its first.
+ * Getters for the members of a checked object. All members are found when the object is opened, so reading
+ * costs one walk for any number of getters. Mistakes are collected, not returned: a definition reports all of
+ * its mistakes, a message its first.
  */
 #include "wire/json_reader.h"
 
@@ -17,11 +17,11 @@
 #include "core/key.h"
 
 #define FAULT_TEXT_SIZE 400 /* with the pointer in front it still fits struct mg_err */
-#define WORD_MAX        64  /* longer than any word, key or duration that we know */
+#define WORD_MAX        64  /* longer than any known word, key or duration */
 
 bool mg_json_faults_are_many(const struct mg_json_faults *faults)
 {
-    /* a message's reader tells only its first mistake */
+    /* The reader of a message reports only its first mistake. */
     return faults->count >= (faults->mistakes != NULL ? MG_JSON_FAULTS_MAX : 1);
 }
 
@@ -32,7 +32,7 @@ void mg_json_fault(struct mg_json_faults *faults, enum mg_class class, const cha
     va_list args;
 
     va_start(args, format);
-    (void)vsnprintf(text, sizeof text, format, args); /* cut is better than none */
+    (void)vsnprintf(text, sizeof text, format, args); /* a cut text is better than none */
     va_end(args);
     for (char *c = text; *c != '\0'; c++) { /* quoted input must not break the line */
         if ((unsigned char)*c < 0x20 || *c == 0x7f) *c = '?';
@@ -88,8 +88,8 @@ void mg_json_member_fault(const struct mg_json_object *object, enum mg_class cla
 
 /* ---- opening ---- */
 
-/* A string's text into a fixed buffer. False if it does not fit whole; then as many whole characters as fit.
- */
+/* Copies a string's text into a fixed buffer. False if it does not fit whole; then as many whole characters
+ * as fit. */
 static bool copy_string(struct mg_slice quoted, char *ret_text, size_t size)
 {
     const char *at = quoted.data + 1, *end = quoted.data + quoted.len - 1;
@@ -105,7 +105,7 @@ static bool copy_string(struct mg_slice quoted, char *ret_text, size_t size)
     }
     while ((n = mg_json_char_next(&at, end, utf8)) > 0) {
         if (len + (size_t)n >= size) {
-            /* leave no half of a character behind */
+            /* A character is never cut in half. */
             if (((unsigned char)utf8[0] & 0xc0) == 0x80) {
                 while (len > 0 && ((unsigned char)ret_text[len - 1] & 0xc0) == 0x80)
                     len--;
@@ -148,7 +148,7 @@ static unsigned distance(const char *a, size_t a_len, const char *b, size_t b_le
 const char *mg_json_nearest(const char *const *names, struct mg_slice name)
 {
     const char *nearest = NULL;
-    unsigned best = name.len < 4 ? 2 : 4; /* farther away, a hint would mislead */
+    unsigned best = name.len < 4 ? 2 : 4; /* a hint at a greater distance would mislead */
 
     if (name.len > WORD_MAX) return NULL;
     for (; *names != NULL; names++) {
@@ -214,7 +214,7 @@ bool mg_json_object_open(struct mg_json_object *ret_object, struct mg_json_fault
     assert(count <= MG_JSON_NAMES_MAX);
     mg_json_walk_begin(&walk, value);
     while (mg_json_walk_next(&walk, &name, &member)) {
-        int tried = 0; /* members mostly come in the order of names: from the last one on */
+        int tried = 0; /* members mostly come in the order of names: it begins behind the last match */
         while (tried < count && !mg_json_string_is(name, mg_slice_of(names[index]))) {
             index = (index + 1) % count;
             tried++;
@@ -262,7 +262,7 @@ struct mg_slice mg_json_get(const struct mg_json_object *object, const char *nam
     int i = 0;
     while (object->names[i] != NULL && strcmp(object->names[i], name) != 0)
         i++;
-    assert(object->names[i] != NULL); /* a getter for a name that open was not told of */
+    assert(object->names[i] != NULL); /* a getter for a name that is not in the list of open */
     if (object->values[i].data == NULL && need == MG_REQUIRED) {
         mg_json_fault(object->faults, MG_BAD_INPUT, object->pointer, "member \"%s\" is missing; add it",
                       name);
@@ -426,7 +426,7 @@ int mg_json_get_word(const struct mg_json_object *object, const char *name, enum
 
 /* ---- time ---- */
 
-/* `digits` decimal digits at *at, which moves behind them; -1 if there are others. */
+/* Reads `digits` decimal digits at *at and advances it; -1 if one is invalid. */
 static int64_t digits_read(const char **at, int digits)
 {
     int64_t value = 0;
@@ -437,8 +437,8 @@ static int64_t digits_read(const char **at, int digits)
     return value;
 }
 
-/* Days since 1970 of a date in the Gregorian calendar, counted from March so that the leap day is a year's
- * last. */
+/* Days since 1970 of a date in the Gregorian calendar, counted from March so that the leap day is the last of
+ * a year. */
 static int64_t days_of(int64_t year, int64_t month, int64_t day)
 {
     if (month <= 2) year--;

@@ -1,8 +1,8 @@
 /*
- * Reading the members of one object into a struct, with every mistake told by JSON pointer, what is wrong and
- * what would be right. Getters do not fail one by one: mistakes gather in `struct mg_json_faults`, and the
- * caller asks once, at the end. So a message's file is a list of its members. Private to common/wire; the
- * text has passed mg_json_check.
+ * Reading the members of one object into a struct. Every mistake is reported with its JSON pointer and a
+ * valid form. Getters return no errors: mistakes are collected in `struct mg_json_faults`, and the caller
+ * checks once, at the end. So a message's file is a list of its members. Private to common/wire; the text has
+ * passed mg_json_check.
  */
 #ifndef MG_WIRE_JSON_READER_H
 #define MG_WIRE_JSON_READER_H
@@ -11,41 +11,41 @@
 #include "wire/json_scan.h"
 #include "wire/json_words.h"
 
-/* Longest pointer in a message; longer ones are cut, which harms nothing but the message. */
+/* Longest pointer in a message; a longer one is cut, only in the message. */
 #define MG_JSON_POINTER_SIZE 256
 
 struct mg_json_faults {
-    struct mg_err *err; /* gets the first mistake; one that is MG_BAD_INPUT goes before MG_STALE */
-    const struct mg_mistakes *mistakes; /* gets all; NULL: none */
+    struct mg_err *err;                 /* the first mistake; MG_BAD_INPUT takes precedence over MG_STALE */
+    const struct mg_mistakes *mistakes; /* receives all mistakes; NULL: none */
     enum mg_class class;                /* MG_OK: none so far */
     int count;
-    bool is_newer; /* "v" is above ours: what else seems wrong may be right there */
+    bool is_newer; /* "v" is above the known version: other apparent mistakes may be valid there */
 };
 
-/* Nobody reads more, and looking for the nearest name costs time that a hostile text must not multiply. */
+/* A reader of the report needs no more. The search of the nearest name costs time that a hostile text must
+ * not multiply. */
 #define MG_JSON_FAULTS_MAX 100
-/* True once further mistakes are only counted, not told. */
+/* True once further mistakes are only counted, not reported. */
 bool mg_json_faults_are_many(const struct mg_json_faults *faults);
 
 void mg_json_fault(struct mg_json_faults *faults, enum mg_class class, const char *pointer,
                    const char *format, ...) MG_PRINTF(4, 5);
 
-#define MG_JSON_NAMES_MAX 24 /* members of the largest object that we know */
+#define MG_JSON_NAMES_MAX 24 /* members of the largest known object */
 
 struct mg_json_object {
     struct mg_json_faults *faults;
     char pointer[MG_JSON_POINTER_SIZE];
-    const char *const *names; /* NULL-ended, as given to open */
-    struct mg_slice
-        values[MG_JSON_NAMES_MAX]; /* by index in names; absent if the object has no such member */
+    const char *const *names;                  /* NULL-ended, as given to open */
+    struct mg_slice values[MG_JSON_NAMES_MAX]; /* by index in names; absent if the object lacks the member */
 };
 
 enum mg_json_unknown {
-    MG_JSON_UNKNOWN_IGNORED, /* messages: a newer sender may say more */
+    MG_JSON_UNKNOWN_IGNORED, /* messages: a newer sender may add members */
     MG_JSON_UNKNOWN_REFUSED, /* submissions and definitions: a misspelt name must not be lost */
 };
 
-/* False, with a fault, if `value` is no object; then every getter finds nothing and must not be called. */
+/* False, with a fault, if `value` is not an object; then no getter may be called. */
 bool mg_json_object_open(struct mg_json_object *ret_object, struct mg_json_faults *faults,
                          struct mg_slice value, const char *pointer, const char *const *names,
                          enum mg_json_unknown unknown);
@@ -53,30 +53,31 @@ bool mg_json_object_open(struct mg_json_object *ret_object, struct mg_json_fault
 /* Puts "(and 3 more)" behind the first mistake, and returns the class. */
 enum mg_class mg_json_faults_end(struct mg_json_faults *faults);
 
-/* Checks a body and opens it as an object: how each message begins. */
+/* Checks a body and opens it as an object: the start of every message parser. */
 bool mg_json_message_open(struct mg_json_object *ret_object, struct mg_json_faults *faults,
                           struct mg_slice body, const struct mg_json_limits *limits, const char *const *names,
                           enum mg_json_unknown unknown);
-/* The member "v" of a message: 1. A higher one is MG_STALE: it is for a newer instance. */
+/* Checks the member "v" of a message: 1. A higher version is MG_STALE: the message is left for a newer
+ * instance. */
 void mg_json_version_check(const struct mg_json_object *object);
 
-/* "<pointer>/<name>", the name escaped by RFC 6901. */
+/* Writes "<pointer>/<name>", the name escaped by RFC 6901. */
 void mg_json_pointer_join(const char *pointer, struct mg_slice name, char ret_pointer[MG_JSON_POINTER_SIZE]);
 void mg_json_member_fault(const struct mg_json_object *object, enum mg_class class, const char *name,
                           const char *format, ...) MG_PRINTF(4, 5);
 
 enum mg_json_need { MG_OPTIONAL, MG_REQUIRED };
 
-/* The value as it stands in the text; absent, with a fault if required, where there is none. */
+/* The value's bytes in the text; absent, with a fault if required, if there is no such member. */
 struct mg_slice mg_json_get(const struct mg_json_object *object, const char *name, enum mg_json_need need);
-/* The same, with a fault unless it has the type. */
+/* The same, with a fault if the type differs. */
 struct mg_slice mg_json_get_typed(const struct mg_json_object *object, const char *name,
                                   enum mg_json_need need, enum mg_json_type type);
 
 /* Text for people: cut at a character's boundary if it does not fit. "" if absent. */
 void mg_json_get_text(const struct mg_json_object *object, const char *name, enum mg_json_need need,
                       char *ret_text, size_t size);
-/* A string that must fit whole and pass `is_valid`; `right` says what would be. "" if absent. */
+/* A string that must fit whole and pass `is_valid`; `right` describes a valid value. "" if absent. */
 void mg_json_get_checked(const struct mg_json_object *object, const char *name, enum mg_json_need need,
                          bool (*is_valid)(const char *text, size_t len), const char *right, char *ret_text,
                          size_t size);
@@ -95,15 +96,14 @@ int64_t mg_json_get_duration(const struct mg_json_object *object, const char *na
                              int64_t absent_ms);
 /* RFC 3339 in UTC, "2026-01-31T12:34:56.789Z", as milliseconds since 1970. Required. */
 int64_t mg_json_get_time(const struct mg_json_object *object, const char *name);
-/* The index of a word in a NULL-ended list. A word that is not in it is a fault of class `unknown`: MG_STALE
- * where a newer version may have sent it, MG_BAD_INPUT where a person wrote it. -1 with a fault, `absent` if
- * absent. */
+/* The index of a word in a NULL-ended list. A word outside the list is a fault of class `unknown`: MG_STALE
+ * if a newer version may send it, MG_BAD_INPUT if a person wrote it. -1 with a fault, `absent` if absent. */
 int mg_json_get_word(const struct mg_json_object *object, const char *name, enum mg_json_need need,
                      const char *const *words, enum mg_class unknown, int absent);
 int mg_json_word_of(const struct mg_json_object *object, const char *name, struct mg_slice value,
                     const char *const *words, enum mg_class unknown);
 
-/* The name in a NULL-ended list that is the likeliest meant; NULL if none is near. */
+/* The nearest name in a NULL-ended list; NULL if none is near. */
 const char *mg_json_nearest(const char *const *names, struct mg_slice name);
 
 #endif

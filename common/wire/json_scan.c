@@ -1,7 +1,6 @@
 /*
- * The walk over checked JSON text, and what is built on it: finding the value at a pointer, putting another
- * in its place, taking a string out of its quotes. It never allocates and never recurses; it must never see
- * text that mg_json_check has not accepted.
+ * The walk over checked JSON text, and the functions on top of it: finding the value at a pointer, replacing
+ * it, decoding a string. It never allocates and never recurses. Its input must have passed mg_json_check.
  */
 #include "wire/json_scan.h"
 
@@ -58,7 +57,7 @@ static const char *skip_blanks(const char *at, const char *end)
     return at;
 }
 
-/* `at` stands on the opening quote; the result is behind the closing one, which is the first with an even
+/* `at` is on the opening quote; the result is behind the closing one. That is the first quote with an even
  * number of backslashes before it. */
 static const char *skip_string(const char *at, const char *end)
 {
@@ -160,7 +159,7 @@ int mg_json_char_next(const char **at, const char *end, char ret_utf8[4])
 {
     const char *p = *at;
     if (p >= end) return 0;
-    if (*p != '\\') { /* UTF-8 has been checked: its bytes may pass one by one */
+    if (*p != '\\') { /* checked UTF-8: single bytes may pass */
         ret_utf8[0] = *p;
         *at = p + 1;
         return 1;
@@ -169,7 +168,7 @@ int mg_json_char_next(const char **at, const char *end, char ret_utf8[4])
     if (p[1] == 'u' && p + 6 <= end) {
         unsigned code = hex4(p + 2);
         p += 6;
-        if (code >= 0xd800 && code < 0xdc00 && p + 6 <= end) { /* the check has seen the other half */
+        if (code >= 0xd800 && code < 0xdc00 && p + 6 <= end) { /* the check has verified the other half */
             code = 0x10000 + ((code - 0xd800) << 10) + (hex4(p + 2) - 0xdc00);
             p += 6;
         }
@@ -251,7 +250,7 @@ static bool name_is_token(struct mg_slice quoted, const char *token, size_t len)
     return token == token_end;
 }
 
-/* The index that a token names; -1 if it is none (RFC 6901 §4: no leading zeros, digits only). */
+/* The index in a token; -1 if it is not an index (RFC 6901 §4: no leading zeros, digits only). */
 static long token_index(const char *token, size_t len)
 {
     if (len == 0 || len > 9 || (len > 1 && token[0] == '0')) return -1;
@@ -342,7 +341,7 @@ enum mg_class mg_json_set(struct mg_slice text, const char *pointer, struct mg_s
                 "\"~0\" and \"~1\"",
                 pointer);
         }
-        char parent_pointer[512]; /* deeper places than this exist in no order */
+        char parent_pointer[512]; /* no order has deeper places */
         int n = snprintf(parent_pointer, sizeof parent_pointer, "%.*s", (int)(last - pointer), pointer);
         struct mg_slice parent = {0};
         if (n >= 0 && (size_t)n < sizeof parent_pointer) parent = mg_json_find(text, parent_pointer);

@@ -1,5 +1,5 @@
 /*
- * A walk over JSON text that mg_json_check has accepted: it knows where values begin and end and trusts the
+ * A walk over JSON text that mg_json_check has accepted. It finds where values begin and end and trusts the
  * syntax, so it needs no tree, no memory and no recursion. Private to common/wire.
  */
 #ifndef MG_WIRE_JSON_SCAN_H

@@ -1,6 +1,6 @@
 /*
- * Lists of the words that messages may hold, index = enum value, NULL-ended; made from core/words.def, so
- * that reading a word and telling which would be right cannot differ from it. Private to common/wire.
+ * Lists of the words that messages may hold, index = enum value, NULL-ended. They are made from
+ * core/words.def, so reading a word and suggesting a valid one cannot differ from it. Private to common/wire.
  */
 #ifndef MG_WIRE_JSON_WORDS_H
 #define MG_WIRE_JSON_WORDS_H
@@ -14,6 +14,6 @@ extern const char *const MG_WORDS_OUTCOME[];
 extern const char *const MG_WORDS_EXECUTED[];
 extern const char *const MG_WORDS_STATUS[];
 extern const char *const MG_WORDS_ALERT[];
-extern const char *const MG_WORDS_METHOD[]; /* of HTTP, that a definition may use */
+extern const char *const MG_WORDS_METHOD[]; /* HTTP methods of definitions */
 
 #endif

@@ -1,4 +1,4 @@
-/* Members of one object, in the order in which they are put. Names are ours and need no escaping. */
+/* Writes members of one object, in call order. Names are constants and need no escaping. */
 #include "wire/json_write.h"
 
 #include <string.h>
@@ -40,7 +40,7 @@ void mg_json_put_text(struct mg_json_out *out, const char *name, const char *tex
         }
         i += n > 0 ? n : 1;
     }
-    if (begin == 0) { /* the usual case: nothing to mend, nothing copied */
+    if (begin == 0) { /* the usual case: valid text is not copied */
         mg_buf_append_json(out->buf, (struct mg_slice){text, len});
     } else {
         if (len > begin) mg_buf_append(&valid, text + begin, len - begin);

@@ -1,7 +1,7 @@
 /*
- * Writing one flat object member by member. Texts that may have been cut in the middle of a character, or
- * that come from a remote service, are made valid UTF-8 on the way: a message of ours must never be refused
- * for its error text. Private to common/wire.
+ * Writing one flat object member by member. Texts may have been cut within a character, or may come from a
+ * remote service. They are made valid UTF-8 here, so a message is never refused for its error text. Private
+ * to common/wire.
  */
 #ifndef MG_WIRE_JSON_WRITE_H
 #define MG_WIRE_JSON_WRITE_H
@@ -19,9 +19,9 @@ struct mg_json_out {
 void mg_json_begin(struct mg_json_out *out, struct mg_buf *buf); /* "{" */
 void mg_json_end(struct mg_json_out *out);                       /* "}" */
 void mg_json_put_name(struct mg_json_out *out,
-                      const char *name); /* "name": and the caller writes the value */
+                      const char *name); /* writes "name": and the caller writes the value */
 void mg_json_put_text(struct mg_json_out *out, const char *name, const char *text);
-void mg_json_put_text_if(struct mg_json_out *out, const char *name, const char *text); /* not if "" */
+void mg_json_put_text_if(struct mg_json_out *out, const char *name, const char *text); /* omitted if "" */
 void mg_json_put_integer(struct mg_json_out *out, const char *name, int64_t number);
 void mg_json_put_bool(struct mg_json_out *out, const char *name, bool value);
 void mg_json_put_raw(struct mg_json_out *out, const char *name, struct mg_slice json); /* checked JSON text */

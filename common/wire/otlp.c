@@ -98,7 +98,7 @@ int64_t mg_otlp_read_rejected(struct mg_slice answer)
     if (answer.len == 0 || mg_json_check(answer, &ANSWER_LIMITS, &err) != MG_OK) return 0;
     struct mg_slice value = mg_json_find(answer, "/partialSuccess/rejectedSpans");
     if (value.data == NULL) return 0;
-    const char *at = value.data[0] == '"' ? value.data + 1 : value.data; /* both are protobuf's JSON */
+    const char *at = value.data[0] == '"' ? value.data + 1 : value.data; /* both are valid protobuf JSON */
     const char *end = value.data + value.len;
     int64_t count = 0;
     while (at < end && *at >= '0' && *at <= '9' && count < INT32_MAX)

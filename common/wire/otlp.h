@@ -1,7 +1,7 @@
 /*
- * Spans as a collector takes them: OTLP/HTTP with JSON (https://opentelemetry.io/docs/specs/otlp/), which is
- * protobuf's JSON mapping, but for identities, which are hexadecimal. Numbers of 64 bits are strings, enums
- * numbers, names are in lowerCamelCase, and what has its default value is left out.
+ * Spans in a collector's format: OTLP/HTTP with JSON (https://opentelemetry.io/docs/specs/otlp/). It is
+ * protobuf's JSON mapping, except for hexadecimal identities. Numbers of 64 bits are strings, enums are
+ * numbers, names are in lowerCamelCase, and default values are left out.
  *
  * A body is the head, spans with commas between them, and the tail.
  */
@@ -11,15 +11,15 @@
 #include "base/trace.h"
 
 #define MG_OTLP_TAIL "]}]}]}"
-/* A span at its largest: sixteen short texts, and an order's id and two names among them, escaped. */
+/* The largest span: sixteen short texts, among them an order's id and two names, escaped. */
 #define MG_OTLP_SPAN_MAX_BYTES 4096
 
-/* What is the same of all spans: the process that they come from. */
+/* The common head of all spans: their process. */
 void mg_otlp_write_head(const char *service, const char *instance, struct mg_buf *ret_head);
 void mg_otlp_write_span(const struct mg_span *span, struct mg_buf *ret_span);
 
-/* How many spans the collector says, in an answer of success, that it did not take (`partialSuccess`); 0 if
- * it says nothing that can be read. */
+/* The number of spans that the collector rejected in an answer of success (`partialSuccess`); 0 if the answer
+ * has no readable number. */
 int64_t mg_otlp_read_rejected(struct mg_slice answer);
 
 #endif

@@ -1,6 +1,6 @@
 /*
- * The reply of an agent, in any language: what became of one attempt. Texts for people are cut, not refused;
- * an outcome must not be lost because its explanation was long.
+ * The reply of an agent, in any language: the outcome of one attempt. Texts for people are cut, not refused,
+ * so an outcome is never lost because of a long explanation.
  */
 #include "wire/reply.h"
 
@@ -13,10 +13,10 @@ static const char *const NAMES[] = {
 static const char *const ERROR_NAMES[] = {"code", "text", NULL};
 
 #define RETRY_AFTER_READ_MAX_MS                                                                              \
-    (365LL * 24 * 3600 * 1000) /* the core clamps to minutes; this only rules out nonsense */
+    (365LL * 24 * 3600 * 1000) /* a bound against nonsense only: the core clamps to minutes */
 
-/* What it means to say nothing of it, as agents do that do not know the member. Accepted work is asked about.
- */
+/* The value if the member is missing, as from agents that do not implement it. For accepted work the verify
+ * gives the answer. */
 static bool may_still_act_unless_said(enum mg_outcome outcome, enum mg_executed executed)
 {
     return executed == MG_EXECUTED_MAYBE && outcome != MG_OUTCOME_ACCEPTED;

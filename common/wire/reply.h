@@ -1,5 +1,5 @@
-/* Agent → scheduler: what became of one attempt (proto/reply.schema.json); and the agent's report about its
- * service (proto/service_report.schema.json), which takes the same way. */
+/* Agent → scheduler: the outcome of one attempt (proto/reply.schema.json), and on the same way the agent's
+ * report about its service (proto/service_report.schema.json). */
 #ifndef MG_WIRE_REPLY_H
 #define MG_WIRE_REPLY_H
 
@@ -7,7 +7,7 @@
 #include "wire/json.h"
 
 #define MG_RESULT_MAX_DEFAULT                                                                                \
-    (64 * 1024) /* a result above this is cut to null: it rides in every later row and message */
+    (64 * 1024) /* a larger result becomes null: every later row and message carries the result */
 #define MG_ERROR_CODE_MAX 63
 #define MG_ERROR_TEXT_MAX 255
 
@@ -18,7 +18,7 @@ struct mg_reply {
     enum mg_kind kind;
     enum mg_outcome outcome;
     enum mg_executed executed;
-    bool may_still_act; /* a call or another copy of the attempt is perhaps at work at the service (law 11,
+    bool may_still_act; /* a call or another copy of the attempt may still be at work at the service (law 11,
                            quiesce) */
     struct mg_slice result; /* JSON text; absent if none */
     bool is_truncated;
@@ -27,8 +27,8 @@ struct mg_reply {
     int64_t retry_after_ms; /* -1: none */
 };
 #define MG_ERROR_CODE_BREAKER_OPEN                                                                           \
-    "breaker_open" /* the attempt was not made, or failed by unreachability: costs nothing */
-#define MG_ERROR_CODE_SERVICE_PAUSED "service_paused" /* not made because an operator wants none: neither */
+    "breaker_open" /* no attempt was made, or the service was unreachable: uses up no attempt */
+#define MG_ERROR_CODE_SERVICE_PAUSED "service_paused" /* not made, paused by an operator: the same */
 
 void mg_reply_write(const struct mg_reply *reply, struct mg_buf *ret_body);
 enum mg_class mg_reply_parse(struct mg_slice body, const struct mg_json_limits *limits,
@@ -38,8 +38,7 @@ enum mg_breaker_state { MG_BREAKER_CLOSED, MG_BREAKER_OPEN, MG_BREAKER_HALF_OPEN
 const char *mg_breaker_state_name(enum mg_breaker_state state);
 bool mg_breaker_state_parse(const char *word, size_t len, enum mg_breaker_state *ret);
 
-/* Type "service_report". Sent when it changes, and every 5 s so that a silent agent's word runs out (15 s).
- */
+/* Type "service_report". Sent at each change and every 5 s; a silent agent's report expires after 15 s. */
 #define MG_SERVICE_REPORT_PERIOD_MS 5000
 #define MG_SERVICE_REPORT_VALID_MS  15000
 struct mg_service_report {
@@ -49,12 +48,12 @@ struct mg_service_report {
     bool is_ready;
     int64_t in_flight, concurrency;
     char reason[MG_ERROR_TEXT_MAX + 1];
-    uint64_t control_version; /* of the operator's word that it obeys (service_control.h); 0: it heard none */
-    /* Tells the process from another one of the same instance name; 0: it does not say, and its reports count
-     * as they come. Else the one with the highest sequence does: two schedulers may store them in the other
+    uint64_t control_version; /* of the settings in force (service_control.h); 0: none received */
+    /* Distinguishes processes with the same instance name. 0: not given, and each report replaces the one
+     * before. Otherwise the highest sequence counts, because two schedulers may store reports in the other
      * order. */
     uint64_t process, sequence;
-    bool is_prober; /* by the last word that it heard it probes for all */
+    bool is_prober; /* by the last service_control it is the prober for all agents */
 };
 void mg_service_report_write(const struct mg_service_report *report, struct mg_buf *ret_body);
 enum mg_class mg_service_report_parse(struct mg_slice body, struct mg_service_report *ret_report,

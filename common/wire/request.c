@@ -1,6 +1,6 @@
 /*
- * The request message. Its path comes from an order's data, so it is judged here, where the agent meets it,
- * whatever the scheduler did: it must stay below the service's URL.
+ * The request message. Its path comes from an order's data. So the agent's parser checks it here,
+ * independently of the scheduler: it must stay below the service's URL.
  */
 #include "wire/request.h"
 
@@ -10,9 +10,9 @@
 #include "wire/json_write.h"
 #include "wire/template.h"
 
-/* A request holds payload and results several times over, some levels deeper than they came: whatever a
- * scheduler takes in and renders, agents must take. It may be let take payloads of 1000 levels, in a template
- * of 32, and renders up to 1000 KiB, in which a member takes two bytes or more. */
+/* A request holds payload and results several times over, some levels deeper than received. Agents must
+ * accept every request that a scheduler can accept and render. A scheduler's options allow payloads of 1000
+ * levels, in a template of 32, and rendered requests up to 1000 KiB; a member takes at least two bytes. */
 const struct mg_json_limits MG_REQUEST_LIMITS = {
     .max_bytes = 4 * 1024 * 1024,
     .max_depth = 1040,
@@ -40,7 +40,7 @@ static bool is_key(const char *text, size_t len)
 {
     if (len == 0) return false;
     for (size_t i = 0; i < len; i++) {
-        if (!mg_order_id_is_valid(text + i, 1)) return false; /* the same characters, only longer */
+        if (!mg_order_id_is_valid(text + i, 1)) return false; /* the same character set, but longer */
     }
     return true;
 }
@@ -76,7 +76,7 @@ static struct mg_slice text_of(struct mg_slice quoted, struct mg_arena *arena, s
         return (struct mg_slice){quoted.data + 1, quoted.len - 2};
     struct mg_buf text;
     mg_buf_init(&text, quoted.len);
-    (void)mg_json_string(quoted, &text); /* the caller knows that it is a string */
+    (void)mg_json_string(quoted, &text); /* checked by the caller: a string */
     struct mg_slice copy = text.failed ? (struct mg_slice){0} : mg_arena_copy(arena, mg_buf_slice(&text));
     mg_buf_finish(&text);
     if (copy.data == NULL)

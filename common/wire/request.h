@@ -5,7 +5,7 @@
 #include "core/key.h"
 #include "wire/json.h"
 
-extern const struct mg_json_limits MG_REQUEST_LIMITS; /* above a submission's: it holds payload and results */
+extern const struct mg_json_limits MG_REQUEST_LIMITS; /* above a submission's: with payload and results */
 
 struct mg_request {
     char order_id[MG_ORDER_ID_MAX + 1];
@@ -13,14 +13,14 @@ struct mg_request {
     char service[MG_NAME_MAX + 1];
     uint32_t attempt;
     enum mg_kind kind;
-    char idempotency_key[MG_KEY_SIZE]; /* of this kind; verify carries its do's */
+    char idempotency_key[MG_KEY_SIZE]; /* of this kind; a verify carries the key of its do */
     char do_key[MG_KEY_SIZE];
     int64_t complete_by_ms;  /* database clock */
     int64_t sent_at_ms;      /* database clock, when published */
-    bool is_at_most_once;    /* one try, and none on a redelivery */
-    bool is_pollable;        /* a 202 means accepted, verify will ask (the step has finish_within) */
+    bool is_at_most_once;    /* one try, and no call on a redelivery */
+    bool is_pollable;        /* a 202 means accepted, and a verify polls it (the step has finish_within) */
     struct mg_slice request; /* the `request` member: {"method", "path", "body"?} as text */
-    /* the same, taken apart by the parser (borrowed from the body or, for unescaped text, from the arena) */
+    /* The same, parsed; borrowed from the body or, for unescaped text, from the arena. */
     struct mg_slice method, path, content; /* content: the bytes of "body"; absent if none */
     char traceparent[56];                  /* W3C Trace Context; "" if none */
 };

@@ -20,8 +20,8 @@
 #define BREAKER_WINDOW_MS      10000
 #define BREAKER_OPEN_MS        5000
 #define ANSWER_MAX_DEFAULT     (1024 * 1024)
-#define ANSWER_MAX_MAX         (64 * 1024 * 1024) /* times the calls in flight: the agent's memory */
-#define RESULT_MAX_MAX         (128 * 1024)       /* it must fit a reply, and several of them a request */
+#define ANSWER_MAX_MAX         (64 * 1024 * 1024) /* times the calls in flight this is the agent's memory */
+#define RESULT_MAX_MAX         (128 * 1024)       /* fits a reply, and several of them a request */
 #define TIME_MAX_MS            INT64_C(3600000)
 
 static const char *const NAMES[] = {
@@ -41,7 +41,7 @@ char *mg_service_read_text(const struct mg_json_object *object, const char *name
 
     if (value.data == NULL) return NULL;
     mg_buf_init(&text, value.len);
-    (void)mg_json_string(value, &text); /* it is a string */
+    (void)mg_json_string(value, &text); /* checked: a string */
     if (text.len == 0 && !text.failed) {
         mg_json_member_fault(object, MG_BAD_INPUT, name, "empty; give a value, or leave the member out");
     } else if (text.failed || (copy = strdup(text.data)) == NULL) {
@@ -62,7 +62,7 @@ static bool open_part(const struct mg_json_object *object, const char *name, con
     return mg_json_object_open(ret_part, object->faults, value, pointer, names, MG_JSON_UNKNOWN_REFUSED);
 }
 
-/* What is wrong with the URL, or NULL. */
+/* The fault of the URL, or NULL. */
 static const char *url_fault(const char *text, enum mg_class class, const struct mg_http_url *url)
 {
     if (strpbrk(text, "?#") != NULL)
@@ -90,7 +90,7 @@ static void read_url(const struct mg_json_object *object, struct mg_service *ser
     }
     size_t len = text != NULL ? strlen(text) : 0;
     while (len > 0 && text[len - 1] == '/')
-        text[--len] = '\0'; /* paths bring their own */
+        text[--len] = '\0'; /* paths begin with a slash */
     service->url = text;
 }
 

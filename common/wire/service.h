@@ -1,6 +1,6 @@
 /*
- * Service files (proto/service.schema.json): how an agent reaches one remote service, and how it reads its
- * answers. Only agents read them; elsewhere the name is known, and how far the limits go.
+ * Service files (proto/service.schema.json): how an agent calls one remote service, and how it classifies the
+ * answers. Only agents read them; other processes use only a service's name and the limits below.
  */
 #ifndef MG_WIRE_SERVICE_H
 #define MG_WIRE_SERVICE_H
@@ -12,8 +12,8 @@
 
 #define MG_SERVICE_HEADERS_MAX     16
 #define MG_SERVICE_RULES_MAX       32
-#define MG_SERVICE_CONCURRENCY_MAX 4096    /* a process has a descriptor a call, and 1024 to 8192 in all */
-#define MG_SERVICE_RATE_MAX        1000000 /* calls a second: more than one process makes */
+#define MG_SERVICE_CONCURRENCY_MAX 4096    /* one descriptor for each call; a process has 1024 to 8192 */
+#define MG_SERVICE_RATE_MAX        1000000 /* calls a second: above the rate of any single process */
 
 struct mg_answer_rule { /* "409": {"outcome": "done"} or with a range "5xx" */
     int status_from, status_to;
@@ -25,12 +25,13 @@ struct mg_answer_rule { /* "409": {"outcome": "done"} or with a range "5xx" */
 struct mg_service {
     char name[MG_NAME_MAX + 1];
     char *url;                                  /* base, no trailing slash, no query, no user */
-    struct mg_http_url endpoint;                /* the same, read */
+    struct mg_http_url endpoint;                /* the same, parsed */
     char *headers[MG_SERVICE_HEADERS_MAX + 1];  /* "Name: value" */
-    char *header_files[MG_SERVICE_HEADERS_MAX]; /* of each: whence its value came; NULL: it was given */
+    char *header_files[MG_SERVICE_HEADERS_MAX]; /* for each header: the file of its value; NULL: given
+                                                   directly */
     char *ca_file, *client_cert_file, *client_key_file;
     int tries;                                  /* HTTP calls within one attempt; default 3 */
-    int64_t try_timeout_ms;                     /* of one call; 0: what is left of complete-by */
+    int64_t try_timeout_ms;                     /* of one call; 0: the time left until complete-by */
     int64_t try_backoff_ms, try_max_backoff_ms; /* between tries; 100 ms, 2 s */
     int concurrency;   /* calls in flight in one process; prefetch follows; default 64 */
     double rate_per_s; /* 0: no limit */
@@ -51,12 +52,12 @@ enum mg_class mg_service_parse(struct mg_slice text, const struct mg_mistakes *m
                                struct mg_service **ret_service, struct mg_err *err) MG_MUSTCHECK;
 void mg_service_destroy(struct mg_service *service); /* accepts NULL */
 
-/* Reads again the values that came from files (renewed tokens). On error nothing has changed. `*ret_count`:
- * how many there are; `*ret_is_new`: one at least is another. Calls made later carry them. */
+/* Reads the header values from their files again (renewed tokens); later calls carry them. On error nothing
+ * has changed. `*ret_count`: the number of such headers; `*ret_is_new`: at least one has changed. */
 enum mg_class mg_service_reread_headers(struct mg_service *service, int *ret_count, bool *ret_is_new,
                                         struct mg_err *err) MG_MUSTCHECK;
 
-/* How an HTTP status counts: the service's rules first, then the defaults of the design (part 2). */
+/* Classifies an HTTP status: the service's rules first, then the defaults of service_answers.c. */
 void mg_service_classify(const struct mg_service *service, enum mg_kind kind, int http_status,
                          bool is_pollable, enum mg_outcome *ret_outcome, enum mg_executed *ret_executed);
 

@@ -1,7 +1,7 @@
 /*
- * What an HTTP status means: rules of the service file first (an exact status before a range), then the
- * defaults. The doubt is the point: only a documented refusal proves that nothing happened, everything else
- * after sending is maybe.
+ * The meaning of an HTTP status: rules of the service file first (an exact status before a range), then the
+ * defaults. Only a documented refusal proves that nothing happened. Every other failure after sending is
+ * maybe.
  */
 #include <string.h>
 
@@ -9,7 +9,7 @@
 
 static const char *const RULE_NAMES[] = {"outcome", "executed", "kinds", NULL};
 
-/* What an outcome says about having been executed, unless the rule says it. */
+/* The default of `executed` for an outcome, if the rule does not set it. */
 static enum mg_executed executed_of(enum mg_outcome outcome)
 {
     switch (outcome) {
@@ -78,7 +78,7 @@ static void read_rule(const struct mg_json_object *answers, const char *pointer,
     for (int kind = 0; kind < MG_KIND_COUNT; kind++)
         rule->for_kind[kind] = true;
     if (mg_json_type_of(value) == MG_JSON_STRING) {
-        /* the short form: only the outcome's word, told at the place of the whole rule */
+        /* The short form is only the outcome's word; faults name the place of the whole rule. */
         struct mg_json_object parent = {.faults = answers->faults, .pointer = "/answers"};
         outcome =
             mg_json_word_of(&parent, pointer + strlen("/answers/"), value, MG_WORDS_OUTCOME, MG_BAD_INPUT);
@@ -157,9 +157,9 @@ void mg_service_classify(const struct mg_service *service, enum mg_kind kind, in
     enum mg_outcome outcome = rule != NULL ? rule->outcome : default_outcome(kind, http_status);
     enum mg_executed executed = rule != NULL ? rule->executed : executed_of(outcome);
 
-    /* a redirect may stand for work done: the server that sent it has seen the request */
+    /* A redirect may stand for completed work: its server has received the request. */
     if (rule == NULL && http_status >= 300 && http_status <= 399) executed = MG_EXECUTED_MAYBE;
-    /* nobody would poll: accepted is all that will ever be said */
+    /* Without a poll the 202 is the final answer. */
     if (outcome == MG_OUTCOME_ACCEPTED && (!is_pollable || kind == MG_KIND_UNDO)) {
         outcome = MG_OUTCOME_DONE;
         executed = MG_EXECUTED_YES;

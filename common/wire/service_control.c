@@ -65,7 +65,7 @@ void mg_service_control_write(const struct mg_service_control *control, struct m
 
 static bool is_instance(const char *text, size_t len)
 {
-    (void)text; /* any text names an instance */
+    (void)text; /* any text is a valid instance name */
     return len > 0;
 }
 

@@ -1,7 +1,7 @@
 /*
- * Supervisor → all agents of a service: what operators want of it, whether it is down for most of its
- * agents, and the database's time (proto/service_control.schema.json). Said at each change and once a second,
- * kept by nobody: who missed one hears the next.
+ * Supervisor → all agents of a service: the operator settings, the down state, and the database's time
+ * (proto/service_control.schema.json). Sent at each change and once a second, and never stored: an agent that
+ * misses one receives the next.
  */
 #ifndef MG_WIRE_SERVICE_CONTROL_H
 #define MG_WIRE_SERVICE_CONTROL_H
@@ -10,17 +10,17 @@
 #include "wire/json.h"
 
 #define MG_SERVICE_CONTROL_PERIOD_MS 1000
-/* A supervisor that has been silent for so many periods leads no more. */
+/* A supervisor that is silent for this long no longer counts as leader. */
 #define MG_SERVICE_CONTROL_SILENT_MS (5 * MG_SERVICE_CONTROL_PERIOD_MS)
-/* So long the word that a service is down outlives its speaker; another supervisor leads well before, also
- * when the first stands still: its lock is gone after ten seconds. */
+/* The down state of a service expires this long after the last message. Another supervisor leads well before
+ * that, even if the first one hangs: its lock is released after ten seconds. */
 #define MG_SERVICE_DOWN_VALID_MS (20 * MG_SERVICE_CONTROL_PERIOD_MS)
-/* Agent processes of one service that have a share; those beyond take what a newcomer takes. With names of
- * some fifty bytes that is a message of 12 KiB. */
+/* Maximum of agent processes of one service with a share. Further processes use a newcomer's default. With
+ * names of some fifty bytes the message takes 12 KiB. */
 #define MG_SHARES_MAX         128
 #define MG_SHARE_INSTANCE_MAX 127
 
-/* One agent process' part of a limit; 0: of this there is no limit. */
+/* One agent process' part of a limit; 0: no limit. */
 struct mg_share {
     char instance[MG_SHARE_INSTANCE_MAX + 1];
     int64_t concurrency;
@@ -29,14 +29,14 @@ struct mg_share {
 
 struct mg_service_control {
     char service[MG_NAME_MAX + 1];
-    uint64_t epoch;   /* of the supervisor that says it: an earlier leader's word is outdated */
-    uint64_t version; /* of what operators want; 0: nothing */
+    uint64_t epoch;   /* the supervisor's: a message with an earlier leader's epoch is ignored */
+    uint64_t version; /* of the operator settings; 0: none exist */
     bool is_paused, is_limited, is_down;
-    bool is_undecided; /* found neither down nor well again by who says it: what was said before stays */
-    char prober[MG_SHARE_INSTANCE_MAX + 1]; /* of a service that is down: who alone may try it */
+    bool is_undecided;                      /* not determined yet: the earlier down state stays in force */
+    char prober[MG_SHARE_INSTANCE_MAX + 1]; /* of a service that is down: the only agent that may call it */
     struct mg_share shares[MG_SHARES_MAX];  /* of a limited service */
     int share_count;
-    int64_t sent_at_ms; /* database clock, when said; 0: not known well enough */
+    int64_t sent_at_ms; /* database clock at sending; 0: not known precisely enough */
 };
 
 void mg_service_control_write(const struct mg_service_control *control, struct mg_buf *ret_body);

@@ -1,6 +1,6 @@
 /*
- * Headers that every call to a service carries: most often its secret. libcurl sends what it is given, so
- * anything that could end a header line is refused here, and so are the headers that are the agent's own.
+ * Headers of every call to a service, most often its secret. libcurl sends them unchanged. So any character
+ * that could end a header line is refused here, and so are the agent's own headers.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -12,7 +12,7 @@
 #include "base/secret.h"
 #include "wire/service_read.h"
 
-#define VALUE_MAX_BYTES 4096 /* common servers take 8 KiB for all headers together */
+#define VALUE_MAX_BYTES 4096 /* common servers accept 8 KiB for all headers together */
 #define NAME_MAX_BYTES  64
 
 static const char *const FILE_NAMES[] = {"file", NULL};
@@ -31,7 +31,7 @@ static bool is_header_name(const char *text, size_t len)
     return len > 0 && len <= NAME_MAX_BYTES;
 }
 
-/* What is wrong with a header's value, or NULL. */
+/* The fault of a header's value, or NULL. */
 static const char *value_fault(struct mg_slice value)
 {
     if (value.len == 0) return "empty; give a value, or leave the header out";
@@ -43,11 +43,11 @@ static const char *value_fault(struct mg_slice value)
     return NULL;
 }
 
-/* A secret from a file, as it is mounted or written by hand: without the line's end. Makes the header. A FIFO
- * is not waited for: the agent may be running. */
+/* Makes the header from a secret in a file, mounted or written by hand: without the line's end. Never blocks
+ * on a FIFO, because the agent may be running. */
 static enum mg_class read_file(const char *name, const char *path, char **ret_line, struct mg_err *err)
 {
-    char bytes[VALUE_MAX_BYTES + 3]; /* with a line's end, and one more to notice too many */
+    char bytes[VALUE_MAX_BYTES + 3]; /* with a line's end, and one more byte to detect an oversized value */
     ssize_t got = mg_file_read(path, false, bytes, sizeof bytes);
 
     if (got < 0) {
@@ -71,7 +71,7 @@ static enum mg_class read_file(const char *name, const char *path, char **ret_li
     return class;
 }
 
-/* Makes the header `name` from its value in the file; NULL if at fault. */
+/* Makes the header `name` from its value in the file; NULL after a fault. */
 static char *read_value(struct mg_json_faults *faults, const char *pointer, const char *name,
                         struct mg_slice value, char **ret_path)
 {
@@ -94,7 +94,7 @@ static char *read_value(struct mg_json_faults *faults, const char *pointer, cons
         return NULL;
     }
     mg_buf_init(&text, VALUE_MAX_BYTES * 4);
-    (void)mg_json_string(value, &text); /* it is a string */
+    (void)mg_json_string(value, &text); /* checked: a string */
     const char *wrong = text.failed ? "could not be kept: too long" : value_fault(mg_buf_slice(&text));
     if (text.is_out_of_memory || (wrong == NULL && asprintf(&line, "%s: %s", name, text.data) < 0))
         mg_json_fault(faults, MG_TRANSIENT, pointer, "could not be kept: no memory");
@@ -135,7 +135,7 @@ void mg_service_read_headers(const struct mg_json_object *object, struct mg_serv
             return;
         }
         mg_buf_init(&name, quoted.len);
-        (void)mg_json_string(quoted, &name); /* it is a string */
+        (void)mg_json_string(quoted, &name); /* checked: a string */
         if (name.failed) {
             mg_json_member_fault(object, MG_TRANSIENT, "headers", "could not be read: no memory");
             mg_buf_finish(&name);

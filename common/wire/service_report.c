@@ -1,4 +1,4 @@
-/* An agent's word about its service: is the breaker open, is it ready, how much is under way. */
+/* An agent's report about its service: breaker, readiness, calls in flight. */
 #include <string.h>
 
 #include "wire/json_reader.h"
@@ -52,7 +52,7 @@ void mg_service_report_write(const struct mg_service_report *report, struct mg_b
 
 static bool is_not_empty(const char *text, size_t len)
 {
-    (void)text; /* any text names an instance */
+    (void)text; /* any text is a valid instance name */
     return len > 0;
 }
 

@@ -1,5 +1,4 @@
-/* The status message that a client gets. A rejection may be about something without identity, all others are
- * not. */
+/* The status message to a client. Only a rejection may lack an order id. */
 #include "wire/status.h"
 
 #include "wire/json_reader.h"

@@ -1,4 +1,4 @@
-/* Scheduler → client: where the order stands (proto/status.schema.json). */
+/* Scheduler → client: the progress of the order (proto/status.schema.json). */
 #ifndef MG_WIRE_STATUS_H
 #define MG_WIRE_STATUS_H
 
@@ -8,12 +8,12 @@
 #define MG_STATUS_REASON_MAX 511
 
 struct mg_status_message {
-    char order_id[MG_ORDER_ID_MAX + 1]; /* "" for a rejection of something without one */
+    char order_id[MG_ORDER_ID_MAX + 1]; /* "" for a rejection without order id */
     uint64_t seq;                       /* 0 for a rejection */
     enum mg_status status;
     int64_t at_ms;
-    char step[MG_NAME_MAX + 1];            /* "" if it is about no step */
-    char reason[MG_STATUS_REASON_MAX + 1]; /* "" if there is none */
+    char step[MG_NAME_MAX + 1];            /* "" if no step is concerned */
+    char reason[MG_STATUS_REASON_MAX + 1]; /* "" if none */
 };
 
 void mg_status_write(const struct mg_status_message *status, struct mg_buf *ret_body);

@@ -1,6 +1,6 @@
 /*
- * A client's order. The one message that people write by hand, so the strict one: a misspelt member is
- * refused, since a "complete_witin" that is lost silently would be found weeks later.
+ * A client's order. People write this message by hand, so its reader is strict: a misspelt member is refused.
+ * A "complete_witin" that is ignored silently would be found weeks later.
  */
 #include "wire/submission.h"
 

@@ -10,7 +10,7 @@ struct mg_submission {
     char order_id[MG_ORDER_ID_MAX + 1]; /* "" if the client gave none */
     char workflow[MG_NAME_MAX + 1];
     int64_t workflow_version; /* 0: the newest */
-    struct mg_slice payload;  /* borrowed from the body: the bytes as they came; "{}" if absent */
+    struct mg_slice payload;  /* borrowed from the body: the received bytes; "{}" if absent */
     bool is_high;
     int64_t complete_within_ms; /* 0: the workflow's */
     bool wants_step_status;     /* "notify": "steps" */
@@ -20,7 +20,7 @@ struct mg_submission {
 enum mg_class mg_submission_parse(struct mg_slice body, const struct mg_json_limits *limits,
                                   struct mg_submission *ret_submission, struct mg_err *err) MG_MUSTCHECK;
 
-/* The identity of the content: SHA-256 of the body bytes as they came. */
+/* The identity of the content: SHA-256 of the received body bytes. */
 void mg_submission_digest(struct mg_slice body, uint8_t ret_digest[MG_SHA256_SIZE]);
 
 #endif

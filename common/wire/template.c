@@ -1,9 +1,9 @@
 /*
- * References in texts, found by one tokenizer for paths, for the strings of a JSON template and for the check
- * of both. Rendering is a pure function of template and values: the same input gives the same bytes, because
- * the remote service de-duplicates by key and must never see other bytes under the same one. Blanks between
- * the tokens of a JSON template are dropped, so that they do not matter either; values are taken over as they
- * came, blanks and digits and all.
+ * References in texts. One tokenizer serves paths, the strings of a JSON template and the check of both.
+ * Rendering is a pure function of template and values. The same input gives the same bytes, because the
+ * remote service de-duplicates by key and must never receive other bytes under the same key. Blanks between
+ * the tokens of a JSON template are dropped, so they cannot change the bytes. Values are copied unchanged,
+ * with their blanks and digits.
  */
 #include "wire/template.h"
 
@@ -11,7 +11,7 @@
 
 #include "wire/json_scan.h"
 
-#define POINTER_MAX_BYTES 511  /* of one reference; longer ones exist in no sensible definition */
+#define POINTER_MAX_BYTES 511  /* of one reference; no sensible definition has longer ones */
 #define PATH_MAX_BYTES    4096 /* common servers refuse longer request lines with 414 */
 
 enum piece_kind { PIECE_END, PIECE_TEXT, PIECE_REFERENCE };
@@ -78,7 +78,7 @@ static enum mg_class piece_next(const char **at, const char *end, struct piece *
     return MG_OK;
 }
 
-/* The value of a reference as text to stand inside other text, appended to `ret`. */
+/* Appends the value of a reference to `ret`, as text within other text. */
 static enum mg_class reference_text(const char *pointer, mg_template_value_fn *value, void *arg,
                                     struct mg_buf *ret, struct mg_err *err)
 {
@@ -88,7 +88,7 @@ static enum mg_class reference_text(const char *pointer, mg_template_value_fn *v
     }
     enum mg_json_type type = mg_json_type_of(json);
     if (type == MG_JSON_STRING) {
-        (void)mg_json_string(json, ret); /* it is a string */
+        (void)mg_json_string(json, ret); /* checked: a string */
         return MG_OK;
     }
     if (type == MG_JSON_NUMBER || type == MG_JSON_BOOL) {
@@ -112,7 +112,7 @@ static enum mg_class buf_check(const struct mg_buf *buf, struct mg_err *err)
 
 /* ---- JSON ---- */
 
-/* One string of a JSON template, given without quotes and escapes. */
+/* Renders one string of a JSON template, given without quotes and escapes. */
 static enum mg_class render_string(struct mg_slice text, mg_template_value_fn *value, void *arg,
                                    struct mg_buf *ret, struct mg_err *err)
 {
@@ -151,7 +151,7 @@ static bool may_refer(struct mg_slice quoted)
     return memchr(quoted.data, '$', quoted.len) != NULL || memmem(quoted.data, quoted.len, "\\u", 2) != NULL;
 }
 
-/* The string token at `at`, which stands on its opening quote. `ret_is_name`: a colon follows. */
+/* The string token at `at`, which is on its opening quote. `ret_is_name`: a colon follows. */
 static struct mg_slice string_token(const char *at, const char *end, bool *ret_is_name)
 {
     const char *p = at + 1;
@@ -184,7 +184,7 @@ enum mg_class mg_template_render_json(struct mg_slice json_template, mg_template
         }
         struct mg_buf text;
         mg_buf_init(&text, quoted.len);
-        (void)mg_json_string(quoted, &text); /* it is a string */
+        (void)mg_json_string(quoted, &text); /* checked: a string */
         enum mg_class class = text.failed ? buf_check(&text, err)
                                           : render_string(mg_buf_slice(&text), value, arg, ret_json, err);
         mg_buf_finish(&text);
@@ -226,7 +226,7 @@ enum mg_class mg_template_render_path(struct mg_slice path_template, mg_template
         mg_buf_clear(&text);
         class = reference_text(piece.pointer, value, arg, &text, err);
         if (class != MG_OK) break;
-        if (text.len == 0 && !text.failed) { /* "/orders/" + "" names the whole collection */
+        if (text.len == 0 && !text.failed) { /* "/orders/" + "" would address the whole collection */
             class = mg_err_set(err, MG_PERMANENT,
                                "reference ${%.200s} stands in a path and its text is empty", piece.pointer);
             break;
@@ -314,7 +314,7 @@ enum mg_class mg_template_scan(struct mg_slice text, bool (*seen)(void *arg, con
         at += quoted.len;
         if (!may_refer(quoted)) continue;
         mg_buf_init(&plain, quoted.len);
-        (void)mg_json_string(quoted, &plain); /* it is a string */
+        (void)mg_json_string(quoted, &plain); /* checked: a string */
         if (plain.failed) {
             class = mg_err_set(err, MG_TRANSIENT, "could not scan a template: no memory");
         } else if (!is_name) {

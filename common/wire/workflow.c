@@ -1,7 +1,7 @@
 /*
  * Reads a workflow definition member by member into the core's plan and the templates of requests, with the
- * defaults that proto/workflow.schema.json documents. It never stops at the first mistake: whoever wrote the
- * file sees them all. What needs the whole definition is judged in workflow_check.c.
+ * defaults that proto/workflow.schema.json documents. It does not stop at the first mistake, so the author of
+ * the file gets all of them. Checks of the whole definition are in workflow_check.c.
  */
 #include "wire/workflow.h"
 
@@ -17,15 +17,15 @@
 #define DAY_MS    (24 * HOUR_MS)
 
 #define STEP_COMPLETE_WITHIN_DEFAULT_MS                                                                      \
-    (30 * SECOND_MS) /* most HTTP calls that answer at all have answered by then */
+    (30 * SECOND_MS) /* most HTTP calls that get an answer at all get it within this time */
 #define POLL_DEFAULT_MS      (5 * SECOND_MS)
-#define COOL_DOWN_DEFAULT_MS (300 * SECOND_MS) /* what a restart or a failover of a service takes */
+#define COOL_DOWN_DEFAULT_MS (300 * SECOND_MS) /* the usual time of a restart or a failover of a service */
 #define LONG_MAX_MS          (365 * DAY_MS)    /* a longer one is a typing mistake */
-#define ATTEMPTS_MAX         1000              /* more is a loop; that is what cool-downs are for */
+#define ATTEMPTS_MAX         1000              /* more is a loop; cool-downs serve long waits */
 
 static const struct mg_retry_plan DO_RETRY_DEFAULT = {
     .attempts = 5, .backoff_ms = 500, .max_backoff_ms = 30 * SECOND_MS};
-/* An undo that is given up leaves something behind, so it tries longer. */
+/* An undo that is given up leaves an effect behind, so it has more attempts. */
 static const struct mg_retry_plan UNDO_RETRY_DEFAULT = {
     .attempts = 10, .backoff_ms = 500, .max_backoff_ms = 30 * SECOND_MS};
 
@@ -55,7 +55,7 @@ static const char *const ON_UNKNOWN[] = {"retry", "verify", "operator", NULL};
 
 /* The definition and the memory that its slices point into. */
 struct owned_workflow {
-    struct mg_workflow workflow; /* first: its address is the whole's */
+    struct mg_workflow workflow; /* first, so that its address is the address of the whole */
     struct mg_arena *arena;
 };
 
@@ -90,12 +90,12 @@ static void read_retry(const struct mg_json_object *parent, const struct mg_retr
 
 static struct mg_slice any_value(void *arg, const char *pointer)
 {
-    (void)arg; /* whatever the reference, some harmless text stands in for it */
+    (void)arg; /* a harmless text stands for every reference */
     (void)pointer;
     return mg_slice_of("\"x\"");
 }
 
-/* Judges a path's fixed parts; a broken reference in it is told by the check of references. */
+/* Checks a path's fixed parts; the check of references reports a broken reference. */
 static void check_path(const struct mg_json_object *object, struct mg_slice path)
 {
     struct mg_err err;
@@ -119,7 +119,7 @@ static void read_path(const struct mg_json_object *object, struct mg_arena *aren
 
     if (quoted.data == NULL) return;
     mg_buf_init(&path, quoted.len);
-    (void)mg_json_string(quoted, &path); /* it is a string */
+    (void)mg_json_string(quoted, &path); /* checked: a string */
     if (path.failed) {
         mg_json_member_fault(object, MG_TRANSIENT, "path", "could not be read: no memory");
     } else if (path.len == 0 || path.data[0] != '/') {
@@ -135,7 +135,7 @@ static void read_path(const struct mg_json_object *object, struct mg_arena *aren
     mg_buf_finish(&path);
 }
 
-/* `object` is the action; for an undo it has more members than these. */
+/* `object` is the action; the object of an undo has further members. */
 static void read_action(const struct mg_json_object *object, struct mg_arena *arena,
                         struct mg_action *ret_action)
 {
@@ -191,7 +191,7 @@ static void read_undo(const struct mg_json_object *step, struct mg_arena *arena,
     read_retry(&undo, &UNDO_RETRY_DEFAULT, &plan->undo_retry);
 }
 
-/* How the step deals with not knowing, and what that needs. */
+/* Reads the step's policy for an unknown outcome, and checks its requirements. */
 static void read_policy(const struct mg_json_object *step, struct mg_step_plan *plan)
 {
     struct mg_retry_plan retry_default = DO_RETRY_DEFAULT;
@@ -325,7 +325,7 @@ enum mg_class mg_workflow_parse(struct mg_slice text, const struct mg_mistakes *
 
     if (owned == NULL) return mg_err_set(err, MG_TRANSIENT, "could not read a workflow: no memory");
     if (text.data == NULL) text = mg_slice_of("");
-    /* the text once, and at most as much again for paths; the rest is what an arena needs for itself */
+    /* The text once, and at most the same again for paths; the rest is the arena's overhead. */
     owned->arena = mg_arena_create(4 * text.len + 256 * 1024);
     if (owned->arena != NULL) owned->workflow.text = mg_arena_copy(owned->arena, text);
     if (owned->workflow.text.data == NULL) {

@@ -1,7 +1,7 @@
 /*
- * Workflow definitions (proto/workflow.schema.json): read, checked whole, and turned into the plan of the
- * core and the templates of requests. Every mistake is found in one go and told with file, JSON pointer and
- * what would be right.
+ * Workflow definitions (proto/workflow.schema.json): read, checked as a whole, and turned into the core's
+ * plan and the templates of requests. Every mistake is reported in one run, with file, JSON pointer and a
+ * valid form.
  */
 #ifndef MG_WIRE_WORKFLOW_H
 #define MG_WIRE_WORKFLOW_H
@@ -10,7 +10,7 @@
 #include "wire/json.h"
 #include "wire/template.h"
 
-struct mg_action { /* what to send for a kind; absent: is_present false */
+struct mg_action { /* the template of one kind; absent: is_present false */
     bool is_present;
     char method[8];       /* GET POST PUT PATCH DELETE */
     struct mg_slice path; /* template text, starts with "/" */
@@ -26,7 +26,7 @@ struct mg_workflow_step {
 struct mg_workflow {
     char name[MG_NAME_MAX + 1];
     int64_t version;
-    struct mg_slice text; /* the definition as it came, owned */
+    struct mg_slice text; /* the received definition, owned */
     struct mg_plan plan;
     struct mg_workflow_step steps[MG_STEPS_MAX];
 };
@@ -35,21 +35,22 @@ struct mg_workflow {
  * guide): 20 min. */
 #define MG_STEP_COMPLETE_WITHIN_MAX_MS (20 * 60 * 1000)
 
-/* MG_BAD_INPUT after all mistakes were given to `mistakes` (NULL: the first is in err). */
+/* MG_BAD_INPUT after all mistakes were passed to `mistakes` (NULL: the first is in err). */
 enum mg_class mg_workflow_parse(struct mg_slice text, const struct mg_mistakes *mistakes,
                                 struct mg_workflow **ret_workflow, struct mg_err *err) MG_MUSTCHECK;
 void mg_workflow_destroy(struct mg_workflow *workflow);                               /* accepts NULL */
 int mg_workflow_step_index(const struct mg_workflow *workflow, struct mg_slice step); /* -1: none */
 
-/* What a request of this workflow may refer to. */
+/* The values that references of this workflow may use. */
 struct mg_render_input {
     const struct mg_workflow *workflow;
     const char *order_id;
     struct mg_slice payload;
     const struct mg_slice *results; /* by step index; absent if none */
 };
-/* The `request` member for one step and kind: {"method":…,"path":…,"body":…}. MG_PERMANENT: a reference has
- * no value; the text says which. The same input gives the same bytes (law 8, derived identities). */
+/* Writes the `request` member for one step and kind: {"method":…,"path":…,"body":…}. MG_PERMANENT: a
+ * reference has no value; the text names it. The same input gives the same bytes (law 8, derived
+ * identities). */
 enum mg_class mg_workflow_render(const struct mg_render_input *input, int step, enum mg_kind kind,
                                  const char *idempotency_key, const char *do_key, struct mg_buf *ret_request,
                                  struct mg_err *err) MG_MUSTCHECK;

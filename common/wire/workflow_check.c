@@ -1,6 +1,6 @@
 /*
- * What can only be judged when all steps are known: names, order, cycles, and whether each reference has a
- * value whenever its request may be sent. A definition that passes cannot fail for a result that never came.
+ * Checks that need all steps: names, order, cycles, and whether each reference has a value whenever its
+ * request may be sent. A definition that passes cannot fail for a missing result.
  */
 #include "wire/workflow_check.h"
 
@@ -110,7 +110,7 @@ static void close_before(const struct mg_workflow *workflow, uint64_t before[MG_
     }
 }
 
-/* A cycle is told once, at its first step, with all who take part. */
+/* Reports each cycle once, at its first step, with all of its members. */
 static bool check_cycles(const struct mg_workflow *workflow, const uint64_t before[MG_STEPS_MAX],
                          struct mg_json_faults *faults)
 {
@@ -219,7 +219,7 @@ void mg_workflow_check(struct mg_workflow *workflow, const struct mg_step_source
         }
     }
     close_before(workflow, before);
-    if (!check_cycles(workflow, before, faults)) return; /* "before" means nothing in a cycle */
+    if (!check_cycles(workflow, before, faults)) return; /* "before" is undefined in a cycle */
     for (int i = 0; i < count; i++) {
         for (int kind = 0; kind < MG_KIND_COUNT; kind++) {
             const struct mg_action *action = &workflow->steps[i].actions[kind];

@@ -1,6 +1,6 @@
 /*
- * Between reading a definition (workflow.c) and the checks that need it whole (workflow_check.c): what was
- * read about each step that the plan does not keep. Private to common/wire.
+ * Data from the reader of a definition (workflow.c) for the checks of the whole (workflow_check.c), which the
+ * plan does not keep. Private to common/wire.
  */
 #ifndef MG_WIRE_WORKFLOW_CHECK_H
 #define MG_WIRE_WORKFLOW_CHECK_H
@@ -8,13 +8,13 @@
 #include "wire/json_reader.h"
 #include "wire/workflow.h"
 
-/* Where a step stands in the definition, and its `after` as written. */
+/* The place of a step in the definition, and its `after` as written. */
 struct mg_step_source {
-    bool is_present;       /* it is an object, and was read */
+    bool is_present;       /* it is an object and was parsed */
     struct mg_slice after; /* absent: the step before it in the list */
 };
 
-/* Resolves `after`, then finds duplicate names, cycles and references to what cannot be there. */
+/* Resolves `after`, then finds duplicate names, cycles and references without a possible value. */
 void mg_workflow_check(struct mg_workflow *workflow, const struct mg_step_source *sources,
                        struct mg_json_faults *faults);
 

@@ -1,5 +1,5 @@
-/* The `request` member of one attempt: the templates of its action filled with what this order may refer to.
- */
+/* The `request` member of one attempt: the templates of its action, with the values that this order's
+ * references may use. */
 #include <stdio.h>
 #include <string.h>
 
@@ -8,7 +8,7 @@
 
 struct value_source {
     const struct mg_render_input *input;
-    /* order id and keys as JSON strings: their characters need no escaping */
+    /* Order id and keys as JSON strings: their characters need no escaping. */
     char order_id[MG_KEY_SIZE + 2], idempotency_key[MG_KEY_SIZE + 2], do_key[MG_KEY_SIZE + 2];
 };
 

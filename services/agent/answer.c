@@ -1,8 +1,7 @@
 /*
- * The reply: published, confirmed by the broker, and only then is the request acked. A crash in between means
- * that the request comes again, never that an answer is lost. A reply that the broker does not take is
- * offered again until complete-by; after that nothing is said, and the request is acked: its attempt is the
- * scheduler's to judge.
+ * The reply is published and confirmed by the broker; only then is the request acked. A crash in between
+ * causes a redelivery, never a lost answer. A reply that the broker does not take is offered again until
+ * complete-by. After that the request is acked without a reply: the scheduler judges its attempt.
  */
 #include <string.h>
 
@@ -12,11 +11,11 @@
 #include "base/log.h"
 #include "core/backoff.h"
 
-/* Between offers of a reply that was not taken: a broker that fails over needs about a second. */
+/* Backoff between offers of one reply. A broker that fails over needs about a second. */
 #define REPLY_BACKOFF_MS     100
 #define REPLY_BACKOFF_MAX_MS 2000
-/* A reply beside its result: identity, words, and an error text of 255 characters at six bytes each when
- * escaped. */
+/* Size of a reply without its result: identity, words, and an error text of 255 characters at six bytes
+ * each when escaped. */
 #define REPLY_ROOM_BYTES 8192
 
 static void offer(struct mg_job *job);
@@ -105,8 +104,8 @@ static bool write_reply(struct mg_job *job, struct mg_slice result, bool is_trun
     return !job->reply.failed;
 }
 
-/* What was not offered in time: meanwhile another agent may have had the request. Then a "no" is none, and
- * whatever the answer was, a call of the other one may be at work. */
+/* The reply was not offered in time: another agent may have had the request meanwhile. Then "no" is no
+ * longer a proof, and in any case a call of the other agent may be at work. */
 static bool is_outdated(const struct mg_job *job)
 {
     bool is_doubtful =
@@ -115,7 +114,7 @@ static bool is_outdated(const struct mg_job *job)
     return is_doubtful || job->may_still_act != job->says_may_still_act;
 }
 
-/* The result is in the old one only. */
+/* Writes the reply anew. The only copy of the result is in the old one. */
 static bool rewrite_reply(struct mg_job *job)
 {
     struct mg_buf old = job->reply;
@@ -138,7 +137,7 @@ static void offer(struct mg_job *job)
         mg_job_finish(job, MG_JOB_REQUEUE);
         return;
     }
-    if (!agent->is_broker_up) { /* it would wait in the broker object, where nobody judges its deadline */
+    if (!agent->is_broker_up) { /* the broker object would hold it without judging its deadline */
         offer_later(job, "the broker is not available");
         return;
     }
@@ -146,7 +145,7 @@ static void offer(struct mg_job *job)
         .exchange = job->lane->reply_exchange,
         .routing_key = MG_QUEUE_REPLIES,
         .type = "reply",
-        .message_id = job->correlation_id, /* derived: the same reply has the same id, whoever sends it */
+        .message_id = job->correlation_id, /* derived: the same reply has the same id from every sender */
         .correlation_id = job->correlation_id,
         .traceparent = job->request.traceparent[0] != '\0' ? job->request.traceparent : NULL,
         .body = mg_buf_slice(&job->reply),
@@ -189,9 +188,9 @@ void mg_job_answer_not_made(struct mg_job *job, const char *code, const char *wh
     mg_job_answer(job, &verdict, (struct mg_slice){NULL, 0});
 }
 
-/* What has been tried is answered. What may be sent only once is answered too, as long as this process can
- * still say for certain that it was not: given back it would count as redelivered. The rest is another
- * instance's. */
+/* A request with a try is answered. So is one that may be sent only once: this process can still prove that
+ * it was not sent. Given back, that request would count as redelivered. Any other request goes back for
+ * another instance. */
 void mg_job_put_back(struct mg_job *job)
 {
     if (job->phase == MG_JOB_SET_ASIDE) {

@@ -92,7 +92,7 @@ bool mg_breaker_admit(struct mg_breaker *breaker, uint32_t *ret_ticket)
     return true;
 }
 
-/* Counts one call; true if the window as it now is calls for opening. */
+/* Counts one call. True if the breaker must open. */
 static bool window_count(struct mg_breaker *breaker, bool is_failure, int64_t now_ms)
 {
     int64_t number = now_ms / (breaker->plan.window_ms / MG_BREAKER_BUCKETS);

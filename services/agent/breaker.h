@@ -2,14 +2,15 @@
  * The circuit breaker of one remote service, as arithmetic: results and the time in, a state out. It calls
  * nothing, reads no clock and allocates nothing.
  *
- * Closed: calls go out and are counted over a sliding window. It opens when the share of failures reaches the
- * ratio (with at least min_calls in the window), or after so many calls in a row that never reached the
- * service: those cost the remote nothing and prove enough. Open: no call for open_ms. Half-open: at most
- * `probes` calls under way; as many successes close it, one failure opens it again.
+ * Closed: calls go out and are counted over a sliding window. The breaker opens when the share of failures
+ * reaches the ratio, with at least min_calls in the window. It also opens after unreachable_max calls in a
+ * row that never reached the service: those cost the remote nothing and prove enough. Open: no call for
+ * open_ms. Half-open: at most `probes` calls under way; as many successes close it, one failure opens it
+ * again.
  *
- * What most agents of a service see, all obey (mg_breaker_obey): then one of them probes for all, and the
- * others stay open for as long as the word holds, whatever their own calls said. When that one probes is its
- * own service file's to say: no agent's clock is compared with another's.
+ * All agents of a service follow the state that most of them report (mg_breaker_obey). While it is down, one
+ * agent probes for all. The others stay open for as long as that state holds, regardless of their own calls.
+ * The prober's own service file sets the time of its probes: no agent's clock is compared with another's.
  */
 #ifndef MG_AGENT_BREAKER_H
 #define MG_AGENT_BREAKER_H
@@ -23,14 +24,14 @@ enum mg_call_health {
     MG_CALL_HEALTHY,     /* an answer of a service that works, a refusal included: 4xx is about the request */
     MG_CALL_FAILING,     /* 408, 429, 5xx, a time-out, a broken answer */
     MG_CALL_UNREACHABLE, /* nothing was sent: name, connection or TLS */
-    MG_CALL_VOID,        /* says nothing about the service: cancelled, or this process lacked the means */
+    MG_CALL_VOID,        /* proves nothing about the service: cancelled, or this process lacked the means */
 };
 
 enum mg_breaker_word {
-    MG_WORD_NONE,  /* nobody says anything: its own calls count */
-    MG_WORD_UP,    /* the service is not down for most: likewise */
-    MG_WORD_DOWN,  /* it is, and another agent probes */
-    MG_WORD_PROBE, /* it is, and this agent probes for all */
+    MG_WORD_NONE,  /* no statement about the service: its own calls count */
+    MG_WORD_UP,    /* not down for most agents: its own calls count, too */
+    MG_WORD_DOWN,  /* down for most agents; another one probes */
+    MG_WORD_PROBE, /* down for most agents; this one probes for all */
 };
 
 struct mg_breaker_plan {
@@ -38,7 +39,7 @@ struct mg_breaker_plan {
     int min_calls;
     int64_t window_ms, open_ms;
     int probes;
-    int unreachable_max; /* so many unreachable calls in a row open it */
+    int unreachable_max; /* this many unreachable calls in a row open it */
 };
 
 /* The window moves in tenths: old calls leave it in steps small enough not to matter. */
@@ -63,18 +64,18 @@ void mg_breaker_init(struct mg_breaker *breaker, const struct mg_breaker_plan *p
 /* Lets an open breaker become half-open when its time is over. True if the state changed. */
 bool mg_breaker_tick(struct mg_breaker *breaker, int64_t now_ms);
 
-/* Takes the word about the service. The end of an outage closes a breaker that obeyed; the end of all words
- * leaves it open, until its own probe. Who is named in another's stead first waits for a whole open time: the
- * other's last probe may just be out. True if state or word changed. */
+/* Applies the supervisor's word about the service. The end of an outage closes a breaker that followed it.
+ * The end of all words leaves it open, until its own probe. An agent that replaces another prober first
+ * waits for a whole open time: the other's last probe may still be out. True if state or word changed. */
 bool mg_breaker_obey(struct mg_breaker *breaker, enum mg_breaker_word word, int64_t now_ms);
 
-/* The state as others need it: half-open only while a request for a probe is wanted. */
+/* The state for reports: half-open only while a request for a probe is wanted. */
 enum mg_breaker_state mg_breaker_told(const struct mg_breaker *breaker);
 
-/* Until it becomes half-open by itself; -1: it does not. */
+/* Milliseconds until it becomes half-open by itself; -1: it does not. */
 int64_t mg_breaker_rest_ms(const struct mg_breaker *breaker, int64_t now_ms);
 
-/* True if a call may begin; then `ret_ticket` must come back with its result, exactly once. */
+/* True if a call may begin. Then `ret_ticket` must come back with its result, exactly once. */
 bool mg_breaker_admit(struct mg_breaker *breaker, uint32_t *ret_ticket);
 
 /* True if the state changed. */

@@ -1,8 +1,8 @@
 /*
- * One try: one HTTP call. The deadline is judged before it is prepared, again at the last instant before it
- * is sent, and during it by a time-out of what is left less a margin. The URL is the service file's base and
- * a path; nothing in an order chooses a host. The idempotency key is the same in every try, so that the
- * service can de-duplicate.
+ * One try is one HTTP call. The deadline is judged before the call is prepared, and again at the last instant
+ * before it is sent. During the call a time-out bounds it: the time left, less a margin. The URL is the
+ * service file's base and a path; nothing in an order chooses a host. The idempotency key is the same in
+ * every try, so that the service can de-duplicate.
  */
 #include <assert.h>
 #include <inttypes.h>
@@ -19,7 +19,7 @@
 
 /* Ours: key, traceparent, complete-by, order, step, attempt, accept, content type. */
 #define OWN_HEADERS_MAX 8
-/* A try that would have less than this could not even connect across a network. */
+/* A shorter try could not even connect across a network. */
 #define TRY_MIN_MS 20
 
 static void on_backoff_over(void *arg)
@@ -62,7 +62,7 @@ static int64_t next_try_in_ms(const struct mg_job *job, const struct mg_verdict_
     return mg_deadline_budget_ms(mg_job_left_ms(job) - wait_ms) < TRY_MIN_MS ? -1 : wait_ms;
 }
 
-/* The try is over: another one, or the answer. */
+/* Ends a try: another one follows, or the answer. */
 static void conclude(struct mg_job *job, struct mg_verdict_of_try *verdict, struct mg_slice answer_body)
 {
     bool may_have_run = verdict->executed != MG_EXECUTED_NO;
@@ -113,7 +113,7 @@ static bool is_named(const char *header, const char *name)
     return strncasecmp(header, name, len) == 0 && header[len] == ':';
 }
 
-/* False: no memory. What is written lives in the job's arena. */
+/* The headers live in the job's arena. False: no memory. */
 static bool write_headers(struct mg_job *job, const char *ret_headers[])
 {
     const struct mg_request *request = &job->request;

@@ -6,8 +6,7 @@
 #include <string.h>
 #include <strings.h>
 
-/* The result stands in a reply, which must pass the schedulers' check as a whole: what a reply has around it.
- */
+/* A result is part of a reply, which must pass the schedulers' check as a whole. The reply adds these. */
 #define REPLY_LEVELS  1
 #define REPLY_MEMBERS 16
 
@@ -28,16 +27,16 @@ static bool is_good(enum mg_outcome outcome)
     return outcome == MG_OUTCOME_DONE || outcome == MG_OUTCOME_ACCEPTED;
 }
 
-/* 408 and 429 are the service's own word that it cannot keep up; other 4xx are about the request. */
+/* 408 and 429 report a service that cannot keep up; other 4xx are about the request. */
 static enum mg_call_health health_of_status(int status)
 {
     bool is_failing = status >= 500 || status == 408 || status == 429;
     return is_failing ? MG_CALL_FAILING : MG_CALL_HEALTHY;
 }
 
-/* Bytes left and no whole answer came. A time-out may pass by itself; a broken answer to a do leaves its
- * outcome unknown, and the definition says who finds out. Verify only asks, and an undo may be repeated by
- * contract. */
+/* Bytes went out, and no whole answer came. A time-out may pass by itself. A broken answer to a do leaves
+ * its outcome unknown; the workflow's definition names the way to settle it. A verify only asks, and an
+ * undo may be repeated by contract. */
 static void classify_half(enum mg_kind kind, const struct mg_http_answer *answer,
                           struct mg_verdict_of_try *verdict)
 {
@@ -52,7 +51,7 @@ static void classify_half(enum mg_kind kind, const struct mg_http_answer *answer
     verdict->may_still_act = true;
 }
 
-/* application/json or one of the types "…+json" (RFC 6839), whatever its parameters. */
+/* application/json or one of the types "…+json" (RFC 6839), with any parameters. */
 static bool is_json_type(const char *content_type)
 {
     static const char plain[] = "application/json", suffix[] = "+json";
@@ -70,8 +69,8 @@ static struct mg_json_limits answer_limits(const struct mg_service *service)
     return limits;
 }
 
-/* Whether a body that gave no length may lack its end. Of JSON it shows: only a number has no end of its own.
- * Of other types nothing shows. */
+/* Whether a body without a given length may lack its end. JSON shows this: only a number has no end of its
+ * own. Other types show nothing. */
 static bool may_be_cut(const struct mg_service *service, const struct mg_http_answer *answer)
 {
     struct mg_json_limits limits = answer_limits(service);
@@ -81,8 +80,8 @@ static bool may_be_cut(const struct mg_service *service, const struct mg_http_an
     return mg_json_check(answer->body, &limits, &err) != MG_OK;
 }
 
-/* Said by what stands before a service about one that it gave up: 502, 504, and the numbers from 520 on,
- * which no standard gives to services and which proxies use for this. */
+/* The answer of a gateway that gave up on the service behind it: 502, 504, and the numbers from 520 on. No
+ * standard gives the latter to services; proxies use them for this. */
 static bool is_gateways_word(int status)
 {
     return status == 502 || status == 504 || status >= 520;
@@ -161,7 +160,7 @@ struct mg_slice mg_classify_result(const struct mg_service *service, struct mg_s
     struct mg_json_limits limits = answer_limits(service);
     struct mg_err err;
     if (mg_json_check(answer_body, &limits, &err) != MG_OK) {
-        return absent; /* it said 2xx: the step is done, and there is nothing later steps could refer to */
+        return absent; /* after a 2xx the step is done; later steps have nothing to refer to */
     }
     struct mg_slice result =
         mg_json_find(answer_body, service->result_pointer ? service->result_pointer : "");

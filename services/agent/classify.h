@@ -1,7 +1,6 @@
 /*
- * What one HTTP call, or the lack of one, means: for the order (outcome, executed), for the breaker, and
- * whether a quick second try makes sense. Pure; the service file's rules come first, then the defaults of the
- * design.
+ * The meaning of one HTTP call, or of its absence: for the order (outcome, executed), for the breaker, and
+ * for a quick second try. Pure. The service file's rules come first, then the defaults of the design.
  */
 #ifndef MG_AGENT_CLASSIFY_H
 #define MG_AGENT_CLASSIFY_H
@@ -21,29 +20,30 @@ struct mg_verdict_of_try {
     char text[MG_ERROR_TEXT_MAX + 1];
 };
 
-/* `budget_ms` is what the call was given: running out of it before a connection stood says little when it was
+/* `budget_ms` is the time that the call had. A time-out before a connection stood proves little if it was
  * short. */
 void mg_classify_answer(const struct mg_service *service, enum mg_kind kind, bool is_pollable,
                         const struct mg_http_answer *answer, int64_t budget_ms,
                         struct mg_verdict_of_try *ret_verdict);
 
-/* The call was not made, for no fault of the order: nothing was sent, and with MG_ERROR_CODE_BREAKER_OPEN or
- * MG_ERROR_CODE_SERVICE_PAUSED it costs the step no attempt. */
+/* The call was not made, for no fault of the order, and nothing was sent. With MG_ERROR_CODE_BREAKER_OPEN
+ * or MG_ERROR_CODE_SERVICE_PAUSED it costs the step no attempt. */
 void mg_classify_not_made(const char *code, const char *why, struct mg_verdict_of_try *ret_verdict);
 
-/* An at_most_once request that somebody may have begun before: nobody can tell, and nobody may try. */
+/* An at_most_once request that an agent may have begun before: its outcome is unknown, and no agent may
+ * try. */
 void mg_classify_redelivered(struct mg_verdict_of_try *ret_verdict);
 
 /* Law 10, sticky maybe: a refusal, or silence before the first byte, proves nothing about an earlier try of
  * the same request. */
 enum mg_executed mg_classify_fold(enum mg_kind kind, enum mg_executed executed, bool may_have_run_before);
 
-/* For resolving, TCP and TLS: a service that does not take a connection in this time is not there. */
+/* For resolving, TCP and TLS: a service that takes no connection in this time is not there. */
 #define MG_CONNECT_TIMEOUT_MS 3000
 
 /*
- * The bytes of a good answer that become the result: all of it, or what the service file points at. Absent if
- * the answer is no JSON or has no such part; `ret_is_truncated` if it is larger than a result may be.
+ * The bytes of a good answer that become the result: all of it, or the part that the service file points at.
+ * Absent if the answer is no JSON or has no such part. `ret_is_truncated`: it is larger than a result may be.
  */
 struct mg_slice mg_classify_result(const struct mg_service *service, struct mg_slice answer_body,
                                    bool *ret_is_truncated);

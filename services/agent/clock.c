@@ -1,5 +1,5 @@
 /*
- * The agent's view of time: whether it has stood still, and what messages say of the database's clock
+ * The agent's view of time: standstills of the process, and messages as samples of the database's clock
  * (deadline.c).
  */
 #include "base/clock.h"

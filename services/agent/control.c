@@ -1,10 +1,10 @@
 /*
- * What operators want of a service, and whether it is down: the leading supervisor says it to all of its
- * agents, at each change and once a second. A paused service is not called; what waits is answered so that
- * its steps are parked and no attempt is burnt. Of a limited one each agent process has a share, which can
- * only lower what its service file says; who is not yet known to the supervisor makes one call at a time. One
- * that is down for most is probed by one agent and called by nobody else. The database's time comes with it,
- * so that an agent without requests knows it, too.
+ * Operator settings and health of a service. The leading supervisor sends them to all of its agents, at each
+ * change and once a second. A paused service is not called: waiting requests are answered so that their steps
+ * are parked and no attempt is used up. Of a limited service each agent process has a share, which can only
+ * lower the limits of the service file. A process without a share makes one call at a time. A service that is
+ * down for most agents is probed by one agent and called by no other. The message carries the database's
+ * time, so that an agent without requests has it, too.
  */
 #include <stdio.h>
 #include <string.h>
@@ -14,7 +14,7 @@
 #include "base/log.h"
 #include "wire/service_control.h"
 
-/* Of a process that nobody has counted yet; at the next report it is. */
+/* Limit of a process that has no share yet; it gets one with its next report. */
 #define NEWCOMER_CONCURRENCY 1
 
 static const struct mg_share *share_find(const struct mg_service_control *control, const char *instance)
@@ -47,7 +47,8 @@ static void lane_limit(struct mg_lane *lane, int64_t concurrency, double rate_pe
     mg_lane_consume(lane);
 }
 
-/* Who is named no longer, because its reports are late, keeps its share: it has done nothing to lose it. */
+/* An agent that is no longer named, because its reports are late, keeps its share: it has done nothing to
+ * lose it. */
 static void limits_obey(struct mg_lane *lane, const struct mg_service_control *control)
 {
     const struct mg_share *share = share_find(control, lane->agent->instance);
@@ -83,7 +84,7 @@ static void word_obey(struct mg_lane *lane, enum mg_breaker_word word)
     }
 }
 
-/* A leader that knows nothing yet changes nothing: what the one before it said runs out, or is said again. */
+/* A new leader without knowledge changes nothing: its predecessor's word expires, or is sent again. */
 static void down_obey(struct mg_lane *lane, const struct mg_service_control *control)
 {
     if (control->is_undecided) {
@@ -128,7 +129,7 @@ static void on_heard(void *arg, struct mg_slice body)
         return;
     }
     if (control.epoch < known->epoch && now_ms - known->heard_boot_ms < MG_SERVICE_CONTROL_SILENT_MS) {
-        return; /* of a leader that has been followed by another and does not know it yet */
+        return; /* from a former leader that has not yet detected its successor */
     }
     bool is_new = control.version != known->version || control.is_paused != known->is_paused;
     known->epoch = control.epoch;

@@ -79,7 +79,7 @@ static bool run_extend(struct mg_skew *skew, int64_t boot_ms, int64_t sent_at_ms
         skew->run.first_boot_ms = boot_ms;
         skew->run.lead_ms = skew->run.least_ms = lead_ms;
     } else if (lead_ms > skew->run.lead_ms + band_ms) {
-        return false; /* held up beyond the step, if it is one: no word for either */
+        return false; /* held up beyond the step, if it is one: no proof of either */
     }
     skew->run.count++;
     skew->run.words += is_word ? 1 : 0;
@@ -88,7 +88,7 @@ static bool run_extend(struct mg_skew *skew, int64_t boot_ms, int64_t sent_at_ms
            boot_ms - skew->run.first_boot_ms >= MG_SKEW_BACK_SPAN_MS;
 }
 
-/* By a clock that is known. */
+/* False while the clock is not known. */
 static bool is_of_future(const struct mg_skew *skew, int64_t boot_ms, int64_t now_ms, int64_t sent_at_ms)
 {
     return sent_at_ms - now_ms > MG_SKEW_FAR_MS && mg_skew_is_known(skew, boot_ms);
@@ -108,7 +108,7 @@ static bool is_doubt_open(const struct mg_skew *skew, int64_t boot_ms)
     return skew->doubt.over_boot_ms > boot_ms;
 }
 
-/* A usual difference was seen. */
+/* A usual difference ends an open doubt. */
 static void doubt_note(struct mg_skew *skew, int64_t boot_ms)
 {
     if (is_doubt_open(skew, boot_ms) && boot_ms >= skew->doubt.boot_ms + MG_SKEW_SETTLE_MS &&
@@ -167,7 +167,7 @@ bool mg_skew_measure(const struct mg_skew *skew, int64_t boot_ms, int64_t wall_m
     }
     int64_t ahead_ms = wall_ms - (boot_ms - minute.least_ms);
     if (ahead_ms > 0 && minute.fresh_count < MG_SKEW_FRESH_MIN) {
-        return false; /* perhaps it only waited in the queue */
+        return false; /* the message may only have waited in the queue */
     }
     *ret_ahead_ms = ahead_ms;
     return true;
@@ -194,13 +194,13 @@ static int64_t least_of(int64_t a, int64_t b)
     return a < b ? a : b;
 }
 
-/* What its sender gave it, less the time since its receipt. */
+/* The time that the sender gave it, less the time since its receipt. */
 static int64_t given_left_ms(const struct mg_deadline *deadline, int64_t boot_ms)
 {
     return deadline->complete_by_ms - deadline->sent_at_ms - (boot_ms - deadline->received_boot_ms);
 }
 
-/* By the clock that the request was sent by. Schedulers go by the old one for a moment after a step. */
+/* The time by the clock that stamped the request. Schedulers use the old clock for a moment after a step. */
 static int64_t sender_now_ms(const struct mg_deadline *deadline, const struct mg_skew *skew, int64_t boot_ms,
                              int64_t wall_ms)
 {
@@ -210,15 +210,14 @@ static int64_t sender_now_ms(const struct mg_deadline *deadline, const struct mg
     return is_by_old_clock ? now_ms - skew->forward.by_ms : now_ms;
 }
 
-/* It is late by the clock. Could that clock be wrong, because the database's went back? */
+/* The request is late by the clock. Can that clock be wrong, because the database's went back? */
 static bool is_step_possible(const struct mg_deadline *deadline, const struct mg_skew *skew, int64_t boot_ms)
 {
     return !mg_skew_is_known(skew, boot_ms) ||
            skew->usual_boot_ms < deadline->received_boot_ms + MG_SKEW_SETTLE_MS;
 }
 
-/* Of a request that waited in its queue: it is behind a doubt that is over, and nothing since shows a step.
- */
+/* For a request that waited in its queue: it is behind a finished doubt, and nothing since shows a step. */
 static bool is_doubt_spent(const struct mg_deadline *deadline, const struct mg_skew *skew, int64_t boot_ms)
 {
     int64_t over_boot_ms = skew->last_doubt.over_boot_ms;
@@ -228,7 +227,8 @@ static bool is_doubt_spent(const struct mg_deadline *deadline, const struct mg_s
            deadline->received_boot_ms < over_boot_ms + MG_SKEW_RECENT_MS;
 }
 
-/* What is late at once begins the next doubt, too: so a backlog that goes on is held up no second time. */
+/* A request that is late at once begins the next doubt, too, so that a lasting backlog is held up only
+ * once. */
 static void doubt_begin(struct mg_skew *skew, const struct mg_deadline *deadline)
 {
     skew->last_doubt.sent_at_ms = skew->doubt.sent_at_ms;
@@ -250,8 +250,7 @@ static enum mg_deadline_verdict queued_judge(const struct mg_deadline *deadline,
                : MG_DEADLINE_IN_DOUBT;
 }
 
-/* What is called after its doubt must have time for the call, and the answer that there was none must arrive.
- */
+/* A call after the doubt must have time to finish, and a reply without a call must have time to arrive. */
 static bool is_doubt_over(const struct mg_deadline *deadline, int64_t given_ms, int64_t boot_ms)
 {
     int64_t half_ms = (deadline->complete_by_ms - deadline->sent_at_ms) / 2;

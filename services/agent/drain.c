@@ -1,7 +1,7 @@
 /*
- * The way out. Consuming stops, what has not begun goes back, calls under way may finish, are answered,
- * confirmed and acked; then the process ends. What is not done when the time is over comes again elsewhere,
- * as after a crash: this code only saves work, it is not needed for being right.
+ * The way out. Consuming stops, and requests that have not begun go back. Calls under way may finish, are
+ * answered, confirmed and acked; then the process ends. Work that is unfinished at the time-out comes again
+ * elsewhere, as after a crash. This code only saves work; correctness does not depend on it.
  */
 #include "agent.h"
 #include "base/clock.h"
@@ -53,8 +53,7 @@ static void drain_lane(struct mg_lane *lane)
     }
     struct mg_job *last = TAILQ_LAST(&lane->begun, mg_jobs);
     for (job = TAILQ_FIRST(&lane->begun); job != NULL; job = next) {
-        next =
-            job == last ? NULL : TAILQ_NEXT(job, entry); /* answered ones go to the end of this very list */
+        next = job == last ? NULL : TAILQ_NEXT(job, entry); /* answered jobs move to the end of this list */
         if (job->phase == MG_JOB_BACKING_OFF || job->phase == MG_JOB_SET_ASIDE ||
             job->phase == MG_JOB_ISOLATED || job->phase == MG_JOB_IN_DOUBT) {
             mg_job_put_back(job);

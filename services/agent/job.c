@@ -1,7 +1,7 @@
 /*
  * The life of a job: made from a delivery, moved between the lists of its service, ended by giving the
- * delivery back. Whatever still runs for it is cancelled before (on_end), so that nothing can call back into
- * memory that is gone.
+ * delivery back. All that still runs for it is cancelled before (on_end), so that no callback reaches freed
+ * memory.
  */
 #include <assert.h>
 #include <stdlib.h>
@@ -24,7 +24,7 @@ struct mg_job *mg_job_create(struct mg_lane *lane, bool is_high, struct mg_deliv
     job->on_end = on_end;
     job->is_redelivered = delivery->is_redelivered;
     job->phase = MG_JOB_SET_ASIDE;
-    /* A path unescaped, and the URL and headers of each try: less than what came, twice over. */
+    /* A path unescaped, and the URL and headers of each try: less than twice the size of the message. */
     job->arena = mg_arena_create(2 * MG_REQUEST_LIMITS.max_bytes);
     if (job->arena == NULL) {
         free(job);
@@ -112,12 +112,12 @@ void mg_job_drop_late(struct mg_job *job)
     mg_job_finish(job, MG_JOB_ACK);
 }
 
-/* What was acked and not yet told is held as the broker counts: behind it a backlog may wait, however much
- * room there is here. A consumer that is being started has the room that it asks for. */
+/* Counts as the broker does: a delivery is held until its ack has been sent. A backlog may wait behind it,
+ * even with room in hand. A consumer that is being started has the room that it requests. */
 void mg_line_hold(struct mg_lane *lane, struct mg_line *line, int change)
 {
     struct mg_broker *broker = lane->agent->broker;
-    int told = mg_broker_prefetch(broker, line->consumer); /* fewer than asked for while they are large */
+    int told = mg_broker_prefetch(broker, line->consumer); /* lower than requested while messages are large */
     int room = told > 0 && told < line->prefetch ? told : line->prefetch;
     line->held += change;
     if (line->held + mg_broker_untold_acks(broker, line->consumer) >= room) {
@@ -131,7 +131,7 @@ void mg_line_consume(struct mg_lane *lane, struct mg_line *line, uint16_t prefet
 {
     prefetch = mg_suspects_prefetch(&lane->agent->suspects, line->consumer, prefetch);
     if (prefetch != line->prefetch) {
-        line->room_since_ms = INT64_MAX; /* more may have waited for this */
+        line->room_since_ms = INT64_MAX; /* a backlog may have waited for this */
     }
     line->prefetch = prefetch;
     mg_line_hold(lane, line, 0);

@@ -1,12 +1,12 @@
 /*
- * What the state of a service's lane means for its requests: how many are consumed, and which are answered
- * without a call because its breaker is open or an operator has paused it.
+ * The effect of a lane's state on its requests: how many are consumed, and which are answered without a call.
+ * These answers follow from an open breaker or from an operator's pause.
  */
 #include "agent.h"
 #include "base/clock.h"
 #include "base/log.h"
 
-/* A try of it that failed says more than that the next one was not made. */
+/* A failed try carries more information than a try that was not made. */
 static void answer_unserved(struct mg_job *job)
 {
     if (job->try_count > 0) {
@@ -29,16 +29,15 @@ void mg_lane_answer_unserved(struct mg_lane *lane)
     }
     struct mg_job *last = TAILQ_LAST(&lane->begun, mg_jobs);
     for (job = TAILQ_FIRST(&lane->begun); job != NULL; job = next) {
-        next =
-            job == last ? NULL : TAILQ_NEXT(job, entry); /* answered ones go to the end of this very list */
+        next = job == last ? NULL : TAILQ_NEXT(job, entry); /* answered jobs move to the end of this list */
         if (job->phase == MG_JOB_BACKING_OFF || job->phase == MG_JOB_ISOLATED) {
             answer_unserved(job);
         }
     }
 }
 
-/* A request that is left to others takes up a place while it waits. So there is a second one for what can be
- * served here: a probe stands behind all that is left to others. */
+/* A request that is left for other instances takes up a place while it waits. So a second place is kept
+ * for requests that can be served here: a probe queues behind all that are left. */
 static uint16_t line_prefetch(const struct mg_line *line, uint16_t prefetch)
 {
     bool is_left = line->newer_boot_ms != 0 && mg_clock_boot_ms() - line->newer_boot_ms < MG_NEWER_ROOM_MS;

@@ -5,17 +5,18 @@
 
 #include "io/amqp/broker.h"
 
-/* A burst of a tenth of a second smooths the grain of timers and is no burst to the remote. */
+/* A burst of a tenth of a second smooths the grain of timers and does not burden the remote. */
 #define BURST_S 0.1
-/* The wait for a token at a rate next to nothing fits no integer; after so long one asks again. */
+/* At a rate near zero the wait for a token overflows an integer; the caller asks again after this time. */
 #define WAIT_MAX_MS 60000
 
-/* So many requests are held beside each that is called, from FULL_FROM slots on, and below it ever fewer: 24
- * of 32, 3 of 16, none of 8. A request whose reply waits for its confirm or whose ack waits to be told
- * (amqp/ack.c) holds no slot, and under load that takes some five times as long as a short call; an agent
- * that holds too few leaves the machine idle while its queue is long. But what waits here cannot go to an
- * agent that has slots free, and who allows few calls at once has long ones. Nor are more than HELD_MAX on
- * that way at a time: it takes some 50 ms, and no process makes 10,000 calls a second. */
+/* Requests held beside each one that is called. From HELD_IN_FULL_FROM slots on the number is full, below
+ * that it falls: 24 beside 32 slots, 3 beside 16, none beside 8. A request holds no slot while its reply
+ * waits for the confirm, or its ack waits to be sent (amqp/ack.c). Under load that takes some five times as
+ * long as a short call. An agent that holds too few leaves the machine idle while its queue is long. But a
+ * request held here cannot go to an agent with free slots, and a service with few calls at once has long
+ * ones. At most HELD_MAX requests are on that way at a time: it takes some 50 ms, and no process makes 10,000
+ * calls a second. */
 #define HELD_PER_SLOT     3
 #define HELD_IN_FULL_FROM 64
 #define HELD_MAX          512

@@ -1,4 +1,4 @@
-/* makegood-agent: its own options, and what is the agent's in the life of a service's process. */
+/* makegood-agent: its own options, and the agent's part in the life of a service's process. */
 #include <stdio.h>
 
 #include "agent.h"
@@ -73,8 +73,8 @@ static enum mg_class agent_create(struct mg_process *process, struct mg_err *err
     return class;
 }
 
-/* libcurl reads the files by itself, at each new connection: what is wrong with them is said here, before,
- * and shows at once. */
+/* libcurl reads the files by itself at each new connection. This check logs their faults at once, before a
+ * connection fails. */
 static void certificates_reread(struct mg_process *process, struct mg_lane *lane)
 {
     const struct mg_service *service = lane->service;
@@ -92,7 +92,7 @@ static void certificates_reread(struct mg_process *process, struct mg_lane *lane
                MG_LOG_TEXT("what", what), MG_LOG_TEXT("reason", err.text));
 }
 
-/* Tokens and certificates. */
+/* Re-reads tokens and certificates. */
 static void agent_reload(struct mg_process *process)
 {
     for (int i = 0; i < agent.lane_count; i++) {

@@ -1,8 +1,8 @@
 /*
- * Requests as they come: parsed, weighed and put in line, or refused. Bytes that are no request of this
- * service go to the dead-letter exchange, never away. Words of a newer version are left for an instance that
- * knows them. A request that comes again while its first delivery is still being worked on here joins that
- * work instead of doubling it.
+ * Incoming requests are parsed, judged and put in line, or refused. Bytes that are no request of this service
+ * go to the dead-letter exchange and are never lost. A request of a newer version is left for an instance
+ * that can read it. A request that comes again while its first delivery is in work here joins that work
+ * instead of doubling it.
  */
 #include <assert.h>
 #include <string.h>
@@ -13,8 +13,8 @@
 #include "base/log.h"
 #include "core/newer.h"
 
-/* A newer request waits so long before it goes back, so that it does not spin between instances that cannot
- * read it. One that finds no room to wait goes back at once: agents have no rank, and so each of them gets it
+/* A newer request waits this long before it goes back, so that it does not spin between instances that
+ * cannot read it. Without room to wait it goes back at once. Agents have no rank, so each of them gets it
  * in its turn, within the same bound of deliveries. */
 #define SET_ASIDE_MS 1000
 
@@ -58,7 +58,7 @@ static void set_aside(struct mg_job *job)
     line->newer_boot_ms = mg_clock_boot_ms();
     mg_timer_start(job->timer, SET_ASIDE_MS, 0);
     if (line->prefetch == 1) {
-        mg_line_consume(job->lane, line, MG_NEWER_PREFETCH_MIN); /* as mg_lane_consume has it from now on */
+        mg_line_consume(job->lane, line, MG_NEWER_PREFETCH_MIN); /* as mg_lane_consume sets it from now on */
     }
 }
 
@@ -101,8 +101,8 @@ static struct mg_job *find_twin(struct mg_lane *lane, const struct mg_job *newco
     return NULL;
 }
 
-/* The request lies in the newer delivery. A database that lost its tail has an attempt sent twice, with two
- * complete-bys: the later one holds, and goes with its own deadline. */
+/* The request's bytes are in the newer delivery. A database that lost its tail causes an attempt to be
+ * sent twice, with two complete-bys. The later one holds, with its own deadline. */
 static void later_take(struct mg_job *twin, const struct mg_job *newcomer)
 {
     int64_t complete_by_ms = twin->request.complete_by_ms, sent_at_ms = twin->request.sent_at_ms;
@@ -115,15 +115,15 @@ static void later_take(struct mg_job *twin, const struct mg_job *newcomer)
     }
 }
 
-/* The older job goes on with the newer delivery: it is the one whose ack the broker still wants. What the old
- * delivery lent goes with it, so the request is taken over as well. */
+/* The older job goes on with the newer delivery: the broker still expects the ack of that one. The request
+ * borrows from its delivery, so it is taken over as well. */
 static void join(struct mg_job *twin, struct mg_job *newcomer)
 {
     struct mg_delivery *old_delivery = twin->delivery;
     struct mg_arena *old_arena = twin->arena;
     bool was_high = twin->is_high;
     if (twin->phase == MG_JOB_WAITING) {
-        mg_job_move(twin, MG_JOB_BACKING_OFF); /* its line may be another now */
+        mg_job_move(twin, MG_JOB_BACKING_OFF); /* the new delivery may be of the other line */
     }
     twin->delivery = newcomer->delivery;
     twin->arena = newcomer->arena;
@@ -147,7 +147,7 @@ static void on_doubt_look(void *arg)
     admit(arg);
 }
 
-/* Neither called, which may be too late, nor dropped, which would burn an attempt that is in time. */
+/* It is not called, which may be too late, and not dropped, which would use up an attempt that is in time. */
 static void hold_in_doubt(struct mg_job *job)
 {
     if (job->lane->agent->is_draining) {
@@ -166,7 +166,7 @@ static void hold_in_doubt(struct mg_job *job)
     mg_timer_start(job->timer, MG_DEADLINE_LOOK_MS, MG_DEADLINE_LOOK_MS);
 }
 
-/* No call, and no attempt that is burnt: its step waits, and sends a new request. */
+/* No call is made and no attempt is used up: the step waits and sends a new request. */
 static void answer_not_called(struct mg_job *job)
 {
     mg_job_answer_not_made(job, MG_ERROR_CODE_BREAKER_OPEN,
@@ -220,7 +220,8 @@ static void receive(struct mg_job *job, bool is_fresh)
     enum mg_class class = is_other_type(delivery)
                               ? MG_STALE
                               : mg_request_parse(delivery->body, job->arena, &job->request, &err);
-    /* What is left to others counts as often as it is left, and is only read. */
+    /* A request that is left for others is redelivered each time and only parsed here, so it is no
+     * suspect. */
     mg_job_suspect(job, class == MG_STALE ? MG_SUSPECT_NOT : mg_suspects_judge(delivery->delivery_count));
     if (class == MG_STALE) {
         set_aside(job);
@@ -288,7 +289,7 @@ void mg_agent_on_delivery(void *arg, struct mg_delivery *delivery)
     mg_line_hold(lane, line, 1);
     receive(job, is_fresh);
     if (line->prefetch > prefetch) {
-        line->room_since_ms = room_since_ms; /* the first one opened its queue at once: nothing has waited */
+        line->room_since_ms = room_since_ms; /* the prefetch was raised at once: nothing has waited */
     }
 }
 
@@ -296,15 +297,16 @@ static void put_back_all_in_doubt(struct mg_lane *lane)
 {
     struct mg_job *job, *next, *last = TAILQ_LAST(&lane->begun, mg_jobs);
     for (job = TAILQ_FIRST(&lane->begun); job != NULL; job = next) {
-        next = job == last ? NULL : TAILQ_NEXT(job, entry); /* what is answered goes to the end */
+        next = job == last ? NULL : TAILQ_NEXT(job, entry); /* answered jobs move to the end of this list */
         if (job->phase == MG_JOB_IN_DOUBT) {
             mg_job_put_back(job);
         }
     }
 }
 
-/* Down may mean that every delivery in hand is void and has been given to others: from now on nobody here can
- * say that it was not sent, except of what is never sent again, and what has not begun is theirs. */
+/* A lost connection may void every delivery in hand, and the broker may give them to other agents. From
+ * now on this process cannot prove that a request was not sent, except one that is never sent again.
+ * Requests that have not begun are left to the other agents. */
 static void doubt_all(struct mg_lane *lane)
 {
     struct mg_jobs *const lists[] = {&lane->lines[MG_LINE_NORMAL].waiting, &lane->lines[MG_LINE_HIGH].waiting,
@@ -331,8 +333,7 @@ static void put_back_all_waiting(struct mg_lane *lane)
     }
     struct mg_job *job, *next, *last = TAILQ_LAST(&lane->begun, mg_jobs);
     for (job = TAILQ_FIRST(&lane->begun); job != NULL; job = next) {
-        next =
-            job == last ? NULL : TAILQ_NEXT(job, entry); /* answered ones go to the end of this very list */
+        next = job == last ? NULL : TAILQ_NEXT(job, entry); /* answered jobs move to the end of this list */
         if (job->phase == MG_JOB_ISOLATED) {
             mg_job_put_back(job);
         }

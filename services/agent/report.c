@@ -1,7 +1,7 @@
 /*
- * What others learn of this agent: service reports to the schedulers (on change, and often enough that
- * silence means something), /readyz and the metrics. Reports are advice, sent once and never repeated: the
- * next one is newer.
+ * The agent's reports: service reports to the schedulers (on change, and often enough that silence is
+ * significant), /readyz and the metrics. Reports are advice. Each is sent once and never repeated: the next
+ * one is newer.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -16,10 +16,10 @@ static const char *const call_labels[] = {"none", "1xx", "2xx", "3xx", "4xx", "5
 static void on_report_published(void *arg, enum mg_publish_outcome outcome)
 {
     (void)arg;
-    (void)outcome; /* in five seconds there is a newer one */
+    (void)outcome; /* a newer report follows within five seconds */
 }
 
-/* Work can be done right. Not asked about the broker: without it no report goes out. */
+/* Whether this process can do its work right. The broker is left out: without it no report goes out. */
 bool mg_agent_is_sound(const struct mg_agent *agent, char *ret_reason, size_t size)
 {
     int64_t ahead_ms;
@@ -27,8 +27,9 @@ bool mg_agent_is_sound(const struct mg_agent *agent, char *ret_reason, size_t si
         snprintf(ret_reason, size, "stopping");
         return false;
     }
-    /* A clock that is known to be wrong does no harm: deadlines are judged by what is known of the
-     * database's. It shows in the metric, and is to be set right before this process starts anew. */
+    /* A clock that is known to be wrong does no harm: deadlines are judged by the estimate of the
+     * database's clock. The metric shows the difference, which must be corrected before this process
+     * starts anew. */
     int64_t now_boot_ms = mg_clock_boot_ms();
     if (!mg_skew_is_known(&agent->skew, now_boot_ms) &&
         mg_skew_measure(&agent->skew, now_boot_ms, mg_clock_wall_ms(), &ahead_ms) &&
@@ -42,8 +43,8 @@ bool mg_agent_is_sound(const struct mg_agent *agent, char *ret_reason, size_t si
     return true;
 }
 
-/* An open breaker does not make the agent unready: it is the remote that is away, and taking this process out
- * of service would mend nothing. The schedulers hear of it, and the metric shows it. */
+/* An open breaker does not make the agent unready: the remote is away, and taking this process out of
+ * service would mend nothing. The report to the schedulers and the metric show it. */
 bool mg_agent_is_ready(void *arg, char *ret_reason, size_t size)
 {
     const struct mg_agent *agent = arg;

@@ -1,10 +1,10 @@
 /*
- * Which waiting job goes out next: high before normal without starving it, within the limiter's slots and
- * tokens, and with the breaker's leave. When the breaker opens, consuming stops, and what waits here is
- * answered as not made, so that the schedulers park its steps and no attempt is burnt. Half-open lets the
- * schedulers' requests in again, a few. While an operator has the service paused consuming goes on, and all
- * is answered so: what lies in the queue becomes parked steps before its deadline passes. While it is down
- * for most of its agents, the one that probes it does so for all.
+ * Chooses the next job: high before normal without starving it, within the limiter's slots and tokens, and
+ * only if the breaker admits it. When the breaker opens, consuming stops, and waiting requests are answered
+ * as not made. So the schedulers park their steps, and no attempt is used up. Half-open lets a few requests
+ * in again. While an operator has paused the service, consuming goes on, and every request is answered like
+ * that. So queued requests become parked steps before their deadlines pass. While the service is down for
+ * most of its agents, one agent probes it for all.
  */
 #include "agent.h"
 #include "base/clock.h"
@@ -64,14 +64,13 @@ void mg_lane_pump(void *arg)
         mg_timer_start(lane->timer, rest_ms, 0);
     }
     if (lane->breaker.state == MG_BREAKER_OPEN || lane->control.is_paused) {
-        mg_lane_answer_unserved(lane); /* deliveries that were on their way when consuming stopped, too */
+        mg_lane_answer_unserved(lane); /* also deliveries that were on their way when consuming stopped */
     } else {
         while (serve_one(lane, now_ms)) {
         }
     }
     if (lane->breaker.word == MG_WORD_PROBE && lane->breaker.state != MG_BREAKER_CLOSED) {
-        mg_lane_answer_unserved(
-            lane); /* beside the probe, or without a free call for one, it would only wait */
+        mg_lane_answer_unserved(lane); /* these would only wait beside the probe, or for a free slot */
     }
     if (mg_breaker_told(&lane->breaker) != lane->reported) {
         mg_agent_report(lane->agent);

@@ -1,7 +1,6 @@
 /*
- * From options to a running agent: service files are read and checked whole, then each service gets its lane,
- * and the broker and the HTTP clients are made. Nothing connects here; that happens in the
- * loop.
+ * From options to a running agent. Service files are read and checked whole; then each service gets its lane,
+ * and the broker and the HTTP clients are made. Nothing connects here; connections are made in the loop.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -12,7 +11,7 @@
 #include "base/log.h"
 #include "io/tls/check.h"
 
-/* A service file is a page of text; more than this is some other file. */
+/* A service file is a page of text; a larger one is some other file. */
 #define SERVICE_FILE_MAX (64 * 1024)
 /* Below the keep-alive of common servers (Node.js closes after 5 s), so that a reused connection is seldom a
  * dead one. */
@@ -48,7 +47,7 @@ struct telling {
     int count;
 };
 
-/* All but the first, which the error tells. */
+/* Prints all mistakes but the first, which the error carries. */
 static void mistake_print(void *arg, const char *pointer, const char *text)
 {
     struct telling *telling = arg;
@@ -77,7 +76,7 @@ enum mg_class mg_lane_check_certificates(const struct mg_lane *lane, struct mg_e
     return class;
 }
 
-/* What the file says is good in itself; is it with these options, and are its certificates? */
+/* A file that is good in itself can conflict with the options, or name bad certificates. */
 static enum mg_class service_check(const struct mg_service *service, bool is_plaintext_allowed,
                                    struct mg_err *err)
 {
@@ -261,7 +260,7 @@ enum mg_class mg_agent_start(struct mg_agent *agent, struct mg_loop *loop, struc
     return class;
 }
 
-/* What is still in hand goes back: the broker gives it to somebody else. */
+/* Jobs still in hand go back; the broker gives them to another agent. */
 static void lane_clear(struct mg_lane *lane)
 {
     for (int i = 0; i < MG_LINE_COUNT; i++) {

@@ -1,16 +1,16 @@
 /*
- * The agent's suspects (core/suspects.h). An isolated request begins when nothing else is in hand; of several
+ * The agent's suspects (core/suspects.h). An isolated request begins when nothing else is in hand. Of several
  * the one with the fewest deliveries goes first, so that the guilty one, which has the most, is the last.
- * Calls may last for minutes, so neither the wait for the others nor the time alone is without a bound.
+ * Calls may last for minutes, so both the wait for the others and the time alone are bounded.
  */
 #include "agent.h"
 #include "base/clock.h"
 #include "base/log.h"
 
-/* As long as an ack may wait until it is told. */
+/* The longest time that an ack may wait until it is sent. */
 #define LOOK_MS 20
-/* So long an isolated request waits at most for the calls of others, and is alone at most: what ends its
- * handler mostly does so at once, and a service must not stand still for one slow call. */
+/* Bound of the wait of an isolated request for the calls of others, and of its time alone. A request that
+ * ends its handler mostly does so at once, and a service must not stand still for one slow call. */
 #define ISOLATED_MS 10000
 
 static void consume_all(struct mg_agent *agent)
@@ -49,7 +49,7 @@ void mg_job_clear(struct mg_job *job)
     }
 }
 
-/* No consumer brings more, and the broker has been told of all that has ended. */
+/* No consumer brings more, and the acks of all ended jobs have been sent to the broker. */
 static bool is_quiet(const struct mg_agent *agent)
 {
     for (int i = 0; i < agent->lane_count * MG_LINE_COUNT; i++) {
@@ -61,9 +61,9 @@ static bool is_quiet(const struct mg_agent *agent)
 }
 
 struct view {
-    struct mg_job *least;   /* of those that wait, the one with the fewest deliveries */
+    struct mg_job *least;   /* of the waiting ones, the one with the fewest deliveries */
     struct mg_job *running; /* an isolated one that has begun */
-    bool is_other;          /* something else is in hand, except what is left to others */
+    bool is_other;          /* something else is in hand, except requests left for others */
 };
 
 static void view_add(struct view *view, struct mg_job *job)

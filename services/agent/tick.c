@@ -1,4 +1,4 @@
-/* What the agent looks at each second, whether or not anything comes. */
+/* The agent's work of each second, independent of deliveries. */
 #include "agent.h"
 #include "base/clock.h"
 #include "base/log.h"

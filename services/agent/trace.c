@@ -1,10 +1,10 @@
 /*
- * What an agent tells of its tries as spans, each under its attempt's, which the request brings. Whether a
- * trace is told has been decided before: the request's flag says so. The service gets the try's own identity,
- * so that what it does is under the very call that made it do it.
+ * Spans of an agent's tries. Each is a child of its attempt's span, which the request carries. The request's
+ * flag states whether its trace is recorded. The service receives the try's own identity, so that its work
+ * appears under the call that caused it.
  *
  * Times are by the database's clock as far as it is known here, as those of the schedulers' spans are. The
- * path is left out, since it is made of the order's data; so are bodies, headers and what they held.
+ * path is left out, since it is made of the order's data; so are bodies and headers with their contents.
  */
 #include <stdio.h>
 #include <string.h>
@@ -23,7 +23,7 @@ void mg_try_trace_begin(struct mg_job *job)
     if (!try->is_told) {
         return;
     }
-    /* A request that comes again is tried again: those are calls of their own. */
+    /* A redelivered request is tried again: those are calls of their own. */
     char correlation[MG_KEY_SIZE], identity[MG_KEY_SIZE + 32];
     mg_correlation_write(request->order_id, request->step, request->attempt, request->kind, correlation);
     snprintf(identity, sizeof identity, "%s.%u.%d", correlation, (unsigned)job->delivery->delivery_count,

@@ -53,7 +53,7 @@ static enum exit_code verb_alert_ack(struct cli *cli)
     }
     cli_by(cli, name, sizeof(name));
     (void)snprintf(by, sizeof(by), "%s: %.140s", name, cli->options.reason);
-    mg_utf8_mend(by); /* where it was cut; the database takes nothing else */
+    mg_utf8_mend(by); /* the cut may split a character, which the database refuses */
     enum exit_code code = cli_open_store(cli, false);
     if (code != EXIT_DONE) {
         return code;

@@ -1,7 +1,7 @@
 /*
  * `batch start|list|show|pause|resume|stop|run`: one action on all orders that failed for one cause. The
- * list is made in the database, once; who drives it is one of the processes that run batches: the consoles,
- * and this tool's `batch run`.
+ * database makes the list of orders once. A process with a batch runner drives the batch: a console, or this
+ * tool's `batch run`.
  */
 #include <signal.h>
 #include <stdlib.h>
@@ -15,9 +15,9 @@
 #include "verbs.h"
 #include "wire/command.h"
 
-#define ORDERS_DIGITS_MAX 18 /* of what the database counts orders by */
+#define ORDERS_DIGITS_MAX 18 /* an order's number in its batch stays an int64 */
 
-/* ---- who drives them ---- */
+/* ---- the runner ---- */
 
 bool batches_are_driven(const struct table *runner)
 {
@@ -25,7 +25,8 @@ bool batches_are_driven(const struct table *runner)
     return age[0] != '\0' && strtoll(age, NULL, 10) <= LEADER_AGE_MAX_MS;
 }
 
-/* A batch that nobody drives stands still, which is no fault of the batch. */
+/* Prints the process that drives batches, or that none does. An open batch does not move without one,
+ * though it has no fault of its own. */
 static enum exit_code runner_tell(struct cli *cli, FILE *out, const char *before)
 {
     struct table runner = {0};
@@ -67,7 +68,7 @@ static enum exit_code filter_read(const struct cli *cli, struct batch_filter *re
     return code;
 }
 
-/* What a batch would hold, and what it would not. */
+/* Counts the orders that a batch would take, and those that it would leave out. */
 static enum exit_code choice_read(struct cli *cli, const struct mg_failure_filter *filter,
                                   struct table *ret_table)
 {
@@ -94,7 +95,7 @@ static bool is_nothing(const struct table *choice)
            strcmp(table_cell(choice, 0, "of_lost_state"), "0") == 0;
 }
 
-/* Why no order can be taken. */
+/* Reports why no order can be taken. */
 static enum exit_code nothing_tell(struct cli *cli, const struct mg_failure_filter *filter,
                                    int64_t open_batches)
 {

@@ -1,15 +1,15 @@
 /*
- * `completion`: what bash, zsh or fish need to complete the tool's words, printed from the tables of verbs
- * and options, so that a new verb is completed without a line here. A value is completed where the tables say
- * what it may be: FILE, DIR, STATE, or its words parted by "|".
+ * `completion`: prints the completion script for bash, zsh or fish from the tables of verbs and options, so a
+ * new verb needs no line here. Values are completed if the tables name them: FILE, DIR, STATE, or a list of
+ * words separated by "|".
  */
 #include <string.h>
 
 #include "core/words.h"
 #include "verbs.h"
 
-/* What may stand where the tables write `name`, into `ret_value`: "FILE", "DIR", "VALUE" for anything, "" for
- * nothing, or the words themselves with blanks between them. */
+/* Converts a value's `name` in the tables to `ret_value`: the allowed words separated by blanks, "FILE",
+ * "DIR", "VALUE" for a free text, or "" for no value. */
 #define VALUE_SIZE 256
 static const char *value_write(const char *name, char ret_value[VALUE_SIZE])
 {
@@ -34,7 +34,8 @@ static const char *value_write(const char *name, char ret_value[VALUE_SIZE])
     return ret_value;
 }
 
-/* For text within single quotes: a quote becomes `quote`, and what is in `special` wears a backslash. */
+/* Prints a text inside single quotes. A quote is replaced by `quote`; the characters in `special` get a
+ * backslash. */
 static void quoted_print(const char *text, const char *quote, const char *special)
 {
     for (; *text != '\0'; text++) {
@@ -46,7 +47,7 @@ static void quoted_print(const char *text, const char *quote, const char *specia
     }
 }
 
-/* Of each noun the first verb; `index` begins with 0. NULL: there is none left. */
+/* The next noun, by its first verb. `index` begins with 0. NULL: all nouns are done. */
 static const struct verb *noun_next(int *index)
 {
     for (const struct verb *verb = NULL; (verb = verb_at(*index)) != NULL;) {
@@ -59,7 +60,7 @@ static const struct verb *noun_next(int *index)
     return NULL;
 }
 
-/* The names of a noun's verbs; nothing if it is one itself. */
+/* The names of a noun's verbs; none if the noun is itself a verb. */
 static void verbs_print(const struct verb *noun, const char *separator)
 {
     const struct verb *verb = NULL;
@@ -72,7 +73,7 @@ static void verbs_print(const struct verb *noun, const char *separator)
     }
 }
 
-/* All flags of a verb; NULL: of all verbs. */
+/* Calls `tell` for each flag of a verb; NULL: for the flags of all verbs. */
 static void flags_walk(const struct verb *verb, void (*tell)(void *arg, const struct mg_config_flag *flag))
 {
     struct cli_options unused;
@@ -184,7 +185,7 @@ static void bash_print(void)
 
 #define ZSH_QUOTE "'\\''"
 
-/* `:what:what may stand there`, as _arguments takes it. */
+/* Prints `:name:values`, the form of _arguments. */
 static void zsh_print_value(const char *name)
 {
     char value[VALUE_SIZE];
@@ -209,7 +210,7 @@ static void zsh_flag(void *arg, const struct mg_config_flag *flag)
     const char *names[] = {letter, flag->name};
     (void)arg;
     for (int i = flag->letter != 0 ? 0 : 1; i < 2; i++) {
-        bool takes_value = i == 1 && flag->value_name != NULL; /* behind it, or joined to it by "=" */
+        bool takes_value = i == 1 && flag->value_name != NULL; /* as the next word, or after "=" */
         (void)printf(" \\\n      '*%s%s%s[", i == 1 ? "--" : "", names[i], takes_value ? "=" : "");
         quoted_print(flag->help, ZSH_QUOTE, "[]\\");
         (void)fputs("]", stdout);

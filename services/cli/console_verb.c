@@ -1,4 +1,4 @@
-/* `console`: the operator's web page, until it is told to end. */
+/* `console`: serves the operator's web page until SIGTERM. */
 #include <signal.h>
 
 #include "base/log.h"
@@ -6,7 +6,7 @@
 #include "notify.h"
 #include "verbs.h"
 
-#define TEARDOWN_MAX_MS 5000 /* it has nothing in hand that would have to be finished */
+#define TEARDOWN_MAX_MS 5000 /* the console has no work in hand that must be finished */
 
 struct serving {
     struct cli *cli;

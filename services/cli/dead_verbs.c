@@ -1,4 +1,4 @@
-/* `dead list|show|requeue|drop`: messages that were set aside, in dead.letters or orders.rejected. */
+/* `dead list|show|requeue|drop`: messages that were set aside in dead.letters or orders.rejected. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -7,19 +7,19 @@
 #include "io/amqp/topology.h"
 #include "verbs.h"
 
-/* Looked at in one walk; a queue with more is looked at again. */
+/* The most messages of one walk; a longer queue needs several runs. */
 #define WALK_MAX 10000
 
 struct walk {
     struct cli *cli;
-    enum mg_dead_verb verb; /* for the chosen ones */
+    enum mg_dead_verb verb; /* for the chosen messages */
     int chosen;             /* number, from 1; 0: all; -1: none (list) */
     int at, done;
-    bool is_whole; /* print the body */
+    bool is_whole; /* prints the body */
 };
 
-/* Strangers wrote these bytes: what would steer a terminal is shown as a dot, line ends only where they do no
- * harm. */
+/* Prints foreign bytes safely: a dot for each byte that would steer a terminal, and line ends only if more
+ * than one line is allowed. */
 static void plain_print(struct mg_slice text, bool is_one_line)
 {
     while (text.len > 0) {

@@ -1,6 +1,6 @@
 /*
- * `doctor`: everything that an order needs in order to move, checked one by one. A line for each, with what
- * to do about what is wrong; exit code 1 if anything is.
+ * `doctor`: checks one by one the conditions under which orders move. It prints a line for each, with the
+ * remedy if the check fails. Exit code 1 if any check fails.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -12,9 +12,10 @@
 #include "verbs.h"
 #include "wire/reply.h"
 
-/* Clocks that differ by more make agents report themselves unready. */
+/* With a larger difference of clocks agents report that they are not ready. */
 #define CLOCK_SKEW_MAX_MS 2000
-/* A status that is owed for longer has a client that is gone; as the rule MakegoodStatusesOwed. */
+/* A status that is owed for longer means that its client is gone; the same limit as in the rule
+ * MakegoodStatusesOwed. */
 #define OWED_AGE_MAX_MS 300000
 
 struct doctor {
@@ -103,7 +104,7 @@ static void orders_check(struct doctor *doctor)
     table_free(&stuck);
 }
 
-/* Clients whose queues are gone or full. */
+/* Reports statuses owed to queues that are missing or full. */
 static void statuses_check(struct doctor *doctor)
 {
     struct table owed = {0};
@@ -149,7 +150,7 @@ static bool is_serving(const struct table *services, int row)
            strcmp(table_cell(services, row, "is_ready"), "t") == 0;
 }
 
-/* One agent that ends or rests is no harm while another of its service works. */
+/* One agent that ends or has an open breaker does no harm while another agent of its service works. */
 static bool is_served(const struct table *services, const char *name)
 {
     for (int row = 0; row < services->row_count; row++) {
@@ -161,7 +162,7 @@ static bool is_served(const struct table *services, const char *name)
     return false;
 }
 
-/* Agents that report, each with its breaker. */
+/* Reports each live agent with its breaker. */
 static void agents_check(struct doctor *doctor, const struct table *services)
 {
     for (int row = 0; row < services->row_count; row++) {
@@ -169,7 +170,7 @@ static void agents_check(struct doctor *doctor, const struct table *services)
         const char *breaker = table_cell(services, row, "breaker");
         char detail[400];
         if (!is_reporting(services, row)) {
-            continue; /* of an agent that has ended */
+            continue; /* the row of an agent that has ended */
         }
         bool is_good = is_serving(services, row);
         (void)snprintf(detail, sizeof(detail), "%s at %s: breaker %s, %s in flight%s%s", name,
@@ -189,15 +190,15 @@ static bool table_has(const struct table *table, const char *service)
     return false;
 }
 
-/* What no agent says: a service that a workflow uses has no queue, or nothing that reads it; and a pause,
- * which is no fault, but may have been forgotten. */
+/* Reports faults that no agent can report: a service of a workflow without a queue or without a consumer.
+ * It also lists a pause, which is no fault but may have been forgotten. */
 static void service_check(struct doctor *doctor, const struct table *controlled, int row, bool is_kept)
 {
     const char *name = table_cell(controlled, row, "service");
     const struct mg_service_queues *queues = service_list_find(&doctor->services, name);
     const char *state = service_state(controlled, row, queues);
     if (is_kept && (state[0] == '\0' || strcmp(state, SERVICE_NOT_USED) == 0)) {
-        state = service_state_of_queues(queues); /* of an older version: no report of its own */
+        state = service_state_of_queues(queues); /* of an older version: not in the report */
     }
     char queue[MG_QUEUE_NAME_SIZE], remedy[SERVICE_REMEDY_SIZE], detail[768];
     mg_topology_request_queue(name, false, queue);
@@ -232,7 +233,7 @@ static void services_check(struct doctor *doctor, struct service_tables *tables)
     }
     service_list_add_rows(&doctor->services, controlled);
     if (service_list_look(doctor->cli, &doctor->services, &err) != MG_OK) {
-        doctor->services.is_seen = false; /* broker_check says why */
+        doctor->services.is_seen = false; /* broker_check reports the reason */
     }
     agents_check(doctor, &tables->agents);
     for (int row = 0; row < controlled->row_count; row++) {
@@ -246,7 +247,7 @@ static void services_check(struct doctor *doctor, struct service_tables *tables)
     }
 }
 
-/* Open batches stand as long as nobody drives them. */
+/* Open batches stand still if no process drives them. */
 static void batches_check(struct doctor *doctor)
 {
     struct table runner = {0};
@@ -269,7 +270,8 @@ static void line_drop(void *arg, const char *line)
     (void)line;
 }
 
-/* A service whose queue is missing has been named already; what `--service` names is asked for. */
+/* A missing queue has already been reported with its service. Services of `--service` are compared in any
+ * case. */
 static bool is_to_compare(struct doctor *doctor, int index)
 {
     const struct mg_list *asked = &doctor->cli->options.services;

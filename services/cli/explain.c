@@ -1,10 +1,11 @@
-/* What `order explain` asks beside the order's rows: who paused its service, and how full a queue is. */
+/* Reads the facts for `order explain` that are not in the order's rows: the pause of its service, and the
+ * state of a queue. */
 #include <string.h>
 
 #include "cli.h"
 #include "operator/explain.h"
 
-/* How long to wait for the broker's word about a queue, once it is connected. */
+/* How long to wait for the broker's answer about a queue, once connected. */
 #define LOOK_TIMEOUT_MS 3000
 #define LOOK_PERIOD_MS  250
 
@@ -21,7 +22,7 @@ static void queue_seen(void *arg, const char *queue, int64_t ready_messages, int
     look->queue = (struct explain_queue){ready_messages, consumers};
 }
 
-/* False: the broker did not say. */
+/* False: the broker has not answered. */
 static bool queue_look(struct cli *cli, const char *queue, struct explain_queue *ret_queue)
 {
     struct look look = {.is_over = false};
@@ -31,7 +32,7 @@ static bool queue_look(struct cli *cli, const char *queue, struct explain_queue 
         cli_open_broker(cli, &options) == EXIT_DONE &&
         mg_broker_watch_queue(cli->broker, queue, LOOK_PERIOD_MS, queue_seen, &look, &err) == MG_OK &&
         cli_wait(cli, &look.is_over, LOOK_TIMEOUT_MS);
-    if (cli->broker != NULL) { /* its callback knows `look` */
+    if (cli->broker != NULL) { /* its callback uses `look` */
         mg_broker_destroy(cli->broker);
         cli->broker = NULL;
     }
@@ -39,7 +40,7 @@ static bool queue_look(struct cli *cli, const char *queue, struct explain_queue 
     return is_known;
 }
 
-/* An explanation is one line; its texts are the database's. */
+/* The explanation is one line; its texts come from the database. */
 #define EXPLANATION_MAX_BYTES ((size_t)1024 * 1024)
 
 void explain_print(struct cli *cli, FILE *out, const struct table *order, const struct table *steps,
@@ -52,10 +53,10 @@ void explain_print(struct cli *cli, FILE *out, const struct table *order, const 
     struct explain_facts facts = {order, steps, services, &controlled, NULL, &owed};
     struct mg_buf text;
     mg_buf_init(&text, EXPLANATION_MAX_BYTES);
-    if (explain_asks_controlled(steps)) { /* without it, who paused is not named */
+    if (explain_asks_controlled(steps)) { /* if this fails, the line does not name the operator */
         (void)table_read(cli, MG_REPORT_CONTROLLED, NULL, 0, &controlled);
     }
-    (void)table_read(cli, MG_REPORT_ORDER_OWED, params, 1, &owed); /* without it, nothing is said of them */
+    (void)table_read(cli, MG_REPORT_ORDER_OWED, params, 1, &owed); /* optional: the line works without them */
     if (explain_asks_queue(order, steps, name) && queue_look(cli, name, &queue)) {
         facts.queue = &queue;
     }

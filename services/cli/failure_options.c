@@ -1,4 +1,4 @@
-/* Which failures are meant: see failure_options.h. */
+/* See failure_options.h. */
 #include "failure_options.h"
 
 const char *option_text(const char *text)

@@ -1,6 +1,6 @@
 /*
- * Which failures are meant, as `order list` and `batch start` are told: --workflow, --step, --error,
- * --service, --since, --until.
+ * The options of `order list` and `batch start` that choose failures: --workflow, --step, --error, --service,
+ * --since, --until.
  */
 #ifndef MG_CLI_FAILURE_OPTIONS_H
 #define MG_CLI_FAILURE_OPTIONS_H
@@ -8,9 +8,9 @@
 #include "cli.h"
 #include "operator/batch_words.h"
 
-/* Says on stderr what is wrong with them. */
+/* Prints on stderr the wrong option, if there is one. */
 enum exit_code failure_options_read(const struct cli *cli, struct batch_filter *ret);
-/* "" for NULL: what was not given asks for nothing. */
+/* "" for NULL: an option without a value is no condition. */
 const char *option_text(const char *text);
 
 #endif

@@ -1,4 +1,4 @@
-/* What the tables of verbs and options say to people: --help, and the manual page. */
+/* Prints --help and the manual page from the tables of verbs and options. */
 #include <assert.h>
 #include <string.h>
 
@@ -46,7 +46,7 @@ bool noun_help_print(FILE *out, const char *noun)
 #define TERM_SIZE 384
 #define VERBS_MAX 64 /* in the manual page */
 
-/* A verb as it is written: its words, and the options that not every verb has. */
+/* Writes a verb's usage: its words, and the options that not every verb has. */
 static void verb_describe(const struct verb *verb, char *ret_text, size_t size)
 {
     struct cli_options unused;

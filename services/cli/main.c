@@ -7,8 +7,8 @@
 #include "base/log.h"
 #include "verbs.h"
 
-/* --version would print this program's and change nothing, with exit code 0: who wrote it meant that of
- * what is to be changed. */
+/* True if --version follows a verb. The option parser would print the tool's version and exit with 0,
+ * without the change. The operator most likely intended --if-version, the version of the order. */
 static bool is_version_meant(int argc, char **argv)
 {
     for (int i = 1; i < argc && strcmp(argv[i], "--") != 0; i++) {
@@ -56,7 +56,7 @@ static enum exit_code verb_run(const struct verb *verb, int argc, char **argv)
                         "by makegood --version");
     }
     if (extras_are_apart(verb->extras)) {
-        (void)unsetenv("MAKEGOOD_CONFIG"); /* it says how to reach the rest, by options unknown here */
+        (void)unsetenv("MAKEGOOD_CONFIG"); /* it holds options that this verb does not accept */
     }
     if (mg_config_load(&program, argc, argv, &config, &action, &cli.words, &err) != MG_OK) {
         return cli_fail(EXIT_USAGE, "%s", err.text);
@@ -81,7 +81,7 @@ static enum exit_code verb_run(const struct verb *verb, int argc, char **argv)
         if (cli.loop != NULL) {
             cli_close(&cli);
         }
-        if (code == EXIT_DONE && (ferror(stdout) != 0 || fflush(stdout) != 0)) { /* half an answer is none */
+        if (code == EXIT_DONE && (ferror(stdout) != 0 || fflush(stdout) != 0)) { /* partial output fails */
             code = cli_fail(EXIT_ERROR, "could not write all of the answer: %s", strerror(errno));
         }
     }

@@ -1,4 +1,4 @@
-/* The options: those of every verb, then one row for each that only some have. */
+/* The options: those of every verb, then one row for each option of some verbs. */
 #include <stddef.h>
 #include <string.h>
 
@@ -7,9 +7,9 @@
 #include "verbs.h"
 
 #define PAUSE_MAX_MS                                                                                         \
-    (INT64_C(365) * 24 * 3600 * 1000) /* who means longer takes the service out of workflows */
+    (INT64_C(365) * 24 * 3600 * 1000) /* a service that rests for longer is taken out of the workflows */
 
-/* `member` of struct cli_options takes the value. */
+/* The value is stored in `member` of struct cli_options. */
 /* clang-format off */
 #define OPTION(extra, member, ...) {extra, offsetof(struct cli_options, member), {__VA_ARGS__}}
 /* clang-format on */
@@ -25,7 +25,7 @@
     OPTION(extra, member, name, MG_OPTION_INTEGER, NULL, initial, min, max, false, value, help)
 
 static const struct {
-    int extra; /* verbs with this one have the option */
+    int extra; /* verbs with any of these extras have the option */
     size_t offset;
     struct mg_option option;
 } OPTIONS[] = {
@@ -124,7 +124,7 @@ static const char *timeout_default(int extras)
     return (extras & EXTRA_WAIT) ? "1h" : "10s";
 }
 
-/* Those of every verb; returns how many they are. */
+/* The options of every verb; returns their number. */
 static size_t common_make(struct cli_options *to, int extras, struct mg_option list[OPTIONS_MAX])
 {
     const struct mg_option servers[] = {

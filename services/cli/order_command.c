@@ -1,8 +1,10 @@
 /*
- * Verbs that change an order: a command to the schedulers, and their answer. The command carries the version
- * it was decided on (as shown, or as it is now), so that two operators, or one who clicks twice, cause one
- * change. Cancel and compensate set the order's goal once, which is right at any version: they carry one only
- * if --if-version names it, so that an order that moves fast can be turned back.
+ * Verbs that change an order by a command to the schedulers, and print the answer. The command carries the
+ * version that it was decided on: --if-version, or the current one. Two operators, or one operator clicking
+ * twice, therefore cause one change.
+ *
+ * Cancel and compensate only set the order's goal, once, which is right at any version. They carry a version
+ * only with --if-version, so that an order in fast motion can still be turned back.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -12,7 +14,7 @@
 #include "operator/command_client.h"
 
 #define RESEND_PERIOD_MS                                                                                     \
-    2000 /* the answer may be lost with a connection; the same command twice changes once */
+    2000 /* an answer is lost with its connection; a second copy of the command changes nothing */
 
 struct asking {
     struct cli *cli;
@@ -32,12 +34,12 @@ static void result_came(void *arg, const struct mg_command_result *result)
     }
 }
 
-/* The answer is what counts, and until it comes the command is sent again. */
+/* Runs each period until the answer arrives. */
 static void command_send(void *arg)
 {
     struct asking *asking = arg;
     enum mg_class class = mg_command_client_send(asking->client, &asking->command, &asking->err);
-    asking->is_impossible = class == MG_BAD_INPUT; /* anything else may work in the next period */
+    asking->is_impossible = class == MG_BAD_INPUT; /* other failures may pass by the next period */
     asking->is_over = asking->is_over || asking->is_impossible;
 }
 
@@ -107,7 +109,7 @@ static enum exit_code answer_await(struct asking *asking)
     }
     cli->broker = mg_command_client_broker(asking->client);
     enum exit_code code = cli_open_broker(cli, &nothing_else);
-    cli->broker = NULL; /* it is the client's */
+    cli->broker = NULL; /* the client owns it */
     struct mg_timer *timer = code == EXIT_DONE ? mg_timer_create(cli->loop, command_send, asking) : NULL;
     if (timer != NULL) {
         mg_timer_start(timer, 0, RESEND_PERIOD_MS);
@@ -115,7 +117,7 @@ static enum exit_code answer_await(struct asking *asking)
         mg_timer_destroy(timer);
         code = answer_tell(asking);
     }
-    mg_command_client_destroy(asking->client); /* its callbacks know `asking` */
+    mg_command_client_destroy(asking->client); /* its callbacks use `asking` */
     return code;
 }
 

@@ -1,16 +1,16 @@
-/* `order export`: all that is kept of an order, as one JSON (proto/dossier.schema.json). */
+/* `order export`: everything stored about an order, as one JSON document (proto/dossier.schema.json). */
 #include "cli.h"
 
 enum exit_code verb_order_export(struct cli *cli)
 {
     const char *params[] = {cli->words.items[0]};
     struct table dossier = {0};
-    cli->is_json = true; /* it is never a table: nothing of it is changed for a terminal */
+    cli->is_json = true; /* always JSON, so no text is changed for a terminal */
     enum exit_code code = cli_open_store(cli, false);
     if (code == EXIT_DONE) {
         code = table_read(cli, MG_REPORT_DOSSIER, params, 1, &dossier);
     }
-    if (code == EXIT_DONE && dossier.row_count == 0) { /* it may have left the tables */
+    if (code == EXIT_DONE && dossier.row_count == 0) { /* then it may be in the archive */
         table_free(&dossier);
         code = table_read(cli, MG_REPORT_ARCHIVED_DOSSIER, params, 1, &dossier);
     }

@@ -1,7 +1,7 @@
 /*
- * `order list`: orders by when they came; with --step, --service or --error those that failed so; with
- * --group-by error the failures by their cause. Pages follow each other by --after, and whatever was not
- * looked at is said, on stderr, so that standard output is the list and nothing else.
+ * `order list`: orders by time of arrival. With --step, --service or --error it lists the orders that failed
+ * so; with --group-by error it counts failures by cause. --after gives the next page. Notes about omitted
+ * rows go to stderr, so that standard output holds the list alone.
  */
 #include <string.h>
 
@@ -9,9 +9,9 @@
 #include "failure_options.h"
 
 #define NUMBER_SIZE      24
-#define ALERT_DIGITS_MAX 18 /* of what the database counts alerts by */
+#define ALERT_DIGITS_MAX 18 /* an alert's number stays an int64 */
 
-/* What is asked of the database, as text; "": nothing. */
+/* The parameters of the reports, as text; "": no condition. */
 struct filter {
     struct batch_filter failures;
     const char *state, *after;
@@ -42,7 +42,7 @@ static enum exit_code filter_read(const struct cli *cli, struct filter *ret)
     return failure_options_read(cli, &ret->failures);
 }
 
-/* A full page may have more behind it: `key` of its last row says where to go on. */
+/* After a full page prints the cursor of the next page: column `key` of the last row. */
 static void more_tell(const struct cli *cli, const struct table *table, const char *key)
 {
     if (table->row_count > 0 && table->row_count >= cli->options.limit) {
@@ -50,7 +50,8 @@ static void more_tell(const struct cli *cli, const struct table *table, const ch
     }
 }
 
-/* Failures beyond the bound were not looked at: "none" would be a lie. */
+/* The reports look at a bounded number of failures. If the bound cut the search, an empty list proves
+ * nothing; a note reports the cut. */
 static enum exit_code bound_tell(struct cli *cli, const struct filter *filter)
 {
     const char *const params[] = {filter->failures.since, filter->failures.until, filter->after};
@@ -146,7 +147,7 @@ static bool is_of_failures(const struct filter *filter)
     return wanted->step[0] != '\0' || wanted->error[0] != '\0' || wanted->services[0] != '\0';
 }
 
-/* Which list it is, and that its options go together. */
+/* Checks that the options of the chosen list fit together. */
 static enum exit_code usage_check(const struct filter *filter, const char *group_by)
 {
     bool is_grouped = group_by[0] != '\0';

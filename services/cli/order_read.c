@@ -1,18 +1,18 @@
-/* `order show`, `order explain`, `order watch`: reading one order, straight from the tables. */
+/* `order show`, `order explain`, `order watch`: read one order from the tables. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "cli.h"
 #include "core/words.h"
 
-/* How often `watch` looks again. */
+/* How often `watch` reads the order. */
 #define WATCH_PERIOD_MS 500
 
 struct order_tables {
     struct table order, steps, events, services;
 };
 
-/* An order is in the tables or, after it left them, in the archive. */
+/* An order is in the tables or, later, in the archive. */
 struct order_place {
     enum mg_report order, steps, events;
 };
@@ -66,7 +66,7 @@ static void rows_print_json(const char *name, const struct table *table, const c
     (void)fputs("]", stdout);
 }
 
-/* The explanation as a JSON text; it is written for people in either case. */
+/* Prints the explanation as a JSON string; its text is the same as in the table form. */
 static void explanation_print_json(struct cli *cli, const struct order_tables *tables)
 {
     char *text = NULL;
@@ -170,7 +170,7 @@ static unsigned long long version_of(const struct table *events, int row)
     return strtoull(table_cell(events, row, "version"), NULL, 10);
 }
 
-/* The first event above a version; as many as there are, if none is. */
+/* The row of the first event above a version; the number of rows if there is none. */
 static int events_find(const struct table *events, unsigned long long version)
 {
     int row = events->row_count;
@@ -180,10 +180,10 @@ static int events_find(const struct table *events, unsigned long long version)
     return row;
 }
 
-/* Shows the story once, then every event that joins it. */
+/* Prints the story so far, then each new event. */
 enum exit_code verb_order_watch(struct cli *cli)
 {
-    unsigned long long shown = 0; /* the newest version */
+    unsigned long long shown = 0; /* the newest version printed */
     enum exit_code code = cli_open_store(cli, false);
     bool is_over = false;
     while (code == EXIT_DONE && !is_over) {

@@ -1,8 +1,7 @@
 /*
- * `order submit`: a real client. Every order has its id before its first publish and keeps it over
- * re-publishing, so that a submission that may or may not have arrived can simply be sent again. Statuses
- * come to a private queue; after a reconnect the queue has another name, and submitting again moves the
- * statuses to it.
+ * `order submit`: works as a client does. Every order has its id before its first publish and keeps it, so
+ * that a submission without a confirm can be published again. Statuses arrive at a private queue. After a
+ * reconnect that queue has a new name; submitting again redirects the statuses to it.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -16,12 +15,13 @@
 #include "wire/status.h"
 #include "wire/submission.h"
 
-/* A file of orders read at once; beyond this, split it. */
+/* The file is read into memory at once. A larger one must be split. */
 #define FILE_MAX_BYTES ((size_t)256 * 1024 * 1024)
-/* Submissions without a confirm; leaves the publish window room and keeps the intake queue short. */
+/* Submissions without a confirm. This stays below the broker client's publish window and keeps the intake
+ * queue short. */
 #define SUBMIT_WINDOW  256
 #define PUMP_PERIOD_MS 20
-/* Up to so many orders each status is shown as it comes; above, a bar. */
+/* Up to this number of orders each status is printed; above it, a progress bar. */
 #define SHOW_EACH_MAX 20
 
 struct order {
@@ -36,12 +36,12 @@ struct submit {
     struct cli *cli;
     struct order *orders;
     int count, capacity;
-    int *by_id; /* hash table of indices into orders, -1 empty; size a power of two */
+    int *by_id; /* hash table of indices into orders; -1: empty; the size is a power of two */
     size_t slot_count;
     char reply_queue[256];
     bool is_over;
     int unconfirmed, confirmed, ended, processed, rejected;
-    int named_here; /* orders whose id is ours: in the next run they would get another */
+    int named_here; /* orders without an id in the file: the next run would give them another */
     enum exit_code code;
 };
 
@@ -93,7 +93,7 @@ static enum exit_code order_add(struct submit *submit, struct mg_slice text, int
     return EXIT_DONE;
 }
 
-/* A file is one order, however it is laid out, or one order a line. */
+/* A file holds one order in any layout, or one order a line. */
 static enum exit_code orders_read(struct submit *submit, const char *text, size_t len)
 {
     struct mg_err err;
@@ -185,7 +185,7 @@ static void order_published(void *arg, enum mg_publish_outcome outcome)
         submit->confirmed += !order->is_confirmed;
         order->is_confirmed = true;
     } else {
-        order->is_sent = false; /* goes out again with the same id and the same bytes */
+        order->is_sent = false; /* published again with the same id and bytes */
     }
     if (outcome == MG_PUBLISH_RETURNED) {
         submit->code = cli_fail(EXIT_UNAVAILABLE, "there is no intake queue; run: makegood broker apply");
@@ -245,9 +245,10 @@ static void pump(void *arg)
     }
 }
 
-/* ---- hearing ---- */
+/* ---- statuses ---- */
 
-/* A new private queue, at the start or after a reconnect: whatever has not ended must learn the new name. */
+/* The private queue is new, at the start or after a reconnect. Orders that have not ended are submitted
+ * again, with the new name as reply_to. */
 static void queue_named(void *arg, int consumer, const char *queue)
 {
     struct submit *submit = arg;
@@ -302,7 +303,7 @@ static void status_came(void *arg, struct mg_delivery *delivery)
     }
     struct order *order = order_find(submit, correlation);
     if (order == NULL || order->has_ended || (status.seq != 0 && status.seq <= order->seq)) {
-        return; /* a repeat, or of an earlier run of this queue */
+        return; /* a repeated status, or one of another run */
     }
     order->seq = status.seq;
     if (status.order_id[0] == '\0') {
@@ -328,7 +329,7 @@ static enum exit_code submit_run(struct submit *submit)
                                         .on_state = NULL,
                                         .arg = submit};
     if (cli->options.waits) {
-        /* The private queue must be asked for before the broker first comes up. */
+        /* The private queue must be set up before the broker client first connects. */
         if (mg_broker_create(cli->loop, &options, &cli->broker, &err) != MG_OK) {
             return cli_fail_err(&err);
         }
@@ -395,7 +396,7 @@ enum exit_code verb_order_submit(struct cli *cli)
     if (code == EXIT_DONE) {
         code = submit_report(&submit);
     }
-    if (cli->broker != NULL) { /* its callbacks know the orders */
+    if (cli->broker != NULL) { /* its callbacks use the orders */
         mg_broker_destroy(cli->broker);
         cli->broker = NULL;
     }

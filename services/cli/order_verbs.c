@@ -1,4 +1,4 @@
-/* The verbs of `order`; the other order_*.c run them. */
+/* The table of verbs of `order`; the other order_*.c run them. */
 #include "verbs.h"
 
 #define CHANGES_ORDER (EXTRA_REASON | EXTRA_VERSION)

@@ -1,6 +1,6 @@
 /*
- * `probe`: is this process ready? For health checks of containers, and for people. Asks one URL once; without
- * a URL it asks the service whose environment or configuration it shares.
+ * `probe`: whether a process is ready, for health checks of containers and for people. It makes one HTTP
+ * call. Without a URL it calls the service with the same environment or configuration file.
  */
 #include <string.h>
 
@@ -8,7 +8,7 @@
 #include "verbs.h"
 
 #define URL_SIZE         256
-#define ANSWER_MAX_BYTES 4096 /* /readyz says one line; of anything else the beginning would do */
+#define ANSWER_MAX_BYTES 4096 /* /readyz answers one line; of a longer answer the beginning is enough */
 #define HEADER_MAX_BYTES (16 * 1024)
 
 struct probe {
@@ -19,7 +19,7 @@ struct probe {
     char text[ANSWER_MAX_BYTES + 1];
 };
 
-/* From --http, an address to listen on, to the URL where it answers: any address means this machine. */
+/* Makes the URL from --http, the listen address of a service; a wildcard address becomes this machine. */
 static enum exit_code url_make(const struct cli_options *options, char ret_url[URL_SIZE])
 {
     const char *address = options->http;
@@ -109,7 +109,7 @@ static enum exit_code verb_probe(struct cli *cli)
         class = mg_http_client_call(client, &request, on_answer, &probe, &call, &err);
     }
     if (class == MG_OK) {
-        /* The call ends by its own time-out. */
+        /* The call has a time-out of its own. */
         (void)cli_wait(cli, &probe.is_over, INT64_MAX);
     }
     mg_http_client_destroy(client);

@@ -1,8 +1,8 @@
 /*
- * `db vacuum-policy` and `db retain`: how long orders that have ended are kept where. The first is an
- * operator's word in a row; the leading supervisor then moves orders to the archive. The second is run by the
- * owner of the schema, once a day: it makes and drops the archive's days, and gives each that is dropped to a
- * command first.
+ * `db vacuum-policy` and `db retain`: how long ended orders are kept in the tables and in the archive. The
+ * first writes the policy as a row; the leading supervisor then moves orders to the archive. The owner of the
+ * schema runs the second once a day. It creates the archive's next days and drops expired ones, after the
+ * export command has taken them.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -42,7 +42,7 @@ static bool is_given(const char *text)
     return text != NULL && text[0] != '\0';
 }
 
-/* "none" is 0. False: it is given, and not right. */
+/* "none" gives 0. False: the period is given and invalid. */
 static bool period_read(const char *text, bool *ret_is_given, int64_t *ret_ms)
 {
     *ret_is_given = is_given(text);
@@ -135,22 +135,22 @@ enum exit_code verb_db_vacuum_policy(struct cli *cli)
 
 /* ---- days ---- */
 
-/* A command that neither reads nor ends for so long hangs. What it does after the last order, such as
- * bringing a day's file elsewhere, must be done in it, too. */
+/* A command that neither reads nor ends for this long hangs. Its work after the last order must fit into
+ * this time, too, such as a copy of the day's file to another place. */
 #define EXPORT_IDLE_MAX_MS (60 * 60 * 1000)
-/* To end by itself, before it is killed. */
+/* The time between SIGTERM and SIGKILL. */
 #define EXPORT_GRACE_MS 10000
 
-/* The command that takes a day. */
+/* The export command of a day. */
 struct taker {
     char *command;
-    int input;  /* which we write, without blocking; -1: it is closed */
-    int handle; /* readable when the command has ended */
+    int input;  /* our end of its standard input, non-blocking; -1: closed */
+    int handle; /* a pidfd: readable when the command has ended */
     pid_t child;
 };
 
-/* Returns an errno. A group of its own, so that all of a pipeline can be ended. This program ignores SIGPIPE,
- * which the command must not inherit. */
+/* Returns an errno. The command gets its own process group, so that a whole pipeline can be ended. SIGPIPE
+ * is reset, because the command must not inherit that this program ignores it. */
 static int taker_spawn(struct taker *taker, int input)
 {
     static char shell[] = "/bin/sh", option[] = "-c";
@@ -202,7 +202,7 @@ static enum mg_class taker_begin(void *arg, const char *day, struct mg_err *err)
     return mg_err_set(err, MG_TRANSIENT, "could not run the command: %s", strerror(failed));
 }
 
-/* False: nothing happened in this time. */
+/* False: timed out. */
 static bool taker_await(int descriptor, short what, int timeout_ms)
 {
     struct pollfd awaited = {.fd = descriptor, .events = what};
@@ -240,7 +240,7 @@ static enum mg_class taker_put(void *arg, struct mg_slice line, struct mg_err *e
     return class == MG_OK ? taker_write(arg, "\n", 1, err) : class;
 }
 
-/* How it ended, which it has; waitpid does not wait. */
+/* Returns the command's exit as a class. It has ended, so waitpid does not block. */
 static enum mg_class taker_collect(struct taker *taker, struct mg_err *err)
 {
     int status = 0;
@@ -259,11 +259,11 @@ static enum mg_class taker_collect(struct taker *taker, struct mg_err *err)
     return MG_OK;
 }
 
-/* Asked to end before its input does, which it would take for the end of the day. */
+/* SIGTERM comes before the close of its input: the command would take the close for the end of the day. */
 static void taker_give_up(void *arg)
 {
     struct taker *taker = arg;
-    struct mg_err unused; /* why it is given up is known */
+    struct mg_err unused; /* the caller has the reason */
     (void)kill(-taker->child, SIGTERM);
     if (taker->input >= 0) {
         (void)close(taker->input);

@@ -5,9 +5,9 @@
 
 #include "wire/json.h"
 
-#define ROUND_MAX 3 /* it goes out, fails, and finds the gate closed */
+#define ROUND_MAX 3 /* sent, failed, parked at the closed gate */
 
-/* An event that moves one step and tells the client nothing. Slices are words as JSON has them, in quotes. */
+/* An event that moves one step and causes no status. Slices are JSON strings with their quotes. */
 struct move {
     const char *step, *cause, *why;
     struct mg_slice from, to, kind, reason;
@@ -28,7 +28,7 @@ static bool is_one_of(struct mg_slice word, const char *const *words)
     return false;
 }
 
-/* False: it is no such event. */
+/* False: the event is of another form. */
 static bool move_take(const struct table *events, int row, struct move *ret)
 {
     struct mg_slice transitions = mg_slice_of(table_cell(events, row, "transitions"));
@@ -55,7 +55,7 @@ static bool is_same(const struct move *a, const struct move *b)
            mg_slice_equal(a->kind, b->kind) && mg_slice_equal(a->reason, b->reason);
 }
 
-/* How many events the round that begins at `row` is made of; 0: none does. */
+/* The number of events in the round that begins at `row`; 0: no round begins there. */
 static int round_take(const struct table *events, int row, struct move ret[ROUND_MAX])
 {
     if (!move_take(events, row, &ret[0]) || !is_one_of(ret[0].from, WAITS) || !is_one_of(ret[0].to, RUNS)) {
@@ -73,7 +73,7 @@ static int round_take(const struct table *events, int row, struct move ret[ROUND
     return 0;
 }
 
-/* Rounds of one length are of one kind, and two kinds wait for the same. */
+/* Rounds of one length must be equal. Rounds of different length must wait for the same reason. */
 static bool is_alike(const struct move known[ROUND_MAX], int known_length, const struct move *round,
                      int length)
 {
@@ -91,7 +91,7 @@ static bool is_alike(const struct move known[ROUND_MAX], int known_length, const
 
 struct rounds rounds_find(const struct table *events, int row)
 {
-    struct move round[ROUND_MAX], known[ROUND_MAX + 1][ROUND_MAX]; /* by length, the first of each */
+    struct move round[ROUND_MAX], known[ROUND_MAX + 1][ROUND_MAX]; /* the first of each length */
     bool is_known[ROUND_MAX + 1] = {false};
     struct rounds found = {0};
     for (;;) {

@@ -1,7 +1,7 @@
 /*
- * Rounds of waiting in an order's story: a step goes out, and comes back to wait for its service, which was
- * called in vain or not at all. Where those of either kind are equal, in all but moment and attempt, and wait
- * for the same, one line tells them all.
+ * Rounds of waiting in an order's story. In a round a step is sent and returns to wait for its service, after
+ * a failed call or without one. One line stands for several rounds in sequence. Rounds of each form must be
+ * equal, apart from moment and attempt, and all must wait for the same reason.
  */
 #ifndef MG_CLI_ROUNDS_H
 #define MG_CLI_ROUNDS_H
@@ -9,11 +9,11 @@
 #include "operator/table.h"
 
 struct rounds {
-    int count;  /* that begin at a row, one behind the other, and are alike; 0: none begins there */
-    int events; /* of all */
-    int last;   /* the row at which the last one begins */
+    int count;  /* equal rounds in sequence from a row on; 0: no round begins there */
+    int events; /* of all rounds */
+    int last;   /* the row at which the last round begins */
     int calls;  /* rounds in which the service was called */
-    int answer; /* the row of what it said to the first of them */
+    int answer; /* the row of the service's answer in the first of them */
 };
 
 struct rounds rounds_find(const struct table *events, int row);

@@ -1,4 +1,4 @@
-/* Services by name, and their request queues. */
+/* See service_list.h. */
 #include "service_list.h"
 
 #include <string.h>

@@ -1,7 +1,7 @@
 /*
- * `service list|pause|resume|limit|forget`: how remote services are, and what operators want of one, as a row
- * that schedulers read and the leading supervisor tells to the agents. The row carries a version, so that of
- * two operators who act at once the second hears of the first.
+ * `service list|pause|resume|limit|forget`: the states of remote services, and the operator settings of one.
+ * The settings are a row that schedulers read and that the leading supervisor sends to the agents. The row
+ * has a version: if two operators act at once, the second gets a conflict.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -14,7 +14,7 @@
 #include "wire/command.h"
 #include "wire/service.h"
 
-/* Without the broker, or memory, a state is what agents have reported. */
+/* Without the broker's counts, or without memory, the states are those of the agents' reports. */
 static void queues_put(struct cli *cli, struct table *controlled)
 {
     struct service_list list = {.count = 0};
@@ -64,7 +64,7 @@ static void wish_answered(void *arg, enum mg_wish_result result, uint64_t versio
     }
 }
 
-/* How many agents of it report, and the version of what is wanted now. */
+/* Reads the number of reporting agents, and the version of the current settings. */
 static enum exit_code service_read(struct cli *cli, const char *service, uint64_t *ret_version,
                                    int64_t *ret_agents)
 {

@@ -1,4 +1,4 @@
-/* Connections of the tool, and waiting for what they bring. */
+/* The tool's connections, and the wait for their results. */
 #include <errno.h>
 #include <stdarg.h>
 #include <stdlib.h>
@@ -19,8 +19,7 @@ static void waiting_end(void *arg)
     mg_loop_stop(cli->loop);
 }
 
-/* The loop is stopped by whoever sets the flag's condition through this check, run at the end of each turn.
- */
+/* Stops the loop when a callback has set the flag. */
 static void waiting_check(void *arg)
 {
     struct waiting *waiting = arg;
@@ -29,7 +28,7 @@ static void waiting_check(void *arg)
     }
 }
 
-/* How often the flag is looked at: callbacks set it, and a person does not notice 5 ms. */
+/* How often the flag is checked. A person does not notice 5 ms. */
 #define WAIT_CHECK_MS 5
 
 bool cli_wait(struct cli *cli, const bool *done, int64_t timeout_ms)
@@ -83,7 +82,7 @@ void cli_tell(void *arg, const char *line)
     } else {
         (void)printf("%s\n", line);
     }
-    (void)fflush(stdout); /* before what is done next says something itself */
+    (void)fflush(stdout); /* keeps the order with the output of the next action */
 }
 
 void cli_by(const struct cli *cli, char *ret_text, size_t size)
@@ -91,7 +90,7 @@ void cli_by(const struct cli *cli, char *ret_text, size_t size)
     const char *name =
         cli->options.by != NULL && cli->options.by[0] != '\0' ? cli->options.by : getenv("USER");
     (void)snprintf(ret_text, size, "%s", name != NULL ? name : "operator");
-    mg_utf8_mend(ret_text); /* the database takes nothing else */
+    mg_utf8_mend(ret_text); /* the cut may split a character, which the database refuses */
 }
 
 static enum exit_code code_of(enum mg_class class)
@@ -135,10 +134,10 @@ static void store_refused(void *arg, const char *reason)
     opening->is_over = true;
 }
 
-/* A server that is there answers well within this; a long --timeout is meant for orders, not for connecting.
- * What cannot pass by itself ends it at once. */
+/* A server that is up answers well within this time. A long --timeout is meant for orders, not for
+ * connecting. A fault that cannot pass by itself ends the wait at once. */
 #define OPEN_MAX_MS 10000
-/* After so long a person wants to know what is waited for. */
+/* After this time a note on stderr names the server that is slow. */
 #define OPEN_QUIET_MS 2000
 
 static int64_t open_timeout_ms(const struct cli *cli)
@@ -169,7 +168,7 @@ static enum exit_code MG_PRINTF(3, 4)
 
 enum exit_code cli_try_store(struct cli *cli, bool skips_schema_check, char ret_why[CLI_WHY_SIZE])
 {
-    static struct opening opening; /* outlives this call: the store says later, too, when it goes down */
+    static struct opening opening; /* outlives this call: the store's callbacks run later, too */
     struct mg_err err;
     char reason[512];
     opening = (struct opening){cli, false};
@@ -178,7 +177,7 @@ enum exit_code cli_try_store(struct cli *cli, bool skips_schema_check, char ret_
                                        .name = "makegood",
                                        .statement_timeout = cli->statement_timeout,
                                        .is_unsafe_durability_allowed =
-                                           true, /* reading does no harm; doctor says it */
+                                           true, /* reading is safe; doctor reports it */
                                        .skips_schema_check = skips_schema_check,
                                        .on_state = store_changed,
                                        .on_refused = store_refused,

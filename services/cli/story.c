@@ -1,6 +1,6 @@
 /*
- * The order's story, from its event rows: one line for each change of state, with attempt and reason, and one
- * for each status that the client was told; but one for all rounds of waiting that are equal.
+ * Prints the order's story from its event rows. Each change of state has a line with attempt and reason, and
+ * so has each status to the client. Equal rounds of waiting share one line (rounds.h).
  */
 #include <inttypes.h>
 #include <stdlib.h>
@@ -12,10 +12,10 @@
 #include "rounds.h"
 #include "wire/json.h"
 
-/* Longest text that a member of a transition or status holds: a reason. */
+/* The longest text in a transition or status is a reason. */
 #define MEMBER_MAX 1024
 
-/* The text of a member of the object at `index` of a JSON array; "" if there is none. Numbers give their
+/* The text of a member of the object at `index` of a JSON array; "" if it is absent. Numbers give their
  * digits. */
 static const char *member(struct mg_slice list, int index, const char *name, char text[MEMBER_MAX])
 {
@@ -34,7 +34,7 @@ static const char *member(struct mg_slice list, int index, const char *name, cha
     if (!buf.failed && buf.len > 0) {
         memcpy(text, buf.data, buf.len);
         text[buf.len] = '\0';
-        text_make_plain(text); /* it was escaped when its row was read */
+        text_make_plain(text); /* JSON escapes hid it from text_make_plain when the row was read */
     }
     mg_buf_finish(&buf);
     return text;
@@ -74,7 +74,7 @@ static void transition_print(FILE *out, struct mg_slice list, int index)
     (void)fputc('\n', out);
 }
 
-/* What became of it, unless it has arrived. */
+/* Prints a status, with the state of its delivery if it has not arrived. */
 static void status_print(FILE *out, struct mg_slice list, int index, const struct table *events, int row)
 {
     const char *given_up_at = table_cell(events, row, "given_up_at");
@@ -108,7 +108,7 @@ static void event_print(FILE *out, const struct table *events, int row)
     }
 }
 
-/* Blank, and how long it was from one row's moment to another's; nothing where a row has none. */
+/* Prints a blank and the time between two rows; nothing if a row has no time. */
 static void time_print(FILE *out, const struct table *events, int from, int to)
 {
     static const struct {
@@ -119,7 +119,7 @@ static void time_print(FILE *out, const struct table *events, int from, int to)
     bool is_known = moment_parse(table_cell(events, from, "at"), began) &&
                     moment_parse(table_cell(events, to, "at"), ended);
     int64_t ms = is_known ? strtoll(ended, NULL, 10) - strtoll(began, NULL, 10) : -1;
-    if (ms < 0) { /* or the clock went back */
+    if (ms < 0) { /* unknown, or the clock was set back */
         return;
     }
     size_t unit = 0;
@@ -161,7 +161,7 @@ static void steps_print(FILE *out, const struct table *steps)
 void story_print(FILE *out, const struct table *order, const struct table *steps, const struct table *events)
 {
     if (order != NULL) {
-        const char *client = table_cell(order, 0, "client"); /* "": none of its own, or none known */
+        const char *client = table_cell(order, 0, "client"); /* "": not proved by an exchange */
         (void)fprintf(out, "order %s  %s %s  %s  version %s  generation %s%s%s\n",
                       table_cell(order, 0, "order_id"), table_cell(order, 0, "workflow"),
                       table_cell(order, 0, "workflow_version"), table_cell(order, 0, "state"),

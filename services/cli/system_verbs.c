@@ -9,7 +9,7 @@
 #include "service_list.h"
 #include "verbs.h"
 
-/* A name that is none would become a queue that nobody serves, and that a person has to delete. */
+/* An invalid name would create a queue that no agent serves and that a person must delete. */
 static enum mg_class list_check(const struct mg_list *list, const char *option, struct mg_err *err)
 {
     for (int i = 0; i < list->count; i++) {
@@ -31,8 +31,8 @@ static enum mg_class names_read(const struct cli *cli, struct mg_topology_names 
     return class == MG_OK ? list_check(clients, "--client", err) : class;
 }
 
-/* Where nothing is named, the services of the loaded workflows are meant. A broker is set up before a
- * database now and then: without one what is always there is made, and that is said. */
+/* Without names on the command line, uses the services of the loaded workflows. A broker may be set up
+ * before its database: then only the fixed queues are made, and a note reports it. */
 static void names_find(struct cli *cli, struct service_list *list, struct service_needs *needs,
                        struct mg_topology_names *names)
 {
@@ -86,8 +86,8 @@ static enum exit_code verb_broker_check(struct cli *cli)
     return EXIT_DONE;
 }
 
-/* Where the migrations lie that belong to this program: beside it as it was installed, wherever that is; and
- * a build belongs to the sources that it was called from. */
+/* The folder of this program's migrations. An installed program finds it relative to its own path. A build
+ * takes deploy/postgres of the sources, relative to the working directory. */
 static const char *migrations_folder(char *ret_path, size_t size)
 {
     char program[PATH_MAX];

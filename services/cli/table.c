@@ -1,4 +1,4 @@
-/* Rows of reports, kept and printed: aligned for people, JSON for programs. */
+/* Reads report rows and prints them: aligned for people, JSON for programs. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -47,7 +47,7 @@ void json_print_text(FILE *out, const char *text)
     mg_buf_finish(&buf);
 }
 
-/* An order's payloads and stories, whatever they are: rows that the database could hold. */
+/* Above any payload or story that the database can hold. */
 #define PRINTED_MAX_BYTES ((size_t)1 << 30)
 
 void table_print_object(FILE *out, const struct table *table, int row, const char *const *raw)

@@ -1,8 +1,10 @@
 /*
- * `top`: is it well, on one screen: open orders, services, failures, the oldest, alerts, queues. Looks once a
- * second and asks the database for no more than it can give without anybody noticing: what is counted over
- * many rows is bounded (store/report.c) and rests for a multiple of what the last count took. A database or a
- * broker that is away is shown, and looked for again. Without a terminal it prints all of it once.
+ * `top`: the health of the system on one screen: open orders, services, failures, oldest orders, alerts,
+ * queues. It looks once a second.
+ *
+ * The load on the database stays unnoticeable. Counts over many rows are bounded (store/report.c), and the
+ * next count waits for a multiple of the last one's duration. A missing database or broker is shown, and the
+ * connection is retried. Without a terminal `top` prints everything once.
  */
 #include <signal.h>
 #include <stdlib.h>
@@ -14,15 +16,17 @@
 #include "verbs.h"
 
 #define PERIOD_MS 1000
-/* A look never takes more than a fiftieth of one of the server's processors. */
+/* A count rests for 50 times its duration, so counts take at most a fiftieth of one processor of the
+ * server. */
 #define COUNT_SHARE 50
-/* A count that takes longer is not worth its price; the last one stays on the screen, with its age. */
+/* A count that takes longer costs too much. It is cancelled; the last one stays on the screen, with its
+ * age. */
 #define STATEMENT_TIMEOUT "2s"
 #define ROWS_SHOWN        "50"
-/* Over how long the rates are taken: the server tells what it counted up to 10 s late. */
+/* The span of the rates. PostgreSQL publishes its counters up to 10 s late. */
 #define RATE_LOOKS     16
 #define RATE_WINDOW_MS 15000
-/* A broker that is there is connected to within this: until then it is not called away. */
+/* Connecting to a broker that is up takes less; until then `top` does not report it as away. */
 #define BROKER_GRACE_MS 3000
 
 struct sample {
@@ -34,21 +38,21 @@ struct top {
     struct top_view view;
     struct top_place place;
     bool is_on_screen, is_over, is_counting;
-    int waiting;      /* answers of the look under way */
-    int queues_asked; /* about so many queues */
-    bool is_all_seen; /* and all of them have answered */
+    int waiting;      /* pending answers of the current look */
+    int queues_asked; /* the number of queues that the broker was asked about */
+    bool is_all_seen; /* all of them have answered */
     int64_t began_ms;
     int64_t look_at_ms, read_at_ms, count_at_ms, count_due_ms;
     struct sample samples[RATE_LOOKS]; /* of the counts, the newest first */
     int sample_count;
 };
 
-/* ---- what is read ---- */
+/* ---- reports ---- */
 
-/* What is asked at each look, then what is counted. */
+/* The reports of each look, then those of each count. */
 static const struct reading {
     enum mg_report report;
-    size_t offset; /* of its table in struct top_view */
+    size_t offset; /* of the table in struct top_view */
     const char *params[7];
     int param_count;
     bool is_count;
@@ -71,15 +75,15 @@ static struct table *table_of(struct top_view *view, const struct reading *readi
     return (struct table *)((char *)view + reading->offset);
 }
 
-/* The counts of the last quarter of a minute say how many orders came and went in a second. Orders that ended
- * are counted nowhere: they are those that came and are no longer open. */
+/* Computes orders accepted and ended per second from the counts of the last 15 s. No counter exists for
+ * ended orders: they are the accepted ones that are no longer open. */
 static void rates_renew(struct top *top)
 {
     struct top_view *view = &top->view;
     struct sample now = {mg_clock_boot_ms(), strtoll(table_cell(&view->accepted, 0, "accepted"), NULL, 10),
                          top_open(view)};
     if (top->sample_count > 0 && now.accepted < top->samples[0].accepted) {
-        top->sample_count = 0; /* the server has begun to count anew */
+        top->sample_count = 0; /* the server has reset its counters */
     }
     int kept = top->sample_count < RATE_LOOKS ? top->sample_count : RATE_LOOKS - 1;
     memmove(top->samples + 1, top->samples, (size_t)kept * sizeof(top->samples[0]));
@@ -147,10 +151,10 @@ static void rows_came(void *arg, const struct mg_rows *rows, const struct mg_err
     }
 }
 
-/* Nothing is asked while an answer is awaited: a slow server is not asked the more for it. */
+/* Sends no query while an answer is pending, so a slow server gets no additional load. */
 static void look(struct top *top)
 {
-    static struct asked asked[READING_COUNT]; /* until their answers, or the end of the store */
+    static struct asked asked[READING_COUNT]; /* used until the answers or the store's end */
     bool is_up = mg_store_is_up(top->cli->store, top->view.store_fault, sizeof(top->view.store_fault));
     if (!is_up || top->waiting > 0) {
         return;
@@ -206,7 +210,8 @@ static void queue_watch(struct top *top, const char *queue)
     top->queues_asked++;
 }
 
-/* Those of services as they report; one that is watched already stays so when its agents are gone. */
+/* Watches the fixed queues and those of the reported services. A queue stays watched when its agents are
+ * gone. */
 static void queues_watch(struct top *top)
 {
     static const char *const fixed[] = {MG_QUEUE_INTAKE,   MG_QUEUE_INTAKE_HIGH, MG_QUEUE_REPLIES,
@@ -278,8 +283,9 @@ static void ended(void *arg)
     mg_loop_stop(top->cli->loop);
 }
 
-/* Before the terminal is taken, so that each that comes from then on gives it back; and before the first
- * connection: the threads that make them would be ended by a signal that only this one has blocked. */
+/* Called before the terminal is taken, so that each later signal restores it. Also before the first
+ * connection: threads that connect inherit the blocked signals; without that a signal would end the
+ * process in them. */
 static bool signals_take(struct top *top)
 {
     static const int ends[] = {SIGTERM, SIGINT, SIGHUP};
@@ -290,7 +296,7 @@ static bool signals_take(struct top *top)
     return is_taken;
 }
 
-/* False: no memory or descriptors. */
+/* False: out of memory or descriptors. */
 static bool follow(struct top *top)
 {
     struct mg_loop *loop = top->cli->loop;
@@ -348,7 +354,7 @@ static void print_json(struct top_view *view)
 {
     char reasons[TOP_WIDTH_MAX];
     int wrong = top_judge(view, reasons, sizeof(reasons));
-    for (int row = 0; row < view->services.row_count; row++) { /* without memory it stays as it was read */
+    for (int row = 0; row < view->services.row_count; row++) { /* out of memory: reported state */
         (void)table_put(&view->services, row, "state", top_service_state(view, row));
     }
     (void)printf("{\"is_well\": %s, \"why\": ", wrong == 0 ? "true" : "false");
@@ -397,7 +403,7 @@ static enum exit_code verb_top(struct cli *cli)
     if (code == EXIT_DONE && wants_screen && !top->is_over && top_screen_open()) {
         top->is_on_screen = true;
         bool has_run = follow(top);
-        top_screen_close(); /* and with it what was said on its screen */
+        top_screen_close(); /* this also clears any error text on its screen */
         code = has_run ? EXIT_DONE
                        : cli_fail(EXIT_ERROR, "could not watch the terminal: no memory or descriptors");
     } else if (code == EXIT_DONE) {

@@ -1,6 +1,6 @@
 /*
- * The screen of `top` by ncurses, whose types stay here. The terminal is opened anew for reading, so that
- * reading without waiting is nobody else's: the flag for it would outlive this process in the shell's.
+ * The screen of `top`, by ncurses, whose types stay in this file. The terminal is opened a second time for
+ * reading: O_NONBLOCK on the inherited descriptor would remain set for the shell after this process.
  */
 #include <fcntl.h>
 #include <locale.h>
@@ -17,8 +17,8 @@
 
 #include "top.h"
 
-/* How long what follows an escape character may take to be a key of its own: a line over the world takes
- * less, and a person who presses Escape does not wait. */
+/* How long to wait after an escape character for the rest of a key's sequence. A distant connection
+ * delivers it sooner, and the delay of the Escape key itself is not noticed. */
 #define ESCAPE_MS 50
 
 static struct {
@@ -53,7 +53,7 @@ bool top_screen_open(void)
     if (top.keys == NULL) {
         return false;
     }
-    (void)setlocale(LC_CTYPE, ""); /* numbers stay as they are */
+    (void)setlocale(LC_CTYPE, ""); /* LC_NUMERIC stays "C" */
     top.screen = newterm(NULL, stdout, top.keys);
     if (top.screen == NULL) {
         (void)fclose(top.keys);
@@ -64,7 +64,7 @@ bool top_screen_open(void)
         top_screen_close();
         return false;
     }
-    (void)signal(SIGQUIT, SIG_IGN); /* its key would leave the terminal as it is here */
+    (void)signal(SIGQUIT, SIG_IGN); /* its key would leave the terminal unrestored */
     (void)cbreak();
     (void)noecho();
     (void)nonl();
@@ -96,7 +96,7 @@ int top_screen_fd(void)
     return fileno(top.keys);
 }
 
-/* Nothing to read and yet readable: nobody is at the other end any more. */
+/* Readable without input: the other end of the terminal is closed. */
 static bool is_gone(void)
 {
     struct pollfd state = {.fd = fileno(top.keys), .events = POLLIN};
@@ -148,7 +148,7 @@ void top_screen_measure(struct top_place *ret_place)
         is_term_resized(size.ws_row, size.ws_col)) {
         (void)resizeterm(size.ws_row, size.ws_col);
         (void)wresize(top.window, size.ws_row, size.ws_col);
-        (void)clearok(top.window, TRUE); /* a terminal that folds its lines anew has moved what was there */
+        (void)clearok(top.window, TRUE); /* a terminal that reflows its lines has moved the old text */
     }
     ret_place->width = getmaxx(top.window);
     ret_place->height = getmaxy(top.window);
@@ -159,7 +159,7 @@ void top_screen_begin(void)
     (void)werase(top.window);
 }
 
-/* What the terminal's character set does not have becomes a question mark; wide characters take two cells. */
+/* Characters outside the terminal's character set become question marks; wide characters take two cells. */
 static void text_put(int row, const char *text)
 {
     wchar_t chars[TOP_WIDTH_MAX + 1];

@@ -1,7 +1,7 @@
 /*
- * Where on a screen what `top` shows has its place. At the top whether it is well and how many orders are on
- * their way; below the lists: all of them where there is room for two rows of each, else the chosen one; at
- * the bottom the verb that says more about the chosen row.
+ * Places the contents of `top` on a screen. The head shows the verdict and the numbers of orders. The lists
+ * follow: all of them if two rows of each fit, else the selected one. The last line names the verb for the
+ * selected row.
  */
 #include <assert.h>
 #include <string.h>
@@ -10,7 +10,7 @@
 #include "top.h"
 
 #define CELL_SIZE     512
-#define CELL_MAX      40 /* cells of a column that is not the last */
+#define CELL_MAX      40 /* the most cells of a column that is not the last */
 #define HEAD_MAX      6
 #define LISTS_AT_ONCE (3 * TOP_LIST_COUNT) /* a heading and two rows of each */
 
@@ -19,7 +19,7 @@ struct drawing {
     const struct top_place *place;
     top_line_fn *put;
     void *arg;
-    int row, end; /* of the lines; the first that there is no room for */
+    int row, end; /* the current line, and the first one beyond the area */
 };
 
 /* ---- text by cells ---- */
@@ -38,7 +38,7 @@ static int cells_of(const char *text)
     return cells;
 }
 
-/* How many bytes of the text fill so many cells. */
+/* The number of bytes of the text that fill `cells` cells. */
 static size_t bytes_within(const char *text, int cells)
 {
     size_t len = 0;
@@ -49,7 +49,7 @@ static size_t bytes_within(const char *text, int cells)
     return len;
 }
 
-/* A line under way: what is put beyond its width is dropped. */
+/* A line under construction; text beyond its width is dropped. */
 struct line {
     char text[TOP_LINE_SIZE];
     size_t len;
@@ -82,8 +82,8 @@ static void line_fill_to(struct line *line, int cells)
     }
 }
 
-/* At the right end of a screen, if there is room for all of it and a blank before; else behind what is there.
- */
+/* Adds the text at the right end of the screen, if it fits with a blank before it. On an unbounded area it
+ * follows the line. */
 static void line_add_right(struct line *line, const struct top_place *place, const char *text)
 {
     if (place->height == 0) {
@@ -227,7 +227,7 @@ static int column_width(const struct top_view *view, enum top_list list, int col
     return width < CELL_MAX ? width : CELL_MAX;
 }
 
-/* The columns of a list end where the next begins; there are no more than this. */
+/* The begin and width of each column; no list has more columns than this. */
 #define COLUMNS_MAX 8
 
 struct columns {
@@ -248,7 +248,7 @@ static void columns_measure(const struct top_view *view, enum top_list list, str
 
 static void cell_put(struct line *line, const struct columns *columns, int column, char *text)
 {
-    bool is_last = column == columns->count - 1; /* and may be as long as the line has room */
+    bool is_last = column == columns->count - 1; /* it may fill the rest of the line */
     if (!is_last) {
         text[bytes_within(text, columns->width[column])] = '\0';
     }
@@ -292,7 +292,7 @@ static int row_chosen(const struct top_view *view, const struct top_place *place
     return place->row < last ? place->row : last > 0 ? last : 0;
 }
 
-/* A list with at most so many of its rows: the first ones, or those up to the chosen one. */
+/* Prints a list with at most `room` rows: the first ones, or those up to the selected row. */
 static void list_put(struct drawing *drawing, enum top_list list, int room)
 {
     const struct top_place *place = drawing->place;
@@ -308,7 +308,7 @@ static void list_put(struct drawing *drawing, enum top_list list, int room)
     }
 }
 
-/* Where not all rows fit, each list gets two, and the chosen one what is left. */
+/* If not all rows fit, each list gets two rows, and the selected list the rest. */
 static void lists_put_all(struct drawing *drawing, int room)
 {
     int wanted[TOP_LIST_COUNT], left = room - TOP_LIST_COUNT;
@@ -317,7 +317,7 @@ static void lists_put_all(struct drawing *drawing, int room)
         wanted[i] = rows < 2 ? rows : 2;
         left -= wanted[i];
     }
-    for (int i = 0; i < TOP_LIST_COUNT; i++) { /* the chosen one first */
+    for (int i = 0; i < TOP_LIST_COUNT; i++) { /* from the selected list on */
         int list = ((int)drawing->place->list + i) % TOP_LIST_COUNT;
         int more = top_row_count(drawing->view, (enum top_list)list) - wanted[list];
         more = more < left ? more : left;
@@ -346,7 +346,8 @@ static void hint_put(struct drawing *drawing)
     line_put(drawing, TOP_NOTE, false, &line);
 }
 
-/* Lines of the head that leave three rows, a heading and the hint on a screen of ten. */
+/* The number of lines of the head. A screen of ten lines still has room for a heading, three rows and the
+ * hint. */
 static int head_height(int height)
 {
     int lines = height - 5;
@@ -381,7 +382,7 @@ void top_lay_out(const struct top_view *view, const struct top_place *place, top
     }
 }
 
-/* ---- choosing ---- */
+/* ---- selection ---- */
 
 void top_move(const struct top_view *view, struct top_place *place, enum top_key key)
 {

@@ -1,4 +1,4 @@
-/* What the rows that `top` read mean: whether it is well, and the cells of its lists. */
+/* Judges the rows that `top` read: the faults, and the cells of the lists. */
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
@@ -34,7 +34,7 @@ void top_write_age(int64_t ms, char *ret_text, size_t size)
 
 /* ---- figures ---- */
 
-/* The sum of a figure's rows with this word ("": all), and the age of their oldest. */
+/* The sum of a figure's rows with this word ("": all rows), and the age of the oldest. */
 static int64_t figure_sum(const struct top_view *view, const char *figure, const char *word,
                           int64_t *ret_oldest_ms)
 {
@@ -62,11 +62,11 @@ int64_t top_open(const struct top_view *view)
     return figure_sum(view, "orders", "", &unused_ms);
 }
 
-/* More kinds of alerts than there will be; what is beyond is not listed. */
+/* More than there are kinds of alerts; further kinds are not listed. */
 #define ALERT_KINDS_MAX 64
 
-/* The figures' rows of open alerts by their words, since rows come in any order, and a list whose lines
- * change places cannot be read. Returns how many they are. */
+/* The rows of open alerts, sorted by kind. The report has no order, and a list must not change its order
+ * on the screen. Returns their number. */
 static int alert_rows(const struct top_view *view, int ret_rows[ALERT_KINDS_MAX])
 {
     int count = 0;
@@ -84,7 +84,7 @@ static int alert_rows(const struct top_view *view, int ret_rows[ALERT_KINDS_MAX]
     return count;
 }
 
-/* ---- is it well ---- */
+/* ---- the verdict ---- */
 
 struct reasons {
     char *text;
@@ -118,7 +118,7 @@ static void leader_judge(const struct top_view *view, struct reasons *reasons)
     }
 }
 
-/* Both request queues, if both have answered. */
+/* The sum of both request queues; false: not both have answered. */
 static bool queues_find(const struct top_view *view, const char *service, struct mg_service_queues *ret)
 {
     int seen = 0;
@@ -162,7 +162,7 @@ static void queues_judge(const struct top_view *view, struct reasons *reasons)
         bool is_of_people =
             strcmp(queue->name, MG_QUEUE_DEAD) == 0 || strcmp(queue->name, MG_QUEUE_REJECTED) == 0;
         if (queue->consumers < 0 && is_of_service(queue)) {
-            continue; /* its service says it, if anything uses that */
+            continue; /* its service's state reports it, if a workflow uses the service */
         }
         if (queue->consumers < 0) {
             reason_add(reasons, "there is no queue %s", queue->name);
@@ -213,7 +213,7 @@ int top_judge(const struct top_view *view, char *ret_text, size_t size)
     if (owed > 0 && oldest_ms > TOP_OWED_AGE_MAX_MS) {
         reason_add(&reasons, "%lld statuses have not reached their clients", (long long)owed);
     }
-    mg_utf8_mend(ret_text); /* where it was cut */
+    mg_utf8_mend(ret_text); /* the cut may split a character */
     return reasons.count;
 }
 
@@ -254,7 +254,7 @@ int top_row_count(const struct top_view *view, enum top_list list)
     return 0;
 }
 
-/* "2", "1 of 2 obey" while some have not heard yet what is wanted, "2, 1 open" with breakers. */
+/* "2"; "1 of 2 obey" while an agent has not applied the settings; "2, 1 open" with open breakers. */
 static void agents_write(const struct table *services, int row, char *ret_text, size_t size)
 {
     long long agents = number_at(services, row, "agents"), obeying = number_at(services, row, "obeying");
@@ -280,7 +280,7 @@ static void limit_write(const struct table *services, int row, char *ret_text, s
     }
 }
 
-/* "2026-01-31T12:34:56.789Z" as "01-31 12:34Z". */
+/* Shortens "2026-01-31T12:34:56.789Z" to "01-31 12:34Z". */
 static void moment_write(const char *iso, char *ret_text, size_t size)
 {
     if (strlen(iso) > strlen("2026-01-31T12:34")) {
@@ -399,7 +399,7 @@ void top_cell(const struct top_view *view, enum top_list list, int row, int colu
     case TOP_LIST_COUNT:
         break;
     }
-    mg_utf8_mend(ret_text); /* where it was cut */
+    mg_utf8_mend(ret_text); /* the cut may split a character */
 }
 
 enum top_tone top_row_tone(const struct top_view *view, enum top_list list, int row)

@@ -1,4 +1,4 @@
-/* The nouns, in the order in which they are shown, and what can be asked of their verbs. */
+/* The nouns, in display order, and the lookup of their verbs. */
 #include <string.h>
 
 #include "verbs.h"

@@ -1,17 +1,16 @@
 /*
- * The tool's verbs and their options, as tables: what runs, what --help says, the manual page and the
- * completion of shells all come from these. A noun's verbs stand at the end of the file that runs them
- * (order_verbs.c for those of several files); verbs.c names the nouns. An option stands in options.c, once,
- * whatever verbs have it.
+ * The tool's verbs and options as tables. The dispatch, --help, the manual page and the shell completions all
+ * use them. A noun's verbs stand at the end of the file that runs them (order_verbs.c if there are several);
+ * verbs.c lists the nouns. Each option stands once, in options.c.
  */
 #ifndef MG_CLI_VERBS_H
 #define MG_CLI_VERBS_H
 
 #include "cli.h"
 
-/* Which options a verb has beside those that every verb has. */
+/* The options of a verb beside those of every verb. */
 enum extra {
-    EXTRA_REASON = 1 << 0, /* of a verb that changes something: why, and by whom */
+    EXTRA_REASON = 1 << 0, /* of verbs that change something: the reason, and the operator */
     EXTRA_VERSION = 1 << 1,
     EXTRA_STEP = 1 << 2,
     EXTRA_OUTCOME = 1 << 3,
@@ -37,13 +36,13 @@ enum extra {
     EXTRA_EXPORT = 1 << 24,
     EXTRA_CONSOLE = 1 << 25,
     EXTRA_STRICT = 1 << 27,
-    EXTRA_APART = 1 << 20, /* no option: of a verb that asks neither broker nor database */
-    EXTRA_ALONE = 1 << 26, /* nor anybody else, and prints in one form: it has no common option at all */
+    EXTRA_APART = 1 << 20, /* no option: the verb uses neither broker nor database */
+    EXTRA_ALONE = 1 << 26, /* no server at all and one output format: no common option */
 };
 
 struct verb {
-    const char *noun, *verb; /* verb NULL: the noun is one */
-    const char *words;       /* what stands behind it */
+    const char *noun, *verb; /* verb NULL: the noun is itself the verb */
+    const char *words;       /* arguments, as the usage shows them */
     int min_words, max_words;
     int extras;
     cli_verb_fn *run;
@@ -57,11 +56,11 @@ extern const struct verb ORDER_VERBS[], WORKFLOW_VERBS[], ALERT_VERBS[], DEAD_VE
 
 /* ---- verbs.c ---- */
 
-/* All verbs, in the order in which they are shown; NULL after the last. */
+/* All verbs in display order; NULL after the last. */
 const struct verb *verb_at(int index);
-/* `name` may be NULL: of a noun that is a verb nothing else is asked. NULL: there is no such verb. */
+/* `name` may be NULL; it is ignored if the noun is itself a verb. NULL: no such verb. */
 const struct verb *verb_find(const char *noun, const char *name);
-#define VERB_NAME_SIZE 32 /* the longest is half of it */
+#define VERB_NAME_SIZE 32 /* twice the longest name */
 /* "order show", "doctor"; returns `ret_name`. */
 const char *verb_name(const struct verb *verb, char ret_name[VERB_NAME_SIZE]);
 /* "order show ORDER"; `size` bytes at `ret_text`. */
@@ -69,22 +68,22 @@ void verb_write(const struct verb *verb, char *ret_text, size_t size);
 
 /* ---- options.c ---- */
 
-#define OPTIONS_MAX 80 /* room for all that there are, and the end */
+#define OPTIONS_MAX 80 /* room for all options and the end mark */
 
 #define EXTRA_ANY ~(EXTRA_APART | EXTRA_ALONE) /* the options of all verbs */
 
-/* Such a verb must work where the rest is down, or not even configured. */
+/* Such a verb must work while the servers are down or not configured. */
 bool extras_are_apart(int extras);
-/* The options of a verb with these extras, whose values go to `to`; ends with name NULL. Returns how many of
- * them, the first, are not for its extras' sake. */
+/* Writes the options of a verb with these extras; their values are stored in `to`. The list ends with name
+ * NULL. The options of every verb come first; returns their number. */
 size_t options_make(struct cli_options *to, int extras, struct mg_option list[OPTIONS_MAX]);
 
 /* ---- help.c ---- */
 
 void help_print(FILE *out);
-/* The verbs of one noun; false if there is no such noun. */
+/* Prints the verbs of one noun; false: no such noun. */
 bool noun_help_print(FILE *out, const char *noun);
-/* The manual page of the tool: all verbs, and the options of all of them. */
+/* Prints the manual page: all verbs and all options. */
 void manual_print(FILE *out);
 
 #endif

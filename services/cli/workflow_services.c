@@ -1,4 +1,4 @@
-/* Which services of definitions have no queue. */
+/* See workflow_services.h. */
 #include "workflow_services.h"
 
 #include <stdio.h>

@@ -6,7 +6,7 @@
 #include "verbs.h"
 #include "workflow_services.h"
 
-/* A definition of 64 steps with large templates stays far below. */
+/* Well above a definition of 64 steps with large templates. */
 #define DEFINITION_MAX_BYTES ((size_t)1024 * 1024)
 
 struct checking {
@@ -59,7 +59,7 @@ static void definition_print(const struct cli *cli, const char *path, const stru
     (void)fputs("]}\n", stdout);
 }
 
-/* Orders wait for such a service until somebody makes its queue. */
+/* A warning, because orders wait for such a service until its queue is declared. */
 static int doubts_print(const char *path, const struct mg_workflow *workflow,
                         struct workflow_services *services)
 {
@@ -74,8 +74,8 @@ static int doubts_print(const char *path, const struct mg_workflow *workflow,
     return count;
 }
 
-/* Their services, of all files; with --strict a doubt is a mistake, and so is a broker that cannot be asked.
- */
+/* Reads the queues of all files' services. With --strict an unknown service is an error, and so is an
+ * unreachable broker. */
 static enum exit_code services_check(struct cli *cli, struct mg_workflow *const *workflows,
                                      struct workflow_services *ret_services)
 {
@@ -101,7 +101,7 @@ static void workflows_free(const struct cli *cli, struct mg_workflow **workflows
     }
 }
 
-/* All of them; NULL for one with mistakes, which are said. */
+/* Reads all definitions; NULL for one with mistakes, which are printed. */
 static enum exit_code definitions_read(struct cli *cli, struct mg_workflow **ret_workflows)
 {
     enum exit_code worst = EXIT_DONE;
@@ -161,7 +161,7 @@ static enum exit_code definition_store(struct cli *cli, const char *path, const 
     return EXIT_DONE;
 }
 
-/* All files are checked before the first is stored: a mistake in one stores none. */
+/* Checks all files before it stores the first: a mistake in one file stores none. */
 static enum exit_code verb_workflow_load(struct cli *cli)
 {
     struct mg_workflow *workflows[MG_LIST_MAX] = {NULL};

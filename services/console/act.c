@@ -1,7 +1,7 @@
 /*
- * Changes. Each is written down with who and why before it is made: what changes a service or a batch in the
- * same transaction, anything else as a line of operator_action; without the line nothing is done. An order
- * changes by a command to the schedulers, whose answer says what became of it.
+ * Changes. Each is recorded with operator and reason. The change of a service or a batch is recorded in its
+ * own transaction. Any other change first writes a row of operator_action; if that fails, nothing is done. An
+ * order changes by a command to the schedulers; their answer reports the result.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -19,10 +19,10 @@
 #define REASON_MAX_TEXT "511"
 _Static_assert(MG_COMMAND_REASON_MAX == 511, "the refusal says so");
 #define COMMAND_TIMEOUT_MS                                                                                   \
-    5000 /* a scheduler answers in milliseconds; who waits longer looks at the order                         \
+    5000 /* a scheduler answers within milliseconds; after this the operator looks at the order              \
           */
 #define PAUSE_MAX_MS (INT64_C(365) * 24 * 3600 * 1000)
-#define BY_SIZE      (NAME_SIZE + 142) /* and the begin of the reason */
+#define BY_SIZE      (NAME_SIZE + 142) /* room for the begin of the reason */
 
 static void on_gone(void *arg)
 {
@@ -61,8 +61,8 @@ static void order_change(struct change *change)
 
 #define IDENTITY_MAX (2 * MG_UUID_SIZE + NAME_SIZE + 2 * PART_SIZE)
 
-/* Who asks for the same once more with the same `click` means the command that there is; no id that a page
- * names is that of somebody else's command. */
+/* The id is derived, so that a repeated request with the same `click` is the same command. The operator's
+ * name is part of it: no request can take the id of another operator's command. */
 static void command_id_make(const struct change *change, uint64_t version, const char *click,
                             char ret_command_id[MG_UUID_SIZE])
 {
@@ -78,7 +78,7 @@ static void command_id_make(const struct change *change, uint64_t version, const
     mg_buf_finish(&identity);
 }
 
-/* NULL: it can be done; else what is wrong with it. */
+/* NULL: the request is valid; else the reason for a refusal. */
 static const char *order_read(struct change *change, struct mg_slice body)
 {
     static const struct {
@@ -107,7 +107,7 @@ static const char *order_read(struct change *change, struct mg_slice body)
     }
     (void)text_read(body, "/command_id", click, sizeof click);
     command_id_make(change, command->version, click, command->command_id);
-    memcpy(command->order_id, change->id, strlen(change->id) + 1); /* a valid one has room */
+    memcpy(command->order_id, change->id, strlen(change->id) + 1); /* a valid id fits */
     (void)snprintf(command->by, sizeof command->by, "%s", change->by);
     (void)snprintf(command->reason, sizeof command->reason, "%s", change->reason);
     return NULL;
@@ -191,7 +191,7 @@ static void alert_change(struct change *change)
 {
     char by[BY_SIZE];
     (void)snprintf(by, sizeof by, "%s: %.140s", change->by, change->reason);
-    mg_utf8_mend(by); /* where it was cut */
+    mg_utf8_mend(by); /* the cut may split a character */
     mg_store_ack_alert(change->console->changing_store, strtoll(change->id, NULL, 10), by, on_acked, change);
 }
 
@@ -229,7 +229,7 @@ static const char *dead_read(struct change *change, struct mg_slice body)
                : "queue, mark: expected those of the message as it was shown";
 }
 
-/* ---- all of them ---- */
+/* ---- dispatch ---- */
 
 static void on_noted(void *arg, const struct mg_err *err)
 {
@@ -255,7 +255,7 @@ static void change_note(struct change *change)
     if (is_dead) {
         (void)snprintf(verb, sizeof verb, "dead %s", change->id);
         (void)snprintf(detail, sizeof detail, "{\"via\": \"console\", \"queue\": \"%s\"}", change->queue);
-    } else { /* "orders" … */
+    } else { /* "orders" gives "order" */
         (void)snprintf(verb, sizeof verb, "%.*s %s", (int)strlen(change->noun) - 1, change->noun,
                        change->verb);
         (void)snprintf(detail, sizeof detail, "{\"via\": \"console\", \"version\": %llu}",
@@ -269,7 +269,7 @@ static void change_note(struct change *change)
     mg_store_note_action(change->console->changing_store, &action, on_noted, change);
 }
 
-/* NULL: it is under way; else what is wrong with it. */
+/* NULL: the change is under way; else the reason for a refusal. */
 static const char *change_begin(struct change *change, struct mg_slice body)
 {
     const char *wrong = "there is nothing at this address";

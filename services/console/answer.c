@@ -1,12 +1,12 @@
-/* What is sent: JSON, errors, and the headers of every answer. */
+/* Answers: JSON, errors, and the headers of every answer. */
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "console/server.h"
 
-/* Scripts, styles and data from here only; no frame, no form to elsewhere: a stranger's text that got into a
- * page could do nothing. */
+/* Scripts, styles and data come only from this origin; frames and forms to other sites are forbidden. So a
+ * foreign text that gets into a page can do nothing. */
 static const struct mg_http_header HEADERS[] = {
     {"Content-Security-Policy",
      "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; "
@@ -49,7 +49,7 @@ void answer_error(struct mg_http_exchange *request, unsigned int status, const c
     va_start(args, format);
     (void)vsnprintf(text, sizeof text, format, args);
     va_end(args);
-    mg_utf8_mend(text); /* where it was cut */
+    mg_utf8_mend(text); /* the cut may split a character */
     mg_buf_init(&body, 8 * sizeof text);
     mg_buf_append_text(&body, "{\"error\": ");
     mg_buf_append_json(&body, mg_slice_of(text));

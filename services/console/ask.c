@@ -1,8 +1,8 @@
 /*
- * Reports for pages: whoever wants the same while it is being asked, or just after, gets the same answer. So
- * the database's load does not grow with those who look on: an answer is given again for a second, or for so
- * long that asking takes at most 2 % of the time. What is asked beside that is bounded by a rate and by a
- * number.
+ * Reports for pages. All requests for the same plan share one answer, while it is read and for some time
+ * after. The database's load therefore does not grow with the number of viewers. An answer is reused for
+ * about a second, or longer, so that reading it takes at most 2 % of the time. Different plans are limited by
+ * a rate and by a number.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,18 +11,18 @@
 #include "base/clock.h"
 #include "console/server.h"
 
-#define QUESTIONS_MAX  64             /* asked, or kept, at once */
-#define KEPT_MAX_BYTES (1024u * 1024) /* a larger answer is given once */
-#define FRESH_MS       900            /* below the second between live events, which so are never old ones */
-#define REST_FACTOR    50             /* times what the last asking took */
-#define RATE_PER_S     20             /* new questions: some ten people who click */
+#define QUESTIONS_MAX  64             /* under way or kept, at once */
+#define KEPT_MAX_BYTES (1024u * 1024) /* a larger answer is not kept */
+#define FRESH_MS       900            /* below the 1 s between live events, so no event has old data */
+#define REST_FACTOR    50             /* times the duration of the last reading */
+#define RATE_PER_S     20             /* new plans: some ten busy operators */
 #define STATUS_BUSY    429u
 #define STATUS_TROUBLE 503u
 
 struct waiter {
     struct waiter *next;
     struct question *question;
-    struct mg_http_exchange *request; /* NULL: `done` is told */
+    struct mg_http_exchange *request; /* NULL: `done` is called */
     answered_fn *done;
     void *arg;
 };
@@ -41,7 +41,7 @@ struct question {
     struct ask asks[REPORTS_MAX];
     struct table tables[REPORTS_MAX];
     int open_count;
-    bool is_failed, is_outdated; /* outdated: something changed while it was asked */
+    bool is_failed, is_outdated; /* outdated: a change came meanwhile */
     char trouble[MG_ERR_TEXT_MAX];
     int64_t began_ms, fresh_until_ms; /* by the clock since boot */
     unsigned int status;
@@ -53,7 +53,7 @@ struct asker {
     struct mg_console *console;
     struct question questions[QUESTIONS_MAX];
     int64_t rate_at_ms;
-    int64_t rate_left; /* thousandths of a question */
+    int64_t rate_left; /* thousandths of a plan */
 };
 
 struct asker *asker_create(struct mg_console *console)
@@ -139,9 +139,10 @@ static void question_end(struct question *question)
     } else {
         question->status = question->plan.render(&question->plan, question->tables, &question->json);
         if (question->json.failed) {
+            bool is_out_of_memory = question->json.is_out_of_memory;
             mg_buf_finish(&question->json);
             trouble_write(question,
-                          question->json.is_out_of_memory
+                          is_out_of_memory
                               ? "there is no memory for this answer"
                               : "this answer is too large for a page; ask the tool: makegood order export");
         }
@@ -185,7 +186,7 @@ static void on_rows(void *arg, const struct mg_rows *rows, const struct mg_err *
     }
 }
 
-/* ---- the question ---- */
+/* ---- the reports ---- */
 
 static void question_ask(struct question *question)
 {
@@ -220,8 +221,8 @@ static bool is_rate_kept(struct asker *asker)
     return true;
 }
 
-/* The one with this key, or a place for it: a free one, or that of the answer that is the oldest. NULL: all
- * are being asked. */
+/* The question with this key, or a place for it: a free one, or the oldest answer's. NULL: all are under
+ * way. */
 static struct question *question_find(struct asker *asker, const char *key)
 {
     struct question *place = NULL;
@@ -241,7 +242,8 @@ static struct question *question_find(struct asker *asker, const char *key)
     return place;
 }
 
-/* 0: the waiter is or will be told; else it is not taken, and this says why. */
+/* 0: the waiter is or will be answered. Otherwise returns the status of the refusal; the caller keeps the
+ * waiter. */
 static unsigned int ask(struct asker *asker, const struct plan *plan, struct waiter *waiter, bool is_limited)
 {
     struct question *question = question_find(asker, plan->key);
@@ -259,7 +261,7 @@ static unsigned int ask(struct asker *asker, const struct plan *plan, struct wai
         }
         question_free(question);
         question->plan = *plan;
-        question_ask(question); /* is never answered from within */
+        question_ask(question); /* reports never answer before the return */
     }
     waiter->question = question;
     waiter->next = question->waiters;
@@ -267,7 +269,7 @@ static unsigned int ask(struct asker *asker, const struct plan *plan, struct wai
     return 0;
 }
 
-/* Its request is no more. */
+/* The connection of its request is closed. */
 static void on_gone(void *arg)
 {
     struct waiter *waiter = arg;

@@ -1,6 +1,6 @@
 /*
- * The pages. Each view has an address of its own and gets the same index.html, whose script shows it. They
- * hold no data, so nobody needs to be known to get them.
+ * The pages. Each view has a path of its own and gets the same index.html; its script shows the view.
+ * Assets hold no data, so they need no login.
  */
 #include "console/assets.h"
 

@@ -1,4 +1,4 @@
-/* The files of services/console/web, within the executable; made by web.cmake. */
+/* The files of services/console/web inside the executable; web.cmake makes the table. */
 #ifndef MG_CONSOLE_ASSETS_H
 #define MG_CONSOLE_ASSETS_H
 

@@ -1,7 +1,7 @@
 /*
- * Batches that pages start, pause, resume and stop, by the same calls as the tool. Their list is made in one
- * transaction, with the line of operator_action; a page has a ticket, and what is asked for twice with one
- * ticket is one batch.
+ * Starts, pauses, resumes and stops batches, by the same store calls as the tool. One transaction makes the
+ * list of orders and the row of operator_action. A page has a ticket: two requests with the same ticket are
+ * one batch.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -58,7 +58,7 @@ static void on_started(void *arg, const struct mg_batch_started *started, const 
     }
 }
 
-/* A number that a form sends as a text, "" for `initial`; -1: it is none, or above `max`. */
+/* Reads a number that a form sends as text; "" gives `initial`. -1: not a number, or above `max`. */
 static int64_t count_read(struct mg_slice body, const char *pointer, const char *initial, int64_t max)
 {
     char text[PART_SIZE];
@@ -73,8 +73,8 @@ static int64_t count_read(struct mg_slice body, const char *pointer, const char 
     return count <= max ? count : -1;
 }
 
-/* Who asks for the same once more with the same ticket means the batch that there is. With another verb or
- * filter it is another one, whatever the ticket. */
+/* The id is derived, so that a repeated request with the same ticket is the same batch. Another operator,
+ * verb or filter gives another batch. */
 static void batch_id_make(const struct change *change, const char *ticket, enum mg_cause_kind verb,
                           const struct mg_failure_filter *filter, char ret_batch_id[MG_UUID_SIZE])
 {
@@ -90,7 +90,7 @@ static void batch_id_make(const struct change *change, const char *ticket, enum 
     mg_buf_finish(&identity);
 }
 
-/* What the page sent, as texts. */
+/* The fields of the request's body, as texts. */
 struct asked {
     char verb[PART_SIZE], workflow[PART_SIZE], step[PART_SIZE], error[PARAM_SIZE], service[PART_SIZE];
     char rate[PART_SIZE], ticket[TICKET_SIZE];
@@ -107,7 +107,7 @@ static bool asked_read(struct mg_slice body, struct asked *ret)
            text_read(body, "/ticket", ret->ticket, sizeof ret->ticket);
 }
 
-/* NULL, or what is wrong with it. */
+/* NULL, or the reason for a refusal. */
 static const char *start_read(struct change *change, struct mg_slice body, const struct asked *asked,
                               struct mg_batch_start *ret_start)
 {

@@ -76,7 +76,7 @@ void change_end(struct change *change, unsigned int status, const char *text)
     change_free(change);
 }
 
-/* ---- what the page sent ---- */
+/* ---- the request's body ---- */
 
 bool text_read(struct mg_slice body, const char *pointer, char *ret_text, size_t size)
 {

@@ -1,4 +1,4 @@
-/* One change that a page asked for, while it is under way; and how its request is read. */
+/* One change that a page has requested, and how its request is read. */
 #ifndef MG_CONSOLE_CHANGE_H
 #define MG_CONSOLE_CHANGE_H
 
@@ -10,34 +10,34 @@
 #define MARK_SIZE 64
 
 struct change {
-    struct change *next; /* of the console's */
+    struct change *next; /* in the console's list */
     struct mg_console *console;
-    struct mg_http_exchange *request; /* NULL: it is no more */
+    struct mg_http_exchange *request; /* NULL: the connection is closed */
     char by[NAME_SIZE], reason[MG_COMMAND_REASON_MAX + 1];
     char noun[PART_SIZE], id[PART_SIZE], verb[PART_SIZE];
-    struct mg_command command;              /* of an order */
-    char queue[PART_SIZE], mark[MARK_SIZE]; /* of a dead letter */
-    char refusal[BATCH_REFUSAL_SIZE];       /* of a batch: what is wrong with it */
-    int64_t orders_max;                     /* of a batch: so many were confirmed */
+    struct mg_command command;              /* of an order's change */
+    char queue[PART_SIZE], mark[MARK_SIZE]; /* of a dead letter's change */
+    char refusal[BATCH_REFUSAL_SIZE];       /* of a batch: which parameter is wrong */
+    int64_t orders_max;                     /* of a batch: the number of orders that the operator confirmed */
 };
 
-/* NULL: there is no memory. The console keeps it until one of the functions below ends it. */
+/* NULL: out of memory. The console keeps the change until change_free, change_end or change_end_with. */
 struct change *change_create(struct mg_console *console, struct mg_http_exchange *request,
                              const char by[NAME_SIZE]);
-void change_free(struct change *change); /* its request has been answered */
-/* Answers the request with this text, or as an error, and is the end of the change. */
+void change_free(struct change *change); /* after its request has been answered */
+/* Answers the request with `text`, as an error from status 300 on, and frees the change. */
 void change_end(struct change *change, unsigned int status, const char *text);
-/* The same with JSON of one's own. */
+/* The same with the caller's JSON. */
 void change_end_with(struct change *change, unsigned int status, struct mg_slice json);
 
-/* A text of what the page sent; "" if there is none. False: there is one, and it is too long. */
+/* Reads a text of the request's body; "" if it is absent. False: it does not fit into `size`. */
 bool text_read(struct mg_slice body, const char *pointer, char *ret_text, size_t size);
-/* 0 if there is no such number. */
+/* 0 if the number is absent. */
 uint64_t number_read(struct mg_slice body, const char *pointer);
 
 /* ---- batches.c ---- */
 
-/* NULL: it is under way; else what is wrong with it. */
+/* NULL: the change is under way; else the reason for a refusal. */
 const char *batch_change(struct change *change, struct mg_slice body);
 
 #endif

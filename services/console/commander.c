@@ -7,8 +7,8 @@
 #include "base/clock.h"
 
 #define RESEND_PERIOD_MS                                                                                     \
-    2000           /* the answer may be lost with a connection; the same command twice changes once */
-#define TICK_MS 50 /* how late one goes out that had to wait for the connection; nobody notices it */
+    2000           /* an answer is lost with its connection; a second copy of the command changes nothing */
+#define TICK_MS 50 /* the delay after a reconnect; no operator notices it */
 
 struct sending {
     bool is_open;
@@ -58,7 +58,7 @@ static void on_tick(void *arg)
             sending_end(commander, sending, NULL);
         } else if (sending->is_open && now_ms >= sending->send_at_ms &&
                    mg_command_client_send(commander->client, &sending->command, &err) == MG_OK) {
-            sending->send_at_ms = now_ms + RESEND_PERIOD_MS; /* else the next tick tries again */
+            sending->send_at_ms = now_ms + RESEND_PERIOD_MS; /* on failure the next tick tries again */
         }
     }
 }

@@ -1,4 +1,4 @@
-/* The console's parts, put together. */
+/* Creates, connects and destroys the console's parts. */
 #include "console/console.h"
 #include "io/pg/dsn.h"
 
@@ -14,8 +14,8 @@
 #include "io/vitals.h"
 
 #define STATEMENT_TIMEOUT                                                                                    \
-    "2s" /* pages take milliseconds; on a machine that is overloaded somebody must still see why */
-#define HANDLED_MAX 256u /* 64 that look on, and each browser's few */
+    "2s" /* pages take milliseconds; an overloaded machine must still show its state on them */
+#define HANDLED_MAX 256u /* 64 event streams, and the other requests of their browsers */
 
 bool mg_console_is_ready(void *arg, char *ret_reason, size_t size)
 {
@@ -75,7 +75,7 @@ static void store_changed(void *arg, bool is_up, const char *reason)
         mg_log(MG_LOG_WARN, "the database is not there", MG_LOG_TEXT("reason", reason));
 }
 
-/* It goes on: pages say why they show nothing, until somebody migrates. */
+/* The console goes on: its pages report the reason until the schema is migrated. */
 static void store_refused(void *arg, const char *reason)
 {
     (void)arg;
@@ -87,14 +87,14 @@ static enum mg_class stores_create(struct mg_console *console, struct mg_err *er
     struct mg_store_options options = {.dsn = console->options->pg_dsn,
                                        .name = "makegood console",
                                        .is_plaintext_allowed = console->options->broker.is_plaintext_allowed,
-                                       .is_unsafe_durability_allowed = true, /* it moves no order */
+                                       .is_unsafe_durability_allowed = true, /* it moves no orders */
                                        .statement_timeout = STATEMENT_TIMEOUT,
                                        .metrics = console->metrics,
                                        .on_state = store_changed,
                                        .on_refused = store_refused,
                                        .arg = console};
     enum mg_class class = mg_store_create(console->loop, &options, &console->store, err);
-    /* What the one cannot reach the other cannot: it is said once. */
+    /* Both stores reach the same server, so only the first one logs its state. */
     options.name = "makegood console, changes";
     options.statement_timeout = NULL;
     options.on_state = NULL;
@@ -103,7 +103,7 @@ static enum mg_class stores_create(struct mg_console *console, struct mg_err *er
     return class;
 }
 
-/* Batches go on by themselves wherever a console runs: of all who could drive them one does. */
+/* Every console has a batch runner, so batches go on while any console runs. One runner leads. */
 static enum mg_class runner_start(struct mg_console *console, struct mg_err *err)
 {
     char holder[128];
@@ -129,8 +129,7 @@ static enum mg_class parts_create(struct mg_console *console, struct mg_err *err
         console->dead == NULL)
         return mg_err_set(err, MG_TRANSIENT, "could not start the console: no memory");
     enum mg_class class = stores_create(console, err);
-    const struct mg_vitals_of vitals = {.store =
-                                            console->store}; /* the broker it only asks when somebody acts */
+    const struct mg_vitals_of vitals = {.store = console->store}; /* the broker is used only for actions */
     if (class == MG_OK) console->vitals = mg_vitals_create(console->loop, &vitals);
     if (class == MG_OK && console->vitals == NULL)
         class = mg_err_set(err, MG_TRANSIENT, "could not start the console: no memory");
@@ -166,7 +165,7 @@ enum mg_class mg_console_create(struct mg_loop *loop, const struct mg_console_op
 void mg_console_destroy(struct mg_console *console)
 {
     if (console == NULL) return;
-    mg_http_server_destroy(console->http); /* first: nobody waits for an answer any more */
+    mg_http_server_destroy(console->http); /* first, because requests wait for the parts below */
     live_destroy(console->live);
     dead_destroy(console->dead);
     commander_destroy(console->commander);

@@ -1,6 +1,6 @@
 /*
- * Messages that were set aside, as the tool's `dead` shows them. Walking a queue blocks, so it is done on
- * another thread, one walk at a time; who asks meanwhile gets the same list.
+ * Dead letters, as the tool's `dead` shows them. A walk through a queue blocks, so it runs on another thread,
+ * one walk at a time. Requests that arrive meanwhile get the same list.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -15,17 +15,17 @@
 #define WAITERS_MAX    32
 #define LIST_MAX_BYTES (4u * 1024 * 1024)
 #define BODY_SHOWN_MAX (32u * 1024)
-#define FRESH_MS       2000 /* a walk takes each message and gives it back: not for every click */
+#define FRESH_MS       2000 /* a walk takes and returns each message, which is too costly for every click */
 #define MARK_BYTES     16
 #define MARK_SIZE      (2 * MARK_BYTES + 1)
 
-/* One walk. It belongs to the other thread until it is done, and outlives `dead` if that ends before. */
+/* One walk. Until walk_done it belongs to the other thread. It outlives `dead` if the console ends first. */
 struct walk {
-    struct dead *dead; /* NULL: it has ended; the loop's thread alone looks at it */
+    struct dead *dead; /* NULL: it was destroyed; used only in the loop's thread */
     struct mg_broker_address address;
-    char *url; /* its own: that of the console may become another meanwhile */
+    char *url; /* a copy: a reload may replace the console's */
     char queue[MG_QUEUE_NAME_SIZE];
-    struct mg_http_exchange *settling; /* who wants one letter settled; NULL: it lists, or they are no more */
+    struct mg_http_exchange *settling;   /* request that settles a letter; NULL: a list, or it is closed */
     char by[NAME_SIZE], mark[MARK_SIZE]; /* of that letter */
     enum mg_dead_verb verb;
     int at, count;
@@ -40,12 +40,13 @@ struct dead {
     struct walk *walk; /* under way */
     struct mg_http_exchange *waiting[WAITERS_MAX];
     int waiting_count;
-    char queue[MG_QUEUE_NAME_SIZE]; /* of the list that is kept */
+    char queue[MG_QUEUE_NAME_SIZE]; /* of the kept list */
     struct mg_buf json;
     int64_t made_ms;
 };
 
-/* What a letter is known by: its place in the queue changes. */
+/* Identifies a letter by a hash of its contents, because its place in the queue changes. Out of memory the
+ * mark is empty, and no request can name it. */
 static void mark_make(const struct mg_dead_letter *letter, char ret_mark[MARK_SIZE])
 {
     struct mg_buf all;
@@ -57,11 +58,11 @@ static void mark_make(const struct mg_dead_letter *letter, char ret_mark[MARK_SI
     mg_buf_append_text(&all, "\n");
     mg_buf_append_slice(&all, letter->body);
     mg_sha256(mg_buf_slice(&all), digest);
-    *mg_hex_write(digest, MARK_BYTES, ret_mark) = '\0';
+    *mg_hex_write(digest, all.failed ? 0 : MARK_BYTES, ret_mark) = '\0';
     mg_buf_finish(&all);
 }
 
-/* Strangers' bytes as a JSON text, whatever they are. */
+/* Writes foreign bytes as a JSON string; invalid UTF-8 is replaced. */
 static void text_write(struct mg_buf *out, const char *name, struct mg_slice text)
 {
     struct mg_buf copy;
@@ -108,7 +109,7 @@ static enum mg_dead_verb letter_settle(void *arg, const struct mg_dead_letter *l
     struct walk *walk = arg;
     char mark[MARK_SIZE];
     mark_make(letter, mark);
-    if (walk->is_settled || strcmp(mark, walk->mark) != 0) {
+    if (walk->is_settled || mark[0] == '\0' || strcmp(mark, walk->mark) != 0) {
         return MG_DEAD_LIST;
     }
     walk->is_settled = true;
@@ -163,7 +164,7 @@ static void settle_tell(struct dead *dead, const struct walk *walk)
 {
     const struct dead_wish wish = {walk->by, walk->queue, walk->mark, walk->verb == MG_DEAD_DROP};
     char text[MG_ERR_TEXT_MAX];
-    mg_buf_clear(&dead->json); /* it shows what is no longer there */
+    mg_buf_clear(&dead->json); /* the list still has the settled letter */
     if (walk->class != MG_OK) {
         settle_end(walk->settling, &wish, 503, walk->err.text);
     } else if (!walk->is_settled) {
@@ -229,7 +230,7 @@ static struct walk *walk_create(struct dead *dead, const char *queue)
     return walk;
 }
 
-/* False: it could not be begun, and is gone. */
+/* False: the walk could not start and has been freed. */
 static bool walk_begin(struct dead *dead, struct walk *walk)
 {
     if (walk == NULL) {

@@ -1,10 +1,10 @@
 /*
- * What is live: one poller for all who look on, once a second while somebody does and never else. Its answers
- * are asked as those of pages are (ask.c), written once and sent to all. Who looks at an order is told when
- * its version has changed, and asks for the rest.
+ * Live events. One poller serves all viewers; it runs once a second while there are any. Its reports are
+ * shared with those of pages (ask.c); each event is written once and sent to all streams. The viewer of an
+ * order gets an event when the order's version has changed, and then reads the order.
  *
- * A stream ends after a while, and the browser begins another: so whoever has lost the right to look stops
- * looking.
+ * A stream ends after a while, and the browser opens the next one. So a viewer loses the stream soon after
+ * the permission.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -27,7 +27,7 @@ struct listener {
     struct live *live;
     struct mg_http_stream *stream;
     char order_id[MG_ORDER_ID_MAX + 1]; /* "": none */
-    char version[VERSION_SIZE];         /* as last told; "": not yet */
+    char version[VERSION_SIZE];         /* last version sent; "": none yet */
     int64_t began_ms;
 };
 
@@ -35,11 +35,11 @@ struct live {
     struct mg_console *console;
     struct mg_timer *timer;
     struct listener *listeners;
-    int count, turn; /* turn: which listener's order is asked for first */
+    int count, turn; /* turn: the listener with the first order of the next report */
     bool is_asking_overview, is_asking_versions;
 };
 
-/* JSON without line ends: those within texts are escaped. */
+/* `json` must have no line ends outside of strings; inside strings they are escaped. */
 static void event_make(struct mg_buf *event, const char *name, struct mg_slice json)
 {
     mg_buf_init(event, EVENT_MAX);
@@ -52,7 +52,7 @@ static void event_make(struct mg_buf *event, const char *name, struct mg_slice j
     mg_buf_append_text(event, "\n\n");
 }
 
-/* Whom a write fails for is closed by the server, later. */
+/* Sends an event to all listeners. If a write fails, the server closes that stream later. */
 static void all_tell(struct live *live, const char *name, struct mg_slice json)
 {
     struct mg_buf event;
@@ -71,7 +71,7 @@ static void on_overview(void *arg, unsigned int status, struct mg_slice json)
     all_tell(live, status == 200 ? "overview" : "trouble", json);
 }
 
-/* The version of an order in the answer to plan_versions: [{"order_id": …, "version": …, …}, …]. */
+/* Finds an order's version in the answer to plan_versions: [{"order_id": …, "version": …, …}, …]. */
 static bool version_find(struct mg_slice json, const char *order_id, char ret_version[VERSION_SIZE])
 {
     struct mg_buf text;
@@ -124,7 +124,8 @@ static void on_versions(void *arg, unsigned int status, struct mg_slice json)
     }
 }
 
-/* Each order once, as many as a parameter holds; the next time the one that had no room comes first. */
+/* Writes each order once, as many as a parameter holds. The first one without room comes first the next
+ * time. */
 static void order_ids_write(struct live *live, char ret_ids[PARAM_SIZE])
 {
     const char *ids[LISTENERS_MAX];
@@ -151,7 +152,7 @@ static void order_ids_write(struct live *live, char ret_ids[PARAM_SIZE])
     }
 }
 
-/* What is shown stays as it is for now. */
+/* Reports overload; pages keep their current data. */
 static void busy_tell(struct live *live)
 {
     all_tell(live, "trouble", mg_slice_of("{\"error\": \"too much is being asked of the console\"}"));
@@ -256,12 +257,12 @@ void live_listen(struct live *live, struct mg_http_exchange *request)
     listener->live = live;
     listener->began_ms = mg_clock_boot_ms();
     static const struct mg_http_header at_once[] = {{"X-Accel-Buffering", "no"},
-                                                    {NULL, NULL}}; /* for nginx */
+                                                    {NULL, NULL}}; /* nginx must not buffer */
     answer_headers(headers, at_once);
     const struct mg_http_response begin = {
         .status = 200,
         .type = "text/event-stream; charset=utf-8",
-        .body = mg_slice_of("retry: 2000\n\n"), /* when the browser comes again */
+        .body = mg_slice_of("retry: 2000\n\n"), /* the browser's delay before it reconnects */
         .headers = headers};
     listener->stream = mg_http_stream_open(request, &begin, on_closed, listener);
     if (listener->stream == NULL) {

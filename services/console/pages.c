@@ -1,4 +1,4 @@
-/* What is asked for each page, and how the rows become its JSON: cells are texts, as the tool prints them. */
+/* The reports of each page, and the JSON from their rows. Cells are texts, as the tool prints them. */
 #include <assert.h>
 #include <stdio.h>
 #include <string.h>
@@ -13,16 +13,16 @@
 
 #define STATUS_OK        200u
 #define STATUS_NOT_FOUND 404u
-/* Rows of a page; more is behind its cursor. */
+/* Rows of a page; further rows follow its cursor. */
 #define LIST_LIMIT            50
 #define GROUPS_LIMIT          200
 #define ALERTS_LIMIT          200
 #define OLDEST_LIMIT          10
 #define TOP_GROUPS_LIMIT      5
 #define BATCHES_LIMIT         50
-#define TOP_BATCHES_LIMIT     20 /* more than may be open */
+#define TOP_BATCHES_LIMIT     20 /* more than the number of batches that may be open */
 #define BATCH_ORDERS_LIMIT    100
-#define TEXT_OF(number)       TEXT_AS_IT_IS(number) /* as a report's parameter */
+#define TEXT_OF(number)       TEXT_AS_IT_IS(number) /* as text, for a report's parameter */
 #define TEXT_AS_IT_IS(number) #number
 #define EXPLANATION_BYTES     (64u * 1024)
 
@@ -49,7 +49,8 @@ static void key_append(struct plan *plan, const char *text)
     memcpy(plan->key + len + 1, text, more + 1);
 }
 
-/* Parameters, ended with NULL, are a part of what is asked; each has passed param_read or is our own. */
+/* Adds a report with its parameters (NULL-ended), which become part of the key. Each parameter has passed
+ * param_read or is a constant. */
 static void plan_add(struct plan *plan, enum mg_report report, const char *const *params)
 {
     assert(plan->count < REPORTS_MAX);
@@ -76,7 +77,7 @@ static bool is_text(const char *text)
     return true;
 }
 
-/* A parameter of the request, "" if it has none. False: it cannot be meant. */
+/* Reads a parameter of the request; "" if it is absent. False: it is too long or invalid. */
 static bool param_read(const struct mg_http_exchange *request, const char *name, const char **ret_text,
                        char ret_refusal[REFUSAL_SIZE])
 {
@@ -103,7 +104,7 @@ static bool moment_read(const struct mg_http_exchange *request, const char *name
     return true;
 }
 
-/* What lists may be narrowed by. */
+/* The conditions of lists. */
 struct filter {
     const char *state, *workflow, *step, *service, *error, *after;
     char since[MOMENT_SIZE], until[MOMENT_SIZE];
@@ -122,7 +123,7 @@ static bool filter_read(const struct mg_http_exchange *request, struct filter *r
            moment_read(request, "until", ret->until, ret_refusal);
 }
 
-/* ---- writing ---- */
+/* ---- JSON ---- */
 
 static void array_write(struct mg_buf *out, const char *name, const struct table *table)
 {
@@ -171,7 +172,7 @@ static bool is_number(const char *text)
     return strspn(text, "0123456789") == strlen(text) && strlen(text) < 19;
 }
 
-/* MICROSECONDS/ORDER, as the page before gave it. */
+/* The cursor MICROSECONDS/ORDER that the previous page returned. */
 static bool is_newest_cursor(const char *text)
 {
     const char *slash = strchr(text, '/');
@@ -230,7 +231,7 @@ bool plan_orders(const struct mg_http_exchange *request, const char *id, struct 
     return true;
 }
 
-/* Dossier, row and steps, of an order in the tables or of one that has left them for the archive. */
+/* Dossier, row and steps of an order, in the tables or in the archive. */
 enum { PLACE_DOSSIER, PLACE_ROW, PLACE_STEPS, PLACE_REPORTS };
 enum { ORDER_HOT, ORDER_ARCHIVED = PLACE_REPORTS, ORDER_SERVICES = 2 * PLACE_REPORTS, ORDER_CONTROLLED };
 
@@ -256,10 +257,10 @@ static unsigned int render_order(const struct plan *plan, const struct table *ta
     mg_buf_append_text(out, "{\"explanation\": ");
     mg_buf_append_json(out, text.len > 0 ? mg_buf_slice(&text) : mg_slice_of(""));
     mg_buf_append_text(out, ", \"archived_on\": ");
-    mg_buf_append_json(out, mg_slice_of(table_cell(&place[PLACE_ROW], 0, "archived_on"))); /* "": it is not */
+    mg_buf_append_json(out, mg_slice_of(table_cell(&place[PLACE_ROW], 0, "archived_on")));
     mg_buf_append_text(out, ", \"dossier\": ");
     mg_buf_append_text(out, dossier);
-    mg_buf_append_text(out, ", \"payload\": "); /* as texts: a browser would read 14.00 as 14 */
+    mg_buf_append_text(out, ", \"payload\": "); /* a string: browsers would turn 14.00 into 14 */
     mg_buf_append_json(out, mg_slice_of(table_cell(&place[PLACE_ROW], 0, "payload")));
     mg_buf_append_text(out, ", \"definition\": ");
     mg_buf_append_json(out, definition.data != NULL ? definition : mg_slice_of(""));
@@ -307,7 +308,7 @@ void plan_versions(const char *order_ids, struct plan *plan)
     plan_add(plan, MG_REPORT_VERSIONS, params);
 }
 
-/* ---- what is well, and what is not ---- */
+/* ---- failures, alerts, services, workflows ---- */
 
 static unsigned int render_groups(const struct plan *plan, const struct table *tables, struct mg_buf *out)
 {
@@ -513,7 +514,7 @@ bool plan_choice(const struct mg_http_exchange *request, const char *id, struct 
     return true;
 }
 
-/* ---- all at a glance ---- */
+/* ---- overview ---- */
 
 enum {
     OVERVIEW_FIGURES,

@@ -6,7 +6,7 @@
 
 #define PART_SIZE 128
 
-/* "orders/ID/verb" to its parts, "" for those that are not there; false: there are more, or too long ones. */
+/* Splits "orders/ID/verb"; absent parts are "". False: there are more parts, or one is too long. */
 bool path_split(const char *rest, char ret_noun[PART_SIZE], char ret_id[PART_SIZE], char ret_verb[PART_SIZE]);
 
 #endif

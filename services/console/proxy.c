@@ -1,21 +1,20 @@
 /*
- * What a proxy says of who asks. People log in there (oauth2-proxy, Authelia, a service mesh), and it passes
- * on their name and groups in headers of each request. That it is the proxy who says so is proven by a token
- * in one more header, which session.c judges: addresses prove less, since everybody on the proxy's machine
- * has its own.
+ * Users named by a proxy. They log in there (oauth2-proxy, Authelia, a service mesh), and the proxy passes
+ * their name and groups in headers of each request. A token in one more header proves the proxy's identity;
+ * session.c checks it. Addresses prove less, because every process on the proxy's machine has the same one.
  *
- * A header that decides must be there once. Proxies differ in what they do with a header that the browser has
- * sent already: of two, one is a stranger's. Names are compared without regard to case and otherwise as they
- * are: Remote_User is not Remote-User.
+ * A header that decides must occur exactly once. Proxies differ in the treatment of a header that the browser
+ * has already sent, so one of two may be forged. Header names are compared without regard to case, but
+ * otherwise exactly: Remote_User is not Remote-User.
  */
 #include <string.h>
 #include <strings.h>
 
 #include "console/server.h"
 
-#define HEADER_NAME_MAX 64 /* longer than any that is in use */
+#define HEADER_NAME_MAX 64 /* longer than any in use */
 #define OWN_HEADERS     "X-Makegood-"
-#define SEPARATORS      ",|" /* those of oauth2-proxy and Authelia, and of authentik */
+#define SEPARATORS      ",|" /* "," of oauth2-proxy and Authelia, "|" of authentik */
 
 static const char LETTERS[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-";
 
@@ -24,7 +23,7 @@ bool proxy_is_wanted(const struct mg_console_proxy *proxy)
     return proxy->user_header[0] != '\0';
 }
 
-/* ---- whether the options make sense ---- */
+/* ---- the options ---- */
 
 static enum mg_class header_check(const char *option, const char *name, struct mg_err *err)
 {
@@ -95,7 +94,7 @@ enum mg_class proxy_check(const struct mg_console_options *options, struct mg_er
     return class == MG_OK ? groups_check(proxy->operator_groups, err) : class;
 }
 
-/* ---- what a request says ---- */
+/* ---- the request ---- */
 
 static bool has_header(const struct mg_http_exchange *request, const char *name)
 {
@@ -126,7 +125,7 @@ static bool is_among(const struct mg_list *groups, const char *text, size_t len)
     return false;
 }
 
-/* "dev, ops" */
+/* Whether any group of a list such as "dev, ops" is among `groups`. */
 static bool has_any(const struct mg_list *groups, const char *text)
 {
     for (;;) {

@@ -1,6 +1,7 @@
 /*
- * The request queues of services, watched from when a page first shows the service: whether they are there,
- * and whether anything consumes them. Two questions a service in five seconds, which cost the broker nothing.
+ * Watches the request queues of services: whether they exist, and whether they have a consumer. A service is
+ * watched after a page has first shown it. Two passive declares for each service in 5 s cost the broker
+ * almost nothing.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,9 +11,9 @@
 #include "console/server.h"
 #include "operator/service_state.h"
 
-#define SERVICES_MAX 100 /* two queues each; the broker's object watches 256 */
+#define SERVICES_MAX 100 /* two queues each; a broker client watches 256 */
 #define PERIOD_MS    5000
-/* What was seen holds for so long: three questions in a row without an answer mean that it is not known. */
+/* An observation is valid this long. After three periods without an answer the queue's state is unknown. */
 #define SEEN_MS (3 * (int64_t)PERIOD_MS)
 
 struct watched {
@@ -72,7 +73,7 @@ static void watch(struct queues *queues, const char *service)
     (void)snprintf(watched->service, sizeof watched->service, "%s", service);
     for (int high = 0; high < 2; high++) {
         mg_topology_request_queue(service, high == 1, watched->names[high]);
-        /* one that cannot be watched is never seen: its service is shown as its agents report */
+        /* a failure leaves the queues unknown: the page shows the agents' reports */
         (void)!mg_broker_watch_queue(broker, watched->names[high], PERIOD_MS, on_seen, watched, &err);
     }
 }

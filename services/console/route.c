@@ -1,7 +1,7 @@
 /*
- * Where a request goes, and who may. Every request must name a host that is meant for this console: a page of
- * another site, whose name an attacker lets resolve to this address, is refused. Every change is a POST that
- * carries what only this console's own page can know and send.
+ * Dispatches requests and checks permissions. The Host header must name this console. An attacker can point
+ * the name of another site to this address; pages of that site are refused. Every change is a POST with a
+ * CSRF token that only this console's own page can read.
  */
 #include <string.h>
 #include <strings.h>
@@ -13,7 +13,7 @@
 #define API       "/api/v1/"
 #define HOST_SIZE 256
 
-/* The name in a Host header, without its port. */
+/* Extracts the name from a Host header, without the port. */
 static void host_name(const char *host, char ret_name[HOST_SIZE])
 {
     size_t len = strlen(host);
@@ -42,8 +42,8 @@ static bool is_host_meant(const struct mg_console *console, const struct mg_http
     return is_meant;
 }
 
-/* Whether a request that changes something was made by our own page, as far as a browser tells. Who is no
- * browser has no cookie to be misused. */
+/* Whether a request for a change comes from the console's own page, by the headers of the browser. A
+ * client that is no browser may omit them: it holds no cookie that another site could misuse. */
 static bool is_from_here(const struct mg_http_exchange *request)
 {
     const char *site = mg_http_exchange_header(request, "Sec-Fetch-Site");
@@ -51,7 +51,7 @@ static bool is_from_here(const struct mg_http_exchange *request)
     const char *host = mg_http_exchange_header(request, "Host");
     const char *type = mg_http_exchange_header(request, "Content-Type");
     if (type == NULL || strncmp(type, "application/json", strlen("application/json")) != 0) {
-        return false; /* a form of another site can send it without asking */
+        return false; /* a form of another site can send other types without a preflight */
     }
     if (site != NULL && strcmp(site, "same-origin") != 0) {
         return false;
@@ -130,7 +130,7 @@ static void api_post(struct mg_console *console, struct mg_http_exchange *reques
     } else if (strcmp(rest, "login") == 0 && visitor.has_login) {
         session_login(console->sessions, request);
     } else if (strcmp(rest, "logout") == 0 && visitor.has_login) {
-        session_logout(console->sessions, request); /* also from a page of a session that is no more */
+        session_logout(console->sessions, request); /* works with an expired session, too */
     } else if (visitor.role == ROLE_NONE) {
         answer_error(request, 401, "log in first");
     } else if (visitor.csrf[0] == '\0' || csrf == NULL || strcmp(csrf, visitor.csrf) != 0) {

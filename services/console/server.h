@@ -1,6 +1,6 @@
-/* What the console's files share. One file for each part: who (session.c, proxy.c), what is asked (ask.c,
- * pages.c), what is changed (act.c, batches.c), what is live (live.c), what lies dead (dead.c), where a
- * request goes (route.c), what is sent (answer.c). */
+/* Declarations shared by the console's files. session.c and proxy.c authenticate, route.c dispatches,
+ * answer.c sends. pages.c and ask.c read reports, live.c streams events, queues.c watches queues. act.c,
+ * batches.c and change.c make changes; dead.c handles dead letters. */
 #ifndef MG_CONSOLE_SERVER_H
 #define MG_CONSOLE_SERVER_H
 
@@ -17,13 +17,13 @@
 #include "wire/command.h"
 
 struct mg_console {
-    const struct mg_console_options *options; /* but for the secrets, which may be others by now */
-    char *url;                                /* of the broker, as it is now */
+    const struct mg_console_options *options; /* its secrets may be outdated after a reload */
+    char *url;                                /* of the broker, current */
     struct mg_loop *loop;
     struct mg_metrics *metrics;
     struct mg_store *store;
     struct mg_vitals *vitals;
-    struct mg_store *changing_store; /* for what takes longer than a page may */
+    struct mg_store *changing_store; /* for statements longer than a page's bound */
     struct mg_batch_runner *runner;
     struct mg_http_server *http;
     struct sessions *sessions;
@@ -35,70 +35,70 @@ struct mg_console {
     struct change *changes; /* under way */
 };
 
-/* ---- answer.c: all that goes out has the headers that keep a browser from doing what nobody meant ---- */
+/* ---- answer.c: all answers carry the security headers ---- */
 
-#define ANSWER_MAX_BYTES (16u * 1024 * 1024) /* a dossier of a long story; what is above is for the tool */
+#define ANSWER_MAX_BYTES (16u * 1024 * 1024) /* holds the dossier of a long story; for more use the tool */
 
 void answer_json(struct mg_http_exchange *request, unsigned int status, struct mg_slice body);
-/* {"error": text}; the text says what was attempted, why it failed and what to do. */
+/* Answers {"error": text}. The text names the attempt, the reason and the remedy. */
 void answer_error(struct mg_http_exchange *request, unsigned int status, const char *format, ...)
     MG_PRINTF(3, 4);
-/* The headers of every answer, with up to ANSWER_HEADERS_MORE of one's own behind; ends with name NULL. */
+/* The headers of every answer, followed by up to ANSWER_HEADERS_MORE of `more`; ends with name NULL. */
 #define ANSWER_HEADERS_MORE 4
 #define ANSWER_HEADERS_MAX  (7 + ANSWER_HEADERS_MORE + 1)
 void answer_headers(struct mg_http_header ret_headers[ANSWER_HEADERS_MAX], const struct mg_http_header *more);
 
 /* ---- assets.c: the pages ---- */
 
-/* True if the path is one of the pages' or of their parts; then the request is answered. */
+/* True: the path belongs to an asset, and the request has been answered. */
 bool asset_answer(struct mg_http_exchange *request);
 
-/* ---- session.c: who asks ---- */
+/* ---- session.c: authentication ---- */
 
 enum role {
     ROLE_NONE,
     ROLE_READER,
     ROLE_OPERATOR,
-    ROLE_PROXY, /* of a token, never of a visitor: may say who asks */
+    ROLE_PROXY, /* of a token, never of a visitor: may name users */
 };
-#define NAME_SIZE (MG_COMMAND_BY_MAX + 1) /* no command can name a longer one */
+#define NAME_SIZE (MG_COMMAND_BY_MAX + 1) /* the limit of a command's operator */
 #define CSRF_SIZE (2 * MG_SHA256_SIZE + 1)
 struct visitor {
     enum role role;
-    char name[NAME_SIZE]; /* of a token as it is, which has no blank; of a proxy's user "USER via PROXY" */
-    char csrf[CSRF_SIZE]; /* what a change must carry; "": nothing can be changed */
-    bool has_login;       /* by a token, and so a logout */
-    const char *refusal;  /* why this request is not answered; NULL: it is */
+    char name[NAME_SIZE]; /* a token's name, without blanks; or "USER via PROXY" */
+    char csrf[CSRF_SIZE]; /* required in a change; "": changes are not possible */
+    bool has_login;       /* logs in with a token, so it can log out */
+    const char *refusal;  /* why the request is refused; NULL: it is not */
 };
 
-/* Whether the options' tokens can be read, and name a proxy if there is one. */
+/* Checks that the tokens' file is valid, and that it has a proxy's token if the options need one. */
 enum mg_class tokens_check(const struct mg_console_options *options, struct mg_err *err) MG_MUSTCHECK;
-/* Without a file of tokens everybody is a reader. The options are borrowed. */
+/* Without a tokens' file every client is a reader. The options are borrowed. */
 struct sessions *sessions_create(const struct mg_console_options *options, struct mg_err *err);
 void sessions_destroy(struct sessions *sessions);
 enum mg_class sessions_reload(struct sessions *sessions, struct mg_err *err) MG_MUSTCHECK;
 void session_find(struct sessions *sessions, const struct mg_http_exchange *request,
                   struct visitor *ret_visitor);
-/* Answer the request. */
+/* These answer the request. */
 void session_login(struct sessions *sessions, struct mg_http_exchange *request);
 void session_logout(struct sessions *sessions, struct mg_http_exchange *request);
 void session_tell(struct mg_http_exchange *request, const struct visitor *visitor);
 
-/* ---- proxy.c: whom a proxy names ---- */
+/* ---- proxy.c: users named by a proxy ---- */
 
-#define PROXY_TOKEN_HEADER "X-Makegood-Proxy-Token" /* its proof; each proxy can set a header */
+#define PROXY_TOKEN_HEADER "X-Makegood-Proxy-Token" /* the proxy's proof of identity */
 
 enum mg_class proxy_check(const struct mg_console_options *options, struct mg_err *err) MG_MUSTCHECK;
 bool proxy_is_wanted(const struct mg_console_proxy *proxy);
-/* Whether there is a proxy, and the request has any header that only it should send. */
+/* Whether a proxy is configured and the request has any header that only the proxy should send. */
 bool proxy_speaks(const struct mg_console_proxy *proxy, const struct mg_http_exchange *request);
-/* "": there is none, or several, of which one may be a stranger's. */
+/* "" if the header is absent or repeated: one of several may come from the browser. */
 const char *proxy_token(const struct mg_http_exchange *request);
-/* Who asks, as the header has it, and what they may; NULL, or why that cannot be told. */
+/* Reads the user and the role from the headers. Returns NULL, or the reason for a refusal. */
 const char *proxy_read(const struct mg_console_proxy *proxy, const struct mg_http_exchange *request,
                        const char **ret_user, enum role *ret_role);
 
-/* ---- ask.c: reports, asked once for all who want the same ---- */
+/* ---- ask.c: reports, read once for all viewers ---- */
 
 #define REPORTS_MAX 8
 #define PARAMS_MAX  8
@@ -106,14 +106,14 @@ const char *proxy_read(const struct mg_console_proxy *proxy, const struct mg_htt
 #define KEY_SIZE    4096
 
 struct plan {
-    char key[KEY_SIZE]; /* what is asked: plans with the same key have the same answer */
+    char key[KEY_SIZE]; /* plans with the same key have the same answer */
     int count;
     struct {
         enum mg_report report;
         int param_count;
         char params[PARAMS_MAX][PARAM_SIZE];
     } asks[REPORTS_MAX];
-    /* Writes the answer's JSON from the rows, and returns its status. */
+    /* Writes the answer's JSON from the rows and returns the HTTP status. */
     unsigned int (*render)(const struct plan *plan, const struct table *tables, struct mg_buf *out);
 };
 
@@ -121,24 +121,25 @@ typedef void answered_fn(void *arg, unsigned int status, struct mg_slice json);
 
 struct asker *asker_create(struct mg_console *console);
 void asker_destroy(struct asker *asker); /* after the store */
-/* Answers the request when the reports are in, or from what was asked just before. */
+/* Answers the request when the reports have been read, or from a fresh answer to the same plan. */
 void ask_for_request(struct asker *asker, const struct plan *plan, struct mg_http_exchange *request);
-/* The same for one's own; `done` may be called at once. False: too much is being asked already. */
+/* The same for the console itself; `done` may be called before the return. False: too many plans are under
+ * way. */
 bool ask_for_self(struct asker *asker, const struct plan *plan, answered_fn *done, void *arg);
-/* Something has changed: what was asked before is not told again. */
+/* Discards the kept answers after a change, so that no page shows old data. */
 void asker_forget(struct asker *asker);
 
-/* ---- queues.c: the request queues of services, as the broker has them ---- */
+/* ---- queues.c: the request queues of services, from the broker ---- */
 
 struct queues *queues_create(struct mg_console *console);
-void queues_destroy(struct queues *queues); /* after the commander, whose broker it asks; accepts NULL */
-/* Puts what is known of them into the states of MG_REPORT_CONTROLLED; who is asked for once is watched.
- * False: no memory. */
+void queues_destroy(struct queues *queues); /* after the commander, as it uses its broker; accepts NULL */
+/* Updates the states of MG_REPORT_CONTROLLED with the queues' counts. A service in these rows is watched
+ * from then on. False: out of memory. */
 bool queues_put(struct queues *queues, struct table *controlled);
 
-/* ---- pages.c: what is asked for each page ---- */
+/* ---- pages.c: the reports of each page ---- */
 
-/* False: `ret_refusal` says what is wrong with the request's parameters. */
+/* False: a parameter of the request is wrong, and `ret_refusal` names it. */
 #define REFUSAL_SIZE 256
 typedef bool plan_fn(const struct mg_http_exchange *request, const char *id, struct plan *ret_plan,
                      char ret_refusal[REFUSAL_SIZE]);
@@ -153,29 +154,29 @@ struct live *live_create(struct mg_console *console);
 void live_destroy(struct live *live); /* after the HTTP server */
 void live_listen(struct live *live, struct mg_http_exchange *request);
 
-/* ---- dead.c: messages that were set aside, from the broker ---- */
+/* ---- dead.c: dead letters, from the broker ---- */
 
 struct dead *dead_create(struct mg_console *console);
 void dead_destroy(struct dead *dead);
 void dead_list(struct dead *dead, struct mg_http_exchange *request);
 bool dead_queue_is_known(const char *queue);
-/* A letter that somebody wants sent back to where it came from, or dropped. */
+/* A request to requeue or drop one dead letter. */
 struct dead_wish {
-    const char *by, *queue, *mark; /* the queue is known */
+    const char *by, *queue, *mark; /* the queue has passed dead_queue_is_known */
     bool is_drop;
 };
-/* Does it, logs what became of it, and answers the request; NULL: that is no more. */
+/* Executes the wish, logs the outcome and answers the request. NULL: the connection is closed. */
 void dead_settle(struct dead *dead, struct mg_http_exchange *request, const struct dead_wish *wish);
 
-/* ---- act.c: what changes something ---- */
+/* ---- act.c: changes ---- */
 
-/* `rest` is what stands behind /api/v1/; the visitor may act. Answers the request. */
+/* `rest` is the path after /api/v1/. The visitor must be an operator. Answers the request. */
 void act(struct mg_console *console, struct mg_http_exchange *request, const struct visitor *visitor,
          const char *rest);
 
 /* ---- change.c ---- */
 
-/* Ends the changes that are under way, when nothing is left that would end them. */
+/* Frees the changes under way, after everything that could still end them is destroyed. */
 void changes_free(struct mg_console *console);
 
 /* ---- route.c ---- */

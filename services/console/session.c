@@ -1,10 +1,11 @@
 /*
- * Who asks: tokens from a file, sessions in memory. A token is shown once, by POST, and exchanged for a
- * session: 32 random bytes in a cookie that no script can read and no other site can send, and 32 more that a
- * change must carry in a header. A restart ends all sessions; people log in again.
+ * Authentication: tokens from a file, sessions in memory. A token is sent once, by POST, in exchange for a
+ * session. The session has 32 random bytes in a cookie that no script can read and no other site can send. It
+ * has 32 more that a change must carry in a header (CSRF token). A restart ends all sessions; users log in
+ * again.
  *
- * Or a proxy says who asks (proxy.c), and proves itself by a token of its own in each request. Of whom it
- * names no session is kept and no cookie read; what a change must carry is derived from the name.
+ * Alternatively a proxy names the user (proxy.c) and proves itself in each request by a token of its own.
+ * Such a user has no session and no cookie; the CSRF token is derived from the name.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -20,9 +21,9 @@
 #include "wire/json.h"
 
 #define TOKENS_MAX      256
-#define TOKENS_FILE_MAX (64 * 1024) /* so many people, and as much to say about them */
-#define SESSIONS_MAX    256         /* the one that was used least recently goes */
-#define OWN_MAX         8           /* of one token: a few browsers; so nobody's end others' */
+#define TOKENS_FILE_MAX (64 * 1024) /* enough for TOKENS_MAX lines with comments */
+#define SESSIONS_MAX    256         /* the least recently used one is replaced */
+#define OWN_MAX         8           /* of one token: a few browsers; spares other users' sessions */
 #define SESSION_MAX_MS  (INT64_C(12) * 3600 * 1000) /* a working day */
 #define SECRET_BYTES    32
 #define SECRET_SIZE     (2 * SECRET_BYTES + 1)
@@ -30,10 +31,10 @@ _Static_assert(SECRET_SIZE == CSRF_SIZE, "what changes carry is drawn, or derive
 #define TOKEN_NAME_SIZE 64
 #define TOKEN_MAX       512
 #define REFUSALS_PER_S                                                                                       \
-    5 /* told and logged each; what comes above is turned away, but never who has a token: a stranger who    \
-         guesses keeps nobody out */
+    5 /* logged with a reason; further ones get 429. A valid token is never refused, so an attacker with     \
+         guesses locks no user out */
 #define COOKIE_PLAIN "makegood"
-#define COOKIE_TLS   "__Host-makegood" /* taken by browsers only over TLS, for this very host */
+#define COOKIE_TLS   "__Host-makegood" /* browsers accept it only over TLS, and only for this host */
 
 struct token {
     enum role role;
@@ -50,10 +51,10 @@ struct session {
 
 struct sessions {
     const struct mg_console_options *options;
-    uint8_t key[SECRET_BYTES]; /* of what changes must carry for whom a proxy names */
+    uint8_t key[SECRET_BYTES]; /* derives the CSRF tokens of a proxy's users */
     struct token *tokens;
     int token_count;
-    bool has_people; /* tokens to log in with */
+    bool has_people; /* has tokens of readers or operators */
     struct session sessions[SESSIONS_MAX];
     int64_t refusal_at_ms;
     int refusals_left;
@@ -84,7 +85,7 @@ static bool digest_parse(struct mg_slice text, uint8_t ret_digest[MG_SHA256_SIZE
     return true;
 }
 
-/* A name goes into the database and on pages: printable ASCII. */
+/* A name goes into the database and on pages, so it is printable ASCII. */
 static bool name_is_valid(struct mg_slice name)
 {
     for (size_t i = 0; i < name.len; i++) {
@@ -95,7 +96,7 @@ static bool name_is_valid(struct mg_slice name)
     return name.len > 0;
 }
 
-/* `printf %s "$token" | sha256sum` of a variable that is not set. */
+/* The digest of an empty token, as `printf %s "$token" | sha256sum` makes it if the variable is not set. */
 static bool is_digest_of_nothing(const uint8_t digest[MG_SHA256_SIZE])
 {
     uint8_t nothing[MG_SHA256_SIZE];
@@ -103,7 +104,7 @@ static bool is_digest_of_nothing(const uint8_t digest[MG_SHA256_SIZE])
     return memcmp(digest, nothing, sizeof nothing) == 0;
 }
 
-/* Takes what stands before the first of these bytes, or all of it. */
+/* Takes the part before the first of these bytes, or all of it. */
 static struct mg_slice piece_take(struct mg_slice *rest, const char *ends, size_t end_count)
 {
     struct mg_slice piece = {rest->data, 0};
@@ -115,7 +116,7 @@ static struct mg_slice piece_take(struct mg_slice *rest, const char *ends, size_
     return piece;
 }
 
-/* Empty behind the last. A CR is a blank, too: some editors leave one at the end of each line. */
+/* Empty after the last word. CR counts as a blank, because some editors leave one at the end of each line. */
 static struct mg_slice word_take(struct mg_slice *line)
 {
     struct mg_slice word = {line->data, 0};
@@ -183,7 +184,7 @@ static int tokens_count(const struct token *tokens, int count, bool of_proxies)
     return found;
 }
 
-/* Whether the file names proxies if, and only if, the options say what they tell. */
+/* Checks that the file has proxies' tokens if, and only if, the options name a proxy's headers. */
 static enum mg_class proxies_check(const struct mg_console_options *options, const struct token *tokens,
                                    int count, struct mg_err *err)
 {
@@ -214,7 +215,7 @@ static enum mg_class tokens_read(const struct mg_console_options *options, struc
     if (text == NULL) {
         return mg_err_set(err, MG_TRANSIENT, "could not read tokens: no memory");
     }
-    ssize_t len = mg_file_read(path, false, text, TOKENS_FILE_MAX + 1); /* a FIFO must not hold the loop */
+    ssize_t len = mg_file_read(path, false, text, TOKENS_FILE_MAX + 1); /* a FIFO must not block the loop */
     enum mg_class class = MG_OK;
     if (len < 0) {
         class = mg_err_set(err, MG_BAD_INPUT, "could not read --tokens-file %s: %s", path, strerror(errno));
@@ -307,7 +308,7 @@ enum mg_class sessions_reload(struct sessions *sessions, struct mg_err *err)
 
 /* ---- sessions ---- */
 
-/* In a time that does not tell where they differ. */
+/* Compares in constant time, so that the duration does not reveal the first difference. */
 static bool is_equal(const void *a, const void *b, size_t size)
 {
     const unsigned char *x = a, *y = b;
@@ -361,7 +362,7 @@ static void session_visit(const struct session *session, struct visitor *ret_vis
     (void)snprintf(ret_visitor->name, sizeof ret_visitor->name, "%s", session->token.name);
 }
 
-/* Whether it is told and logged, or one of too many. */
+/* Counts a refusal. True: it is logged with its reason; false: it is one of too many. */
 static bool refusal_count(struct sessions *sessions)
 {
     int64_t now_ms = mg_clock_boot_ms();
@@ -386,7 +387,7 @@ static void login_refuse(struct sessions *sessions, struct mg_http_exchange *req
     answer_error(request, 403, "nobody has this token");
 }
 
-/* A proxy's is no person's, nor the other way round. */
+/* A proxy's token gives no login, and a user's token proves no proxy. */
 static const struct token *token_find(const struct sessions *sessions, struct mg_slice text, bool of_proxy)
 {
     const struct token *found = NULL;
@@ -401,9 +402,9 @@ static const struct token *token_find(const struct sessions *sessions, struct mg
     return found;
 }
 
-/* ---- whom a proxy names ---- */
+/* ---- users named by a proxy ---- */
 
-/* NULL, or why this cannot be the name of who acts. The blanks tell it from every token's. */
+/* Returns NULL, or why the name is not valid. The blanks distinguish it from any token's name. */
 static const char *name_make(const char *user, const char *proxy, char ret_name[NAME_SIZE])
 {
     if (!name_is_valid(mg_slice_of(user))) {
@@ -415,7 +416,8 @@ static const char *name_make(const char *user, const char *proxy, char ret_name[
     return NULL;
 }
 
-/* Others cannot know it, nor make it of their own: all that is hashed has the same length. */
+/* The key is secret, and the hashed data has a fixed length. So users cannot compute the CSRF token of
+ * another name. */
 static void csrf_derive(const struct sessions *sessions, const char *name, char ret_csrf[CSRF_SIZE])
 {
     struct {

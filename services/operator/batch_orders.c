@@ -8,8 +8,9 @@
 #include "base/clock.h"
 #include "base/failpoint.h"
 
-/* Without an answer a command is sent again after this, and each time after twice as long, up to the most:
- * schedulers that are away for a day find some hundred copies of it, each of which they know. */
+/* A command without an answer is sent again after RESEND_FIRST_MS; the wait doubles up to RESEND_MOST_MS.
+ * Schedulers that are away for a day find some hundred copies of one command, and take the others for
+ * duplicates. */
 #define RESEND_FIRST_MS 2000
 #define RESEND_MOST_MS  (10 * 60 * 1000)
 #define TEXT_SIZE       200
@@ -18,11 +19,11 @@ struct mg_batch_item {
     int64_t n;
     uint64_t version;
     char order_id[MG_ORDER_ID_MAX + 1], command_id[MG_UUID_SIZE];
-    int64_t sent_boot_ms; /* 0: not yet, by this process */
-    int64_t wait_ms;      /* until it is sent again */
-    bool is_taken;        /* the order has gone on, by it or by another */
+    int64_t sent_boot_ms; /* 0: not yet sent by this process */
+    int64_t wait_ms;      /* until the command is sent again */
+    bool is_taken;        /* the order has a newer version, by this command or by another cause */
     bool is_refused;
-    char text[TEXT_SIZE]; /* why */
+    char text[TEXT_SIZE]; /* why the command was refused */
 };
 
 bool mg_batch_orders_init(struct mg_batch_orders *orders)
@@ -45,7 +46,7 @@ void mg_batch_orders_finish(struct mg_batch_orders *orders)
     *orders = (struct mg_batch_orders){.item_count = 0};
 }
 
-/* ---- what a look found ---- */
+/* ---- rows of the latest look ---- */
 
 static void item_init(struct mg_batch_item *item, const struct mg_batch_row *row,
                       const struct mg_batch_order_row *order)
@@ -86,7 +87,7 @@ static void item_judge(struct mg_batch_orders *orders, struct mg_batch_item *ite
     }
 }
 
-/* What is known of an order that was under way before is kept. */
+/* Orders that the look before also held keep their state: when their command was sent, and a refusal. */
 void mg_batch_orders_take(struct mg_batch_orders *orders, int batch, const struct mg_batches *looked)
 {
     struct mg_batch_item *before = orders->items;
@@ -151,8 +152,8 @@ void mg_batch_orders_send(struct mg_batch_orders *orders, struct mg_command_clie
     }
 }
 
-/* What was done stands in the order, which the next look reads; what was refused stands nowhere else. An
- * order at another version has gone on meanwhile: that, too, the next look finds. */
+/* Only a refusal is recorded here, because no table holds it. Accepted commands, and orders at a newer
+ * version, appear in the next look. */
 static void item_answer(struct mg_batch_item *item, const struct mg_command_result *result)
 {
     bool is_old = result->verdict == MG_COMMAND_CONFLICT && result->version != item->version;
@@ -162,7 +163,7 @@ static void item_answer(struct mg_batch_item *item, const struct mg_command_resu
     item->is_refused = true;
     (void)snprintf(item->text, sizeof(item->text), "%s: %.150s", mg_command_verdict_name(result->verdict),
                    result->text);
-    mg_utf8_mend(item->text); /* where it was cut */
+    mg_utf8_mend(item->text); /* the cut may split a character */
 }
 
 bool mg_batch_orders_answer(struct mg_batch_orders *orders, const struct mg_command_result *result)

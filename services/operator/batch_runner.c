@@ -1,7 +1,8 @@
 /*
- * See batch_runner.h. One turn: look; send the commands of what is marked; of each batch in turn write what
- * has ended or, if nothing has, what follows by the plan (core/batch_plan.h). What was written is looked at
- * in a turn that begins at once. Writes come one after the other, so that a turn is never two.
+ * See batch_runner.h. One turn has three parts. The runner looks at the tables and sends the due commands of
+ * all batches. Then, for each batch in turn, it writes the results of ended orders, or, if there are none,
+ * the next part of the plan (core/batch_plan.h). After a write the next turn begins at once. Writes are
+ * sequential, so two turns never overlap.
  */
 #include "operator/batch_runner.h"
 
@@ -16,16 +17,16 @@
 #include "operator/batch_orders.h"
 #include "wire/alert.h"
 
-/* As often as a supervisor sweeps: what an operator sees moves. */
+/* As often as a supervisor sweeps; an operator sees progress. */
 #define LOOK_PERIOD_MS 250
-/* While no batch is open. */
+/* The period while no batch is open. */
 #define IDLE_PERIOD_MS 1000
-/* How often a standby tries to lead, and how soon a leader whose look failed looks again. */
+/* How often a standby tries to lead, and how soon a leader looks again after a failed look. */
 #define LEAD_PERIOD_MS 500
-/* That it was here is written so often: nobody is taken for gone by mistake (batch show says it after 10 s).
- */
+/* How often the leader updates its row. It is well below the 10 s after which `batch show` reports that no
+ * runner is alive. */
 #define KEEP_PERIOD_MS 2000
-/* A leader that can ask for nothing for so long lets another try. */
+/* A leader that cannot send commands for this long gives up the lead, so that another process can try. */
 #define MUTE_MAX_MS     5000
 #define WHY_SIZE        320
 #define ALERT_MAX_BYTES 4096
@@ -33,8 +34,8 @@
 /* A batch that has not ended. */
 struct running {
     struct mg_batch_orders orders;
-    bool is_seen;    /* by the last look */
-    bool is_failing; /* that its last write failed has been said */
+    bool is_seen;    /* in the last look */
+    bool is_failing; /* the failure of its last write has been logged */
 };
 
 struct mg_batch_runner {
@@ -45,16 +46,16 @@ struct mg_batch_runner {
     void (*on_refused)(void *arg, const char *reason);
     void *arg;
 
-    bool is_leader, is_busy;      /* a question to the database is under way */
+    bool is_leader, is_busy;      /* is_busy: a database call is under way */
     bool has_written, has_failed; /* in this turn */
-    bool is_failing;              /* that the last look failed has been said */
+    bool is_failing;              /* the failure of the last look has been logged */
     char refusal[256];            /* why this session can never lead; "" if it can */
     int64_t kept_boot_ms;
-    int64_t mute_since_boot_ms; /* since when no command can go out; 0: one can */
+    int64_t mute_since_boot_ms; /* since when no command can be sent; 0: commands can be sent */
     struct running batches[MG_BATCHES_MAX];
     int batch_count;
-    int turn;           /* the batch that is written next */
-    char why[WHY_SIZE]; /* it stops */
+    int turn;           /* index of the batch that is written next */
+    char why[WHY_SIZE]; /* why that batch stops */
 };
 
 static void result_came(void *arg, const struct mg_command_result *result)
@@ -67,7 +68,7 @@ static void result_came(void *arg, const struct mg_command_result *result)
     }
 }
 
-/* Answers to what was sent before go where nobody is. */
+/* The reply queue is new: answers to earlier commands went to the old one and are lost. */
 static void place_changed(void *arg)
 {
     struct mg_batch_runner *runner = arg;
@@ -101,7 +102,7 @@ static struct running *running_of(struct mg_batch_runner *runner, const struct m
     return &runner->batches[runner->batch_count++];
 }
 
-/* Those that the look did not find have ended. */
+/* A batch that is absent from the look has ended. */
 static void batches_sweep(struct mg_batch_runner *runner)
 {
     int kept = 0;
@@ -133,9 +134,10 @@ static void batches_take(struct mg_batch_runner *runner, const struct mg_batches
     }
 }
 
-/* ---- the alert of one that stopped ---- */
+/* ---- the alert of a stopped batch ---- */
 
-/* By the default exchange, to which the operator's user may write; what is not told stands in the table. */
+/* Published through the default exchange, to which the operator's user may write. If the publish fails,
+ * the alert is still in the table. */
 static void alert_publish(struct mg_batch_runner *runner, const struct mg_batch_row *row, const char *why)
 {
     struct mg_alert_message alert = {.alert = MG_ALERT_BATCH_STOPPED, .at_ms = row->batch.now_us / 1000};
@@ -219,7 +221,7 @@ static void batch_written(void *arg, const struct mg_batch_written *written, con
     struct running *running = &runner->batches[runner->turn++];
     if (err != NULL) {
         batch_failed(runner, running, err);
-        turn_next(runner); /* the others need not wait for it */
+        turn_next(runner); /* the other batches go on */
         return;
     }
     MG_FAILPOINT(BATCH_WRITTEN);
@@ -229,7 +231,7 @@ static void batch_written(void *arg, const struct mg_batch_written *written, con
         return;
     }
     running->is_failing = false;
-    runner->has_written = true; /* or an operator was faster: then it is another batch now */
+    runner->has_written = true; /* the row is new, even if an operator changed it first */
     if (written->is_alerted) {
         mg_log(MG_LOG_WARN, "a batch stopped", MG_LOG_TEXT("batch_id", running->orders.row.batch_id),
                MG_LOG_TEXT("reason", runner->why));
@@ -238,8 +240,8 @@ static void batch_written(void *arg, const struct mg_batch_written *written, con
     turn_next(runner);
 }
 
-/* What is to be written of a batch; false: nothing. Results come first, since the plan goes by what stands
- * written: so many at most as are under way, and they come from what was asked for. */
+/* Makes the next write of a batch; false: none is due. Results are written first, because the plan is made
+ * from the written results. They fit into one write: there are at most as many as orders under way. */
 static bool write_make(struct mg_batch_runner *runner, struct running *running,
                        struct mg_batch_write *ret_write)
 {
@@ -254,7 +256,7 @@ static bool write_make(struct mg_batch_runner *runner, struct running *running,
     }
     ret_write->plan = mg_batch_plan(batch);
     if (!mg_command_client_is_up(runner->client, reason, sizeof(reason))) {
-        ret_write->plan.ask = 0; /* they would only lie marked */
+        ret_write->plan.ask = 0; /* marked orders would only wait for their commands */
         ret_write->plan.next_us = batch->next_us;
     }
     if (ret_write->plan.why != MG_BATCH_GOES_ON) {
@@ -264,7 +266,7 @@ static bool write_make(struct mg_batch_runner *runner, struct running *running,
     return ret_write->plan.ask > 0 || ret_write->plan.state != batch->state;
 }
 
-/* The batches one after the other; then the turn is over. */
+/* Writes the batches one after the other, then ends the turn. */
 static void turn_next(struct mg_batch_runner *runner)
 {
     for (; runner->turn < runner->batch_count; runner->turn++) {
@@ -338,7 +340,7 @@ static void kept(void *arg, bool changed, const struct mg_err *err)
 static void lead_given_back(void *arg, const struct mg_err *err)
 {
     struct mg_batch_runner *runner = arg;
-    (void)err; /* a session that is gone holds no lock */
+    (void)err; /* if the session is gone, its lock is gone too */
     runner->is_busy = false;
     lead_lost(runner, "the broker is away");
 }
@@ -367,7 +369,7 @@ static void turn_begin(void *arg)
     runner->is_busy = true;
     runner->has_written = runner->has_failed = false;
     if (!runner->is_leader && cannot_ask) {
-        mg_store_keep_batches(runner->store, kept, runner); /* a session that is idle ends */
+        mg_store_keep_batches(runner->store, kept, runner); /* keeps the idle session alive */
     } else if (!runner->is_leader) {
         mg_store_try_lead(runner->store, runner->holder, lead_answered, runner);
     } else if (cannot_ask && mg_clock_boot_ms() - runner->mute_since_boot_ms >= MUTE_MAX_MS) {
@@ -384,7 +386,7 @@ static void session_changed(void *arg, bool is_up, const char *reason)
     struct mg_batch_runner *runner = arg;
     mg_log(is_up ? MG_LOG_INFO : MG_LOG_WARN, is_up ? "database up" : "database down",
            MG_LOG_TEXT("reason", reason));
-    runner->refusal[0] = '\0'; /* it was that session's */
+    runner->refusal[0] = '\0'; /* it was about the previous session */
     if (!is_up) {
         lead_lost(runner, "its session is gone");
     } else if (!runner->is_busy) {
@@ -417,7 +419,8 @@ enum mg_class mg_batch_runner_start(struct mg_loop *loop, const struct mg_batch_
     const struct mg_store_options store = {.dsn = options->pg_dsn,
                                            .name = "makegood-batches",
                                            .is_plaintext_allowed = options->broker.is_plaintext_allowed,
-                                           /* The schedulers, who move orders, refuse such a server. */
+                                           /* The runner moves no orders; the schedulers refuse a server of
+                                            * unsafe durability. */
                                            .is_unsafe_durability_allowed = true,
                                            .is_leader_session = true,
                                            .lead = MG_LEAD_BATCHES,
@@ -461,7 +464,7 @@ void mg_batch_runner_stop(struct mg_batch_runner *runner)
     if (runner == NULL) {
         return;
     }
-    mg_store_destroy(runner->store); /* with its session the lock is free */
+    mg_store_destroy(runner->store); /* ends the session, which releases the lock */
     mg_command_client_destroy(runner->client);
     mg_timer_destroy(runner->timer);
     batches_forget(runner);

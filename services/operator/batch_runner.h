@@ -1,10 +1,11 @@
 /*
- * Drives the batches: of all processes that have a runner one leads, by an advisory lock and an epoch as
- * supervisors do, looks several times a second at what is under way, asks for the next orders by commands to
- * the schedulers, and notes what became of each. It keeps nothing that matters: whoever leads next goes on.
+ * Drives the batches. Of all processes with a runner one leads, by an advisory lock and an epoch as
+ * supervisors do. The leader looks at the open batches several times a second, sends commands for the next
+ * orders to the schedulers, and records each result. It keeps no state of its own that matters: the next
+ * leader continues from the tables.
  *
- * Orders are marked as asked for before their commands go out, so that no list is walked twice; a command has
- * an id derived from batch, order and version, so that one that is sent once more is the same cause.
+ * Orders are marked as asked for before their commands go out, so no list is walked twice. A command's id is
+ * derived from batch, order and version, so a command that is sent again is the same cause.
  */
 #ifndef MG_OPERATOR_BATCH_RUNNER_H
 #define MG_OPERATOR_BATCH_RUNNER_H
@@ -16,23 +17,24 @@ struct mg_batch_runner;
 
 struct mg_batch_runner_options {
     const char *pg_dsn;
-    struct mg_broker_address broker; /* its is_plaintext_allowed holds for the database, too */
+    struct mg_broker_address broker; /* its is_plaintext_allowed applies to the database, too */
     const char *holder;              /* names this process in the runner's row */
     struct mg_metrics *metrics;
-    /* The database must not be used (its schema): say it and end. NULL: it is logged. */
+    /* Called when the database must not be used because of its schema. The callback reports `reason` and
+     * ends the process. NULL: the runner only logs it. */
     void (*on_refused)(void *arg, const char *reason);
     void *arg;
 };
 
-/* Connects to both servers, on a session and connections of its own. */
+/* Connects to both servers, on a database session and broker connections of its own. */
 enum mg_class mg_batch_runner_start(struct mg_loop *loop, const struct mg_batch_runner_options *options,
                                     struct mg_batch_runner **ret_runner, struct mg_err *err) MG_MUSTCHECK;
-/* Later connections use these; those that are open go on. On error (MG_BAD_INPUT) the old one stays. */
+/* New values apply to later connections; open connections stay. On MG_BAD_INPUT the old value stays. */
 enum mg_class mg_batch_runner_set_url(struct mg_batch_runner *runner, const char *url,
                                       struct mg_err *err) MG_MUSTCHECK;
 enum mg_class mg_batch_runner_set_dsn(struct mg_batch_runner *runner, const char *dsn,
                                       struct mg_err *err) MG_MUSTCHECK;
-/* At once; what is under way is found by the next. Accepts NULL. */
+/* Stops at once; the next leader finds the orders under way in the tables. Accepts NULL. */
 void mg_batch_runner_stop(struct mg_batch_runner *runner);
 
 #endif

@@ -9,7 +9,7 @@
 
 #define BATCH_RATE_MIN 0.001
 #define BATCH_RATE_MAX 1000
-/* What a person means by a part of an error. */
+/* Longer than any useful part of an error's text. */
 #define ERROR_MAX_BYTES 255
 
 static const char *or_empty(const char *text)

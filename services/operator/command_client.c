@@ -8,13 +8,13 @@
 
 #define COMMAND_MAX_BYTES (256 * 1024)
 #define QUEUE_NAME_SIZE   256
-/* Answers are taken as they come and held by nobody. */
+/* Each answer is acked as soon as it is read, so a small prefetch is enough. */
 #define ANSWER_PREFETCH 64
 
 struct mg_command_client {
     struct mg_command_client_options options;
     struct mg_broker *broker;
-    char reply_queue[QUEUE_NAME_SIZE]; /* "": it has no name yet */
+    char reply_queue[QUEUE_NAME_SIZE]; /* "": the broker has not named it yet */
 };
 
 static void queue_named(void *arg, int consumer, const char *queue)

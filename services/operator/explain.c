@@ -1,4 +1,4 @@
-/* Why an order is where it is, in one line: what it waits for, until when, and who could move it. */
+/* See explain.h. */
 #include "operator/explain.h"
 
 #include <string.h>
@@ -33,7 +33,7 @@ static void breaker_write(struct mg_buf *out, const struct table *services, cons
     }
 }
 
-/* Who wanted it, if somebody did. */
+/* Appends the name of the operator and the reason if the service is paused. */
 static void pause_write(struct mg_buf *out, const struct table *controlled, const char *service)
 {
     for (int row = 0; row < controlled->row_count; row++) {
@@ -60,7 +60,7 @@ static void queue_write(struct mg_buf *out, const struct explain_queue *queue, c
     }
 }
 
-/* Waits that end when somebody makes the queue or serves it. */
+/* Waits that end when the queue is declared or gets a consumer. */
 static bool is_queue_asked(const char *reason)
 {
     return is_word(reason, "no_consumer") || is_word(reason, "unpublishable");
@@ -71,7 +71,7 @@ static bool is_running(const char *state)
     return is_word(state, "running") || is_word(state, "undo_running");
 }
 
-/* It waits for no moment: the supervisor asks about it when the gate of its service opens. */
+/* The step is parked without a set time: the supervisor nudges it when the gate of its service opens. */
 static bool is_for_gate(const char *reason)
 {
     return is_word(reason, "no_consumer") || is_word(reason, "breaker_open") ||
@@ -114,7 +114,7 @@ static void step_write(struct mg_buf *out, const struct explain_facts *facts, in
     }
 }
 
-/* The step that matters most: one that needs a person, then one that waits, then one that runs. */
+/* The most important step: one that needs a person, then one that waits, then one that runs. */
 static int step_choose(const struct table *steps)
 {
     static const char *const order[] = {"undo_failed",  "failed",       "unknown",      "waiting",

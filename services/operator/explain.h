@@ -1,6 +1,7 @@
 /*
- * Why an order is where it is, in one line for people: what it waits for, until when, and who could move it.
- * From rows that were read before; what only the broker knows is asked for by name.
+ * Explains in one line why an order is where it is: the wait, its end, and the person or process that can
+ * move it. It works on rows that the caller has read. explain_asks_queue names a queue if its counts are
+ * needed, which only the broker has.
  */
 #ifndef MG_OPERATOR_EXPLAIN_H
 #define MG_OPERATOR_EXPLAIN_H
@@ -9,23 +10,24 @@
 #include "operator/table.h"
 
 struct explain_queue {
-    int64_t ready, consumers; /* as mg_queue_seen_fn has them */
+    int64_t ready, consumers; /* as mg_queue_seen_fn reports them */
 };
 
 /* Reports, each of one order or of all services. */
 struct explain_facts {
     const struct table *order, *steps, *services;
-    const struct table *controlled;    /* may be empty unless explain_asks_controlled */
-    const struct explain_queue *queue; /* that of explain_asks_queue; NULL: nobody knows */
-    const struct table *owed;          /* MG_REPORT_ORDER_OWED; NULL: not asked for */
+    const struct table *controlled;    /* may be empty if explain_asks_controlled is false */
+    const struct explain_queue *queue; /* the queue of explain_asks_queue; NULL: unknown */
+    const struct table *owed;          /* MG_REPORT_ORDER_OWED; NULL: not read */
 };
 
-/* Whether a service is paused, by somebody who is to be named. */
+/* Whether the explanation needs MG_REPORT_CONTROLLED, because the step waits for a paused service. */
 bool explain_asks_controlled(const struct table *steps);
 
-/* Whether a request is out, which may lie in a queue that nobody reads, or waits for one: its name. */
+/* Whether the explanation needs the state of a request queue, and its name. True if a request is out,
+ * which may lie there unread, or if the step waits for the queue. */
 bool explain_asks_queue(const struct table *order, const struct table *steps,
                         char ret_queue[MG_QUEUE_NAME_SIZE]);
-void explain_write(struct mg_buf *out, const struct explain_facts *facts); /* without a line end */
+void explain_write(struct mg_buf *out, const struct explain_facts *facts); /* adds no line end */
 
 #endif

@@ -1,4 +1,4 @@
-/* Limits of a service, read and judged. */
+/* See limit.h. */
 #include "operator/limit.h"
 
 #include <stdlib.h>

@@ -1,11 +1,11 @@
-/* Limits of a service as people write them. */
+/* Limits of a service as operators write them. */
 #ifndef MG_OPERATOR_LIMIT_H
 #define MG_OPERATOR_LIMIT_H
 
 #include <stdbool.h>
 
-/* For struct mg_service_wish: NULL for NULL and "", "0" for "none", else the text itself. False: it is no
- * number above 0 and up to `max`, or not whole where it should be. */
+/* Reads a limit for struct mg_service_wish: NULL for NULL and "", "0" for "none", else `text` itself.
+ * False: it is not a number above 0 and up to `max`, or it has a fraction although `is_whole`. */
 bool limit_parse(const char *text, bool is_whole, double max, const char **ret_limit);
 
 #endif

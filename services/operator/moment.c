@@ -1,4 +1,4 @@
-/* A time in UTC or a duration, to the number that the reports take. */
+/* See moment.h. */
 #include "operator/moment.h"
 
 #include <stdint.h>
@@ -13,8 +13,8 @@ static bool is_digit(char c)
     return c >= '0' && c <= '9';
 }
 
-/* The fraction of a second, where there may be one, and the zone that end a time; of the fraction
- * milliseconds count. */
+/* Parses the end of a time: an optional fraction of a second, if `has_seconds`, and the zone "Z". Digits
+ * beyond milliseconds are dropped. */
 static bool time_end_parse(const char *text, bool has_seconds, int64_t *ret_ms)
 {
     int64_t unit_ms = 100;
@@ -31,7 +31,7 @@ static bool time_end_parse(const char *text, bool has_seconds, int64_t *ret_ms)
     return strcmp(text, "Z") == 0;
 }
 
-/* strptime takes February 31 and second 61; timegm makes other times of them. */
+/* strptime accepts February 31 and second 61; timegm normalizes them to another time. */
 static bool is_on_calendar(const struct tm *read)
 {
     struct tm tm = *read;
@@ -40,7 +40,7 @@ static bool is_on_calendar(const struct tm *read)
            tm.tm_sec == read->tm_sec;
 }
 
-/* "2026-01-31T12:00:00.123Z", "2026-01-31T12:00Z" or "2026-01-31" to milliseconds since 1970. */
+/* Parses "2026-01-31T12:00:00.123Z", "2026-01-31T12:00Z" or "2026-01-31" to milliseconds since 1970. */
 static bool time_parse(const char *text, int64_t *ret_ms)
 {
     enum { TO_SECONDS, TO_MINUTES, DAY_ALONE };

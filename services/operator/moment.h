@@ -1,4 +1,4 @@
-/* Moments as people write them, for the reports that are bounded by time. */
+/* Moments as operators write them, for the reports that are bounded by time. */
 #ifndef MG_OPERATOR_MOMENT_H
 #define MG_OPERATOR_MOMENT_H
 
@@ -7,8 +7,9 @@
 #define MOMENT_SIZE  24
 #define MOMENT_RIGHT "how long ago (15m, 2h, 7d) or a time in UTC (2026-01-31T12:00:00Z, 2026-01-31)"
 
-/* As the reports take it: milliseconds since 1970, or, for how long ago, before the database's now; "" for
- * "". False: it is neither; MOMENT_RIGHT says what would be right. */
+/* Converts to the form of the reports. A time becomes milliseconds since 1970; a duration becomes a
+ * negative number of milliseconds before the database's now; "" stays "". False: the text is neither;
+ * MOMENT_RIGHT describes the accepted forms. */
 bool moment_parse(const char *text, char ret_number[MOMENT_SIZE]);
 
 #endif

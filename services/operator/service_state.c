@@ -1,4 +1,4 @@
-/* How a service is, for people. */
+/* See service_state.h. */
 #include "operator/service_state.h"
 
 #include <stdio.h>

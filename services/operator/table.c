@@ -1,4 +1,4 @@
-/* Rows of reports beyond their callback. */
+/* See table.h. */
 #include "operator/table.h"
 
 #include <stdlib.h>

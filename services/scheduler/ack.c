@@ -1,6 +1,6 @@
 /*
- * What becomes of a delivery when its work has ended. What this instance cannot take is left: it waits for a
- * while, so that it does not come back at once, and another instance is preferred from then on.
+ * The end of a delivery, after its work has ended. A message that this instance cannot take is left: it waits
+ * for a while before its requeue, and the broker prefers another instance from then on.
  */
 #include "ack.h"
 
@@ -12,13 +12,13 @@
 #include "core/newer.h"
 #include "scheduler.h"
 
-/* How long what is left waits before it is given back. With the bound of deliveries a message of a newer
- * version has 75 s until it is set aside: a rolling restart's step, and a little. */
+/* The wait of a left message before its requeue. With the limit of deliveries, a message of a newer
+ * version has 75 s until it is set aside: one step of a rolling restart, and a margin. */
 #define MG_LEAVE_MS 5000
-/* Those that find no room to wait are given back at once: the first schedulers of a roll-out have a higher
- * rank by then. After so many times none of them is there. */
+/* Messages without room to wait are requeued at once. In a roll-out, the schedulers upgraded first have a
+ * higher rank by then. After so many requeues none of them is running. */
 #define MG_NEWER_AT_ONCE_MAX 5
-/* A log line, and the alert of a queue, at most so often: they come in floods. */
+/* Minimum interval of the log line, and of a queue's alert: such messages come in floods. */
 #define MG_NEWER_TELL_MS 60000
 
 static void work_leave(struct mg_scheduler *scheduler, struct mg_work *work)
@@ -33,7 +33,7 @@ static void work_leave(struct mg_scheduler *scheduler, struct mg_work *work)
     }
 }
 
-/* Whether so long has passed since `at`, which then begins anew. */
+/* True if MG_NEWER_TELL_MS has passed since `at`, which is then set to now. */
 static bool is_time_to_tell(int64_t *at_boot_ms)
 {
     int64_t now_ms = mg_clock_boot_ms();
@@ -72,7 +72,7 @@ static void newer_set_aside(struct mg_scheduler *scheduler, struct mg_newer_queu
     }
 }
 
-/* False: it waits here, and is given back later. */
+/* False: the message waits here and is requeued later. */
 static bool newer_end(struct mg_scheduler *scheduler, struct mg_work *work)
 {
     struct mg_newer_queue *newer = &scheduler->ack.newer[work->lane];
@@ -102,7 +102,7 @@ void mg_ack_end(void *arg, struct mg_work *work)
     struct mg_scheduler *scheduler = arg;
     struct mg_work *origin = work->origin;
     if (work->delivery == NULL && work->end != MG_END_ACK) {
-        mg_work_give_up(work); /* the broker has nothing of it but what it follows from */
+        mg_work_give_up(work); /* the broker only has the message that it follows from */
     }
     if (work->delivery != NULL) {
         switch (work->end) {

@@ -1,6 +1,6 @@
 /*
- * The end of a piece of work: its delivery is acked here and nowhere else, when all that follows from it is
- * safe (law 2, ack after effects); or it goes to the dead letters, or back to the queue for another instance.
+ * The end of a piece of work. A delivery is acked only here, after all its consequences are durable (law 2,
+ * ack after effects). Otherwise it is dead-lettered, or requeued for another instance.
  */
 #ifndef MG_SCHEDULER_ACK_H
 #define MG_SCHEDULER_ACK_H
@@ -11,11 +11,11 @@
 
 struct mg_scheduler;
 
-/* Messages of a newer version that came from a queue. */
+/* Messages of a newer version, from one queue. */
 struct mg_newer_queue {
-    int held_count;            /* wait here to be given back */
-    int64_t told_at_boot_ms;   /* of those that are left; 0: never, as below */
-    int64_t raised_at_boot_ms; /* the alert, of those that are set aside */
+    int held_count;            /* waiting here for their requeue */
+    int64_t told_at_boot_ms;   /* last log line about messages left; 0: none */
+    int64_t raised_at_boot_ms; /* last alert about messages set aside; 0: none */
 };
 
 struct mg_ack {
@@ -24,7 +24,8 @@ struct mg_ack {
     struct mg_timer *leave_timer;
 };
 
-void mg_ack_end(void *scheduler, struct mg_work *work);            /* it is settled, and nothing is pending */
-void mg_ack_left_due(struct mg_scheduler *scheduler, bool is_all); /* LEAVE, NEWER: back to the queue */
+void mg_ack_end(void *scheduler, struct mg_work *work); /* settled, and nothing is pending */
+void mg_ack_left_due(struct mg_scheduler *scheduler,
+                     bool is_all); /* requeues LEAVE and NEWER work that is due, or all of it */
 
 #endif

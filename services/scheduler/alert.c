@@ -1,6 +1,6 @@
 /*
- * An alert that belongs to no order's transition has no batch that stores it: it is stored by a call of its
- * own. An alert that cannot be stored is not published either.
+ * An alert outside the transitions of orders is in no batch, so it has a store call of its own. An alert that
+ * cannot be stored is not published either.
  */
 #include "alert.h"
 
@@ -39,9 +39,9 @@ static void on_alert_written(void *arg, const bool *is_changed, int count, const
     struct mg_alert_call *call = arg;
     struct mg_scheduler *scheduler = call->scheduler;
     if (err != NULL) {
-        mg_log(scheduler->alerts.is_unwritten ? MG_LOG_DEBUG : MG_LOG_WARN, /* one line for many in a row */
-               "could not store an alert", MG_LOG_TEXT("subject", call->message.subject),
-               MG_LOG_TEXT("why", err->text));
+        /* One line for a run of failures. */
+        mg_log(scheduler->alerts.is_unwritten ? MG_LOG_DEBUG : MG_LOG_WARN, "could not store an alert",
+               MG_LOG_TEXT("subject", call->message.subject), MG_LOG_TEXT("why", err->text));
     } else if (count == 1 && is_changed[0]) {
         alert_publish(scheduler, &call->message);
     }

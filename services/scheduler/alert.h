@@ -1,4 +1,4 @@
-/* Alerts that belong to no order's transition. */
+/* Alerts outside the transitions of orders. */
 #ifndef MG_SCHEDULER_ALERT_H
 #define MG_SCHEDULER_ALERT_H
 
@@ -9,10 +9,10 @@ struct mg_scheduler;
 
 struct mg_alerts {
     struct mg_buf scratch;
-    bool is_unwritten; /* the store did not take the last one */
+    bool is_unwritten; /* the last store call failed */
 };
 
-/* The alert is stored, and published if that is news. */
+/* Stores the alert, and publishes it if its row has changed. */
 void mg_alert_raise(struct mg_scheduler *scheduler, enum mg_alert alert, const char *subject,
                     const char *text, bool is_closed);
 

@@ -1,14 +1,17 @@
 /*
- * One batch in hand at a time: read, load, decide, write, then hand its messages to the outbox; the stages
- * stand in files of these names. A batch is whatever came while the last one was being committed or, under
- * load, within MG_PACE_MS of its beginning; all causes of one order are decided in memory and written once
+ * One batch in hand at a time: read, load, decide, write, then hand its messages to the outbox; each stage is
+ * a file of that name. A batch takes the causes that arrived during the last commit or, under load, within
+ * MG_PACE_MS of the last batch's beginning. All causes of one order are decided in memory and written once
  * (law 4, version guard).
  *
- * What the store says of a write decides about the causes of that order only: stored, they wait for their
- * confirms; lost to another instance, or with nothing to write on an order that was only guessed, they are
- * decided again on what is read; poisoned, they are tried one by one, so that only the guilty one is set
- * aside. A batch that fails is run again. If nobody knows whether its commit happened, the causes that it
- * wrote are marked `again` (law 3, re-creation); any other is what it was before.
+ * The store's result of a write applies to the causes of that order only:
+ *   stored    they wait for their confirms
+ *   conflict  another instance wrote the order first: they are decided again on a fresh read; the same
+ *             holds without a write, if the order was only guessed
+ *   poisoned  they are tried one by one, so that only the faulty one is set aside
+ *
+ * A batch that fails is run again. If it is unknown whether its commit happened, the causes that it wrote are
+ * marked `again` (law 3, re-creation); all others stay as they were.
  */
 #include "batch.h"
 
@@ -25,20 +28,20 @@
 #include "scheduler.h"
 #include "write.h"
 
-/* The memory of a cause that is alone in its batch: an order at its largest, with all its results. */
+/* Memory limit of a cause alone in its batch: the largest order, with all its results. */
 #define MG_ALONE_MEMORY_MAX (128u * 1024 * 1024)
-/* What is lately the most is forgotten by such a part with each batch. */
+/* The recent maximum of memory per cause falls by this part of the difference with each batch. */
 #define MG_FORGET_SHARE 8
-/* Each lost round means that another instance changed the order; so many in a row mean something else. */
+/* Each lost round means that another instance changed the order. So many in a row have another reason. */
 #define MG_CONFLICTS_MAX 64
-/* So often an order that is alone in a batch may lack memory before its message is taken to be at fault. */
+/* Shortages of memory, alone in a batch, after which the message itself counts as faulty. */
 #define MG_SHORTAGES_MAX   5
 #define MG_BACKOFF_BASE_MS 100
 #define MG_BACKOFF_MAX_MS                                                                                    \
-    5000 /* the store says itself when it is up again; this is for failures while it is up */
-/* While there is much to do, batches begin no more often than this: each costs the database and the broker
- * much the same whatever is in it, and at full load what they spend on many small ones is taken from the
- * orders. Nobody waits who comes alone: a batch of few is followed at once. */
+    5000 /* for failures while the store is up; after an outage the store itself reports that it is up */
+/* Minimum interval of batches under load. Each batch has about the same cost for the database and the
+ * broker, independent of its size. At full load many small batches would take that capacity from the
+ * orders. After a batch of few causes the next one starts at once, so a single cause never waits. */
 #define MG_PACE_MS     10
 #define MG_PACE_CAUSES 8
 
@@ -110,8 +113,8 @@ static void on_written(struct mg_batch *batch, const struct mg_err *err)
 
 /* ---- making it ---- */
 
-/* As many as lately fitted into the memory for what is made of them. What the store did not take may have
- * been too much at once (large payloads, a slow disk): half of it is tried next, at last each cause alone. */
+/* As many causes as recently fitted into a batch's memory. A batch that the store did not take may have
+ * been too large (large payloads, a slow disk): half of it is tried next, in the end each cause alone. */
 static int batch_size(const struct mg_scheduler *scheduler)
 {
     int size = (int)scheduler->options->batch;
@@ -164,7 +167,7 @@ static void batch_settle(struct mg_batch *batch)
             if (scheduler->options->spans != NULL) mg_fold_trace(batch, fold);
         }
     }
-    for (int i = batch->item_count - 1; i >= 0; i--) { /* backwards: the first is put in front last */
+    for (int i = batch->item_count - 1; i >= 0; i--) { /* backwards, so that the first ends up in front */
         struct mg_item *item = &batch->items[i];
         item->outcome = (int)item_outcome(item);
         if (item->outcome == FOLD_POISONED && item->fold->outcome == FOLD_AGAIN) {
@@ -179,7 +182,7 @@ static void batch_settle(struct mg_batch *batch)
         if (item->outcome == FOLD_STORED) {
             mg_item_measure(scheduler, item);
             if (scheduler->options->spans != NULL) mg_item_trace(batch, item);
-            if (item->is_recalled && !item->fold->is_recalled) { /* once, however often it is repeated */
+            if (item->is_recalled && !item->fold->is_recalled) { /* once per order and batch */
                 item->fold->is_recalled = true;
                 mg_owed_recall(scheduler, item->work, item->order_id);
             }
@@ -257,7 +260,7 @@ static void fold_stored(struct mg_scheduler *scheduler, struct mg_fold *fold)
     mg_outbox_add(scheduler, &fold->sends);
 }
 
-/* A request that a later cause of the same batch has overtaken need not go out. */
+/* Drops requests that a later cause of the same batch has overtaken. */
 static void sends_prune(struct mg_fold *fold)
 {
     struct mg_send_list kept = {NULL, NULL}, gone = {NULL, NULL};
@@ -275,7 +278,7 @@ static void sends_prune(struct mg_fold *fold)
 
 /* ---- ending it ---- */
 
-/* A cause without an event in the write is a duplicate, or stale: its retry publishes no more than it. */
+/* A cause without an event in the write is a duplicate, or stale. Its retry publishes no more than it did. */
 static void batch_doubt(struct mg_batch *batch)
 {
     for (int i = 0; i < batch->item_count; i++) {
@@ -288,7 +291,7 @@ static void batch_doubt(struct mg_batch *batch)
 static void batch_retry(struct mg_batch *batch, const struct mg_err *err)
 {
     struct mg_scheduler *scheduler = batch->scheduler;
-    mg_log(scheduler->pump.failures == 0 ? MG_LOG_WARN : MG_LOG_DEBUG, /* one line for many in a row */
+    mg_log(scheduler->pump.failures == 0 ? MG_LOG_WARN : MG_LOG_DEBUG, /* one line for a run of failures */
            "the store did not take a batch; it will be run again", MG_LOG_TEXT("why", err->text),
            MG_LOG_NUMBER("causes", batch->item_count));
     for (int i = batch->item_count - 1; i >= 0; i--) {
@@ -308,15 +311,15 @@ static void batch_end(struct mg_batch *batch)
     double seconds = (double)(mg_clock_boot_us() - batch->started_us) / 1e6;
     mg_metric_observe(scheduler->counters.batch_seconds, seconds);
     mg_metric_observe(scheduler->counters.batch_causes, batch->item_count);
-    scheduler->batcher.causes_done += (uint64_t)batch->item_count; /* agents' reports are none */
+    scheduler->batcher.causes_done += (uint64_t)batch->item_count; /* agents' reports are no causes */
     scheduler->batcher.batch = NULL;
     mg_batch_destroy(batch);
     mg_outbox_pump(scheduler);
     mg_scheduler_wake(scheduler);
 }
 
-/* What is made of a cause is not known before it is made: of a reply the order is read, and the next request
- * rendered. So batches go by what causes took lately. */
+/* The memory of a cause is unknown in advance: for a reply the order is read and the next request
+ * rendered. So the size of a batch follows the recent memory per cause. */
 static void batch_note_size(const struct mg_batch *batch)
 {
     struct mg_scheduler *scheduler = batch->scheduler;

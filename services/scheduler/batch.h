@@ -11,24 +11,24 @@
 struct mg_batch;
 struct mg_scheduler;
 
-/* Most causes of one batch: beyond this a commit gets longer and not cheaper per order. */
+/* Maximum of causes in one batch. Beyond it a commit gets longer and not cheaper per order. */
 #define MG_BATCH_MAX 1024
 
-/* What a cause is taken to make until it is seen: more than most, and batches are not small. */
+/* Assumed memory of one cause until it is measured: more than most causes need, and batches are not small. */
 #define MG_FIRST_CAUSE_BYTES ((size_t)128 * 1024)
 
 struct mg_batcher {
     struct mg_batch *batch; /* NULL: none is in hand */
     uint64_t number, causes_done;
     struct mg_timer *backoff;
-    struct mg_timer *pace; /* runs: the next batch waits until more has come */
-    size_t cause_bytes; /* of what is made of a batch, for each of its causes: the most lately, see there */
+    struct mg_timer *pace; /* while it runs, the next batch waits for more causes */
+    size_t cause_bytes;    /* memory of a batch per cause, the recent maximum (batch_note_size) */
 };
 
-/* A stage of the batch has ended; with an error the batch is run again later. */
+/* A stage of the batch has ended. With an error the batch is run again later. */
 typedef void mg_batch_fn(struct mg_batch *batch, const struct mg_err *err);
 
-void mg_batch_start(struct mg_scheduler *scheduler); /* if there is work and none is in hand */
+void mg_batch_start(struct mg_scheduler *scheduler); /* if work waits and no batch is in hand */
 void mg_batch_destroy(struct mg_batch *batch);       /* accepts NULL */
 
 #endif

@@ -1,12 +1,12 @@
 /*
- * Orders as this process wrote them last, so that a reply to one need not read it again. What is kept is a
- * guess: another instance may have written since. So it serves only decisions that are written, since the
- * guard of the write finds out (law 4, version guard); whoever decides on it and has nothing to write, or is
- * too late, reads.
+ * Orders as this process last wrote them, so that a reply to one needs no read. An entry is a guess: another
+ * instance may have written since. So it serves only decisions that are written, because the guard of the
+ * write detects a wrong guess (law 4, version guard). A cause with nothing to write, or one that is too late,
+ * needs a read.
  *
- * An order that is taken out is its batch's, and what the batch has written comes back: so nothing is kept of
- * which a write is under way, or of which nobody knows whether it was written. All goes with the session that
- * wrote it: a store that another has taken over may have lost its tail and grown a new one.
+ * Taking an order removes it, and its batch puts it back after the write. So there is no entry during a
+ * write, or after one with an unknown result. The cache is cleared with each session of the store: after a
+ * failover the store may have lost its last commits and taken others.
  */
 #include "cache.h"
 
@@ -17,11 +17,11 @@
 
 #include "core/order.h"
 
-/* `bytes`: a record as far as its `order`, its order and its steps' records as far as it has steps, and the
- * texts of all its slices, a NUL each. */
+/* `bytes` holds the record up to its `order`, then the order and the steps' records up to the last step.
+ * Behind them stand the texts of all slices, each with a NUL. */
 struct mg_cached {
     struct mg_cached *next;          /* of the same hash */
-    struct mg_cached *older, *newer; /* by when they were written */
+    struct mg_cached *older, *newer; /* in the order of writing */
     size_t size;
     int64_t put_boot_ms;
     char order_id[MG_ORDER_ID_MAX + 1];
@@ -35,7 +35,8 @@ static_assert(HEAD_SIZE % _Alignof(struct mg_order) == 0, "an order follows the 
 #define TEXTS_OF_STEP  4
 #define TEXTS_MAX      (TEXTS_OF_ORDER + TEXTS_OF_STEP * MG_STEPS_MAX)
 
-/* The slices of a record, in an order that depends on its count of steps alone. Returns how many. */
+/* Lists the slices of a record, in an order that depends only on its number of steps. Returns their
+ * number. */
 static int texts_find(struct mg_order_record *record, struct mg_slice *ret_texts[TEXTS_MAX])
 {
     struct mg_slice **at = ret_texts;
@@ -63,7 +64,7 @@ uint32_t mg_order_hash(const char *order_id)
     return hash;
 }
 
-/* Where the entry of an order hangs, or would. */
+/* The link to an order's entry, or the end of its list. */
 static struct mg_cached **place_of(struct mg_cache *cache, const char *order_id)
 {
     struct mg_cached **at = &cache->heads[mg_order_hash(order_id) % MG_CACHE_HEADS];
@@ -105,7 +106,7 @@ struct mg_order_record *mg_cached_record(const struct mg_cached *cached, struct 
     const char *at = cached->bytes;
     memcpy(record, at, HEAD_SIZE);
     at += HEAD_SIZE;
-    memcpy(&record->order, at, offsetof(struct mg_order, steps)); /* says how many steps follow */
+    memcpy(&record->order, at, offsetof(struct mg_order, steps)); /* has the number of steps that follow */
     memcpy(&record->order, at, mg_order_size(&record->order));
     at += mg_order_size(&record->order);
     size_t steps_size = (size_t)record->order.step_count * sizeof(record->steps[0]);
@@ -143,7 +144,7 @@ void mg_cache_put(struct mg_cache *cache, struct mg_order_record *record, int64_
         size += texts[i]->data != NULL ? texts[i]->len + 1 : 0;
     }
     struct mg_cached *cached = size <= cache->bytes_max ? malloc(size) : NULL;
-    if (cached == NULL) { /* it will be read */
+    if (cached == NULL) { /* the order will be read */
         return;
     }
     *cached = (struct mg_cached){.size = size, .put_boot_ms = now_boot_ms};

@@ -1,15 +1,16 @@
 /*
- * From a step's request back to the message that it follows from. A request that the broker refused is a
- * cause, too, and may send other steps' requests; but it ends with this process, and nobody gives it again.
- * So the cause of such a step has two parts, "ROOT/REFUSAL": what came from outside and is not acked yet, and
- * the refusal that followed from it. The request is made again when either comes again (law 3, re-creation).
- * A refusal that follows from another has the same root: there are never more than two parts.
+ * The path from a step's request back to the message that it follows from. A request that the broker refused
+ * is a cause, too, and may send requests of other steps. But it ends with this process and is never
+ * redelivered. So the cause of such a step has two parts, "ROOT/REFUSAL": the external cause, not acked yet,
+ * and the refusal that followed from it. The request is made again when either part comes again (law 3,
+ * re-creation). A refusal that follows from another has the same root, so there are never more than two
+ * parts.
  */
 #include <string.h>
 
 #include "item.h"
 
-/* In no identity of a message: order ids, command ids and names of steps are without it. */
+/* Not in any identity of a message: order ids, command ids and names of steps exclude it. */
 #define SEPARATOR '/'
 
 struct mg_slice mg_chain_root(struct mg_slice step_cause)

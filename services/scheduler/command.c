@@ -1,8 +1,8 @@
 /*
- * Commands of the supervisor and the operator. Each carries what it was decided on; where that no longer
- * holds, the core answers stale or refused and nothing changes (law 5, attempt fence). Whoever gave a
- * reply_to is told what became of the command; the same command sent twice changes once, because its event is
- * recognised by the command's id.
+ * Commands of the supervisor and the operator. Each carries the attempt or version on which it was decided.
+ * If that no longer holds, the core returns stale or refused, and nothing changes (law 5, attempt fence). A
+ * command with a reply_to gets its result. The same command sent twice changes the order once, because its
+ * event records the command's id.
  */
 #include <stdio.h>
 #include <string.h>
@@ -11,7 +11,7 @@
 #include "item.h"
 #include "scheduler.h"
 
-/* All others are the operator's. */
+/* All other kinds are the operator's. */
 static bool is_supervisors(enum mg_cause_kind kind)
 {
     return kind == MG_CAUSE_OVERDUE || kind == MG_CAUSE_DUE || kind == MG_CAUSE_EXPIRED ||
@@ -23,8 +23,8 @@ bool mg_command_comes_again(const struct mg_item *item)
     return item->command != NULL && is_supervisors(item->command->kind);
 }
 
-/* The answer to an operator who asked for one; else NULL. Supervisors ask for none, so an answer to one would
- * go to the queue of somebody else. */
+/* The result for an operator's command with a reply_to; else NULL. Supervisors set no reply_to, so a
+ * result for one would go to a foreign queue. */
 static struct mg_send *result_make(struct mg_batch *batch, const struct mg_item *item,
                                    enum mg_command_verdict verdict, const struct mg_order_record *record,
                                    const char *text)
@@ -125,8 +125,8 @@ bool mg_command_read(struct mg_batch *batch, struct mg_item *item)
 
 /* ---- deciding ---- */
 
-/* The payload must stand before the decision, since requests are made of it; it falls back if nothing comes
- * of it. */
+/* The payload is set before the decision, since requests are rendered from it. Without MG_GO it is
+ * restored. */
 static enum mg_verdict resume_apply(struct mg_batch *batch, struct mg_item *item, struct mg_cause *cause,
                                     struct mg_story story, struct mg_slice repaired)
 {
@@ -144,9 +144,9 @@ static enum mg_verdict resume_apply(struct mg_batch *batch, struct mg_item *item
     return verdict;
 }
 
-/* That no answer came is the step's last failure, in the place of what an earlier attempt left; it must stand
- * before the decision, since alerts are made of it. A verify without an answer leaves the failure that it was
- * to look into. */
+/* The missing reply becomes the step's last failure, in place of an earlier attempt's. It is set before
+ * the decision, since alerts are made from it. A verify without a reply keeps the failure that it was to
+ * clarify. */
 static enum mg_verdict overdue_apply(struct mg_batch *batch, struct mg_item *item,
                                      const struct mg_cause *cause, struct mg_story story)
 {
@@ -170,8 +170,8 @@ static enum mg_verdict overdue_apply(struct mg_batch *batch, struct mg_item *ite
     return verdict;
 }
 
-/* What steps brought before belongs to what has been undone since: a step that is skipped the next time has
- * no result for others. */
+/* The steps' earlier results belong to effects that are undone by now. A step that is skipped after the
+ * restart must have no result for others. */
 static enum mg_verdict restart_apply(struct mg_batch *batch, struct mg_item *item,
                                      const struct mg_cause *cause, struct mg_story story)
 {

@@ -10,7 +10,7 @@
 #include "base/log.h"
 #include "scheduler.h"
 
-/* The log line and the alert of a full queue, at most so often: its messages come in floods. */
+/* Minimum interval of the log line and the alert of a full queue: its messages come in floods. */
 #define MG_REFUSED_TELL_MS 60000
 
 void mg_confirm_arrived(void *arg, struct mg_send *send)
@@ -27,7 +27,7 @@ void mg_confirm_arrived(void *arg, struct mg_send *send)
     }
 }
 
-/* What became of a request is a cause, and the one that made the request waits for it. NULL: no memory. */
+/* The outcome of a request is a cause, and the cause that sent the request waits for it. NULL: no memory. */
 static struct mg_work *request_note(const struct mg_send *send)
 {
     struct mg_work *work = mg_inbox_add_internal(send->scheduler, send->work);
@@ -44,14 +44,14 @@ static struct mg_work *request_note(const struct mg_send *send)
     return work;
 }
 
-/* Not so for what never left, or went down with the connection. */
+/* False for a request that was never sent, or was lost with its connection. */
 static bool is_of_its_queue(const struct mg_send *send, enum mg_publish_outcome outcome)
 {
     return outcome != MG_PUBLISH_UNSENT &&
            (outcome != MG_PUBLISH_UNKNOWN || mg_broker_is_up(send->scheduler->broker, NULL, 0));
 }
 
-/* The broker did not take a request: its step must know (law 2, ack after effects). */
+/* The broker did not take a request: its step needs a cause (law 2, ack after effects). */
 static void request_failed(struct mg_send *send, enum mg_publish_outcome outcome)
 {
     bool is_unknown = outcome == MG_PUBLISH_UNKNOWN || send->is_again;
@@ -72,8 +72,8 @@ static void request_again(struct mg_send *send)
     }
 }
 
-/* Every queue has an end (law 14, everything bounded). A refused submission has been answered; if it went to
- * dead.letters instead, that would be full next, and then the intake, to all clients. */
+/* Every queue has a limit (law 14, everything bounded). A refused submission has been answered already. If
+ * it went to dead.letters instead, that queue would fill next, and then the intake, for all clients. */
 static void refused_is_lost(struct mg_scheduler *scheduler, const struct mg_send *send)
 {
     mg_log(MG_LOG_DEBUG, "a refused message is not kept", MG_LOG_TEXT("queue", send->routing_key));
@@ -120,7 +120,7 @@ void mg_confirm_failed(void *arg, struct mg_send *send, enum mg_publish_outcome 
     case MG_SEND_REJECTED:
         if (outcome == MG_PUBLISH_REFUSED) {
             refused_is_lost(scheduler, send);
-        } else if (send->work != NULL) { /* there is no such queue: dead.letters, or later */
+        } else if (send->work != NULL) { /* no such queue: to dead.letters, or later */
             send->work->end = mg_work_is_forged(send->work) ? MG_END_LEAVE : MG_END_REJECT;
         }
         break;

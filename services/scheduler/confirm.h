@@ -1,6 +1,6 @@
 /*
- * Consequences of the outcome of a publication: a request that the broker does not take becomes a cause of
- * its own, a status is written down as owed, a service whose requests are not taken gets its alert.
+ * Consequences of publish outcomes. A request that the broker does not take becomes a cause of its own, and
+ * its service gets an alert. A status is marked as owed.
  */
 #ifndef MG_SCHEDULER_CONFIRM_H
 #define MG_SCHEDULER_CONFIRM_H
@@ -8,7 +8,7 @@
 #include "outbox.h"
 
 struct mg_confirm {
-    int64_t refused_told_at_boot_ms; /* when it was told that refused messages are not kept */
+    int64_t refused_told_at_boot_ms; /* last report that refused messages are not kept; 0: none */
 };
 
 /* The outbox's callbacks. */

@@ -1,6 +1,6 @@
 /*
- * Consumers are started, stopped and given their prefetch here alone: by what is suspected of the messages in
- * hand (core/suspects.h), and by whether the scheduler takes anything at all.
+ * Consumers are started, stopped and given their prefetch only here. Both depend on the suspicion of the
+ * messages in hand (core/suspects.h), and on whether the scheduler consumes at all.
  */
 #include "consume.h"
 
@@ -9,10 +9,10 @@
 #include "base/log.h"
 #include "scheduler.h"
 
-/* An order has one submission and some replies. With less room for them, bursts go past the scheduler that
- * leads to another, which reads what the first one knows. */
+/* An order has one submission and several replies. With less room, bursts of replies pass the leading
+ * scheduler and reach another, which must read the orders that the first one has cached. */
 #define MG_REPLIES_SHARE 3
-/* As often as anybody scrapes. */
+/* The shortest interval at which metrics are scraped. */
 #define MG_WATCH_MS 1000
 
 const char *const mg_consumed_queues[MG_LANE_CONSUMERS] = {[MG_LANE_REPLIES] = MG_QUEUE_REPLIES,
@@ -62,7 +62,7 @@ static void on_queue_seen(void *arg, const char *queue, int64_t ready_messages, 
     for (int i = 0; i < MG_LANE_CONSUMERS; i++) {
         struct mg_consumed_queue *seen = &scheduler->consumed.queues[i];
         if (strcmp(mg_consumed_queues[i], queue) == 0) {
-            /* As many as the prefetch may be on their way here. */
+            /* Up to a prefetch of messages may be on their way here. */
             mg_queue_metrics_seen(&seen->metrics, ready_messages, consumers, seen->taken,
                                   mg_consumed_prefetch(scheduler, (enum mg_lane)i));
         }

@@ -1,6 +1,5 @@
 /*
- * The queues from which a scheduler's work comes: how many deliveries of each may be here, when they are
- * consumed, and how full they are seen.
+ * The queues that a scheduler consumes: the prefetch of each, when it is consumed, and its observed length.
  */
 #ifndef MG_SCHEDULER_CONSUME_H
 #define MG_SCHEDULER_CONSUME_H
@@ -12,7 +11,7 @@
 struct mg_scheduler;
 
 struct mg_consumed_queue {
-    int64_t taken; /* for the first time, since the start */
+    int64_t taken; /* first deliveries since the start */
     struct mg_queue_metrics metrics;
 };
 
@@ -23,15 +22,16 @@ struct mg_consumed {
 
 extern const char *const mg_consumed_queues[MG_LANE_CONSUMERS]; /* their names */
 
-/* Deliveries of a lane that may be here unacked. */
+/* Maximum of unacked deliveries in a lane. */
 uint16_t mg_consumed_prefetch(const struct mg_scheduler *scheduler, enum mg_lane lane);
-/* Starts or stops each consumer, as it should be now. */
+/* Starts or stops each consumer, according to the current state. */
 void mg_consumed_update(struct mg_scheduler *scheduler);
 void mg_consumed_clear(struct mg_scheduler *scheduler,
-                       struct mg_work *work);                                /* no suspect, or about to end */
-void mg_consumed_drop(struct mg_scheduler *scheduler, struct mg_work *work); /* back to the broker, undone */
-/* How full the queues are; only for what is told of them. */
+                       struct mg_work *work); /* no longer a suspect, or about to end */
+void mg_consumed_drop(struct mg_scheduler *scheduler,
+                      struct mg_work *work); /* requeues the delivery and frees the work */
+/* Watches the lengths of the queues, for metrics only. */
 void mg_consumed_watch(struct mg_scheduler *scheduler);
-void mg_consumed_unseen(struct mg_scheduler *scheduler); /* what was seen of the queues is of long ago */
+void mg_consumed_unseen(struct mg_scheduler *scheduler); /* the observed lengths are outdated */
 
 #endif

@@ -1,5 +1,5 @@
-/* The scheduler's own series. Label sets are bounded: words of the state machine, names of lanes, of
- * workflows and of services. */
+/* The scheduler's metrics. Label sets are bounded: words of the state machine, and names of lanes,
+ * workflows and services. */
 #include "counters.h"
 
 #include <stdio.h>

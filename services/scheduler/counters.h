@@ -1,4 +1,4 @@
-/* The scheduler's own series. */
+/* The scheduler's metrics. */
 #ifndef MG_SCHEDULER_COUNTERS_H
 #define MG_SCHEDULER_COUNTERS_H
 
@@ -8,14 +8,14 @@
 #include "base/metrics.h"
 #include "core/model.h"
 
-/* What is told of one service. */
+/* The series of one service. */
 struct mg_service_metrics {
     struct mg_metric *attempts[MG_KIND_COUNT], *outcomes[MG_OUTCOME_COUNT], *expirations, *step_seconds;
 };
 
-/* What became of a submission. */
+/* The result of a submission. */
 enum mg_submitted {
-    MG_SUBMITTED_NOTHING, /* it came again, or is left to another */
+    MG_SUBMITTED_NOTHING, /* a redelivery, or left to another instance */
     MG_SUBMITTED_ACCEPTED,
     MG_SUBMITTED_REPEATED,
     MG_SUBMITTED_REJECTED,
@@ -24,7 +24,7 @@ enum mg_submitted {
 
 struct mg_counters {
     struct mg_metric *causes[MG_CAUSE_COUNT][MG_IMPOSSIBLE + 1];
-    struct mg_metric *submissions[MG_SUBMITTED_COUNT]; /* of nothing: none */
+    struct mg_metric *submissions[MG_SUBMITTED_COUNT]; /* [MG_SUBMITTED_NOTHING] is NULL */
     struct mg_metric *statuses[MG_STATUS_COUNT];
     struct mg_metric *waiting[MG_LANE_COUNT];
     struct mg_metric *failures[MG_SEND_KIND_COUNT];

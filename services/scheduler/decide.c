@@ -22,14 +22,14 @@ static void item_decide(struct mg_batch *batch, struct mg_item *item)
                "an order or its workflow cannot be read here; its messages are left for another instance",
                MG_LOG_TEXT("order_id", item->order_id),
                MG_LOG_TEXT("workflow", record != NULL ? record->workflow : ""));
-        /* An ask that is kept for others would come back until it is a dead letter, and its next one beside
-         * it.
-         */
+        /* A supervisor's command is acked: it is sent again anyway. Left to others, it would be requeued
+         * until it is a dead letter, and its next copy beside it. */
         item->end = mg_command_comes_again(item) ? MG_END_ACK : MG_END_NEWER;
         return;
     }
     if (item->fold->is_guessed && record == NULL && item->workflow == NULL) {
-        item->is_undecided = true; /* without a workflow it is refused, if it is not there: to be known */
+        /* A new order without a workflow is refused, so a read must prove that it is new. */
+        item->is_undecided = true;
         return;
     }
     switch (item->work->lane) {

@@ -6,9 +6,9 @@
 
 struct mg_batch;
 
-/* Applies each item to its order; what is too much for one batch stays undecided. */
+/* Applies each item to its order. Items above the memory of one batch stay undecided. */
 void mg_batch_decide(struct mg_batch *batch);
-/* Bytes made of the batch so far. */
+/* Bytes allocated for the batch so far. */
 size_t mg_batch_made(const struct mg_batch *batch);
 
 #endif

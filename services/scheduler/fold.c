@@ -1,17 +1,17 @@
 /*
- * Between the core and the record: one cause decided on an order in memory, its transitions told as an event
- * row, its effects made into messages. A batch folds all causes of an order this way and writes the order
+ * Between the core and the record: one cause is decided on an order in memory. Its transitions become an
+ * event row, its effects become messages. A batch folds all causes of an order this way and writes the order
  * once (law 4, version guard).
  *
- * What an event row holds as JSON:
+ * JSON in an event row:
  *   transitions  [{"step":"charge","from":"running","to":"done","attempt":2,"kind":"do","reason":"none",
  *                  "due_at":"2026-01-31T12:34:56.789Z"}, …]; "step", "attempt", "kind" are absent in a
- *                transition of the order itself, "due_at" where nothing is waited for
+ *                transition of the order itself, "due_at" without a wait
  *   statuses     [status messages exactly as they are sent]
  *
- * A request that cannot be built is a further cause with an event of its own, in the same write; the statuses
- * that it brings are kept with the cause that came from outside, because that is the one which may come again
- * (law 3, re-creation). For what a refused request brings see chain.c.
+ * A request that cannot be built is a further cause with an event of its own, in the same write. Its statuses
+ * are kept with the external cause, because only that one can come again (law 3, re-creation). For the
+ * consequences of a refused request see chain.c.
  */
 #include <stdio.h>
 #include <string.h>
@@ -58,7 +58,7 @@ bool mg_fold_bind(struct mg_batch *batch, struct mg_fold *fold, struct mg_order_
 
 /* ---- the event row ---- */
 
-/* What stands before a word, the word, which needs no escaping, and its quote. */
+/* Appends `before`, a word that needs no escaping, and its closing quote. */
 static void word_put(struct mg_buf *buf, const char *before, const char *word)
 {
     mg_buf_append_text(buf, before);
@@ -122,7 +122,7 @@ static void event_add(struct mg_batch *batch, struct mg_item *item, const struct
     fold->events = wider != NULL ? wider : fold->events;
     struct mg_slice transitions = transitions_write(batch, fold);
     struct mg_slice identity = item->cause;
-    if (item->first_event >= 0) { /* what follows in the same fold: named after it, never taken for it */
+    if (item->first_event >= 0) { /* a follow-up: its identity is the cause's with a number behind it */
         identity = mg_slice_of(mg_arena_printf(batch->arena, "%.*s/%d", (int)item->cause.len,
                                                item->cause.data, fold->event_count - item->first_event));
     }
@@ -159,8 +159,8 @@ void mg_fold_close_item(struct mg_batch *batch, struct mg_item *item)
         return;
     }
     item->fold->events[item->first_event].statuses = statuses;
-    /* What the broker did not take is a cause that nobody gives again: its statuses are owed until the
-     * supervisor has asked for them, lest they end with this process. They may go out twice so. */
+    /* A refused request is a cause that is never redelivered. Its statuses are owed until the supervisor's
+     * command, since they would otherwise end with this process. So they may go out twice. */
     item->fold->events[item->first_event].is_owed = item->work->lane == MG_LANE_INTERNAL;
 }
 
@@ -196,7 +196,7 @@ void mg_fold_status(struct mg_batch *batch, struct mg_item *item, const struct m
     status_send(batch, item, &text);
 }
 
-/* The step that the effect is about, or, of one about the order, the one that failed; -1: none. */
+/* The step that the effect is about. For an effect about the order: the step that failed; -1: none. */
 static int effect_step(const struct mg_order *order, const struct mg_effect *effect)
 {
     if (effect->step >= 0) {
@@ -210,7 +210,8 @@ static int effect_step(const struct mg_order *order, const struct mg_effect *eff
     return -1;
 }
 
-/* A service's own words are for operators. Why a request could not be built is about the submission. */
+/* A service's own error text is for operators only. The reason why a request could not be built concerns
+ * the submission, so the client gets it. */
 static void status_reason(const struct mg_order_record *record, const struct mg_effect *effect,
                           struct mg_status_message *status)
 {
@@ -244,7 +245,7 @@ static void effect_status(struct mg_batch *batch, struct mg_item *item, const st
     mg_fold_status(batch, item, &text);
 }
 
-/* What a person needs first: what it is, why, and what may still stand at the services. */
+/* In the order of importance: the alert, its reason, and the effects that may still stand at the services. */
 static void alert_text(const struct mg_fold *fold, const struct mg_effect *effect,
                        struct mg_alert_message *message)
 {
@@ -267,7 +268,7 @@ static void alert_text(const struct mg_fold *fold, const struct mg_effect *effec
     }
 }
 
-/* The same for counting: failures with the same members have one cause. NULL: no memory. */
+/* The same facts for counting: failures with equal members have one cause. NULL: no memory. */
 static const struct mg_failure *alert_failure(struct mg_batch *batch, const struct mg_fold *fold,
                                               const struct mg_effect *effect)
 {
@@ -434,7 +435,7 @@ static void verdict_count(struct mg_batch *batch, const struct mg_item *item, co
     }
 }
 
-/* A key of a new generation has carried nothing yet. */
+/* A key of a new generation has carried no request yet. */
 static void digests_renew(struct mg_fold *fold, const uint32_t *generations)
 {
     for (int i = 0; i < fold->record->order.step_count; i++) {
@@ -482,8 +483,8 @@ void mg_fold_effects(struct mg_batch *batch, struct mg_item *item, struct mg_sto
     for (int i = 0; i < follow.count && !item->fold->has_failed; i++) {
         struct mg_story what = {.by = story.by,
                                 .reason = item->fold->record->steps[follow.causes[i].step].error_text};
-        if (cause_decide(batch, item, &follow.causes[i], what) ==
-            MG_GO) { /* or the step was turned back before */
+        /* Without MG_GO the step was turned back before. */
+        if (cause_decide(batch, item, &follow.causes[i], what) == MG_GO) {
             effects_make(batch, item, &follow);
         }
     }
@@ -512,9 +513,9 @@ uint64_t mg_fold_changed_steps(const struct mg_fold *fold)
 
 /* ---- again ---- */
 
-/* A second copy of a request makes the step maybe before it goes out: the first copy may answer that nothing
- * happened after the second one has acted. That is an event of its own, named after the cause and never taken
- * for it. */
+/* A second copy of a request makes the step maybe before it goes out: the first copy may report no effect
+ * after the second one has acted. This is an event of its own. Its identity is derived from the cause's
+ * and differs from it. */
 static void step_republished(struct mg_batch *batch, struct mg_item *item, int step)
 {
     struct mg_slice own = item->cause;
@@ -535,7 +536,8 @@ static void step_republished(struct mg_batch *batch, struct mg_item *item, int s
     item->first_event = first_event;
 }
 
-/* Law 3, re-creation: the requests that this cause sent and that are still awaited, and its statuses. */
+/* Law 3, re-creation: publishes again those requests of this cause that are still awaited, and its
+ * statuses. */
 static void effects_again(struct mg_batch *batch, struct mg_item *item, const struct mg_event_record *event)
 {
     struct mg_fold *fold = item->fold;
@@ -568,7 +570,7 @@ bool mg_fold_is_known(struct mg_batch *batch, struct mg_item *item)
     if (!item->wants_event) {
         return false;
     }
-    for (int i = 0; event == NULL && i < item->fold->event_count; i++) { /* by its twin in this batch */
+    for (int i = 0; event == NULL && i < item->fold->event_count; i++) { /* by a copy in this batch */
         if (mg_slice_equal(item->fold->events[i].cause, item->cause)) {
             event = &item->fold->events[i];
         }

@@ -1,16 +1,16 @@
 /*
- * May a request for a service go out now (law 7, waiting is not failing)? No, if agents say that its breaker
- * is open or that they are not ready, if nobody consumes its queue, or if enough requests wait there already.
+ * May a request for a service go out now (law 7, waiting is not failing)? No, if its agents report an open
+ * breaker or are not ready, if no agent consumes its queue, or if its window is full.
  *
- * How many wait is what was seen plus all that was published since; what was consumed since, and by whom,
- * only the broker knows. So the queue is looked at every quarter of a second, and at once when what is not
- * known makes up half of the room: a busy service is not held back by requests that are long gone. Between
- * two looks windows are soft: they keep a queue short, they do not count exactly. A queue that is empty,
- * served, and not published to is looked at every second: nothing waits for what is seen there.
+ * The assumed length of a queue is the observed one plus all requests published since. Only the broker knows
+ * the consumption since then. So the queue is looked at every quarter of a second, and at once when the
+ * uncertain part is half of the room. Otherwise requests that are long gone would hold back a busy service.
+ * Between two looks windows are soft: they keep a queue short and do not count exactly. A queue that is
+ * empty, served and not published to is looked at every second: nothing waits for the result.
  *
- * A service that was down is probed by one request for all: until its agents say more, no other goes out.
+ * A service that was down is probed by one request for all. No other goes out until its agents report more.
  *
- * A step held back here is parked and costs nothing; the supervisor asks for it again.
+ * A step held back here is parked and costs nothing; the supervisor sends a command for it later.
  */
 #include "gates.h"
 
@@ -23,19 +23,18 @@
 #include "scheduler.h"
 
 #define MG_GATES_MAX 256 /* services named by all workflows in use; two watched queues each */
-/* A queue that is really full is not asked about more often: a hundred questions a second cost nothing yet.
- */
+/* Minimum interval of extra looks at a full queue: a hundred queries a second have no noticeable cost. */
 #define MG_GATE_LOOK_MS 10
-/* What can become of a queue at rest is that its consumers leave or that it is deleted. */
+/* A queue at rest can only lose its consumers or be deleted. */
 #define MG_GATE_REST_MS 1000
-/* So long one's own word of the alert holds: another process may have opened it since, and died, or closed
- * it. */
+/* This process trusts its own last alert for so long. Since then another one may have closed the alert, or
+ * opened it and died. */
 #define MG_GATE_ALERT_MS    30000
 #define MG_GATE_ALERT_TICKS (MG_GATE_ALERT_MS / MG_TICK_MS)
-/* Of the probe the agents say that they have it, and then how it went; longer than that takes under load. */
+/* Longer than agents take under load to report that they have the probe, and then its result. */
 #define MG_GATE_PROBE_MS 1000
-/* The last quarter of a window is for orders that have begun: if new ones took it, each step that follows
- * would be parked. */
+/* The last quarter of a window is for orders that have begun. If new ones filled it, each later step would
+ * be parked. */
 #define MG_GATE_BEGUN_SHARE 4
 
 static bool has_missing_queue(const struct mg_gate *gate)
@@ -51,20 +50,20 @@ static void on_queue_seen(void *arg, const char *queue, int64_t ready_messages, 
         struct mg_gate_queue *seen = &gate->queues[i];
         if (strcmp(seen->name, queue) == 0) {
             seen->is_seen = true;
-            if (seen->consumers < 0 && consumers >= 0) { /* it has been made */
+            if (seen->consumers < 0 && consumers >= 0) { /* it has been declared */
                 mg_queue_rest_end(&seen->rest);
             }
             seen->is_returned = false;
             seen->ready = ready_messages;
             seen->consumers = consumers;
             seen->since = 0;
-            /* What is not there any more has been taken. What others published meanwhile is not known here,
-             * so it is rather too few. */
+            /* Messages that left the queue have been consumed. Publishes of other processes are not
+             * counted here, so the result is rather too low. */
             mg_queue_metrics_seen(&seen->metrics, ready_messages, consumers, seen->arrived - ready_messages,
                                   gate->scheduler->outbox.sent_count);
         }
     }
-    if (has_missing_queue(gate) != was_missing) { /* before a request is lost on it, if it can be */
+    if (has_missing_queue(gate) != was_missing) { /* if possible, before a request is lost */
         mg_gate_published(gate, was_missing);
     }
     mg_scheduler_wake(gate->scheduler); /* intake may have waited for this */
@@ -133,7 +132,7 @@ void mg_gates_unseen(struct mg_scheduler *scheduler)
     }
 }
 
-/* Whether a queue holds `window` or more, as far as is known. */
+/* True if a queue holds `window` messages or more, by the known counts. */
 static bool queue_holds(struct mg_gate *gate, struct mg_gate_queue *queue, int64_t window)
 {
     if (!queue->is_seen) {
@@ -159,8 +158,8 @@ enum mg_reason mg_gate_reason(struct mg_gate *gate, bool is_high)
         return MG_REASON_NONE;
     }
     struct mg_gate_queue *queue = &gate->queues[is_high ? 1 : 0];
-    if (gate->reported !=
-        MG_REASON_NONE) { /* an open breaker stops consuming: tell the cause, not the symptom */
+    /* Before the consumers: an open breaker stops consuming, and the cause is reported, not the symptom. */
+    if (gate->reported != MG_REASON_NONE) {
         return gate->reported;
     }
     if (queue->is_seen && queue->consumers <= 0) {
@@ -215,8 +214,8 @@ void mg_gates_report(struct mg_scheduler *scheduler, const struct mg_service_row
     }
 }
 
-/* A full queue that nobody serves holds up its own steps only; one that is served but slower than intake is
- * the reason to take fewer new orders. */
+/* A full queue without consumers holds up its own steps only. A served queue that is slower than intake
+ * limits the intake of new orders. */
 bool mg_gates_is_full(const struct mg_scheduler *scheduler, bool is_high)
 {
     int64_t window = scheduler->options->window;
@@ -251,10 +250,10 @@ static void alert_raise(const struct mg_gate *gate, const char *text, bool is_cl
     gates->raise(gates->arg, MG_ALERT_UNPUBLISHABLE, gate->service, text, is_closed);
 }
 
-/* The alert per service: opened when a queue of it is gone or a request is not taken, closed when the queue
- * is back or a request is taken. Whether another process has left it open, which has died since, or has
- * closed it, nobody knows: so it is said again now and then, to be sure. Not sooner where the store did not
- * take it: what waits for a lock there holds up all other calls of the session. */
+/* The alert of a service is opened when a queue of it is missing or a request is not taken. It is closed
+ * when the queue is back or a request is taken. Another process may have closed it, or have opened it and
+ * died, so it is raised again now and then. A failed store call does not shorten that interval: a call
+ * that waits for a lock in the store holds up all other calls of the session. */
 void mg_gate_published(struct mg_gate *gate, bool has_arrived)
 {
     if (gate == NULL) {
@@ -274,8 +273,8 @@ void mg_gate_published(struct mg_gate *gate, bool has_arrived)
     }
 }
 
-/* The alert may have been closed meanwhile, as one that no order needs (the supervisor's unneeded.c). While
- * one's own word of it holds, that is said later. */
+/* The supervisor may have closed the alert meanwhile, as one that no order needs (its unneeded.c). While
+ * this process still trusts its own last alert, it postpones the repetition. */
 void mg_gate_held(struct mg_gate *gate)
 {
     if (gate != NULL && has_missing_queue(gate)) {
@@ -326,7 +325,7 @@ void mg_gate_refused(struct mg_gate *gate, const char *queue, enum mg_publish_ou
     if (found == NULL) {
         return;
     }
-    found->is_returned = outcome == MG_PUBLISH_RETURNED;
+    found->is_returned = found->is_returned || outcome == MG_PUBLISH_RETURNED;
     mg_gate_published(gate, false);
     if (mg_queue_rest_begin(&found->rest, outcome == MG_PUBLISH_UNKNOWN)) {
         found->rest_reason = outcome == MG_PUBLISH_REFUSED ? MG_REASON_WINDOW_FULL : MG_REASON_NO_CONSUMER;

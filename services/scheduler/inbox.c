@@ -1,8 +1,8 @@
 /*
- * Work that waits, by lane. The order of taking is that of law 7, waiting is not failing: what the broker did
- * not take, then replies and commands, then intake; `high` before `normal`, of which one place in eight is
- * kept so that it never stands still. A message that was given out twice before may be what kills its
- * handler: it is taken alone.
+ * Work that waits, by lane. It is taken in the order of law 7, waiting is not failing: first requests that
+ * the broker did not take, then replies and commands, then intake. `high` precedes `normal`, which has one
+ * place in eight so that it never stands still. A message that was delivered twice before may be the one that
+ * crashes its handler: it is taken alone.
  */
 #include "inbox.h"
 
@@ -11,14 +11,14 @@
 #include "base/failpoint.h"
 #include "scheduler.h"
 
-/* Of eight places given to intake, normal has one for certain. */
+/* One of so many places for intake is reserved for normal. */
 #define MG_NORMAL_SHARE 8
-/* Less room than this for publishing, and new orders wait: what is going on needs it. */
+/* With less room for publishing, new orders wait: orders under way need it. */
 #define MG_INTAKE_ROOM 64
 
-/* A consumer that was started anew may bring a prefetch beside what is left of the one before. More cannot be
- * of the present connection: the oldest are of an earlier one, which gives them again, and giving them back
- * sends nothing. So a connection that comes and goes does not fill the memory. */
+/* A restarted consumer may deliver a full prefetch beside the rest of the last one. More cannot belong to
+ * the present connection: the oldest are of an earlier one. The broker redelivers those, and their requeue
+ * sends nothing. So a flapping connection does not fill the memory. */
 static void lane_trim(struct mg_scheduler *scheduler, enum mg_lane lane)
 {
     while (scheduler->inbox.lanes[lane].count > 2 * mg_consumed_prefetch(scheduler, lane)) {
@@ -117,7 +117,7 @@ static void lane_give_back(struct mg_scheduler *scheduler, enum mg_lane lane)
 static struct mg_work *isolated_take(struct mg_scheduler *scheduler)
 {
     if (scheduler->isolated.first != NULL) {
-        /* New orders that wait for room at their services might be waited for without an end. */
+        /* New orders may wait for room at their services without limit, and the suspect with them. */
         lane_give_back(scheduler, MG_LANE_HIGH);
         lane_give_back(scheduler, MG_LANE_NORMAL);
     }

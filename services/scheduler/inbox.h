@@ -11,16 +11,16 @@ struct mg_inbox {
     unsigned int replies_turn, intake_turn;
 };
 
-/* A delivery as a piece of work in no lane yet. NULL: it was given back to the broker. */
+/* Wraps a delivery into a piece of work, in no lane yet. NULL: the delivery was requeued. */
 struct mg_work *mg_inbox_receive(struct mg_scheduler *scheduler, struct mg_delivery *delivery);
 void mg_inbox_add(struct mg_scheduler *scheduler, struct mg_work *work);
-/* At most `max` pieces of work in the order of law 7, waiting is not failing: what is going on before what
- * begins. */
+/* Takes at most `max` pieces of work in the order of law 7, waiting is not failing: orders under way
+ * before new ones. */
 int mg_inbox_take(struct mg_scheduler *scheduler, struct mg_work **ret_works, int max);
 void mg_inbox_put_back(struct mg_scheduler *scheduler, struct mg_work *work); /* to the front of its lane */
-void mg_inbox_give_back(struct mg_scheduler *scheduler); /* all that waits, to the broker */
+void mg_inbox_give_back(struct mg_scheduler *scheduler);                      /* requeues all waiting work */
 bool mg_inbox_is_empty(const struct mg_scheduler *scheduler);
-/* A follow-up of `origin`, whose ack waits for it. NULL: no memory. */
+/* Adds a follow-up of `origin`. The ack of `origin` waits for it. NULL: no memory. */
 struct mg_work *mg_inbox_add_internal(struct mg_scheduler *scheduler, struct mg_work *origin);
 void mg_inbox_finish(struct mg_scheduler *scheduler);
 

@@ -1,7 +1,7 @@
 /*
- * Submissions. One that is in order becomes an order; one that was here before is answered, or moves its
- * order's statuses to where it now comes from; one that cannot be taken is refused: its sender is told, and
- * the message as it came lies in orders.rejected with the reason (law 13, nothing lost).
+ * Submissions. A valid one becomes an order. A repeated one is answered, or redirects its order's statuses to
+ * its own reply queue. An invalid one is refused: its sender gets a status, and the unchanged message is kept
+ * in orders.rejected with the reason (law 13, nothing lost).
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,7 +16,7 @@
 
 #define MG_CLIENT_USER_SIZE                                                                                  \
     (sizeof("client-") + 255) /* a client's name is part of an exchange's, a short string, too */
-/* Stands in orders.rejected for a message whose bytes were not taken in. */
+/* Replaces the body of an oversized message in orders.rejected. */
 #define MG_OVERSIZED_NOTE "{\"oversized\":true,\"original\":\"in dead.letters\"}"
 
 static bool is_reply_to_usable(const struct mg_delivery *delivery)
@@ -29,14 +29,14 @@ static bool is_reply_to_usable(const struct mg_delivery *delivery)
            mg_topology_is_queue_of(client, delivery->reply_to);
 }
 
-/* A refusal is a convenience that may get lost, so direct reply-to is good enough for it. */
+/* A refusal is best effort, so direct reply-to is good enough for it. */
 static bool is_refusal_told(const struct mg_delivery *delivery)
 {
     return is_reply_to_usable(delivery) || mg_topology_is_direct_reply(delivery->reply_to);
 }
 
-/* A trace that is none is nobody's loss; it must not cost the order. One of a later version goes on as what
- * 00 knows of it. */
+/* An invalid trace is dropped: it must not cost the order. One of a later version is reduced to the fields
+ * of version 00. */
 static struct mg_slice traceparent_of(struct mg_batch *batch, const struct mg_delivery *delivery)
 {
     struct mg_trace trace;
@@ -48,7 +48,7 @@ static struct mg_slice traceparent_of(struct mg_batch *batch, const struct mg_de
     return mg_arena_copy(batch->arena, mg_slice_of(text));
 }
 
-/* What is kept in the database must be text to it: UTF-8 without NUL. */
+/* Texts in the database must be UTF-8 without NUL. */
 static bool is_text(struct mg_slice bytes)
 {
     size_t len;
@@ -61,7 +61,8 @@ static bool is_text(struct mg_slice bytes)
     return true;
 }
 
-/* In the shared namespace the sender names itself; the broker has checked a user, nobody an application. */
+/* In the shared namespace the message names its sender. The broker has verified a user_id, but never an
+ * app_id. */
 static struct mg_slice sender_of(const struct mg_delivery *delivery)
 {
     return delivery->user_id.len > 0 ? delivery->user_id : delivery->app_id;
@@ -95,8 +96,8 @@ static struct mg_send *rejection_make(struct mg_batch *batch, struct mg_work *wo
     return send;
 }
 
-/* Tells the sender and keeps the message. Where it cannot be kept in orders.rejected it goes to dead.letters;
- * where there is no memory to do either, neither is done, and the message is left. */
+/* Answers the sender and keeps the message. If orders.rejected cannot take it, it goes to dead.letters.
+ * Without memory for both the message is left. */
 static enum mg_end refusal_make(struct mg_batch *batch, struct mg_work *work, const char *order_id,
                                 const char *reason, struct mg_send_list *list)
 {
@@ -112,12 +113,12 @@ static enum mg_end refusal_make(struct mg_batch *batch, struct mg_work *work, co
                                 .correlation_id = delivery->correlation_id,
                                 .reply_to = delivery->reply_to,
                                 .traceparent = delivery->traceparent,
-                                /* So that it is the same order, of the same client, when requeued. */
+                                /* The same order, of the same client, after a requeue. */
                                 .app_id = sender_of(delivery),
                                 .origin = delivery->exchange,
                                 .reason = mg_slice_of(reason),
                                 .body = delivery->body};
-    if (delivery->is_oversized) { /* its bytes are not here: the broker keeps them among the dead letters */
+    if (delivery->is_oversized) { /* its bytes are not here: the broker moves them to dead.letters */
         spec.body = mg_slice_of(MG_OVERSIZED_NOTE);
     }
     bool is_told = is_refusal_told(delivery);
@@ -154,9 +155,10 @@ static void item_refuse(struct mg_batch *batch, struct mg_item *item, const char
     item->submitted = item->end != MG_END_LEAVE ? MG_SUBMITTED_REJECTED : MG_SUBMITTED_NOTHING;
 }
 
-/* Law 8, derived identities: as submitted, else from sender and message. Of a client with an exchange of its
- * own the sender is the user that the shipped rights give it, which is what RabbitMQ would have proved as
- * user_id, whatever the message says. MG_BAD_INPUT: neither is there; MG_TRANSIENT: no memory. */
+/* Law 8, derived identities: the submitted order_id, else one derived from sender and message. For a
+ * client with an exchange of its own, the sender is its user name under the shipped rights, regardless of
+ * the message's properties. RabbitMQ would have proved the same name as user_id. MG_BAD_INPUT: neither is
+ * there; MG_TRANSIENT: no memory. */
 static enum mg_class identity_of(struct mg_batch *batch, const struct mg_item *item,
                                  const char **ret_order_id)
 {
@@ -180,8 +182,7 @@ static enum mg_class identity_of(struct mg_batch *batch, const struct mg_item *i
     return *ret_order_id != NULL ? MG_OK : MG_TRANSIENT;
 }
 
-/* The same for the same message, however often it comes; another for one from another place. Absent: no
- * memory. */
+/* The same for each copy of a message, another one for a message from another place. Absent: no memory. */
 static struct mg_slice cause_of(struct mg_batch *batch, const struct mg_delivery *delivery)
 {
     uint8_t digest[MG_SHA256_SIZE];
@@ -206,7 +207,7 @@ static bool leave_unread(struct mg_batch *batch, struct mg_work *work, enum mg_c
     return false;
 }
 
-/* What a submission brings beside its body: where it is answered, and what names it. */
+/* Checks the properties beside the body: the reply queue and the order's identity. */
 static bool envelope_read(struct mg_batch *batch, struct mg_item *item)
 {
     struct mg_work *work = item->work;
@@ -264,7 +265,7 @@ bool mg_intake_read(struct mg_batch *batch, struct mg_item *item)
     if (class == MG_BAD_INPUT) {
         return refuse_unread(batch, work, "", err.text);
     }
-    if (class != MG_OK) { /* a newer version's word, or no memory: another instance */
+    if (class != MG_OK) { /* a newer version's term, or no memory: another instance */
         return leave_unread(batch, work, class);
     }
     mg_submission_digest(delivery->body, item->digest);
@@ -311,13 +312,13 @@ static void order_create(struct mg_batch *batch, struct mg_item *item)
         return;
     }
     struct mg_cause cause = {.kind = MG_CAUSE_SUBMITTED, .step = -1, .retry_after_ms = -1};
-    (void)mg_fold_cause(batch, item, &cause, story_of(batch)); /* a new order goes */
+    (void)mg_fold_cause(batch, item, &cause, story_of(batch)); /* always MG_GO */
     item->submitted = MG_SUBMITTED_ACCEPTED;
 }
 
-/* What the client was told of the state in which its order is, by this batch or before: it is told the same
- * again, byte for byte, since there are no two messages of one number. The newest event that keeps it tells:
- * the others need not be read, however many repetitions one batch has. False: it must be read first. */
+/* The status last sent for the order's present state, by this batch or before. It is repeated byte for
+ * byte, since one number never has two messages. The newest event that keeps it suffices, so the others
+ * need not be read, for any number of repetitions in a batch. False: it must be read first. */
 static bool status_told(const struct mg_item *item, struct mg_status_text *ret_status)
 {
     const struct mg_fold *fold = item->fold;
@@ -340,8 +341,8 @@ static bool status_told(const struct mg_item *item, struct mg_status_text *ret_s
     return ret_status->seq != 0 && ret_status->status == wanted;
 }
 
-/* Has the order's statuses go to where its client is now, if it says where. An order of an older version
- * becomes its client's, by a revision with the same payload, since a payload's row is never changed. */
+/* Redirects the order's statuses to the message's reply queue, if it has one. An order of an older version
+ * is bound to its client by a revision with the same payload, since a payload's row is never changed. */
 static void order_reattach(struct mg_batch *batch, struct mg_item *item)
 {
     struct mg_fold *fold = item->fold;
@@ -360,8 +361,8 @@ static void order_reattach(struct mg_batch *batch, struct mg_item *item)
     (void)mg_fold_cause(batch, item, &cause, story_of(batch)); /* no state forbids it */
 }
 
-/* Another client's order and other bytes are refused in the same words: neither learns more of the order than
- * that its id is taken. */
+/* Another client's order and other bytes are refused with the same text. Neither reveals more of the order
+ * than that its id is taken. */
 static bool is_conflict(const struct mg_item *item)
 {
     const struct mg_order_record *record = item->fold->record;
@@ -378,7 +379,7 @@ static void order_repeat(struct mg_batch *batch, struct mg_item *item)
                     "conflict: another order has this order_id; give the new one an id of its own");
         return;
     }
-    bool is_awaited = delivery->reply_to.len > 0; /* else nobody waits for an answer */
+    bool is_awaited = delivery->reply_to.len > 0; /* else no answer is expected */
     item->is_recalled = is_awaited && item->is_owed;
     if (mg_fold_is_known(batch, item)) {
         return;
@@ -392,9 +393,9 @@ static void order_repeat(struct mg_batch *batch, struct mg_item *item)
     item->submitted = MG_SUBMITTED_REPEATED;
     bool is_elsewhere = is_awaited && (!mg_slice_equal(record->reply_to, delivery->reply_to) ||
                                        !mg_slice_equal(record->correlation_id, delivery->correlation_id));
-    /* Kept anew, so that the next repetition need not read the whole story. */
+    /* Stored again, so that the next repetition need not read the whole history. */
     bool is_far = is_awaited && record->order.version >= status.version + MG_TOLD_EVENTS_MAX;
-    item->is_recalled = item->is_recalled || is_elsewhere; /* also what is marked as owed at this moment */
+    item->is_recalled = item->is_recalled || is_elsewhere; /* also statuses that are being marked as owed */
     if (is_elsewhere || is_far || record->client.data == NULL) {
         order_reattach(batch, item);
     }

@@ -1,8 +1,8 @@
 /*
- * From items to orders: items of one order come together in a fold, and the fold gets its order and the
- * order's workflow. A new order is taken for new and a reply for one to the order as it was written last,
- * without asking: what is guessed wrong is found when it is written (law 4, version guard) and then asked
- * for, as is all that must be known for sure.
+ * From items to orders: items of one order share a fold, and the fold gets its order and the order's
+ * workflow. A submission is assumed to be new, and a reply uses the order as last written, both without a
+ * read. The write detects a wrong guess (law 4, version guard); the order is then read, as are all that must
+ * be certain.
  */
 #include "load.h"
 
@@ -14,10 +14,10 @@
 #include "item.h"
 #include "scheduler.h"
 
-/* Clock and gates, which come with every read, are read for their own sake when they are older. Agents report
- * every few seconds; and in this time no two clocks part by a millisecond. */
+/* The age at which clock and gates are read for their own sake; else each read of orders brings them.
+ * Agents report every few seconds, and within this time no two clocks drift apart by a millisecond. */
 #define MG_SEEN_AGE_MS 250
-/* How old the word about a workflow's newest version may be for a submission that names none. */
+/* Maximum age of a workflow's newest version, for a submission without a version. */
 #define MG_NEWEST_AGE_MS 1000
 
 static struct mg_fold *fold_of(struct mg_batch *batch, const char *order_id)
@@ -60,7 +60,7 @@ static bool folds_make(struct mg_batch *batch)
 
 /* ---- guessing ---- */
 
-/* The order as this process wrote it last. False: it did not, or all that goes with it is not here. */
+/* The order as this process last wrote it. False: it did not, or its workflow is not cached. */
 static bool fold_recall(struct mg_batch *batch, struct mg_fold *fold)
 {
     fold->cached = mg_cache_take(&batch->scheduler->cache, fold->order_id, mg_clock_boot_ms());
@@ -73,8 +73,8 @@ static bool fold_recall(struct mg_batch *batch, struct mg_fold *fold)
     return fold->workflow != NULL && mg_fold_bind(batch, fold, record);
 }
 
-/* A reply to anything but the running attempt means that another instance has written since, or that it
- * changes nothing: both must be known for sure. */
+/* A reply to another attempt than the running one means that another instance has written since, or that
+ * it changes nothing. Both must be certain. */
 static bool is_awaited(const struct mg_item *item)
 {
     const struct mg_fold *fold = item->fold;
@@ -140,7 +140,7 @@ static struct mg_want *want_add(struct mg_batch *batch, const char *name, int64_
     return want;
 }
 
-/* What a submission would begin, or what its order began with. */
+/* The workflow with which a submission would begin, or its order began. */
 static struct mg_workflow_entry *item_find(struct mg_batch *batch, struct mg_item *item, bool may_fetch)
 {
     const struct mg_order_record *record = item->fold->record;
@@ -164,7 +164,7 @@ static void items_resolve(struct mg_batch *batch, bool may_fetch)
         if (fold->record != NULL && fold->workflow == NULL) {
             fold->workflow = item_find(batch, item, may_fetch);
             if (fold->workflow != NULL) {
-                (void)mg_fold_bind(batch, fold, fold->record); /* notes its failure in the fold */
+                (void)mg_fold_bind(batch, fold, fold->record); /* marks its failure in the fold */
             }
         } else if (fold->record == NULL && item->submission != NULL && item->workflow == NULL) {
             item->workflow = item_find(batch, item, may_fetch);

@@ -1,4 +1,4 @@
-/* makegood-scheduler: its own options, and what is the scheduler's in the life of a service's process. */
+/* makegood-scheduler: its options, and its part in the life cycle of a service process. */
 #include "manual.h"
 #include "memory_option.h"
 #include "process.h"
@@ -8,7 +8,7 @@ static struct mg_scheduler_options options;
 static int64_t body_max, depth_max, members_max, memory_budget;
 static const char *trace_sample;
 static uint64_t trace_threshold;
-static struct mg_definition *definitions; /* read and not yet the scheduler's */
+static struct mg_definition *definitions; /* read, and not yet passed to the scheduler */
 
 static const struct mg_option option_table[] = {
     {"workflows", MG_OPTION_TEXT, &options.workflows_dir, "", 0, 0, false, "DIR",

@@ -1,12 +1,12 @@
 /*
- * What of a decision is counted. It is noted where it is decided and counted here when it is stored: what was
- * decided on an order that had changed is decided again, and counts once.
+ * Metrics of decisions. They are recorded at the decision and counted here after the commit: a decision on an
+ * outdated order is repeated, and counts once.
  */
 #include "item.h"
 #include "scheduler.h"
 
-/* An attempt's complete-by was set at its dispatch, one bound ahead of the same clock: so its beginning need
- * be stored nowhere. */
+/* An attempt's complete-by was set at its dispatch, one fixed bound ahead by the same clock. So the
+ * dispatch time need not be stored. */
 int64_t mg_attempt_ms(const struct mg_batch *batch, const struct mg_fold *fold, int step)
 {
     const struct mg_step *state = &fold->record->order.steps[step];

@@ -1,8 +1,8 @@
 /*
- * The outbox. An outcome that is unknown because the connection was lost is no verdict yet: the message goes
- * out once more, marked `again`, except where that might make a service act twice. A request does so by way
- * of a cause of its own, since its step must be maybe before a second copy of it can be anywhere (law 10,
- * sticky maybe). One that is unknown while the broker is up is its queue's: a client's or a service's queue
+ * The outbox. An outcome that is unknown because the connection was lost decides nothing: the message goes
+ * out once more, marked `again`, unless that might make a service act twice. A request is repeated by a cause
+ * of its own, since its step must be maybe before a second copy exists (law 10, sticky maybe). An unknown
+ * outcome while the broker is up is due to the message's queue: the queue of a client or a service then
  * rests.
  */
 #include "outbox.h"
@@ -14,10 +14,10 @@
 #include "base/log.h"
 #include "scheduler.h"
 
-/* How often a message to a queue of Makegood's own is published before it counts as not taken; each waits the
- * confirm time-out. A queue of a client or a service is left alone after the first. */
+/* Publishes of a message to one of Makegood's own queues before it counts as not taken; each waits for the
+ * confirm time-out. The queue of a client or a service gets one. */
 #define MG_SEND_TRIES 2
-/* The broker had no room although nothing of ours was outstanding: look again soon. */
+/* Retry period if the broker has no room although no publish is outstanding. */
 #define MG_OUTBOX_RETRY_MS 20
 #define MG_SEND_TEXTS      10 /* texts behind a send, a NUL each */
 
@@ -91,7 +91,7 @@ struct mg_send *mg_send_create(struct mg_scheduler *scheduler, const struct mg_s
     send->kind = spec->kind;
     send->exchange = spec->exchange;
     send->type = spec->type;
-    if (spec->request != NULL) { /* first, where the memory is aligned */
+    if (spec->request != NULL) { /* first, since it needs alignment */
         send->request = (struct mg_request *)(void *)at;
         *send->request = *spec->request;
         at += request_size;
@@ -136,7 +136,7 @@ static bool is_for_client(const struct mg_send *send)
     return send->kind == MG_SEND_STATUS || send->kind == MG_SEND_RESULT;
 }
 
-/* Its queue has not taken the last one, and it is not the one that tries it again. */
+/* True if its queue has not taken the last message, and this one is not the trial. */
 static bool is_left_alone(const struct mg_send *send)
 {
     return is_for_client(send)
@@ -144,9 +144,8 @@ static bool is_left_alone(const struct mg_send *send)
                : send->kind == MG_SEND_REQUEST && mg_gate_is_resting(send->gate, send->routing_key);
 }
 
-/* Sending it twice can only harm where the definition says that one send is all there may be. A message that
- * went down with its connection has not used up a try: it waits for the next one, however long the broker is
- * away. */
+/* A second copy can only do harm if the definition allows one send only. A message lost with its
+ * connection has not used up a try: it waits for the next connection without limit. */
 static bool may_send_again(struct mg_send *send, bool is_up)
 {
     bool is_once = send->request != NULL && send->request->is_at_most_once;
@@ -158,8 +157,8 @@ static bool may_send_again(struct mg_send *send, bool is_up)
     return !is_once && !is_of_others && send->tries < MG_SEND_TRIES;
 }
 
-/* Without a confirm while the broker is up: that was the message's own queue. A message that was never sent
- * tells nothing. */
+/* A missing confirm while the broker is up is due to the message's own queue. A message that was never
+ * sent proves nothing. */
 static void silence_note(const struct mg_send *send, enum mg_publish_outcome outcome, bool is_up)
 {
     struct mg_silence *silence = &send->scheduler->outbox.silence;
@@ -198,7 +197,7 @@ static void on_published(void *arg, enum mg_publish_outcome outcome)
     mg_scheduler_wake(scheduler);
 }
 
-/* MG_TRANSIENT: no room or no memory, it stays. Anything else but MG_OK: it can never be sent. */
+/* MG_TRANSIENT: no room or no memory, the send stays. Any other error: it can never be sent. */
 static enum mg_class send_publish(struct mg_send *send, struct mg_err *err)
 {
     struct mg_scheduler *scheduler = send->scheduler;

@@ -1,6 +1,6 @@
 /*
- * Messages that follow from committed decisions, from the decision to their confirms. The ack of a cause
- * waits for each of them (law 2, ack after effects).
+ * Messages of committed decisions, until their confirms. The ack of a cause waits for each of them (law 2,
+ * ack after effects).
  */
 #ifndef MG_SCHEDULER_OUTBOX_H
 #define MG_SCHEDULER_OUTBOX_H
@@ -21,9 +21,9 @@ struct mg_scheduler;
 enum mg_send_kind {
     MG_SEND_REQUEST,
     MG_SEND_STATUS,
-    MG_SEND_ALERT,    /* also stands in operator_alert */
+    MG_SEND_ALERT,    /* also stored in operator_alert */
     MG_SEND_REJECTED, /* a refused submission for orders.rejected, or a forged message for dead.letters */
-    MG_SEND_RESULT,   /* an answer to a command, or a status about no order: a convenience, never owed */
+    MG_SEND_RESULT,   /* an answer to a command, or a status about no order: best effort, never owed */
     MG_SEND_KIND_COUNT
 };
 
@@ -31,20 +31,20 @@ enum mg_send_kind {
 struct mg_send {
     struct mg_send *prev, *next;
     struct mg_scheduler *scheduler;
-    struct mg_work *work; /* whose ack waits for it; NULL: nobody's */
+    struct mg_work *work; /* its ack waits for this send; NULL: no work */
     enum mg_send_kind kind;
     int tries;
     /* request */
     struct mg_gate *gate;
     int step;
-    bool is_again; /* it may have gone out before: the agent must not swear that nothing happened */
-    bool is_trial; /* its queue rested */
+    bool is_again; /* it may have gone out before: the agent must not report that nothing happened */
+    bool is_trial; /* the first message after its queue's rest */
     struct mg_request *request;
     /* status */
-    bool is_status; /* also one about no order */
+    bool is_status; /* a status, also one about no order */
     enum mg_status status;
     char order_id[MG_ORDER_ID_MAX + 1];
-    uint64_t version; /* of the event that keeps it; 0: it is kept nowhere */
+    uint64_t version; /* of the event that keeps it; 0: no event does */
     struct mg_debt *debt;
     /* the message */
     const char *exchange, *type; /* constants */
@@ -56,7 +56,7 @@ struct mg_send_list {
     struct mg_send *first, *last;
 };
 
-/* What a send is made from; everything is copied. */
+/* The parameters of a send; mg_send_create copies all of them. */
 struct mg_send_spec {
     struct mg_work *work;
     enum mg_send_kind kind;
@@ -68,14 +68,14 @@ struct mg_send_spec {
 struct mg_outbox {
     struct mg_send_list unsent, sent;
     int sent_count;
-    size_t made_bytes; /* of messages, since the start */
+    size_t made_bytes; /* allocated for sends since the start */
     struct mg_buf scratch;
     struct mg_timer *retry;
     struct mg_silence silence;
-    /* The broker has a message. */
+    /* The broker has confirmed a message. */
     void (*on_arrived)(void *arg, struct mg_send *send);
-    /* It has not, or perhaps not. `is_repeated`: a request that may be sent once more, by a cause of its own.
-     */
+    /* The broker has not confirmed a message. `is_repeated`: a request that may be published once more, by
+     * a cause of its own. */
     void (*on_failed)(void *arg, struct mg_send *send, enum mg_publish_outcome outcome, const char *why,
                       bool is_repeated);
     void *arg;
@@ -84,8 +84,8 @@ struct mg_outbox {
 struct mg_send *mg_send_create(struct mg_scheduler *scheduler,
                                const struct mg_send_spec *spec); /* NULL: no memory */
 void mg_send_list_add(struct mg_send_list *list, struct mg_send *send);
-void mg_send_list_drop(struct mg_send_list *list); /* they do not go out */
-/* Moves a list into the outbox; the ack of each send's work now waits for it. */
+void mg_send_list_drop(struct mg_send_list *list); /* frees the sends; none goes out */
+/* Moves a list into the outbox. The ack of each send's work now waits for it. */
 void mg_outbox_add(struct mg_scheduler *scheduler, struct mg_send_list *list);
 void mg_outbox_pump(struct mg_scheduler *scheduler);
 void mg_outbox_finish(struct mg_scheduler *scheduler);

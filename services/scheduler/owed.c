@@ -1,10 +1,10 @@
 /*
  * Statuses that could not go out (law 2, ack after effects): the event that keeps them is marked as owed, and
- * then the cause is acked. When the supervisor asks, or the client posts its order again, they are published
- * again from the event, and the mark is taken away once all have arrived. What is owed for too long the store
- * gives up (law 14, everything bounded): then one alert for each queue says so.
+ * then the cause is acked. At the supervisor's command, or when the client posts its order again, they are
+ * published again from the event. The mark is cleared once all have arrived. The store gives up statuses that
+ * are owed for too long (law 14, everything bounded), with one alert for each queue.
  *
- * Marks go to the store in batches, one call at a time; a mark that the store did not take is tried again,
+ * Marks go to the store in batches, one call at a time. A mark that the store did not take is tried again,
  * and its cause stays unacked until then.
  */
 #include "owed.h"
@@ -21,7 +21,7 @@
 
 #define MG_MARKS_AT_ONCE  256 /* as many as a batch has causes by default */
 #define MG_STORE_RETRY_MS 200
-/* Open alerts about as many queues as a person reads one by one; then one more stands for all others. */
+/* As many open alerts about queues as an operator reads one by one. One more alert stands for all others. */
 #define MG_GIVEN_UP_ALERTS_MAX 20
 #define MG_GIVEN_UP_OTHERS     "other queues"
 
@@ -74,7 +74,7 @@ static void marks_put_back(struct mg_scheduler *scheduler)
     scheduler->owing.marks_in_hand = NULL;
 }
 
-/* Subjects are printable ASCII, and shorter than a queue's name may be; the text has the whole name. */
+/* Subjects are printable ASCII, and may be shorter than a queue's name; the text has the whole name. */
 static void subject_of(const char *queue, char ret_subject[MG_ALERT_SUBJECT_MAX + 1])
 {
     snprintf(ret_subject, MG_ALERT_SUBJECT_MAX + 1, "%.*s", MG_ALERT_SUBJECT_MAX, queue);
@@ -170,7 +170,7 @@ struct mg_resend {
     struct mg_scheduler *scheduler;
     struct mg_work *work;
     char order_id[MG_ORDER_ID_MAX + 1];
-    bool is_asked; /* the work is a command that asks for nothing else */
+    bool is_asked; /* the work is a command for this alone */
 };
 
 void mg_debt_settle(struct mg_scheduler *scheduler, struct mg_send *send, bool has_arrived)
@@ -199,7 +199,7 @@ static struct mg_debt *debt_create(const struct mg_order_record *record, uint64_
     return debt;
 }
 
-/* Sends the statuses of one event; what cannot be sent now stays owed. */
+/* Sends the statuses of one event. A status that cannot be sent now stays owed. */
 static void event_resend(struct mg_resend *resend, const struct mg_order_record *record,
                          const struct mg_event_record *event)
 {
@@ -211,7 +211,7 @@ static void event_resend(struct mg_resend *resend, const struct mg_order_record 
     struct mg_status_text status;
     for (int i = 0; mg_status_kept(event, i, &status); i++) {
         if (record->reply_to.data == NULL || status.seq == 0) {
-            continue; /* the order has no client, or nobody could read it: it can never go out */
+            continue; /* without a reply queue, or unreadable: it can never go out */
         }
         struct mg_send *send = mg_status_send(resend->scheduler, resend->work, record, &status);
         if (send == NULL) {
@@ -232,8 +232,8 @@ static void event_resend(struct mg_resend *resend, const struct mg_order_record 
     mg_outbox_add(resend->scheduler, &list);
 }
 
-/* As if the queue had taken nothing: it is tried again with patience, and not without end. Once the oldest of
- * it are given up, those behind them have their turn. */
+/* Counts like a queue that took nothing: retried with growing delays, up to the time limit. After the
+ * oldest events are given up, those behind them have their turn. */
 static void load_failed(struct mg_resend *resend, const struct mg_err *err)
 {
     const struct mg_owed unread = {
@@ -248,7 +248,7 @@ static void on_owed_loaded(void *arg, const struct mg_order_record *record,
 {
     struct mg_resend *resend = arg;
     struct mg_scheduler *scheduler = resend->scheduler;
-    if (err != NULL) { /* the events' marks stand, the supervisor will ask again */
+    if (err != NULL) { /* the marks remain, and the supervisor repeats its command */
         load_failed(resend, err);
     }
     for (int i = 0; err == NULL && record != NULL && i < count; i++) {

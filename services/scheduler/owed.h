@@ -1,4 +1,4 @@
-/* Statuses that could not go out: marked as owed in the store, and sent again when they are asked for. */
+/* Statuses that could not go out: marked as owed in the store, and published again on request. */
 #ifndef MG_SCHEDULER_OWED_H
 #define MG_SCHEDULER_OWED_H
 
@@ -8,7 +8,7 @@
 
 struct mg_owed_mark;
 
-/* Events whose owed statuses go out again: cleared when all have arrived. */
+/* An event with owed statuses on their way again. Its mark is cleared once all have arrived. */
 struct mg_debt {
     struct mg_owed word; /* order_id and reply_to point below */
     char order_id[MG_ORDER_ID_MAX + 1], reply_to[MG_REPLY_TO_MAX + 1];
@@ -21,11 +21,11 @@ struct mg_owing {
     struct mg_owed_mark *marks, *marks_last, *marks_in_hand;
 };
 
-/* Marks an event's statuses as owed, or no longer; the ack of `work` waits for it. Copies the word. */
+/* Marks an event's statuses as owed, or no longer owed. The ack of `work` waits for it. Copies `word`. */
 void mg_owed_mark(struct mg_scheduler *scheduler, struct mg_work *work, const struct mg_owed *word);
-/* The supervisor asks: publish what an order's client is still owed. Settles the work. */
+/* Publishes the owed statuses of an order, at the supervisor's command. Settles `work`. */
 void mg_owed_resend(struct mg_scheduler *scheduler, struct mg_work *work, const char *order_id);
-/* The client has posted its order again: the same, and the ack of `work` waits for it. */
+/* The same, because the client has posted its order again. The ack of `work` waits for it. */
 void mg_owed_recall(struct mg_scheduler *scheduler, struct mg_work *work, const char *order_id);
 void mg_debt_settle(struct mg_scheduler *scheduler, struct mg_send *send, bool has_arrived);
 void mg_owed_flush(struct mg_scheduler *scheduler);

@@ -1,18 +1,17 @@
 /*
  * Requests of any stage to the scheduler as a whole: to run again, to end, to take another rank among the
- * schedulers, and the database's time. This file stands below all stages and calls none of them.
+ * schedulers, and to read the database's time. This file is below all stages and calls none of them.
  */
 #include "pump.h"
 
 #include "base/clock.h"
 #include "scheduler.h"
 
-/* Behind all others: who may lead has the time of its start, negative. */
+/* Behind all others: a process that may lead has its start time, negative, as rank. */
 #define MG_RANK_LAST INT64_MIN
-/* Who has left something to others stands behind all that have not, in the order that they would have else.
- */
+/* A process that has left messages to others ranks behind all that have not; among such, the order stays. */
 #define MG_RANK_BEHIND (INT64_MIN / 2)
-/* So many rounds in a row that the store did not take are more than a hitch: it may be up for others. */
+/* So many batches in a row that the store did not take are more than a hitch: it may be up for others. */
 #define MG_LEAD_FAILURES_MAX 3
 
 void mg_scheduler_wake(struct mg_scheduler *scheduler)
@@ -35,9 +34,9 @@ int64_t mg_scheduler_db_now_ms(const struct mg_scheduler *scheduler)
     return mg_far_clock_now_ms(&scheduler->pump.db_clock, mg_clock_boot_ms());
 }
 
-/* Who has been up longest leads: the queues' messages come to it as long as it has room, and only what is
- * above goes to the next. So however many there are, batches stay large and replies find their order in the
- * cache; and one that does not come up, or comes up again and again, gets nothing. */
+/* The longest-running process leads: the queues' messages go to it as long as it has room, and only the
+ * excess to the next. So batches stay large and replies find their order in the cache, for any number of
+ * schedulers. A process that fails to start, or restarts again and again, gets nothing. */
 void mg_scheduler_rank(struct mg_scheduler *scheduler)
 {
     bool may_lead = scheduler->is_store_up && scheduler->pump.failures < MG_LEAD_FAILURES_MAX;

@@ -7,23 +7,23 @@
 
 struct mg_scheduler;
 
-/* As often as the supervisor sweeps, and the lengths of queues in use are seen: sooner, nobody would ask for
- * a parked step. */
+/* The period of the supervisor's sweep and of the looks at queues in use. A shorter one has no effect on a
+ * parked step. */
 #define MG_TICK_MS 250
 
 struct mg_pump {
     struct mg_idle *idle;
     struct mg_far_clock db_clock;
-    int64_t rank;  /* among all that consume, while it may lead */
-    bool has_left; /* something for others, to whom it must come first from now on */
+    int64_t rank;  /* among all schedulers, while it may lead */
+    bool has_left; /* messages left to others, which rank above this process from now on */
     bool has_ended;
-    uint32_t failures; /* rounds in a row that the store did not take */
+    uint32_t failures; /* batches in a row that the store did not take */
 };
 
-/* Something changed that may let the next batch start, or end the drain. */
+/* Something changed that may allow the next batch, or end the drain. */
 void mg_scheduler_wake(struct mg_scheduler *scheduler);
 void mg_scheduler_end(struct mg_scheduler *scheduler, int exit_code);
-/* Something changed that lets it lead, or others instead. */
+/* Something changed that may give or take the lead. */
 void mg_scheduler_rank(struct mg_scheduler *scheduler);
 int64_t mg_scheduler_db_now_ms(const struct mg_scheduler *scheduler);
 

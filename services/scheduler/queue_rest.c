@@ -3,11 +3,11 @@
 
 #include "base/clock.h"
 
-/* A trial that is not answered costs a connection, and its order some seconds. */
+/* An unanswered trial costs a connection, and its order some seconds. */
 #define SILENT_FIRST_MS 10000
 #define SILENT_FACTOR   2
 #define SILENT_MAX_MS   60000
-/* What a queue refuses or returns costs a few rows each time. */
+/* A refused or returned message costs a few rows each time. */
 #define REFUSED_FIRST_MS 1000
 #define REFUSED_FACTOR   2
 #define REFUSED_MAX_MS   30000

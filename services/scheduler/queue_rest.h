@@ -1,6 +1,6 @@
 /*
- * The rest of a queue that took nothing: none of its messages goes out for a while, and then one alone, the
- * trial, whose outcome ends the rest or makes the next one longer.
+ * The rest of a queue that took nothing. For a while no message goes out to it, then one alone, the trial.
+ * The outcome of the trial ends the rest or begins a longer one.
  */
 #ifndef MG_SCHEDULER_QUEUE_REST_H
 #define MG_SCHEDULER_QUEUE_REST_H
@@ -9,20 +9,21 @@
 #include <stdint.h>
 
 struct mg_queue_rest {
-    int64_t ms; /* 0: it takes what it is given */
+    int64_t ms; /* 0: no rest */
     int64_t until_boot_ms;
-    bool is_trial; /* one message is on its way; until_boot_ms is when its outcome is known at the latest */
+    bool is_trial; /* one message is out; until_boot_ms is the latest time of its outcome */
 };
 
-/* Nothing may be made for it now. */
+/* True: no message may be made for the queue now. */
 bool mg_queue_rest_holds(const struct mg_queue_rest *rest);
-/* What is made for it already may not go out either, but for the trial. */
+/* True: messages already made for it must not go out either. The trial may. */
 bool mg_queue_rest_stops(const struct mg_queue_rest *rest);
-/* One message goes out to it: if it rested, that is the trial. True: it is. */
+/* A message goes out to the queue. True: the queue rested, and this message is the trial. */
 bool mg_queue_rest_try(struct mg_queue_rest *rest);
-/* The trial does not go out after all: the next message is it. */
+/* The trial does not go out. The next message is the trial. */
 void mg_queue_rest_untry(struct mg_queue_rest *rest);
-/* It did not take a message; `is_silent`: nor answer. False: the message left before the rest began. */
+/* The queue did not take a message; `is_silent`: the broker did not even answer. False: the message left
+ * before the rest began. */
 bool mg_queue_rest_begin(struct mg_queue_rest *rest, bool is_silent);
 void mg_queue_rest_end(struct mg_queue_rest *rest);
 

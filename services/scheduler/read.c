@@ -1,5 +1,5 @@
 /*
- * Each kind of message has a reader of its own; the lane says which.
+ * Each kind of message has a reader of its own, selected by the lane.
  */
 #include "read.h"
 

@@ -4,7 +4,7 @@
 
 struct mg_batch;
 
-/* Reads each work of the batch into an item; what needs no order is settled. */
+/* Reads each work of the batch into an item. Work that needs no order is settled. */
 void mg_batch_read(struct mg_batch *batch);
 
 #endif

@@ -1,6 +1,6 @@
 /*
- * From a running attempt to its request: keys, the rendered `request` member, and the digest that holds a key
- * to its bytes (law 8, derived identities).
+ * From a running attempt to its request: the keys, the rendered `request` member, and the digest that binds a
+ * key to its bytes (law 8, derived identities).
  */
 #include <string.h>
 
@@ -17,7 +17,8 @@ static void error_note(struct mg_batch *batch, struct mg_fold *fold, int step, c
     fold->touched |= UINT64_C(1) << step;
 }
 
-/* False: this key has carried other bytes. A verify carries the key of its do and bytes of its own. */
+/* False: this key has carried other bytes. A verify has the key of its do and bytes of its own, so it is
+ * not compared. */
 static bool digest_check(struct mg_fold *fold, int step, enum mg_kind kind, struct mg_slice rendered,
                          bool is_again)
 {

@@ -1,15 +1,15 @@
 /*
- * An operator's repair of an order's payload: what becomes of it, and what it must not change. A step that is
- * done, or may be, is undone as it was done: had the payload's total risen since the charge, the refund would
- * rise with it. So a repair that would make such an undo another request is refused as a whole.
+ * An operator's repair of an order's payload, and its limits. A step that is done or maybe is undone as it
+ * was done: had the payload's total risen since the charge, the refund would rise with it. So a repair that
+ * would change such an undo request is refused as a whole.
  */
 #include "item.h"
 #include "scheduler.h"
 
 #include "core/key.h"
 
-/* The undo of a step as the payload has it, in `ret_request`. MG_TRANSIENT: no memory; any other failure: it
- * cannot be rendered, which is told when it is due. */
+/* Renders the undo of a step from `payload` into `ret_request`. MG_TRANSIENT: no memory. Any other
+ * failure: it cannot be rendered, which is reported when the undo is due. */
 static enum mg_class undo_render(const struct mg_fold *fold, int step, struct mg_slice payload,
                                  struct mg_buf *ret_request)
 {
@@ -29,13 +29,13 @@ static enum mg_class undo_render(const struct mg_fold *fold, int step, struct mg
     return class == MG_OK && ret_request->failed ? MG_TRANSIENT : class;
 }
 
-/* In the other states nothing is left to undo, or the undo itself is what is being repaired. */
+/* In other states nothing is left to undo, or the repair is meant for the undo itself. */
 static bool is_to_be_undone(const struct mg_step *step)
 {
     return step->state == MG_STEP_DONE || (step->is_maybe && step->state < MG_STEP_UNDO_PENDING);
 }
 
-/* MG_BAD_INPUT: the repair would change it. MG_TRANSIENT: no memory. */
+/* MG_BAD_INPUT: the repair would change the undo. MG_TRANSIENT: no memory. */
 static enum mg_class undo_compare(const struct mg_fold *fold, int step, struct mg_slice repaired)
 {
     struct mg_buf before, after;
@@ -47,28 +47,29 @@ static enum mg_class undo_compare(const struct mg_fold *fold, int step, struct m
         bool is_kept = class == MG_OK && mg_slice_equal(mg_buf_slice(&before), mg_buf_slice(&after));
         class = is_kept || class == MG_TRANSIENT ? class : MG_BAD_INPUT;
     } else if (class != MG_TRANSIENT) {
-        class = MG_OK; /* there was none to be changed */
+        class = MG_OK; /* there was none to change */
     }
     mg_buf_finish(&before);
     mg_buf_finish(&after);
     return class;
 }
 
-/* Whether anything of the order may still be undone, as far as the command knows it: else the core says what
- * is wrong with the command, or nothing is. */
+/* True if a step of the order may still be undone, by the version that the command carries. If not, the
+ * core decides on the command alone. */
 static bool is_undo_possible(const struct mg_fold *fold, const struct mg_command *command)
 {
     const struct mg_order *order = &fold->record->order;
     bool is_known = command->version == 0 || command->version == order->version;
     for (int i = 0; i < order->step_count; i++) {
         if (fold->workflow->workflow->plan.steps[i].is_pivot && order->steps[i].state == MG_STEP_DONE) {
-            return false; /* it can only go forward */
+            return false; /* the order can only go forward */
         }
     }
     return is_known && order->goal == MG_GOAL_PROCESSED && order->state != MG_ORDER_PROCESSED;
 }
 
-/* The payload with the members set. MG_TRANSIENT: no memory; any other failure: it cannot be so. */
+/* The payload with the members set. MG_TRANSIENT: no memory. Any other failure: the payload would be
+ * invalid. */
 static enum mg_class members_set(struct mg_batch *batch, const struct mg_command *command,
                                  struct mg_slice payload, struct mg_slice *ret_repaired, struct mg_err *err)
 {
@@ -100,7 +101,7 @@ static enum mg_class members_set(struct mg_batch *batch, const struct mg_command
     return class;
 }
 
-/* MG_OK: what was done is undone as it would have been. */
+/* MG_OK: the repair leaves the undo of each step as it was. */
 static enum mg_class undos_compare(const struct mg_fold *fold, struct mg_slice repaired, struct mg_err *err)
 {
     const struct mg_workflow *workflow = fold->workflow->workflow;

@@ -1,7 +1,7 @@
 /*
- * What agents say of their service (law 7, waiting is not failing), from the replies' queue into the table
- * service_state, where every scheduler reads it with its next load. They concern no order, so they go beside
- * the batches: one call to the store at a time, the newest word of each agent in it.
+ * Agents' reports about their services (law 7, waiting is not failing), from the replies' queue into the
+ * table service_state. Every scheduler reads that table with its next load. Reports concern no order, so they
+ * bypass the batches: one call to the store at a time, with the newest report of each agent.
  */
 #include "report.h"
 
@@ -12,7 +12,7 @@
 #include "scheduler.h"
 #include "wire/reply.h"
 
-#define MG_REPORTS_AT_ONCE 64 /* more agent processes than that report in the next call */
+#define MG_REPORTS_AT_ONCE 64 /* further reports go with the next call */
 #define MG_REPORT_RETRY_MS 200
 
 struct mg_agent_report {
@@ -21,7 +21,7 @@ struct mg_agent_report {
     struct mg_service_report report;
 };
 
-/* Than another of the same agent: a redelivered one comes behind those that were said after it. */
+/* True if `report` is older than another one of the same agent process: a redelivered report arrives late. */
 static bool is_older(const struct mg_service_report *report, const struct mg_service_report *than)
 {
     return report->process != 0 && report->process == than->process && report->sequence < than->sequence;
@@ -46,7 +46,7 @@ void mg_reports_add(struct mg_scheduler *scheduler, struct mg_work *work)
     if (class != MG_OK) {
         mg_log(MG_LOG_WARN, "a service report cannot be taken", MG_LOG_TEXT("why", err.text));
         free(report);
-        /* For want of memory it is dropped: the next one comes within seconds. */
+        /* Out of memory drops the report: the next one comes within seconds. */
         enum mg_end end = class == MG_STALE ? MG_END_NEWER : MG_END_ACK;
         mg_work_settle(&scheduler->works, work, class == MG_BAD_INPUT ? MG_END_REJECT : end);
         return;
@@ -60,7 +60,7 @@ void mg_reports_add(struct mg_scheduler *scheduler, struct mg_work *work)
     if (*at != NULL && is_older(&report->report, &(*at)->report)) {
         mg_work_settle(&scheduler->works, work, MG_END_ACK);
         free(report);
-    } else if (*at != NULL) { /* an older word of the same agent: nobody needs it any more */
+    } else if (*at != NULL) { /* replaces an older report of the same agent */
         struct mg_agent_report *old = *at;
         report->next = old->next;
         *at = report;
@@ -80,7 +80,7 @@ static void on_reported(void *arg, const struct mg_err *err)
     if (err != NULL) {
         mg_log(MG_LOG_WARN, "could not store service reports", MG_LOG_TEXT("why", err->text));
     }
-    while (report != NULL) { /* on failure too: the next word comes within seconds and says it better */
+    while (report != NULL) { /* on failure too: a newer report comes within seconds */
         struct mg_agent_report *next = report->next;
         mg_work_settle(&scheduler->works, report->work, MG_END_ACK);
         free(report);

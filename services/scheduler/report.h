@@ -1,4 +1,4 @@
-/* Reports of agents about their services, on their way into the store. */
+/* Agents' reports about their services, on their way into the store. */
 #ifndef MG_SCHEDULER_REPORT_H
 #define MG_SCHEDULER_REPORT_H
 

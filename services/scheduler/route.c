@@ -1,16 +1,17 @@
 /*
- * Not every delivery waits for a batch: reports of agents concern no order, and a forged message must
- * change nothing.
+ * Not every delivery waits for a batch: agents' reports concern no order, and a forged message must change
+ * nothing.
  */
 #include "route.h"
 
 #include "base/log.h"
 #include "scheduler.h"
 
-/* By x-death `dead requeue` finds out which exchange a letter proves its sender by. RabbitMQ (3.10 to 4.2)
- * updates an entry that is there, whoever wrote it, and leaves its exchange. So a message that comes with one
- * from a sender of its own exchange is kept as a copy without it, which cannot be requeued; a submission is
- * refused (intake.c). What is too large to be copied dies as it is: it is too large to be requeued, too. */
+/* `dead requeue` takes from x-death the exchange that proves a message's sender. RabbitMQ (3.10 to 4.2)
+ * updates an entry that exists, by any author, and keeps its exchange. So a message with x-death from a
+ * sender with an exchange of its own is kept as a copy without the header, which cannot be requeued. A
+ * submission is refused (intake.c). A message too large to copy is dead-lettered as it is: it is too large
+ * to be requeued, too. */
 static void forged_set_aside(struct mg_scheduler *scheduler, struct mg_work *work)
 {
     const struct mg_delivery *delivery = work->delivery;

@@ -1,4 +1,4 @@
-/* The way of a delivery on its arrival. */
+/* The dispatch of a delivery on its arrival. */
 #ifndef MG_SCHEDULER_ROUTE_H
 #define MG_SCHEDULER_ROUTE_H
 

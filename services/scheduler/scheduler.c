@@ -1,14 +1,14 @@
 /*
- * The scheduler as a whole: what it is made of, whether it leads, when the next batch may start, and how it
- * stops. A batch starts when the store and the broker are up, the last batch is committed, its messages have
- * been handed to the broker, and, under load, it began some time ago; so what waits in memory is bounded by
+ * The scheduler as a whole: its parts, its lead, the start of the next batch, and its stop. A batch starts
+ * when the store and the broker are up, the last batch is committed and its messages are handed to the
+ * broker. Under load it also starts some time after the last one's beginning. So work in memory is bounded by
  * one batch and the publish window.
  *
- * A store that stays away, perhaps from this instance alone: consume no more and give back what waits, until
- * it is there again. Another instance may reach it.
+ * A store that stays away may be away from this instance alone. The scheduler stops consuming and requeues
+ * all waiting work until the store is back: another instance may reach it.
  *
- * Stopping (law 15, restart recovers): consume no more, give back what has not been begun, finish what is in
- * hand. What does not finish in time comes again to another instance, as after a crash.
+ * Stopping (law 15, restart recovers): stop consuming, requeue work that has not begun, finish the work in
+ * hand. Work that does not finish in time is redelivered to another instance, as after a crash.
  */
 #include "scheduler.h"
 
@@ -22,19 +22,20 @@
 #include "base/log.h"
 #include "route.h"
 
-/* A request at its largest (see the batch's scratch) with its envelope. */
+/* The largest request (see the batch's scratch) with its envelope. */
 #define MG_MESSAGE_MAX (1024 * 1024)
-/* Among those that started in one millisecond the lot decides: of equal rank they would take turns. */
+/* Random part of the rank, for processes started in the same millisecond: with equal ranks they would take
+ * turns. */
 #define MG_RANK_LOTS 1000
-/* So long a store may be away before what waits is given back: longer than a server's restart, for each
- * giving back counts as a delivery; and with the 15 s after which a silent session is given up, within 25 s.
- */
+/* Time without the store until waiting work is requeued: longer than a server's restart, since each
+ * requeue counts as a delivery. With the 15 s until a silent session is given up, the requeue happens
+ * within 25 s. */
 #define MG_AWAY_MS 5000
-/* The last acks leave with the loop's next turns. */
+/* The last acks go out with the next turns of the loop. */
 #define MG_LINGER_MS 50
 
-/* Of the bytes in hand. Each has its own, so that new orders that wait for their turn leave room for the
- * replies of those before them. */
+/* Shares of the bytes in hand. Each lane has its own, so that waiting new orders leave room for the
+ * replies of earlier ones. */
 static const size_t HELD_EIGHTHS[MG_LANE_CONSUMERS] = {
     [MG_LANE_REPLIES] = 3, [MG_LANE_COMMANDS] = 1, [MG_LANE_HIGH] = 2, [MG_LANE_NORMAL] = 2};
 
@@ -62,8 +63,7 @@ static void on_pump(void *arg)
     if (may_start && !mg_inbox_is_empty(scheduler)) {
         mg_batch_start(scheduler);
     }
-    if (scheduler
-            ->is_away) { /* the batch that was in hand, and what came before the broker had heard of it */
+    if (scheduler->is_away) { /* the last batch, and deliveries that came before the broker stopped */
         mg_inbox_give_back(scheduler);
     }
     if (scheduler->is_draining) {
@@ -114,7 +114,7 @@ static void on_drained(void *arg)
 
 void mg_scheduler_drain(struct mg_scheduler *scheduler)
 {
-    if (scheduler->is_draining) { /* asked twice; the timeout bounds it anyway */
+    if (scheduler->is_draining) { /* called twice; the timeout bounds it anyway */
         return;
     }
     scheduler->is_draining = true;
@@ -150,7 +150,7 @@ bool mg_scheduler_is_ready(void *arg, char *ret_reason, size_t size)
     return false;
 }
 
-/* ---- what store and broker say ---- */
+/* ---- states of store and broker ---- */
 
 static void on_store_state(void *arg, bool is_up, const char *reason)
 {
@@ -185,8 +185,7 @@ static void on_broker_state(void *arg, bool is_up, const char *reason)
     scheduler->is_broker_up = is_up;
     mg_log(is_up ? MG_LOG_INFO : MG_LOG_WARN, is_up ? "the broker is up" : "the broker is down",
            MG_LOG_TEXT("why", reason != NULL ? reason : ""));
-    if (!is_up) { /* of what several processes say of a queue the least counts: an old word would hide theirs
-                   */
+    if (!is_up) { /* the minimum over all processes counts: an outdated length would hide the others' */
         mg_consumed_unseen(scheduler);
         mg_gates_unseen(scheduler);
     }
@@ -271,8 +270,8 @@ static int most(int a, int b)
     return a > b ? a : b;
 }
 
-/* However little a submission may be, what an agent found out and what an operator wants is taken: agents cut
- * results to fit the default. */
+/* Independent of the limit of submissions, replies and commands up to the default limit are taken: agents
+ * cut results to it. */
 static struct mg_json_limits message_limits(const struct mg_json_limits *of_submissions)
 {
     struct mg_json_limits limits = MG_JSON_LIMITS_DEFAULT;
@@ -290,7 +289,7 @@ static void on_gate_alert(void *arg, enum mg_alert alert, const char *subject, c
     mg_alert_raise(arg, alert, subject, text, is_closed);
 }
 
-/* The stages that stand below others report to them by callbacks. */
+/* Lower stages report to higher ones by callbacks. */
 static void stages_connect(struct mg_scheduler *scheduler)
 {
     scheduler->works.on_settled = mg_ack_end;

@@ -1,11 +1,11 @@
 /*
- * The scheduler: takes causes from four queues, decides them in batches with the pure core, stores what was
- * decided, publishes what follows, and acks a cause only when all of that is safe. Nothing here that matters
- * outlives a crash: what was not acked comes again.
+ * The scheduler receives causes from four queues and decides them in batches with the pure core. It stores
+ * the decisions, publishes their messages, and acks a cause only after both are durable. No state of this
+ * process must survive a crash: unacked messages are redelivered.
  *
  * One thread, one batch in hand. A piece of work goes inbox -> read -> load -> decide -> write -> outbox ->
- * ack, each a file with a state of its own; a later batch may be decided while an earlier one's publishes are
- * still being confirmed. A stage calls only stages below it and reports to those above by callbacks.
+ * ack; each stage is a file with state of its own. A later batch may be decided while the publishes of an
+ * earlier one are unconfirmed. A stage calls only stages below it and reports to those above by callbacks.
  */
 #ifndef MG_SCHEDULER_SCHEDULER_H
 #define MG_SCHEDULER_SCHEDULER_H
@@ -41,9 +41,9 @@ struct mg_scheduler {
     struct mg_counters counters;
     struct mg_json_limits message_limits; /* of replies and commands */
     bool is_broker_up, is_store_up, is_loaded, is_draining;
-    bool is_away; /* the store has been down for so long that nothing is consumed */
+    bool is_away; /* the store has been down for long: nothing is consumed */
 
-    /* The line: a delivery goes from the inbox to its ack. */
+    /* The stages, from the inbox to the ack. */
     struct mg_works works;
     struct mg_consumed consumed;
     struct mg_inbox inbox;
@@ -54,7 +54,7 @@ struct mg_scheduler {
     struct mg_confirm confirm;
     struct mg_ack ack;
 
-    /* Beside it. */
+    /* Beside the stages. */
     struct mg_pump pump;
     struct mg_workflows workflows;
     struct mg_cache cache;
@@ -63,20 +63,20 @@ struct mg_scheduler {
     struct mg_reports reports;
     struct mg_alerts alerts;
 
-    struct mg_timer *store_retry; /* of the calls to the store that no batch makes */
+    struct mg_timer *store_retry; /* retries the store calls that no batch makes */
     struct mg_rest rest;
     struct mg_timer *drain_timer;
     struct mg_timer *away_timer;
-    struct mg_timer *tick; /* queues are looked at, and intake that a full window held back */
-    bool is_lingering;     /* all is done; the last acks are leaving */
+    struct mg_timer *tick; /* looks at queues, and at intake that a full window held back */
+    bool is_lingering;     /* all work is done; the last acks are being sent */
 };
 
-/* `definitions` become the scheduler's. MG_BAD_INPUT: URL or DSN. */
+/* Takes ownership of `definitions`. MG_BAD_INPUT: the URL or the DSN is invalid. */
 enum mg_class mg_scheduler_create(struct mg_loop *loop, const struct mg_scheduler_options *options,
                                   struct mg_metrics *metrics, struct mg_definition *definitions,
                                   struct mg_scheduler **ret_scheduler, struct mg_err *err) MG_MUSTCHECK;
 void mg_scheduler_destroy(struct mg_scheduler *scheduler); /* accepts NULL */
-/* Stops consuming, finishes what is in hand within the drain timeout, then on_end(0). */
+/* Stops consuming, finishes the work in hand within the drain timeout, then calls on_end(0). */
 void mg_scheduler_drain(struct mg_scheduler *scheduler);
 bool mg_scheduler_is_ready(void *scheduler, char *ret_reason, size_t size);
 

@@ -1,8 +1,8 @@
 /*
- * Replies. The core's fence decides whether one counts (law 5, attempt fence); here it is read, its result or
- * error is put into the step's record, and what cannot be a reply to anything of ours goes to the dead
- * letters. Also settled here: requests that the broker did not take, which reach their step as causes like
- * any other (law 2, ack after effects).
+ * Replies. The core's fence decides whether a reply counts (law 5, attempt fence). This file reads it and
+ * puts its result or error into the step's record. A message that cannot be a reply to any known request goes
+ * to the dead letters. Requests that the broker did not take are also settled here: they reach their step as
+ * causes like any other (law 2, ack after effects).
  */
 #include <stdio.h>
 #include <string.h>
@@ -20,7 +20,7 @@ bool mg_settle_read(struct mg_batch *batch, struct mg_item *item)
     item->reply = mg_arena_alloc(batch->arena, sizeof(*item->reply));
     if (work->delivery->is_oversized) {
         class = mg_err_set(&err, MG_BAD_INPUT, "the body is above the limit");
-    } else if (!is_reply) { /* a type that a newer version knows */
+    } else if (!is_reply) { /* a type of a newer version */
         class = MG_STALE;
     } else if (item->reply != NULL) {
         class = mg_reply_parse(work->delivery->body, &batch->scheduler->message_limits, item->reply, &err);
@@ -41,8 +41,8 @@ bool mg_settle_read(struct mg_batch *batch, struct mg_item *item)
     return true;
 }
 
-/* A step fails for what its do or undo was told. A verify only asks about that: what it is told stands where
- * nothing else is known, and that there is nothing is an answer, not a failure. */
+/* The failure of a step is the error of its do or undo. A verify only asks about that: its own error
+ * counts if no other is recorded, and absence is an answer, not a failure. */
 static bool is_cause(const struct mg_reply *reply, const struct mg_step_record *record)
 {
     if (reply->outcome == MG_OUTCOME_ACCEPTED || reply->error_code[0] == '\0') {
@@ -52,8 +52,8 @@ static bool is_cause(const struct mg_reply *reply, const struct mg_step_record *
            (reply->outcome != MG_OUTCOME_ABSENT && record->error_code.data == NULL);
 }
 
-/* What the reply leaves in the step's record; before the effects, since the next request may be made of it.
- */
+/* Puts the reply into the step's record. Before the effects, since the next request may be rendered from
+ * it. */
 static void record_update(const struct mg_reply *reply, struct mg_step_record *record)
 {
     if (reply->outcome == MG_OUTCOME_DONE) {
@@ -94,7 +94,7 @@ static void reply_apply(struct mg_batch *batch, struct mg_item *item, int step)
     if (mg_fold_decide(batch, item, &cause, story) != MG_GO) {
         return;
     }
-    if (is_awaited) { /* one from the future of the row changes the order, and leaves its record */
+    if (is_awaited) { /* else a higher attempt than the row's: the record stays as it is */
         record_update(reply, &fold->record->steps[step]);
         fold->touched |= UINT64_C(1) << step;
     }
@@ -128,7 +128,7 @@ void mg_settle_decide(struct mg_batch *batch, struct mg_item *item)
     }
 }
 
-/* ---- requests that the broker did not take, or perhaps did not ---- */
+/* ---- requests that the broker did not confirm ---- */
 
 bool mg_unpublishable_read(struct mg_batch *batch, struct mg_item *item)
 {
@@ -142,7 +142,7 @@ bool mg_unpublishable_read(struct mg_batch *batch, struct mg_item *item)
     return true;
 }
 
-/* The step is maybe first: either copy may act, and the word of one says nothing of the other. */
+/* The step becomes maybe first: either copy may act, and the reply to one proves nothing about the other. */
 static void republish(struct mg_batch *batch, struct mg_item *item, int step)
 {
     const struct mg_work *work = item->work;
@@ -184,5 +184,5 @@ void mg_unpublishable_decide(struct mg_batch *batch, struct mg_item *item)
                              .executed = work->executed,
                              .retry_after_ms = -1};
     struct mg_story story = {.by = mg_slice_of(batch->scheduler->options->instance)};
-    (void)mg_fold_cause(batch, item, &cause, story); /* stale: it has been answered all the same */
+    (void)mg_fold_cause(batch, item, &cause, story); /* stale: it has been answered nevertheless */
 }

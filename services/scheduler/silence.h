@@ -1,6 +1,6 @@
 /*
- * Clients' queues that left a message without a confirm: they rest. What a queue without its majority is
- * given holds up all that follows over the same connection.
+ * Client queues that left a message without a confirm: they rest. A message to a queue without its majority
+ * delays all later ones on the same connection.
  */
 #ifndef MG_SCHEDULER_SILENCE_H
 #define MG_SCHEDULER_SILENCE_H
@@ -9,7 +9,8 @@
 
 #include "io/store/owed.h"
 
-/* More at once are rare, and then the one that is due first gives way: its next message finds out anew. */
+/* More at once are rare. Then the entry that is due first is dropped; the next message to its queue
+ * detects the silence again. */
 #define MG_SILENT_QUEUES_MAX 64
 
 struct mg_silent_queue {
@@ -22,7 +23,7 @@ struct mg_silence {
     int count;
 };
 
-/* Nothing may be published to it now. */
+/* True: nothing may be published to the queue now. */
 bool mg_silence_holds(struct mg_silence *silence, const char *queue);
 void mg_silence_try(struct mg_silence *silence, const char *queue);   /* a message has been published to it */
 void mg_silence_begin(struct mg_silence *silence, const char *queue); /* a message was not confirmed */

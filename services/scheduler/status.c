@@ -1,5 +1,5 @@
 /*
- * A status is made once and kept with the event that caused it: a later sending has the same bytes.
+ * A status is made once and kept with its event: each later sending has the same bytes.
  */
 #include "status.h"
 

@@ -1,7 +1,7 @@
 /*
  * The scheduler's suspects (core/suspects.h). Each is a batch of its own. An isolated one waits here until
- * all else in hand has ended; of several the one with the fewest deliveries goes first, so that the guilty
- * one, which has the most, is the last.
+ * all other work in hand has ended. Of several, the one with the fewest deliveries goes first: the faulty
+ * message has the most, so it is the last.
  */
 #include "suspects.h"
 
@@ -11,10 +11,11 @@
 #include "wire/command.h"
 #include "wire/reply.h"
 
-/* As long as an ack may wait until it is told. */
+/* The period of the check for `alone`: as long as an ack may wait until it is sent. */
 #define MG_SUSPECT_LOOK_MS 20
 
-/* Of a newer version: its deliveries say how often it was left to others, and it is only read. */
+/* True for a message of a newer version: its deliveries count requeues for other instances, and here it is
+ * only parsed. */
 static bool is_newer(struct mg_scheduler *scheduler, const struct mg_work *work)
 {
     const struct mg_delivery *delivery = work->delivery;
@@ -83,7 +84,7 @@ static struct mg_work *isolated_pop(struct mg_scheduler *scheduler)
     return work;
 }
 
-/* Nothing is on its way, and the broker has been told of all that has ended. */
+/* True if no delivery is on its way, and the broker has received all acks. */
 static bool is_quiet(const struct mg_scheduler *scheduler)
 {
     for (int i = 0; i < MG_LANE_CONSUMERS; i++) {

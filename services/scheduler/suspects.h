@@ -8,16 +8,17 @@
 
 struct mg_scheduler;
 
-/* Those that wait until they are alone; the least often delivered first. */
+/* Isolated suspects, which wait until they are alone; the least often delivered first. */
 struct mg_isolated {
     struct mg_work *first;
     int count;
     struct mg_timer *timer;
 };
 
-/* What has come to a lane says how the queues are consumed from now on. True: it is isolated, and kept. */
+/* Judges new work and adapts the consumers to it. True: the work is isolated, and kept here. */
 bool mg_work_isolate(struct mg_scheduler *scheduler, struct mg_work *work);
-struct mg_work *mg_isolated_take(struct mg_scheduler *scheduler); /* NULL: none, or it is not yet alone */
+struct mg_work *
+mg_isolated_take(struct mg_scheduler *scheduler); /* NULL: none waits, or it is not yet alone */
 void mg_isolated_give_back(struct mg_scheduler *scheduler);
 
 #endif

@@ -1,22 +1,23 @@
 /*
- * What a scheduler tells of its orders as spans. An order's span runs from its submission to its end, under
- * the client's; an attempt's from its dispatch to the reply or complete-by that ends it, under the order's.
- * The attempt's identity goes with the request, so that the agent's calls are under it.
+ * A scheduler's spans. The span of an order runs from its submission to its end, below the client's span. The
+ * span of an attempt runs from its dispatch to the reply or complete-by that ends it, below the order's. The
+ * attempt's identity goes with the request, so that the agent's calls are below it.
  *
- * A span is told once what it is about is stored, by whoever stored it, and by the database's clock. An order
- * that goes on after its end (resumed, undone) is told again at its next one, longer, with the same identity.
+ * A span is emitted after the commit, by the process that made it, with times of the database's clock. An
+ * order that continues after its end (resumed, undone) emits a longer span with the same identity at its next
+ * end.
  */
 #include <stdio.h>
 
 #include "item.h"
 #include "scheduler.h"
 
-/* False: this trace is not told. */
+/* False: this trace is not sampled. */
 static bool trace_of(const struct mg_scheduler *scheduler, const struct mg_order_record *record,
                      struct mg_trace *ret_trace)
 {
     if (mg_trace_parse(record->traceparent, ret_trace)) {
-        return (ret_trace->flags & MG_TRACE_SAMPLED) != 0; /* the client has decided */
+        return (ret_trace->flags & MG_TRACE_SAMPLED) != 0; /* the client's decision */
     }
     mg_trace_of_order(record->order_id, ret_trace);
     ret_trace->flags = MG_TRACE_SAMPLED;

@@ -1,6 +1,6 @@
 /*
- * The life of a piece of work. The callback `on_settled` decides the fate of the delivery at its end (see
- * ack.c).
+ * The life of a piece of work. Its end is the callback `on_settled`, which decides the fate of the delivery
+ * (ack.c).
  */
 #include "work.h"
 

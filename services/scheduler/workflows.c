@@ -1,7 +1,7 @@
 /*
- * Definitions by name and version. A version never changes, so it is cached for good (within a bound); which
- * version is the newest is asked again after a second. At the start the files of --workflows are read,
- * checked whole, and stored before anything is consumed.
+ * Definitions by name and version. A version never changes, so it is cached for good (within a bound). The
+ * number of the newest version is read again after a second. At the start the files of --workflows are read,
+ * checked in full, and stored before anything is consumed.
  */
 #include "workflows.h"
 
@@ -15,8 +15,8 @@
 #include "base/log.h"
 #include "scheduler.h"
 
-#define MG_WORKFLOWS_MAX        512  /* parsed definitions kept; the one unused for longest makes room */
-#define MG_NEWEST_MAX           1024 /* names of which the newest version is remembered */
+#define MG_WORKFLOWS_MAX        512  /* parsed definitions kept; the least recently used makes room */
+#define MG_NEWEST_MAX           1024 /* names with a cached newest version */
 #define MG_DEFINITION_MAX_BYTES (1024 * 1024) /* 64 steps with generous bodies are a tenth of it */
 #define MG_DEFINITION_RETRY_MS  500
 
@@ -28,7 +28,7 @@ static void entry_destroy(struct mg_workflow_entry *entry)
     free(entry);
 }
 
-/* Drops the entry that was not used for longest; never one of the batch in hand. */
+/* Drops the least recently used entry; never one of the batch in hand. */
 static void cache_shrink(struct mg_scheduler *scheduler)
 {
     struct mg_workflow_entry **oldest = NULL;
@@ -46,7 +46,7 @@ static void cache_shrink(struct mg_scheduler *scheduler)
     }
 }
 
-/* Takes the workflow over. */
+/* Takes ownership of the workflow. */
 static void cache_add(struct mg_scheduler *scheduler, struct mg_workflow *workflow)
 {
     struct mg_workflow_entry *entry = calloc(1, sizeof(*entry));
@@ -165,7 +165,7 @@ struct telling {
     int count;
 };
 
-/* All but the first, which the error tells. */
+/* Prints all mistakes but the first, which the error contains. */
 static void mistake_print(void *arg, const char *pointer, const char *text)
 {
     struct telling *telling = arg;
@@ -240,7 +240,7 @@ enum mg_class mg_definitions_read(const char *directory, struct mg_definition **
                           strerror(errno));
     }
     struct mg_definition *list = NULL;
-    enum mg_class worst = MG_OK; /* all files are read, so that all mistakes are told at once */
+    enum mg_class worst = MG_OK; /* all files are read, to report all mistakes at once */
     for (int i = 0; i < count; i++) {
         char *file = NULL;
         struct mg_err one;

@@ -10,7 +10,7 @@ struct mg_workflow_entry {
     struct mg_workflow_entry *next;
     struct mg_workflow *workflow;
     struct mg_gate *gates[MG_STEPS_MAX];
-    struct mg_metric *entered[MG_ORDER_STATE_COUNT]; /* orders of this workflow, whatever its version */
+    struct mg_metric *entered[MG_ORDER_STATE_COUNT]; /* orders of this workflow, all versions */
     uint64_t used_in;                                /* number of the last batch that needed it */
 };
 
@@ -27,7 +27,7 @@ struct mg_want {
     struct mg_scheduler *scheduler;
     char name[MG_NAME_MAX + 1];
     int64_t asked;   /* 0: the newest */
-    int64_t version; /* what that is, once it has been found */
+    int64_t version; /* the version found, once fetched */
     enum mg_fetch_outcome outcome;
     void (*done)(void *arg, struct mg_want *want, const struct mg_err *err);
     void *arg;
@@ -53,8 +53,8 @@ struct mg_workflows {
 enum mg_class mg_definitions_read(const char *directory, struct mg_definition **ret_definitions,
                                   struct mg_err *err) MG_MUSTCHECK;
 void mg_definitions_destroy(struct mg_definition *definitions);
-void mg_definitions_store(struct mg_scheduler *scheduler); /* wakes the scheduler when all are in */
-/* From the cache; version 0: the newest, if that was read within the last `max_age_ms`. */
+void mg_definitions_store(struct mg_scheduler *scheduler); /* wakes the scheduler when all are stored */
+/* Looks in the cache. Version 0: the newest, if it was read within the last `max_age_ms`. */
 struct mg_workflow_entry *mg_workflows_find(struct mg_scheduler *scheduler, const char *name, int64_t version,
                                             int64_t max_age_ms);
 void mg_workflows_fetch(struct mg_want *want);

@@ -1,6 +1,6 @@
 /*
- * Asking: what is due becomes a command to the schedulers. The command's id is derived from what is asked, so
- * the same question asked twice (by two leaders, or after a lost confirm) is one cause.
+ * Due work becomes commands to the schedulers. The command's id is derived from the question, so the same
+ * question asked twice (by two leaders, or after a lost confirm) is one cause.
  */
 #include <stdio.h>
 #include <string.h>
@@ -11,7 +11,7 @@
 #include "supervisor.h"
 #include "wire/command.h"
 
-/* A command with all its members at their longest. */
+/* The largest command, with all its members at their longest. */
 #define COMMAND_MAX_BYTES 4096
 
 static void ask_published(void *arg, enum mg_publish_outcome outcome)
@@ -23,7 +23,8 @@ static void ask_published(void *arg, enum mg_publish_outcome outcome)
     }
 }
 
-/* Its deadline is still to come: it is not due again until all are woken anew. */
+/* For an order that was only woken: its deadline is still to come, so it is not due again until all are woken
+ * anew. */
 static void woken_published(void *arg, enum mg_publish_outcome outcome)
 {
     ask_published(arg, outcome);

@@ -1,4 +1,4 @@
-/* All that only a leader does, begun and ended together. */
+/* The duties of a leader, begun and ended together. */
 #include "supervisor.h"
 
 static bool duties_start(struct supervisor *supervisor, int64_t now_ms, int64_t swept_at_ms)

@@ -32,8 +32,9 @@ static bool is_closed(const struct supervisor_replica *replica)
     return replica != NULL && replica->breaker == MG_BREAKER_CLOSED;
 }
 
-/* Who wants to probe already, as under the leader before this one; else the next behind the last prober. Only
- * of those that report it down: what another says next might be older than its being named. */
+/* An agent that is ready to probe, as under the leader before this one; else the next behind the last prober.
+ * Only agents that report the service down are candidates: the next report of another might be older than its
+ * being named. */
 static const struct supervisor_replica *prober_choose(const struct supervisor_health *health,
                                                       const struct supervisor_replica *replicas, int count)
 {
@@ -62,7 +63,7 @@ static bool word_end(struct supervisor_health *health, const struct supervisor_r
     return true;
 }
 
-/* Nobody has found the service well, so it is not told. */
+/* No agent has found the service well, so the agents get no such word. */
 static bool word_forget(struct supervisor_health *health)
 {
     *health = (struct supervisor_health){0};
@@ -79,7 +80,7 @@ static bool word_begin(struct supervisor_health *health, const struct supervisor
     return !is_same;
 }
 
-/* The word of the leader before, which its prober still obeys. */
+/* Adopts the previous leader's word, which its prober still follows. */
 static bool word_adopt(struct supervisor_health *health, const struct supervisor_replica *replicas, int count,
                        int64_t now_ms)
 {
@@ -91,7 +92,7 @@ static bool word_adopt(struct supervisor_health *health, const struct supervisor
     return false;
 }
 
-/* A probe that is under way reports an open breaker like one that has failed. */
+/* A probe under way reports an open breaker, like one that has failed. */
 static bool is_turn_over(const struct supervisor_health *health, const struct supervisor_replica *prober,
                          int64_t now_ms)
 {

@@ -1,25 +1,26 @@
 /*
- * Whether a remote service is down for most of its agents, as arithmetic: what they report and the time in,
- * the leader's word out. It reads no clock and keeps nothing but the word.
+ * Whether a remote service is down for most of its agents, as arithmetic: the agents' reports and the time
+ * in, the leader's word out. It reads no clock and stores only the word.
  *
- * Down is what more than half of the ready agents say that they cannot call: the only one, both of two, two
- * of three. One of two is not enough: it may be its own network, and a word that is wrong stops the agent
- * that works for as long as the other cannot, while none costs the orders no more than that agent's own
- * breaker needs to open.
+ * A service is down when more than half of its ready agents report a breaker that is not closed. That is the
+ * only one, both of two, or two of three. One of two is not enough: the fault may be in its own network. A
+ * wrong word stops the agent that works for as long as the other cannot call. A missing word costs the orders
+ * no more than the time that the agent's own breaker needs to open.
  *
- * Then one of those that cannot is named, to probe for all; its success ends the word, whatever the others
- * say: they say only what they were told. Another is named when it is gone or no longer ready, and when its
- * probes have failed for long: that may be its network, too. With nobody to name the word stays for a while:
- * agents that have all just been restarted are closed, but have proved nothing, and those that hear it can be
- * named. Then it ends unproven, and each agent's own breaker counts.
+ * Then one of the agents without a closed breaker is named, to probe for all. Its success ends the word,
+ * regardless of the other reports, which only repeat the word. Another is named when the first is gone or no
+ * longer ready. Another is also named when its probes have failed for long: that may be its network, too.
+ * Without a candidate the word stays for a while. Agents that have all just been restarted are closed, but
+ * have proved nothing, and can be named once they receive the word. After that the word ends unproven, and
+ * each agent's own breaker counts.
  *
- * Whoever ended the word outvotes the others for as long as it is well: theirs is the fault, and its work
- * goes on. When the service goes down indeed, it finds that out by itself.
+ * The agent that ended the word outvotes the others for as long as it is well: the fault is theirs, and its
+ * work goes on. When the service goes down indeed, that agent detects it by itself.
  *
- * A takeover changes no word. A new leader goes on with the one whose prober reports that it is; while it
- * knows of none it says nothing until most cannot call the service, least of all that the service is well:
- * with that, agents that it has not heard of yet would call one that is down. What the leader before it said
- * runs out at the agents.
+ * A takeover changes no word. A new leader adopts the current prober if that agent reports itself as prober.
+ * Without a prober it sends no word until most agents cannot call the service. Above all it does not report
+ * the service as well: agents without a report so far would then call a service that is down. The previous
+ * leader's word expires at the agents.
  */
 #ifndef MG_SUPERVISOR_HEALTH_H
 #define MG_SUPERVISOR_HEALTH_H
@@ -30,43 +31,43 @@
 #include "wire/reply.h"
 #include "wire/service_control.h"
 
-/* So long the word stays with nobody to name: as long as agents believe one that nobody repeats. */
+/* The word stays this long without a candidate: as long as agents believe a word that is not repeated. */
 #define SUPERVISOR_FORGET_MS MG_SERVICE_DOWN_VALID_MS
-/* From the end of the word on: reports that were under way speak of before. */
+/* From the end of the word on: reports that were under way are from before. */
 #define SUPERVISOR_SETTLE_MS 2000
-/* A prober whose probes have failed for so long gives way to the next, which costs an open time: not often.
- */
+/* A prober gives way to the next after this time of failed probes. A change costs an open time, so it is
+ * rare. */
 #define SUPERVISOR_TURN_MS 15000
-/* So long after it was named also one that still calls, or whose probes no look has seen: they are short.
- * Longer than any open time (1 h), or none would ever get to its probe: who is named waits for a whole one.
- */
+/* A prober gives way after this time even if it still calls, or if no look has seen its probes: they are
+ * short. Longer than any open time (1 h), or none would ever get to its probe: a named agent waits for a
+ * whole one. */
 #define SUPERVISOR_TURN_MAX_MS (65 * 60000)
 
-/* An agent process of the service that has reported of late. */
+/* An agent process of the service with a recent report. */
 struct supervisor_replica {
     char instance[MG_SHARE_INSTANCE_MAX + 1];
     enum mg_breaker_state breaker;
     bool is_ready;
-    uint64_t process; /* another one of the same name has proved nothing; 0: it does not say */
-    bool is_prober;   /* by what it heard last */
+    uint64_t process; /* another process of the same name has proved nothing; 0: not reported */
+    bool is_prober;   /* by the last message that it received */
     bool is_calling;
 };
 
-/* All zero: nothing is known, and nothing to be said. */
+/* All zero: nothing is known, and no word is sent. */
 struct supervisor_health {
     bool is_down;
     char prober[MG_SHARE_INSTANCE_MAX + 1];
     bool has_probed;                        /* it wanted a probe since it was named */
-    int64_t since_ms;                       /* it was named, or the word ended; 0: never */
-    int64_t able_ms;                        /* somebody was last there who could probe */
-    char proven[MG_SHARE_INSTANCE_MAX + 1]; /* whose success ended the last word; "": nobody's */
-    uint64_t process;                       /* of the one or the other */
+    int64_t since_ms;                       /* when it was named, or the word ended; 0: never */
+    int64_t able_ms;                        /* when a possible prober was last there */
+    char proven[MG_SHARE_INSTANCE_MAX + 1]; /* the agent that ended the last word by its success; "": none */
+    uint64_t process;                       /* of the prober, or of the proven agent */
 };
 
-/* Whether there is a word to say: down, or well again. */
+/* Whether there is a word to send: down, or well again. */
 bool supervisor_health_is_known(const struct supervisor_health *health);
 
-/* True if the word changed. `replicas` in an order that stays. */
+/* True if the word changed. `replicas` must keep their order between calls. */
 bool supervisor_health_judge(struct supervisor_health *health, const struct supervisor_replica *replicas,
                              int count, int64_t now_ms);
 

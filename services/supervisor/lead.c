@@ -1,8 +1,8 @@
 /*
  * Leading: the advisory lock on the store's dedicated session, and with it the next epoch. A standby tries at
- * each lead period, unless it could not ask anything; a leader whose session is gone leads no more, whatever
- * it believes. A second leader by
- * accident is harmless: asking is idempotent, and its writes carry an epoch that is no longer the row's.
+ * each lead period, unless the broker is away and it could not ask. A leader that has lost its session leads
+ * no more, regardless of its own state. A second leader by accident is harmless: asking is idempotent, and
+ * its writes carry an epoch that is no longer the row's.
  */
 #include <stdio.h>
 #include <string.h>
@@ -12,10 +12,10 @@
 #include "base/log.h"
 #include "supervisor.h"
 
-/* The server ends a session of ours that is idle for 10 s, so that a paused leader loses its lock; one that
- * lives uses it before, even when there is nothing to ask. */
+/* The server ends a supervisor's session that is idle for 10 s, so that a paused leader loses its lock. A
+ * live one uses its session before that, even with nothing to ask. */
 #define SESSION_KEEP_MS 3000
-/* A leader has nothing else to see to here. */
+/* The timer of a leader has no other work. */
 #define LEADER_PERIOD_MS (SESSION_KEEP_MS / 2)
 
 static void lead_take(struct supervisor *supervisor, const struct mg_lead_answer *answer)
@@ -32,7 +32,7 @@ static void lead_take(struct supervisor *supervisor, const struct mg_lead_answer
     }
 }
 
-/* Said once: every further try would give the same line. */
+/* Logged once: every further try would give the same line. */
 static void lead_refused(struct supervisor *supervisor, const char *refusal)
 {
     if (strcmp(supervisor->refusal, refusal) != 0) {
@@ -64,7 +64,7 @@ static void lead_answered(void *arg, const struct mg_lead_answer *answer, const 
 static void session_kept(void *arg, const struct mg_rows *rows, const struct mg_err *err)
 {
     (void)rows;
-    (void)err; /* a session that is gone says so itself */
+    (void)err; /* the store reports a lost session by itself */
     ((struct supervisor *)arg)->is_keeping = false;
 }
 
@@ -135,7 +135,7 @@ void supervisor_lead_session(void *arg, bool is_up, const char *reason)
     mg_log(is_up ? MG_LOG_INFO : MG_LOG_WARN, is_up ? "database up" : "database down",
            MG_LOG_TEXT("reason", reason));
     if (is_up) {
-        supervisor->refusal[0] = '\0'; /* it was that session's */
+        supervisor->refusal[0] = '\0'; /* it belonged to the old session */
         supervisor_lead_soon(supervisor);
     } else {
         supervisor_lead_lost(supervisor, "its session is gone");
@@ -165,7 +165,7 @@ void supervisor_lead_give_back(struct supervisor *supervisor, const char *why)
         return;
     }
     supervisor_lead_lost(supervisor, why);
-    supervisor->is_electing = true; /* until the lock is given back, and not at once again */
+    supervisor->is_electing = true; /* no new try until the lock is given back */
     mg_store_stop_leading(supervisor->store, lead_resigned, supervisor);
 }
 

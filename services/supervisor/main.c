@@ -1,4 +1,4 @@
-/* makegood-supervisor: its own options, and what is the supervisor's in the life of a service's process. */
+/* makegood-supervisor: its own options, and the supervisor's part in the life of a service's process. */
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -8,7 +8,7 @@
 #include "process.h"
 #include "supervisor.h"
 
-/* Ten times what it takes on an idle machine to count as much as is ever counted. */
+/* Ten times the duration of the largest count on an idle machine. */
 #define COUNT_TIMEOUT "2s"
 
 static struct supervisor supervisor;
@@ -73,7 +73,7 @@ static enum mg_class supervisor_create(struct mg_process *process, struct mg_err
                                      .on_state = session_changed,
                                      .on_refused = store_refused,
                                      .arg = process};
-    /* What becomes of it concerns nobody but the figures: the session that leads says all that matters. */
+    /* Only the figures depend on this session; the leading session reports all states that matter. */
     const struct mg_store_options counting = {.dsn = process->options.pg_dsn,
                                               .is_plaintext_allowed = store.is_plaintext_allowed,
                                               .name = "makegood-supervisor counting",
@@ -110,7 +110,7 @@ static enum mg_class supervisor_create(struct mg_process *process, struct mg_err
     return class;
 }
 
-/* What the session that leads has taken; it has said what it would not take. */
+/* The leading session has accepted this DSN, or has logged its refusal. */
 static void supervisor_reload(struct mg_process *process)
 {
     struct mg_err err;

@@ -1,11 +1,11 @@
 /*
- * What supervisors tell about the system, not about themselves: the leader counts what is open in the
- * database, and sees how full the queues are that belong to no service. One process asks for all, so that
- * figures cost the same however many processes there are; who does not lead shows none of them.
+ * Figures about the system, not about the supervisors. The leader counts open orders, open alerts and owed
+ * statuses in the database, and the messages in the queues that belong to no service. One process asks for
+ * all, so that the cost does not grow with the number of processes. A standby shows none of these figures.
  *
- * Counting has a session of its own, since a slow count must not hold up a sweep, and is bounded three times:
- * by the rows that the statement looks at, by the session's statement time-out, and by a period that grows
- * with what the last count took.
+ * Counting has a session of its own, since a slow count must not hold up a sweep. It has three bounds: the
+ * rows that the statement reads, the session's statement time-out, and a period that grows with the duration
+ * of the last count.
  */
 #include <stdio.h>
 #include <string.h>
@@ -15,11 +15,11 @@
 #include "io/amqp/topology.h"
 #include "supervisor.h"
 
-/* As often as a person looks twice; and no more than a fiftieth of one session's time. */
+/* As often as a person looks twice; and at most a fiftieth of one session's time. */
 #define COUNT_PERIOD_MS 15000
 #define COUNT_SHARE     50
 #define QUEUE_PERIOD_MS 1000
-/* Of a state or an alert; and the labels that a row may have. */
+/* The size of a state or an alert; and of the labels that a row may have. */
 #define WORD_SIZE   64
 #define LABELS_SIZE (MG_NAME_MAX + WORD_SIZE + 32)
 
@@ -35,7 +35,7 @@ static struct mg_metric *gauge(struct supervisor *supervisor, const char *name, 
     return mg_metrics_series(supervisor->metrics, MG_GAUGE, name, labels, help);
 }
 
-/* Figures of the count: 0 where the answer does not name them, silent when there is no answer. */
+/* A figure of the count: 0 where the answer does not name it, silent without an answer. */
 static struct mg_metric *counted(struct supervisor *supervisor, const char *name, const char *labels,
                                  const char *help)
 {
@@ -168,7 +168,7 @@ static void counted_silence(struct supervisor *supervisor)
     }
 }
 
-/* Several workflows have orders in one state: the oldest of all counts. */
+/* Several workflows can have orders in one state: the oldest of all counts. */
 static void raise_to(struct mg_metric *metric, double value)
 {
     if (value > mg_metric_value(metric)) {
@@ -253,7 +253,7 @@ void supervisor_queue_seen(struct supervisor *supervisor, const char *queue, int
         return;
     }
     for (int i = 0; i < SUPERVISOR_QUEUES; i++) {
-        if (strcmp(QUEUES[i], queue) == 0) { /* who takes from it knows better how much was taken */
+        if (strcmp(QUEUES[i], queue) == 0) { /* the consumers count the messages taken more exactly */
             mg_queue_metrics_seen(&supervisor->queues[i], ready, consumers, 0, 0);
         }
     }
@@ -270,7 +270,8 @@ bool supervisor_measure_start(struct supervisor *supervisor)
 {
     struct mg_err err;
     mg_metric_set(supervisor->epoch_led, (double)supervisor->epoch);
-    /* Those that are watched for their own sake (sweep.c, watch.c) are watched already, and told here. */
+    /* Queues that sweep.c and watch.c watch for their own sake are watched already, and their looks come
+     * here. */
     for (int i = 0; i < SUPERVISOR_QUEUES; i++) {
         if (mg_broker_watch_queue(supervisor->broker, QUEUES[i], QUEUE_PERIOD_MS, on_queue_seen, supervisor,
                                   &err) != MG_OK) {
@@ -287,8 +288,8 @@ bool supervisor_measure_start(struct supervisor *supervisor)
     if (supervisor->count_timer == NULL) {
         return false;
     }
-    /* A session that is only about to begin says when it has; one that does not begin is told as a failure.
-     */
+    /* A session that is about to begin reports its begin by on_state. One that does not begin shows as a
+     * failed count. */
     char reason[256];
     bool is_up = mg_store_is_up(supervisor->counting, reason, sizeof(reason));
     mg_timer_start(supervisor->count_timer, is_up ? 0 : COUNT_PERIOD_MS, 0);

@@ -1,7 +1,7 @@
 /*
- * Statuses that clients' queues did not take: after a sweep that could ask for all that it found, the
- * database is asked which to try again, and the schedulers are asked to. How seldom a queue is tried, and
- * when its statuses are given up, follows from what the schedulers find (io/store/owed.h).
+ * Statuses that clients' queues did not take. After a sweep with room for all that it found, the leader reads
+ * from the database which ones to try again. It asks the schedulers for them. The schedulers' results set how
+ * seldom a queue is tried, and when its statuses are given up (io/store/owed.h).
  */
 #include "io/store/owed.h"
 #include "base/clock.h"
@@ -23,12 +23,12 @@ static void owed_answered(void *arg, bool is_leader, const struct mg_due *dues, 
     }
     supervisor->is_owed_failing = err != NULL;
     if (!is_leader) {
-        return; /* the next sweep finds out, too */
+        return; /* the next sweep detects it, too */
     }
     if (count > 0) {
         MG_FAILPOINT(SUPERVISOR_SWEPT);
     }
-    /* What there is no room for is found again after ask-again. */
+    /* The rest has no room and is found again after ask-again. */
     for (int i = 0; i < count && supervisor_ask(supervisor, &dues[i]); i++) {
     }
 }

@@ -1,16 +1,15 @@
 /*
- * Parked steps: those that wait for the gate of their service. After a sweep the leader asks about them,
- * queue by queue, as many as the queue has room for. Whether operators and agents let the service be called
- * stands in the database, and is looked at by the same statement; how many requests wait in a queue, and
- * whether anything consumes it, is what the broker says. So a new leader needs to know nothing: it asks for
- * no step of a queue that it has not seen.
+ * Parked steps wait for the gate of their service. After a sweep the leader asks about them, queue by queue,
+ * as many as the queue has room for. The database holds the gates as operators and agents have set them, and
+ * the same statement reads these. The broker reports how many requests wait in a queue, and whether it has
+ * consumers. So a new leader needs no other state: it asks for no step of a queue that it has not seen.
  *
- * While a service that was down is probed, one step finds out for all: the others would go out only to be
- * parked again. If the service is still probed after a look at its queue, the step may have been one that
- * cannot go out, so twice as many are asked about.
+ * While a service that was down is probed, one step is the probe for all: the others would go out only to be
+ * parked again. If the service is still probed after a look at its queue, that step may be one that cannot go
+ * out. So twice as many are asked about.
  *
- * All this is only to ask no more than can go out. The scheduler decides by its own gates; what does not go
- * out stays parked, and is asked about again.
+ * All this only avoids questions about steps that cannot go out. The scheduler decides by its own gates. A
+ * step that does not go out stays parked, and is asked about again.
  */
 #include <stdio.h>
 #include <string.h>
@@ -20,14 +19,15 @@
 #include "base/log.h"
 #include "supervisor.h"
 
-/* Between two looks of ours, for queues of which no step has been parked for a while. */
+/* Time between two looks, for queues without a newly parked step for a while. */
 #define PARKED_WATCH_MS 1000
-/* Of a queue that cannot be watched, since too many are: slow, and not never. */
+/* For a queue that cannot be watched, since too many are: slow, but not stopped. */
 #define PARKED_BLIND 50
-/* Asked about at a time while none of them is the probe: a hundred thousand take some minutes. */
+/* The most steps asked about at a time while none of them is the probe: a hundred thousand take some
+ * minutes. */
 #define PROBES_MAX 256
-/* Of more queues than are held each has its turn; one that the broker does not answer about ends it so late.
- */
+/* More queues than places take turns. A turn ends after this many questions, even if the broker has not
+ * answered about one of the queues. */
 #define TURN_ASKS_MAX 8
 
 static struct supervisor_parked *parked_find(struct supervisor *supervisor, const char *queue)
@@ -58,7 +58,7 @@ static void parked_seen(void *arg, const char *queue, int64_t ready_messages, in
     parked->asked = 0;
 }
 
-/* A place for one more; NULL: all are of queues that were named just now. */
+/* A place for one more; NULL: all belong to queues of the latest answer. */
 static struct supervisor_parked *place_find(struct supervisor *supervisor)
 {
     if (supervisor->parked_count < SUPERVISOR_PARKED_MAX) {
@@ -73,7 +73,7 @@ static struct supervisor_parked *place_find(struct supervisor *supervisor)
     return NULL;
 }
 
-/* NULL: the next answer names it again. */
+/* NULL: none now; the next answer names the queue again. */
 static struct supervisor_parked *parked_make(struct supervisor *supervisor,
                                              const struct mg_parked_queue *queue, const char *name)
 {
@@ -105,13 +105,13 @@ static void parked_take(struct supervisor_parked *parked, const struct mg_parked
     if (!queue->is_probing || !parked->is_probing) {
         parked->probes = 1;
     } else if (parked->room > 0 && queue->asked == 0) {
-        probes_double(parked); /* what was found there were left-over marks */
+        probes_double(parked); /* the steps found there had only left-over marks */
     }
     parked->is_probing = queue->is_probing;
     parked->asked = parked->is_blind ? 0 : parked->asked + queue->asked;
 }
 
-/* Those that are held keep their places: only what is not named gives its place away. */
+/* Queues in the answer keep their places; only the others give theirs away. */
 static void names_mark(struct supervisor *supervisor, const struct mg_parked_answer *answer)
 {
     char name[MG_QUEUE_NAME_SIZE];
@@ -142,8 +142,7 @@ static void queues_take(struct supervisor *supervisor, const struct mg_parked_an
     }
 }
 
-/* Whether there are more queues than have a turn at a time; after as many as can be the next answer says it.
- */
+/* Reports whether there are more queues than places. After a full answer only the next one shows it. */
 static void crowd_tell(struct supervisor *supervisor, const struct mg_parked_answer *answer)
 {
     char text[128];
@@ -170,8 +169,8 @@ static void turn_take(struct supervisor *supervisor, const struct mg_parked_answ
     }
 }
 
-/* Once all that were named have been seen, and so may have room, the queues behind them have their turn;
- * after the last ones the first. */
+/* Passes the turn on. Once all named queues have been seen, and so may have room, the queues behind them are
+ * next; after the last ones the first. */
 static void turn_pass(struct supervisor *supervisor)
 {
     bool is_seen = true;
@@ -212,7 +211,7 @@ static void parked_answered(void *arg, const struct mg_parked_answer *answer, co
     }
     for (int i = 0; i < answer->due_count; i++) {
         if (!supervisor_ask(supervisor, &answer->dues[i])) {
-            return; /* what was not asked is asked about again */
+            return; /* the rest is asked about again */
         }
     }
 }

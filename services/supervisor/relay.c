@@ -1,12 +1,13 @@
 /*
- * What operators want of services, from the table service_control to the agents, who see no database, and
- * what the agents of a service see together (health.h): the leader looks a few times a second and tells all
- * agents of each service, when anything has changed and once a second, and how late it is by the database's
- * clock. A limit is of the service as a whole, so the leader divides it among the agent processes that have
- * reported of late; each gets one call at least, or it would hold requests that it never makes.
+ * The relay from the leader to the agents. It carries operator settings from the table service_control, since
+ * agents have no database access. It also carries the health of each service, judged from the reports of its
+ * agents (health.h). The leader looks a few times a second. It sends to all agents of each service when
+ * anything has changed, and once a second, with the database's time. A limit applies to the service as a
+ * whole, so the leader divides it among the agent processes with recent reports. Each gets one call at least,
+ * or it would hold requests that it never makes.
  *
- * Nothing is kept here that who leads next does not find out: it says the same, under a higher epoch, and of
- * what it does not know that it does not.
+ * A new leader finds all state of this file anew. It sends the same, under a higher epoch, and marks a
+ * service of unknown health as undecided.
  */
 #include <stdio.h>
 #include <string.h>
@@ -17,10 +18,10 @@
 #include "supervisor.h"
 #include "wire/service_control.h"
 
-/* With a hop and an agent's turn still well below a second from an operator's word to the last agent. */
+/* With a hop and an agent's turn still well below a second from an operator's change to the last agent. */
 #define RELAY_LOOK_MS 250
-/* An answer that took longer says too little of the database's clock to be passed on: what an agent believes
- * of it must be right within a second. */
+/* A slower answer does not pass on the database's clock: an agent's estimate must be right within a
+ * second. */
 #define RELAY_CLOCK_MS 250
 /* A row for each service that was ever paused or limited, and for each agent of each service. */
 #define RELAY_ROWS_BYTES (4 * 1024 * 1024)
@@ -39,7 +40,7 @@ enum {
     COLUMN_IS_CALLING,
     COLUMN_NOW
 };
-/* What is behind these changes with every call, and what is told does not change with it. */
+/* The columns behind these change with every call; such a change alone sends no message. */
 #define COLUMNS_TOLD (COLUMN_IS_READY + 1)
 
 static bool is_same_service(const struct mg_rows *rows, int a, int b)
@@ -49,7 +50,7 @@ static bool is_same_service(const struct mg_rows *rows, int a, int b)
 
 /* ---- shares ---- */
 
-/* One to each, then one more to the first ones until all are given away. */
+/* An equal part for each, one more for the first ones until all is given away, and at least 1. */
 static int64_t part_of(int64_t whole, int count, int index)
 {
     int64_t part = whole / count + (index < whole % count ? 1 : 0);
@@ -91,7 +92,7 @@ static struct supervisor_service *service_find(struct supervisor *supervisor, co
     return service;
 }
 
-/* Those beyond SUPERVISOR_REPLICAS_MAX obey like all others, and are not asked. */
+/* Agents beyond SUPERVISOR_REPLICAS_MAX follow the word like all others, but their reports do not count. */
 static int replicas_read(const struct mg_rows *rows, int first, int end, struct supervisor_replica *ret)
 {
     int count = 0;
@@ -108,7 +109,7 @@ static int replicas_read(const struct mg_rows *rows, int first, int end, struct 
     return count;
 }
 
-/* True if the word about it changed. */
+/* True if the word about the service changed. */
 static bool service_judge(struct supervisor_service *service, const struct mg_rows *rows, int first, int end)
 {
     static struct supervisor_replica replicas[SUPERVISOR_REPLICAS_MAX]; /* 19 KiB, of one call at a time */
@@ -124,7 +125,7 @@ static bool service_judge(struct supervisor_service *service, const struct mg_ro
     return true;
 }
 
-/* ---- telling ---- */
+/* ---- sending ---- */
 
 static void control_tell(struct supervisor *supervisor, const struct supervisor_health *health,
                          const struct mg_rows *rows, int first, int end)
@@ -167,7 +168,7 @@ static void rows_keep(const struct mg_rows *rows, struct mg_buf *ret_text)
     }
 }
 
-/* Something is new in the rows, or was told long ago: all are told. */
+/* True: a row has changed, or the last messages are a period old. */
 static bool is_time_to_tell(struct supervisor *supervisor, const struct mg_rows *rows)
 {
     struct mg_buf seen;

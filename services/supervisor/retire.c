@@ -1,8 +1,9 @@
 /*
- * Retention: orders that ended long ago are moved to the archive, if operators have said when (`makegood db
- * vacuum-policy`). The database does it by a right of its own and tells numbers: a supervisor sees no
- * payload. A bite at a time, on the session that counts, so that no sweep waits for it; each as large as can
- * be done in a blink, and none while sweeps are late. What cannot be moved stays where it is.
+ * Retention: orders that ended long ago are moved to the archive, if operators have set a policy (`makegood
+ * db vacuum-policy`). The database moves them by a right of its own and returns numbers: a supervisor sees no
+ * payload. Orders move a bite at a time, on the session that counts, so that no sweep waits for it. A bite is
+ * as large as a short statement allows, and none runs while sweeps are late. An order that cannot be moved
+ * stays in its tables.
  */
 #include <stdio.h>
 
@@ -10,21 +11,21 @@
 #include "base/log.h"
 #include "supervisor.h"
 
-/* With nothing to do but to look. */
+/* Period of looks while there is nothing to move. */
 #define RETIRE_PERIOD_MS 1000
-/* A policy that is new may wait so long to be noticed; what went wrong, to be tried again. */
+/* A new policy is noticed within the first; a failed bite is tried again after the second. */
 #define RETIRE_OFF_MS    15000
 #define RETIRE_FAILED_MS 5000
-/* What waits behind a bite, which is what operators want of services, must reach agents within a second. */
+/* Operator settings for agents wait behind a bite, and must reach the agents within a second. */
 #define BITE_LONG_MS  100
 #define BITE_SHORT_MS 40
 #define BITE_MAX      500
 #define BITE_FIRST    20
-/* Half of the time at most; and each commit waits for the disk that others wait for, too. */
+/* Bites take half of the time at most; and each commit waits for a disk that others need, too. */
 #define REST_MIN_MS 20
-/* Deadlines come first. */
+/* No bite while sweeps are later than this: deadlines come first. */
 #define SWEEP_LATE_MS 1000
-/* What does not pass by itself in this time needs a person; a lock that is held, or a busy server, does. */
+/* A failure that lasts longer needs a person. A held lock or a busy server passes by itself before. */
 #define FAILING_MAX_MS 60000
 
 static void failure_note(struct supervisor *supervisor, const char *why)
@@ -52,7 +53,7 @@ static void bite_fit(struct supervisor *supervisor, int64_t took_ms, bool is_ful
     }
 }
 
-/* Each page tells of itself; what counts is the round. */
+/* Each page reports its own oldest order; the figure is that of the whole round. */
 static void oldest_note(struct supervisor *supervisor, const struct mg_retire_answer *answer)
 {
     if (answer->oldest_ms > supervisor->finished_oldest_ms) {
@@ -64,7 +65,7 @@ static void oldest_note(struct supervisor *supervisor, const struct mg_retire_an
     }
 }
 
-/* What one order is stuck at is told until a whole round has gone well; the others leave. */
+/* The failure of a single order is reported until a whole round has succeeded. Meanwhile the others leave. */
 static void passed_by_note(struct supervisor *supervisor, const char *failure)
 {
     char text[MG_RETIRE_FAILURE_MAX + 64];
@@ -72,7 +73,7 @@ static void passed_by_note(struct supervisor *supervisor, const char *failure)
     supervisor_watch_looked(supervisor, WATCHED_RETENTION, failure[0] != '\0' ? text : NULL);
 }
 
-/* Returns when to go on. */
+/* Returns the milliseconds until the next bite. */
 static int64_t answer_take(struct supervisor *supervisor, const struct mg_retire_answer *answer,
                            int64_t took_ms)
 {
@@ -88,7 +89,7 @@ static int64_t answer_take(struct supervisor *supervisor, const struct mg_retire
         supervisor_watch_looked(supervisor, WATCHED_RETENTION, NULL);
         return RETIRE_OFF_MS;
     case MG_RETIRE_FENCED:
-        return RETIRE_PERIOD_MS; /* the next sweep finds out, too */
+        return RETIRE_PERIOD_MS; /* the next sweep detects it, too */
     case MG_RETIRE_MOVED:
         break;
     }
@@ -115,7 +116,7 @@ static void retire_answered(void *arg, const struct mg_retire_answer *answer, co
         return;
     }
     if (err != NULL) {
-        bite_fit(supervisor, BITE_LONG_MS + 1, false); /* one that takes too long is broken off */
+        bite_fit(supervisor, BITE_LONG_MS + 1, false); /* the server breaks off one that takes too long */
         failure_note(supervisor, err->text);
     } else {
         next_ms = answer_take(supervisor, answer, took_ms);

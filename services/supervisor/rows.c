@@ -12,7 +12,7 @@ void supervisor_row_text(const struct mg_rows *rows, int row, int column, char *
 
 double supervisor_row_number(const struct mg_rows *rows, int row, int column)
 {
-    char text[64]; /* longer than any number that PostgreSQL writes of those that are asked for */
+    char text[64]; /* longer than any number in PostgreSQL's answers to these reports */
     supervisor_row_text(rows, row, column, text, sizeof(text));
     return strtod(text, NULL);
 }

@@ -1,12 +1,12 @@
 /*
- * The supervisor: finds what is due and asks the schedulers to see to it. It changes no order and no step,
- * knows no payload and no service; the little it writes (its row, alerts, the wake-up hints of what it asked)
- * is fenced by its epoch. Several may run; the advisory lock lets one lead (lead.c). The leader sweeps
- * (sweep.c), asks about parked steps (parked.c) and for statuses that can be tried again (owed.c), publishes
- * all of it as commands (ask.c), keeps the alerts that belong to no order (watch.c), counts what is open
- * (measure.c), tells agents what operators want of their services and which are down (relay.c, health.c) and
- * has ended orders moved to the archive
- * (retire.c). Who cannot ask, because the broker is away, does not lead.
+ * The supervisor: finds due work and sends commands for it to the schedulers. It changes no order and no
+ * step, reads no payload, and does not depend on the meaning of a service. Its few writes (its row, alerts,
+ * the wake-up hints of orders asked about) are fenced by its epoch. Several may run; the advisory lock lets
+ * one lead (lead.c). The leader sweeps (sweep.c), asks about parked steps (parked.c) and for statuses that
+ * can be tried again (owed.c). It publishes all of this as commands (ask.c). It keeps the alerts that belong
+ * to no order (watch.c) and counts open orders and alerts (measure.c). It sends agents the operator settings
+ * and the health of their services (relay.c, health.c). It has ended orders moved to the archive (retire.c).
+ * A supervisor that cannot ask, because the broker is away, does not lead.
  */
 #ifndef MG_SUPERVISOR_H
 #define MG_SUPERVISOR_H
@@ -25,13 +25,13 @@
 
 /* Queues that belong to no service. */
 #define SUPERVISOR_QUEUES 7
-/* Series of what is counted: three states of each workflow, and some fifty others. */
+/* Counted series: three states of each workflow, and some fifty others. */
 #define SUPERVISOR_COUNTED_MAX MG_METRICS_MAX
-/* Services whose agents are judged together; as many as a scheduler watches. Of others each agent's own
- * breaker counts. */
+/* Services that are judged from the reports of their agents; as many as a scheduler watches. For any other
+ * service each agent's own breaker counts. */
 #define SUPERVISOR_SERVICES_MAX 256
 #define SUPERVISOR_REPLICAS_MAX 128 /* of one service; as many as have shares in a limit */
-/* Queues of requests of which steps are parked; of more each has its turn. */
+/* Request queues with parked steps; more queues than this take turns. */
 #define SUPERVISOR_PARKED_MAX MG_PARKED_QUEUES_MAX
 
 struct supervisor_options {
@@ -55,8 +55,8 @@ struct watched_state {
     int64_t looked_at_boot_ms; /* when it was last looked for; 0: never */
     int64_t seen_at_boot_ms;   /* when it was last found; 0: never */
     bool is_raised;            /* as last written to the table */
-    bool is_unsaid;            /* the table knows of the change, the queue does not */
-    bool is_failing;           /* that it cannot be published has been said */
+    bool is_unsaid;            /* the change is in the table, and not yet in the queue */
+    bool is_failing;           /* it cannot be published, which has been logged */
     char text[256];
 };
 
@@ -65,23 +65,23 @@ struct supervisor_service {
     struct supervisor_health health;
 };
 
-/* A queue of requests of which steps are parked, or were before its place was needed for another. */
+/* A request queue with parked steps, or one that had some until another queue needs its place. */
 struct supervisor_parked {
     char service[MG_NAME_MAX + 1], queue[MG_QUEUE_NAME_SIZE];
     bool is_high;
-    bool is_named;   /* by the last answer; else another may have its place */
+    bool is_named;   /* by the last answer; else another queue may take its place */
     bool is_open;    /* steps are parked for it, and neither operators nor agents keep its gate closed */
-    bool is_probing; /* and no agent has found the service well yet */
+    bool is_probing; /* while no agent has found the service well */
     bool is_blind;   /* it cannot be watched */
     bool is_seen;
     int64_t ready, consumers; /* when it was seen last */
     int64_t asked;            /* since then */
     int64_t room;             /* of the last question */
-    int64_t probes; /* while probing: so many may be asked about; more each time that none of them was the
+    int64_t probes; /* while probing: so many may be asked about; grows each time that none of them was the
                        probe */
 };
 
-#define SUPERVISOR_UNNEEDED_MAX 16 /* closed at once; more are found the next time */
+#define SUPERVISOR_UNNEEDED_MAX 16 /* closed at once; the next look finds more */
 
 struct supervisor_duties;
 
@@ -103,61 +103,61 @@ struct supervisor {
 
     /* sweep.c; database clock, except where the boot clock is named */
     bool is_sweeping;
-    bool is_failing;             /* the last sweep failed, which has been said */
-    int64_t gap_asked_ms;        /* how long the gap was before the question under way; 0: there was none */
-    int64_t asked_at_boot_us;    /* of the question under way */
-    int64_t swept_at_ms;         /* the moment of the last answered sweep; 0: none was ever made */
-    int64_t answered_at_boot_ms; /* when its answer came */
+    bool is_failing;                         /* the last sweep failed, which has been logged */
+    int64_t gap_asked_ms;                    /* length of the gap before the question under way; 0: none */
+    int64_t asked_at_boot_us;                /* of the question under way */
+    int64_t swept_at_ms;                     /* the moment of the last answered sweep; 0: there was none */
+    int64_t answered_at_boot_ms;             /* when its answer came */
     int64_t grace_after_ms, grace_before_ms; /* the window of the last gap */
     struct mg_far_clock db_clock;
     int64_t lead_asked_at_boot_ms;
     int64_t grace_until_boot_ms;   /* 0: no grace is running */
-    int64_t wake_at_boot_ms;       /* from when on all open orders are to be woken; 0: they need not be */
-    int64_t mute_since_boot_ms;    /* since when the broker is away; 0: it is there */
+    int64_t wake_at_boot_ms;       /* when all open orders are to be woken; 0: they need not be */
+    int64_t mute_since_boot_ms;    /* the broker is away since then; 0: it is there */
     int64_t commands_seen_boot_ms; /* when the queue of commands was last looked at; 0: never */
     int64_t commands_ready, commands_consumers;
-    bool is_held;                                 /* that asking waits for the schedulers has been said */
-    int64_t lag_ms, lag_at_boot_ms;               /* as last told, and since when */
+    bool is_held;                                 /* asking waits for the schedulers, which has been logged */
+    int64_t lag_ms, lag_at_boot_ms;               /* as last shown, and since when */
     int64_t held_back_most, held_back_at_boot_ms; /* likewise */
     int64_t longest_ms, longest_at_boot_ms;       /* likewise */
 
     /* owed.c */
     bool is_asking_owed;
-    bool is_owed_failing;       /* that the last question failed has been said */
+    bool is_owed_failing;       /* the last question failed, which has been logged */
     int64_t owed_asked_boot_ms; /* 0: not yet */
 
     /* watch.c */
     bool is_writing_alerts;
     int64_t watching_since_boot_ms;
-    int written_count; /* of `written`; behind them so many as `unneeded_written` */
+    int written_count; /* of `written`; behind them come `unneeded_written` others */
     int unneeded_written;
-    enum watched written[WATCHED_COUNT]; /* what the write under way is about */
+    enum watched written[WATCHED_COUNT]; /* the conditions of the write under way */
     struct watched_state watched[WATCHED_COUNT];
 
     /* parked.c */
     bool is_parked_asking;
-    bool is_parked_failing; /* that the last question failed has been said */
+    bool is_parked_failing; /* the last question failed, which has been logged */
     int64_t parked_asked_boot_ms;
     struct supervisor_parked parked[SUPERVISOR_PARKED_MAX];
     int parked_count;
     struct mg_parked_place parked_after,
-        parked_last;  /* answers name queues behind the one, up to the other */
+        parked_last;  /* answers name queues behind the first, up to the second */
     int parked_named; /* by the last answer */
-    int parked_asks;  /* since these have their turn */
+    int parked_asks;  /* since these took their turn */
 
     /* unneeded.c */
     struct mg_timer *unneeded_timer;
     bool is_unneeded_asking;
-    bool is_unneeded_failing;                                /* that the last look failed has been said */
-    int unneeded_count;                                      /* of alerts that are to be closed */
+    bool is_unneeded_failing;                                /* the last look failed, which has been logged */
+    int unneeded_count;                                      /* of alerts to close */
     char unneeded[SUPERVISOR_UNNEEDED_MAX][MG_NAME_MAX + 1]; /* their services */
 
     /* measure.c */
-    /* A session for what must not hold up a sweep; NULL: nothing is counted or relayed. */
+    /* A session for work that must not hold up a sweep; NULL: nothing is counted or relayed. */
     struct mg_store *counting;
     struct mg_timer *count_timer;
     bool is_counting;
-    bool is_count_failing; /* that the last count failed has been said */
+    bool is_count_failing; /* the last count failed, which has been logged */
     int64_t counting_since_boot_us;
     struct mg_metrics *metrics;
     struct mg_metric *counted[SUPERVISOR_COUNTED_MAX];
@@ -168,60 +168,60 @@ struct supervisor {
     /* relay.c */
     struct mg_timer *relay_timer;
     bool is_relay_asking;
-    bool is_relay_failing;                                       /* that the last look failed has been said */
-    int64_t relay_asked_boot_ms;                                 /* of the look under way */
-    struct mg_buf relayed;                                       /* the rows as they were last told */
-    int64_t relayed_boot_ms;                                     /* and when; 0: not yet */
+    bool is_relay_failing;       /* the last look failed, which has been logged */
+    int64_t relay_asked_boot_ms; /* of the look under way */
+    struct mg_buf relayed;       /* the rows as last sent */
+    int64_t relayed_boot_ms;     /* when they were sent; 0: not yet */
     struct supervisor_service services[SUPERVISOR_SERVICES_MAX]; /* all that reported since it leads */
     int service_count;
 
     /* retire.c */
     struct mg_timer *retire_timer;
     bool is_retiring;
-    int retire_bite;               /* orders asked for in one; shrinks when it takes long */
-    int64_t retiring_boot_ms;      /* since when the bite under way is */
-    int64_t retire_failed_boot_ms; /* since when none has gone well; 0: the last has */
-    int64_t finished_oldest_ms;    /* of the round under way, as far as it has come */
+    int retire_bite;               /* orders in one bite; shrinks when it takes long */
+    int64_t retiring_boot_ms;      /* when the bite under way began */
+    int64_t retire_failed_boot_ms; /* no bite has succeeded since then; 0: the last one has */
+    int64_t finished_oldest_ms;    /* of the round under way, so far */
     struct mg_metric *retired, *retire_seconds, *finished_oldest;
 
     struct mg_metric *leading, *epoch_led, *sweeps, *sweep_seconds, *sweep_longest, *sweep_lag,
         *asked[MG_CAUSE_COUNT], *unasked, *violations, *violations_found, *held_back;
 };
 
-/* What only a leader does. `start` false: there is no memory. A leader that lost the lead stops all of it. */
+/* The duties of a leader. `start` false: no memory. A leader that lost the lead stops all of them. */
 struct supervisor_duties {
     bool (*start)(struct supervisor *supervisor, int64_t now_ms, int64_t swept_at_ms);
     void (*stop)(struct supervisor *supervisor);
 };
 extern const struct supervisor_duties SUPERVISOR_DUTIES;
 
-/* `duties` begin with each lead and end with it; borrowed. False: no memory. */
+/* `duties` begin and end with each lead; borrowed. False: no memory. */
 bool supervisor_lead_start(struct supervisor *supervisor, const struct supervisor_duties *duties);
-void supervisor_lead_soon(
-    struct supervisor *supervisor); /* something that leading needs has come up: try at once */
+void supervisor_lead_soon(struct supervisor *supervisor); /* a server has come up: try at once */
 void supervisor_lead_session(void *arg, bool is_up, const char *reason); /* the store's on_state */
 bool supervisor_lead_is_ready(void *arg, char *ret_reason, size_t size); /* a standby is: it can take over */
 void supervisor_lead_lost(struct supervisor *supervisor, const char *why);
-/* Steps down of its own will: whoever can do better leads next. */
+/* Steps down, so that a supervisor in a better state can lead. */
 void supervisor_lead_give_back(struct supervisor *supervisor, const char *why);
 void supervisor_lead_stop(struct supervisor *supervisor); /* gives the lock back, then ends the loop */
 
-/* On taking the lead; `swept_at_ms` 0: nobody ever swept. False: no memory. */
+/* On taking the lead; `swept_at_ms` 0: there was never a sweep. False: no memory. */
 bool supervisor_sweep_start(struct supervisor *supervisor, int64_t now_ms, int64_t swept_at_ms);
-/* What the database answered to a question that was asked at `asked_boot_ms`. A standby follows that clock,
- * too: a failover that brings another one begins a new lead. True: it was set forward since the last answer.
- */
+/* Takes the database's time from an answer; its question was asked at `asked_boot_ms`. A standby follows that
+ * clock, too: a failover that brings another one begins a new lead. True: the clock was set forward since the
+ * last answer. */
 bool supervisor_clock_read(struct supervisor *supervisor, int64_t now_ms, int64_t asked_boot_ms);
-/* All open orders are woken again, a while from now: not all that was woken could be asked about. */
+/* Wakes all open orders again, a while from now: some of the woken ones could not be asked about. */
 void supervisor_wake_later(struct supervisor *supervisor);
-/* True: they are being woken now, and no sweep may come between: it would put those woken first to sleep. */
+/* True: they are being woken now, and no sweep may come between: it would put the first ones back to
+ * sleep. */
 bool supervisor_is_waking(struct supervisor *supervisor);
 void supervisor_sweep_stop(struct supervisor *supervisor); /* it leads no more */
 
-/* Asks about the steps that wait for gates which are open; about so many at the most. */
+/* Asks about steps that wait for open gates; `most` is the limit. */
 void supervisor_parked_ask(struct supervisor *supervisor, int64_t most);
 
-/* Publishes one due thing as a command. False: no room; what is left stays due in the table. */
+/* Publishes one due item as a command. False: no room; the rest stays due in the table. */
 bool supervisor_ask(struct supervisor *supervisor, const struct mg_due *due);
 
 /* Asks for owed statuses, at most once a sweep period. */
@@ -230,8 +230,8 @@ void supervisor_owed_start(struct supervisor *supervisor); /* on taking the lead
 
 bool supervisor_watch_start(struct supervisor *supervisor); /* on taking the lead; false: no memory */
 void supervisor_watch_stop(struct supervisor *supervisor);
-int64_t supervisor_gone_ms(const struct supervisor *supervisor); /* what was not found for so long is gone */
-/* A condition was looked for; `text` NULL: it does not hold. */
+int64_t supervisor_gone_ms(const struct supervisor *supervisor); /* a condition unseen for so long is gone */
+/* Records a look for a condition; `text` NULL: it does not hold. */
 void supervisor_watch_looked(struct supervisor *supervisor, enum watched watched, const char *text);
 
 bool supervisor_unneeded_start(struct supervisor *supervisor); /* on taking the lead; false: no memory */
@@ -246,7 +246,7 @@ void supervisor_retire_stop(struct supervisor *supervisor);
 
 void supervisor_metrics_make(struct supervisor *supervisor, struct mg_metrics *metrics);
 bool supervisor_measure_start(struct supervisor *supervisor); /* on taking the lead; false: no memory */
-void supervisor_measure_stop(struct supervisor *supervisor);  /* it leads no more: others know better */
+void supervisor_measure_stop(struct supervisor *supervisor);  /* it leads no more: its figures are stale */
 void supervisor_count_session(void *arg, bool is_up, const char *reason); /* on_state of `counting` */
 void supervisor_queue_seen(struct supervisor *supervisor, const char *queue, int64_t ready,
                            int64_t consumers);

@@ -1,16 +1,16 @@
 /*
- * The sweep: one bounded question to the database each period: what is due? After a gap in which nothing was
- * judged (no leader, no database, no broker, no scheduler that took commands) deadlines that passed in the
+ * The sweep asks the database one bounded question each period: which orders are due? During a gap nothing is
+ * judged (no leader, no database, no broker, no scheduler that takes commands). Deadlines that passed in a
  * gap get a grace first: replies that waited for the same outage may still come. A brake holds back mass
- * expiry, which is more often a clock that jumped than so many dead agents.
+ * expiry: a jump of a clock is a more likely cause than so many dead agents.
  *
  * A gap lasts from the answer of one sweep to the question of the next one that is answered, on this
- * machine's clock. So neither a sweep that takes long nor a database clock that jumps makes one. Each
- * deadline gets one grace: the windows of two gaps do not overlap, and the later one ends the grace of the
- * earlier. The first sweep that is asked after that has its deadlines judged.
+ * machine's clock. So neither a long sweep nor a jump of the database's clock makes a gap. Each deadline gets
+ * one grace: the windows of two gaps do not overlap, and the later one ends the grace of the earlier. The
+ * first sweep that is asked after that has its deadlines judged.
  *
- * A database clock that is set forward carries deadlines past that had time left. They keep it, and the grace
- * with it, on this machine's clock.
+ * A database clock that is set forward passes deadlines that had time left. They keep that time, and the
+ * grace with it, on this machine's clock.
  */
 #include <stdio.h>
 
@@ -20,17 +20,17 @@
 #include "io/amqp/topology.h"
 #include "supervisor.h"
 
-/* Leave this much of the publish window to alerts. */
+/* The part of the publish window that is left to alerts. */
 #define ASK_RESERVE 64
-/* How often the queue of commands is looked at, and for how long what was seen there counts. */
+/* Period of looks at the queue of commands, and the time for which a look is valid. */
 #define COMMANDS_PERIOD_MS 1000
 #define COMMANDS_VALID_MS  5000
-/* Asks that lie unread when no more are added: two sweeps' worth. Schedulers that are only busy take them in
- * well under the ask-again time; asking more would fill the queue and help nobody. */
+/* From this many sweeps' worth of unread commands on no more are added. Schedulers that are only busy take
+ * these in well under the ask-again time. More would fill the queue to no use. */
 #define COMMANDS_BACKLOG_SWEEPS 2
 
-/* Open steps that one sweep looks at: some 50 ms of the database, a fifth of the period. Of 500 orders each
- * may have eight; of orders with 64 steps it looks at 64 of them. */
+/* Open steps that one sweep reads: some 50 ms of the database, a fifth of the period. Of 500 orders each may
+ * have eight; of orders with 64 steps it reads 64. */
 #define STEPS_SWEPT_MAX 4096
 
 /* Later than any deadline: the grace of a gap reaches up to the sweep's own moment, not yet known. */
@@ -42,7 +42,7 @@ static bool is_gap(const struct supervisor *supervisor)
            mg_clock_boot_ms() - supervisor->answered_at_boot_ms > supervisor->options.gap_ms;
 }
 
-/* The sweep that was asked after a gap is answered: what passed up to its moment is left for a while. */
+/* The sweep after a gap has been answered: deadlines that passed up to its moment are left for a while. */
 static void grace_begin(struct supervisor *supervisor, int64_t now_ms)
 {
     supervisor->grace_after_ms = supervisor->swept_at_ms;
@@ -67,8 +67,8 @@ static void grace_end(struct supervisor *supervisor)
     }
 }
 
-/* What the database's clock passed too early. The grace comes on top: so long after its own deadline an
- * attempt that is judged late can no longer act, as if quiescing. */
+/* The deadlines that the database's clock passed too early. The grace comes on top: that long after its own
+ * deadline a late attempt can no longer act, as if quiescing. */
 static struct mg_spared spared_now(const struct supervisor *supervisor, int64_t extra_ms)
 {
     return mg_far_clock_spared(&supervisor->db_clock, mg_clock_boot_ms(), extra_ms);
@@ -81,7 +81,7 @@ static bool is_spared(const struct supervisor *supervisor, const struct mg_due *
            due->due_at_ms > spared.after_ms && due->due_at_ms <= spared.before_ms;
 }
 
-/* The windows of a gap and of a step overlap or lie close: one question has room for one window. */
+/* The windows of a gap and of a step forward overlap or lie close: one question has room for one window. */
 static void spared_add(const struct supervisor *supervisor, struct mg_sweep_options *options)
 {
     struct mg_spared spared = spared_now(supervisor, supervisor->options.grace_ms);
@@ -111,7 +111,7 @@ static void clock_follow(struct supervisor *supervisor, int64_t now_ms)
     supervisor->answered_at_boot_ms = mg_clock_boot_ms();
 }
 
-/* A slow database delays deadlines in silence; so it is told, whether the sweep is answered or fails. */
+/* A slow database delays deadlines in silence. So it is reported, whether the sweep is answered or fails. */
 static void duration_note(struct supervisor *supervisor, bool is_answered)
 {
     char text[160];
@@ -126,13 +126,13 @@ static void duration_note(struct supervisor *supervisor, bool is_answered)
         supervisor->longest_at_boot_ms = mg_clock_boot_ms();
     }
     mg_metric_set(supervisor->sweep_longest, (double)supervisor->longest_ms / 1000.0);
-    if (is_slow || is_answered) { /* what fails at once says nothing about how fast sweeps are */
+    if (is_slow || is_answered) { /* an early failure proves nothing about the speed of sweeps */
         supervisor_watch_looked(supervisor, WATCHED_SLOW_SWEEP, is_slow ? text : NULL);
     }
 }
 
-/* The most of the last so many seconds: what is held back is looked at again only after a second, and the
- * sweeps until then find none of it. */
+/* The most of the last seconds. Attempts held back are looked at again only after a second, and the sweeps
+ * until then find none of them. */
 static void held_back_note(struct supervisor *supervisor, int64_t held_back)
 {
     int64_t now_boot_ms = mg_clock_boot_ms();
@@ -187,8 +187,8 @@ static void stuck_check(struct supervisor *supervisor, const struct mg_sweep_ans
     supervisor_watch_looked(supervisor, WATCHED_STUCK_ORDERS, text);
 }
 
-/* How late deadlines that passed were found. What nobody judges is found again and again, and later each
- * time. A step that is due is none: while its service is away it stays due, and waits rightly. */
+/* How late passed deadlines were found. A deadline that is not judged is found again and again, later each
+ * time. A due step does not count: while its service is away it stays due, and waits rightly. */
 static void lag_note(struct supervisor *supervisor, const struct mg_sweep_answer *answer)
 {
     int64_t lag_ms = 0, now_boot_ms = mg_clock_boot_ms();
@@ -200,7 +200,7 @@ static void lag_note(struct supervisor *supervisor, const struct mg_sweep_answer
         int64_t late_ms = is_judged ? now_ms - due->due_at_ms : 0;
         lag_ms = late_ms > lag_ms ? late_ms : lag_ms;
     }
-    /* Sweeps are many a scrape, and what was asked about is not found in between. */
+    /* Many sweeps fall into one scrape, and orders asked about are not found in between. */
     if (lag_ms >= supervisor->lag_ms ||
         now_boot_ms - supervisor->lag_at_boot_ms >= supervisor_gone_ms(supervisor)) {
         supervisor->lag_ms = lag_ms;
@@ -209,8 +209,8 @@ static void lag_note(struct supervisor *supervisor, const struct mg_sweep_answer
     mg_metric_set(supervisor->sweep_lag, (double)supervisor->lag_ms / 1000.0);
 }
 
-/* What was not asked is due again after ask-again; not so what is asked about only because its order was
- * woken. */
+/* An item that was not asked is due again after ask-again. One that was due only because its order was woken
+ * is not, so all are woken again. */
 static void dues_leave(struct supervisor *supervisor, const struct mg_sweep_answer *answer, int first)
 {
     for (int i = first; i < answer->due_count; i++) {
@@ -235,8 +235,8 @@ static bool dues_ask(struct supervisor *supervisor, const struct mg_sweep_answer
     return true;
 }
 
-/* Parked steps may wait: no more of them are asked about than leaves the queue of commands short, so that
- * deadlines do not wait behind them. */
+/* Parked steps may wait: only as many are asked about as keep the queue of commands short, so that deadlines
+ * do not wait behind them. */
 static int64_t parked_most(const struct supervisor *supervisor)
 {
     size_t room = mg_broker_publish_room(supervisor->broker);
@@ -278,13 +278,13 @@ static void sweep_answered(void *arg, const struct mg_sweep_answer *answer, cons
         supervisor_parked_ask(supervisor, parked_most(supervisor));
         supervisor_owed_ask(supervisor);
     }
-    /* At once again only what neither the brake nor a full window is to slow down. */
+    /* The next sweep follows at once only if neither the brake nor a full window must slow it down. */
     if (has_room && answer->is_full && !is_braked) {
         mg_timer_start(supervisor->sweep_timer, 0, supervisor->options.sweep_period_ms);
     }
 }
 
-/* Who cannot ask holds up everybody by leading: another's connection may be better. */
+/* A leader that cannot ask holds up all orders: another supervisor's connection may be better. */
 static bool can_publish(struct supervisor *supervisor)
 {
     char reason[256];
@@ -301,8 +301,8 @@ static bool can_publish(struct supervisor *supervisor)
     return false;
 }
 
-/* While nobody takes commands asking again would only fill the queue, and a reply that lies unread beside it
- * must not meet the verdict that it is late: so this is a gap, too. */
+/* Without a scheduler that takes commands, asking again would only fill the queue. A reply that lies unread
+ * beside it must not be judged late: so this is a gap, too. */
 static bool are_commands_taken(struct supervisor *supervisor)
 {
     bool is_known = supervisor->commands_seen_boot_ms != 0 &&
@@ -383,7 +383,7 @@ bool supervisor_sweep_start(struct supervisor *supervisor, int64_t now_ms, int64
     return true;
 }
 
-/* How late and how slow it was says nothing of whoever leads next. */
+/* The lateness and slowness of this leader are no figures of the next one. */
 void supervisor_sweep_stop(struct supervisor *supervisor)
 {
     if (supervisor->sweep_timer != NULL) {

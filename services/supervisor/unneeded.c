@@ -1,12 +1,12 @@
 /*
- * Alerts of services whose requests cannot be published, and that no open order needs any more: their cause
- * stands, but nobody waits for it. What is found is closed with the other alerts (watch.c). Schedulers open
- * one again as soon as an order's step has to wait for it.
+ * Closes alerts of services with unpublishable requests, if no open order needs the service any more.
+ * Their cause stands, but no order waits for it. The alerts found here are closed with the others (watch.c).
+ * Schedulers open one again as soon as an order's step has to wait for it.
  */
 #include "base/log.h"
 #include "supervisor.h"
 
-/* Seldom: it is about what an operator reads. The report costs nothing while no such alert is open. */
+/* Seldom: only an operator reads the result. The report costs nothing while no such alert is open. */
 #define LOOK_PERIOD_MS 10000
 
 static void answered(void *arg, const struct mg_rows *rows, const struct mg_err *err)
@@ -23,7 +23,7 @@ static void answered(void *arg, const struct mg_rows *rows, const struct mg_err 
     }
     supervisor->is_unneeded_failing = err != NULL;
     if (supervisor->unneeded_written > 0) {
-        return; /* a write is under way that knows them by their places */
+        return; /* a write is under way that refers to them by their places */
     }
     supervisor->unneeded_count = 0;
     for (int row = 0; err == NULL && row < mg_rows_count(rows) && row < SUPERVISOR_UNNEEDED_MAX; row++) {

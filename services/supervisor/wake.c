@@ -1,16 +1,16 @@
 /*
- * After the database's clock went back, all open orders are woken: waits that it set while it was ahead, and
- * with them wake_at, end too far in the future. What a request carries stays as it is: until its complete-by
- * an attempt may act.
+ * After the database's clock went back, all open orders are woken. Waits that were set while the clock was
+ * ahead, and wake_at with them, end too far in the future. The complete-by of a request stays as it is: until
+ * then an attempt may act.
  */
 #include "base/clock.h"
 #include "base/log.h"
 #include "supervisor.h"
 
-/* So long after the step back every scheduler has seen the clock again, and what it had in hand is written. A
+/* This long after the step back every scheduler has seen the clock again, and its work in hand is written. A
  * leader that dies before wakes none. */
 #define WAKE_REST_MS 2000
-/* Woken by one statement: some 50 ms of an index's work. */
+/* Orders woken by one statement: some 50 ms of an index's work. */
 #define WAKE_BATCH 2000
 
 void supervisor_wake_later(struct supervisor *supervisor)
@@ -44,7 +44,7 @@ static void wake_answered(void *arg, bool is_leader, bool is_full, const struct 
     mg_timer_start(supervisor->sweep_timer, 0, supervisor->options.sweep_period_ms);
 }
 
-/* No sweep comes between: it would put those woken first to sleep again. */
+/* No sweep comes between: it would put the orders woken first back to sleep. */
 bool supervisor_is_waking(struct supervisor *supervisor)
 {
     if (supervisor->wake_at_boot_ms == 0 || mg_clock_boot_ms() < supervisor->wake_at_boot_ms) {

@@ -1,7 +1,7 @@
 /*
- * Alerts that belong to no order: dead letters, mass expiry, orders that nothing moves or that do not leave
- * when they have ended. Each is open as long as its condition holds; the table decides whether a change is
- * new, so a leader that follows another repeats nothing. What cannot be looked at is left as it is.
+ * Alerts that belong to no order, such as dead letters, mass expiry, orders that nothing moves, and ended
+ * orders that do not leave. Each is open as long as its condition holds. The table decides whether a change
+ * is new, so a new leader repeats nothing. A condition that cannot be looked for leaves its alert as it is.
  */
 #include <stdio.h>
 #include <string.h>
@@ -13,8 +13,8 @@
 #include "wire/alert.h"
 
 #define WATCH_PERIOD_MS 2000
-/* A condition that was looked for and not found for so long is gone; and at least for a few ask-again
- * periods, since what was asked about is not found in between. */
+/* A condition that was looked for and not found for this long is gone. The time is a few ask-again periods at
+ * least, since orders asked about are not found in between. */
 #define WATCH_GONE_MS      15000
 #define WATCH_GONE_PERIODS 3
 #define ALERT_MAX_BYTES    4096
@@ -99,7 +99,7 @@ static void alert_publish(struct supervisor *supervisor, struct watched_state *s
     }
 }
 
-/* The table says that it is closed; who only listens hears it once, or not at all. */
+/* The table holds the closed alert. A client that only listens receives the message once, or not at all. */
 static void unneeded_published(void *arg, enum mg_publish_outcome outcome)
 {
     (void)arg;
@@ -148,12 +148,12 @@ static void alerts_written(void *arg, const bool *is_changed, int count, const s
     }
 }
 
-/* Whether anything can be said of the condition now; if so, `is_raised` says what. */
+/* True if the condition can be judged now; `is_raised` then holds the result. */
 static bool state_judge(const struct supervisor *supervisor, struct watched_state *state, int64_t now_boot_ms)
 {
     int64_t gone_ms = supervisor_gone_ms(supervisor);
     bool is_there = state->seen_at_boot_ms != 0 && now_boot_ms - state->seen_at_boot_ms < gone_ms;
-    /* A new leader must have looked for as long before it closes what its predecessor opened. */
+    /* A new leader must have looked for as long before it closes its predecessor's alerts. */
     bool is_gone = !is_there && now_boot_ms - supervisor->watching_since_boot_ms >= gone_ms &&
                    state->looked_at_boot_ms != 0 && now_boot_ms - state->looked_at_boot_ms < gone_ms;
     if (is_there || is_gone) {

@@ -1,10 +1,9 @@
 /*
- * What the benchmark's programs share: an epoll loop, and AMQP with nothing between the program and the
- * socket. The load generator, the limit program and the remote service run on the machine that is measured,
- * so they must cost next to nothing: messages are written straight into one buffer and leave with one write a
- * turn.
+ * Shared by the benchmark's programs: an epoll loop, and AMQP directly on the socket. The load generator, the
+ * limit program and the remote service run on the measured machine, so they must cost next to nothing.
+ * Messages are written straight into one buffer and leave with one write a turn.
  *
- * These are measuring instruments, not services: whatever goes wrong ends the program with a line on stderr.
+ * These are measuring instruments, not services: every error ends the program with a line on stderr.
  */
 #ifndef BENCH_H
 #define BENCH_H
@@ -36,8 +35,8 @@ struct bench_source {
     void (*on_ready)(void *arg, uint32_t events);
     void *arg;
 };
-void bench_watch(struct bench_source *source, uint32_t events); /* adds it, or changes what is waited for */
-/* Serves what is ready; waits for it at most `timeout_us` (-1: for ever). */
+void bench_watch(struct bench_source *source, uint32_t events); /* adds it, or changes the awaited events */
+/* Serves ready sources; waits for one at most `timeout_us` (-1: for ever). */
 void bench_turn(int64_t timeout_us);
 
 /* ---- AMQP: one connection with one channel ---- */
@@ -46,7 +45,7 @@ struct bench_delivery {
     uint64_t tag;
     const char *routing_key;
     size_t routing_key_len;
-    const char *body; /* gone when the callback returns */
+    const char *body; /* valid until the callback returns */
     size_t body_len;
 };
 

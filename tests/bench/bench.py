@@ -1,8 +1,8 @@
 #!/usr/bin/python3
 """Measures Makegood beside the limit of its broker and database, and prints the table.
 
-An order here has three steps, each a POST of its 1 KB payload to one local HTTP server; every message is confirmed, every
-commit is on disk. All runs on this machine: servers, remote service, Makegood, load. Ratios are of one run.
+An order here has three steps, each a POST of its 1 KB payload to one local HTTP server; every message is confirmed, every commit is
+on disk. All runs on this machine: servers, remote service, Makegood, load. Ratios are of one run.
 """
 
 import argparse
@@ -75,7 +75,7 @@ class Bench:
             self.found["hour"] = parts.hour(self.stage)
 
     def run_main(self):
-        """What one small installation shows: sizes first, the limit, then Makegood beside it."""
+        """The figures of one small installation: sizes first, the limit, then Makegood beside it."""
         made = self.stage.cluster_at("main").start()
         self.found["sizes"] = parts.sizes(self.stage, made)
         if self.wants("limit"):
@@ -138,7 +138,7 @@ def tell(found, folder):
 
 
 def main(words):
-    """A part that fails ends the run; what was measured before it is told all the same."""
+    """A part that fails ends the run; the results of the parts before it are printed all the same."""
     options = parse(words)
     processes.end_on_signals()
     bench = Bench(options)

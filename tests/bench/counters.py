@@ -1,4 +1,4 @@
-"""What processes and servers say of themselves, read before and after: the difference, divided by orders, is the cost."""
+"""Counters of processes and servers, read before and after: the difference, divided by orders, is the cost."""
 
 import os
 import re
@@ -10,7 +10,7 @@ TICK_S = 1.0 / os.sysconf("SC_CLK_TCK")
 
 
 def cpu_s(pid):
-    """Seconds of CPU of a process and of all below it, those that have ended included."""
+    """Seconds of CPU of a process and of all its descendants, including ended ones."""
     total = 0.0
     for each in [pid] + processes.descendants(pid):
         try:
@@ -25,7 +25,7 @@ def cpu_s(pid):
 
 
 def memory_mb(pid):
-    """Memory that is this process's alone plus its share of what it shares (PSS), in MB."""
+    """Memory of this process alone plus its part of shared pages (PSS), in MB."""
     try:
         with open(f"/proc/{pid}/smaps_rollup", encoding="ascii") as rollup:
             return next(int(line.split()[1]) for line in rollup if line.startswith("Pss:")) / 1024
@@ -95,7 +95,7 @@ GLOBAL = """rabbit_global_counters:overview()."""
 
 
 class Rabbit:
-    """Messages by what the broker did with them, from its own global counters (AMQP 0-9-1)."""
+    """Messages by the broker's own global counters of its actions (AMQP 0-9-1)."""
 
     WORDS = ("messages_received_total", "messages_received_confirm_total", "messages_routed_total",
              "messages_confirmed_total", "messages_delivered_total", "messages_delivered_consume_manual_ack_total",

@@ -1,6 +1,6 @@
--- Orders as if they had come through the system: :finished that are processed, :open that wait for a reply until the day
--- after tomorrow. Ids are UUIDs of version 7 spread over the last month, so older than any new one, as they would be.
--- :workflow is an expression of n; a payload is :repeats times 32 bytes and a few.
+-- Orders as if they had come through the system: :finished processed ones, and :open ones that wait for a reply until
+-- the day after tomorrow. Ids are UUIDs of version 7 spread over the last month, so they are older than any new one, as
+-- in use. :workflow is an expression of n; a payload is :repeats times 32 bytes and a few.
 BEGIN;
 CREATE TEMPORARY TABLE fill ON COMMIT DROP AS
 SELECT n, n > :finished AS is_open, :workflow AS workflow,

@@ -7,7 +7,7 @@ SLICES = 3  # odd, for a median
 
 
 def measure(on, made, rate, seconds):
-    """Open load; every order's time from when it was due to its `processed`."""
+    """Open load; every order's time from its due time to its `processed`."""
     orders = max(50, int(rate * seconds))
     path = made.scratch / "samples"
     machine, cpu = parts.Machine(), counters.Cpu({**parts.server_pids(on), **parts.makegood_pids(made)})
@@ -21,7 +21,7 @@ def measure(on, made, rate, seconds):
 
 
 def measure_limit(on, found, setting, rate, seconds):
-    """What the limit takes for an order at an open load: servers and disk have a share in every latency."""
+    """The limit's time per order at an open load: servers and disk have a share in every latency."""
     made = on.cluster_at("limit")
     made.prepare()
     paced = {name: value for name, value in setting.items() if name != "--in-flight"}
@@ -31,7 +31,8 @@ def measure_limit(on, found, setting, rate, seconds):
 
 
 def measure_beside(on, plan, made, rate, sizes, setting):
-    """Makegood and the limit by turns, and of each the median: a disk that stalls meets one slice of either, and decides nothing."""
+    """Makegood and the limit by turns, and the median of each: a disk that stalls affects one slice of either, and not the result.
+    """
     own, limits = [], []
     for _ in range(SLICES):
         own.append(measure(on, made, rate, plan.latency_s / SLICES))

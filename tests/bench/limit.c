@@ -1,16 +1,16 @@
 /*
- * The limit: what broker, database and remote service carry when nobody decides, parses or checks anything.
+ * The limit: the load that broker, database and remote service carry without any decision, parser or check.
  *
  *   makegood-bench-limit --url URL --dsn DSN --port N --orders N (--in-flight N | --rate N)
  *       [--batch N] [--sessions N] [--connections N] [--prefetch N] [--timeout-s N]
  *       [--submission N] [--request N] [--reply N] [--status N] [--call N] [--payload N]     sizes in bytes
  *
  * One process plays client, scheduler and agent with a connection for publishing and one for consuming each,
- * as they have. An order is nine messages through the queues that Makegood uses: a submission, three requests
- * and three replies through quorum queues, two statuses to the client's own queue; each persistent and
- * confirmed, each consumed one acked only when what follows from it is confirmed; four transactions with the
- * rows of limit_rows.c; three POSTs. Messages are packed and taken, rows are written in batches of what has
- * come, over several sessions; nothing waits for anything that need not be waited for.
+ * as in Makegood. An order is nine messages through Makegood's queues: a submission, three requests and three
+ * replies through quorum queues, two statuses to the client's own queue. Each is persistent and confirmed;
+ * each consumed one is acked only when the messages that follow from it are confirmed. An order is also four
+ * transactions with the rows of limit_rows.c, and three POSTs. Messages are packed and taken, and rows
+ * written over several sessions, in batches of all that has arrived. Nothing waits without need.
  */
 #include <inttypes.h>
 #include <math.h>
@@ -34,12 +34,12 @@ struct limit_options limit_options = {.timeout_s = 600,
                                       .call_bytes = 1100,
                                       .payload_bytes = 1024};
 
-/* One that consumes and publishes: what it was given is acked, in order, when all that followed is confirmed.
- */
+/* Consumes and publishes: its deliveries are acked, in order, when all messages that follow from them are
+ * confirmed. */
 struct role {
     struct bench_link consume, publish;
     uint8_t pending[BENCH_WINDOW];   /* by delivery: confirms and steps that it still waits for */
-    uint64_t cause_of[BENCH_WINDOW]; /* by message published: the delivery it follows from */
+    uint64_t cause_of[BENCH_WINDOW]; /* by published message: the delivery it follows from */
     uint64_t delivered, acked, acked_told;
 };
 
@@ -84,7 +84,7 @@ static void message_publish(struct bench_link *link, const char *exchange, const
     (void)bench_link_publish(link, &message);
 }
 
-/* False: it is of an earlier run, whose last acks the broker did not get any more. */
+/* Returns false for a message of an earlier run, the last acks of which did not reach the broker. */
 static bool message_read(const struct bench_delivery *delivery, struct limit_event *ret_event)
 {
     char number[17] = "";
@@ -135,7 +135,7 @@ static void role_flush(struct role *role)
     bench_link_flush(&role->consume);
 }
 
-/* What was not acked would come again in the next run. */
+/* An unacked message would come again in the next run. */
 static bool role_is_done(const struct role *role)
 {
     return role->acked_told == role->delivered && role->consume.out.len == 0;
@@ -151,7 +151,8 @@ static void role_open(struct role *role,
     role->consume.on_delivery = on_delivery;
 }
 
-/* The scheduler: a submission or a reply is written down; then a request or the last status follows. */
+/* The scheduler: the rows of a submission or a reply are written; then a request or the last status
+ * follows. */
 static void scheduler_on_delivery(struct bench_link *link, const struct bench_delivery *delivery)
 {
     struct limit_event event;

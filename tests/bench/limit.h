@@ -1,6 +1,6 @@
 /*
  * The limit program's three parts: messages (limit.c), rows (limit_rows.c) and calls (limit_calls.c). An
- * order is its number; `stage` says how far it has come: 0 submitted, 1 to 3 replied to.
+ * order is its number; `stage` holds its progress: 0 submitted, 1 to 3 replied to.
  */
 #ifndef LIMIT_H
 #define LIMIT_H
@@ -27,7 +27,7 @@ extern struct limit_options limit_options;
 
 const char *limit_order_id(uint64_t order);
 
-/* Rows: what a transition writes, in batches of what has come, over some pipelined sessions. */
+/* Rows: a transition's writes, in batches of all that has arrived, over some pipelined sessions. */
 void limit_rows_open(void (*committed)(const struct limit_event *event));
 void limit_rows_add(const struct limit_event *event);
 void limit_rows_pump(void); /* at the end of each turn */

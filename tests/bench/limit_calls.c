@@ -1,4 +1,4 @@
-/* HTTP calls for the limit program: the bytes that an agent sends, on connections that stay. */
+/* HTTP calls for the limit program: an agent's bytes, on connections that stay. */
 #include <arpa/inet.h>
 #include <errno.h>
 #include <netinet/in.h>

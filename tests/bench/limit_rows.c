@@ -1,7 +1,7 @@
 /*
- * Row writes for the limit program: the rows that Makegood writes for each cause, in Makegood's own tables,
- * with the plainest statements that do it. One batch of whatever has come is one pipeline, one transaction
- * and one wait for the disk. Nothing is read, guarded or checked.
+ * Row writes for the limit program: Makegood's rows for each cause, in Makegood's own tables, with the
+ * plainest statements possible. One batch of all that has arrived is one pipeline, one transaction and one
+ * wait for the disk. Nothing is read, guarded or checked.
  */
 #include <endian.h>
 #include <libpq-fe.h>
@@ -26,7 +26,7 @@ struct array {
 struct session {
     struct bench_source source;
     PGconn *conn;
-    int event_count; /* 0: nothing under way */
+    int event_count; /* 0: no batch under way */
     struct limit_event events[BATCH_MAX];
     struct array arrays[8];
 };

@@ -1,6 +1,6 @@
 /*
- * AMQP 0-9-1 by hand. The library opens the connection and the channel, then its socket is taken over: frames
- * are put together in one buffer and taken apart in another, with one system call for whatever is there.
+ * AMQP 0-9-1 by hand. The library opens the connection and the channel, then this file takes its socket over.
+ * Frames are assembled in one buffer and parsed in another, with one system call for all available bytes.
  */
 #include <amqp.h>
 #include <amqp_tcp_socket.h>
@@ -55,7 +55,7 @@ void bench_link_open(struct bench_link *link, const char *url, bool is_confirmin
         check(connection, "turn confirms on");
         link->is_confirmed = bench_alloc(BENCH_WINDOW * sizeof(bool));
     }
-    /* From here on the library's object only stands for its socket; it ends with the process. */
+    /* From here on the library's object only keeps its socket open; it ends with the process. */
     int fd = amqp_get_sockfd(connection);
     (void)fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) | O_NONBLOCK);
     link->source = (struct bench_source){.fd = fd, .on_ready = on_ready, .arg = link};
@@ -223,7 +223,7 @@ void bench_link_consume(struct bench_link *link, const char *queue, unsigned pre
     bench_buf_add_u16(&link->out, 0);
     add_short(&link->out, queue);
     add_short(&link->out, queue);
-    add_byte(&link->out, prefetch == 0 ? 2 : 0); /* no-ack where nothing is to be held */
+    add_byte(&link->out, prefetch == 0 ? 2 : 0); /* no-ack where no delivery is to be held */
     bench_buf_add_u32(&link->out, 0);
     frame_end(&link->out, begin);
     bench_link_flush(link);

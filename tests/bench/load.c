@@ -1,15 +1,14 @@
 /*
- * The client of the benchmark: submits orders and takes their statuses, and keeps every sample.
+ * The client of the benchmark: submits orders, receives their statuses, and keeps every sample.
  *
- *   makegood-bench-load --url URL --orders N --in-flight N                closed: the next follows a
- * `processed` makegood-bench-load --url URL --orders N --rate N                     open: by the clock,
- * whatever comes back
+ *   makegood-bench-load --url URL --orders N --in-flight N      closed: the next follows a `processed`
+ *   makegood-bench-load --url URL --orders N --rate N           open: by the clock alone
  *       [--workflow NAME] [--payload BYTES] [--samples FILE] [--timeout-s N] [--skip N] [--stamps FILE]
  *
- * In open load an order's latency counts from the moment at which it was due, not from when it was sent: if
- * the system, or this program, stands still, all that should have been sent meanwhile have waited (no
- * coordinated omission). Closed load counts its rate after the first --skip orders and without the last, when
- * no more are submitted. Arrivals are a Poisson process of a fixed seed. The result is one JSON object.
+ * In open load an order's latency counts from the moment at which it was due, not from when it was sent. If
+ * the system, or this program, stands still, all orders due meanwhile have waited (no coordinated omission).
+ * Closed load counts its rate after the first --skip orders and without the last, when no more are submitted.
+ * Arrivals are a Poisson process of a fixed seed. The result is one JSON object.
  */
 #include <inttypes.h>
 #include <math.h>
@@ -74,7 +73,7 @@ static void orders_make(void)
             slot = (slot + 1) & (slot_count - 1);
         by_id[slot] = i;
     }
-    /* A payload as orders are: some fields, and a text that fills it up to its size. */
+    /* A payload like an order's: some fields, and a text that fills it up to its size. */
     static const char letters[] = "abcdefghijklmnopqrstuvwxyz ";
     const char head[] = "{\"customer\":\"ERNSH\",\"total\":1863.40,\"currency\":\"EUR\",\"note\":\"";
     bench_buf_add(&payload, head, sizeof(head) - 1);
@@ -136,7 +135,7 @@ static void on_delivery(struct bench_link *link, const struct bench_delivery *de
     if (ended == options.orders - options.in_flight) steady_us = last_us;
 }
 
-/* Sends what is due; returns how long nothing will be. */
+/* Sends all due orders; returns the time until the next one is due. */
 static int64_t send_due(void)
 {
     if (options.rate <= 0) {

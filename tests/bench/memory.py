@@ -1,8 +1,8 @@
-"""Memory: bursts of the largest messages against processes that have 256 MiB each, as containers of docker-compose.yml do.
+"""Memory: bursts of the largest messages against processes that have 256 MiB each, like the containers of docker-compose.yml.
 
-What must hold: no process ends, none comes above 200 MiB, each order ends as processed, and no message reaches the limit of
-deliveries. Where control groups can be made, each process is in one of its own, so that too much memory ends it; its default
-budget comes from there. Elsewhere --memory-budget says the same, and only the peaks are judged.
+The conditions: no process ends, none exceeds 200 MiB, each order ends as processed, and no message reaches the limit of deliveries.
+Where control groups can be made, each process is in one of its own, so that too much memory ends it; its default budget comes from
+there. Elsewhere --memory-budget sets the same, and only the peaks are judged.
 """
 
 import base64
@@ -32,7 +32,7 @@ ENDED = "SELECT count(*) FROM order_process WHERE process_state = 'processed'"
 
 
 class Remote(http.server.BaseHTTPRequestHandler):
-    """A service that takes what is sent and says yes."""
+    """A service that accepts every request and answers with success."""
 
     protocol_version = "HTTP/1.1"
 
@@ -77,7 +77,7 @@ class Groups:
 
     @contextlib.contextmanager
     def one(self, name):
-        """What is started inside is in a group of its own."""
+        """Starts the process in a group of its own."""
         if self.home is None:
             yield
             return
@@ -119,7 +119,7 @@ def start(readers):
 class Client:
     def __init__(self, url):
         parameters = pika.URLParameters(url)
-        parameters.heartbeat = 0  # while others work it does nothing, for minutes
+        parameters.heartbeat = 0  # idle for minutes while others work
         self.connection = pika.BlockingConnection(parameters)
         self.channel = self.connection.channel()
         self.channel.confirm_delivery()
@@ -133,8 +133,8 @@ class Client:
             return False
 
     def burst(self, readers, messages):
-        """Posts messages while their readers are away, as many as the queue takes, then the rest: all that a reader may have at
-        once comes at its start."""
+        """Posts messages while their readers are away: as many as the queue takes, then the rest. At its start a reader then gets
+        as much at once as it may ever have."""
         for reader in readers:
             reader.terminate()
         is_away = True
@@ -151,7 +151,7 @@ class Client:
         return self.channel.queue_declare(queue, passive=True).method.message_count
 
     def dead(self):
-        """Why each dead letter is one; they are taken."""
+        """Takes all dead letters; returns the reason of each."""
         reasons = []
         while True:
             method, properties, _body = self.channel.basic_get("dead.letters", auto_ack=True)
@@ -175,7 +175,7 @@ def request(number, body):
 
 
 def group(made, groups):
-    """Has each process start in a group of its own."""
+    """Makes each process start in a group of its own."""
     plain = made.make
 
     def make(kind, name, *words):
@@ -191,7 +191,7 @@ def group(made, groups):
 
 
 def wait(made, condition, what):
-    """Until it is so; at once over when a process has ended."""
+    """Waits for the condition; ends at once when a process has ended."""
     def look():
         ended = [process.name for process in made.all if not process.is_running()]
         if ended:
@@ -225,7 +225,7 @@ def memory(on, plan):
             wait(made, lambda: client.depth("orders.rejected") >= refused, f"{refused} submissions are refused")
             found["peak_refused_mb"] = peaks(made.all)
             text = noise(REQUEST_BYTES)
-            dead = client.depth("dead.letters")  # replies about no order become some, too
+            dead = client.depth("dead.letters")  # replies about no order become dead letters, too
             client.burst(made.agents, (("makegood.requests", "agent.bench.requests", request(number, text), {"type": "request"})
                                        for number in range(requests)))
             wait(made, lambda: client.depth("agent.bench.requests") == 0 and client.depth("dead.letters") >= dead + requests,

@@ -1,6 +1,6 @@
--- :owed events of processed orders, four each, whose statuses are owed to :queues queues that are gone, of :clients clients,
--- as twelve hours of trying have left them: each queue is tried again at some moment of the next 45 minutes (a sixteenth).
--- Ids as in fill.sql.
+-- :owed events of processed orders, four each, with statuses owed to :queues queues that are gone, of :clients clients,
+-- as after twelve hours of retries. Each queue is tried again at some moment of the next 45 minutes (a sixteenth). Ids
+-- as in fill.sql.
 BEGIN;
 CREATE TEMPORARY TABLE fill ON COMMIT DROP AS
 SELECT n, substr(t, 1, 8) || '-' || substr(t, 9, 4) || '-7' || substr(r, 1, 3) || '-8' || substr(r, 4, 3) || '-' || substr(r, 7, 12)

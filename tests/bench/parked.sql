@@ -1,4 +1,4 @@
--- :parked orders of one step whose service is paused, as a sweep has left them: nothing of them is due before the day after
+-- :parked orders of one step of a paused service, as a sweep has left them: none of them is due before the day after
 -- tomorrow. Ids and payloads as in fill.sql.
 BEGIN;
 CREATE TEMPORARY TABLE fill ON COMMIT DROP AS

@@ -30,7 +30,7 @@ LIMIT_SETTINGS = (
 
 
 class Machine:
-    """How much of the machine others took, as a share; a figure measured beside others is no figure."""
+    """The share of the machine that other programs took; a figure measured beside others does not count."""
 
     def __init__(self):
         self.begin = self.read()
@@ -57,7 +57,7 @@ def makegood_pids(made):
 
 
 def cost(spent, orders):
-    """Milliseconds of CPU an order, by process and in all."""
+    """Milliseconds of CPU per order, by process and in all."""
     each = {name: round(seconds / orders * 1000, 4) for name, seconds in spent.items()}
     each["all"] = round(sum(spent.values()) / orders * 1000, 4)
     return each
@@ -68,7 +68,7 @@ def per_order(values, orders):
 
 
 def let_pass(seconds):
-    """Idleness is a matter of time: there is no event to wait for."""
+    """Idleness takes time: there is no event to wait for."""
     threading.Event().wait(seconds)
 
 
@@ -109,7 +109,7 @@ def limit_words(on, made, found, setting):
 
 
 def limit(on, plan, found):
-    """The best of some settings, then `runs` runs of it; with its CPU and with what it did to the servers."""
+    """The best of some settings, then `runs` runs of it; with its CPU and its effects on the servers' counters."""
     made = on.cluster_at("limit")
     made.prepare()
     tried, best, best_rate = [], LIMIT_SETTINGS[0], 0.0
@@ -159,7 +159,7 @@ class Watch:
     def look_on(self):
         try:
             self.look()
-        except Exception as failure:  # pylint: disable=broad-except  # told by end()
+        except Exception as failure:  # pylint: disable=broad-except  # end() reports it
             self.failure = failure
 
     def look(self):
@@ -178,7 +178,8 @@ class Watch:
 
 
 def settle_counts(on, made):
-    """A session of PostgreSQL tells what it counted at its next commit that is a second after the last telling."""
+    """Waits until a session of PostgreSQL has flushed its counters. It does so at a commit at least a second after the last flush.
+    """
     let_pass(1.1)
     on.run("load", "--url", made.url, "--orders", 2, "--in-flight", 1)
 
@@ -215,7 +216,7 @@ def saturate(on, made, orders, in_flight=IN_FLIGHT, look=False):
 
 
 def warm(on, made, in_flight=IN_FLIGHT):
-    """Returns the rate of the last thousands: what the next run is sized by."""
+    """Returns the rate of the last thousands, which sizes the next run."""
     on.run("load", "--url", made.url, "--orders", WARM_ORDERS, "--in-flight", in_flight)
     rate = on.run("load", "--url", made.url, "--orders", WARM_ORDERS, "--in-flight", in_flight)["orders_per_s"]
     on.postgres.psql("CHECKPOINT", "postgres")
@@ -302,7 +303,7 @@ def growth(on, plan, empty_rate):
 
 
 def sweep_bound(after, before):
-    """The bucket of the slowest sweep: it took no longer than this; None: longer than the last bound."""
+    """The bucket of the slowest sweep, an upper bound of its duration; None: longer than the last bound."""
     bound = 0.0
     last = 0.0
     for name in sorted((name for name in after if name.startswith("makegood_sweep_seconds_bucket")), key=bucket_of):
@@ -337,7 +338,8 @@ def load_workflow(made, definition):
 
 
 def lateness(on, made):
-    """How late the deadline of 2 s is judged of orders whose requests are taken and never answered, at an even pace."""
+    """How late a deadline of 2 s is judged. The requests of these orders are taken and never answered; the orders come at an even
+    pace."""
     import pika  # as in sizes
 
     prefix = f"late-{time.monotonic_ns()}"
@@ -361,7 +363,7 @@ def lateness(on, made):
 
 
 def sweeping(on, made, seconds):
-    """The share of a core that the supervisor's sessions take, and the supervisor, while there is nothing else to do."""
+    """The share of a core that the supervisor and its sessions take without other work."""
     sql = f"SELECT pid FROM pg_stat_activity WHERE datname = '{made.place}' AND application_name LIKE 'makegood-supervisor%'"
     pids = [int(row[0]) for row in on.postgres.psql(sql, "postgres")]
     cpu = counters.Cpu({"sessions": pids, "supervisor": [made.supervisors[0].pid]})
@@ -386,7 +388,7 @@ def drain(on, made):
     made.agents.append(agent.start().wait_ready())
     made.tool("service", "resume", "parked", "--reason", "the gate opens")
     count = "SELECT count(*) FROM order_process WHERE workflow = 'parked' AND process_state = 'processed'"
-    let_pass(1)  # until all have heard of it
+    let_pass(1)  # until all agents have received it
     first, began = int(on.postgres.psql(count, made.place)[0][0]), time.monotonic()
     late = lateness(on, made)
     let_pass(max(0.0, DRAIN_S - (time.monotonic() - began)))
@@ -420,7 +422,7 @@ WHERE relkind = 'r' AND relnamespace = 'public'::regnamespace ORDER BY relname""
 
 
 def hour(on):
-    """Bytes an order of each table and of its indices, every five minutes of an hour's open load."""
+    """Bytes per order of each table and of its indices, every five minutes of an hour's open load."""
     made = on.cluster_at("hour").start()
     failures, looks = [], []
 
@@ -456,7 +458,7 @@ def count_of(what, count):
 
 
 def scale(on, plan):
-    """By turns, there and back, so that what comes with time, as larger tables, weighs on all alike."""
+    """By turns, there and back, so that effects of time, such as larger tables, weigh on all alike."""
     made = on.cluster_at("scale").start()
     orders = max(WARM_ORDERS, int(warm(on, made) * plan.saturation_s))
     runs = {shape: [] for shape in SHAPES}
@@ -487,7 +489,7 @@ def kill(on, plan):
         if client.is_alive():
             agent = made.agents[kills % 2]
             agent.kill()
-            agent.start()  # from this thread: the death of the one that starts a process would end it
+            agent.start()  # from this thread: the end of the thread that starts a process would end the process
             agent.wait_ready()
             kills += 1
     open_orders = int(on.postgres.psql("SELECT count(*) FROM order_process WHERE process_state <> 'processed'", made.place)[0][0])
@@ -496,17 +498,17 @@ def kill(on, plan):
         raise processes.Failure("with agents killed, not all orders ended")
     return {"kills": kills, "calm_orders_per_s": calm["orders_per_s"], "orders_per_s": found["orders_per_s"],
             "ratio": round(found["orders_per_s"] / calm["orders_per_s"], 3), "not_processed": open_orders,
-            "others": calm["others"]}  # the CPU of killed agents is nobody's
+            "others": calm["others"]}  # the CPU of killed agents is lost to the count
 
 
-# Milliseconds a call takes and calls that one agent may have in flight. 2,000 in flight at 200 ms are 3,333 orders/s, more
-# than two cores carry: there the machine is the bound. At 1 s they are 667, and Little's law is.
+# Milliseconds a call takes, and calls that one agent may have in flight. 2,000 in flight at 200 ms are 3,333 orders/s, more than
+# two cores carry: there the machine is the bound. At 1 s they are 667, and Little's law is the bound.
 SLOW = ((200, 200), (200, 2000), (1000, 2000))
 SLOW_SURPLUS = 1.5     # orders under way for each slot: all slots taken, and some orders on their way between two calls
 
 
 def slow(on, plan, saturated):
-    """A slow remote: the rate beside what Little's law gives and what the machine carries, and the calls in flight."""
+    """A slow remote: the rate beside that of Little's law and the machine's limit, and the calls in flight."""
     if not saturated:
         made = on.cluster_at("quick").start()
         saturated = warm(on, made)
@@ -536,7 +538,7 @@ CLIENTS, QUEUES = 200, 5000
 
 
 def sweep_cost(on, made, seconds):
-    """What PostgreSQL and the supervisor take for one sweep with all that it asks, in ms of a core."""
+    """The time of PostgreSQL and the supervisor for one sweep with all its questions, in ms of a core."""
     before = counters.metrics(made.supervisors[0])["makegood_sweeps_total"]
     percent = sweeping(on, made, seconds)
     sweeps = counters.metrics(made.supervisors[0])["makegood_sweeps_total"] - before

@@ -1,10 +1,11 @@
 #!/usr/bin/python3
-"""Where the time goes: tests/bench/profile.py FOLDER [--orders N] [--callgrind scheduler|agent] [--delay-ms MS --calls N]
+"""Where the time goes: tests/bench/profile.py FOLDER [--orders N] [--callgrind scheduler
+agent] [--delay-ms MS --calls N]
 
-Loads the release build of tests/bench/run and writes to FOLDER what perf saw of the scheduler, the agent, PostgreSQL and
-RabbitMQ (by function; names of Erlang's functions too), PostgreSQL's statements by time, and system calls by strace; or,
-with --callgrind, every instruction of one service. For people: nothing here is a figure of the benchmark, since looking
-costs time. Needs linux-perf, strace or valgrind from Debian's archive.
+Loads the release build of tests/bench/run and writes profiles to FOLDER. perf covers the scheduler, the agent, PostgreSQL and
+RabbitMQ (by function; names of Erlang's functions too). Further files hold PostgreSQL's statements by time, and system calls by
+strace; or, with --callgrind, every instruction of one service. For people: nothing here is a figure of the benchmark, since
+profiling costs time. Needs linux-perf, strace or valgrind from Debian's archive.
 """
 
 import argparse
@@ -22,7 +23,7 @@ STATEMENTS = """SELECT round((total_exec_time / {orders} * 1000)::numeric, 1), c
 
 
 class CallgrindCluster(stage.BenchCluster):
-    """A cluster of which one kind of service runs under valgrind."""
+    """A cluster with one kind of service under valgrind."""
 
     watched, folder = None, None
 

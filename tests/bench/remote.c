@@ -1,8 +1,8 @@
 /*
  * The remote service of the benchmark: answers every POST with a small JSON object, at once or after a delay.
- * It plays somebody else's system and only must never be what is waited for.
+ * It stands for a foreign system, and must never be the bottleneck.
  *
- *   makegood-bench-remote PORT [DELAY_MS]      on 127.0.0.1; GET /count says how many POSTs were answered
+ *   makegood-bench-remote PORT [DELAY_MS]      on 127.0.0.1; GET /count returns the number of answered POSTs
  */
 #include <errno.h>
 #include <netinet/in.h>
@@ -19,14 +19,14 @@
 
 #define REQUEST_MAX 65536
 #define BACKLOG     4096
-/* Answers are due by the clock of a millisecond, as those of most servers: ten thousand timers a second would
- * cost more than the answers. */
+/* Answers fall due on a clock of one millisecond, like those of most servers: ten thousand timers a second
+ * would cost more than the answers. */
 #define TICK_US 1000
 
 struct client {
     struct bench_source source;
     size_t len;
-    int64_t due_us; /* when it is to be answered; 0: nothing asked */
+    int64_t due_us; /* when the answer is due; 0: no request */
     struct client *next_due;
     bool is_gone;
     char in[REQUEST_MAX];
@@ -35,7 +35,7 @@ struct client {
 static int64_t delay_us;
 static uint64_t count;
 static struct client *due_first,
-    *due_last; /* one delay for all: in order of asking is in order of answering */
+    *due_last; /* one delay for all: the order of requests is the order of answers */
 
 static void client_close(struct client *client)
 {
@@ -59,7 +59,7 @@ static void client_done(struct client *client)
     client_answer(client, "{\"id\":\"remote-1\",\"state\":\"done\"}");
 }
 
-/* The length of the whole request if all of it is there, else 0. */
+/* Returns the length of the whole request if all of it has arrived, else 0. */
 static size_t request_len(const struct client *client)
 {
     const char *end = memmem(client->in, client->len, "\r\n\r\n", 4);
@@ -88,7 +88,7 @@ static void on_client(void *arg, uint32_t events)
     size_t len = request_len(client);
     if (len == 0) return;
     bool is_post = client->in[0] == 'P';
-    client->len = 0; /* nobody sends the next request before the answer */
+    client->len = 0; /* no client sends the next request before the answer */
     if (!is_post) {
         char text[32];
         (void)snprintf(text, sizeof(text), "%llu", (unsigned long long)count);

@@ -1,17 +1,17 @@
-"""The table of measured beside target, the two lists of what an order costs, and the pictures."""
+"""The table of measured figures beside their targets, the two lists of an order's costs, and the pictures."""
 
 TARGET_RATE = 1700        # more than the fastest of the systems compared, on the machine they were measured on
 NOISE = 0.05              # others took more of the machine than this: the figure is marked
 
 
 def spread(run):
-    """The least and the most of several runs, where there were several."""
+    """The least and the most of several runs, if there were several."""
     least, most = (f"{run[end]:.0f}" for end in ("min", "max"))
     return f" ({least} to {most})" if least != most else ""
 
 
 def rows(found):
-    """(figure, target, measured text, ok: True, False or None) of what was measured."""
+    """(figure, target, measured text, ok: True, False or None) of each measurement."""
     table = []
 
     def add(figure, target, text, ok):
@@ -111,7 +111,7 @@ def rows(found):
 
 
 def noise(found):
-    """Parts that were measured while others took more of the machine than is good for a figure."""
+    """Parts during which others took more of the machine than a figure allows."""
     noisy = []
 
     def walk(name, value):
@@ -137,7 +137,7 @@ def table(found):
     return "\n".join(text)
 
 
-# ---- what an order costs ----
+# ---- the cost of an order ----
 
 MESSAGES = (("messages_received_total", "messages published"), ("messages_received_confirm_total", "  with a confirm"),
             ("messages_delivered_total", "messages delivered"), ("messages_acknowledged_total", "messages acked"),
@@ -148,7 +148,7 @@ ROWS = ("orders inserted", "order_process inserted", "order_process updated", "o
 
 
 def lists(found):
-    """What an order costs: Makegood's and the limit's, from the same counters."""
+    """The cost of an order: Makegood's and the limit's, from the same counters."""
     limit = found.get("limit", {}).get("counted", {})
     run = found.get("throughput", {}).get("counted", {})
     if not limit and not run:

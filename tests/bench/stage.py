@@ -1,7 +1,7 @@
 """The stage of a measurement: private servers, the benchmark's remote service, and Makegood with N of each process.
 
-The servers are those of deploy/local with fsync and synchronous_commit on. Their few settings below are what any operator
-sets who gives PostgreSQL more than a corner of a machine; they are the same for the limit and for Makegood.
+The servers are those of deploy/local with fsync and synchronous_commit on. The few settings below are those of any operator with
+more than a corner of a machine for PostgreSQL. They are the same for the limit and for Makegood.
 """
 
 import json
@@ -18,18 +18,18 @@ from local import cluster, processes, servers  # noqa: E402
 SERVICE = "bench"
 SETTINGS = {
     "shared_buffers": "512MB",
-    "max_wal_size": "4GB",               # a checkpoint by time, not every some seconds by size
+    "max_wal_size": "4GB",               # a checkpoint by time, not every few seconds by size
     "min_wal_size": "1GB",               # segments are used again, as on a server that has run for a while
 }
 STATEMENTS = {"shared_preload_libraries": "pg_stat_statements", "pg_stat_statements.track": "top"}
 # A new server makes each segment of its log anew, at twice the writes of one that has segments to use again.
 SEASON = """CREATE TABLE season (n int);
 DO $$ BEGIN FOR n IN 1..48 LOOP INSERT INTO season VALUES (n); PERFORM pg_switch_wal(); END LOOP; END $$"""
-JIT_PERF = "+JPperf true"                # Erlang tells perf the names of what it compiled
+JIT_PERF = "+JPperf true"                # makes Erlang give perf the names of its compiled functions
 
 
 class PerfRabbit(servers.Rabbit):
-    """A broker whose functions perf can name. Only to look into it, never to measure."""
+    """A broker with function names for perf. For profiles only, never for measurements."""
 
     @property
     def env(self):
@@ -39,7 +39,7 @@ class PerfRabbit(servers.Rabbit):
 
 
 class BenchCluster(cluster.Cluster):
-    """Makegood with one service, whose remote is the benchmark's own."""
+    """Makegood with one service, for which the benchmark's own remote answers."""
 
     def __init__(self, *words, remote_url=None, concurrency=None, **options):
         super().__init__(*words, services=(SERVICE,), workflows=None, **options)
@@ -58,7 +58,7 @@ class BenchCluster(cluster.Cluster):
         self.tool("workflow", "load", HERE / "bench.workflow.json")
 
     def resize(self, schedulers, agents):
-        """So many of each, the youngest ended or new ones started and ready."""
+        """That many of each: the youngest are ended, or new ones started and ready."""
         for kind, running, wanted in (("scheduler", self.schedulers, schedulers), ("agent", self.agents, agents)):
             while len(running) > wanted:
                 youngest = running.pop()
@@ -71,7 +71,7 @@ class BenchCluster(cluster.Cluster):
 
 
 class Stage:
-    """Servers and one remote; clusters come and go on it. `look`: with what looks inside, at some cost."""
+    """Servers and one remote; clusters come and go on it. `look`: with profiling extensions, at some cost."""
 
     def __init__(self, build, look=False):
         self.bin = pathlib.Path(build) / "bin"
@@ -111,7 +111,7 @@ class Stage:
         return f"http://127.0.0.1:{self.remote_port}"
 
     def place(self, name):
-        """A database and a virtual host that nothing has been in."""
+        """A new database and a new virtual host."""
         self.number += 1
         place = f"{name}{self.number}"
         self.postgres.create_database(place)
@@ -142,7 +142,7 @@ class Stage:
         self.postgres.psql("CHECKPOINT", "postgres")
 
     def run(self, program, *words, timeout_s=3600):
-        """Runs one of the benchmark's programs to its end and returns what it printed, which is JSON."""
+        """Runs one of the benchmark's programs to its end and returns its parsed JSON output."""
         log = self.scratch / "programs.log"
         with open(log, "ab") as errors:
             child = subprocess.Popen([str(self.bin / f"makegood-bench-{program}")] + [str(word) for word in words],

@@ -18,7 +18,7 @@ after(leave);
 
 const buttonOf = (place, name) => place.getByRole("button", {name, exact: true}).first();
 
-/** Does what a button offers, with a reason; `fields` are the dialog's others, by their labels. */
+/** Presses a button and confirms its dialog, with a reason; `fields` are the dialog's others, by their labels. */
 async function act({page}, button, fields = {}) {
   await button.click();
   const dialog = page.getByRole("dialog");
@@ -30,17 +30,17 @@ async function act({page}, button, fields = {}) {
 
 const panelOf = ({page}, heading) => page.locator("section", {has: page.getByRole("heading", {name: heading, exact: true})});
 
-/** Opens all that is folded. */
+/** Opens all folded parts. */
 async function unfold({page}) {
   const folded = page.locator("main details:not([open]) > summary");
   while (await folded.count() > 0) await folded.first().click();
 }
 
-/** Marks the page: a mark that is still there says that it was not loaded anew. */
+/** Marks the page: a mark that is still there proves that the page was not reloaded. */
 const mark = ({page}) => page.evaluate(() => { globalThis.isMarked = true; });
 const isMarked = ({page}) => page.evaluate(() => globalThis.isMarked === true);
 
-// ---- who is let in ----
+// ---- access ----
 
 test("who has no token sees nothing, a wrong one is refused, a right one opens", async () => {
   const visitor = await Visitor.come();
@@ -60,7 +60,7 @@ test("who has no token sees nothing, a wrong one is refused, a right one opens",
   await visitor.leave(/status of 403/);
 });
 
-// ---- what a stranger asks: each is one page ----
+// ---- a new user's questions: each has one page ----
 
 test("is it well? what is stuck, and why? the pages say it, and follow what happens", async () => {
   const visitor = await Visitor.login("operator");
@@ -87,7 +87,7 @@ test("is it well? what is stuck, and why? the pages say it, and follow what happ
 test("which service hurts? its page says so, and when it is over", async () => {
   const visitor = await Visitor.login("operator");
   await behave("payment", "unavailable");
-  const ids = await submit(60); // some more than what opens the breaker of each agent
+  const ids = await submit(60); // more than enough to open the breaker of each agent
   await visitor.sees("Service payment fails");
   await visitor.page.getByRole("link", {name: "See what it says"}).click();
   const payment = panelOf(visitor, "payment");
@@ -151,7 +151,7 @@ test("orders are found by state, workflow, step, error and time", async () => {
   await visitor.leave();
 });
 
-// ---- what an operator does ----
+// ---- an operator's actions ----
 
 test("a failed order is resumed, and its page follows it to its end", async () => {
   const [id] = await failing(1);
@@ -165,7 +165,7 @@ test("a failed order is resumed, and its page follows it to its end", async () =
   assert.equal((await order(id)).state, "error", "what was not confirmed was done");
   await mark(visitor);
   const kept = await visitor.page.evaluate(async (asked) => (await fetch(`/api/v1/orders/${asked}`)).text(), id);
-  await visitor.page.route(`**/api/v1/orders/${id}`, (route) => route.fulfill({body: kept, contentType: "application/json"}), {times: 2}); // as if just asked
+  await visitor.page.route(`**/api/v1/orders/${id}`, (route) => route.fulfill({body: kept, contentType: "application/json"}), {times: 2}); // as if just answered
   await behave("payment", "order");
   await act(visitor, buttonOf(visitor.page, "Resume"));
   await visitor.page.locator("main .head .badge", {hasText: "processed"}).waitFor();
@@ -281,7 +281,7 @@ test("failed orders go again, gently: a batch stops by itself while its first on
   await visitor.leave();
 });
 
-// ---- how it is used ----
+// ---- input devices and views ----
 
 test("by the keyboard alone one logs in, finds an order, and resumes it", async () => {
   const [id] = await failing(1);
@@ -379,7 +379,7 @@ test("any number of pages may be open: those that nobody looks at keep no connec
   await visitor.leave();
 });
 
-// ---- what must not be ----
+// ---- forbidden actions ----
 
 test("a reader is offered nothing to do, and refused when asking nevertheless", async () => {
   const [id] = await failing(1);

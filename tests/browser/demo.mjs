@@ -1,9 +1,9 @@
-// The system behind the console: what deploy/demo --keep printed, the operator's tool, the sample remotes.
+// The system behind the console: the output of deploy/demo --keep, the operator's tool, the sample remotes.
 import assert from "node:assert/strict";
 import {execFile} from "node:child_process";
 import {readFileSync} from "node:fs";
 
-const SOON_MS = 120000; // what takes longer will not happen
+const SOON_MS = 120000; // a wait ends in failure after this time
 const AGAIN_MS = 100;
 const NOT_FOUND = 3; // makegood's exit code
 
@@ -19,17 +19,17 @@ export const tokens = {operator: told(/token: (\S+)/), reader: told(/token to re
 const scratch = told(/logs are in (\S+)/), bin = told(/PATH=\$PATH:(\S+)/);
 const environment = Object.fromEntries([...printed.matchAll(/export (\w+)=(\S+)/g)].map(([, name, value]) => [name, value]));
 
-/** What `makegood WORDS` printed. */
+/** Returns the output of `makegood WORDS`. */
 export function tool(words, stdin = "") {
   return new Promise((resolve, reject) => {
     const child = execFile(`${bin}/makegood`, words, {env: {...process.env, ...environment}, maxBuffer: 64 << 20},
       (error, stdout, stderr) => (error ? reject(Object.assign(error, {message: `makegood ${words.join(" ")}: ${stderr}`})) : resolve(stdout)));
-    child.stdin.on("error", () => {}); // of a tool that ends without reading it its exit code tells
+    child.stdin.on("error", () => {}); // the exit code reports a tool that ends without reading its input
     child.stdin.end(stdin);
   });
 }
 
-/** Asks until is_so() gives something true, and returns it. */
+/** Calls isSo() until it returns a true value, and returns that. */
 export async function until(what, isSo) {
   for (const deadline = Date.now() + SOON_MS; Date.now() < deadline;) {
     const value = await isSo();
@@ -47,7 +47,7 @@ export async function submit(count, {workflow = "sale", payload = {}} = {}) {
   return ids;
 }
 
-/** The order's row, as the tool shows it; one that there is not is "unknown". */
+/** The order's row, as the tool shows it; a missing one is "unknown". */
 export async function order(id) {
   try {
     return JSON.parse(await tool(["order", "show", id, "-o", "json"])).order;
@@ -62,14 +62,14 @@ export const ended = (ids, state) => until(`${ids.length} orders are ${state}`, 
   return states.every((each) => each === state);
 });
 
-/** Has a sample remote behave so, whatever the orders say; "order": as they say. */
+/** Sets a sample remote's behaviour for all orders; "order": each order's own. */
 export async function behave(service, mode) {
   const {url} = JSON.parse(readFileSync(`${scratch}/service-${service}.json`, "utf8"));
   const answer = await fetch(`${url}/switches/${service}`, {method: "PUT", body: JSON.stringify({mode, count: -1})});
   assert.equal(answer.status, 200, `${service} does not become ${mode}`);
 }
 
-/** Orders that have failed for good, since payment declined them. Payment goes on to decline. */
+/** Orders that have failed for good, since payment declined them. Payment goes on declining. */
 export async function failing(count) {
   await behave("payment", "decline");
   const ids = await submit(count);

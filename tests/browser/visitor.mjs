@@ -1,5 +1,5 @@
-// Somebody with a browser. What a page must never do is watched all the while: an error on its console (a breach of its
-// Content-Security-Policy is one), a request that leaves the console's origin.
+// A user with a browser. All the time it watches for forbidden events: an error on a page's console, or a request that
+// leaves the console's origin. A breach of the Content-Security-Policy is such an error.
 import assert from "node:assert/strict";
 import {readFileSync} from "node:fs";
 import {createRequire} from "node:module";
@@ -10,8 +10,8 @@ const require = createRequire(`${modules}/`);
 const {chromium} = require("playwright-core");
 const axe = readFileSync(require.resolve("axe-core/axe.min.js"), "utf8");
 
-const SOON_MS = 60000; // what takes longer will not happen
-const TABS_MAX = 80; // before what is looked for has the focus
+const SOON_MS = 60000; // a wait ends in failure after this time
+const TABS_MAX = 80; // the most presses of Tab until the wanted element has the focus
 const TOUCH_MIN = 44;
 export const WIDE = {width: 1280, height: 800}, NARROW = {width: 320, height: 640};
 
@@ -19,7 +19,7 @@ const browser = await chromium.launch({executablePath: process.env.MAKEGOOD_CHRO
 export const leave = () => browser.close();
 
 export class Visitor {
-  /** Somebody new, at the console's first page, in a window of this size. */
+  /** A new user at the console's first page, in a window of this size. */
   static async come(viewport = WIDE) {
     const visitor = new Visitor();
     visitor.faults = [];
@@ -41,7 +41,8 @@ export class Visitor {
     return visitor;
   }
 
-  /** Goes away; fails if a page did what it must not. A fault that matches `expected` is one the test asked for. */
+  /** Closes the browser; fails if a page had a forbidden event. A fault that matches `expected` is one the test
+   * caused. */
   async leave(expected) {
     await this.context.close();
     assert.deepEqual(this.faults.filter((fault) => !expected?.test(fault)), []);
@@ -55,7 +56,7 @@ export class Visitor {
 
   sees(text) { return this.page.getByText(text).first().waitFor(); }
 
-  /** All that axe finds wrong here, in light and in dark; a picture of both. */
+  /** All faults that axe finds here, in light and in dark; a picture of both. */
   async judge(name) {
     for (const colorScheme of ["light", "dark"]) {
       await this.page.emulateMedia({colorScheme, reducedMotion: "reduce"});
@@ -68,7 +69,7 @@ export class Visitor {
     await this.page.emulateMedia({colorScheme: "light", reducedMotion: "reduce"});
   }
 
-  /** What is wider than the window, or too small for a finger. */
+  /** Elements wider than the window, or too small for a finger. */
   async measure(name) {
     const found = await this.page.evaluate((touchMin) => {
       const names = (elements) => elements.map((element) => element.outerHTML.slice(0, 200));
@@ -83,7 +84,7 @@ export class Visitor {
     assert.deepEqual(found, {isWide: false, wide: [], small: []}, `${name} at ${this.page.viewportSize().width} px`);
   }
 
-  /** Presses Tab until what has this name has the focus, which must be seen. */
+  /** Presses Tab until the element of this name has the focus, which must be visible. */
   async tabTo(name) {
     const seen = [];
     for (let i = 0; i < TABS_MAX; i++) {

@@ -21,7 +21,7 @@ import traceback
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE), str(HERE.parents[1] / "deploy"), str(HERE.parent / "e2e")]
 
-import stage as stages  # noqa: E402  # before the others: it says where they are
+import stage as stages  # noqa: E402  # before the others: it sets the path to them
 from local import cluster, processes  # noqa: E402
 
 import check  # noqa: E402
@@ -37,7 +37,7 @@ from nemesis import BOUND_S, FAULTS, Nemesis  # noqa: E402
 
 WARM_UP_S = 5.0
 BOUND_AFTER_HEAL_S = 180.0  # attempts of 30 s, some of them one after the other, the sweep, a breaker's rest
-REPOST_S = 20.0             # then the client asks what became of those it has not heard the end of
+REPOST_S = 20.0             # then the client posts again the orders without an end status
 SHORT = ["scheduler: kill -9 between commit and answer", "agent: kill -9 between confirm and ack", "leading supervisor: kill -9",
          "after COMMIT was forwarded", "kill -9 of one backend", "all connections closed", "acks of agents lost",
          "something else under a known id", "replies forged"]
@@ -47,7 +47,7 @@ OWN_NETWORK = "MAKEGOOD_CHAOS_NETWORK"
 
 
 class History:
-    """Everything in the order in which it was noticed: a line of JSON each."""
+    """All events in the order of their detection: a line of JSON each."""
 
     def __init__(self, path):
         self.path = path
@@ -82,7 +82,7 @@ def parse(words):
 
 
 def enter_own_network(words):
-    """As root: once more, in a network and a table of mounts of our own, where cutting wires cuts nobody else's."""
+    """As root: runs the program again in network and mount namespaces of its own, where cut wires affect only this run."""
     if os.geteuid() != 0 or OWN_NETWORK in os.environ or shutil.which("unshare") is None or shutil.which("iptables") is None:
         return OWN_NETWORK in os.environ
     begin = ["unshare", "--net", "--mount", "--"]
@@ -95,7 +95,7 @@ def enter_own_network(words):
 
 
 def settle(stage, load):
-    """Everything is healed; all must end within the bound. The client asks once more for what it has not heard the end of."""
+    """All faults are healed; all orders must end within the bound. The client posts once more the orders without an end status."""
     load.pause()
     began = time.monotonic()
     asked_at = 0.0
@@ -116,7 +116,7 @@ def settle(stage, load):
 
 
 def falsify(stage, what):
-    """Evidence that something went wrong, to see that the check sees it."""
+    """Plants evidence of an error, to show that the check finds it."""
     if what == "row":
         changed = len(stage.rows("DELETE FROM order_process WHERE order_id = (SELECT order_id FROM order_process LIMIT 1) RETURNING 1"))
     elif what == "ledger":
@@ -137,8 +137,8 @@ def quantile(values, share):
 
 
 def print_table(nemesis):
-    """Recovery by fault, and by what was measured: of those that came alone, for of two at once nobody can say whose it was.
-    Returns what was late."""
+    """Prints recovery by fault and by kind of measure. Only faults that came alone count: of two at once the cause of a silence is
+    unclear. Returns those that were late."""
     done = [each for each in nemesis.injections if each.recovery_s is not None]
     names = sorted({each.fault.name for each in done}, key=lambda name: (list(BOUND_S).index(FAULTS[name].measure), name))
     width = max((len(name) for name in names), default=10)
@@ -165,14 +165,14 @@ def print_table(nemesis):
 
 
 def chosen_faults(options):
-    """Names of the faults that were asked for, None: all; and what was asked for and no fault does."""
+    """The names of the requested faults (None: all), and the requests that match no fault."""
     asked = {f"row {row}": {each.name for each in FAULTS.values() if row in each.rows} for row in options.row or ()}
     asked |= {words: {name for name in FAULTS if words in name} for words in options.fault or ()}
     return set().union(*asked.values()) or None, [what for what, names in asked.items() if not names]
 
 
 def run_faults(nemesis, options):
-    """What kept it from injecting more: then what was is judged all the same."""
+    """Returns the error that ended the injections early, if any; the faults up to then are judged all the same."""
     try:
         if options.row or options.fault:
             for each in nemesis.faults * options.times:

@@ -1,7 +1,8 @@
-"""What must hold after everything has been healed: by the database, the remotes' ledgers, and what the client was told.
+"""The invariants after everything has been healed, by the database, the remotes' ledgers, and the statuses that the client
+received.
 
-Numbers are those of the invariants of the test plan; the design differs from it in three: nothing owes an effect for longer than
-its bound (15), a reply counts as long as the row waits for its attempt and kind (6), statuses have no gaps but may repeat (18).
+Numbers are those of the invariants of the test plan. The design differs from it in three. 15: no effect is owed for longer than its
+bound. 6: a reply counts as long as the row waits for its attempt and kind. 18: statuses have no gaps but may repeat.
 """
 
 import collections
@@ -69,7 +70,7 @@ def events_by_order(stage):
 
 
 def check_orders(findings, stage, orders, rows):
-    """Nothing accepted is lost, nothing is there that nobody posted, everything has ended as meant."""
+    """Every accepted order is stored, every stored order was posted, and every order has ended as expected."""
     revisions = {row["order_id"]: row for row in stage.rows("SELECT order_id, revision, payload FROM orders")}
     for order_id, order in orders.items():
         row = rows.get(order_id)
@@ -95,7 +96,7 @@ def check_orders(findings, stage, orders, rows):
 
 
 def check_story(findings, row, events):
-    """No gap, one end, attempts that rise, each answered at most once, and no step before those it comes after."""
+    """No gap, one end, attempts that rise, each answered at most once, and no step before its predecessors."""
     order_id = row["order_id"]
     versions = [event["version"] for event in events]
     findings.check(versions == list(range(1, row["version"] + 1)), 7,
@@ -123,7 +124,7 @@ def check_story(findings, row, events):
 
 
 def check_statuses(findings, order, row, events):
-    """Stored without a gap; what the client was told is what is stored."""
+    """Statuses are stored without a gap, and the client received the stored ones."""
     stored = {}
     for event in events:
         for status in event["statuses"] or []:
@@ -191,7 +192,7 @@ def check_database(findings, stage):
 
 
 def check_queues(findings, stage):
-    """What was refused or set aside is what the nemesis sent to be refused."""
+    """Only messages that the nemesis sent to be refused are refused or set aside."""
     connection = stage.amqp()
     channel = connection.channel()
     for queue in ("orders.rejected", "dead.letters"):
@@ -233,7 +234,7 @@ def check_processes(findings, stage):
 
 
 def check_ends(findings, stage):
-    """Asked to end, every process ends with 0. One that LeakSanitizer holds up is not judged: see is_in_leak_check."""
+    """On SIGTERM every process ends with 0. One that LeakSanitizer holds up is not judged: see is_in_leak_check."""
     codes = stage.cluster.stop()
     held_up = {process.name for process in stage.cluster.all if process.was_in_leak_check}
     for name, code in codes.items():

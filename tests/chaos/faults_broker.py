@@ -43,7 +43,7 @@ def broker_app_stopped(stage, _dice):
 
 
 def close_connections(stage):
-    """As many as the broker can: it waits without an end for one that is just ending by itself."""
+    """Closes as many as the broker can: it waits without an end for a connection that is just ending by itself."""
     try:
         stage.rabbit.ctl("close_all_connections", "chaos", timeout_s=CLOSE_S)
     except subprocess.TimeoutExpired:
@@ -165,14 +165,14 @@ def status_queue_deleted(stage, _dice):
 
 
 def untaken(stage):
-    """What schedulers published and no queue took, as far as they say."""
+    """The publishes that no queue took, by the schedulers' own count."""
     return sum(process.series("makegood_published_total", outcome=outcome) or 0.0 for process in stage.cluster.schedulers
                for outcome in ("unknown", "refused"))
 
 
 @fault("broker: a queue loses its majority", rows=(83,), touches=("broker",), needs=("single",))
 def majority_lost(stage, dice):
-    """A leader that is left confirms nothing, and publishers' channels stand still; one that is gone has them refused."""
+    """A remaining leader confirms nothing, and publishers' channels stand still; a lost leader has publishes refused."""
     queue = dice.choice([CLIENT_QUEUE] + [name for name in QUEUES if name.startswith("agent.")])
     is_led = dice.random() < LED_BY_SECOND
     second = servers.SecondRabbit(stage.scratch / f"rabbit-{processes.free_port()}", stage.rabbit)
@@ -197,7 +197,7 @@ def majority_lost(stage, dice):
 
 
 def lead_around(stage, victim):
-    """What leads to that node leads to another one, as a load balancer would."""
+    """Routes to that node are led to another one, as by a load balancer."""
     other = next(rabbit for rabbit in stage.rabbits if rabbit is not victim)
     stage.proxy.target("amqp", other.port)
 
@@ -211,7 +211,7 @@ def node_killed(stage, dice):
     victim.restart()
 
 
-# When the others take over from a node that stands still is RabbitMQ's decision; none of our connections is silent.
+# RabbitMQ decides when the others take over from a node that stands still; no connection of Makegood is silent.
 @fault("cluster: a node stopped for 30 s", rows=(59, 64), measure=OTHER, touches=("broker",), needs=("cluster",))
 def node_paused(stage, dice):
     victim = dice.choice(stage.rabbits[1:])

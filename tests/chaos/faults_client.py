@@ -1,5 +1,5 @@
-"""Clients that send nonsense, too much, the same again, something else under the same name, or replies that are not theirs; and
-remotes that misbehave. What a client here sends to be refused has an id that begins with "bad-"; the check knows them by that.
+"""Clients that send nonsense, too much, the same again, other bytes under the same id, or forged replies; and remotes that
+misbehave. A client here gives every message meant to be refused an id that begins with "bad-"; the check recognises them by that.
 """
 
 import json
@@ -157,7 +157,8 @@ def switched(stage, service, mode, on=None, seconds=MODE_S):
 
 
 def remote_fault(name, mode, rows, on=None):
-    """One that acts does so whatever an order says: not the carrier, who is to decline what is to be compensated."""
+    """The fault overrides the order's own behaviour for that remote. Not for the carrier: it must decline the orders that are to be
+    compensated."""
     @fault(f"remote: {name}", rows=rows, touches=("remote",), measure=OTHER)
     def misbehave(stage, dice):
         services = [service for service in stage.cluster.services if service != "carrier" or on == "all"]

@@ -16,7 +16,7 @@ SILENT_S = 30.0
 LAG_S = 5.0         # of each sweep: longer than --gap, and shorter than the statement time-out
 LAGGING_S = 55.0    # in which attempts with 30 s begin and must be judged
 CLOCK_SET_S = 8.0
-JUDGED_S = 20.0     # so late an attempt is judged at the most: two sweeps, and what they take on a busy machine
+JUDGED_S = 20.0     # an attempt is judged this late at most: two sweeps, with their duration on a busy machine
 
 
 def up_again(stage):
@@ -109,8 +109,8 @@ def too_many_clients(stage, _dice):
 
 @fault("database: slow store", rows=(20,), measure=OTHER, touches=("database", "broker", "supervisor", "agent"))
 def store_slow(stage, dice):
-    """Each sweep takes longer than a gap, while the agents of a service stand still, so that attempts expire. Without a broker
-    no supervisor can ask for their ends."""
+    """Each sweep takes longer than a gap, while the agents of a service stand still, so that attempts expire. Without a broker no
+    supervisor can ask for their ends."""
     service = dice.choice(stage.cluster.services)
     slow_sweeps.begin(stage.postgres, servers.DATABASE, LAG_S)
     agents = stage.cluster.agents_of(service)
@@ -198,14 +198,14 @@ def long_transaction(stage, _dice):
 
 
 def deadlines_judged(stage):
-    """Of orders whose remotes neither fail nor dawdle."""
+    """The judged deadlines of orders with remotes that neither fail nor dawdle."""
     rows = stage.rows("SELECT order_id, version, step FROM order_event JOIN orders USING (order_id)"
                       " WHERE cause_kind IN ('overdue', 'expired') AND revision = 1 AND payload NOT LIKE %s", "%behaviour%")
     return {(row["order_id"], row["version"], row["step"]) for row in rows}
 
 
 def clock_set(stage, ahead_s):
-    """Nothing fails but the clock, so no deadline of a plain order may be judged for it."""
+    """Only the clock is wrong, so no deadline of a plain order may be judged because of it."""
     before = deadlines_judged(stage)
     stage.postgres.clock.set_ahead(ahead_s)
     yield CLOCK_SET_S
@@ -213,7 +213,7 @@ def clock_set(stage, ahead_s):
     stage.postgres.clock.set_ahead(0)
 
 
-# These name nothing that they touch, so they come alone: of two faults at once the other may well cost attempts.
+# These faults declare no `touches`, so they come alone: of two faults at once the other may well cost attempts.
 @fault("database: its clock an hour ahead", rows=(76,), measure=SERVER, needs=("clock",))
 def database_clock_ahead(stage, _dice):
     yield from clock_set(stage, 3600)
@@ -238,7 +238,7 @@ def new_standby(stage):
 
 
 def take_over(stage, standby):
-    """The standby is the primary, and everybody is led there."""
+    """Makes the standby the primary and leads every route to it."""
     old = stage.postgres
     standby.promote()
     stage.postgres = standby

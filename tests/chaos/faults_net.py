@@ -1,7 +1,7 @@
 """The net between a process and its servers: silent, one way or both, slow, in pieces, reset, corrupt, cut at the worst moment.
 
-Silence is made by iptables in the run's own network namespace, where it may have one: the kernel's time-outs then act as on a
-real wire. Else by the proxy's blackhole, where the peer's kernel still answers.
+iptables makes the silence in the run's own network namespace, if there is one: the kernel's time-outs then act as on a real wire.
+Otherwise the proxy's blackhole does, where the peer's kernel still answers.
 """
 
 import subprocess

@@ -1,4 +1,4 @@
-"""Makegood's own processes die, stand still, run out of something, or are told to end."""
+"""Makegood's own processes die, stand still, run out of a resource, or are stopped regularly."""
 
 import functools
 import os
@@ -7,12 +7,12 @@ import resource
 from local import processes
 from nemesis import KILL, OTHER, SILENCE, fault
 
-SILENT_S = 30.0     # longer than the three heartbeats of 7 s that the broker may take
-HOLD_S = 10.0       # of a process that waits to be killed at one point; it comes sooner
+SILENT_S = 30.0     # longer than three heartbeats of 7 s, the bound of the broker
+HOLD_S = 10.0       # of a process that waits to be killed at one point; the point comes sooner
 PIPE_HOLD_S = 10.0
 JUMP_S = 300
 POISON_ROUNDS = 2
-MOVES = ("scheduler", "agent", "broker", "database", "supervisor")  # what must move for messages to be in hand
+MOVES = ("scheduler", "agent", "broker", "database", "supervisor")  # all that must work before messages are in hand
 READY_S = 15.0
 
 
@@ -39,7 +39,7 @@ def leader_killed(stage, _dice):
 
 
 def kill_when(stage, process, route, way, mode, n=1):
-    """Lets one message through or not, and kills the process at that point."""
+    """Lets one message through, or not, and kills the process at that point."""
     stage.proxy.mode(route, way, mode, n)
     before = stage.proxy.fired(route)
     is_silent = mode == "blackhole"
@@ -80,7 +80,7 @@ def scheduler_killed_before_ack(stage, dice):
 def agent_killed_in_call(stage, dice):
     service = dice.choice(stage.cluster.services)
     route = f"{service}.remote"
-    stage.proxy.mode(route, "down", "blackhole")  # it has acted, the answer does not come
+    stage.proxy.mode(route, "down", "blackhole")  # the server has acted, the answer does not come
     stage.wait_s(0.3)
     stage.kill(dice.choice(stage.cluster.agents_of(service)))
     stage.proxy.heal(route)
@@ -155,14 +155,14 @@ def rolled(stage, _dice):
 
 
 def limited(stage, victim, what, limit):
-    """A limit of the kernel set on a running process; if it ends by that, it is started again, without the limit."""
+    """Sets a limit of the kernel on a running process. If the process ends by it, it is started again, without the limit."""
     stage.may_die.add(victim.name)
     _, hard = resource.prlimit(victim.pid, what)
     soft = resource.prlimit(victim.pid, what)[0]
     resource.prlimit(victim.pid, what, (limit, hard))
     pid = victim.pid
     for route in routes_of(victim):
-        stage.proxy.close(route)  # it needs new descriptors and new memory now
+        stage.proxy.close(route)  # the process needs new descriptors and new memory now
     yield 8.0
     if victim.is_running() and victim.pid == pid:
         resource.prlimit(victim.pid, what, (soft, hard))
@@ -184,7 +184,7 @@ def no_memory(stage, dice):
 
 
 def with_log(stage, victim, path):
-    """Started again with its log going elsewhere."""
+    """Starts the process again with its log at another place."""
     stage.held.add(victim)
     victim.terminate()
     victim.log_path = str(path)
@@ -234,7 +234,7 @@ def clocks_wrong(stage, dice):
 
 
 def killed_in_turn(stage, victims, route, way, mode):
-    """As if by a message: each is killed with something in hand, which the next one then takes."""
+    """Kills each victim at a message, with work in hand, which the next one then takes."""
     def is_there(victim):
         return victim.is_running() and victim.is_ready()
 

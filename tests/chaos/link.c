@@ -1,4 +1,4 @@
-/* Connections and what their modes do to them: link.h. */
+/* Connections and the effects of the modes on them: link.h. */
 #include "link.h"
 
 #include <arpa/inet.h>
@@ -123,7 +123,7 @@ static bool lane_fires(struct lane *lane, struct route *route, const struct rule
     return true;
 }
 
-/* What the mode does to a unit that begins. */
+/* Applies the mode to a unit that begins. */
 static void unit_judge(struct link *link, int way, const struct unit *unit)
 {
     struct lane *lane = &link->lanes[way];
@@ -145,7 +145,7 @@ static void unit_judge(struct link *link, int way, const struct unit *unit)
     }
 }
 
-/* From `in`, as far as units are whole enough to be judged, to `out`. */
+/* Moves units from `in` to `out`, as far as enough of each has arrived to judge it. */
 static void lane_sift(struct link *link, int way)
 {
     struct lane *lane = &link->lanes[way];
@@ -202,7 +202,7 @@ static bool lane_may_read(const struct link *link, int way)
 {
     const struct lane *lane = &link->lanes[way];
     if (link->is_doomed) {
-        return way == DOWN; /* the answer is awaited, and thrown away */
+        return way == DOWN; /* the answer is awaited, and discarded */
     }
     return !lane->is_ended && lane->in_size < BUFFER && lane->out_size < BUFFER / 2 &&
            lane->piece_count < PIECES_MAX && link->route->rules[way].mode != MODE_BLACKHOLE &&
@@ -272,7 +272,7 @@ static void lane_write(struct link *link, int way, int64_t now)
     }
 }
 
-/* A mode that changed begins to count anew; what it held goes on. */
+/* A changed mode restarts its counters; held-back bytes go on. */
 void link_renew(struct link *link)
 {
     for (int way = UP; way <= DOWN; way++) {

@@ -1,6 +1,6 @@
 /*
- * The proxy's connections: two lanes each, one a direction, through which bytes go as the route's mode for
- * that direction allows. proxy.c says what the modes are.
+ * The proxy's connections: two lanes each, one per direction. Bytes pass as the route's mode for that
+ * direction allows. proxy.c defines the modes.
  */
 #ifndef CHAOS_LINK_H
 #define CHAOS_LINK_H
@@ -13,8 +13,8 @@
 
 enum {
     NAME_SIZE = 64,
-    BUFFER = 32768,  /* of each direction of a connection, before and behind the sieve */
-    PIECES_MAX = 64, /* delayed pieces of a direction; when they are used up, nothing is read */
+    BUFFER = 32768,  /* per direction of a connection, before and behind the sieve */
+    PIECES_MAX = 64, /* delayed pieces of a direction; at this number reading stops */
     UP = 0,
     DOWN = 1,
 };
@@ -35,7 +35,7 @@ enum mode {
 struct rule {
     enum mode mode;
     long n;
-    unsigned edition; /* rises with each change, so that connections count anew */
+    unsigned edition; /* rises with each change, so that connections restart their counters */
 };
 
 struct route {
@@ -61,8 +61,8 @@ struct lane {
     struct piece pieces[PIECES_MAX]; /* of `out`, oldest first, while the mode is delay */
     int piece_count;
     struct sift sift;
-    size_t unit_left; /* bytes of the present unit that are still to come */
-    bool is_dropped;  /* the present unit vanishes */
+    size_t unit_left; /* remaining bytes of the present unit */
+    bool is_dropped;  /* the present unit is discarded */
     bool is_corrupt;
     bool is_commit;
     bool wants_one_byte; /* the next unit is one byte */
@@ -70,7 +70,7 @@ struct lane {
     long counted; /* units or bytes since the mode was set, as the mode counts */
     bool has_fired;
     bool is_ended; /* its sender has closed */
-    bool is_shut;  /* and the other side knows */
+    bool is_shut;  /* and the other side has been informed */
 };
 
 struct link {
@@ -79,26 +79,27 @@ struct link {
     struct lane lanes[2];
     bool is_connecting;
     bool is_doomed;    /* reset as soon as the server has answered */
-    bool is_held;      /* what the server answers stays here, while the up mode is hold-commit */
+    bool is_held;      /* the server's answers stay here, while the up mode is hold-commit */
     bool is_condemned; /* to be reset in this round */
 };
 
 /* Milliseconds of a clock that only goes forward. */
 int64_t now_ms(void);
-/* On 127.0.0.1; -1: errno says why. */
+/* Listens on 127.0.0.1. Returns -1 and sets errno on an error. */
 int listen_on(uint16_t port);
 
-/* Connects to the route's target and takes `client` over; NULL: `client` has been reset. */
+/* Connects to the route's target and takes ownership of `client`. Returns NULL after an error; `client` has
+ * then been reset. */
 struct link *link_begin(struct route *route, int client);
-/* Both ends are closed or reset; `link` is freed. */
+/* Closes or resets both ends and frees `link`. */
 void link_end(struct link *link);
-/* It has come to its end by itself, or is condemned. */
+/* Returns true if the connection has ended by itself or is condemned. */
 bool link_is_over(const struct link *link);
-/* What to poll for: of the client (0) and of the server (1). */
+/* Returns the events to poll for, of the client (0) and of the server (1). */
 void link_wants(const struct link *link, int64_t now, short ret_events[2]);
-/* Moves what can be moved, after poll has said `events` of the two ends. */
+/* Moves all movable bytes. `events`: poll's result for the two ends. */
 void link_serve(struct link *link, const short events[2], int64_t now);
-/* Takes over a mode that has changed. */
+/* Applies a mode that has changed. */
 void link_renew(struct link *link);
 /* When the next delayed piece is due; -1: there is none. */
 int64_t link_due_ms(const struct link *link);

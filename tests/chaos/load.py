@@ -1,9 +1,9 @@
-"""Orders without a pause, at a steady rate, from a client that behaves as the contract asks: it repeats what was not confirmed,
-posts an order again of which it has heard nothing for a while (its queue may be gone, with the news in it), and lets nobody know
-what it must not forget.
+"""Orders without a pause, at a steady rate, from a client that behaves as the contract asks. It repeats unconfirmed posts. It posts
+an order again after a long silence: the reply queue may be gone, with statuses in it. It relies on no other process for its own
+state.
 
-One thread makes orders, some post them and one listens, each with a connection of its own: what is posted must not wait for what
-is told, nor for the confirm of another. All times are of this program's monotonic clock.
+One thread makes orders, some post them and one listens, each with a connection of its own. So a post waits neither for statuses nor
+for the confirm of another. All times are of this program's monotonic clock.
 """
 
 import collections
@@ -21,16 +21,17 @@ from local import processes
 
 QUEUE = "client.chaos.statuses"
 ENDS = ("processed", "compensated", "cancelled", "error", "rejected")
-SILENCE_S = 15.0    # of an order that was confirmed: then it is posted again; of all: then the queue is looked for again
+SILENCE_S = 15.0    # of a confirmed order: then it is posted again; of all orders: then the queue is declared again
 POSTERS = 24        # each waits for its confirms one by one, and that of a busy disk takes some 100 ms
 END_S = 60.0        # for all threads together
 CALM_S = 1.5        # an order of a remote that does not dawdle is never silent for so long
-# An undo waits until its do was answered by the service, or until complete_within (30 s in all workflows here) and 3 s are over:
-# so long where a fault had the request sent twice, or lost its answer.
+# An undo waits until its do was answered by the service, or until complete_within (30 s in all workflows here) and 3 s are over. It
+# takes that long if a fault duplicated the request or lost its answer.
 QUIET_S = 33.0
-IDLE_S = 1.0        # of a poster without orders: then its connection wants to be looked after
+IDLE_S = 1.0        # of a poster without orders: then its connection must be serviced
 
-# What an order says to the remotes, how it must end, and whether it takes no longer than the remotes need. Shares in percent.
+# The behaviour that an order requests of the remotes, its expected end, and whether it takes only as long as the remotes need.
+# Shares in percent.
 Kind = collections.namedtuple("Kind", "name share behaviour meant is_plain workflows")
 ALL = ("three", "careful", "fan", "pivot", "patient")
 FREE = ("three", "careful", "fan")
@@ -52,18 +53,18 @@ class Order:
     def __init__(self, order_id, body, kind, wanted_at, is_high):
         self.order_id, self.body, self.kind, self.wanted_at, self.is_high = order_id, body, kind, wanted_at, is_high
         self.confirmed_at = None
-        self.tried_at = None # when it was posted first; behind the backlog of an outage later than it was wanted
+        self.tried_at = None # the time of the first post; in the backlog of an outage it is later than the planned time
         self.posted_at = None
         self.statuses = {}   # seq → (status, the whole message but its time, as text)
-        self.heard = []      # when something new of it was heard
-        self.turned_at = None  # when it was heard that it turns back
+        self.heard = []      # when new statuses of it arrived
+        self.turned_at = None  # when the status of its turning back arrived
         self.contradictions = []
-        self.ended = None    # the last word that it was told
+        self.ended = None    # the last status received
         self.ended_at = None
 
     def longest_silence(self, since):
-        """Between two news of it, from `since` or its first posting until its end. Of what comes after it turned back only what is
-        beyond the time that an undo may have to wait."""
+        """Between two news of it, from `since` or its first posting until its end. After the order turned back only the part beyond
+        the time that an undo may have to wait counts."""
         begin = max(since, self.tried_at or self.wanted_at)
         heard = [begin] + [at for at in self.heard if at > begin]
         allowed = [QUIET_S if self.turned_at is not None and at >= self.turned_at else 0.0 for at in heard]
@@ -71,7 +72,7 @@ class Order:
 
 
 class Load:
-    """`port()` is where the broker is to be reached now."""
+    """`port()` returns the present port of the broker."""
 
     def __init__(self, port, seed, rate, history):
         self.port, self.rate, self.history = port, rate, history
@@ -79,15 +80,15 @@ class Load:
         self.prefix = f"chaos-{seed}"
         self.orders = {}
         self.open = {}       # those of them that have not ended
-        self.ended = []      # those that have, in the order of their ends
+        self.ended = []      # the ended ones, in the order of their ends
         self.unposted = collections.deque()
         self.lock = threading.Lock()
         self.has_unposted = threading.Condition(self.lock)
         self.is_wanted = self.is_ending = False
-        self.next_at = 0.0   # when the next order is wanted; also while nobody can take it
+        self.next_at = 0.0   # when the next order is due; it also counts while no connection can take it
         self.posts = 0
-        self.told_at = 0.0   # when anything was told last
-        self.strangers = []  # statuses of orders that nobody posted
+        self.told_at = 0.0   # when the last status of any order arrived
+        self.strangers = []  # statuses of orders that this client never posted
         self.errors = collections.Counter()
         self.last_error = ""
         self.threads = [threading.Thread(target=self.run, args=(work,), daemon=True)
@@ -102,7 +103,7 @@ class Load:
             thread.start()
 
     def pause(self):
-        """No new orders; those there are go on."""
+        """No new orders; existing ones go on."""
         self.is_wanted = False
 
     def end(self):
@@ -120,8 +121,8 @@ class Load:
             return list(self.open.values())
 
     def waits(self, since, window_s):
-        """The longest silence of each plain order that was open at `since`, or was wanted in the `window_s` after it; None for
-        one that has not ended. Looks at no order that ended before: there are many, and this is asked often."""
+        """The longest silence of each plain order that was open at `since`, or was due in the `window_s` after it; None for one
+        that has not ended. Skips orders that ended before: there are many, and this is called often."""
         found = [None] if self.is_wanted and self.next_at < since + window_s else []
         with self.lock:
             touched = list(itertools.takewhile(lambda order: order.ended_at > since, reversed(self.ended)))
@@ -132,13 +133,13 @@ class Load:
         return found
 
     def post_again(self, orders):
-        """As a client does that has heard nothing; the answer is the present status."""
+        """Posts again, like a client after a long silence; the answer is the present status."""
         with self.lock:
             self.unposted.extend(order for order in orders if order not in self.unposted)
             self.has_unposted.notify_all()
 
     def is_calm(self):
-        """No plain order has been silent for long."""
+        """Returns true if no plain order has been silent for long."""
         now = time.monotonic()
         return all(now - max(order.heard[-1:] + [order.wanted_at]) < CALM_S for order in self.open_orders() if order.kind.is_plain)
 
@@ -210,7 +211,7 @@ class Load:
                                   mandatory=True, properties=pika.BasicProperties(
                                       delivery_mode=2, message_id=order.order_id, correlation_id="corr-" + order.order_id,
                                       reply_to=QUEUE, content_type="application/json"))
-        except Exception as error:  # whatever it is, the order is not confirmed
+        except Exception as error:  # after any error the order is unconfirmed
             with self.lock:
                 self.unposted.append(order)
                 self.has_unposted.notify()

@@ -1,6 +1,6 @@
-"""Everything as if no fault had struck: for the case that one could not be injected or healed as it should be, because
-rabbitmqctl, a statement or a request of the nemesis failed or hung. How far it came nobody knows, so all of it is undone.
-Makegood's own processes are started anew: who knows what limits they are under.
+"""Restores everything as if no fault had struck. It is needed when a fault could not be injected or healed, because rabbitmqctl, a
+statement or a request of the nemesis failed or hung. Its progress is unknown, so all of it is undone. Makegood's own processes are
+restarted, since their limits are unknown as well.
 """
 
 import functools
@@ -19,7 +19,7 @@ CTL_S = 60.0  # of each of several
 
 
 def mend(stage):
-    """Raises when something does not come back: then no more can be shown."""
+    """Raises an exception if anything does not come back: then the run can prove nothing more."""
     stage.history.note("mending")
     for name in stage.proxy.protocols:
         stage.proxy.heal(name)
@@ -45,7 +45,7 @@ def mend(stage):
 
 
 def attempt(stage, action, *words):
-    """What has nothing to undo fails, and is not the matter here."""
+    """An undo without anything to undo fails, which does not matter here."""
     try:
         action(*words)
     except (processes.Failure, subprocess.SubprocessError, OSError) as error:
@@ -77,7 +77,7 @@ def tell(stage, rabbit, *words):
 
 
 def mend_second(stage):
-    """Without its node the queue could not be taken from it."""
+    """Restarts the node first: without it the queue could not be taken from it."""
     second, queue = stage.second
     stage.second = None
     if not second.process.is_running():
@@ -102,7 +102,7 @@ def mend_broker(stage):
         tell(stage, stage.rabbit, *words)
     try:
         stage.apply_topology()
-    except processes.Failure:  # one of the queues is another than it should be
+    except processes.Failure:  # one of the queues has other arguments than it should
         for queue in QUEUES:
             tell(stage, stage.rabbit, "delete_queue", queue)
         stage.apply_topology()

@@ -1,15 +1,16 @@
-"""Faults: what one is, and in which order they come.
+"""Faults: their form and their order.
 
-A fault is a generator. What stands before its one `yield` injects it; the `yield` gives the seconds that it holds; what stands
-behind heals it. It is registered by @fault with the rows of the catalogue that it covers and with what is measured:
+A fault is a generator. The code before its one `yield` injects it; the `yield` gives the seconds that it holds; the code behind
+heals it. It is registered by @fault with the rows of the catalogue that it covers and with the kind of measure:
 
-  KILL     the moment of the fault counts; what was in hand must move again within 2 s, for others are there
-  SILENCE  the same within 25 s: three heartbeats of 7 s and what then must be done again, or a time-out of TCP
-  SERVER   the moment counts at which the server can be reached again; within 10 s all move
+  KILL     counts from the fault; work in hand must move again within 2 s, since other instances run
+  SILENCE  the same within 25 s: three heartbeats of 7 s and the repeated work, or a time-out of TCP
+  SERVER   counts from the moment at which the server can be reached again; within 10 s all orders move
   OTHER    as SERVER, without a bound
 
-Recovery is the longest silence, from that moment on, of any plain order (one whose remotes neither fail nor dawdle) that was open
-then or was posted within two seconds after it: between two of its news (accepted, each step, the end), until it has ended.
+Recovery is the longest silence, from that moment on, of any plain order that was open then or was posted within two seconds after
+it. A plain order uses remotes that neither fail nor dawdle. A silence lies between two of its news (accepted, each step, the end),
+until it has ended.
 """
 
 import collections
@@ -19,11 +20,11 @@ import traceback
 
 KILL, SILENCE, SERVER, OTHER = "kill", "silence", "server", "other"
 BOUND_S = {KILL: 2.0, SILENCE: 25.0, SERVER: 10.0, OTHER: None}
-TOUCHED_S = 2.0        # orders that come so soon after the fault are its own, too
-GIVE_UP_S = 120.0      # nobody waits longer than this for a recovery: it is a finding
+TOUCHED_S = 2.0        # orders that come so soon after the fault count as affected
+GIVE_UP_S = 120.0      # the wait for a recovery ends here, and is a finding
 BETWEEN_S = 2.0
 TWO_AT_ONCE = 0.2      # how often
-# How often each comes in a deck after the first: what has a bound often, so that its 99th percentile says something.
+# How often each fault comes in a deck after the first. Those with a bound come often, so that their 99th percentile is meaningful.
 AGAIN = {KILL: 4, SILENCE: 2, SERVER: 2, OTHER: 1}
 
 Fault = collections.namedtuple("Fault", "name rows measure touches needs make")
@@ -31,8 +32,8 @@ FAULTS = {}
 
 
 def fault(name, rows=(), measure=OTHER, touches=(), needs=()):
-    """touches: what it makes unreachable; two that share a word are not injected together. needs: what the machine or the run
-    must have: "network", "disk", "clock", "cluster", "single" (node)."""
+    """touches: the servers that it makes unreachable; two faults that share a word are not injected together. needs: the required
+    features of the machine or the run: "network", "disk", "clock", "cluster", "single" (node)."""
     def mark(make):
         assert name not in FAULTS, name
         FAULTS[name] = Fault(name, tuple(rows), measure, frozenset(touches), frozenset(needs), make)
@@ -41,14 +42,14 @@ def fault(name, rows=(), measure=OTHER, touches=(), needs=()):
 
 
 class Injection:
-    """One fault injected once, and how the system came back."""
+    """One injection of a fault, and its recovery."""
 
     def __init__(self, what, began_at):
         self.fault, self.began_at = what, began_at
         self.healed_at = self.recovery_s = None
         self.is_alone = True
         self.has_given_up = False
-        self.failure = None  # what the nemesis itself stumbled over
+        self.failure = None  # the failure of the nemesis' own tools
 
 
 class Nemesis:
@@ -83,14 +84,14 @@ class Nemesis:
             self.stage.wait_s(BETWEEN_S)
 
     def await_calm(self):
-        """What the last fault still holds up, of the orders that came after it, is not the next one's."""
+        """Waits until no order is held up by the last fault, so that its delays are not attributed to the next one."""
         began = time.monotonic()
         is_calm = self.stage.wait(self.load.is_calm, GIVE_UP_S)
         if time.monotonic() - began > BETWEEN_S or not is_calm:
             self.history.note("calm" if is_calm else "not calm", seconds=round(time.monotonic() - began, 3))
 
     def inject(self, faults):
-        """Injects, holds, heals, and waits until what was touched moves again."""
+        """Injects, holds, heals, and waits until all affected orders move again."""
         self.await_calm()
         injections, running = [], []
         for each in faults:
@@ -116,7 +117,8 @@ class Nemesis:
             self.measure(injection)
 
     def advance(self, injection, generator):
-        """To its yield or to its end. That a tool of the nemesis fails or hangs is an entry in the report, not the run's end."""
+        """Runs the generator to its yield or to its end. A tool of the nemesis that fails or hangs is an entry in the report, not
+        the run's end."""
         try:
             return next(generator, None)
         except Exception as error:  # pylint: disable=broad-except  # rabbitmqctl, SQL, HTTP and signals fail each in its own way
@@ -126,7 +128,8 @@ class Nemesis:
             return None
 
     def measure(self, injection):
-        """Of one that was not injected or healed as it should be only whether all moved again; that is then no measure."""
+        """For a fault that was not injected or healed completely, only the return of movement is checked; its time is no measure.
+        """
         if injection.failure is not None:
             injection.healed_at = injection.began_at = time.monotonic()
         since = injection.began_at if injection.fault.measure in (KILL, SILENCE) else injection.healed_at

@@ -1,28 +1,28 @@
 /*
- * A TCP proxy on loopback that misbehaves when it is told to: each process under test reaches each of its
- * servers through a route of its own, and each direction of a route has a mode.
+ * A TCP proxy on loopback that misbehaves on command. Each process under test reaches each of its servers
+ * through a route of its own, and each direction of a route has a mode.
  *
  *   makegood-chaos-proxy SOCKET    takes commands at the unix socket, one a line
  *
  *   route NAME LISTEN TARGET PROTOCOL  from 127.0.0.1:LISTEN to 127.0.0.1:TARGET; raw, pg or amqp
- *   target NAME TARGET                 where its next connections go
+ *   target NAME TARGET                 the target of its next connections
  *   mode NAME up|down|both MODE [N]    up is towards the server; counting begins anew
  *   close NAME                         its connections are reset
- *   count NAME                         looks only
+ *   count NAME                         changes nothing
  *
  * The answer is "error …", or "ok", for the last three with CONNECTIONS FIRED BYTES-UP BYTES-DOWN behind it.
  *
  * Modes:
  *   pass
  *   delay N        N ms
- *   blackhole      nothing passes, nothing is lost, nobody is told
+ *   blackhole      nothing passes, nothing is lost, neither end is informed
  *   reset          connections are reset, new ones too
  *   slice          one byte a write
  *   cut N          reset after N bytes
  *   drop-ack [N]   AMQP's basic.ack frames vanish: N of them, or all
  *   corrupt N      a bit of the N-th frame or message is turned, where its protocol must notice
- *   cut-commit N   PostgreSQL's N-th end of a transaction is sent; when the server has answered, the
- *                  answer is thrown away and the client reset
+ *   cut-commit N   PostgreSQL's N-th end of a transaction is sent; the server's answer to it is
+ *                  discarded and the client reset
  *   hold-commit N  the same, but the answer is held back until the mode changes
  *
  * cut, corrupt and those of a commit act once on each connection. FIRED counts how often they and drop-ack
@@ -181,8 +181,8 @@ static void control_end(void)
     line_size = 0;
 }
 
-/* Reads what has come and answers whole lines. One controller at a time; its answers are shorter than the
- * socket's room. */
+/* Reads the available input and answers whole lines. One controller at a time; its answers are shorter than
+ * the socket's room. */
 static void control_serve(void)
 {
     ssize_t got = read(control, line + line_size, sizeof line - 1 - line_size);
@@ -248,8 +248,8 @@ static void link_add(struct route *route, int client)
 
 static void watch(struct pollfd *entry, int fd, short events)
 {
-    /* A descriptor of which nothing is wanted is not watched at all: its hang-up would wake us without end.
-     */
+    /* A descriptor without wanted events is not polled at all: its hang-up would wake the loop without
+     * end. */
     *entry = (struct pollfd){.fd = events != 0 ? fd : -1, .events = events};
 }
 

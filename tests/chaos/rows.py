@@ -1,7 +1,8 @@
-"""The catalogue of failures, row by row: what injects it here, which other tests cover it, or why not on one machine.
+"""The catalogue of failures, row by row: the faults that inject it, the tests that cover it elsewhere, or the reason for its
+absence.
 
-The faults name their rows themselves. What stands here is the title of each row, the tests elsewhere that cover what chaos cannot
-see (and chaos goes over again, where both are named), and what is left out, with the reason.
+The faults name their rows themselves. This file holds the title of each row, and the tests elsewhere for effects that chaos cannot
+see. Where both are named, chaos injects the row as well. Rows left out have a reason.
 """
 
 import pathlib
@@ -118,7 +119,7 @@ def known_tests():
 
 
 def tell_others(faults):
-    """Prints the rows that none of these faults injects, and what covers them."""
+    """Prints the rows that none of these faults injects, and their cover elsewhere."""
     injected = {number for each in faults for number in each.rows}
     for number, (title, tests, remark) in ROWS.items():
         if number not in injected:
@@ -126,7 +127,7 @@ def tell_others(faults):
 
 
 def show(faults):
-    """Prints all rows; 1 if one is covered by nothing, or by a test that is not there."""
+    """Prints all rows; returns 1 if one is not covered, or only by a test that does not exist."""
     known, wrong = known_tests(), []
     for number, (title, tests, remark) in ROWS.items():
         injectors = [each.name for each in faults.values() if number in each.rows]

@@ -1,7 +1,7 @@
 /*
- * A clock that is wrong: preloaded into a process, it adds to the wall clock what the file $CHAOS_CLOCK
- * holds: a 64-bit count of milliseconds, mapped, so that it may change at any moment. Clocks that measure
- * durations stay true, as they do when somebody sets a machine's date.
+ * A wrong clock, preloaded into a process. It adds to the wall clock the number in the file $CHAOS_CLOCK, a
+ * 64-bit count of milliseconds. The file is mapped, so the number may change at any moment. Clocks that
+ * measure durations stay true, as they do when a machine's date is set.
  */
 #include <dlfcn.h>
 #include <fcntl.h>
@@ -32,7 +32,7 @@ __attribute__((constructor)) static void clock_attach(void)
 
 int clock_gettime(clockid_t clock, struct timespec *now)
 {
-    if (true_clock_gettime == NULL) { /* asked before our constructor has run */
+    if (true_clock_gettime == NULL) { /* called before this library's constructor has run */
         clock_attach();
     }
     int failed = true_clock_gettime(clock, now);

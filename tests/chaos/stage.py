@@ -1,8 +1,8 @@
-"""What faults act on: private servers, three of each of Makegood's processes, the sample remotes, and between each process and
-each of its servers a route of the proxy of our own.
+"""The targets of faults: private servers, three of each of Makegood's processes, and the sample remotes. Between each process and
+each of its servers is a route of the chaos proxy.
 
-A process is started again two seconds after it has ended, as the infrastructure would (systemd, containers). One that ends
-without having been told to is a finding.
+A process is started again two seconds after it has ended, as the infrastructure would (systemd, containers). One that ends without
+a signal of the nemesis is a finding.
 """
 
 import contextlib
@@ -27,16 +27,16 @@ from local import cluster, processes, servers  # noqa: E402
 from harness import step  # noqa: E402
 
 DEAD_FOR_S = 2.0      # how long a killed process stays dead: long enough that others must take over
-DISK_MB = 3072        # of the database, where it can have one of its own: room for an hour of orders twice, for a standby
-ANSWER_S = 60.0       # of the proxy, which waits for nothing but its turn on a busy machine
-CONNECT_S = 5.0       # to a server that is there
-QUERY_S = 300         # of reading all that an hour has left
+DISK_MB = 3072        # of the database's own disk, if there is one: twice the room for an hour of orders, for the sake of a standby
+ANSWER_S = 60.0       # of the proxy, which only waits for its turn on a busy machine
+CONNECT_S = 5.0       # to a server that runs
+QUERY_S = 300         # for reading all rows of an hour
 SIDE_S = 30           # of a statement of the nemesis
 STREAM_ROWS = 5000
-LEADING = 0.7         # how often a scheduler that is to suffer is the one that leads
+LEADING = 0.7         # how often the scheduler chosen as victim is the one that leads
 OURS_S = 0.5          # how often the leader's row is looked at
-CLUSTER_CONF = "cluster_partition_handling = pause_minority\nnet_ticktime = 10\n"  # as the runbook says
-PLAIN = "?sslmode=disable&gssencmode=disable"  # the proxy reads what passes
+CLUSTER_CONF = "cluster_partition_handling = pause_minority\nnet_ticktime = 10\n"  # by the runbook
+PLAIN = "?sslmode=disable&gssencmode=disable"  # the proxy reads the stream
 STEP = {"complete_within": "30s", "retry": {"attempts": 200, "backoff": "200ms", "max_backoff": "2s"}}
 
 
@@ -89,7 +89,7 @@ class Proxy:
         return self.tell("count", name)[1]
 
     def target(self, protocol, port):
-        """All routes of a protocol lead there from now on, and what led elsewhere is cut."""
+        """Leads all routes of a protocol to this port from now on, and cuts connections to other targets."""
         for name, mine in self.protocols.items():
             if mine == protocol:
                 self.tell("target", name, port)
@@ -127,7 +127,7 @@ class Postgres(servers.Postgres):
         self.set({"max_wal_size": "256MB"})
 
     def follow(self, primary):
-        """Becomes a standby of `primary`, with a copy of all it has."""
+        """Becomes a standby of `primary`, with a copy of all its data."""
         self.folder.mkdir()
         if self.user is not None:
             shutil.chown(self.folder, self.user, self.user)
@@ -217,7 +217,7 @@ class Cluster(cluster.Cluster):
 
 
 class Stage:
-    """All of it, and what keeps it going between faults."""
+    """The whole system, and its upkeep between faults."""
 
     def __init__(self, build, is_cluster, has_own_network, history):
         self.build = pathlib.Path(build)
@@ -238,20 +238,20 @@ class Stage:
         self.load = None
         self.restarts = {}       # process → when it is started again
         self.second = None       # a node beside `rabbit`, and the queue that it shares, while a fault needs it
-        self.held = set()        # processes that stay down until a fault lets go of them
-        self.may_die = set()     # names of processes whose own end is part of a fault
-        self.deaths = []         # (name, code) of those that ended without being told
+        self.held = set()        # processes that stay down until a fault releases them
+        self.may_die = set()     # names of processes with an end of their own that belongs to a fault
+        self.deaths = []         # (name, code) of processes that ended without a signal of the nemesis
         self.epochs = {}         # epoch → holder, as the leader's row was seen
         self.epoch_falls = []
         self.burnt = []          # attempts that were judged because the database's clock was set
-        self.unjudged = []       # attempts that nobody judged while sweeps were slow
+        self.unjudged = []       # attempts that no supervisor judged while sweeps were slow
         self.looked_at = 0.0
         self.database = None
         self.struck_at = None
-        self.is_blind = False    # the database does not answer: do not ask it
+        self.is_blind = False    # the database does not answer: no queries then
 
     def copy_library(self):
-        """Where every account can read it. None in a build with sanitizers, which must come first in a process."""
+        """To a place where every account can read it. None in a build with sanitizers, which must come first in a process."""
         source = self.build / "bin" / "makegood-chaos-clock.so"
         if "ASAN_OPTIONS" in os.environ or not source.exists():
             return None
@@ -261,7 +261,7 @@ class Stage:
         return target
 
     def make_disk(self):
-        """A small disk for the database that nobody else fills, if we may mount one."""
+        """Mounts a small disk for the database alone, if this user may mount one."""
         self.disk.mkdir()
         self.disk.chmod(0o711)
         words = ["mount", "-t", "tmpfs", "-o", f"size={DISK_MB}m,mode=0711", "none", str(self.disk)]
@@ -297,7 +297,7 @@ class Stage:
         return self
 
     def log_of(self, process):
-        """Where its log goes unless a fault has led it elsewhere."""
+        """The path of its log, unless a fault has led it elsewhere."""
         return str(self.scratch / f"{process.name}.log")
 
     def rabbit_settle(self):
@@ -361,7 +361,7 @@ class Stage:
         return None
 
     def stream(self, sql):
-        """Rows as dictionaries, some at a time; the table may be larger than what one wants to hold."""
+        """Rows as dictionaries, some at a time; the table may be larger than the memory."""
         with contextlib.closing(self.session(QUERY_S)) as session, session.cursor("stream") as cursor:
             cursor.itersize = STREAM_ROWS
             cursor.execute(sql)
@@ -371,17 +371,17 @@ class Stage:
                 yield dict(zip(names, row))
 
     def session(self, statement_s=SIDE_S):
-        """A session of one's own with the database, past the proxy. No statement in it lasts longer than that."""
+        """A separate session with the database, past the proxy. No statement in it lasts longer than `statement_s`."""
         return psycopg2.connect(self.postgres.dsn, connect_timeout=int(CONNECT_S),
                                 options=f"-c statement_timeout={statement_s}s")
 
     def amqp(self):
-        """A connection of one's own with the broker, past the proxy, that waits without an end for nothing."""
+        """A separate connection with the broker, past the proxy, with a time limit on every wait."""
         return pika.BlockingConnection(pika.URLParameters(
             f"{self.rabbit.url}?blocked_connection_timeout=10&socket_timeout={CONNECT_S:g}&stack_timeout={2 * CONNECT_S:g}"))
 
     def leader(self):
-        """The supervisor that leads by its own account; any running one if none does."""
+        """The supervisor that leads by its own metrics; any running one if none does."""
         running = [process for process in self.cluster.supervisors if process.is_running()]
         leading = [process for process in running if process.metric("makegood_supervisor_leading") == 1]
         return (leading or running)[0]
@@ -394,7 +394,7 @@ class Stage:
     # --- keeping it going ----------------------------------------------------------------------------------------------
 
     def strike(self):
-        """Now the fault strikes: preparing it took a while."""
+        """Marks the time of the fault; its preparation took a while."""
         self.struck_at = time.monotonic()
 
     def kill(self, process, dead_for_s=DEAD_FOR_S):
@@ -403,7 +403,7 @@ class Stage:
         self.restarts[process] = time.monotonic() + dead_for_s
 
     def keep(self):
-        """One look: who has ended is started again, who leads is written down."""
+        """One look: restarts ended processes and records the leader."""
         now = time.monotonic()
         for process in self.cluster.all:
             if process.is_running() or process in self.held:
@@ -430,13 +430,13 @@ class Stage:
             return
         if self.epochs and row["epoch"] < max(self.epochs):
             self.epoch_falls.append(row)
-        if row["holder"]:  # nobody: it was laid down in good order
+        if row["holder"]:  # empty: the leader has laid its lead down on a regular stop
             known = self.epochs.setdefault(row["epoch"], row["holder"])
             if known != row["holder"]:
                 self.epoch_falls.append(row)
 
     def wait_s(self, seconds):
-        """Lets time pass; everything goes on."""
+        """Lets time pass; the upkeep goes on."""
         self.wait(lambda: False, seconds)
 
     def wait(self, condition, timeout_s):

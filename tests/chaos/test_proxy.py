@@ -1,5 +1,6 @@
 #!/usr/bin/python3
-"""test_proxy.py: every mode of the proxy does what it says, between plain sockets, a real PostgreSQL and a real RabbitMQ."""
+"""test_proxy.py: every mode of the proxy has its documented effect, between plain sockets, a real PostgreSQL and a real RabbitMQ.
+"""
 
 import os
 import pathlib
@@ -22,11 +23,11 @@ from stage import PLAIN, Proxy  # noqa: E402
 
 DEADLINE_S = 20.0
 CROWD = 9 * 64
-SILENT_S = 0.5  # nothing comes for so long where nothing may come
+SILENT_S = 0.5  # silence is proved by this time without a byte
 
 
 class Echo:
-    """A server that sends back what it gets, and remembers it."""
+    """A server that sends back and records all it receives."""
 
     def __init__(self):
         self.listener = socket.create_server(("127.0.0.1", processes.free_port()))
@@ -85,7 +86,7 @@ class Line:
 
 
 def check_crowd(proxy):
-    """Nine agents of 64 calls each, all at once: connections that the proxy resets of itself are faults that no one injected."""
+    """Nine agents of 64 calls each, all at once: connections that the proxy resets of itself are faults that no injection made."""
     echo = Echo()
     port = proxy.route("crowd", echo.port, "raw")
     _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
@@ -154,7 +155,7 @@ def check_plain(proxy):
     try:
         assert Line(port).is_reset()
     except ConnectionResetError:
-        pass  # as early as that
+        pass  # already at this point
     proxy.heal("plain")
     line = Line(port)
     line.say(b"x")
@@ -185,7 +186,7 @@ def check_postgres(proxy, both, name):
             cursor.execute(sql)
 
     run(direct, "CREATE TABLE t (n int)")
-    run(session("?sslmode=prefer"), "INSERT INTO t VALUES (1)")  # whose first packet asks for encryption
+    run(session("?sslmode=prefer"), "INSERT INTO t VALUES (1)")  # a first packet that asks for encryption
     assert count() == 1
 
     for mode in ("cut-commit", "corrupt"):

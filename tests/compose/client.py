@@ -1,6 +1,7 @@
-"""A client on the host, in pika and nothing of Makegood's: posts orders until each is confirmed, hears what becomes of them.
+"""A client on the host, in pika without any of Makegood's code: posts orders until each is confirmed, and receives their statuses.
 
-It survives the broker: connects again, posts again what was not confirmed, and finds its statuses in its own queue."""
+It survives the broker: connects again, posts unconfirmed orders again, and finds its statuses in its own queue.
+"""
 
 import copy
 import json
@@ -14,7 +15,7 @@ from local import processes
 INTAKE = "orders.intake"
 TERMINAL = ("processed", "compensated", "cancelled", "rejected", "error")
 RETRY_S = 0.5       # between two connects to a broker that is away
-LISTEN_S = 0.2      # how long it hears before it looks whether there is more to post
+LISTEN_S = 0.2      # how long it receives before it checks for more orders to post
 
 
 class Client(threading.Thread):

@@ -1,4 +1,4 @@
-"""Who is refused over TLS, and what both sides say of it."""
+"""Clients and servers that are refused over TLS, and the texts on both sides."""
 
 import re
 import time
@@ -8,8 +8,8 @@ from local import processes
 
 from system import COMMAND_S, run
 
-# `settings`: what is wrong in the environment of the operator's tool; `said`: what the tool must say, and end with an
-# error; `logged`: what the server must say, by its log.
+# `settings`: the fault in the environment of the operator's tool; `said`: the tool's required text, with an error as exit code;
+# `logged`: the server's required log text.
 Refusal = namedtuple("Refusal", "what words settings said server logged")
 OTHER, EXPIRED = "/wrong/other", "/wrong/expired"
 
@@ -25,7 +25,7 @@ REFUSALS = (
     Refusal("a user without the permission", ("broker", "apply"), {},
             r"(?i)permission|right|refused", "rabbitmq", r"(?i)refused for user 'operator'"),
     Refusal("a server that another authority vouches for", ("broker", "check"), {"MAKEGOOD_AMQP_CA_FILE": f"{OTHER}/ca.pem"},
-            r"(?i)certificate", "rabbitmq", r"TLS server: .* Fatal - "),  # Erlang does not say more of a client that goes away
+            r"(?i)certificate", "rabbitmq", r"TLS server: .* Fatal - "),  # Erlang logs no more about a client that disconnects
     Refusal("plaintext", ("broker", "check"), {"MAKEGOOD_AMQP_URL_FILE": "/wrong/plaintext-url"}, r"amqps|plaintext", None, None),
     Refusal("a wrong password, PostgreSQL", ("db", "status"), {"MAKEGOOD_PG_DSN_FILE": "/wrong/pg-dsn"},
             r"password authentication failed", "postgres", r'password authentication failed for user "makegood_operator"'),
@@ -35,7 +35,7 @@ REFUSALS = (
             r"role makegood_operator: permission denied for schema public;.* owner", "postgres", r"permission denied|must be owner"),
 )
 
-# Made beside what is right, by the one container that may; each for the account of Makegood.
+# Made beside the right ones, by the one container that may; each for the account of Makegood.
 MAKE_WRONG = """
 set -e
 certs=/usr/share/makegood/make-dev-certs kept=/volumes/setup/tls

@@ -1,4 +1,4 @@
-"""deploy/compose/rotate, with orders on their way: who was rotated, is let in with the new alone; nothing is restarted."""
+"""deploy/compose/rotate, with orders on their way: after a rotation only the new secret is accepted; nothing is restarted."""
 
 import re
 
@@ -74,7 +74,7 @@ def passwords(show, say):
 
 
 def serials(system):
-    """What the servers show, seen from a scheduler, which reaches them all."""
+    """The servers' certificates, seen from a scheduler, which reaches them all."""
     scheduler = system.containers("scheduler")[0]
     found = {}
     for name, words in (("scheduler", "127.0.0.1:9100"), ("rabbitmq", "rabbitmq:5671"), ("postgres", "postgres:5432 -starttls postgres")):

@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""What the system in containers must show; see tests/compose/run. Each show is a function; a failed one ends the run."""
+"""The tests of the system in containers; see tests/compose/run. Each show is a function; a failed one ends the run."""
 
 import argparse
 import concurrent.futures
@@ -25,7 +25,7 @@ import rotation  # noqa: E402
 from client import Client  # noqa: E402
 from system import ONE_SHOTS, PARTS, REPOSITORY, SERVERS, System, fresh_copy, run  # noqa: E402
 
-HEALTHY_WITHIN_S = 120.0  # after the build, from nothing
+HEALTHY_WITHIN_S = 120.0  # after the build, from an empty state
 ORDERS = 500
 ORDERS_UNDER_FAULTS = 250  # with each victim
 ORDERS_OVER_TLS = 100
@@ -33,7 +33,7 @@ ORDERS_OF_ONES_OWN = 50
 ORDERS_WATCHED = 20       # so that each metric of orders has a value
 CALLS, CAUSES = "makegood_agent_calls_total", "makegood_batch_causes_sum"
 SLOW = {"inventory": "slow:500", "payment": "slow:500", "carrier": "slow:2500"}
-OPEN_AT_LEAST = 0.25      # of the orders, when something is done to them
+OPEN_AT_LEAST = 0.25      # of the orders, when a show interferes with them
 END_WITHIN_S = 180.0      # every order, also after a fault
 FILES = ("docker-compose.yml",)
 OWN = REPOSITORY / "tests" / "compose" / "own"
@@ -65,7 +65,7 @@ class Show:
 
     @contextlib.contextmanager
     def orders_on_their_way(self, count=ORDERS):
-        """The body runs with orders at every stage, and some ended; then all must end as they should."""
+        """The body runs with orders at every stage, and some ended; then all must end as expected."""
         first, second = self.take_slow(count // 2), self.take_slow(count // 2)
         self.client.post(first)
         self.client.wait_ended(first, END_WITHIN_S, share=0.1)
@@ -75,14 +75,14 @@ class Show:
         self.judge()
 
     def open_orders(self, lines):
-        """How many have not ended; too few, and what was done to them shows nothing."""
+        """The number of open orders. With too few the interference proves nothing."""
         left = len(lines) - self.client.ended(lines)
         if left < len(lines) * OPEN_AT_LEAST:
             raise processes.Failure(f"only {left} of {len(lines)} orders were open; nothing is shown")
         return left
 
     def crash_and_return(self, service):
-        """A process of the service dies by itself; says so if that cannot be done from here."""
+        """A process of the service dies by itself; prints a note if that cannot be done from here."""
         (container, *_) = self.system.containers(service)
         (state,) = self.system.inspect(container)
         try:
@@ -131,7 +131,7 @@ def healthy(show):
     healthy_s = time.monotonic() - built_at
     size = int(run(["docker", "image", "inspect", "--format", "{{.Size}}", "makegood:0.1.0"]).stdout)
     say(f"  built in {built_at - began_at:.0f} s, healthy {healthy_s:.0f} s later; the image has {size / 1e6:.0f} MB")
-    if healthy_s > HEALTHY_WITHIN_S and is_machine_ours:  # else it says nothing
+    if healthy_s > HEALTHY_WITHIN_S and is_machine_ours:  # on a slower machine the time proves nothing
         raise processes.Failure(f"that took longer than {HEALTHY_WITHIN_S:g} s")
     for service in ONE_SHOTS:
         for state in (each["State"] for each in show.system.inspect(*show.system.containers(service, everyone=True))):
@@ -210,10 +210,10 @@ def crash(show):
 
 
 def down_and_up(show):
-    """`down` in the middle, then `up`: what was in progress goes on."""
+    """`down` in the middle, then `up`: orders in progress go on."""
     system = show.system
     with show.orders_on_their_way() as lines:
-        # An engine now and then keeps a network of a container that was killed; what counts is that no container is left.
+        # An engine now and then keeps a network of a container that was killed; the test only requires that no container is left.
         system.compose("down", check=False)
         if system.all_containers():
             raise processes.Failure("containers are left after down")
@@ -294,7 +294,7 @@ FORBIDDEN_TO_AGENTS = {
 
 
 def canaries(show):
-    """No password is in what the engine tells of containers and images, in logs, or in the database."""
+    """No password is in the engine's output about containers and images, in logs, or in the database."""
     system = show.system
     secrets = system.secrets()
     if len(secrets) < 10:
@@ -316,7 +316,7 @@ def canaries(show):
 
 
 def observability(show):
-    """Prometheus finds every part, takes the rules, and every metric that a rule or panel names is there; Grafana starts."""
+    """Prometheus finds every part and accepts the rules; every metric that a rule or panel names exists; Grafana starts."""
     system = show.system
     system.up("--scale", "agent-inventory=2")
     system.compose("--profile", "observability", "up", "-d", "prometheus", "grafana")
@@ -336,7 +336,7 @@ def observability(show):
     text = "".join(path.read_text(encoding="utf-8") for path in [folder / "alerts.yml", *folder.rglob("dashboards/*.json")])
     absent = {"makegood_metrics_overflow_total", "makegood_orders", "makegood_spans_sent_total", "makegood_spans_dropped_total",
               "makegood_order_finished_oldest_age_seconds"}
-    # No orders are open, there is no collector, and nobody said how long orders stay.
+    # No orders are open, there is no collector, and no retention policy is set.
     names = sorted(set(re.findall(r"\bmakegood_\w+", text)) - absent)
     for name in [*names, "rabbitmq_alarms_memory_used_watermark"]:
         processes.wait_until(lambda: query(name), f"Prometheus has a series of {name}", 60)
@@ -348,7 +348,7 @@ def observability(show):
 
 
 def orders_over_tls(show):
-    """The same over TLS: a client with a certificate posts orders, all of them end as they should."""
+    """The same over TLS: a client with a certificate posts orders, all of them end as expected."""
     some_orders(show, ORDERS_OVER_TLS)
     scheduler = show.system.containers("scheduler")[0]
     for port, is_open in ((5671, True), (15691, True), (5672, False), (15672, False), (15692, False)):
@@ -372,7 +372,7 @@ def rotate_certificates(show):
 
 
 def own(show):
-    """A service, a workflow and a client of one's own in the place of the samples, by tests/compose/own."""
+    """A service, a workflow and a client of one's own in place of the samples, by tests/compose/own."""
     system = show.system
     if system.program != ["docker", "compose"]:
         say("  not shown: `!override` needs Compose 2.24")
@@ -413,13 +413,13 @@ def shipments(show, client):
 
 
 def own_certificates(show):
-    """Certificates of an authority of one's own in the place of those for trying."""
+    """Certificates of an authority of one's own in place of those for trying."""
     rotation.own_certificates(show, say)
     some_orders(show, ORDERS_OVER_TLS)
 
 
 def refused(show):
-    """Wrong certificates, expired ones, wrong passwords, missing rights: refused, and both sides say why."""
+    """Wrong certificates, expired ones, wrong passwords, missing rights: refused, and both sides name the reason."""
     refusals.show(show.system, say)
 
 

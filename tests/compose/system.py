@@ -16,7 +16,7 @@ REPOSITORY = cluster.REPOSITORY
 PARTS = ("scheduler", "supervisor", "agent-inventory", "agent-payment", "agent-carrier")
 SERVERS = ("postgres", "rabbitmq")
 ONE_SHOTS = ("setup", "roles", "migrate")
-# What a command of the engine may take when the machine is busy; a build has its own limit.
+# The limit of an engine's command on a busy machine; a build has its own limit.
 COMMAND_S = 300.0
 BUILD_S = 1800.0
 
@@ -40,7 +40,7 @@ def compose_program():
 
 
 def fresh_copy(folder):
-    """What a clone would hold: the files that git knows or would take."""
+    """The files of a clone: those that git tracks or would add."""
     names = run(["git", "-C", REPOSITORY, "ls-files", "-z", "--cached", "--others", "--exclude-standard"]).stdout.split("\0")
     for name in filter(None, names):
         source, target = REPOSITORY / name, folder / name
@@ -51,7 +51,7 @@ def fresh_copy(folder):
 
 
 class Remote:
-    """One sample service, asked from inside its container: nothing outside reaches it."""
+    """One sample service, reached from inside its container: it is closed to the outside."""
 
     def __init__(self, system, service):
         self.system, self.service = system, service
@@ -109,7 +109,7 @@ class System:
         self.compose("up", "-d", *words, timeout_s=BUILD_S)
 
     def unhealthy(self, services):
-        """Texts about the containers of the services that are not yet as they should be."""
+        """Texts about the containers of the services that are not yet in the expected state."""
         found = []
         for service in services:
             states = [(each["Name"], each["State"]) for each in self.inspect(*self.containers(service, everyone=True))]
@@ -143,7 +143,7 @@ class System:
         if rest:
             run(["docker", "rm", "-fv", *rest], check=False)
 
-    # --- looking into it --------------------------------------------------------------------------------------------
+    # --- inspection -------------------------------------------------------------------------------------------------
 
     def execute(self, container, *words, check=True, timeout_s=COMMAND_S):
         return run(["docker", "exec", container, *words], check=check, timeout_s=timeout_s)

@@ -1,6 +1,6 @@
--- What years leave behind, on top of the orders of ../bench/fill.sql: :failed of them stand in error for one of eight causes,
--- each with an open alert; ten times as many alerts were closed since; some orders ended otherwise; one has a long story;
--- services with all their agents; batches, one of :listed orders.
+-- The rows of years, on top of the orders of ../bench/fill.sql. :failed of them are in error for one of eight causes,
+-- each with an open alert; ten times as many alerts have been closed since. Some orders ended otherwise; one has many
+-- events. There are services with all their agents, and batches, one of :listed orders.
 BEGIN;
 CREATE TEMPORARY TABLE cause ON COMMIT DROP AS
 SELECT * FROM (VALUES (0, 'reserve', 'inventory', 'http_409', 'http_409: order # is held by #'),

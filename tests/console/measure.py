@@ -1,10 +1,10 @@
 #!/usr/bin/python3
-"""How fast the console's pages are, and what it costs the database, with as many orders as years bring.
+"""How fast the console's pages are, and their cost for the database, with as many orders as years bring.
 
-Every route of the API is asked for many times, while pages look on; each time for something else where it takes parameters,
-else so that what is kept of an answer has run out meanwhile. Then nothing is clicked and only looked on; then nobody looks
-on. Ends with 1 if of a hundred answers of a route more than one took longer than a page may, or if the console asks the
-database for pages that nobody looks at.
+Every route of the API is requested many times, while pages are open. Each request has other parameters if the route takes any;
+otherwise it waits until the kept answer has expired. Then the pages only stay open; then they are closed. Ends with 1 if of a
+hundred answers of a route more than one took longer than a page may. Ends with 1 also if the console queries the database for pages
+that are closed.
 """
 
 import argparse
@@ -29,17 +29,17 @@ from local import cluster, processes, servers  # noqa: E402
 
 HERE = pathlib.Path(__file__).resolve().parent
 FILLS = (HERE.parent / "bench" / "fill.sql", HERE / "fill.sql")
-# What any operator sets who gives PostgreSQL more than a corner of a machine; as tests/bench has it.
+# The settings of any operator with more than a corner of a machine for PostgreSQL; the same as in tests/bench.
 SETTINGS = {"shared_buffers": "512MB", "max_wal_size": "4GB", "shared_preload_libraries": "pg_stat_statements"}
 WORKFLOWS = "CASE WHEN n % 100000 = 5 THEN 'rare' WHEN n % 10 = 0 THEN 'billing' ELSE 'fulfilment' END"
-REPEATS = 4        # small payloads: more orders to a block, more to look at for a page
+REPEATS = 4        # small payloads: more orders per block, more rows for a page
 OPEN = FAILED = 20_000
 LISTED = 100_000   # orders of the largest batch
 LETTERS = 100
-STREAMS = 20       # half of them look at an order each
+STREAMS = 20       # half of them show one order each
 PAGE_MS = 200
-PERIOD_S = 0.065   # between two questions: fewer than the console takes a second
-QUIET_S = 3        # without a question for pages: more than it is ever silent while somebody looks on
+PERIOD_S = 0.065   # between two requests: a lower rate than the console accepts
+QUIET_S = 3        # without a query for pages: longer than any silence of the console while a page is open
 LOOK_S = 60
 ANSWER_S = 30
 TICK_S = 1 / os.sysconf("SC_CLK_TCK")
@@ -55,7 +55,7 @@ def pass_time(until):
 
 
 def table(columns, rows):
-    """Columns as wide as they need be, the first to the left, numbers to the right."""
+    """Columns of minimal width, the first aligned left, numbers right."""
     cells = [columns] + [[f"{cell:,.1f}" if isinstance(cell, float) else str(cell) for cell in row] for row in rows]
     widths = [max(len(row[i]) for row in cells) for i in range(len(columns))]
     for row in cells:
@@ -77,12 +77,12 @@ class Browser:
         return self
 
     def ask(self, route):
-        """The answer to GET, as it came, not yet read."""
+        """The raw response to GET, not yet read."""
         self.connection.request("GET", "/api/v1/" + route, headers={"Cookie": self.cookie})
         return self.connection.getresponse()
 
     def get(self, route):
-        """(milliseconds, body); body None: it was not answered. What is refused because too much is asked is asked again."""
+        """(milliseconds, body); body None: no answer. A request that is refused by the rate limit is repeated."""
         while True:
             began = time.monotonic()
             answer = self.ask(route)
@@ -95,7 +95,7 @@ class Browser:
 
 
 class Streams:
-    """Pages that look on, each with a thread that reads what comes."""
+    """Open pages, each with a thread that reads its events."""
 
     def __init__(self, console, cookie, order_ids):
         self.events, self.opened_ms, self.browsers, self.sockets = collections.Counter(), [], [], []
@@ -124,7 +124,7 @@ class Streams:
 
 
 class Route:
-    """`paths(k, last)` is the k-th path to ask for; `last` is the answer before, parsed, for those that go on behind it."""
+    """`paths(k, last)` is the k-th path to request; `last` is the previous answer, parsed, for those that go on behind it."""
 
     def __init__(self, name, paths):
         self.name, self.paths = name, paths if callable(paths) else lambda k, last: paths
@@ -175,7 +175,7 @@ class Show:
         self.fill()
         self.post_letters()
         self.rows("CREATE EXTENSION pg_stat_statements")
-        self.rows("SET pg_stat_statements.track = 'none'")  # of what this program asks
+        self.rows("SET pg_stat_statements.track = 'none'")  # excludes the queries of this program
         self.console, _, token = self.cluster.start_console()
         self.browser = Browser(self.console.http_port).login(token)
 
@@ -208,7 +208,7 @@ class Show:
                     channel.basic_publish("", queue, json.dumps({"n": number, "text": "x" * 1000}).encode(),
                                           pika.BasicProperties(delivery_mode=2, type="reply", message_id=f"{queue}-{number}"))
 
-    # --- what is asked -----------------------------------------------------------------------------------------------
+    # --- the requests ------------------------------------------------------------------------------------------------
 
     def routes(self):
         ids = [row[0] for row in self.rows("SELECT order_id FROM order_process ORDER BY hashtext(order_id) LIMIT %s",
@@ -269,10 +269,10 @@ class Show:
                 pass_time(next_at)
                 route.ask(self.browser, k)
 
-    # --- what it costs -----------------------------------------------------------------------------------------------
+    # --- the cost ----------------------------------------------------------------------------------------------------
 
     def sessions(self):
-        """{name: (CPU seconds, when it last did anything)} of the console's sessions, and of itself."""
+        """{name: (CPU seconds, time of the last activity)} of the console's sessions, and of itself."""
         found = {}
         for name, pid, changed in self.rows("SELECT application_name, pid, state_change FROM pg_stat_activity"
                                             " WHERE application_name LIKE 'makegood%%' UNION ALL SELECT 'itself', %s, NULL", self.console.pid):
@@ -287,7 +287,7 @@ class Show:
         return is_quiet
 
     def cost(self, what, act):
-        """Does it, and says what the console asked meanwhile; returns whether its session for pages did anything."""
+        """Runs the act and prints the console's queries meanwhile; returns whether its session for pages was active."""
         self.rows("SELECT pg_stat_statements_reset()")
         before, began = self.sessions(), time.monotonic()
         act()
@@ -309,7 +309,7 @@ class Show:
         print()
 
     def run(self):
-        """True if all is as it should be."""
+        """True if every bound is kept."""
         self.start()
         routes, looked_at = self.routes()
         streams = Streams(self.console, self.browser.cookie, looked_at)

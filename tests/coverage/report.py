@@ -1,9 +1,9 @@
-"""The table of lines and branches that were run, from clang's counts; exit 1 if the core has a branch that was not.
+"""The table of executed lines and branches, from clang's counts; exit 1 if the core has a branch that never ran.
 
-A branch is one way of one condition, so that each operand of && and || counts twice, and a macro's in each of its uses.
-Not counted are what no correct program takes: the ways out of an assertion (clang looks into no macro of the system's), and
-of a switch past all of its cases (-Wswitch-enum has every word of an enumeration named) or at the enumeration's end (a
-label `case MG_…_COUNT`).
+A branch is one way of one condition, so that each operand of && and
+ counts twice, and a macro's in each of its uses. Ways that no correct program takes do not count. One is the way out of an
+assertion: clang looks into no macro of the system's. Another leads past all cases of a switch: -Wswitch-enum enforces every word of
+an enumeration. The last is the enumeration's end, a label `case MG_…_COUNT`.
 """
 import json
 import pathlib
@@ -21,7 +21,8 @@ SENTINEL = re.compile(r"case MG_\w+_COUNT$")
 def export(folder):
     merged = folder / "all.profdata"
     subprocess.run(["llvm-profdata", "merge", "-o", merged, *(folder / "counts").glob("*.profraw")], check=True)
-    # Those whose instructions are counted are compiled otherwise and run elsewhere: their code would look like code of its own.
+    # Programs for the count of instructions are compiled with other options and run elsewhere: their code would look like code of
+    # its own.
     programs = sorted(path for path in (folder / "bin").iterdir() if path.is_file() and "-counted-" not in path.name)
     objects = [word for path in programs[1:] for word in ("-object", path)]
     told = subprocess.run(["llvm-cov", "export", "-instr-profile", merged, programs[0], *objects,
@@ -30,7 +31,7 @@ def export(folder):
 
 
 class Source:
-    """What was run of one file, over all programs that hold it."""
+    """The executed parts of one file, over all programs that contain it."""
 
     def __init__(self, told):
         self.path = pathlib.Path(told["filename"])
@@ -44,7 +45,7 @@ class Source:
             if before.endswith("switch (") or SENTINEL.match(words):
                 continue
             if words.startswith("case ") or words == "default":
-                is_false = 1  # not to be this case is some other case's way
+                is_false = 1  # the false way of a case is another case's way
             self.add(line, column, words, is_true, is_false)
         for macro in told["expansions"]:
             line, column, _, column_end, *_ = macro["source_region"]
@@ -52,7 +53,7 @@ class Source:
                 self.add(line, column, self.text[line - 1][column - 1:column_end - 1], is_true, is_false)
 
     def add(self, line, column, words, is_true, is_false):
-        """What stands at one place several times is several branches."""
+        """Several branches at one place count separately."""
         turn = 0
         while (line, column, words, turn) in self.branches:
             turn += 1
@@ -67,7 +68,7 @@ class Source:
 
 
 def percent(found, total):
-    """Rounded down: 100 says all of them."""
+    """Rounded down: 100 means all of them."""
     return f"{1000 * found // total / 10 if total else 100:g} %"
 
 

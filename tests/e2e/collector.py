@@ -1,8 +1,8 @@
-"""A collector of OTLP/HTTP that takes nothing but what is right: otlp.schema.json, and the rules of the protocol that no schema
-can say. Or that is busy, slow, silent: as the scenario wants it.
+"""A collector of OTLP/HTTP that accepts only valid bodies, by otlp.schema.json and by the protocol's rules that no schema can
+express. A scenario can also make it busy, slow or silent.
 
-With MAKEGOOD_TEST_OTLP_DECODER (tests/otlp/run) that program judges in the place of the schema, by OpenTelemetry's own
-definitions: it gets one body a line and answers "ok", or what is wrong.
+With MAKEGOOD_TEST_OTLP_DECODER (tests/otlp/run) that program judges in place of the schema, by OpenTelemetry's own definitions. It
+gets one body a line and answers "ok" or the fault.
 """
 
 import http.server
@@ -18,9 +18,9 @@ from local import processes
 
 SCHEMA = jsonschema.Draft202012Validator(json.loads((pathlib.Path(__file__).parent / "otlp.schema.json").read_text(encoding="utf-8")))
 SLOW_S = 0.5
-BODY_MAX = 4 * 1024 * 1024  # what collectors take by default
+BODY_MAX = 4 * 1024 * 1024  # the usual default of collectors
 
-# A right body, and what must not be taken in the place of a part of it: a collector that takes anything shows nothing.
+# A valid body, and for each part of it values that must be refused: a collector that accepts anything proves nothing.
 RIGHT = """{"resourceSpans":[{"resource":{"attributes":[{"key":"service.name","value":{"stringValue":"test"}}]},
  "scopeSpans":[{"scope":{"name":"test"},"spans":[{"traceId":"0af7651916cd43dd8448eb211c80319c","spanId":"b7ad6b7169203331",
  "parentSpanId":"abababababababab","flags":1,"name":"POST","kind":3,"startTimeUnixNano":"1800000000123456000",
@@ -38,7 +38,7 @@ def value_of(value):
 
 
 class Decoder:
-    """Another program's word about each body."""
+    """Another program's verdict on each body."""
 
     def __init__(self, command):
         self.lock = threading.Lock()
@@ -73,8 +73,8 @@ class Span:
 
 
 class Collector:
-    """`mode`: good, 503 (with Retry-After: 0), slow (half a second an answer), silent (never answers). Half-open is a socket
-    that nobody accepts from: the scenario makes it."""
+    """`mode`: good, 503 (with Retry-After: 0), slow (half a second per answer), silent (never answers). Half-open is a socket
+    without an accept: the scenario makes it."""
 
     def __init__(self):
         self.port = processes.free_port()
@@ -122,10 +122,10 @@ class Collector:
             request.end_headers()
             request.wfile.write(answer)
         except OSError:
-            pass  # it has not waited
+            pass  # the client has not waited
 
     def wrong(self, request, body):
-        """What is wrong with it, or None; then its spans are taken."""
+        """Returns the fault of a request; if None, its spans are kept."""
         if request.path != "/v1/traces" or request.headers["Content-Type"] != "application/json":
             return f"{request.path} {request.headers['Content-Type']}"
         fault = self.fault_of(body)
@@ -144,19 +144,19 @@ class Collector:
         return None
 
     def fault_of(self, body):
-        """What a decoder that refuses all that it does not know has to say of a body; None: nothing."""
+        """Returns the fault that a strict decoder, which refuses all unknown fields, finds in a body; None if it finds none."""
         if len(body) > BODY_MAX:
             return f"{len(body)} bytes"
         try:
             message = json.loads(body, object_pairs_hook=unique)
         except ValueError as error:
             return str(error)
-        if self.decoder:  # it alone, so that it is seen to refuse what the schema refuses
+        if self.decoder:  # only the decoder judges, so that the run shows that it refuses the same bodies as the schema
             return self.decoder.wrong(body)
         return next((f"{error.json_path}: {error.message}" for error in SCHEMA.iter_errors(message)), None)
 
     def of(self, trace):
-        """The spans of one trace, by id; one that came twice is one (it is the same, or goes on for longer)."""
+        """The spans of one trace, by id. A span that came twice counts once (the second is the same, or lasts longer)."""
         return {span.id: span for span in self.spans if span.trace == trace}
 
     def check(self):

@@ -1,8 +1,7 @@
-"""What every end-to-end scenario stands on: a cluster, a client, the database and the remotes' ledgers to look into.
+"""The base of every end-to-end scenario: a cluster, a client, the database and the remotes' ledgers.
 
-A scenario is a function marked @scenario(...). It gets a Stage; it fails by an exception. When its own assertions have
-passed, the stage checks what must hold after any scenario: no open order without a mover, one effect for each key, no
-sanitizer report, every service ends with 0 when asked to.
+A scenario is a function marked @scenario(...). It gets a Stage; it fails by an exception. After its own assertions the stage checks
+invariants. No order is open without a mover, no key has two effects, no sanitizer has a report, and every service exits with 0.
 """
 
 import functools
@@ -19,21 +18,21 @@ import psycopg2
 
 from local import cluster, processes, servers
 
-DEADLINE_S = 45.0  # no condition here takes a tenth of it on an idle machine
+DEADLINE_S = 45.0  # on an idle machine every condition here needs less than a tenth of it
 TERMINAL = ("processed", "compensated", "cancelled", "error")
 SANITIZER = re.compile(r"(ERROR: (Address|Leak)Sanitizer|runtime error:|SUMMARY: \w+Sanitizer).*")
 
 
 class Order:
-    """One submission as its client knows it."""
+    """One submission, from its client's view."""
 
     def __init__(self, order_id, body, correlation_id):
         self.order_id, self.body, self.correlation_id = order_id, body, correlation_id
 
 
 class Client:
-    """An independent client: pika, nothing of Makegood's code, an exclusive queue of its own; or one that is there, and the
-    exchange that it may write to, for a client without the right to more."""
+    """An independent client: pika, none of Makegood's code, an exclusive queue of its own. A client with fewer rights gets an
+    existing queue and the one exchange that it may write to."""
 
     def __init__(self, url, queue=None, exchange=""):
         self.exchange = exchange
@@ -48,7 +47,7 @@ class Client:
         self.messages.append((json.loads(body), properties))
 
     def publish(self, body, routing_key="orders.intake", exchange=None, **properties):
-        """Publishes bytes with the properties given; confirmed and routed, or an exception."""
+        """Publishes bytes with the given properties. Raises an exception unless the message is confirmed and routed."""
         if isinstance(body, str):
             body = body.encode()
         self.channel.basic_publish(self.exchange if exchange is None else exchange, routing_key, body, mandatory=True,
@@ -120,14 +119,14 @@ class Client:
 
 
 class Stage:
-    """What a scenario acts on."""
+    """The objects that a scenario acts on."""
 
     def __init__(self, scratch, both, owns_servers, options):
-        """Options beside those of a cluster: `access`, a function that makes the cluster's from the servers."""
+        """`options`: those of a cluster, and `access`, a function that makes the cluster's access from the servers."""
         self.scratch, self.servers, self.owns_servers = scratch, both, owns_servers
         if owns_servers:
             dsn, url = both.postgres.dsn, both.rabbit.url
-        else:  # a database and a virtual host of our own in the shared servers
+        else:  # a database and a virtual host of the scenario's own in the shared servers
             name = "e2e_" + secrets.token_hex(6)
             both.postgres.create_database(name)
             both.rabbit.create_vhost(name)
@@ -141,9 +140,9 @@ class Stage:
         access = options.pop("access", lambda _both, _scratch: None)(both, scratch)
         self.cluster = cluster.Cluster(scratch, cluster.build_folder(), dsn, url, workflows=None, access=access, **options)
         self.clients, self.database = [], None
-        self.others = []                  # processes beside the cluster's, which end as they do
-        self.expects_open_orders = False  # a scenario that leaves orders open on purpose says so
-        self.ends_badly = set()           # names of services whose exit code is not judged
+        self.others = []                  # processes beside the cluster's, with the same checks at their end
+        self.expects_open_orders = False  # set by a scenario that leaves orders open on purpose
+        self.ends_badly = set()           # names of services with an exit code that is not judged
 
     def start(self):
         """Starts the cluster, with the workflow "three" that most scenarios use: reserve, charge, ship."""
@@ -164,7 +163,7 @@ class Stage:
         return client
 
     def batch_runner(self, **env):
-        """`makegood batch run`, as the operator, with `env` besides; started."""
+        """Starts `makegood batch run` as the operator, with `env` added."""
         name = f"batches-{len(self.others) + 1}"
         runner = processes.Process(name, [self.cluster.bin / "makegood", "batch", "run"], self.scratch / f"{name}.log",
                                    env={**self.cluster.env, **self.cluster.tool_env, **env})
@@ -218,7 +217,7 @@ class Stage:
                     try:
                         client.pump()
                     except pika.exceptions.AMQPError:
-                        pass  # the scenario killed its broker; what must hold is asked of the database then
+                        pass  # the scenario killed its broker; the database has the state then
             return condition()
         return processes.wait_until(look, what, timeout_s)
 
@@ -260,7 +259,7 @@ class Stage:
         seen = {place: self.effect(order, *place)["state"] for place in expected}
         assert seen == expected, f"the ledgers say {seen}, expected {expected}\n{self.story(order)}"
 
-    # --- what must hold after every scenario ---------------------------------------------------------------------------
+    # --- invariants after every scenario ------------------------------------------------------------------------------
 
     def check_invariants(self):
         for service, remote in self.cluster.remotes.items():
@@ -279,7 +278,7 @@ class Stage:
                 assert "\nmakegood_invariant_violations_found_total 0\n" in page, "an open order had nothing to move it"
 
     def check_ends(self):
-        """All services end with 0 when asked, and no sanitizer has had anything to say."""
+        """All services end with 0 on SIGTERM, and no sanitizer has reported anything."""
         codes = {process.name: process.terminate() for process in self.others if process.is_running()}
         codes.update(self.cluster.stop())
         unchecked = {process.name for process in self.cluster.all + self.others if process.was_in_leak_check}
@@ -321,8 +320,8 @@ def step(name, service, after=(), undo=True, verify=False, **fields):
 
 
 def scenario(own_servers=False, tls=False, **options):
-    """Marks a scenario. own_servers: it kills or starves a server; else it may share them with other tests. tls: own
-    servers, with which Makegood talks by TLS only."""
+    """Marks a scenario. own_servers: it kills or starves a server; otherwise it may share them with other tests. tls: own servers,
+    which Makegood reaches by TLS only."""
     def mark(function):
         @functools.wraps(function)
         def run():
@@ -346,7 +345,7 @@ def run_scenario(function, own_servers, tls, options):
         stage.check_invariants()
         stage.check_ends()
         failed = False
-    except Exception:  # pylint: disable=broad-except  # whatever it is, it is shown with the logs
+    except Exception:  # pylint: disable=broad-except  # every failure is shown with the logs
         processes.show_logs(scratch)
         traceback.print_exc()
     finally:

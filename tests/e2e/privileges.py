@@ -1,4 +1,4 @@
-"""Servers where each process comes as a user and a role of its own, with the rights that deploy/ gives it and no more."""
+"""Servers on which each process has a user and a role of its own, with exactly the rights that deploy/ gives it."""
 
 import secrets
 import subprocess
@@ -23,7 +23,7 @@ def run(words, **options):
 
 
 class OwnAccess:
-    """Makes the users and roles as an installation does, and knows their passwords. There is no guest any more."""
+    """Makes the users and roles as an installation does, and holds their passwords. The user guest is deleted."""
 
     def __init__(self, both, scratch):
         self.both = both
@@ -41,7 +41,7 @@ class OwnAccess:
         definitions.write_text(run(words), encoding="ascii")
         both.rabbit.ctl("import_definitions", str(definitions))
         both.rabbit.ctl("delete_user", "guest")
-        for _ in range(2):  # again does no harm
+        for _ in range(2):  # the second run must change nothing
             run([both.postgres.bin / "psql", "-X", "-q", "-f", ROLES, "-d", both.postgres.dsn],
                 env={"MAKEGOOD_PASSWORD_FOLDER": str(folder), "PATH": "/usr/bin:/bin"})
 

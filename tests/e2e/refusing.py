@@ -1,4 +1,4 @@
-"""A server that speaks as much of PostgreSQL's protocol as a refusal needs."""
+"""A server that implements as much of PostgreSQL's protocol as a refusal needs."""
 
 import contextlib
 import socket
@@ -6,7 +6,8 @@ import threading
 
 
 class Refusing:
-    """A PostgreSQL that refuses each log-in, with the next of `sqlstates`, in a language that nobody reads; then the last again."""
+    """A PostgreSQL that refuses each log-in with the next of `sqlstates`, then always with the last. Its texts are in no known
+    language, so only the codes can be read."""
 
     def __init__(self, *sqlstates, port=0):
         self.sqlstates, self.asked = sqlstates, 0

@@ -1,5 +1,5 @@
-"""Sweeps that take long, by a clock that is looked at slowly: in front of PostgreSQL's own for new sessions of a database, and
-slow only where a sweep asks. Nothing else takes longer.
+"""Slow sweeps, by a function clock_timestamp() in front of PostgreSQL's own, for new sessions of a database. It is slow only when a
+sweep calls it; no other statement takes longer.
 """
 
 CLOCK = """
@@ -17,7 +17,7 @@ CLOCK = """
 
 
 def begin(postgres, database, seconds):
-    """Supervisors begin new sessions, since a statement that is prepared keeps the clock that it found."""
+    """Supervisors must begin new sessions, since a prepared statement keeps the clock that it found."""
     postgres.psql(CLOCK, database)
     postgres.psql(f"DELETE FROM slow.lag; INSERT INTO slow.lag VALUES ({seconds:g})", database)
     postgres.psql(f'ALTER DATABASE "{database}" SET search_path = slow, public, pg_catalog', database)
@@ -26,7 +26,7 @@ def begin(postgres, database, seconds):
 
 
 def end(postgres, database):
-    """A session that found the slow clock keeps it, and finds it quick."""
+    """A session that found the slow clock keeps it, but from now on it is quick."""
     if postgres.psql("SELECT to_regclass('slow.lag') IS NOT NULL", database) == [["t"]]:
         postgres.psql("DELETE FROM slow.lag", database)
     postgres.psql(f'ALTER DATABASE "{database}" RESET search_path', database)

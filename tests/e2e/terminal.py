@@ -1,6 +1,7 @@
-"""A program on a terminal: what a person would see, keys that a person would press, and whether the terminal is given back.
+"""A program on a terminal: the screen, the keys of a person, and a check that the terminal is restored.
 
-The reader knows what ncurses writes to a terminal of the type xterm, and fails on anything else."""
+The reader implements the sequences that ncurses writes to a terminal of the type xterm, and fails on any other.
+"""
 
 import fcntl
 import os
@@ -14,7 +15,7 @@ import termios
 import time
 
 SEQUENCE = re.compile(r"\x1b(?:\[([?>]?)([\d;]*)([@-~])|([()][A-Z0-9])|([=>M]))")
-OPENS, LEAVES = "\x1b[?1049h", "\x1b[?1049l"  # the screen of its own, and back
+OPENS, LEAVES = "\x1b[?1049h", "\x1b[?1049l"  # enters the alternate screen, and leaves it
 
 
 class Screen:
@@ -45,7 +46,7 @@ class Screen:
             self.cells[place // self.width][place % self.width] = " "
 
     def scroll(self, first, end, count):
-        """Rows up by count, or down if it is below 0; what is left is empty."""
+        """Moves rows up by count, or down if it is below 0; the freed rows are empty."""
         kept, empty = self.cells[first:end], [[" "] * self.width for _ in range(min(abs(count), end - first))]
         self.cells[first:end] = kept[len(empty):] + empty if count > 0 else empty + kept[:len(kept) - len(empty)]
 
@@ -91,7 +92,7 @@ class Screen:
             self.top, self.end = (numbers[0] - 1, numbers[1]) if len(numbers) > 1 else (0, self.height)
             self.row = self.column = 0
         elif mark or verb in "mhlt":
-            pass  # how it looks, not what it says
+            pass  # attributes only, no text
         else:
             raise AssertionError(f"the reader does not know the sequence {numbers}{verb}")
 
@@ -108,7 +109,7 @@ class Screen:
                 text = text[found.end():]
             elif text[0] == "\x1b":
                 assert len(text) < 32, f"the reader does not know {text[:32]!r}"
-                self.rest = text  # the end of it comes later
+                self.rest = text  # the rest of it comes later
                 return
             else:
                 if text[0] == "\n":
@@ -124,7 +125,7 @@ class Terminal:
     """A program on a terminal of its own. `env` is its whole environment."""
 
     def __init__(self, argv, env, width=80, height=24):
-        self.master, self.line = pty.openpty()  # the line stays open here: so its settings can be read afterwards
+        self.master, self.line = pty.openpty()  # the line stays open here, so that its settings can be read afterwards
         self.screen, self.seen = Screen(width, height), ""
         self.resize(width, height, tell=False)
         self.before = termios.tcgetattr(self.line)
@@ -143,7 +144,7 @@ class Terminal:
         os.write(self.master, keys.encode())
 
     def read(self, wait_s):
-        """Takes what has come; True: something did."""
+        """Reads the available output; True if there was any."""
         if not select.select([self.master], [], [], wait_s)[0]:
             return False
         self.bytes += os.read(self.master, 65536)
@@ -190,7 +191,7 @@ class Terminal:
 
 
 def whole(data):
-    """The text up to a character of which the rest has not come."""
+    """The text up to a character that is still incomplete."""
     for cut in range(4):
         try:
             return data[:len(data) - cut].decode()

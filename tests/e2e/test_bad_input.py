@@ -1,4 +1,4 @@
-"""What bad input gets: a clear answer, and no change."""
+"""Bad input gets a clear answer, and changes nothing."""
 
 import json
 import ssl
@@ -75,7 +75,8 @@ def every_bad_submission_is_rejected_with_its_reason_and_kept(s):
 
 @scenario(schedulers=1)
 def what_brings_a_note_of_its_death_is_refused_and_kept(s):
-    """Would catch: bytes that are acked unread; a letter that a requeue takes for another client's; orders of a delay queue that vanish."""
+    """Would catch: bytes that are acked unread; a letter that a requeue attributes to another client; orders of a delay queue that
+    vanish."""
     s.cluster.tool("broker", "apply", "--client", "shop")
     note = {"queue": "orders.intake", "reason": "rejected", "exchange": "makegood.intake.other", "count": 0, "routing-keys": ["orders.intake"]}
     bodies, kept = {}, {}
@@ -86,7 +87,7 @@ def what_brings_a_note_of_its_death_is_refused_and_kept(s):
         properties, body = s.wait(lambda: s.client.get("client.shop.statuses"), f"an answer to {name}")
         assert properties.correlation_id == name and "x-death" in json.loads(body)["reason"], body
         s.wait(lambda: s.client.depth("orders.rejected") == 1, f"{name} in orders.rejected")
-        if name == "small":  # is its client's, as every refused submission
+        if name == "small":  # belongs to its client, like every refused submission
             s.cluster.tool("dead", "requeue", "--queue", "orders.rejected", "1", "--reason", "it is in order")
             s.wait(lambda: s.rows("SELECT 1 FROM orders WHERE order_id = 'small' AND client = 'shop'"), "the order")
             s.wait_state(Order("small", bodies[name], name), "processed")
@@ -104,7 +105,7 @@ def what_brings_a_note_of_its_death_is_refused_and_kept(s):
 
 @scenario()
 def a_bad_submission_without_a_reply_queue_is_kept_all_the_same(s):
-    """Would catch: a rejection that depends on somebody listening."""
+    """Would catch: a rejection that depends on a reader of its status."""
     s.client.publish("{", message_id="mute")
     properties, body = s.wait(lambda: s.client.get("orders.rejected"), "a message in orders.rejected")
     assert body == b"{" and properties.headers["x-makegood-reason"]
@@ -125,7 +126,7 @@ def a_reply_queue_of_our_own_is_refused_and_never_written_to(s):
 
 @scenario()
 def direct_reply_to_is_refused_and_told_why(s):
-    """Would catch: an order that is accepted although the broker cannot tell whether its statuses arrive."""
+    """Would catch: an order that is accepted although the broker cannot report whether its statuses arrive."""
     connection = pika.BlockingConnection(pika.URLParameters(s.url))
     channel, told = connection.channel(), []
     channel.basic_consume("amq.rabbitmq.reply-to", lambda *message: told.append(json.loads(message[3])), auto_ack=True)
@@ -182,7 +183,7 @@ def a_reply_ahead_of_the_database_stops_its_order(s):
     s.wait(lambda: [row for row in s.alerts("state_lost") if row["order_id"] == order.order_id], "an alert state_lost")
 
 
-DEFINITIONS = {  # name: (change to a good definition, what the message must name)
+DEFINITIONS = {  # name: (change to a good definition, the path that the message must name)
     "an unknown name": (lambda d: d.update(colour="red"), "/colour"),
     "an unknown name in a step": (lambda d: d["steps"][0].update(sevrice="x"), "/steps/0/sevrice"),
     "a cycle": (lambda d: d["steps"][0].update(after=["charge"]), "/steps/"),
@@ -268,7 +269,7 @@ def resident_kib(pid):
 
 @scenario(agents=1)
 def a_remote_that_answers_nonsense_is_classified_and_memory_stays_flat(s):
-    """Would catch: a redirect followed, a body without end kept, garbage taken for success or for proof of nothing."""
+    """Would catch: a redirect followed, an endless body kept, garbage taken for success or for proof of absence."""
     s.load_workflow("wild", [step("charge", "payment", complete_within="3s", retry={"attempts": 2, "backoff": "50ms"})])
     agent = s.cluster.agents_of("payment")[0]
     first = s.client.submit("wild", {"n": 0})
@@ -304,7 +305,7 @@ class TlsPeer:
 
 
 def unreachable(name, service):
-    """Payment has no address; the carrier speaks no TLS that anybody could trust."""
+    """Payment has no address; the carrier offers TLS with a certificate that no client could trust."""
     service["tries"] = 1
     if name == "payment":
         service["url"] = "https://no-such-host.invalid"

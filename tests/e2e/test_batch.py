@@ -1,4 +1,4 @@
-"""Many orders that failed for one cause: resumed together, a few first, gently, each once, whoever dies meanwhile."""
+"""Many orders that failed for one cause are resumed together: a few first, slowly, each once, even if the runner dies meanwhile."""
 
 import datetime
 import json
@@ -9,11 +9,11 @@ from test_failpoints import PLACES
 
 ORDERS = 60
 PAY = {"services": ("payment",), "schedulers": 1, "agents": 1, "supervisors": 1}
-BURST_S = 1  # what the rate's memory makes up for (MG_BATCH_BURST_US)
+BURST_S = 1  # the burst that the rate limiter allows after a delay (MG_BATCH_BURST_US)
 
 
 def fail(s, count=ORDERS, workflow="pay"):
-    """So many orders that the service has declined: each waits for a person."""
+    """Submits `count` orders that the service declines; each then waits for a person."""
     if not s.rows("SELECT 1 FROM workflow WHERE name = %s", workflow):
         s.load_workflow(workflow, [step("charge", "payment")], on_failure="error")
     s.remote("payment").switch("decline")
@@ -33,7 +33,7 @@ def batch(s, batch_id):
 
 
 def results(s, batch_id):
-    """Of each order in its turn: the row."""
+    """The rows of all orders in their sequence."""
     return s.rows("SELECT * FROM batch_order WHERE batch_id = %s ORDER BY n", batch_id)
 
 
@@ -45,7 +45,7 @@ def wait_ended(s, batch_id, state):
 
 
 def resumes(s):
-    """The orders that somebody has resumed, with how often."""
+    """The orders that were resumed, with the number of resumes of each."""
     rows = s.rows("SELECT order_id, count(*) AS n FROM order_event WHERE cause_kind = 'resume' GROUP BY order_id")
     return {row["order_id"]: row["n"] for row in rows}
 
@@ -60,7 +60,8 @@ def assert_asked_once(s, orders):
 
 
 def assert_gentle(rows, rate):
-    """In no ten consecutive spans of the list more orders than the rate lets: an upper bound, however slow the machine is."""
+    """In no ten consecutive spans of the list are there more orders than the rate allows: an upper bound, for a machine of any
+    speed."""
     moments = sorted(row["asked_at"] for row in rows if row["asked_at"] is not None)
     for first, begin in enumerate(moments):
         for span_s in (1, 2, 5):
@@ -71,8 +72,8 @@ def assert_gentle(rows, rate):
 
 @scenario(**PAY)
 def sixty_failed_orders_go_again_canary_first_each_once(s):
-    """Would catch: a second batch by a second click, orders asked for before the canary is over or faster than said, a result
-    that is not each order's own, an act that nobody can be asked about."""
+    """Would catch: a second batch by a second click; orders resumed before the canary is over, or above the rate; a result that
+    belongs to another order; an act without an author on record."""
     orders = fail(s)
     s.remote("payment").switch("order")
     choice = start(s, "--dry-run")[0]
@@ -109,8 +110,8 @@ def sixty_failed_orders_go_again_canary_first_each_once(s):
 
 @scenario(**PAY)
 def a_canary_that_fails_stops_its_batch(s):
-    """Would catch: three hundred orders that are sent again into a service that is not mended; an alert that nobody gets, or
-    that cannot be closed; orders that a stopped batch keeps from the next one."""
+    """Would catch: three hundred orders that are sent again into a service that is still broken; an alert that is not raised, or
+    cannot be closed; orders of a stopped batch that the next one cannot take."""
     orders = fail(s)
     while s.client.get("operator.alerts"):
         pass  # of the orders themselves
@@ -141,19 +142,19 @@ def a_canary_that_fails_stops_its_batch(s):
 
 @scenario(**PAY)
 def a_runner_killed_in_the_middle_asks_for_no_order_twice(s):
-    """Would catch: orders that are lost with the process that had marked them, or that the next one asks for anew."""
+    """Would catch: orders that are lost with the process that had marked them, or that the next one resumes again."""
     places = [name for name, kinds in PLACES if kinds == ["runner"]]
     assert places, PLACES
     orders = fail(s)
     s.remote("payment").switch("order")
-    rate = 5  # a runner that was late makes up for a second: the kills leave enough of them
+    rate = 5  # a late runner makes up for one second: at this rate the kills leave enough of them
     batch_id = start(s, "--canary", 5, "--rate", rate)["batch_id"]
     for name in places:
         for nth in (1, 4):
             runner = s.batch_runner(MAKEGOOD_FAILPOINT=f"{name}:{nth}")
             s.wait(lambda one=runner: not one.is_running(), f"it comes by {name} for the {nth}. time")
             assert runner.popen.returncode == -signal.SIGKILL, runner.tail()
-    first, second = s.batch_runner(), s.batch_runner()  # of two one drives
+    first, second = s.batch_runner(), s.batch_runner()  # of two runners one drives
     s.wait(lambda: batch(s, batch_id)["asked"] + batch(s, batch_id)["done"] >= 20, "a third is under way")
     victim = s.wait(lambda: next((one for one in (first, second) if f":{one.pid}:" in driver(s)), None), "one of the two drives")
     victim.kill()
@@ -175,8 +176,8 @@ def seen_at(s):
 
 @scenario(**PAY)
 def a_batch_is_paused_resumed_and_stopped(s):
-    """Would catch: a pause that is not obeyed, an order that somebody has seen to meanwhile and that is asked for all the same,
-    orders that are lost to everybody after a stop."""
+    """Would catch: a pause without effect; an order that is resumed although an operator has settled it meanwhile; orders that no
+    batch can take after a stop."""
     orders = fail(s, 30)
     s.remote("payment").switch("order")
     batch_id = start(s, "--canary", 2, "--rate", 4)["batch_id"]

@@ -1,4 +1,4 @@
-"""A database whose clock is set while orders are on their way: its clock_timestamp() is a function of ours."""
+"""A database with a clock that is set while orders are on their way: its clock_timestamp() is a function of the test's own."""
 
 import time
 
@@ -37,7 +37,8 @@ def set_ahead(s, ahead):
 
 
 class Load:
-    """Orders one after the other; each has to move from its posting, or from the last step of the clock, within the bound."""
+    """Orders one after the other. Each has to move within the bound, counted from its posting or from the last step of the clock.
+    """
 
     def __init__(self, s):
         self.s, self.open, self.ended = s, {}, 0
@@ -46,7 +47,7 @@ class Load:
         self.open[self.s.client.submit(**arguments)] = time.monotonic()
 
     def look(self, since):
-        """What has ended leaves; `since`: when the clock was set."""
+        """Removes ended orders; `since`: when the clock was set."""
         self.s.client.pump()
         for order, posted in list(self.open.items()):
             seen = self.s.client.statuses(order.order_id)
@@ -72,7 +73,7 @@ class Load:
             self.look(since)
 
     def check(self):
-        """A request that is answered unsent counts nothing, so an attempt more is none that was burnt."""
+        """A request that is answered unsent is not counted, so any additional attempt is a burnt one."""
         judged = self.s.rows("SELECT order_id, step, attempt, cause_kind, reason FROM order_event WHERE cause_kind IN ('overdue', 'expired')")
         assert not judged, f"deadlines were judged: {judged}"
         turned = self.s.rows("SELECT order_id, process_state, failure_count FROM order_process"
@@ -107,7 +108,7 @@ def a_database_clock_that_is_set_burns_no_attempt_and_holds_no_order_up(s):
 
 @scenario()
 def the_first_order_after_a_step_of_the_clock_burns_no_attempt(s):
-    """Would catch: an agent that knows the database's clock by its requests alone."""
+    """Would catch: an agent that learns the database's clock only from its requests."""
     own_clock(s)
     load = Load(s)
     for ahead in ("0", "-30 s", "0", "-1 h", "1 h", "0"):
@@ -126,7 +127,7 @@ def busy(_name, service):
 
 @scenario(agents=1, services=("payment",), edit_service=busy)
 def a_step_back_of_the_clock_burns_no_attempt_of_a_busy_agent(s):
-    """Would catch: an agent without room that drops, from the step to the first word of it, whatever waited in its queue."""
+    """Would catch: a busy agent that drops the messages waiting in its queue, from the step until it receives the new time."""
     own_clock(s)
     s.load_workflow("pay", [step("charge", "payment", complete_within="8s", retry={"attempts": 1})])
     load = Load(s)
@@ -140,7 +141,7 @@ def a_step_back_of_the_clock_burns_no_attempt_of_a_busy_agent(s):
     stay_busy(time.monotonic(), 5.0)
     for ahead in ("-30 s", "-60 s", "-90 s"):
         set_ahead(s, ahead)
-        stay_busy(time.monotonic(), 6.3)  # other words come at another moment after the next step
+        stay_busy(time.monotonic(), 6.3)  # at 6.3 s the next messages fall into another moment after the step
     load.finish(time.monotonic())
     load.check()
     print(f"{load.ended} orders")

@@ -1,4 +1,4 @@
-"""The console over real HTTP: what it shows, to whom, and that only those who may change anything, by their own page."""
+"""The console over real HTTP: its pages, the rights to see them, and changes by authorised users from its own page only."""
 
 import http.client
 import json
@@ -19,7 +19,7 @@ SOON_S = 20
 
 
 class Console:
-    """A console of a stage's cluster, which ends with it, and a browser that has not logged in."""
+    """A console on a stage's cluster, which ends with it, and a browser that has not logged in."""
 
     def __init__(self, stage, *words, tokens=TOKENS, env=None):
         self.port = processes.free_port()
@@ -76,7 +76,7 @@ class Console:
         return json.loads(text)
 
     def events(self, path, is_enough):
-        """Live events until is_enough(name, data) is true of one, which is returned."""
+        """Reads live events until is_enough(name, data) is true of one, and returns that one."""
         connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=SOON_S)
         try:
             own = {"Host": f"localhost:{self.port}", "Cookie": self.cookie} | self.added
@@ -101,7 +101,7 @@ def pay(s, on_failure="error"):
 
 
 def kept(s):
-    """All that a change would change."""
+    """All rows that a change would change."""
     return s.rows("""SELECT (SELECT json_agg(p ORDER BY order_id) FROM order_process p)::text, (SELECT json_agg(a ORDER BY alert_id)
                      FROM operator_alert a)::text, (SELECT json_agg(c) FROM service_control c)::text,
                      (SELECT json_agg(o ORDER BY action_id) FROM operator_action o)::text""")
@@ -109,8 +109,8 @@ def kept(s):
 
 @scenario(services=("payment",))
 def the_console_shows_all_and_a_get_changes_nothing(s):
-    """Would catch: a page or a part of one that is missing; a header that keeps a page from harm and is not sent; a change by
-    GET; orders shown to who has not logged in."""
+    """Would catch: a page, or a part of one, that is missing; a protective header that is not sent; a change by GET; orders shown
+    without a log-in."""
     pay(s)
     s.remote("payment").switch("decline")
     orders = [s.client.submit("pay", {"n": n}) for n in range(3)]
@@ -155,7 +155,7 @@ def the_console_shows_all_and_a_get_changes_nothing(s):
 
 @scenario(services=("payment",))
 def the_overview_has_each_service_of_a_loaded_workflow(s):
-    """Would catch: a page that says "all is well" while every order of a workflow waits for a queue that nobody made."""
+    """Would catch: a page that reports "all is well" while every order of a workflow waits for a queue that does not exist."""
     s.load_workflow("trip", [{**step("flight", "payment"), "service": "travle"}])
     console = Console(s)
     console.login("reader")
@@ -164,7 +164,7 @@ def the_overview_has_each_service_of_a_loaded_workflow(s):
         return [row["state"] for row in console.get(page)["services"] if row["service"] == service]
     for page in ("overview", "services"):
         s.wait(lambda: state(page) == ["no queue"], f"{page} says that there is no queue")
-    s.cluster.tool("broker", "apply")  # which knows the service from the workflow
+    s.cluster.tool("broker", "apply")  # which finds the service in the workflow
     s.wait(lambda: state("overview") == ["no agent"], "the overview says that nothing serves it")
     s.client.channel.basic_consume("agent.travle.requests", lambda *_: None)
     s.client.channel.basic_consume("agent.travle.requests.high", lambda *_: None)
@@ -174,8 +174,8 @@ def the_overview_has_each_service_of_a_loaded_workflow(s):
 
 @scenario(services=("payment",))
 def the_console_lets_only_its_own_page_and_who_may_act(s):
-    """Would catch: a reader who changes something; a page of another site that does it with an operator's cookie; a name
-    that an attacker lets resolve to this machine."""
+    """Would catch: a reader that can change something; a page of another site that does so with an operator's cookie; a name that
+    an attacker makes resolve to this machine."""
     pay(s)
     s.remote("payment").switch("decline")
     order = s.client.submit("pay", {})
@@ -212,7 +212,7 @@ def the_console_lets_only_its_own_page_and_who_may_act(s):
 
     first = console.cookie
     for _ in range(8):
-        for _ in range(6):  # a stranger's guesses keep nobody out
+        for _ in range(6):  # an attacker's guesses lock out no user
             status, _, _ = console.ask("POST", "/api/v1/login", {"token": "a guess"})
             assert status in (403, 429), status
         console.login("operator")
@@ -241,8 +241,8 @@ def the_console_lets_only_its_own_page_and_who_may_act(s):
 
 @scenario(services=("payment",))
 def a_failed_order_is_resumed_in_the_console(s):
-    """Would catch: a resume that does not reach the schedulers; a second click that changes twice; a change without a trace of
-    who and why; a page that is not told of what happens."""
+    """Would catch: a resume that does not reach the schedulers; a second click that makes a second change; a change without its
+    author and reason on record; a page that gets no event about it."""
     pay(s)
     s.remote("payment").switch("decline")
     order = s.client.submit("pay", {"amount": 14.00})
@@ -277,8 +277,8 @@ def a_failed_order_is_resumed_in_the_console(s):
 
 @scenario(services=("payment",))
 def services_alerts_and_dead_letters_are_acted_on_in_the_console(s):
-    """Would catch: a verb of the page that does something else than its namesake of the tool; an act on another dead letter
-    than the one shown."""
+    """Would catch: a verb of the page that differs from its namesake of the tool; an act on another dead letter than the one shown.
+    """
     pay(s)
     console = Console(s)
     console.login("operator")
@@ -320,8 +320,8 @@ def services_alerts_and_dead_letters_are_acted_on_in_the_console(s):
 
 @scenario(services=("payment",))
 def whom_a_proxy_names_acts_in_the_console_under_that_name(s):
-    """Would catch: a change, or a page, for who sends a proxy's headers and is none; a change of a proxy's user that is kept in
-    another's name, or in none; options that are not read."""
+    """Would catch: a change, or a page, for a client that sends a proxy's headers and is none; a change recorded under a name other
+    than that of the proxy's user, or under none; options that are not read."""
     pay(s)
     s.remote("payment").switch("decline")
     orders = [s.client.submit("pay", {"n": n}) for n in range(2)]

@@ -1,4 +1,5 @@
-"""Bulk actions in the console: failed orders go again by a page, once however often it is clicked, whoever dies meanwhile."""
+"""Bulk actions in the console: failed orders are resumed by a page, once for any number of clicks, even if a process dies
+meanwhile."""
 
 import concurrent.futures
 import json
@@ -12,7 +13,7 @@ WHY = "the till is mended"
 
 
 def group_of(console, count=ORDERS):
-    """The one cause of failure that the page shows, as the page asks for it."""
+    """The only group of failures on the page, by the page's own request."""
     groups = console.get("failures")["groups"]
     assert [group["count"] for group in groups] == [str(count)], groups
     return {name: groups[0][name] for name in ("workflow", "step", "service", "error")}
@@ -25,9 +26,8 @@ def asking(console, **more):
 
 @scenario(**PAY)
 def two_clicks_in_the_console_start_one_batch(s):
-    """Would catch: a second batch by a second click, or by an answer that was lost; a batch that a reader starts, or of
-    more orders than were confirmed; a console
-    whose batches nobody drives; a page that is not told how far they are."""
+    """Would catch: a second batch by a second click, or by a lost answer; a batch that a reader starts, or of more orders than were
+    confirmed; a console's batches that no runner drives; a page without their progress."""
     orders = fail(s)
     s.remote("payment").switch("order")
     console = Console(s)
@@ -49,7 +49,7 @@ def two_clicks_in_the_console_start_one_batch(s):
     assert not s.rows("SELECT 1 FROM batch") and not s.rows("SELECT 1 FROM operator_action")
 
     def click(_):
-        while True:  # one start waits for the other, and no longer than for a lock: who is turned away clicks again
+        while True:  # one start waits for the other, and no longer than for a lock: a refused user clicks again
             status, _, text = console.ask("POST", "/api/v1/batches", wanted)
             assert status in (200, 503), (status, text)
             if status == 200:
@@ -88,8 +88,8 @@ def two_clicks_in_the_console_start_one_batch(s):
 
 @scenario(**PAY)
 def a_canary_that_fails_stops_the_batch_of_a_console(s):
-    """Would catch: failed orders that are sent again into a service that is not mended; a page that does not say why its batch
-    stopped, or that can have it go on. That the next batch has its orders is seen in test_batch.py."""
+    """Would catch: failed orders that are sent again into a service that is still broken; a page that does not show why its batch
+    stopped, or that can continue it. test_batch.py tests that the next batch takes its orders."""
     fail(s)
     console = Console(s)
     console.login("operator")
@@ -107,8 +107,8 @@ def a_canary_that_fails_stops_the_batch_of_a_console(s):
 
 @scenario(**PAY)
 def a_console_killed_in_the_middle_of_a_batch_goes_on(s):
-    """Would catch: orders that are lost with the console that had asked for them, or that the next one asks for anew; two
-    consoles that both drive; a pause that the console's runner does not obey."""
+    """Would catch: orders that are lost with the console that had resumed them, or that the next one resumes again; two consoles
+    that both drive; a pause that the console's runner ignores."""
     orders = fail(s)
     s.remote("payment").switch("order")
     console = Console(s)

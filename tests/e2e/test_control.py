@@ -1,4 +1,4 @@
-"""What an operator wants of a remote service is done by all replicas of its agent, and costs no order an attempt."""
+"""All replicas of an agent apply an operator's settings of its remote service, and no order loses an attempt by them."""
 
 import json
 import time
@@ -14,7 +14,7 @@ def service(s, name="payment"):
 
 
 def want(s, verb, *words):
-    """Gives the word; returns its version when all three replicas say that they obey it, and how long that took."""
+    """Gives the command; returns its version once all three replicas report it as applied, and prints the time until then."""
     began = time.monotonic()
     done = s.cluster.tool("service", verb, "payment", "--reason", f"the test wants {verb}", "-o", "json", *words)
     version = json.loads(done.stdout)["version"]
@@ -31,7 +31,7 @@ def wait_obeyed(s, version):
 
 
 def attempts(s):
-    """Of each order: how many requests went out, and what counted against it."""
+    """For each order: the number of requests sent, and the counted failures."""
     return s.rows("SELECT order_id, step, attempt, failure_count FROM order_step ORDER BY order_id, step")
 
 
@@ -40,7 +40,7 @@ def requests(s):
 
 
 def assert_nothing_counted(s):
-    """Would catch a reply of an agent that obeys, taken for a failure of the service."""
+    """Would catch: a reply of an agent that applies the setting, counted as a failure of the service."""
     counted = s.rows("SELECT order_id, transitions FROM order_event WHERE position('reply_transient' IN transitions::text) > 0")
     assert not counted, counted
 
@@ -90,8 +90,8 @@ def a_paused_service_is_called_by_no_replica_and_no_attempt_is_lost(s):
 
 @scenario(agents=3, services=("payment",))
 def a_limit_is_of_all_replicas_together(s):
-    """Would catch: a limit that each replica takes for its own, one that a restart of an agent forgets, and one that stays
-    when it is taken back."""
+    """Would catch: a limit that each replica applies by itself, one that a restarted agent loses, and one that stays after its
+    removal."""
     s.load_workflow("pay", [step("charge", "payment", complete_within="30s")])
     s.remote("payment").switch("slow:50", on="do")
     want(s, "limit", "--concurrency", "6")
@@ -119,7 +119,7 @@ def a_limit_is_of_all_replicas_together(s):
 
 @scenario(agents=3, services=("payment",))
 def a_pause_outlives_its_leader_and_ends_by_the_next_ones_word(s):
-    """Would catch: agents that take silence for leave; a new leader that does not know what is wanted, or is not heard."""
+    """Would catch: agents that resume when they receive nothing; a new leader that has lost the settings, or that agents ignore."""
     s.load_workflow("pay", [step("charge", "payment")])
     leader = s.wait(lambda: next((one for one in s.cluster.supervisors if one.metric("makegood_supervisor_leading") == 1), None),
                     "one leads")
@@ -137,13 +137,13 @@ def a_pause_outlives_its_leader_and_ends_by_the_next_ones_word(s):
 
     want(s, "pause", "--for", "2s")
     late = s.client.submit("pay")
-    s.wait_state(late, "processed")  # nobody resumed it
+    s.wait_state(late, "processed")  # without a resume
     assert_nothing_counted(s)
 
 
 @scenario(agents=1, services=("payment",))
 def a_service_that_is_gone_is_forgotten_until_an_agent_of_it_reports(s):
-    """Would catch: a row "no agent" that stays for ever; a live service that is forgotten by a slip; one that stays unknown."""
+    """Would catch: a row "no agent" that stays for ever; a live service that is forgotten by mistake; one that stays unknown."""
     def is_listed():
         return "payment" in s.cluster.tool("service", "list").stdout
 

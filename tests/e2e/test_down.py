@@ -1,4 +1,5 @@
-"""A remote service that is down for most of its agents is down for all: one of them probes it, and no order pays for more."""
+"""A remote service that is down for most of its agents is down for all. One of them probes it, and no order loses attempts by
+further probes."""
 
 import datetime
 import json
@@ -9,7 +10,7 @@ OPEN_FOR_S = 1
 
 
 def wary(_name, definition):
-    """One call at a time and one an attempt; two failures open it."""
+    """One call at a time and one per attempt; two failures open the breaker."""
     return {**definition, "concurrency": 1, "tries": 1, "try_timeout": "30s",
             "breaker": {"min_calls": 2, "open_for": f"{OPEN_FOR_S}s"}}
 
@@ -25,12 +26,12 @@ def service(s):
 
 
 def words(s, among=None):
-    """What each agent was told: 0 not down, 1 down, 2 down and it probes."""
+    """The state sent to each agent: 0 not down, 1 down, 2 down and prober."""
     return [agent.metric("makegood_agent_service_down") for agent in among or s.cluster.agents]
 
 
 def wait_down(s, among=None):
-    """Returns who probes."""
+    """Returns the prober."""
     among = among or s.cluster.agents
     s.wait(lambda: sorted(words(s, among)) == [1] * (len(among) - 1) + [2], "it is down for all, and one probes")
     return among[words(s, among).index(2)]
@@ -49,7 +50,7 @@ def failures(s):
 
 
 def answered_at_ms(s):
-    """When the agents had each answer that was a failure, by the one clock of this machine; and which agent."""
+    """When the agents received each failure answer, by the one clock of this machine; and which agent."""
     found = []
     for agent in s.cluster.agents:
         with open(agent.log_path, encoding="utf-8") as log:
@@ -61,8 +62,8 @@ def answered_at_ms(s):
 
 @scenario(agents=3, services=("payment",), edit_service=wary)
 def a_service_that_is_down_for_most_agents_is_probed_by_one_for_all(s):
-    """Would catch: an agent that finds out for itself, at its orders' expense, what the others know; probes beside each other;
-    attempts burnt by waiting; an agent that does not hear that it is over."""
+    """Would catch: an agent that tests a service known to be down at its own orders' expense; several probers at a time; attempts
+    burnt by waiting; an agent that is not informed of the end."""
     load(s)
     slow = s.client.submit("pay", {"behaviour": "slow:15000"})
     s.wait(lambda: s.remote("payment").load()["now"] == 1, "one agent is busy")
@@ -80,7 +81,7 @@ def a_service_that_is_down_for_most_agents_is_probed_by_one_for_all(s):
     assert {name for _, name in probes} == {prober.name}, probes
     between = [later - earlier for (earlier, _), (later, _) in zip(probes, probes[1:])]
     assert all(ms >= OPEN_FOR_S * 1000 - 20 for ms in between), probes
-    s.wait_state(slow, "processed")  # an answer from before the outage ends it for nobody
+    s.wait_state(slow, "processed")  # an answer from before the outage ends it for no agent
     assert sorted(words(s)) == [1, 1, 2]
 
     s.remote("payment").switch("order")
@@ -97,7 +98,7 @@ def a_service_that_is_down_for_most_agents_is_probed_by_one_for_all(s):
 
 @scenario(agents=3, services=("payment",), edit_service=wary)
 def an_outage_outlives_its_leader_and_its_prober(s):
-    """Would catch: agents that stay down by the word of the dead, or that nobody probes for; a new leader that does not know."""
+    """Would catch: agents that stay down by a report of a dead agent, or without a prober; a new leader that has lost the state."""
     load(s)
     s.remote("payment").switch("unavailable", on="do")
     orders = [s.client.submit("pay", {"n": n}) for n in range(10)]
@@ -129,22 +130,22 @@ def an_outage_outlives_its_leader_and_its_prober(s):
         s.wait_state(order, "processed")
     s.wait(lambda: words(s) == [0, 0, 0], "it is over for all")
     refused = requests(s) - len(orders)
-    assert failures(s) <= refused, (failures(s), refused)  # what the killed one was told, nobody else was
+    assert failures(s) <= refused, (failures(s), refused)  # the killed agent received some of the refusals and reported none
 
 
 PROBES = 6
 
 
 def rows_of(s):
-    """By order: how many events its story has, and how many requests of it went out."""
+    """By order: its number of events and of sent requests."""
     return {row["order_id"]: (row["events"], row["attempt"]) for row in s.rows(
         "SELECT order_id, attempt, (SELECT count(*) FROM order_event e WHERE e.order_id = t.order_id) AS events FROM order_step t")}
 
 
 @scenario(agents=3, services=("payment",), edit_service=wary)
 def an_outage_is_no_story_of_those_who_only_wait_for_its_end(s):
-    """Would catch: steps that go out at each probe of a service which is down, only to be parked again; an hour of it in hundreds
-    of lines; orders that stay when it is over."""
+    """Would catch: steps that go out at each probe of a service that is down, only to be parked again; hundreds of event rows for
+    an hour of it; orders that stay when it is over."""
     load(s)
     s.remote("payment").switch("unavailable", on="do")
     orders = [s.client.submit("pay", {"n": n}) for n in range(20)]

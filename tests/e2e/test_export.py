@@ -1,4 +1,4 @@
-"""What an order's dossier holds, and what it must not hold."""
+"""The contents of an order's dossier, and the data that must not be in it."""
 
 import json
 import pathlib
@@ -12,7 +12,7 @@ SCHEMA = json.loads((pathlib.Path(__file__).parents[2] / "proto/dossier.schema.j
 
 
 def undescribed(value, schema, where=""):
-    """Members of a document that its schema does not describe, though it describes their object."""
+    """Members of a document that its schema does not describe, although it describes their object."""
     if isinstance(value, list):
         return [name for item in value for name in undescribed(item, schema.get("items", {}), where + "/*")]
     if not isinstance(value, dict) or "properties" not in schema:
@@ -25,7 +25,7 @@ def undescribed(value, schema, where=""):
 
 @scenario(**OWN)
 def a_dossier_tells_everything_of_an_order_and_no_secret(s):
-    """Would catch: an export that leaves out what happened, that nobody can check, or that gives away a credential."""
+    """Would catch: an export that leaves out events, that cannot be validated, or that discloses a credential."""
     vault = Vault(s)
     vault.start()
     s.load_workflow("stops", [step("pay", "till", do={"method": "POST", "path": "/pay", "body": "${/payload}"})],

@@ -1,6 +1,6 @@
-"""Every place between a cause and its ack, with the process killed right there: nothing is lost, nothing is done twice.
+"""The process is killed at every place between a cause and its ack: nothing is lost, nothing is done twice.
 
-The places are named in common/base/failpoint.def; a new line there is walked here without further ado.
+common/base/failpoint.def names the places; a new line there is covered here without further change.
 """
 
 import re
@@ -9,14 +9,14 @@ import signal
 from harness import scenario, step
 from local import cluster
 
-PASSES = (1, 2)  # killed as it comes by for the first time, and again when something is under way already
+PASSES = (1, 2)  # killed at the first pass, and at the second, when work is already under way
 ONCE = ("supervisor_elected",)  # in a process' life
-KINDS = ("scheduler", "agent", "supervisor", "runner")  # the last in test_batch.py
+KINDS = ("scheduler", "agent", "supervisor", "runner")  # the last is in test_batch.py
 DEFINED = (cluster.REPOSITORY / "common/base/failpoint.def").read_text(encoding="utf-8")
 PLACES = [(name.lower(), processes.split()) for name, processes in re.findall(
     r'^MG_FAILPOINT_AT\((\w+), "([a-z ]+)"', DEFINED, re.M)]
 
-# What the orders of one round ask for: between them every kind of message is sent.
+# The behaviours of the orders of one round: together they send every kind of message.
 BEHAVIOURS = ((None, "processed"), ({"payment": "decline"}, "compensated"), ({"payment": "unavailable:1"}, "processed"),
               ({"carrier": "decline"}, "compensated"), ({"inventory": "drop"}, "processed"), (None, "processed"))
 
@@ -25,14 +25,14 @@ def load(s):
     for name, within in (("walk", "10m"), ("back", "3s")):
         steps = [step("reserve", "inventory", on_unknown="retry"), step("charge", "payment", after=["reserve"]),
                  step("ship", "carrier", after=["charge"])]
-        for each in steps:  # an attempt that its agent took down with it comes again at once, and not by a deadline;
+        for each in steps:  # an attempt of the killed agent comes again at once, and not by a deadline;
             each["complete_within"] = within  # its undo waits for that of a request that came again (law 11, quiesce)
             each["undo"]["complete_within"] = "10m"
         s.load_workflow(name, steps, complete_within="30m")
 
 
 def submit(s):
-    """One round of orders; the client of the last does not listen any more, so that its statuses are owed."""
+    """One round of orders; the client of the last has stopped consuming, so that its statuses are owed."""
     orders = []
     for number, (behaviour, word) in enumerate(BEHAVIOURS):
         payload = {} if behaviour is None else {"behaviour": behaviour}
@@ -71,17 +71,17 @@ def walk(s, kind, victim):
 
 @scenario(schedulers=1, agents=1, supervisors=1)
 def a_scheduler_killed_anywhere_between_cause_and_ack(s):
-    """Would catch: an ack too early, an effect that only the dead process knew, a cause whose effects are made twice."""
+    """Would catch: an ack too early, an effect that existed only in the dead process, a cause with effects that are made twice."""
     walk(s, "scheduler", s.cluster.schedulers[0])
 
 
 @scenario(schedulers=1, agents=1, supervisors=1)
 def an_agent_killed_anywhere_between_request_and_ack(s):
-    """Would catch: a call without an answer that is taken for none, a reply that goes down with its agent."""
+    """Would catch: a call without an answer that counts as not made, a reply that is lost with its agent."""
     walk(s, "agent", s.cluster.agents_of("payment")[0])
 
 
 @scenario(schedulers=1, agents=1, supervisors=1)
 def a_supervisor_killed_anywhere_between_election_and_asking(s):
-    """Would catch: something due that a dead leader had put off, and that nobody asks about any more."""
+    """Would catch: due work that a dead leader had put off, and that no later sweep asks about."""
     walk(s, "supervisor", s.cluster.supervisors[0])

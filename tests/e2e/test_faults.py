@@ -10,7 +10,7 @@ from harness import scenario, step
 from local import processes
 
 ORDERS = 60
-LONG = "10m"   # a step's complete-by in these scenarios: whoever waits for it fails by the deadline
+LONG = "10m"   # a step's complete-by in these scenarios: a wait for it fails the test by the deadline
 BACK = "10s"   # of orders that turn back: an undo waits for that of a request that came again (law 11, quiesce), and for no more
 AFTER_KILL_S = 60.0
 
@@ -26,7 +26,7 @@ def load_long(s, name="long"):
 
 
 def submit_mixed(s, count=ORDERS, workflow="long"):
-    """Orders of which every fifth is declined by the carrier and some take their time: (order, what it should become)."""
+    """Orders of which the carrier declines every fifth and some take their time: (order, its expected end)."""
     orders = []
     for number in range(count):
         payload = {"n": number}
@@ -45,7 +45,7 @@ def wait_some_ended(s, orders, share=3):
 
 
 def check_all(s, orders, timeout_s=AFTER_KILL_S):
-    """Every order ends as meant and its client hears of it; the ledgers agree."""
+    """Every order ends as expected and its client receives the last status; the ledgers agree."""
     deadline = time.monotonic() + timeout_s
     for order, word in orders:
         s.wait_state(order, word, max(1.0, deadline - time.monotonic()))
@@ -89,7 +89,7 @@ def a_killed_agent_loses_nothing_and_nobody_waits(s):
 
 @scenario()
 def a_killed_supervisor_loses_nothing_and_nobody_waits(s):
-    """Would catch: something that only the one supervisor's memory knows."""
+    """Would catch: state that exists only in the memory of one supervisor."""
     kill_and_check(s, leader(s))
 
 
@@ -126,7 +126,7 @@ def a_killed_broker_comes_back_and_nothing_is_lost(s):
 
 @scenario(own_servers=True)
 def a_killed_database_comes_back_and_nothing_is_lost(s):
-    """Would catch: a commit taken for done, or one whose answer was lost and that is done twice."""
+    """Would catch: a commit taken for done, or one that is done twice because its answer was lost."""
     load_long(s)
     orders = submit_mixed(s)
     wait_some_ended(s, orders)
@@ -158,7 +158,7 @@ def another_supervisor_leads_within_two_seconds_of_a_kill(s):
 
 @scenario()
 def a_paused_leader_is_replaced_and_changes_nothing_on_waking(s):
-    """Would catch: two leaders after a pause, whose epochs do not fence them."""
+    """Would catch: two leaders after a pause, without a fence by their epochs."""
     old = leader(s)
     other = next(supervisor for supervisor in s.cluster.supervisors if supervisor is not old)
     epoch = s.rows("SELECT epoch FROM supervisor_leader")[0]["epoch"]
@@ -178,7 +178,7 @@ def a_paused_leader_is_replaced_and_changes_nothing_on_waking(s):
 
 
 def pause_and_check(s, victim):
-    """Stops a process past its heartbeat with work in its hands; the work is done by others before it wakes."""
+    """Stops a process past its heartbeat with work in its hands; others finish the work before it wakes."""
     load_long(s)
     orders = submit_mixed(s)
     s.wait(lambda: s.rows("SELECT 1 FROM order_process LIMIT 1"), "the first orders are taken")
@@ -211,7 +211,7 @@ def a_paused_agent_is_taken_over_and_changes_nothing_on_waking(s):
 
 @scenario(agents=1)
 def a_request_past_its_complete_by_is_dropped_in_silence(s):
-    """Would catch: an agent that acts, or answers, after the scheduler may have given the step to somebody else."""
+    """Would catch: an agent that acts, or answers, after the scheduler may have given the step to another one."""
     payment = s.cluster.agents_of("payment")[0]
     s.load_workflow("brief", [step("charge", "payment", complete_within="1s", retry={"attempts": 1})])
     payment.pause()
@@ -228,7 +228,7 @@ def many_schedulers_take_each_order_once(s):
     load_long(s)
     first = s.client.submit("long", {"n": 0})
     s.client.wait_status(first, "processed")
-    # All goes to the one of the highest rank while that one has room; the rest is for the others while it stands still.
+    # All goes to the scheduler of the highest rank while it has room; the others get the rest while it stands still.
     holder = s.rows("SELECT locked_by FROM order_process")[0]["locked_by"]
     held = next(each for each in s.cluster.schedulers if each.pid == int(holder.split(":")[1]))
     held.pause()
@@ -257,7 +257,7 @@ def services_end_on_sigterm_with_work_in_hand_and_lose_nothing(s):
 
 @scenario(own_servers=True)
 def a_supervisor_refuses_to_lead_through_a_transaction_pool(s):
-    """Would catch: a leader's lock on a session that belongs to everybody."""
+    """Would catch: a leader's lock on a session that a pool shares among clients."""
     port = processes.free_port()
     users = s.scratch / "users.txt"
     users.write_text(f'"makegood" "{s.servers.postgres.password}"\n', encoding="ascii")
@@ -288,7 +288,7 @@ def assert_refused(s, words):
 
 @scenario(own_servers=True)
 def services_refuse_a_database_that_forgets_commits(s):
-    """Would catch: orders taken by a server whose commits are not durable."""
+    """Would catch: orders stored on a server without durable commits."""
     s.servers.postgres.psql("ALTER DATABASE makegood SET synchronous_commit = off")
     assert_refused(s, "synchronous_commit")
     s.servers.postgres.psql("ALTER DATABASE makegood RESET synchronous_commit")
@@ -296,7 +296,7 @@ def services_refuse_a_database_that_forgets_commits(s):
 
 @scenario(own_servers=True)
 def services_refuse_a_schema_that_does_not_serve_them(s):
-    """Would catch: an old program that writes into tables it does not know."""
+    """Would catch: an old program that writes into tables of a newer schema."""
     s.servers.postgres.psql("UPDATE makegood_migration SET version = version + 1000, serves_from = 1000"
                             " WHERE version = (SELECT max(version) FROM makegood_migration)")
     assert_refused(s, "schema")
@@ -308,8 +308,8 @@ ALERTS_LOCKED_S = 20  # ten times lock_timeout; a delivery that came again with 
 
 @scenario(agents=1)
 def a_locked_table_costs_time_and_nothing_else(s):
-    """Somebody locks the alerts' table before anything was written there. Would catch: a session given up for a statement
-    that waited in vain, consumers begun anew with each, messages that are dead letters for it, a log that is flooded."""
+    """Another session locks the alerts' table before its first write. Would catch: a session given up for a statement that waited
+    in vain; consumers begun anew with each; dead letters; a flooded log."""
     load_long(s, "judged")
     s.load_workflow("strict", [step("reserve", "inventory"), step("charge", "payment", after=["reserve"])], on_failure="error")
     connects = [scheduler.metric("makegood_store_connects_total") for scheduler in s.cluster.schedulers]

@@ -1,4 +1,4 @@
-"""TLS over HTTP: agents and the services they call, and what probes and Prometheus see of a service."""
+"""TLS over HTTP: agents and the services that they call, and a service's answers to probes and to Prometheus."""
 
 import json
 import shutil
@@ -14,7 +14,7 @@ ALONE = {"schedulers": 1, "agents": 0, "supervisors": 1, "services": ("payment",
 
 
 def put(source, target):
-    """What a person does who renews certificates: other files in the same place."""
+    """Renews certificates as a person does: other files in the same place."""
     target.mkdir(exist_ok=True)
     for name in ("ca.pem", "cert.pem", "key.pem"):
         shutil.copy(source / name, target / name)
@@ -26,7 +26,7 @@ def log_lines(process):
 
 
 def authorities(s):
-    """Two, each with a server, a client, and a server whose certificate has expired."""
+    """Two authorities, each with a server, a client, and a server with an expired certificate."""
     made = []
     for name in ("ours", "others"):
         made.append(servers.Certificates(s.scratch / name).make("--host", "payment", "--client", "agent", "--expired", "old"))
@@ -75,13 +75,14 @@ class Till:
 
 @scenario(**ALONE)
 def an_order_waits_until_certificates_are_right_and_is_executed_once(s):
-    """Would catch: an agent that trusts anybody; an order that fails, or is in doubt, because a certificate was wrong for a
+    """Would catch: an agent that trusts any certificate; an order that fails, or is in doubt, because a certificate was wrong for a
     while; a renewed certificate that counts only after a restart."""
     till = Till(s)
     agent = till.start_agent()
     order = s.client.submit("pay", {"n": 0})
     s.wait_state(order, "processed")
-    # (what, at the remote, at the agent, what the agent says, what the remote says: of its own certificate it hears nothing)
+    # (case, change at the remote, change at the agent, the agent's text, the remote's text: it gets no alert about its own
+    # certificate)
     wrongs = (
         ("the service's certificate is of another authority", till.others / "payment", None, "give the CA's file", ""),
         ("the service's certificate has expired", till.ours / "old", None, "expired; renew the server's certificate", ""),
@@ -94,7 +95,7 @@ def an_order_waits_until_certificates_are_right_and_is_executed_once(s):
         since = len(log_lines(agent))
         put(at_agent or till.ours / "agent", till.at_agent)
         if at_agent:
-            shutil.copy(till.ours / "ca.pem", till.at_agent / "ca.pem")  # only its own certificate is wrong
+            shutil.copy(till.ours / "ca.pem", till.at_agent / "ca.pem")  # only the remote's own certificate is wrong
         till.restart_remote(at_remote or till.ours / "payment")
         agent.signal(signal.SIGHUP)
         order = s.client.submit("pay", {"wrong": what})
@@ -111,7 +112,7 @@ def an_order_waits_until_certificates_are_right_and_is_executed_once(s):
 
 @scenario(**ALONE)
 def what_is_said_of_bad_files_at_sighup_is_true(s):
-    """Would catch: a log that says that the old certificates stay in use, while calls fail; an order that is lost by it."""
+    """Would catch: a log that claims that the old certificates stay in use, while calls fail; an order that is lost by it."""
     till = Till(s)
     agent = till.start_agent()
     s.wait_state(s.client.submit("pay", {"n": 0}), "processed")
@@ -121,7 +122,7 @@ def what_is_said_of_bad_files_at_sighup_is_true(s):
     said = s.wait(lambda: [line for line in log_lines(agent)[since:] if line["level"] == "error"], "the agent says that the file is bad")
     assert len(said) == 1 and "new ones fail until they are repaired" in said[0]["message"], said
     assert str(till.at_agent / "ca.pem") in said[0]["reason"], said
-    till.restart_remote(till.ours / "payment")  # it closes what was open
+    till.restart_remote(till.ours / "payment")  # this closes the open connections
     order = s.client.submit("pay", {"n": 1})
     s.wait(lambda: any(str(till.at_agent / "ca.pem") in why for why in till.why(agent, since)), "new connections fail")
     put(till.ours / "agent", till.at_agent)
@@ -131,7 +132,7 @@ def what_is_said_of_bad_files_at_sighup_is_true(s):
 
 @scenario(**ALONE)
 def a_service_of_another_name_is_not_called(s):
-    """Would catch: a certificate that is good, but somebody else's."""
+    """Would catch: a certificate that is valid, but of another host."""
     till = Till(s)
     till.host = "elsewhere.localhost"  # which is this machine, and in no certificate
     agent = till.start_agent()
@@ -151,7 +152,7 @@ def check(s, path, *words):
 
 @scenario(**ALONE)
 def a_service_that_wants_a_certificate_says_so_and_nothing_is_executed(s):
-    """Would catch: a certificate that was forgotten in the service file, and an order in doubt for it."""
+    """Would catch: a certificate that was left out of the service file, and an order in doubt because of it."""
     till = Till(s)
     till.own = ()
     agent = till.start_agent()
@@ -205,14 +206,14 @@ class Probed:
                                    authority / "ca.pem", check=False)
 
     def metrics(self, authority):
-        """As Prometheus reads them."""
+        """Prometheus' own request."""
         context = ssl.create_default_context(cafile=authority / "ca.pem")
         address = f"https://localhost:{self.process.http_port}/metrics"
         with urllib.request.urlopen(address, timeout=10, context=context) as answer:
             return answer.read().decode()
 
     def hang_up(self):
-        """SIGHUP; returns the errors that it brought."""
+        """Sends SIGHUP; returns the errors logged after it."""
         before = len(log_lines(self.process))
         self.process.signal(signal.SIGHUP)
         def lines():
@@ -223,7 +224,7 @@ class Probed:
 
 @scenario(**ALONE)
 def a_new_certificate_is_served_after_sighup_and_a_bad_one_never(s):
-    """Would catch: a certificate that lapses because nobody may restart the service; one typing error that ends the probes."""
+    """Would catch: a certificate that expires because the service may not be restarted; one typing error that ends the probes."""
     probed = Probed(s)
     s.wait(lambda: probed.probe(probed.ours).returncode == 0, "it is ready, over TLS")
     assert probed.probe(probed.others).returncode == 6
@@ -245,7 +246,7 @@ def a_new_certificate_is_served_after_sighup_and_a_bad_one_never(s):
 
 @scenario(**ALONE)
 def a_probe_says_what_it_was_told(s):
-    """Would catch: a health check that is red and says no more."""
+    """Would catch: a health check that is red without a reason."""
     agent = s.cluster.make_agent("payment", 1)
     s.cluster.agents.append(agent)
     agent.start().wait_ready()

@@ -1,7 +1,7 @@
-"""A quorum queue without its majority: RabbitMQ confirms nothing that goes there, and lets its publisher's channel stand still.
-That is the trouble of those whose queue it is, and of nobody else's orders.
+"""A quorum queue without its majority: RabbitMQ confirms no message to it, and blocks the channel that publishes. Only orders of
+that queue may suffer, no others.
 
-The scheduler has published nothing there before: its channel then asks the queue to be known to it, and waits.
+The scheduler has published nothing there before: its channel then asks the queue to register it, and waits.
 """
 
 import time
@@ -9,17 +9,17 @@ import time
 from harness import TERMINAL, Client, scenario, step
 from local import servers
 
-DOWN_S = 25.0   # longer than finding the queue out, its first rest, and the trial behind that
-POST_S = 0.2    # between two orders of those who have nothing to do with it
-OWED_S = 1.0    # between two that have
-HELD_UP_S = 5.0 # a scheduler that stands still does so for longer, an order takes a tenth of it
+DOWN_S = 25.0   # longer than the detection of the queue, its first rest, and the next trial
+POST_S = 0.2    # between two orders without a part in the queue
+OWED_S = 1.0    # between two orders with one
+HELD_UP_S = 5.0 # a blocked scheduler stands still for longer; an order takes a tenth of it
 ENDS_S = 120.0  # the next rest lasts 30 s
-ATTEMPTS = 5    # some: an order outlives that its scheduler stands still once
+ATTEMPTS = 5    # some: an order survives one standstill of its scheduler
 QUEUE = "client.owed.statuses"
 
 
 def brief(name, service, after=(), **fields):
-    """A step for which a scheduler that stands still is a matter of attempts."""
+    """A step with attempts so short that a scheduler which stands still uses them up."""
     retry = {"attempts": ATTEMPTS, "backoff": "500ms", "max_backoff": "1s"}
     made = step(name, service, after, complete_within="5s", retry=retry, **fields)
     made["undo"].update(complete_within="5s", retry=retry)
@@ -27,18 +27,19 @@ def brief(name, service, after=(), **fields):
 
 
 class Load:
-    """Orders of `others` and, rarer, of those whose queue it is; `is_known` says when the queue has been found out."""
+    """Orders of `others` and, less often, of the client or service of the queue; `is_known` returns whether the queue has been
+    detected."""
 
     def __init__(self, s, is_known, post_other, post_owed):
         self.s, self.is_known, self.post_other, self.post_owed = s, is_known, post_other, post_owed
         self.owed = []
-        self.posted = {}    # others' orders: when
-        self.after = set()  # those of them that were posted when the queue was known
-        self.ended = {}     # those that have ended: how, and how long their client waited for that word
+        self.posted = {}    # others' orders: the time of each post
+        self.after = set()  # those of them that were posted after the queue was detected
+        self.ended = {}     # ended orders: the end state, and the time until their client received it
         self.heard = 0
 
     def listen(self):
-        """Takes note of what the others' client was told since the last look."""
+        """Records the statuses that the others' client has received since the last look."""
         told = self.s.client.messages
         for message, _ in told[self.heard:]:
             order_id = message["order_id"]
@@ -77,7 +78,7 @@ class Load:
         return len(self.ended) == len(self.posted)
 
     def check(self):
-        """All of others' went forward; none of those that came when the queue was known was held up."""
+        """All of the others' orders were processed; none posted after the detection was delayed."""
         self.s.wait(self.have_ended, "the others' orders end", ENDS_S)
         lost = {order_id: word for order_id, (word, _) in self.ended.items() if word != "processed"}
         late = {order_id: seconds for order_id, (_, seconds) in self.ended.items() if order_id in self.after and seconds > HELD_UP_S}
@@ -102,7 +103,7 @@ def logged(process, words):
 
 @scenario(own_servers=True, schedulers=1)
 def a_clients_queue_without_a_majority_holds_up_no_other_client(s):
-    """Would catch: a scheduler that has everybody wait behind one client's status, again at each trial; a status that is lost."""
+    """Would catch: a scheduler in which all clients wait behind one client's status, again at each trial; a status that is lost."""
     s.load_workflow("brief", [brief("reserve", "inventory"), brief("charge", "payment", ["reserve"]),
                               brief("ship", "carrier", ["charge"])])
     s.client.channel.queue_declare(QUEUE, durable=True, arguments={"x-queue-type": "quorum"})
@@ -125,7 +126,7 @@ def a_clients_queue_without_a_majority_holds_up_no_other_client(s):
 
 @scenario(own_servers=True, schedulers=1)
 def a_services_queue_without_a_majority_holds_up_no_other_service(s):
-    """Would catch: a scheduler that has all services wait behind one service's request, again at each trial."""
+    """Would catch: a scheduler in which all services wait behind one service's request, again at each trial."""
     s.load_workflow("brief", [brief("reserve", "inventory"), brief("charge", "payment", ["reserve"])])
     s.load_workflow("away", [brief("ship", "carrier")], complete_within="10m")
     second = second_node(s, "agent.carrier.requests")

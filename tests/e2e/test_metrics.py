@@ -1,11 +1,11 @@
-"""What Prometheus gets from the three services: in its own conventions, and the numbers are true."""
+"""The metrics of the three services: they follow Prometheus' conventions, and their numbers are true."""
 
 import re
 import subprocess
 
 from harness import scenario
 
-# What an operator asks of each kind of process; a name that goes away takes dashboards and alerts with it.
+# The metrics that dashboards and alerts of each kind of process use: one that is renamed breaks them.
 OF_ALL = ("makegood_build_info", "makegood_broker_up", "makegood_deliveries_total", "makegood_redeliveries_total",
           "makegood_publish_confirm_seconds", "makegood_loop_lag_seconds", "process_cpu_seconds_total", "process_open_fds",
           "process_max_fds", "process_resident_memory_bytes", "process_virtual_memory_bytes", "process_start_time_seconds")
@@ -23,7 +23,7 @@ OF = {
 
 @scenario()
 def what_prometheus_scrapes_keeps_to_its_conventions_and_is_true(s):
-    """Would catch: a metric against Prometheus' conventions, one that is gone, or a number that is not the orders'."""
+    """Would catch: a metric against Prometheus' conventions, one that is gone, or a number that differs from the orders'."""
     processed = [s.client.submit(payload={"n": n}) for n in range(3)]
     turned_back = s.client.submit(payload={"behaviour": {"carrier": "decline"}})
     for order in processed:
@@ -34,7 +34,7 @@ def what_prometheus_scrapes_keeps_to_its_conventions_and_is_true(s):
 
     leader = s.wait(lambda: next((one for one in s.cluster.supervisors if one.series("makegood_statuses_owed") is not None), None),
                     "a supervisor has counted what is open")
-    # A scheduler tells of a workflow and its services from the first order on that it has had.
+    # A scheduler has series of a workflow and its services from its first order of it on.
     scheduler = next(one for one in s.cluster.schedulers if one.series("makegood_orders_total") is not None)
     for kind, process in {"scheduler": scheduler, "supervisor": leader, "agent": s.cluster.agents[0]}.items():
         text = process.page()
@@ -67,7 +67,7 @@ def what_prometheus_scrapes_keeps_to_its_conventions_and_is_true(s):
 
 @scenario()
 def what_lies_in_the_database_and_in_queues_is_told_by_the_leader(s):
-    """Would catch: an order, an alert or a message that waits and that no figure shows."""
+    """Would catch: an order, an alert or a message that waits without a figure that shows it."""
     s.expects_open_orders = True
     s.remote("carrier").switch("decline")
     s.remote("payment").switch("undo-refuse", on="undo")

@@ -1,4 +1,4 @@
-"""Messages that only a newer version can read: a bounded number of rounds, and no order waits for them."""
+"""Messages that only a newer version can read: they make a bounded number of rounds, and no order waits for them."""
 
 import json
 import re
@@ -42,7 +42,7 @@ def left_count(scheduler):
 
 @scenario(schedulers=1)
 def what_was_set_aside_as_newer_comes_back_by_a_requeue(s):
-    """Would catch: a message of a roll-out in the wrong order that is lost, because it cannot be brought back."""
+    """Would catch: a message that is lost in a roll-out in the wrong order, because it cannot be brought back."""
     s.client.publish(NEWER, "scheduler.replies", exchange="makegood.replies", type="reply", headers={"x-acquired-count": 15})
     s.wait(lambda: s.alerts("newer_version"), "an alert tells of it")
     s.wait(lambda: s.client.depth("dead.letters") == 1, "it is set aside")

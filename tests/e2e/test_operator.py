@@ -1,4 +1,4 @@
-"""What a person does about orders: the tool, its words and its exit codes."""
+"""An operator's work on orders: the tool, its output and its exit codes."""
 
 import json
 import urllib.parse
@@ -8,7 +8,7 @@ from harness import scenario, step
 
 @scenario()
 def an_undo_that_fails_is_alerted_repaired_and_resumed(s):
-    """Would catch: a failed compensation that nobody hears of, or that cannot be finished."""
+    """Would catch: a failed compensation without an alert, or one that cannot be finished."""
     s.remote("payment").switch("undo-refuse", on="undo")
     order = s.client.submit(payload={"behaviour": {"carrier": "decline"}})
     s.wait_state(order, "error")
@@ -56,7 +56,7 @@ def two_operators_or_one_who_clicks_twice_cause_one_change(s):
 
 @scenario()
 def a_compensated_order_can_be_restarted_as_a_new_generation(s):
-    """Would catch: a second life under the keys of the first, which the remote would answer from memory."""
+    """Would catch: a second generation under the keys of the first, which the remote would answer from memory."""
     s.remote("carrier").switch("decline")
     order = s.client.submit(payload={"n": 1})
     s.wait_state(order, "compensated")
@@ -69,7 +69,7 @@ def a_compensated_order_can_be_restarted_as_a_new_generation(s):
 
 @scenario()
 def failures_are_counted_by_cause_and_found_by_it(s):
-    """Would catch: an operator who must read three hundred orders to see that they failed for two reasons."""
+    """Would catch: failures that are not grouped, so that an operator must read three hundred orders to find two reasons."""
     s.load_workflow("stops", [step("charge", "payment"), step("ship", "carrier", after=["charge"])], on_failure="error")
     declined = [s.client.submit("stops", {"behaviour": {"payment": "decline"}, "n": n}) for n in range(3)]
     refused = s.client.submit("stops", {"behaviour": {"carrier": "decline"}})
@@ -105,7 +105,7 @@ def failures_are_counted_by_cause_and_found_by_it(s):
 
 @scenario()
 def a_step_is_skipped_and_an_order_compensated_by_hand(s):
-    """Would catch: verbs that the table of states does not know."""
+    """Would catch: verbs that are missing in the table of states."""
     s.load_workflow("manual", [step("reserve", "inventory"), step("charge", "payment", after=["reserve"])],
                     on_failure="error")
     skipped, undone = (s.client.submit("manual", {"behaviour": {"payment": "decline"}, "n": n}) for n in range(2))
@@ -121,7 +121,7 @@ def a_step_is_skipped_and_an_order_compensated_by_hand(s):
 
 @scenario()
 def the_tool_tells_an_orders_story_and_why_it_does_not_move(s):
-    """Would catch: an operator who must read tables to know what happened."""
+    """Would catch: an order with a past that can only be found by reading tables."""
     for agent in s.cluster.agents_of("carrier"):
         agent.terminate()
     order = s.client.submit(payload={"n": 1})
@@ -145,7 +145,7 @@ def the_tool_tells_an_orders_story_and_why_it_does_not_move(s):
 
 @scenario(schedulers=1, agents=1, supervisors=1)
 def the_newest_of_a_story_too_long_to_be_shown_is_shown(s):
-    """Would catch: an order that is polled for days, and of which one sees only the first hours."""
+    """Would catch: an order that is polled for days, of which only the first hours are shown."""
     order = s.client.submit(payload={"n": 1})
     s.wait_state(order, "processed")
     last = s.process(order)["version"]
@@ -163,7 +163,7 @@ def the_newest_of_a_story_too_long_to_be_shown_is_shown(s):
 
 @scenario()
 def an_order_whose_request_lies_in_a_queue_without_agents_is_explained(s):
-    """Would catch: a step that is said to run while nobody has its request."""
+    """Would catch: a step that is shown as running while no agent has its request."""
     s.remote("carrier").switch("silent")
     order = s.client.submit(payload={"n": 1})
     s.wait(lambda: s.step_state(order, "ship") == "running", "the last step runs")
@@ -179,7 +179,7 @@ def an_order_whose_request_lies_in_a_queue_without_agents_is_explained(s):
 
 @scenario(services=("payment",))
 def an_alert_that_no_order_needs_any_more_is_closed(s):
-    """Would catch: an operator's screen that says "not well" for ever, because of an order that was cancelled long ago."""
+    """Would catch: an operator's screen that shows "not well" for ever, because of an order that was cancelled long ago."""
     s.load_workflow("trip", [{**step("flight", "payment"), "service": "travle"}])
 
     def alerts():
@@ -203,7 +203,7 @@ def an_alert_that_no_order_needs_any_more_is_closed(s):
 
 @scenario(services=("payment",))
 def a_step_shows_what_its_do_was_told_and_not_its_verify(s):
-    """Would catch: an operator who looks for a wrong path, since "absent" was shown as what the step failed for."""
+    """Would catch: a step whose shown failure is the verify's "absent", which sends an operator to look for a wrong path."""
     s.load_workflow("told", [step("charge", "payment", verify=True, on_unknown="verify", retry={"attempts": 2, "backoff": "50ms"})],
                     on_failure="error")
     s.remote("payment").switch("unavailable", on="do")
@@ -217,7 +217,7 @@ def a_step_shows_what_its_do_was_told_and_not_its_verify(s):
 
 @scenario()
 def a_dead_letter_raises_an_alert_and_can_be_requeued_or_dropped(s):
-    """Would catch: messages that vanish, or that nobody looks at."""
+    """Would catch: messages that vanish, or that raise no alert."""
     s.client.publish(b"not a reply", "scheduler.replies", "makegood.replies", type="reply")
     s.wait(lambda: s.client.depth("dead.letters") == 1, "the malformed reply is a dead letter")
     s.wait(lambda: [row for row in s.alerts("dead_letter") if row["closed_at"] is None], "an alert is open")
@@ -231,7 +231,7 @@ def a_dead_letter_raises_an_alert_and_can_be_requeued_or_dropped(s):
 
 @scenario(schedulers=1, agents=1, supervisors=1)
 def all_that_is_requeued_is_requeued_once(s):
-    """Would catch: a walk that meets again what it has requeued, and tells the client thousands of times that it is refused."""
+    """Would catch: a walk that meets again the letters that it has requeued, and sends the client thousands of rejections."""
     for number in range(8):
         s.client.publish("{", message_id=str(number), correlation_id=str(number), reply_to=s.client.queue)
     s.wait(lambda: s.client.depth("orders.rejected") == 8, "all are refused")
@@ -243,7 +243,7 @@ def all_that_is_requeued_is_requeued_once(s):
 
 @scenario(schedulers=1, agents=1, supervisors=1)
 def a_requeued_order_without_an_id_is_the_order_that_it_was(s):
-    """Would catch: a refused order that can never be taken, because what named it is gone; or one that becomes two."""
+    """Would catch: a refused order that can never be accepted, because the source of its id is gone; or one that becomes two."""
     names = {"app": {"app_id": "shop"}, "user": {"user_id": urllib.parse.urlsplit(s.url).username}}
     for message_id, sender in names.items():
         s.client.publish('{"workflow": "later", "payload": {}}', message_id=message_id, **sender)
@@ -272,11 +272,11 @@ def a_requeued_letter_goes_where_it_came_from_and_nowhere_else(s):
 
 @scenario()
 def an_alert_is_acknowledged_once(s):
-    """Would catch: alerts that cannot be told from those somebody looks after."""
+    """Would catch: alerts that look the same whether or not an operator has taken them on."""
     s.load_workflow("stops", [step("charge", "payment")], on_failure="error")
     order = s.client.submit("stops", {"behaviour": "decline"})
     s.wait_state(order, "error")
     alert = s.alerts("order_error")[0]
     assert order.order_id in s.cluster.tool("alert", "list").stdout
-    s.cluster.tool("alert", "ack", alert["alert_id"], "--reason", "I look after it, " + "ö" * 100)  # cut in the midst of one
+    s.cluster.tool("alert", "ack", alert["alert_id"], "--reason", "I look after it, " + "ö" * 100)  # cut inside a character
     assert s.alerts("order_error")[0]["acked_at"] is not None

@@ -1,4 +1,4 @@
-"""Every process as a user and a role of its own, with the rights that deploy/ gives it: all works, and nothing more does."""
+"""Every process has a user and a role of its own, with the rights that deploy/ gives it: all works, and nothing more does."""
 
 import json
 
@@ -31,8 +31,7 @@ def depth(s, queue):
 
 
 def refusals(s):
-    """Every right that was missed so far, from the servers' own logs; but for the operator's attempt to compare, which it is
-    known to be refused."""
+    """Every refusal of a right so far, from the servers' own logs, except the operator's attempt to compare, which is expected."""
     found = []
     for path in (s.scratch / "postgres.log", *(s.scratch / "rabbit" / "log").glob("*.log")):
         text = path.read_text(encoding="utf-8", errors="replace")
@@ -42,7 +41,7 @@ def refusals(s):
 
 @scenario(own_servers=True, access=OwnAccess, agents=1)
 def with_the_least_rights_all_that_is_promised_works(s):
-    """Would catch: a right that one of the programs needs, and that its user or role has not."""
+    """Would catch: a right that one of the programs needs, and that its user or role does not have."""
     shop = client_of(s, "shop")
 
     plain, turned_back = shop.submit(payload={"n": 1}), shop.submit(payload={"behaviour": {"carrier": "decline"}}, high=True)
@@ -198,7 +197,7 @@ def connect_as(s, name, password):
     psycopg2.connect(access.dsn_of("reader").replace("makegood_reader", name).replace(access.passwords["makegood_reader"], password))
 
 
-# (what, how it is tried): each must be refused.
+# (attempt, its code): each must be refused.
 FORBIDDEN_AT_THE_BROKER = [
     ("agent reads another service's queue", consume, "agent-payment", "agent.carrier.requests"),
     ("agent reads orders", consume, "agent-payment", "orders.intake"),
@@ -309,7 +308,7 @@ FORBIDDEN_IN_THE_DATABASE = [
 
 
 def permitted(s):
-    """What of the tables above is not refused for want of a right."""
+    """The attempts of the tables above that are not refused for want of a right."""
     found = []
     for what, attempt, *words in FORBIDDEN_AT_THE_BROKER:
         try:
@@ -329,7 +328,7 @@ def permitted(s):
 
 
 def assert_kept_out(attempt, *words):
-    """The server must answer, and refuse who asks: one that is down keeps out nobody."""
+    """The server must answer, and refuse the client: a server that is down proves nothing."""
     try:
         attempt(*words)
     except psycopg2.OperationalError as error:
@@ -358,14 +357,14 @@ def what_nobody_needs_nobody_may(s):
     s.rows("GRANT UPDATE (process_state) ON order_process TO makegood_supervisor; SELECT 1")
     s.wait(lambda: permitted(s) == ["agent reads another service's queue", "agent writes commands",
                                     "supervisor: UPDATE order_process SET process_state = 'processed'"], "the widened rights are found")
-    # What was given by hand is taken back by the next migration.
+    # The next migration removes rights that were given by hand.
     s.cluster.tool("db", "migrate", "--migrations", s.cluster.migrations, env=s.cluster.env_of("deployer", "owner"))
     assert not [what for what in permitted(s) if what.startswith("supervisor:")], permitted(s)
 
 
 @scenario(own_servers=True, access=OwnAccess, agents=1, supervisors=1, schedulers=1)
 def a_missing_right_is_said_in_one_line_with_user_right_and_object(s):
-    """Would catch: a service that waits in silence, or an operator who is not told which right to give."""
+    """Would catch: a service that waits silently, or an error that does not name the missing right."""
     agent = s.cluster.agents_of("payment")[0]
     s.servers.rabbit.ctl("set_permissions", "agent-payment", "^$", "^makegood\\.replies\\.payment$", "^$")
     agent.terminate()

@@ -1,4 +1,4 @@
-"""Services as processes: what systemd hears of them, and what they can no longer do."""
+"""Services as processes: their notifications to systemd, and their hardening."""
 
 import contextlib
 import signal
@@ -12,9 +12,9 @@ from local import processes
 from refusing import Refusing
 from test_console import Console
 
-ONE = {"schedulers": 0, "agents": 0, "supervisors": 0, "services": ("payment",)}  # what the scenario starts itself
+ONE = {"schedulers": 0, "agents": 0, "supervisors": 0, "services": ("payment",)}  # the scenario starts the rest itself
 WATCHDOG_US = 200_000
-TURNS = 5  # of the watchdog: so often another process is heard before silence is believed
+TURNS = 5  # of the watchdog: another process must send that often before silence counts
 
 
 class Manager:
@@ -27,7 +27,7 @@ class Manager:
         self.heard = []
 
     def listen(self):
-        """Takes what has come and returns all that was heard."""
+        """Receives pending assignments and returns all so far."""
         while True:
             try:
                 self.heard += self.socket.recv(4096).decode().splitlines()
@@ -65,7 +65,7 @@ def proc_field(pid, name, begin):
 
 @scenario(**ONE)
 def systemd_hears_how_a_service_begins_reloads_and_ends(s):
-    """Would catch: a unit that systemd takes for started too early or never, or kills in the middle of its drain."""
+    """Would catch: a unit that counts as started too early or never, or that systemd kills in the middle of its drain."""
     for kind in ("scheduler", "agent", "supervisor"):
         process, manager = start(s, kind, f"{kind}-told")
         began = manager.wait(s, "READY=1")
@@ -84,7 +84,7 @@ def systemd_hears_how_a_service_begins_reloads_and_ends(s):
 
 @scenario(**ONE)
 def systemd_hears_of_a_console_as_of_a_service(s):
-    """Would catch: a console whose unit is never started, or killed while it reads its files again."""
+    """Would catch: a console whose unit never counts as started, or is killed while it reads its files again."""
     manager = Manager(s.scratch / "notify-console")
     console = Console(s, env={**s.cluster.tool_env, "NOTIFY_SOCKET": str(manager.path), "WATCHDOG_USEC": str(WATCHDOG_US)})
     manager.wait(s, "READY=1")
@@ -99,7 +99,7 @@ def systemd_hears_of_a_console_as_of_a_service(s):
 
 @scenario(**ONE)
 def a_service_that_waits_for_its_servers_is_started_and_says_for_what(s):
-    """Would catch: a unit whose start times out because the broker is away for longer."""
+    """Would catch: a unit with a start that times out because the broker is away for longer."""
     nobody = processes.free_port()
     for kind in ("scheduler", "agent", "supervisor"):
         process, manager = start(s, kind, f"{kind}-alone", MAKEGOOD_AMQP_URL=f"amqp://127.0.0.1:{nobody}/")
@@ -110,7 +110,8 @@ def a_service_that_waits_for_its_servers_is_started_and_says_for_what(s):
 
 @scenario(**ONE)
 def a_service_that_is_refused_says_at_once_which_option_is_wrong(s):
-    """Would catch: a wrong password behind the "connection refused" of servers that started later; a log without the option's name."""
+    """Would catch: a wrong password hidden behind the "connection refused" of servers that started later; a log without the
+    option's name."""
     nobody, amqp = processes.free_port(), urllib.parse.urlsplit(s.url)
     wrong = amqp._replace(netloc=f"{amqp.username}:wrong@{amqp.hostname}:{amqp.port}").geturl()
 
@@ -135,7 +136,7 @@ def a_service_that_is_refused_says_at_once_which_option_is_wrong(s):
 
 @scenario(**ONE)
 def a_process_that_stands_still_no_longer_feeds_the_watchdog(s):
-    """Would catch: a watchdog that is fed by something else than the loop, or not at all."""
+    """Would catch: a watchdog that is fed from outside the loop, or not at all."""
     stuck, silent = start(s, "scheduler", "scheduler-stuck", WATCHDOG_USEC=str(WATCHDOG_US))
     _, other = start(s, "supervisor", "supervisor-well", WATCHDOG_USEC=str(WATCHDOG_US))
     unwatched, without = start(s, "supervisor", "supervisor-unwatched")
@@ -166,10 +167,10 @@ HALF = b"GET /healthz HTTP/1.1\r\nHost: "
 
 
 def crowd(port, count):
-    """Connections that ask nothing, every second one with a part of a request."""
+    """Idle connections, every second one with a part of a request."""
     held = [socket.create_connection(("127.0.0.1", port)) for _ in range(count)]
     for one in held[::2]:
-        with contextlib.suppress(OSError):  # it may have had to leave already
+        with contextlib.suppress(OSError):  # the server may have closed it
             one.sendall(HALF)
     return held
 

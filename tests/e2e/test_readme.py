@@ -1,4 +1,4 @@
-"""The example of the front page, run as it is written there."""
+"""The example of the front page, run exactly as printed."""
 
 import json
 import subprocess
@@ -11,14 +11,14 @@ HERE = cluster.REPOSITORY / "tests" / "e2e"
 
 @scenario(services=("payment",))
 def the_examples_of_the_readme_run(s):
-    """Would catch: a first page whose examples do not work together."""
+    """Would catch: examples of the front page that do not work together."""
     s.cluster.tool("broker", "apply", "--service", "greeting")
     assert s.cluster.tool("workflow", "load", HERE / "hello.json").stderr == ""  # no warning of a service without a queue
     agent = processes.Process("python-agent", ["/usr/bin/python3", HERE / "python_agent.py", s.url],
                               s.scratch / "python-agent.log").start()
     s.wait(lambda: s.client.consumers("agent.greeting.requests") == 1, "the agent consumes")
     services = json.loads(s.cluster.tool("service", "list", "-o", "json").stdout)
-    assert [row["state"] for row in services if row["service"] == "greeting"] == ["serving"], services  # though it reports nothing
+    assert [row["state"] for row in services if row["service"] == "greeting"] == ["serving"], services  # without any report
     done = subprocess.run(["/usr/bin/python3", HERE / "python_client.py", s.url, "hello", '{"name": "Ada", "amount": 14.5}'],
                           capture_output=True, text=True, timeout=DEADLINE_S, check=False)
     words = [line.split() for line in done.stdout.splitlines()]

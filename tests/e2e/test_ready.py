@@ -1,4 +1,4 @@
-"""What /readyz says while a server is silent, full or has an alarm."""
+"""The answers of /readyz while a server is silent, full or has an alarm."""
 
 import contextlib
 import os
@@ -15,7 +15,7 @@ SLACK_S = 3.0  # of a machine that runs other tests beside this one
 
 
 def becomes_unready(s, members, part):
-    """Waits until each says 503 and why, and no longer than /readyz may take."""
+    """Waits until each answers 503 with the reason, within the bound of /readyz."""
     def all_say():
         return all(status == 503 and part in text for status, text in (process.get("/readyz") for process in members))
     try:
@@ -33,7 +33,7 @@ def stop_all(process, number):
 
 @scenario(own_servers=True, schedulers=2, agents=1, supervisors=2, services=("payment",))
 def readiness_tells_that_a_server_is_silent(s):
-    """Would catch: idle processes that are ready for 15 s and more while a server hears nothing."""
+    """Would catch: idle processes that are ready for 15 s and more while a server does not answer."""
     with_broker = [*s.cluster.schedulers, *s.cluster.supervisors, *s.cluster.agents]
     with_store = [*s.cluster.schedulers, *s.cluster.supervisors, Console(s).process]
     for server, members, part in ((s.servers.postgres, with_store, "the database has given no answer"),
@@ -49,7 +49,7 @@ def readiness_tells_that_a_server_is_silent(s):
 
 @scenario(own_servers=True, schedulers=2, agents=1, supervisors=1, services=("payment",))
 def all_schedulers_say_the_same_of_an_alarm_of_the_broker(s):
-    """The broker tells of it only who publishes. Would catch: an idle scheduler that is ready while another is not."""
+    """The broker informs only publishers of its alarm. Would catch: an idle scheduler that is ready while another is not."""
     s.servers.rabbit.ctl("set_disk_free_limit", "1000000GB")
     becomes_unready(s, s.cluster.schedulers, "the broker has blocked publishers")
     s.servers.rabbit.ctl("set_disk_free_limit", "50MB")
@@ -72,7 +72,7 @@ def tiny_disk(s):
 
 @scenario(own_servers=True, schedulers=2, agents=1, supervisors=2)
 def readiness_tells_that_the_databases_disk_is_full(s):
-    """Would catch: processes that are ready while no order can be taken in: those that write, and those that do not."""
+    """Would catch: processes that are ready while no order can be stored: those that write, and those that do not."""
     members = [*s.cluster.schedulers, *s.cluster.supervisors, Console(s).process]
     full = "its disk is full"
     s.servers.postgres.psql("CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS"

@@ -1,4 +1,4 @@
-"""Ended orders leave the tables while others are carried: nothing that was promised is lost, and nothing of what was kept."""
+"""Ended orders leave the tables while others run: no promise is broken, and no archived data is lost."""
 
 import json
 import pathlib
@@ -15,8 +15,8 @@ SCHEMA = json.loads((ROOT / "proto/dossier.schema.json").read_text(encoding="utf
 WORKFLOW = ROOT / "deploy/sample/workflows/fulfilment.json"
 ENDED = ("processed", "compensated", "cancelled", "error", "rejected")
 ORDERS = 100       # at least
-ORDERS_MAX = 3000  # more than are carried until the leader notices that there is a policy
-UNDER_WAY = 20     # so that orders are carried all the time while others leave
+ORDERS_MAX = 3000  # more than run until the leader notices the policy
+UNDER_WAY = 20     # so that some orders are always running while others leave
 
 
 def tool(s, *words, **options):
@@ -24,7 +24,7 @@ def tool(s, *words, **options):
 
 
 def leave_at_once(s):
-    """Ended orders leave a second after their last change, which no operator may say."""
+    """Ended orders leave a second after their last change; an operator cannot set so short a time."""
     tool(s, "db", "vacuum-policy", "--hot", "1d", "--keep", "2d", "--reason", "to see it", "--by", "ann")
     tool(s, "db", "retain")
     s.rows("ALTER TABLE retention DROP CONSTRAINT retention_hot; UPDATE retention SET hot = '1s' RETURNING hot")
@@ -40,15 +40,15 @@ def has_left(s, order):
 
 
 def export(s, order):
-    """What the tool prints, but for the moment at which it was taken."""
+    """The tool's output without the time at which it was taken."""
     done = tool(s, "order", "export", order.order_id)
     return re.sub(r'"exported_at" : "[^"]*"', '"exported_at" : ""', done.stdout, count=1), done.stderr
 
 
 @scenario()
 def orders_leave_under_load_and_nothing_of_them_is_lost(s):
-    """Would catch: an order that leaves while it is still needed; a status, an undo or an event that goes with it; a message
-    that finds it gone."""
+    """Would catch: an order that leaves while it is still needed; a status, an undo or an event that leaves with it; a message that
+    arrives too late for it."""
     tool(s, "workflow", "load", WORKFLOW)
     leave_at_once(s)
     lines, told = [], {}
@@ -90,7 +90,7 @@ def orders_leave_under_load_and_nothing_of_them_is_lost(s):
 
 @scenario(agents=1, schedulers=1)
 def an_archived_order_is_read_as_it_was_and_not_changed(s):
-    """Would catch: an order that nobody finds any more, that reads otherwise than before, or that a command brings back."""
+    """Would catch: an order that can no longer be found, that reads otherwise than before, or that a command brings back."""
     order, other = s.client.submit(payload={"total": 14.00}), s.client.submit(payload={"behaviour": {"carrier": "decline"}})
     s.client.wait_status(order, "processed")
     s.client.wait_status(other, "compensated")
@@ -125,15 +125,15 @@ def an_archived_order_is_read_as_it_was_and_not_changed(s):
     assert s.effect(order, "charge", "payment")["state"] == "done"
 
     s.client.messages.clear()
-    s.client.post(order)  # the same id is a new order now, under the same keys: the services know it
+    s.client.post(order)  # the same id is a new order now, under the same keys: the services recognise these
     s.client.wait_status(order, "processed")
     assert s.effect(order, "charge", "payment")["effects"] == 1
 
 
 @scenario(agents=1, schedulers=1)
 def a_day_of_the_archive_is_given_away_before_it_is_dropped(s):
-    """Would catch: a day that is dropped though its export failed, an export that leaves something out, and a policy that lets
-    orders leave under their clients' hands."""
+    """Would catch: a day that is dropped although its export failed; an export with gaps; a policy that lets orders leave while
+    their clients still use them."""
     assert "no order leaves" in tool(s, "db", "vacuum-policy").stdout
     for words in (("--hot", "23h", "--reason", "x"), ("--keep", "soon", "--reason", "x"), ("--hot", "30d")):
         assert tool(s, "db", "vacuum-policy", *words, check=False).returncode == 2, words

@@ -1,4 +1,4 @@
-"""Rights that are missing at run time: one clear line that names user, right and object; and no restart once they are there."""
+"""Rights that are missing at run time: one clear line names user, right and object; no restart is needed once they are granted."""
 
 import json
 import secrets
@@ -36,7 +36,7 @@ def grant(s, name, configure, write, read):
 
 @scenario(agents=0, supervisors=1, schedulers=1)
 def a_right_missing_at_the_broker_is_named_once_and_found_when_granted(s):
-    """Would catch: a refusal that is logged at each retry, a service that says it is ready, a restart that is needed."""
+    """Would catch: a refusal that is logged at each retry, a service that is ready nevertheless, a restart that is needed."""
     s.load_workflow("one", [step("reserve", "inventory")])
     name, s.cluster.access.url = new_user(s, "", "", "^agent\\.inventory\\.")
     agent = s.cluster.make_agent("inventory", 1).start()
@@ -75,7 +75,7 @@ def a_right_missing_in_the_database_is_named_once_and_found_when_granted(s):
     failures = scheduler.metric("makegood_store_call_failures_total")
     s.wait(lambda: scheduler.metric("makegood_store_call_failures_total") >= failures + 3, "it has tried again three times")
     assert len(lines_with(scheduler, "the database refuses what this service needs")) == 1
-    assert len(lines_with(scheduler, "order_event")) <= 2  # the state, and the first batch that it met
+    assert len(lines_with(scheduler, "order_event")) <= 2  # one for the state, one for the first batch
     s.rows(f"GRANT INSERT ON order_event TO {role}; SELECT 1")
     s.wait_state(order, "processed")
     scheduler.wait_ready()

@@ -15,11 +15,11 @@ from local import processes
 from test_batch import driver, seen_at
 from test_console import Console
 
-OWN = {"schedulers": 0, "agents": 0, "supervisors": 0, "services": ("till",)}  # what the scenario starts itself
+OWN = {"schedulers": 0, "agents": 0, "supervisors": 0, "services": ("till",)}  # the scenario starts the rest itself
 
 
 class Safe:
-    """Every secret of a scenario, to be looked for."""
+    """Every secret of a scenario, for the search."""
 
     def __init__(self):
         self.values = set()
@@ -34,12 +34,12 @@ class Safe:
 
 
 class Till:
-    """A remote service that asks for its token, and ends as the request's body says."""
+    """A remote service that asks for its token; the request's body selects its behaviour."""
 
     def __init__(self, token):
         self.token = token
         self.tokens_seen = []
-        self.words_said = set()  # (key, word): what happens once a key
+        self.words_said = set()  # (key, word): for behaviour that applies once per key
         till = self
 
         class Handler(http.server.BaseHTTPRequestHandler):
@@ -123,7 +123,7 @@ class Vault:
         self.s.load_workflow("pay", [step("pay", "till", do={"method": "POST", "path": "/pay", "body": "${/payload}"})])
 
     def change_all(self):
-        """Every secret is another, at the servers, at the remote and in the files."""
+        """Changes every secret: at the servers, at the remote and in the files."""
         self.broker_password, self.role_password, self.till.token = self.safe.new(), self.safe.new(), self.safe.new()
         self.s.servers.rabbit.ctl("change_password", self.name, self.broker_password)
         self.s.servers.postgres.psql(f"ALTER ROLE {self.name} PASSWORD '{self.role_password}'")
@@ -138,7 +138,7 @@ class Vault:
         self.s.wait(lambda: not self.s.rows("SELECT 1 FROM pg_stat_activity WHERE pid = ANY(%s)", pids), "the old sessions end")
 
     def hang_up(self, process):
-        """SIGHUP; returns the log's line about it and the errors before it, once they are there."""
+        """Sends SIGHUP; returns the log's line about it and the errors before it, once they are there."""
         before = log_lines(process)
         process.signal(signal.SIGHUP)
         def said():
@@ -152,7 +152,7 @@ class Vault:
         return self.s.client.submit("pay", {"want": want})
 
     def tool(self, *words):
-        """All that a verb prints, whatever its exit code."""
+        """All output of a verb, for any exit code."""
         return self.run("makegood", *words)
 
     def run(self, program, *words, env=None):
@@ -192,7 +192,7 @@ def all_messages(s):
 
 
 def misconfigured(vault):
-    """Texts of programs whose secrets are wrong in every way that one can get them wrong."""
+    """The outputs of programs with secrets that are wrong in every known way."""
     wrong = vault.safe.new()
     texts = []
     for name, text in (("AMQP_URL", f"amqp://{vault.name}:{wrong}@[half/"), ("AMQP_URL", f"amqp://{vault.name}:{wrong}@h:port/"),
@@ -285,7 +285,7 @@ def no_secret_comes_out_anywhere(s):
 
 @scenario(**OWN)
 def renewed_secrets_count_without_a_restart(s):
-    """Would catch: a password that cannot be changed without stopping the services that know it."""
+    """Would catch: a password that cannot be changed without a stop of the services that use it."""
     vault = Vault(s)
     vault.start()
     s.client.wait_status(vault.pay(), "processed")
@@ -312,7 +312,7 @@ def renewed_secrets_count_without_a_restart(s):
 
 @scenario(**OWN)
 def a_console_takes_renewed_secrets_without_a_restart(s):
-    """Would catch: a part of the console, or its runner of batches, that goes on asking with the old password."""
+    """Would catch: a part of the console, or its runner of batches, that keeps using the old password."""
     vault = Vault(s)
     vault.start()
     console = Console(s, env=vault.env)
@@ -333,7 +333,7 @@ def a_console_takes_renewed_secrets_without_a_restart(s):
 
 @scenario(**OWN)
 def secrets_that_cannot_be_read_again_leave_the_old_ones_in_use(s):
-    """Would catch: a slip in a secret's file that takes a running service down, or is not said."""
+    """Would catch: a mistake in a secret's file that takes a running service down, or that is not logged."""
     vault = Vault(s)
     vault.start()
     scheduler, agent = s.cluster.schedulers[0], s.cluster.agents[0]
@@ -348,6 +348,6 @@ def secrets_that_cannot_be_read_again_leave_the_old_ones_in_use(s):
         for line in errors:
             assert names[line["what"]] in line["reason"] and not vault.safe.found_in(json.dumps(line)), line
     vault.cut_all()
-    s.client.wait_status(vault.pay(), "processed")  # with what was read before
+    s.client.wait_status(vault.pay(), "processed")  # with the previous secrets
     for process in s.cluster.all:
         process.wait_ready()

@@ -1,4 +1,4 @@
-"""Sweeps that take longer than a gap: deadlines are judged all the same, and somebody is told."""
+"""Sweeps that take longer than a gap: deadlines are still judged, and an alert is raised."""
 
 import slow_sweeps
 from harness import scenario, step
@@ -10,7 +10,7 @@ LATE_S = 30.0     # the verdict and the end of the backoff are each found by the
 
 @scenario()
 def a_slow_sweep_judges_deadlines_and_is_alerted(s):
-    """Would catch: a sweep whose own duration counts as a gap, so that the grace of deadlines never ends."""
+    """Would catch: a sweep that counts its own duration as a gap, so that the grace of deadlines never ends."""
     database = s.rows("SELECT current_database() AS name")[0]["name"]
     s.load_workflow("short", [step("reserve", "inventory", complete_within="2s", retry={"attempts": 2, "backoff": "50ms"})])
     slow_sweeps.begin(s.servers.postgres, database, LAG_S)

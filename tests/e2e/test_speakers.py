@@ -1,4 +1,5 @@
-"""Whom each user of the broker can speak for: all its rights, tried one by one, and what a message through a stranger's exchange brings."""
+"""The identities that each user of the broker can use: all its rights, tried one by one, and messages through a user's own
+exchange."""
 
 import json
 
@@ -8,7 +9,7 @@ from harness import Client, Order, scenario, step
 from privileges import CLIENTS, OwnAccess, client_of
 from local.cluster import SERVICES
 
-# What agents were allowed up to schema 7: their own exchanges, too, by the pattern for queues.
+# The rights of agents up to schema 7: the pattern for queues also allowed exchanges of their own.
 OLD_RIGHTS = ("^agent\\.inventory\\.control\\..+$", "^(makegood\\.replies\\.inventory|agent\\.inventory\\.control\\..+)$",
               "^(agent\\.inventory\\.(requests(\\.high)?|control\\..+)|makegood\\.control\\.inventory)$")
 EVIL = "agent.inventory.control.evil"
@@ -22,14 +23,14 @@ class Link:
         self.channel = None
 
     def may(self, attempt):
-        """Whether the broker allows it, however it ends then: by a missing queue, or arguments that differ."""
+        """Returns whether the broker allows the attempt, even if it then fails by a missing queue or differing arguments."""
         if self.channel is None or self.channel.is_closed:
             self.channel = self.connection.channel()
             self.channel.confirm_delivery()
         try:
             attempt(self.channel)
         except pika.exceptions.ChannelClosedByBroker as closed:
-            return closed.reply_code not in (403, 405)  # refused; another connection's own
+            return closed.reply_code not in (403, 405)  # refused; exclusive to another connection
         return True
 
 
@@ -38,13 +39,13 @@ def names_of(s, what):
 
 
 def probes(exchanges, queues):
-    """Names that are not there: what a pattern might allow beside the names that are."""
+    """Names that do not exist: a pattern might allow them beside the existing ones."""
     words = ("makegood", "orders", "scheduler", "operator", "dead", "agent", "client", "amq", "amq.gen-probe", EVIL)
     return sorted({f"{name}.probe" for name in exchanges + queues if name} | {f"{word}.probe" for word in words} | {"probe", "amq.gen-probe", EVIL})
 
 
 def rights_of(s, user, exchanges, queues):
-    """All that the broker allows the user, as words."""
+    """All rights that the broker grants the user, in words."""
     link, found, new = Link(s, user), set(), probes(exchanges, queues)
     for name in exchanges:
         if link.may(lambda channel, n=name: channel.basic_publish(n, "probe", b"{}")):
@@ -87,7 +88,7 @@ def writes(*names):
 
 
 def expected():
-    """deploy/rabbitmq/README.md, as words. Not here: the deployer and the administrator, who may do all of it."""
+    """The rights by deploy/rabbitmq/README.md, in words. Left out are the deployer and the administrator, who have all of them."""
     rights = {
         "scheduler": writes("makegood.requests", "makegood.alerts", "the default exchange")
                      | reads("orders.intake", "orders.intake.high", "scheduler.replies", "scheduler.commands"),
@@ -96,8 +97,8 @@ def expected():
                     | reads("dead.letters", "orders.rejected", "operator.alerts") | {"make a queue that the broker names"},
     }
     for name in SERVICES:
-        # The last leads what supervisors say to its agents back to the schedulers, with a routing key that none of their
-        # queues is bound by, and through an exchange that proves no agent.
+        # The last one routes the supervisors' broadcasts to its agents on to the schedulers' exchange. This is harmless: no queue
+        # of the schedulers is bound by that routing key, and the exchange of origin proves no agent.
         rights[f"agent-{name}"] = (
             writes(f"makegood.replies.{name}") | reads(f"agent.{name}.requests", f"agent.{name}.requests.high")
             | {"make a queue that the broker names", f"lead makegood.control.{name} to a queue of its own",
@@ -108,13 +109,13 @@ def expected():
 
 
 def samples(names):
-    """Of exchanges that every broker has one, of names with a service or a client those of two services and all clients."""
+    """One of the exchanges that every broker has; of names with a service or a client, those of two services and all clients."""
     return [name for name in names if (not name.startswith("amq.") or name == "amq.topic") and SERVICES[-1] not in name]
 
 
 @scenario(own_servers=True, access=OwnAccess, agents=0, supervisors=0, schedulers=0)
 def every_user_has_the_rights_that_are_named_and_no_others(s):
-    """Would catch: a right by which one speaks, hears or makes more than deploy/rabbitmq/README.md says, of whatever kind."""
+    """Would catch: any right to send, receive or declare beyond those of deploy/rabbitmq/README.md."""
     words = [word for name in CLIENTS for word in ("--client", name)]
     s.cluster.tool("broker", "apply", *words, env=s.cluster.env_of("deployer", None))
     exchanges, queues = samples(names_of(s, "exchanges")), samples(names_of(s, "queues"))
@@ -124,7 +125,7 @@ def every_user_has_the_rights_that_are_named_and_no_others(s):
         rights = expected()[user]
         found = rights_of(s, user, exchanges, queues)
         assert found == rights, f"{user} may also {sorted(found - rights)}, may not {sorted(rights - found)}"
-    # The comparison can fail: what agents were allowed before is found.
+    # The comparison can fail: the rights of earlier schemas are found.
     s.servers.rabbit.ctl("set_permissions", "agent-inventory", *OLD_RIGHTS)
     more = rights_of(s, "agent-inventory", exchanges, queues) - expected()["agent-inventory"]
     assert more == {f"{what} {name}" for what in ("make queue", "make exchange", "delete exchange") for name in (EVIL, EVIL + ".probe")}, more
@@ -154,11 +155,11 @@ def dead_letters(s):
 
 @scenario(own_servers=True, access=OwnAccess, agents=1, supervisors=1, schedulers=1)
 def what_comes_through_a_strangers_exchange_is_nobodys_word(s):
-    """Would catch: an agent that speaks for other services through an exchange of its own, where its rights still let it make one."""
+    """Would catch: an agent that sends as other services through an exchange of its own, where its rights still let it make one."""
     s.servers.rabbit.ctl("set_permissions", "agent-inventory", *OLD_RIGHTS)
     inventory, payment = s.cluster.agents_of("inventory")[0], s.cluster.agents_of("payment")[0]
     inventory.terminate()
-    inventory.start().wait_ready()  # hears, and so makes its queue, with the rights of before
+    inventory.start().wait_ready()  # consumes its broadcasts, and so makes its queue, with the earlier rights
     s.cluster.tool("service", "pause", "inventory", "--reason", "to see whether it hears", "--for", "1h")
     s.wait(lambda: any(row["obeying"] == row["agents"] == "1" for row in json.loads(s.cluster.tool("service", "list", "-o", "json").stdout)
                        if row["service"] == "inventory"), "the agent obeys")
@@ -177,7 +178,7 @@ def what_comes_through_a_strangers_exchange_is_nobodys_word(s):
     assert s.step_state(order, "charge") == "running", s.story(order)
     assert not s.rows("SELECT 1 FROM service_state WHERE instance = 'forged'")
     s.wait(lambda: len([row for row in s.alerts("dead_letter") if row["closed_at"] is None]) == 1, "one alert tells of them")
-    # Nor does an operator lend it the default exchange, which speaks for every service.
+    # An operator's requeue does not lend it the default exchange either, which proves every service.
     shown = s.cluster.tool("dead", "list").stdout
     assert shown.count(EVIL[:24]) == 2, shown
     s.cluster.tool("dead", "requeue", "--all", "--reason", "try again")
@@ -185,7 +186,7 @@ def what_comes_through_a_strangers_exchange_is_nobodys_word(s):
     assert s.step_state(order, "charge") != "done", s.story(order)
     assert not s.rows("SELECT 1 FROM service_state WHERE instance = 'forged'")
     s.cluster.tool("dead", "drop", "--all", "--reason", "forged")
-    # Nor does the broker's note of a death, which it would leave as the sender wrote it.
+    # Nor does the broker's note of a death help, which it would leave as the sender wrote it.
     death = {"queue": "scheduler.replies", "reason": "rejected", "exchange": "makegood.replies.payment", "count": 0,
              "routing-keys": ["scheduler.replies"]}
     forge(s, "reply", {**identity, "outcome": "done", "executed": "yes"}, "makegood.replies.inventory", {"x-death": [death]})
@@ -210,7 +211,7 @@ def operator_of(s):
 
 
 def refused(client, order, count):
-    """Waits until the client has been told `count` times that the id is taken; and it must have been told nothing else."""
+    """Waits until the client has received `count` conflicts, and checks that it has received nothing else."""
     def told():
         return [message for message, _ in client.messages if message.get("order_id") == order.order_id]
     client.wait_message(lambda *_: len(told()) >= count, "the refusal")
@@ -220,7 +221,7 @@ def refused(client, order, count):
 
 @scenario(own_servers=True, access=OwnAccess, agents=1, supervisors=1, schedulers=2)
 def an_order_belongs_to_the_client_that_posted_it_first(s):
-    """Would catch: a client that takes over another's order, or its ids, or learns how it stands."""
+    """Would catch: a client that takes over another's order, or its ids, or learns its state."""
     shop, other, operator = client_of(s, "shop"), client_of(s, "other"), operator_of(s)
     s.remote("carrier").switch("silent")
     order = shop.submit(payload={"n": 1})
@@ -243,7 +244,7 @@ def an_order_belongs_to_the_client_that_posted_it_first(s):
     s.wait(lambda: sum(message["status"] == "processed" for message, _ in shop.messages if message.get("order_id") == order.order_id) >= 2,
            "its own repetition is answered")
 
-    # What an operator requeues stays its client's: refused for want of a workflow, and taken once that is loaded.
+    # A requeued order still belongs to its client: refused for want of a workflow, and accepted once that is loaded.
     early = shop.submit("late", {"n": 2})
     shop.wait_message(lambda body, _: body.get("order_id") == early.order_id and body["status"] == "rejected", "there is no such workflow")
     s.load_workflow("late", [step("charge", "payment")])
@@ -254,9 +255,9 @@ def an_order_belongs_to_the_client_that_posted_it_first(s):
     assert s.rows("SELECT DISTINCT client FROM orders WHERE order_id IN (%s, %s)", early.order_id, order.order_id) == [{"client": "shop"}]
     refused(other, order, 2)
 
-    # An order of before the clients were kept: the first that repeats it has it.
+    # An order from before clients were stored belongs to the first client that repeats it.
     s.rows("UPDATE orders SET client = NULL WHERE order_id = %s; SELECT 1", order.order_id)
-    for scheduler in s.cluster.schedulers:  # what they remember of it, they know the client of
+    for scheduler in s.cluster.schedulers:  # their memory of the order includes the client
         scheduler.terminate()
         scheduler.start().wait_ready()
     shop.messages.clear()

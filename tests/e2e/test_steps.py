@@ -1,4 +1,4 @@
-"""What can become of a step, and what becomes of its order then."""
+"""The possible results of a step, and their consequences for its order."""
 
 import http.server
 import threading
@@ -7,7 +7,7 @@ from harness import scenario, step
 
 
 def one_try(_name, service):
-    """One HTTP call an attempt, so that each failure is seen by the scheduler; a breaker that never opens."""
+    """One HTTP call per attempt, so that the scheduler sees each failure; a breaker that never opens."""
     service["tries"] = 1
     service["breaker"] = {"min_calls": 100000}
     return service
@@ -36,7 +36,7 @@ def a_remote_that_says_when_to_come_back_is_obeyed(s):
 
 @scenario()
 def a_refused_step_has_the_steps_before_it_undone_in_reverse_order(s):
-    """Would catch: undone steps missing, in the wrong order, or an undo of what never happened."""
+    """Would catch: undone steps missing, in the wrong order, or an undo of a step that never happened."""
     order = s.client.submit(payload={"behaviour": {"carrier": "decline"}})
     s.client.wait_status(order, "compensated")
     words = [message["status"] for message in s.client.statuses(order.order_id)]
@@ -71,7 +71,7 @@ def a_step_whose_attempts_are_used_up_cools_down_and_goes_on(s):
 
 @scenario(edit_service=one_try)
 def a_step_that_exhausts_its_attempts_turns_its_order_back(s):
-    """Would catch: attempts without end, or an order that forgets what it has done already."""
+    """Would catch: attempts without end, or an order that forgets its finished steps."""
     s.load_workflow("hopeless", [step("reserve", "inventory"), step("charge", "payment", after=["reserve"])])
     order = s.client.submit("hopeless", {"behaviour": {"payment": "unavailable"}})
     s.client.wait_status(order, "compensated")
@@ -95,7 +95,7 @@ def an_order_past_its_own_time_is_turned_back(s):
 
 @scenario(edit_service=one_try)
 def an_unknown_step_is_verified_before_anything_else(s):
-    """Would catch: a do sent again although verify would have told that it happened."""
+    """Would catch: a do that is sent again although verify would have shown its effect."""
     s.load_workflow("doubt", [step("charge", "payment", verify=True, on_unknown="verify")])
     order = s.client.submit("doubt", {"behaviour": "drop:1"})
     s.client.wait_status(order, "processed")
@@ -105,7 +105,7 @@ def an_unknown_step_is_verified_before_anything_else(s):
 
 @scenario(edit_service=one_try)
 def an_unknown_step_that_verify_finds_absent_is_done_then(s):
-    """Would catch: a step given up, or taken for done, on a lost request."""
+    """Would catch: a step given up, or taken for done, because a request was lost."""
     s.load_workflow("absent", [step("charge", "payment", verify=True, on_unknown="verify", complete_within="1s")])
     order = s.client.submit("absent", {"behaviour": "silent:1"})
     s.client.wait_status(order, "processed")
@@ -114,8 +114,8 @@ def an_unknown_step_that_verify_finds_absent_is_done_then(s):
 
 
 class ForgetfulBank(http.server.BaseHTTPRequestHandler):
-    """Executes the first try and hangs up, refuses every later one, and undoes: what the sample remote never does,
-    because it answers a key that was done as it did the first time."""
+    """Executes the first try and hangs up, refuses every later one, and undoes. The sample remote never does this, because it
+    repeats its first answer for a known key."""
 
     seen = []
 
@@ -151,7 +151,7 @@ def forgetful_payment(name, service):
 
 @scenario(agents=1, edit_service=forgetful_payment)
 def a_step_that_happened_and_was_then_refused_is_undone_all_the_same(s):
-    """Would catch: maybe forgotten by a later refusal (law: maybe is sticky)."""
+    """Would catch: a maybe that a later refusal clears (law 10, sticky maybe)."""
     s.load_workflow("sticky", [step("charge", "payment")])
     order = s.client.submit("sticky", {"n": 1})
     s.client.wait_status(order, "compensated")
@@ -234,7 +234,7 @@ def independent_steps_run_at_the_same_time(s):
 
 @scenario()
 def an_order_cancelled_in_the_middle_is_undone(s):
-    """Would catch: a cancel that leaves effects, or one that overtakes what is running."""
+    """Would catch: a cancel that leaves effects, or one that overtakes running steps."""
     order = s.client.submit(payload={"behaviour": {"carrier": "slow:2000"}})
     s.wait_step(order, "ship", "running")
     s.cluster.tool("order", "cancel", order.order_id, "--reason", "the customer called")
@@ -256,7 +256,7 @@ def an_order_that_moves_fast_is_cancelled_at_the_first_try(s):
 
 @scenario(edit_service=one_try)
 def a_step_sent_at_most_once_is_never_sent_again(s):
-    """Would catch: a second send of what must not be sent twice; a doubt decided by guessing."""
+    """Would catch: a second send of a step that allows one only; a doubt decided by guessing."""
     s.load_workflow("once", [step("charge", "payment", at_most_once=True, on_unknown="operator", retry={"attempts": 1})])
     order = s.client.submit("once", {"behaviour": "drop:1"})
     s.wait_step(order, "charge", "unknown")

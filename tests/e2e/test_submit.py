@@ -1,4 +1,4 @@
-"""What a client sees: acceptance, statuses, identity, bytes."""
+"""The client's view: acceptance, statuses, identity, bytes."""
 
 import json
 import subprocess
@@ -28,7 +28,7 @@ def an_order_is_processed_and_its_client_is_told(s):
 
 @scenario(services=("greeting",), agents=0)
 def a_python_agent_of_forty_lines_serves_a_step(s):
-    """Would catch: a protocol that only our own agent can speak."""
+    """Would catch: a protocol that only Makegood's own agent can implement."""
     text = (HERE / "python_agent.py").read_text(encoding="utf-8")
     assert len(text.splitlines()) <= 40
     s.load_workflow("hello", [step("greet", "greeting", do={"method": "POST", "path": "/", "body": {"name": "${/payload/name}"}})])
@@ -95,7 +95,7 @@ def an_order_without_an_id_gets_one_derived_from_sender_and_message(s):
 
 @scenario()
 def each_step_is_told_of_if_asked_for(s):
-    """Would catch: step_completed sent to clients that did not ask, or missing for those that did."""
+    """Would catch: step_completed sent to clients that did not ask for it, or missing for those that did."""
     asked, quiet = s.client.submit(payload={"n": 1}, notify="steps"), s.client.submit(payload={"n": 2})
     for order in (asked, quiet):
         s.client.wait_status(order, "processed")
@@ -165,7 +165,7 @@ def what_a_client_that_is_gone_is_owed_is_given_up_and_kept(s):
 
 @scenario()
 def a_client_that_comes_back_gets_what_it_is_owed_and_wakes_the_rest(s):
-    """Would catch: thousands of statuses that wait each for itself, and a client that waits for the patience of its old queue."""
+    """Would catch: thousands of statuses that each wait separately, and a client that waits out the delay of its old queue."""
     orders = [s.client.submit(payload={"n": n}, reply_to="long-away") for n in range(30)]
     for order in orders:
         s.wait_state(order, "processed")
@@ -174,12 +174,12 @@ def a_client_that_comes_back_gets_what_it_is_owed_and_wakes_the_rest(s):
     doctor = s.cluster.tool("doctor", check=False).stdout
     assert "60 are owed" in doctor and "long-away" in doctor, doctor
     assert "has not taken its statuses since" in s.cluster.tool("order", "explain", orders[3].order_id).stdout
-    s.client.post(orders[3])  # from another queue: it gets its own at once
+    s.client.post(orders[3])  # from another queue: its own status comes at once
     s.client.wait_status(orders[3], "processed")
     s.wait(lambda: [message["seq"] for message in s.client.statuses(orders[3].order_id)] == [1, 2], "what it was owed, too")
     s.client.channel.queue_declare("long-away", durable=True)
     s.client.channel.basic_consume("long-away", s.client.take, auto_ack=True)
-    s.client.post(orders[7], reply_to="long-away")  # from the queue that is there again: that wakes the others
+    s.client.post(orders[7], reply_to="long-away")  # from the queue that exists again: that wakes the others
     for order in orders:
         s.client.wait_status(order, "processed")
     s.wait(lambda: s.rows("SELECT 1 FROM order_event WHERE owed") == [], "nothing is owed")
@@ -189,7 +189,7 @@ def a_client_that_comes_back_gets_what_it_is_owed_and_wakes_the_rest(s):
 
 @scenario()
 def the_tool_submits_a_file_and_waits(s):
-    """Would catch: a tool that loses orders of a file, or does not say how each one ended."""
+    """Would catch: a tool that loses orders of a file, or does not print how each one ended."""
     path = s.scratch / "orders.jsonl"
     with open(path, "w", encoding="utf-8") as file:
         for number in range(25):

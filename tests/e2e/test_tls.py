@@ -1,4 +1,4 @@
-"""TLS to RabbitMQ and PostgreSQL: everything works over it, and what is wrong is said clearly, on both sides."""
+"""TLS to RabbitMQ and PostgreSQL: everything works over it, and faults are reported clearly on both sides."""
 
 import pathlib
 import subprocess
@@ -9,7 +9,7 @@ from test_faults import check_all, check_told, load_long, submit_mixed, wait_som
 
 
 def check_no_plaintext(s):
-    """Whatever Makegood has open now is encrypted."""
+    """Checks that all of Makegood's open connections are encrypted."""
     plain = s.rows("SELECT application_name FROM pg_stat_ssl JOIN pg_stat_activity USING (pid)"
                    " WHERE application_name LIKE 'makegood%%' AND NOT ssl")
     assert not plain, plain
@@ -20,7 +20,7 @@ def check_no_plaintext(s):
 
 @scenario(tls=True)
 def a_killed_broker_comes_back_over_tls_and_nothing_is_lost(s):
-    """Would catch: bytes that OpenSSL holds and nobody reads, a send that blocks, a connection made without TLS."""
+    """Would catch: bytes that OpenSSL holds and the loop does not read, a send that blocks, a connection made without TLS."""
     load_long(s)
     check_no_plaintext(s)
     orders = submit_mixed(s)
@@ -41,7 +41,7 @@ def a_killed_broker_comes_back_over_tls_and_nothing_is_lost(s):
 
 
 class Log:
-    """What a server writes from now on."""
+    """A server's log from now on."""
 
     def __init__(self, *paths):
         self.paths = paths
@@ -62,7 +62,7 @@ def run_plain(s, name, *words, **env):
 
 
 def check_refusal(s, log_paths, what, words, told, logged, code, env):
-    """The tool's one line on stderr says all of `told`, and the server's log one of `logged`."""
+    """The tool's one line on stderr holds all of `told`, and the server's log one of `logged`."""
     log = Log(*log_paths)
     done = run_plain(s, "makegood", *words, **env)
     assert done.returncode == code, (what, done)
@@ -90,8 +90,8 @@ def what_is_wrong_with_tls_to_the_broker_is_said_clearly(s):
                "MAKEGOOD_AMQP_KEY_FILE": str(key), "MAKEGOOD_AMQP_URL": url}
         check_refusal(s, paths, what, words, told, logged, code, env)
 
-    # What a client thinks of its certificate RabbitMQ cannot always read: in TLS 1.3, OpenSSL says it before it encrypts,
-    # which Erlang 25 logs as "Bad Record MAC". It is our side that says why, then.
+    # RabbitMQ cannot always read the client's verdict on its certificate: in TLS 1.3, OpenSSL sends it before it encrypts, which
+    # Erlang 25 logs as "Bad Record MAC". Makegood's side then gives the reason.
     alert = ("SERVER ALERT", "CLIENT ALERT")
     refused("unknown CA", [at, "CN=server", "CN=Makegood CA for trying", str(others.ca), "--amqp-ca-file"], alert, ca=others.ca)
     refused("the system's CAs", [at, "is not in the system's CAs", "--amqp-ca-file"], alert, ca="")
@@ -123,7 +123,7 @@ def what_is_wrong_with_tls_to_the_broker_is_said_clearly(s):
 
 @scenario(tls=True, schedulers=0, agents=0, supervisors=0, services=())
 def what_is_wrong_with_tls_to_the_database_is_said_clearly(s):
-    """Would catch: a certificate that should have been refused; an error that does not say what to do."""
+    """Would catch: a certificate that should have been refused; an error without a remedy."""
     postgres, ours = s.servers.postgres, s.servers.tls.make("--expired", "old")
     others = servers.Certificates(s.scratch / "others").make("--host", "server", "--client", "client")
     dsn, at = postgres.tls_dsn, f'"127.0.0.1", port {postgres.port}'
@@ -185,7 +185,7 @@ def what_is_wrong_with_tls_to_the_database_is_said_clearly(s):
 
 @scenario(tls=True, schedulers=0, agents=0, supervisors=0, services=())
 def certificates_are_read_again_at_each_connect(s):
-    """Would catch: a service that needs a restart after its CA was renewed, or that says the same thing in a loop."""
+    """Would catch: a service that needs a restart after its CA was renewed, or that repeats one log line in a loop."""
     others = servers.Certificates(s.scratch / "others").make("--host", "server")
     ca = s.scratch / "ca.pem"
     ca.write_bytes(others.ca.read_bytes())

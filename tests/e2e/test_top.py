@@ -45,7 +45,7 @@ def the_screen_shows_what_happens(s):
         terminal.wait(has("alerts order_error 1", "1 stops charge payment"), "the failure is seen")
         terminal.press("\t")
         terminal.wait(lambda lines: lines[-1].startswith(f"> makegood order explain {order.order_id}"), "its row leads on")
-        terminal.press("1\x1bOB\x1bOB")  # the list of services, two down, as xterm says it
+        terminal.press("1\x1bOB\x1bOB")  # the list of services, two down, by xterm's key codes
         s.cluster.tool("service", "pause", "payment", "--reason", "too many declines")
         terminal.wait(has("payment paused"), "the pause is seen")
         terminal.wait(lambda lines: lines[-1].startswith("> makegood service resume payment"), "its row leads on")
@@ -74,7 +74,7 @@ def the_terminal_is_given_back_however_the_screen_ends(s):
         with top(s, 40, 10) as terminal:
             terminal.wait(lambda lines: lines[0] != "" and lines[9].startswith(">"), "the screen is there")
             if number is None:
-                terminal.press("\x03")  # control-C, which the terminal makes a signal
+                terminal.press("\x03")  # control-C, which the terminal turns into a signal
             else:
                 terminal.popen.send_signal(number)
             assert terminal.end() == 0, terminal
@@ -82,7 +82,7 @@ def the_terminal_is_given_back_however_the_screen_ends(s):
 
 @scenario(own_servers=True, schedulers=1, agents=1, supervisors=1)
 def a_lost_database_is_shown_and_found_again(s):
-    """Would catch: a screen that ends, or goes on saying "well", when the database is gone."""
+    """Would catch: a screen that ends, or still shows "well", when the database is gone."""
     with top(s) as terminal:
         terminal.wait(lambda lines: lines[0].startswith("well"), "it is well")
         s.servers.postgres.kill()

@@ -1,5 +1,5 @@
-"""Traces: from the client's submission to the call that the remote sees, as a real collector takes them; and that no order ever
-waits for a collector."""
+"""Traces from the client's submission to the call at the remote, as a real collector receives them. No order ever waits for a
+collector."""
 
 import re
 import secrets
@@ -10,7 +10,7 @@ from collector import Collector
 from harness import scenario
 from local import processes
 
-ORDERS = 60  # of a scenario with a bad collector: more than one batch of spans from a process
+ORDERS = 60  # of a scenario with a bad collector: more than one batch of spans per process
 SLACK_NS = 5_000_000_000  # clocks of two processes; a wrong unit is off by far more
 TRACED = ("scheduler", "agent")
 NOBODY = {"schedulers": 0, "agents": 0, "supervisors": 1}
@@ -23,7 +23,7 @@ def context(flags="01"):
 
 
 def start_traced(s, url, *more):
-    """Starts two schedulers and the agents, told where to send spans."""
+    """Starts two schedulers and the agents, with the address for their spans."""
     s.cluster.options = {kind: ("--otlp-url", url, *(more if kind == "scheduler" else ())) for kind in TRACED}
     s.cluster.schedulers = [s.cluster.make("scheduler", f"scheduler-{n}") for n in (1, 2)]
     s.cluster.agents = [s.cluster.make_agent(service, 1) for service in s.cluster.services]
@@ -34,7 +34,7 @@ def start_traced(s, url, *more):
 
 
 def submit(s, traceparent=None, **fields):
-    """As the client's `submit`, with a context."""
+    """Like the client's `submit`, with a context."""
     return s.client.submit(headers={"traceparent": traceparent} if traceparent else None, **fields)
 
 
@@ -50,14 +50,14 @@ def total(processes_, name):
 
 @scenario(**NOBODY)
 def a_trace_reaches_from_the_client_to_the_remotes_and_a_strict_collector_takes_it(s):
-    """Would catch: a span that is missing, under another parent, or in words that a collector refuses; a remote that is told of
-    another call than the one that is made; payload in a span."""
+    """Would catch: a span that is missing, under another parent, or refused by a collector; a remote that gets the context of
+    another call than its own; payload in a span."""
     collector = Collector()
     start_traced(s, collector.url, "--trace-sample", "0")
     trace, client_span, traceparent = context()
     order = submit(s, traceparent, payload={"secret": "4711-geheim", "behaviour": {"payment": "unavailable:1"}})
     other = submit(s, context("00")[2])     # its client wants none
-    plain = submit(s)                       # and nobody is drawn
+    plain = submit(s)                       # and none is sampled
     turned_back_trace, _, turned_back_context = context()
     turned_back = submit(s, turned_back_context, payload={"behaviour": {"carrier": "decline"}})
     for one in (order, other, plain):
@@ -86,7 +86,7 @@ def a_trace_reaches_from_the_client_to_the_remotes_and_a_strict_collector_takes_
         assert made and all(span.parent in above for span in made), (made, above)
         assert all(span.kind == 3 and span.resource["service.name"] == "makegood-agent" for span in made)
         assert all(span.attributes["server.port"] == s.remote(service).port for span in made)
-        # The remote was told of exactly these calls, in this trace.
+        # The remote received exactly these calls, in this trace.
         seen = headers_seen(s, order, step_name, service)
         assert {found[1] for found in seen} == {span.id for span in made}, (seen, made)
         assert {(found[0], found[2]) for found in seen} == {(trace, "01")}
@@ -102,7 +102,7 @@ def a_trace_reaches_from_the_client_to_the_remotes_and_a_strict_collector_takes_
     assert shipped.is_error and shipped.attributes["makegood.outcome"] == "permanent"
     assert headers_seen(s, turned_back, "charge", "payment", "do")[-1][0] == turned_back_trace
 
-    # What was not to be told was not, and the client's context went on as it was.
+    # Unsampled orders sent no span, and the client's context was passed on unchanged.
     told = {span.attributes["makegood.order_id"] for span in collector.spans}
     assert told == {order.order_id, turned_back.order_id}, told
     assert headers_seen(s, plain, "reserve", "inventory") == []
@@ -114,8 +114,8 @@ def a_trace_reaches_from_the_client_to_the_remotes_and_a_strict_collector_takes_
 
 @scenario(**NOBODY)
 def orders_without_a_context_are_sampled_and_what_waits_goes_out_at_the_end(s):
-    """Would catch: a share that is not kept, schedulers that choose different orders, or spans lost with a process that was
-    asked to end."""
+    """Would catch: a share that is not kept, schedulers that choose different orders, or spans lost with a process that was stopped
+    regularly."""
     collector = Collector()
     start_traced(s, collector.url, "--trace-sample", "0.5")
     orders = [submit(s) for _ in range(40)]
@@ -137,7 +137,7 @@ def orders_without_a_context_are_sampled_and_what_waits_goes_out_at_the_end(s):
 
 
 def bad(s, url, change=None):
-    """All orders end as they should while the collector is as it is; returns the processes that send spans, and the orders."""
+    """Checks that all orders end as expected with this collector; returns the processes that send spans, and the orders."""
     start_traced(s, url, "--trace-sample", "1")
     orders = []
     for number in range(ORDERS):
@@ -153,7 +153,7 @@ def bad(s, url, change=None):
 
 @scenario(**NOBODY)
 def a_collector_that_is_not_there_costs_no_order(s):
-    """Would catch: orders that wait for, or fail with, a collector; drops that nobody can see."""
+    """Would catch: orders that wait for, or fail with, a collector; drops that no metric shows."""
     traced, orders = bad(s, f"http://127.0.0.1:{processes.free_port()}")
     s.wait(lambda: total(traced, "makegood_spans_dropped_total") >= 7 * len(orders), "every span is counted as dropped")
     assert total(traced, "makegood_spans_sent_total") == 0
@@ -161,7 +161,7 @@ def a_collector_that_is_not_there_costs_no_order(s):
 
 @scenario(**NOBODY)
 def a_collector_that_answers_503_costs_no_order(s):
-    """Would catch: retries without end, or a collector that is well again and gets nothing more."""
+    """Would catch: retries without end, or a recovered collector that gets nothing more."""
     collector = Collector()
     collector.mode = "503"
     traced, orders = bad(s, collector.url)
@@ -175,7 +175,7 @@ def a_collector_that_answers_503_costs_no_order(s):
 
 @scenario(**NOBODY)
 def a_collector_that_is_slow_or_falls_silent_costs_no_order(s):
-    """Would catch: a process that waits for an answer, while orders run or when it is asked to end."""
+    """Would catch: a process that waits for an answer, while orders run or during its stop."""
     collector = Collector()
     collector.mode = "slow"
 
@@ -193,7 +193,7 @@ def a_collector_that_is_slow_or_falls_silent_costs_no_order(s):
 
 @scenario(**NOBODY)
 def a_half_open_collector_costs_no_order(s):
-    """Would catch: the same with a peer that takes the connection and never reads."""
+    """Would catch: the same with a peer that accepts the connection and never reads."""
     with socket.create_server(("127.0.0.1", processes.free_port()), backlog=16) as listener:
         traced, orders = bad(s, f"http://127.0.0.1:{listener.getsockname()[1]}")
         s.wait(lambda: total(traced, "makegood_spans_dropped_total") > 0, "what it does not take is dropped and counted")
@@ -204,7 +204,7 @@ def a_half_open_collector_costs_no_order(s):
 
 @scenario(schedulers=1, agents=1, supervisors=1)
 def without_a_collector_the_context_goes_through_as_it_came(s):
-    """Would catch: contexts changed, or series shown, although nobody makes spans; an address taken that must not be."""
+    """Would catch: contexts changed, or series shown, although spans are off; an address accepted that must be refused."""
     trace, span, traceparent = context()
     order = submit(s, traceparent)
     s.client.wait_status(order, "processed")

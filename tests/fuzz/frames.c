@@ -121,7 +121,7 @@ static bool frame_next(const struct mg_buf *bytes, size_t *at, struct frame *ret
     return true;
 }
 
-/* What follows a publish: a header, and as many bytes as it says. */
+/* A publish is followed by a content header and by the body bytes that the header announces. */
 static bool body_next(struct frames_reader *reader, size_t *at)
 {
     struct frame frame;

@@ -82,7 +82,7 @@ int fuzz_listen(const char *name)
     struct sockaddr_un address = {.sun_family = AF_UNIX};
     size_t len = strlen(name);
     FUZZ_REQUIRE(len < sizeof address.sun_path);
-    memcpy(address.sun_path + 1, name, len); /* behind a NUL: there is no file */
+    memcpy(address.sun_path + 1, name, len); /* a leading NUL: an abstract address, without a file */
     int listener = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
     socklen_t size = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + len);
     FUZZ_REQUIRE(listener >= 0 && bind(listener, (const struct sockaddr *)&address, size) == 0);

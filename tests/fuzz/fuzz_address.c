@@ -1,7 +1,7 @@
 /*
- * Addresses with passwords in them: AMQP URLs, connection strings of PostgreSQL, and where HTTP is served.
- * The input is an address of any kind; a second time its parts stand around a password, which must appear
- * neither in what is logged nor in a refusal.
+ * Addresses that contain passwords: AMQP URLs, connection strings of PostgreSQL, and listening addresses of
+ * HTTP. The input is an address of any kind. In a second pass its parts surround a password, which must
+ * appear neither in log text nor in a refusal.
  */
 #include <stdlib.h>
 
@@ -21,7 +21,7 @@ static void is_refused_with_reason(enum mg_class class, const struct mg_err *err
     FUZZ_REQUIRE(class == MG_BAD_INPUT && err->class == class && err->text[0] != '\0');
 }
 
-/* Every reader of an address gets it; none may tell the secret. */
+/* Passes the text to every reader of addresses; no refusal may contain the secret. */
 static void try_readers(const char *text, const char *secret)
 {
     for (int is_plaintext_allowed = 0; is_plaintext_allowed < 2; is_plaintext_allowed++) {
@@ -40,10 +40,10 @@ static void try_readers(const char *text, const char *secret)
     (void)mg_host_is_loopback(text);
 }
 
-/* Cut anywhere, what is logged is the beginning of the whole. */
+/* A redacted text that is cut to any size is a prefix of the whole. */
 static void redact(const char *text, const char *secret)
 {
-    size_t size = 4 * strlen(text) + 16; /* stars may be longer than what they hide */
+    size_t size = 4 * strlen(text) + 16; /* asterisks may be longer than the hidden text */
     char *whole = malloc(size), part[24];
     FUZZ_REQUIRE(whole != NULL);
     mg_url_redact(text, whole, size);

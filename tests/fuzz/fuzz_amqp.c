@@ -1,10 +1,10 @@
 /*
- * What a broker sends: our links on librabbitmq, from the handshake on. Each connection is one half of a
- * socket pair, put under the library where it would open a socket; all that the broker will ever say is
- * written before. When the client, too, has fallen silent, the broker closes its side, and the client ends.
+ * Bytes of a broker: the AMQP connections on librabbitmq, from the handshake on. Each connection is one half
+ * of a socket pair, put in place where the library would open a socket. All bytes of the broker are written
+ * in advance. When the client sends nothing more, the broker's side closes, and the client ends.
  *
- * The input: a byte that picks which of the three connections is tried, and how; then pieces (frames.h).
- * The bytes behind the first say, too, what becomes of each delivery.
+ * The input: one byte picks one of the three connections and its variant; pieces follow (frames.h). The bytes
+ * behind the first also pick the outcome of each delivery.
  */
 #include <errno.h>
 #include <stdatomic.h>
@@ -21,7 +21,7 @@
 #define PUBLISHED      6
 #define CONSUMERS      2
 #define BODY           "{}"
-#define SILENT_TICKS   2                       /* of a millisecond */
+#define SILENT_TICKS   2                       /* milliseconds */
 #define INPUT_MAX      (FRAMES_STREAM_MAX / 4) /* each piece grows by a frame's head and end */
 
 enum role { CONSUME, PUBLISH, WATCH, ROLE_COUNT };
@@ -37,13 +37,13 @@ struct run {
     struct mg_broker *broker;
     enum role role;
     bool is_private;
-    struct mg_slice choices; /* what the receiver does with each delivery, byte by byte */
+    struct mg_slice choices; /* the receiver's outcome of each delivery, byte by byte */
     struct {
         struct mg_delivery *delivery;
         uint64_t tag;
     } held[HELD_MAX];
     int held_count;
-    bool has_ack; /* among what the broker says */
+    bool has_ack; /* among the broker's bytes */
     struct published {
         const struct run *run;
         bool is_told;
@@ -65,7 +65,7 @@ enum mg_class __wrap_mg_amqp_connect(const struct mg_broker_address *address, co
 int __wrap_amqp_socket_open_noblock(amqp_socket_t *socket, const char *host, int port,
                                     const struct timeval *timeout);
 
-/* On the connecting thread: the connection's name says whose it is. */
+/* Runs on the connecting thread; the connection's name shows its role. */
 enum mg_class __wrap_mg_amqp_connect(const struct mg_broker_address *address, const char *name,
                                      amqp_connection_state_t *ret_connection, bool *ret_is_absent,
                                      struct mg_err *err)
@@ -87,7 +87,7 @@ int __wrap_amqp_socket_open_noblock(amqp_socket_t *socket, const char *host, int
 
 /* ---- tags ---- */
 
-static uint64_t tag_arrived; /* of the delivery that is given to the service next, or was last */
+static uint64_t tag_arrived; /* of the next delivery to the service, or of the last one */
 
 struct mg_delivery *__real_mg_acks_begin(struct mg_broker *broker, int consumer,
                                          const amqp_basic_deliver_t *method,
@@ -104,7 +104,7 @@ struct mg_delivery *__wrap_mg_acks_begin(struct mg_broker *broker, int consumer,
     return __real_mg_acks_begin(broker, consumer, method, properties, body_bytes);
 }
 
-/* Deliveries that found no room, until the broker gets them back. */
+/* Deliveries without room, until the broker takes them back. */
 static uint64_t passed[HELD_MAX];
 static int passed_count;
 
@@ -117,7 +117,7 @@ void __wrap_mg_acks_pass(struct mg_broker *broker)
     __real_mg_acks_pass(broker);
 }
 
-/* ---- what the broker says ---- */
+/* ---- the broker's bytes ---- */
 
 static void say(struct run *run, enum role role, struct mg_slice input, bool has_handshake)
 {
@@ -134,10 +134,9 @@ static void say(struct run *run, enum role role, struct mg_slice input, bool has
     mg_buf_finish(&stream);
 }
 
-/* ---- what the client says ---- */
+/* ---- the client's bytes ---- */
 
-/* An ack counts for what was given back and for nothing else: what is still held must come again after a
- * crash. */
+/* An ack covers returned deliveries only: a delivery that is still held must be redelivered after a crash. */
 static void told(const struct run *run, uint64_t tag, bool is_multiple, bool is_nack)
 {
     FUZZ_REQUIRE(tag > 0 && tag <= tag_arrived);
@@ -163,7 +162,7 @@ static void hear(struct run *run)
                  said.method == AMQP_BASIC_NACK_METHOD);
         } else if (said.method == AMQP_BASIC_PUBLISH_METHOD) {
             FUZZ_REQUIRE(run->role == PUBLISH);
-            FUZZ_REQUIRE(mg_slice_is(said.body, BODY) || said.body.len == 0); /* it probes with no body */
+            FUZZ_REQUIRE(mg_slice_is(said.body, BODY) || said.body.len == 0); /* a probe has no body */
         }
     }
 }
@@ -189,7 +188,7 @@ static void give_back(struct run *run, struct mg_delivery *delivery, int choice)
         mg_broker_requeue(run->broker, delivery);
 }
 
-/* Reads all of it: what is freed or too short is noticed. */
+/* Reads every byte, so that a sanitizer detects freed or short memory. */
 static void delivery_is_whole(const struct mg_delivery *delivery)
 {
     const struct mg_slice slices[] = {delivery->body,       delivery->message_id, delivery->correlation_id,
@@ -279,7 +278,7 @@ static void start(struct run *run)
     }
 }
 
-/* The broker's end, until the client closes. */
+/* The broker's end of the socket pair, until the client closes. */
 static void on_client(void *arg, int events)
 {
     (void)events;
@@ -308,7 +307,7 @@ static void try_run(struct run *run)
     mg_timer_start(timer, 1, 1);
     mg_loop_run(run->loop);
     mg_timer_destroy(timer);
-    for (int i = 0; i < run->held_count; i++) { /* those of a lost connection, too, are the receiver's */
+    for (int i = 0; i < run->held_count; i++) { /* the receiver also owns those of a lost connection */
         delivery_is_whole(run->held[i].delivery);
         if (i % 2 == 0) give_back(run, run->held[i].delivery, i);
     }

@@ -1,4 +1,4 @@
-/* What supervisor and operator's tool send, and what they are answered. The input is the body; all readers
+/* Commands of the supervisor and the operator's tool, and their answers. The input is the body; all readers
  * get it. */
 #include "core/key.h"
 #include "fuzz.h"
@@ -20,7 +20,7 @@ static void is_same_command(const struct mg_command *a, const struct mg_command 
     }
 }
 
-/* What a resume does with the payload: it stays JSON, whatever is set where. */
+/* The payload changes of a resume: any set at any place leaves the payload valid JSON. */
 static void sets_can_be_made(const struct mg_command *command)
 {
     static const char payload[] = "{\"a\":[1,2.00],\"b\":{\"c\":\"d\"}}";
@@ -32,7 +32,7 @@ static void sets_can_be_made(const struct mg_command *command)
                                           command->sets[i].value, &changed, &err);
         FUZZ_REQUIRE(class == MG_OK || (class == MG_BAD_INPUT && err.text[0] != '\0'));
         struct mg_json_limits limits = MG_JSON_LIMITS_DEFAULT;
-        limits.max_depth *= 2; /* the value's levels below the payload's */
+        limits.max_depth *= 2; /* the value's levels are added to the payload's */
         if (class == MG_OK) FUZZ_REQUIRE(mg_json_check(mg_buf_slice(&changed), &limits, &err) == MG_OK);
         mg_buf_finish(&changed);
     }

@@ -1,7 +1,7 @@
 /*
- * Configuration: the file, the environment and the command line, and durations as they are written in all of
- * them. The input is the text of the file, then, each after a NUL, the values of two environment variables
- * and words of a command line.
+ * Configuration: the file, the environment and the command line, and the durations in all of them. The input
+ * is the text of the file; then, each after a NUL, the values of two environment variables and the words of a
+ * command line.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -49,7 +49,7 @@ static const struct mg_option OPTIONS[] = {
 static const struct mg_program PROGRAM = {
     .name = "fuzz-config", .summary = "Is tried.", .usage = "[options]", .options = OPTIONS};
 
-/* The file is in memory; what is asked for on standard output (--help) is nobody's to read here. */
+/* The file is in memory. Standard output (of --help) is discarded. */
 static int prepare(char path[32])
 {
     static int fd = -1;
@@ -68,7 +68,7 @@ static void set_environment(const char *name, char *value)
     free(value);
 }
 
-/* Opens no file but ours. */
+/* Inputs that name a path are skipped: the target opens no file but its own. */
 static bool names_a_path(struct mg_slice input)
 {
     return fuzz_contains(input, "-file") || fuzz_contains(input, "--config");

@@ -1,13 +1,15 @@
 /*
- * The console: what browsers and strangers send it, and what database and broker behind it hold. The input is
- * two bytes that say how those two are, the texts that strangers have left in them, and, after a NUL, what a
- * client sends before it closes its side, in which these stand for what only one who has logged in can know:
+ * The console: requests of browsers and of strangers, and the contents of the database and broker behind it.
+ * The input is two bytes that pick the state of these two, and the texts of strangers in their tables. After
+ * a NUL follow a client's bytes before it closes its side. In those bytes, placeholders stand for values that
+ * only a logged-in client has:
  *
- *   \1 \2  the operator's session and what a change of hers must carry   \3 \4  the reader's
- *   \5     what the page knows a dead letter by
+ *   \1 \2  the operator's session and its CSRF token   \3 \4  the reader's
+ *   \5     the page's reference to a dead letter
  *
- * Nothing changes but by an operator's own page, once for each request (servers.h); what is answered is whole
- * and what it says it is; a page holds nothing of a stranger's; what the tables hold arrives as it was.
+ * A change needs a request of an operator's own page, and each such request makes one change (servers.h). An
+ * answer is complete and matches its content type. A page contains no text of strangers. Texts of the tables
+ * arrive unchanged.
  */
 #include <jansson.h>
 #include <stdio.h>
@@ -29,7 +31,7 @@
 enum { OPERATOR, READER, PEOPLE };
 static const struct {
     const char *name, *role, *token;
-    char session, csrf; /* what stands for them */
+    char session, csrf; /* their placeholders */
 } PERSONS[PEOPLE] = {{"olga", "operator", "operator-token", 1, 2}, {"rita", "reader", "reader-token", 3, 4}};
 #define LETTER '\5'
 
@@ -41,10 +43,10 @@ static struct {
     char session[SECRET_LEN + 1], csrf[SECRET_LEN + 1];
 } known[PEOPLE];
 static char letter_mark[SECRET_LEN + 1];
-static bool was_head[METHODS_MAX]; /* by request that came to the console */
+static bool was_head[METHODS_MAX]; /* for each request that reached the console */
 static int request_count;
 
-/* ---- who may change something, read from the request once more ---- */
+/* ---- which requests may change something: a second reading of each request ---- */
 
 void __real_route_request(void *arg, struct mg_http_exchange *request);
 void __wrap_route_request(void *arg, struct mg_http_exchange *request);
@@ -80,7 +82,7 @@ static bool is_loopback(const char *host)
     return false;
 }
 
-/* Of two, one may be a stranger's. */
+/* With two cookies, one may be a stranger's. */
 static bool has_one_session(const struct mg_http_exchange *request)
 {
     static const char name[] = "makegood=";
@@ -112,7 +114,7 @@ struct answer {
     bool is_chunked;
 };
 
-/* The value of a header; absent if there is none, or if it is there twice. */
+/* The value of a header; absent if there is none or more than one. */
 static struct mg_slice header_of(struct mg_slice head, const char *name)
 {
     struct mg_slice found = {NULL, 0};
@@ -129,7 +131,7 @@ static struct mg_slice header_of(struct mg_slice head, const char *name)
     return found;
 }
 
-/* Nothing that was sent has made a header of its own. */
+/* No sent bytes have become a header of the answer. */
 static void head_is_ours(struct mg_slice head)
 {
     static const char *const names[] = {"Date",
@@ -160,7 +162,7 @@ static void head_is_ours(struct mg_slice head)
     FUZZ_REQUIRE(header_of(head, "Cache-Control").data != NULL);
 }
 
-/* The pieces of a body without a length, joined. The caller finishes it. */
+/* Joins the chunks of a body without a length. The caller finishes the buf. */
 static struct mg_buf chunks_join(struct mg_slice body)
 {
     struct mg_buf all;
@@ -175,7 +177,7 @@ static struct mg_buf chunks_join(struct mg_slice body)
     return all;
 }
 
-/* What the tables hold arrives as it was. */
+/* Texts of the tables arrive unchanged. */
 static void rows_are_told(json_t *rows)
 {
     size_t index;
@@ -222,7 +224,7 @@ static void json_is_sound(int status, struct mg_slice body)
     json_decref(json);
 }
 
-/* A page or a part of one, as it was built in. */
+/* A page or a part of one has exactly the bytes that were built in. */
 static void page_is_ours(struct mg_slice type, struct mg_slice body)
 {
     const struct asset *asset = ASSETS;
@@ -231,11 +233,11 @@ static void page_is_ours(struct mg_slice type, struct mg_slice body)
     FUZZ_REQUIRE(asset->name != NULL);
 }
 
-/* Each event is two lines, of which the second is JSON. */
+/* Each event is two lines; the second is JSON. */
 static void events_are_sound(struct mg_slice text)
 {
     static const char begin[] = "retry: 2000\n\n";
-    if (text.len < strlen(begin)) return; /* its client has hung up */
+    if (text.len < strlen(begin)) return; /* its client has disconnected */
     FUZZ_REQUIRE(memcmp(text.data, begin, strlen(begin)) == 0);
     for (const char *at = text.data + strlen(begin), *end = text.data + text.len; at < end;) {
         const char *event_end = memmem(at, (size_t)(end - at), "\n\n", 2);
@@ -264,7 +266,7 @@ static void answer_is_sound(const struct answer *answer, bool is_head)
         FUZZ_REQUIRE(answer->body.len == 0);
     } else if (mg_slice_is(type, "application/json")) {
         json_is_sound(answer->status, answer->body);
-    } else if (mg_slice_is(type, "text/event-stream; charset=utf-8")) { /* to a client of HTTP/1.0 */
+    } else if (mg_slice_is(type, "text/event-stream; charset=utf-8")) { /* the answer to an HTTP/1.0 client */
         events_are_sound(answer->body);
     } else {
         FUZZ_REQUIRE(answer->status == 200);
@@ -272,7 +274,7 @@ static void answer_is_sound(const struct answer *answer, bool is_head)
     }
 }
 
-/* True: there is a whole one, in `ret`. */
+/* True: `ret` holds a whole answer. */
 static bool answer_take(struct mg_slice *rest, bool is_head, struct answer *ret)
 {
     static const char blank[] = "\r\n\r\n";
@@ -294,8 +296,8 @@ static bool answer_take(struct mg_slice *rest, bool is_head, struct answer *ret)
     return true;
 }
 
-/* Those of the library, and of the probes, are those of fuzz_http_request.c; what comes behind one of them is
- * not looked at, for nobody knows whether it answers a HEAD. */
+/* Answers of the library and of the probes are checked in fuzz_http_request.c. The bytes behind one of them
+ * are skipped, because the answered method (HEAD or another) is unknown. */
 static void answers_are_sound(const struct http_answers *answers)
 {
     struct mg_slice rest = mg_buf_slice(&answers->bytes);
@@ -309,7 +311,7 @@ static void answers_are_sound(const struct http_answers *answers)
     FUZZ_REQUIRE(!answers->is_whole || number == request_count || number == METHODS_MAX);
 }
 
-/* ---- what one knows who has logged in ---- */
+/* ---- values of a logged-in client ---- */
 
 static void copy_member(struct mg_slice json, const char *pointer, char ret_text[SECRET_LEN + 1])
 {
@@ -423,10 +425,10 @@ static void open_console(void)
     FUZZ_REQUIRE(mg_console_create(loop, &options, &console, &err) == MG_OK);
 }
 
-/* How the servers are; returns what the client sends. */
+/* Sets the state of the servers; returns the client's bytes. */
 static struct mg_slice servers_read(struct mg_slice input)
 {
-    static const int full[] = {50, 100, 200}; /* as many as a page has room for: a few inputs in a hundred */
+    static const int full[] = {50, 100, 200}; /* a full page of rows, in a few of a hundred inputs */
     size_t used = input.len < 2 ? input.len : 2;
     unsigned int rows = used > 0 ? (unsigned char)input.data[0] : 0;
     unsigned int way = used > 1 ? (unsigned char)input.data[1] : 0;
@@ -445,10 +447,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     struct http_answers answers;
     if (tokens_file[0] == '\0') {
-        mg_log_open("fuzz", "fuzz", MG_LOG_ERROR); /* who acts, and who was refused, is a line each */
+        mg_log_open("fuzz", "fuzz", MG_LOG_ERROR); /* each change and each refusal is a log line */
         tokens_write();
     }
-    loop = mg_loop_create(); /* one for each input: at its end nothing is left over */
+    loop = mg_loop_create(); /* one loop for each input: nothing may remain at its end */
     FUZZ_REQUIRE(loop != NULL);
     struct mg_slice sent = servers_read((struct mg_slice){(const char *)data, size});
     open_console();

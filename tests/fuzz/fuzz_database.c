@@ -1,7 +1,7 @@
 /*
- * What a database server answers: our session on libpq, from the login on, and what the store makes of rows.
- * The input is a byte that picks whether the server greets as it should, then all that it says, to the first
- * request or instead of the greeting, before it closes. libpq connects to a socket of this process.
+ * Bytes of a database server: the session on libpq, from the login on, and the store's reading of rows. The
+ * input is a byte that picks whether the server greets correctly, then all bytes of the server before it
+ * closes. They answer the first request or replace the greeting. libpq connects to a socket of this process.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -16,9 +16,9 @@
 #define STATEMENTS     2
 #define ORDERS         4
 #define ARENA_MAX      (4 * FUZZ_TEXT_MAX)
-#define INPUT_MAX      8192       /* what the socket takes whole, with the login before it */
-#define READY          'Z'        /* ReadyForQuery, which answers a Sync */
-#define PREPARED_FIRST STATEMENTS /* so many Syncs come before the first call's */
+#define INPUT_MAX      8192 /* the socket takes so many bytes in one write, with the login before them */
+#define READY          'Z'  /* ReadyForQuery, which answers a Sync */
+#define PREPARED_FIRST STATEMENTS /* so many Syncs precede the one of the first call */
 
 static const struct mg_sql SQL[STATEMENTS] = {{"fuzz_orders", "SELECT 1"}, {"fuzz_events", "SELECT 2"}};
 
@@ -30,12 +30,12 @@ struct run {
     int connects;
     int fd;                 /* the server's end; -1: not yet connected */
     struct mg_watch *watch; /* of it */
-    int heard;              /* times that the client has said something: the login, then the requests */
+    int heard;              /* messages of the client so far: the login, then the requests */
     struct call {
         struct run *run;
         bool is_answered;
     } calls[CALLS];
-    int done; /* with success */
+    int done; /* calls that succeeded */
 };
 
 static int listener = -1;
@@ -43,7 +43,7 @@ static char dsn[128];
 
 /* ---- the server ---- */
 
-/* Authentication, parameters, key, ready: as PostgreSQL 15 greets one whom it trusts. */
+/* Authentication, parameters, key, ready: PostgreSQL 15's greeting of a trusted client. */
 static const char GREETING[] = "R\0\0\0\x08\0\0\0\0"
                                "S\0\0\0\x18server_version\0"
                                "15.4\0"
@@ -67,7 +67,7 @@ static void listen_here(void)
     listener = fuzz_listen(name);
 }
 
-/* To who may have gone. */
+/* The receiver may have closed its side. */
 static void say(int fd, const void *bytes, size_t len)
 {
     if (len > 0) FUZZ_REQUIRE(send(fd, bytes, len, MSG_NOSIGNAL) == (ssize_t)len || errno == EPIPE);
@@ -96,7 +96,8 @@ static void on_connection(void *arg, int events)
     (void)events;
     int fd = accept4(listener, NULL, NULL, SOCK_CLOEXEC);
     FUZZ_REQUIRE(fd >= 0);
-    if (run->fd >= 0) { /* libpq tries another time without what the server did not know */
+    if (run->fd >=
+        0) { /* libpq connects a second time without the feature that the server does not support */
         close(fd);
         return;
     }
@@ -106,7 +107,7 @@ static void on_connection(void *arg, int events)
     mg_watch_set(run->watch, MG_READABLE);
 }
 
-/* How many Syncs are answered at most: read as libpq would, if nothing were wrong with it. */
+/* The most Syncs that these bytes answer, by libpq's own way of reading, if no error occurs. */
 static int count_ready(struct mg_slice sent)
 {
     int count = 0;
@@ -120,7 +121,7 @@ static int count_ready(struct mg_slice sent)
     return count;
 }
 
-/* ---- what the store makes of rows ---- */
+/* ---- rows as the store reads them ---- */
 
 static void order_is_sound(const struct mg_order_record *record)
 {
@@ -164,7 +165,7 @@ static void take_events(const struct mg_rows *rows)
     mg_arena_destroy(arena);
 }
 
-/* Every value is text that ends where it says. */
+/* Every value is text that ends at its stated length. */
 static void rows_are_whole(const struct mg_rows *rows)
 {
     for (int row = 0; row < mg_rows_count(rows); row++) {
@@ -188,7 +189,7 @@ static void on_answer(void *arg, const struct mg_pg_answer *answer)
         FUZZ_REQUIRE(answer->err->class != MG_OK && answer->err->text[0] != '\0');
         return;
     }
-    /* Only the answer to its Sync proves the commit; and by then every statement has its rows. */
+    /* A commit is proved only by the answer to its Sync. At that point every statement has its rows. */
     FUZZ_REQUIRE(PREPARED_FIRST + ++call->run->done <= count_ready(call->run->sent));
     for (int i = 0; i < STATEMENTS; i++) {
         FUZZ_REQUIRE(answer->rows[i] != NULL);

@@ -1,8 +1,8 @@
 /*
- * Answers of remote services: our HTTP client on libcurl, and what the agent makes of what it gives. The
- * input is a byte that picks the call, then what the service sends before it closes. A call with a sound
- * answer goes before it, so that what the client keeps of one call is there for the next. libcurl is sent to
- * a socket of this process instead of the network.
+ * Answers of remote services: the HTTP client on libcurl, and the agent's classification of its results. The
+ * input is a byte that picks the call, then the service's bytes before it closes. A call with a sound answer
+ * precedes it, so that state kept by the client between calls is present. libcurl connects to a socket of
+ * this process instead of the network.
  */
 #include <stdio.h>
 #include <sys/socket.h>
@@ -15,7 +15,7 @@
 #define BODY_MAX_BYTES     2048
 #define HEADER_MAX_BYTES   2048
 #define RETRY_AFTER_MAX_MS (30 * 24 * 3600 * INT64_C(1000)) /* the client's own bound */
-#define TIMEOUT_MS         60000 /* nothing here waits; the fuzzer's own limit is far below */
+#define TIMEOUT_MS         60000 /* no call waits here; the fuzzer's own limit is far below */
 
 static const char *const METHODS[] = {"POST", "GET", "DELETE", "HEAD"};
 static const char SERVICES[2][256] = {
@@ -57,16 +57,16 @@ static void on_connection(void *arg, int events)
 {
     struct call *call = arg;
     (void)events;
-    FUZZ_REQUIRE(call->fd == -1); /* what is sent is sent once */
+    FUZZ_REQUIRE(call->fd == -1); /* a request is sent once */
     call->fd = accept4(listener, NULL, NULL, SOCK_CLOEXEC);
     FUZZ_REQUIRE(call->fd >= 0);
     FUZZ_REQUIRE(send(call->fd, call->sent.data, call->sent.len, MSG_NOSIGNAL) == (ssize_t)call->sent.len);
     FUZZ_REQUIRE(shutdown(call->fd, SHUT_WR) == 0);
 }
 
-/* ---- what must hold of an answer ---- */
+/* ---- properties of an answer ---- */
 
-/* Whatever a service answers, the schedulers can read what the agent says of it. */
+/* Schedulers can parse the agent's reply about any answer. */
 static void reply_can_be_read(const struct call *call, const struct mg_verdict_of_try *verdict,
                               struct mg_slice result, bool is_truncated)
 {
@@ -90,7 +90,8 @@ static void reply_can_be_read(const struct call *call, const struct mg_verdict_o
     mg_buf_finish(&body);
 }
 
-/* A second, simpler reader: a whole answer has an empty line, and JSON that gave no length is whole JSON. */
+/* A second, simpler reader: a complete answer has an empty line, and JSON without a stated length is complete
+ * JSON. */
 static void must_be_whole(const struct call *call, const struct mg_http_answer *answer,
                           const struct mg_verdict_of_try *verdict)
 {
@@ -112,7 +113,7 @@ static void judge(const struct call *call, const struct mg_http_answer *answer)
     struct mg_verdict_of_try verdict;
     mg_classify_answer(call->service, call->kind, call->is_pollable, answer, TIMEOUT_MS, &verdict);
     FUZZ_REQUIRE(verdict.outcome < MG_OUTCOME_COUNT && verdict.executed < MG_EXECUTED_COUNT);
-    /* law 10, sticky maybe: once bytes have left, only a whole answer can say that nothing happened */
+    /* law 10, sticky maybe: once bytes have left, only a complete answer can prove that nothing happened */
     FUZZ_REQUIRE(answer->sent == MG_SENT_YES || verdict.executed == MG_EXECUTED_MAYBE);
     bool is_truncated = false;
     struct mg_slice result = {NULL, 0};

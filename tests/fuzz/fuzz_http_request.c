@@ -1,6 +1,6 @@
 /*
- * What strangers send to /healthz, /readyz and /metrics: our HTTP server on libmicrohttpd. The input is what
- * a client sends before it closes its side.
+ * Requests of strangers to /healthz, /readyz and /metrics: the HTTP server on libmicrohttpd. The input is a
+ * client's bytes before it closes its side.
  */
 #include <stdio.h>
 
@@ -29,7 +29,7 @@ static void prepare(void)
     FUZZ_REQUIRE(mg_http_server_create(loop, &options, &server, &err) == MG_OK);
 }
 
-/* An answer is one of ours, or the library's own refusal. */
+/* An answer is one of the server's own, or the library's refusal. */
 static void answer_is_sound(struct mg_slice all)
 {
     static const char *const statuses[] = {"200", "404", "405", "503", "400", "411", "413",

@@ -1,6 +1,6 @@
 /*
- * JSON text: the check beside another judge (jansson), its limits, and what walks over text that it took. The
- * input is the text.
+ * JSON text: the validator against a second one (jansson), its limits, and the functions that walk over
+ * accepted text. The input is the text.
  */
 #include <jansson.h>
 #include <stdlib.h>
@@ -15,7 +15,8 @@ static const struct mg_json_limits WIDE = {FUZZ_TEXT_MAX, DEPTH_MAX, FUZZ_TEXT_M
 
 static bool is_taken_by_jansson(struct mg_slice text)
 {
-    if (text.len == 0 || memchr(text.data, '\0', text.len) != NULL) return false; /* it would end there */
+    if (text.len == 0 || memchr(text.data, '\0', text.len) != NULL)
+        return false; /* the text would end there for jansson */
     json_error_t error;
     json_t *root = json_loadb(text.data, text.len, JSON_REJECT_DUPLICATES | JSON_DECODE_ANY, &error);
     json_decref(root);
@@ -32,7 +33,7 @@ struct size {
     int depth, members;
 };
 
-/* Counted by the walk, which is other code than the check. */
+/* Counted by the walk, which shares no code with the validator. */
 static struct size measure(struct mg_slice value)
 {
     struct mg_json_walk walk;
@@ -76,7 +77,7 @@ static void append_escaped(struct mg_buf *pointer, struct mg_slice name)
     }
 }
 
-/* A value is found at its place, and can be replaced there. */
+/* A value is found at its pointer and can be replaced there. */
 static void is_found_and_set(struct mg_slice text, const char *pointer, struct mg_slice value)
 {
     struct mg_err err;
@@ -90,7 +91,7 @@ static void is_found_and_set(struct mg_slice text, const char *pointer, struct m
     mg_buf_finish(&changed);
 }
 
-/* A string is written so that it is read as the same. */
+/* A string that is written and read again is the same string. */
 static void text_comes_back(struct mg_slice quoted)
 {
     struct mg_err err;

@@ -1,10 +1,10 @@
 /*
- * Dead letters and rejected orders: what strangers put into a message comes through the broker to the
- * operator's tool, which walks from one to the next. The connection is one half of a socket pair; all that
- * the broker will ever say is written before. So nothing waits, and every byte is read.
+ * Dead letters and rejected orders: bytes that strangers put into a message pass through the broker to the
+ * operator's tool, which walks from one letter to the next. The connection is one half of a socket pair. All
+ * bytes of the broker are written in advance, so nothing waits and every byte is read.
  *
  * The input: a byte that picks the queue and whether the broker greets; then pieces (frames.h). The bytes
- * behind the first say, too, what becomes of each letter.
+ * behind the first also pick the outcome of each letter.
  */
 #include <stdio.h>
 #include <sys/socket.h>
@@ -19,16 +19,16 @@
 
 struct letter {
     enum mg_dead_verb verb;
-    struct mg_buf queue, body; /* as they were shown */
+    struct mg_buf queue, body; /* of the letter on display */
     bool is_published, is_acked;
 };
 
 struct run {
-    struct mg_slice choices; /* what becomes of each letter, byte by byte */
+    struct mg_slice choices; /* the outcome of each letter, byte by byte */
     struct letter letters[LETTERS_MAX];
-    int count;    /* shown */
-    int gets;     /* heard */
-    bool has_ack; /* among what the broker says */
+    int count;    /* letters shown */
+    int gets;     /* gets received */
+    bool has_ack; /* among the broker's bytes */
 };
 
 /* ---- librabbitmq's socket ---- */
@@ -61,7 +61,7 @@ static void say(struct run *run, struct mg_slice input, bool has_handshake)
 
 /* ---- the operator ---- */
 
-/* Reads all of it: what is freed or too short is noticed. */
+/* Reads every byte, so that a sanitizer detects freed or short memory. */
 static void keep(struct mg_buf *buf, struct mg_slice text)
 {
     mg_buf_init(buf, FUZZ_TEXT_MAX);
@@ -102,7 +102,7 @@ static enum mg_dead_verb on_letter(void *arg, const struct mg_dead_letter *shown
     return letter->verb;
 }
 
-/* ---- what the tool says ---- */
+/* ---- the tool's bytes ---- */
 
 /* The routing key of a publish: behind a reserved short and the exchange, which is the default one. */
 static struct mg_slice routing_key(struct mg_slice arguments)
@@ -113,8 +113,7 @@ static struct mg_slice routing_key(struct mg_slice arguments)
     return (struct mg_slice){arguments.data + 4, len};
 }
 
-/* A letter leaves its queue only when it was to be dropped, or when it is safe in the one that it came from.
- */
+/* A letter leaves its queue only to be dropped, or after its copy is safe in the queue that it came from. */
 static void hear_one(struct run *run, const struct frames_said *said)
 {
     struct letter *last = run->gets > 0 && run->gets <= run->count ? &run->letters[run->gets - 1] : NULL;
@@ -132,13 +131,13 @@ static void hear_one(struct run *run, const struct frames_said *said)
     case AMQP_BASIC_ACK_METHOD:
         FUZZ_REQUIRE(last != NULL && last->verb != MG_DEAD_LIST && !last->is_acked);
         FUZZ_REQUIRE(last->verb == MG_DEAD_DROP || (last->is_published && run->has_ack));
-        FUZZ_REQUIRE(said->arguments.len == 9 && said->arguments.data[8] == 0); /* it alone */
+        FUZZ_REQUIRE(said->arguments.len == 9 && said->arguments.data[8] == 0); /* this letter alone */
         last->is_acked = true;
         break;
     case AMQP_BASIC_NACK_METHOD:
         FUZZ_REQUIRE(said->arguments.len == 9 && said->arguments.data[8] == 3); /* several, requeued */
         break;
-    default: /* the handshake's and the farewell's */
+    default: /* methods of the handshake and of the close */
         break;
     }
 }
@@ -148,7 +147,7 @@ static void hear(struct run *run, bool is_done)
     struct frames_reader reader;
     struct frames_said said;
     frames_reader_init(&reader);
-    (void)frames_receive(&reader, fds[1]); /* all of it: the tool has ended */
+    (void)frames_receive(&reader, fds[1]); /* all bytes: the tool has ended */
     while (frames_next(&reader, &said))
         hear_one(run, &said);
     FUZZ_REQUIRE(!is_done || reader.at == reader.bytes.len);

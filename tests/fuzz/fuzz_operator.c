@@ -1,8 +1,8 @@
 /*
- * What people write to the tool and the console beside ids: moments, rates, limits, which failures a batch
- * takes; and strangers' texts, made plain for a terminal. The input is one text, which all readers get, and,
- * each after a NUL, the other words of a filter. What is taken is what a second reader takes, and nothing
- * that the database could not.
+ * Words that people enter in the tool and the console beside ids: moments, rates, limits and the filters of a
+ * batch; and strangers' texts in their printable form. The input is one text for all readers and, each after
+ * a NUL, the other words of a filter. An accepted value equals a second reader's result and fits the
+ * database.
  */
 #include <math.h>
 #include <regex.h>
@@ -78,7 +78,7 @@ static bool is_time(const char *text)
     return matches(text, &TIME) && is_on_calendar(&parts);
 }
 
-/* It means what stands there, and comes back from the time that is written of it. A fraction is one of
+/* The text has its literal meaning and is equal after formatting the parsed time. A fraction is one of
  * seconds. */
 static void time_is_right(const char *text, const char *number)
 {
@@ -134,9 +134,9 @@ static void try_limit(const char *text, bool is_whole, double max)
     if (is_taken && is_wordless) FUZZ_REQUIRE(text[0] == '\0' ? limit == NULL : strcmp(limit, "0") == 0);
 }
 
-/* ---- which failures ---- */
+/* ---- filters of failures ---- */
 
-/* Its services are told apart again by their blanks. */
+/* Blanks separate the joined services again. */
 static void services_come_back(const char *joined, const struct mg_list *services)
 {
     for (int i = 0; i < services->count; i++) {
@@ -178,7 +178,7 @@ static void try_filter(const char *text, struct mg_slice rest)
 
 /* ---- texts for a terminal ---- */
 
-/* Bytes of UTF-8 that steer one, as a terminal finds them: wherever they stand. */
+/* Control bytes of UTF-8 for a terminal, at any place. */
 static bool steers(const char *text)
 {
     for (const unsigned char *at = (const unsigned char *)text; *at != '\0'; at++) {

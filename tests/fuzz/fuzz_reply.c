@@ -1,5 +1,5 @@
-/* What agents send, which may be in any language: replies, by whose errors failures are counted together, and
- * reports about their service. The input is the body; both readers get it. */
+/* Messages of agents, which may be written in any language: reports about their services, and replies with
+ * the errors that group failures by signature. The input is the body; both readers get it. */
 #include "base/signature.h"
 #include "core/key.h"
 #include "fuzz.h"
@@ -16,7 +16,7 @@ static void is_same_reply(const struct mg_reply *a, const struct mg_reply *b)
     FUZZ_REQUIRE(a->retry_after_ms == b->retry_after_ms);
 }
 
-/* The signature of an error can be stored and shown, and is the same whatever the digits in the text. */
+/* The signature of an error can be stored and shown. Digits in the text do not change it. */
 static void signature_is_sound(const struct mg_reply *reply)
 {
     char signature[MG_SIGNATURE_MAX + 1], other[MG_SIGNATURE_MAX + 1], text[sizeof reply->error_text];

@@ -1,4 +1,4 @@
-/* Requests, as an agent reads them: the message that makes somebody call a service. The input is the body. */
+/* Requests as an agent reads them: the message that leads to a call of a service. The input is the body. */
 #include "fuzz.h"
 #include "wire/request.h"
 #include "wire/template.h"

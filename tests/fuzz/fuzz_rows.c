@@ -1,9 +1,11 @@
 /*
- * What the store makes of the rows that a database, or a pooler before it, answers with: in a session that is
- * begun and checked, what is due, batches, the lead, services, and what became of writes; orders and events
- * are in fuzz_database.c too. The input is a byte for how many rows each statement has, and which calls are
- * refused, and the texts that stand in the cells, each before a NUL; \1 is SQL NULL. No word, number or text
- * leaves its bounds, and each call has one answer.
+ * Rows of a database, or of a pooler in front of it, as the store reads them in a session that is begun and
+ * checked. They are due work, batches, the lead, services and the outcome of writes. Orders and events are in
+ * fuzz_database.c too.
+ *
+ * The input is a byte for the number of rows of each statement, then a byte for the refused calls. The texts
+ * of the cells follow, each before a NUL; \1 is SQL NULL. No enum, number or text leaves its bounds, and each
+ * call has one answer.
  */
 #include <stdlib.h>
 
@@ -16,7 +18,7 @@
 #include "io/store/retention.h"
 #include "io/store/store.h"
 
-#define TRIES_MAX    32 /* more than each write is tried, alone and beside the others */
+#define TRIES_MAX    32 /* more than the attempts of any write, alone and with others */
 #define PATIENCE_MS  100
 #define COLUMNS      30 /* more than any statement reads */
 #define CELLS_MAX    64
@@ -27,11 +29,11 @@
 
 static struct {
     char *cells[CELLS_MAX];
-    int cell_count, row_count, next; /* next: the cell that comes now; they go round */
-    int refusal;                     /* 0: none; else every second call, as REFUSALS has it */
+    int cell_count, row_count, next; /* next: index of the next cell; cells are used in a cycle */
+    int refusal;                     /* 0: none; else every second call fails as REFUSALS lists */
 } world;
 
-/* ---- the session, which is the database's word for everything ---- */
+/* ---- the session: every row comes from the input ---- */
 
 struct mg_pg {
     struct mg_pg_options options;
@@ -42,7 +44,7 @@ struct mg_pg {
     } calls[CALLS_MAX];
     int call_count, answers;
     bool is_dropped;
-    struct mg_loop *running; /* until something is asked */
+    struct mg_loop *running; /* until the next statement is sent */
 };
 static struct mg_pg session;
 
@@ -136,7 +138,7 @@ static void call_answer(const struct call *call)
         PQclear(rows[i].result);
 }
 
-/* Answers what is asked, and what is asked because of it. */
+/* Answers the open statements, and those that follow from the answers. */
 static void answer_all(void)
 {
     for (int i = 0; i < session.call_count; i++) {
@@ -146,7 +148,7 @@ static void answer_all(void)
     session.call_count = 0;
 }
 
-/* ---- what is tried again later: at once ---- */
+/* ---- retries: at once ---- */
 
 void __real_mg_timer_start(struct mg_timer *timer, int64_t after_ms, int64_t repeat_ms);
 void __wrap_mg_timer_start(struct mg_timer *timer, int64_t after_ms, int64_t repeat_ms);
@@ -161,7 +163,7 @@ static void tries_end(void *arg)
     mg_loop_stop(arg);
 }
 
-/* Until something is asked again, or nothing for so long that nothing will be. */
+/* Runs the loop until the next statement, or for so long that none can follow. */
 static void try_again(struct mg_loop *loop)
 {
     struct mg_timer *patience = mg_timer_create(loop, tries_end, loop);
@@ -174,7 +176,7 @@ static void try_again(struct mg_loop *loop)
     answer_all();
 }
 
-/* ---- what callers get ---- */
+/* ---- callers ---- */
 
 static int asked, answered;
 
@@ -410,7 +412,7 @@ static void world_read(struct mg_slice rest)
     } while (rest.len > 0 && world.cell_count < CELLS_MAX);
 }
 
-/* The checks of a session take the input's word, too; then one that is up. */
+/* First the session's own checks get rows of the input; then a session that is up. */
 static void session_begins(struct mg_store *store, const struct mg_store_options *options)
 {
     char reason[MG_ERR_TEXT_MAX];

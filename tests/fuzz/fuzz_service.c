@@ -1,4 +1,4 @@
-/* Service files, and what they make of every status that a service can answer. The input is the file. */
+/* Service files, and their classification of every status code. The input is the file. */
 #include <strings.h>
 
 #include "core/key.h"
@@ -24,7 +24,7 @@ static void calls_are_bounded(const struct mg_service *service)
     FUZZ_REQUIRE(service->rule_count >= 0 && service->rule_count <= MG_SERVICE_RULES_MAX);
 }
 
-/* A header that ends its line would begin another, or the body. */
+/* A header with a line break would begin another header, or the body. */
 static void header_is_one_line(const char *header)
 {
     size_t name_len = strcspn(header, ":");

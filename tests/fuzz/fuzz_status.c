@@ -1,5 +1,5 @@
-/* What schedulers and supervisor tell: statuses, as a client or the tool reads them, and alerts. The input is
- * the body; both readers get it. */
+/* Statuses of schedulers, as a client or the tool reads them, and alerts of the supervisor. The input is the
+ * body; both readers get it. */
 #include "fuzz.h"
 #include "wire/alert.h"
 #include "wire/status.h"

@@ -1,8 +1,8 @@
 /*
- * What database and archive hold of an order, as the tool tells it. The input is the way that the order's
- * rows are, and, each after a NUL, texts that stand in their cells, and the two lists that an event holds as
- * JSON. For people no text makes a line of its own, or steers a terminal; for programs each arrives as it
- * was.
+ * An order's rows in the database and the archive, as the tool prints them. The input is the path to the
+ * order's rows and, each after a NUL, the texts of their cells and the two lists that an event holds as JSON.
+ * In the output for people no text begins a line of its own or controls a terminal. In the output for
+ * programs each text arrives unchanged.
  */
 #include <jansson.h>
 #include <stdio.h>
@@ -26,7 +26,7 @@ static struct {
     int entries;                  /* of both */
 } world;
 
-/* Of an order, its steps, its events, and of the services that they go to, all in one. */
+/* Columns of an order, its steps, its events and their services, all in one. */
 static const char *const COLUMNS[] = {
     "order_id",    "workflow",   "state",      "reason",  "step",    "service",  "attempt",
     "kind",        "error_text", "due_at",     "by_whom", "breaker", "instance", "archived_on",
@@ -67,11 +67,11 @@ static struct table table_make(int row_count, bool is_for_people)
 
 /* ---- for people ---- */
 
-/* A character that steers a terminal, or makes a line read as another, as bytes of UTF-8. */
+/* A character, as bytes of UTF-8, that controls a terminal or changes how a line reads. */
 static bool steers(const char *text, size_t len)
 {
     for (size_t i = 0; i < len; i++) {
-        const unsigned char *at = (const unsigned char *)text + i; /* ends with NUL */
+        const unsigned char *at = (const unsigned char *)text + i; /* NUL-terminated */
         bool is_mark = at[0] == 0xe2 && at[1] == 0x80 &&
                        (at[2] == 0x8e || at[2] == 0x8f || (at[2] >= 0xa8 && at[2] <= 0xae));
         bool is_isolation = at[0] == 0xe2 && at[1] == 0x81 && at[2] >= 0xa6 && at[2] <= 0xa9;
@@ -152,8 +152,8 @@ static void rows_arrive(int row_count)
 
 /* ---- the input ---- */
 
-/* A list that the database could hold, as long as an order has steps: the text itself, or one entry whose
- * members it is. */
+/* A list that the database could hold, as long as an order has steps: the text itself, or one entry with
+ * these members. */
 static char *list_take(struct mg_slice *rest)
 {
     struct mg_err err;

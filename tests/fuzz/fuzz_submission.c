@@ -5,7 +5,7 @@
 #include "fuzz.h"
 #include "wire/submission.h"
 
-/* What tells a repeated submission from a conflict: no byte of the body is without a part in it. */
+/* The digest separates a repeated submission from a conflict, so every byte of the body changes it. */
 static void digest_knows_each_byte(struct mg_slice body)
 {
     uint8_t digest[MG_SHA256_SIZE], other[MG_SHA256_SIZE];

@@ -1,6 +1,6 @@
 /*
- * Templates and the values that go into them. The input is the template, after a NUL perhaps the values. No
- * value may turn a path, or a JSON text, into another one.
+ * Templates and the values in them. The input is the template and, after an optional NUL, the values. No
+ * value may turn a path or a JSON text into another one.
  */
 #include "fuzz.h"
 #include "wire/json.h"
@@ -75,7 +75,7 @@ static void try_json(struct mg_slice template, struct mg_slice values)
     struct mg_err err;
     int references = 0;
     enum mg_class class = mg_template_scan(template, on_reference, &references, &err);
-    if (class != MG_OK) { /* nobody loads such a definition */
+    if (class != MG_OK) { /* such a definition is never loaded */
         is_refused(class, &err);
         return;
     }

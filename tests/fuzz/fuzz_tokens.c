@@ -1,8 +1,8 @@
 /*
- * Who may log in to the console. The input is the text of --tokens-file, in which \1 stands for the digest of
- * the token that somebody shows and \2 for a thousand blanks, and, after a NUL, that token. A second reader
- * says whether the file is taken, and as whom the token lets in, which is all that its cookie is then good
- * for.
+ * Logins to the console. The input is the text of --tokens-file and, after a NUL, the token of a visitor. In
+ * the text \1 stands for the digest of that token and \2 for a thousand blanks. A second reader decides
+ * whether the file is valid, and the name and role that the token gives. The session cookie must have exactly
+ * these rights.
  */
 #include <jansson.h>
 #include <regex.h>
@@ -20,7 +20,7 @@
 #define BLANKS     '\2'
 #define FILE_MAX   (64 * 1024)
 #define PEOPLE_MAX 256
-#define TOKEN_MAX  512 /* bytes; a longer one is nobody's */
+#define TOKEN_MAX  512 /* bytes; a longer one matches no digest */
 
 /* ---- one request, and its answer ---- */
 
@@ -41,7 +41,7 @@ const char *mg_http_exchange_cookie(const struct mg_http_exchange *request, cons
     return strcmp(name, "makegood") == 0 ? request->cookie : NULL;
 }
 
-/* This console has no proxy, so nobody asks for its headers. */
+/* This console has no proxy, so its headers are never read. */
 const char *mg_http_exchange_header(const struct mg_http_exchange *request, const char *name)
 {
     (void)request;
@@ -83,7 +83,7 @@ static void copy_match(const char *line, const regmatch_t *match, char *ret_text
     ret_text[len] = '\0';
 }
 
-/* False: the file is wrong. `ret`: the last whose digest it is; no role: nobody's. */
+/* False: the file is wrong. `ret`: the last entry with this digest; without a role: none. */
 static bool file_read(char *text, const char *digest, struct person *ret)
 {
 #define BLANK   "[ \t\r]"
@@ -146,7 +146,7 @@ static void file_write(int fd, struct mg_slice text)
     FUZZ_REQUIRE(ftruncate(fd, 0) == 0 && pwrite(fd, text.data, text.len, 0) == (ssize_t)text.len);
 }
 
-/* Whom the new file does not name is out, and not before it can be read. */
+/* A session ends once a valid new file no longer lists its token; an invalid file ends none. */
 static void session_ends(struct sessions *sessions, int fd, const char *cookie, const struct person *person)
 {
     static const char other[] =
@@ -163,7 +163,7 @@ static void session_ends(struct sessions *sessions, int fd, const char *cookie, 
 static void login(struct sessions *sessions, int fd, struct mg_slice token, const struct person *person)
 {
     json_t *json = json_stringn(token.data, token.len);
-    if (json == NULL) return; /* no text */
+    if (json == NULL) return; /* not UTF-8 */
     json_t *body = json_pack("{s:o}", "token", json);
     char *text = json_dumps(body, JSON_COMPACT);
     struct mg_http_exchange request = {.body = mg_slice_of(text)};
@@ -211,7 +211,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     struct mg_err err;
     if (fd < 0) {
         fd = memfd_create("tokens", MFD_CLOEXEC);
-        mg_log_open("fuzz", "fuzz", MG_LOG_ERROR); /* who logs in, and who may not, is a line each */
+        mg_log_open("fuzz", "fuzz", MG_LOG_ERROR); /* each login and each refusal is a log line */
     }
     mg_sha256(token, bytes);
     *mg_hex_write(bytes, sizeof bytes, digest) = '\0';

@@ -1,6 +1,6 @@
 /*
- * What comes from outside with traces: a client's traceparent, and a collector's answer. The input is either.
- * What is taken of a context is what was in it; of an answer, a number that can be.
+ * Outside input of traces: a client's traceparent, and a collector's answer. The input is either. An accepted
+ * context keeps the identities of its text. An accepted answer yields a number in range.
  */
 #include "base/trace.h"
 #include "fuzz.h"
@@ -19,7 +19,8 @@ static void try_context(struct mg_slice text)
     FUZZ_REQUIRE(text.len >= MG_TRACEPARENT_SIZE - 1 && memcmp(text.data, "ff", 2) != 0);
     mg_trace_write(&trace, written);
     FUZZ_REQUIRE(strlen(written) == MG_TRACEPARENT_SIZE - 1 && memcmp(written, "00-", 3) == 0);
-    FUZZ_REQUIRE(memcmp(written + 3, text.data + 3, 50) == 0); /* both identities, and what parts them */
+    FUZZ_REQUIRE(memcmp(written + 3, text.data + 3, 50) ==
+                 0); /* both identities, and the character between them */
     FUZZ_REQUIRE(strstr(written, "-0000000000000000-") == NULL);
     FUZZ_REQUIRE(mg_trace_parse(mg_slice_of(written), &again));
     FUZZ_REQUIRE(memcmp(trace.trace_id, again.trace_id, sizeof trace.trace_id) == 0);

@@ -1,7 +1,7 @@
 /*
- * Workflow definitions, and the requests that come of them. The input is the definition, after a NUL perhaps
- * a payload. Of a definition that was taken, every action is rendered; what comes out must be a request that
- * an agent takes.
+ * Workflow definitions, and the requests that they render. The input is the definition and, after an optional
+ * NUL, a payload. Every action of an accepted definition is rendered; the result must be a request that an
+ * agent accepts.
  */
 #include "core/key.h"
 #include "fuzz.h"
@@ -22,7 +22,7 @@ static void on_mistake(void *arg, const char *pointer, const char *text)
     (*count)++;
 }
 
-/* Every step comes after others that are in the list, and some order of all keeps that. */
+/* Every step follows only steps of the list, and the steps have an order that keeps this. */
 static void plan_can_be_followed(const struct mg_workflow *workflow)
 {
     const struct mg_plan *plan = &workflow->plan;

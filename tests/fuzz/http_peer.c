@@ -8,8 +8,8 @@
 #include <unistd.h>
 
 #define ANSWERS_MAX_BYTES (8 * 1024 * 1024)
-#define PATIENCE_TICKS    5  /* of a millisecond: then the client hangs up */
-#define END_TICKS         10 /* then nobody waits for the server to notice it, which may have nothing to say */
+#define PATIENCE_TICKS    5  /* milliseconds; then the client closes */
+#define END_TICKS         10 /* then the wait for the server's reaction ends: it may have no bytes to send */
 
 static struct MHD_Daemon *daemon_seen;
 
@@ -25,7 +25,7 @@ const union MHD_DaemonInfo *__real_MHD_get_daemon_info(struct MHD_Daemon *daemon
 const union MHD_DaemonInfo *__wrap_MHD_get_daemon_info(struct MHD_Daemon *daemon,
                                                        enum MHD_DaemonInfoType type, ...);
 
-/* The server asks for its epoll descriptor as it starts; so we learn which daemon is its. */
+/* The server queries its epoll descriptor at the start; the wrapper records which daemon is its own. */
 const union MHD_DaemonInfo *__wrap_MHD_get_daemon_info(struct MHD_Daemon *daemon,
                                                        enum MHD_DaemonInfoType type, ...)
 {

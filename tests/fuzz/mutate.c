@@ -20,7 +20,7 @@ static uint64_t draw(struct mutator *mutator, uint64_t below)
     return (z ^ (z >> 31)) % below;
 }
 
-/* Puts `piece` in place of `old_len` bytes at `at`, if there is room. */
+/* Replaces `old_len` bytes at `at` by `piece`, if there is room. */
 static void splice(struct text *text, size_t at, size_t old_len, struct mg_slice piece)
 {
     if (old_len > text->len - at) old_len = text->len - at;

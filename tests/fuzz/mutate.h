@@ -1,6 +1,6 @@
 /*
- * Inputs made from others by a few edits: bytes changed, put in, cut out; pieces of one input in another. The
- * same seeds and state give the same inputs in each run.
+ * Inputs derived from others by a few edits: bytes changed, inserted and cut out, and pieces of one input put
+ * into another. The same seeds and state give the same inputs in each run.
  */
 #ifndef MG_TESTS_MUTATE_H
 #define MG_TESTS_MUTATE_H
@@ -10,11 +10,11 @@
 #include "base/buf.h"
 
 struct mutator {
-    const struct mg_slice *seeds; /* what inputs are made from; at least one, none longer than `len_max` */
+    const struct mg_slice *seeds; /* sources of inputs; at least one, none longer than `len_max` */
     size_t seed_count;
-    struct mg_slice marks; /* bytes that mean something to the reader: put in more often than others */
-    size_t len_max;        /* of what is made */
-    uint64_t state;        /* where the drawing stands; any number begins */
+    struct mg_slice marks; /* bytes with a meaning for the reader: inserted more often than others */
+    size_t len_max;        /* of an input made */
+    uint64_t state;        /* of the random sequence; any number is a valid start */
 };
 
 /* Makes the next input in `ret_bytes`, which has room for `len_max`; returns its length. */

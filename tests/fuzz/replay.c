@@ -1,11 +1,10 @@
 /*
- * Runs a fuzz target without a fuzzer: each file of the folders given, then inputs made from them (mutate.h).
+ * Runs a fuzz target without a fuzzer: each file of the given folders, then inputs made from them (mutate.h).
  * The same folders give the same inputs in each run.
  *
  *   fuzz_json [-n INPUTS] FILE|FOLDER…
  *
- * With AddressSanitizer an input that is a finding is written to ./finding-<target>; give that file to see it
- * again.
+ * With AddressSanitizer a finding is written to ./finding-<target>; give that file to reproduce it.
  */
 #include <ftw.h>
 #include <stdio.h>
@@ -19,12 +18,12 @@
 #include "mutate.h"
 
 #define SEEDS_MAX        4096
-#define INPUT_MAX        32768 /* more than the longest example has */
+#define INPUT_MAX        32768 /* longer than the longest example */
 #define FOLDERS_MAX_OPEN 8
 
 static struct mg_slice seeds[SEEDS_MAX];
 static size_t seed_count;
-static struct mg_slice current; /* exactly as long as it says */
+static struct mg_slice current; /* exactly as long as its length states */
 static const char *target = "target";
 
 #if defined(__SANITIZE_ADDRESS__)
@@ -39,7 +38,7 @@ static void keep_finding(void)
     (void)fprintf(stderr, "the input is in ./%s\n", path);
 }
 
-/* So that an abort is a death like others. The sanitizer's library looks for it by name. */
+/* The sanitizer's library finds this function by name. It makes an abort a reported death like others. */
 __attribute__((visibility("default"))) const char *__asan_default_options(void)
 {
     return "handle_abort=1";
@@ -77,7 +76,7 @@ static int on_file(const char *path, const struct stat *about, int kind, struct 
     return 0;
 }
 
-/* The order in which a folder is read is the file system's; the inputs must not depend on it. */
+/* The order of a folder's files depends on the file system; the inputs must not depend on it. */
 static int compare(const void *a, const void *b)
 {
     const struct mg_slice *one = a, *other = b;

@@ -15,16 +15,16 @@
 
 struct servers servers;
 
-/* ---- what is still to be answered ---- */
+/* ---- open answers ---- */
 
 struct owed {
     struct owed *next;
     void (*answer)(struct owed *owed);
-    void (*fn)(void); /* what is called back, of the type that `answer` knows */
+    void (*fn)(void); /* the callback, of the type that `answer` expects */
     void *arg;
     enum mg_report report;
     struct mg_command_result result;
-    bool is_work; /* of the loop: it is ended also when nobody waits any more */
+    bool is_work; /* of the loop: it is ended also when no caller waits any more */
 };
 
 static struct {
@@ -122,7 +122,7 @@ static void cell_set(PGresult *result, int row, int column, const char *text)
 {
     char copy[1024];
     size_t len = strlen(text);
-    char *value = len < sizeof copy ? copy : malloc(len + 1); /* libpq wants to be free to write it */
+    char *value = len < sizeof copy ? copy : malloc(len + 1); /* libpq requires a writable value */
     FUZZ_REQUIRE(value != NULL);
     memcpy(value, text, len + 1);
     FUZZ_REQUIRE(PQsetvalue(result, row, column, value, (int)len) != 0);
@@ -145,7 +145,7 @@ static int columns_set(PGresult *result)
     return count;
 }
 
-/* What is one row in any database is one here. */
+/* Reports that have one row in any database have one row here. */
 static int row_count_of(enum mg_report report)
 {
     return report == MG_REPORT_PAGE_OPEN || report == MG_REPORT_PAGE_NEWEST || report == MG_REPORT_SETTINGS ||
@@ -206,8 +206,8 @@ static bool is_text(const char *text)
     return true;
 }
 
-/* What each parameter is cast to: a text, a moment, an integer, an integer or "", or "" or what stands before
- * a slash. */
+/* The cast of each parameter: a text, a moment, an integer, an integer or "", or "" or the text before a
+ * slash. */
 static const char *casts_of(enum mg_report report)
 {
     switch ((int)report) { /* those of the console */
@@ -324,7 +324,7 @@ bool mg_store_is_well(const struct mg_store *store, char *ret_reason, size_t siz
 
 /* ---- the database: changing ---- */
 
-/* A change is made once for a request, by who may, who says why. */
+/* A request makes at most one change, by its authorized person and with a reason. */
 static void change_begins(const char *by, const char *reason)
 {
     FUZZ_REQUIRE(servers.may_change && strcmp(by, servers.who) == 0);
@@ -339,7 +339,7 @@ static void note_answer(struct owed *owed)
     ((mg_store_done_fn *)owed->fn)(owed->arg, servers.is_refusal ? &AWAY : NULL);
 }
 
-/* What follows has been written down. */
+/* The action was recorded before; each record permits one change. */
 static void note_is_used(void)
 {
     FUZZ_REQUIRE(++state.uses_of_notes <= state.notes);
@@ -455,7 +455,7 @@ struct mg_broker *mg_command_client_broker(struct mg_command_client *client)
     return NULL;
 }
 
-/* No queue is ever seen: services are shown as their agents report. */
+/* No queue depth is ever reported: services are shown as their agents report them. */
 enum mg_class __wrap_mg_broker_watch_queue(struct mg_broker *broker, const char *queue, int64_t period_ms,
                                            mg_queue_seen_fn *seen, void *arg, struct mg_err *err);
 enum mg_class __wrap_mg_broker_watch_queue(struct mg_broker *broker, const char *queue, int64_t period_ms,
@@ -536,7 +536,7 @@ enum mg_class mg_topology_look(const struct mg_broker_address *address, const ch
     return MG_OK;
 }
 
-/* What would be done on another thread. */
+/* The work of another thread. */
 static void work_answer(struct owed *owed)
 {
     ((mg_loop_fn *)owed->fn)(owed->arg);
@@ -551,7 +551,7 @@ bool __wrap_mg_loop_offload(struct mg_loop *loop, mg_loop_fn *work, mg_loop_fn *
     return true;
 }
 
-/* ---- batches: nothing drives them here ---- */
+/* ---- batches: not run here ---- */
 
 enum mg_class mg_batch_runner_start(struct mg_loop *loop, const struct mg_batch_runner_options *options,
                                     struct mg_batch_runner **ret_runner, struct mg_err *err)

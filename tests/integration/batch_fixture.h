@@ -1,5 +1,4 @@
-/* What the tests of batches in the store share: a store that may lead them, orders that failed, and starting.
- */
+/* Shared by the tests of batches: a store that may lead them, orders that failed, and starting. */
 #ifndef MG_TESTS_BATCH_FIXTURE_H
 #define MG_TESTS_BATCH_FIXTURE_H
 
@@ -15,7 +14,8 @@ extern struct mg_batch_started started; /* the last answer */
 
 void batch_setup(void);
 void batch_teardown(void);
-/* Orders o-1 to o-N in error, each with an open failure, o-1's the oldest; no step rows, none is needed. */
+/* Orders o-1 to o-N in error, each with an open failure, o-1's the oldest. They have no step rows; no test
+ * needs any. */
 void fail_orders(int first, int last, const char *step, const char *service);
 struct mg_failure_filter all_failures(void);
 void batch_start(const char *batch_id, const char *step);

@@ -1,6 +1,6 @@
 /*
- * The relay runs on a thread of its own and is steered by two atomics; the rest runs on the test's thread.
- * Queues are declared and looked at on short connections that have nothing to do with the broker under test.
+ * The relay runs on a thread of its own and is controlled by two atomics; the rest runs on the test's thread.
+ * Queues are declared and read over short connections, separate from the broker under test.
  */
 #include "broker_fixture.h"
 
@@ -131,7 +131,7 @@ static void *relay_run(void *arg)
             fds[1 + 2 * i] = (struct pollfd){.fd = is_deaf ? -1 : relay->pairs[i].client, .events = POLLIN};
             fds[2 + 2 * i] = (struct pollfd){.fd = is_silent ? -1 : relay->pairs[i].server, .events = POLLIN};
         }
-        if (is_silent) fds[0].fd = -1; /* the kernel accepts, nobody answers */
+        if (is_silent) fds[0].fd = -1; /* the kernel accepts, no program answers */
         (void)poll(fds, 1U + 2U * (unsigned)count, TICK_MS);
         for (int i = count - 1; i >= 0; i--) {
             int client = relay->pairs[i].client, server = relay->pairs[i].server;
@@ -295,7 +295,7 @@ void test_publish_nested(const char *queue, int depth)
                                         amqp_cstring_bytes("{}")),
                      AMQP_STATUS_OK);
     struct timeval timeout = {.tv_sec = 5};
-    amqp_frame_t frame; /* the confirm, or the broker's refusal of such headers; both will do */
+    amqp_frame_t frame; /* the confirm, or the broker's refusal of such headers; either will do */
     ck_assert_int_eq(amqp_simple_wait_frame_noblock(connection, &frame, &timeout), AMQP_STATUS_OK);
     free(levels);
     mg_amqp_destroy(connection);

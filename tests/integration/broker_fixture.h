@@ -1,7 +1,7 @@
 /*
- * What the tests of the broker share: a loop that runs until a condition holds, a broker whose deliveries,
- * outcomes and states are kept, queues of the test's own, and a relay between client and broker that can fall
- * silent, cut its connections or refuse new ones, as a broker that is stopped, killed or gone would.
+ * Shared by the tests of the broker. A loop runs until a condition holds. A broker's deliveries, outcomes and
+ * states are kept. Queues are the test's own. A relay between client and broker can fall silent, cut its
+ * connections or refuse new ones, like a broker that is stopped, killed or gone.
  */
 #ifndef MG_TESTS_BROKER_FIXTURE_H
 #define MG_TESTS_BROKER_FIXTURE_H
@@ -16,10 +16,10 @@
 #define DELIVERIES_MAX 4096
 
 #define RELAY_STUCK_QUEUE "test.stuck"
-/* FORGETFUL: the broker's cancels of consumers are lost. UNCONFIRMED: its confirms are. STUCK: those of a
- * connection are, once a message to RELAY_STUCK_QUEUE went over it, and it is read no more. FULL: no
- * connection is added. Those that lose something only while
- * little comes from the broker: each read of the relay must hold whole frames. */
+/* FORGETFUL: the broker's cancels of consumers are lost. UNCONFIRMED: its confirms are lost. STUCK: the
+ * confirms of a connection are lost and it is read no more, once a message to RELAY_STUCK_QUEUE went over it.
+ * FULL: no connection is added. The modes that drop frames need little traffic from the broker: each read of
+ * the relay must hold whole frames. */
 enum relay_mode {
     RELAY_PASS,
     RELAY_SILENT,
@@ -64,12 +64,12 @@ void test_quorum_queue_declare(const char *queue);
 /* By the queue's own name as routing key. */
 void test_queue_bind(const char *queue, const char *exchange);
 void test_queue_delete(const char *queue);
-/* Publishes a message whose headers nest `depth` tables. */
+/* Publishes a message with headers of `depth` nested tables. */
 void test_publish_nested(const char *queue, int depth);
 int test_queue_ready(const char *queue); /* messages; -1: there is no such queue */
 
 void fixture_init(struct fixture *fixture, const char *url);
-/* The same, with a queue of its own, declared, as the one that is consumed. */
+/* The same; declares a queue of its own and consumes it. */
 void fixture_init_queue(struct fixture *fixture, const char *url, const char *what, char ret_queue[64]);
 int fixture_outcome_count(const struct fixture *fixture); /* of all kinds */
 void fixture_start(

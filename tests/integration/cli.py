@@ -1,9 +1,9 @@
 #!/usr/bin/python3
 """cli.py MAKEGOOD SOURCE: the tool `makegood` against a real PostgreSQL and a real RabbitMQ.
 
-Wrong input, servers that are away, exit codes, and that `-o json` is JSON for every verb. The schedulers' part (answers
-to commands, statuses of orders) is played here, so that each answer comes when a test wants it. The database is made for
-this run and dropped; what is left in queues is purged.
+Covers wrong input, absent servers, exit codes, and `-o json` as JSON for every verb. The test plays the schedulers' part (answers
+to commands, statuses of orders), so that each answer comes when a test wants it. The database is made for this run and dropped;
+messages left in queues are purged.
 """
 
 import concurrent.futures
@@ -46,7 +46,7 @@ VERBS = [
     "batch pause", "batch resume", "batch stop", "batch run", "db migrate", "db status", "doctor", "top",
     "console", "completion",
 ]
-AT_ONCE = 8  # tools that wait, above all; what works takes what the machine has
+AT_ONCE = 8  # most of these tools wait for a time-out; the working ones need the whole machine
 
 
 class World:
@@ -77,7 +77,7 @@ class World:
 
 
 def environment(more=None):
-    """The tool's: nothing of the caller's configures it."""
+    """The tool's environment: no variable of the caller configures it."""
     own = {name: value for name, value in os.environ.items() if not name.startswith(("MAKEGOOD_", "PG"))}
     return {**own, "MAKEGOOD_AMQP_URL": AMQP_URL, "MAKEGOOD_PG_DSN": World.dsn, "USER": "tester", **(more or {})}
 
@@ -91,14 +91,14 @@ def run(*words, code=None, env=None, stdin="", stdout=subprocess.PIPE, timeout_s
 
 
 def one_line(done):
-    """What went wrong, in one line that says who says it."""
+    """The error, in one line that names the tool."""
     lines = done.stderr.splitlines()
     assert len(lines) == 1 and lines[0].startswith("makegood: "), done.stderr
     return lines[0]
 
 
 def json_lines(done):
-    """Standard output as JSON: one value, or one a line. Anything else fails."""
+    """Standard output as JSON: one value, or one per line. Anything else fails."""
     try:
         return [json.loads(done.stdout)]
     except json.JSONDecodeError:
@@ -130,7 +130,7 @@ def insert_failure(order_id, workflow="w", step="charge", service="payment", err
 
 
 class FakeScheduler(threading.Thread):
-    """Consumes one queue and answers each message as `answer(channel, properties, body)` does."""
+    """Consumes one queue and answers each message by `answer(channel, properties, body)`."""
 
     def __init__(self, queue, answer):
         super().__init__(daemon=True)
@@ -139,7 +139,7 @@ class FakeScheduler(threading.Thread):
 
     def run(self):
         with World.channel() as channel:
-            channel.queue_purge(self.queue)  # what another test left unread
+            channel.queue_purge(self.queue)  # unread messages of another test
             channel.basic_consume(self.queue, self.take)
             self.ready.set()
             while not self.over.is_set():
@@ -196,8 +196,7 @@ class Case(unittest.TestCase):
         self.addCleanup(self.folder.cleanup)
 
     def each(self, items, work):
-        """work(item) for all of them, side by side: most of what a tool does is waiting, some of it for a time-out. Each that
-        fails is told."""
+        """work(item) for all of them, in parallel: a tool mostly waits, some of it for a time-out. Each failure is reported."""
         with concurrent.futures.ThreadPoolExecutor(AT_ONCE) as pool:
             for item, done in [(item, pool.submit(work, item)) for item in items]:
                 with self.subTest(item=item):
@@ -230,7 +229,7 @@ class WrongInput(Case):
             self.assertIn(f"  {verb} ", everything)
             done = run(*verb.split(), "--help", code=DONE)
             self.assertIn(f"usage: makegood {verb}", done.stdout)
-            self.assertEqual("--timeout" in done.stdout, verb != "completion")  # which waits for nobody
+            self.assertEqual("--timeout" in done.stdout, verb != "completion")  # completion waits for no server
             self.assertEqual(done.stderr, "")
         self.each(VERBS, look)
 
@@ -342,7 +341,7 @@ class WrongInput(Case):
 
 
 class Away(Case):
-    """Servers that are not there: one line, and exit code 6."""
+    """Absent servers: one line, and exit code 6."""
 
     DATABASE = ["order list", "order show x", "order watch x", "order explain x", "order export x", "alert list",
                 "alert ack 1 --reason r", "workflow list", "db status", "db migrate", "order cancel x --reason r",
@@ -353,7 +352,7 @@ class Away(Case):
               "order cancel x --reason r --if-version 3"]
 
     def away(self, command, **env):
-        """What it says. A tool that minds no --timeout is ended by run()'s."""
+        """The tool's error line. A tool without --timeout is ended by run()'s own."""
         order = self.file('{"order_id": "cli-1", "workflow": "w", "payload": {}}', f"{uuid.uuid4()}.jsonl")
         words = command.format(good=SOURCE / "deploy/sample/workflows/fulfilment.json", order=order).split()
         if words[:2] == ["db", "migrate"]:
@@ -367,9 +366,9 @@ class Away(Case):
         self.each(self.BROKER, lambda command: self.assertIn("could not", self.away(command, MAKEGOOD_AMQP_URL=NOBODY_AMQP)))
 
     def at_once(self, command, **env):
-        """What it says, at a --timeout that leaves all the time that there is for trying."""
+        """The tool's error output, at the default --timeout, which leaves time for retries."""
         done = run(*command.split(), code=UNAVAILABLE, env=env)
-        self.assertIn("holds the address", one_line(done))  # one line: that it goes on trying is another
+        self.assertIn("holds the address", one_line(done))  # one line: a second one would report the retry
         return done.stderr
 
     def test_what_does_not_pass_is_said_at_once_and_where_the_address_stands(self):
@@ -568,7 +567,7 @@ class Answers(Case):
                   " VALUES (%s, 'a', 'closed', true, 2, 3, 3), (%s, 'b', 'closed', true, 1, 3, 2)", (service, service))
         self.assertEqual((row()["state"], row()["agents"], row()["obeying"], row()["in_flight"]), ("serving", "2", "1", "3"))
         self.has_no_queues(service)
-        self.assertEqual(row()["state"], "no queue")  # whatever agents report
+        self.assertEqual(row()["state"], "no queue")  # without regard to the agents' reports
         done = run("service", "limit", service, "--concurrency", "1", *REASON, code=DONE)
         self.assertIn("2 agents of it report", done.stderr)
         run("service", "limit", service, "--concurrency", "none", *REASON, code=DONE)
@@ -798,7 +797,7 @@ class Answers(Case):
         mark = "w" + uuid.uuid4().hex[:8]
         for n in range(5):
             insert_failure(f"{mark}-{n}", mark, age=f"{n} hours")
-        # Two at one time, between which a page ends.
+        # Two with the same time; a page ends between them.
         World.sql("UPDATE operator_alert SET opened_at = (SELECT opened_at FROM operator_alert WHERE subject = %s) WHERE subject = %s",
                   (f"{mark}-1", f"{mark}-2"))
         seen, after = [], []
@@ -868,7 +867,7 @@ class Answers(Case):
 
 
 class Json(Case):
-    """-o json prints JSON and nothing else, whatever the verb; and the table of the same verb prints something."""
+    """-o json prints JSON and nothing else, for every verb; and the table of the same verb prints something."""
 
     def test_reading(self):
         order_id = "cli-" + uuid.uuid4().hex[:8]
@@ -919,7 +918,7 @@ class Json(Case):
         shown = json.loads(run("dead", "show", letters[0]["number"], *queue, "-o", "json", code=DONE).stdout)
         self.assertEqual(shown["body"], "not \ufffd JSON \"at all\"\x01")
         self.assertNotIn("\x01", run("dead", "show", letters[0]["number"], *queue, code=DONE).stdout)
-        # From the last on, so that the numbers before keep their meaning.
+        # From the last one down, so that the indexes of earlier ones stay valid.
         for letter in reversed(letters):
             done = run("dead", "drop", letter["number"], *queue, *REASON, "-o", "json", code=DONE)
             self.assertEqual(json.loads(done.stdout), {"count": 1, "done": "dropped"})

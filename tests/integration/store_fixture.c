@@ -8,7 +8,7 @@
 
 static char database_dsn[2048];
 
-/* Beside this file's folder; CMake compiles with whole paths. */
+/* Relative to this file's folder; CMake compiles with absolute paths. */
 const char *store_migrations(void)
 {
     static char folder[1024];
@@ -28,7 +28,7 @@ static const char *server_dsn(void)
     return dsn;
 }
 
-/* The server's DSN with another database, as key='value' pairs, whatever form it had. */
+/* The server's DSN with another database, as key='value' pairs, in whichever form the original is. */
 void store_dsn_of(const char *database, char *ret_dsn, size_t size)
 {
     char *message = NULL;
@@ -153,7 +153,7 @@ static void nothing(void *arg)
 void rig_finish(struct rig *rig)
 {
     mg_store_destroy(rig->store);
-    /* One more turn, so that what is closed is also freed. */
+    /* One more turn, so that closed handles are also freed. */
     struct mg_timer *timer = mg_timer_create(rig->loop, nothing, rig->loop);
     mg_timer_start(timer, 1, 0);
     mg_loop_run(rig->loop);
@@ -232,7 +232,7 @@ static void on_loaded(void *arg, const struct mg_load_answer *answer, const stru
 {
     struct rig *rig = arg;
     if (answer != NULL) {
-        /* What it points to lives in the arena; the answer itself does not. */
+        /* The pointers lead into the arena; the answer itself does not outlive the call. */
         struct mg_load_answer *copy = mg_arena_alloc(rig->arena, sizeof *copy);
         *copy = *answer;
         rig->loaded = copy;

@@ -1,6 +1,6 @@
 /*
- * What the tests of the store share: a database of the test program's own (made, migrated and dropped by
- * store_main), a store on a loop that runs until a condition holds, and orders that are easy to make.
+ * Shared by the tests of the store. The database is the test program's own: made, migrated and dropped by
+ * store_main. The store's loop runs until a condition holds. Orders are simple.
  */
 #ifndef MG_TESTS_STORE_FIXTURE_H
 #define MG_TESTS_STORE_FIXTURE_H
@@ -18,7 +18,7 @@ struct rig {
     struct mg_loop *loop;
     struct mg_store *store;
     struct mg_arena *arena;
-    PGconn *admin;                       /* another session, blocking, for looking and meddling */
+    PGconn *admin;                       /* another session, blocking, for reads and interference */
     int answers, ups, downs, transients; /* transients: answers of that class */
     struct mg_err err;                   /* of the last answer; class MG_OK if it had none */
     char refused[512];
@@ -68,14 +68,14 @@ void rig_lead(struct rig *rig, const char *holder);
 const char *rig_report(struct rig *rig, enum mg_report which, const char *const *params, int count);
 void assert_has(const char *text, const char *part);
 void rig_done(void *arg, const struct mg_err *err); /* a mg_store_done_fn */
-void rig_wait_answer(struct rig *rig);              /* for one more than there were */
+void rig_wait_answer(struct rig *rig);              /* waits until the number of answers has grown by one */
 
 /* A new order, pending, with one step "reserve" that has no row yet. */
 void order_make(struct mg_order_record *record, const char *order_id);
 /* A write of it, with one event of `cause`. */
 struct mg_order_write write_make(const struct mg_order_record *record, uint64_t expected_version,
                                  struct mg_event_record *event, const char *cause);
-/* Stores a new order whose step 0 is as given (if `step` is not NULL). */
+/* Stores a new order with `step` as its step 0 (unless NULL). */
 void order_store(struct rig *rig, struct mg_order_record *record, const struct mg_step *step);
 
 #endif

@@ -1,7 +1,7 @@
 /*
- * The broker against a real RabbitMQ: what is published arrives and is confirmed, refused or returned; what
- * is acked is gone and what is not comes again; queues are paused and private. Faults stand in
- * test_broker_faults.c, watched queues in test_broker_watch.c.
+ * The broker against a real RabbitMQ. Published messages arrive and are confirmed, refused or returned. Acked
+ * messages are gone, others come again. Queues are paused and private. test_broker_faults.c holds the faults,
+ * test_broker_watch.c the watched queues.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -48,7 +48,7 @@ static bool wait_outcomes(int count)
     return fixture_run(&fixture, has_outcomes, WAIT_MS);
 }
 
-/* Catches: a property that is lost or mixed up on its way. */
+/* Would catch: a property that is lost or mixed up on its way. */
 START_TEST(message_arrives_with_all_its_properties)
 {
     fixture_start(&fixture);
@@ -82,7 +82,7 @@ START_TEST(message_arrives_with_all_its_properties)
 }
 END_TEST
 
-/* Catches: a return that is given to the wrong message, or that counts as confirmed. */
+/* Would catch: a return that is assigned to the wrong message, or that counts as confirmed. */
 START_TEST(only_messages_without_a_queue_are_returned)
 {
     fixture.acks_at_once = true;
@@ -96,7 +96,7 @@ START_TEST(only_messages_without_a_queue_are_returned)
 }
 END_TEST
 
-/* Catches: a nack that is taken for a confirm. */
+/* Would catch: a nack that is taken for a confirm. */
 START_TEST(full_queue_refuses)
 {
     char full[64];
@@ -113,7 +113,7 @@ START_TEST(full_queue_refuses)
 }
 END_TEST
 
-/* Catches: memory that grows with what is published while nothing is confirmed. */
+/* Would catch: memory that grows with the number of publishes while none is confirmed. */
 START_TEST(window_is_bounded)
 {
     fixture_create(&fixture); /* not connected yet: all of it waits */
@@ -133,8 +133,8 @@ START_TEST(window_is_bounded)
 }
 END_TEST
 
-/* Catches: a broker that gives a consumer no more than some thousands, so that an agent's slots beyond stay
- * empty. */
+/* Would catch: a broker that gives a consumer no more than some thousands, so that an agent's slots beyond
+ * stay empty. */
 START_TEST(a_prefetch_of_thousands_is_filled)
 {
     char quorum[64];
@@ -154,7 +154,7 @@ START_TEST(a_prefetch_of_thousands_is_filled)
 }
 END_TEST
 
-/* Catches: a text that the library would cut without a word. */
+/* Would catch: a text that the library would cut silently. */
 START_TEST(too_long_texts_are_refused_and_long_reasons_cut)
 {
     fixture_start(&fixture);
@@ -175,8 +175,7 @@ START_TEST(too_long_texts_are_refused_and_long_reasons_cut)
 }
 END_TEST
 
-/* Catches: a body that goes out or comes in in several frames and loses a piece; one above the limit that is
- * kept. */
+/* Would catch: a body of several frames that loses a piece; one above the limit that is kept. */
 START_TEST(large_bodies_arrive_and_oversized_ones_are_read_past)
 {
     fixture.options.body_max_bytes = 300 * 1024;
@@ -206,7 +205,7 @@ START_TEST(large_bodies_arrive_and_oversized_ones_are_read_past)
 }
 END_TEST
 
-/* Catches: an ack that is never sent, or a requeue that is one. */
+/* Would catch: an ack that is never sent, or a requeue that is sent as an ack. */
 START_TEST(acked_are_gone_and_requeued_come_again)
 {
     fixture_start(&fixture);
@@ -235,7 +234,7 @@ static bool is_stopped(const struct fixture *seen)
     return mg_broker_is_stopped(seen->broker, 0);
 }
 
-/* Catches: a paused consumer that gets messages, or a resumed one that gets none. */
+/* Would catch: a paused consumer that gets messages, or a resumed one that gets none. */
 START_TEST(paused_consumer_gets_nothing_until_resumed)
 {
     fixture.acks_at_once = true;
@@ -250,7 +249,7 @@ START_TEST(paused_consumer_gets_nothing_until_resumed)
     ck_assert_int_eq(test_queue_ready(queue), 5);
     mg_broker_resume(fixture.broker, 0, 2);
     ck_assert(wait_deliveries(5));
-    for (int i = 0; i < 20; i++) { /* in quick changes the last word counts */
+    for (int i = 0; i < 20; i++) { /* of quick changes the last one counts */
         mg_broker_pause(fixture.broker, 0);
         mg_broker_resume(fixture.broker, 0, 3);
     }
@@ -260,7 +259,7 @@ START_TEST(paused_consumer_gets_nothing_until_resumed)
 }
 END_TEST
 
-/* Catches: a prefetch that counts for all consumers together, or not at all. */
+/* Would catch: a prefetch that counts for all consumers together, or not at all. */
 START_TEST(each_consumer_has_its_own_prefetch)
 {
     char other[64];
@@ -293,8 +292,8 @@ static bool has_all_deliveries(const struct fixture *f)
     return f->delivery_count + fixture.delivery_count >= wanted;
 }
 
-/* Catches: a rank that is not told, that a change does not reach, or above whose prefetch messages wait
- * though another has room. */
+/* Would catch: a rank that is not sent, or not changed. Would also catch messages that wait beyond one
+ * consumer's prefetch although another has room. */
 START_TEST(messages_go_to_the_highest_rank_that_has_room)
 {
     static struct fixture other;
@@ -339,7 +338,7 @@ static bool is_named(const struct fixture *f)
     return f->named_count > 0;
 }
 
-/* Catches: a private queue whose name is never told, or whose messages go to another consumer. */
+/* Would catch: a private queue without a published name, or with messages that go to another consumer. */
 START_TEST(private_queue_is_named_and_read)
 {
     fixture.acks_at_once = true;
@@ -353,7 +352,8 @@ START_TEST(private_queue_is_named_and_read)
 }
 END_TEST
 
-/* Catches: acks that wait for one delivery for ever, so that the consumer runs out of prefetch behind it. */
+/* Would catch: acks that wait for one delivery for ever, so that the consumer runs out of prefetch behind
+ * it. */
 START_TEST(acks_above_a_delivery_that_is_held_for_long_are_told)
 {
     fixture.options.consumers[0].prefetch = 10;
@@ -361,7 +361,7 @@ START_TEST(acks_above_a_delivery_that_is_held_for_long_are_told)
     for (int i = 0; i < 30; i++)
         fixture_publish(&fixture, queue, "{}");
     ck_assert(wait_deliveries(10));
-    mg_broker_ack(fixture.broker, fixture.deliveries[3]); /* one alone: by and by */
+    mg_broker_ack(fixture.broker, fixture.deliveries[3]); /* one alone: after a delay */
     ck_assert_int_eq(mg_broker_untold_acks(fixture.broker, 0), 1);
     ck_assert(wait_deliveries(11));
     ck_assert_int_eq(mg_broker_untold_acks(fixture.broker, 0), 0);
@@ -378,7 +378,7 @@ START_TEST(acks_above_a_delivery_that_is_held_for_long_are_told)
 }
 END_TEST
 
-/* Catches: acks that a process gives and takes with it when it ends. */
+/* Would catch: acks in memory that are lost when the process ends. */
 START_TEST(acks_before_destroy_reach_the_broker)
 {
     fixture_start(&fixture);
@@ -397,7 +397,7 @@ START_TEST(acks_before_destroy_reach_the_broker)
 }
 END_TEST
 
-/* Catches: one that waited for a delivery that is still held then. */
+/* Would catch: the loss of an ack that waited for a delivery which is still held. */
 START_TEST(a_waiting_ack_before_destroy_reaches_the_broker)
 {
     fixture_start(&fixture);
@@ -414,11 +414,12 @@ START_TEST(a_waiting_ack_before_destroy_reaches_the_broker)
 }
 END_TEST
 
-/* Catches: a stranger's message headers that end the process: the library decodes nested ones recursively. */
+/* Would catch: message headers of another user that end the process: the library decodes nested ones
+ * recursively. */
 START_TEST(deeply_nested_headers_do_no_harm)
 {
     fixture_start(&fixture);
-    test_publish_nested(queue, 17000); /* about what fits into a frame */
+    test_publish_nested(queue, 17000); /* about the most that fits into a frame */
     fixture_publish(&fixture, queue, "{}");
     ck_assert(wait_outcomes(1));
     ck_assert(wait_deliveries(2));
@@ -438,7 +439,7 @@ static void on_delivery_destroy(void *arg, struct mg_delivery *delivery)
     mg_broker_destroy(destroyed_within);
 }
 
-/* Catches: memory used after a callback destroyed the broker. */
+/* Would catch: memory used after a callback destroyed the broker. */
 START_TEST(broker_may_be_destroyed_within_a_callback)
 {
     fixture_start(&fixture);
@@ -457,8 +458,8 @@ START_TEST(broker_may_be_destroyed_within_a_callback)
 }
 END_TEST
 
-/* Catches: an address that is taken, and fails for ever later; a password that would leave the machine in
- * plain text; certificates whose absence is noticed at the first connect only. */
+/* Would catch: an address that is accepted and fails for ever later; a password that would leave the machine
+ * in plain text; missing certificates that are noticed only at the first connect. */
 START_TEST(bad_addresses_are_refused)
 {
     const struct mg_broker_address addresses[] = {

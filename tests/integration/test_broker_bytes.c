@@ -1,6 +1,6 @@
 /*
- * Bytes in hand, against a real RabbitMQ: however large the messages are and whenever they become so, a
- * consumer has no more of them than it may, takes each of them at last, and leaves none near the limit of
+ * Bytes in hand, against a real RabbitMQ. Messages may be large, and may become so at any time. A consumer
+ * never holds more bytes than its limit, takes each message at last, and leaves none near the limit of
  * deliveries.
  */
 #include <stdio.h>
@@ -21,7 +21,7 @@ static size_t most_held;
 static uint32_t most_deliveries;
 static bool is_any_redelivered;
 static int acked;
-static bool acks_at_small; /* all that is in hand, when a small message comes */
+static bool acks_at_small; /* acks all messages in hand when a small one comes */
 
 static void on_delivery(void *arg, struct mg_delivery *delivery)
 {
@@ -104,8 +104,8 @@ static void publish(int count, size_t size)
     }
 }
 
-/* Small ones, each used-up prefetch of which allows another of twice as many, until the consumer has all that
- * it asks for. */
+/* Small ones: each used-up prefetch allows another of twice the size, until the consumer has its full
+ * prefetch. */
 static void grow(void)
 {
     publish(2 + 4 + 8 + 16 + 32, 10);
@@ -114,8 +114,8 @@ static void grow(void)
         mg_broker_ack(fixture.broker, fixture.deliveries[acked]);
 }
 
-/* Catches: a consumer that is given the prefetch of the smallest messages for ever, or the full one before
- * any size is known. */
+/* Would catch: a consumer that keeps the prefetch of the smallest messages for ever, or has the full one
+ * before any size is known. */
 START_TEST(the_prefetch_is_as_the_messages_are_large)
 {
     fixture_start(&fixture);
@@ -130,13 +130,13 @@ START_TEST(the_prefetch_is_as_the_messages_are_large)
 }
 END_TEST
 
-/* Catches: slow work of which only a few of all that may run do, since nothing settles what sizes are, and a
- * message that comes again for it. */
+/* Would catch: slow work that runs in few slots only, since the sizes stay unknown until a message is
+ * settled; and a message that comes again for it. */
 START_TEST(a_consumer_that_settles_nothing_gets_its_prefetch)
 {
     fixture_start(&fixture);
     mg_broker_pause(fixture.broker, 0);
-    ck_assert(fixture_run(&fixture, is_stopped, WAIT_MS)); /* what is on its way till then comes again */
+    ck_assert(fixture_run(&fixture, is_stopped, WAIT_MS)); /* messages on their way till then come again */
     publish(PREFETCH, 10);
     mg_broker_resume(fixture.broker, 0, 64);
     ck_assert(wait_deliveries(64));
@@ -147,7 +147,7 @@ START_TEST(a_consumer_that_settles_nothing_gets_its_prefetch)
 }
 END_TEST
 
-/* Catches: a guess that goes on below what has come. */
+/* Would catch: a guess that stays below the largest message received. */
 START_TEST(a_guess_ends_at_the_largest_message)
 {
     fixture_start(&fixture);
@@ -159,15 +159,15 @@ START_TEST(a_guess_ends_at_the_largest_message)
 }
 END_TEST
 
-/* Catches: memory that a burst of large messages takes after small ones; and messages that are given back so
- * often for want of room that they are dead. */
+/* Would catch: memory that a burst of large messages takes after small ones; and messages requeued so often
+ * for want of room that they become dead letters. */
 START_TEST(what_is_in_hand_never_exceeds_its_bytes)
 {
     fixture_start(&fixture);
     grow();
     mg_broker_pause(fixture.broker, 0);
     fixture_run_for(&fixture, 100);
-    publish(60, LARGE); /* six times what may be in hand */
+    publish(60, LARGE); /* six times the limit of bytes in hand */
     mg_broker_resume(fixture.broker, 0, PREFETCH);
     int done = acked;
     for (int rounds = 0; done < acked + 60 && rounds < 2000; rounds++) {
@@ -189,7 +189,7 @@ START_TEST(what_is_in_hand_never_exceeds_its_bytes)
 }
 END_TEST
 
-/* Catches: an ack of several that covers a message which found no room: it would be lost. */
+/* Would catch: an ack with `multiple` that covers a message for which there was no room: it would be lost. */
 START_TEST(what_found_no_room_is_covered_by_no_ack)
 {
     fixture_start(&fixture);
@@ -214,7 +214,7 @@ START_TEST(what_found_no_room_is_covered_by_no_ack)
 }
 END_TEST
 
-/* Catches: a message that never comes, because it is larger than all room. */
+/* Would catch: a message that never comes, because it is larger than all room. */
 START_TEST(one_message_is_always_taken)
 {
     fixture.options.consumers[0].bytes_max = LARGE / 2;
@@ -229,7 +229,7 @@ START_TEST(one_message_is_always_taken)
 }
 END_TEST
 
-/* Catches: a body above the queue's own limit that is kept, or of which the sender cannot be told. */
+/* Would catch: a body above the queue's own limit that is kept, or without a sender to answer. */
 START_TEST(a_body_above_its_limit_is_read_past)
 {
     fixture_start(&fixture);
@@ -245,7 +245,8 @@ START_TEST(a_body_above_its_limit_is_read_past)
 }
 END_TEST
 
-/* Catches: a consumer that stays stopped, because what it had in hand was lost with the connection. */
+/* Would catch: a consumer that stays stopped, because the messages it had in hand were lost with the
+ * connection. */
 START_TEST(a_full_consumer_goes_on_after_it_was_paused)
 {
     fixture_start(&fixture);

@@ -1,6 +1,6 @@
 /*
- * What is said to all of a service's agents, through a real RabbitMQ: everybody hears it, nobody else does,
- * and where it cannot be heard or said nothing else suffers.
+ * Broadcasts to all agents of a service, through a real RabbitMQ. Each replica receives one, agents of other
+ * services do not. A broadcast that cannot be received or sent disturbs nothing else.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,7 +13,7 @@
 static struct fixture fixture;
 static char service[64], other[64];
 
-/* Two who hear the service, and one who hears the other. */
+/* Two receivers of the service, and one of the other. */
 static struct ear {
     struct mg_broker *broker;
     int count;
@@ -94,7 +94,7 @@ static void say(const char *word)
 static struct ear *awaited;
 static const char *awaited_word;
 
-/* Who begins to hear while it is said hears the next one. */
+/* A receiver that joins during a broadcast gets the next one. */
 static bool is_heard(const struct fixture *f)
 {
     (void)f;
@@ -110,7 +110,7 @@ static void wait_heard(struct ear *ear, const char *word)
                   ear->last);
 }
 
-/* Would catch: a word that only one of the replicas gets, or that others' services get. */
+/* Would catch: a broadcast that only one of the replicas gets, or that agents of other services get. */
 START_TEST(all_agents_of_a_service_hear_it_and_nobody_else)
 {
     apply(service);
@@ -130,7 +130,8 @@ START_TEST(all_agents_of_a_service_hear_it_and_nobody_else)
 }
 END_TEST
 
-/* Would catch: an agent that is deaf after its connection was lost, or whose new queue meets its old one. */
+/* Would catch: an agent that receives no broadcast after its connection was lost, or the new queue of which
+ * collides with its old one. */
 START_TEST(who_lost_the_connection_hears_again)
 {
     struct relay *relay = relay_start();
@@ -150,7 +151,7 @@ START_TEST(who_lost_the_connection_hears_again)
 END_TEST
 
 /* Would catch: an agent that does not serve because its service's exchange has not been made yet, or that
- * must be restarted when it has; a missing exchange of one service that makes another one deaf. */
+ * must be restarted once it is; and the missing exchange of one service that cuts another one off. */
 START_TEST(what_cannot_be_heard_keeps_nobody_from_work)
 {
     apply(other);
@@ -174,7 +175,7 @@ START_TEST(what_cannot_be_heard_keeps_nobody_from_work)
 }
 END_TEST
 
-/* Would catch: a word that is read in pieces, or one that fills the memory of who hears it. */
+/* Would catch: a broadcast that is read in pieces, or one that fills the memory of its receivers. */
 START_TEST(a_word_up_to_the_limit_is_whole_and_a_longer_one_is_not_said)
 {
     static char text[MG_CAST_BYTES_MAX + 2];

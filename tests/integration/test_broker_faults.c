@@ -1,7 +1,7 @@
 /*
- * The broker when RabbitMQ falls silent, dies, comes back, loses queues or cuts connections: nothing hangs,
- * every publish ends, what was not acked comes again, and all of it recovers by itself. The faults are made
- * by a relay between the two, which to the client is a broker that is stopped, killed or gone.
+ * The broker when RabbitMQ falls silent, dies, comes back, loses queues or cuts connections. Nothing hangs,
+ * every publish ends, unacked messages come again, and all of it recovers by itself. A relay between the two
+ * makes the faults; to the client it is a broker that is stopped, killed or gone.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -58,7 +58,7 @@ static bool wait_for(bool (*is_done)(const struct fixture *), int count)
     return fixture_run(&fixture, is_done, WAIT_MS);
 }
 
-/* Catches: an ack with `multiple` that reaches over a delivery still held, which a crash would then lose. */
+/* Would catch: an ack with `multiple` that covers a delivery still held, which a crash would then lose. */
 START_TEST(only_what_was_held_comes_again_after_a_cut)
 {
     fixture_start(&fixture);
@@ -109,8 +109,8 @@ START_TEST(only_what_was_held_comes_again_after_a_cut)
 }
 END_TEST
 
-/* Catches: a publish that blocks on a broker that does not read, a message without an end, a loop that stands
- * still. */
+/* Would catch: a publish that blocks on a broker that does not read, a message that never ends, a loop that
+ * stands still. */
 START_TEST(silent_broker_hangs_nothing)
 {
     fixture.acks_at_once = true;
@@ -133,14 +133,14 @@ START_TEST(silent_broker_hangs_nothing)
     ck_assert_int_eq(fixture.outcomes[MG_PUBLISH_UNKNOWN] + fixture.outcomes[MG_PUBLISH_UNSENT], published);
     ck_assert_int_lt(fixture.longest_turn_ms, 500);
     relay_set(relay, RELAY_PASS);
-    /* Whether the old connection wakes up or is given up for a new one, the next messages go through. */
+    /* The old connection wakes up, or a new one replaces it; either way the next messages go through. */
     ck_assert(wait_for(is_up, 0));
     for (int i = 0; i < 100 && fixture.outcomes[MG_PUBLISH_CONFIRMED] == 0; i++) {
         fixture_publish(&fixture, queue, "{}");
         ck_assert(wait_for(has_outcomes, ++published));
     }
     ck_assert_int_ge(fixture.outcomes[MG_PUBLISH_CONFIRMED], 1);
-    relay_cut(relay); /* whatever is half on the wire ends here, and must not be told again */
+    relay_cut(relay); /* frames half on the wire end here, and must not be published twice */
     fixture_run_for(&fixture, 300);
     wanted = published + 1;
     ck_assert(!has_outcomes(&fixture));
@@ -148,7 +148,7 @@ START_TEST(silent_broker_hangs_nothing)
 }
 END_TEST
 
-/* Catches: heartbeats that are not judged, so that a silent broker counts as up for ever. */
+/* Would catch: heartbeats that are not judged, so that a silent broker counts as up for ever. */
 START_TEST(silence_is_noticed_by_heartbeats)
 {
     fixture_start(&fixture);
@@ -162,8 +162,8 @@ START_TEST(silence_is_noticed_by_heartbeats)
 }
 END_TEST
 
-/* Catches: a lost connection that stays lost; a state that is said at each retry; waiting messages that are
- * dropped. */
+/* Would catch: a lost connection that stays lost; a state that is reported at each retry; waiting messages
+ * that are dropped. */
 START_TEST(recovers_when_the_broker_is_back)
 {
     fixture.acks_at_once = true;
@@ -191,8 +191,8 @@ START_TEST(recovers_when_the_broker_is_back)
 }
 END_TEST
 
-/* Catches: a publish that ends twice or never when its connection goes; a confirmed one that is not in the
- * queue. */
+/* Would catch: a publish that ends twice or never when its connection goes; a confirmed one that is not in
+ * the queue. */
 START_TEST(each_publish_ends_once_through_many_cuts)
 {
     fixture_start(&fixture);
@@ -216,8 +216,8 @@ START_TEST(each_publish_ends_once_through_many_cuts)
 }
 END_TEST
 
-/* Catches: a service that starts without its queues and says nothing, or does not find them once they are
- * made. */
+/* Would catch: a service that starts without its queues and reports no error, or does not find them once they
+ * are made. */
 START_TEST(missing_queues_are_named_and_found_later)
 {
     char other[64], checked[64];
@@ -242,7 +242,7 @@ START_TEST(missing_queues_are_named_and_found_later)
 }
 END_TEST
 
-/* Catches: a consumer that the broker cancelled and that stays silent for ever. */
+/* Would catch: a consumer that the broker cancelled and that stays silent for ever. */
 START_TEST(deleted_queue_is_noticed_and_consumed_again)
 {
     fixture.acks_at_once = true;
@@ -257,7 +257,7 @@ START_TEST(deleted_queue_is_noticed_and_consumed_again)
 }
 END_TEST
 
-/* Catches: orders that wait for ever, since the broker forgot a consumer and did not say so. */
+/* Would catch: orders that wait for ever, since the broker forgot a consumer without a cancel. */
 START_TEST(a_consumer_that_the_broker_forgot_is_made_again)
 {
     if (strncmp(test_amqp_url(), "amqps:", 6) == 0) return; /* the relay reads frames, which TLS hides */
@@ -289,8 +289,8 @@ static bool has_confirm(const struct fixture *seen)
     return seen->outcomes[MG_PUBLISH_CONFIRMED] == wanted;
 }
 
-/* Catches: messages to all queues that wait for ever behind one whose queue takes nothing; and one that is
- * taken for such a queue because its message stood in front. */
+/* Would catch: messages to all queues that wait for ever behind one queue that takes nothing; and an innocent
+ * queue that is blamed because its message stood in front. */
 START_TEST(a_channel_that_confirms_nothing_gives_way_and_its_queue_is_found)
 {
     if (strncmp(test_amqp_url(), "amqps:", 6) == 0) return; /* the relay reads frames, which TLS hides */
@@ -337,7 +337,7 @@ static void start_stuck(void)
     relay_set(relay, RELAY_STUCK);
 }
 
-/* Catches: messages to all queues that wait, at each trial, for a queue which takes nothing. */
+/* Would catch: messages to all queues that wait, at each trial, for a queue that takes nothing. */
 START_TEST(what_goes_apart_holds_up_nothing_else)
 {
     if (strncmp(test_amqp_url(), "amqps:", 6) == 0) return; /* the relay reads frames, which TLS hides */
@@ -360,7 +360,7 @@ START_TEST(what_goes_apart_holds_up_nothing_else)
 }
 END_TEST
 
-/* Catches: a connection lost for each further message that waits for the same queue. */
+/* Would catch: a connection lost for each further message that waits for the same queue. */
 START_TEST(what_waits_for_a_queue_that_is_found_leaves_with_its_first)
 {
     if (strncmp(test_amqp_url(), "amqps:", 6) == 0) return; /* the relay reads frames, which TLS hides */
@@ -378,7 +378,8 @@ START_TEST(what_waits_for_a_queue_that_is_found_leaves_with_its_first)
 }
 END_TEST
 
-/* Catches: queues that are given nothing any more, since the broker's user may have no more connections. */
+/* Would catch: queues that receive nothing any more because the broker's user has reached its limit of
+ * connections. */
 START_TEST(without_a_second_connection_all_goes_over_the_first)
 {
     if (strncmp(test_amqp_url(), "amqps:", 6) == 0) return; /* the relay reads frames, which TLS hides */
@@ -395,7 +396,25 @@ START_TEST(without_a_second_connection_all_goes_over_the_first)
 }
 END_TEST
 
-/* Catches: a connection that stands still again, for what waited behind the first. */
+/* Would catch: an agent of several services whose replies stop it once for each service's exchange. */
+START_TEST(a_queue_is_the_same_through_each_exchange)
+{
+    if (strncmp(test_amqp_url(), "amqps:", 6) == 0) return; /* the relay reads frames, which TLS hides */
+    fixture.options.confirm_timeout_ms = 4000;
+    fixture.acks_at_once = true;
+    fixture_start(&fixture);
+    relay_set(relay, RELAY_UNCONFIRMED);
+    fixture_publish(&fixture, queue, "{}");
+    ck_assert(wait_for(is_all_unknown, 1));
+    const struct mg_message message = {
+        .exchange = "amq.direct", .routing_key = queue, .body = mg_slice_of("{}")};
+    fixture_publish_message(&fixture, &message);
+    ck_assert(wait_for(is_all_unknown, 2));
+    ck_assert_int_eq(fixture.down_count, 1);
+}
+END_TEST
+
+/* Would catch: a connection that stands still again for the messages behind the first. */
 START_TEST(what_waits_for_a_queue_that_may_take_nothing_goes_apart)
 {
     enum { MESSAGES = 18, BYTES = 200 * 1024 }; /* more than the sockets take, less than the window */
@@ -411,7 +430,8 @@ START_TEST(what_waits_for_a_queue_that_may_take_nothing_goes_apart)
 }
 END_TEST
 
-/* Catches a consumer whose quorum queue takes what its predecessor still holds for lost. */
+/* Would catch: a new consumer of a quorum queue that counts the deliveries in its predecessor's hand as
+ * lost. */
 START_TEST(a_consumer_started_anew_does_not_ask_again_for_what_is_in_hand)
 {
     enum { ROUNDS = 10 };
@@ -451,8 +471,8 @@ static bool has_grown(const struct fixture *f)
     return mg_broker_prefetch(f->broker, 0) > 1;
 }
 
-/* Catches: a consumer that is stopped while messages are on their way to it, though it only gets more room.
- */
+/* Would catch: a consumer that is stopped while messages are on their way to it, although it only gets more
+ * room. */
 START_TEST(a_prefetch_that_grows_costs_no_delivery)
 {
     char quorum[64];
@@ -476,7 +496,7 @@ START_TEST(a_prefetch_that_grows_costs_no_delivery)
 }
 END_TEST
 
-/* Catches: a pause that a reconnect forgets. */
+/* Would catch: a pause that a reconnect forgets. */
 START_TEST(pause_survives_a_reconnect)
 {
     fixture.acks_at_once = true;
@@ -507,7 +527,7 @@ static bool is_named(const struct fixture *f)
     return f->named_count >= wanted;
 }
 
-/* Catches: a private queue that is still called by its old name after a reconnect. */
+/* Would catch: a private queue that is still used by its old name after a reconnect. */
 START_TEST(private_queue_is_named_anew_after_a_cut)
 {
     fixture.acks_at_once = true;
@@ -525,7 +545,7 @@ START_TEST(private_queue_is_named_anew_after_a_cut)
 }
 END_TEST
 
-/* Catches: a broker that cannot be destroyed while it is connecting to something that never answers. */
+/* Would catch: a broker that cannot be destroyed while its connect is never answered. */
 START_TEST(destroy_while_connecting_is_clean)
 {
     relay_set(relay, RELAY_SILENT);
@@ -548,6 +568,7 @@ int main(void)
     tcase_add_test(tests, a_channel_that_confirms_nothing_gives_way_and_its_queue_is_found);
     tcase_add_test(tests, what_goes_apart_holds_up_nothing_else);
     tcase_add_test(tests, without_a_second_connection_all_goes_over_the_first);
+    tcase_add_test(tests, a_queue_is_the_same_through_each_exchange);
     tcase_add_test(tests, what_waits_for_a_queue_that_may_take_nothing_goes_apart);
     tcase_add_test(tests, what_waits_for_a_queue_that_is_found_leaves_with_its_first);
     tcase_add_test(tests, silent_broker_hangs_nothing);

@@ -1,6 +1,6 @@
 /*
  * The topology made and checked in a real RabbitMQ, and dead letters walked through and looked at. It makes
- * Makegood's own queues, as every installation has them, and one service's of its own.
+ * Makegood's own queues, as in every installation, and those of one service of the test's own.
  */
 #include <stdio.h>
 #include <string.h>
@@ -69,8 +69,7 @@ static bool wait_deliveries(int count)
     return fixture_run(&fixture, has_deliveries, WAIT_MS);
 }
 
-/* Catches: a publisher that has its message taken for one that was delivered before, by writing so into it.
- */
+/* Would catch: a publisher that writes the mark of a redelivery into its message, and is believed. */
 START_TEST(mark_of_coming_again_counts_only_where_it_is_believed)
 {
     struct mg_message message = {.exchange = "amq.direct",
@@ -89,14 +88,14 @@ START_TEST(mark_of_coming_again_counts_only_where_it_is_believed)
     ck_assert(fixture.deliveries[1]->is_redelivered);
     mg_broker_requeue(fixture.broker, fixture.deliveries[0]);
     ck_assert(wait_deliveries(3));
-    ck_assert(fixture.deliveries[2]->is_redelivered); /* this time it is the broker that says so */
+    ck_assert(fixture.deliveries[2]->is_redelivered); /* here the broker itself sets the flag */
     for (int i = 1; i < 3; i++)
         mg_broker_ack(fixture.broker, fixture.deliveries[i]);
 }
 END_TEST
 
-/* Catches: an apply that changes or breaks what is there; a check that makes something or overlooks what is
- * missing. */
+/* Would catch: an apply that changes or breaks existing queues; a check that makes something or overlooks a
+ * missing queue. */
 START_TEST(apply_is_idempotent_and_check_names_what_is_missing)
 {
     apply();
@@ -120,7 +119,7 @@ static void assert_command(const char *name, const char *right)
     ck_assert_str_eq(command, right);
 }
 
-/* Catches: advice that was followed, and the queue is still missing. */
+/* Would catch: a missing queue that is still missing after the printed advice was followed. */
 START_TEST(advice_is_a_whole_command)
 {
     assert_command("orders.intake", "makegood broker apply");
@@ -159,7 +158,7 @@ START_TEST(advice_is_a_whole_command)
 }
 END_TEST
 
-/* Catches: a service whose queue is missing, or that nothing consumes, and that is taken for served. */
+/* Would catch: a service that counts as served although its queue is missing or has no consumer. */
 START_TEST(services_are_looked_at)
 {
     struct mg_err err;
@@ -176,8 +175,8 @@ START_TEST(services_are_looked_at)
 }
 END_TEST
 
-/* Catches: a password that goes over a network in plain text. It is not even tried: nobody has this address.
- */
+/* Would catch: a password that goes over a network in plain text. The connect is not even tried: no host has
+ * this address. */
 START_TEST(plaintext_stays_on_this_machine)
 {
     struct mg_err err;
@@ -192,7 +191,7 @@ START_TEST(plaintext_stays_on_this_machine)
 }
 END_TEST
 
-/* Catches: a queue that would lose messages and is taken for good. */
+/* Would catch: a queue that would lose messages and counts as good. */
 START_TEST(queue_with_other_arguments_is_named)
 {
     test_queue_delete(requests);
@@ -207,7 +206,7 @@ START_TEST(queue_with_other_arguments_is_named)
 }
 END_TEST
 
-/* Catches: a queue that grows until the broker's disk alarm stops everybody. */
+/* Would catch: a queue that grows until the broker's disk alarm stops all publishers. */
 START_TEST(queues_are_bounded)
 {
     struct mg_err err;
@@ -224,7 +223,8 @@ START_TEST(queues_are_bounded)
         entries[i].value.kind = AMQP_FIELD_KIND_UTF8;
         entries[i].value.value.bytes = amqp_cstring_bytes(texts[i][1]);
     }
-    entries[5].key = amqp_cstring_bytes("x-max-length-bytes"); /* another one: the broker names what it has */
+    entries[5].key =
+        amqp_cstring_bytes("x-max-length-bytes"); /* a different bound: the broker names its own */
     entries[5].value.kind = AMQP_FIELD_KIND_I64;
     entries[5].value.value.i64 = 1;
     const amqp_table_t arguments = {.num_entries = 6, .entries = entries};
@@ -255,7 +255,7 @@ struct picks {
     struct fixture *fixture;
 };
 
-/* Of all dead letters only those of this test; others may be there and stay. */
+/* Picks only the dead letters of this test; others may be there and stay. */
 static enum mg_dead_verb pick(void *arg, const struct mg_dead_letter *letter)
 {
     struct picks *picks = arg;
@@ -293,8 +293,8 @@ static bool wait_dead(int count)
     return false;
 }
 
-/* Catches: a rejected message that is lost, that looking removes, that requeueing doubles, or that dropping
- * leaves. */
+/* Would catch: a rejected message that is lost, that looking removes, that requeueing doubles, or that
+ * dropping leaves. */
 START_TEST(rejected_message_is_found_requeued_and_dropped)
 {
     fixture_start(&fixture);
@@ -329,8 +329,8 @@ START_TEST(rejected_message_is_found_requeued_and_dropped)
 }
 END_TEST
 
-/* Catches: a sender that another's name in a header, or an operator's requeue, lets speak as that other; a
- * submission that is no client's once it was requeued. */
+/* Would catch: a sender that can speak as another by a name in a header, or after an operator's requeue; a
+ * submission that loses its client by the requeue. */
 START_TEST(requeued_message_is_still_its_senders)
 {
     char client[64], intake[MG_QUEUE_NAME_SIZE + 64], statuses[MG_QUEUE_NAME_SIZE + 64];
@@ -404,7 +404,7 @@ static void look_in_order(int max, int count)
         ck_assert_int_lt(order.numbers[i - 1], order.numbers[i]);
 }
 
-/* Letters 0, 1, ..., published one after the other; that of `expired_at` is over at once. */
+/* Letters 0, 1, ..., published one after the other; that of `expired_at` expires at once. */
 static void letters_publish(int count, int expired_at)
 {
     struct mg_err err;
@@ -444,7 +444,7 @@ static void all_drop(int count)
     ck_assert_int_eq(dropped, count);
 }
 
-/* Catches: letters that are passed over, shown twice, kept, or put back in another order. */
+/* Would catch: letters that are passed over, shown twice, kept, or put back in another order. */
 START_TEST(look_shows_letters_in_order_and_leaves_them)
 {
     look_in_order(10, 0);
@@ -452,8 +452,8 @@ START_TEST(look_shows_letters_in_order_and_leaves_them)
     look_in_order(10, 1);
     all_drop(1);
     letters_publish(MG_DEAD_LOOK_MAX, -1);
-    /* Never fewer than before: what was given back stands before the others, and of that a look takes the
-     * first and gives them back behind the rest. */
+    /* `max` never falls from look to look. Letters put back stand before the others; a smaller look would
+     * take the first of them and put them back behind the rest. */
     look_in_order(1, 1);
     for (int i = 0; i < 3; i++)
         look_in_order(50, 50);
@@ -464,8 +464,8 @@ START_TEST(look_shows_letters_in_order_and_leaves_them)
 }
 END_TEST
 
-/* Catches: a look that waits for ever, or fails, for letters that were counted and never come: here because
- * their time is over, which the queue finds out only when it is their turn. */
+/* Would catch: a look that waits for ever, or fails, for counted letters that never come. Here they have
+ * expired, which the queue detects only when it is their turn. */
 START_TEST(look_passes_over_what_does_not_come)
 {
     letters_publish(3, 1);
@@ -475,7 +475,7 @@ START_TEST(look_passes_over_what_does_not_come)
 }
 END_TEST
 
-/* Catches: a message that is given up without a trace because its consumers keep dying. */
+/* Would catch: a message that is given up without a trace because its consumers keep dying. */
 START_TEST(delivery_count_rises_with_each_return)
 {
     fixture_start(&fixture);

@@ -1,6 +1,6 @@
 /*
- * Watched queues against a real RabbitMQ: seen whether they exist or not, at their period and when asked, and
- * no more once they are let go.
+ * Watched queues against a real RabbitMQ. They are looked at, existing or not, at their period and on
+ * request, and no more once they are let go.
  */
 #include <stdio.h>
 
@@ -45,7 +45,7 @@ static bool is_seen_full(const struct fixture *f)
     return f->consumers == 0 && f->ready == 7;
 }
 
-/* Catches: a watched queue that is missing and takes the channel, or the other questions, with it. */
+/* Would catch: a missing watched queue that takes the channel, or the other questions, down with it. */
 START_TEST(watched_queue_is_seen_missing_then_full)
 {
     char other[64];
@@ -71,7 +71,7 @@ static bool is_seen_once(const struct fixture *f)
     return f->seen_count == 1;
 }
 
-/* Catches: a look that waits for the watch's period all the same. */
+/* Would catch: a look on request that still waits for the watch's period. */
 START_TEST(watched_queue_is_looked_at_when_asked)
 {
     char other[64];
@@ -92,14 +92,14 @@ START_TEST(watched_queue_is_looked_at_when_asked)
 }
 END_TEST
 
-/* Catches: watches that only ever grow in number, until none is left for a queue that matters. */
+/* Would catch: watches that only ever grow in number, until none is left for a queue that matters. */
 START_TEST(a_queue_that_is_let_go_is_watched_no_more_and_may_be_again)
 {
     char other[64];
     test_queue_name("let-go", other);
     fixture_start(&fixture);
     struct mg_err err;
-    for (int i = 0; i < 600; i++) { /* more than can be watched at once; some while they are asked about */
+    for (int i = 0; i < 600; i++) { /* more than can be watched at once; some are let go while asked about */
         char name[80];
         snprintf(name, sizeof name, "%s-%d", other, i);
         ck_assert_int_eq(mg_broker_watch_queue(fixture.broker, name, 20, on_seen, &fixture, &err), MG_OK);

@@ -1,5 +1,5 @@
-/* Batches in the real database as operators change and a runner drives them: by version, by epoch, and no
- * walk through tables. */
+/* Batches in the real database, as operators change them and the runner drives them. Changes are fenced by
+ * version and by epoch; no statement scans a table. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -33,8 +33,8 @@ static enum mg_wish_result change(const char *batch_id, enum mg_batch_wish wish,
 
 #define ROW(columns) rig_value(&rig, "SELECT " columns " FROM batch WHERE batch_id = '" A "'")
 
-/* Catches two operators of whom the second undoes what the first has just done, and changes nobody can be
- * asked about. */
+/* Would catch: a second operator's change that undoes the first one's, and changes without an author on
+ * record. */
 START_TEST(operators_change_a_batch_by_its_version)
 {
     fail_orders(1, 3, "charge", "payment");
@@ -59,7 +59,7 @@ START_TEST(operators_change_a_batch_by_its_version)
     ck_assert_str_eq(
         rig_value(&rig, "SELECT string_agg(verb || by_whom, ' ' ORDER BY action_id) FROM operator_action"),
         "batch startanna batch pausebert batch resumebert batch pausebert batch resumebert batch stopbert");
-    batch_start(B, "charge"); /* what was skipped can be taken again */
+    batch_start(B, "charge"); /* a skipped order can be taken again */
     ck_assert_int_eq(started.orders, 3);
 }
 END_TEST
@@ -191,7 +191,8 @@ START_TEST(a_batch_that_stops_says_so_once_and_ends_with_what_is_under_way)
 }
 END_TEST
 
-/* Catches a runner that undoes a pause that came in between, and one that goes on after another took over. */
+/* Would catch: a runner that undoes a pause set in between, and a runner that goes on after another took
+ * over. */
 START_TEST(a_runner_is_fenced_by_operators_and_by_its_successor)
 {
     fail_orders(1, 6, "charge", "payment");
@@ -256,7 +257,8 @@ START_TEST(the_lock_of_runners_is_not_that_of_supervisors)
 }
 END_TEST
 
-/* Catches a stop rule that looks at those asked for last: who fails after a time-out ends long after them. */
+/* Would catch: a stop rule that looks at the orders sent last. An order that fails by a time-out ends long
+ * after those. */
 START_TEST(those_that_ended_last_say_whether_it_stops)
 {
     fail_orders(1, 300, "charge", "payment");
@@ -271,8 +273,8 @@ START_TEST(those_that_ended_last_say_whether_it_stops)
 }
 END_TEST
 
-/* Catches a stop rule that sees nothing of what fails now for as long as the clock was put back, because what
- * ended before that seems newer. */
+/* Would catch: a stop rule that is blind to new failures for as long as the clock was put back, because
+ * earlier ends seem newer. */
 START_TEST(what_ended_before_the_clock_was_put_back_is_not_the_newest)
 {
     fail_orders(1, MG_BATCH_RECENT + 4, "charge", "payment");
@@ -296,7 +298,7 @@ START_TEST(what_ended_before_the_clock_was_put_back_is_not_the_newest)
 }
 END_TEST
 
-/* Catches an order that fails anew and is undone, and is counted as one that went well. */
+/* Would catch: an order that fails anew and is undone, and is counted as a success. */
 START_TEST(what_was_asked_for_is_compared_with_what_came_of_it)
 {
     static const char *const EXPECTED[] = {
@@ -323,11 +325,11 @@ START_TEST(what_was_asked_for_is_compared_with_what_came_of_it)
 }
 END_TEST
 
-/* By what the server itself counted when the session ended. Catches a statement that walks a table, or the
- * list of a batch, several times a second. */
+/* Measured by the server's own counters at the end of the session. Would catch: a statement that scans a
+ * table, or the list of a batch, several times a second. */
 START_TEST(the_runner_reads_by_key)
 {
-    /* Emptying a table counts as reading it, and is told by whoever did it a second later. */
+    /* TRUNCATE counts as a read of the table; its session reports that a second later. */
     rig_admin(&rig, "SELECT pg_stat_force_next_flush()");
     rig_admin(&rig, "SELECT pg_stat_reset()");
     fail_orders(1, 5000, "charge", "payment");
@@ -348,7 +350,7 @@ START_TEST(the_runner_reads_by_key)
         ck_assert(is_written);
         look();
     }
-    mg_store_destroy(rig.store); /* tells the server's statistics what it has read */
+    mg_store_destroy(rig.store); /* its end flushes its read counters to the server's statistics */
     rig.store = NULL;
     static const char READ[] =
         "SELECT coalesce(string_agg(relname, ' '), '') FROM pg_stat_user_tables WHERE seq_scan > 0 AND relname IN"
@@ -359,7 +361,7 @@ START_TEST(the_runner_reads_by_key)
         rig_admin(&rig, "SELECT pg_sleep(0.1), pg_stat_clear_snapshot()");
     ck_assert_str_eq(rig_value(&rig, IS_TOLD), "t");
     ck_assert_str_eq(rig_value(&rig, READ), "");
-    /* Of 5,000 orders each of 20 turns read some dozens by each key. */
+    /* Of 5,000 orders each of the 20 turns reads some dozens by each key. */
     ck_assert_int_lt(
         strtoll(rig_value(&rig, "SELECT sum(idx_tup_read) FROM pg_stat_user_indexes WHERE relname ="
                                 " 'batch_order' AND indexrelname <> 'batch_order_open'"),

@@ -1,11 +1,11 @@
-/* Starting batches in the real database: one list an order, one batch a filter, a bound. */
+/* Starting batches in the real database: one list per order, one batch per filter, a bound on the length. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "batch_fixture.h"
 
-/* Catches a second list of the same orders, and orders that a batch must leave to people. */
+/* Would catch: a second list of the same orders, and a batch that takes orders reserved for people. */
 START_TEST(a_batch_is_a_list_of_orders_in_error_the_oldest_failure_first)
 {
     fail_orders(1, 6, "charge", "payment");
@@ -42,10 +42,10 @@ START_TEST(who_starts_the_same_again_gets_the_one_that_is_under_way)
     ck_assert(!started.is_new);
     ck_assert_str_eq(started.batch_id, A);
     ck_assert_int_eq(started.orders, 3);
-    batch_start(A, "ship"); /* an id is one batch, whatever is asked */
+    batch_start(A, "ship"); /* one id is one batch, with any filter */
     ck_assert(!started.is_new);
     ck_assert_str_eq(started.batch_id, A);
-    batch_start(C, ""); /* another filter: only what is in no open batch */
+    batch_start(C, ""); /* another filter: only orders that are in no open batch */
     ck_assert(started.is_new);
     ck_assert_int_eq(started.orders, 2);
     ck_assert_int_eq(started.open_batches, 2);
@@ -68,7 +68,7 @@ START_TEST(batches_that_are_open_are_bounded)
     for (int i = 1; i <= MG_BATCHES_MAX + 1; i++) {
         char batch_id[MG_UUID_SIZE], moment[32];
         snprintf(batch_id, sizeof batch_id, "batch-%d", i);
-        /* A filter for each: the oldest that are left, in turn. */
+        /* One per filter: the oldest remaining orders, in turn. */
         snprintf(moment, sizeof moment, "%s",
                  rig_value(&rig, "SELECT floor(extract(epoch FROM max(opened_at)) * 1000)::bigint - 1000"
                                  " FROM operator_alert"));
@@ -85,7 +85,7 @@ START_TEST(batches_that_are_open_are_bounded)
 }
 END_TEST
 
-/* ---- two who start at once ---- */
+/* ---- two starts at once ---- */
 
 static bool is_blocked(const struct rig *at)
 {
@@ -100,8 +100,9 @@ static void look_again(void *arg)
     mg_loop_stop(arg);
 }
 
-/* Another, who has listed o-1 to o-3 and not yet committed, is the admin's session. Catches a list that has
- * been numbered before the other's orders were found in it: the runner walks the numbers. */
+/* The other start is the admin's session: it has listed o-1 to o-3 and not yet committed. Would catch: a list
+ * that is numbered before the other's orders are found in it. The runner walks the numbers, so they may have
+ * no holes. */
 START_TEST(of_two_who_start_at_once_each_has_a_list_without_holes)
 {
     fail_orders(1, 6, "charge", "payment");

@@ -1,5 +1,4 @@
-/* How many agents of one service are known: as many as are kept, so that no service takes what others need.
- */
+/* The number of known agents of one service is bounded, so that no service takes the room of others. */
 #include "store_fixture.h"
 
 #include <stdio.h>
@@ -53,8 +52,8 @@ static void make_older(const char *interval)
     rig_admin(&rig, sql);
 }
 
-/* Law 14, everything bounded. Catches an agent's user that fills the table with names, and one that keeps the
- * other agents of its service out by them. */
+/* Law 14, everything bounded. Would catch: an agent's user that fills the table with names, and thereby keeps
+ * the other agents of its service out. */
 START_TEST(a_service_has_so_many_agents_and_those_that_are_known_stay)
 {
     report_many("carrier", "honest", 2);
@@ -78,8 +77,8 @@ START_TEST(a_service_has_so_many_agents_and_those_that_are_known_stay)
 }
 END_TEST
 
-/* Catches names that a clock ahead has stamped and that keep all others out until it would have come there.
- */
+/* Would catch: names stamped by a clock that was ahead, which keep all others out until the clock gets
+ * there. */
 START_TEST(names_of_the_future_keep_no_agent_out)
 {
     report_many("carrier", "flood", MG_SERVICE_INSTANCES_MAX);
@@ -90,8 +89,8 @@ START_TEST(names_of_the_future_keep_no_agent_out)
 }
 END_TEST
 
-/* Law 14, everything bounded. Catches a report that is cut off behind a service with very many agents, and
- * with it the leader's word to all services behind it in the alphabet. */
+/* Law 14, everything bounded. Would catch: a report that is cut off behind a service with very many agents.
+ * The leader would then send nothing to the services behind it in the alphabet. */
 START_TEST(a_service_with_very_many_agents_hides_no_other_from_the_leader)
 {
     report_many("payment", "own", 1);

@@ -1,4 +1,4 @@
-/* One leader: the lock, the epoch, and what is left of a leader that lost its session. */
+/* One leader: the lock, the epoch, and the remaining rights of a leader that lost its session. */
 #include "store_fixture.h"
 
 #include <string.h>
@@ -44,7 +44,7 @@ static bool opens_alert(struct rig *rig, const char *subject)
     return rig->is_changed[0];
 }
 
-/* The stores' loops run apart, as two processes would: `rig` tries until it leads. */
+/* The stores' loops run separately, as in two processes. `rig` tries until it leads. */
 static void tick(void *arg)
 {
     mg_loop_stop(((struct rig *)arg)->loop);
@@ -79,7 +79,7 @@ START_TEST(of_two_sessions_one_leads)
     ck_assert(!second.lead.is_leader && !second.is_refused);
     ck_assert_str_eq(rig_value(&first, "SELECT epoch || holder FROM supervisor_leader"), "1a");
     ck_assert(opens_alert(&first, "s"));
-    ck_assert(!opens_alert(&first, "s"));  /* it is open */
+    ck_assert(!opens_alert(&first, "s"));  /* the alert is already open */
     ck_assert(!opens_alert(&second, "t")); /* it does not lead */
 }
 END_TEST
@@ -97,7 +97,8 @@ START_TEST(who_resigns_makes_room_at_once)
 }
 END_TEST
 
-/* Law 9, one leader. Catches a lock that outlives its session, and an old leader whose writes still count. */
+/* Law 9, one leader. Would catch: a lock that outlives its session, and an old leader with writes that still
+ * count. */
 START_TEST(a_leader_whose_session_is_killed_is_succeeded_and_fenced)
 {
     rig_lead(&first, "a");
@@ -116,7 +117,7 @@ START_TEST(a_leader_whose_session_is_killed_is_succeeded_and_fenced)
 }
 END_TEST
 
-/* Catches a stopped process (its loop stands still here) that keeps the lock for ever. */
+/* Would catch: a stopped process (its loop stands still here) that keeps the lock for ever. */
 START_TEST(a_leader_that_is_stopped_loses_its_lock)
 {
     rig_lead(&first, "a");

@@ -1,6 +1,6 @@
 /*
- * Writing and reading orders: every field comes back as it went, the version guard holds, a row that cannot
- * be stored stands alone, and what a cause did can be found again.
+ * Writing and reading orders. Every field comes back unchanged, the version guard holds, a bad row fails
+ * alone, and the effects of a cause can be read again.
  */
 #include "store_fixture.h"
 
@@ -151,7 +151,7 @@ static void fill_order(struct mg_order_record *record)
         fill_step(record, i);
 }
 
-/* Catches a column that is forgotten, swapped or rounded. */
+/* Would catch: a column that is forgotten, swapped or rounded. */
 START_TEST(every_field_comes_back_as_it_was_written)
 {
     static struct mg_order_record record;
@@ -167,7 +167,7 @@ START_TEST(every_field_comes_back_as_it_was_written)
 }
 END_TEST
 
-/* Catches an update that leaves something behind, or changes steps that it was not told of. */
+/* Would catch: an update that leaves old values behind, or that changes steps it does not name. */
 START_TEST(an_update_replaces_what_it_names_and_only_that)
 {
     static struct mg_order_record record;
@@ -208,7 +208,8 @@ START_TEST(an_update_replaces_what_it_names_and_only_that)
 }
 END_TEST
 
-/* Law 4, version guard. Catches two deciders that both win, and rows behind a guard that did not hold. */
+/* Law 4, version guard. Would catch: two deciders that both win, and rows written although the guard did not
+ * hold. */
 START_TEST(a_stale_version_writes_nothing_at_all)
 {
     static struct mg_order_record record;
@@ -254,7 +255,7 @@ START_TEST(an_order_that_exists_is_not_inserted_again)
 }
 END_TEST
 
-/* Catches neighbours that are lost with the one whose guard did not hold, or that are told the same. */
+/* Would catch: good orders that are lost with a neighbour of a stale version, or that get its answer. */
 START_TEST(orders_whose_guards_hold_are_stored_beside_one_whose_does_not)
 {
     enum { COUNT = 5, LATE = 3 };
@@ -280,7 +281,7 @@ START_TEST(orders_whose_guards_hold_are_stored_beside_one_whose_does_not)
 }
 END_TEST
 
-/* Catches a step's change that goes nowhere, because its row is not where it was thought to be. */
+/* Would catch: a step's change that is lost because its row is not at the expected place. */
 START_TEST(a_step_without_the_row_it_should_have_is_not_passed_over)
 {
     static struct mg_order_record record;
@@ -297,7 +298,7 @@ START_TEST(a_step_without_the_row_it_should_have_is_not_passed_over)
 }
 END_TEST
 
-/* Catches a batch that one bad row takes down, and a bad row that is stored in part. */
+/* Would catch: a batch that fails as a whole by one bad row, and a bad row that is stored in part. */
 START_TEST(a_row_that_cannot_be_stored_stands_alone)
 {
     enum { COUNT = 9, BAD = 5 };
@@ -310,7 +311,8 @@ START_TEST(a_row_that_cannot_be_stored_stands_alone)
         order_make(&records[i], order_id);
         writes[i] = write_make(&records[i], 0, &events[i], "m");
     }
-    records[BAD].payload = (struct mg_slice){"{\"a\":\"\0\"}", 9}; /* a NUL byte: no text of PostgreSQL's */
+    records[BAD].payload =
+        (struct mg_slice){"{\"a\":\"\0\"}", 9}; /* a NUL byte, which no text of PostgreSQL can hold */
     rig_commit(&rig, writes, COUNT);
     ck_assert_int_eq(rig.err.class, MG_OK);
     for (int i = 0; i < COUNT; i++) {
@@ -322,7 +324,7 @@ START_TEST(a_row_that_cannot_be_stored_stands_alone)
 }
 END_TEST
 
-/* Catches a right that is called granted again because a write got through which did not need it. */
+/* Would catch: a right that is taken for granted again after a write that did not need it. */
 START_TEST(a_missing_right_is_missing_until_what_needs_it_gets_through)
 {
     static struct mg_order_record records[2];
@@ -356,8 +358,8 @@ START_TEST(a_missing_right_is_missing_until_what_needs_it_gets_through)
 }
 END_TEST
 
-/* Law 3, re-creation. Catches a redelivered cause that does not find what it did, and a client that is told
- * in other words what it was told before. */
+/* Law 3, re-creation. Would catch: effects of a redelivered cause that are not found, and a repeated status
+ * in other words than the first. */
 START_TEST(what_a_cause_did_is_found_again)
 {
     static struct mg_order_record record;
@@ -375,7 +377,7 @@ START_TEST(what_a_cause_did_is_found_again)
     events[0].statuses =
         mg_slice_of("[{\"seq\":2,\"status\":\"error\"}, {\"seq\":1,  \"status\":\"accepted\"} ]");
     events[1].cause_kind = MG_CAUSE_REATTACHED;
-    events[1].statuses = mg_slice_of("[{\"seq\":1,  \"status\":\"accepted\"}]"); /* told again */
+    events[1].statuses = mg_slice_of("[{\"seq\":1,  \"status\":\"accepted\"}]"); /* the status to repeat */
     events[0].is_owed = true;
     write.event_count = 2;
     rig_commit(&rig, &write, 1);
@@ -392,9 +394,9 @@ START_TEST(what_a_cause_did_is_found_again)
     ck_assert(orders[0].record != NULL && orders[0].record == orders[2].record &&
               orders[0].record == orders[4].record);
     ck_assert_uint_eq(orders[4].event->version, 1);
-    ck_assert(orders[0].told.data == NULL && orders[1].told.data == NULL); /* not asked; not there */
+    ck_assert(orders[0].told.data == NULL && orders[1].told.data == NULL); /* not requested; absent */
     assert_slice(orders[4].told, mg_slice_of("{\"seq\":1,  \"status\":\"accepted\"}"));
-    ck_assert_uint_eq(orders[4].told_version, 3); /* the newest of those that keep it */
+    ck_assert_uint_eq(orders[4].told_version, 3); /* the newest event that keeps it */
     ck_assert(orders[4].is_owed);
     const struct mg_event_record *event = orders[0].event;
     ck_assert_uint_eq(event->version, 2);
@@ -411,7 +413,7 @@ START_TEST(what_a_cause_did_is_found_again)
 }
 END_TEST
 
-/* Law 13, nothing lost. Catches one order of a newer version that keeps all others from being read. */
+/* Law 13, nothing lost. Would catch: one order of a newer version that makes all others unreadable. */
 START_TEST(an_order_in_words_of_a_newer_version_is_told_apart)
 {
     static struct mg_order_record first, second;
@@ -437,7 +439,7 @@ START_TEST(an_order_in_words_of_a_newer_version_is_told_apart)
 }
 END_TEST
 
-/* Catches a sweep's work undone by a commit, and an index written without need. */
+/* Would catch: a commit that undoes the work of a sweep, and an index written without need. */
 START_TEST(a_commit_moves_wake_at_only_to_an_earlier_time_or_to_none)
 {
     static struct mg_order_record record;
@@ -497,7 +499,7 @@ START_TEST(alerts_go_with_the_order_and_the_last_word_counts)
 }
 END_TEST
 
-/* Catches statements that stop to hold when a batch is as large as a batch may be. */
+/* Would catch: statements that fail when a batch has its largest size. */
 START_TEST(a_large_batch_goes_through_in_one_piece)
 {
     enum { COUNT = 300 };

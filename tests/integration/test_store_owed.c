@@ -1,7 +1,7 @@
 /*
- * Owed statuses: a queue that takes nothing is tried by one order at a time, and later each time; what came
- * back is told all at once; what is owed for too long is given up. And none of it reads what it does not
- * answer for, however much is owed.
+ * Owed statuses. A queue that takes nothing is tried by one order at a time, at growing intervals. Once it
+ * takes one, all its statuses are sent. A status owed for too long is given up. The cost of a question does
+ * not grow with the number of owed statuses.
  */
 #include "store_fixture.h"
 
@@ -80,7 +80,7 @@ static void on_asked(void *arg, bool is_leader, const struct mg_due *dues, int c
     rig_done(arg, err);
 }
 
-/* Returns how many are to be tried. */
+/* Returns the number of orders to be tried. */
 static int ask(void)
 {
     mg_store_ask_owed(rig.store, &options, on_asked, &rig);
@@ -89,7 +89,7 @@ static int ask(void)
     return rig.sweep.due_count;
 }
 
-/* As if so much time had passed. */
+/* Moves the stored times back, as if `interval` had passed. */
 static void pass(const char *interval)
 {
     char sql[512];
@@ -101,14 +101,14 @@ static void pass(const char *interval)
     rig_admin(&rig, sql);
 }
 
-/* Until the queue is tried again, in seconds. */
+/* Seconds until the queue is tried again. */
 static double waits_s(void)
 {
     return strtod(rig_value(&rig, "SELECT extract(epoch FROM ask_at - clock_timestamp()) FROM reply_queue"),
                   NULL);
 }
 
-/* Catches clients that are gone for good, of whom each order costs as much as if it alone were owed. */
+/* Would catch: clients gone for good, each order of which costs as much as if it alone were owed. */
 START_TEST(a_queue_that_takes_nothing_is_tried_with_one_order)
 {
     orders_make(1, 50, "gone");
@@ -121,12 +121,12 @@ START_TEST(a_queue_that_takes_nothing_is_tried_with_one_order)
     ck_assert_uint_eq(rig.dues[0].version, 1);
     ck_assert_uint_eq(rig.dues[0].seq, 1);
     ck_assert_int_eq(ask(), 0);
-    pass("2 seconds"); /* nothing was heard of it: the ask may be lost */
+    pass("2 seconds"); /* no result has come: the ask may be lost */
     ck_assert_int_eq(ask(), 1);
 }
 END_TEST
 
-/* Catches a queue that is tried as often after hours as after seconds, or never again. */
+/* Would catch: a queue that is tried as often after hours as after seconds, or never again. */
 START_TEST(a_queue_that_takes_nothing_for_long_is_tried_more_seldom)
 {
     static const struct {
@@ -146,14 +146,15 @@ START_TEST(a_queue_that_takes_nothing_for_long_is_tried_more_seldom)
         mark(1, 1, true, true, "gone");
         ck_assert_msg(waits_s() > cases[i].waits_s - 15 && waits_s() < cases[i].waits_s + 15,
                       "%s: %f s, not %f", cases[i].since, waits_s(), cases[i].waits_s);
-        mark(2, 1, true, false, "gone"); /* a status of another order makes it neither later nor sooner */
+        mark(2, 1, true, false, "gone"); /* a status of another order moves the retry neither way */
         ck_assert(waits_s() > cases[i].waits_s - 15);
     }
 }
 END_TEST
 
-/* Law 2, ack after effects. Catches a client with a queue of its own for each order, all of them gone, that
- * keeps the retries of all others waiting: the oldest were tried first, whose they are. */
+/* Law 2, ack after effects. Would catch: a client with one queue per order, all gone, that delays the retries
+ * of all other clients. If the oldest came first regardless of client, its retries would fill every
+ * question. */
 START_TEST(one_clients_gone_queues_hold_up_no_others)
 {
     enum { GONE = 250 };
@@ -177,7 +178,8 @@ START_TEST(one_clients_gone_queues_hold_up_no_others)
 }
 END_TEST
 
-/* Catches thousands that wait, each for itself, although their client is back; and one that is sent twice. */
+/* Would catch: thousands that each wait separately although their client is back, and a status that is sent
+ * twice. */
 START_TEST(when_a_queue_takes_one_the_others_follow)
 {
     orders_make(1, 250, "back");
@@ -198,7 +200,7 @@ START_TEST(when_a_queue_takes_one_the_others_follow)
 }
 END_TEST
 
-/* Catches a full queue that takes one now and then, and is flooded each time. */
+/* Would catch: a full queue that takes one now and then, and is flooded each time. */
 START_TEST(a_queue_that_refuses_one_of_many_is_tried_with_one_again)
 {
     orders_make(1, 50, "full");
@@ -212,7 +214,7 @@ START_TEST(a_queue_that_refuses_one_of_many_is_tried_with_one_again)
 }
 END_TEST
 
-/* Catches statuses that are owed from their commit on and were never tried. */
+/* Would catch: statuses that are owed from their commit on and are never tried. */
 START_TEST(what_no_queue_was_tried_for_is_asked_for_after_a_second)
 {
     orders_make(1, 3, "client");
@@ -233,7 +235,7 @@ START_TEST(what_no_queue_was_tried_for_is_asked_for_after_a_second)
 }
 END_TEST
 
-/* Catches statuses that wait for hours, because a clock that was ahead has said when to try again. */
+/* Would catch: statuses that wait for hours because a clock that was ahead set the time of their retry. */
 START_TEST(a_clock_that_went_back_makes_nobody_wait)
 {
     orders_make(1, 2, "away");
@@ -247,7 +249,7 @@ START_TEST(a_clock_that_went_back_makes_nobody_wait)
 }
 END_TEST
 
-/* Catches statuses that stay with the queue that their client has left. */
+/* Would catch: statuses that stay with the queue that their client has left. */
 START_TEST(what_is_owed_is_owed_to_where_the_order_is_attached_now)
 {
     orders_make(1, 2, "left");
@@ -264,7 +266,7 @@ START_TEST(what_is_owed_is_owed_to_where_the_order_is_attached_now)
 }
 END_TEST
 
-/* Catches statuses that are owed for ever, are given up while they may arrive, or vanish. */
+/* Would catch: statuses that are owed for ever, are given up while they may arrive, or vanish. */
 START_TEST(what_is_owed_for_too_long_is_given_up_and_kept)
 {
     orders_make(1, 4, "gone");
@@ -274,7 +276,7 @@ START_TEST(what_is_owed_for_too_long_is_given_up_and_kept)
     rig_admin(&rig, "UPDATE order_event SET at = clock_timestamp() - interval '25 hours'"
                     " WHERE order_id IN ('o-1', 'o-2', 'o-5')");
     mark(3, 1, true, false, "gone");
-    ck_assert_int_eq(given_up_count, 0); /* nobody has tried it again */
+    ck_assert_int_eq(given_up_count, 0); /* no retry has been made since */
     mark(1, 1, true, true, "gone");
     ck_assert_int_eq(given_up_count, 1);
     ck_assert_str_eq(given_up[0].queue, "gone");
@@ -286,7 +288,7 @@ START_TEST(what_is_owed_for_too_long_is_given_up_and_kept)
     ck_assert_str_eq(rig_value(&rig, "SELECT string_agg(order_id, ' ' ORDER BY order_id) FROM order_event"
                                      " WHERE owed"),
                      "o-3 o-4 o-5");
-    mark(1, 1, true, true, "gone"); /* of another scheduler, that was slower */
+    mark(1, 1, true, true, "gone"); /* of another, slower scheduler */
     ck_assert_str_eq(rig_value(&rig, "SELECT owed FROM order_event WHERE order_id = 'o-1'"), "f");
     mark(1, 1, false, true, "gone"); /* and one that has arrived after all */
     ck_assert_str_eq(rig_value(&rig, "SELECT given_up_at IS NULL FROM order_event WHERE order_id = 'o-1'"),
@@ -294,7 +296,7 @@ START_TEST(what_is_owed_for_too_long_is_given_up_and_kept)
 }
 END_TEST
 
-/* Catches alerts that no number bounds, where many queues are given up in one call. */
+/* Would catch: an unbounded number of alerts when one call gives up many queues. */
 START_TEST(each_queue_counts_the_alerts_of_those_before_it)
 {
     static const char *const NAMES[] = {"a", "b", "c"};
@@ -318,7 +320,8 @@ START_TEST(each_queue_counts_the_alerts_of_those_before_it)
 }
 END_TEST
 
-/* Catches a bite that grows with what is owed, and one that waits for hours for the next. */
+/* Would catch: a portion that grows with the number of owed statuses, and a next portion that waits for
+ * hours. */
 START_TEST(what_is_given_up_is_given_up_in_bites)
 {
     orders_make(1, 600, "gone");
@@ -353,8 +356,9 @@ static void tick(void *arg)
     mg_loop_stop(((struct rig *)arg)->loop);
 }
 
-/* Catches a queue's row that goes while a status of it is marked: then nobody would ever ask for it. The
- * question's clock stands still between what it sees and what it locks, for as long as the mark takes. */
+/* Would catch: a queue's row that is deleted while a status of it is being marked; no later question would
+ * name that status. The question's clock stands still between its read and its lock, for as long as the mark
+ * takes. */
 START_TEST(a_queue_that_is_marked_meanwhile_is_not_forgotten)
 {
     orders_make(1, 1, "gone");
@@ -385,7 +389,7 @@ START_TEST(a_queue_that_is_marked_meanwhile_is_not_forgotten)
 }
 END_TEST
 
-/* Catches a leader of before that has its word. */
+/* Would catch: questions of a former leader that still change rows. */
 START_TEST(who_leads_no_more_asks_nothing)
 {
     orders_make(1, 1, "away");
@@ -427,15 +431,15 @@ static int pages_read(void)
             if (strstr(line, "Planning:") != NULL) break;
             int here = (int)((hit != NULL ? strtoll(hit + 11, NULL, 10) : 0) +
                              (read != NULL ? strtoll(read + 6, NULL, 10) : 0));
-            pages = here > pages ? here : pages; /* a node's include those below it */
+            pages = here > pages ? here : pages; /* a node's count includes the nodes below it */
         }
         PQclear(plan);
     }
     return pages;
 }
 
-/* Catches a sweep whose cost grows with all that is owed: of one queue that is gone, of as many queues as
- * there are orders, all of one client, or of as many clients; before and after the statistics know of it. */
+/* Would catch: a sweep that costs more as more is owed. The load is one queue that is gone, as many queues as
+ * orders of one client, or as many clients; each before and after ANALYZE. */
 START_TEST(a_question_reads_no_more_however_much_is_owed)
 {
     static const char *const owners[] = {"'gone'", "'gone.' || order_id", "'client.one.' || order_id",
@@ -464,8 +468,8 @@ START_TEST(a_question_reads_no_more_however_much_is_owed)
 }
 END_TEST
 
-/* Catches: statuses that cannot be read, tried every few seconds for ever, in place of all that is younger.
- */
+/* Would catch: unreadable statuses that are tried every few seconds for ever, in place of all younger
+ * ones. */
 START_TEST(statuses_that_cannot_be_read_are_a_failed_retry)
 {
     const struct mg_owed unread = {"o-1", 0, true, true, ""};

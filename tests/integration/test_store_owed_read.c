@@ -1,5 +1,5 @@
-/* What an order's client is owed is read to be sent again: the oldest first, and whatever else the order
- * holds. */
+/* The owed statuses of an order are read to be sent again: the oldest first, regardless of the order's other
+ * contents. */
 #include "store_fixture.h"
 
 #include <stdio.h>
@@ -71,8 +71,8 @@ START_TEST(owed_statuses_are_read_oldest_first_until_they_are_settled)
 }
 END_TEST
 
-/* Catches: an order whose statuses are never read, since its results are more than memory is set aside for;
- * all that its client is owed waits behind it. */
+/* Would catch: an order with more results than the memory set aside: its owed statuses are never read, and
+ * later ones wait behind them. */
 START_TEST(what_is_owed_is_read_however_much_the_order_holds)
 {
     static struct mg_order_record record;
@@ -96,7 +96,7 @@ START_TEST(what_is_owed_is_read_however_much_the_order_holds)
 }
 END_TEST
 
-/* Catches: texts of many events that are together more than memory is set aside for. */
+/* Would catch: statuses of many events that together exceed the memory set aside. */
 START_TEST(of_large_statuses_as_many_are_read_as_there_is_room_for)
 {
     static struct mg_order_record record;

@@ -1,6 +1,6 @@
 /*
- * The console's pages of orders: bounded looks at tables that are larger than any of them, which together
- * show every order once. PostgreSQL itself reads their JSON and compares it with the tables.
+ * The console's pages of orders. The tables are larger than the bound of one look; the pages together show
+ * every order once. PostgreSQL itself reads their JSON and compares it with the tables.
  */
 #include "store_fixture.h"
 
@@ -9,13 +9,13 @@
 #include <string.h>
 
 #define PAGE_TEXT_MAX (1024 * 1024)
-#define PAGES_MAX     200 /* in a chain; more is a chain without end */
+#define PAGES_MAX     200 /* length of a chain; a longer one never ends */
 
 static struct rig rig;
 static char page[PAGE_TEXT_MAX]; /* the last */
 
 /* 30,000 orders, one a second, in blocks of some 800: more than one page looks at. Of each thousand four are
- * open. The three that were cancelled lie at the beginning. */
+ * open. The three cancelled ones are at the beginning. */
 static void setup(void)
 {
     rig_start(&rig);
@@ -37,7 +37,7 @@ static void setup(void)
     rig_admin(
         &rig,
         "INSERT INTO orders SELECT order_id, 2, workflow, workflow_version, payload, digest, is_high, received_at"
-        " FROM orders WHERE order_id = 'o-29999'"); /* repaired: it is still one order */
+        " FROM orders WHERE order_id = 'o-29999'"); /* repaired: still one order */
     rig_admin(
         &rig,
         "CREATE TEMPORARY TABLE seen (n bigint GENERATED ALWAYS AS IDENTITY, order_id text, created_at timestamptz)");
@@ -93,7 +93,7 @@ static void page_keep(void)
         " SELECT count(*) FROM kept");
 }
 
-/* All pages of a list, one behind the other; returns how many they were. */
+/* Reads all pages of a list, one behind the other; returns their number. */
 static int chain_read(enum mg_report report, const char *state, const char *workflow, const char *since,
                       const char *until, const char *limit)
 {
@@ -120,7 +120,7 @@ static void assert_seen(const char *sql)
                   rig_value(&rig, "SELECT count(*) FROM seen"), sql);
 }
 
-/* Catches: an order at the border of two looks that is shown twice, or never. */
+/* Would catch: an order at the border of two looks that is shown twice, or never. */
 START_TEST(newest_pages_show_every_order_once)
 {
     ck_assert_int_gt(chain_read(MG_REPORT_PAGE_NEWEST, "", "", "", "", "1000"), 30);
@@ -130,7 +130,7 @@ START_TEST(newest_pages_show_every_order_once)
 }
 END_TEST
 
-/* Catches "none" that is said of what was not looked at. */
+/* Would catch: "none" as the answer for orders that were not looked at. */
 START_TEST(a_page_that_found_nothing_says_how_far_it_looked)
 {
     const char *const params[] = {"cancelled", "", "", "", "", "50"};
@@ -149,13 +149,13 @@ START_TEST(a_page_that_found_nothing_says_how_far_it_looked)
 }
 END_TEST
 
-/* 2026-01-01T00:00:00Z and so many seconds, as a parameter. */
+/* 2026-01-01T00:00:00Z plus `seconds`, as a parameter. */
 static void moment_write(long seconds, char ret_text[32])
 {
     (void)snprintf(ret_text, 32, "%ld", (1767225600 + seconds) * 1000);
 }
 
-/* Catches: a walk through all newer orders to those of another day. */
+/* Would catch: a walk through all newer orders to those of another day. */
 START_TEST(a_time_is_found_without_looking_at_what_came_later)
 {
     static const long untils[] = {1, 2, 500, 9999, 15000, 29999, 40000};

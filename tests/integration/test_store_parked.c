@@ -1,6 +1,6 @@
 /*
- * Parked steps: asked about by service, while the gate is open and as far as there is room; left alone by the
- * sweep, whose deadlines do not wait behind them.
+ * Parked steps. The leader asks about them by service, while the gate is open and as far as there is room.
+ * The sweep leaves them alone, and its deadlines do not wait behind them.
  */
 #include "store_fixture.h"
 
@@ -85,7 +85,7 @@ static int64_t wake_in_ms(const char *order_id)
     return rig_load_one(&rig, order_id)->order.wake_at_ms - rig.sweep.now_ms;
 }
 
-/* Catches a queue that is flooded when its gate opens, and steps that overtake those before them. */
+/* Would catch: a queue that is flooded when its gate opens, and steps that overtake earlier ones. */
 START_TEST(as_many_are_asked_about_as_there_is_room_for_and_the_oldest_first)
 {
     for (int i = 0; i < 3; i++) {
@@ -100,7 +100,7 @@ START_TEST(as_many_are_asked_about_as_there_is_room_for_and_the_oldest_first)
     ck_assert_str_eq(rig.parked_queues[0].service, "inventory");
     ck_assert(rig.parked_queues[0].is_open && !rig.parked_queues[0].is_high);
     ck_assert_int_eq(rig.parked_queues[0].asked, 2);
-    /* What was asked about is left alone for a while. */
+    /* A step that was asked about is left alone for a while. */
     ck_assert_str_eq(ask(), "o-0");
     ck_assert_str_eq(ask(), "");
     rig_admin(&rig, "UPDATE order_step SET parked_until = parked_until - interval '3 seconds'");
@@ -118,7 +118,7 @@ START_TEST(what_is_not_yet_due_is_left)
 }
 END_TEST
 
-/* Catches steps that wait for as long as a clock was ahead, be that half a minute. */
+/* Would catch: steps that wait for as long as a clock was ahead, even if that is half a minute. */
 START_TEST(what_a_clock_that_was_ahead_parked_is_asked_about)
 {
     struct mg_step hour = parked_step(-3600000), half_minute = parked_step(-30000);
@@ -128,7 +128,7 @@ START_TEST(what_a_clock_that_was_ahead_parked_is_asked_about)
 }
 END_TEST
 
-/* Catches the critical ones behind a million others. */
+/* Would catch: critical steps that wait behind a million others. */
 START_TEST(each_queue_of_a_service_has_its_own_room)
 {
     struct mg_step first = parked_step(5000), second = parked_step(1000);
@@ -143,7 +143,7 @@ END_TEST
 
 #define CROWD 300 /* above MG_PARKED_QUEUES_MAX */
 
-/* A parked step for each of as many services. */
+/* One parked step for each of as many services. */
 static void crowd_store(void)
 {
     struct mg_step step = parked_step(1000);
@@ -159,7 +159,8 @@ static void crowd_store(void)
     rig_admin(&rig, sql);
 }
 
-/* Catches: services behind the first 256 whose steps nobody asks about, whatever room they have. */
+/* Would catch: services behind the first 256, the steps of which are never asked about although their queues
+ * have room. */
 START_TEST(of_more_services_than_one_answer_names_each_is_asked_about)
 {
     char name[8];
@@ -170,7 +171,8 @@ START_TEST(of_more_services_than_one_answer_names_each_is_asked_about)
         ck_assert_str_eq(ask(), "o-1");
         ck_assert_int_eq(rig.parked.queue_count, MG_PARKED_QUEUES_MAX);
     }
-    /* Behind the last one of the answer the next one is named, and in the end the last one of all. */
+    /* The answer's last service names the next one to begin with; the final answer ends with the last service
+     * of all. */
     const struct mg_parked_queue *last = &rig.parked_queues[MG_PARKED_QUEUES_MAX - 1];
     snprintf(options.after.service, sizeof options.after.service, "%s", last->service);
     ck_assert_str_eq(last->service, "s239"); /* the first one is o-1's own */
@@ -181,8 +183,8 @@ START_TEST(of_more_services_than_one_answer_names_each_is_asked_about)
 }
 END_TEST
 
-/* Catches steps that are asked about for nothing; and, since nothing but the database says so, a new leader
- * that does not know. */
+/* Would catch: steps that are asked about behind a closed gate. A new leader must find the state of the gate
+ * in the database, its only source. */
 START_TEST(behind_a_closed_gate_nothing_is_asked)
 {
     static const struct {
@@ -208,7 +210,7 @@ START_TEST(behind_a_closed_gate_nothing_is_asked)
 }
 END_TEST
 
-/* Catches a leader that asks about all when the first of them is to find out. */
+/* Would catch: a leader that asks about all steps when the first one is the probe. */
 START_TEST(a_gate_that_is_open_for_a_probe_is_told_as_such)
 {
     struct mg_step step = parked_step(1000);
@@ -227,7 +229,7 @@ START_TEST(a_gate_that_is_open_for_a_probe_is_told_as_such)
 }
 END_TEST
 
-/* Catches sweeps that touch what waits for a gate again and again, and an order that nothing looks at. */
+/* Would catch: a sweep that touches a parked step again and again, and an order that no query looks at. */
 START_TEST(the_sweep_meets_a_parked_step_once)
 {
     struct mg_step step = parked_step(1000);
@@ -240,7 +242,7 @@ START_TEST(the_sweep_meets_a_parked_step_once)
 }
 END_TEST
 
-/* Catches an order whose time is over while it waits. */
+/* Would catch: an order that passes its deadline while it is parked, and does not expire. */
 START_TEST(a_parked_order_expires_in_time)
 {
     struct mg_step step = parked_step(1000);
@@ -251,7 +253,7 @@ START_TEST(a_parked_order_expires_in_time)
 }
 END_TEST
 
-/* Catches a deadline that waits until everything is asked about that a clock which went back has woken. */
+/* Would catch: a deadline that waits until all steps woken by a clock's step back are asked about. */
 START_TEST(what_was_woken_leaves_room_for_deadlines)
 {
     struct mg_step waiting = {.state = MG_STEP_WAITING, .attempt = 2, .due_at_ms = now_ms + 3600000};
@@ -273,8 +275,8 @@ START_TEST(what_was_woken_leaves_room_for_deadlines)
 }
 END_TEST
 
-/* Law 7, waiting is not failing. Catches a deadline that is asked about behind waits, and stays behind where
- * there is no room. */
+/* Law 7, waiting is not failing. Would catch: a deadline that is asked about after the waits, and is left out
+ * where there is no room. */
 START_TEST(deadlines_are_asked_about_before_waits)
 {
     struct mg_step waiting = {.state = MG_STEP_WAITING, .attempt = 2, .due_at_ms = now_ms - 5000};
@@ -287,7 +289,7 @@ START_TEST(deadlines_are_asked_about_before_waits)
 }
 END_TEST
 
-/* Catches what a scheduler of the version before parks, asked about at each sweep for hours. */
+/* Would catch: steps parked by a scheduler of the previous version, asked about at each sweep for hours. */
 START_TEST(the_sweep_marks_what_is_not_marked)
 {
     struct mg_step step = parked_step(1000), retry = step;
@@ -308,7 +310,7 @@ START_TEST(the_sweep_marks_what_is_not_marked)
 }
 END_TEST
 
-/* Catches an attempt that is taken for parked, since a scheduler of the version before sent it. */
+/* Would catch: an attempt that counts as parked because a scheduler of the previous version sent it. */
 START_TEST(a_mark_that_was_left_behind_is_taken_away)
 {
     struct mg_step step = parked_step(1000);
@@ -324,7 +326,7 @@ START_TEST(a_mark_that_was_left_behind_is_taken_away)
 }
 END_TEST
 
-/* Catches: steps of orders in error, which are asked about for ever, before all that can go out. */
+/* Would catch: steps of orders in error that are asked about for ever, before all steps that can go out. */
 START_TEST(what_an_order_that_ended_left_waiting_is_asked_about_no_more)
 {
     struct mg_step step = parked_step(1000);
@@ -369,7 +371,8 @@ START_TEST(who_leads_no_more_asks_nothing)
 }
 END_TEST
 
-/* Catches an index that a plain step enters or leaves: each of its updates would then write all indexes. */
+/* Would catch: an index that a plain step enters or leaves. Each update of such a step would then write all
+ * indexes. */
 START_TEST(no_index_stands_on_what_a_plain_step_changes)
 {
     ck_assert_str_eq(

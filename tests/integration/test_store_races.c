@@ -1,6 +1,6 @@
 /*
- * Two processes that write the same orders at the same time, over and over, each on what it knows of them:
- * what the store tells each of its writes is what stands in the tables.
+ * Two processes write the same orders at the same time, over and over, each from its own copy. The store's
+ * answers to each must agree with the tables.
  */
 #include "store_fixture.h"
 
@@ -10,7 +10,7 @@
 #define ORDERS 40
 #define ROUNDS 200
 
-/* One of two processes that write the same orders, each on what it knows of them. */
+/* One of two processes that write the same orders, each from its own copy. */
 struct writer {
     struct rig rig;
     struct mg_order_record records[ORDERS];
@@ -19,7 +19,7 @@ struct writer {
     int count;
 };
 
-/* Some orders in some order, new ones or steps of old ones, and now and then one that cannot be stored. */
+/* Some orders in random order: new ones, steps of old ones, and now and then one that cannot be stored. */
 static void writer_begin(struct writer *writer, uint64_t *random)
 {
     writer->count = 0;
@@ -63,8 +63,8 @@ static int writer_end(struct writer *writer)
     return done_count;
 }
 
-/* Law 4, version guard. Catches processes that wait for each other's rows, that undo each other's, or that
- * are told what is not so. */
+/* Law 4, version guard. Would catch: processes that deadlock on rows, that undo each other's writes, or that
+ * get a wrong answer. */
 START_TEST(what_two_write_at_once_is_what_they_are_told)
 {
     static struct writer writers[2];

@@ -1,6 +1,6 @@
 /*
- * Retention in the real database: what leaves the tables and what does not, that nothing of it is lost, that
- * a look costs pages and not tables, and how days of the archive come and go.
+ * Retention in the real database: when orders leave the tables, how complete the archive is, a look's cost in
+ * pages, and the archive's days.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -22,10 +22,10 @@ static struct mg_retire_answer answer;
 
 struct taken {
     int begun, ended, given_up, lines;
-    int fails_at; /* this line is not taken; 0: all are */
+    int fails_at; /* the export fails at this line; 0: at none */
     bool fails_at_end;
     char day[32], last[4096];
-    const char *at_end; /* what an operator does while the command ends; NULL: nothing */
+    const char *at_end; /* an operator's statement while the command ends; NULL: none */
 };
 static struct taken taken;
 
@@ -62,7 +62,7 @@ static void taken_give_up(void *arg)
 static const struct mg_day_export TO = {taken_begin, taken_put, taken_end, taken_give_up, &taken};
 
 #define DETACH_WAIT_MS 1000
-static char said[4096]; /* all lines of one run */
+static char said[4096]; /* all output lines of one run */
 
 static void note(void *arg, const char *line)
 {
@@ -135,7 +135,7 @@ static const char *archived(void)
                      "SELECT string_agg(order_id, ' ' ORDER BY order_id COLLATE \"C\") FROM order_archive");
 }
 
-/* Days that are there stay from test to test; the table does not let a test say so short a time. */
+/* Existing days stay from test to test. The table's check refuses so short a time, so the tests drop it. */
 static void setup(void)
 {
     rig_start(&rig);
@@ -153,8 +153,8 @@ static void teardown(void)
     rig_finish(&rig);
 }
 
-/* Catches a leader of yesterday that goes on, orders that leave although nobody said so, and a bite that is
- * lost with the day it was for. */
+/* Would catch: a former leader that goes on, orders that leave without a policy, and a portion that is lost
+ * with its day. */
 START_TEST(only_the_leader_moves_and_only_by_a_policy)
 {
     orders_end(3);
@@ -174,8 +174,8 @@ START_TEST(only_the_leader_moves_and_only_by_a_policy)
 }
 END_TEST
 
-/* Catches an order that leaves while somebody still needs it where it is: each of these is held back by one
- * thing alone. */
+/* Would catch: an order that leaves while another row still needs it. Each order here is held back by one
+ * reason alone. */
 START_TEST(what_is_still_needed_stays)
 {
     orders_end(12);
@@ -216,7 +216,7 @@ START_TEST(what_is_still_needed_stays)
 }
 END_TEST
 
-/* Catches a bite of any size, and orders that a walk never comes to. */
+/* Would catch: a portion of any size, and orders that a walk never reaches. */
 START_TEST(a_bite_is_bounded_and_all_are_found)
 {
     orders_end(50);
@@ -226,7 +226,7 @@ START_TEST(a_bite_is_bounded_and_all_are_found)
     ck_assert(answer.is_full);
     ck_assert_int_eq(retire(20), 10);
     ck_assert(!answer.is_full && answer.is_round);
-    /* More pages than one look has: each is looked at once in a round. */
+    /* More pages than one look covers: each is looked at once in a round. */
     rig_admin(&rig, "TRUNCATE order_archive; UPDATE retention SET hot = '30 minutes'");
     orders_end(3000);
     int looks = 0;
@@ -236,7 +236,7 @@ START_TEST(a_bite_is_bounded_and_all_are_found)
 }
 END_TEST
 
-/* Catches an archive that tells less of an order than the tables did, or something else. */
+/* Would catch: an archive that holds less of an order than the tables did, or other values. */
 START_TEST(what_was_kept_is_what_there_was)
 {
     static const struct {
@@ -286,8 +286,8 @@ START_TEST(what_was_kept_is_what_there_was)
 }
 END_TEST
 
-/* Catches a look that reads tables instead of pages: at a million orders it would take the server's time each
- * second. Asked of the server's own counters, since a function's plans are not shown. */
+/* Would catch: a look that reads tables instead of pages: at a million orders it would occupy the server each
+ * second. The figures are the server's own counters, since a function's plans are not shown. */
 START_TEST(a_look_reads_some_pages_and_no_table)
 {
 #define SEQ_SCANS                                                                                              \
@@ -324,7 +324,7 @@ START_TEST(a_look_reads_some_pages_and_no_table)
 }
 END_TEST
 
-/* Catches the look for one order that reads whole days of the archive. */
+/* Would catch: a look for one order that reads whole days of the archive. */
 START_TEST(an_archived_order_is_found_by_its_id)
 {
 #define ARCHIVE_BLOCKS                                                                                       \
@@ -348,14 +348,14 @@ START_TEST(an_archived_order_is_found_by_its_id)
 }
 END_TEST
 
-/* Catches one order that keeps all others in the tables, and one of which nobody learns. */
+/* Would catch: one order that keeps all others in the tables, and one that is passed by without an alert. */
 START_TEST(an_order_that_cannot_be_moved_is_passed_by_and_named)
 {
     orders_end(20);
     rig_admin(&rig, "UPDATE orders SET payload = '{broken' WHERE order_id = 'o-1'");
     mg_store_retire(rig.store, EPOCH, "me", 10, on_retired, &rig);
     rig_wait_answer(&rig);
-    ck_assert_int_ne(rig.err.class, MG_OK); /* which of them it is, only a bite of one tells */
+    ck_assert_int_ne(rig.err.class, MG_OK); /* only a portion of one order names the culprit */
     ck_assert_msg(strstr(rig.err.text, "broken") == NULL, "it tells of a payload: %s", rig.err.text);
     rig.err.class = MG_OK;
     int64_t moved = 0;
@@ -377,8 +377,8 @@ END_TEST
 
 /* ---- operators ---- */
 
-/* Catches a policy that would let orders leave under their clients' hands, and one that nobody can be asked
- * about. */
+/* Would catch: a policy that lets orders leave while their clients still use them, and a policy without an
+ * author on record. */
 START_TEST(a_policy_is_a_day_at_least_and_says_who)
 {
     struct mg_retention wanted = {.has_hot = true, .hot_ms = MG_HOT_MIN_MS - 1, .reason = "why", .by = "ann"};
@@ -422,8 +422,8 @@ static void old_day_make(void)
         "UPDATE retention SET keep = '30 days'");
 }
 
-/* Catches a day that is dropped though nobody has what was in it, one that is never dropped, and lines that
- * are none. */
+/* Would catch: a day that is dropped before its rows were exported, one that is never dropped, and lines that
+ * hold no row. */
 START_TEST(a_day_is_dropped_when_it_was_taken_whole)
 {
     setenv("PGOPTIONS", "-c datestyle=German", 1);
@@ -451,7 +451,7 @@ START_TEST(a_day_is_dropped_when_it_was_taken_whole)
 }
 END_TEST
 
-/* Catches a drop for which readers wait, and one that stays half done after it was broken off. */
+/* Would catch: a drop that readers have to wait for, and one that stays half done after an interruption. */
 START_TEST(who_reads_is_not_waited_for_and_what_was_broken_off_is_finished)
 {
     old_day_make();
@@ -462,7 +462,7 @@ START_TEST(who_reads_is_not_waited_for_and_what_was_broken_off_is_finished)
     ck_assert_str_eq(DAYS("is_pending"), "1");
     taken = (struct taken){0};
     ck_assert_int_eq(retain(&TO), MG_OK);
-    ck_assert_int_eq(taken.lines, 250); /* whoever was given it then may have lost it: it broke off */
+    ck_assert_int_eq(taken.lines, 250); /* the first receiver may have lost it: that run broke off */
     ck_assert_str_eq(DAYS("day < " TODAY), "0");
 
     old_day_make();
@@ -475,7 +475,8 @@ START_TEST(who_reads_is_not_waited_for_and_what_was_broken_off_is_finished)
 }
 END_TEST
 
-/* Catches a day that an operator detached to keep it, or that the policy now keeps, and that is dropped. */
+/* Would catch: a day that is dropped although an operator detached it to keep it, or although the policy now
+ * keeps it. */
 START_TEST(a_day_that_somebody_else_detached_is_left_alone)
 {
     old_day_make();
@@ -491,7 +492,7 @@ START_TEST(a_day_that_somebody_else_detached_is_left_alone)
     ck_assert_str_eq(DAYS("is_detached"), "1");
     rig_admin(&rig, "DROP TABLE order_archive_20200131");
 
-    /* A day that could not be detached is not marked as if it were. */
+    /* A day that could not be detached is not marked as detached. */
     old_day_make();
     rig_admin(&rig, "BEGIN; LOCK TABLE order_archive IN SHARE UPDATE EXCLUSIVE MODE");
     ck_assert_int_eq(retain(NULL), MG_TRANSIENT);
@@ -502,8 +503,8 @@ START_TEST(a_day_that_somebody_else_detached_is_left_alone)
 }
 END_TEST
 
-/* Catches a run that goes on by a policy that an operator has taken back, and one that a day stops which
- * cannot be had. */
+/* Would catch: a run that goes on by a withdrawn policy, and one that stops at a day that cannot be
+ * exported. */
 START_TEST(each_day_goes_by_the_policy_as_it_is_and_for_itself)
 {
     old_day_make();
@@ -525,7 +526,7 @@ START_TEST(each_day_goes_by_the_policy_as_it_is_and_for_itself)
 }
 END_TEST
 
-/* Catches days that are missing when they are needed, and two who make the same. */
+/* Would catch: days that are missing when they are needed, and two processes that make the same day. */
 START_TEST(days_are_there_a_week_before_they_are_needed)
 {
     ck_assert_str_eq(DAYS("NOT is_detached AND day BETWEEN " TODAY " AND " TODAY " + 7"), "8");
@@ -533,7 +534,7 @@ START_TEST(days_are_there_a_week_before_they_are_needed)
     rig_admin(&rig, "DO $$ BEGIN EXECUTE 'DROP TABLE order_archive_' || to_char(now() AT TIME ZONE 'UTC',"
                     " 'YYYYMMDD'); END $$");
     ck_assert_int_eq(retain(NULL), MG_STALE);
-    ck_assert_str_eq(DAYS("NOT is_detached"), "8"); /* orders need them, whoever is at an export */
+    ck_assert_str_eq(DAYS("NOT is_detached"), "8"); /* orders need them, even during an export */
     rig_admin(&rig, "SELECT pg_advisory_unlock(19783, 5)");
     ck_assert_int_eq(retain(NULL), MG_OK);
     ck_assert_str_eq(DAYS("true"), "8");

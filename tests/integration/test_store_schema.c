@@ -1,4 +1,4 @@
-/* The schema: migrations are applied once, in order, whole or not at all; and the words in it are those of
+/* The schema: migrations are applied once, in order, whole or not at all; its words are those of
  * words.def. */
 #include "store_fixture.h"
 
@@ -112,7 +112,7 @@ START_TEST(a_file_that_fails_leaves_nothing_of_itself)
 }
 END_TEST
 
-/* Catches two histories under one number. */
+/* Would catch: two histories under one number. */
 START_TEST(an_applied_file_must_not_change)
 {
     struct mg_err err;
@@ -144,7 +144,7 @@ static void *migrate_on_thread(void *arg)
     return NULL;
 }
 
-/* Catches a race of two who migrate at once, and one who gives up because the other takes long. */
+/* Would catch: a race of two simultaneous migrations, and one that gives up because the other takes long. */
 START_TEST(migrating_at_the_same_time_applies_each_file_once)
 {
     enum { COUNT = 6 };
@@ -165,7 +165,7 @@ START_TEST(migrating_at_the_same_time_applies_each_file_once)
 }
 END_TEST
 
-/* Catches a schema that lets in programs which it was not written to serve. */
+/* Would catch: a schema that admits programs which it was not written to serve. */
 START_TEST(a_file_says_which_programs_it_serves)
 {
     struct mg_err err;
@@ -185,7 +185,7 @@ START_TEST(a_file_that_serves_programs_of_the_future_is_bad_input)
 }
 END_TEST
 
-/* Rights may change with each version, and what was given by hand is taken back. */
+/* Rights may change with each version; the grants remove rights that were given by hand. */
 START_TEST(grants_are_applied_each_time)
 {
     struct mg_err err;
@@ -200,8 +200,8 @@ START_TEST(grants_are_applied_each_time)
 }
 END_TEST
 
-/* What a program of schema 1 did and asks: it keeps its record in makegood_schema and runs on version 1 only.
- */
+/* The statements of a program of schema 1: it keeps its record in makegood_schema and runs on version 1
+ * only. */
 START_TEST(a_record_of_schema_1_is_taken_over_and_its_programs_go_on)
 {
     struct mg_err err;
@@ -217,7 +217,7 @@ START_TEST(a_record_of_schema_1_is_taken_over_and_its_programs_go_on)
 }
 END_TEST
 
-/* The view of 0002: programs of schema 1 see version 1 until a file comes that does not serve them. */
+/* The view of 0002: programs of schema 1 see version 1 until a file is applied that does not serve them. */
 START_TEST(programs_of_schema_1_see_what_they_know_while_they_are_served)
 {
     struct rig own;
@@ -293,7 +293,7 @@ static const struct {
     },
 };
 
-/* Catches a word that the core knows and the database refuses, or the other way round. */
+/* Would catch: a word that the core has and the database refuses, or the other way round. */
 START_TEST(the_schema_has_the_words_of_words_def)
 {
     struct rig own;

@@ -1,5 +1,4 @@
-/* What stands beside the orders: services' gates, alerts, workflow definitions, and the operator's reports.
- */
+/* The tables beside the orders: services' gates, alerts, workflow definitions, and the operator's reports. */
 #include "store_fixture.h"
 
 #include <stdio.h>
@@ -25,13 +24,13 @@ static enum mg_reason gate_of(const char *service)
     for (int i = 0; i < rig.loaded->service_count; i++) {
         if (strcmp(rig.loaded->services[i].service, service) == 0) return rig.loaded->services[i].gate;
     }
-    return MG_REASON_NO_CONSUMER; /* nobody has reported */
+    return MG_REASON_NO_CONSUMER; /* no agent has reported */
 }
 
 static void report_state(const char *instance, const char *breaker, bool is_ready)
 {
     struct mg_service_state states[] = {
-        /* outdone by the next of the same batch */
+        /* replaced by the next of the same batch */
         {.service = "payment", .instance = instance, .breaker = "half_open", .concurrency = 1, .reason = ""},
         {.service = "payment",
          .instance = instance,
@@ -47,8 +46,8 @@ static void report_state(const char *instance, const char *breaker, bool is_read
     ck_assert_msg(rig.err.class == MG_OK, "%s", rig.err.text);
 }
 
-/* Law 7, waiting is not failing. Catches requests that are sent into an open breaker, and a service that
- * stays shut by the word of the dead. */
+/* Law 7, waiting is not failing. Would catch: requests that are sent into an open breaker, and a service that
+ * stays shut by a report of a dead agent. */
 START_TEST(a_service_is_shut_only_if_all_its_agents_say_so)
 {
     ck_assert_int_eq(gate_of("payment"), MG_REASON_NO_CONSUMER);
@@ -81,7 +80,7 @@ static bool is_probing(const char *service)
     return is_told;
 }
 
-/* Catches steps that find out, one after the other, what one of them was sent to find out. */
+/* Would catch: steps that are all sent as probes, one after the other, where one probe is enough. */
 START_TEST(a_service_is_probed_while_none_of_its_agents_has_found_it_well)
 {
     ck_assert(!is_probing("payment"));
@@ -89,7 +88,7 @@ START_TEST(a_service_is_probed_while_none_of_its_agents_has_found_it_well)
     ck_assert(!is_probing("payment"));
     report_state("b", "half_open", true);
     ck_assert(is_probing("payment"));
-    report_state("a", "closed", false); /* who is not ready says nothing of the service */
+    report_state("a", "closed", false); /* an agent that is not ready counts neither way */
     ck_assert(is_probing("payment"));
     rig_admin(&rig, "INSERT INTO service_control (service, is_paused, version, reason, by_whom)"
                     " VALUES ('payment', true, 1, 'r', 'me')");
@@ -121,9 +120,9 @@ static void report_in_order(uint64_t process, uint64_t sequence, const char *bre
     ck_assert_msg(rig.err.class == MG_OK, "%s", rig.err.text);
 }
 
-/* Catches a report that was overtaken on its way to the table and stands there until the next; a restarted
- * agent that is not heard, since it counts from 1 again; one of an earlier version, which does not count at
- * all. */
+/* Would catch: a report that was overtaken on its way and stays in the table until the next one. Would also
+ * catch a restarted agent that is ignored because it counts from 1 again, and a report of an earlier version,
+ * which has no number. */
 START_TEST(of_an_agents_reports_the_newest_stands_whatever_their_order)
 {
     static const char SAID[] = "SELECT breaker || ' ' || is_prober FROM service_state";
@@ -164,7 +163,7 @@ static enum mg_wish_result wish(struct mg_service_wish wanted)
 
 #define ROW(columns) rig_value(&rig, "SELECT " columns " FROM service_control")
 
-/* Catches requests to a service that an operator has paused, and a pause that outlives its end. */
+/* Would catch: requests to a service that an operator has paused, and a pause that outlives its end. */
 START_TEST(a_pause_shuts_a_service_until_it_is_over)
 {
     report_state("a", "closed", true);
@@ -172,7 +171,7 @@ START_TEST(a_pause_shuts_a_service_until_it_is_over)
     ck_assert_int_eq(wish((struct mg_service_wish){.wish = MG_WISH_PAUSE}), MG_WISH_DONE);
     ck_assert_int_eq(rig.version, 1);
     ck_assert_int_eq(gate_of("payment"), MG_REASON_SERVICE_PAUSED);
-    report_state("a", "open", true); /* what an operator wants is told before what agents find */
+    report_state("a", "open", true); /* the operator's setting comes before the agents' reports */
     ck_assert_int_eq(gate_of("payment"), MG_REASON_SERVICE_PAUSED);
     rig_admin(&rig, "DELETE FROM service_state");
     ck_assert_int_eq(gate_of("payment"), MG_REASON_SERVICE_PAUSED);
@@ -189,8 +188,8 @@ START_TEST(a_pause_shuts_a_service_until_it_is_over)
 }
 END_TEST
 
-/* Catches an operator who undoes what another has just done without seeing it; a limit that a pause forgets;
- * a change that nobody can be asked about. */
+/* Would catch: an operator's change that blindly undoes another's; a limit that a pause erases; a change
+ * without an author on record. */
 START_TEST(what_operators_want_is_changed_by_version_and_noted)
 {
     ck_assert_int_eq(wish((struct mg_service_wish){.wish = MG_WISH_PAUSE, .service = "nobodys"}),
@@ -234,7 +233,7 @@ static void write_alerts(const struct mg_alert_write *alerts, int count)
     ck_assert_msg(rig.err.class == MG_OK, "%s", rig.err.text);
 }
 
-/* Catches an alert that is published at every look, or not at all. */
+/* Would catch: an alert that is published at every look, or not at all. */
 START_TEST(an_alert_is_new_once_until_it_is_closed)
 {
     struct mg_alert_write alerts[] = {
@@ -284,8 +283,7 @@ START_TEST(an_open_alert_is_acknowledged_once)
 }
 END_TEST
 
-/* Would catch: an alert that a tool which did not know its word has acknowledged, and that stays open for
- * good. */
+/* Would catch: an alert of an unknown kind that a tool has acknowledged, and that stays open for good. */
 START_TEST(an_alert_of_what_happened_once_is_closed_though_it_was_acknowledged)
 {
     rig_admin(&rig, "INSERT INTO operator_alert (code, subject, text, acked_at, acked_by)"
@@ -355,7 +353,7 @@ static const char *report_orders(const char *state, const char *workflow, const 
     return rig_report(&rig, MG_REPORT_ORDERS, (const char *[]){state, workflow, "", "", "", limit}, 6);
 }
 
-/* Catches a report whose statement the server does not take, and times that are not RFC 3339. */
+/* Would catch: a report with a statement that the server does not take, and times that are not RFC 3339. */
 START_TEST(each_report_answers)
 {
     static struct mg_order_record record;
@@ -411,8 +409,8 @@ static void workflow_store(const char *name, int64_t version, const char *servic
     ck_assert_int_eq(rig.err.class, MG_OK);
 }
 
-/* Catches a service that no operator sees because no agent of it has ever reported; one that only an open
- * order's older version names; and one that is missed though nothing uses it any more. */
+/* Would catch: a service that no operator sees because no agent of it has ever reported; the same where only
+ * an open order's older version names it; and one reported missing though no order uses it any more. */
 START_TEST(a_service_that_orders_need_is_known_without_an_agent)
 {
     static struct mg_order_record record;
@@ -444,7 +442,7 @@ static const char *unneeded(void)
     return report(MG_REPORT_UNNEEDED_ALERTS, NULL, NULL, NULL);
 }
 
-/* Catches an alert that stays open for ever, and one that is closed while an order waits for it. */
+/* Would catch: an alert that stays open for ever, and one that is closed while an order waits for it. */
 START_TEST(an_alert_is_needed_while_a_step_waits_for_its_service)
 {
     static struct mg_order_record record;
@@ -483,10 +481,10 @@ static void woken_and_seen(const char *seconds_ago)
     rig_admin(&rig, sql);
 }
 
-/* Catches a report that calls every order stuck from its waking until its sweep, and one that calls none so.
- */
-/* Catches an agent that counts as alive for as long as the clock was put back, and probes for all while it is
- * dead. */
+/* Would catch: a report that calls every order stuck between its waking and its sweep, and one that calls
+ * none so. */
+/* Would catch: a dead agent that counts as alive for as long as the clock was put back, and holds the role of
+ * prober. */
 START_TEST(who_has_gone_before_the_clock_was_put_back_is_gone)
 {
     report_state("a", "half_open", true);
@@ -496,7 +494,7 @@ START_TEST(who_has_gone_before_the_clock_was_put_back_is_gone)
     assert_has(report(MG_REPORT_CONTROL, NULL, NULL, NULL), "instance=b");
     ck_assert_ptr_null(strstr(rig.text, "instance=a"));
     assert_has(report(MG_REPORT_CONTROLLED, NULL, NULL, NULL), "agents=1");
-    /* Catches agents that are told nothing, not even the time, until they have reported again. */
+    /* Would catch: agents that receive nothing, not even the time, until they have reported again. */
     rig_admin(&rig, "UPDATE service_state SET reported_at = reported_at + interval '1 hour'");
     assert_has(report(MG_REPORT_CONTROL, NULL, NULL, NULL), "service=payment version=0");
     ck_assert_int_eq(rig.row_count, 1);

@@ -1,5 +1,5 @@
 /*
- * The session: what happens to calls when it dies, how it comes back, and which servers it will not use.
+ * The session: calls in flight when it dies, its return, and servers that it refuses to use.
  */
 #include "store_fixture.h"
 
@@ -29,7 +29,7 @@ static void tick(void *arg)
     mg_loop_stop(((struct rig *)arg)->loop);
 }
 
-/* Lets rig_wait look at a condition that no callback announces. */
+/* Makes rig_wait re-check a condition that no callback announces. */
 static struct mg_timer *start_ticking(void)
 {
     struct mg_timer *timer = mg_timer_create(rig.loop, tick, &rig);
@@ -60,7 +60,8 @@ static bool was_down_and_is_up(const struct rig *at)
     "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'store-test'"           \
     " AND datname = current_database()"
 
-/* Catches a call that is never answered, one answered as done, and a store that does not come back. */
+/* Would catch: a call that is never answered, a lost call that is answered as done, and a store that does not
+ * come back. */
 START_TEST(calls_of_a_session_that_is_killed_are_transient_and_it_comes_back)
 {
     static struct mg_order_record record;
@@ -77,7 +78,7 @@ START_TEST(calls_of_a_session_that_is_killed_are_transient_and_it_comes_back)
     rig_admin(&rig, "ROLLBACK; " TERMINATE);
     rig_wait_answer(&rig);
     mg_timer_destroy(timer);
-    /* Either the commit had got the lock before the backend died, or it is unknown. */
+    /* The commit had got the lock before the backend died, or its outcome is unknown. */
     if (rig.err.class != MG_OK) ck_assert_int_eq(rig.err.class, MG_TRANSIENT);
     rig_wait(&rig, was_down_and_is_up);
     const struct mg_order_record *loaded = rig_load_one(&rig, "o-1");
@@ -130,7 +131,7 @@ static bool is_committed(const struct rig *at)
     return strcmp(rig_value(&rig, "SELECT version FROM order_process"), "2") == 0;
 }
 
-/* The answer of COMMIT is lost. Catches a second effect when the decision is run again. */
+/* The answer of COMMIT is lost. Would catch: a second effect when the decision is run again. */
 START_TEST(a_commit_whose_answer_was_lost_conflicts_when_run_again_and_shows_what_it_did)
 {
     static struct mg_order_record record;
@@ -158,7 +159,7 @@ static void release(void *arg)
     rig_admin(arg, "COMMIT");
 }
 
-/* Catches a lock time-out that is taken for a poisoned row or handed to the caller at once. */
+/* Would catch: a lock time-out that is taken for a poisoned row or passed to the caller at once. */
 START_TEST(a_commit_that_waits_too_long_for_a_lock_is_run_again)
 {
     static struct mg_order_record record;
@@ -192,15 +193,15 @@ static void write_alert(void)
     mg_store_write_alerts(rig.store, &alert, 1, keep_alerts_written, &rig);
 }
 
-/* A table is locked when a statement on it is first used, so that it cannot be prepared. Catches a session
- * that is given up for that, with the calls of all others; a call that is told anything else than why; and a
+/* A table is locked when a statement on it is first used, so that it cannot be prepared. Would catch: a
+ * session that is given up for that, with the calls of all others; a call that returns another reason; and a
  * statement that counts as prepared from then on. */
 START_TEST(a_statement_whose_preparing_waits_too_long_is_prepared_anew)
 {
     rig_admin(&rig, "BEGIN");
     rig_admin(&rig, "LOCK TABLE operator_alert IN ACCESS EXCLUSIVE MODE");
     write_alert();
-    write_alert(); /* sent with the first, before anybody knows */
+    write_alert(); /* sent with the first, before its answer is in */
     mg_store_put_workflow(rig.store, "w", 1, mg_slice_of("{}"), rig_done, &rig);
     for (int i = 0; i < 2; i++) {
         rig_wait_answer(&rig); /* lock_timeout is 2 s */
@@ -218,7 +219,7 @@ START_TEST(a_statement_whose_preparing_waits_too_long_is_prepared_anew)
 }
 END_TEST
 
-/* Catches a write of orders that fails because one of its statements could not be prepared in time. */
+/* Would catch: a write of orders that fails because one of its statements could not be prepared in time. */
 START_TEST(a_commit_whose_preparing_waits_too_long_is_run_again)
 {
     static struct mg_order_record record;
@@ -237,8 +238,7 @@ START_TEST(a_commit_whose_preparing_waits_too_long_is_run_again)
 }
 END_TEST
 
-/* A client called `name` that has sent `sql` and not the Sync behind it, as one that was stopped in the
- * midst. */
+/* A client called `name` that has sent `sql` without its Sync, like a process stopped in the midst. */
 static PGconn *stall(const char *name, const char *sql)
 {
     char dsn[2304]; /* one of the rig, and a name */
@@ -254,7 +254,7 @@ static PGconn *stall(const char *name, const char *sql)
              " query <> ''",
              PQbackendPID(conn));
     while (strcmp(rig_value(&rig, waits), "1") != 0)
-        (void)0; /* until the server has run what came */
+        (void)0; /* until the server has run the received part */
     return conn;
 }
 
@@ -265,8 +265,8 @@ static bool is_connected(PGconn *conn)
     return strcmp(rig_value(&rig, there), "1") == 0;
 }
 
-/* A writer is stopped between the pieces of its write. Catches orders that stand until it wakes; and an end
- * to sessions of others. */
+/* A writer is stopped between the pieces of its write. Would catch: orders that stay locked until it wakes,
+ * and a session of another client that is ended for it. */
 START_TEST(a_writer_that_was_stopped_in_the_midst_does_not_keep_its_locks)
 {
     static struct mg_order_record record;
@@ -287,7 +287,7 @@ START_TEST(a_writer_that_was_stopped_in_the_midst_does_not_keep_its_locks)
 }
 END_TEST
 
-/* Catches a queue without end. */
+/* Would catch: a queue without end. */
 START_TEST(too_many_calls_are_refused_and_all_are_answered)
 {
     enum { COUNT = 1100 };
@@ -330,7 +330,7 @@ START_TEST(a_connection_string_that_cannot_be_read_is_bad_input)
 }
 END_TEST
 
-/* The newest row of the record says something else; the schema itself stays. */
+/* The newest row of the record names another version; the schema itself stays. */
 static void schema_pretend(int version, int serves_from)
 {
     char sql[256];

@@ -1,6 +1,6 @@
 /*
- * The sweep: what is due is asked for, once; what is not is left and looked at when it will be; and a leader
- * that is no longer the leader asks nothing and moves nothing.
+ * The sweep. A due order is asked about once; any other is left and looked at when it is due. A former leader
+ * asks nothing and moves nothing.
  */
 #include "store_fixture.h"
 
@@ -34,7 +34,7 @@ static void teardown(void)
     rig_finish(&rig);
 }
 
-/* An order that is looked at now, with one step (if given). */
+/* Stores an order that is due for a look now, with one step (if given). */
 static void store_order(const char *order_id, enum mg_order_state state, const struct mg_step *step,
                         int64_t complete_by_ms)
 {
@@ -66,7 +66,7 @@ static void assert_near(int64_t actual_ms, int64_t expected_ms)
                   (long long)actual_ms, (long long)expected_ms);
 }
 
-/* Catches an attempt that nobody ends, and one that is asked about at every sweep. */
+/* Would catch: an overdue attempt that no command ends, and one that is asked about at every sweep. */
 START_TEST(an_attempt_past_its_complete_by_is_overdue_once)
 {
     static const enum mg_step_state STATES[] = {MG_STEP_RUNNING, MG_STEP_UNDO_RUNNING};
@@ -121,7 +121,7 @@ START_TEST(a_wait_that_is_over_is_due)
 }
 END_TEST
 
-/* Catches a lost push: an order that is never looked at again, or at every sweep. */
+/* Would catch: an order that is never looked at again after a lost push, or at every sweep. */
 START_TEST(what_is_not_yet_due_is_looked_at_when_it_will_be)
 {
     struct mg_step running = {.state = MG_STEP_RUNNING, .complete_by_ms = now_ms + 50000};
@@ -153,7 +153,7 @@ START_TEST(an_order_past_its_complete_by_has_expired_while_it_goes_forward)
 }
 END_TEST
 
-/* Catches an open order that everybody has forgotten. */
+/* Would catch: an open order without any pending message or time, which stands still for ever. */
 START_TEST(an_open_order_in_which_nothing_moves_is_nudged)
 {
     struct mg_step pending = {.state = MG_STEP_PENDING};
@@ -168,8 +168,8 @@ START_TEST(an_open_order_in_which_nothing_moves_is_nudged)
 }
 END_TEST
 
-/* Catches an order that stands still for as long as its end is left, since a clock that was set forward
- * passed it: no scheduler goes on with it without a cause. */
+/* Would catch: an order that stands still while its end is deferred, after a clock set forward passed it. No
+ * scheduler continues it without a cause. */
 START_TEST(an_order_whose_end_is_left_is_nudged_once_no_scheduler_waits_for_the_verdict)
 {
     struct mg_step pending = {.state = MG_STEP_PENDING},
@@ -218,8 +218,8 @@ static void wake(uint64_t epoch, int limit)
     ck_assert_msg(rig.err.class == MG_OK, "%s", rig.err.text);
 }
 
-/* Catches orders that nobody looks at for as long as the database's clock was ahead, whoever set the moment
- * that they sleep until; and a verdict on an attempt that still has time. */
+/* Would catch: orders that sleep for as long as the database's clock was ahead, whichever process set their
+ * time; and a verdict on an attempt that still has time. */
 START_TEST(the_woken_are_asked_about_all_their_waits)
 {
     struct mg_step running = {.state = MG_STEP_RUNNING, .attempt = 1, .complete_by_ms = now_ms + 3600000};
@@ -253,7 +253,7 @@ static bool is_woken_or_waiting(const struct rig *at)
     return at->answers > 0 || is_waiting_for_a_lock(at);
 }
 
-/* Catches an order that sleeps on because somebody wrote it just then. */
+/* Would catch: an order that sleeps on because another session wrote it at that moment. */
 START_TEST(an_order_that_is_being_written_is_woken_too)
 {
     struct mg_step waiting = {.state = MG_STEP_WAITING, .attempt = 2, .due_at_ms = now_ms + 3600000};
@@ -279,8 +279,8 @@ START_TEST(an_order_that_is_being_written_is_woken_too)
 }
 END_TEST
 
-/* Catches asks for which the broker has no room: what was not asked would be woken anew, with all others, and
- * the sweep would see the same orders for ever. */
+/* Would catch: more asks than the broker has room for. Orders left out would be woken anew with all others,
+ * and the sweep would see the same orders for ever. */
 START_TEST(the_woken_stay_so_when_there_are_more_asks_than_the_limit)
 {
     for (int i = 0; i < 4; i++) {
@@ -310,7 +310,7 @@ START_TEST(the_woken_stay_so_when_there_are_more_asks_than_the_limit)
 }
 END_TEST
 
-/* Law 7, waiting is not failing. Catches a storm of expiries after an outage. */
+/* Law 7, waiting is not failing. Would catch: a storm of expiries after an outage. */
 START_TEST(deadlines_that_passed_in_the_gap_get_their_grace)
 {
     struct mg_step in_gap = {.state = MG_STEP_RUNNING, .attempt = 1, .complete_by_ms = now_ms - 5000};
@@ -374,7 +374,8 @@ static bool is_swept_ahead(void)
     return strcmp(rig_value(&rig, "SELECT swept_at > now() FROM supervisor_leader"), "t") == 0;
 }
 
-/* The leader ends between the clock's step back and the waking. Catches a next one that cannot know of it. */
+/* The leader ends between the clock's step back and the waking. Would catch: a next leader without a record
+ * of the step. */
 START_TEST(how_far_the_clock_was_ahead_is_kept_until_all_are_woken)
 {
     store_order("o-1", MG_ORDER_PENDING, NULL, now_ms + 3600000);
@@ -389,7 +390,7 @@ START_TEST(how_far_the_clock_was_ahead_is_kept_until_all_are_woken)
 }
 END_TEST
 
-/* Law 9, one leader. Catches a leader that wakes from a pause and goes on as if nothing had been. */
+/* Law 9, one leader. Would catch: a leader that wakes from a pause and goes on with its old epoch. */
 START_TEST(a_leader_of_an_earlier_epoch_changes_nothing)
 {
     store_order("o-1", MG_ORDER_PENDING, NULL, 0);
@@ -414,8 +415,8 @@ static void on_swept(void *arg, const struct mg_sweep_answer *answer, const stru
     rig_done(at, err);
 }
 
-/* Catches a fence that is only looked at: a take-over under way must be waited for (a plain EXISTS lets the
- * old one pass). */
+/* Would catch: a fence that is only read. A take-over under way must be waited for; a plain EXISTS lets the
+ * old leader pass. */
 START_TEST(a_take_over_under_way_is_waited_for)
 {
     store_order("o-1", MG_ORDER_PENDING, NULL, 0);
@@ -434,7 +435,8 @@ START_TEST(a_take_over_under_way_is_waited_for)
 }
 END_TEST
 
-/* Catches a sweep that waits for a commit, or moves wake_at of an order that it has not seen whole. */
+/* Would catch: a sweep that waits for a commit, or that moves wake_at of an order that it has not seen
+ * whole. */
 START_TEST(a_row_that_is_being_written_is_left_alone)
 {
     store_order("o-1", MG_ORDER_PENDING, NULL, 0);

@@ -1,7 +1,7 @@
 /*
- * The sweep, where very much is overdue at once: its work grows with the steps that it looks at, no faster;
- * it looks at so many of them and leaves the rest whole; and a service whose attempts all fail to end holds
- * up no deadline of another service.
+ * The sweep with very many overdue steps at once. Its work grows linearly with the steps that it looks at,
+ * and their number has a limit. Beyond it orders are left whole. Attempts of one service that all fail to end
+ * delay no deadline of another service.
  */
 #include "store_fixture.h"
 
@@ -31,8 +31,8 @@ static void teardown(void)
     rig_finish(&rig);
 }
 
-/* Orders "<service>-<n>" whose steps all run; what passed `ago_s` seconds ago is their deadline, and from
- * then on a sweep is to look at them. The next order's is a millisecond later. */
+/* Orders "<service>-<n>" with running steps only. The first deadline passed `ago_s` seconds ago and is also
+ * the time of the next look; each further order's is a millisecond later. */
 static void store_running(const char *service, int orders, int steps, int ago_s)
 {
     char sql[2048];
@@ -61,8 +61,8 @@ static int asked_of(const char *service)
     return count;
 }
 
-/* Catches a deadline that waits until all older ones of another service are judged: where the orders are more
- * than a sweep looks at, and where their steps are. */
+/* Would catch: a deadline that waits until all older ones of another service are judged. The first case has
+ * more orders than a sweep looks at, the second more steps. */
 START_TEST(a_service_with_very_many_overdue_attempts_holds_up_no_other)
 {
     static const int ORDERS[] = {500, 200};
@@ -79,7 +79,7 @@ START_TEST(a_service_with_very_many_overdue_attempts_holds_up_no_other)
 }
 END_TEST
 
-/* Of each service the oldest come first, and one that is alone has the whole brake. */
+/* Of each service the oldest come first, and a service that is alone has the whole brake. */
 START_TEST(the_brake_gives_each_service_its_turns)
 {
     store_running("a", 20, 1, 60);
@@ -103,14 +103,15 @@ START_TEST(the_brake_gives_each_service_its_turns)
 }
 END_TEST
 
-/* Catches orders that come back long before their turn, and take the places of what became due meanwhile. */
+/* Would catch: held-back orders that come again long before their turn, and take the places of newly due
+ * ones. */
 START_TEST(what_is_held_back_comes_again_when_its_turn_may_be)
 {
     store_running("a", 3, 32, 60);
     options.overdue_limit = 8;
     rig_sweep(&rig, &options);
     ck_assert_int_eq(rig.sweep.due_count, 8);
-    /* The first that is held back of each is 1, 25 and 57 places beyond the limit. */
+    /* Of each service the first held-back order is 1, 25 and 57 places beyond the limit. */
     ck_assert_str_eq(rig_value(&rig,
                                "SELECT string_agg(round(extract(epoch FROM p.wake_at - l.seen_at))::text, ' '"
                                " ORDER BY order_id) FROM order_process p, supervisor_leader l"),
@@ -123,7 +124,8 @@ static long looked_at(void)
     return strtol(rig_value(&rig, "SELECT count(*) FROM order_process WHERE wake_at > now()"), NULL, 10);
 }
 
-/* Catches a sweep whose work no limit of orders bounds, and an order of which it sees a part. */
+/* Would catch: a sweep not bounded in its work by a number of orders, and an order of which it sees only a
+ * part. */
 START_TEST(a_sweep_looks_at_so_many_steps_and_leaves_the_orders_beyond)
 {
     store_running("a", 6, 8, 60);
@@ -142,7 +144,7 @@ START_TEST(a_sweep_looks_at_so_many_steps_and_leaves_the_orders_beyond)
 }
 END_TEST
 
-/* Rows that the nodes of a plan returned or threw away. */
+/* Rows that the nodes of a plan returned or discarded. */
 static double rows_of(const char *line, double *loops)
 {
     const char *actual = strstr(line, "(actual rows="), *removed = strstr(line, "Rows Removed by ");
@@ -170,7 +172,7 @@ static double work_of_a_sweep(int orders)
     return work;
 }
 
-/* Catches a statement that compares all orders with all steps: four times the work for twice as much. */
+/* Would catch: a statement that compares all orders with all steps: four times the work for twice as many. */
 START_TEST(a_sweep_costs_as_much_as_it_has_steps)
 {
     static char prepare[32768];

@@ -1,6 +1,6 @@
 /*
- * The status that a client was told last: read once for an order however often it is asked for, and from the
- * newest event backwards.
+ * The last status sent to a client. It is read once for an order, however many requests for it are in the
+ * batch, and from the newest event backwards.
  */
 #include "store_fixture.h"
 
@@ -23,7 +23,7 @@ static void teardown(void)
 #define REPETITIONS 256
 #define TELLING     64
 
-/* How often a JSON array of statuses is taken apart from now on: `parsed` counts. */
+/* Counts from now on in `parsed` the JSON arrays of statuses that are parsed. */
 static void parsing_count(void)
 {
     char sql[128];
@@ -39,7 +39,7 @@ static void parsing_count(void)
     rig_start_with(&rig, (struct mg_store_options){0}, true);
 }
 
-/* An order of `count` events, each of which keeps a status of the order's state, and its own number of it. */
+/* An order of `count` events, each of which keeps a status of the order's state, with its own number. */
 static void story_make(int count)
 {
     static struct mg_order_record record;
@@ -57,8 +57,8 @@ static void story_make(int count)
     rig_admin(&rig, sql);
 }
 
-/* Law 2, ack after effects. Catches a client that posts one order again and again, and has each message read
- * the whole story of it, while all others wait. */
+/* Law 2, ack after effects. Would catch: a client that posts one order again and again, each message of which
+ * reads all its events while all others wait. */
 START_TEST(an_order_that_is_asked_about_often_is_read_once)
 {
     static struct mg_load loads[REPETITIONS];
@@ -69,7 +69,7 @@ START_TEST(an_order_that_is_asked_about_often_is_read_once)
     }
     rig_load(&rig, loads, REPETITIONS);
     const struct mg_loaded *orders = rig.loaded->orders;
-    ck_assert(orders[0].told.data == NULL); /* not asked */
+    ck_assert(orders[0].told.data == NULL); /* not requested */
     for (int i = 1; i < REPETITIONS; i++) {
         ck_assert_uint_eq(orders[i].told_version, TELLING);
         ck_assert(mg_slice_is(orders[i].told, "{\"seq\" : 64, \"status\" : \"accepted\"}"));
@@ -80,8 +80,8 @@ START_TEST(an_order_that_is_asked_about_often_is_read_once)
 }
 END_TEST
 
-/* Catches a status that is not found behind a long story, and an order whose every repetition reads it all.
- */
+/* Would catch: a status that is not found behind many events, and an order that reads them all at each
+ * repetition. */
 START_TEST(what_was_told_long_ago_is_found_and_what_is_near_is_found_near)
 {
     const struct mg_load load = {"o-1", {NULL, 0}, true};
@@ -98,7 +98,7 @@ START_TEST(what_was_told_long_ago_is_found_and_what_is_near_is_found_near)
     rig_admin(&rig, sql);
     rig_load(&rig, &load, 1);
     ck_assert_uint_eq(rig.loaded->orders[0].told_version, 2 * MG_TOLD_EVENTS_MAX + 1);
-    ck_assert(!rig.loaded->orders[0].is_owed); /* that is further back than is read for it */
+    ck_assert(!rig.loaded->orders[0].is_owed); /* further back than the read looks */
 }
 END_TEST
 

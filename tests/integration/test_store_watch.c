@@ -1,6 +1,6 @@
 /*
- * What `makegood top` and the console ask, while tables are large: each statement looks at what is open, at
- * what it was given the key of, or at so many rows, through an index, and nowhere at all there is.
+ * The queries of `makegood top` and the console, over large tables. Each statement reads open rows, rows by
+ * key, or a bounded number of rows, always through an index. None reads a whole table.
  */
 #include "store_fixture.h"
 
@@ -8,23 +8,22 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Finished orders, each with a step, four events and one closed alert, and in a batch; and open ones. Of them
- * and of their alerts so many fail that the newest closed alert is newer than any open one. */
+/* Finished orders, each with a step, four events and one closed alert, and in a batch; and open ones. So many
+ * of them fail that the newest closed alert is newer than any open one. */
 #define FINISHED "20000"
 #define OPEN     "300"
 #define FAILING  "50"
 #define BATCH    "00000000-0000-4000-8000-000000000001"
-/* How many pages of 8 KiB a statement may touch. Of the tables there are more: some 400 of batch_order, 800
- * to 2000 of the others. Each open row of a page of its own, twice over; each failing one, its order and the
- * way there; what stands by one key; what a page of the console shows, 50 to 200 rows; tables that do not
- * grow with orders. */
+/* The pages of 8 KiB that a statement may touch. The tables have more: some 400 of batch_order, 800 to 2000
+ * of the others. PAGES_OPEN: each open row on a page of its own, twice over. The others: each failing row
+ * with its order and the way there; rows of one key; a page of the console, 50 to 200 rows; tables that do
+ * not grow with orders. */
 #define PAGES_OPEN    700
 #define PAGES_FAILING 400
 #define PAGES_KEY     100
 #define PAGES_LIST    350
 #define PAGES_SMALL   60
-/* The newest 10,000 orders that are looked at for those that a filter wants: each with its row of
- * order_process, by key. */
+/* The newest 10,000 orders, which a filter searches: each with its row of order_process, by key. */
 #define PAGES_SOUGHT (10000 * 5)
 
 static struct rig rig;
@@ -64,7 +63,7 @@ static void setup(void)
         "INSERT INTO service_state (service, instance, breaker, is_ready, in_flight, concurrency)"
         " VALUES ('payment', 'a', 'closed', true, 3, 8), ('payment', 'b', 'open', true, 1, 8);"
         "ANALYZE");
-    /* As the store sets its sessions (store.c). */
+    /* The store sets its sessions so, too (store.c). */
     rig_admin(&rig, "SET enable_seqscan = off; SET plan_cache_mode = force_generic_plan; SET jit = off");
 }
 
@@ -75,7 +74,7 @@ static void teardown(void)
     rig_finish(&rig);
 }
 
-/* The plan as it was run, lines one below the other. */
+/* The executed plan, its lines one below the other. */
 static const char *plan_of(enum mg_report report, const char *params)
 {
     static char plan[65536];
@@ -105,7 +104,7 @@ static long buffers_of(const char *plan)
     return sum + (read != NULL && read < end ? strtol(read + 5, NULL, 10) : 0);
 }
 
-#define NOTHING "'', '', '', '', ''" /* five filters that ask for all */
+#define NOTHING "'', '', '', '', ''" /* five filters that match all */
 
 static const struct watched {
     enum mg_report report;
@@ -168,8 +167,8 @@ static void assert_bounded(const struct watched *watched)
                   watched->buffers_max, plan);
 }
 
-/* Catches a statement that reads a whole table each second, or at each click: the database would be busy with
- * its watchers. */
+/* Would catch: a statement that reads a whole table each second, or at each click. The database would be busy
+ * with its watchers. */
 START_TEST(a_look_reads_what_is_open_and_not_what_there_is)
 {
     for (size_t i = 0; i < sizeof WATCHED / sizeof WATCHED[0]; i++) {

@@ -1,8 +1,8 @@
 #!/usr/bin/python3
-"""elf.py BUILD-FOLDER: builds the executables as they are released, and looks at whether they are hardened.
+"""elf.py BUILD-FOLDER: builds the executables as for a release, and checks that they are hardened.
 
-A flag that is lost on its way (another compiler, a build type, a library linked by hand) changes nothing that any other test
-would see. What is asked for is in common/hardening.cmake; this looks at what the compiler and the linker made of it.
+A flag can be lost on its way: another compiler, a build type, a library linked by hand. No other test would detect that.
+common/hardening.cmake requests the flags; this program checks the result of compiler and linker.
 """
 
 import json
@@ -44,7 +44,7 @@ def has_cet(path):
 
 
 def look(path):
-    """What is wrong with one executable."""
+    """The faults of one executable."""
     header, segments = run("readelf", "-W", "-h", path), run("readelf", "-W", "-l", path)
     dynamic, relocations = run("readelf", "-W", "-d", path), run("readelf", "-W", "-r", path)
     symbols = list(dynamic_symbols(path))
@@ -71,8 +71,8 @@ def look(path):
 
 
 def check_cet(folder):
-    """Every object of ours must have the note. The executable has it only if the C library's start files have it too, which
-    is not so on Debian 12: the linker keeps what all of its input has."""
+    """Every object of ours must have the note. The executable has it only if the C library's start files have it too, since the
+    linker keeps the notes common to all inputs. Those of Debian 12 do not."""
     if platform.machine() != "x86_64":
         return []
     compiler = next(iter(json.loads((folder / "compile_commands.json").read_text(encoding="utf-8"))))["command"].split()[0]

@@ -15,7 +15,7 @@ SKIPPED = (
     "tests/lint/laws.py",
 )
 LAWS = 15
-GAP = r"(?:[\s*#]|//|--)+"  # words of a comment may stand on several lines
+GAP = r"(?:[\s*#]|//|--)+"  # words of a comment may be on several lines
 CITED = re.compile(rf"\blaws?{GAP}(\d+)", re.IGNORECASE)
 LISTED = re.compile(rf"\blaws{GAP}\d", re.IGNORECASE)
 HEADING = re.compile(r"^### Law (\d+), (.+)$", re.MULTILINE)

@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""lint.py CHECK BUILD-FOLDER: what can be said of the sources without running them.
+"""lint.py CHECK BUILD-FOLDER: checks of the sources that need no run.
 
 Prints each finding as file:line: text and exits 1 if there is one. BUILD-FOLDER holds compile_commands.json.
 """
@@ -16,9 +16,9 @@ import sys
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 FOLDERS = ("common", "services", "deploy", "tests")
-LINES_MAX = 600  # what a reader can hold in mind; the aim is 500
+LINES_MAX = 600  # a reader can hold so much in mind; the aim is 500
 
-# What the quoted includes of a folder may begin with. The first folder that matches rules.
+# The allowed beginnings of a folder's quoted includes. The first folder that matches rules.
 LAYERS = {
     "common/core": ("core/",),
     "common/base": ("base/",),
@@ -54,7 +54,7 @@ LIBRARIES = {
 }
 CONTRACTS = ("common/io/amqp/broker.h", "common/io/amqp/topology.h", "common/io/store/store.h", "common/io/http/client.h",
              "common/io/http/server.h", "common/wire/json.h", "common/wire/service.h", "common/base/loop.h", "common/base/id.h")
-# Folders whose files stand in a line, and where their objects are built: no file is called back by one that it calls.
+# Folders of files in a linear order, and the folders of their objects: no file calls back into one that calls it.
 LINES = {"common/core": "common/CMakeFiles/mg_core.dir/core",
          "common/io/amqp": "common/CMakeFiles/mg_io.dir/io/amqp",
          "services/agent": "services/CMakeFiles/makegood-agent.dir/agent",
@@ -70,7 +70,7 @@ BANNED = {
 
 
 def sources(*patterns):
-    """The repository's own files below FOLDERS whose names match, as paths relative to its top."""
+    """The repository's own files below FOLDERS with a matching name, as paths relative to its top."""
     found = []
     for folder in FOLDERS:
         for path in sorted((ROOT / folder).rglob("*")):
@@ -143,7 +143,7 @@ def circle_of(graph):
 
 
 def calls_of(names, objects):
-    """Which of the C files name a function of which others, by their objects."""
+    """For each of the C files: the others of them with a function that it names, by their objects."""
     home, wanted = {}, {}
     for name in names:
         wanted[name] = set()
@@ -157,7 +157,7 @@ def calls_of(names, objects):
 
 
 def includes_of(name, folder):
-    """What a file includes by quotes, as if all of it were in the folder: "core/order.h" and "order.h" are one."""
+    """A file's quoted includes, as if all of them were in the folder: "core/order.h" and "order.h" are one."""
     own = pathlib.Path(folder).name + "/"
     found = re.findall(r'^\s*#\s*include\s+"([^"]+)"', (ROOT / name).read_text(encoding="utf-8"), re.M)
     return {f"{folder}/{header.removeprefix(own)}" for header in found}
@@ -212,7 +212,7 @@ def commands(build):
 
 
 def check_warnings(build):
-    """clang's warnings; gcc's have been seen by the build itself."""
+    """clang's warnings; the build itself has shown gcc's."""
     by_file = commands(build)
 
     def one(name):
@@ -267,7 +267,7 @@ def check_shell(_build):
 
 
 def check_mutations(_build):
-    """A guard that can no longer be taken out is one that no run of mutations shows to be needed."""
+    """Checks that each mutation still applies. One that does not can no longer prove that its guard is needed."""
     findings = []
     for path in sorted((ROOT / "tests/sim/mutations").glob("*.patch")):
         code, text = run(["patch", "--dry-run", "--strip=1", "--force", "--silent", "--input", str(path)])

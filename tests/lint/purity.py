@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 """purity.py LIBRARY: holds the decision core to "no I/O, no clock, no allocation, no globals".
 
-What the library needs from outside may only be ALLOWED, and what compilers add; it may own no writable data.
+Outside symbols of the library may only be those of ALLOWED, and additions of compilers; it may own no writable data.
 """
 
 import re
@@ -9,7 +9,7 @@ import subprocess
 import sys
 
 ALLOWED = {"memcpy", "memset", "memcmp", "strlen", "strchr", "__assert_fail"}
-ALLOWED |= {"bcmp", "memchr", "memmove"}  # what compilers make of the first ones
+ALLOWED |= {"bcmp", "memchr", "memmove"}  # compilers turn the first ones into these
 COMPILERS = re.compile(r"_GLOBAL_OFFSET_TABLE_|__(asan|ubsan|sanitizer|gcov|stack_chk|odr_asan)\w*|llvm_(gcov|gcda)\w*")
 SANITIZED = re.compile(r"(__asan|__gcov|llvm_gcov)\w*")
 
@@ -31,7 +31,7 @@ def main():
                 for name in sorted(needed - defined - ALLOWED) if not COMPILERS.fullmatch(name)]
     if not defined:
         findings.append(f"{library}: no symbols; is it the library of the core?")
-    if not any(SANITIZED.fullmatch(name) for name in needed):  # sanitizers keep their own books in .data
+    if not any(SANITIZED.fullmatch(name) for name in needed):  # sanitizers keep data of their own in .data
         for found in re.finditer(r"^\.(?:data|bss|tdata|tbss)\s+([1-9]\d*)", output("size", "-A", library), re.MULTILINE):
             findings.append(f"{library}: {found.group(1)} bytes of writable data; the core has no globals")
     print("\n".join(findings) or "pure")

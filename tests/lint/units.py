@@ -1,8 +1,8 @@
 #!/usr/bin/python3
-"""units.py RELEASE-BUILD: systemd's units, as they are installed, are right and well shut.
+"""units.py RELEASE-BUILD: the installed systemd units are valid and well closed.
 
-A word that systemd does not know is a warning in a log that nobody reads, and a sandbox with a hole is one that works. The
-build's prefix is a folder of its own, so this sees too whether the units follow the prefix.
+A keyword unknown to systemd is only a warning in a log, and a sandbox with a hole still works, so neither would be noticed. The
+build's prefix is a folder of its own, so this also checks that the units follow the prefix.
 """
 
 import os
@@ -13,7 +13,7 @@ import sys
 UNITS = ("makegood-scheduler@1.service", "makegood-agent@payment.service", "makegood-supervisor.service",
          "makegood-console.service", "makegood-migrate.service", "makegood-retain.service", "makegood-retain.timer",
          "makegood.target")
-# systemd's measure, ten times: 0 is shut, 100 open. What is left is the network, which is what the services are for.
+# systemd's measure, times ten: 0 is closed, 100 open. The rest is the network, the purpose of the services.
 EXPOSURE_MAX = 12
 
 

@@ -1,6 +1,6 @@
 /*
- * What bounds the model, read by Spin and by the C compiler; `run` sets what a configuration wants otherwise.
- * Below the bounds, what can be broken.
+ * Bounds of the model, read by Spin and by the C compiler; `run` sets the values of a configuration. Below
+ * the bounds: the properties that can break.
  */
 #ifndef ATTEMPTS
 #define ATTEMPTS 2 /* of a do and, again, of an undo */
@@ -9,13 +9,13 @@
 #define CRASHES 1 /* of schedulers and agents together, each between any two actions */
 #endif
 #ifndef LOSSES
-#define LOSSES 0 /* publishes or commits whose outcome nobody learns; connections of agents */
+#define LOSSES 0 /* publishes or commits of unknown outcome; lost connections of agents */
 #endif
 #ifndef REFUSALS
-#define REFUSALS 0 /* publishes that the broker says it did not take */
+#define REFUSALS 0 /* publishes that the broker refuses */
 #endif
 #ifndef DUPLICATES
-#define DUPLICATES 0 /* messages that come to schedulers twice, as they are or marked */
+#define DUPLICATES 0 /* messages delivered to schedulers twice, unchanged or marked */
 #endif
 #ifndef PARKS
 #define PARKS 0 /* times that a service is away */
@@ -30,34 +30,34 @@
 #define ON_UNKNOWN 0 /* enum mg_on_unknown: retry, verify */
 #endif
 #ifndef ANSWERED_MAY_ACT
-/* Whether a request that was answered, by the service and with another word than done, may be delivered
- * again: its agent died between the confirm of the reply and its ack. */
+/* Whether a request with a final answer other than done may be delivered again. Its agent died between the
+ * confirm of the reply and its ack. */
 #define ANSWERED_MAY_ACT 0
 #endif
 
 #ifndef ASKS_LIE
-#define ASKS_LIE 0 /* the supervisor's asks lie in the queue and may become stale */
+#define ASKS_LIE 0 /* the supervisor's asks stay in the queue and may become stale */
 #endif
 
-/* Room; a configuration that needs more says so by BROKEN_BOUND. */
+/* Room; a configuration that needs more ends with BROKEN_BOUND. */
 #define INBOX    6
 #define REQUESTS 6
 #define CALLS    6
 
-/* What has been broken, one bit each, so that a trail says which. */
-#define BROKEN_ONCE        1   /* two effects for what is one piece of work */
+/* Broken properties, one bit each, so that a trail names it. */
+#define BROKEN_ONCE        1   /* two effects of one piece of work */
 #define BROKEN_PROCESSED   2   /* processed, but not both steps are in effect */
-#define BROKEN_COMPENSATED 4   /* compensated, but something stands */
+#define BROKEN_COMPENSATED 4   /* compensated, but an effect stands */
 #define BROKEN_OVERTAKEN   8   /* a do took effect after its undo */
 #define BROKEN_MONOTONE    16  /* an attempt's number fell */
-#define BROKEN_MOVING      32  /* an open order with nothing that will move it */
+#define BROKEN_MOVING      32  /* an open order that nothing will move */
 #define BROKEN_WAITING     64  /* given up although fewer attempts failed than the definition allows */
 #define BROKEN_TRUTH       128 /* done without having been done, undone without having been undone */
-#define BROKEN_ERROR       256 /* a person is called without need */
-#define BROKEN_BOUND       512 /* nothing of Makegood: a queue of the model is too short */
+#define BROKEN_ERROR       256 /* in error without need of a person */
+#define BROKEN_BOUND       512 /* not of Makegood: a queue of the model is too short */
 
-/* What replies say; a request's word is its kind. An open one is of a call that was given up, or beside
- * another delivery of its request: something of the attempt may still act. */
+/* Words of replies; a request's word is its kind. An open reply is about a call that was given up, or that
+ * has another delivery of its request beside it. Then a call of the attempt may still act. */
 #define DO_DONE         0
 #define DO_DONE_OPEN    1
 #define DO_REFUSED_NO   2 /* permanent, executed: no */
@@ -66,7 +66,7 @@
 #define DO_FAILED_OPEN  5
 #define DO_AWAY_NO      6 /* the service cannot be reached */
 #define DO_AWAY_OPEN    7
-#define DO_FAILED_MAYBE 8 /* by the service's own word */
+#define DO_FAILED_MAYBE 8 /* the service's own answer */
 #define VERIFY_DONE     9
 #define VERIFY_ABSENT   10
 #define VERIFY_FAILED   11
@@ -74,12 +74,12 @@
 #define UNDO_FAILED     13
 #define UNDO_AWAY       14
 
-/* What a scheduler does with a message, once it has read the row. */
+/* A scheduler's next action with a message, after reading the row. */
 #define LOOK_ACK       0
 #define LOOK_WRITE     1
 #define LOOK_RESEND    2
 #define LOOK_REPUBLISH 3 /* resend, once the step is maybe */
 
-/* What a sweep asks about: a step, or these. */
+/* Subject of a sweep's ask: a step, or one of these. */
 #define ASK_ORDER 2
 #define ASK_OWED  3

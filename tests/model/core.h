@@ -1,10 +1,10 @@
 /*
- * Between the model and the decision core: the row as Promela keeps it becomes a mg_order, the core decides,
- * and what it decided becomes a row again. The model's clock has no numbers, only "passed" and "not yet";
- * here each becomes a time on the right side of NOW_MS. Included by order.pml into the verifier that Spin
- * writes, where `now` is the state of the model.
+ * Between the model and the decision core: the row in Promela becomes a mg_order, the core decides, and the
+ * result becomes a row again. The model's clock has no numbers, only "passed" and "not yet"; here each
+ * becomes a time on the right side of NOW_MS. Included by order.pml into the verifier that Spin writes, where
+ * `now` is the state of the model.
  *
- * A removed guard (WITHOUT_...) is taken away here, in parts.h or in order.pml, and nowhere in the core.
+ * A removed guard (WITHOUT_...) is removed here, in parts.h or in order.pml, and nowhere in the core.
  */
 #ifndef MODEL_CORE_H
 #define MODEL_CORE_H
@@ -20,7 +20,7 @@
 
 enum { NOW_MS = 100000, SOON_MS = 100, LATER_MS = 2000, QUIESCE_MS = 3000, LONG_MS = 10000 };
 
-/* What waiting waits for, in row.due. */
+/* The end of a wait, in row.due. */
 enum { DUE_NEVER, DUE_SOME_TIME, DUE_WHEN_QUIET };
 
 /* Statuses, one bit each. */
@@ -141,7 +141,7 @@ static void order_write(const struct mg_cause *cause, struct Row *row)
         }
         row->state[i] = (unsigned char)step->state;
         row->kind[i] =
-            mg_step_is_running(step) ? (unsigned char)step->kind : 0; /* it is not asked otherwise */
+            mg_step_is_running(step) ? (unsigned char)step->kind : 0; /* only then is it compared */
         row->attempt[i] = (unsigned char)step->attempt;
         row->failures[i] = (unsigned char)step->failure_count;
         row->flags[i] = (step->is_maybe ? IS_MAYBE : 0) |

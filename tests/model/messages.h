@@ -71,7 +71,7 @@ static bool bag_has(const short *bag, int size, int m)
     return false;
 }
 
-/* A queue holds equal messages once: a second copy is a message that comes again later. */
+/* A queue holds equal messages once: a second copy is modelled as a message that comes again later. */
 static bool set_put(short *set, int size, int m)
 {
     return bag_has(set, size, m) || bag_put(set, size, m);
@@ -95,7 +95,7 @@ static bool bag_names(const short *bag, int size, int step, int attempt)
     return false;
 }
 
-/* ---- telling a trail (run --trail) ---- */
+/* ---- printing a trail (run --trail) ---- */
 
 static bool is_telling;
 

@@ -1,8 +1,8 @@
 /*
- * One order of two steps, from its submission to its end, with everything that can go wrong on the way within
- * the bounds of bounds.h. What an order does next is decided by the product's own core (core.h); this file is
- * what surrounds it: who reads, writes, publishes and acks when, and who dies in between. README.md says what
- * each part stands for and what is left out.
+ * One order of two steps, from its submission to its end, with every fault that can occur within the bounds of
+ * bounds.h. The order's next state is decided by the product's own core (core.h). This file models its surroundings:
+ * when each process reads, writes, publishes, acks and dies. README.md lists the counterpart of each part and the
+ * omissions.
  *
  * A call of C in c_expr stands in parentheses, because Spin takes a bare one for a side effect.
  */
@@ -19,15 +19,15 @@ typedef Row {
     byte attempt[2];
     byte failures[2];
     byte flags[2];
-    byte quiet_of[2]; /* the attempt after whose complete-by and quiesce the step is quiet */
+    byte quiet_of[2]; /* once its complete-by and quiesce are over, the step is quiet */
     byte due[2];
-    short cause[2]    /* the message that made the running attempt */
+    short cause[2]    /* message that caused the running attempt */
 };
 
 Row row;
-byte stored_statuses; /* by events: the client must be told */
-byte owed;            /* of these, written down as owed */
-short turned_by, ended_by; /* which cause's event keeps them */
+byte stored_statuses; /* by events: to be delivered to the client */
+byte owed;            /* of these, recorded as owed */
+short turned_by, ended_by; /* the causes with these statuses in their events */
 #ifdef WITHOUT_VERSION_GUARD
 Row seen[2];
 #endif
@@ -36,26 +36,26 @@ Row before;
 byte tails = 1;
 #endif
 
-/* Queues, and calls that their agents have given up or died over but that may still reach the service. */
+/* Queues, and calls that may still reach the service although their agents gave them up or died. */
 short inbox[INBOX];
 short requests[REQUESTS];
 short calls[CALLS];
-byte told; /* what has reached the client */
+byte told; /* statuses that reached the client */
 
-/* Schedulers: what each has in hand, whether the row is as it read it, and what it has still to publish. */
+/* Schedulers: the message in hand of each, whether the row is unchanged since its read, and its open publishes. */
 short hand[2];
 bit is_fresh[2];
 short sends[4];
 byte statuses[2];
 
-/* The clock: which attempts' complete-by has passed, and which have had their quiesce as well. */
+/* The clock: for each step the last attempt past its complete-by, and the last past its quiesce. */
 byte late[2];
 byte quiet[2];
 bit is_order_late;
 
 /* The remote services. */
-byte effects[2];   /* what stands */
-byte done_keys[2]; /* keys of dos that it knows */
+byte effects[2];   /* effects that stand */
+byte done_keys[2]; /* keys of dos known to the service */
 bit is_undone[2];
 
 byte genuine[2]; /* attempts that failed or expired while the service was there */
@@ -87,11 +87,12 @@ inline must_hold() { c_code { check(); }; assert(broken == 0) }
 #define DIE c_code { hand_lost(Pscheduler->me); }; index = 0; next = 0; goto end_idle
 
 /*
- * services/scheduler: batch.c, fold.c, outbox.c, ack.c. If IN_TURNS, another may write between its reading
- * and its writing; otherwise that the version guard makes both one action is taken from the configuration where
- * it is so. A message that is published late cannot be told from one that is taken late, so publishing joins the
- * action before, unless the broker fails; so does a death, whose message is there again at once and is taken at
- * any time.
+ * services/scheduler: batch.c, fold.c, outbox.c, ack.c. With IN_TURNS another scheduler may write between a scheduler's
+ * read and its write. The configuration with IN_TURNS proves that the version guard makes both one action; the others
+ * rely on this.
+ *
+ * A late publish has the same result as a late take. So publishing joins the action before, unless the broker fails. A
+ * death joins it too: its message is in the queue again at once and is taken at any time.
  */
 proctype scheduler(byte me)
 {
@@ -99,7 +100,7 @@ proctype scheduler(byte me)
     bit gate, soon;
 end_idle:
     atomic {
-        (me == 0 || hand[0] != 0) && c_expr { (has_work()) } -> /* idle ones are alike: the first takes */
+        (me == 0 || hand[0] != 0) && c_expr { (has_work()) } -> /* idle schedulers are alike: the first one takes */
         if /* any message: it may have overtaken all others */
         :: inbox[0] != 0 -> index = 0
         :: inbox[1] != 0 -> index = 1
@@ -116,7 +117,7 @@ end_idle:
         if
         :: c_code { bag_take(now.inbox, INBOX, Pscheduler->index); }
         :: duplicates > 0 && c_expr { (may_come_twice(now.hand[Pscheduler->me])) } -> duplicates--
-        :: duplicates > 0 -> duplicates--; /* its connection is lost: another gets it, too, marked */
+        :: duplicates > 0 -> duplicates--; /* its connection is lost: another scheduler gets the message too, marked */
             c_code { bag_take(now.inbox, INBOX, Pscheduler->index);
                      inbox_put(now.hand[Pscheduler->me] | MARKED); }
         fi;
@@ -132,7 +133,7 @@ look:
         OTHERS_ACT;
         if
         :: MAY_WRITE
-        :: !MAY_WRITE -> /* another has written: it is read again */
+        :: !MAY_WRITE -> /* another scheduler has written: read again */
             c_code { sends_drop(Pscheduler->me); Pscheduler->next = look(Pscheduler->me); };
             goto look
         fi;
@@ -153,7 +154,7 @@ look:
         must_hold();
         if
         :: goto publish
-        :: losses > 0 -> losses--; /* the answer to COMMIT is lost: the message is run again, marked */
+        :: losses > 0 -> losses--; /* the answer to COMMIT is lost: the message runs again, marked */
             c_code { run_again(Pscheduler->me); Pscheduler->next = look(Pscheduler->me); };
             goto look
         fi;
@@ -181,14 +182,14 @@ send:
             index = 0;
             goto publish
         :: losses > 0 && c_expr { (is_first(Pscheduler->me, Pscheduler->index)) } ->
-            losses--; /* no confirm comes; it may be in the queue or not */
+            losses--; /* no confirm arrives; the request may be in the queue or not */
             if
             :: c_code { request_put(now.sends[2 * Pscheduler->me + Pscheduler->index]); }
             :: skip
             fi
         :: refusals > 0 -> refusals--; next = 1
         fi
-    }; /* others act, before what became of it is decided */
+    }; /* other processes act before the outcome is decided */
     atomic {
         if
         :: next == 0 -> c_code { send_again(Pscheduler->me, Pscheduler->index); }
@@ -201,9 +202,9 @@ send:
 }
 
 /*
- * services/agent: receive.c, serve.c, call.c, classify.c, answer.c. One that remembers nothing stands for any
- * number: a call that goes on while others are made is one that acts later (`calls`), and a request that one
- * works on while another has it, too, is a marked copy that is taken later.
+ * services/agent: receive.c, serve.c, call.c, classify.c, answer.c. One agent without memory stands for any number. A
+ * call that runs beside others is a call that acts later (`calls`). A request that two agents work on is a marked copy
+ * that is taken later.
  */
 proctype agent()
 {
@@ -224,7 +225,7 @@ end_idle:
         c_code { bag_take(now.requests, REQUESTS, Pagent->index); };
         if
         :: skip
-        :: losses > 0 -> losses--; /* its connection is lost: another gets it, too, and it goes on in doubt */
+        :: losses > 0 -> losses--; /* its connection is lost: another gets the request too; this one goes on in doubt */
             c_code { Pagent->job |= MARKED; request_put(Pagent->job); };
         fi;
         if /* its clock may be behind by less than the quiesce */
@@ -240,9 +241,9 @@ end_idle:
             :: c_code { serve(Pagent->job); }; word = DO_DONE
             :: word = DO_REFUSED_NO
             :: word = DO_FAILED_NO
-            :: c_code { serve(Pagent->job); }; word = DO_FAILED_MAYBE /* it acts, and says that it failed */
+            :: c_code { serve(Pagent->job); }; word = DO_FAILED_MAYBE /* the service acts and reports a failure */
             :: word = DO_FAILED_MAYBE
-            :: c_code { call_put(Pagent->job); }; word = DO_FAILED_OPEN /* given up; the service is still at work */
+            :: c_code { call_put(Pagent->job); }; word = DO_FAILED_OPEN /* given up; the service still works */
             :: parks > 0 -> parks--; word = DO_AWAY_NO
             fi
         :: c_expr { (is_kind(Pagent->job, MG_KIND_VERIFY)) } ->
@@ -259,7 +260,7 @@ end_idle:
             fi
         fi;
         if
-        :: c_expr { (is_late(Pagent->job)) } /* says nothing */
+        :: c_expr { (is_late(Pagent->job)) } /* no reply */
         :: c_code { reply_put(Pagent->job, Pagent->word); }
         fi;
         if
@@ -275,9 +276,9 @@ ended:
 }
 
 /*
- * services/supervisor: sweep.c, ask.c. It remembers nothing, so that one stands for any number, all taking
- * themselves for the leader. Unless ASKS_LIE, the scheduler that takes an ask has it made: what has lain in the
- * queue until it is stale changes nothing.
+ * services/supervisor: sweep.c, ask.c. It has no memory, so one stands for any number, each acting as leader. Without
+ * ASKS_LIE the scheduler that takes an ask also triggers it, because an ask that became stale in the queue changes
+ * nothing.
  */
 proctype supervisor()
 {
@@ -290,7 +291,7 @@ end_idle:
     fi
 }
 
-/* Calls whose agent waits no longer reach the service, or never do. */
+/* Calls reach the service after their agent has given up, or never. */
 proctype service()
 {
     byte index;
@@ -312,7 +313,7 @@ end_idle:
     }
 }
 
-/* What passes in the world: deadlines; and a failover that loses the newest commit. */
+/* Events of the world: deadlines, and a failover that loses the newest commit. */
 proctype clock()
 {
 end_idle:
@@ -334,7 +335,7 @@ end_idle:
     fi
 }
 
-/* Nothing can happen any more: then the order has ended, and the client knows. */
+/* Enabled only when no other action is possible: then the order has ended, and the client has all statuses. */
 proctype end()
 {
     timeout ->

@@ -1,5 +1,5 @@
 /*
- * What agents, supervisors and the services of order.pml do in one action each, and what must hold after it.
+ * Actions of the agents, supervisors and services of order.pml, and the properties that must hold after each.
  * Included by order.pml into the verifier that Spin writes.
  */
 #ifndef MODEL_PARTS_H
@@ -32,14 +32,14 @@ static void call_put(int m)
     }
 }
 
-/* The service itself has said so, and this delivery is the only one: nothing of the attempt acts any more. */
+/* The service itself has answered, and this is the only delivery: no call of the attempt acts any more. */
 static bool is_settled(int word)
 {
     return word == DO_REFUSED_NO || word == DO_FAILED_NO || word == DO_AWAY_NO || word == DO_FAILED_MAYBE;
 }
 
-/* Another delivery of the same request may have acted, or act yet: then nobody says no, and nothing is over.
- */
+/* Another delivery of the same request may have acted or may yet act. So the answer neither proves absence
+ * nor ends the attempt. */
 static int word_beside_others(int word)
 {
     return word == DO_DONE || word == DO_REFUSED_NO || word == DO_FAILED_NO || word == DO_AWAY_NO ? word + 1
@@ -54,7 +54,8 @@ static void reply_put(int m, int word)
     inbox_put(message(REPLY, STEP(m), ATTEMPT(m), word));
 }
 
-/* What is taken for granted (README.md): of what the service has answered, and not done, no copy comes. */
+/* An assumption (README.md): a request that the service has answered with another word than done is not
+ * delivered again. */
 static bool may_come_again(int m, int word)
 {
     return ANSWERED_MAY_ACT || (m & MARKED) || !is_settled(word);
@@ -62,13 +63,13 @@ static bool may_come_again(int m, int word)
 
 /* ---- supervisors ---- */
 
-/* Nothing new begins any more, and the word that the order has expired is on its way. */
+/* No new step begins any more, and the message that the order has expired is on its way. */
 static bool is_expiring(void)
 {
     return now.is_order_late && now.row.goal == MG_GOAL_PROCESSED;
 }
 
-/* What a sweep finds due for a step or, with ASK_…, for the order; 0: nothing, or it has been asked. */
+/* The due ask of a sweep for a step or, with ASK_…, for the order; 0: none is due, or it is already sent. */
 static int ask_of(int step)
 {
     const struct Row *row = &now.row;
@@ -98,7 +99,7 @@ static bool has_work(void)
     return now.inbox[0] != 0 || (is_asked && !ASKS_LIE);
 }
 
-/* To a scheduler, or to their queue. */
+/* Sends the ask to a scheduler, or to their queue. */
 static void ask(int scheduler, int step)
 {
     int m = ask_of(step);
@@ -112,8 +113,8 @@ static void ask(int scheduler, int step)
 
 /* ---- the remote service ---- */
 
-/* It knows each key again: what was done once is not done twice. It does not know of a do that is still to
- * come. */
+/* The service recognises keys: a do that was done is not done twice. An undo does not affect a do that
+ * arrives later. */
 static void serve(int call)
 {
     tell("the service acts on the", call);
@@ -152,8 +153,8 @@ static bool is_kind(int call, enum mg_kind kind)
     return WORD(call) == kind;
 }
 
-/* A message that can change nothing any more, and of whose effects none is awaited: to take it now or later
- * is the same, and nothing. */
+/* A message that can change nothing any more and has no awaited effects. Taking it now or later makes no
+ * difference. */
 static bool is_spent(int m)
 {
     struct mg_cause cause = cause_of(&now.row, m);
@@ -165,7 +166,7 @@ static bool is_spent(int m)
     if (has_effect || TYPE(m) == SUBMISSION || TYPE(m) == OWED) {
         return false;
     }
-    if (TYPE(m) == DUE) { /* it will be asked again */
+    if (TYPE(m) == DUE) { /* the sweep asks again */
         return now.row.attempt[STEP(m)] != ATTEMPT(m) || now.row.due[STEP(m)] == DUE_NEVER;
     }
     return decide(&now.row, &cause, false, true) != MG_GO;
@@ -183,8 +184,8 @@ static bool is_idle(int call)
 #endif
 }
 
-/* A request whose call would change nothing and whose reply nobody awaits, or that no agent calls for. Only a
- * do is dangerous when it is late: a clock that is behind is granted to dos alone. */
+/* A request that cannot matter: its call would change nothing and its reply is not awaited, or no agent calls
+ * for it. A late request is dangerous only as a do: the model allows a slow clock for dos only. */
 static bool is_moot(int m)
 {
     int step = STEP(m);
@@ -193,7 +194,7 @@ static bool is_moot(int m)
     return is_over(m) || (!is_do && is_late(m)) || (!is_awaited && (is_idle(m) || WORD(m) == MG_KIND_VERIFY));
 }
 
-/* What can make no difference any more is forgotten, so that states that differ in nothing else are one. */
+/* Removes state that can make no difference any more, so that otherwise equal states are one. */
 static void forget(void)
 {
     for (int i = INBOX - 1; i >= 0; i--) {
@@ -233,7 +234,7 @@ static void forget(void)
     }
 }
 
-/* ---- what must be so ---- */
+/* ---- properties ---- */
 
 static void check(void)
 {
@@ -262,7 +263,8 @@ static void check(void)
         now.broken |= BROKEN_ERROR;
     }
 #else
-    now.broken &= ~(BROKEN_OVERTAKEN | BROKEN_MONOTONE | BROKEN_WAITING); /* counted in another life */
+    now.broken &=
+        ~(BROKEN_OVERTAKEN | BROKEN_MONOTONE | BROKEN_WAITING); /* counted before the tail was lost */
 #endif
     if (is_telling && now.broken != 0) {
         printf("# broken %d\n", now.broken);

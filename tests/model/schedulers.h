@@ -1,6 +1,6 @@
 /*
- * What the clock and the schedulers of order.pml do in one action each. Included by parts.h into the verifier
- * that Spin writes.
+ * Actions of the clock and the schedulers of order.pml. Included by parts.h into the verifier that Spin
+ * writes.
  */
 #ifndef MODEL_SCHEDULERS_H
 #define MODEL_SCHEDULERS_H
@@ -17,7 +17,7 @@ static bool is_open(void)
     return now.row.is_stored && !mg_order_state_is_terminal((enum mg_order_state)now.row.order);
 }
 
-/* What a cause is known by: replies to one attempt are one cause, whatever they say. */
+/* The identity of a cause: all replies to one attempt are one cause, whichever word they carry. */
 static int identity(int m)
 {
     return TYPE(m) == REPLY ? message(REPLY, STEP(m), ATTEMPT(m), 0) : m & ~MARKED;
@@ -38,7 +38,8 @@ static bool may_return(int cause)
 
 /* ---- the clock ---- */
 
-/* Only an attempt that somebody can still ask about has a deadline that matters. */
+/* A deadline matters only for an attempt that a request, a call, a publish or the running step still
+ * names. */
 static bool is_named(int step, int attempt)
 {
     return (now.row.attempt[step] == attempt && is_running(&now.row, step)) ||
@@ -56,7 +57,7 @@ static int next_late(int step)
     return 0;
 }
 
-/* No call outlives this: its agent has given up, and what it left behind at the service is gone. */
+/* No call outlives this moment: its agent has given up, and its work at the service is gone. */
 static int next_quiet(int step)
 {
     for (int attempt = now.quiet[step] + 1; attempt <= now.late[step]; attempt++) {
@@ -125,8 +126,8 @@ static void send_add(int me, int send)
     now.sends[2 * me + slot] = (short)send;
 }
 
-/* The row that this scheduler decides on: what it read is what is stored as long as nobody has written since,
- * and the guard sees to that. */
+/* The row that this scheduler decides on. Its read equals the stored row until another write, which the guard
+ * detects. */
 static struct Row *row_of(int me)
 {
 #ifdef WITHOUT_VERSION_GUARD
@@ -181,7 +182,7 @@ static void row_tell(int me)
     }
 }
 
-/* Writes what was decided last, and notes what follows from it. */
+/* Writes the last decision, and records its effects. */
 static void row_write(int me, const struct mg_cause *cause, int cause_id, bool is_gate_closed)
 {
     struct Row row = *row_of(me);
@@ -204,7 +205,7 @@ static void row_write(int me, const struct mg_cause *cause, int cause_id, bool i
                 now.ended_by = (short)cause_id;
             }
 #ifndef WITHOUT_OWING
-            now.owed |= TYPE(cause_id) == UNPUBLISHABLE ? status : 0; /* which nobody gives again */
+            now.owed |= TYPE(cause_id) == UNPUBLISHABLE ? status : 0; /* this cause is not delivered again */
 #endif
             now.stored_statuses |= status;
             now.statuses[me] |= status;
@@ -253,7 +254,7 @@ static struct mg_cause republished(int step)
         .kind = MG_CAUSE_REPUBLISHED, .step = step, .attempt = now.row.attempt[step], .retry_after_ms = -1};
 }
 
-/* The second copy of a request is the first that the row hears of. */
+/* The request's second copy is not yet recorded in the row. */
 static bool is_republish_new(int me)
 {
     for (int i = 0; i < 2; i++) {
@@ -265,7 +266,7 @@ static bool is_republish_new(int me)
     return false;
 }
 
-/* What is to be done with the message in hand, now that the row is read: one of LOOK_... */
+/* The action for the message in hand after the read of the row: one of LOOK_... */
 static int look(int me)
 {
     int m = now.hand[me];
@@ -323,7 +324,7 @@ static void commit(int me, bool is_gate_closed, bool is_soon_over)
     }
 }
 
-/* A second copy of a do goes out: the step is maybe first. */
+/* A second copy of a do goes out: the step is marked maybe first. */
 static void republish_write(int me, int step)
 {
     struct mg_cause cause = republished(step);
@@ -365,7 +366,8 @@ static void statuses_arrived(int me)
     }
 }
 
-/* Nobody knows whether a request went out: the step is maybe, and it goes out once more, marked. */
+/* The outcome of the publish is unknown: the step is marked maybe, and the request goes out once more,
+ * marked. */
 static void send_again(int me, int slot)
 {
     int send = now.sends[2 * me + slot];
@@ -382,7 +384,7 @@ static void send_again(int me, int slot)
     }
 }
 
-/* The broker did not take a request: a cause of its own. */
+/* The broker refused a request: a cause of its own. */
 static void send_failed(int me, int slot)
 {
     int send = now.sends[2 * me + slot];
@@ -426,7 +428,7 @@ static bool may_come_twice(int m)
     return TYPE(m) == REPLY || TYPE(m) == SUBMISSION;
 }
 
-/* What was not acked is given to another, marked. */
+/* A message without an ack goes to another scheduler, marked. */
 static void hand_lost(int me)
 {
     tell(me == 0 ? "scheduler 0 dies over the" : "scheduler 1 dies over the", now.hand[me]);

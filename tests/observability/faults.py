@@ -1,8 +1,8 @@
-"""What is broken so that the rules of Prometheus fire: each fault by the real thing, on a Makegood that runs.
+"""The faults that make Prometheus' rules fire: each a real fault, on a running Makegood.
 
-A fault names its rules. It is begun, kept up while it lasts (`go_on`), and mended as soon as all its rules fire; then they have
-to fall silent. Faults of one stage stand side by side and do not hide each other; stages follow each other. Every rule of the file
-is of one fault.
+A fault names its rules. It is begun, kept up while it lasts (`go_on`), and mended as soon as all its rules fire; then they have to
+fall silent. Faults of one stage run side by side and do not hide each other; stages follow each other. Every rule of the file
+belongs to one fault.
 """
 
 import json
@@ -17,17 +17,17 @@ import uuid
 import slow_sweeps
 from local import cluster, processes, servers
 
-STOPPED_S, RUNNING_S = 2.0, 2.0  # of what stutters; shorter than any heartbeat and any gap in sweeping
+STOPPED_S, RUNNING_S = 2.0, 2.0  # of a stuttering process; shorter than any heartbeat and any gap in sweeping
 
 
 def step(name, service, after=(), **fields):
-    """A step whose request is the order's payload, at the sample's inventory or whoever else stands behind `service`."""
+    """A step with the order's payload as its request, at the sample's inventory or another remote behind `service`."""
     return {"step": name, "service": service, "after": list(after), "complete_within": "5s", "undo": "none",
             "do": {"method": "POST", "path": "/reservations", "body": "${/payload}"}, **fields}
 
 
 class Stutter:
-    """Processes that stand still and run by turns, as on a disk or a machine that has too much to do."""
+    """Processes that stand still and run by turns, as on an overloaded disk or machine."""
 
     def __init__(self, *roots):
         self.roots, self.is_stopped, self.turn_at, self.stopped = roots, False, 0.0, []
@@ -58,12 +58,12 @@ class Stutter:
 
 
 class Fault:
-    """One thing that goes wrong. `show` is what runs (observe.py)."""
+    """One fault. `show` is the running system (observe.py)."""
 
     rules = ()
-    about = ""         # what is done, for people
+    about = ""         # its description, for people
     is_lasting = False  # its rules look back over minutes: others go on while they run out
-    orders_come = True  # False: nobody can post meanwhile
+    orders_come = True  # False: orders cannot be posted meanwhile
 
     def __init__(self, show):
         self.show, self.cluster, self.servers, self.traffic = show, show.cluster, show.servers, show.traffic
@@ -72,12 +72,12 @@ class Fault:
         raise NotImplementedError
 
     def go_on(self):
-        """Called all the time until it is mended."""
+        """Called repeatedly until the fault is mended."""
 
     def mend(self):
         raise NotImplementedError
 
-    # --- what several do ---------------------------------------------------------------------------------------------
+    # --- shared by several --------------------------------------------------------------------------------------------
 
     def load(self, name, *steps, **fields):
         path = self.show.scratch / f"{name}.json"
@@ -103,7 +103,7 @@ class Fault:
         return self.wait(lambda: self.sql(sql), f"there is a row: {sql}", 300)
 
     def agent(self, service, *words, concurrency=64):
-        """A further agent, started: of a service of its own, behind which the sample's inventory stands."""
+        """Starts a further agent, of a service of its own, behind which the sample's inventory runs."""
         path = self.show.scratch / f"service-{service}.json"
         path.write_text(json.dumps({"service": service, "url": self.cluster.remotes["inventory"].url, "tries": 1,
                                     "concurrency": concurrency}), encoding="utf-8")
@@ -148,7 +148,7 @@ class RemoteIsAway(Fault):
 
 
 class OrdersFail(Fault):
-    """One that is declined stays until the rule about alerts that stay has fired, too."""
+    """A declined order stays until the rule about alerts that stay has fired, too."""
     rules = ("MakegoodOrdersInError", "MakegoodAlertOpen")
     about = "orders are declined, and nobody sees to them"
     is_lasting = True
@@ -201,7 +201,7 @@ class NonsenseComes(Fault):
 
 
 class DatabaseRefuses(Fault):
-    """By a constraint that somebody added: what PostgreSQL refuses of itself is turned away before it gets there."""
+    """By an added constraint: Makegood turns away all values that PostgreSQL itself would refuse."""
     rules = ("MakegoodPoisoned",)
     about = "the database refuses an order"
     is_lasting = True
@@ -219,7 +219,7 @@ class DatabaseRefuses(Fault):
 
 
 class RowsLie(Fault):
-    """The row of an attempt under way says that it is an undo; nothing answers the attempt, so it is judged, again and again."""
+    """The row of an attempt under way is changed to an undo. No agent answers the attempt, so it is judged, again and again."""
     rules = ("MakegoodImpossible",)
     about = "somebody changes a row by hand: an attempt is an undo now"
     is_lasting = True
@@ -231,7 +231,7 @@ class RowsLie(Fault):
         self.falsify("undo_running")
 
     def falsify(self, state):
-        """With a version of its own, so that whoever remembers the order reads it anew."""
+        """With a new version, so that a scheduler with the order in its cache reads it anew."""
         self.sql(f"WITH process AS (UPDATE order_process SET version = version + 1 WHERE order_id = '{self.order}' RETURNING order_id)"
                  f" UPDATE order_step s SET state = '{state}' FROM process WHERE s.order_id = process.order_id")
 
@@ -240,7 +240,7 @@ class RowsLie(Fault):
 
 
 class RowsForget(Fault):
-    """It is mended as the runbook says."""
+    """It is mended by the runbook."""
     rules = ("MakegoodInvariantViolation",)
     about = "somebody changes a row by hand: what a step waited for is gone"
 
@@ -340,7 +340,8 @@ class ClockIsWrong(Fault):
 
 
 class AnotherDatabase(Fault):
-    """Of one database only one leads: two do if one has stood still or was cut off, for some seconds, or if there are two."""
+    """Of one database only one leads. Two lead for some seconds if one has stood still or was cut off, and always with two
+    databases."""
     rules = ("MakegoodTwoLeaders",)
     about = "a supervisor is started with another database"
 
@@ -379,7 +380,7 @@ class DescriptorsRunOut(Fault):
     def begin(self):
         self.victim = self.cluster.supervisors[-1]
         self.limits = resource.prlimit(self.victim.pid, resource.RLIMIT_NOFILE)
-        seen = int(self.victim.metric("process_open_fds")) - 1  # by Prometheus, which has a connection beside ours
+        seen = int(self.victim.metric("process_open_fds")) - 1  # by Prometheus, which adds one connection of its own
         resource.prlimit(self.victim.pid, resource.RLIMIT_NOFILE, ((seen * 10 - 1) // 8, self.limits[1]))
 
     def mend(self):
@@ -405,10 +406,10 @@ class ServersStutter(Fault):
 
 
 class WorkflowsAreMany(Fault):
-    """They have no room until the process is started again."""
+    """The series have no room until the process is started again."""
     rules = ("MakegoodMetricsOverflow",)
     about = "orders of more workflows come than a process has series for"
-    WORKFLOWS = 900  # each has a series of its own for each state that its orders come to
+    WORKFLOWS = 900  # each has a series of its own for each state of its orders
     WORDS_MAX = 64  # of one command
 
     def begin(self):
@@ -431,7 +432,7 @@ class WorkflowsAreMany(Fault):
         self.show.start_again(*full)
 
 
-# --- nobody takes what comes -------------------------------------------------------------------------------------------
+# --- messages without a consumer --------------------------------------------------------------------------------------
 
 
 class SchedulersDie(Fault):
@@ -444,7 +445,7 @@ class SchedulersDie(Fault):
             scheduler.kill()
         text = json.dumps({"order_id": str(uuid.uuid4()), "workflow": "fulfilment", "payload": {"items": [], "total": 1, "currency": "EUR",
                                                                                             "carrier": "", "ship_to": {}}})
-        for _ in range(self.MESSAGES):  # one order, by a client that does not believe that it was taken
+        for _ in range(self.MESSAGES):  # one order again and again, by a client that ignores the confirms
             self.traffic.post(text)
 
     def mend(self):
@@ -509,7 +510,7 @@ OVERDUE_LIMIT = 2  # of the supervisors; see AttemptsExpire
 STAGES = (
     (OrdersFail, AgentsDie, RemoteIsAway, BatchFails, ArchiveHasNoDay, NonsenseComes, RowsLie, RowsForget, AttemptsExpire, ServiceIsSlow,
      ClientIsGone, ClockIsWrong, AnotherDatabase, LoopStandsStill, DescriptorsRunOut),
-    (DatabaseRefuses,),  # what is set aside is put back: so no nonsense lies beside it
+    (DatabaseRefuses,),  # dead letters are requeued: so no nonsense may lie beside them
     (ServersStutter,),
     (SweepsAreSlow,),
     (WorkflowsAreMany,),
@@ -521,7 +522,7 @@ STAGES = (
 
 
 def check(rules):
-    """What is wrong with the table above, given the names of all rules."""
+    """Faults in the table above, given the names of all rules."""
     fired = [rule for stage in STAGES for fault in stage for rule in fault.rules]
     yield from (f"no fault makes {rule} fire" for rule in sorted(set(rules) - set(fired)))
     yield from (f"there is no rule {rule}" for rule in sorted(set(fired) - set(rules)))

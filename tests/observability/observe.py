@@ -1,10 +1,10 @@
 #!/usr/bin/python3
 """Prometheus with our rules beside a running Makegood.
 
-First orders of all kinds come for some minutes while all is well: no scrape may fail, no sample may be refused, no alert may
-even be pending at the end. Then things are broken (faults.py), those that do not hide each other at once, and each rule must fire
-by the real thing, and fall silent when that is mended; at the end nothing fires. The configuration and the rules are those of
-deploy/observability, with our addresses in place of the containers' names.
+First orders of all kinds come for some minutes without a fault. No scrape may fail, no sample may be refused, no alert may even be
+pending at the end. Then come the faults (faults.py), at once if they do not hide each other. Each rule must fire by a real fault,
+and fall silent after its repair; at the end no rule fires. The configuration and the rules are those of deploy/observability, with
+our addresses in place of the containers' names.
 """
 
 import argparse
@@ -31,12 +31,12 @@ from local import cluster, orders, processes, servers  # noqa: E402
 
 FOLDER = cluster.REPOSITORY / "deploy" / "observability"
 ORDERS_PER_S = 5
-SCRAPE_S = 5  # as prometheus.yml says
-# Beyond a rule's own `for`; to fall silent, the longest look back of a rule, and orders that have waited meanwhile.
+SCRAPE_S = 5  # the interval of prometheus.yml
+# Beyond a rule's own `for`. To fall silent: the longest look back of a rule, and the time of orders that have waited meanwhile.
 FIRES_S, RESOLVES_S = 480, 900
 HURRIED = "30s"
 ALERTS_PERIOD_S = 1
-# What Prometheus itself counts of scrapes that went wrong though the target answered.
+# Prometheus' own counters of scrapes that failed although the target answered.
 REFUSED = ("prometheus_target_scrapes_exceeded_sample_limit_total", "prometheus_target_scrapes_sample_duplicate_timestamp_total",
            "prometheus_target_scrapes_sample_out_of_bounds_total", "prometheus_target_scrapes_sample_out_of_order_total",
            "prometheus_target_scrapes_exceeded_body_size_limit_total", "prometheus_rule_evaluation_failures_total")
@@ -59,7 +59,7 @@ def read_rules():
 
 
 class Prometheus:
-    """Debian's, with the repository's configuration and rules; its targets are the processes of a cluster."""
+    """Debian's Prometheus, with the repository's configuration and rules; its targets are the processes of a cluster."""
 
     def __init__(self, scratch, rabbit_port):
         self.folder = scratch / "prometheus"
@@ -80,7 +80,7 @@ class Prometheus:
         config["rule_files"] = [str(self.folder / "alerts.yml")]
         for job in config["scrape_configs"]:
             if job["job_name"] == "makegood":
-                del job["dns_sd_configs"], job["relabel_configs"]  # they make of a container's name what is said here
+                del job["dns_sd_configs"], job["relabel_configs"]  # both read container names; set below
                 job["static_configs"] = [{"targets": targets, "labels": {"part": part}} for part, targets in parts.items()]
             else:
                 port = self.port if job["job_name"] == "prometheus" else self.rabbit_port
@@ -121,7 +121,7 @@ class Prometheus:
 
 
 class Traffic:
-    """Orders at a steady rate, by a client that is no code of ours; a broker that is away is looked for again."""
+    """Orders at a steady rate, by a client without any code of Makegood; it reconnects to a broker that was away."""
 
     def __init__(self, url):
         self.url, self.connection, self.channel, self.sent, self.next_at = url, None, None, 0, time.monotonic()
@@ -132,7 +132,7 @@ class Traffic:
         self.channel = self.connection.channel()
 
     def post(self, text, exchange="makegood.intake", routing_key="orders.intake", **properties):
-        """Once; what a broker that is away does not take is not posted at all."""
+        """Posts once; drops the message if the broker is away."""
         try:
             if self.connection is None or not self.connection.is_open:
                 self.connect()
@@ -143,7 +143,7 @@ class Traffic:
             return False
 
     def go_on(self):
-        """Posts what is due by now."""
+        """Posts all messages due by now."""
         while time.monotonic() >= self.next_at:
             self.next_at += 1 / ORDERS_PER_S
             line = self.lines[self.sent % len(self.lines)]
@@ -166,7 +166,7 @@ class Show:
         self.servers = self.cluster = self.prometheus = self.traffic = self.batches = None
         self.rules = read_rules()[1]
         self.parts = collections.defaultdict(list)
-        self.broken, self.mended = [], []  # faults that stand, and those whose rules have still to fall silent
+        self.broken, self.mended = [], []  # present faults, and mended ones with rules that still have to fall silent
         self.fired = {}                    # {rule: seconds from its fault to its firing}
         self.unexpected = set()
 
@@ -213,7 +213,7 @@ class Show:
             self.batches = processes.Process("batches", [self.cluster.bin / "makegood", "batch", "run"], self.scratch / "batches.log",
                                              env=self.cluster.tool_env).start()
 
-    # --- while all is well -------------------------------------------------------------------------------------------
+    # --- without faults ----------------------------------------------------------------------------------------------
 
     def watch(self):
         """Minutes without an error, judged by Prometheus' own record of them."""
@@ -244,7 +244,7 @@ class Show:
             raise processes.Failure(f"{scrapes:.0f} scrapes and {ended:.0f} ended orders are too few to show anything")
         say(f"{scrapes:.0f} scrapes without an error, {self.traffic.sent} orders posted, {ended:.0f} ended, no alert")
 
-    # --- when something is broken ------------------------------------------------------------------------------------
+    # --- with faults --------------------------------------------------------------------------------------------------
 
     def go_on(self):
         if all(fault.orders_come for fault in self.broken):
@@ -253,18 +253,18 @@ class Show:
             fault.go_on()
 
     def wait(self, condition, what, timeout_s):
-        """Orders go on coming meanwhile, and what is broken goes on being so."""
+        """Orders go on coming meanwhile, and faults stay in force."""
         def look():
             self.go_on()
             return condition()
         return processes.wait_until(look, what, timeout_s)
 
     def meant(self, fault):
-        """Those of its rules that are asked for."""
+        """Those of its rules that were selected."""
         return [rule for rule in fault.rules if self.options.only is None or rule in self.options.only]
 
     def judge(self, fault, began, firing):
-        """Mends a fault whose rules all fire."""
+        """Mends a fault if all its rules fire."""
         rules = self.meant(fault)
         for rule in rules:
             if rule in firing and rule not in self.fired:
@@ -293,7 +293,7 @@ class Show:
         return self.cluster.tool("alert", "list", check=False).stdout
 
     def look(self):
-        """What fires now; what nothing that was broken accounts for is kept."""
+        """Returns the firing rules; records those that no fault accounts for."""
         firing = self.prometheus.alerts()
         expected = {rule for fault in self.broken for rule in fault.rules} | {rule for fault, _ in self.mended for rule in fault.rules}
         self.unexpected |= set(firing) - expected
@@ -376,7 +376,7 @@ class Show:
 
 
 def list_faults():
-    """What is broken for which rule; exit code 1 if a rule has no fault."""
+    """Prints the fault of each rule; exit code 1 if a rule has no fault."""
     rules = read_rules()[1]
     for stage in faults.STAGES:
         for fault in stage:

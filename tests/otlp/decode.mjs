@@ -1,8 +1,9 @@
-// decode.mjs FOLDER: decodes bodies of OTLP/HTTP with JSON by OpenTelemetry's own definitions (FOLDER/node_modules), one a line
-// on stdin, and answers each with "ok", or with what is wrong, on stdout.
+// decode.mjs FOLDER: decodes bodies of OTLP/HTTP with JSON by OpenTelemetry's own definitions (FOLDER/node_modules). It
+// reads one a line on stdin, and answers each on stdout with "ok" or with its fault.
 //
-// A body is turned into the protobuf message that it means, encoded, decoded, and turned into JSON again. What is not the same
-// then was not understood: an unknown name, a number that should be text, a word for an enum, an identity that is not hexadecimal.
+// A body is turned into its protobuf message, encoded, decoded, and turned into JSON again. A part that differs then
+// was not understood. Examples are an unknown name, a number that should be text, a word for an enum, an identity that
+// is not hexadecimal.
 import assert from 'node:assert';
 import { createRequire } from 'node:module';
 import path from 'node:path';

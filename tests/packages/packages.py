@@ -1,8 +1,8 @@
 #!/usr/bin/python3
 """packages.py FOLDER: tries the Debian packages in FOLDER on a bare Debian 12, by the commands of deploy/package/README.md.
 
-What only a booted system shows: that the units start in their sandboxes, that systemd hears from the services, restarts what
-died or hangs, that an upgrade disturbs nothing, and that nothing is left when the packages are purged.
+Covers the facts that only a booted system shows. The units start in their sandboxes; systemd gets the services' notifications and
+restarts dead or hung ones; an upgrade disturbs nothing; a purge leaves nothing.
 """
 
 import os
@@ -20,7 +20,7 @@ from local.processes import Failure, end_of, wait_until  # noqa: E402
 SUITE = "bookworm"
 UNITS = ["makegood-scheduler@1", "makegood-scheduler@2", "makegood-supervisor", "makegood-console",
          "makegood-agent@inventory", "makegood-agent@payment", "makegood-agent@carrier"]
-WATCHDOG = "2s"  # the units say 30s; the test need not wait so long
+WATCHDOG = "2s"  # the units have 30s; the test need not wait so long
 BOOT_S, INSTALL_S = 300, 900  # on a slow machine
 
 
@@ -54,7 +54,7 @@ class Machine:
         self.nspawn = self.leader = None
 
     def make(self):
-        # From where this machine's APT has it; where it has another release, debootstrap knows a place.
+        # The mirror of this machine's APT; where APT has another release, debootstrap's default.
         mirror = self.call("apt-get", "indextargets", "--format", "$(SITE)", f"Codename: {SUITE}").stdout.split()[:1]
         self.call("debootstrap", "--variant=minbase", "--include=systemd,systemd-sysv,dbus", SUITE, self.root, *mirror)
         shutil.copy("/etc/resolv.conf", self.root / "etc/resolv.conf")
@@ -105,7 +105,7 @@ class Machine:
                          "DEBIAN_FRONTEND=noninteractive", "LC_ALL=C.UTF-8", "sh", "-ec", f"cd /root\n{script}", check_code=check_code, timeout_s=timeout_s)
 
     def follow(self, heading, which=None):
-        """Does what the page says under a heading, or one block of it."""
+        """Runs the page's commands under a heading, or one block of them."""
         blocks = PAGE[heading] if which is None else [PAGE[heading][which]]
         return "".join(self.run(block).stdout for block in blocks)
 
@@ -219,7 +219,7 @@ def disturb(machine):
 
 
 def upgrade(machine):
-    """To packages that differ in nothing but a higher version."""
+    """To packages that differ only in a higher version."""
     pids = {unit: machine.property(unit, "MainPID") for unit in UNITS}
     machine.run("systemctl stop makegood-scheduler@2; echo 'drain-timeout = 11s' >>/etc/makegood/scheduler.conf")
     pids["makegood-scheduler@2"] = "0"
@@ -251,7 +251,7 @@ def remove(machine):
 
 
 def purge(machine):
-    for unit in UNITS:  # what the test itself has put there
+    for unit in UNITS:  # files of the test itself
         machine.run(f"rm -r '/etc/systemd/system/{unit}.service.d'")
     told = machine.follow("Remove", 1)
     check("orders and messages are kept" in told, "purge says where the data is")

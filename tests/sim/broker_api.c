@@ -1,7 +1,7 @@
 /*
- * io/amqp/broker.h for the services: one connection where the real one keeps five, so a cut takes all at
- * once. What is published, and what is published apart, has a channel each (broker_line.c), which is replaced
- * alone.
+ * io/amqp/broker.h for the services. The real client keeps five connections, this one keeps one, so a cut
+ * breaks all at once. Shared publishes and publishes apart have a channel each (broker_line.c), which is
+ * replaced alone.
  */
 #include <assert.h>
 #include <stdio.h>
@@ -69,7 +69,7 @@ static bool has_queue(const char *name)
     return queue != NULL && queue->exists;
 }
 
-/* What is consumed and what is checked must be there. */
+/* Queues to consume and queues to check must exist. */
 static const char *missing_queue(const struct mg_broker *broker)
 {
     for (int i = 0; i < broker->options.consumer_count; i++) {
@@ -196,7 +196,7 @@ void mg_broker_destroy(struct mg_broker *broker)
     if (broker->link != NULL) {
         sim_link_close(broker->link);
     }
-    broker->is_destroyed = true; /* frames on their way still name it */
+    broker->is_destroyed = true; /* frames on their way still refer to it */
 }
 
 /* ---- deliveries ---- */
@@ -227,7 +227,7 @@ static void delivery_end(struct mg_broker *broker, struct mg_delivery *delivery,
               is_told ? "" : " (of no avail)");
     if (end == SIM_END_ACK && is_told && !unacked->is_settled) { /* else the broker has taken it back */
         struct sim_node *node = sim_node();
-        sim_node_leave(); /* the checker's memory is the world's */
+        sim_node_leave(); /* the checker's memory belongs to the world */
         sim_check_acked(message, unacked->queue);
         sim_node_enter(node);
     }
@@ -314,8 +314,7 @@ bool sim_broker_is_destroyed(const struct mg_broker *broker)
 enum mg_class mg_broker_publish(struct mg_broker *broker, const struct mg_message *message,
                                 mg_published_fn *done, void *arg, struct mg_err *err)
 {
-    bool is_apart = mg_unanswered_has(&broker->unanswered, mg_slice_of(message->exchange),
-                                      mg_slice_of(message->routing_key));
+    bool is_apart = mg_unanswered_has(&broker->unanswered, mg_slice_of(message->routing_key));
     return sim_line_publish(is_apart ? &broker->apart : &broker->shared, message, done, arg, err);
 }
 
@@ -324,7 +323,7 @@ size_t mg_broker_publish_room(const struct mg_broker *broker)
     return sim_line_room(&broker->shared);
 }
 
-/* ---- how full a queue is ---- */
+/* ---- queue depth ---- */
 
 static void watch_answer(void *arg)
 {
@@ -412,7 +411,7 @@ void mg_broker_look(struct mg_broker *broker, const char *queue)
     }
 }
 
-/* ---- what is said to all: no operator acts in a simulated run, so that there is nothing to say ---- */
+/* ---- broadcasts: no operator acts in a simulated run, so none are sent ---- */
 
 void mg_broker_cast(struct mg_broker *broker, const char *exchange, const char *routing_key, const char *type,
                     struct mg_slice body)

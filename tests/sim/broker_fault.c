@@ -1,12 +1,11 @@
-/* What happens to the broker by itself: connections that break, alarms, absence, and loss of what it holds.
- */
+/* Spontaneous faults of the broker: broken connections, alarms, absence, and loss of its contents. */
 #include "broker.h"
 #include "io/amqp/topology.h"
 #include "nodes.h"
 
-#define AWAY_MAX_US  20000000 /* a restart, or an alarm that a person clears */
-#define HEARTBEAT_US 20000000 /* after so long without a word the broker cuts a connection */
-#define DEATH_MAX_US 1500     /* how much of what a dying process had said still arrives */
+#define AWAY_MAX_US  20000000 /* a restart, or an alarm until a person clears it */
+#define HEARTBEAT_US 20000000 /* the broker cuts a connection that is silent for so long */
+#define DEATH_MAX_US 1500     /* frames that a dying process sent within this time still arrive */
 
 static struct {
     int64_t down_until_us, blocked_until_us;
@@ -114,7 +113,7 @@ static void on_down(void *arg)
     go_down();
 }
 
-/* A queue whose loss the sweep repairs; NULL: there is none yet. */
+/* A queue that the sweep can repair after its loss; NULL: there is none yet. */
 static struct sim_queue *draw_inner_queue(void)
 {
     struct sim_queue *queue = sim_queue_at((int)sim_draw((uint64_t)sim_queue_count()));
@@ -140,7 +139,7 @@ static void on_declared(void *arg)
     ((struct sim_queue *)arg)->exists = true;
 }
 
-/* Whoever consumes it is told, and connects anew until it is there again. */
+/* Its consumers are cancelled, and connect anew until the queue exists again. */
 static void on_delete(void *arg)
 {
     (void)arg;

@@ -1,7 +1,7 @@
 /*
- * What a node publishes, as common/io/amqp/publish.c does it: a channel that has said nothing for a while is
- * replaced, and the queues of all that was out are published to apart, one at a time; if nothing is said
- * there either, it was that queue.
+ * A node's publishes, as common/io/amqp/publish.c handles them. A channel without an answer for a while is
+ * replaced. Queues with open publishes on it then use the line apart, one at a time. A queue that gets no
+ * answer there either is the cause.
  */
 #include <assert.h>
 #include <stdlib.h>
@@ -70,7 +70,7 @@ static void outgoing_end(struct sim_outgoing *outgoing, enum mg_publish_outcome 
     outgoing->is_over = true;
     outgoing_unlink(outgoing);
     if (is_answered && is_apart(line)) {
-        mg_unanswered_remove(line->unanswered, outgoing->message->exchange, outgoing->message->routing_key);
+        mg_unanswered_remove(line->unanswered, outgoing->message->routing_key);
     }
     sim_message_release(outgoing->message);
     outgoing->message = NULL;
@@ -106,7 +106,7 @@ void sim_line_lost(struct sim_line *line)
     }
 }
 
-/* ---- a channel that says nothing ---- */
+/* ---- a channel without answers ---- */
 
 void sim_line_reopen(struct sim_line *line)
 {
@@ -127,7 +127,7 @@ static void channel_replace(struct sim_line *line)
 {
     struct sim_link *link = sim_broker_link(line->broker);
     if (link == NULL) {
-        return; /* it has gone down meanwhile */
+        return; /* it has failed meanwhile */
     }
     sim_trace("nothing is confirmed any more%s", is_apart(line) ? " apart" : "");
     line->is_replaced = true;
@@ -141,8 +141,7 @@ static void channel_replace(struct sim_line *line)
 
 static bool is_for(const struct sim_outgoing *outgoing, const struct sim_message *message)
 {
-    return mg_slice_equal(outgoing->message->exchange, message->exchange) &&
-           mg_slice_equal(outgoing->message->routing_key, message->routing_key);
+    return mg_slice_equal(outgoing->message->routing_key, message->routing_key);
 }
 
 static struct sim_outgoing *find_waiting(const struct sim_line *line, const struct sim_message *message)
@@ -175,13 +174,12 @@ static void suspect_sent(struct sim_line *line)
 {
     struct sim_outgoing *outgoing = line->first;
     for (; outgoing != NULL && outgoing->is_sent; outgoing = outgoing->next) {
-        mg_unanswered_add(line->unanswered, outgoing->message->exchange, outgoing->message->routing_key);
+        mg_unanswered_add(line->unanswered, outgoing->message->routing_key);
         sim_minority_found(line->node, outgoing->message->routing_key);
     }
     while (outgoing != NULL) {
         struct sim_outgoing *next = outgoing->next;
-        if (mg_unanswered_has(line->unanswered, outgoing->message->exchange,
-                              outgoing->message->routing_key)) {
+        if (mg_unanswered_has(line->unanswered, outgoing->message->routing_key)) {
             outgoing_unlink(outgoing);
             outgoing_append(outgoing, line->apart);
         }
@@ -194,7 +192,7 @@ static int64_t patience_ms(const struct sim_line *line)
     return line->timeout_ms / (is_apart(line) ? APART_SHARE : STUCK_SHARE);
 }
 
-/* When the channel has been silent for too long; INT64_MAX: nothing is awaited of it. */
+/* The time at which the channel has been silent for too long; INT64_MAX: it owes no answer. */
 static int64_t silent_at_boot_ms(const struct sim_line *line)
 {
     const struct sim_outgoing *first = line->first;
@@ -224,8 +222,7 @@ static void on_look(void *arg)
     while (!is_gone(line) && line->first != NULL &&
            line->first->since_boot_ms + line->timeout_ms <= mg_clock_boot_ms()) {
         if (line->first->is_sent) {
-            mg_unanswered_add(line->unanswered, line->first->message->exchange,
-                              line->first->message->routing_key);
+            mg_unanswered_add(line->unanswered, line->first->message->routing_key);
         }
         outgoing_end(line->first, line->first->is_sent ? MG_PUBLISH_UNKNOWN : MG_PUBLISH_UNSENT);
     }
@@ -234,7 +231,7 @@ static void on_look(void *arg)
     }
 }
 
-/* A look that was planned for later stays planned: one too many does no harm. */
+/* An earlier planned check stays planned: one too many does no harm. */
 static void look_plan(struct sim_line *line)
 {
     if (line->first == NULL) {

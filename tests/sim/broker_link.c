@@ -1,6 +1,6 @@
 /*
- * A connection from both its ends. What is said at one end is heard at the other in the same order some time
- * later, as an event; what is said after the connection was cut, or is still on its way then, is never heard.
+ * A connection, both its ends. Frames arrive at the other end in the same order some time later, as events.
+ * Frames that are on their way at a cut, or are sent after it, are lost.
  */
 #include <assert.h>
 #include <stdlib.h>
@@ -10,14 +10,15 @@
 
 #define LINKS_MAX      256
 #define HOP_US         300  /* a hop on one machine's network */
-#define SPACING_US     5    /* between two frames of one connection: a cut can come between them */
-#define ACK_TYPICAL_US 2000 /* acks are collected before they are told */
+#define SPACING_US     5    /* between two frames of one connection: a cut can fall between them */
+#define ACK_TYPICAL_US 2000 /* acks are collected before they are sent */
 
 struct frame;
 
-/* Of a connection's publishes. Behind one to a queue that takes nothing all others wait. */
+/* A connection's channel for publishes. All other publishes wait behind one to a queue that accepts
+ * nothing. */
 struct channel {
-    int number; /* of those that were there in its place */
+    int number; /* counts the channels that replaced each other */
     struct frame *first, *last;
 };
 
@@ -26,7 +27,7 @@ struct sim_link {
     struct sim_node *node;
     uint32_t life;
     bool is_open;           /* at the broker's end */
-    int64_t up_us, down_us; /* when the last frame said arrives, in each direction */
+    int64_t up_us, down_us; /* arrival of the last frame sent, in each direction */
     struct sim_unacked *first, *last;
     struct channel shared, apart;
 };
@@ -154,7 +155,7 @@ static void publish_heard(const struct frame *frame)
         if (sim_draw(2) == 0) {
             sim_link_cut(frame->link);
         }
-        return; /* the service waits for it in vain */
+        return; /* the service gets no answer */
     }
     frame_send((struct frame){.kind = FRAME_CONFIRM,
                               .link = frame->link,
@@ -163,14 +164,14 @@ static void publish_heard(const struct frame *frame)
                false, HOP_US);
 }
 
-/* ---- a channel that stands still ---- */
+/* ---- a channel that is stopped ---- */
 
 static const struct sim_queue *queue_of(const struct frame *frame)
 {
     return sim_queue_find(frame->message->routing_key);
 }
 
-/* True: it waits there. */
+/* True: the frame waits there. */
 static bool channel_holds(struct frame *frame)
 {
     struct channel *channel = frame->channel;
@@ -193,7 +194,7 @@ static struct frame *channel_take(struct channel *channel)
     return first;
 }
 
-/* What waits there may arrive for all that: the broker's end learns late that the other one is gone. */
+/* Frames that wait there may still arrive: the broker's end detects the loss of the other one late. */
 static void channel_end(struct channel *channel)
 {
     const struct sim_queue *queue = channel->first != NULL ? queue_of(channel->first) : NULL;
@@ -265,7 +266,7 @@ static void up_heard(void *arg)
         sim_message_release(frame->message);
     }
     if (frame->kind ==
-        FRAME_END) { /* the service gave it up, and the broker has it back or is done with it */
+        FRAME_END) { /* the service gave it up; the broker has taken it back or has finished it */
         free(frame->unacked);
     }
     free(frame);
@@ -278,7 +279,7 @@ void sim_link_cut(struct sim_link *link)
     }
     link->is_open = false;
     for (int i = 0; i < open_links.count; i++) {
-        if (open_links.links[i] == link) { /* in their order, so that a draw among them is the seed's */
+        if (open_links.links[i] == link) { /* keeps the order: a draw among them depends on the seed */
             open_links.count--;
             for (; i < open_links.count; i++) {
                 open_links.links[i] = open_links.links[i + 1];

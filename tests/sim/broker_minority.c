@@ -1,7 +1,7 @@
 /*
- * Quorum queues without their majority. The broker confirms nothing to whoever has given such a queue a
- * message, for that channel stands still before it, whatever it is given next. When the majority is back, the
- * channel goes on where it stood; and what came over channels that are gone may be there, or not.
+ * Quorum queues without their majority. A channel that publishes to such a queue stops there, and the broker
+ * confirms none of its later publishes either. When the majority returns, the channel continues. Messages of
+ * channels closed meanwhile may be in the queue or not.
  */
 #include <assert.h>
 #include <stdio.h>
@@ -12,17 +12,17 @@
 #include "nodes.h"
 #include "orders.h"
 
-/* Up to as long as an order may take; or so short that nobody finds out. */
+/* Up to the time that an order may take; or so short that no process detects it. */
 #define SHORT_MAX_US 8000000
 #define LONG_MAX_US  90000000
 
 struct kept {
     struct kept *next;
-    const struct sim_queue *queue; /* whose majority it waits for */
+    const struct sim_queue *queue; /* waits for this queue's majority */
     struct sim_message *message;
 };
 
-/* A process has found out that this queue takes nothing. */
+/* A process has detected that this queue accepts nothing. */
 struct found {
     struct found *next;
     const struct sim_node *node;
@@ -47,11 +47,11 @@ bool sim_is_taken_nowhere(struct mg_slice routing_key)
     return queue != NULL && sim_queue_takes_nothing(queue);
 }
 
-/* ---- messages that may be there when it is over ---- */
+/* ---- messages that may arrive after an outage ---- */
 
 void sim_minority_keep(const struct sim_queue *queue, struct sim_message *message)
 {
-    /* One for another queue has only waited behind: that it arrives is rare. */
+    /* A message for another queue only waited behind; its arrival is rare. */
     bool is_its_own = sim_queue_find(message->routing_key) == queue;
     if (!sim_queue_takes_nothing(queue) || sim_draw(is_its_own ? 2 : 8) != 0) {
         sim_message_release(message);
@@ -74,7 +74,7 @@ bool sim_minority_keeps(const char *message_id)
     return false;
 }
 
-/* Each goes where it was meant for; if that takes nothing either, it waits there. */
+/* Each goes to its own queue; if that accepts nothing either, it waits there. */
 static void kept_arrive(const struct sim_queue *queue)
 {
     struct kept *all = minority.first;
@@ -96,7 +96,7 @@ static void kept_arrive(const struct sim_queue *queue)
     }
 }
 
-/* ---- who is stopped ---- */
+/* ---- stopped processes ---- */
 
 static struct found *found_of(const struct sim_node *node, const struct sim_queue *queue)
 {

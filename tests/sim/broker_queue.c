@@ -7,7 +7,7 @@
 #include "io/amqp/topology.h"
 
 #define QUEUES_MAX 64
-/* As in common/io/amqp/topology.c: what comes again so often is dead. */
+/* As in common/io/amqp/topology.c: a message with so many deliveries is a dead letter. */
 #define DELIVERY_LIMIT 20
 #define SLOW_MAX_US    5000000
 
@@ -159,7 +159,7 @@ int sim_queue_consumers(const struct sim_queue *queue)
     return count;
 }
 
-/* Who has room and the highest rank; of several, all in turn; NULL: nobody has room. */
+/* A consumer with room and the highest rank; several take turns; NULL: none has room. */
 static struct sim_subscription *next_with_room(struct sim_queue *queue)
 {
     int count = sim_queue_consumers(queue), turn = 0;
@@ -189,7 +189,7 @@ void sim_queue_push(struct sim_queue *queue)
     }
 }
 
-/* ---- what comes in ---- */
+/* ---- arriving messages ---- */
 
 struct coming {
     struct coming *next;
@@ -244,7 +244,7 @@ enum sim_taken sim_broker_take(struct sim_message *message)
 {
     struct sim_queue *queue = sim_queue_find(message->routing_key);
     enum sim_taken taken = SIM_TAKEN;
-    if (queue != NULL && sim_queue_takes_nothing(queue)) { /* the world's: nobody waits for the answer */
+    if (queue != NULL && sim_queue_takes_nothing(queue)) { /* the world awaits no answer */
         sim_minority_keep(queue, message);
         return SIM_NACKED;
     }
@@ -254,7 +254,7 @@ enum sim_taken sim_broker_take(struct sim_message *message)
         taken = SIM_NACKED;
     }
     if (taken == SIM_NACKED && mg_slice_is(message->routing_key, MG_QUEUE_REJECTED)) {
-        sim_check_published(message); /* it is full: what it does not take is told, and not kept */
+        sim_check_published(message); /* it is full: the refused message is reported, and not kept */
     }
     if (taken != SIM_TAKEN) {
         sim_message_release(message);
@@ -266,7 +266,7 @@ enum sim_taken sim_broker_take(struct sim_message *message)
         sim_message_release(message);
         return SIM_TAKEN;
     }
-    /* It is publishers who send twice; of a request Makegood itself does so, and marks the second one. */
+    /* Only publishers send twice. Requests are sent twice by Makegood itself, which marks the second one. */
     bool is_request = mg_slice_is(message->type, "request");
     struct sim_message *twin =
         !is_request && sim_happens(SIM_BROKER_DUPLICATE) ? message_copy(message) : NULL;
@@ -277,7 +277,7 @@ enum sim_taken sim_broker_take(struct sim_message *message)
     return SIM_TAKEN;
 }
 
-/* ---- who takes out ---- */
+/* ---- consumers ---- */
 
 void sim_queue_subscribe(struct sim_queue *queue, struct sim_link *link, int consumer, int prefetch,
                          int64_t rank)

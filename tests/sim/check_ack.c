@@ -1,5 +1,5 @@
 /*
- * A cause is acked only when its effects are out: each request and status is in a queue, or is written down.
+ * A cause is acked only after its effects: each request and status is in a queue, or is recorded as owed.
  */
 #include "checker.h"
 
@@ -16,8 +16,8 @@
 
 #define SKEW_MS 2000
 
-/* A reply that was ahead of the row has raised the fence past its own attempt: the step runs in an attempt
- * that the row's cause never sent. */
+/* A reply ahead of the row has raised the fence past its own attempt. Then the step runs in an attempt that
+ * the row's cause did not send. */
 static bool is_fence_raised(const struct sim_stored *stored, const char *step)
 {
     for (int i = 0; i < stored->event_count; i++) {
@@ -28,7 +28,7 @@ static bool is_fence_raised(const struct sim_stored *stored, const char *step)
     return false;
 }
 
-/* A client that asks again is told the same status by another event, which may be the one that is owed. */
+/* A client that repeats its submission gets the same status from another event, which may be the owed one. */
 static bool is_status_owed(const struct sim_stored *stored, uint64_t seq)
 {
     struct mg_status_text status;
@@ -42,7 +42,8 @@ static bool is_status_owed(const struct sim_stored *stored, uint64_t seq)
     return false;
 }
 
-/* By the cause itself, or by the refusal of a request that it sent: of that its name is the first part. */
+/* Sent by the cause itself, or after the refusal of a request that the cause sent. The refusal's name begins
+ * with the cause's name. */
 static bool is_sent_by(struct mg_slice step_cause, struct mg_slice cause)
 {
     bool is_root = step_cause.data != NULL && step_cause.len > cause.len &&
@@ -50,27 +51,26 @@ static bool is_sent_by(struct mg_slice step_cause, struct mg_slice cause)
     return is_root || mg_slice_equal(step_cause, cause);
 }
 
-/* The attempt was judged before its request got through, so that was not sent again, and a failover took the
- * verdict away: it is judged again. */
+/* The attempt was judged before its request was published, so the request was not sent again. A failover then
+ * lost the verdict, and the attempt is judged again. */
 static bool may_have_been_judged(const struct sim_submitted *order, const struct mg_step *step)
 {
     return order->is_tail_lost && step->complete_by_ms <= sim_store_now_ms();
 }
 
-/* What a committed cause brought about is in a queue, or written down as owed. */
+/* Effects of a committed cause are in a queue, or recorded as owed. */
 static void effects_check(const struct sim_stored *stored, const struct mg_event_record *event)
 {
     const struct mg_order_record *record = stored->record;
     const struct sim_submitted *order = sim_submitted_find(mg_slice_of(record->order_id));
     if (order->is_cause_lost) {
-        return; /* they may have been those of another copy of it */
+        return; /* they may belong to a lost copy of the cause */
     }
     const struct mg_workflow *workflow = sim_check_workflow(record->workflow);
     char id[MG_KEY_SIZE];
     for (int i = 0; i < record->order.step_count; i++) {
         const struct mg_step *step = &record->order.steps[i];
-        bool is_once =
-            workflow->plan.steps[i].is_at_most_once; /* in doubt it is not sent again, but overdue */
+        bool is_once = workflow->plan.steps[i].is_at_most_once; /* in doubt: overdue, not sent again */
         if (mg_step_is_running(step) && !is_once && is_sent_by(record->steps[i].cause, event->cause)) {
             mg_correlation_write(record->order_id, workflow->steps[i].name, step->attempt, step->kind, id);
             if (!sim_check_is_published("request", id) && !may_have_been_judged(order, step) &&
@@ -142,8 +142,8 @@ static void reply_acked(const struct sim_message *message)
     }
 }
 
-/* Not the supervisor's: it asks until nothing is due, so what one of several copies brought about may be
- * acked by another, and asked for again. */
+/* Commands of the supervisor are exempt. It asks until nothing is due, so one copy may be acked while another
+ * has the effects, and the ask is repeated. */
 static void command_acked(const struct sim_message *message)
 {
     if (mg_slice_is(message->exchange, MG_EXCHANGE_SUPERVISOR)) {
@@ -159,7 +159,7 @@ static void command_acked(const struct sim_message *message)
     }
 }
 
-/* The agent's part of the same: it has said what became of it, or it is too late to. */
+/* An agent acks a request after its reply, or when the time for one is over. */
 static void request_acked(const struct sim_message *message)
 {
     struct mg_request request;
@@ -176,7 +176,7 @@ void sim_check_acked(const struct sim_message *message, const struct sim_queue *
     if (sim_is_forged(message->message_id)) {
         sim_violated("speakers", "%s of a stranger's is acked", message->message_id.data);
     }
-    if (sim_broker_has_copy(queue, message)) { /* its effects may yet be another's to make */
+    if (sim_broker_has_copy(queue, message)) { /* another copy may yet have the effects */
         return;
     }
     if (mg_slice_is(message->type, "submission")) {

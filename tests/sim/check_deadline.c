@@ -1,16 +1,16 @@
 /*
- * Deadlines are judged while sweeps are answered, however slow they are. A sweep may leave alone what passed
- * in a gap; the sweeps after the grace ask for the verdict.
+ * Deadlines are judged as long as sweeps are answered, however slow they are. A sweep may leave alone a
+ * deadline that passed in a gap. The sweeps after the grace ask for the verdict.
  */
 #include "checker.h"
 
 #include <string.h>
 
-/* The first sweep that leaves a deadline alone is answered within the idle time-out of its session (10 s),
- * the grace begins then (3 s), and a sweep that is sent after it asks. How long that one then waits behind
- * other statements of its session, each of which may take 10 s, is the database's doing. */
+/* The first sweep that leaves a deadline alone is answered within the idle time-out of its session (10 s).
+ * The grace begins then (3 s), and a sweep sent after it asks. That sweep may wait longer in its session
+ * behind other statements, each of which may take 10 s; the database causes that delay. */
 #define LEFT_MAX_US INT64_C(15000000)
-/* So long an order that a sweep has looked at may hide from the next ones: ask-again, twice. */
+/* After a sweep an order may stay hidden from the next ones for so long: twice the ask-again time. */
 #define HIDDEN_MAX_US INT64_C(4000000)
 
 void sim_check_deadline(const char *order_id, int step, uint32_t attempt, bool is_asked, int64_t sent_us)
@@ -43,7 +43,8 @@ void sim_check_sweeps_lost(void)
     }
 }
 
-/* Of a step that its scheduler did not mark the first sweep asks, and marks it; a failover may lose that. */
+/* If the scheduler did not mark the step, the first sweep asks about it and marks it; a failover may lose the
+ * mark. */
 #define PARKED_ASKS_MAX 2
 
 void sim_check_parked_asked(const char *order_id, int step)

@@ -1,10 +1,8 @@
 /*
- * What must be so while it happens: at each commit, publish and death of a message. What must be so at an ack
- * stands in check_ack.c, and what at the end in verdict.c. The names of the invariants are those of
- * README.md.
+ * Invariants at each commit, publish and dead letter. Those of an ack are in check_ack.c, those of the end in
+ * verdict.c. Their names are listed in README.md.
  *
- * A failover that loses the tail takes promises back; what such an order may then do is said where it is let
- * off.
+ * A failover that loses the tail weakens some promises. Each exception is stated where the check allows it.
  */
 #include "checker.h"
 
@@ -23,7 +21,7 @@
 #include "wire/request.h"
 
 static struct {
-    struct sim_table published; /* "<type> <message_id>" of all that a queue ever had; no values */
+    struct sim_table published; /* "<type> <message_id>" of every message ever queued; no values */
     struct mg_definition *definitions;
     uint64_t epoch;
     char holder[128];
@@ -61,7 +59,7 @@ bool sim_check_is_rejected(const struct sim_submitted *order)
 
 /* ---- commits ---- */
 
-/* Operators may do much, at any time: their causes come last in words.def. */
+/* Operators may change much, at any time: their causes come last in words.def. */
 static bool is_operators(enum mg_cause_kind kind)
 {
     return kind >= MG_CAUSE_RESUME;
@@ -126,7 +124,7 @@ static void ends_check(const struct mg_order_record *before, const struct mg_ord
     }
 }
 
-/* All that follow this one, directly, have come to rest before it is undone. */
+/* Every direct follower of this step has come to rest before the step is undone. */
 static void followers_check(const struct mg_order_record *record, const struct mg_workflow *workflow,
                             int step)
 {
@@ -135,9 +133,10 @@ static void followers_check(const struct mg_order_record *record, const struct m
         bool is_follower = (workflow->plan.steps[i].after >> step & 1) != 0;
         bool must_go_first =
             workflow->plan.steps[i].has_undo && (follower->state == MG_STEP_DONE || follower->is_maybe);
-        /* A failover lost that it began, and a reply tells so together with what turned the order back. */
-        bool is_learnt_late =
-            record->order.reason == MG_REASON_STATE_LOST && follower->state == MG_STEP_PENDING;
+        /* A failover lost an attempt of the follower. The reply that reveals it comes when this step's undo
+         * is out, or turns the order back itself. */
+        bool is_learnt_late = record->order.reason == MG_REASON_STATE_LOST &&
+                              (follower->state == MG_STEP_PENDING || follower->state == MG_STEP_UNDONE);
         if (is_follower && (mg_step_is_running(follower) || must_go_first) && !is_learnt_late &&
             follower->state != MG_STEP_UNDO_FAILED) {
             sim_violated("undo_in_reverse", "order %s: %s is being undone while %s, which follows it, is %s",
@@ -153,7 +152,7 @@ static void dispatch_check(const struct mg_order_record *before, const struct mg
     const struct mg_order_record *record = write->record;
     const struct mg_step *is = &record->order.steps[step];
     struct sim_submitted *order = sim_submitted_find(mg_slice_of(record->order_id));
-    if (is->kind == MG_KIND_DO) { /* a batch may have turned the order back with a later cause */
+    if (is->kind == MG_KIND_DO) { /* a later cause of the batch may have turned the order back */
         for (int i = 0; i < record->order.step_count && record->order.state == MG_ORDER_PROCESSING; i++) {
             enum mg_step_state state = record->order.steps[i].state;
             bool is_before = (workflow->plan.steps[step].after >> i & 1) != 0;
@@ -180,15 +179,15 @@ static void dispatch_check(const struct mg_order_record *before, const struct mg
     }
 }
 
-/* A do that no reply ended may act until its complete-by and a little more: one that is overdue, or of which
- * the broker has a copy, whatever it said of another. */
+/* A do that no reply ended may act until its complete-by and the quiesce. This covers an overdue attempt, and
+ * one with a copy in the broker, even if the broker refused another copy. */
 static void step_left(const struct mg_order_record *before, const struct mg_order_write *write, int step)
 {
     const struct mg_step *was = &before->order.steps[step], *is = &write->record->order.steps[step];
     struct sim_submitted *order = sim_submitted_find(mg_slice_of(before->order_id));
     bool has_left =
         was->state == MG_STEP_RUNNING && (is->state != MG_STEP_RUNNING || is->attempt != was->attempt);
-    if (!has_left || was->kind != MG_KIND_DO || has_cause(write, is_reply)) { /* remote.c knows the truth */
+    if (!has_left || was->kind != MG_KIND_DO || has_cause(write, is_reply)) { /* remote.c has the truth */
         return;
     }
     char id[MG_KEY_SIZE];
@@ -223,7 +222,7 @@ static void steps_check(const struct mg_order_record *before, const struct mg_or
     }
 }
 
-/* A poll that fails ends no accepted work before its time is over. */
+/* A failed poll ends no accepted work before its time is over. */
 static void accepted_check(const struct mg_order_record *before, const struct mg_order_write *write)
 {
     const struct mg_workflow *workflow = sim_check_workflow(before->workflow);
@@ -252,9 +251,9 @@ bool sim_check_tells_of_lost_state(const struct mg_event_record *event)
            memmem(event->transitions.data, event->transitions.len, word, strlen(word)) != NULL;
 }
 
-/* Law 5, attempt fence, and once only: each reply that counted was to the attempt and kind that the row
- * waited for, or that an event before it in the same write had dispatched. What is beyond that shows that
- * state was lost, and nobody here knows what it was. */
+/* Law 5, attempt fence, and once only. A counted reply is of the attempt and kind that the row waited for, or
+ * that an earlier event of the same write dispatched. A reply of a higher attempt shows lost state, which the
+ * checker cannot reconstruct. */
 static void replies_check(const struct mg_order_record *before, const struct mg_order_write *write)
 {
     for (int i = 0; i < write->event_count; i++) {
@@ -283,9 +282,8 @@ static void replies_check(const struct mg_order_record *before, const struct mg_
     }
 }
 
-/* Law 7, waiting is not failing: neither a request that the broker did not take nor a service that cannot be
- * reached uses up attempts; but what may be sent once and perhaps was is a matter for a person, which counts.
- */
+/* Law 7, waiting is not failing: a request refused by the broker and an unreachable service use up no
+ * attempt. An at-most-once step that may have been sent is a matter for a person, and counts. */
 static void waiting_check(const struct mg_order_record *before, const struct mg_order_write *write)
 {
     const struct mg_order_record *record = write->record;
@@ -296,7 +294,7 @@ static void waiting_check(const struct mg_order_record *before, const struct mg_
     const struct mg_workflow *workflow = sim_check_workflow(record->workflow);
     int step = mg_workflow_step_index(workflow, event->step);
     const struct mg_step_record *more = &record->steps[step];
-    bool is_its_error = mg_slice_equal(event->reason, more->error_text); /* and none of an earlier reply */
+    bool is_its_error = mg_slice_equal(event->reason, more->error_text); /* and no earlier one */
     bool is_waiting = event->cause_kind == MG_CAUSE_UNPUBLISHABLE || event->cause_kind == MG_CAUSE_DUE ||
                       (event->cause_kind == MG_CAUSE_REPLY && is_its_error &&
                        mg_slice_is(more->error_code, MG_ERROR_CODE_BREAKER_OPEN));
@@ -392,7 +390,7 @@ void sim_check_published(const struct sim_message *message)
     (void)sim_table_put(&check.published, mg_slice_of(key));
 }
 
-/* The order whose cause this is; NULL: it is none of a known order, or a stranger's. */
+/* The order of this cause; NULL: the message names no known order, or is forged. */
 static struct sim_submitted *order_of(const struct sim_message *message)
 {
     if (sim_is_forged(message->message_id)) {
@@ -417,8 +415,8 @@ static struct sim_submitted *order_of(const struct sim_message *message)
     return order;
 }
 
-/* Law 3, re-creation, has a cause that comes again make its effects again. One whose last delivery the broker
- * has lost does not come: its requests are the sweep's when their time is over, and its statuses nobody's,
+/* Law 3, re-creation: a redelivered cause repeats its effects. If the broker loses the last delivery, the
+ * cause does not return. Then the sweep handles its requests once they are overdue, and its statuses are lost
  * unless owed. */
 void sim_check_lost(const struct sim_message *message)
 {
@@ -428,9 +426,9 @@ void sim_check_lost(const struct sim_message *message)
     }
 }
 
-/* While a failover has taken its order away, a cause is nobody's and dies. Whoever still holds it from a lost
- * connection may commit it once the order is there again, and has no delivery to keep until its effects are
- * out: a twin that is acked meanwhile as a duplicate was the last. */
+/* While a failover has removed its order, a cause becomes a dead letter. A process that still holds a copy
+ * from a lost connection may commit it once the order exists again. That copy has no delivery that waits for
+ * its effects: a twin acked meanwhile as a duplicate was the last. */
 static void cause_dead(const struct sim_message *message)
 {
     struct sim_submitted *order = order_of(message);
@@ -444,7 +442,7 @@ void sim_check_dead(const struct sim_queue *from, const struct sim_message *mess
     const char *id = message->message_id.data != NULL ? message->message_id.data : "";
     sim_trace("dead letter from %s, %s: %s", from->name, why, id);
     cause_dead(message);
-    /* A refused submission that orders.rejected does not take lies here instead. */
+    /* A refused submission is here when orders.rejected does not accept it. */
     const struct sim_submitted *order = sim_submitted_find(message->correlation_id);
     bool is_refusable = mg_slice_is(message->type, "submission") &&
                         (order == NULL || order->workflow < 0 || sim_is_foreign(message->reply_to));

@@ -1,33 +1,33 @@
-/* What the parts of the checker share (checker.c and check_*.c: while it happens; verdict.c: at the end). */
+/* Shared parts of the checker: checker.c and check_*.c during a run, verdict.c at its end. */
 #ifndef SIM_CHECKER_H
 #define SIM_CHECKER_H
 
 #include "orders.h"
 #include "wire/workflow.h"
 
-/* Whether there was another copy of a do of this step: given out again by the broker, or sent again (law 3,
- * re-creation).
- */
+/* Whether there was another copy of a do of this step: redelivered by the broker, or sent again (law 3,
+ * re-creation). */
 bool sim_check_has_copies(const char *order_id, const char *step);
-/* An answer to this do that leaves nothing open is on its way, and Makegood has sent its request once:
- * whoever gets it from now on, after an ack that the broker has lost, is nobody's to know of. */
+/* A conclusive answer to this do is on its way, and Makegood sent its request once. A later redelivery, after
+ * an ack that the broker lost, is known to no process. */
 bool sim_check_is_do_settled(const char *correlation_id);
-bool sim_check_has_left(const char *correlation_id); /* this request was sent, whatever became of it */
-/* copies.c: a message is in a queue; `is_again`: and not for the first time. */
+bool sim_check_has_left(const char *correlation_id); /* this request was sent, with any outcome */
+/* copies.c: a message has entered a queue; `is_again`: it is not the first copy. */
 struct sim_message;
 void sim_copies_published(const struct sim_message *message, bool is_again);
 struct mg_request;
 bool sim_check_read_request(const struct sim_message *message, struct mg_request *ret_request);
-void sim_check_parked_written(struct sim_submitted *order); /* check_deadline.c: it was committed */
-/* clock_run.c: nothing but its clock was wrong when it was committed. */
+void sim_check_parked_written(struct sim_submitted *order); /* check_deadline.c: the order was committed */
+/* clock_run.c: checks a commit of a run in which only the database's clock is set. */
 void sim_check_clock_committed(const struct mg_order_record *before, const struct mg_order_write *write);
-/* minority_run.c: nothing failed but queues without their majority. */
+/* minority_run.c: checks a commit of a run in which only queues lose their majority. */
 void sim_check_minority_committed(const struct mg_order_record *before, const struct mg_order_write *write);
 const struct mg_workflow *sim_check_workflow(const char *name); /* as parsed from definitions.c; NULL: none */
 
-/* A queue has had a message of this type. */
+/* Whether a queue ever had a message of this type and id. */
 bool sim_check_is_published(const char *type, const char *message_id);
-/* The event says so itself: the order may have gone on in the same write, and lost this reason again. */
+/* The event itself records lost state: the order may have continued in the same write and no longer have this
+ * reason. */
 bool sim_check_tells_of_lost_state(const struct mg_event_record *event);
 
 #endif

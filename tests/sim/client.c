@@ -1,6 +1,6 @@
 /*
- * Clients, who keep posting an order until they hear of it, and post some twice, some wrong; and an operator,
- * who meddles.
+ * Clients and an operator. Clients post an order until they get an answer, and post some twice and some
+ * wrong. The operator sends commands at random.
  */
 #include <assert.h>
 #include <stdio.h>
@@ -17,20 +17,20 @@
 #include "wire/command.h"
 #include "wire/status.h"
 
-#define PATIENCE_MIN_US 10000000 /* without an answer for so long, a client posts again */
+#define PATIENCE_MIN_US 10000000 /* a client without an answer posts again after this time */
 #define PATIENCE_MAX_US 20000000
 #define GONE_MAX_US     30000000
-#define SPAN_MIN_US     5000000 /* in which the orders of a run are posted */
+#define SPAN_MIN_US     5000000 /* the orders of a run are posted within this time */
 #define SPAN_MAX_US     40000000
-/* As long as the one thing that fails may do so: some are always on their way then. */
+/* As long as the single fault of the run may last, so that some orders are always open then. */
 #define ALONE_SPAN_US 110000000
 
-/* Of a script. */
+/* In a script. */
 #define FIRST_POST_US   300000 /* by then all nodes run */
 #define POST_SPACING_US 20000
 #define FIRST_TURN_US   340000 /* the first request is on its way */
 #define TURN_US         1000000
-#define WORDS_MAX       3 /* what a service has refused for good, no operator mends */
+#define WORDS_MAX       3 /* no operator can repair a refusal that the service keeps */
 
 #define FIRST         "first"
 #define OTHER         "other"
@@ -44,8 +44,8 @@ static void queue_name(int client, const char *which, char ret_name[32])
 static struct {
     struct sim_table orders; /* struct sim_submitted */
     int unanswered, expected, command_number;
-    int turn;  /* the script's, in hand */
-    int words; /* said in this turn */
+    int turn;  /* the script's current turn */
+    int words; /* commands sent in this turn */
 } clients;
 
 struct sim_submitted *sim_submitted_find(struct mg_slice order_id)
@@ -66,7 +66,7 @@ struct sim_submitted *sim_submitted_at(int index)
 
 int64_t sim_owed_for_ms(void)
 {
-    /* Longer than any client that lives is away, shorter than a run; a jump may be an hour. */
+    /* Longer than any absence of a living client, shorter than a run; a clock jump may be an hour. */
     return sim_may_happen(SIM_STORE_CLOCK_JUMP) ? INT64_C(86400000) : INT64_C(300000);
 }
 
@@ -76,7 +76,7 @@ bool sim_clients_are_done(void)
     return clients.unanswered == 0 && sim_submitted_count() == clients.expected && !has_turns;
 }
 
-/* ---- what they hear ---- */
+/* ---- statuses that clients receive ---- */
 
 static void on_status(const struct sim_queue *queue, const struct sim_message *message)
 {
@@ -108,8 +108,8 @@ static void on_status(const struct sim_queue *queue, const struct sim_message *m
     }
 }
 
-/* Who repeats another client's submission is told that the id is taken, and nothing else. An order that a
- * failover took away may have become its own. */
+/* A client that repeats another client's submission gets a refusal that the id is taken, and nothing else.
+ * After a failover lost the order, the repetition may have created its own. */
 bool sim_is_foreign(struct mg_slice reply_to)
 {
     return mg_slice_is(reply_to, FOREIGN_QUEUE);
@@ -136,14 +136,14 @@ static void on_nothing(const struct sim_queue *queue, const struct sim_message *
     (void)queue, (void)message;
 }
 
-/* ---- what they post ---- */
+/* ---- submissions ---- */
 
 static void on_back(void *arg)
 {
     ((struct sim_queue *)arg)->exists = true;
 }
 
-/* False: whoever posted does not know whether it arrived. */
+/* False: the outcome of the post is unknown. */
 static bool post(const struct mg_message *message, const char *app_id)
 {
     if (sim_broker_is_down() || sim_broker_blocked_until_us() > sim_now_us() ||
@@ -177,15 +177,16 @@ static void queue_goes(const char *name)
     }
 }
 
-/* Who hears nothing looks where it is told to: at the order, or at what was refused. Once all is well again
- * no scheduler starts any more that loads a workflow which went with a failover. */
+/* A client that gets no status looks for its order in the database, or for its refusal in orders.rejected.
+ * The refusal counts only after healing: no later start of a scheduler reloads a workflow that a failover
+ * lost. */
 static bool has_seen(const struct sim_submitted *order)
 {
     struct sim_stored stored;
     return sim_store_find(order->order_id, &stored) || (sim_is_healed() && sim_check_is_rejected(order));
 }
 
-/* Posts until there is an answer, of whatever kind. */
+/* Posts until there is an answer of any kind. */
 static void keep_posting(void *arg)
 {
     struct sim_submitted *order = arg;
@@ -213,13 +214,13 @@ static void post_again(void *arg)
     submit(order, sim_draw(2) == 0 ? order->queue : other);
 }
 
-/* Another client's repetition, by its own exchange, or by one that all share. */
+/* Another client's repetition, through its own exchange or one that all share. */
 static void post_foreign(void *arg)
 {
     const struct sim_submitted *order = arg;
     struct sim_stored stored;
     if (!sim_store_find(order->order_id, &stored) || order->has_app_id) {
-        return; /* not yet there; or of an id that the other would not derive */
+        return; /* not yet there; or with an id that the other client would not derive */
     }
     bool is_shared = order->is_proved && sim_draw(2) == 0;
     struct mg_message message = {.exchange = is_shared ? MG_EXCHANGE_INTAKE : MG_INTAKE_PREFIX "foreign",
@@ -232,7 +233,7 @@ static void post_foreign(void *arg)
     (void)post(&message, NULL);
 }
 
-/* Once the first is surely in: else who comes first would be the order. */
+/* Sent once the first is surely stored: otherwise the repetition might create the order. */
 static void post_other(void *arg)
 {
     const struct sim_submitted *order = arg;
@@ -280,7 +281,7 @@ static int workflow_draw(int number)
     return index;
 }
 
-/* One in three posts through an exchange of its own. */
+/* One client in three posts through an exchange of its own. */
 static void client_draw(struct sim_submitted *order)
 {
     order->client = (int)sim_draw(SIM_CLIENTS);
@@ -304,7 +305,7 @@ static void order_make(int number)
     assert(order != NULL);
     order->number = number;
     order->is_high = sim_draw(8) == 0;
-    order->has_app_id = sim_draw(8) == 0; /* its id is made of sender and message */
+    order->has_app_id = sim_draw(8) == 0; /* its id is derived from sender and message */
     order->workflow = sim_happens(SIM_CLIENT_UNKNOWN) ? -1 : workflow_draw(number);
     client_draw(order);
     order->is_unheard = order->workflow >= 0 && !order->is_proved && sim_happens(SIM_CLIENT_DEAD);
@@ -355,7 +356,7 @@ static void on_next(void *arg)
 
 /* ---- the operator ---- */
 
-/* An operator who settles tells the truth: so it is done only of what can change no more. */
+/* The operator settles only work that can change no more, with its true outcome. */
 static bool settle_truly(const struct mg_order_record *record, int step, struct mg_command *command)
 {
     struct mg_slice order_id = mg_slice_of(record->order_id);
@@ -439,7 +440,7 @@ static void on_operator(void *arg)
     }
 }
 
-/* A script's: a command may be lost, or come too early, so it is given until the order is another. */
+/* A script's command may be lost or come too early, so it is repeated until the order's state changes. */
 static void on_turn(void *arg)
 {
     const struct sim_script *script = arg;

@@ -1,6 +1,6 @@
 /*
- * What the checker knows of the copies of each request, and of the answers to them: who may know that another
- * one is out, and whether an answer leaves anything open (law 11, quiesce).
+ * The checker's record of the copies of each request and of their answers. It shows which processes can
+ * detect another copy, and whether an answer leaves an attempt open (law 11, quiesce).
  */
 #include <stdio.h>
 
@@ -12,18 +12,17 @@
 #include "wire/request.h"
 
 static struct {
-    struct sim_table copied; /* "<order_id>.<step>" of dos that are out more than once; no values */
-    struct sim_table
-        sent_twice;           /* correlation ids of requests that Makegood itself has sent twice; no values */
-    struct sim_table left;    /* correlation ids of requests that were sent at all; no values */
-    struct sim_table settled; /* and of those with an answer that leaves nothing open; no values */
+    struct sim_table copied;     /* "<order_id>.<step>" of dos with more than one copy; no values */
+    struct sim_table sent_twice; /* correlation ids of requests that Makegood itself sent twice; no values */
+    struct sim_table left;       /* correlation ids of all requests sent; no values */
+    struct sim_table settled;    /* correlation ids of requests with a conclusive answer; no values */
 } copies;
 
 void sim_check_left(const struct sim_message *message)
 {
     if (mg_slice_is(message->type, "request")) {
         struct sim_node *node = sim_node();
-        sim_node_leave(); /* the checker's memory is the world's */
+        sim_node_leave(); /* the checker's memory belongs to the world */
         (void)sim_table_put(&copies.left, message->correlation_id);
         sim_node_enter(node);
     }
@@ -61,8 +60,8 @@ bool sim_check_is_do_settled(const char *correlation_id)
     return sim_table_find(&copies.settled, id) != NULL && sim_table_find(&copies.sent_twice, id) == NULL;
 }
 
-/* Law 10, sticky maybe: every service here answers what it has done with a number, so a do without one was
- * cut off. */
+/* Law 10, sticky maybe: every service here puts a number into its answer to a do. A do without one was cut
+ * off. */
 static void reply_published(const struct sim_message *message)
 {
     struct mg_reply reply;

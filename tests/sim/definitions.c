@@ -1,6 +1,6 @@
 /*
- * What the orders of a run go through: small workflows that together use every policy a definition can name,
- * and four services of different conscience (remote.c).
+ * Workflows of a run's orders: small ones that together use every policy a definition can name, and four
+ * services that differ in how they treat keys (remote.c).
  */
 #include <assert.h>
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 /*
- * The line of events, chance, and the trace. Nothing in a run depends on an address, on memory that was not
- * written, or on the machine: sim_run compares hashes of the same seed to prove it.
+ * The event queue, random draws, and the trace. Nothing in a run depends on an address, on uninitialised
+ * memory, or on the machine: sim_run compares hashes of the same seed to prove it.
  */
 #include "kernel.h"
 
@@ -15,18 +15,18 @@
 #include "base/log.h"
 
 #define NODES_MAX     16
-#define TRUE_START_MS INT64_C(1780000000000) /* the true time when a run begins: some day in 2026 */
-/* A run of some dozen orders has some hundred thousand; more means that something goes round and round. */
+#define TRUE_START_MS INT64_C(1780000000000) /* the true time at the start of a run: a day in 2026 */
+/* A run of some dozen orders has some hundred thousand events; more means an endless loop. */
 #define EVENTS_MAX 20000000
-/* Of so many seeds one is a run in which nothing fails but a clock (clock_run.c), and one a run in which
- * queues lose their majority (minority_run.c). */
+/* One of so many seeds is a run in which only a clock fails (clock_run.c), and one a run in which only queues
+ * lose their majority (minority_run.c). */
 #define ALONE_EVERY  10
 #define CLOCK_RUN    0
 #define MINORITY_RUN 5
 
 struct event {
     int64_t at_us;
-    uint64_t number; /* of the same moment the earlier planned comes first */
+    uint64_t number; /* events of the same moment run in the order of their numbers */
     struct sim_node *node;
     uint32_t life;
     sim_fn *fn;
@@ -48,8 +48,8 @@ static struct {
     sim_fn *periods[SIM_FAULT_COUNT];
     void (*on_crash)(struct sim_node *node);
     bool is_healed, is_error_told;
-    enum sim_fault alone; /* the only one of this run; SIM_FAULT_COUNT: as is drawn */
-    jmp_buf escape;       /* out of the code of a node that ends its process */
+    enum sim_fault alone; /* the only fault of this run; SIM_FAULT_COUNT: faults are drawn */
+    jmp_buf escape;       /* leaves the code of a node that ends its process */
     uint64_t hash;
 } sim;
 
@@ -117,7 +117,7 @@ void sim_after(struct sim_node *node, int64_t delay_us, sim_fn *fn, void *arg)
                             .arg = arg});
 }
 
-/* False: a node's code has ended its process; `sim.current` still says which. What it had in hand is left. */
+/* False: a node's code has ended its process; `sim.current` still names the node. Its memory is left. */
 static bool event_call(const struct event *event)
 {
     if (setjmp(sim.escape) != 0) {
@@ -135,7 +135,7 @@ void sim_node_abort(void)
     if (!sim_has_happened(SIM_NODE_MEMORY)) {
         sim_violated("no_exit", "%s ends its process", sim.current->name);
     }
-    longjmp(sim.escape, 1); /* NOLINT(cert-err52-cpp): what a process leaves behind is left */
+    longjmp(sim.escape, 1); /* NOLINT(cert-err52-cpp): memory of a dead process is left */
 }
 
 static void event_run(struct event event)
@@ -144,7 +144,7 @@ static void event_run(struct event event)
     if (node != NULL && (!node->is_alive || node->life != event.life)) {
         return;
     }
-    if (node != NULL && node->paused_until_us > sim.now_us) { /* keeps its number: and so its place */
+    if (node != NULL && node->paused_until_us > sim.now_us) { /* keeps its number, and so its place */
         event.at_us = node->paused_until_us;
         heap_put(event);
         return;
@@ -267,7 +267,7 @@ static bool is_at(const struct sim_strike *strike, enum sim_fault fault, uint32_
     return strike->at == at && strike->fault == fault;
 }
 
-/* Whether the script has this fault at this one of its occasions. */
+/* Whether the script places this fault at its current occasion. */
 static bool is_written(enum sim_fault fault)
 {
     const struct sim_options *options = sim.options;
@@ -331,7 +331,7 @@ bool sim_is_time_true(void)
     return !sim_has_happened(SIM_STORE_CLOCK_JUMP);
 }
 
-/* In how long the script has this fault next; -1: never again. */
+/* Time until the script's next occurrence of this fault; -1: none. */
 static int64_t next_written_us(enum sim_fault fault)
 {
     int64_t next_us = -1;
@@ -442,8 +442,8 @@ void sim_violated(const char *name, const char *format, ...)
     _exit(1);
 }
 
-/* The services' logs: for whoever reads the trace; no part of it, for the hash must not know whether it is
- * read. */
+/* Logs of the services, for readers of the trace. They are not hashed: the hash must not depend on whether
+ * they are printed. */
 void mg_log_write(enum mg_log_level level, const char *message, const struct mg_log_field *fields)
 {
     static const char *const LEVELS[] = {"debug", "info", "warn", "error"};

@@ -12,14 +12,14 @@
 #include "base/rest.h"
 #include "nodes.h"
 
-/* What lies between arming an idle and its turn: the loop's round. */
+/* The time between arming an idle and its turn: one round of the loop. */
 #define TURN_US 20
 
 struct mg_timer {
     mg_loop_fn *fn;
     void *arg;
     int64_t repeat_us;
-    int64_t at_us; /* when it is to fire; -1: it does not run */
+    int64_t at_us; /* when it fires; -1: it does not run */
     int planned;   /* events on their way to it */
     bool is_destroyed;
 };
@@ -75,7 +75,7 @@ static void timer_fire(void *arg)
         }
         return;
     }
-    /* Another moment was set since; one that waited for a paused node comes late, which is right. */
+    /* Another moment was set since. A timer of a paused node fires late, as intended. */
     if (timer->at_us < 0 || timer->at_us > sim_now_us()) {
         return;
     }
@@ -176,7 +176,7 @@ void mg_loop_stop(struct mg_loop *loop)
     sim_node_ended((struct sim_node *)(void *)loop);
 }
 
-/* One node's rest is not the process's, in which all run. */
+/* All nodes share one process here, so its rest is not the node's rest. */
 void mg_rest_look(struct mg_rest *rest, uint64_t work, int64_t now_boot_ms)
 {
     (void)rest, (void)work, (void)now_boot_ms;

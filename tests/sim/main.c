@@ -1,6 +1,6 @@
 /*
- * makegood-sim: runs seeds, on all processors, and says what they found. Each run is a process of its own; a
- * sample of the seeds is run twice and must leave the same trace.
+ * makegood-sim: runs seeds on all processors and reports the results. Each run is a process of its own. A
+ * sample of the seeds runs twice and must leave the same trace.
  */
 #include <getopt.h>
 #include <stdio.h>
@@ -25,12 +25,12 @@ static const char USAGE[] =
     "  --no-shrink    leave a seed that fails as it is\n"
     "  --survey       do not stop at the first seed that fails: count them by what is violated\n";
 
-/* What one job has seen; shared with the first process. */
+/* Results of one job; shared with the first process. */
 struct tally {
     uint64_t seeds, orders, events;
     double simulated_s, cpu_s;
     uint64_t happened[SIM_FAULT_COUNT];
-    uint64_t failed_seed; /* the first; 0: none has */
+    uint64_t failed_seed; /* the first failed seed; 0: none */
     struct sim_result failure;
     uint64_t failures;
 };
@@ -85,7 +85,8 @@ static uint64_t faults_parse(const char *list)
 
 /* ---- many ---- */
 
-/* What a job and the runs that it has waited for have had of a processor, which others may use, too. */
+/* Processor time of a job and of the runs that it has waited for; other programs may use the processor
+ * too. */
 static double cpu_seconds(void)
 {
     double seconds = 0;
@@ -169,7 +170,7 @@ static void report(const struct tally *sum, double seconds)
     }
 }
 
-/* All jobs' together; returns the one with the first seed that failed, or NULL. */
+/* The sum over all jobs; returns the job with the first failed seed, or NULL. */
 static const struct tally *tallies_sum(const struct plan *plan, struct tally *ret_sum)
 {
     const struct tally *failed = NULL;

@@ -1,6 +1,7 @@
 /*
- * Runs in which nothing fails, and one queue of a service or a client is without its majority, then another.
- * Whoever finds out is stopped for some seconds. Apart from that it is a matter of that queue's orders alone.
+ * Runs in which only queues fail: one queue of a service or a client is without its majority, then another. A
+ * process that publishes to it is stopped for some seconds. Beyond that, only orders that use the queue are
+ * affected.
  */
 #include <stdio.h>
 
@@ -18,13 +19,13 @@
 #define REST_MIN_US  5000000
 #define REST_MAX_US  20000000
 #define LOOK_US      500000
-/* After a stop: until it is noticed (5 s), a message's complete-by (4 s) and quiet (3 s), a backoff (2 s),
- * and what all have to catch up with. */
+/* After a stop: its detection (5 s), a message's complete-by (4 s) and quiet (3 s), a backoff (2 s), and the
+ * backlog. */
 #define STOP_COSTS_US 18000000
-/* Longer than polls and cool-downs are apart. */
+/* Longer than the distance of polls and cool-downs. */
 #define STILL_MAX_US 10000000
 
-static int64_t stopped_us; /* when a node was last stopped, healing included */
+static int64_t stopped_us; /* time of the last stop of a node, healing included */
 
 static bool is_touched(const char *name)
 {
@@ -32,7 +33,7 @@ static bool is_touched(const char *name)
     return queue != NULL && queue->outages > 0;
 }
 
-/* It has nothing to do with any queue that has been without its majority. */
+/* The order uses no queue that has been without its majority. */
 static bool is_of_others(const struct sim_submitted *order)
 {
     const struct mg_workflow *workflow =
@@ -58,7 +59,7 @@ void sim_check_stopped(void)
     stopped_us = sim_now_us();
 }
 
-/* What never left has not happened. */
+/* A request that was never sent has no effect. */
 static void unsent_check(const struct mg_order_record *before, const struct mg_order_write *write)
 {
     const struct mg_workflow *workflow = sim_check_workflow(before->workflow);
@@ -76,7 +77,7 @@ static void unsent_check(const struct mg_order_record *before, const struct mg_o
     }
 }
 
-/* Nobody's queue rests for what another's has done: each has its consumers. */
+/* A queue does not rest because of another queue's outage: each has its consumers. */
 static void parked_check(const struct mg_order_write *write)
 {
     const struct mg_order *order = &write->record->order;
@@ -118,7 +119,7 @@ void sim_check_minority_committed(const struct mg_order_record *before, const st
     }
 }
 
-/* What may be sent once was on its way when a node was stopped: a person says what became of it. */
+/* An at-most-once request was on its way when a node was stopped: a person settles it. */
 static bool waits_for_person(const struct mg_order *order)
 {
     bool is_unclear = false;

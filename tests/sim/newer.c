@@ -1,7 +1,7 @@
 /*
- * Messages that no process of the run can read, many at once: of a part that was upgraded before the others,
- * or of one that went wrong. They are left to others, with room for whatever else comes, and set aside at
- * last.
+ * A flood of messages that no process of the run can read: from a part that was upgraded before the others,
+ * or from a faulty one. Processes return them for newer instances, keep room for other messages, and finally
+ * set them aside.
  */
 #include <assert.h>
 #include <stdio.h>
@@ -13,7 +13,7 @@
 #include "nodes.h"
 
 #define FLOOD_MAX 1500 /* about twice the largest prefetch */
-/* Rounds that each has at least: a scheduler's of those that find no room to wait. */
+/* The rounds that each has at least: the scheduler's count for those that find no room to wait. */
 #define ROUNDS_MIN 5
 #define LOOK_US    1000000
 #define BODY       "{\"v\":99,\"order_id\":\"x\"}"

@@ -1,4 +1,4 @@
-/* An agent of all services on a node, as services/agent/main.c makes it with the default options. */
+/* An agent of all services on a node, created as in services/agent/main.c with the default options. */
 #include <assert.h>
 #include <stdlib.h>
 
@@ -54,11 +54,25 @@ static void look(const struct sim_process *process)
         {
             held[job->is_high ? MG_LINE_HIGH : MG_LINE_NORMAL] += job->phase == MG_JOB_SET_ASIDE ? 1 : 0;
         }
-        for (int k = 0; k < MG_LINE_COUNT;
-             k++) { /* a breaker that opens takes the prefetch back, not those */
+        for (int k = 0; k < MG_LINE_COUNT; k++) { /* an opening breaker takes the prefetch back, not these */
             sim_newer_check(process->instance, held[k], mg_limiter_prefetch(&lane->limiter));
         }
     }
+}
+
+bool sim_agents_know_clock(void)
+{
+    for (int i = 0; i < sim_node_count(); i++) {
+        const struct sim_node *node = sim_node_at(i);
+        if (node->is_alive && node->role == SIM_AGENT) {
+            const struct sim_process *process = node->service;
+            const struct mg_agent *agent = &((const struct service *)process->service)->agent;
+            if (!mg_skew_is_known(&agent->skew, (sim_now_us() + node->boot_ahead_us) / 1000)) {
+                return false;
+            }
+        }
+    }
+    return true;
 }
 
 const struct sim_program sim_program_agent = {start, drain, finish, look};

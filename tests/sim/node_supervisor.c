@@ -1,4 +1,4 @@
-/* A supervisor on a node, as services/supervisor/main.c makes it with the default options. */
+/* A supervisor on a node, created as in services/supervisor/main.c with the default options. */
 #include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,7 +1,7 @@
 /*
- * What main.c and process.c are to the real services: each node's options, its making and its end. A killed
- * node is forgotten as it stands; a drained one ends by its own code; both come again as a new process of the
- * same name.
+ * The counterpart of main.c and process.c: each node's options, its creation and its end. A killed node's
+ * memory is left as it is; a drained node ends by its own code. Both return as a new process of the same
+ * name.
  */
 #include "nodes.h"
 
@@ -13,10 +13,10 @@
 #include "broker.h"
 
 #define EXIT_FOR_GOOD      2        /* RestartPreventExitStatus of deploy/systemd */
-#define DEAD_MAX_US        10000000 /* until the next process; mostly less than a second */
+#define DEAD_MAX_US        10000000 /* until the next process; usually less than a second */
 #define PATIENCE_US        90000000 /* systemd's default TimeoutStopSec */
 #define PAUSE_MAX_US       60000000
-#define AGENT_SKEW_MAX_MS  950     /* from one end to the other less than the 2 s that quiescing allows for */
+#define AGENT_SKEW_MAX_MS  950     /* a range smaller than the 2 s that quiescing allows for */
 #define OTHERS_SKEW_MAX_MS 3600000 /* no deadline is judged by their clocks */
 
 static const struct sim_program *const PROGRAMS[SIM_ROLE_COUNT] = {
@@ -25,7 +25,7 @@ static const struct sim_program *const PROGRAMS[SIM_ROLE_COUNT] = {
     [SIM_SUPERVISOR] = &sim_program_supervisor,
 };
 
-static bool is_closing; /* whoever ends now does not come again */
+static bool is_closing; /* from here on no node starts again */
 
 static void kill_now(struct sim_node *node);
 
@@ -49,7 +49,7 @@ static void start(void *arg)
     }
     struct sim_process *old = node->service, *process = calloc(1, sizeof(*process));
     assert(process != NULL);
-    process->metrics = old != NULL ? old->metrics : mg_metrics_create(); /* nobody reads them */
+    process->metrics = old != NULL ? old->metrics : mg_metrics_create(); /* never read */
     node->service = process;
     node->life++;
     node->is_alive = true;
@@ -93,7 +93,7 @@ void sim_node_ended(struct sim_node *node)
     struct sim_process *process = node->service;
     if (!process->is_ending) {
         process->is_ending = true;
-        sim_after(node, 0, finish_now, node); /* as a loop that stops: what runs now is not interrupted */
+        sim_after(node, 0, finish_now, node); /* as when a loop stops: no callback is interrupted */
     }
 }
 
@@ -106,7 +106,7 @@ static void kill_now(struct sim_node *node)
     start_later(node);
 }
 
-/* What a service manager does with one that does not end. */
+/* A service manager kills a process that does not end in time. */
 static void on_patience_over(void *arg)
 {
     sim_trace("it does not end");
@@ -122,7 +122,7 @@ static void drain_now(void *arg)
 
 /* ---- faults ---- */
 
-/* One that runs; NULL: the one drawn is dead, or paused. */
+/* A running node; NULL: the drawn node is dead or paused. */
 static struct sim_node *draw_node(void)
 {
     struct sim_node *node = sim_node_at((int)sim_draw((uint64_t)sim_node_count()));

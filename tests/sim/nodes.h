@@ -1,4 +1,4 @@
-/* The processes: made, killed, drained, paused, and made again. */
+/* The processes: started, killed, drained, paused, and started again. */
 #ifndef SIM_NODES_H
 #define SIM_NODES_H
 
@@ -10,35 +10,36 @@ struct mg_metrics;
 
 struct sim_process {
     char instance[64];
-    struct mg_metrics *metrics; /* nobody reads them: those of the node's first life */
-    void *service;              /* the program's own */
+    struct mg_metrics *metrics; /* never read: those of the node's first life */
+    void *service;              /* belongs to the program */
     bool is_ending, has_finished;
 };
 
-/* What a service's main.c is to the real one. */
+/* The counterpart of a service's main.c. */
 struct sim_program {
     enum mg_class (*start)(struct sim_process *process, struct sim_node *node, struct mg_err *err);
     void (*drain)(struct sim_process *process); /* SIGTERM: leads to sim_node_ended */
     void (*finish)(struct sim_process *process);
-    void (*look)(const struct sim_process *process); /* what must be so of it at any time; NULL: nothing */
+    void (*look)(const struct sim_process *process); /* checks the process at any time; may be NULL */
 };
 extern const struct sim_program sim_program_scheduler, sim_program_agent, sim_program_supervisor;
 
-/* Adds and starts as many of each as the seed says. */
+/* Adds and starts as many of each role as the seed determines. */
 void sim_nodes_start(void);
-void sim_nodes_heal(void); /* the dead are started at once; who is paused goes on by itself */
-/* The running node's service has ended in good order, and its process goes. */
+void sim_nodes_heal(void); /* starts dead nodes at once; paused ones continue by themselves */
+/* The running node's service has ended in good order; its process ends. */
 void sim_node_ended(struct sim_node *node);
-/* The running node's service gives up. It may if it lacked memory, for then it comes again, unless by its
- * exit code no service manager starts it again; and if it lacked a privilege. Else this ends the run. */
+/* The running node's service gives up. Accepted reasons are lack of memory, if the exit code lets a service
+ * manager start it again, and lack of a privilege. Otherwise this ends the run. */
 void sim_node_gave_up(int exit_code, const char *why);
-/* All is over: every node that runs ends in good order, and none comes again. */
+/* The end of the run: every running node ends in good order, and none starts again. */
 void sim_nodes_end(void);
-void sim_nodes_look(void);      /* at every process that runs */
-bool sim_nodes_are_awake(void); /* nobody is paused */
+void sim_nodes_look(void);        /* checks every running process */
+bool sim_agents_know_clock(void); /* every running agent knows the database's clock */
+bool sim_nodes_are_awake(void);   /* no node is paused */
 bool sim_nodes_have_ended(void);
 
-/* definitions.c: what the workflows and the services of a run are. */
+/* definitions.c: the workflows and services of a run. */
 struct mg_definition;
 struct mg_definition *sim_definitions_create(struct mg_err *err); /* of all workflows; NULL: no memory */
 int sim_workflow_count(void);

@@ -1,10 +1,10 @@
-/* What the simulator's programs (main.c, torture/torture.c) share: words of a command line, and jobs. */
+/* Shared parts of the simulator's programs (main.c, torture/torture.c): command lines and jobs. */
 #ifndef SIM_PROGRAM_H
 #define SIM_PROGRAM_H
 
 #include "sim.h"
 
-/* ---- words: whoever gives one that cannot be is told why, beside the usage; the program ends with 2 ---- */
+/* ---- command lines: an invalid word prints the reason and the usage; the program ends with 2 ---- */
 
 void sim_usage_fail(const char *usage, const char *word, const char *why) __attribute__((noreturn));
 uint64_t sim_number_parse(const char *usage, const char *word, uint64_t least);
@@ -17,12 +17,12 @@ int sim_jobs_default(void);                              /* one for each process
 
 #define SIM_JOBS_MAX 64
 
-/* Zeros that a process and those it forks see alike; munmap gives them back. */
+/* Zeroed memory shared by a process and its forks; freed by munmap. */
 void *sim_shared_map(size_t size);
-/* Calls `run` with each number below `jobs`, each in a process of its own, and waits for all of them. False:
- * one did not come to its end, so that what it had to play was not played; stderr says how it ended. */
+/* Calls `run` with each number below `jobs`, each in a process of its own, and waits for all. False: one did
+ * not end properly, so its share of runs is incomplete; stderr gives the reason. */
 bool sim_jobs_run(int jobs, void (*run)(int job, void *arg), void *arg);
 
-double sim_seconds_now(void); /* by the real clock, from some moment on */
+double sim_seconds_now(void); /* by the real clock, from an arbitrary start */
 
 #endif

@@ -17,16 +17,16 @@
 
 #define HOP_US  3000
 #define WORK_US 20000
-/* Slow enough that calls are under way whenever the clock is set, and within the agent's time for a try. */
+/* Slow enough that calls are open whenever the clock is set, and within the agent's time for a try. */
 #define CLOCK_RUN_WORK_US 1200000
-/* A step forward by 30 s leaves what ends later so much less time. */
+/* A step forward by 30 s leaves that much less time to work that ends later. */
 #define CLOCK_RUN_YARD_US 5000000
 #define YARD_QUEUE_US     300000
 #define YARD_WORK_MAX_US  15000000
 #define LATE_MAX_US       30000000
 #define AWAY_MAX_US       20000000
 #define KEY_SIZE          256
-/* An agent's clock may differ by so much from the database's; see nodes.c. */
+/* The largest difference between an agent's clock and the database's; see nodes.c. */
 #define SKEW_MAX_MS 2000
 
 enum verb { VERB_DO, VERB_UNDO, VERB_VERIFY };
@@ -40,7 +40,7 @@ struct mg_http_call {
     uint32_t life;
     mg_http_done_fn *done;
     void *arg;
-    bool is_over; /* answered, cancelled, or timed out: the caller hears no more of it */
+    bool is_over; /* answered, cancelled, or timed out: the caller receives nothing more */
     enum verb verb;
     enum sim_remote service;
     struct sim_work *work;
@@ -48,10 +48,10 @@ struct mg_http_call {
     int64_t timeout_ms;
     uint32_t attempt;
     int64_t act_before_ms; /* complete-by and quiesce, by the database's clock */
-    bool is_unknown_copy;  /* of a do whose answer was on its way before it began */
-    /* what the caller will be told */
+    bool is_unknown_copy;  /* of a do with its answer on its way before it began */
+    /* the value that the caller will receive */
     enum mg_sent sent;
-    bool is_cut; /* the connection ended amid the body, of which the head told no length */
+    bool is_cut; /* the connection broke within the body; the head had no length */
     int status;
     char body[96];
     const char *reason;
@@ -70,18 +70,18 @@ const struct sim_table *sim_ledger(void)
     return &remote.ledger;
 }
 
-/* ---- what it does ---- */
+/* ---- effects ---- */
 
-/* Law 11, quiesce, has an undo wait until the attempt has been answered, and a copy of its request that comes
- * later, since the broker has lost an ack, is nobody's to know of. Against that a service remembers what it
- * has undone, as deploy/sample does. */
+/* Law 11, quiesce: an undo waits until the attempt is answered. A copy of the attempt's request may arrive
+ * later, after a lost ack, and no process can detect it. So a service remembers its undos, as deploy/sample
+ * does. */
 static bool is_forbidden(const struct mg_http_call *call)
 {
     const struct sim_work *work = call->work;
     return work->is_undo_asked && !work->is_effective && (call->service == SIM_BANK || call->is_unknown_copy);
 }
 
-/* By the database's clock; where that is set the service goes by its own, and no call takes long. */
+/* By the database's clock. In runs that set this clock the service uses its own, and no call takes long. */
 static int64_t time_left_us(const struct mg_http_call *call)
 {
     int64_t left_ms = call->act_before_ms - sim_store_now_ms();
@@ -93,7 +93,8 @@ static bool is_in_time(const struct mg_http_call *call)
     return time_left_us(call) > 0;
 }
 
-/* An undo or a verify was too early: this do takes effect after it, and could be known to be on its way. */
+/* This do takes effect after an undo or a verify, which was too early: the do could be known to be on its
+ * way. */
 static void overtaken_check(const struct mg_http_call *call)
 {
     const struct sim_work *work = call->work;
@@ -131,7 +132,7 @@ static void on_begin(void *arg)
     take_effect(call);
 }
 
-/* It begins in its attempt's time, or it would not have accepted the work. */
+/* The work begins in its attempt's time: otherwise the service does not accept it. */
 static void yard_accept(struct mg_http_call *call)
 {
     int64_t left_us = time_left_us(call) - 1;
@@ -146,7 +147,7 @@ static bool is_yard_working(const struct sim_work *work)
     return work->service == SIM_YARD && (work->is_queued || sim_now_us() < work->done_at_us);
 }
 
-/* False: it is too late for that, and nobody is answered. */
+/* False: it is too late for an effect, and the caller gets no answer. */
 static bool act_do(struct mg_http_call *call)
 {
     struct sim_work *work = call->work;
@@ -189,7 +190,7 @@ static void act_verify(struct mg_http_call *call)
     (void)snprintf(call->body, sizeof(call->body), "{\"number\":%llu}", (unsigned long long)work->number);
 }
 
-/* ---- what its caller hears ---- */
+/* ---- answers to the caller ---- */
 
 static void call_end(struct mg_http_call *call, bool is_timed_out)
 {
@@ -264,8 +265,8 @@ static void on_act(void *arg)
         call->body[strlen(call->body) / 2] = '\0';
         answer_send(call, sim_draw(2) == 0 ? MG_SENT_MAYBE : MG_SENT_YES, NULL);
     } else {
-        /* Work that was accepted goes on after its answer; to say 500 then would be a lie, which no client
-         * can guard against (law 11, quiesce, takes the service's own answer). */
+        /* Accepted work continues after its answer, so 500 would be a false answer. No client can guard
+         * against that, because law 11, quiesce, relies on the service's own answer. */
         if (call->status != 202 && sim_happens(SIM_REMOTE_FAILED_AFTER)) {
             call->status = 500;
         }
@@ -273,9 +274,9 @@ static void on_act(void *arg)
     }
 }
 
-/* A refusal means that this call did nothing. Stock refuses also what stands already: that says nothing about
- * the calls before. In a script it does not: there the occasions are counted, and a do that comes again
- * would take another step's. */
+/* A refusal means that this call did nothing. Stock also refuses a do with a standing effect, so its refusal
+ * proves nothing about earlier calls. In a script Stock does not do so: occasions are counted there, and a
+ * repeated do would use up another step's occasion. */
 static bool is_refused(const struct mg_http_call *call)
 {
     struct sim_work *work = call->work;
@@ -414,8 +415,8 @@ static struct sim_work *work_of(struct mg_http_call *call, const struct mg_http_
     struct sim_work *work = entry->value;
     if (call->verb == VERB_DO) {
         uint64_t hash = hash_of(request->body);
-        /* The hash that Makegood compares with stands in the row (law 8, derived identities), and may be lost
-         * with its tail. */
+        /* Makegood's hash for comparison is in the row (law 8, derived identities), and may be lost with its
+         * tail. */
         bool is_lost = sim_submitted_find(mg_slice_of(work->order_id))->is_tail_lost;
         if (work->has_body && work->body_hash != hash && !is_lost) {
             sim_violated("same_key_same_bytes", "%s goes out with other bytes than before", call->key);
@@ -435,7 +436,7 @@ static int64_t time_read_ms(const char *text)
     return (int64_t)timegm(&tm) * 1000 + strtol(end, NULL, 10);
 }
 
-/* Law 6, database clock, and the pattern's rule: past its complete-by an agent sends nothing. */
+/* Law 6, database clock, and the pattern's rule: an agent sends nothing past complete-by. */
 static void check_in_time(const struct mg_http_call *call, const struct mg_http_request *request)
 {
     char now[MG_TIME_TEXT_SIZE];

@@ -1,6 +1,6 @@
 /*
- * One run. Clients post for a while; faults happen all along, and then stop for good (liveness), or go on
- * until the time is up (safety). Once they have stopped, everything must come to its end within a bound.
+ * One run. Clients post for a while. Faults occur until they stop for good (liveness), or until the time is
+ * up (safety). Once they have stopped, everything must end within a bound.
  */
 #include "run.h"
 
@@ -20,18 +20,17 @@
 
 #define FAULTS_MIN_US 20000000
 #define FAULTS_MAX_US 120000000
-/* The longest way an order can go without a fault: every attempt of every step, cool-downs, and all undone
- * again. */
+/* The longest an order can take without a fault: every attempt of every step, cool-downs, and all undos. */
 #define BOUND_US INT64_C(900000000)
-/* After the end: what a remote service does late, and what nobody expects any more. */
+/* After the end: for late effects of remote services and messages that no process awaits any more. */
 #define LINGER_US    40000000
-#define ENDING_US    15000000           /* a node's, that has nothing in hand */
+#define ENDING_US    15000000           /* of a node with no work in hand */
 #define WAKING_US    120000000          /* twice the longest pause */
-#define GIVING_UP_US INT64_C(500000000) /* sim_owed_for_ms, a sixteenth of it, and some */
+#define GIVING_UP_US INT64_C(500000000) /* sim_owed_for_ms and a sixteenth of it, with a margin */
 #define LOOK_US      500000
-#define ALONE_LOAD   4   /* so many times the orders, so that some are on their way at each moment */
+#define ALONE_LOAD   4   /* factor of orders, so that some are open at each moment */
 #define SAFETY_SHARE 4   /* one run in so many never heals */
-#define PATIENCE_S   120 /* of the real clock, with sanitizers: a run takes well under a second without */
+#define PATIENCE_S   120 /* real time, with sanitizers; without them a run takes less than a second */
 
 static bool is_over;
 
@@ -59,7 +58,7 @@ static void heal(void)
     sim_nodes_heal();
 }
 
-/* Until everything has ended; once more too long is too long. */
+/* Runs until everything has ended; a fixed bound is the limit. */
 static void end_wait(int64_t since_us, const char *what)
 {
     look(NULL);
@@ -71,8 +70,8 @@ static void end_wait(int64_t since_us, const char *what)
     is_over = false;
 }
 
-/* Time for what comes late. An order that a clock held (verdict.c) may go on meanwhile: from there on it has
- * the bound to end within, and what it sends has a linger of its own to arrive. A run that never comes to
+/* Time for late events. An order that a clock held (verdict.c) may continue meanwhile. From then on it has
+ * the bound to end within, and its messages have a linger of their own to arrive. A run that never comes to
  * rest ends by PATIENCE_S. */
 static void end_linger(void)
 {
@@ -93,11 +92,11 @@ static void owed_look(void *arg)
     }
 }
 
-/* Until what is owed to clients that are gone is given up. */
+/* Runs until the statuses owed to clients that are gone are given up. */
 static void end_owed(void)
 {
     if (sim_may_happen(SIM_STORE_CLOCK_JUMP)) {
-        return; /* that takes a day */
+        return; /* giving up takes a day */
     }
     owed_look(NULL);
     sim_kernel_run(sim_now_us() + GIVING_UP_US, over);
@@ -113,7 +112,7 @@ static void ends_note(const struct sim_script *script, struct sim_result *result
     }
 }
 
-/* No fault goes on by itself here, so there is nothing to heal, but whatever a strike has slowed down. */
+/* No fault continues by itself here, so healing only ends slowdowns caused by a strike. */
 static void script_run(const struct sim_options *options, struct sim_result *result)
 {
     sim_kernel_run(options->script->least_ms * INT64_C(1000), over);

@@ -4,11 +4,11 @@
 
 #include "kernel.h"
 
-/* Runs in a process of its own, so that it may leave behind what it likes; a crash or a hang is told as a
- * violation. */
+/* Runs in a process of its own, which need not free memory; a crash or a hang is reported as a violation. */
 void sim_run(const struct sim_options *options, struct sim_result *ret_result);
 
-/* shrink.c: drops what a failing run can do without; prints what is left and how to run it. */
+/* shrink.c: drops faults and orders that a failing run does not need; prints the rest and the command to run
+ * it. */
 void sim_shrink(const struct sim_options *options, const struct sim_result *result);
 
 /* main.c */

@@ -1,7 +1,6 @@
 /*
- * A failing run made smaller: fewer orders, and without each fault that it can do without. Taking one away
- * changes what is drawn after, so it is a search and no proof; what is left at the end violates the same
- * invariant.
+ * Shrinks a failing run: fewer orders, and without each fault that it does not need. Dropping a fault changes
+ * the later draws, so this is a search and no proof. The final run violates the same invariant.
  */
 #include <stdio.h>
 #include <string.h>

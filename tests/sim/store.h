@@ -1,13 +1,14 @@
 /*
- * The simulated database beside sim.h, for its comparison with PostgreSQL (fidelity/). The production store
- * (common/io/store_*.c) is linked and talks to it by io/pg/pg.h; store_tables.h tells how it is made.
+ * Functions of the simulated database beside sim.h, for its comparison with PostgreSQL (fidelity/). The
+ * production store (common/io/store) is linked and uses it through io/pg/pg.h; store_tables.h describes
+ * its design.
  */
 #ifndef SIM_STORE_H
 #define SIM_STORE_H
 
 #include "sim.h"
 
-void sim_store_stop_clock(int64_t now_ms); /* the database's; it stands still */
+void sim_store_stop_clock(int64_t now_ms); /* the database's clock; it stands still */
 void sim_store_kill_session(const struct mg_store *store);
 
 #endif

@@ -1,7 +1,7 @@
 /*
- * The client's side of a simulated session: io/pg/pg.h as common/io/pg/pg.c keeps it. Calls in one line,
- * answered in their order and never from within; connecting anew with the same backoff; the same watchdog;
- * whatever goes wrong is noted first and handled in the idle turn.
+ * The client's side of a simulated session: io/pg/pg.h with the behaviour of common/io/pg/pg.c. Calls form
+ * one queue and are answered in order, never from within a call. Reconnects have the same backoff, and the
+ * watchdog is the same. Errors are recorded first and handled in the idle turn.
  */
 #include <assert.h>
 #include <inttypes.h>
@@ -14,7 +14,7 @@
 #include "io/pg/call.h"
 #include "store_tables.h"
 
-/* As in common/io/pg.c. */
+/* As in common/io/pg/pg.c. */
 #define RECONNECT_MIN_MS 100
 #define RECONNECT_MAX_MS (5 * 1000)
 #define ANSWER_MAX_MS    (15 * 1000)
@@ -36,7 +36,7 @@ struct mg_pg {
     bool is_destroyed;
 };
 
-/* Each stretch of code that calls back stands between these; after `leave` the client may be gone. */
+/* Code that calls back runs between these two; after `leave` the client may be gone. */
 static void enter(struct mg_pg *pg)
 {
     pg->callback_depth++;
@@ -102,7 +102,7 @@ static void session_lose(struct mg_pg *pg)
     pg->is_up = pg->is_broken = false;
     mg_timer_stop(pg->watchdog);
     reconnect_schedule(pg);
-    /* Calls made by these callbacks go to `refused`, so that this ends. */
+    /* Calls made by these callbacks go to `refused`, so that this loop ends. */
     for (struct mg_pg_call *call; !pg->is_destroyed && (call = mg_pg_calls_pop(&pg->calls)) != NULL;) {
         pg->call_count--;
         if (call->fault == MG_PG_NONE) {
@@ -249,7 +249,7 @@ int mg_pg_backend_pid(const struct mg_pg *pg)
     return pg->is_up && pg->session != NULL ? sim_session_pid(pg->session) : 0;
 }
 
-/* ---- making and ending ---- */
+/* ---- creation and end ---- */
 
 enum mg_class mg_pg_create(struct mg_loop *loop, const struct mg_pg_options *options, struct mg_pg **ret_pg,
                            struct mg_err *err)

@@ -1,5 +1,5 @@
-/* What goes wrong with the simulated server by itself, the standby that takes
- * over, and what others see of it. */
+/* Spontaneous faults of the simulated server, the standby that takes over, and the functions for other
+ * files. */
 #include <assert.h>
 #include <stdlib.h>
 
@@ -8,12 +8,11 @@
 #include "store_server.h"
 
 #define KEEPALIVE_US                                                                                         \
-    (11 * SIM_SECOND_US) /* how long the server keeps a session whose client is                              \
-                            silent */
+    (11 * SIM_SECOND_US) /* the server keeps a silent client's session for so long, and then ends it */
 #define CLOCK_JUMP_MS     10000
-#define CLOCK_FAR_JUMP_MS 3600000 /* longer than anything may take once all is right again */
+#define CLOCK_FAR_JUMP_MS 3600000 /* longer than any wait after healing */
 #define CLOCK_FAR_SHARE   4       /* one jump in so many */
-#define CLOCK_AHEAD_MS    3600000 /* however often it jumps */
+#define CLOCK_AHEAD_MS    3600000 /* the limit, however often it jumps */
 
 /* ---- the standby ---- */
 
@@ -26,7 +25,7 @@ void sim_log_add(struct sim_request *request)
     sim_server.log_last = request;
 }
 
-/* The standby runs what was committed until `until_us`. */
+/* ---- the standby ---- */
 void sim_log_replay(int64_t until_us)
 {
     while (sim_server.log_first != NULL && sim_server.log_first->committed_us <= until_us) {
@@ -102,7 +101,7 @@ static void on_kept_long_enough(void *arg)
     sim_session_end(arg, "the client does not answer", false);
 }
 
-/* The client notices by its own watchdog, at its next call. */
+/* The client detects it by its own watchdog, at its next call. */
 static void on_session_silent(void *arg)
 {
     struct sim_session *session = session_draw();
@@ -176,7 +175,7 @@ static void on_lagging(void *arg)
     plan(SIM_STORE_LAGGING, on_lagging);
 }
 
-/* What is owed is marked without a new version. */
+/* The mark for owed statuses does not raise the version. */
 static bool has_lost(const struct sim_order *before, const struct sim_order *now)
 {
     bool has = now == NULL || now->event_count < before->event_count;
@@ -186,7 +185,7 @@ static bool has_lost(const struct sim_order *before, const struct sim_order *now
     return has;
 }
 
-/* Bits, by event: no longer owed by what is left. */
+/* Bits, by event: owed before, and no longer in the remaining data. */
 static uint64_t lost_marks(const struct sim_order *before, const struct sim_order *now)
 {
     uint64_t lost = 0;
@@ -233,14 +232,14 @@ static void on_failover(void *arg)
     plan(SIM_STORE_FAILOVER, on_failover);
 }
 
-/* Where the clock would be now if it had not been set forward. */
+/* The clock's time if it had not been set forward. */
 static int64_t unset_ms(void)
 {
     return sim_server.set_from_ms + (sim_now_us() - sim_server.set_us) / 1000;
 }
 
-/* One more step forward, while what the last one passed keeps its time, makes that time longer: a leader adds
- * them up (far_clock.c). */
+/* A second step forward, while moments passed by the first are still spared, extends that span: a leader adds
+ * the steps up (far_clock.c). */
 static void set_forward_note(int64_t from_ms, int64_t to_ms)
 {
     if (unset_ms() >= sim_server.set_to_ms) {
@@ -250,8 +249,8 @@ static void set_forward_note(int64_t from_ms, int64_t to_ms)
     sim_server.set_to_ms = to_ms > sim_server.set_to_ms ? to_ms : sim_server.set_to_ms;
 }
 
-/* A leader learns that the clock went back from two sweeps, of which one, perhaps of a leader before it, saw
- * it ahead. */
+/* A leader detects a backward step by comparing two sweeps. One of them, perhaps of an earlier leader, saw
+ * the clock ahead. */
 void sim_store_set_clock(int64_t ahead_ms)
 {
     if (ahead_ms < sim_server.ahead_ms && sim_server.tables->leader.swept_at_ms <= sim_true_ms() + ahead_ms) {
@@ -312,14 +311,14 @@ void sim_store_heal(void)
     }
 }
 
-/* ---- looking ---- */
+/* ---- queries ---- */
 
 int64_t sim_store_now_ms(void)
 {
     return sim_server.stopped_at_ms != 0 ? sim_server.stopped_at_ms : sim_true_ms() + sim_server.ahead_ms;
 }
 
-/* A step is seen by a sweep, and what schedulers set by the old clock just after it is spared, too
+/* A sweep detects the step. Moments set by schedulers with the old clock just after it are spared too
  * (MG_FAR_CLOCK_STALE_MS). */
 #define SPARED_BEHIND_MS 1000
 

@@ -1,4 +1,4 @@
-/* The statements of common/io/store/lead.c, and those with which a session begins (store.c). */
+/* The statements of common/io/store/lead.c, and those that begin a session (store.c). */
 #include <assert.h>
 #include <string.h>
 
@@ -14,7 +14,7 @@ static void try_lock(struct sim_input *input, struct sim_output *output)
     sim_output_int(output, 1, input->transaction->now_ms);
 }
 
-/* $1 holder. What a standby replays has found its lock once. */
+/* $1 holder. A replay by the standby skips the lock: the original statement held it. */
 static void take_epoch(struct sim_input *input, struct sim_output *output)
 {
     const struct sim_transaction *transaction = input->transaction;
@@ -46,7 +46,7 @@ static void stop_leading(struct sim_input *input, struct sim_output *output)
     (void)output;
 }
 
-/* ---- a session's beginning ---- */
+/* ---- the beginning of a session ---- */
 
 /* $1: the idle session time-out */
 static void set_up_session(struct sim_input *input, struct sim_output *output)
@@ -84,7 +84,8 @@ static void identify_backend(struct sim_input *input, struct sim_output *output)
     sim_output_int(output, 0, sim_session_pid(input->transaction->session));
 }
 
-/* Those without a name, behind the others, by the first piece of their text that no other one has. */
+/* Statements without a name come after the others. Each is recognised by a piece of text that no other has
+ * before it. */
 const struct sim_statement SIM_LEAD_STATEMENTS[] = {
     SIM_SCALARS("try_lock", try_lock, false),
     SIM_SCALARS("take_epoch", take_epoch, true),

@@ -1,5 +1,4 @@
-/* The small writes: reports of services, workflows, and alerts that no order's transition
- * carries. */
+/* The small writes: service reports, workflows, and alerts that do not belong to an order's transition. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -59,9 +58,9 @@ static bool is_valid(const struct sim_service *row, int64_t now_ms)
            row->reported_at_ms <= now_ms + SIM_REPORT_VALID_MS;
 }
 
-/* What one call says, and what becomes of it: found before anything is written. */
+/* The reports of one call and their verdicts: all are judged before any is written. */
 struct said {
-    struct sim_service *states; /* one of an instance, the last, in the order in which they came */
+    struct sim_service *states; /* one per instance, the last, in the order of arrival */
     bool *is_refused, *is_crowded;
     int count;
 };
@@ -133,7 +132,7 @@ static void services_forget(struct sim_tables *tables, const struct said *said, 
     tables->service_count = kept;
 }
 
-/* One row for each service of which any was refused. */
+/* One row for each service with a refused report. */
 static void said_tell_refused(const struct said *said, struct sim_output *output)
 {
     sim_output_begin(output, 2);
@@ -163,8 +162,8 @@ static void said_put(const struct said *said, struct sim_tables *tables, int64_t
     services_forget(tables, said, now_ms);
 }
 
-/* Only the last of an instance is looked at. What has been silent for long, or is not valid where its service
- * has too many, is deleted by the same statement, but for what it writes. */
+/* Only the last report of an instance counts. The same statement deletes instances that are silent for long.
+ * If a service has too many, it also deletes invalid ones. Rows that it writes stay. */
 static void put_service_states(struct sim_input *input, struct sim_output *output)
 {
     enum {
@@ -256,8 +255,7 @@ static bool take_alert(struct sim_input *input, struct sim_alert *ret_alert)
     return is_word;
 }
 
-/* All that are to be closed are closed before any is opened. Told is the first of several that say the same.
- */
+/* All closings come before any opening. Of several equal ones the answer lists the first. */
 static void write_alerts(struct sim_input *input, struct sim_output *output)
 {
     struct sim_input check = *input;

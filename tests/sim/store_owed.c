@@ -1,6 +1,6 @@
 /*
- * The statements of common/io/store/owed.c: marks on events, the queues that did not take a status, what is
- * tried again and what is given up.
+ * The statements of common/io/store/owed.c: marks on events, reply queues that did not take a status,
+ * retries, and the end of retries.
  */
 #include <assert.h>
 #include <stdlib.h>
@@ -9,7 +9,7 @@
 #include "store_tables.h"
 
 #define FIRST_RETRY_MS  1000
-#define PATIENCE        16 /* a queue is tried again after this part of the time in which it took nothing */
+#define PATIENCE        16 /* part of the time without success after which a queue is tried again */
 #define PATIENCE_MAX_MS INT64_C(14400000)
 #define OWED_REST_MS    1000
 #define RETRIES_MAX     100
@@ -19,7 +19,7 @@
 
 /* ---- tables ---- */
 
-/* One in four, where others are writing: the same in the standby that replays it. */
+/* One row in four, if other transactions are writing; a replay by the standby skips the same rows. */
 static bool is_locked(const struct sim_input *input, const char *key)
 {
     uint64_t hash = input->transaction->locked_salt;
@@ -39,7 +39,7 @@ static struct sim_reply_queue *queue_find(const struct sim_tables *tables, struc
     return NULL;
 }
 
-/* As the transaction has changed it so far. */
+/* The order with the transaction's changes so far. */
 static struct sim_order *order_see(const struct sim_transaction *transaction, struct sim_order *order)
 {
     for (int i = 0; i < transaction->change_count; i++) {
@@ -70,7 +70,7 @@ static int compare_events(const void *a, const void *b)
     return order != 0 ? order : (one->index > two->index) - (one->index < two->index);
 }
 
-/* What is owed to a queue (absent: not tried yet), the oldest first. To be freed. */
+/* Events owed to a queue (absent: not tried yet), the oldest first. The caller frees them. */
 static struct event_at *owed_to(const struct sim_transaction *transaction, struct mg_slice queue,
                                 int *ret_count)
 {
@@ -99,7 +99,7 @@ static struct event_at *owed_to(const struct sim_transaction *transaction, struc
 static const char *const MARKS[] = {"order_id", "version", "owed", "is_retry", "reply_to"};
 enum { ORDER_ID, VERSION, IS_OWED, IS_RETRY, REPLY_TO };
 
-/* Where the order's statuses go now, or what was tried. */
+/* The order's current reply queue, or else the queue that was tried. */
 static struct mg_slice owed_to_of(const struct sim_order *order, const struct mg_slice *values)
 {
     return order->record.reply_to.data != NULL ? order->record.reply_to : values[REPLY_TO];
@@ -116,7 +116,7 @@ static bool is_changed(const struct mg_event_record *event, const struct sim_eve
     return sim_bool(values[IS_RETRY]) ? event->is_owed && is_elsewhere : !event->is_owed || is_elsewhere;
 }
 
-/* Whether a later row is about the same event: then this one counts for nothing. */
+/* Whether a later row names the same event: then this row has no effect. */
 static bool is_overtaken(struct sim_input later)
 {
     struct mg_slice order_id = later.values[ORDER_ID];
@@ -129,7 +129,7 @@ static bool is_overtaken(struct sim_input later)
     return false;
 }
 
-/* What the statement's words say of a queue. */
+/* The statement's rows for one queue, combined. */
 struct saying {
     struct mg_slice name;
     bool is_failing, is_later;
@@ -198,7 +198,7 @@ static void queue_mark(struct sim_tables *tables, const struct saying *saying, i
     }
 }
 
-/* Of the order's owed events that have one. */
+/* The queue of the order's oldest owed event that has one. */
 static struct mg_slice queue_of_oldest(const struct sim_order *order)
 {
     for (int i = 0; order != NULL && i < order->event_count; i++) {
@@ -263,7 +263,7 @@ static int alerts_open(const struct sim_tables *tables)
     return count;
 }
 
-/* Returns how many of the queue's. */
+/* Returns the number of events given up. */
 static int64_t queue_give_up(struct sim_input *input, struct mg_slice name, int64_t age_ms, int64_t limit)
 {
     struct sim_transaction *transaction = input->transaction;
@@ -285,7 +285,7 @@ static int64_t queue_give_up(struct sim_input *input, struct mg_slice name, int6
     return given_up;
 }
 
-/* $3 age, $4 events of each queue */
+/* $3 age, $4 most events per queue */
 static void give_up(struct sim_input *input, struct sim_output *output)
 {
     struct sim_transaction *transaction = input->transaction;
@@ -321,7 +321,7 @@ static void give_up(struct sim_input *input, struct sim_output *output)
         sim_output_row(output);
         sim_output_text(output, 0, names[i]);
         sim_output_int(output, 1, given_up);
-        sim_output_int(output, 2, open++); /* each opens one more */
+        sim_output_int(output, 2, open++); /* each opens one more alert */
     }
     free(names);
 }
@@ -331,8 +331,8 @@ static void give_up(struct sim_input *input, struct sim_output *output)
 struct asking {
     struct sim_input *input;
     int64_t now_ms, limit, ask_again_ms;
-    struct sim_order **orders; /* whose statuses are to be tried */
-    uint64_t *versions;        /* parallel to them: of the oldest event */
+    struct sim_order **orders; /* orders to try again */
+    uint64_t *versions;        /* parallel to them: version of the oldest event */
     int order_count;
 };
 
@@ -357,7 +357,7 @@ static void order_ask(struct asking *asking, const struct event_at *event)
     asking->versions[asking->order_count++] = version;
 }
 
-/* Of the oldest `limit` that others do not hold those that nobody has asked for just now. */
+/* Among the oldest `limit` events that are not locked: those not asked for just now. */
 static void events_ask(struct asking *asking, struct mg_slice queue, int64_t limit)
 {
     int count;
@@ -414,7 +414,7 @@ static struct mg_slice client_of(const struct sim_reply_queue *queue)
     return rest;
 }
 
-/* The clients that have a queue that is due, each once; `clients` has room for all queues. */
+/* Clients with a due queue, each once; `clients` has room for all queues. */
 static int clients_due(const struct asking *asking, struct mg_slice *clients)
 {
     const struct sim_tables *tables = asking->input->transaction->tables;
@@ -429,7 +429,7 @@ static int clients_due(const struct asking *asking, struct mg_slice *clients)
             clients[count++] = client;
         }
     }
-    assert(count <= CLIENTS_MAX); /* no run has more, so that it need not be known which are the first */
+    assert(count <= CLIENTS_MAX); /* no run has more, so their order does not matter */
     return count;
 }
 
@@ -448,7 +448,7 @@ static int retries_max(const struct asking *asking)
     return asking->limit < RETRIES_MAX ? (int)asking->limit : RETRIES_MAX;
 }
 
-/* The share of each client. `queues` has room for all; returns how many there are. */
+/* The share of each client. `queues` has room for all; returns their number. */
 static int queues_share(const struct asking *asking, struct sim_reply_queue **queues)
 {
     int count = 0;
@@ -479,7 +479,7 @@ static int queues_share(const struct asking *asking, struct sim_reply_queue **qu
     return count;
 }
 
-/* Appends to `queues`, which has room for all, and returns how many there are then. */
+/* Appends to `queues`, which has room for all, and returns the new number. */
 static int queues_choose(const struct asking *asking, struct sim_reply_queue **queues, int count,
                          bool is_ahead)
 {

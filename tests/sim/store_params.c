@@ -1,7 +1,7 @@
 /*
- * Parameters in and rows out, as a server reads and writes them. Which array is which is read from the SQL,
- * `unnest($3::text[]) AS goal` or `unnest($1::bigint[], $2::text[]) AS i(n, order_id)`: so a column that is
- * added, taken away or moved is noticed here, and not taken for another.
+ * Reads parameters and writes rows, as a server does. The arrays are identified by the SQL:
+ * `unnest($3::text[]) AS goal` or `unnest($1::bigint[], $2::text[]) AS i(n, order_id)`. So a column that is
+ * added, removed or moved is detected, and not taken for another.
  */
 #include <assert.h>
 #include <endian.h>
@@ -15,7 +15,7 @@
 #define ARRAY_HEADER_SIZE 20 /* pg_params.c */
 #define KNOWN_MAX         64
 
-/* ---- which parameter is which ---- */
+/* ---- names of parameters ---- */
 
 static void die(const struct mg_sql *sql, const char *what, const char *name)
 {
@@ -36,7 +36,8 @@ static size_t word_len(const char *text)
     return strspn(text, "abcdefghijklmnopqrstuvwxyz_");
 }
 
-/* Behind "unnest(": "$1::text[], $2::text[]) AS name" or "… AS i(one, two)". Returns where it ended. */
+/* Parses the text behind "unnest(": "$1::text[], $2::text[]) AS name" or "… AS i(one, two)". Returns its
+ * end. */
 static const char *unnest_read(const char *at, struct names *names)
 {
     int params[SIM_COLUMNS_MAX], count = 0;
@@ -46,7 +47,7 @@ static const char *unnest_read(const char *at, struct names *names)
         at = strchr(end, ']') + 1;
         at += strspn(at, ", ");
     }
-    at = strstr(at, "AS ") + strlen("AS "); /* behind "WITH ORDINALITY", where that stands */
+    at = strstr(at, "AS ") + strlen("AS "); /* behind "WITH ORDINALITY", if present */
     const char *list = at + word_len(at);
     at = *list == '(' ? list + 1 : at;
     for (int i = 0; i < count; i++) {
@@ -91,7 +92,7 @@ struct known {
     int places[SIM_COLUMNS_MAX];
 };
 
-/* One without a name is known by a piece of its text. */
+/* A statement without a name is recognised by a piece of its text. */
 static bool is_named(const struct mg_sql *sql, const char *name)
 {
     return sql->name[0] != '\0' ? strcmp(sql->name, name) == 0 : strstr(sql->text, name) != NULL;
@@ -158,7 +159,7 @@ void sim_statement_run(struct sim_transaction *transaction, const struct mg_sql 
     }
 }
 
-/* ---- in ---- */
+/* ---- parameters ---- */
 
 static bool is_text_good(struct mg_slice text)
 {
@@ -218,7 +219,7 @@ struct mg_slice sim_scalar(const struct sim_input *input, int number)
     return param->bytes.len == 0 ? mg_slice_of("") : mg_buf_slice(&param->bytes);
 }
 
-/* ---- out ---- */
+/* ---- rows ---- */
 
 void sim_output_begin(struct sim_output *output, int column_count)
 {

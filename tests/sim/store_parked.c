@@ -1,4 +1,4 @@
-/* The statement of common/io/store/parked.c, part by part as its SQL names them: room, queue, gated, chosen,
+/* The statement of common/io/store/parked.c, in parts with the names of its SQL: room, queue, gated, chosen,
  * pushed, told. */
 #include <assert.h>
 #include <stdlib.h>
@@ -112,7 +112,7 @@ static void row_begin(struct sim_output *output, const char *service, bool is_hi
     sim_output_bool(output, IS_OPEN, is_open);
 }
 
-/* $7 and $8: the queue before those that are named. */
+/* Whether the place's queue comes after the one of $7 and $8; only such queues are listed. */
 static bool is_behind(const struct sim_input *input, const struct place *place)
 {
     char after[MG_NAME_MAX + 1] = "";
@@ -137,7 +137,7 @@ static void queues_tell(const struct sim_input *input, struct places *places, st
     }
 }
 
-/* Of one queue and one span of time as many as there is room for. */
+/* Of one queue and one span of time, as many steps as there is room for. */
 static void choose(const struct sim_input *input, const struct places *places, bool is_far,
                    struct places *chosen)
 {
@@ -162,7 +162,7 @@ static void push(const struct sim_input *input, const struct place *place, struc
     bool is_open =
         state == MG_ORDER_PENDING || state == MG_ORDER_PROCESSING || state == MG_ORDER_COMPENSATING;
     if (!is_open || !sim_waits_for_gate(step_of(place))) {
-        *parking = (struct sim_parking){0}; /* its order has ended, or the mark was left behind */
+        *parking = (struct sim_parking){0}; /* its order has ended, or the mark is stale */
         return;
     }
     parking->until_ms = input->transaction->now_ms + sim_int(sim_scalar(input, 3));

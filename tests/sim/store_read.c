@@ -35,7 +35,7 @@ static void put_order(struct sim_output *output, int64_t n, const struct mg_orde
     sim_output_bool(output, at++, record->is_high);
     sim_output_bool(output, at++, record->wants_step_status);
     sim_output_time(output, at++, record->created_at_ms);
-    assert(at + 3 == ORDER_COLUMN_COUNT); /* payload, digest and client: in the first row of an order alone */
+    assert(at + 3 == ORDER_COLUMN_COUNT); /* payload, digest and client: only in the first row of an order */
 }
 
 static void put_digest(struct sim_output *output, int column, const uint8_t *digest, bool is_there)
@@ -120,7 +120,7 @@ static void load_orders(struct sim_input *input, struct sim_output *output)
 
 enum { EVENT_COLUMN_COUNT = 11 };
 
-/* Behind its key, which is set by the caller. */
+/* The columns behind the key; the caller sets the key. */
 static void put_event(struct sim_output *output, const struct mg_event_record *event)
 {
     int at = 1;
@@ -139,7 +139,7 @@ static void put_event(struct sim_output *output, const struct mg_event_record *e
 
 static const char *const CAUSES[] = {"n", "order_id", "cause"};
 
-/* Of each cause its newest event. */
+/* The newest event of each cause. */
 static void load_events_of_causes(struct sim_input *input, struct sim_output *output)
 {
     enum { N, ORDER_ID, CAUSE };
@@ -161,7 +161,7 @@ static void load_events_of_causes(struct sim_input *input, struct sim_output *ou
     }
 }
 
-/* The status of this word with the highest number that the event keeps, the first of them; absent: none. */
+/* The event's stored status of this kind with the highest number, the first of them; absent: none. */
 static struct mg_slice told_by(const struct mg_event_record *event, enum mg_status word)
 {
     struct mg_slice told = {NULL, 0}, body = {"", 0};
@@ -181,7 +181,7 @@ static struct mg_slice told_by(const struct mg_event_record *event, enum mg_stat
     return told;
 }
 
-/* Of the newest event that keeps one, among those that are read: $3 says how many. */
+/* From the newest event with such a status; $3 limits the number of events read. */
 static void load_told(struct sim_input *input, struct sim_output *output)
 {
     enum { N, ORDER_ID };
@@ -218,7 +218,7 @@ static void load_told(struct sim_input *input, struct sim_output *output)
     }
 }
 
-/* $1: the order. What addresses its statuses. */
+/* $1: the order. The columns that address its statuses. */
 static void load_owed_order(struct sim_input *input, struct sim_output *output)
 {
     enum { ORDER_ID, REPLY_TO, CORRELATION_ID, TRACEPARENT, COUNT };
@@ -233,7 +233,7 @@ static void load_owed_order(struct sim_input *input, struct sim_output *output)
     }
 }
 
-/* $1: the order. The oldest 64, whose texts are small here. */
+/* $1: the order. The oldest 64 events; the texts are small here. */
 static void load_owed_events(struct sim_input *input, struct sim_output *output)
 {
     const struct sim_order *order = sim_tables_find(input->transaction->tables, sim_scalar(input, 1));
@@ -293,7 +293,7 @@ static void load_gates(struct sim_input *input, struct sim_output *output)
     sim_output_begin(output, COUNT);
     for (int i = 0; i < tables->service_count; i++) {
         bool is_first = is_counted(input, &tables->services[i]);
-        for (int k = 0; k < i && is_first; k++) { /* one row a service */
+        for (int k = 0; k < i && is_first; k++) { /* one row per service */
             is_first = !is_counted(input, &tables->services[k]) ||
                        !mg_slice_equal(tables->services[k].service, tables->services[i].service);
         }
@@ -334,7 +334,7 @@ static void get_workflow(struct sim_input *input, struct sim_output *output)
     }
 }
 
-/* What the supervisor uses to keep its session, and never looks at. */
+/* The supervisor's keepalive for its session; the result is never read. */
 static void report_leader(struct sim_input *input, struct sim_output *output)
 {
     (void)input;

@@ -1,7 +1,6 @@
 /*
- * The simulated server: what is sent in a session is run one after the other,
- * each transaction in an instant, and answered after a while; whatever goes
- * wrong with one of them goes wrong here.
+ * The simulated server. Requests of a session run one after the other, each transaction in an instant, and
+ * are answered after a while. Faults of single requests occur here.
  */
 #include "store_server.h"
 
@@ -15,17 +14,18 @@
 #define STATEMENT_MAX_US                                                                                     \
     (10 * SIM_SECOND_US) /* statement_timeout of store.c                                                     \
                           */
-/* What a lagging server takes: longer than a gap in sweeping, and below the statement time-out. */
+/* The duration of a statement on a lagging server: longer than a gap in sweeping, and below the statement
+ * time-out. */
 #define LAG_LEAST_US (3 * SIM_SECOND_US + SIM_SECOND_US / 4)
-/* One read in so many has other transactions between its statements, one sweep
- * meets rows that are locked. */
+/* In one read of so many other transactions commit between its statements. One sweep of so many finds locked
+ * rows. */
 #define ONE_IN 16
 
 struct sim_server sim_server;
 
 /* ---- requests ---- */
 
-/* Its own memory, since what is on its way outlives whoever sent it. */
+/* A copy with its own memory: a request on its way outlives its sender. */
 static void params_copy(const struct mg_pg_params *from, struct mg_pg_params *ret_params)
 {
     *ret_params = *from;
@@ -82,7 +82,7 @@ static void request_plan(struct sim_request *request, struct sim_node *node, int
     sim_after(node, delay_us, fn, request);
 }
 
-/* ---- what the client hears ---- */
+/* ---- answers to the client ---- */
 
 static int64_t answer_delay_us(struct sim_session *session)
 {
@@ -217,8 +217,8 @@ static void request_fail(struct sim_request *request, const char *sqlstate, cons
     request->what = what;
 }
 
-/* Of those after which the same may work: a deadlock, a time limit, somebody
- * else's commit. */
+/* Fails with an error after which a retry may succeed: a deadlock, a time limit, another transaction's
+ * commit. */
 static void request_abort(struct sim_request *request)
 {
     static const struct {
@@ -231,7 +231,7 @@ static void request_abort(struct sim_request *request)
     request_fail(request, CAUSES[cause].sqlstate, CAUSES[cause].what);
 }
 
-/* One statement of it, or all; true: it has come to its end. */
+/* Runs one statement of it, or all; true: it is complete. */
 static bool request_run(struct sim_request *request)
 {
     request->now_ms = request->is_lagging ? request->begun_ms : sim_store_now_ms();
@@ -270,7 +270,7 @@ static void request_answer(struct sim_request *request)
     }
 }
 
-/* True: something went wrong instead. */
+/* True: a fault occurred instead. */
 static bool goes_wrong(struct sim_request *request)
 {
     struct sim_session *session = request->session;
@@ -298,7 +298,7 @@ static void on_run(void *arg)
 {
     struct sim_request *request = arg;
     struct sim_session *session = request->session;
-    /* Ended meanwhile, or already run because all went on at the healing. */
+    /* The session may have ended, or healing may have run the request already. */
     bool is_due = !session->is_ended && session->first == request && request->is_begun;
     if (is_due && !goes_wrong(request)) {
         if (!request_run(request)) {
@@ -329,7 +329,7 @@ static bool is_lagging(const struct sim_request *request)
     return sim_now_us() < sim_server.lags_until_us && (is_sweep(request) || !sim_server.lags_in_sweeps);
 }
 
-/* Takes the first in hand. */
+/* Begins the first request of the session. */
 static void session_begin(struct sim_session *session)
 {
     struct sim_request *request = session->first;
@@ -340,7 +340,7 @@ static void session_begin(struct sim_session *session)
         delay_us = request->is_late ? STATEMENT_MAX_US : delay_us;
     } else if (is_lagging(request)) {
         delay_us = sim_draw_between(LAG_LEAST_US, STATEMENT_MAX_US - 1);
-        /* A sweep looks at the clock as it begins. */
+        /* A sweep reads the clock at its begin. */
         request->is_lagging = is_sweep(request) && sim_draw(2) == 0;
         request->begun_ms = sim_store_now_ms();
     }
@@ -368,7 +368,7 @@ static void on_arrival(void *arg)
     }
 }
 
-/* ---- coming and going ---- */
+/* ---- connecting and closing ---- */
 
 static void on_open(void *arg)
 {
@@ -410,7 +410,7 @@ struct sim_session *sim_session_open(struct mg_pg *pg)
 void sim_session_send(struct sim_session *session, struct sim_request *request)
 {
     request->session = session;
-    sim_after(NULL, arrival_delay_us(session), on_arrival, request); /* its reference goes along */
+    sim_after(NULL, arrival_delay_us(session), on_arrival, request); /* with its reference */
 }
 
 static void on_closed(void *arg)
@@ -422,9 +422,9 @@ void sim_session_close(struct sim_session *session)
 {
     session->pg = NULL;
     if (session->is_silent) {
-        return; /* the server does not hear of it: its keepalive will */
+        return; /* the server is not informed: its keepalive detects it */
     }
-    /* Behind what was sent before, or in front of it. */
+    /* Behind earlier requests, or before them. */
     bool is_last = sim_draw(2) == 0;
     sim_after(NULL, is_last ? arrival_delay_us(session) : 0, on_closed, session);
 }

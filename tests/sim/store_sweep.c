@@ -1,6 +1,6 @@
 /*
- * The statement "sweep" of common/io/store/sweep.c, part by part as its SQL names them: timely,
- * latest, woken, locked, beyond, found, crowd, graced, ranked, judged, next, pushed, marked, asked.
+ * The statement "sweep" of common/io/store/sweep.c, in parts with the names of its SQL: timely, latest,
+ * woken, locked, beyond, found, crowd, graced, ranked, judged, next, pushed, marked, asked.
  */
 #include <assert.h>
 #include <stdlib.h>
@@ -20,15 +20,15 @@ struct found {
     const struct mg_step *step; /* NULL: the order as a whole */
     const char *step_name;
     int64_t deadline_ms; /* 0: none */
-    int turn;            /* among those of its service that the brake counts */
-    int64_t beyond;      /* of the brake's limit: so many places */
+    int turn;            /* position among the service's items that the brake counts */
+    int64_t beyond;      /* places beyond the brake's limit */
     bool is_stuck, is_left, is_braked, is_graced, is_held_back;
 };
 
 struct sweep {
     struct sim_input *input;
     int64_t now_ms, limit, ask_again_ms, grace_after_ms, grace_before_ms, overdue_limit, step_limit;
-    struct sim_order **locked; /* those looked at */
+    struct sim_order **locked; /* orders of this sweep */
     int locked_count;
     bool is_full;
     struct found *founds;
@@ -46,7 +46,7 @@ static bool is_ended(const struct mg_step *step)
            step->state == MG_STEP_UNDONE || step->state == MG_STEP_UNDO_FAILED;
 }
 
-/* open_step: step `index` of the order is one, with this deadline (0: none). */
+/* open_step: whether step `index` of the order is one, and its deadline (0: none). */
 static bool is_open_step(const struct mg_order_record *record, int index, int64_t *ret_deadline_ms)
 {
     const struct mg_step *step = &record->order.steps[index];
@@ -57,7 +57,7 @@ static bool is_open_step(const struct mg_order_record *record, int index, int64_
     return mg_step_is_running(step) || (!is_ended(step) && is_open(&record->order));
 }
 
-/* Only while it goes forward; 0: none. */
+/* The complete-by of an order that goes forward; 0: none. */
 static int64_t complete_by_of(const struct mg_order *order)
 {
     bool goes_forward = order->goal == MG_GOAL_PROCESSED &&
@@ -104,7 +104,7 @@ static int compare_wake_latest(const void *a, const void *b)
     return one_ms != two_ms ? (one_ms > two_ms ? -1 : 1) : compare_wake(a, b);
 }
 
-/* At most `most` of a kind; those that wake after `after_ms`. */
+/* At most `most` orders of a kind that wake after `after_ms`. */
 static struct kind_locked kind_lock(const struct sweep *sweep, enum kind kind, int64_t after_ms, int64_t most)
 {
     const struct sim_tables *tables = sweep->input->transaction->tables;
@@ -126,13 +126,13 @@ static struct kind_locked kind_lock(const struct sweep *sweep, enum kind kind, i
     return locked;
 }
 
-/* Place `turn` of `count`, from both ends. */
+/* The index of place `turn` of `count`, taken from both ends alternately. */
 static int64_t place_at(int64_t turn, int64_t count)
 {
     return turn % 2 == 0 ? turn / 2 : count - 1 - turn / 2;
 }
 
-/* locked: each kind by wake_at, then one of either in turn. */
+/* locked: each kind by wake_at, then alternately one of each. */
 static void orders_place(struct sweep *sweep, struct kind_locked by_time, struct kind_locked woken)
 {
     sweep->locked =
@@ -159,7 +159,7 @@ static void orders_lock(struct sweep *sweep)
     if (timely.count > 0 && left == 0) {
         int64_t last_ms = timely.orders[timely.count - 1]->record.order.wake_at_ms;
         struct kind_locked latest = kind_lock(sweep, LATEST, last_ms, share);
-        /* A kind has room for all orders. */
+        /* The array of a kind has room for all orders. */
         memcpy(&timely.orders[timely.count], latest.orders,
                (size_t)latest.count * sizeof(struct sim_order *));
         timely.count += latest.count;
@@ -203,7 +203,7 @@ static void found_add(struct sweep *sweep, struct found found)
     sweep->founds[sweep->found_count++] = found;
 }
 
-/* What waits for its service's gate is asked about elsewhere (store_parked.c). */
+/* Parked steps are asked about elsewhere (store_parked.c). */
 static bool is_parked(const struct sim_order *order, int index)
 {
     return order->parking[index].is_parked && !mg_step_is_running(&order->record.order.steps[index]);
@@ -256,7 +256,7 @@ static int compare_crowd(const void *a, const void *b)
     return by_woken != 0 ? by_woken : strcmp(one->order->record.order_id, two->order->record.order_id);
 }
 
-/* Of the woken those are left whose asks go beyond the limit, but not the first of all. */
+/* Leaves out woken orders with asks beyond the limit, except the first order. */
 static void crowd_leave(struct sweep *sweep)
 {
     int to;
@@ -307,7 +307,8 @@ static const char *service_of(const struct found *found)
     return found->step == NULL ? "" : record->services[found->step - record->order.steps];
 }
 
-/* ranked: how many of its service are counted up to each. Returns how many are in all. */
+/* ranked: the number of counted items of the same service up to each. Returns the number of counted items in
+ * all. */
 static int64_t turns_give(struct sweep *sweep)
 {
     int64_t count = 0;
@@ -322,7 +323,8 @@ static int64_t turns_give(struct sweep *sweep)
     return count;
 }
 
-/* What has its turn beyond the brake's limit is held back. Returns how many are overdue, with those. */
+/* Holds back items with a turn beyond the brake's limit. Returns the number of overdue items, including
+ * those. */
 static int64_t brake(struct sweep *sweep)
 {
     if (sweep->found_count > 0) {
@@ -420,7 +422,7 @@ static void found_ask(const struct found *found, struct sim_output *output)
     sim_output_bool(output, IS_STUCK, found->is_stuck && record->order.state != MG_ORDER_PENDING);
 }
 
-/* Deadlines first, then waits; nudges have no moment and come last, as NULL does. */
+/* Deadlines first, then waits. Nudges have no moment and come last, as NULL sorts. */
 static int pass_of(const struct found *found)
 {
     return found->is_braked ? 0 : found->deadline_ms != 0 ? 1 : 2;
@@ -485,7 +487,7 @@ bool sim_is_leader(const struct sim_input *input, bool is_sweep)
     return true;
 }
 
-/* ---- what the checker hears ---- */
+/* ---- reports to the checker ---- */
 
 static bool is_asked(const struct sweep *sweep, const struct sim_order *order, const struct mg_step *step)
 {
@@ -498,7 +500,7 @@ static bool is_asked(const struct sweep *sweep, const struct sim_order *order, c
     return false;
 }
 
-/* What was found is told, and with it what hid behind a later wake_at. */
+/* Reports the order's passed deadlines, also those hidden behind a later wake_at. */
 static void order_tell(const struct sweep *sweep, const struct sim_order *order)
 {
     const struct mg_order_record *record = &order->record;
@@ -516,8 +518,8 @@ static void order_tell(const struct sweep *sweep, const struct sim_order *order)
     }
 }
 
-/* Not of an order that another writes, or that the sweep had no room for. A standby that replays a sweep
- * tells nothing. */
+/* Skips orders that another transaction writes, or without room in the sweep. A replay by a standby reports
+ * nothing. */
 static void deadlines_tell(const struct sweep *sweep)
 {
     const struct sim_tables *tables = sweep->input->transaction->tables;

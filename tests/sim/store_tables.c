@@ -1,11 +1,12 @@
-/* The tables, and transactions on them: all or nothing, since a transaction works on copies of its orders. */
+/* The tables and their transactions. A transaction is all or nothing, since it works on copies of its
+ * orders. */
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "store_tables.h"
 
-#define TEXT_BYTES_MAX (size_t)(SIZE_MAX / 2) /* the run's end frees them */
+#define TEXT_BYTES_MAX (size_t)(SIZE_MAX / 2) /* freed at the end of the run */
 
 struct mg_slice sim_text(struct mg_slice text)
 {
@@ -26,13 +27,13 @@ struct mg_slice sim_text_keep(struct mg_slice text, struct mg_slice old)
 
 void *sim_grow(void *array, int count, size_t size)
 {
-    bool is_full = (count & (count - 1)) == 0; /* room is a power of two, so it is full at each */
+    bool is_full = (count & (count - 1)) == 0; /* the room is a power of two: full at each */
     void *grown = is_full ? realloc(array, (count == 0 ? 1 : 2 * (size_t)count) * size) : array;
     assert(grown != NULL);
     return grown;
 }
 
-/* With the room that sim_grow would have made. */
+/* A copy with the room that sim_grow would have made. */
 static void *copy_of(const void *array, int count, size_t size)
 {
     size_t room = 1;
@@ -97,7 +98,7 @@ static int *head_of(struct sim_tables *tables, struct mg_slice order_id)
 
 static int index_of(const struct sim_tables *tables, struct mg_slice order_id)
 {
-    union { /* looked into only */
+    union { /* only read */
         const struct sim_tables *from;
         struct sim_tables *to;
     } same = {tables};
@@ -131,7 +132,7 @@ void sim_tables_put(struct sim_tables *tables, struct sim_order *order)
     *head = tables->order_count;
 }
 
-/* ---- all of them ---- */
+/* ---- the set of tables ---- */
 
 struct sim_tables *sim_tables_create(void)
 {
@@ -230,7 +231,7 @@ void sim_transaction_fail(struct sim_transaction *transaction, const char *sqlst
 
 struct sim_change *sim_transaction_change(struct sim_transaction *transaction, struct mg_slice order_id)
 {
-    /* A statement's rows come in the order of their orders: the one found last, or the one behind it. */
+    /* A statement's rows are sorted by order: it is the one found last, or the one behind it. */
     for (int i = 0; i < transaction->change_count; i++) {
         int at = (transaction->change_hint + i) % transaction->change_count;
         if (mg_slice_is(order_id, transaction->changes[at].after->record.order_id)) {
@@ -249,7 +250,8 @@ struct sim_change *sim_transaction_change(struct sim_transaction *transaction, s
     return change;
 }
 
-/* What the checker is told of it: as the scheduler wrote it. Marks on events are no news of an order. */
+/* Reports a change to the checker, as the scheduler wrote it. Marks on events are not reported as a change of
+ * the order. */
 static void change_tell(const struct sim_change *change, const struct sim_transaction *transaction)
 {
     if (change->before != NULL &&

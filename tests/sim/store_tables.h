@@ -1,8 +1,8 @@
 /*
- * The simulated PostgreSQL: tables, and the statements of common/io/store_*.c run on them. The production
- * store itself is linked; what is simulated lies under io/pg/pg.h: session and server. Each statement is
- * known by its name, its arrays by the names that its SQL gives them; what does in C what the SQL says stands
- * in one function, and tests/sim/fidelity compares the two.
+ * The simulated PostgreSQL: tables, and the statements of common/io/store on them. The production store
+ * itself is linked. The simulation replaces the session and the server below io/pg/pg.h. A statement is
+ * recognised by its name, its arrays by their names in its SQL. The C version of each SQL statement is one
+ * function; tests/sim/fidelity compares the two.
  *
  * Texts are never freed: they live as long as the run, so that copies of rows share them.
  */
@@ -25,7 +25,7 @@ struct sim_event_times {
     struct mg_slice owed_to;                    /* absent: no queue was tried */
 };
 
-/* Of a step: the columns that the sweep, not the order's reader, knows. */
+/* Columns of a step that the sweep reads and the order's loader does not. */
 struct sim_parking {
     bool is_parked, is_high;
     int64_t until_ms;
@@ -54,7 +54,7 @@ struct sim_alert {
 struct sim_reply_queue {
     struct mg_slice name;
     int64_t since_ms, tried_at_ms, ask_at_ms;
-    bool is_open, is_forgotten; /* is_forgotten: by the statement in hand */
+    bool is_open, is_forgotten; /* is_forgotten: by the current statement */
 };
 
 #define SIM_REPORT_VALID_MS 15000
@@ -95,18 +95,18 @@ struct sim_tables *sim_tables_create(void);
 struct sim_tables *sim_tables_copy(const struct sim_tables *from);
 void sim_tables_destroy(struct sim_tables *tables); /* accepts NULL */
 struct sim_order *sim_tables_find(const struct sim_tables *tables, struct mg_slice order_id); /* NULL: none */
-/* Puts an order in the place of the one with its id, which is freed, or behind all others. */
+/* Replaces the order with the same id, which is freed, or appends it. */
 void sim_tables_put(struct sim_tables *tables, struct sim_order *order);
 struct sim_order *sim_order_copy(const struct sim_order *from); /* NULL: a new one */
 void sim_order_free(struct sim_order *order);                   /* accepts NULL */
 void sim_order_add_event(struct sim_order *order, const struct mg_event_record *event, int64_t now_ms);
 void sim_order_add_payload(struct sim_order *order, const struct sim_payload *payload);
 
-struct mg_slice sim_text(struct mg_slice text); /* a copy for good; absent stays absent */
-/* The same, and what is there already if it says the same. */
+struct mg_slice sim_text(struct mg_slice text); /* a permanent copy; absent stays absent */
+/* The same, but returns `old` if its text is equal. */
 struct mg_slice sim_text_keep(struct mg_slice text, struct mg_slice old);
 void *sim_grow(void *array, int count,
-               size_t size); /* room for one more of `size` bytes; ends for want of it */
+               size_t size); /* room for one more of `size` bytes; ends the process if memory runs out */
 
 /* ---- transactions ---- */
 
@@ -115,29 +115,29 @@ struct sim_session; /* store_server.c */
 /* An order that a transaction writes. */
 struct sim_change {
     struct sim_order *before, *after; /* before NULL: it is new */
-    uint64_t expected_version;        /* that its writer has read; 0: none */
+    uint64_t expected_version;        /* version that its writer has read; 0: none */
     uint64_t changed_steps;
     bool is_payload_changed;
-    int first_event; /* those from here on are new */
+    int first_event; /* new events begin here */
 };
 
 struct sim_transaction {
     struct sim_tables *tables;
     int64_t now_ms;
-    int64_t sent_us;             /* when its client asked for it */
-    struct sim_session *session; /* NULL: a standby replays it */
-    /* Rows that others are writing, whom SKIP LOCKED passes over: drawn from this; 0: none. */
+    int64_t sent_us;             /* when its client sent it */
+    struct sim_session *session; /* NULL: a replay by the standby */
+    /* Selects rows locked by other transactions, which SKIP LOCKED skips; 0: none. */
     uint64_t locked_salt;
     struct sim_change *changes;
     int change_count, change_hint;
-    struct sim_alert *alerts; /* to open, or, with closed_at_ms, to close; at its end */
+    struct sim_alert *alerts; /* applied at its end: alerts to open, or, with closed_at_ms, to close */
     int alert_count;
     char sqlstate[6]; /* "": none of its statements has failed */
     const char *what;
 };
 
 void sim_transaction_fail(struct sim_transaction *transaction, const char *sqlstate, const char *what);
-/* Makes its changes those of the tables and tells the checker, or, if it has failed, forgets them. */
+/* Applies its changes to the tables and reports them to the checker; drops them if it has failed. */
 void sim_transaction_end(struct sim_transaction *transaction);
 struct sim_change *sim_transaction_change(struct sim_transaction *transaction, struct mg_slice order_id);
 
@@ -153,15 +153,15 @@ struct sim_input {
     int column_count;
     int row_count, row;
     const char *at[SIM_COLUMNS_MAX];
-    struct mg_slice values[SIM_COLUMNS_MAX]; /* of the row in hand, by column */
+    struct mg_slice values[SIM_COLUMNS_MAX]; /* of the current row, by column */
 };
-/* False: there are no more, or the row's text is no UTF-8, and the transaction has failed. */
+/* False: there are no more rows, or the row's text is not UTF-8, and the transaction has failed. */
 bool sim_input_next(struct sim_input *input);
 int64_t sim_int(struct mg_slice value); /* NULL: 0 */
 bool sim_bool(struct mg_slice value);
 struct mg_slice sim_scalar(const struct sim_input *input, int number); /* $number */
 
-/* Rows of a statement as libpq would give them; what is not set in a row is NULL. */
+/* Rows of a statement as libpq returns them; columns that are not set are NULL. */
 struct sim_output {
     PGresult *result;
     int row;
@@ -179,7 +179,7 @@ typedef void sim_statement_fn(struct sim_input *input, struct sim_output *output
 struct sim_statement {
     const char *name;
     sim_statement_fn *run;
-    const char *const *columns; /* its arrays, as its SQL names them */
+    const char *const *columns; /* its arrays, with the names of its SQL */
     int column_count;
     bool is_write;
 };
@@ -194,33 +194,33 @@ struct sim_statement {
 extern const struct sim_statement SIM_WRITE_STATEMENTS[], SIM_READ_STATEMENTS[], SIM_MARK_STATEMENTS[],
     SIM_LEAD_STATEMENTS[], SIM_PARKED_STATEMENTS[], SIM_OWED_STATEMENTS[]; /* each ends with a name of NULL */
 
-/* Ends the run if the SQL is none that is known here. */
+/* Ends the run if the SQL is unknown. */
 const struct sim_statement *sim_statement_of(const struct mg_sql *sql);
-/* Runs it, unless the transaction has failed. */
+/* Runs the statement, unless the transaction has failed. */
 void sim_statement_run(struct sim_transaction *transaction, const struct mg_sql *sql,
                        const struct mg_pg_params *params, struct sim_output *output);
 
 /* store_sweep.c */
 void sim_sweep(struct sim_input *input, struct sim_output *output);
 void sim_wake(struct sim_input *input, struct sim_output *output);
-/* $1 epoch, $2 holder: the row's, or nothing is looked at. */
+/* $1 epoch, $2 holder: whether they equal the leader's row; otherwise the sweep reads nothing. */
 bool sim_sweep_is_leader(const struct sim_input *input);
-/* The same, and the row notes that it was seen; of a sweep, also when. */
+/* The same, and the row records its time; of a sweep, also the sweep's time. */
 bool sim_is_leader(const struct sim_input *input, bool is_sweep);
-/* One in four, where others are writing: the same in the standby that replays it. */
+/* One order in four, if other transactions are writing; a replay by the standby skips the same ones. */
 bool sim_is_skipped(const struct sim_transaction *transaction, const char *order_id);
 
 /* store_parked.c */
 bool sim_waits_for_gate(const struct mg_step *step);
 
 /* store_read.c */
-const char *sim_gate_of(const struct sim_input *input, struct mg_slice service); /* NULL: nothing is known */
+const char *sim_gate_of(const struct sim_input *input, struct mg_slice service); /* NULL: unknown */
 bool sim_is_probing(const struct sim_input *input, struct mg_slice service);
 
 /* ---- alerts, for more than one file ---- */
 
 struct sim_alert *sim_alert_find_open(struct sim_tables *tables, enum mg_alert code, struct mg_slice subject);
-/* False: one is open, or (to close) none. */
+/* False: an equal alert is open already, or (to close) none is open. */
 bool sim_alert_open(struct sim_tables *tables, const struct sim_alert *alert, int64_t now_ms);
 bool sim_alert_close(struct sim_tables *tables, const struct sim_alert *alert, int64_t now_ms);
 
@@ -228,32 +228,32 @@ bool sim_alert_close(struct sim_tables *tables, const struct sim_alert *alert, i
 
 int sim_session_pid(const struct sim_session *session);
 void sim_session_set_idle_limit(struct sim_session *session, int64_t limit_ms); /* 0: none */
-bool sim_session_try_lock(struct sim_session *session); /* true: it holds the leaders' lock */
+bool sim_session_try_lock(struct sim_session *session); /* true: it now holds the leaders' lock */
 bool sim_session_has_lock(const struct sim_session *session);
 void sim_session_unlock(struct sim_session *session);
 
-/* ---- and as their clients see them (store_client.c) ---- */
+/* ---- sessions, as their clients see them (store_client.c) ---- */
 
-/* Statements of one transaction on their way, and the answer on its way back. Counted references. */
+/* Statements of one transaction on their way, and the answer on its way back. References are counted. */
 struct sim_request {
     int references;
     struct sim_session *session;
     struct sim_request *next;     /* of the same session */
     struct sim_request *next_log; /* of the standby's log */
-    int count, run_count;         /* statements; those that were run */
+    int count, run_count;         /* run_count: statements that were run */
     const struct mg_sql *sqls[MG_PG_STATEMENTS_MAX];
     struct mg_pg_params *params; /* `count` of them, owned */
     struct sim_output outputs[MG_PG_STATEMENTS_MAX];
     bool is_write, is_torn, is_late, is_begun;
-    bool is_lagging;  /* it has read the clock as it began, */
-    int64_t begun_ms; /* when that was this */
+    bool is_lagging;  /* it has read the clock at its begin, */
+    int64_t begun_ms; /* which showed this time */
     int64_t sent_us, committed_us, now_ms;
     uint64_t locked_salt;
     char sqlstate[6]; /* "": it succeeded */
     const char *what;
 };
 
-/* Copies the values; the answer frees it. */
+/* Copies the values. The answer frees the request. */
 struct sim_request *sim_request_create(const struct mg_pg_statement *statements, int count);
 void sim_request_hold(struct sim_request *request);
 void sim_request_release(struct sim_request *request);
@@ -261,12 +261,12 @@ void sim_request_release(struct sim_request *request);
 /* Begins to connect, for the node whose code is running. */
 struct sim_session *sim_session_open(struct mg_pg *pg);
 void sim_session_send(struct sim_session *session, struct sim_request *request);
-/* The client hears no more of it; what was sent may still be done. */
+/* The client receives nothing more; statements sent before may still run. */
 void sim_session_close(struct sim_session *session);
 
-/* What the client hears, on its node, one after the other as the server said it. */
+/* Calls to the client, on its node, one after the other in the server's order. */
 void sim_client_connected(struct mg_pg *pg);
 void sim_client_answered(struct mg_pg *pg, struct sim_request *request);
-void sim_client_lost(struct mg_pg *pg, const char *reason); /* also: it could not connect */
+void sim_client_lost(struct mg_pg *pg, const char *reason); /* also: the connection failed */
 
 #endif

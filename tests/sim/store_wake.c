@@ -1,4 +1,4 @@
-/* The statement "wake" of common/io/store_sweep.c. */
+/* The statement "wake" of common/io/store/sweep.c. */
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>
@@ -7,7 +7,7 @@
 
 #define WOKEN_MS 1
 
-/* Those that sleep longest come first. */
+/* Sorts orders with the longest sleep first. */
 static int compare_longest(const void *a, const void *b)
 {
     const struct mg_order_record *one = &(*(struct sim_order *const *)a)->record;

@@ -1,5 +1,4 @@
-/* The statements of common/io/store/write.c and of store_commit.c: an order's rows, guarded by its version.
- */
+/* The statements of common/io/store/write.c and commit.c: an order's rows, guarded by its version. */
 #include <assert.h>
 #include <string.h>
 
@@ -11,7 +10,7 @@
 
 /* ---- values ---- */
 
-/* A word that its domain does not list, as PostgreSQL refuses it. */
+/* Refuses a word that its domain does not list, as PostgreSQL does. */
 #define WORD(input, parse, slice, ret)                                                                       \
     ((slice).data != NULL && (parse)((slice).data, (slice).len, (ret))                                       \
          ? true                                                                                              \
@@ -199,7 +198,7 @@ static void find_conflicts(struct sim_input *input, struct sim_output *output)
     }
 }
 
-/* A process stops only between two of its calls here, never in the midst of one: nobody stands still. */
+/* A simulated process stops only between two of its calls, so no transaction stalls. */
 static void end_stalled(struct sim_input *input, struct sim_output *output)
 {
     (void)input;
@@ -325,7 +324,7 @@ static void insert_steps(struct sim_input *input, struct sim_output *output)
                                  "duplicate key value violates unique constraint \"order_step_pkey\"");
             return;
         }
-        assert((record->stored_steps >> index & 1) == 0); /* two names for one place: no table of ours */
+        assert((record->stored_steps >> index & 1) == 0); /* two names for one place: no such table here */
         record->stored_steps |= UINT64_C(1) << index;
         change->changed_steps |= UINT64_C(1) << index;
         record->step_names[index] = sim_text(values[STEP_step]).data;

@@ -1,7 +1,7 @@
 /*
- * Somebody with an exchange of its own, or that of another: sends replies, reports, commands and submissions
- * in the name of others. All that it sends has an id that begins with SIM_FORGED, so that the checker
- * knows it again: it must change nothing and end as a dead letter.
+ * A client with an exchange of its own, or with access to another's. It sends replies, reports, commands and
+ * submissions in the name of others. Every id of its messages begins with SIM_FORGED, so that the checker
+ * recognises them. Each message must change nothing and end as a dead letter.
  */
 #include <assert.h>
 #include <stdio.h>
@@ -36,7 +36,7 @@ static void forge(const char *exchange, const char *queue, const char *type, con
     }
 }
 
-/* Not the one of `service`: what would come through that is the service's own word. */
+/* Never the exchange of `service`: messages through that one are proved to be the service's own. */
 static const char *exchange_draw(const char *service, char ret_other[MG_QUEUE_NAME_SIZE])
 {
     static const char *const STRANGERS[] = {"agent.stock.control.evil", MG_EXCHANGE_DEAD, "amq.topic",
@@ -105,7 +105,7 @@ bool sim_is_forged(struct mg_slice text)
     return text.len > 0 && memmem(text.data, text.len, SIM_FORGED, strlen(SIM_FORGED)) != NULL;
 }
 
-/* No word that came through an exchange which does not prove its speaker is in what is stored. */
+/* No stored value comes from a message through an exchange that does not prove its sender. */
 void sim_check_speakers(const struct mg_order_write *write)
 {
     const struct mg_order_record *record = write->record;

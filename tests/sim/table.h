@@ -1,5 +1,5 @@
-/* A table from text to whatever the owner keeps under it. Nothing is ever taken out; what was put in comes
- * back in the order in which it was. */
+/* A table from text to a value of the owner. Entries are never removed; they are listed in the order of their
+ * insertion. */
 #ifndef SIM_TABLE_H
 #define SIM_TABLE_H
 
@@ -8,7 +8,7 @@
 struct sim_entry {
     struct sim_entry *next; /* of the same hash */
     char *key;
-    void *value; /* the owner's */
+    void *value; /* belongs to the owner */
 };
 
 struct sim_table {
@@ -20,7 +20,7 @@ struct sim_table {
 
 /* The entry of `key`; NULL: there is none. */
 struct sim_entry *sim_table_find(const struct sim_table *table, struct mg_slice key);
-/* The same, made with a NULL value if there is none. */
+/* The same; creates an entry with a NULL value if there is none. */
 struct sim_entry *sim_table_put(struct sim_table *table, struct mg_slice key);
 
 #endif

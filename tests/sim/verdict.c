@@ -1,5 +1,5 @@
-/* What must be so when all is over: orders, what their clients heard, and what the remote services really
- * did. */
+/* Invariants at the end: orders, the statuses that their clients received, and the true effects of the remote
+ * services. */
 #include <stdio.h>
 #include <string.h>
 
@@ -11,17 +11,17 @@
 #include "store_tables.h"
 #include "wire/status.h"
 
-/* ---- is it over? ---- */
+/* ---- has the run ended? ---- */
 
-/* It has not come, or had not when the clock was set forward past it: then it keeps the time that it had. */
+/* The moment is still to come, or was when the clock was set forward past it; then it keeps its time. */
 static bool is_to_come(int64_t moment_ms)
 {
     return moment_ms > sim_store_now_ms() || sim_store_passed_too_early(moment_ms);
 }
 
-/* What a clock that was ahead has said stands in three cases. As long as a request says, its attempt may act
- * (law 11, quiesce). If no sweep saw the clock ahead, nothing tells that a wait is too long. And an order may
- * wait for a person until its own complete-by, which in time is over long before. */
+/* Values set while a clock was ahead stay in three cases. An attempt may act until the time in its request
+ * (law 11, quiesce). If no sweep saw the clock ahead, a wait that is too long is not detected. An order that
+ * waits for a person does so until its own complete-by; with a true clock that is over long before. */
 static bool is_held_by_a_clock(const struct mg_order *order)
 {
     int64_t now_ms = sim_store_now_ms();
@@ -36,14 +36,14 @@ static bool is_held_by_a_clock(const struct mg_order *order)
     return false;
 }
 
-/* Its client will never take a status. */
+/* Its client will never receive a status. */
 static bool is_dead(const struct sim_stored *stored)
 {
     return mg_slice_is(stored->record->reply_to, SIM_DEAD_QUEUE);
 }
 
-/* One order of a queue that takes nothing is tried at a time, and later each time, however many there are:
- * some 60 times in 300 s, and each 2 s while nobody takes commands. */
+/* Orders of a queue that takes nothing are tried one at a time, with growing delays, however many there are.
+ * That is some 60 tries in 300 s, and one each 2 s while no scheduler takes commands. */
 #define ASKED_DEAD_MAX 250
 
 void sim_check_asked_owed(struct mg_slice queue)
@@ -148,8 +148,8 @@ static void ledger_check(const struct mg_order_record *record, const struct sim_
             sim_violated("processed_is_done", "order %s is processed, and %s stands %d times",
                          record->order_id, workflow->steps[i].name, sums.effective);
         }
-        /* Law 10, sticky maybe, believes an agent that no byte was sent. Where the broker gives that request
-         * out once more, its ack being lost, it may act after all. */
+        /* Law 10, sticky maybe, trusts an agent's reply that no byte was sent. If the broker redelivers that
+         * request after a lost ack, the service may act after all. */
         bool is_said_not_sent = step->state != MG_STEP_UNDONE && !step->is_maybe &&
                                 sim_check_has_copies(record->order_id, workflow->steps[i].name);
         if (is_undone && workflow->plan.steps[i].has_undo && sums.effective != 0 && !is_said_not_sent) {
@@ -157,7 +157,7 @@ static void ledger_check(const struct mg_order_record *record, const struct sim_
                          record->order_id, mg_order_state_name(state), workflow->steps[i].name,
                          mg_step_state_name(step->state), step->is_maybe ? ", maybe" : "");
         }
-        /* What cannot be undone and happened is told: the step says so. */
+        /* A step that happened and cannot be undone is reported as such by its state. */
         if (is_undone && !workflow->plan.steps[i].has_undo && sums.effective > 0 &&
             step->state != MG_STEP_DONE && !step->is_maybe) {
             sim_violated("unundone_is_told", "order %s is %s, %s acted, and its step is %s", record->order_id,
@@ -167,7 +167,7 @@ static void ledger_check(const struct mg_order_record *record, const struct sim_
     }
 }
 
-/* Post knows nothing again: what was sent twice happened twice. */
+/* Post recognises no key: a request sent twice takes effect twice. */
 static void once_check(void)
 {
     for (size_t i = 0; i < sim_ledger()->count; i++) {
@@ -188,7 +188,7 @@ static void once_check(void)
 static void statuses_check(const struct sim_stored *stored, const struct sim_submitted *order, bool is_whole)
 {
     struct mg_status_message last;
-    enum mg_status word = MG_STATUS_ACCEPTED; /* the last that is about the order as a whole */
+    enum mg_status word = MG_STATUS_ACCEPTED; /* the last status of the order as a whole */
     struct mg_err err;
     uint64_t expected = 1;
     for (int i = 0; i < stored->event_count; i++) {
@@ -199,7 +199,7 @@ static void statuses_check(const struct sim_stored *stored, const struct sim_sub
                 sim_violated("statuses", "order %s: a status of event %llu cannot be read",
                              stored->record->order_id, (unsigned long long)event->version);
             }
-            if (event->cause_kind == MG_CAUSE_REATTACHED && last.seq < expected) { /* told before */
+            if (event->cause_kind == MG_CAUSE_REATTACHED && last.seq < expected) { /* sent before */
                 continue;
             }
             if (last.seq != expected) {
@@ -209,7 +209,7 @@ static void statuses_check(const struct sim_stored *stored, const struct sim_sub
             expected++;
             word = last.status != MG_STATUS_STEP_COMPLETED ? last.status : word;
             bool is_heard = (order->seen >> (last.seq & 63) & 1) != 0;
-            /* A cause that the broker lost, committed and with its status unsent, comes to nobody again. */
+            /* A committed cause that the broker lost before its status was sent is never redelivered. */
             bool is_excused = order->is_tail_lost || order->is_cause_lost || is_dead(stored) ||
                               (order->is_unheard && stored->times[i].given_up_at_ms != 0);
             if (is_whole && !is_excused && stored->record->reply_to.data != NULL && !is_heard) {
@@ -236,7 +236,7 @@ static void statuses_check(const struct sim_stored *stored, const struct sim_sub
 
 /* ---- the end ---- */
 
-/* An order in error has a reason that a person must see to, and nothing in it still moves. */
+/* An order in error has a reason for a person, and no step of it still moves. */
 static void error_check(const struct mg_order_record *record, const struct sim_submitted *order)
 {
     enum mg_reason reason = record->order.reason;
@@ -248,7 +248,7 @@ static void error_check(const struct mg_order_record *record, const struct sim_s
     }
 }
 
-/* Nobody gives up what can arrive, and nothing is owed for ever. */
+/* Statuses to a living client are not given up, and no status is owed for ever. */
 static void owed_check(const struct sim_stored *stored, const struct sim_submitted *order, bool is_settled)
 {
     for (int i = 0; i < stored->event_count; i++) {
@@ -268,7 +268,7 @@ void sim_check_end(bool is_whole)
         const struct sim_submitted *order = sim_submitted_at(i);
         struct sim_stored stored;
         bool is_stored = sim_store_find(order->order_id, &stored);
-        /* Refused: with the tail of the database went a workflow, until the next scheduler loads it again. */
+        /* Refused: a failover lost a workflow until the next start of a scheduler loads it again. */
         bool is_refused = order->is_refused && sim_has_happened(SIM_STORE_FAILOVER);
         if (order->workflow < 0 || order->is_lost || is_refused) {
             continue;

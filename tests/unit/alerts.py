@@ -1,11 +1,11 @@
 #!/usr/bin/python3
-"""alerts.py SOURCE-FOLDER: each rule of Prometheus fires when it should, and is silent while all is well.
+"""alerts.py SOURCE-FOLDER: each rule of Prometheus fires in its case, and is silent in a healthy system.
 
-A system that is well is written down once, as series. For each rule there is what is different when it should fire; then
-this rule fires, with the words that people will read, and no other. It would catch a rule that can never fire (a label that
-does not match), one that always does, a text that cannot be expanded, and a rule without a test or without a place in the
-runbook. promtool (Debian's package prometheus) does the reckoning. That the real thing brings these series about is shown by
-tests/observability/run; here only that it forgets no rule.
+The series of a healthy system are written down once. Each rule has a case: the series that differ. In this case the rule
+fires alone, with its text for people. Would catch: a rule that never fires (a label that does not match) or always does; a
+text that cannot be expanded; a rule without a test or without a place in the runbook. promtool (Debian's package prometheus)
+evaluates the rules. tests/observability/run shows that real processes produce these series; here only its list of rules is
+checked for gaps.
 """
 
 import pathlib
@@ -35,7 +35,7 @@ def always(value):
 
 
 def lately(value):
-    """For five minutes: not long enough for the rule about alerts of whatever kind that stay open."""
+    """For five minutes: too short for the rule about alerts of any kind that stay open."""
     return f"0x{SAMPLES - 20} {value}x20"
 
 
@@ -44,7 +44,7 @@ def rising(by):
 
 
 def born(value):
-    """Five minutes before the end."""
+    """A series that begins five minutes before the end."""
     return f"_x100 {value}x{SAMPLES - 100}"
 
 
@@ -88,7 +88,7 @@ WELL = {
     f'makegood_clock_skew_seconds{{{AGENT}}}': always(-0.02),
     f'makegood_queue_messages{{{LEADER},queue="dead.letters"}}': always(0),
     f'makegood_queue_messages{{{LEADER},queue="orders.intake"}}': always(50),
-    f'makegood_queue_oldest_age_seconds{{{LEADER},queue="orders.intake"}}': always(900),  # never seen empty, says who does not read it
+    f'makegood_queue_oldest_age_seconds{{{LEADER},queue="orders.intake"}}': always(900),  # the bound of a process that does not consume it
     f'makegood_queue_oldest_age_seconds{{{SCHEDULER},queue="orders.intake"}}': always(1.5),
     f'makegood_queue_messages{{{SCHEDULER},queue="agent.payment.requests"}}': always(20),
     f'makegood_queue_consumers{{{SCHEDULER},queue="agent.payment.requests"}}': always(2),
@@ -100,7 +100,7 @@ WELL = {
     **histogram("makegood_loop_lag_seconds", SCHEDULER, "0.01"),
 }
 
-# rule: what is different (None: the series is gone), the labels of the alert, its summary.
+# rule: the series that differ (None: the series is gone), the labels of the alert, its summary.
 CASES = {
     "MakegoodPartDown": ({f"up{{{AGENT}}}": always(0)}, {"job": "makegood", "part": "agent-payment", "instance": "10.0.0.4:9100"},
                          "agent-payment at 10.0.0.4:9100 does not answer"),
@@ -162,7 +162,7 @@ CASES = {
 }
 
 
-# The same rules, where a series begins with what they are about, or does not stay as it is.
+# The same rules, for a series that begins with the failure, or that changes all the time.
 NEW_SCHEDULER = 'job="makegood",part="scheduler",instance="10.0.0.9:9100"'
 ELSE = {"MakegoodOrdersInError": {f'makegood_orders_total{{{SCHEDULER},workflow="new",state="error"}}': born(1)},
         "MakegoodBreakerOpen": {f'makegood_agent_breaker_state{{{AGENT},service="payment"}}': " ".join(["1 2 2"] * 41)},
@@ -178,7 +178,7 @@ def expectation(rule, case):
 
 
 def group_of(name, series, rules, firing=None):
-    """One group of promtool's: the series, and that of all rules `firing` fires alone, or none does."""
+    """One test group of promtool: the series, and the expectation that only `firing`, or no rule, fires."""
     looked_at = [{"eval_time": EVALUATED_AT, "alertname": rule,
                   **({"exp_alerts": [expectation(rules[rule], CASES[rule])]} if rule == firing else {})} for rule in rules]
     return {"name": name, "interval": f"{STEP_S}s", "alert_rule_test": looked_at,
@@ -202,7 +202,7 @@ def runbook_findings(rules):
 
 
 def real_findings():
-    """Whether tests/observability/run makes each rule fire by the real thing."""
+    """Empty if tests/observability/run makes each rule fire with real processes."""
     done = subprocess.run(["/usr/bin/python3", SOURCE / "tests" / "observability" / "observe.py", "--list"], capture_output=True, text=True,
                           timeout=60, check=False)
     return [] if done.returncode == 0 else [f"tests/observability/run --list:\n{done.stdout}{done.stderr}"]

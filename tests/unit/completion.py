@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 """completion.py MAKEGOOD: the shells complete every noun, verb, option and value that --help names, and nothing else.
 
-bash and fish are driven; zsh, whose completion runs only behind a prompt, reads its script and is compared by its text.
+bash and fish are driven; the completion of zsh runs only behind a prompt, so zsh reads its script and the text is compared.
 """
 
 import pathlib
@@ -26,7 +26,7 @@ def run(*words, **more):
 
 
 def verbs():
-    """[(noun, verb or "", options)] as --help says."""
+    """[(noun, verb or "", options)] from --help."""
     found = []
     for line in run(TOOL, "--help").splitlines():
         match = re.match(r"  ([a-z]+)(?: ([a-z-]+))?(?=\s)", line)
@@ -120,7 +120,7 @@ def main():
     wrong = subprocess.run([TOOL, "completion", "csh"], capture_output=True, text=True, timeout=60, check=False)
     if wrong.returncode != 2 or "expected bash, zsh or fish" not in wrong.stderr:
         findings.append(f"completion csh: {wrong}")
-    for option in ("--timeout=1s", "--output=json"):  # it waits for nobody, and a script has one form
+    for option in ("--timeout=1s", "--output=json"):  # it makes no call, and a script has one form
         refused = subprocess.run([TOOL, "completion", "bash", option], capture_output=True, text=True, timeout=60, check=False)
         if refused.returncode != 2 or refused.stdout or option.split("=")[0] not in refused.stderr:
             findings.append(f"completion bash {option}: {refused}")

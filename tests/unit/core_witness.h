@@ -1,7 +1,7 @@
 /*
- * What must hold of every decision, whatever the world does: the laws, said once more and differently. The
- * witness sees order, cause and decision from outside and keeps its own account of what is maybe, which keys
- * were undone and which alerts are open.
+ * Invariants of every decision in any world: the laws, stated a second time in another form. The witness sees
+ * order, cause and decision from outside. It keeps its own account of maybe, of undone keys and of open
+ * alerts.
  */
 #ifndef MG_TEST_CORE_WITNESS_H
 #define MG_TEST_CORE_WITNESS_H
@@ -16,8 +16,8 @@ struct witness {
     struct mg_decision decision;
     uint64_t followers[WORLD_STEPS];
     bool is_maybe[WORLD_STEPS];
-    uint32_t poll_failures[WORLD_STEPS]; /* in a row, of accepted work */
-    uint32_t revived_at[WORLD_STEPS]; /* attempts up to here were before a word that lets it be sent again */
+    uint32_t poll_failures[WORLD_STEPS];               /* in a row, of accepted work */
+    uint32_t revived_at[WORLD_STEPS];                  /* attempts up to here precede a resending command */
     bool open_alerts[WORLD_STEPS + 1][MG_ALERT_COUNT]; /* [0]: the order's */
     char failure[256];                                 /* the first broken law */
 };
@@ -107,8 +107,9 @@ static inline void witness_generation(struct witness *witness, const struct mg_c
     }
 }
 
-/* Law 11, quiesce: no do of this step may still act, unless the service has answered it. What it has accepted
- * it can be asked about. And by what the world knows: no service is at work on one that was given up. */
+/* Law 11, quiesce: no do of this step may still act, unless the service has answered it. Work that it has
+ * accepted can be polled. The world's own record must agree: no service is at work on a call that was given
+ * up. */
 static inline void witness_quiet(struct witness *witness, int i)
 {
     bool is_undo = witness->order.steps[i].kind == MG_KIND_UNDO;
@@ -247,7 +248,7 @@ static inline void witness_transitions(struct witness *witness)
     }
 }
 
-/* Law 7, waiting is not failing: what waits for its service counts nothing. */
+/* Law 7, waiting is not failing: a step that waits for its service uses up no attempt. */
 static inline void witness_counts(struct witness *witness, const struct mg_cause *cause)
 {
     const struct mg_order *before = &witness->before, *after = &witness->order;
@@ -271,8 +272,8 @@ static inline void witness_counts(struct witness *witness, const struct mg_cause
     }
 }
 
-/* While the remote works a poll that fails counts in a row of its own, and ends nothing before the work's
- * time is over. */
+/* While the remote works, failed polls have a count of their own, and end nothing before the work's time is
+ * over. */
 static inline void witness_polls(struct witness *witness, const struct mg_cause *cause, int i)
 {
     const struct mg_step *before = &witness->before.steps[i], *after = &witness->order.steps[i];
@@ -343,7 +344,7 @@ static inline void witness_steps(struct witness *witness, const struct mg_cause 
     }
 }
 
-/* Something moves every open order; every order in error has an alert that says so. */
+/* Every open order has a cause that moves it; every order in error has an alert. */
 static inline void witness_order(struct witness *witness)
 {
     const struct mg_order *order = &witness->order;
@@ -379,8 +380,8 @@ static inline void witness_order(struct witness *witness)
     }
 }
 
-/* Words that came too early, or were decided on something else, change nothing (law 5, attempt fence, and law
- * 6, database clock). */
+/* Causes that come too early, or refer to another state, change nothing (law 5, attempt fence, and law 6,
+ * database clock). */
 static inline void witness_cause(struct witness *witness, const struct mg_cause *cause)
 {
     const struct mg_order *before = &witness->before;

@@ -1,7 +1,7 @@
 /*
  * The world around one order, for the walk over the decision core: a broker that duplicates, delays, reorders
- * and loses, and remote services that keep by key what stands with them. What they reply about `executed` is
- * always true. It knows nothing of the core but its messages, so that it can bear witness against it.
+ * and loses, and remote services that keep each key's state. Their `executed` is always true. The world sees
+ * only the core's messages, so its evidence is independent of the core.
  */
 #ifndef MG_TEST_CORE_WORLD_H
 #define MG_TEST_CORE_WORLD_H
@@ -17,7 +17,7 @@
 #define WORLD_GENERATIONS 64
 #define WORLD_MESSAGES    96
 
-/* What a remote service remembers of one key. */
+/* A remote service's record of one key. */
 struct remote_key {
     bool stands, is_tombstoned, is_working, was_undo_dispatched;
     int64_t finish_at_ms; /* of work that it accepted */
@@ -31,8 +31,8 @@ struct remote_attempt {
     bool is_out;         /* a request went into the broker, or may have */
     bool is_answered;    /* a reply for it was taken */
     bool is_accepted;    /* by a 202 */
-    bool is_open;        /* the core was told that it may still act, whatever the reply is */
-    bool is_no;          /* the service said that it did not and will not execute */
+    bool is_open;        /* the core has evidence that it may still act, for any reply */
+    bool is_no;          /* the service answered that it did not and will not execute */
     bool may_have_acted; /* a copy of it executed, or may yet */
     bool is_late;        /* the service, given up by its agent, still acts */
     bool was_delivered, was_delivered_again, was_replied_to;
@@ -42,7 +42,7 @@ enum message_kind { MESSAGE_REQUEST, MESSAGE_REPLY, MESSAGE_LATE_DO };
 
 struct message {
     bool is_used;
-    bool is_of_late_copy; /* of a request that came again after its reply: nobody can know of it */
+    bool is_of_late_copy; /* of a request that came again after its reply: the core gets no evidence of it */
     enum message_kind kind;
     int64_t at_ms;
     int step;
@@ -88,7 +88,7 @@ static inline bool world_chance(struct world *world, int percent)
     return world_pick(world, 100) < percent;
 }
 
-/* A fault of the world: never once it is calm. */
+/* A fault of the world; none once it is calm. */
 static inline bool world_fault(struct world *world, int percent)
 {
     return world_chance(world, percent) && !world->is_calm;
@@ -169,7 +169,7 @@ static inline bool remote_do(struct world *world, int step, uint32_t attempt)
     return true;
 }
 
-/* The service, or the way to it, acts later than it should, but no later than quiesce allows for. */
+/* The service, or the way to it, acts too late, but no later than quiesce allows for. */
 static inline void remote_do_later(struct world *world, int step, uint32_t attempt)
 {
     struct remote_attempt *at = &world->attempts[step][attempt];
@@ -191,7 +191,7 @@ static inline void agent_do_badly(struct world *world, int step, uint32_t attemp
     case 0: /* acts, and the reply is lost */
         (void)remote_do(world, step, attempt);
         return;
-    case 1: /* acts, and the answer is not understood */
+    case 1: /* acts, and the answer is unreadable */
         (void)remote_do(world, step, attempt);
         world_reply(world, step, attempt, doubt, MG_EXECUTED_MAYBE, is_down);
         return;
@@ -223,7 +223,7 @@ static inline void agent_do(struct world *world, int step, uint32_t attempt)
     struct remote_attempt *at = &world->attempts[step][attempt];
     struct remote_key *key = world_key(world, step, attempt);
     if (at->is_no) {
-        return; /* its word that nothing happened holds for all copies of the attempt */
+        return; /* its answer that nothing happened holds for all copies of the attempt */
     }
     at->was_delivered_again = at->was_delivered;
     if (at->was_delivered && world->plan->steps[step].is_at_most_once) {
@@ -247,7 +247,7 @@ static inline void agent_do(struct world *world, int step, uint32_t attempt)
     }
 }
 
-/* Absence that is final takes back what was still on its way to the service. */
+/* A final absence takes back requests that were still on their way to the service. */
 static inline void remote_make_absence_final(struct world *world, int step, uint32_t verify)
 {
     uint32_t generation = world->attempts[step][verify].generation;
@@ -343,8 +343,8 @@ static inline int world_standing(const struct world *world, int step)
     return count;
 }
 
-/* True if something that the core was told about may still act: then no honest person says "absent". What it
- * was not told about, it must wait for by itself (law 11, quiesce). */
+/* True if a request may still act and the core has evidence of it; then no honest person reports "absent".
+ * Without evidence the core must wait by itself (law 11, quiesce). */
 static inline bool world_is_unsettled(const struct world *world, int step)
 {
     for (int i = 0; i < WORLD_MESSAGES; i++) {

@@ -1,6 +1,6 @@
 /*
- * One order and the words to move it: for the tests of the decision core that tell a scenario. Three steps in
- * a row (a, b, c) unless a test says otherwise, one second between causes, complete-by after ten.
+ * One order and the causes to move it, for scenario tests of the decision core. By default three steps in a
+ * row (a, b, c), one second between causes, complete-by after ten.
  */
 #ifndef MG_TEST_DECIDE_FIXTURE_H
 #define MG_TEST_DECIDE_FIXTURE_H

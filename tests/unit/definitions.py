@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""definitions.py SOURCE: what deploy/rabbitmq/make-definitions prints is what RabbitMQ reads, with the passwords of the files."""
+"""definitions.py SOURCE: RabbitMQ can read the output of deploy/rabbitmq/make-definitions, with the passwords of the files."""
 
 import base64
 import hashlib

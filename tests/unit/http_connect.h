@@ -1,6 +1,6 @@
 /*
- * A client's end of a connection to a server on loopback, which blocks: for tests that ask on a thread of
- * their own while the loop turns. Each file that includes it uses what it needs.
+ * A client's end of a connection to a server on loopback, which blocks: for tests that send requests from a
+ * thread of their own while the loop turns. Each file that includes it uses the parts that it needs.
  */
 #ifndef MG_TEST_HTTP_CONNECT_H
 #define MG_TEST_HTTP_CONNECT_H
@@ -22,7 +22,7 @@ static inline int http_connect(int port)
     abort();
 }
 
-/* Returns whether all of it was taken: false if the other end hung up. */
+/* Returns true if all bytes were sent, false if the other end closed the connection. */
 static inline bool http_send(int fd, const char *bytes, size_t len)
 {
     for (size_t at = 0; at < len;) {
@@ -33,7 +33,8 @@ static inline bool http_send(int fd, const char *bytes, size_t len)
     return true;
 }
 
-/* Reads until the other end hangs up or `ret_text` is full, and ends it with a NUL; returns its length. */
+/* Reads until the other end closes the connection or `ret_text` is full, and ends it with a NUL; returns its
+ * length. */
 static inline size_t http_read_to_end(int fd, char *ret_text, size_t size)
 {
     size_t len = 0;

@@ -1,7 +1,6 @@
 /*
- * For the tests of the HTTP client and of what stands on it: servers made of raw sockets, so that they can do
- * what no decent server does, and a call performed from start to end. Each file that includes it uses what it
- * needs.
+ * For the tests of the HTTP client and of its users: servers made of raw sockets, which can break the
+ * protocol, and a call performed from start to end. Each file that includes it uses the parts that it needs.
  */
 #ifndef TESTS_HTTP_FIXTURE_H
 #define TESTS_HTTP_FIXTURE_H
@@ -40,14 +39,14 @@ struct server {
     pthread_t thread;
 };
 
-/* A client that has hung up is what some tests are about. */
+/* Some tests are about a client that has closed the connection. */
 static inline void send_text(int fd, const char *text)
 {
     (void)http_send(fd, text, strlen(text));
 }
 
-/* One whole request, its body as long as Content-Length says; what is beyond REQUEST_MAX is read and not
- * kept. False when the client hung up. */
+/* One whole request with a body of Content-Length bytes; bytes beyond REQUEST_MAX are read and not kept.
+ * False when the client closed the connection. */
 static inline bool read_request(struct server *server, int fd)
 {
     char text[REQUEST_MAX] = "", rest[4096];

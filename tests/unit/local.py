@@ -1,6 +1,6 @@
 #!/usr/bin/python3
-"""local.py SOURCE: deploy/local without servers. The demo's verdict on doctored facts, one wrong number at a time; which
-ports are given out; and how what was started is ended."""
+"""local.py SOURCE: deploy/local without servers: the demo's verdict on doctored facts, one wrong number at a time; the
+choice of ports; and the end of started processes."""
 
 import copy
 import json
@@ -17,7 +17,7 @@ sys.path.insert(0, str(SOURCE / "deploy"))
 from local import cluster, exact, orders, processes, verdict  # noqa: E402
 
 WORKFLOW = json.loads((cluster.SAMPLE / "workflows" / "fulfilment.json").read_text(encoding="utf-8"))
-# Told to stop, it is told again while it is ending; then it says that it came to its end.
+# Receives a second and a third signal while it is ending on the first; then prints that it reached its end.
 STOPPED_TWICE = """
 import os, signal, sys
 sys.path.insert(0, sys.argv[1])
@@ -31,7 +31,7 @@ finally:
     print("ended", flush=True)
 """
 
-# As many ports of a few as it is told to take; it keeps them until its stdin ends.
+# Takes 150 of 400 ports, and keeps them until its stdin ends.
 PORTS_TAKEN = """
 import sys
 sys.path.insert(0, sys.argv[1])
@@ -43,7 +43,7 @@ sys.stdin.read()
 
 
 def body_of(template, line):
-    """What a remote receives for a step of this order."""
+    """The request that a remote receives for a step of this order."""
     if isinstance(template, dict):
         return "{" + ",".join(json.dumps(name) + ":" + body_of(value, line) for name, value in template.items()) + "}"
     if isinstance(template, str) and template.startswith("${/payload"):
@@ -52,7 +52,7 @@ def body_of(template, line):
 
 
 class Facts:
-    """A run of three orders in which all is as it should be."""
+    """A run of three orders without a fault."""
 
     def __init__(self):
         self.lines = orders.mixed_lines(3)
@@ -112,7 +112,7 @@ class Verdict(unittest.TestCase):
 
 class Ports(unittest.TestCase):
     def test_two_programs_are_never_given_the_same_port(self):
-        """Neither binds what it was given: a server that starts takes seconds to do so."""
+        """Neither binds its ports: a server that starts takes seconds to do so."""
         words = [sys.executable, "-c", PORTS_TAKEN, SOURCE / "deploy"]
         with subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as first:
             given = first.stdout.readline().split()

@@ -1,7 +1,7 @@
 #!/usr/bin/python3
-"""manual.py BIN-FOLDER: every executable's manual page can be read, and says what --help says.
+"""manual.py BIN-FOLDER: every executable's manual page can be read, and agrees with --help.
 
-Both come from the same tables; this would see a table that one of them does not print, a verb without a line, and a text that
+Both come from the same tables. Would catch: a table that one of them does not print, a verb without a line, and a text that
 roff takes for a request of its own.
 """
 

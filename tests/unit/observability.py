@@ -1,9 +1,9 @@
 #!/usr/bin/python3
-"""observability.py SOURCE-FOLDER: what the rules of Prometheus and the dashboards of Grafana name must exist.
+"""observability.py SOURCE-FOLDER: names in the rules of Prometheus and the dashboards of Grafana must exist.
 
-It would catch a metric or a label that was renamed in the sources: a rule about it would be silent for ever. And a panel whose
-expression Prometheus cannot read, a dashboard that was changed by hand, a metric that nobody ever sees. promtool (Debian's
-package prometheus) does the reading.
+Would catch: a metric or a label that was renamed in the sources, so that its rule is silent for ever; a panel with an
+expression that Prometheus cannot read; a dashboard that was changed by hand; a metric on no panel. promtool (Debian's package
+prometheus) parses the expressions.
 """
 
 import importlib.machinery
@@ -46,13 +46,13 @@ def generator():
     """make-dashboards as a module; it has no .py in its name."""
     loader = importlib.machinery.SourceFileLoader("make_dashboards", str(FOLDER / "grafana" / "make-dashboards"))
     module = importlib.util.module_from_spec(importlib.util.spec_from_loader("make_dashboards", loader))
-    sys.dont_write_bytecode = True  # the sources may be read-only, and are nobody's cache
+    sys.dont_write_bytecode = True  # the sources may be read-only, and are no place for a cache
     loader.exec_module(module)
     return module
 
 
 def stale_dashboards(folder):
-    """The files are what the generator writes."""
+    """The files equal the generator's output."""
     generator().main([str(folder)])
     written = {path.name: path.read_text(encoding="utf-8") for path in folder.glob("*.json")}
     there = {path.name: path.read_text(encoding="utf-8") for path in DASHBOARDS.glob("*.json")}
@@ -80,7 +80,7 @@ def unreadable_panels(folder):
 
 
 def unseen_metrics(metrics):
-    """What is exported is on a panel, or there is a reason why not; never both, and of nothing that is not."""
+    """Each exported metric is on a panel or has a reason in LEFT_OUT, never both; LEFT_OUT names exported metrics only."""
     left_out = generator().LEFT_OUT
     on_panels = {re.sub(r"_(bucket|sum|count)$", "", name) if name not in metrics else name
                  for where, expression, _ in expressions() if not where.startswith("alerts.yml")

@@ -1,4 +1,4 @@
-/* The page that Prometheus gets of a process under test. */
+/* The metrics page that Prometheus reads from a process under test. */
 #ifndef MG_TEST_PAGE_H
 #define MG_TEST_PAGE_H
 
@@ -9,7 +9,7 @@
 
 #define PAGE_MAX_BYTES (1 << 20)
 
-/* Whether `line` stands there; with the line feeds around it, if it is a whole line. */
+/* True if `line` is on the page; with line feeds around it, if it is a whole line. */
 static inline bool page_shows(const struct mg_metrics *metrics, const char *line)
 {
     struct mg_buf page;

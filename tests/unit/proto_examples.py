@@ -1,10 +1,10 @@
 #!/usr/bin/python3
 """Holds proto/, the C readers, the console's page of alerts and core/words.def together.
 
-Every schema is a valid JSON Schema; every valid example is accepted by python3-jsonschema and, but for what C only
-writes, by C, every invalid one refused by both; what no schema can say (invalid_beyond_schema/) is refused by C; every
-enum in the schemas that names words.def has its words, in its order; asyncapi.yaml names only files that exist; the
-page says of every alert, and of no other word, what is to be done.
+Every schema is a valid JSON Schema. python3-jsonschema and C accept every valid example; messages that C only writes are
+exempt for C. Both refuse every invalid one. C refuses errors beyond any schema (invalid_beyond_schema/). Every enum in the
+schemas that names words.def has its words, in its order. asyncapi.yaml names only files that exist. The page has a remedy
+for every alert, and for no other word.
 Usage: proto_examples.py SOURCE_DIR WIRE_VERDICT
 """
 import json
@@ -19,7 +19,7 @@ SOURCE, TOOL = os.path.abspath(sys.argv[1]), os.path.abspath(sys.argv[2])
 PROTO = os.path.join(SOURCE, "proto")
 MESSAGES = ["submission", "request", "reply", "service_report", "status", "command", "command_result", "alert",
             "service_control", "workflow", "service"]
-WRITTEN = ["dossier"]  # for others to read: C writes it and never reads it
+WRITTEN = ["dossier"]  # for other readers: C writes it and never reads it
 faults = []
 
 

@@ -53,7 +53,7 @@ class Readme:
 
 
 class Programs:
-    """What the programs say of themselves."""
+    """The programs' own lists of commands, options and metrics."""
 
     def __init__(self, binaries):
         self.binaries = binaries
@@ -91,7 +91,7 @@ def verb_of(words, verbs):
 
 
 def renew(readme, programs):
-    """Puts the files and diagrams as they are now where the page shows older ones."""
+    """Replaces outdated files and diagrams on the page by the present ones."""
     def quote(found):
         head, path = found.group(0)[:found.start(2) - found.start()], readme.source / found.group(1)
         return head + path.read_text(encoding="utf-8") + "```\n" if path.is_file() else found.group(0)
@@ -218,14 +218,14 @@ def check_compose(words, source):
                 names.append(word)
             verb = verb or word
             if verb in ("run", "exec") and names:
-                break  # what follows is the container's
+                break  # further words belong to the container
     for name in names:
         if name not in services:
             yield f"`docker compose {' '.join(words)}`: there is no service {name}"
 
 
 def test_names(source):
-    """What tests/run takes: kinds of tests, and the names of tests as their files give them."""
+    """The arguments of tests/run: kinds of tests, and the names of tests from their files."""
     scenarios = subprocess.run([sys.executable, str(source / "tests/e2e/run.py"), "--list"], capture_output=True, text=True,
                                timeout=30, check=True).stdout.split()
     files = {name for path in (source / "tests").glob("*/**/test_*.c")
@@ -302,7 +302,7 @@ def check_guards(readme, source, names):
     known = names | {name for folder in ("unit", "integration") for path in (source / "tests" / folder).rglob("*.c")
                      for name in re.findall(r"START_TEST\((\w+)\)", path.read_text(encoding="utf-8"))}
     known |= set(re.findall(r"def (test_\w+)\(self", (source / "tests/integration/cli.py").read_text(encoding="utf-8"))) | {"integration.cli"}
-    for cells in table_rows(readme.text, "| guard | what was deleted"):
+    for cells in table_rows(readme.text, "| guard | deleted code"):
         for name in SPAN.findall(cells[2]):
             if name not in known:
                 yield f"the table of guards names {name}, which is no test"

@@ -1,4 +1,4 @@
-/* Keeps the spans that a process under test tells, with a copy of what they borrow. */
+/* Keeps the spans of a process under test, with a copy of the texts that they borrow. */
 #ifndef MG_TEST_SPAN_RECORDER_H
 #define MG_TEST_SPAN_RECORDER_H
 

@@ -1,4 +1,4 @@
-/* What main() of a test ends with. */
+/* The common end of each test's main(). */
 #ifndef MG_TEST_SUITE_H
 #define MG_TEST_SUITE_H
 

@@ -1,5 +1,5 @@
-/* Would catch: a batch that goes on after its canary failed, one that asks faster than its rate or for more
- * than it has, one that never ends, and an order taken for what it is not. */
+/* Would catch: a batch that goes on after its canary failed; one that exceeds its rate or its number of
+ * orders; one that never ends; an order counted under a wrong result. */
 #include <check.h>
 
 #include "core/batch_plan.h"
@@ -9,7 +9,7 @@
 #define SECOND  INT64_C(1000000)
 #define SPACING 200000 /* five a second */
 
-/* In the midst of its canary: two of five are under way, and the next may be asked for now. */
+/* In the midst of its canary: two of five are under way, and the next command may go now. */
 static struct mg_batch trying(void)
 {
     return (struct mg_batch){.state = MG_BATCH_CANARY,
@@ -67,7 +67,7 @@ START_TEST(nothing_beyond_the_canary_is_asked_for_until_it_is_over)
 }
 END_TEST
 
-/* Those that were skipped have shown nothing: others take their place. */
+/* Skipped orders have no result: others take their place. */
 START_TEST(a_canary_is_as_many_as_have_shown_something)
 {
     struct mg_batch batch = trying();
@@ -102,14 +102,14 @@ START_TEST(a_canary_fails_above_its_share)
     ck_assert_int_eq(plan.state, MG_BATCH_STOPPED);
     ck_assert_int_eq(plan.why, MG_BATCH_CANARY_FAILED);
     ck_assert_int_eq(plan.ask, 0);
-    batch.stop_percent = 20; /* one in five is borne */
+    batch.stop_percent = 20; /* one failure in five is allowed */
     ck_assert_int_eq(mg_batch_plan(&batch).why, MG_BATCH_GOES_ON);
     batch.failed = 2;
     ck_assert_int_eq(mg_batch_plan(&batch).why, MG_BATCH_CANARY_FAILED);
     batch.stop_percent = 100;
     batch.failed = 5;
     ck_assert_int_eq(mg_batch_plan(&batch).why, MG_BATCH_GOES_ON);
-    /* The last of all failed: that is said, too. */
+    /* The last of all failed: the result shows that, too. */
     batch = (struct mg_batch){.state = MG_BATCH_CANARY, .canary = 5, .failed = 3, .spacing_us = SPACING};
     ck_assert_int_eq(mg_batch_plan(&batch).state, MG_BATCH_STOPPED);
 }
@@ -229,7 +229,7 @@ END_TEST
 START_TEST(a_clock_that_was_put_back_holds_nothing_up)
 {
     struct mg_batch batch = running();
-    batch.next_us = NOW_US + SPACING; /* the latest that a look leaves behind */
+    batch.next_us = NOW_US + SPACING; /* the latest time that a look leaves behind */
     ck_assert_int_eq(mg_batch_plan(&batch).ask, 0);
     batch.next_us = NOW_US + 3600 * SECOND;
     struct mg_batch_plan plan = mg_batch_plan(&batch);
@@ -257,7 +257,8 @@ START_TEST(no_more_commands_wait_to_be_taken_than_a_burst)
 }
 END_TEST
 
-/* However late its runner is, and however long it was held: by simulation, whatever the looks' times are. */
+/* By simulation: the rate holds for any times of the looks, however late the runner and however long the
+ * halt. */
 START_TEST(a_rate_holds_in_every_span_of_time)
 {
     enum { LOOKS = 4000 };
@@ -295,14 +296,14 @@ START_TEST(an_order_is_what_its_row_and_its_story_say)
         {{7, 7, MG_ORDER_ERROR, false, false, false}, MG_BATCH_RESULT_ASKED},
         {{7, 7, MG_ORDER_ERROR, false, false, true}, MG_BATCH_RESULT_FAILED},
         {{7, 8, MG_ORDER_PROCESSING, false, true, false}, MG_BATCH_RESULT_ASKED},
-        {{7, 9, MG_ORDER_COMPENSATING, false, true, true}, MG_BATCH_RESULT_ASKED}, /* an old word */
+        {{7, 9, MG_ORDER_COMPENSATING, false, true, true}, MG_BATCH_RESULT_ASKED}, /* an old error */
         {{7, 9, MG_ORDER_PROCESSED, false, true, false}, MG_BATCH_RESULT_DONE},
         {{7, 9, MG_ORDER_COMPENSATED, false, true, false}, MG_BATCH_RESULT_DONE},
         {{7, 9, MG_ORDER_CANCELLED, false, true, false}, MG_BATCH_RESULT_DONE},
         {{7, 9, MG_ORDER_ERROR, false, true, false}, MG_BATCH_RESULT_FAILED},
         {{7, 9, MG_ORDER_COMPENSATED, true, true, false}, MG_BATCH_RESULT_FAILED}, /* it was to go forward */
         {{7, 9, MG_ORDER_COMPENSATED, true, false, false}, MG_BATCH_RESULT_SKIPPED},
-        {{7, 8, MG_ORDER_ERROR, false, false, false}, MG_BATCH_RESULT_SKIPPED}, /* somebody was faster */
+        {{7, 8, MG_ORDER_ERROR, false, false, false}, MG_BATCH_RESULT_SKIPPED}, /* overtaken by another */
         {{7, 9, MG_ORDER_PROCESSED, false, false, true}, MG_BATCH_RESULT_SKIPPED},
         {{7, 0, MG_ORDER_PENDING, false, false, false}, MG_BATCH_RESULT_SKIPPED}, /* it is gone */
     };

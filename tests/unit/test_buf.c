@@ -39,7 +39,7 @@ START_TEST(a_buffer_takes_exactly_its_maximum)
 }
 END_TEST
 
-/* Catches: a text with a hole, because something small still fitted after something large had not. */
+/* Catches: a text with a hole, because a small part still fitted after a large one had not. */
 START_TEST(a_failed_buffer_takes_nothing_until_it_is_cleared)
 {
     struct mg_buf buf;
@@ -93,7 +93,7 @@ START_TEST(a_growing_buffer_keeps_what_it_holds)
 }
 END_TEST
 
-/* Catches: a reader of `data` after an append of nothing meeting NULL. */
+/* Catches: NULL in `data` for its reader after an append of nothing. */
 START_TEST(an_append_of_nothing_still_ends_with_nul)
 {
     struct mg_buf buf;
@@ -153,7 +153,7 @@ START_TEST(a_json_string_that_does_not_fit_leaves_nothing)
 }
 END_TEST
 
-/* Catches: a sign lost, and the least number, whose amount fits no int64_t. */
+/* Catches: a lost sign; the least number, with an absolute value that fits no int64_t. */
 START_TEST(integers_are_written_in_decimal)
 {
     struct mg_buf buf;
@@ -170,7 +170,7 @@ START_TEST(integers_are_written_in_decimal)
 }
 END_TEST
 
-/* Catches: memory with somebody else's bytes in it, misaligned memory, and pieces that overlap. */
+/* Catches: memory with old bytes in it, misaligned memory, and pieces that overlap. */
 START_TEST(an_arena_gives_zeroed_aligned_pieces)
 {
     struct mg_arena *arena = mg_arena_create(1 << 20);
@@ -241,7 +241,7 @@ START_TEST(an_error_gathers_context_within_its_room)
 }
 END_TEST
 
-/* Catches: an error's text that the database refuses, and with it the order that it is about. */
+/* Catches: an error text that the database refuses, and with it the order. */
 START_TEST(an_error_is_utf8_wherever_it_is_cut)
 {
     struct mg_err err;

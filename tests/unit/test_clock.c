@@ -118,8 +118,8 @@ static void far_setup(void)
     (void)mg_far_clock_note(&far, 101000, 1000, 1002);
 }
 
-/* Catches: a database that is slow for a while, taken for one whose clock is behind: then requests carry a
- * moment long past, and agents believe that they have more time than they have. */
+/* Catches: a database that is slow for a while, taken for one with a clock that is behind. Requests would
+ * carry an outdated time, and agents would overestimate the time that they have left. */
 START_TEST(a_slow_answer_does_not_move_the_other_machine_s_clock)
 {
     ck_assert_int_eq(mg_far_clock_now_ms(&far, 2000), 102000);
@@ -139,8 +139,8 @@ static void assert_spared(int64_t boot_ms, int64_t extra_ms, int64_t after_ms, i
     ck_assert_int_eq(spared.before_ms, before_ms);
 }
 
-/* Catches: attempts and orders that a clock ends which is set forward, with all the time that they had left;
- * and deadlines that are spared for longer than that, or for ever. */
+/* Catches: attempts and orders that end with all their time left because the clock was set forward; deadlines
+ * that are spared for longer than that, or for ever. */
 START_TEST(deadlines_that_a_clock_set_forward_has_passed_keep_their_time)
 {
     assert_spared(1002, 0, 0, 0);
@@ -156,8 +156,8 @@ START_TEST(deadlines_that_a_clock_set_forward_has_passed_keep_their_time)
 }
 END_TEST
 
-/* Catches: attempts and orders that end because a clock that was set forward is put a little right; and
- * deadlines of after that, which are taken for such as it has passed. */
+/* Catches: attempts and orders that end because a clock that was set forward is corrected a little; later
+ * deadlines, taken for ones that the clock has passed. */
 START_TEST(a_step_back_leaves_those_their_time_that_a_longer_step_forward_has_passed)
 {
     (void)mg_far_clock_note(&far, 3704000, 4000, 4000);   /* an hour forward */
@@ -170,7 +170,7 @@ START_TEST(a_step_back_leaves_those_their_time_that_a_longer_step_forward_has_pa
 }
 END_TEST
 
-/* Catches: attempts and orders that a second step forward ends, since it is taken for the only one. */
+/* Catches: attempts and orders that end at a second step forward, because it is taken for the only one. */
 START_TEST(a_second_step_forward_leaves_those_their_time_that_the_first_has_passed)
 {
     (void)mg_far_clock_note(&far, 3704000, 4000, 4000);   /* an hour forward */

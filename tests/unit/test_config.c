@@ -1,4 +1,4 @@
-/* Options: which source wins, what is refused and with which words, and that no secret comes out. */
+/* Options: precedence of the sources, refused values and their messages, and secrets that stay hidden. */
 #include <check.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -54,7 +54,7 @@ static enum mg_config_action action;
 static struct mg_list words;
 static struct mg_err err;
 static char path[] = "/tmp/makegood-config-XXXXXX", secret_path[] = "/tmp/makegood-secret-XXXXXX";
-static char *printed; /* what went to stdout in the last load */
+static char *printed; /* the last load's output on stdout */
 
 static void set_up(void)
 {
@@ -88,7 +88,7 @@ static void write_file(const char *name, const char *content)
     ck_assert_int_eq(fclose(file), 0);
 }
 
-/* Loads with the arguments up to NULL, and keeps what was printed. */
+/* Loads with the arguments up to NULL, and keeps the output. */
 static enum mg_class load(const struct mg_program *program, struct mg_list *ret_words,
                           const char *const *given)
 {
@@ -118,7 +118,7 @@ static enum mg_class load(const struct mg_program *program, struct mg_list *ret_
 
 #define LOAD(...) load(&PROGRAM, &words, (const char *const[]){__VA_ARGS__, NULL})
 
-/* The load fails as bad input with exactly these words, and leaves the targets alone. */
+/* The load fails as bad input with exactly this message, and leaves the targets alone. */
 static void check_refused(enum mg_class class, const char *text)
 {
     ck_assert_int_eq(class, MG_BAD_INPUT);
@@ -245,7 +245,7 @@ START_TEST(a_secret_that_is_unclear_is_refused)
 }
 END_TEST
 
-/* Accepts what begins with "good", as a judge of the new text would. */
+/* A check of new text as a caller would make it: accepts texts that begin with "good". */
 static char taken[64];
 static enum mg_class take_good(void *arg, const char *text, struct mg_err *ret_err)
 {
@@ -284,7 +284,7 @@ START_TEST(a_secret_file_may_be_read_again)
 }
 END_TEST
 
-/* Catches: a running service that waits for ever, for somebody to write into what is no file any more. */
+/* Catches: a running service that waits for ever to read a secret from a path that is a pipe now. */
 START_TEST(reading_a_secret_again_waits_for_nobody)
 {
     enum mg_config_reread state = MG_REREAD_NO_FILE;
@@ -359,7 +359,7 @@ static const struct {
      "option --pg-dsn-file: could not read file \"/nonexistent/x\": No such file or directory"},
 };
 
-/* Catches: bad input that is taken, or refused in words from which nobody learns what would be right. */
+/* Catches: bad input that is accepted, or refused without a hint at the right form. */
 START_TEST(bad_arguments_are_refused_in_one_clear_line)
 {
     check_refused(load(&PROGRAM, &words, REFUSED[_i].arguments), REFUSED[_i].text);
@@ -380,7 +380,7 @@ static const struct {
     {"pg-dsn = a\npg-dsn-file = b\n", "2: pg-dsn: give either pg-dsn or pg-dsn-file, not both"},
 };
 
-/* Catches: a mistake in the file told without its line, or with the secret that stands in it. */
+/* Catches: an error in the file reported without its line, or with the secret on that line. */
 START_TEST(bad_lines_are_refused_with_their_place)
 {
     char expected[256];
@@ -439,7 +439,7 @@ START_TEST(a_file_that_is_no_text_is_refused)
 }
 END_TEST
 
-/* Catches: help that leaves something out, or shows a secret's default. */
+/* Catches: help that leaves an option out, or shows a secret's default. */
 START_TEST(help_tells_every_option_and_ends)
 {
     ck_assert_int_eq(LOAD("--help", "--unknown"), MG_OK);
@@ -480,7 +480,7 @@ START_TEST(the_printed_configuration_can_be_read_back_and_holds_no_secret)
 }
 END_TEST
 
-/* Catches: a check that starts the service, or passes what a start would refuse. */
+/* Catches: a check that starts the service, or accepts a configuration that a start would refuse. */
 START_TEST(check_config_checks_and_says_so)
 {
     ck_assert_int_eq(LOAD("--check-config"), MG_OK);

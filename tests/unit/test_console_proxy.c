@@ -1,7 +1,7 @@
 /*
- * Who asks, as a proxy says it, over real sockets: the console's own routes and libmicrohttpd's reading of
- * headers, without database or broker. A change that is let through is refused for want of a reason (400),
- * before anything is asked of them.
+ * Identity by a proxy's headers, over real sockets: the console's own routes and libmicrohttpd's parsing,
+ * without database or broker. A change that passes the checks is refused for lack of a reason (400), before
+ * any question to either.
  */
 #include <arpa/inet.h>
 #include <check.h>
@@ -39,7 +39,7 @@ static void on_guard(void *arg)
     ck_abort_msg("nothing came for %d ms", GUARD_MS);
 }
 
-/* ---- what the console is told ---- */
+/* ---- the console's configuration ---- */
 
 static void line_write(FILE *file, const char *who, const char *token)
 {
@@ -173,7 +173,7 @@ static void expect(const char *answer, int status, const char *part)
     ck_assert_msg(strstr(answer, part) != NULL, "wanted %s: %.900s", part, answer);
 }
 
-/* What stands in the answer between `before` and the next quote. */
+/* Cuts the text in the answer between `before` and the next quote. */
 static void cut(const char *answer, const char *before, char *ret_text, size_t size)
 {
     const char *at = strstr(answer, before);
@@ -189,12 +189,12 @@ static void csrf_get(const char *headers, char ret_csrf[CSRF_SIZE])
 }
 
 #define CHANGE      "alerts/1/ack"
-#define LET_THROUGH 400 /* for want of a reason */
+#define LET_THROUGH 400 /* for lack of a reason */
 #define IS_LOGIN    "{\"token\": \"" OTTO_TOKEN "\"}"
 
-/* ---- who is believed ---- */
+/* ---- trusted headers ---- */
 
-/* Catches: a user or a role that is not that of the headers; a name that a token could have, too. */
+/* Catches: a user or a role that differs from the headers; a name that a token could have, too. */
 START_TEST(whom_a_proxy_names_may_what_their_groups_say)
 {
     expect(get("me", OPERATOR), 200, "{\"name\": \"otto via gate\", \"role\": \"operator\"");
@@ -217,7 +217,7 @@ START_TEST(whom_a_proxy_names_may_what_their_groups_say)
 }
 END_TEST
 
-/* Catches: somebody who reaches the port, not by way of the proxy, and sends what it would send. */
+/* Catches: a stranger that reaches the port, not through the proxy, and sends the proxy's headers. */
 START_TEST(who_does_not_prove_to_be_the_proxy_is_refused)
 {
     static const char *const refused[] = {
@@ -241,7 +241,8 @@ START_TEST(who_does_not_prove_to_be_the_proxy_is_refused)
 }
 END_TEST
 
-/* Catches: of two users the one whom a browser has sent; a header that is not the one that was named. */
+/* Catches: of two users the one that a browser has sent; a header with a similar name in place of the
+ * configured one. */
 START_TEST(headers_that_decide_come_once_and_by_their_name)
 {
     static const char *const nobody[] = {
@@ -267,7 +268,7 @@ START_TEST(headers_that_decide_come_once_and_by_their_name)
 }
 END_TEST
 
-/* Catches: a user who cannot be told from another, or who writes into logs, tables and terminals. */
+/* Catches: a user without a distinct name, or with one that writes into logs, tables and terminals. */
 START_TEST(a_user_has_a_name_that_can_be_kept)
 {
     static const char *const bad[] = {"",         "otto berg",   "otto via gate", "otto\tberg", "otto\x1b[2J",
@@ -310,7 +311,7 @@ START_TEST(a_change_carries_what_only_its_own_user_was_told)
 }
 END_TEST
 
-/* Catches: what two proxies call by the same name taken for one person. */
+/* Catches: users of the same name at two proxies, taken for one person. */
 START_TEST(users_of_two_proxies_are_two)
 {
     FILE *file = fopen(tokens_path, "we");
@@ -329,8 +330,8 @@ END_TEST
 
 /* ---- tokens beside it ---- */
 
-/* Catches: a proxy's user who acts as the token that their browser has a session of, or the other way round;
- * a proxy's token that lets a person in. */
+/* Catches: a proxy's user that acts with the token of a session in the same browser, or the reverse; a
+ * proxy's token that lets a person in. */
 START_TEST(a_proxy_s_user_and_a_token_s_session_do_not_mix)
 {
     char cookie[256], both[1024], token_csrf[CSRF_SIZE], reader_csrf[CSRF_SIZE];
@@ -347,7 +348,7 @@ START_TEST(a_proxy_s_user_and_a_token_s_session_do_not_mix)
     ck_assert_ptr_nonnull(strstr(talk.answer, "{\"name\": \"otto via gate\", \"role\": \"reader\""));
     expect(post(CHANGE, both, token_csrf, "{}"), 403, "not of this session");
     expect(post(CHANGE, both, reader_csrf, "{}"), 403, "change nothing");
-    (void)snprintf(both, sizeof both, "Cookie: %s\r\n" OTTO, cookie); /* and one who would be more */
+    (void)snprintf(both, sizeof both, "Cookie: %s\r\n" OTTO, cookie); /* without the proof */
     expect(get("me", both), 403, "has not its token");
     (void)snprintf(both, sizeof both, "Cookie: %s\r\n", cookie);
     expect(post(CHANGE, both, reader_csrf, "{}"), 403, "not of this session");
@@ -357,8 +358,8 @@ START_TEST(a_proxy_s_user_and_a_token_s_session_do_not_mix)
 }
 END_TEST
 
-/* Catches: a login behind a proxy, which would change nothing of who asks; a console without anybody who can
- * log in that asks for a token. */
+/* Catches: a login behind a proxy, without any effect on the identity; a console that asks for a token
+ * although no user can log in. */
 START_TEST(whom_a_proxy_names_has_no_login)
 {
     char csrf[CSRF_SIZE];
@@ -378,14 +379,15 @@ START_TEST(whom_a_proxy_names_has_no_login)
 }
 END_TEST
 
-/* Catches: a proxy that is believed after its line has gone; without one, headers that anybody can send. */
+/* Catches: a proxy that is trusted after its line has gone; without one, headers of any client that are
+ * trusted. */
 START_TEST(a_proxy_is_believed_as_long_as_it_is_named)
 {
     struct mg_err err;
     tokens_write("operator otto", NULL);
     ck_assert_int_eq(sessions_reload(console.sessions, &err), MG_BAD_INPUT);
     ck_assert_ptr_nonnull(strstr(err.text, "--proxy-user-header"));
-    expect(get("me", OPERATOR), 200, "otto via gate"); /* what is wrong stays as it was */
+    expect(get("me", OPERATOR), 200, "otto via gate"); /* a wrong file changes nothing */
     FILE *file = fopen(tokens_path, "we");
     ck_assert_ptr_nonnull(file);
     line_write(file, "proxy gate", "another token");
@@ -410,7 +412,7 @@ static void expect_refused(const char *part)
     options_default();
 }
 
-/* Catches: a console that starts and lets in whoever sends a header, or nobody, for want of an option. */
+/* Catches: a console that starts and, for lack of an option, accepts any client with a header, or none. */
 START_TEST(options_that_make_no_sense_are_refused)
 {
     struct mg_err err;
@@ -458,8 +460,7 @@ START_TEST(options_that_make_no_sense_are_refused)
 }
 END_TEST
 
-/* Catches: a line made with a variable that was not set, by which whoever sends an empty token is somebody.
- */
+/* Catches: a line made with a variable that was not set, so that an empty token is a user's. */
 START_TEST(the_digest_of_nothing_is_no_token)
 {
     static const char *const lines[] = {"proxy gate", "operator otto"};

@@ -1,4 +1,4 @@
-/* What the decision core makes of a database whose clock is set, back and forward. */
+/* The decision core when the database's clock is set, back and forward. */
 
 #include "core/backoff.h"
 #include "decide_fixture.h"
@@ -9,7 +9,7 @@ static enum mg_verdict tell(enum mg_cause_kind kind, int step, uint32_t attempt)
     return decide((struct mg_cause){.kind = kind, .step = step, .attempt = attempt});
 }
 
-/* ---- the database's clock was ahead when it set what lies in the future ---- */
+/* ---- times in the future were set while the database's clock was ahead ---- */
 
 #define HOUR_MS INT64_C(3600000)
 
@@ -39,8 +39,8 @@ static struct mg_step *wait_for(enum mg_reason reason, int64_t wait_ms)
     return step;
 }
 
-/* Catches: an order that waits for an hour because the database's clock was ahead by one for a moment; and a
- * wait that is cut short although its policy wants it. */
+/* Catches: an order that waits for an hour because the database's clock was ahead by one for a moment; a wait
+ * that is cut short against its policy. */
 START_TEST(no_wait_is_longer_than_its_policy_allows)
 {
     struct mg_step *step = wait_for(WAITS[_i].reason, WAITS[_i].longest_ms);
@@ -81,8 +81,8 @@ START_TEST(quiet_is_kept_as_far_as_an_attempt_may_take)
 }
 END_TEST
 
-/* Catches: an order that stands still for an hour, since an attempt that may still act ended while the clock
- * was ahead by an hour. */
+/* Catches: an order that stands still for an hour, because an attempt that may still act ended while the
+ * clock was ahead by an hour. */
 START_TEST(quiet_is_cut_to_what_an_attempt_may_take)
 {
     struct mg_step *step = wait_for(MG_REASON_EXPIRED, HOUR_MS);
@@ -97,8 +97,8 @@ START_TEST(quiet_is_cut_to_what_an_attempt_may_take)
 }
 END_TEST
 
-/* Catches: the same, where the answer comes after the clock went back: the request carries that clock's
- * moment. */
+/* Catches: the same, where the answer comes after the clock went back: the request carries the earlier
+ * clock's time. */
 START_TEST(quiet_of_an_answer_is_cut_to_what_an_attempt_may_take)
 {
     submit();
@@ -108,8 +108,8 @@ START_TEST(quiet_of_an_answer_is_cut_to_what_an_attempt_may_take)
 }
 END_TEST
 
-/* Catches: accepted work that is not asked about for an hour, because the clock went back by one: its own
- * attempt's moment bars no poll. That of an attempt before it does. */
+/* Catches: accepted work that is not polled for an hour, because the clock went back by one. Its own
+ * attempt's complete-by bars no poll. That of an earlier attempt does. */
 START_TEST(polls_of_accepted_work_do_not_wait_for_a_clock_that_went_back)
 {
     bool is_polled_before = _i == 1, is_first_open = _i == 2;
@@ -148,8 +148,8 @@ static void clock_forward(void)
     context.spared_before_ms = context.now_ms;
 }
 
-/* Catches: an order that stands still, to be turned back, because the clock has passed its complete-by; and
- * one that goes on although its time is over by any clock. */
+/* Catches: an order that stands still, to be turned back, because the clock has passed its complete-by; one
+ * that goes on although its time is over by any clock. */
 START_TEST(an_order_goes_on_when_the_clock_is_set_past_its_complete_by)
 {
     submit();
@@ -163,8 +163,8 @@ START_TEST(an_order_goes_on_when_the_clock_is_set_past_its_complete_by)
 }
 END_TEST
 
-/* Catches: an order that stands still for an hour, since its supervisor knows of a step of the clock, and its
- * scheduler does not. */
+/* Catches: an order that stands still for an hour, because its supervisor has detected a step of the clock,
+ * and its scheduler has not. */
 START_TEST(an_order_that_no_supervisor_judges_goes_on)
 {
     submit();
@@ -177,9 +177,9 @@ START_TEST(an_order_that_no_supervisor_judges_goes_on)
 }
 END_TEST
 
-/* Catches: attempts that a scheduler judges because the clock was set, on the word of a supervisor that does
- * not know of it, one that has just begun; and such as wait for an hour, since the scheduler learned of the
- * step late. */
+/* Catches: attempts that a scheduler judges because the clock was set, at the request of a newly started
+ * supervisor that has not detected the step; attempts that wait for an hour, because the scheduler detected
+ * the step late. */
 START_TEST(no_attempt_is_judged_that_the_clock_was_set_past)
 {
     submit();
@@ -190,8 +190,7 @@ START_TEST(no_attempt_is_judged_that_the_clock_was_set_past)
 }
 END_TEST
 
-/* Catches: an undo, and a verify, that overtake an attempt because the clock was set past its moment of
- * quiet. */
+/* Catches: an undo, and a verify, that overtake an attempt because the clock was set past its quiesce. */
 START_TEST(a_clock_that_is_set_forward_makes_no_step_quiet)
 {
     bool is_verify = _i == 1;
@@ -213,7 +212,7 @@ START_TEST(a_clock_that_is_set_forward_makes_no_step_quiet)
 }
 END_TEST
 
-/* Catches: an undo that waits for an hour, since the clock was an hour back and is right again. */
+/* Catches: an undo that waits for an hour, because the clock was an hour back and is right again. */
 START_TEST(quiet_takes_no_longer_than_an_attempt_by_the_old_clock_either)
 {
     plan.steps[0].retry.attempts = 1;
@@ -237,7 +236,7 @@ START_TEST(quiet_takes_no_longer_than_an_attempt_by_the_old_clock_either)
 }
 END_TEST
 
-/* Catches: a verify that is never sent, since each look at it moves its moment of quiet on. */
+/* Catches: a verify that is never sent, because each look at it moves its quiesce on. */
 START_TEST(quiet_that_is_cut_stays_cut_for_a_step_that_was_due_before)
 {
     plan.complete_within_ms = 2 * HOUR_MS;

@@ -1,6 +1,6 @@
 /*
- * The decision core at its edges: what no walk comes by, because a correct run or a checked definition does
- * not bring it about. It must be answered all the same, and leave no trace.
+ * The decision core at its edges: inputs that no walk produces, because a correct run or a checked definition
+ * excludes them. Each still needs an answer, and leaves no trace.
  */
 
 #include "base/buf.h"
@@ -107,7 +107,7 @@ START_TEST(words_of_no_meaning_are_impossible_and_change_nothing)
 }
 END_TEST
 
-/* Open and yet not forward: no decision makes such an order; one that was written so is left alone. */
+/* Open and yet not forward: no decision makes such an order; one stored in this form is left alone. */
 START_TEST(open_order_with_another_goal_is_not_moved)
 {
     submit();
@@ -131,7 +131,7 @@ START_TEST(order_in_which_nothing_waits_is_not_moving)
 }
 END_TEST
 
-/* Catches: a doubt that waits for a verify which the definition has not. */
+/* Catches: a step in doubt that waits for a verify missing from its definition. */
 START_TEST(doubt_without_a_verify_asks_a_person)
 {
     plan.steps[0].on_unknown = MG_ON_UNKNOWN_VERIFY;
@@ -235,7 +235,7 @@ START_TEST(lost_state_waits_for_a_person_whatever_is_settled)
 }
 END_TEST
 
-/* Catches: an order whose first step is gone and that goes forward over its pivot. */
+/* Catches: an order that passes its pivot although its first step was undone. */
 START_TEST(pivot_is_not_found_done_once_something_is_undone)
 {
     plan.steps[1].is_pivot = true;
@@ -269,8 +269,8 @@ START_TEST(undone_step_that_turned_up_again_can_be_found_absent)
 END_TEST
 
 /* Catches: a fence that begins anew at 0, so that replies of attempts long over count again. Such a number
- * comes from a wrong agent only; a person must look at the order, and what is ready beside it stays where it
- * is. */
+ * comes from a wrong agent only. A person must look at the order, and ready steps beside it stay where they
+ * are. */
 START_TEST(attempts_number_never_wraps)
 {
     plan.steps[1].after = plan.steps[2].after = 0;

@@ -1,6 +1,6 @@
 /*
  * Random orders through the decision core: random plans, a world of faults around them (core_world.h), a
- * supervisor that asks, an operator who meddles but does not lie, and a witness (core_witness.h) that holds
+ * supervisor that asks, an operator that meddles but does not lie, and a witness (core_witness.h) that holds
  * every decision against the laws. Then the faults stop, and every order must end. Deterministic: an order is
  * its number; one that fails is walked once more with its story on stderr.
  *
@@ -110,8 +110,8 @@ static void trace_decision(struct witness *witness, const struct mg_cause *cause
 
 static enum mg_verdict decide(struct witness *witness, struct mg_cause cause);
 
-/* A request goes to the broker; or the broker does not take it, or nobody can write it. Or another scheduler
- * has sent it as well, and only that copy is taken. */
+/* A request goes to the broker; or the broker refuses it, or it cannot be built. Or another scheduler has
+ * sent it as well, and only that copy is taken. */
 static void request_send(struct witness *witness, int step, uint32_t attempt)
 {
     struct world *world = &witness->world;
@@ -192,7 +192,7 @@ static void supervisor_ask(struct witness *witness)
         const struct mg_step *step = &witness->order.steps[i];
         struct mg_cause ask = {.step = i, .attempt = step->attempt, .retry_after_ms = -1};
         if (world_fault(&witness->world, 10)) {
-            continue; /* its word is lost; it asks again */
+            continue; /* its command is lost and repeated */
         }
         if (is_running(step) && step->complete_by_ms <= now_ms) {
             ask.kind = MG_CAUSE_OVERDUE;
@@ -232,7 +232,7 @@ static void stray_cause(struct witness *witness)
     (void)decide(witness, cause);
 }
 
-/* ---- the operator, who does not lie: says "done" of what stands, and "absent" of what does not ---- */
+/* ---- the operator does not lie: settles "done" for effects that stand, "absent" for others ---- */
 
 static enum mg_verdict operate(struct witness *witness, enum mg_cause_kind kind, int step,
                                enum mg_outcome outcome, bool is_request_changed)
@@ -287,7 +287,7 @@ static void operator_meddle(struct witness *witness)
     }
 }
 
-/* All that a person can do who has found out what became of every step. */
+/* All repairs open to a person with full evidence of every step's outcome. */
 static void operator_repair(struct witness *witness)
 {
     for (int i = 0; i < witness->order.step_count; i++) {
@@ -382,7 +382,7 @@ static bool needs_person(const struct witness *witness)
            !has_messages(&witness->world);
 }
 
-/* What the remote services keep, when all is over. */
+/* Checks the state that the remote services keep, when all is over. */
 static void ledger_check(struct witness *witness)
 {
     for (int i = 0; i < witness->order.step_count; i++) {
@@ -488,7 +488,7 @@ const struct mg_cell *__wrap_mg_order_cell(enum mg_order_state state, enum mg_or
     return __real_mg_order_cell(state, event);
 }
 
-/* Cells that no walk comes to, and why they are there all the same. */
+/* Cells that no walk reaches, with the reason why they exist. */
 struct rare {
     int state, event;
     const char *why;
@@ -517,8 +517,7 @@ static bool is_rare(const struct rare *cells, size_t count, int state, int event
 }
 
 /* Would catch: a transition that the table allows and that no decision makes, or a reason that no longer
- * holds.
- */
+ * holds. */
 START_TEST(every_cell_that_allows_a_transition_is_reached_or_rare)
 {
     for (int i = 0; i < MG_STEP_STATE_COUNT * MG_STEP_EVENT_COUNT; i++) {

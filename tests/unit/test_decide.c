@@ -324,8 +324,8 @@ START_TEST(service_that_is_away_costs_no_attempt)
 }
 END_TEST
 
-/* Law 7, waiting is not failing. Catches: waits that are over and, their gate being closed, are asked about
- * for ever. */
+/* Law 7, waiting is not failing. Catches: waits that are over behind a closed gate, and are asked about for
+ * ever. */
 START_TEST(a_wait_that_is_over_before_a_closed_gate_is_parked_once)
 {
     static const enum mg_kind KINDS[] = {MG_KIND_DO, MG_KIND_VERIFY, MG_KIND_UNDO, MG_KIND_VERIFY};
@@ -335,7 +335,7 @@ START_TEST(a_wait_that_is_over_before_a_closed_gate_is_parked_once)
     plan.steps[0].finish_within_ms = _i == 3 ? 3600000 : 0;
     submit();
     context.gate[0] =
-        _i == 1 ? MG_REASON_SERVICE_PAUSED : MG_REASON_NONE; /* a doubt is asked about at once */
+        _i == 1 ? MG_REASON_SERVICE_PAUSED : MG_REASON_NONE; /* a step in doubt is asked about at once */
     reply(0, _i == 2 ? MG_OUTCOME_DONE : _i == 3 ? MG_OUTCOME_ACCEPTED : MG_OUTCOME_TRANSIENT);
     if (_i == 2) {
         reply(1, MG_OUTCOME_PERMANENT);

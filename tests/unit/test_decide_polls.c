@@ -1,8 +1,8 @@
-/* Accepted work: what a poll that fails means for it, and what does not end it. */
+/* Accepted work: the effect of a failed poll, and events that do not end the work. */
 #include "decide_fixture.h"
 #include "suite.h"
 
-/* What may come of a poll instead of an answer: the service fails, is unclear, refuses, or nobody replies. */
+/* Possible ends of a poll without an answer: the service fails, is unclear, refuses, or no reply comes. */
 static enum mg_verdict poll_fails(int way)
 {
     static const enum mg_outcome OUTCOMES[] = {MG_OUTCOME_TRANSIENT, MG_OUTCOME_UNKNOWN,
@@ -52,7 +52,7 @@ START_TEST(accepted_work_is_asked_about_however_often_that_fails)
 }
 END_TEST
 
-/* Catches: work that is asked about for ever, because its polls only fail. */
+/* Catches: work that is polled for ever, because its polls only fail. */
 START_TEST(accepted_work_whose_polls_only_fail_ends_when_its_time_is_over)
 {
     plan.steps[0].finish_within_ms = 300000;
@@ -98,8 +98,8 @@ START_TEST(accepted_work_that_is_gone_is_done_again_whatever_its_polls)
 }
 END_TEST
 
-/* Guard: lost work counts. Catches: a service that takes every do with 202 and loses it, and is asked again
- * for ever, though `retry` names a number. */
+/* Guard: lost work counts. Catches: a service that answers every do with 202, loses it, and is called again
+ * for ever, against the number in `retry`. */
 START_TEST(accepted_work_that_is_lost_again_and_again_has_as_many_attempts_as_retry_says)
 {
     plan.steps[0].finish_within_ms = 600000;
@@ -123,7 +123,7 @@ START_TEST(accepted_work_that_is_lost_again_and_again_has_as_many_attempts_as_re
 END_TEST
 
 /* Guard: a 202 leaves its attempt all of its time (law 11, quiesce). Catches: an order that ends while its
- * work may yet begin, because a look that came too early found nothing. */
+ * work may yet begin, because an early verify found nothing. */
 START_TEST(accepted_work_is_not_absent_before_its_attempt_is_over)
 {
     plan.steps[0].finish_within_ms = 600000;
@@ -168,7 +168,7 @@ START_TEST(work_that_a_verify_finds_under_way_has_not_failed)
 }
 END_TEST
 
-/* Catches: the alert of polls left open by what ends the polling otherwise. */
+/* Catches: the alert of failed polls left open by another end of the polling. */
 START_TEST(alert_of_failing_polls_closes_with_the_polling)
 {
     plan.steps[0].finish_within_ms = 600000;

@@ -1,4 +1,5 @@
-/* Undo and verify do not overtake a do: what they wait for, and what they do not. */
+/* Undo and verify do not overtake a do: the events that they wait for, and those that they do not wait
+ * for. */
 #include "decide_fixture.h"
 #include "suite.h"
 
@@ -14,8 +15,8 @@ static enum mg_verdict reply_open(int step, enum mg_outcome outcome, enum mg_exe
                                     .retry_after_ms = -1});
 }
 
-/* Guard: undo does not overtake do. A reply whose call was given up, or beside which another copy of the
- * request is out, ends the attempt for its step, and not at the service. */
+/* Guard: undo does not overtake do. A reply may end the attempt for its step and not at the service: its call
+ * was given up, or another copy of the request is out. */
 static const struct {
     enum mg_outcome outcome;
     enum mg_executed executed;
@@ -63,8 +64,8 @@ START_TEST(verify_waits_until_no_call_that_was_given_up_can_act)
 }
 END_TEST
 
-/* Catches: a wait for nothing. What the service has answered, whatever it said, it is no longer at; and a do
- * that overlaps another one under the same key is the same do. */
+/* Catches: a wait for nothing. Any answer of the service ends its work on the request. A do that overlaps
+ * another one under the same key is the same do. */
 START_TEST(what_the_service_has_answered_is_undone_and_tried_again_at_once)
 {
     submit();
@@ -85,7 +86,8 @@ START_TEST(what_the_service_has_answered_is_undone_and_tried_again_at_once)
 }
 END_TEST
 
-/* Catches: accepted work that is undone while the service takes it up, or not asked about for as long. */
+/* Catches: accepted work that is undone while the service takes it up; accepted work that is first polled
+ * after that time. */
 START_TEST(accepted_work_is_asked_about_at_once_and_undone_when_quiet)
 {
     plan.steps[0].finish_within_ms = 60000;
@@ -102,7 +104,7 @@ START_TEST(accepted_work_is_asked_about_at_once_and_undone_when_quiet)
 }
 END_TEST
 
-/* Catches: "there is no such work", said before the call that was given up has arrived. */
+/* Catches: a poll's "no such work" taken as final before the call that was given up has arrived. */
 START_TEST(accepted_work_with_an_open_call_is_asked_about_when_quiet)
 {
     plan.steps[0].finish_within_ms = 60000;
@@ -113,7 +115,7 @@ START_TEST(accepted_work_with_an_open_call_is_asked_about_when_quiet)
 }
 END_TEST
 
-/* Catches: an undo that overtakes the second copy of a do whose first one was answered. */
+/* Catches: an undo that overtakes the second copy of a do after an answer to the first. */
 START_TEST(undo_waits_for_a_second_copy_of_what_was_answered)
 {
     submit();

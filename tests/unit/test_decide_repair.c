@@ -1,6 +1,6 @@
 /*
- * The decision core when people and lost state meddle: what settling, restarting and resuming may do, and
- * what must be true of alerts afterwards. Most of these were found by random walks (test_core_walk.c).
+ * The decision core under operators' commands and lost state: the limits of settle, restart and resume, and
+ * the alerts afterwards. Random walks found most of these cases (test_core_walk.c).
  */
 
 #include "decide_fixture.h"
@@ -16,7 +16,7 @@ static bool has_order_alert(enum mg_effect_kind kind, enum mg_alert alert)
     return false;
 }
 
-/* a is done, b refused for good and so is the undo of a: in error, with one undo to look after. */
+/* a is done; b is refused for good, and so is the undo of a: in error, with one undo to settle. */
 static void fail_an_undo(void)
 {
     submit();
@@ -34,7 +34,8 @@ static enum mg_verdict lose_state(int step)
                                     .outcome = MG_OUTCOME_DONE});
 }
 
-/* Catches: an alert that is opened about a step and closed about the order, which stays open for ever. */
+/* Catches: an alert that is opened about a step and closed about the order, so that it stays open for
+ * ever. */
 START_TEST(alert_of_an_order_in_error_is_about_the_order)
 {
     plan.on_failure = MG_ON_FAILURE_ERROR;
@@ -57,7 +58,7 @@ START_TEST(verify_that_nobody_was_asked_for_closes_no_alert)
 }
 END_TEST
 
-/* Catches: an order in error whose last alert was closed by settling. */
+/* Catches: an order that stays in error after settling has closed its last alert. */
 START_TEST(settling_the_last_failed_undo_ends_the_compensation)
 {
     fail_an_undo();
@@ -104,7 +105,7 @@ START_TEST(what_never_went_out_cannot_be_settled)
 }
 END_TEST
 
-/* Catches: a pending pivot that may have happened and that nobody could settle. */
+/* Catches: a pending pivot in doubt that no command can settle. */
 START_TEST(resumed_pivot_in_doubt_can_be_settled_before_it_goes_out)
 {
     plan.complete_within_ms = 5000;
@@ -206,8 +207,8 @@ START_TEST(undo_follows_after_and_not_the_steps_place_in_the_definition)
 }
 END_TEST
 
-/* Lost state while it is being undone: what is not undone is told in full, and nothing may restart over it.
- */
+/* Lost state during an undo: the alert names every step that is not undone, and no restart may pass over
+ * it. */
 START_TEST(lost_state_in_the_middle_of_undoing_keeps_the_undos)
 {
     submit();
@@ -271,7 +272,7 @@ START_TEST(words_of_the_supervisor_that_are_out_of_date_change_nothing)
 }
 END_TEST
 
-/* Sixty-four steps that all fail to be undone, and are all resumed at once: what a decision can hold. */
+/* Sixty-four steps with failed undos, all resumed at once: the most that a decision can hold. */
 START_TEST(largest_order_fits_its_decisions)
 {
     plan.step_count = MG_STEPS_MAX;
@@ -314,7 +315,8 @@ START_TEST(republished_attempt_is_maybe_whatever_one_copy_says)
 END_TEST
 
 /* Guard: undo does not overtake do. Two schedulers have sent the request; the broker has refused the first
- * copy and has the second. The model found it: an undo at once, and the second copy acted after it. */
+ * copy and has the second. The model found the defect: an undo at once, and the second copy acted after
+ * it. */
 START_TEST(refused_copy_says_nothing_of_the_other_one)
 {
     plan.steps[0].on_unknown = _i == 0 ? MG_ON_UNKNOWN_RETRY : MG_ON_UNKNOWN_VERIFY;
@@ -334,7 +336,7 @@ START_TEST(refused_copy_says_nothing_of_the_other_one)
 }
 END_TEST
 
-/* Would catch: a person asked again and again about a step that only waits for room in its queue. */
+/* Would catch: repeated questions to a person about a step that only waits for room in its queue. */
 START_TEST(what_may_be_sent_only_once_has_no_other_copy)
 {
     plan.steps[0].is_at_most_once = true;
@@ -360,8 +362,8 @@ static void submit_once(void)
     submit();
 }
 
-/* Would catch: a repair of another step, or an operator who knows no better, that sends twice what may be
- * sent only once. */
+/* Would catch: a repair of another step, or a mistaken operator, that sends a step twice that may be sent
+ * only once. */
 START_TEST(resuming_sends_nothing_twice_that_may_be_sent_only_once)
 {
     plan.on_failure = MG_ON_FAILURE_ERROR;
@@ -375,7 +377,7 @@ START_TEST(resuming_sends_nothing_twice_that_may_be_sent_only_once)
     ck_assert(!has_request(0, MG_KIND_DO));
     ck_assert_int_eq(order.steps[0].state, MG_STEP_UNKNOWN);
     ck_assert_int_eq(operate(MG_CAUSE_SETTLE, 0, MG_OUTCOME_ABSENT), MG_GO);
-    ck_assert(has_request(0, MG_KIND_DO)); /* a person's word that it has not happened */
+    ck_assert(has_request(0, MG_KIND_DO)); /* a person reports that it has not happened */
 }
 END_TEST
 
@@ -407,7 +409,8 @@ START_TEST(step_sent_once_that_may_have_happened_is_not_sent_again_by_a_restart)
 }
 END_TEST
 
-/* Would catch: an operator who has removed what stood in the way and must still tell the order to go on. */
+/* Would catch: an order that still needs an operator's command after the operator has removed the
+ * obstacle. */
 START_TEST(order_in_error_goes_on_once_nothing_stands_in_its_way)
 {
     plan.on_failure = MG_ON_FAILURE_ERROR;

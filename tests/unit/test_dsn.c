@@ -1,5 +1,4 @@
-/* Which connection strings a service takes: none over which a password or an order could be read on the way.
- */
+/* Connection strings that a service accepts: none that exposes a password or an order on the way. */
 #include <check.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,7 +11,7 @@
 
 static const struct {
     const char *dsn;
-    bool is_good; /* with no word of the environment's */
+    bool is_good; /* with no variable in the environment */
 } DSNS[] = {
     {"", true},
     {"orders", true}, /* the name of a database, through the socket of this machine */
@@ -63,8 +62,8 @@ static void forget_environment(void)
         ck_assert_int_eq(unsetenv(names[i]), 0);
 }
 
-/* Catches: a connection string through whose gap a password leaves the machine in plain text or to whoever
- * answers, and a refusal that quotes the password. */
+/* Catches: a gap in a connection string through which a password leaves the machine in plain text or goes to
+ * any server that answers; a refusal that quotes the password. */
 START_TEST(only_what_stays_here_or_is_verified_is_taken)
 {
     struct mg_err err = {MG_OK, ""};
@@ -81,7 +80,7 @@ static const struct {
     {"PGHOST", "db", "", false},
     {"PGHOST", "db", "dbname=orders", false},
     {"PGHOST", "db", "orders", false},
-    {"PGHOST", "db", "host=", true}, /* named, if only to say that there is none */
+    {"PGHOST", "db", "host=", true}, /* named, and empty */
     {"PGHOST", "db", "host=localhost", true},
     {"PGHOST", "db", "sslmode=verify-full", true},
     {"PGHOSTADDR", "10.0.0.1", "host=localhost", false},
@@ -114,7 +113,7 @@ START_TEST(the_environment_counts_as_for_libpq)
 }
 END_TEST
 
-/* Catches: an allowance for private networks that lets through what cannot be read at all. */
+/* Catches: an allowance for private networks that accepts an unreadable connection string. */
 START_TEST(allowed_plaintext_is_still_read)
 {
     struct mg_err err;

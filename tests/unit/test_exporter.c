@@ -1,6 +1,6 @@
 /*
- * The exporter against collectors that are well, busy, gone and silent: what it sends, what it drops, and
- * that its owner never waits.
+ * The exporter against collectors that are well, busy, gone and silent: spans sent, spans dropped, and an
+ * owner that never waits.
  */
 #include "base/log.h"
 #include "http_fixture.h"
@@ -127,7 +127,7 @@ START_TEST(what_has_come_within_a_second_is_one_batch)
 }
 END_TEST
 
-/* Catches: many spans of a moment that wait a second for each batch. */
+/* Catches: a burst of spans that waits a second for each batch. */
 START_TEST(full_batches_follow_each_other)
 {
     struct server server;
@@ -145,7 +145,7 @@ START_TEST(full_batches_follow_each_other)
 }
 END_TEST
 
-/* Catches: spans lost to a collector that only asked for a moment. */
+/* Catches: spans lost to a collector that was busy for a moment. */
 START_TEST(a_busy_collector_is_asked_once_more)
 {
     struct server server;
@@ -199,7 +199,7 @@ START_TEST(a_refusal_is_not_tried_again)
 }
 END_TEST
 
-/* Catches: spans that the collector says it has thrown away, counted as taken. */
+/* Catches: spans that the collector reports as rejected, counted as taken. */
 START_TEST(what_it_rejects_of_a_batch_counts_as_dropped)
 {
     struct server server;
@@ -220,7 +220,7 @@ START_TEST(what_it_rejects_of_a_batch_counts_as_dropped)
 }
 END_TEST
 
-/* Catches: the oldest thrown away for those that came last, so that nothing that is kept is whole. */
+/* Catches: the oldest spans dropped for the newest, so that no trace is whole. */
 START_TEST(what_there_is_no_room_for_is_the_newest)
 {
     struct server server;
@@ -243,7 +243,7 @@ END_TEST
 START_TEST(behind_a_silent_collector_memory_stays_bounded)
 {
     struct server server;
-    server_start(&server, NULL, NULL); /* half open: it listens, and nobody reads */
+    server_start(&server, NULL, NULL); /* half open: it listens and never reads */
     exporter_start(server.port);
     add(MG_EXPORTER_BATCH);
     flush(100);
@@ -259,7 +259,7 @@ START_TEST(behind_a_silent_collector_memory_stays_bounded)
 }
 END_TEST
 
-/* Catches: an end that waits out a collector that is not there. */
+/* Catches: an end that waits for a collector that is not there. */
 START_TEST(nobody_at_all_is_no_reason_to_wait)
 {
     struct server server;

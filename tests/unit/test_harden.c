@@ -1,4 +1,5 @@
-/* What a hardened process can no longer do. Each test is a process of its own, since there is no way back. */
+/* Actions that a hardened process can no longer do. Each test is a process of its own, because hardening
+ * cannot be taken back. */
 #include <check.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -20,7 +21,7 @@ static char folder[] = "/tmp/makegood-harden-XXXXXX";
 static char kept[64], fresh[64];
 static char what[MG_HARDENING_SIZE];
 
-/* Runs outside of the tests' processes: what these may no longer remove, this one can. */
+/* Runs outside of the tests' processes, so it can still remove files that these may not. */
 static void set_up(void)
 {
     memcpy(folder + sizeof folder - 7, "XXXXXX", 6);
@@ -39,7 +40,7 @@ static void tear_down(void)
     (void)rmdir(folder);
 }
 
-/* Catches: a crash that writes orders and passwords to disk, or hands them to whoever traces it. */
+/* Catches: a crash that writes orders and passwords to disk, or shows them to a tracer. */
 START_TEST(nothing_is_dumped)
 {
     struct rlimit limit = {1, 1};

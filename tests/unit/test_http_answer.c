@@ -1,14 +1,11 @@
-/*
- * Requests and answers of the HTTP client: what goes over the wire, what counts as a whole answer, and what
- * is cut.
- */
+/* Requests and answers of the HTTP client: the bytes on the wire, the whole answers, and the cut ones. */
 #include <time.h>
 
 #include "base/clock.h"
 #include "http_fixture.h"
 #include "suite.h"
 
-/* Answers without end until the client hangs up. */
+/* Answers without end until the client closes the connection. */
 static void serve_flood(struct server *server, int fd, int number)
 {
     (void)number;

@@ -1,7 +1,6 @@
 /*
- * The HTTP client against servers on loopback that misbehave: what it says about whether a request was sent,
- * and that nothing holds it up. Whoever says "no byte left" of a request that was executed has an order paid
- * twice.
+ * The HTTP client against misbehaving servers on loopback: its report whether a request was sent, and its
+ * freedom from stalls. A false "no byte left" about an executed request has an order paid twice.
  */
 #include <dlfcn.h>
 #include <netdb.h>
@@ -37,9 +36,10 @@ static void serve_silence(struct server *server, int fd, int number)
         ;
 }
 
-/* ---- what is sent is sent once ---- */
+/* ---- one request is sent once ---- */
 
-/* Catches: libcurl's silent re-send, by which a remote executes an order twice and we see one 200. */
+/* Catches: libcurl's silent re-send, by which a remote executes an order twice and the client sees one
+ * 200. */
 START_TEST(request_on_a_kept_connection_that_dies_is_not_sent_again)
 {
     struct server server;
@@ -122,7 +122,7 @@ START_TEST(refused_connection_proves_that_nothing_was_sent)
 {
     struct server server;
     server_start(&server, NULL, NULL);
-    server_stop(&server); /* a port where nobody listens */
+    server_stop(&server); /* a port without a listener */
     struct outcome outcome = post(&server, PATIENT_TIMEOUT_MS);
     ck_assert_int_eq(outcome.answer.sent, MG_SENT_NO);
     ck_assert_int_eq(outcome.answer.status, 0);
@@ -139,8 +139,7 @@ START_TEST(unknown_name_proves_that_nothing_was_sent)
 }
 END_TEST
 
-/* Catches: "no byte sent" said of a handshake with a server that speaks no TLS; nothing of the request left.
- */
+/* Catches: a failed handshake reported as maybe sent, although nothing of the request left. */
 START_TEST(failed_tls_handshake_proves_that_nothing_was_sent)
 {
     struct server server;
@@ -287,7 +286,7 @@ END_TEST
 
 #define CROWD_MAX 300 /* more than two pools of connections hold */
 
-/* A server with all its connections open at a time. It answers nobody before `answers_at` requests wait. */
+/* A server with all its connections open at a time. It sends no answer before `answers_at` requests wait. */
 struct crowd {
     struct server server;
     pthread_t thread;
@@ -385,8 +384,8 @@ static void crowd_finish(int count)
         ck_assert_int_eq(outcomes[i].answer.sent, MG_SENT_YES);
 }
 
-/* Catches: calls beyond the first pool that wait although connections are left, and pools that do not use
- * theirs again. */
+/* Catches: calls beyond the first pool that wait although connections are left; pools that do not use theirs
+ * again. */
 START_TEST(as_many_calls_are_under_way_as_connections_are_allowed)
 {
     struct crowd crowd;
@@ -421,7 +420,7 @@ static void on_look(void *arg)
     if (atomic_load(&crowd->open) < CROWD_MAX / 2) mg_loop_stop(loop);
 }
 
-/* Catches: a peak whose connections stay open for good, since no later call comes by to close them. */
+/* Catches: connections of a peak that stay open for good, because no later call comes by to close them. */
 START_TEST(connections_of_a_peak_are_closed_when_it_is_over)
 {
     struct crowd crowd;
@@ -442,8 +441,8 @@ END_TEST
 
 static int stuck_fd = -1; /* the stuck resolution goes on when this is written to */
 
-/* Stands before the C library's, hence visible: a name that is never resolved, as behind a dead name server.
- */
+/* Stands before the C library's, hence visible: a name that is never resolved, as behind a dead name
+ * server. */
 __attribute__((visibility("default"))) int getaddrinfo(const char *restrict name,
                                                        const char *restrict service,
                                                        const struct addrinfo *restrict hints,
@@ -461,7 +460,7 @@ __attribute__((visibility("default"))) int getaddrinfo(const char *restrict name
     return resolve(name, service, hints, result);
 }
 
-/* Catches: giving up on a name that joins the thread which resolves it, so that the whole process stands
+/* Catches: an abandoned name with a resolving thread that is joined, so that the whole process stands
  * still. */
 START_TEST(stuck_name_resolution_does_not_hold_up_the_loop)
 {

@@ -1,7 +1,7 @@
 /*
- * The HTTP client over TLS, against servers made of OpenSSL. Who refuses whom, and what is said of the
- * request: a failure before the request counts as not sent, and every other one as maybe, or an order is paid
- * twice or held up for nothing. And that renewed files are read after a reload.
+ * The HTTP client over TLS, against servers made of OpenSSL: refusals by either side, and the reported state
+ * of the request. A failure before the request counts as not sent, and every other one as maybe. Otherwise an
+ * order is paid twice or held up for nothing. Also: renewed files are read after a reload.
  */
 #include <linux/tcp.h>
 #include <openssl/err.h>
@@ -13,7 +13,7 @@
 #include "suite.h"
 #include "tls_fixture.h"
 
-/* What the server demands of its clients. */
+/* The server's demand on its clients. */
 enum demand { NOTHING, CERTIFICATE, CERTIFICATE_AFTER_REQUEST };
 
 static SSL_CTX *context;
@@ -21,8 +21,8 @@ static enum demand demand;
 static atomic_int tls_requests; /* that a server decrypted */
 static atomic_bool hangs_up;    /* the server resets the connection as soon as it has refused a client */
 
-/* libcurl asks for it between the handshake and the request. Whoever is refused waits here until the server
- * has hung up: which of the two is first is chance otherwise. */
+/* libcurl calls it between the handshake and the request. A refused client waits here until the server has
+ * closed the connection. Without it the order of the two is chance. */
 __attribute__((visibility("default"))) int getpeername(int fd, __SOCKADDR_ARG address,
                                                        socklen_t *restrict len)
 {
@@ -93,7 +93,7 @@ static void serve_tls(struct server *server, int fd, int number)
         SSL_free(ssl);
         return;
     }
-    /* What is unread at the close would make the kernel reset the connection, and the alert be lost. */
+    /* Unread bytes at the close would make the kernel reset the connection, and the alert would be lost. */
     shutdown(fd, SHUT_WR);
     while (!is_open && recv(fd, text, sizeof text, 0) > 0)
         ;
@@ -132,14 +132,14 @@ static const struct {
     {"ours/server", "127.0.0.1", OURS, NULL, TLS1_3_VERSION, NOTHING, MG_SENT_YES, ""},
     {"ours/server", "localhost", OURS, "ours/client", TLS1_3_VERSION, CERTIFICATE, MG_SENT_YES, ""},
     {"ours/server", "localhost", OURS, "ours/client", TLS1_2_VERSION, CERTIFICATE, MG_SENT_YES, ""},
-    /* we refuse the server */
+    /* the client refuses the server */
     {"ours/server", "localhost", OURS, NULL, TLS1_1_VERSION, NOTHING, MG_SENT_NO, "protocol version"},
     {"others/server", "localhost", OURS, NULL, TLS1_3_VERSION, NOTHING, MG_SENT_NO, "certificate"},
     {"ours/old", "localhost", OURS, NULL, TLS1_3_VERSION, NOTHING, MG_SENT_NO, "expired"},
     {"ours/server", "other.localhost", OURS, NULL, TLS1_3_VERSION, NOTHING, MG_SENT_NO, "other.localhost"},
     {"ours/server", "localhost", "none.pem", NULL, TLS1_3_VERSION, NOTHING, MG_SENT_NO, "none.pem"},
     {"ours/server", "localhost", OURS, "nobody", TLS1_3_VERSION, CERTIFICATE, MG_SENT_NO, "nobody/cert.pem"},
-    /* the server refuses us: in TLS 1.3 its word comes when our request has left */
+    /* the server refuses the client: in TLS 1.3 its alert comes when the request has left */
     {"ours/server", "localhost", OURS, NULL, TLS1_3_VERSION, CERTIFICATE, MG_SENT_NO, "certificate required"},
     {"ours/server", "localhost", OURS, "others/client", TLS1_3_VERSION, CERTIFICATE, MG_SENT_NO,
      "unknown ca"},
@@ -197,7 +197,7 @@ START_TEST(a_refusal_counts_though_the_server_hangs_up_at_once)
 }
 END_TEST
 
-/* Catches: CAs that libcurl has parsed and keeps for a day, and connections made with what was valid then. */
+/* Catches: CAs that libcurl has parsed and keeps for a day; connections made under the earlier CAs. */
 START_TEST(reload_reads_files_anew_and_uses_no_older_connection)
 {
     struct server server;
@@ -224,7 +224,7 @@ START_TEST(reload_reads_files_anew_and_uses_no_older_connection)
 }
 END_TEST
 
-/* Catches: one typing error that ends connections which were good, or that shows only when they are gone. */
+/* Catches: one typing error that ends good connections, or that shows only when they are gone. */
 START_TEST(reload_of_bad_files_keeps_connections_and_lets_no_new_one_be_made)
 {
     struct server server;
@@ -234,7 +234,7 @@ START_TEST(reload_of_bad_files_keeps_connections_and_lets_no_new_one_be_made)
     file_copy(tls_path(OURS).text, ca.text);
     server_start(&server, serve_tls, ok_answer);
     int64_t since_ms = mg_clock_boot_ms();
-    do { /* libcurl counts the age of what it has parsed in whole seconds: until then it keeps nothing */
+    do { /* libcurl counts the age of parsed CAs in whole seconds: until then it keeps none */
         ck_assert_int_eq(call_with(server.port, "localhost", "ca.pem", NULL, true).answer.sent, MG_SENT_YES);
     } while (mg_clock_boot_ms() - since_ms < 2000);
     ck_assert_int_eq(call_with(server.port, "localhost", "ca.pem", NULL, false).answer.sent, MG_SENT_YES);

@@ -11,8 +11,8 @@
 #define HEAD_11 "HTTP/1.1 200 OK\r\n"
 #define JSON    "Content-Type: application/json\r\n"
 
-/* `head_end`: the answer counts as whole from the end of its head on, because nothing in it tells that a byte
- * is missing. Else only all of its bytes are whole. */
+/* `head_end`: the answer counts as whole from the end of its head on, because nothing in it shows that a byte
+ * is missing. Otherwise only all of its bytes are whole. */
 static const struct cut_case {
     const char *name, *method, *answer, *result;
     enum mg_outcome outcome;
@@ -114,8 +114,7 @@ static void call_cut(struct server *server, const struct cut_case *c, size_t len
     mg_loop_run(loop);
 }
 
-/* Returns whether the answer was taken for whole, and then had all that it should have; else it was broken.
- */
+/* Returns true if the answer was taken for whole and had all its parts; false if it was broken. */
 static bool is_taken(const struct cut_case *c, size_t len)
 {
     bool is_good = c->outcome == MG_OUTCOME_DONE || c->outcome == MG_OUTCOME_ACCEPTED;

@@ -1,6 +1,6 @@
 /*
- * Requests that a service handles itself, asked over real sockets by a client on another thread while the
- * loop turns: whole, in pieces, too large, too many, answered later, answered without end.
+ * Requests that a service handles itself, sent over real sockets by a client on another thread while the loop
+ * turns: whole, in pieces, too large, too many, answered later, answered without end.
  */
 #include <check.h>
 #include <stdio.h>
@@ -44,7 +44,7 @@ static const char *or_none(const char *text)
     return text ? text : "none";
 }
 
-/* Says what it has read of the request. */
+/* Answers with the parts that it has read of the request. */
 static void answer_echo(struct mg_http_exchange *request)
 {
     static char text[2 * MG_HTTP_BODY_MAX];
@@ -126,7 +126,8 @@ struct question {
 };
 static struct question question;
 
-/* On another thread, because it blocks; a server that hangs up amid the question ends the sending. */
+/* On another thread, because it blocks; a server that closes the connection amid the request ends the
+ * sending. */
 static void ask_blocking(void *arg)
 {
     (void)arg;
@@ -238,7 +239,7 @@ START_TEST(body_has_a_limit)
                    "POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n%x\r\n",
                    MG_HTTP_BODY_MAX + 1);
     text = body_make(head, MG_HTTP_BODY_MAX + 1, "\r\n0\r\n\r\n", &len);
-    ck_assert_str_eq(ask_in_pieces(text, len, 4096), ""); /* it hung up */
+    ck_assert_str_eq(ask_in_pieces(text, len, 4096), ""); /* the server closed it */
     free(text);
     assert_answer(ask("GET /" CLOSE), "HTTP/1.1 200 ", "GET /");
 }
@@ -317,8 +318,8 @@ static void tick_stop_when_both(void)
     if (kept_count == 1 && stream) mg_loop_stop(loop);
 }
 
-/* Catches: a server that cannot end while somebody waits, or that leaves who would answer with a request that
- * is gone. */
+/* Catches: a server that cannot end while a request waits, or a handler with a pointer to a request that is
+ * gone. */
 START_TEST(server_ends_with_requests_under_way)
 {
     int waiting = client_connect(), listening = client_connect();
@@ -349,7 +350,7 @@ static void tick_write_event(void)
     }
 }
 
-/* Reads until three events are there, and hangs up. */
+/* Reads until three events are there, and closes the connection. */
 static void listen_blocking(void *arg)
 {
     (void)arg;
@@ -385,7 +386,7 @@ START_TEST(stream_is_heard_as_it_is_written_and_ends_with_its_client)
     mg_timer_start(timer, 1, 1);
     ck_assert(mg_loop_offload(loop, listen_blocking, on_asked, NULL));
     mg_loop_run(loop);
-    on_tick = tick_write_to_nobody; /* finds out that he is gone */
+    on_tick = tick_write_to_nobody; /* detects that the client is gone */
     if (closed_count == 0) mg_loop_run(loop);
     ck_assert_int_eq(closed_count, 1);
 }
@@ -411,7 +412,7 @@ static void read_blocking(void *arg)
 START_TEST(slow_reader_is_let_go)
 {
     listener = client_connect();
-    int small = 256 * 1024; /* well above what a segment of loopback holds */
+    int small = 256 * 1024; /* well above one segment of loopback */
     ck_assert_int_eq(setsockopt(listener, SOL_SOCKET, SO_RCVBUF, &small, sizeof small), 0);
     ck_assert(http_send(listener, "GET /stream" CLOSE, strlen("GET /stream" CLOSE)));
     on_tick = tick_write_much;
@@ -422,7 +423,7 @@ START_TEST(slow_reader_is_let_go)
     ck_assert(mg_loop_offload(loop, read_blocking, on_asked, NULL));
     mg_loop_run(loop);
     ck_assert_int_eq(closed_count, 1);
-    ck_assert_uint_lt(question.answer_len, written); /* what was not sent is not sent */
+    ck_assert_uint_lt(question.answer_len, written); /* unsent bytes are dropped */
     close(listener);
 }
 END_TEST
@@ -437,7 +438,7 @@ static void tick_end(void)
     }
 }
 
-/* Catches: a listener who reads slowly, and so is told more and more when he may listen no longer. */
+/* Catches: a slow reader that gets more and more events after its stream was ended. */
 START_TEST(stream_that_is_ended_is_sent_whole_and_no_more)
 {
     on_tick = tick_end;
@@ -445,7 +446,7 @@ START_TEST(stream_that_is_ended_is_sent_whole_and_no_more)
     assert_answer(ask("GET /stream" CLOSE), "HTTP/1.1 200 ", ": begins\n\n");
     ck_assert_ptr_nonnull(strstr(question.answer, EVENT));
     ck_assert_ptr_null(strstr(question.answer, LATE_EVENT));
-    ck_assert_ptr_nonnull(strstr(question.answer, "\r\n0\r\n")); /* and its end is told */
+    ck_assert_ptr_nonnull(strstr(question.answer, "\r\n0\r\n")); /* and its end is sent */
     ck_assert_int_eq(closed_count, 1);
 }
 END_TEST

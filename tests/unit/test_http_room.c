@@ -1,6 +1,6 @@
 /*
- * Memory for answers: many large ones at once against servers on loopback. Each test says which failure it
- * would catch.
+ * Memory for answers: many large ones at once against servers on loopback. Each test names the failure that
+ * it would catch.
  */
 #include <semaphore.h>
 
@@ -10,7 +10,7 @@
 #define SERVERS    8
 #define BODY_BYTES 90000
 #define ROOM_BYTES ((size_t)200000)
-/* libcurl hands on so much at a time, of those that have room and of the one that goes on without. */
+/* libcurl passes on so much at a time, of the answers that have room and of the one that goes on without. */
 #define PIECES_BYTES ((size_t)2 * 16384)
 
 static struct server servers[SERVERS];
@@ -26,7 +26,7 @@ static struct mg_timer *watcher;
 static const int *small_status; /* of a call beside them; NULL: there is none */
 static bool gives_up;           /* half of the calls, while they wait */
 
-/* Half of the body, and the rest when the test says so. */
+/* Half of the body, and the rest on the test's command. */
 static void serve_halves(struct server *server, int fd, int number)
 {
     (void)number;
@@ -126,8 +126,8 @@ static void expect_all(enum mg_sent sent)
     }
 }
 
-/* Catches: a process that many large answers at once end; and one that stands still because each of them
- * waits for the others' room. */
+/* Catches: a process that ends because of many large answers at once; one that stands still because each of
+ * them waits for the others' room. */
 START_TEST(answers_come_whole_within_the_room)
 {
     open_room(ROOM_BYTES, BODY_MAX_BYTES);
@@ -140,7 +140,7 @@ START_TEST(answers_come_whole_within_the_room)
 }
 END_TEST
 
-/* Catches: an answer that can never be read, because it alone is more than there is. */
+/* Catches: an answer that can never be read, because it alone exceeds the room. */
 START_TEST(without_room_they_come_one_after_the_other)
 {
     open_room(1, BODY_MAX_BYTES);
@@ -152,7 +152,7 @@ START_TEST(without_room_they_come_one_after_the_other)
 }
 END_TEST
 
-/* Catches: a call without an end, where what libcurl had kept of its answer is beyond its bound. */
+/* Catches: a call without an end, where the part of its answer that libcurl had kept is beyond its bound. */
 START_TEST(what_waited_is_still_cut_off_at_its_bound)
 {
     open_room(1, 20000);
@@ -163,7 +163,7 @@ START_TEST(what_waited_is_still_cut_off_at_its_bound)
 }
 END_TEST
 
-/* Catches: room that is never given back by those that were given up, and calls that wait without an end. */
+/* Catches: room that is never given back by calls that were given up; calls that wait without an end. */
 START_TEST(those_that_are_given_up_leave_their_room)
 {
     open_room(1, BODY_MAX_BYTES);

@@ -1,6 +1,4 @@
-/*
- * The probes' server, asked over real sockets by a client on another thread while the loop turns.
- */
+/* The probes' server, reached over real sockets by a client on another thread while the loop turns. */
 #include <check.h>
 #include <stdio.h>
 #include <string.h>
@@ -62,7 +60,7 @@ static int client_connect(void)
     return http_connect(mg_http_server_port(server));
 }
 
-/* On another thread, because it blocks. A server may answer and hang up amid the question. */
+/* On another thread, because it blocks. A server may answer and close the connection amid the request. */
 static void ask_blocking(void *arg)
 {
     struct question *question = arg;
@@ -153,7 +151,7 @@ START_TEST(huge_headers_are_refused)
 }
 END_TEST
 
-/* Catches: a client that connects and says nothing, and holds up the others. */
+/* Catches: a client that connects, sends nothing, and holds up the others. */
 START_TEST(silent_client_holds_up_nobody)
 {
     int silent_fd = client_connect();

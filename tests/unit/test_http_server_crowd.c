@@ -1,6 +1,6 @@
 /*
- * The HTTP server among clients that take places and ask nothing: many that end together, many that stay,
- * heads that come byte by byte, no descriptors. Whatever they do, an honest request is answered.
+ * The HTTP server among clients that take places and send no request: many that end together, many that stay,
+ * heads that come byte by byte, no descriptors. An honest request is answered in every case.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -227,7 +227,7 @@ START_TEST(the_oldest_that_asked_nothing_goes_first)
 }
 END_TEST
 
-/* Catches: a slow client that is pushed out by others, although those who ask nothing are many. */
+/* Catches: a slow client that is pushed out by others, although the idle ones are many. */
 START_TEST(who_sends_its_request_slowly_outlives_a_flood_of_silent_ones)
 {
     server_open(false);
@@ -258,7 +258,7 @@ int __wrap_MHD_add_connection(struct MHD_Daemon *daemon, int fd, const struct so
     return __real_MHD_add_connection(daemon, fd, address, len);
 }
 
-/* Catches: kilobytes and, over TLS, a session for each of those that never ask. */
+/* Catches: kilobytes and, over TLS, a session for each of the clients that never send a request. */
 START_TEST(a_flood_of_half_requests_costs_the_library_nothing)
 {
     server_open(false);
@@ -378,7 +378,7 @@ static void on_tick(void *arg)
     if (refused >= 6) mg_loop_stop(loop);
 }
 
-/* Catches: a loop that does nothing but ask for a descriptor that is not there, and one that asks no more. */
+/* Catches: a loop that spins on a descriptor that it cannot get; one that never tries again. */
 START_TEST(without_descriptors_it_neither_spins_nor_goes_deaf)
 {
     server_open(false);

@@ -1,7 +1,7 @@
 /*
- * The HTTP server with a certificate: what it accepts and refuses, that certificates are changed while it
- * serves, and that no handshake holds it up. The client is ours where a decent one will do, and OpenSSL on a
- * thread where not.
+ * The HTTP server with a certificate: accepted and refused clients, certificates changed while it serves, and
+ * handshakes that hold up no other. Regular requests use the project's client, and the others OpenSSL on a
+ * thread.
  */
 #include <netinet/tcp.h>
 
@@ -155,7 +155,7 @@ START_TEST(tls_is_1_2_or_1_3)
 }
 END_TEST
 
-/* Catches: bytes that TLS has decrypted already, of which epoll knows nothing, and that wait for more. */
+/* Catches: bytes that TLS has decrypted already, invisible to epoll, that wait for more. */
 START_TEST(request_in_many_records_is_answered)
 {
     static char text[8000];
@@ -243,7 +243,7 @@ START_TEST(reload_serves_the_new_certificate_and_open_connections_go_on)
     struct mg_err err;
     certificate_put("others/server");
     int open_fd = client_connect();
-    ck_assert_int_eq(get("/healthz", "ours", true).answer.status, 200); /* nothing was told yet */
+    ck_assert_int_eq(get("/healthz", "ours", true).answer.status, 200); /* no reload has happened yet */
     ck_assert_msg(mg_http_server_reload(server, &err) == MG_OK, "%s", err.text);
     ck_assert_int_eq(get("/healthz", "others", true).answer.status, 200);
     ck_assert_int_eq(get("/healthz", "ours", true).answer.sent, MG_SENT_NO);
@@ -264,7 +264,7 @@ static void on_hung_up(void *arg, int events)
     if (recv(*(int *)arg, rest, sizeof rest, 0) <= 0) mg_loop_stop(loop);
 }
 
-/* Catches: an old certificate that lives on with a client that never closes, and the descriptors of it. */
+/* Catches: an old certificate, and its descriptors, that live on with a client that never closes. */
 START_TEST(old_connections_end_in_time)
 {
     struct mg_err err;
@@ -293,7 +293,7 @@ START_TEST(reload_of_bad_files_keeps_what_was_served)
 }
 END_TEST
 
-/* ---- what is refused at start ---- */
+/* ---- refused at start ---- */
 
 static const struct {
     const char *address, *cert, *key;

@@ -12,8 +12,8 @@ static void derive(const char *sender, const char *message_id, char ret_text[MG_
     mg_uuid_derived(mg_slice_of(sender), mg_slice_of(message_id), ret_text);
 }
 
-/* Catches: another namespace, name or byte order than the one by which orders are already known. The expected
- * value is uuid.uuid5(UUID("7c1f3b0e-52d4-4a6b-9e83-0d2ac671f548"), "4:shop:msg-1") of Python. */
+/* Catches: a namespace, name or byte order that differs from that of stored orders. The expected value is
+ * uuid.uuid5(UUID("7c1f3b0e-52d4-4a6b-9e83-0d2ac671f548"), "4:shop:msg-1") of Python. */
 START_TEST(a_derived_id_is_the_uuid_that_others_compute)
 {
     char id[MG_UUID_SIZE];

@@ -15,7 +15,7 @@ static struct mg_slice text_of(const char *text)
 static enum mg_class check(struct mg_slice text, const struct mg_json_limits *limits, struct mg_err *err)
 {
     *err = (struct mg_err){MG_OK, ""};
-    /* exactly as long as said, so that reading past the end is noticed */
+    /* of exactly this length, so that reading past the end is detected */
     char *copy = malloc(text.len > 0 ? text.len : 1);
     ck_assert_ptr_nonnull(copy);
     if (text.len > 0) memcpy(copy, text.data, text.len);
@@ -25,7 +25,7 @@ static enum mg_class check(struct mg_slice text, const struct mg_json_limits *li
 }
 
 static const struct {
-    const char *text, *says; /* says NULL: accepted */
+    const char *text, *says; /* `says` NULL: accepted */
 } TEXTS[] = {
     {"{}", NULL},
     {" [1, -2.50e+3, true, null, \"\\u00fc\\ud83d\\ude00\"] \n", NULL},
@@ -72,7 +72,7 @@ static const struct {
     {"NaN", "not JSON"},
 };
 
-/* Catches: input that the check lets through, and a refusal that does not say why and where. */
+/* Catches: invalid input that passes the check; a refusal without reason and place. */
 START_TEST(text_is_judged_strictly)
 {
     struct mg_err err;
@@ -87,8 +87,8 @@ START_TEST(text_is_judged_strictly)
 }
 END_TEST
 
-/* At the borders of the grammar, of numbers and of UTF-8. fuzz.json asks another judge about more of the
- * kind. */
+/* At the borders of the grammar, of numbers and of UTF-8. fuzz.json compares more such texts with another
+ * parser. */
 static const char *const TAKEN[] = {
     "0",
     "-0",
@@ -207,7 +207,7 @@ static const char *const REFUSED[] = {
     " ",
 };
 
-/* Catches: a text that the standard allows and we refuse, or the other way. */
+/* Catches: a text that the standard allows and the check refuses, or the reverse. */
 START_TEST(the_borders_are_where_the_standard_has_them)
 {
     struct mg_err err;

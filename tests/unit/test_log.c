@@ -1,4 +1,4 @@
-/* Log lines: valid JSON whatever is logged, bounded, and never a reason to wait. */
+/* Log lines: valid JSON for any logged text, bounded, and never a reason to wait. */
 #include <check.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -43,7 +43,7 @@ static void tear_down(void)
     (void)close(ends[1]);
 }
 
-/* What has been written since the last call; "" if nothing. */
+/* The lines written since the last call; "" if there are none. */
 static const char *read_line(int fd)
 {
     (void)fcntl(fd, F_SETFL, O_NONBLOCK); /* our end: the writer's is another description */
@@ -52,7 +52,7 @@ static const char *read_line(int fd)
     return line;
 }
 
-/* A terminal's other end is given what was written by and by: what comes is awaited up to the line's end. */
+/* The other end of a terminal gets the output piece by piece: the read waits for the line's end. */
 static const char *await_line(int master)
 {
     size_t len = 0;
@@ -79,7 +79,7 @@ START_TEST(a_line_is_one_json_object)
 }
 END_TEST
 
-/* Catches: a process that ends for want of memory and says nothing, because saying it needs some. */
+/* Catches: a process that ends for lack of memory without a log line, because the line needs some. */
 START_TEST(want_of_memory_can_be_told)
 {
     has_no_memory = true;
@@ -120,7 +120,7 @@ START_TEST(a_long_value_is_cut_and_the_line_stays_whole)
 }
 END_TEST
 
-/* Catches: a service that stands still because nobody reads its log; and lines lost without a count. */
+/* Catches: a service that stands still because its log is not read; lines lost without a count. */
 START_TEST(a_full_pipe_drops_lines_and_counts_them)
 {
     char value[3000];
@@ -192,8 +192,7 @@ START_TEST(a_file_is_written_where_it_stands)
 }
 END_TEST
 
-/* Catches: escape sequences from outside that reach the terminal and steer it; and JSON where a person reads.
- */
+/* Catches: escape sequences from outside that reach the terminal and steer it; JSON where a person reads. */
 START_TEST(a_terminal_gets_readable_text_without_control_characters)
 {
     int master = posix_openpt(O_RDWR | O_NOCTTY);

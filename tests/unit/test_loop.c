@@ -76,7 +76,7 @@ START_TEST(a_timer_never_fires_early)
     timer = mg_timer_create(loop, stop, NULL);
     int64_t start = mg_clock_boot_ms();
     while (mg_clock_boot_ms() < start + 30)
-        ; /* the loop has not looked at the clock meanwhile */
+        ; /* the loop has not read the clock meanwhile */
     start = mg_clock_boot_us();
     mg_timer_start(timer, 20, 0);
     ck_assert(mg_timer_is_active(timer));
@@ -164,7 +164,7 @@ static void destroy_watch(void *arg, int events)
     mg_idle_arm(idle);
 }
 
-/* Catches: use of freed memory (the sanitizer sees it), and a callback of something that was destroyed. */
+/* Catches: use of freed memory (the sanitizer sees it), and a callback of a destroyed object. */
 START_TEST(objects_may_be_destroyed_in_their_own_callbacks)
 {
     timer = mg_timer_create(loop, destroy_timer, NULL);
@@ -239,7 +239,7 @@ static void see_events(void *arg, int events)
     mg_loop_stop(loop);
 }
 
-/* Catches: a watch that does not tell again what is still so, or that tells of what nobody asked for. */
+/* Catches: a watch that does not report a lasting event again, or that reports an event outside its mask. */
 START_TEST(a_watch_tells_what_it_was_asked_and_tells_it_again)
 {
     int events = 0;
@@ -248,7 +248,7 @@ START_TEST(a_watch_tells_what_it_was_asked_and_tells_it_again)
     mg_watch_set(watch, MG_WRITABLE);
     run();
     ck_assert_int_eq(events, MG_WRITABLE);
-    for (int i = 0; i < 2; i++) { /* nobody reads */
+    for (int i = 0; i < 2; i++) { /* the pipe is not read */
         events = 0;
         mg_watch_set(watch, MG_READABLE);
         run();
@@ -266,8 +266,8 @@ static void see_error_twice(void *arg, int events)
     if (++count == 2) mg_loop_stop(loop);
 }
 
-/* Catches: an error that is told once and then never again, so that a connection hangs for ever. A pipe whose
- * reader has gone gives the error. */
+/* Catches: an error that is reported once and then never again, so that a connection hangs for ever. A pipe
+ * without a reader gives the error. */
 START_TEST(an_error_on_a_descriptor_counts_as_both_and_stays)
 {
     int ends[2];
@@ -282,7 +282,7 @@ START_TEST(an_error_on_a_descriptor_counts_as_both_and_stays)
 }
 END_TEST
 
-/* Catches: a crash or a silent nothing for a descriptor that cannot be watched. */
+/* Catches: a crash, or a silent watch, for a descriptor that cannot be watched. */
 START_TEST(what_cannot_be_watched_gives_no_watch)
 {
     ck_assert_ptr_null(mg_watch_create(loop, -1, read_byte, NULL));
@@ -344,7 +344,7 @@ static void *let_go(void *arg)
     return write(pair[1], "x", 1) == 1 ? arg : NULL;
 }
 
-/* Catches: a loop destroyed under a worker's feet, or memory of unfinished work that nobody frees. */
+/* Catches: a loop destroyed while a worker still uses it; memory of unfinished work that is never freed. */
 START_TEST(destroying_the_loop_finishes_work_under_way)
 {
     pthread_t thread;
@@ -361,7 +361,7 @@ END_TEST
 
 static const int STOP_SIGNALS[] = {SIGTERM, SIGINT, SIGHUP, SIGWINCH};
 
-/* Catches: a signal that ends the process instead of asking it to end. */
+/* Catches: a signal that ends the process at once instead of calling the handler. */
 START_TEST(a_signal_is_a_callback_on_the_loop)
 {
     static char letter = 's';

@@ -1,4 +1,4 @@
-/* How much memory a process may have, by its control groups, and what messages may take of it. */
+/* The memory limit of a process, by its control groups, and the share of it for messages. */
 #include "base/memory.h"
 
 #include <ftw.h>
@@ -75,7 +75,7 @@ START_TEST(the_least_of_all_groups_counts)
 }
 END_TEST
 
-/* Would catch the same with version 2, where "max" is none, and where the path is the host's. */
+/* Would catch the same with version 2, where "max" is no limit, and where the path is the host's. */
 START_TEST(both_versions_are_read)
 {
     put("self", "0::/system.slice/makegood.service\n");
@@ -88,7 +88,7 @@ START_TEST(both_versions_are_read)
 }
 END_TEST
 
-/* Would catch: garbage that is taken for a limit of nothing. */
+/* Would catch: garbage that is read as a limit of 0. */
 START_TEST(without_a_limit_the_machine_s_memory_is_one)
 {
     int64_t machine = mg_memory_limit(folder, place("none"));

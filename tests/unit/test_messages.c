@@ -1,6 +1,6 @@
 /*
- * Messages: what is written is read back the same, every example in proto/ gets the verdict of its folder,
- * and no mutation of a good message makes a reader crash, read past the end, or refuse without a reason.
+ * Messages: a written message is read back the same, and every example in proto/ gets the verdict of its
+ * folder. No mutation of a good message makes a reader crash, read past the end, or refuse without a reason.
  */
 #include <check.h>
 #include <dirent.h>
@@ -77,7 +77,7 @@ START_TEST(a_request_comes_back)
 }
 END_TEST
 
-/* Catches: an order that a scheduler takes, and whose requests no agent does. */
+/* Catches: an order that a scheduler accepts, with requests that every agent refuses. */
 START_TEST(a_request_may_be_as_large_as_a_scheduler_makes_it)
 {
     enum { DEPTH = 1000 + 32, MEMBERS = 500 * 1024 };
@@ -464,7 +464,7 @@ static const struct {
     {REPLY("0", "do", ",\"attempt\":1"), MG_BAD_INPUT},
 };
 
-/* Catches: a newer version's word that is dead-lettered, or a malformed message that goes round for ever. */
+/* Catches: a newer version's message that is dead-lettered; a malformed message that goes round for ever. */
 START_TEST(a_newer_word_is_left_and_a_malformed_message_refused)
 {
     struct mg_reply reply;
@@ -538,14 +538,15 @@ START_TEST(every_example_gets_the_verdict_of_its_folder)
 }
 END_TEST
 
-/* Each byte in turn becomes another, or the text ends there: every verdict is one we know, with a reason. */
+/* Each byte in turn becomes another, or the text ends there: every verdict is one of the enum, with a
+ * reason. */
 static void mutate_example(size_t reader, const char *path)
 {
     static const char OTHERS[] = "\"\\{}[],:0 \x80$~/";
     char *text;
     size_t len = file_read(path, &text);
     for (size_t i = 0; i < len; i++) {
-        char *copy = malloc(len); /* exactly as long, so that reading past the end is noticed */
+        char *copy = malloc(len); /* exactly as long, so that reading past the end is detected */
         ck_assert_ptr_nonnull(copy);
         memcpy(copy, text, len);
         copy[i] = OTHERS[i % (sizeof OTHERS - 1)];

@@ -55,7 +55,7 @@ START_TEST(series_of_one_name_stand_together_under_one_head)
 }
 END_TEST
 
-/* Catches: two series for one thing, each with half of the truth. */
+/* Catches: two series for one thing, each with half of the count. */
 START_TEST(asking_again_gives_the_same_series)
 {
     struct mg_metric *a = mg_metrics_series(metrics, MG_COUNTER, "x_total", "k=\"1\"", "x");
@@ -112,7 +112,7 @@ START_TEST(a_histogram_of_sizes_has_buckets_of_its_own)
 }
 END_TEST
 
-/* Catches: an old number that stays on the page when nobody knows it any more. */
+/* Catches: an old number that stays on the page when its value is no longer available. */
 START_TEST(a_silent_gauge_is_not_shown)
 {
     struct mg_metric *a = mg_metrics_series(metrics, MG_GAUGE, "depth", "queue=\"a\"", "x");
@@ -132,7 +132,7 @@ static void set_seven(void *arg)
     mg_metric_set(arg, 7);
 }
 
-/* Catches: what is read when asked for, shown as of the last time. */
+/* Catches: a value that is read at each scrape, shown as of the last one. */
 START_TEST(what_is_read_is_read_before_each_page)
 {
     struct mg_metric *gauge = mg_metrics_series(metrics, MG_GAUGE, "g", NULL, "x");
@@ -184,7 +184,7 @@ START_TEST(past_the_limit_all_series_share_one)
 }
 END_TEST
 
-/* Catches: one caller's endless label that uses up everything, or a NULL where a series was promised. */
+/* Catches: one caller's endless label that uses up all series; a NULL where a series was promised. */
 START_TEST(an_endless_label_ends_in_the_overflow)
 {
     size_t size = 1 << 20;

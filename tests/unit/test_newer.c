@@ -1,10 +1,10 @@
-/* What becomes of messages that only a newer version can read. */
+/* The treatment of messages that only a newer version can read. */
 #include "core/newer.h"
 
 #include "suite.h"
 
-/* Would catch: a message that goes round for ever, or one that is set aside while another instance has not
- * had its turn. */
+/* Would catch: a message that goes round for ever, or one that is set aside before another instance has had
+ * its turn. */
 START_TEST(one_is_left_as_often_as_the_bound_says_and_then_set_aside)
 {
     for (uint32_t given = 0; given < MG_NEWER_DELIVERIES_MAX; given++) {

@@ -49,7 +49,7 @@ START_TEST(a_span_is_written_by_the_mapping_of_otlp)
 }
 END_TEST
 
-/* Catches: a parent of zeros, under which nobody finds a root. */
+/* Catches: a parent of zeros, so that no viewer finds a root. */
 START_TEST(a_trace_that_begins_here_names_no_parent)
 {
     struct mg_span span = {.name = "order two", .kind = MG_SPAN_CONSUMER};
@@ -60,7 +60,7 @@ START_TEST(a_trace_that_begins_here_names_no_parent)
 }
 END_TEST
 
-/* Catches: a body whose brackets do not close, or a process without a name. */
+/* Catches: a body with unclosed brackets, or a process without a name. */
 START_TEST(head_span_and_tail_are_one_text)
 {
     struct mg_span span = span_of("00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01");

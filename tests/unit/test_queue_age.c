@@ -53,7 +53,7 @@ static int draw(uint32_t *state, int below)
     return (int)(*state % (uint32_t)below);
 }
 
-/* Would catch: a bound that is below the truth: the first message is older than was said. */
+/* Would catch: a bound below the truth, where the first message is older than the reported age. */
 START_TEST(it_is_never_below_the_truth)
 {
     enum { MESSAGES = 20000, FOUND_MAX = 2000, OLD_MS = 3600000 };
@@ -62,7 +62,7 @@ START_TEST(it_is_never_below_the_truth)
         int came = 0, taken = 0;
         uint32_t state = seed;
         age = (struct mg_queue_age){0};
-        for (int found = draw(&state, FOUND_MAX); came < found;) { /* before anybody looked */
+        for (int found = draw(&state, FOUND_MAX); came < found;) { /* before the first look */
             came_ms[came++] = -OLD_MS;
         }
         (void)mg_queue_age_look(&age, 0, came, 0, 0);
@@ -112,7 +112,7 @@ START_TEST(what_was_on_its_way_is_waited_for_too)
 }
 END_TEST
 
-/* Would catch: messages that have lain there for hours and seem to have come with who looks at them. */
+/* Would catch: messages that have lain there for hours, with an age that counts from the first look. */
 START_TEST(what_lay_there_at_the_first_look_is_of_unknown_age)
 {
     (void)mg_queue_age_look(&age, 0, 10, 0, 5);

@@ -1,11 +1,11 @@
-/* What a reply means that leaves something unsaid. */
+/* The default meaning of a reply with absent members. */
 #include <check.h>
 
 #include "suite.h"
 #include "wire/reply.h"
 
-/* Catches: an undo that overtakes a do, because its agent, of an older version or in another language, does
- * not say that it has given it up. */
+/* Catches: an undo that overtakes a do, because an agent of an older version or in another language does not
+ * report that it gave the call up. */
 START_TEST(a_reply_that_may_be_and_says_no_more_may_still_act)
 {
     static const struct {

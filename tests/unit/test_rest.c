@@ -1,4 +1,4 @@
-/* When free memory goes back. malloc_trim is this file's own, so that it can be counted. */
+/* The time at which free memory goes back. malloc_trim is this file's own, so that it can be counted. */
 #include <check.h>
 #include <malloc.h>
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-/* Service files: their defaults, their URL and headers, and what an HTTP status means. */
+/* Service files: their defaults, their URL and headers, and the meaning of an HTTP status. */
 #include <check.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -21,7 +21,7 @@ static struct mg_service *parse(const char *members)
     return service;
 }
 
-/* Catches: a default that differs from what the schema documents. */
+/* Catches: a default that differs from the documented one of the schema. */
 START_TEST(absent_members_have_the_documented_defaults)
 {
     struct mg_service *s = parse("");
@@ -91,7 +91,7 @@ static const struct {
     {"http://a\\nb", false},     {"", false},
 };
 
-/* Catches: a URL that leads elsewhere than its reader thinks. */
+/* Catches: a URL that leads elsewhere than its reader expects. */
 START_TEST(only_plain_http_urls_are_taken)
 {
     char text[512];
@@ -106,7 +106,7 @@ START_TEST(only_plain_http_urls_are_taken)
 END_TEST
 
 static const struct {
-    const char *value;  /* what the file holds */
+    const char *value;  /* the file's content */
     const char *header; /* NULL: refused */
 } SECRETS[] = {
     {"secret\n", "X-Key: secret"},
@@ -157,7 +157,7 @@ START_TEST(headers_from_files_may_be_read_again)
     ck_assert_ptr_null(strstr(err.text, "three"));
     ck_assert_int_eq(unlink(path), 0);
     ck_assert_int_eq(mg_service_reread_headers(s, &count, &is_new, &err), MG_BAD_INPUT);
-    ck_assert_int_eq(mkfifo(path, 0600), 0); /* into which nobody writes */
+    ck_assert_int_eq(mkfifo(path, 0600), 0); /* without a writer */
     ck_assert_int_eq(mg_service_reread_headers(s, &count, &is_new, &err), MG_BAD_INPUT);
     ck_assert_int_eq(unlink(path), 0);
     ck_assert_str_eq(s->headers[1], "X-Key: two");
@@ -250,7 +250,7 @@ static const struct {
     {0, DO, false, MG_OUTCOME_UNKNOWN, MG_EXECUTED_MAYBE},
 };
 
-/* Catches: an answer that counts as proof and is none, or the other way round. */
+/* Catches: an answer that counts as proof and is none, or the reverse. */
 START_TEST(a_status_counts_as_the_design_says)
 {
     struct mg_service *s = parse("");
@@ -264,7 +264,7 @@ START_TEST(a_status_counts_as_the_design_says)
 }
 END_TEST
 
-/* Catches: rules that are not asked, asked in the wrong order, or for the wrong kind. */
+/* Catches: rules that are skipped, applied in the wrong order, or for the wrong kind. */
 START_TEST(the_files_rules_go_first)
 {
     struct mg_service *s =

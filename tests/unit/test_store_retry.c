@@ -1,5 +1,5 @@
-/* What becomes of a write that the database asks to run again. The session is a fake that stands before the
- * real one: it notes what is sent and answers when the test says so. */
+/* Writes that the database asks to run again. A fake session stands before the real one: it records the
+ * statements and answers on the test's command. */
 #include <check.h>
 #include <string.h>
 
@@ -107,7 +107,7 @@ static void on_committed(void *arg, const struct mg_err *err)
     class = err == NULL ? MG_OK : err->class;
 }
 
-/* A server whose durability is as it should be. */
+/* A server with the required durability. */
 static void session_begin(void)
 {
     static char name[] = "setting", on[] = "on";
@@ -154,7 +154,7 @@ static void look(void *arg)
     }
 }
 
-/* Until the store calls, once more, or is told by its session that it cannot. */
+/* Until the store sends another statement, or its session reports a failure. */
 static void run_to_call(void)
 {
     struct mg_timer *timer = mg_timer_create(loop, look, NULL);
@@ -163,7 +163,7 @@ static void run_to_call(void)
     mg_timer_destroy(timer);
 }
 
-/* Catches a deadlock that is handed to the caller at once, and a write that is never sent again. */
+/* Catches: a deadlock that is reported to the caller at once, and a write that is never sent again. */
 START_TEST(a_write_is_run_again_in_its_session)
 {
     answer(MG_PG_RETRY, NULL);
@@ -176,7 +176,7 @@ START_TEST(a_write_is_run_again_in_its_session)
 }
 END_TEST
 
-/* Catches a write that goes to a server which has lost the version that was read: after a failover another
+/* Catches: a write that goes to a server which has lost the version that was read. After a failover another
  * event may have that number, and the guard would hold. */
 START_TEST(a_write_does_not_follow_to_another_session)
 {
@@ -193,7 +193,8 @@ START_TEST(a_write_does_not_follow_to_another_session)
 }
 END_TEST
 
-/* The row of a new order is there, says the write; when it is asked whose guard does not hold, all do. */
+/* The write fails because the row of a new order exists; the question for the failed guard then finds
+ * none. */
 static void answer_exists_no_more(void)
 {
     struct mg_rows none = {PQmakeEmptyPGresult(NULL, PGRES_TUPLES_OK)};
@@ -202,7 +203,7 @@ static void answer_exists_no_more(void)
     PQclear(none.result);
 }
 
-/* Catches a submission that comes again in the moment in which its order leaves for the archive, and is set
+/* Catches: a submission that comes again in the moment in which its order leaves for the archive, and is set
  * aside as poisoned. */
 START_TEST(a_row_that_is_gone_when_it_is_asked_about_is_written_again)
 {
@@ -217,7 +218,7 @@ START_TEST(a_row_that_is_gone_when_it_is_asked_about_is_written_again)
 }
 END_TEST
 
-/* Catches a write that is tried for ever and holds up all others. */
+/* Catches: a write that is tried for ever and holds up all others. */
 START_TEST(a_row_that_is_never_there_and_always_in_the_way_is_poisoned)
 {
     int writes = 1;

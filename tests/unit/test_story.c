@@ -1,5 +1,5 @@
-/* An order's story for people: rounds of waiting that are equal take one line, and nothing else is left out.
- */
+/* An order's story for people: rounds of waiting that are equal take one line, and no other line is left
+ * out. */
 #include <check.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -167,7 +167,7 @@ END_TEST
 START_TEST(what_is_no_waiting_is_told_as_it_was)
 {
     static const char STATUS[] = "[{\"status\":\"accepted\",\"seq\":1}]";
-    for (int i = 0; i < 2; i++) { /* its client is told something */
+    for (int i = 0; i < 2; i++) { /* its client gets a status */
         event("due", "charge", "the step's wait is over", "waiting", "running", "none", 2 + i, NULL);
         event("reply", "charge", "the circuit breaker is open", "running", "waiting", "breaker_open", 2 + i,
               STATUS);

@@ -1,4 +1,4 @@
-/* What may be consumed while messages that may end their handlers are in hand. */
+/* Consumption while messages in hand may crash their handlers. */
 #include "core/suspects.h"
 
 #include "suite.h"
@@ -44,8 +44,8 @@ START_TEST(a_consumer_begins_with_one_message_and_an_innocent_one_opens_it)
 }
 END_TEST
 
-/* Would catch: messages that were on their way when the suspect came, and for which the queues are opened
- * while it is in hand. */
+/* Would catch: queues that reopen while a suspect is in hand, because messages that were on their way are
+ * settled. */
 START_TEST(beside_a_suspect_no_innocent_one_opens_a_consumer)
 {
     came(0, MG_SUSPECT_NOT, true);

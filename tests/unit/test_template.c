@@ -17,7 +17,7 @@ static struct mg_slice value_of(void *arg, const char *pointer)
 }
 
 static const struct {
-    const char *template, *result, *says; /* result NULL: fails, and `says` why */
+    const char *template, *result, *says; /* result NULL: it fails with the reason `says` */
     enum mg_class class;
 } JSONS[] = {
     {"{\"a\": \"${/n}\"}", "{\"a\":14.00}", NULL, MG_OK},
@@ -121,7 +121,7 @@ START_TEST(only_a_path_below_the_url_may_be_sent)
 }
 END_TEST
 
-/* Catches: an unbounded path, which a service would refuse without a reason we can tell. */
+/* Catches: an unbounded path, which a service would refuse for a reason that no report could name. */
 START_TEST(a_path_has_an_end)
 {
     char path[4098];
@@ -145,7 +145,7 @@ static bool note(void *arg, const char *pointer)
     return --seen->left > 0;
 }
 
-/* Catches: a reference that the check of definitions does not see but rendering does. */
+/* Catches: a reference that rendering finds and the check of definitions does not. */
 START_TEST(every_reference_is_seen)
 {
     struct mg_err err;

@@ -1,4 +1,4 @@
-/* What is said of a peer's certificate, where a stranger wrote it. */
+/* Text from a peer's certificate, where a stranger wrote it. */
 #include "io/tls/judge.h"
 #include "suite.h"
 
@@ -33,7 +33,7 @@ START_TEST(names_and_addresses_are_told)
 }
 END_TEST
 
-/* Catches: memory beside an address that is shorter than any address is. */
+/* Catches: a read past the end of an address that is shorter than any address. */
 START_TEST(an_address_of_no_known_length_is_passed_over)
 {
     char text[512] = "";

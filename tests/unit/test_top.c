@@ -1,5 +1,4 @@
-/* What `top` makes of rows: the same lines for the same rows and size, whatever the size, and "well" only if
- * all is. */
+/* The screen of `top`: the same lines for the same rows and size, at any size, and "well" only if all is. */
 #include <check.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,7 +16,7 @@ static struct {
     int count;
 } screen;
 
-/* "column|column\ncell|cell": all that a test needs of a table; an empty cell is NULL. */
+/* "column|column\ncell|cell" gives the columns and cells that a test needs; an empty cell is NULL. */
 static struct table table_of(const char *text)
 {
     struct table table = {0};
@@ -128,7 +127,7 @@ static void assert_screen(const char *const *lines, int count)
     ck_assert_str_eq(screen.text[count], "");
 }
 
-/* Catches a list, a figure or the verb that leads on that is no longer to be seen on a plain terminal. */
+/* Catches: a list, a figure or the verb that leads on that is no longer visible on a plain terminal. */
 START_TEST(all_of_it_is_on_80_by_24)
 {
     static const char *const lines[] = {
@@ -195,7 +194,7 @@ START_TEST(all_rows_are_printed_where_height_does_not_matter)
 }
 END_TEST
 
-/* Catches a line beyond the screen, two on one row, a choice that cannot be seen; put() looks. */
+/* Catches: a line beyond the screen, two on one row, a choice that cannot be seen; put() checks. */
 START_TEST(any_size_will_do)
 {
     static const int widths[] = {1, 2, 3, 9, 10, 11, 20, 39, 40, 41, 79, 80, 200};
@@ -268,7 +267,7 @@ static void queues_are(const char *service, int64_t consumers, int64_t consumers
     view.queue_count = 4;
 }
 
-/* Catches a screen that says "well" while an order stands still. */
+/* Catches: a screen that shows "well" while an order stands still. */
 START_TEST(each_trouble_is_named)
 {
     assert_reason("");
@@ -309,12 +308,12 @@ START_TEST(each_trouble_is_named)
     assert_reason("");
     set(&view.figures, FIGURES "alerts|order_error||1|5\nalerts|dead_letter||2|7");
     assert_reason("3 alerts open");
-    set(&view.figures, FIGURES "owed|||2|61000");
+    set(&view.figures, FIGURES "owed|||2|301000");
     assert_reason("2 statuses have not reached their clients");
 }
 END_TEST
 
-/* Catches a "looking" or an old figure that is taken for "well". */
+/* Catches: a "looking" or an old figure that is taken for "well". */
 START_TEST(what_is_not_known_is_not_well)
 {
     struct top_place place = {80, 24, TOP_SERVICES, 0};

@@ -39,7 +39,7 @@ START_TEST(names_of_queues)
 }
 END_TEST
 
-/* Exchanges that somebody with a right to make one could bind to ours. */
+/* Exchanges that a user with the right to make one could bind to ours. */
 static const char *const STRANGERS[] = {"agent.payment.control.evil",
                                         "agent.payment.requests",
                                         "makegood.dead",
@@ -55,7 +55,7 @@ static const char *const STRANGERS[] = {"agent.payment.control.evil",
                                         "Makegood.replies.payment",
                                         "x"};
 
-/* Catches: a message that is attributed to a speaker because its exchange is none that was thought of. */
+/* Catches: a message that is attributed to a speaker because of an unforeseen exchange. */
 START_TEST(exchange_proves_its_speaker_and_nobody_else)
 {
     struct mg_slice client;

@@ -1,4 +1,4 @@
-/* Traces: what of a header is taken, what identities are derived, and which traces are told. */
+/* Traces: the parts read from a header, the derived identities, and the sampled traces. */
 #include <check.h>
 #include <stdio.h>
 #include <string.h>
@@ -31,7 +31,7 @@ START_TEST(a_traceparent_is_read_and_written)
 }
 END_TEST
 
-/* Catches: something that is no context taken for one, so that spans of strangers come together. */
+/* Catches: an invalid context taken for a valid one, so that spans of strangers come together. */
 START_TEST(what_is_no_traceparent_is_left)
 {
     static const char *const BAD[] = {
@@ -67,7 +67,7 @@ START_TEST(what_is_no_traceparent_is_left)
 }
 END_TEST
 
-/* Catches: a later version that breaks traces, or flags passed on that mean who knows what. */
+/* Catches: a later version that breaks traces; unknown flags of it that are passed on. */
 START_TEST(of_a_later_version_what_00_knows_is_taken)
 {
     struct mg_trace trace;
@@ -81,7 +81,7 @@ START_TEST(of_a_later_version_what_00_knows_is_taken)
 }
 END_TEST
 
-/* Catches: another derivation, by which instances of two versions tell one order in two traces. */
+/* Catches: another derivation, by which instances of two versions put one order into two traces. */
 START_TEST(identities_are_derived_and_stay_so)
 {
     struct mg_trace trace;
@@ -125,7 +125,7 @@ START_TEST(a_share_is_a_number_from_0_to_1)
 }
 END_TEST
 
-/* Catches: a choice by other bits than all others look at, or a share that is not kept. */
+/* Catches: a choice by other bits than those of the standard, or a share that is not kept. */
 START_TEST(traces_are_chosen_by_their_last_56_bits)
 {
     struct mg_trace trace = {.flags = 0};

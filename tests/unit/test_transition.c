@@ -11,7 +11,7 @@
 #define STEP_CELLS  (MG_STEP_STATE_COUNT * MG_STEP_EVENT_COUNT)
 #define ORDER_CELLS (MG_ORDER_STATE_COUNT * MG_ORDER_EVENT_COUNT)
 
-/* Catches: a state or event that was added and whose cells nobody thought about. */
+/* Catches: a state or event that was added without a decision about its cells. */
 static void check_cell(const struct mg_cell *cell, int state, int state_count)
 {
     ck_assert_ptr_nonnull(cell->why);
@@ -92,7 +92,7 @@ START_TEST(csv_has_one_line_for_each_cell)
 }
 END_TEST
 
-/* Each list has a reader of its own. A stranger is what is cut off, or goes on. */
+/* Each list has a reader of its own. A cut or extended word is refused. */
 #define CHECK_WORDS(TYPE, NAME, PARSE, COUNT)                                                                \
     for (int i = 0; i < (COUNT); i++) {                                                                      \
         const char *word = NAME((TYPE)i);                                                                    \

@@ -33,7 +33,7 @@ static struct mg_workflow *parse(const char *text)
 #define DO   "\"do\":{\"method\":\"POST\",\"path\":\"/x\"}"
 #define NONE "\"undo\":\"none\""
 
-/* Catches: a default that differs from what the schema documents. */
+/* Catches: a default that differs from the documented one of the schema. */
 START_TEST(absent_members_have_the_documented_defaults)
 {
     struct mg_workflow *w = parse(
@@ -168,7 +168,7 @@ START_TEST(mistakes_beyond_a_hundred_are_only_counted)
 END_TEST
 
 static const struct {
-    const char *steps, *says; /* says NULL: accepted */
+    const char *steps, *says; /* `says` NULL: accepted */
 } STEPS[] = {
     {"{\"step\":\"a\",\"service\":\"s\"," DO "," NONE "},{\"step\":\"a\",\"service\":\"s\"," DO "," NONE "}",
      "/steps/1/step: \"a\" is already"},

@@ -1,6 +1,6 @@
 /*
- * What the C readers say about files: for each pair MESSAGE FILE on the command line one line, "ok" or
- * "refused: why". proto_examples.py compares it with an independent validator of the JSON Schemas.
+ * The C readers' verdict on files: for each pair MESSAGE FILE on the command line one line, "ok" or "refused:
+ * why". proto_examples.py compares it with an independent validator of the JSON Schemas.
  */
 #include <stdio.h>
 #include <string.h>

@@ -1,8 +1,8 @@
 #!/usr/bin/python3
 """upgrade.py OLD NEW: rolls an installation from one build to another and back, with orders on their way all the time.
 
-OLD and NEW are folders: `build/bin` holds the executables, `source` the sources (migrations, samples). Exit 0 only if every
-order ended as it was meant to, whichever version carried it, and nothing was set aside or left in error.
+OLD and NEW are folders: `build/bin` holds the executables, `source` the sources (migrations, samples). Exit 0 only if every order
+ended as expected, whichever version carried it, and no message was set aside and no order left in error.
 """
 
 import json
@@ -24,7 +24,7 @@ ENDED = ("processed", "compensated", "cancelled", "error", "rejected")
 
 
 class Load(threading.Thread):
-    """A client that keeps IN_FLIGHT orders on their way until told to stop, and remembers how each ended."""
+    """A client that keeps IN_FLIGHT orders on their way until stopped, and records how each ended."""
 
     def __init__(self, url):
         super().__init__(daemon=True)
@@ -34,7 +34,7 @@ class Load(threading.Thread):
     def run(self):
         try:
             self.post_and_read()
-        except Exception as failure:  # pylint: disable=broad-except  # said by whoever waits for this thread
+        except Exception as failure:  # pylint: disable=broad-except  # the thread that waits for this one raises it
             self.failure = failure
 
     def post_and_read(self):
@@ -60,7 +60,7 @@ class Load(threading.Thread):
         connection.close()
 
     def wait_more(self, count):
-        """Waits until so many more orders have ended."""
+        """Waits until that many more orders have ended."""
         target = len(self.told) + count
         processes.wait_until(lambda: len(self.told) >= target or self.failure, f"{count} more orders have ended",
                              STAGE_TIMEOUT_S)
@@ -88,7 +88,7 @@ class Roll:
         self.cluster.use(folder / "build", folder / "source")
 
     def exchange(self, version):
-        """Each process of one kind after the other: the other version is started beside it, then it is asked to end."""
+        """Each process of one kind after the other: the other version is started beside it, then it gets SIGTERM."""
         self.use(version)
         for kind, group in (("scheduler", self.cluster.schedulers), ("agent", self.cluster.agents),
                             ("supervisor", self.cluster.supervisors)):

@@ -1,13 +1,14 @@
 /*
- * Deliveries in hand, and telling the broker what became of them. An ack with `multiple` covers every tag up
- * to its own, so it may only reach to below the first delivery still held: otherwise a crash would lose what
- * was still being worked on. It is by far the cheapest way to tell (each ack is an entry in its queue's log),
- * so an ack that stands above a delivery still held waits a little for that one to be given back, and is told
- * alone only when it has waited, or when its consumer begins to run out of prefetch. Late acks cost nothing
- * but that: after a crash what was not told comes again.
+ * Deliveries in hand, and their acks, rejects and requeues.
  *
- * Tags belong to one connection. A delivery of an earlier one is only freed: the broker has already given it
- * again.
+ * An ack with `multiple` covers every tag up to its own. It may only reach to below the first delivery still
+ * held; otherwise a crash would lose work in hand. Each ack is an entry in its queue's log, so one `multiple`
+ * ack is by far the cheapest. An ack above a delivery still held therefore waits a little for that delivery.
+ * It goes out alone after ACK_WAIT_MS, or when its consumer begins to run out of prefetch. A late ack has one
+ * cost: after a crash, the deliveries without an ack come again.
+ *
+ * Tags belong to one connection. A delivery of an earlier connection is only freed: the broker has already
+ * redelivered it.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -18,9 +19,9 @@
 #include "io/amqp/topology.h"
 
 #define ACK_BYTES   64 /* an ack, nack or reject on the wire is 21 to 30 bytes */
-#define ACK_WAIT_MS 20 /* several commits and confirms: what comes first is mostly given back first */
+#define ACK_WAIT_MS 20 /* several commits and confirms: deliveries mostly settle in order */
 
-/* Until when an ack was given that is told alone now. */
+/* Limits of acks_flush: acks given at or before this time go out alone. */
 #define ACKED_NEVER  (-1)
 #define ACKED_AT_ALL INT64_MAX
 
@@ -32,8 +33,8 @@ struct mg_held {
     uint64_t tag;
     uint32_t round; /* of its consumer */
     enum verdict verdict;
-    bool is_stray;  /* of an earlier connection */
-    bool is_passed; /* it found no room, and has no body */
+    bool is_stray;  /* belongs to an earlier connection */
+    bool is_passed; /* found no room, so its body was not kept */
     size_t bytes;
     int64_t acked_boot_ms;
     size_t body_capacity;
@@ -79,7 +80,7 @@ static void held_free_all(struct mg_broker *broker, struct mg_held_list *list)
     }
 }
 
-/* Deliveries that the receiver has not given back end here too; the broker gives them to somebody else. */
+/* Frees deliveries still held too; the broker redelivers them to another consumer. */
 void mg_acks_finish(struct mg_broker *broker)
 {
     struct mg_ack_part *acks = &broker->acks;
@@ -116,8 +117,8 @@ static uint32_t acks_count(const amqp_basic_properties_t *properties, const char
     return count <= 0 ? 0 : count > UINT32_MAX ? UINT32_MAX : (uint32_t)count;
 }
 
-/* What the default exchange delivers may be a message that died: the header names the exchange that proved
- * its sender. Elsewhere the broker names that exchange itself, and the header is the sender's own. */
+/* A delivery from the default exchange may be a dead letter sent back: its header names the exchange that
+ * proved its sender. Elsewhere the broker names the exchange, and the header is the sender's own. */
 static struct mg_slice acks_origin(const amqp_basic_deliver_t *method,
                                    const amqp_basic_properties_t *properties)
 {
@@ -198,7 +199,7 @@ void mg_acks_append(struct mg_broker *broker, amqp_bytes_t piece)
     struct mg_ack_part *acks = &broker->acks;
     struct mg_held *held = acks->arriving;
     if (held == NULL || piece.len == 0 || piece.len > held->body_capacity - acks->arrived_bytes)
-        return; /* oversized: read past */
+        return; /* oversized: the body is read and dropped */
     memcpy(held->body + acks->arrived_bytes, piece.bytes, piece.len);
     acks->arrived_bytes += piece.len;
 }
@@ -209,7 +210,7 @@ struct mg_delivery *mg_acks_complete(struct mg_broker *broker)
     struct mg_held *held = acks->arriving;
     if (held == NULL) return NULL;
     acks->arriving = NULL;
-    TAILQ_INSERT_TAIL(&acks->held, held, entry); /* also if it is passed: no ack of several may cover it */
+    TAILQ_INSERT_TAIL(&acks->held, held, entry); /* a passed one too: no `multiple` ack may cover it */
     if (held->is_passed) return NULL;
     held->body[acks->arrived_bytes] = '\0';
     held->delivery.body = (struct mg_slice){.data = held->body, .len = acks->arrived_bytes};
@@ -221,7 +222,8 @@ void mg_acks_pass(struct mg_broker *broker)
     broker->acks.arriving->is_passed = true;
 }
 
-/* Sooner, the broker would give them to this very consumer again. */
+/* Requeues passed deliveries once the consumer is stopped. Before that the broker would give them to this
+ * same consumer again. */
 void mg_acks_give_back_passed(struct mg_broker *broker, int consumer)
 {
     struct mg_ack_part *acks = &broker->acks;
@@ -276,7 +278,7 @@ static void acks_settle(struct mg_broker *broker, struct mg_delivery *delivery, 
     mg_idle_arm(acks->flush);
 }
 
-/* ---- telling ---- */
+/* ---- sending acks ---- */
 
 static void acks_on_idle(void *arg)
 {
@@ -312,7 +314,7 @@ static void acks_told(struct mg_broker *broker, struct mg_held_list *list, struc
     held_free(broker, held);
 }
 
-/* False, as of all that follow: no room, or the connection was lost and with it the lists. */
+/* False: no room, or the connection and with it the lists are lost. The functions below return the same. */
 static bool acks_send(struct mg_broker *broker, const struct mg_held *held, bool is_multiple)
 {
     struct mg_link *link = &broker->consume;
@@ -332,7 +334,7 @@ static bool acks_send(struct mg_broker *broker, const struct mg_held *held, bool
     return false;
 }
 
-/* Before any ack with `multiple`, which would cover them too. */
+/* Runs before any ack with `multiple`, which would cover these tags too. */
 static bool acks_send_refused(struct mg_broker *broker)
 {
     struct mg_held_list *refused = &broker->acks.refused;
@@ -343,7 +345,7 @@ static bool acks_send_refused(struct mg_broker *broker)
     return true;
 }
 
-/* All acks below the first delivery still held, in one. */
+/* Covers all acks below the first delivery still held with one `multiple` ack. */
 static bool acks_send_first(struct mg_broker *broker)
 {
     struct mg_held_list *list = &broker->acks.held;
@@ -361,7 +363,7 @@ static bool acks_send_first(struct mg_broker *broker)
     return true;
 }
 
-/* Those above it that have waited since then or longer. */
+/* Acks above the first held delivery that are at least this old, one by one. */
 static bool acks_send_above(struct mg_broker *broker, int64_t acked_until_boot_ms)
 {
     struct mg_held_list *list = &broker->acks.held;
@@ -375,8 +377,8 @@ static bool acks_send_above(struct mg_broker *broker, int64_t acked_until_boot_m
     return true;
 }
 
-/* The broker counts what it was not told of: a consumer of which that is half of the prefetch may come to
- * wait for more, while what it holds waits for something slow. */
+/* The broker counts unsent acks against the prefetch. When they fill half of it, the consumer may run dry
+ * while its held deliveries wait for something slow. */
 static bool is_any_pressed(const struct mg_broker *broker)
 {
     for (int i = 0; i < broker->consumer_count; i++) {
@@ -398,7 +400,7 @@ static void acks_tell(struct mg_broker *broker, int64_t acked_until_boot_ms)
     MG_FAILPOINT(ACKS_SENT);
 }
 
-/* What is told sets more on its way, which is too late for a consumer that is about to be stopped. */
+/* An ack makes the broker send more. While a consumer is about to be stopped, acks therefore wait. */
 static void acks_flush(struct mg_broker *broker, int64_t acked_until_boot_ms)
 {
     struct mg_ack_part *acks = &broker->acks;

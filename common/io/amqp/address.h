@@ -1,4 +1,4 @@
-/* Where the broker is, and how it is trusted: what services, the tool and the topology connect with. */
+/* Address and trust settings of the broker, shared by the services, the tool and the topology. */
 #ifndef MG_IO_AMQP_ADDRESS_H
 #define MG_IO_AMQP_ADDRESS_H
 
@@ -13,8 +13,8 @@ struct mg_broker_address {
     bool is_plaintext_allowed; /* amqp:// to a host that is not loopback */
 };
 
-/* Whether one could connect with this: the URL can be read, plaintext stays on this machine unless it is
- * allowed, the files are there and fit together. Connects to nothing; for --check-config. MG_BAD_INPUT. */
+/* Checks the settings: the URL parses, plaintext stays on this machine unless allowed, the files exist and
+ * fit together. Makes no connection; --check-config uses it. Error: MG_BAD_INPUT. */
 enum mg_class mg_broker_check_address(const struct mg_broker_address *address,
                                       struct mg_err *err) MG_MUSTCHECK;
 

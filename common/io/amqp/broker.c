@@ -1,7 +1,7 @@
 /*
- * The broker as a service sees it: its options, whether it is up and why not, its life. The work is done by
- * the parts (consume, ack, publish, watch, cast); each has its own connection, so that an alarm that stops
- * publishers leaves acks and heartbeats alone.
+ * The broker object that services use: options, state with reason, lifetime. The parts (consume, ack,
+ * publish, watch, cast) do the work. Each has its own connection, so an alarm that blocks publishers leaves
+ * acks and heartbeats alone.
  */
 #include "io/amqp/broker.h"
 

@@ -1,11 +1,10 @@
 /*
- * What is said to all who listen now, and kept by nobody: it goes out transient and unconfirmed, to a fanout
- * exchange; who hears it has a queue of its own behind that, which ends with its connection. Whoever missed a
- * word hears the next one.
+ * Casts: a message goes transient and unconfirmed to a fanout exchange, and no queue stores it for absent
+ * listeners. Each listener ("ear") has a queue of its own behind the exchange; the queue ends with its
+ * connection. A listener that missed a message gets the next one.
  *
- * On a connection of its own, made when it is first needed: where an exchange or a right is missing the
- * broker closes this channel, and no other. That is said once and tried again, and keeps nobody from its
- * work.
+ * Casts have a connection of their own, made at first use: for a missing exchange or right the broker closes
+ * this channel and no other. The failure is logged once and retried, and stops no other work.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,11 +16,12 @@
 #include "io/amqp/parts.h"
 #include "io/amqp/topology.h"
 
-#define REFUSED_PAUSE_MS 10000 /* each question that the broker refuses is an error in its log */
+#define REFUSED_PAUSE_MS 10000 /* each request that the broker refuses is an error in its log */
 #define QUESTION_BYTES   1024
 #define HEAD_BYTES       1024
 #define TAG_SIZE         24
-/* Behind an ear that does not listen: its next word says all that these said. */
+/* Bounds the queue of a listener that does not read. Each message replaces the earlier ones, so older ones
+ * may go. */
 #define EAR_QUEUE_LENGTH 16
 
 static void cast_opened(struct mg_link *link);
@@ -29,7 +29,7 @@ static void cast_lost(struct mg_link *link);
 static void queue_take(struct mg_ear *ear, const amqp_queue_declare_ok_t *made)
 {
     struct mg_slice name = mg_amqp_slice(made->queue);
-    if (name.len > MG_AMQP_SHORT_MAX) name.len = 0; /* a short string has no more */
+    if (name.len > MG_AMQP_SHORT_MAX) name.len = 0; /* a short string of the protocol is never longer */
     if (name.len > 0) memcpy(ear->queue, name.data, name.len);
     ear->queue[name.len] = '\0';
 }
@@ -77,7 +77,7 @@ void mg_casts_finish(struct mg_broker *broker)
     part->ear_count = 0;
 }
 
-/* ---- hearing ---- */
+/* ---- listening ---- */
 
 enum mg_class mg_broker_hear(struct mg_broker *broker, const char *exchange, const char *queue_prefix,
                              mg_heard_fn *heard, void *arg, struct mg_err *err)
@@ -106,9 +106,9 @@ static void ear_tag(int index, char ret_tag[TAG_SIZE])
     (void)snprintf(ret_tag, TAG_SIZE, "mg-ear-%d", index);
 }
 
-/* The broker names the queue (amq.gen-…), and the user's right to configure reaches no further: that name can
- * be no exchange's, so an agent cannot make one. Older rights allow the prefix only; then the name is one
- * that no earlier connection can still hold. */
+/* The broker names the queue (amq.gen-…), and the user's configure right covers only such names. No exchange
+ * can have such a name, so an agent cannot make one. Older rights allow only the prefix; then the name must
+ * be one that no earlier connection still holds. */
 static void ear_name(struct mg_ear *ear, char ret_queue[MG_AMQP_SHORT_MAX + 1])
 {
     ret_queue[0] = '\0';
@@ -118,7 +118,8 @@ static void ear_name(struct mg_ear *ear, char ret_queue[MG_AMQP_SHORT_MAX + 1])
     (void)snprintf(ret_queue, MG_AMQP_SHORT_MAX + 1, "%s%s", ear->prefix, unique);
 }
 
-/* The exchange is looked for first, which needs no right: a queue that could not be bound would stay. */
+/* A passive declare of the exchange comes first, and needs no right. Otherwise a queue that cannot be bound
+ * would stay. */
 static bool ear_ask(struct mg_link *link, struct mg_ear *ear, int index)
 {
     amqp_bytes_t exchange = amqp_cstring_bytes(ear->exchange), queue = amqp_cstring_bytes(ear->queue);
@@ -150,7 +151,7 @@ static bool ear_ask(struct mg_link *link, struct mg_ear *ear, int index)
     return false;
 }
 
-/* Asks the next question, if none is waiting for its answer. */
+/* Sends the next request, if none is waiting for its answer. */
 static void cast_next(struct mg_broker *broker)
 {
     struct mg_cast_part *part = &broker->casts;
@@ -184,7 +185,7 @@ static void cast_opened(struct mg_link *link)
     cast_next(link->broker);
 }
 
-/* A queue that was consumed from goes by itself, in its own time; one that was not is still there, and is
+/* A consumed queue is deleted by the broker in its own time. One without a consumer is still there, and is
  * bound by its name. */
 static void ears_stop(struct mg_cast_part *part)
 {
@@ -229,8 +230,7 @@ static void cast_method(struct mg_link *link, const amqp_method_t *method)
     cast_next(link->broker);
 }
 
-/* A refused name is tried once in the other way before the refusal counts, so that rights of either kind do.
- */
+/* A refused name is tried once in the other way before the refusal counts, so rights of both kinds work. */
 static bool name_otherwise(struct mg_ear *ear, int code)
 {
     if (ear->stage == MG_EAR_MADE && code == AMQP_NOT_FOUND) ear->queue[0] = '\0'; /* it may be gone */
@@ -239,7 +239,7 @@ static bool name_otherwise(struct mg_ear *ear, int code)
     return ear->is_named_here;
 }
 
-/* What was asked was refused, or what was cast. Said once until it goes well. */
+/* A listener's request or a cast was refused. The refusal is logged once, until one succeeds. */
 static bool cast_channel_closed(struct mg_link *link, const amqp_channel_close_t *close)
 {
     struct mg_cast_part *part = &link->broker->casts;
@@ -276,7 +276,7 @@ static bool cast_channel_closed(struct mg_link *link, const amqp_channel_close_t
     return true;
 }
 
-/* ---- what is heard ---- */
+/* ---- incoming casts ---- */
 
 static void cast_header(struct mg_link *link, const amqp_method_t *method,
                         const amqp_basic_properties_t *properties, uint64_t body_size)
@@ -285,7 +285,8 @@ static void cast_header(struct mg_link *link, const amqp_method_t *method,
     (void)properties;
     part->hearing = -1;
     mg_buf_clear(&part->body);
-    if (method->id != AMQP_BASIC_DELIVER_METHOD || body_size > MG_CAST_BYTES_MAX) return; /* none of ours */
+    /* not a cast of ours */
+    if (method->id != AMQP_BASIC_DELIVER_METHOD || body_size > MG_CAST_BYTES_MAX) return;
     const amqp_basic_deliver_t *deliver = method->decoded;
     for (int i = 0; i < part->ear_count; i++) {
         char tag[TAG_SIZE];
@@ -305,13 +306,13 @@ static void cast_body(struct mg_link *link, amqp_bytes_t piece)
 static void cast_complete(struct mg_link *link)
 {
     struct mg_cast_part *part = &link->broker->casts;
-    if (part->hearing < 0 || part->body.failed) return; /* no memory: the next word comes */
+    if (part->hearing < 0 || part->body.failed) return; /* no memory: the next cast replaces it */
     const struct mg_ear *ear = &part->ears[part->hearing];
     part->hearing = -1;
     ear->heard(ear->arg, mg_buf_slice(&part->body));
 }
 
-/* ---- saying ---- */
+/* ---- casting ---- */
 
 void mg_broker_cast(struct mg_broker *broker, const char *exchange, const char *routing_key, const char *type,
                     struct mg_slice body)
@@ -338,6 +339,6 @@ void mg_broker_cast(struct mg_broker *broker, const char *exchange, const char *
     content.payload.body_fragment = mg_amqp_bytes(body);
     mg_link_cork(link, true);
     if (mg_link_send(link, AMQP_BASIC_PUBLISH_METHOD, &method) && mg_link_send_frame(link, &header))
-        (void)mg_link_send_frame(link, &content); /* lost with its connection: it is said again */
+        (void)mg_link_send_frame(link, &content); /* lost with its connection: the next cast replaces it */
     mg_link_cork(link, false);
 }

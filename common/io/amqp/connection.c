@@ -1,11 +1,11 @@
 /*
- * Connecting to RabbitMQ, blocking, with every wait bounded. What the library leaves out is put in here: the
- * client capabilities without which a cancelled consumer stays silent and an alarm is never told, and the
- * socket's own time limits, because the library's sends know none.
+ * Connecting to RabbitMQ: blocking, with a bound on every wait. It adds two things that the library lacks.
+ * Without the client capabilities RabbitMQ sends no notice of a cancelled consumer or of an alarm. Without
+ * time limits on the socket the library's sends may block for ever.
  *
- * Nested message headers are decoded by the library recursively and without a depth limit before 0.14: a
- * frame of at most 128 KiB nests some 18,000 tables, which needs less than the 8 MiB of the stacks that
- * decode it (the main thread; connecting threads consume nothing).
+ * Before 0.14 the library decodes nested message headers recursively and without a depth limit. A frame of at
+ * most 128 KiB nests some 18,000 tables. That needs less than the 8 MiB of the stacks that decode it (the
+ * main thread; connecting threads consume nothing).
  */
 #include "io/amqp/connection.h"
 #include "io/reach.h"
@@ -23,13 +23,13 @@
 #include "io/amqp/tls.h"
 #include "io/amqp/topology.h"
 
-#define SEND_BUFFER_BYTES  (256 * 1024) /* fixed, so that what a silent broker can swallow is known */
+#define SEND_BUFFER_BYTES  (256 * 1024) /* fixed: bounds the bytes that a silent broker can take */
 #define USER_TIMEOUT_MS    15000        /* unacknowledged bytes end the connection */
 #define KEEPALIVE_IDLE_S   5
 #define KEEPALIVE_PERIOD_S 2
 #define KEEPALIVE_PROBES   3
-#define REPLY_TEXT_MAX     200 /* of the broker's own words in a message of ours */
-#define ABSENT_MAX         64  /* queues that a process looks for: two for each of its services, and a few */
+#define REPLY_TEXT_MAX     200 /* longest part of the broker's text in an error of ours */
+#define ABSENT_MAX         64  /* queues that one process checks: two for each of its services, and a few */
 
 static enum mg_class amqp_login_as(amqp_connection_state_t connection,
                                    const struct amqp_connection_info *info, const char *name,
@@ -44,7 +44,7 @@ static void amqp_free_copy(char *copy, const char *url)
     free(copy);
 }
 
-/* A second line in the file, or what was copied along, would become part of the vhost's name. */
+/* A second line in the file, or a copied blank, would become part of the vhost's name. */
 static bool amqp_has_blank(const char *url)
 {
     for (; *url != '\0'; url++) {
@@ -53,8 +53,8 @@ static bool amqp_has_blank(const char *url)
     return false;
 }
 
-/* amqp_parse_url cuts up the text it is given; `ret_copy` holds the parts. "amqp://host/" means the vhost
- * "/", as most clients and people read it. */
+/* amqp_parse_url cuts up its input text; `ret_copy` holds the parts. "amqp://host/" means the vhost "/", as
+ * in most clients. */
 static enum mg_class amqp_parse(const char *url, char **ret_copy, struct amqp_connection_info *ret_info,
                                 struct mg_err *err)
 {
@@ -142,7 +142,7 @@ enum mg_class mg_amqp_connect(const struct mg_broker_address *address, const cha
         mg_err_prefix(err, "could not connect to %s:%d", info.host, info.port);
         goto out;
     }
-    (void)amqp_set_handshake_timeout(connection, &timeout); /* cannot fail with a timeout that is valid */
+    (void)amqp_set_handshake_timeout(connection, &timeout); /* cannot fail: the timeout is valid */
     (void)amqp_set_rpc_timeout(connection, &timeout);
     int status = amqp_socket_open_noblock(socket, info.host, info.port, &timeout);
     if (ret_is_absent != NULL)
@@ -150,7 +150,7 @@ enum mg_class mg_amqp_connect(const struct mg_broker_address *address, const cha
             status == AMQP_STATUS_SOCKET_ERROR || status == AMQP_STATUS_HOSTNAME_RESOLUTION_FAILED;
     if (status != AMQP_STATUS_OK) {
         class = info.ssl ? mg_tls_failure(connection, status, true, err) : MG_OK;
-        if (class == MG_OK && status == AMQP_STATUS_SOCKET_ERROR) /* all that the library tells */
+        if (class == MG_OK && status == AMQP_STATUS_SOCKET_ERROR) /* the library reports no more detail */
             class = mg_err_set(err, MG_TRANSIENT,
                                "nothing takes connections there, or the network does not lead there");
         if (class == MG_OK) class = mg_err_set(err, MG_TRANSIENT, "%s", amqp_error_string2(status));
@@ -216,7 +216,7 @@ static enum mg_class amqp_login_as(amqp_connection_state_t connection,
                                 .entries = properties};
 
     amqp_rpc_reply_t reply = amqp_login_with_properties(
-        connection, info->vhost, 2 /* channels: ours and room */, MG_AMQP_FRAME_MAX, MG_AMQP_HEARTBEAT_S,
+        connection, info->vhost, 2 /* channels: ours and one spare */, MG_AMQP_FRAME_MAX, MG_AMQP_HEARTBEAT_S,
         &table, AMQP_SASL_METHOD_PLAIN, info->user, info->password);
     int code;
     enum mg_class class = mg_amqp_result(reply, &code, err);
@@ -228,7 +228,7 @@ static enum mg_class amqp_login_as(amqp_connection_state_t connection,
     return amqp_add_advice(class, code, info, err);
 }
 
-/* The broker tells no stranger whether it was the user or the password. */
+/* For a failed login the broker does not reveal whether the user or the password was wrong. */
 static enum mg_class amqp_add_advice(enum mg_class class, int code, const struct amqp_connection_info *info,
                                      struct mg_err *err)
 {
@@ -246,7 +246,7 @@ static enum mg_class amqp_add_advice(enum mg_class class, int code, const struct
     return class;
 }
 
-/* The kernel's refusal of one of these leaves its default, which is only slower to notice a dead peer. */
+/* If the kernel refuses an option, its default stays; a dead peer is then only detected later. */
 static void amqp_tune_socket(int fd)
 {
     const struct {
@@ -264,8 +264,7 @@ static void amqp_tune_socket(int fd)
 void mg_amqp_destroy(amqp_connection_state_t connection)
 {
     if (connection != NULL)
-        (void)amqp_destroy_connection(
-            connection); /* closes the socket; nothing is left to be done if that fails */
+        (void)amqp_destroy_connection(connection); /* closes the socket; a failure needs no action */
 }
 
 enum mg_class mg_amqp_reopen_channel(amqp_connection_state_t connection, struct mg_err *err)
@@ -323,7 +322,7 @@ static const char *amqp_right(amqp_method_number_t refused)
     case AMQP_BASIC_GET_METHOD:
     case AMQP_QUEUE_PURGE_METHOD:
         return "; give the user the right to read there (rabbitmqctl set_permissions)";
-    default: /* what makes, binds and deletes */
+    default: /* methods that declare, bind and delete */
         return "; give the user the right to configure it (rabbitmqctl set_permissions)";
     }
 }
@@ -358,7 +357,7 @@ enum mg_class mg_amqp_result(amqp_rpc_reply_t reply, int *ret_code, struct mg_er
             text = method->reply_text;
         }
         if (ret_code != NULL) *ret_code = code;
-        /* 320: closed by an operator or a shutdown; 541: internal error. Both pass. */
+        /* 320: closed by an operator or a shutdown; 541: internal error. Both are temporary. */
         bool is_passing = code == AMQP_CONNECTION_FORCED || code == AMQP_INTERNAL_ERROR;
         char advice[MG_ADVICE_SIZE];
         mg_amqp_advice(code, refused, text, advice);
@@ -380,7 +379,7 @@ const char *mg_amqp_failure_text(amqp_connection_state_t connection, int status,
 
 amqp_bytes_t mg_amqp_bytes(struct mg_slice slice)
 {
-    union { /* the library's bytes are not const, though it only reads what it sends */
+    union { /* the library's bytes are not const, though it only reads bytes to send */
         const char *in;
         void *out;
     } data = {.in = slice.data};
@@ -422,7 +421,7 @@ int64_t mg_amqp_value_number(const amqp_field_value_t *value)
     case AMQP_FIELD_KIND_U64:
     case AMQP_FIELD_KIND_TIMESTAMP:
         return value->value.u64 > INT64_MAX ? INT64_MAX : (int64_t)value->value.u64;
-    default: /* kinds are bytes from the wire, not an enum of ours */
+    default: /* kinds are bytes from the wire, not values of an enum */
         return 0;
     }
 }

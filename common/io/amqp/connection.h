@@ -1,8 +1,8 @@
 /*
- * The blocking side of librabbitmq: address, connection, login, one channel. Called on a thread of its own by
- * the broker's links, and directly by the operator's tool; never on a service's loop.
+ * The blocking side of librabbitmq: address, connection, login, one channel. The broker's links call it on a
+ * thread of its own, the operator's tool directly; it never runs on a service's loop.
  *
- * Inside common/io/broker*.c and topology*.c only; librabbitmq's types go no further.
+ * Only the files of common/io/amqp include it; librabbitmq's types go no further.
  */
 #ifndef MG_IO_AMQP_CONNECTION_H
 #define MG_IO_AMQP_CONNECTION_H
@@ -31,11 +31,11 @@
 #define MG_AMQP_CHANNEL                                                                                      \
     1 /* one channel a connection: the library drops frames of others while it waits for one */
 #define MG_AMQP_FRAME_MAX 131072 /* RabbitMQ's default; 4.1 and later refuse less than 8192 */
-/* RabbitMQ gives up a silent peer after two to three of these, that is within 21 s; what the peer held has
- * then 4 s to be redelivered and done elsewhere, on a busy machine up to 3, so that it moves again within
- * 25 s. Below 5 s they give false alarms. */
+/* RabbitMQ drops a silent peer after two to three heartbeats, that is within 21 s. Within 4 s more its
+ * deliveries are redelivered and processed elsewhere; on a busy machine this takes up to 3 s. So orders move
+ * again within 25 s. Below 5 s heartbeats give false alarms. */
 #define MG_AMQP_HEARTBEAT_S    7
-#define MG_AMQP_RPC_TIMEOUT_MS 5000 /* for the handshake and each question of the protocol */
+#define MG_AMQP_RPC_TIMEOUT_MS 5000 /* for the handshake and each request of the protocol */
 #define MG_AMQP_SHORT_MAX                                                                                    \
     255 /* a short string of the protocol; the library would cut longer ones silently                        \
          */
@@ -47,36 +47,36 @@
 #define MG_HEADER_PUBLISH     "x-makegood-publish"
 #define MG_HEADER_TRACEPARENT "traceparent"
 
-/* As mg_broker_check_address; `ret_host_port` is "host:port", without the password. */
+/* Like mg_broker_check_address; `ret_host_port` is "host:port", without the password. */
 enum mg_class mg_amqp_check_address(const struct mg_broker_address *address,
                                     char ret_host_port[MG_AMQP_ADDRESS_SIZE],
                                     struct mg_err *err) MG_MUSTCHECK;
 
 /* Connects, logs in as `name` and opens the channel. MG_TRANSIENT: not reachable. MG_PERMANENT: reached, and
- * refused. MG_BAD_INPUT: the URL, or plaintext that would leave this machine. An error says in
- * `*ret_is_absent` (may be NULL) whether nothing takes connections there. */
+ * refused. MG_BAD_INPUT: the URL, or plaintext that would leave this machine. On error `*ret_is_absent` (may
+ * be NULL) is true if nothing accepts connections there. */
 enum mg_class mg_amqp_connect(const struct mg_broker_address *address, const char *name,
                               amqp_connection_state_t *ret_connection, bool *ret_is_absent,
                               struct mg_err *err) MG_MUSTCHECK;
-/* Ends it without a word to the peer: after an error it might not listen any more. */
+/* Closes without a closing handshake: after an error the peer may not read any more. */
 void mg_amqp_destroy(amqp_connection_state_t connection);
 
-/* Why the last call on this connection failed, in words; they may stand in `scratch`. */
+/* The reason why the last call on this connection failed; the text may stand in `scratch`. */
 const char *mg_amqp_failure_text(amqp_connection_state_t connection, int status, struct mg_err *scratch);
 
-/* Opens the channel anew after the broker closed it. */
+/* Opens the channel anew after the broker has closed it. */
 enum mg_class mg_amqp_reopen_channel(amqp_connection_state_t connection, struct mg_err *err) MG_MUSTCHECK;
 
-/* Looks at each queue passively; MG_PERMANENT names all that are missing or not permitted. */
+/* Declares each queue passively; MG_PERMANENT names all that are missing or not permitted. */
 enum mg_class mg_amqp_check_queues(amqp_connection_state_t connection, const char *const *queues, int count,
                                    struct mg_err *err) MG_MUSTCHECK;
 
-/* The result of the last question: MG_OK, or the error with its reason; `ret_code` (may be NULL): 404, 406,
- * …, 0 if the broker did not answer. */
+/* The result of the last request: MG_OK, or the error with its reason. `ret_code` (may be NULL): 404, 406, …,
+ * or 0 if the broker did not answer. */
 enum mg_class mg_amqp_result(amqp_rpc_reply_t reply, int *ret_code, struct mg_err *err) MG_MUSTCHECK;
 
-/* What to do about a refusal with this code of this method (0: of none), to be put behind the broker's words,
- * which name object and user, but not the right; or "". */
+/* Advice for a refusal with this code of this method (0: none), to be appended to the broker's text; or "".
+ * The broker's text names object and user, but not the missing right. */
 #define MG_ADVICE_SIZE 320
 void mg_amqp_advice(int code, amqp_method_number_t refused, amqp_bytes_t said,
                     char ret_advice[MG_ADVICE_SIZE]);
@@ -84,7 +84,7 @@ void mg_amqp_advice(int code, amqp_method_number_t refused, amqp_bytes_t said,
 amqp_bytes_t mg_amqp_bytes(struct mg_slice slice);
 struct mg_slice mg_amqp_slice(amqp_bytes_t bytes);
 
-/* Values of a message's headers, whatever kind the sender chose. */
+/* Values of a message's headers, of any kind that the sender chose. */
 int64_t mg_amqp_header_number(const amqp_basic_properties_t *properties, const char *name); /* 0: none */
 struct mg_slice mg_amqp_header_text(const amqp_basic_properties_t *properties, const char *name);
 const amqp_field_value_t *mg_amqp_table_find(const amqp_table_t *table, const char *name); /* NULL: none */

@@ -1,9 +1,10 @@
 /*
- * Consuming: each consumer slot is driven from what it is to what it should be, one question at a time on the
- * one channel (declare the private queue, set the prefetch, consume, cancel), so that a connect, a pause, a
- * resume and a cancel by the broker are the same code. Deliveries are put together here and handed on whole.
+ * Consuming. One function drives each consumer slot from its actual to its wanted state. It sends one request
+ * at a time on the one channel (declare the private queue, set the prefetch, consume, cancel). So connect,
+ * pause, resume and a cancel by the broker share the same code. Deliveries are put together here and passed
+ * on whole.
  *
- * A body above the limit is read past and never kept; the receiver is told and decides.
+ * A body above the limit is read and dropped; the delivery is marked oversized, and the receiver decides.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -15,10 +16,11 @@
 
 #define TAG_SIZE           32
 #define CANCELLED_PAUSE_MS 1000 /* after the broker cancelled a consumer (its queue moves or is gone) */
-#define QUESTION_BYTES     1024 /* more than any of the questions asked here */
+#define QUESTION_BYTES     1024 /* more than any request of this file */
 #define LOOK_MS            5000
-/* A queue that shows no consumer for so long, though we consume it, has lost ours. Longer than a queue takes
- * to find a new leader: without one, and when it is slow, RabbitMQ answers that there are none. */
+/* A queue that shows no consumer for this long, though this process consumes it, has lost ours. It is longer
+ * than the election of a queue's leader: without a leader, or with a slow one, RabbitMQ reports no
+ * consumers. */
 #define LOST_MS 30000
 
 static void consume_opened(struct mg_link *link);
@@ -85,7 +87,7 @@ void mg_broker_pause(struct mg_broker *broker, int consumer)
     if (consumer < 0 || consumer >= broker->consumer_count) return;
     broker->consumers[consumer].is_wanted = false;
     broker->consumers[consumer].is_awaited = false;
-    mg_timer_start(broker->reconsume, 0, 0); /* not at once: no callback runs within the caller */
+    mg_timer_start(broker->reconsume, 0, 0); /* deferred: no callback runs within the caller */
 }
 
 void mg_broker_resume(struct mg_broker *broker, int consumer, uint16_t prefetch)
@@ -153,9 +155,9 @@ static void consume_on_timer(void *arg)
     mg_broker_leave(broker);
 }
 
-/* No two consumers of a connection have the same: of one that is started anew while deliveries of its
- * predecessor are unsettled, quorum queues believe that messages have been lost on the way, and RabbitMQ 3.10
- * ends the connection over looking for them, which counts as one more delivery of each. */
+/* No two consumers of a connection share a tag. If a restarted consumer reuses the tag while old deliveries
+ * are unsettled, quorum queues assume that messages were lost on the way. RabbitMQ 3.10 then fails while it
+ * looks for them and ends the connection, which counts as one more delivery of each. */
 static void consume_tag(int index, uint32_t round, char ret_tag[TAG_SIZE])
 {
     (void)snprintf(ret_tag, TAG_SIZE, "mg-%d-%" PRIu32, index, round);
@@ -172,7 +174,7 @@ static bool consume_start(struct mg_broker *broker, int index)
         return mg_link_send(link, AMQP_QUEUE_DECLARE_METHOD, &declare);
     }
     consume_tag(index, ++slot->round, tag);
-    /* Not global: it counts for the consumer that follows. The broker answers both in order. */
+    /* Not global: it applies to the next consumer. The broker answers both requests in order. */
     uint16_t prefetch = mg_room_prefetch(slot);
     amqp_basic_qos_t qos = {.prefetch_count = prefetch};
     amqp_basic_consume_t consume = {.queue = amqp_cstring_bytes(slot->queue),
@@ -196,11 +198,11 @@ static bool consume_stop(struct mg_broker *broker, int index)
     consume_tag(index, broker->consumers[index].round, tag);
     amqp_basic_cancel_t cancel = {.consumer_tag = amqp_cstring_bytes(tag)};
     broker->consumers[index].state = MG_CONSUMER_STOPPING;
-    mg_idle_arm(broker->acks.flush); /* acks may have waited for this */
+    mg_idle_arm(broker->acks.flush); /* acks may have waited for the stop */
     return mg_link_send(&broker->consume, AMQP_BASIC_CANCEL_METHOD, &cancel);
 }
 
-/* Asks the next question, if none is waiting for its answer. */
+/* Sends the next request, if none is waiting for its answer. */
 static void consume_next(struct mg_broker *broker)
 {
     struct mg_link *link = &broker->consume;
@@ -209,7 +211,7 @@ static void consume_next(struct mg_broker *broker)
     for (int i = 0; i < broker->consumer_count; i++) {
         struct mg_consumer_slot *slot = &broker->consumers[i];
         bool is_on = slot->state == MG_CONSUMER_ON;
-        /* Neither can be changed under a consumer: the old one is stopped, and a new one started. */
+        /* Prefetch and rank cannot change under a consumer: the old one is stopped, and a new one started. */
         bool is_outdated = is_on && (slot->prefetch_told > mg_room_prefetch(slot) ||
                                      mg_room_is_outgrown(slot) || slot->rank_told != broker->rank);
         bool is_wanted = slot->is_wanted && !slot->is_full;
@@ -227,7 +229,7 @@ static void consume_next(struct mg_broker *broker)
 
 /* ---- answers ---- */
 
-/* The slot whose question this answers; NULL: nobody asked. */
+/* The slot that sent the request of this answer; NULL: no such request. */
 static struct mg_consumer_slot *consume_asked(struct mg_broker *broker, enum mg_consumer_state state,
                                               int index)
 {
@@ -258,7 +260,7 @@ static void consume_take_cancel(struct mg_link *link, const amqp_basic_cancel_t 
     if (!cancel->nowait && mg_link_has_room(link, QUESTION_BYTES) &&
         !mg_link_send(link, AMQP_BASIC_CANCEL_OK_METHOD, &ok))
         return;
-    if (slot->is_private) { /* its queue is gone: a new one gets a new name, and with it a new connection */
+    if (slot->is_private) { /* its queue is gone: a new queue has a new name, so a new connection is made */
         mg_link_fail(link, MG_TROUBLE_UNREACHABLE, "the private queue is gone");
         return;
     }
@@ -266,7 +268,7 @@ static void consume_take_cancel(struct mg_link *link, const amqp_basic_cancel_t 
                    slot->queue);
     mg_acks_give_back_passed(broker, index);
     if (slot->state == MG_CONSUMER_ON)
-        slot->state = MG_CONSUMER_OFF; /* else the answer to a question of ours is still to come */
+        slot->state = MG_CONSUMER_OFF; /* else the answer to a request of ours is still to come */
     slot->is_awaited = true;
     slot->not_before_boot_ms = mg_clock_boot_ms() + CANCELLED_PAUSE_MS;
     mg_broker_state_changed(broker);
@@ -302,7 +304,7 @@ static void consume_method(struct mg_link *link, const amqp_method_t *method)
         consume_take_cancel(link, method->decoded);
         consume_next(broker);
         return;
-    default: /* qos-ok, and what newer brokers may say */
+    default: /* qos-ok, and methods of newer brokers */
         return;
     }
     if (!link->is_open) return;
@@ -313,7 +315,7 @@ static void consume_method(struct mg_link *link, const amqp_method_t *method)
 
 /* ---- consumers that the broker forgot ---- */
 
-/* On a new connection nothing is left of what went wrong with the old one. */
+/* A new connection resets the state of this check. */
 static void consume_seen(struct mg_broker *broker, const char *queue, int64_t consumers)
 {
     int64_t now = mg_clock_boot_ms();
@@ -350,7 +352,7 @@ static void consume_header(struct mg_link *link, const amqp_method_t *method,
     struct mg_broker *broker = link->broker;
     if (method->id != AMQP_BASIC_DELIVER_METHOD) return;
     const amqp_basic_deliver_t *deliver = method->decoded;
-    if (deliver->delivery_tag <= broker->acks.last_tag) { /* an ack of several would cover others */
+    if (deliver->delivery_tag <= broker->acks.last_tag) { /* a `multiple` ack would cover others */
         mg_link_fail(link, MG_TROUBLE_UNREACHABLE, "delivery %" PRIu64 " came behind %" PRIu64,
                      deliver->delivery_tag, broker->acks.last_tag);
         return;
@@ -393,7 +395,7 @@ static void consume_complete(struct mg_link *link)
     if (delivery == NULL) return;
     mg_metric_add(broker->deliveries, 1);
     if (delivery->is_redelivered) mg_metric_add(broker->redeliveries, 1);
-    if (delivery->consumer < 0) { /* a consumer that is none of ours cannot be */
+    if (delivery->consumer < 0) { /* cannot happen: every consumer is one of ours */
         mg_link_fail(link, MG_TROUBLE_UNREACHABLE, "a message came for an unknown consumer");
         mg_broker_requeue(broker, delivery);
         return;
@@ -401,7 +403,7 @@ static void consume_complete(struct mg_link *link)
     broker->on_delivery(broker->arg, delivery);
 }
 
-/* The slot, in whichever round; deliveries on their way still come when the next one has begun. */
+/* The slot, in any round: deliveries on their way still arrive after the next round has begun. */
 static int consume_tag_index(const struct mg_broker *broker, amqp_bytes_t tag)
 {
     char start[TAG_SIZE];

@@ -1,6 +1,6 @@
 /*
- * Frames as bytes: what stands around a method, a header or a piece of a body is ours, the arguments are put
- * into bytes by the library.
+ * Frames as bytes. This file writes the envelope of a method, a header or a piece of a body; the library
+ * encodes the arguments.
  */
 #include "io/amqp/frame.h"
 

@@ -1,10 +1,10 @@
 /*
- * A connection to RabbitMQ on the loop. The library's own sends wait without an end and its own publish can
- * hang on a silent broker (before 0.14), so two rules hold here: frames are read only with a zero time-out,
- * and a frame is sent only after the socket has said that it takes it whole. Heartbeats go out and are judged
- * within the reads, which a timer repeats however busy or idle the process is.
+ * A connection to RabbitMQ on the loop. The library's own sends wait without an end, and its publish can hang
+ * on a silent broker (before 0.14). So two rules hold here: frames are read only with a zero time-out, and
+ * sent only after the socket has reported room for the whole frame. The library sends and judges heartbeats
+ * within its reads; a timer repeats the reads however busy or idle the process is.
  *
- * It never waits for anything on the loop's thread, and never closes politely after an error: the peer may be
+ * It never waits on the loop's thread, and after an error it closes without a handshake: the peer may be
  * gone.
  */
 #include "io/amqp/link.h"
@@ -28,19 +28,19 @@
 #include "io/amqp/parts.h"
 
 #define BACKOFF_FIRST_MS    100
-#define BACKOFF_MAX_MS      5000  /* all are back within 10 s of a broker that is, the handshake included */
-#define BACKOFF_LEAST_MS    10    /* full jitter may draw 0; not in a tight loop */
-#define LASTING_MS          10000 /* a connection that lived so long starts the backoff anew */
-#define SERVICE_PERIOD_MS   2000  /* a heartbeat that goes out so late is still in time */
+#define BACKOFF_MAX_MS      5000  /* all are back within 10 s after the broker is, handshake included */
+#define BACKOFF_LEAST_MS    10    /* full jitter may draw 0; prevents a tight loop */
+#define LASTING_MS          10000 /* a connection that lasts this long resets the backoff */
+#define SERVICE_PERIOD_MS   2000  /* a heartbeat that goes out this late is still in time */
 #define FRAMES_PER_TURN     2048  /* then other sockets get their turn */
-#define SEND_OVERHEAD_BYTES 2048  /* what the kernel may charge for a packet, and TLS for a record */
+#define SEND_OVERHEAD_BYTES 2048  /* possible charge of the kernel for a packet, and of TLS for a record */
 #define RECORD_BYTES        16384 /* of one TLS record, which may be a packet of its own */
 #define NAME_SIZE           256
-#define OUTBOX_BYTES        65536 /* then the broker may begin to read */
+#define OUTBOX_BYTES        65536 /* then it is sent, so that the broker can begin to read */
 #define OUTBOX_MAX_BYTES    (OUTBOX_BYTES + MG_LINK_BODY_FRAME_MAX + MG_FRAME_TEXTS_MAX)
 
-/* What the connecting thread works on; it touches nothing else. The texts are the broker's, which outlives
- * the job; but for the URL, which may be changed meanwhile. */
+/* The connecting thread's data; it touches nothing else. The broker owns the texts and outlives the job. The
+ * URL may change meanwhile, so the job has its own copy. */
 struct mg_link_job {
     struct mg_link *link;
     struct mg_broker_address address;
@@ -190,7 +190,7 @@ static void link_connect_done(void *arg)
             link->is_plain = job->is_plain;
             mg_watch_set(link->watch, MG_READABLE);
             mg_timer_start(link->service, SERVICE_PERIOD_MS, SERVICE_PERIOD_MS);
-            mg_idle_arm(link->again); /* frames may have come during the last questions of the other thread */
+            mg_idle_arm(link->again); /* frames may have come during the other thread's last requests */
             mg_metric_add(broker->connects, 1);
             link->events->opened(link);
             mg_broker_state_changed(broker);
@@ -292,13 +292,13 @@ void mg_link_drain(struct mg_link *link)
         }
         link->heard_boot_ms = mg_clock_boot_ms();
         link_take_frame(link, &frame);
-        /* Between a method and its header the method still points into the pool; after that, all has been
+        /* Between a method and its header the method still points into the pool. After that, all has been
          * copied. */
         if (link->is_open && link->content != MG_CONTENT_HEADER)
             amqp_maybe_release_buffers_on_channel(link->connection, frame.channel);
     }
     if (link->again != NULL)
-        mg_idle_arm(link->again); /* the library may hold more, which the socket does not tell */
+        mg_idle_arm(link->again); /* the library may hold frames for which the socket reports nothing */
 }
 
 static void link_take_frame(struct mg_link *link, const amqp_frame_t *frame)
@@ -354,7 +354,7 @@ static void link_take_control(struct mg_link *link, const amqp_method_t *method)
         link->is_reopening = false;
         link->events->opened(link);
         return;
-    default: /* method numbers are the protocol's */
+    default: /* method numbers are the protocol's, not an enum */
         link->events->method(link, method);
         return;
     }
@@ -376,7 +376,7 @@ static void link_take_close(struct mg_link *link, const amqp_method_t *method)
             amqp_channel_open_t open = {0};
             link->content = MG_CONTENT_NONE;
             link->is_reopening = true;
-            if (!mg_link_has_room(link, 0)) /* next to nothing is ever sent on such a link */
+            if (!mg_link_has_room(link, 0)) /* on an almost idle link: it is stuck */
                 mg_link_fail(link, MG_TROUBLE_UNREACHABLE, "the broker does not read");
             else if (mg_link_send(link, AMQP_CHANNEL_CLOSE_OK_METHOD, &ok) &&
                      mg_link_send(link, AMQP_CHANNEL_OPEN_METHOD, &open))
@@ -398,17 +398,17 @@ static void link_take_close(struct mg_link *link, const amqp_method_t *method)
 /* ---- sending ---- */
 
 /*
- * The kernel calls a socket writable while a third of its send buffer is free; the same line is drawn here,
- * so that waiting for "writable" never ends at once in "still no room". What was free is spent without asking
- * again; the buffer can only have become emptier since. The third that stays free takes the library's
- * heartbeats.
+ * The kernel reports a socket as writable while a third of its send buffer is free. The same limit applies
+ * here; otherwise a wait for "writable" could end at once in "still no room". The free bytes found are spent
+ * without another system call; the buffer can only have become emptier since. The third that stays free takes
+ * the library's heartbeats.
  */
 bool mg_link_has_room(struct mg_link *link, size_t size)
 {
     if (!link->is_open) return false;
     size_t need = size + SEND_OVERHEAD_BYTES * (1 + size / RECORD_BYTES);
     if (need > link->send_budget) {
-        if (!link_empty_outbox(link)) return false; /* or it would not be counted */
+        if (!link_empty_outbox(link)) return false; /* unsent bytes would not be counted */
         uint32_t memory[SK_MEMINFO_VARS] = {0};
         socklen_t length = sizeof(memory);
         link->send_budget = 0;
@@ -453,8 +453,8 @@ bool mg_link_send_frame(struct mg_link *link, const amqp_frame_t *frame)
     return false;
 }
 
-/* What stands in it was asked room for, so the socket takes it whole: the library's heartbeats never come
- * between two pieces of it. */
+/* Room was reserved for the outbox, so the socket takes it whole. The library's heartbeats never come between
+ * two pieces of it. */
 static bool link_empty_outbox(struct mg_link *link)
 {
     if (link->outbox.len == 0) return true;
@@ -478,7 +478,7 @@ void mg_link_cork(struct mg_link *link, bool is_corked)
         return;
     }
     int value = is_corked;
-    /* Only a matter of speed: without it, each frame is a packet. */
+    /* Only for speed: without it, each frame is a packet. */
     (void)setsockopt(amqp_get_sockfd(link->connection), IPPROTO_TCP, TCP_CORK, &value, sizeof(value));
 }
 

@@ -6,7 +6,7 @@
 
 #include "io/amqp/parts.h"
 
-#define REASON_MAX 1024 /* of the header for people; method and header must fit one frame */
+#define REASON_MAX 1024 /* bytes of the reason header; method and header must fit one frame */
 
 enum mg_class mg_outgoing_check(const struct mg_message *message, struct mg_err *err)
 {
@@ -126,13 +126,10 @@ void mg_outgoing_free_all(struct mg_outgoing_line *line)
     *line = (struct mg_outgoing_line){.count = 0};
 }
 
-struct mg_outgoing *mg_outgoing_find_waiting(const struct mg_outgoing_line *line, const char *exchange,
-                                             const char *routing_key)
+struct mg_outgoing *mg_outgoing_find_waiting(const struct mg_outgoing_line *line, const char *queue)
 {
     for (struct mg_outgoing *message = line->unsent; message != NULL; message = message->next) {
-        if (message->state == OUTGOING_WAITING && mg_slice_equal(message->exchange, mg_slice_of(exchange)) &&
-            mg_slice_equal(message->routing_key, mg_slice_of(routing_key)))
-            return message;
+        if (message->state == OUTGOING_WAITING && mg_slice_is(message->routing_key, queue)) return message;
     }
     return NULL;
 }

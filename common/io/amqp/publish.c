@@ -1,22 +1,22 @@
 /*
- * Publishing with confirms. Messages stand in one line in order of publishing; the front of it is sent and
- * waits for confirms, the rest waits for the connection, for room in the socket, or for the end of an alarm.
- * Frames are made here one by one and not by the library's publish, which blocks on a full socket and can
- * hang on a silent broker.
+ * Publishing with confirms. Messages stand in one line in order of publishing. The front is sent and waits
+ * for confirms; the rest waits for the connection, for room in the socket, or for the end of an alarm. The
+ * frames are made here one by one: the library's publish blocks on a full socket and can hang on a silent
+ * broker.
  *
- * An exchange that refused a publish (no right, or not there) closes the channel, and with it the confirms of
- * all others. So it is asked again with a message that goes to no queue, at each reconnect, before anything
- * else is sent; the broker is not up meanwhile.
+ * An exchange that refuses a publish (no right, or missing) closes the channel, and with it the confirms of
+ * all others. So at each reconnect a message that no queue gets is sent to that exchange first, before any
+ * other. The broker is not up meanwhile.
  *
  * A quorum queue that has lost its majority confirms nothing, and the channel that gives it a message stands
- * still, for all queues. Whose queue it was cannot be told while messages to several are out: so all that was
- * out ends as unknown with its connection, and their queues go over a second one, one queue at a time, until
- * they answer. What ends as unknown there, or by its time-out, has a queue that takes nothing. What never
- * left ends as unsent, and says nothing of its queue.
+ * still for all queues. While messages to several queues are out, the stuck queue cannot be identified. So
+ * all messages that are out end as unknown with their connection. Their queues then use a second connection,
+ * one queue at a time, until they answer. If a message ends as unknown there, or by its time-out, its queue
+ * takes nothing. A message that was never sent ends as unsent, which proves nothing about its queue.
  *
- * A returned message carries no tag; so each message carries its own in a header, and the return, which comes
- * before the confirm that covers it, finds it by that. Every message ends exactly once, at the latest by its
- * time-out.
+ * A returned message carries no tag, so each message carries its own in a header. The return comes before the
+ * confirm that covers it, and finds the message by that tag. Every message ends exactly once, at the latest
+ * by its time-out.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -27,15 +27,16 @@
 #include "io/amqp/outgoing.h"
 #include "io/amqp/parts.h"
 
-#define WINDOW_MESSAGES 2048 /* some 100 ms of what one broker moves in a second */
-/* Bounds memory; one message of any size is still taken below it. */
+#define WINDOW_MESSAGES 2048 /* some 100 ms of one broker's throughput */
+/* Bounds memory. Below it, one message of any size is still taken. */
 #define WINDOW_BYTES               MG_OUTGOING_BODY_MAX
 #define CONFIRM_TIMEOUT_DEFAULT_MS 10000 /* a broker that syncs slowly answers within seconds */
 #define EXPIRY_PERIOD_MS           100
-#define HEAD_BYTES                 8192 /* more than a publish method and a header frame with all its texts */
+#define HEAD_BYTES                 8192 /* more than a publish method and a header frame with all texts */
 #define HEADERS_MAX                5
-#define PROBE_KEY                  "makegood.probe" /* no queue has it: what goes there comes back */
-/* So long a part of a confirm's time-out may pass without a word; less where one queue is found out. */
+#define PROBE_KEY                  "makegood.probe" /* no queue has this key: the message comes back */
+/* Shares of the confirm time-out that may pass without an answer; a smaller one on the second connection,
+ * where the queue is known. */
 #define STUCK_SHARE   2
 #define APART_SHARE   4
 #define SILENT_MAX_MS 3000 /* a confirm takes milliseconds; with the time between two probes below 5 s */
@@ -175,8 +176,7 @@ static void publish_append(struct mg_publisher *publisher, struct mg_outgoing *m
 enum mg_class mg_broker_publish(struct mg_broker *broker, const struct mg_message *message,
                                 mg_published_fn *done, void *arg, struct mg_err *err)
 {
-    bool is_apart = mg_unanswered_has(&broker->unanswered, mg_slice_of(message->exchange),
-                                      mg_slice_of(message->routing_key));
+    bool is_apart = mg_unanswered_has(&broker->unanswered, mg_slice_of(message->routing_key));
     struct mg_publisher *publisher = is_apart ? &broker->publish_apart : &broker->publish;
     enum mg_class class = mg_outgoing_check(message, err);
     if (class != MG_OK) return class;
@@ -264,7 +264,7 @@ static bool publish_send_head(struct mg_publisher *publisher, struct mg_outgoing
            mg_link_send_frame(&publisher->link, &header);
 }
 
-/* Sends one message as far as there is room. False: not wholly; the rest follows when there is room, or
+/* Sends one message as far as there is room. False: a part is left; it follows when there is room, or
  * never. */
 static bool publish_send(struct mg_publisher *publisher, struct mg_outgoing *message)
 {
@@ -287,15 +287,13 @@ static bool publish_send(struct mg_publisher *publisher, struct mg_outgoing *mes
     return true;
 }
 
-/* The next message goes where the oldest unconfirmed one has gone. */
+/* The next message has the same queue as the oldest unconfirmed one. */
 static bool is_of_first_queue(const struct mg_publisher *publisher)
 {
-    return mg_slice_equal(publisher->line.first->exchange, publisher->line.unsent->exchange) &&
-           mg_slice_equal(publisher->line.first->routing_key, publisher->line.unsent->routing_key);
+    return mg_slice_equal(publisher->line.first->routing_key, publisher->line.unsent->routing_key);
 }
 
-/* A message that has begun goes on even when the broker has blocked publishers: half of it is worth nothing.
- */
+/* A message that has begun goes on even while the broker blocks publishers: half a message is useless. */
 static void publish_flush(struct mg_publisher *publisher)
 {
     struct mg_link *link = &publisher->link;
@@ -310,7 +308,7 @@ static void publish_flush(struct mg_publisher *publisher)
             link->is_blocked || is_ring_full || (publisher->is_apart && !is_of_first_queue(publisher));
         if (message->state == OUTGOING_WAITING && must_wait) break;
         if (!publish_send(publisher, message))
-            break; /* no room, or the connection was lost and the line is another */
+            break; /* no room, or the connection is lost and the line has changed */
         publisher->line.unsent = message->next;
     }
     mg_link_cork(link, false);
@@ -337,7 +335,7 @@ static bool publish_channel_closed(struct mg_link *link, const amqp_channel_clos
     return false;
 }
 
-/* A message without a body that no queue gets. */
+/* Publishes a message without a body that no queue gets. */
 static void publish_ask(struct mg_publisher *publisher, const char *exchange, bool is_mandatory)
 {
     publisher->next_tag++;
@@ -349,7 +347,7 @@ static void publish_ask(struct mg_publisher *publisher, const char *exchange, bo
     header.payload.properties.class_id = AMQP_BASIC_CLASS;
     header.payload.properties.decoded = &none;
     if (mg_link_send(&publisher->link, AMQP_BASIC_PUBLISH_METHOD, &method))
-        (void)mg_link_send_frame(&publisher->link, &header); /* lost: the next connection asks again */
+        (void)mg_link_send_frame(&publisher->link, &header); /* if lost: the next connection does */
 }
 
 static void publish_probe(struct mg_publisher *publisher)
@@ -359,7 +357,7 @@ static void publish_probe(struct mg_publisher *publisher)
     publish_ask(publisher, publisher->doubted, true);
 }
 
-/* Nothing but the probe was sent: whatever the broker says of it, it was let in. */
+/* Only the probe was sent. Either answer proves that the exchange accepts publishes. */
 static void publish_take_probe(struct mg_publisher *publisher, const amqp_method_t *method)
 {
     if (method->id != AMQP_BASIC_ACK_METHOD && method->id != AMQP_BASIC_NACK_METHOD) return;
@@ -368,14 +366,14 @@ static void publish_take_probe(struct mg_publisher *publisher, const amqp_method
     if (publisher->link.is_open) publish_flush(publisher);
 }
 
-/* ---- whether the broker answers ---- */
+/* ---- answers of the broker ---- */
 
 static bool is_answer_awaited(const struct mg_publisher *publisher)
 {
     return publisher->awaited_boot_ms > publisher->link.heard_boot_ms;
 }
 
-/* A message that is sent or half sent is a question, too; none may begin within it. */
+/* A sent or half-sent message serves as a probe too; no probe may begin within one. */
 void mg_broker_probe(struct mg_broker *broker, const char *exchange)
 {
     struct mg_publisher *publisher = &broker->publish;
@@ -406,8 +404,7 @@ static void publish_settle(struct mg_publisher *publisher, struct mg_outgoing *m
         publisher->ring[message->tag % MG_RING_SIZE] = NULL;
     struct mg_broker *broker = publisher->link.broker;
     bool is_answered = outcome != MG_PUBLISH_UNKNOWN && outcome != MG_PUBLISH_UNSENT;
-    if (is_answered && publisher->is_apart)
-        mg_unanswered_remove(&broker->unanswered, message->exchange, message->routing_key);
+    if (is_answered && publisher->is_apart) mg_unanswered_remove(&broker->unanswered, message->routing_key);
     if (outcome == MG_PUBLISH_CONFIRMED && message->is_returned) outcome = MG_PUBLISH_RETURNED;
     mg_published_fn *done = message->done;
     void *arg = message->arg;
@@ -425,11 +422,11 @@ static void publish_take_confirm(struct mg_publisher *publisher, uint64_t tag, b
 {
     if (!is_multiple) {
         struct mg_outgoing *message = publisher->ring[tag % MG_RING_SIZE];
-        if (message != NULL && message->tag == tag) /* else its time was up */
+        if (message != NULL && message->tag == tag) /* else it has timed out */
             publish_settle(publisher, message, outcome);
         return;
     }
-    /* Tag 0 means all; what is sent stands in front, in order. */
+    /* Tag 0 covers all. Sent messages stand in front, in order. */
     uint64_t generation = publisher->link.generation;
     while (publisher->line.first != NULL && publisher->line.first->state == OUTGOING_SENT &&
            (tag == 0 || publisher->line.first->tag <= tag) && publisher->link.is_open &&
@@ -470,7 +467,7 @@ static void publish_header(struct mg_link *link, const amqp_method_t *method,
 static void publish_body(struct mg_link *link, amqp_bytes_t piece)
 {
     (void)link;
-    (void)piece; /* it is our own message coming back */
+    (void)piece; /* our own message, returned */
 }
 
 static void publish_complete(struct mg_link *link)
@@ -478,7 +475,8 @@ static void publish_complete(struct mg_link *link)
     (void)link;
 }
 
-/* What was sent may or may not have arrived; what waits goes on waiting for the next connection. */
+/* Sent messages may or may not have arrived: they end as unknown. Waiting ones wait for the next
+ * connection. */
 static void publish_lost(struct mg_link *link)
 {
     struct mg_publisher *publisher = publisher_of(link);
@@ -490,8 +488,8 @@ static void publish_lost(struct mg_link *link)
         publish_settle(publisher, publisher->line.first, MG_PUBLISH_UNKNOWN);
 }
 
-/* The line is in order of time. A message half on the wire cannot leave it, but it is told once and stepped
- * over; what stands before it has expired before it. */
+/* The line is in order of time. A message half on the wire cannot leave it: its callback is called once, and
+ * it is skipped. Messages before it have expired earlier. */
 static struct mg_outgoing *publish_expired(const struct mg_publisher *publisher, int64_t latest_boot_ms)
 {
     struct mg_outgoing *message = publisher->line.first;
@@ -499,33 +497,32 @@ static struct mg_outgoing *publish_expired(const struct mg_publisher *publisher,
     return message != NULL && message->published_boot_ms <= latest_boot_ms ? message : NULL;
 }
 
-/* The oldest message's queue takes nothing: each further one would cost a connection, too. */
+/* The oldest message's queue takes nothing, and each further message to it would cost a connection too. So
+ * all that wait for it end as unsent. */
 static void publish_blame_first(struct mg_publisher *publisher)
 {
-    char exchange[MG_AMQP_SHORT_MAX + 1], routing_key[MG_AMQP_SHORT_MAX + 1];
+    char queue[MG_AMQP_SHORT_MAX + 1];
     const struct mg_outgoing *first = publisher->line.first;
-    (void)snprintf(exchange, sizeof(exchange), "%.*s", (int)first->exchange.len, first->exchange.data);
-    (void)snprintf(routing_key, sizeof(routing_key), "%.*s", (int)first->routing_key.len,
-                   first->routing_key.data);
+    (void)snprintf(queue, sizeof(queue), "%.*s", (int)first->routing_key.len, first->routing_key.data);
     publish_settle(publisher, publisher->line.first, MG_PUBLISH_UNKNOWN);
-    int left = publisher->line.count; /* what is published meanwhile is not among them */
+    int left = publisher->line.count; /* excludes messages published by the callbacks */
     for (; left > 0; left--) {
-        struct mg_outgoing *message = mg_outgoing_find_waiting(&publisher->line, exchange, routing_key);
+        struct mg_outgoing *message = mg_outgoing_find_waiting(&publisher->line, queue);
         if (message == NULL) return;
         publish_settle(publisher, message, MG_PUBLISH_UNSENT);
     }
 }
 
-/* All that is out may be what nothing is heard for; what waits for the same queues waits apart from now on.
- */
+/* Any of the sent messages may be the one without an answer. Waiting messages for the same queues go apart
+ * from now on. */
 static void publish_suspect_sent(struct mg_broker *broker)
 {
     struct mg_outgoing *message = broker->publish.line.first;
     for (; message != NULL && message->tag != 0; message = message->next)
-        mg_unanswered_add(&broker->unanswered, message->exchange, message->routing_key);
+        mg_unanswered_add(&broker->unanswered, message->routing_key);
     while (message != NULL) {
         struct mg_outgoing *next = message->next;
-        if (mg_unanswered_has(&broker->unanswered, message->exchange, message->routing_key)) {
+        if (mg_unanswered_has(&broker->unanswered, message->routing_key)) {
             mg_outgoing_remove(&broker->publish.line, message);
             publish_append(&broker->publish_apart, message);
         }
@@ -550,14 +547,14 @@ static void publish_unstick(struct mg_publisher *publisher)
     if (link->is_open) mg_link_fail(link, MG_TROUBLE_UNREACHABLE, "nothing is confirmed any more");
 }
 
-/* Where no second connection is to be had, all queues share the first. */
+/* If there is no second connection, all queues share the first. */
 static void publish_note_expired(const struct mg_publisher *publisher, const struct mg_outgoing *message)
 {
     struct mg_broker *broker = publisher->link.broker;
     if (message->state == OUTGOING_SENT)
-        mg_unanswered_add(&broker->unanswered, message->exchange, message->routing_key);
+        mg_unanswered_add(&broker->unanswered, message->routing_key);
     else if (publisher->is_apart && !publisher->link.is_open)
-        mg_unanswered_remove(&broker->unanswered, message->exchange, message->routing_key);
+        mg_unanswered_remove(&broker->unanswered, message->routing_key);
 }
 
 static void publish_on_expiry(void *arg)

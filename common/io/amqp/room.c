@@ -1,17 +1,17 @@
 /*
- * The bytes that a consumer may have in hand: how many deliveries that is, by the sizes lately seen, and when
- * it is stopped or begun anew for it.
+ * The bytes that a consumer may have in hand. From the sizes lately seen this file computes the number of
+ * deliveries that fit, and when the consumer stops or starts anew for it.
  */
 #include "base/clock.h"
 #include "io/amqp/parts.h"
 
-/* Sizes are remembered for one to two spans of so many deliveries, and of so long at least: a large message
- * now and then is reckoned with, and one of yesterday is not. The first span ends by its count alone;
- * until then a guess grows smaller (mg_room_guess). */
+/* Sizes count for one to two spans of at least this many deliveries and this time. So an occasional large
+ * message counts, and one of yesterday does not. The first span ends by its count alone; until then a guess
+ * shrinks (mg_room_guess). */
 #define SPAN_DELIVERIES 64
 #define SPAN_MS         10000
 
-/* A power of two, so that sizes which differ a little do not have the consumer started anew each time. */
+/* A power of two, so that small differences of size do not restart the consumer each time. */
 uint16_t mg_room_prefetch(const struct mg_consumer_slot *slot)
 {
     if (slot->bytes_max == 0) return slot->prefetch;
@@ -58,9 +58,10 @@ void mg_room_note_size(struct mg_broker *broker, struct mg_consumer_slot *slot, 
     if (mg_room_prefetch(slot) != before) mg_timer_start(broker->reconsume, 0, 0);
 }
 
-/* Until the first span is over, largest[1] is a guess: at first the limit, and lower with each prefetch that
- * is used up, though nothing of it is settled. Slow work would wait minutes for the span's end. All steps
- * below the last are at most half of what is asked for: together they bring less than it once more. */
+/* Until the first span is over, largest[1] is a guess. It begins at the limit, and shrinks with each prefetch
+ * that is used up, even if none of it is settled. Otherwise slow work would wait minutes for the span's end.
+ * All steps but the last are at most half of the requested prefetch, so together they add less than one full
+ * prefetch. */
 void mg_room_guess(struct mg_consumer_slot *slot)
 {
     bool is_guess = slot->bytes_max > 0 && slot->span_boot_ms == 0;
@@ -73,16 +74,16 @@ void mg_room_guess(struct mg_consumer_slot *slot)
     }
 }
 
-/* To a consumer that is stopped RabbitMQ (quorum queues, 3.8.24 on) delivers nothing any more: what was on
- * its way comes back, and counts as delivered once more. Nothing is on its way to one whose prefetch is used
- * up, and before that none needs a larger one. */
+/* RabbitMQ (quorum queues, 3.8.24 on) delivers nothing more to a stopped consumer: deliveries on their way
+ * return to the queue, and count as one more delivery. With the prefetch used up nothing is on its way, and
+ * before that no larger prefetch is needed. */
 bool mg_room_is_outgrown(const struct mg_consumer_slot *slot)
 {
     return slot->state == MG_CONSUMER_ON && slot->is_wanted && slot->given >= slot->prefetch_told &&
            slot->prefetch_told < mg_room_prefetch(slot);
 }
 
-/* Not while another question waits for its answer: that may take seconds, and acks are not to. */
+/* False while another request waits for its answer: that may take seconds, and acks must not wait for it. */
 bool mg_room_is_growing(const struct mg_broker *broker)
 {
     if (broker->is_closing || broker->consume.answer_by_boot_ms != 0) return false;

@@ -1,5 +1,5 @@
 /*
- * The broker object as a whole: when its memory goes, and whether it is up. On this file all its parts stand.
+ * The broker object as a whole: when its memory is freed, and whether it is up. All parts use this file.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -44,7 +44,7 @@ static bool consume_is_up(const struct mg_broker *broker)
     return true;
 }
 
-/* What keeps the broker from being up; 0: nothing is known yet, or it is up. */
+/* The reason why the broker is not up; 0: not known yet, or it is up. */
 static int broker_trouble(const struct mg_broker *broker, const char **ret_reason)
 {
     *ret_reason = "connecting";
@@ -97,7 +97,7 @@ bool mg_broker_is_up(const struct mg_broker *broker, char *ret_reason, size_t si
     return is_up;
 }
 
-/* Said once for each kind of trouble, not at each retry. */
+/* Reports each kind of trouble once, not at each retry. */
 void mg_broker_state_changed(struct mg_broker *broker)
 {
     if (broker->is_closing) return;

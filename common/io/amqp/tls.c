@@ -1,9 +1,9 @@
 /*
- * TLS to RabbitMQ. librabbitmq opens the socket and moves the bytes; its context is set up here by OpenSSL's
- * own functions, because the library's check of names knows no addresses (before 0.12), it trusts nobody by
- * itself, and its errors say no more than "SSL error". So OpenSSL itself refuses a wrong certificate during
- * the handshake, which the broker then finds in its log, too; and what it thought of the certificate and what
- * the broker said of ours is written down as it happens (struct trace).
+ * TLS to RabbitMQ. librabbitmq opens the socket and moves the bytes, but OpenSSL's own functions set up its
+ * context here. The library's name check does not handle addresses (before 0.12), it has no default trust,
+ * and its only error text is "SSL error". With this set-up OpenSSL itself refuses a wrong certificate during
+ * the handshake, so the refusal is in the broker's log too. OpenSSL's verdict on the certificate and the
+ * broker's alert about ours are recorded as they happen (struct trace).
  *
  * Renegotiation is off: a write never waits for a read. OpenSSL and librabbitmq start up under locks of their
  * own; several threads may connect at once.
@@ -32,12 +32,12 @@
 #define PATH_SIZE 120
 #define TEXT_SIZE 480
 
-/* Lives as long as the context that it hangs on. */
+/* Lives as long as its context. */
 struct trace {
-    char host[HOST_SIZE], ca_file[PATH_SIZE], cert_file[PATH_SIZE]; /* as messages name them; may be cut */
-    char refusal[TEXT_SIZE]; /* why we refused the broker's certificate; "": we did not */
-    int alert;               /* the last fatal one that the broker sent; -1: none */
-    bool is_cert_wanted;     /* the broker asked for a certificate of ours */
+    char host[HOST_SIZE], ca_file[PATH_SIZE], cert_file[PATH_SIZE]; /* for messages; may be cut */
+    char refusal[TEXT_SIZE]; /* our reason against the broker's certificate; "": none */
+    int alert;               /* the broker's last fatal alert; -1: none */
+    bool is_cert_wanted;     /* the broker requested a certificate of ours */
 };
 
 static CRYPTO_ONCE trace_once = CRYPTO_ONCE_STATIC_INIT;
@@ -76,11 +76,11 @@ static enum mg_class file_check(const char *option, const char *path, struct mg_
     FILE *file = fopen(path, "re");
     if (file == NULL)
         return mg_err_set(err, MG_BAD_INPUT, "cannot read %s %s: %s", option, path, strerror(errno));
-    (void)fclose(file); /* only read: nothing can be lost */
+    (void)fclose(file); /* read only: no data can be lost */
     return MG_OK;
 }
 
-/* OpenSSL would ask for a passphrase on the terminal. */
+/* Without it OpenSSL would ask for a passphrase on the terminal. */
 static int passphrase_none(char *buffer, int size, int is_writing, void *arg)
 {
     (void)buffer;
@@ -137,11 +137,11 @@ enum mg_class mg_tls_check_files(const struct mg_tls_files *files, struct mg_err
     if (context == NULL) return mg_err_set(err, MG_TRANSIENT, "could not check certificates: no memory");
     enum mg_class class = files_load(context, files, err);
     SSL_CTX_free(context);
-    ERR_clear_error(); /* or whoever is next on this thread takes them for its own */
+    ERR_clear_error(); /* otherwise the thread's next caller takes them for its own */
     return class;
 }
 
-/* ---- what happens is written down ---- */
+/* ---- recording the handshake ---- */
 
 static struct trace *trace_of(const SSL *ssl)
 {
@@ -207,7 +207,7 @@ enum mg_class mg_tls_socket_create(amqp_connection_state_t connection, const str
     if (SSL_CTX_set_min_proto_version(context, TLS1_2_VERSION) != 1 || !context_expect_host(context, host))
         return mg_err_set(err, MG_TRANSIENT, "could not set up TLS: %s", last_reason());
     amqp_ssl_socket_set_verify_peer(socket, 1);
-    amqp_ssl_socket_set_verify_hostname(socket, 0); /* OpenSSL has done it, and knows addresses */
+    amqp_ssl_socket_set_verify_hostname(socket, 0); /* OpenSSL has checked the name, addresses included */
     enum mg_class class = files_load(context, files, err);
     if (class == MG_BAD_INPUT)
         class = err->class = MG_PERMANENT; /* they were good when the service started */
@@ -215,10 +215,10 @@ enum mg_class mg_tls_socket_create(amqp_connection_state_t connection, const str
     return class;
 }
 
-/* ---- what went wrong ---- */
+/* ---- failures ---- */
 
-/* The broker did not like what it saw of us. In TLS 1.3 it judges after our side of the handshake is done,
- * and its alert can be lost when it closes with bytes of ours unread: then `said` is "". */
+/* The broker refused our certificate. In TLS 1.3 it judges after our side of the handshake is done. Its alert
+ * can be lost when it closes with unread bytes of ours: then `said` is "". */
 static enum mg_class explain_own(const SSL_CTX *context, const struct trace *trace, const char *said,
                                  struct mg_err *err)
 {

@@ -1,8 +1,8 @@
 /*
- * What Makegood needs in the broker, as two tables, and making or checking it. Declaring what exists with the
- * same arguments changes nothing, so making it twice does no harm; with other arguments the broker refuses,
- * and the queue is named. A queue's arguments cannot be changed: it must be emptied, deleted and made again
- * by a person.
+ * The exchanges and queues of Makegood as two tables; apply declares them, check compares them. Declaring
+ * with equal arguments changes nothing, so apply may run twice. With other arguments the broker refuses, and
+ * the report names the queue. A queue's arguments cannot be changed: an operator must empty and delete it,
+ * and apply makes it again.
  */
 #include "io/amqp/topology.h"
 
@@ -13,14 +13,14 @@
 
 #define DELIVERY_LIMIT                                                                                       \
     20 /* RabbitMQ's own default from 4.0; consumers that crash so often are stopped by the message */
-/* Queues that people walk through are given back at each look, which counts as a delivery up to RabbitMQ 4.2,
- * and no limit said means 20 from 4.0. -1 would say "none", but 3.x refuses it. */
+/* The operator's walk requeues each message, which counts as a delivery up to RabbitMQ 4.2. Without a limit
+ * 4.0 and later apply 20. -1 would mean "none", but 3.x refuses it. */
 #define DELIVERY_LIMIT_WALKED INT32_MAX
-/* A publisher is refused from here on, before the broker's disk alarm stops all of them. */
+/* From here on the queue refuses publishers, before the broker's disk alarm stops all of them. */
 #define QUEUE_BYTES_MAX (INT64_C(1) << 30)
 #define ARGUMENTS_MAX   7
 #define LINE_SIZE       MG_ERR_TEXT_MAX
-#define WHAT_MAX        (LINE_SIZE - 128) /* of what is the matter; the rest is for kind and name */
+#define WHAT_MAX        (LINE_SIZE - 128) /* for the problem; the rest is for kind and name */
 #define CLIENT_SUFFIX   ".statuses"
 #define DIRECT          "direct"
 #define FANOUT          "fanout"
@@ -33,7 +33,7 @@ static const char *const exchanges[] = {
 struct queue_plan {
     const char *name;
     const char *exchange; /* bound by the queue's own name; NULL: reached through the default exchange only */
-    bool is_dead_end;     /* has no dead-letter exchange: it is where dead letters end */
+    bool is_dead_end;     /* has no dead-letter exchange: dead letters end here */
     bool is_walked;
 };
 
@@ -54,7 +54,7 @@ struct run {
     int code; /* of the broker's last refusal */
     void (*report)(void *arg, const char *line);
     void *arg;
-    char problem[LINE_SIZE]; /* the first of them, whole; each has been reported */
+    char problem[LINE_SIZE]; /* the first problem, in full; each has been reported */
     int problem_count;
 };
 
@@ -142,7 +142,7 @@ static enum mg_class topology_run(const struct mg_broker_address *address,
     if (class == MG_OK) class = run_clients(&run, names->clients, names->client_count, err);
     if (class == MG_OK)
         (void)amqp_connection_close(run.connection,
-                                    AMQP_REPLY_SUCCESS); /* all is done; a lost good-bye is no matter */
+                                    AMQP_REPLY_SUCCESS); /* all is done; a lost close does not matter */
     mg_amqp_destroy(run.connection);
     *ret_is_compared = run.is_compared;
     if (class == MG_OK && run.problem_count == 1) class = mg_err_set(err, MG_PERMANENT, "%s", run.problem);
@@ -160,7 +160,7 @@ enum mg_class mg_topology_apply(const struct mg_broker_address *address,
     return topology_run(address, names, true, report, arg, &is_compared, err);
 }
 
-/* Bindings cannot be looked at in AMQP 0-9-1; a missing one shows as messages that come back. */
+/* AMQP 0-9-1 cannot read bindings; a missing one shows as returned messages. */
 enum mg_class mg_topology_check(const struct mg_broker_address *address,
                                 const struct mg_topology_names *names,
                                 void (*report)(void *arg, const char *line), void *arg, bool *ret_is_compared,
@@ -169,8 +169,8 @@ enum mg_class mg_topology_check(const struct mg_broker_address *address,
     return topology_run(address, names, false, report, arg, ret_is_compared, err);
 }
 
-/* What the last question brought: MG_OK; MG_STALE: there is none; MG_PERMANENT: refused, with the text in
- * `err`, and the channel is open again; anything else ends the run. */
+/* The result of the last request. MG_OK. MG_STALE: it does not exist. MG_PERMANENT: refused, with the text in
+ * `err`, and the channel is open again. Any other class ends the run. */
 static enum mg_class run_answer(struct run *run, const void *answer, struct mg_err *err)
 {
     if (answer != NULL) {
@@ -188,7 +188,8 @@ static enum mg_class run_answer(struct run *run, const void *answer, struct mg_e
     return run->code == AMQP_NOT_FOUND ? MG_STALE : MG_PERMANENT;
 }
 
-/* Found, by a user who may not compare: asked once, since each refusal is an error in the broker's log. */
+/* It exists, but this user may not compare it. One request is enough, since each refusal is an error in the
+ * broker's log. */
 static bool run_is_enough(struct run *run, const char *kind, const char *name, bool is_there)
 {
     if (!is_there || run->is_compared) return false;
@@ -196,7 +197,7 @@ static bool run_is_enough(struct run *run, const char *kind, const char *name, b
     return true;
 }
 
-/* What the broker refused: that it is otherwise than it should be, or that this user asks. */
+/* The broker refused: the object differs from the plan, or this user lacks the right. */
 static void run_refused(struct run *run, const char *kind, const char *name, bool is_there, const char *why,
                         const char *remedy)
 {
@@ -286,7 +287,7 @@ static enum mg_class run_queue(struct run *run, const struct queue_plan *plan, s
         run_missing(run, "queue", plan->name);
         return MG_OK;
     }
-    /* Declaring what is there compares the arguments and changes nothing. */
+    /* Declaring an existing queue compares the arguments and changes nothing. */
     if (class == MG_OK || class == MG_STALE)
         class = run_answer(
             run, amqp_queue_declare(run->connection, MG_AMQP_CHANNEL, name, 0, 1, 0, 0, arguments), &why);
@@ -310,7 +311,7 @@ static enum mg_class run_queue(struct run *run, const struct queue_plan *plan, s
     return MG_OK;
 }
 
-/* The answer to a binding: a refusal is a problem of the exchange and ends nothing. */
+/* The answer to a binding: a refusal is a problem of the exchange, and the run goes on. */
 static enum mg_class run_bound(struct run *run, const char *exchange, const char *what, const void *answer,
                                struct mg_err *err)
 {
@@ -348,7 +349,7 @@ static enum mg_class run_control_binding(struct run *run, const char *exchange, 
                      err);
 }
 
-/* ---- looking at services ---- */
+/* ---- reading the queues of services ---- */
 
 /* MG_STALE: there is no such queue. */
 static enum mg_class queue_ask(struct run *run, const char *queue, struct mg_service_queues *ret,
@@ -356,7 +357,7 @@ static enum mg_class queue_ask(struct run *run, const char *queue, struct mg_ser
 {
     const amqp_queue_declare_ok_t *ok = amqp_queue_declare(
         run->connection, MG_AMQP_CHANNEL, amqp_cstring_bytes(queue), 1, 0, 0, 0, amqp_empty_table);
-    if (ok != NULL) /* it goes with the answer's memory */
+    if (ok != NULL) /* read first: the answer's memory is freed next */
         *ret = (struct mg_service_queues){.ready = ok->message_count, .consumers = ok->consumer_count};
     return run_answer(run, ok, err);
 }

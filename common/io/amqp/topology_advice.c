@@ -1,6 +1,6 @@
 /*
- * The command that makes a queue or an exchange, told from its name: those of services and of clients are
- * made only when `broker apply` is given the name. Text alone; no broker is asked.
+ * The command that makes a queue or an exchange, derived from its name. Those of services and clients are
+ * made only if `broker apply` gets the name. Text only; no broker is needed.
  */
 #include <stdio.h>
 #include <string.h>
@@ -9,7 +9,7 @@
 
 #define APPLY "makegood broker apply"
 
-/* What stands before and behind a service's or client's name, and the option that names it. */
+/* Prefix and suffix of a service's or client's name, and the option that takes it. */
 static const struct {
     const char *prefix, *suffix, *option;
 } PATTERNS[] = {
@@ -18,7 +18,7 @@ static const struct {
     {MG_CLIENT_PREFIX, ".statuses", "--client"}, {MG_INTAKE_PREFIX, "", "--client"},
 };
 
-/* " --service parcels" for what belongs to that service; "" for what is made in any case. */
+/* " --service parcels" for an object of that service; "" for one that apply always makes. */
 static void option_write(const char *name, char ret_option[MG_QUEUE_NAME_SIZE])
 {
     size_t len = strlen(name);
@@ -34,7 +34,7 @@ static void option_write(const char *name, char ret_option[MG_QUEUE_NAME_SIZE])
     }
 }
 
-/* As a word of its own: "--service pay" does not stand in "--service payment". */
+/* As a whole word: "--service pay" is not in "--service payment". */
 static bool has_option(const char *command, const char *option)
 {
     size_t len = strlen(option);
@@ -57,7 +57,7 @@ void mg_topology_apply_command(const char *const *names, int count, char ret_com
     }
 }
 
-/* "NOT_FOUND - no queue 'agent.parcels.requests' in vhost '/'": RabbitMQ names what is missing first. */
+/* "NOT_FOUND - no queue 'agent.parcels.requests' in vhost '/'": RabbitMQ names the missing object first. */
 void mg_topology_apply_command_said(struct mg_slice said, char ret_command[MG_APPLY_COMMAND_SIZE])
 {
     char name[MG_QUEUE_NAME_SIZE] = "";

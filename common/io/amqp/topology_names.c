@@ -1,6 +1,6 @@
 /*
- * The names of queues and exchanges, and what a name says of who may use it. Text alone: no broker is asked,
- * so that the simulator stands on this file as the services do.
+ * The names of queues and exchanges, and the rights that follow from a name. Text only, no broker is needed,
+ * so the simulator uses this file as the services do.
  */
 #include <stdio.h>
 #include <string.h>
@@ -62,7 +62,7 @@ enum mg_commander mg_topology_commander(struct mg_slice exchange)
     return is_operators ? MG_COMMANDER_OPERATOR : MG_COMMANDER_NONE;
 }
 
-/* No dot: client.a.b.* would belong to client a as well as to client a.b. */
+/* No dot: client.a.b.* would belong to client a and to client a.b. */
 static bool is_client_name(struct mg_slice name)
 {
     return name.len > 0 && memchr(name.data, '.', name.len) == NULL;
@@ -113,7 +113,7 @@ bool mg_topology_is_reserved(struct mg_slice queue)
     if (queue.data == NULL || queue.len == 0 || queue.len > MG_AMQP_SHORT_MAX) return true;
     for (size_t i = 0; i < queue.len; i++) {
         unsigned char c = (unsigned char)queue.data[i];
-        if (c < 0x20 || c == 0x7F) /* bytes above are UTF-8 text, which is the broker's to judge */
+        if (c < 0x20 || c == 0x7F) /* bytes above are UTF-8 text, which the broker judges */
             return true;
     }
     for (size_t i = 0; i < sizeof(prefixes) / sizeof(prefixes[0]); i++) {

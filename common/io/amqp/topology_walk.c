@@ -1,14 +1,13 @@
 /*
- * Walking through a queue message by message, for the operator: dead letters and rejected orders. Messages
- * that are looked at are held until the end and then given back, so that none is shown twice. One that is
- * requeued is removed only after the broker has confirmed its new copy: a crash in between leaves it twice,
- * never lost.
+ * Walking a queue message by message, for the operator: dead letters and rejected orders. Each message read
+ * is held until the end and then given back, so that none is shown twice. A requeued message is removed only
+ * after the broker has confirmed its new copy: a crash in between leaves two, never none.
  *
- * A walk asks for each message, which costs a quorum queue a write to its log and a sync. A look asks for the
- * first, which alone tells for sure whether there is one and how many lie behind it; those the broker then
- * sends by itself.
+ * A walk fetches each message by basic.get, which costs a quorum queue a write to its log and a sync. A look
+ * fetches only the first so: its answer alone is certain about an empty queue, and has the number of messages
+ * behind. The broker then sends the rest by itself.
  *
- * Blocks, but no wait is without an end.
+ * Blocks, with a bound on every wait.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -20,13 +19,13 @@
 #define LETTER_BODY_MAX                                                                                      \
     (16 * 1024 * 1024) /* RabbitMQ's own limit from 4.0; larger ones are shown without their body */
 #define HEADERS_MAX 64 /* kept of a message that is requeued */
-/* What does not come for so long others hold, or have taken away. */
+/* A message that does not come within this time is held or removed by others. */
 #define QUIET_MS 1000
-/* So many are given back at once: a quorum queue takes more of them back in no order, for a map of Erlang has
- * none beyond that. It takes back as many such parts before it makes one of several. */
+/* Messages given back in one go. A quorum queue takes a larger part back in no order, as a map of Erlang
+ * beyond 32 keys has none. It takes back that many parts before it merges several. */
 #define PART_LETTERS 32
 _Static_assert(MG_DEAD_LOOK_MAX / PART_LETTERS + 2 < 32, "what is given back would lose its order");
-/* No bare number: so a quorum queue names who asks for a single message. */
+/* Not a bare number: a quorum queue uses numbers as tags for basic.get. */
 #define LOOK_TAG "look"
 
 struct walk {
@@ -39,7 +38,7 @@ struct walk {
 /* A message with its memory: properties live in the library's pool until the next is fetched. */
 struct letter {
     uint64_t tag;
-    uint32_t behind; /* so many more lay in the queue when it was fetched */
+    uint32_t behind; /* number of messages behind it when it was fetched */
     const amqp_basic_properties_t *properties;
     char *body;
     size_t body_len;
@@ -68,8 +67,8 @@ enum mg_class mg_topology_walk(const struct mg_broker_address *address, const ch
         bool is_empty = false;
         class = walk_fetch(&walk, &letter, &is_empty, err);
         if (class == MG_OK && !is_empty) {
-            /* No more than lie behind the first: what is requeued may die again at once, and would be met
-             * again and again. */
+            /* The walk ends with the messages that were there at its start: a requeued one may die again at
+             * once, and would come again and again. */
             if (count == 0 && letter.behind < (uint32_t)max) max = (int)letter.behind + 1;
             count++;
             class = walk_settle(&walk, &letter, pick(arg, &letter.shown), err);
@@ -83,7 +82,7 @@ enum mg_class mg_topology_walk(const struct mg_broker_address *address, const ch
         class = mg_err_set(err, MG_TRANSIENT, "could not give messages back to %s: connection lost", queue);
     if (class == MG_OK)
         (void)amqp_connection_close(walk.connection,
-                                    AMQP_REPLY_SUCCESS); /* what is held goes back by itself */
+                                    AMQP_REPLY_SUCCESS); /* held messages return to the queue by themselves */
     mg_amqp_destroy(walk.connection);
     if (class == MG_OK) *ret_count = count;
     return class;
@@ -91,7 +90,7 @@ enum mg_class mg_topology_walk(const struct mg_broker_address *address, const ch
 
 /* ---- fetching ---- */
 
-/* MG_STALE: nothing came in time. */
+/* MG_STALE: no frame came in time. */
 static enum mg_class walk_wait(struct walk *walk, int timeout_ms, amqp_frame_t *ret_frame, struct mg_err *err)
 {
     struct timeval timeout = {.tv_sec = timeout_ms / 1000, .tv_usec = timeout_ms % 1000 * 1000};
@@ -115,7 +114,7 @@ static enum mg_class walk_frame(struct walk *walk, amqp_frame_t *ret_frame, stru
     return class == MG_STALE ? (err->class = MG_TRANSIENT) : class;
 }
 
-/* Reads header and body of the message whose method has come; `letter` NULL: throws it away. */
+/* Reads header and body of the message after its method; `letter` NULL: drops it. */
 static enum mg_class walk_content(struct walk *walk, struct letter *letter, struct mg_err *err)
 {
     amqp_frame_t frame;
@@ -152,23 +151,24 @@ static struct mg_slice letter_property(const amqp_basic_properties_t *properties
     return (properties->_flags & flag) == 0 ? (struct mg_slice){0} : mg_amqp_slice(bytes);
 }
 
-/* What no clock has said is as far away as can be told. */
+/* A time beyond the range is cut to the range. */
 static int64_t letter_time_ms(int64_t time_s)
 {
     const int64_t most_s = INT64_MAX / 1000;
     return (time_s > most_s ? most_s : time_s < -most_s ? -most_s : time_s) * 1000;
 }
 
-/* The exchange that proves the sender, so that the default exchange does not speak for it when it is
- * requeued: as the broker noted it at the last death, else as we noted it. A sender that proves itself cannot
- * forge the broker's note, for what comes from it with x-death is copied without, or too large to requeue. */
+/* The exchange that proves the sender, so that the default exchange does not speak for it after a requeue. It
+ * is the one that the broker recorded at the last death, else the one in our header. A sender with an
+ * exchange of its own cannot forge the broker's record. Its messages with x-death are copied without it, or
+ * are too large to requeue. */
 static struct mg_slice letter_origin(const struct letter *letter, const amqp_field_value_t *died_through)
 {
     struct mg_slice broker = died_through != NULL ? mg_amqp_value_text(died_through) : (struct mg_slice){0};
     return broker.len > 0 ? broker : mg_amqp_header_text(letter->properties, MG_HEADER_ORIGIN);
 }
 
-/* The first entry of x-death is the last death. A rejected order never died: it came from the intake. */
+/* The first entry of x-death is the last death. A rejected order has none: it came from the intake. */
 static void letter_show(const struct walk *walk, struct letter *letter)
 {
     const amqp_basic_properties_t *properties = letter->properties;
@@ -221,7 +221,7 @@ static enum mg_class walk_fetch(struct walk *walk, struct letter *ret_letter, bo
     return class;
 }
 
-/* ---- what becomes of it ---- */
+/* ---- settling ---- */
 
 static enum mg_class walk_settle(struct walk *walk, const struct letter *letter, enum mg_dead_verb verb,
                                  struct mg_err *err)
@@ -243,9 +243,9 @@ static enum mg_class walk_settle(struct walk *walk, const struct letter *letter,
     return class;
 }
 
-/* The headers as they were, without what brokers and we put on the way here, and with the mark that it comes
- * again. CC and BCC name further queues, to which the broker would deliver by the operator's right to write
- * anywhere, not by the sender's. */
+/* Copies the sender's headers. It drops those that brokers and Makegood added on the way here, and adds the
+ * mark x-makegood-again. CC and BCC are dropped too: they name further queues, to which the broker would
+ * deliver by the operator's right instead of the sender's. */
 static int walk_headers(const struct letter *letter, amqp_table_entry_t entries[HEADERS_MAX])
 {
     static const char *const dropped[] = {"x-death",
@@ -308,8 +308,8 @@ static enum mg_class walk_requeue(struct walk *walk, const struct letter *letter
     if (queue.data == NULL || queue.len == 0 || queue.len > MG_AMQP_SHORT_MAX)
         return mg_err_set(err, MG_PERMANENT,
                           "cannot requeue a message of %s: it does not say where it came from", walk->queue);
-    /* What a sender of its own exchange brought may have died with x-death as that wrote it, if it is so
-     * large. */
+    /* A message this large from a sender's own exchange may have died with an x-death that the sender
+     * forged. */
     if (!letter->is_whole || letter->body_len > MG_REQUEUE_BODY_MAX)
         return mg_err_set(err, MG_PERMANENT,
                           "cannot requeue a message of %s: it is above %d bytes, which nobody takes",
@@ -319,8 +319,9 @@ static enum mg_class walk_requeue(struct walk *walk, const struct letter *letter
     properties.headers.num_entries = walk_headers(letter, entries);
     properties.headers.entries = entries;
     properties._flags |= AMQP_BASIC_HEADERS_FLAG | AMQP_BASIC_DELIVERY_MODE_FLAG;
-    /* The user would have to be ours, and a life span has passed long ago. An order that has its id from its
-     * sender and message keeps it: to schedulers an application is as good as a user. */
+    /* The broker would require our own user id, and the expiration has passed long ago. An order without an
+     * id of its own gets it from sender and message, and keeps it. Schedulers accept an app id in place of
+     * the user id. */
     if ((properties._flags & AMQP_BASIC_USER_ID_FLAG) != 0) {
         properties.app_id = properties.user_id;
         properties._flags |= AMQP_BASIC_APP_ID_FLAG;
@@ -350,7 +351,7 @@ static enum mg_class look_begin(struct walk *walk, int count, struct mg_err *err
     return MG_OK;
 }
 
-/* The next that the broker sends; `ret_is_over`: no more comes. */
+/* The next message from the broker; `ret_is_over`: no more comes. */
 static enum mg_class look_receive(struct walk *walk, struct letter *ret_letter, bool *ret_is_over,
                                   struct mg_err *err)
 {
@@ -362,7 +363,7 @@ static enum mg_class look_receive(struct walk *walk, struct letter *ret_letter, 
             return *ret_is_over ? MG_OK : class;
         }
         if (frame.frame_type != AMQP_FRAME_METHOD) continue;
-        if (frame.payload.method.id == AMQP_BASIC_CANCEL_METHOD) { /* by the broker: the queue is no more */
+        if (frame.payload.method.id == AMQP_BASIC_CANCEL_METHOD) { /* by the broker: the queue is gone */
             *ret_is_over = true;
             return MG_OK;
         }
@@ -383,12 +384,12 @@ static enum mg_class look_fetch(struct walk *walk, struct letter *ret_letter, bo
                                    : look_receive(walk, ret_letter, ret_is_over, err);
 }
 
-/* Tags are counted from 1 on; the first was asked for, and goes back alone. */
+/* Tags begin at 1. The first message was fetched by basic.get, and goes back alone. */
 static enum mg_class look_give_back(struct walk *walk, struct mg_err *err)
 {
     amqp_basic_cancel_t cancel = {.consumer_tag = amqp_cstring_bytes(LOOK_TAG), .nowait = 1};
     int status = AMQP_STATUS_OK;
-    if (walk->highest_held > 1) /* before what goes back is sent again */
+    if (walk->highest_held > 1) /* otherwise the broker sends returned messages again */
         status = amqp_send_method(walk->connection, MG_AMQP_CHANNEL, AMQP_BASIC_CANCEL_METHOD, &cancel);
     for (uint64_t tag = 1; status == AMQP_STATUS_OK && tag < walk->highest_held; tag += PART_LETTERS)
         status = amqp_basic_nack(walk->connection, MG_AMQP_CHANNEL, tag, 1, 1);
@@ -426,7 +427,7 @@ enum mg_class mg_topology_look(const struct mg_broker_address *address, const ch
     if (class == MG_OK && count > 0) class = look_give_back(&walk, err);
     if (class == MG_OK)
         (void)amqp_connection_close(walk.connection,
-                                    AMQP_REPLY_SUCCESS); /* what is held goes back by itself */
+                                    AMQP_REPLY_SUCCESS); /* held messages return to the queue by themselves */
     mg_amqp_destroy(walk.connection);
     if (class == MG_OK) *ret_count = count;
     return class;

@@ -1,6 +1,8 @@
 /*
- * Queues that left a message unanswered: what is published to them goes apart, until one of them answers.
- * A queue is kept as the hash of its exchange and routing key; two that share one go apart together.
+ * Queues that left a message unanswered: messages for them go apart, until the queue answers. A queue is
+ * stored as the hash of its name; two with an equal hash go apart together. The name is the routing key: each
+ * exchange of the topology binds a queue by its own name, and several exchanges may lead to one queue. The
+ * routing key of a control message, which goes to all agents of a service, is the service.
  */
 #ifndef MG_IO_AMQP_UNANSWERED_H
 #define MG_IO_AMQP_UNANSWERED_H
@@ -10,7 +12,7 @@
 
 #include "base/buf.h"
 
-/* As many as one connection can be given messages for; beyond that the oldest is forgotten. */
+/* The largest number of queues with messages on one connection; beyond it the oldest entry is dropped. */
 #define MG_UNANSWERED_MAX 2048
 
 struct mg_unanswered {
@@ -18,11 +20,8 @@ struct mg_unanswered {
     int count, oldest;
 };
 
-void mg_unanswered_add(struct mg_unanswered *unanswered, struct mg_slice exchange,
-                       struct mg_slice routing_key);
-bool mg_unanswered_has(const struct mg_unanswered *unanswered, struct mg_slice exchange,
-                       struct mg_slice routing_key);
-void mg_unanswered_remove(struct mg_unanswered *unanswered, struct mg_slice exchange,
-                          struct mg_slice routing_key);
+void mg_unanswered_add(struct mg_unanswered *unanswered, struct mg_slice queue);
+bool mg_unanswered_has(const struct mg_unanswered *unanswered, struct mg_slice queue);
+void mg_unanswered_remove(struct mg_unanswered *unanswered, struct mg_slice queue);
 
 #endif

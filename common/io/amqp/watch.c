@@ -1,7 +1,6 @@
 /*
- * How full a queue is, asked passively on a connection of its own: a question about a queue that does not
- * exist makes the broker close the channel, and no channel that matters may be lost by asking. One question
- * at a time.
+ * Depths of queues, by passive declares on a connection of its own. For a missing queue the broker closes the
+ * channel, and no important channel may be lost by that. One request at a time.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -44,7 +43,7 @@ void mg_watches_finish(struct mg_broker *broker)
     broker->watches = (struct mg_watch_part){0};
 }
 
-/* NULL: there is none. */
+/* NULL: none. */
 static struct mg_watched *watch_find(const struct mg_broker *broker, const char *queue)
 {
     struct mg_watched *watched = broker->watches.all;
@@ -60,7 +59,7 @@ enum mg_class mg_broker_watch_queue(struct mg_broker *broker, const char *queue,
     struct mg_watched *known = watch_find(broker, queue);
     if (known != NULL) {
         known->is_consumed = known->is_consumed || seen == NULL;
-        if (known->seen == NULL && seen != NULL) { /* so far for the consumer's sake only, or let go */
+        if (known->seen == NULL && seen != NULL) { /* so far without a callback */
             known->seen = seen;
             known->arg = arg;
             mg_timer_start(known->timer, 0, period_ms);
@@ -96,7 +95,8 @@ enum mg_class mg_broker_watch_queue(struct mg_broker *broker, const char *queue,
     return MG_OK;
 }
 
-/* What nobody wants to know of is forgotten, unless the broker owes an answer about it: then after that. */
+/* A watch without a callback and without a consumer is dropped. If the broker owes an answer about it, it is
+ * dropped after that answer. */
 static void watch_forget(struct mg_watched *watched)
 {
     struct mg_watch_part *part = &watched->broker->watches;
@@ -175,7 +175,7 @@ static void watch_opened(struct mg_link *link)
 static void watch_lost(struct mg_link *link)
 {
     struct mg_watched *watched = link->broker->watches.asked;
-    link->broker->watches.asked = NULL; /* its timer asks again */
+    link->broker->watches.asked = NULL; /* the timer asks again */
     if (watched != NULL) watch_forget(watched);
 }
 
@@ -184,7 +184,7 @@ static void watch_tell(struct mg_watched *watched, int64_t ready_messages, int64
     struct mg_broker *broker = watched->broker;
     if (broker->watches.looked != NULL) broker->watches.looked(broker, watched->queue, consumers);
     if (watched->seen != NULL)
-        watched->seen(watched->arg, watched->queue, ready_messages, consumers); /* may let it go */
+        watched->seen(watched->arg, watched->queue, ready_messages, consumers); /* may end the watch */
     else
         watch_forget(watched);
 }

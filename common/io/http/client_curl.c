@@ -1,17 +1,16 @@
 /*
- * HTTP calls by libcurl's multi interface, driven by our loop: libcurl says which sockets and which time it
- * waits for, we watch them and hand back what happened. libcurl never waits by itself. What one call is made
- * of, and why nothing is sent twice, stands in http/request_curl.c.
+ * HTTP calls by libcurl's multi interface, driven by our loop. libcurl names the sockets and the time-out
+ * that it waits for; the loop watches them and passes the events back. libcurl never waits by itself.
+ * http/request_curl.c sets up the single call, and prevents a second send.
  *
- * Connections are divided among pools, each with a multi handle of its own, because libcurl looks for a
- * connection that can be used again by walking over all of its host's: among 2,000 busy ones that takes
- * longer than all else that a call costs (url.c, ConnectionExists). A call goes to the first pool that has
- * room, so few calls are few connections; but for the first, one that had no call for as long as a connection
- * is kept is closed.
+ * Connections are divided among pools, each with a multi handle of its own. To find a reusable connection,
+ * libcurl walks all connections of the host. Among 2,000 busy ones that takes longer than the rest of a call
+ * (url.c, ConnectionExists). A call goes to the first pool with room, so few calls use few connections. A
+ * pool without a call for the lifetime of a kept connection is closed; the first one stays.
  *
- * Each call has a timer of our own beside libcurl's time-out, because a call that waits for a free connection
- * is not under libcurl's. Callers' callbacks run outside of libcurl's, so they may start, cancel and destroy
- * what they like.
+ * Each call has a timer of our own besides libcurl's time-out, which does not cover the wait for a free
+ * connection. Callers' callbacks run outside of libcurl's, so they may start and cancel calls and destroy
+ * clients.
  */
 #include "io/http/client.h"
 
@@ -27,16 +26,17 @@
 /* Longer than any Retry-After that a caller would follow, short enough never to overflow (30 days). */
 #define RETRY_AFTER_MAX_S (30 * 24 * 3600LL)
 
-/* Connections of a pool: a walk of a microsecond, and still few pools; each has its own parsed CAs. */
+/* Connections of a pool: walking them takes a microsecond, and the pools stay few. Each pool parses its own
+ * CAs. */
 #define POOL_ROOM 128
-/* The least time between two looks for empty pools. */
+/* The shortest time between two checks for empty pools. */
 #define REAP_MIN_MS 1000
 
-/* Three digits (RFC 9112, 4); libcurl reads more of what says HTTP/2 in text. */
+/* Three digits (RFC 9112, 4). libcurl reads more digits in a text that claims HTTP/2. */
 #define STATUS_MAX 999
 
-/* libcurl of these versions takes an answer's first header, if it begins with a blank, for more of the last
- * one that its handle read before, which is freed (curl's issue 11101): such handles are not used again. */
+/* These versions of libcurl append an answer's first header, if it begins with a blank, to the last header
+ * read by the handle. That header is freed (curl's issue 11101). So such handles are not reused. */
 #define REUSE_UNSAFE_FROM 0x075300 /* 7.83.0 */
 #define REUSE_SAFE_FROM   0x080101 /* 8.1.1 */
 
@@ -48,7 +48,7 @@ static void call_destroy(struct mg_http_call *call);
 
 /* ---- the loop's side ---- */
 
-/* One socket that libcurl waits on. */
+/* One socket that libcurl waits for. */
 struct socket_watch {
     struct mg_http_pool *pool;
     struct mg_watch *watch;
@@ -69,8 +69,8 @@ static void on_timer(void *arg)
     pool_drive(arg, CURL_SOCKET_TIMEOUT, 0);
 }
 
-/* libcurl's wish to watch a socket. If there is no memory the socket goes unwatched and the call ends by its
- * timer; an error from here would end every call there is. */
+/* libcurl requests a watch on a socket. Without memory the socket stays unwatched and the call ends by its
+ * timer; an error returned here would end every call. */
 static int on_curl_socket(CURL *easy, curl_socket_t fd, int what, void *arg, void *socket_arg)
 {
     (void)easy;
@@ -79,7 +79,8 @@ static int on_curl_socket(CURL *easy, curl_socket_t fd, int what, void *arg, voi
     if (what == CURL_POLL_REMOVE) {
         if (socket) mg_watch_destroy(socket->watch);
         free(socket);
-        (void)curl_multi_assign(pool->multi, fd, NULL); /* fails only for a socket that it forgets anyway */
+        /* fails only for a socket that libcurl drops anyway */
+        (void)curl_multi_assign(pool->multi, fd, NULL);
         return 0;
     }
     if (!socket) {
@@ -114,7 +115,7 @@ static int on_curl_timer(CURLM *multi, long timeout_ms, void *arg)
 
 /* ---- the end of a call ---- */
 
-/* Retry-After is a number of seconds or a date (RFC 9110 §10.2.3); a date that passed means now. */
+/* Retry-After is a number of seconds or a date (RFC 9110 §10.2.3); a date in the past means now. */
 static int64_t retry_after_ms(CURL *easy)
 {
     struct curl_header *header;
@@ -132,7 +133,7 @@ static int64_t retry_after_ms(CURL *easy)
     return wait_ms < RETRY_AFTER_MAX_S * 1000 ? wait_ms : RETRY_AFTER_MAX_S * 1000;
 }
 
-/* What libcurl's and OpenSSL's words leave out: whose move it is. */
+/* Advice that libcurl's and OpenSSL's texts lack: which side must act. */
 static const struct {
     const char *words, *advice;
 } ADVICE[] = {
@@ -149,7 +150,7 @@ static const struct {
 
 static void call_explain_failure(const struct mg_http_call *call, char *reason, size_t size)
 {
-    /* libcurl keeps the first thing that went wrong, which need not be why. */
+    /* libcurl keeps the first failure, which need not be the cause. */
     const char *alert = mg_http_call_alert_text(call), *advice = "";
     const char *said = alert                 ? alert
                        : call->error_text[0] ? call->error_text
@@ -184,7 +185,7 @@ static void call_explain(const struct mg_http_call *call, struct mg_http_answer 
         call_explain_failure(call, reason, size);
 }
 
-/* Whether one of the transfer codings is chunked; libcurl fails on those that it does not know. */
+/* Whether one of the transfer codings is chunked. libcurl fails on codings that it does not support. */
 static bool is_chunked(CURL *easy)
 {
     static const char chunked[] = "chunked";
@@ -205,7 +206,7 @@ static bool is_chunked(CURL *easy)
     return false;
 }
 
-/* Of a whole answer: whether its body went on until the connection ended (RFC 9112, 6.3). */
+/* For a whole answer: whether its body lasted until the connection ended (RFC 9112, 6.3). */
 static bool is_ended_by_close(const struct mg_http_call *call, long status)
 {
     curl_off_t length = -1;
@@ -218,7 +219,7 @@ static bool is_ended_by_close(const struct mg_http_call *call, long status)
 static void call_conclude(struct mg_http_call *call, struct mg_http_answer *answer)
 {
     long status = 0;
-    (void)curl_easy_getinfo(call->easy, CURLINFO_RESPONSE_CODE, &status); /* stays 0 if there is none */
+    (void)curl_easy_getinfo(call->easy, CURLINFO_RESPONSE_CODE, &status); /* stays 0 without one */
     *answer = (struct mg_http_answer){.retry_after_ms = -1, .content_type = ""};
     bool is_final = status >= 200 && status <= STATUS_MAX;
     bool is_whole = call->result == CURLE_OK && !call->is_late && is_final && call->is_head_whole;
@@ -240,18 +241,19 @@ static void call_conclude(struct mg_http_call *call, struct mg_http_answer *answ
     } else {
         call_explain(call, answer);
     }
-    if (!is_final) answer->status = 0; /* interim answers are none */
+    if (!is_final) answer->status = 0; /* interim answers do not count */
     if (answer->status) answer->retry_after_ms = retry_after_ms(call->easy);
 }
 
-/* Takes the call out of libcurl's hands; client_tell does the rest. */
+/* Takes the call back from libcurl; client_tell calls the caller back and frees it. */
 static void call_finish(struct mg_http_call *call, CURLcode result)
 {
     call->result = result;
     call->is_finished = true;
     mg_timer_stop(call->timer);
     TAILQ_REMOVE(&call->client->calls, call, entry);
-    TAILQ_INSERT_TAIL(&call->client->finished, call, entry); /* told in the order in which they ended */
+    /* called back in the order in which they ended */
+    TAILQ_INSERT_TAIL(&call->client->finished, call, entry);
 }
 
 void mg_http_call_fail(struct mg_http_call *call, CURLcode result)
@@ -284,7 +286,7 @@ static void pool_drive(struct mg_http_pool *pool, curl_socket_t fd, int events)
     client_tell(pool->client);
 }
 
-/* Calls back for all that finished. A callback may start and cancel calls, and destroy the client. */
+/* Calls back for each finished call. A callback may start and cancel calls, and destroy the client. */
 static void client_tell(struct mg_http_client *client)
 {
     client->is_telling = true;
@@ -293,13 +295,13 @@ static void client_tell(struct mg_http_client *client)
         struct mg_http_answer answer;
         TAILQ_REMOVE(&client->finished, call, entry);
         call_conclude(call, &answer);
-        call_detach(call); /* now the call outlives the client */
+        call_detach(call); /* from now on the call outlives the client */
         call->is_told = true;
         call->done(call->arg, &answer);
         call_destroy(call);
     }
     client->is_telling = false;
-    if (client->is_destroyed) free(client); /* from within a callback: only its memory was left to us */
+    if (client->is_destroyed) free(client); /* destroyed within a callback: only the memory is left */
 }
 
 static void call_detach(struct mg_http_call *call)
@@ -316,7 +318,7 @@ static bool is_reuse_safe(unsigned version)
     return version < REUSE_UNSAFE_FROM || version >= REUSE_SAFE_FROM;
 }
 
-/* Makes it as good as new for the next call; what it knew of the last one is forgotten. */
+/* Resets the handle for the next call, with all data of the last one. */
 static void easy_keep(struct mg_http_client *client, CURL *easy)
 {
     if (client->is_destroyed || client->spare_count == client->spare_max) {
@@ -335,7 +337,7 @@ static void call_destroy(struct mg_http_call *call)
     mg_http_room_leave(call);
     curl_url_cleanup(call->url);
     for (struct curl_slist *header = call->headers; header; header = header->next)
-        explicit_bzero(header->data, strlen(header->data)); /* one of them may be a token */
+        explicit_bzero(header->data, strlen(header->data)); /* a header may hold a token */
     curl_slist_free_all(call->headers);
     mg_timer_destroy(call->timer);
     mg_buf_finish(&call->answer_body);
@@ -370,7 +372,7 @@ static void pool_destroy(struct mg_http_pool *pool)
     free(pool);
 }
 
-/* The last one has the rest of the connections. */
+/* The last one gets the remaining connections. */
 static struct mg_http_pool *pool_create(struct mg_http_client *client, int index)
 {
     struct mg_http_pool *pool = calloc(1, sizeof *pool);
@@ -385,7 +387,7 @@ static struct mg_http_pool *pool_create(struct mg_http_client *client, int index
     return NULL;
 }
 
-/* The first with room, else a new one, else the one in which the fewest wait. */
+/* The first with room, else a new one, else the one with the fewest waiting calls. */
 static struct mg_http_pool *client_choose_pool(struct mg_http_client *client)
 {
     struct mg_http_pool *shortest = client->pools[0];
@@ -409,7 +411,8 @@ static int64_t reap_after_ms(const struct mg_http_client *client)
     return keep_ms > REAP_MIN_MS ? keep_ms : REAP_MIN_MS;
 }
 
-/* libcurl closes an old connection only when a later call finds it; to this pool none may come for long. */
+/* libcurl closes an old connection only when a later call finds it. This pool may get no call for a long
+ * time. */
 static void pool_emptied(struct mg_http_pool *pool)
 {
     struct mg_http_client *client = pool->client;
@@ -459,7 +462,7 @@ enum mg_class mg_http_client_call(struct mg_http_client *client, const struct mg
         (void)mg_err_set(err, class, "could not start %s: no memory for a timer", request->method);
         goto failed;
     }
-    /* A call without time left is not begun; its timer says so. */
+    /* A call without time left is not started; its timer ends it. */
     if (call->timeout_ms > 0) {
         struct mg_http_pool *pool = client_choose_pool(client);
         CURLMcode code = curl_multi_add_handle(pool->multi, call->easy);
@@ -482,7 +485,7 @@ failed:
 
 void mg_http_call_cancel(struct mg_http_call *call)
 {
-    if (call->is_told) return; /* from within its own callback: there is nothing left to cancel */
+    if (call->is_told) return; /* from within its own callback: nothing to cancel */
     TAILQ_REMOVE(call->is_finished ? &call->client->finished : &call->client->calls, call, entry);
     call_destroy(call);
 }

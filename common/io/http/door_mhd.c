@@ -1,15 +1,16 @@
 /*
- * The way into the HTTP server: it listens and accepts by itself and gives the sockets to libmicrohttpd,
- * which takes its own listening socket out of its epoll set at its limit and forgets to put it back.
+ * The entry of the HTTP server. It listens and accepts by itself and gives the sockets to libmicrohttpd. At
+ * its limit that library takes its own listening socket out of its epoll set, and never puts it back.
  *
  * A connection waits in the lobby until the head of its first request, or the first record of its TLS
- * handshake, is whole. There it costs a descriptor and a watch; its bytes are only peeked at. Then it enters
- * the library, which spends some tens of KB on it.
+ * handshake, is complete. There it costs a descriptor and a watch; its bytes are only peeked at. Then it
+ * enters the library, which spends some tens of KB on it.
  *
- * Both have a limit. At the lobby's the oldest connection leaves, of those that have sent nothing or of those
- * that have sent a part, whichever are more: so a flood pushes out itself. None leaves before it has had
- * GRACE_MS; until then the others wait in the kernel's queue. In the library the oldest without a whole
- * request leaves; there are more places than the handler may have requests in hand, so a probe finds one.
+ * Both have a limit. At the lobby's limit the oldest connection is closed, either of those without a byte or
+ * of those with a part, whichever group is larger. So a flood pushes out itself. No connection is closed
+ * before GRACE_MS; until then the others wait in the kernel's queue. In the library the oldest without a
+ * whole request is closed. It has more places than the handler may have requests in hand, so a probe finds
+ * one.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -22,18 +23,18 @@
 #include "base/clock.h"
 #include "io/http/mhd.h"
 
-#define LOBBY_MAX      512   /* with GRACE_MS: 20,000 connections a second are heard */
+#define LOBBY_MAX      512   /* with GRACE_MS: enough for 20,000 connections a second */
 #define LOBBY_MIN      64    /* where descriptors are few: */
-#define LOBBY_SHARE    4     /* this part of them at most, since the others are for the service's work */
-#define GRACE_MS       25    /* from the connection to the first bytes, on a machine that is busy */
+#define LOBBY_SHARE    4     /* at most this part of them; the others are for the service's work */
+#define GRACE_MS       25    /* from the connection to the first bytes, on a busy machine */
 #define PROBE_PLACES   128u  /* some tens of KB each, only while clients take them */
-#define ACCEPT_MAX     64    /* in one turn: the clients accepted before are heard in between */
-#define CLOSING_MAX    64u   /* shut down in one turn, and closed by the library at its end */
-#define REQUEST_MAX_MS 10000 /* for a whole request, from the connection or the last answer on */
-#define LOOK_MS        1000  /* between two looks for clients beyond that */
+#define ACCEPT_MAX     64    /* in one turn; clients accepted before are served in between */
+#define CLOSING_MAX    64u   /* shut down in one turn; the library closes them at its end */
+#define REQUEST_MAX_MS 10000 /* for a whole request, since the connection or the last answer */
+#define LOOK_MS        1000  /* between two checks for later ones */
 #define PAUSE_MS       100   /* without descriptors: until the next attempt */
-#define PEEK_MAX       2048  /* a longer head is the library's to wait for */
-#define TLS_HANDSHAKE  0x16  /* the type of a record (RFC 8446, 5.1), whose length stands in bytes 3 and 4 */
+#define PEEK_MAX       2048  /* for a longer head the library waits */
+#define TLS_HANDSHAKE  0x16  /* type of a record (RFC 8446, 5.1); its length is in bytes 3 and 4 */
 #define TLS_HEAD       5
 
 struct mg_http_place {
@@ -42,8 +43,8 @@ struct mg_http_place {
     struct mg_watch *watch; /* only in the lobby */
     enum mg_http_stage stage;
     int fd;
-    int peeked;            /* bytes that had come at the last look */
-    int64_t since_boot_ms; /* that it waits for a whole request */
+    int peeked;            /* bytes present at the last look */
+    int64_t since_boot_ms; /* start of its wait for a whole request */
 };
 
 /* ---- places ---- */
@@ -87,8 +88,8 @@ static void place_close(struct mg_http_place *place)
     if (is_in_lobby(place)) {
         place_free(place);
         (void)close(fd);
-    } else { /* the library's descriptor: it finds the end of the connection, and closes it */
-        (void)shutdown(fd, SHUT_RDWR); /* fails only if it has ended already */
+    } else {                           /* the library's descriptor: it detects the end and closes it */
+        (void)shutdown(fd, SHUT_RDWR); /* fails only if it has already ended */
         place_move(place, MG_HTTP_CLOSING);
     }
 }
@@ -136,7 +137,7 @@ static void spare_take(struct mg_http_server *server)
     if (server->spare_fd < 0) server->spare_fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
 }
 
-/* The place of a connection that comes from the lobby; another is given one. */
+/* The place of a connection from the lobby; any other connection gets a new one. */
 static struct mg_http_place *place_adopt(struct mg_http_server *server, struct MHD_Connection *connection)
 {
     const union MHD_ConnectionInfo *info =
@@ -144,7 +145,8 @@ static struct mg_http_place *place_adopt(struct mg_http_server *server, struct M
     struct mg_http_place *place = server->entering;
     server->entering = NULL;
     if (!place && info) place = place_create(server, info->connect_fd, MG_HTTP_READING);
-    if (!place && info) (void)shutdown(info->connect_fd, SHUT_RDWR); /* without one it could stay for ever */
+    /* without a place it could stay for ever */
+    if (!place && info) (void)shutdown(info->connect_fd, SHUT_RDWR);
     return place;
 }
 
@@ -160,7 +162,7 @@ void mg_http_on_connection(void *arg, struct MHD_Connection *connection, void **
     }
 }
 
-/* ---- who gives way ---- */
+/* ---- closing connections at a limit ---- */
 
 static struct mg_http_crowd *larger_of(struct mg_http_crowd *one, struct mg_http_crowd *other)
 {
@@ -179,7 +181,8 @@ static bool oldest_close(struct mg_http_crowd *crowd)
     return oldest != NULL;
 }
 
-/* Of the library's connections; those with a request in the handler's hands are never all. */
+/* Closes a connection of the library at its limit. Some have no request with the handler, so one is always
+ * found. */
 static void library_make_room(struct mg_http_server *server)
 {
     struct mg_http_crowd *crowds = server->crowds;
@@ -237,7 +240,8 @@ static bool is_tls(const struct mg_http_server *server)
     return server->cert_file[0] != '\0';
 }
 
-/* Into the library, which closes the socket if it cannot have it: the client has to come again. */
+/* Gives the socket to the library, which closes it if it cannot take it. Then the client must connect
+ * again. */
 static void lobby_leave(struct mg_http_place *place)
 {
     struct mg_http_server *server = place->server;
@@ -247,7 +251,7 @@ static void lobby_leave(struct mg_http_place *place)
     mg_watch_destroy(place->watch);
     place->watch = NULL;
     (void)setsockopt(place->fd, SOL_SOCKET, SO_RCVLOWAT, &one, sizeof one);
-    (void)getpeername(place->fd, (struct sockaddr *)&address, &len); /* the library only keeps it */
+    (void)getpeername(place->fd, (struct sockaddr *)&address, &len); /* the library only stores it */
     library_make_room(server);
     place_move(place, MG_HTTP_READING);
     server->entering = place;
@@ -258,7 +262,7 @@ static void lobby_leave(struct mg_http_place *place)
 
 static void on_lobby_readable(void *arg, int events);
 
-/* Waits for more than has come: a watch alone would fire for what lies there. */
+/* Waits for more bytes than present: a plain watch would fire for those. */
 static bool lobby_wait(struct mg_http_place *place)
 {
     int more = place->peeked + 1;
@@ -270,7 +274,7 @@ static bool lobby_wait(struct mg_http_place *place)
     return true;
 }
 
-/* True: the library has got something to do. */
+/* True: the library has work to do. */
 static bool lobby_look(struct mg_http_place *place, bool is_first)
 {
     unsigned char bytes[PEEK_MAX];
@@ -316,7 +320,7 @@ static void on_pause_over(void *arg)
     mg_watch_set(server->watch, MG_READABLE);
 }
 
-/* False: it pauses, until the oldest in the lobby has had its time. */
+/* False: accepting pauses until the oldest in the lobby has had GRACE_MS. */
 static bool lobby_has_room(struct mg_http_server *server)
 {
     unsigned int count = server->crowds[MG_HTTP_SILENT].count + server->crowds[MG_HTTP_BEGUN].count;
@@ -330,8 +334,8 @@ static bool lobby_has_room(struct mg_http_server *server)
     return left_ms <= 0;
 }
 
-/* No descriptor: the oldest of the largest crowd gives its own, or the spare one goes for it. False: neither
- * is there. */
+/* Without a free descriptor the oldest of the largest crowd is closed, or else the spare descriptor. False:
+ * there is neither. */
 static bool has_descriptor(struct mg_http_server *server)
 {
     if (oldest_close(larger_of(lobby_crowd(server), &server->crowds[MG_HTTP_READING]))) return true;
@@ -368,9 +372,9 @@ static void on_client(void *arg, int events)
             break;
         else if (is_want_of_descriptors(errno)) {
             if (!has_descriptor(server)) pause_accepting(server, PAUSE_MS);
-            break; /* what gave way is closed in this turn */
+            break; /* the connection given up is closed in this turn */
         }
-        /* else: this client has gone again */
+        /* else: this client has already gone */
     }
     mg_http_daemon_run(server->serving);
 }

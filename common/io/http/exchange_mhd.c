@@ -1,10 +1,10 @@
 /*
- * The requests of the HTTP server: the probes' are answered here, the others go to the service's handler once
- * they are whole. libmicrohttpd asks again and again for an answer, so who answers later has its connection
- * suspended until then, and so has a stream while it has nothing to send.
+ * The requests of the HTTP server. The probes are answered here; others go to the service's handler once they
+ * are whole. libmicrohttpd polls for an answer. So a connection is suspended while its answer is still to
+ * come, and a stream's while it has nothing to send.
  *
- * A request lives from its headers until libmicrohttpd says that it is over, which is after its answer, or
- * when the daemon ends. While a connection is suspended nobody looks whether its client is still there.
+ * A request lives from its headers until libmicrohttpd reports its completion, after its answer or at the end
+ * of the daemon. While a connection is suspended, a client that hangs up is not detected.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,17 +15,17 @@
 
 #define METRICS_TEXT_MAX_BYTES (8 * 1024 * 1024) /* MG_METRICS_MAX histograms stay below */
 #define REASON_SIZE            512
-#define STATUS_TOO_LARGE       413u /* its name differs between the library's versions */
-#define STREAM_BLOCK_BYTES     8192 /* asked of a stream at once; the connection's memory has room for it */
+#define STATUS_TOO_LARGE       413u /* the library's versions name it differently */
+#define STREAM_BLOCK_BYTES     8192 /* requested from a stream at once; fits into the connection's memory */
 
 struct mg_http_stream {
     struct mg_http_exchange *request;
     struct mg_buf unsent;
-    size_t sent;     /* bytes of it that are on their way already */
-    bool is_open;    /* `closed` is still to be called */
-    bool is_resting; /* suspended, for want of bytes */
+    size_t sent;     /* bytes of it that are already on their way */
+    bool is_open;    /* `closed` has not been called yet */
+    bool is_resting; /* suspended, since it has no bytes */
     bool is_cut;     /* its client was too slow */
-    bool is_ended;   /* nothing more will be written */
+    bool is_ended;   /* no further write */
     void (*closed)(void *arg);
     void *arg;
 };
@@ -34,7 +34,7 @@ struct mg_http_exchange {
     struct mg_http_exchange *prev, *next; /* in its daemon */
     struct mg_http_daemon *daemon;
     struct MHD_Connection *connection;
-    const char *method, *path; /* libmicrohttpd's, for the request's life */
+    const char *method, *path; /* owned by libmicrohttpd, for the request's life */
     struct mg_buf body;
     bool is_handled, is_answered, is_suspended;
     struct MHD_Response *response; /* answered from within the handler, not yet queued */
@@ -106,8 +106,8 @@ static bool is_probe(const char *path)
     return strcmp(path, "/healthz") == 0 || strcmp(path, "/readyz") == 0 || strcmp(path, "/metrics") == 0;
 }
 
-/* Answers as soon as the headers are in; a body is not waited for, the library closes after such an answer.
- * That it answers proves that the loop still turns, which is all that /healthz says. */
+/* Answers as soon as the headers are in. A body is not read: the library closes after such an answer. The
+ * answer itself proves that the loop turns; /healthz proves nothing more. */
 static enum MHD_Result answer_probe(struct mg_http_server *server, struct MHD_Connection *connection,
                                     const char *path, const char *method)
 {
@@ -140,7 +140,7 @@ static struct mg_http_exchange *request_create(struct mg_http_daemon *daemon,
     return request;
 }
 
-/* Tells whoever still has to do with it. */
+/* Calls the callbacks that are still open. */
 static void request_end(struct mg_http_exchange *request)
 {
     struct mg_http_stream *stream = &request->stream;
@@ -238,7 +238,7 @@ enum MHD_Result mg_http_on_request(void *arg, struct MHD_Connection *connection,
     if (*upload_len > 0) {
         mg_buf_append(&request->body, upload, *upload_len);
         *upload_len = 0;
-        return request->body.failed ? MHD_NO : MHD_YES; /* amid a body there is no answer but to hang up */
+        return request->body.failed ? MHD_NO : MHD_YES; /* within a body the only answer is to close */
     }
     return request_handle(request);
 }
@@ -301,7 +301,7 @@ static enum MHD_Result on_cookie(void *arg, enum MHD_ValueKind kind, const char 
 
 const char *mg_http_exchange_cookie(const struct mg_http_exchange *request, const char *name)
 {
-    /* The library's own look-up is blind to case, and takes the first. */
+    /* The library's own look-up ignores case and returns the first match. */
     struct cookie_search search = {.name = name};
     (void)MHD_get_connection_values(request->connection, MHD_COOKIE_KIND, on_cookie, &search);
     return search.count == 1 ? search.value : NULL;
@@ -333,7 +333,7 @@ static bool headers_add(struct MHD_Response *response, const struct mg_http_resp
            (is_cached || MHD_add_response_header(response, "Cache-Control", "no-store") == MHD_YES);
 }
 
-/* Takes the response; NULL: there was no memory for one. */
+/* Takes the response; NULL: no memory for one. */
 static void request_answer(struct mg_http_exchange *request, struct MHD_Response *response,
                            const struct mg_http_response *answer)
 {
@@ -345,7 +345,7 @@ static void request_answer(struct mg_http_exchange *request, struct MHD_Response
     request->gone = NULL;
     request->response = response;
     request->status = answer->status;
-    if (request->is_suspended) request_resume(request); /* and is asked for it again */
+    if (request->is_suspended) request_resume(request); /* the library then asks for it again */
 }
 
 void mg_http_answer(struct mg_http_exchange *request, const struct mg_http_response *answer)

@@ -1,4 +1,4 @@
-/* Private to the three files that know libmicrohttpd: the server with its daemons, its connections, its
+/* Private to the three files that use libmicrohttpd: the server with its daemons, connections and
  * requests. */
 #ifndef MG_IO_HTTP_MHD_H
 #define MG_IO_HTTP_MHD_H
@@ -8,62 +8,61 @@
 
 #include "io/http/server.h"
 
-/* How far a connection is. */
+/* The stage of a connection. */
 enum mg_http_stage {
-    MG_HTTP_SILENT,   /* in the lobby, not a byte has come */
-    MG_HTTP_BEGUN,    /* in the lobby, a part of its first request has come */
-    MG_HTTP_READING,  /* in the library, which has no whole request, or none since the last answer */
-    MG_HTTP_HANDLED,  /* the handler has its request, or writes to it as a stream */
+    MG_HTTP_SILENT,   /* in the lobby, no byte yet */
+    MG_HTTP_BEGUN,    /* in the lobby, with a part of its first request */
+    MG_HTTP_READING,  /* in the library, without a whole request since its start or last answer */
+    MG_HTTP_HANDLED,  /* the handler has its request, or writes a stream to it */
     MG_HTTP_ANSWERED, /* its answer is on the way */
-    MG_HTTP_CLOSING,  /* shut down by us */
+    MG_HTTP_CLOSING,  /* shut down by the server */
     MG_HTTP_STAGE_COUNT,
 };
 
-TAILQ_HEAD(mg_http_places,
-           mg_http_place); /* of connections; in the order in which they came to their stage */
+TAILQ_HEAD(mg_http_places, mg_http_place); /* connections in the order in which they reached the stage */
 struct mg_http_crowd {
     struct mg_http_places places;
     unsigned int count;
 };
 
-/* libmicrohttpd's server, with one certificate or none; connections are given to it. */
+/* libmicrohttpd's daemon, with one certificate or none; it is given its connections. */
 struct mg_http_daemon {
     struct mg_http_server *server;
     struct MHD_Daemon *mhd;
     struct mg_watch *watch;
     struct mg_timer *timer; /* libmicrohttpd's next time-out */
-    struct mg_idle *idle;   /* a connection goes on that was suspended */
+    struct mg_idle *idle;   /* a suspended connection goes on */
     struct mg_http_exchange *exchanges;
 };
 
 struct mg_http_server {
-    struct mg_http_server_options options; /* its texts are those below */
+    struct mg_http_server_options options; /* points to the texts below */
     char *address, *cert_file, *key_file;
     struct mg_loop *loop;
     struct mg_http_daemon *serving;
     struct mg_http_daemon *ending; /* gets no more connections; NULL: none */
-    struct mg_timer *end_timer;    /* when its time is over */
+    struct mg_timer *end_timer;    /* ends its grace */
     struct mg_http_crowd crowds[MG_HTTP_STAGE_COUNT];
-    struct mg_http_place *entering; /* goes from the lobby to the library right now; NULL: none */
+    struct mg_http_place *entering; /* on its way from the lobby to the library; NULL: none */
     unsigned int lobby_max;
-    unsigned int handled_max;     /* requests in the handler's hands; 0: there is no handler */
+    unsigned int handled_max;     /* requests with the handler; 0: no handler */
     struct mg_watch *watch;       /* of the listening socket */
-    struct mg_timer *look_timer;  /* for clients that are too slow */
-    struct mg_timer *pause_timer; /* runs while nothing is accepted */
+    struct mg_timer *look_timer;  /* checks for slow clients */
+    struct mg_timer *pause_timer; /* runs while accepting pauses */
     int fd;                       /* listening */
-    int spare_fd;                 /* given up for a client when there is no other; -1: it has been */
+    int spare_fd;                 /* given up for a client without a descriptor; -1: given up */
     int port;
 };
 
 /* ---- http/server_mhd.c ---- */
 
-void mg_http_daemon_run(struct mg_http_daemon *daemon); /* lets the library do what is due */
+void mg_http_daemon_run(struct mg_http_daemon *daemon); /* lets the library do its due work */
 
-/* ---- http/door_mhd.c: who comes in, and who has to leave ---- */
+/* ---- http/door_mhd.c: accepting and closing ---- */
 
-/* Connections that the library can have at once, those included that are being closed. */
+/* Most connections that the library can have at once, including those being closed. */
 unsigned int mg_http_connections_max(const struct mg_http_server *server);
-/* Serves `fd` from now on; on error too, it must be closed. */
+/* Serves `fd` from now on. It must be closed on error too. */
 enum mg_class mg_http_door_open(struct mg_http_server *server, struct mg_err *err) MG_MUSTCHECK;
 void mg_http_door_close(struct mg_http_server *server); /* after the daemons */
 /* libmicrohttpd's callback; `arg` is the daemon. */
@@ -79,7 +78,7 @@ enum MHD_Result mg_http_on_request(void *arg, struct MHD_Connection *connection,
                                    size_t *upload_len, void **request_arg);
 void mg_http_on_completed(void *arg, struct MHD_Connection *connection, void **request_arg,
                           enum MHD_RequestTerminationCode why);
-/* Before the daemon is stopped: libmicrohttpd ends no connection that is suspended. */
+/* Call it before stopping the daemon: libmicrohttpd ends no suspended connection. */
 void mg_http_exchanges_end(struct mg_http_daemon *daemon);
 
 #endif

@@ -1,11 +1,10 @@
 /*
- * What one HTTP call is for libcurl: method, URL, headers and body, the rules that hold for every call, and
- * the callbacks that count its bytes.
+ * One HTTP call for libcurl: method, URL, headers and body, the rules of every call, and the callbacks that
+ * count its bytes.
  *
- * The one thing that libcurl does and we must not: when a kept connection dies before the first byte of an
- * answer, it sends the request again without a word, POST too, although the remote may have executed it. The
- * pre-request callback is the last stop before a send; it lets a second one through only if the first put no
- * byte on the wire.
+ * libcurl must be kept from one thing. If a kept connection dies before the first byte of an answer, it
+ * silently sends the request again, a POST too. The remote may have executed the first. The pre-request
+ * callback runs last before a send. It lets a second send pass only if the first put no byte on the wire.
  */
 #include <ctype.h>
 #include <openssl/err.h>
@@ -18,14 +17,14 @@
 #include "base/clock.h"
 #include "io/http/curl.h"
 
-/* ---- one call, seen from libcurl ---- */
+/* ---- one call and libcurl ---- */
 
 bool mg_http_call_has_sent(const struct mg_http_call *call)
 {
     long bytes = 0;
     if (call->sends == 0) return false;
     if (curl_easy_getinfo(call->easy, CURLINFO_REQUEST_SIZE, &bytes) != CURLE_OK) return true;
-    /* Of TLS libcurl counts whole records only: zero there does not mean that nothing left. */
+    /* For TLS libcurl counts whole records only: zero does not prove that no byte left. */
     return bytes > 0 || !call->is_plain_http;
 }
 
@@ -47,14 +46,14 @@ static bool is_certificate_alert(int alert)
     return false;
 }
 
-/* ---- the server's last word in TLS ---- */
+/* ---- the server's last TLS alert ---- */
 
-/* The fatal alert of a connection lies in its SSL_CTX: libcurl makes one for each, and the call that had it
- * made holds on to it. So nothing of a connection that is kept points to a call that has ended, and a call
- * on a kept connection has none. */
-#define TLS13_MARK 0x100 /* beside the alert: the connection speaks TLS 1.3 */
+/* The fatal alert of a connection is stored in its SSL_CTX. libcurl makes one SSL_CTX for each connection;
+ * the call that caused it holds a reference. So a kept connection never points to an ended call, and a call
+ * on a kept connection has no SSL_CTX. */
+#define TLS13_MARK 0x100 /* set with the alert: the connection uses TLS 1.3 */
 
-/* The place in an SSL_CTX; below 0: there is none. */
+/* The index of the alert in an SSL_CTX; below 0: none. */
 static int alert_place(void)
 {
     static int place = -1;
@@ -69,24 +68,23 @@ static void on_tls_event(const SSL *ssl, int where, int value)
     (void)SSL_CTX_set_ex_data(SSL_get_SSL_CTX(ssl), alert_place(), (void *)(mark | (value & 0xff)));
 }
 
-/* Alert and mark; 0: none came, or not on a connection of this call's own. */
+/* Alert and mark; 0: no alert, or none on this call's own connection. */
 static int call_alert(const struct mg_http_call *call)
 {
     return call->tls ? (int)(uintptr_t)SSL_CTX_get_ex_data(call->tls, alert_place()) : 0;
 }
 
-/* A client of TLS 1.3 sends its certificate and its request in one breath. The server reads them in this
- * order: it has no key for the request until it has accepted what stands before it (RFC 8446 §4.4.4), so a
- * fatal alert about the certificate, as the first word on a new connection, proves that it saw no request.
- * Only post-handshake authentication would be otherwise; on_tls_context takes it back. In TLS 1.2 a server
- * may ask for a certificate again after the request, and one that refuses it before it leaves nothing to send
- * on.
+/* A client of TLS 1.3 sends its certificate and its request together, and the server reads them in this
+ * order. It has no key for the request until it has accepted the certificate (RFC 8446 §4.4.4). So a fatal
+ * alert about the certificate, as the first message on a new connection, proves that the server did not read
+ * the request. Post-handshake authentication would break this proof; on_tls_context switches it off. In TLS
+ * 1.2 a server may ask for a certificate again after the request. One that refuses it earlier leaves no
+ * connection to send on.
  *
- * libcurl's own result and text tell less: a server that closes with the request unread resets the
- * connection, and then the first thing that libcurl finds amiss may be anything but the alert. That one came
- * before, and is read when libcurl closes its side, which it therefore must do before it tells us: hence no
- * connection is kept before an answer has come over it.
- */
+ * libcurl's own result and text are weaker. A server that closes with the request unread resets the
+ * connection, and libcurl's first failure then may be anything but the alert. The alert came earlier, and is
+ * read when libcurl closes its side. libcurl must do so before it reports the end; hence a connection is kept
+ * only after an answer has come over it. */
 bool mg_http_call_is_refused_by_tls(const struct mg_http_call *call)
 {
     int alert = call_alert(call);
@@ -111,18 +109,18 @@ static CURLcode on_tls_context(CURL *easy, void *context, void *arg)
 {
     (void)easy;
     struct mg_http_call *call = arg;
-    /* libcurl offers post-handshake authentication; a server that used it could have seen the request before.
-     */
+    /* libcurl offers post-handshake authentication; a server that uses it may have read the request
+     * before. */
     SSL_CTX_set_post_handshake_auth(context, 0);
     mg_http_call_leave_tls(call);
-    /* What is said on a connection made after the send proves nothing of the one that carried it. */
+    /* An alert on a connection made after the send proves nothing about the one that carried the request. */
     if (call->sends > 0 || SSL_CTX_up_ref(context) != 1) return CURLE_OK;
     call->tls = context;
     SSL_CTX_set_info_callback(context, on_tls_event);
     return CURLE_OK;
 }
 
-/* The last instant before a send, on a connection that stands. */
+/* The last moment before a send, on an established connection. */
 static int on_before_send(void *arg, char *remote_ip, char *local_ip, int remote_port, int local_port)
 {
     (void)remote_ip, (void)local_ip, (void)remote_port, (void)local_port;
@@ -150,8 +148,8 @@ static size_t on_body(char *data, size_t size, size_t count, void *arg)
     return 0;
 }
 
-/* Gets each line when it is complete, of interim answers and trailers too. libcurl takes a head that ends
- * with its connection for a whole one; hence we look for the empty line ourselves. */
+/* Gets each complete line, of interim answers and trailers too. libcurl treats a head that ends with its
+ * connection as whole, so the empty line is checked here. */
 static size_t on_header(char *data, size_t size, size_t count, void *arg)
 {
     static const char status_line[] = "HTTP/";
@@ -180,7 +178,7 @@ static size_t token_len(const char *text)
     return len;
 }
 
-/* Appends one header. libcurl reads "Name:" as "leave it out" and wants "Name;" for an empty value. */
+/* Appends one header. For libcurl "Name:" removes a header, and "Name;" sends an empty value. */
 static bool headers_add(struct curl_slist **headers, const char *line)
 {
     struct curl_slist *grown = curl_slist_append(*headers, line);
@@ -216,7 +214,7 @@ static enum mg_class call_set_headers(struct mg_http_call *call, const struct mg
             is_taken = headers_add(&call->headers, line) && is_taken;
         }
     }
-    /* No waiting for "100 Continue", and no content type that nobody asked for. */
+    /* No wait for "100 Continue", and no default content type. */
     is_taken = headers_add(&call->headers, "Expect:") && is_taken;
     if (!has_type) is_taken = headers_add(&call->headers, "Content-Type:") && is_taken;
     if (!is_taken || curl_easy_setopt(call->easy, CURLOPT_HTTPHEADER, call->headers) != CURLE_OK)
@@ -230,7 +228,7 @@ static enum mg_class call_set_url(struct mg_http_call *call, const struct mg_htt
     char *scheme = NULL;
     call->url = curl_url();
     if (!call->url) return mg_err_set(err, MG_TRANSIENT, "could not start %s: no memory", request->method);
-    /* As it is: "/a/../b" squashed here would be another resource than the one that was checked. */
+    /* Sent unchanged: "/a/../b" squashed here would be another resource than the checked one. */
     CURLUcode code =
         curl_url_set(call->url, CURLUPART_URL, request->url, CURLU_PATH_AS_IS | CURLU_DISALLOW_USER);
     if (code == CURLUE_OK) code = curl_url_get(call->url, CURLUPART_SCHEME, &scheme, 0);
@@ -260,7 +258,7 @@ static enum mg_class call_set_body(struct mg_http_call *call, const struct mg_ht
     call->is_head_only = strcmp(method, "HEAD") == 0;
     if (call->is_head_only && request->body.data)
         return mg_err_set(err, MG_BAD_INPUT, "could not start HEAD: it cannot carry a body");
-    /* Servers want a length with these methods even if there is nothing. */
+    /* With these methods servers require a length, even for an empty body. */
     bool has_length = request->body.data || strcmp(method, "POST") == 0 || strcmp(method, "PUT") == 0 ||
                       strcmp(method, "PATCH") == 0;
     bool is_set = true;
@@ -284,19 +282,19 @@ static long as_long(int64_t value)
     return value > INT32_MAX ? INT32_MAX : (long)value;
 }
 
-/* libcurl's own default: CAs are not parsed for each connection, and new ones are seen within a day. */
+/* libcurl's own default: CAs are not parsed for each connection, and new ones apply within a day. */
 #define CA_CACHE_MAX_S (24 * 3600)
 
-/* What holds for every call. */
+/* The rules of every call. */
 static bool call_set_rules(struct mg_http_call *call, const struct mg_http_request *request)
 {
     const struct mg_http_client *client = call->client;
     const struct mg_http_client_options *options = &client->options;
     CURL *easy = call->easy;
-    /* libcurl counts whole seconds and keeps a connection through the one it is in. */
+    /* libcurl counts whole seconds and keeps a connection through the current one. */
     int64_t keep_s = options->idle_connection_ms / 1000 - 1;
-    /* Nothing that is older than the last reload is used: neither parsed CAs nor, if they were renewed,
-     * connections. libcurl counts their ages in whole seconds, hence one less. */
+    /* Nothing older than the last reload is used: neither parsed CAs nor, after a renewal, connections.
+     * libcurl counts their ages in whole seconds, hence one less. */
     const int64_t now_ms = mg_clock_boot_ms();
     int64_t read_ago_s = (now_ms - client->read_boot_ms) / 1000;
     bool is_renewed = client->renewed_boot_ms != 0;
@@ -315,19 +313,19 @@ static bool call_set_rules(struct mg_http_call *call, const struct mg_http_reque
     SET(CURLOPT_HEADERDATA, call);
     SET(CURLOPT_TIMEOUT_MS, as_long(call->timeout_ms));
     SET(CURLOPT_CONNECTTIMEOUT_MS, as_long(options->connect_timeout_ms));
-    SET(CURLOPT_HTTP_VERSION, (long)CURL_HTTP_VERSION_1_1); /* HTTP/2 has refusals that libcurl sends again */
+    SET(CURLOPT_HTTP_VERSION, (long)CURL_HTTP_VERSION_1_1); /* libcurl re-sends after some HTTP/2 refusals */
     SET(CURLOPT_PROTOCOLS_STR, "http,https");
     SET(CURLOPT_FOLLOWLOCATION, 0L);
-    SET(CURLOPT_PROXY, ""); /* or http_proxy of the environment would be used */
+    SET(CURLOPT_PROXY, ""); /* otherwise http_proxy of the environment applies */
     SET(CURLOPT_NETRC, (long)CURL_NETRC_IGNORED);
     SET(CURLOPT_USERAGENT, "makegood/" MG_VERSION);
     SET(CURLOPT_SSLVERSION, (long)CURL_SSLVERSION_TLSv1_2);
     SET(CURLOPT_FRESH_CONNECT, is_fresh ? 1L : 0L);
-    SET(CURLOPT_FORBID_REUSE, 1L); /* until an answer comes: what failed is closed, see on_header */
+    SET(CURLOPT_FORBID_REUSE, 1L); /* until an answer comes: failed ones are closed, see on_header */
     call->keeps_connection = !is_fresh;
     if (!is_fresh) SET(CURLOPT_MAXAGE_CONN, as_long(keep_s));
     if (!is_fresh && is_renewed) SET(CURLOPT_MAXLIFETIME_CONN, as_long(life_s));
-    /* A session taken up again would spare the server from being verified by the files read last. */
+    /* A resumed session would skip the check of the server against the latest files. */
     SET(CURLOPT_SSL_SESSIONID_CACHE, 0L);
     if (client->is_openssl) {
         SET(CURLOPT_SSL_CTX_FUNCTION, on_tls_context);
@@ -335,13 +333,13 @@ static bool call_set_rules(struct mg_http_call *call, const struct mg_http_reque
     }
     if (request->ca_file) {
         SET(CURLOPT_CAINFO, request->ca_file);
-        SET(CURLOPT_CAPATH, NULL); /* or the system's CAs would be trusted, too, where libcurl is built so */
+        SET(CURLOPT_CAPATH, NULL); /* else a libcurl built so would trust the system's CAs too */
     }
     if (request->client_cert_file) SET(CURLOPT_SSLCERT, request->client_cert_file);
     if (request->client_key_file) SET(CURLOPT_SSLKEY, request->client_key_file);
 #if LIBCURL_VERSION_NUM >= 0x075700
     SET(CURLOPT_CA_CACHE_TIMEOUT, as_long(read_ago_s < CA_CACHE_MAX_S ? read_ago_s : CA_CACHE_MAX_S));
-    SET(CURLOPT_QUICK_EXIT, 1L); /* giving up a call must not wait for the thread that resolves its name */
+    SET(CURLOPT_QUICK_EXIT, 1L); /* a cancel must not wait for the thread that resolves the name */
 #endif
 #undef SET
     return is_set;

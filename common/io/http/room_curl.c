@@ -1,21 +1,20 @@
 /*
- * Memory for answers. A call for whose next piece there is no room is paused: libcurl keeps that piece, and
- * the rest stays with the server. When another call has ended, those that wait are tried again, one after the
- * other; the first that finds no room goes on beyond it, and is the only one that does, until it has ended.
- * The beginning of an answer needs no room: where large answers stall, small ones still come.
+ * Memory for answers. A call is paused if its next piece finds no room: libcurl keeps that piece, and the
+ * rest stays with the server. When another call has ended, the waiting ones are resumed one after the other.
+ * The first that finds no room goes on beyond the limit, as the only one, until it has ended. The beginning
+ * of an answer needs no room: while large answers stall, small ones still come.
  */
 #include <stdlib.h>
 
 #include "io/http/curl.h"
 
-/* One piece as libcurl hands it on; most answers are no larger. As many as there are calls stay beside the
- * room. */
+/* One piece of libcurl; most answers are no larger. Each call has this many bytes outside the room. */
 #define FREE_BYTES ((size_t)16384)
 
 struct mg_http_room {
     struct mg_idle *idle;
     size_t max_bytes, held_bytes;
-    const struct mg_http_call *beyond; /* goes on though there is no room; NULL: none does */
+    const struct mg_http_call *beyond; /* goes on without room; NULL: none */
     struct mg_http_calls waiting;
 };
 
@@ -27,7 +26,7 @@ static void on_freed(void *arg)
     TAILQ_REMOVE(&room->waiting, call, room_next);
     call->is_waiting = false;
     mg_idle_arm(room->idle);                                       /* for the next one */
-    CURLcode result = curl_easy_pause(call->easy, CURLPAUSE_CONT); /* hands on what it has kept */
+    CURLcode result = curl_easy_pause(call->easy, CURLPAUSE_CONT); /* passes on the kept piece */
     if (result != CURLE_OK) mg_http_call_fail(call, result);
 }
 

@@ -1,9 +1,9 @@
 /*
- * HTTP of one process (libmicrohttpd, driven by our loop). /healthz, /readyz and /metrics are answered here,
- * GET and HEAD only; whatever else is asked goes to a handler, if there is one, and is 404 if not. Bounded:
- * connections, their silence, headers, bodies, and what a stream has not sent. The probes are answered
- * whatever others do: where places or descriptors run out, the oldest connection without a whole request is
- * closed. With a certificate it speaks TLS 1.2 and 1.3 and nothing else.
+ * The HTTP server of a process (libmicrohttpd, driven by our loop). It answers /healthz, /readyz and /metrics
+ * itself, GET and HEAD only. All other requests go to a handler; without one they get 404. Bounded:
+ * connections, their silence, headers, bodies, and a stream's unsent bytes. Probes are answered under any
+ * load: when places or descriptors run out, the oldest connection without a whole request is closed. With a
+ * certificate it accepts only TLS 1.2 and 1.3.
  */
 #ifndef MG_IO_HTTP_SERVER_H
 #define MG_IO_HTTP_SERVER_H
@@ -21,48 +21,48 @@ struct mg_http_exchange;
 
 struct mg_http_server_options {
     const char *address; /* "127.0.0.1:9100", "[::1]:0"; port 0 takes a free one */
-    /* PEM; both or none, NULL and "" are none. A certificate that expired is served, with a warning in the
-     * log: a probe that does not verify still works, and the log says what to renew. */
+    /* PEM; both or none, NULL and "" are none. An expired certificate is served: a probe that does not verify
+     * still works. A warning in the log names the file to renew. */
     const char *cert_file, *key_file;
     bool is_plaintext_allowed;        /* on addresses that are not loopback; for private networks */
     const struct mg_metrics *metrics; /* borrowed for the server's life */
-    /* Asked at each /readyz: true is 200; false is 503 with the reason that it wrote into `ret_reason`. What
-     * it wrote beside true is told, too: a remark that does not keep it from its work. */
+    /* Called at each /readyz. True: 200; text in `ret_reason` is sent too, as a remark. False: 503 with the
+     * reason in `ret_reason`. */
     bool (*is_ready)(void *arg, char *ret_reason, size_t size);
-    /* Gets each other request once it is whole, and answers it, at once or later; NULL: there are none. */
+    /* Gets each other request once it is whole, and answers it, at once or later; NULL: no handler. */
     void (*handle)(void *arg, struct mg_http_exchange *request);
     void *arg;
-    unsigned int handled_max; /* requests that `handle` has in hand, streams too; others get 503. 0: 32 */
+    unsigned int handled_max; /* requests in hand of `handle`, streams too; others get 503. 0: 32 */
 };
 
-/* What --check-config can know: MG_BAD_INPUT if the address cannot be read or would need a certificate, or a
- * file cannot be used. Listens on nothing. */
+/* The check of --check-config, which listens on nothing. MG_BAD_INPUT: the address cannot be read or would
+ * need a certificate, or a file cannot be used. */
 enum mg_class mg_http_server_check(const struct mg_http_server_options *options,
                                    struct mg_err *err) MG_MUSTCHECK;
 
-/* MG_BAD_INPUT: as of the check. MG_PERMANENT: the address cannot be listened on. */
+/* MG_BAD_INPUT: as of the check. MG_PERMANENT: cannot listen on the address. */
 enum mg_class mg_http_server_create(struct mg_loop *loop, const struct mg_http_server_options *options,
                                     struct mg_http_server **ret_server, struct mg_err *err) MG_MUSTCHECK;
 /* Not from within `handle`; accepts NULL. */
 void mg_http_server_destroy(struct mg_http_server *server);
-/* Reads certificate and key again; connections from now on get the new one, those that are open may go on for
- * 10 s. On error (as of create) all stays as it was. Without a certificate it does nothing. */
+/* Reads certificate and key again. New connections get the new one; open ones may go on for 10 s. On error
+ * (as of create) the old one stays. Without a certificate it does nothing. */
 enum mg_class mg_http_server_reload(struct mg_http_server *server, struct mg_err *err) MG_MUSTCHECK;
 int mg_http_server_port(const struct mg_http_server *server);
 
-/* ---- a request, until it is answered ---- */
+/* ---- a request until its answer ---- */
 
 #define MG_HTTP_BODY_MAX                                                                                     \
-    (64u * 1024) /* what is larger gets 413; without a length, its connection is closed */
+    (64u * 1024) /* a larger request body gets 413; without a length, its connection is closed */
 
 const char *mg_http_exchange_method(const struct mg_http_exchange *request);
 const char *mg_http_exchange_path(const struct mg_http_exchange *request); /* decoded, without the query */
-/* Decoded; NULL: it has none of this name. */
+/* Decoded; NULL: none of this name. */
 const char *mg_http_exchange_query(const struct mg_http_exchange *request, const char *name);
 const char *mg_http_exchange_header(const struct mg_http_exchange *request, const char *name);
-/* How often a header of this name came; of several, mg_http_exchange_header tells the first. */
+/* The number of headers of this name; mg_http_exchange_header returns the first. */
 unsigned int mg_http_exchange_header_count(const struct mg_http_exchange *request, const char *name);
-/* By its exact name; NULL also if it has several, of which one may be a stranger's. */
+/* By its exact name. NULL also for several: another site may have set one of them. */
 const char *mg_http_exchange_cookie(const struct mg_http_exchange *request, const char *name);
 struct mg_slice mg_http_exchange_body(const struct mg_http_exchange *request);
 
@@ -71,32 +71,32 @@ struct mg_http_header {
 };
 struct mg_http_response {
     unsigned int status;
-    const char *type;                     /* Content-Type; NULL: there is no body */
-    struct mg_slice body;                 /* copied */
-    const struct mg_http_header *headers; /* ends with name NULL; NULL: none. Cache-Control: no-store goes out
-                                           * unless it is among them */
+    const char *type;     /* Content-Type; NULL: there is no body */
+    struct mg_slice body; /* copied */
+    /* ends with name NULL; NULL: none. Cache-Control: no-store is added unless it is among them. */
+    const struct mg_http_header *headers;
 };
-/* Ends the request. Whether its client still hears it is not told. */
+/* Ends the request. The caller does not learn whether the client received the answer. */
 void mg_http_answer(struct mg_http_exchange *request, const struct mg_http_response *answer);
-/* For who answers later: `gone` is called if the request ends without an answer, which only the end of the
- * server or of an old certificate brings about; from then on it must not be answered. */
+/* For later answers: `gone` is called if the request ends without an answer. Only the end of the server or of
+ * an old certificate causes that. After `gone` it must not be answered. */
 void mg_http_exchange_on_gone(struct mg_http_exchange *request, void (*gone)(void *arg), void *arg);
 
-/* ---- an answer without end ---- */
+/* ---- an endless answer ---- */
 
-#define MG_HTTP_STREAM_UNSENT_MAX (256u * 1024) /* a client that takes no more is let go */
+#define MG_HTTP_STREAM_UNSENT_MAX (256u * 1024) /* beyond it the client is too slow and is cut off */
 
 struct mg_http_stream;
-/* Ends the request as mg_http_answer does, and gives what is written from then on to its client, bit by bit.
- * The answer's body begins it. `closed` is called once, when the stream is over, whoever ended it; it is gone
- * then. NULL: no memory; the request has been answered with 503. */
+/* Ends the request like mg_http_answer, and sends later writes to its client piece by piece. The answer's
+ * body begins it. `closed` is called once when the stream is over, for any cause; the stream is freed then.
+ * NULL: no memory; the request has been answered with 503. */
 struct mg_http_stream *mg_http_stream_open(struct mg_http_exchange *request,
                                            const struct mg_http_response *answer, void (*closed)(void *arg),
                                            void *arg);
-/* False: it has been ended, or its client has not taken what was written before, and is let go. One that hung
- * up is noticed by a write, later. */
+/* False: it has ended, or its client has not read earlier writes and is cut off. A client that hung up is
+ * detected by a later write. */
 bool mg_http_stream_write(struct mg_http_stream *stream, struct mg_slice bytes);
-/* Ends it once all that was written is sent; nothing more is taken. `closed` is called then. */
+/* Ends it once all writes are sent; it takes no more. `closed` is called then. */
 void mg_http_stream_end(struct mg_http_stream *stream);
 
 #endif

@@ -1,13 +1,13 @@
 /*
- * The HTTP server's daemon by libmicrohttpd, without a thread of its own: its epoll descriptor is watched by
- * our loop, so an answer is made on the loop's thread and may read the service's state without a lock.
+ * The HTTP server's daemon by libmicrohttpd, without a thread of its own: our loop watches its epoll
+ * descriptor. So answers are made on the loop's thread and may read the service's state without a lock.
  *
- * libmicrohttpd (with GnuTLS) takes a certificate only when a daemon starts. To change it a new daemon gets
- * the connections from then on (http/door_mhd.c gives them); the old one is ended when its connections have
- * ended or their time is over. So there are at most two.
+ * libmicrohttpd (with GnuTLS) takes a certificate only when a daemon starts. For a new certificate a new
+ * daemon gets the connections from then on (http/door_mhd.c gives them). The old daemon ends when its
+ * connections have ended or its grace is over. So there are at most two.
  *
- * A TLS handshake is a part of a connection: it waits in the same epoll set, and one that is not over within
- * CONNECTION_TIMEOUT_S is closed, however many bytes it dripped.
+ * A TLS handshake is part of a connection and waits in the same epoll set. One that takes longer than
+ * CONNECTION_TIMEOUT_S is closed, however many bytes came.
  */
 #include "io/http/mhd.h"
 
@@ -26,13 +26,13 @@
 #include "base/log.h"
 #include "io/tls/check.h"
 
-#define HANDLED_MAX           32u          /* requests in the handler's hands, if it gives no number */
-#define CONNECTION_TIMEOUT_S  10u          /* a scraper that is silent for so long is gone */
+#define HANDLED_MAX           32u          /* requests with the handler, if the options give no number */
+#define CONNECTION_TIMEOUT_S  10u          /* a scraper silent for this long is gone */
 #define CONNECTION_MEMORY_MAX (16u * 1024) /* request line and headers of one connection */
-#define TURNS_MAX             64 /* of the library before the loop goes on, for records of one byte each */
+#define TURNS_MAX             64 /* turns of the library before the loop goes on; records may have one byte */
 #define ADDRESS_SIZE          128
-/* GnuTLS's own choice of ciphers, of the two versions that are not broken. The library takes it by a pointer
- * that is not const, but only reads it. */
+/* GnuTLS's default ciphers, for the two secure versions. The library takes a pointer that is not const, but
+ * only reads it. */
 static char tls_priorities[] = "NORMAL:-VERS-ALL:+VERS-TLS1.3:+VERS-TLS1.2";
 
 /* ---- the loop's side ---- */
@@ -61,13 +61,13 @@ static bool is_idle(struct MHD_Daemon *mhd)
     return info && info->num_connections == 0;
 }
 
-/* TLS may have decrypted bytes at hand, of which epoll knows nothing; the time-out is 0 then. */
+/* TLS may hold decrypted bytes that epoll does not report; the time-out is 0 then. */
 void mg_http_daemon_run(struct mg_http_daemon *daemon)
 {
     MHD_UNSIGNED_LONG_LONG timeout_ms = 0;
     bool has_timeout = true;
     for (int turn = 0; turn < TURNS_MAX && has_timeout && timeout_ms == 0; turn++) {
-        (void)MHD_run(daemon->mhd); /* fails only if the library was started in another mode */
+        (void)MHD_run(daemon->mhd); /* fails only if the library runs in another mode */
         has_timeout = MHD_get_timeout(daemon->mhd, &timeout_ms) == MHD_YES;
     }
     if (daemon == daemon->server->ending && is_idle(daemon->mhd))
@@ -110,7 +110,7 @@ static enum mg_class address_parse(const char *text, struct addrinfo **ret_addre
         host[host_len - 1] = '\0';
         memmove(host, host + 1, host_len - 1);
     } else if (strchr(host, ':')) {
-        goto bad; /* an IPv6 address without brackets: which colon is the port's? */
+        goto bad; /* an IPv6 address without brackets: the port's colon is ambiguous */
     }
     char *end = NULL;
     long port = strtol(colon + 1, &end, 10);
@@ -170,7 +170,7 @@ static enum mg_class certificate_read(const struct mg_http_server_options *optio
     return MG_OK;
 }
 
-/* Whether the address may be served as the options say. */
+/* Whether the options permit to serve this address. */
 static enum mg_class privacy_check(const struct mg_http_server_options *options,
                                    const struct addrinfo *address, struct mg_err *err)
 {
@@ -233,7 +233,7 @@ static struct mg_http_daemon *daemon_create(struct mg_http_server *server, const
     return NULL;
 }
 
-/* Serves with what the files hold now; what was served before ends. */
+/* Serves with the current contents of the files; the former daemon ends. */
 static enum mg_class server_serve(struct mg_http_server *server, struct mg_err *err)
 {
     struct mg_tls_pair pair;

@@ -1,4 +1,4 @@
-/* The calls of one session that wait for their answers, in the order of their Syncs; for pg.c alone. */
+/* The unanswered calls of one session, in the order of their Syncs; only for pg.c. */
 #ifndef MG_IO_PG_CALL_H
 #define MG_IO_PG_CALL_H
 
@@ -23,17 +23,17 @@ struct mg_pg_calls {
     struct mg_pg_call *first, *last;
 };
 
-/* `fn` is told the answer. Without a record of the call its caller would wait for ever; so want of memory
- * here ends the process, and the restart is the recovery. */
+/* `fn` gets the answer. Without a record of the call its caller would wait for ever. So without memory for
+ * the record the process ends, and the restart recovers (law 15, restart recovers). */
 struct mg_pg_call *mg_pg_call_new(mg_pg_fn *fn, void *arg);
-void mg_pg_call_free(struct mg_pg_call *call); /* also its rows */
+void mg_pg_call_free(struct mg_pg_call *call); /* frees its rows too */
 
 bool mg_pg_call_has(const struct mg_pg_call *call, const struct mg_sql *sql);
 
 void mg_pg_calls_push(struct mg_pg_calls *list, struct mg_pg_call *call);
-struct mg_pg_call *mg_pg_calls_pop(struct mg_pg_calls *list); /* NULL: it is empty */
-/* `prepare` has failed, and what came behind it and needs its statement fails for the same reason: the server
- * will say of it only that there is no such statement. */
+struct mg_pg_call *mg_pg_calls_pop(struct mg_pg_calls *list); /* NULL: the list is empty */
+/* `prepare` has failed: the calls behind it that need its statement fail for the same reason. The server's
+ * own error for them would only be that there is no such statement. */
 void mg_pg_calls_fail(struct mg_pg_calls *list, const struct mg_pg_call *prepare);
 
 #endif

@@ -1,7 +1,7 @@
 /*
- * What a DSN says before anybody connects: whether libpq can read it, and whether everything that goes with
- * it to another machine goes encrypted to the server that is meant. The other TLS modes of libpq would accept
- * any certificate, or none.
+ * Checks of a DSN before any connection: whether libpq can read it, and whether all traffic to another
+ * machine is encrypted and the server is verified. The other TLS modes of libpq accept any certificate, or
+ * none.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,7 +14,7 @@
 
 #define HOST_SIZE 256
 
-/* Accepts NULL. libpq marks passwords by "*", for dialogs that do not show them. */
+/* Accepts NULL. libpq marks passwords by "*", for dialogs that hide them. */
 static void options_free(PQconninfoOption *options)
 {
     for (PQconninfoOption *option = options; option != NULL && option->keyword != NULL; option++) {
@@ -24,7 +24,7 @@ static void options_free(PQconninfoOption *options)
     PQconninfoFree(options);
 }
 
-/* NULL: not named. An empty value is one, too: it keeps the environment's out. */
+/* NULL: not in the DSN. An empty value counts too: it overrides the environment. */
 static const char *option_value(const PQconninfoOption *options, const char *keyword)
 {
     for (; options != NULL && options->keyword != NULL; options++) {
@@ -33,8 +33,8 @@ static const char *option_value(const PQconninfoOption *options, const char *key
     return NULL;
 }
 
-/* A password with a character that should have been percent-encoded runs over into what follows it in a URI,
- * from where it would reach messages and name servers. */
+/* If a character of the password lacks its percent-encoding, a part of the password runs into the next part
+ * of the URI. From there it would reach messages and name servers. */
 static bool is_password_spilt(const char *uri, const PQconninfoOption *options)
 {
     const char *first_at = uri + strcspn(uri, "@"), *query = strchr(first_at, '?');
@@ -46,8 +46,8 @@ static bool is_password_spilt(const char *uri, const PQconninfoOption *options)
            (name != NULL && strchr(name, '@') != NULL);
 }
 
-/* The name of a value that is missing before a blank: libpq takes for it what follows, "password=…" perhaps.
- * NULL: there is none. */
+/* The name of an option without a value before a blank: libpq takes the following text as its value, perhaps
+ * "password=…". NULL: none. */
 static const char *option_without_value(const PQconninfoOption *options)
 {
     for (const PQconninfoOption *option = options; option->keyword != NULL; option++) {
@@ -64,7 +64,7 @@ static bool is_uri(const char *dsn)
     return strncmp(dsn, "postgresql://", 13) == 0 || strncmp(dsn, "postgres://", 11) == 0;
 }
 
-/* `ret_options` NULL: the DSN says nothing but, perhaps, the bare name of a database. */
+/* `ret_options` NULL: the DSN is empty or only the name of a database. */
 static enum mg_class dsn_parse(const char *dsn, PQconninfoOption **ret_options, struct mg_err *err)
 {
     *ret_options = NULL;
@@ -98,7 +98,7 @@ static enum mg_class dsn_parse(const char *dsn, PQconninfoOption **ret_options, 
             "cannot be meant; write @ : / ? and %% in user and password as %%40 %%3A %%2F %%3F %%25");
     }
     char text[256] = "no memory";
-    if (mg_url_has_password(dsn)) /* libpq quotes what it cannot read */
+    if (mg_url_has_password(dsn)) /* libpq quotes the part that it cannot read */
         (void)snprintf(text, sizeof text, "it holds a password and is not shown");
     else if (message != NULL)
         mg_pg_message(message, text, sizeof text);
@@ -116,7 +116,7 @@ enum mg_class mg_pg_check_dsn(const char *dsn, struct mg_err *err)
     return class;
 }
 
-/* Copies the item at the front of a list with commas; false: there was none. */
+/* Copies the first item of a list with commas; false: the list is empty. */
 static bool list_take(const char **list, char ret_item[HOST_SIZE])
 {
     if (*list == NULL) return false;
@@ -126,8 +126,8 @@ static bool list_take(const char **list, char ret_item[HOST_SIZE])
     return true;
 }
 
-/* The first of all hosts that is on another machine; false: there is none. An address counts rather than the
- * name beside it; neither, or a path, means a socket of this machine. */
+/* The first host on another machine; false: none. An address counts before the name beside it; neither, or a
+ * path, means a socket of this machine. */
 static bool hosts_leave_machine(const char *hosts, const char *addresses, char ret_host[HOST_SIZE])
 {
     char host[HOST_SIZE] = "", address[HOST_SIZE] = "";

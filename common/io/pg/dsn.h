@@ -6,10 +6,10 @@
 
 #include "base/err.h"
 
-/* Whether one could connect with this DSN: libpq can read it, and what goes to a host that is not loopback
- * goes with sslmode=verify-full, unless plaintext is allowed. The PG* environment and the service that it
- * names count, as they will for libpq; a service that the DSN names cannot be looked into, so that its
- * sslmode must stand in the DSN. Connects to nothing; for --check-config. MG_BAD_INPUT. */
+/* Checks a DSN: libpq can read it, and connections to a host other than loopback use sslmode=verify-full,
+ * unless plaintext is allowed. The PG* environment and its service count, as for libpq. A service named in
+ * the DSN cannot be read, so then its sslmode must stand in the DSN. Makes no connection; for --check-config.
+ * MG_BAD_INPUT. */
 enum mg_class mg_dsn_check(const char *dsn, bool is_plaintext_allowed, struct mg_err *err) MG_MUSTCHECK;
 
 #endif

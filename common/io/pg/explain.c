@@ -1,6 +1,6 @@
 /*
- * libpq's and the server's words, with what to do about them. Both name host, port, user and object well;
- * what they leave out is whose move it is.
+ * Adds advice to the messages of libpq and the server. Both name host, port, user and object; they lack the
+ * side that must act.
  */
 #include <ctype.h>
 #include <stdio.h>
@@ -9,12 +9,12 @@
 #include "io/pg/libpq.h"
 
 #define CERTIFICATE_REFUSED "certificate verify failed"
-/* From and to where libpq, missing the CA's file, advises to provide it, or else to verify nothing. */
+/* Begin and end of libpq's advice for a missing CA file: to provide it, or to verify nothing. */
 #define UNSAFE_ADVICE     " Either provide the file"
 #define UNSAFE_ADVICE_END "certificate verification."
 
-/* libpq's own words are English whatever the server's language is; `reach` counts for those only. Of what the
- * server itself refuses, its SQLSTATE tells. */
+/* libpq's own messages are English in any language of the server; `reach` counts only for those. A refusal of
+ * the server is judged by its SQLSTATE. */
 static const struct {
     const char *words, *advice;
     enum mg_reach reach;
@@ -41,20 +41,20 @@ static const struct {
     {"permission denied for database", "give the user the right to connect", MG_REACH_UNKNOWN},
     {"Connection refused", NULL, MG_REACH_ABSENT},
     {"could not translate host name", NULL, MG_REACH_ABSENT},
-    {"No such file or directory", NULL, MG_REACH_ABSENT}, /* of a socket */
+    {"No such file or directory", NULL, MG_REACH_ABSENT}, /* for a socket */
     {"No route to host", NULL, MG_REACH_ABSENT},
     {"Network is unreachable", NULL, MG_REACH_ABSENT},
 };
 
-/* The server's verdicts at log-in that stay as they are. */
+/* Refusals at log-in that do not pass by themselves. */
 static const char *const REFUSALS[] = {
     "28",    /* invalid authorization: user, password, pg_hba.conf */
-    "3D000", /* there is no such database */
+    "3D000", /* no such database */
     SQLSTATE_NO_RIGHT,
 };
 #define SQLSTATE_LEN 5
 
-/* Once for each address that was tried. */
+/* Its text appears once for each address that was tried. */
 static void drop_unsafe_advice(char *text)
 {
     for (char *from; (from = strstr(text, UNSAFE_ADVICE)) != NULL;) {
@@ -64,13 +64,13 @@ static void drop_unsafe_advice(char *text)
     }
 }
 
-/* libpq keeps the SQLSTATE of a refused log-in to itself, but for the text of messages that are to be nothing
- * else; so it connects once more. */
+/* libpq reveals the SQLSTATE of a refused log-in only as the text of messages at the verbosity "sqlstate". So
+ * this connects once more. */
 static enum mg_reach reach_ask(PGconn *conn)
 {
     (void)PQsetErrorVerbosity(conn, PQERRORS_SQLSTATE);
     PQreset(conn);
-    if (PQstatus(conn) == CONNECTION_OK) return MG_REACH_UNKNOWN; /* the next attempt finds it well */
+    if (PQstatus(conn) == CONNECTION_OK) return MG_REACH_UNKNOWN; /* the next attempt will connect */
     const char *text = PQerrorMessage(conn);
     size_t len = strlen(text);
     while (len > 0 && isspace((unsigned char)text[len - 1]))
@@ -83,7 +83,7 @@ static enum mg_reach reach_ask(PGconn *conn)
     return MG_REACH_UNKNOWN;
 }
 
-/* Adds to `text`, whose end is cut where there is no room: an origin is worth more than the last words. */
+/* Appends to `text`. Without room it cuts the end of `text`: an address is worth more than the last words. */
 static void add(char *text, size_t size, const char *separator, const char *more)
 {
     size_t used = strlen(text), len = strlen(separator) + strlen(more);

@@ -1,6 +1,6 @@
 /*
- * Connecting, and the blocking session that the tool's migrations use. Blocking is right there and only
- * there: the tool does one thing and has no loop.
+ * Connecting, and the blocking session for the tool's migrations. Only the tool may block: it does one thing
+ * and has no loop.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -11,18 +11,18 @@ struct mg_pg_once {
     PGconn *conn;
 };
 
-/* What stands before "dbname" may be overridden by the DSN; what stands after may not. */
+/* The DSN overrides the values before "dbname", but not those after it. */
 PGconn *mg_pg_connect(const char *dsn, const char *name)
 {
     const char *const keys[] = {
         "fallback_application_name",
         "connect_timeout", /* seconds for each address, the handshake included */
-        "keepalives_idle", /* these three find a peer that died while the session was idle: in 11 s */
+        "keepalives_idle", /* these three detect within 11 s a peer that died while the session was idle */
         "keepalives_interval",
         "keepalives_count",
-        "tcp_user_timeout", /* ms; a peer that died while data were under way */
+        "tcp_user_timeout", /* ms; detects a peer that died while data were on their way */
         "dbname",
-        "target_session_attrs", /* a standby takes no writes; with several hosts the primary is searched */
+        "target_session_attrs", /* a standby takes no writes; of several hosts libpq selects the primary */
         "client_encoding",
         NULL,
     };

@@ -1,10 +1,9 @@
 /*
- * Parameters in PostgreSQL's binary format. Arrays are built element by element behind a header that is
- * filled in when the array is sealed. Binary, because nothing then needs escaping and no number is printed
- * and parsed again.
+ * Parameters in PostgreSQL's binary format: without escaping, and without printing and parsing of numbers.
+ * Arrays grow by elements behind a header that is filled in when the array is sealed.
  *
- * Array (src/backend/utils/adt/arrayfuncs.c, array_recv): dimensions, has-null flag, element type, then per
- * dimension length and lower bound, then each element as length (-1: NULL) and bytes. All integers are 32
+ * Array (src/backend/utils/adt/arrayfuncs.c, array_recv): dimensions, has-null flag, element type; then per
+ * dimension length and lower bound; then each element as length (-1: NULL) and bytes. All integers are 32
  * bits, big-endian.
  */
 #include "io/pg/pg.h"
@@ -15,7 +14,7 @@
 
 #define ARRAY_HEADER_SIZE 20
 
-/* Type ids of pg_type that no release will change (pg_type.dat). */
+/* Type ids of pg_type, which are stable in all releases (pg_type.dat). */
 static uint32_t type_id(enum mg_pg_type type)
 {
     switch (type) {
@@ -125,7 +124,7 @@ void mg_pg_push_time(struct mg_pg_params *params, int index, int64_t time_ms)
         mg_pg_push_int(params, index, time_ms);
         return;
     }
-    (void)element(params, index, true); /* NULL: nothing follows the length */
+    (void)element(params, index, true); /* NULL: no bytes follow the length */
 }
 
 void mg_pg_push_bool(struct mg_pg_params *params, int index, bool is_true)

@@ -1,13 +1,13 @@
 /*
- * One session: connected on another thread, driven by the loop in pipeline mode, begun anew with backoff when
- * lost.
+ * One session. A thread connects it, the loop drives it in pipeline mode, and after a loss it is begun anew
+ * with backoff.
  *
  *   down ──timer──> connecting (thread) ──> up ──error, watchdog, drop──> down
  *
- * Calls stand in one FIFO in the order of their Syncs. PQgetResult is asked only while PQisBusy says it will
- * not block; a call is answered when its PGRES_PIPELINE_SYNC has come, since only that proves the COMMIT. A
- * lost session answers all its calls with MG_PG_LOST. Whatever goes wrong is only noted at first (`broken`)
- * and handled in the idle turn, so that no caller is answered from within its own call.
+ * Calls stand in one FIFO in the order of their Syncs. PQgetResult is called only while PQisBusy is false, so
+ * it never blocks. A call is answered when its PGRES_PIPELINE_SYNC has come, since only that proves the
+ * COMMIT. A lost session answers all its calls with MG_PG_LOST. Failures are only recorded at first
+ * (`broken`) and handled in the idle turn, so that no caller is answered from within its own call.
  */
 #include <assert.h>
 #include <inttypes.h>
@@ -23,26 +23,26 @@
 #include "io/pg/call.h"
 #include "io/pg/libpq.h"
 
-/* Back within 10 s of a server that is, the handshake included. */
+/* Back within 10 s after the server is, handshake included. */
 #define RECONNECT_MIN_MS 100
 #define RECONNECT_MAX_MS (5 * 1000)
-/* Longer than any statement may take on the server (10 s): means a stalled server or path, nothing else. */
+/* Longer than the server's limit for any statement (10 s): only a stalled server or path exceeds it. */
 #define ANSWER_MAX_MS   (15 * 1000)
 #define WATCH_PERIOD_MS 1000
-/* Calls under way at once; a handler has a few, so that many mean that the server does not keep up. */
+/* Unanswered calls. A handler has a few; this many mean that the server does not keep up. */
 #define CALLS_MAX 1024
-/* What libpq may have to hold for a server that does not read. */
+/* Bytes that libpq may hold for a server that does not read. */
 #define CALL_BYTES_MAX (128u * 1024 * 1024)
-/* Our statements are some thirty constants. */
+/* Makegood has some thirty constant statements. */
 #define PREPARED_MAX 64
 #define REASON_SIZE  MG_ERR_TEXT_MAX
 
-/* Belongs to the thread until done; then to the session, or to nobody if that is gone. */
+/* Owned by the thread until it is done; then by the session, or freed if the session is gone. */
 struct connect_job {
     struct mg_pg *pg;
     char *dsn, *name;
     PGconn *conn;
-    struct mg_pg_failure failure; /* why it is not connected; at first, why the attempt before was not */
+    struct mg_pg_failure failure; /* why it is not connected; at first the reason of the attempt before */
 };
 
 struct mg_pg {
@@ -57,12 +57,12 @@ struct mg_pg {
     struct mg_pg_calls calls, refused;
     int call_count;
     size_t call_bytes;
-    int64_t progress_ms; /* when an answer last came */
+    int64_t progress_ms; /* time of the last answer */
     uint32_t failures;
     bool is_broken;
     char reason[REASON_SIZE];
-    struct mg_pg_failure failure; /* of the last attempt to connect; no text: it did not fail */
-    const struct mg_sql *denied;  /* the statement that the server last refused for want of a right */
+    struct mg_pg_failure failure; /* of the last attempt to connect; no text: it succeeded */
+    const struct mg_sql *denied;  /* the last statement refused for a missing right */
     const struct mg_sql *prepared[PREPARED_MAX];
     int prepared_count;
     int callback_depth;
@@ -133,7 +133,7 @@ void mg_pg_destroy(struct mg_pg *pg)
     if (pg == NULL || pg->is_destroyed) return;
     pg->is_destroyed = true;
     close_connection(pg);
-    if (pg->job != NULL) pg->job->pg = NULL; /* on_connected frees it when the thread comes back */
+    if (pg->job != NULL) pg->job->pg = NULL; /* on_connected frees it after the thread */
     mg_timer_destroy(pg->reconnect);
     mg_timer_destroy(pg->watchdog);
     if (pg->idle != NULL) mg_idle_destroy(pg->idle);
@@ -147,7 +147,7 @@ void mg_pg_destroy(struct mg_pg *pg)
     if (pg->callback_depth == 0) free(pg);
 }
 
-/* Each stretch of code that calls back stands between these; after `leave` says false the session is gone. */
+/* Code that calls back stands between these two. If `leave` returns false the session is gone. */
 static void enter(struct mg_pg *pg)
 {
     pg->callback_depth++;
@@ -247,7 +247,7 @@ static void on_connected(void *arg)
         if (pg->options.on_unreached != NULL) pg->options.on_unreached(pg->options.arg, pg->failure.reach);
         pg->options.on_lost(pg->options.arg, pg->reason);
     }
-    (void)leave(pg); /* nothing follows */
+    (void)leave(pg); /* last: the session may be gone */
 }
 
 static void on_reconnect(void *arg)
@@ -279,7 +279,7 @@ enum mg_class mg_pg_set_dsn(struct mg_pg *pg, const char *dsn, struct mg_err *er
     return MG_OK;
 }
 
-/* ---- losing ---- */
+/* ---- losing the session ---- */
 
 void mg_pg_drop(struct mg_pg *pg, const char *reason)
 {
@@ -308,7 +308,7 @@ static void on_watchdog(void *arg)
 static void answer(struct mg_pg *pg, struct mg_pg_call *call)
 {
     if (call->prepares != NULL) {
-        /* Forgotten again, so that the next use tries anew. */
+        /* Removed, so that the next use prepares it again. */
         if (call->fault != MG_PG_NONE && call->fault != MG_PG_LOST) mg_pg_calls_fail(&pg->calls, call);
         for (int i = 0; call->fault != MG_PG_NONE && i < pg->prepared_count; i++) {
             if (pg->prepared[i] == call->prepares) pg->prepared[i] = pg->prepared[--pg->prepared_count];
@@ -327,8 +327,8 @@ static void answer(struct mg_pg *pg, struct mg_pg_call *call)
     call->fn(call->arg, &answer);
 }
 
-/* Only the same statement getting through proves that the right is there now. The one denied is the first
- * that brought no rows. */
+/* Only success of the same statement proves that the right has been granted. The refused statement is the
+ * first without rows. */
 static void judge_rights(struct mg_pg *pg, const struct mg_pg_call *call)
 {
     bool is_denied = strcmp(call->sqlstate, SQLSTATE_NO_RIGHT) == 0;
@@ -360,7 +360,7 @@ static void lose_session(struct mg_pg *pg)
     char reason[REASON_SIZE];
     memcpy(reason, pg->reason, sizeof reason);
     schedule_reconnect(pg);
-    /* Calls made by these callbacks go to `refused`, so that this ends. */
+    /* Calls made by these callbacks go to `refused`, so the loop ends. */
     for (struct mg_pg_call *call; !pg->is_destroyed && (call = mg_pg_calls_pop(&pg->calls)) != NULL;) {
         if (call->fault == MG_PG_NONE) call->fault = MG_PG_LOST;
         if (call->err.class == MG_OK) {
@@ -381,7 +381,7 @@ static void on_idle(void *arg)
     for (struct mg_pg_call *call; (call = mg_pg_calls_pop(&refused)) != NULL; mg_pg_call_free(call)) {
         if (!pg->is_destroyed) answer(pg, call);
     }
-    (void)leave(pg); /* nothing follows */
+    (void)leave(pg); /* last: the session may be gone */
 }
 
 void mg_pg_refuse(struct mg_pg *pg, enum mg_pg_fault fault, const char *reason, mg_pg_fn *fn, void *arg)
@@ -412,7 +412,8 @@ static void enlist(struct mg_pg *pg, struct mg_pg_call *call)
     pg->call_bytes += call->bytes;
 }
 
-/* A Sync of its own: what fails beside it does not undo it, and its failure undoes only what needs it. */
+/* Has a Sync of its own: a failure beside it does not undo it, and its own failure affects only the calls
+ * that need it. */
 static bool prepare(struct mg_pg *pg, const struct mg_sql *sql)
 {
     if (sql->name[0] == '\0') return true;
@@ -489,7 +490,7 @@ void mg_pg_send(struct mg_pg *pg, const struct mg_pg_statement *statements, int 
     if (is_sent) {
         flush(pg);
     } else {
-        drop_with_message(pg); /* the stream may hold half a message: only a new session is sure */
+        drop_with_message(pg); /* the stream may hold half a message: only a new session is safe */
     }
 }
 
@@ -502,7 +503,7 @@ int mg_pg_backend_pid(const struct mg_pg *pg)
 
 static void take_error(struct mg_pg *pg, struct mg_pg_call *call, const PGresult *result)
 {
-    if (call->fault != MG_PG_NONE) return; /* the first tells why */
+    if (call->fault != MG_PG_NONE) return; /* the first error is the cause */
     const char *sqlstate = PQresultErrorField(result, PG_DIAG_SQLSTATE);
     char text[REASON_SIZE];
     mg_pg_explain_result(pg->conn, result, text, sizeof text);
@@ -514,7 +515,7 @@ static void take_error(struct mg_pg *pg, struct mg_pg_call *call, const PGresult
     if (call->fault == MG_PG_LOST) mg_pg_drop(pg, text);
 }
 
-/* Only a new session is sure to be in step with the server again. */
+/* Only a new session is surely in step with the server. */
 static void take_stray(struct mg_pg *pg, struct mg_pg_call *call)
 {
     static const char why[] = "the server's answers are not to what was asked";
@@ -525,7 +526,7 @@ static void take_stray(struct mg_pg *pg, struct mg_pg_call *call)
     mg_pg_drop(pg, why);
 }
 
-/* Takes over `result`. True: it was the Sync that ends the call. */
+/* Takes ownership of `result`. True: it is the Sync that ends the call. */
 static bool take_result(struct mg_pg *pg, struct mg_pg_call *call, PGresult *result)
 {
     ExecStatusType status = PQresultStatus(result);
@@ -540,7 +541,7 @@ static bool take_result(struct mg_pg *pg, struct mg_pg_call *call, PGresult *res
     } else if (is_end) {
         if (call->fault == MG_PG_NONE && call->row_count < call->statement_count) take_stray(pg, call);
     } else if (status != PGRES_PIPELINE_ABORTED ||
-               call->fault == MG_PG_NONE) { /* none of ours brings others */
+               call->fault == MG_PG_NONE) { /* no statement of ours has other results */
         take_stray(pg, call);
     }
     PQclear(result);
@@ -549,7 +550,7 @@ static bool take_result(struct mg_pg *pg, struct mg_pg_call *call, PGresult *res
 
 static void receive(struct mg_pg *pg)
 {
-    int empty_in_row = 0; /* one NULL ends each statement; two mean that there is nothing to take */
+    int empty_in_row = 0; /* one NULL ends each statement; two in a row mean no result */
     while (!pg->is_destroyed && pg->conn != NULL && !pg->is_broken && pg->calls.first != NULL &&
            empty_in_row < 2) {
         if (PQisBusy(pg->conn)) return;
@@ -577,7 +578,7 @@ static void on_watch(void *arg, int events)
     enter(pg);
     bool is_alive = true;
     if ((events & MG_READABLE) != 0) is_alive = PQconsumeInput(pg->conn) == 1;
-    receive(pg); /* also what came before the end: the server's last word says why */
+    receive(pg); /* also data from before the end: the server's last message has the reason */
     if (!pg->is_destroyed && pg->conn != NULL && !pg->is_broken) {
         if (!is_alive) {
             drop_with_message(pg);
@@ -585,5 +586,5 @@ static void on_watch(void *arg, int events)
             flush(pg); /* reading may have made room for writing (libpq documentation 34.4) */
         }
     }
-    (void)leave(pg); /* nothing follows */
+    (void)leave(pg); /* last: the session may be gone */
 }

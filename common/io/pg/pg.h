@@ -1,10 +1,10 @@
 /*
- * One PostgreSQL session as the store's files use it: statements go out in libpq's pipeline mode, answers
- * come back as rows. libpq stays in this folder; nothing here knows a table.
+ * One PostgreSQL session for the store's files: statements go out in libpq's pipeline mode, answers come back
+ * as rows. libpq stays in this folder; this layer has no tables.
  *
  * A call is a few statements in one implicit transaction (one Sync). It is answered exactly once, never from
- * within mg_pg_send; success is said only when the server has acknowledged the Sync, which is its COMMIT.
- * Errors carry what the caller must do (`enum mg_pg_fault`), decided by one table of SQLSTATEs.
+ * within mg_pg_send. It succeeds only when the server has acknowledged the Sync, which is its COMMIT. Each
+ * error carries the caller's next action (`enum mg_pg_fault`), from one table of SQLSTATEs.
  */
 #ifndef MG_IO_PG_PG_H
 #define MG_IO_PG_PG_H
@@ -23,12 +23,11 @@
 enum mg_pg_type { MG_PG_TEXT, MG_PG_INT, MG_PG_BOOL, MG_PG_BYTES };
 
 #define MG_PG_PARAMS_MAX 32 /* the widest statement has 25; PostgreSQL allows 65535 */
-/* One parameter at most; a batch is far below. What is above cannot be sent and is refused before it fills
- * memory. */
+/* Bound of one parameter; a batch is far below. A larger one is refused before it fills memory. */
 #define MG_PG_PARAM_BYTES_MAX (64u * 1024 * 1024)
 
 /* Parameters of one statement in PostgreSQL's binary format: scalars, and arrays that grow by one element at
- * a time. Wrong sizes set `failed`, which is checked once, when sent. */
+ * a time. A failure sets `failed`, which the send checks once. */
 struct mg_pg_param {
     struct mg_buf bytes;
     enum mg_pg_type type;
@@ -39,38 +38,38 @@ struct mg_pg_params {
     struct mg_pg_param items[MG_PG_PARAMS_MAX];
     int count;
     bool failed;
-    bool is_out_of_memory; /* why it failed; else a value is too large */
+    bool is_out_of_memory; /* why it failed; false: a value is too large */
 };
 
 void mg_pg_params_init(struct mg_pg_params *params);
 void mg_pg_params_finish(struct mg_pg_params *params);
-void mg_pg_add_text(struct mg_pg_params *params, struct mg_slice text); /* absent: NULL */
+void mg_pg_add_text(struct mg_pg_params *params, struct mg_slice text); /* absent slice: NULL */
 void mg_pg_add_int(struct mg_pg_params *params, int64_t number);
-int mg_pg_add_array(struct mg_pg_params *params, enum mg_pg_type type); /* its index, for the pushes */
+/* returns its index, for the pushes */
+int mg_pg_add_array(struct mg_pg_params *params, enum mg_pg_type type);
 void mg_pg_push_text(struct mg_pg_params *params, int index,
-                     struct mg_slice text); /* text or bytes; absent: NULL */
+                     struct mg_slice text); /* text or bytes; absent slice: NULL */
 void mg_pg_push_int(struct mg_pg_params *params, int index, int64_t number);
 void mg_pg_push_time(struct mg_pg_params *params, int index, int64_t time_ms); /* 0: NULL */
 void mg_pg_push_bool(struct mg_pg_params *params, int index, bool is_true);
-void mg_pg_push_null(struct mg_pg_params *params, int index); /* of an array of any type */
+void mg_pg_push_null(struct mg_pg_params *params, int index); /* for an array of any type */
 size_t mg_pg_params_size(const struct mg_pg_params *params);
 void mg_pg_params_seal(
-    struct mg_pg_params *params); /* writes the arrays' headers; before the bytes are read */
+    struct mg_pg_params *params); /* writes the arrays' headers; call it before the bytes are read */
 
 /* ---- the session ---- */
 
-/* Times cross the wire as milliseconds since 1970; NULL is 0. Fractions are cut, so that "now" is never
- * ahead. */
+/* Times cross the wire as milliseconds since 1970; 0 is NULL. Fractions are cut, so "now" is never ahead. */
 #define MG_SQL_MS(time) "floor(extract(epoch FROM " time ") * 1000)::bigint"
 #define MG_SQL_TIME(ms) "('epoch'::timestamptz + " ms " * interval '1 millisecond')"
 #define MG_SQL_NOW      "clock_timestamp()"
-/* Our advisory locks: "MG" and a number. 1: leads the supervisors; 2: migrates; 3: drives batches; 4: starts
- * a batch; 5: drops days of the archive. */
+/* Advisory locks of Makegood: "MG" and a number. 1: leading supervisor; 2: migrations; 3: runner of batches;
+ * 4: start of a batch; 5: dropping days of the archive. */
 #define MG_SQL_LOCK_CLASS   "19783"
 #define MG_SQL_LOCK(number) MG_SQL_LOCK_CLASS ", " number
 
-/* A statement, prepared once per session when first used. Constants with static storage: known by their
- * address. */
+/* A statement, prepared at its first use in a session. Constants with static storage: the address identifies
+ * them. */
 struct mg_sql {
     const char *name;
     const char *text;
@@ -78,12 +77,12 @@ struct mg_sql {
 
 enum mg_pg_fault {
     MG_PG_NONE,
-    MG_PG_LOST,  /* the session is gone or was not there; whether a commit happened is unknown */
-    MG_PG_RETRY, /* the same transaction may work if run again at once: serialization, deadlock, lock or time
-                    limit */
-    MG_PG_BUSY,  /* the server cannot now: disk full, too many connections, shutting down */
+    MG_PG_LOST, /* no session, or it was lost; the commit may or may not have happened */
+    /* the same transaction may succeed if repeated at once: serialization, deadlock, lock or time limit. */
+    MG_PG_RETRY,
+    MG_PG_BUSY,  /* the server cannot serve now: disk full, too many connections, shutting down */
     MG_PG_DATA,  /* these values cannot be stored */
-    MG_PG_WRONG, /* the statement itself is refused: missing table or right, a bug */
+    MG_PG_WRONG, /* the statement itself is refused: a missing table or right, or a bug */
 };
 
 #define MG_PG_STATEMENTS_MAX 8 /* in one call; none of ours has more */
@@ -98,7 +97,7 @@ typedef void mg_pg_fn(void *arg, const struct mg_pg_answer *answer);
 
 struct mg_pg_statement {
     const struct mg_sql *sql;
-    struct mg_pg_params *params; /* NULL: none. Read within mg_pg_send only */
+    struct mg_pg_params *params; /* NULL: none. Read only within mg_pg_send */
 };
 
 struct mg_pg;
@@ -106,29 +105,29 @@ struct mg_pg_options {
     const char *dsn, *name;
     struct mg_metrics *metrics; /* may be NULL */
     void (*on_connected)(void *arg);
-    /* A statement was refused for want of a right (what is missing, for people), or the one that was has now
-     * been let through (NULL). Said once for each change; NULL: nobody wants to know. */
+    /* A statement was refused for a missing right (`reason` names it, for people), or the refused one has now
+     * succeeded (NULL). Called once for each change; may be NULL. */
     void (*on_denied)(void *arg, const char *reason);
-    /* An attempt to connect failed; on_lost follows and says why. NULL: nobody wants to know. */
+    /* An attempt to connect failed; on_lost follows with the reason. May be NULL. */
     void (*on_unreached)(void *arg, enum mg_reach reach);
-    void (*on_full)(void *arg); /* a call was refused because the disk is full; NULL: nobody wants to know */
-    void (*on_lost)(
-        void *arg, const char *reason); /* also: a connection attempt failed; after all calls were answered */
+    void (*on_full)(void *arg); /* a call was refused because the disk is full; may be NULL */
+    /* Called after all calls were answered; also for a failed attempt to connect. */
+    void (*on_lost)(void *arg, const char *reason);
     void *arg;
 };
 
 enum mg_class mg_pg_create(struct mg_loop *loop, const struct mg_pg_options *options, struct mg_pg **ret_pg,
                            struct mg_err *err) MG_MUSTCHECK;
-void mg_pg_destroy(struct mg_pg *pg); /* calls under way end without an answer; accepts NULL */
+void mg_pg_destroy(struct mg_pg *pg); /* open calls end without an answer; accepts NULL */
 void mg_pg_send(struct mg_pg *pg, const struct mg_pg_statement *statements, int count, mg_pg_fn *fn,
                 void *arg);
-/* Answers `fn` with MG_PG_LOST or, for `fault`, another refusal in the next turn of the loop. */
+/* Answers `fn` in the loop's next turn with `fault`, MG_PG_LOST or another refusal. */
 void mg_pg_refuse(struct mg_pg *pg, enum mg_pg_fault fault, const char *reason, mg_pg_fn *fn, void *arg);
-/* For later sessions; the one that is open goes on. */
+/* Applies to later sessions; the open one stays. */
 enum mg_class mg_pg_set_dsn(struct mg_pg *pg, const char *dsn, struct mg_err *err) MG_MUSTCHECK;
-/* Ends the session (and, later, begins another). */
+/* Ends the session; another begins later. */
 void mg_pg_drop(struct mg_pg *pg, const char *reason);
-/* The process id of the backend as the handshake named it; a pooler in between names another. */
+/* The process id of the backend, from the handshake; behind a pooler it is another. */
 int mg_pg_backend_pid(const struct mg_pg *pg);
 
 /* ---- blocking, for the tool's migrations ---- */

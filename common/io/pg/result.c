@@ -1,6 +1,6 @@
 /*
- * Rows of a PGresult as the store reads them, and the one table that says what an SQLSTATE asks of the
- * caller. Rows are in text format: the numbers are few, and reports print them as they are.
+ * Rows of a PGresult, and the table that maps an SQLSTATE to the caller's action. Rows are in text format:
+ * there are few numbers, and reports print them unchanged.
  */
 #include "io/pg/libpq.h"
 
@@ -19,8 +19,8 @@ static const struct {
     {"57014", MG_PG_RETRY}, /* query_canceled: statement_timeout */
     {"40003", MG_PG_LOST},  /* statement_completion_unknown */
     {"25006", MG_PG_LOST},  /* read_only_sql_transaction: a failover made this server a standby */
-    {"25", MG_PG_LOST},     /* invalid transaction state: this session is not as we left it */
-    {"26", MG_PG_LOST},     /* invalid_sql_statement_name: it does not know what we prepared */
+    {"25", MG_PG_LOST},     /* invalid transaction state: the session is out of step */
+    {"26", MG_PG_LOST},     /* invalid_sql_statement_name: our prepared statement is missing */
     {"08", MG_PG_LOST},     /* connection exception */
     {"57P05", MG_PG_LOST},  /* idle_session_timeout */
     {"57P", MG_PG_LOST},    /* admin_shutdown, crash_shutdown, cannot_connect_now, database_dropped */
@@ -28,12 +28,12 @@ static const struct {
     {"23", MG_PG_DATA},     /* integrity constraint violation */
     {"21", MG_PG_DATA},     /* cardinality violation */
     {"54", MG_PG_DATA},     /* program limit exceeded: an index row too large */
-    {"P0001", MG_PG_DATA},  /* raise_exception: a trigger of the owner's says no */
+    {"P0001", MG_PG_DATA},  /* raise_exception: a trigger of the database's owner refuses */
     {"28", MG_PG_WRONG},    /* invalid authorization */
     {"3D", MG_PG_WRONG},    /* invalid_catalog_name */
     {"42", MG_PG_WRONG},    /* syntax error or access rule violation */
     {"0A", MG_PG_WRONG},    /* feature not supported */
-    {"", MG_PG_BUSY},       /* 53 resources, 58 system, XX internal, and whatever is not known: it may pass */
+    {"", MG_PG_BUSY},       /* 53 resources, 58 system, XX internal, and unknown ones: may pass */
 };
 
 enum mg_pg_fault mg_pg_fault_of(const char *sqlstate)

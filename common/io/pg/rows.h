@@ -1,4 +1,4 @@
-/* Rows that a statement answered, by row and column from 0. */
+/* Rows of an answer, by row and column from 0. */
 #ifndef MG_IO_PG_ROWS_H
 #define MG_IO_PG_ROWS_H
 
@@ -20,7 +20,7 @@ struct mg_slice mg_rows_value(const struct mg_rows *rows, int row, int column);
 int64_t mg_rows_int(const struct mg_rows *rows, int row, int column);
 bool mg_rows_bool(const struct mg_rows *rows, int row, int column);
 bool mg_rows_is_null(const struct mg_rows *rows, int row, int column);
-/* A bytea of exactly `size` bytes into `ret_bytes`; false if it is NULL or of another size. */
+/* Copies a bytea of exactly `size` bytes into `ret_bytes`; false if it is NULL or of another size. */
 bool mg_rows_bytes(const struct mg_rows *rows, int row, int column, uint8_t *ret_bytes, size_t size);
 void mg_rows_copy(const struct mg_rows *rows, int row, int column, char *ret_text, size_t size);
 

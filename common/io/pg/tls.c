@@ -1,7 +1,7 @@
 /*
- * libpq says "certificate verify failed" and not why. So when it has said that, the server is asked once more
- * for its certificate, by the first words of PostgreSQL's own protocol, and the certificate is judged as
- * libpq judged it. Nothing is sent beyond TLS's greeting. Blocks, as connecting does.
+ * libpq reports "certificate verify failed" without the reason. After that message this file fetches the
+ * server's certificate once more, by the first message of PostgreSQL's own protocol, and judges it as libpq
+ * did. It sends nothing beyond the TLS handshake. Blocks like a connect.
  */
 #include <netdb.h>
 #include <signal.h>
@@ -17,7 +17,7 @@
 #include "io/pg/libpq.h"
 #include "io/tls/judge.h"
 
-#define ASK_TIMEOUT_S 5 /* for each step, as connecting has */
+#define ASK_TIMEOUT_S 5 /* for each step, as when connecting */
 
 /* Length 8 and the code of SSLRequest (PostgreSQL documentation, message formats). */
 static const unsigned char SSL_REQUEST[] = {0, 0, 0, 8, 0x04, 0xd2, 0x16, 0x2f};
@@ -58,7 +58,7 @@ static int connect_to(const char *address, const char *port)
     return fd;
 }
 
-/* OpenSSL writes without MSG_NOSIGNAL; a server that hangs up must not end the process. */
+/* OpenSSL writes without MSG_NOSIGNAL. A server that hangs up must not end the process by SIGPIPE. */
 static void shake_hands(SSL *ssl)
 {
     sigset_t pipe, before;
@@ -66,7 +66,7 @@ static void shake_hands(SSL *ssl)
     (void)sigemptyset(&pipe);
     (void)sigaddset(&pipe, SIGPIPE);
     (void)pthread_sigmask(SIG_BLOCK, &pipe, &before);
-    (void)SSL_connect(ssl); /* what matters is what on_verify wrote */
+    (void)SSL_connect(ssl); /* only the text of on_verify counts */
     (void)sigtimedwait(&pipe, NULL, &at_once);
     (void)pthread_sigmask(SIG_SETMASK, &before, NULL);
 }

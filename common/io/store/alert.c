@@ -1,16 +1,16 @@
 /*
- * Alerts that no order's transition carries: about services, queues, poisoned messages, invariants. One is
- * open for one (code, subject); the unique index decides which of several writers opened it, and only that
- * one publishes it.
+ * Alerts without an order's transition: about services, queues, poisoned messages, invariants. Each (code,
+ * subject) has one open alert. The unique index decides which of several writers opened it, and only that
+ * writer publishes it.
  */
 #include <stdlib.h>
 
 #include "io/store/private.h"
 
 /*
- * A leader's alerts are fenced by its epoch ($6, $7) under a row lock, as law 9, one leader, asks: what a
- * leader does on waking from a pause changes nothing. Who is no leader has no right to that lock, and does
- * not need it.
+ * A leader's alerts are fenced by its epoch ($6, $7) under a row lock (law 9, one leader): a leader that
+ * wakes from a pause changes nothing. Sessions that never lead have no right to that lock, and do not need
+ * it.
  */
 /* clang-format off */
 #define WRITE_ALERTS(fence, is_let_through)                                                                  \
@@ -42,8 +42,8 @@ static const struct mg_sql WRITE_ALERTS_FENCED = {
                  "EXISTS (SELECT FROM fence)")};
 /* clang-format on */
 
-/* What happened once has no cause that could go away: acknowledging it closes it, also after a tool that did
- * not know its word and has only acknowledged it. */
+/* These alerts report a single event, so no cause can end: an ack closes them. That includes alerts acked by
+ * a tool that did not know their code. */
 /* clang-format off */
 #define HAPPENED_ONCE "code IN ('poisoned', 'batch_stopped', 'newer_version', 'statuses_given_up')"
 static const struct mg_sql ACK_ALERT = {
@@ -122,7 +122,7 @@ void mg_store_write_alerts(struct mg_store *store, const struct mg_alert_write *
     }
     bool is_fenced = store->options.is_leader_session;
     if (is_fenced) {
-        /* A session for leading that does not lead has no epoch that any row could carry. */
+        /* A leader session that does not lead matches no row. */
         mg_pg_add_int(&params, store->lead_epoch > 0 ? (int64_t)store->lead_epoch : -1);
         mg_pg_add_text(&params, mg_slice_of(store->lead_holder));
     }

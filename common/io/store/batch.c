@@ -1,6 +1,6 @@
 /*
- * Batches as operators start and change them: each in one transaction, with the line that says who and why.
- * Only starting and stopping walk the list of a batch's orders.
+ * Start and changes of batches by operators. Each is one transaction, with the line that records operator and
+ * reason. Only start and stop walk the list of a batch's orders.
  */
 #include "io/store/batch.h"
 
@@ -14,7 +14,8 @@
 
 /* clang-format off */
 
-/* Orders with such a failure that can be taken, parameters from $4: workflow, step, error, services, since, until. */
+/* Orders with such a failure that a batch may take. Parameters from $4: workflow, step, error, services,
+ * since, until. */
 #define CHOSEN                                                                                               \
     "SELECT p.order_id, p.version, p.goal, f.opened_at FROM (" MG_SQL_FAILURES("$8", "$9", "''") ") f"       \
     " JOIN order_process p ON p.order_id = f.order_id"                                                       \
@@ -23,8 +24,8 @@
     " AND NOT " MG_SQL_IS_IN_BATCH("p.order_id")
 #define CHOSEN_COUNT "SELECT count(DISTINCT c.order_id) FROM (" CHOSEN ") c"
 
-/* Who starts reads what others have: side by side two would leave holes in each other's lists, wait for each other's orders,
- * and open more batches than may be. */
+/* Serializes starts. Without it, two parallel starts would leave holes in each other's lists, wait for each
+ * other's orders, and open too many batches. */
 static const struct mg_sql LOCK_BATCHES = {
     "lock_batches",
     "SELECT pg_advisory_xact_lock(" MG_SQL_LOCK("4") ")"};
@@ -36,7 +37,8 @@ static const struct mg_sql BEGIN_BATCH = {
     " WHERE (SELECT count(*) FROM batch WHERE ended_at IS NULL) < $15::bigint AND EXISTS (" CHOSEN ")"
     "  AND ($16::bigint = 0 OR (" CHOSEN_COUNT ") <= $16::bigint)"
     " ON CONFLICT DO NOTHING"};
-/* $1 batch_id, $2 and $3 as above, $4 to $9, $10 orders: one that failed since they were counted is left out. Nobody else sees a batch without `orders`: it is this transaction's. */
+/* $1 batch_id, $2 and $3 as above, $4 to $9, $10 orders. Orders that failed after the count are left out.
+ * Only this transaction sees a batch with `orders` NULL. */
 static const struct mg_sql FILL_BATCH = {
     "fill_batch",
     "INSERT INTO batch_order (batch_id, n, order_id, version, goal)"
@@ -65,7 +67,7 @@ static const struct mg_sql FINISH_BATCH = {
 enum { START_ID, START_IS_NEW, START_STATE, START_ORDERS, START_OPEN };
 enum { LOCKED, BEGUN, FILLED, STARTED, STATEMENTS };
 
-/* $1 batch_id, $2 what, $3 version, $4 reason, $5 by */
+/* $1 batch_id, $2 wish, $3 version, $4 reason, $5 by */
 static const struct mg_sql CHANGE_BATCH = {
     "change_batch",
     "WITH changed AS (UPDATE batch SET version = version + 1, state = CASE $2::text WHEN 'pause' THEN 'paused'"
@@ -96,7 +98,7 @@ static void member_add(struct mg_buf *buf, const char *name, const char *value)
     mg_buf_append_json(buf, mg_slice_of(value));
 }
 
-/* Of the number that the statements take: "6h" ago, or a time. */
+/* Writes the parameter of a statement as text: "6h" ago, or a time. */
 static void moment_add(struct mg_buf *buf, const char *name, const char *number)
 {
     char text[MG_TIME_TEXT_SIZE] = "";
@@ -109,7 +111,7 @@ static void moment_add(struct mg_buf *buf, const char *name, const char *number)
     member_add(buf, name, text);
 }
 
-/* The same filter is always the same text: by it one that is under way is found. */
+/* Equal filters give equal text: it finds a batch with the same filter. */
 static void filter_write(const struct mg_failure_filter *filter, struct mg_buf *ret_text)
 {
     mg_buf_append_text(ret_text, "{");

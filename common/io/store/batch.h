@@ -1,7 +1,7 @@
 /*
- * Batches in the store: bulk actions on orders that failed (core/batch_plan.h says when which is asked for).
- * Operators start, pause, resume and stop them; one runner, who leads on a session for MG_LEAD_BATCHES,
- * drives them, and each of its writes is fenced by its epoch. What is under way is in the tables and nowhere
+ * Batches in the store: bulk actions on failed orders (core/batch_plan.h decides when each order is asked
+ * for). Operators start, pause, resume and stop them. One runner drives them; it leads on a session for
+ * MG_LEAD_BATCHES, and its epoch fences each of its writes. All progress is in the tables and nowhere
  * else.
  */
 #ifndef MG_IO_STORE_BATCH_H
@@ -10,43 +10,43 @@
 #include "core/batch_plan.h"
 #include "io/store/store.h"
 
-/* Open at a time: each is looked at several times a second. */
+/* Open batches; the runner reads each several times a second. */
 #define MG_BATCHES_MAX 16
 
-/* Which open failures of orders: "" asks for nothing. Moments as for MG_REPORT_FAILURES. */
+/* Selects open failures of orders; "": any. Moments as for MG_REPORT_FAILURES. */
 struct mg_failure_filter {
     const char *workflow, *step;
-    const char *error;    /* it has this in it */
-    const char *services; /* one of these, parted by blanks */
+    const char *error;    /* a part of the error's text */
+    const char *services; /* one of these, separated by blanks */
     const char *since, *until;
 };
-/* Its longest parts together. */
+/* All parts together. */
 #define MG_FAILURE_FILTER_MAX 1024
 
-/* ---- the operator's ---- */
+/* ---- for operators ---- */
 
 struct mg_batch_start {
-    const char *batch_id;    /* the same one is started once */
+    const char *batch_id;    /* one id is started once */
     enum mg_cause_kind verb; /* RESUME, COMPENSATE or CANCEL */
     struct mg_failure_filter filter;
     const char *reason, *by;
     int64_t canary, stop_percent;
     const char *rate_per_s; /* digits; above 0 */
-    int64_t orders_max;     /* so many were confirmed: it takes no more; 0: as many as there are */
+    int64_t orders_max;     /* the confirmed number, which is not exceeded; 0: no limit */
 };
 struct mg_batch_started {
-    char batch_id[MG_UUID_SIZE]; /* "": no order can be taken, or more than `orders_max`, or too many batches
-                                    are open */
-    bool is_new; /* false: the same verb and filter are under way already, or were under this id */
+    /* "": no order can be taken, or more than `orders_max`, or too many batches are open. */
+    char batch_id[MG_UUID_SIZE];
+    bool is_new; /* false: the same verb and filter already run, or this id was used */
     enum mg_batch_state state;
-    int64_t orders; /* without a batch: that could be taken, if `orders_max` is named */
+    int64_t orders; /* without a batch: orders that could be taken, if `orders_max` is set */
     int64_t open_batches;
 };
 typedef void mg_store_batch_started_fn(void *arg, const struct mg_batch_started *started,
                                        const struct mg_err *err);
-/* One transaction: the batch, the list of its orders, and the line of operator_action. Of the orders with
- * such a failure those are taken that are in error, have not lost state (each of these must be compared with
- * the services first) and are in no other open batch; the oldest failure first. */
+/* One transaction: the batch, the list of its orders, and the line of operator_action. It takes orders with
+ * such a failure that are in error and in no other open batch, oldest failure first. Orders with state_lost
+ * are left out: each must first be compared with the services. */
 void mg_store_start_batch(struct mg_store *store, const struct mg_batch_start *start,
                           mg_store_batch_started_fn *done, void *arg);
 
@@ -55,17 +55,18 @@ const char *mg_batch_wish_name(enum mg_batch_wish wish);
 struct mg_batch_change {
     const char *batch_id;
     enum mg_batch_wish wish;
-    uint64_t version; /* of the batch that it was decided on */
+    uint64_t version; /* the batch's version on which the decision was made */
     const char *reason, *by;
 };
 typedef void mg_store_batch_changed_fn(void *arg, enum mg_wish_result result, uint64_t version,
                                        const struct mg_err *err);
-/* One transaction with its line of operator_action. STOP is for good, and skips all that wait; what has been
- * asked for goes on. CONFLICT: the batch is at another version, or in a state that does not allow it. */
+/* One transaction with its line of operator_action. STOP is final and skips all waiting orders; orders
+ * already asked for go on. CONFLICT: the batch has another version, or its state does not allow the
+ * change. */
 void mg_store_change_batch(struct mg_store *store, const struct mg_batch_change *change,
                            mg_store_batch_changed_fn *done, void *arg);
 
-/* ---- the runner's ---- */
+/* ---- for the runner ---- */
 
 struct mg_batch_row {
     char batch_id[MG_UUID_SIZE];
@@ -79,42 +80,42 @@ struct mg_batch_order_row {
     int64_t n;
     char order_id[MG_ORDER_ID_MAX + 1];
     struct mg_batch_order order; /* is_ours, is_refused: false */
-    char cause[64];              /* what followed the version that its command names; "": nothing has */
+    char cause[64];              /* cause of the event after the version in the command; "": none yet */
 };
 struct mg_batches {
     const struct mg_batch_row *rows;
-    const struct mg_batch_order_row *orders; /* all that are asked for, by batch and n */
+    const struct mg_batch_order_row *orders; /* all orders asked for, by batch and n */
     int count, order_count;
 };
 typedef void mg_store_batches_fn(void *arg, const struct mg_batches *batches, const struct mg_err *err);
-/* The batches that have not ended, oldest first. */
+/* The open batches, oldest first. */
 void mg_store_look_at_batches(struct mg_store *store, mg_store_batches_fn *done, void *arg);
 
 struct mg_batch_ended {
     int64_t n;
     enum mg_batch_result result; /* DONE, FAILED or SKIPPED */
-    const char *text;            /* "": nothing to say */
+    const char *text;            /* "": none */
 };
 struct mg_batch_write {
     const struct mg_batch_row *row;
     const struct mg_batch_ended *ended;
     int ended_count;
     struct mg_batch_plan plan;
-    const char *why; /* it stops: for people, and the alert's text; NULL else */
+    const char *why; /* the reason for a stop, for people and the alert; otherwise NULL */
 };
 struct mg_batch_written {
-    bool is_leader;  /* false: somebody else leads; nothing was written */
+    bool is_leader;  /* false: another runner leads; nothing was written */
     bool is_written; /* false: an operator has changed the batch; nothing was written */
-    bool is_alerted; /* an alert was opened: publish it */
-    int64_t asked;   /* so many were marked as asked for: the next look finds them */
+    bool is_alerted; /* an alert was opened; the caller publishes it */
+    int64_t asked;   /* number of orders marked as asked for; the next look finds them */
 };
 typedef void mg_store_batch_written_fn(void *arg, const struct mg_batch_written *written,
                                        const struct mg_err *err);
-/* One transaction: results of orders that ended, the batch as planned, the next orders marked. `write` and
- * what it points to may go when the call returns. */
+/* One transaction: results of ended orders, the batch as planned, the next orders marked. `write` and its
+ * data may be freed when the call returns. */
 void mg_store_write_batch(struct mg_store *store, const struct mg_batch_write *write,
                           mg_store_batch_written_fn *done, void *arg);
-/* The runner was here; `changed` false: it does not lead. */
+/* Records that the runner is alive; `changed` false: it does not lead. */
 void mg_store_keep_batches(struct mg_store *store, mg_store_changed_fn *done, void *arg);
 
 #endif

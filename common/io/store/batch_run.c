@@ -1,6 +1,6 @@
 /*
- * Batches as their runner drives them. Each statement touches, by key, at most as many orders of a batch as
- * may be under way, but the one that stops it; each write is fenced by the runner's epoch under a row lock.
+ * Batches and their runner. Each statement except a stop touches, by key, at most as many orders of a batch
+ * as may be asked for at a time. The runner's epoch fences each write under a row lock.
  */
 #include "io/store/batch.h"
 
@@ -14,8 +14,9 @@
 
 /* clang-format off */
 
-/* $1 how many. The newest that ended, whenever they were asked for: who fails slowly is among them. Their number is no
- * parameter, or the planner would take it for a tenth of the list and read all of that, to sort it. */
+/* $1 limit. Counts failures among the orders that ended last, whenever they were asked for, so slow failures
+ * are included. The number MG_BATCH_RECENT is no parameter: for a parameter the planner would assume a tenth
+ * of the list, and read and sort all of it. */
 static const struct mg_sql LOOK_AT_BATCHES = {
     "look_at_batches",
     "SELECT b.batch_id, b.verb, b.reason, b.by_whom, b.version, b.state, b.is_tried, b.canary, b.stop_percent,"
@@ -43,8 +44,9 @@ enum {
     ROW_NOW,
     ROW_RECENT_FAILED
 };
-/* $1 how many batches. The event that follows a version has the next one as its key. An order that was to be turned back
- * already when it failed, and is then resumed, ends well by being so; its pivot may have it processed all the same. */
+/* $1 limit of batches. The event after a version has the next version as its key. An order that was already
+ * turning back when it failed, and is resumed, has succeeded when it is turned back. Its pivot may still have
+ * it processed. */
 static const struct mg_sql LOOK_AT_ASKED = {
     "look_at_asked",
     "SELECT o.batch_id, o.n, o.order_id, o.version, p.version, p.process_state, e.cause,"
@@ -66,21 +68,24 @@ enum {
     ORDER_IS_TURNED
 };
 
-/* $1 epoch, $2 holder, $3 batch_id, $4 version, $5 to $7 what ended, $8 state, $9 is_tried, $10 why, $11 ask, $12 next */
+/* $1 epoch, $2 holder, $3 batch_id, $4 version, $5 to $7 ended orders, $8 state, $9 is_tried, $10 why, $11
+ * ask, $12 next */
 static const struct mg_sql WRITE_BATCH = {
     "write_batch",
     "WITH fence AS MATERIALIZED (SELECT 1 FROM batch_runner WHERE name = 'batches' AND epoch = $1::bigint"
     "  AND holder = $2::text FOR SHARE),"
     " b AS MATERIALIZED (SELECT * FROM batch WHERE batch_id = $3::text AND version = $4::bigint"
     "  AND EXISTS (SELECT FROM fence) FOR NO KEY UPDATE),"
-    /* Never before what has ended already: while the clock is put back that would be the newest else, and new failures unseen. */
+    /* Not earlier than the last end. Otherwise, after a step back of the clock, that one would stay the
+     * newest and hide new failures. */
     " ended AS (UPDATE batch_order o SET result = i.result, text = nullif(i.text, ''), ended_at = greatest(" MG_SQL_NOW ","
     "   (SELECT max(ended_at) FROM batch_order WHERE batch_id = $3::text AND result IN ('done', 'failed'))"
     "    + interval '1 microsecond')"
     "  FROM unnest($5::bigint[], $6::text[], $7::text[]) AS i(n, result, text)"
     "  WHERE o.batch_id = $3::text AND o.n = i.n AND o.result = 'asked'"
     "   AND EXISTS (SELECT FROM b) RETURNING o.result),"
-    /* A piece of the key, because a limit may be reached by sorting all that wait. Behind asked_to none was asked. */
+    /* A range of the key, since a LIMIT may sort all waiting orders. No order after asked_to has been asked
+     * for. */
     " asked AS (UPDATE batch_order o SET result = 'asked', asked_at = " MG_SQL_NOW " WHERE o.batch_id = $3::text"
     "  AND o.n > (SELECT asked_to FROM b) AND o.n <= (SELECT asked_to + $11::bigint FROM b)"
     "  AND o.asked_at IS NULL AND o.ended_at IS NULL RETURNING o.n),"
@@ -119,7 +124,7 @@ static const struct mg_sql KEEP_BATCHES = {
 
 static enum mg_batch_state state_of(const struct mg_rows *rows, int row, int column)
 {
-    enum mg_batch_state state = MG_BATCH_DONE; /* a word of a newer version: leave it alone */
+    enum mg_batch_state state = MG_BATCH_DONE; /* unknown word of a newer version: not driven */
     struct mg_slice word = mg_rows_value(rows, row, column);
     if (word.data != NULL) (void)mg_batch_state_parse(word.data, word.len, &state);
     return state;
@@ -166,7 +171,7 @@ static bool row_fill(const struct mg_rows *rows, int row, struct mg_batch_row *t
     return verb.data != NULL && mg_cause_parse(verb.data, verb.len, &to->verb);
 }
 
-/* Of the batches that were taken. False: of another, which a commit in between has brought. */
+/* Fills the row of an order of a read batch. False: its batch came with a commit in between. */
 static bool order_fill(const struct mg_rows *rows, int row, const struct mg_batches *taken,
                        struct mg_batch_order_row *to)
 {
@@ -256,7 +261,7 @@ static void on_written(void *arg, const struct mg_pg_answer *reply)
     mg_store_job_destroy(&job->base);
 }
 
-/* Of a session that does not lead there is no row. */
+/* A session that does not lead matches no row. */
 static void lead_add(struct mg_pg_params *params, const struct mg_store *store)
 {
     mg_pg_add_int(params, store->lead_epoch > 0 ? (int64_t)store->lead_epoch : -1);

@@ -1,22 +1,22 @@
 /*
- * Writing orders, any number of them in one transaction, each guarded by its version (law 4, version guard):
- * all are stored or none is.
+ * Writes any number of orders in one transaction, each guarded by its version (law 4, version guard): all are
+ * stored or none is.
  *
- * An order whose guard does not hold undoes its neighbours. Then it is asked which they are, their callers
- * are told, and the others are written without them. A row that PostgreSQL can never store does the same
- * without a guard to ask about, so a refused batch is halved until it stands alone. Where a guard was refused
- * and holds when it is asked about, the one that stands alone is tried again before it is given up: its order
- * may just have left for the archive. A deadlock or a lost race for a lock is run again a few times. A lost
- * session is not: nobody knows what was committed, so the caller must load and decide anew, which the version
- * makes safe. Nor does a repetition go to another session than the first try: after a failover that lost
- * commits, the same version may be of another content.
+ * One failed guard undoes all its neighbours. Then a query finds the orders with a failed guard, their
+ * callers get the result, and the others are written without them. A row that PostgreSQL can never store also
+ * undoes all, but no guard identifies it. So a refused batch is halved until that order stands alone. A guard
+ * may fail in the write and hold in the query, because its order has just left for the archive. So an order
+ * that stands alone is tried again before it is given up. After a deadlock or a lost race for a lock the
+ * write is repeated a few times. After a lost session it is not: the commit may have happened, so the caller
+ * must load and decide anew, which the version makes safe. A repetition never uses another session than the
+ * first try: after a failover that lost commits, the same version may have other content.
  *
- * A lock may also be held by a writer that was stopped in the midst of a write (SIGSTOP, a paused container):
- * libpq hands a long write to the kernel in pieces, and its first statements have run when the last ones have
- * not yet left. Such a transaction stays open for as long as its client sleeps: to the server the session is
- * active, so that idle_in_transaction_session_timeout does not count, statement_timeout ends with each
- * Execute (PostgreSQL 15, 20.11), and the sleeper's kernel goes on answering keepalives. So whoever waits in
- * vain ends such sessions before it tries again; to their clients that is a lost session.
+ * A stopped writer may hold a lock in the middle of a write (SIGSTOP, a paused container). libpq gives a long
+ * write to the kernel in pieces, and its first statements may have run before the last ones leave. Its
+ * transaction stays open while the client sleeps. The server sees an active session, so
+ * idle_in_transaction_session_timeout does not apply. statement_timeout ends with each Execute (PostgreSQL
+ * 15, 20.11), and the sleeper's kernel still answers keepalives. So a writer that waited in vain ends such
+ * sessions before it tries again; their clients see a lost session.
  */
 #include <assert.h>
 #include <stdio.h>
@@ -28,18 +28,18 @@
 #include "core/backoff.h"
 #include "io/store/private.h"
 
-/* Deadlocks are rare, since rows are written in the order of their ids; five in a row are something else. */
+/* Deadlocks are rare, since rows are written in the order of their ids. Five in a row have another cause. */
 #define TRIES_MAX    5
 #define RETRY_MIN_MS 20
 #define RETRY_MAX_MS 500
-/* Halving leaves at most one waiting half a level; 2^32 orders are not in one batch. */
+/* Halving leaves at most one waiting half per level; a batch has fewer than 2^32 orders. */
 #define RANGES_MAX 34
 
-/* What a guard that does not hold brings: a statement's division by the rows that are missing, or the row of
- * a new order that another has made. */
+/* SQLSTATEs of a failed guard: a statement divides by zero if rows are missing, or a new order's row already
+ * exists. */
 #define NOT_ALL_ROWS "22012"
 #define ROW_EXISTS   "23505"
-/* lock_timeout is over. */
+/* lock_timeout has expired. */
 #define LOCK_NOT_AVAILABLE "55P03"
 
 static const struct mg_sql FIND_CONFLICTS = {
@@ -48,9 +48,9 @@ static const struct mg_sql FIND_CONFLICTS = {
     " LEFT JOIN order_process p ON p.order_id = i.order_id WHERE coalesce(p.version, 0) <> i.expected"};
 
 /*
- * Sessions of this program's other processes that wait for their client's next message, the last one having
- * begun 5 s ago: as long as idle_in_transaction_session_timeout gives those that it counts for. Messages of
- * one call leave together, but for what libpq and the kernel cut. Within a role every session may end another
+ * Ends sessions of this program's other processes that have waited for their client's next message for 5 s.
+ * That is the limit of idle_in_transaction_session_timeout for the sessions that it covers. Messages of one
+ * call leave together, except where libpq and the kernel cut them. A role may end its own other sessions
  * (PostgreSQL 15, 9.27.2).
  */
 static const struct mg_sql END_STALLED = {
@@ -62,7 +62,7 @@ static const struct mg_sql END_STALLED = {
     " AND wait_event = 'ClientRead' AND state_change < clock_timestamp() - interval '5 s'"};
 
 struct range {
-    int from, to; /* of `sorted`, half open */
+    int from, to; /* indices into `sorted`, half open */
 };
 
 struct commit_job {
@@ -72,10 +72,10 @@ struct commit_job {
     int *sorted; /* indices of `writes` by order id */
     struct range ranges[RANGES_MAX];
     int range_count;
-    char refusal[sizeof((struct mg_order_write *)0)->text]; /* why the range in hand was last refused */
+    char refusal[sizeof((struct mg_order_write *)0)->text]; /* last refusal of the current range */
     uint32_t tries;
-    bool is_locked_out; /* another's lock was not let go in time */
-    uint64_t losses;    /* the store's, when the first try was sent */
+    bool is_locked_out; /* another session held its lock too long */
+    uint64_t losses;    /* the store's count of losses at the first try */
     struct mg_timer *retry;
     mg_store_done_fn *done;
     void *arg;
@@ -100,7 +100,7 @@ static void answer(struct commit_job *job, const struct mg_err *err)
     mg_store_job_destroy(&job->base);
 }
 
-/* True: it can be tried again. */
+/* True: it will be tried again. */
 static bool retry_later(struct commit_job *job)
 {
     if (job->tries >= TRIES_MAX) return false;
@@ -111,7 +111,7 @@ static bool retry_later(struct commit_job *job)
     return true;
 }
 
-/* Takes the range in hand apart: one of its orders is guilty, and nobody says which. */
+/* Halves the current range: one of its orders is the cause, but the error does not name it. */
 static void split(struct commit_job *job)
 {
     struct range range = job->ranges[--job->range_count];
@@ -129,7 +129,7 @@ static void split(struct commit_job *job)
     run_next(job);
 }
 
-/* Those whose guard does not hold leave the range in hand; the others stay, in their order. */
+/* Orders with a failed guard leave the current range; the others stay in order. */
 static void on_asked(void *arg, const struct mg_pg_answer *reply)
 {
     struct commit_job *job = arg;
@@ -154,7 +154,7 @@ static void on_asked(void *arg, const struct mg_pg_answer *reply)
         if (job->writes[job->sorted[i]].result != MG_WRITE_CONFLICT) job->sorted[left++] = job->sorted[i];
     }
     if (left == range->to) {
-        /* All guards hold: it was something else, or what was in the way has left for the archive since. */
+        /* All guards hold: another cause, or the order in conflict has left for the archive since. */
         if (range->to - range->from > 1 || !retry_later(job)) split(job);
         return;
     }
@@ -225,9 +225,9 @@ static void run_next(struct commit_job *job)
 static void on_stalled_ended(void *arg, const struct mg_pg_answer *reply)
 {
     (void)arg;
-    if (reply->fault != MG_PG_NONE) return; /* the write behind it tells what is wrong */
+    if (reply->fault != MG_PG_NONE) return; /* the write behind it reports the error */
     for (int row = 0; row < mg_rows_count(reply->rows[0]); row++) {
-        if (!mg_rows_bool(reply->rows[0], row, 2)) continue; /* it had gone by itself */
+        if (!mg_rows_bool(reply->rows[0], row, 2)) continue; /* it had already ended */
         char client[64];                                     /* an address and a port */
         mg_rows_copy(reply->rows[0], row, 1, client, sizeof client);
         mg_log(MG_LOG_WARN, "ended a database session that stood still in the midst of a write",
@@ -256,7 +256,7 @@ static int compare_by_order_id(const void *a, const void *b, void *arg)
 
 static void on_no_writes(void *arg, const struct mg_pg_answer *reply)
 {
-    (void)reply; /* nothing was asked: an empty batch is done */
+    (void)reply; /* no statement was sent: an empty batch is done */
     answer(arg, NULL);
 }
 
@@ -288,7 +288,7 @@ void mg_store_commit(struct mg_store *store, struct mg_order_write *writes, int 
         writes[i].result = MG_WRITE_DONE;
         writes[i].text[0] = '\0';
     }
-    /* Every writer takes the rows in this order, so that two batches cannot wait for each other. */
+    /* Every writer takes the rows in this order, so two batches cannot deadlock. */
     qsort_r(job->sorted, (size_t)count, sizeof *job->sorted, compare_by_order_id, writes);
     job->ranges[job->range_count++] = (struct range){0, count};
     run_next(job);

@@ -1,8 +1,8 @@
-/* What operators want of a service: the row and the line that says who wanted it, in one statement. And such
- * a line alone, for what is wanted of others. */
+/* Operator settings of a service: the row, and the line that records the operator, in one statement. Also
+ * such a line alone, for other actions. */
 #include "io/store/private.h"
 
-/* $3 is the verb, and what it does not speak of stays. A row that is not there is at version 0. */
+/* $3 is the verb; values that it does not cover stay. A missing row has version 0. */
 /* clang-format off */
 static const struct mg_sql WISH = {
     "wish",

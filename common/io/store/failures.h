@@ -1,29 +1,29 @@
-/* Open failures of orders as SQL, for those who list, count and choose them. Parameters are named as in "$1".
- */
+/* Open failures of orders as SQL, to list, count and choose them. Parameters are texts like "$1". */
 #ifndef MG_IO_STORE_FAILURES_H
 #define MG_IO_STORE_FAILURES_H
 
 #include "io/pg/pg.h"
 
-/* Of open failures the newest so many are looked at: counted in a few tenths of a second, and more than
- * anybody looks through. */
+/* Only this many of the newest open failures are read: counted in a few tenths of a second, and more than any
+ * person reads. */
 #define MG_SQL_FAILURES_MAX "100000"
 
 /* clang-format off */
 
-/* A moment that a person named, in milliseconds: since 1970, or, below 0, before now; '': none. */
+/* A moment from a person, in milliseconds: since 1970, or, below 0, before now; '': none. */
 #define MG_SQL_MOMENT(p)                                                                                     \
     "(CASE WHEN " p "::text = '' THEN NULL WHEN " p "::text LIKE '-%'"                                       \
     " THEN " MG_SQL_NOW " + " p "::text::bigint * interval '1 millisecond'"                                  \
     " ELSE " MG_SQL_TIME(p "::text::bigint") " END)"
-/* The bounds are subqueries, asked once: so an index can be walked between them. */
+/* The bounds are subqueries, computed once, so an index can be walked between them. */
 #define MG_SQL_IS_WITHIN(time, since, until)                                                                 \
     time " >= (SELECT coalesce(" MG_SQL_MOMENT(since) ", '-infinity'))"                                      \
     " AND " time " < (SELECT coalesce(" MG_SQL_MOMENT(until) ", 'infinity'))"
 
-/* The newest open failures of orders within a time and behind the alert `after`, with the words that people see. One
- * that an earlier version wrote has no workflow. Alerts that no order's transition opens are about a queue, a service,
- * a message or the whole (store/alert.c, also those of the supervisor): they name no order, and are no failure of one. */
+/* The newest open failures of orders within a time and after the alert `after`, with texts for people. Those
+ * of earlier versions have no workflow. Alerts without an order's transition (store/alert.c, also the
+ * supervisor's) are about a queue, a service, a message or the whole system. They name no order and are no
+ * failures. */
 #define MG_SQL_NOT_KNOWN "'not known'"
 #define MG_SQL_BEHIND(column, after)                                                                         \
     "(SELECT b." column " FROM operator_alert b WHERE b.alert_id = nullif(" after "::text, '')::bigint)"
@@ -38,7 +38,7 @@
     " AND (" after "::text = '' OR f.opened_at < " MG_SQL_BEHIND("opened_at", after)                         \
     "  OR f.alert_id < " MG_SQL_BEHIND("alert_id", after) ")"                                                \
     " ORDER BY f.opened_at DESC, f.alert_id DESC LIMIT " MG_SQL_FAILURES_MAX
-/* `services`: names parted by blanks. */
+/* `services`: names separated by blanks. */
 #define MG_SQL_IS_FAILURE_WANTED(workflow, step, error, services)                                            \
     "(" workflow "::text = '' OR f.workflow = " workflow "::text)"                                           \
     " AND (" step "::text = '' OR f.step = " step "::text)"                                                  \

@@ -1,4 +1,4 @@
-/* A service that is gone is forgotten, unless something still names it: one statement judges and forgets. */
+/* Deletes a service that nothing names any more; one statement checks and deletes. */
 #include <stdio.h>
 
 #include "io/store/private.h"
@@ -6,8 +6,8 @@
 
 #define WHY_SIZE 512
 
-/* All open orders may be looked at: a person asks this now and then, and must not be told "none" of a part of
- * them. An order in error is open as long as its alert is. */
+/* May read all open orders: an operator calls it rarely, and "none" must be true for all of them. An order in
+ * error is open as long as its alert is. */
 /* clang-format off */
 static const struct mg_sql FORGET_SERVICE = {
     "forget_service",

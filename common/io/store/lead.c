@@ -1,18 +1,18 @@
 /*
- * Who leads: the supervisors, or those that drive batches. The advisory lock of this very session is the
- * gate; the truth is a row (of supervisor_leader, of batch_runner) with its epoch and holder, under which
- * every act of a leader is fenced.
+ * Leadership: of the supervisors, or of the runners of batches. The advisory lock of this session admits a
+ * leader. The authority is a row (of supervisor_leader, of batch_runner) with its epoch and holder, which
+ * fences every act of a leader.
  *
- * A lock means something only while the session is ours alone. A pooler that hands each transaction to
- * another backend would leave the lock with a stranger. Such a pooler answers the handshake itself, with a
- * backend id of its own making: so a session whose backend calls itself otherwise is refused before any lock
- * is taken; and a lock that the next transaction does not find in pg_locks is refused, too.
+ * A lock is valid only while this session alone has its backend. A pooler that gives each transaction to
+ * another backend would leave the lock with another client. Such a pooler answers the handshake itself, with
+ * a backend id of its own. So a session is refused before any lock is taken if its backend reports another
+ * id. A lock that the next transaction does not find in pg_locks is refused too.
  */
 #include <stdio.h>
 
 #include "io/store/private.h"
 
-/* Each lead has a lock of its own. */
+/* Each kind of lead has its own lock. */
 #define HELD_HERE(number)                                                                                    \
     "EXISTS (SELECT FROM pg_locks WHERE locktype = 'advisory' AND classid = " MG_SQL_LOCK_CLASS              \
     " AND objid = " number                                                                                   \
@@ -25,7 +25,7 @@ static const struct mg_sql IDENTIFY_BACKEND = {
     "SELECT pg_backend_pid()"};
 /* clang-format on */
 
-/* Taking a lock that this session holds would only count it twice. */
+/* Taking a lock twice in one session would only count it twice. */
 /* clang-format off */
 #define LEAD(suffix, number, table, row, swept_at)                                                           \
     {{"try_lock" suffix,                                                                                     \
@@ -130,7 +130,7 @@ void mg_store_try_lead(struct mg_store *store, const char *holder, mg_store_lead
     job->done = done;
     job->arg = arg;
     if (!store->options.is_leader_session) {
-        /* Without its time-out a paused leader would keep the lock for ever. */
+        /* Without the leader session's time-out a paused leader would keep the lock for ever. */
         mg_pg_refuse(store->pg, MG_PG_WRONG, "this store was not made for leading", on_backend, job);
         return;
     }

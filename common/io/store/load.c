@@ -1,11 +1,11 @@
 /*
- * Reading orders whole, many at once, in one round: process rows with their steps and payloads, the events of
- * the causes asked for, the services' gates, the clock, and, if asked for, what clients were told.
+ * Reads whole orders, many at once, in one round: process rows with steps and payloads, the events of the
+ * given causes, the services' gates and the clock. On request it also reads the clients' last status.
  *
  * An order with its steps comes from one statement, hence from one snapshot. The events come from a later
- * one; an event newer than its order would hide from its cause what it made (law 3, re-creation), and what
- * was told may be of a state to come, so then the round is run again. What clients were told is asked in
- * another round, once an order is there: most are new, and would be asked about in vain.
+ * one. An event newer than its order would hide its effects from its cause (law 3, re-creation), and the last
+ * status may belong to a later state. In both cases the round is repeated. The last status is read in another
+ * round, once an order exists: most orders are new and have none.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,7 +13,8 @@
 
 #include "io/store/private.h"
 
-/* Up to three ask for more each time; else an order was written between two statements of a round. */
+/* Up to three rounds read more each time; further ones mean that an order was written between two statements
+ * of a round. */
 #define ROUNDS_MAX 6
 /* clang-format off */
 static const struct mg_sql LOAD_EVENTS_OF_CAUSES = {
@@ -32,8 +33,8 @@ static const struct mg_sql LOAD_GATES = {
     " FROM (SELECT " MG_SQL_NOW " AS now) c LEFT JOIN " MG_SQL_GATES " g ON true"};
 /* clang-format on */
 
-/* The status about the order's state, of the newest event that keeps one: it has the highest number. An order
- * is asked about once, and read from its newest event backwards; $3: so many events of it at most. */
+/* The status about the order's state, from the newest event that has one; it has the highest number. Each
+ * order is read once, from its newest event backwards; $3 limits its events. */
 #define TOLD_WORD                                                                                            \
     "CASE WHEN p.process_state IN ('pending', 'processing') THEN 'accepted' ELSE p.process_state END"
 /* clang-format off */
@@ -54,11 +55,11 @@ static const struct mg_sql LOAD_TOLD = {
     "  ORDER BY (k.status->>'seq')::bigint DESC, k.nth LIMIT 1) s ON true"};
 /* clang-format on */
 
-/* What a round asks beside the orders. */
+/* Extra data that a round reads besides the orders. */
 enum told_question {
     TOLD_NOTHING,
-    TOLD_NEAR, /* of the newest events */
-    TOLD_ALL,  /* of all: it was not among those */
+    TOLD_NEAR, /* among the newest events */
+    TOLD_ALL,  /* among all events, if the newest had none */
 };
 
 struct load_job {
@@ -66,8 +67,8 @@ struct load_job {
     struct mg_arena *arena;
     const struct mg_load *loads;
     int count, rounds;
-    enum told_question asks; /* in this round */
-    bool is_told_torn;       /* an order has changed between it and what was told */
+    enum told_question asks; /* in the current round */
+    bool is_told_torn;       /* an order changed between its row and its last status */
     struct mg_load_answer answer;
     mg_store_load_fn *done;
     void *arg;
@@ -123,7 +124,7 @@ static enum mg_class take_gates(struct load_job *job, const struct mg_rows *rows
         struct mg_service_row *service = &services[job->answer.service_count++];
         mg_rows_copy(rows, row, SERVICE, service->service, sizeof service->service);
         struct mg_slice gate = mg_rows_value(rows, row, GATE);
-        (void)mg_reason_parse(gate.data, gate.len, &service->gate); /* the statement's own constants */
+        (void)mg_reason_parse(gate.data, gate.len, &service->gate); /* a constant of the statement */
         service->is_probing = mg_rows_bool(rows, row, IS_PROBING);
     }
     return MG_OK;
@@ -135,7 +136,7 @@ static int compare_by_id(const void *a, const void *b)
     return order != 0 ? order : ((const struct by_id *)a)->index - ((const struct by_id *)b)->index;
 }
 
-/* Questions sorted by order, so that each order is read once, in the name of the first question about it. */
+/* Requests sorted by order, so that each order is read once, under its first request. */
 static struct by_id *sort_questions(struct load_job *job)
 {
     struct by_id *sorted = mg_arena_alloc(job->arena, (size_t)job->count * sizeof *sorted);
@@ -164,8 +165,7 @@ static enum mg_class share_records(struct load_job *job, struct mg_err *err)
     return MG_OK;
 }
 
-/* An order is asked about in the name of the first question that wants to know: the others share the answer.
- */
+/* The last status is read under the first request that wants it; the others of that order share it. */
 static void share_told(struct load_job *job, const struct by_id *sorted)
 {
     const struct mg_loaded *teller = NULL;
@@ -183,7 +183,7 @@ static void share_told(struct load_job *job, const struct by_id *sorted)
     }
 }
 
-/* After share_records. */
+/* Call it after share_records. */
 static enum mg_class take_told(struct load_job *job, const struct mg_rows *rows, struct mg_err *err)
 {
     enum { N, ORDER_VERSION, VERSION, STATUS, IS_OWED };
@@ -217,7 +217,7 @@ static bool is_torn(const struct load_job *job)
     return job->is_told_torn;
 }
 
-/* What the next round is to ask: an order that is there is to be told of, and it is not known yet what. */
+/* The extra data of the next round: an existing order lacks its last status. */
 static enum told_question lacks_told(const struct load_job *job)
 {
     for (int i = 0; i < job->count && job->asks != TOLD_ALL; i++) {

@@ -1,8 +1,8 @@
 /*
- * Bringing the schema up to date: the numbered files of a folder (NNNN_name.sql), each in one transaction
- * together with the row that records it, all under an advisory lock, so that two who migrate at once do it
- * once. Files only ever go forward, and one that was applied must not change: its SHA-256 is compared.
- * Afterwards grants.sql of the same folder, which may change and is applied each time: what the roles may do.
+ * Migrates the schema by the numbered files of a folder (NNNN_name.sql). Each runs in one transaction with
+ * the row that records it. All run under an advisory lock, so two parallel migrations act once. Files only go
+ * forward, and an applied file must not change: its SHA-256 is compared. Then grants.sql of the same folder
+ * is applied, each time; it sets the roles' rights and may change.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -17,17 +17,17 @@
 
 /* Numbers have four digits; a hundred files are many years of schema. */
 #define FILES_MAX 100
-/* A schema is text that people wrote. */
+/* Far above any schema that people write. */
 #define FILE_BYTES_MAX (1024 * 1024)
-#define NAME_SIZE      256 /* what a file system allows */
+#define NAME_SIZE      256 /* limit of file systems */
 #define PATH_SIZE      4096
 #define GRANTS         "grants.sql"
-/* A file's first line; without it the file serves programs of its own version only. */
+/* A file's first line; without it the file serves only programs of its own version. */
 #define SERVES_LINE "-- serves programs from schema "
 
 struct migration {
     int version;
-    int serves_from; /* the oldest program, by its schema version, that works with this one */
+    int serves_from; /* oldest schema version of a program that works with this one */
     char name[NAME_SIZE];
     char *text;
     char sha256[2 * MG_SHA256_SIZE + 1];
@@ -37,7 +37,7 @@ struct migration {
 struct migrations {
     struct migration items[FILES_MAX];
     int count;
-    struct migration grants; /* without text: there is no such file */
+    struct migration grants; /* without text: no such file */
 };
 
 static enum mg_class read_folder(const char *directory, struct migrations *list, struct mg_err *err);
@@ -45,12 +45,12 @@ static enum mg_class compare_applied(struct mg_pg_once *once, struct migrations 
 static enum mg_class apply(struct mg_pg_once *once, const struct migration *migration, const char *record,
                            struct mg_err *err);
 
-/* It ends with the session. It waits for another who migrates, who may build an index: longer than the role's
- * lock_timeout, which is meant for tables that services use. */
+/* Held until the session ends. It waits for another migration, which may build an index. That takes longer
+ * than the role's lock_timeout, which is meant for the services' tables. */
 static const char TAKE_LOCK[] =
     "SET lock_timeout = '10min'; SELECT pg_advisory_lock(" MG_SQL_LOCK("2") "); RESET lock_timeout";
-/* Programs of schema 1 kept their record in makegood_schema; theirs is taken over, what comes later adds
- * nothing (0002 makes a view of it). */
+/* Programs of schema 1 kept their record in makegood_schema. It is copied; later runs add nothing (0002 makes
+ * it a view). */
 static const char PREPARE_RECORD[] =
     "DO $$ BEGIN"
     " CREATE TABLE IF NOT EXISTS makegood_migration (version integer PRIMARY KEY, name text NOT NULL, sha256 "
@@ -107,7 +107,7 @@ enum mg_class mg_store_migrate(const char *dsn, const char *directory,
     return class;
 }
 
-/* `record` NULL: it is not recorded, and comes again each time. */
+/* `record` NULL: not recorded, and applied each time. */
 static enum mg_class apply(struct mg_pg_once *once, const struct migration *migration, const char *record,
                            struct mg_err *err)
 {
@@ -161,7 +161,7 @@ static enum mg_class compare_applied(struct mg_pg_once *once, struct migrations 
 
 /* ---- files ---- */
 
-/* "0001_schema.sql" → 1; 0: not such a name. */
+/* "0001_schema.sql" → 1; 0: not a migration's name. */
 static int version_of(const char *name)
 {
     size_t len = strlen(name);
@@ -185,7 +185,7 @@ static enum mg_class read_file(const char *path, struct migration *migration, st
     return MG_OK;
 }
 
-/* Reads what the file's first line says of the programs that it serves. */
+/* Reads the oldest served program from the file's first line. */
 static enum mg_class read_serves(struct migration *migration, struct mg_err *err)
 {
     migration->serves_from = migration->version;
@@ -238,7 +238,7 @@ static enum mg_class read_folder(const char *directory, struct migrations *list,
         class = read_file(path, migration, err);
         if (class == MG_OK) class = read_serves(migration, err);
     }
-    (void)closedir(dir); /* only read: nothing can be lost */
+    (void)closedir(dir); /* read only: no data can be lost */
     if (class == MG_OK && list->count == 0) {
         class =
             mg_err_set(err, MG_BAD_INPUT, "cannot migrate: there is no file NNNN_name.sql in %s", directory);

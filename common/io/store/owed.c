@@ -1,11 +1,11 @@
 /*
- * Statuses that are owed to a client: marked when the broker would not take them, found when one may be tried
- * again, read to be sent again, and given up in the end.
+ * Owed statuses: marked when the broker did not take them, found when a retry is due, read for the retry, and
+ * at last given up.
  *
- * What they cost is bounded by queue: reply_queue has a row for each client's queue that did not take a
- * status, and each client has a share of the retries. While it takes none, one status is tried, and the next
- * one later each time. Once it takes one the others follow, many at once. No statement here reads more rows
- * than it answers for, whatever is owed.
+ * Their cost is bounded by queue. reply_queue has a row for each client's queue that did not take a status,
+ * and each client has a share of the retries. While a queue takes nothing, one status is tried, and each
+ * retry waits longer. Once it takes one, the others follow, many at once. No statement here reads more rows
+ * than it returns, however many statuses are owed.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -13,12 +13,12 @@
 #include "io/store/owed.h"
 #include "io/store/private.h"
 
-/* No more than is published: neither the payload nor a result, which may be large, keeps a status back. */
+/* Only the published columns: payload and results may be large, and must not delay a status. */
 /* clang-format off */
 static const struct mg_sql LOAD_OWED_ORDER = {
     "load_owed_order",
     "SELECT order_id, reply_to, correlation_id, traceparent FROM order_process WHERE order_id = $1::text"};
-/* The oldest first, the very first however large it is; what is not among them is asked for again. */
+/* Oldest first, the very first of any size; later calls read the rest. */
 static const struct mg_sql LOAD_OWED_EVENTS = {
     "load_owed_events",
     "SELECT version, statuses FROM ("
@@ -28,7 +28,7 @@ static const struct mg_sql LOAD_OWED_EVENTS = {
     " WHERE nth = 1 OR bytes <= 8 * 1024 * 1024 ORDER BY version"};
 /* clang-format on */
 
-/* Room for these, and for a first one that is above the limit by far. */
+/* Room for these, and for a first one far above the limit. */
 #define OWED_BYTES_MAX (16u * 1024 * 1024)
 
 struct owed_job {
@@ -128,30 +128,30 @@ void mg_store_load_owed(struct mg_store *store, const char *order_id, mg_store_e
 
 /* ---- marking ---- */
 
-/* Statistics say nothing of what is owed, which comes and goes: with them a plan might read all of it. */
+/* Statistics do not reflect owed statuses, which come and go. A plan based on statistics might read all of
+ * them. */
 const struct mg_sql MG_STORE_BY_KEY = {"by_key", "SELECT set_config('enable_seqscan', 'off', true),"
                                                  " set_config('enable_bitmapscan', 'off', true),"
                                                  " set_config('enable_hashjoin', 'off', true),"
                                                  " set_config('enable_mergejoin', 'off', true)"};
 
-/* The queue is the one to which the order's statuses go now: it may be another than that which was tried. The
- * lock lets a client that comes back from another queue be before this word or behind it. */
+/* The queue of the order's current reply_to, which may differ from the tried one. The lock orders this mark
+ * before or after a client's change of queue. */
 #define OWED_TO "coalesce(p.reply_to, w.reply_to)"
-/* Of a retry that could not even be read, and so named no queue: that of the order's oldest owed event. */
+/* For a retry that could not be read and so has no queue: that of the order's oldest owed event. */
 #define OWED_TO_OF(of)                                                                                       \
     "(SELECT e.owed_to FROM order_event e WHERE e.order_id = " of                                            \
     ".order_id AND e.owed AND e.owed_to IS NOT NULL"                                                         \
     " ORDER BY e.version LIMIT 1)"
-/* A retry that failed makes the next one later: by a sixteenth of the time in which the queue has taken
- * nothing. So what an absence held up is told soon after it, and a client that is gone for good costs next to
- * nothing. */
+/* A failed retry delays the next by a sixteenth of the time in which the queue has taken nothing. So after an
+ * absence statuses arrive soon, and a client that is gone for good costs next to nothing. */
 #define FIRST_RETRY  "interval '1 second'"
 #define PATIENCE_MAX "interval '4 hours'"
 /* clang-format off */
 static const struct mg_sql MARK_OWED = {
     "mark_owed",
     "WITH clock AS MATERIALIZED (SELECT " MG_SQL_NOW " AS now),"
-    /* The last word on an event counts. */
+    /* The last mark of an event counts. */
     " word AS MATERIALIZED ("
     "  SELECT DISTINCT ON (order_id, version) order_id, version, owed, is_retry, reply_to"
     "  FROM unnest($1::text[], $2::bigint[], $3::boolean[], $4::boolean[], $5::text[]) WITH ORDINALITY"
@@ -159,7 +159,7 @@ static const struct mg_sql MARK_OWED = {
     " place AS MATERIALIZED ("
     "  SELECT p.order_id, p.reply_to FROM order_process p WHERE p.order_id IN (SELECT order_id FROM word WHERE owed)"
     "  ORDER BY p.order_id COLLATE \"C\" FOR SHARE OF p),"
-    /* What was given up stays so, unless it has arrived after all. */
+    /* Given-up statuses stay so, unless they have arrived after all. */
     " marked AS ("
     "  UPDATE order_event e SET owed = w.owed, owed_asked_at = NULL, owed_to = CASE WHEN w.owed THEN " OWED_TO " END,"
     "   given_up_at = NULL FROM word w LEFT JOIN place p USING (order_id)"
@@ -173,7 +173,8 @@ static const struct mg_sql MARK_OWED = {
     "   SELECT coalesce(reply_to, CASE WHEN owed AND is_retry THEN " OWED_TO_OF("word") " END) AS name,"
     "    owed AS is_failing, owed AND is_retry AS is_later FROM word"
     "   UNION ALL SELECT owed_to, true, false FROM marked) s WHERE name IS NOT NULL GROUP BY name)"
-    /* `marks` of a new row tells the old one whether a retry failed. By name: so all writers lock them. */
+    /* `marks` of the new row is 1 if a retry failed; the update reads it. Ordered by name: all writers lock
+     * in this order. */
     " INSERT INTO reply_queue AS q (name, since, tried_at, ask_at, is_open, marks)"
     " SELECT n.name, k.now, k.now, k.now + " FIRST_RETRY ", NOT n.is_failing, CASE WHEN n.is_later THEN 1 ELSE 0 END"
     " FROM queue n CROSS JOIN clock k WHERE n.is_failing OR EXISTS (SELECT FROM reply_queue o WHERE o.name = n.name)"
@@ -188,7 +189,7 @@ static const struct mg_sql MARK_OWED = {
 
 /* ---- giving up ---- */
 
-/* $1 queues, $2 an order for each that is not named, $3 age in ms, $4 events of each */
+/* $1 queues, $2 an order for each empty queue name, $3 age in ms, $4 events of each queue */
 /* clang-format off */
 static const struct mg_sql GIVE_UP = {
     "give_up",
@@ -203,20 +204,20 @@ static const struct mg_sql GIVE_UP = {
     "  UPDATE order_event e SET owed = false, owed_to = NULL, given_up_at = k.now FROM gone g CROSS JOIN clock k"
     "  WHERE e.order_id = g.order_id AND e.version = g.version RETURNING g.name),"
     " counted AS MATERIALIZED (SELECT name, count(*) AS number FROM given_up GROUP BY name),"
-    /* There is more of it: the next retry comes at once. */
+    /* More are left: the next retry comes at once. */
     " hurried AS (UPDATE reply_queue q SET ask_at = k.now, tried_at = k.now FROM counted c CROSS JOIN clock k"
     "  WHERE q.name = c.name AND c.number >= $4::bigint)"
-    /* Each queue of this call opens one more. */
+    /* Each queue of this call opens one more alert. */
     " SELECT name, number, (SELECT count(*) FROM operator_alert WHERE code = 'statuses_given_up' AND closed_at IS NULL)"
     "  + row_number() OVER (ORDER BY name) - 1 FROM counted ORDER BY name"};
 /* clang-format on */
 
-#define GIVE_UP_BITE 500 /* of a queue's at once: some 10 ms */
+#define GIVE_UP_BITE 500 /* events of one queue at once: some 10 ms */
 
 struct mark_job {
     struct mg_store_job base;
     struct mg_given_up *given_up;
-    int room; /* for so many: one of each retry that failed; 0: nothing is given up */
+    int room; /* one for each failed retry; 0: nothing is given up */
     mg_store_marked_fn *done;
     void *arg;
 };
@@ -248,7 +249,7 @@ static void on_marked(void *arg, const struct mg_pg_answer *reply)
     mg_store_job_destroy(&job->base);
 }
 
-/* Parameters of the statements; returns how many retries have failed. */
+/* Fills the statements' parameters; returns the number of failed retries. */
 static int params_fill(struct mg_pg_params params[STATEMENT_COUNT], const struct mg_owed *marks, int count,
                        int64_t owed_for_ms)
 {
@@ -301,20 +302,20 @@ void mg_store_mark_owed(struct mg_store *store, const struct mg_owed *marks, int
         mg_pg_params_finish(&params[i]);
 }
 
-/* ---- asking ---- */
+/* ---- finding due retries ---- */
 
-/* An event may be owed from its commit on; its scheduler gets this long to send the statuses. */
+/* An event may be owed from its commit on; its scheduler has this long to send the statuses. */
 #define OWED_REST "interval '1 second'"
-/* Gone queues that are tried by one statement: 400 a second at most, some hundredths of a core. Half of them
- * are shared among the clients that have any, at least one of each; the rest are the oldest of all. So no
- * client's gone queues hold up another's, however many they are. */
+/* Due queues that one statement tries: 400 a second at most, some hundredths of a core. Half of them are
+ * shared among the clients that have any, at least one each. The rest are the oldest of all. So no client's
+ * dead queues delay another's, however many they are. */
 #define RETRIES_MAX "100"
 #define SHARED_PART "2"
-/* Clients that have a share, in order of their names: no more than there are retries to share. Those beyond
- * have what is the oldest of all. */
+/* Clients with a share, in order of their names: at most as many as there are retries to share. Further
+ * clients compete by age. */
 #define CLIENTS_MAX "50"
-/* Asked a moment ago, and the answer is on its way. What is of the future was asked by a clock that was
- * ahead. */
+/* Asked for shortly before: the answer is on its way. A time in the future comes from a clock that was ahead,
+ * and does not count. */
 #define IS_ASKED(event, now)                                                                                 \
     "coalesce(" event ".owed_asked_at > " now " - $4::bigint * interval '1 millisecond'"                     \
     " AND " event ".owed_asked_at <= " now ", false)"
@@ -328,17 +329,17 @@ const struct mg_sql MG_STORE_ASK_OWED = {
     "WITH RECURSIVE clock AS MATERIALIZED (SELECT " MG_SQL_NOW " AS now),"
     " leader AS MATERIALIZED ("
     "  SELECT name FROM supervisor_leader WHERE name = 'supervisor' AND epoch = $1::bigint AND holder = $2::text FOR SHARE),"
-    /* Nobody has tried these yet: owed from the commit on, or marked by an older program. */
+    /* No retry yet: owed since the commit, or marked by an older program. */
     " stray AS MATERIALIZED ("
     "  SELECT e.order_id, e.version FROM (SELECT order_id, version, at, owed_asked_at FROM order_event"
     "    WHERE owed AND owed_to IS NULL AND EXISTS (SELECT FROM leader)"
     "    ORDER BY at, order_id, version LIMIT $3::bigint FOR NO KEY UPDATE SKIP LOCKED) e CROSS JOIN clock k"
     "  WHERE (e.at <= k.now - " OWED_REST " OR e.at > k.now + " OWED_REST ") AND NOT " IS_ASKED("e", "k.now") "),"
-    /* Clients have shares only where not all queues that are due have a place. */
+    /* Clients have shares only if not all due queues find a place. */
     " crowd AS MATERIALIZED ("
     "  SELECT ask_at FROM reply_queue WHERE ask_at <= (SELECT now FROM clock) AND EXISTS (SELECT FROM leader)"
     "  ORDER BY ask_at, name LIMIT " RETRIES_MAX " + 1),"
-    /* From client to client along the index, with the oldest queue of each. */
+    /* Walks from client to client along the index, with the oldest queue of each. */
     " client AS ("
     "  (SELECT client, ask_at, 1 AS nth FROM reply_queue WHERE (SELECT count(*) FROM crowd) > least($3::bigint, " RETRIES_MAX ")"
     "    ORDER BY client, ask_at LIMIT 1)"
@@ -350,7 +351,8 @@ const struct mg_sql MG_STORE_ASK_OWED = {
     "  SELECT q.name, q.marks FROM ("
     "   SELECT client, greatest(least($3::bigint, " RETRIES_MAX ") / " SHARED_PART " / count(*) OVER (), 1) AS most FROM client"
     "   WHERE ask_at <= (SELECT now FROM clock)) c CROSS JOIN LATERAL ("
-    /* A range, for which no other index will do: an equal client lets a plan filter the walk of reply_queue_ask. */
+    /* A range, so that only the index on client fits: for an equal client a plan may filter a walk of
+     * reply_queue_ask. */
     "   SELECT name, marks FROM reply_queue WHERE (client, ask_at) >= (c.client, '-infinity')"
     "    AND (client, ask_at) <= (c.client, (SELECT now FROM clock))"
     "   ORDER BY client, ask_at, name LIMIT c.most FOR NO KEY UPDATE SKIP LOCKED) q),"
@@ -363,7 +365,7 @@ const struct mg_sql MG_STORE_ASK_OWED = {
     "  SELECT name, marks FROM reply_queue WHERE tried_at > (SELECT now FROM clock) AND ask_at > (SELECT now FROM clock)"
     "   AND EXISTS (SELECT FROM leader)"
     "  ORDER BY tried_at DESC, name DESC LIMIT least($3::bigint, " RETRIES_MAX ") FOR NO KEY UPDATE SKIP LOCKED),"
-    /* The same in the statement's snapshot, from which the events are read, too. */
+    /* Joined again, to read the queues in the statement's snapshot, like the events. */
     " queue AS MATERIALIZED ("
     "  SELECT q.name, q.is_open, count(*) FILTER (WHERE q.is_open) OVER () AS open_count,"
     "   (SELECT true FROM order_event e WHERE e.owed AND e.owed_to = q.name ORDER BY e.at LIMIT 1) AS is_owed"
@@ -385,7 +387,7 @@ const struct mg_sql MG_STORE_ASK_OWED = {
     " remembered AS ("
     "  UPDATE order_event e SET owed_asked_at = k.now FROM event n CROSS JOIN clock k"
     "  WHERE e.order_id = n.order_id AND e.version = n.version),"
-    /* What comes of it makes the next retry later, or the others follow; a lost word is asked for again. */
+    /* The outcome delays the next retry or releases the others; a lost answer leads to a new retry. */
     " pushed AS ("
     "  UPDATE reply_queue q SET tried_at = k.now, ask_at = k.now + $4::bigint * interval '1 millisecond', is_open = false"
     "  FROM queue n CROSS JOIN clock k WHERE q.name = n.name AND n.is_owed),"

@@ -1,13 +1,13 @@
 /*
- * The console's pages of orders as SQL, for store/report.c, whose macros they use: bounded whatever the
- * tables have grown to.
+ * The console's pages of orders as SQL, for store/report.c, with its macros. Bounded for tables of any
+ * size.
  */
 #ifndef MG_IO_STORE_PAGES_H
 #define MG_IO_STORE_PAGES_H
 
-/* Of open orders so many are looked at, those that are due first. */
+/* Number of open orders read, those due first. */
 #define PAGE_OPEN_MAX "10000"
-/* Of all orders, where not all of them are wanted. */
+/* Number of orders read where a filter selects some of all orders. */
 #define PAGE_NEWEST_MAX "10000"
 
 /* clang-format off */
@@ -18,7 +18,7 @@
     " 'created_at', " ISO(p ".created_at") ", 'updated_at', " ISO(p ".updated_at") ","                       \
     " 'complete_by', " ISO(p ".complete_by") ")"
 
-/* The cursor is the last order of the page before. */
+/* The cursor is the last order of the previous page. */
 #define PAGE_OPEN                                                                                            \
     "WITH open AS MATERIALIZED (SELECT order_id, workflow, process_state, goal, reason, failure_count,"      \
     "  created_at, updated_at, complete_by FROM order_process WHERE wake_at IS NOT NULL"                     \
@@ -37,8 +37,9 @@
     "   (array_agg(s.order_id ORDER BY s.created_at DESC, s.order_id DESC))[1] END FROM shown s)) AS page"
 
 /*
- * By the index orders_received. The cursor is the last order of the page before, MICROSECONDS/ORDER: one that has left
- * for the archive meanwhile still marks the place. What no order_process belongs to any more has just left.
+ * Uses the index orders_received. The cursor is the last order of the previous page, MICROSECONDS/ORDER; it
+ * stays valid after that order has left for the archive. An order without a row in order_process has just
+ * left.
  */
 #define PAGE_NEWEST_ALL "($1::text = '' AND $2::text = '')"
 #define PAGE_NEWEST_CURSOR(f)                                                                                \

@@ -1,10 +1,10 @@
 /*
- * Steps that wait for the gate of their service. They are asked about by service, those that were parked
- * first first, and only while the gate is open and its queue has room; so behind a closed gate a million of
- * them cost what one costs. The sweep leaves them alone.
+ * Steps that wait for the gate of their service. They are asked for by service, the longest parked first, and
+ * only while the gate is open and its queue has room. So behind a closed gate a million of them cost as
+ * little as one. The sweep leaves them alone.
  *
- * A step is marked by whoever parks it (store/write.c), or by the sweep. Who moves it on without knowing of
- * the mark, a scheduler of schema 10 or below, leaves the mark behind: it is taken away here.
+ * The writer that parks a step marks it (store/write.c), or else the sweep. A scheduler of schema 10 or below
+ * moves a step on and leaves the mark; the mark is then removed here.
  */
 #include <assert.h>
 #include <stdlib.h>
@@ -12,15 +12,15 @@
 
 #include "io/store/private.h"
 
-/* Nothing is parked for so long (--park is 1 s): a clock that was ahead said so. Or an earlier attempt may
- * act until then: the scheduler leaves it alone. */
+/* No step is parked for this long (--park is 1 s). Such a time comes from a clock that was ahead. Or an
+ * earlier attempt may act until then, and the scheduler leaves the step alone. */
 #define PARKED_FAR "interval '5 seconds'"
 
 #define QUEUES_MAX "240"
 static_assert(MG_PARKED_QUEUES_MAX == 240, "the same");
 
-/* $1 epoch, $2 holder, $3 ask again (ms), $4 services, $5 is high, $6 room, $7 and $8 the queue before those
- * that are named */
+/* $1 epoch, $2 holder, $3 ask again (ms), $4 services, $5 is high, $6 room, $7 and $8 the queue before the
+ * first returned one */
 /* clang-format off */
 static const struct mg_sql ASK_PARKED = {
     "ask_parked",
@@ -39,7 +39,7 @@ static const struct mg_sql ASK_PARKED = {
     "   SELECT service, parked_high FROM order_step WHERE parked_high IS NOT NULL"
     "    AND (service, parked_high) > (q.service, q.is_high) ORDER BY service, parked_high LIMIT 1) s"
     "  WHERE q.n < " QUEUES_MAX "),"
-    /* Those that have room were named before, and need not be among those that are named now. */
+    /* Queues with room were returned before, and need not be among those returned now. */
     " gated AS MATERIALIZED ("
     "  SELECT q.service, q.is_high, coalesce(g.gate = 'none', true) AS is_open, coalesce(g.is_probing, false) AS is_probing"
     "  FROM (SELECT service, is_high FROM queue UNION SELECT service, is_high FROM room) q LEFT JOIN " MG_SQL_GATES " g USING (service)),"
@@ -52,8 +52,8 @@ static const struct mg_sql ASK_PARKED = {
     "   WHERE service = g.service AND parked_high = g.is_high AND parked_until > span.after AND parked_until <= span.until"
     "   ORDER BY parked_until LIMIT r.room FOR NO KEY UPDATE SKIP LOCKED) s"
     "  WHERE g.is_open),"
-    /* What an order that has ended left waiting goes out no more: its mark is taken away, as is one that was left
-     * behind. Once the order goes on, the sweep finds it due and marks it again. */
+    /* A waiting step of an ended order is not sent: its mark is removed, like a stale mark. Once the order
+     * goes on, the sweep finds it due and marks it again. */
     " pushed AS ("
     "  UPDATE order_step s SET"
     "   parked_high = CASE WHEN c.is_waiting THEN parked_high END,"
@@ -126,7 +126,7 @@ static void count_asked(const struct mg_rows *rows, int row, struct mg_parked_qu
     }
 }
 
-/* Queues come before what is asked. */
+/* Rows of queues come before rows of steps. */
 static void answer_rows(struct parked_job *job, const struct mg_rows *rows)
 {
     int count = mg_rows_count(rows);

@@ -1,8 +1,7 @@
 /*
- * Whether the database answers, and has room: asked now and then, since an idle session knows of neither. The
- * question spills some rows to a temporary file, so a full disk refuses it (53100); it needs no right and
- * leaves nothing. It stands in the session's line behind all calls before: without an answer the whole
- * session waits.
+ * Whether the database answers and has room, probed regularly, since an idle session detects neither. The
+ * probe spills some rows to a temporary file, so a full disk refuses it (53100). It needs no right and leaves
+ * nothing. It waits behind all earlier calls of the session: without an answer the whole session is stuck.
  */
 #include <stdio.h>
 
@@ -10,9 +9,9 @@
 #include "io/store/private.h"
 
 #define ANSWER_MAX_MS 3000 /* statements take milliseconds, and a lock time-out 2 s */
-#define FULL_MS       5000 /* after a refusal; above the time between two probes */
+#define FULL_MS       5000 /* after a refusal; above the period of the probes */
 
-/* The least memory that PostgreSQL grants, and a few times that in rows. */
+/* The least memory that PostgreSQL grants; the rows need a few times that. */
 /* clang-format off */
 static const struct mg_sql SHRINK = {"probe_memory", "SELECT set_config('work_mem', '64kB', true)"};
 static const struct mg_sql SPILL = {
@@ -24,7 +23,7 @@ static const struct mg_sql SPILL = {
 static void on_probed(void *arg, const struct mg_err *err)
 {
     struct mg_store *store = arg;
-    (void)err; /* a refusal for want of room is noted where those of all calls are, another is no matter */
+    (void)err; /* on_full records a full disk for all calls; other refusals do not matter here */
     store->probed_boot_ms = 0;
 }
 

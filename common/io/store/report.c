@@ -1,7 +1,6 @@
 /*
- * What the operator's tool reads: named queries whose rows go out as text. Times are RFC 3339 in UTC, as
- * everywhere else. Nothing here is on an order's path; all are bounded by a limit, by one order or by
- * the number of services.
+ * Reports for the operator's tool: named queries with rows as text. Times are RFC 3339 in UTC. No order's
+ * path uses them. Each is bounded by a limit, by one order or by the number of services.
  */
 #include <assert.h>
 
@@ -11,31 +10,31 @@
 #include "io/store/retention.h"
 #include "io/store/services.h"
 
-/* More rows than a person reads; the tables they come from grow with time, not with orders under way. */
+/* More rows than a person reads; the tables grow with time, not with open orders. */
 #define ROWS_MAX "10000"
-/* Of what is open so many are counted, through an index each: some tenths of a second at most. Who has more
- * open orders knows without a number. */
+/* Number of open rows counted, each kind through an index: some tenths of a second at most. Beyond it an
+ * exact number is of no use. */
 #define FIGURES_MAX  "100000"
 #define AGE_MS(time) "coalesce(floor(extract(epoch FROM " MG_SQL_NOW " - " time ") * 1000), 0)::bigint"
 
-/* A number from a table that may not be there: SQL that names it could not be planned. */
+/* A number from a table that may be missing: SQL that names a missing table cannot be planned. */
 #define SCHEMA(value, table)                                                                                 \
     "(xpath('//v/text()', query_to_xml('SELECT " value " AS v FROM ' || " table                              \
     ", false, true, '')))[1]::text"
 
 #define ISO(time) "to_char(" time " AT TIME ZONE 'UTC', 'YYYY-MM-DD\"T\"HH24:MI:SS.MS\"Z\"')"
 
-/* A sweep that was to come by and has not for this long does not come. */
+/* A sweep overdue for this long does not come. */
 #define SWEEP_BOUND "interval '60 seconds'"
-/* A woken order's wake_at does not say how long it has waited. Sweeps take it first; so it is passed by only
- * if none comes, and each is seen in the leader's row. */
+/* A woken order's wake_at does not reveal how long it has waited. Sweeps take it first. So it is passed by
+ * only if no sweep runs, and each sweep is recorded in the leader's row. */
 #define IS_PASSED_BY                                                                                         \
     "p.wake_at < " MG_SQL_NOW " - " SWEEP_BOUND " AND (p.wake_at <> " MG_SQL_WOKEN                           \
     " OR NOT EXISTS (SELECT FROM supervisor_leader WHERE seen_at >= " MG_SQL_NOW " - " SWEEP_BOUND "))"
 /* A pause may end by itself. */
 #define IS_PAUSED "(c.is_paused AND (c.paused_until IS NULL OR c.paused_until > " MG_SQL_NOW "))"
-/* An open order is moved by a running attempt, a wait with an end, or a person who was alerted of a doubt;
- * and by the sweep, if wake_at is set and the sweep comes by. */
+/* An open order is moved by a running attempt, by a wait with an end, or by a person alerted of a doubt. The
+ * sweep moves it if wake_at is set and sweeps run. */
 #define IS_STUCK                                                                                             \
     "p.process_state IN ('pending', 'processing', 'compensating') AND (p.wake_at IS NULL"                    \
     " OR (" IS_PASSED_BY ")"                                                                                 \
@@ -46,17 +45,17 @@
 
 /* clang-format off */
 
-/* The services that new orders need: of each workflow's newest version, as rows `service`. */
+/* The services that new orders need: those of each workflow's newest version, as rows `service`. */
 #define SERVICES_OF(workflows)                                                                               \
     "(SELECT DISTINCT step->>'service' AS service"                                                           \
     " FROM " workflows " v JOIN workflow w USING (name, version), json_array_elements(w.definition::json->'steps') AS step)"
-/* Of the versions that open orders keep, as far as figures go. */
+/* The versions of open orders, within the limit of the figures. */
 #define KEPT_VERSIONS                                                                                        \
     "(SELECT DISTINCT workflow AS name, workflow_version AS version FROM (SELECT workflow, workflow_version" \
     "  FROM order_process WHERE wake_at IS NOT NULL ORDER BY wake_at LIMIT " FIGURES_MAX ") o)"
 
-/* One that has left, as it was then: type json keeps bytes, so what is taken out of it is as it was put in. While there is
- * one of its id in the tables, the archive is not looked at. */
+/* An archived order as it was then: type json keeps bytes, so values come out unchanged. While an order of
+ * this id is in the tables, the archive is not read. */
 #define ARCHIVED                                                                                             \
     "(SELECT archived_on, dossier FROM order_archive WHERE order_id = $1::text"                              \
     " AND NOT EXISTS (SELECT FROM order_process p WHERE p.order_id = $1::text)"                              \
@@ -182,7 +181,7 @@ static const struct {
         " " ISO("r.set_at") " AS set_at, d.ahead, d.oldest_day FROM retention r,"
         " (SELECT count(*) FILTER (WHERE day >= (" MG_SQL_NOW " AT TIME ZONE 'UTC')::date) AS ahead,"
         "   min(day) AS oldest_day FROM (" MG_SQL_ARCHIVE_DAYS ") days) d WHERE r.name = 'orders'"}, 0},
-    /* Those that are open may be older than any number of closed ones: each has an index of its own. */
+    /* Open alerts may be older than any number of closed ones: each kind has an index of its own. */
     [MG_REPORT_ALERTS] = {{
         "report_alerts",
         "SELECT alert_id, code, subject, order_id, text, " ISO("opened_at") " AS opened_at,"
@@ -214,9 +213,11 @@ static const struct {
         " coalesce(s.is_ready, false) AS is_ready, coalesce(s.process, 0) AS process,"
         " coalesce(s.is_prober, false) AS is_prober, coalesce(s.in_flight > 0, false) AS is_calling,"
         " " MG_SQL_MS(MG_SQL_NOW) " AS now_ms"
-        /* After the clock was set no report is fresh for a while: the agents of those services are told, too. */
+        /* After a change of the clock no report is fresh for a while. The agents of those services still get
+         * the settings. */
         " FROM service_control c FULL JOIN (SELECT DISTINCT service FROM service_state) k USING (service)"
-        /* No service's agents leave another without a word: so many of each, and no limit for all together. */
+        /* A limit of agents for each service, and none for all together: no service's agents deprive
+         * another's of their settings. */
         " LEFT JOIN (SELECT * FROM (SELECT service, instance, breaker, is_ready, process, is_prober, in_flight,"
         "    row_number() OVER (PARTITION BY service ORDER BY instance COLLATE \"C\") AS nth"
         "   FROM service_state WHERE " MG_SQL_IS_REPLICA_FRESH ") fresh"
@@ -253,7 +254,7 @@ static const struct {
         "report_counts",
         "SELECT process_state AS state, count(*) AS orders FROM order_process"
         " GROUP BY process_state ORDER BY process_state"}, 0},
-    /* An order in error that still has an attempt under way has a wake_at, the others have none: so none counts. */
+    /* Of the orders in error only those with a running attempt have a wake_at. So none is counted. */
     [MG_REPORT_FIGURES] = {{
         "report_figures",
         "WITH orders AS MATERIALIZED (SELECT process_state, workflow, created_at FROM order_process"
@@ -275,7 +276,8 @@ static const struct {
         "  WHERE wake_at IS NOT NULL ORDER BY wake_at LIMIT " FIGURES_MAX ")"
         " SELECT order_id, workflow, process_state AS state, reason, " AGE_MS("created_at") " AS age_ms FROM orders"
         "  WHERE process_state <> 'error' ORDER BY created_at, order_id LIMIT least($1::text::bigint, " ROWS_MAX ")"}, 1},
-    /* What the server counts itself: of a table of any size one number. Payloads that people repaired count, too. */
+    /* The server's own counter: one number for a table of any size. It includes payloads that operators
+     * repaired. */
     [MG_REPORT_ACCEPTED] = {{
         "report_accepted",
         "SELECT " ISO(MG_SQL_NOW) " AS now, pg_stat_get_tuples_inserted(to_regclass('orders')) AS accepted"}, 0},
@@ -314,7 +316,7 @@ static const struct {
         "SELECT holder, epoch, " ISO("seen_at") " AS seen_at,"
         " CASE WHEN holder <> '' THEN floor(extract(epoch FROM " MG_SQL_NOW " - seen_at) * 1000)::bigint END AS age_ms,"
         " (SELECT count(*) FROM batch WHERE ended_at IS NULL) AS open_batches FROM batch_runner"}, 0},
-    /* One that has just been opened may be about an order that is being written. */
+    /* A new alert may be about an order that is being written. */
     [MG_REPORT_UNNEEDED_ALERTS] = {{
         "report_unneeded_alerts",
         "WITH alerts AS MATERIALIZED (SELECT subject FROM operator_alert WHERE code = 'unpublishable'"
@@ -326,7 +328,8 @@ static const struct {
         "  WHERE s.state IN ('running', 'waiting', 'unknown', 'undo_pending', 'undo_running', 'undo_waiting'))"
         " SELECT subject FROM alerts WHERE (SELECT count(*) FROM open) <= " FIGURES_MAX
         " AND subject NOT IN (SELECT service FROM needed)"}, 0},
-    /* The schema's version not by a plain query of its table: that may not be there yet, and this must answer. */
+    /* The schema's version without a direct query of its table: the table may be missing, and this report
+     * must still answer. */
     [MG_REPORT_SETTINGS] = {{
         "report_settings",
         "SELECT current_setting('server_version') AS server_version, " MG_SQL_MS(MG_SQL_NOW) " AS now_ms,"

@@ -1,8 +1,8 @@
 /*
- * Days of the archive, made ahead and dropped when they were kept long enough. Nobody waits for it: a day is
- * made as a table of its own and attached, detached concurrently and dropped as a table of its own, and what
- * would have to wait long for a lock gives up and is left to the next run. A day that is over grows no more,
- * so it is exported without a long transaction, a page after the other.
+ * Days of the archive: made ahead, and dropped when their time is over. No other session waits for this. A
+ * day is made as a table of its own and attached; it is detached concurrently and dropped as a table of its
+ * own. A statement that would wait long for a lock gives up and is left to the next run. A past day grows no
+ * more, so it is exported page by page, without a long transaction.
  */
 #include <stdio.h>
 #include <string.h>
@@ -10,17 +10,17 @@
 #include "io/pg/pg.h"
 #include "io/store/retention.h"
 
-/* As many days as it may go unnoticed that nobody runs this. */
+/* If no run happens, this is the number of days until the archive lacks a day. */
 #define DAYS_AHEAD "7"
-/* Held in memory at once: some kilobytes each mostly, tens of megabytes at worst. */
+/* Rows held in memory at once: mostly some kilobytes each, tens of megabytes at worst. */
 #define PAGE_ROWS "10"
 #define NAME_SIZE 64
 
-/* Nobody is to wait behind us; detaching has a time of its own. */
+/* No session shall wait long behind this one; detaching has a limit of its own. */
 #define LOCK_TIMEOUT "SET lock_timeout = '1s'"
-/* A day is written as 2026-01-31 whatever the server's settings are. */
+/* A day is written as 2026-01-31, independent of the server's settings. */
 static const char PREPARE[] = LOCK_TIMEOUT "; SET statement_timeout = '1h'; SET datestyle = 'ISO'";
-/* It ends with the session. */
+/* Held until the session ends. */
 static const char LOCK[] = "SELECT pg_try_advisory_lock(" MG_SQL_LOCK("5") ")";
 
 /* clang-format off */
@@ -56,7 +56,7 @@ struct retaining {
 struct day {
     char table[NAME_SIZE], date[NAME_SIZE];
     bool is_detached, is_pending, is_marked;
-    bool is_over; /* as the policy says now */
+    bool is_over; /* by the current policy */
 };
 
 static void tell(const struct retaining *retaining, const char *before, const char *what, const char *after)
@@ -66,7 +66,7 @@ static void tell(const struct retaining *retaining, const char *before, const ch
     if (retaining->report != NULL) retaining->report(retaining->arg, line);
 }
 
-/* A statement with a table's name in it, which a parameter cannot be. */
+/* Runs a statement with a table's name, which cannot be a parameter. */
 static enum mg_class run_on(const struct retaining *retaining, const char *before, const char *table,
                             const char *after)
 {
@@ -75,7 +75,7 @@ static enum mg_class run_on(const struct retaining *retaining, const char *befor
     return mg_pg_once_run(retaining->once, text, NULL, 0, NULL, retaining->err);
 }
 
-/* What a statement without parameters says, as a truth. */
+/* The boolean result of a statement without parameters. */
 static enum mg_class ask(const struct retaining *retaining, const char *text, bool *ret_is_true)
 {
     struct mg_rows *rows = NULL;
@@ -93,7 +93,8 @@ static enum mg_class make_day(const struct retaining *retaining, const struct mg
     mg_rows_copy(rows, row, 0, name, sizeof name);
     mg_rows_copy(rows, row, 1, day, sizeof day);
     mg_rows_copy(rows, row, 2, next, sizeof next);
-    /* Made as a part of it, the table would hold up whoever uses another. Both in one transaction. */
+    /* A table created as a partition would block users of the other partitions. Both statements are one
+     * transaction. */
     snprintf(text, sizeof text,
              "CREATE TABLE %s (LIKE order_archive INCLUDING STORAGE INCLUDING COMPRESSION);"
              " ALTER TABLE order_archive ATTACH PARTITION %s FOR VALUES FROM ('%s') TO ('%s')",
@@ -135,7 +136,7 @@ static enum mg_class put_page(const struct retaining *retaining, const struct mg
 static enum mg_class put_orders(const struct retaining *retaining, const struct day *day)
 {
     char text[256], last[MG_ORDER_ID_MAX + 1] = "";
-    /* One line each: within JSON a line's end can only stand where a blank may. */
+    /* One line for each order: in JSON a line break can only stand where a blank may. */
     snprintf(text, sizeof text,
              "SELECT order_id, translate(dossier::text, E'\\n\\r', '  ') FROM %s WHERE archived_on = $1"
              " AND order_id > $2 ORDER BY order_id LIMIT " PAGE_ROWS,
@@ -194,16 +195,16 @@ static enum mg_class day_read(const struct retaining *retaining, const char *tex
     return MG_OK;
 }
 
-/* What somebody else detached is his. */
+/* Days detached by others are left alone. */
 static bool is_to_go(const struct day *day)
 {
     return day->is_over && (day->is_marked || !(day->is_detached || day->is_pending));
 }
 
-/* A table that stayed a part of the archive is not marked: somebody may detach it to keep it. */
+/* Removes the mark of a table that stayed in the archive: a person may detach it to keep it. */
 static void unmark(const struct retaining *retaining, const struct day *day)
 {
-    struct mg_err unused; /* why it was not detached is what counts */
+    struct mg_err unused; /* only the failure of the detach counts */
     const struct retaining quiet = {.once = retaining->once, .err = &unused};
     struct day now = *day;
     bool is_there = false;
@@ -215,7 +216,7 @@ static void unmark(const struct retaining *retaining, const struct day *day)
 static enum mg_class detach(const struct retaining *retaining, const struct day *day)
 {
     char text[64];
-    struct mg_err unused; /* what went wrong before it is what counts */
+    struct mg_err unused; /* only the earlier failure counts */
     snprintf(text, sizeof text, "SET lock_timeout = %lld", (long long)retaining->detach_wait_ms);
     enum mg_class class = run_on(retaining, "COMMENT ON TABLE", day->table, "IS " MG_SQL_ARCHIVE_MARK);
     if (class == MG_OK) class = mg_pg_once_run(retaining->once, text, NULL, 0, NULL, retaining->err);
@@ -235,7 +236,7 @@ static enum mg_class drop_day(const struct retaining *retaining, struct day *day
     if (retaining->to != NULL) {
         bool is_there = false;
         class = export_day(retaining, day);
-        /* That takes long, and an operator may have thought better of it. */
+        /* The export takes long, and the policy may have changed since. */
         if (class == MG_OK) class = day_read(retaining, READ_AGAIN, day->table, day, &is_there);
         if (class != MG_OK) return class;
         if (!is_there || !is_to_go(day)) {
@@ -251,7 +252,7 @@ static enum mg_class drop_day(const struct retaining *retaining, struct day *day
     return MG_OK;
 }
 
-/* One after the other, each by the policy as it then is. */
+/* One after the other, each by the policy of that moment. */
 static enum mg_class drop_days(const struct retaining *retaining)
 {
     struct day day = {.date = "0001-01-01"};
@@ -275,7 +276,7 @@ static enum mg_class drop_days(const struct retaining *retaining)
     return first.class;
 }
 
-/* ---- the whole ---- */
+/* ---- the run ---- */
 
 static enum mg_class retain(const struct retaining *retaining)
 {
@@ -283,12 +284,13 @@ static enum mg_class retain(const struct retaining *retaining)
     enum mg_class class = mg_pg_once_run(retaining->once, PREPARE, NULL, 0, NULL, retaining->err);
     if (class == MG_OK) class = ask(retaining, READ_POLICY, &has_policy);
     if (class != MG_OK) return mg_err_prefix(retaining->err, "could not read the policy");
-    /* Whoever is at it may be at an export that takes a day; orders need their days all the same. */
+    /* Another run may be exporting for a day, but orders need their days. So days are made without the
+     * lock. */
     if (has_policy) class = make_days(retaining);
     if (class == MG_OK) class = ask(retaining, LOCK, &is_alone);
     if (class != MG_OK) return class;
     if (!is_alone) return mg_err_set(retaining->err, MG_STALE, "another makegood db retain is at it");
-    /* Days that are there go by the policy's other half, whether or not more orders are to come. */
+    /* Existing days are dropped by `keep`, whether or not more orders leave. */
     class = drop_days(retaining);
     if (class == MG_OK && !has_policy && retaining->report != NULL) {
         retaining->report(retaining->arg,

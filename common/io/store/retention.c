@@ -1,5 +1,4 @@
-/* Retention as operators set it and the leading supervisor carries it out; what days need is in
- * store/retain.c. */
+/* Retention: set by operators, carried out by the leading supervisor. store/retain.c handles the days. */
 #include "io/store/retention.h"
 
 #include <string.h>

@@ -1,11 +1,11 @@
 /*
- * Rows to records: the statement that reads orders whole, and how its rows and those of events become what
- * store.h promises. Everything is copied into the caller's arena; the rows are gone when the callback
+ * Rows to records: the statement that reads whole orders, and the conversion of its rows and of event rows to
+ * the records of store.h. All is copied into the caller's arena; the rows are freed when the callback
  * returns.
  */
 #include "io/store/private.h"
 
-/* Only the first row of an order carries the payload: it may be large and would be repeated for each step. */
+/* Only the first row of an order has the payload, which may be large and would be repeated for each step. */
 /* clang-format off */
 const struct mg_sql MG_STORE_LOAD_ORDERS = {
     "load_orders",
@@ -74,7 +74,7 @@ enum {
     S_POLL_FAILURE_COUNT
 };
 
-/* As MG_SQL_EVENT_COLUMNS has them, behind the key. */
+/* In the order of MG_SQL_EVENT_COLUMNS, behind the key. */
 enum {
     E_KEY,
     E_VERSION,
@@ -91,7 +91,7 @@ enum {
 
 /* ---- rows to records ---- */
 
-/* Copies what may be absent. False: no memory in the arena. */
+/* Copies a value, or an absent slice for NULL. False: no memory in the arena. */
 static bool take(struct mg_arena *arena, const struct mg_rows *rows, int row, int column,
                  struct mg_slice *ret_slice)
 {
@@ -102,8 +102,8 @@ static bool take(struct mg_arena *arena, const struct mg_rows *rows, int row, in
     return ret_slice->data != NULL;
 }
 
-/* The words that only the database's CHECK lists and words.def have in common; anything else is a newer
- * version's. */
+/* Parses a word that both the database's CHECK and words.def list; any other word belongs to a newer
+ * version. */
 #define TAKE_WORD(parse, rows, row, column, ret)                                                             \
     parse(mg_rows_value((rows), (row), (column)).data, mg_rows_value((rows), (row), (column)).len, (ret))
 
@@ -201,7 +201,7 @@ enum mg_class mg_store_take_event(struct mg_arena *arena, const struct mg_rows *
     return MG_OK;
 }
 
-/* One row: of its order's first, also the order. */
+/* Takes one row; the first row of an order also fills the order. */
 static enum mg_class take_row(struct mg_arena *arena, const struct mg_rows *rows, int row,
                               struct mg_loaded *loaded, struct mg_err *err)
 {
@@ -217,7 +217,7 @@ static enum mg_class take_row(struct mg_arena *arena, const struct mg_rows *rows
     }
     if (!mg_rows_is_null(rows, row, P_PAYLOAD)) {
         (void)mg_rows_bytes(rows, row, P_DIGEST, record->digest,
-                            MG_SHA256_SIZE); /* NOT NULL with its length checked */
+                            MG_SHA256_SIZE); /* NOT NULL with a checked length */
         if (!take(arena, rows, row, P_PAYLOAD, &record->payload) ||
             !take(arena, rows, row, P_CLIENT, &record->client)) {
             return mg_err_set(err, MG_TRANSIENT, "could not read orders: the batch's memory is full");
@@ -251,7 +251,7 @@ enum mg_class mg_store_take_orders(struct mg_arena *arena, const struct mg_rows 
         if (loaded == NULL) return MG_BUG;
         if (loaded->is_unreadable) continue;
         enum mg_class class = take_row(arena, rows, row, loaded, err);
-        if (class == MG_STALE) { /* its neighbours have nothing to do with it */
+        if (class == MG_STALE) { /* does not affect its neighbours */
             *loaded = (struct mg_loaded){.is_unreadable = true};
         } else if (class != MG_OK) {
             return class;

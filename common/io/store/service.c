@@ -1,27 +1,26 @@
-/* What agents report of their services, and the owed marks of events: small writes that no decision hangs on.
- */
+/* Agents' reports on their services: small writes on which no decision depends. */
 #include "base/clock.h"
 #include "base/log.h"
 #include "io/store/private.h"
 #include "io/store/services.h"
 
-/* Instances come and go with every restart; what has been silent for so long is no instance any more. */
+/* Instances come and go with every restart; one silent for this long is removed. */
 #define SERVICE_STATE_KEPT "interval '1 hour'"
 
-/* Names cost whoever invents them nothing. So often at most it is told that a service has too many. */
+/* Inventing instance names costs nothing. So a service with too many is logged at most this often. */
 #define REFUSED_TOLD_EVERY_MS (60 * 1000)
 
-/* What is of the future was written before the clock was put back. */
+/* A report from the future was written before the clock went back. */
 #define IS_VALID                                                                                             \
     "reported_at BETWEEN " MG_SQL_NOW " - " MG_SQL_REPORT_VALID " AND " MG_SQL_NOW " + " MG_SQL_REPORT_VALID
 
 enum { COLUMN_SERVICE, COLUMN_REFUSED };
 
-/* The last report of an instance in a batch is the one that counts. Two schedulers may commit two reports of
- * one agent in the other order: then the row is of the later one already.
+/* The last report of an instance in a batch counts. Two schedulers may commit two reports of one agent in
+ * reverse order: then the row already has the later one.
  *
- * Rows are counted only where an instance is new. Where its service has too many, those that are not valid
- * go: but none that another scheduler has in hand, since both might wait for each other. */
+ * Rows are counted only for a new instance. If its service has too many, expired ones are deleted, except
+ * those locked by another scheduler: both might wait for each other. */
 /* clang-format off */
 static const struct mg_sql PUT_SERVICE_STATES = {
     "put_service_states",

@@ -1,10 +1,10 @@
 /*
- * The store's life: a session is begun, set up, checked, and only then used. The checks run at every connect,
- * because after a failover it may be another server with another configuration.
+ * The store's life: a session is begun, set up and checked before it is used. The checks run at every
+ * connect, because after a failover it may be another server with another configuration.
  *
  * A server that answers but must not be used (unknown schema, no durability) is reported to on_refused and
- * looked at again now and then; a server that does not answer is reported to on_state and tried again by the
- * session's backoff.
+ * checked again regularly. A server that does not answer is reported to on_state; the session retries with
+ * backoff.
  */
 #include "io/pg/dsn.h"
 #include "io/store/private.h"
@@ -16,14 +16,14 @@
 #include "base/clock.h"
 #include "base/log.h"
 
-/* How soon a refused server is looked at again, for callers that stay. */
+/* Period of the checks of a refused server, for callers that keep running. */
 #define RECHECK_MS 5000
 
 /*
- * Limits of this session, all below the watchdog of pg.c (15 s); a leader that is stopped must lose its lock,
- * hence the idle time-out ($1); $2 bounds one statement. A plan that reads a whole table is never right for
- * the statements used here, and statistics of young tables mislead the planner: sequential scans are left to
- * queries that cannot do without. Settings rather than start-up options, which a pooler would refuse.
+ * Limits of this session, all below the watchdog of pg.c (15 s). A stopped leader must lose its lock, hence
+ * the idle time-out ($1); $2 bounds one statement. A plan that reads a whole table is never right for these
+ * statements, and statistics of young tables mislead the planner. So sequential scans are left to queries
+ * without another plan. Settings are used because a pooler would refuse start-up options.
  */
 /* clang-format off */
 static const struct mg_sql SET_UP_SESSION = {
@@ -69,7 +69,7 @@ enum mg_class mg_store_create(struct mg_loop *loop, const struct mg_store_option
     if (store == NULL) return mg_err_set(err, MG_TRANSIENT, "could not make a store: no memory");
     store->loop = loop;
     store->options = *options;
-    store->options.dsn = store->options.name = NULL; /* the session has copies; these may not live as long */
+    store->options.dsn = store->options.name = NULL; /* the session has copies; these may be freed */
     if (store->options.statement_timeout == NULL) store->options.statement_timeout = "10s";
     snprintf(store->reason, sizeof store->reason, "not yet connected");
     store->recheck = mg_timer_create(loop, on_session, store);
@@ -181,7 +181,7 @@ static void on_session_lost(void *arg, const char *reason)
     set_state(store, false, reason);
 }
 
-/* Its last act: the callbacks may destroy the store. */
+/* Call it last: the callbacks may destroy the store. */
 static void refuse(struct mg_store *store, const char *reason)
 {
     mg_timer_start(store->recheck, RECHECK_MS, 0);

@@ -1,33 +1,35 @@
 /*
- * The supervisor's look at what is due: one statement that finds, says what to ask, and pushes wake_at
- * forward. It changes no order: wake_at is a hint, and whether a deadline has passed is decided by the
- * scheduler's compare-and-set.
+ * The supervisor's sweep: one statement that finds due orders, decides the ask for each, and pushes wake_at
+ * forward. It changes no order: wake_at is a hint, and the scheduler's compare-and-set decides whether a
+ * deadline has passed.
  *
- * Rows that somebody is writing are skipped by the sweep; rows that were written while the statement ran are
- * left for the next sweep, because their steps would be of another moment. So a wake_at is only moved by one
- * who saw the order whole.
+ * The sweep skips rows that are being written. Rows written while the statement ran are left for the next
+ * sweep, because their steps would be of another moment. So only a statement that saw the whole order moves
+ * its wake_at.
  *
- * Steps that wait for the gate of their service are asked about by service (store/parked.c). A sweep meets
- * them once, and leaves them out of the wake_at that it sets.
+ * Steps that wait for the gate of their service are asked for by service (store/parked.c). A sweep meets them
+ * once, and ignores them in the wake_at that it sets.
  */
 #include <assert.h>
 #include <stdlib.h>
 
 #include "io/store/private.h"
 
-/* An open order that waits for a person alone (a doubted step) is looked at again after this. */
+/* Period for an open order that waits only for a person (a doubted step). */
 #define LOOK_AGAIN "interval '60 seconds'"
-/* One that waits for gates alone, in case that nothing else moves it: a million of them are a dozen a second.
- */
+/* Period for an order that waits only for gates, in case nothing else moves it: a million of them are a dozen
+ * a second. */
 #define LOOK_AT_PARKED "interval '1 day'"
-/* What the brake holds back: soon, but behind what else is due; and so much later for each SWEEPS_HELD times
- * the brake's limit that goes before it. It has no turn sooner, and would take the places of others. */
+/* Delay of asks held back by the brake: short, but behind other due ones. It is added once more for each
+ * SWEEPS_HELD times the brake's limit before it. Sooner, the order would have no turn, and would only take
+ * the places of others. */
 #define HELD_BACK   "interval '1 second'"
-#define SWEEPS_HELD "4" /* in that time, by default */
-/* An order whose end is left for so long is not judged soon: schedulers go on with it, and need a cause. */
+#define SWEEPS_HELD "4" /* sweeps in that time, by default */
+/* After this time a graced expiry of an order is not judged soon. Schedulers go on with the order, and need a
+ * cause. */
 #define UNJUDGED "interval '30 seconds'"
 static_assert(MG_EXPIRY_WORD_MS == 30000, "the same");
-/* An order is looked at whole, so of the steps that are read one order's may be left over. */
+/* An order is read whole, so the steps read may exceed the limit by one order's. */
 #define STEPS_OF_AN_ORDER "64"
 static_assert(MG_STEPS_MAX == 64, "the same");
 #define IS_GRACED(moment)                                                                                    \
@@ -39,7 +41,7 @@ static_assert(MG_STEPS_MAX == 64, "the same");
 const struct mg_sql MG_STORE_SWEEP = {
     "sweep",
     "WITH clock AS MATERIALIZED (SELECT " MG_SQL_NOW " AS now),"
-    /* The row lock of this update is the fence: a take-over under way is waited for, and then nothing is swept. */
+    /* This update's row lock is the fence: it waits for a take-over under way, and then nothing is swept. */
     " leader AS ("
     "  UPDATE supervisor_leader SET seen_at = c.now, swept_at = greatest(swept_at, c.now) FROM clock c"
     "  WHERE name = 'supervisor' AND epoch = $1::bigint AND holder = $2::text RETURNING name),"
@@ -47,19 +49,20 @@ const struct mg_sql MG_STORE_SWEEP = {
     "  SELECT order_id, version, wake_at FROM order_process"
     "  WHERE wake_at > " MG_SQL_WOKEN " AND wake_at <= (SELECT now FROM clock) AND EXISTS (SELECT FROM leader)"
     "  ORDER BY wake_at LIMIT $3::bigint FOR NO KEY UPDATE SKIP LOCKED),"
-    /* Orders whose attempts are held back come again and again, before what became due just now. So where not all
-     * have a place, those that became due last have a quarter more. */
+    /* Orders with attempts held back return again and again, before those that became due just now. So if not
+     * all have a place, those that became due last get a quarter more. */
     " latest AS MATERIALIZED ("
     "  SELECT order_id, version, wake_at FROM order_process"
     "  WHERE wake_at > (SELECT max(wake_at) FROM timely) AND wake_at <= (SELECT now FROM clock)"
     "   AND (SELECT count(*) FROM timely) >= $3::bigint"
     "  ORDER BY wake_at DESC LIMIT ($3::bigint + 3) / 4 FOR NO KEY UPDATE SKIP LOCKED),"
-    /* All that are woken may be a million: they take what others leave, and a quarter at least. */
+    /* A million orders may be woken: they take the places that others leave, and a quarter at least. */
     " woken AS MATERIALIZED ("
     "  SELECT order_id, version, wake_at FROM order_process"
     "  WHERE wake_at <= " MG_SQL_WOKEN " AND EXISTS (SELECT FROM leader) ORDER BY wake_at"
     "  LIMIT greatest($3::bigint - (SELECT count(*) FROM timely), ($3::bigint + 3) / 4) FOR NO KEY UPDATE SKIP LOCKED),"
-    /* From both ends, and the woken in turn, so that a limit of steps leaves neither the oldest nor the latest out. */
+    /* Alternates between both ends, and with the woken, so that a limit of steps leaves out neither the
+     * oldest nor the latest. */
     " locked AS MATERIALIZED ("
     "  SELECT order_id, version, is_woken, least(2 * up - 1, 2 * (n - up + 1)) * 2 + is_woken::int AS place FROM ("
     "   SELECT order_id, version, is_woken, count(*) OVER (PARTITION BY is_woken) AS n,"
@@ -67,13 +70,13 @@ const struct mg_sql MG_STORE_SWEEP = {
     "     SELECT order_id, version, wake_at, false AS is_woken FROM timely UNION ALL"
     "     SELECT order_id, version, wake_at, false FROM latest UNION ALL"
     "     SELECT order_id, version, wake_at, true FROM woken) l) t),"
-    /* The same version in the statement's snapshot, from which the steps are read, too. */
+    /* The same version in the statement's snapshot, from which the steps are read too. */
     " met AS MATERIALIZED ("
     "  SELECT p.order_id, p.version, p.seq, p.process_state, p.is_high, l.is_woken, l.place, CASE WHEN p.goal = 'processed'"
     "   AND p.process_state IN ('pending', 'processing') THEN p.complete_by END AS complete_by"
     "  FROM locked l JOIN order_process p ON p.order_id = l.order_id AND p.version = l.version),"
-    /* Its open steps, or one row without a step. With each the columns of its order: to join them again by name might
-     * compare all with all, since how many these are is unknown to the planner. */
+    /* An order's open steps, or one row without a step, each with the order's columns. A later join by name
+     * might compare all with all, since the planner cannot estimate their number. */
     " step_met AS MATERIALIZED ("
     "  SELECT c.*, s.* FROM (SELECT * FROM met ORDER BY place) c LEFT JOIN LATERAL ("
     "   SELECT s.step, s.attempt, s.service, s.state, s.state IN ('running', 'undo_running') AS is_running,"
@@ -83,14 +86,14 @@ const struct mg_sql MG_STORE_SWEEP = {
     "    AND (s.state IN ('running', 'undo_running') OR (s.state NOT IN ('done', 'failed', 'skipped', 'undone',"
     "     'undo_failed') AND c.process_state IN ('pending', 'processing', 'compensating')))) s ON true"
     "  ORDER BY c.place LIMIT $8::bigint + " STEPS_OF_AN_ORDER " + 1),"
-    /* The first order without room for all its steps, and those behind it, stay as they are for the next sweep. */
+    /* The first order without room for all its steps, and those behind it, are left for the next sweep. */
     " beyond AS MATERIALIZED ("
     "  SELECT min(place) AS place FROM ("
     "   SELECT place, count(*) AS own, sum(count(*)) OVER (ORDER BY place) AS steps FROM step_met"
     "   WHERE (SELECT count(*) FROM step_met) > $8::bigint GROUP BY place) t WHERE steps > own AND steps > $8::bigint),"
     " open_step AS MATERIALIZED ("
     "  SELECT * FROM step_met WHERE (place >= (SELECT place FROM beyond)) IS NOT TRUE),"
-    /* Of each order what its steps say together: one pass over all steps, not one for each order. */
+    /* Per order a summary of its steps: one pass over all steps, not one for each order. */
     " candidate AS MATERIALIZED ("
     "  SELECT order_id, version, seq, process_state, is_high, is_woken, complete_by,"
     "   min(deadline) FILTER (WHERE NOT is_parked AND deadline > (SELECT now FROM clock)) AS next_deadline,"
@@ -112,7 +115,8 @@ const struct mg_sql MG_STORE_SWEEP = {
     "  SELECT order_id, version, seq, process_state, is_high, is_woken, 'nudge', '', 0, '', NULL"
     "  FROM candidate WHERE is_moving IS NOT TRUE AND complete_by <= (SELECT now FROM clock) - " UNJUDGED
     "   AND " IS_GRACED("complete_by") "),"
-    /* More asks than the limit might not go out. Who was woken would not be due again by itself: it stays woken. */
+    /* More asks than the limit might not go out. A woken order would not become due again by itself, so it
+     * stays woken. */
     " crowd AS MATERIALIZED ("
     "  SELECT DISTINCT order_id FROM (SELECT order_id, is_woken, count(*) OVER by_order AS asks,"
     "    dense_rank() OVER by_order AS place FROM found WHERE EXISTS (SELECT FROM woken) WINDOW by_order AS (ORDER BY is_woken, order_id)) f"
@@ -120,8 +124,8 @@ const struct mg_sql MG_STORE_SWEEP = {
     " graced AS MATERIALIZED ("
     "  SELECT *, ask IN ('overdue', 'expired') AS is_braked,"
     "   ask IN ('overdue', 'expired') AND " IS_GRACED("deadline") " AS is_graced FROM found WHERE order_id NOT IN (SELECT order_id FROM crowd)),"
-    /* The brake lets the services have turns, each with its oldest deadline first; orders as such are one more. A
-     * service with very many overdue attempts holds up none but its own. */
+    /* The brake gives the services turns, each with its oldest deadline first; the orders themselves are one
+     * more. A service with very many overdue attempts delays only its own. */
     " ranked AS MATERIALIZED ("
     "  SELECT *, CASE WHEN is_braked AND NOT is_graced THEN row_number() OVER ("
     "   PARTITION BY is_braked AND NOT is_graced, service ORDER BY deadline) END AS turn FROM graced),"
@@ -139,7 +143,7 @@ const struct mg_sql MG_STORE_SWEEP = {
     "     ELSE $4::bigint * interval '1 millisecond' END FROM judged) n CROSS JOIN clock k GROUP BY n.order_id),"
     " pushed AS ("
     "  UPDATE order_process p SET wake_at = n.wake_at FROM next n WHERE p.order_id = n.order_id),"
-    /* Of a scheduler that does not mark what it parks. */
+    /* Marks steps parked by a scheduler that does not mark them. */
     " marked AS ("
     "  UPDATE order_step s SET parked_high = j.is_high, parked_until = k.now + $4::bigint * interval '1 millisecond'"
     "  FROM judged j CROSS JOIN clock k"
@@ -153,7 +157,7 @@ const struct mg_sql MG_STORE_SWEEP = {
     "  (SELECT count(*) FROM judged WHERE is_braked AND NOT is_graced), "
     "  (SELECT count(*) FROM locked) >= $3::bigint OR (SELECT place FROM beyond) IS NOT NULL,"
     "  a.order_id, a.ask, a.step, a.attempt, a.version, a.seq, " MG_SQL_MS("a.deadline") ", a.is_stuck"
-    /* Deadlines first: where there is no room for all, waits stay behind. */
+    /* Deadlines first: without room for all, waits stay behind. */
     " FROM clock k LEFT JOIN asked a ON true ORDER BY a.ask NOT IN ('overdue', 'expired'), a.deadline"};
 /* clang-format on */
 enum {
@@ -253,8 +257,8 @@ void mg_store_sweep(struct mg_store *store, const struct mg_sweep_options *optio
 /* clang-format off */
 static const struct mg_sql WAKE = {
     "wake",
-    /* Only when the last are woken it is forgotten how far the clock was ahead: till then the next leader, if
-     * this one ends, sees it by this row and goes on waking. */
+    /* The lead of the clock is kept until the last order is woken. If this leader ends before, the next one
+     * finds it in this row and continues. */
     "WITH leader AS ("
     "  UPDATE supervisor_leader SET seen_at = " MG_SQL_NOW ", swept_at = CASE WHEN $3::bigint > (SELECT count(*)"
     "   FROM (SELECT FROM order_process WHERE wake_at > " MG_SQL_WOKEN " LIMIT $3::bigint) o)"
@@ -263,7 +267,7 @@ static const struct mg_sql WAKE = {
     " asleep AS MATERIALIZED ("
     "  SELECT order_id FROM order_process WHERE wake_at > " MG_SQL_WOKEN " AND EXISTS (SELECT FROM leader)"
     "  ORDER BY wake_at DESC LIMIT $3::bigint),"
-    /* Skipped, one that is being written would sleep on. Locked as writers lock: by id. */
+    /* No SKIP LOCKED: a skipped order that is being written would sleep on. Locked by id, as writers lock. */
     " locked AS MATERIALIZED ("
     "  SELECT order_id FROM order_process WHERE order_id = ANY (ARRAY(SELECT order_id FROM asleep))"
     "  AND wake_at > " MG_SQL_WOKEN " ORDER BY order_id COLLATE \"C\" FOR NO KEY UPDATE),"

@@ -1,5 +1,4 @@
-/* Workflow definitions: kept as the bytes that were loaded; a version, once stored, never changes its
- * content. */
+/* Workflow definitions: stored as the loaded bytes; a stored version never changes its content. */
 #include <stdio.h>
 
 #include "io/store/private.h"
@@ -12,7 +11,7 @@ static const struct mg_sql GET_WORKFLOW = {
     " ORDER BY version DESC LIMIT 1"};
 /* clang-format on */
 
-/* The update changes nothing; it makes the row that won visible here, even if another session has just put
+/* The update changes nothing. It makes the winning row visible here, even if another session has just stored
  * it. */
 /* clang-format off */
 static const struct mg_sql PUT_WORKFLOW = {

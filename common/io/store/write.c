@@ -1,8 +1,8 @@
 /*
  * The statements that write orders: plain inserts and updates over arrays, in one pipeline and one
- * transaction, only those that have rows. Each order is guarded by its version (law 4, version guard); where
- * one guard does not hold, the statement divides by zero and nothing of the transaction stands. Nothing is
- * decided here: store/commit.c finds out whose guard it was.
+ * transaction; statements without rows are left out. Each order is guarded by its version (law 4, version
+ * guard). If a guard fails, the statement divides by zero and the transaction is rolled back. store/commit.c
+ * then finds the failed guards.
  */
 #include <assert.h>
 #include <string.h>
@@ -12,7 +12,7 @@
 
 /*
  * The columns of the inputs, as X(number of the parameter, name, SQL type, wire type, conversion). Each input
- * is a bundle of arrays; the first, which is not in these lists, holds the order's id, of steps the second
+ * is a set of arrays. The first array is not in these lists: it holds the order's id. For steps the second
  * and third hold the step and its state.
  */
 #define ORDER_COLUMNS(X)                                                                                     \
@@ -31,9 +31,9 @@
     X(14, correlation_id, text, TEXT, PLAIN)                                                                 \
     X(15, traceparent, text, TEXT, PLAIN)                                                                    \
     X(16, wants_step_status, boolean, BOOL, PLAIN)
-/* Of an order that is there: what it must still be. */
+/* For an existing order: the version that it must still have. */
 #define GUARD_COLUMNS(X) X(17, expected, bigint, INT, PLAIN)
-/* Of a new one: what it will always be. */
+/* For a new order: columns that never change. */
 #define BIRTH_COLUMNS(X)                                                                                     \
     X(17, workflow, text, TEXT, PLAIN)                                                                       \
     X(18, workflow_version, bigint, INT, PLAIN)                                                              \
@@ -71,7 +71,7 @@
     X(23, error_text, text, TEXT, PLAIN)                                                                     \
     X(24, parked_high, boolean, BOOL, PLAIN)                                                                 \
     X(25, poll_failure_count, bigint, INT, PLAIN)
-/* Of a step that has no row yet. */
+/* For a step without a row. */
 #define PLACE_COLUMNS(X)                                                                                     \
     X(26, position, bigint, INT, PLAIN)                                                                      \
     X(27, service, text, TEXT, PLAIN)
@@ -92,7 +92,7 @@
     X(2, code, text, TEXT, PLAIN)                                                                            \
     X(3, subject, text, TEXT, PLAIN)                                                                         \
     X(4, text, text, TEXT, PLAIN)
-/* Of one that opens. */
+/* For an alert that opens. */
 #define FAILURE_COLUMNS(X)                                                                                   \
     X(5, workflow, text, TEXT, PLAIN)                                                                        \
     X(6, step, text, TEXT, PLAIN)                                                                            \
@@ -121,13 +121,13 @@ enum { ALERT_COLUMNS(AS_ALERT_INDEX) FAILURE_COLUMNS(AS_ALERT_INDEX) };
 #define VALUE_TIME(name)                                   MG_SQL_TIME("i." name)
 #define VALUE_JSON(name)                                   "i." name "::json"
 
-/* Arrays side by side in a select's list, not in FROM: there PostgreSQL would first store each one as a table
- * of its own, some 8 us a column and statement. */
+/* Arrays in a select list, not in FROM: there PostgreSQL would first store each one as a table, some 8 us for
+ * each column and statement. */
 #define INPUT(columns) "(SELECT unnest($1::text[]) AS order_id" columns(AS_INPUT) ") AS i"
 #define STEP_INPUT(columns)                                                                                    \
     "(SELECT unnest($1::text[]) AS order_id, unnest($2::text[]) AS step, unnest($3::text[]) AS state" columns( \
         AS_INPUT) ") AS i"
-/* Parameter `number`, the last, says how many rows there must be. */
+/* Parameter `number`, the last, is the required number of rows. */
 #define GUARDED(statement, number)                                                                           \
     "WITH written AS (" statement " RETURNING 1) SELECT 1 / (count(*) = $" #number                           \
     "::bigint)::int FROM written"
@@ -137,8 +137,8 @@ enum { ALERT_COLUMNS(AS_ALERT_INDEX) FAILURE_COLUMNS(AS_ALERT_INDEX) };
 #define NEW_STEP_COLUMNS(X)  STEP_COLUMNS(X) PLACE_COLUMNS(X)
 #define NEW_ALERT_COLUMNS(X) ALERT_COLUMNS(X) FAILURE_COLUMNS(X)
 
-/* In the order in which they are sent: what is guarded first. Alerts are closed before others are opened; the
- * caller's last word on a (code, subject) is the only one here. */
+/* In the order of sending: guarded ones first. Alerts are closed before others are opened; for each (code,
+ * subject) only the caller's last one is here. */
 enum {
     INSERT_ORDERS,
     UPDATE_ORDERS,
@@ -151,11 +151,11 @@ enum {
 };
 static_assert(OPEN_ALERTS + 1 == MG_STORE_WRITE_STATEMENTS, "as many as a write has parameters for");
 
-/* A parked step is asked about when its wait is over, and its gate open. */
+/* A parked step is asked for when its wait is over and its gate is open. */
 #define PARKED_UNTIL "CASE WHEN i.parked_high IS NOT NULL THEN " MG_SQL_TIME("i.due_at") " END"
 
 /*
- * `wake_at` is an index's key, so it is written only when it gets earlier or the order ends; the sweep pushes
+ * `wake_at` is an index's key, so it is written only if it gets earlier or the order ends; the sweep pushes
  * it forward.
  */
 /* clang-format off */
@@ -235,7 +235,7 @@ void mg_store_write_begin(struct mg_store_write *write)
 
 /* ---- the values ---- */
 
-/* The input of one statement, with one row more that begins with the order's id. */
+/* The input of one statement, with a new row that begins with the order's id. */
 static struct mg_pg_params *row_begin(struct mg_store_write *write, int statement, const char *order_id)
 {
     write->row_counts[statement]++;
@@ -356,7 +356,7 @@ static void push_event(struct mg_store_write *write, const char *order_id,
     mg_pg_push_bool(params, EVENT_owed, event->is_owed);
 }
 
-/* Causes folded into one write may open and close the same alert: the last word counts. */
+/* Causes merged into one write may open and close the same alert: the last one counts. */
 static bool is_overruled(const struct mg_order_write *write, int index)
 {
     const struct mg_alert_write *alert = &write->alerts[index];

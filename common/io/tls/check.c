@@ -1,4 +1,4 @@
-/* See tls/check.h. OpenSSL's parser is the one that libcurl, librabbitmq and libpq use, too. */
+/* See tls/check.h. libcurl, librabbitmq and libpq use OpenSSL's parser too. */
 #include "io/tls/check.h"
 
 #include <errno.h>
@@ -14,7 +14,7 @@
 #include "base/file.h"
 #include "base/secret.h"
 
-/* The bundle of all public CAs is about 220 KiB; a file above this is some other file. */
+/* The bundle of all public CAs is about 220 KiB; a larger file is some other file. */
 #define FILE_MAX_BYTES (1024 * 1024)
 
 static bool is_given(const char *path)
@@ -53,7 +53,7 @@ static X509 *cert_parse(const char *text)
     return cert;
 }
 
-/* Instead of asking at the terminal. */
+/* Otherwise OpenSSL asks at the terminal. */
 static int on_passphrase(char *buffer, int size, int is_writing, void *arg)
 {
     (void)buffer, (void)size, (void)is_writing;
@@ -100,7 +100,7 @@ static enum mg_class pair_judge(const struct mg_tls_files *files, struct mg_tls_
     else if (X509_check_private_key(cert, key) != 1)
         class = mg_err_set(err, MG_BAD_INPUT, "could not use key %s: it is not the key of certificate %s",
                            files->key_file, files->cert_file);
-    ERR_clear_error(); /* the queue is the thread's: what stays in it would be taken for another's error */
+    ERR_clear_error(); /* the queue is the thread's: errors left in it would be taken for another call's */
     if (class == MG_OK) warn_of_dates(cert, files->cert_file, pair);
     X509_free(cert);
     EVP_PKEY_free(key);

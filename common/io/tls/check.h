@@ -1,7 +1,7 @@
 /*
- * Reads certificate files and judges them before a connection would fail for them: PEM that can be read, a
- * key without passphrase that is the certificate's. The messages name the file and say what would be right.
- * Blocks on the disk: for the start and for SIGHUP.
+ * Reads certificate files and checks them before a connection would fail: readable PEM, and a key without
+ * passphrase that fits the certificate. Messages name the file and the remedy. Blocks on the disk: for the
+ * start and for SIGHUP.
  */
 #ifndef MG_IO_TLS_CHECK_H
 #define MG_IO_TLS_CHECK_H
@@ -13,11 +13,10 @@
 
 #define MG_TLS_WARNING_SIZE 256
 
-/* What a certificate and its key file hold, NUL-terminated PEM; both NULL if no files are given. */
+/* The contents of a certificate and its key file, NUL-terminated PEM; both NULL if no files are given. */
 struct mg_tls_pair {
     char *cert, *key;
-    char warning[MG_TLS_WARNING_SIZE]; /* what is no error yet: expired, or not valid before some day; "" if
-                                          nothing */
+    char warning[MG_TLS_WARNING_SIZE]; /* expired, or not valid yet, which is no error; "": none */
 };
 
 /* MG_BAD_INPUT: a file cannot be read or used, or one of the two is missing. */
@@ -25,8 +24,8 @@ enum mg_class mg_tls_pair_read(const struct mg_tls_files *files, struct mg_tls_p
                                struct mg_err *err) MG_MUSTCHECK;
 void mg_tls_pair_finish(struct mg_tls_pair *pair); /* wipes the key */
 
-/* The same judgement of all three files, for libraries that read them by themselves. Writes the warning, or
- * "", into `ret_warning`. */
+/* The same check for all three files, for libraries that read them by themselves. Writes the warning, or "",
+ * into `ret_warning`. */
 enum mg_class mg_tls_check(const struct mg_tls_files *files, char *ret_warning, size_t size,
                            struct mg_err *err) MG_MUSTCHECK;
 

@@ -1,4 +1,4 @@
-/* What OpenSSL thinks of a certificate, said so that people know whose move it is. */
+/* OpenSSL's verdict on a certificate as a message that names the side that must act. */
 #include "io/tls/judge.h"
 
 #include <arpa/inet.h>
@@ -7,8 +7,8 @@
 #include <stdio.h>
 #include <time.h>
 
-#define NAME_SIZE  80  /* of a certificate's owner, in a message */
-#define NAMES_SIZE 140 /* of all names in a certificate */
+#define NAME_SIZE  80  /* for a certificate's owner in a message */
+#define NAMES_SIZE 140 /* for all names in a certificate */
 
 void mg_tls_write_time(const ASN1_TIME *time, char text[MG_TLS_TIME_SIZE])
 {
@@ -41,13 +41,13 @@ static void write_alternative_names(const X509 *certificate, char text[NAMES_SIZ
             (void)snprintf(item, sizeof item, "%.*s", ASN1_STRING_length(name->d.dNSName),
                            (const char *)ASN1_STRING_get0_data(name->d.dNSName));
         } else if (name->type == GEN_IPADD) {
-            int len = ASN1_STRING_length(name->d.iPAddress); /* a stranger's: of any length */
+            int len = ASN1_STRING_length(name->d.iPAddress); /* from the peer: any length */
             if (len == 4 || len == 16)
                 (void)inet_ntop(len == 4 ? AF_INET : AF_INET6, ASN1_STRING_get0_data(name->d.iPAddress), item,
                                 sizeof item);
         }
         if (item[0] == '\0') continue;
-        for (char *c = item; *c != '\0'; c++) /* a stranger wrote them */
+        for (char *c = item; *c != '\0'; c++) /* from the peer: any bytes */
             *c = *c > ' ' && *c <= '~' ? *c : '?';
         int n = snprintf(text + used, NAMES_SIZE - used, "%s%s", used > 0 ? ", " : "", item);
         used = n < 0 || used + (size_t)n >= NAMES_SIZE ? NAMES_SIZE - 1 : used + (size_t)n;
@@ -76,7 +76,7 @@ void mg_tls_judge(X509_STORE_CTX *store, const struct mg_tls_words *words, char 
     case X509_V_ERR_DEPTH_ZERO_SELF_SIGNED_CERT:
     case X509_V_ERR_SELF_SIGNED_CERT_IN_CHAIN:
     case X509_V_ERR_CERT_SIGNATURE_FAILURE:
-        write_name(X509_get_subject_name(peers), owner); /* it is the CA's that OpenSSL looks at */
+        write_name(X509_get_subject_name(peers), owner); /* OpenSSL looks at the CA's certificate here */
         (void)snprintf(
             ret_text, size,
             "the %s's certificate (%s) comes from the CA %s, which is not in %s; give its CA with %s",

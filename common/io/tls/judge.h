@@ -1,6 +1,6 @@
 /*
- * Why a peer's certificate was refused, in words: whose it is, what is wrong with it, what to do. OpenSSL's
- * types are in here; for the files that set up its contexts (amqp/tls.c, pg/tls.c).
+ * The reason why a peer's certificate was refused: its owner, the defect and the remedy. Contains OpenSSL's
+ * types; for the files that set up its contexts (amqp/tls.c, pg/tls.c).
  */
 #ifndef MG_IO_TLS_JUDGE_H
 #define MG_IO_TLS_JUDGE_H
@@ -12,13 +12,13 @@
 
 struct mg_tls_words {
     const char *peer;      /* "broker" */
-    const char *host;      /* as which it was called */
-    const char *ca_file;   /* whom we trust; "": the system's CAs */
-    const char *ca_option; /* what names that file */
+    const char *host;      /* the name or address that was dialled */
+    const char *ca_file;   /* trusted CAs; "": the system's CAs */
+    const char *ca_option; /* the option that names that file */
 };
 
-/* What OpenSSL found when it called the verify callback with this store. Names from the certificate are
- * printable. */
+/* The verdict of OpenSSL when it called the verify callback with this store. Names from the certificate are
+ * made printable. */
 void mg_tls_judge(X509_STORE_CTX *store, const struct mg_tls_words *words, char *ret_text, size_t size);
 void mg_tls_write_time(const ASN1_TIME *time, char text[MG_TLS_TIME_SIZE]);
 

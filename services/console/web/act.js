@@ -1,4 +1,4 @@
-// Changes: each with what it will do, a reason that is kept, and a confirmation.
+// Changes. Each shows its effect, takes a reason that is recorded, and asks for confirmation.
 import {h, say} from "/dom.js";
 
 const REASON_MIN = 3, REASON_MAX = 511; // bytes
@@ -41,11 +41,11 @@ function open({title, text, fields = [], isHarm = false, isImpossible = false, a
 }
 
 /**
- * act(reason, fields) does it and resolves with its answer; done(answer) shows what became of it. What must be known
- * before, prepare() resolves with: more options; what it throws is shown in the place of the question.
+ * act(reason, fields) makes the change and resolves with the answer; done(answer) shows the result. prepare() resolves
+ * with further options that need a request first; the dialog shows its error instead of the question.
  */
 export function actButton(name, {prepare = async () => ({}), ...options}) {
-  let isPreparing = false; // not by `disabled`, which would take the focus away for good
+  let isPreparing = false; // instead of `disabled`, which would lose the focus
   return h("button", {type: "button", class: options.isHarm ? "harm" : null, onclick: async () => {
     if (isPreparing) return;
     isPreparing = true;

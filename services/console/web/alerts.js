@@ -1,4 +1,4 @@
-// Alerts: what Makegood found and a person should know, and who looks after it.
+// Alerts: faults that need attention, and the operator in charge of each.
 import {h, badge, batchLink, orderLink, panel, table, when} from "/dom.js";
 import {get, mayAct, post} from "/api.js";
 import {go} from "/app.js";

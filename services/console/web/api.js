@@ -1,11 +1,11 @@
-// Talking to the console: JSON from /api/v1, and events as long as somebody looks.
+// Requests to the console: JSON from /api/v1, and events while the page is visible.
 
 export class Refusal extends Error {
   constructor(status, text) { super(text); this.status = status; }
 }
 
-const AGAIN_MS = 5000; // until a stream that was refused is asked for again
-const QUIET_MS = 5000; // a lost one is not told of before: mostly it is back then
+const AGAIN_MS = 5000; // the wait before a refused stream is opened again
+const QUIET_MS = 5000; // a broken stream is reported after this; most are back by then
 
 export const me = {name: "", role: "none", csrf: "", needs_login: false, version: ""};
 export const mayAct = () => me.role === "operator" && me.csrf !== "";
@@ -14,7 +14,7 @@ async function call(path, options = {}) {
   let answer;
   try {
     answer = await fetch(`/api/v1/${path}`, {credentials: "same-origin", cache: "no-store", ...options,
-      headers: {Accept: "application/json", ...options.headers}}); // a proxy then refuses, instead of sending us to its login
+      headers: {Accept: "application/json", ...options.headers}}); // makes a proxy refuse instead of redirecting to its login
   } catch {
     throw new Refusal(0, "the console does not answer");
   }
@@ -23,7 +23,7 @@ async function call(path, options = {}) {
   return body;
 }
 
-/** parameters that are empty are not sent */
+/** Empty parameters are not sent. */
 export function get(path, parameters = {}, signal) {
   const query = new URLSearchParams(Object.entries(parameters).filter(([, value]) => value));
   return call(path + (String(query) !== "" ? `?${query}` : ""), {signal});
@@ -33,7 +33,7 @@ export function post(path, body) {
   return call(path, {method: "POST", headers: {"Content-Type": "application/json", "X-Makegood-CSRF": me.csrf}, body: JSON.stringify(body)});
 }
 
-/** What tells one intention from another: asked for twice with one ticket, it is done once. */
+/** Names one intention of the operator: two requests with the same ticket have one effect. */
 export const ticketMake = () => [...crypto.getRandomValues(new Uint8Array(16))].map((byte) => byte.toString(16).padStart(2, "0")).join("");
 
 export async function meRead() { return Object.assign(me, await get("me")); }
@@ -41,8 +41,9 @@ export async function login(token) { return Object.assign(me, await post("login"
 export async function logout() { return Object.assign(me, await post("logout", {})); }
 
 /**
- * Calls handlers[event](data) for each event, and handlers.broken() when none can come; returns what ends it. It listens
- * while the page can be seen: a browser has six connections to a server, and forgotten tabs would keep them all.
+ * Calls handlers[event](data) for each event, and handlers.broken() while the stream is broken. Returns a function that
+ * ends it. The stream is open only while the page is visible. A browser allows six connections to a server, and
+ * forgotten tabs would use them all.
  */
 export function listen(parameters, handlers) {
   const query = new URLSearchParams(parameters);
@@ -59,12 +60,12 @@ export function listen(parameters, handlers) {
     source.onopen = calm;
     source.onerror = ({target}) => {
       if (target.readyState === EventSource.CLOSED) refused();
-      else quiet ??= setTimeout(() => handlers.broken?.(), QUIET_MS); // a stream has its end, and the browser begins the next
+      else quiet ??= setTimeout(() => handlers.broken?.(), QUIET_MS); // the server ends each stream after a while, and the browser opens the next
     };
   };
   const refused = async () => {
     handlers.broken?.();
-    again = setTimeout(begin, AGAIN_MS); // a browser does not
+    again = setTimeout(begin, AGAIN_MS); // the browser does not retry after a refusal
     await meRead().catch((error) => { if (error.status === 401 || error.status === 403) me.role = "none"; });
     if (me.role === "none") window.dispatchEvent(new Event("loggedout"));
   };

@@ -1,5 +1,5 @@
-// The shell: which view an address means, keys, theme, login. Each view is a file that exports `show(page)`; it may
-// return a function that ends what it began.
+// The shell: views by path, keys, theme, login. Each view is a file that exports `show(page)`; it may return a function
+// that ends its streams and timers.
 import {h, say} from "/dom.js";
 import {listen, me, meRead, login, logout} from "/api.js";
 
@@ -12,7 +12,7 @@ const VIEWS = [
   {path: "/dead", name: "Dead letters", key: "d", file: "/dead.js"},
   {path: "/services", name: "Services", key: "s", file: "/services.js"},
 ];
-const ONE_OF = [ // views of one thing, below the list of all
+const ONE_OF = [ // views of one object, below the list of all
   {below: "/orders", name: "Order", file: "/order.js"},
   {below: "/batches", name: "Batch", file: "/batch.js"},
 ];
@@ -23,21 +23,21 @@ function viewOf(path) {
   return ONE_OF.find((view) => path.startsWith(`${view.below}/`)) ?? VIEWS.find((view) => view.path === path) ?? VIEWS[0];
 }
 
-/** What the whole page says is wrong; "" when it is over. */
+/** Shows a fault of the whole page; "" removes it. */
 export function trouble(text) {
   const box = element("trouble");
   if (box.textContent !== text) box.textContent = text;
   box.hidden = text === "";
 }
 
-/** listen() of a view: what it shows stays when nothing new comes, and the page says that it is old. */
+/** listen() for a view. Without new events the view keeps its data, and the page marks it as old. */
 export const watch = (parameters, handlers) => listen(parameters, {
   trouble: ({error}) => trouble(`What you see is old: ${error}.`),
   broken: () => trouble("What you see is old: the console does not answer. It is tried again."),
   ...handlers,
 });
 
-/** A view that fails says why in its place, and how to go on. */
+/** Shows a view's error in its place, with the remedy. */
 export function failed(main, error) {
   if (error.name === "AbortError") return;
   if (error.status === 401) { askLogin(); return; }
@@ -45,7 +45,7 @@ export function failed(main, error) {
     h("button", {type: "button", onclick: () => show()}, "Try again"));
 }
 
-/** Shows what the address says. */
+/** Shows the view of the current path. */
 export async function show({keepsFocus = false} = {}) {
   const mine = ++shown, main = element("main"), view = viewOf(location.pathname);
   end?.();
@@ -95,7 +95,7 @@ async function leave() {
   }
 }
 
-// Who is named by a proxy logs in there: a new load of the page goes by it.
+// A proxy's users log in at the proxy; reloading the page starts its login.
 function askProxy() {
   element("main").replaceChildren(h("section", {class: "panel"}, h("h1", {}, "Not logged in"),
     h("p", {}, "People log in before they come here. That login is over, or it does not let you in."),
@@ -184,7 +184,7 @@ element("find").onsubmit = (event) => {
   if (id !== "") go(`/orders/${encodeURIComponent(id)}`);
 };
 
-// Not awaited here: views import this file, and would wait for its end.
+// Not awaited here: views import this file, so they would wait for its end.
 async function begin() {
   try {
     await meRead();

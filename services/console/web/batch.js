@@ -1,4 +1,4 @@
-// One batch: how far it is, what became of each of its orders, and what can be done about it.
+// One batch: its progress, the result of each order, and its actions.
 import {h, morph, badge, fact, number, orderLink, panel, plural, say, table, when} from "/dom.js";
 import {get, mayAct, post} from "/api.js";
 import {trouble, watch} from "/app.js";
@@ -90,7 +90,8 @@ export async function show({main, query, path}) {
   }
   draw();
   const stop = watch({}, {
-    // All that changes about it changes its figures; one that is too old to be among the newest is asked for itself.
+    // A change of the batch changes its figures, so it is read again. A batch that is not among the newest is always
+    // read again.
     overview: ({batches}) => {
       const fresh = batches.find((row) => row.batch_id === batchId);
       trouble("");

@@ -1,14 +1,14 @@
-// Bulk actions: what is under way and what was, newest first.
+// Bulk actions: open ones and ended ones, newest first.
 import {h, morph, badge, batchLink, number, panel, plural, table, when} from "/dom.js";
 import {get} from "/api.js";
 import {trouble, watch} from "/app.js";
 
-export const SILENT_MS = 10000; // a supervisor that leads is seen several times a second, who drives batches every two
+export const SILENT_MS = 10000; // a leading supervisor sweeps several times a second, a batch runner reports every 2 s
 
 export const VERB_TEXTS = {resume: "resume", compensate: "undo", cancel: "cancel"};
 export const isDriven = (runner) => runner.age_ms !== null && Number(runner.age_ms) <= SILENT_MS;
 
-/** A batch nobody drives stands still, which is no fault of the batch. */
+/** Shows the process that drives batches. Without one a batch does not move, though it has no fault of its own. */
 export function runnerTell(runner) {
   return isDriven(runner) ? h("p", {class: "soft"}, "Driven by ", h("span", {class: "id"}, runner.holder), ".")
     : h("p", {class: "failed"}, "Nobody drives batches now: it goes on when a console, or makegood batch run, has both servers.");

@@ -1,4 +1,4 @@
-// Messages that were set aside: what the broker gave up on, and submissions that were refused.
+// Dead letters: messages that the broker gave up, and submissions that were refused.
 import {h, bytes, fact, panel, plural, when} from "/dom.js";
 import {get, mayAct, post} from "/api.js";
 import {go} from "/app.js";

@@ -1,4 +1,4 @@
-// Making the page. What strangers wrote gets in as text, and in no other way: there is no innerHTML in these files.
+// Builds the page. Foreign texts are inserted only as text nodes; these files never use innerHTML.
 
 /** h("a", {href: "/", class: "x"}, "text", child, [children]): null, false and "" are left out. */
 export function h(name, attributes = {}, ...children) {
@@ -13,8 +13,8 @@ export function h(name, attributes = {}, ...children) {
 }
 
 /**
- * Makes `element` show what `wanted` shows and keeps what is the same: so focus, selection, open details and the place
- * of the scroll bar outlive an update.
+ * Changes `element` to the contents of `wanted` and keeps equal nodes. So focus, selection, open details and scroll
+ * position survive an update.
  */
 export function morph(element, wanted) {
   const mine = [...element.childNodes], theirs = [...wanted.childNodes];
@@ -43,7 +43,7 @@ const numbers = new Intl.NumberFormat();
 export const number = (value) => numbers.format(Number(value));
 export const plural = (count, one, many) => `${number(count)} ${Number(count) === 1 ? one : many}`;
 
-/** "3 s", "12 min", "5 h", "2 d": how long, roughly. */
+/** A rounded duration: "3 s", "12 min", "5 h", "2 d". */
 export function duration(ms) {
   const s = Math.max(0, Math.round(Number(ms) / 1000));
   if (Number(ms) < 1000) return `${Math.max(0, Math.round(Number(ms)))} ms`;
@@ -53,12 +53,12 @@ export function duration(ms) {
   return `${Math.round(s / 86400)} d`;
 }
 
-// By the database's clock, as it last told: this machine's may be wrong.
+// The database's clock, by its last answer: the browser's clock may be wrong.
 let clockAhead = 0;
 export const clockTell = (nowMs) => { clockAhead = Number(nowMs) - Date.now(); };
 export const now = () => Date.now() + clockAhead;
 
-/** A moment as the reader's clock has it; the exact one, in UTC, on pointing. */
+/** A moment in the browser's time zone; the exact UTC time as a tooltip. */
 export function when(iso, {relative = false, ms = false} = {}) {
   if (!iso) return "";
   const date = new Date(iso);
@@ -85,7 +85,7 @@ export const badge = (word, kind = kindOf(word)) => h("span", {class: `badge is-
 export const batchLink = (id) => h("a", {class: "id", href: `/batches/${encodeURIComponent(id)}`}, id);
 export const orderLink = (id) => h("a", {class: "id", href: `/orders/${encodeURIComponent(id)}`}, id);
 
-/** columns: [{name, cell(row), number?}]; the first is the row's heading. On a phone a row is a card. */
+/** columns: [{name, cell(row), number?}]; the first one is the row's heading. On a phone a row is a card. */
 export function table(caption, columns, rows, {empty = "None.", key = (_row, index) => index} = {}) {
   if (rows.length === 0) return h("p", {class: "soft"}, empty);
   const kind = (column) => (column.number ? "number" : null);
@@ -98,15 +98,15 @@ export function table(caption, columns, rows, {empty = "None.", key = (_row, ind
         : h("td", {"data-name": column.name, class: kind(column)}, column.cell(row)))))));
 }
 
-/** Bytes as they came, in a field that scrolls, also by the keyboard. */
+/** Raw bytes in a field that scrolls, also by keyboard. */
 export const bytes = (name, text) => h("pre", {tabindex: 0, role: "group", "aria-label": name}, text);
 
-/** A line of a list of facts; nothing for what is not so. */
+/** A line of a list of facts; empty values give none. */
 export const fact = (name, value) => value && [h("dt", {}, name), h("dd", {}, value)];
 
 export const panel = (title, ...children) => h("section", {class: "panel"}, h("h2", {}, title), ...children);
 
-/** Tells it to who cannot see the page change. */
+/** Announces a text to screen readers. */
 export function say(text) {
   const said = document.getElementById("said");
   if (said.textContent !== text) said.textContent = text;

@@ -1,13 +1,13 @@
-// What is stuck and why: failures that stand open, counted by their cause; and all of one cause go again, gently.
+// Open failures, counted by cause. All orders of one cause can be resumed as a batch.
 import {h, number, orderLink, panel, plural, table} from "/dom.js";
 import {get, mayAct, post, ticketMake} from "/api.js";
 import {go} from "/app.js";
 import {actButton} from "/act.js";
 import {GROUP_COLUMNS} from "/overview.js";
 
-const NOT_KNOWN = "not known"; // of failures that an earlier version wrote down
+const NOT_KNOWN = "not known"; // of failures recorded by an earlier version
 
-/** What a batch of a group is narrowed by, as the tool's options are called. */
+/** The filter of a batch for one group, with the names of the tool's options. */
 function filterOf(row) {
   const known = Object.entries({workflow: row.workflow, step: row.step, service: row.service, error: row.error});
   return Object.fromEntries(known.filter(([name, value]) => value && !(name === "service" && value === NOT_KNOWN)));
@@ -31,7 +31,7 @@ function againButton(row, ticket) {
     prepare: async () => {
       const choice = await get("choice", filter);
       return {text: choiceText(choice, row), isImpossible: Number(choice.orders) === 0,
-        act: (reason, fields) => post("batches", {...filter, ...fields, orders: Number(choice.orders), reason, ticket})}; // no more than were shown
+        act: (reason, fields) => post("batches", {...filter, ...fields, orders: Number(choice.orders), reason, ticket})}; // not more than the operator saw
     },
     fields: [
       {name: "verb", label: "what is done to each", choices: [["resume", "resume: what failed is tried again"], ["compensate", "undo: what was done is undone"], ["cancel", "cancel: undone, and the client is told so"]]},
@@ -45,7 +45,7 @@ function againButton(row, ticket) {
 
 export async function show({main}) {
   const data = await get("failures");
-  const ticket = ticketMake(); // of this page: a second click, or a lost answer, makes no second batch
+  const ticket = ticketMake(); // one for each page: a second click or a lost answer makes no second batch
   main.append(h("h1", {}, "Failures"),
     h("p", {}, "Orders that a person must look after, counted by what went wrong. What differs from case to case in an error, as numbers and ids, stands as #."),
     panel("By cause", table("Failures by cause", [

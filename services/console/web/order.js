@@ -1,17 +1,17 @@
-// One order: why it is where it is, its time as bars, its story, and all that is kept of it.
+// One order: the reason for its state, its time as bars, its story, and all stored data.
 import {h, morph, badge, bytes, duration, fact, kindOf, number, now, panel, plural, say, table, when} from "/dom.js";
 import {get, mayAct, post} from "/api.js";
 import {trouble, watch} from "/app.js";
 import {actButton} from "/act.js";
 import {FOR_GATE, called, folded} from "/rounds.js";
 
-const EVENTS_SHOWN = 200; // of a long story the newest; the rest on demand
+const EVENTS_SHOWN = 200; // the newest events of a long story; the rest on demand
 const AGAIN_MS = 1000;
 const ENDED = ["processed", "compensated", "cancelled"];
 
 // ---- the order's time ----
 
-/** For each step the states it was in: [{step, service, spans: [{state, from, to, attempt}]}], by its transitions. */
+/** The states of each step by its transitions: [{step, service, spans: [{state, from, to, attempt}]}]. */
 function tracks(dossier, end) {
   const byStep = new Map(dossier.steps.map((step) => [step.step, {step: step.step, service: step.service, state: step.state, spans: []}]));
   for (const event of dossier.events) {
@@ -82,7 +82,7 @@ function story(dossier, shown, redraw) {
     h("ol", {class: "story"}, folded(dossier.events.slice(left > 0 ? left : 0)).map((entry) => (entry.rounds ? roundsLine(entry) : eventLine(entry)))));
 }
 
-// ---- what is kept ----
+// ---- stored data ----
 
 function stepsShow(data) {
   return panel("Its steps", table("Steps", [
@@ -119,7 +119,7 @@ function bytesShow(data) {
     h("p", {}, h("a", {class: "button", href: `/api/v1/orders/${encodeURIComponent(dossier.order_id)}`, download: `order-${dossier.order_id}.json`}, "Download all of it as JSON")));
 }
 
-// ---- what can be done ----
+// ---- actions ----
 
 const ACTS = [
   {verb: "resume", name: "Resume", states: ["error"], text: "What failed is tried again, with new attempts."},
@@ -130,7 +130,7 @@ const ACTS = [
 
 function acts(order, orderId, again) {
   return mayAct() && h("p", {class: "row"}, ACTS.filter((act) => act.states.includes(order.state)).map((act) => {
-    const commandId = crypto.randomUUID?.() ?? null; // the same for a second click: it changes once
+    const commandId = crypto.randomUUID?.() ?? null; // the same for a second click, so the command has one effect
     return actButton(act.name, {...act, title: `${act.name}: order ${orderId}`,
       act: (reason) => post(`orders/${encodeURIComponent(orderId)}/${act.verb}`, {reason, version: order.version, command_id: commandId}), done: again});
   }));
@@ -140,7 +140,7 @@ export async function show({main, path}) {
   const orderId = decodeURIComponent(path.slice("/orders/".length));
   const shown = {events: EVENTS_SHOWN};
   let data = await get(`orders/${encodeURIComponent(orderId)}`), isAsking = false, isStopped = false;
-  let told = 0, timer = null; // the version that the stream has last told of; the answer that comes may be one that was kept
+  let told = 0, timer = null; // the newest version of the stream's events; an answer may be an older one that the console kept
 
   const draw = () => {
     const {order} = data.dossier;

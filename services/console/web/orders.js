@@ -1,4 +1,5 @@
-// Orders by state, workflow, step, error and time. What is looked at has a bound, which is said: "none" is never a guess.
+// Orders by state, workflow, step, error and time. Searches are bounded, and the page shows the bound if it cut one:
+// "none" is always certain.
 import {h, badge, number, orderLink, panel, plural, table, when, say} from "/dom.js";
 import {get} from "/api.js";
 import {go, trouble} from "/app.js";

@@ -1,19 +1,19 @@
-// Is it well? What is open, what is stuck, which service hurts; each with where to go on.
+// The overview: open orders, stuck orders and faulty services, each with a link to its page.
 import {h, morph, badge, clockTell, duration, number, orderLink, panel, plural, say, table, when} from "/dom.js";
 import {get} from "/api.js";
 import {trouble, watch} from "/app.js";
 import {SILENT_MS, batchTable, isDriven} from "/batches.js";
 
-const OWED_LATE_MS = 60000;
+const OWED_LATE_MS = 300000; // as `makegood doctor` and the rule MakegoodStatusesOwed
 const OPEN = ["pending", "processing", "compensating"];
-const ABOUT_ORDERS = { // what an alert about an order says of one, and of several
+const ABOUT_ORDERS = { // texts of alerts about orders, for one order and for several
   order_error: ["order has failed", "orders have failed"],
   outcome_unknown: ["order has a step of which nobody knows whether it happened", "orders have a step of which nobody knows whether it happened"],
   undo_failed: ["order could not be undone", "orders could not be undone"],
   state_lost: ["order is not what the database had confirmed", "orders are not what the database had confirmed"],
 };
 
-/** All that needs a person, worst first: {isBad, text, href, what}. */
+/** All conditions that need a person, worst first, as `{isBad, text, href, what}`. */
 function needs(data) {
   const found = [];
   const leader = data.leader[0];

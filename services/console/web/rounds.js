@@ -1,17 +1,18 @@
-// Rounds of waiting in an order's story, as services/cli/rounds.h has them: a step goes out, and comes back to wait for its service.
+// Rounds of waiting in an order's story, as in services/cli/rounds.h: a step is sent and returns to wait for its
+// service.
 
-const ROUND_MAX = 3; // it goes out, fails, and finds the gate closed
+const ROUND_MAX = 3; // sent, failed, parked at the closed gate
 const WAITS = ["waiting", "undo_waiting", "unknown"];
 const RUNS = ["running", "undo_running"];
-export const FOR_GATE = ["no_consumer", "breaker_open", "service_paused", "window_full"]; // a step that waits so waits for no moment
+export const FOR_GATE = ["no_consumer", "breaker_open", "service_paused", "window_full"]; // a step with such a reason is parked without a set time
 
-/** The one change that an event made to one step without telling the client; else null. */
+/** The transition of an event that moves one step and causes no status; else null. */
 function move(event) {
   const [change, ...others] = event?.transitions ?? [];
   return change?.step && others.length === 0 && !event.statuses?.length ? change : null;
 }
 
-/** The events of the round that begins at `index`; [] if none does. */
+/** The events of the round that begins at `index`; [] if no round begins there. */
 function round(events, index) {
   const first = move(events[index]);
   if (!first || !WAITS.includes(first.from) || !RUNS.includes(first.to)) return [];
@@ -28,13 +29,13 @@ function same(a, b) {
     && ["from", "to", "kind", "reason"].every((name) => a.transitions[0][name] === b.transitions[0][name]);
 }
 
-/** Rounds of one length are of one kind, and two kinds wait for the same. */
+/** Rounds of one length must be equal. Rounds of different length must wait for the same reason. */
 function alike(known, next) {
   const [a, b] = [known.at(-1), next.at(-1)];
   return known.length === next.length ? known.every((event, i) => same(event, next[i])) : a.step === b.step && a.transitions[0].reason === b.transitions[0].reason;
 }
 
-/** Events in their order; for rounds that are alike, one behind the other, one entry {rounds}: their events, by round. */
+/** The events in their order. Equal rounds in sequence become one entry {rounds}: an array of each round's events. */
 export function folded(events) {
   const told = [];
   for (let index = 0; index < events.length;) {
@@ -55,5 +56,5 @@ export function folded(events) {
   return told;
 }
 
-/** The rounds in which the service was called, in vain. */
+/** The rounds in which the service was called and failed. */
 export const called = (rounds) => rounds.filter((events) => events.length === ROUND_MAX);

@@ -1,4 +1,4 @@
-// Which remote service hurts, what operators want of it, and what its agents say.
+// Remote services: their state, the operator settings, and the agents' reports.
 import {h, badge, duration, number, panel, table, when} from "/dom.js";
 import {get, mayAct, post} from "/api.js";
 import {go} from "/app.js";

@@ -2,7 +2,8 @@
  * The agent over the fakes of its unit tests: waves of recorded requests, each called, answered, replied to
  * and acked. usage: makegood-bench-counted-agent SERVICE-FILE WAVES
  *
- * It counts nothing itself: instructions.py runs it under callgrind, twice, and takes the difference.
+ * The program counts nothing itself: instructions.py runs it under callgrind, twice, and takes the
+ * difference.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,7 +15,7 @@
 #include "recorded.h"
 #include "still_clock.h"
 
-#define WAVE_ORDERS   16 /* with three requests each as many as the fakes have room for */
+#define WAVE_ORDERS   16 /* at three requests each, as many as the fakes have room for */
 #define WAVE_REQUESTS (WAVE_ORDERS * RECORDED_STEPS)
 _Static_assert(WAVE_REQUESTS <= FAKE_MAX, "the fakes hold all that is under way");
 
@@ -26,7 +27,7 @@ static void fail(const char *what)
     exit(1);
 }
 
-/* Ends only what has begun to drain, which nothing does here. */
+/* The agent calls this only at the end of a drain, which never happens here. */
 void mg_loop_stop(struct mg_loop *loop)
 {
     (void)loop;
@@ -49,7 +50,7 @@ static void deliver(const char id[RECORDED_ID_SIZE], int step)
     fakes_deliver(MG_LINE_NORMAL, body, false, 0);
 }
 
-/* Forgets what was done, so that there is room for the next. */
+/* Drops the fakes' records of finished work, so that there is room for the next. */
 static void fakes_forget(void)
 {
     fakes.call_count = fakes.reply_count = 0;

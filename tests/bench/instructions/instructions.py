@@ -1,11 +1,11 @@
 #!/usr/bin/python3
 """instructions.py FOLDER [--write]: instructions an order costs in the scheduler and in the agent, against bounds.json.
 
-Times do not repeat on a machine that others use; instructions do. The programs in FOLDER put recorded orders through the real
-handlers, over fakes; callgrind counts. Each runs twice, for few and for more waves of orders: the difference is what the orders
-cost, without the start. "own" is the services' code with core, base and wire; "libraries" what it has done for it (memory, hashes,
-text), the little that the fakes ask of them included. What common/io and libcurl cost is not in it. Above its bound is red;
-well below it is red, too, so that a gain is kept: --write renews the bounds.
+Times vary on a machine that others use; counts of instructions do not. The programs in FOLDER put recorded orders through the real
+handlers, over fakes; callgrind counts. Each runs twice, for few and for more waves of orders: the difference is the orders' cost,
+without the start. "own" is the services' code with core, base and wire. "libraries" is the libraries' work for it (memory, hashes,
+text), including the little that the fakes cause. The cost of common/io and libcurl is not in it. A count above its bound is red.
+One well below it is red, too, so that a gain is kept: --write renews the bounds.
 """
 
 import collections
@@ -33,7 +33,8 @@ NAMED = re.compile(r"(c?)f[lie]=\((\d+)\)(?: (.*))?")  # c: the file of a functi
 
 
 def counts(path):
-    """Instructions by where their source lies: ours, the fakes', else a library's. Format: valgrind's manual, 'Callgrind Format'."""
+    """Instructions by the place of their source: ours, the fakes', else a library's. Format: valgrind's manual, 'Callgrind Format'.
+    """
     names, found = {}, collections.Counter()
     where, is_call = "libraries", False
     for line in path.read_text(encoding="utf-8").splitlines():
@@ -44,7 +45,7 @@ def counts(path):
                 names[number] = name
             where = where if callee else place_of(names[number])
         elif line.startswith("calls="):
-            is_call = True  # the next line is the callee's, which is counted where it is
+            is_call = True  # the next line counts the callee, which is counted at its own place
         elif COST.match(line):
             if not is_call:
                 found[where] += int(COST.match(line).group(1))

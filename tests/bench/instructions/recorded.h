@@ -1,12 +1,12 @@
 /*
  * One order of the benchmark as the broker carried it, message by message, recorded from a run of
- * tests/bench/run: bench.workflow.json, a payload of 1 KB, three calls that are done at once.
+ * tests/bench/run. It is of bench.workflow.json: a payload of 1 KB, three calls that are done at once.
  */
 #ifndef MG_TESTS_BENCH_RECORDED_H
 #define MG_TESTS_BENCH_RECORDED_H
 
 #define RECORDED_STEPS 3
-/* When the first request was sent, and how long its step has: both programs' clocks begin there. */
+/* The time of the first request, and the time limit of its step: both programs' clocks begin there. */
 #define RECORDED_AT_MS INT64_C(1795289406548)
 #define RECORDED_TIMES "\"complete_by\":\"2026-11-21T19:31:06.548Z\",\"sent_at\":\"2026-11-21T19:30:06.548Z\""
 

@@ -1,8 +1,9 @@
 /*
  * The scheduler over the fakes of its unit tests: waves of recorded orders, each from its submission to its
- * last reply, as batches as large as under load. usage: makegood-bench-counted-scheduler WORKFLOW-FILE WAVES
+ * last reply, in batches as large as under load. usage: makegood-bench-counted-scheduler WORKFLOW-FILE WAVES
  *
- * It counts nothing itself: instructions.py runs it under callgrind, twice, and takes the difference.
+ * The program counts nothing itself: instructions.py runs it under callgrind, twice, and takes the
+ * difference.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,8 +15,8 @@
 #include "scheduler.h"
 #include "still_clock.h"
 
-#define WAVE_ORDERS 64 /* some 75 causes a batch are seen under load */
-#define PACE_MS     10 /* batches so large begin so far apart */
+#define WAVE_ORDERS 64 /* under load a batch has some 75 causes */
+#define PACE_MS     10 /* batches of that size begin so far apart */
 
 /* The defaults of the program. */
 static struct mg_scheduler_options options = {.broker = {.url = "amqp://recorded"},
@@ -37,7 +38,7 @@ static void fail(const char *what)
     exit(1);
 }
 
-/* Until nothing is left to do; then it is the next batch's time. */
+/* Until no work is left; then it is the next batch's time. */
 static void settle(void)
 {
     bool has_run = true;
@@ -91,7 +92,8 @@ static void reply(const struct order *order, int step)
     fake_broker_deliver(&delivery);
 }
 
-/* What has to come of each: three requests, `accepted` and `processed`; else something else was counted. */
+/* Checks the results of each order: three requests, `accepted` and `processed`. Otherwise the run counted
+ * other work. */
 static void wave(int first)
 {
     struct order orders[WAVE_ORDERS];

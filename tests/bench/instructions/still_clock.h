@@ -1,4 +1,4 @@
-/* A clock in the place of the machine's: it begins with the recording and goes on when it is told to. */
+/* A clock in place of the machine's: it begins with the recording and moves only when a program sets it. */
 #ifndef MG_TESTS_BENCH_STILL_CLOCK_H
 #define MG_TESTS_BENCH_STILL_CLOCK_H
 

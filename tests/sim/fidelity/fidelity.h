@@ -1,6 +1,6 @@
 /*
  * One seed's sequence of calls on a store, and a line of text for each answer. Built twice: on PostgreSQL and
- * on the simulated database; both must say the same, word for word.
+ * on the simulated database. Both must print the same text.
  */
 #ifndef FIDELITY_H
 #define FIDELITY_H
@@ -13,22 +13,22 @@
 #define FIDELITY_STEPS    150
 #define FIDELITY_START_MS INT64_C(1780000000000) /* by the database's clock */
 
-/* A store and how to wait for it; made and kept by the side that runs it. */
+/* A store and the means to wait for it; created and owned by the side that runs it. */
 struct fidelity_peer {
     struct mg_store *store;
     bool is_answered;
 };
 
-/* What each side does in its own way. */
+/* Functions that each side implements in its own way. */
 struct fidelity_peer *fidelity_peer(int index);
-void fidelity_wait(struct fidelity_peer *peer); /* until it is answered */
-void fidelity_wake(struct fidelity_peer *peer); /* it is */
-void fidelity_lose(struct fidelity_peer *peer); /* its session is killed; until it has another */
-void fidelity_set_clock(int64_t now_ms);        /* the database's; it stands still */
+void fidelity_wait(struct fidelity_peer *peer); /* until its call is answered */
+void fidelity_wake(struct fidelity_peer *peer); /* its call is answered */
+void fidelity_lose(struct fidelity_peer *peer); /* its session is killed; returns once it has another */
+void fidelity_set_clock(int64_t now_ms);        /* the database's clock; it stands still */
 
 void fidelity_play(uint64_t seed, FILE *out);
 
-/* ---- what is drawn (fidelity_draw.c) ---- */
+/* ---- draws (fidelity_draw.c) ---- */
 
 #define FIDELITY_ORDERS     24
 #define FIDELITY_EVENTS_MAX 3
@@ -44,17 +44,17 @@ struct mg_slice fidelity_draw_text(void);
 const char *fidelity_draw_cause(void);
 struct mg_alert_write fidelity_draw_alert(void);
 
-/* What a write points to. */
+/* Values that a write refers to. */
 struct fidelity_writing {
     struct mg_order_record record;
     struct mg_event_record events[FIDELITY_EVENTS_MAX];
     struct mg_alert_write alerts[FIDELITY_ALERTS_MAX];
 };
-/* `known`: the order as it was last seen; all zero: never. */
+/* `known`: the order as last read; all zero: never. */
 void fidelity_draw_write(const struct mg_order_record *known, int order, struct fidelity_writing *writing,
                          struct mg_order_write *write);
 
-/* ---- how answers are told: times as what they differ from the start ---- */
+/* ---- printed answers: times are offsets from the start ---- */
 
 void fidelity_tell_slice(FILE *out, const char *name, struct mg_slice text);
 void fidelity_tell_time(FILE *out, const char *name, int64_t at_ms);

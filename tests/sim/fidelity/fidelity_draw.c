@@ -1,5 +1,5 @@
-/* What a seed's sequence is made of: orders with any values, right and wrong versions, and what is refused.
- */
+/* Parts of a seed's sequence: orders with any values, right and wrong versions, and values that must be
+ * refused. */
 #include "fidelity.h"
 
 #include <string.h>
@@ -12,7 +12,7 @@
 static struct {
     uint64_t state;
     int64_t now_ms;
-    int64_t used[USED_MAX]; /* moments that were given away: no two things are due at one moment */
+    int64_t used[USED_MAX]; /* moments in use: no two items are due at the same moment */
     int used_count;
 } draw;
 
@@ -40,7 +40,7 @@ bool fidelity_is_rare(void)
     return fidelity_draw(20) == 0;
 }
 
-/* A moment around now, that no other thing has; now and then none. */
+/* A moment around now that no other item has; now and then none. */
 static int64_t draw_moment(void)
 {
     if (fidelity_draw(4) == 0 || draw.used_count == USED_MAX) {
@@ -183,7 +183,7 @@ static void draw_events(struct fidelity_writing *writing, struct mg_order_write 
     }
 }
 
-/* What nobody may write, and still must harm nobody else in the batch. */
+/* Makes a write invalid; it must not affect the others in its batch. */
 static void spoil(struct fidelity_writing *writing, struct mg_order_write *write)
 {
     switch (fidelity_draw(6)) {
@@ -196,15 +196,15 @@ static void spoil(struct fidelity_writing *writing, struct mg_order_write *write
     case 2:
         writing->record.reply_to = mg_slice_of(NO_UTF8);
         break;
-    case 3: /* steps that are not there, or are there already */
+    case 3: /* steps that do not exist, or exist already */
         writing->record.stored_steps ^= (UINT64_C(1) << STEPS) - 1;
         write->changed_steps |= 1;
         change_step(&writing->record, 0);
         break;
-    case 4: /* an event that is there already, if it is not the first */
+    case 4: /* an event that exists already, unless it is the first */
         writing->events[0].version = 1;
         break;
-    default: /* a payload whose revision is taken */
+    default: /* a payload with a revision that is in use */
         write->is_payload_changed = true;
         break;
     }
@@ -217,7 +217,7 @@ void fidelity_draw_write(const struct mg_order_record *known, int order, struct 
     writing->record = *known;
     struct mg_order_record *record = &writing->record;
     uint64_t expected = record->order.version;
-    if (fidelity_draw(8) == 0) { /* what is there already, or is not any more what was known */
+    if (fidelity_draw(8) == 0) { /* a row that exists already, or differs from the known one */
         expected = expected > 0 ? expected - 1 : 1;
     }
     if (expected == 0) {
@@ -237,7 +237,7 @@ void fidelity_draw_write(const struct mg_order_record *known, int order, struct 
                                      .alerts = writing->alerts,
                                      .alert_count = (int)fidelity_draw(FIDELITY_ALERTS_MAX + 1),
                                      .locked_by = "fidelity"};
-    if (record->order_id[0] == '\0') { /* nobody has stored it yet, and it is written as if */
+    if (record->order_id[0] == '\0') { /* not yet stored: written as if it were */
         (void)snprintf(record->order_id, sizeof(record->order_id), "%s", fidelity_order_id(order));
         record->revision = 1;
     }

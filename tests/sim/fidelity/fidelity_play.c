@@ -1,4 +1,4 @@
-/* See fidelity.h. Nothing of an answer is left out but the wording of errors. */
+/* See fidelity.h. Prints all of an answer except the wording of errors. */
 #include "fidelity.h"
 
 #include <inttypes.h>
@@ -10,14 +10,14 @@
 
 static FILE *out;
 static int64_t now_ms;
-static struct mg_arena *arena; /* of the call in hand */
+static struct mg_arena *arena; /* of the current call */
 static struct mg_arena *known_arena;
 static struct mg_order_record known[FIDELITY_ORDERS]; /* as last loaded, or written */
 static uint64_t epochs[FIDELITY_PEERS];
 
-/* ---- telling ---- */
+/* ---- printing ---- */
 
-/* True: the call has failed, which is told. */
+/* True: the call failed, and the error is printed. */
 static bool tell_error(const struct mg_err *err)
 {
     if (err != NULL) {
@@ -150,7 +150,7 @@ static void load_all(void)
 
 /* ---- committing ---- */
 
-/* "…(22P02)" as the store words it. */
+/* The SQLSTATE in the store's error text: "…(22P02)". */
 static void tell_sqlstate(const char *text)
 {
     const char *open = strrchr(text, '(');
@@ -188,7 +188,7 @@ static void play_commit(void)
         }
     }
     (void)fputc('\n', out);
-    if (fidelity_draw(3) > 0) { /* else it goes on with what it knew */
+    if (fidelity_draw(3) > 0) { /* else it continues with the known order */
         load(draw_peer(), loads, count);
     }
 }
@@ -248,8 +248,8 @@ static void play_owed(void)
 
 /* ---- services, workflows, alerts ---- */
 
-/* More agents of one service than are kept, of which only the first and the last are ready: its gate tells
- * which of them, and of those that report after them, are there. */
+/* Enough agents of one service to exceed the number kept; only the first and the last are ready. The
+ * service's gate shows which of them, and of later reporters, are kept. */
 static void play_crowd(void)
 {
     static struct mg_service_state states[MG_SERVICE_INSTANCES_MAX];
@@ -413,21 +413,21 @@ static void on_swept(void *arg, const struct mg_sweep_answer *answer, const stru
     answered(arg);
 }
 
-/* Whether a limit leaves out no woken order: they take what the `timely` leave, and a quarter at least. */
+/* Whether a limit leaves out no woken order: these use the places left by `timely`, at least a quarter. */
 static bool takes_all_woken(int limit, int timely, int woken)
 {
     int left = timely < limit ? limit - timely : 0, share = (limit + 3) / 4;
     return woken <= (left > share ? left : share);
 }
 
-/* Whether no two of the `count` that wake at one moment are parted by the share of the latest. */
+/* Whether the share of the latest separates no two of the `count` that wake at the same moment. */
 static bool parts_no_latest(int limit, const int64_t *wakes, int count)
 {
     int first = count - (limit + 3) / 4;
     return first <= limit || wakes[first - 1] != wakes[first];
 }
 
-/* Of orders that wake at one moment a limit takes whichever it likes: no limit may fall between two such. */
+/* Among orders that wake at the same moment a limit may pick any: no limit may separate two of them. */
 static int draw_limit(void)
 {
     int limit = 1 + (int)fidelity_draw(FIDELITY_ORDERS), timely = 0, woken = 0;
@@ -491,7 +491,7 @@ static void on_parked(void *arg, const struct mg_parked_answer *answer, const st
     answered(arg);
 }
 
-/* All of a queue or none: a limit would take whichever it likes of those that were pushed to one moment. */
+/* All of a queue or none: a limit may pick any of those that were pushed to the same moment. */
 static void play_parked(void)
 {
     static const char *const SERVICES[] = {"inventory", "payment", "courier", "nobody"};
@@ -551,7 +551,7 @@ static void on_woken(void *arg, bool is_leader, bool is_full, const struct mg_er
     answered(arg);
 }
 
-/* All or none: a limit would take whichever it likes of those that wake at one moment. */
+/* All or none: a limit may pick any of those that wake at the same moment. */
 static void play_wake(void)
 {
     int index = 2 + (int)fidelity_draw(2);

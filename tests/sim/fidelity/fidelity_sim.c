@@ -1,4 +1,4 @@
-/* The simulated database's side: plays the seed given and prints what it was told. */
+/* The simulated database's side: plays the given seed and prints the answers. */
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,7 +14,7 @@ static struct sim_side {
 } sides[FIDELITY_PEERS];
 static struct fidelity_peer *waiting;
 
-/* The checker's part: here PostgreSQL is. */
+/* Replaces the checker: PostgreSQL is the reference here. */
 void sim_check_committed(const struct mg_order_record *before, const struct mg_order_write *write)
 {
     (void)before;
@@ -62,7 +62,7 @@ void sim_check_asked_owed(struct mg_slice queue)
     (void)queue;
 }
 
-/* No process runs here that could. */
+/* No process runs here, so none ends. */
 void sim_node_ended(struct sim_node *node)
 {
     (void)node;
@@ -140,5 +140,5 @@ int main(int argc, char **argv)
     sim_kernel_run(INT64_MAX, are_up);
     fidelity_play(options.seed, stdout);
     (void)fflush(stdout);
-    _exit(0); /* what is left belongs to the run */
+    _exit(0); /* remaining memory belongs to the run */
 }

@@ -1,6 +1,6 @@
 /*
- * The simulated database against PostgreSQL: the same sequence of calls, drawn by a seed, on both, and every
- * answer compared. PostgreSQL's clock is the test's: a function of the same name that is found first.
+ * The simulated database against PostgreSQL: the same sequence of calls, drawn by a seed, on both; every
+ * answer is compared. PostgreSQL's clock is the test's: its function has the same name and is found first.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -68,7 +68,7 @@ void fidelity_lose(struct fidelity_peer *peer)
     struct rig *rig = &side_of(peer)->rig;
     char sql[128];
     rig->downs = rig->ups = 0;
-    /* Waits until it is gone, and its lock with it. */
+    /* Waits until the session, and its lock, are gone. */
     (void)snprintf(sql, sizeof(sql), "SELECT pg_terminate_backend(%d, 5000)",
                    mg_pg_backend_pid(peer->store->pg));
     rig_admin(rig, sql);
@@ -84,7 +84,7 @@ void fidelity_set_clock(int64_t now_ms)
     rig_admin(&sides[0].rig, sql);
 }
 
-/* Behind the migration, so the columns' defaults are set anew. */
+/* Runs after the migration, so it sets the columns' defaults anew. */
 static const char OWN_CLOCK[] =
     "CREATE TABLE IF NOT EXISTS test_clock (now timestamptz);"
     "DELETE FROM test_clock; INSERT INTO test_clock VALUES ('epoch');"
@@ -124,7 +124,7 @@ static void teardown(void)
     }
 }
 
-/* Both line by line; the first that differs fails the test, with what went before. */
+/* Compares both line by line. The first difference fails the test and prints the lines before it. */
 static void compare(int seed, FILE *real, FILE *sim)
 {
     static char kept[KEPT_LINES][LINE_SIZE], said[LINE_SIZE];
@@ -145,7 +145,7 @@ static void compare(int seed, FILE *real, FILE *sim)
     ck_assert_msg(count > FIDELITY_STEPS, "seed %d: only %d lines", seed, count);
 }
 
-/* Catches a simulated statement that does not do what its SQL says. */
+/* Would catch: a simulated statement that differs from its SQL. */
 START_TEST(the_simulated_database_answers_as_postgresql_does)
 {
     char command[1024];

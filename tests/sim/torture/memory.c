@@ -1,4 +1,4 @@
-/* See memory.h. The linker's --wrap gives these functions the places of the library's (CMakeLists.txt). */
+/* See memory.h. The linker's --wrap replaces the library's functions by these (CMakeLists.txt). */
 #include "memory.h"
 
 #include <assert.h>
@@ -22,7 +22,7 @@ void *node_calloc(size_t count, size_t size) __asm__("__wrap_calloc");
 void *node_realloc(void *old, size_t size) __asm__("__wrap_realloc");
 char *node_strdup(const char *text) __asm__("__wrap_strdup");
 int node_asprintf(char **ret_text, const char *format, ...) __asm__("__wrap_asprintf") MG_PRINTF(2, 3);
-/* As it is called where the library checks what is printed (_FORTIFY_SOURCE). */
+/* The name of the call where the library checks printed text (_FORTIFY_SOURCE). */
 int node_asprintf_chk(char **ret_text, int flag, const char *format, ...) __asm__("__wrap___asprintf_chk")
     MG_PRINTF(3, 4);
 void node_free(void *memory) __asm__("__wrap_free");

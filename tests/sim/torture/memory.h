@@ -1,11 +1,11 @@
 /*
- * The allocations of the code under test. While a node's code runs, each is an occasion of NODE_MEMORY: where
- * the run strikes it fails. What the node has is kept in a list, so that at its end nothing may be left.
+ * The allocations of the code under test. While a node's code runs, each is an occasion of NODE_MEMORY and
+ * fails where the run strikes it. A node's allocations are kept in a list: at its end the list must be empty.
  */
 #ifndef SIM_MEMORY_H
 #define SIM_MEMORY_H
 
-/* All nodes have ended: ends the run if one that ended in good order has not freed all. */
+/* Ends the run if a node that ended in good order has not freed all. Called after the end of all nodes. */
 void sim_memory_check(void);
 
 #endif

@@ -1,6 +1,6 @@
 /*
- * The scenarios. Workflows and services are those of ../definitions.c; occasions are counted from the run's
- * start: of REMOTE_REFUSES the third is the third do, since nothing else of "line" is asked.
+ * The scenarios. Workflows and services are those of ../definitions.c. Occasions are counted from the run's
+ * start. The third occasion of REMOTE_REFUSES is the third do, since "line" makes no other calls.
  */
 #include "scenarios.h"
 

@@ -1,4 +1,4 @@
-/* What torture plays: each scenario goes through a part of the flow that the others do not. */
+/* The scenarios of torture: each covers a part of the flow that the others do not. */
 #ifndef SIM_SCENARIOS_H
 #define SIM_SCENARIOS_H
 

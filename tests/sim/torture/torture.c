@@ -1,9 +1,8 @@
 /*
  * makegood-torture: plays each scenario once to count its occasions for a fault, and then once for each of
- * them, with that one fault there: the n-th allocation fails, a process dies after its n-th event, the n-th
- * publish is refused, the n-th commit is done and nobody hears of it. Each run is judged as all of the
- * simulator's are; beyond that, nothing may be left in memory, and the orders must end as they do without the
- * fault.
+ * them with that one fault there. Examples: the n-th allocation fails, a process dies after its n-th event,
+ * the n-th publish is refused, the answer to the n-th commit is lost. Each run is judged as every run of the
+ * simulator. In addition, no memory may remain allocated, and the orders must end as without the fault.
  */
 #include <assert.h>
 #include <execinfo.h>
@@ -19,7 +18,7 @@
 #include "scenarios.h"
 
 #define SCENARIOS_MAX 32
-#define TOLD_MAX      20 /* violations that one job tells */
+#define TOLD_MAX      20 /* violations that one job prints */
 
 static const char USAGE[] =
     "usage: tests/sim/torture/run [--scenario NAME] [--fault NAME] [--every N] [--seed SEED] [--jobs N]\n"
@@ -50,7 +49,7 @@ struct plan {
     bool is_one;
 };
 
-/* KIND_COUNT: of what only comes by itself, and has no occasions. */
+/* KIND_COUNT: a fault that only occurs spontaneously and has no occasions. */
 static enum kind kind_of(enum sim_fault fault)
 {
     static const char *const PREFIXES[KIND_COUNT] = {"NODE_MEMORY", "NODE_",   "BROKER_",
@@ -62,7 +61,7 @@ static enum kind kind_of(enum sim_fault fault)
     return (enum kind)kind;
 }
 
-/* Those after which an order may rightly end in another way: its service said no, or its client did. */
+/* Faults after which an order may rightly end in another way: a refusal of a service or a client. */
 static bool may_end_otherwise(enum sim_fault fault)
 {
     return fault == SIM_REMOTE_REFUSES || kind_of(fault) == CLIENT;
@@ -79,7 +78,7 @@ static void ends_compare(const struct sim_result *calm, const struct sim_options
         (void)snprintf(result->what, sizeof(result->what),
                        "the run has not come to where it was to be struck");
     }
-    /* An operator's word may come too late, or once the service has refused for good. */
+    /* An operator's command may come too late, or after a final refusal of the service. */
     bool is_other = may_end_otherwise(options->strike.fault) || options->script->turn_count > 0;
     for (int i = 0; options->script->workflows[i] != NULL && !is_other; i++) {
         if (result->ends[i] != calm->ends[i]) {
@@ -112,7 +111,7 @@ static void strike(const struct plan *plan, int scenario, struct sim_strike stri
     }
 }
 
-/* The run without a strike; ends everything if it is not right by itself. */
+/* The run without a strike; a violation in it ends the program. */
 static void calm_run(const struct plan *plan, int scenario, struct sim_result *ret_result)
 {
     struct sim_options options = plan->options;
@@ -154,7 +153,7 @@ static void job_run(int job, void *arg)
     }
 }
 
-/* False: what was to be struck had no occasion, which is said. */
+/* False: the fault to strike has no occasion, which is printed. */
 static bool is_struck(const struct plan *plan, const uint64_t runs[KIND_COUNT], uint64_t all_runs)
 {
     bool has_all = all_runs > 0;
@@ -170,7 +169,7 @@ static bool is_struck(const struct plan *plan, const uint64_t runs[KIND_COUNT], 
     return has_all;
 }
 
-/* True: everything that was to be struck was, and nothing is violated. */
+/* True: every planned fault has struck, and no invariant is violated. */
 static bool report(const struct plan *plan, double seconds)
 {
     uint64_t runs[KIND_COUNT] = {0}, all_runs = 0, violations = 0;
@@ -215,7 +214,7 @@ static int all_run(struct plan *plan)
     return is_right && is_whole ? 0 : 1;
 }
 
-/* ---- one ---- */
+/* ---- a single run ---- */
 
 static void on_struck(void)
 {

@@ -1,6 +1,6 @@
 /*
- * A broker and an HTTP client behind the agent's interfaces that do nothing by themselves: they write down
- * what the agent did, in order, and the test says what comes back.
+ * A fake broker and a fake HTTP client behind the agent's interfaces. They do nothing by themselves: they
+ * record the agent's actions in order, and the test gives the answers.
  */
 #ifndef MG_TESTS_AGENT_FAKES_H
 #define MG_TESTS_AGENT_FAKES_H
@@ -15,7 +15,7 @@ struct fake_publish {
     char body[4096];
     mg_published_fn *done;
     void *arg;
-    bool is_open; /* its outcome has not been told */
+    bool is_open; /* its outcome has not been reported */
 };
 
 struct fake_call {
@@ -27,8 +27,8 @@ struct fake_call {
 };
 
 struct fakes {
-    /* One letter for each thing done, in order: c call, r reply published, a ack, x reject, q requeue, p
-     * pause, u resume. Service reports are counted, not written here. */
+    /* One letter for each action, in order: c call, r reply published, a ack, x reject, q requeue, p pause, u
+     * resume. Service reports are counted and not recorded here. */
     char story[256];
     struct fake_publish replies[FAKE_MAX];
     int reply_count;
@@ -38,18 +38,18 @@ struct fakes {
     char last_report[4096];
     int prefetch[MG_CONSUMERS_MAX]; /* 0: paused */
     int untold_acks[MG_CONSUMERS_MAX];
-    bool is_on_its_way[MG_CONSUMERS_MAX]; /* a delivery, though the consumer is paused */
-    bool is_publish_full;                 /* mg_broker_publish takes nothing */
-    enum mg_class call_class;             /* not MG_OK: mg_http_client_call takes nothing, for this reason */
+    bool is_on_its_way[MG_CONSUMERS_MAX]; /* a delivery arrives although the consumer is paused */
+    bool is_publish_full;                 /* mg_broker_publish accepts nothing */
+    enum mg_class call_class; /* not MG_OK: mg_http_client_call refuses every call with this class */
     struct mg_broker_options broker;
-    mg_heard_fn *heard; /* the agent's ear for what operators want */
+    mg_heard_fn *heard; /* the agent's callback for control messages */
     void *heard_arg;
     char heard_names[256]; /* exchange and queue */
 };
 extern struct fakes fakes;
 
 void fakes_reset(void);
-/* Tells the outcome of the newest reply that is still open. */
+/* Reports the outcome of the newest reply that is still open. */
 void fakes_confirm(enum mg_publish_outcome outcome);
 /* Ends the given call. */
 void fakes_answer(int call, const struct mg_http_answer *answer);

@@ -9,10 +9,10 @@
 #include "fakes.h"
 
 extern struct mg_agent flow_agent;
-extern const struct mg_span_sink *flow_spans; /* NULL: nobody wants spans; before flow_start */
+extern const struct mg_span_sink *flow_spans; /* NULL: spans are off; set before flow_start */
 
-/* `members` are further members of the service file, ", \"tries\": 1". Its queues have brought messages that
- * are no suspects, so that it takes as many as it can. */
+/* `members` are further members of the service file, ", \"tries\": 1". Its queues have already delivered
+ * messages that are no suspects, so the prefetch is at its full size. */
 void flow_start(const char *members);
 void flow_start_anew(const char *members); /* no message has come yet */
 void flow_finish(void);
@@ -35,7 +35,7 @@ void flow_wait_story(const char *story);
 /* Runs the loop until so many calls or replies have been made. */
 void flow_wait_calls(int count);
 void flow_wait_replies(int count);
-/* Runs the loop for a moment in which something that must not happen could. */
+/* Runs the loop for a moment in which a forbidden action could happen. */
 void flow_linger(int64_t ms);
 /* Runs the loop until the agent stops it. */
 void flow_run(void);

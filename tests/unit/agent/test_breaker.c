@@ -1,4 +1,4 @@
-/* The breaker: what opens it, what closes it, and which results no longer count. */
+/* The breaker: causes for opening and closing it, and results that no longer count. */
 #include <check.h>
 
 #include "../suite.h"
@@ -144,8 +144,8 @@ START_TEST(a_result_from_before_the_opening_neither_closes_nor_reopens)
 }
 END_TEST
 
-/* Would catch: an agent that calls a service that is down for most, one that does not call it again when it
- * is back, and one that hangs on the word of a dead leader. */
+/* Would catch: an agent that calls a service that is down for most agents; one that makes no call once the
+ * service is back; one that depends for ever on a message of a dead leader. */
 START_TEST(each_word_finds_each_state)
 {
     enum { CLOSED = MG_BREAKER_CLOSED, OPEN = MG_BREAKER_OPEN, HALF = MG_BREAKER_HALF_OPEN };
@@ -153,7 +153,7 @@ START_TEST(each_word_finds_each_state)
         enum mg_breaker_word before, word;
         int expected[3]; /* by the state before: closed, open, half-open */
         bool is_changed;
-        int64_t rest_ms; /* of one that was open a second ago: -1: as long as the word holds */
+        int64_t rest_ms; /* of one open a second ago; -1: until the control message expires */
     } cases[] = {
         {MG_WORD_NONE, MG_WORD_UP, {CLOSED, OPEN, HALF}, false, 4000},
         {MG_WORD_NONE, MG_WORD_DOWN, {OPEN, OPEN, OPEN}, true, -1},

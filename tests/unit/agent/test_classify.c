@@ -1,4 +1,4 @@
-/* What an HTTP answer, or the lack of one, means. */
+/* Classification of an HTTP answer, or of a missing one. */
 #include <check.h>
 #include <string.h>
 
@@ -70,8 +70,8 @@ START_TEST(statuses_mean_what_the_contract_says)
 }
 END_TEST
 
-/* Catches: an undo that overtakes a do on a proxy's or our own word, and one that waits although the service
- * has answered. */
+/* Catches: an undo that overtakes a do on the evidence of a proxy or of the agent itself; one that waits
+ * although the service has answered. */
 START_TEST(only_the_services_own_answer_ends_a_call)
 {
     static const int answers[] = {200, 201, 302, 400, 408, 409, 422, 425, 429, 500, 501, 503, 505, 511};
@@ -97,7 +97,7 @@ START_TEST(only_the_services_own_answer_ends_a_call)
 }
 END_TEST
 
-/* Catches: an undo beside work that was accepted, and that no poll asks about. */
+/* Catches: an undo beside accepted work that no poll asks about. */
 START_TEST(accepted_work_that_nobody_polls_may_still_act)
 {
     struct mg_http_answer answer = {
@@ -196,7 +196,7 @@ START_TEST(a_result_above_the_limit_is_cut_and_says_so)
 }
 END_TEST
 
-/* True if the answer gives a result; then the reply that carries it must be one that schedulers read. */
+/* True if the answer gives a result; then schedulers must be able to read the reply that carries it. */
 static bool reaches_schedulers(const struct mg_service *whole, struct mg_slice answer)
 {
     struct mg_reply reply = {.attempt = 1,
@@ -219,7 +219,8 @@ static bool reaches_schedulers(const struct mg_service *whole, struct mg_slice a
     return is_kept;
 }
 
-/* Catches: an answer at the limits of JSON whose reply is above them, so that work done is never heard of. */
+/* Catches: an answer at the limits of JSON with a reply above them, so that finished work is never
+ * reported. */
 START_TEST(a_result_at_the_limits_leaves_room_for_its_reply)
 {
     struct mg_service *whole;

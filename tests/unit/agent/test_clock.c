@@ -1,4 +1,4 @@
-/* What the agent does while the database's clock, as it knows it, and a request do not agree. */
+/* The agent when its estimate of the database's clock and a request contradict each other. */
 #include <check.h>
 #include <stdio.h>
 #include <string.h>
@@ -19,7 +19,7 @@ static void setup(void)
     flow_agent.awake_since_boot_ms = mg_clock_boot_ms() - 60000;
 }
 
-/* The leading supervisor tells the database's time, which is so far behind this machine's. */
+/* The leading supervisor publishes the database's time, which is `behind_ms` behind this machine's. */
 static void tell_time(int64_t behind_ms)
 {
     char body[256], sent_at[MG_TIME_TEXT_SIZE];
@@ -31,7 +31,7 @@ static void tell_time(int64_t behind_ms)
     fakes_say(body);
 }
 
-/* Over a second, as it does for longer. */
+/* Over a second, as in a longer run. */
 static void tell_time_often(int64_t behind_ms)
 {
     for (int i = 0; i < 5; i++) {
@@ -46,7 +46,7 @@ static void deliver_behind(const char *order_id, int64_t behind_ms)
         &(struct flow_request){.order_id = order_id, .sent_ago_ms = behind_ms, .left_ms = 5000 - behind_ms});
 }
 
-/* Catches: an attempt that is burnt in silence, for a minute after the database's clock went back. */
+/* Catches: an attempt that is used up in silence for a minute after the database's clock went back. */
 START_TEST(a_request_of_a_clock_that_went_back_is_called_once_that_is_known)
 {
     tell_time_often(0);
@@ -73,8 +73,8 @@ static void assert_told_that_it_was_not_called(int number)
     ck_assert_int_eq((int)mg_metric_value(flow_agent.lanes[0].metrics.late), 0);
 }
 
-/* Catches: a call of what a stopped scheduler sends when it goes on, long after complete-by; and an attempt
- * that is burnt because a scheduler goes by the old clock for a moment after a step forward. */
+/* Catches: a call long after complete-by of a request that a stopped scheduler sends when it continues; an
+ * attempt that is used up because a scheduler keeps the old clock for a moment after a step forward. */
 START_TEST(a_fresh_request_that_came_late_is_answered_and_not_called)
 {
     tell_time_often(0);
@@ -85,7 +85,7 @@ START_TEST(a_fresh_request_that_came_late_is_answered_and_not_called)
 }
 END_TEST
 
-/* Catches: an attempt that is burnt because nothing else came that told of the clock. */
+/* Catches: an attempt that is used up because no later message showed the clock. */
 START_TEST(a_request_whose_doubt_does_not_end_is_answered_in_time)
 {
     tell_time_often(0);
@@ -94,7 +94,7 @@ START_TEST(a_request_whose_doubt_does_not_end_is_answered_in_time)
 }
 END_TEST
 
-/* Catches: a process that keeps what it cannot judge while it stops, or while the broker is away. */
+/* Catches: a process that keeps undecided requests while it stops, or while the broker is away. */
 START_TEST(what_is_in_doubt_is_given_back_when_there_is_no_time_to_wait)
 {
     tell_time_often(0);
@@ -111,7 +111,8 @@ START_TEST(what_is_in_doubt_is_given_back_when_there_is_no_time_to_wait)
 }
 END_TEST
 
-/* Catches: all agents of a service that stop its orders because the database's clock is wrong, not theirs. */
+/* Catches: all agents of a service that stop its orders because the database's clock is wrong and theirs are
+ * right. */
 START_TEST(a_clock_that_is_known_to_be_wrong_makes_no_agent_unready)
 {
     char reason[256];
@@ -123,14 +124,14 @@ START_TEST(a_clock_that_is_known_to_be_wrong_makes_no_agent_unready)
     flow_agent.skew.minute_second = -1;
     for (int i = 0; i < MG_SKEW_SECONDS; i++) {
         flow_agent.skew.seconds[i].fresh_count = 0;
-        flow_agent.skew.seconds[i].least_ms -= 2 * BACK_MS; /* of the future, and nothing else is known */
+        flow_agent.skew.seconds[i].least_ms -= 2 * BACK_MS; /* from the future, with no other evidence */
     }
     ck_assert(!mg_agent_is_ready(&flow_agent, reason, sizeof reason));
     ck_assert_ptr_nonnull(strstr(reason, "behind of the database's; synchronise it"));
 }
 END_TEST
 
-/* Catches: words that lay in the queue while the process stood still, taken for a clock that went back. */
+/* Catches: messages that lay in the queue while the process stood still, taken for a clock that went back. */
 START_TEST(words_that_waited_for_a_stopped_agent_say_nothing_of_the_clock)
 {
     tell_time_often(0);

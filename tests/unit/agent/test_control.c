@@ -1,6 +1,6 @@
 /*
- * What the agent does with the word of an operator: pause, share of a limit; with the word that its service
- * is down for most; and which of several words counts.
+ * Control messages in the agent: pause, share of a limit, service down for most agents. And which of several
+ * messages counts.
  */
 #include <check.h>
 #include <stdio.h>
@@ -20,7 +20,7 @@ static const struct mg_lane *lane(void)
     return &flow_agent.lanes[0];
 }
 
-/* `members` behind those that every word has. */
+/* `members` follow the members that every control message has. */
 static void say(int epoch, int version, const char *members)
 {
     char body[1024];
@@ -37,8 +37,8 @@ static void expect_parked(int number)
     ck_assert_str_eq(reply->error_code, MG_ERROR_CODE_SERVICE_PAUSED);
 }
 
-/* Would catch: a call in a pause; requests that stay in the queue until their deadline; a word that nobody
- * sees obeyed. */
+/* Would catch: a call in a pause; requests that stay in the queue until their deadline; a control message
+ * without a report of its effect. */
 START_TEST(a_pause_ends_what_waits_and_lets_calls_under_way_end)
 {
     flow_finish();
@@ -70,7 +70,7 @@ START_TEST(a_pause_ends_what_waits_and_lets_calls_under_way_end)
 }
 END_TEST
 
-/* Would catch: tries that go on in a pause, since they had begun before. */
+/* Would catch: tries that go on in a pause because they began before it. */
 START_TEST(a_pause_ends_the_tries_of_an_attempt)
 {
     flow_finish();
@@ -81,14 +81,14 @@ START_TEST(a_pause_ends_the_tries_of_an_attempt)
     say(1, 1, "\"paused\":true");
     flow_answer_status(0, 503, "");
     flow_wait_replies(1);
-    ck_assert_str_eq(flow_reply(0)->error_code, "http_503"); /* it was made, and says more */
+    ck_assert_str_eq(flow_reply(0)->error_code, "http_503"); /* a call was made: its code */
     flow_answer_status(1, 200, "{}");
     flow_wait_replies(2);
     ck_assert_int_eq(fakes.call_count, 2);
 }
 END_TEST
 
-/* Would catch: "not executed" of a request that an earlier agent may have sent. */
+/* Would catch: "not executed" in the reply to a request that an earlier agent may have sent. */
 START_TEST(what_came_again_in_a_pause_stays_in_doubt)
 {
     say(1, 1, "\"paused\":true");
@@ -99,7 +99,7 @@ START_TEST(what_came_again_in_a_pause_stays_in_doubt)
 }
 END_TEST
 
-/* Would catch: a limit that counts in each process, one that raises what the service file says, and one that
+/* Would catch: a limit that counts in each process; one that raises the limit of the service file; one that
  * outlives its end. */
 START_TEST(a_share_bounds_the_calls_and_never_raises_them)
 {
@@ -131,8 +131,8 @@ START_TEST(a_share_bounds_the_calls_and_never_raises_them)
 }
 END_TEST
 
-/* Would catch: a replica that the supervisor has not seen yet and that makes all calls its file allows; one
- * that is dropped to one call because a report of it was late. */
+/* Would catch: a replica, not yet seen by the supervisor, that makes all calls of its file; one that is cut
+ * to one call because a report of it was late. */
 START_TEST(who_is_not_named_makes_one_call_or_keeps_its_share)
 {
     say(1, 1, "\"paused\":false,\"shares\":[]");
@@ -157,8 +157,8 @@ static void expect_not_made(int number)
     ck_assert_str_eq(reply->error_code, MG_ERROR_CODE_BREAKER_OPEN);
 }
 
-/* Would catch: attempts burnt to find out what others know; an agent that probes beside the one that is
- * named; one that stays closed when it is over. */
+/* Would catch: attempts used up to find an outage that others have found; an agent that probes beside the
+ * named prober; one that stays closed when the outage is over. */
 START_TEST(what_others_see_it_obeys_until_they_say_otherwise)
 {
     flow_finish();
@@ -172,7 +172,7 @@ START_TEST(what_others_see_it_obeys_until_they_say_otherwise)
     ck_assert_int_eq(fakes.prefetch[0], 0);
     ck_assert_ptr_nonnull(strstr(fakes.last_report, "\"breaker\":\"open\""));
     ck_assert_ptr_nonnull(strstr(fakes.last_report, "other probes"));
-    flow_answer_status(0, 200, "{}"); /* of before: it ends nothing */
+    flow_answer_status(0, 200, "{}"); /* of an earlier call: it ends nothing */
     flow_wait_replies(2);
     flow_linger(120);
     ck_assert_int_eq(lane()->breaker.state, MG_BREAKER_OPEN);
@@ -188,8 +188,8 @@ START_TEST(what_others_see_it_obeys_until_they_say_otherwise)
 }
 END_TEST
 
-/* Would catch: requests that lie in the queue until their deadline, since nobody consumes; more than one
- * probe at a time; schedulers that are asked for more while it is out. */
+/* Would catch: requests that lie in the queue until their deadline because no agent consumes; more than one
+ * probe at a time; schedulers that are asked for more requests during a probe. */
 START_TEST(who_is_named_probes_and_answers_for_all)
 {
     flow_finish();
@@ -214,7 +214,7 @@ START_TEST(who_is_named_probes_and_answers_for_all)
         flow_wait_replies(3 + 2 * probe);
     }
     ck_assert_int_eq(lane()->breaker.state, MG_BREAKER_CLOSED);
-    say(1, 0, DOWN("test")); /* the supervisor has not heard yet */
+    say(1, 0, DOWN("test")); /* the supervisor has not received the report yet */
     ck_assert_int_eq(lane()->breaker.state, MG_BREAKER_CLOSED);
     ck_assert_ptr_nonnull(strstr(fakes.last_report, "\"breaker\":\"closed\""));
     say(1, 0, "\"paused\":false");
@@ -222,7 +222,8 @@ START_TEST(who_is_named_probes_and_answers_for_all)
 }
 END_TEST
 
-/* Would catch: agents that stay down for ever because nobody leads any more, or nobody knows the word. */
+/* Would catch: agents that stay down for ever because no supervisor leads any more, or because every new
+ * leader is undecided. */
 START_TEST(a_word_that_is_not_repeated_runs_out)
 {
     flow_finish();
@@ -244,8 +245,8 @@ START_TEST(a_word_that_is_not_repeated_runs_out)
 }
 END_TEST
 
-/* Would catch: an agent that calls a service that is down, because another supervisor leads that knows
- * nothing yet; and a pause that waits until it does. */
+/* Would catch: an agent that calls a service that is down because a new leader has no evidence yet; a pause
+ * that waits until it has. */
 START_TEST(a_leader_that_knows_nothing_changes_nothing)
 {
     flow_finish();
@@ -263,8 +264,8 @@ START_TEST(a_leader_that_knows_nothing_changes_nothing)
 }
 END_TEST
 
-/* Would catch: a late word of a leader before this one, which stops a service that is back, or calls one that
- * is not. */
+/* Would catch: a late message of an earlier leader that stops a service that is back, or starts calls to one
+ * that is down. */
 START_TEST(an_earlier_leader_says_nothing_of_the_service)
 {
     say(7, 0, "\"paused\":false");
@@ -279,22 +280,22 @@ START_TEST(an_earlier_leader_says_nothing_of_the_service)
 }
 END_TEST
 
-/* Would catch: an outdated leader whose word ends a pause; and one who has gone for good and still outdoes
- * the living. */
+/* Would catch: an outdated leader that ends a pause; a leader that is gone for good and still takes
+ * precedence over the present one. */
 START_TEST(a_later_leader_outdoes_an_earlier_one_that_still_speaks)
 {
     say(7, 2, "\"paused\":true");
     say(6, 1, "\"paused\":false");
     ck_assert(lane()->control.is_paused);
     ck_assert_uint_eq(lane()->control.version, 2);
-    flow_agent.lanes[0].control.heard_boot_ms -= 6000; /* nobody has spoken since */
+    flow_agent.lanes[0].control.heard_boot_ms -= 6000; /* no control message for 6 s */
     say(6, 3, "\"paused\":false");
     ck_assert(!lane()->control.is_paused);
     ck_assert_uint_eq(lane()->control.version, 3);
 }
 END_TEST
 
-/* Would catch: a pause that ends because nobody speaks, or because nobody can be understood. */
+/* Would catch: a pause that ends because no control message arrives, or because none can be read. */
 START_TEST(without_a_word_that_it_understands_it_goes_on_as_before)
 {
     static const char *const others[] = {
@@ -317,7 +318,7 @@ START_TEST(without_a_word_that_it_understands_it_goes_on_as_before)
 }
 END_TEST
 
-/* Would catch: a report at each of the words that come once a second. */
+/* Would catch: a service report at each of the control messages that come once a second. */
 START_TEST(the_same_word_again_changes_nothing)
 {
     say(1, 1, "\"paused\":false,\"shares\":[{\"instance\":\"test\",\"concurrency\":2}]");

@@ -1,4 +1,5 @@
-/* What the database's clock says, from requests alone; and what is left of a deadline for a call. */
+/* The estimate of the database's clock from requests alone, and the time that a deadline leaves for a
+ * call. */
 #include <check.h>
 
 #include "../suite.h"
@@ -16,14 +17,14 @@ static void setup(void)
     mg_skew_init(&skew, 2000, BOOT);
 }
 
-/* A request that took `transit_ms` to come here, arriving `at_ms` after the beginning. */
+/* A request arrives `at_ms` after the beginning, after `transit_ms` on the way. */
 static void arrive(int64_t at_ms, int64_t behind_ms, int64_t transit_ms, bool is_fresh)
 {
     (void)mg_skew_note(&skew, BOOT + at_ms, WALL + at_ms, WALL + at_ms - behind_ms - transit_ms,
                        is_fresh ? MG_SAMPLE_FRESH : MG_SAMPLE_QUEUED);
 }
 
-/* The supervisor's word. */
+/* A control message of the supervisor arrives. */
 static void hear(int64_t at_ms, int64_t behind_ms, int64_t transit_ms)
 {
     (void)mg_skew_note(&skew, BOOT + at_ms, WALL + at_ms, WALL + at_ms - behind_ms - transit_ms,
@@ -63,7 +64,7 @@ START_TEST(a_backlog_is_not_taken_for_a_clock_that_is_ahead)
         arrive(i, 0, 40000 + i, false);
     }
     ck_assert(!mg_skew_measure(&skew, BOOT + 100, WALL + 100, &ahead_ms));
-    ck_assert_int_eq(now_error_ms(100, 0), 0); /* so what is 40 s old is judged 40 s old */
+    ck_assert_int_eq(now_error_ms(100, 0), 0); /* so an age of 40 s is judged as 40 s */
 }
 END_TEST
 
@@ -112,7 +113,7 @@ END_TEST
 
 /* ---- the database's clock goes back ---- */
 
-/* For so long one request every 250 ms; the database's clock is so far behind this machine's. */
+/* One request every 250 ms over this time; the database's clock is `behind_ms` behind this machine's. */
 static void flow(int64_t from_ms, int64_t to_ms, int64_t behind_ms)
 {
     for (int64_t at_ms = from_ms; at_ms < to_ms; at_ms += 250) {
@@ -120,7 +121,7 @@ static void flow(int64_t from_ms, int64_t to_ms, int64_t behind_ms)
     }
 }
 
-/* The same, and the supervisor is heard once a second. */
+/* The same, with one control message of the supervisor every second. */
 static void flow_with_words(int64_t from_ms, int64_t to_ms, int64_t behind_ms)
 {
     for (int64_t at_ms = from_ms; at_ms < to_ms; at_ms += 250) {
@@ -131,8 +132,8 @@ static void flow_with_words(int64_t from_ms, int64_t to_ms, int64_t behind_ms)
     }
 }
 
-/* Catches: an agent that takes every request for late for a minute, because the least difference of that
- * minute is from before the step. */
+/* Catches: an agent that judges every request late for a minute, because the least difference of that minute
+ * is from before the step. */
 START_TEST(a_clock_that_went_back_is_noticed_within_a_second)
 {
     static const int64_t STEPS_MS[] = {1500, 30000, 3600000};
@@ -150,7 +151,7 @@ START_TEST(a_clock_that_went_back_is_noticed_within_a_second)
 }
 END_TEST
 
-/* Catches: agents that know it only while a supervisor leads, and such as know it only while orders come. */
+/* Catches: agents that detect the step only while a supervisor leads, or only while orders come. */
 START_TEST(requests_alone_or_words_alone_show_that_the_clock_went_back)
 {
     flow(0, 40000, 0);
@@ -165,7 +166,7 @@ START_TEST(requests_alone_or_words_alone_show_that_the_clock_went_back)
 }
 END_TEST
 
-/* Catches: a minute of silence behind a database clock that was far ahead for a moment. */
+/* Catches: a minute of silence after a database clock that was far ahead for a moment. */
 START_TEST(one_message_of_a_clock_that_was_ahead_for_a_moment_is_forgotten)
 {
     flow(0, 40000, 0);
@@ -176,21 +177,21 @@ START_TEST(one_message_of_a_clock_that_was_ahead_for_a_moment_is_forgotten)
 }
 END_TEST
 
-/* Catches: requests that a broker, a network or a stopped scheduler held up, taken for a clock that went
- * back: the agent would call long after complete-by. */
+/* Catches: requests held up by a broker, a network or a stopped scheduler, taken for a clock that went back.
+ * The agent would call long after complete-by. */
 START_TEST(what_was_held_up_together_is_no_clock_that_went_back)
 {
     flow(0, 40000, 0);
-    for (int i = 0; i < 500; i++) { /* sent in one moment, given out over a second and a half */
+    for (int i = 0; i < 500; i++) { /* sent in one moment, delivered over a second and a half */
         arrive(70000 + 3 * i, 0, 30000 + 3 * i, true);
     }
     ck_assert_int_eq(now_error_ms(71500, 0), -2);
     flow(75000, 76000, 0);
-    for (int i = 0; i < 500; i++) { /* sent over thirty seconds, given out over a second */
+    for (int i = 0; i < 500; i++) { /* sent over thirty seconds, delivered over a second */
         arrive(80000 + 2 * i, 0, 30000 - 58 * i, true);
     }
     ck_assert_int_eq(now_error_ms(81000, 0), -2);
-    for (int i = 0; i < 40; i++) { /* like a step, but for one message in between that came as usual */
+    for (int i = 0; i < 40; i++) { /* like a step, except for one message in between that came as usual */
         arrive(90000 + 100 * i, 0, i % 5 == 4 ? 5 : 20000, true);
     }
     ck_assert_int_eq(now_error_ms(94000, 0), -2);
@@ -217,7 +218,7 @@ static int64_t left_ms(const struct mg_deadline *deadline, int64_t at_ms)
     return mg_deadline_left_ms(deadline, &skew, BOOT + at_ms, WALL + at_ms);
 }
 
-/* The clock is seen as usual for long enough, and by it the request is late. */
+/* The clock is seen as usual for long enough; by it the request is late. */
 static void assert_late_once_that_is_seen(struct mg_deadline *deadline, int64_t at_ms, int64_t behind_ms)
 {
     ck_assert_int_eq(judge(deadline, at_ms), MG_DEADLINE_IN_DOUBT);
@@ -243,14 +244,14 @@ START_TEST(what_a_fresh_request_has_left_does_not_move_with_any_clock)
 }
 END_TEST
 
-/* Catches: attempts that are burnt by the first requests after the step. */
+/* Catches: attempts that are used up by the first requests after the step. */
 START_TEST(a_request_of_a_clock_that_went_back_is_held_until_that_is_known_and_then_called)
 {
     flow(0, 40000, 0);
     struct mg_deadline request = request_of(40000, 2, 30000, 5000, true);
     arrive(40000, 30000, 2, true);
     ck_assert_int_eq(judge(&request, 40000), MG_DEADLINE_IN_DOUBT);
-    /* A scheduler that does not know of the step yet speaks against it. */
+    /* A scheduler that has not detected the step yet sends evidence against it. */
     arrive(40100, 0, 2, true);
     ck_assert_int_eq(judge(&request, 40100), MG_DEADLINE_IN_DOUBT);
     flow(40200, 41450, 30000);
@@ -278,7 +279,7 @@ START_TEST(a_request_of_before_a_step_forward_has_the_time_that_its_sender_gave_
 }
 END_TEST
 
-/* Catches: a call after complete-by, since a clock went forward some time ago and back again. */
+/* Catches: a call after complete-by because a clock went forward some time ago and back again. */
 START_TEST(a_step_forward_that_was_taken_back_spares_nothing)
 {
     flow(0, 40000, 0);
@@ -289,8 +290,8 @@ START_TEST(a_step_forward_that_was_taken_back_spares_nothing)
 }
 END_TEST
 
-/* Catches: a call an hour after complete-by, of what waited in a queue while the clock went back by an hour.
- */
+/* Catches: a call an hour after complete-by, for a request that waited in a queue while the clock went back
+ * by an hour. */
 START_TEST(what_waited_in_a_queue_since_a_clock_was_ahead_is_not_called)
 {
     flow(0, 40000, 0);
@@ -305,10 +306,11 @@ START_TEST(what_waited_in_a_queue_since_a_clock_was_ahead_is_not_called)
 }
 END_TEST
 
-/* Catches: a call after complete-by behind an outage, since the first message after it came sooner. */
+/* Catches: a call after complete-by following an outage, because the first message after it had a shorter
+ * transit. */
 START_TEST(a_backlog_that_gets_shorter_is_no_step_forward)
 {
-    for (int i = 0; i < 20; i++) { /* to a machine whose own clock is a minute behind */
+    for (int i = 0; i < 20; i++) { /* to a machine with a clock that is itself a minute behind */
         arrive(i, -60000, 40000 - 1500 * i, false);
     }
     flow(100, 1100, -60000);
@@ -317,7 +319,7 @@ START_TEST(a_backlog_that_gets_shorter_is_no_step_forward)
 }
 END_TEST
 
-/* Catches: a call long after complete-by, when a stopped scheduler goes on and its last messages arrive. */
+/* Catches: a call long after complete-by when a stopped scheduler continues and its last messages arrive. */
 START_TEST(a_fresh_request_that_was_held_up_is_not_called_as_soon_as_that_is_known)
 {
     flow(0, 40000, 0);
@@ -332,8 +334,8 @@ START_TEST(a_fresh_request_that_was_held_up_is_not_called_as_soon_as_that_is_kno
 }
 END_TEST
 
-/* Catches: a request in doubt that is held until its attempt is burnt, or called with too little time left.
- */
+/* Catches: a request in doubt that is held until its attempt is used up, or called with too little time
+ * left. */
 START_TEST(without_any_other_word_doubt_ends_with_half_of_the_time_or_as_it_may_last)
 {
     flow(0, 40000, 0);
@@ -350,17 +352,18 @@ START_TEST(without_any_other_word_doubt_ends_with_half_of_the_time_or_as_it_may_
 }
 END_TEST
 
-/* Catches: attempts that are burnt between a step and the first word of it, by what was seen before it. */
+/* Catches: attempts that are used up between a step and its first evidence, because of evidence from before
+ * the step. */
 START_TEST(what_waited_in_a_queue_is_late_where_the_clock_was_seen_after_its_receipt)
 {
     flow(0, 40000, 0);
     struct mg_deadline request = request_of(40000, 30000, 0, 5000, false);
     assert_late_once_that_is_seen(&request, 40000, 0);
-    request = request_of(50000, 30000, 0, 5000, false); /* nothing is seen */
+    request = request_of(50000, 30000, 0, 5000, false); /* no evidence */
     ck_assert_int_eq(judge(&request, 50000), MG_DEADLINE_IN_DOUBT);
     ck_assert_int_eq(judge(&request, 54499), MG_DEADLINE_IN_DOUBT);
     ck_assert_int_eq(judge(&request, 54500), MG_DEADLINE_LATE);
-    arrive(60000, 30000, 2, true); /* a step, perhaps */
+    arrive(60000, 30000, 2, true); /* possibly a step */
     request = request_of(60000, 2, 30000, 5000, false);
     ck_assert_int_eq(judge(&request, 60000), MG_DEADLINE_IN_DOUBT);
     flow_with_words(60250, 61000, 30000);
@@ -371,7 +374,8 @@ END_TEST
 
 #define BUSY_REQUESTS 100
 
-/* Every request waits for so long, and has 8 s; nothing is fresh but words. The clock goes back by 30 s. */
+/* Every request waits for `waits_ms` and has 8 s; only control messages are fresh. The clock goes back by 30
+ * s. */
 static void busy_agent(int word_period_ms, int phase_ms, int waits_ms)
 {
     struct mg_deadline requests[BUSY_REQUESTS];
@@ -400,7 +404,7 @@ static void busy_agent(int word_period_ms, int phase_ms, int waits_ms)
     }
 }
 
-/* Catches: the same, end to end: each request in hand of an agent that has no room, at nearly every step. */
+/* Catches: the same, end to end: each request in hand of an agent without room, at nearly every step. */
 START_TEST(a_busy_agent_drops_nothing_of_a_clock_that_went_back)
 {
     static const int PERIODS_MS[] = {1000, 1250};
@@ -413,7 +417,7 @@ START_TEST(a_busy_agent_drops_nothing_of_a_clock_that_went_back)
 }
 END_TEST
 
-/* Nothing was seen of late; a request that waited comes, is in doubt, and nothing speaks for it. */
+/* No recent evidence: a request that waited arrives, is in doubt, and no message confirms it. */
 static void doubt_run_out(void)
 {
     flow(0, 40000, 0);
@@ -422,8 +426,8 @@ static void doubt_run_out(void)
     ck_assert_int_eq(judge(&request, 54500), MG_DEADLINE_LATE);
 }
 
-/* Catches: a backlog that never ends, where one request at a time may be in hand: each is held for so long
- * that those behind it come late, too. */
+/* Catches: a backlog that never ends where one request at a time may be in hand. Each is held for so long
+ * that those behind it are late, too. */
 START_TEST(a_backlog_costs_one_doubt)
 {
     doubt_run_out();
@@ -438,7 +442,7 @@ START_TEST(a_backlog_costs_one_doubt)
 }
 END_TEST
 
-/* Catches: a full queue behind an outage that is held up further, one prefetch every few seconds. */
+/* Catches: a full queue after an outage that is held up further, one prefetch every few seconds. */
 START_TEST(a_backlog_costs_one_doubt_however_long_it_is)
 {
     int doubts = 0;
@@ -473,7 +477,7 @@ START_TEST(a_backlog_of_short_requests_costs_one_doubt)
 }
 END_TEST
 
-/* Catches: attempts that are burnt behind a backlog, after the clock went back. */
+/* Catches: attempts that are used up in a backlog after the clock went back. */
 START_TEST(a_doubt_that_ran_out_says_nothing_of_a_later_step)
 {
     doubt_run_out();
@@ -485,7 +489,7 @@ START_TEST(a_doubt_that_ran_out_says_nothing_of_a_later_step)
 }
 END_TEST
 
-/* Catches: attempts that are burnt just before the last of the words that prove a step. */
+/* Catches: attempts that are used up just before the last of the messages that prove a step. */
 START_TEST(no_doubt_has_run_out_while_messages_show_a_step)
 {
     flow(0, 40000, 0);
@@ -501,7 +505,7 @@ START_TEST(no_doubt_has_run_out_while_messages_show_a_step)
 }
 END_TEST
 
-/* Catches: a backlog that never ends, since one message was held up long ago and none has come since. */
+/* Catches: a backlog that never ends because one message was held up long ago and none has come since. */
 START_TEST(one_message_of_long_ago_shows_no_step)
 {
     flow(0, 40000, 0);
@@ -514,7 +518,7 @@ START_TEST(one_message_of_long_ago_shows_no_step)
 }
 END_TEST
 
-/* Catches: more time than the sender gave, from a wall clock that is behind and the only one there is. */
+/* Catches: more time than the sender gave, where the only clock is a wall clock that is behind. */
 START_TEST(no_clock_gives_a_request_more_than_its_sender_did)
 {
     struct mg_deadline request = request_of(0, 0, -60000, 5000, false);
@@ -534,7 +538,7 @@ START_TEST(a_wall_clock_that_jumps_does_not_move_a_measured_database_clock)
 }
 END_TEST
 
-/* Catches: an agent that is stopped right after it began, and takes what waited for it for fresh. */
+/* Catches: an agent that is stopped right after its start and takes old messages for fresh ones. */
 START_TEST(who_stood_still_before_the_first_turn_knows_it)
 {
     ck_assert(mg_skew_stood_still(&skew, BOOT + MG_STANDSTILL_MS + 1));

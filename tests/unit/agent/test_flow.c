@@ -1,6 +1,6 @@
 /*
- * The agent's flow from delivery to ack: what is called, what is said, in which order, and when nothing is
- * said at all.
+ * The agent's flow from delivery to ack: its calls, its replies, their order, and the cases without any
+ * reply.
  */
 #include <check.h>
 #include <string.h>
@@ -22,7 +22,7 @@ static void expect_reply(int number, enum mg_outcome outcome, enum mg_executed e
     ck_assert_str_eq(reply->error_code, code);
 }
 
-/* Catches: a call or a reply that loses what the remote or the scheduler needs. */
+/* Catches: a call or a reply that loses data needed by the remote or the scheduler. */
 START_TEST(a_request_is_called_and_answered_as_the_contract_says)
 {
     flow_deliver(&(struct flow_request){.left_ms = 10000});
@@ -52,7 +52,7 @@ START_TEST(a_request_is_called_and_answered_as_the_contract_says)
 }
 END_TEST
 
-/* Catches: a request acked before its reply is safe, by which a crash loses the answer. */
+/* Catches: a request acked before its reply is confirmed, so that a crash loses the answer. */
 START_TEST(the_request_is_acked_only_after_the_reply_is_confirmed)
 {
     flow_deliver(&(struct flow_request){.left_ms = 10000});
@@ -85,8 +85,8 @@ START_TEST(a_reply_waits_while_the_broker_is_away_and_goes_out_when_it_is_back)
 }
 END_TEST
 
-/* Catches: "it was not executed" said by an agent whose delivery another one was given meanwhile, and called.
- */
+/* Catches: "it was not executed" in a reply to a request that was delivered again meanwhile to another agent,
+ * and called there. */
 START_TEST(a_refusal_that_outlives_its_connection_is_maybe)
 {
     flow_deliver(&(struct flow_request){.left_ms = 10000});
@@ -116,7 +116,7 @@ START_TEST(a_call_that_fails_after_its_connection_is_gone_is_maybe)
 }
 END_TEST
 
-/* Nobody sends it again, so that what is known of it stays known. */
+/* It is never sent again, so the known outcome must be kept. */
 START_TEST(at_most_once_keeps_its_refusal_while_the_broker_is_away)
 {
     flow_deliver(&(struct flow_request){.is_at_most_once = true});
@@ -145,8 +145,8 @@ END_TEST
 
 /* ---- deadlines ---- */
 
-/* A word of the database's clock, that is as this machine's, comes in so long (negative: came so long ago).
- */
+/* A message with the database's clock, equal to this machine's, arrives in so long (negative: arrived so long
+ * ago). */
 static void hear_the_clock(int64_t in_ms)
 {
     int64_t wall_ms = mg_clock_wall_ms() + in_ms;
@@ -207,7 +207,7 @@ START_TEST(a_request_that_expires_while_it_waits_for_a_slot_is_not_called)
     flow_wait_replies(1);
     flow_linger(20);
     ck_assert_int_eq(fakes.call_count, 1);
-    /* On a machine that stood still it was late already when it came. */
+    /* On a machine that stood still the request was late already on arrival. */
     ck_assert(strcmp(fakes.story, "cra") == 0 || strcmp(fakes.story, "car") == 0);
 }
 END_TEST
@@ -240,7 +240,8 @@ START_TEST(after_the_last_try_the_failure_is_answered)
 }
 END_TEST
 
-/* Catches: a step whose first try executed being taken for one that did nothing, and never undone. */
+/* Catches: a step taken for one that did nothing although its first try executed, so that it is never
+ * undone. */
 START_TEST(a_refusal_after_a_try_that_may_have_run_is_still_maybe)
 {
     flow_deliver(&(struct flow_request){.left_ms = 10000});
@@ -284,7 +285,7 @@ START_TEST(a_broken_answer_is_unknown_and_not_sent_again)
 }
 END_TEST
 
-/* Catches: a backlog behind acks that the broker has not been told of, taken for a clock that is ahead. */
+/* Catches: a backlog behind acks that the broker has not received, taken for a clock that is ahead. */
 START_TEST(a_request_that_may_have_waited_behind_untold_acks_says_nothing_of_the_clock)
 {
     struct mg_line *line = &flow_agent.lanes[0].lines[MG_LINE_NORMAL];
@@ -297,8 +298,8 @@ START_TEST(a_request_that_may_have_waited_behind_untold_acks_says_nothing_of_the
 }
 END_TEST
 
-/* Catches: an agent that was stopped for a while, finds old requests that look new, and takes its clock for
- * one that is ahead: then it would call long after complete-by. */
+/* Catches: an agent that stood still for a while, finds old requests that look new, and takes its clock for
+ * one that is ahead. It would call long after complete-by. */
 START_TEST(what_waited_while_the_agent_stood_still_says_nothing_of_the_clock)
 {
     for (int i = 0; i < MG_LINE_COUNT; i++) { /* there was room all along */
@@ -328,7 +329,7 @@ START_TEST(at_most_once_has_one_try_on_a_fresh_connection)
 }
 END_TEST
 
-/* Catches: a second execution of what may run once only. */
+/* Catches: a second execution of a step that may run once only. */
 START_TEST(at_most_once_redelivered_is_answered_unknown_without_a_call)
 {
     flow_deliver(&(struct flow_request){.is_at_most_once = true, .is_redelivered = true});
@@ -393,8 +394,8 @@ START_TEST(a_redelivery_joins_the_call_that_is_under_way)
 }
 END_TEST
 
-/* Catches: a database that lost its tail has an attempt sent twice, and the call goes out past the
- * complete-by that it names. */
+/* Catches: an attempt sent twice, by a database that lost its tail, and called after the complete-by that it
+ * carries. */
 START_TEST(of_two_copies_with_two_complete_bys_the_later_one_holds)
 {
     char half_an_hour[MG_TIME_TEXT_SIZE];
@@ -454,7 +455,7 @@ static void open_breaker(void)
     ck_assert_int_eq(flow_agent.lanes[0].breaker.state, MG_BREAKER_OPEN);
 }
 
-/* Catches: attempts burnt against a service that is down. */
+/* Catches: attempts used up on a service that is down. */
 START_TEST(an_open_breaker_stops_consuming_and_parks_what_is_in_hand)
 {
     flow_finish();

@@ -59,7 +59,7 @@ START_TEST(the_wait_it_names_is_enough)
 }
 END_TEST
 
-/* Catches: a wait that overflows, so that the timer is never set and nothing goes out again. */
+/* Catches: a wait that overflows, so that the timer is never set and no further call goes out. */
 START_TEST(a_rate_next_to_nothing_still_names_a_wait)
 {
     mg_limiter_init(&limiter, 1, 1e-300, 0);
@@ -103,7 +103,7 @@ START_TEST(prefetch_matches_what_can_be_served_soon)
 }
 END_TEST
 
-/* Would catch: a limit that forgets the calls under way, or that lets out a burst whenever it is set. */
+/* Would catch: a limit that drops the calls under way, or that allows a burst whenever it is set. */
 START_TEST(another_limit_keeps_what_is_under_way_and_saves_up_nothing)
 {
     mg_limiter_init(&limiter, 4, 100, 0);

@@ -1,4 +1,4 @@
-/* What the agent says of calls that may still be at work at the service, whatever the reply is. */
+/* Replies about calls that may still be at work at the service, for every outcome. */
 #include <check.h>
 #include <string.h>
 

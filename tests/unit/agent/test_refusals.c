@@ -1,6 +1,6 @@
 /*
- * What an agent cannot send, or not any more: no call is made that may not be, what it says of it is true,
- * and others get the rest. Each test says which failure it would catch.
+ * Requests that an agent cannot send, or no longer can. It makes no forbidden call, its replies are true, and
+ * other requests are served. Each test names the failure that it would catch.
  */
 #include <check.h>
 #include <stdlib.h>
@@ -37,7 +37,7 @@ START_TEST(what_can_never_be_sent_has_failed_for_good_and_not_happened)
 }
 END_TEST
 
-/* Would catch: want of memory that fails an order. */
+/* Would catch: an order that fails because memory was short. */
 START_TEST(what_cannot_be_sent_now_is_tried_again_and_costs_nothing)
 {
     fakes.call_class = MG_TRANSIENT;
@@ -50,7 +50,7 @@ START_TEST(what_cannot_be_sent_now_is_tried_again_and_costs_nothing)
 }
 END_TEST
 
-/* Would catch: a "no" about a redelivered request, which an earlier agent may have sent. */
+/* Would catch: executed "no" for a redelivered request, which an earlier agent may have sent. */
 START_TEST(what_cannot_be_sent_may_have_been_sent_before)
 {
     fakes.call_class = MG_BAD_INPUT;
@@ -60,7 +60,7 @@ START_TEST(what_cannot_be_sent_may_have_been_sent_before)
 }
 END_TEST
 
-/* Would catch: a request whose bytes were not taken in, acked as if it had been read. */
+/* Would catch: a request acked as if read, although its bytes were not received. */
 START_TEST(what_is_too_large_to_read_is_dead_lettered)
 {
     fakes_deliver_oversized(0);
@@ -75,7 +75,7 @@ static void answer_unavailable(int64_t retry_after_ms)
     fakes_answer(fakes.call_count - 1, &answer);
 }
 
-/* Would catch: an agent that ends and says nothing of a try after which the service may have acted. */
+/* Would catch: an agent that ends without a reply about a try after which the service may have acted. */
 START_TEST(who_ends_between_two_tries_answers_with_what_the_last_one_was)
 {
     flow_deliver(&(struct flow_request){.left_ms = 10000});
@@ -108,7 +108,7 @@ START_TEST(who_ends_makes_no_new_try)
 }
 END_TEST
 
-/* Would catch: a message of a newer version that an ending agent keeps from those who can read it. */
+/* Would catch: an ending agent that keeps a message of a newer version from agents that can read it. */
 START_TEST(who_ends_gives_back_at_once_what_is_for_a_newer_version)
 {
     fakes_deliver_typed(0, "request_batch", "{}", 0);
@@ -120,7 +120,7 @@ START_TEST(who_ends_gives_back_at_once_what_is_for_a_newer_version)
 }
 END_TEST
 
-/* Would catch: a flood of them that takes the whole prefetch, so that no request gets through. */
+/* Would catch: a flood of newer messages that takes the whole prefetch, so that no request gets through. */
 START_TEST(many_of_a_newer_version_leave_most_of_the_prefetch_to_others)
 {
     char story[64] = "qxc";
@@ -146,8 +146,8 @@ START_TEST(many_of_a_newer_version_leave_most_of_the_prefetch_to_others)
 }
 END_TEST
 
-/* Would catch: a service of one call at a time, or one that is probed, to which a flood of them lets nothing
- * through for hours. */
+/* Would catch: a flood of newer messages that blocks a service for hours, if it allows one call at a time or
+ * is probed. */
 START_TEST(a_newer_version_that_waits_leaves_a_place_to_a_consumer_of_one)
 {
     flow_finish();
@@ -158,11 +158,11 @@ START_TEST(a_newer_version_that_waits_leaves_a_place_to_a_consumer_of_one)
     ck_assert_int_eq(line->prefetch, 2);
     ck_assert_str_eq(fakes.story, "u");
     fakes_deliver_typed(line->consumer, "request_batch", "{}", 1);
-    ck_assert_str_eq(fakes.story, "uq"); /* the second goes back at once, for a place is for others */
+    ck_assert_str_eq(fakes.story, "uq"); /* the second goes back at once: a place is for others */
 }
 END_TEST
 
-/* Would catch: an end that waits for a service that never answers, or for a person who asks twice. */
+/* Would catch: an end that waits for a service that never answers, or ignores an operator's second signal. */
 START_TEST(an_end_waits_no_longer_than_it_is_given)
 {
     flow_deliver(&(struct flow_request){.left_ms = 10000});

@@ -1,6 +1,6 @@
 /*
- * Requests that may be what ends their agents, and those that stand beside them: a process that ends counts
- * one delivery for all that it has in hand, and 20 make a dead letter. Each test says which failure it would
+ * Requests that may crash their agents, and the requests beside them. A process that crashes costs all
+ * messages in hand one delivery each, and 20 make a dead letter. Each test names the failure that it would
  * catch.
  */
 #include <check.h>
@@ -48,7 +48,7 @@ START_TEST(each_queue_begins_with_one_request)
 }
 END_TEST
 
-/* Would catch: neighbours that count with it, because they come while it is in hand. */
+/* Would catch: neighbours with a counted delivery each, because they come while the suspect is in hand. */
 START_TEST(while_a_suspect_is_here_one_request_comes_at_a_time)
 {
     deliver("o1", 0, 0);
@@ -58,7 +58,7 @@ START_TEST(while_a_suspect_is_here_one_request_comes_at_a_time)
     ck_assert_int_eq(fakes.prefetch[1], 1);
     deliver("o4", 1, 0); /* was on its way */
     ck_assert_int_eq(fakes.prefetch[1], 1);
-    flow_wait_calls(4); /* it waits for nobody */
+    flow_wait_calls(4); /* it waits for no other request */
     for (int call = 0; call < 4; call++) {
         finish(call);
     }
@@ -68,8 +68,8 @@ START_TEST(while_a_suspect_is_here_one_request_comes_at_a_time)
 }
 END_TEST
 
-/* Would catch: the guilty one called while others are in hand, or before those that came into suspicion
- * beside it. */
+/* Would catch: the guilty request called while others are in hand, or before its neighbours that became
+ * suspects with it. */
 START_TEST(what_comes_again_and_again_is_called_last_and_alone)
 {
     deliver("innocent", 1, 0);
@@ -101,8 +101,8 @@ START_TEST(what_comes_again_and_again_is_called_last_and_alone)
 }
 END_TEST
 
-/* Would catch: a service that stands still for minutes, for one slow call beside or of an isolated request.
- */
+/* Would catch: a service that stands still for minutes because of one slow call, beside an isolated request
+ * or its own. */
 START_TEST(neither_waiting_nor_being_alone_lasts_long)
 {
     deliver("slow", 1, 0);
@@ -122,7 +122,7 @@ START_TEST(neither_waiting_nor_being_alone_lasts_long)
 }
 END_TEST
 
-/* Would catch: requests of a newer version, which count as often as they are left, and for which all others
+/* Would catch: requests of a newer version as suspects: each give-back counts as a delivery, and all others
  * would wait. */
 START_TEST(what_is_left_to_a_newer_version_is_no_suspect)
 {
@@ -134,7 +134,7 @@ START_TEST(what_is_left_to_a_newer_version_is_no_suspect)
 }
 END_TEST
 
-/* Would catch: an isolated request that stays with an agent that is to end, has lost its connection, or may
+/* Would catch: an isolated request that stays with an agent that is ending, has lost its connection, or may
  * not call. */
 START_TEST(an_isolated_request_is_given_back_like_others)
 {
@@ -151,7 +151,8 @@ START_TEST(an_isolated_request_is_given_back_like_others)
 }
 END_TEST
 
-/* Would catch: a request that stays a suspect for ever, because the broker gave it anew while it was here. */
+/* Would catch: a request that stays a suspect for ever, because the broker delivered it again while it was in
+ * hand. */
 START_TEST(a_suspect_that_comes_again_meanwhile_is_counted_once)
 {
     deliver("o1", 0, 2);

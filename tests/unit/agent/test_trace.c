@@ -1,4 +1,4 @@
-/* The spans that an agent tells: one for each call that was made, under its attempt's. */
+/* The agent's spans: one for each call, below the span of its attempt. */
 #include <check.h>
 #include <stdio.h>
 #include <string.h>
@@ -25,7 +25,7 @@ static void tear_down(void)
     flow_spans = NULL;
 }
 
-/* The context that the service got with a call. */
+/* The context that the service received with a call. */
 static const char *sent(int call)
 {
     static char text[MG_TRACEPARENT_SIZE];
@@ -35,7 +35,7 @@ static const char *sent(int call)
     return text;
 }
 
-/* Catches: a call that is in no tree, or that the service's own spans are not under. */
+/* Catches: a call that is in no tree, or that is not the parent of the service's own spans. */
 START_TEST(a_call_is_told_under_its_attempt)
 {
     flow_start("");
@@ -90,7 +90,7 @@ START_TEST(each_try_is_a_span_of_its_own)
 }
 END_TEST
 
-/* Catches: the call of another delivery, told as if it were the first one's. */
+/* Catches: the call of another delivery, recorded as if it were the first one's. */
 START_TEST(a_request_that_comes_again_is_called_anew)
 {
     flow_start("");
@@ -102,7 +102,7 @@ START_TEST(a_request_that_comes_again_is_called_anew)
 }
 END_TEST
 
-/* Catches: spans of traces that nobody wants, or a context that is lost on the way. */
+/* Catches: spans of traces that are not sampled, or a context that is lost on the way. */
 START_TEST(what_is_not_to_be_told_goes_on_as_it_came)
 {
     flow_start("");
@@ -120,7 +120,7 @@ START_TEST(what_is_not_to_be_told_goes_on_as_it_came)
 }
 END_TEST
 
-/* Catches: a call that the agent gave up and nobody hears of. */
+/* Catches: a call that the agent gave up and that has no span. */
 START_TEST(a_call_that_is_given_up_is_told)
 {
     flow_start("");

@@ -1,7 +1,7 @@
 /*
- * A world around what the console lets people do: requests that were on no wire, a clock that stands, a store
- * and a broker that write down what they are asked and answer when the test says so. What a page shows is
- * not made: that its place was reached is all there is.
+ * The world around the console's actions: requests without a wire, a clock that stands still, a fake store
+ * and a fake broker. These record each question and answer when the test asks them to. Pages are not made;
+ * only the address that was reached is recorded.
  */
 #ifndef MG_TESTS_CONSOLE_FAKES_H
 #define MG_TESTS_CONSOLE_FAKES_H
@@ -22,14 +22,14 @@
 /* A request as a browser sends it; NULL: it has no such header. */
 struct mg_http_exchange {
     const char *method, *path, *host, *type, *origin, *site, *csrf, *cookie_name, *cookie, *body;
-    /* what became of it; status 0: nothing yet */
+    /* its outcome; status 0: not answered yet */
     unsigned int status;
     char text[2048], set_cookie[512], retry_after[8];
     void (*gone)(void *arg);
     void *gone_arg;
 };
 
-/* What was asked of the store or of the broker and has not been answered. */
+/* The open question to the store or to the broker. */
 enum fake_question {
     FAKE_NOTHING,
     FAKE_NOTE,
@@ -49,11 +49,11 @@ struct fake_world {
     struct mg_list hosts;
     struct mg_console console;
     char path[64];       /* of the tokens' file */
-    const char *reached; /* which page was asked for last; NULL: none */
+    const char *reached; /* the last page reached; NULL: none */
     char reached_id[PART_SIZE];
 
-    enum fake_question question; /* the one that lies open */
-    int asked;                   /* how many there were of all kinds */
+    enum fake_question question; /* the one that is open */
+    int asked;                   /* all questions so far */
     void *arg;
     mg_store_done_fn *noted;
     mg_store_wish_fn *wished;
@@ -78,25 +78,25 @@ struct fake_world {
 };
 extern struct fake_world fake;
 
-/* A console, to which an operator, otto, and a reader, rita, may log in. */
+/* A console; an operator, otto, and a reader, rita, may log in. */
 void fake_begin(void);
 void fake_begin_over_tls(void);
 void fake_begin_without_tokens(void);
 void fake_finish(void);
-/* The tokens' file as it is from now on; it is read again by fake_reload, and judged by fake_check. */
+/* Rewrites the tokens' file. fake_reload reads it again, and fake_check checks it. */
 void fake_write_tokens(const char *lines);
 enum mg_class fake_reload(struct mg_err *err);
 enum mg_class fake_check(struct mg_err *err);
-/* A line of it behind `len` bytes of `ret_lines`; returns the length then. */
+/* Appends a line of it behind `len` bytes of `ret_lines`; returns the length then. */
 #define LINES_SIZE 65536
 size_t fake_line(char ret_lines[LINES_SIZE], size_t len, const char *role, const char *name,
                  const char *token);
 
-/* A GET, or what our own page sends as a change; it may be spoilt before fake_send. */
+/* A GET, or a change as sent by the console's own page; the test may spoil it before fake_send. */
 struct mg_http_exchange fake_get(const char *path);
 struct mg_http_exchange fake_post(const char *path, const char *body);
 unsigned int fake_send(struct mg_http_exchange *request); /* returns its status; 0: not answered yet */
-/* Its request is no more, as at the end of a server. */
+/* Drops its request, as the end of a server does. */
 void fake_go(struct mg_http_exchange *request);
 
 /* A browser that has logged in. */

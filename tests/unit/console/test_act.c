@@ -1,4 +1,4 @@
-/* What an operator may ask for: nothing is done that was not written down, and nothing that was not meant. */
+/* Operators' actions: every action is recorded first, and only the intended action is done. */
 #include <check.h>
 #include <stdio.h>
 #include <string.h>
@@ -27,7 +27,7 @@ static void set_up(void)
     fake.log_count = 0;
 }
 
-/* Asked by the operator's own page. */
+/* A request of the operator's own page. */
 static struct mg_http_exchange change(const char *path, const char *body)
 {
     struct mg_http_exchange request = fake_post(path, body);
@@ -60,7 +60,7 @@ static void assert_answer(const struct mg_http_exchange *request, unsigned int s
                   request->path, request->status, request->text, status, text);
 }
 
-/* ---- written down first ---- */
+/* ---- recorded first ---- */
 
 static const struct {
     const char *path, *body, *verb, *subject, *detail;
@@ -74,7 +74,7 @@ static const struct {
     {"/api/v1/dead/requeue", DROP_BODY, "dead requeue", "00ff", "\"queue\": \"dead.letters\""},
 };
 
-/* Would catch: a change of which nobody can ever say who made it and why. */
+/* Would catch: a change without a record of its author and reason. */
 START_TEST(what_cannot_be_written_down_is_not_done)
 {
     for (size_t i = 0; i < COUNT(NOTED); i++) {
@@ -88,13 +88,13 @@ START_TEST(what_cannot_be_written_down_is_not_done)
         assert_answer(&request, 503, "nothing was done");
         ck_assert_ptr_nonnull(strstr(request.text, trouble.text));
     }
-    ck_assert_int_eq(fake.asked, (int)COUNT(NOTED)); /* the notes, and nothing that would follow */
+    ck_assert_int_eq(fake.asked, (int)COUNT(NOTED)); /* the notes, and no command after them */
     ck_assert_int_eq(fake.settled, 0);
-    ck_assert_int_eq(fake.log_count, (int)COUNT(NOTED)); /* each said once */
+    ck_assert_int_eq(fake.log_count, (int)COUNT(NOTED)); /* one log line each */
 }
 END_TEST
 
-/* Would catch: a command that says other than what was written down. */
+/* Would catch: a command that differs from its note. */
 START_TEST(what_is_written_down_is_what_is_done)
 {
     static const enum mg_cause_kind kinds[] = {MG_CAUSE_RESUME, MG_CAUSE_RESTART, MG_CAUSE_COMPENSATE,
@@ -130,7 +130,7 @@ END_TEST
 
 /* ---- orders ---- */
 
-/* Would catch: a page that says done of what was refused, or refused of what may still happen. */
+/* Would catch: a page that shows a refused change as done, or a change that may still happen as refused. */
 START_TEST(a_page_is_told_what_became_of_its_command)
 {
     static const struct {
@@ -151,7 +151,7 @@ START_TEST(a_page_is_told_what_became_of_its_command)
             .verdict = answers[i].verdict, .state = MG_ORDER_PROCESSING, .text = "it is at version 9"};
         answer_command(&result);
         assert_answer(&request, answers[i].status, answers[i].text);
-        ck_assert_int_eq(fake.forgotten, forgotten + 1); /* no page shows what was before */
+        ck_assert_int_eq(fake.forgotten, forgotten + 1); /* no page shows the state of before */
     }
     request = change(ORDER("resume"), RESUME_BODY);
     (void)fake_send(&request);
@@ -166,7 +166,7 @@ START_TEST(a_page_is_told_what_became_of_its_command)
 }
 END_TEST
 
-/* Would catch: a note of what could not have been tried. */
+/* Would catch: a note of a change that could not have been tried. */
 START_TEST(without_a_broker_no_order_is_changed_and_nothing_is_noted)
 {
     fake.is_broker_up = false;
@@ -191,7 +191,7 @@ static void command_id_of(const struct fake_browser *browser, const char *path, 
     answer_command(NULL);
 }
 
-/* Would catch: a second click that changes twice; a page that names somebody else's command. */
+/* Would catch: a second click that changes twice; a page that names another person's command. */
 START_TEST(a_click_is_one_command_of_one_person_for_one_change)
 {
 #define CLICK(version) "{\"reason\": \"mended\", \"version\": " version ", \"command_id\": \"" BATCH_ID "\"}"
@@ -209,20 +209,20 @@ START_TEST(a_click_is_one_command_of_one_person_for_one_change)
     command_id_of(&otto, ORDER("cancel"), CLICK("7"), ids[1]);
     command_id_of(&otto, ORDER("resume"), CLICK("8"), ids[2]);
     command_id_of(&otto, "/api/v1/orders/another/resume", CLICK("7"), ids[3]);
-    command_id_of(&otto, ORDER("resume"), RESUME_BODY, ids[4]); /* without a click each is its own */
+    command_id_of(&otto, ORDER("resume"), RESUME_BODY, ids[4]); /* no click: each its own */
     command_id_of(&otto, ORDER("resume"), RESUME_BODY, ids[5]);
     for (size_t i = 0; i < COUNT(ids); i++) {
         ck_assert_msg(mg_uuid_is_valid(ids[i]), "%s", ids[i]);
         ck_assert_str_ne(ids[i], first);
-        ck_assert_str_ne(ids[i], BATCH_ID); /* what a page names is never the id itself */
+        ck_assert_str_ne(ids[i], BATCH_ID); /* the page's name for a click is never the id itself */
         ck_assert_msg(i == 0 || strcmp(ids[i], ids[i - 1]) != 0, "%zu", i);
     }
 }
 END_TEST
 
-/* ---- whose page is gone ---- */
+/* ---- the page of a change is gone ---- */
 
-/* Would catch: a change that is dropped half-way with its page, and an answer to who is gone. */
+/* Would catch: a change that is dropped half-way with its page; an answer to a browser that is gone. */
 START_TEST(what_was_begun_goes_on_without_its_page)
 {
     struct mg_http_exchange request = change(ORDER("resume"), RESUME_BODY);
@@ -247,9 +247,9 @@ START_TEST(what_was_begun_goes_on_without_its_page)
 }
 END_TEST
 
-/* ---- services, alerts, batches: what the store says ---- */
+/* ---- services, alerts, batches: the store's answers ---- */
 
-/* Would catch: somebody else's newer wish that is overwritten in silence, or a failure that looks like
+/* Would catch: a newer setting of another operator that is overwritten in silence; a failure that looks like
  * success. */
 START_TEST(a_page_is_told_what_the_store_says)
 {
@@ -285,7 +285,7 @@ START_TEST(a_page_is_told_what_the_store_says)
 }
 END_TEST
 
-/* Would catch: more orders than were confirmed, and a batch that seems to have begun. */
+/* Would catch: a batch of more orders than were confirmed; one that only seems to have begun. */
 START_TEST(a_batch_takes_what_was_confirmed_or_says_why_not)
 {
     static const struct {
@@ -322,8 +322,7 @@ START_TEST(a_batch_takes_what_was_confirmed_or_says_why_not)
 }
 END_TEST
 
-/* Would catch: a batch of all failures, or of none, because the one thing that it was narrowed by is not
- * seen. */
+/* Would catch: a batch of all failures, or of none, because one part of the filter is ignored. */
 START_TEST(each_part_of_a_filter_and_each_verb_is_taken_as_it_was_sent)
 {
     static const struct {
@@ -361,7 +360,7 @@ static void batch_id_of(const char *body, char ret_batch_id[MG_UUID_SIZE])
     fake.started(arg, NULL, &trouble);
 }
 
-/* Would catch: a second click that starts a second batch, or one that is taken for another's. */
+/* Would catch: a second click that starts a second batch, or is taken for another person's. */
 START_TEST(a_ticket_is_one_batch_for_one_verb_and_filter)
 {
     char first[MG_UUID_SIZE], again[MG_UUID_SIZE], other[MG_UUID_SIZE];
@@ -380,10 +379,10 @@ START_TEST(a_ticket_is_one_batch_for_one_verb_and_filter)
 }
 END_TEST
 
-/* ---- what is refused ---- */
+/* ---- refused input ---- */
 
 #define SIXTY    "000000000000000000000000000000000000000000000000000000000000"
-#define TOO_LONG SIXTY SIXTY "00000000" /* for whatever is short */
+#define TOO_LONG SIXTY SIXTY "00000000" /* too long for each short member */
 
 static const struct {
     const char *path, *body, *why;
@@ -471,7 +470,7 @@ static const struct {
     {"/api/v1/batches", BATCH_BODY(", \"step\": \"charge" TOO_LONG "\""), "are short"},
 };
 
-/* Would catch: input that was meant otherwise, and moves money all the same. */
+/* Would catch: ambiguous input that is accepted and moves money. */
 START_TEST(what_cannot_be_meant_is_refused_and_changes_nothing)
 {
     for (size_t i = 0; i < COUNT(REFUSED); i++) {
@@ -484,7 +483,7 @@ START_TEST(what_cannot_be_meant_is_refused_and_changes_nothing)
 }
 END_TEST
 
-/* Would catch: a reason that is cut where somebody looks for it later. */
+/* Would catch: a reason that is cut, and so is lost to a later reader. */
 START_TEST(a_reason_is_kept_whole_or_refused)
 {
     char body[700], letters[MG_COMMAND_REASON_MAX + 2];

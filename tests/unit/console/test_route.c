@@ -1,4 +1,4 @@
-/* Who reaches what: the one door through which every change goes, and the addresses behind it. */
+/* Access by role: the one check that every change passes, and the addresses behind it. */
 #include <check.h>
 #include <stdio.h>
 #include <string.h>
@@ -82,8 +82,8 @@ static struct way way_of(size_t number)
     return way;
 }
 
-/* Would catch: any way around one of the checks, whatever the others say: a reader who changes something, a
- * page of another site with an operator's cookie, a form, a name that an attacker lets resolve to us. */
+/* Would catch: any way around one of the checks: a reader that changes an order, another site's page with an
+ * operator's cookie, a form, an attacker's host name that resolves to the console. */
 START_TEST(only_an_operator_changes_anything_and_only_by_our_own_page)
 {
     struct fake_browser browsers[WHO_COUNT] = {{.cookie = ""}};
@@ -117,7 +117,7 @@ static const struct {
     {"/api/v1/batches/" BATCH_ID "/stop", RESUME_BODY},
 };
 
-/* Would catch: a change that has a door of its own, through which a reader comes, or a link. */
+/* Would catch: a change with an entry of its own, open to a reader or to a link. */
 START_TEST(no_change_is_made_by_a_reader_by_a_link_or_by_who_left)
 {
     const struct fake_browser reader = fake_login(TOKEN_READER), left = fake_login(TOKEN_OPERATOR);
@@ -146,7 +146,7 @@ START_TEST(no_change_is_made_by_a_reader_by_a_link_or_by_who_left)
 }
 END_TEST
 
-/* Would catch: a console for reading only that lets somebody act, or log in as nobody. */
+/* Would catch: a read-only console that accepts a change or an anonymous login. */
 START_TEST(without_tokens_all_may_read_and_nobody_may_act)
 {
     const struct fake_browser nobody = {.cookie = "", .csrf = ""};
@@ -162,7 +162,8 @@ START_TEST(without_tokens_all_may_read_and_nobody_may_act)
 }
 END_TEST
 
-/* Would catch: a host that is taken for one of ours, by which a stranger's page could read all orders. */
+/* Would catch: a foreign host name taken for one of the console's, so that a foreign page could read all
+ * orders. */
 START_TEST(only_hosts_that_are_meant_are_answered)
 {
     static const char *const good[] = {"localhost", "LocalHost:1", "127.0.0.1",      "127.9.9.9:80",
@@ -246,7 +247,7 @@ static void assert_address(const struct fake_browser *browser, size_t i)
     ck_assert_str_eq(fake.reached_id, ADDRESSES[i].id);
 }
 
-/* Would catch: a page that is shown to who has not logged in, or at another's address. */
+/* Would catch: a page that is shown without a login, or at another page's address. */
 START_TEST(each_address_has_its_page_for_who_may_see_it)
 {
     const struct fake_browser reader = fake_login(TOKEN_READER);
@@ -261,7 +262,7 @@ START_TEST(each_address_has_its_page_for_who_may_see_it)
 }
 END_TEST
 
-/* Would catch: a part of an address that is cut, and then is that of another order. */
+/* Would catch: a part of an address that is cut and then names another order. */
 START_TEST(a_part_of_an_address_is_taken_whole_or_not)
 {
     char path[600] = "/api/v1/orders/", longest[PART_SIZE];
@@ -282,7 +283,7 @@ START_TEST(a_part_of_an_address_is_taken_whole_or_not)
 }
 END_TEST
 
-/* Would catch: a change by a method that a proxy or a browser takes for harmless, or that nobody checks. */
+/* Would catch: a change by a method that a proxy or a browser takes for harmless, or that no check covers. */
 START_TEST(other_methods_are_refused)
 {
     static const char *const methods[] = {"PUT", "DELETE", "PATCH", "OPTIONS", "post", "TRACE"};

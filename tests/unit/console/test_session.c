@@ -1,4 +1,4 @@
-/* Who is who, and for how long: tokens, the file that names them, sessions and their ends. */
+/* Identities and their lifetimes: tokens, the file that names them, sessions and their ends. */
 #include <check.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -8,10 +8,10 @@
 #include "fakes.h"
 
 #define COUNT(list)  (sizeof(list) / sizeof(list)[0])
-#define DAY_MS       (INT64_C(12) * 3600 * 1000) /* a working one */
+#define DAY_MS       (INT64_C(12) * 3600 * 1000) /* a working day */
 #define OWN_MAX      8
 #define SESSIONS_MAX 256
-#define GUESSES      5 /* that are told and logged in a second */
+#define GUESSES      5 /* that are answered and logged in a second */
 
 #define HEX "0123456789abcdef0123456789ABCDEF0123456789abcdef0123456789abcdef"
 
@@ -21,7 +21,7 @@ static unsigned int login_status(const char *body)
     return fake_send(&request);
 }
 
-/* Would catch: a session that goes on for ever where somebody looks on, or that ends with a pause. */
+/* Would catch: a session that goes on for ever while a page stays open, or that ends with a pause. */
 START_TEST(a_session_ends_after_a_working_day_however_busy)
 {
     const struct fake_browser otto = fake_login(TOKEN_OPERATOR);
@@ -38,8 +38,8 @@ START_TEST(a_session_ends_after_a_working_day_however_busy)
 }
 END_TEST
 
-/* Would catch: somebody who was taken out of the file, or made a reader, and acts on; or all who are logged
- * out because one was. */
+/* Would catch: a session that outlives the removal of its line from the file or a change to reader; one
+ * removal that ends all sessions. */
 START_TEST(who_is_no_longer_in_the_file_as_he_was_is_logged_out)
 {
     struct mg_err err;
@@ -70,7 +70,7 @@ START_TEST(who_is_no_longer_in_the_file_as_he_was_is_logged_out)
 }
 END_TEST
 
-/* Would catch: a slip in the file that locks out everybody, or lets go on who should not. */
+/* Would catch: a mistake in the file that locks out everyone, or keeps a session that should end. */
 START_TEST(a_file_that_cannot_be_read_leaves_all_as_it_was)
 {
     struct mg_err err;
@@ -112,7 +112,7 @@ static const struct {
     {"reader rita " HEX "\n# who acts:\nadmin anna " HEX "\n", "line 3"},
 };
 
-/* Would catch: a line that makes somebody an operator whom nobody meant, and one that is passed over. */
+/* Would catch: a line that creates an unintended operator, and one that is skipped. */
 START_TEST(each_line_of_the_file_is_right_or_refused_by_its_number)
 {
     for (size_t i = 0; i < COUNT(FILES); i++) {
@@ -123,12 +123,12 @@ START_TEST(each_line_of_the_file_is_right_or_refused_by_its_number)
                       err.text);
         ck_assert_msg(FILES[i].wrong == NULL || strstr(err.text, FILES[i].wrong) != NULL, "\"%s\": %s",
                       FILES[i].lines, err.text);
-        ck_assert_ptr_null(strstr(err.text, "0123456789")); /* what is told is logged */
+        ck_assert_ptr_null(strstr(err.text, "0123456789")); /* the message goes to the log */
     }
 }
 END_TEST
 
-/* Would catch: names that are passed over in silence because there is no more room. */
+/* Would catch: names that are skipped in silence because there is no more room. */
 START_TEST(a_file_names_so_many_and_no_more)
 {
     struct mg_err err = {.text = ""};
@@ -147,7 +147,7 @@ START_TEST(a_file_names_so_many_and_no_more)
 }
 END_TEST
 
-/* Would catch: a browser too many that ends somebody else's session, or that is not let in. */
+/* Would catch: one browser too many that ends another person's session, or that is not let in. */
 START_TEST(one_token_ends_only_its_own_sessions_and_of_them_the_least_used)
 {
     struct fake_browser ottos[OWN_MAX];
@@ -168,7 +168,7 @@ START_TEST(one_token_ends_only_its_own_sessions_and_of_them_the_least_used)
 }
 END_TEST
 
-/* Would catch: a console that lets nobody in once all places are taken. */
+/* Would catch: a console that refuses every login once all places are taken. */
 START_TEST(where_all_places_are_taken_the_least_used_one_is_given_away)
 {
     enum { NAMES = SESSIONS_MAX / OWN_MAX + 1 };
@@ -197,7 +197,7 @@ START_TEST(where_all_places_are_taken_the_least_used_one_is_given_away)
 }
 END_TEST
 
-/* Would catch: a stranger who fills the log, or keeps people out by guessing. */
+/* Would catch: guesses by a stranger that fill the log or lock people out. */
 START_TEST(guesses_are_told_so_many_a_second_and_keep_nobody_out)
 {
     for (int second = 0; second < 3; second++) {
@@ -220,7 +220,7 @@ START_TEST(guesses_are_told_so_many_a_second_and_keep_nobody_out)
 }
 END_TEST
 
-/* Would catch: what is no token and lets in, or ends the console. */
+/* Would catch: text that is no token and still logs in, or ends the console. */
 START_TEST(only_a_whole_token_lets_in)
 {
     static const char *const bodies[] = {"",
@@ -250,7 +250,7 @@ START_TEST(only_a_whole_token_lets_in)
 }
 END_TEST
 
-/* Would catch: a cookie that nobody was given and that counts. */
+/* Would catch: a made-up cookie that counts. */
 START_TEST(only_a_cookie_as_it_was_given_counts)
 {
     const struct fake_browser otto = fake_login(TOKEN_OPERATOR), other = fake_login(TOKEN_OPERATOR);
@@ -291,7 +291,7 @@ START_TEST(over_tls_the_cookie_is_of_this_host_alone)
 }
 END_TEST
 
-/* Would catch: a browser that is still logged in behind somebody's back, or another that is not. */
+/* Would catch: a browser that stays logged in after its logout, or another browser that does not. */
 START_TEST(who_logs_out_is_out_and_nobody_else)
 {
     const struct fake_browser otto = fake_login(TOKEN_OPERATOR), other = fake_login(TOKEN_OPERATOR);

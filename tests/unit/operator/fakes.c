@@ -201,7 +201,7 @@ int fake_count(enum mg_batch_result result)
     return count;
 }
 
-/* How many orders the batch has stands in thousands of its version: so a test names both at once. */
+/* The number of orders in the batch is its version in thousands, so a test names both at once. */
 static int order_count(void)
 {
     return (int)(fake.row.version / 1000);

@@ -1,6 +1,6 @@
 /*
- * A world around the runner of batches: one batch in a table of the test's own, a store, a broker, a clock
- * and a loop that do what the test says. What the schedulers would do, the test does.
+ * The world around the runner of batches: one batch in a table of the test's own, and a fake store, broker,
+ * clock and loop. The test plays the schedulers' part.
  */
 #ifndef MG_TESTS_OPERATOR_FAKES_H
 #define MG_TESTS_OPERATOR_FAKES_H
@@ -33,13 +33,13 @@ struct fake_world {
     int asked_to;
     bool is_ended;
     int looks, writes, keeps, tries;
-    /* what goes wrong */
+    /* faults */
     bool is_store_up, is_broker_up, fails_look, fails_write, fails_keep, is_fenced, is_paused_meanwhile,
         is_held_by_other;
     const char *refusal; /* why its session can never lead */
     bool has_older;      /* another batch, looked at first, of which no write succeeds */
-    bool is_turned;      /* what ends, ends the other way than it was asked to */
-    /* what was said */
+    bool is_turned;      /* an order that ends reaches the opposite of the requested end */
+    /* the commands sent */
     struct mg_command sent[SENT_MAX];
     int sent_count;
     struct mg_alert_message alert;
@@ -58,7 +58,7 @@ struct fake_world {
 extern struct fake_world fake;
 
 void fake_pass(int64_t ms);
-int fake_count(enum mg_batch_result result); /* the orders of which this became */
+int fake_count(enum mg_batch_result result); /* the orders with this result */
 /* The schedulers take every command that was sent, and have the order end so. */
 void fake_end_all(enum mg_order_state state);
 /* They answer the i-th command. */

@@ -34,7 +34,7 @@ static void begin(int orders, double rate)
     const struct mg_batch_runner_options options = {.holder = "runner-1"};
     ck_assert_int_eq(mg_batch_runner_start(NULL, &options, &runner, &err), MG_OK);
     ck_assert(fake.store.is_leader_session && fake.store.lead == MG_LEAD_BATCHES);
-    /* The tool has no option to allow it: as for what it does else, doctor says it. */
+    /* The tool has no option to allow it: doctor reports the unsafe setting instead. */
     ck_assert(fake.store.is_unsafe_durability_allowed);
 }
 
@@ -51,8 +51,8 @@ static void pass_until_sent(int count)
     ck_assert_int_eq(fake.sent_count, count);
 }
 
-/* Would catch: a canary that is not waited for, a batch that never ends, commands that cannot be told from
- * one another or from those of another batch. */
+/* Would catch: a canary that is not waited for; a batch that never ends; commands without distinct ids,
+ * within a batch or between two. */
 START_TEST(the_canary_first_then_the_rest)
 {
     begin(60, 100);
@@ -98,7 +98,7 @@ START_TEST(a_canary_that_fails_stops_it_and_is_told_once)
 }
 END_TEST
 
-/* An answer that was refused is all there is of it: the order stays as it was. */
+/* A refused command leaves its order as it was: the answer is its only effect. */
 START_TEST(what_is_refused_has_failed_and_what_was_changed_by_others_is_skipped)
 {
     begin(5, 100);
@@ -125,7 +125,7 @@ START_TEST(what_is_refused_has_failed_and_what_was_changed_by_others_is_skipped)
 }
 END_TEST
 
-/* Would catch: orders that fail anew, are undone, and are taken for orders that went well. */
+/* Would catch: orders that fail anew and are undone, counted as orders that went well. */
 START_TEST(what_is_undone_instead_of_going_forward_has_failed)
 {
     begin(60, 100);
@@ -141,7 +141,8 @@ START_TEST(what_is_undone_instead_of_going_forward_has_failed)
 }
 END_TEST
 
-/* Would catch: a batch that asks on while no scheduler lives, whose commands are then taken at once. */
+/* Would catch: a batch that goes on without a live scheduler, so that all its commands are taken at once
+ * later. */
 START_TEST(commands_that_nobody_takes_do_not_pile_up)
 {
     begin(ORDERS, 5);
@@ -161,8 +162,8 @@ START_TEST(commands_that_nobody_takes_do_not_pile_up)
 }
 END_TEST
 
-/* Law 3, re-creation. Would catch: an order that is lost with the runner that had marked it, and one that is
- * another cause when it is asked for by the next. */
+/* Law 3, re-creation. Would catch: an order that is lost with the runner that had marked it; one that becomes
+ * another cause when the next runner asks for it. */
 START_TEST(what_a_dead_runner_had_marked_is_asked_for_by_the_next_as_the_same_cause)
 {
     begin(60, 100);
@@ -194,7 +195,7 @@ START_TEST(a_command_without_an_answer_is_sent_again_ever_more_seldom)
     ck_assert_int_eq(fake.sent_count, 2);
     fake_pass(INT64_C(2) * 3600 * 1000);
     ck_assert_int_lt(fake.sent_count, 30);
-    fake.client.on_place(fake.client.arg); /* whatever was answered went nowhere */
+    fake.client.on_place(fake.client.arg); /* a new reply queue: earlier answers are lost */
     int before = fake.sent_count;
     fake_pass(500);
     ck_assert_int_eq(fake.sent_count, before + 1);
@@ -207,7 +208,7 @@ START_TEST(a_command_without_an_answer_is_sent_again_ever_more_seldom)
 }
 END_TEST
 
-/* Would catch: a batch that asks for nothing more as long as anything ends, or for more than may be under
+/* Would catch: a batch that asks for nothing more as long as orders end, or for more than may be under
  * way. */
 START_TEST(a_fast_batch_is_driven_as_fast_as_its_orders_end)
 {
@@ -228,7 +229,7 @@ START_TEST(no_more_are_marked_than_can_be_sent)
     begin(60, 100);
     fake.is_broker_up = false;
     fake_pass(10000);
-    ck_assert_int_eq(fake.tries, 0); /* who cannot ask lets others lead, and keeps its session */
+    ck_assert_int_eq(fake.tries, 0); /* without a broker others lead */
     ck_assert_int_gt(fake.keeps, 1);
     fake.is_broker_up = true;
     fake_pass(1000);
@@ -286,7 +287,8 @@ START_TEST(who_does_not_lead_writes_nothing_and_tries_again)
 }
 END_TEST
 
-/* Would catch: two runners that both ask, because the one does not hear that another was chosen meanwhile. */
+/* Would catch: two runners that both send commands, because one does not detect that another leads
+ * meanwhile. */
 START_TEST(who_was_followed_finds_out_before_it_asks_for_more)
 {
     begin(60, 100);
@@ -294,7 +296,7 @@ START_TEST(who_was_followed_finds_out_before_it_asks_for_more)
     ck_assert_int_eq(fake.sent_count, 5);
     int looks = fake.looks, writes = fake.writes;
     fake.is_held_by_other = fake.is_fenced = true;
-    fake_pass(10000); /* nothing ends, so it writes nothing from which it would find out */
+    fake_pass(10000); /* no order ends, so no write shows the loss of the lead */
     ck_assert_int_eq(fake.writes, writes);
     ck_assert_int_le(fake.looks - looks, 2000 / 250 + 1);
     looks = fake.looks;
@@ -307,7 +309,7 @@ START_TEST(who_was_followed_finds_out_before_it_asks_for_more)
 }
 END_TEST
 
-/* Would catch: a runner that cannot lead and says so twice a second, or never; one that says nothing of a
+/* Would catch: a runner that cannot lead and logs so twice a second, or never; one that logs nothing about a
  * database that is away. */
 START_TEST(what_keeps_it_from_driving_is_said_once)
 {
@@ -359,7 +361,7 @@ START_TEST(a_database_that_fails_is_asked_again_and_said_once)
 }
 END_TEST
 
-/* Would catch: one batch that cannot be written, and all that were started later wait for it. */
+/* Would catch: one batch that cannot be written and holds up all later ones. */
 START_TEST(a_batch_that_cannot_be_written_keeps_no_other_waiting)
 {
     begin(60, 100);

@@ -1,4 +1,4 @@
-/* A broker that writes down and confirms when told to. */
+/* A broker that records publishes and confirms them on the test's command. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,4 +1,4 @@
-/* A loop that turns when told to. Only what the scheduler uses. */
+/* A loop that turns on the test's command. Only the functions that the scheduler uses. */
 #include "base/loop.h"
 
 #include <stdlib.h>

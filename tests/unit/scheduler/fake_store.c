@@ -1,5 +1,5 @@
-/* A store in memory with the version guard of the real one. Calls wait in line until the test answers them.
- */
+/* A store in memory with the version guard of the real one. Calls wait in line until the test answers
+ * them. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -160,7 +160,7 @@ static void write_apply(struct mg_order_write *write)
     }
     struct mg_order_record before = order->record;
     order->record = record_copy(memory, write->record);
-    for (int i = 0; i < MG_STEPS_MAX; i++) { /* what was not named as changed is not written */
+    for (int i = 0; i < MG_STEPS_MAX; i++) { /* a member that was not named as changed is not written */
         if ((write->changed_steps >> i & 1) == 0) {
             order->record.order.steps[i] = before.order.steps[i];
             order->record.steps[i] = before.steps[i];
@@ -423,7 +423,7 @@ void mg_store_write_alerts(struct mg_store *store, const struct mg_alert_write *
     (void)store;
     struct call *call = call_add(CALL_ALERTS, arg);
     call->fn.alerts = done;
-    call->count = alerts[0].is_closed ? 0 : count; /* closing what was never open changes nothing */
+    call->count = alerts[0].is_closed ? 0 : count; /* closing an alert that was never open changes nothing */
     fake_store.alerts += call->count;
     snprintf(fake_store.last_alert, sizeof(fake_store.last_alert), "%s: %.*s", alerts[0].subject,
              (int)alerts[0].text.len, alerts[0].text.data);

@@ -1,7 +1,6 @@
 /*
  * A loop, a store and a broker that do nothing by themselves. The store keeps orders as PostgreSQL would
- * (versions guard), the broker writes down what was published and acked; the test says when each answers, and
- * how.
+ * (version guard), and the broker records publishes and acks. The test decides when and how each answers.
  */
 #ifndef MG_TESTS_SCHEDULER_FAKES_H
 #define MG_TESTS_SCHEDULER_FAKES_H
@@ -24,16 +23,16 @@ enum fake_commit {
 struct fake_store {
     struct mg_store_options options;
     enum fake_commit next_commit; /* of the next commit only */
-    int conflicts;                /* of so many more another instance is quicker, too */
+    int conflicts;                /* on so many further commits another instance is quicker, too */
     const char *poisoned;         /* an order that cannot be stored while its reason holds this text */
-    int load_max;           /* a load of more than so many questions fails for want of memory; 0: none does */
-    int lost_loads;         /* so many loads more lose their connection */
-    const char *unreadable; /* an order that a newer version wrote */
-    bool is_held;           /* commits are not answered until it is false */
-    int64_t ahead_ms;       /* of the machine's clock */
-    struct mg_service_row service;     /* what is known of one; no name: of none */
-    bool is_owed_lost;                 /* what is owed cannot be read */
-    bool keeps_nothing;                /* each write is done, and forgotten */
+    int load_max;                 /* a load of more orders than this fails for lack of memory; 0: none does */
+    int lost_loads;               /* so many loads more lose their connection */
+    const char *unreadable;       /* an order that a newer version wrote */
+    bool is_held;                 /* commits are not answered until it is false */
+    int64_t ahead_ms;             /* of the machine's clock */
+    struct mg_service_row service;     /* the row of one service; no name: there is none */
+    bool is_owed_lost;                 /* owed statuses cannot be read */
+    bool keeps_nothing;                /* each write succeeds and is discarded */
     const char *workflow, *definition; /* the only one there is; the stage's, if none is given */
     int commits, loads, marks, unmarks, alerts, closings, reports; /* alerts: opened; closings: of alerts */
     int owed_loads;       /* an order's owed statuses were read so often */
@@ -42,7 +41,7 @@ struct fake_store {
     uint64_t last_mark_version;
     bool last_mark_is_retry;
     char last_mark_queue[MG_REPLY_TO_MAX + 1];
-    struct mg_given_up given_up; /* told with the next retry that failed; count 0: nothing is */
+    struct mg_given_up given_up; /* reported with the next retry that failed; count 0: nothing is */
     char last_alert[1200];       /* "subject: text" */
 };
 extern struct fake_store fake_store;
@@ -52,7 +51,7 @@ bool fake_store_answer(void); /* the oldest open call; false: none is open */
 const struct mg_order_record *fake_store_order(const char *order_id);        /* NULL: none */
 const struct mg_event_record *fake_store_event(const char *order_id, int n); /* NULL: none */
 int fake_store_event_count(const char *order_id);
-struct mg_order_record *fake_store_record(const char *order_id); /* to meddle with; NULL: none */
+struct mg_order_record *fake_store_record(const char *order_id); /* for the test to change; NULL: none */
 void fake_store_owe(const char *order_id);                       /* the statuses of its first event */
 /* As another instance would: raises the version and touches nothing else. */
 void fake_store_bump(const char *order_id);
@@ -71,7 +70,7 @@ struct fake_broker {
     struct mg_broker_options options;
     struct fake_published published[FAKE_PUBLISHED_MAX];
     int count;
-    bool is_down;           /* as mg_broker_is_up tells */
+    bool is_down;           /* the state that mg_broker_is_up returns */
     bool is_held;           /* confirms wait for fake_broker_confirm */
     const char *fails_type; /* messages of this type end as `failure` */
     enum mg_publish_outcome failure;
@@ -79,14 +78,14 @@ struct fake_broker {
     int acked, rejected, requeued, paused, resumed;
     uint16_t prefetch[MG_CONSUMERS_MAX];  /* of those that were resumed */
     bool is_off[MG_CONSUMERS_MAX];        /* paused since */
-    int64_t queue_ready, queue_consumers; /* what a watched queue shows; consumers -2: nothing is seen */
-    int looks;                            /* asked for beside the watch's period */
+    int64_t queue_ready, queue_consumers; /* the figures of a watched queue; consumers -2: it is not seen */
+    int looks;                            /* looks out of turn, beside the watch's period */
 };
 extern struct fake_broker fake_broker;
 
 void fake_broker_reset(void);
 bool fake_broker_confirm(void); /* the oldest open publish; false: none is open */
-void fake_broker_seen(void);    /* tells what the watched queues hold */
+void fake_broker_seen(void);    /* reports the figures of the watched queues */
 struct fake_delivery {
     int consumer;
     const char *type, *body, *message_id, *reply_to, *correlation_id, *app_id, *exchange, *traceparent;

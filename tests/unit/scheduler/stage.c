@@ -1,6 +1,6 @@
 /*
- * Sets the stage: a scheduler with its fakes, brought up and down for each test, and the messages that come
- * to it. No time passes here but by fake_loop_advance.
+ * Sets the stage: a scheduler with its fakes, started and stopped for each test, and the messages to it. Time
+ * passes only by fake_loop_advance.
  */
 #include "stage.h"
 

@@ -19,7 +19,7 @@
     "ref}\"}},\"undo\":\"none\"}]}"
 
 extern struct mg_scheduler *stage_scheduler;
-extern const struct mg_span_sink *stage_spans; /* NULL: nobody wants spans; before stage_start */
+extern const struct mg_span_sink *stage_spans; /* NULL: spans are off; set before stage_start */
 extern const char *stage_traceparent;          /* of submissions; NULL: none */
 #define STAGE_MEMORY_BYTES ((size_t)128 << 20)
 extern size_t stage_memory_bytes; /* for messages; before stage_start */
@@ -30,14 +30,14 @@ void stage_start_limited(struct mg_json_limits limits); /* of submissions */
 void stage_finish(void);
 void stage_settle(void); /* turns, answers and confirms until nothing is left to do */
 
-/* Time passes, by the database's clock and by what the scheduler knows of it: it was not set. */
+/* Time passes, by the database's clock and by the scheduler's estimate of it: the clock was not set. */
 void stage_pass(int64_t ms);
 
 /* Queues that took nothing may be tried again. */
 void stage_rest_over(void);
 
 void stage_submit(const char *order_id, bool is_again);
-/* A submission with items of one's own and a reply queue; NULL: nobody asks. */
+/* A submission with its own items and a reply queue; NULL: no reply queue. */
 void stage_submit_from(const char *order_id, const char *items, const char *reply_to, bool is_again);
 
 struct stage_reply {

@@ -1,7 +1,7 @@
 /*
- * What comes again and what does not: the effects of a refused request, which is a cause that nobody gives
- * twice, and of messages that were at hand when the store failed (law 3, re-creation). Each test says which
- * failure it would catch.
+ * Re-creation of effects (law 3, re-creation): the effects of a refused request, a cause that is never
+ * delivered twice, and of messages in hand when the store failed. Each test names the failure that it would
+ * catch.
  */
 #include <check.h>
 #include <stdio.h>
@@ -10,7 +10,7 @@
 #include "../suite.h"
 #include "stage.h"
 
-/* Two steps that do not wait for each other, and are tried again soon. */
+/* Two independent steps that are tried again soon. */
 #define BESIDE                                                                                                   \
     "{\"workflow\":\"two\",\"version\":1,\"complete_within\":\"15m\",\"steps\":["                                \
     "{\"step\":\"a\",\"service\":\"inventory\",\"complete_within\":\"10s\",\"on_unknown\":\"retry\","            \
@@ -20,7 +20,7 @@
     "\"retry\":{\"attempts\":9,\"backoff\":\"1s\",\"max_backoff\":\"1s\"},"                                      \
     "\"do\":{\"method\":\"POST\",\"path\":\"/b\"},\"undo\":\"none\"}]}"
 
-/* What the supervisor asks when step a is due, as it comes first or again. */
+/* The supervisor's command when step a is due, delivered first or again. */
 static void ask_a(bool is_again)
 {
     fake_broker_deliver(&(struct fake_delivery){
@@ -41,8 +41,8 @@ static int requests_of(const char *correlation)
     return count;
 }
 
-/* Both steps wait; `due-a` sends a's second attempt, whose request the broker refuses; meanwhile b has come
- * due, and what follows from the refusal sends it. */
+/* Both steps wait. `due-a` sends a's second attempt, and the broker refuses its request. Meanwhile b has come
+ * due, and the decision on the refusal sends it. */
 static void refusal_sends_b(void)
 {
     fake_store.definition = BESIDE;
@@ -72,7 +72,7 @@ static void refusal_sends_b(void)
 }
 
 /* Would catch: an order that waits for a time-out because a process died between the commit of a refused
- * request and what follows from it: what came from outside comes again, the refusal does not. */
+ * request and its effects. Causes from outside are delivered again; the refusal is not. */
 START_TEST(what_follows_from_a_refused_request_comes_again_with_its_cause)
 {
     refusal_sends_b();
@@ -81,8 +81,8 @@ START_TEST(what_follows_from_a_refused_request_comes_again_with_its_cause)
     ck_assert_int_eq(stage_step("o1", 0), MG_STEP_WAITING);
     ck_assert_int_eq(stage_step("o1", 1), MG_STEP_RUNNING);
     ck_assert_int_eq(requests_of("o1.b.2.do"), 1);
-    ck_assert_int_eq(fake_broker.acked, acked); /* not before b's request is with the broker */
-    ask_a(true); /* as after the death of who had it in hand: nothing of b went out */
+    ck_assert_int_eq(fake_broker.acked, acked); /* not before the broker has confirmed b's request */
+    ask_a(true); /* as after the death of its first handler: nothing of b went out */
     stage_settle();
     ck_assert_int_eq(requests_of("o1.b.2.do"), 2);
     ck_assert(fake_broker_last("request")->is_again);
@@ -94,7 +94,7 @@ START_TEST(what_follows_from_a_refused_request_comes_again_with_its_cause)
 }
 END_TEST
 
-/* Would catch: requests that come again with a message which did not bring them about. */
+/* Would catch: requests that come again with a message that did not cause them. */
 START_TEST(what_follows_from_a_refused_request_comes_again_with_no_other)
 {
     refusal_sends_b();
@@ -114,7 +114,7 @@ START_TEST(what_follows_from_a_refused_request_comes_again_with_no_other)
 }
 END_TEST
 
-/* Would catch: a refusal whose COMMIT was lost on the way, and whose effects nobody makes any more. */
+/* Would catch: a refusal and its effects, lost with its COMMIT. */
 START_TEST(a_refusal_whose_commit_is_unknown_makes_its_effects)
 {
     const enum fake_commit kinds[] = {FAKE_COMMIT_UNKNOWN_DONE, FAKE_COMMIT_UNKNOWN_LOST};
@@ -132,7 +132,7 @@ START_TEST(a_refusal_whose_commit_is_unknown_makes_its_effects)
 }
 END_TEST
 
-/* Would catch: a duplicate that sends a request again because the store was away when it was to be read. */
+/* Would catch: a duplicate that sends a request again because the store was away at its first read. */
 START_TEST(a_duplicate_publishes_nothing_though_the_store_was_away)
 {
     stage_submit_from("o1", "[1]", NULL, false);
@@ -151,7 +151,7 @@ START_TEST(a_duplicate_publishes_nothing_though_the_store_was_away)
 }
 END_TEST
 
-/* Would catch the same of a duplicate beside which another order was written, or perhaps not. */
+/* Would catch the same for a duplicate in one batch with another order's write and an unknown outcome. */
 START_TEST(a_duplicate_publishes_nothing_though_its_neighbours_commit_is_unknown)
 {
     const enum fake_commit kinds[] = {FAKE_COMMIT_UNKNOWN_DONE, FAKE_COMMIT_UNKNOWN_LOST};

@@ -1,7 +1,6 @@
 /*
- * Orders that are decided without reading them: that it is done, that what is kept is the order as it was
- * written, and that a guess which is wrong changes nothing and is found out. Each test says which failure it
- * would catch.
+ * Orders that are decided without a read: the read is saved, the cached order equals the stored one, and a
+ * wrong guess changes nothing and is detected. Each test names the failure that it would catch.
  */
 #include <check.h>
 #include <stdio.h>
@@ -19,7 +18,7 @@ static void reply(const char *order_id, const char *step, uint32_t attempt)
     stage_reply(&(struct stage_reply){.order_id = order_id, .step = step, .attempt = attempt});
 }
 
-/* Would catch: a read for each cause, which costs a round trip and half of what the write does. */
+/* Would catch: a read for each cause, which costs a round trip and half as much as the write. */
 START_TEST(an_order_of_ones_own_is_not_read)
 {
     stage_submit("o1", false);
@@ -36,11 +35,11 @@ START_TEST(an_order_of_ones_own_is_not_read)
     ck_assert_ptr_nonnull(strstr(fake_broker_last("request")->body, "\"ref\":7.50"));
     ck_assert_int_eq(fake_store.loads, loads);
     ck_assert_ptr_null(
-        mg_cache_take(&stage_scheduler->cache, "o1", NOW_MS)); /* it has ended: nobody asks again */
+        mg_cache_take(&stage_scheduler->cache, "o1", NOW_MS)); /* it has ended: no cause will ask for it */
 }
 END_TEST
 
-/* Would catch: a decision on what another instance has changed since. */
+/* Would catch: a decision on a state that another instance has changed since. */
 START_TEST(what_another_has_written_since_is_found_out)
 {
     stage_submit("o1", false);
@@ -53,12 +52,13 @@ START_TEST(what_another_has_written_since_is_found_out)
     ck_assert_int_eq(fake_store.loads, loads + 1);
     ck_assert_int_eq(stage_step("o1", 0), MG_STEP_DONE);
     ck_assert_uint_eq(fake_store_order("o1")->order.version, 3);
-    ck_assert_int_eq(fake_broker_count("request"), 2); /* and nothing of it left */
+    ck_assert_int_eq(fake_broker_count("request"), 2); /* and nothing of it remained */
     ck_assert_int_eq(fake_broker.acked, 2);
 }
 END_TEST
 
-/* Would catch: a reply dropped as stale, or taken for a lost tail, because of what is remembered. */
+/* Would catch: a reply dropped as stale, or taken for proof of lost data, on the evidence of the cache
+ * alone. */
 START_TEST(a_reply_that_does_not_fit_what_is_remembered_is_not_judged_by_it)
 {
     stage_submit("o1", false);
@@ -77,7 +77,7 @@ START_TEST(a_reply_that_does_not_fit_what_is_remembered_is_not_judged_by_it)
 }
 END_TEST
 
-/* Would catch: an order made twice, or a client that is not answered, because it was taken for new. */
+/* Would catch: an order made twice, or a client without an answer, because the order was taken for new. */
 START_TEST(an_order_that_is_not_new_is_found_out)
 {
     stage_submit("o1", false);
@@ -98,7 +98,7 @@ START_TEST(an_order_that_is_not_new_is_found_out)
 }
 END_TEST
 
-/* Would catch: a refusal by guess, of an order that is there and whose workflow was given another name. */
+/* Would catch: a refusal by guess of an existing order, because its workflow was given another name. */
 START_TEST(a_workflow_that_is_unknown_is_refused_once)
 {
     stage_submit("o0", false);
@@ -131,8 +131,8 @@ START_TEST(what_is_not_decided_by_guess_is_not_acked_with_its_neighbour)
 }
 END_TEST
 
-/* Would catch: a guess on what may not have been written, or on what a store held that another has replaced;
- * a deadline by the clock of the server before. */
+/* Would catch: a guess on a write that may have failed, or on a store that was replaced; a deadline by the
+ * clock of the earlier server. */
 START_TEST(nothing_is_remembered_of_a_session_that_is_lost)
 {
     stage_submit("o1", false);
@@ -140,7 +140,7 @@ START_TEST(nothing_is_remembered_of_a_session_that_is_lost)
     int loads = fake_store.loads;
     fake_store.options.on_state(fake_store.options.arg, false, "away");
     fake_store.options.on_state(fake_store.options.arg, true, "");
-    stage_submit("o2", false); /* is new, but the clock is asked for */
+    stage_submit("o2", false); /* is new, but the clock is read */
     stage_settle();
     ck_assert_int_eq(fake_store.loads, loads + 1);
     reply("o1", "reserve", 1);
@@ -163,13 +163,13 @@ static void assert_same_text(struct mg_slice a, struct mg_slice b)
     ck_assert(mg_slice_equal(a, b) || a.data == NULL);
 }
 
-/* Would catch: a member of an order that is forgotten when it is kept, or a text cut or taken for another. */
+/* Would catch: a member of an order that is lost in the cache, or a text cut or mixed up. */
 START_TEST(what_is_kept_is_the_whole_order)
 {
     struct mg_arena *arena = mg_arena_create(1024 * 1024);
     struct mg_order_record *record = mg_arena_alloc(arena, sizeof(*record));
     struct mg_cache cache = {.bytes_max = MG_CACHE_MAX_BYTES};
-    memset(record, 0x5a, sizeof(*record)); /* whatever it has is to come back */
+    memset(record, 0x5a, sizeof(*record)); /* every member of it must come back */
     snprintf(record->order_id, sizeof(record->order_id), "o1");
     record->order.step_count = 3;
     record->payload = mg_slice_of("{\"items\":[14.00]}");
@@ -233,7 +233,7 @@ START_TEST(what_was_written_long_ago_is_forgotten)
 }
 END_TEST
 
-/* Would catch: memory that grows with the orders that are open, or a chain that breaks when room is made. */
+/* Would catch: memory that grows with the open orders, or a chain that breaks when room is made. */
 START_TEST(what_is_kept_is_bounded)
 {
     static char payload[256 * 1024];

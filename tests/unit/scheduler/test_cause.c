@@ -1,4 +1,4 @@
-/* Which failure a step is said to have: what an operator looks for, and what failures are counted by. */
+/* The recorded failure of a step: operators search by it, and failures are counted by it. */
 #include <check.h>
 #include <stdio.h>
 
@@ -27,8 +27,7 @@ static bool has_error(const char *code)
     return mg_slice_is(fake_store_record("o1")->steps[0].error_code, code);
 }
 
-/* Would catch: an operator who looks for a wrong path, since the answer to a verify is taken for the failure
- * of the step. */
+/* Would catch: an operator misled because the answer to a verify is recorded as the step's failure. */
 START_TEST(what_a_step_failed_for_is_what_its_do_was_told)
 {
     fake_store.definition = DOUBTING;
@@ -73,15 +72,15 @@ static void reply(uint32_t attempt, const char *kind, const char *outcome, const
     stage_settle();
 }
 
-/* Would catch: a verify that fails itself, and of which nobody hears; the failure of an attempt before, shown
- * for work that was accepted since. */
+/* Would catch: a failed verify that is recorded nowhere; the failure of an earlier attempt, shown for work
+ * that was accepted since. */
 START_TEST(what_verify_is_told_stands_where_nothing_else_is_known)
 {
     fake_store.definition = DOUBTING;
     stage_submit("o1", false);
     stage_settle();
     reply(1, "do", "transient", "http_500");
-    reply(2, "verify", "transient", "http_503"); /* it is looked into again */
+    reply(2, "verify", "transient", "http_503"); /* it is verified again */
     ck_assert(has_error("http_500"));
     due(2);
     reply(3, "verify", "accepted", "http_202");

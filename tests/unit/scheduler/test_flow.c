@@ -1,6 +1,6 @@
 /*
- * The scheduler's laws, between fakes: what is acked when, what a cause that comes again brings, what a lost
- * race or an unknown commit does. Each test says which failure it would catch.
+ * The scheduler's laws, between fakes: the moment of each ack, the effects of a cause that comes again, a
+ * lost race, an unknown commit. Each test names the failure that it would catch.
  */
 #include <check.h>
 #include <string.h>
@@ -68,7 +68,7 @@ START_TEST(a_cause_that_comes_again_makes_its_effects_again)
     ck_assert_int_eq(fake_broker_count("request"), requests + 1);
     ck_assert_int_eq(fake_broker_count("status"), statuses + 1);
     ck_assert_str_eq(fake_broker_last("request")->correlation, "o1.reserve.1.do");
-    ck_assert(fake_broker_last("request")->is_again); /* the agent must not swear that nothing happened */
+    ck_assert(fake_broker_last("request")->is_again); /* the agent must not report that nothing happened */
     ck_assert_str_eq(fake_broker_last("status")->message_id, "o1.1");
     ck_assert_int_eq(fake_store.commits, 2); /* two copies are out: the step is maybe, which is an event */
     ck_assert_int_eq(fake_store_event_count("o1"), 2);
@@ -76,7 +76,7 @@ START_TEST(a_cause_that_comes_again_makes_its_effects_again)
     stage_submit("o1", true);
     stage_settle();
     ck_assert_int_eq(fake_broker_count("request"), requests + 2);
-    ck_assert_int_eq(fake_store.commits, 2); /* and is told once */
+    ck_assert_int_eq(fake_store.commits, 2); /* and is written once */
 
     stage_reply(&(struct stage_reply){.order_id = "o1", .step = "reserve", .attempt = 1});
     stage_settle();
@@ -105,8 +105,8 @@ START_TEST(any_other_duplicate_publishes_nothing)
 }
 END_TEST
 
-/* Would catch: a decision on what is no longer so, or a cause dropped because another instance was quicker
- * (law 4, version guard). */
+/* Would catch: a decision on an outdated state, or a cause dropped because another instance was quicker (law
+ * 4, version guard). */
 START_TEST(a_lost_race_is_decided_again)
 {
     stage_submit("o1", false);
@@ -116,7 +116,7 @@ START_TEST(a_lost_race_is_decided_again)
     stage_reply(&(struct stage_reply){.order_id = "o1", .step = "reserve", .attempt = 1});
     stage_settle();
     ck_assert_int_eq(stage_step("o1", 0), MG_STEP_DONE);
-    ck_assert_int_eq((int)fake_store_order("o1")->order.version, 3); /* the other's and ours */
+    ck_assert_int_eq((int)fake_store_order("o1")->order.version, 3); /* the other instance's and ours */
     ck_assert_int_eq(fake_broker_count("request"), requests + 1); /* nothing of the lost decision went out */
     ck_assert_int_eq(fake_broker.acked, 2);
 }
@@ -141,7 +141,7 @@ START_TEST(an_unknown_commit_is_run_again)
 }
 END_TEST
 
-/* Would catch: a service's full queue that loses a step, or an ack before the step knows of it (law 2, ack
+/* Would catch: a step lost to a service's full queue, or an ack before the refusal is stored (law 2, ack
  * after effects). */
 START_TEST(a_request_that_is_not_taken_parks_its_step_and_only_then_acks)
 {
@@ -154,7 +154,7 @@ START_TEST(a_request_that_is_not_taken_parks_its_step_and_only_then_acks)
     while (fake_broker_confirm()) {
     }
     stage_settle();
-    ck_assert_int_eq(fake_broker.acked, 0); /* the step still says running */
+    ck_assert_int_eq(fake_broker.acked, 0); /* the stored step is still running */
     fake_store.is_held = false;
     stage_settle();
     ck_assert_int_eq(stage_step("o1", 0), MG_STEP_WAITING);
@@ -180,8 +180,8 @@ START_TEST(the_alert_of_a_returned_request_says_what_to_run)
 }
 END_TEST
 
-/* Would catch: a cause that is acked though its request is neither with the broker nor known to be missing
- * (law 2, ack after effects). */
+/* Would catch: a cause that is acked although its request is neither confirmed nor stored as refused (law 2,
+ * ack after effects). */
 START_TEST(a_cause_stays_while_it_cannot_be_written_that_its_request_is_nowhere)
 {
     fake_broker.fails_type = "request";
@@ -200,8 +200,8 @@ START_TEST(a_cause_stays_while_it_cannot_be_written_that_its_request_is_nowhere)
 }
 END_TEST
 
-/* Would catch: a client that is never told the end, because the scheduler died between the commit of a
- * refused request and the status that follows from it: the messages before it come again, it does not. */
+/* Would catch: a client without the final status, because the scheduler died between the commit of a refused
+ * request and the status that follows. The messages before it come again; it does not. */
 START_TEST(a_status_that_follows_from_a_refused_request_is_owed_from_its_commit_on)
 {
     fake_broker.is_held = true;
@@ -218,11 +218,11 @@ START_TEST(a_status_that_follows_from_a_refused_request_is_owed_from_its_commit_
     int last = fake_store_event_count("o1") - 1;
     ck_assert_ptr_nonnull(strstr(fake_store_event("o1", last)->statuses.data, "cancelled"));
     ck_assert(fake_store_event("o1", last)->is_owed);
-    ck_assert(!fake_store_event("o1", 0)->is_owed); /* whose cause comes again until it is acked */
+    ck_assert(!fake_store_event("o1", 0)->is_owed); /* its cause comes again until it is acked */
 }
 END_TEST
 
-/* Would catch: a step that trusts an unanswered publish to be nowhere. */
+/* Would catch: an unanswered publish taken as proof that no copy is out. */
 START_TEST(an_unanswered_request_may_have_happened)
 {
     fake_broker.fails_type = "request";
@@ -293,8 +293,8 @@ START_TEST(what_went_down_with_the_connection_waits_for_the_next_one)
 }
 END_TEST
 
-/* Would catch: a step that one copy of its request says did not happen, forgotten while the other copy acts
- * (law 10, sticky maybe): a second copy leaves only after the step is maybe in the store. */
+/* Would catch: a step cleared by one copy's "not executed" while the other copy acts (law 10, sticky maybe).
+ * A second copy leaves only after the step is maybe in the store. */
 START_TEST(a_step_is_maybe_before_a_second_copy_of_its_request_leaves)
 {
     fake_broker.fails_type = "request";
@@ -326,8 +326,8 @@ START_TEST(a_step_is_maybe_before_a_second_copy_of_its_request_leaves)
 }
 END_TEST
 
-/* Would catch: an undo that overtakes its do, because the broker refused one copy of a request, of which it
- * has another (law 11, quiesce). */
+/* Would catch: an undo that overtakes its do, because the broker refused one copy of a request and holds
+ * another (law 11, quiesce). */
 START_TEST(a_refused_copy_of_a_request_does_not_end_the_other)
 {
     fake_broker.is_held = true;
@@ -352,7 +352,7 @@ START_TEST(a_refused_copy_of_a_request_does_not_end_the_other)
 }
 END_TEST
 
-/* Would catch: one bad row that takes its batch with it. */
+/* Would catch: one bad row that fails its whole batch. */
 START_TEST(a_poisoned_order_is_set_aside_and_its_neighbours_go_on)
 {
     fake_store.poisoned = "{\"items\":[666]}";
@@ -369,7 +369,7 @@ START_TEST(a_poisoned_order_is_set_aside_and_its_neighbours_go_on)
 }
 END_TEST
 
-/* Would catch: a batch that is too large for its memory and is run again as it is, for ever. */
+/* Would catch: a batch that is too large for its memory and is run again unchanged, for ever. */
 START_TEST(a_batch_that_is_too_much_at_once_is_taken_apart)
 {
     const char *ids[] = {"o1", "o2", "o3", "o4", "o5", "o6", "o7", "o8"};
@@ -388,8 +388,8 @@ START_TEST(a_batch_that_is_too_much_at_once_is_taken_apart)
 }
 END_TEST
 
-/* Would catch: one order of a newer version that holds up all the others, or is decided in ignorance of it.
- */
+/* Would catch: one order of a newer version that holds up all the others, or is decided without its newer
+ * members. */
 START_TEST(an_order_that_a_newer_version_wrote_is_left_to_others)
 {
     stage_submit("o1", false);
@@ -405,19 +405,19 @@ START_TEST(an_order_that_a_newer_version_wrote_is_left_to_others)
     ck_assert_int_eq(fake_broker.acked, 3);
     ck_assert_int_eq(fake_broker.rejected, 0);
     ck_assert_int_eq(stage_scheduler->works.left.count, 1); /* goes back to the queue after a while */
-    ck_assert_int_lt(fake_broker.options.rank, stage_scheduler->pump.rank); /* and comes to others first */
+    ck_assert_int_lt(fake_broker.options.rank, stage_scheduler->pump.rank); /* and ranks behind others */
     stage_command("a-1", "o1", "\"command\":\"expired\",\"by\":\"supervisor\"", NULL);
-    stage_settle(); /* will be asked again: kept, asks would pile up and end as dead letters */
+    stage_settle(); /* will be sent again: kept asks would pile up and end as dead letters */
     ck_assert_int_eq(fake_broker.acked, 4);
 }
 END_TEST
 
-/* Would catch: a scheduler without a store, or with one that takes nothing from it, to which all messages
- * come while others could handle them. */
+/* Would catch: a scheduler without a store, or with one that takes nothing from it, that receives all
+ * messages while others could handle them. */
 START_TEST(who_cannot_store_lets_others_lead)
 {
     int64_t rank = fake_broker.options.rank;
-    ck_assert_int_lt(rank, 0); /* the time of its start: who started later has less */
+    ck_assert_int_lt(rank, 0); /* the time of its start: a later start has less */
     fake_store.options.on_state(fake_store.options.arg, false, "gone");
     ck_assert_int_eq(fake_broker.options.rank, INT64_MIN);
     fake_store.options.on_state(fake_store.options.arg, true, "");
@@ -454,8 +454,8 @@ START_TEST(a_message_seen_twice_before_is_handled_alone)
 }
 END_TEST
 
-/* Would catch: two writes of one order in one batch, or a second cause decided on the state before the first.
- */
+/* Would catch: two writes of one order in one batch, or a second cause decided on the state before the
+ * first. */
 START_TEST(all_causes_of_one_order_are_written_once)
 {
     stage_submit("o1", false);
@@ -485,8 +485,8 @@ START_TEST(a_twin_in_the_same_batch_is_one_order)
 }
 END_TEST
 
-/* Would catch: full load taken in batches of a few, each of which costs the servers as much as one of many;
- * and a few that wait for others which do not come. */
+/* Would catch: full load taken in batches of a few messages, each as expensive for the servers as a large
+ * one; a few messages that wait for others that never come. */
 START_TEST(a_batch_of_many_is_not_followed_at_once)
 {
     const char *ids[] = {"o1", "o2", "o3", "o4", "o5", "o6", "o7", "o8"};
@@ -511,7 +511,7 @@ START_TEST(a_batch_of_many_is_not_followed_at_once)
 }
 END_TEST
 
-/* Would catch: attempts burnt by agents that obey an operator's pause. */
+/* Would catch: attempts used up by agents that follow an operator's pause. */
 START_TEST(a_reply_that_an_operator_paused_the_service_counts_nothing)
 {
     stage_submit("o1", false);
@@ -530,7 +530,7 @@ START_TEST(a_reply_that_an_operator_paused_the_service_counts_nothing)
 }
 END_TEST
 
-/* Would catch: failures counted under what an earlier attempt was told, though nobody answered the last. */
+/* Would catch: failures counted under an earlier attempt's error, although the last attempt had no answer. */
 START_TEST(the_last_failure_of_a_step_is_its_latest)
 {
     stage_submit("o1", false);

@@ -1,5 +1,4 @@
-/* What the scheduler tells of its orders: counted once, when it is stored, under the names of its services.
- */
+/* The scheduler's metrics of its orders: counted once, when stored, under the names of their services. */
 #include <check.h>
 
 #include "../page.h"
@@ -16,7 +15,7 @@ static void reply(const char *step, const char *outcome)
     stage_reply(&(struct stage_reply){.order_id = "o1", .step = step, .attempt = 1, .outcome = outcome});
 }
 
-/* Would catch: a figure that nobody counts any more, or under another name. */
+/* Would catch: a figure that is no longer counted, or has another name. */
 START_TEST(an_order_leaves_its_figures)
 {
     stage_submit("o1", false);
@@ -27,7 +26,7 @@ START_TEST(an_order_leaves_its_figures)
     reply("reserve", "done");
     stage_settle();
     fake_store.ahead_ms = 31000;
-    mg_cache_clear(&stage_scheduler->cache); /* what is decided on is asked anew, and so is the time */
+    mg_cache_clear(&stage_scheduler->cache); /* the state is read anew, and so is the time */
     reply("charge", "done");
     stage_settle();
     ck_assert(shows("\nmakegood_submissions_total{outcome=\"accepted\"} 1\n"));
@@ -60,7 +59,7 @@ START_TEST(submissions_are_told_apart)
 }
 END_TEST
 
-/* Would catch: what becomes of a submission counted while it is only supposed, and again when it is known. */
+/* Would catch: the result of a submission counted while it is a guess, and again when it is certain. */
 START_TEST(what_becomes_of_a_submission_counts_when_it_is_known)
 {
     stage_submit("o1", false);
@@ -107,26 +106,27 @@ START_TEST(a_request_that_goes_out_again_is_one_attempt)
 }
 END_TEST
 
-/* Would catch: queues of which nothing is told. */
+/* Would catch: queues without metrics. */
 START_TEST(its_queues_are_told_of)
 {
     stage_submit("o1", false);
     stage_settle();
-    ck_assert(!shows("makegood_queue_messages{")); /* nobody has seen one yet */
+    ck_assert(!shows("makegood_queue_messages{")); /* no queue has been seen yet */
     fake_broker.queue_ready = 4;
     fake_broker.queue_consumers = 2;
     fake_broker_seen();
     ck_assert(shows("\nmakegood_queue_messages{queue=\"orders.intake\"} 4\n"));
     ck_assert(shows("\nmakegood_queue_messages{queue=\"scheduler.replies\"} 4\n"));
     ck_assert(shows("\nmakegood_queue_consumers{queue=\"agent.payment.requests\"} 2\n"));
-    ck_assert(!shows("makegood_queue_oldest_age_seconds{")); /* nobody knows when they came */
+    ck_assert(!shows("makegood_queue_oldest_age_seconds{")); /* the time of their arrival is unknown */
     fake_broker.queue_ready = 0;
     fake_broker_seen();
     ck_assert(shows("\nmakegood_queue_oldest_age_seconds{queue=\"agent.payment.requests.high\"} 0\n"));
 }
 END_TEST
 
-/* Would catch: one process that lost the broker, whose last word hides how old messages get elsewhere. */
+/* Would catch: one process that lost the broker, with a last figure that hides how old messages get
+ * elsewhere. */
 START_TEST(without_a_broker_it_says_nothing_of_queues)
 {
     stage_submit("o1", false);

@@ -1,4 +1,4 @@
-/* Batches of large messages: what is in hand of them at once stays below what messages may take. */
+/* Batches of large messages: the bytes in hand at once stay below the share for messages. */
 #include <check.h>
 #include <stdio.h>
 #include <string.h>
@@ -32,7 +32,7 @@ static void start_with(size_t memory_bytes)
     stage_memory_bytes = STAGE_MEMORY_BYTES;
 }
 
-/* Would catch: a batch of all that has come, whatever its size. */
+/* Would catch: a batch of all waiting messages of any size. */
 START_TEST(a_batch_is_cut_by_the_bytes_of_its_messages)
 {
     start_with((size_t)16 << 20);
@@ -59,7 +59,7 @@ START_TEST(a_batch_is_cut_by_the_bytes_of_its_messages)
 }
 END_TEST
 
-/* The most bytes of messages that one batch made, until nothing is left to do. */
+/* The most message bytes that one batch made, until nothing is left to do. */
 static size_t most_made(void)
 {
     size_t most = 0, before = stage_scheduler->outbox.made_bytes;

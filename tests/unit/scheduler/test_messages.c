@@ -1,4 +1,4 @@
-/* What the scheduler makes of submissions, commands and owed statuses; its inbox; its end. */
+/* The scheduler's handling of submissions, commands and owed statuses; its inbox; its end. */
 #include <check.h>
 #include <stdio.h>
 #include <string.h>
@@ -6,7 +6,7 @@
 #include "../suite.h"
 #include "stage.h"
 
-/* Would catch: a client that comes back and is told nothing, or at its old place. */
+/* Would catch: a client that comes back and receives nothing, or receives it at its old queue. */
 START_TEST(the_same_order_from_another_place_is_attached_there)
 {
     stage_submit("o1", false);
@@ -18,7 +18,7 @@ START_TEST(the_same_order_from_another_place_is_attached_there)
     ck_assert_int_eq(fake_store_event_count("o1"), 2);
     ck_assert_int_eq(fake_store_event("o1", 1)->cause_kind, MG_CAUSE_REATTACHED);
     ck_assert_int_eq(fake_broker_count("request"), 1);
-    stage_submit_from("o1", "[14.00]", "client-2", false); /* from the same place: told, not written */
+    stage_submit_from("o1", "[14.00]", "client-2", false); /* from the same place: answered, not written */
     stage_settle();
     ck_assert_int_eq(fake_broker_count("status"), 3);
     ck_assert_int_eq(fake_store_event_count("o1"), 2);
@@ -40,7 +40,7 @@ START_TEST(the_same_id_with_other_bytes_is_a_conflict)
 }
 END_TEST
 
-/* Would catch: a client that makes us write into our own queues. */
+/* Would catch: a client that makes the scheduler write into its own queues. */
 START_TEST(a_reserved_reply_queue_is_refused_and_never_written_to)
 {
     stage_submit_from("o1", "[1]", "agent.payment.requests", false);
@@ -51,7 +51,8 @@ START_TEST(a_reserved_reply_queue_is_refused_and_never_written_to)
 }
 END_TEST
 
-/* Would catch: an order whose statuses go out again and again, since the broker returns each of them. */
+/* Would catch: an order with statuses that go out again and again, because the broker returns each of
+ * them. */
 START_TEST(direct_reply_to_is_refused_and_told_why_once)
 {
     fake_broker_deliver(
@@ -68,7 +69,8 @@ START_TEST(direct_reply_to_is_refused_and_told_why_once)
 }
 END_TEST
 
-/* Would catch: an order that the database cannot store, taken in, set aside, and its client told nothing. */
+/* Would catch: an order that the database cannot store, accepted and then set aside without an answer to its
+ * client. */
 START_TEST(an_envelope_that_is_no_text_is_refused)
 {
     static const char *const texts[] = {"\xff\xfe", "caf\xc3", "\xed\xa0\x80"};
@@ -94,7 +96,7 @@ START_TEST(an_envelope_that_is_no_text_is_refused)
 }
 END_TEST
 
-/* Would catch: a refused submission that is acked although nobody keeps it. */
+/* Would catch: a refused submission that is acked although no queue keeps it. */
 START_TEST(a_refused_submission_that_cannot_be_kept_goes_to_the_dead_letters)
 {
     fake_broker.fails_type = "submission";
@@ -108,7 +110,7 @@ START_TEST(a_refused_submission_that_cannot_be_kept_goes_to_the_dead_letters)
 }
 END_TEST
 
-/* Would catch: an unknown workflow that is lost, or taken. */
+/* Would catch: an unknown workflow that is lost, or accepted. */
 START_TEST(an_unknown_workflow_is_refused_with_its_name)
 {
     fake_broker_deliver(
@@ -121,7 +123,7 @@ START_TEST(an_unknown_workflow_is_refused_with_its_name)
 }
 END_TEST
 
-/* Would catch: a request that cannot be built and hangs for ever. */
+/* Would catch: a request that cannot be built, and an order that hangs for ever. */
 START_TEST(a_request_that_cannot_be_built_ends_its_order_in_the_same_write)
 {
     fake_broker_deliver(
@@ -134,7 +136,7 @@ START_TEST(a_request_that_cannot_be_built_ends_its_order_in_the_same_write)
     ck_assert_int_eq(fake_broker_count("request"), 0);
     ck_assert_int_eq(fake_store.commits, 1);
     int statuses = fake_broker_count("status");
-    ck_assert_int_ge(statuses, 2); /* accepted, and how it ended, with what its payload lacks */
+    ck_assert_int_ge(statuses, 2); /* accepted, and the end with its cause */
     ck_assert_ptr_nonnull(strstr(fake_broker_last("status")->body, "step reserve: "));
     ck_assert_ptr_nonnull(strstr(fake_broker_last("status")->body, "/payload/"));
     fake_broker_deliver(
@@ -143,7 +145,7 @@ START_TEST(a_request_that_cannot_be_built_ends_its_order_in_the_same_write)
                                 .reply_to = "client",
                                 .is_redelivered = true});
     stage_settle();
-    ck_assert_int_eq(fake_broker_count("status"), 2 * statuses); /* what followed belongs to the cause, too */
+    ck_assert_int_eq(fake_broker_count("status"), 2 * statuses); /* later effects belong to it */
 }
 END_TEST
 
@@ -160,8 +162,8 @@ START_TEST(a_status_that_cannot_go_out_is_owed_until_it_can)
     ck_assert_int_eq(stage_step("o1", 0), MG_STEP_RUNNING);
     stage_command("cmd-1", "o1", "\"command\":\"owed\",\"seq\":1,\"by\":\"supervisor\"", NULL);
     stage_settle();
-    ck_assert_int_eq(fake_store.unmarks, 0); /* still nobody there */
-    ck_assert_int_eq(fake_store.marks, 2);   /* which its queue is told */
+    ck_assert_int_eq(fake_store.unmarks, 0); /* the queue is still missing */
+    ck_assert_int_eq(fake_store.marks, 2);   /* the failed retry counts for its queue */
     ck_assert(fake_store.last_mark_is_retry);
     ck_assert_str_eq(fake_store.last_mark_queue, "client");
     fake_broker.fails_type = NULL;
@@ -172,8 +174,8 @@ START_TEST(a_status_that_cannot_go_out_is_owed_until_it_can)
 }
 END_TEST
 
-/* Would catch: a client that comes back from another queue, and waits for what it is owed until its old queue
- * is tried again. */
+/* Would catch: a client that comes back from another queue and waits for its owed statuses until its old
+ * queue is tried again. */
 START_TEST(a_client_that_posts_its_order_again_is_told_what_it_is_owed)
 {
     fake_broker.fails_type = "status";
@@ -201,7 +203,7 @@ START_TEST(a_client_that_posts_its_order_again_is_told_what_it_is_owed)
 }
 END_TEST
 
-/* Would catch: statuses that are given up and nobody knows, or an alert for each of thousands of queues. */
+/* Would catch: statuses that are given up without an alert, or an alert for each of thousands of queues. */
 START_TEST(what_is_given_up_is_told_once_a_queue_and_not_without_end)
 {
     fake_broker.fails_type = "status";
@@ -222,7 +224,7 @@ START_TEST(what_is_given_up_is_told_once_a_queue_and_not_without_end)
 }
 END_TEST
 
-/* Would catch: an operator who clicks twice and cancels twice. */
+/* Would catch: an operator's double click that cancels twice. */
 START_TEST(a_command_sent_twice_changes_once)
 {
     stage_submit("o1", false);
@@ -258,7 +260,7 @@ static void supervisor_says(const char *words, const char *exchange)
     stage_settle();
 }
 
-/* Would catch: a supervisor that was taken over, and settles orders in an operator's name. */
+/* Would catch: a supervisor in an attacker's hands that settles orders in an operator's name. */
 START_TEST(a_supervisor_gives_no_operators_command)
 {
     static const char *const operators[] = {
@@ -297,7 +299,7 @@ START_TEST(a_supervisor_gives_no_operators_command)
 }
 END_TEST
 
-/* Would catch: garbage that is requeued for ever, and a newer version's word that is thrown away. */
+/* Would catch: garbage that is requeued for ever; a newer version's message that is thrown away. */
 START_TEST(a_malformed_reply_is_dead_lettered_and_a_newer_word_is_left_to_others)
 {
     fake_broker_deliver(&(struct fake_delivery){.consumer = MG_LANE_REPLIES, .type = "reply", .body = "{"});
@@ -314,8 +316,7 @@ START_TEST(a_malformed_reply_is_dead_lettered_and_a_newer_word_is_left_to_others
 }
 END_TEST
 
-/* Would catch: work that is done and taken for failed, because its result is larger than a submission may be.
- */
+/* Would catch: finished work taken for failed, because its result is larger than a submission may be. */
 START_TEST(a_reply_may_be_larger_than_a_submission)
 {
     stage_finish();
@@ -336,7 +337,7 @@ START_TEST(a_reply_may_be_larger_than_a_submission)
 }
 END_TEST
 
-/* Would catch: attempts burnt on a service that nobody serves (law 7, waiting is not failing). */
+/* Would catch: attempts used up on a service without consumers (law 7, waiting is not failing). */
 START_TEST(a_step_whose_service_nobody_serves_waits_and_counts_nothing)
 {
     stage_submit("o1", false); /* its workflow makes the queues watched */
@@ -351,7 +352,7 @@ START_TEST(a_step_whose_service_nobody_serves_waits_and_counts_nothing)
 }
 END_TEST
 
-/* Would catch: new orders that take the room which orders that have begun need next. */
+/* Would catch: new orders that take the room needed next by orders that have begun. */
 START_TEST(intake_rests_while_a_window_is_nearly_full)
 {
     stage_submit("o1", false); /* its workflow makes the queues watched */
@@ -372,7 +373,7 @@ START_TEST(intake_rests_while_a_window_is_nearly_full)
 }
 END_TEST
 
-/* Would catch: a busy service held back by requests that it has long taken. */
+/* Would catch: a busy service held back by requests that it has taken long ago. */
 START_TEST(a_window_is_looked_at_when_it_may_be_full)
 {
     stage_submit("o1", false);
@@ -392,15 +393,15 @@ START_TEST(a_window_is_looked_at_when_it_may_be_full)
     stage_submit("o7", false);
     stage_settle();
     ck_assert_int_gt(fake_broker.looks, 0);
-    ck_assert_ptr_null(fake_store_order("o7")); /* as far as is known, five more wait there */
+    ck_assert_ptr_null(fake_store_order("o7")); /* by its estimate, five more wait there */
     fake_broker_seen();                         /* all of them have been taken */
     stage_settle();
     ck_assert_int_eq(stage_step("o7", 0), MG_STEP_RUNNING);
-    ck_assert_int_lt(fake_broker.looks, 20); /* and nobody asks on and on */
+    ck_assert_int_lt(fake_broker.looks, 20); /* and not without an end */
 }
 END_TEST
 
-/* Would catch: a busy queue of which too little is known, and a process that is awake for queues at rest. */
+/* Would catch: a busy queue that is looked at too seldom; a process that wakes for queues at rest. */
 START_TEST(a_queue_is_looked_at_while_it_is_in_use)
 {
     stage_submit("o1", false);
@@ -419,7 +420,7 @@ START_TEST(a_queue_is_looked_at_while_it_is_in_use)
     fake_broker.queue_consumers = 0;
     fake_broker_seen();
     fake_loop_advance(MG_TICK_MS);
-    ck_assert_int_eq(fake_broker.looks, 5); /* whoever may come to serve them */
+    ck_assert_int_eq(fake_broker.looks, 5); /* a new consumer may come to serve them */
 }
 END_TEST
 
@@ -442,7 +443,8 @@ START_TEST(a_queue_that_is_gone_raises_an_alert_before_a_request_is_returned)
 }
 END_TEST
 
-/* Would catch: an alert for ever, because who opened it is dead and the others have closed it once before. */
+/* Would catch: an alert that stays open for ever, because its opener is dead and the others have closed it
+ * once before. */
 START_TEST(an_alert_that_another_process_left_open_is_closed)
 {
     stage_submit("o1", false);
@@ -472,7 +474,7 @@ static int lanes_take(enum mg_lane *ret_lanes, int max)
     return count;
 }
 
-/* Would catch: `high` that starves `normal`, and intake that starves what is going on (law 7, waiting is not
+/* Would catch: `high` that starves `normal`, and intake that starves open orders (law 7, waiting is not
  * failing). */
 START_TEST(what_is_going_on_comes_first_and_high_leaves_a_place_to_normal)
 {
@@ -527,9 +529,8 @@ START_TEST(what_waits_for_a_store_that_stays_away_is_given_back)
 }
 END_TEST
 
-/* Would catch: a stop that leaves messages unacked for nobody, or does not wait for what is in hand (law 15,
- * restart recovers).
- */
+/* Would catch: a stop that leaves messages unacked, or does not wait for the work in hand (law 15, restart
+ * recovers). */
 START_TEST(a_drain_gives_back_what_waits_and_finishes_what_is_in_hand)
 {
     fake_store.is_held = true;

@@ -24,7 +24,7 @@ static int room_of(enum mg_lane lane)
     return mg_consumed_prefetch(stage_scheduler, lane) / MG_NEWER_SHARE;
 }
 
-/* Would catch: a flood of them that takes the whole prefetch, so that no reply gets through. */
+/* Would catch: a flood of newer messages that takes the whole prefetch, so that no reply gets through. */
 START_TEST(many_leave_most_of_the_prefetch_to_others)
 {
     static const struct {
@@ -50,7 +50,7 @@ START_TEST(many_leave_most_of_the_prefetch_to_others)
 }
 END_TEST
 
-/* Would catch the same of submissions whose workflow a newer version has stored. */
+/* Would catch the same for submissions with a workflow that a newer version has stored. */
 START_TEST(submissions_that_cannot_be_judged_leave_room_too)
 {
     int prefetch = mg_consumed_prefetch(stage_scheduler, MG_LANE_NORMAL);
@@ -70,7 +70,7 @@ START_TEST(submissions_that_cannot_be_judged_leave_room_too)
 }
 END_TEST
 
-/* Would catch: one that goes round for ever; and one that is set aside, which nobody is told of. */
+/* Would catch: a newer message that goes round for ever; one that is set aside without an alert. */
 START_TEST(one_that_no_instance_can_read_is_set_aside_with_an_alert)
 {
     deliver_newer(MG_LANE_REPLIES, "reply", MG_NEWER_DELIVERIES_MAX - 1);
@@ -93,7 +93,7 @@ START_TEST(one_that_no_instance_can_read_is_set_aside_with_an_alert)
 }
 END_TEST
 
-/* Would catch: a scheduler that turns many round and round because no newer one is there. */
+/* Would catch: a scheduler that requeues many in a tight loop because no newer instance is running. */
 START_TEST(what_is_above_the_room_is_set_aside_after_a_few_rounds)
 {
     for (int i = 0; i < room_of(MG_LANE_REPLIES); i++) {
@@ -128,7 +128,7 @@ START_TEST(what_has_been_given_back_makes_room)
 }
 END_TEST
 
-/* Would catch: an operator who asks the process, and reads that all is well. */
+/* Would catch: a readiness page that reports no problem while messages of a newer version wait. */
 START_TEST(readiness_tells_of_them)
 {
     char reason[256] = "?";
@@ -143,7 +143,7 @@ START_TEST(readiness_tells_of_them)
 }
 END_TEST
 
-/* Would catch: schedulers that have all left something, and then take turns at every order. */
+/* Would catch: schedulers that have all left a message, and then take turns at every order. */
 START_TEST(one_that_has_left_something_stands_behind_others_and_keeps_its_place_among_its_like)
 {
     int64_t before = stage_scheduler->pump.rank;

@@ -1,5 +1,5 @@
-/* A service that was down is probed by one request for all: the steps that wait for it stay parked,
- * unwritten, until its agents have found out. */
+/* A service that was down is probed by one request for all. The steps that wait for it stay parked,
+ * unwritten, until its agents have the result. */
 #include <check.h>
 #include <stdio.h>
 
@@ -9,7 +9,7 @@
 static const char *const WAITING[] = {"o1", "o2", "o3"};
 #define WAITING_COUNT ((int)(sizeof(WAITING) / sizeof(WAITING[0])))
 
-static int asked; /* so many times, since each command has a name of its own */
+static int asked; /* part of each command's id */
 
 static void say(enum mg_reason gate, bool is_probing)
 {
@@ -17,7 +17,7 @@ static void say(enum mg_reason gate, bool is_probing)
         (struct mg_service_row){.service = "inventory", .gate = gate, .is_probing = is_probing};
 }
 
-/* The supervisor's word that a parked step may go on. */
+/* The supervisor's command that a parked step may go on. */
 static void ask(const char *order_id)
 {
     char command_id[16];
@@ -78,7 +78,7 @@ START_TEST(while_a_service_is_probed_one_step_goes_out)
     ask_all();
     ck_assert_int_eq(running(), 1);
     ck_assert_int_eq(events(), WAITING_COUNT + 1);
-    stage_submit("o4", false); /* nor does another find out for itself */
+    stage_submit("o4", false); /* another order does not try for itself */
     stage_settle();
     ck_assert_int_eq(stage_step("o4", 0), MG_STEP_WAITING);
     ck_assert_int_eq(fake_store_order("o4")->order.steps[0].reason, MG_REASON_BREAKER_OPEN);
@@ -113,7 +113,7 @@ START_TEST(each_probing_has_its_own_probe)
 }
 END_TEST
 
-/* Would catch: an agent that wants several probes, and gets one a second. */
+/* Would catch: an agent that needs several probes, and gets one a second. */
 START_TEST(a_probe_that_went_well_is_followed_at_once)
 {
     say(MG_REASON_NONE, true);
@@ -128,7 +128,7 @@ START_TEST(a_probe_that_went_well_is_followed_at_once)
     stage_settle();
     ask("o2");
     stage_settle();
-    ck_assert_int_eq(running(), 0); /* that one failed: the agents will say so */
+    ck_assert_int_eq(running(), 0); /* that one failed: the agents' report will follow */
     stage_reply(&(struct stage_reply){.order_id = "o0", .step = "reserve", .attempt = 1});
     stage_settle();
     ask_all();
@@ -136,7 +136,7 @@ START_TEST(a_probe_that_went_well_is_followed_at_once)
 }
 END_TEST
 
-/* Would catch: a probe whose agent died, after which none follows. */
+/* Would catch: a probe without a successor after its agent died. */
 START_TEST(a_probe_of_which_nothing_is_heard_is_followed_by_another)
 {
     say(MG_REASON_NONE, true);

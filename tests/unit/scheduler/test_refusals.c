@@ -1,6 +1,6 @@
 /*
- * What the scheduler can do nothing with, or not now: nothing wrong is sent, nothing is lost, and who can
- * know is told. Each test says which failure it would catch.
+ * Input that the scheduler cannot use, for ever or at present. Nothing wrong is sent, nothing is lost, and an
+ * alert or answer reports it. Each test names the failure that it would catch.
  */
 #include <check.h>
 #include <string.h>
@@ -18,7 +18,7 @@
     "\"do\":{\"method\":\"POST\",\"path\":\"/r\",\"body\":{\"items\":\"${/payload/items}\"}},"               \
     "\"undo\":\"none\"}]}"
 
-/* The first step's undo takes of the payload what its do took; the second step's takes nothing. */
+/* The first step's undo uses the part of the payload that its do used; the second step's undo uses none. */
 #define REFUNDED                                                                                                    \
     "{\"workflow\":\"two\",\"version\":1,\"complete_within\":\"15m\",\"on_failure\":\"error\","                     \
     "\"on_expiry\":\"error\",\"steps\":["                                                                           \
@@ -29,13 +29,13 @@
     "\"after\":[\"charge\"],\"do\":{\"method\":\"POST\",\"path\":\"/b\",\"body\":{\"all\":\"${/payload/items}\"}}," \
     "\"undo\":{\"method\":\"DELETE\",\"path\":\"/b/${/do_key}\"}}]}"
 
-/* As if the attempt's request had been made by a program that made other bytes of the same order. */
+/* As if another program version had made the attempt's request, with other bytes for the same order. */
 static void render_otherwise(const char *order_id)
 {
     struct mg_order_record *record = fake_store_record(order_id);
     ck_assert(record->steps[0].has_do_digest);
     record->steps[0].do_digest[0] ^= 1;
-    fake_store_bump(order_id); /* what is remembered of it no longer counts */
+    fake_store_bump(order_id); /* its cached copy no longer counts */
 }
 
 static void refuse_for_now(void)
@@ -47,8 +47,8 @@ static void refuse_for_now(void)
     fake_store.ahead_ms = 1000; /* it is due */
 }
 
-/* Would catch: a key that carries other bytes the second time, which a remote answers with what the first
- * ones did (law 8, derived identities). */
+/* Would catch: a key that carries other bytes the second time; a remote answers it with the result of the
+ * first bytes (law 8, derived identities). */
 START_TEST(a_key_that_would_carry_other_bytes_is_not_sent)
 {
     fake_store.definition = HASTY;
@@ -68,7 +68,7 @@ START_TEST(a_key_that_would_carry_other_bytes_is_not_sent)
 }
 END_TEST
 
-/* Would catch the same in a second copy; what became of the first is for its deadline to find. */
+/* Would catch the same in a second copy. The fate of the first is settled by its deadline. */
 START_TEST(no_second_copy_is_made_of_other_bytes)
 {
     fake_store.definition = HASTY;
@@ -103,7 +103,7 @@ START_TEST(a_submission_whose_workflow_cannot_be_read_is_left_to_others)
 }
 END_TEST
 
-/* Would catch: a message that an ending scheduler keeps from those who could read it. */
+/* Would catch: an ending scheduler that keeps a message from instances that can read it. */
 START_TEST(who_ends_gives_back_at_once_what_it_left_to_others)
 {
     fake_store.definition = "{\"workflow\":\"two\",\"version\":1,\"steps\":\"of another kind\"}";
@@ -128,7 +128,7 @@ START_TEST(what_a_lost_connection_has_left_behind_makes_room)
 }
 END_TEST
 
-/* Would catch: one order that is decided for ever, and its neighbours that wait for it (law 14, everything
+/* Would catch: one order that is decided for ever while its neighbours wait for it (law 14, everything
  * bounded). */
 START_TEST(an_order_that_is_lost_each_time_is_set_aside_in_the_end)
 {
@@ -160,7 +160,7 @@ static void deliver_command(const char *body, bool is_oversized)
     stage_settle();
 }
 
-/* Would catch: an operator who waits for an answer that never comes, or a bad command that is lost. */
+/* Would catch: a bad command without an answer to its operator, or one that is lost. */
 START_TEST(a_command_that_cannot_be_read_is_answered_and_kept)
 {
     deliver_command(
@@ -174,7 +174,7 @@ START_TEST(a_command_that_cannot_be_read_is_answered_and_kept)
     deliver_command(
         "{\"v\":1,\"command_id\":\"c\",\"order_id\":\"o1\",\"command\":\"rejoice\",\"by\":\"ann\"}", false);
     ck_assert_int_eq(fake_broker.rejected, 2);
-    ck_assert_int_eq(stage_scheduler->works.left.count, 1); /* a newer version's word */
+    ck_assert_int_eq(stage_scheduler->works.left.count, 1); /* a command of a newer version */
     ck_assert_int_eq(fake_broker_count("command_result"), 2);
     ck_assert_int_eq(fake_broker.acked, 0);
 }
@@ -203,7 +203,7 @@ static void assert_refused(const char *command_id, const char *words, const char
     ck_assert_int_eq(record->revision, 1);
 }
 
-/* Would catch: a payload that is repaired by halves, or into what no submission may be. */
+/* Would catch: a payload that is repaired by halves, or into one that no submission may have. */
 START_TEST(a_repair_that_cannot_be_made_changes_nothing)
 {
     fail_for_good();
@@ -245,7 +245,7 @@ enum mg_class test_json_set(struct mg_slice text, const char *pointer, struct mg
     return MG_OK;
 }
 
-/* Would catch: an operator whose repair is refused as invalid because there was no memory just then. */
+/* Would catch: a repair that is refused as invalid because memory was short at that moment. */
 START_TEST(a_repair_for_which_there_is_no_memory_is_made_later)
 {
     fail_for_good();
@@ -294,7 +294,7 @@ START_TEST(a_repair_leaves_the_undo_of_what_was_done)
 }
 END_TEST
 
-/* Would catch: a charge that nobody knows of, made as 14.00 if it was made, and refunded as 15.00. */
+/* Would catch: an unconfirmed charge, made as 14.00 if at all, and refunded as 15.00. */
 START_TEST(a_repair_leaves_the_undo_of_what_may_have_been_done)
 {
     fake_store.definition = REFUNDED;
@@ -311,7 +311,7 @@ START_TEST(a_repair_leaves_the_undo_of_what_may_have_been_done)
 }
 END_TEST
 
-/* Would catch: a submission or reply whose bytes were not taken in, acked as if it had been read. */
+/* Would catch: a submission or reply acked as if read, although its bytes were not received. */
 START_TEST(what_is_too_large_stays_with_the_broker)
 {
     fake_broker_deliver(&(struct fake_delivery){
@@ -326,7 +326,7 @@ START_TEST(what_is_too_large_stays_with_the_broker)
 }
 END_TEST
 
-/* Would catch: a word of a rolling upgrade that ends as a dead letter. */
+/* Would catch: a message of a rolling upgrade that ends as a dead letter. */
 START_TEST(a_type_that_a_newer_version_sends_to_replies_is_left_to_others)
 {
     fake_broker_deliver(&(struct fake_delivery){.consumer = MG_LANE_REPLIES, .type = "echo", .body = "{}"});
@@ -341,11 +341,11 @@ static void ask_for_owed(const char *command_id, const char *order_id)
     int acked = fake_broker.acked;
     stage_command(command_id, order_id, "\"command\":\"owed\",\"seq\":1,\"by\":\"s\"", NULL);
     stage_settle();
-    ck_assert_int_eq(fake_broker.acked, acked + 1); /* it will be asked again as long as it is owed */
+    ck_assert_int_eq(fake_broker.acked, acked + 1); /* it is sent again as long as it is owed */
 }
 
-/* Would catch: a status that its client never gets, because it is no longer owed though it was not sent; or
- * one that is owed for ever, because nobody waits for it any more. */
+/* Would catch: a status that never reaches its client, because it stops being owed before it is sent; one
+ * that is owed for ever, because no client waits for it. */
 START_TEST(what_is_owed_stays_owed_until_it_is_sent_or_nobody_waits)
 {
     stage_submit("o1", false);
@@ -369,8 +369,8 @@ START_TEST(what_is_owed_stays_owed_until_it_is_sent_or_nobody_waits)
 }
 END_TEST
 
-/* Would catch: an alert that stays closed, because another process closed it and this one has said it before.
- */
+/* Would catch: an alert that stays closed, because another process closed it and this one remembers it as
+ * open. */
 START_TEST(an_alert_that_another_process_closed_is_opened_again)
 {
     fake_broker.fails_type = "request";
@@ -390,11 +390,11 @@ START_TEST(an_alert_that_another_process_closed_is_opened_again)
 }
 END_TEST
 
-/* Would catch: a client whose refused orders fill orders.rejected, then dead.letters, and then the intake, to
- * all clients; and refused orders that are kept no longer while no alert tells of it. */
+/* Would catch: refused orders of one client that fill orders.rejected, then dead.letters, and then the intake
+ * of all clients; refused orders that are no longer kept while no alert is open. */
 START_TEST(what_a_full_queue_of_refused_orders_does_not_take_is_told)
 {
-    fake_broker.fails_type = "submission"; /* what goes to orders.rejected */
+    fake_broker.fails_type = "submission"; /* the copies for orders.rejected */
     fake_broker.failure = MG_PUBLISH_REFUSED;
     for (int i = 0; i < 3; i++) {
         fake_broker_deliver(&(struct fake_delivery){.consumer = MG_LANE_NORMAL,
@@ -419,8 +419,8 @@ static void pass(int ms)
     stage_settle();
 }
 
-/* Would catch: a step that waits for a queue that nobody makes, and no alert, because the last one was closed
- * as one that no order needed. */
+/* Would catch: a step that waits for a missing queue without an alert, because the last alert was closed as
+ * needed by no order. */
 START_TEST(an_alert_that_no_order_needed_is_opened_again_when_one_does)
 {
     fake_broker.queue_consumers = -1;
@@ -431,12 +431,12 @@ START_TEST(an_alert_that_no_order_needed_is_opened_again_when_one_does)
     int alerts = fake_store.alerts;
     ck_assert_int_ge(alerts, 1);
     pass(40000);
-    ck_assert_int_eq(fake_store.alerts, alerts); /* what is only known says nothing again */
+    ck_assert_int_eq(fake_store.alerts, alerts); /* a known condition raises no second alert */
     stage_submit("o2", false);
     stage_settle();
     ck_assert_int_eq(stage_step("o2", 0), MG_STEP_WAITING);
     ck_assert_int_eq(fake_store.alerts, alerts + 1);
-    stage_submit("o3", false); /* while its word holds it is kept in mind */
+    stage_submit("o3", false); /* its reason is kept as long as it is valid */
     stage_settle();
     ck_assert_int_eq(fake_store.alerts, alerts + 1);
     pass(40000);

@@ -1,4 +1,4 @@
-/* What the scheduler makes of what agents say of their service. */
+/* The scheduler's handling of agents' service reports. */
 #include <check.h>
 #include <stdio.h>
 
@@ -30,8 +30,8 @@ static void report_deliver(int process, int sequence)
         &(struct fake_delivery){.consumer = MG_LANE_REPLIES, .type = "service_report", .body = body});
 }
 
-/* Would catch: a report that comes again, because a scheduler died with it in hand, and takes the place of a
- * newer one that waits; the first one of a process that is dropped for those of the one before. */
+/* Would catch: a report that comes again because a scheduler died with it in hand, and replaces a newer one
+ * that waits; a new process's first report, dropped in favour of an old process's. */
 START_TEST(an_overtaken_report_takes_no_newer_ones_place)
 {
     report_deliver(1, 5); /* in hand */
@@ -48,7 +48,7 @@ START_TEST(an_overtaken_report_takes_no_newer_ones_place)
     ck_assert_uint_eq(fake_store.last_report, 1);
     report_deliver(0, 3);
     report_deliver(0, 3);
-    report_deliver(0, 2); /* who does not say which process it is counts as it comes */
+    report_deliver(0, 2); /* a report without a process id counts as it comes */
     stage_settle();
     ck_assert_uint_eq(fake_store.last_report, 2);
     ck_assert_int_eq(fake_broker.acked, 9);

@@ -22,8 +22,8 @@ static void submit(const char *order_id, const char *reply_to)
     stage_settle();
 }
 
-/* Would catch: a client's queue without its majority that each order of that client has all others wait for.
- */
+/* Would catch: a client's queue without its majority, for which all others wait at each of that client's
+ * orders. */
 START_TEST(a_clients_queue_that_confirms_nothing_is_left_alone)
 {
     fake_broker.fails_type = "status";
@@ -41,8 +41,8 @@ START_TEST(a_clients_queue_that_confirms_nothing_is_left_alone)
 }
 END_TEST
 
-/* Would catch: a queue that is never tried again; or one that all its statuses are sent to at once, before
- * the first is known to have arrived. */
+/* Would catch: a queue that is never tried again; one that gets all its statuses at once, before the first is
+ * confirmed. */
 START_TEST(a_clients_queue_that_rested_is_tried_with_one_message)
 {
     fake_broker.fails_type = "status";
@@ -61,7 +61,7 @@ START_TEST(a_clients_queue_that_rested_is_tried_with_one_message)
 }
 END_TEST
 
-/* Would catch: a client's queue that is blamed for a status which waited behind another's. */
+/* Would catch: a client's queue that rests because of a status that waited behind another queue's. */
 START_TEST(a_status_that_was_never_sent_tells_nothing_of_its_queue)
 {
     fake_broker.fails_type = "status";
@@ -78,12 +78,12 @@ START_TEST(a_status_that_was_never_sent_tells_nothing_of_its_queue)
     stage_rest_over();
     fake_broker.failure = MG_PUBLISH_UNSENT;
     submit("o4", "hung");
-    ck_assert_int_eq(stage_scheduler->outbox.silence.count, 1); /* the trial found nothing out */
+    ck_assert_int_eq(stage_scheduler->outbox.silence.count, 1); /* the trial gave no result */
 }
 END_TEST
 
-/* Would catch: a queue that was silent once and returns, and is left alone for ever; rests that do not grow.
- */
+/* Would catch: a queue that was silent once and returns, and is left alone for ever; rests that do not
+ * grow. */
 START_TEST(rests_grow_while_nothing_is_confirmed)
 {
     struct mg_queue_rest rest = {.ms = 0};
@@ -128,7 +128,7 @@ START_TEST(what_goes_down_with_the_connection_is_no_silence)
 }
 END_TEST
 
-/* Would catch: more clients' queues than are kept, and memory beyond them. */
+/* Would catch: more silent queues than the table holds, and memory beyond it. */
 START_TEST(silent_queues_are_bounded)
 {
     fake_broker.fails_type = "status";
@@ -164,7 +164,7 @@ START_TEST(a_services_queue_that_takes_nothing_is_tried_with_one_request)
     ck_assert_int_eq(fake_broker_count("request"), 2);
     fake_broker.fails_type = NULL;
     fake_broker.is_held = false;
-    stage_settle(); /* the one was refused: it ended with what it was to end with */
+    stage_settle(); /* that one was refused: it ended with its failure */
     stage_rest_over();
     submit("o5", "client");
     submit("o6", "client");
@@ -172,7 +172,7 @@ START_TEST(a_services_queue_that_takes_nothing_is_tried_with_one_request)
 }
 END_TEST
 
-/* Would catch: a step that waits for a verdict on a request which never left, and a service's queue that
+/* Would catch: a step that waits for the result of a request that never left, and a service's queue that
  * rests for it. */
 START_TEST(a_request_that_was_never_sent_did_not_run)
 {
@@ -193,8 +193,8 @@ END_TEST
     "\"complete_within\":\"10s\",\"at_most_once\":true,\"on_unknown\":\"operator\","                         \
     "\"retry\":{\"attempts\":1},\"do\":{\"method\":\"POST\",\"path\":\"/r\"},\"undo\":\"none\"}]}"
 
-/* Would catch: an innocent service that waits, with an alert, because the connection stood still before
- * another queue while what may be sent once was on its way. */
+/* Would catch: an innocent service that waits, with an alert, because the connection stalled on another
+ * queue. A request that may be sent once was on its way then. */
 START_TEST(a_request_that_goes_down_with_the_connection_says_nothing_of_its_queue)
 {
     fake_store.definition = ONCE;
@@ -215,8 +215,8 @@ START_TEST(a_request_that_goes_down_with_the_connection_says_nothing_of_its_queu
 }
 END_TEST
 
-/* Would catch: a queue that rests on for a trial which was never published: a cause whose commit failed, or
- * that another of its batch has overtaken. */
+/* Would catch: a queue that rests on for a trial that was never published: its cause's commit failed, or
+ * another cause of its batch overtook it. */
 START_TEST(a_trial_that_does_not_go_out_leaves_room_for_another)
 {
     fake_broker.fails_type = "request";

@@ -1,6 +1,6 @@
 /*
- * Whose word a message is, by the exchange that it came through: of a client, of a service's agents, or
- * nobody's. Each test says which failure it would catch.
+ * The sender of a message, proved by the exchange that it came through: a client, a service's agents, or
+ * unproved. Each test names the failure that it would catch.
  */
 #include <check.h>
 #include <stdio.h>
@@ -24,7 +24,7 @@ static void command(const char *name, const char *exchange)
     stage_settle();
 }
 
-/* Would catch: a client that has another told what is not so. */
+/* Would catch: a client that has false statuses sent to another client. */
 START_TEST(a_client_with_an_exchange_of_its_own_names_its_own_queues_only)
 {
     struct fake_delivery submission = {.consumer = MG_LANE_NORMAL,
@@ -42,7 +42,7 @@ START_TEST(a_client_with_an_exchange_of_its_own_names_its_own_queues_only)
 }
 END_TEST
 
-/* Would catch: an agent that was taken over, and speaks for the services of others. */
+/* Would catch: a captured agent that replies and reports for the services of others. */
 START_TEST(a_word_from_the_agents_of_another_service_counts_for_nothing)
 {
     struct stage_reply reply = {
@@ -74,7 +74,7 @@ START_TEST(a_word_from_the_agents_of_another_service_counts_for_nothing)
 }
 END_TEST
 
-/* Would catch: an exchange that is in no list, made and bound to one of ours, through which anything is
+/* Would catch: an exchange outside every list, made and bound to one of ours, through which any message is
  * believed. */
 START_TEST(what_comes_through_a_strangers_exchange_counts_for_nothing)
 {
@@ -99,7 +99,7 @@ START_TEST(what_comes_through_a_strangers_exchange_counts_for_nothing)
                                 .reply_to = "client.shop.statuses"});
     stage_settle();
     ck_assert_int_eq(fake_broker.rejected, 5);
-    ck_assert_int_eq(fake_broker.count, published); /* nobody is answered */
+    ck_assert_int_eq(fake_broker.count, published); /* no answer is sent */
     ck_assert_int_eq(fake_store.reports, 0);
     ck_assert_int_eq(fake_store_event_count("o1"), 1);
     ck_assert_int_eq(stage_step("o1", 0), MG_STEP_RUNNING);
@@ -127,7 +127,7 @@ static void post(const char *exchange, const char *order_id, const char *reply_t
 
 static const char SHOP[] = "makegood.intake.shop", OTHER[] = "makegood.intake.other";
 
-/* What a conflict leaves: the order as it was, and nothing said of it. */
+/* The effect of a conflict: the order stays as it was, and no status of it is sent. */
 static void assert_conflict(const char *reply_to, int published, int events)
 {
     ck_assert_int_eq(fake_broker.count, published + 2);
@@ -141,7 +141,7 @@ static void assert_conflict(const char *reply_to, int published, int events)
     ck_assert(mg_slice_is(fake_store_order("o1")->client, "shop"));
 }
 
-/* Would catch: a client that takes over the statuses of another's order, or learns how that stands. */
+/* Would catch: a client that takes over the statuses of another's order, or receives its state. */
 START_TEST(another_clients_repetition_is_a_conflict_and_tells_nothing)
 {
     post(SHOP, "o1", "client.shop.a");
@@ -156,7 +156,7 @@ START_TEST(another_clients_repetition_is_a_conflict_and_tells_nothing)
     ck_assert_str_eq(fake_broker_last("submission")->origin, "makegood.intake");
     post("", "o1", "client.other.a");
     assert_conflict("client.other.a", published + 4, 1);
-    stage_submit_from("o1", "[2]", "client.other.a", false); /* nor is it told that its bytes were right */
+    stage_submit_from("o1", "[2]", "client.other.a", false); /* no proof that its bytes are right */
     stage_settle();
     ck_assert_ptr_nonnull(strstr(fake_broker_last("status")->body, refusal));
     post(SHOP, "o1", "client.shop.b");
@@ -166,7 +166,8 @@ START_TEST(another_clients_repetition_is_a_conflict_and_tells_nothing)
 }
 END_TEST
 
-/* Would catch: clients that share an exchange, and are kept from their own orders by where they post. */
+/* Would catch: clients that share an exchange, and are kept from their own orders by the queue that they post
+ * to. */
 START_TEST(who_shares_an_exchange_shares_its_orders)
 {
     post("makegood.intake", "o1", "a");
@@ -180,13 +181,13 @@ START_TEST(who_shares_an_exchange_shares_its_orders)
 }
 END_TEST
 
-/* Would catch: an order of before that nobody, or everybody, may take. */
+/* Would catch: an order of an older version that no client, or every client, may take over. */
 START_TEST(an_order_of_an_older_version_is_its_first_repeaters)
 {
     post(SHOP, "o1", "client.shop.a");
     fake_store_record("o1")->client = (struct mg_slice){NULL, 0};
     mg_cache_clear(&stage_scheduler->cache);
-    post(SHOP, "o1", NULL); /* who wants no answer is its client, too */
+    post(SHOP, "o1", NULL); /* a client that wants no answer owns it, too */
     const struct mg_order_record *record = fake_store_order("o1");
     ck_assert(mg_slice_is(record->client, "shop"));
     ck_assert(mg_slice_is(record->reply_to, "client.shop.a"));
@@ -201,7 +202,7 @@ START_TEST(an_order_of_an_older_version_is_its_first_repeaters)
 }
 END_TEST
 
-/* Would catch: a client that derives another's ids by saying that it is the other. */
+/* Would catch: a client that derives another's ids by a false claim to be that client. */
 START_TEST(a_derived_id_is_made_of_the_proved_client)
 {
     char of_user[MG_UUID_SIZE], of_app[MG_UUID_SIZE];
@@ -215,7 +216,7 @@ START_TEST(a_derived_id_is_made_of_the_proved_client)
 }
 END_TEST
 
-/* Would catch: a refused submission that is no client's any more, or another client's. */
+/* Would catch: a refused submission that belongs to no client any more, or to another one. */
 START_TEST(a_refused_submission_keeps_the_exchange_that_proves_its_client)
 {
     post(SHOP, NULL, "client.other.a"); /* a queue of another client */
@@ -227,8 +228,9 @@ END_TEST
 
 static const char BODY[] = "{\"order_id\":\"o1\",\"workflow\":\"two\",\"payload\":{}}";
 
-/* Would catch: a sender that writes the broker's own note, by which a requeue would take it for another; and
- * one with a delay queue of its own, of whose orders nobody hears again. */
+/* Would catch: a sender that writes the broker's own x-death header, so that a requeue would attribute its
+ * order to another client; one with a delay queue of its own, so that its orders are lost without an
+ * answer. */
 START_TEST(who_brings_a_note_of_its_death_is_refused_and_kept_without_it)
 {
     struct fake_delivery forged = {.consumer = MG_LANE_NORMAL,
@@ -247,7 +249,7 @@ START_TEST(who_brings_a_note_of_its_death_is_refused_and_kept_without_it)
     ck_assert_str_eq(fake_broker_last("submission")->origin, SHOP);
     ck_assert_str_eq(fake_broker_last("submission")->body, BODY);
     ck_assert_int_eq(fake_broker.acked, 1);
-    forged.exchange = "makegood.intake"; /* of those who share it: they prove nothing by it */
+    forged.exchange = "makegood.intake"; /* of the clients that share it: the exchange proves no single one */
     forged.reply_to = "anybody";
     fake_broker_deliver(&forged);
     stage_settle();
@@ -273,7 +275,7 @@ START_TEST(a_reply_with_a_note_of_its_death_is_set_aside_without_it)
 }
 END_TEST
 
-/* Would catch the same where the queue is away that is to keep the copy. */
+/* Would catch the same where the queue for the copy is away. */
 START_TEST(what_cannot_be_kept_without_its_note_waits)
 {
     fake_broker.fails_type = "submission";
@@ -286,7 +288,8 @@ START_TEST(what_cannot_be_kept_without_its_note_waits)
 }
 END_TEST
 
-/* Would catch: bytes that are acked without having been read. What is so large cannot be requeued at all. */
+/* Would catch: bytes that are acked without having been read. A message of this size cannot be requeued at
+ * all. */
 START_TEST(what_is_too_large_with_a_note_of_its_death_stays_with_the_broker)
 {
     struct fake_delivery forged = {.consumer = MG_LANE_HIGH,

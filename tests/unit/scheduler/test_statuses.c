@@ -1,6 +1,6 @@
 /*
- * Two messages of one number say the same, byte for byte: a client that submits its order again, from where
- * it was or from elsewhere, is told of its state what was told first, whatever has come since.
+ * Two messages of one number are equal, byte for byte. A client that submits its order again, from the same
+ * place or another, receives the first status of its state again, even after later events.
  */
 #include <check.h>
 #include <stdio.h>
@@ -104,7 +104,7 @@ static void go_error(void)
 static void go_error_for_another_reason(void)
 {
     go_error();
-    answer("reserve", 9, "undo", "done"); /* an attempt that the database knows nothing of */
+    answer("reserve", 9, "undo", "done"); /* an attempt missing from the database */
 }
 
 /* A step that was under way is done when the order has turned back. */
@@ -138,7 +138,7 @@ static void go_error_at_a_step(void)
     answer("charge", 1, "do", "permanent");
 }
 
-/* Of which no status tells: it is accepted as it was before. */
+/* No status reports it: the order is accepted as it was before. */
 static void go_processing_after_an_error(void)
 {
     go_error_at_a_step();
@@ -167,7 +167,7 @@ static const struct {
 };
 #define WAY_COUNT ((int)(sizeof(ways) / sizeof(ways[0])))
 
-/* The last status has gone out before, in the same words. */
+/* The last status has gone out before, with the same bytes. */
 static void assert_told_before(void)
 {
     const struct fake_published *last = fake_broker_last("status"), *first = fake_broker.published;
@@ -178,7 +178,7 @@ static void assert_told_before(void)
     ck_assert_str_eq(first->body, last->body);
 }
 
-/* A repeat that were made anew would bear another time. */
+/* A repeat that was made anew would carry another time. */
 static void let_time_pass(void)
 {
     int64_t now_ms = mg_clock_wall_ms();
@@ -227,8 +227,8 @@ static uint64_t version_kept(uint64_t seq)
     return 0;
 }
 
-/* An answer to a repeat makes no event of its own, and the mark of the event that keeps it may have gone with
- * the tail of the database. */
+/* An answer to a repeat makes no event of its own. The mark of the event that keeps it may be lost with the
+ * tail of the database. */
 START_TEST(what_a_repeat_is_told_in_vain_is_owed)
 {
     ways[_i].go();
@@ -257,7 +257,7 @@ START_TEST(every_state_has_a_way_into_it)
 }
 END_TEST
 
-/* What the batch itself makes of the order is not in the store when it is asked for. */
+/* The effect of the batch itself on the order is not in the store at the time of the read. */
 START_TEST(who_submits_again_is_told_what_the_same_batch_made_of_it)
 {
     go_processing();
@@ -278,8 +278,8 @@ START_TEST(who_submits_again_is_told_what_the_same_batch_made_of_it)
 }
 END_TEST
 
-/* Would catch: each of many repetitions that reads what the order owes. Each keeps its event: by that its
- * cause is known when it comes again (law 3, re-creation). */
+/* Would catch: a read of the owed statuses for each of many repetitions. Each repetition keeps its event, so
+ * that its cause is known when it comes again (law 3, re-creation). */
 START_TEST(what_an_order_owes_is_read_once_for_all_repetitions_of_a_batch)
 {
     enum { REPETITIONS = 16 };
@@ -305,7 +305,7 @@ START_TEST(what_an_order_owes_is_read_once_for_all_repetitions_of_a_batch)
 }
 END_TEST
 
-/* Would catch: an order with a long story, each repetition of which reads it from end to end. */
+/* Would catch: an order with a long story, which each repetition reads from end to end. */
 START_TEST(what_was_told_long_ago_is_kept_anew_when_it_is_asked_for)
 {
     go_processing();
@@ -323,7 +323,7 @@ START_TEST(what_was_told_long_ago_is_kept_anew_when_it_is_asked_for)
 }
 END_TEST
 
-/* Would catch: statuses that cannot be read, asked for every few seconds in place of all that is younger. */
+/* Would catch: unreadable statuses that are asked for every few seconds in place of all younger ones. */
 START_TEST(what_is_owed_and_cannot_be_read_is_a_failed_retry)
 {
     go_processing();

@@ -1,6 +1,6 @@
 /*
- * Messages that may be what ends their handlers, and those that stand beside them: a process that ends counts
- * one delivery for all that it has in hand, and 20 make a dead letter.
+ * Messages that may crash their handlers, and the messages beside them. A process that crashes costs all
+ * messages in hand one delivery each, and 20 make a dead letter.
  */
 #include <check.h>
 #include <stdio.h>
@@ -26,7 +26,7 @@ static bool has(const char *order_id)
     return fake_store_order(order_id) != NULL;
 }
 
-/* As time passes: what waits for a look, and for the distance of large batches. */
+/* Passes time, for messages that wait for a look or for the distance of large batches. */
 static void settle(void)
 {
     for (int i = 0; i < 4; i++) {
@@ -55,7 +55,8 @@ START_TEST(each_queue_begins_with_one_message)
 }
 END_TEST
 
-/* Would catch: neighbours that count with it, because it comes when much is consumed. */
+/* Would catch: neighbours with a counted delivery each, because the suspect comes when many messages are in
+ * hand. */
 START_TEST(while_a_suspect_is_here_one_message_comes_at_a_time)
 {
     submit("o1", 0);
@@ -73,8 +74,8 @@ START_TEST(while_a_suspect_is_here_one_message_comes_at_a_time)
 }
 END_TEST
 
-/* Would catch: the guilty one handled while others are in hand, or before those that came into suspicion
- * beside it. */
+/* Would catch: the guilty message handled while others are in hand, or before its neighbours that became
+ * suspects with it. */
 START_TEST(what_comes_again_and_again_is_handled_last_and_alone)
 {
     fake_broker.is_held = true;
@@ -113,7 +114,7 @@ END_TEST
 START_TEST(it_waits_until_the_broker_sends_no_more)
 {
     submit("guilty", 9);
-    fake_broker.is_off[MG_LANE_REPLIES] = false; /* the broker has not said so yet */
+    fake_broker.is_off[MG_LANE_REPLIES] = false; /* the broker has not confirmed that yet */
     settle();
     ck_assert(!has("guilty"));
     fake_broker.is_off[MG_LANE_REPLIES] = true;
@@ -122,8 +123,8 @@ START_TEST(it_waits_until_the_broker_sends_no_more)
 }
 END_TEST
 
-/* Would catch: a flood of messages that only a newer version can read, which count as often as they are left,
- * and for which every other message would wait. */
+/* Would catch: a flood of newer messages as suspects: each give-back counts as a delivery, and every other
+ * message would wait. */
 START_TEST(what_is_left_to_a_newer_version_is_no_suspect)
 {
     static const struct {

@@ -1,4 +1,4 @@
-/* The spans that a scheduler tells: one tree for each order, each span once, when it is stored. */
+/* The scheduler's spans: one tree for each order, each span once, when it is stored. */
 #include <check.h>
 #include <stdio.h>
 #include <string.h>
@@ -17,7 +17,7 @@ static struct mg_span_sink sink = {.take = span_keep};
 static void set_up(void)
 {
     told_count = 0;
-    sink.threshold = UINT64_MAX; /* nobody's but the clients' */
+    sink.threshold = UINT64_MAX; /* below every trace but the clients' sampled ones */
     stage_spans = &sink;
     stage_traceparent = SAMPLED;
     stage_start();
@@ -46,7 +46,8 @@ static const char *requested(void)
     return last->traceparent;
 }
 
-/* Catches: a tree with a branch missing, a span under the wrong parent, or one told before it is stored. */
+/* Catches: a tree with a branch missing; a span under the wrong parent; a span sent before its event is
+ * stored. */
 START_TEST(an_order_is_one_tree_below_its_client)
 {
     stage_submit("o1", false);
@@ -81,7 +82,7 @@ START_TEST(an_order_is_one_tree_below_its_client)
 }
 END_TEST
 
-/* Catches: a client that wants no trace and gets one, or whose context does not go on as it came. */
+/* Catches: a client without sampling that gets a trace, or a context that does not go on as it came. */
 START_TEST(what_the_client_does_not_want_told_goes_on_as_it_came)
 {
     stage_finish();
@@ -97,7 +98,7 @@ START_TEST(what_the_client_does_not_want_told_goes_on_as_it_came)
 }
 END_TEST
 
-/* Catches: a trace that no two schedulers would give the same name. */
+/* Catches: a trace that would have another name in another scheduler. */
 START_TEST(an_order_without_a_trace_gets_one_of_its_own)
 {
     stage_finish();
@@ -113,7 +114,7 @@ START_TEST(an_order_without_a_trace_gets_one_of_its_own)
 }
 END_TEST
 
-/* Catches: a share of 0 by which every order is told. */
+/* Catches: a sampling share of 0 with which every order is traced. */
 START_TEST(an_order_that_is_not_chosen_has_no_trace)
 {
     stage_traceparent = NULL;
@@ -125,7 +126,7 @@ START_TEST(an_order_that_is_not_chosen_has_no_trace)
 }
 END_TEST
 
-/* Catches: something stored and passed on that is no context. */
+/* Catches: an invalid context that is stored and passed on. */
 START_TEST(a_broken_context_is_none)
 {
     stage_traceparent = "00-" TRACE "-0000000000000000-01";
@@ -136,7 +137,7 @@ START_TEST(a_broken_context_is_none)
 }
 END_TEST
 
-/* Catches: a context that is changed although nobody makes spans. */
+/* Catches: a context that is changed although spans are off. */
 START_TEST(where_nobody_wants_spans_the_context_goes_on_as_it_came)
 {
     stage_finish();
@@ -151,8 +152,8 @@ START_TEST(where_nobody_wants_spans_the_context_goes_on_as_it_came)
 }
 END_TEST
 
-/* Catches: a decision that another instance overtook, told with the one that took its place; a repeat told
- * again. */
+/* Catches: a span of a decision that another instance overtook, beside that of the one that took its place; a
+ * repeat with a second span. */
 START_TEST(what_is_decided_again_is_told_once)
 {
     stage_submit("o1", false);
@@ -165,7 +166,7 @@ START_TEST(what_is_decided_again_is_told_once)
 }
 END_TEST
 
-/* Catches: failures that look like successes, and an undo that is not in the picture. */
+/* Catches: failures that look like successes, and an undo that is missing from the tree. */
 START_TEST(what_goes_wrong_is_told_as_wrong)
 {
     stage_submit("o1", false);
@@ -186,7 +187,7 @@ START_TEST(what_goes_wrong_is_told_as_wrong)
 }
 END_TEST
 
-/* Catches: an attempt that nobody answered, missing from the tree. */
+/* Catches: an attempt without an answer, missing from the tree. */
 START_TEST(an_attempt_that_expires_is_told)
 {
     stage_submit("o1", false);

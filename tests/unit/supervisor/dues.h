@@ -1,4 +1,4 @@
-/* What a sweep finds, for tests. */
+/* Rows of a sweep, for tests. */
 #ifndef MG_TESTS_SUPERVISOR_DUES_H
 #define MG_TESTS_SUPERVISOR_DUES_H
 

@@ -119,7 +119,7 @@ static mg_store_done_fn *resign_done;
 static mg_store_rows_fn *count_done;
 static mg_store_retire_fn *retire_done;
 
-/* Never looked into; only another than the one that leads. */
+/* Never looked into; it only differs from the leader's store. */
 static struct mg_store *fake_counting_store(void)
 {
     static int store;
@@ -369,7 +369,7 @@ void mg_store_write_alerts(struct mg_store *store, const struct mg_alert_write *
     write_done = done;
 }
 
-/* As the table does: one open row for each, and whoever changes it is told. */
+/* As the table does: one open row for each alert; each write returns whether it changed the row. */
 void fake_answer_write(void)
 {
     bool is_changed[WATCHED_COUNT + SUPERVISOR_UNNEEDED_MAX] = {false};

@@ -1,7 +1,7 @@
 /*
- * A world around one supervisor: time passes when the test says so, the store's questions lie open until the
- * test answers them, the broker writes down what was published. The database's clock is the boot clock plus
- * an offset, which a test may let jump.
+ * The world around one supervisor. The test lets time pass, the store's questions stay open until the test
+ * answers them, and the broker records publishes. The database's clock is the boot clock plus an offset,
+ * which a test may let jump.
  */
 #ifndef MG_TESTS_SUPERVISOR_FAKES_H
 #define MG_TESTS_SUPERVISOR_FAKES_H
@@ -24,7 +24,7 @@ struct fake_world {
     int loops_stopped;
 
     bool is_store_up;
-    bool is_trying, is_sweep_open, is_wake_open, is_write_open, is_resigning; /* questions that lie open */
+    bool is_trying, is_sweep_open, is_wake_open, is_write_open, is_resigning; /* open questions */
     bool is_count_open, is_counting_away, is_retire_open, is_parked_open, is_owed_open;
     int tries, sweeps, wakes, owed_asks, writes, resigned, kept, counts, retires;
     int bite;                      /* of the last retire */
@@ -42,11 +42,11 @@ struct fake_world {
     int alert_count;
     bool is_open[WATCHED_COUNT]; /* alerts that stand open in the table, by the order of enum watched */
 
-    /* What operators want and agents say, as rows of that report; answered at once, or after so long. */
+    /* Operator settings and agents' reports, as rows of the report; answered at once, or after so long. */
     const char *const (*wanted)[FAKE_COLUMNS];
     int wanted_count;
     bool is_wanted_unreadable;
-    /* Services whose alert no order needs; answered at once. */
+    /* Services with an alert that no order needs; answered at once. */
     const char *const (*unneeded)[FAKE_COLUMNS];
     int unneeded_count;
     bool is_unneeded_unreadable;
@@ -56,7 +56,7 @@ struct fake_world {
     struct mg_service_control casts[FAKE_CASTS_MAX];
     int cast_count;
     size_t room;
-    enum mg_publish_outcome outcome; /* of what is published */
+    enum mg_publish_outcome outcome; /* of each publish */
     struct mg_command commands[FAKE_PUBLISHED_MAX];
     int command_count;
     struct mg_alert_message told[FAKE_PUBLISHED_MAX];
@@ -67,7 +67,7 @@ struct fake_world {
 };
 extern struct fake_world fake;
 
-/* A supervisor with the default options; `fake_finish` frees what it made. */
+/* A supervisor with the default options; `fake_finish` frees it. */
 struct supervisor *fake_start(void);
 void fake_finish(void);
 struct supervisor *fake_supervisor(void);
@@ -75,13 +75,13 @@ struct supervisor *fake_supervisor(void);
 void fake_pass(int64_t ms); /* fires timers in their order, in steps of at most 50 ms */
 int64_t fake_database_ms(void);
 
-void fake_answer_lead(bool is_leader, int64_t swept_ago_ms); /* swept_ago_ms -1: nobody ever */
+void fake_answer_lead(bool is_leader, int64_t swept_ago_ms); /* swept_ago_ms -1: no sweep yet */
 void fake_answer_lead_refused(const char *refusal);
 void fake_answer_sweep(const struct mg_due *dues, int count);
 void fake_answer_sweep_full(const struct mg_due *dues, int count, int64_t overdue_total);
 void fake_answer_sweep_fenced(void);
 void fake_answer_sweep_failed(void);
-/* The queues that have parked steps, and what is asked about. */
+/* The queues that have parked steps, and the steps to ask about. */
 void fake_answer_parked(const struct mg_parked_queue *queues, int queue_count, const struct mg_due *dues,
                         int due_count);
 void fake_answer_parked_failed(void);
@@ -96,7 +96,7 @@ void fake_answer_count(const char *const (*cells)[FAKE_COLUMNS], int count);
 void fake_answer_count_failed(void);
 void fake_answer_retire(const struct mg_retire_answer *answer);
 void fake_answer_retire_failed(void);
-/* Passes time; every question that comes up is answered with nothing due. */
+/* Passes time; every question is answered with nothing due. */
 void fake_pass_quietly(int64_t ms);
 int fake_watches(void); /* queues that are watched */
 void fake_queue_seen(const char *queue, int64_t ready, int64_t consumers);

@@ -1,4 +1,4 @@
-/* What the supervisor asks the store beside the sweep: which parked steps and owed statuses to see to. */
+/* The supervisor's questions to the store beside the sweep: due parked steps and owed statuses. */
 #include <assert.h>
 #include <string.h>
 

@@ -1,4 +1,4 @@
-/* What the leader makes of a database whose clock is set: forward, back, and while the lead changes. */
+/* The leader when the database's clock is set: forward, back, and during a change of the lead. */
 #include <check.h>
 #include <string.h>
 
@@ -18,8 +18,9 @@ static void teardown(void)
     fake_finish();
 }
 
-/* Catches: attempts and orders that are judged because the clock was set, with all their time left; a mass
- * expiry that is told of them; and deadlines that are left alone for an hour because it was set by one. */
+/* Catches: attempts and orders that are judged with all their time left because the clock was set; a mass
+ * expiry that is reported because of them; deadlines that rest for an hour because the clock was set by
+ * one. */
 START_TEST(a_clock_that_is_set_forward_costs_no_deadline_its_time)
 {
     fake_lead(100);
@@ -40,7 +41,7 @@ START_TEST(a_clock_that_is_set_forward_costs_no_deadline_its_time)
                      "the database's clock was set forward: deadlines that it passed keep their time");
     int64_t set_to_ms = supervisor->db_clock.set_to_ms;
     fake_pass_quietly(5000);
-    /* What it has passed keeps its time, and gets the grace of three seconds. */
+    /* Deadlines that the clock has passed keep their time, and get the grace of three seconds. */
     ck_assert_int_eq(fake.asked.grace_before_ms, set_to_ms + MG_FAR_CLOCK_STALE_MS);
     ck_assert_int_ge(fake.asked.grace_after_ms, old_ms + 5000 - 3000 - 250);
     ck_assert_int_le(fake.asked.grace_after_ms, old_ms + 5000 - 3000 + 250);
@@ -74,7 +75,7 @@ START_TEST(a_failover_to_a_clock_that_is_ahead_costs_no_deadline_its_time)
 }
 END_TEST
 
-/* Catches: the same, when that clock is put a little right before they have had their time. */
+/* Catches: the same, when that clock is corrected a little before they have had their time. */
 START_TEST(a_step_back_costs_no_deadline_the_time_that_a_step_forward_left_it)
 {
     fake_lead(100);
@@ -95,7 +96,7 @@ START_TEST(a_step_back_costs_no_deadline_the_time_that_a_step_forward_left_it)
 }
 END_TEST
 
-/* Catches: a step and a gap at once, of which one forgets the deadlines of the other. */
+/* Catches: a step and a gap at once, of which one discards the deadlines of the other. */
 START_TEST(a_gap_in_which_the_clock_was_set_has_one_window)
 {
     fake_lead(100);
@@ -103,7 +104,7 @@ START_TEST(a_gap_in_which_the_clock_was_set_has_one_window)
     int64_t old_ms = fake_database_ms();
     fake.database_ahead_ms += 60000;
     fake_queue_seen("scheduler.commands", 3, 0);
-    fake_pass(4000); /* nobody takes commands */
+    fake_pass(4000); /* commands have no consumer */
     fake_queue_seen("scheduler.commands", 3, 1);
     fake_pass(250);
     fake_answer_sweep(NULL, 0);
@@ -126,7 +127,7 @@ START_TEST(a_clock_that_goes_back_makes_no_gap)
     ck_assert_str_eq(fake.last_line, "the database's clock went back");
     fake_pass(250);
     ck_assert_int_eq(fake.asked.grace_before_ms, 0);
-    /* It is followed from there: a gap by the new clock is a gap. */
+    /* The new clock counts from there: a gap by the new clock is a gap. */
     fake_answer_sweep(NULL, 0);
     ck_assert_int_eq(supervisor->swept_at_ms, fake_database_ms());
 }
@@ -139,12 +140,12 @@ static void go_back(void)
     fake_answer_sweep(NULL, 0);
     fake.database_ahead_ms -= 3600000;
     fake_pass_quietly(1500);
-    ck_assert_int_eq(fake.wakes, 0); /* not yet: a scheduler may still go by the old clock */
+    ck_assert_int_eq(fake.wakes, 0); /* not yet: a scheduler may still use the old clock */
     fake_pass_quietly(1500);
     ck_assert_int_eq(fake.wakes, 1);
 }
 
-/* Catches: orders that sleep for as long as the clock was ahead; and a sweep between, which would put those
+/* Catches: orders that sleep for as long as the clock was ahead; a sweep in between, which would put those
  * woken first to sleep again before all are. */
 START_TEST(after_a_clock_that_went_back_all_open_orders_are_woken_once)
 {
@@ -163,7 +164,7 @@ START_TEST(after_a_clock_that_went_back_all_open_orders_are_woken_once)
 }
 END_TEST
 
-/* Catches: a statement that cannot be run and, without a word, is all that is run from then on. */
+/* Catches: a statement that cannot be run and, without a log line, is the only one run from then on. */
 START_TEST(when_waking_fails_it_is_said_and_what_is_due_is_asked_meanwhile)
 {
     go_back();
@@ -178,7 +179,7 @@ START_TEST(when_waking_fails_it_is_said_and_what_is_due_is_asked_meanwhile)
 }
 END_TEST
 
-/* Catches: orders that were woken, could not be asked about, and sleep on. */
+/* Catches: orders that were woken, got no command for lack of room, and sleep on. */
 START_TEST(the_woken_are_woken_again_when_there_was_no_room_to_ask)
 {
     go_back();
@@ -195,7 +196,7 @@ START_TEST(the_woken_are_woken_again_when_there_was_no_room_to_ask)
 }
 END_TEST
 
-/* Catches: orders that were woken, whose ask got lost with the connection, and sleep on. */
+/* Catches: orders that were woken and sleep on because the connection lost their command. */
 START_TEST(the_woken_are_woken_again_when_an_ask_was_not_confirmed)
 {
     go_back();

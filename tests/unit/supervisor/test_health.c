@@ -1,4 +1,4 @@
-/* When a service is down for all of its agents, and who of them probes it. */
+/* Services that are down for most of their agents, and the choice of the prober. */
 #include <check.h>
 #include <stdio.h>
 #include <string.h>
@@ -94,7 +94,7 @@ static const struct {
     {"then they speak of now", NULL, false, SUPERVISOR_SETTLE_MS, "ooo", "a"},
 };
 
-/* Would catch: a word too early or too late, one that never ends, a prober that cannot probe. */
+/* Would catch: a change of state too early or too late, one that never ends, a prober that cannot probe. */
 START_TEST(each_combination_has_its_word)
 {
     for (size_t i = 0; i < sizeof CASES / sizeof CASES[0]; i++) {
@@ -119,7 +119,7 @@ END_TEST
 static const struct {
     const char *why;
     const char *replicas;
-    const char *prober;   /* as one of them says; "": none does */
+    const char *prober;   /* named by one of the reports; "": none does */
     const char *expected; /* the prober; NULL: not down */
     bool is_known;
 } TAKEOVERS[] = {
@@ -156,7 +156,7 @@ START_TEST(a_takeover_changes_no_word)
 }
 END_TEST
 
-/* Would catch: agents that call a service that nobody has found well, since the prober is gone. */
+/* Would catch: agents that call a service without any successful probe, because the prober is gone. */
 START_TEST(only_a_success_is_told_as_one)
 {
     struct supervisor_replica replicas[REPLICAS_MAX];
@@ -169,8 +169,7 @@ START_TEST(only_a_success_is_told_as_one)
 }
 END_TEST
 
-/* Would catch: agents that forget all together, because they are restarted, what they have paid for to know.
- */
+/* Would catch: an outage that is forgotten because all agents are restarted together. */
 START_TEST(an_outage_outlives_a_restart_of_all_agents)
 {
     static const char *const LOOKS[] = {"oo", "OO", "", "cc", "co", "cO", "", "oc"};
@@ -189,8 +188,8 @@ START_TEST(an_outage_outlives_a_restart_of_all_agents)
 }
 END_TEST
 
-/* Would catch: a prober that is restarted under its name, is closed as every new one is, and so ends an
- * outage, or outvotes all others. */
+/* Would catch: a prober that is restarted under its name with a closed breaker, as every new process is, and
+ * so ends an outage or outvotes all others. */
 START_TEST(another_process_of_its_name_has_proved_nothing)
 {
     struct supervisor_replica replicas[REPLICAS_MAX];
@@ -216,8 +215,8 @@ START_TEST(another_process_of_its_name_has_proved_nothing)
 }
 END_TEST
 
-/* Would catch: a service whose calls take longer than a turn and that is never found well, since each probe
- * is cut off; and an agent that hangs and probes for ever. */
+/* Would catch: a service with calls longer than a turn, never found well because each probe is cut off; an
+ * agent that hangs and probes for ever. */
 START_TEST(a_probe_under_way_is_waited_for)
 {
     struct supervisor_replica replicas[REPLICAS_MAX];
@@ -245,8 +244,8 @@ START_TEST(a_turn_is_longer_than_any_open_time)
 }
 END_TEST
 
-/* All that four agents can say, with each of them or nobody having probed: the rules once more, the short
- * way. Would catch what no row of the table above shows. */
+/* All reports that four agents can make, with each of them or none as prober: the rules a second time, in
+ * short form. Would catch: any error that no row of the table above shows. */
 static void combination_judge(const char *letters, const char *prober, int64_t age_ms)
 {
     struct supervisor_replica replicas[REPLICAS_MAX];

@@ -1,4 +1,4 @@
-/* Who leads, who stops leading, and what a process that does not lead must never do. */
+/* Leadership: the choice, the loss, and actions forbidden to a process that does not lead. */
 #include <check.h>
 #include <string.h>
 
@@ -55,7 +55,7 @@ START_TEST(a_lost_session_ends_leading_at_once)
     supervisor_lead_session(supervisor, false, "the server went away");
     ck_assert(!supervisor->is_leader);
     ck_assert_double_eq(mg_metric_value(supervisor->leading), 0);
-    /* An answer of the time before comes late: nothing is asked by it. */
+    /* A late answer of an earlier lead causes no command. */
     fake_answer_sweep(&due, 1);
     ck_assert_int_eq(fake.command_count, 0);
     fake_pass(10000);
@@ -64,7 +64,7 @@ START_TEST(a_lost_session_ends_leading_at_once)
 
     fake.is_store_up = true;
     supervisor_lead_session(supervisor, true, "");
-    fake_pass(1); /* not at the next period: nobody may be leading */
+    fake_pass(1); /* not at the next period: there may be no leader */
     ck_assert_int_eq(fake.tries, 2);
 }
 END_TEST
@@ -92,7 +92,7 @@ START_TEST(a_leader_without_a_broker_steps_down)
     ck_assert_int_eq(fake.resigned, 1);
     ck_assert_int_eq(fake.sweeps, 1);
     fake_answer_resigned();
-    /* It does not try again before it could ask, but keeps its session. */
+    /* It does not try again before its broker is up, but keeps its session. */
     int kept = fake.kept;
     fake_pass(9000);
     ck_assert_int_eq(fake.tries, 1);

@@ -1,4 +1,4 @@
-/* What the leader tells of the system: counted by it alone, seldom, and never an old number. */
+/* The leader's metrics of the system: counted by the leader alone, seldom, and never outdated. */
 #include <check.h>
 
 #include "../page.h"
@@ -37,7 +37,7 @@ START_TEST(only_the_leader_counts)
 }
 END_TEST
 
-/* Would catch: a figure under another name, of another unit, or one that keeps what it was. */
+/* Would catch: a figure with another name or unit, or one that keeps its old value. */
 START_TEST(what_was_counted_is_shown)
 {
     fake_lead(100);
@@ -54,7 +54,7 @@ START_TEST(what_was_counted_is_shown)
     ck_assert(shows("\nmakegood_status_owed_oldest_age_seconds 1.5\n"));
     ck_assert(shows("\nmakegood_supervisor_epoch 7\n"));
 
-    fake_pass_quietly(16000); /* a workflow that has no open order any more has none, not as many as before */
+    fake_pass_quietly(16000); /* a workflow without open orders shows none, not the last number */
     ck_assert_int_eq(fake.counts, 2);
     fake_answer_count(FIGURES, 1);
     ck_assert(shows("\nmakegood_orders{workflow=\"three\",state=\"processing\"} 0\n"));
@@ -78,8 +78,8 @@ START_TEST(what_cannot_be_counted_is_not_shown)
 }
 END_TEST
 
-/* Would catch: a warning at each start, and no figures for a quarter of a minute, since one session came
- * first. */
+/* Would catch: a warning at each start, and no figures for 15 s, because the first count came before its
+ * session. */
 START_TEST(its_session_is_waited_for)
 {
     fake.is_counting_away = true;
@@ -94,7 +94,7 @@ START_TEST(its_session_is_waited_for)
 }
 END_TEST
 
-/* Would catch: a session that never comes, of which nobody says a word. */
+/* Would catch: a session that never comes, without any warning. */
 START_TEST(a_session_that_does_not_come_is_a_count_that_fails)
 {
     fake.is_counting_away = true;
@@ -123,7 +123,7 @@ START_TEST(who_leads_no_more_shows_nothing)
 }
 END_TEST
 
-/* Would catch: a database that is slow, and is asked all the more. */
+/* Would catch: a slow database that is asked more often. */
 START_TEST(a_slow_count_is_made_seldom)
 {
     fake_lead(100);
@@ -137,7 +137,7 @@ START_TEST(a_slow_count_is_made_seldom)
 }
 END_TEST
 
-/* Would catch: dead letters that lie for days and look as if they came now. */
+/* Would catch: dead letters that lie for days and look new. */
 START_TEST(the_age_of_a_queue_is_since_it_was_empty)
 {
     fake_lead(100);
@@ -161,7 +161,7 @@ static void lead_again(void)
     fake_answer_sweep(NULL, 0);
 }
 
-/* Would catch: messages of yesterday that look as if they came when the leader did. */
+/* Would catch: messages of yesterday with an age that counts from the leader's start. */
 START_TEST(what_a_leader_finds_in_a_queue_has_no_age_before_it_is_old)
 {
     fake_lead(100);
@@ -185,7 +185,7 @@ START_TEST(what_a_leader_finds_in_a_queue_has_no_age_before_it_is_old)
 }
 END_TEST
 
-/* Would catch: a violation that no scrape ever sees, since the next sweep says zero again. */
+/* Would catch: a violation that no scrape ever sees, because the next sweep sets it to zero again. */
 START_TEST(a_violation_is_shown_long_enough)
 {
     struct mg_due due = {.ask = MG_CAUSE_NUDGE, .version = 2, .is_stuck = true, .order_id = "o-1"};
@@ -199,7 +199,7 @@ START_TEST(a_violation_is_shown_long_enough)
 }
 END_TEST
 
-/* Would catch: deadlines that nobody judges, or a service that is away and looks like that. */
+/* Would catch: unjudged deadlines that no figure shows; a service that is away, counted as one of them. */
 START_TEST(the_lag_is_that_of_the_deadline_found_latest)
 {
     struct mg_due dues[] = {{.ask = MG_CAUSE_DUE, .order_id = "o-1", .step = "a", .attempt = 1},

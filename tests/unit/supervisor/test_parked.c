@@ -1,4 +1,5 @@
-/* Steps that wait for the gate of their service: which are asked about, how many, and when none. */
+/* Steps parked for the gate of their service: the commands about them, their number, and the cases without
+ * any. */
 #include <check.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -31,7 +32,7 @@ static void turn(void)
     ck_assert(fake.is_parked_open);
 }
 
-/* The leader knows of the queue, and has seen it. */
+/* The leader has the queue in its table, and has seen it. */
 static void meet(int64_t ready, int64_t consumers)
 {
     fake_answer_sweep(NULL, 0);
@@ -57,7 +58,7 @@ START_TEST(what_is_asked_becomes_one_command_each)
 }
 END_TEST
 
-/* Would catch: a new leader that floods a queue of which it knows nothing yet. */
+/* Would catch: a new leader that floods a queue before it has seen it. */
 START_TEST(of_a_queue_that_was_not_seen_nothing_is_asked)
 {
     fake_answer_sweep(NULL, 0);
@@ -77,7 +78,7 @@ START_TEST(as_many_are_asked_as_the_window_has_room_for)
     ck_assert_str_eq(fake.rooms[0].service, "payment");
     ck_assert(!fake.rooms[0].is_high);
     ck_assert_int_eq(fake.rooms[0].room, 100);
-    /* What was asked since the queue was seen is on its way there. */
+    /* Steps asked about since the last look at the queue are on their way there. */
     struct mg_parked_queue queue = PAYMENT;
     queue.asked = 60;
     fake_answer_parked(&queue, 1, NULL, 0);
@@ -160,7 +161,7 @@ START_TEST(of_a_queue_that_cannot_be_watched_some_are_asked)
 }
 END_TEST
 
-/* Would catch: a million steps that go out, fail and are parked again, each time the service is probed. */
+/* Would catch: a million steps that go out, fail and are parked again at each probe of the service. */
 START_TEST(while_a_service_is_probed_one_step_is_asked_about)
 {
     struct mg_parked_queue probing = PAYMENT;
@@ -262,7 +263,7 @@ static void see_gone(int first, int count)
     }
 }
 
-/* Answers with the queues behind those after which they were asked for, of `total`. Returns the first. */
+/* Answers with the next queues of `total`, behind the place named in the question. Returns the first. */
 static int answer_crowd(int total)
 {
     static struct mg_parked_queue queues[SUPERVISOR_PARKED_MAX];
@@ -333,7 +334,7 @@ START_TEST(a_leader_of_an_earlier_epoch_steps_down)
 }
 END_TEST
 
-/* Would catch: all open orders woken because one ask about a parked step was not confirmed. */
+/* Would catch: all open orders woken because one command about a parked step was not confirmed. */
 START_TEST(an_unconfirmed_ask_wakes_nobody)
 {
     const struct mg_due due = {.ask = MG_CAUSE_DUE,

@@ -1,5 +1,5 @@
-/* What the leader tells agents of what operators want and of what they see together: when, to whom, and how a
- * limit is divided. */
+/* The leader's control messages to agents, with operator settings and the agents' common view: their times,
+ * their receivers, and the division of a limit. */
 #include <check.h>
 #include <stdio.h>
 #include <string.h>
@@ -21,7 +21,7 @@ static const char *const LIMITED[][FAKE_COLUMNS] = {
     {"payment", "5", "f", "7", "30", "a"},  {"payment", "5", "f", "7", "30", "b"},
     {"payment", "5", "f", "7", "30", "c"}};
 
-/* Of what nobody wants anything, while its agents see it fail, one after the other. */
+/* No operator setting; the agents' breakers of the service open one after the other. */
 static const char *const WELL[][FAKE_COLUMNS] = {{"payment", "0", "f", "0", "0", "a", "closed", "t"},
                                                  {"payment", "0", "f", "0", "0", "b", "closed", "t"}};
 static const char *const DOUBTFUL[][FAKE_COLUMNS] = {{"payment", "0", "f", "0", "0", "a", "closed", "t"},
@@ -34,8 +34,8 @@ static const char *const LEAVING[][FAKE_COLUMNS] = {{"payment", "0", "f", "0", "
                                                     {"payment", "0", "f", "0", "0", "b", "open", "t"}};
 static const char *const BACK[][FAKE_COLUMNS] = {{"payment", "0", "f", "0", "0", "b", "closed", "t"}};
 
-/* While the service is down: of no agent a report that has not run out; then one that has not heard, then who
- * probes. */
+/* While the service is down: no agent has a valid report; then one without the control message, then the
+ * prober. */
 static const char *const LIMITED_AND_UNHEARD[][FAKE_COLUMNS] = {{"payment", "5", "f", "7", "0", ""}};
 static const char *const NEWCOMER[][FAKE_COLUMNS] = {
     {"payment", "5", "f", "7", "0", "b", "closed", "t", "1", "f", "f"}};
@@ -49,7 +49,7 @@ static void wanted(const char *const (*cells)[FAKE_COLUMNS], int count)
     fake.wanted_count = count;
 }
 
-/* Would catch: supervisors that all speak at once. */
+/* Would catch: supervisors that all publish control messages. */
 START_TEST(only_the_leader_speaks)
 {
     wanted(PAUSED, 2);
@@ -60,7 +60,7 @@ START_TEST(only_the_leader_speaks)
 }
 END_TEST
 
-/* Would catch: an operator's word that is told late, or said a hundred times a second. */
+/* Would catch: an operator's setting that is published late, or a hundred times a second. */
 START_TEST(a_change_is_told_within_a_look_and_what_stays_once_a_second)
 {
     wanted(PAUSED, 2);
@@ -82,8 +82,8 @@ START_TEST(a_change_is_told_within_a_look_and_what_stays_once_a_second)
 }
 END_TEST
 
-/* Would catch: a limit that each of three replicas takes for its own; parts that add up to less; agents with
- * no call at all. */
+/* Would catch: a limit that each of three replicas takes whole; parts that add up to less; agents with no
+ * call at all. */
 START_TEST(a_limit_is_divided_among_those_that_report)
 {
     wanted(LIMITED, 7);
@@ -113,8 +113,8 @@ static const struct mg_service_control *last_cast(void)
     return &fake.casts[fake.cast_count - 1];
 }
 
-/* Would catch: an outage that each agent finds out for itself, at its orders' expense, or that nobody tells
- * them the end of. */
+/* Would catch: an outage that each agent finds by itself, at the expense of its orders; an end of it that is
+ * never published. */
 START_TEST(what_most_agents_see_all_are_told_within_a_look)
 {
     wanted(WELL, 2);
@@ -139,7 +139,7 @@ START_TEST(what_most_agents_see_all_are_told_within_a_look)
 }
 END_TEST
 
-/* Would catch: a leader that still believes what it found out when it led before. */
+/* Would catch: a leader that still uses its findings from an earlier lead. */
 START_TEST(who_leads_again_asks_anew)
 {
     wanted(DOWN, 2);
@@ -154,8 +154,8 @@ START_TEST(who_leads_again_asks_anew)
 }
 END_TEST
 
-/* Would catch: a leader that closes the breakers of agents it has not heard yet, since it is new or the
- * database was away; and one whose word waits until all have been heard. */
+/* Would catch: a leader that closes the breakers of agents without a report yet, because it is new or the
+ * database was away; one that stays silent until all have reported. */
 START_TEST(who_takes_over_says_what_was_said_and_before_it_knows_that_nothing)
 {
     wanted(LIMITED_AND_UNHEARD, 1);
@@ -171,7 +171,7 @@ START_TEST(who_takes_over_says_what_was_said_and_before_it_knows_that_nothing)
 }
 END_TEST
 
-/* Would catch: agents that are told the same at each look, since one of them makes calls. */
+/* Would catch: the same control message at each look, because one agent makes calls. */
 START_TEST(calls_that_begin_and_end_are_no_news)
 {
     static const char *const CALLING[][FAKE_COLUMNS] = {
@@ -187,7 +187,7 @@ START_TEST(calls_that_begin_and_end_are_no_news)
 }
 END_TEST
 
-/* Would catch: a word about the wrong service, when there are more than can be watched. */
+/* Would catch: a message about the wrong service, when there are more than can be watched. */
 START_TEST(of_too_many_services_the_first_are_watched)
 {
     static char names[SUPERVISOR_SERVICES_MAX + 1][8];
@@ -208,8 +208,8 @@ START_TEST(of_too_many_services_the_first_are_watched)
 }
 END_TEST
 
-/* Would catch: a leader that goes on to speak, or one that goes silent, after its session with the database
- * was away for a while. */
+/* Would catch: a former leader that goes on publishing; a leader that goes silent after its session with the
+ * database was away for a while. */
 START_TEST(it_speaks_as_long_as_it_leads_and_can_read)
 {
     wanted(PAUSED, 2);
@@ -230,8 +230,8 @@ START_TEST(it_speaks_as_long_as_it_leads_and_can_read)
 }
 END_TEST
 
-/* Would catch: agents that know nothing of the database's clock while they have no requests, and such as are
- * told of it what was right some seconds ago. */
+/* Would catch: agents without the database's clock while they have no requests; agents that receive a time
+ * several seconds old. */
 START_TEST(the_database_s_time_is_told_unless_it_was_read_slowly)
 {
     static const char *const TIMED[][FAKE_COLUMNS] = {

@@ -1,5 +1,4 @@
-/* When the leader has ended orders moved to the archive: how often, how many, and what it says when it
- * cannot. */
+/* The leader's moves of ended orders to the archive: period, number, and the log when it cannot. */
 #include <check.h>
 #include <string.h>
 
@@ -47,7 +46,7 @@ static int alerts_told(bool is_closed)
     return count;
 }
 
-/* Would catch: a standby that moves orders, or a leader that is none any more and goes on. */
+/* Would catch: a standby that moves orders; a former leader that goes on. */
 START_TEST(only_the_leader_moves)
 {
     fake_pass(50);
@@ -64,7 +63,8 @@ START_TEST(only_the_leader_moves)
 }
 END_TEST
 
-/* Would catch: a leader that goes on moving while it ends, or takes what another's word is for its own. */
+/* Would catch: a leader that goes on moving while it ends, or takes the answer of another lead for its
+ * own. */
 START_TEST(who_ends_or_was_followed_moves_no_more)
 {
     const struct mg_retire_answer fenced = {.outcome = MG_RETIRE_FENCED, .moved = 3, .is_full = true};
@@ -102,7 +102,7 @@ START_TEST(it_asks_as_often_as_there_is_reason_to)
 }
 END_TEST
 
-/* Would catch: bites that hold up what waits behind them for longer than a blink; bites that never grow. */
+/* Would catch: bites that hold up other work for longer than a blink; bites that never grow. */
 START_TEST(a_bite_is_as_large_as_can_be_done_in_a_blink)
 {
     fake_lead(100);
@@ -136,7 +136,7 @@ START_TEST(deadlines_come_first)
 }
 END_TEST
 
-/* Would catch: tables that grow for weeks and nobody is told, or is never told that it is over. */
+/* Would catch: tables that grow for weeks without an alert; an alert that never closes. */
 START_TEST(who_cannot_move_says_so_and_when_it_is_over)
 {
     fake_lead(100);
@@ -152,7 +152,7 @@ START_TEST(who_cannot_move_says_so_and_when_it_is_over)
 }
 END_TEST
 
-/* Would catch: an alert for a lock that somebody held for a moment; none for a disk that stays full. */
+/* Would catch: an alert for a lock that was held for a moment; none for a disk that stays full. */
 START_TEST(what_fails_is_told_when_it_stays)
 {
     fake_lead(100);
@@ -171,7 +171,7 @@ START_TEST(what_fails_is_told_when_it_stays)
 }
 END_TEST
 
-/* Would catch: an order that stays for ever and that nobody is told of, or for which the others stay, too. */
+/* Would catch: an order that stays for ever without an alert, or makes the others stay, too. */
 START_TEST(an_order_that_is_passed_by_is_named)
 {
     struct mg_retire_answer answer = {.outcome = MG_RETIRE_MOVED, .moved = 5, .failure = "order o-5: no"};
@@ -186,7 +186,7 @@ START_TEST(an_order_that_is_passed_by_is_named)
 }
 END_TEST
 
-/* Would catch: figures that count what did not happen, or show the age of one page as that of all. */
+/* Would catch: figures that count a move that failed, or show the age of one page as that of all. */
 START_TEST(what_was_moved_and_what_stays_is_shown)
 {
     fake_lead(100);

@@ -1,4 +1,4 @@
-/* What the leader asks for, when it holds back, and when it says nothing. */
+/* The leader's commands after a sweep: which ones, the limits, and the cases without any. */
 #include <check.h>
 #include <string.h>
 
@@ -40,7 +40,7 @@ START_TEST(each_due_becomes_one_command)
 }
 END_TEST
 
-/* Catches statuses that nobody tries again, and a question beside each of many sweeps in a row. */
+/* Catches: statuses that are never tried again; a question beside each of many sweeps in a row. */
 START_TEST(owed_statuses_are_asked_for_after_a_sweep)
 {
     fake_lead(100);
@@ -65,11 +65,11 @@ START_TEST(owed_statuses_are_asked_for_after_a_sweep)
     fake_pass(250);
     fake_answer_sweep(NULL, 0);
     fake_answer_owed_failed();
-    ck_assert_int_eq(fake.warnings, 1); /* said once */
+    ck_assert_int_eq(fake.warnings, 1); /* logged once */
 }
 END_TEST
 
-/* Catches owed statuses that take the place of deadlines. */
+/* Catches: owed statuses that take the place of deadlines. */
 START_TEST(deadlines_come_before_owed_statuses)
 {
     int64_t now_ms = fake_database_ms();
@@ -114,7 +114,7 @@ START_TEST(without_room_the_rest_is_left_due)
     fake_answer_sweep_full(dues, 10, 10);
     ck_assert_int_eq(fake.command_count, 4);
     ck_assert_double_eq(mg_metric_value(supervisor->unasked), 1);
-    /* The window is full: nothing is asked until there is room, and then no more than there is room for. */
+    /* The window is full: nothing is sent until there is room, and then no more than the room allows. */
     fake_pass(1000);
     ck_assert_int_eq(fake.sweeps, 1);
     fake.room = 64 + 10;
@@ -194,7 +194,7 @@ START_TEST(never_swept_is_a_gap_since_ever)
     ck_assert_int_eq(fake.asked.grace_after_ms, 0);
     ck_assert_int_gt(fake.asked.grace_before_ms, fake_database_ms());
     fake_answer_sweep(NULL, 0);
-    ck_assert_int_eq(fake.warnings, 0); /* a first start is nothing to warn of */
+    ck_assert_int_eq(fake.warnings, 0); /* a first start gives no warning */
 }
 END_TEST
 
@@ -204,7 +204,7 @@ START_TEST(a_broker_outage_is_a_gap)
     fake_answer_sweep(NULL, 0);
     int64_t swept_ms = fake_database_ms();
     fake.is_broker_up = false;
-    fake_pass(3200); /* shorter than what makes it step down */
+    fake_pass(3200); /* shorter than the outage that ends the lead */
     fake.is_broker_up = true;
     fake_pass(250);
     ck_assert(supervisor->is_leader);
@@ -261,8 +261,8 @@ START_TEST(what_was_seen_of_the_commands_runs_out)
 }
 END_TEST
 
-/* Catches: a sweep whose own duration counts as a gap, so that each slow one begins a grace and deadlines are
- * judged no more. */
+/* Catches: a sweep with its own duration counted as a gap, so that each slow one begins a grace and deadlines
+ * are judged no more. */
 START_TEST(a_sweep_slower_than_the_gap_judges_what_was_overdue_before_it)
 {
     fake_lead(100);
@@ -297,7 +297,7 @@ START_TEST(each_deadline_has_one_grace_however_slow_the_sweeps)
 }
 END_TEST
 
-/* Catches: deadlines whose grace begins anew with each sweep that the database ends for its time-out. */
+/* Catches: deadlines with a grace that begins anew at each sweep ended by the database's time-out. */
 START_TEST(a_failed_sweep_is_a_gap_and_renews_no_grace)
 {
     fake_lead(60000);
@@ -308,7 +308,7 @@ START_TEST(a_failed_sweep_is_a_gap_and_renews_no_grace)
         fake_pass(10000);
         fake_answer_sweep_failed();
         fake_pass(250);
-        /* Everything up to the sweep that was answered has had its grace. */
+        /* All deadlines up to the sweep that was answered have had their grace. */
         ck_assert_int_eq(fake.asked.grace_after_ms, before_ms);
         ck_assert_int_gt(fake.asked.grace_before_ms, fake_database_ms());
     }
@@ -322,7 +322,7 @@ START_TEST(a_gap_in_a_grace_ends_it)
     int64_t before_ms = fake_database_ms();
     fake_answer_sweep(NULL, 0);
     fake_queue_seen("scheduler.commands", 3, 0);
-    fake_pass(4000); /* nobody takes commands */
+    fake_pass(4000); /* commands have no consumer */
     fake_queue_seen("scheduler.commands", 3, 1);
     fake_pass(250);
     ck_assert_int_eq(fake.sweeps, 2);

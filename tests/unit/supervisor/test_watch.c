@@ -1,5 +1,5 @@
-/* Alerts that belong to no order: opened once, closed when their cause is gone, left alone while nobody can
- * look. */
+/* Alerts that belong to no order: opened once, closed when their cause is gone, left as they are while no
+ * look is possible. */
 #include <check.h>
 #include <string.h>
 
@@ -45,8 +45,8 @@ START_TEST(mass_expiry_is_braked_and_alerted)
 }
 END_TEST
 
-/* Would catch: a figure that the sweep between two looks at what is held back sets to 0, so that no scrape in
- * a row sees it and the rule about it never fires. */
+/* Would catch: a figure of held-back commands that the next sweep sets to 0. No two scrapes in a row see it,
+ * and its rule never fires. */
 START_TEST(what_is_held_back_is_shown_until_it_is_surely_over)
 {
     fake_answer_sweep_full(NULL, 0, 450);
@@ -60,7 +60,7 @@ START_TEST(what_is_held_back_is_shown_until_it_is_surely_over)
 }
 END_TEST
 
-/* Would catch: a database that is slow for hours, which nobody hears of but by deadlines. */
+/* Would catch: a database that is slow for hours, visible only by late deadlines. */
 START_TEST(sweeps_slower_than_the_gap_are_alerted_until_they_are_fast_again)
 {
     fake_pass(3100);
@@ -166,7 +166,7 @@ START_TEST(what_cannot_be_looked_at_is_left_open)
 {
     fake_answer_sweep(NULL, 0);
     fake_queue_seen("dead.letters", 3, 0);
-    fake_pass_quietly(60000); /* nobody looks: the connection for looking is away */
+    fake_pass_quietly(60000); /* no look is possible: the connection for looks is away */
     ck_assert_int_eq(fake.told_count, 1);
     ck_assert(fake.is_open[WATCHED_DEAD_LETTERS]);
     fake_queue_seen("dead.letters", 0, 0);
@@ -211,7 +211,7 @@ START_TEST(an_alert_that_could_not_be_published_is_published_again)
     fake_pass_quietly(6500);
     ck_assert(fake.is_open[WATCHED_DEAD_LETTERS]);
     ck_assert_int_eq(fake.told_count, 0);
-    ck_assert_int_eq(fake.warnings, 2); /* the alert itself, and once that it cannot be published */
+    ck_assert_int_eq(fake.warnings, 2); /* the alert itself, and one about the failed publish */
     fake.outcome = MG_PUBLISH_CONFIRMED;
     fake_pass_quietly(6000);
     ck_assert_int_eq(fake.told_count, 1);
