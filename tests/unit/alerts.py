@@ -18,7 +18,7 @@ import yaml
 
 SOURCE = pathlib.Path(sys.argv[1])
 RULES = SOURCE / "deploy" / "observability" / "alerts.yml"
-RUNBOOK = "deploy/README.md"
+RUNBOOK = "deploy/docs/alerts.md"
 STEP_S, SAMPLES = 15, 120  # half an hour
 EVALUATED_AT = "29m"
 
@@ -193,10 +193,10 @@ def promtool(*words):
 
 def runbook_findings(rules):
     text = (SOURCE / RUNBOOK).read_text(encoding="utf-8")
-    section = text.split("\n## Runbook\n", 1)[-1].split("\n## ", 1)[0]
+    section = text.split("\n## Rules\n", 1)[-1].split("\n## ", 1)[0]
     headings = re.findall(r"^### (\w+)$", section, re.MULTILINE)
     for name in sorted(set(rules) ^ set(headings)):
-        yield f"{RUNBOOK}: the runbook and the rules do not both have {name}"
+        yield f"{RUNBOOK}: the page and the rules do not both have {name}"
     for name, rule in rules.items():
         if rule["annotations"].get("runbook_url") != f"{RUNBOOK}#{name.lower()}":
             yield f"{name}: its runbook_url is not {RUNBOOK}#{name.lower()}"

@@ -1,9 +1,10 @@
 #!/usr/bin/python3
-"""readme.py [--write] SOURCE BIN: the README files agree with the repository; --write first renews quoted files and state diagrams.
+"""readme.py [--write] SOURCE BIN: compares the documents with the programs; --write first renews quoted files and state diagrams.
 
-Quoted files equal their sources, and the state diagrams are those of the program. Every command, option, verb, metric, alert,
-test and guard in them exists. Every relative link has a target. The programs accept the definitions shown. End-to-end tests
-of their own show that the examples also run.
+Every *.md of the repository is read. Quoted files equal their originals, and the state diagrams equal the program's output.
+Every named command, option, verb, metric, alert, test and guard exists. Every relative link and anchor resolves, in documents and
+in comments. The programs accept the definitions shown. The front page and the runbook's index stay short. End-to-end tests of
+their own run the examples.
 """
 
 import functools
@@ -15,19 +16,28 @@ import sys
 import urllib.parse
 
 SERVICES = ("makegood-scheduler", "makegood-agent", "makegood-supervisor")
-MUST_BE_QUOTED = ("tests/e2e/hello.json", "deploy/sample/services/payment.json", "tests/e2e/python_client.py",
-                  "tests/e2e/python_agent.py")
+FOLDERS = (".github", "common", "deploy", "proto", "services", "tests")
+MUST_BE_QUOTED = {"README.md": ("tests/e2e/hello.json", "deploy/sample/services/payment.json"),
+                  "proto/README.md": ("tests/e2e/python_client.py", "tests/e2e/python_agent.py")}
+MUST_SHOW_STATES = "common/core/README.md"
+COMMANDS, ALERTS, INDEX = "deploy/docs/operate.md", "deploy/docs/alerts.md", "deploy/README.md"
+OWN_OPTIONS = {"deploy/sample/README.md": "deploy/sample/remote", "tests/bench/README.md": "tests/bench",
+               "tests/chaos/README.md": "tests/chaos"}  # pages about programs of a folder, which have options of their own
+REPEATS_HEADINGS = "deploy/CHANGELOG.md"  # as its format does
+LINES_MAX = {"README.md": 200, INDEX: 80}
 QUOTED = re.compile(r"<!-- file: (\S+) -->\n```\w*\n(.*?)```\n", re.DOTALL)
-COMPOSE_VALUED = ("-f", "-s", "--signal", "--entrypoint", "--env-file", "-t", "--timeout", "-e", "-v", "--tail", "--since")
+COMPOSE_VALUED = ("-f", "-s", "--signal", "--entrypoint", "--env-file", "-t", "--timeout", "-e", "-v", "--tail", "--since",
+                  "--index")
 STATES = re.compile(r"<!-- states -->\n(.*?)<!-- /states -->", re.DOTALL)
 FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 SPAN = re.compile(r"`([^`\n]+)`")
 LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")
 HEADING = re.compile(r"^#+ (.+)$", re.MULTILINE)
+MENTION = re.compile(r"\b((?:common|deploy|proto|services|tests)/[\w./-]+\.md)\b(?:#([\w-]+))?")
 
 
 class Readme:
-    """One README: its text, its commands (shell blocks and code spans), its prose without blocks."""
+    """One document: its text, its commands (shell blocks and code spans), its prose without blocks."""
 
     def __init__(self, source, path):
         self.source, self.path = source, path
@@ -39,7 +49,7 @@ class Readme:
         self.commands = [line for line in shell + self.spans if line and not line.startswith("#")]
 
     def anchors(self):
-        return {re.sub(r"[^\w\- ]", "", title.lower()).replace(" ", "-") for title in HEADING.findall(self.prose)}
+        return [re.sub(r"[^\w\- ]", "", title.lower()).replace(" ", "-") for title in HEADING.findall(self.prose)]
 
 
 class Programs:
@@ -47,6 +57,7 @@ class Programs:
 
     def __init__(self, binaries):
         self.binaries = binaries
+        self.known = {}
 
     def run(self, name, *words):
         return subprocess.run([str(self.binaries / name), *map(str, words)], capture_output=True, text=True, timeout=30,
@@ -66,8 +77,9 @@ class Programs:
         return self.run("makegood", "workflow", "states", "--mermaid").stdout.strip()
 
     def options(self, *words):
-        name, rest = words[0], words[1:]
-        return set(re.findall(r"--[a-z][a-z-]*", self.run(name, *rest, "--help").stdout)) | {"--help"}
+        if words not in self.known:
+            self.known[words] = set(re.findall(r"--[a-z][a-z-]*", self.run(*words, "--help").stdout)) | {"--help"}
+        return self.known[words]
 
 
 def verb_of(words, verbs):
@@ -97,15 +109,14 @@ def check_quotes(readme):
             yield f"quotes {name}, which does not exist"
         elif path.read_text(encoding="utf-8") != text:
             yield f"{name} is not quoted as it is (renew: readme.py --write)"
-    if readme.name == "README.md":
-        for name in MUST_BE_QUOTED:
-            if name not in quoted:
-                yield f"{name} is not quoted"
+    for name in MUST_BE_QUOTED.get(readme.name, ()):
+        if name not in quoted:
+            yield f"{name} is not quoted"
 
 
 def check_states(readme, programs):
     found = STATES.findall(readme.text)
-    if readme.name == "README.md" and len(found) != 1:
+    if readme.name == MUST_SHOW_STATES and len(found) != 1:
         yield "there is no <!-- states --> … <!-- /states -->"
     for text in found:
         if text.strip() != programs.states:
@@ -122,6 +133,38 @@ def check_links(readme):
             yield f"the link {target} leads nowhere"
         elif anchor and file.suffix == ".md" and anchor not in Readme(readme.source, file).anchors():
             yield f"the link {target} leads to no heading"
+    anchors = readme.anchors()
+    for anchor in sorted({anchor for anchor in anchors if anchors.count(anchor) > 1} if readme.name != REPEATS_HEADINGS else ()):
+        yield f"two headings have the anchor #{anchor}"
+
+
+def check_size(readme):
+    lines = readme.text.count("\n")
+    if lines > LINES_MAX.get(readme.name, lines):
+        yield f"{lines} lines, {LINES_MAX[readme.name]} are the most"
+
+
+def check_index(readme):
+    """The runbook's index links to each of its pages."""
+    for path in sorted((readme.path.parent / "docs").glob("*.md")):
+        if f"(docs/{path.name})" not in readme.prose:
+            yield f"docs/{path.name} is not linked"
+
+
+def check_mentions(source):
+    """A document that a comment, a rule or a message names exists, and has the heading."""
+    for path in [source / "docker-compose.yml"] + [path for folder in FOLDERS for path in sorted((source / folder).rglob("*"))]:
+        if not path.is_file() or path.suffix == ".md" or "node_modules" in path.parts:
+            continue
+        try:
+            text = path.read_text(encoding="utf-8")
+        except UnicodeDecodeError:
+            continue  # an input of a fuzzer
+        for name, anchor in MENTION.findall(text):
+            if not (source / name).is_file():
+                yield f"{path.relative_to(source)} names {name}, which does not exist"
+            elif anchor and anchor not in Readme(source, source / name).anchors():
+                yield f"{path.relative_to(source)} names {name}#{anchor}, which is no heading"
 
 
 def check_makegood(words, programs):
@@ -200,10 +243,13 @@ def check_bare_options(readme, programs):
     """An option that is named without its program is one of some program."""
     known = set().union(*(programs.options(name) for name in SERVICES),
                         *(programs.options("makegood", *verb.split()) for verb in programs.verbs))
-    demo = (readme.source / "deploy/local/demo.py").read_text(encoding="utf-8")
+    scripts = (readme.source / "deploy/local/demo.py").read_text(encoding="utf-8")
+    if readme.name in OWN_OPTIONS:
+        for path in (readme.source / OWN_OPTIONS[readme.name]).glob("*.[cp]*"):
+            known |= set(re.findall(r'(?<=["\s])--[a-z][a-z-]*', path.read_text(encoding="utf-8")))
     for span in readme.spans:
         found = re.match(r"--[a-z][a-z-]*", span)
-        if found and found.group() not in known and f'"{found.group()}"' not in demo:
+        if found and found.group() not in known and f'"{found.group()}"' not in scripts:
             yield f"no program has the option `{span}`"
 
 
@@ -237,7 +283,7 @@ def check_runbook(readme, source):
     """The runbook has a row for every alert, and none for another."""
     words = (source / "common/core/words.def").read_text(encoding="utf-8")
     alerts = set(re.findall(r'^MG_ALERT\(\w+, "(\w+)"', words, re.MULTILINE))
-    section = readme.text.split("\n## Alerts\n", 1)[-1].split("\n## ", 1)[0]
+    section = readme.text.split("\n## Alerts of Makegood\n", 1)[-1].split("\n## ", 1)[0]
     rows = set(re.findall(r"^\| `(\w+)` \|", section, re.MULTILINE))
     for alert in sorted(alerts - rows):
         yield f"the table of alerts has no {alert}"
@@ -268,7 +314,7 @@ def check_guards(readme, source, names):
 
 
 def check_whole(readme, programs):
-    """The front page names every verb and every exit code."""
+    """The page of commands names every verb and every exit code."""
     named = {verb_of(command.split()[1:], programs.verbs) for command in readme.commands if command.startswith("makegood ")}
     for verb in sorted(programs.verbs - named):
         yield f"the verb `makegood {verb}` is not named"
@@ -297,8 +343,8 @@ def main(words):
         print(__doc__.splitlines()[0], file=sys.stderr)
         return 2
     source, programs = pathlib.Path(words[0]).resolve(), Programs(pathlib.Path(words[1]).resolve())
-    folders = ("", "common", "deploy", "proto", "services", "tests")
-    paths = [source / "README.md"] + [path for folder in folders[1:] for path in sorted((source / folder).rglob("README.md"))]
+    paths = [source / "README.md"] + [path for folder in FOLDERS for path in sorted((source / folder).rglob("*.md"))
+                                      if "node_modules" not in path.parts]
     code = "".join(path.read_text(encoding="utf-8") for folder in ("common", "services")
                    for path in sorted((source / folder).rglob("*.c")))
     roles = set(re.findall(r"makegood_\w+", (source / "deploy/postgres/roles.sql").read_text(encoding="utf-8")))
@@ -309,16 +355,18 @@ def main(words):
             renew(Readme(source, path), programs)
     for readme in (Readme(source, path) for path in paths):
         found = [*check_quotes(readme), *check_states(readme, programs), *check_links(readme),
-                 *check_commands(readme, programs, names), *check_words(readme, code, roles)]
-        if readme.name in ("README.md", "tests/README.md", "services/README.md", "common/README.md"):
-            found += check_bare_options(readme, programs)
-        if readme.name == "README.md":
+                 *check_commands(readme, programs, names), *check_words(readme, code, roles), *check_bare_options(readme, programs),
+                 *check_size(readme)]
+        if readme.name == INDEX:
+            found += check_index(readme)
+        if readme.name == COMMANDS:
             found += check_whole(readme, programs)
         if readme.name == "tests/README.md":
             found += check_guards(readme, source, names)
-        if readme.name == "deploy/README.md":
+        if readme.name == ALERTS:
             found += check_runbook(readme, source)
         findings += [f"{readme.name}: {text}" for text in found]
+    findings += check_mentions(source)
     findings += check_definitions(source, programs)
     for finding in findings:
         print(finding)
