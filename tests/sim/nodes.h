@@ -35,7 +35,6 @@ void sim_node_gave_up(int exit_code, const char *why);
 /* All is over: every node that runs ends in good order, and none comes again. */
 void sim_nodes_end(void);
 void sim_nodes_look(void);      /* at every process that runs */
-bool sim_agents_know_clock(void); /* the database's, all that run */
 bool sim_nodes_are_awake(void); /* nobody is paused */
 bool sim_nodes_have_ended(void);
 

@@ -20,7 +20,7 @@ struct sim_session {
     int64_t arrives_us, answers_us; /* when what was last sent, and what was last
                                        answered, comes in */
     struct sim_request *first, *last;
-    int64_t idle_limit_us, idle_since_us;
+    int64_t idle_limit_us, idle_since_us, statement_limit_us;
     bool is_idle_planned;
     const char *reason; /* why it has ended */
 };
