@@ -34,8 +34,7 @@ static int compare_texts(struct mg_slice a, struct mg_slice b)
 
 static int compare_rows(const void *a, const void *b)
 {
-    const struct sim_service *one = *(const struct sim_service *const *)a;
-    const struct sim_service *two = *(const struct sim_service *const *)b;
+    const struct sim_service *one = a, *two = b;
     int order = compare_texts(one->service, two->service);
     return order != 0 ? order : compare_texts(one->instance, two->instance);
 }
@@ -65,18 +64,18 @@ static void control_put(struct sim_output *output, struct mg_slice service, cons
 }
 
 /* The rows of one service; returns the index behind them. */
-static int service_put(struct sim_output *output, const struct sim_service *const *rows, int first, int count,
+static int service_put(struct sim_output *output, const struct sim_service *rows, int first, int count,
                        int64_t now_ms)
 {
     int put = 0, i = first;
-    for (; i < count && mg_slice_equal(rows[i]->service, rows[first]->service); i++) {
-        if (is_fresh(rows[i], now_ms) && put < MG_SERVICE_INSTANCES_MAX) {
-            control_put(output, rows[i]->service, rows[i], now_ms);
+    for (; i < count && mg_slice_equal(rows[i].service, rows[first].service); i++) {
+        if (is_fresh(&rows[i], now_ms) && put < MG_SERVICE_INSTANCES_MAX) {
+            control_put(output, rows[i].service, &rows[i], now_ms);
             put++;
         }
     }
     if (put == 0) {
-        control_put(output, rows[first]->service, NULL, now_ms);
+        control_put(output, rows[first].service, NULL, now_ms);
     }
     return i;
 }
@@ -84,10 +83,10 @@ static int service_put(struct sim_output *output, const struct sim_service *cons
 static void report_control(struct sim_input *input, struct sim_output *output)
 {
     const struct sim_tables *tables = input->transaction->tables;
-    const struct sim_service **rows = NULL;
+    struct sim_service *rows = NULL;
     for (int i = 0; i < tables->service_count; i++) {
         rows = sim_grow(rows, i, sizeof(*rows));
-        rows[i] = &tables->services[i];
+        rows[i] = tables->services[i];
     }
     if (rows != NULL) {
         qsort(rows, (size_t)tables->service_count, sizeof(*rows), compare_rows);
