@@ -10,6 +10,7 @@
 
 #include "base/clock.h"
 #include "broker.h"
+#include "io/amqp/topology.h"
 #include "kernel.h"
 
 #define WATCHES_MAX    64
@@ -27,6 +28,12 @@ struct watch {
     int64_t ready, consumers;
 };
 
+struct ear {
+    char exchange[MG_QUEUE_NAME_SIZE];
+    mg_heard_fn *heard;
+    void *arg;
+};
+
 struct mg_broker {
     struct mg_broker_options options;
     struct sim_node *node;
@@ -40,6 +47,8 @@ struct mg_broker {
     struct mg_unanswered unanswered;
     struct watch watches[WATCHES_MAX];
     int watch_count;
+    struct ear ears[MG_EARS_MAX];
+    int ear_count;
 };
 
 static void connect_try(void *arg);
@@ -128,6 +137,9 @@ void sim_broker_opened(struct mg_broker *broker, struct sim_link *link)
         if (broker->prefetch[i] > 0) {
             consume(broker, i);
         }
+    }
+    for (int i = 0; i < broker->ear_count; i++) {
+        sim_link_listen(link, i, broker->ears[i].exchange);
     }
     sim_line_reopen(&broker->shared);
     sim_line_reopen(&broker->apart);
@@ -411,17 +423,46 @@ void mg_broker_look(struct mg_broker *broker, const char *queue)
     }
 }
 
-/* ---- broadcasts: no operator acts in a simulated run, so none are sent ---- */
+/* ---- broadcasts, to all current listeners ---- */
 
 void mg_broker_cast(struct mg_broker *broker, const char *exchange, const char *routing_key, const char *type,
                     struct mg_slice body)
 {
-    (void)broker, (void)exchange, (void)routing_key, (void)type, (void)body;
+    struct sim_link *link = sim_broker_link(broker);
+    assert(strcmp(exchange, MG_EXCHANGE_CONTROL) == 0);
+    if (link != NULL && body.len <= MG_CAST_BYTES_MAX) {
+        const struct mg_message cast = {
+            .exchange = exchange, .routing_key = routing_key, .type = type, .body = body};
+        sim_trace("cast %s %s", type, routing_key);
+        sim_link_cast(link, sim_message_create(&cast, mg_slice_of(NULL)));
+    }
 }
 
 enum mg_class mg_broker_hear(struct mg_broker *broker, const char *exchange, const char *queue_prefix,
                              mg_heard_fn *heard, void *arg, struct mg_err *err)
 {
-    (void)broker, (void)exchange, (void)queue_prefix, (void)heard, (void)arg, (void)err;
+    (void)queue_prefix;
+    if (broker->ear_count == MG_EARS_MAX) {
+        return mg_err_set(err, MG_PERMANENT, "cannot hear exchange %s: %d are heard already", exchange,
+                          MG_EARS_MAX);
+    }
+    if (!sim_has_memory()) {
+        return mg_err_set(err, MG_TRANSIENT, "could not hear exchange %s: no memory", exchange);
+    }
+    struct ear *ear = &broker->ears[broker->ear_count++];
+    *ear = (struct ear){.heard = heard, .arg = arg};
+    (void)snprintf(ear->exchange, sizeof(ear->exchange), "%s", exchange);
+    if (broker->is_open && !broker->is_destroyed) {
+        sim_link_listen(broker->link, broker->ear_count - 1, ear->exchange);
+    }
     return MG_OK;
+}
+
+void sim_broker_heard(struct mg_broker *broker, struct sim_link *link, int ear,
+                      const struct sim_message *message)
+{
+    if (broker->link == link && !broker->is_destroyed) {
+        sim_trace("heard %s", broker->ears[ear].exchange);
+        broker->ears[ear].heard(broker->ears[ear].arg, message->body);
+    }
 }

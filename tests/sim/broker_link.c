@@ -4,6 +4,7 @@
  */
 #include <assert.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "broker.h"
 #include "io/amqp/topology.h"
@@ -30,6 +31,7 @@ struct sim_link {
     int64_t up_us, down_us; /* arrival of the last frame sent, in each direction */
     struct sim_unacked *first, *last;
     struct channel shared, apart;
+    const char *ears[MG_EARS_MAX]; /* the exchanges that it listens to; NULL: none */
 };
 
 static struct {
@@ -42,10 +44,13 @@ enum frame_kind {
     FRAME_PUBLISH,
     FRAME_END,
     FRAME_CONSUME,
+    FRAME_LISTEN,
+    FRAME_CAST,
     FRAME_CLOSE,
     FRAME_LOST,
     FRAME_BLOCKED,
     FRAME_DELIVER,
+    FRAME_HEARD,
     FRAME_CONFIRM
 };
 
@@ -60,8 +65,9 @@ struct frame {
     struct sim_unacked *unacked;
     struct sim_queue *queue;
     enum sim_end end;
-    int consumer, prefetch;
+    int consumer, prefetch, ear;
     int64_t rank;
+    const char *exchange;
     enum mg_publish_outcome outcome;
     bool is_blocked;
 };
@@ -83,6 +89,9 @@ static void frame_send(struct frame frame, bool is_up, int64_t typical_us)
     } else if (link->node->is_alive && link->node->life == link->life) {
         sim_after(link->node, *last_us - sim_now_us(), down_heard, copy);
     } else {
+        if (frame.kind == FRAME_HEARD) {
+            sim_message_release(frame.message);
+        }
         free(copy);
     }
 }
@@ -164,6 +173,23 @@ static void publish_heard(const struct frame *frame)
                false, HOP_US);
 }
 
+/* Sent to all current listeners. A queue that ends with its connection keeps the message for no other. */
+static void cast_heard(struct sim_message *message)
+{
+    char exchange[MG_QUEUE_NAME_SIZE];
+    mg_topology_control_exchange(message->routing_key.data, exchange);
+    for (int i = 0; i < open_links.count; i++) {
+        struct sim_link *link = open_links.links[i];
+        for (int ear = 0; ear < MG_EARS_MAX; ear++) {
+            if (link->ears[ear] != NULL && strcmp(link->ears[ear], exchange) == 0) {
+                sim_message_hold(message);
+                frame_send((struct frame){.kind = FRAME_HEARD, .link = link, .ear = ear, .message = message},
+                           false, HOP_US);
+            }
+        }
+    }
+}
+
 /* ---- a channel that is stopped ---- */
 
 static const struct sim_queue *queue_of(const struct frame *frame)
@@ -229,7 +255,8 @@ static void up_heard(void *arg)
 {
     struct frame *frame = arg;
     struct sim_link *link = frame->link;
-    if (frame->kind == FRAME_PUBLISH && link->is_open && sim_broker_blocked_until_us() > sim_now_us()) {
+    bool is_message = frame->kind == FRAME_PUBLISH || frame->kind == FRAME_CAST;
+    if (is_message && link->is_open && sim_broker_blocked_until_us() > sim_now_us()) {
         sim_after(NULL, sim_broker_blocked_until_us() - sim_now_us(), up_heard, frame);
         return;
     }
@@ -252,6 +279,12 @@ static void up_heard(void *arg)
                 sim_queue_unsubscribe(frame->queue, link, frame->consumer);
             }
             break;
+        case FRAME_LISTEN:
+            link->ears[frame->ear] = frame->exchange;
+            break;
+        case FRAME_CAST:
+            cast_heard(frame->message);
+            break;
         case FRAME_CLOSE:
             sim_link_cut(link);
             break;
@@ -259,10 +292,14 @@ static void up_heard(void *arg)
         case FRAME_LOST:
         case FRAME_BLOCKED:
         case FRAME_DELIVER:
+        case FRAME_HEARD:
         case FRAME_CONFIRM:
             break;
         }
     } else if (frame->kind == FRAME_PUBLISH) {
+        sim_message_release(frame->message);
+    }
+    if (frame->kind == FRAME_CAST) {
         sim_message_release(frame->message);
     }
     if (frame->kind ==
@@ -394,6 +431,21 @@ void sim_link_consume(struct sim_link *link, struct sim_queue *queue, int consum
                true, HOP_US);
 }
 
+void sim_link_listen(struct sim_link *link, int ear, const char *exchange)
+{
+    frame_send((struct frame){.kind = FRAME_LISTEN, .link = link, .ear = ear, .exchange = exchange}, true,
+               HOP_US);
+}
+
+void sim_link_cast(struct sim_link *link, struct sim_message *message)
+{
+    if (sim_happens(SIM_BROKER_LOST_PUBLISH)) { /* alone: it has a connection of its own */
+        sim_message_release(message);
+        return;
+    }
+    frame_send((struct frame){.kind = FRAME_CAST, .link = link, .message = message}, true, HOP_US);
+}
+
 bool sim_link_is_stopped(const struct sim_link *link, int consumer)
 {
     for (int i = 0; i < sim_queue_count(); i++) {
@@ -434,12 +486,18 @@ static void down_heard(void *arg)
     case FRAME_DELIVER:
         sim_broker_delivered(broker, frame->unacked);
         break;
+    case FRAME_HEARD:
+        sim_broker_heard(broker, frame->link, frame->ear, frame->message);
+        sim_message_release(frame->message);
+        break;
     case FRAME_CONFIRM:
         sim_line_confirmed(frame->outgoing, frame->outcome);
         break;
     case FRAME_PUBLISH:
     case FRAME_END:
     case FRAME_CONSUME:
+    case FRAME_LISTEN:
+    case FRAME_CAST:
     case FRAME_CLOSE:
         break;
     }

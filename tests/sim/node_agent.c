@@ -60,19 +60,4 @@ static void look(const struct sim_process *process)
     }
 }
 
-bool sim_agents_know_clock(void)
-{
-    for (int i = 0; i < sim_node_count(); i++) {
-        const struct sim_node *node = sim_node_at(i);
-        if (node->is_alive && node->role == SIM_AGENT) {
-            const struct sim_process *process = node->service;
-            const struct mg_agent *agent = &((const struct service *)process->service)->agent;
-            if (!mg_skew_is_known(&agent->skew, (sim_now_us() + node->boot_ahead_us) / 1000)) {
-                return false;
-            }
-        }
-    }
-    return true;
-}
-
 const struct sim_program sim_program_agent = {start, drain, finish, look};

@@ -7,6 +7,8 @@
 #include "nodes.h"
 #include "supervisor.h"
 
+#define COUNT_TIMEOUT "2s" /* of services/supervisor/main.c */
+
 static void on_session(void *arg, bool is_up, const char *reason)
 {
     supervisor_lead_session(arg, is_up, reason);
@@ -43,14 +45,17 @@ static enum mg_class start(struct sim_process *process, struct sim_node *node, s
                                                       .window = 1000};
     supervisor->loop = loop;
     (void)snprintf(supervisor->holder, sizeof(supervisor->holder), "%s", process->instance);
-    supervisor_metrics_make(supervisor,
-                            process->metrics); /* it counts and relays nothing: it has no second session */
+    supervisor_metrics_make(supervisor, process->metrics);
     struct mg_store_options store = {.name = "makegood-supervisor",
                                      .is_leader_session = true,
                                      .metrics = process->metrics,
                                      .on_state = on_session,
                                      .on_refused = on_refused,
                                      .arg = supervisor};
+    struct mg_store_options counting = {.name = "makegood-supervisor counting",
+                                        .statement_timeout = COUNT_TIMEOUT,
+                                        .on_state = supervisor_count_session,
+                                        .arg = supervisor};
     struct mg_broker_options broker = {
         .name = "makegood-supervisor",
         .check_queues = {MG_QUEUE_COMMANDS, MG_QUEUE_ALERTS, MG_QUEUE_DEAD, NULL},
@@ -58,6 +63,9 @@ static enum mg_class start(struct sim_process *process, struct sim_node *node, s
         .on_state = on_broker,
         .arg = supervisor};
     enum mg_class class = mg_store_create(loop, &store, &supervisor->store, err);
+    if (class == MG_OK) {
+        class = mg_store_create(loop, &counting, &supervisor->counting, err);
+    }
     if (class == MG_OK) {
         class = mg_broker_create(loop, &broker, &supervisor->broker, err);
     }
@@ -81,8 +89,12 @@ static void finish(struct sim_process *process)
     mg_timer_destroy(supervisor->lead_timer);
     mg_timer_destroy(supervisor->sweep_timer);
     mg_timer_destroy(supervisor->watch_timer);
+    mg_timer_destroy(supervisor->count_timer);
+    mg_timer_destroy(supervisor->retire_timer);
+    mg_timer_destroy(supervisor->unneeded_timer);
     supervisor_relay_finish(supervisor);
     mg_broker_destroy(supervisor->broker);
+    mg_store_destroy(supervisor->counting);
     mg_store_destroy(supervisor->store);
 }
 

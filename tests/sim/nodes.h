@@ -34,9 +34,8 @@ void sim_node_ended(struct sim_node *node);
 void sim_node_gave_up(int exit_code, const char *why);
 /* The end of the run: every running node ends in good order, and none starts again. */
 void sim_nodes_end(void);
-void sim_nodes_look(void);        /* checks every running process */
-bool sim_agents_know_clock(void); /* every running agent knows the database's clock */
-bool sim_nodes_are_awake(void);   /* no node is paused */
+void sim_nodes_look(void);      /* checks every running process */
+bool sim_nodes_are_awake(void); /* no node is paused */
 bool sim_nodes_have_ended(void);
 
 /* definitions.c: the workflows and services of a run. */

@@ -48,12 +48,15 @@ static void stop_leading(struct sim_input *input, struct sim_output *output)
 
 /* ---- the beginning of a session ---- */
 
-/* $1: the idle session time-out */
+/* $1: the idle session time-out, $2: that of a statement */
 static void set_up_session(struct sim_input *input, struct sim_output *output)
 {
-    struct mg_slice limit = sim_scalar(input, 1);
+    struct sim_session *session = input->transaction->session;
+    struct mg_slice limit = sim_scalar(input, 1), statement_limit = sim_scalar(input, 2);
     assert(mg_slice_is(limit, "10s") || mg_slice_is(limit, "0"));
-    sim_session_set_idle_limit(input->transaction->session, mg_slice_is(limit, "0") ? 0 : 10000);
+    assert(mg_slice_is(statement_limit, "10s") || mg_slice_is(statement_limit, "2s"));
+    sim_session_set_idle_limit(session, mg_slice_is(limit, "0") ? 0 : 10000);
+    sim_session_set_statement_limit(session, mg_slice_is(statement_limit, "2s") ? 2000 : 10000);
     (void)output;
 }
 

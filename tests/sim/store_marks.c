@@ -40,6 +40,7 @@ static void service_put(struct sim_tables *tables, const struct sim_service *sta
     row->breaker = sim_text_keep(state->breaker, row->breaker);
     row->reason = sim_text_keep(state->reason, row->reason);
     row->is_ready = state->is_ready;
+    row->is_prober = state->is_prober;
     row->in_flight = state->in_flight;
     row->concurrency = state->concurrency;
     row->process = state->process;
@@ -177,7 +178,8 @@ static void put_service_states(struct sim_input *input, struct sim_output *outpu
         REASON,
         VERSION,
         PROCESS,
-        SEQUENCE
+        SEQUENCE,
+        IS_PROBER
     };
     struct sim_tables *tables = input->transaction->tables;
     int64_t now_ms = input->transaction->now_ms;
@@ -189,6 +191,7 @@ static void put_service_states(struct sim_input *input, struct sim_output *outpu
                                     .breaker = values[BREAKER],
                                     .reason = values[REASON],
                                     .is_ready = sim_bool(values[IS_READY]),
+                                    .is_prober = sim_bool(values[IS_PROBER]),
                                     .in_flight = sim_int(values[IN_FLIGHT]),
                                     .concurrency = sim_int(values[CONCURRENCY]),
                                     .process = sim_int(values[PROCESS]),

@@ -10,10 +10,8 @@
 
 #define TYPICAL_LINE_US  100
 #define TYPICAL_READ_US  300
-#define TYPICAL_WRITE_US 800 /* a commit waits for the disk */
-#define STATEMENT_MAX_US                                                                                     \
-    (10 * SIM_SECOND_US) /* statement_timeout of store.c                                                     \
-                          */
+#define TYPICAL_WRITE_US 800                  /* a commit waits for the disk */
+#define STATEMENT_MAX_US (10 * SIM_SECOND_US) /* the longest statement_timeout of a session */
 /* The duration of a statement on a lagging server: longer than a gap in sweeping, and below the statement
  * time-out. */
 #define LAG_LEAST_US (3 * SIM_SECOND_US + SIM_SECOND_US / 4)
@@ -177,6 +175,11 @@ void sim_session_set_idle_limit(struct sim_session *session, int64_t limit_ms)
     session->idle_limit_us = limit_ms * 1000;
 }
 
+void sim_session_set_statement_limit(struct sim_session *session, int64_t limit_ms)
+{
+    session->statement_limit_us = limit_ms * 1000;
+}
+
 bool sim_session_try_lock(struct sim_session *session)
 {
     if (sim_server.locked_by == NULL) {
@@ -336,14 +339,14 @@ static void session_begin(struct sim_session *session)
     int64_t delay_us = sim_draw_delay_us(request->is_write ? TYPICAL_WRITE_US : TYPICAL_READ_US);
     if (sim_happens(SIM_STORE_SLOW)) {
         delay_us = sim_draw_between(SIM_SECOND_US / 20, STATEMENT_MAX_US + 2 * SIM_SECOND_US);
-        request->is_late = delay_us > STATEMENT_MAX_US;
-        delay_us = request->is_late ? STATEMENT_MAX_US : delay_us;
     } else if (is_lagging(request)) {
         delay_us = sim_draw_between(LAG_LEAST_US, STATEMENT_MAX_US - 1);
         /* A sweep reads the clock at its begin. */
         request->is_lagging = is_sweep(request) && sim_draw(2) == 0;
         request->begun_ms = sim_store_now_ms();
     }
+    request->is_late = delay_us > session->statement_limit_us;
+    delay_us = request->is_late ? session->statement_limit_us : delay_us;
     bool is_crowded = !sim_is_healed() && sim_draw(ONE_IN) == 0;
     request->is_torn = is_crowded && !request->is_write && request->count > 1;
     request->locked_salt = is_crowded && request->is_write ? sim_draw(UINT32_MAX) + 1 : 0;
@@ -401,6 +404,7 @@ struct sim_session *sim_session_open(struct mg_pg *pg)
     session->pg = pg;
     session->node = sim_node();
     session->pid = ++sim_server.session_count;
+    session->statement_limit_us = STATEMENT_MAX_US;
     session->next = sim_server.sessions;
     sim_server.sessions = session;
     sim_after(NULL, arrival_delay_us(session), on_open, session);

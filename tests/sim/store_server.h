@@ -18,7 +18,7 @@ struct sim_session {
     bool is_silent;                 /* its connection carries nothing, and neither end is informed */
     int64_t arrives_us, answers_us; /* arrival of the last request sent, and of the last answer */
     struct sim_request *first, *last;
-    int64_t idle_limit_us, idle_since_us;
+    int64_t idle_limit_us, idle_since_us, statement_limit_us;
     bool is_idle_planned;
     const char *reason; /* reason of its end */
 };

@@ -61,7 +61,7 @@ struct sim_reply_queue {
 
 struct sim_service {
     struct mg_slice service, instance, breaker, reason;
-    bool is_ready;
+    bool is_ready, is_prober;
     int64_t in_flight, concurrency, process, sequence, reported_at_ms;
 };
 
@@ -192,7 +192,8 @@ struct sim_statement {
         name, run, NULL, 0, is_write                                                                         \
     }
 extern const struct sim_statement SIM_WRITE_STATEMENTS[], SIM_READ_STATEMENTS[], SIM_MARK_STATEMENTS[],
-    SIM_LEAD_STATEMENTS[], SIM_PARKED_STATEMENTS[], SIM_OWED_STATEMENTS[]; /* each ends with a name of NULL */
+    SIM_LEAD_STATEMENTS[], SIM_PARKED_STATEMENTS[], SIM_OWED_STATEMENTS[],
+    SIM_COUNT_STATEMENTS[]; /* each ends with a name of NULL */
 
 /* Ends the run if the SQL is unknown. */
 const struct sim_statement *sim_statement_of(const struct mg_sql *sql);
@@ -228,6 +229,7 @@ bool sim_alert_close(struct sim_tables *tables, const struct sim_alert *alert, i
 
 int sim_session_pid(const struct sim_session *session);
 void sim_session_set_idle_limit(struct sim_session *session, int64_t limit_ms); /* 0: none */
+void sim_session_set_statement_limit(struct sim_session *session, int64_t limit_ms);
 bool sim_session_try_lock(struct sim_session *session); /* true: it now holds the leaders' lock */
 bool sim_session_has_lock(const struct sim_session *session);
 void sim_session_unlock(struct sim_session *session);

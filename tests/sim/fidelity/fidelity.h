@@ -27,6 +27,8 @@ void fidelity_lose(struct fidelity_peer *peer); /* its session is killed; return
 void fidelity_set_clock(int64_t now_ms);        /* the database's clock; it stands still */
 
 void fidelity_play(uint64_t seed, FILE *out);
+/* A report without parameters, with a line for each of its rows (fidelity_report.c). */
+void fidelity_play_report(struct fidelity_peer *peer, enum mg_report report, FILE *out);
 
 /* ---- draws (fidelity_draw.c) ---- */
 
@@ -58,6 +60,7 @@ void fidelity_draw_write(const struct mg_order_record *known, int order, struct 
 
 void fidelity_tell_slice(FILE *out, const char *name, struct mg_slice text);
 void fidelity_tell_time(FILE *out, const char *name, int64_t at_ms);
+void fidelity_tell_sqlstate(FILE *out, const char *text); /* "…(22P02)" as the store words it */
 void fidelity_tell_record(FILE *out, const struct mg_order_record *record);
 void fidelity_tell_event(FILE *out, const struct mg_event_record *event);
 

@@ -150,13 +150,6 @@ static void load_all(void)
 
 /* ---- committing ---- */
 
-/* The SQLSTATE in the store's error text: "…(22P02)". */
-static void tell_sqlstate(const char *text)
-{
-    const char *open = strrchr(text, '(');
-    (void)fprintf(out, "%.7s", open == NULL ? "?" : open);
-}
-
 static void on_committed(void *arg, const struct mg_err *err)
 {
     (void)tell_error(err);
@@ -184,7 +177,7 @@ static void play_commit(void)
         static const char *const RESULTS[] = {"done", "conflict", "poisoned"};
         (void)fprintf(out, " %s:%s", writes[i].record->order_id, RESULTS[writes[i].result]);
         if (writes[i].result == MG_WRITE_POISONED) {
-            tell_sqlstate(writes[i].text);
+            fidelity_tell_sqlstate(out, writes[i].text);
         }
     }
     (void)fputc('\n', out);
@@ -248,6 +241,14 @@ static void play_owed(void)
 
 /* ---- services, workflows, alerts ---- */
 
+static void services_put(struct fidelity_peer *peer, const struct mg_service_state *states, int count)
+{
+    mg_store_put_service_states(peer->store, states, count, on_done, peer);
+    wait_for(peer);
+    load(peer, NULL, 0);
+    fidelity_play_report(peer, MG_REPORT_CONTROL, out);
+}
+
 /* Enough agents of one service to exceed the number kept; only the first and the last are ready. The
  * service's gate shows which of them, and of later reporters, are kept. */
 static void play_crowd(void)
@@ -266,9 +267,7 @@ static void play_crowd(void)
                                               .concurrency = 1};
     }
     (void)fprintf(out, "crowd of %s %d from %d", service, count, from);
-    mg_store_put_service_states(peer->store, states, count, on_done, peer);
-    wait_for(peer);
-    load(peer, NULL, 0);
+    services_put(peer, states, count);
 }
 
 static void play_services(void)
@@ -285,16 +284,15 @@ static void play_services(void)
                                       .instance = FIDELITY_ANY(INSTANCES),
                                       .breaker = fidelity_is_rare() ? "broken" : FIDELITY_ANY(BREAKERS),
                                       .is_ready = fidelity_draw(3) > 0,
-                                      .in_flight = 1,
+                                      .is_prober = fidelity_draw(3) == 0,
+                                      .in_flight = (int64_t)fidelity_draw(2),
                                       .concurrency = 8,
                                       .reason = fidelity_draw(2) == 0 ? NULL : "why",
                                       .process = fidelity_draw(3),
                                       .sequence = fidelity_draw(6)};
     }
     (void)fprintf(out, "services");
-    mg_store_put_service_states(peer->store, states, count, on_done, peer);
-    wait_for(peer);
-    load(peer, NULL, 0);
+    services_put(peer, states, count);
 }
 
 static void on_workflow(void *arg, bool found, int64_t version, struct mg_slice definition,
@@ -341,6 +339,7 @@ static void play_alerts(void)
     (void)fprintf(out, "alerts");
     mg_store_write_alerts(peer->store, alerts, count, on_alerts, peer);
     wait_for(peer);
+    fidelity_play_report(peer, MG_REPORT_UNNEEDED_ALERTS, out);
 }
 
 /* ---- leading and sweeping ---- */

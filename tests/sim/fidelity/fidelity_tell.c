@@ -2,6 +2,7 @@
 #include "fidelity.h"
 
 #include <inttypes.h>
+#include <string.h>
 
 void fidelity_tell_slice(FILE *out, const char *name, struct mg_slice text)
 {
@@ -19,6 +20,12 @@ void fidelity_tell_time(FILE *out, const char *name, int64_t at_ms)
     } else {
         (void)fprintf(out, " %s=%+" PRId64, name, at_ms - FIDELITY_START_MS);
     }
+}
+
+void fidelity_tell_sqlstate(FILE *out, const char *text)
+{
+    const char *open = strrchr(text, '(');
+    (void)fprintf(out, "%.7s", open == NULL ? "?" : open);
 }
 
 static void tell_digest(FILE *out, const char *name, const uint8_t *digest, bool is_there)
