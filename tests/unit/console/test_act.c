@@ -292,15 +292,14 @@ START_TEST(a_batch_takes_what_was_confirmed_or_says_why_not)
         struct mg_batch_started started;
         unsigned int status;
         const char *text;
-    } answers[] = {
-        {{.batch_id = BATCH_ID, .is_new = true, .orders = 3}, 200, "a batch of 3 orders has begun"},
-        {{.batch_id = BATCH_ID, .state = MG_BATCH_PAUSED, .orders = 3},
-         200,
-         "the same batch is paused already"},
-        {{.open_batches = MG_BATCHES_MAX, .orders = 9}, 409, "16 batches are open"},
-        {{.orders = 4}, 409, "4 orders would be taken now, not 3: look again"},
-        {{.orders = 3}, 409, "no order is eligible"},
-        {{.orders = 0}, 409, "no order is eligible"}};
+    } answers[] = {{{.batch_id = BATCH_ID, .is_new = true, .orders = 3}, 200, "started a batch of 3 orders"},
+                   {{.batch_id = BATCH_ID, .state = MG_BATCH_PAUSED, .orders = 3},
+                    200,
+                    "the same batch is paused already"},
+                   {{.open_batches = MG_BATCHES_MAX, .orders = 9}, 409, "16 batches are open"},
+                   {{.orders = 4}, 409, "4 orders would be taken now, not 3: look again"},
+                   {{.orders = 3}, 409, "no order is eligible"},
+                   {{.orders = 0}, 409, "no order is eligible"}};
     for (size_t i = 0; i <= COUNT(answers); i++) {
         struct mg_http_exchange request = change("/api/v1/batches", BATCH_BODY(""));
         (void)fake_send(&request);
@@ -472,7 +471,7 @@ static const struct {
     {"/api/v1/batches", BATCH_BODY(", \"canary\": \"5" TOO_LONG "\""), "canary"},
     {"/api/v1/batches", BATCH_BODY(", \"stop_above\": \"101\""), "canary"},
     {"/api/v1/batches", BATCH_BODY(", \"stop_above\": \"all\""), "canary"},
-    {"/api/v1/batches", BATCH_BODY(", \"service\": \"No Name\""), "no service's name"},
+    {"/api/v1/batches", BATCH_BODY(", \"service\": \"No Name\""), "service No Name: invalid name"},
     {"/api/v1/batches", BATCH_BODY(", \"step\": \"charge" TOO_LONG "\""), "expected short texts"},
 };
 

@@ -215,7 +215,7 @@ START_TEST(what_is_given_up_is_told_once_a_queue_and_not_without_end)
     stage_settle();
     ck_assert_int_eq(fake_store.alerts, 1);
     ck_assert_ptr_nonnull(
-        strstr(fake_store.last_alert, "Best??tigung: Best\xc3\xa4tigung takes no statuses"));
+        strstr(fake_store.last_alert, "Best??tigung: Best\xc3\xa4tigung accepts no statuses"));
     ck_assert_ptr_nonnull(strstr(fake_broker_last("alert")->body, "\"statuses_given_up\""));
     fake_store.given_up.alerts_open = 20;
     stage_command("cmd-2", "o1", "\"command\":\"owed\",\"seq\":1,\"by\":\"supervisor\"", NULL);

@@ -40,7 +40,8 @@ START_TEST(mass_expiry_is_braked_and_alerted)
     ck_assert_int_eq(fake.told_count, 1);
     ck_assert_int_eq(fake.told[0].alert, MG_ALERT_MASS_EXPIRY);
     ck_assert(!fake.told[0].is_closed);
-    ck_assert_ptr_nonnull(strstr(fake.told[0].text, "450 attempts and orders are overdue at once; 200"));
+    ck_assert_ptr_nonnull(
+        strstr(fake.told[0].text, "450 attempts and orders are overdue at once; each sweep judges 200"));
     ck_assert_double_eq(mg_metric_value(supervisor->held_back), 250);
 }
 END_TEST
@@ -148,7 +149,7 @@ START_TEST(an_alert_is_opened_once_and_closed_when_its_cause_is_gone)
     }
     ck_assert_int_eq(fake.told_count, 1);
     ck_assert_str_eq(fake.told[0].subject, "dead.letters");
-    ck_assert_ptr_nonnull(strstr(fake.told[0].text, "messages were set aside in dead.letters"));
+    ck_assert_ptr_nonnull(strstr(fake.told[0].text, "queue dead.letters holds messages"));
     for (int i = 0; i < 6; i++) { /* last seen 2 s ago, so gone for at most 14 s */
         fake_queue_seen("dead.letters", 0, 0);
         fake_pass_quietly(2000);
