@@ -295,9 +295,9 @@ START_TEST(a_batch_takes_what_was_confirmed_or_says_why_not)
     } answers[] = {{{.batch_id = BATCH_ID, .is_new = true, .orders = 3}, 200, "started a batch of 3 orders"},
                    {{.batch_id = BATCH_ID, .state = MG_BATCH_PAUSED, .orders = 3},
                     200,
-                    "the same batch is paused already"},
+                    "this batch exists already: paused, 3 orders"},
                    {{.open_batches = MG_BATCHES_MAX, .orders = 9}, 409, "16 batches are open"},
-                   {{.orders = 4}, 409, "4 orders would be taken now, not 3: look again"},
+                   {{.orders = 4}, 409, "the filter now matches 4 orders, not 3: reload the page"},
                    {{.orders = 3}, 409, "no order is eligible"},
                    {{.orders = 0}, 409, "no order is eligible"}};
     for (size_t i = 0; i <= COUNT(answers); i++) {
