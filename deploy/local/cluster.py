@@ -107,8 +107,8 @@ class OneAccess:
 
 
 class Cluster:
-    """Options: how many of each service, which services, extra options by service name, where the workflows
-    are (None: none are loaded), where the sources are that belong to the build, as whom each comes to the servers."""
+    """Options: the number of processes of each service, the services called, extra options by service name, the folder of
+    workflows (None: none are loaded), the sources of the build, the accounts at the servers (`access`)."""
 
     def __init__(self, scratch, build, dsn, url, schedulers=2, agents=2, supervisors=2, services=SERVICES,
                  workflows=SAMPLE / "workflows", options=None, edit_service=None, env=None, outlives=False, source=REPOSITORY,
@@ -147,8 +147,8 @@ class Cluster:
         return env
 
     def tool(self, *words, check=True, timeout_s=60, stdin=None, env=None):
-        """Runs `makegood WORDS`, as the operator or with `env`; returns the finished process. With check, a failure ends in
-        an exception that says why."""
+        """Runs `makegood WORDS`, as the operator or with `env`; returns the finished process. With check, a failure raises
+        an exception that carries the reason."""
         environment = plain_environment()
         environment.update(self.env)
         environment.update(env or self.tool_env)

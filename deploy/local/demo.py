@@ -1,8 +1,8 @@
 #!/usr/bin/python3
 """The demo: orders through the whole system on this machine, and a verdict on every one of them.
 
-Exit 0 only if each order ended as it was meant to, each remote did each thing once, what was undone has no net effect, and
-what the remotes received is what was submitted, byte for byte.
+Exit 0 requires four results. Each order ends as meant. Each remote executes each key once. A compensated order has no net
+effect. The bodies received by the remotes equal the submitted ones, byte for byte.
 """
 
 import argparse
@@ -53,7 +53,7 @@ class Demo:
         self.options = options
         self.scratch = cluster.make_scratch()
         self.servers = self.cluster = self.workflow = None
-        self.ended = {}         # order id → status, as the tool told
+        self.ended = {}         # order id → status, as the tool printed it
         self.killed_at = None
         self.after_kill_s = None
         self.to_restart = None  # (when, process)

@@ -7,7 +7,7 @@ import uuid
 
 from .processes import Failure
 
-# What an order says to the remotes (deploy/sample/README.md), and how the order must end then.
+# The behaviour that an order requests of the remotes (deploy/sample/README.md), and the state in which it must end.
 Kind = collections.namedtuple("Kind", "name share behaviour meant")
 MIX = (
     Kind("plain", 11, None, "processed"),

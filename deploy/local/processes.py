@@ -1,8 +1,8 @@
 """Processes that this program started, and only those.
 
 Every process has a log file, is known by its pid, and is ended when the program ends, also by SIGINT and SIGTERM (see
-`end_on_signals`). Nothing is ever looked up by name. Waiting is for a condition, with a deadline; what is read again
-meanwhile is read often enough that nobody notices.
+`end_on_signals`). Nothing is ever looked up by name. A wait has a condition and a deadline; the condition is
+polled every POLL_S, often enough that the delay does not matter.
 """
 
 import atexit
@@ -20,8 +20,8 @@ import urllib.request
 
 POLL_S = 0.02
 LOG_END = 4000  # characters of a log: some twenty lines of it
-# Below the ephemeral range (32768 up): a client that keeps knocking at a port nobody listens on can otherwise be given
-# that very port as its own, and then talks to itself.
+# Below the ephemeral range (32768 up). Otherwise a client that retries a port without a listener can get that very port
+# as its own source port, and then connects to itself.
 PORTS = range(20000, 32000)
 PR_SET_PDEATHSIG = 1
 libc = ctypes.CDLL(None, use_errno=True)
@@ -50,8 +50,8 @@ taken_ports = []
 
 
 def free_port():
-    """A port on loopback that nobody listens on now and that no program of ours on this machine has been given and may yet
-    bind: a server can take ten seconds to get there."""
+    """A loopback port without a listener, and not reserved by another of our programs on this machine: a server can take
+    ten seconds until it binds its port."""
     for port in random.sample(PORTS, 200):
         claim = claim_port(port)
         if claim is None:
@@ -67,8 +67,8 @@ def free_port():
 
 
 def claim_port(port):
-    """A socket whose name only one process of a network namespace can have, or None if another has it. The kernel takes the
-    name back when the process ends (unix(7), abstract sockets)."""
+    """A socket with a name that only one process of a network namespace can hold, or None if another holds it. The kernel
+    frees the name when the process ends (unix(7), abstract sockets)."""
     claim = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     try:
         claim.bind(f"\0makegood-port-{port}")
@@ -286,8 +286,8 @@ def end_all():
 
 
 def end_on_signals():
-    """SIGINT, SIGTERM and SIGHUP end this program, and with it all that it started. Only the first of them counts: a second
-    would interrupt the ending, whose every wait has its end anyway."""
+    """SIGINT, SIGTERM and SIGHUP end this program and every process that it started. Only the first of them counts: a second
+    would interrupt the cleanup, in which every wait has a deadline."""
     numbers = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
     def leave(number, _frame):

@@ -20,7 +20,7 @@ from .processes import Failure, Process, free_port, plain_environment, wait_unti
 
 MAKE_CERTS = pathlib.Path(__file__).resolve().parents[1] / "tls" / "make-dev-certs"
 CTL_S = 180.0    # of rabbitmqctl: beside other work on two cores a minute is sometimes not enough
-PROGRAM_S = 300  # of initdb, pg_basebackup, psql: none of them waits for anybody, but a disk may be busy
+PROGRAM_S = 300  # of initdb, pg_basebackup, psql: none waits for another process, but a disk may be busy
 DATABASE = "makegood"
 ROLE = "makegood"
 
@@ -324,8 +324,8 @@ class Rabbit:
 
 
 class SecondRabbit(Rabbit):
-    """A node whose death takes its majority from each queue that it shares with the first, and from no other. While it
-    is there, a quorum queue that is declared with no `x-quorum-initial-group-size` of 1 is shared, too."""
+    """A second node. Its death costs each queue that it shares with the first node the majority, and no other queue. While
+    it runs, a quorum queue declared without `x-quorum-initial-group-size` of 1 is shared, too."""
 
     def __init__(self, folder, first):
         super().__init__(folder, first=first)

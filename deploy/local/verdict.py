@@ -1,4 +1,4 @@
-"""The verdict on orders of orders.py: how each ended, and what the remotes' ledgers say of it."""
+"""The verdict on orders of orders.py, from the end of each order and the remotes' ledgers."""
 
 import collections
 
@@ -6,10 +6,10 @@ from . import exact
 
 
 def judge(lines, workflow, states, told, remotes):
-    """Everything that is not as it should be, as texts; and the numbers.
+    """Every defect found, as texts; and the numbers.
 
-    `states` is what the database says of each order, `told` what its client was told last, both by order id; `remotes` are
-    the sample remotes by service name."""
+    `states` holds each order's state in the database, `told` the last status that its client received, both by order id;
+    `remotes` holds the sample remotes by service name."""
     wrong = []
     entries = {name: remote.entries() for name, remote in remotes.items()}
     totals = collections.Counter()

@@ -1,9 +1,9 @@
--- What each of Makegood's roles may do. Applied by every `makegood db migrate`, in one transaction, to those of the
--- roles that exist (roles.sql makes them): all rights are taken away and given anew, so that this file is the truth.
+-- The rights of Makegood's roles. Every `makegood db migrate` applies them in one transaction to the existing roles
+-- (roles.sql makes them). It revokes all rights and grants them anew, so that this file alone defines them.
 --
--- The least that the SQL in common/io/store*.c needs. It guards what the program is meant to keep to: a supervisor that
--- is taken over cannot change an order's state nor read a payload, an operator's tool cannot change an order but by a
--- command. Locking a row needs the right to update one of its columns.
+-- The least that the SQL in common/io/store*.c needs, as a second barrier behind the program: a compromised supervisor
+-- can neither change an order's state nor read a payload, and an operator's tool changes an order only by a command.
+-- Locking a row needs the right to update one of its columns.
 --
 -- While two versions of the programs run side by side this file must satisfy both: a right is taken away one version
 -- after the last program that used it.
@@ -37,7 +37,8 @@ BEGIN
         ('makegood_scheduler', 'service_control', 'SELECT (service, is_paused, paused_until)'),
         ('makegood_scheduler', 'workflow', 'SELECT'),
 
-        -- finds what is due, counts what is open, remembers having asked, leads: no payload, no result, no state of an order to change
+        -- finds due orders and steps, counts open ones, records its requests, leads:
+        -- no payload, no result, no change of an order's state
         ('makegood_supervisor', 'order_process', 'SELECT (order_id, process_state, goal, version, seq, complete_by,'
             ' wake_at, workflow, created_at, is_high), UPDATE (wake_at)'),
         ('makegood_supervisor', 'order_step', 'SELECT (order_id, step, service, attempt, state, reason, complete_by, due_at,'

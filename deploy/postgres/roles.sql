@@ -4,16 +4,16 @@
 --   MAKEGOOD_PASSWORD_FOLDER=/run/secrets/postgres psql -X -f roles.sql postgres
 --
 -- The folder holds one file a role, named as the role: makegood_owner, makegood_scheduler, … with its password in the
--- first line. A role without a file keeps the password that it has, at first none: then it can log in with a client
--- certificate only, if pg_hba.conf says so. `-v database=NAME` gives the database another name.
+-- first line. A role without a file keeps the password that it has, at first none: then it can log in only with a
+-- client certificate, if pg_hba.conf allows that. `-v database=NAME` gives the database another name.
 --
--- Who is who:
+-- The roles:
 --   makegood_owner       owns the database and all in it; `makegood db migrate` runs as this role, nothing else does
 --   makegood_scheduler   the schedulers' role
 --   makegood_supervisor  the supervisors' role
 --   makegood_operator    the operator's tool
 --   makegood_reader      people and reports: reads everything, changes nothing
--- Agents have none. What each may do with which table is in grants.sql, applied by every `makegood db migrate`.
+-- Agents have no role. The rights on each table are in grants.sql, which every `makegood db migrate` applies.
 
 \set ON_ERROR_STOP on
 \if :{?database}
@@ -21,7 +21,7 @@
     \set database makegood
 \endif
 
--- A password must not get into the server's log or statistics, whatever these are set to.
+-- A password must not get into the server's log or statistics, under any of their settings.
 SET log_statement = 'none';
 SET log_min_duration_statement = -1;
 SET log_min_duration_sample = -1;
@@ -62,13 +62,13 @@ ALTER DATABASE :"database" OWNER TO makegood_owner;
 REVOKE ALL ON DATABASE :"database" FROM PUBLIC; -- CONNECT and TEMPORARY
 GRANT CONNECT ON DATABASE :"database" TO makegood_scheduler, makegood_supervisor, makegood_operator, makegood_reader;
 
--- Names mean the tables of this schema and nothing else, whoever makes objects elsewhere.
+-- Names resolve to the tables of this schema only, not to objects that another role makes elsewhere.
 ALTER DATABASE :"database" SET search_path = public, pg_temp;
 
--- The services set the same limits for each session, and the supervisor an idle time-out for the one in which it leads:
--- these are for whoever uses the role with another program. Long is what a report may take; longer ones hold back the
--- removal of dead rows, without which the tables grow.
-ALTER ROLE makegood_owner IN DATABASE :"database" SET lock_timeout = '5s'; -- a migration must not make everybody queue
+-- Limits for sessions of other programs under these roles. The services set the same limits in each session of their own,
+-- and the supervisor an idle time-out for the session in which it leads. The reader's limits leave room for a long report.
+-- A longer session would hold back the removal of dead rows, and the tables would grow.
+ALTER ROLE makegood_owner IN DATABASE :"database" SET lock_timeout = '5s'; -- a migration must not block all other sessions
 ALTER ROLE makegood_owner IN DATABASE :"database" SET statement_timeout = '1h'; -- building an index
 ALTER ROLE makegood_owner IN DATABASE :"database" SET idle_in_transaction_session_timeout = '1min';
 ALTER ROLE makegood_scheduler IN DATABASE :"database" SET lock_timeout = '2s';
@@ -85,8 +85,8 @@ ALTER ROLE makegood_reader IN DATABASE :"database" SET statement_timeout = '1min
 ALTER ROLE makegood_reader IN DATABASE :"database" SET idle_in_transaction_session_timeout = '1min';
 ALTER ROLE makegood_reader IN DATABASE :"database" SET default_transaction_read_only = on;
 
--- A client that is gone without a word: found after 5 s of silence and 3 questions 2 s apart, or 10 s of data that
--- nobody acknowledges.
+-- A client that vanishes without closing its connection is detected after 5 s of silence and 3 probes 2 s apart, or after
+-- 10 s of unacknowledged data.
 ALTER DATABASE :"database" SET tcp_keepalives_idle = 5;
 ALTER DATABASE :"database" SET tcp_keepalives_interval = 2;
 ALTER DATABASE :"database" SET tcp_keepalives_count = 3;

@@ -1,6 +1,6 @@
 /*
- * The table of behaviours and their words. One row says what its number means and how often it applies when
- * nobody says.
+ * The table of behaviours and their words. A row holds the meaning of its number and the default count of
+ * requests to which it applies.
  */
 #include "behaviour.h"
 
@@ -14,7 +14,7 @@ enum number { NUMBER_NONE, NUMBER_COUNT, NUMBER_MS };
 
 static const struct row {
     const char *name;
-    enum number number; /* what the first number means */
+    enum number number; /* the meaning of the first number */
     bool needs_number;
     int64_t default_count; /* -1: every request */
     int on;
@@ -75,7 +75,8 @@ bool behaviour_parse(const char *text, struct behaviour *ret_behaviour)
     return false;
 }
 
-/* An order speaks of its own do, whatever a switch of that mode would touch. */
+/* In an order's body a mode concerns that order's do or undo only, even if a switch of it would touch more.
+ */
 static int kind_in_order(enum mode mode)
 {
     if (mode == MODE_NORMAL || mode == MODE_ORDER) return 0;

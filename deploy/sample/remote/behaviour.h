@@ -1,6 +1,6 @@
 /*
  * How a sample service misbehaves: parsed from the words that an order, a switch or the command line uses,
- * "mode", "mode:NUMBER" or "mode:NUMBER:COUNT". Knows nothing of HTTP or of the ledger.
+ * "mode", "mode:NUMBER" or "mode:NUMBER:COUNT". Independent of HTTP and of the ledger.
  */
 #ifndef REMOTE_BEHAVIOUR_H
 #define REMOTE_BEHAVIOUR_H
@@ -9,8 +9,8 @@
 #include <stdint.h>
 
 enum mode {
-    MODE_ORDER,  /* as the order says; a switch that is not set */
-    MODE_NORMAL, /* well, whatever the order says */
+    MODE_ORDER,  /* from the order's body; the switch is not set */
+    MODE_NORMAL, /* well, even if the order's body names a mode */
     MODE_DECLINE,
     MODE_UNAVAILABLE,
     MODE_TOO_MANY,
@@ -43,13 +43,13 @@ struct behaviour {
 
 /* False if the text is no behaviour. */
 bool behaviour_parse(const char *text, struct behaviour *ret_behaviour);
-/* How a request of `kind` (ON_DO or ON_UNDO) is to be served by what the order's body says: its top-level
- * field `behaviour` is a text of words separated by commas, or an object of such texts by service; the first
- * word for that kind counts. Without one, or if the body is not JSON, it is MODE_NORMAL. False if a word
- * cannot be read. */
+/* The behaviour that an order's body requests for requests of `kind` (ON_DO or ON_UNDO). Field `behaviour`,
+ * at the top level or in `payload`, is a text of words separated by commas, or an object of such texts by
+ * service. The first word for that kind counts. Without one, or if the body is not JSON, it is MODE_NORMAL.
+ * False if a word cannot be read. */
 bool behaviour_of_body(const char *body, int64_t len, const char *service, int kind,
                        struct behaviour *ret_behaviour);
-/* What a switch touches if it does not say: an outage everything, the rest what it is about. */
+/* The kinds that a switch touches by default: an outage all of them, another mode those of its row. */
 int behaviour_default_on(enum mode mode);
 const char *mode_name(enum mode mode);
 

@@ -1,9 +1,9 @@
 /*
- * What a service does with a request: note it in the ledger, misbehave as it was told to, and answer a key
- * that comes again as it was answered the first time.
+ * A service's handling of a request: it notes the request in the ledger and misbehaves as configured. A
+ * repeated key gets the same answer as the first time.
  *
- * An undo whose do never came writes a tombstone: the do, should it come late, is refused for good. Otherwise
- * a delayed do could take effect after its order was undone, and nobody would undo it again.
+ * An undo without an earlier do writes a tombstone: a do that arrives later is refused for good. Otherwise a
+ * delayed do could take effect after the compensation of its order, and would never be undone.
  */
 #include "exchange.h"
 
@@ -33,7 +33,7 @@ static void describe(const struct entry *entry, const char *service, const char 
     json_decref(object);
 }
 
-/* The switch decides; if it does not speak of this kind, the order does. */
+/* The switch takes precedence; if it does not touch this kind, the order's body applies. */
 static bool choose_behaviour(const struct exchange *exchange, const char *service, int kind,
                              const struct entry *entry, struct behaviour *ret_behaviour)
 {
@@ -82,7 +82,7 @@ static bool is_spoilt(const struct exchange *exchange, const struct behaviour *b
     else if (behaviour->mode == MODE_TRUNCATE)
         *ret_result = answer_half(exchange, text);
     else if (behaviour->mode == MODE_SLOW)
-        return !wait_for_client_ms(exchange, behaviour->ms); /* false: nobody is left to answer */
+        return !wait_for_client_ms(exchange, behaviour->ms); /* false: the client is gone */
     else
         return behaviour->mode == MODE_DROP;
     return true;

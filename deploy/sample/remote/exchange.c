@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define HUGE_BODY_BYTES   (10 * 1024 * 1024) /* ten times what an agent takes by default */
+#define HUGE_BODY_BYTES   (10 * 1024 * 1024) /* ten times an agent's default limit */
 #define ANSWER_BLOCK_SIZE (64 * 1024)
 
 static enum MHD_Result send_response(const struct exchange *exchange, unsigned int status,

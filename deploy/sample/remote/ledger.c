@@ -170,7 +170,7 @@ static void bind_identity(sqlite3_stmt *statement, const char *service, const ch
     bind_text(statement, 2, key);
 }
 
-/* Steps through the at most one row of columns ROW, and one more that says whether a body differs. */
+/* Reads at most one row of columns ROW; an additional last column is true if a body differs. */
 static bool entry_read(struct ledger *ledger, sqlite3_stmt *statement, struct entry *ret_entry)
 {
     struct entry entry = {0};

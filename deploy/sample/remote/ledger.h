@@ -1,9 +1,9 @@
 /*
- * What the sample services did, by service and idempotency key, in SQLite: so that a test can ask afterwards
- * whether there was one effect per key, what the net effect of an undone order is, and which bytes arrived.
+ * The effects of the sample services, by service and idempotency key, in SQLite. From it a test checks
+ * afterwards that each key had one effect, the net effect of an undone order, and the bytes that arrived.
  *
- * Every call is one SQLite statement, so it happened or it did not, also under kill -9 (write-ahead log; no
- * wait for the disk). Calls may come from any thread.
+ * Every call is one SQLite statement, so it is atomic, also under kill -9 (write-ahead log; no wait for the
+ * disk). Calls may come from any thread.
  */
 #ifndef REMOTE_LEDGER_H
 #define REMOTE_LEDGER_H
@@ -28,22 +28,22 @@ struct entry {
     enum state state;
     int64_t id;
     int64_t do_requests, undo_requests; /* with this one */
-    int64_t ready_at_ms;                /* done, but asynchronous: GET says 202 until then */
+    int64_t ready_at_ms;                /* done, but asynchronous: GET gets 202 until then */
     bool is_other_body;                 /* of a do: not the bytes that came first under this key */
     char *body;                         /* of the first do; owned */
     int64_t body_len;
 };
 void entry_finish(struct entry *entry);
 
-/* NULL: could not be opened; a line at stderr says why. */
+/* NULL: could not be opened; a line at stderr gives the reason. */
 struct ledger *ledger_open(const char *path);
 void ledger_close(struct ledger *ledger); /* accepts NULL */
 
-/* All return false if SQLite refused; stderr says why. Entries given back must be finished. */
+/* All return false on an error of SQLite, with the reason at stderr. The caller finishes returned entries. */
 bool ledger_note_do(struct ledger *ledger, const char *service, const char *key, const char *body,
                     size_t body_len, struct entry *ret_entry);
-/* Executes what was noted, once: on a done key nothing happens unless `is_forgetful`, on an undone or
- * cancelled one nothing ever does. The entry says what is now; `ret_is_executed` whether it happened here. */
+/* Executes a noted do once. A done key stays unchanged unless `is_forgetful`, an undone or cancelled key
+ * always. The entry holds the present state; `ret_is_executed` is true if this call executed the do. */
 bool ledger_execute(struct ledger *ledger, const char *service, const char *key, int64_t ready_in_ms,
                     bool is_forgetful, bool *ret_is_executed, struct entry *ret_entry);
 bool ledger_note_undo(struct ledger *ledger, const char *service, const char *key, const char *body,

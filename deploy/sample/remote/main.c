@@ -1,9 +1,9 @@
 /*
  * makegood-sample-remote: plays the remote services of the samples (inventory, payment, carrier), keeps a
- * ledger of what it did, and misbehaves on request. For the demo and the tests; nothing in it is fit for real
+ * ledger of its effects, and misbehaves on request. For the demo and the tests; nothing in it is fit for real
  * money.
  *
- * A thread for each connection: a handler that waits holds up nobody else, which is all the speed it needs.
+ * Each connection has a thread: a handler that waits delays no other, which is all the speed it needs.
  */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -73,7 +73,7 @@ static enum MHD_Result on_request(void *arg, struct MHD_Connection *connection, 
     (void)version;
     struct exchange *exchange = *request_arg;
     if (!exchange) {
-        /* Whoever looks whether it is well need not show who he is. */
+        /* A health check needs no client certificate. */
         const struct remote *remote = arg;
         if (remote->is_tls && strcmp(path, "/healthz") != 0 && !tls_is_known_client(connection)) {
             (void)fprintf(stderr, "%s %s: turned away, the client showed no certificate of the CA\n", method,
@@ -189,7 +189,7 @@ static bool switches_set(struct ledger *ledger, const struct options *options)
     return true;
 }
 
-/* Serves until a signal says to end. */
+/* Serves until one of `signals` arrives. */
 static int serve_until_signal(struct remote *remote, const struct sockaddr_in *address,
                               const struct tls_files *tls, const sigset_t *signals)
 {

@@ -1,5 +1,5 @@
 /*
- * Paths to what they mean. The services' collections may stand under the service's name too
+ * Dispatch by path. The services' collections may stand under the service's name too
  * (/inventory/reservations), so that one base URL can serve all three.
  */
 #include <jansson.h>
@@ -26,7 +26,7 @@ static bool is_method(const struct exchange *exchange, const char *method)
     return strcmp(exchange->method, method) == 0;
 }
 
-/* What follows `prefix` in `text`, or NULL. */
+/* The part of `text` after `prefix`, or NULL. */
 static const char *after(const char *text, const char *prefix)
 {
     size_t len = strlen(prefix);
@@ -38,7 +38,7 @@ static enum MHD_Result answer_not_allowed(const struct exchange *exchange)
     return answer_error(exchange, MHD_HTTP_METHOD_NOT_ALLOWED, "method", "not with this path");
 }
 
-/* Whose call it is, if it says so (W3C Trace Context); that it could not be noted harms nobody's order. */
+/* Notes the call's trace, if it has one (W3C Trace Context). A failure to note it harms no order. */
 static void note_trace(const struct exchange *exchange, const char *service, const char *key)
 {
     const char *traceparent =
@@ -81,7 +81,7 @@ static enum MHD_Result serve_collection(const struct exchange *exchange, const s
     return serve_do(exchange, route->service, key);
 }
 
-/* Calls of the services under way, and the most of them at once since somebody last asked. */
+/* Calls of the services under way, and their maximum since it was last read. */
 static atomic_int calls_now, calls_most;
 
 static enum MHD_Result serve_call(const struct exchange *exchange, const struct route *route,

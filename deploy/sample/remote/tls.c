@@ -1,6 +1,6 @@
-/* HTTPS for the sample remote; see tls.h. The library asks clients for a certificate, but leaves the verdict
- * to us: a wrong one is refused in the handshake, so that the client knows that nothing was read of its
- * request; none is refused at the request, because whoever looks whether we are well need not show who he is.
+/* HTTPS for the sample remote; see tls.h. The library requests a certificate of clients and leaves the check
+ * to this file. A wrong one is refused in the handshake, which proves to the client that its request was not
+ * read. A missing one is refused at the request, because a health check needs none.
  */
 #include "tls.h"
 
@@ -44,7 +44,7 @@ void tls_free(struct tls_files *files)
     free(files->key);
 }
 
-/* A verdict of GnuTLS on the client's certificate; it sends no word of it by itself. */
+/* GnuTLS's check of the client's certificate. GnuTLS sends no alert for it by itself. */
 static int on_certificate(gnutls_session_t session)
 {
     unsigned int status = 0, count = 0;

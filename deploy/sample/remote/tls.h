@@ -9,8 +9,8 @@ struct tls_files {
     char *ca, *cert, *key; /* contents of ca.pem, cert.pem and key.pem; NULL: plain HTTP */
 };
 
-/* Reads the three files of a folder; false, having said why, if one cannot be read. `files` is then to be
- * freed, too. */
+/* Reads the three files of a folder. False if one cannot be read; stderr has the reason. The caller frees
+ * `files` in both cases. */
 bool tls_read(const char *folder, struct tls_files *files);
 void tls_free(struct tls_files *files);
 
