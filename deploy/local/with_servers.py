@@ -1,9 +1,9 @@
 #!/usr/bin/python3
-"""with_servers.py -- COMMAND…: runs a command beside one private PostgreSQL and one private RabbitMQ.
+"""with_servers.py [--note TEXT] -- COMMAND…: runs a command beside one private PostgreSQL and one private RabbitMQ.
 
 The command finds them in MAKEGOOD_TEST_PG_DSN, MAKEGOOD_TEST_AMQP_URL and, over TLS, MAKEGOOD_TEST_AMQPS_URL with the files
 MAKEGOOD_TEST_TLS_CA, MAKEGOOD_TEST_TLS_CERT and MAKEGOOD_TEST_TLS_KEY; programs that use this package find the whole
-description in MAKEGOOD_TEST_SERVERS (see `attach` in servers.py). Ends as the command ends.
+description in MAKEGOOD_TEST_SERVERS (see `attach` in servers.py). Ends as the command ends, and prints TEXT then.
 """
 
 import os
@@ -17,6 +17,8 @@ from local import cluster, processes, servers  # noqa: E402
 
 
 def main(words):
+    note = words[1] if words[:1] == ["--note"] and len(words) > 2 else None
+    words = words[2:] if note is not None else words
     if words[:1] != ["--"] or len(words) < 2:
         print(__doc__.splitlines()[0], file=sys.stderr)
         return 2
@@ -37,7 +39,10 @@ def main(words):
             environment[f"MAKEGOOD_TEST_TLS_{name}"] = str(path)
         environment["MAKEGOOD_TEST_SERVERS"] = str(description)
         child = subprocess.Popen(words[1:], env=environment)
-        return child.wait()
+        status = child.wait()
+        if note is not None:
+            print(note)
+        return status
     except processes.Failure as failure:
         print(f"with_servers: {failure}", file=sys.stderr)
         return 1

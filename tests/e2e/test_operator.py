@@ -93,7 +93,7 @@ def failures_are_counted_by_cause_and_found_by_it(s):
     assert listed("--service", "inventory") == []
     assert [row["service"] for row in listed("--group-by", "error", "--service", "payment")] == ["payment"]
     wrong = s.cluster.tool("order", "list", "--service", "no such", check=False)
-    assert wrong.returncode == 2 and "no service's name" in wrong.stderr, wrong
+    assert wrong.returncode == 2 and "invalid name" in wrong.stderr, wrong
     s.cluster.tool("order", "compensate", declined[0].order_id, "--reason", "declined for good")
     s.wait_state(declined[0], "compensated")
     assert [row["count"] for row in listed("--group-by", "error", "--step", "charge")] == ["2"]
