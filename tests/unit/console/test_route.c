@@ -128,8 +128,8 @@ START_TEST(no_change_is_made_by_a_reader_by_a_link_or_by_who_left)
     for (size_t i = 0; i < COUNT(CHANGES); i++) {
         request = fake_post(CHANGES[i].path, CHANGES[i].body);
         fake_use(&request, &reader);
-        ck_assert_msg(fake_send(&request) == 403 && strstr(request.text, "rita has read-only access") != NULL, "%s: %s",
-                      CHANGES[i].path, request.text);
+        ck_assert_msg(fake_send(&request) == 403 && strstr(request.text, "rita has read-only access") != NULL,
+                      "%s: %s", CHANGES[i].path, request.text);
         request = fake_post(CHANGES[i].path, CHANGES[i].body);
         fake_use(&request, &left);
         ck_assert_msg(fake_send(&request) == 401, "%s: %s", CHANGES[i].path, request.text);
