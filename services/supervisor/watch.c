@@ -134,7 +134,9 @@ static void alerts_written(void *arg, const bool *is_changed, int count, const s
             unneeded_publish(supervisor, supervisor->unneeded[i]);
         }
     }
-    supervisor->unneeded_count = supervisor->unneeded_written = 0;
+    if (supervisor->unneeded_written > 0) { /* else those that were found meanwhile are still to be written */
+        supervisor->unneeded_count = supervisor->unneeded_written = 0;
+    }
     for (int i = 0; i < count && i < supervisor->written_count; i++) {
         struct watched_state *state = &supervisor->watched[supervisor->written[i]];
         if (is_changed[i]) {

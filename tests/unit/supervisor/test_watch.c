@@ -254,6 +254,29 @@ START_TEST(what_no_order_needs_is_closed_and_told_once)
 }
 END_TEST
 
+/* Would catch: an alert that stays open because each look at it ends while other alerts are being written. */
+START_TEST(what_is_found_during_a_write_is_written_next)
+{
+    fake_answer_sweep(NULL, 0);
+    fake.unneeded = UNNEEDED;
+    fake.unneeded_count = 2;
+    fake_pass_quietly(7500);
+    fake_queue_seen("dead.letters", 3, 0);
+    while (!fake.is_write_open) {
+        fake_pass(50);
+    }
+    fake_pass(3000);
+    fake.unneeded_count = 0;
+    fake_answer_write();
+    fake_pass_quietly(3000);
+    int closed = 0;
+    for (int i = 0; i < fake.told_count; i++) {
+        closed += fake.told[i].alert == MG_ALERT_UNPUBLISHABLE && fake.told[i].is_closed;
+    }
+    ck_assert_int_eq(closed, 2);
+}
+END_TEST
+
 /* Would catch: a warning every ten seconds while the database is away. */
 START_TEST(what_cannot_be_looked_for_stays_open_and_is_said_once)
 {
@@ -286,6 +309,7 @@ int main(void)
     tcase_add_test(tcase, an_alert_that_could_not_be_published_is_published_again);
     tcase_add_test(tcase, who_does_not_lead_writes_no_alert);
     tcase_add_test(tcase, what_no_order_needs_is_closed_and_told_once);
+    tcase_add_test(tcase, what_is_found_during_a_write_is_written_next);
     tcase_add_test(tcase, what_cannot_be_looked_for_stays_open_and_is_said_once);
     suite_add_tcase(suite, tcase);
     return run_suite(suite);
