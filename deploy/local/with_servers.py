@@ -40,7 +40,7 @@ def main(words):
         environment["MAKEGOOD_TEST_SERVERS"] = str(description)
         child = subprocess.Popen(words[1:], env=environment)
         status = child.wait()
-        if note is not None:
+        if note:
             print(note)
         return status
     except processes.Failure as failure:

@@ -16,6 +16,9 @@
 #include "io/store/store.h"
 #include "operator/table.h"
 
+/* A status owed for longer means that its client is gone: the limit of the rule MakegoodStatusesOwed, too. */
+#define CLI_OWED_AGE_MAX_MS 300000
+
 enum exit_code {
     EXIT_DONE = 0,
     EXIT_ERROR = 1,

@@ -14,9 +14,6 @@
 
 /* With a larger difference of clocks agents report that they are not ready. */
 #define CLOCK_SKEW_MAX_MS 2000
-/* A status that is owed for longer means that its client is gone; the same limit as in the rule
- * MakegoodStatusesOwed. */
-#define OWED_AGE_MAX_MS 300000
 
 struct doctor {
     struct cli *cli;
@@ -121,7 +118,7 @@ static void statuses_check(struct doctor *doctor)
                            number, oldest_ms / 1000, table_cell(&owed, 0, "queues"),
                            table_cell(&owed, 0, "queue"));
         }
-        finding(doctor, oldest_ms <= OWED_AGE_MAX_MS, "statuses", detail);
+        finding(doctor, oldest_ms <= CLI_OWED_AGE_MAX_MS, "statuses", detail);
     }
     table_free(&owed);
 }

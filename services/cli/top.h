@@ -21,7 +21,6 @@
 #define TOP_FAULT_SIZE      MG_ERR_TEXT_MAX
 #define TOP_FIGURES_MAX     100000 /* the bound of MG_REPORT_FIGURES: at this count there may be more */
 #define TOP_READ_AGE_MAX_MS 5000   /* a database that is up answers a look well within this */
-#define TOP_OWED_AGE_MAX_MS 300000 /* as `makegood doctor` and the rule MakegoodStatusesOwed */
 
 struct top_queue {
     char name[TOP_QUEUE_NAME_SIZE];

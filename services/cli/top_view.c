@@ -210,7 +210,7 @@ int top_judge(const struct top_view *view, char *ret_text, size_t size)
         reason_add(&reasons, "%lld alert%s open", (long long)alerts, alerts == 1 ? "" : "s");
     }
     int64_t owed = figure_sum(view, "owed", "", &oldest_ms);
-    if (owed > 0 && oldest_ms > TOP_OWED_AGE_MAX_MS) {
+    if (owed > 0 && oldest_ms > CLI_OWED_AGE_MAX_MS) {
         reason_add(&reasons, "%lld statuses have not reached their clients", (long long)owed);
     }
     mg_utf8_mend(ret_text); /* the cut may split a character */

@@ -59,12 +59,12 @@ void mg_gate_untry(struct mg_gate *gate, const char *queue);
 void mg_gate_served(struct mg_gate *gate);
 /* A step waits because its service's queue has no consumer. */
 void mg_gate_held(struct mg_gate *gate);
-void mg_gates_look(
-    struct mg_scheduler *scheduler); /* refreshes the counts of queues in use; called at each tick */
+/* Refreshes the counts of queues in use; called at each tick. */
+void mg_gates_look(struct mg_scheduler *scheduler);
 void mg_gates_unseen(struct mg_scheduler *scheduler); /* as mg_consumed_unseen */
 void mg_gates_report(struct mg_scheduler *scheduler, const struct mg_service_row *rows, int count);
-bool mg_gates_is_full(const struct mg_scheduler *scheduler,
-                      bool is_high); /* a served queue has no room left for new orders */
+/* True if a served queue has no room left for new orders. */
+bool mg_gates_is_full(const struct mg_scheduler *scheduler, bool is_high);
 void mg_gate_published(struct mg_gate *gate, bool has_arrived);
 /* True while the queue rests: even requests already made for it do not go out. */
 bool mg_gate_is_resting(struct mg_gate *gate, const char *queue);

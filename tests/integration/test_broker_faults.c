@@ -289,15 +289,21 @@ static bool has_confirm(const struct fixture *seen)
     return seen->outcomes[MG_PUBLISH_CONFIRMED] == wanted;
 }
 
+/* The relay behaves so as soon as the connection is up. */
+static void start_through(enum relay_mode mode)
+{
+    fixture.options.confirm_timeout_ms = 4000;
+    fixture.acks_at_once = true;
+    fixture_start(&fixture);
+    relay_set(relay, mode);
+}
+
 /* Would catch: messages to all queues that wait for ever behind one queue that takes nothing; and an innocent
  * queue that is blamed because its message stood in front. */
 START_TEST(a_channel_that_confirms_nothing_gives_way_and_its_queue_is_found)
 {
     if (strncmp(test_amqp_url(), "amqps:", 6) == 0) return; /* the relay reads frames, which TLS hides */
-    fixture.options.confirm_timeout_ms = 4000;
-    fixture.acks_at_once = true;
-    fixture_start(&fixture);
-    relay_set(relay, RELAY_UNCONFIRMED);
+    start_through(RELAY_UNCONFIRMED);
     fixture_publish(&fixture, queue, "{}");
     fixture_publish(&fixture, "another", "{}");
     ck_assert(wait_for(is_all_unknown, 2)); /* both with the connection: either may be the reason */
@@ -329,19 +335,11 @@ static void publish_stuck(size_t size)
     free(body);
 }
 
-static void start_stuck(void)
-{
-    fixture.options.confirm_timeout_ms = 4000;
-    fixture.acks_at_once = true;
-    fixture_start(&fixture);
-    relay_set(relay, RELAY_STUCK);
-}
-
 /* Would catch: messages to all queues that wait, at each trial, for a queue that takes nothing. */
 START_TEST(what_goes_apart_holds_up_nothing_else)
 {
     if (strncmp(test_amqp_url(), "amqps:", 6) == 0) return; /* the relay reads frames, which TLS hides */
-    start_stuck();
+    start_through(RELAY_STUCK);
     publish_stuck(0);
     fixture_publish(&fixture, queue, "{}");
     ck_assert(wait_for(is_all_unknown, 2));
@@ -364,7 +362,7 @@ END_TEST
 START_TEST(what_waits_for_a_queue_that_is_found_leaves_with_its_first)
 {
     if (strncmp(test_amqp_url(), "amqps:", 6) == 0) return; /* the relay reads frames, which TLS hides */
-    start_stuck();
+    start_through(RELAY_STUCK);
     publish_stuck(0);
     fixture_publish(&fixture, queue, "{}");
     ck_assert(wait_for(is_all_unknown, 2));
@@ -383,7 +381,7 @@ END_TEST
 START_TEST(without_a_second_connection_all_goes_over_the_first)
 {
     if (strncmp(test_amqp_url(), "amqps:", 6) == 0) return; /* the relay reads frames, which TLS hides */
-    start_stuck();
+    start_through(RELAY_STUCK);
     publish_stuck(0);
     fixture_publish(&fixture, queue, "{}");
     ck_assert(wait_for(is_all_unknown, 2));
@@ -400,10 +398,7 @@ END_TEST
 START_TEST(a_queue_is_the_same_through_each_exchange)
 {
     if (strncmp(test_amqp_url(), "amqps:", 6) == 0) return; /* the relay reads frames, which TLS hides */
-    fixture.options.confirm_timeout_ms = 4000;
-    fixture.acks_at_once = true;
-    fixture_start(&fixture);
-    relay_set(relay, RELAY_UNCONFIRMED);
+    start_through(RELAY_UNCONFIRMED);
     fixture_publish(&fixture, queue, "{}");
     ck_assert(wait_for(is_all_unknown, 1));
     const struct mg_message message = {
@@ -419,7 +414,7 @@ START_TEST(what_waits_for_a_queue_that_may_take_nothing_goes_apart)
 {
     enum { MESSAGES = 18, BYTES = 200 * 1024 }; /* more than the sockets take, less than the window */
     if (strncmp(test_amqp_url(), "amqps:", 6) == 0) return; /* the relay reads frames, which TLS hides */
-    start_stuck();
+    start_through(RELAY_STUCK);
     for (int i = 0; i < MESSAGES; i++)
         publish_stuck(BYTES);
     fixture_publish(&fixture, queue, "{}");

@@ -182,8 +182,8 @@ uint16_t mg_room_prefetch(const struct mg_consumer_slot *slot);
 bool mg_room_takes(const struct mg_consumer_slot *slot, size_t body_size); /* one more of this size */
 void mg_room_note_size(struct mg_broker *broker, struct mg_consumer_slot *slot, uint64_t body_size);
 void mg_room_guess(struct mg_consumer_slot *slot);
-bool mg_room_is_outgrown(
-    const struct mg_consumer_slot *slot); /* it has to start anew with a larger prefetch */
+/* True if the consumer has to start anew with a larger prefetch. */
+bool mg_room_is_outgrown(const struct mg_consumer_slot *slot);
 /* A delivery of the consumer has been freed. */
 void mg_room_freed(struct mg_broker *broker, int consumer);
 /* a consumer is about to be stopped for a larger prefetch */

@@ -54,8 +54,8 @@ void mg_pg_push_time(struct mg_pg_params *params, int index, int64_t time_ms); /
 void mg_pg_push_bool(struct mg_pg_params *params, int index, bool is_true);
 void mg_pg_push_null(struct mg_pg_params *params, int index); /* for an array of any type */
 size_t mg_pg_params_size(const struct mg_pg_params *params);
-void mg_pg_params_seal(
-    struct mg_pg_params *params); /* writes the arrays' headers; call it before the bytes are read */
+/* Writes the arrays' headers; call it before the bytes are read. */
+void mg_pg_params_seal(struct mg_pg_params *params);
 
 /* ---- the session ---- */
 
