@@ -1,7 +1,7 @@
 /*
- * The client's side of a simulated session: io/pg/pg.h with the behaviour of common/io/pg/pg.c. Calls form
- * one queue and are answered in order, never from within a call. Reconnects have the same backoff, and the
- * watchdog is the same. Errors are recorded first and handled in the idle turn.
+ * The client's side of a simulated session: io/pg/pg.h with the behaviour of common/io/pg/pg.c and
+ * pipeline.c. Calls form one queue and are answered in order, never from within a call. Reconnects have the
+ * same backoff, and the watchdog is the same. Errors are recorded first and handled in the idle turn.
  */
 #include <assert.h>
 #include <inttypes.h>
@@ -14,7 +14,7 @@
 #include "io/pg/call.h"
 #include "store_tables.h"
 
-/* As in common/io/pg/pg.c. */
+/* As in common/io/pg/pg.c and common/io/pg/pipeline.c. */
 #define RECONNECT_MIN_MS 100
 #define RECONNECT_MAX_MS (5 * 1000)
 #define ANSWER_MAX_MS    (15 * 1000)

@@ -1,4 +1,4 @@
-/* The unanswered calls of one session, in the order of their Syncs; only for pg.c. */
+/* The unanswered calls of one session, in the order of their Syncs; only for pg.c and pipeline.c. */
 #ifndef MG_IO_PG_CALL_H
 #define MG_IO_PG_CALL_H
 

@@ -1,16 +1,13 @@
 /*
  * One session. A thread connects it, the loop drives it in pipeline mode, and after a loss it is begun anew
- * with backoff.
+ * with backoff. pipeline.c sends its calls and reads their answers.
  *
  *   down ──timer──> connecting (thread) ──> up ──error, watchdog, drop──> down
  *
- * Calls stand in one FIFO in the order of their Syncs. PQgetResult is called only while PQisBusy is false, so
- * it never blocks. A call is answered when its PGRES_PIPELINE_SYNC has come, since only that proves the
- * COMMIT. A lost session answers all its calls with MG_PG_LOST. Failures are only recorded at first
- * (`broken`) and handled in the idle turn, so that no caller is answered from within its own call.
+ * A lost session answers all its calls with MG_PG_LOST. Failures are only recorded at first (`broken`) and
+ * handled in the idle turn, so that no caller is answered from within its own call.
  */
 #include <assert.h>
-#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,8 +17,7 @@
 #include "base/metrics.h"
 #include "base/secret.h"
 #include "core/backoff.h"
-#include "io/pg/call.h"
-#include "io/pg/libpq.h"
+#include "io/pg/session.h"
 
 /* Back within 10 s after the server is, handshake included. */
 #define RECONNECT_MIN_MS 100
@@ -29,45 +25,12 @@
 /* Longer than the server's limit for any statement (10 s): only a stalled server or path exceeds it. */
 #define ANSWER_MAX_MS   (15 * 1000)
 #define WATCH_PERIOD_MS 1000
-/* Unanswered calls. A handler has a few; this many mean that the server does not keep up. */
-#define CALLS_MAX 1024
-/* Bytes that libpq may hold for a server that does not read. */
-#define CALL_BYTES_MAX (128u * 1024 * 1024)
-/* Makegood has some thirty constant statements. */
-#define PREPARED_MAX 64
-#define REASON_SIZE  MG_ERR_TEXT_MAX
-
 /* Owned by the thread until it is done; then by the session, or freed if the session is gone. */
-struct connect_job {
+struct mg_pg_connect_job {
     struct mg_pg *pg;
     char *dsn, *name;
     PGconn *conn;
     struct mg_pg_failure failure; /* why it is not connected; at first the reason of the attempt before */
-};
-
-struct mg_pg {
-    struct mg_loop *loop;
-    struct mg_pg_options options;
-    char *dsn, *name;
-    PGconn *conn; /* NULL: not up */
-    struct connect_job *job;
-    struct mg_watch *watch;
-    struct mg_timer *reconnect, *watchdog;
-    struct mg_idle *idle;
-    struct mg_pg_calls calls, refused;
-    int call_count;
-    size_t call_bytes;
-    int64_t progress_ms; /* time of the last answer */
-    uint32_t failures;
-    bool is_broken;
-    char reason[REASON_SIZE];
-    struct mg_pg_failure failure; /* of the last attempt to connect; no text: it succeeded */
-    const struct mg_sql *denied;  /* the last statement refused for a missing right */
-    const struct mg_sql *prepared[PREPARED_MAX];
-    int prepared_count;
-    int callback_depth;
-    bool is_destroyed;
-    struct mg_metric *metric_seconds, *metric_calls, *metric_failures, *metric_connects, *metric_up;
 };
 
 static void on_reconnect(void *arg);
@@ -165,13 +128,13 @@ static bool leave(struct mg_pg *pg)
 
 static void connect_on_thread(void *arg)
 {
-    struct connect_job *job = arg;
+    struct mg_pg_connect_job *job = arg;
     job->conn = mg_pg_connect(job->dsn, job->name);
     if (job->conn != NULL && PQstatus(job->conn) != CONNECTION_OK)
         mg_pg_explain_connect(job->conn, job->dsn, &job->failure);
 }
 
-static void job_free(struct connect_job *job)
+static void job_free(struct mg_pg_connect_job *job)
 {
     if (job == NULL) return;
     PQfinish(job->conn);
@@ -194,7 +157,7 @@ static void ignore_notice(void *arg, const PGresult *result)
 }
 
 /* True: the session is up. */
-static bool begin_session(struct mg_pg *pg, const struct connect_job *job)
+static bool begin_session(struct mg_pg *pg, const struct mg_pg_connect_job *job)
 {
     PGconn *conn = job->conn;
     if (conn == NULL) {
@@ -229,7 +192,7 @@ static bool begin_session(struct mg_pg *pg, const struct connect_job *job)
 
 static void on_connected(void *arg)
 {
-    struct connect_job *job = arg;
+    struct mg_pg_connect_job *job = arg;
     struct mg_pg *pg = job->pg;
     if (pg == NULL) {
         job_free(job);
@@ -254,7 +217,7 @@ static void on_reconnect(void *arg)
 {
     struct mg_pg *pg = arg;
     assert(pg->conn == NULL && pg->job == NULL);
-    struct connect_job *job = calloc(1, sizeof *job);
+    struct mg_pg_connect_job *job = calloc(1, sizeof *job);
     if (job != NULL) {
         job->pg = pg;
         job->dsn = strdup(pg->dsn);
@@ -281,21 +244,6 @@ enum mg_class mg_pg_set_dsn(struct mg_pg *pg, const char *dsn, struct mg_err *er
 
 /* ---- losing the session ---- */
 
-void mg_pg_drop(struct mg_pg *pg, const char *reason)
-{
-    if (pg->conn == NULL || pg->is_broken) return;
-    pg->is_broken = true;
-    snprintf(pg->reason, sizeof pg->reason, "%s", reason);
-    mg_idle_arm(pg->idle);
-}
-
-static void drop_with_message(struct mg_pg *pg)
-{
-    char text[REASON_SIZE];
-    mg_pg_message(PQerrorMessage(pg->conn), text, sizeof text);
-    mg_pg_drop(pg, text[0] == '\0' ? "the connection was closed" : text);
-}
-
 static void on_watchdog(void *arg)
 {
     struct mg_pg *pg = arg;
@@ -305,59 +253,11 @@ static void on_watchdog(void *arg)
     if (mg_clock_boot_ms() - since_ms > ANSWER_MAX_MS) mg_pg_drop(pg, "the server gave no answer in 15 s");
 }
 
-static void answer(struct mg_pg *pg, struct mg_pg_call *call)
-{
-    if (call->prepares != NULL) {
-        /* Removed, so that the next use prepares it again. */
-        if (call->fault != MG_PG_NONE && call->fault != MG_PG_LOST) mg_pg_calls_fail(&pg->calls, call);
-        for (int i = 0; call->fault != MG_PG_NONE && i < pg->prepared_count; i++) {
-            if (pg->prepared[i] == call->prepares) pg->prepared[i] = pg->prepared[--pg->prepared_count];
-        }
-        return;
-    }
-    if (pg->metric_calls != NULL) {
-        mg_metric_add(pg->metric_calls, 1);
-        mg_metric_observe(pg->metric_seconds, (double)(mg_clock_boot_ms() - call->sent_ms) / 1000.0);
-        if (call->fault != MG_PG_NONE) mg_metric_add(pg->metric_failures, 1);
-    }
-    struct mg_pg_answer answer = {.fault = call->fault, .sqlstate = call->sqlstate};
-    if (call->fault != MG_PG_NONE) answer.err = &call->err;
-    for (int i = 0; i < call->row_count; i++)
-        answer.rows[i] = &call->rows[i];
-    call->fn(call->arg, &answer);
-}
-
-/* Only success of the same statement proves that the right has been granted. The refused statement is the
- * first without rows. */
-static void judge_rights(struct mg_pg *pg, const struct mg_pg_call *call)
-{
-    bool is_denied = strcmp(call->sqlstate, SQLSTATE_NO_RIGHT) == 0;
-    if (pg->options.on_denied == NULL) return;
-    if (is_denied && pg->denied == NULL && call->row_count < call->statement_count) {
-        pg->denied = call->statements[call->row_count];
-        pg->options.on_denied(pg->options.arg, call->err.text);
-    } else if (call->fault == MG_PG_NONE && pg->denied != NULL && mg_pg_call_has(call, pg->denied)) {
-        pg->denied = NULL;
-        pg->options.on_denied(pg->options.arg, NULL);
-    }
-}
-
-static void settle(struct mg_pg *pg, struct mg_pg_call *call)
-{
-    pg->call_count--;
-    pg->call_bytes -= call->bytes;
-    judge_rights(pg, call);
-    if (pg->options.on_full != NULL && strcmp(call->sqlstate, SQLSTATE_DISK_FULL) == 0)
-        pg->options.on_full(pg->options.arg);
-    answer(pg, call);
-    mg_pg_call_free(call);
-}
-
 static void lose_session(struct mg_pg *pg)
 {
     close_connection(pg);
     pg->is_broken = false;
-    char reason[REASON_SIZE];
+    char reason[MG_PG_REASON_SIZE];
     memcpy(reason, pg->reason, sizeof reason);
     schedule_reconnect(pg);
     /* Calls made by these callbacks go to `refused`, so the loop ends. */
@@ -366,7 +266,7 @@ static void lose_session(struct mg_pg *pg)
         if (call->err.class == MG_OK) {
             (void)mg_err_set(&call->err, MG_TRANSIENT, "the database session was lost: %s", reason);
         }
-        settle(pg, call);
+        mg_pg_settle(pg, call);
     }
     if (!pg->is_destroyed) pg->options.on_lost(pg->options.arg, reason);
 }
@@ -379,197 +279,12 @@ static void on_idle(void *arg)
     pg->refused.first = NULL;
     if (pg->is_broken) lose_session(pg);
     for (struct mg_pg_call *call; (call = mg_pg_calls_pop(&refused)) != NULL; mg_pg_call_free(call)) {
-        if (!pg->is_destroyed) answer(pg, call);
+        if (!pg->is_destroyed) mg_pg_answer_call(pg, call);
     }
     (void)leave(pg); /* last: the session may be gone */
 }
 
-void mg_pg_refuse(struct mg_pg *pg, enum mg_pg_fault fault, const char *reason, mg_pg_fn *fn, void *arg)
-{
-    struct mg_pg_call *call = mg_pg_call_new(fn, arg);
-    call->fault = fault;
-    (void)mg_err_set(&call->err, mg_pg_class_of(fault), "%s", reason);
-    mg_pg_calls_push(&pg->refused, call);
-    mg_idle_arm(pg->idle);
-}
-
-/* ---- sending ---- */
-
-static void flush(struct mg_pg *pg)
-{
-    int left = PQflush(pg->conn);
-    if (left < 0) {
-        drop_with_message(pg);
-        return;
-    }
-    mg_watch_set(pg->watch, left > 0 ? MG_READABLE | MG_WRITABLE : MG_READABLE);
-}
-
-static void enlist(struct mg_pg *pg, struct mg_pg_call *call)
-{
-    mg_pg_calls_push(&pg->calls, call);
-    pg->call_count++;
-    pg->call_bytes += call->bytes;
-}
-
-/* Has a Sync of its own: a failure beside it does not undo it, and its own failure affects only the calls
- * that need it. */
-static bool prepare(struct mg_pg *pg, const struct mg_sql *sql)
-{
-    if (sql->name[0] == '\0') return true;
-    for (int i = 0; i < pg->prepared_count; i++) {
-        if (pg->prepared[i] == sql) return true;
-    }
-    assert(pg->prepared_count < PREPARED_MAX);
-    if (PQsendPrepare(pg->conn, sql->name, sql->text, 0, NULL) != 1 || PQpipelineSync(pg->conn) != 1)
-        return false;
-    struct mg_pg_call *call = mg_pg_call_new(NULL, NULL);
-    call->prepares = sql;
-    enlist(pg, call);
-    pg->prepared[pg->prepared_count++] = sql;
-    return true;
-}
-
-static bool send_statement(struct mg_pg *pg, const struct mg_pg_statement *statement)
-{
-    const char *values[MG_PG_PARAMS_MAX];
-    int lengths[MG_PG_PARAMS_MAX], formats[MG_PG_PARAMS_MAX];
-    int count = statement->params == NULL ? 0 : statement->params->count;
-    for (int i = 0; i < count; i++) {
-        const struct mg_pg_param *param = &statement->params->items[i];
-        values[i] = param->is_null ? NULL : param->bytes.len == 0 ? "" : param->bytes.data;
-        lengths[i] = (int)param->bytes.len;
-        formats[i] = 1;
-    }
-    if (statement->sql->name[0] == '\0') {
-        return PQsendQueryParams(pg->conn, statement->sql->text, count, NULL, values, lengths, formats, 0) ==
-               1;
-    }
-    return PQsendQueryPrepared(pg->conn, statement->sql->name, count, values, lengths, formats, 0) == 1;
-}
-
-void mg_pg_send(struct mg_pg *pg, const struct mg_pg_statement *statements, int count, mg_pg_fn *fn,
-                void *arg)
-{
-    assert(count > 0 && count <= MG_PG_STATEMENTS_MAX);
-    if (pg->conn == NULL || pg->is_broken) {
-        mg_pg_refuse(pg, MG_PG_LOST, "the database is not connected", fn, arg);
-        return;
-    }
-    size_t bytes = 0;
-    for (int i = 0; i < count; i++) {
-        if (statements[i].params == NULL) continue;
-        mg_pg_params_seal(statements[i].params);
-        if (statements[i].params->failed) {
-            bool is_shortage = statements[i].params->is_out_of_memory;
-            mg_pg_refuse(pg, is_shortage ? MG_PG_BUSY : MG_PG_DATA,
-                         is_shortage ? "there is no memory for the values of a database call"
-                                     : "the values are too large to be sent to the database",
-                         fn, arg);
-            return;
-        }
-        bytes += mg_pg_params_size(statements[i].params);
-    }
-    if (pg->call_count >= CALLS_MAX || (pg->call_count > 0 && pg->call_bytes + bytes > CALL_BYTES_MAX)) {
-        mg_pg_refuse(pg, MG_PG_BUSY, "the database does not keep up: too many calls are under way", fn, arg);
-        return;
-    }
-    bool is_sent = true;
-    for (int i = 0; is_sent && i < count; i++)
-        is_sent = prepare(pg, statements[i].sql);
-    for (int i = 0; is_sent && i < count; i++)
-        is_sent = send_statement(pg, &statements[i]);
-    if (is_sent) is_sent = PQpipelineSync(pg->conn) == 1;
-
-    struct mg_pg_call *call = mg_pg_call_new(fn, arg);
-    call->statement_count = count;
-    for (int i = 0; i < count; i++)
-        call->statements[i] = statements[i].sql;
-    call->bytes = bytes;
-    enlist(pg, call);
-    if (is_sent) {
-        flush(pg);
-    } else {
-        drop_with_message(pg); /* the stream may hold half a message: only a new session is safe */
-    }
-}
-
-int mg_pg_backend_pid(const struct mg_pg *pg)
-{
-    return pg->conn == NULL ? 0 : PQbackendPID(pg->conn);
-}
-
-/* ---- receiving ---- */
-
-static void take_error(struct mg_pg *pg, struct mg_pg_call *call, const PGresult *result)
-{
-    if (call->fault != MG_PG_NONE) return; /* the first error is the cause */
-    const char *sqlstate = PQresultErrorField(result, PG_DIAG_SQLSTATE);
-    char text[REASON_SIZE];
-    mg_pg_explain_result(pg->conn, result, text, sizeof text);
-    if (text[0] == '\0') snprintf(text, sizeof text, "the server does not say why");
-    snprintf(call->sqlstate, sizeof call->sqlstate, "%s", sqlstate == NULL ? "" : sqlstate);
-    call->fault = sqlstate == NULL ? MG_PG_LOST : mg_pg_fault_of(sqlstate);
-    (void)mg_err_set(&call->err, mg_pg_class_of(call->fault), "%s%s%s%s", text, sqlstate == NULL ? "" : " (",
-                     call->sqlstate, sqlstate == NULL ? "" : ")");
-    if (call->fault == MG_PG_LOST) mg_pg_drop(pg, text);
-}
-
-/* Only a new session is surely in step with the server. */
-static void take_stray(struct mg_pg *pg, struct mg_pg_call *call)
-{
-    static const char why[] = "the server's answers are not to what was asked";
-    if (call->fault == MG_PG_NONE) {
-        call->fault = MG_PG_LOST;
-        (void)mg_err_set(&call->err, mg_pg_class_of(MG_PG_LOST), "%s", why);
-    }
-    mg_pg_drop(pg, why);
-}
-
-/* Takes ownership of `result`. True: it is the Sync that ends the call. */
-static bool take_result(struct mg_pg *pg, struct mg_pg_call *call, PGresult *result)
-{
-    ExecStatusType status = PQresultStatus(result);
-    bool is_end = status == PGRES_PIPELINE_SYNC;
-    if (status == PGRES_TUPLES_OK || status == PGRES_COMMAND_OK) {
-        if (call->row_count < call->statement_count) {
-            call->rows[call->row_count++].result = result;
-            return false;
-        }
-    } else if (status == PGRES_FATAL_ERROR || status == PGRES_BAD_RESPONSE) {
-        take_error(pg, call, result);
-    } else if (is_end) {
-        if (call->fault == MG_PG_NONE && call->row_count < call->statement_count) take_stray(pg, call);
-    } else if (status != PGRES_PIPELINE_ABORTED ||
-               call->fault == MG_PG_NONE) { /* no statement of ours has other results */
-        take_stray(pg, call);
-    }
-    PQclear(result);
-    return is_end;
-}
-
-static void receive(struct mg_pg *pg)
-{
-    int empty_in_row = 0; /* one NULL ends each statement; two in a row mean no result */
-    while (!pg->is_destroyed && pg->conn != NULL && !pg->is_broken && pg->calls.first != NULL &&
-           empty_in_row < 2) {
-        if (PQisBusy(pg->conn)) return;
-        PGresult *result = PQgetResult(pg->conn);
-        if (result == NULL) {
-            empty_in_row++;
-            continue;
-        }
-        empty_in_row = 0;
-        pg->progress_ms = mg_clock_boot_ms();
-        if (!take_result(pg, pg->calls.first, result)) {
-            if (PQstatus(pg->conn) == CONNECTION_BAD) drop_with_message(pg);
-            continue;
-        }
-        struct mg_pg_call *call = mg_pg_calls_pop(&pg->calls);
-        if (call->fault == MG_PG_NONE) pg->failures = 0;
-        settle(pg, call);
-    }
-}
+/* ---- the socket ---- */
 
 static void on_watch(void *arg, int events)
 {
@@ -578,12 +293,12 @@ static void on_watch(void *arg, int events)
     enter(pg);
     bool is_alive = true;
     if ((events & MG_READABLE) != 0) is_alive = PQconsumeInput(pg->conn) == 1;
-    receive(pg); /* also data from before the end: the server's last message has the reason */
+    mg_pg_receive(pg); /* also data from before the end: the server's last message has the reason */
     if (!pg->is_destroyed && pg->conn != NULL && !pg->is_broken) {
         if (!is_alive) {
-            drop_with_message(pg);
+            mg_pg_drop_with_message(pg);
         } else {
-            flush(pg); /* reading may have made room for writing (libpq documentation 34.4) */
+            mg_pg_flush(pg); /* reading may have made room for writing (libpq documentation 34.4) */
         }
     }
     (void)leave(pg); /* last: the session may be gone */
