@@ -1,6 +1,6 @@
 /*
- * Private to http/client_curl.c, http/request_curl.c and http/room_curl.c, the only files that use
- * libcurl.
+ * Private to http/client_curl.c, http/request_curl.c, http/answer_curl.c and http/room_curl.c, the only files
+ * that use libcurl.
  */
 #ifndef MG_IO_HTTP_CURL_H
 #define MG_IO_HTTP_CURL_H
@@ -91,6 +91,9 @@ bool mg_http_call_is_refused_by_tls(const struct mg_http_call *call);
 const char *mg_http_call_alert_text(const struct mg_http_call *call);
 /* releases the context that the two functions above read */
 void mg_http_call_leave_tls(struct mg_http_call *call);
+
+/* http/answer_curl.c. Fills the answer to a call that has ended; its slices point into the call. */
+void mg_http_call_conclude(struct mg_http_call *call, struct mg_http_answer *answer);
 
 /* http/room_curl.c. False: no room for this many bytes; the caller pauses the call. */
 bool mg_http_room_take(struct mg_http_call *call, size_t len);
