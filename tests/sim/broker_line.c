@@ -1,7 +1,7 @@
 /*
- * A node's publishes, as common/io/amqp/publish.c handles them. A channel without an answer for a while is
- * replaced. Queues with open publishes on it then use the line apart, one at a time. A queue that gets no
- * answer there either is the cause.
+ * A node's publishes, as common/io/amqp/publish.c and publish_stuck.c handle them. A channel without an
+ * answer for a while is replaced. Queues with open publishes on it then use the line apart, one at a time. A
+ * queue that gets no answer there either is the cause.
  */
 #include <assert.h>
 #include <stdlib.h>
@@ -10,7 +10,7 @@
 #include "broker.h"
 #include "kernel.h"
 
-/* As in common/io/amqp/publish.c. */
+/* As in common/io/amqp/publish.c and publish_stuck.c. */
 #define WINDOW_MESSAGES    2048
 #define CONFIRM_TIMEOUT_MS 10000
 #define STUCK_SHARE        2

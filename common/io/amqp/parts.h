@@ -211,6 +211,14 @@ enum mg_class mg_consume_watch(struct mg_broker *broker, struct mg_err *err) MG_
 enum mg_class mg_publish_init(struct mg_broker *broker, const struct mg_broker_options *options,
                               struct mg_err *err) MG_MUSTCHECK;
 void mg_publish_finish(struct mg_broker *broker);
+/* Puts the message at the end of the publisher's line, where it is sent in the loop's next turn. */
+void mg_publish_append(struct mg_publisher *publisher, struct mg_outgoing *message);
+/* Takes the message out of the line, frees it and calls back; its callback may publish. */
+void mg_publish_settle(struct mg_publisher *publisher, struct mg_outgoing *message,
+                       enum mg_publish_outcome outcome);
+/* A publisher's timer, which runs while it has messages: ends those whose time is over, and gives up a
+ * channel that stands still. */
+void mg_publish_on_expiry(void *arg);
 
 enum mg_class mg_watches_init(struct mg_broker *broker, struct mg_err *err) MG_MUSTCHECK;
 void mg_watches_finish(struct mg_broker *broker);

@@ -8,15 +8,9 @@
  * all others. So at each reconnect a message that no queue gets is sent to that exchange first, before any
  * other. The broker is not up meanwhile.
  *
- * A quorum queue that has lost its majority confirms nothing, and the channel that gives it a message stands
- * still for all queues. While messages to several queues are out, the stuck queue cannot be identified. So
- * all messages that are out end as unknown with their connection. Their queues then use a second connection,
- * one queue at a time, until they answer. If a message ends as unknown there, or by its time-out, its queue
- * takes nothing. A message that was never sent ends as unsent, which proves nothing about its queue.
- *
  * A returned message carries no tag, so each message carries its own in a header. The return comes before the
  * confirm that covers it, and finds the message by that tag. Every message ends exactly once, at the latest
- * by its time-out.
+ * by its time-out. publish_stuck.c sees to that, and to a queue that stops the channel.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -31,15 +25,11 @@
 /* Bounds memory. Below it, one message of any size is still taken. */
 #define WINDOW_BYTES               MG_OUTGOING_BODY_MAX
 #define CONFIRM_TIMEOUT_DEFAULT_MS 10000 /* a broker that syncs slowly answers within seconds */
-#define EXPIRY_PERIOD_MS           100
-#define HEAD_BYTES                 8192 /* more than a publish method and a header frame with all texts */
+#define HEAD_BYTES                 8192  /* more than a publish method and a header frame with all texts */
 #define HEADERS_MAX                5
 #define PROBE_KEY                  "makegood.probe" /* no queue has this key: the message comes back */
-/* Shares of the confirm time-out that may pass without an answer; a smaller one on the second connection,
- * where the queue is known. */
-#define STUCK_SHARE   2
-#define APART_SHARE   4
-#define SILENT_MAX_MS 3000 /* a confirm takes milliseconds; with the time between two probes below 5 s */
+/* A confirm takes milliseconds; with the time between two probes below 5 s. */
+#define SILENT_MAX_MS 3000
 
 static void publish_opened(struct mg_link *link);
 static void publish_lost(struct mg_link *link);
@@ -52,10 +42,7 @@ static bool publish_channel_closed(struct mg_link *link, const amqp_channel_clos
 static void publish_probe(struct mg_publisher *publisher);
 static void publish_ask(struct mg_publisher *publisher, const char *exchange, bool is_mandatory);
 static void publish_on_idle(void *arg);
-static void publish_on_expiry(void *arg);
 static void publish_flush(struct mg_publisher *publisher);
-static void publish_settle(struct mg_publisher *publisher, struct mg_outgoing *message,
-                           enum mg_publish_outcome outcome);
 
 static const struct mg_link_events publish_events = {
     .opened = publish_opened,
@@ -92,7 +79,7 @@ static enum mg_class publisher_init(struct mg_publisher *publisher, struct mg_br
 {
     publisher->next_tag = 1;
     publisher->flush = mg_idle_create(broker->loop, publish_on_idle, publisher);
-    publisher->expiry = mg_timer_create(broker->loop, publish_on_expiry, publisher);
+    publisher->expiry = mg_timer_create(broker->loop, mg_publish_on_expiry, publisher);
     if (publisher->flush == NULL || publisher->expiry == NULL)
         return mg_err_set(err, MG_TRANSIENT, "could not prepare publishing: no memory");
     publisher->link.is_confirming = true;
@@ -157,22 +144,6 @@ size_t mg_broker_publish_room(const struct mg_broker *broker)
     return publisher_room(&broker->publish_apart) == 0 ? 0 : publisher_room(&broker->publish);
 }
 
-static void publish_count(const struct mg_broker *broker)
-{
-    mg_metric_set(broker->published.outstanding,
-                  broker->publish.line.count + broker->publish_apart.line.count);
-}
-
-static void publish_append(struct mg_publisher *publisher, struct mg_outgoing *message)
-{
-    mg_outgoing_append(&publisher->line, message);
-    publish_count(publisher->link.broker);
-    mg_link_start(&publisher->link);
-    mg_idle_arm(publisher->flush);
-    if (!mg_timer_is_active(publisher->expiry))
-        mg_timer_start(publisher->expiry, EXPIRY_PERIOD_MS, EXPIRY_PERIOD_MS);
-}
-
 enum mg_class mg_broker_publish(struct mg_broker *broker, const struct mg_message *message,
                                 mg_published_fn *done, void *arg, struct mg_err *err)
 {
@@ -189,7 +160,7 @@ enum mg_class mg_broker_publish(struct mg_broker *broker, const struct mg_messag
     outgoing->done = done;
     outgoing->arg = arg;
     outgoing->published_boot_ms = mg_clock_boot_ms();
-    publish_append(publisher, outgoing);
+    mg_publish_append(publisher, outgoing);
     return MG_OK;
 }
 
@@ -395,35 +366,13 @@ bool mg_broker_is_silent(const struct mg_broker *broker)
 
 /* ---- outcomes ---- */
 
-static void publish_settle(struct mg_publisher *publisher, struct mg_outgoing *message,
-                           enum mg_publish_outcome outcome)
-{
-    mg_outgoing_remove(&publisher->line, message);
-    publish_count(publisher->link.broker);
-    if (message->tag != 0 && publisher->ring[message->tag % MG_RING_SIZE] == message)
-        publisher->ring[message->tag % MG_RING_SIZE] = NULL;
-    struct mg_broker *broker = publisher->link.broker;
-    bool is_answered = outcome != MG_PUBLISH_UNKNOWN && outcome != MG_PUBLISH_UNSENT;
-    if (is_answered && publisher->is_apart) mg_unanswered_remove(&broker->unanswered, message->routing_key);
-    if (outcome == MG_PUBLISH_CONFIRMED && message->is_returned) outcome = MG_PUBLISH_RETURNED;
-    mg_published_fn *done = message->done;
-    void *arg = message->arg;
-    double seconds = (double)(mg_clock_boot_ms() - message->published_boot_ms) / 1000.0;
-    bool is_told = message->is_told;
-    free(message);
-    if (is_told) return;
-    mg_metric_add(broker->published.outcomes[outcome], 1);
-    if (is_answered) mg_metric_observe(broker->published.confirm_seconds, seconds);
-    if (done != NULL) done(arg, outcome);
-}
-
 static void publish_take_confirm(struct mg_publisher *publisher, uint64_t tag, bool is_multiple,
                                  enum mg_publish_outcome outcome)
 {
     if (!is_multiple) {
         struct mg_outgoing *message = publisher->ring[tag % MG_RING_SIZE];
         if (message != NULL && message->tag == tag) /* else it has timed out */
-            publish_settle(publisher, message, outcome);
+            mg_publish_settle(publisher, message, outcome);
         return;
     }
     /* Tag 0 covers all. Sent messages stand in front, in order. */
@@ -431,7 +380,7 @@ static void publish_take_confirm(struct mg_publisher *publisher, uint64_t tag, b
     while (publisher->line.first != NULL && publisher->line.first->state == OUTGOING_SENT &&
            (tag == 0 || publisher->line.first->tag <= tag) && publisher->link.is_open &&
            generation == publisher->link.generation)
-        publish_settle(publisher, publisher->line.first, outcome);
+        mg_publish_settle(publisher, publisher->line.first, outcome);
 }
 
 static void publish_method(struct mg_link *link, const amqp_method_t *method)
@@ -485,98 +434,5 @@ static void publish_lost(struct mg_link *link)
     publisher->awaited_boot_ms = 0;
     memset(publisher->ring, 0, sizeof(publisher->ring));
     while (publisher->line.first != NULL && publisher->line.first->tag != 0)
-        publish_settle(publisher, publisher->line.first, MG_PUBLISH_UNKNOWN);
-}
-
-/* The line is in order of time. A message half on the wire cannot leave it: its callback is called once, and
- * it is skipped. Messages before it have expired earlier. */
-static struct mg_outgoing *publish_expired(const struct mg_publisher *publisher, int64_t latest_boot_ms)
-{
-    struct mg_outgoing *message = publisher->line.first;
-    if (message != NULL && message->is_told) message = message->next;
-    return message != NULL && message->published_boot_ms <= latest_boot_ms ? message : NULL;
-}
-
-/* The oldest message's queue takes nothing, and each further message to it would cost a connection too. So
- * all that wait for it end as unsent. */
-static void publish_blame_first(struct mg_publisher *publisher)
-{
-    char queue[MG_AMQP_SHORT_MAX + 1];
-    const struct mg_outgoing *first = publisher->line.first;
-    (void)snprintf(queue, sizeof(queue), "%.*s", (int)first->routing_key.len, first->routing_key.data);
-    publish_settle(publisher, publisher->line.first, MG_PUBLISH_UNKNOWN);
-    int left = publisher->line.count; /* excludes messages published by the callbacks */
-    for (; left > 0; left--) {
-        struct mg_outgoing *message = mg_outgoing_find_waiting(&publisher->line, queue);
-        if (message == NULL) return;
-        publish_settle(publisher, message, MG_PUBLISH_UNSENT);
-    }
-}
-
-/* Any of the sent messages may be the one without an answer. Waiting messages for the same queues go apart
- * from now on. */
-static void publish_suspect_sent(struct mg_broker *broker)
-{
-    struct mg_outgoing *message = broker->publish.line.first;
-    for (; message != NULL && message->tag != 0; message = message->next)
-        mg_unanswered_add(&broker->unanswered, message->routing_key);
-    while (message != NULL) {
-        struct mg_outgoing *next = message->next;
-        if (mg_unanswered_has(&broker->unanswered, message->routing_key)) {
-            mg_outgoing_remove(&broker->publish.line, message);
-            publish_append(&broker->publish_apart, message);
-        }
-        message = next;
-    }
-}
-
-static void publish_unstick(struct mg_publisher *publisher)
-{
-    struct mg_link *link = &publisher->link;
-    int64_t now = mg_clock_boot_ms();
-    int64_t patience_ms =
-        link->broker->confirm_timeout_ms / (publisher->is_apart ? APART_SHARE : STUCK_SHARE);
-    if (!link->is_open || link->is_blocked || publisher->is_doubted || publisher->line.first == NULL ||
-        publisher->line.first->state != OUTGOING_SENT || now - link->heard_boot_ms < patience_ms ||
-        now - publisher->line.first->sent_boot_ms < patience_ms)
-        return;
-    if (publisher->is_apart)
-        publish_blame_first(publisher);
-    else
-        publish_suspect_sent(link->broker);
-    if (link->is_open) mg_link_fail(link, MG_TROUBLE_UNREACHABLE, "nothing is confirmed any more");
-}
-
-/* If there is no second connection, all queues share the first. */
-static void publish_note_expired(const struct mg_publisher *publisher, const struct mg_outgoing *message)
-{
-    struct mg_broker *broker = publisher->link.broker;
-    if (message->state == OUTGOING_SENT)
-        mg_unanswered_add(&broker->unanswered, message->routing_key);
-    else if (publisher->is_apart && !publisher->link.is_open)
-        mg_unanswered_remove(&broker->unanswered, message->routing_key);
-}
-
-static void publish_on_expiry(void *arg)
-{
-    struct mg_publisher *publisher = arg;
-    struct mg_broker *broker = publisher->link.broker;
-    mg_broker_enter(broker);
-    publish_unstick(publisher);
-    int64_t latest_boot_ms = mg_clock_boot_ms() - broker->confirm_timeout_ms;
-    for (;;) {
-        struct mg_outgoing *message = publish_expired(publisher, latest_boot_ms);
-        if (message == NULL) break;
-        if (message->state != OUTGOING_SENDING) {
-            bool is_sent = message->state == OUTGOING_SENT;
-            publish_note_expired(publisher, message);
-            publish_settle(publisher, message, is_sent ? MG_PUBLISH_UNKNOWN : MG_PUBLISH_UNSENT);
-            continue;
-        }
-        message->is_told = true;
-        mg_metric_add(broker->published.outcomes[MG_PUBLISH_UNKNOWN], 1);
-        if (message->done != NULL) message->done(message->arg, MG_PUBLISH_UNKNOWN);
-    }
-    if (publisher->line.first == NULL && publisher->expiry != NULL) mg_timer_stop(publisher->expiry);
-    mg_broker_leave(broker);
+        mg_publish_settle(publisher, publisher->line.first, MG_PUBLISH_UNKNOWN);
 }
