@@ -2,17 +2,15 @@
  * The check of every external JSON text, before any other code reads it. One pass over the bytes judges
  * syntax, UTF-8, duplicate names, the range of numbers, and the limits. It builds no tree: values are used as
  * slices of the text, and a tree would cost more than the rest of a message. It recurses up to the depth
- * limit. Errors name line and column but never quote the text, which may hold data that must not be logged.
+ * limit; json_scalar.c checks strings and numbers. Errors name line and column but never quote the text,
+ * which may hold data that must not be logged.
  */
 #include "wire/json.h"
 
-#include <float.h>
-#include <math.h>
-#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "wire/json_scan.h"
+#include "wire/json_check.h"
 
 const struct mg_json_limits MG_JSON_LIMITS_DEFAULT = {
     .max_bytes = 256 * 1024,
@@ -20,27 +18,7 @@ const struct mg_json_limits MG_JSON_LIMITS_DEFAULT = {
     .max_members = 10000,
 };
 
-#define NAMES_FEW     64 /* of all open objects together: a usual message needs no allocation */
-#define SORTED_ABOVE  16 /* names in one object; fewer are compared pairwise */
-#define INT64_DIGITS  19 /* of INT64_MAX and INT64_MIN */
-#define DOUBLE_DIGITS (DBL_MAX_10_EXP + 1)
-
-enum fault {
-    FAULT_NONE,
-    FAULT_SYNTAX,
-    FAULT_END,
-    FAULT_MORE,
-    FAULT_UTF8,
-    FAULT_NUL,
-    FAULT_NUL_ESCAPE,
-    FAULT_SURROGATE,
-    FAULT_TWICE,
-    FAULT_RANGE,
-    FAULT_DEPTH,
-    FAULT_MEMBERS,
-    FAULT_MEMORY,
-};
-
+#define SORTED_ABOVE 16 /* names in one object; fewer are compared pairwise */
 /* Each fault and its remedy. */
 static const char *const EXPLANATIONS[] = {
     [FAULT_SYNTAX] =
@@ -57,209 +35,7 @@ static const char *const EXPLANATIONS[] = {
     [FAULT_MEMBERS] = "too many members and elements",
 };
 
-struct name {
-    struct mg_slice quoted;
-    bool has_escapes;
-};
-
-struct check {
-    const char *at, *end; /* after a fault: `at` is its place */
-    const struct mg_json_limits *limits;
-    int depth, members;
-    struct name few[NAMES_FEW], *names; /* of the open objects, the innermost's last */
-    size_t name_count, name_capacity;
-};
-
-static enum fault check_value(struct check *check);
-
-/* ---- strings ---- */
-
-/* Reads four hexadecimal digits; -1 if one is invalid, with `at` on it. */
-static int check_hex4(struct check *check)
-{
-    int value = 0;
-    for (int i = 0; i < 4; i++, check->at++) {
-        if (check->at >= check->end) return -1;
-        char c = *check->at, letter = (char)(c | 0x20);
-        if (c >= '0' && c <= '9')
-            value = value * 16 + (c - '0');
-        else if (letter >= 'a' && letter <= 'f')
-            value = value * 16 + (letter - 'a') + 10;
-        else
-            return -1;
-    }
-    return value;
-}
-
-/* Behind "\u": one code point, or a pair of surrogates; a lone surrogate is a fault. */
-static enum fault check_code(struct check *check)
-{
-    int code = check_hex4(check);
-    if (code == 0) return FAULT_NUL_ESCAPE;
-    if (code < 0) return FAULT_SYNTAX;
-    if (code < 0xd800 || code >= 0xe000) return FAULT_NONE;
-    if (code >= 0xdc00) return FAULT_SURROGATE;
-    for (const char *mark = "\\u"; *mark != '\0'; mark++, check->at++) {
-        if (check->at >= check->end || *check->at != *mark) return FAULT_SURROGATE;
-    }
-    code = check_hex4(check);
-    if (code < 0) return FAULT_SYNTAX;
-    return code >= 0xdc00 && code < 0xe000 ? FAULT_NONE : FAULT_SURROGATE;
-}
-
-static enum fault check_escape(struct check *check)
-{
-    if (++check->at >= check->end) return FAULT_END;
-    char c = *check->at;
-    if (c == '\0' || strchr("\"\\/bfnrtu", c) == NULL) return FAULT_SYNTAX;
-    check->at++;
-    return c == 'u' ? check_code(check) : FAULT_NONE;
-}
-
-/* True for a character that stands unescaped in a string and has one byte. */
-static bool is_plain(unsigned char c)
-{
-    return c >= 0x20 && c < 0x80 && c != '"' && c != '\\';
-}
-
-/* The same for eight bytes at once, because most bytes of a payload are plain. Subtracting 1 from a byte 0,
- * or 32 from a byte below 32, sets its highest bit, which a plain byte does not have. */
-static bool are_plain(const char *at)
-{
-    static const uint64_t EACH = 0x0101010101010101;
-    uint64_t bytes;
-    memcpy(&bytes, at, sizeof bytes);
-    uint64_t marks =
-        bytes | (bytes - EACH * 0x20) | ((bytes ^ EACH * '"') - EACH) | ((bytes ^ EACH * '\\') - EACH);
-    return (marks & EACH * 0x80) == 0;
-}
-
-static const char *skip_plain(const char *at, const char *end)
-{
-    while (end - at >= (ptrdiff_t)sizeof(uint64_t) && are_plain(at))
-        at += sizeof(uint64_t);
-    while (at < end && is_plain((unsigned char)*at))
-        at++;
-    return at;
-}
-
-/* From the opening quote to behind the closing one. */
-static enum fault check_string(struct check *check, bool *ret_has_escapes)
-{
-    const char *at = check->at + 1, *end = check->end;
-
-    *ret_has_escapes = false;
-    for (;;) {
-        at = skip_plain(at, end);
-        check->at = at;
-        if (at == end) return FAULT_END;
-        if (*at == '"') {
-            check->at++;
-            return FAULT_NONE;
-        }
-        if (*at == '\\') {
-            enum fault fault = check_escape(check);
-            if (fault != FAULT_NONE) return fault;
-            *ret_has_escapes = true;
-        } else {
-            if ((unsigned char)*at < 0x20) return FAULT_SYNTAX;
-            size_t len = mg_utf8_len(at, (size_t)(end - at));
-            if (len == 0) return FAULT_UTF8;
-            check->at += len;
-        }
-        at = check->at;
-    }
-}
-
-/* ---- numbers ---- */
-
-static size_t skip_digits(struct check *check)
-{
-    const char *begin = check->at;
-    while (check->at < check->end && *check->at >= '0' && *check->at <= '9')
-        check->at++;
-    return (size_t)(check->at - begin);
-}
-
-static bool is_above_int64(const char *digits, size_t count, bool is_negative)
-{
-    if (count != INT64_DIGITS) return count > INT64_DIGITS;
-    return memcmp(digits, is_negative ? "9223372036854775808" : "9223372036854775807", INT64_DIGITS) > 0;
-}
-
-/* A double has up to 309 digits before the point. Numbers with more are too large, numbers with fewer are
- * not. With exactly 309 these digits alone decide, since the bound between the largest double and infinity is
- * an integer. `mantissa` is digits, perhaps with a point. */
-static bool is_above_double(const char *mantissa, const char *end, int64_t exponent)
-{
-    char digits[DOUBLE_DIGITS + 1];
-    int count = 0;
-    int64_t before_point = 0;
-    bool is_fraction = false;
-
-    for (; mantissa < end; mantissa++) {
-        if (*mantissa == '.') {
-            is_fraction = true;
-            continue;
-        }
-        bool is_significant = count > 0 || *mantissa != '0';
-        if (is_fraction ? !is_significant : is_significant) before_point += is_fraction ? -1 : 1;
-        if (is_significant && count < DOUBLE_DIGITS) digits[count++] = *mantissa;
-    }
-    if (count == 0 || before_point + exponent != DOUBLE_DIGITS)
-        return count > 0 && before_point + exponent > DOUBLE_DIGITS;
-    memset(digits + count, '0', (size_t)(DOUBLE_DIGITS - count));
-    digits[DOUBLE_DIGITS] = '\0';
-    return isinf(strtod(digits, NULL));
-}
-
-/* Behind "e" or "E". The count stops far beyond any exponent that the digits of a text could balance. */
-static bool check_exponent(struct check *check, int64_t *ret_exponent)
-{
-    static const int64_t FAR = INT32_MAX;
-    bool is_negative = false;
-
-    if (check->at < check->end && (*check->at == '+' || *check->at == '-')) is_negative = *check->at++ == '-';
-    const char *begin = check->at;
-    if (skip_digits(check) == 0) return false;
-    for (*ret_exponent = 0; begin < check->at; begin++) {
-        if (*ret_exponent < FAR) *ret_exponent = *ret_exponent * 10 + (*begin - '0');
-    }
-    if (is_negative) *ret_exponent = -*ret_exponent;
-    return true;
-}
-
-static enum fault check_number(struct check *check)
-{
-    const char *begin = check->at;
-    int64_t exponent = 0;
-
-    if (*begin == '-') check->at++;
-    const char *mantissa = check->at;
-    size_t digits = skip_digits(check);
-    if (digits == 0) return FAULT_SYNTAX;
-    if (digits > 1 && *mantissa == '0') {
-        check->at = mantissa + 1;
-        return FAULT_SYNTAX;
-    }
-    bool is_integer = true;
-    if (check->at < check->end && *check->at == '.') {
-        is_integer = false;
-        check->at++;
-        if (skip_digits(check) == 0) return FAULT_SYNTAX;
-    }
-    const char *end = check->at;
-    if (check->at < check->end && (*check->at == 'e' || *check->at == 'E')) {
-        is_integer = false;
-        check->at++;
-        if (!check_exponent(check, &exponent)) return FAULT_SYNTAX;
-    }
-    bool is_above = is_integer ? is_above_int64(mantissa, digits, begin != mantissa)
-                               : is_above_double(mantissa, end, exponent);
-    if (!is_above) return FAULT_NONE;
-    check->at = begin;
-    return FAULT_RANGE;
-}
+static enum mg_check_fault check_value(struct mg_check *check);
 
 /* ---- names ---- */
 
@@ -285,7 +61,7 @@ static int reader_next(struct reader *reader) /* -1: the end */
     return (unsigned char)reader->utf8[reader->next++];
 }
 
-static bool is_same_name(const struct name *a, const struct name *b)
+static bool is_same_name(const struct mg_check_name *a, const struct mg_check_name *b)
 {
     if (!a->has_escapes && !b->has_escapes) return mg_slice_equal(a->quoted, b->quoted);
     struct reader left = reader_of(a->quoted), right = reader_of(b->quoted);
@@ -299,7 +75,7 @@ static bool is_same_name(const struct name *a, const struct name *b)
 /* Any order that makes equal names neighbours. */
 static int compare_names(const void *a, const void *b)
 {
-    const struct name *first = a, *second = b;
+    const struct mg_check_name *first = a, *second = b;
     struct reader left = reader_of(first->quoted), right = reader_of(second->quoted);
     for (;;) {
         int left_byte = reader_next(&left), right_byte = reader_next(&right);
@@ -308,7 +84,8 @@ static int compare_names(const void *a, const void *b)
     }
 }
 
-static enum fault name_twice(struct check *check, const struct name *a, const struct name *b)
+static enum mg_check_fault name_twice(struct mg_check *check, const struct mg_check_name *a,
+                                      const struct mg_check_name *b)
 {
     check->at = a->quoted.data > b->quoted.data ? a->quoted.data : b->quoted.data;
     return FAULT_TWICE;
@@ -316,7 +93,7 @@ static enum fault name_twice(struct check *check, const struct name *a, const st
 
 /* Finds duplicate names; may reorder them. Many names are sorted and only neighbours compared, so the time is
  * not quadratic in hostile input. */
-static enum fault check_twice(struct check *check, struct name *names, size_t count)
+static enum mg_check_fault check_twice(struct mg_check *check, struct mg_check_name *names, size_t count)
 {
     bool is_sorted = count > SORTED_ABOVE;
     if (is_sorted) qsort(names, count, sizeof *names, compare_names);
@@ -328,12 +105,12 @@ static enum fault check_twice(struct check *check, struct name *names, size_t co
     return FAULT_NONE;
 }
 
-static bool keep_name(struct check *check, struct name name)
+static bool keep_name(struct mg_check *check, struct mg_check_name name)
 {
     if (check->name_count == check->name_capacity) {
         bool is_first = check->names == check->few;
         size_t capacity = 2 * check->name_capacity;
-        struct name *names = realloc(is_first ? NULL : check->names, capacity * sizeof *names);
+        struct mg_check_name *names = realloc(is_first ? NULL : check->names, capacity * sizeof *names);
         if (names == NULL) return false;
         if (is_first) memcpy(names, check->few, sizeof check->few);
         check->names = names;
@@ -346,7 +123,7 @@ static bool keep_name(struct check *check, struct name name)
 /* ---- values ---- */
 
 /* The next character that is not blank; -1 at the end. */
-static int check_next(struct check *check)
+static int check_next(struct mg_check *check)
 {
     while (check->at < check->end &&
            (*check->at == ' ' || *check->at == '\n' || *check->at == '\t' || *check->at == '\r'))
@@ -354,11 +131,11 @@ static int check_next(struct check *check)
     return check->at < check->end ? (unsigned char)*check->at : -1;
 }
 
-static enum fault check_name(struct check *check)
+static enum mg_check_fault check_name(struct mg_check *check)
 {
     if (check_next(check) != '"') return FAULT_SYNTAX;
-    struct name name = {.quoted.data = check->at};
-    enum fault fault = check_string(check, &name.has_escapes);
+    struct mg_check_name name = {.quoted.data = check->at};
+    enum mg_check_fault fault = mg_check_string(check, &name.has_escapes);
     if (fault != FAULT_NONE) return fault;
     name.quoted.len = (size_t)(check->at - name.quoted.data);
     if (!keep_name(check, name)) return FAULT_MEMORY;
@@ -368,13 +145,13 @@ static enum fault check_name(struct check *check)
 }
 
 /* The members of an object or elements of an array, up to the closing bracket. */
-static enum fault check_children(struct check *check, bool is_object)
+static enum mg_check_fault check_children(struct mg_check *check, bool is_object)
 {
     char close = is_object ? '}' : ']';
     if (check_next(check) == close) return FAULT_NONE;
     for (;;) {
         if (++check->members > check->limits->max_members) return FAULT_MEMBERS;
-        enum fault fault = is_object ? check_name(check) : FAULT_NONE;
+        enum mg_check_fault fault = is_object ? check_name(check) : FAULT_NONE;
         if (fault == FAULT_NONE) fault = check_value(check);
         if (fault != FAULT_NONE) return fault;
         int next = check_next(check);
@@ -384,12 +161,12 @@ static enum fault check_children(struct check *check, bool is_object)
     }
 }
 
-static enum fault check_container(struct check *check, bool is_object)
+static enum mg_check_fault check_container(struct mg_check *check, bool is_object)
 {
     size_t names_before = check->name_count;
     if (++check->depth > check->limits->max_depth) return FAULT_DEPTH;
     check->at++;
-    enum fault fault = check_children(check, is_object);
+    enum mg_check_fault fault = check_children(check, is_object);
     if (fault != FAULT_NONE) return fault;
     fault = check_twice(check, check->names + names_before, check->name_count - names_before);
     if (fault != FAULT_NONE) return fault;
@@ -399,7 +176,7 @@ static enum fault check_container(struct check *check, bool is_object)
     return FAULT_NONE;
 }
 
-static enum fault check_word(struct check *check, const char *word)
+static enum mg_check_fault check_word(struct mg_check *check, const char *word)
 {
     size_t len = strlen(word), left = (size_t)(check->end - check->at);
     if (left < len || memcmp(check->at, word, len) != 0) return FAULT_SYNTAX;
@@ -407,7 +184,7 @@ static enum fault check_word(struct check *check, const char *word)
     return FAULT_NONE;
 }
 
-static enum fault check_value(struct check *check)
+static enum mg_check_fault check_value(struct mg_check *check)
 {
     bool has_escapes;
     switch (check_next(check)) {
@@ -416,7 +193,7 @@ static enum fault check_value(struct check *check)
     case '[':
         return check_container(check, false);
     case '"':
-        return check_string(check, &has_escapes);
+        return mg_check_string(check, &has_escapes);
     case 't':
         return check_word(check, "true");
     case 'f':
@@ -434,7 +211,7 @@ static enum fault check_value(struct check *check)
     case '7':
     case '8':
     case '9':
-        return check_number(check);
+        return mg_check_number(check);
     default:
         return FAULT_SYNTAX;
     }
@@ -460,7 +237,7 @@ static struct place place_of(struct mg_slice text, const char *at)
     return place;
 }
 
-static enum mg_class refuse(struct mg_slice text, const struct check *check, enum fault fault,
+static enum mg_class refuse(struct mg_slice text, const struct mg_check *check, enum mg_check_fault fault,
                             struct mg_err *err)
 {
     struct place place = place_of(text, check->at);
@@ -489,10 +266,10 @@ enum mg_class mg_json_check(struct mg_slice text, const struct mg_json_limits *l
         return mg_err_set(err, MG_BAD_INPUT, "the text has %zu bytes; up to %zu are allowed", text.len,
                           limits->max_bytes);
     }
-    struct check check = {
-        .at = text.data, .end = text.data + text.len, .limits = limits, .name_capacity = NAMES_FEW};
+    struct mg_check check = {
+        .at = text.data, .end = text.data + text.len, .limits = limits, .name_capacity = MG_CHECK_NAMES_FEW};
     check.names = check.few;
-    enum fault fault = check_value(&check);
+    enum mg_check_fault fault = check_value(&check);
     if (fault == FAULT_NONE && check_next(&check) != -1) fault = FAULT_MORE;
     if (check.names != check.few) free(check.names);
     return fault == FAULT_NONE ? MG_OK : refuse(text, &check, fault, err);
