@@ -45,6 +45,9 @@ const char *fidelity_order_id(int order);
 struct mg_slice fidelity_draw_text(void);
 const char *fidelity_draw_cause(void);
 struct mg_alert_write fidelity_draw_alert(void);
+/* Of a sweep. Among orders that wake at the same moment a limit may pick any: no limit may separate two of
+ * them. `known`: all orders as last read. */
+int fidelity_draw_limit(const struct mg_order_record *known, int64_t now_ms);
 
 /* Values that a write refers to. */
 struct fidelity_writing {
@@ -56,12 +59,17 @@ struct fidelity_writing {
 void fidelity_draw_write(const struct mg_order_record *known, int order, struct fidelity_writing *writing,
                          struct mg_order_write *write);
 
-/* ---- printed answers: times are offsets from the start ---- */
+/* ---- printed answers: times are offsets from the start (fidelity_tell.c) ---- */
 
 void fidelity_tell_slice(FILE *out, const char *name, struct mg_slice text);
 void fidelity_tell_time(FILE *out, const char *name, int64_t at_ms);
 void fidelity_tell_sqlstate(FILE *out, const char *text); /* "…(22P02)" as the store words it */
 void fidelity_tell_record(FILE *out, const struct mg_order_record *record);
 void fidelity_tell_event(FILE *out, const struct mg_event_record *event);
+/* Sorted, so that the store may give any order; `arena` takes the sorted copy. */
+void fidelity_tell_sweep(FILE *out, struct mg_arena *arena, const struct mg_sweep_answer *answer);
+void fidelity_tell_owed(FILE *out, struct mg_arena *arena, bool is_leader, const struct mg_due *found,
+                        int count);
+void fidelity_tell_parked(FILE *out, const struct mg_parked_answer *answer); /* as it comes */
 
 #endif

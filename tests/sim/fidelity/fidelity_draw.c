@@ -153,6 +153,43 @@ struct mg_alert_write fidelity_draw_alert(void)
         .failure = FIDELITY_ANY(FAILURES)};
 }
 
+/* Whether a limit leaves out no woken order: these use the places left by `timely`, at least a quarter. */
+static bool takes_all_woken(int limit, int timely, int woken)
+{
+    int left = timely < limit ? limit - timely : 0, share = (limit + 3) / 4;
+    return woken <= (left > share ? left : share);
+}
+
+/* Whether the share of the latest separates no two of the `count` that wake at the same moment. */
+static bool parts_no_latest(int limit, const int64_t *wakes, int count)
+{
+    int first = count - (limit + 3) / 4;
+    return first <= limit || wakes[first - 1] != wakes[first];
+}
+
+int fidelity_draw_limit(const struct mg_order_record *known, int64_t now_ms)
+{
+    int limit = 1 + (int)fidelity_draw(FIDELITY_ORDERS), timely = 0, woken = 0;
+    int64_t wakes[FIDELITY_ORDERS];
+    for (int i = 0; i < FIDELITY_ORDERS; i++) {
+        int64_t at_ms = known[i].order.wake_at_ms;
+        woken += known[i].order.version != 0 && at_ms == 1;
+        if (known[i].order.version == 0 || at_ms <= 1 || at_ms > now_ms) {
+            continue;
+        }
+        int at = timely++;
+        for (; at > 0 && wakes[at - 1] > at_ms; at--) {
+            wakes[at] = wakes[at - 1];
+        }
+        wakes[at] = at_ms;
+    }
+    while ((limit < timely && wakes[limit - 1] == wakes[limit]) || !parts_no_latest(limit, wakes, timely) ||
+           !takes_all_woken(limit, timely, woken)) {
+        limit++;
+    }
+    return limit;
+}
+
 static void draw_events(struct fidelity_writing *writing, struct mg_order_write *write)
 {
     static const char *const STATUSES[] = {

@@ -383,71 +383,12 @@ static void play_lead(void)
     }
 }
 
-static int compare_due(const void *a, const void *b)
-{
-    const struct mg_due *one = a, *two = b;
-    if (one->due_at_ms != two->due_at_ms) {
-        return one->due_at_ms < two->due_at_ms ? -1 : 1;
-    }
-    int order = strcmp(one->order_id, two->order_id);
-    return order != 0 ? order : (int)one->ask - (int)two->ask;
-}
-
 static void on_swept(void *arg, const struct mg_sweep_answer *answer, const struct mg_err *err)
 {
     if (!tell_error(err)) {
-        (void)fprintf(out, " leader%d overdue%" PRId64 " full%d", answer->is_leader, answer->overdue_total,
-                      answer->is_full);
-        fidelity_tell_time(out, "now", answer->now_ms);
-        struct mg_due *dues = mg_arena_alloc(arena, ((size_t)answer->due_count + 1) * sizeof(*dues));
-        memcpy(dues, answer->dues, (size_t)answer->due_count * sizeof(*dues));
-        qsort(dues, (size_t)answer->due_count, sizeof(*dues), compare_due);
-        for (int i = 0; i < answer->due_count; i++) {
-            (void)fprintf(out, "\n  %s %s '%s' a%" PRIu32 " v%" PRIu64 " seq%" PRIu64 " stuck%d",
-                          dues[i].order_id, mg_cause_name(dues[i].ask), dues[i].step, dues[i].attempt,
-                          dues[i].version, dues[i].seq, dues[i].is_stuck);
-            fidelity_tell_time(out, "due_at", dues[i].due_at_ms);
-        }
+        fidelity_tell_sweep(out, arena, answer);
     }
     answered(arg);
-}
-
-/* Whether a limit leaves out no woken order: these use the places left by `timely`, at least a quarter. */
-static bool takes_all_woken(int limit, int timely, int woken)
-{
-    int left = timely < limit ? limit - timely : 0, share = (limit + 3) / 4;
-    return woken <= (left > share ? left : share);
-}
-
-/* Whether the share of the latest separates no two of the `count` that wake at the same moment. */
-static bool parts_no_latest(int limit, const int64_t *wakes, int count)
-{
-    int first = count - (limit + 3) / 4;
-    return first <= limit || wakes[first - 1] != wakes[first];
-}
-
-/* Among orders that wake at the same moment a limit may pick any: no limit may separate two of them. */
-static int draw_limit(void)
-{
-    int limit = 1 + (int)fidelity_draw(FIDELITY_ORDERS), timely = 0, woken = 0;
-    int64_t wakes[FIDELITY_ORDERS];
-    for (int i = 0; i < FIDELITY_ORDERS; i++) {
-        int64_t at_ms = known[i].order.wake_at_ms;
-        woken += known[i].order.version != 0 && at_ms == 1;
-        if (known[i].order.version == 0 || at_ms <= 1 || at_ms > now_ms) {
-            continue;
-        }
-        int at = timely++;
-        for (; at > 0 && wakes[at - 1] > at_ms; at--) {
-            wakes[at] = wakes[at - 1];
-        }
-        wakes[at] = at_ms;
-    }
-    while ((limit < timely && wakes[limit - 1] == wakes[limit]) || !parts_no_latest(limit, wakes, timely) ||
-           !takes_all_woken(limit, timely, woken)) {
-        limit++;
-    }
-    return limit;
 }
 
 static void play_sweep(void)
@@ -457,7 +398,7 @@ static void play_sweep(void)
     load_all();
     struct mg_sweep_options options = {.epoch = epochs[index] + (fidelity_is_rare() ? 1 : 0),
                                        .holder = fidelity_is_rare() ? "nobody" : holder_of(index),
-                                       .limit = draw_limit(),
+                                       .limit = fidelity_draw_limit(known, now_ms),
                                        .ask_again_ms = (int64_t)fidelity_draw(4) * 1000,
                                        .overdue_limit = (int)fidelity_draw(12)};
     options.step_limit = 1 + (options.limit * 5 + options.overdue_limit * 7) % 40;
@@ -475,17 +416,7 @@ static void play_sweep(void)
 static void on_parked(void *arg, const struct mg_parked_answer *answer, const struct mg_err *err)
 {
     if (!tell_error(err)) {
-        (void)fprintf(out, " leader%d", answer->is_leader);
-        for (int i = 0; i < answer->queue_count; i++) {
-            const struct mg_parked_queue *queue = &answer->queues[i];
-            (void)fprintf(out, " %s:high%d:open%d:probing%d:%d", queue->service, queue->is_high,
-                          queue->is_open, queue->is_probing, queue->asked);
-        }
-        for (int i = 0; i < answer->due_count; i++) {
-            (void)fprintf(out, "\n  %s.%s.%u", answer->dues[i].order_id, answer->dues[i].step,
-                          answer->dues[i].attempt);
-            fidelity_tell_time(out, "due", answer->dues[i].due_at_ms);
-        }
+        fidelity_tell_parked(out, answer);
     }
     answered(arg);
 }
@@ -517,14 +448,7 @@ static void on_owed_found(void *arg, bool is_leader, const struct mg_due *found,
                           const struct mg_err *err)
 {
     if (!tell_error(err)) {
-        struct mg_due *dues = mg_arena_alloc(arena, ((size_t)count + 1) * sizeof(*dues));
-        memcpy(dues, found, (size_t)count * sizeof(*dues));
-        qsort(dues, (size_t)count, sizeof(*dues), compare_due);
-        (void)fprintf(out, " leader%d", is_leader);
-        for (int i = 0; i < count; i++) {
-            (void)fprintf(out, "\n  %s %s v%" PRIu64 " seq%" PRIu64, dues[i].order_id,
-                          mg_cause_name(dues[i].ask), dues[i].version, dues[i].seq);
-        }
+        fidelity_tell_owed(out, arena, is_leader, found, count);
     }
     answered(arg);
 }
