@@ -6,18 +6,17 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "alert_publish.h"
 #include "base/clock.h"
 #include "base/log.h"
 #include "io/amqp/topology.h"
 #include "supervisor.h"
-#include "wire/alert.h"
 
 #define WATCH_PERIOD_MS 2000
 /* A condition that was looked for and not found for this long is gone. The time is a few ask-again periods at
  * least, since orders asked about are not found in between. */
 #define WATCH_GONE_MS      15000
 #define WATCH_GONE_PERIODS 3
-#define ALERT_MAX_BYTES    4096
 #define UNNEEDED_TEXT      "no open order needs the service"
 
 static const enum mg_alert alert_of[WATCHED_COUNT] = {
@@ -71,22 +70,6 @@ static void alert_published(void *arg, enum mg_publish_outcome outcome)
     state->is_failing = is_failing;
 }
 
-static bool message_publish(struct supervisor *supervisor, const struct mg_alert_message *alert,
-                            mg_published_fn *done, void *arg)
-{
-    struct mg_buf body;
-    struct mg_err err;
-    mg_buf_init(&body, ALERT_MAX_BYTES);
-    mg_alert_write(alert, &body);
-    struct mg_message message = {.exchange = MG_EXCHANGE_ALERTS,
-                                 .routing_key = MG_QUEUE_ALERTS,
-                                 .type = "alert",
-                                 .body = mg_buf_slice(&body)};
-    bool is_out = !body.failed && mg_broker_publish(supervisor->broker, &message, done, arg, &err) == MG_OK;
-    mg_buf_finish(&body);
-    return is_out;
-}
-
 static void alert_publish(struct supervisor *supervisor, struct watched_state *state)
 {
     struct mg_alert_message alert = {
@@ -94,7 +77,7 @@ static void alert_publish(struct supervisor *supervisor, struct watched_state *s
     (void)snprintf(alert.subject, sizeof(alert.subject), "%s", subject_of[state->watched]);
     (void)snprintf(alert.text, sizeof(alert.text), "%s", state->text);
     state->is_unsaid = false;
-    if (!message_publish(supervisor, &alert, alert_published, state)) {
+    if (!mg_alert_publish(supervisor->broker, MG_EXCHANGE_ALERTS, &alert, alert_published, state)) {
         alert_published(state, MG_PUBLISH_REFUSED);
     }
 }
@@ -117,7 +100,7 @@ static void unneeded_publish(struct supervisor *supervisor, const char *service)
     (void)snprintf(alert.text, sizeof(alert.text), "%s", UNNEEDED_TEXT);
     mg_log(MG_LOG_INFO, "alert closed", MG_LOG_TEXT("alert", mg_alert_name(alert.alert)),
            MG_LOG_TEXT("subject", service), MG_LOG_TEXT("text", alert.text));
-    if (!message_publish(supervisor, &alert, unneeded_published, supervisor)) {
+    if (!mg_alert_publish(supervisor->broker, MG_EXCHANGE_ALERTS, &alert, unneeded_published, supervisor)) {
         unneeded_published(supervisor, MG_PUBLISH_REFUSED);
     }
 }
