@@ -10,12 +10,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "alert_publish.h"
 #include "base/clock.h"
 #include "base/failpoint.h"
 #include "base/log.h"
-#include "io/amqp/topology.h"
 #include "operator/batch_orders.h"
-#include "wire/alert.h"
 
 /* As often as a supervisor sweeps; an operator sees progress. */
 #define LOOK_PERIOD_MS 250
@@ -27,9 +26,8 @@
  * runner is alive. */
 #define KEEP_PERIOD_MS 2000
 /* A leader that cannot send commands for this long gives up the lead, so that another process can try. */
-#define MUTE_MAX_MS     5000
-#define WHY_SIZE        320
-#define ALERT_MAX_BYTES 4096
+#define MUTE_MAX_MS 5000
+#define WHY_SIZE    320
 
 /* A batch that has not ended. */
 struct running {
@@ -141,20 +139,12 @@ static void batches_take(struct mg_batch_runner *runner, const struct mg_batches
 static void alert_publish(struct mg_batch_runner *runner, const struct mg_batch_row *row, const char *why)
 {
     struct mg_alert_message alert = {.alert = MG_ALERT_BATCH_STOPPED, .at_ms = row->batch.now_us / 1000};
-    struct mg_buf body;
-    struct mg_err err;
     (void)snprintf(alert.subject, sizeof(alert.subject), "%s", row->batch_id);
     (void)snprintf(alert.text, sizeof(alert.text), "%s", why);
-    mg_buf_init(&body, ALERT_MAX_BYTES);
-    mg_alert_write(&alert, &body);
-    const struct mg_message message = {
-        .exchange = "", .routing_key = MG_QUEUE_ALERTS, .type = "alert", .body = mg_buf_slice(&body)};
-    if (body.failed ||
-        mg_broker_publish(mg_command_client_broker(runner->client), &message, NULL, NULL, &err) != MG_OK) {
+    if (!mg_alert_publish(mg_command_client_broker(runner->client), "", &alert, NULL, NULL)) {
         mg_log(MG_LOG_WARN, "could not publish an alert; the database has it",
                MG_LOG_TEXT("alert", mg_alert_name(alert.alert)), MG_LOG_TEXT("subject", alert.subject));
     }
-    mg_buf_finish(&body);
 }
 
 /* ---- a turn ---- */
