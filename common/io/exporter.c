@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/log.h"
+#include "base/once.h"
 #include "io/http/client.h"
 
 /* A collector that needs longer for a batch does not keep up. */
@@ -31,7 +32,7 @@ struct mg_exporter {
     struct mg_buf body; /* the current batch */
     size_t in_hand;     /* its spans */
     bool is_second_try;
-    bool is_failing; /* failing, and logged */
+    struct mg_once failure_logged;
     struct mg_metric *sent, *dropped;
 
     bool is_flushing;
@@ -150,10 +151,9 @@ static void batch_over(struct mg_exporter *exporter, size_t rejected)
 /* Logs one line for many failures in a row. */
 static void failed(struct mg_exporter *exporter, const char *why)
 {
-    if (!exporter->is_failing)
+    if (mg_once_set(&exporter->failure_logged))
         mg_log(MG_LOG_WARN, "the collector does not accept spans; they are dropped, orders are not affected",
                MG_LOG_TEXT("url", exporter->options.url), MG_LOG_TEXT("why", why));
-    exporter->is_failing = true;
     batch_over(exporter, exporter->in_hand);
 }
 
@@ -168,8 +168,8 @@ static void on_answer(void *arg, const struct mg_http_answer *answer)
     struct mg_exporter *exporter = arg;
     exporter->call = NULL;
     if (answer->sent == MG_SENT_YES && answer->status >= 200 && answer->status < 300) {
-        if (exporter->is_failing) mg_log(MG_LOG_INFO, "the collector accepts spans again", MG_LOG_NONE);
-        exporter->is_failing = false;
+        if (mg_once_reset(&exporter->failure_logged))
+            mg_log(MG_LOG_INFO, "the collector accepts spans again", MG_LOG_NONE);
         int64_t rejected = exporter->options.rejected(answer->body);
         batch_over(exporter, rejected > 0 ? (size_t)rejected : 0);
     } else if (is_worth_another(answer) && !exporter->is_second_try && !exporter->is_flushing) {

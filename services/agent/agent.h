@@ -27,6 +27,7 @@
 #include "base/log.h"
 #include "base/loop.h"
 #include "base/metrics.h"
+#include "base/once.h"
 #include "base/rest.h"
 #include "base/trace.h"
 #include "breaker.h"
@@ -150,7 +151,7 @@ struct mg_control {
     int64_t heard_boot_ms;
     int64_t word_boot_ms; /* when the last message about the service's health came */
     bool is_paused;
-    bool is_unreadable;               /* the last message was unreadable, which has been logged */
+    struct mg_once unreadable_logged; /* the last message was unreadable */
     bool is_named;                    /* of a limited service: this process has a share */
     char prober[MG_INSTANCE_MAX + 1]; /* while the service is down for most: the agent that probes it */
 };

@@ -110,12 +110,13 @@ static bool control_read(struct mg_lane *lane, struct mg_slice body, struct mg_s
     if (class == MG_OK && strcmp(ret_control->service, lane->service->name) != 0) {
         class = mg_err_set(&err, MG_BAD_INPUT, "it names service %s", ret_control->service);
     }
-    if (class != MG_OK && !lane->control.is_unreadable) {
+    if (class == MG_OK) {
+        mg_once_reset(&lane->control.unreadable_logged);
+    } else if (mg_once_set(&lane->control.unreadable_logged)) {
         mg_log(MG_LOG_WARN,
                "cannot read a control message of the service; its previous settings stay in force",
                MG_LOG_TEXT("service", lane->service->name), MG_LOG_TEXT("why", err.text));
     }
-    lane->control.is_unreadable = class != MG_OK;
     return class == MG_OK;
 }
 

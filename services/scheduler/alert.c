@@ -39,13 +39,15 @@ static void on_alert_written(void *arg, const bool *is_changed, int count, const
     struct mg_alert_call *call = arg;
     struct mg_scheduler *scheduler = call->scheduler;
     if (err != NULL) {
-        /* One line for a run of failures. */
-        mg_log(scheduler->alerts.is_unwritten ? MG_LOG_DEBUG : MG_LOG_WARN, "could not store an alert",
-               MG_LOG_TEXT("subject", call->message.subject), MG_LOG_TEXT("why", err->text));
-    } else if (count == 1 && is_changed[0]) {
-        alert_publish(scheduler, &call->message);
+        mg_log(mg_once_set(&scheduler->alerts.failure_logged) ? MG_LOG_WARN : MG_LOG_DEBUG,
+               "could not store an alert", MG_LOG_TEXT("subject", call->message.subject),
+               MG_LOG_TEXT("why", err->text));
+    } else {
+        mg_once_reset(&scheduler->alerts.failure_logged);
+        if (count == 1 && is_changed[0]) {
+            alert_publish(scheduler, &call->message);
+        }
     }
-    scheduler->alerts.is_unwritten = err != NULL;
     free(call);
 }
 

@@ -3,13 +3,14 @@
 #define MG_SCHEDULER_ALERT_H
 
 #include "base/buf.h"
+#include "base/once.h"
 #include "core/model.h"
 
 struct mg_scheduler;
 
 struct mg_alerts {
     struct mg_buf scratch;
-    bool is_unwritten; /* the last store call failed */
+    struct mg_once failure_logged; /* the last store call failed */
 };
 
 /* Stores the alert, and publishes it if its row has changed. */

@@ -209,14 +209,13 @@ static void count_answered(void *arg, const struct mg_rows *rows, const struct m
     }
     mg_timer_start(supervisor->count_timer, next_ms > COUNT_PERIOD_MS ? next_ms : COUNT_PERIOD_MS, 0);
     if (err != NULL) {
-        mg_log(supervisor->is_count_failing ? MG_LOG_DEBUG : MG_LOG_WARN,
+        mg_log(mg_once_set(&supervisor->count_failure_logged) ? MG_LOG_WARN : MG_LOG_DEBUG,
                "could not count open orders and alerts; their metrics are missing",
                MG_LOG_TEXT("reason", err->text));
-        supervisor->is_count_failing = true;
         counted_silence(supervisor);
         return;
     }
-    supervisor->is_count_failing = false;
+    mg_once_reset(&supervisor->count_failure_logged);
     mg_metric_observe(supervisor->count_seconds, (double)took_us / 1e6);
     for (int i = 0; i < supervisor->counted_count; i++) {
         mg_metric_set(supervisor->counted[i], 0);

@@ -18,10 +18,11 @@ static void owed_answered(void *arg, bool is_leader, const struct mg_due *dues, 
         return;
     }
     if (err != NULL) {
-        mg_log(supervisor->is_owed_failing ? MG_LOG_DEBUG : MG_LOG_WARN, "could not query owed statuses",
-               MG_LOG_TEXT("reason", err->text));
+        mg_log(mg_once_set(&supervisor->owed_failure_logged) ? MG_LOG_WARN : MG_LOG_DEBUG,
+               "could not query owed statuses", MG_LOG_TEXT("reason", err->text));
+    } else {
+        mg_once_reset(&supervisor->owed_failure_logged);
     }
-    supervisor->is_owed_failing = err != NULL;
     if (!is_leader) {
         return; /* the next sweep detects it, too */
     }

@@ -195,12 +195,11 @@ static void parked_answered(void *arg, const struct mg_parked_answer *answer, co
         return;
     }
     if (err != NULL) {
-        mg_log(supervisor->is_parked_failing ? MG_LOG_DEBUG : MG_LOG_WARN, "could not query parked steps",
-               MG_LOG_TEXT("reason", err->text));
-        supervisor->is_parked_failing = true;
+        mg_log(mg_once_set(&supervisor->parked_failure_logged) ? MG_LOG_WARN : MG_LOG_DEBUG,
+               "could not query parked steps", MG_LOG_TEXT("reason", err->text));
         return;
     }
-    supervisor->is_parked_failing = false;
+    mg_once_reset(&supervisor->parked_failure_logged);
     if (!answer->is_leader) {
         supervisor_lead_lost(supervisor, "another supervisor leads in a newer epoch");
         return;

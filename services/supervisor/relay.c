@@ -213,13 +213,13 @@ static void relay_answered(void *arg, const struct mg_rows *rows, const struct m
         return;
     }
     if (err != NULL) {
-        mg_log(supervisor->is_relay_failing ? MG_LOG_DEBUG : MG_LOG_WARN,
+        mg_log(mg_once_set(&supervisor->relay_failure_logged) ? MG_LOG_WARN : MG_LOG_DEBUG,
                "could not read service states and operator settings; agents keep the last ones",
                MG_LOG_TEXT("reason", err->text));
     } else {
+        mg_once_reset(&supervisor->relay_failure_logged);
         rows_tell(supervisor, rows);
     }
-    supervisor->is_relay_failing = err != NULL;
 }
 
 static void relay_look(void *arg)

@@ -15,6 +15,7 @@
 #include "base/far_clock.h"
 #include "base/loop.h"
 #include "base/metrics.h"
+#include "base/once.h"
 #include "base/queue_metrics.h"
 #include "core/key.h"
 #include "health.h"
@@ -52,11 +53,11 @@ enum watched {
 
 struct watched_state {
     enum watched watched;
-    int64_t looked_at_boot_ms; /* when it was last looked for; 0: never */
-    int64_t seen_at_boot_ms;   /* when it was last found; 0: never */
-    bool is_raised;            /* as last written to the table */
-    bool is_unsaid;            /* the change is in the table, and not yet in the queue */
-    bool is_failing;           /* it cannot be published, which has been logged */
+    int64_t looked_at_boot_ms;     /* when it was last looked for; 0: never */
+    int64_t seen_at_boot_ms;       /* when it was last found; 0: never */
+    bool is_raised;                /* as last written to the table */
+    bool is_unsaid;                /* the change is in the table, and not yet in the queue */
+    struct mg_once failure_logged; /* it cannot be published */
     char text[256];
 };
 
@@ -103,7 +104,7 @@ struct supervisor {
 
     /* sweep.c; database clock, except where the boot clock is named */
     bool is_sweeping;
-    bool is_failing;                         /* the last sweep failed, which has been logged */
+    struct mg_once failure_logged;           /* the last sweep failed */
     int64_t gap_asked_ms;                    /* length of the gap before the question under way; 0: none */
     int64_t asked_at_boot_us;                /* of the question under way */
     int64_t swept_at_ms;                     /* the moment of the last answered sweep; 0: there was none */
@@ -123,8 +124,8 @@ struct supervisor {
 
     /* owed.c */
     bool is_asking_owed;
-    bool is_owed_failing;       /* the last question failed, which has been logged */
-    int64_t owed_asked_boot_ms; /* 0: not yet */
+    struct mg_once owed_failure_logged; /* the last question failed */
+    int64_t owed_asked_boot_ms;         /* 0: not yet */
 
     /* watch.c */
     bool is_writing_alerts;
@@ -136,7 +137,7 @@ struct supervisor {
 
     /* parked.c */
     bool is_parked_asking;
-    bool is_parked_failing; /* the last question failed, which has been logged */
+    struct mg_once parked_failure_logged; /* the last question failed */
     int64_t parked_asked_boot_ms;
     struct supervisor_parked parked[SUPERVISOR_PARKED_MAX];
     int parked_count;
@@ -148,7 +149,7 @@ struct supervisor {
     /* unneeded.c */
     struct mg_timer *unneeded_timer;
     bool is_unneeded_asking;
-    bool is_unneeded_failing;                                /* the last look failed, which has been logged */
+    struct mg_once unneeded_failure_logged;                  /* the last look failed */
     int unneeded_count;                                      /* of alerts to close */
     char unneeded[SUPERVISOR_UNNEEDED_MAX][MG_NAME_MAX + 1]; /* their services */
 
@@ -157,7 +158,7 @@ struct supervisor {
     struct mg_store *counting;
     struct mg_timer *count_timer;
     bool is_counting;
-    bool is_count_failing; /* the last count failed, which has been logged */
+    struct mg_once count_failure_logged; /* the last count failed */
     int64_t counting_since_boot_us;
     struct mg_metrics *metrics;
     struct mg_metric *counted[SUPERVISOR_COUNTED_MAX];
@@ -168,10 +169,10 @@ struct supervisor {
     /* relay.c */
     struct mg_timer *relay_timer;
     bool is_relay_asking;
-    bool is_relay_failing;       /* the last look failed, which has been logged */
-    int64_t relay_asked_boot_ms; /* of the look under way */
-    struct mg_buf relayed;       /* the rows as last sent */
-    int64_t relayed_boot_ms;     /* when they were sent; 0: not yet */
+    struct mg_once relay_failure_logged;                         /* the last look failed */
+    int64_t relay_asked_boot_ms;                                 /* of the look under way */
+    struct mg_buf relayed;                                       /* the rows as last sent */
+    int64_t relayed_boot_ms;                                     /* when they were sent; 0: not yet */
     struct supervisor_service services[SUPERVISOR_SERVICES_MAX]; /* all that reported since it leads */
     int service_count;
 

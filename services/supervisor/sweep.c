@@ -255,12 +255,11 @@ static void sweep_answered(void *arg, const struct mg_sweep_answer *answer, cons
     }
     duration_note(supervisor, err == NULL);
     if (err != NULL) {
-        mg_log(supervisor->is_failing ? MG_LOG_DEBUG : MG_LOG_WARN, "could not sweep",
+        mg_log(mg_once_set(&supervisor->failure_logged) ? MG_LOG_WARN : MG_LOG_DEBUG, "could not sweep",
                MG_LOG_TEXT("reason", err->text));
-        supervisor->is_failing = true;
         return;
     }
-    supervisor->is_failing = false;
+    mg_once_reset(&supervisor->failure_logged);
     if (!answer->is_leader) {
         supervisor_lead_lost(supervisor, "another supervisor leads in a newer epoch");
         return;

@@ -17,11 +17,12 @@ static void answered(void *arg, const struct mg_rows *rows, const struct mg_err 
         return;
     }
     if (err != NULL) {
-        mg_log(supervisor->is_unneeded_failing ? MG_LOG_DEBUG : MG_LOG_WARN,
+        mg_log(mg_once_set(&supervisor->unneeded_failure_logged) ? MG_LOG_WARN : MG_LOG_DEBUG,
                "could not query alerts that no order needs; they stay open",
                MG_LOG_TEXT("reason", err->text));
+    } else {
+        mg_once_reset(&supervisor->unneeded_failure_logged);
     }
-    supervisor->is_unneeded_failing = err != NULL;
     if (supervisor->unneeded_written > 0) {
         return; /* a write is under way that refers to them by their places */
     }

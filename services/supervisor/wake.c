@@ -26,9 +26,8 @@ static void wake_answered(void *arg, bool is_leader, bool is_full, const struct 
         return;
     }
     if (err != NULL) {
-        mg_log(supervisor->is_failing ? MG_LOG_DEBUG : MG_LOG_WARN,
+        mg_log(mg_once_set(&supervisor->failure_logged) ? MG_LOG_WARN : MG_LOG_DEBUG,
                "could not wake the open orders; this is retried", MG_LOG_TEXT("reason", err->text));
-        supervisor->is_failing = true;
         supervisor_wake_later(supervisor); /* sweeps go on meanwhile */
         return;
     }

@@ -60,14 +60,16 @@ static void dead_letters_seen(void *arg, const char *queue, int64_t ready_messag
 static void alert_published(void *arg, enum mg_publish_outcome outcome)
 {
     struct watched_state *state = arg;
-    bool is_failing = outcome != MG_PUBLISH_CONFIRMED;
-    state->is_unsaid = state->is_unsaid || is_failing;
-    if (is_failing && !state->is_failing) {
+    if (outcome == MG_PUBLISH_CONFIRMED) {
+        mg_once_reset(&state->failure_logged);
+        return;
+    }
+    state->is_unsaid = true;
+    if (mg_once_set(&state->failure_logged)) {
         mg_log(MG_LOG_WARN, "could not publish an alert; the database has it, and it is published again",
                MG_LOG_TEXT("alert", mg_alert_name(alert_of[state->watched])),
                MG_LOG_TEXT("outcome", mg_publish_outcome_name(outcome)));
     }
-    state->is_failing = is_failing;
 }
 
 static void alert_publish(struct supervisor *supervisor, struct watched_state *state)

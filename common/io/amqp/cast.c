@@ -204,7 +204,7 @@ static void cast_lost(struct mg_link *link)
 {
     struct mg_cast_part *part = &link->broker->casts;
     ears_stop(part);
-    part->is_refused = false;
+    mg_once_reset(&part->refusal_logged);
     for (int i = 0; i < part->ear_count; i++)
         part->ears[i].queue[0] = '\0';
 }
@@ -226,10 +226,8 @@ static void cast_method(struct mg_link *link, const amqp_method_t *method)
     if (method->id == AMQP_QUEUE_DECLARE_OK_METHOD) queue_take(ear, method->decoded);
     ear->stage++;
     if (ear->stage == MG_EAR_FOUND && ear->queue[0] != '\0') ear->stage = MG_EAR_MADE;
-    if (ear->stage == MG_EAR_ON && ear->is_refused) {
-        ear->is_refused = false;
+    if (ear->stage == MG_EAR_ON && mg_once_reset(&ear->refusal_logged))
         mg_log(MG_LOG_INFO, "broadcasts are received again", MG_LOG_TEXT("exchange", ear->exchange));
-    }
     cast_next(link->broker);
 }
 
@@ -255,8 +253,7 @@ static bool cast_channel_closed(struct mg_link *link, const amqp_channel_close_t
         return true;
     }
     int64_t not_before_boot_ms = mg_clock_boot_ms() + REFUSED_PAUSE_MS;
-    bool *is_refused = ear != NULL ? &ear->is_refused : &part->is_refused;
-    if (!*is_refused) {
+    if (mg_once_set(ear != NULL ? &ear->refusal_logged : &part->refusal_logged)) {
         char why[MG_LINK_REASON_SIZE], advice[MG_ADVICE_SIZE];
         amqp_method_number_t refused = (amqp_method_number_t)close->class_id << 16 | close->method_id;
         mg_amqp_advice(code, refused, close->reply_text, advice);
@@ -268,7 +265,6 @@ static bool cast_channel_closed(struct mg_link *link, const amqp_channel_close_t
                            : "cannot publish broadcasts; publishing is retried",
                MG_LOG_TEXT("exchange", ear != NULL ? ear->exchange : ""), MG_LOG_TEXT("why", why));
     }
-    *is_refused = true;
     if (ear != NULL) {
         ear->not_before_boot_ms = not_before_boot_ms;
         mg_link_answered(link);

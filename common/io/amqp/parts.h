@@ -7,6 +7,7 @@
 
 #include <sys/queue.h>
 
+#include "base/once.h"
 #include "io/amqp/broker.h"
 #include "io/amqp/link.h"
 #include "io/amqp/outgoing.h"
@@ -112,8 +113,8 @@ struct mg_ear {
     char queue[MG_AMQP_SHORT_MAX + 1]; /* of this connection; "": none yet */
     /* the broker's own name was refused: the name is made from the prefix */
     bool is_named_here;
-    enum mg_ear_stage stage;    /* the last step that the broker has confirmed */
-    bool is_refused;            /* refused, and logged */
+    enum mg_ear_stage stage; /* the last step that the broker has confirmed */
+    struct mg_once refusal_logged;
     int64_t not_before_boot_ms; /* after a refusal */
     mg_heard_fn *heard;
     void *arg;
@@ -126,7 +127,7 @@ struct mg_cast_part {
     int hearing; /* index of the ear that reads a cast; -1: none */
     struct mg_buf body;
     struct mg_timer *retry;
-    bool is_refused; /* casts were refused, and that is logged */
+    struct mg_once refusal_logged; /* of outgoing casts */
     int64_t not_before_boot_ms;
 };
 
