@@ -14,6 +14,7 @@
 #include "base/clock.h"
 #include "base/failpoint.h"
 #include "base/log.h"
+#include "base/once.h"
 #include "operator/batch_orders.h"
 
 /* As often as a supervisor sweeps; an operator sees progress. */
@@ -32,8 +33,8 @@
 /* A batch that has not ended. */
 struct running {
     struct mg_batch_orders orders;
-    bool is_seen;    /* in the last look */
-    bool is_failing; /* the failure of its last write has been logged */
+    bool is_seen;                  /* in the last look */
+    struct mg_once failure_logged; /* of its last write */
 };
 
 struct mg_batch_runner {
@@ -44,10 +45,10 @@ struct mg_batch_runner {
     void (*on_refused)(void *arg, const char *reason);
     void *arg;
 
-    bool is_leader, is_busy;      /* is_busy: a database call is under way */
-    bool has_written, has_failed; /* in this turn */
-    bool is_failing;              /* the failure of the last look has been logged */
-    char refusal[256];            /* why this session can never lead; "" if it can */
+    bool is_leader, is_busy;       /* is_busy: a database call is under way */
+    bool has_written, has_failed;  /* in this turn */
+    struct mg_once failure_logged; /* of the last look */
+    char refusal[256];             /* why this session can never lead; "" if it can */
     int64_t kept_boot_ms;
     int64_t mute_since_boot_ms; /* since when no command can be sent; 0: commands can be sent */
     struct running batches[MG_BATCHES_MAX];
@@ -96,7 +97,7 @@ static struct running *running_of(struct mg_batch_runner *runner, const struct m
         !mg_batch_orders_init(&runner->batches[runner->batch_count].orders)) {
         return NULL; /* the next look tries again */
     }
-    runner->batches[runner->batch_count].is_failing = false;
+    mg_once_reset(&runner->batches[runner->batch_count].failure_logged);
     return &runner->batches[runner->batch_count++];
 }
 
@@ -172,17 +173,17 @@ static void turn_end(struct mg_batch_runner *runner)
 
 static void turn_failed(struct mg_batch_runner *runner, const struct mg_err *err)
 {
-    mg_log(runner->is_failing ? MG_LOG_DEBUG : MG_LOG_WARN, "the batches cannot proceed",
+    mg_log(mg_once_set(&runner->failure_logged) ? MG_LOG_WARN : MG_LOG_DEBUG, "the batches cannot proceed",
            MG_LOG_TEXT("reason", err->text));
-    runner->is_failing = runner->has_failed = true;
+    runner->has_failed = true;
     turn_end(runner);
 }
 
 static void batch_failed(struct mg_batch_runner *runner, struct running *running, const struct mg_err *err)
 {
-    mg_log(running->is_failing ? MG_LOG_DEBUG : MG_LOG_WARN, "a batch cannot proceed",
+    mg_log(mg_once_set(&running->failure_logged) ? MG_LOG_WARN : MG_LOG_DEBUG, "a batch cannot proceed",
            MG_LOG_TEXT("batch_id", running->orders.row.batch_id), MG_LOG_TEXT("reason", err->text));
-    running->is_failing = runner->has_failed = true;
+    runner->has_failed = true;
 }
 
 static void why_write(const struct running *running, enum mg_batch_why why, char *ret_text, size_t size)
@@ -222,7 +223,7 @@ static void batch_written(void *arg, const struct mg_batch_written *written, con
         lead_lost(runner, "another process leads");
         return;
     }
-    running->is_failing = false;
+    mg_once_reset(&running->failure_logged);
     runner->has_written = true; /* the row is new, even if an operator changed it first */
     if (written->is_alerted) {
         mg_log(MG_LOG_WARN, "a batch stopped", MG_LOG_TEXT("batch_id", running->orders.row.batch_id),
@@ -287,7 +288,7 @@ static void looked(void *arg, const struct mg_batches *batches, const struct mg_
         turn_failed(runner, err);
         return;
     }
-    runner->is_failing = false;
+    mg_once_reset(&runner->failure_logged);
     runner->turn = 0;
     batches_take(runner, batches);
     turn_next(runner);
