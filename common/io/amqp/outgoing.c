@@ -87,15 +87,15 @@ struct mg_outgoing *mg_outgoing_create(const struct mg_message *message)
     return outgoing;
 }
 
+void mg_outgoing_init(struct mg_outgoing_line *line)
+{
+    *line = (struct mg_outgoing_line){.count = 0};
+    TAILQ_INIT(&line->all);
+}
+
 void mg_outgoing_append(struct mg_outgoing_line *line, struct mg_outgoing *message)
 {
-    message->previous = line->last;
-    message->next = NULL;
-    if (line->last != NULL)
-        line->last->next = message;
-    else
-        line->first = message;
-    line->last = message;
+    TAILQ_INSERT_TAIL(&line->all, message, entry);
     if (line->unsent == NULL) line->unsent = message;
     line->count++;
     line->bytes += message->body.len;
@@ -103,32 +103,25 @@ void mg_outgoing_append(struct mg_outgoing_line *line, struct mg_outgoing *messa
 
 void mg_outgoing_remove(struct mg_outgoing_line *line, struct mg_outgoing *message)
 {
-    if (message->previous != NULL)
-        message->previous->next = message->next;
-    else
-        line->first = message->next;
-    if (message->next != NULL)
-        message->next->previous = message->previous;
-    else
-        line->last = message->previous;
-    if (line->unsent == message) line->unsent = message->next;
+    if (line->unsent == message) line->unsent = TAILQ_NEXT(message, entry);
+    TAILQ_REMOVE(&line->all, message, entry);
     line->count--;
     line->bytes -= message->body.len;
 }
 
 void mg_outgoing_free_all(struct mg_outgoing_line *line)
 {
-    while (line->first != NULL) {
-        struct mg_outgoing *message = line->first;
-        line->first = message->next;
+    struct mg_outgoing *message, *next;
+    for (message = TAILQ_FIRST(&line->all); message != NULL; message = next) {
+        next = TAILQ_NEXT(message, entry);
         free(message);
     }
-    *line = (struct mg_outgoing_line){.count = 0};
+    mg_outgoing_init(line);
 }
 
 struct mg_outgoing *mg_outgoing_find_waiting(const struct mg_outgoing_line *line, const char *queue)
 {
-    for (struct mg_outgoing *message = line->unsent; message != NULL; message = message->next) {
+    for (struct mg_outgoing *message = line->unsent; message != NULL; message = TAILQ_NEXT(message, entry)) {
         if (message->state == OUTGOING_WAITING && mg_slice_is(message->routing_key, queue)) return message;
     }
     return NULL;

@@ -2,6 +2,8 @@
 #ifndef MG_IO_AMQP_OUTGOING_H
 #define MG_IO_AMQP_OUTGOING_H
 
+#include <sys/queue.h>
+
 #include "io/amqp/broker.h"
 
 /* One message of this size fills the window of unconfirmed bytes. */
@@ -10,8 +12,8 @@
 enum outgoing_state { OUTGOING_WAITING, OUTGOING_SENDING, OUTGOING_SENT };
 
 struct mg_outgoing {
-    struct mg_outgoing *previous, *next;
-    mg_published_fn *done; /* NULL: no callback */
+    TAILQ_ENTRY(mg_outgoing) entry; /* in its line */
+    mg_published_fn *done;          /* NULL: no callback */
     void *arg;
     uint64_t tag; /* 0: not sent */
     enum outgoing_state state;
@@ -31,12 +33,13 @@ struct mg_outgoing *mg_outgoing_create(const struct mg_message *message);
 
 /* In order of publishing: first the sent ones, then the waiting ones. */
 struct mg_outgoing_line {
-    struct mg_outgoing *first, *last;
+    TAILQ_HEAD(, mg_outgoing) all;
     struct mg_outgoing *unsent; /* the first that is not wholly sent; NULL: none */
     int count;
     size_t bytes; /* of their bodies */
 };
 
+void mg_outgoing_init(struct mg_outgoing_line *line);
 void mg_outgoing_append(struct mg_outgoing_line *line, struct mg_outgoing *message);
 void mg_outgoing_remove(struct mg_outgoing_line *line, struct mg_outgoing *message);
 void mg_outgoing_free_all(struct mg_outgoing_line *line);

@@ -78,6 +78,7 @@ static enum mg_class publisher_init(struct mg_publisher *publisher, struct mg_br
                                     const char *role, struct mg_err *err)
 {
     publisher->next_tag = 1;
+    mg_outgoing_init(&publisher->line);
     publisher->flush = mg_idle_create(broker->loop, publish_on_idle, publisher);
     publisher->expiry = mg_timer_create(broker->loop, mg_publish_on_expiry, publisher);
     if (publisher->flush == NULL || publisher->expiry == NULL)
@@ -128,6 +129,11 @@ static struct mg_publisher *publisher_of(const struct mg_link *link)
 {
     struct mg_broker *broker = link->broker;
     return link == &broker->publish.link ? &broker->publish : &broker->publish_apart;
+}
+
+static struct mg_outgoing *first_of(const struct mg_publisher *publisher)
+{
+    return TAILQ_FIRST(&publisher->line.all);
 }
 
 /* ---- taking a message ---- */
@@ -261,7 +267,7 @@ static bool publish_send(struct mg_publisher *publisher, struct mg_outgoing *mes
 /* The next message has the same queue as the oldest unconfirmed one. */
 static bool is_of_first_queue(const struct mg_publisher *publisher)
 {
-    return mg_slice_equal(publisher->line.first->routing_key, publisher->line.unsent->routing_key);
+    return mg_slice_equal(first_of(publisher)->routing_key, publisher->line.unsent->routing_key);
 }
 
 /* A message that has begun goes on even while the broker blocks publishers: half a message is useless. */
@@ -273,14 +279,14 @@ static void publish_flush(struct mg_publisher *publisher)
     mg_link_cork(link, true);
     while (publisher->line.unsent != NULL) {
         struct mg_outgoing *message = publisher->line.unsent;
-        bool is_ring_full = publisher->line.first->tag != 0 &&
-                            publisher->next_tag - publisher->line.first->tag >= MG_RING_SIZE;
+        bool is_ring_full =
+            first_of(publisher)->tag != 0 && publisher->next_tag - first_of(publisher)->tag >= MG_RING_SIZE;
         bool must_wait =
             link->is_blocked || is_ring_full || (publisher->is_apart && !is_of_first_queue(publisher));
         if (message->state == OUTGOING_WAITING && must_wait) break;
         if (!publish_send(publisher, message))
             break; /* no room, or the connection is lost and the line has changed */
-        publisher->line.unsent = message->next;
+        publisher->line.unsent = TAILQ_NEXT(message, entry);
     }
     mg_link_cork(link, false);
     MG_FAILPOINT(MESSAGES_SENT);
@@ -351,7 +357,7 @@ void mg_broker_probe(struct mg_broker *broker, const char *exchange)
     struct mg_link *link = &publisher->link;
     if (!link->is_open || link->is_blocked || publisher->is_doubted || is_answer_awaited(publisher)) return;
     publisher->awaited_boot_ms = mg_clock_boot_ms();
-    if (publisher->line.first != NULL) return;
+    if (first_of(publisher) != NULL) return;
     mg_broker_enter(broker);
     if (mg_link_has_room(link, HEAD_BYTES)) publish_ask(publisher, exchange, false);
     mg_broker_leave(broker);
@@ -377,10 +383,10 @@ static void publish_take_confirm(struct mg_publisher *publisher, uint64_t tag, b
     }
     /* Tag 0 covers all. Sent messages stand in front, in order. */
     uint64_t generation = publisher->link.generation;
-    while (publisher->line.first != NULL && publisher->line.first->state == OUTGOING_SENT &&
-           (tag == 0 || publisher->line.first->tag <= tag) && publisher->link.is_open &&
+    while (first_of(publisher) != NULL && first_of(publisher)->state == OUTGOING_SENT &&
+           (tag == 0 || first_of(publisher)->tag <= tag) && publisher->link.is_open &&
            generation == publisher->link.generation)
-        mg_publish_settle(publisher, publisher->line.first, outcome);
+        mg_publish_settle(publisher, first_of(publisher), outcome);
 }
 
 static void publish_method(struct mg_link *link, const amqp_method_t *method)
@@ -433,6 +439,6 @@ static void publish_lost(struct mg_link *link)
     publisher->is_probing = false;
     publisher->awaited_boot_ms = 0;
     memset(publisher->ring, 0, sizeof(publisher->ring));
-    while (publisher->line.first != NULL && publisher->line.first->tag != 0)
-        mg_publish_settle(publisher, publisher->line.first, MG_PUBLISH_UNKNOWN);
+    while (first_of(publisher) != NULL && first_of(publisher)->tag != 0)
+        mg_publish_settle(publisher, first_of(publisher), MG_PUBLISH_UNKNOWN);
 }

@@ -21,8 +21,8 @@
  * it is skipped. Messages before it have expired earlier. */
 static struct mg_outgoing *publish_expired(const struct mg_publisher *publisher, int64_t latest_boot_ms)
 {
-    struct mg_outgoing *message = publisher->line.first;
-    if (message != NULL && message->is_told) message = message->next;
+    struct mg_outgoing *message = TAILQ_FIRST(&publisher->line.all);
+    if (message != NULL && message->is_told) message = TAILQ_NEXT(message, entry);
     return message != NULL && message->published_boot_ms <= latest_boot_ms ? message : NULL;
 }
 
@@ -31,9 +31,9 @@ static struct mg_outgoing *publish_expired(const struct mg_publisher *publisher,
 static void publish_blame_first(struct mg_publisher *publisher)
 {
     char queue[MG_AMQP_SHORT_MAX + 1];
-    const struct mg_outgoing *first = publisher->line.first;
+    const struct mg_outgoing *first = TAILQ_FIRST(&publisher->line.all);
     (void)snprintf(queue, sizeof(queue), "%.*s", (int)first->routing_key.len, first->routing_key.data);
-    mg_publish_settle(publisher, publisher->line.first, MG_PUBLISH_UNKNOWN);
+    mg_publish_settle(publisher, TAILQ_FIRST(&publisher->line.all), MG_PUBLISH_UNKNOWN);
     int left = publisher->line.count; /* excludes messages published by the callbacks */
     for (; left > 0; left--) {
         struct mg_outgoing *message = mg_outgoing_find_waiting(&publisher->line, queue);
@@ -46,11 +46,11 @@ static void publish_blame_first(struct mg_publisher *publisher)
  * from now on. */
 static void publish_suspect_sent(struct mg_broker *broker)
 {
-    struct mg_outgoing *message = broker->publish.line.first;
-    for (; message != NULL && message->tag != 0; message = message->next)
+    struct mg_outgoing *message = TAILQ_FIRST(&broker->publish.line.all);
+    for (; message != NULL && message->tag != 0; message = TAILQ_NEXT(message, entry))
         mg_unanswered_add(&broker->unanswered, message->routing_key);
     while (message != NULL) {
-        struct mg_outgoing *next = message->next;
+        struct mg_outgoing *next = TAILQ_NEXT(message, entry);
         if (mg_unanswered_has(&broker->unanswered, message->routing_key)) {
             mg_outgoing_remove(&broker->publish.line, message);
             mg_publish_append(&broker->publish_apart, message);
@@ -65,9 +65,11 @@ static void publish_unstick(struct mg_publisher *publisher)
     int64_t now = mg_clock_boot_ms();
     int64_t patience_ms =
         link->broker->confirm_timeout_ms / (publisher->is_apart ? APART_SHARE : STUCK_SHARE);
-    if (!link->is_open || link->is_blocked || publisher->is_doubted || publisher->line.first == NULL ||
-        publisher->line.first->state != OUTGOING_SENT || now - link->heard_boot_ms < patience_ms ||
-        now - publisher->line.first->sent_boot_ms < patience_ms)
+    if (!link->is_open || link->is_blocked || publisher->is_doubted ||
+        TAILQ_FIRST(&publisher->line.all) == NULL ||
+        TAILQ_FIRST(&publisher->line.all)->state != OUTGOING_SENT ||
+        now - link->heard_boot_ms < patience_ms ||
+        now - TAILQ_FIRST(&publisher->line.all)->sent_boot_ms < patience_ms)
         return;
     if (publisher->is_apart)
         publish_blame_first(publisher);
@@ -106,6 +108,7 @@ void mg_publish_on_expiry(void *arg)
         mg_metric_add(broker->published.outcomes[MG_PUBLISH_UNKNOWN], 1);
         if (message->done != NULL) message->done(message->arg, MG_PUBLISH_UNKNOWN);
     }
-    if (publisher->line.first == NULL && publisher->expiry != NULL) mg_timer_stop(publisher->expiry);
+    if (TAILQ_FIRST(&publisher->line.all) == NULL && publisher->expiry != NULL)
+        mg_timer_stop(publisher->expiry);
     mg_broker_leave(broker);
 }
