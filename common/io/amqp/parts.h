@@ -88,8 +88,8 @@ struct mg_publish_metrics {
 
 struct mg_watched {
     struct mg_broker *broker;
-    struct mg_watched *next;     /* in the list of all */
-    struct mg_watched *next_due; /* in the line for the next request */
+    LIST_ENTRY(mg_watched) entry;
+    TAILQ_ENTRY(mg_watched) due_entry; /* if it is due: in the line for the next request */
     bool is_due;
     char *queue;
     struct mg_timer *timer;
@@ -99,9 +99,10 @@ struct mg_watched {
 };
 
 struct mg_watch_part {
-    struct mg_watched *all;
+    LIST_HEAD(, mg_watched) all;
     int count;
-    struct mg_watched *due_first, *due_last, *asked;
+    TAILQ_HEAD(, mg_watched) due;
+    struct mg_watched *asked;
     /* Called at each answer, besides the queue's own callback; NULL: none. */
     void (*looked)(struct mg_broker *broker, const char *queue, int64_t consumers);
 };

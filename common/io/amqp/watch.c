@@ -27,18 +27,24 @@ static const struct mg_link_events watch_events = {
 
 enum mg_class mg_watches_init(struct mg_broker *broker, struct mg_err *err)
 {
+    TAILQ_INIT(&broker->watches.due);
     return mg_link_init(&broker->watch, broker, "watch", &watch_events, err);
+}
+
+static void watched_free(struct mg_watched *watched)
+{
+    mg_timer_destroy(watched->timer);
+    free(watched->queue);
+    free(watched);
 }
 
 void mg_watches_finish(struct mg_broker *broker)
 {
     mg_link_finish(&broker->watch);
-    while (broker->watches.all != NULL) {
-        struct mg_watched *watched = broker->watches.all;
-        broker->watches.all = watched->next;
-        mg_timer_destroy(watched->timer);
-        free(watched->queue);
-        free(watched);
+    struct mg_watched *watched, *next;
+    for (watched = LIST_FIRST(&broker->watches.all); watched != NULL; watched = next) {
+        next = LIST_NEXT(watched, entry);
+        watched_free(watched);
     }
     broker->watches = (struct mg_watch_part){0};
 }
@@ -46,10 +52,12 @@ void mg_watches_finish(struct mg_broker *broker)
 /* NULL: none. */
 static struct mg_watched *watch_find(const struct mg_broker *broker, const char *queue)
 {
-    struct mg_watched *watched = broker->watches.all;
-    while (watched != NULL && strcmp(watched->queue, queue) != 0)
-        watched = watched->next;
-    return watched;
+    struct mg_watched *watched;
+    LIST_FOREACH(watched, &broker->watches.all, entry)
+    {
+        if (strcmp(watched->queue, queue) == 0) return watched;
+    }
+    return NULL;
 }
 
 enum mg_class mg_broker_watch_queue(struct mg_broker *broker, const char *queue, int64_t period_ms,
@@ -82,13 +90,12 @@ enum mg_class mg_broker_watch_queue(struct mg_broker *broker, const char *queue,
         return mg_err_set(err, MG_TRANSIENT, "could not watch queue %s: no memory", queue);
     }
     *watched = (struct mg_watched){.broker = broker,
-                                   .next = part->all,
                                    .queue = copy,
                                    .timer = timer,
                                    .seen = seen,
                                    .arg = arg,
                                    .is_consumed = seen == NULL};
-    part->all = watched;
+    LIST_INSERT_HEAD(&part->all, watched, entry);
     part->count++;
     mg_timer_start(timer, 0, period_ms);
     mg_link_start(&broker->watch);
@@ -101,20 +108,10 @@ static void watch_forget(struct mg_watched *watched)
 {
     struct mg_watch_part *part = &watched->broker->watches;
     if (watched->seen != NULL || watched->is_consumed || part->asked == watched) return;
-    struct mg_watched **at = &part->all, **due = &part->due_first, *before = NULL;
-    while (*at != watched)
-        at = &(*at)->next;
-    *at = watched->next;
-    while (watched->is_due && *due != watched) {
-        before = *due;
-        due = &before->next_due;
-    }
-    if (watched->is_due) *due = watched->next_due;
-    if (part->due_last == watched) part->due_last = before;
+    LIST_REMOVE(watched, entry);
+    if (watched->is_due) TAILQ_REMOVE(&part->due, watched, due_entry);
     part->count--;
-    mg_timer_destroy(watched->timer);
-    free(watched->queue);
-    free(watched);
+    watched_free(watched);
 }
 
 void mg_broker_unwatch_queue(struct mg_broker *broker, const char *queue)
@@ -134,12 +131,7 @@ static void watch_on_timer(void *arg)
     mg_broker_enter(broker);
     if (!watched->is_due && part->asked != watched) {
         watched->is_due = true;
-        watched->next_due = NULL;
-        if (part->due_last != NULL)
-            part->due_last->next_due = watched;
-        else
-            part->due_first = watched;
-        part->due_last = watched;
+        TAILQ_INSERT_TAIL(&part->due, watched, due_entry);
     }
     watch_next(broker);
     mg_broker_leave(broker);
@@ -155,12 +147,11 @@ static void watch_next(struct mg_broker *broker)
 {
     struct mg_watch_part *part = &broker->watches;
     struct mg_link *link = &broker->watch;
-    if (!link->is_open || link->is_reopening || part->asked != NULL || part->due_first == NULL ||
+    struct mg_watched *watched = TAILQ_FIRST(&part->due);
+    if (!link->is_open || link->is_reopening || part->asked != NULL || watched == NULL ||
         !mg_link_has_room(link, QUESTION_BYTES))
         return;
-    struct mg_watched *watched = part->due_first;
-    part->due_first = watched->next_due;
-    if (part->due_first == NULL) part->due_last = NULL;
+    TAILQ_REMOVE(&part->due, watched, due_entry);
     watched->is_due = false;
     part->asked = watched;
     amqp_queue_declare_t declare = {.queue = amqp_cstring_bytes(watched->queue), .passive = 1};
