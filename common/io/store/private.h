@@ -2,13 +2,15 @@
 #ifndef MG_IO_STORE_PRIVATE_H
 #define MG_IO_STORE_PRIVATE_H
 
+#include <sys/queue.h>
+
 #include "io/pg/pg.h"
 #include "io/store/store.h"
 
 /* One open call. Its store lists it, so that destroying the store frees unanswered calls. The first member of
  * each call's own struct. */
 struct mg_store_job {
-    struct mg_store_job *prev, *next;
+    LIST_ENTRY(mg_store_job) entry;
     struct mg_store *store;
     void (*finish)(struct mg_store_job *job); /* frees the job's own data; NULL: none */
 };
@@ -18,7 +20,7 @@ struct mg_store {
     struct mg_store_options options;
     struct mg_pg *pg;
     struct mg_timer *recheck;
-    struct mg_store_job *jobs;
+    LIST_HEAD(, mg_store_job) jobs;
     uint64_t losses; /* lost sessions and failed attempts to begin one */
     enum { MG_STORE_UNKNOWN, MG_STORE_UP, MG_STORE_DOWN } state;
     char reason[MG_ERR_TEXT_MAX]; /* why it is down */

@@ -102,8 +102,8 @@ void mg_store_destroy(struct mg_store *store)
     if (store == NULL) return;
     mg_pg_destroy(store->pg);
     mg_timer_destroy(store->recheck);
-    while (store->jobs != NULL) {
-        struct mg_store_job *job = store->jobs;
+    while (!LIST_EMPTY(&store->jobs)) {
+        struct mg_store_job *job = LIST_FIRST(&store->jobs);
         mg_store_job_detach(job);
         mg_store_job_destroy(job);
     }
@@ -301,21 +301,13 @@ void *mg_store_job_create(struct mg_store *store, size_t size, void (*finish)(st
     }
     job->store = store;
     job->finish = finish;
-    job->next = store->jobs;
-    if (job->next != NULL) job->next->prev = job;
-    store->jobs = job;
+    LIST_INSERT_HEAD(&store->jobs, job, entry);
     return job;
 }
 
 void mg_store_job_detach(struct mg_store_job *job)
 {
-    if (job->next != NULL) job->next->prev = job->prev;
-    if (job->prev != NULL) {
-        job->prev->next = job->next;
-    } else {
-        job->store->jobs = job->next;
-    }
-    job->prev = job->next = NULL;
+    LIST_REMOVE(job, entry);
     job->store = NULL;
 }
 
