@@ -17,26 +17,21 @@ struct change *change_create(struct mg_console *console, struct mg_http_exchange
     }
     change->console = console;
     change->request = request;
-    change->next = console->changes;
-    console->changes = change;
+    LIST_INSERT_HEAD(&console->changes, change, entry);
     memcpy(change->by, by, sizeof change->by);
     return change;
 }
 
 void change_free(struct change *change)
 {
-    struct change **at = &change->console->changes;
-    while (*at != change) {
-        at = &(*at)->next;
-    }
-    *at = change->next;
+    LIST_REMOVE(change, entry);
     free(change);
 }
 
 void changes_free(struct mg_console *console)
 {
-    while (console->changes != NULL) {
-        change_free(console->changes);
+    while (!LIST_EMPTY(&console->changes)) {
+        change_free(LIST_FIRST(&console->changes));
     }
 }
 

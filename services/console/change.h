@@ -10,7 +10,7 @@
 #define MARK_SIZE 64
 
 struct change {
-    struct change *next; /* in the console's list */
+    LIST_ENTRY(change) entry; /* in the console's list */
     struct mg_console *console;
     struct mg_http_exchange *request; /* NULL: the connection is closed */
     char by[NAME_SIZE], reason[MG_COMMAND_REASON_MAX + 1];

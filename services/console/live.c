@@ -23,7 +23,7 @@
 #define VERSION_SIZE  24
 
 struct listener {
-    struct listener *next;
+    LIST_ENTRY(listener) entry;
     struct live *live;
     struct mg_http_stream *stream;
     char order_id[MG_ORDER_ID_MAX + 1]; /* "": none */
@@ -34,7 +34,7 @@ struct listener {
 struct live {
     struct mg_console *console;
     struct mg_timer *timer;
-    struct listener *listeners;
+    LIST_HEAD(, listener) listeners;
     int count, turn; /* turn: the listener with the first order of the next report */
     bool is_asking_overview, is_asking_versions;
 };
@@ -57,8 +57,10 @@ static void all_tell(struct live *live, const char *name, struct mg_slice json)
 {
     struct mg_buf event;
     event_make(&event, name, json);
-    for (struct listener *listener = live->listeners; !event.failed && listener != NULL;
-         listener = listener->next) {
+    struct listener *listener;
+    LIST_FOREACH(listener, &live->listeners, entry)
+    {
+        if (event.failed) break;
         (void)mg_http_stream_write(listener->stream, mg_buf_slice(&event));
     }
     mg_buf_finish(&event);
@@ -113,11 +115,12 @@ static void on_versions(void *arg, unsigned int status, struct mg_slice json)
 {
     struct live *live = arg;
     live->is_asking_versions = false;
-    for (struct listener *listener = live->listeners; status == 200 && listener != NULL;
-         listener = listener->next) {
+    struct listener *listener;
+    LIST_FOREACH(listener, &live->listeners, entry)
+    {
         char version[VERSION_SIZE];
-        if (listener->order_id[0] != '\0' && version_find(json, listener->order_id, version) &&
-            strcmp(version, listener->version) != 0) {
+        if (status == 200 && listener->order_id[0] != '\0' &&
+            version_find(json, listener->order_id, version) && strcmp(version, listener->version) != 0) {
             memcpy(listener->version, version, sizeof version);
             version_tell(listener);
         }
@@ -132,7 +135,9 @@ static void order_ids_write(struct live *live, char ret_ids[PARAM_SIZE])
     int count = 0;
     size_t len = 0;
     ret_ids[0] = '\0';
-    for (const struct listener *listener = live->listeners; listener != NULL; listener = listener->next) {
+    const struct listener *listener;
+    LIST_FOREACH(listener, &live->listeners, entry)
+    {
         ids[count++] = listener->order_id;
     }
     int first = live->turn;
@@ -189,7 +194,9 @@ static void on_tick(void *arg)
 {
     struct live *live = arg;
     int64_t now_ms = mg_clock_boot_ms();
-    for (struct listener *listener = live->listeners; listener != NULL; listener = listener->next) {
+    struct listener *listener;
+    LIST_FOREACH(listener, &live->listeners, entry)
+    {
         if (now_ms - listener->began_ms > LISTEN_MAX_MS) {
             mg_http_stream_end(listener->stream);
         }
@@ -206,11 +213,7 @@ static void on_closed(void *arg)
 {
     struct listener *listener = arg;
     struct live *live = listener->live;
-    struct listener **at = &live->listeners;
-    while (*at != listener) {
-        at = &(*at)->next;
-    }
-    *at = listener->next;
+    LIST_REMOVE(listener, entry);
     free(listener);
     if (--live->count == 0) {
         mg_timer_stop(live->timer);
@@ -269,8 +272,7 @@ void live_listen(struct live *live, struct mg_http_exchange *request)
         free(listener);
         return;
     }
-    listener->next = live->listeners;
-    live->listeners = listener;
+    LIST_INSERT_HEAD(&live->listeners, listener, entry);
     if (live->count++ == 0) {
         mg_timer_start(live->timer, 1, PERIOD_MS);
     }

@@ -6,6 +6,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/queue.h>
 
 #include "base/id.h"
 #include "console/commander.h"
@@ -32,7 +33,7 @@ struct mg_console {
     struct dead *dead;
     struct commander *commander;
     struct queues *queues;
-    struct change *changes; /* under way */
+    LIST_HEAD(, change) changes; /* under way */
 };
 
 /* ---- answer.c: all answers carry the security headers ---- */

@@ -31,7 +31,7 @@ struct mg_http_stream {
 };
 
 struct mg_http_exchange {
-    struct mg_http_exchange *prev, *next; /* in its daemon */
+    LIST_ENTRY(mg_http_exchange) entry; /* in its daemon */
     struct mg_http_daemon *daemon;
     struct MHD_Connection *connection;
     const char *method, *path; /* owned by libmicrohttpd, for the request's life */
@@ -134,9 +134,7 @@ static struct mg_http_exchange *request_create(struct mg_http_daemon *daemon,
     mg_buf_init(&request->body, MG_HTTP_BODY_MAX);
     mg_buf_init(&request->stream.unsent, MG_HTTP_STREAM_UNSENT_MAX);
     request->stream.request = request;
-    request->next = daemon->exchanges;
-    if (request->next) request->next->prev = request;
-    daemon->exchanges = request;
+    LIST_INSERT_HEAD(&daemon->exchanges, request, entry);
     return request;
 }
 
@@ -163,7 +161,9 @@ static void request_resume(struct mg_http_exchange *request)
 
 void mg_http_exchanges_end(struct mg_http_daemon *daemon)
 {
-    for (struct mg_http_exchange *request = daemon->exchanges; request; request = request->next) {
+    struct mg_http_exchange *request;
+    LIST_FOREACH(request, &daemon->exchanges, entry)
+    {
         request_end(request);
         if (request->is_suspended || request->stream.is_resting) request_resume(request);
     }
@@ -177,11 +177,7 @@ void mg_http_on_completed(void *arg, struct MHD_Connection *connection, void **r
     mg_http_place_set(connection, MG_HTTP_READING);
     if (!request) return;
     request_end(request);
-    if (request->prev)
-        request->prev->next = request->next;
-    else
-        request->daemon->exchanges = request->next;
-    if (request->next) request->next->prev = request->prev;
+    LIST_REMOVE(request, entry);
     if (request->response) MHD_destroy_response(request->response);
     mg_buf_finish(&request->body);
     mg_buf_finish(&request->stream.unsent);

@@ -32,7 +32,7 @@ struct mg_http_daemon {
     struct mg_watch *watch;
     struct mg_timer *timer; /* libmicrohttpd's next time-out */
     struct mg_idle *idle;   /* a suspended connection goes on */
-    struct mg_http_exchange *exchanges;
+    LIST_HEAD(, mg_http_exchange) exchanges;
 };
 
 struct mg_http_server {
