@@ -28,8 +28,7 @@ static void alert_publish(struct mg_scheduler *scheduler, const struct mg_alert_
                                 .body = mg_buf_slice(&scheduler->alerts.scratch)};
     struct mg_send *send = scheduler->alerts.scratch.failed ? NULL : mg_send_create(scheduler, &spec);
     if (send != NULL) {
-        struct mg_send_list list = {send, send};
-        mg_outbox_add(scheduler, &list);
+        mg_outbox_add(scheduler, send);
         mg_outbox_pump(scheduler);
     }
 }

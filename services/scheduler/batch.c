@@ -256,22 +256,22 @@ static void fold_stored(struct mg_scheduler *scheduler, struct mg_fold *fold)
     }
     sends_prune(fold);
     mg_fold_measure(fold);
-    mg_outbox_add(scheduler, &fold->sends);
+    mg_outbox_add_all(scheduler, &fold->sends);
 }
 
 /* Drops requests that a later cause of the same batch has overtaken. */
 static void sends_prune(struct mg_fold *fold)
 {
-    struct mg_send_list kept = {NULL, NULL}, gone = {NULL, NULL};
-    struct mg_send *send = fold->sends.first;
-    while (send != NULL) {
-        struct mg_send *next = send->next;
+    struct mg_send_list gone = TAILQ_HEAD_INITIALIZER(gone);
+    struct mg_send *send, *next;
+    for (send = TAILQ_FIRST(&fold->sends); send != NULL; send = next) {
+        next = TAILQ_NEXT(send, entry);
         const struct mg_step *step = send->request != NULL ? &fold->record->order.steps[send->step] : NULL;
-        bool is_awaited = step == NULL || mg_step_runs(step, send->request->attempt);
-        mg_send_list_add(is_awaited ? &kept : &gone, send);
-        send = next;
+        if (step != NULL && !mg_step_runs(step, send->request->attempt)) {
+            TAILQ_REMOVE(&fold->sends, send, entry);
+            TAILQ_INSERT_TAIL(&gone, send, entry);
+        }
     }
-    fold->sends = kept;
     mg_send_list_drop(&gone);
 }
 

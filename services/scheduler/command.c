@@ -65,7 +65,7 @@ static void result_add(struct mg_batch *batch, struct mg_item *item, enum mg_com
 {
     struct mg_send *send = result_make(batch, item, verdict, item->fold->record, text);
     if (send != NULL) {
-        mg_send_list_add(&item->fold->sends, send);
+        TAILQ_INSERT_TAIL(&item->fold->sends, send, entry);
     }
 }
 
@@ -101,8 +101,9 @@ bool mg_command_read(struct mg_batch *batch, struct mg_item *item)
     if (class == MG_BAD_INPUT) {
         mg_log(MG_LOG_WARN, "a command cannot be read", MG_LOG_TEXT("why", err.text));
         struct mg_send *send = result_make(batch, item, MG_COMMAND_INVALID, NULL, err.text);
-        struct mg_send_list list = {send, send};
-        mg_outbox_add(batch->scheduler, &list);
+        if (send != NULL) {
+            mg_outbox_add(batch->scheduler, send);
+        }
     }
     if (class != MG_OK) {
         mg_work_settle(&batch->scheduler->works, work, mg_end_of_unread(class));

@@ -177,7 +177,7 @@ static void status_send(struct mg_batch *batch, struct mg_item *item, const stru
         fold->has_failed = true;
         return;
     }
-    mg_send_list_add(&fold->sends, send);
+    TAILQ_INSERT_TAIL(&fold->sends, send, entry);
 }
 
 void mg_fold_status(struct mg_batch *batch, struct mg_item *item, const struct mg_status_text *status)
@@ -325,7 +325,7 @@ static void effect_alert(struct mg_batch *batch, struct mg_item *item, const str
                                 .body = mg_buf_slice(&batch->scratch)};
     struct mg_send *send = batch->scratch.failed ? NULL : mg_send_create(batch->scheduler, &spec);
     if (send != NULL) {
-        mg_send_list_add(&fold->sends, send);
+        TAILQ_INSERT_TAIL(&fold->sends, send, entry);
     }
     bool is_whole =
         subject != NULL && text.data != NULL && send != NULL && (message.is_closed || failure != NULL);

@@ -175,8 +175,8 @@ void mg_inbox_give_back(struct mg_scheduler *scheduler)
 
 void mg_inbox_finish(struct mg_scheduler *scheduler)
 {
-    while (scheduler->works.all != NULL) {
-        struct mg_work *work = scheduler->works.all;
+    while (!LIST_EMPTY(&scheduler->works.all)) {
+        struct mg_work *work = LIST_FIRST(&scheduler->works.all);
         if (work->delivery != NULL) {
             mg_broker_requeue(scheduler->broker, work->delivery);
         }

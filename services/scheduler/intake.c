@@ -130,21 +130,21 @@ static enum mg_end refusal_make(struct mg_batch *batch, struct mg_work *work, co
         return MG_END_LEAVE;
     }
     if (is_told) {
-        mg_send_list_add(list, status);
+        TAILQ_INSERT_TAIL(list, status, entry);
     }
-    mg_send_list_add(list, send);
+    TAILQ_INSERT_TAIL(list, send, entry);
     return delivery->is_oversized ? MG_END_REJECT : MG_END_ACK;
 }
 
 static bool refuse_unread(struct mg_batch *batch, struct mg_work *work, const char *order_id,
                           const char *reason)
 {
-    struct mg_send_list list = {NULL, NULL};
+    struct mg_send_list list = TAILQ_HEAD_INITIALIZER(list);
     enum mg_end end = refusal_make(batch, work, order_id, reason, &list);
     if (end != MG_END_LEAVE) {
         mg_metric_add(batch->scheduler->counters.submissions[MG_SUBMITTED_REJECTED], 1);
     }
-    mg_outbox_add(batch->scheduler, &list);
+    mg_outbox_add_all(batch->scheduler, &list);
     mg_work_settle(&batch->scheduler->works, work, end);
     return false;
 }

@@ -31,6 +31,7 @@ static struct mg_fold *fold_of(struct mg_batch *batch, const char *order_id)
     struct mg_fold *fold = mg_arena_alloc(batch->arena, sizeof(*fold));
     if (fold != NULL) {
         fold->order_id = order_id;
+        TAILQ_INIT(&fold->sends);
         fold->next = *head;
         *head = fold;
         batch->folds[batch->fold_count++] = fold;

@@ -34,7 +34,9 @@ void mg_fold_measure(const struct mg_fold *fold)
             mg_metric_add(fold->workflow->entered[state], fold->entered[state]);
         }
     }
-    for (const struct mg_send *send = fold->sends.first; send != NULL; send = send->next) {
+    const struct mg_send *send;
+    TAILQ_FOREACH(send, &fold->sends, entry)
+    {
         if (send->request != NULL && !send->is_again && send->gate != NULL) {
             mg_metric_add(send->gate->metrics.attempts[send->request->kind], 1);
         }

@@ -21,38 +21,11 @@
 #define MG_OUTBOX_RETRY_MS 20
 #define MG_SEND_TEXTS      10 /* texts behind a send, a NUL each */
 
-static void list_remove(struct mg_send_list *list, struct mg_send *send)
-{
-    if (send->prev != NULL) {
-        send->prev->next = send->next;
-    } else {
-        list->first = send->next;
-    }
-    if (send->next != NULL) {
-        send->next->prev = send->prev;
-    } else {
-        list->last = send->prev;
-    }
-    send->prev = send->next = NULL;
-}
-
-void mg_send_list_add(struct mg_send_list *list, struct mg_send *send)
-{
-    send->next = NULL;
-    send->prev = list->last;
-    if (list->last != NULL) {
-        list->last->next = send;
-    } else {
-        list->first = send;
-    }
-    list->last = send;
-}
-
 void mg_send_list_drop(struct mg_send_list *list)
 {
-    while (list->first != NULL) {
-        struct mg_send *send = list->first;
-        list_remove(list, send);
+    while (!TAILQ_EMPTY(list)) {
+        struct mg_send *send = TAILQ_FIRST(list);
+        TAILQ_REMOVE(list, send, entry);
         if (send->is_trial) {
             mg_gate_untry(send->gate, send->routing_key);
         }
@@ -109,15 +82,20 @@ struct mg_send *mg_send_create(struct mg_scheduler *scheduler, const struct mg_s
     return send;
 }
 
-void mg_outbox_add(struct mg_scheduler *scheduler, struct mg_send_list *list)
+void mg_outbox_add(struct mg_scheduler *scheduler, struct mg_send *send)
 {
-    while (list->first != NULL) {
-        struct mg_send *send = list->first;
-        list_remove(list, send);
-        if (send->work != NULL) {
-            mg_work_hold(send->work);
-        }
-        mg_send_list_add(&scheduler->outbox.unsent, send);
+    if (send->work != NULL) {
+        mg_work_hold(send->work);
+    }
+    TAILQ_INSERT_TAIL(&scheduler->outbox.unsent, send, entry);
+}
+
+void mg_outbox_add_all(struct mg_scheduler *scheduler, struct mg_send_list *list)
+{
+    while (!TAILQ_EMPTY(list)) {
+        struct mg_send *send = TAILQ_FIRST(list);
+        TAILQ_REMOVE(list, send, entry);
+        mg_outbox_add(scheduler, send);
     }
 }
 
@@ -177,7 +155,7 @@ static void on_published(void *arg, enum mg_publish_outcome outcome)
     struct mg_send *send = arg;
     struct mg_scheduler *scheduler = send->scheduler;
     struct mg_outbox *outbox = &scheduler->outbox;
-    list_remove(&outbox->sent, send);
+    TAILQ_REMOVE(&outbox->sent, send, entry);
     outbox->sent_count--;
     bool is_answered = outcome != MG_PUBLISH_UNKNOWN && outcome != MG_PUBLISH_UNSENT;
     bool is_up = is_answered || mg_broker_is_up(scheduler->broker, NULL, 0);
@@ -188,7 +166,7 @@ static void on_published(void *arg, enum mg_publish_outcome outcome)
         outbox->on_arrived(outbox->arg, send);
         send_end(send);
     } else if (is_repeated && send->kind != MG_SEND_REQUEST) {
-        mg_send_list_add(&outbox->unsent, send);
+        TAILQ_INSERT_TAIL(&outbox->unsent, send, entry);
     } else {
         outbox->on_failed(outbox->arg, send, outcome, mg_publish_outcome_name(outcome), is_repeated);
         send_end(send);
@@ -229,11 +207,11 @@ static enum mg_class send_publish(struct mg_send *send, struct mg_err *err)
 
 void mg_outbox_pump(struct mg_scheduler *scheduler)
 {
-    while (scheduler->outbox.unsent.first != NULL && mg_broker_is_up(scheduler->broker, NULL, 0)) {
-        struct mg_send *send = scheduler->outbox.unsent.first;
+    while (!TAILQ_EMPTY(&scheduler->outbox.unsent) && mg_broker_is_up(scheduler->broker, NULL, 0)) {
+        struct mg_send *send = TAILQ_FIRST(&scheduler->outbox.unsent);
         struct mg_err err;
         if (is_left_alone(send)) {
-            list_remove(&scheduler->outbox.unsent, send);
+            TAILQ_REMOVE(&scheduler->outbox.unsent, send, entry);
             scheduler->outbox.on_failed(scheduler->outbox.arg, send, MG_PUBLISH_REFUSED,
                                         "its queue accepts no messages at present", false);
             send_end(send);
@@ -246,7 +224,7 @@ void mg_outbox_pump(struct mg_scheduler *scheduler)
             }
             return;
         }
-        list_remove(&scheduler->outbox.unsent, send);
+        TAILQ_REMOVE(&scheduler->outbox.unsent, send, entry);
         if (class == MG_OK) {
             MG_FAILPOINT(SCHEDULER_PUBLISHED);
             send->tries++;
@@ -254,7 +232,7 @@ void mg_outbox_pump(struct mg_scheduler *scheduler)
                 mg_silence_try(&scheduler->outbox.silence, send->routing_key);
             }
             scheduler->outbox.sent_count++;
-            mg_send_list_add(&scheduler->outbox.sent, send);
+            TAILQ_INSERT_TAIL(&scheduler->outbox.sent, send, entry);
         } else {
             mg_log(MG_LOG_ERROR, "cannot publish a message", MG_LOG_TEXT("why", err.text),
                    MG_LOG_TEXT("queue", send->routing_key));

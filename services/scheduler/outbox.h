@@ -5,6 +5,8 @@
 #ifndef MG_SCHEDULER_OUTBOX_H
 #define MG_SCHEDULER_OUTBOX_H
 
+#include <sys/queue.h>
+
 #include "silence.h"
 #include "work.h"
 
@@ -29,7 +31,7 @@ enum mg_send_kind {
 
 /* A message from the decision to its confirm. One block of memory: texts follow the struct. */
 struct mg_send {
-    struct mg_send *prev, *next;
+    TAILQ_ENTRY(mg_send) entry;
     struct mg_scheduler *scheduler;
     struct mg_work *work; /* its ack waits for this send; NULL: no work */
     enum mg_send_kind kind;
@@ -52,9 +54,7 @@ struct mg_send {
     struct mg_slice body;
 };
 
-struct mg_send_list {
-    struct mg_send *first, *last;
-};
+TAILQ_HEAD(mg_send_list, mg_send);
 
 /* The parameters of a send; mg_send_create copies all of them. */
 struct mg_send_spec {
@@ -83,10 +83,10 @@ struct mg_outbox {
 
 struct mg_send *mg_send_create(struct mg_scheduler *scheduler,
                                const struct mg_send_spec *spec); /* NULL: no memory */
-void mg_send_list_add(struct mg_send_list *list, struct mg_send *send);
-void mg_send_list_drop(struct mg_send_list *list); /* frees the sends; none goes out */
-/* Moves a list into the outbox. The ack of each send's work now waits for it. */
-void mg_outbox_add(struct mg_scheduler *scheduler, struct mg_send_list *list);
+void mg_send_list_drop(struct mg_send_list *list);               /* frees the sends; none goes out */
+/* Puts a send into the outbox, and moves a list there. The ack of each send's work now waits for it. */
+void mg_outbox_add(struct mg_scheduler *scheduler, struct mg_send *send);
+void mg_outbox_add_all(struct mg_scheduler *scheduler, struct mg_send_list *list);
 void mg_outbox_pump(struct mg_scheduler *scheduler);
 void mg_outbox_finish(struct mg_scheduler *scheduler);
 

@@ -26,7 +26,7 @@
 #define MG_GIVEN_UP_OTHERS     "other queues"
 
 struct mg_owed_mark {
-    struct mg_owed_mark *next;
+    STAILQ_ENTRY(mg_owed_mark) entry;
     struct mg_work *work;
     struct mg_owed word; /* order_id and reply_to point below */
     char order_id[MG_ORDER_ID_MAX + 1], reply_to[MG_REPLY_TO_MAX + 1];
@@ -51,27 +51,15 @@ void mg_owed_mark(struct mg_scheduler *scheduler, struct mg_work *work, const st
     if (work != NULL) {
         mg_work_hold(work);
     }
-    if (scheduler->owing.marks_last != NULL) {
-        scheduler->owing.marks_last->next = mark;
-    } else {
-        scheduler->owing.marks = mark;
-    }
-    scheduler->owing.marks_last = mark;
+    STAILQ_INSERT_TAIL(&scheduler->owing.marks, mark, entry);
     mg_owed_flush(scheduler);
 }
 
-static void marks_put_back(struct mg_scheduler *scheduler)
+/* In front of those that came meanwhile. */
+static void marks_put_back(struct mg_owing *owing)
 {
-    struct mg_owed_mark *last = scheduler->owing.marks_in_hand;
-    while (last->next != NULL) {
-        last = last->next;
-    }
-    last->next = scheduler->owing.marks;
-    if (scheduler->owing.marks == NULL) {
-        scheduler->owing.marks_last = last;
-    }
-    scheduler->owing.marks = scheduler->owing.marks_in_hand;
-    scheduler->owing.marks_in_hand = NULL;
+    STAILQ_CONCAT(&owing->in_hand, &owing->marks);
+    STAILQ_CONCAT(&owing->marks, &owing->in_hand);
 }
 
 /* Subjects are printable ASCII, and may be shorter than a queue's name; the text has the whole name. */
@@ -105,7 +93,7 @@ static void on_marked(void *arg, const struct mg_given_up *given_up, int count, 
     struct mg_scheduler *scheduler = arg;
     if (err != NULL) {
         mg_log(MG_LOG_WARN, "could not mark owed statuses", MG_LOG_TEXT("why", err->text));
-        marks_put_back(scheduler);
+        marks_put_back(&scheduler->owing);
         mg_timer_start(scheduler->store_retry, MG_STORE_RETRY_MS, 0);
         return;
     }
@@ -113,15 +101,15 @@ static void on_marked(void *arg, const struct mg_given_up *given_up, int count, 
     for (int i = 0; i < count; i++) {
         given_up_tell(scheduler, &given_up[i]);
     }
-    struct mg_owed_mark *mark = scheduler->owing.marks_in_hand;
-    scheduler->owing.marks_in_hand = NULL;
-    while (mark != NULL) {
-        struct mg_owed_mark *next = mark->next;
+    struct mg_owed_marks stored = STAILQ_HEAD_INITIALIZER(stored); /* a release may begin the next call */
+    STAILQ_CONCAT(&stored, &scheduler->owing.in_hand);
+    while (!STAILQ_EMPTY(&stored)) {
+        struct mg_owed_mark *mark = STAILQ_FIRST(&stored);
+        STAILQ_REMOVE_HEAD(&stored, entry);
         if (mark->work != NULL) {
             mg_work_release(&scheduler->works, mark->work);
         }
         free(mark);
-        mark = next;
     }
     mg_owed_flush(scheduler);
     mg_scheduler_wake(scheduler);
@@ -129,39 +117,30 @@ static void on_marked(void *arg, const struct mg_given_up *given_up, int count, 
 
 void mg_owed_flush(struct mg_scheduler *scheduler)
 {
-    if (scheduler->owing.marks == NULL || scheduler->owing.marks_in_hand != NULL || !scheduler->is_store_up ||
+    struct mg_owing *owing = &scheduler->owing;
+    if (STAILQ_EMPTY(&owing->marks) || !STAILQ_EMPTY(&owing->in_hand) || !scheduler->is_store_up ||
         mg_timer_is_active(scheduler->store_retry)) {
         return;
     }
     struct mg_owed rows[MG_MARKS_AT_ONCE];
     int count = 0;
-    struct mg_owed_mark *last = scheduler->owing.marks;
-    rows[count++] = last->word;
-    while (last->next != NULL && count < MG_MARKS_AT_ONCE) {
-        last = last->next;
-        rows[count++] = last->word;
+    while (!STAILQ_EMPTY(&owing->marks) && count < MG_MARKS_AT_ONCE) {
+        struct mg_owed_mark *mark = STAILQ_FIRST(&owing->marks);
+        STAILQ_REMOVE_HEAD(&owing->marks, entry);
+        STAILQ_INSERT_TAIL(&owing->in_hand, mark, entry);
+        rows[count++] = mark->word;
     }
-    scheduler->owing.marks_in_hand = scheduler->owing.marks;
-    scheduler->owing.marks = last->next;
-    scheduler->owing.marks_last = scheduler->owing.marks != NULL ? scheduler->owing.marks_last : NULL;
-    last->next = NULL;
     mg_store_mark_owed(scheduler->store, rows, count, scheduler->options->owed_for_ms, on_marked, scheduler);
-}
-
-static void marks_free(struct mg_owed_mark *mark)
-{
-    while (mark != NULL) {
-        struct mg_owed_mark *next = mark->next;
-        free(mark);
-        mark = next;
-    }
 }
 
 void mg_owed_finish(struct mg_scheduler *scheduler)
 {
-    marks_free(scheduler->owing.marks);
-    marks_free(scheduler->owing.marks_in_hand);
-    scheduler->owing.marks = scheduler->owing.marks_last = scheduler->owing.marks_in_hand = NULL;
+    marks_put_back(&scheduler->owing);
+    while (!STAILQ_EMPTY(&scheduler->owing.marks)) {
+        struct mg_owed_mark *mark = STAILQ_FIRST(&scheduler->owing.marks);
+        STAILQ_REMOVE_HEAD(&scheduler->owing.marks, entry);
+        free(mark);
+    }
 }
 
 /* ---- publishing again ---- */
@@ -204,7 +183,7 @@ static void event_resend(struct mg_resend *resend, const struct mg_order_record 
                          const struct mg_event_record *event)
 {
     struct mg_debt *debt = debt_create(record, event->version);
-    struct mg_send_list list = {NULL, NULL};
+    struct mg_send_list list = TAILQ_HEAD_INITIALIZER(list);
     if (debt == NULL) {
         return;
     }
@@ -220,7 +199,7 @@ static void event_resend(struct mg_resend *resend, const struct mg_order_record 
         }
         send->debt = debt;
         debt->open++;
-        mg_send_list_add(&list, send);
+        TAILQ_INSERT_TAIL(&list, send, entry);
     }
     if (debt->open == 0) {
         if (!debt->has_failed) {
@@ -229,7 +208,7 @@ static void event_resend(struct mg_resend *resend, const struct mg_order_record 
         }
         free(debt);
     }
-    mg_outbox_add(resend->scheduler, &list);
+    mg_outbox_add_all(resend->scheduler, &list);
 }
 
 /* Counts like a queue that took nothing: retried with growing delays, up to the time limit. After the

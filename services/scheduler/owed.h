@@ -18,7 +18,7 @@ struct mg_debt {
 
 /* Marks on their way into the store, one call at a time. */
 struct mg_owing {
-    struct mg_owed_mark *marks, *marks_last, *marks_in_hand;
+    STAILQ_HEAD(mg_owed_marks, mg_owed_mark) marks, in_hand;
 };
 
 /* Marks an event's statuses as owed, or no longer owed. The ack of `work` waits for it. Copies `word`. */

@@ -68,7 +68,7 @@ static bool request_add(struct mg_batch *batch, struct mg_item *item, struct mg_
     send->step = step;
     send->is_again = is_again;
     send->is_trial = mg_gate_take(send->gate, record->is_high);
-    mg_send_list_add(&fold->sends, send);
+    TAILQ_INSERT_TAIL(&fold->sends, send, entry);
     return true;
 }
 

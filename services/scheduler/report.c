@@ -16,7 +16,7 @@
 #define MG_REPORT_RETRY_MS 200
 
 struct mg_agent_report {
-    struct mg_agent_report *next;
+    TAILQ_ENTRY(mg_agent_report) entry;
     struct mg_work *work;
     struct mg_service_report report;
 };
@@ -53,21 +53,23 @@ void mg_reports_add(struct mg_scheduler *scheduler, struct mg_work *work)
     }
     mg_metric_add(scheduler->counters.reports, 1);
     report->work = work;
-    struct mg_agent_report **at = &scheduler->reports.first;
-    while (*at != NULL && !is_same_agent(&(*at)->report, &report->report)) {
-        at = &(*at)->next;
+    struct mg_agent_reports *waiting = &scheduler->reports.waiting;
+    struct mg_agent_report *old = TAILQ_FIRST(waiting), *gone = NULL;
+    while (old != NULL && !is_same_agent(&old->report, &report->report)) {
+        old = TAILQ_NEXT(old, entry);
     }
-    if (*at != NULL && is_older(&report->report, &(*at)->report)) {
-        mg_work_settle(&scheduler->works, work, MG_END_ACK);
-        free(report);
-    } else if (*at != NULL) { /* replaces an older report of the same agent */
-        struct mg_agent_report *old = *at;
-        report->next = old->next;
-        *at = report;
-        mg_work_settle(&scheduler->works, old->work, MG_END_ACK);
-        free(old);
+    if (old != NULL && is_older(&report->report, &old->report)) {
+        gone = report;
+    } else if (old != NULL) {
+        TAILQ_INSERT_BEFORE(old, report, entry);
+        TAILQ_REMOVE(waiting, old, entry);
+        gone = old;
     } else {
-        *at = report;
+        TAILQ_INSERT_TAIL(waiting, report, entry);
+    }
+    if (gone != NULL) {
+        mg_work_settle(&scheduler->works, gone->work, MG_END_ACK);
+        free(gone);
     }
     mg_reports_flush(scheduler);
 }
@@ -75,16 +77,16 @@ void mg_reports_add(struct mg_scheduler *scheduler, struct mg_work *work)
 static void on_reported(void *arg, const struct mg_err *err)
 {
     struct mg_scheduler *scheduler = arg;
-    struct mg_agent_report *report = scheduler->reports.in_hand;
-    scheduler->reports.in_hand = NULL;
+    struct mg_agent_reports over = TAILQ_HEAD_INITIALIZER(over);
+    TAILQ_CONCAT(&over, &scheduler->reports.in_hand, entry);
     if (err != NULL) {
         mg_log(MG_LOG_WARN, "could not store service reports", MG_LOG_TEXT("why", err->text));
     }
-    while (report != NULL) { /* on failure too: a newer report comes within seconds */
-        struct mg_agent_report *next = report->next;
+    while (!TAILQ_EMPTY(&over)) { /* on failure too: a newer report comes within seconds */
+        struct mg_agent_report *report = TAILQ_FIRST(&over);
+        TAILQ_REMOVE(&over, report, entry);
         mg_work_settle(&scheduler->works, report->work, MG_END_ACK);
         free(report);
-        report = next;
     }
     if (err != NULL) {
         mg_timer_start(scheduler->store_retry, MG_REPORT_RETRY_MS, 0);
@@ -110,36 +112,29 @@ static struct mg_service_state row_of(const struct mg_service_report *report)
 
 void mg_reports_flush(struct mg_scheduler *scheduler)
 {
-    if (scheduler->reports.first == NULL || scheduler->reports.in_hand != NULL || !scheduler->is_store_up ||
+    struct mg_reports *reports = &scheduler->reports;
+    if (TAILQ_EMPTY(&reports->waiting) || !TAILQ_EMPTY(&reports->in_hand) || !scheduler->is_store_up ||
         mg_timer_is_active(scheduler->store_retry)) {
         return;
     }
     struct mg_service_state rows[MG_REPORTS_AT_ONCE];
     int count = 0;
-    struct mg_agent_report *last = scheduler->reports.first;
-    rows[count++] = row_of(&last->report);
-    while (last->next != NULL && count < MG_REPORTS_AT_ONCE) {
-        last = last->next;
-        rows[count++] = row_of(&last->report);
+    while (!TAILQ_EMPTY(&reports->waiting) && count < MG_REPORTS_AT_ONCE) {
+        struct mg_agent_report *report = TAILQ_FIRST(&reports->waiting);
+        TAILQ_REMOVE(&reports->waiting, report, entry);
+        TAILQ_INSERT_TAIL(&reports->in_hand, report, entry);
+        rows[count++] = row_of(&report->report);
     }
-    scheduler->reports.in_hand = scheduler->reports.first;
-    scheduler->reports.first = last->next;
-    last->next = NULL;
     mg_store_put_service_states(scheduler->store, rows, count, on_reported, scheduler);
-}
-
-static void reports_free(struct mg_agent_report *report)
-{
-    while (report != NULL) {
-        struct mg_agent_report *next = report->next;
-        free(report);
-        report = next;
-    }
 }
 
 void mg_reports_finish(struct mg_scheduler *scheduler)
 {
-    reports_free(scheduler->reports.first);
-    reports_free(scheduler->reports.in_hand);
-    scheduler->reports.first = scheduler->reports.in_hand = NULL;
+    struct mg_reports *reports = &scheduler->reports;
+    TAILQ_CONCAT(&reports->waiting, &reports->in_hand, entry);
+    while (!TAILQ_EMPTY(&reports->waiting)) {
+        struct mg_agent_report *report = TAILQ_FIRST(&reports->waiting);
+        TAILQ_REMOVE(&reports->waiting, report, entry);
+        free(report);
+    }
 }

@@ -9,7 +9,7 @@ struct mg_scheduler;
 
 /* One call to the store at a time. */
 struct mg_reports {
-    struct mg_agent_report *first, *in_hand;
+    TAILQ_HEAD(mg_agent_reports, mg_agent_report) waiting, in_hand;
 };
 
 void mg_reports_add(struct mg_scheduler *scheduler, struct mg_work *work);

@@ -32,11 +32,10 @@ static void forged_set_aside(struct mg_scheduler *scheduler, struct mg_work *wor
                                 .body = delivery->body};
     struct mg_send *send = mg_send_create(scheduler, &spec);
     if (send != NULL) {
-        struct mg_send_list list = {send, send};
         mg_log(MG_LOG_ERROR, "dead-lettered a message whose sender wrote the header x-death",
                MG_LOG_TEXT("exchange", delivery->exchange.data));
         mg_metric_add(scheduler->counters.dead_lettered, 1);
-        mg_outbox_add(scheduler, &list);
+        mg_outbox_add(scheduler, send);
     }
     mg_work_settle(&scheduler->works, work, send != NULL ? MG_END_ACK : MG_END_LEAVE);
     mg_outbox_pump(scheduler);

@@ -42,8 +42,8 @@ static const size_t HELD_EIGHTHS[MG_LANE_CONSUMERS] = {
 static bool is_idle(const struct mg_scheduler *scheduler)
 {
     return scheduler->batcher.batch == NULL && scheduler->works.count == 0 &&
-           scheduler->outbox.unsent.first == NULL && scheduler->outbox.sent_count == 0 &&
-           scheduler->owing.marks == NULL && scheduler->owing.marks_in_hand == NULL;
+           TAILQ_EMPTY(&scheduler->outbox.unsent) && scheduler->outbox.sent_count == 0 &&
+           STAILQ_EMPTY(&scheduler->owing.marks) && STAILQ_EMPTY(&scheduler->owing.in_hand);
 }
 
 static void on_pump(void *arg)
@@ -57,7 +57,7 @@ static void on_pump(void *arg)
     mg_reports_flush(scheduler);
     mg_outbox_pump(scheduler);
     bool may_start = scheduler->is_loaded && scheduler->is_store_up && scheduler->is_broker_up &&
-                     scheduler->batcher.batch == NULL && scheduler->outbox.unsent.first == NULL &&
+                     scheduler->batcher.batch == NULL && TAILQ_EMPTY(&scheduler->outbox.unsent) &&
                      !mg_timer_is_active(scheduler->batcher.backoff) &&
                      !mg_timer_is_active(scheduler->batcher.pace);
     if (may_start && !mg_inbox_is_empty(scheduler)) {
@@ -289,6 +289,16 @@ static void on_gate_alert(void *arg, enum mg_alert alert, const char *subject, c
     mg_alert_raise(arg, alert, subject, text, is_closed);
 }
 
+static void lists_init(struct mg_scheduler *scheduler)
+{
+    TAILQ_INIT(&scheduler->outbox.unsent);
+    TAILQ_INIT(&scheduler->outbox.sent);
+    STAILQ_INIT(&scheduler->owing.marks);
+    STAILQ_INIT(&scheduler->owing.in_hand);
+    TAILQ_INIT(&scheduler->reports.waiting);
+    TAILQ_INIT(&scheduler->reports.in_hand);
+}
+
 /* Lower stages report to higher ones by callbacks. */
 static void stages_connect(struct mg_scheduler *scheduler)
 {
@@ -320,6 +330,7 @@ enum mg_class mg_scheduler_create(struct mg_loop *loop, const struct mg_schedule
     mg_buf_init(&scheduler->outbox.scratch, MG_MESSAGE_MAX);
     mg_buf_init(&scheduler->alerts.scratch, MG_MESSAGE_MAX);
     scheduler->batcher.cause_bytes = MG_FIRST_CAUSE_BYTES;
+    lists_init(scheduler);
     stages_connect(scheduler);
     size_t cache_bytes = options->memory_bytes / MG_MEMORY_CACHE;
     scheduler->cache.bytes_max = cache_bytes < MG_CACHE_MAX_BYTES ? cache_bytes : MG_CACHE_MAX_BYTES;

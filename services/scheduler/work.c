@@ -15,25 +15,14 @@ struct mg_work *mg_work_create(struct mg_works *works, enum mg_lane lane)
         return NULL;
     }
     work->lane = lane;
-    work->all_next = works->all;
-    if (works->all != NULL) {
-        works->all->all_prev = work;
-    }
-    works->all = work;
+    LIST_INSERT_HEAD(&works->all, work, entry);
     works->count++;
     return work;
 }
 
 void mg_work_free(struct mg_works *works, struct mg_work *work)
 {
-    if (work->all_prev != NULL) {
-        work->all_prev->all_next = work->all_next;
-    } else {
-        works->all = work->all_next;
-    }
-    if (work->all_next != NULL) {
-        work->all_next->all_prev = work->all_prev;
-    }
+    LIST_REMOVE(work, entry);
     works->count--;
     free(work);
 }

@@ -6,6 +6,8 @@
 #ifndef MG_SCHEDULER_WORK_H
 #define MG_SCHEDULER_WORK_H
 
+#include <sys/queue.h>
+
 #include "core/model.h"
 #include "core/suspects.h"
 #include "io/amqp/broker.h"
@@ -29,8 +31,8 @@ enum mg_end {
 };
 
 struct mg_work {
-    struct mg_work *next; /* in its list */
-    struct mg_work *all_prev, *all_next;
+    struct mg_work *next;      /* in its list */
+    LIST_ENTRY(mg_work) entry; /* among all work in hand */
     enum mg_lane lane;
     struct mg_delivery *delivery; /* NULL in the internal lane */
     bool is_again;                /* law 3, re-creation: may have been committed before */
@@ -62,7 +64,7 @@ struct mg_work_list {
 
 /* All work in hand. */
 struct mg_works {
-    struct mg_work *all;
+    LIST_HEAD(, mg_work) all;
     int count;
     struct mg_work_list left; /* settled with LEAVE or NEWER, to be requeued later */
     /* A work is settled and nothing of it is pending. The callback frees or keeps it. */
