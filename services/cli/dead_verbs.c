@@ -1,21 +1,31 @@
-/* `dead list|show|requeue|drop`: messages that were set aside in dead.letters or orders.rejected. */
+/*
+ * `dead list|show|requeue|drop`: messages that were set aside in dead.letters or orders.rejected. Each
+ * requeue or drop is first written to operator_action, as in the console; if that fails, the message stays.
+ */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/clock.h"
-#include "io/amqp/topology.h"
+#include "operator/letter.h"
 #include "verbs.h"
+#include "wire/command.h"
 
 /* The most messages of one walk; a longer queue needs several runs. */
 #define WALK_MAX 10000
+/* Each byte of a message id may become an escape of six. */
+#define DETAIL_MAX_BYTES (6 * LETTER_ID_SIZE + 2 * MG_QUEUE_NAME_SIZE)
 
 struct walk {
     struct cli *cli;
     enum mg_dead_verb verb; /* for the chosen messages */
     int chosen;             /* number, from 1; 0: all; -1: none (list) */
     int at, done;
-    bool is_whole; /* prints the body */
+    bool is_whole;       /* prints the body */
+    enum exit_code code; /* not DONE: a change could not be recorded, and the walk changes nothing more */
+    bool is_noted;       /* the database has answered about the current letter */
+    bool is_note_failed;
+    struct mg_err err; /* its reason */
 };
 
 /* Prints foreign bytes safely: a dot for each byte that would steer a terminal, and line ends only if more
@@ -91,6 +101,52 @@ static void letter_print_line(const struct walk *walk, const struct mg_dead_lett
     (void)fputc('\n', stdout);
 }
 
+static void letter_noted(void *arg, const struct mg_err *err)
+{
+    struct walk *walk = arg;
+    walk->is_noted = true;
+    walk->is_note_failed = err != NULL;
+    if (err != NULL) {
+        walk->err = *err;
+    }
+    mg_loop_stop(walk->cli->loop); /* sooner than cli_wait's next check: a walk may have thousands */
+}
+
+/* Records the change of a message before it is made. */
+static void letter_note(struct walk *walk, const struct mg_dead_letter *letter)
+{
+    struct cli *cli = walk->cli;
+    char by[MG_COMMAND_BY_MAX + 1], mark[LETTER_MARK_SIZE], message_id[LETTER_ID_SIZE];
+    const char *verb = walk->verb == MG_DEAD_DROP ? "dead drop" : "dead requeue";
+    struct mg_buf detail;
+    cli_by(cli, by, sizeof(by));
+    letter_mark_make(letter, mark);
+    letter_id_write(letter, message_id);
+    mg_buf_init(&detail, DETAIL_MAX_BYTES);
+    mg_buf_printf(&detail, "{\"via\": \"tool\", \"queue\": \"%s\", \"message_id\": ", cli->options.queue);
+    mg_buf_append_json(&detail, mg_slice_of(message_id));
+    mg_buf_append_text(&detail, "}");
+    const struct mg_operator_action action = {.by = by,
+                                              .verb = verb,
+                                              .subject = mark,
+                                              .reason = cli->options.reason,
+                                              .detail = mg_buf_slice(&detail)};
+    if (detail.failed || mark[0] == '\0') {
+        walk->code = cli_fail(EXIT_ERROR, "could not record the change of message %d: no memory", walk->at);
+    } else {
+        walk->is_noted = false;
+        mg_store_note_action(cli->store, &action, letter_noted, walk);
+        if (!cli_wait(cli, &walk->is_noted, cli->options.timeout_ms)) {
+            walk->code = cli_fail(EXIT_TIMED_OUT,
+                                  "the database did not answer in time; message %d is unchanged", walk->at);
+        } else if (walk->is_note_failed) {
+            (void)mg_err_prefix(&walk->err, "could not record the change of message %d", walk->at);
+            walk->code = cli_fail_err(&walk->err);
+        }
+    }
+    mg_buf_finish(&detail);
+}
+
 static enum mg_dead_verb letter_pick(void *arg, const struct mg_dead_letter *letter)
 {
     struct walk *walk = arg;
@@ -100,8 +156,14 @@ static enum mg_dead_verb letter_pick(void *arg, const struct mg_dead_letter *let
         letter_print_line(walk, letter);
         return MG_DEAD_LIST;
     }
-    if (!is_chosen) {
+    if (!is_chosen || walk->code != EXIT_DONE) {
         return MG_DEAD_LIST;
+    }
+    if (walk->verb != MG_DEAD_LIST) {
+        letter_note(walk, letter);
+        if (walk->code != EXIT_DONE) {
+            return MG_DEAD_LIST;
+        }
     }
     walk->done++;
     if (walk->is_whole) {
@@ -118,10 +180,14 @@ static enum exit_code walk_run(struct walk *walk, int max)
     if (strcmp(queue, MG_QUEUE_DEAD) != 0 && strcmp(queue, MG_QUEUE_REJECTED) != 0) {
         return cli_fail(EXIT_USAGE, "--queue %s: expected %s or %s", queue, MG_QUEUE_DEAD, MG_QUEUE_REJECTED);
     }
+    enum exit_code code = walk->verb != MG_DEAD_LIST ? cli_open_store(walk->cli, false) : EXIT_DONE;
+    if (code != EXIT_DONE) {
+        return code;
+    }
     if (mg_topology_walk(&walk->cli->options.broker, queue, max, letter_pick, walk, &count, &err) != MG_OK) {
         return cli_fail_err(&err);
     }
-    return EXIT_DONE;
+    return walk->code;
 }
 
 static enum exit_code number_read(const struct cli *cli, int *ret_number)
@@ -157,6 +223,9 @@ static enum exit_code chosen_run(struct cli *cli, enum mg_dead_verb verb, bool i
 {
     struct walk walk = {.cli = cli, .verb = verb, .is_whole = is_whole};
     enum exit_code code = number_read(cli, &walk.chosen);
+    if (code == EXIT_DONE && verb != MG_DEAD_LIST && strlen(cli->options.reason) > MG_COMMAND_REASON_MAX) {
+        code = cli_fail(EXIT_USAGE, "--reason: up to %d bytes", MG_COMMAND_REASON_MAX);
+    }
     if (code == EXIT_DONE) {
         code = walk_run(&walk, WALK_MAX);
     }

@@ -209,7 +209,8 @@ static const char *alert_read(const struct change *change)
 static void dead_change(struct change *change)
 {
     struct mg_http_exchange *request = change->request;
-    const struct dead_wish wish = {change->by, change->queue, change->mark, strcmp(change->id, "drop") == 0};
+    const struct dead_wish wish = {change->by, change->reason, change->queue, change->mark,
+                                   strcmp(change->id, "drop") == 0};
     if (request != NULL) {
         mg_http_exchange_on_gone(request, NULL, NULL);
     }

@@ -6,18 +6,15 @@
 #include <string.h>
 
 #include "base/clock.h"
-#include "base/id.h"
 #include "base/log.h"
 #include "console/server.h"
-#include "io/amqp/topology.h"
+#include "operator/letter.h"
 
 #define LETTERS_MAX    50
 #define WAITERS_MAX    32
 #define LIST_MAX_BYTES (4u * 1024 * 1024)
 #define BODY_SHOWN_MAX (32u * 1024)
 #define FRESH_MS       2000 /* a walk takes and returns each message, which is too costly for every click */
-#define MARK_BYTES     16
-#define MARK_SIZE      (2 * MARK_BYTES + 1)
 
 /* One walk. Until walk_done it belongs to the other thread. It outlives `dead` if the console ends first. */
 struct walk {
@@ -25,8 +22,9 @@ struct walk {
     struct mg_broker_address address;
     char *url; /* a copy: a reload may replace the console's */
     char queue[MG_QUEUE_NAME_SIZE];
-    struct mg_http_exchange *settling;   /* request that settles a letter; NULL: a list, or it is closed */
-    char by[NAME_SIZE], mark[MARK_SIZE]; /* of that letter */
+    struct mg_http_exchange *settling; /* request that settles a letter; NULL: a list, or it is closed */
+    char by[NAME_SIZE], reason[MG_COMMAND_REASON_MAX + 1];   /* of that request */
+    char mark[LETTER_MARK_SIZE], message_id[LETTER_ID_SIZE]; /* of that letter; id: once it is found */
     enum mg_dead_verb verb;
     int at, count;
     bool is_settled;
@@ -44,23 +42,6 @@ struct dead {
     struct mg_buf json;
     int64_t made_ms;
 };
-
-/* Identifies a letter by a hash of its contents, because its place in the queue changes. Out of memory the
- * mark is empty, and no request can name it. */
-static void mark_make(const struct mg_dead_letter *letter, char ret_mark[MARK_SIZE])
-{
-    struct mg_buf all;
-    uint8_t digest[MG_SHA256_SIZE] = {0};
-    mg_buf_init(&all, letter->queue.len + letter->message_id.len + letter->body.len + 2);
-    mg_buf_append_slice(&all, letter->queue);
-    mg_buf_append_text(&all, "\n");
-    mg_buf_append_slice(&all, letter->message_id);
-    mg_buf_append_text(&all, "\n");
-    mg_buf_append_slice(&all, letter->body);
-    mg_sha256(mg_buf_slice(&all), digest);
-    *mg_hex_write(digest, all.failed ? 0 : MARK_BYTES, ret_mark) = '\0';
-    mg_buf_finish(&all);
-}
 
 /* Writes foreign bytes as a JSON string; invalid UTF-8 is replaced. */
 static void text_write(struct mg_buf *out, const char *name, struct mg_slice text)
@@ -86,9 +67,9 @@ static void text_write(struct mg_buf *out, const char *name, struct mg_slice tex
 static void letter_list(void *arg, const struct mg_dead_letter *letter)
 {
     struct walk *walk = arg;
-    char mark[MARK_SIZE], died_at[MG_TIME_TEXT_SIZE];
+    char mark[LETTER_MARK_SIZE], died_at[MG_TIME_TEXT_SIZE];
     bool is_cut = letter->body.len > BODY_SHOWN_MAX;
-    mark_make(letter, mark);
+    letter_mark_make(letter, mark);
     mg_time_format(letter->died_at_ms, died_at);
     mg_buf_printf(&walk->json, "%s{\"mark\": \"%s\"", walk->at++ > 0 ? ",\n " : "", mark);
     text_write(&walk->json, "queue", letter->queue);
@@ -107,12 +88,13 @@ static void letter_list(void *arg, const struct mg_dead_letter *letter)
 static enum mg_dead_verb letter_settle(void *arg, const struct mg_dead_letter *letter)
 {
     struct walk *walk = arg;
-    char mark[MARK_SIZE];
-    mark_make(letter, mark);
+    char mark[LETTER_MARK_SIZE];
+    letter_mark_make(letter, mark);
     if (walk->is_settled || mark[0] == '\0' || strcmp(mark, walk->mark) != 0) {
         return MG_DEAD_LIST;
     }
     walk->is_settled = true;
+    letter_id_write(letter, walk->message_id);
     return walk->verb;
 }
 
@@ -144,12 +126,14 @@ static void walk_free(struct walk *walk)
     free(walk);
 }
 
-static void settle_end(struct mg_http_exchange *request, const struct dead_wish *wish, unsigned int status,
-                       const char *text)
+static void settle_end(struct mg_http_exchange *request, const struct dead_wish *wish, const char *message_id,
+                       unsigned int status, const char *text)
 {
     mg_log(status < 300 ? MG_LOG_INFO : MG_LOG_WARN, "requeue or drop of a dead letter requested",
-           MG_LOG_TEXT("by", wish->by), MG_LOG_TEXT("verb", wish->is_drop ? "drop" : "requeue"),
-           MG_LOG_TEXT("queue", wish->queue), MG_LOG_TEXT("mark", wish->mark), MG_LOG_TEXT("outcome", text));
+           MG_LOG_TEXT("by", wish->by), MG_LOG_TEXT("reason", wish->reason),
+           MG_LOG_TEXT("verb", wish->is_drop ? "drop" : "requeue"), MG_LOG_TEXT("queue", wish->queue),
+           MG_LOG_TEXT("message_id", message_id), MG_LOG_TEXT("mark", wish->mark),
+           MG_LOG_TEXT("outcome", text));
     if (request == NULL) {
         return;
     }
@@ -162,17 +146,18 @@ static void settle_end(struct mg_http_exchange *request, const struct dead_wish 
 
 static void settle_tell(struct dead *dead, const struct walk *walk)
 {
-    const struct dead_wish wish = {walk->by, walk->queue, walk->mark, walk->verb == MG_DEAD_DROP};
+    const struct dead_wish wish = {walk->by, walk->reason, walk->queue, walk->mark,
+                                   walk->verb == MG_DEAD_DROP};
     char text[MG_ERR_TEXT_MAX];
     mg_buf_clear(&dead->json); /* the list still has the settled letter */
     if (walk->class != MG_OK) {
-        settle_end(walk->settling, &wish, 503, walk->err.text);
+        settle_end(walk->settling, &wish, walk->message_id, 503, walk->err.text);
     } else if (!walk->is_settled) {
         (void)snprintf(text, sizeof text, "the message is no longer among the first %d of %s", LETTERS_MAX,
                        walk->queue);
-        settle_end(walk->settling, &wish, 404, text);
+        settle_end(walk->settling, &wish, walk->message_id, 404, text);
     } else {
-        settle_end(walk->settling, &wish, 200, "done");
+        settle_end(walk->settling, &wish, walk->message_id, 200, "done");
     }
 }
 
@@ -267,10 +252,11 @@ void dead_settle(struct dead *dead, struct mg_http_exchange *request, const stru
         walk->verb = wish->is_drop ? MG_DEAD_DROP : MG_DEAD_REQUEUE;
         walk->settling = request;
         (void)snprintf(walk->by, sizeof walk->by, "%s", wish->by);
+        (void)snprintf(walk->reason, sizeof walk->reason, "%s", wish->reason);
         (void)snprintf(walk->mark, sizeof walk->mark, "%s", wish->mark);
     }
     if (!walk_begin(dead, walk)) {
-        settle_end(request, wish, 503, "another request reads a queue; try again");
+        settle_end(request, wish, "", 503, "another request reads a queue; try again");
     } else if (request != NULL) {
         mg_http_exchange_on_gone(request, on_gone, &walk->settling);
     }

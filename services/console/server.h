@@ -163,7 +163,7 @@ void dead_list(struct dead *dead, struct mg_http_exchange *request);
 bool dead_queue_is_known(const char *queue);
 /* A request to requeue or drop one dead letter. */
 struct dead_wish {
-    const char *by, *queue, *mark; /* the queue has passed dead_queue_is_known */
+    const char *by, *reason, *queue, *mark; /* the queue has passed dead_queue_is_known */
     bool is_drop;
 };
 /* Executes the wish, logs the outcome and answers the request. NULL: the connection is closed. */

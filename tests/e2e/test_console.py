@@ -312,8 +312,13 @@ def services_alerts_and_dead_letters_are_acted_on_in_the_console(s):
     console.post("dead/drop", {**why, "queue": "orders.rejected", "mark": letters[1]["mark"]}, status=404)
     assert console.get("dead?queue=orders.rejected")["letters"][0]["mark"] == letters[0]["mark"]
     console.post("dead/drop", {**why, "queue": "orders.intake", "mark": letters[0]["mark"]}, status=400)
-    noted = s.rows("SELECT detail->>'queue' AS queue FROM operator_action WHERE verb = 'dead drop'")
-    assert noted == [{"queue": "orders.rejected"}] * 2, noted
+    noted = s.rows("SELECT by_whom, reason, subject, detail->>'queue' AS queue FROM operator_action WHERE verb = 'dead drop'")
+    assert noted == [{"by_whom": "otto", "reason": "the test wants it", "subject": letters[1]["mark"],
+                      "queue": "orders.rejected"}] * 2, noted
+    with open(console.process.log_path, encoding="utf-8") as log:
+        told = [json.loads(line) for line in log if "drop of a dead letter requested" in line]
+    assert [(line["by"], line["reason"], line["queue"], line["message_id"], line["outcome"]) for line in told[:1]] == [
+        ("otto", "the test wants it", "orders.rejected", "bad-1", "done")], told
     verbs = [row["verb"] for row in s.rows("SELECT verb FROM operator_action ORDER BY action_id")]
     assert {"service pause", "service resume", "service limit", "alert ack", "dead drop"} <= set(verbs), verbs
 

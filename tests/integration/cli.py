@@ -264,7 +264,8 @@ class WrongInput(Case):
             ["order", "list", "--timeout", "0s"], ["order", "list", "--frob"],
             ["order", "list", "--config", "/nonexistent"], ["order", "list", "--amqp-url-file", "/nonexistent"],
             ["dead", "list", "--queue", "orders.intake"], ["dead", "show", "0"], ["dead", "show", "1x"],
-            ["dead", "drop", *REASON], ["alert", "ack", "x", *REASON], ["alert", "ack", "-1", *REASON],
+            ["dead", "drop", *REASON], ["dead", "drop", "1", "--reason", "x" * 512],
+            ["alert", "ack", "x", *REASON], ["alert", "ack", "-1", *REASON],
             ["broker", "apply", "--amqp-url", "http://x/"], ["broker", "check", "--amqp-url", "amqp://h:x/"],
             ["workflow", "states"], ["workflow", "states", "--csv", "--mermaid"],
             ["workflow", "states", "--csv", "-o", "json"], ["db", "migrate", "--migrations", "/nonexistent"],
@@ -349,7 +350,8 @@ class Away(Case):
     DATABASE = ["order list", "order show x", "order watch x", "order explain x", "order export x", "alert list",
                 "alert ack 1 --reason r", "workflow list", "db status", "db migrate", "order cancel x --reason r",
                 "service list", "service pause x --reason r", "service forget x --reason r", "workflow load {good}", "batch list", "batch show x",
-                "batch start resume --all --reason r", "batch start resume --all --dry-run", "batch stop x --reason r"]
+                "batch start resume --all --reason r", "batch start resume --all --dry-run", "batch stop x --reason r",
+                "dead requeue 1 --reason r", "dead drop --all --reason r"]
     BROKER = ["dead list", "dead show 1", "dead requeue 1 --reason r", "dead drop --all --reason r", "broker apply",
               "broker check", "order submit {order}", "order submit {order} --wait",
               "order cancel x --reason r --if-version 3"]
@@ -921,10 +923,47 @@ class Json(Case):
         shown = json.loads(run("dead", "show", letters[0]["number"], *queue, "-o", "json", code=DONE).stdout)
         self.assertEqual(shown["body"], "not \ufffd JSON \"at all\"\x01")
         self.assertNotIn("\x01", run("dead", "show", letters[0]["number"], *queue, code=DONE).stdout)
+        one_line(run("dead", "drop", letters[1]["number"], *queue, *REASON, code=UNAVAILABLE, env={"MAKEGOOD_PG_DSN": NOBODY_PG}))
         # From the last one down, so that the indexes of earlier ones stay valid.
         for letter in reversed(letters):
-            done = run("dead", "drop", letter["number"], *queue, *REASON, "-o", "json", code=DONE)
+            done = run("dead", "drop", letter["number"], *queue, "--by", "ann", "--reason", 'it is "bad"', "-o", "json", code=DONE)
             self.assertEqual(json.loads(done.stdout), {"count": 1, "done": "dropped"})
+        self.assertEqual(self.noted(mark), [("dead drop", "ann", 'it is "bad"', "orders.rejected")] * 2)
+
+    def noted(self, message_id):
+        """What operator_action holds about dead letters with this message id; each has a mark of its own."""
+        rows = World.sql("SELECT verb, by_whom, reason, detail->>'queue', subject FROM operator_action"
+                         " WHERE detail->>'via' = 'tool' AND detail->>'message_id' = %s ORDER BY action_id", (message_id,))
+        self.assertEqual(len({row[4] for row in rows}), len(rows))
+        return [row[:4] for row in rows]
+
+    def test_a_change_of_a_dead_letter_that_cannot_be_recorded_is_not_made(self):
+        """Would catch: messages that are gone, or that come again, without a line that names the operator and the reason."""
+        mark, queue = "cli-" + uuid.uuid4().hex, ("--queue", "orders.rejected")
+
+        def letters():
+            values = json_lines(run("dead", "list", *queue, "--limit", "10000", "-o", "json", code=DONE))
+            return [letter["number"] for letter in values if letter["message_id"] == mark]
+        with World.channel() as channel:
+            for body in (b"one", b"two"):
+                channel.basic_publish("", "orders.rejected", body, pika.BasicProperties(message_id=mark, type="submission"))
+        deadline = time.monotonic() + 10
+        while len(letters()) < 2 and time.monotonic() < deadline:
+            pass
+        World.sql("ALTER TABLE operator_action ADD CONSTRAINT is_barred CHECK (reason <> 'barred') NOT VALID")
+        try:
+            for words in (("drop", "--all"), ("drop", letters()[1]), ("requeue", "--all")):
+                said = one_line(run("dead", *words, *queue, "--reason", "barred", code=USAGE))
+                self.assertIn("could not record the change of message", said)
+        finally:
+            World.sql("ALTER TABLE operator_action DROP CONSTRAINT is_barred")
+        self.assertEqual(len(letters()), 2)
+        self.assertEqual(self.noted(mark), [])
+        while numbers := letters():
+            run("dead", "requeue", numbers[-1], *queue, *REASON, code=DONE)
+        self.assertEqual(self.noted(mark), [("dead requeue", "tester", "a test", "orders.rejected")] * 2)
+        with World.channel() as channel:
+            channel.queue_purge("orders.intake")
 
 
 def main():

@@ -276,6 +276,7 @@ void dead_settle(struct dead *dead, struct mg_http_exchange *request, const stru
     fake.dead = *wish;
     keep(fake.queue, sizeof fake.queue, wish->queue);
     keep(fake.mark, sizeof fake.mark, wish->mark);
+    keep(fake.reason, sizeof fake.reason, wish->reason);
     if (request != NULL) {
         answer_json(request, 200, mg_slice_of("{}"));
     }

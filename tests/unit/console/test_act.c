@@ -119,11 +119,13 @@ START_TEST(what_is_written_down_is_what_is_done)
         fake.question = FAKE_NOTHING;
         request = change(is_drop ? "/api/v1/dead/drop" : "/api/v1/dead/requeue", DROP_BODY);
         (void)fake_send(&request);
+        fake.reason[0] = '\0';
         answer_note(NULL);
         ck_assert_int_eq(fake.settled, 1 + is_drop);
         ck_assert_int_eq(fake.dead.is_drop, is_drop);
         ck_assert_str_eq(fake.queue, MG_QUEUE_DEAD);
         ck_assert_str_eq(fake.mark, "00ff");
+        ck_assert_str_eq(fake.reason, "it is old");
     }
 }
 END_TEST

@@ -1,0 +1,62 @@
+/* A dead letter's identity for the records of operators' actions. */
+#include <check.h>
+#include <string.h>
+
+#include "operator/letter.h"
+#include "suite.h"
+
+static struct mg_dead_letter letter_of(const char *queue, const char *message_id, const char *body)
+{
+    return (struct mg_dead_letter){
+        .queue = mg_slice_of(queue), .message_id = mg_slice_of(message_id), .body = mg_slice_of(body)};
+}
+
+/* Would catch: an act on another letter than the one shown, and records that name two letters alike. */
+START_TEST(a_mark_is_of_one_content)
+{
+    const struct mg_dead_letter letters[] = {letter_of("q", "id", "body"), letter_of("q", "id", "Body"),
+                                             letter_of("q", "i", "dbody"), letter_of("q", NULL, "body"),
+                                             letter_of("p", "id", "body"), letter_of("q", "id", NULL)};
+    char marks[6][LETTER_MARK_SIZE], again[LETTER_MARK_SIZE];
+    for (int i = 0; i < 6; i++) {
+        letter_mark_make(&letters[i], marks[i]);
+        letter_mark_make(&letters[i], again);
+        ck_assert_uint_eq(strlen(marks[i]), LETTER_MARK_SIZE - 1);
+        ck_assert_str_eq(marks[i], again);
+        for (int before = 0; before < i; before++) {
+            ck_assert_str_ne(marks[i], marks[before]);
+        }
+    }
+}
+END_TEST
+
+/* Would catch: a record that the database refuses, so that the letter can be neither requeued nor dropped. */
+START_TEST(an_id_is_a_text_that_can_be_stored)
+{
+    char longest[301], id[LETTER_ID_SIZE];
+    struct mg_dead_letter letter = letter_of("q", "order-1", "");
+    letter_id_write(&letter, id);
+    ck_assert_str_eq(id, "order-1");
+    letter.message_id = (struct mg_slice){NULL, 0};
+    letter_id_write(&letter, id);
+    ck_assert_str_eq(id, "");
+    letter.message_id = (struct mg_slice){"a\xff\0b", 4};
+    letter_id_write(&letter, id);
+    ck_assert_str_eq(id, "a?");
+    memset(longest, 'x', sizeof(longest) - 1);
+    longest[300] = '\0';
+    letter.message_id = mg_slice_of(longest);
+    letter_id_write(&letter, id);
+    ck_assert_uint_eq(strlen(id), LETTER_ID_SIZE - 1);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("letter");
+    TCase *tests = tcase_create("letter");
+    tcase_add_test(tests, a_mark_is_of_one_content);
+    tcase_add_test(tests, an_id_is_a_text_that_can_be_stored);
+    suite_add_tcase(suite, tests);
+    return run_suite(suite);
+}
