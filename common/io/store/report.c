@@ -131,7 +131,7 @@ static const struct {
         "report_order_events",
         "SELECT * FROM ("
         "  SELECT version, " ISO("at") " AS at, cause_kind, cause, by_whom, step, attempt, reason, transitions,"
-        "   statuses, owed, " ISO("given_up_at") " AS given_up_at"
+        " statuses, owed, " ISO("given_up_at") " AS given_up_at"
         "   FROM order_event WHERE order_id = $1::text ORDER BY version DESC LIMIT " ROWS_MAX
         " ) AS newest ORDER BY version"}, 1},
     [MG_REPORT_DOSSIER] = {{
@@ -141,24 +141,24 @@ static const struct {
         "report_archived_order",
         "SELECT $1::text AS order_id, p.*, r.*, a.archived_on FROM " ARCHIVED ","
         " json_to_record(a.dossier->'order') AS p (state text, goal text, reason text, version bigint, seq bigint,"
-        "  generation bigint, failure_count bigint, locked_by text, complete_by text, wake_at text, workflow text,"
-        "  workflow_version bigint, revision bigint, reply_to text, correlation_id text, traceparent text,"
-        "  is_high boolean, wants_step_status boolean, created_at text, updated_at text)"
+        " generation bigint, failure_count bigint, locked_by text, complete_by text, wake_at text, workflow text,"
+        " workflow_version bigint, revision bigint, reply_to text, correlation_id text, traceparent text,"
+        " is_high boolean, wants_step_status boolean, created_at text, updated_at text)"
         " LEFT JOIN LATERAL (SELECT received_at, digest, payload, client FROM json_to_recordset(a.dossier->'revisions')"
         "   AS r (revision bigint, received_at text, digest text, payload json, client text)"
         "  WHERE r.revision = p.revision) r ON true"}, 1},
     [MG_REPORT_ARCHIVED_STEPS] = {{
         "report_archived_steps",
         "SELECT s.* FROM " ARCHIVED ", json_to_recordset(a.dossier->'steps') AS s (position bigint,"
-        "  step text, service text, state text, kind text, reason text, maybe boolean, is_undo_dispatched boolean,"
-        "  is_refused boolean, is_accepted boolean, attempt bigint, failure_count bigint, cool_down_count bigint,"
-        "  generation bigint, complete_by text, due_at text, quiet_at text, finish_by text, cause text, result json,"
-        "  error_code text, error_text text) ORDER BY s.position"}, 1},
+        " step text, service text, state text, kind text, reason text, maybe boolean, is_undo_dispatched boolean,"
+        " is_refused boolean, is_accepted boolean, attempt bigint, failure_count bigint, cool_down_count bigint,"
+        " generation bigint, complete_by text, due_at text, quiet_at text, finish_by text, cause text, result json,"
+        " error_code text, error_text text) ORDER BY s.position"}, 1},
     [MG_REPORT_ARCHIVED_EVENTS] = {{
         "report_archived_events",
         "SELECT e.* FROM " ARCHIVED ", json_to_recordset(a.dossier->'events') AS e (version bigint,"
-        "  at text, cause_kind text, cause text, by_whom text, step text, attempt bigint, reason text,"
-        "  transitions json, statuses json, owed boolean, given_up_at text) ORDER BY e.version"}, 1},
+        " at text, cause_kind text, cause text, by_whom text, step text, attempt bigint, reason text,"
+        " transitions json, statuses json, owed boolean, given_up_at text) ORDER BY e.version"}, 1},
     [MG_REPORT_ORDER_OWED] = {{
         "report_order_owed",
         "SELECT p.reply_to, count(*) FILTER (WHERE e.owed) AS owed, " ISO("min(e.at) FILTER (WHERE e.owed)") " AS owed_since,"

@@ -167,12 +167,12 @@ static const struct mg_sql STATEMENTS[MG_STORE_WRITE_STATEMENTS] = {
     [UPDATE_ORDERS] = {
         "update_orders",
         GUARDED("UPDATE order_process p SET process_state = i.process_state, goal = i.goal, reason = i.reason,"
-        "  version = i.version, seq = i.seq, generation = i.generation, failure_count = i.failure_count,"
-        "  locked_by = i.locked_by, complete_by = " MG_SQL_TIME("i.complete_by") ","
-        "  wake_at = CASE WHEN i.wake_at IS NULL OR p.wake_at IS NULL THEN " MG_SQL_TIME("i.wake_at")
-        "   ELSE least(p.wake_at, " MG_SQL_TIME("i.wake_at") ") END,"
-        "  revision = i.revision, reply_to = i.reply_to, correlation_id = i.correlation_id,"
-        "  traceparent = i.traceparent, wants_step_status = i.wants_step_status, updated_at = " MG_SQL_NOW
+        " version = i.version, seq = i.seq, generation = i.generation, failure_count = i.failure_count,"
+        " locked_by = i.locked_by, complete_by = " MG_SQL_TIME("i.complete_by") ","
+        " wake_at = CASE WHEN i.wake_at IS NULL OR p.wake_at IS NULL THEN " MG_SQL_TIME("i.wake_at")
+        " ELSE least(p.wake_at, " MG_SQL_TIME("i.wake_at") ") END,"
+        " revision = i.revision, reply_to = i.reply_to, correlation_id = i.correlation_id,"
+        " traceparent = i.traceparent, wants_step_status = i.wants_step_status, updated_at = " MG_SQL_NOW
         " FROM " INPUT(OLD_ORDER_COLUMNS) " WHERE p.order_id = i.order_id AND p.version = i.expected", 18)},
     [UPDATE_STEPS] = {
         "update_steps",
