@@ -19,7 +19,7 @@
 /* clang-format off */
 static const struct mg_sql LOAD_EVENTS_OF_CAUSES = {
     "load_events_of_causes",
-    "SELECT i.n, " MG_SQL_EVENT_COLUMNS
+    "SELECT i.n" MG_SQL_EVENT_COLUMNS
     " FROM unnest($1::bigint[], $2::text[], $3::text[]) AS i(n, order_id, cause)"
     " CROSS JOIN LATERAL ("
     "  SELECT * FROM order_event WHERE order_id = i.order_id AND cause = i.cause ORDER BY version DESC LIMIT"

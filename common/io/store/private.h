@@ -5,6 +5,7 @@
 #include <sys/queue.h>
 
 #include "io/pg/pg.h"
+#include "io/store/columns.def"
 #include "io/store/store.h"
 
 /* One open call. Its store lists it, so that destroying the store frees unanswered calls. The first member of
@@ -120,10 +121,17 @@ extern const struct mg_sql MG_STORE_BY_KEY, MG_STORE_ASK_OWED;
 /* The sweep's statement; a test counts the rows that its plan reads. */
 extern const struct mg_sql MG_STORE_SWEEP;
 
-/* Columns behind one key column. */
-#define MG_SQL_EVENT_COLUMNS                                                                                 \
-    "e.version, e.cause_kind, e.cause, e.by_whom, e.step, e.attempt, e.reason, e.transitions, e.statuses, "  \
-    "e.owed"
+/* By the type of a column: its value as mg_rows_… reads it. */
+#define MG_READ_text(column)        column
+#define MG_READ_bigint(column)      column
+#define MG_READ_boolean(column)     column
+#define MG_READ_bytea(column)       column
+#define MG_READ_json(column)        column
+#define MG_READ_timestamptz(column) MG_SQL_MS(column)
+
+/* The loaded columns of order_event e, behind one key column. */
+#define MG_SQL_EVENT_COLUMN(name, type, ...) ", " MG_READ_##type("e." #name)
+#define MG_SQL_EVENT_COLUMNS                 MG_EVENT_COLUMNS(MG_LOADED, MG_SQL_EVENT_COLUMN)
 enum mg_class mg_store_take_event(struct mg_arena *arena, const struct mg_rows *rows, int row,
                                   struct mg_event_record *event, struct mg_err *err) MG_MUSTCHECK;
 

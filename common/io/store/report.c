@@ -61,6 +61,22 @@
     " AND NOT EXISTS (SELECT FROM order_process p WHERE p.order_id = $1::text)"                              \
     " ORDER BY archived_on DESC LIMIT 1) a"
 
+/* A column of a report, and of the type that the archived report reads from the dossier's JSON. */
+#define SHOWN(name, type, ...)                                ", " SHOWN_##type(#name, #name)
+#define SHOWN_P(name, type, ...)                              ", " SHOWN_##type("p." #name, #name)
+#define SHOWN_text(column, name)                              column
+#define SHOWN_bigint(column, name)                            column
+#define SHOWN_boolean(column, name)                           column
+#define SHOWN_json(column, name)                              column
+#define SHOWN_timestamptz(column, name)                       ISO(column) " AS " name
+#define ARCHIVED_AS(name, type, written, loaded, listed, ...) ", " #name " " ARCHIVED_##listed(type)
+#define ARCHIVED_LIST(type)                                   ARCHIVED_##type
+#define ARCHIVED_JSON(type)                                   "json"
+#define ARCHIVED_text                                         "text"
+#define ARCHIVED_bigint                                       "bigint"
+#define ARCHIVED_boolean                                      "boolean"
+#define ARCHIVED_timestamptz                                  "text"
+
 #define BATCH_COLUMNS                                                                                        \
     "b.batch_id, b.verb, b.state, b.version, b.orders, b.waiting, b.asked, b.done, b.failed, b.skipped,"     \
     " b.is_tried, b.canary, b.rate_per_s, b.stop_percent, b.filter, b.by_whom, b.reason, b.why,"             \
@@ -111,27 +127,18 @@ static const struct {
         " FROM (" MG_SQL_FAILURES("$1", "$2", "$3") ") f"}, 3},
     [MG_REPORT_ORDER] = {{
         "report_order",
-        "SELECT p.order_id, p.process_state AS state, p.goal, p.reason, p.version, p.seq, p.generation,"
-        " p.failure_count, p.locked_by, " ISO("p.complete_by") " AS complete_by,"
-        " " ISO("p.wake_at") " AS wake_at, p.workflow, p.workflow_version, p.revision, p.reply_to,"
-        " p.correlation_id, p.traceparent, p.is_high, p.wants_step_status,"
-        " " ISO("p.created_at") " AS created_at, " ISO("p.updated_at") " AS updated_at,"
+        "SELECT p.order_id, p.process_state AS state" MG_ORDER_COLUMNS(MG_LISTED, SHOWN_P) ","
         " " ISO("o.received_at") " AS received_at, encode(o.digest, 'hex') AS digest, o.payload, o.client"
         " FROM order_process p LEFT JOIN orders o ON o.order_id = p.order_id AND o.revision = p.revision"
         " WHERE p.order_id = $1::text"}, 1},
     [MG_REPORT_ORDER_STEPS] = {{
         "report_order_steps",
-        "SELECT position, step, service, state, kind, reason, maybe, is_undo_dispatched, is_refused,"
-        " is_accepted, attempt, failure_count, cool_down_count, generation,"
-        " " ISO("complete_by") " AS complete_by, " ISO("due_at") " AS due_at,"
-        " " ISO("quiet_at") " AS quiet_at, " ISO("finish_by") " AS finish_by,"
-        " cause, result, error_code, error_text"
+        "SELECT position" MG_STEP_COLUMNS(MG_LISTED, SHOWN)
         " FROM order_step WHERE order_id = $1::text ORDER BY position"}, 1},
     [MG_REPORT_ORDER_EVENTS] = {{
         "report_order_events",
         "SELECT * FROM ("
-        "  SELECT version, " ISO("at") " AS at, cause_kind, cause, by_whom, step, attempt, reason, transitions,"
-        " statuses, owed, " ISO("given_up_at") " AS given_up_at"
+        "  SELECT version" MG_EVENT_COLUMNS(MG_LISTED, SHOWN)
         "   FROM order_event WHERE order_id = $1::text ORDER BY version DESC LIMIT " ROWS_MAX
         " ) AS newest ORDER BY version"}, 1},
     [MG_REPORT_DOSSIER] = {{
@@ -140,25 +147,18 @@ static const struct {
     [MG_REPORT_ARCHIVED_ORDER] = {{
         "report_archived_order",
         "SELECT $1::text AS order_id, p.*, r.*, a.archived_on FROM " ARCHIVED ","
-        " json_to_record(a.dossier->'order') AS p (state text, goal text, reason text, version bigint, seq bigint,"
-        " generation bigint, failure_count bigint, locked_by text, complete_by text, wake_at text, workflow text,"
-        " workflow_version bigint, revision bigint, reply_to text, correlation_id text, traceparent text,"
-        " is_high boolean, wants_step_status boolean, created_at text, updated_at text)"
+        " json_to_record(a.dossier->'order') AS p (state text" MG_ORDER_COLUMNS(MG_LISTED, ARCHIVED_AS) ")"
         " LEFT JOIN LATERAL (SELECT received_at, digest, payload, client FROM json_to_recordset(a.dossier->'revisions')"
         "   AS r (revision bigint, received_at text, digest text, payload json, client text)"
         "  WHERE r.revision = p.revision) r ON true"}, 1},
     [MG_REPORT_ARCHIVED_STEPS] = {{
         "report_archived_steps",
-        "SELECT s.* FROM " ARCHIVED ", json_to_recordset(a.dossier->'steps') AS s (position bigint,"
-        " step text, service text, state text, kind text, reason text, maybe boolean, is_undo_dispatched boolean,"
-        " is_refused boolean, is_accepted boolean, attempt bigint, failure_count bigint, cool_down_count bigint,"
-        " generation bigint, complete_by text, due_at text, quiet_at text, finish_by text, cause text, result json,"
-        " error_code text, error_text text) ORDER BY s.position"}, 1},
+        "SELECT s.* FROM " ARCHIVED ", json_to_recordset(a.dossier->'steps') AS s (position bigint"
+        MG_STEP_COLUMNS(MG_LISTED, ARCHIVED_AS) ") ORDER BY s.position"}, 1},
     [MG_REPORT_ARCHIVED_EVENTS] = {{
         "report_archived_events",
-        "SELECT e.* FROM " ARCHIVED ", json_to_recordset(a.dossier->'events') AS e (version bigint,"
-        " at text, cause_kind text, cause text, by_whom text, step text, attempt bigint, reason text,"
-        " transitions json, statuses json, owed boolean, given_up_at text) ORDER BY e.version"}, 1},
+        "SELECT e.* FROM " ARCHIVED ", json_to_recordset(a.dossier->'events') AS e (version bigint"
+        MG_EVENT_COLUMNS(MG_LISTED, ARCHIVED_AS) ") ORDER BY e.version"}, 1},
     [MG_REPORT_ORDER_OWED] = {{
         "report_order_owed",
         "SELECT p.reply_to, count(*) FILTER (WHERE e.owed) AS owed, " ISO("min(e.at) FILTER (WHERE e.owed)") " AS owed_since,"

@@ -5,89 +5,35 @@
  */
 #include "io/store/private.h"
 
+/* P_… are columns of order_process p, O_… of its payload in orders o, S_… of order_step s, E_… of
+ * order_event. */
+#define SELECT_P(name, type, ...) ", " MG_READ_##type("p." #name)
+#define SELECT_O(name, type, ...) ", " MG_READ_##type("o." #name)
+#define SELECT_S(name, type, ...) ", " MG_READ_##type("s." #name)
+#define INDEX_P(name, ...)        P_##name,
+#define INDEX_O(name, ...)        O_##name,
+#define INDEX_S(name, ...)        S_##name,
+#define INDEX_E(name, ...)        E_##name,
+enum {
+    ROW_n,
+    P_order_id,
+    MG_ORDER_COLUMNS(MG_LOADED, INDEX_P) MG_PAYLOAD_COLUMNS(MG_LOADED, INDEX_O) S_position,
+    MG_STEP_COLUMNS(MG_LOADED, INDEX_S)
+};
+enum { E_KEY, MG_EVENT_COLUMNS(MG_LOADED, INDEX_E) }; /* of MG_SQL_EVENT_COLUMNS, behind the key */
+
 /* Only the first row of an order has the payload, which may be large and would be repeated for each step. */
 /* clang-format off */
 const struct mg_sql MG_STORE_LOAD_ORDERS = {
     "load_orders",
-    "SELECT i.n, p.order_id, p.process_state, p.goal, p.reason, p.version, p.seq, p.generation,"
-    " p.failure_count, " MG_SQL_MS("p.complete_by") ", " MG_SQL_MS("p.wake_at") ", p.workflow, p.workflow_version, p.revision,"
-    " p.reply_to, p.correlation_id, p.traceparent, p.is_high, p.wants_step_status, " MG_SQL_MS("p.created_at") ", o.payload, o.digest, o.client,"
-    " s.position, s.step, s.service, s.state, s.kind, s.reason, s.maybe, s.is_undo_dispatched, s.is_refused,"
-    " s.is_accepted, s.attempt, s.failure_count, s.cool_down_count, s.generation,"
-    " " MG_SQL_MS("s.complete_by") ", " MG_SQL_MS("s.due_at") ", " MG_SQL_MS("s.quiet_at") ","
-    " " MG_SQL_MS("s.finish_by") ", s.cause, s.result, s.do_digest, s.undo_digest, s.error_code, s.error_text,"
-    " s.poll_failure_count"
+    "SELECT i.n, p.order_id" MG_ORDER_COLUMNS(MG_LOADED, SELECT_P) MG_PAYLOAD_COLUMNS(MG_LOADED, SELECT_O)
+    ", s.position" MG_STEP_COLUMNS(MG_LOADED, SELECT_S)
     " FROM unnest($1::bigint[], $2::text[]) AS i(n, order_id) JOIN order_process p ON p.order_id = i.order_id"
     " LEFT JOIN LATERAL ("
     "  SELECT *, row_number() OVER (ORDER BY position) AS rank FROM order_step WHERE order_id = p.order_id"
     " ) s ON true"
     " LEFT JOIN orders o ON o.order_id = p.order_id AND o.revision = p.revision AND coalesce(s.rank, 1) = 1"};
 /* clang-format on */
-enum {
-    P_N,
-    P_ORDER_ID,
-    P_STATE,
-    P_GOAL,
-    P_REASON,
-    P_VERSION,
-    P_SEQ,
-    P_GENERATION,
-    P_FAILURE_COUNT,
-    P_COMPLETE_BY,
-    P_WAKE_AT,
-    P_WORKFLOW,
-    P_WORKFLOW_VERSION,
-    P_REVISION,
-    P_REPLY_TO,
-    P_CORRELATION_ID,
-    P_TRACEPARENT,
-    P_IS_HIGH,
-    P_WANTS_STEP_STATUS,
-    P_CREATED_AT,
-    P_PAYLOAD,
-    P_DIGEST,
-    P_CLIENT,
-    S_POSITION,
-    S_STEP,
-    S_SERVICE,
-    S_STATE,
-    S_KIND,
-    S_REASON,
-    S_MAYBE,
-    S_UNDO_DISPATCHED,
-    S_REFUSED,
-    S_ACCEPTED,
-    S_ATTEMPT,
-    S_FAILURE_COUNT,
-    S_COOL_DOWN_COUNT,
-    S_GENERATION,
-    S_COMPLETE_BY,
-    S_DUE_AT,
-    S_QUIET_AT,
-    S_FINISH_BY,
-    S_CAUSE,
-    S_RESULT,
-    S_DO_DIGEST,
-    S_UNDO_DIGEST,
-    S_ERROR_CODE,
-    S_ERROR_TEXT,
-    S_POLL_FAILURE_COUNT
-};
-
-/* In the order of MG_SQL_EVENT_COLUMNS, behind the key. */
-enum {
-    E_KEY,
-    E_VERSION,
-    E_CAUSE_KIND,
-    E_CAUSE,
-    E_BY,
-    E_STEP,
-    E_ATTEMPT,
-    E_REASON,
-    E_TRANSITIONS,
-    E_STATUSES,
-    E_OWED
-};
 
 /* ---- rows to records ---- */
 
@@ -107,41 +53,56 @@ static bool take(struct mg_arena *arena, const struct mg_rows *rows, int row, in
 #define TAKE_WORD(parse, rows, row, column, ret)                                                             \
     parse(mg_rows_value((rows), (row), (column)).data, mg_rows_value((rows), (row), (column)).len, (ret))
 
-static enum mg_class fill_order(struct mg_arena *arena, const struct mg_rows *rows, int row,
-                                struct mg_order_record *record, struct mg_err *err)
+/* By conversion: a value to its member. `is_known` ends with an unknown word, `is_whole` with the arena's
+ * memory. */
+#define FILL_INT(column, member, with)  member = (__typeof__(member))mg_rows_int(rows, row, column);
+#define FILL_TIME(column, member, with) member = mg_rows_int(rows, row, column);
+#define FILL_BOOL(column, member, with) member = mg_rows_bool(rows, row, column);
+#define FILL_WORD(column, member, with)                                                                      \
+    is_known = TAKE_WORD(with##_parse, rows, row, column, &(member)) && is_known;
+#define FILL_TEXT(column, member, with) is_whole = take(arena, rows, row, column, &(member)) && is_whole;
+#define FILL_STRING(column, member, with)                                                                    \
+    member = mg_arena_text(arena, mg_rows_value(rows, row, column));                                         \
+    is_whole = member != NULL && is_whole;
+#define FILL_CHARS(column, member, with)  mg_rows_copy(rows, row, column, member, sizeof(member));
+#define FILL_DIGEST(column, member, with) with = mg_rows_bytes(rows, row, column, member, MG_SHA256_SIZE);
+
+#define FILL_P(name, type, written, loaded, listed, conversion, member, with)                                \
+    FILL_##conversion(P_##name, member, with)
+#define FILL_O(name, type, written, loaded, listed, conversion, member, with)                                \
+    FILL_##conversion(O_##name, member, with)
+#define FILL_S(name, type, written, loaded, listed, conversion, member, with)                                \
+    FILL_##conversion(S_##name, member, with)
+#define FILL_E(name, type, written, loaded, listed, conversion, member, with)                                \
+    FILL_##conversion(E_##name, member, with)
+
+static enum mg_class judge(const struct mg_order_record *record, bool is_known, bool is_whole,
+                           struct mg_err *err)
 {
-    struct mg_order *order = &record->order;
-    if (!TAKE_WORD(mg_order_state_parse, rows, row, P_STATE, &order->state) ||
-        !TAKE_WORD(mg_goal_parse, rows, row, P_GOAL, &order->goal) ||
-        !TAKE_WORD(mg_reason_parse, rows, row, P_REASON, &order->reason)) {
+    if (!is_known) {
         return mg_err_set(err, MG_STALE, "could not read order \"%s\": a newer version wrote it",
                           record->order_id);
     }
-    order->version = (uint64_t)mg_rows_int(rows, row, P_VERSION);
-    order->seq = (uint64_t)mg_rows_int(rows, row, P_SEQ);
-    order->generation = (uint32_t)mg_rows_int(rows, row, P_GENERATION);
-    order->failure_count = (uint32_t)mg_rows_int(rows, row, P_FAILURE_COUNT);
-    order->complete_by_ms = mg_rows_int(rows, row, P_COMPLETE_BY);
-    order->wake_at_ms = mg_rows_int(rows, row, P_WAKE_AT);
-    mg_rows_copy(rows, row, P_WORKFLOW, record->workflow, sizeof record->workflow);
-    record->workflow_version = mg_rows_int(rows, row, P_WORKFLOW_VERSION);
-    record->revision = mg_rows_int(rows, row, P_REVISION);
-    record->is_high = mg_rows_bool(rows, row, P_IS_HIGH);
-    record->wants_step_status = mg_rows_bool(rows, row, P_WANTS_STEP_STATUS);
-    record->created_at_ms = mg_rows_int(rows, row, P_CREATED_AT);
-    if (!take(arena, rows, row, P_REPLY_TO, &record->reply_to) ||
-        !take(arena, rows, row, P_CORRELATION_ID, &record->correlation_id) ||
-        !take(arena, rows, row, P_TRACEPARENT, &record->traceparent)) {
+    if (!is_whole) {
         return mg_err_set(err, MG_TRANSIENT, "could not read order \"%s\": the batch's memory is full",
                           record->order_id);
     }
     return MG_OK;
 }
 
+static enum mg_class fill_order(struct mg_arena *arena, const struct mg_rows *rows, int row,
+                                struct mg_order_record *record, struct mg_err *err)
+{
+    struct mg_order *order = &record->order;
+    bool is_known = true, is_whole = true;
+    MG_ORDER_COLUMNS(MG_LOADED, FILL_P);
+    return judge(record, is_known, is_whole, err);
+}
+
 static enum mg_class fill_step(struct mg_arena *arena, const struct mg_rows *rows, int row,
                                struct mg_order_record *record, struct mg_err *err)
 {
-    int64_t index = mg_rows_int(rows, row, S_POSITION);
+    int64_t index = mg_rows_int(rows, row, S_position);
     if (index < 0 || index >= MG_STEPS_MAX) {
         return mg_err_set(err, MG_BUG, "cannot read order \"%s\": step position out of range",
                           record->order_id);
@@ -150,52 +111,20 @@ static enum mg_class fill_step(struct mg_arena *arena, const struct mg_rows *row
     struct mg_step_record *more = &record->steps[index];
     record->stored_steps |= UINT64_C(1) << index;
     if (index >= record->order.step_count) record->order.step_count = (int)index + 1;
-    if (!TAKE_WORD(mg_step_state_parse, rows, row, S_STATE, &step->state) ||
-        !TAKE_WORD(mg_kind_parse, rows, row, S_KIND, &step->kind) ||
-        !TAKE_WORD(mg_reason_parse, rows, row, S_REASON, &step->reason)) {
-        return mg_err_set(err, MG_STALE, "could not read order \"%s\": a newer version wrote it",
-                          record->order_id);
-    }
-    record->step_names[index] = mg_arena_text(arena, mg_rows_value(rows, row, S_STEP));
-    record->services[index] = mg_arena_text(arena, mg_rows_value(rows, row, S_SERVICE));
-    step->is_maybe = mg_rows_bool(rows, row, S_MAYBE);
-    step->is_undo_dispatched = mg_rows_bool(rows, row, S_UNDO_DISPATCHED);
-    step->is_refused = mg_rows_bool(rows, row, S_REFUSED);
-    step->is_accepted = mg_rows_bool(rows, row, S_ACCEPTED);
-    step->attempt = (uint32_t)mg_rows_int(rows, row, S_ATTEMPT);
-    step->failure_count = (uint32_t)mg_rows_int(rows, row, S_FAILURE_COUNT);
-    step->poll_failure_count = (uint64_t)mg_rows_int(rows, row, S_POLL_FAILURE_COUNT);
-    step->cool_down_count = (uint32_t)mg_rows_int(rows, row, S_COOL_DOWN_COUNT);
-    step->generation = (uint32_t)mg_rows_int(rows, row, S_GENERATION);
-    step->complete_by_ms = mg_rows_int(rows, row, S_COMPLETE_BY);
-    step->due_at_ms = mg_rows_int(rows, row, S_DUE_AT);
-    step->quiet_at_ms = mg_rows_int(rows, row, S_QUIET_AT);
-    step->finish_by_ms = mg_rows_int(rows, row, S_FINISH_BY);
-    more->has_do_digest = mg_rows_bytes(rows, row, S_DO_DIGEST, more->do_digest, MG_SHA256_SIZE);
-    more->has_undo_digest = mg_rows_bytes(rows, row, S_UNDO_DIGEST, more->undo_digest, MG_SHA256_SIZE);
-    if (record->step_names[index] == NULL || record->services[index] == NULL ||
-        !take(arena, rows, row, S_CAUSE, &more->cause) || !take(arena, rows, row, S_RESULT, &more->result) ||
-        !take(arena, rows, row, S_ERROR_CODE, &more->error_code) ||
-        !take(arena, rows, row, S_ERROR_TEXT, &more->error_text)) {
-        return mg_err_set(err, MG_TRANSIENT, "could not read order \"%s\": the batch's memory is full",
-                          record->order_id);
-    }
-    return MG_OK;
+    bool is_known = true, is_whole = true;
+    MG_STEP_COLUMNS(MG_LOADED, FILL_S);
+    return judge(record, is_known, is_whole, err);
 }
 
 enum mg_class mg_store_take_event(struct mg_arena *arena, const struct mg_rows *rows, int row,
                                   struct mg_event_record *event, struct mg_err *err)
 {
-    if (!TAKE_WORD(mg_cause_parse, rows, row, E_CAUSE_KIND, &event->cause_kind)) {
+    bool is_known = true, is_whole = true;
+    MG_EVENT_COLUMNS(MG_LOADED, FILL_E);
+    if (!is_known) {
         return mg_err_set(err, MG_STALE, "could not read an event: a newer version wrote it");
     }
-    event->version = (uint64_t)mg_rows_int(rows, row, E_VERSION);
-    event->attempt = (uint32_t)mg_rows_int(rows, row, E_ATTEMPT);
-    event->is_owed = mg_rows_bool(rows, row, E_OWED);
-    if (!take(arena, rows, row, E_CAUSE, &event->cause) || !take(arena, rows, row, E_BY, &event->by) ||
-        !take(arena, rows, row, E_STEP, &event->step) || !take(arena, rows, row, E_REASON, &event->reason) ||
-        !take(arena, rows, row, E_TRANSITIONS, &event->transitions) ||
-        !take(arena, rows, row, E_STATUSES, &event->statuses)) {
+    if (!is_whole) {
         return mg_err_set(err, MG_TRANSIENT, "could not read an event: the batch's memory is full");
     }
     return MG_OK;
@@ -211,24 +140,23 @@ static enum mg_class take_row(struct mg_arena *arena, const struct mg_rows *rows
         if (record == NULL)
             return mg_err_set(err, MG_TRANSIENT, "could not read orders: the batch's memory is full");
         loaded->record = record;
-        mg_rows_copy(rows, row, P_ORDER_ID, record->order_id, sizeof record->order_id);
+        mg_rows_copy(rows, row, P_order_id, record->order_id, sizeof record->order_id);
         enum mg_class class = fill_order(arena, rows, row, record, err);
         if (class != MG_OK) return class;
     }
-    if (!mg_rows_is_null(rows, row, P_PAYLOAD)) {
-        (void)mg_rows_bytes(rows, row, P_DIGEST, record->digest,
-                            MG_SHA256_SIZE); /* NOT NULL with a checked length */
-        if (!take(arena, rows, row, P_PAYLOAD, &record->payload) ||
-            !take(arena, rows, row, P_CLIENT, &record->client)) {
+    if (!mg_rows_is_null(rows, row, O_payload)) {
+        bool is_whole = true, has_digest;
+        MG_PAYLOAD_COLUMNS(MG_LOADED, FILL_O);
+        (void)has_digest; /* NOT NULL with a checked length */
+        if (!is_whole)
             return mg_err_set(err, MG_TRANSIENT, "could not read orders: the batch's memory is full");
-        }
     }
-    return mg_rows_is_null(rows, row, S_POSITION) ? MG_OK : fill_step(arena, rows, row, record, err);
+    return mg_rows_is_null(rows, row, S_position) ? MG_OK : fill_step(arena, rows, row, record, err);
 }
 
 int mg_store_index_of(const struct mg_rows *rows, int row, int count, struct mg_err *err)
 {
-    int64_t n = mg_rows_int(rows, row, P_N);
+    int64_t n = mg_rows_int(rows, row, ROW_n);
     if (n >= 0 && n < count) return (int)n;
     (void)mg_err_set(err, MG_BUG, "the database answers for one that was not asked for");
     return -1;

@@ -11,131 +11,102 @@
 #include "io/store/private.h"
 
 /*
- * The columns of the inputs, as X(number of the parameter, name, SQL type, wire type, conversion). Each input
- * is a set of arrays. The first array is not in these lists: it holds the order's id. For steps the second
- * and third hold the step and its state.
+ * The columns of each statement's input, which is a set of arrays; the first array, with the orders' ids, is
+ * in no list. OLD_… are those for an existing row, NEW_… those for a new one. `expected` is the version that
+ * an existing order must still have.
  */
-#define ORDER_COLUMNS(X)                                                                                     \
-    X(2, process_state, text, TEXT, PLAIN)                                                                   \
-    X(3, goal, text, TEXT, PLAIN)                                                                            \
-    X(4, reason, text, TEXT, PLAIN)                                                                          \
-    X(5, version, bigint, INT, PLAIN)                                                                        \
-    X(6, seq, bigint, INT, PLAIN)                                                                            \
-    X(7, generation, bigint, INT, PLAIN)                                                                     \
-    X(8, failure_count, bigint, INT, PLAIN)                                                                  \
-    X(9, locked_by, text, TEXT, PLAIN)                                                                       \
-    X(10, complete_by, bigint, INT, TIME)                                                                    \
-    X(11, wake_at, bigint, INT, TIME)                                                                        \
-    X(12, revision, bigint, INT, PLAIN)                                                                      \
-    X(13, reply_to, text, TEXT, PLAIN)                                                                       \
-    X(14, correlation_id, text, TEXT, PLAIN)                                                                 \
-    X(15, traceparent, text, TEXT, PLAIN)                                                                    \
-    X(16, wants_step_status, boolean, BOOL, PLAIN)
-/* For an existing order: the version that it must still have. */
-#define GUARD_COLUMNS(X) X(17, expected, bigint, INT, PLAIN)
-/* For a new order: columns that never change. */
-#define BIRTH_COLUMNS(X)                                                                                     \
-    X(17, workflow, text, TEXT, PLAIN)                                                                       \
-    X(18, workflow_version, bigint, INT, PLAIN)                                                              \
-    X(19, is_high, boolean, BOOL, PLAIN)
-
-#define PAYLOAD_COLUMNS(X)                                                                                   \
-    X(2, revision, bigint, INT, PLAIN)                                                                       \
-    X(3, workflow, text, TEXT, PLAIN)                                                                        \
-    X(4, workflow_version, bigint, INT, PLAIN)                                                               \
-    X(5, payload, text, TEXT, PLAIN)                                                                         \
-    X(6, digest, bytea, BYTES, PLAIN)                                                                        \
-    X(7, is_high, boolean, BOOL, PLAIN)                                                                      \
-    X(8, client, text, TEXT, PLAIN)
-
-#define STEP_COLUMNS(X)                                                                                      \
-    X(4, kind, text, TEXT, PLAIN)                                                                            \
-    X(5, reason, text, TEXT, PLAIN)                                                                          \
-    X(6, maybe, boolean, BOOL, PLAIN)                                                                        \
-    X(7, is_undo_dispatched, boolean, BOOL, PLAIN)                                                           \
-    X(8, is_refused, boolean, BOOL, PLAIN)                                                                   \
-    X(9, is_accepted, boolean, BOOL, PLAIN)                                                                  \
-    X(10, attempt, bigint, INT, PLAIN)                                                                       \
-    X(11, failure_count, bigint, INT, PLAIN)                                                                 \
-    X(12, cool_down_count, bigint, INT, PLAIN)                                                               \
-    X(13, generation, bigint, INT, PLAIN)                                                                    \
-    X(14, complete_by, bigint, INT, TIME)                                                                    \
-    X(15, due_at, bigint, INT, TIME)                                                                         \
-    X(16, quiet_at, bigint, INT, TIME)                                                                       \
-    X(17, finish_by, bigint, INT, TIME)                                                                      \
-    X(18, cause, text, TEXT, PLAIN)                                                                          \
-    X(19, result, text, TEXT, PLAIN)                                                                         \
-    X(20, do_digest, bytea, BYTES, PLAIN)                                                                    \
-    X(21, undo_digest, bytea, BYTES, PLAIN)                                                                  \
-    X(22, error_code, text, TEXT, PLAIN)                                                                     \
-    X(23, error_text, text, TEXT, PLAIN)                                                                     \
-    X(24, parked_high, boolean, BOOL, PLAIN)                                                                 \
-    X(25, poll_failure_count, bigint, INT, PLAIN)
-/* For a step without a row. */
-#define PLACE_COLUMNS(X)                                                                                     \
-    X(26, position, bigint, INT, PLAIN)                                                                      \
-    X(27, service, text, TEXT, PLAIN)
-
-#define EVENT_COLUMNS(X)                                                                                     \
-    X(2, version, bigint, INT, PLAIN)                                                                        \
-    X(3, cause_kind, text, TEXT, PLAIN)                                                                      \
-    X(4, cause, text, TEXT, PLAIN)                                                                           \
-    X(5, by_whom, text, TEXT, PLAIN)                                                                         \
-    X(6, step, text, TEXT, PLAIN)                                                                            \
-    X(7, attempt, bigint, INT, PLAIN)                                                                        \
-    X(8, reason, text, TEXT, PLAIN)                                                                          \
-    X(9, transitions, text, TEXT, JSON)                                                                      \
-    X(10, statuses, text, TEXT, JSON)                                                                        \
-    X(11, owed, boolean, BOOL, PLAIN)
-
-#define ALERT_COLUMNS(X)                                                                                     \
-    X(2, code, text, TEXT, PLAIN)                                                                            \
-    X(3, subject, text, TEXT, PLAIN)                                                                         \
-    X(4, text, text, TEXT, PLAIN)
-/* For an alert that opens. */
-#define FAILURE_COLUMNS(X)                                                                                   \
-    X(5, workflow, text, TEXT, PLAIN)                                                                        \
-    X(6, step, text, TEXT, PLAIN)                                                                            \
-    X(7, service, text, TEXT, PLAIN)                                                                         \
-    X(8, error_code, text, TEXT, PLAIN)                                                                      \
-    X(9, signature, text, TEXT, PLAIN)
+#define OLD_ORDER(X)   MG_ORDER_COLUMNS(MG_EACH, X) X(expected, bigint, EACH)
+#define NEW_ORDER(X)   MG_ORDER_COLUMNS(MG_EACH, X) MG_ORDER_COLUMNS(MG_FIRST, X)
+#define OLD_STEP(X)    MG_STEP_COLUMNS(MG_KEYS, X) MG_STEP_COLUMNS(MG_EACH, X)
+#define NEW_STEP(X)    OLD_STEP(X) MG_STEP_COLUMNS(MG_FIRST, X)
+#define NEW_PAYLOAD(X) MG_PAYLOAD_COLUMNS(MG_FIRST, X)
+#define NEW_EVENT(X)   MG_EVENT_COLUMNS(MG_FIRST, X)
+#define OLD_ALERT(X)   MG_ALERT_COLUMNS(MG_KEYS, X) MG_ALERT_COLUMNS(MG_EACH, X)
+#define NEW_ALERT(X)   OLD_ALERT(X) MG_ALERT_COLUMNS(MG_FIRST, X)
 
 /* Indices of the parameters, from 0. */
-#define AS_ORDER_INDEX(number, name, ...)   ORDER_##name = (number)-1,
-#define AS_PAYLOAD_INDEX(number, name, ...) PAYLOAD_##name = (number)-1,
-#define AS_STEP_INDEX(number, name, ...)    STEP_##name = (number)-1,
-#define AS_EVENT_INDEX(number, name, ...)   EVENT_##name = (number)-1,
-#define AS_ALERT_INDEX(number, name, ...)   ALERT_##name = (number)-1,
-enum { ORDER_COLUMNS(AS_ORDER_INDEX) GUARD_COLUMNS(AS_ORDER_INDEX) BIRTH_COLUMNS(AS_ORDER_INDEX) };
-enum { PAYLOAD_COLUMNS(AS_PAYLOAD_INDEX) };
-enum { STEP_step = 1, STEP_state, STEP_COLUMNS(AS_STEP_INDEX) PLACE_COLUMNS(AS_STEP_INDEX) };
-enum { EVENT_COLUMNS(AS_EVENT_INDEX) };
-enum { ALERT_COLUMNS(AS_ALERT_INDEX) FAILURE_COLUMNS(AS_ALERT_INDEX) };
+#define ORDER_INDEX(name, ...)   ORDER_##name,
+#define PAYLOAD_INDEX(name, ...) PAYLOAD_##name,
+#define STEP_INDEX(name, ...)    STEP_##name,
+#define EVENT_INDEX(name, ...)   EVENT_##name,
+#define ALERT_INDEX(name, ...)   ALERT_##name,
+enum { ORDER_order_id, OLD_ORDER(ORDER_INDEX) OLD_ORDER_COUNT };
+enum { LAST_OF_BOTH = ORDER_expected - 1, MG_ORDER_COLUMNS(MG_FIRST, ORDER_INDEX) NEW_ORDER_COUNT };
+enum { PAYLOAD_order_id, NEW_PAYLOAD(PAYLOAD_INDEX) NEW_PAYLOAD_COUNT };
+enum { STEP_order_id, NEW_STEP(STEP_INDEX) NEW_STEP_COUNT };
+enum { EVENT_order_id, NEW_EVENT(EVENT_INDEX) NEW_EVENT_COUNT };
+enum { ALERT_order_id, NEW_ALERT(ALERT_INDEX) NEW_ALERT_COUNT };
 
-#define AS_TYPE(number, name, sql_type, wire_type, ...)    MG_PG_##wire_type,
-#define AS_INPUT(number, name, sql_type, ...)              ", unnest($" #number "::" #sql_type "[]) AS " #name
-#define AS_NAME(number, name, ...)                         ", " #name
-#define AS_VALUE(number, name, sql, wire, conversion)      ", " VALUE_##conversion(#name)
-#define AS_ASSIGNMENT(number, name, sql, wire, conversion) ", " #name " = " VALUE_##conversion(#name)
-#define VALUE_PLAIN(name)                                  "i." name
-#define VALUE_TIME(name)                                   MG_SQL_TIME("i." name)
-#define VALUE_JSON(name)                                   "i." name "::json"
+/* By the type of a column: its array's type in SQL and on the wire, and its value from the array's row. */
+#define ARRAY_text              "text"
+#define ARRAY_bigint            "bigint"
+#define ARRAY_boolean           "boolean"
+#define ARRAY_bytea             "bytea"
+#define ARRAY_timestamptz       "bigint"
+#define ARRAY_json              "text"
+#define WIRE_text               MG_PG_TEXT
+#define WIRE_bigint             MG_PG_INT
+#define WIRE_boolean            MG_PG_BOOL
+#define WIRE_bytea              MG_PG_BYTES
+#define WIRE_timestamptz        MG_PG_INT
+#define WIRE_json               MG_PG_TEXT
+#define VALUE_text(name)        "i." name
+#define VALUE_bigint(name)      "i." name
+#define VALUE_boolean(name)     "i." name
+#define VALUE_bytea(name)       "i." name
+#define VALUE_timestamptz(name) MG_SQL_TIME("i." name)
+#define VALUE_json(name)        "i." name "::json"
+
+#define AS_WIRE(name, type, ...)                WIRE_##type,
+#define AS_NAME(name, ...)                      ", " #name
+#define AS_VALUE(name, type, ...)               ", " VALUE_##type(#name)
+#define AS_ASSIGNMENT(name, type, written, ...) ASSIGN_##written(#name, VALUE_##type(#name)) ", "
+#define ASSIGN_EACH(name, value)                name " = " value
+#define ASSIGN_EARLIER(name, value)                                                                          \
+    name " = CASE WHEN i." name " IS NULL OR p." name " IS NULL THEN " value " ELSE least(p." name           \
+         ", " value ") END"
+
+/*
+ * The numbers of the parameters. NUMBERED takes slots, (macro, …) each, and is macro(number, …) of each, from
+ * 2: $1 has the orders' ids. Empty slots fill up the rest.
+ */
+/* clang-format off */
+#define NUMBERED(...) NUMBERED_(__VA_ARGS__)
+#define NUMBERED_(c2, c3, c4, c5, c6, c7, c8, c9, c10, c11, c12, c13, c14, c15, c16, c17, c18, c19, c20,    \
+                  c21, c22, c23, c24, c25, c26, c27, c28, c29, c30, c31, c32, ...)                          \
+    AT(2, c2) AT(3, c3) AT(4, c4) AT(5, c5) AT(6, c6) AT(7, c7) AT(8, c8) AT(9, c9) AT(10, c10)             \
+    AT(11, c11) AT(12, c12) AT(13, c13) AT(14, c14) AT(15, c15) AT(16, c16) AT(17, c17) AT(18, c18)         \
+    AT(19, c19) AT(20, c20) AT(21, c21) AT(22, c22) AT(23, c23) AT(24, c24) AT(25, c25) AT(26, c26)         \
+    AT(27, c27) AT(28, c28) AT(29, c29) AT(30, c30) AT(31, c31) AT(32, c32)
+#define AT(number, slot)             AT_SLOT(number, SLOT_PARTS slot)
+#define AT_SLOT(...)                 AT_PARTS(__VA_ARGS__)
+#define AT_PARTS(number, macro, ...) macro(number, __VA_ARGS__)
+#define SLOT_PARTS(...)              __VA_ARGS__
+#define EMPTY                        (NOTHING, -)
+#define NOTHING(...)
+#define EMPTY_8                      EMPTY, EMPTY, EMPTY, EMPTY, EMPTY, EMPTY, EMPTY, EMPTY
+#define EMPTY_32                     EMPTY_8, EMPTY_8, EMPTY_8, EMPTY_8
 
 /* Arrays in a select list, not in FROM: there PostgreSQL would first store each one as a table, some 8 us for
  * each column and statement. */
-#define INPUT(columns) "(SELECT unnest($1::text[]) AS order_id" columns(AS_INPUT) ") AS i"
-#define STEP_INPUT(columns)                                                                                    \
-    "(SELECT unnest($1::text[]) AS order_id, unnest($2::text[]) AS step, unnest($3::text[]) AS state" columns( \
-        AS_INPUT) ") AS i"
-/* Parameter `number`, the last, is the required number of rows. */
-#define GUARDED(statement, number)                                                                           \
-    "WITH written AS (" statement " RETURNING 1) SELECT 1 / (count(*) = $" #number                           \
-    "::bigint)::int FROM written"
+#define INPUT(list)                 "(SELECT unnest($1::text[]) AS order_id" NUMBERED(list(ARRAY_SLOT) EMPTY_32) ") AS i"
+#define ARRAY_SLOT(name, type, ...) (ARRAY, name, ARRAY_##type),
+#define ARRAY(number, name, type)   ", unnest($" #number "::" type "[]) AS " #name
 
-#define OLD_ORDER_COLUMNS(X) ORDER_COLUMNS(X) GUARD_COLUMNS(X)
-#define NEW_ORDER_COLUMNS(X) ORDER_COLUMNS(X) BIRTH_COLUMNS(X)
-#define NEW_STEP_COLUMNS(X)  STEP_COLUMNS(X) PLACE_COLUMNS(X)
-#define NEW_ALERT_COLUMNS(X) ALERT_COLUMNS(X) FAILURE_COLUMNS(X)
+/* The parameter behind the arrays is the required number of rows. */
+#define GUARDED(statement, list)                                                                             \
+    "WITH written AS (" statement " RETURNING 1) SELECT 1 / (count(*) = $" BEHIND(list)                      \
+    "::bigint)::int FROM written"
+#define BEHIND(list)                NUMBERED(list(EMPTY_SLOT) (NUMBER, -), EMPTY_32)
+#define EMPTY_SLOT(...)             EMPTY,
+#define NUMBER(number, ...)         #number
+/* clang-format on */
+
+static_assert(OLD_ORDER_COUNT < MG_PG_PARAMS_MAX && NEW_ORDER_COUNT <= MG_PG_PARAMS_MAX &&
+                  NEW_PAYLOAD_COUNT <= MG_PG_PARAMS_MAX && NEW_STEP_COUNT <= MG_PG_PARAMS_MAX &&
+                  NEW_EVENT_COUNT <= MG_PG_PARAMS_MAX && NEW_ALERT_COUNT <= MG_PG_PARAMS_MAX,
+              "a parameter for each column, and one for the guard");
+static_assert(MG_PG_PARAMS_MAX == 32, "NUMBERED has as many numbers");
 
 /* In the order of sending: guarded ones first. Alerts are closed before others are opened; for each (code,
  * subject) only the caller's last one is here. */
@@ -162,57 +133,50 @@ static_assert(OPEN_ALERTS + 1 == MG_STORE_WRITE_STATEMENTS, "as many as a write 
 static const struct mg_sql STATEMENTS[MG_STORE_WRITE_STATEMENTS] = {
     [INSERT_ORDERS] = {
         "insert_orders",
-        "INSERT INTO order_process (order_id" NEW_ORDER_COLUMNS(AS_NAME) ")"
-        " SELECT i.order_id" NEW_ORDER_COLUMNS(AS_VALUE) " FROM " INPUT(NEW_ORDER_COLUMNS)},
+        "INSERT INTO order_process (order_id" NEW_ORDER(AS_NAME) ")"
+        " SELECT i.order_id" NEW_ORDER(AS_VALUE) " FROM " INPUT(NEW_ORDER)},
     [UPDATE_ORDERS] = {
         "update_orders",
-        GUARDED("UPDATE order_process p SET process_state = i.process_state, goal = i.goal, reason = i.reason,"
-        " version = i.version, seq = i.seq, generation = i.generation, failure_count = i.failure_count,"
-        " locked_by = i.locked_by, complete_by = " MG_SQL_TIME("i.complete_by") ","
-        " wake_at = CASE WHEN i.wake_at IS NULL OR p.wake_at IS NULL THEN " MG_SQL_TIME("i.wake_at")
-        " ELSE least(p.wake_at, " MG_SQL_TIME("i.wake_at") ") END,"
-        " revision = i.revision, reply_to = i.reply_to, correlation_id = i.correlation_id,"
-        " traceparent = i.traceparent, wants_step_status = i.wants_step_status, updated_at = " MG_SQL_NOW
-        " FROM " INPUT(OLD_ORDER_COLUMNS) " WHERE p.order_id = i.order_id AND p.version = i.expected", 18)},
+        GUARDED("UPDATE order_process p SET " MG_ORDER_COLUMNS(MG_EACH, AS_ASSIGNMENT) "updated_at = " MG_SQL_NOW
+        " FROM " INPUT(OLD_ORDER) " WHERE p.order_id = i.order_id AND p.version = i.expected", OLD_ORDER)},
     [UPDATE_STEPS] = {
         "update_steps",
-        GUARDED("UPDATE order_step s SET state = i.state" STEP_COLUMNS(AS_ASSIGNMENT) ", parked_until = " PARKED_UNTIL
-        " FROM " STEP_INPUT(STEP_COLUMNS) " WHERE s.order_id = i.order_id AND s.step = i.step", 26)},
+        GUARDED("UPDATE order_step s SET " MG_STEP_COLUMNS(MG_EACH, AS_ASSIGNMENT) "parked_until = " PARKED_UNTIL
+        " FROM " INPUT(OLD_STEP) " WHERE s.order_id = i.order_id AND s.step = i.step", OLD_STEP)},
     [INSERT_STEPS] = {
         "insert_steps",
-        "INSERT INTO order_step (order_id, step, state" NEW_STEP_COLUMNS(AS_NAME) ", parked_until)"
-        " SELECT i.order_id, i.step, i.state" NEW_STEP_COLUMNS(AS_VALUE) ", " PARKED_UNTIL " FROM " STEP_INPUT(NEW_STEP_COLUMNS)},
+        "INSERT INTO order_step (order_id" NEW_STEP(AS_NAME) ", parked_until)"
+        " SELECT i.order_id" NEW_STEP(AS_VALUE) ", " PARKED_UNTIL " FROM " INPUT(NEW_STEP)},
     [INSERT_PAYLOADS] = {
         "insert_payloads",
-        "INSERT INTO orders (order_id" PAYLOAD_COLUMNS(AS_NAME) ")"
-        " SELECT i.order_id" PAYLOAD_COLUMNS(AS_VALUE) " FROM " INPUT(PAYLOAD_COLUMNS)},
+        "INSERT INTO orders (order_id" NEW_PAYLOAD(AS_NAME) ")"
+        " SELECT i.order_id" NEW_PAYLOAD(AS_VALUE) " FROM " INPUT(NEW_PAYLOAD)},
     [INSERT_EVENTS] = {
         "insert_events",
-        "INSERT INTO order_event (order_id" EVENT_COLUMNS(AS_NAME) ")"
-        " SELECT i.order_id" EVENT_COLUMNS(AS_VALUE) " FROM " INPUT(EVENT_COLUMNS)},
+        "INSERT INTO order_event (order_id" NEW_EVENT(AS_NAME) ")"
+        " SELECT i.order_id" NEW_EVENT(AS_VALUE) " FROM " INPUT(NEW_EVENT)},
     [CLOSE_ALERTS] = {
         "close_alerts",
-        "UPDATE operator_alert a SET closed_at = " MG_SQL_NOW " FROM " INPUT(ALERT_COLUMNS)
+        "UPDATE operator_alert a SET closed_at = " MG_SQL_NOW " FROM " INPUT(OLD_ALERT)
         " WHERE a.code = i.code AND a.subject = i.subject AND a.closed_at IS NULL"},
     [OPEN_ALERTS] = {
         "open_alerts",
-        "INSERT INTO operator_alert (order_id" NEW_ALERT_COLUMNS(AS_NAME) ")"
-        " SELECT i.order_id" NEW_ALERT_COLUMNS(AS_VALUE) " FROM " INPUT(NEW_ALERT_COLUMNS)
+        "INSERT INTO operator_alert (order_id" NEW_ALERT(AS_NAME) ")"
+        " SELECT i.order_id" NEW_ALERT(AS_VALUE) " FROM " INPUT(NEW_ALERT)
         " ON CONFLICT (code, subject) WHERE closed_at IS NULL DO NOTHING"},
 };
 /* clang-format on */
 
 void mg_store_write_begin(struct mg_store_write *write)
 {
-    static const enum mg_pg_type OLD_ORDERS[] = {MG_PG_TEXT, OLD_ORDER_COLUMNS(AS_TYPE)},
-                                 NEW_ORDERS[] = {MG_PG_TEXT, NEW_ORDER_COLUMNS(AS_TYPE)},
-                                 PAYLOADS[] = {MG_PG_TEXT, PAYLOAD_COLUMNS(AS_TYPE)},
-                                 OLD_STEPS[] = {MG_PG_TEXT, MG_PG_TEXT, MG_PG_TEXT, STEP_COLUMNS(AS_TYPE)},
-                                 NEW_STEPS[] = {MG_PG_TEXT, MG_PG_TEXT, MG_PG_TEXT,
-                                                NEW_STEP_COLUMNS(AS_TYPE)},
-                                 EVENTS[] = {MG_PG_TEXT, EVENT_COLUMNS(AS_TYPE)},
-                                 OLD_ALERTS[] = {MG_PG_TEXT, ALERT_COLUMNS(AS_TYPE)},
-                                 NEW_ALERTS[] = {MG_PG_TEXT, NEW_ALERT_COLUMNS(AS_TYPE)};
+    static const enum mg_pg_type OLD_ORDERS[] = {MG_PG_TEXT, OLD_ORDER(AS_WIRE)},
+                                 NEW_ORDERS[] = {MG_PG_TEXT, NEW_ORDER(AS_WIRE)},
+                                 PAYLOADS[] = {MG_PG_TEXT, NEW_PAYLOAD(AS_WIRE)},
+                                 OLD_STEPS[] = {MG_PG_TEXT, OLD_STEP(AS_WIRE)},
+                                 NEW_STEPS[] = {MG_PG_TEXT, NEW_STEP(AS_WIRE)},
+                                 EVENTS[] = {MG_PG_TEXT, NEW_EVENT(AS_WIRE)},
+                                 OLD_ALERTS[] = {MG_PG_TEXT, OLD_ALERT(AS_WIRE)},
+                                 NEW_ALERTS[] = {MG_PG_TEXT, NEW_ALERT(AS_WIRE)};
 #define TYPES(array)                                                                                         \
     {                                                                                                        \
         array, sizeof(array) / sizeof(array[0])                                                              \
@@ -243,11 +207,6 @@ static struct mg_pg_params *row_begin(struct mg_store_write *write, int statemen
     return &write->params[statement];
 }
 
-static struct mg_slice word(const char *text)
-{
-    return mg_slice_of(text);
-}
-
 static struct mg_slice or_empty(struct mg_slice text)
 {
     return text.data == NULL ? mg_slice_of("") : text;
@@ -258,31 +217,48 @@ static struct mg_slice digest(const uint8_t *bytes, bool is_there)
     return is_there ? (struct mg_slice){(const char *)bytes, MG_SHA256_SIZE} : (struct mg_slice){NULL, 0};
 }
 
+static void push_flag(struct mg_pg_params *params, int index, bool is_true, bool is_there)
+{
+    if (is_there) {
+        mg_pg_push_bool(params, index, is_true);
+    } else {
+        mg_pg_push_null(params, index);
+    }
+}
+
+/* By conversion: the push of a member, with the locals that it names. */
+#define PUSH_INT(i, member, with)    mg_pg_push_int(params, i, (int64_t)(member));
+#define PUSH_BOOL(i, member, with)   mg_pg_push_bool(params, i, member);
+#define PUSH_FLAG(i, member, with)   push_flag(params, i, member, with);
+#define PUSH_TIME(i, member, with)   mg_pg_push_time(params, i, member);
+#define PUSH_WORD(i, member, with)   mg_pg_push_text(params, i, mg_slice_of(with##_name(member)));
+#define PUSH_TEXT(i, member, with)   mg_pg_push_text(params, i, with(member));
+#define PUSH_STRING(i, member, with) mg_pg_push_text(params, i, with(mg_slice_of(member)));
+#define PUSH_CHARS(i, member, with)  mg_pg_push_text(params, i, mg_slice_of(member));
+#define PUSH_DIGEST(i, member, with) mg_pg_push_text(params, i, digest(member, with));
+#define OR_NULL(text)                (text)
+#define OR_EMPTY(text)               or_empty(text)
+
+#define PUSH_ORDER(name, type, written, loaded, listed, conversion, member, with)                            \
+    PUSH_##conversion(ORDER_##name, member, with)
+#define PUSH_PAYLOAD(name, type, written, loaded, listed, conversion, member, with)                          \
+    PUSH_##conversion(PAYLOAD_##name, member, with)
+#define PUSH_STEP(name, type, written, loaded, listed, conversion, member, with)                             \
+    PUSH_##conversion(STEP_##name, member, with)
+#define PUSH_EVENT(name, type, written, loaded, listed, conversion, member, with)                            \
+    PUSH_##conversion(EVENT_##name, member, with)
+#define PUSH_ALERT(name, type, written, loaded, listed, conversion, member, with)                            \
+    PUSH_##conversion(ALERT_##name, member, with)
+
 static void push_order(struct mg_store_write *write, const struct mg_order_write *from)
 {
     const struct mg_order_record *record = from->record;
     const struct mg_order *order = &record->order;
     bool is_new = from->expected_version == 0;
     struct mg_pg_params *params = row_begin(write, is_new ? INSERT_ORDERS : UPDATE_ORDERS, record->order_id);
-    mg_pg_push_text(params, ORDER_process_state, word(mg_order_state_name(order->state)));
-    mg_pg_push_text(params, ORDER_goal, word(mg_goal_name(order->goal)));
-    mg_pg_push_text(params, ORDER_reason, word(mg_reason_name(order->reason)));
-    mg_pg_push_int(params, ORDER_version, (int64_t)order->version);
-    mg_pg_push_int(params, ORDER_seq, (int64_t)order->seq);
-    mg_pg_push_int(params, ORDER_generation, order->generation);
-    mg_pg_push_int(params, ORDER_failure_count, order->failure_count);
-    mg_pg_push_text(params, ORDER_locked_by, mg_slice_of(from->locked_by == NULL ? "" : from->locked_by));
-    mg_pg_push_time(params, ORDER_complete_by, order->complete_by_ms);
-    mg_pg_push_time(params, ORDER_wake_at, order->wake_at_ms);
-    mg_pg_push_int(params, ORDER_revision, record->revision);
-    mg_pg_push_text(params, ORDER_reply_to, record->reply_to);
-    mg_pg_push_text(params, ORDER_correlation_id, record->correlation_id);
-    mg_pg_push_text(params, ORDER_traceparent, record->traceparent);
-    mg_pg_push_bool(params, ORDER_wants_step_status, record->wants_step_status);
+    MG_ORDER_COLUMNS(MG_EACH, PUSH_ORDER);
     if (is_new) {
-        mg_pg_push_text(params, ORDER_workflow, mg_slice_of(record->workflow));
-        mg_pg_push_int(params, ORDER_workflow_version, record->workflow_version);
-        mg_pg_push_bool(params, ORDER_is_high, record->is_high);
+        MG_ORDER_COLUMNS(MG_FIRST, PUSH_ORDER);
     } else {
         mg_pg_push_int(params, ORDER_expected, (int64_t)from->expected_version);
     }
@@ -290,14 +266,9 @@ static void push_order(struct mg_store_write *write, const struct mg_order_write
 
 static void push_payload(struct mg_store_write *write, const struct mg_order_record *record)
 {
+    const bool has_digest = true;
     struct mg_pg_params *params = row_begin(write, INSERT_PAYLOADS, record->order_id);
-    mg_pg_push_int(params, PAYLOAD_revision, record->revision);
-    mg_pg_push_text(params, PAYLOAD_workflow, mg_slice_of(record->workflow));
-    mg_pg_push_int(params, PAYLOAD_workflow_version, record->workflow_version);
-    mg_pg_push_text(params, PAYLOAD_payload, or_empty(record->payload));
-    mg_pg_push_text(params, PAYLOAD_digest, digest(record->digest, true));
-    mg_pg_push_bool(params, PAYLOAD_is_high, record->is_high);
-    mg_pg_push_text(params, PAYLOAD_client, record->client);
+    NEW_PAYLOAD(PUSH_PAYLOAD);
 }
 
 static void push_step(struct mg_store_write *write, const struct mg_order_record *record, int index)
@@ -306,37 +277,9 @@ static void push_step(struct mg_store_write *write, const struct mg_order_record
     const struct mg_step_record *more = &record->steps[index];
     bool is_new = (record->stored_steps >> index & 1) == 0;
     struct mg_pg_params *params = row_begin(write, is_new ? INSERT_STEPS : UPDATE_STEPS, record->order_id);
-    mg_pg_push_text(params, STEP_step, mg_slice_of(record->step_names[index]));
-    mg_pg_push_text(params, STEP_state, word(mg_step_state_name(step->state)));
-    mg_pg_push_text(params, STEP_kind, word(mg_kind_name(step->kind)));
-    mg_pg_push_text(params, STEP_reason, word(mg_reason_name(step->reason)));
-    mg_pg_push_bool(params, STEP_maybe, step->is_maybe);
-    mg_pg_push_bool(params, STEP_is_undo_dispatched, step->is_undo_dispatched);
-    mg_pg_push_bool(params, STEP_is_refused, step->is_refused);
-    mg_pg_push_bool(params, STEP_is_accepted, step->is_accepted);
-    mg_pg_push_int(params, STEP_attempt, step->attempt);
-    mg_pg_push_int(params, STEP_failure_count, step->failure_count);
-    mg_pg_push_int(params, STEP_cool_down_count, step->cool_down_count);
-    mg_pg_push_int(params, STEP_generation, step->generation);
-    mg_pg_push_time(params, STEP_complete_by, step->complete_by_ms);
-    mg_pg_push_time(params, STEP_due_at, step->due_at_ms);
-    mg_pg_push_time(params, STEP_quiet_at, step->quiet_at_ms);
-    mg_pg_push_time(params, STEP_finish_by, step->finish_by_ms);
-    mg_pg_push_text(params, STEP_cause, more->cause);
-    mg_pg_push_text(params, STEP_result, more->result);
-    mg_pg_push_text(params, STEP_do_digest, digest(more->do_digest, more->has_do_digest));
-    mg_pg_push_text(params, STEP_undo_digest, digest(more->undo_digest, more->has_undo_digest));
-    mg_pg_push_text(params, STEP_error_code, more->error_code);
-    mg_pg_push_text(params, STEP_error_text, more->error_text);
-    if (mg_step_is_parked(step)) {
-        mg_pg_push_bool(params, STEP_parked_high, record->is_high);
-    } else {
-        mg_pg_push_null(params, STEP_parked_high);
-    }
-    mg_pg_push_int(params, STEP_poll_failure_count, (int64_t)step->poll_failure_count);
+    OLD_STEP(PUSH_STEP);
     if (is_new) {
-        mg_pg_push_int(params, STEP_position, index);
-        mg_pg_push_text(params, STEP_service, mg_slice_of(record->services[index]));
+        MG_STEP_COLUMNS(MG_FIRST, PUSH_STEP);
     }
 }
 
@@ -344,16 +287,7 @@ static void push_event(struct mg_store_write *write, const char *order_id,
                        const struct mg_event_record *event)
 {
     struct mg_pg_params *params = row_begin(write, INSERT_EVENTS, order_id);
-    mg_pg_push_int(params, EVENT_version, (int64_t)event->version);
-    mg_pg_push_text(params, EVENT_cause_kind, word(mg_cause_name(event->cause_kind)));
-    mg_pg_push_text(params, EVENT_cause, or_empty(event->cause));
-    mg_pg_push_text(params, EVENT_by_whom, or_empty(event->by));
-    mg_pg_push_text(params, EVENT_step, event->step);
-    mg_pg_push_int(params, EVENT_attempt, event->attempt);
-    mg_pg_push_text(params, EVENT_reason, event->reason);
-    mg_pg_push_text(params, EVENT_transitions, event->transitions);
-    mg_pg_push_text(params, EVENT_statuses, event->statuses);
-    mg_pg_push_bool(params, EVENT_owed, event->is_owed);
+    NEW_EVENT(PUSH_EVENT);
 }
 
 /* Causes merged into one write may open and close the same alert: the last one counts. */
@@ -371,17 +305,11 @@ static void push_alert(struct mg_store_write *write, const struct mg_alert_write
 {
     const char *order_id = alert->order_id != NULL && alert->order_id[0] != '\0' ? alert->order_id : NULL;
     struct mg_pg_params *params = row_begin(write, alert->is_closed ? CLOSE_ALERTS : OPEN_ALERTS, order_id);
-    mg_pg_push_text(params, ALERT_code, word(mg_alert_name(alert->alert)));
-    mg_pg_push_text(params, ALERT_subject, mg_slice_of(alert->subject));
-    mg_pg_push_text(params, ALERT_text, or_empty(alert->text));
+    OLD_ALERT(PUSH_ALERT);
     if (!alert->is_closed) {
         static const struct mg_failure NONE;
         const struct mg_failure *failure = alert->failure != NULL ? alert->failure : &NONE;
-        mg_pg_push_text(params, ALERT_workflow, failure->workflow);
-        mg_pg_push_text(params, ALERT_step, failure->step);
-        mg_pg_push_text(params, ALERT_service, failure->service);
-        mg_pg_push_text(params, ALERT_error_code, failure->error_code);
-        mg_pg_push_text(params, ALERT_signature, failure->signature);
+        MG_ALERT_COLUMNS(MG_FIRST, PUSH_ALERT);
     }
 }
 
