@@ -1,42 +1,40 @@
 /* The statements of common/io/store/load.c, and the other reads: columns in the order of their SQL. */
-#include <assert.h>
 #include <stdio.h>
-#include <string.h>
 
+#include "io/store/columns.def"
 #include "store_tables.h"
 #include "wire/status.h"
 
-/* ---- orders (store_rows.c: MG_STORE_LOAD_ORDERS) ---- */
+/* ---- orders (common/io/store/rows.c: MG_STORE_LOAD_ORDERS) ---- */
 
-enum { ORDER_COLUMN_COUNT = 23, STEP_COLUMN_COUNT = 25 };
+#define AS_ORDER_COLUMN(name, ...)   ORDER_##name,
+#define AS_PAYLOAD_COLUMN(name, ...) PAYLOAD_##name,
+#define AS_STEP_COLUMN(name, ...)    STEP_##name,
+enum {
+    ROW_n,
+    ORDER_order_id,
+    MG_ORDER_COLUMNS(MG_LOADED, AS_ORDER_COLUMN) MG_PAYLOAD_COLUMNS(MG_LOADED, AS_PAYLOAD_COLUMN)
+        STEP_position,
+    MG_STEP_COLUMNS(MG_LOADED, AS_STEP_COLUMN) ROW_COLUMN_COUNT
+};
 
-static void put_order(struct sim_output *output, int64_t n, const struct mg_order_record *record)
-{
-    const struct mg_order *order = &record->order;
-    int at = 0;
-    sim_output_row(output);
-    sim_output_int(output, at++, n);
-    sim_output_word(output, at++, record->order_id);
-    sim_output_word(output, at++, mg_order_state_name(order->state));
-    sim_output_word(output, at++, mg_goal_name(order->goal));
-    sim_output_word(output, at++, mg_reason_name(order->reason));
-    sim_output_int(output, at++, (int64_t)order->version);
-    sim_output_int(output, at++, (int64_t)order->seq);
-    sim_output_int(output, at++, order->generation);
-    sim_output_int(output, at++, order->failure_count);
-    sim_output_time(output, at++, order->complete_by_ms);
-    sim_output_time(output, at++, order->wake_at_ms);
-    sim_output_word(output, at++, record->workflow);
-    sim_output_int(output, at++, record->workflow_version);
-    sim_output_int(output, at++, record->revision);
-    sim_output_text(output, at++, record->reply_to);
-    sim_output_text(output, at++, record->correlation_id);
-    sim_output_text(output, at++, record->traceparent);
-    sim_output_bool(output, at++, record->is_high);
-    sim_output_bool(output, at++, record->wants_step_status);
-    sim_output_time(output, at++, record->created_at_ms);
-    assert(at + 3 == ORDER_COLUMN_COUNT); /* payload, digest and client: only in the first row of an order */
-}
+/* By conversion: a member as the column of a row. */
+#define PUT_INT(column, member, with)    sim_output_int(output, column, (int64_t)(member));
+#define PUT_TIME(column, member, with)   sim_output_time(output, column, member);
+#define PUT_BOOL(column, member, with)   sim_output_bool(output, column, member);
+#define PUT_WORD(column, member, with)   sim_output_word(output, column, with##_name(member));
+#define PUT_TEXT(column, member, with)   sim_output_text(output, column, member);
+#define PUT_STRING(column, member, with) sim_output_word(output, column, member);
+#define PUT_CHARS(column, member, with)  sim_output_word(output, column, member);
+#define PUT_DIGEST(column, member, with) put_digest(output, column, member, with);
+#define PUT_ORDER(name, type, written, loaded, listed, conversion, member, with)                             \
+    PUT_##conversion(ORDER_##name, member, with)
+#define PUT_PAYLOAD(name, type, written, loaded, listed, conversion, member, with)                           \
+    PUT_##conversion(PAYLOAD_##name, member, with)
+#define PUT_STEP(name, type, written, loaded, listed, conversion, member, with)                              \
+    PUT_##conversion(STEP_##name, member, with)
+#define PUT_EVENT(name, type, written, loaded, listed, conversion, member, with)                             \
+    PUT_##conversion(EVENT_##name, member, with)
 
 static void put_digest(struct sim_output *output, int column, const uint8_t *digest, bool is_there)
 {
@@ -45,44 +43,28 @@ static void put_digest(struct sim_output *output, int column, const uint8_t *dig
     }
 }
 
+static void put_order(struct sim_output *output, int64_t n, const struct mg_order_record *record)
+{
+    const struct mg_order *order = &record->order;
+    sim_output_row(output);
+    sim_output_int(output, ROW_n, n);
+    sim_output_word(output, ORDER_order_id, record->order_id);
+    MG_ORDER_COLUMNS(MG_LOADED, PUT_ORDER);
+}
+
+/* Only in the first row of an order. */
 static void put_payload(struct sim_output *output, const struct mg_order_record *record)
 {
-    sim_output_text(output, ORDER_COLUMN_COUNT - 3, record->payload);
-    sim_output_text(output, ORDER_COLUMN_COUNT - 1, record->client);
-    put_digest(output, ORDER_COLUMN_COUNT - 2, record->digest, record->payload.data != NULL);
+    const bool has_digest = record->payload.data != NULL;
+    MG_PAYLOAD_COLUMNS(MG_LOADED, PUT_PAYLOAD);
 }
 
 static void put_step(struct sim_output *output, const struct mg_order_record *record, int index)
 {
     const struct mg_step *step = &record->order.steps[index];
     const struct mg_step_record *more = &record->steps[index];
-    int at = ORDER_COLUMN_COUNT;
-    sim_output_int(output, at++, index);
-    sim_output_word(output, at++, record->step_names[index]);
-    sim_output_word(output, at++, record->services[index]);
-    sim_output_word(output, at++, mg_step_state_name(step->state));
-    sim_output_word(output, at++, mg_kind_name(step->kind));
-    sim_output_word(output, at++, mg_reason_name(step->reason));
-    sim_output_bool(output, at++, step->is_maybe);
-    sim_output_bool(output, at++, step->is_undo_dispatched);
-    sim_output_bool(output, at++, step->is_refused);
-    sim_output_bool(output, at++, step->is_accepted);
-    sim_output_int(output, at++, step->attempt);
-    sim_output_int(output, at++, step->failure_count);
-    sim_output_int(output, at++, step->cool_down_count);
-    sim_output_int(output, at++, step->generation);
-    sim_output_time(output, at++, step->complete_by_ms);
-    sim_output_time(output, at++, step->due_at_ms);
-    sim_output_time(output, at++, step->quiet_at_ms);
-    sim_output_time(output, at++, step->finish_by_ms);
-    sim_output_text(output, at++, more->cause);
-    sim_output_text(output, at++, more->result);
-    put_digest(output, at++, more->do_digest, more->has_do_digest);
-    put_digest(output, at++, more->undo_digest, more->has_undo_digest);
-    sim_output_text(output, at++, more->error_code);
-    sim_output_text(output, at++, more->error_text);
-    sim_output_int(output, at++, (int64_t)step->poll_failure_count);
-    assert(at == ORDER_COLUMN_COUNT + STEP_COLUMN_COUNT);
+    sim_output_int(output, STEP_position, index);
+    MG_STEP_COLUMNS(MG_LOADED, PUT_STEP);
 }
 
 static const char *const ORDERS[] = {"n", "order_id"};
@@ -90,7 +72,7 @@ static const char *const ORDERS[] = {"n", "order_id"};
 static void load_orders(struct sim_input *input, struct sim_output *output)
 {
     enum { N, ORDER_ID };
-    sim_output_begin(output, ORDER_COLUMN_COUNT + STEP_COLUMN_COUNT);
+    sim_output_begin(output, ROW_COLUMN_COUNT);
     while (sim_input_next(input)) {
         const struct sim_order *order = sim_tables_find(input->transaction->tables, input->values[ORDER_ID]);
         if (order == NULL) {
@@ -118,23 +100,13 @@ static void load_orders(struct sim_input *input, struct sim_output *output)
 
 /* ---- events (MG_SQL_EVENT_COLUMNS) ---- */
 
-enum { EVENT_COLUMN_COUNT = 11 };
+#define AS_EVENT_COLUMN(name, ...) EVENT_##name,
+enum { EVENT_KEY, MG_EVENT_COLUMNS(MG_LOADED, AS_EVENT_COLUMN) EVENT_COLUMN_COUNT };
 
 /* The columns behind the key; the caller sets the key. */
 static void put_event(struct sim_output *output, const struct mg_event_record *event)
 {
-    int at = 1;
-    sim_output_int(output, at++, (int64_t)event->version);
-    sim_output_word(output, at++, mg_cause_name(event->cause_kind));
-    sim_output_text(output, at++, event->cause);
-    sim_output_text(output, at++, event->by);
-    sim_output_text(output, at++, event->step);
-    sim_output_int(output, at++, event->attempt);
-    sim_output_text(output, at++, event->reason);
-    sim_output_text(output, at++, event->transitions);
-    sim_output_text(output, at++, event->statuses);
-    sim_output_bool(output, at++, event->is_owed);
-    assert(at == EVENT_COLUMN_COUNT);
+    MG_EVENT_COLUMNS(MG_LOADED, PUT_EVENT);
 }
 
 static const char *const CAUSES[] = {"n", "order_id", "cause"};
@@ -155,7 +127,7 @@ static void load_events_of_causes(struct sim_input *input, struct sim_output *ou
         }
         if (newest != NULL) {
             sim_output_row(output);
-            sim_output_int(output, 0, sim_int(input->values[N]));
+            sim_output_int(output, EVENT_KEY, sim_int(input->values[N]));
             put_event(output, newest);
         }
     }

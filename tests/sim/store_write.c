@@ -2,20 +2,33 @@
 #include <assert.h>
 #include <string.h>
 
+#include "io/store/columns.def"
 #include "store_tables.h"
 #include "wire/json.h"
 
-#define AS_COLUMN(name) COLUMN_##name,
-#define AS_NAME(name)   #name,
+#define AS_NAME(name, ...) #name,
 
 /* ---- values ---- */
 
+static bool has_failed(const struct sim_input *input)
+{
+    return input->transaction->sqlstate[0] != '\0';
+}
+
 /* Refuses a word that its domain does not list, as PostgreSQL does. */
-#define WORD(input, parse, slice, ret)                                                                       \
-    ((slice).data != NULL && (parse)((slice).data, (slice).len, (ret))                                       \
-         ? true                                                                                              \
-         : (sim_transaction_fail((input)->transaction, "23514", "value for domain violates its check"),      \
-            false))
+static void take_word(struct sim_input *input, bool is_known)
+{
+    if (!is_known) {
+        sim_transaction_fail(input->transaction, "23514", "value for domain violates its check");
+    }
+}
+
+static void take_chars(struct mg_slice value, char *ret_text, size_t size)
+{
+    assert(value.len < size);
+    memcpy(ret_text, value.data, value.len);
+    ret_text[value.len] = '\0';
+}
 
 static bool is_natural(struct sim_input *input, int64_t number, int64_t least)
 {
@@ -57,33 +70,27 @@ static bool take_digest(struct sim_input *input, struct mg_slice value, uint8_t 
     return true;
 }
 
+/* By conversion: a value of the row to its member, if it is good. */
+#define TAKE_INT(value, member, with)    member = (__typeof__(member))sim_int(value);
+#define TAKE_TIME(value, member, with)   member = sim_int(value);
+#define TAKE_BOOL(value, member, with)   member = sim_bool(value);
+#define TAKE_WORD(value, member, with)   take_word(input, (with##_parse)((value).data, (value).len, &(member)));
+#define TAKE_TEXT(value, member, with)   member = sim_text_keep(value, member);
+#define TAKE_DIGEST(value, member, with) with = take_digest(input, value, member);
+#define TAKE_STRING(value, member, with) (void)is_there(input, value);
+#define TAKE_CHARS(value, member, with)  take_chars(value, member, sizeof(member));
+#define TAKE_FLAG(value, member, with)
+
 /* ---- order_process ---- */
 
-#define ORDER_COLUMNS(X)                                                                                     \
-    X(order_id)                                                                                              \
-    X(process_state)                                                                                         \
-    X(goal)                                                                                                  \
-    X(reason)                                                                                                \
-    X(version)                                                                                               \
-    X(seq)                                                                                                   \
-    X(generation)                                                                                            \
-    X(failure_count)                                                                                         \
-    X(locked_by)                                                                                             \
-    X(complete_by)                                                                                           \
-    X(wake_at)                                                                                               \
-    X(revision)                                                                                              \
-    X(reply_to)                                                                                              \
-    X(correlation_id)                                                                                        \
-    X(traceparent)                                                                                           \
-    X(wants_step_status)
-enum {
-    ORDER_COLUMNS(AS_COLUMN) COLUMN_expected,
-    COLUMN_workflow = COLUMN_expected,
-    COLUMN_workflow_version,
-    COLUMN_is_high
-};
-static const char *const OLD_ORDER[] = {ORDER_COLUMNS(AS_NAME) "expected"};
-static const char *const NEW_ORDER[] = {ORDER_COLUMNS(AS_NAME) "workflow", "workflow_version", "is_high"};
+#define AS_COLUMN(name, ...) COLUMN_##name,
+enum { COLUMN_order_id, MG_ORDER_COLUMNS(MG_EACH, AS_COLUMN) COLUMN_expected };
+enum { COLUMN_last_of_both = COLUMN_expected - 1, MG_ORDER_COLUMNS(MG_FIRST, AS_COLUMN) };
+static const char *const OLD_ORDER[] = {"order_id", MG_ORDER_COLUMNS(MG_EACH, AS_NAME) "expected"};
+static const char *const NEW_ORDER[] = {"order_id", MG_ORDER_COLUMNS(MG_EACH, AS_NAME)
+                                                        MG_ORDER_COLUMNS(MG_FIRST, AS_NAME)};
+#define TAKE_ORDER(name, type, written, loaded, listed, conversion, member, with)                            \
+    TAKE_##conversion(values[COLUMN_##name], member, with)
 
 /* The payload of the order's revision is part of its record. */
 static void payload_show(struct sim_order *order)
@@ -102,21 +109,9 @@ static bool take_order(struct sim_input *input, struct mg_order_record *record)
 {
     const struct mg_slice *values = input->values;
     struct mg_order *order = &record->order;
-    order->version = (uint64_t)sim_int(values[COLUMN_version]);
-    order->seq = (uint64_t)sim_int(values[COLUMN_seq]);
-    order->generation = (uint32_t)sim_int(values[COLUMN_generation]);
-    order->failure_count = (uint32_t)sim_int(values[COLUMN_failure_count]);
-    order->complete_by_ms = sim_int(values[COLUMN_complete_by]);
-    record->revision = sim_int(values[COLUMN_revision]);
-    record->reply_to = sim_text_keep(values[COLUMN_reply_to], record->reply_to);
-    record->correlation_id = sim_text_keep(values[COLUMN_correlation_id], record->correlation_id);
-    record->traceparent = sim_text_keep(values[COLUMN_traceparent], record->traceparent);
-    record->wants_step_status = sim_bool(values[COLUMN_wants_step_status]);
-    return WORD(input, mg_order_state_parse, values[COLUMN_process_state], &order->state) &&
-           WORD(input, mg_goal_parse, values[COLUMN_goal], &order->goal) &&
-           WORD(input, mg_reason_parse, values[COLUMN_reason], &order->reason) &&
-           is_natural(input, (int64_t)order->version, 1) && is_natural(input, (int64_t)order->seq, 0) &&
-           is_natural(input, record->revision, 1) && is_there(input, values[COLUMN_locked_by]);
+    MG_ORDER_COLUMNS(MG_EACH, TAKE_ORDER);
+    return !has_failed(input) && is_natural(input, (int64_t)order->version, 1) &&
+           is_natural(input, (int64_t)order->seq, 0) && is_natural(input, record->revision, 1);
 }
 
 static void insert_orders(struct sim_input *input, struct sim_output *output)
@@ -134,18 +129,14 @@ static void insert_orders(struct sim_input *input, struct sim_output *output)
         if (!take_order(input, record)) {
             return;
         }
-        assert(values[COLUMN_workflow].len <= MG_NAME_MAX);
-        memcpy(record->workflow, values[COLUMN_workflow].data, values[COLUMN_workflow].len);
-        record->workflow_version = sim_int(values[COLUMN_workflow_version]);
-        record->is_high = sim_bool(values[COLUMN_is_high]);
+        MG_ORDER_COLUMNS(MG_FIRST, TAKE_ORDER);
         record->created_at_ms = input->transaction->now_ms;
-        record->order.wake_at_ms = sim_int(values[COLUMN_wake_at]);
     }
 }
 
 static void guard(struct sim_input *input, struct sim_output *output, int64_t count, int number)
 {
-    if (input->transaction->sqlstate[0] != '\0') {
+    if (has_failed(input)) {
         return;
     }
     if (count != sim_int(sim_scalar(input, number))) {
@@ -169,14 +160,14 @@ static void update_orders(struct sim_input *input, struct sim_output *output)
         count++;
         struct sim_change *change = sim_transaction_change(input->transaction, values[COLUMN_order_id]);
         struct mg_order *order = &change->after->record.order;
+        int64_t old_wake_at_ms = order->wake_at_ms;
         change->expected_version = (uint64_t)sim_int(values[COLUMN_expected]);
         if (!take_order(input, &change->after->record)) {
             return;
         }
         payload_show(change->after);
-        int64_t wake_at_ms = sim_int(values[COLUMN_wake_at]);
-        if (wake_at_ms == 0 || order->wake_at_ms == 0 || wake_at_ms < order->wake_at_ms) {
-            order->wake_at_ms = wake_at_ms;
+        if (order->wake_at_ms != 0 && old_wake_at_ms != 0 && old_wake_at_ms < order->wake_at_ms) {
+            order->wake_at_ms = old_wake_at_ms;
         }
     }
     guard(input, output, count, (int)(sizeof(OLD_ORDER) / sizeof(OLD_ORDER[0])) + 1);
@@ -207,70 +198,27 @@ static void end_stalled(struct sim_input *input, struct sim_output *output)
 
 /* ---- order_step ---- */
 
-#define STEP_COLUMNS(X)                                                                                      \
-    X(order_id)                                                                                              \
-    X(step)                                                                                                  \
-    X(state)                                                                                                 \
-    X(kind)                                                                                                  \
-    X(reason)                                                                                                \
-    X(maybe)                                                                                                 \
-    X(is_undo_dispatched)                                                                                    \
-    X(is_refused)                                                                                            \
-    X(is_accepted)                                                                                           \
-    X(attempt)                                                                                               \
-    X(failure_count)                                                                                         \
-    X(cool_down_count)                                                                                       \
-    X(generation)                                                                                            \
-    X(complete_by)                                                                                           \
-    X(due_at)                                                                                                \
-    X(quiet_at)                                                                                              \
-    X(finish_by)                                                                                             \
-    X(cause)                                                                                                 \
-    X(result)                                                                                                \
-    X(do_digest)                                                                                             \
-    X(undo_digest)                                                                                           \
-    X(error_code)                                                                                            \
-    X(error_text)                                                                                            \
-    X(parked_high)                                                                                           \
-    X(poll_failure_count)
-#define AS_STEP_COLUMN(name) STEP_##name,
-enum { STEP_COLUMNS(AS_STEP_COLUMN) STEP_position, STEP_service };
-static const char *const OLD_STEP[] = {STEP_COLUMNS(AS_NAME)};
-static const char *const NEW_STEP[] = {STEP_COLUMNS(AS_NAME) "position", "service"};
+#define OLD_STEP_COLUMNS(X)       MG_STEP_COLUMNS(MG_KEYS, X) MG_STEP_COLUMNS(MG_EACH, X)
+#define AS_STEP_COLUMN(name, ...) STEP_##name,
+enum { STEP_order_id, OLD_STEP_COLUMNS(AS_STEP_COLUMN) MG_STEP_COLUMNS(MG_FIRST, AS_STEP_COLUMN) };
+static const char *const OLD_STEP[] = {"order_id", OLD_STEP_COLUMNS(AS_NAME)};
+static const char *const NEW_STEP[] = {"order_id",
+                                       OLD_STEP_COLUMNS(AS_NAME) MG_STEP_COLUMNS(MG_FIRST, AS_NAME)};
+#define TAKE_STEP(name, type, written, loaded, listed, conversion, member, with)                             \
+    TAKE_##conversion(values[STEP_##name], member, with)
 
 static bool take_step(struct sim_input *input, struct sim_order *order, int index)
 {
     const struct mg_slice *values = input->values;
     struct mg_step *step = &order->record.order.steps[index];
     struct mg_step_record *more = &order->record.steps[index];
-    step->is_maybe = sim_bool(values[STEP_maybe]);
-    step->is_undo_dispatched = sim_bool(values[STEP_is_undo_dispatched]);
-    step->is_refused = sim_bool(values[STEP_is_refused]);
-    step->is_accepted = sim_bool(values[STEP_is_accepted]);
-    step->attempt = (uint32_t)sim_int(values[STEP_attempt]);
-    step->failure_count = (uint32_t)sim_int(values[STEP_failure_count]);
-    step->poll_failure_count = (uint64_t)sim_int(values[STEP_poll_failure_count]);
-    step->cool_down_count = (uint32_t)sim_int(values[STEP_cool_down_count]);
-    step->generation = (uint32_t)sim_int(values[STEP_generation]);
-    step->complete_by_ms = sim_int(values[STEP_complete_by]);
-    step->due_at_ms = sim_int(values[STEP_due_at]);
-    step->quiet_at_ms = sim_int(values[STEP_quiet_at]);
-    step->finish_by_ms = sim_int(values[STEP_finish_by]);
+    MG_STEP_COLUMNS(MG_EACH, TAKE_STEP);
     order->parking[index] = (struct sim_parking){0};
     if (values[STEP_parked_high].data != NULL) {
         order->parking[index] =
             (struct sim_parking){true, sim_bool(values[STEP_parked_high]), step->due_at_ms};
     }
-    more->cause = sim_text_keep(values[STEP_cause], more->cause);
-    more->result = sim_text_keep(values[STEP_result], more->result);
-    more->error_code = sim_text_keep(values[STEP_error_code], more->error_code);
-    more->error_text = sim_text_keep(values[STEP_error_text], more->error_text);
-    more->has_do_digest = take_digest(input, values[STEP_do_digest], more->do_digest);
-    more->has_undo_digest = take_digest(input, values[STEP_undo_digest], more->undo_digest);
-    return WORD(input, mg_step_state_parse, values[STEP_state], &step->state) &&
-           WORD(input, mg_kind_parse, values[STEP_kind], &step->kind) &&
-           WORD(input, mg_reason_parse, values[STEP_reason], &step->reason) &&
-           is_natural(input, sim_int(values[STEP_attempt]), 0);
+    return !has_failed(input) && is_natural(input, sim_int(values[STEP_attempt]), 0);
 }
 
 /* -1: the order has no such row. */
@@ -340,18 +288,18 @@ static void insert_steps(struct sim_input *input, struct sim_output *output)
 
 /* ---- orders, order_event, operator_alert ---- */
 
-static const char *const PAYLOADS[] = {"order_id", "revision", "workflow", "workflow_version",
-                                       "payload",  "digest",   "is_high",  "client"};
+#define AS_PAYLOAD_COLUMN(name, ...) PAYLOAD_##name,
+enum { PAYLOAD_order_id, MG_PAYLOAD_COLUMNS(MG_FIRST, AS_PAYLOAD_COLUMN) };
+static const char *const PAYLOADS[] = {"order_id", MG_PAYLOAD_COLUMNS(MG_FIRST, AS_NAME)};
 
 static void insert_payloads(struct sim_input *input, struct sim_output *output)
 {
-    enum { ORDER_ID, REVISION, WORKFLOW, WORKFLOW_VERSION, PAYLOAD, DIGEST, IS_HIGH, CLIENT };
     (void)output;
     while (sim_input_next(input)) {
         const struct mg_slice *values = input->values;
-        struct sim_change *change = sim_transaction_change(input->transaction, values[ORDER_ID]);
+        struct sim_change *change = sim_transaction_change(input->transaction, values[PAYLOAD_order_id]);
         struct sim_order *order = change->after;
-        struct sim_payload payload = {.revision = sim_int(values[REVISION])};
+        struct sim_payload payload = {.revision = sim_int(values[PAYLOAD_revision])};
         for (int i = 0; i < order->payload_count; i++) {
             if (order->payloads[i].revision == payload.revision) {
                 sim_transaction_fail(input->transaction, "23505",
@@ -359,88 +307,73 @@ static void insert_payloads(struct sim_input *input, struct sim_output *output)
                 return;
             }
         }
-        if (!take_digest(input, values[DIGEST], payload.digest) || !is_natural(input, payload.revision, 1)) {
+        if (!take_digest(input, values[PAYLOAD_digest], payload.digest) ||
+            !is_natural(input, payload.revision, 1)) {
             return;
         }
-        payload.text = sim_text(values[PAYLOAD]);
-        payload.client = sim_text(values[CLIENT]);
+        payload.text = sim_text(values[PAYLOAD_payload]);
+        payload.client = sim_text(values[PAYLOAD_client]);
         sim_order_add_payload(order, &payload);
         payload_show(order);
         change->is_payload_changed = change->before != NULL;
     }
 }
 
-static const char *const EVENTS[] = {"order_id", "version", "cause_kind",  "cause",    "by_whom", "step",
-                                     "attempt",  "reason",  "transitions", "statuses", "owed"};
+#define AS_EVENT_COLUMN(name, ...) EVENT_##name,
+enum { EVENT_order_id, MG_EVENT_COLUMNS(MG_FIRST, AS_EVENT_COLUMN) };
+static const char *const EVENTS[] = {"order_id", MG_EVENT_COLUMNS(MG_FIRST, AS_NAME)};
+#define TAKE_EVENT(name, type, written, loaded, listed, conversion, member, with)                            \
+    TAKE_##conversion(values[EVENT_##name], member, with)
 
 static void insert_events(struct sim_input *input, struct sim_output *output)
 {
-    enum {
-        ORDER_ID,
-        VERSION,
-        CAUSE_KIND,
-        CAUSE,
-        BY_WHOM,
-        STEP,
-        ATTEMPT,
-        REASON,
-        TRANSITIONS,
-        STATUSES,
-        OWED
-    };
     (void)output;
     while (sim_input_next(input)) {
         const struct mg_slice *values = input->values;
-        struct sim_change *change = sim_transaction_change(input->transaction, values[ORDER_ID]);
+        struct sim_change *change = sim_transaction_change(input->transaction, values[EVENT_order_id]);
         struct sim_order *order = change->after;
-        struct mg_event_record event = {.version = (uint64_t)sim_int(values[VERSION]),
-                                        .attempt = (uint32_t)sim_int(values[ATTEMPT]),
-                                        .cause = sim_text(values[CAUSE]),
-                                        .by = sim_text(values[BY_WHOM]),
-                                        .step = sim_text(values[STEP]),
-                                        .reason = sim_text(values[REASON]),
-                                        .transitions = sim_text(values[TRANSITIONS]),
-                                        .statuses = sim_text(values[STATUSES]),
-                                        .is_owed = sim_bool(values[OWED])};
-        if (!is_json(input, event.transitions) || !is_json(input, event.statuses) ||
-            !WORD(input, mg_cause_parse, values[CAUSE_KIND], &event.cause_kind) ||
-            !is_natural(input, (int64_t)event.version, 1)) {
+        struct mg_event_record added = {0}, *event = &added;
+        MG_EVENT_COLUMNS(MG_FIRST, TAKE_EVENT);
+        if (has_failed(input) || !is_json(input, event->transitions) || !is_json(input, event->statuses) ||
+            !is_natural(input, (int64_t)event->version, 1)) {
             return;
         }
         for (int i = 0; i < order->event_count; i++) {
-            if (order->events[i].version == event.version) {
+            if (order->events[i].version == event->version) {
                 sim_transaction_fail(input->transaction, "23505",
                                      "duplicate key value violates unique constraint \"order_event_pkey\"");
                 return;
             }
         }
-        sim_order_add_event(order, &event, input->transaction->now_ms);
+        sim_order_add_event(order, event, input->transaction->now_ms);
     }
 }
 
-#define ALERT_NAMES "order_id", "code", "subject", "text"
-static const char *const OLD_ALERTS[] = {ALERT_NAMES};
-static const char *const NEW_ALERTS[] = {ALERT_NAMES, "workflow",   "step",
-                                         "service",   "error_code", "signature"};
+#define OLD_ALERT_COLUMNS(X)       MG_ALERT_COLUMNS(MG_KEYS, X) MG_ALERT_COLUMNS(MG_EACH, X)
+#define AS_ALERT_COLUMN(name, ...) ALERT_##name,
+enum { ALERT_order_id, OLD_ALERT_COLUMNS(AS_ALERT_COLUMN) MG_ALERT_COLUMNS(MG_FIRST, AS_ALERT_COLUMN) };
+static const char *const OLD_ALERTS[] = {"order_id", OLD_ALERT_COLUMNS(AS_NAME)};
+static const char *const NEW_ALERTS[] = {"order_id",
+                                         OLD_ALERT_COLUMNS(AS_NAME) MG_ALERT_COLUMNS(MG_FIRST, AS_NAME)};
 
 static void take_alerts(struct sim_input *input, bool is_closed)
 {
-    enum { ORDER_ID, CODE, SUBJECT, TEXT, WORKFLOW, STEP, SERVICE, ERROR_CODE, SIGNATURE };
     struct sim_transaction *transaction = input->transaction;
     while (sim_input_next(input)) {
         const struct mg_slice *values = input->values;
-        struct sim_alert alert = {.order_id = values[ORDER_ID],
-                                  .subject = values[SUBJECT],
-                                  .text = values[TEXT],
+        struct sim_alert alert = {.order_id = values[ALERT_order_id],
+                                  .subject = values[ALERT_subject],
+                                  .text = values[ALERT_text],
                                   .closed_at_ms = is_closed ? transaction->now_ms : 0};
         if (!is_closed) {
-            alert.failure = (struct mg_failure){.workflow = values[WORKFLOW],
-                                                .step = values[STEP],
-                                                .service = values[SERVICE],
-                                                .error_code = values[ERROR_CODE],
-                                                .signature = values[SIGNATURE]};
+            alert.failure = (struct mg_failure){.workflow = values[ALERT_workflow],
+                                                .step = values[ALERT_step],
+                                                .service = values[ALERT_service],
+                                                .error_code = values[ALERT_error_code],
+                                                .signature = values[ALERT_signature]};
         }
-        if (!WORD(input, mg_alert_word_parse, values[CODE], &alert.code)) {
+        take_word(input, mg_alert_word_parse(values[ALERT_code].data, values[ALERT_code].len, &alert.code));
+        if (has_failed(input)) {
             return;
         }
         transaction->alerts =
