@@ -16,6 +16,7 @@
 #include <string.h>
 
 #include "core/order.h"
+#include "io/store/columns.def"
 
 /* `bytes` holds the record up to its `order`, then the order and the steps' records up to the last step.
  * Behind them stand the texts of all slices, each with a NUL. */
@@ -31,26 +32,22 @@ struct mg_cached {
 #define HEAD_SIZE offsetof(struct mg_order_record, order)
 static_assert(HEAD_SIZE % _Alignof(struct mg_order) == 0, "an order follows the head as it is");
 
-#define TEXTS_OF_ORDER 5
-#define TEXTS_OF_STEP  4
-#define TEXTS_MAX      (TEXTS_OF_ORDER + TEXTS_OF_STEP * MG_STEPS_MAX)
+#define ONE_TEXT(member)  +1
+#define FIND_TEXT(member) *at++ = &(member);
+#define TEXTS_OF_ORDER    (0 MG_ORDER_COLUMNS(MG_TEXTS, ONE_TEXT) MG_PAYLOAD_COLUMNS(MG_TEXTS, ONE_TEXT))
+#define TEXTS_OF_STEP     (0 MG_STEP_COLUMNS(MG_TEXTS, ONE_TEXT))
+#define TEXTS_MAX         (TEXTS_OF_ORDER + TEXTS_OF_STEP * MG_STEPS_MAX)
 
 /* Lists the slices of a record, in an order that depends only on its number of steps. Returns their
  * number. */
 static int texts_find(struct mg_order_record *record, struct mg_slice *ret_texts[TEXTS_MAX])
 {
     struct mg_slice **at = ret_texts;
-    *at++ = &record->payload;
-    *at++ = &record->reply_to;
-    *at++ = &record->correlation_id;
-    *at++ = &record->traceparent;
-    *at++ = &record->client;
+    MG_ORDER_COLUMNS(MG_TEXTS, FIND_TEXT);
+    MG_PAYLOAD_COLUMNS(MG_TEXTS, FIND_TEXT);
     for (int i = 0; i < record->order.step_count; i++) {
-        struct mg_step_record *step = &record->steps[i];
-        *at++ = &step->cause;
-        *at++ = &step->result;
-        *at++ = &step->error_code;
-        *at++ = &step->error_text;
+        struct mg_step_record *more = &record->steps[i];
+        MG_STEP_COLUMNS(MG_TEXTS, FIND_TEXT);
     }
     return (int)(at - ret_texts);
 }

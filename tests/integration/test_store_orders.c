@@ -2,10 +2,13 @@
  * Writing and reading orders. Every field comes back unchanged, the version guard holds, a bad row fails
  * alone, and the effects of a cause can be read again.
  */
+#include "record_fixture.h"
 #include "store_fixture.h"
 
 #include <stdio.h>
 #include <string.h>
+
+#include "io/store/columns.def"
 
 static struct rig rig;
 
@@ -27,128 +30,77 @@ static void assert_slice(struct mg_slice actual, struct mg_slice expected)
     ck_assert_int_eq(memcmp(actual.data, expected.data, actual.len), 0);
 }
 
+/* By conversion: a value that its neighbours in the list do not have. */
+static int number;
+#define SET_INT(member, with)  member = (__typeof__(member))(UINT32_MAX - (uint32_t)number++);
+#define SET_TIME(member, with) member = 1700000000001 + number++;
+#define SET_BOOL(member, with) member = number++ % 3 != 0;
+#define SET_WORD(member, with) member = (__typeof__(member))(number++ % COUNT_##with);
+#define SET_TEXT(member, with) member = mg_slice_of(TEXTS[number++ % 4]);
+#define SET_DIGEST(member, with)                                                                             \
+    with = number++ % 3 != 0;                                                                                \
+    memset(member, with ? number : 0, sizeof member);
+#define SET_STRING(member, with)
+#define SET_CHARS(member, with)
+#define SET_FLAG(member, with)
+#define COUNT_mg_order_state MG_ORDER_STATE_COUNT
+#define COUNT_mg_step_state  MG_STEP_STATE_COUNT
+#define COUNT_mg_goal        MG_GOAL_COUNT
+#define COUNT_mg_reason      MG_REASON_COUNT
+#define COUNT_mg_kind        MG_KIND_COUNT
+
+#define SET(name, type, written, loaded, listed, conversion, member, with) SET_##conversion(member, with)
+
+static const char *const TEXTS[] = {"reply.x.1.do", "{\"a\": 1.00, \"t\":\"\xc3\xa4\\\"{},NULL\"}", "", NULL};
+
 static void fill_step(struct mg_order_record *record, int index)
 {
-    record->order.steps[index] = (struct mg_step){
-        .state = MG_STEP_UNDO_WAITING,
-        .kind = MG_KIND_UNDO,
-        .reason = MG_REASON_REPLY_TRANSIENT,
-        .is_maybe = true,
-        .is_undo_dispatched = index % 2 == 0,
-        .is_refused = index % 2 == 1,
-        .is_accepted = true,
-        .attempt = UINT32_MAX,
-        .failure_count = 3,
-        .poll_failure_count = 2,
-        .cool_down_count = 2,
-        .generation = 7,
-        .complete_by_ms = 1700000000001 + index,
-        .due_at_ms = 1700000000002,
-        .quiet_at_ms = 1700000000003,
-        .finish_by_ms = 1700000000999,
-    };
-    struct mg_step_record *more = &record->steps[index];
-    more->cause = mg_slice_of("reply.x.1.do");
-    more->result = mg_slice_of("{\"a\": 1.00, \"t\":\"\xc3\xa4\\\"{},NULL\"}");
-    more->has_do_digest = true;
-    more->has_undo_digest = index % 2 == 0;
-    memset(more->do_digest, 0xfe, sizeof more->do_digest);
-    if (more->has_undo_digest) memset(more->undo_digest, 0x01, sizeof more->undo_digest);
-    more->error_code = mg_slice_of("http_503");
-    more->error_text = mg_slice_of("");
     static char step_names[MG_STEPS_MAX][16], services[MG_STEPS_MAX][16];
+    struct mg_step *step = &record->order.steps[index];
+    struct mg_step_record *more = &record->steps[index];
+    MG_STEP_COLUMNS(MG_EACH, SET);
     snprintf(step_names[index], sizeof step_names[index], "step-%d", index);
     snprintf(services[index], sizeof services[index], "service-%d", index);
     record->step_names[index] = step_names[index];
     record->services[index] = services[index];
 }
 
-static void assert_same_step(const struct mg_step *a, const struct mg_step *b)
+static void fill_order(struct mg_order_record *record)
 {
-    ck_assert_int_eq(a->state, b->state);
-    ck_assert_int_eq(a->kind, b->kind);
-    ck_assert_int_eq(a->reason, b->reason);
-    ck_assert_int_eq(a->is_maybe, b->is_maybe);
-    ck_assert_int_eq(a->is_undo_dispatched, b->is_undo_dispatched);
-    ck_assert_int_eq(a->is_refused, b->is_refused);
-    ck_assert_int_eq(a->is_accepted, b->is_accepted);
-    ck_assert_uint_eq(a->attempt, b->attempt);
-    ck_assert_uint_eq(a->failure_count, b->failure_count);
-    ck_assert_uint_eq(a->poll_failure_count, b->poll_failure_count);
-    ck_assert_uint_eq(a->cool_down_count, b->cool_down_count);
-    ck_assert_uint_eq(a->generation, b->generation);
-    ck_assert_int_eq(a->complete_by_ms, b->complete_by_ms);
-    ck_assert_int_eq(a->due_at_ms, b->due_at_ms);
-    ck_assert_int_eq(a->quiet_at_ms, b->quiet_at_ms);
-    ck_assert_int_eq(a->finish_by_ms, b->finish_by_ms);
+    struct mg_order *order = &record->order;
+    number = 0;
+    MG_ORDER_COLUMNS(MG_EACH, SET);
+    MG_ORDER_COLUMNS(MG_FIRST, SET);
+    order->version = 1;
+    order->step_count = MG_STEPS_MAX;
+    record->revision = 1;
+    record->client = mg_slice_of("shop");
+    memset(record->digest, 0x5a, sizeof record->digest);
+    for (int i = 0; i < MG_STEPS_MAX; i++)
+        fill_step(record, i);
 }
 
-static void assert_same_order(const struct mg_order *a, const struct mg_order *b)
+/* A record's order, or a step of it, as text that stays until the next but one. */
+static const char *text_of(const struct mg_order_record *record, int step)
 {
-    ck_assert_int_eq(a->state, b->state);
-    ck_assert_int_eq(a->goal, b->goal);
-    ck_assert_int_eq(a->reason, b->reason);
-    ck_assert_uint_eq(a->version, b->version);
-    ck_assert_uint_eq(a->seq, b->seq);
-    ck_assert_uint_eq(a->generation, b->generation);
-    ck_assert_uint_eq(a->failure_count, b->failure_count);
-    ck_assert_int_eq(a->complete_by_ms, b->complete_by_ms);
-    ck_assert_int_eq(a->wake_at_ms, b->wake_at_ms);
-    ck_assert_int_eq(a->step_count, b->step_count);
-    for (int i = 0; i < a->step_count; i++) {
-        assert_same_step(&a->steps[i], &b->steps[i]);
+    static char texts[2][4096];
+    static int turn;
+    char *text = texts[turn = 1 - turn];
+    FILE *out = fmemopen(text, sizeof texts[0], "w");
+    ck_assert_ptr_nonnull(out);
+    if (step < 0) {
+        record_print_order(out, record);
+    } else {
+        record_print_step(out, record, step);
     }
+    ck_assert_int_eq(fclose(out), 0);
+    return text;
 }
 
 static void assert_same(const struct mg_order_record *a, const struct mg_order_record *b)
 {
-    ck_assert_str_eq(a->order_id, b->order_id);
-    assert_same_order(&a->order, &b->order);
-    ck_assert_str_eq(a->workflow, b->workflow);
-    ck_assert_int_eq(a->workflow_version, b->workflow_version);
-    ck_assert_int_eq(a->revision, b->revision);
-    ck_assert_int_eq(memcmp(a->digest, b->digest, sizeof a->digest), 0);
-    ck_assert_int_eq(a->is_high, b->is_high);
-    ck_assert_int_eq(a->wants_step_status, b->wants_step_status);
-    assert_slice(a->payload, b->payload);
-    assert_slice(a->reply_to, b->reply_to);
-    assert_slice(a->correlation_id, b->correlation_id);
-    assert_slice(a->traceparent, b->traceparent);
-    assert_slice(a->client, b->client);
-    for (int i = 0; i < MG_STEPS_MAX; i++) {
-        const struct mg_step_record *x = &a->steps[i], *y = &b->steps[i];
-        ck_assert_str_eq(a->step_names[i], b->step_names[i]);
-        ck_assert_str_eq(a->services[i], b->services[i]);
-        assert_slice(x->cause, y->cause);
-        assert_slice(x->result, y->result);
-        assert_slice(x->error_code, y->error_code);
-        assert_slice(x->error_text, y->error_text);
-        ck_assert_int_eq(x->has_do_digest, y->has_do_digest);
-        ck_assert_int_eq(x->has_undo_digest, y->has_undo_digest);
-        ck_assert_int_eq(memcmp(x->do_digest, y->do_digest, sizeof x->do_digest), 0);
-        ck_assert_int_eq(memcmp(x->undo_digest, y->undo_digest, sizeof x->undo_digest), 0);
-    }
-}
-
-static void fill_order(struct mg_order_record *record)
-{
-    record->order.state = MG_ORDER_COMPENSATING;
-    record->order.goal = MG_GOAL_CANCELLED;
-    record->order.reason = MG_REASON_OPERATOR;
-    record->order.seq = 5;
-    record->order.generation = 2;
-    record->order.failure_count = 11;
-    record->order.complete_by_ms = 1700000000123;
-    record->order.wake_at_ms = 1700000000456;
-    record->reply_to = mg_slice_of("amq.gen-x");
-    record->correlation_id = mg_slice_of("");
-    record->client = mg_slice_of("shop");
-    record->traceparent = mg_slice_of("00-abc-def-01");
-    record->is_high = record->wants_step_status = true;
-    memset(record->digest, 0x5a, sizeof record->digest);
-    record->order.step_count = MG_STEPS_MAX;
-    for (int i = 0; i < MG_STEPS_MAX; i++)
-        fill_step(record, i);
+    for (int i = -1; i < MG_STEPS_MAX; i++)
+        ck_assert_str_eq(text_of(a, i), text_of(b, i));
 }
 
 /* Would catch: a column that is forgotten, swapped or rounded. */
@@ -162,7 +114,10 @@ START_TEST(every_field_comes_back_as_it_was_written)
     write.changed_steps = UINT64_MAX;
     rig_commit(&rig, &write, 1);
     ck_assert_msg(write.result == MG_WRITE_DONE, "%s%s", rig.err.text, write.text);
-    assert_same(rig_load_one(&rig, "o-1"), &record);
+    const struct mg_order_record *loaded = rig_load_one(&rig, "o-1");
+    record.stored_steps = UINT64_MAX;
+    record.created_at_ms = loaded->created_at_ms;
+    assert_same(loaded, &record);
     ck_assert_str_eq(rig_value(&rig, "SELECT locked_by FROM order_process"), "test:1");
 }
 END_TEST
@@ -177,6 +132,7 @@ START_TEST(an_update_replaces_what_it_names_and_only_that)
     struct mg_order_write write = write_make(&record, 0, &event, "m-1");
     write.changed_steps = 3;
     rig_commit(&rig, &write, 1);
+    uint32_t attempt = record.order.steps[1].attempt;
     record.stored_steps = 3;
     record.order.version = 2;
     record.order.state = MG_ORDER_PROCESSED;
@@ -201,7 +157,7 @@ START_TEST(an_update_replaces_what_it_names_and_only_that)
     ck_assert(!loaded->steps[0].has_do_digest);
     ck_assert_int_eq(memcmp(&loaded->order.steps[0], &record.order.steps[0], sizeof record.order.steps[0]),
                      0);
-    ck_assert_uint_eq(loaded->order.steps[1].attempt, UINT32_MAX);
+    ck_assert_uint_eq(loaded->order.steps[1].attempt, attempt);
     ck_assert_int_eq(loaded->order.step_count, 2);
     ck_assert_str_eq(rig_value(&rig, "SELECT string_agg(payload, ' ' ORDER BY revision) FROM orders"),
                      "{\"price\":14.00} {\"price\":15.00}");

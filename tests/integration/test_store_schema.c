@@ -1,5 +1,5 @@
 /* The schema: migrations are applied once, in order, whole or not at all; its words are those of
- * words.def. */
+ * words.def, the columns of an order's tables those of columns.def. */
 #include "store_fixture.h"
 
 #include <pthread.h>
@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "core/words.h"
+#include "io/store/columns.def"
 
 static struct rig rig;
 static char folder[64], database[64], dsn[2048];
@@ -312,6 +313,37 @@ START_TEST(the_schema_has_the_words_of_words_def)
 }
 END_TEST
 
+/* ---- columns ---- */
+
+#define AS_ROW(name, type, ...) ", ('" #name "', '" #type "')"
+/* The columns that stand in only one of the two, or are of another type. */
+#define DIFFERENCE(table, columns)                                                                            \
+    "WITH listed (name, type) AS (VALUES ('order_id', 'text')" columns(                                       \
+        MG_ANY,                                                                                               \
+        AS_ROW) "),"                                                                                          \
+                " found AS (SELECT column_name::text AS name, CASE data_type WHEN 'timestamp with time zone'" \
+                "   THEN 'timestamptz' WHEN 'integer' THEN 'bigint' ELSE data_type END AS type"               \
+                "  FROM information_schema.columns WHERE table_schema = 'public' AND table_name = '" table    \
+                "')"                                                                                          \
+                " SELECT string_agg(name || ' ' || type || CASE WHEN l IS NULL THEN ' is not in columns.def'" \
+                "   ELSE ' is not in " table "' END, ', ')"                                                   \
+                " FROM listed l FULL JOIN found f USING (name, type) WHERE l IS NULL OR f IS NULL"
+
+/* Would catch: a column that a migration adds and no list has, or the other way round. */
+START_TEST(the_tables_have_the_columns_of_columns_def)
+{
+    static const char *const DIFFERENCES[] = {
+        DIFFERENCE("order_process", MG_ORDER_COLUMNS), DIFFERENCE("order_step", MG_STEP_COLUMNS),
+        DIFFERENCE("orders", MG_PAYLOAD_COLUMNS), DIFFERENCE("order_event", MG_EVENT_COLUMNS),
+        DIFFERENCE("operator_alert", MG_ALERT_COLUMNS)};
+    struct rig own;
+    rig_open(&own);
+    for (size_t i = 0; i < sizeof DIFFERENCES / sizeof DIFFERENCES[0]; i++)
+        ck_assert_str_eq(rig_value(&own, DIFFERENCES[i]), "");
+    rig_finish(&own);
+}
+END_TEST
+
 START_TEST(the_program_was_written_for_the_newest_file)
 {
     struct rig own;
@@ -361,6 +393,7 @@ int main(void)
     tcase_add_test(migrations, a_record_of_schema_1_is_taken_over_and_its_programs_go_on);
     tcase_add_test(migrations, a_folder_without_files_is_bad_input);
     tcase_add_test(words, the_schema_has_the_words_of_words_def);
+    tcase_add_test(words, the_tables_have_the_columns_of_columns_def);
     tcase_add_test(words, the_program_was_written_for_the_newest_file);
     tcase_add_test(words, programs_of_schema_1_see_what_they_know_while_they_are_served);
     tcase_add_test(words, the_pattern_sees_its_own_four_words);

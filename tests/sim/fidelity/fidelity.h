@@ -7,6 +7,7 @@
 
 #include <stdio.h>
 
+#include "../../integration/record_fixture.h"
 #include "io/store/owed.h"
 
 #define FIDELITY_PEERS    4 /* two schedulers, then two supervisors */
@@ -59,11 +60,10 @@ struct fidelity_writing {
 void fidelity_draw_write(const struct mg_order_record *known, int order, struct fidelity_writing *writing,
                          struct mg_order_write *write);
 
-/* ---- printed answers: times are offsets from the start (fidelity_tell.c) ---- */
+/* ---- printed answers (fidelity_tell.c) ---- */
 
-void fidelity_tell_slice(FILE *out, const char *name, struct mg_slice text);
-void fidelity_tell_time(FILE *out, const char *name, int64_t at_ms);
-void fidelity_tell_sqlstate(FILE *out, const char *text); /* "…(22P02)" as the store words it */
+void fidelity_tell_time(FILE *out, const char *name, int64_t at_ms); /* as an offset from the start */
+void fidelity_tell_sqlstate(FILE *out, const char *text);            /* "…(22P02)" as the store words it */
 void fidelity_tell_record(FILE *out, const struct mg_order_record *record);
 void fidelity_tell_event(FILE *out, const struct mg_event_record *event);
 /* Sorted, so that the store may give any order; `arena` takes the sorted copy. */

@@ -4,6 +4,8 @@
 
 #include <string.h>
 
+#include "io/store/columns.def"
+
 #define STEPS    4
 #define USED_MAX 8192
 #define NO_JSON  "{ no JSON"
@@ -84,56 +86,52 @@ static enum mg_reason draw_reason(void)
     return fidelity_draw(3) == 0 ? FIDELITY_ANY(GATES) : (enum mg_reason)fidelity_draw(MG_REASON_COUNT);
 }
 
+/* By conversion: any value. */
+#define DRAW_INT(member, with)  member = (__typeof__(member))fidelity_draw(9);
+#define DRAW_BOOL(member, with) member = fidelity_draw(2) == 0;
+#define DRAW_TIME(member, with) member = draw_moment();
+#define DRAW_WORD(member, with) member = (__typeof__(member))fidelity_draw(COUNT_##with);
+#define DRAW_TEXT(member, with) member = fidelity_draw_text();
+#define DRAW_DIGEST(member, with)                                                                            \
+    with = fidelity_draw(2) == 0;                                                                            \
+    memset(member, (int)fidelity_draw(256), sizeof(member));
+#define DRAW_STRING(member, with)
+#define DRAW_FLAG(member, with)
+#define COUNT_mg_order_state MG_ORDER_STATE_COUNT
+#define COUNT_mg_step_state  MG_STEP_STATE_COUNT
+#define COUNT_mg_goal        MG_GOAL_COUNT
+#define COUNT_mg_reason      MG_REASON_COUNT
+#define COUNT_mg_kind        MG_KIND_COUNT
+
+#define DRAW(name, type, written, loaded, listed, conversion, member, with) DRAW_##conversion(member, with)
+
 static void change_step(struct mg_order_record *record, int index)
 {
     static const char *const NAMES[] = {"reserve", "charge", "ship", "mail"};
     static const char *const SERVICES[] = {"inventory", "payment", "courier", "payment"};
     struct mg_step *step = &record->order.steps[index];
     struct mg_step_record *more = &record->steps[index];
+    uint32_t attempt = step->attempt;
     record->step_names[index] = NAMES[index];
     record->services[index] = SERVICES[index];
-    *step = (struct mg_step){.state = (enum mg_step_state)fidelity_draw(MG_STEP_STATE_COUNT),
-                             .kind = (enum mg_kind)fidelity_draw(MG_KIND_COUNT),
-                             .reason = draw_reason(),
-                             .is_maybe = fidelity_draw(2) == 0,
-                             .is_undo_dispatched = fidelity_draw(2) == 0,
-                             .is_refused = fidelity_draw(2) == 0,
-                             .is_accepted = fidelity_draw(2) == 0,
-                             .attempt = step->attempt + (uint32_t)fidelity_draw(2),
-                             .failure_count = (uint32_t)fidelity_draw(9),
-                             .poll_failure_count = (uint64_t)fidelity_draw(4),
-                             .cool_down_count = (uint32_t)fidelity_draw(3),
-                             .generation = (uint32_t)fidelity_draw(3),
-                             .complete_by_ms = draw_moment(),
-                             .due_at_ms = draw_moment(),
-                             .quiet_at_ms = draw_moment(),
-                             .finish_by_ms = draw_moment()};
-    *more = (struct mg_step_record){.cause = fidelity_draw_text(),
-                                    .result = fidelity_draw_text(),
-                                    .has_do_digest = fidelity_draw(2) == 0,
-                                    .has_undo_digest = fidelity_draw(2) == 0,
-                                    .error_code = fidelity_draw_text(),
-                                    .error_text = fidelity_draw_text()};
-    memset(more->do_digest, (int)fidelity_draw(256), sizeof(more->do_digest));
-    memset(more->undo_digest, (int)fidelity_draw(256), sizeof(more->undo_digest));
+    MG_STEP_COLUMNS(MG_EACH, DRAW);
+    step->reason = draw_reason();
+    step->attempt = attempt + (uint32_t)fidelity_draw(2);
 }
 
+/* The caller sets the version. */
 static void change_order(struct mg_order_record *record)
 {
     struct mg_order *order = &record->order;
-    order->state = (enum mg_order_state)(fidelity_draw(3) == 0 ? fidelity_draw(MG_ORDER_STATE_COUNT)
-                                                               : MG_ORDER_PROCESSING);
-    order->goal = (enum mg_goal)(fidelity_draw(3) == 0 ? fidelity_draw(MG_GOAL_COUNT) : MG_GOAL_PROCESSED);
-    order->reason = (enum mg_reason)fidelity_draw(MG_REASON_COUNT);
-    order->seq += fidelity_draw(2);
-    order->generation = (uint32_t)fidelity_draw(3);
-    order->failure_count += (uint32_t)fidelity_draw(2);
-    order->complete_by_ms = draw_moment();
-    order->wake_at_ms = draw_moment();
-    record->reply_to = fidelity_draw_text();
-    record->correlation_id = fidelity_draw_text();
-    record->traceparent = fidelity_draw_text();
-    record->wants_step_status = fidelity_draw(2) == 0;
+    uint64_t seq = order->seq;
+    uint32_t failure_count = order->failure_count;
+    int64_t revision = record->revision;
+    MG_ORDER_COLUMNS(MG_EACH, DRAW);
+    order->state = (enum mg_order_state)(fidelity_draw(3) == 0 ? order->state : MG_ORDER_PROCESSING);
+    order->goal = (enum mg_goal)(fidelity_draw(3) == 0 ? order->goal : MG_GOAL_PROCESSED);
+    order->seq = seq + fidelity_draw(2);
+    order->failure_count = failure_count + (uint32_t)fidelity_draw(2);
+    record->revision = revision;
 }
 
 struct mg_alert_write fidelity_draw_alert(void)

@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "io/store/columns.def"
+
 #define WRITES_MAX  6
 #define ARENA_BYTES (64u * 1024 * 1024)
 
@@ -68,22 +70,19 @@ static struct mg_slice kept(struct mg_slice text)
     return mg_arena_copy(known_arena, text);
 }
 
-static void learn(const struct mg_order_record *record)
+#define KEEP(member) member = kept(member);
+
+static void learn(const struct mg_order_record *loaded)
 {
-    struct mg_order_record *copy = &known[strtol(record->order_id + 2, NULL, 10)];
-    *copy = *record;
-    copy->payload = kept(record->payload);
-    copy->reply_to = kept(record->reply_to);
-    copy->correlation_id = kept(record->correlation_id);
-    copy->traceparent = kept(record->traceparent);
-    copy->client = kept(record->client);
+    struct mg_order_record *record = &known[strtol(loaded->order_id + 2, NULL, 10)];
+    *record = *loaded;
+    MG_ORDER_COLUMNS(MG_TEXTS, KEEP);
+    MG_PAYLOAD_COLUMNS(MG_TEXTS, KEEP);
     for (int i = 0; i < MG_STEPS_MAX; i++) {
-        copy->steps[i].cause = kept(record->steps[i].cause);
-        copy->steps[i].result = kept(record->steps[i].result);
-        copy->steps[i].error_code = kept(record->steps[i].error_code);
-        copy->steps[i].error_text = kept(record->steps[i].error_text);
-        copy->step_names[i] = mg_arena_text(known_arena, mg_slice_of(record->step_names[i]));
-        copy->services[i] = mg_arena_text(known_arena, mg_slice_of(record->services[i]));
+        struct mg_step_record *more = &record->steps[i];
+        MG_STEP_COLUMNS(MG_TEXTS, KEEP);
+        record->step_names[i] = mg_arena_text(known_arena, mg_slice_of(loaded->step_names[i]));
+        record->services[i] = mg_arena_text(known_arena, mg_slice_of(loaded->services[i]));
     }
 }
 
@@ -110,7 +109,7 @@ static void on_loaded(void *arg, const struct mg_load_answer *answer, const stru
             if (loaded->event != NULL) {
                 fidelity_tell_event(out, loaded->event);
             }
-            fidelity_tell_slice(out, "told", loaded->told);
+            record_print_slice(out, "told", loaded->told);
             (void)fprintf(out, " told_v%" PRIu64 " owes%d", loaded->told_version, loaded->is_owed);
         }
     }
@@ -300,7 +299,7 @@ static void on_workflow(void *arg, bool found, int64_t version, struct mg_slice 
 {
     if (!tell_error(err)) {
         (void)fprintf(out, " %d %" PRId64, found, version);
-        fidelity_tell_slice(out, "definition", definition);
+        record_print_slice(out, "definition", definition);
     }
     answered(arg);
 }
