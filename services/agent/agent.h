@@ -3,7 +3,7 @@
  *
  *   receive.c   a delivery becomes a job, or is refused; late ones are dropped, doubtful ones held
  *   job.c       a job's life, and the ways to give back its delivery
- *   lane.c      how much is consumed; answers without a call, by breaker, pause and limits
+ *   served.c    how much is consumed; answers without a call, by breaker, pause and limits
  *   serve.c     which waiting job is next
  *   call.c      one try: one HTTP call, judged by the clock before and after
  *   trace.c     spans of the tries, if tracing is on
@@ -92,7 +92,7 @@ typedef void mg_job_end_fn(struct mg_job *job);
 
 struct mg_job {
     TAILQ_ENTRY(mg_job) entry;
-    struct mg_lane *lane;
+    struct mg_served *served;
     enum mg_job_phase phase;
     enum mg_suspicion suspicion;
     bool is_high;
@@ -137,7 +137,7 @@ struct mg_line {
 
 #define MG_CALL_DIGITS 6
 
-struct mg_lane_metrics {
+struct mg_served_metrics {
     struct mg_metric *calls[MG_CALL_DIGITS]; /* by first digit of the status; [0]: no whole answer */
     struct mg_metric *call_seconds, *replies[MG_OUTCOME_COUNT];
     struct mg_metric *late, *malformed, *reply_again, *breaker, *down, *paused, *in_flight, *concurrency,
@@ -157,7 +157,7 @@ struct mg_control {
 };
 
 /* One service with all that belongs to it. */
-struct mg_lane {
+struct mg_served {
     struct mg_agent *agent;
     struct mg_service *service;
     struct mg_http_client *http;
@@ -171,7 +171,7 @@ struct mg_lane {
     struct mg_jobs begun; /* every job that is not WAITING */
     struct mg_idle *pump;
     struct mg_timer *timer; /* the next token, or the end of the breaker's open time */
-    struct mg_lane_metrics metrics;
+    struct mg_served_metrics metrics;
 };
 
 struct mg_agent {
@@ -182,8 +182,8 @@ struct mg_agent {
     struct mg_metric *skew_metric;
     struct mg_broker *broker;
     struct mg_skew skew;
-    struct mg_lane lanes[MG_AGENT_SERVICES_MAX];
-    int lane_count;
+    struct mg_served served[MG_AGENT_SERVICES_MAX];
+    int served_count;
     struct mg_suspects suspects;
     struct mg_timer *isolated_timer; /* runs while there are isolated jobs */
     int64_t isolated_boot_ms;        /* when the last of them began, or the first one came */
@@ -206,7 +206,7 @@ enum mg_class mg_agent_start(struct mg_agent *agent, struct mg_loop *loop, struc
                              struct mg_err *err) MG_MUSTCHECK;
 void mg_agent_finish(struct mg_agent *agent); /* accepts half-built ones */
 /* Checks the service's certificate files. An expired certificate only causes a warning in the log. */
-enum mg_class mg_lane_check_certificates(const struct mg_lane *lane, struct mg_err *err) MG_MUSTCHECK;
+enum mg_class mg_served_check_certificates(const struct mg_served *served, struct mg_err *err) MG_MUSTCHECK;
 
 /* receive.c: the broker's callbacks */
 void mg_agent_on_delivery(void *arg, struct mg_delivery *delivery);
@@ -220,15 +220,15 @@ void mg_agent_note_time(struct mg_agent *agent, int64_t boot_ms, int64_t sent_at
 
 /* job.c */
 enum mg_job_end { MG_JOB_ACK, MG_JOB_REJECT, MG_JOB_REQUEUE };
-struct mg_job *mg_job_create(struct mg_lane *lane, bool is_high, struct mg_delivery *delivery,
+struct mg_job *mg_job_create(struct mg_served *served, bool is_high, struct mg_delivery *delivery,
                              mg_job_end_fn *on_end);         /* NULL: no memory */
 void mg_job_finish(struct mg_job *job, enum mg_job_end end); /* gives the delivery back; frees the job */
 void mg_job_enqueue(struct mg_job *job, bool is_first); /* into its waiting line, at the end or in front */
 void mg_job_move(struct mg_job *job, enum mg_job_phase phase); /* out of its list into the begun ones */
 int64_t mg_job_left_ms(const struct mg_job *job);
 void mg_job_drop_late(struct mg_job *job); /* past complete-by: acked without a reply */
-void mg_line_hold(struct mg_lane *lane, struct mg_line *line, int change);
-void mg_line_consume(struct mg_lane *lane, struct mg_line *line, uint16_t prefetch); /* 0: pauses it */
+void mg_line_hold(struct mg_served *served, struct mg_line *line, int change);
+void mg_line_consume(struct mg_served *served, struct mg_line *line, uint16_t prefetch); /* 0: pauses it */
 
 /* suspects.c */
 void mg_job_suspect(struct mg_job *job, enum mg_suspicion suspicion); /* as it comes */
@@ -236,18 +236,18 @@ void mg_job_clear(struct mg_job *job);                                /* as it e
 void mg_agent_on_isolated(void *arg);                                 /* lets one begin when it is alone */
 
 /* serve.c */
-void mg_lane_pump(void *arg); /* lets out the jobs that may go; called by the lane's idle handle and timer */
+void mg_served_pump(void *arg); /* lets out the jobs that may go; called by its idle handle and timer */
 
-/* lane.c */
-void mg_lane_breaker_changed(struct mg_lane *lane);
-void mg_lane_consume(struct mg_lane *lane); /* by the present breaker and limits */
+/* served.c */
+void mg_served_breaker_changed(struct mg_served *served);
+void mg_served_consume(struct mg_served *served); /* by the present breaker and limits */
 /* Answers all waiting jobs, and those that would be tried again: no call will be made. */
-void mg_lane_answer_unserved(struct mg_lane *lane);
+void mg_served_answer_uncalled(struct mg_served *served);
 
 /* control.c */
-enum mg_class mg_lane_listen(struct mg_lane *lane, struct mg_err *err) MG_MUSTCHECK;
+enum mg_class mg_served_listen(struct mg_served *served, struct mg_err *err) MG_MUSTCHECK;
 /* Called at each tick: the supervisor that reported the service down may be dead. */
-void mg_lane_doubt_word(struct mg_lane *lane);
+void mg_served_doubt_word(struct mg_served *served);
 
 /* call.c */
 void mg_job_call(struct mg_job *job); /* requires a slot, a token and the breaker's admission */
@@ -269,8 +269,8 @@ void mg_job_put_back(struct mg_job *job); /* for a job that must not go on here 
 void mg_agent_report(struct mg_agent *agent);
 bool mg_agent_is_sound(const struct mg_agent *agent, char *ret_reason, size_t size);
 bool mg_agent_is_ready(void *arg, char *ret_reason, size_t size);
-void mg_lane_measure(struct mg_lane *lane);
-void mg_lane_register_metrics(struct mg_lane *lane);
+void mg_served_measure(struct mg_served *served);
+void mg_served_register_metrics(struct mg_served *served);
 
 /* tick.c */
 void mg_agent_on_tick(void *arg);
@@ -278,6 +278,7 @@ void mg_agent_on_tick(void *arg);
 /* drain.c */
 void mg_agent_drain(void *arg); /* SIGTERM, SIGINT; the second one ends at once */
 void mg_agent_on_drain_timer(void *arg);
-void mg_agent_drain_check(struct mg_agent *agent); /* after each turn of a lane, which follows each end */
+/* Called after each turn of a served service, which follows the end of each of its jobs. */
+void mg_agent_drain_check(struct mg_agent *agent);
 
 #endif

@@ -42,11 +42,11 @@ static void offer_later(struct mg_job *job, const char *why)
                MG_LOG_TEXT("order_id", job->request.order_id), MG_LOG_TEXT("step", job->request.step),
                MG_LOG_NUMBER("attempt", job->request.attempt), MG_LOG_TEXT("why", why));
     }
-    mg_metric_add(job->lane->metrics.reply_again, 1);
+    mg_metric_add(job->served->metrics.reply_again, 1);
     int64_t wait_ms =
         mg_backoff_ms(REPLY_BACKOFF_MS, REPLY_BACKOFF_MAX_MS, job->reply_failures++, -1, mg_random_u64());
     mg_timer_destroy(job->timer);
-    job->timer = mg_timer_create(job->lane->agent->loop, on_offer_again, job);
+    job->timer = mg_timer_create(job->served->agent->loop, on_offer_again, job);
     if (job->timer == NULL) {
         mg_job_finish(job, MG_JOB_REQUEUE); /* no memory: the redelivery makes the same reply again */
         return;
@@ -61,7 +61,7 @@ static void on_published(void *arg, enum mg_publish_outcome outcome)
     switch (outcome) {
     case MG_PUBLISH_CONFIRMED:
         MG_FAILPOINT(AGENT_CONFIRMED);
-        mg_metric_add(job->lane->metrics.replies[job->last.outcome], 1);
+        mg_metric_add(job->served->metrics.replies[job->last.outcome], 1);
         mg_job_finish(job, MG_JOB_ACK);
         return;
     case MG_PUBLISH_REFUSED:
@@ -95,7 +95,7 @@ static bool write_reply(struct mg_job *job, struct mg_slice result, bool is_trun
     memcpy(reply.error_code, last->code, sizeof reply.error_code);
     memcpy(reply.error_text, last->text, sizeof reply.error_text);
     mg_buf_finish(&job->reply);
-    mg_buf_init(&job->reply, job->lane->service->result_max_bytes + REPLY_ROOM_BYTES);
+    mg_buf_init(&job->reply, job->served->service->result_max_bytes + REPLY_ROOM_BYTES);
     mg_reply_write(&reply, &job->reply);
     if (job->reply.failed) {
         mg_log(MG_LOG_ERROR, "could not write a reply: no memory; the request returns to its queue",
@@ -128,7 +128,7 @@ static bool rewrite_reply(struct mg_job *job)
 
 static void offer(struct mg_job *job)
 {
-    struct mg_agent *agent = job->lane->agent;
+    struct mg_agent *agent = job->served->agent;
     if (mg_job_left_ms(job) <= 0) {
         mg_job_drop_late(job);
         return;
@@ -142,7 +142,7 @@ static void offer(struct mg_job *job)
         return;
     }
     struct mg_message message = {
-        .exchange = job->lane->reply_exchange,
+        .exchange = job->served->reply_exchange,
         .routing_key = MG_QUEUE_REPLIES,
         .type = "reply",
         .message_id = job->correlation_id, /* derived: the same reply has the same id from every sender */
@@ -169,7 +169,7 @@ void mg_job_answer(struct mg_job *job, const struct mg_verdict_of_try *verdict, 
     }
     job->last = *verdict;
     if (has_result(verdict->outcome)) {
-        result = mg_classify_result(job->lane->service, answer_body, &is_truncated);
+        result = mg_classify_result(job->served->service, answer_body, &is_truncated);
     }
     mg_job_move(job, MG_JOB_REPLYING);
     mg_timer_destroy(job->timer);

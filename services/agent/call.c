@@ -29,12 +29,12 @@ static void on_backoff_over(void *arg)
 
 static void release(struct mg_job *job, enum mg_call_health health)
 {
-    struct mg_lane *lane = job->lane;
-    mg_limiter_release(&lane->limiter);
-    if (mg_breaker_record(&lane->breaker, job->ticket, health, mg_clock_boot_ms())) {
-        mg_lane_breaker_changed(lane);
+    struct mg_served *served = job->served;
+    mg_limiter_release(&served->limiter);
+    if (mg_breaker_record(&served->breaker, job->ticket, health, mg_clock_boot_ms())) {
+        mg_served_breaker_changed(served);
     }
-    mg_idle_arm(lane->pump);
+    mg_idle_arm(served->pump);
 }
 
 void mg_job_cancel_call(struct mg_job *job)
@@ -51,10 +51,10 @@ void mg_job_cancel_call(struct mg_job *job)
 /* Milliseconds until the next try; -1: this was the last. */
 static int64_t next_try_in_ms(const struct mg_job *job, const struct mg_verdict_of_try *verdict)
 {
-    const struct mg_service *service = job->lane->service;
+    const struct mg_service *service = job->served->service;
     if (verdict->outcome != MG_OUTCOME_TRANSIENT || job->request.is_at_most_once ||
-        job->try_count >= service->tries || job->lane->agent->is_draining ||
-        job->lane->breaker.state != MG_BREAKER_CLOSED || job->lane->control.is_paused) {
+        job->try_count >= service->tries || job->served->agent->is_draining ||
+        job->served->breaker.state != MG_BREAKER_CLOSED || job->served->control.is_paused) {
         return -1;
     }
     int64_t wait_ms = mg_backoff_ms(service->try_backoff_ms, service->try_max_backoff_ms,
@@ -73,7 +73,7 @@ static void conclude(struct mg_job *job, struct mg_verdict_of_try *verdict, stru
     release(job, verdict->health);
     int64_t wait_ms = next_try_in_ms(job, verdict);
     if (wait_ms >= 0 && job->timer == NULL) {
-        job->timer = mg_timer_create(job->lane->agent->loop, on_backoff_over, job);
+        job->timer = mg_timer_create(job->served->agent->loop, on_backoff_over, job);
     }
     if (wait_ms < 0 || job->timer == NULL) {
         mg_job_answer(job, verdict, answer_body);
@@ -86,17 +86,17 @@ static void conclude(struct mg_job *job, struct mg_verdict_of_try *verdict, stru
 static void on_answer(void *arg, const struct mg_http_answer *answer)
 {
     struct mg_job *job = arg;
-    struct mg_lane *lane = job->lane;
+    struct mg_served *served = job->served;
     MG_FAILPOINT(AGENT_ANSWERED);
     job->call = NULL;
     int digit = answer->sent == MG_SENT_YES && answer->status >= 100 && answer->status < 600
                     ? answer->status / 100
                     : 0;
-    mg_metric_add(lane->metrics.calls[digit], 1);
-    mg_metric_observe(lane->metrics.call_seconds, (double)(mg_clock_boot_us() - job->call_began_us) / 1e6);
+    mg_metric_add(served->metrics.calls[digit], 1);
+    mg_metric_observe(served->metrics.call_seconds, (double)(mg_clock_boot_us() - job->call_began_us) / 1e6);
 
     struct mg_verdict_of_try verdict;
-    mg_classify_answer(lane->service, job->request.kind, job->request.is_pollable, answer,
+    mg_classify_answer(served->service, job->request.kind, job->request.is_pollable, answer,
                        job->call_budget_ms, &verdict);
     mg_log(verdict.code[0] == '\0' ? MG_LOG_DEBUG : MG_LOG_INFO, "call made",
            MG_LOG_TEXT("order_id", job->request.order_id), MG_LOG_TEXT("step", job->request.step),
@@ -117,7 +117,7 @@ static bool is_named(const char *header, const char *name)
 static bool write_headers(struct mg_job *job, const char *ret_headers[])
 {
     const struct mg_request *request = &job->request;
-    const struct mg_service *service = job->lane->service;
+    const struct mg_service *service = job->served->service;
     char complete_by[MG_TIME_TEXT_SIZE];
     mg_time_format(request->complete_by_ms, complete_by);
     bool has_content_type = request->content.data == NULL, has_accept = false;
@@ -166,8 +166,8 @@ static void not_sent(struct mg_job *job, enum mg_class class, const char *why)
 
 void mg_job_call(struct mg_job *job)
 {
-    struct mg_lane *lane = job->lane;
-    const struct mg_service *service = lane->service;
+    struct mg_served *served = job->served;
+    const struct mg_service *service = served->service;
     const char *headers[OWN_HEADERS_MAX + MG_SERVICE_HEADERS_MAX + 1];
     mg_job_move(job, MG_JOB_CALLING);
     assert(!job->request.is_at_most_once || (job->try_count == 0 && !job->is_redelivered));
@@ -204,7 +204,7 @@ void mg_job_call(struct mg_job *job)
     job->call_began_us = mg_clock_boot_us();
     struct mg_err err;
     MG_FAILPOINT(AGENT_CALLING);
-    enum mg_class class = mg_http_client_call(lane->http, &request, on_answer, job, &job->call, &err);
+    enum mg_class class = mg_http_client_call(served->http, &request, on_answer, job, &job->call, &err);
     MG_FAILPOINT(AGENT_CALLED);
     if (class != MG_OK) {
         job->call = NULL;

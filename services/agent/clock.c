@@ -13,9 +13,9 @@ void mg_agent_turn(struct mg_agent *agent)
         return;
     }
     agent->awake_since_boot_ms = now_ms;
-    for (int i = 0; i < agent->lane_count; i++) {
+    for (int i = 0; i < agent->served_count; i++) {
         for (int k = 0; k < MG_LINE_COUNT; k++) {
-            struct mg_line *line = &agent->lanes[i].lines[k];
+            struct mg_line *line = &agent->served[i].lines[k];
             line->room_since_ms = line->room_since_ms != INT64_MAX ? now_ms : INT64_MAX;
         }
     }

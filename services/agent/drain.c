@@ -12,10 +12,10 @@
 
 static bool has_jobs(const struct mg_agent *agent)
 {
-    for (int i = 0; i < agent->lane_count; i++) {
-        const struct mg_lane *lane = &agent->lanes[i];
-        if (!TAILQ_EMPTY(&lane->begun) || !TAILQ_EMPTY(&lane->lines[MG_LINE_NORMAL].waiting) ||
-            !TAILQ_EMPTY(&lane->lines[MG_LINE_HIGH].waiting)) {
+    for (int i = 0; i < agent->served_count; i++) {
+        const struct mg_served *served = &agent->served[i];
+        if (!TAILQ_EMPTY(&served->begun) || !TAILQ_EMPTY(&served->lines[MG_LINE_NORMAL].waiting) ||
+            !TAILQ_EMPTY(&served->lines[MG_LINE_HIGH].waiting)) {
             return true;
         }
     }
@@ -39,20 +39,20 @@ void mg_agent_drain_check(struct mg_agent *agent)
     }
 }
 
-static void drain_lane(struct mg_lane *lane)
+static void drain_served(struct mg_served *served)
 {
     struct mg_job *job, *next;
     for (int i = 0; i < MG_LINE_COUNT; i++) {
-        mg_line_consume(lane, &lane->lines[i], 0);
+        mg_line_consume(served, &served->lines[i], 0);
     }
     for (int i = 0; i < MG_LINE_COUNT; i++) {
-        for (job = TAILQ_FIRST(&lane->lines[i].waiting); job != NULL; job = next) {
+        for (job = TAILQ_FIRST(&served->lines[i].waiting); job != NULL; job = next) {
             next = TAILQ_NEXT(job, entry);
             mg_job_put_back(job);
         }
     }
-    struct mg_job *last = TAILQ_LAST(&lane->begun, mg_jobs);
-    for (job = TAILQ_FIRST(&lane->begun); job != NULL; job = next) {
+    struct mg_job *last = TAILQ_LAST(&served->begun, mg_jobs);
+    for (job = TAILQ_FIRST(&served->begun); job != NULL; job = next) {
         next = job == last ? NULL : TAILQ_NEXT(job, entry); /* answered jobs move to the end of this list */
         if (job->phase == MG_JOB_BACKING_OFF || job->phase == MG_JOB_SET_ASIDE ||
             job->phase == MG_JOB_ISOLATED || job->phase == MG_JOB_IN_DOUBT) {
@@ -75,8 +75,8 @@ void mg_agent_drain(void *arg)
     agent->drain_until_ms = mg_clock_boot_ms() + agent->options->drain_timeout_ms;
     mg_timer_start(agent->drain_timer, agent->options->drain_timeout_ms, 0);
     mg_agent_report(agent);
-    for (int i = 0; i < agent->lane_count; i++) {
-        drain_lane(&agent->lanes[i]);
+    for (int i = 0; i < agent->served_count; i++) {
+        drain_served(&agent->served[i]);
     }
     mg_agent_drain_check(agent);
 }

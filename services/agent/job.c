@@ -11,14 +11,14 @@
 #include "base/failpoint.h"
 #include "base/log.h"
 
-struct mg_job *mg_job_create(struct mg_lane *lane, bool is_high, struct mg_delivery *delivery,
+struct mg_job *mg_job_create(struct mg_served *served, bool is_high, struct mg_delivery *delivery,
                              mg_job_end_fn *on_end)
 {
     struct mg_job *job = calloc(1, sizeof *job);
     if (job == NULL) {
         return NULL;
     }
-    job->lane = lane;
+    job->served = served;
     job->is_high = is_high;
     job->delivery = delivery;
     job->on_end = on_end;
@@ -31,31 +31,31 @@ struct mg_job *mg_job_create(struct mg_lane *lane, bool is_high, struct mg_deliv
         return NULL;
     }
     mg_buf_init(&job->reply, 0);
-    TAILQ_INSERT_TAIL(&lane->begun, job, entry);
-    lane->agent->jobs_made++;
+    TAILQ_INSERT_TAIL(&served->begun, job, entry);
+    served->agent->jobs_made++;
     return job;
 }
 
 static void job_unlink(struct mg_job *job)
 {
-    struct mg_lane *lane = job->lane;
-    struct mg_line *line = &lane->lines[job->is_high ? MG_LINE_HIGH : MG_LINE_NORMAL];
+    struct mg_served *served = job->served;
+    struct mg_line *line = &served->lines[job->is_high ? MG_LINE_HIGH : MG_LINE_NORMAL];
     line->set_aside_count -= job->phase == MG_JOB_SET_ASIDE && job->timer != NULL ? 1 : 0;
     if (job->phase == MG_JOB_WAITING) {
         TAILQ_REMOVE(&line->waiting, job, entry);
         line->waiting_count--;
     } else {
-        TAILQ_REMOVE(&lane->begun, job, entry);
+        TAILQ_REMOVE(&served->begun, job, entry);
     }
 }
 
 void mg_job_finish(struct mg_job *job, enum mg_job_end end)
 {
-    struct mg_lane *lane = job->lane;
-    struct mg_broker *broker = lane->agent->broker;
+    struct mg_served *served = job->served;
+    struct mg_broker *broker = served->agent->broker;
     job->on_end(job);
     job_unlink(job);
-    mg_line_hold(lane, &lane->lines[job->is_high ? MG_LINE_HIGH : MG_LINE_NORMAL], -1);
+    mg_line_hold(served, &served->lines[job->is_high ? MG_LINE_HIGH : MG_LINE_NORMAL], -1);
     switch (end) {
     case MG_JOB_ACK:
         mg_broker_ack(broker, job->delivery);
@@ -72,12 +72,12 @@ void mg_job_finish(struct mg_job *job, enum mg_job_end end)
     mg_arena_destroy(job->arena);
     mg_buf_finish(&job->reply);
     free(job);
-    mg_idle_arm(lane->pump);
+    mg_idle_arm(served->pump);
 }
 
 void mg_job_enqueue(struct mg_job *job, bool is_first)
 {
-    struct mg_line *line = &job->lane->lines[job->is_high ? MG_LINE_HIGH : MG_LINE_NORMAL];
+    struct mg_line *line = &job->served->lines[job->is_high ? MG_LINE_HIGH : MG_LINE_NORMAL];
     job_unlink(job);
     job->phase = MG_JOB_WAITING;
     line->waiting_count++;
@@ -86,7 +86,7 @@ void mg_job_enqueue(struct mg_job *job, bool is_first)
     } else {
         TAILQ_INSERT_TAIL(&line->waiting, job, entry);
     }
-    mg_idle_arm(job->lane->pump);
+    mg_idle_arm(job->served->pump);
 }
 
 void mg_job_move(struct mg_job *job, enum mg_job_phase phase)
@@ -94,18 +94,18 @@ void mg_job_move(struct mg_job *job, enum mg_job_phase phase)
     assert(phase != MG_JOB_WAITING);
     job_unlink(job);
     job->phase = phase;
-    TAILQ_INSERT_TAIL(&job->lane->begun, job, entry);
+    TAILQ_INSERT_TAIL(&job->served->begun, job, entry);
 }
 
 int64_t mg_job_left_ms(const struct mg_job *job)
 {
-    return mg_deadline_left_ms(&job->deadline, &job->lane->agent->skew, mg_clock_boot_ms(),
+    return mg_deadline_left_ms(&job->deadline, &job->served->agent->skew, mg_clock_boot_ms(),
                                mg_clock_wall_ms());
 }
 
 void mg_job_drop_late(struct mg_job *job)
 {
-    mg_metric_add(job->lane->metrics.late, 1);
+    mg_metric_add(job->served->metrics.late, 1);
     mg_log(MG_LOG_INFO, "request dropped without a reply: its complete-by has passed",
            MG_LOG_TEXT("order_id", job->request.order_id), MG_LOG_TEXT("step", job->request.step),
            MG_LOG_NUMBER("attempt", job->request.attempt), MG_LOG_NUMBER("tries", job->try_count));
@@ -114,9 +114,9 @@ void mg_job_drop_late(struct mg_job *job)
 
 /* Counts as the broker does: a delivery is held until its ack has been sent. A backlog may wait behind it,
  * even with room in hand. A consumer that is being started has the room that it requests. */
-void mg_line_hold(struct mg_lane *lane, struct mg_line *line, int change)
+void mg_line_hold(struct mg_served *served, struct mg_line *line, int change)
 {
-    struct mg_broker *broker = lane->agent->broker;
+    struct mg_broker *broker = served->agent->broker;
     int told = mg_broker_prefetch(broker, line->consumer); /* lower than requested while messages are large */
     int room = told > 0 && told < line->prefetch ? told : line->prefetch;
     line->held += change;
@@ -127,17 +127,17 @@ void mg_line_hold(struct mg_lane *lane, struct mg_line *line, int change)
     }
 }
 
-void mg_line_consume(struct mg_lane *lane, struct mg_line *line, uint16_t prefetch)
+void mg_line_consume(struct mg_served *served, struct mg_line *line, uint16_t prefetch)
 {
-    prefetch = mg_suspects_prefetch(&lane->agent->suspects, line->consumer, prefetch);
+    prefetch = mg_suspects_prefetch(&served->agent->suspects, line->consumer, prefetch);
     if (prefetch != line->prefetch) {
         line->room_since_ms = INT64_MAX; /* a backlog may have waited for this */
     }
     line->prefetch = prefetch;
-    mg_line_hold(lane, line, 0);
+    mg_line_hold(served, line, 0);
     if (prefetch == 0) {
-        mg_broker_pause(lane->agent->broker, line->consumer);
+        mg_broker_pause(served->agent->broker, line->consumer);
     } else {
-        mg_broker_resume(lane->agent->broker, line->consumer, prefetch);
+        mg_broker_resume(served->agent->broker, line->consumer, prefetch);
     }
 }

@@ -61,9 +61,9 @@ static enum mg_class agent_create(struct mg_process *process, struct mg_err *err
     options.spans = process->spans;
     enum mg_class class = mg_agent_start(&agent, process->loop, process->metrics, err);
     process->broker = agent.broker;
-    process->probe_exchange = agent.lanes[0].reply_exchange;
-    for (int i = 0; i < agent.lane_count && class == MG_OK; i++) {
-        const struct mg_service *service = agent.lanes[i].service;
+    process->probe_exchange = agent.served[0].reply_exchange;
+    for (int i = 0; i < agent.served_count && class == MG_OK; i++) {
+        const struct mg_service *service = agent.served[i].service;
         mg_log(MG_LOG_INFO, "serving", MG_LOG_TEXT("service", service->name),
                MG_LOG_TEXT("url", service->url), MG_LOG_NUMBER("concurrency", service->concurrency));
     }
@@ -72,15 +72,15 @@ static enum mg_class agent_create(struct mg_process *process, struct mg_err *err
 
 /* libcurl reads the files by itself at each new connection. This check logs their faults at once, before a
  * connection fails. */
-static void certificates_reread(struct mg_process *process, struct mg_lane *lane)
+static void certificates_reread(struct mg_process *process, struct mg_served *served)
 {
-    const struct mg_service *service = lane->service;
+    const struct mg_service *service = served->service;
     char what[MG_NAME_MAX + 32];
     struct mg_err err;
     if (service->ca_file == NULL && service->client_cert_file == NULL) return;
     (void)snprintf(what, sizeof what, "certificates of %s", service->name);
-    bool is_good = mg_lane_check_certificates(lane, &err) == MG_OK;
-    mg_http_client_reload(lane->http, !is_good);
+    bool is_good = mg_served_check_certificates(served, &err) == MG_OK;
+    mg_http_client_reload(served->http, !is_good);
     if (is_good)
         mg_process_reread(process, what, true, NULL);
     else
@@ -92,19 +92,19 @@ static void certificates_reread(struct mg_process *process, struct mg_lane *lane
 /* Re-reads tokens and certificates. */
 static void agent_reload(struct mg_process *process)
 {
-    for (int i = 0; i < agent.lane_count; i++) {
-        struct mg_lane *lane = &agent.lanes[i];
+    for (int i = 0; i < agent.served_count; i++) {
+        struct mg_served *served = &agent.served[i];
         char what[MG_NAME_MAX + 32];
         struct mg_err err;
         int count = 0;
         bool is_new = false;
-        (void)snprintf(what, sizeof what, "headers of %s", lane->service->name);
-        if (mg_service_reread_headers(lane->service, &count, &is_new, &err) != MG_OK) {
+        (void)snprintf(what, sizeof what, "headers of %s", served->service->name);
+        if (mg_service_reread_headers(served->service, &count, &is_new, &err) != MG_OK) {
             mg_process_reread(process, what, false, &err);
         } else if (count > 0) {
             mg_process_reread(process, what, is_new, NULL);
         }
-        certificates_reread(process, lane);
+        certificates_reread(process, served);
     }
 }
 

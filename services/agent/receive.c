@@ -20,8 +20,9 @@
 
 static void refuse(struct mg_job *job, const char *why)
 {
-    mg_metric_add(job->lane->metrics.malformed, 1);
-    mg_log(MG_LOG_WARN, "request refused and dead-lettered", MG_LOG_TEXT("service", job->lane->service->name),
+    mg_metric_add(job->served->metrics.malformed, 1);
+    mg_log(MG_LOG_WARN, "request refused and dead-lettered",
+           MG_LOG_TEXT("service", job->served->service->name),
            MG_LOG_TEXT("message_id", job->delivery->message_id.data ? job->delivery->message_id.data : ""),
            MG_LOG_TEXT("why", why));
     mg_job_finish(job, MG_JOB_REJECT);
@@ -39,7 +40,7 @@ static void on_set_aside_over(void *arg)
 
 static void set_aside(struct mg_job *job)
 {
-    struct mg_line *line = &job->lane->lines[job->is_high ? MG_LINE_HIGH : MG_LINE_NORMAL];
+    struct mg_line *line = &job->served->lines[job->is_high ? MG_LINE_HIGH : MG_LINE_NORMAL];
     enum mg_newer judged = mg_newer_judge(job->delivery->given_count, line->set_aside_count, line->prefetch,
                                           MG_NEWER_DELIVERIES_MAX);
     if (judged == MG_NEWER_SET_ASIDE) {
@@ -47,9 +48,9 @@ static void set_aside(struct mg_job *job)
         return;
     }
     mg_log(MG_LOG_INFO, "request of a newer version left for another instance",
-           MG_LOG_TEXT("service", job->lane->service->name));
-    bool may_wait = judged == MG_NEWER_HOLD && !job->lane->agent->is_draining;
-    job->timer = may_wait ? mg_timer_create(job->lane->agent->loop, on_set_aside_over, job) : NULL;
+           MG_LOG_TEXT("service", job->served->service->name));
+    bool may_wait = judged == MG_NEWER_HOLD && !job->served->agent->is_draining;
+    job->timer = may_wait ? mg_timer_create(job->served->agent->loop, on_set_aside_over, job) : NULL;
     if (job->timer == NULL) {
         mg_job_finish(job, MG_JOB_REQUEUE);
         return;
@@ -58,7 +59,8 @@ static void set_aside(struct mg_job *job)
     line->newer_boot_ms = mg_clock_boot_ms();
     mg_timer_start(job->timer, SET_ASIDE_MS, 0);
     if (line->prefetch == 1) {
-        mg_line_consume(job->lane, line, MG_NEWER_PREFETCH_MIN); /* as mg_lane_consume sets it from now on */
+        mg_line_consume(job->served, line,
+                        MG_NEWER_PREFETCH_MIN); /* as mg_served_consume sets it from now on */
     }
 }
 
@@ -81,18 +83,18 @@ static bool is_same(const struct mg_request *a, const struct mg_request *b)
            strcmp(a->step, b->step) == 0;
 }
 
-static struct mg_job *find_twin(struct mg_lane *lane, const struct mg_job *newcomer)
+static struct mg_job *find_twin(struct mg_served *served, const struct mg_job *newcomer)
 {
     struct mg_job *job;
     for (int i = 0; i < MG_LINE_COUNT; i++) {
-        TAILQ_FOREACH(job, &lane->lines[i].waiting, entry)
+        TAILQ_FOREACH(job, &served->lines[i].waiting, entry)
         {
             if (is_same(&job->request, &newcomer->request)) {
                 return job;
             }
         }
     }
-    TAILQ_FOREACH(job, &lane->begun, entry)
+    TAILQ_FOREACH(job, &served->begun, entry)
     {
         if (job != newcomer && job->phase != MG_JOB_SET_ASIDE && is_same(&job->request, &newcomer->request)) {
             return job;
@@ -150,7 +152,7 @@ static void on_doubt_look(void *arg)
 /* It is not called, which may be too late, and not dropped, which would use up an attempt that is in time. */
 static void hold_in_doubt(struct mg_job *job)
 {
-    if (job->lane->agent->is_draining) {
+    if (job->served->agent->is_draining) {
         mg_job_put_back(job);
         return;
     }
@@ -158,7 +160,7 @@ static void hold_in_doubt(struct mg_job *job)
         return;
     }
     mg_job_move(job, MG_JOB_IN_DOUBT);
-    job->timer = mg_timer_create(job->lane->agent->loop, on_doubt_look, job);
+    job->timer = mg_timer_create(job->served->agent->loop, on_doubt_look, job);
     if (job->timer == NULL) {
         mg_job_finish(job, MG_JOB_REQUEUE); /* no memory here: perhaps elsewhere, or later */
         return;
@@ -175,7 +177,7 @@ static void answer_not_called(struct mg_job *job)
 
 static void admit(struct mg_job *job)
 {
-    struct mg_agent *agent = job->lane->agent;
+    struct mg_agent *agent = job->served->agent;
     switch (mg_deadline_judge(&job->deadline, &agent->skew, mg_clock_boot_ms(), mg_clock_wall_ms())) {
     case MG_DEADLINE_LATE:
         mg_job_drop_late(job);
@@ -209,8 +211,8 @@ static void admit(struct mg_job *job)
 
 static void receive(struct mg_job *job, bool is_fresh)
 {
-    struct mg_lane *lane = job->lane;
-    struct mg_agent *agent = lane->agent;
+    struct mg_served *served = job->served;
+    struct mg_agent *agent = served->agent;
     struct mg_delivery *delivery = job->delivery;
     struct mg_err err;
     if (delivery->is_oversized) {
@@ -235,7 +237,7 @@ static void receive(struct mg_job *job, bool is_fresh)
         refuse(job, err.text);
         return;
     }
-    if (strcmp(job->request.service, lane->service->name) != 0) {
+    if (strcmp(job->request.service, served->service->name) != 0) {
         refuse(job, "it is for another service than its queue");
         return;
     }
@@ -246,7 +248,7 @@ static void receive(struct mg_job *job, bool is_fresh)
                                          .received_boot_ms = delivery->arrived_boot_ms,
                                          .is_fresh = is_fresh};
     name_reply(job);
-    struct mg_job *twin = job->is_redelivered ? find_twin(lane, job) : NULL;
+    struct mg_job *twin = job->is_redelivered ? find_twin(served, job) : NULL;
     if (twin == NULL) {
         job->may_have_run = job->may_still_act = job->is_redelivered;
         admit(job);
@@ -270,33 +272,33 @@ void mg_agent_on_delivery(void *arg, struct mg_delivery *delivery)
     struct mg_agent *agent = arg;
     MG_FAILPOINT(AGENT_RECEIVED);
     mg_agent_turn(agent);
-    assert(delivery->consumer >= 0 && delivery->consumer < agent->lane_count * MG_LINE_COUNT);
-    struct mg_lane *lane = &agent->lanes[delivery->consumer / MG_LINE_COUNT];
+    assert(delivery->consumer >= 0 && delivery->consumer < agent->served_count * MG_LINE_COUNT);
+    struct mg_served *served = &agent->served[delivery->consumer / MG_LINE_COUNT];
     int line_index = delivery->consumer % MG_LINE_COUNT;
-    struct mg_line *line = &lane->lines[line_index];
+    struct mg_line *line = &served->lines[line_index];
     bool is_fresh = !delivery->is_redelivered && line->room_since_ms != INT64_MAX &&
                     line->room_since_ms + MG_SKEW_ROOM_MS <= delivery->arrived_boot_ms;
 
-    struct mg_job *job = mg_job_create(lane, line_index == MG_LINE_HIGH, delivery, on_job_end);
+    struct mg_job *job = mg_job_create(served, line_index == MG_LINE_HIGH, delivery, on_job_end);
     if (job == NULL) {
         mg_log(MG_LOG_ERROR, "could not take a request: no memory",
-               MG_LOG_TEXT("service", lane->service->name));
+               MG_LOG_TEXT("service", served->service->name));
         mg_broker_requeue(agent->broker, delivery);
         return;
     }
     int64_t room_since_ms = line->room_since_ms;
     uint16_t prefetch = line->prefetch;
-    mg_line_hold(lane, line, 1);
+    mg_line_hold(served, line, 1);
     receive(job, is_fresh);
     if (line->prefetch > prefetch) {
         line->room_since_ms = room_since_ms; /* the prefetch was raised at once: nothing has waited */
     }
 }
 
-static void put_back_all_in_doubt(struct mg_lane *lane)
+static void put_back_all_in_doubt(struct mg_served *served)
 {
-    struct mg_job *job, *next, *last = TAILQ_LAST(&lane->begun, mg_jobs);
-    for (job = TAILQ_FIRST(&lane->begun); job != NULL; job = next) {
+    struct mg_job *job, *next, *last = TAILQ_LAST(&served->begun, mg_jobs);
+    for (job = TAILQ_FIRST(&served->begun); job != NULL; job = next) {
         next = job == last ? NULL : TAILQ_NEXT(job, entry); /* answered jobs move to the end of this list */
         if (job->phase == MG_JOB_IN_DOUBT) {
             mg_job_put_back(job);
@@ -307,10 +309,10 @@ static void put_back_all_in_doubt(struct mg_lane *lane)
 /* A lost connection may void every delivery in hand, and the broker may give them to other agents. From
  * now on this process cannot prove that a request was not sent, except one that is never sent again.
  * Requests that have not begun are left to the other agents. */
-static void doubt_all(struct mg_lane *lane)
+static void doubt_all(struct mg_served *served)
 {
-    struct mg_jobs *const lists[] = {&lane->lines[MG_LINE_NORMAL].waiting, &lane->lines[MG_LINE_HIGH].waiting,
-                                     &lane->begun};
+    struct mg_jobs *const lists[] = {&served->lines[MG_LINE_NORMAL].waiting,
+                                     &served->lines[MG_LINE_HIGH].waiting, &served->begun};
     struct mg_job *job;
     for (size_t i = 0; i < sizeof lists / sizeof lists[0]; i++) {
         TAILQ_FOREACH(job, lists[i], entry)
@@ -321,18 +323,18 @@ static void doubt_all(struct mg_lane *lane)
     }
 }
 
-static void put_back_all_waiting(struct mg_lane *lane)
+static void put_back_all_waiting(struct mg_served *served)
 {
     for (int i = 0; i < MG_LINE_COUNT; i++) {
-        struct mg_job *job = TAILQ_FIRST(&lane->lines[i].waiting);
+        struct mg_job *job = TAILQ_FIRST(&served->lines[i].waiting);
         while (job != NULL) {
             struct mg_job *next = TAILQ_NEXT(job, entry);
             mg_job_put_back(job);
             job = next;
         }
     }
-    struct mg_job *job, *next, *last = TAILQ_LAST(&lane->begun, mg_jobs);
-    for (job = TAILQ_FIRST(&lane->begun); job != NULL; job = next) {
+    struct mg_job *job, *next, *last = TAILQ_LAST(&served->begun, mg_jobs);
+    for (job = TAILQ_FIRST(&served->begun); job != NULL; job = next) {
         next = job == last ? NULL : TAILQ_NEXT(job, entry); /* answered jobs move to the end of this list */
         if (job->phase == MG_JOB_ISOLATED) {
             mg_job_put_back(job);
@@ -346,20 +348,20 @@ void mg_agent_on_state(void *arg, bool is_up, const char *reason)
     agent->is_broker_up = is_up;
     if (!is_up) {
         mg_log(MG_LOG_WARN, "broker not available", MG_LOG_TEXT("why", reason));
-        for (int i = 0; i < agent->lane_count; i++) {
-            doubt_all(&agent->lanes[i]);
-            put_back_all_waiting(&agent->lanes[i]);
-            put_back_all_in_doubt(&agent->lanes[i]);
+        for (int i = 0; i < agent->served_count; i++) {
+            doubt_all(&agent->served[i]);
+            put_back_all_waiting(&agent->served[i]);
+            put_back_all_in_doubt(&agent->served[i]);
         }
         return;
     }
-    mg_log(MG_LOG_INFO, "broker connected", MG_LOG_NUMBER("services", agent->lane_count));
+    mg_log(MG_LOG_INFO, "broker connected", MG_LOG_NUMBER("services", agent->served_count));
     agent->awake_since_boot_ms = mg_clock_boot_ms();
-    for (int i = 0; i < agent->lane_count; i++) {
+    for (int i = 0; i < agent->served_count; i++) {
         for (int k = 0; k < MG_LINE_COUNT; k++) {
-            struct mg_line *line = &agent->lanes[i].lines[k];
+            struct mg_line *line = &agent->served[i].lines[k];
             line->room_since_ms = INT64_MAX; /* a backlog may come now */
-            mg_line_hold(&agent->lanes[i], line, 0);
+            mg_line_hold(&agent->served[i], line, 0);
         }
     }
     mg_agent_report(agent);

@@ -54,42 +54,42 @@ bool mg_agent_is_ready(void *arg, char *ret_reason, size_t size)
     return mg_agent_is_sound(agent, ret_reason, size);
 }
 
-static void report_lane(struct mg_lane *lane, bool is_ready, const char *reason)
+static void report_served(struct mg_served *served, bool is_ready, const char *reason)
 {
-    struct mg_agent *agent = lane->agent;
+    struct mg_agent *agent = served->agent;
     struct mg_service_report report = {
-        .breaker = mg_breaker_told(&lane->breaker),
+        .breaker = mg_breaker_told(&served->breaker),
         .is_ready = is_ready,
-        .in_flight = lane->limiter.in_flight,
-        .concurrency = lane->limiter.concurrency,
-        .control_version = lane->control.version,
+        .in_flight = served->limiter.in_flight,
+        .concurrency = served->limiter.concurrency,
+        .control_version = served->control.version,
         .process = (uint64_t)agent->started_ms,
         .sequence = ++agent->report_count,
-        .is_prober = lane->breaker.word == MG_WORD_PROBE,
+        .is_prober = served->breaker.word == MG_WORD_PROBE,
     };
-    memcpy(report.service, lane->service->name, sizeof report.service);
+    memcpy(report.service, served->service->name, sizeof report.service);
     snprintf(report.instance, sizeof report.instance, "%s", agent->instance);
-    if (reason[0] == '\0' && lane->breaker.word == MG_WORD_DOWN) {
+    if (reason[0] == '\0' && served->breaker.word == MG_WORD_DOWN) {
         snprintf(report.reason, sizeof report.reason, "down for most agents; %s probes",
-                 lane->control.prober);
-    } else if (reason[0] == '\0' && lane->breaker.word == MG_WORD_PROBE) {
+                 served->control.prober);
+    } else if (reason[0] == '\0' && served->breaker.word == MG_WORD_PROBE) {
         snprintf(report.reason, sizeof report.reason, "down for most agents; this one probes");
     } else {
         snprintf(report.reason, sizeof report.reason, "%s", reason);
     }
-    lane->reported = report.breaker;
+    served->reported = report.breaker;
     struct mg_buf body;
     struct mg_err err;
     mg_buf_init(&body, sizeof report * 6 + 512); /* every character escaped, and the names of the members */
     mg_service_report_write(&report, &body);
     struct mg_message message = {
-        .exchange = lane->reply_exchange,
+        .exchange = served->reply_exchange,
         .routing_key = MG_QUEUE_REPLIES,
         .type = "service_report",
         .body = mg_buf_slice(&body),
     };
     if (body.failed || mg_broker_publish(agent->broker, &message, on_report_published, NULL, &err) != MG_OK) {
-        mg_log(MG_LOG_DEBUG, "service report not sent", MG_LOG_TEXT("service", lane->service->name));
+        mg_log(MG_LOG_DEBUG, "service report not sent", MG_LOG_TEXT("service", served->service->name));
     }
     mg_buf_finish(&body);
 }
@@ -101,66 +101,67 @@ void mg_agent_report(struct mg_agent *agent)
     }
     char reason[MG_ERROR_TEXT_MAX + 1];
     bool is_ready = mg_agent_is_sound(agent, reason, sizeof reason);
-    for (int i = 0; i < agent->lane_count; i++) {
-        report_lane(&agent->lanes[i], is_ready, reason);
+    for (int i = 0; i < agent->served_count; i++) {
+        report_served(&agent->served[i], is_ready, reason);
     }
 }
 
-void mg_lane_measure(struct mg_lane *lane)
+void mg_served_measure(struct mg_served *served)
 {
     int waiting = 0;
     for (int i = 0; i < MG_LINE_COUNT; i++) {
-        waiting += lane->lines[i].waiting_count;
+        waiting += served->lines[i].waiting_count;
     }
-    mg_metric_set(lane->metrics.waiting, waiting);
-    mg_metric_set(lane->metrics.in_flight, lane->limiter.in_flight);
-    mg_metric_set(lane->metrics.concurrency, lane->limiter.concurrency);
-    mg_metric_set(lane->metrics.breaker, lane->breaker.state);
-    mg_metric_set(lane->metrics.down, lane->breaker.word > MG_WORD_UP ? lane->breaker.word - MG_WORD_UP : 0);
-    mg_metric_set(lane->metrics.paused, lane->control.is_paused);
+    mg_metric_set(served->metrics.waiting, waiting);
+    mg_metric_set(served->metrics.in_flight, served->limiter.in_flight);
+    mg_metric_set(served->metrics.concurrency, served->limiter.concurrency);
+    mg_metric_set(served->metrics.breaker, served->breaker.state);
+    mg_metric_set(served->metrics.down,
+                  served->breaker.word > MG_WORD_UP ? served->breaker.word - MG_WORD_UP : 0);
+    mg_metric_set(served->metrics.paused, served->control.is_paused);
 }
 
-static struct mg_metric *series(struct mg_lane *lane, enum mg_metric_type type, const char *name,
+static struct mg_metric *series(struct mg_served *served, enum mg_metric_type type, const char *name,
                                 const char *label, const char *value, const char *help)
 {
     char labels[MG_NAME_MAX + 64];
     if (label == NULL) {
-        snprintf(labels, sizeof labels, "service=\"%s\"", lane->service->name);
+        snprintf(labels, sizeof labels, "service=\"%s\"", served->service->name);
     } else {
-        snprintf(labels, sizeof labels, "service=\"%s\",%s=\"%s\"", lane->service->name, label, value);
+        snprintf(labels, sizeof labels, "service=\"%s\",%s=\"%s\"", served->service->name, label, value);
     }
-    return mg_metrics_series(lane->agent->metrics, type, name, labels, help);
+    return mg_metrics_series(served->agent->metrics, type, name, labels, help);
 }
 
-void mg_lane_register_metrics(struct mg_lane *lane)
+void mg_served_register_metrics(struct mg_served *served)
 {
-    struct mg_lane_metrics *metrics = &lane->metrics;
+    struct mg_served_metrics *metrics = &served->metrics;
     for (int i = 0; i < MG_CALL_DIGITS; i++) {
-        metrics->calls[i] = series(lane, MG_COUNTER, "makegood_agent_calls_total", "status", call_labels[i],
+        metrics->calls[i] = series(served, MG_COUNTER, "makegood_agent_calls_total", "status", call_labels[i],
                                    "HTTP calls that ended, by status; none: no whole answer came");
     }
     for (int i = 0; i < MG_OUTCOME_COUNT; i++) {
-        metrics->replies[i] = series(lane, MG_COUNTER, "makegood_agent_replies_total", "outcome",
+        metrics->replies[i] = series(served, MG_COUNTER, "makegood_agent_replies_total", "outcome",
                                      mg_outcome_name((enum mg_outcome)i), "replies confirmed by the broker");
     }
     metrics->call_seconds =
-        series(lane, MG_HISTOGRAM, "makegood_agent_call_seconds", NULL, NULL, "duration of HTTP calls");
-    metrics->late = series(lane, MG_COUNTER, "makegood_agent_late_total", NULL, NULL,
+        series(served, MG_HISTOGRAM, "makegood_agent_call_seconds", NULL, NULL, "duration of HTTP calls");
+    metrics->late = series(served, MG_COUNTER, "makegood_agent_late_total", NULL, NULL,
                            "requests dropped in silence because their complete-by had passed");
-    metrics->malformed = series(lane, MG_COUNTER, "makegood_agent_malformed_total", NULL, NULL,
+    metrics->malformed = series(served, MG_COUNTER, "makegood_agent_malformed_total", NULL, NULL,
                                 "messages dead-lettered because they are no request of this service");
-    metrics->reply_again = series(lane, MG_COUNTER, "makegood_agent_reply_again_total", NULL, NULL,
+    metrics->reply_again = series(served, MG_COUNTER, "makegood_agent_reply_again_total", NULL, NULL,
                                   "replies that the broker did not take and that were offered again");
-    metrics->breaker = series(lane, MG_GAUGE, "makegood_agent_breaker_state", NULL, NULL,
+    metrics->breaker = series(served, MG_GAUGE, "makegood_agent_breaker_state", NULL, NULL,
                               "circuit breaker: 0 closed, 1 open, 2 half-open");
-    metrics->down = series(lane, MG_GAUGE, "makegood_agent_service_down", NULL, NULL,
+    metrics->down = series(served, MG_GAUGE, "makegood_agent_service_down", NULL, NULL,
                            "the service is down for most agents: 1 another one probes it, 2 this one does");
-    metrics->paused = series(lane, MG_GAUGE, "makegood_agent_paused", NULL, NULL,
+    metrics->paused = series(served, MG_GAUGE, "makegood_agent_paused", NULL, NULL,
                              "1 while an operator has paused the service");
     metrics->in_flight =
-        series(lane, MG_GAUGE, "makegood_agent_in_flight", NULL, NULL, "HTTP calls under way");
-    metrics->concurrency = series(lane, MG_GAUGE, "makegood_agent_concurrency", NULL, NULL,
+        series(served, MG_GAUGE, "makegood_agent_in_flight", NULL, NULL, "HTTP calls under way");
+    metrics->concurrency = series(served, MG_GAUGE, "makegood_agent_concurrency", NULL, NULL,
                                   "HTTP calls that may be under way at once");
-    metrics->waiting =
-        series(lane, MG_GAUGE, "makegood_agent_waiting", NULL, NULL, "requests in hand that wait for a call");
+    metrics->waiting = series(served, MG_GAUGE, "makegood_agent_waiting", NULL, NULL,
+                              "requests in hand that wait for a call");
 }

@@ -10,71 +10,71 @@
 #include "base/clock.h"
 #include "base/log.h"
 
-static struct mg_job *next_waiting(struct mg_lane *lane)
+static struct mg_job *next_waiting(struct mg_served *served)
 {
-    struct mg_job *high = TAILQ_FIRST(&lane->lines[MG_LINE_HIGH].waiting);
-    struct mg_job *normal = TAILQ_FIRST(&lane->lines[MG_LINE_NORMAL].waiting);
+    struct mg_job *high = TAILQ_FIRST(&served->lines[MG_LINE_HIGH].waiting);
+    struct mg_job *normal = TAILQ_FIRST(&served->lines[MG_LINE_NORMAL].waiting);
     if (high == NULL && normal == NULL) {
         return NULL;
     }
-    return mg_limiter_next_is_high(&lane->limiter, high != NULL, normal != NULL) ? high : normal;
+    return mg_limiter_next_is_high(&served->limiter, high != NULL, normal != NULL) ? high : normal;
 }
 
-static bool has_waiting(const struct mg_lane *lane)
+static bool has_waiting(const struct mg_served *served)
 {
-    return !TAILQ_EMPTY(&lane->lines[MG_LINE_HIGH].waiting) ||
-           !TAILQ_EMPTY(&lane->lines[MG_LINE_NORMAL].waiting);
+    return !TAILQ_EMPTY(&served->lines[MG_LINE_HIGH].waiting) ||
+           !TAILQ_EMPTY(&served->lines[MG_LINE_NORMAL].waiting);
 }
 
 /* False: nothing more can go out now. */
-static bool serve_one(struct mg_lane *lane, int64_t now_ms)
+static bool serve_one(struct mg_served *served, int64_t now_ms)
 {
-    if (!has_waiting(lane)) {
+    if (!has_waiting(served)) {
         return false;
     }
-    int64_t wait_ms = mg_limiter_wait_ms(&lane->limiter, now_ms);
+    int64_t wait_ms = mg_limiter_wait_ms(&served->limiter, now_ms);
     if (wait_ms != 0) {
         if (wait_ms > 0) {
-            mg_timer_start(lane->timer, wait_ms, 0);
+            mg_timer_start(served->timer, wait_ms, 0);
         }
         return false;
     }
-    struct mg_job *job = next_waiting(lane);
+    struct mg_job *job = next_waiting(served);
     if (mg_job_left_ms(job) <= 0) {
         mg_job_drop_late(job);
         return true;
     }
-    if (!mg_breaker_admit(&lane->breaker, &job->ticket)) {
+    if (!mg_breaker_admit(&served->breaker, &job->ticket)) {
         return false;
     }
-    mg_limiter_take(&lane->limiter);
+    mg_limiter_take(&served->limiter);
     mg_job_call(job);
     return true;
 }
 
-void mg_lane_pump(void *arg)
+void mg_served_pump(void *arg)
 {
-    struct mg_lane *lane = arg;
+    struct mg_served *served = arg;
     int64_t now_ms = mg_clock_boot_ms();
-    if (mg_breaker_tick(&lane->breaker, now_ms)) {
-        mg_lane_breaker_changed(lane);
+    if (mg_breaker_tick(&served->breaker, now_ms)) {
+        mg_served_breaker_changed(served);
     }
-    int64_t rest_ms = mg_breaker_rest_ms(&lane->breaker, now_ms);
+    int64_t rest_ms = mg_breaker_rest_ms(&served->breaker, now_ms);
     if (rest_ms > 0) {
-        mg_timer_start(lane->timer, rest_ms, 0);
+        mg_timer_start(served->timer, rest_ms, 0);
     }
-    if (lane->breaker.state == MG_BREAKER_OPEN || lane->control.is_paused) {
-        mg_lane_answer_unserved(lane); /* also deliveries that were on their way when consuming stopped */
+    if (served->breaker.state == MG_BREAKER_OPEN || served->control.is_paused) {
+        mg_served_answer_uncalled(served); /* also deliveries that were on their way when consuming stopped */
     } else {
-        while (serve_one(lane, now_ms)) {
+        while (serve_one(served, now_ms)) {
         }
     }
-    if (lane->breaker.word == MG_WORD_PROBE && lane->breaker.state != MG_BREAKER_CLOSED) {
-        mg_lane_answer_unserved(lane); /* these would only wait beside the probe, or for a free slot */
+    if (served->breaker.word == MG_WORD_PROBE && served->breaker.state != MG_BREAKER_CLOSED) {
+        mg_served_answer_uncalled(served); /* these would only wait beside the probe, or for a free slot */
     }
-    if (mg_breaker_told(&lane->breaker) != lane->reported) {
-        mg_agent_report(lane->agent);
+    if (mg_breaker_told(&served->breaker) != served->reported) {
+        mg_agent_report(served->agent);
     }
-    mg_lane_measure(lane);
-    mg_agent_drain_check(lane->agent);
+    mg_served_measure(served);
+    mg_agent_drain_check(served->agent);
 }

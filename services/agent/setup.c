@@ -1,6 +1,7 @@
 /*
- * From options to a running agent. Service files are read and checked whole; then each service gets its lane,
- * and the broker and the HTTP clients are made. Nothing connects here; connections are made in the loop.
+ * From options to a running agent. Service files are read and checked whole; then each becomes a
+ * served service, and the broker and the HTTP clients are made. Nothing connects here; connections are made
+ * in the loop.
  */
 #include <stdio.h>
 #include <string.h>
@@ -27,13 +28,13 @@ static enum mg_class certificates_check(const struct mg_service *service,
     return mg_tls_check(&files, ret_warning, MG_TLS_WARNING_SIZE, err);
 }
 
-enum mg_class mg_lane_check_certificates(const struct mg_lane *lane, struct mg_err *err)
+enum mg_class mg_served_check_certificates(const struct mg_served *served, struct mg_err *err)
 {
     char warning[MG_TLS_WARNING_SIZE];
-    enum mg_class class = certificates_check(lane->service, warning, err);
+    enum mg_class class = certificates_check(served->service, warning, err);
     if (class == MG_OK && warning[0] != '\0') {
         mg_log(MG_LOG_WARN, "a service is called with a bad certificate",
-               MG_LOG_TEXT("service", lane->service->name), MG_LOG_TEXT("why", warning));
+               MG_LOG_TEXT("service", served->service->name), MG_LOG_TEXT("why", warning));
     }
     return class;
 }
@@ -86,34 +87,34 @@ enum mg_class mg_agent_load(struct mg_agent *agent, const struct mg_agent_option
                           options->service_files.count, MG_AGENT_SERVICES_MAX);
     }
     for (int i = 0; i < options->service_files.count; i++) {
-        struct mg_lane *lane = &agent->lanes[i];
-        enum mg_class class = service_load(options->service_files.items[i], &lane->service, err);
+        struct mg_served *served = &agent->served[i];
+        enum mg_class class = service_load(options->service_files.items[i], &served->service, err);
         if (class != MG_OK) {
             return class;
         }
-        agent->lane_count = i + 1;
-        class = service_check(lane->service, options->broker.is_plaintext_allowed, err);
+        agent->served_count = i + 1;
+        class = service_check(served->service, options->broker.is_plaintext_allowed, err);
         if (class != MG_OK) {
             return mg_err_prefix(err, "service file %s", options->service_files.items[i]);
         }
         for (int k = 0; k < i; k++) {
-            if (strcmp(agent->lanes[k].service->name, lane->service->name) == 0) {
+            if (strcmp(agent->served[k].service->name, served->service->name) == 0) {
                 return mg_err_set(
                     err, MG_BAD_INPUT, "%s and %s both describe the service %s: give one of them",
-                    options->service_files.items[k], options->service_files.items[i], lane->service->name);
+                    options->service_files.items[k], options->service_files.items[i], served->service->name);
             }
         }
         if (options->concurrency > 0) {
-            lane->service->concurrency = (int)options->concurrency;
+            served->service->concurrency = (int)options->concurrency;
         }
     }
     return MG_OK;
 }
 
-static void lane_init(struct mg_agent *agent, int index)
+static void served_init(struct mg_agent *agent, int index)
 {
-    struct mg_lane *lane = &agent->lanes[index];
-    const struct mg_service *service = lane->service;
+    struct mg_served *served = &agent->served[index];
+    const struct mg_service *service = served->service;
     const struct mg_breaker_plan plan = {
         .failure_ratio = service->breaker.failure_ratio,
         .min_calls = service->breaker.min_calls,
@@ -122,43 +123,44 @@ static void lane_init(struct mg_agent *agent, int index)
         .probes = service->breaker.probes,
         .unreachable_max = service->tries, /* one request that cannot be delivered at all is proof enough */
     };
-    lane->agent = agent;
-    mg_topology_reply_exchange(service->name, lane->reply_exchange);
-    mg_limiter_init(&lane->limiter, service->concurrency, service->rate_per_s, mg_clock_boot_ms());
-    mg_breaker_init(&lane->breaker, &plan);
-    TAILQ_INIT(&lane->begun);
+    served->agent = agent;
+    mg_topology_reply_exchange(service->name, served->reply_exchange);
+    mg_limiter_init(&served->limiter, service->concurrency, service->rate_per_s, mg_clock_boot_ms());
+    mg_breaker_init(&served->breaker, &plan);
+    TAILQ_INIT(&served->begun);
     for (int i = 0; i < MG_LINE_COUNT; i++) {
-        struct mg_line *line = &lane->lines[i];
+        struct mg_line *line = &served->lines[i];
         mg_topology_request_queue(service->name, i == MG_LINE_HIGH, line->queue);
         line->consumer = index * MG_LINE_COUNT + i;
         line->prefetch =
-            mg_suspects_prefetch(&agent->suspects, line->consumer, mg_limiter_prefetch(&lane->limiter));
+            mg_suspects_prefetch(&agent->suspects, line->consumer, mg_limiter_prefetch(&served->limiter));
         line->room_since_ms = INT64_MAX;
         TAILQ_INIT(&line->waiting);
     }
 }
 
-static enum mg_class lane_start(struct mg_lane *lane, struct mg_err *err)
+static enum mg_class served_start(struct mg_served *served, struct mg_err *err)
 {
-    const struct mg_service *service = lane->service;
-    size_t answers_bytes = lane->agent->options->memory_bytes / MG_AGENT_MEMORY_ANSWERS;
-    lane->answers = mg_http_room_create(lane->agent->loop, answers_bytes / (size_t)lane->agent->lane_count);
+    const struct mg_service *service = served->service;
+    size_t answers_bytes = served->agent->options->memory_bytes / MG_AGENT_MEMORY_ANSWERS;
+    served->answers =
+        mg_http_room_create(served->agent->loop, answers_bytes / (size_t)served->agent->served_count);
     const struct mg_http_client_options options = {
-        .room = lane->answers,
+        .room = served->answers,
         .max_connections = service->concurrency,
         .connect_timeout_ms = MG_CONNECT_TIMEOUT_MS,
         .idle_connection_ms = IDLE_CONNECTION_MS,
         .max_body_bytes = service->answer_max_bytes,
         .max_header_bytes = ANSWER_HEADERS_MAX,
     };
-    mg_lane_register_metrics(lane);
-    lane->pump = mg_idle_create(lane->agent->loop, mg_lane_pump, lane);
-    lane->timer = mg_timer_create(lane->agent->loop, mg_lane_pump, lane);
-    if (lane->pump == NULL || lane->timer == NULL || lane->answers == NULL) {
+    mg_served_register_metrics(served);
+    served->pump = mg_idle_create(served->agent->loop, mg_served_pump, served);
+    served->timer = mg_timer_create(served->agent->loop, mg_served_pump, served);
+    if (served->pump == NULL || served->timer == NULL || served->answers == NULL) {
         return mg_err_set(err, MG_TRANSIENT, "could not prepare service %s: no memory", service->name);
     }
-    enum mg_class class = mg_lane_check_certificates(lane, err);
-    return class == MG_OK ? mg_http_client_create(lane->agent->loop, &options, &lane->http, err) : class;
+    enum mg_class class = mg_served_check_certificates(served, err);
+    return class == MG_OK ? mg_http_client_create(served->agent->loop, &options, &served->http, err) : class;
 }
 
 static enum mg_class broker_start(struct mg_agent *agent, struct mg_err *err)
@@ -168,7 +170,7 @@ static enum mg_class broker_start(struct mg_agent *agent, struct mg_err *err)
     struct mg_broker_options options = {
         .address = agent->options->broker,
         .name = name,
-        .consumer_count = agent->lane_count * MG_LINE_COUNT,
+        .consumer_count = agent->served_count * MG_LINE_COUNT,
         .check_queues = {MG_QUEUE_REPLIES, NULL},
         .body_max_bytes = MG_REQUEST_LIMITS.max_bytes,
         .metrics = agent->metrics,
@@ -177,7 +179,7 @@ static enum mg_class broker_start(struct mg_agent *agent, struct mg_err *err)
         .arg = agent,
     };
     for (int i = 0; i < options.consumer_count; i++) {
-        const struct mg_line *line = &agent->lanes[i / MG_LINE_COUNT].lines[i % MG_LINE_COUNT];
+        const struct mg_line *line = &agent->served[i / MG_LINE_COUNT].lines[i % MG_LINE_COUNT];
         options.consumers[i].queue = line->queue;
         options.consumers[i].prefetch = (uint16_t)line->prefetch;
         options.consumers[i].bytes_max =
@@ -193,8 +195,8 @@ enum mg_class mg_agent_start(struct mg_agent *agent, struct mg_loop *loop, struc
     snprintf(agent->instance, sizeof agent->instance, "%s", agent->options->instance);
     agent->started_ms = mg_clock_wall_ms();
     mg_skew_init(&agent->skew, agent->options->skew_limit_ms, mg_clock_boot_ms());
-    for (int i = 0; i < agent->lane_count; i++) {
-        lane_init(agent, i);
+    for (int i = 0; i < agent->served_count; i++) {
+        served_init(agent, i);
     }
     agent->was_ready = true;
     agent->metrics = metrics;
@@ -207,14 +209,14 @@ enum mg_class mg_agent_start(struct mg_agent *agent, struct mg_loop *loop, struc
     agent->skew_metric = mg_metrics_series(agent->metrics, MG_GAUGE, "makegood_clock_skew_seconds", NULL,
                                            "this machine's clock less the database's, where measurable");
     enum mg_class class = MG_OK;
-    for (int i = 0; i < agent->lane_count && class == MG_OK; i++) {
-        class = lane_start(&agent->lanes[i], err);
+    for (int i = 0; i < agent->served_count && class == MG_OK; i++) {
+        class = served_start(&agent->served[i], err);
     }
     if (class == MG_OK) {
         class = broker_start(agent, err);
     }
-    for (int i = 0; i < agent->lane_count && class == MG_OK; i++) {
-        class = mg_lane_listen(&agent->lanes[i], err);
+    for (int i = 0; i < agent->served_count && class == MG_OK; i++) {
+        class = mg_served_listen(&agent->served[i], err);
     }
     if (class == MG_OK) {
         mg_timer_start(agent->tick_timer, MG_AGENT_TICK_MS, MG_AGENT_TICK_MS);
@@ -223,37 +225,37 @@ enum mg_class mg_agent_start(struct mg_agent *agent, struct mg_loop *loop, struc
 }
 
 /* Jobs still in hand go back; the broker gives them to another agent. */
-static void lane_clear(struct mg_lane *lane)
+static void served_clear(struct mg_served *served)
 {
     for (int i = 0; i < MG_LINE_COUNT; i++) {
-        while (!TAILQ_EMPTY(&lane->lines[i].waiting)) {
-            mg_job_finish(TAILQ_FIRST(&lane->lines[i].waiting), MG_JOB_REQUEUE);
+        while (!TAILQ_EMPTY(&served->lines[i].waiting)) {
+            mg_job_finish(TAILQ_FIRST(&served->lines[i].waiting), MG_JOB_REQUEUE);
         }
     }
-    while (!TAILQ_EMPTY(&lane->begun)) {
-        mg_job_finish(TAILQ_FIRST(&lane->begun), MG_JOB_REQUEUE);
+    while (!TAILQ_EMPTY(&served->begun)) {
+        mg_job_finish(TAILQ_FIRST(&served->begun), MG_JOB_REQUEUE);
     }
 }
 
 void mg_agent_finish(struct mg_agent *agent)
 {
-    for (int i = 0; i < agent->lane_count && agent->broker != NULL; i++) {
-        lane_clear(&agent->lanes[i]);
+    for (int i = 0; i < agent->served_count && agent->broker != NULL; i++) {
+        served_clear(&agent->served[i]);
     }
     if (agent->broker != NULL) {
         mg_broker_destroy(agent->broker);
     }
-    for (int i = 0; i < agent->lane_count; i++) {
-        struct mg_lane *lane = &agent->lanes[i];
-        if (lane->http != NULL) {
-            mg_http_client_destroy(lane->http);
+    for (int i = 0; i < agent->served_count; i++) {
+        struct mg_served *served = &agent->served[i];
+        if (served->http != NULL) {
+            mg_http_client_destroy(served->http);
         }
-        mg_http_room_destroy(lane->answers);
-        mg_timer_destroy(lane->timer);
-        if (lane->pump != NULL) {
-            mg_idle_destroy(lane->pump);
+        mg_http_room_destroy(served->answers);
+        mg_timer_destroy(served->timer);
+        if (served->pump != NULL) {
+            mg_idle_destroy(served->pump);
         }
-        mg_service_destroy(lane->service);
+        mg_service_destroy(served->service);
     }
     mg_timer_destroy(agent->tick_timer);
     mg_timer_destroy(agent->drain_timer);

@@ -15,15 +15,15 @@
 
 static void consume_all(struct mg_agent *agent)
 {
-    for (int i = 0; i < agent->lane_count; i++) {
-        mg_lane_consume(&agent->lanes[i]);
+    for (int i = 0; i < agent->served_count; i++) {
+        mg_served_consume(&agent->served[i]);
     }
 }
 
 void mg_job_suspect(struct mg_job *job, enum mg_suspicion suspicion)
 {
-    struct mg_agent *agent = job->lane->agent;
-    int consumer = job->lane->lines[job->is_high ? MG_LINE_HIGH : MG_LINE_NORMAL].consumer;
+    struct mg_agent *agent = job->served->agent;
+    int consumer = job->served->lines[job->is_high ? MG_LINE_HIGH : MG_LINE_NORMAL].consumer;
     bool is_first = suspicion == MG_SUSPECT_ISOLATED && agent->suspects.isolated == 0;
     job->suspicion = suspicion;
     if (mg_suspects_came(&agent->suspects, consumer, suspicion)) {
@@ -31,7 +31,7 @@ void mg_job_suspect(struct mg_job *job, enum mg_suspicion suspicion)
     }
     if (is_first) {
         mg_log(MG_LOG_WARN, "a request that was redelivered repeatedly is handled alone",
-               MG_LOG_TEXT("service", job->lane->service->name),
+               MG_LOG_TEXT("service", job->served->service->name),
                MG_LOG_NUMBER("deliveries", job->delivery->delivery_count));
         agent->isolated_boot_ms = mg_clock_boot_ms();
         mg_timer_start(agent->isolated_timer, LOOK_MS, LOOK_MS);
@@ -40,7 +40,7 @@ void mg_job_suspect(struct mg_job *job, enum mg_suspicion suspicion)
 
 void mg_job_clear(struct mg_job *job)
 {
-    struct mg_agent *agent = job->lane->agent;
+    struct mg_agent *agent = job->served->agent;
     bool is_change = mg_suspects_ended(&agent->suspects, job->suspicion);
     job->suspicion = MG_SUSPECT_NOT;
     if (is_change) {
@@ -52,7 +52,7 @@ void mg_job_clear(struct mg_job *job)
 /* No consumer brings more, and the acks of all ended jobs have been sent to the broker. */
 static bool is_quiet(const struct mg_agent *agent)
 {
-    for (int i = 0; i < agent->lane_count * MG_LINE_COUNT; i++) {
+    for (int i = 0; i < agent->served_count * MG_LINE_COUNT; i++) {
         if (!mg_broker_is_stopped(agent->broker, i) || mg_broker_untold_acks(agent->broker, i) > 0) {
             return false;
         }
@@ -82,14 +82,14 @@ static struct view view_make(struct mg_agent *agent)
 {
     struct view view = {0};
     struct mg_job *job;
-    for (int i = 0; i < agent->lane_count; i++) {
-        struct mg_lane *lane = &agent->lanes[i];
-        TAILQ_FOREACH(job, &lane->begun, entry)
+    for (int i = 0; i < agent->served_count; i++) {
+        struct mg_served *served = &agent->served[i];
+        TAILQ_FOREACH(job, &served->begun, entry)
         {
             view_add(&view, job);
         }
         for (int k = 0; k < MG_LINE_COUNT; k++) {
-            TAILQ_FOREACH(job, &lane->lines[k].waiting, entry)
+            TAILQ_FOREACH(job, &served->lines[k].waiting, entry)
             {
                 view_add(&view, job);
             }

@@ -24,9 +24,9 @@ void mg_agent_on_tick(void *arg)
         agent->was_ready = is_ready;
         mg_agent_report(agent);
     }
-    for (int i = 0; i < agent->lane_count; i++) {
-        mg_lane_doubt_word(&agent->lanes[i]);
-        mg_lane_measure(&agent->lanes[i]);
+    for (int i = 0; i < agent->served_count; i++) {
+        mg_served_doubt_word(&agent->served[i]);
+        mg_served_measure(&agent->served[i]);
     }
     mg_rest_look(&agent->rest, agent->jobs_made, mg_clock_boot_ms());
 }

@@ -14,7 +14,7 @@
 
 void mg_try_trace_begin(struct mg_job *job)
 {
-    const struct mg_agent *agent = job->lane->agent;
+    const struct mg_agent *agent = job->served->agent;
     const struct mg_request *request = &job->request;
     struct mg_try_trace *try = &job->trace;
     try->is_told = agent->options->spans != NULL &&
@@ -69,7 +69,7 @@ void mg_try_trace_end(struct mg_job *job, const struct mg_verdict_of_try *verdic
 {
     struct mg_try_trace *try = &job->trace;
     const struct mg_request *request = &job->request;
-    const struct mg_span_sink *spans = job->lane->agent->options->spans;
+    const struct mg_span_sink *spans = job->served->agent->options->spans;
     if (!try->is_told) {
         return;
     }
@@ -86,7 +86,7 @@ void mg_try_trace_end(struct mg_job *job, const struct mg_verdict_of_try *verdic
     mg_span_put_text(&span, "makegood.kind", mg_kind_name(request->kind));
     mg_span_put_number(&span, "makegood.attempt", request->attempt);
     mg_span_put_number(&span, "makegood.try", job->try_count);
-    put_call(&span, method, &job->lane->service->endpoint, status);
+    put_call(&span, method, &job->served->service->endpoint, status);
     put_verdict(&span, verdict);
     spans->take(spans->arg, &span);
 }

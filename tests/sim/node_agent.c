@@ -24,11 +24,11 @@ static enum mg_class start(struct sim_process *process, struct sim_node *node, s
     agent->options = &service->options;
     for (int i = 0; i < sim_service_count(); i++) { /* mg_agent_load reads them from files */
         enum mg_class class =
-            mg_service_parse(mg_slice_of(sim_service_text(i)), NULL, &agent->lanes[i].service, err);
+            mg_service_parse(mg_slice_of(sim_service_text(i)), NULL, &agent->served[i].service, err);
         if (class != MG_OK) {
             return class;
         }
-        agent->lane_count++;
+        agent->served_count++;
     }
     return mg_agent_start(agent, (struct mg_loop *)(void *)node, process->metrics, err);
 }
@@ -46,16 +46,16 @@ static void finish(struct sim_process *process)
 static void look(const struct sim_process *process)
 {
     const struct mg_agent *agent = &((const struct service *)process->service)->agent;
-    for (int i = 0; i < agent->lane_count; i++) {
-        const struct mg_lane *lane = &agent->lanes[i];
+    for (int i = 0; i < agent->served_count; i++) {
+        const struct mg_served *served = &agent->served[i];
         int held[MG_LINE_COUNT] = {0};
         const struct mg_job *job;
-        TAILQ_FOREACH(job, &lane->begun, entry)
+        TAILQ_FOREACH(job, &served->begun, entry)
         {
             held[job->is_high ? MG_LINE_HIGH : MG_LINE_NORMAL] += job->phase == MG_JOB_SET_ASIDE ? 1 : 0;
         }
         for (int k = 0; k < MG_LINE_COUNT; k++) { /* an opening breaker takes the prefetch back, not these */
-            sim_newer_check(process->instance, held[k], mg_limiter_prefetch(&lane->limiter));
+            sim_newer_check(process->instance, held[k], mg_limiter_prefetch(&served->limiter));
         }
     }
 }

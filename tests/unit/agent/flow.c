@@ -54,7 +54,7 @@ static void flow_trust(void)
     for (int i = 0; i < MG_LINE_COUNT; i++) {
         (void)mg_suspects_came(&flow_agent.suspects, i, MG_SUSPECT_NOT);
     }
-    mg_lane_consume(&flow_agent.lanes[0]);
+    mg_served_consume(&flow_agent.served[0]);
     memset(fakes.story, 0, sizeof fakes.story);
 }
 

@@ -14,7 +14,7 @@ static void setup(void)
 {
     flow_start("");
     for (int i = 0; i < MG_LINE_COUNT; i++) { /* there was room all along */
-        flow_agent.lanes[0].lines[i].room_since_ms = mg_clock_boot_ms() - 60000;
+        flow_agent.served[0].lines[i].room_since_ms = mg_clock_boot_ms() - 60000;
     }
     flow_agent.awake_since_boot_ms = mg_clock_boot_ms() - 60000;
 }
@@ -59,7 +59,7 @@ START_TEST(a_request_of_a_clock_that_went_back_is_called_once_that_is_known)
     flow_wait_calls(2);
     flow_answer_status(0, 200, "{}");
     flow_wait_replies(1);
-    ck_assert_int_eq((int)mg_metric_value(flow_agent.lanes[0].metrics.late), 0);
+    ck_assert_int_eq((int)mg_metric_value(flow_agent.served[0].metrics.late), 0);
 }
 END_TEST
 
@@ -70,7 +70,7 @@ static void assert_told_that_it_was_not_called(int number)
     ck_assert_str_eq(reply->error_code, MG_ERROR_CODE_BREAKER_OPEN);
     ck_assert_int_eq(reply->executed, MG_EXECUTED_NO);
     ck_assert_int_eq(fakes.call_count, 0);
-    ck_assert_int_eq((int)mg_metric_value(flow_agent.lanes[0].metrics.late), 0);
+    ck_assert_int_eq((int)mg_metric_value(flow_agent.served[0].metrics.late), 0);
 }
 
 /* Catches: a call long after complete-by of a request that a stopped scheduler sends when it continues; an

@@ -15,9 +15,9 @@ static void setup(void)
     flow_start(",\"concurrency\":8,\"rate\":100");
 }
 
-static const struct mg_lane *lane(void)
+static const struct mg_served *served(void)
 {
-    return &flow_agent.lanes[0];
+    return &flow_agent.served[0];
 }
 
 /* `members` follow the members that every control message has. */
@@ -106,8 +106,8 @@ START_TEST(a_share_bounds_the_calls_and_never_raises_them)
     say(1, 1,
         "\"paused\":false,\"shares\":[{\"instance\":\"other\",\"concurrency\":5},"
         "{\"instance\":\"test\",\"concurrency\":2,\"rate\":50}]");
-    ck_assert_int_eq(lane()->limiter.concurrency, 2);
-    ck_assert_double_eq(lane()->limiter.rate_per_s, 50);
+    ck_assert_int_eq(served()->limiter.concurrency, 2);
+    ck_assert_double_eq(served()->limiter.rate_per_s, 50);
     ck_assert_int_eq(fakes.prefetch[0], 2);
     for (int i = 0; i < 4; i++) {
         char order_id[16];
@@ -118,15 +118,15 @@ START_TEST(a_share_bounds_the_calls_and_never_raises_them)
     flow_linger(60);
     ck_assert_int_eq(fakes.call_count, 2);
     say(1, 2, "\"paused\":false,\"shares\":[{\"instance\":\"test\",\"concurrency\":3000,\"rate\":5000}]");
-    ck_assert_int_eq(lane()->limiter.concurrency, 8);
-    ck_assert_double_eq(lane()->limiter.rate_per_s, 100);
+    ck_assert_int_eq(served()->limiter.concurrency, 8);
+    ck_assert_double_eq(served()->limiter.rate_per_s, 100);
     flow_wait_calls(4);
     say(1, 3, "\"paused\":false,\"shares\":[{\"instance\":\"test\",\"concurrency\":1}]");
-    ck_assert_int_eq(lane()->limiter.in_flight, 4);
-    ck_assert_int_eq(lane()->limiter.concurrency, 1);
-    ck_assert_double_eq(lane()->limiter.rate_per_s, 100);
+    ck_assert_int_eq(served()->limiter.in_flight, 4);
+    ck_assert_int_eq(served()->limiter.concurrency, 1);
+    ck_assert_double_eq(served()->limiter.rate_per_s, 100);
     say(1, 4, "\"paused\":false");
-    ck_assert_int_eq(lane()->limiter.concurrency, 8);
+    ck_assert_int_eq(served()->limiter.concurrency, 8);
     ck_assert_ptr_nonnull(strstr(fakes.last_report, "\"concurrency\":8"));
 }
 END_TEST
@@ -136,11 +136,11 @@ END_TEST
 START_TEST(who_is_not_named_makes_one_call_or_keeps_its_share)
 {
     say(1, 1, "\"paused\":false,\"shares\":[]");
-    ck_assert_int_eq(lane()->limiter.concurrency, 1);
+    ck_assert_int_eq(served()->limiter.concurrency, 1);
     say(1, 1, "\"paused\":false,\"shares\":[{\"instance\":\"test\",\"concurrency\":3}]");
-    ck_assert_int_eq(lane()->limiter.concurrency, 3);
+    ck_assert_int_eq(served()->limiter.concurrency, 3);
     say(1, 1, "\"paused\":false,\"shares\":[{\"instance\":\"other\",\"concurrency\":3}]");
-    ck_assert_int_eq(lane()->limiter.concurrency, 3);
+    ck_assert_int_eq(served()->limiter.concurrency, 3);
 }
 END_TEST
 
@@ -175,12 +175,12 @@ START_TEST(what_others_see_it_obeys_until_they_say_otherwise)
     flow_answer_status(0, 200, "{}"); /* of an earlier call: it ends nothing */
     flow_wait_replies(2);
     flow_linger(120);
-    ck_assert_int_eq(lane()->breaker.state, MG_BREAKER_OPEN);
+    ck_assert_int_eq(served()->breaker.state, MG_BREAKER_OPEN);
     int reports = fakes.report_count;
     say(1, 0, DOWN("other"));
     ck_assert_int_eq(fakes.report_count, reports);
     say(1, 0, "\"paused\":false");
-    ck_assert_int_eq(lane()->breaker.state, MG_BREAKER_CLOSED);
+    ck_assert_int_eq(served()->breaker.state, MG_BREAKER_CLOSED);
     ck_assert_int_gt(fakes.prefetch[0], 0);
     ck_assert_ptr_nonnull(strstr(fakes.last_report, "\"breaker\":\"closed\""));
     flow_deliver(&(struct flow_request){.order_id = "after"});
@@ -195,7 +195,7 @@ START_TEST(who_is_named_probes_and_answers_for_all)
     flow_finish();
     flow_start(",\"concurrency\":8" OPEN_FOR);
     say(1, 0, DOWN("test"));
-    ck_assert_int_eq(lane()->breaker.state, MG_BREAKER_OPEN);
+    ck_assert_int_eq(served()->breaker.state, MG_BREAKER_OPEN);
     ck_assert_int_eq(fakes.prefetch[0], 8);
     flow_deliver(&(struct flow_request){.order_id = "too-early"});
     flow_wait_replies(1);
@@ -213,12 +213,12 @@ START_TEST(who_is_named_probes_and_answers_for_all)
         flow_answer_status(probe, probe == 0 ? 503 : 200, "{}");
         flow_wait_replies(3 + 2 * probe);
     }
-    ck_assert_int_eq(lane()->breaker.state, MG_BREAKER_CLOSED);
+    ck_assert_int_eq(served()->breaker.state, MG_BREAKER_CLOSED);
     say(1, 0, DOWN("test")); /* the supervisor has not received the report yet */
-    ck_assert_int_eq(lane()->breaker.state, MG_BREAKER_CLOSED);
+    ck_assert_int_eq(served()->breaker.state, MG_BREAKER_CLOSED);
     ck_assert_ptr_nonnull(strstr(fakes.last_report, "\"breaker\":\"closed\""));
     say(1, 0, "\"paused\":false");
-    ck_assert_int_eq(lane()->breaker.state, MG_BREAKER_CLOSED);
+    ck_assert_int_eq(served()->breaker.state, MG_BREAKER_CLOSED);
 }
 END_TEST
 
@@ -230,18 +230,18 @@ START_TEST(a_word_that_is_not_repeated_runs_out)
     flow_start(",\"concurrency\":8" OPEN_FOR);
     say(1, 0, DOWN("other"));
     flow_linger(120);
-    mg_lane_doubt_word(&flow_agent.lanes[0]);
-    ck_assert_int_eq(lane()->breaker.state, MG_BREAKER_OPEN);
-    flow_agent.lanes[0].control.word_boot_ms -= MG_SERVICE_DOWN_VALID_MS;
+    mg_served_doubt_word(&flow_agent.served[0]);
+    ck_assert_int_eq(served()->breaker.state, MG_BREAKER_OPEN);
+    flow_agent.served[0].control.word_boot_ms -= MG_SERVICE_DOWN_VALID_MS;
     say(2, 0, "\"paused\":false,\"undecided\":true");
-    mg_lane_doubt_word(&flow_agent.lanes[0]);
+    mg_served_doubt_word(&flow_agent.served[0]);
     flow_linger(20);
-    ck_assert_int_eq(lane()->breaker.state, MG_BREAKER_HALF_OPEN);
+    ck_assert_int_eq(served()->breaker.state, MG_BREAKER_HALF_OPEN);
     flow_deliver(&(struct flow_request){.order_id = "own-probe"});
     flow_wait_calls(1);
     flow_answer_status(0, 200, "{}");
     flow_wait_replies(1);
-    ck_assert_int_eq(lane()->breaker.state, MG_BREAKER_CLOSED);
+    ck_assert_int_eq(served()->breaker.state, MG_BREAKER_CLOSED);
 }
 END_TEST
 
@@ -254,12 +254,12 @@ START_TEST(a_leader_that_knows_nothing_changes_nothing)
     say(1, 0, DOWN("test"));
     ck_assert_ptr_nonnull(strstr(fakes.last_report, "\"prober\":true"));
     say(2, 3, "\"paused\":true,\"undecided\":true");
-    ck_assert(lane()->control.is_paused);
-    ck_assert_int_eq(lane()->breaker.word, MG_WORD_PROBE);
-    ck_assert_int_eq(lane()->breaker.state, MG_BREAKER_OPEN);
+    ck_assert(served()->control.is_paused);
+    ck_assert_int_eq(served()->breaker.word, MG_WORD_PROBE);
+    ck_assert_int_eq(served()->breaker.state, MG_BREAKER_OPEN);
     say(2, 3, "\"paused\":true");
-    ck_assert_int_eq(lane()->breaker.word, MG_WORD_UP);
-    ck_assert_int_eq(lane()->breaker.state, MG_BREAKER_CLOSED);
+    ck_assert_int_eq(served()->breaker.word, MG_WORD_UP);
+    ck_assert_int_eq(served()->breaker.state, MG_BREAKER_CLOSED);
     ck_assert_ptr_null(strstr(fakes.last_report, "\"prober\""));
 }
 END_TEST
@@ -270,13 +270,13 @@ START_TEST(an_earlier_leader_says_nothing_of_the_service)
 {
     say(7, 0, "\"paused\":false");
     say(6, 0, DOWN("other"));
-    ck_assert_int_eq(lane()->breaker.state, MG_BREAKER_CLOSED);
+    ck_assert_int_eq(served()->breaker.state, MG_BREAKER_CLOSED);
     say(8, 0, DOWN("other"));
-    ck_assert_int_eq(lane()->breaker.state, MG_BREAKER_OPEN);
+    ck_assert_int_eq(served()->breaker.state, MG_BREAKER_OPEN);
     say(7, 0, "\"paused\":false");
     say(7, 0, DOWN("test"));
-    ck_assert_int_eq(lane()->breaker.state, MG_BREAKER_OPEN);
-    ck_assert_int_eq(lane()->breaker.word, MG_WORD_DOWN);
+    ck_assert_int_eq(served()->breaker.state, MG_BREAKER_OPEN);
+    ck_assert_int_eq(served()->breaker.word, MG_WORD_DOWN);
 }
 END_TEST
 
@@ -286,12 +286,12 @@ START_TEST(a_later_leader_outdoes_an_earlier_one_that_still_speaks)
 {
     say(7, 2, "\"paused\":true");
     say(6, 1, "\"paused\":false");
-    ck_assert(lane()->control.is_paused);
-    ck_assert_uint_eq(lane()->control.version, 2);
-    flow_agent.lanes[0].control.heard_boot_ms -= 6000; /* no control message for 6 s */
+    ck_assert(served()->control.is_paused);
+    ck_assert_uint_eq(served()->control.version, 2);
+    flow_agent.served[0].control.heard_boot_ms -= 6000; /* no control message for 6 s */
     say(6, 3, "\"paused\":false");
-    ck_assert(!lane()->control.is_paused);
-    ck_assert_uint_eq(lane()->control.version, 3);
+    ck_assert(!served()->control.is_paused);
+    ck_assert_uint_eq(served()->control.version, 3);
 }
 END_TEST
 
@@ -309,12 +309,12 @@ START_TEST(without_a_word_that_it_understands_it_goes_on_as_before)
     say(1, 3, "\"paused\":true");
     for (size_t i = 0; i < sizeof others / sizeof others[0]; i++) {
         fakes_say(others[i]);
-        ck_assert(lane()->control.is_paused);
-        ck_assert_uint_eq(lane()->control.version, 3);
+        ck_assert(served()->control.is_paused);
+        ck_assert_uint_eq(served()->control.version, 3);
     }
     fakes.broker.on_state(fakes.broker.arg, false, "gone");
     fakes.broker.on_state(fakes.broker.arg, true, "");
-    ck_assert(lane()->control.is_paused);
+    ck_assert(served()->control.is_paused);
 }
 END_TEST
 

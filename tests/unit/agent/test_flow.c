@@ -167,7 +167,7 @@ START_TEST(a_late_request_is_dropped_in_silence)
     flow_deliver(&(struct flow_request){.left_ms = -1, .sent_ago_ms = 10000});
     hear_the_clock(MG_SKEW_SETTLE_MS + 10); /* it did not go back */
     flow_wait_story("a");
-    ck_assert_int_eq((int)mg_metric_value(flow_agent.lanes[0].metrics.late), 1);
+    ck_assert_int_eq((int)mg_metric_value(flow_agent.served[0].metrics.late), 1);
 }
 END_TEST
 
@@ -288,7 +288,7 @@ END_TEST
 /* Catches: a backlog behind acks that the broker has not received, taken for a clock that is ahead. */
 START_TEST(a_request_that_may_have_waited_behind_untold_acks_says_nothing_of_the_clock)
 {
-    struct mg_line *line = &flow_agent.lanes[0].lines[MG_LINE_NORMAL];
+    struct mg_line *line = &flow_agent.served[0].lines[MG_LINE_NORMAL];
     line->room_since_ms = 0;
     fakes.untold_acks[0] = line->prefetch - 2;
     flow_deliver(&(struct flow_request){.order_id = "o1"});
@@ -303,7 +303,7 @@ END_TEST
 START_TEST(what_waited_while_the_agent_stood_still_says_nothing_of_the_clock)
 {
     for (int i = 0; i < MG_LINE_COUNT; i++) { /* there was room all along */
-        flow_agent.lanes[0].lines[i].room_since_ms = mg_clock_boot_ms() - 60000;
+        flow_agent.served[0].lines[i].room_since_ms = mg_clock_boot_ms() - 60000;
     }
     know_the_clock();
     flow_agent.skew.ran_at_boot_ms = mg_clock_boot_ms() - 30000;
@@ -390,7 +390,7 @@ START_TEST(a_redelivery_joins_the_call_that_is_under_way)
     ck_assert(flow_reply(0)->may_still_act); /* another agent may have had it between the two */
     fakes_confirm(MG_PUBLISH_CONFIRMED);
     flow_wait_story("cara");
-    ck_assert_int_eq(flow_agent.lanes[0].lines[0].held, 0);
+    ck_assert_int_eq(flow_agent.served[0].lines[0].held, 0);
 }
 END_TEST
 
@@ -452,7 +452,7 @@ static void open_breaker(void)
         flow_wait_calls(i + 1);
         flow_answer_unreachable(i);
     }
-    ck_assert_int_eq(flow_agent.lanes[0].breaker.state, MG_BREAKER_OPEN);
+    ck_assert_int_eq(flow_agent.served[0].breaker.state, MG_BREAKER_OPEN);
 }
 
 /* Catches: attempts used up on a service that is down. */
@@ -487,7 +487,7 @@ START_TEST(a_half_open_breaker_probes_and_a_success_closes_it)
     flow_start(",\"concurrency\":8,\"breaker\":{\"open_for\":\"50ms\"}");
     open_breaker();
     flow_linger(70);
-    ck_assert_int_eq(flow_agent.lanes[0].breaker.state, MG_BREAKER_HALF_OPEN);
+    ck_assert_int_eq(flow_agent.served[0].breaker.state, MG_BREAKER_HALF_OPEN);
     ck_assert_int_eq(fakes.prefetch[0], 1);
     ck_assert_ptr_nonnull(strstr(fakes.last_report, "\"half_open\""));
     flow_deliver(&(struct flow_request){.order_id = "probe"});
@@ -497,7 +497,7 @@ START_TEST(a_half_open_breaker_probes_and_a_success_closes_it)
     ck_assert_int_eq(fakes.call_count, 4);
     flow_answer_status(3, 200, "{}");
     flow_wait_calls(5);
-    ck_assert_int_eq(flow_agent.lanes[0].breaker.state, MG_BREAKER_CLOSED);
+    ck_assert_int_eq(flow_agent.served[0].breaker.state, MG_BREAKER_CLOSED);
     ck_assert_int_eq(fakes.prefetch[0], 8);
     ck_assert_int_eq(fakes.prefetch[1], 8);
 }

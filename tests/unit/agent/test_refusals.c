@@ -126,7 +126,7 @@ START_TEST(many_of_a_newer_version_leave_most_of_the_prefetch_to_others)
     char story[64] = "qxc";
     flow_finish();
     flow_start(",\"concurrency\":8");
-    const struct mg_line *line = &flow_agent.lanes[0].lines[0];
+    const struct mg_line *line = &flow_agent.served[0].lines[0];
     int room = line->prefetch / MG_NEWER_SHARE;
     ck_assert(room > 1 && room < 32);
     for (int i = 0; i < room; i++) {
@@ -152,7 +152,7 @@ START_TEST(a_newer_version_that_waits_leaves_a_place_to_a_consumer_of_one)
 {
     flow_finish();
     flow_start(",\"concurrency\":1");
-    const struct mg_line *line = &flow_agent.lanes[0].lines[0];
+    const struct mg_line *line = &flow_agent.served[0].lines[0];
     ck_assert_int_eq(line->prefetch, 1);
     fakes_deliver_typed(line->consumer, "request_batch", "{}", 0);
     ck_assert_int_eq(line->prefetch, 2);

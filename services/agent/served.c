@@ -1,37 +1,37 @@
 /*
- * The effect of a lane's state on its requests: how many are consumed, and which are answered without a call.
- * These answers follow from an open breaker or from an operator's pause.
+ * The effect of a served service's state on its requests: how many are consumed, and which are answered
+ * without a call. These answers follow from an open breaker or from an operator's pause.
  */
 #include "agent.h"
 #include "base/clock.h"
 #include "base/log.h"
 
 /* A failed try carries more information than a try that was not made. */
-static void answer_unserved(struct mg_job *job)
+static void answer_uncalled(struct mg_job *job)
 {
     if (job->try_count > 0) {
         mg_job_answer(job, &job->last, (struct mg_slice){NULL, 0});
-    } else if (job->lane->control.is_paused) {
+    } else if (job->served->control.is_paused) {
         mg_job_answer_not_made(job, MG_ERROR_CODE_SERVICE_PAUSED, "an operator has paused the service");
     } else {
         mg_job_answer_not_made(job, MG_ERROR_CODE_BREAKER_OPEN, "the circuit breaker is open");
     }
 }
 
-void mg_lane_answer_unserved(struct mg_lane *lane)
+void mg_served_answer_uncalled(struct mg_served *served)
 {
     struct mg_job *job, *next;
     for (int i = 0; i < MG_LINE_COUNT; i++) {
-        for (job = TAILQ_FIRST(&lane->lines[i].waiting); job != NULL; job = next) {
+        for (job = TAILQ_FIRST(&served->lines[i].waiting); job != NULL; job = next) {
             next = TAILQ_NEXT(job, entry);
-            answer_unserved(job);
+            answer_uncalled(job);
         }
     }
-    struct mg_job *last = TAILQ_LAST(&lane->begun, mg_jobs);
-    for (job = TAILQ_FIRST(&lane->begun); job != NULL; job = next) {
+    struct mg_job *last = TAILQ_LAST(&served->begun, mg_jobs);
+    for (job = TAILQ_FIRST(&served->begun); job != NULL; job = next) {
         next = job == last ? NULL : TAILQ_NEXT(job, entry); /* answered jobs move to the end of this list */
         if (job->phase == MG_JOB_BACKING_OFF || job->phase == MG_JOB_ISOLATED) {
-            answer_unserved(job);
+            answer_uncalled(job);
         }
     }
 }
@@ -44,36 +44,36 @@ static uint16_t line_prefetch(const struct mg_line *line, uint16_t prefetch)
     return prefetch == 1 && is_left ? MG_NEWER_PREFETCH_MIN : prefetch;
 }
 
-void mg_lane_consume(struct mg_lane *lane)
+void mg_served_consume(struct mg_served *served)
 {
-    uint16_t prefetch = mg_limiter_prefetch(&lane->limiter);
-    if (lane->breaker.word != MG_WORD_PROBE && lane->breaker.state == MG_BREAKER_OPEN) {
+    uint16_t prefetch = mg_limiter_prefetch(&served->limiter);
+    if (served->breaker.word != MG_WORD_PROBE && served->breaker.state == MG_BREAKER_OPEN) {
         prefetch = 0;
-    } else if (lane->breaker.word != MG_WORD_PROBE && lane->breaker.state == MG_BREAKER_HALF_OPEN) {
-        prefetch = (uint16_t)lane->breaker.plan.probes;
+    } else if (served->breaker.word != MG_WORD_PROBE && served->breaker.state == MG_BREAKER_HALF_OPEN) {
+        prefetch = (uint16_t)served->breaker.plan.probes;
     }
-    if (!lane->agent->is_draining) {
+    if (!served->agent->is_draining) {
         for (int i = 0; i < MG_LINE_COUNT; i++) {
-            mg_line_consume(lane, &lane->lines[i], line_prefetch(&lane->lines[i], prefetch));
+            mg_line_consume(served, &served->lines[i], line_prefetch(&served->lines[i], prefetch));
         }
     }
 }
 
-void mg_lane_breaker_changed(struct mg_lane *lane)
+void mg_served_breaker_changed(struct mg_served *served)
 {
     static const char *const WORDS[] = {[MG_WORD_NONE] = "unknown",
                                         [MG_WORD_UP] = "not down for most agents",
                                         [MG_WORD_DOWN] = "down for most agents",
                                         [MG_WORD_PROBE] = "down for most agents; this one probes it"};
-    bool is_open = lane->breaker.state == MG_BREAKER_OPEN;
+    bool is_open = served->breaker.state == MG_BREAKER_OPEN;
     mg_log(is_open ? MG_LOG_WARN : MG_LOG_INFO, "circuit breaker changed",
-           MG_LOG_TEXT("service", lane->service->name),
-           MG_LOG_TEXT("breaker", mg_breaker_state_name(lane->breaker.state)),
-           MG_LOG_TEXT("service_is", WORDS[lane->breaker.word]));
-    mg_lane_consume(lane);
+           MG_LOG_TEXT("service", served->service->name),
+           MG_LOG_TEXT("breaker", mg_breaker_state_name(served->breaker.state)),
+           MG_LOG_TEXT("service_is", WORDS[served->breaker.word]));
+    mg_served_consume(served);
     if (is_open) {
-        mg_lane_answer_unserved(lane);
+        mg_served_answer_uncalled(served);
     }
-    mg_agent_report(lane->agent);
-    mg_idle_arm(lane->pump);
+    mg_agent_report(served->agent);
+    mg_idle_arm(served->pump);
 }
