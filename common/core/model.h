@@ -28,7 +28,7 @@
 /* After its complete-by an order sends nothing forward, because the supervisor's command EXPIRED is due. If
  * no such command comes for this long, the supervisor has given the order more time, by a step of the clock
  * that the scheduler has not detected. Then the order goes on. */
-#define MG_EXPIRY_WORD_MS 30000
+#define MG_EXPIRY_COMMAND_MS 30000
 
 struct mg_retry_plan {
     uint32_t attempts;   /* attempts before a cool-down or the end, the first included */

@@ -140,7 +140,7 @@ static bool is_expired(const struct mg_decider *decider)
 {
     int64_t complete_by_ms = decider->order.complete_by_ms;
     return mg_has_passed(decider->context, complete_by_ms) &&
-           decider->context->now_ms - complete_by_ms < MG_EXPIRY_WORD_MS;
+           decider->context->now_ms - complete_by_ms < MG_EXPIRY_COMMAND_MS;
 }
 
 static void plan_forward(struct mg_decider *decider)

@@ -149,7 +149,7 @@ struct mg_served_metrics {
 struct mg_control {
     uint64_t epoch, version; /* 0: no message has come */
     int64_t heard_boot_ms;
-    int64_t word_boot_ms; /* when the last message about the service's health came */
+    int64_t health_boot_ms; /* when the last message about the service's health came */
     bool is_paused;
     struct mg_once unreadable_logged; /* the last message was unreadable */
     bool is_named;                    /* of a limited service: this process has a share */
@@ -247,7 +247,7 @@ void mg_served_answer_uncalled(struct mg_served *served);
 /* control.c */
 enum mg_class mg_served_listen(struct mg_served *served, struct mg_err *err) MG_MUSTCHECK;
 /* Called at each tick: the supervisor that reported the service down may be dead. */
-void mg_served_doubt_word(struct mg_served *served);
+void mg_served_expire_health(struct mg_served *served);
 
 /* call.c */
 void mg_job_call(struct mg_job *job); /* requires a slot, a token and the breaker's admission */

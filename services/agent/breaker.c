@@ -34,36 +34,36 @@ bool mg_breaker_tick(struct mg_breaker *breaker, int64_t now_ms)
 
 int64_t mg_breaker_rest_ms(const struct mg_breaker *breaker, int64_t now_ms)
 {
-    if (breaker->state != MG_BREAKER_OPEN || breaker->word == MG_WORD_DOWN) {
+    if (breaker->state != MG_BREAKER_OPEN || breaker->service_health == MG_HEALTH_DOWN) {
         return -1;
     }
     return now_ms < breaker->open_until_ms ? breaker->open_until_ms - now_ms : 0;
 }
 
-bool mg_breaker_obey(struct mg_breaker *breaker, enum mg_breaker_word word, int64_t now_ms)
+bool mg_breaker_follow(struct mg_breaker *breaker, enum mg_service_health service_health, int64_t now_ms)
 {
-    enum mg_breaker_word before = breaker->word;
-    if (word == before) {
+    enum mg_service_health before = breaker->service_health;
+    if (service_health == before) {
         return false;
     }
-    breaker->word = word;
-    bool was_down = before == MG_WORD_DOWN || before == MG_WORD_PROBE;
+    breaker->service_health = service_health;
+    bool was_down = before == MG_HEALTH_DOWN || before == MG_HEALTH_PROBE;
     bool is_open = breaker->state == MG_BREAKER_OPEN, is_closed = breaker->state == MG_BREAKER_CLOSED;
-    switch (word) {
-    case MG_WORD_NONE:
+    switch (service_health) {
+    case MG_HEALTH_UNKNOWN:
         return was_down;
-    case MG_WORD_UP:
+    case MG_HEALTH_UP:
         if (was_down && !is_closed) {
             enter(breaker, MG_BREAKER_CLOSED, now_ms);
         }
         return was_down;
-    case MG_WORD_DOWN:
+    case MG_HEALTH_DOWN:
         if (!is_open) {
             enter(breaker, MG_BREAKER_OPEN, now_ms);
         }
         break;
-    case MG_WORD_PROBE:
-        if (is_closed || before == MG_WORD_DOWN) {
+    case MG_HEALTH_PROBE:
+        if (is_closed || before == MG_HEALTH_DOWN) {
             enter(breaker, MG_BREAKER_OPEN, now_ms);
         }
         break;

@@ -8,9 +8,10 @@
  * open_ms. Half-open: at most `probes` calls under way; as many successes close it, one failure opens it
  * again.
  *
- * All agents of a service follow the state that most of them report (mg_breaker_obey). While it is down, one
- * agent probes for all. The others stay open for as long as that state holds, regardless of their own calls.
- * The prober's own service file sets the time of its probes: no agent's clock is compared with another's.
+ * All agents of a service follow the state that most of them report (mg_breaker_follow). While it is down,
+ * one agent probes for all. The others stay open for as long as that state holds, regardless of their own
+ * calls. The prober's own service file sets the time of its probes: no agent's clock is compared with
+ * another's.
  */
 #ifndef MG_AGENT_BREAKER_H
 #define MG_AGENT_BREAKER_H
@@ -27,11 +28,12 @@ enum mg_call_health {
     MG_CALL_VOID,        /* proves nothing about the service: cancelled, or this process lacked the means */
 };
 
-enum mg_breaker_word {
-    MG_WORD_NONE,  /* no statement about the service: its own calls count */
-    MG_WORD_UP,    /* not down for most agents: its own calls count, too */
-    MG_WORD_DOWN,  /* down for most agents; another one probes */
-    MG_WORD_PROBE, /* down for most agents; this one probes for all */
+/* The service's health, as the leading supervisor sends it. */
+enum mg_service_health {
+    MG_HEALTH_UNKNOWN, /* undecided, or not received: its own calls count */
+    MG_HEALTH_UP,      /* not down for most agents: its own calls count, too */
+    MG_HEALTH_DOWN,    /* down for most agents; another one probes */
+    MG_HEALTH_PROBE,   /* down for most agents; this one probes for all */
 };
 
 struct mg_breaker_plan {
@@ -48,7 +50,7 @@ struct mg_breaker_plan {
 struct mg_breaker {
     struct mg_breaker_plan plan;
     enum mg_breaker_state state;
-    enum mg_breaker_word word;
+    enum mg_service_health service_health;
     uint32_t epoch; /* rises with every change of state: results of calls from before it do not count */
     int64_t open_until_ms;
     int unreachable_count;
@@ -64,10 +66,11 @@ void mg_breaker_init(struct mg_breaker *breaker, const struct mg_breaker_plan *p
 /* Lets an open breaker become half-open when its time is over. True if the state changed. */
 bool mg_breaker_tick(struct mg_breaker *breaker, int64_t now_ms);
 
-/* Applies the supervisor's word about the service. The end of an outage closes a breaker that followed it.
- * The end of all words leaves it open, until its own probe. An agent that replaces another prober first
- * waits for a whole open time: the other's last probe may still be out. True if state or word changed. */
-bool mg_breaker_obey(struct mg_breaker *breaker, enum mg_breaker_word word, int64_t now_ms);
+/* Applies the service's health, as the supervisor sends it. The end of an outage closes a breaker that
+ * followed it. A health that becomes unknown leaves it open, until its own probe. An agent that replaces
+ * another prober first waits for a whole open time: the other's last probe may still be out. True if the
+ * state changed, or if an outage begins, ends or changes its prober. */
+bool mg_breaker_follow(struct mg_breaker *breaker, enum mg_service_health service_health, int64_t now_ms);
 
 /* The state for reports: half-open only while a request for a probe is wanted. */
 enum mg_breaker_state mg_breaker_told(const struct mg_breaker *breaker);

@@ -82,7 +82,7 @@ static bool may_be_cut(const struct mg_service *service, const struct mg_http_an
 
 /* The answer of a gateway that gave up on the service behind it: 502, 504, and the numbers from 520 on. No
  * standard gives the latter to services; proxies use them for this. */
-static bool is_gateways_word(int status)
+static bool is_gateway_status(int status)
 {
     return status == 502 || status == 504 || status >= 520;
 }
@@ -99,7 +99,7 @@ static void classify_whole_answer(const struct mg_service *service, enum mg_kind
     }
     fill(verdict, outcome, executed, health_of_status(answer->status), "", "");
     verdict->retry_after_ms = answer->retry_after_ms;
-    bool is_given_up = executed == MG_EXECUTED_MAYBE && is_gateways_word(answer->status);
+    bool is_given_up = executed == MG_EXECUTED_MAYBE && is_gateway_status(answer->status);
     bool is_unpolled = answer->status == 202 && outcome == MG_OUTCOME_DONE;
     verdict->may_still_act = is_given_up || is_unpolled;
     if (!is_good(outcome)) {

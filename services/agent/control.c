@@ -49,7 +49,7 @@ static void served_limit(struct mg_served *served, int64_t concurrency, double r
 
 /* An agent that is no longer named, because its reports are late, keeps its share: it has done nothing to
  * lose it. */
-static void limits_obey(struct mg_served *served, const struct mg_service_control *control)
+static void limits_apply(struct mg_served *served, const struct mg_service_control *control)
 {
     const struct mg_share *share = share_find(control, served->agent->instance);
     if (!control->is_limited) {
@@ -63,7 +63,7 @@ static void limits_obey(struct mg_served *served, const struct mg_service_contro
     }
 }
 
-static void pause_obey(struct mg_served *served, bool is_paused)
+static void pause_apply(struct mg_served *served, bool is_paused)
 {
     if (served->control.is_paused == is_paused) {
         return;
@@ -77,29 +77,30 @@ static void pause_obey(struct mg_served *served, bool is_paused)
     }
 }
 
-static void word_obey(struct mg_served *served, enum mg_breaker_word word)
+static void health_follow(struct mg_served *served, enum mg_service_health service_health)
 {
-    if (mg_breaker_obey(&served->breaker, word, mg_clock_boot_ms())) {
+    if (mg_breaker_follow(&served->breaker, service_health, mg_clock_boot_ms())) {
         mg_served_breaker_changed(served);
     }
 }
 
-/* A new leader without knowledge changes nothing: its predecessor's word expires, or is sent again. */
-static void down_obey(struct mg_served *served, const struct mg_service_control *control)
+/* A new leader without knowledge changes nothing: the health that its predecessor sent expires, or is sent
+ * again. */
+static void health_apply(struct mg_served *served, const struct mg_service_control *control)
 {
     if (control->is_undecided) {
         return;
     }
     bool is_prober = strcmp(control->prober, served->agent->instance) == 0;
-    served->control.word_boot_ms = served->control.heard_boot_ms;
+    served->control.health_boot_ms = served->control.heard_boot_ms;
     snprintf(served->control.prober, sizeof served->control.prober, "%s", control->prober);
-    word_obey(served, !control->is_down ? MG_WORD_UP : is_prober ? MG_WORD_PROBE : MG_WORD_DOWN);
+    health_follow(served, !control->is_down ? MG_HEALTH_UP : is_prober ? MG_HEALTH_PROBE : MG_HEALTH_DOWN);
 }
 
-void mg_served_doubt_word(struct mg_served *served)
+void mg_served_expire_health(struct mg_served *served)
 {
-    if (mg_clock_boot_ms() - served->control.word_boot_ms >= MG_SERVICE_DOWN_VALID_MS) {
-        word_obey(served, MG_WORD_NONE);
+    if (mg_clock_boot_ms() - served->control.health_boot_ms >= MG_SERVICE_DOWN_VALID_MS) {
+        health_follow(served, MG_HEALTH_UNKNOWN);
     }
 }
 
@@ -141,11 +142,11 @@ static void on_heard(void *arg, struct mg_slice body)
     if (control.sent_at_ms != 0) {
         bool is_fresh = now_ms - served->agent->awake_since_boot_ms >= MG_SKEW_ROOM_MS;
         mg_agent_note_time(served->agent, now_ms, control.sent_at_ms,
-                           is_fresh ? MG_SAMPLE_WORD : MG_SAMPLE_QUEUED);
+                           is_fresh ? MG_SAMPLE_CONTROL : MG_SAMPLE_QUEUED);
     }
-    limits_obey(served, &control);
-    pause_obey(served, control.is_paused);
-    down_obey(served, &control);
+    limits_apply(served, &control);
+    pause_apply(served, control.is_paused);
+    health_apply(served, &control);
     if (is_new) {
         mg_agent_report(served->agent);
     }

@@ -70,21 +70,21 @@ static void seconds_add(struct mg_skew *skew, int64_t boot_ms, int64_t lead_ms, 
 }
 
 /* True: the samples of the run prove that the clock went back. */
-static bool run_extend(struct mg_skew *skew, int64_t boot_ms, int64_t sent_at_ms, bool is_word)
+static bool run_extend(struct mg_skew *skew, int64_t boot_ms, int64_t sent_at_ms, bool is_control)
 {
     int64_t lead_ms = boot_ms - sent_at_ms;
-    int64_t band_ms = is_word ? MG_SKEW_BACK_WORD_BAND_MS : MG_SKEW_BACK_BAND_MS;
+    int64_t band_ms = is_control ? MG_SKEW_BACK_CONTROL_BAND_MS : MG_SKEW_BACK_BAND_MS;
     if (skew->run.count == 0 || lead_ms < skew->run.lead_ms - MG_SKEW_BACK_BAND_MS) {
-        skew->run.count = skew->run.words = 0;
+        skew->run.count = skew->run.controls = 0;
         skew->run.first_boot_ms = boot_ms;
         skew->run.lead_ms = skew->run.least_ms = lead_ms;
     } else if (lead_ms > skew->run.lead_ms + band_ms) {
         return false; /* held up beyond the step, if it is one: no proof of either */
     }
     skew->run.count++;
-    skew->run.words += is_word ? 1 : 0;
+    skew->run.controls += is_control ? 1 : 0;
     skew->run.least_ms = lead_ms < skew->run.least_ms ? lead_ms : skew->run.least_ms;
-    return skew->run.count >= (skew->run.words > 0 ? MG_SKEW_FRESH_MIN : MG_SKEW_BACK_REQUESTS) &&
+    return skew->run.count >= (skew->run.controls > 0 ? MG_SKEW_FRESH_MIN : MG_SKEW_BACK_REQUESTS) &&
            boot_ms - skew->run.first_boot_ms >= MG_SKEW_BACK_SPAN_MS;
 }
 
@@ -128,7 +128,7 @@ int64_t mg_skew_note(struct mg_skew *skew, int64_t boot_ms, int64_t wall_ms, int
     if (believed_ms - sent_at_ms <= MG_SKEW_FAR_MS) {
         forward_note(skew, boot_ms, believed_ms, sent_at_ms);
         seconds_add(skew, boot_ms, boot_ms - sent_at_ms, is_fresh ? 1 : 0);
-    } else if (is_fresh && run_extend(skew, boot_ms, sent_at_ms, sample == MG_SAMPLE_WORD)) {
+    } else if (is_fresh && run_extend(skew, boot_ms, sent_at_ms, sample == MG_SAMPLE_CONTROL)) {
         back_ms = believed_ms - (boot_ms - skew->run.least_ms);
         seconds_forget(skew);
         skew->forward.by_ms = 0;

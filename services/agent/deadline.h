@@ -46,10 +46,10 @@
  * as the moments of sending do. Three are enough if a supervisor's message is among them. Of requests
  * alone more are needed, so that equal delays by chance are excluded. The supervisor reads the clock up to
  * a quarter of a second before it sends. */
-#define MG_SKEW_BACK_SPAN_MS      500
-#define MG_SKEW_BACK_BAND_MS      50
-#define MG_SKEW_BACK_WORD_BAND_MS 250
-#define MG_SKEW_BACK_REQUESTS     5
+#define MG_SKEW_BACK_SPAN_MS         500
+#define MG_SKEW_BACK_BAND_MS         50
+#define MG_SKEW_BACK_CONTROL_BAND_MS 250
+#define MG_SKEW_BACK_REQUESTS        5
 /* After a step the schedulers use the old clock for up to 250 ms, and the resulting messages take a commit
  * to come here. They prove nothing about a message that was received less than this before. */
 #define MG_SKEW_SETTLE_MS 1000
@@ -72,9 +72,9 @@
 #define MG_DEADLINE_LOOK_MS 100
 
 enum mg_sample {
-    MG_SAMPLE_QUEUED, /* a request that may have waited in its queue */
-    MG_SAMPLE_FRESH,  /* a request that has not */
-    MG_SAMPLE_WORD,   /* the supervisor's message, which has not waited either, and is sent for this */
+    MG_SAMPLE_QUEUED,  /* a request that may have waited in its queue */
+    MG_SAMPLE_FRESH,   /* a request that has not */
+    MG_SAMPLE_CONTROL, /* the supervisor's message, which has not waited either, and is sent for this */
 };
 
 /* The samples of one minute. */
@@ -95,7 +95,7 @@ struct mg_skew {
     int64_t known_ms;      /* wall - database at the last measurement, within ±limit; 0 before that */
     int64_t usual_boot_ms; /* when a difference was last not far above the least */
     struct {
-        int count, words; /* equal fresh samples in a row, far above the least; the supervisor's of them */
+        int count, controls; /* equal fresh samples in a row, far above the least; the supervisor's of them */
         int64_t first_boot_ms, lead_ms, least_ms;
     } run;
     struct {

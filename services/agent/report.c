@@ -65,14 +65,14 @@ static void report_served(struct mg_served *served, bool is_ready, const char *r
         .control_version = served->control.version,
         .process = (uint64_t)agent->started_ms,
         .sequence = ++agent->report_count,
-        .is_prober = served->breaker.word == MG_WORD_PROBE,
+        .is_prober = served->breaker.service_health == MG_HEALTH_PROBE,
     };
     memcpy(report.service, served->service->name, sizeof report.service);
     snprintf(report.instance, sizeof report.instance, "%s", agent->instance);
-    if (reason[0] == '\0' && served->breaker.word == MG_WORD_DOWN) {
+    if (reason[0] == '\0' && served->breaker.service_health == MG_HEALTH_DOWN) {
         snprintf(report.reason, sizeof report.reason, "down for most agents; %s probes",
                  served->control.prober);
-    } else if (reason[0] == '\0' && served->breaker.word == MG_WORD_PROBE) {
+    } else if (reason[0] == '\0' && served->breaker.service_health == MG_HEALTH_PROBE) {
         snprintf(report.reason, sizeof report.reason, "down for most agents; this one probes");
     } else {
         snprintf(report.reason, sizeof report.reason, "%s", reason);
@@ -116,8 +116,9 @@ void mg_served_measure(struct mg_served *served)
     mg_metric_set(served->metrics.in_flight, served->limiter.in_flight);
     mg_metric_set(served->metrics.concurrency, served->limiter.concurrency);
     mg_metric_set(served->metrics.breaker, served->breaker.state);
-    mg_metric_set(served->metrics.down,
-                  served->breaker.word > MG_WORD_UP ? served->breaker.word - MG_WORD_UP : 0);
+    mg_metric_set(served->metrics.down, served->breaker.service_health > MG_HEALTH_UP
+                                            ? served->breaker.service_health - MG_HEALTH_UP
+                                            : 0);
     mg_metric_set(served->metrics.paused, served->control.is_paused);
 }
 

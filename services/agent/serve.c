@@ -69,7 +69,7 @@ void mg_served_pump(void *arg)
         while (serve_one(served, now_ms)) {
         }
     }
-    if (served->breaker.word == MG_WORD_PROBE && served->breaker.state != MG_BREAKER_CLOSED) {
+    if (served->breaker.service_health == MG_HEALTH_PROBE && served->breaker.state != MG_BREAKER_CLOSED) {
         mg_served_answer_uncalled(served); /* these would only wait beside the probe, or for a free slot */
     }
     if (mg_breaker_told(&served->breaker) != served->reported) {

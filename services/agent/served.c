@@ -47,9 +47,10 @@ static uint16_t line_prefetch(const struct mg_line *line, uint16_t prefetch)
 void mg_served_consume(struct mg_served *served)
 {
     uint16_t prefetch = mg_limiter_prefetch(&served->limiter);
-    if (served->breaker.word != MG_WORD_PROBE && served->breaker.state == MG_BREAKER_OPEN) {
+    if (served->breaker.service_health != MG_HEALTH_PROBE && served->breaker.state == MG_BREAKER_OPEN) {
         prefetch = 0;
-    } else if (served->breaker.word != MG_WORD_PROBE && served->breaker.state == MG_BREAKER_HALF_OPEN) {
+    } else if (served->breaker.service_health != MG_HEALTH_PROBE &&
+               served->breaker.state == MG_BREAKER_HALF_OPEN) {
         prefetch = (uint16_t)served->breaker.plan.probes;
     }
     if (!served->agent->is_draining) {
@@ -61,15 +62,15 @@ void mg_served_consume(struct mg_served *served)
 
 void mg_served_breaker_changed(struct mg_served *served)
 {
-    static const char *const WORDS[] = {[MG_WORD_NONE] = "unknown",
-                                        [MG_WORD_UP] = "not down for most agents",
-                                        [MG_WORD_DOWN] = "down for most agents",
-                                        [MG_WORD_PROBE] = "down for most agents; this one probes it"};
+    static const char *const HEALTHS[] = {[MG_HEALTH_UNKNOWN] = "unknown",
+                                          [MG_HEALTH_UP] = "not down for most agents",
+                                          [MG_HEALTH_DOWN] = "down for most agents",
+                                          [MG_HEALTH_PROBE] = "down for most agents; this one probes it"};
     bool is_open = served->breaker.state == MG_BREAKER_OPEN;
     mg_log(is_open ? MG_LOG_WARN : MG_LOG_INFO, "circuit breaker changed",
            MG_LOG_TEXT("service", served->service->name),
            MG_LOG_TEXT("breaker", mg_breaker_state_name(served->breaker.state)),
-           MG_LOG_TEXT("service_is", WORDS[served->breaker.word]));
+           MG_LOG_TEXT("service_is", HEALTHS[served->breaker.service_health]));
     mg_served_consume(served);
     if (is_open) {
         mg_served_answer_uncalled(served);

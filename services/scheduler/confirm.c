@@ -112,11 +112,11 @@ void mg_confirm_failed(void *arg, struct mg_send *send, enum mg_publish_outcome 
         if (send->debt != NULL) {
             mg_debt_settle(scheduler, send, false);
         } else if (send->version != 0) {
-            const struct mg_owed word = {.order_id = send->order_id,
+            const struct mg_owed owed = {.order_id = send->order_id,
                                          .version = send->version,
                                          .is_owed = true,
                                          .reply_to = send->routing_key};
-            mg_owed_mark(scheduler, send->work, &word);
+            mg_owed_mark(scheduler, send->work, &owed);
         }
         break;
     case MG_SEND_REJECTED:

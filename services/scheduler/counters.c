@@ -76,7 +76,7 @@ void mg_counters_init(struct mg_counters *counters, struct mg_metrics *metrics)
     counters->batch_causes =
         mg_metrics_series(metrics, MG_HISTOGRAM_SIZES, "makegood_batch_causes", NULL, "causes of a batch");
     counters->commit_seconds = mg_metrics_series(metrics, MG_HISTOGRAM, "makegood_commit_seconds", NULL,
-                                                 "from sending a batch's rows to the database's word that "
+                                                 "from sending a batch's rows to the database's reply that "
                                                  "they are stored");
     counters->conflicts = counter(metrics, "makegood_conflicts_total",
                                   "orders decided again because they were not as supposed");

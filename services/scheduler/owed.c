@@ -28,26 +28,26 @@
 struct mg_owed_mark {
     STAILQ_ENTRY(mg_owed_mark) entry;
     struct mg_work *work;
-    struct mg_owed word; /* order_id and reply_to point below */
+    struct mg_owed owed; /* order_id and reply_to point below */
     char order_id[MG_ORDER_ID_MAX + 1], reply_to[MG_REPLY_TO_MAX + 1];
 };
 
-void mg_owed_mark(struct mg_scheduler *scheduler, struct mg_work *work, const struct mg_owed *word)
+void mg_owed_mark(struct mg_scheduler *scheduler, struct mg_work *work, const struct mg_owed *owed)
 {
     MG_FAILPOINT(SCHEDULER_OWED);
     struct mg_owed_mark *mark = calloc(1, sizeof(*mark));
     if (mark == NULL) {
         mg_log(MG_LOG_ERROR, "could not record an owed status: no memory; its cause will be redelivered",
-               MG_LOG_TEXT("order_id", word->order_id));
+               MG_LOG_TEXT("order_id", owed->order_id));
         mg_work_give_up(work);
         return;
     }
     mark->work = work;
-    mark->word = *word;
-    snprintf(mark->order_id, sizeof(mark->order_id), "%s", word->order_id);
-    snprintf(mark->reply_to, sizeof(mark->reply_to), "%s", word->reply_to);
-    mark->word.order_id = mark->order_id;
-    mark->word.reply_to = mark->reply_to;
+    mark->owed = *owed;
+    snprintf(mark->order_id, sizeof(mark->order_id), "%s", owed->order_id);
+    snprintf(mark->reply_to, sizeof(mark->reply_to), "%s", owed->reply_to);
+    mark->owed.order_id = mark->order_id;
+    mark->owed.reply_to = mark->reply_to;
     if (work != NULL) {
         mg_work_hold(work);
     }
@@ -128,7 +128,7 @@ void mg_owed_flush(struct mg_scheduler *scheduler)
         struct mg_owed_mark *mark = STAILQ_FIRST(&owing->marks);
         STAILQ_REMOVE_HEAD(&owing->marks, entry);
         STAILQ_INSERT_TAIL(&owing->in_hand, mark, entry);
-        rows[count++] = mark->word;
+        rows[count++] = mark->owed;
     }
     mg_store_mark_owed(scheduler->store, rows, count, scheduler->options->owed_for_ms, on_marked, scheduler);
 }
@@ -159,8 +159,8 @@ void mg_debt_settle(struct mg_scheduler *scheduler, struct mg_send *send, bool h
     debt->has_failed = debt->has_failed || !has_arrived;
     debt->open--;
     if (debt->open == 0) {
-        debt->word.is_owed = debt->has_failed;
-        mg_owed_mark(scheduler, send->work, &debt->word);
+        debt->owed.is_owed = debt->has_failed;
+        mg_owed_mark(scheduler, send->work, &debt->owed);
         free(debt);
     }
 }
@@ -172,7 +172,7 @@ static struct mg_debt *debt_create(const struct mg_order_record *record, uint64_
         memcpy(debt->order_id, record->order_id, sizeof(debt->order_id));
         snprintf(debt->reply_to, sizeof(debt->reply_to), "%.*s", (int)record->reply_to.len,
                  record->reply_to.data != NULL ? record->reply_to.data : "");
-        debt->word = (struct mg_owed){
+        debt->owed = (struct mg_owed){
             .order_id = debt->order_id, .version = version, .is_retry = true, .reply_to = debt->reply_to};
     }
     return debt;
@@ -204,7 +204,7 @@ static void event_resend(struct mg_resend *resend, const struct mg_order_record 
     if (debt->open == 0) {
         if (!debt->has_failed) {
             debt->reply_to[0] = '\0'; /* no queue was tried */
-            mg_owed_mark(resend->scheduler, resend->work, &debt->word);
+            mg_owed_mark(resend->scheduler, resend->work, &debt->owed);
         }
         free(debt);
     }

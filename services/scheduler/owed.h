@@ -10,7 +10,7 @@ struct mg_owed_mark;
 
 /* An event with owed statuses on their way again. Its mark is cleared once all have arrived. */
 struct mg_debt {
-    struct mg_owed word; /* order_id and reply_to point below */
+    struct mg_owed owed; /* order_id and reply_to point below */
     char order_id[MG_ORDER_ID_MAX + 1], reply_to[MG_REPLY_TO_MAX + 1];
     int open;
     bool has_failed;
@@ -21,8 +21,8 @@ struct mg_owing {
     STAILQ_HEAD(mg_owed_marks, mg_owed_mark) marks, in_hand;
 };
 
-/* Marks an event's statuses as owed, or no longer owed. The ack of `work` waits for it. Copies `word`. */
-void mg_owed_mark(struct mg_scheduler *scheduler, struct mg_work *work, const struct mg_owed *word);
+/* Marks an event's statuses as owed, or no longer owed. The ack of `work` waits for it. Copies `owed`. */
+void mg_owed_mark(struct mg_scheduler *scheduler, struct mg_work *work, const struct mg_owed *owed);
 /* Publishes the owed statuses of an order, at the supervisor's command. Settles `work`. */
 void mg_owed_resend(struct mg_scheduler *scheduler, struct mg_work *work, const char *order_id);
 /* The same, because the client has posted its order again. The ack of `work` waits for it. */

@@ -54,8 +54,8 @@ static const struct supervisor_replica *prober_choose(const struct supervisor_he
     return next != NULL ? next : first;
 }
 
-static bool word_end(struct supervisor_health *health, const struct supervisor_replica *proven,
-                     int64_t now_ms)
+static bool outage_end(struct supervisor_health *health, const struct supervisor_replica *proven,
+                       int64_t now_ms)
 {
     struct supervisor_health ended = {.since_ms = now_ms, .process = proven->process};
     (void)snprintf(ended.proven, sizeof(ended.proven), "%s", proven->instance);
@@ -63,15 +63,15 @@ static bool word_end(struct supervisor_health *health, const struct supervisor_r
     return true;
 }
 
-/* No agent has found the service well, so the agents get no such word. */
-static bool word_forget(struct supervisor_health *health)
+/* No agent has found the service well, so it is not reported as up. */
+static bool outage_forget(struct supervisor_health *health)
 {
     *health = (struct supervisor_health){0};
     return true;
 }
 
-static bool word_begin(struct supervisor_health *health, const struct supervisor_replica *prober,
-                       int64_t now_ms)
+static bool outage_begin(struct supervisor_health *health, const struct supervisor_replica *prober,
+                         int64_t now_ms)
 {
     bool is_same = health->is_down && strcmp(health->prober, prober->instance) == 0;
     *health = (struct supervisor_health){
@@ -80,13 +80,13 @@ static bool word_begin(struct supervisor_health *health, const struct supervisor
     return !is_same;
 }
 
-/* Adopts the previous leader's word, which its prober still follows. */
-static bool word_adopt(struct supervisor_health *health, const struct supervisor_replica *replicas, int count,
-                       int64_t now_ms)
+/* Adopts the outage of the previous leader, which its prober still follows. */
+static bool outage_adopt(struct supervisor_health *health, const struct supervisor_replica *replicas,
+                         int count, int64_t now_ms)
 {
     for (int i = 0; i < count; i++) {
         if (replicas[i].is_ready && replicas[i].is_prober) {
-            return word_begin(health, &replicas[i], now_ms);
+            return outage_begin(health, &replicas[i], now_ms);
         }
     }
     return false;
@@ -102,12 +102,12 @@ static bool is_turn_over(const struct supervisor_health *health, const struct su
            age_ms >= (has_failed ? SUPERVISOR_TURN_MS : SUPERVISOR_TURN_MAX_MS);
 }
 
-static bool word_judge(struct supervisor_health *health, const struct supervisor_replica *replicas, int count,
-                       int64_t now_ms)
+static bool outage_judge(struct supervisor_health *health, const struct supervisor_replica *replicas,
+                         int count, int64_t now_ms)
 {
     const struct supervisor_replica *prober = ready_find(health->prober, health->process, replicas, count);
     if (is_closed(prober)) {
-        return word_end(health, prober, now_ms);
+        return outage_end(health, prober, now_ms);
     }
     if (prober != NULL) {
         health->able_ms = now_ms;
@@ -118,9 +118,9 @@ static bool word_judge(struct supervisor_health *health, const struct supervisor
     }
     const struct supervisor_replica *next = prober_choose(health, replicas, count);
     if (next != NULL) {
-        return word_begin(health, next, now_ms);
+        return outage_begin(health, next, now_ms);
     }
-    return now_ms - health->able_ms >= SUPERVISOR_FORGET_MS && word_forget(health);
+    return now_ms - health->able_ms >= SUPERVISOR_FORGET_MS && outage_forget(health);
 }
 
 bool supervisor_health_is_known(const struct supervisor_health *health)
@@ -131,12 +131,12 @@ bool supervisor_health_is_known(const struct supervisor_health *health)
 bool supervisor_health_judge(struct supervisor_health *health, const struct supervisor_replica *replicas,
                              int count, int64_t now_ms)
 {
-    bool is_adopted = !supervisor_health_is_known(health) && word_adopt(health, replicas, count, now_ms);
+    bool is_adopted = !supervisor_health_is_known(health) && outage_adopt(health, replicas, count, now_ms);
     if (health->is_down) {
-        return word_judge(health, replicas, count, now_ms) || is_adopted;
+        return outage_judge(health, replicas, count, now_ms) || is_adopted;
     }
     bool is_settling = health->since_ms != 0 && now_ms - health->since_ms < SUPERVISOR_SETTLE_MS;
     return !is_settling && !is_closed(ready_find(health->proven, health->process, replicas, count)) &&
            is_down_for_most(replicas, count) &&
-           word_begin(health, prober_choose(health, replicas, count), now_ms);
+           outage_begin(health, prober_choose(health, replicas, count), now_ms);
 }

@@ -1,26 +1,26 @@
 /*
  * Whether a remote service is down for most of its agents, as arithmetic: the agents' reports and the time
- * in, the leader's word out. It reads no clock and stores only the word.
+ * in, the service's health out. It reads no clock and stores only the health.
  *
  * A service is down when more than half of its ready agents report a breaker that is not closed. That is the
  * only one, both of two, or two of three. One of two is not enough: the fault may be in its own network. A
- * wrong word stops the agent that works for as long as the other cannot call. A missing word costs the orders
- * no more than the time that the agent's own breaker needs to open.
+ * wrong "down" stops the agent that works for as long as the other cannot call. A missing "down" costs the
+ * orders no more than the time that the agent's own breaker needs to open.
  *
- * Then one of the agents without a closed breaker is named, to probe for all. Its success ends the word,
- * regardless of the other reports, which only repeat the word. Another is named when the first is gone or no
- * longer ready. Another is also named when its probes have failed for long: that may be its network, too.
- * Without a candidate the word stays for a while. Agents that have all just been restarted are closed, but
- * have proved nothing, and can be named once they receive the word. After that the word ends unproven, and
+ * Then one of the agents without a closed breaker is named, to probe for all. Its success ends the outage,
+ * regardless of the other reports, which only repeat the leader's. Another is named when the first is gone or
+ * no longer ready. Another is also named when its probes have failed for long: that may be its network, too.
+ * Without a candidate the outage lasts for a while. Agents that have all just been restarted are closed, but
+ * have proved nothing, and can be named once they follow the outage. After that the health is undecided, and
  * each agent's own breaker counts.
  *
- * The agent that ended the word outvotes the others for as long as it is well: the fault is theirs, and its
+ * The agent that ended the outage outvotes the others for as long as it is well: the fault is theirs, and its
  * work goes on. When the service goes down indeed, that agent detects it by itself.
  *
- * A takeover changes no word. A new leader adopts the current prober if that agent reports itself as prober.
- * Without a prober it sends no word until most agents cannot call the service. Above all it does not report
- * the service as well: agents without a report so far would then call a service that is down. The previous
- * leader's word expires at the agents.
+ * A takeover changes no health. A new leader adopts the current prober if that agent reports itself as
+ * prober. Without a prober the health is undecided until most agents cannot call the service. Above all it is
+ * not "up": agents without a report so far would then call a service that is down. The health that the
+ * previous leader sent expires at the agents.
  */
 #ifndef MG_SUPERVISOR_HEALTH_H
 #define MG_SUPERVISOR_HEALTH_H
@@ -31,9 +31,9 @@
 #include "wire/reply.h"
 #include "wire/service_control.h"
 
-/* The word stays this long without a candidate: as long as agents believe a word that is not repeated. */
+/* An outage lasts this long without a candidate: as long as agents follow a health that is not repeated. */
 #define SUPERVISOR_FORGET_MS MG_SERVICE_DOWN_VALID_MS
-/* From the end of the word on: reports that were under way are from before. */
+/* From the end of the outage on: reports that were under way are from before. */
 #define SUPERVISOR_SETTLE_MS 2000
 /* A prober gives way to the next after this time of failed probes. A change costs an open time, so it is
  * rare. */
@@ -53,21 +53,21 @@ struct supervisor_replica {
     bool is_calling;
 };
 
-/* All zero: nothing is known, and no word is sent. */
+/* All zero: undecided. */
 struct supervisor_health {
     bool is_down;
     char prober[MG_SHARE_INSTANCE_MAX + 1];
     bool has_probed;                        /* it wanted a probe since it was named */
-    int64_t since_ms;                       /* when it was named, or the word ended; 0: never */
+    int64_t since_ms;                       /* when it was named, or the outage ended; 0: never */
     int64_t able_ms;                        /* when a possible prober was last there */
-    char proven[MG_SHARE_INSTANCE_MAX + 1]; /* the agent that ended the last word by its success; "": none */
+    char proven[MG_SHARE_INSTANCE_MAX + 1]; /* the agent whose success ended the last outage; "": none */
     uint64_t process;                       /* of the prober, or of the proven agent */
 };
 
-/* Whether there is a word to send: down, or well again. */
+/* False: undecided. True: down, or up again. */
 bool supervisor_health_is_known(const struct supervisor_health *health);
 
-/* True if the word changed. `replicas` must keep their order between calls. */
+/* True if the health changed. `replicas` must keep their order between calls. */
 bool supervisor_health_judge(struct supervisor_health *health, const struct supervisor_replica *replicas,
                              int count, int64_t now_ms);
 

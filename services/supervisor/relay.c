@@ -92,7 +92,7 @@ static struct supervisor_service *service_find(struct supervisor *supervisor, co
     return service;
 }
 
-/* Agents beyond SUPERVISOR_REPLICAS_MAX follow the word like all others, but their reports do not count. */
+/* Agents beyond SUPERVISOR_REPLICAS_MAX follow the health like all others, but their reports do not count. */
 static int replicas_read(const struct mg_rows *rows, int first, int end, struct supervisor_replica *ret)
 {
     int count = 0;
@@ -109,7 +109,7 @@ static int replicas_read(const struct mg_rows *rows, int first, int end, struct 
     return count;
 }
 
-/* True if the word about the service changed. */
+/* True if the service's health changed. */
 static bool service_judge(struct supervisor_service *service, const struct mg_rows *rows, int first, int end)
 {
     static struct supervisor_replica replicas[SUPERVISOR_REPLICAS_MAX]; /* 19 KiB, of one call at a time */

@@ -174,11 +174,11 @@ START_TEST(an_order_whose_end_is_left_is_nudged_once_no_scheduler_waits_for_the_
 {
     struct mg_step pending = {.state = MG_STEP_PENDING},
                    running = {.state = MG_STEP_RUNNING, .complete_by_ms = now_ms + 50000};
-    store_order("o-left", MG_ORDER_PROCESSING, &pending, now_ms - MG_EXPIRY_WORD_MS - 5);
-    store_order("o-soon", MG_ORDER_PROCESSING, &pending, now_ms - MG_EXPIRY_WORD_MS + 10000);
-    store_order("o-moving", MG_ORDER_PROCESSING, &running, now_ms - MG_EXPIRY_WORD_MS - 5);
-    store_order("o-judged", MG_ORDER_PROCESSING, &pending, now_ms - 10 * MG_EXPIRY_WORD_MS);
-    options.grace_after_ms = now_ms - 2 * MG_EXPIRY_WORD_MS;
+    store_order("o-left", MG_ORDER_PROCESSING, &pending, now_ms - MG_EXPIRY_COMMAND_MS - 5);
+    store_order("o-soon", MG_ORDER_PROCESSING, &pending, now_ms - MG_EXPIRY_COMMAND_MS + 10000);
+    store_order("o-moving", MG_ORDER_PROCESSING, &running, now_ms - MG_EXPIRY_COMMAND_MS - 5);
+    store_order("o-judged", MG_ORDER_PROCESSING, &pending, now_ms - 10 * MG_EXPIRY_COMMAND_MS);
+    options.grace_after_ms = now_ms - 2 * MG_EXPIRY_COMMAND_MS;
     options.grace_before_ms = now_ms;
     rig_sweep(&rig, &options);
     ck_assert_int_eq(rig.sweep.due_count, 2);

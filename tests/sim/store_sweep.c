@@ -236,7 +236,7 @@ static void order_look(struct sweep *sweep, struct sim_order *order)
     } else if (is_open(&record->order) && !is_moving) {
         found_add(sweep, (struct found){.order = order, .ask = MG_CAUSE_NUDGE, .is_stuck = true});
     }
-    if (complete_by_ms != 0 && !is_moving && complete_by_ms <= sweep->now_ms - MG_EXPIRY_WORD_MS &&
+    if (complete_by_ms != 0 && !is_moving && complete_by_ms <= sweep->now_ms - MG_EXPIRY_COMMAND_MS &&
         is_in_grace(sweep, complete_by_ms)) {
         found_add(sweep, (struct found){.order = order, .ask = MG_CAUSE_NUDGE});
     }

@@ -96,7 +96,7 @@ START_TEST(late_reply_counts_until_the_attempt_is_judged)
 }
 END_TEST
 
-START_TEST(word_of_expiry_before_the_deadline_is_stale)
+START_TEST(command_of_expiry_before_the_deadline_is_stale)
 {
     submit();
     struct mg_cause early = {.kind = MG_CAUSE_OVERDUE, .step = 0, .attempt = 1};
@@ -565,7 +565,7 @@ int main(void)
     tcase_add_test(cases, second_reply_of_an_attempt_is_a_duplicate);
     tcase_add_test(cases, reply_ahead_of_the_row_proves_lost_state);
     tcase_add_test(cases, late_reply_counts_until_the_attempt_is_judged);
-    tcase_add_test(cases, word_of_expiry_before_the_deadline_is_stale);
+    tcase_add_test(cases, command_of_expiry_before_the_deadline_is_stale);
     tcase_add_test(cases, expired_attempt_is_maybe_and_is_repeated_under_the_same_key);
     tcase_add_test(cases, attempts_then_cool_down_then_failure_then_compensation);
     tcase_add_test(cases, refused_after_maybe_is_undone);

@@ -152,17 +152,17 @@ static const struct mg_sql MARK_OWED = {
     "mark_owed",
     "WITH clock AS MATERIALIZED (SELECT " MG_SQL_NOW " AS now),"
     /* The last mark of an event counts. */
-    " word AS MATERIALIZED ("
+    " mark AS MATERIALIZED ("
     "  SELECT DISTINCT ON (order_id, version) order_id, version, owed, is_retry, reply_to"
     "  FROM unnest($1::text[], $2::bigint[], $3::boolean[], $4::boolean[], $5::text[]) WITH ORDINALITY"
     "   AS u(order_id, version, owed, is_retry, reply_to, n) ORDER BY order_id, version, n DESC),"
     " place AS MATERIALIZED ("
-    "  SELECT p.order_id, p.reply_to FROM order_process p WHERE p.order_id IN (SELECT order_id FROM word WHERE owed)"
+    "  SELECT p.order_id, p.reply_to FROM order_process p WHERE p.order_id IN (SELECT order_id FROM mark WHERE owed)"
     "  ORDER BY p.order_id COLLATE \"C\" FOR SHARE OF p),"
     /* Given-up statuses stay so, unless they have arrived after all. */
     " marked AS ("
     "  UPDATE order_event e SET owed = w.owed, owed_asked_at = NULL, owed_to = CASE WHEN w.owed THEN " OWED_TO " END,"
-    "   given_up_at = NULL FROM word w LEFT JOIN place p USING (order_id)"
+    "   given_up_at = NULL FROM mark w LEFT JOIN place p USING (order_id)"
     "  WHERE e.order_id = w.order_id AND e.version = w.version"
     "   AND CASE WHEN NOT w.owed THEN e.owed OR e.given_up_at IS NOT NULL"
     "    WHEN w.is_retry THEN e.owed AND e.owed_to IS DISTINCT FROM " OWED_TO
@@ -170,8 +170,8 @@ static const struct mg_sql MARK_OWED = {
     "  RETURNING e.owed_to),"
     " queue AS MATERIALIZED ("
     "  SELECT name, bool_or(is_failing) AS is_failing, bool_or(is_later) AS is_later FROM ("
-    "   SELECT coalesce(reply_to, CASE WHEN owed AND is_retry THEN " OWED_TO_OF("word") " END) AS name,"
-    "    owed AS is_failing, owed AND is_retry AS is_later FROM word"
+    "   SELECT coalesce(reply_to, CASE WHEN owed AND is_retry THEN " OWED_TO_OF("mark") " END) AS name,"
+    "    owed AS is_failing, owed AND is_retry AS is_later FROM mark"
     "   UNION ALL SELECT owed_to, true, false FROM marked) s WHERE name IS NOT NULL GROUP BY name)"
     /* `marks` of the new row is 1 if a retry failed; the update reads it. Ordered by name: all writers lock
      * in this order. */
@@ -253,21 +253,21 @@ static void on_marked(void *arg, const struct mg_pg_answer *reply)
 static int params_fill(struct mg_pg_params params[STATEMENT_COUNT], const struct mg_owed *marks, int count,
                        int64_t owed_for_ms)
 {
-    struct mg_pg_params *words = &params[STATEMENT_MARK], *failed = &params[STATEMENT_GIVE_UP];
+    struct mg_pg_params *mark = &params[STATEMENT_MARK], *failed = &params[STATEMENT_GIVE_UP];
     int failed_count = 0;
     for (int i = 0; i < STATEMENT_COUNT; i++)
         mg_pg_params_init(&params[i]);
-    int order_id = mg_pg_add_array(words, MG_PG_TEXT), version = mg_pg_add_array(words, MG_PG_INT);
-    int owed = mg_pg_add_array(words, MG_PG_BOOL), is_retry = mg_pg_add_array(words, MG_PG_BOOL);
-    int reply_to = mg_pg_add_array(words, MG_PG_TEXT);
+    int order_id = mg_pg_add_array(mark, MG_PG_TEXT), version = mg_pg_add_array(mark, MG_PG_INT);
+    int owed = mg_pg_add_array(mark, MG_PG_BOOL), is_retry = mg_pg_add_array(mark, MG_PG_BOOL);
+    int reply_to = mg_pg_add_array(mark, MG_PG_TEXT);
     int name = mg_pg_add_array(failed, MG_PG_TEXT), failed_order = mg_pg_add_array(failed, MG_PG_TEXT);
     for (int i = 0; i < count; i++) {
         struct mg_slice queue = mg_slice_of(marks[i].reply_to[0] != '\0' ? marks[i].reply_to : NULL);
-        mg_pg_push_text(words, order_id, mg_slice_of(marks[i].order_id));
-        mg_pg_push_int(words, version, (int64_t)marks[i].version);
-        mg_pg_push_bool(words, owed, marks[i].is_owed);
-        mg_pg_push_bool(words, is_retry, marks[i].is_retry);
-        mg_pg_push_text(words, reply_to, queue);
+        mg_pg_push_text(mark, order_id, mg_slice_of(marks[i].order_id));
+        mg_pg_push_int(mark, version, (int64_t)marks[i].version);
+        mg_pg_push_bool(mark, owed, marks[i].is_owed);
+        mg_pg_push_bool(mark, is_retry, marks[i].is_retry);
+        mg_pg_push_text(mark, reply_to, queue);
         if (marks[i].is_owed && marks[i].is_retry) {
             mg_pg_push_text(failed, name, queue);
             mg_pg_push_text(failed, failed_order, mg_slice_of(marks[i].order_id));

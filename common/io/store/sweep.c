@@ -28,7 +28,7 @@
 /* After this time a graced expiry of an order is not judged soon. Schedulers go on with the order, and need a
  * cause. */
 #define UNJUDGED "interval '30 seconds'"
-static_assert(MG_EXPIRY_WORD_MS == 30000, "the same");
+static_assert(MG_EXPIRY_COMMAND_MS == 30000, "the same");
 /* An order is read whole, so the steps read may exceed the limit by one order's. */
 #define STEPS_OF_AN_ORDER "64"
 static_assert(MG_STEPS_MAX == 64, "the same");

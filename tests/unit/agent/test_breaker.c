@@ -146,38 +146,39 @@ END_TEST
 
 /* Would catch: an agent that calls a service that is down for most agents; one that makes no call once the
  * service is back; one that depends for ever on a message of a dead leader. */
-START_TEST(each_word_finds_each_state)
+START_TEST(each_service_health_meets_each_breaker_state)
 {
     enum { CLOSED = MG_BREAKER_CLOSED, OPEN = MG_BREAKER_OPEN, HALF = MG_BREAKER_HALF_OPEN };
     static const struct {
-        enum mg_breaker_word before, word;
+        enum mg_service_health before, service_health;
         int expected[3]; /* by the state before: closed, open, half-open */
         bool is_changed;
         int64_t rest_ms; /* of one open a second ago; -1: until the control message expires */
     } cases[] = {
-        {MG_WORD_NONE, MG_WORD_UP, {CLOSED, OPEN, HALF}, false, 4000},
-        {MG_WORD_NONE, MG_WORD_DOWN, {OPEN, OPEN, OPEN}, true, -1},
-        {MG_WORD_NONE, MG_WORD_PROBE, {OPEN, OPEN, HALF}, true, 4000},
-        {MG_WORD_UP, MG_WORD_NONE, {CLOSED, OPEN, HALF}, false, 4000},
-        {MG_WORD_UP, MG_WORD_UP, {CLOSED, OPEN, HALF}, false, 4000},
-        {MG_WORD_UP, MG_WORD_DOWN, {OPEN, OPEN, OPEN}, true, -1},
-        {MG_WORD_UP, MG_WORD_PROBE, {OPEN, OPEN, HALF}, true, 4000},
-        {MG_WORD_DOWN, MG_WORD_NONE, {CLOSED, OPEN, HALF}, true, 4000},
-        {MG_WORD_DOWN, MG_WORD_UP, {CLOSED, CLOSED, CLOSED}, true, -1},
-        {MG_WORD_DOWN, MG_WORD_DOWN, {CLOSED, OPEN, HALF}, false, -1},
-        {MG_WORD_DOWN, MG_WORD_PROBE, {OPEN, OPEN, OPEN}, true, 5000},
-        {MG_WORD_PROBE, MG_WORD_NONE, {CLOSED, OPEN, HALF}, true, 4000},
-        {MG_WORD_PROBE, MG_WORD_UP, {CLOSED, CLOSED, CLOSED}, true, -1},
-        {MG_WORD_PROBE, MG_WORD_DOWN, {OPEN, OPEN, OPEN}, true, -1},
-        {MG_WORD_PROBE, MG_WORD_PROBE, {CLOSED, OPEN, HALF}, false, 4000},
+        {MG_HEALTH_UNKNOWN, MG_HEALTH_UP, {CLOSED, OPEN, HALF}, false, 4000},
+        {MG_HEALTH_UNKNOWN, MG_HEALTH_DOWN, {OPEN, OPEN, OPEN}, true, -1},
+        {MG_HEALTH_UNKNOWN, MG_HEALTH_PROBE, {OPEN, OPEN, HALF}, true, 4000},
+        {MG_HEALTH_UP, MG_HEALTH_UNKNOWN, {CLOSED, OPEN, HALF}, false, 4000},
+        {MG_HEALTH_UP, MG_HEALTH_UP, {CLOSED, OPEN, HALF}, false, 4000},
+        {MG_HEALTH_UP, MG_HEALTH_DOWN, {OPEN, OPEN, OPEN}, true, -1},
+        {MG_HEALTH_UP, MG_HEALTH_PROBE, {OPEN, OPEN, HALF}, true, 4000},
+        {MG_HEALTH_DOWN, MG_HEALTH_UNKNOWN, {CLOSED, OPEN, HALF}, true, 4000},
+        {MG_HEALTH_DOWN, MG_HEALTH_UP, {CLOSED, CLOSED, CLOSED}, true, -1},
+        {MG_HEALTH_DOWN, MG_HEALTH_DOWN, {CLOSED, OPEN, HALF}, false, -1},
+        {MG_HEALTH_DOWN, MG_HEALTH_PROBE, {OPEN, OPEN, OPEN}, true, 5000},
+        {MG_HEALTH_PROBE, MG_HEALTH_UNKNOWN, {CLOSED, OPEN, HALF}, true, 4000},
+        {MG_HEALTH_PROBE, MG_HEALTH_UP, {CLOSED, CLOSED, CLOSED}, true, -1},
+        {MG_HEALTH_PROBE, MG_HEALTH_DOWN, {OPEN, OPEN, OPEN}, true, -1},
+        {MG_HEALTH_PROBE, MG_HEALTH_PROBE, {CLOSED, OPEN, HALF}, false, 4000},
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         for (int state = CLOSED; state <= HALF; state++) {
             setup();
-            breaker.word = cases[i].before;
+            breaker.service_health = cases[i].before;
             breaker.state = (enum mg_breaker_state)state;
             breaker.open_until_ms = state == OPEN ? 10000 + plan.open_ms : 0;
-            ck_assert_int_eq(mg_breaker_obey(&breaker, cases[i].word, 11000), cases[i].is_changed);
+            ck_assert_int_eq(mg_breaker_follow(&breaker, cases[i].service_health, 11000),
+                             cases[i].is_changed);
             ck_assert_msg((int)breaker.state == cases[i].expected[state], "case %zu, state %d: %d", i, state,
                           (int)breaker.state);
             if (state == OPEN) {
@@ -192,17 +193,17 @@ END_TEST
 START_TEST(only_who_is_named_probes)
 {
     uint32_t ticket, late;
-    mg_breaker_obey(&breaker, MG_WORD_DOWN, 1000);
+    mg_breaker_follow(&breaker, MG_HEALTH_DOWN, 1000);
     ck_assert(!mg_breaker_tick(&breaker, 1000 + 10 * plan.open_ms));
     ck_assert(!mg_breaker_admit(&breaker, &ticket));
-    mg_breaker_obey(&breaker, MG_WORD_PROBE, 100000);
+    mg_breaker_follow(&breaker, MG_HEALTH_PROBE, 100000);
     ck_assert(!mg_breaker_tick(&breaker, 100000 + plan.open_ms - 1));
     ck_assert(mg_breaker_tick(&breaker, 100000 + plan.open_ms));
     ck_assert(mg_breaker_admit(&breaker, &late));
-    mg_breaker_obey(&breaker, MG_WORD_DOWN, 110000);
+    mg_breaker_follow(&breaker, MG_HEALTH_DOWN, 110000);
     ck_assert(!mg_breaker_record(&breaker, late, MG_CALL_HEALTHY, 110001)); /* another is named meanwhile */
     ck_assert_int_eq(breaker.state, MG_BREAKER_OPEN);
-    mg_breaker_obey(&breaker, MG_WORD_NONE, 120000);
+    mg_breaker_follow(&breaker, MG_HEALTH_UNKNOWN, 120000);
     ck_assert(mg_breaker_tick(&breaker, 120000));
 }
 END_TEST
@@ -211,7 +212,7 @@ END_TEST
 START_TEST(half_open_is_told_while_a_probe_is_wanted)
 {
     uint32_t first, second;
-    mg_breaker_obey(&breaker, MG_WORD_PROBE, 1000);
+    mg_breaker_follow(&breaker, MG_HEALTH_PROBE, 1000);
     ck_assert(mg_breaker_tick(&breaker, 1000 + plan.open_ms));
     ck_assert(mg_breaker_admit(&breaker, &first));
     ck_assert_int_eq(mg_breaker_told(&breaker), MG_BREAKER_HALF_OPEN);
@@ -240,7 +241,7 @@ int main(void)
     tcase_add_test(tcase, a_failed_probe_opens_it_again_for_the_whole_time);
     tcase_add_test(tcase, a_void_probe_gives_its_place_back_and_says_nothing);
     tcase_add_test(tcase, a_result_from_before_the_opening_neither_closes_nor_reopens);
-    tcase_add_test(tcase, each_word_finds_each_state);
+    tcase_add_test(tcase, each_service_health_meets_each_breaker_state);
     tcase_add_test(tcase, only_who_is_named_probes);
     tcase_add_test(tcase, half_open_is_told_while_a_probe_is_wanted);
     suite_add_tcase(suite, tcase);

@@ -132,7 +132,7 @@ START_TEST(a_clock_that_is_known_to_be_wrong_makes_no_agent_unready)
 END_TEST
 
 /* Catches: messages that lay in the queue while the process stood still, taken for a clock that went back. */
-START_TEST(words_that_waited_for_a_stopped_agent_say_nothing_of_the_clock)
+START_TEST(control_messages_that_waited_for_a_stopped_agent_prove_nothing_of_the_clock)
 {
     tell_time_often(0);
     flow_agent.skew.ran_at_boot_ms = mg_clock_boot_ms() - BACK_MS;
@@ -152,7 +152,7 @@ int main(void)
         a_request_whose_doubt_does_not_end_is_answered_in_time,
         what_is_in_doubt_is_given_back_when_there_is_no_time_to_wait,
         a_clock_that_is_known_to_be_wrong_makes_no_agent_unready,
-        words_that_waited_for_a_stopped_agent_say_nothing_of_the_clock,
+        control_messages_that_waited_for_a_stopped_agent_prove_nothing_of_the_clock,
     };
     Suite *suite = suite_create("agent clock");
     TCase *tcase = tcase_create("clock");

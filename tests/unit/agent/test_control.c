@@ -159,7 +159,7 @@ static void expect_not_made(int number)
 
 /* Would catch: attempts used up to find an outage that others have found; an agent that probes beside the
  * named prober; one that stays closed when the outage is over. */
-START_TEST(what_others_see_it_obeys_until_they_say_otherwise)
+START_TEST(it_follows_the_health_of_the_others_until_that_changes)
 {
     flow_finish();
     flow_start(",\"concurrency\":1" OPEN_FOR);
@@ -224,17 +224,17 @@ END_TEST
 
 /* Would catch: agents that stay down for ever because no supervisor leads any more, or because every new
  * leader is undecided. */
-START_TEST(a_word_that_is_not_repeated_runs_out)
+START_TEST(a_health_that_is_not_repeated_expires)
 {
     flow_finish();
     flow_start(",\"concurrency\":8" OPEN_FOR);
     say(1, 0, DOWN("other"));
     flow_linger(120);
-    mg_served_doubt_word(&flow_agent.served[0]);
+    mg_served_expire_health(&flow_agent.served[0]);
     ck_assert_int_eq(served()->breaker.state, MG_BREAKER_OPEN);
-    flow_agent.served[0].control.word_boot_ms -= MG_SERVICE_DOWN_VALID_MS;
+    flow_agent.served[0].control.health_boot_ms -= MG_SERVICE_DOWN_VALID_MS;
     say(2, 0, "\"paused\":false,\"undecided\":true");
-    mg_served_doubt_word(&flow_agent.served[0]);
+    mg_served_expire_health(&flow_agent.served[0]);
     flow_linger(20);
     ck_assert_int_eq(served()->breaker.state, MG_BREAKER_HALF_OPEN);
     flow_deliver(&(struct flow_request){.order_id = "own-probe"});
@@ -255,10 +255,10 @@ START_TEST(a_leader_that_knows_nothing_changes_nothing)
     ck_assert_ptr_nonnull(strstr(fakes.last_report, "\"prober\":true"));
     say(2, 3, "\"paused\":true,\"undecided\":true");
     ck_assert(served()->control.is_paused);
-    ck_assert_int_eq(served()->breaker.word, MG_WORD_PROBE);
+    ck_assert_int_eq(served()->breaker.service_health, MG_HEALTH_PROBE);
     ck_assert_int_eq(served()->breaker.state, MG_BREAKER_OPEN);
     say(2, 3, "\"paused\":true");
-    ck_assert_int_eq(served()->breaker.word, MG_WORD_UP);
+    ck_assert_int_eq(served()->breaker.service_health, MG_HEALTH_UP);
     ck_assert_int_eq(served()->breaker.state, MG_BREAKER_CLOSED);
     ck_assert_ptr_null(strstr(fakes.last_report, "\"prober\""));
 }
@@ -276,7 +276,7 @@ START_TEST(an_earlier_leader_says_nothing_of_the_service)
     say(7, 0, "\"paused\":false");
     say(7, 0, DOWN("test"));
     ck_assert_int_eq(served()->breaker.state, MG_BREAKER_OPEN);
-    ck_assert_int_eq(served()->breaker.word, MG_WORD_DOWN);
+    ck_assert_int_eq(served()->breaker.service_health, MG_HEALTH_DOWN);
 }
 END_TEST
 
@@ -296,7 +296,7 @@ START_TEST(a_later_leader_outdoes_an_earlier_one_that_still_speaks)
 END_TEST
 
 /* Would catch: a pause that ends because no control message arrives, or because none can be read. */
-START_TEST(without_a_word_that_it_understands_it_goes_on_as_before)
+START_TEST(without_a_readable_control_message_it_goes_on_as_before)
 {
     static const char *const others[] = {
         "",
@@ -319,7 +319,7 @@ START_TEST(without_a_word_that_it_understands_it_goes_on_as_before)
 END_TEST
 
 /* Would catch: a service report at each of the control messages that come once a second. */
-START_TEST(the_same_word_again_changes_nothing)
+START_TEST(the_same_control_message_again_changes_nothing)
 {
     say(1, 1, "\"paused\":false,\"shares\":[{\"instance\":\"test\",\"concurrency\":2}]");
     int reports = fakes.report_count;
@@ -339,14 +339,14 @@ int main(void)
         what_came_again_in_a_pause_stays_in_doubt,
         a_share_bounds_the_calls_and_never_raises_them,
         who_is_not_named_makes_one_call_or_keeps_its_share,
-        what_others_see_it_obeys_until_they_say_otherwise,
+        it_follows_the_health_of_the_others_until_that_changes,
         who_is_named_probes_and_answers_for_all,
-        a_word_that_is_not_repeated_runs_out,
+        a_health_that_is_not_repeated_expires,
         a_leader_that_knows_nothing_changes_nothing,
         an_earlier_leader_says_nothing_of_the_service,
         a_later_leader_outdoes_an_earlier_one_that_still_speaks,
-        without_a_word_that_it_understands_it_goes_on_as_before,
-        the_same_word_again_changes_nothing,
+        without_a_readable_control_message_it_goes_on_as_before,
+        the_same_control_message_again_changes_nothing,
     };
     Suite *suite = suite_create("agent control");
     TCase *tcase = tcase_create("control");

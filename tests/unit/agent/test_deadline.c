@@ -28,7 +28,7 @@ static void arrive(int64_t at_ms, int64_t behind_ms, int64_t transit_ms, bool is
 static void hear(int64_t at_ms, int64_t behind_ms, int64_t transit_ms)
 {
     (void)mg_skew_note(&skew, BOOT + at_ms, WALL + at_ms, WALL + at_ms - behind_ms - transit_ms,
-                       MG_SAMPLE_WORD);
+                       MG_SAMPLE_CONTROL);
 }
 
 static int64_t now_error_ms(int64_t at_ms, int64_t behind_ms)
@@ -122,7 +122,7 @@ static void flow(int64_t from_ms, int64_t to_ms, int64_t behind_ms)
 }
 
 /* The same, with one control message of the supervisor every second. */
-static void flow_with_words(int64_t from_ms, int64_t to_ms, int64_t behind_ms)
+static void flow_with_controls(int64_t from_ms, int64_t to_ms, int64_t behind_ms)
 {
     for (int64_t at_ms = from_ms; at_ms < to_ms; at_ms += 250) {
         arrive(at_ms, behind_ms, 2, true);
@@ -142,7 +142,7 @@ START_TEST(a_clock_that_went_back_is_noticed_within_a_second)
         flow(0, 40000, 0);
         arrive(40000, STEPS_MS[i], 2, true);
         ck_assert_int_eq(now_error_ms(40000, STEPS_MS[i]), STEPS_MS[i] - 2);
-        flow_with_words(40250, 41000, STEPS_MS[i]);
+        flow_with_controls(40250, 41000, STEPS_MS[i]);
         ck_assert_int_eq(now_error_ms(40750, STEPS_MS[i]), -2);
         ck_assert(mg_skew_is_known(&skew, BOOT + 40750));
         flow(41000, 45000, 0); /* and forward again */
@@ -152,7 +152,7 @@ START_TEST(a_clock_that_went_back_is_noticed_within_a_second)
 END_TEST
 
 /* Catches: agents that detect the step only while a supervisor leads, or only while orders come. */
-START_TEST(requests_alone_or_words_alone_show_that_the_clock_went_back)
+START_TEST(requests_alone_or_control_messages_alone_show_that_the_clock_went_back)
 {
     flow(0, 40000, 0);
     flow(40000, 41000, 30000);
@@ -235,9 +235,9 @@ START_TEST(what_a_fresh_request_has_left_does_not_move_with_any_clock)
     struct mg_deadline request = request_of(10000, 900, 0, 5000, true);
     ck_assert_int_eq(judge(&request, 10000), MG_DEADLINE_IN_TIME);
     ck_assert_int_eq(left_ms(&request, 10000), 5000);
-    flow_with_words(10000, 12000, -3600000);
+    flow_with_controls(10000, 12000, -3600000);
     ck_assert_int_eq(left_ms(&request, 12000), 3000);
-    flow_with_words(12000, 14000, 3600000);
+    flow_with_controls(12000, 14000, 3600000);
     ck_assert_int_eq(left_ms(&request, 14000), 1000);
     ck_assert_int_eq(judge(&request, 14999), MG_DEADLINE_IN_TIME);
     ck_assert_int_eq(judge(&request, 15000), MG_DEADLINE_LATE);
@@ -283,8 +283,8 @@ END_TEST
 START_TEST(a_step_forward_that_was_taken_back_spares_nothing)
 {
     flow(0, 40000, 0);
-    flow_with_words(40000, 42000, -20000);
-    flow_with_words(42000, 45000, 0);
+    flow_with_controls(40000, 42000, -20000);
+    flow_with_controls(42000, 45000, 0);
     struct mg_deadline queued = request_of(45000, 6000, 0, 5000, false);
     assert_late_once_that_is_seen(&queued, 45000, 0);
 }
@@ -336,7 +336,7 @@ END_TEST
 
 /* Catches: a request in doubt that is held until its attempt is used up, or called with too little time
  * left. */
-START_TEST(without_any_other_word_doubt_ends_with_half_of_the_time_or_as_it_may_last)
+START_TEST(without_any_other_sample_doubt_ends_with_half_of_the_time_or_as_it_may_last)
 {
     flow(0, 40000, 0);
     struct mg_deadline request = request_of(40000, 30000, 0, 5000, true);
@@ -366,7 +366,7 @@ START_TEST(what_waited_in_a_queue_is_late_where_the_clock_was_seen_after_its_rec
     arrive(60000, 30000, 2, true); /* possibly a step */
     request = request_of(60000, 2, 30000, 5000, false);
     ck_assert_int_eq(judge(&request, 60000), MG_DEADLINE_IN_DOUBT);
-    flow_with_words(60250, 61000, 30000);
+    flow_with_controls(60250, 61000, 30000);
     ck_assert_int_eq(judge(&request, 60750), MG_DEADLINE_IN_TIME);
     ck_assert_int_eq(left_ms(&request, 60750), 4250);
 }
@@ -376,14 +376,14 @@ END_TEST
 
 /* Every request waits for `waits_ms` and has 8 s; only control messages are fresh. The clock goes back by 30
  * s. */
-static void busy_agent(int word_period_ms, int phase_ms, int waits_ms)
+static void busy_agent(int control_period_ms, int phase_ms, int waits_ms)
 {
     struct mg_deadline requests[BUSY_REQUESTS];
     bool is_admitted[BUSY_REQUESTS] = {false};
     int count = 0, step_ms = 20000 + phase_ms;
     setup();
     for (int at_ms = 0; at_ms < step_ms + 12000; at_ms += 10) {
-        if (at_ms % word_period_ms == 0) {
+        if (at_ms % control_period_ms == 0) {
             hear(at_ms, at_ms < step_ms ? 0 : 30000, 5);
         }
         int since_ms = at_ms - step_ms - waits_ms;
@@ -570,7 +570,7 @@ int main(void)
     tcase_add_test(tcase, a_wall_clock_that_jumps_does_not_move_a_measured_database_clock);
     tcase_add_test(tcase, who_stood_still_before_the_first_turn_knows_it);
     tcase_add_test(tcase, a_clock_that_went_back_is_noticed_within_a_second);
-    tcase_add_test(tcase, requests_alone_or_words_alone_show_that_the_clock_went_back);
+    tcase_add_test(tcase, requests_alone_or_control_messages_alone_show_that_the_clock_went_back);
     tcase_add_test(tcase, one_message_of_a_clock_that_was_ahead_for_a_moment_is_forgotten);
     tcase_add_test(tcase, what_was_held_up_together_is_no_clock_that_went_back);
     tcase_add_test(tcase, what_a_fresh_request_has_left_does_not_move_with_any_clock);
@@ -580,7 +580,7 @@ int main(void)
     tcase_add_test(tcase, what_waited_in_a_queue_since_a_clock_was_ahead_is_not_called);
     tcase_add_test(tcase, a_backlog_that_gets_shorter_is_no_step_forward);
     tcase_add_test(tcase, a_fresh_request_that_was_held_up_is_not_called_as_soon_as_that_is_known);
-    tcase_add_test(tcase, without_any_other_word_doubt_ends_with_half_of_the_time_or_as_it_may_last);
+    tcase_add_test(tcase, without_any_other_sample_doubt_ends_with_half_of_the_time_or_as_it_may_last);
     tcase_add_test(tcase, what_waited_in_a_queue_is_late_where_the_clock_was_seen_after_its_receipt);
     tcase_add_test(tcase, a_busy_agent_drops_nothing_of_a_clock_that_went_back);
     tcase_add_test(tcase, a_backlog_costs_one_doubt);

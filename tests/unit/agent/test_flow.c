@@ -150,7 +150,7 @@ END_TEST
 static void hear_the_clock(int64_t in_ms)
 {
     int64_t wall_ms = mg_clock_wall_ms() + in_ms;
-    (void)mg_skew_note(&flow_agent.skew, mg_clock_boot_ms() + in_ms, wall_ms, wall_ms, MG_SAMPLE_WORD);
+    (void)mg_skew_note(&flow_agent.skew, mg_clock_boot_ms() + in_ms, wall_ms, wall_ms, MG_SAMPLE_CONTROL);
 }
 
 static void know_the_clock(void)

@@ -95,7 +95,7 @@ static const struct {
 };
 
 /* Would catch: a change of state too early or too late, one that never ends, a prober that cannot probe. */
-START_TEST(each_combination_has_its_word)
+START_TEST(each_combination_has_its_health)
 {
     for (size_t i = 0; i < sizeof CASES / sizeof CASES[0]; i++) {
         struct supervisor_replica replicas[REPLICAS_MAX];
@@ -136,7 +136,7 @@ static const struct {
 };
 
 /* Would catch: a leader that closes all breakers, or changes the prober, only because it is new. */
-START_TEST(a_takeover_changes_no_word)
+START_TEST(a_takeover_changes_no_health)
 {
     for (size_t i = 0; i < sizeof TAKEOVERS / sizeof TAKEOVERS[0]; i++) {
         struct supervisor_replica replicas[REPLICAS_MAX];
@@ -157,7 +157,7 @@ START_TEST(a_takeover_changes_no_word)
 END_TEST
 
 /* Would catch: agents that call a service without any successful probe, because the prober is gone. */
-START_TEST(only_a_success_is_told_as_one)
+START_TEST(only_a_success_is_sent_as_one)
 {
     struct supervisor_replica replicas[REPLICAS_MAX];
     struct supervisor_health health = health_make("a", true, SUPERVISOR_FORGET_MS);
@@ -298,9 +298,9 @@ int main(void)
 {
     Suite *suite = suite_create("supervisor health");
     TCase *tests = tcase_create("health");
-    tcase_add_test(tests, each_combination_has_its_word);
-    tcase_add_test(tests, a_takeover_changes_no_word);
-    tcase_add_test(tests, only_a_success_is_told_as_one);
+    tcase_add_test(tests, each_combination_has_its_health);
+    tcase_add_test(tests, a_takeover_changes_no_health);
+    tcase_add_test(tests, only_a_success_is_sent_as_one);
     tcase_add_test(tests, an_outage_outlives_a_restart_of_all_agents);
     tcase_add_test(tests, another_process_of_its_name_has_proved_nothing);
     tcase_add_test(tests, a_probe_under_way_is_waited_for);

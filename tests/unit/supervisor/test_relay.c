@@ -156,7 +156,7 @@ END_TEST
 
 /* Would catch: a leader that closes the breakers of agents without a report yet, because it is new or the
  * database was away; one that stays silent until all have reported. */
-START_TEST(who_takes_over_says_what_was_said_and_before_it_knows_that_nothing)
+START_TEST(a_new_leader_sends_the_adopted_health_and_undecided_before)
 {
     wanted(LIMITED_AND_UNHEARD, 1);
     fake_lead(100);
@@ -256,7 +256,7 @@ int main(void)
     tcase_add_test(tests, a_limit_is_divided_among_those_that_report);
     tcase_add_test(tests, what_most_agents_see_all_are_told_within_a_look);
     tcase_add_test(tests, who_leads_again_asks_anew);
-    tcase_add_test(tests, who_takes_over_says_what_was_said_and_before_it_knows_that_nothing);
+    tcase_add_test(tests, a_new_leader_sends_the_adopted_health_and_undecided_before);
     tcase_add_test(tests, calls_that_begin_and_end_are_no_news);
     tcase_add_test(tests, of_too_many_services_the_first_are_watched);
     tcase_add_test(tests, it_speaks_as_long_as_it_leads_and_can_read);
