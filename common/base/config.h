@@ -106,10 +106,10 @@ struct mg_config_flag {
     char letter;                   /* as -o; 0: none */
     const char *value_name, *help; /* value_name NULL: no value */
 };
-/* Calls `tell` for every flag of the program: options, files of secrets, and built-in options. `flag` lives
- * until `tell` returns. */
+/* Calls `visit` for every flag of the program: options, files of secrets, and built-in options. `flag` lives
+ * until `visit` returns. */
 void mg_config_walk_flags(const struct mg_program *program,
-                          void (*tell)(void *arg, const struct mg_config_flag *flag), void *arg);
+                          void (*visit)(void *arg, const struct mg_config_flag *flag), void *arg);
 
 void mg_config_print_help(const struct mg_program *program, FILE *out);
 void mg_config_print_man(const struct mg_program *program, FILE *out); /* roff; `manual` must be set */

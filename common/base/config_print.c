@@ -63,7 +63,7 @@ static void print_option_help(const struct mg_option *option, FILE *out)
 }
 
 void mg_config_walk_flags(const struct mg_program *program,
-                          void (*tell)(void *arg, const struct mg_config_flag *flag), void *arg)
+                          void (*visit)(void *arg, const struct mg_config_flag *flag), void *arg)
 {
     for (const struct mg_option *option = program->options; option->name; option++) {
         int name_len = (int)mg_config_name_len(option);
@@ -72,18 +72,18 @@ void mg_config_walk_flags(const struct mg_program *program,
         (void)snprintf(flag.name, sizeof flag.name, "%.*s", name_len, option->name);
         if (option->type != MG_OPTION_FLAG)
             flag.value_name = option->value_name ? option->value_name : "VALUE";
-        tell(arg, &flag);
+        visit(arg, &flag);
         if (!option->is_secret) continue;
         (void)snprintf(flag.name, sizeof flag.name, "%.*s-file", name_len, option->name);
         flag.value_name = "FILE";
-        tell(arg, &flag);
+        visit(arg, &flag);
     }
     for (const struct mg_config_builtin *it = mg_config_builtins; it->name; it++) {
         struct mg_config_flag flag = {.value_name = it->value_name, .help = it->help};
 
         if (!mg_config_is_builtin(program, it->name, strlen(it->name))) continue;
         (void)snprintf(flag.name, sizeof flag.name, "%s", it->name);
-        tell(arg, &flag);
+        visit(arg, &flag);
     }
 }
 

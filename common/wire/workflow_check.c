@@ -115,16 +115,16 @@ static bool check_cycles(const struct mg_workflow *workflow, const uint64_t befo
                          struct mg_json_faults *faults)
 {
     char pointer[MG_JSON_POINTER_SIZE], members[256];
-    uint64_t told = 0;
+    uint64_t reported = 0;
     int count = workflow->plan.step_count;
 
     for (int i = 0; i < count; i++) {
-        if (!(before[i] & (UINT64_C(1) << i)) || (told & (UINT64_C(1) << i))) continue;
+        if (!(before[i] & (UINT64_C(1) << i)) || (reported & (UINT64_C(1) << i))) continue;
         size_t len = 0;
         for (int j = 0; j < count; j++) {
             bool is_in = (before[i] & (UINT64_C(1) << j)) && (before[j] & (UINT64_C(1) << i));
             if (!is_in) continue;
-            told |= UINT64_C(1) << j;
+            reported |= UINT64_C(1) << j;
             int n = snprintf(members + len, sizeof members - len, "%s\"%s\"", len > 0 ? ", " : "",
                              workflow->steps[j].name);
             if (n > 0 && (size_t)n < sizeof members - len) len += (size_t)n;
@@ -134,7 +134,7 @@ static bool check_cycles(const struct mg_workflow *workflow, const uint64_t befo
         mg_json_fault(faults, MG_BAD_INPUT, pointer, "a cycle: %s wait for each other; take one of them out",
                       members);
     }
-    return told == 0;
+    return reported == 0;
 }
 
 /* ---- references ---- */

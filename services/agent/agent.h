@@ -80,7 +80,7 @@ enum mg_job_phase {
 
 /* Trace data of the try under way, if it is recorded. */
 struct mg_try_trace {
-    bool is_told;
+    bool is_sampled;
     struct mg_trace trace; /* its parent is the attempt */
     uint8_t id[MG_SPAN_ID_SIZE];
     int64_t begin_us, begin_boot_us;

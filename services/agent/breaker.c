@@ -71,7 +71,7 @@ bool mg_breaker_follow(struct mg_breaker *breaker, enum mg_service_health servic
     return true;
 }
 
-enum mg_breaker_state mg_breaker_told(const struct mg_breaker *breaker)
+enum mg_breaker_state mg_breaker_reported(const struct mg_breaker *breaker)
 {
     bool is_busy = breaker->state == MG_BREAKER_HALF_OPEN && breaker->probes_out >= breaker->plan.probes;
     return is_busy ? MG_BREAKER_OPEN : breaker->state;

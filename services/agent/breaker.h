@@ -73,7 +73,7 @@ bool mg_breaker_tick(struct mg_breaker *breaker, int64_t now_ms);
 bool mg_breaker_follow(struct mg_breaker *breaker, enum mg_service_health service_health, int64_t now_ms);
 
 /* The state for reports: half-open only while a request for a probe is wanted. */
-enum mg_breaker_state mg_breaker_told(const struct mg_breaker *breaker);
+enum mg_breaker_state mg_breaker_reported(const struct mg_breaker *breaker);
 
 /* Milliseconds until it becomes half-open by itself; -1: it does not. */
 int64_t mg_breaker_rest_ms(const struct mg_breaker *breaker, int64_t now_ms);

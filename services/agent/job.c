@@ -117,10 +117,11 @@ void mg_job_drop_late(struct mg_job *job)
 void mg_line_hold(struct mg_served *served, struct mg_line *line, int change)
 {
     struct mg_broker *broker = served->agent->broker;
-    int told = mg_broker_prefetch(broker, line->consumer); /* lower than requested while messages are large */
-    int room = told > 0 && told < line->prefetch ? told : line->prefetch;
+    /* Lower than requested while messages are large. */
+    int granted = mg_broker_prefetch(broker, line->consumer);
+    int room = granted > 0 && granted < line->prefetch ? granted : line->prefetch;
     line->held += change;
-    if (line->held + mg_broker_untold_acks(broker, line->consumer) >= room) {
+    if (line->held + mg_broker_unsent_acks(broker, line->consumer) >= room) {
         line->room_since_ms = INT64_MAX;
     } else if (line->room_since_ms == INT64_MAX) {
         line->room_since_ms = mg_clock_boot_ms();

@@ -58,7 +58,7 @@ static void report_served(struct mg_served *served, bool is_ready, const char *r
 {
     struct mg_agent *agent = served->agent;
     struct mg_service_report report = {
-        .breaker = mg_breaker_told(&served->breaker),
+        .breaker = mg_breaker_reported(&served->breaker),
         .is_ready = is_ready,
         .in_flight = served->limiter.in_flight,
         .concurrency = served->limiter.concurrency,

@@ -72,7 +72,7 @@ void mg_served_pump(void *arg)
     if (served->breaker.service_health == MG_HEALTH_PROBE && served->breaker.state != MG_BREAKER_CLOSED) {
         mg_served_answer_uncalled(served); /* these would only wait beside the probe, or for a free slot */
     }
-    if (mg_breaker_told(&served->breaker) != served->reported) {
+    if (mg_breaker_reported(&served->breaker) != served->reported) {
         mg_agent_report(served->agent);
     }
     mg_served_measure(served);

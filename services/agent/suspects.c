@@ -53,7 +53,7 @@ void mg_job_clear(struct mg_job *job)
 static bool is_quiet(const struct mg_agent *agent)
 {
     for (int i = 0; i < agent->served_count * MG_LINE_COUNT; i++) {
-        if (!mg_broker_is_stopped(agent->broker, i) || mg_broker_untold_acks(agent->broker, i) > 0) {
+        if (!mg_broker_is_stopped(agent->broker, i) || mg_broker_unsent_acks(agent->broker, i) > 0) {
             return false;
         }
     }

@@ -17,10 +17,10 @@ void mg_try_trace_begin(struct mg_job *job)
     const struct mg_agent *agent = job->served->agent;
     const struct mg_request *request = &job->request;
     struct mg_try_trace *try = &job->trace;
-    try->is_told = agent->options->spans != NULL &&
-                   mg_trace_parse(mg_slice_of(request->traceparent), &try->trace) &&
-                   (try->trace.flags & MG_TRACE_SAMPLED) != 0;
-    if (!try->is_told) {
+    try->is_sampled = agent->options->spans != NULL &&
+                      mg_trace_parse(mg_slice_of(request->traceparent), &try->trace) &&
+                      (try->trace.flags & MG_TRACE_SAMPLED) != 0;
+    if (!try->is_sampled) {
         return;
     }
     /* A redelivered request is tried again: those are calls of their own. */
@@ -38,7 +38,7 @@ void mg_try_trace_begin(struct mg_job *job)
 
 const char *mg_try_traceparent(const struct mg_job *job)
 {
-    return job->trace.is_told ? job->trace.traceparent : job->request.traceparent;
+    return job->trace.is_sampled ? job->trace.traceparent : job->request.traceparent;
 }
 
 /* OpenTelemetry's names for an HTTP client's span. */
@@ -70,10 +70,10 @@ void mg_try_trace_end(struct mg_job *job, const struct mg_verdict_of_try *verdic
     struct mg_try_trace *try = &job->trace;
     const struct mg_request *request = &job->request;
     const struct mg_span_sink *spans = job->served->agent->options->spans;
-    if (!try->is_told) {
+    if (!try->is_sampled) {
         return;
     }
-    try->is_told = false;
+    try->is_sampled = false;
     char method[16];
     snprintf(method, sizeof method, "%.*s", (int)request->method.len, request->method.data);
     struct mg_span span = {.trace = try->trace, .name = method, .kind = MG_SPAN_CLIENT};

@@ -81,7 +81,7 @@ enum exit_code cli_fail(enum exit_code code, const char *format, ...) MG_PRINTF(
 /* Prints a note about the output in the same form. Standard output is flushed first. */
 void cli_note(const char *format, ...) MG_PRINTF(1, 2);
 /* Prints one line of progress on standard output; `arg` is the struct cli. */
-void cli_tell(void *arg, const char *line);
+void cli_print_line(void *arg, const char *line);
 /* The acting operator: --by, or the user's name. Cut to `size` - 1 bytes at a character's boundary. */
 void cli_by(const struct cli *cli, char *ret_text, size_t size);
 enum exit_code cli_fail_err(const struct mg_err *err);

@@ -31,8 +31,8 @@ static void values_print(const char *name, const char *prefix, int prefix_len)
     }
 }
 
-/* Calls `tell` for each flag of a verb. */
-static void flags_walk(const struct verb *verb, void (*tell)(void *arg, const struct mg_config_flag *flag),
+/* Calls `visit` for each flag of a verb. */
+static void flags_walk(const struct verb *verb, void (*visit)(void *arg, const struct mg_config_flag *flag),
                        void *arg)
 {
     struct cli_options unused;
@@ -40,7 +40,7 @@ static void flags_walk(const struct verb *verb, void (*tell)(void *arg, const st
     options_make(&unused, verb->extras, &options);
     const struct mg_program program = {
         .name = "makegood", .summary = "", .usage = "", .options = options.all};
-    mg_config_walk_flags(&program, tell, arg);
+    mg_config_walk_flags(&program, visit, arg);
 }
 
 static void flag_print(void *arg, const struct mg_config_flag *flag)

@@ -43,7 +43,7 @@ static enum exit_code filter_read(const struct cli *cli, struct filter *ret)
 }
 
 /* After a full page prints the cursor of the next page: column `key` of the last row. */
-static void more_tell(const struct cli *cli, const struct table *table, const char *key)
+static void more_print(const struct cli *cli, const struct table *table, const char *key)
 {
     if (table->row_count > 0 && table->row_count >= cli->options.limit) {
         cli_note("there may be more: the same with --after %s", table_cell(table, table->row_count - 1, key));
@@ -52,7 +52,7 @@ static void more_tell(const struct cli *cli, const struct table *table, const ch
 
 /* The reports look at a bounded number of failures. If the bound cut the search, an empty list proves
  * nothing; a note reports the cut. */
-static enum exit_code bound_tell(struct cli *cli, const struct filter *filter)
+static enum exit_code bound_print(struct cli *cli, const struct filter *filter)
 {
     const char *const params[] = {filter->failures.since, filter->failures.until, filter->after};
     struct table looked = {0};
@@ -85,7 +85,7 @@ static enum exit_code groups_list(struct cli *cli, const struct filter *filter)
                 "there may be more groups: raise --limit, or narrow by --workflow, --step, --service, --error "
                 "or the time");
         }
-        code = bound_tell(cli, filter);
+        code = bound_print(cli, filter);
     }
     table_free(&table);
     return code;
@@ -102,10 +102,10 @@ static enum exit_code failures_list(struct cli *cli, const struct filter *filter
     enum exit_code code = table_read(cli, MG_REPORT_FAILURES, params, 8, &table);
     if (code == EXIT_DONE) {
         table_print(cli, &table, columns);
-        more_tell(cli, &table, "alert_id");
+        more_print(cli, &table, "alert_id");
     }
     if (code == EXIT_DONE && table.row_count < cli->options.limit) {
-        code = bound_tell(cli, filter);
+        code = bound_print(cli, filter);
     }
     table_free(&table);
     return code;
@@ -135,7 +135,7 @@ static enum exit_code orders_list(struct cli *cli, const struct filter *filter)
     }
     if (code == EXIT_DONE) {
         table_print(cli, &table, columns);
-        more_tell(cli, &table, "order_id");
+        more_print(cli, &table, "order_id");
     }
     table_free(&table);
     return code;

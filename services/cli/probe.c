@@ -62,7 +62,7 @@ static void on_answer(void *arg, const struct mg_http_answer *answer)
     probe->is_over = true;
 }
 
-static enum exit_code probe_tell(const struct cli *cli, const struct probe *probe)
+static enum exit_code probe_print(const struct cli *cli, const struct probe *probe)
 {
     if (cli->is_json) {
         (void)printf("{\"url\": ");
@@ -113,7 +113,7 @@ static enum exit_code verb_probe(struct cli *cli)
         (void)cli_wait(cli, &probe.is_over, INT64_MAX);
     }
     mg_http_client_destroy(client);
-    return class == MG_OK ? probe_tell(cli, &probe) : cli_fail_err(&err);
+    return class == MG_OK ? probe_print(cli, &probe) : cli_fail_err(&err);
 }
 
 const struct verb PROBE_VERBS[] = {

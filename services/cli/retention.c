@@ -298,8 +298,8 @@ enum exit_code verb_db_retain(struct cli *cli)
     }
     enum mg_class class = cli_check_dsn(cli, &err);
     if (class == MG_OK) {
-        class = mg_store_retain(cli->options.pg_dsn, is_exported ? &to : NULL, MG_DETACH_WAIT_MS, cli_tell,
-                                cli, &err);
+        class = mg_store_retain(cli->options.pg_dsn, is_exported ? &to : NULL, MG_DETACH_WAIT_MS,
+                                cli_print_line, cli, &err);
     }
     free(taker.command);
     return class == MG_OK ? EXIT_DONE : cli_fail_err(&err);

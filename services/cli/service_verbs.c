@@ -213,8 +213,8 @@ static void forget_answered(void *arg, enum mg_forget_result result, const char 
     }
 }
 
-static enum exit_code forget_tell(const struct cli *cli, const char *service,
-                                  const struct forgetting *forgetting)
+static enum exit_code forget_print(const struct cli *cli, const char *service,
+                                   const struct forgetting *forgetting)
 {
     switch (forgetting->result) {
     case MG_FORGET_DONE:
@@ -249,7 +249,7 @@ static enum exit_code verb_service_forget(struct cli *cli)
     if (!cli_wait(cli, &forgetting.is_over, cli->options.timeout_ms)) {
         return cli_fail(EXIT_TIMED_OUT, "the database did not answer in time; see makegood service list");
     }
-    return forgetting.is_failed ? cli_fail_err(&forgetting.err) : forget_tell(cli, service, &forgetting);
+    return forgetting.is_failed ? cli_fail_err(&forgetting.err) : forget_print(cli, service, &forgetting);
 }
 
 #define CHANGES_SERVICE (EXTRA_REASON | EXTRA_VERSION)

@@ -72,7 +72,7 @@ void cli_note(const char *format, ...)
     va_end(args);
 }
 
-void cli_tell(void *arg, const char *line)
+void cli_print_line(void *arg, const char *line)
 {
     const struct cli *cli = arg;
     if (cli->is_json) {

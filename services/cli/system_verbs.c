@@ -57,7 +57,7 @@ static enum exit_code verb_broker_apply(struct cli *cli)
     enum mg_class class = names_read(cli, &names, &err);
     if (class == MG_OK) {
         names_find(cli, &list, &needs, &names);
-        class = mg_topology_apply(&cli->options.broker, &names, cli_tell, cli, &err);
+        class = mg_topology_apply(&cli->options.broker, &names, cli_print_line, cli, &err);
     }
     service_needs_free(&needs);
     return class == MG_OK ? EXIT_DONE : cli_fail_err(&err);
@@ -73,7 +73,7 @@ static enum exit_code verb_broker_check(struct cli *cli)
     enum mg_class class = names_read(cli, &names, &err);
     if (class == MG_OK) {
         names_find(cli, &list, &needs, &names);
-        class = mg_topology_check(&cli->options.broker, &names, cli_tell, cli, &is_compared, &err);
+        class = mg_topology_check(&cli->options.broker, &names, cli_print_line, cli, &is_compared, &err);
     }
     service_needs_free(&needs);
     if (class != MG_OK) {
@@ -112,7 +112,7 @@ static enum exit_code verb_db_migrate(struct cli *cli)
         folder = migrations_folder(installed, sizeof(installed));
     }
     if (cli_check_dsn(cli, &err) != MG_OK ||
-        mg_store_migrate(cli->options.pg_dsn, folder, cli_tell, cli, &err) != MG_OK) {
+        mg_store_migrate(cli->options.pg_dsn, folder, cli_print_line, cli, &err) != MG_OK) {
         return cli_fail_err(&err);
     }
     return EXIT_DONE;

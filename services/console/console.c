@@ -186,7 +186,7 @@ int mg_console_port(const struct mg_console *console)
     return mg_http_server_port(console->http);
 }
 
-static void reread_tell(const char *what, const struct mg_err *err, bool is_good)
+static void reread_log(const char *what, const struct mg_err *err, bool is_good)
 {
     if (is_good)
         mg_log(MG_LOG_INFO, "file read again", MG_LOG_TEXT("what", what));
@@ -226,7 +226,7 @@ static void secret_reread(struct mg_console *console, const char *name, mg_confi
     struct mg_err err;
     enum mg_class class =
         mg_config_reread_secret(console->options->config, name, take, console, &state, &err);
-    if (class != MG_OK || state != MG_REREAD_NO_FILE) reread_tell(name, &err, class == MG_OK);
+    if (class != MG_OK || state != MG_REREAD_NO_FILE) reread_log(name, &err, class == MG_OK);
 }
 
 void mg_console_reload(struct mg_console *console)
@@ -237,7 +237,7 @@ void mg_console_reload(struct mg_console *console)
         secret_reread(console, "pg-dsn", take_dsn);
     }
     if (console->options->tokens_file[0] != '\0')
-        reread_tell("tokens-file", &err, sessions_reload(console->sessions, &err) == MG_OK);
+        reread_log("tokens-file", &err, sessions_reload(console->sessions, &err) == MG_OK);
     if (console->options->cert_file[0] != '\0')
-        reread_tell("listen-cert-file", &err, mg_http_server_reload(console->http, &err) == MG_OK);
+        reread_log("listen-cert-file", &err, mg_http_server_reload(console->http, &err) == MG_OK);
 }

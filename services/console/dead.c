@@ -144,7 +144,7 @@ static void settle_end(struct mg_http_exchange *request, const struct dead_wish 
     }
 }
 
-static void settle_tell(struct dead *dead, const struct walk *walk)
+static void settle_answer(struct dead *dead, const struct walk *walk)
 {
     const struct dead_wish wish = {walk->by, walk->reason, walk->queue, walk->mark,
                                    walk->verb == MG_DEAD_DROP};
@@ -171,7 +171,7 @@ static void walk_done(void *arg)
     }
     dead->walk = NULL;
     if (walk->verb != MG_DEAD_LIST) {
-        settle_tell(dead, walk);
+        settle_answer(dead, walk);
         walk_free(walk);
         return;
     }

@@ -53,7 +53,7 @@ static void event_make(struct mg_buf *event, const char *name, struct mg_slice j
 }
 
 /* Sends an event to all listeners. If a write fails, the server closes that stream later. */
-static void all_tell(struct live *live, const char *name, struct mg_slice json)
+static void all_send(struct live *live, const char *name, struct mg_slice json)
 {
     struct mg_buf event;
     event_make(&event, name, json);
@@ -70,7 +70,7 @@ static void on_overview(void *arg, unsigned int status, struct mg_slice json)
 {
     struct live *live = arg;
     live->is_asking_overview = false;
-    all_tell(live, status == 200 ? "overview" : "trouble", json);
+    all_send(live, status == 200 ? "overview" : "trouble", json);
 }
 
 /* Finds an order's version in the answer to plan_versions: [{"order_id": …, "version": …, …}, …]. */
@@ -100,7 +100,7 @@ static bool version_find(struct mg_slice json, const char *order_id, char ret_ve
     return is_found;
 }
 
-static void version_tell(struct listener *listener)
+static void version_send(struct listener *listener)
 {
     struct mg_buf event;
     char json[MG_ORDER_ID_MAX + VERSION_SIZE + 64];
@@ -122,7 +122,7 @@ static void on_versions(void *arg, unsigned int status, struct mg_slice json)
         if (status == 200 && listener->order_id[0] != '\0' &&
             version_find(json, listener->order_id, version) && strcmp(version, listener->version) != 0) {
             memcpy(listener->version, version, sizeof version);
-            version_tell(listener);
+            version_send(listener);
         }
     }
 }
@@ -158,9 +158,9 @@ static void order_ids_write(struct live *live, char ret_ids[PARAM_SIZE])
 }
 
 /* Reports overload; pages keep their current data. */
-static void busy_tell(struct live *live)
+static void busy_send(struct live *live)
 {
-    all_tell(live, "trouble", mg_slice_of("{\"error\": \"the console is overloaded\"}"));
+    all_send(live, "trouble", mg_slice_of("{\"error\": \"the console is overloaded\"}"));
 }
 
 static void overview_ask(struct live *live)
@@ -170,7 +170,7 @@ static void overview_ask(struct live *live)
     live->is_asking_overview = true;
     if (!ask_for_self(live->console->asker, &plan, on_overview, live)) {
         live->is_asking_overview = false;
-        busy_tell(live);
+        busy_send(live);
     }
 }
 
@@ -186,7 +186,7 @@ static void versions_ask(struct live *live)
     live->is_asking_versions = true;
     if (!ask_for_self(live->console->asker, &plan, on_versions, live)) {
         live->is_asking_versions = false;
-        busy_tell(live);
+        busy_send(live);
     }
 }
 

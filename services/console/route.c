@@ -101,7 +101,7 @@ static void api_get(struct mg_console *console, struct mg_http_exchange *request
     if (visitor.refusal != NULL) {
         answer_error(request, 403, "%s", visitor.refusal);
     } else if (strcmp(rest, "me") == 0) {
-        session_tell(request, &visitor);
+        session_send(request, &visitor);
     } else if (visitor.role == ROLE_NONE) {
         answer_error(request, 401, "log in first");
     } else if (strcmp(rest, "live") == 0) {

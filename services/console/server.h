@@ -83,7 +83,7 @@ void session_find(struct sessions *sessions, const struct mg_http_exchange *requ
 /* These answer the request. */
 void session_login(struct sessions *sessions, struct mg_http_exchange *request);
 void session_logout(struct sessions *sessions, struct mg_http_exchange *request);
-void session_tell(struct mg_http_exchange *request, const struct visitor *visitor);
+void session_send(struct mg_http_exchange *request, const struct visitor *visitor);
 
 /* ---- proxy.c: users named by a proxy ---- */
 

@@ -525,7 +525,7 @@ static void visitor_write(const struct visitor *visitor, struct mg_buf *out)
 
 #define VISITOR_JSON_MAX 1024
 
-void session_tell(struct mg_http_exchange *request, const struct visitor *visitor)
+void session_send(struct mg_http_exchange *request, const struct visitor *visitor)
 {
     struct mg_buf json;
     mg_buf_init(&json, VISITOR_JSON_MAX);

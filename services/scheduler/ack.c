@@ -19,7 +19,7 @@
  * higher rank by then. After so many requeues none of them is running. */
 #define MG_NEWER_AT_ONCE_MAX 5
 /* Minimum interval of the log line, and of a queue's alert: such messages come in floods. */
-#define MG_NEWER_TELL_MS 60000
+#define MG_NEWER_REPORT_MS 60000
 
 static void work_leave(struct mg_scheduler *scheduler, struct mg_work *work)
 {
@@ -33,11 +33,11 @@ static void work_leave(struct mg_scheduler *scheduler, struct mg_work *work)
     }
 }
 
-/* True if MG_NEWER_TELL_MS has passed since `at`, which is then set to now. */
-static bool is_time_to_tell(int64_t *at_boot_ms)
+/* True if MG_NEWER_REPORT_MS has passed since `at`, which is then set to now. */
+static bool is_time_to_report(int64_t *at_boot_ms)
 {
     int64_t now_ms = mg_clock_boot_ms();
-    if (*at_boot_ms != 0 && now_ms - *at_boot_ms < MG_NEWER_TELL_MS) {
+    if (*at_boot_ms != 0 && now_ms - *at_boot_ms < MG_NEWER_REPORT_MS) {
         return false;
     }
     *at_boot_ms = now_ms;
@@ -50,7 +50,7 @@ static void newer_left(struct mg_scheduler *scheduler, struct mg_newer_queue *ne
     scheduler->ack.newer_left++;
     scheduler->pump.has_left = true;
     mg_scheduler_rank(scheduler);
-    if (is_time_to_tell(&newer->told_at_boot_ms)) {
+    if (is_time_to_report(&newer->logged_at_boot_ms)) {
         mg_log(MG_LOG_WARN, "messages of a newer version are left to other schedulers; upgrade this one",
                MG_LOG_TEXT("queue", name), MG_LOG_NUMBER("left", scheduler->ack.newer_left));
     }
@@ -60,7 +60,7 @@ static void newer_set_aside(struct mg_scheduler *scheduler, struct mg_newer_queu
 {
     mg_metric_add(scheduler->counters.dead_lettered, 1);
     scheduler->ack.newer_set_aside++;
-    if (is_time_to_tell(&newer->raised_at_boot_ms)) {
+    if (is_time_to_report(&newer->raised_at_boot_ms)) {
         char text[256];
         (void)snprintf(
             text, sizeof(text),

@@ -14,7 +14,7 @@ struct mg_scheduler;
 /* Messages of a newer version, from one queue. */
 struct mg_newer_queue {
     int held_count;            /* waiting here for their requeue */
-    int64_t told_at_boot_ms;   /* last log line about messages left; 0: none */
+    int64_t logged_at_boot_ms; /* last log line about messages left; 0: none */
     int64_t raised_at_boot_ms; /* last alert about messages set aside; 0: none */
 };
 

@@ -11,7 +11,7 @@
 #include "scheduler.h"
 
 /* Minimum interval of the log line and the alert of a full queue: its messages come in floods. */
-#define MG_REFUSED_TELL_MS 60000
+#define MG_REFUSED_RAISE_MS 60000
 
 void mg_confirm_arrived(void *arg, struct mg_send *send)
 {
@@ -78,10 +78,10 @@ static void request_again(struct mg_send *send)
 static void refused_is_lost(struct mg_scheduler *scheduler, const struct mg_send *send)
 {
     mg_log(MG_LOG_DEBUG, "a refused message is not stored", MG_LOG_TEXT("queue", send->routing_key));
-    if (scheduler->confirm.refused_told_at_boot_ms == 0 ||
-        mg_clock_boot_ms() - scheduler->confirm.refused_told_at_boot_ms >= MG_REFUSED_TELL_MS) {
+    if (scheduler->confirm.refused_raised_at_boot_ms == 0 ||
+        mg_clock_boot_ms() - scheduler->confirm.refused_raised_at_boot_ms >= MG_REFUSED_RAISE_MS) {
         char text[256];
-        scheduler->confirm.refused_told_at_boot_ms = mg_clock_boot_ms();
+        scheduler->confirm.refused_raised_at_boot_ms = mg_clock_boot_ms();
         (void)snprintf(
             text, sizeof(text),
             "queue %s is full: refused submissions are answered, but no longer stored; check makegood dead "

@@ -8,7 +8,7 @@
 #include "outbox.h"
 
 struct mg_confirm {
-    int64_t refused_told_at_boot_ms; /* last report that refused messages are not kept; 0: none */
+    int64_t refused_raised_at_boot_ms; /* last report that refused messages are not kept; 0: none */
 };
 
 /* The outbox's callbacks. */

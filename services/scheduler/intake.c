@@ -30,7 +30,7 @@ static bool is_reply_to_usable(const struct mg_delivery *delivery)
 }
 
 /* A refusal is best effort, so direct reply-to is good enough for it. */
-static bool is_refusal_told(const struct mg_delivery *delivery)
+static bool is_refusal_answered(const struct mg_delivery *delivery)
 {
     return is_reply_to_usable(delivery) || mg_topology_is_direct_reply(delivery->reply_to);
 }
@@ -121,15 +121,15 @@ static enum mg_end refusal_make(struct mg_batch *batch, struct mg_work *work, co
     if (delivery->is_oversized) { /* its bytes are not here: the broker moves them to dead.letters */
         spec.body = mg_slice_of(MG_OVERSIZED_NOTE);
     }
-    bool is_told = is_refusal_told(delivery);
-    struct mg_send *status = is_told ? rejection_make(batch, work, order_id, reason) : NULL;
+    bool is_answered = is_refusal_answered(delivery);
+    struct mg_send *status = is_answered ? rejection_make(batch, work, order_id, reason) : NULL;
     struct mg_send *send = mg_send_create(batch->scheduler, &spec);
-    if (send == NULL || (is_told && status == NULL)) {
+    if (send == NULL || (is_answered && status == NULL)) {
         free(status);
         free(send);
         return MG_END_LEAVE;
     }
-    if (is_told) {
+    if (is_answered) {
         TAILQ_INSERT_TAIL(list, status, entry);
     }
     TAILQ_INSERT_TAIL(list, send, entry);
@@ -271,7 +271,7 @@ bool mg_intake_read(struct mg_batch *batch, struct mg_item *item)
     }
     mg_submission_digest(delivery->body, item->digest);
     item->wants_event = work->is_again;
-    item->wants_told = delivery->reply_to.len > 0;
+    item->wants_sent_status = delivery->reply_to.len > 0;
     return envelope_read(batch, item);
 }
 
@@ -320,7 +320,7 @@ static void order_create(struct mg_batch *batch, struct mg_item *item)
 /* The status last sent for the order's present state, by this batch or before. It is repeated byte for
  * byte, since one number never has two messages. The newest event that keeps it suffices, so the others
  * need not be read, for any number of repetitions in a batch. False: it must be read first. */
-static bool status_told(const struct mg_item *item, struct mg_status_text *ret_status)
+static bool status_last_sent(const struct mg_item *item, struct mg_status_text *ret_status)
 {
     const struct mg_fold *fold = item->fold;
     const enum mg_status wanted = mg_order_state_status(fold->record->order.state);
@@ -337,8 +337,8 @@ static bool status_told(const struct mg_item *item, struct mg_status_text *ret_s
     if (is_found) {
         return true;
     }
-    *ret_status = mg_status_text_of(item->told);
-    ret_status->version = item->told_version;
+    *ret_status = mg_status_text_of(item->sent_status);
+    ret_status->version = item->sent_version;
     return ret_status->seq != 0 && ret_status->status == wanted;
 }
 
@@ -386,7 +386,7 @@ static void order_repeat(struct mg_batch *batch, struct mg_item *item)
         return;
     }
     struct mg_status_text status;
-    if (is_awaited && !status_told(item, &status)) {
+    if (is_awaited && !status_last_sent(item, &status)) {
         item->is_undecided = true;
         return;
     }
@@ -395,7 +395,7 @@ static void order_repeat(struct mg_batch *batch, struct mg_item *item)
     bool is_elsewhere = is_awaited && (!mg_slice_equal(record->reply_to, delivery->reply_to) ||
                                        !mg_slice_equal(record->correlation_id, delivery->correlation_id));
     /* Stored again, so that the next repetition need not read the whole history. */
-    bool is_far = is_awaited && record->order.version >= status.version + MG_TOLD_EVENTS_MAX;
+    bool is_far = is_awaited && record->order.version >= status.version + MG_SENT_EVENTS_MAX;
     item->is_recalled = item->is_recalled || is_elsewhere; /* also statuses that are being marked as owed */
     if (is_elsewhere || is_far || record->client.data == NULL) {
         order_reattach(batch, item);

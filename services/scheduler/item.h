@@ -28,9 +28,9 @@ struct mg_item {
     struct mg_slice root;          /* for a refused request: the external cause behind it; else absent */
     bool wants_event;              /* load the event that this cause made before */
     struct mg_event_record *event; /* that event; NULL: none */
-    bool wants_told;               /* load the status last sent for the order's state */
-    struct mg_slice told;          /* that status; absent: none was read */
-    uint64_t told_version;         /* version of the event that keeps it */
+    bool wants_sent_status;        /* load the status last sent for the order's state */
+    struct mg_slice sent_status;   /* that status; absent: none was read */
+    uint64_t sent_version;         /* version of the event that keeps it */
     bool is_owed;                  /* the order has statuses that have not gone out */
     bool is_recalled;              /* they go out once the item is stored */
     struct mg_fold *fold;

@@ -220,8 +220,8 @@ static void on_loaded(void *arg, const struct mg_load_answer *answer, const stru
             item->fold->record = loaded->record;
             item->fold->is_unreadable = item->fold->is_unreadable || loaded->is_unreadable;
             item->event = loaded->event;
-            item->told = loaded->told;
-            item->told_version = loaded->told_version;
+            item->sent_status = loaded->sent_status;
+            item->sent_version = loaded->sent_version;
             item->is_owed = loaded->is_owed;
         }
     }
@@ -243,7 +243,7 @@ static int loads_make(struct mg_batch *batch)
             batch->loads[count++] =
                 (struct mg_load){.order_id = item->order_id,
                                  .cause = item->wants_event ? item->cause : (struct mg_slice){NULL, 0},
-                                 .wants_told = item->wants_told};
+                                 .wants_sent_status = item->wants_sent_status};
         }
     }
     return count;

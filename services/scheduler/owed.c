@@ -71,7 +71,7 @@ static void subject_of(const char *queue, char ret_subject[MG_ALERT_SUBJECT_MAX 
     }
 }
 
-static void given_up_tell(struct mg_scheduler *scheduler, const struct mg_given_up *given_up)
+static void given_up_report(struct mg_scheduler *scheduler, const struct mg_given_up *given_up)
 {
     char age[32], text[MG_ALERT_TEXT_MAX + 1], subject[MG_ALERT_SUBJECT_MAX + 1];
     bool is_one_of_many = given_up->alerts_open >= MG_GIVEN_UP_ALERTS_MAX;
@@ -99,7 +99,7 @@ static void on_marked(void *arg, const struct mg_given_up *given_up, int count, 
     }
     MG_FAILPOINT(SCHEDULER_MARKED);
     for (int i = 0; i < count; i++) {
-        given_up_tell(scheduler, &given_up[i]);
+        given_up_report(scheduler, &given_up[i]);
     }
     struct mg_owed_marks stored = STAILQ_HEAD_INITIALIZER(stored); /* a release may begin the next call */
     STAILQ_CONCAT(&stored, &scheduler->owing.in_hand);

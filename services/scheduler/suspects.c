@@ -88,7 +88,7 @@ static struct mg_work *isolated_pop(struct mg_scheduler *scheduler)
 static bool is_quiet(const struct mg_scheduler *scheduler)
 {
     for (int i = 0; i < MG_LANE_CONSUMERS; i++) {
-        if (!mg_broker_is_stopped(scheduler->broker, i) || mg_broker_untold_acks(scheduler->broker, i) > 0) {
+        if (!mg_broker_is_stopped(scheduler->broker, i) || mg_broker_unsent_acks(scheduler->broker, i) > 0) {
             return false;
         }
     }

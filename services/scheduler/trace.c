@@ -42,7 +42,7 @@ void mg_request_trace(const struct mg_scheduler *scheduler, const struct mg_orde
     }
 }
 
-static void span_tell(const struct mg_scheduler *scheduler, const struct mg_span *span)
+static void span_export(const struct mg_scheduler *scheduler, const struct mg_span *span)
 {
     scheduler->options->spans->take(scheduler->options->spans->arg, span);
 }
@@ -65,7 +65,7 @@ void mg_fold_trace(const struct mg_batch *batch, const struct mg_fold *fold)
     mg_span_put_text(&span, "makegood.workflow", record->workflow);
     mg_span_put_text(&span, "makegood.outcome", mg_order_state_name(record->order.state));
     mg_span_put_text(&span, "makegood.reason", mg_reason_name(record->order.reason));
-    span_tell(batch->scheduler, &span);
+    span_export(batch->scheduler, &span);
 }
 
 void mg_item_trace(const struct mg_batch *batch, const struct mg_item *item)
@@ -97,5 +97,5 @@ void mg_item_trace(const struct mg_batch *batch, const struct mg_item *item)
     mg_span_put_text(&span, "makegood.outcome", reply != NULL ? mg_outcome_name(reply->outcome) : "expired");
     mg_span_put_text(&span, "makegood.executed",
                      mg_executed_name(reply != NULL ? reply->executed : MG_EXECUTED_MAYBE));
-    span_tell(batch->scheduler, &span);
+    span_export(batch->scheduler, &span);
 }

@@ -143,7 +143,7 @@ static void queues_take(struct supervisor *supervisor, const struct mg_parked_an
 }
 
 /* Reports whether there are more queues than places. After a full answer only the next one shows it. */
-static void crowd_tell(struct supervisor *supervisor, const struct mg_parked_answer *answer)
+static void crowd_log(struct supervisor *supervisor, const struct mg_parked_answer *answer)
 {
     char text[128];
     bool is_crowd = supervisor->parked_after.service[0] != '\0' && answer->queue_count > 0;
@@ -158,7 +158,7 @@ static void crowd_tell(struct supervisor *supervisor, const struct mg_parked_ans
 
 static void turn_take(struct supervisor *supervisor, const struct mg_parked_answer *answer)
 {
-    crowd_tell(supervisor, answer);
+    crowd_log(supervisor, answer);
     queues_take(supervisor, answer);
     supervisor->parked_named = answer->queue_count;
     if (answer->queue_count > 0) {

@@ -41,7 +41,7 @@ enum {
     COLUMN_NOW
 };
 /* The columns behind these change with every call; such a change alone sends no message. */
-#define COLUMNS_TOLD (COLUMN_IS_READY + 1)
+#define COLUMNS_SENT (COLUMN_IS_READY + 1)
 
 static bool is_same_service(const struct mg_rows *rows, int a, int b)
 {
@@ -127,7 +127,7 @@ static bool service_judge(struct supervisor_service *service, const struct mg_ro
 
 /* ---- sending ---- */
 
-static void control_tell(struct supervisor *supervisor, const struct supervisor_health *health,
+static void control_send(struct supervisor *supervisor, const struct supervisor_health *health,
                          const struct mg_rows *rows, int first, int end)
 {
     static struct mg_service_control control; /* 18 KiB, of one call at a time */
@@ -160,7 +160,7 @@ static void rows_keep(const struct mg_rows *rows, struct mg_buf *ret_text)
 {
     mg_buf_init(ret_text, RELAY_ROWS_BYTES);
     for (int row = 0; row < mg_rows_count(rows); row++) {
-        for (int column = 0; column < COLUMNS_TOLD; column++) {
+        for (int column = 0; column < COLUMNS_SENT; column++) {
             struct mg_slice value = mg_rows_value(rows, row, column);
             mg_buf_append(ret_text, value.data, value.len);
             mg_buf_append(ret_text, "\n", 1);
@@ -169,7 +169,7 @@ static void rows_keep(const struct mg_rows *rows, struct mg_buf *ret_text)
 }
 
 /* True: a row has changed, or the last messages are a period old. */
-static bool is_time_to_tell(struct supervisor *supervisor, const struct mg_rows *rows)
+static bool is_time_to_send(struct supervisor *supervisor, const struct mg_rows *rows)
 {
     struct mg_buf seen;
     int64_t now_boot_ms = mg_clock_boot_ms();
@@ -185,9 +185,9 @@ static bool is_time_to_tell(struct supervisor *supervisor, const struct mg_rows 
     return true;
 }
 
-static void rows_tell(struct supervisor *supervisor, const struct mg_rows *rows)
+static void rows_send(struct supervisor *supervisor, const struct mg_rows *rows)
 {
-    bool is_time = is_time_to_tell(supervisor, rows);
+    bool is_time = is_time_to_send(supervisor, rows);
     int first = 0;
     for (int row = 1; row <= mg_rows_count(rows); row++) {
         if (row == mg_rows_count(rows) || !is_same_service(rows, first, row)) {
@@ -196,7 +196,7 @@ static void rows_tell(struct supervisor *supervisor, const struct mg_rows *rows)
             struct supervisor_service *service = service_find(supervisor, name);
             bool is_turned = service != NULL && service_judge(service, rows, first, row);
             if (is_time || is_turned) {
-                control_tell(supervisor, service != NULL ? &service->health : NULL, rows, first, row);
+                control_send(supervisor, service != NULL ? &service->health : NULL, rows, first, row);
             }
             first = row;
         }
@@ -218,7 +218,7 @@ static void relay_answered(void *arg, const struct mg_rows *rows, const struct m
                MG_LOG_TEXT("reason", err->text));
     } else {
         mg_once_reset(&supervisor->relay_failure_logged);
-        rows_tell(supervisor, rows);
+        rows_send(supervisor, rows);
     }
 }
 

@@ -11,7 +11,7 @@ import re
 TESTS = pathlib.Path(__file__).resolve().parents[1]
 
 ROWS = {  # number: (title, tests that cover it elsewhere, a remark)
-    1: ("client dies after it submitted", ["a_client_that_comes_back_is_told_where_its_order_stands",
+    1: ("client dies after it submitted", ["a_client_that_comes_back_is_sent_the_state_of_its_order",
                                            "a_status_that_cannot_be_delivered_is_owed_and_its_order_goes_on"], ""),
     2: ("the same order twice", ["the_same_bytes_many_times_are_one_order_and_other_bytes_a_conflict"], ""),
     3: ("the same id, another payload", ["the_same_id_with_other_bytes_is_a_conflict"], ""),

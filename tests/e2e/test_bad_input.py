@@ -125,7 +125,7 @@ def a_reply_queue_of_our_own_is_refused_and_never_written_to(s):
 
 
 @scenario()
-def direct_reply_to_is_refused_and_told_why(s):
+def direct_reply_to_is_refused_with_a_reason(s):
     """Would catch: an order that is accepted although the broker cannot report whether its statuses arrive."""
     connection = pika.BlockingConnection(pika.URLParameters(s.url))
     channel, told = connection.channel(), []

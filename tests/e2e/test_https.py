@@ -245,7 +245,7 @@ def a_new_certificate_is_served_after_sighup_and_a_bad_one_never(s):
 
 
 @scenario(**ALONE)
-def a_probe_says_what_it_was_told(s):
+def a_probe_prints_the_answer(s):
     """Would catch: a health check that is red without a reason."""
     agent = s.cluster.make_agent("payment", 1)
     s.cluster.agents.append(agent)

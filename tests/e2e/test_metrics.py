@@ -66,7 +66,7 @@ def what_prometheus_scrapes_keeps_to_its_conventions_and_is_true(s):
 
 
 @scenario()
-def what_lies_in_the_database_and_in_queues_is_told_by_the_leader(s):
+def what_lies_in_the_database_and_in_queues_is_reported_by_the_leader(s):
     """Would catch: an order, an alert or a message that waits without a figure that shows it."""
     s.expects_open_orders = True
     s.remote("carrier").switch("decline")

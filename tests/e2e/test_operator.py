@@ -202,7 +202,7 @@ def an_alert_that_no_order_needs_any_more_is_closed(s):
 
 
 @scenario(services=("payment",))
-def a_step_shows_what_its_do_was_told_and_not_its_verify(s):
+def a_step_shows_the_answer_to_its_do_and_not_to_its_verify(s):
     """Would catch: a step whose shown failure is the verify's "absent", which sends an operator to look for a wrong path."""
     s.load_workflow("told", [step("charge", "payment", verify=True, on_unknown="verify", retry={"attempts": 2, "backoff": "50ms"})],
                     on_failure="error")

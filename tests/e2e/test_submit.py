@@ -10,7 +10,7 @@ HERE = cluster.REPOSITORY / "tests" / "e2e"
 
 
 @scenario()
-def an_order_is_processed_and_its_client_is_told(s):
+def an_order_is_processed_and_its_client_gets_its_statuses(s):
     """Would catch: any broken link between a client's post and its last status."""
     order = s.client.submit(payload={"order_number": 1, "items": []})
     s.client.wait_status(order, "accepted")
@@ -44,7 +44,7 @@ def a_python_agent_of_forty_lines_serves_a_step(s):
 
 
 @scenario(schedulers=2)
-def a_client_that_comes_back_is_told_where_its_order_stands(s):
+def a_client_that_comes_back_is_sent_the_state_of_its_order(s):
     """Would catch: statuses that still go to the queue of a client that is gone."""
     s.load_workflow("slow", [step("reserve", "inventory")])
     gone = s.new_client()
@@ -94,7 +94,7 @@ def an_order_without_an_id_gets_one_derived_from_sender_and_message(s):
 
 
 @scenario()
-def each_step_is_told_of_if_asked_for(s):
+def each_step_is_reported_if_asked_for(s):
     """Would catch: step_completed sent to clients that did not ask for it, or missing for those that did."""
     asked, quiet = s.client.submit(payload={"n": 1}, notify="steps"), s.client.submit(payload={"n": 2})
     for order in (asked, quiet):

@@ -365,7 +365,7 @@ static void commit(struct mg_store *store)
 
 static void ask_everything(struct mg_store *store, struct mg_arena *arena)
 {
-    static const struct mg_load load = {.order_id = "o-1", .wants_told = true};
+    static const struct mg_load load = {.order_id = "o-1", .wants_sent_status = true};
     static const struct mg_sweep_options sweep = {.epoch = 1, .holder = "h", .limit = 10, .step_limit = 10};
     static const struct mg_parked_room room = {"service", false, 10};
     static const struct mg_parked_options parked = {

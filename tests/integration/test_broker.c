@@ -354,7 +354,7 @@ END_TEST
 
 /* Would catch: acks that wait for one delivery for ever, so that the consumer runs out of prefetch behind
  * it. */
-START_TEST(acks_above_a_delivery_that_is_held_for_long_are_told)
+START_TEST(acks_above_a_delivery_that_is_held_for_long_are_sent)
 {
     fixture.options.consumers[0].prefetch = 10;
     fixture_start(&fixture);
@@ -362,9 +362,9 @@ START_TEST(acks_above_a_delivery_that_is_held_for_long_are_told)
         fixture_publish(&fixture, queue, "{}");
     ck_assert(wait_deliveries(10));
     mg_broker_ack(fixture.broker, fixture.deliveries[3]); /* one alone: after a delay */
-    ck_assert_int_eq(mg_broker_untold_acks(fixture.broker, 0), 1);
+    ck_assert_int_eq(mg_broker_unsent_acks(fixture.broker, 0), 1);
     ck_assert(wait_deliveries(11));
-    ck_assert_int_eq(mg_broker_untold_acks(fixture.broker, 0), 0);
+    ck_assert_int_eq(mg_broker_unsent_acks(fixture.broker, 0), 0);
     for (int i = 4; i < 11; i++) /* most of the prefetch: at once */
         mg_broker_ack(fixture.broker, fixture.deliveries[i]);
     ck_assert(wait_deliveries(18));
@@ -501,7 +501,7 @@ int main(void)
     tcase_add_test(tests, each_consumer_has_its_own_prefetch);
     tcase_add_test(tests, messages_go_to_the_highest_rank_that_has_room);
     tcase_add_test(tests, private_queue_is_named_and_read);
-    tcase_add_test(tests, acks_above_a_delivery_that_is_held_for_long_are_told);
+    tcase_add_test(tests, acks_above_a_delivery_that_is_held_for_long_are_sent);
     tcase_add_test(tests, acks_before_destroy_reach_the_broker);
     tcase_add_test(tests, a_waiting_ack_before_destroy_reaches_the_broker);
     tcase_add_test(tests, deeply_nested_headers_do_no_harm);

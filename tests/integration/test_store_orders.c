@@ -350,9 +350,10 @@ START_TEST(what_a_cause_did_is_found_again)
     ck_assert(orders[0].record != NULL && orders[0].record == orders[2].record &&
               orders[0].record == orders[4].record);
     ck_assert_uint_eq(orders[4].event->version, 1);
-    ck_assert(orders[0].told.data == NULL && orders[1].told.data == NULL); /* not requested; absent */
-    assert_slice(orders[4].told, mg_slice_of("{\"seq\":1,  \"status\":\"accepted\"}"));
-    ck_assert_uint_eq(orders[4].told_version, 3); /* the newest event that keeps it */
+    ck_assert(orders[0].sent_status.data == NULL &&
+              orders[1].sent_status.data == NULL); /* not requested; absent */
+    assert_slice(orders[4].sent_status, mg_slice_of("{\"seq\":1,  \"status\":\"accepted\"}"));
+    ck_assert_uint_eq(orders[4].sent_version, 3); /* the newest event that keeps it */
     ck_assert(orders[4].is_owed);
     const struct mg_event_record *event = orders[0].event;
     ck_assert_uint_eq(event->version, 2);

@@ -211,7 +211,7 @@ START_TEST(behind_a_closed_gate_nothing_is_asked)
 END_TEST
 
 /* Would catch: a leader that asks about all steps when the first one is the probe. */
-START_TEST(a_gate_that_is_open_for_a_probe_is_told_as_such)
+START_TEST(a_gate_that_is_open_for_a_probe_is_reported_as_such)
 {
     struct mg_step step = parked_step(1000);
     store_parked("o-1", &step, 0, false);
@@ -397,7 +397,7 @@ int main(void)
     tcase_add_test(tcase, each_queue_of_a_service_has_its_own_room);
     tcase_add_test(tcase, of_more_services_than_one_answer_names_each_is_asked_about);
     tcase_add_test(tcase, behind_a_closed_gate_nothing_is_asked);
-    tcase_add_test(tcase, a_gate_that_is_open_for_a_probe_is_told_as_such);
+    tcase_add_test(tcase, a_gate_that_is_open_for_a_probe_is_reported_as_such);
     tcase_add_test(tcase, the_sweep_meets_a_parked_step_once);
     tcase_add_test(tcase, a_parked_order_expires_in_time);
     tcase_add_test(tcase, what_was_woken_leaves_room_for_deadlines);

@@ -137,7 +137,7 @@ struct sim_node *sim_link_node(const struct sim_link *link);
 
 void sim_broker_opened(struct mg_broker *broker, struct sim_link *link);
 void sim_broker_lost(struct mg_broker *broker, struct sim_link *link);
-void sim_broker_told_blocked(struct mg_broker *broker, struct sim_link *link, bool is_blocked);
+void sim_broker_set_blocked(struct mg_broker *broker, struct sim_link *link, bool is_blocked);
 void sim_broker_delivered(struct mg_broker *broker, struct sim_unacked *unacked);
 /* A cast has come for this ear; `message` is borrowed. */
 void sim_broker_heard(struct mg_broker *broker, struct sim_link *link, int ear,

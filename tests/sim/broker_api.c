@@ -42,7 +42,7 @@ struct mg_broker {
     bool is_open, is_blocked, is_connecting, is_said_up, is_destroyed;
     int64_t backoff_us;
     uint16_t prefetch[MG_CONSUMERS_MAX]; /* 0: paused */
-    int untold[MG_CONSUMERS_MAX];
+    int unsent[MG_CONSUMERS_MAX];
     struct sim_line shared, apart;
     struct mg_unanswered unanswered;
     struct watch watches[WATCHES_MAX];
@@ -132,7 +132,7 @@ void sim_broker_opened(struct mg_broker *broker, struct sim_link *link)
     broker->is_open = true;
     broker->is_blocked = sim_broker_blocked_until_us() > sim_now_us();
     broker->backoff_us = CONNECT_US;
-    memset(broker->untold, 0, sizeof(broker->untold));
+    memset(broker->unsent, 0, sizeof(broker->unsent));
     for (int i = 0; i < broker->options.consumer_count; i++) {
         if (broker->prefetch[i] > 0) {
             consume(broker, i);
@@ -160,7 +160,7 @@ void sim_broker_lost(struct mg_broker *broker, struct sim_link *link)
     connect_later(broker);
 }
 
-void sim_broker_told_blocked(struct mg_broker *broker, struct sim_link *link, bool is_blocked)
+void sim_broker_set_blocked(struct mg_broker *broker, struct sim_link *link, bool is_blocked)
 {
     if (broker->link == link && broker->is_open && !broker->is_destroyed) {
         broker->is_blocked = is_blocked;
@@ -233,17 +233,17 @@ static void delivery_end(struct mg_broker *broker, struct mg_delivery *delivery,
     struct sim_unacked *unacked =
         (struct sim_unacked *)(void *)((char *)delivery - offsetof(struct sim_unacked, delivery));
     struct sim_message *message = unacked->message;
-    bool is_told = broker->link == unacked->link && broker->is_open && !broker->is_destroyed;
+    bool is_accepted = broker->link == unacked->link && broker->is_open && !broker->is_destroyed;
     sim_trace("%s %s %s%s", NAMES[end], unacked->queue->name,
               message->message_id.data != NULL ? message->message_id.data : "",
-              is_told ? "" : " (of no avail)");
-    if (end == SIM_END_ACK && is_told && !unacked->is_settled) { /* else the broker has taken it back */
+              is_accepted ? "" : " (of no avail)");
+    if (end == SIM_END_ACK && is_accepted && !unacked->is_settled) { /* else the broker has taken it back */
         struct sim_node *node = sim_node();
         sim_node_leave(); /* the checker's memory belongs to the world */
         sim_check_acked(message, unacked->queue);
         sim_node_enter(node);
     }
-    if (is_told) {
+    if (is_accepted) {
         sim_link_end(broker->link, unacked, end);
     }
     sim_message_release(message);
@@ -264,7 +264,7 @@ void mg_broker_requeue(struct mg_broker *broker, struct mg_delivery *delivery)
     delivery_end(broker, delivery, SIM_END_REQUEUE);
 }
 
-int mg_broker_untold_acks(const struct mg_broker *broker, int consumer)
+int mg_broker_unsent_acks(const struct mg_broker *broker, int consumer)
 {
     (void)broker;
     (void)consumer;

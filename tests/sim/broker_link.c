@@ -481,7 +481,7 @@ static void down_heard(void *arg)
         sim_broker_lost(broker, frame->link);
         break;
     case FRAME_BLOCKED:
-        sim_broker_told_blocked(broker, frame->link, frame->is_blocked);
+        sim_broker_set_blocked(broker, frame->link, frame->is_blocked);
         break;
     case FRAME_DELIVER:
         sim_broker_delivered(broker, frame->unacked);

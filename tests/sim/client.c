@@ -101,10 +101,10 @@ static void on_status(const struct sim_queue *queue, const struct sim_message *m
         return;
     }
     order->seen |= UINT64_C(1) << (status.seq & 63);
-    if (status.seq < SIM_TOLD_MAX && order->told[status.seq].data == NULL) {
-        order->told[status.seq] = sim_text(message->body);
-    } else if (status.seq < SIM_TOLD_MAX && !mg_slice_equal(order->told[status.seq], message->body)) {
-        order->told_otherwise = status.seq;
+    if (status.seq < SIM_SENT_MAX && order->sent[status.seq].data == NULL) {
+        order->sent[status.seq] = sim_text(message->body);
+    } else if (status.seq < SIM_SENT_MAX && !mg_slice_equal(order->sent[status.seq], message->body)) {
+        order->sent_otherwise = status.seq;
     }
 }
 

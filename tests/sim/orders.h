@@ -8,7 +8,7 @@
 #define SIM_CLIENTS   3
 #define SIM_STEPS_MAX 8 /* of the workflows of definitions.c */
 
-#define SIM_TOLD_MAX 64 /* statuses of an order with compared texts */
+#define SIM_SENT_MAX 64 /* statuses of an order with compared texts */
 
 /* Prefix of the ids and words of a stranger's messages. */
 #define SIM_FORGED "forged-"
@@ -34,8 +34,8 @@ struct sim_submitted {
     int submissions;
     bool is_sent, is_answered, is_refused; /* according to its client */
     uint64_t seen;                         /* bits, by seq: statuses that its client has received */
-    struct mg_slice told[SIM_TOLD_MAX];    /* first text of each status */
-    uint64_t told_otherwise;               /* a seq with two different texts; 0: none */
+    struct mg_slice sent[SIM_SENT_MAX];    /* first text of each status */
+    uint64_t sent_otherwise;               /* a seq with two different texts; 0: none */
     /* fields of the checker */
     bool is_operated; /* an operator skipped or settled a step of it */
     bool is_repeated; /* an operator resumed or restarted it: an at-most-once request may be out twice */

@@ -1,5 +1,5 @@
 /* The statement of common/io/store/parked.c, in parts with the names of its SQL: room, queue, gated, chosen,
- * pushed, told. */
+ * pushed, found. */
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>
@@ -58,7 +58,7 @@ static int compare_until(const void *a, const void *b)
     return one->until_ms != two->until_ms ? (one->until_ms < two->until_ms ? -1 : 1) : 0;
 }
 
-static int compare_told(const void *a, const void *b)
+static int compare_found(const void *a, const void *b)
 {
     const struct place *one = a, *two = b;
     int64_t first_ms = step_of(one)->due_at_ms, second_ms = step_of(two)->due_at_ms;
@@ -155,7 +155,7 @@ static void choose(const struct sim_input *input, const struct places *places, b
     }
 }
 
-static void push(const struct sim_input *input, const struct place *place, struct places *told)
+static void push(const struct sim_input *input, const struct place *place, struct places *found)
 {
     struct sim_parking *parking = parking_of(place);
     enum mg_order_state state = place->order->record.order.state;
@@ -166,7 +166,7 @@ static void push(const struct sim_input *input, const struct place *place, struc
         return;
     }
     parking->until_ms = input->transaction->now_ms + sim_int(sim_scalar(input, 3));
-    place_add(told, *place);
+    place_add(found, *place);
 }
 
 static void ask_parked(struct sim_input *input, struct sim_output *output)
@@ -177,7 +177,7 @@ static void ask_parked(struct sim_input *input, struct sim_output *output)
         sim_output_bool(output, IS_LEADER, false);
         return;
     }
-    struct places places = places_find(input->transaction->tables), chosen = {NULL, 0}, told = {NULL, 0};
+    struct places places = places_find(input->transaction->tables), chosen = {NULL, 0}, found = {NULL, 0};
     queues_tell(input, &places, output);
     places_sort(&places, compare_until);
     while (sim_input_next(input)) {
@@ -188,11 +188,11 @@ static void ask_parked(struct sim_input *input, struct sim_output *output)
         }
     }
     for (int i = 0; i < chosen.count; i++) {
-        push(input, &chosen.at[i], &told);
+        push(input, &chosen.at[i], &found);
     }
-    places_sort(&told, compare_told);
-    for (int i = 0; i < told.count; i++) {
-        const struct place *place = &told.at[i];
+    places_sort(&found, compare_found);
+    for (int i = 0; i < found.count; i++) {
+        const struct place *place = &found.at[i];
         row_begin(output, service_of(place), parking_of(place)->is_high, true);
         sim_output_word(output, ORDER_ID, place->order->record.order_id);
         sim_output_word(output, STEP, place->order->record.step_names[place->index]);
@@ -205,7 +205,7 @@ static void ask_parked(struct sim_input *input, struct sim_output *output)
     }
     free(places.at);
     free(chosen.at);
-    free(told.at);
+    free(found.at);
 }
 
 const struct sim_statement SIM_PARKED_STATEMENTS[] = {

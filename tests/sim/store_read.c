@@ -134,9 +134,9 @@ static void load_events_of_causes(struct sim_input *input, struct sim_output *ou
 }
 
 /* The event's stored status of this kind with the highest number, the first of them; absent: none. */
-static struct mg_slice told_by(const struct mg_event_record *event, enum mg_status word)
+static struct mg_slice sent_by(const struct mg_event_record *event, enum mg_status word)
 {
-    struct mg_slice told = {NULL, 0}, body = {"", 0};
+    struct mg_slice sent = {NULL, 0}, body = {"", 0};
     uint64_t seq = 0;
     for (int k = 0; event->statuses.data != NULL && body.data != NULL; k++) {
         struct mg_status_message status;
@@ -146,15 +146,15 @@ static struct mg_slice told_by(const struct mg_event_record *event, enum mg_stat
         body = mg_json_find(event->statuses, pointer);
         if (body.data != NULL && mg_status_parse(body, &status, &err) == MG_OK && status.status == word &&
             status.seq > seq) {
-            told = body;
+            sent = body;
             seq = status.seq;
         }
     }
-    return told;
+    return sent;
 }
 
 /* From the newest event with such a status; $3 limits the number of events read. */
-static void load_told(struct sim_input *input, struct sim_output *output)
+static void load_sent(struct sim_input *input, struct sim_output *output)
 {
     enum { N, ORDER_ID };
     enum { OF, ORDER_VERSION, VERSION, STATUS, IS_OWED, COLUMN_COUNT };
@@ -175,7 +175,7 @@ static void load_told(struct sim_input *input, struct sim_output *output)
             }
             is_owing = is_owing || event->is_owed;
             if ((newest == NULL || event->version > newest->version) &&
-                told_by(event, mg_order_state_status(row->state)).data != NULL) {
+                sent_by(event, mg_order_state_status(row->state)).data != NULL) {
                 newest = event;
             }
         }
@@ -184,7 +184,7 @@ static void load_told(struct sim_input *input, struct sim_output *output)
         sim_output_int(output, ORDER_VERSION, (int64_t)row->version);
         if (newest != NULL) {
             sim_output_int(output, VERSION, (int64_t)newest->version);
-            sim_output_text(output, STATUS, told_by(newest, mg_order_state_status(row->state)));
+            sim_output_text(output, STATUS, sent_by(newest, mg_order_state_status(row->state)));
         }
         sim_output_bool(output, IS_OWED, is_owing);
     }
@@ -316,7 +316,7 @@ static void report_leader(struct sim_input *input, struct sim_output *output)
 const struct sim_statement SIM_READ_STATEMENTS[] = {
     SIM_STATEMENT("load_orders", load_orders, ORDERS, false),
     SIM_STATEMENT("load_events_of_causes", load_events_of_causes, CAUSES, false),
-    SIM_STATEMENT("load_told", load_told, ORDERS, false),
+    SIM_STATEMENT("load_sent", load_sent, ORDERS, false),
     SIM_SCALARS("load_gates", load_gates, false),
     SIM_SCALARS("load_owed_order", load_owed_order, false),
     SIM_SCALARS("load_owed_events", load_owed_events, false),

@@ -223,9 +223,9 @@ static void statuses_check(const struct sim_stored *stored, const struct sim_sub
         sim_violated("statuses", "order %s: %llu statuses, and the row says %llu", stored->record->order_id,
                      (unsigned long long)expected - 1, (unsigned long long)stored->record->order.seq);
     }
-    if (order->told_otherwise != 0 && !order->is_tail_lost) {
+    if (order->sent_otherwise != 0 && !order->is_tail_lost) {
         sim_violated("statuses", "order %s: its client had status %llu in two ways", stored->record->order_id,
-                     (unsigned long long)order->told_otherwise);
+                     (unsigned long long)order->sent_otherwise);
     }
     enum mg_status should = mg_order_state_status(stored->record->order.state);
     if (should != MG_STATUS_ACCEPTED && word != should) {

@@ -11,19 +11,19 @@
 
 #define SPANS_MAX 32
 
-static struct told {
+static struct recorded {
     struct mg_span span;
     char name[64], trace[2 * MG_TRACE_ID_SIZE + 1], id[2 * MG_SPAN_ID_SIZE + 1],
         parent[2 * MG_SPAN_ID_SIZE + 1];
     char text[1024]; /* " name=value" of each attribute */
-} told[SPANS_MAX];
-static int told_count;
+} recorded[SPANS_MAX];
+static int recorded_count;
 
 static void span_keep(void *arg, const struct mg_span *span)
 {
     (void)arg;
-    ck_assert_int_lt(told_count, SPANS_MAX);
-    struct told *one = &told[told_count++];
+    ck_assert_int_lt(recorded_count, SPANS_MAX);
+    struct recorded *one = &recorded[recorded_count++];
     memset(one, 0, sizeof *one);
     one->span = *span;
     snprintf(one->name, sizeof one->name, "%s", span->name);
@@ -40,7 +40,7 @@ static void span_keep(void *arg, const struct mg_span *span)
     }
 }
 
-static bool span_has(const struct told *one, const char *words)
+static bool span_has(const struct recorded *one, const char *words)
 {
     return strstr(one->text, words) != NULL;
 }

@@ -156,7 +156,7 @@ START_TEST(rounds_that_wait_for_something_else_are_told_apart)
 }
 END_TEST
 
-START_TEST(one_round_is_told_as_it_was)
+START_TEST(one_round_is_printed_as_it_was)
 {
     unserved(2);
     ck_assert_int_eq(lines(), 4);
@@ -164,7 +164,7 @@ START_TEST(one_round_is_told_as_it_was)
 END_TEST
 
 /* Would catch: a step's end, a status or another step's event that is taken for waiting. */
-START_TEST(what_is_no_waiting_is_told_as_it_was)
+START_TEST(what_is_no_waiting_is_printed_as_it_was)
 {
     static const char STATUS[] = "[{\"status\":\"accepted\",\"seq\":1}]";
     for (int i = 0; i < 2; i++) { /* its client gets a status */
@@ -187,7 +187,7 @@ START_TEST(what_is_no_waiting_is_told_as_it_was)
 END_TEST
 
 /* Would catch: a story that ends within a round, read beyond its end. */
-START_TEST(what_is_not_over_is_told)
+START_TEST(what_is_not_over_is_printed)
 {
     unserved(2);
     unserved(3);
@@ -197,7 +197,7 @@ START_TEST(what_is_not_over_is_told)
 }
 END_TEST
 
-START_TEST(rounds_without_a_moment_are_told_without_a_time)
+START_TEST(rounds_without_a_moment_are_printed_without_a_time)
 {
     unserved(2);
     unserved(3);
@@ -216,10 +216,10 @@ int main(void)
     tcase_add_test(tests, rounds_that_called_the_service_say_what_it_answered);
     tcase_add_test(tests, rounds_of_both_kinds_take_one_line);
     tcase_add_test(tests, rounds_that_wait_for_something_else_are_told_apart);
-    tcase_add_test(tests, one_round_is_told_as_it_was);
-    tcase_add_test(tests, what_is_no_waiting_is_told_as_it_was);
-    tcase_add_test(tests, what_is_not_over_is_told);
-    tcase_add_test(tests, rounds_without_a_moment_are_told_without_a_time);
+    tcase_add_test(tests, one_round_is_printed_as_it_was);
+    tcase_add_test(tests, what_is_no_waiting_is_printed_as_it_was);
+    tcase_add_test(tests, what_is_not_over_is_printed);
+    tcase_add_test(tests, rounds_without_a_moment_are_printed_without_a_time);
     suite_add_tcase(suite, tests);
     return run_suite(suite);
 }

@@ -242,9 +242,9 @@ void mg_broker_ack(struct mg_broker *broker, struct mg_delivery *delivery)
     acks_settle(broker, delivery, VERDICT_ACK);
 }
 
-int mg_broker_untold_acks(const struct mg_broker *broker, int consumer)
+int mg_broker_unsent_acks(const struct mg_broker *broker, int consumer)
 {
-    return broker->consumers[consumer].untold_acks;
+    return broker->consumers[consumer].unsent_acks;
 }
 
 void mg_broker_reject(struct mg_broker *broker, struct mg_delivery *delivery)
@@ -269,8 +269,8 @@ static void acks_settle(struct mg_broker *broker, struct mg_delivery *delivery, 
     held->verdict = verdict;
     if (verdict == VERDICT_ACK) {
         held->acked_boot_ms = mg_clock_boot_ms();
-        broker->consumers[delivery->consumer].untold_acks++;
-        acks->untold++;
+        broker->consumers[delivery->consumer].unsent_acks++;
+        acks->unsent++;
     } else {
         TAILQ_REMOVE(&acks->held, held, entry);
         TAILQ_INSERT_TAIL(&acks->refused, held, entry);
@@ -301,12 +301,12 @@ void mg_acks_flush(struct mg_broker *broker)
     acks_flush(broker, ACKED_NEVER);
 }
 
-static void acks_told(struct mg_broker *broker, struct mg_held_list *list, struct mg_held *held)
+static void held_finish(struct mg_broker *broker, struct mg_held_list *list, struct mg_held *held)
 {
     int consumer = held->delivery.consumer;
     if (held->verdict == VERDICT_ACK) {
-        broker->consumers[consumer].untold_acks--;
-        broker->acks.untold--;
+        broker->consumers[consumer].unsent_acks--;
+        broker->acks.unsent--;
     }
     if (consumer >= 0 && held->round == broker->consumers[consumer].round)
         broker->consumers[consumer].given--;
@@ -340,7 +340,7 @@ static bool acks_send_refused(struct mg_broker *broker)
     struct mg_held_list *refused = &broker->acks.refused;
     while (!TAILQ_EMPTY(refused)) {
         if (!acks_send(broker, TAILQ_FIRST(refused), false)) return false;
-        acks_told(broker, refused, TAILQ_FIRST(refused));
+        held_finish(broker, refused, TAILQ_FIRST(refused));
     }
     return true;
 }
@@ -359,7 +359,7 @@ static bool acks_send_first(struct mg_broker *broker)
     if (!acks_send(broker, last, last != TAILQ_FIRST(list))) return false;
     uint64_t tag = last->tag;
     while (!TAILQ_EMPTY(list) && TAILQ_FIRST(list)->tag <= tag)
-        acks_told(broker, list, TAILQ_FIRST(list));
+        held_finish(broker, list, TAILQ_FIRST(list));
     return true;
 }
 
@@ -372,7 +372,7 @@ static bool acks_send_above(struct mg_broker *broker, int64_t acked_until_boot_m
         next = TAILQ_NEXT(held, entry);
         if (held->verdict != VERDICT_ACK || held->acked_boot_ms > acked_until_boot_ms) continue;
         if (!acks_send(broker, held, false)) return false;
-        acks_told(broker, list, held);
+        held_finish(broker, list, held);
     }
     return true;
 }
@@ -383,12 +383,12 @@ static bool is_any_pressed(const struct mg_broker *broker)
 {
     for (int i = 0; i < broker->consumer_count; i++) {
         const struct mg_consumer_slot *slot = &broker->consumers[i];
-        if (slot->untold_acks > 0 && 2 * slot->untold_acks >= slot->prefetch_told) return true;
+        if (slot->unsent_acks > 0 && 2 * slot->unsent_acks >= slot->prefetch_sent) return true;
     }
     return false;
 }
 
-static void acks_tell(struct mg_broker *broker, int64_t acked_until_boot_ms)
+static void acks_send_all(struct mg_broker *broker, int64_t acked_until_boot_ms)
 {
     struct mg_link *link = &broker->consume;
     mg_link_cork(link, true);
@@ -404,10 +404,10 @@ static void acks_tell(struct mg_broker *broker, int64_t acked_until_boot_ms)
 static void acks_flush(struct mg_broker *broker, int64_t acked_until_boot_ms)
 {
     struct mg_ack_part *acks = &broker->acks;
-    if (!broker->consume.is_open || (acks->untold == 0 && TAILQ_EMPTY(&acks->refused))) return;
+    if (!broker->consume.is_open || (acks->unsent == 0 && TAILQ_EMPTY(&acks->refused))) return;
     bool must_wait = mg_room_is_growing(broker);
-    if (!must_wait) acks_tell(broker, acked_until_boot_ms);
-    if ((must_wait || acks->untold > 0) && !mg_timer_is_active(acks->overdue))
+    if (!must_wait) acks_send_all(broker, acked_until_boot_ms);
+    if ((must_wait || acks->unsent > 0) && !mg_timer_is_active(acks->overdue))
         mg_timer_start(acks->overdue, ACK_WAIT_MS, 0);
 }
 
@@ -417,7 +417,7 @@ void mg_acks_forget(struct mg_broker *broker)
     while (!TAILQ_EMPTY(&acks->held)) {
         struct mg_held *held = TAILQ_FIRST(&acks->held);
         if (held->verdict == VERDICT_ACK) {
-            acks_told(broker, &acks->held, held);
+            held_finish(broker, &acks->held, held);
             continue;
         }
         TAILQ_REMOVE(&acks->held, held, entry);

@@ -117,7 +117,7 @@ bool mg_broker_is_silent(const struct mg_broker *broker);
  * For a delivery of an earlier connection nothing is sent. */
 void mg_broker_ack(struct mg_broker *broker, struct mg_delivery *delivery);
 /* The number of acks that wait so; they still take up the consumer's prefetch. */
-int mg_broker_untold_acks(const struct mg_broker *broker, int consumer);
+int mg_broker_unsent_acks(const struct mg_broker *broker, int consumer);
 /* The consumer's current prefetch: as requested, or lower by bytes_max or until the current one is used up.
  * It is 0 while it is stopped, or is being stopped or started. */
 int mg_broker_prefetch(const struct mg_broker *broker, int consumer);

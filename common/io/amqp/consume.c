@@ -186,8 +186,8 @@ static bool consume_start(struct mg_broker *broker, int index)
     consume.arguments = (amqp_table_t){.num_entries = 1, .entries = &priority};
     slot->state = MG_CONSUMER_STARTING;
     slot->given = 0;
-    slot->prefetch_told = prefetch;
-    slot->rank_told = broker->rank;
+    slot->prefetch_sent = prefetch;
+    slot->rank_sent = broker->rank;
     return mg_link_send(link, AMQP_BASIC_QOS_METHOD, &qos) &&
            mg_link_send(link, AMQP_BASIC_CONSUME_METHOD, &consume);
 }
@@ -212,8 +212,8 @@ static void consume_next(struct mg_broker *broker)
         struct mg_consumer_slot *slot = &broker->consumers[i];
         bool is_on = slot->state == MG_CONSUMER_ON;
         /* Prefetch and rank cannot change under a consumer: the old one is stopped, and a new one started. */
-        bool is_outdated = is_on && (slot->prefetch_told > mg_room_prefetch(slot) ||
-                                     mg_room_is_outgrown(slot) || slot->rank_told != broker->rank);
+        bool is_outdated = is_on && (slot->prefetch_sent > mg_room_prefetch(slot) ||
+                                     mg_room_is_outgrown(slot) || slot->rank_sent != broker->rank);
         bool is_wanted = slot->is_wanted && !slot->is_full;
         if (is_on == is_wanted && !is_outdated) continue;
         if (!is_on && slot->not_before_boot_ms > now) {

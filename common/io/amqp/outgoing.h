@@ -18,7 +18,7 @@ struct mg_outgoing {
     uint64_t tag; /* 0: not sent */
     enum outgoing_state state;
     bool is_returned, is_again;
-    bool is_told; /* timed out, and half of it is on the wire; `done` has been called */
+    bool is_done; /* timed out, and half of it is on the wire; `done` has been called */
     size_t sent_bytes;
     int64_t published_boot_ms, sent_boot_ms;
     struct mg_slice exchange, routing_key, type, message_id, correlation_id, reply_to, traceparent, app_id,

@@ -32,11 +32,11 @@ enum mg_consumer_state {
 struct mg_consumer_slot {
     char *queue; /* private queue: NULL until the broker has named it */
     uint16_t prefetch;
-    uint16_t prefetch_told; /* of the running consumer, as is rank_told */
-    int64_t rank_told;
+    uint16_t prefetch_sent; /* of the running consumer, as is rank_sent */
+    int64_t rank_sent;
     uint32_t round; /* number of starts */
     int given; /* deliveries of this round that the broker counts: in hand, or settled and not yet acked */
-    int untold_acks;
+    int unsent_acks;
     size_t bytes_max, body_max_bytes;
     size_t held_bytes;    /* in hand, including earlier connections */
     size_t largest[2];    /* of the current span of deliveries, and of the one before */
@@ -62,7 +62,7 @@ struct mg_ack_part {
     struct mg_held *arriving;    /* its body is being read */
     size_t arrived_bytes;
     uint64_t last_tag; /* tags of one connection rise */
-    int untold;        /* acks not yet sent */
+    int unsent;        /* acks not yet sent */
     struct mg_idle *flush;
     struct mg_timer *overdue;
 };

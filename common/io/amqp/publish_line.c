@@ -36,9 +36,9 @@ void mg_publish_settle(struct mg_publisher *publisher, struct mg_outgoing *messa
     mg_published_fn *done = message->done;
     void *arg = message->arg;
     double seconds = (double)(mg_clock_boot_ms() - message->published_boot_ms) / 1000.0;
-    bool is_told = message->is_told;
+    bool is_done = message->is_done;
     free(message);
-    if (is_told) return;
+    if (is_done) return;
     mg_metric_add(broker->published.outcomes[outcome], 1);
     if (is_answered) mg_metric_observe(broker->published.confirm_seconds, seconds);
     if (done != NULL) done(arg, outcome);

@@ -22,7 +22,7 @@
 static struct mg_outgoing *publish_expired(const struct mg_publisher *publisher, int64_t latest_boot_ms)
 {
     struct mg_outgoing *message = TAILQ_FIRST(&publisher->line.all);
-    if (message != NULL && message->is_told) message = TAILQ_NEXT(message, entry);
+    if (message != NULL && message->is_done) message = TAILQ_NEXT(message, entry);
     return message != NULL && message->published_boot_ms <= latest_boot_ms ? message : NULL;
 }
 
@@ -104,7 +104,7 @@ void mg_publish_on_expiry(void *arg)
             mg_publish_settle(publisher, message, is_sent ? MG_PUBLISH_UNKNOWN : MG_PUBLISH_UNSENT);
             continue;
         }
-        message->is_told = true;
+        message->is_done = true;
         mg_metric_add(broker->published.outcomes[MG_PUBLISH_UNKNOWN], 1);
         if (message->done != NULL) message->done(message->arg, MG_PUBLISH_UNKNOWN);
     }

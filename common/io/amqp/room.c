@@ -65,10 +65,10 @@ void mg_room_note_size(struct mg_broker *broker, struct mg_consumer_slot *slot, 
 void mg_room_guess(struct mg_consumer_slot *slot)
 {
     bool is_guess = slot->bytes_max > 0 && slot->span_boot_ms == 0;
-    if (!is_guess || slot->given < slot->prefetch_told) return;
+    if (!is_guess || slot->given < slot->prefetch_sent) return;
     while (slot->largest[1] > slot->largest[0]) {
         uint16_t next = mg_room_prefetch(slot);
-        bool is_step = next > slot->prefetch_told && next <= slot->prefetch / 2;
+        bool is_step = next > slot->prefetch_sent && next <= slot->prefetch / 2;
         if (is_step || next == slot->prefetch) return;
         slot->largest[1] /= 2;
     }
@@ -79,8 +79,8 @@ void mg_room_guess(struct mg_consumer_slot *slot)
  * before that no larger prefetch is needed. */
 bool mg_room_is_outgrown(const struct mg_consumer_slot *slot)
 {
-    return slot->state == MG_CONSUMER_ON && slot->is_wanted && slot->given >= slot->prefetch_told &&
-           slot->prefetch_told < mg_room_prefetch(slot);
+    return slot->state == MG_CONSUMER_ON && slot->is_wanted && slot->given >= slot->prefetch_sent &&
+           slot->prefetch_sent < mg_room_prefetch(slot);
 }
 
 /* False while another request waits for its answer: that may take seconds, and acks must not wait for it. */
@@ -97,5 +97,5 @@ int mg_broker_prefetch(const struct mg_broker *broker, int consumer)
 {
     const struct mg_consumer_slot *slot = &broker->consumers[consumer];
     bool is_on = slot->state == MG_CONSUMER_ON && slot->is_wanted && !slot->is_full;
-    return is_on ? slot->prefetch_told : 0;
+    return is_on ? slot->prefetch_sent : 0;
 }

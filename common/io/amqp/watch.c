@@ -170,7 +170,7 @@ static void watch_lost(struct mg_link *link)
     if (watched != NULL) watch_forget(watched);
 }
 
-static void watch_tell(struct mg_watched *watched, int64_t ready_messages, int64_t consumers)
+static void watch_report(struct mg_watched *watched, int64_t ready_messages, int64_t consumers)
 {
     struct mg_broker *broker = watched->broker;
     if (broker->watches.looked != NULL) broker->watches.looked(broker, watched->queue, consumers);
@@ -188,7 +188,7 @@ static void watch_method(struct mg_link *link, const amqp_method_t *method)
     const amqp_queue_declare_ok_t *ok = method->decoded;
     mg_link_answered(link);
     broker->watches.asked = NULL;
-    watch_tell(watched, ok->message_count, ok->consumer_count);
+    watch_report(watched, ok->message_count, ok->consumer_count);
     watch_next(broker);
 }
 
@@ -201,7 +201,7 @@ static bool watch_channel_closed(struct mg_link *link, const amqp_channel_close_
     mg_link_answered(link);
     broker->watches.asked = NULL;
     if (code == AMQP_NOT_FOUND)
-        watch_tell(watched, 0, -1);
+        watch_report(watched, 0, -1);
     else
         watch_forget(watched);
     return true;

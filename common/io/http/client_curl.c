@@ -34,7 +34,7 @@
 #define REUSE_SAFE_FROM   0x080101 /* 8.1.1 */
 
 static void pool_drive(struct mg_http_pool *pool, curl_socket_t fd, int events);
-static void client_tell(struct mg_http_client *client);
+static void client_answer(struct mg_http_client *client);
 static void pool_emptied(struct mg_http_pool *pool);
 static void call_detach(struct mg_http_call *call);
 static void call_destroy(struct mg_http_call *call);
@@ -108,7 +108,7 @@ static int on_curl_timer(CURLM *multi, long timeout_ms, void *arg)
 
 /* ---- the end of a call ---- */
 
-/* Takes the call back from libcurl; client_tell calls the caller back and frees it. */
+/* Takes the call back from libcurl; client_answer calls the caller back and frees it. */
 static void call_finish(struct mg_http_call *call, CURLcode result)
 {
     call->result = result;
@@ -122,7 +122,7 @@ static void call_finish(struct mg_http_call *call, CURLcode result)
 void mg_http_call_fail(struct mg_http_call *call, CURLcode result)
 {
     call_finish(call, result);
-    client_tell(call->client);
+    client_answer(call->client);
 }
 
 static void on_call_timer(void *arg)
@@ -146,24 +146,24 @@ static void pool_drive(struct mg_http_pool *pool, curl_socket_t fd, int events)
         assert(call);
         call_finish(call, result);
     }
-    client_tell(pool->client);
+    client_answer(pool->client);
 }
 
 /* Calls back for each finished call. A callback may start and cancel calls, and destroy the client. */
-static void client_tell(struct mg_http_client *client)
+static void client_answer(struct mg_http_client *client)
 {
-    client->is_telling = true;
+    client->is_answering = true;
     while (!client->is_destroyed && !TAILQ_EMPTY(&client->finished)) {
         struct mg_http_call *call = TAILQ_FIRST(&client->finished);
         struct mg_http_answer answer;
         TAILQ_REMOVE(&client->finished, call, entry);
         mg_http_call_conclude(call, &answer);
         call_detach(call); /* from now on the call outlives the client */
-        call->is_told = true;
+        call->is_in_callback = true;
         call->done(call->arg, &answer);
         call_destroy(call);
     }
-    client->is_telling = false;
+    client->is_answering = false;
     if (client->is_destroyed) free(client); /* destroyed within a callback: only the memory is left */
 }
 
@@ -348,7 +348,7 @@ failed:
 
 void mg_http_call_cancel(struct mg_http_call *call)
 {
-    if (call->is_told) return; /* from within its own callback: nothing to cancel */
+    if (call->is_in_callback) return; /* from within its own callback: nothing to cancel */
     TAILQ_REMOVE(call->is_finished ? &call->client->finished : &call->client->calls, call, entry);
     call_destroy(call);
 }
@@ -427,5 +427,5 @@ void mg_http_client_destroy(struct mg_http_client *client)
     free(client->pools);
     mg_timer_destroy(client->reaper);
     curl_global_cleanup();
-    if (!client->is_telling) free(client);
+    if (!client->is_answering) free(client);
 }

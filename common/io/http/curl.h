@@ -40,7 +40,7 @@ struct mg_http_client {
     bool is_openssl;               /* libcurl's TLS library is OpenSSL: alerts can be read */
     struct mg_http_calls calls;    /* running */
     struct mg_http_calls finished; /* taken back from libcurl, callback still to come */
-    bool is_telling;               /* calling back */
+    bool is_answering;             /* calling back */
     bool is_destroyed;             /* from within a callback */
 };
 
@@ -73,8 +73,8 @@ struct mg_http_call {
     bool is_resend;        /* libcurl tried to send again; the client stopped the call */
     bool is_headers_over;  /* the answer's headers are above their bound */
     bool is_body_over;
-    bool is_finished; /* in the list of finished calls */
-    bool is_told;     /* its callback is running */
+    bool is_finished;    /* in the list of finished calls */
+    bool is_in_callback; /* that of `done` */
     CURLcode result;
     char error_text[CURL_ERROR_SIZE];
 };

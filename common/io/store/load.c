@@ -35,11 +35,11 @@ static const struct mg_sql LOAD_GATES = {
 
 /* The status about the order's state, from the newest event that has one; it has the highest number. Each
  * order is read once, from its newest event backwards; $3 limits its events. */
-#define TOLD_WORD                                                                                            \
+#define SENT_STATUS                                                                                          \
     "CASE WHEN p.process_state IN ('pending', 'processing') THEN 'accepted' ELSE p.process_state END"
 /* clang-format off */
-static const struct mg_sql LOAD_TOLD = {
-    "load_told",
+static const struct mg_sql LOAD_SENT = {
+    "load_sent",
     "SELECT i.n, p.version, e.version, s.status, coalesce(o.owes, false)"
     " FROM unnest($1::bigint[], $2::text[]) AS i(n, order_id) JOIN order_process p ON p.order_id = i.order_id"
     " CROSS JOIN LATERAL ("
@@ -47,19 +47,19 @@ static const struct mg_sql LOAD_TOLD = {
     " LEFT JOIN LATERAL ("
     "  SELECT version, statuses FROM order_event"
     "  WHERE order_id = i.order_id AND version > p.version - $3::bigint AND statuses IS NOT NULL AND EXISTS ("
-    "   SELECT FROM json_array_elements(statuses) AS k(status) WHERE k.status->>'status' = " TOLD_WORD ")"
+    "   SELECT FROM json_array_elements(statuses) AS k(status) WHERE k.status->>'status' = " SENT_STATUS ")"
     "  ORDER BY version DESC LIMIT 1) e ON true"
     " LEFT JOIN LATERAL ("
     "  SELECT k.status FROM json_array_elements(e.statuses) WITH ORDINALITY AS k(status, nth)"
-    "  WHERE k.status->>'status' = " TOLD_WORD
+    "  WHERE k.status->>'status' = " SENT_STATUS
     "  ORDER BY (k.status->>'seq')::bigint DESC, k.nth LIMIT 1) s ON true"};
 /* clang-format on */
 
 /* Extra data that a round reads besides the orders. */
-enum told_question {
-    TOLD_NOTHING,
-    TOLD_NEAR, /* among the newest events */
-    TOLD_ALL,  /* among all events, if the newest had none */
+enum sent_search {
+    SEARCH_NOTHING,
+    SEARCH_NEAR, /* among the newest events */
+    SEARCH_ALL,  /* among all events, if the newest had none */
 };
 
 struct load_job {
@@ -67,8 +67,8 @@ struct load_job {
     struct mg_arena *arena;
     const struct mg_load *loads;
     int count, rounds;
-    enum told_question asks; /* in the current round */
-    bool is_told_torn;       /* an order changed between its row and its last status */
+    enum sent_search asks; /* in the current round */
+    bool is_sent_torn;     /* an order changed between its row and its last status */
     struct mg_load_answer answer;
     mg_store_load_fn *done;
     void *arg;
@@ -166,25 +166,25 @@ static enum mg_class share_records(struct load_job *job, struct mg_err *err)
 }
 
 /* The last status is read under the first request that wants it; the others of that order share it. */
-static void share_told(struct load_job *job, const struct by_id *sorted)
+static void share_sent(struct load_job *job, const struct by_id *sorted)
 {
-    const struct mg_loaded *teller = NULL;
+    const struct mg_loaded *first = NULL;
     for (int i = 0; i < job->count; i++) {
         struct mg_loaded *loaded = &job->answer.orders[sorted[i].index];
-        if (i > 0 && strcmp(sorted[i].order_id, sorted[i - 1].order_id) != 0) teller = NULL;
-        if (!job->loads[sorted[i].index].wants_told || loaded->is_unreadable) continue;
-        if (teller == NULL) {
-            teller = loaded;
+        if (i > 0 && strcmp(sorted[i].order_id, sorted[i - 1].order_id) != 0) first = NULL;
+        if (!job->loads[sorted[i].index].wants_sent_status || loaded->is_unreadable) continue;
+        if (first == NULL) {
+            first = loaded;
         } else {
-            loaded->told = teller->told;
-            loaded->told_version = teller->told_version;
-            loaded->is_owed = teller->is_owed;
+            loaded->sent_status = first->sent_status;
+            loaded->sent_version = first->sent_version;
+            loaded->is_owed = first->is_owed;
         }
     }
 }
 
 /* Call it after share_records. */
-static enum mg_class take_told(struct load_job *job, const struct mg_rows *rows, struct mg_err *err)
+static enum mg_class take_sent(struct load_job *job, const struct mg_rows *rows, struct mg_err *err)
 {
     enum { N, ORDER_VERSION, VERSION, STATUS, IS_OWED };
     for (int row = 0; row < mg_rows_count(rows); row++) {
@@ -192,18 +192,18 @@ static enum mg_class take_told(struct load_job *job, const struct mg_rows *rows,
         if (loaded == NULL) return MG_BUG;
         if (loaded->is_unreadable) continue;
         uint64_t version = loaded->record != NULL ? loaded->record->order.version : 0;
-        job->is_told_torn = job->is_told_torn || (uint64_t)mg_rows_int(rows, row, ORDER_VERSION) != version;
+        job->is_sent_torn = job->is_sent_torn || (uint64_t)mg_rows_int(rows, row, ORDER_VERSION) != version;
         loaded->is_owed = mg_rows_bool(rows, row, IS_OWED);
         if (mg_rows_is_null(rows, row, STATUS)) continue;
-        loaded->told_version = (uint64_t)mg_rows_int(rows, row, VERSION);
-        loaded->told = mg_arena_copy(job->arena, mg_rows_value(rows, row, STATUS));
-        if (loaded->told.data == NULL)
+        loaded->sent_version = (uint64_t)mg_rows_int(rows, row, VERSION);
+        loaded->sent_status = mg_arena_copy(job->arena, mg_rows_value(rows, row, STATUS));
+        if (loaded->sent_status.data == NULL)
             return mg_err_set(err, MG_TRANSIENT, "could not read statuses: the batch's memory is full");
     }
     const struct by_id *sorted = job->count == 0 ? NULL : sort_questions(job);
     if (job->count > 0 && sorted == NULL)
         return mg_err_set(err, MG_TRANSIENT, "could not read statuses: the batch's memory is full");
-    share_told(job, sorted);
+    share_sent(job, sorted);
     return MG_OK;
 }
 
@@ -214,16 +214,16 @@ static bool is_torn(const struct load_job *job)
         uint64_t version = loaded->record != NULL ? loaded->record->order.version : 0;
         if (loaded->event != NULL && loaded->event->version > version) return true;
     }
-    return job->is_told_torn;
+    return job->is_sent_torn;
 }
 
 /* The extra data of the next round: an existing order lacks its last status. */
-static enum told_question lacks_told(const struct load_job *job)
+static enum sent_search lacks_sent(const struct load_job *job)
 {
-    for (int i = 0; i < job->count && job->asks != TOLD_ALL; i++) {
+    for (int i = 0; i < job->count && job->asks != SEARCH_ALL; i++) {
         const struct mg_loaded *loaded = &job->answer.orders[i];
-        if (job->loads[i].wants_told && loaded->record != NULL && loaded->told.data == NULL)
-            return job->asks == TOLD_NOTHING ? TOLD_NEAR : TOLD_ALL;
+        if (job->loads[i].wants_sent_status && loaded->record != NULL && loaded->sent_status.data == NULL)
+            return job->asks == SEARCH_NOTHING ? SEARCH_NEAR : SEARCH_ALL;
     }
     return job->asks;
 }
@@ -243,11 +243,11 @@ static void on_loaded(void *arg, const struct mg_pg_answer *reply)
     if (mg_store_take_orders(job->arena, reply->rows[0], job->answer.orders, job->count, &err) != MG_OK ||
         take_events(job, reply->rows[1], &err) != MG_OK || take_gates(job, reply->rows[2], &err) != MG_OK ||
         share_records(job, &err) != MG_OK ||
-        (job->asks != TOLD_NOTHING && take_told(job, reply->rows[3], &err) != MG_OK)) {
+        (job->asks != SEARCH_NOTHING && take_sent(job, reply->rows[3], &err) != MG_OK)) {
         answer_load(job, &err);
         return;
     }
-    enum told_question next = is_torn(job) ? job->asks : lacks_told(job);
+    enum sent_search next = is_torn(job) ? job->asks : lacks_sent(job);
     if (!is_torn(job) && next == job->asks) {
         answer_load(job, NULL);
     } else if (job->rounds < ROUNDS_MAX) {
@@ -275,31 +275,31 @@ static void send_round(struct load_job *job)
     }
     job->answer.orders = orders;
     job->rounds++;
-    job->is_told_torn = false;
-    struct mg_pg_params order_params, event_params, told_params;
+    job->is_sent_torn = false;
+    struct mg_pg_params order_params, event_params, sent_params;
     mg_pg_params_init(&order_params);
     mg_pg_params_init(&event_params);
-    mg_pg_params_init(&told_params);
+    mg_pg_params_init(&sent_params);
     int order_n = mg_pg_add_array(&order_params, MG_PG_INT),
         order_id = mg_pg_add_array(&order_params, MG_PG_TEXT);
     int event_n = mg_pg_add_array(&event_params, MG_PG_INT),
         event_id = mg_pg_add_array(&event_params, MG_PG_TEXT);
     int event_cause = mg_pg_add_array(&event_params, MG_PG_TEXT);
-    int told_n = mg_pg_add_array(&told_params, MG_PG_INT),
-        told_id = mg_pg_add_array(&told_params, MG_PG_TEXT);
-    mg_pg_add_int(&told_params, job->asks == TOLD_ALL ? INT64_MAX : MG_TOLD_EVENTS_MAX);
-    bool is_told_asked = false;
+    int sent_n = mg_pg_add_array(&sent_params, MG_PG_INT),
+        sent_id = mg_pg_add_array(&sent_params, MG_PG_TEXT);
+    mg_pg_add_int(&sent_params, job->asks == SEARCH_ALL ? INT64_MAX : MG_SENT_EVENTS_MAX);
+    bool is_sent_asked = false;
     for (int i = 0; i < job->count; i++) {
         const struct mg_load *load = &job->loads[sorted[i].index];
         if (i == 0 || strcmp(sorted[i].order_id, sorted[i - 1].order_id) != 0) {
-            is_told_asked = false;
+            is_sent_asked = false;
             mg_pg_push_int(&order_params, order_n, sorted[i].index);
             mg_pg_push_text(&order_params, order_id, mg_slice_of(load->order_id));
         }
-        if (job->asks != TOLD_NOTHING && load->wants_told && !is_told_asked) {
-            is_told_asked = true;
-            mg_pg_push_int(&told_params, told_n, sorted[i].index);
-            mg_pg_push_text(&told_params, told_id, mg_slice_of(load->order_id));
+        if (job->asks != SEARCH_NOTHING && load->wants_sent_status && !is_sent_asked) {
+            is_sent_asked = true;
+            mg_pg_push_int(&sent_params, sent_n, sorted[i].index);
+            mg_pg_push_text(&sent_params, sent_id, mg_slice_of(load->order_id));
         }
         if (load->cause.data == NULL) continue;
         mg_pg_push_int(&event_params, event_n, sorted[i].index);
@@ -310,12 +310,12 @@ static void send_round(struct load_job *job)
         {&MG_STORE_LOAD_ORDERS, &order_params},
         {&LOAD_EVENTS_OF_CAUSES, &event_params},
         {&LOAD_GATES, NULL},
-        {&LOAD_TOLD, &told_params},
+        {&LOAD_SENT, &sent_params},
     };
-    mg_store_send(job->base.store, statements, job->asks != TOLD_NOTHING ? 4 : 3, on_loaded, job);
+    mg_store_send(job->base.store, statements, job->asks != SEARCH_NOTHING ? 4 : 3, on_loaded, job);
     mg_pg_params_finish(&order_params);
     mg_pg_params_finish(&event_params);
-    mg_pg_params_finish(&told_params);
+    mg_pg_params_finish(&sent_params);
 }
 
 void mg_store_load(struct mg_store *store, struct mg_arena *arena, const struct mg_load *loads, int count,

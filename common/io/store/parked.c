@@ -62,14 +62,14 @@ static const struct mg_sql ASK_PARKED = {
     "    ('pending', 'processing', 'compensating') AS is_waiting FROM chosen c JOIN order_process p USING (order_id)) c"
     "  CROSS JOIN clock k WHERE s.order_id = c.order_id AND s.step = c.step"
     "  RETURNING s.service, s.parked_high, s.order_id, s.step, s.attempt, s.due_at),"
-    " told AS ("
+    " found AS ("
     "  SELECT service, is_high, is_open, is_probing, NULL::text AS order_id, NULL::text AS step, NULL::bigint AS attempt,"
     "   NULL::timestamptz AS due_at FROM gated JOIN queue USING (service, is_high)"
     "  UNION ALL"
     "  SELECT service, parked_high, true, NULL, order_id, step, attempt, due_at FROM pushed WHERE parked_high IS NOT NULL)"
     " SELECT EXISTS (SELECT FROM leader), t.service, t.is_high, t.is_open, t.is_probing, t.order_id, t.step, t.attempt,"
     "  " MG_SQL_MS("t.due_at")
-    " FROM clock LEFT JOIN told t ON true"
+    " FROM clock LEFT JOIN found t ON true"
     " ORDER BY t.order_id IS NOT NULL, t.due_at, t.order_id, t.step, t.service, t.is_high"};
 /* clang-format on */
 enum {

@@ -59,7 +59,8 @@ struct day {
     bool is_over; /* by the current policy */
 };
 
-static void tell(const struct retaining *retaining, const char *before, const char *what, const char *after)
+static void line_report(const struct retaining *retaining, const char *before, const char *what,
+                        const char *after)
 {
     char line[MG_ERR_TEXT_MAX];
     snprintf(line, sizeof line, "%s%s%s", before, what, after);
@@ -101,7 +102,7 @@ static enum mg_class make_day(const struct retaining *retaining, const struct mg
              name, name, day, next);
     enum mg_class class = mg_pg_once_run(retaining->once, text, NULL, 0, NULL, retaining->err);
     if (class == MG_OK) {
-        tell(retaining, "made the archive of ", day, "");
+        line_report(retaining, "made the archive of ", day, "");
         return MG_OK;
     }
     struct mg_err unused; /* another run may have made it at the same time */
@@ -168,7 +169,7 @@ static enum mg_class export_day(const struct retaining *retaining, const struct 
         }
     }
     if (class != MG_OK) return mg_err_prefix(retaining->err, "could not export %s, which is kept", day->date);
-    tell(retaining, "exported ", day->date, "");
+    line_report(retaining, "exported ", day->date, "");
     return MG_OK;
 }
 
@@ -240,7 +241,7 @@ static enum mg_class drop_day(const struct retaining *retaining, struct day *day
         if (class == MG_OK) class = day_read(retaining, READ_AGAIN, day->table, day, &is_there);
         if (class != MG_OK) return class;
         if (!is_there || !is_to_go(day)) {
-            tell(retaining, "kept ", day->date, ": it is not to go any more");
+            line_report(retaining, "kept ", day->date, ": it is not to go any more");
             return MG_OK;
         }
     }
@@ -248,7 +249,7 @@ static enum mg_class drop_day(const struct retaining *retaining, struct day *day
     if (class == MG_OK) class = run_on(retaining, "DROP TABLE", day->table, "");
     if (class != MG_OK)
         return mg_err_prefix(retaining->err, "could not drop %s; it is tried again", day->date);
-    tell(retaining, "dropped ", day->date, "");
+    line_report(retaining, "dropped ", day->date, "");
     return MG_OK;
 }
 
@@ -260,8 +261,9 @@ static enum mg_class drop_days(const struct retaining *retaining)
     for (bool is_there = true; is_there;) {
         enum mg_class class = day_read(retaining, READ_NEXT, day.date, &day, &is_there);
         if (class == MG_OK && is_there && !is_to_go(&day)) {
-            tell(retaining, "left ", day.table,
-                 " alone, which is no part of the archive: this did not detach it, or it is to be kept");
+            line_report(
+                retaining, "left ", day.table,
+                " alone, which is no part of the archive: this did not detach it, or it is to be kept");
         } else if (class == MG_OK && is_there) {
             class = drop_day(retaining, &day);
         }
@@ -269,7 +271,7 @@ static enum mg_class drop_days(const struct retaining *retaining)
         if (first.class == MG_OK) {
             first = *retaining->err;
         } else {
-            tell(retaining, retaining->err->text, "", "");
+            line_report(retaining, retaining->err->text, "", "");
         }
     }
     if (first.class != MG_OK) *retaining->err = first;

@@ -8,7 +8,7 @@
 #define SERVICE_STATE_KEPT "interval '1 hour'"
 
 /* Inventing instance names costs nothing. So a service with too many is logged at most this often. */
-#define REFUSED_TOLD_EVERY_MS (60 * 1000)
+#define REFUSED_LOG_EVERY_MS (60 * 1000)
 
 /* A report from the future was written before the clock went back. */
 #define IS_VALID                                                                                             \
@@ -58,11 +58,11 @@ static const struct mg_sql PUT_SERVICE_STATES = {
     " SELECT service, count(*) FROM refused GROUP BY service"};
 /* clang-format on */
 
-static void refused_tell(struct mg_store *store, const struct mg_rows *rows)
+static void refused_log(struct mg_store *store, const struct mg_rows *rows)
 {
     int64_t now_ms = mg_clock_boot_ms();
-    bool was_told = store->refused_boot_ms != 0 && now_ms - store->refused_boot_ms < REFUSED_TOLD_EVERY_MS;
-    if (was_told || mg_rows_count(rows) == 0) {
+    bool was_logged = store->refused_boot_ms != 0 && now_ms - store->refused_boot_ms < REFUSED_LOG_EVERY_MS;
+    if (was_logged || mg_rows_count(rows) == 0) {
         return;
     }
     store->refused_boot_ms = now_ms;
@@ -79,7 +79,7 @@ static void on_put(void *arg, const struct mg_pg_answer *answer)
 {
     struct mg_store_done_job *job = arg;
     if (answer->err == NULL) {
-        refused_tell(job->base.store, answer->rows[0]);
+        refused_log(job->base.store, answer->rows[0]);
     }
     mg_store_done_job_answer(job, answer);
 }

@@ -124,18 +124,18 @@ struct mg_event_record {
 
 struct mg_load {
     const char *order_id;
-    struct mg_slice cause; /* absent, or: also load this cause's event, if there is one */
-    bool wants_told;       /* also load the last status about the order's state */
+    struct mg_slice cause;  /* absent, or: also load this cause's event, if there is one */
+    bool wants_sent_status; /* also load the last status about the order's state */
 };
 /* The newest events of an order, which are searched first for the status. More events mean a long history
  * (hours of polls), which takes some hundredths of a second to read. The status is then found there, and a
  * repetition keeps it with an event of its own, so the next one finds it here. */
-#define MG_TOLD_EVENTS_MAX 256
+#define MG_SENT_EVENTS_MAX 256
 struct mg_loaded {
     struct mg_order_record *record; /* NULL: no such order */
     struct mg_event_record *event;  /* the requested event; NULL: none */
-    struct mg_slice told;           /* the requested status, byte for byte; absent: none */
-    uint64_t told_version;          /* of the newest event with that status */
+    struct mg_slice sent_status;    /* the requested status, byte for byte; absent: none */
+    uint64_t sent_version;          /* of the newest event with that status */
     bool is_owed;                   /* with the status: some of the events read have unsent statuses */
     bool is_unreadable;             /* it exists, in words of a newer version; record and event are NULL */
 };

@@ -64,7 +64,7 @@ function eventLine(event) {
     h("strong", {}, words(event.cause_kind)), event.step ? ` of step ${event.step}${event.attempt > 0 ? `, attempt ${event.attempt}` : ""}` : "",
     event.reason ? `: ${event.reason}` : "", h("span", {class: "soft"}, ` by ${event.by_whom}`),
     h("ul", {}, (event.transitions ?? []).map(changeLine),
-      (event.statuses ?? []).map((status) => h("li", {class: "told"}, `status to client: ${words(status.status)}${status.step ? ` ${status.step}` : ""} (${status.seq})${event.owed ? ", not yet delivered" : ""}${event.given_up_at ? ", given up: its queue did not accept it" : ""}`)))));
+      (event.statuses ?? []).map((status) => h("li", {class: "sent-status"}, `status to client: ${words(status.status)}${status.step ? ` ${status.step}` : ""} (${status.seq})${event.owed ? ", not yet delivered" : ""}${event.given_up_at ? ", given up: its queue did not accept it" : ""}`)))));
 }
 
 function roundsLine({rounds}) {
@@ -140,7 +140,7 @@ export async function show({main, path}) {
   const orderId = decodeURIComponent(path.slice("/orders/".length));
   const shown = {events: EVENTS_SHOWN};
   let data = await get(`orders/${encodeURIComponent(orderId)}`), isAsking = false, isStopped = false;
-  let told = 0, timer = null; // the newest version of the stream's events; an answer may be an older one that the console kept
+  let announced = 0, timer = null; // the newest version of the stream's events; an answer may be an older one that the console kept
 
   const draw = () => {
     const {order} = data.dossier;
@@ -163,13 +163,13 @@ export async function show({main, path}) {
     } finally {
       isAsking = false;
     }
-    if (!isStopped && told > data.dossier.order.version) timer = setTimeout(again, AGAIN_MS);
+    if (!isStopped && announced > data.dossier.order.version) timer = setTimeout(again, AGAIN_MS);
   }
   draw();
   const stop = watch({order: orderId}, {
     order: ({version}) => {
-      told = Number(version);
-      if (told !== data.dossier.order.version) again();
+      announced = Number(version);
+      if (announced !== data.dossier.order.version) again();
     },
     overview: () => trouble(""),
   });

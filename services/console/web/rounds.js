@@ -37,7 +37,7 @@ function alike(known, next) {
 
 /** The events in their order. Equal rounds in sequence become one entry {rounds}: an array of each round's events. */
 export function folded(events) {
-  const told = [];
+  const entries = [];
   for (let index = 0; index < events.length;) {
     const rounds = [], kinds = [];
     let end = index;
@@ -47,13 +47,13 @@ export function folded(events) {
       end += next.length;
     }
     if (rounds.length > 1) {
-      told.push({rounds});
+      entries.push({rounds});
       index = end;
     } else {
-      told.push(events[index++]);
+      entries.push(events[index++]);
     }
   }
-  return told;
+  return entries;
 }
 
 /** The rounds in which the service was called and failed. */

@@ -109,8 +109,8 @@ static void on_loaded(void *arg, const struct mg_load_answer *answer, const stru
             if (loaded->event != NULL) {
                 fidelity_tell_event(out, loaded->event);
             }
-            record_print_slice(out, "told", loaded->told);
-            (void)fprintf(out, " told_v%" PRIu64 " owes%d", loaded->told_version, loaded->is_owed);
+            record_print_slice(out, "sent", loaded->sent_status);
+            (void)fprintf(out, " told_v%" PRIu64 " owes%d", loaded->sent_version, loaded->is_owed);
         }
     }
     answered(loading->peer);

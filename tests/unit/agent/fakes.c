@@ -78,10 +78,10 @@ void mg_broker_ack(struct mg_broker *broker, struct mg_delivery *delivery)
     delivery_end(delivery, 'a');
 }
 
-int mg_broker_untold_acks(const struct mg_broker *broker, int consumer)
+int mg_broker_unsent_acks(const struct mg_broker *broker, int consumer)
 {
     (void)broker;
-    return fakes.untold_acks[consumer];
+    return fakes.unsent_acks[consumer];
 }
 
 void mg_broker_reject(struct mg_broker *broker, struct mg_delivery *delivery)

@@ -37,7 +37,7 @@ struct fakes {
     int report_count;
     char last_report[4096];
     int prefetch[MG_CONSUMERS_MAX]; /* 0: paused */
-    int untold_acks[MG_CONSUMERS_MAX];
+    int unsent_acks[MG_CONSUMERS_MAX];
     bool is_on_its_way[MG_CONSUMERS_MAX]; /* a delivery arrives although the consumer is paused */
     bool is_publish_full;                 /* mg_broker_publish accepts nothing */
     enum mg_class call_class; /* not MG_OK: mg_http_client_call refuses every call with this class */

@@ -209,21 +209,21 @@ START_TEST(only_who_is_named_probes)
 END_TEST
 
 /* Would catch: schedulers that go on sending requests while the only probe is out. */
-START_TEST(half_open_is_told_while_a_probe_is_wanted)
+START_TEST(half_open_is_reported_while_a_probe_is_wanted)
 {
     uint32_t first, second;
     mg_breaker_follow(&breaker, MG_HEALTH_PROBE, 1000);
     ck_assert(mg_breaker_tick(&breaker, 1000 + plan.open_ms));
     ck_assert(mg_breaker_admit(&breaker, &first));
-    ck_assert_int_eq(mg_breaker_told(&breaker), MG_BREAKER_HALF_OPEN);
+    ck_assert_int_eq(mg_breaker_reported(&breaker), MG_BREAKER_HALF_OPEN);
     ck_assert(mg_breaker_admit(&breaker, &second));
-    ck_assert_int_eq(mg_breaker_told(&breaker), MG_BREAKER_OPEN);
+    ck_assert_int_eq(mg_breaker_reported(&breaker), MG_BREAKER_OPEN);
     ck_assert(!mg_breaker_record(&breaker, first, MG_CALL_VOID, 7000));
-    ck_assert_int_eq(mg_breaker_told(&breaker), MG_BREAKER_HALF_OPEN);
+    ck_assert_int_eq(mg_breaker_reported(&breaker), MG_BREAKER_HALF_OPEN);
     ck_assert(mg_breaker_admit(&breaker, &first));
     ck_assert(!mg_breaker_record(&breaker, first, MG_CALL_HEALTHY, 7000));
     ck_assert(mg_breaker_record(&breaker, second, MG_CALL_HEALTHY, 7000));
-    ck_assert_int_eq(mg_breaker_told(&breaker), MG_BREAKER_CLOSED);
+    ck_assert_int_eq(mg_breaker_reported(&breaker), MG_BREAKER_CLOSED);
 }
 END_TEST
 
@@ -243,7 +243,7 @@ int main(void)
     tcase_add_test(tcase, a_result_from_before_the_opening_neither_closes_nor_reopens);
     tcase_add_test(tcase, each_service_health_meets_each_breaker_state);
     tcase_add_test(tcase, only_who_is_named_probes);
-    tcase_add_test(tcase, half_open_is_told_while_a_probe_is_wanted);
+    tcase_add_test(tcase, half_open_is_reported_while_a_probe_is_wanted);
     suite_add_tcase(suite, tcase);
     return run_suite(suite);
 }

@@ -63,7 +63,7 @@ START_TEST(a_request_of_a_clock_that_went_back_is_called_once_that_is_known)
 }
 END_TEST
 
-static void assert_told_that_it_was_not_called(int number)
+static void assert_replied_that_it_was_not_called(int number)
 {
     flow_wait_replies(number + 1);
     const struct mg_reply *reply = flow_reply(number);
@@ -81,7 +81,7 @@ START_TEST(a_fresh_request_that_came_late_is_answered_and_not_called)
     deliver_behind("held-up", BACK_MS);
     tell_time_often(0);
     tell_time(0);
-    assert_told_that_it_was_not_called(0);
+    assert_replied_that_it_was_not_called(0);
 }
 END_TEST
 
@@ -90,7 +90,7 @@ START_TEST(a_request_whose_doubt_does_not_end_is_answered_in_time)
 {
     tell_time_often(0);
     flow_deliver(&(struct flow_request){.sent_ago_ms = BACK_MS, .left_ms = 1000 - BACK_MS});
-    assert_told_that_it_was_not_called(0);
+    assert_replied_that_it_was_not_called(0);
 }
 END_TEST
 

@@ -342,10 +342,10 @@ START_TEST(without_any_other_sample_doubt_ends_with_half_of_the_time_or_as_it_ma
     struct mg_deadline request = request_of(40000, 30000, 0, 5000, true);
     arrive(40000, 0, 30000, true);
     ck_assert_int_eq(judge(&request, 42400), MG_DEADLINE_IN_DOUBT);
-    struct mg_deadline untold = request;
+    struct mg_deadline unshown = request;
     ck_assert_int_eq(judge(&request, 42401), MG_DEADLINE_NOT_CALLED);
     ck_assert_int_eq(left_ms(&request, 42401), 2599);
-    ck_assert_int_eq(judge(&untold, 45000), MG_DEADLINE_LATE);
+    ck_assert_int_eq(judge(&unshown, 45000), MG_DEADLINE_LATE);
     request = request_of(40000, 30000, 0, 20000, true);
     ck_assert_int_eq(judge(&request, 44499), MG_DEADLINE_IN_DOUBT);
     ck_assert_int_eq(judge(&request, 44500), MG_DEADLINE_NOT_CALLED);

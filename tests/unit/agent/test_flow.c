@@ -286,11 +286,11 @@ START_TEST(a_broken_answer_is_unknown_and_not_sent_again)
 END_TEST
 
 /* Catches: a backlog behind acks that the broker has not received, taken for a clock that is ahead. */
-START_TEST(a_request_that_may_have_waited_behind_untold_acks_says_nothing_of_the_clock)
+START_TEST(a_request_that_may_have_waited_behind_unsent_acks_proves_nothing_of_the_clock)
 {
     struct mg_line *line = &flow_agent.served[0].lines[MG_LINE_NORMAL];
     line->room_since_ms = 0;
-    fakes.untold_acks[0] = line->prefetch - 2;
+    fakes.unsent_acks[0] = line->prefetch - 2;
     flow_deliver(&(struct flow_request){.order_id = "o1"});
     ck_assert_int_eq(line->room_since_ms, 0);
     flow_deliver(&(struct flow_request){.order_id = "o2"});
@@ -554,7 +554,7 @@ int main(void)
         a_refusal_of_a_redelivered_request_is_maybe_too,
         a_first_refusal_proves_that_nothing_happened,
         a_broken_answer_is_unknown_and_not_sent_again,
-        a_request_that_may_have_waited_behind_untold_acks_says_nothing_of_the_clock,
+        a_request_that_may_have_waited_behind_unsent_acks_proves_nothing_of_the_clock,
         what_waited_while_the_agent_stood_still_says_nothing_of_the_clock,
         at_most_once_has_one_try_on_a_fresh_connection,
         at_most_once_redelivered_is_answered_unknown_without_a_call,

@@ -83,10 +83,10 @@ START_TEST(what_comes_again_and_again_is_called_last_and_alone)
     flow_linger(60); /* the broker may still send */
     ck_assert_int_eq(fakes.call_count, 1);
     fakes.is_on_its_way[1] = false;
-    fakes.untold_acks[1] = 1;
+    fakes.unsent_acks[1] = 1;
     flow_linger(60); /* the broker counts the first one, too */
     ck_assert_int_eq(fakes.call_count, 1);
-    fakes.untold_acks[1] = 0;
+    fakes.unsent_acks[1] = 0;
     flow_wait_calls(2);
     ck_assert(is_called(1, "beside"));
     flow_linger(60);

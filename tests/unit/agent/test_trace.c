@@ -15,7 +15,7 @@ static const struct mg_span_sink sink = {.take = span_keep};
 
 static void set_up(void)
 {
-    told_count = 0;
+    recorded_count = 0;
     flow_spans = &sink;
 }
 
@@ -36,30 +36,32 @@ static const char *sent(int call)
 }
 
 /* Catches: a call that is in no tree, or that is not the parent of the service's own spans. */
-START_TEST(a_call_is_told_under_its_attempt)
+START_TEST(a_call_is_recorded_under_its_attempt)
 {
     flow_start("");
     flow_deliver(&(struct flow_request){.kind = MG_KIND_DO});
     flow_wait_calls(1);
     ck_assert_str_eq(sent(0), "00-" TRACE "-fc442c928b42f455-01"); /* try/o1.charge.3.do.0.1 */
-    ck_assert_int_eq(told_count, 0);
+    ck_assert_int_eq(recorded_count, 0);
     flow_answer_status(0, 200, "{\"secret\":\"of the answer\"}");
-    ck_assert_int_eq(told_count, 1);
-    ck_assert_str_eq(told[0].name, "POST");
-    ck_assert_str_eq(told[0].trace, TRACE);
-    ck_assert_str_eq(told[0].id, "fc442c928b42f455");
-    ck_assert_str_eq(told[0].parent, ATTEMPT);
-    ck_assert_int_eq(told[0].span.kind, MG_SPAN_CLIENT);
-    ck_assert_int_ge(told[0].span.end_us, told[0].span.begin_us);
-    ck_assert(!told[0].span.is_error);
-    ck_assert(span_has(&told[0], " makegood.order_id=o1") && span_has(&told[0], " makegood.step=charge") &&
-              span_has(&told[0], " makegood.try=1"));
-    ck_assert(span_has(&told[0], " http.request.method=POST") &&
-              span_has(&told[0], " http.response.status_code=200"));
-    ck_assert(span_has(&told[0], " server.address=127.0.0.1") && span_has(&told[0], " server.port=1"));
-    ck_assert(span_has(&told[0], " makegood.outcome=done") && span_has(&told[0], " makegood.executed=yes"));
-    ck_assert(!span_has(&told[0], "secret") && !span_has(&told[0], "/charges") &&
-              !span_has(&told[0], "14.00"));
+    ck_assert_int_eq(recorded_count, 1);
+    ck_assert_str_eq(recorded[0].name, "POST");
+    ck_assert_str_eq(recorded[0].trace, TRACE);
+    ck_assert_str_eq(recorded[0].id, "fc442c928b42f455");
+    ck_assert_str_eq(recorded[0].parent, ATTEMPT);
+    ck_assert_int_eq(recorded[0].span.kind, MG_SPAN_CLIENT);
+    ck_assert_int_ge(recorded[0].span.end_us, recorded[0].span.begin_us);
+    ck_assert(!recorded[0].span.is_error);
+    ck_assert(span_has(&recorded[0], " makegood.order_id=o1") &&
+              span_has(&recorded[0], " makegood.step=charge") && span_has(&recorded[0], " makegood.try=1"));
+    ck_assert(span_has(&recorded[0], " http.request.method=POST") &&
+              span_has(&recorded[0], " http.response.status_code=200"));
+    ck_assert(span_has(&recorded[0], " server.address=127.0.0.1") &&
+              span_has(&recorded[0], " server.port=1"));
+    ck_assert(span_has(&recorded[0], " makegood.outcome=done") &&
+              span_has(&recorded[0], " makegood.executed=yes"));
+    ck_assert(!span_has(&recorded[0], "secret") && !span_has(&recorded[0], "/charges") &&
+              !span_has(&recorded[0], "14.00"));
     fakes_confirm(MG_PUBLISH_CONFIRMED);
 }
 END_TEST
@@ -76,15 +78,15 @@ START_TEST(each_try_is_a_span_of_its_own)
     snprintf(first, sizeof first, "%s", sent(0));
     ck_assert_str_ne(first, sent(1));
     flow_answer_unreachable(1);
-    ck_assert_int_eq(told_count, 2);
-    ck_assert_str_ne(told[0].id, told[1].id);
-    ck_assert_str_eq(told[0].parent, told[1].parent);
-    ck_assert(told[0].span.is_error && told[1].span.is_error);
-    ck_assert(span_has(&told[0], " http.response.status_code=503") &&
-              span_has(&told[0], " error.type=http_503"));
-    ck_assert(span_has(&told[0], " makegood.executed=maybe"));
-    ck_assert(!span_has(&told[1], " http.response.status_code") &&
-              span_has(&told[1], " makegood.executed=no")); /* of this try */
+    ck_assert_int_eq(recorded_count, 2);
+    ck_assert_str_ne(recorded[0].id, recorded[1].id);
+    ck_assert_str_eq(recorded[0].parent, recorded[1].parent);
+    ck_assert(recorded[0].span.is_error && recorded[1].span.is_error);
+    ck_assert(span_has(&recorded[0], " http.response.status_code=503") &&
+              span_has(&recorded[0], " error.type=http_503"));
+    ck_assert(span_has(&recorded[0], " makegood.executed=maybe"));
+    ck_assert(!span_has(&recorded[1], " http.response.status_code") &&
+              span_has(&recorded[1], " makegood.executed=no")); /* of this try */
     flow_wait_replies(1);
     fakes_confirm(MG_PUBLISH_CONFIRMED);
 }
@@ -103,7 +105,7 @@ START_TEST(a_request_that_comes_again_is_called_anew)
 END_TEST
 
 /* Catches: spans of traces that are not sampled, or a context that is lost on the way. */
-START_TEST(what_is_not_to_be_told_goes_on_as_it_came)
+START_TEST(what_is_not_sampled_goes_on_as_it_came)
 {
     flow_start("");
     flow_deliver(&(struct flow_request){.kind = MG_KIND_DO, .traceparent = UNSAMPLED});
@@ -116,20 +118,20 @@ START_TEST(what_is_not_to_be_told_goes_on_as_it_came)
     ck_assert_str_eq(sent(1), "");
     flow_answer_status(1, 200, "{}");
     fakes_confirm(MG_PUBLISH_CONFIRMED);
-    ck_assert_int_eq(told_count, 0);
+    ck_assert_int_eq(recorded_count, 0);
 }
 END_TEST
 
 /* Catches: a call that the agent gave up and that has no span. */
-START_TEST(a_call_that_is_given_up_is_told)
+START_TEST(a_call_that_is_given_up_is_recorded)
 {
     flow_start("");
     flow_deliver(&(struct flow_request){.kind = MG_KIND_DO});
     flow_wait_calls(1);
     mg_agent_finish(&flow_agent);
     ck_assert(fakes.calls[0].is_cancelled);
-    ck_assert_int_eq(told_count, 1);
-    ck_assert(span_has(&told[0], " error.type=cancelled") && told[0].span.is_error);
+    ck_assert_int_eq(recorded_count, 1);
+    ck_assert(span_has(&recorded[0], " error.type=cancelled") && recorded[0].span.is_error);
 }
 END_TEST
 
@@ -138,11 +140,11 @@ int main(void)
     Suite *suite = suite_create("agent_trace");
     TCase *tests = tcase_create("trace");
     tcase_add_checked_fixture(tests, set_up, tear_down);
-    tcase_add_test(tests, a_call_is_told_under_its_attempt);
+    tcase_add_test(tests, a_call_is_recorded_under_its_attempt);
     tcase_add_test(tests, each_try_is_a_span_of_its_own);
     tcase_add_test(tests, a_request_that_comes_again_is_called_anew);
-    tcase_add_test(tests, what_is_not_to_be_told_goes_on_as_it_came);
-    tcase_add_test(tests, a_call_that_is_given_up_is_told);
+    tcase_add_test(tests, what_is_not_sampled_goes_on_as_it_came);
+    tcase_add_test(tests, a_call_that_is_given_up_is_recorded);
     suite_add_tcase(suite, tests);
     return run_suite(suite);
 }

@@ -133,7 +133,7 @@ END_TEST
 /* ---- orders ---- */
 
 /* Would catch: a page that shows a refused change as done, or a change that may still happen as refused. */
-START_TEST(a_page_is_told_what_became_of_its_command)
+START_TEST(a_page_receives_what_became_of_its_command)
 {
     static const struct {
         enum mg_command_verdict verdict;
@@ -253,7 +253,7 @@ END_TEST
 
 /* Would catch: a newer setting of another operator that is overwritten in silence; a failure that looks like
  * success. */
-START_TEST(a_page_is_told_what_the_store_says)
+START_TEST(a_page_receives_what_the_store_answers)
 {
     static const unsigned int statuses[] = {
         [MG_WISH_DONE] = 200, [MG_WISH_CONFLICT] = 409, [MG_WISH_NOT_FOUND] = 404};
@@ -517,11 +517,11 @@ int main(void)
     tcase_add_checked_fixture(tests, set_up, fake_finish);
     tcase_add_test(tests, what_cannot_be_written_down_is_not_done);
     tcase_add_test(tests, what_is_written_down_is_what_is_done);
-    tcase_add_test(tests, a_page_is_told_what_became_of_its_command);
+    tcase_add_test(tests, a_page_receives_what_became_of_its_command);
     tcase_add_test(tests, without_a_broker_no_order_is_changed_and_nothing_is_noted);
     tcase_add_test(tests, a_click_is_one_command_of_one_person_for_one_change);
     tcase_add_test(tests, what_was_begun_goes_on_without_its_page);
-    tcase_add_test(tests, a_page_is_told_what_the_store_says);
+    tcase_add_test(tests, a_page_receives_what_the_store_answers);
     tcase_add_test(tests, a_batch_takes_what_was_confirmed_or_says_why_not);
     tcase_add_test(tests, each_part_of_a_filter_and_each_verb_is_taken_as_it_was_sent);
     tcase_add_test(tests, a_ticket_is_one_batch_for_one_verb_and_filter);

@@ -230,7 +230,7 @@ bool mg_broker_is_stopped(const struct mg_broker *broker, int consumer)
     return fake_broker.is_off[consumer];
 }
 
-int mg_broker_untold_acks(const struct mg_broker *broker, int consumer)
+int mg_broker_unsent_acks(const struct mg_broker *broker, int consumer)
 {
     (void)broker;
     (void)consumer;

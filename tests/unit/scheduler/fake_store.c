@@ -174,16 +174,16 @@ static void write_apply(struct mg_order_write *write)
 }
 
 /* The status about the order's state with the highest number, of the newest event that keeps it. */
-static struct mg_status_text last_told(const struct order *order)
+static struct mg_status_text last_sent(const struct order *order)
 {
     const enum mg_status wanted = mg_order_state_status(order->record.order.state);
-    struct mg_status_text status, told = {.seq = 0};
+    struct mg_status_text status, sent = {.seq = 0};
     for (int i = 0; i < order->event_count; i++) {
         for (int k = 0; mg_status_kept(&order->events[i], k, &status); k++) {
-            told = status.status == wanted && status.seq >= told.seq ? status : told;
+            sent = status.status == wanted && status.seq >= sent.seq ? status : sent;
         }
     }
-    return told;
+    return sent;
 }
 
 static void load_answer(struct call *call)
@@ -222,10 +222,10 @@ static void load_answer(struct call *call)
             answer.orders[i].record = mg_arena_alloc(call->arena, sizeof(struct mg_order_record));
             *answer.orders[i].record = record_copy(call->arena, &order->record);
         }
-        if (call->loads[i].wants_told) {
-            struct mg_status_text told = last_told(order);
-            answer.orders[i].told = mg_arena_copy(call->arena, told.body);
-            answer.orders[i].told_version = told.version;
+        if (call->loads[i].wants_sent_status) {
+            struct mg_status_text sent = last_sent(order);
+            answer.orders[i].sent_status = mg_arena_copy(call->arena, sent.body);
+            answer.orders[i].sent_version = sent.version;
             for (int j = 0; j < order->event_count; j++) {
                 answer.orders[i].is_owed = answer.orders[i].is_owed || order->events[j].is_owed;
             }

@@ -28,7 +28,7 @@ static bool has_error(const char *code)
 }
 
 /* Would catch: an operator misled because the answer to a verify is recorded as the step's failure. */
-START_TEST(what_a_step_failed_for_is_what_its_do_was_told)
+START_TEST(what_a_step_failed_for_is_the_answer_to_its_do)
 {
     fake_store.definition = DOUBTING;
     stage_submit("o1", false);
@@ -74,7 +74,7 @@ static void reply(uint32_t attempt, const char *kind, const char *outcome, const
 
 /* Would catch: a failed verify that is recorded nowhere; the failure of an earlier attempt, shown for work
  * that was accepted since. */
-START_TEST(what_verify_is_told_stands_where_nothing_else_is_known)
+START_TEST(the_answer_to_a_verify_stands_where_nothing_else_is_known)
 {
     fake_store.definition = DOUBTING;
     stage_submit("o1", false);
@@ -111,8 +111,8 @@ int main(void)
     Suite *suite = suite_create("scheduler: cause");
     TCase *test = tcase_create("cause");
     tcase_add_checked_fixture(test, stage_start, stage_finish);
-    tcase_add_test(test, what_a_step_failed_for_is_what_its_do_was_told);
-    tcase_add_test(test, what_verify_is_told_stands_where_nothing_else_is_known);
+    tcase_add_test(test, what_a_step_failed_for_is_the_answer_to_its_do);
+    tcase_add_test(test, the_answer_to_a_verify_stands_where_nothing_else_is_known);
     suite_add_tcase(suite, test);
     return run_suite(suite);
 }

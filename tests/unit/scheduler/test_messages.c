@@ -53,7 +53,7 @@ END_TEST
 
 /* Would catch: an order with statuses that go out again and again, because the broker returns each of
  * them. */
-START_TEST(direct_reply_to_is_refused_and_told_why_once)
+START_TEST(direct_reply_to_is_refused_with_a_reason_once)
 {
     fake_broker_deliver(
         &(struct fake_delivery){.consumer = MG_LANE_NORMAL,
@@ -176,7 +176,7 @@ END_TEST
 
 /* Would catch: a client that comes back from another queue and waits for its owed statuses until its old
  * queue is tried again. */
-START_TEST(a_client_that_posts_its_order_again_is_told_what_it_is_owed)
+START_TEST(a_client_that_posts_its_order_again_is_sent_what_it_is_owed)
 {
     fake_broker.fails_type = "status";
     fake_broker.failure = MG_PUBLISH_RETURNED;
@@ -204,7 +204,7 @@ START_TEST(a_client_that_posts_its_order_again_is_told_what_it_is_owed)
 END_TEST
 
 /* Would catch: statuses that are given up without an alert, or an alert for each of thousands of queues. */
-START_TEST(what_is_given_up_is_told_once_a_queue_and_not_without_end)
+START_TEST(what_is_given_up_is_reported_once_a_queue_and_not_without_end)
 {
     fake_broker.fails_type = "status";
     fake_broker.failure = MG_PUBLISH_RETURNED;
@@ -573,14 +573,14 @@ int main(void)
     tcase_add_test(messages, the_same_order_from_another_place_is_attached_there);
     tcase_add_test(messages, the_same_id_with_other_bytes_is_a_conflict);
     tcase_add_test(messages, a_reserved_reply_queue_is_refused_and_never_written_to);
-    tcase_add_test(messages, direct_reply_to_is_refused_and_told_why_once);
+    tcase_add_test(messages, direct_reply_to_is_refused_with_a_reason_once);
     tcase_add_test(messages, an_envelope_that_is_no_text_is_refused);
     tcase_add_test(messages, a_refused_submission_that_cannot_be_kept_goes_to_the_dead_letters);
     tcase_add_test(messages, an_unknown_workflow_is_refused_with_its_name);
     tcase_add_test(messages, a_request_that_cannot_be_built_ends_its_order_in_the_same_write);
     tcase_add_test(messages, a_status_that_cannot_go_out_is_owed_until_it_can);
-    tcase_add_test(messages, a_client_that_posts_its_order_again_is_told_what_it_is_owed);
-    tcase_add_test(messages, what_is_given_up_is_told_once_a_queue_and_not_without_end);
+    tcase_add_test(messages, a_client_that_posts_its_order_again_is_sent_what_it_is_owed);
+    tcase_add_test(messages, what_is_given_up_is_reported_once_a_queue_and_not_without_end);
     tcase_add_test(messages, a_command_sent_twice_changes_once);
     tcase_add_test(messages, a_supervisor_gives_no_operators_command);
     tcase_add_test(messages, a_malformed_reply_is_dead_lettered_and_a_newer_word_is_left_to_others);

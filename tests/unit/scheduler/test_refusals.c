@@ -392,7 +392,7 @@ END_TEST
 
 /* Would catch: refused orders of one client that fill orders.rejected, then dead.letters, and then the intake
  * of all clients; refused orders that are no longer kept while no alert is open. */
-START_TEST(what_a_full_queue_of_refused_orders_does_not_take_is_told)
+START_TEST(what_a_full_queue_of_refused_orders_does_not_take_is_reported)
 {
     fake_broker.fails_type = "submission"; /* the copies for orders.rejected */
     fake_broker.failure = MG_PUBLISH_REFUSED;
@@ -465,7 +465,7 @@ int main(void)
     tcase_add_test(refusals, what_is_too_large_stays_with_the_broker);
     tcase_add_test(refusals, a_type_that_a_newer_version_sends_to_replies_is_left_to_others);
     tcase_add_test(refusals, what_is_owed_stays_owed_until_it_is_sent_or_nobody_waits);
-    tcase_add_test(refusals, what_a_full_queue_of_refused_orders_does_not_take_is_told);
+    tcase_add_test(refusals, what_a_full_queue_of_refused_orders_does_not_take_is_reported);
     tcase_add_test(refusals, an_alert_that_another_process_closed_is_opened_again);
     tcase_add_test(refusals, an_alert_that_no_order_needed_is_opened_again_when_one_does);
     suite_add_tcase(suite, refusals);

@@ -168,7 +168,7 @@ static const struct {
 #define WAY_COUNT ((int)(sizeof(ways) / sizeof(ways[0])))
 
 /* The last status has gone out before, with the same bytes. */
-static void assert_told_before(void)
+static void assert_sent_before(void)
 {
     const struct fake_published *last = fake_broker_last("status"), *first = fake_broker.published;
     while (strcmp(first->message_id, last->message_id) != 0) {
@@ -186,7 +186,7 @@ static void let_time_pass(void)
     }
 }
 
-START_TEST(who_submits_again_is_told_the_same_again)
+START_TEST(who_submits_again_is_sent_the_same_again)
 {
     static const char *const QUEUES[] = {"client", "client-2", "client-2", "client"};
     struct mg_status_message status;
@@ -205,7 +205,7 @@ START_TEST(who_submits_again_is_told_the_same_again)
         ck_assert_int_eq(status.status, mg_order_state_status(ways[_i].state));
         ck_assert_uint_eq(status.seq, ways[_i].seq);
         ck_assert_str_eq(status.step, ways[_i].step);
-        assert_told_before();
+        assert_sent_before();
     }
     ck_assert_str_eq(mg_order_state_name(stage_order("o1")), mg_order_state_name(ways[_i].state));
     ck_assert_uint_eq(fake_store_order("o1")->order.seq, ways[_i].last);
@@ -229,7 +229,7 @@ static uint64_t version_kept(uint64_t seq)
 
 /* An answer to a repeat makes no event of its own. The mark of the event that keeps it may be lost with the
  * tail of the database. */
-START_TEST(what_a_repeat_is_told_in_vain_is_owed)
+START_TEST(what_a_repeat_is_sent_in_vain_is_owed)
 {
     ways[_i].go();
     ck_assert_str_eq(mg_order_state_name(stage_order("o1")), mg_order_state_name(ways[_i].state));
@@ -258,7 +258,7 @@ START_TEST(every_state_has_a_way_into_it)
 END_TEST
 
 /* The effect of the batch itself on the order is not in the store at the time of the read. */
-START_TEST(who_submits_again_is_told_what_the_same_batch_made_of_it)
+START_TEST(who_submits_again_is_sent_what_the_same_batch_made_of_it)
 {
     go_processing();
     stage_reply(&(struct stage_reply){
@@ -274,7 +274,7 @@ START_TEST(who_submits_again_is_told_what_the_same_batch_made_of_it)
     ck_assert_str_eq(fake_broker_last("status")->queue, "client-2");
     ck_assert_str_eq(fake_broker_last("status")->message_id, "o1.3");
     ck_assert_ptr_nonnull(strstr(fake_broker_last("status")->body, "\"compensating\""));
-    assert_told_before();
+    assert_sent_before();
 }
 END_TEST
 
@@ -306,16 +306,16 @@ START_TEST(what_an_order_owes_is_read_once_for_all_repetitions_of_a_batch)
 END_TEST
 
 /* Would catch: an order with a long story, which each repetition reads from end to end. */
-START_TEST(what_was_told_long_ago_is_kept_anew_when_it_is_asked_for)
+START_TEST(what_was_sent_long_ago_is_kept_anew_when_it_is_asked_for)
 {
     go_processing();
     int events = fake_store_event_count("o1");
-    for (int i = 0; i < MG_TOLD_EVENTS_MAX; i++) {
+    for (int i = 0; i < MG_SENT_EVENTS_MAX; i++) {
         fake_store_bump("o1");
     }
     for (int i = 0; i < 3; i++) {
         submit("client");
-        assert_told_before();
+        assert_sent_before();
     }
     ck_assert_int_eq(fake_store_event_count("o1"), events + 1);
     ck_assert_int_eq(fake_store_event("o1", events)->cause_kind, MG_CAUSE_REATTACHED);
@@ -346,12 +346,12 @@ int main(void)
     Suite *suite = suite_create("scheduler statuses");
     TCase *statuses = tcase_create("statuses");
     tcase_add_checked_fixture(statuses, stage_start, stage_finish);
-    tcase_add_loop_test(statuses, who_submits_again_is_told_the_same_again, 0, WAY_COUNT);
-    tcase_add_loop_test(statuses, what_a_repeat_is_told_in_vain_is_owed, 0, WAY_COUNT);
+    tcase_add_loop_test(statuses, who_submits_again_is_sent_the_same_again, 0, WAY_COUNT);
+    tcase_add_loop_test(statuses, what_a_repeat_is_sent_in_vain_is_owed, 0, WAY_COUNT);
     tcase_add_test(statuses, every_state_has_a_way_into_it);
-    tcase_add_test(statuses, who_submits_again_is_told_what_the_same_batch_made_of_it);
+    tcase_add_test(statuses, who_submits_again_is_sent_what_the_same_batch_made_of_it);
     tcase_add_test(statuses, what_an_order_owes_is_read_once_for_all_repetitions_of_a_batch);
-    tcase_add_test(statuses, what_was_told_long_ago_is_kept_anew_when_it_is_asked_for);
+    tcase_add_test(statuses, what_was_sent_long_ago_is_kept_anew_when_it_is_asked_for);
     tcase_add_test(statuses, what_is_owed_and_cannot_be_read_is_a_failed_retry);
     suite_add_tcase(suite, statuses);
     return run_suite(suite);

@@ -16,7 +16,7 @@ static struct mg_span_sink sink = {.take = span_keep};
 
 static void set_up(void)
 {
-    told_count = 0;
+    recorded_count = 0;
     sink.threshold = UINT64_MAX; /* below every trace but the clients' sampled ones */
     stage_spans = &sink;
     stage_traceparent = SAMPLED;
@@ -52,38 +52,38 @@ START_TEST(an_order_is_one_tree_below_its_client)
 {
     stage_submit("o1", false);
     stage_settle();
-    ck_assert_int_eq(told_count, 0);                                   /* nothing has ended */
+    ck_assert_int_eq(recorded_count, 0);                               /* nothing has ended */
     ck_assert_str_eq(requested(), "00-" TRACE "-488d6ad1479ac5af-01"); /* attempt/o1.reserve.1.do */
     reply("reserve", "done", NULL);
-    ck_assert_int_eq(told_count, 1);
+    ck_assert_int_eq(recorded_count, 1);
     reply("charge", "done", NULL);
-    ck_assert_int_eq(told_count, 3);
-    ck_assert_str_eq(told[0].name, "do reserve");
-    ck_assert_str_eq(told[0].id, "488d6ad1479ac5af");
-    ck_assert_str_eq(told[0].parent, "5826ace2448d39d6"); /* order/o1 */
-    ck_assert(span_has(&told[0], " makegood.outcome=done"));
-    ck_assert(!told[0].span.is_error);
-    const struct told *order = strcmp(told[1].name, "order two") == 0 ? &told[1] : &told[2];
-    const struct told *charge = order == &told[1] ? &told[2] : &told[1];
+    ck_assert_int_eq(recorded_count, 3);
+    ck_assert_str_eq(recorded[0].name, "do reserve");
+    ck_assert_str_eq(recorded[0].id, "488d6ad1479ac5af");
+    ck_assert_str_eq(recorded[0].parent, "5826ace2448d39d6"); /* order/o1 */
+    ck_assert(span_has(&recorded[0], " makegood.outcome=done"));
+    ck_assert(!recorded[0].span.is_error);
+    const struct recorded *order = strcmp(recorded[1].name, "order two") == 0 ? &recorded[1] : &recorded[2];
+    const struct recorded *charge = order == &recorded[1] ? &recorded[2] : &recorded[1];
     ck_assert_str_eq(charge->name, "do charge");
     ck_assert_str_eq(charge->parent, order->id);
     ck_assert_str_eq(order->name, "order two");
     ck_assert_str_eq(order->id, "5826ace2448d39d6");
     ck_assert_str_eq(order->parent, CLIENT);
     ck_assert(span_has(order, " makegood.outcome=processed"));
-    for (int i = 0; i < told_count; i++) {
-        ck_assert_str_eq(told[i].trace, TRACE);
-        ck_assert_int_le(order->span.begin_us, told[i].span.begin_us);
-        ck_assert_int_le(told[i].span.begin_us, told[i].span.end_us);
-        ck_assert_int_le(told[i].span.end_us, order->span.end_us);
-        ck_assert(!span_has(&told[i], "14.00")); /* payload */
-        ck_assert(!span_has(&told[i], "7.50"));  /* result */
+    for (int i = 0; i < recorded_count; i++) {
+        ck_assert_str_eq(recorded[i].trace, TRACE);
+        ck_assert_int_le(order->span.begin_us, recorded[i].span.begin_us);
+        ck_assert_int_le(recorded[i].span.begin_us, recorded[i].span.end_us);
+        ck_assert_int_le(recorded[i].span.end_us, order->span.end_us);
+        ck_assert(!span_has(&recorded[i], "14.00")); /* payload */
+        ck_assert(!span_has(&recorded[i], "7.50"));  /* result */
     }
 }
 END_TEST
 
 /* Catches: a client without sampling that gets a trace, or a context that does not go on as it came. */
-START_TEST(what_the_client_does_not_want_told_goes_on_as_it_came)
+START_TEST(what_the_client_does_not_sample_goes_on_as_it_came)
 {
     stage_finish();
     sink.threshold = 0; /* all others would be */
@@ -94,7 +94,7 @@ START_TEST(what_the_client_does_not_want_told_goes_on_as_it_came)
     ck_assert_str_eq(requested(), UNSAMPLED);
     reply("reserve", "done", NULL);
     reply("charge", "done", NULL);
-    ck_assert_int_eq(told_count, 0);
+    ck_assert_int_eq(recorded_count, 0);
 }
 END_TEST
 
@@ -109,7 +109,7 @@ START_TEST(an_order_without_a_trace_gets_one_of_its_own)
     stage_settle();
     ck_assert_str_eq(requested(), "00-2352da7280f1decc3acf1ba84eb945c9-488d6ad1479ac5af-01");
     reply("reserve", "done", NULL);
-    ck_assert_str_eq(told[0].trace, "2352da7280f1decc3acf1ba84eb945c9");
+    ck_assert_str_eq(recorded[0].trace, "2352da7280f1decc3acf1ba84eb945c9");
     ck_assert_ptr_null(fake_store_order("o1")->traceparent.data); /* nothing is stored that was not there */
 }
 END_TEST
@@ -122,7 +122,7 @@ START_TEST(an_order_that_is_not_chosen_has_no_trace)
     stage_settle();
     ck_assert_str_eq(requested(), "");
     reply("reserve", "done", NULL);
-    ck_assert_int_eq(told_count, 0);
+    ck_assert_int_eq(recorded_count, 0);
 }
 END_TEST
 
@@ -148,39 +148,39 @@ START_TEST(where_nobody_wants_spans_the_context_goes_on_as_it_came)
     ck_assert_str_eq(requested(), SAMPLED);
     reply("reserve", "done", NULL);
     ck_assert_str_eq(requested(), SAMPLED);
-    ck_assert_int_eq(told_count, 0);
+    ck_assert_int_eq(recorded_count, 0);
 }
 END_TEST
 
 /* Catches: a span of a decision that another instance overtook, beside that of the one that took its place; a
  * repeat with a second span. */
-START_TEST(what_is_decided_again_is_told_once)
+START_TEST(what_is_decided_again_is_recorded_once)
 {
     stage_submit("o1", false);
     stage_settle();
     fake_store.next_commit = FAKE_COMMIT_CONFLICT;
     reply("reserve", "done", NULL);
-    ck_assert_int_eq(told_count, 1);
+    ck_assert_int_eq(recorded_count, 1);
     reply("reserve", "done", NULL); /* an old one: it ends nothing */
-    ck_assert_int_eq(told_count, 1);
+    ck_assert_int_eq(recorded_count, 1);
 }
 END_TEST
 
 /* Catches: failures that look like successes, and an undo that is missing from the tree. */
-START_TEST(what_goes_wrong_is_told_as_wrong)
+START_TEST(what_goes_wrong_is_recorded_as_wrong)
 {
     stage_submit("o1", false);
     stage_settle();
     reply("reserve", "done", NULL);
     reply("charge", "permanent", "no");
-    ck_assert_int_eq(told_count, 2);
-    ck_assert(span_has(&told[1], " makegood.outcome=permanent"));
-    ck_assert(told[1].span.is_error);
+    ck_assert_int_eq(recorded_count, 2);
+    ck_assert(span_has(&recorded[1], " makegood.outcome=permanent"));
+    ck_assert(recorded[1].span.is_error);
     stage_reply(&(struct stage_reply){.order_id = "o1", .step = "reserve", .attempt = 2, .kind = "undo"});
     stage_settle();
-    ck_assert_int_eq(told_count, 4);
-    const struct told *order = strcmp(told[2].name, "order two") == 0 ? &told[2] : &told[3];
-    const struct told *undo = order == &told[2] ? &told[3] : &told[2];
+    ck_assert_int_eq(recorded_count, 4);
+    const struct recorded *order = strcmp(recorded[2].name, "order two") == 0 ? &recorded[2] : &recorded[3];
+    const struct recorded *undo = order == &recorded[2] ? &recorded[3] : &recorded[2];
     ck_assert_str_eq(undo->name, "undo reserve");
     ck_assert(span_has(order, " makegood.outcome=compensated"));
     ck_assert(!order->span.is_error);
@@ -188,7 +188,7 @@ START_TEST(what_goes_wrong_is_told_as_wrong)
 END_TEST
 
 /* Catches: an attempt without an answer, missing from the tree. */
-START_TEST(an_attempt_that_expires_is_told)
+START_TEST(an_attempt_that_expires_is_recorded)
 {
     stage_submit("o1", false);
     stage_settle();
@@ -196,11 +196,11 @@ START_TEST(an_attempt_that_expires_is_told)
     stage_command("c1", "o1", "\"command\":\"overdue\",\"step\":\"reserve\",\"attempt\":1,\"by\":\"test\"",
                   NULL);
     stage_settle();
-    ck_assert_int_eq(told_count, 1);
-    ck_assert_str_eq(told[0].name, "do reserve");
-    ck_assert(span_has(&told[0], " makegood.outcome=expired"));
-    ck_assert(told[0].span.is_error);
-    ck_assert_int_ge(told[0].span.end_us - told[0].span.begin_us, INT64_C(10000000));
+    ck_assert_int_eq(recorded_count, 1);
+    ck_assert_str_eq(recorded[0].name, "do reserve");
+    ck_assert(span_has(&recorded[0], " makegood.outcome=expired"));
+    ck_assert(recorded[0].span.is_error);
+    ck_assert_int_ge(recorded[0].span.end_us - recorded[0].span.begin_us, INT64_C(10000000));
 }
 END_TEST
 
@@ -210,14 +210,14 @@ int main(void)
     TCase *tests = tcase_create("trace");
     tcase_add_checked_fixture(tests, set_up, tear_down);
     tcase_add_test(tests, an_order_is_one_tree_below_its_client);
-    tcase_add_test(tests, what_the_client_does_not_want_told_goes_on_as_it_came);
+    tcase_add_test(tests, what_the_client_does_not_sample_goes_on_as_it_came);
     tcase_add_test(tests, an_order_without_a_trace_gets_one_of_its_own);
     tcase_add_test(tests, an_order_that_is_not_chosen_has_no_trace);
     tcase_add_test(tests, a_broken_context_is_none);
     tcase_add_test(tests, where_nobody_wants_spans_the_context_goes_on_as_it_came);
-    tcase_add_test(tests, what_is_decided_again_is_told_once);
-    tcase_add_test(tests, what_goes_wrong_is_told_as_wrong);
-    tcase_add_test(tests, an_attempt_that_expires_is_told);
+    tcase_add_test(tests, what_is_decided_again_is_recorded_once);
+    tcase_add_test(tests, what_goes_wrong_is_recorded_as_wrong);
+    tcase_add_test(tests, an_attempt_that_expires_is_recorded);
     suite_add_tcase(suite, tests);
     return run_suite(suite);
 }

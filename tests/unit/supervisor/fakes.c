@@ -480,8 +480,8 @@ static void message_keep(const struct mg_message *message)
 {
     struct mg_err err;
     if (strcmp(message->type, "alert") == 0) {
-        assert(fake.told_count < FAKE_PUBLISHED_MAX);
-        assert(mg_alert_parse(message->body, &fake.told[fake.told_count++], &err) == MG_OK);
+        assert(fake.alerts_sent_count < FAKE_PUBLISHED_MAX);
+        assert(mg_alert_parse(message->body, &fake.alerts_sent[fake.alerts_sent_count++], &err) == MG_OK);
         return;
     }
     struct mg_arena *arena = mg_arena_create(4096);

@@ -59,8 +59,8 @@ struct fake_world {
     enum mg_publish_outcome outcome; /* of each publish */
     struct mg_command commands[FAKE_PUBLISHED_MAX];
     int command_count;
-    struct mg_alert_message told[FAKE_PUBLISHED_MAX];
-    int told_count;
+    struct mg_alert_message alerts_sent[FAKE_PUBLISHED_MAX];
+    int alerts_sent_count;
 
     int errors, warnings; /* lines of the log */
     char last_line[256];

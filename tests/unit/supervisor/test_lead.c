@@ -41,7 +41,7 @@ START_TEST(a_standby_never_asks)
         ck_assert(fake.is_trying);
         fake_answer_lead(false, 0);
     }
-    ck_assert_int_eq(fake.sweeps + fake.writes + fake.command_count + fake.told_count, 0);
+    ck_assert_int_eq(fake.sweeps + fake.writes + fake.command_count + fake.alerts_sent_count, 0);
     char reason[256];
     ck_assert(supervisor_lead_is_ready(supervisor, reason, sizeof(reason)));
 }

@@ -61,7 +61,7 @@ START_TEST(only_the_leader_speaks)
 END_TEST
 
 /* Would catch: an operator's setting that is published late, or a hundred times a second. */
-START_TEST(a_change_is_told_within_a_look_and_what_stays_once_a_second)
+START_TEST(a_change_is_sent_within_a_look_and_what_stays_once_a_second)
 {
     wanted(PAUSED, 2);
     fake_lead(100);
@@ -115,7 +115,7 @@ static const struct mg_service_control *last_cast(void)
 
 /* Would catch: an outage that each agent finds by itself, at the expense of its orders; an end of it that is
  * never published. */
-START_TEST(what_most_agents_see_all_are_told_within_a_look)
+START_TEST(what_most_agents_see_is_sent_to_all_within_a_look)
 {
     wanted(WELL, 2);
     fake_lead(100);
@@ -232,7 +232,7 @@ END_TEST
 
 /* Would catch: agents without the database's clock while they have no requests; agents that receive a time
  * several seconds old. */
-START_TEST(the_database_s_time_is_told_unless_it_was_read_slowly)
+START_TEST(the_database_s_time_is_sent_unless_it_was_read_slowly)
 {
     static const char *const TIMED[][FAKE_COLUMNS] = {
         {"payment", "0", "f", "0", "0", "a", "closed", "t", "1", "f", "f", "1769862886017"}};
@@ -252,15 +252,15 @@ int main(void)
     TCase *tests = tcase_create("relay");
     tcase_add_checked_fixture(tests, setup, fake_finish);
     tcase_add_test(tests, only_the_leader_speaks);
-    tcase_add_test(tests, a_change_is_told_within_a_look_and_what_stays_once_a_second);
+    tcase_add_test(tests, a_change_is_sent_within_a_look_and_what_stays_once_a_second);
     tcase_add_test(tests, a_limit_is_divided_among_those_that_report);
-    tcase_add_test(tests, what_most_agents_see_all_are_told_within_a_look);
+    tcase_add_test(tests, what_most_agents_see_is_sent_to_all_within_a_look);
     tcase_add_test(tests, who_leads_again_asks_anew);
     tcase_add_test(tests, a_new_leader_sends_the_adopted_health_and_undecided_before);
     tcase_add_test(tests, calls_that_begin_and_end_are_no_news);
     tcase_add_test(tests, of_too_many_services_the_first_are_watched);
     tcase_add_test(tests, it_speaks_as_long_as_it_leads_and_can_read);
-    tcase_add_test(tests, the_database_s_time_is_told_unless_it_was_read_slowly);
+    tcase_add_test(tests, the_database_s_time_is_sent_unless_it_was_read_slowly);
     suite_add_tcase(suite, tests);
     return run_suite(suite);
 }

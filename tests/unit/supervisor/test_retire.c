@@ -37,11 +37,12 @@ static void answer_for(int64_t ms, const struct mg_retire_answer *answer, int64_
     }
 }
 
-static int alerts_told(bool is_closed)
+static int alerts_count(bool is_closed)
 {
     int count = 0;
-    for (int i = 0; i < fake.told_count; i++) {
-        count += fake.told[i].alert == MG_ALERT_RETENTION_STANDS && fake.told[i].is_closed == is_closed;
+    for (int i = 0; i < fake.alerts_sent_count; i++) {
+        count += fake.alerts_sent[i].alert == MG_ALERT_RETENTION_STANDS &&
+                 fake.alerts_sent[i].is_closed == is_closed;
     }
     return count;
 }
@@ -142,32 +143,32 @@ START_TEST(who_cannot_move_says_so_and_when_it_is_over)
     fake_lead(100);
     fake_answer_sweep(NULL, 0);
     answer_for(5000, &NO_PARTITION, 0);
-    ck_assert_int_eq(alerts_told(false), 1);
-    ck_assert_ptr_nonnull(strstr(fake.told[0].text, "run makegood db retain"));
-    ck_assert_str_eq(fake.told[0].subject, "archive");
+    ck_assert_int_eq(alerts_count(false), 1);
+    ck_assert_ptr_nonnull(strstr(fake.alerts_sent[0].text, "run makegood db retain"));
+    ck_assert_str_eq(fake.alerts_sent[0].subject, "archive");
     answer_for(60000, &NO_PARTITION, 0);
-    ck_assert_int_eq(alerts_told(false), 1);
+    ck_assert_int_eq(alerts_count(false), 1);
     answer_for(30000, &NOTHING, 0);
-    ck_assert_int_eq(alerts_told(true), 1);
+    ck_assert_int_eq(alerts_count(true), 1);
 }
 END_TEST
 
 /* Would catch: an alert for a lock that was held for a moment; none for a disk that stays full. */
-START_TEST(what_fails_is_told_when_it_stays)
+START_TEST(what_fails_is_reported_when_it_stays)
 {
     fake_lead(100);
     fake_answer_sweep(NULL, 0);
     fake_pass_quietly(2000);
     fake_answer_retire_failed();
     answer_for(70000, &NOTHING, 0);
-    ck_assert_int_eq(alerts_told(false), 0);
+    ck_assert_int_eq(alerts_count(false), 0);
     for (int i = 0; i < 14; i++) {
         fake_pass_quietly(5100);
         fake_answer_retire_failed();
     }
     fake_pass_quietly(5000);
-    ck_assert_int_eq(alerts_told(false), 1);
-    ck_assert_ptr_nonnull(strstr(fake.told[0].text, "the disk is full"));
+    ck_assert_int_eq(alerts_count(false), 1);
+    ck_assert_ptr_nonnull(strstr(fake.alerts_sent[0].text, "the disk is full"));
 }
 END_TEST
 
@@ -178,11 +179,11 @@ START_TEST(an_order_that_is_passed_by_is_named)
     fake_lead(100);
     fake_answer_sweep(NULL, 0);
     answer_for(10000, &answer, 0);
-    ck_assert_int_eq(alerts_told(false), 1);
-    ck_assert_ptr_nonnull(strstr(fake.told[0].text, "order o-5: no"));
+    ck_assert_int_eq(alerts_count(false), 1);
+    ck_assert_ptr_nonnull(strstr(fake.alerts_sent[0].text, "order o-5: no"));
     ck_assert_int_ge(fake.retires, 5);
     answer_for(60000, &NOTHING, 0);
-    ck_assert_int_eq(alerts_told(true), 1);
+    ck_assert_int_eq(alerts_count(true), 1);
 }
 END_TEST
 
@@ -214,7 +215,7 @@ int main(void)
     tcase_add_test(tests, a_bite_is_as_large_as_can_be_done_in_a_blink);
     tcase_add_test(tests, deadlines_come_first);
     tcase_add_test(tests, who_cannot_move_says_so_and_when_it_is_over);
-    tcase_add_test(tests, what_fails_is_told_when_it_stays);
+    tcase_add_test(tests, what_fails_is_reported_when_it_stays);
     tcase_add_test(tests, an_order_that_is_passed_by_is_named);
     tcase_add_test(tests, what_was_moved_and_what_stays_is_shown);
     suite_add_tcase(suite, tests);

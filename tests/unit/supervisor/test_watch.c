@@ -37,11 +37,11 @@ START_TEST(mass_expiry_is_braked_and_alerted)
     fake_pass(200);
     ck_assert_int_eq(fake.sweeps, 1);
     fake_pass_quietly(2500);
-    ck_assert_int_eq(fake.told_count, 1);
-    ck_assert_int_eq(fake.told[0].alert, MG_ALERT_MASS_EXPIRY);
-    ck_assert(!fake.told[0].is_closed);
-    ck_assert_ptr_nonnull(
-        strstr(fake.told[0].text, "450 attempts and orders are overdue at once; each sweep judges 200"));
+    ck_assert_int_eq(fake.alerts_sent_count, 1);
+    ck_assert_int_eq(fake.alerts_sent[0].alert, MG_ALERT_MASS_EXPIRY);
+    ck_assert(!fake.alerts_sent[0].is_closed);
+    ck_assert_ptr_nonnull(strstr(fake.alerts_sent[0].text,
+                                 "450 attempts and orders are overdue at once; each sweep judges 200"));
     ck_assert_double_eq(mg_metric_value(supervisor->held_back), 250);
 }
 END_TEST
@@ -67,13 +67,13 @@ START_TEST(sweeps_slower_than_the_gap_are_alerted_until_they_are_fast_again)
     fake_pass(3100);
     fake_answer_sweep(NULL, 0);
     fake_pass_quietly(2500);
-    ck_assert_int_eq(fake.told_count, 1);
-    ck_assert_int_eq(fake.told[0].alert, MG_ALERT_SLOW_SWEEP);
-    ck_assert(!fake.told[0].is_closed);
-    ck_assert_ptr_nonnull(strstr(fake.told[0].text, "a sweep took 3.1 s"));
+    ck_assert_int_eq(fake.alerts_sent_count, 1);
+    ck_assert_int_eq(fake.alerts_sent[0].alert, MG_ALERT_SLOW_SWEEP);
+    ck_assert(!fake.alerts_sent[0].is_closed);
+    ck_assert_ptr_nonnull(strstr(fake.alerts_sent[0].text, "a sweep took 3.1 s"));
     fake_pass_quietly(20000);
-    ck_assert_int_eq(fake.told_count, 2);
-    ck_assert(fake.told[1].is_closed);
+    ck_assert_int_eq(fake.alerts_sent_count, 2);
+    ck_assert(fake.alerts_sent[1].is_closed);
 }
 END_TEST
 
@@ -89,9 +89,9 @@ START_TEST(sweeps_that_end_by_their_time_out_are_alerted)
             fake_answer_write();
         }
     }
-    ck_assert_int_eq(fake.told_count, 1);
-    ck_assert_int_eq(fake.told[0].alert, MG_ALERT_SLOW_SWEEP);
-    ck_assert_ptr_nonnull(strstr(fake.told[0].text, "a sweep failed after 10.0 s"));
+    ck_assert_int_eq(fake.alerts_sent_count, 1);
+    ck_assert_int_eq(fake.alerts_sent[0].alert, MG_ALERT_SLOW_SWEEP);
+    ck_assert_ptr_nonnull(strstr(fake.alerts_sent[0].text, "a sweep failed after 10.0 s"));
 }
 END_TEST
 
@@ -100,7 +100,7 @@ START_TEST(a_sweep_as_long_as_the_gap_is_not_slow)
     fake_pass(3000);
     fake_answer_sweep(NULL, 0);
     fake_pass_quietly(3000);
-    ck_assert_int_eq(fake.told_count, 0);
+    ck_assert_int_eq(fake.alerts_sent_count, 0);
 }
 END_TEST
 
@@ -110,7 +110,7 @@ START_TEST(exactly_the_limit_is_no_mass_expiry)
     fake_pass(50);
     ck_assert_int_eq(fake.sweeps, 2);
     fake_pass_quietly(3000);
-    ck_assert_int_eq(fake.told_count, 0);
+    ck_assert_int_eq(fake.alerts_sent_count, 0);
 }
 END_TEST
 
@@ -122,10 +122,10 @@ START_TEST(stuck_orders_are_counted_nudged_and_alerted)
     ck_assert_double_eq(mg_metric_value(supervisor->violations), 2);
     ck_assert_int_eq(fake.errors, 1); /* one line a sweep, however many they are */
     fake_pass_quietly(2500);
-    ck_assert_int_eq(fake.told_count, 1);
-    ck_assert_int_eq(fake.told[0].alert, MG_ALERT_INVARIANT_VIOLATION);
-    ck_assert_ptr_nonnull(strstr(fake.told[0].text, "order o-1 "));
-    ck_assert_ptr_nonnull(strstr(fake.told[0].text, "2 such orders"));
+    ck_assert_int_eq(fake.alerts_sent_count, 1);
+    ck_assert_int_eq(fake.alerts_sent[0].alert, MG_ALERT_INVARIANT_VIOLATION);
+    ck_assert_ptr_nonnull(strstr(fake.alerts_sent[0].text, "order o-1 "));
+    ck_assert_ptr_nonnull(strstr(fake.alerts_sent[0].text, "2 such orders"));
 }
 END_TEST
 
@@ -136,7 +136,7 @@ START_TEST(a_plain_nudge_is_no_violation)
     fake_answer_sweep(&due, 1);
     fake_pass_quietly(3000);
     ck_assert_double_eq(mg_metric_value(supervisor->violations), 0);
-    ck_assert_int_eq(fake.told_count, 0);
+    ck_assert_int_eq(fake.alerts_sent_count, 0);
 }
 END_TEST
 
@@ -147,19 +147,19 @@ START_TEST(an_alert_is_opened_once_and_closed_when_its_cause_is_gone)
         fake_queue_seen("dead.letters", 3, 0);
         fake_pass_quietly(2000);
     }
-    ck_assert_int_eq(fake.told_count, 1);
-    ck_assert_str_eq(fake.told[0].subject, "dead.letters");
-    ck_assert_ptr_nonnull(strstr(fake.told[0].text, "queue dead.letters holds messages"));
+    ck_assert_int_eq(fake.alerts_sent_count, 1);
+    ck_assert_str_eq(fake.alerts_sent[0].subject, "dead.letters");
+    ck_assert_ptr_nonnull(strstr(fake.alerts_sent[0].text, "queue dead.letters holds messages"));
     for (int i = 0; i < 6; i++) { /* last seen 2 s ago, so gone for at most 14 s */
         fake_queue_seen("dead.letters", 0, 0);
         fake_pass_quietly(2000);
     }
-    ck_assert_int_eq(fake.told_count, 1);
+    ck_assert_int_eq(fake.alerts_sent_count, 1);
     fake_pass_quietly(4000);
-    ck_assert_int_eq(fake.told_count, 2);
-    ck_assert(fake.told[1].is_closed);
+    ck_assert_int_eq(fake.alerts_sent_count, 2);
+    ck_assert(fake.alerts_sent[1].is_closed);
     fake_pass_quietly(10000);
-    ck_assert_int_eq(fake.told_count, 2);
+    ck_assert_int_eq(fake.alerts_sent_count, 2);
 }
 END_TEST
 
@@ -168,7 +168,7 @@ START_TEST(what_cannot_be_looked_at_is_left_open)
     fake_answer_sweep(NULL, 0);
     fake_queue_seen("dead.letters", 3, 0);
     fake_pass_quietly(60000); /* no look is possible: the connection for looks is away */
-    ck_assert_int_eq(fake.told_count, 1);
+    ck_assert_int_eq(fake.alerts_sent_count, 1);
     ck_assert(fake.is_open[WATCHED_DEAD_LETTERS]);
     fake_queue_seen("dead.letters", 0, 0);
     fake_pass_quietly(2500);
@@ -184,9 +184,9 @@ START_TEST(a_new_leader_does_not_close_before_it_has_looked_as_long)
     ck_assert(fake.is_open[WATCHED_STUCK_ORDERS]);
     fake_pass_quietly(4000);
     ck_assert(!fake.is_open[WATCHED_STUCK_ORDERS]);
-    ck_assert_int_eq(fake.told_count, 1);
-    ck_assert(fake.told[0].is_closed);
-    ck_assert_str_eq(fake.told[0].text, "the cause no longer exists");
+    ck_assert_int_eq(fake.alerts_sent_count, 1);
+    ck_assert(fake.alerts_sent[0].is_closed);
+    ck_assert_str_eq(fake.alerts_sent[0].text, "the cause no longer exists");
 }
 END_TEST
 
@@ -200,7 +200,7 @@ START_TEST(a_slow_ask_again_keeps_the_alert_open)
         fake_pass(300);
         fake_answer_sweep(&due, 1);
     }
-    ck_assert_int_eq(fake.told_count, 1);
+    ck_assert_int_eq(fake.alerts_sent_count, 1);
 }
 END_TEST
 
@@ -211,11 +211,11 @@ START_TEST(an_alert_that_could_not_be_published_is_published_again)
     fake.outcome = MG_PUBLISH_REFUSED;
     fake_pass_quietly(6500);
     ck_assert(fake.is_open[WATCHED_DEAD_LETTERS]);
-    ck_assert_int_eq(fake.told_count, 0);
+    ck_assert_int_eq(fake.alerts_sent_count, 0);
     ck_assert_int_eq(fake.warnings, 2); /* the alert itself, and one about the failed publish */
     fake.outcome = MG_PUBLISH_CONFIRMED;
     fake_pass_quietly(6000);
-    ck_assert_int_eq(fake.told_count, 1);
+    ck_assert_int_eq(fake.alerts_sent_count, 1);
 }
 END_TEST
 
@@ -235,21 +235,21 @@ static const char *const UNNEEDED[][FAKE_COLUMNS] = {{"travle"}, {"greeting"}};
 
 /* Would catch: an alert about a service that stays open though its last order was cancelled; one that is
  * closed again and again. */
-START_TEST(what_no_order_needs_is_closed_and_told_once)
+START_TEST(what_no_order_needs_is_closed_and_sent_once)
 {
     fake_answer_sweep(NULL, 0);
     fake.unneeded = UNNEEDED;
     fake.unneeded_count = 2;
     fake_pass_quietly(9000);
-    ck_assert_int_eq(fake.told_count, 0);
+    ck_assert_int_eq(fake.alerts_sent_count, 0);
     fake_pass_quietly(2000);
     fake.unneeded_count = 0;
     fake_pass_quietly(30000);
-    ck_assert_int_eq(fake.told_count, 2);
+    ck_assert_int_eq(fake.alerts_sent_count, 2);
     for (int i = 0; i < 2; i++) {
-        ck_assert_int_eq(fake.told[i].alert, MG_ALERT_UNPUBLISHABLE);
-        ck_assert(fake.told[i].is_closed);
-        ck_assert_str_eq(fake.told[i].subject, UNNEEDED[i][0]);
+        ck_assert_int_eq(fake.alerts_sent[i].alert, MG_ALERT_UNPUBLISHABLE);
+        ck_assert(fake.alerts_sent[i].is_closed);
+        ck_assert_str_eq(fake.alerts_sent[i].subject, UNNEEDED[i][0]);
     }
 }
 END_TEST
@@ -270,8 +270,8 @@ START_TEST(what_is_found_during_a_write_is_written_next)
     fake_answer_write();
     fake_pass_quietly(3000);
     int closed = 0;
-    for (int i = 0; i < fake.told_count; i++) {
-        closed += fake.told[i].alert == MG_ALERT_UNPUBLISHABLE && fake.told[i].is_closed;
+    for (int i = 0; i < fake.alerts_sent_count; i++) {
+        closed += fake.alerts_sent[i].alert == MG_ALERT_UNPUBLISHABLE && fake.alerts_sent[i].is_closed;
     }
     ck_assert_int_eq(closed, 2);
 }
@@ -285,7 +285,7 @@ START_TEST(what_cannot_be_looked_for_stays_open_and_is_said_once)
     int warnings = fake.warnings;
     fake_pass_quietly(60000);
     ck_assert_int_eq(fake.warnings, warnings + 1);
-    ck_assert_int_eq(fake.told_count, 0);
+    ck_assert_int_eq(fake.alerts_sent_count, 0);
 }
 END_TEST
 
@@ -308,7 +308,7 @@ int main(void)
     tcase_add_test(tcase, a_slow_ask_again_keeps_the_alert_open);
     tcase_add_test(tcase, an_alert_that_could_not_be_published_is_published_again);
     tcase_add_test(tcase, who_does_not_lead_writes_no_alert);
-    tcase_add_test(tcase, what_no_order_needs_is_closed_and_told_once);
+    tcase_add_test(tcase, what_no_order_needs_is_closed_and_sent_once);
     tcase_add_test(tcase, what_is_found_during_a_write_is_written_next);
     tcase_add_test(tcase, what_cannot_be_looked_for_stays_open_and_is_said_once);
     suite_add_tcase(suite, tcase);

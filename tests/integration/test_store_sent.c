@@ -69,10 +69,10 @@ START_TEST(an_order_that_is_asked_about_often_is_read_once)
     }
     rig_load(&rig, loads, REPETITIONS);
     const struct mg_loaded *orders = rig.loaded->orders;
-    ck_assert(orders[0].told.data == NULL); /* not requested */
+    ck_assert(orders[0].sent_status.data == NULL); /* not requested */
     for (int i = 1; i < REPETITIONS; i++) {
-        ck_assert_uint_eq(orders[i].told_version, TELLING);
-        ck_assert(mg_slice_is(orders[i].told, "{\"seq\" : 64, \"status\" : \"accepted\"}"));
+        ck_assert_uint_eq(orders[i].sent_version, TELLING);
+        ck_assert(mg_slice_is(orders[i].sent_status, "{\"seq\" : 64, \"status\" : \"accepted\"}"));
         ck_assert(orders[i].is_owed);
     }
     int64_t parsed = strtoll(rig_value(&rig, "SELECT nextval('parsed') - 1"), NULL, 10);
@@ -82,34 +82,34 @@ END_TEST
 
 /* Would catch: a status that is not found behind many events, and an order that reads them all at each
  * repetition. */
-START_TEST(what_was_told_long_ago_is_found_and_what_is_near_is_found_near)
+START_TEST(what_was_sent_long_ago_is_found_and_what_is_near_is_found_near)
 {
     const struct mg_load load = {"o-1", {NULL, 0}, true};
-    story_make(3 * MG_TOLD_EVENTS_MAX);
+    story_make(3 * MG_SENT_EVENTS_MAX);
     rig_admin(&rig, "UPDATE order_event SET statuses = NULL WHERE version > 2");
     rig_load(&rig, &load, 1);
-    ck_assert_uint_eq(rig.loaded->orders[0].told_version, 2);
+    ck_assert_uint_eq(rig.loaded->orders[0].sent_version, 2);
     ck_assert(rig.loaded->orders[0].is_owed);
     char sql[256];
     snprintf(sql, sizeof sql,
              "UPDATE order_event e SET statuses = o.statuses FROM order_event o"
              " WHERE o.version = 2 AND e.version = %d",
-             2 * MG_TOLD_EVENTS_MAX + 1);
+             2 * MG_SENT_EVENTS_MAX + 1);
     rig_admin(&rig, sql);
     rig_load(&rig, &load, 1);
-    ck_assert_uint_eq(rig.loaded->orders[0].told_version, 2 * MG_TOLD_EVENTS_MAX + 1);
+    ck_assert_uint_eq(rig.loaded->orders[0].sent_version, 2 * MG_SENT_EVENTS_MAX + 1);
     ck_assert(!rig.loaded->orders[0].is_owed); /* further back than the read looks */
 }
 END_TEST
 
 int main(void)
 {
-    Suite *suite = suite_create("store: told");
-    TCase *test = tcase_create("told");
+    Suite *suite = suite_create("store: sent");
+    TCase *test = tcase_create("sent");
     tcase_set_timeout(test, 60);
     tcase_add_checked_fixture(test, setup, teardown);
-    tcase_add_test(test, what_was_told_long_ago_is_found_and_what_is_near_is_found_near);
+    tcase_add_test(test, what_was_sent_long_ago_is_found_and_what_is_near_is_found_near);
     tcase_add_test(test, an_order_that_is_asked_about_often_is_read_once); /* last: it changes a function */
     suite_add_tcase(suite, test);
-    return store_main(suite, "told");
+    return store_main(suite, "sent");
 }
