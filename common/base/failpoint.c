@@ -22,17 +22,17 @@ static const char *const names[MG_FAILPOINT_COUNT] = {
 static enum mg_failpoint armed = MG_FAILPOINT_COUNT;
 static long passes_left;
 
-static void arm(const char *wish)
+static void arm(const char *value)
 {
-    size_t len = strcspn(wish, ":");
-    passes_left = wish[len] == ':' ? strtol(wish + len + 1, NULL, 10) : 1;
+    size_t len = strcspn(value, ":");
+    passes_left = value[len] == ':' ? strtol(value + len + 1, NULL, 10) : 1;
     for (int i = 0; i < MG_FAILPOINT_COUNT; i++) {
-        if (strlen(names[i]) == len && strncasecmp(names[i], wish, len) == 0) {
+        if (strlen(names[i]) == len && strncasecmp(names[i], value, len) == 0) {
             armed = (enum mg_failpoint)i;
         }
     }
     if (armed == MG_FAILPOINT_COUNT || passes_left < 1) {
-        fprintf(stderr, ENVIRONMENT "=%s names no failpoint; see base/failpoint.def\n", wish);
+        fprintf(stderr, ENVIRONMENT "=%s names no failpoint; see base/failpoint.def\n", value);
         abort();
     }
 }
@@ -41,10 +41,10 @@ void mg_failpoint_pass(enum mg_failpoint point)
 {
     static bool is_read;
     if (!is_read) {
-        const char *wish = getenv(ENVIRONMENT);
+        const char *value = getenv(ENVIRONMENT);
         is_read = true;
-        if (wish != NULL) {
-            arm(wish);
+        if (value != NULL) {
+            arm(value);
         }
     }
     if (point == armed && --passes_left == 0) {

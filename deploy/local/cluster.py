@@ -87,10 +87,10 @@ class Remote:
 
     def switch(self, mode, count=-1, on=None):
         """Makes it behave so, whatever the orders say, until told otherwise ("order")."""
-        wish = {"mode": mode, "count": count}
+        switch = {"mode": mode, "count": count}
         if on is not None:
-            wish["on"] = on
-        self.call("PUT", f"/switches/{self.service}", wish)
+            switch["on"] = on
+        self.call("PUT", f"/switches/{self.service}", switch)
 
 
 class OneAccess:

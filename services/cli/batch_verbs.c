@@ -328,12 +328,12 @@ static enum exit_code verb_batch_show(struct cli *cli)
 
 struct changing {
     bool is_over, is_failed;
-    enum mg_wish_result result;
+    enum mg_change_result result;
     uint64_t version;
     struct mg_err err;
 };
 
-static void batch_changed(void *arg, enum mg_wish_result result, uint64_t version, const struct mg_err *err)
+static void batch_changed(void *arg, enum mg_change_result result, uint64_t version, const struct mg_err *err)
 {
     struct changing *changing = arg;
     changing->is_over = true;
@@ -356,7 +356,7 @@ static enum exit_code change_send(struct cli *cli, const struct mg_batch_change 
     if (changing.is_failed) {
         return cli_fail_err(&changing.err);
     }
-    if (changing.result != MG_WISH_DONE) {
+    if (changing.result != MG_CHANGE_DONE) {
         return cli_fail(EXIT_CONFLICT,
                         "batch %s is %s, which cannot be changed so, or is no longer at version %llu; see "
                         "makegood batch show %s",

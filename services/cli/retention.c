@@ -22,18 +22,18 @@
 
 /* ---- the policy ---- */
 
-struct setting {
+struct storing {
     bool is_over, is_failed;
     struct mg_err err;
 };
 
-static void setting_answered(void *arg, const struct mg_err *err)
+static void storing_answered(void *arg, const struct mg_err *err)
 {
-    struct setting *setting = arg;
-    setting->is_over = true;
+    struct storing *storing = arg;
+    storing->is_over = true;
     if (err != NULL) {
-        setting->is_failed = true;
-        setting->err = *err;
+        storing->is_failed = true;
+        storing->err = *err;
     }
 }
 
@@ -75,15 +75,15 @@ static enum exit_code policy_read(const struct cli *cli, struct mg_retention *wa
 
 static enum exit_code policy_write(struct cli *cli, struct mg_retention *wanted)
 {
-    struct setting setting = {.is_over = false};
+    struct storing storing = {.is_over = false};
     char by[MG_COMMAND_BY_MAX + 1];
     cli_by(cli, by, sizeof(by));
     wanted->by = by;
-    mg_store_set_retention(cli->store, wanted, setting_answered, &setting);
-    if (!cli_wait(cli, &setting.is_over, cli->options.timeout_ms)) {
+    mg_store_set_retention(cli->store, wanted, storing_answered, &storing);
+    if (!cli_wait(cli, &storing.is_over, cli->options.timeout_ms)) {
         return cli_fail(EXIT_TIMED_OUT, "the database did not answer in time; see makegood db vacuum-policy");
     }
-    return setting.is_failed ? cli_fail_err(&setting.err) : EXIT_DONE;
+    return storing.is_failed ? cli_fail_err(&storing.err) : EXIT_DONE;
 }
 
 static void policy_print(const struct cli *cli, const struct table *policy)

@@ -45,22 +45,23 @@ static enum exit_code verb_service_list(struct cli *cli)
     return code;
 }
 
-struct wishing {
+struct setting_change {
     bool is_over, is_failed;
-    enum mg_wish_result result;
+    enum mg_change_result result;
     uint64_t version;
     struct mg_err err;
 };
 
-static void wish_answered(void *arg, enum mg_wish_result result, uint64_t version, const struct mg_err *err)
+static void setting_answered(void *arg, enum mg_change_result result, uint64_t version,
+                             const struct mg_err *err)
 {
-    struct wishing *wishing = arg;
-    wishing->is_over = true;
-    wishing->result = result;
-    wishing->version = version;
+    struct setting_change *change = arg;
+    change->is_over = true;
+    change->result = result;
+    change->version = version;
     if (err != NULL) {
-        wishing->is_failed = true;
-        wishing->err = *err;
+        change->is_failed = true;
+        change->err = *err;
     }
 }
 
@@ -82,29 +83,30 @@ static enum exit_code service_read(struct cli *cli, const char *service, uint64_
     return code;
 }
 
-static enum exit_code wish_send(struct cli *cli, const struct mg_service_wish *wish, uint64_t *ret_version)
+static enum exit_code setting_send(struct cli *cli, const struct mg_service_setting *setting,
+                                   uint64_t *ret_version)
 {
-    struct wishing wishing = {.is_over = false};
-    mg_store_wish(cli->store, wish, wish_answered, &wishing);
-    if (!cli_wait(cli, &wishing.is_over, cli->options.timeout_ms)) {
+    struct setting_change change = {.is_over = false};
+    mg_store_put_setting(cli->store, setting, setting_answered, &change);
+    if (!cli_wait(cli, &change.is_over, cli->options.timeout_ms)) {
         return cli_fail(EXIT_TIMED_OUT, "the database did not answer in time; see makegood service list");
     }
-    if (wishing.is_failed) {
-        return cli_fail_err(&wishing.err);
+    if (change.is_failed) {
+        return cli_fail_err(&change.err);
     }
-    switch (wishing.result) {
-    case MG_WISH_DONE:
+    switch (change.result) {
+    case MG_CHANGE_DONE:
         break;
-    case MG_WISH_CONFLICT:
+    case MG_CHANGE_CONFLICT:
         return cli_fail(
             EXIT_CONFLICT,
             "service %s: what is wanted of it is no longer at version %llu; see makegood service list",
-            wish->service, (unsigned long long)wish->version);
-    case MG_WISH_NOT_FOUND:
+            setting->service, (unsigned long long)setting->version);
+    case MG_CHANGE_NOT_FOUND:
         return cli_fail(EXIT_NOT_FOUND, "there is no service %s: no workflow and no agent names it",
-                        wish->service);
+                        setting->service);
     }
-    *ret_version = wishing.version;
+    *ret_version = change.version;
     return EXIT_DONE;
 }
 
@@ -124,36 +126,36 @@ static enum exit_code words_check(const char *service, const char *reason)
     return EXIT_DONE;
 }
 
-static enum exit_code wish_do(struct cli *cli, struct mg_service_wish *wish, const char *what)
+static enum exit_code setting_do(struct cli *cli, struct mg_service_setting *setting, const char *what)
 {
     char by[MG_COMMAND_BY_MAX + 1];
     uint64_t version;
     int64_t agents;
     cli_by(cli, by, sizeof(by));
-    wish->service = cli->words.items[0];
-    wish->by = by;
-    wish->reason = cli->options.reason;
-    enum exit_code code = words_check(wish->service, wish->reason);
+    setting->service = cli->words.items[0];
+    setting->by = by;
+    setting->reason = cli->options.reason;
+    enum exit_code code = words_check(setting->service, setting->reason);
     if (code == EXIT_DONE) {
         code = cli_open_store(cli, false);
     }
     if (code == EXIT_DONE) {
-        code = service_read(cli, wish->service, &version, &agents);
+        code = service_read(cli, setting->service, &version, &agents);
     }
     if (code == EXIT_DONE) {
-        wish->version = cli->options.version != 0 ? (uint64_t)cli->options.version : version;
-        code = wish_send(cli, wish, &version);
+        setting->version = cli->options.version != 0 ? (uint64_t)cli->options.version : version;
+        code = setting_send(cli, setting, &version);
     }
     if (code != EXIT_DONE) {
         return code;
     }
     if (cli->is_json) {
-        (void)printf("{\"service\": \"%s\", \"version\": %llu}\n", wish->service,
+        (void)printf("{\"service\": \"%s\", \"version\": %llu}\n", setting->service,
                      (unsigned long long)version);
     } else {
-        (void)printf("service %s: version %llu, %s\n", wish->service, (unsigned long long)version, what);
+        (void)printf("service %s: version %llu, %s\n", setting->service, (unsigned long long)version, what);
     }
-    int64_t concurrency = wish->concurrency != NULL ? strtoll(wish->concurrency, NULL, 10) : 0;
+    int64_t concurrency = setting->concurrency != NULL ? strtoll(setting->concurrency, NULL, 10) : 0;
     if (concurrency > 0 && concurrency < agents) {
         cli_note("%lld agents of it report, and each makes at least one call at a time; stop some for less",
                  (long long)agents);
@@ -163,34 +165,35 @@ static enum exit_code wish_do(struct cli *cli, struct mg_service_wish *wish, con
 
 static enum exit_code verb_service_pause(struct cli *cli)
 {
-    struct mg_service_wish wish = {.wish = MG_WISH_PAUSE, .pause_ms = cli->options.pause_ms};
-    return wish_do(cli, &wish,
-                   "paused; its steps wait and use up no attempt, the orders' own complete_within goes on");
+    struct mg_service_setting setting = {.verb = MG_SETTING_PAUSE, .pause_ms = cli->options.pause_ms};
+    return setting_do(
+        cli, &setting,
+        "paused; its steps wait and use up no attempt, the orders' own complete_within goes on");
 }
 
 static enum exit_code verb_service_resume(struct cli *cli)
 {
-    struct mg_service_wish wish = {.wish = MG_WISH_RESUME};
-    return wish_do(cli, &wish, "no longer paused");
+    struct mg_service_setting setting = {.verb = MG_SETTING_RESUME};
+    return setting_do(cli, &setting, "no longer paused");
 }
 
 static enum exit_code verb_service_limit(struct cli *cli)
 {
-    struct mg_service_wish wish = {.wish = MG_WISH_LIMIT};
+    struct mg_service_setting setting = {.verb = MG_SETTING_LIMIT};
     const struct cli_options *options = &cli->options;
     if (!is_given(options->concurrency) && !is_given(options->rate)) {
         return cli_fail(EXIT_USAGE, "say which limit: --concurrency N, --rate N, or none for either");
     }
-    if (!limit_parse(options->concurrency, true, MG_SERVICE_CONCURRENCY_MAX, &wish.concurrency)) {
+    if (!limit_parse(options->concurrency, true, MG_SERVICE_CONCURRENCY_MAX, &setting.concurrency)) {
         return cli_fail(EXIT_USAGE, "--concurrency %s: expected none or 1 to %d", options->concurrency,
                         MG_SERVICE_CONCURRENCY_MAX);
     }
-    if (!limit_parse(options->rate, false, MG_SERVICE_RATE_MAX, &wish.rate_per_s)) {
+    if (!limit_parse(options->rate, false, MG_SERVICE_RATE_MAX, &setting.rate_per_s)) {
         return cli_fail(EXIT_USAGE, "--rate %s: expected none, or calls a second above 0 and up to %d",
                         options->rate, MG_SERVICE_RATE_MAX);
     }
-    return wish_do(cli, &wish,
-                   "other limits, for all its agents together; none exceeds that of its service file");
+    return setting_do(cli, &setting,
+                      "other limits, for all its agents together; none exceeds that of its service file");
 }
 
 struct forgetting {

@@ -37,8 +37,8 @@ bool top_screen_is_there(void)
 
 static void colors_begin(void)
 {
-    const char *wish = getenv("NO_COLOR"); /* no-color.org */
-    top.has_colors = (wish == NULL || wish[0] == '\0') && has_colors() && start_color() != ERR &&
+    const char *no_color = getenv("NO_COLOR"); /* no-color.org */
+    top.has_colors = (no_color == NULL || no_color[0] == '\0') && has_colors() && start_color() != ERR &&
                      use_default_colors() != ERR;
     if (top.has_colors) {
         (void)init_pair(TOP_GOOD, COLOR_GREEN, -1);

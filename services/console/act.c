@@ -115,7 +115,8 @@ static const char *order_read(struct change *change, struct mg_slice body)
 
 /* ---- services ---- */
 
-static void on_wished(void *arg, enum mg_wish_result result, uint64_t version, const struct mg_err *err)
+static void on_setting_put(void *arg, enum mg_change_result result, uint64_t version,
+                           const struct mg_err *err)
 {
     struct change *change = arg;
     char text[128];
@@ -124,15 +125,15 @@ static void on_wished(void *arg, enum mg_wish_result result, uint64_t version, c
         return;
     }
     switch (result) {
-    case MG_WISH_DONE:
+    case MG_CHANGE_DONE:
         (void)snprintf(text, sizeof text, "stored as version %llu; the agents apply it within a second",
                        (unsigned long long)version);
         change_end(change, 200, text);
         return;
-    case MG_WISH_CONFLICT:
+    case MG_CHANGE_CONFLICT:
         change_end(change, 409, "the settings of the service have changed meanwhile; reload the page");
         return;
-    case MG_WISH_NOT_FOUND:
+    case MG_CHANGE_NOT_FOUND:
         change_end(change, 404, "unknown service: no workflow and no agent names it");
         return;
     }
@@ -140,9 +141,9 @@ static void on_wished(void *arg, enum mg_wish_result result, uint64_t version, c
 
 static const char *service_change(struct change *change, struct mg_slice body)
 {
-    struct mg_service_wish wish = {.service = change->id, .reason = change->reason, .by = change->by};
+    struct mg_service_setting setting = {.service = change->id, .reason = change->reason, .by = change->by};
     char pause[PART_SIZE], concurrency[PART_SIZE], rate[PART_SIZE];
-    wish.version = number_read(body, "/version");
+    setting.version = number_read(body, "/version");
     if (!mg_name_is_valid(change->id, strlen(change->id))) {
         return "invalid service name";
     }
@@ -152,25 +153,26 @@ static const char *service_change(struct change *change, struct mg_slice body)
         return "for, concurrency, rate: expected short texts";
     }
     if (strcmp(change->verb, "pause") == 0) {
-        wish.wish = MG_WISH_PAUSE;
-        wish.pause_ms = pause[0] != '\0' ? mg_duration_parse(pause) : 0;
-        if (wish.pause_ms < 0 || wish.pause_ms > PAUSE_MAX_MS || (pause[0] != '\0' && wish.pause_ms < 1000)) {
+        setting.verb = MG_SETTING_PAUSE;
+        setting.pause_ms = pause[0] != '\0' ? mg_duration_parse(pause) : 0;
+        if (setting.pause_ms < 0 || setting.pause_ms > PAUSE_MAX_MS ||
+            (pause[0] != '\0' && setting.pause_ms < 1000)) {
             return "for: expected a duration (10m, 2h, 1d), or nothing";
         }
     } else if (strcmp(change->verb, "resume") == 0) {
-        wish.wish = MG_WISH_RESUME;
+        setting.verb = MG_SETTING_RESUME;
     } else if (strcmp(change->verb, "limit") == 0) {
-        wish.wish = MG_WISH_LIMIT;
-        if (!limit_parse(concurrency, true, MG_SERVICE_CONCURRENCY_MAX, &wish.concurrency) ||
-            !limit_parse(rate, false, MG_SERVICE_RATE_MAX, &wish.rate_per_s) ||
-            (wish.concurrency == NULL && wish.rate_per_s == NULL)) {
+        setting.verb = MG_SETTING_LIMIT;
+        if (!limit_parse(concurrency, true, MG_SERVICE_CONCURRENCY_MAX, &setting.concurrency) ||
+            !limit_parse(rate, false, MG_SERVICE_RATE_MAX, &setting.rate_per_s) ||
+            (setting.concurrency == NULL && setting.rate_per_s == NULL)) {
             return "concurrency, rate: expected at least one; concurrency: a whole number or none; rate: a "
                    "number or none";
         }
     } else {
         return "unknown verb";
     }
-    mg_store_wish(change->console->changing_store, &wish, on_wished, change);
+    mg_store_put_setting(change->console->changing_store, &setting, on_setting_put, change);
     return NULL;
 }
 
@@ -209,12 +211,12 @@ static const char *alert_read(const struct change *change)
 static void dead_change(struct change *change)
 {
     struct mg_http_exchange *request = change->request;
-    const struct dead_wish wish = {change->by, change->reason, change->queue, change->mark,
-                                   strcmp(change->id, "drop") == 0};
+    const struct dead_settlement settlement = {change->by, change->reason, change->queue, change->mark,
+                                               strcmp(change->id, "drop") == 0};
     if (request != NULL) {
         mg_http_exchange_on_gone(request, NULL, NULL);
     }
-    dead_settle(change->console->dead, request, &wish);
+    dead_settle(change->console->dead, request, &settlement);
     change_free(change);
 }
 

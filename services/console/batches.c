@@ -165,7 +165,7 @@ static const char *start_begin(struct change *change, struct mg_slice body)
 
 /* ---- pausing, resuming, stopping ---- */
 
-static void on_changed(void *arg, enum mg_wish_result result, uint64_t version, const struct mg_err *err)
+static void on_changed(void *arg, enum mg_change_result result, uint64_t version, const struct mg_err *err)
 {
     struct change *change = arg;
     char text[64];
@@ -174,14 +174,14 @@ static void on_changed(void *arg, enum mg_wish_result result, uint64_t version, 
         return;
     }
     switch (result) {
-    case MG_WISH_DONE:
+    case MG_CHANGE_DONE:
         (void)snprintf(text, sizeof text, "done, as version %llu", (unsigned long long)version);
         change_end(change, 200, text);
         return;
-    case MG_WISH_CONFLICT:
+    case MG_CHANGE_CONFLICT:
         change_end(change, 409, "the batch has changed or ended meanwhile; reload the page");
         return;
-    case MG_WISH_NOT_FOUND:
+    case MG_CHANGE_NOT_FOUND:
         change_end(change, 404, "unknown batch");
         return;
     }

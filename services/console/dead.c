@@ -126,14 +126,14 @@ static void walk_free(struct walk *walk)
     free(walk);
 }
 
-static void settle_end(struct mg_http_exchange *request, const struct dead_wish *wish, const char *message_id,
-                       unsigned int status, const char *text)
+static void settle_end(struct mg_http_exchange *request, const struct dead_settlement *settlement,
+                       const char *message_id, unsigned int status, const char *text)
 {
     mg_log(status < 300 ? MG_LOG_INFO : MG_LOG_WARN, "requeue or drop of a dead letter requested",
-           MG_LOG_TEXT("by", wish->by), MG_LOG_TEXT("reason", wish->reason),
-           MG_LOG_TEXT("verb", wish->is_drop ? "drop" : "requeue"), MG_LOG_TEXT("queue", wish->queue),
-           MG_LOG_TEXT("message_id", message_id), MG_LOG_TEXT("mark", wish->mark),
-           MG_LOG_TEXT("outcome", text));
+           MG_LOG_TEXT("by", settlement->by), MG_LOG_TEXT("reason", settlement->reason),
+           MG_LOG_TEXT("verb", settlement->is_drop ? "drop" : "requeue"),
+           MG_LOG_TEXT("queue", settlement->queue), MG_LOG_TEXT("message_id", message_id),
+           MG_LOG_TEXT("mark", settlement->mark), MG_LOG_TEXT("outcome", text));
     if (request == NULL) {
         return;
     }
@@ -146,18 +146,18 @@ static void settle_end(struct mg_http_exchange *request, const struct dead_wish 
 
 static void settle_answer(struct dead *dead, const struct walk *walk)
 {
-    const struct dead_wish wish = {walk->by, walk->reason, walk->queue, walk->mark,
-                                   walk->verb == MG_DEAD_DROP};
+    const struct dead_settlement settlement = {walk->by, walk->reason, walk->queue, walk->mark,
+                                               walk->verb == MG_DEAD_DROP};
     char text[MG_ERR_TEXT_MAX];
     mg_buf_clear(&dead->json); /* the list still has the settled letter */
     if (walk->class != MG_OK) {
-        settle_end(walk->settling, &wish, walk->message_id, 503, walk->err.text);
+        settle_end(walk->settling, &settlement, walk->message_id, 503, walk->err.text);
     } else if (!walk->is_settled) {
         (void)snprintf(text, sizeof text, "the message is no longer among the first %d of %s", LETTERS_MAX,
                        walk->queue);
-        settle_end(walk->settling, &wish, walk->message_id, 404, text);
+        settle_end(walk->settling, &settlement, walk->message_id, 404, text);
     } else {
-        settle_end(walk->settling, &wish, walk->message_id, 200, "done");
+        settle_end(walk->settling, &settlement, walk->message_id, 200, "done");
     }
 }
 
@@ -245,18 +245,19 @@ static bool is_busy_otherwise(const struct dead *dead, const char *queue)
     return dead->walk != NULL && (dead->walk->verb != MG_DEAD_LIST || strcmp(dead->walk->queue, queue) != 0);
 }
 
-void dead_settle(struct dead *dead, struct mg_http_exchange *request, const struct dead_wish *wish)
+void dead_settle(struct dead *dead, struct mg_http_exchange *request,
+                 const struct dead_settlement *settlement)
 {
-    struct walk *walk = dead->walk == NULL ? walk_create(dead, wish->queue) : NULL;
+    struct walk *walk = dead->walk == NULL ? walk_create(dead, settlement->queue) : NULL;
     if (walk != NULL) {
-        walk->verb = wish->is_drop ? MG_DEAD_DROP : MG_DEAD_REQUEUE;
+        walk->verb = settlement->is_drop ? MG_DEAD_DROP : MG_DEAD_REQUEUE;
         walk->settling = request;
-        (void)snprintf(walk->by, sizeof walk->by, "%s", wish->by);
-        (void)snprintf(walk->reason, sizeof walk->reason, "%s", wish->reason);
-        (void)snprintf(walk->mark, sizeof walk->mark, "%s", wish->mark);
+        (void)snprintf(walk->by, sizeof walk->by, "%s", settlement->by);
+        (void)snprintf(walk->reason, sizeof walk->reason, "%s", settlement->reason);
+        (void)snprintf(walk->mark, sizeof walk->mark, "%s", settlement->mark);
     }
     if (!walk_begin(dead, walk)) {
-        settle_end(request, wish, "", 503, "another request reads a queue; try again");
+        settle_end(request, settlement, "", 503, "another request reads a queue; try again");
     } else if (request != NULL) {
         mg_http_exchange_on_gone(request, on_gone, &walk->settling);
     }

@@ -162,12 +162,13 @@ void dead_destroy(struct dead *dead);
 void dead_list(struct dead *dead, struct mg_http_exchange *request);
 bool dead_queue_is_known(const char *queue);
 /* A request to requeue or drop one dead letter. */
-struct dead_wish {
+struct dead_settlement {
     const char *by, *reason, *queue, *mark; /* the queue has passed dead_queue_is_known */
     bool is_drop;
 };
-/* Executes the wish, logs the outcome and answers the request. NULL: the connection is closed. */
-void dead_settle(struct dead *dead, struct mg_http_exchange *request, const struct dead_wish *wish);
+/* Executes it, logs the outcome and answers the request. NULL: the connection is closed. */
+void dead_settle(struct dead *dead, struct mg_http_exchange *request,
+                 const struct dead_settlement *settlement);
 
 /* ---- act.c: changes ---- */
 

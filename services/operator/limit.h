@@ -4,7 +4,7 @@
 
 #include <stdbool.h>
 
-/* Reads a limit for struct mg_service_wish: NULL for NULL and "", "0" for "none", else `text` itself.
+/* Reads a limit for struct mg_service_setting: NULL for NULL and "", "0" for "none", else `text` itself.
  * False: it is not a number above 0 and up to `max`, or it has a fraction although `is_whole`. */
 bool limit_parse(const char *text, bool is_whole, double max, const char **ret_limit);
 

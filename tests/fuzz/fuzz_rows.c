@@ -267,11 +267,12 @@ static void on_started(void *arg, const struct mg_batch_started *started, const 
     FUZZ_REQUIRE(started->state < MG_BATCH_STATE_COUNT);
 }
 
-static void on_wished(void *arg, enum mg_wish_result result, uint64_t version, const struct mg_err *err)
+static void on_change_result(void *arg, enum mg_change_result result, uint64_t version,
+                             const struct mg_err *err)
 {
     (void)arg, (void)version;
     is_answer(err);
-    FUZZ_REQUIRE(result == MG_WISH_DONE || result == MG_WISH_CONFLICT || result == MG_WISH_NOT_FOUND);
+    FUZZ_REQUIRE(result == MG_CHANGE_DONE || result == MG_CHANGE_CONFLICT || result == MG_CHANGE_NOT_FOUND);
 }
 
 static void on_batch_written(void *arg, const struct mg_batch_written *written, const struct mg_err *err)
@@ -378,7 +379,7 @@ static void ask_everything(struct mg_store *store, struct mg_arena *arena)
     static const struct mg_batch_start start = {
         .batch_id = "b", .verb = MG_CAUSE_RESUME, .filter = {"", "", "", "", "", ""}, .rate_per_s = "1"};
     static const struct mg_batch_change change = {.batch_id = "b"};
-    static const struct mg_service_wish wish = {.service = "s", .reason = "why", .by = "who"};
+    static const struct mg_service_setting setting = {.service = "s", .reason = "why", .by = "who"};
     static const struct mg_alert_write alert = {.subject = "s", .order_id = "", .is_closed = true};
     mg_store_load(store, arena, &load, 1, on_loaded, NULL);
     mg_store_sweep(store, &sweep, on_swept, NULL);
@@ -387,10 +388,10 @@ static void ask_everything(struct mg_store *store, struct mg_arena *arena)
     mg_store_mark_owed(store, &mark, 1, 1000, on_marked, NULL);
     mg_store_look_at_batches(store, on_batches, NULL);
     mg_store_start_batch(store, &start, on_started, NULL);
-    mg_store_change_batch(store, &change, on_wished, NULL);
+    mg_store_change_batch(store, &change, on_change_result, NULL);
     mg_store_write_batch(store, &write, on_batch_written, NULL);
     mg_store_keep_batches(store, on_changed, NULL);
-    mg_store_wish(store, &wish, on_wished, NULL);
+    mg_store_put_setting(store, &setting, on_change_result, NULL);
     mg_store_retire(store, 1, "h", 10, on_retired, NULL);
     mg_store_try_lead(store, "h", on_lead, NULL);
     mg_store_wake(store, 1, "h", 10, on_woken, NULL);

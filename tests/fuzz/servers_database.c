@@ -281,18 +281,18 @@ void mg_store_note_action(struct mg_store *store, const struct mg_operator_actio
     servers_owe(note_answer, (void (*)(void))done, arg);
 }
 
-static enum mg_wish_result result_of_wish(void)
+static enum mg_change_result result_of_change(void)
 {
-    return (enum mg_wish_result)(servers.variant % 3);
+    return (enum mg_change_result)(servers.variant % 3);
 }
 
 static void wish_answer(struct owed *owed)
 {
-    ((mg_store_wish_fn *)owed->fn)(owed->arg, result_of_wish(), 8, servers.is_refusal ? &AWAY : NULL);
+    ((mg_store_setting_fn *)owed->fn)(owed->arg, result_of_change(), 8, servers.is_refusal ? &AWAY : NULL);
 }
 
-void mg_store_wish(struct mg_store *store, const struct mg_service_wish *wish, mg_store_wish_fn *done,
-                   void *arg)
+void mg_store_put_setting(struct mg_store *store, const struct mg_service_setting *wish,
+                          mg_store_setting_fn *done, void *arg)
 {
     (void)store;
     FUZZ_REQUIRE(mg_name_is_valid(wish->service, strlen(wish->service)) && wish->pause_ms >= 0);

@@ -13,7 +13,7 @@ static bool is_leader, is_written, is_alerted;
 
 /* ---- operators ---- */
 
-static void on_changed(void *arg, enum mg_wish_result result, uint64_t version, const struct mg_err *err)
+static void on_changed(void *arg, enum mg_change_result result, uint64_t version, const struct mg_err *err)
 {
     struct rig *at = arg;
     at->row_count = (int)result;
@@ -21,14 +21,14 @@ static void on_changed(void *arg, enum mg_wish_result result, uint64_t version, 
     rig_done(at, err);
 }
 
-static enum mg_wish_result change(const char *batch_id, enum mg_batch_wish wish, uint64_t version)
+static enum mg_change_result change(const char *batch_id, enum mg_batch_wish wish, uint64_t version)
 {
     struct mg_batch_change wanted = {
         .batch_id = batch_id, .wish = wish, .version = version, .reason = "because", .by = "bert"};
     mg_store_change_batch(rig.store, &wanted, on_changed, &rig);
     rig_wait_answer(&rig);
     ck_assert_msg(rig.err.class == MG_OK, "%s", rig.err.text);
-    return (enum mg_wish_result)rig.row_count;
+    return (enum mg_change_result)rig.row_count;
 }
 
 #define ROW(columns) rig_value(&rig, "SELECT " columns " FROM batch WHERE batch_id = '" A "'")
@@ -38,24 +38,24 @@ static enum mg_wish_result change(const char *batch_id, enum mg_batch_wish wish,
 START_TEST(operators_change_a_batch_by_its_version)
 {
     fail_orders(1, 3, "charge", "payment");
-    ck_assert_int_eq(change(A, MG_BATCH_WISH_PAUSE, 1), MG_WISH_NOT_FOUND);
+    ck_assert_int_eq(change(A, MG_BATCH_WISH_PAUSE, 1), MG_CHANGE_NOT_FOUND);
     batch_start(A, "charge");
-    ck_assert_int_eq(change(A, MG_BATCH_WISH_RESUME, 1), MG_WISH_CONFLICT);
-    ck_assert_int_eq(change(A, MG_BATCH_WISH_PAUSE, 2), MG_WISH_CONFLICT);
-    ck_assert_int_eq(change(A, MG_BATCH_WISH_PAUSE, 1), MG_WISH_DONE);
+    ck_assert_int_eq(change(A, MG_BATCH_WISH_RESUME, 1), MG_CHANGE_CONFLICT);
+    ck_assert_int_eq(change(A, MG_BATCH_WISH_PAUSE, 2), MG_CHANGE_CONFLICT);
+    ck_assert_int_eq(change(A, MG_BATCH_WISH_PAUSE, 1), MG_CHANGE_DONE);
     ck_assert_int_eq(rig.version, 2);
-    ck_assert_int_eq(change(A, MG_BATCH_WISH_PAUSE, 2), MG_WISH_CONFLICT);
-    ck_assert_int_eq(change(A, MG_BATCH_WISH_RESUME, 2), MG_WISH_DONE);
+    ck_assert_int_eq(change(A, MG_BATCH_WISH_PAUSE, 2), MG_CHANGE_CONFLICT);
+    ck_assert_int_eq(change(A, MG_BATCH_WISH_RESUME, 2), MG_CHANGE_DONE);
     ck_assert_str_eq(ROW("state"), "canary");
     rig_admin(&rig, "UPDATE batch SET is_tried = true");
-    ck_assert_int_eq(change(A, MG_BATCH_WISH_PAUSE, 3), MG_WISH_DONE);
-    ck_assert_int_eq(change(A, MG_BATCH_WISH_RESUME, 4), MG_WISH_DONE);
+    ck_assert_int_eq(change(A, MG_BATCH_WISH_PAUSE, 3), MG_CHANGE_DONE);
+    ck_assert_int_eq(change(A, MG_BATCH_WISH_RESUME, 4), MG_CHANGE_DONE);
     ck_assert_str_eq(ROW("state"), "running");
-    ck_assert_int_eq(change(A, MG_BATCH_WISH_STOP, 5), MG_WISH_DONE);
+    ck_assert_int_eq(change(A, MG_BATCH_WISH_STOP, 5), MG_CHANGE_DONE);
     ck_assert_str_eq(ROW("state || waiting || skipped || why || (ended_at IS NOT NULL)"),
                      "stopped03becausetrue");
     ck_assert_str_eq(rig_value(&rig, "SELECT count(*) FROM batch_order WHERE result = 'skipped'"), "3");
-    ck_assert_int_eq(change(A, MG_BATCH_WISH_RESUME, 6), MG_WISH_CONFLICT);
+    ck_assert_int_eq(change(A, MG_BATCH_WISH_RESUME, 6), MG_CHANGE_CONFLICT);
     ck_assert_str_eq(
         rig_value(&rig, "SELECT string_agg(verb || by_whom, ' ' ORDER BY action_id) FROM operator_action"),
         "batch startanna batch pausebert batch resumebert batch pausebert batch resumebert batch stopbert");
@@ -203,12 +203,12 @@ START_TEST(a_runner_is_fenced_by_operators_and_by_its_successor)
     rig_lead(&rig, "runner-1");
     ck_assert_uint_eq(rig.lead.epoch, 1);
     look();
-    ck_assert_int_eq(change(A, MG_BATCH_WISH_PAUSE, 1), MG_WISH_DONE);
+    ck_assert_int_eq(change(A, MG_BATCH_WISH_PAUSE, 1), MG_CHANGE_DONE);
     write_as(MG_BATCH_CANARY, 2, NULL, 0);
     ck_assert(is_leader && !is_written);
     ck_assert_int_eq(asked_count, 0);
     ck_assert_str_eq(ROW("state || asked"), "paused0");
-    ck_assert_int_eq(change(A, MG_BATCH_WISH_RESUME, 2), MG_WISH_DONE);
+    ck_assert_int_eq(change(A, MG_BATCH_WISH_RESUME, 2), MG_CHANGE_DONE);
     look();
     rig_admin(&rig, "UPDATE batch_runner SET epoch = epoch + 1, holder = 'runner-2'");
     write_as(MG_BATCH_CANARY, 2, NULL, 0);

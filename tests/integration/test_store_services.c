@@ -142,7 +142,8 @@ START_TEST(of_an_agents_reports_the_newest_stands_whatever_their_order)
 }
 END_TEST
 
-static void on_wished(void *arg, enum mg_wish_result result, uint64_t version, const struct mg_err *err)
+static void on_setting_put(void *arg, enum mg_change_result result, uint64_t version,
+                           const struct mg_err *err)
 {
     struct rig *at = arg;
     at->row_count = (int)result;
@@ -150,15 +151,15 @@ static void on_wished(void *arg, enum mg_wish_result result, uint64_t version, c
     rig_done(at, err);
 }
 
-static enum mg_wish_result wish(struct mg_service_wish wanted)
+static enum mg_change_result put_setting(struct mg_service_setting wanted)
 {
     if (wanted.service == NULL) wanted.service = "payment";
     wanted.reason = "a \"reason\"";
     wanted.by = "anna";
-    mg_store_wish(rig.store, &wanted, on_wished, &rig);
+    mg_store_put_setting(rig.store, &wanted, on_setting_put, &rig);
     rig_wait_answer(&rig);
     ck_assert_msg(rig.err.class == MG_OK, "%s", rig.err.text);
-    return (enum mg_wish_result)rig.row_count;
+    return (enum mg_change_result)rig.row_count;
 }
 
 #define ROW(columns) rig_value(&rig, "SELECT " columns " FROM service_control")
@@ -168,7 +169,7 @@ START_TEST(a_pause_shuts_a_service_until_it_is_over)
 {
     report_state("a", "closed", true);
     ck_assert_int_eq(gate_of("payment"), MG_REASON_NONE);
-    ck_assert_int_eq(wish((struct mg_service_wish){.wish = MG_WISH_PAUSE}), MG_WISH_DONE);
+    ck_assert_int_eq(put_setting((struct mg_service_setting){.verb = MG_SETTING_PAUSE}), MG_CHANGE_DONE);
     ck_assert_int_eq(rig.version, 1);
     ck_assert_int_eq(gate_of("payment"), MG_REASON_SERVICE_PAUSED);
     report_state("a", "open", true); /* the operator's setting comes before the agents' reports */
@@ -176,10 +177,12 @@ START_TEST(a_pause_shuts_a_service_until_it_is_over)
     rig_admin(&rig, "DELETE FROM service_state");
     ck_assert_int_eq(gate_of("payment"), MG_REASON_SERVICE_PAUSED);
     ck_assert_int_eq(gate_of("carrier"), MG_REASON_NO_CONSUMER);
-    ck_assert_int_eq(wish((struct mg_service_wish){.wish = MG_WISH_RESUME, .version = 1}), MG_WISH_DONE);
+    ck_assert_int_eq(put_setting((struct mg_service_setting){.verb = MG_SETTING_RESUME, .version = 1}),
+                     MG_CHANGE_DONE);
     ck_assert_int_eq(gate_of("payment"), MG_REASON_NO_CONSUMER);
-    ck_assert_int_eq(wish((struct mg_service_wish){.wish = MG_WISH_PAUSE, .version = 2, .pause_ms = 60000}),
-                     MG_WISH_DONE);
+    ck_assert_int_eq(
+        put_setting((struct mg_service_setting){.verb = MG_SETTING_PAUSE, .version = 2, .pause_ms = 60000}),
+        MG_CHANGE_DONE);
     ck_assert_int_eq(gate_of("payment"), MG_REASON_SERVICE_PAUSED);
     ck_assert_str_eq(ROW("paused_until - set_at BETWEEN interval '59 seconds' AND interval '61 seconds'"),
                      "t");
@@ -192,22 +195,28 @@ END_TEST
  * without an author on record. */
 START_TEST(what_operators_want_is_changed_by_version_and_noted)
 {
-    ck_assert_int_eq(wish((struct mg_service_wish){.wish = MG_WISH_PAUSE, .service = "nobodys"}),
-                     MG_WISH_NOT_FOUND);
+    ck_assert_int_eq(put_setting((struct mg_service_setting){.verb = MG_SETTING_PAUSE, .service = "nobodys"}),
+                     MG_CHANGE_NOT_FOUND);
     ck_assert_str_eq(rig_value(&rig, "SELECT count(*) FROM operator_action"), "0");
     report_state("a", "closed", true);
-    ck_assert_int_eq(wish((struct mg_service_wish){.wish = MG_WISH_LIMIT, .concurrency = "6"}), MG_WISH_DONE);
+    ck_assert_int_eq(put_setting((struct mg_service_setting){.verb = MG_SETTING_LIMIT, .concurrency = "6"}),
+                     MG_CHANGE_DONE);
     ck_assert_str_eq(ROW("concurrency || ' ' || (rate_per_s IS NULL) || ' ' || is_paused"), "6 true false");
-    ck_assert_int_eq(wish((struct mg_service_wish){.wish = MG_WISH_PAUSE}), MG_WISH_CONFLICT);
-    ck_assert_int_eq(wish((struct mg_service_wish){.wish = MG_WISH_PAUSE, .version = 2}), MG_WISH_CONFLICT);
-    ck_assert_int_eq(wish((struct mg_service_wish){.wish = MG_WISH_PAUSE, .version = 1}), MG_WISH_DONE);
-    ck_assert_int_eq(wish((struct mg_service_wish){.wish = MG_WISH_LIMIT, .version = 2, .rate_per_s = "2.5"}),
-                     MG_WISH_DONE);
+    ck_assert_int_eq(put_setting((struct mg_service_setting){.verb = MG_SETTING_PAUSE}), MG_CHANGE_CONFLICT);
+    ck_assert_int_eq(put_setting((struct mg_service_setting){.verb = MG_SETTING_PAUSE, .version = 2}),
+                     MG_CHANGE_CONFLICT);
+    ck_assert_int_eq(put_setting((struct mg_service_setting){.verb = MG_SETTING_PAUSE, .version = 1}),
+                     MG_CHANGE_DONE);
+    ck_assert_int_eq(
+        put_setting((struct mg_service_setting){.verb = MG_SETTING_LIMIT, .version = 2, .rate_per_s = "2.5"}),
+        MG_CHANGE_DONE);
     ck_assert_str_eq(ROW("concurrency || ' ' || rate_per_s || ' ' || is_paused || ' ' || version"),
                      "6 2.5 true 3");
-    ck_assert_int_eq(wish((struct mg_service_wish){.wish = MG_WISH_RESUME, .version = 3}), MG_WISH_DONE);
-    ck_assert_int_eq(wish((struct mg_service_wish){.wish = MG_WISH_LIMIT, .version = 4, .concurrency = "0"}),
-                     MG_WISH_DONE);
+    ck_assert_int_eq(put_setting((struct mg_service_setting){.verb = MG_SETTING_RESUME, .version = 3}),
+                     MG_CHANGE_DONE);
+    ck_assert_int_eq(
+        put_setting((struct mg_service_setting){.verb = MG_SETTING_LIMIT, .version = 4, .concurrency = "0"}),
+        MG_CHANGE_DONE);
     ck_assert_str_eq(ROW("(concurrency IS NULL) || ' ' || rate_per_s || ' ' || is_paused"), "true 2.5 false");
     ck_assert_str_eq(
         rig_value(&rig, "SELECT string_agg(verb || ':' || (detail->>'version'), ', ' ORDER BY action_id)"
@@ -382,7 +391,8 @@ START_TEST(each_report_answers)
     assert_has(report(MG_REPORT_SERVICES, NULL, NULL, NULL), "breaker=open");
     assert_has(report(MG_REPORT_CONTROL, NULL, NULL, NULL),
                "service=payment version=0 is_paused=f concurrency=0 rate_per_s=0 instance=a breaker=open");
-    ck_assert_int_eq(wish((struct mg_service_wish){.wish = MG_WISH_LIMIT, .concurrency = "6"}), MG_WISH_DONE);
+    ck_assert_int_eq(put_setting((struct mg_service_setting){.verb = MG_SETTING_LIMIT, .concurrency = "6"}),
+                     MG_CHANGE_DONE);
     assert_has(
         report(MG_REPORT_CONTROL, NULL, NULL, NULL),
         "service=payment version=1 is_paused=f concurrency=6 rate_per_s=0 instance=a breaker=open is_ready=t");

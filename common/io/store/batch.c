@@ -221,13 +221,13 @@ static void on_changed(void *arg, const struct mg_pg_answer *reply)
     struct mg_err err;
     mg_store_job_detach(&job->base);
     if (reply->err != NULL) {
-        job->done(job->arg, MG_WISH_CONFLICT, 0, mg_store_error(reply, "change the batch", &err));
+        job->done(job->arg, MG_CHANGE_CONFLICT, 0, mg_store_error(reply, "change the batch", &err));
     } else if (!mg_rows_bool(reply->rows[0], 0, 0)) {
-        job->done(job->arg, MG_WISH_NOT_FOUND, 0, NULL);
+        job->done(job->arg, MG_CHANGE_NOT_FOUND, 0, NULL);
     } else if (mg_rows_is_null(reply->rows[0], 0, 1)) {
-        job->done(job->arg, MG_WISH_CONFLICT, 0, NULL);
+        job->done(job->arg, MG_CHANGE_CONFLICT, 0, NULL);
     } else {
-        job->done(job->arg, MG_WISH_DONE, (uint64_t)mg_rows_int(reply->rows[0], 0, 1), NULL);
+        job->done(job->arg, MG_CHANGE_DONE, (uint64_t)mg_rows_int(reply->rows[0], 0, 1), NULL);
     }
     mg_store_job_destroy(&job->base);
 }

@@ -58,7 +58,7 @@ struct mg_batch_change {
     uint64_t version; /* the batch's version on which the decision was made */
     const char *reason, *by;
 };
-typedef void mg_store_batch_changed_fn(void *arg, enum mg_wish_result result, uint64_t version,
+typedef void mg_store_batch_changed_fn(void *arg, enum mg_change_result result, uint64_t version,
                                        const struct mg_err *err);
 /* One transaction with its line of operator_action. STOP is final and skips all waiting orders; orders
  * already asked for go on. CONFLICT: the batch has another version, or its state does not allow the

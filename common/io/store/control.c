@@ -4,8 +4,8 @@
 
 /* $3 is the verb; values that it does not cover stay. A missing row has version 0. */
 /* clang-format off */
-static const struct mg_sql WISH = {
-    "wish",
+static const struct mg_sql PUT_SETTING = {
+    "put_setting",
     "WITH known AS (SELECT WHERE EXISTS (SELECT FROM service_control WHERE service = $1::text)"
     "  OR EXISTS (SELECT FROM service_state WHERE service = $1::text)"
     "  OR EXISTS (SELECT FROM workflow w, json_array_elements(w.definition::json->'steps') AS s"
@@ -31,48 +31,49 @@ static const struct mg_sql WISH = {
     " SELECT EXISTS (SELECT FROM known), (SELECT version FROM written)"};
 /* clang-format on */
 
-struct wish_job {
+struct setting_job {
     struct mg_store_job base;
-    mg_store_wish_fn *done;
+    mg_store_setting_fn *done;
     void *arg;
 };
 
-static void on_wished(void *arg, const struct mg_pg_answer *reply)
+static void on_setting_put(void *arg, const struct mg_pg_answer *reply)
 {
-    struct wish_job *job = arg;
+    struct setting_job *job = arg;
     mg_store_job_detach(&job->base);
     struct mg_err err;
     if (reply->err != NULL) {
-        job->done(job->arg, MG_WISH_CONFLICT, 0, mg_store_error(reply, "write the operator settings", &err));
+        job->done(job->arg, MG_CHANGE_CONFLICT, 0,
+                  mg_store_error(reply, "write the operator settings", &err));
     } else if (!mg_rows_bool(reply->rows[0], 0, 0)) {
-        job->done(job->arg, MG_WISH_NOT_FOUND, 0, NULL);
+        job->done(job->arg, MG_CHANGE_NOT_FOUND, 0, NULL);
     } else if (mg_rows_value(reply->rows[0], 0, 1).data == NULL) {
-        job->done(job->arg, MG_WISH_CONFLICT, 0, NULL);
+        job->done(job->arg, MG_CHANGE_CONFLICT, 0, NULL);
     } else {
-        job->done(job->arg, MG_WISH_DONE, (uint64_t)mg_rows_int(reply->rows[0], 0, 1), NULL);
+        job->done(job->arg, MG_CHANGE_DONE, (uint64_t)mg_rows_int(reply->rows[0], 0, 1), NULL);
     }
     mg_store_job_destroy(&job->base);
 }
 
-void mg_store_wish(struct mg_store *store, const struct mg_service_wish *wish, mg_store_wish_fn *done,
-                   void *arg)
+void mg_store_put_setting(struct mg_store *store, const struct mg_service_setting *setting,
+                          mg_store_setting_fn *done, void *arg)
 {
     static const char *const verbs[] = {
-        [MG_WISH_PAUSE] = "pause", [MG_WISH_RESUME] = "resume", [MG_WISH_LIMIT] = "limit"};
-    struct wish_job *job = mg_store_job_create(store, sizeof *job, NULL);
+        [MG_SETTING_PAUSE] = "pause", [MG_SETTING_RESUME] = "resume", [MG_SETTING_LIMIT] = "limit"};
+    struct setting_job *job = mg_store_job_create(store, sizeof *job, NULL);
     job->done = done;
     job->arg = arg;
     struct mg_pg_params params;
     mg_pg_params_init(&params);
-    mg_pg_add_text(&params, mg_slice_of(wish->service));
-    mg_pg_add_int(&params, (int64_t)wish->version);
-    mg_pg_add_text(&params, mg_slice_of(verbs[wish->wish]));
-    mg_pg_add_int(&params, wish->pause_ms);
-    mg_pg_add_text(&params, mg_slice_of(wish->concurrency));
-    mg_pg_add_text(&params, mg_slice_of(wish->rate_per_s));
-    mg_pg_add_text(&params, mg_slice_of(wish->reason));
-    mg_pg_add_text(&params, mg_slice_of(wish->by));
-    mg_store_send_one(store, &WISH, &params, on_wished, job);
+    mg_pg_add_text(&params, mg_slice_of(setting->service));
+    mg_pg_add_int(&params, (int64_t)setting->version);
+    mg_pg_add_text(&params, mg_slice_of(verbs[setting->verb]));
+    mg_pg_add_int(&params, setting->pause_ms);
+    mg_pg_add_text(&params, mg_slice_of(setting->concurrency));
+    mg_pg_add_text(&params, mg_slice_of(setting->rate_per_s));
+    mg_pg_add_text(&params, mg_slice_of(setting->reason));
+    mg_pg_add_text(&params, mg_slice_of(setting->by));
+    mg_store_send_one(store, &PUT_SETTING, &params, on_setting_put, job);
 }
 
 /* clang-format off */

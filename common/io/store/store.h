@@ -220,24 +220,24 @@ struct mg_service_state {
 void mg_store_put_service_states(struct mg_store *store, const struct mg_service_state *states, int count,
                                  mg_store_done_fn *done, void *arg);
 
-/* An operator's change of a service. */
-enum mg_wish { MG_WISH_PAUSE, MG_WISH_RESUME, MG_WISH_LIMIT };
-struct mg_service_wish {
+/* A change of a service's operator settings. */
+enum mg_setting_verb { MG_SETTING_PAUSE, MG_SETTING_RESUME, MG_SETTING_LIMIT };
+struct mg_service_setting {
     const char *service;
-    enum mg_wish wish;
+    enum mg_setting_verb verb;
     uint64_t version; /* version of the row on which the decision was made; 0: no row */
     int64_t pause_ms; /* PAUSE: its duration; 0: until resumed */
     /* LIMIT, for all its agents together: digits, "0" for none, NULL to keep the value */
     const char *concurrency, *rate_per_s;
     const char *reason, *by;
 };
-enum mg_wish_result { MG_WISH_DONE, MG_WISH_CONFLICT, MG_WISH_NOT_FOUND };
+enum mg_change_result { MG_CHANGE_DONE, MG_CHANGE_CONFLICT, MG_CHANGE_NOT_FOUND };
 /* One transaction: the row under its next version, and the line of operator_action. CONFLICT: the row has
  * another version. NOT_FOUND: no workflow, agent or earlier change names the service. */
-typedef void mg_store_wish_fn(void *arg, enum mg_wish_result result, uint64_t version,
-                              const struct mg_err *err);
-void mg_store_wish(struct mg_store *store, const struct mg_service_wish *wish, mg_store_wish_fn *done,
-                   void *arg);
+typedef void mg_store_setting_fn(void *arg, enum mg_change_result result, uint64_t version,
+                                 const struct mg_err *err);
+void mg_store_put_setting(struct mg_store *store, const struct mg_service_setting *setting,
+                          mg_store_setting_fn *done, void *arg);
 
 /* Deletes a service that is gone: its reports, its operator settings, its open alert. IN_USE: a loaded
  * workflow or an open order names it, or one of its agents has reported lately; `why` names the reason.

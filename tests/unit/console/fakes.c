@@ -269,14 +269,15 @@ bool dead_queue_is_known(const char *queue)
     return strcmp(queue, MG_QUEUE_DEAD) == 0;
 }
 
-void dead_settle(struct dead *dead, struct mg_http_exchange *request, const struct dead_wish *wish)
+void dead_settle(struct dead *dead, struct mg_http_exchange *request,
+                 const struct dead_settlement *settlement)
 {
     (void)dead;
     fake.settled++;
-    fake.dead = *wish;
-    keep(fake.queue, sizeof fake.queue, wish->queue);
-    keep(fake.mark, sizeof fake.mark, wish->mark);
-    keep(fake.reason, sizeof fake.reason, wish->reason);
+    fake.dead = *settlement;
+    keep(fake.queue, sizeof fake.queue, settlement->queue);
+    keep(fake.mark, sizeof fake.mark, settlement->mark);
+    keep(fake.reason, sizeof fake.reason, settlement->reason);
     if (request != NULL) {
         answer_json(request, 200, mg_slice_of("{}"));
     }
@@ -305,17 +306,18 @@ void mg_store_note_action(struct mg_store *store, const struct mg_operator_actio
     ask(FAKE_NOTE, arg);
 }
 
-void mg_store_wish(struct mg_store *store, const struct mg_service_wish *wish, mg_store_wish_fn *done,
-                   void *arg)
+void mg_store_put_setting(struct mg_store *store, const struct mg_service_setting *setting,
+                          mg_store_setting_fn *done, void *arg)
 {
     (void)store;
-    fake.wish = *wish;
-    keep(fake.by, sizeof fake.by, wish->by);
-    keep(fake.subject, sizeof fake.subject, wish->service);
-    keep(fake.concurrency, sizeof fake.concurrency, wish->concurrency != NULL ? wish->concurrency : "as is");
-    keep(fake.rate, sizeof fake.rate, wish->rate_per_s != NULL ? wish->rate_per_s : "as is");
-    fake.wished = done;
-    ask(FAKE_WISH, arg);
+    fake.setting = *setting;
+    keep(fake.by, sizeof fake.by, setting->by);
+    keep(fake.subject, sizeof fake.subject, setting->service);
+    keep(fake.concurrency, sizeof fake.concurrency,
+         setting->concurrency != NULL ? setting->concurrency : "as is");
+    keep(fake.rate, sizeof fake.rate, setting->rate_per_s != NULL ? setting->rate_per_s : "as is");
+    fake.setting_put = done;
+    ask(FAKE_SETTING, arg);
 }
 
 void mg_store_ack_alert(struct mg_store *store, int64_t alert_id, const char *by, mg_store_changed_fn *done,

@@ -33,7 +33,7 @@ struct mg_http_exchange {
 enum fake_question {
     FAKE_NOTHING,
     FAKE_NOTE,
-    FAKE_WISH,
+    FAKE_SETTING,
     FAKE_ACK,
     FAKE_START,
     FAKE_BATCH,
@@ -56,7 +56,7 @@ struct fake_world {
     int asked;                   /* all questions so far */
     void *arg;
     mg_store_done_fn *noted;
-    mg_store_wish_fn *wished;
+    mg_store_setting_fn *setting_put;
     mg_store_changed_fn *acked;
     mg_store_batch_started_fn *started;
     mg_store_batch_changed_fn *batch_changed;
@@ -65,7 +65,7 @@ struct fake_world {
     /* the last of each */
     char by[256], verb[128], subject[128], reason[MG_COMMAND_REASON_MAX + 1], detail[512];
     struct mg_command command;
-    struct mg_service_wish wish;
+    struct mg_service_setting setting;
     char concurrency[32], rate[32];
     struct mg_batch_start start;
     char filter[256]; /* WORKFLOW/STEP/ERROR/SERVICES */
@@ -73,7 +73,7 @@ struct fake_world {
     struct mg_batch_change batch_change;
     int64_t alert_id;
     int settled;
-    struct dead_wish dead;
+    struct dead_settlement dead;
     char queue[64], mark[64];
 };
 extern struct fake_world fake;

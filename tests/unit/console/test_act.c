@@ -256,16 +256,16 @@ END_TEST
 START_TEST(a_page_receives_what_the_store_answers)
 {
     static const unsigned int statuses[] = {
-        [MG_WISH_DONE] = 200, [MG_WISH_CONFLICT] = 409, [MG_WISH_NOT_FOUND] = 404};
+        [MG_CHANGE_DONE] = 200, [MG_CHANGE_CONFLICT] = 409, [MG_CHANGE_NOT_FOUND] = 404};
     struct mg_http_exchange request;
     for (size_t i = 0; i <= COUNT(statuses); i++) {
         const struct mg_err *err = i == COUNT(statuses) ? &trouble : NULL;
         unsigned int status = err != NULL ? 503 : statuses[i];
         request = change("/api/v1/services/payment/pause", RESUME_BODY);
         (void)fake_send(&request);
-        void *arg = question_take(FAKE_WISH);
-        ck_assert_uint_eq(fake.wish.version, 7);
-        fake.wished(arg, (enum mg_wish_result)i, 8, err);
+        void *arg = question_take(FAKE_SETTING);
+        ck_assert_uint_eq(fake.setting.version, 7);
+        fake.setting_put(arg, (enum mg_change_result)i, 8, err);
         assert_answer(&request, status, err != NULL ? trouble.text : "");
         request = change("/api/v1/batches/" BATCH_ID "/stop", RESUME_BODY);
         (void)fake_send(&request);
@@ -273,7 +273,7 @@ START_TEST(a_page_receives_what_the_store_answers)
         ck_assert_int_eq(fake.batch_change.wish, MG_BATCH_WISH_STOP);
         ck_assert_uint_eq(fake.batch_change.version, 7);
         ck_assert_str_eq(fake.batch_id, BATCH_ID);
-        fake.batch_changed(arg, (enum mg_wish_result)i, 8, err);
+        fake.batch_changed(arg, (enum mg_change_result)i, 8, err);
         assert_answer(&request, status, err != NULL ? trouble.text : "");
     }
     for (int i = 0; i < 3; i++) {
