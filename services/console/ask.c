@@ -1,8 +1,8 @@
 /*
- * Reports for pages. All requests for the same plan share one answer, while it is read and for some time
+ * Reports for pages. All requests for the same query share one answer, while it is read and for some time
  * after. The database's load therefore does not grow with the number of viewers. An answer is reused for
- * about a second, or longer, so that reading it takes at most 2 % of the time. Different plans are limited by
- * a rate and by a number.
+ * about a second, or longer, so that reading it takes at most 2 % of the time. Different queries are limited
+ * by a rate and by a number.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,7 +15,7 @@
 #define KEPT_MAX_BYTES (1024u * 1024) /* a larger answer is not kept */
 #define FRESH_MS       900            /* below the 1 s between live events, so no event has old data */
 #define REST_FACTOR    50             /* times the duration of the last reading */
-#define RATE_PER_S     20             /* new plans: some ten busy operators */
+#define RATE_PER_S     20             /* new queries: some ten busy operators */
 #define STATUS_BUSY    429u
 #define STATUS_TROUBLE 503u
 
@@ -37,7 +37,7 @@ enum question_state { QUESTION_FREE, QUESTION_ASKED, QUESTION_ANSWERED };
 struct question {
     struct asker *asker;
     enum question_state state;
-    struct plan plan;
+    struct query query;
     struct ask asks[REPORTS_MAX];
     struct table tables[REPORTS_MAX];
     int open_count;
@@ -53,7 +53,7 @@ struct asker {
     struct mg_console *console;
     struct question questions[QUESTIONS_MAX];
     int64_t rate_at_ms;
-    int64_t rate_left; /* thousandths of a plan */
+    int64_t rate_left; /* thousandths of a query */
 };
 
 struct asker *asker_create(struct mg_console *console)
@@ -137,7 +137,7 @@ static void question_end(struct question *question)
     if (question->is_failed) {
         trouble_write(question, question->trouble);
     } else {
-        question->status = question->plan.render(&question->plan, question->tables, &question->json);
+        question->status = question->query.render(&question->query, question->tables, &question->json);
         if (question->json.failed) {
             bool is_out_of_memory = question->json.is_out_of_memory;
             mg_buf_finish(&question->json);
@@ -165,7 +165,7 @@ static void question_end(struct question *question)
 static bool rows_keep(struct question *question, int index, const struct mg_rows *rows)
 {
     struct table *table = &question->tables[index];
-    return table_keep(table, rows, false) && (question->plan.asks[index].report != MG_REPORT_CONTROLLED ||
+    return table_keep(table, rows, false) && (question->query.asks[index].report != MG_REPORT_CONTROLLED ||
                                               queues_put(question->asker->console->queues, table));
 }
 
@@ -193,14 +193,14 @@ static void question_ask(struct question *question)
     question->state = QUESTION_ASKED;
     question->is_failed = question->is_outdated = false;
     question->began_ms = mg_clock_boot_ms();
-    question->open_count = question->plan.count;
-    for (int i = 0; i < question->plan.count; i++) {
+    question->open_count = question->query.count;
+    for (int i = 0; i < question->query.count; i++) {
         const char *params[PARAMS_MAX];
         for (int p = 0; p < PARAMS_MAX; p++) {
-            params[p] = question->plan.asks[i].params[p];
+            params[p] = question->query.asks[i].params[p];
         }
         question->asks[i] = (struct ask){question, i};
-        mg_store_report(store, question->plan.asks[i].report, params, question->plan.asks[i].param_count,
+        mg_store_report(store, question->query.asks[i].report, params, question->query.asks[i].param_count,
                         on_rows, &question->asks[i]);
     }
 }
@@ -229,7 +229,7 @@ static struct question *question_find(struct asker *asker, const char *key)
         struct question *question = &asker->questions[i];
         bool is_usable = question->state == QUESTION_FREE || question->state == QUESTION_ANSWERED;
         if (question->state != QUESTION_FREE && !question->is_outdated &&
-            strcmp(question->plan.key, key) == 0) {
+            strcmp(question->query.key, key) == 0) {
             return question;
         }
         if (is_usable && (place == NULL || (place->state != QUESTION_FREE &&
@@ -243,13 +243,14 @@ static struct question *question_find(struct asker *asker, const char *key)
 
 /* 0: the waiter is or will be answered. Otherwise returns the status of the refusal; the caller keeps the
  * waiter. */
-static unsigned int ask(struct asker *asker, const struct plan *plan, struct waiter *waiter, bool is_limited)
+static unsigned int ask(struct asker *asker, const struct query *query, struct waiter *waiter,
+                        bool is_limited)
 {
-    struct question *question = question_find(asker, plan->key);
+    struct question *question = question_find(asker, query->key);
     if (question == NULL) {
         return STATUS_TROUBLE;
     }
-    bool is_same = question->state != QUESTION_FREE && strcmp(question->plan.key, plan->key) == 0;
+    bool is_same = question->state != QUESTION_FREE && strcmp(question->query.key, query->key) == 0;
     if (is_same && question->state == QUESTION_ANSWERED && mg_clock_boot_ms() < question->fresh_until_ms) {
         waiter_answer(waiter, question->status, mg_buf_slice(&question->json));
         return 0;
@@ -259,7 +260,7 @@ static unsigned int ask(struct asker *asker, const struct plan *plan, struct wai
             return STATUS_BUSY;
         }
         question_free(question);
-        question->plan = *plan;
+        question->query = *query;
         question_ask(question); /* reports never answer before the return */
     }
     waiter->question = question;
@@ -281,14 +282,14 @@ static void on_gone(void *arg)
     }
 }
 
-void ask_for_request(struct asker *asker, const struct plan *plan, struct mg_http_exchange *request)
+void ask_for_request(struct asker *asker, const struct query *query, struct mg_http_exchange *request)
 {
     struct waiter *waiter = calloc(1, sizeof *waiter);
     unsigned int status = STATUS_TROUBLE;
     if (waiter != NULL) {
         waiter->request = request;
         mg_http_exchange_on_gone(request, on_gone, waiter);
-        status = ask(asker, plan, waiter, true);
+        status = ask(asker, query, waiter, true);
     }
     if (status == STATUS_BUSY) {
         answer_error(request, status, "more than %d different requests a second; try again", RATE_PER_S);
@@ -300,7 +301,7 @@ void ask_for_request(struct asker *asker, const struct plan *plan, struct mg_htt
     }
 }
 
-bool ask_for_self(struct asker *asker, const struct plan *plan, answered_fn *done, void *arg)
+bool ask_for_self(struct asker *asker, const struct query *query, answered_fn *done, void *arg)
 {
     struct waiter *waiter = calloc(1, sizeof *waiter);
     if (waiter == NULL) {
@@ -308,7 +309,7 @@ bool ask_for_self(struct asker *asker, const struct plan *plan, answered_fn *don
     }
     waiter->done = done;
     waiter->arg = arg;
-    if (ask(asker, plan, waiter, false) != 0) {
+    if (ask(asker, query, waiter, false) != 0) {
         free(waiter);
         return false;
     }

@@ -73,7 +73,7 @@ static void on_overview(void *arg, unsigned int status, struct mg_slice json)
     all_send(live, status == 200 ? "overview" : "trouble", json);
 }
 
-/* Finds an order's version in the answer to plan_versions: [{"order_id": …, "version": …, …}, …]. */
+/* Finds an order's version in the answer to query_versions: [{"order_id": …, "version": …, …}, …]. */
 static bool version_find(struct mg_slice json, const char *order_id, char ret_version[VERSION_SIZE])
 {
     struct mg_buf text;
@@ -165,10 +165,10 @@ static void busy_send(struct live *live)
 
 static void overview_ask(struct live *live)
 {
-    struct plan plan;
-    plan_overview(&plan);
+    struct query query;
+    query_overview(&query);
     live->is_asking_overview = true;
-    if (!ask_for_self(live->console->asker, &plan, on_overview, live)) {
+    if (!ask_for_self(live->console->asker, &query, on_overview, live)) {
         live->is_asking_overview = false;
         busy_send(live);
     }
@@ -176,15 +176,15 @@ static void overview_ask(struct live *live)
 
 static void versions_ask(struct live *live)
 {
-    struct plan plan;
+    struct query query;
     char order_ids[PARAM_SIZE];
     order_ids_write(live, order_ids);
     if (order_ids[0] == '\0') {
         return;
     }
-    plan_versions(order_ids, &plan);
+    query_versions(order_ids, &query);
     live->is_asking_versions = true;
-    if (!ask_for_self(live->console->asker, &plan, on_versions, live)) {
+    if (!ask_for_self(live->console->asker, &query, on_versions, live)) {
         live->is_asking_versions = false;
         busy_send(live);
     }

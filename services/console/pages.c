@@ -31,37 +31,37 @@ static const char *or_empty(const char *text)
     return text != NULL ? text : "";
 }
 
-/* ---- plans ---- */
+/* ---- queries ---- */
 
-static void plan_begin(struct plan *plan, const char *name,
-                       unsigned int (*render)(const struct plan *, const struct table *, struct mg_buf *))
+static void query_begin(struct query *query, const char *name,
+                        unsigned int (*render)(const struct query *, const struct table *, struct mg_buf *))
 {
-    plan->count = 0;
-    plan->render = render;
-    (void)snprintf(plan->key, sizeof plan->key, "%s", name);
+    query->count = 0;
+    query->render = render;
+    (void)snprintf(query->key, sizeof query->key, "%s", name);
 }
 
-static void key_append(struct plan *plan, const char *text)
+static void key_append(struct query *query, const char *text)
 {
-    size_t len = strlen(plan->key), more = strlen(text);
-    assert(len + more + 2 <= sizeof plan->key); /* KEY_SIZE has room for the parameters of any page */
-    plan->key[len] = '\n';
-    memcpy(plan->key + len + 1, text, more + 1);
+    size_t len = strlen(query->key), more = strlen(text);
+    assert(len + more + 2 <= sizeof query->key); /* KEY_SIZE has room for the parameters of any page */
+    query->key[len] = '\n';
+    memcpy(query->key + len + 1, text, more + 1);
 }
 
 /* Adds a report with its parameters (NULL-ended), which become part of the key. Each parameter has passed
  * param_read or is a constant. */
-static void plan_add(struct plan *plan, enum mg_report report, const char *const *params)
+static void query_add(struct query *query, enum mg_report report, const char *const *params)
 {
-    assert(plan->count < REPORTS_MAX);
-    int index = plan->count++;
-    plan->asks[index].report = report;
-    plan->asks[index].param_count = 0;
+    assert(query->count < REPORTS_MAX);
+    int index = query->count++;
+    query->asks[index].report = report;
+    query->asks[index].param_count = 0;
     for (; params != NULL && *params != NULL; params++) {
-        assert(plan->asks[index].param_count < PARAMS_MAX);
-        char *param = plan->asks[index].params[plan->asks[index].param_count++];
+        assert(query->asks[index].param_count < PARAMS_MAX);
+        char *param = query->asks[index].params[query->asks[index].param_count++];
         (void)snprintf(param, PARAM_SIZE, "%s", *params);
-        key_append(plan, param);
+        key_append(query, param);
     }
 }
 
@@ -131,9 +131,9 @@ static void array_write(struct mg_buf *out, const char *name, const struct table
     table_append_array(out, table, NULL);
 }
 
-static unsigned int render_page(const struct plan *plan, const struct table *tables, struct mg_buf *out)
+static unsigned int render_page(const struct query *query, const struct table *tables, struct mg_buf *out)
 {
-    (void)plan;
+    (void)query;
     mg_buf_append_text(out, table_cell(&tables[0], 0, "page"));
     return STATUS_OK;
 }
@@ -149,9 +149,9 @@ static void looked_at_write(struct mg_buf *out, const struct table *looked)
     mg_buf_append_json(out, mg_slice_of(table_cell(looked, 0, "oldest")));
 }
 
-static unsigned int render_failures(const struct plan *plan, const struct table *tables, struct mg_buf *out)
+static unsigned int render_failures(const struct query *query, const struct table *tables, struct mg_buf *out)
 {
-    (void)plan;
+    (void)query;
     const struct table *failures = &tables[0];
     mg_buf_append_text(out, "{");
     array_write(out, "failures", failures);
@@ -182,8 +182,8 @@ static bool is_newest_cursor(const char *text)
            (number[0] != '\0' && is_number(number) && mg_order_id_is_valid(slash + 1, strlen(slash + 1)));
 }
 
-bool plan_orders(const struct mg_http_exchange *request, const char *id, struct plan *plan,
-                 char ret_refusal[REFUSAL_SIZE])
+bool query_orders(const struct mg_http_exchange *request, const char *id, struct query *query,
+                  char ret_refusal[REFUSAL_SIZE])
 {
     struct filter filter;
     enum mg_order_state state = MG_ORDER_STATE_COUNT;
@@ -209,9 +209,9 @@ bool plan_orders(const struct mg_http_exchange *request, const char *id, struct 
             (void)snprintf(ret_refusal, REFUSAL_SIZE, "after: expected the next of the page before");
             return false;
         }
-        plan_begin(plan, "failed orders", render_failures);
-        plan_add(plan, MG_REPORT_FAILURES, failures);
-        plan_add(plan, MG_REPORT_FAILURES_LOOKED_AT, looked_at);
+        query_begin(query, "failed orders", render_failures);
+        query_add(query, MG_REPORT_FAILURES, failures);
+        query_add(query, MG_REPORT_FAILURES_LOOKED_AT, looked_at);
         return true;
     }
     if (!(is_open ? filter.after[0] == '\0' || mg_order_id_is_valid(filter.after, strlen(filter.after))
@@ -226,8 +226,8 @@ bool plan_orders(const struct mg_http_exchange *request, const char *id, struct 
                                   filter.after,
                                   TEXT_OF(LIST_LIMIT),
                                   NULL};
-    plan_begin(plan, is_open ? "open orders" : "orders", render_page);
-    plan_add(plan, is_open ? MG_REPORT_PAGE_OPEN : MG_REPORT_PAGE_NEWEST, params);
+    query_begin(query, is_open ? "open orders" : "orders", render_page);
+    query_add(query, is_open ? MG_REPORT_PAGE_OPEN : MG_REPORT_PAGE_NEWEST, params);
     return true;
 }
 
@@ -235,12 +235,12 @@ bool plan_orders(const struct mg_http_exchange *request, const char *id, struct 
 enum { PLACE_DOSSIER, PLACE_ROW, PLACE_STEPS, PLACE_REPORTS };
 enum { ORDER_HOT, ORDER_ARCHIVED = PLACE_REPORTS, ORDER_SERVICES = 2 * PLACE_REPORTS, ORDER_CONTROLLED };
 
-static unsigned int render_order(const struct plan *plan, const struct table *tables, struct mg_buf *out)
+static unsigned int render_order(const struct query *query, const struct table *tables, struct mg_buf *out)
 {
     struct mg_buf text;
     const struct table *place = &tables[tables[ORDER_HOT].row_count > 0 ? ORDER_HOT : ORDER_ARCHIVED];
     if (place[PLACE_DOSSIER].row_count == 0 || place[PLACE_ROW].row_count == 0) {
-        mg_buf_printf(out, "{\"error\": \"unknown order %s; give its full id\"}", plan->asks[0].params[0]);
+        mg_buf_printf(out, "{\"error\": \"unknown order %s; give its full id\"}", query->asks[0].params[0]);
         return STATUS_NOT_FOUND;
     }
     const struct explain_facts facts = {&place[PLACE_ROW],
@@ -270,8 +270,8 @@ static unsigned int render_order(const struct plan *plan, const struct table *ta
     return STATUS_OK;
 }
 
-bool plan_order(const struct mg_http_exchange *request, const char *id, struct plan *plan,
-                char ret_refusal[REFUSAL_SIZE])
+bool query_order(const struct mg_http_exchange *request, const char *id, struct query *query,
+                 char ret_refusal[REFUSAL_SIZE])
 {
     const char *const params[] = {id, NULL};
     (void)request;
@@ -281,37 +281,37 @@ bool plan_order(const struct mg_http_exchange *request, const char *id, struct p
                        MG_ORDER_ID_MAX);
         return false;
     }
-    plan_begin(plan, "order", render_order);
-    plan_add(plan, MG_REPORT_DOSSIER, params);
-    plan_add(plan, MG_REPORT_ORDER, params);
-    plan_add(plan, MG_REPORT_ORDER_STEPS, params);
-    plan_add(plan, MG_REPORT_ARCHIVED_DOSSIER, params);
-    plan_add(plan, MG_REPORT_ARCHIVED_ORDER, params);
-    plan_add(plan, MG_REPORT_ARCHIVED_STEPS, params);
-    plan_add(plan, MG_REPORT_SERVICES, NULL);
-    plan_add(plan, MG_REPORT_CONTROLLED, NULL);
+    query_begin(query, "order", render_order);
+    query_add(query, MG_REPORT_DOSSIER, params);
+    query_add(query, MG_REPORT_ORDER, params);
+    query_add(query, MG_REPORT_ORDER_STEPS, params);
+    query_add(query, MG_REPORT_ARCHIVED_DOSSIER, params);
+    query_add(query, MG_REPORT_ARCHIVED_ORDER, params);
+    query_add(query, MG_REPORT_ARCHIVED_STEPS, params);
+    query_add(query, MG_REPORT_SERVICES, NULL);
+    query_add(query, MG_REPORT_CONTROLLED, NULL);
     return true;
 }
 
-static unsigned int render_versions(const struct plan *plan, const struct table *tables, struct mg_buf *out)
+static unsigned int render_versions(const struct query *query, const struct table *tables, struct mg_buf *out)
 {
-    (void)plan;
+    (void)query;
     table_append_array(out, &tables[0], NULL);
     return STATUS_OK;
 }
 
-void plan_versions(const char *order_ids, struct plan *plan)
+void query_versions(const char *order_ids, struct query *query)
 {
     const char *const params[] = {order_ids, NULL};
-    plan_begin(plan, "versions", render_versions);
-    plan_add(plan, MG_REPORT_VERSIONS, params);
+    query_begin(query, "versions", render_versions);
+    query_add(query, MG_REPORT_VERSIONS, params);
 }
 
 /* ---- failures, alerts, services, workflows ---- */
 
-static unsigned int render_groups(const struct plan *plan, const struct table *tables, struct mg_buf *out)
+static unsigned int render_groups(const struct query *query, const struct table *tables, struct mg_buf *out)
 {
-    (void)plan;
+    (void)query;
     mg_buf_append_text(out, "{");
     array_write(out, "groups", &tables[0]);
     mg_buf_append_text(out, ", ");
@@ -320,8 +320,8 @@ static unsigned int render_groups(const struct plan *plan, const struct table *t
     return STATUS_OK;
 }
 
-bool plan_failures(const struct mg_http_exchange *request, const char *id, struct plan *plan,
-                   char ret_refusal[REFUSAL_SIZE])
+bool query_failures(const struct mg_http_exchange *request, const char *id, struct query *query,
+                    char ret_refusal[REFUSAL_SIZE])
 {
     struct filter filter;
     (void)id;
@@ -331,36 +331,36 @@ bool plan_failures(const struct mg_http_exchange *request, const char *id, struc
     const char *const groups[] = {filter.workflow, filter.step,  filter.error,          filter.service,
                                   filter.since,    filter.until, TEXT_OF(GROUPS_LIMIT), NULL};
     const char *const looked_at[] = {filter.since, filter.until, "", NULL};
-    plan_begin(plan, "failures", render_groups);
-    plan_add(plan, MG_REPORT_FAILURE_GROUPS, groups);
-    plan_add(plan, MG_REPORT_FAILURES_LOOKED_AT, looked_at);
+    query_begin(query, "failures", render_groups);
+    query_add(query, MG_REPORT_FAILURE_GROUPS, groups);
+    query_add(query, MG_REPORT_FAILURES_LOOKED_AT, looked_at);
     return true;
 }
 
-static unsigned int render_alerts(const struct plan *plan, const struct table *tables, struct mg_buf *out)
+static unsigned int render_alerts(const struct query *query, const struct table *tables, struct mg_buf *out)
 {
-    (void)plan;
+    (void)query;
     mg_buf_append_text(out, "{");
     array_write(out, "alerts", &tables[0]);
     mg_buf_printf(out, ", \"is_cut\": %s}", tables[0].row_count == ALERTS_LIMIT ? "true" : "false");
     return STATUS_OK;
 }
 
-bool plan_alerts(const struct mg_http_exchange *request, const char *id, struct plan *plan,
-                 char ret_refusal[REFUSAL_SIZE])
+bool query_alerts(const struct mg_http_exchange *request, const char *id, struct query *query,
+                  char ret_refusal[REFUSAL_SIZE])
 {
     const char *all = or_empty(mg_http_exchange_query(request, "all"));
     const char *const params[] = {strcmp(all, "1") == 0 ? "all" : "open", TEXT_OF(ALERTS_LIMIT), NULL};
     (void)id;
     (void)ret_refusal;
-    plan_begin(plan, "alerts", render_alerts);
-    plan_add(plan, MG_REPORT_ALERTS, params);
+    query_begin(query, "alerts", render_alerts);
+    query_add(query, MG_REPORT_ALERTS, params);
     return true;
 }
 
-static unsigned int render_services(const struct plan *plan, const struct table *tables, struct mg_buf *out)
+static unsigned int render_services(const struct query *query, const struct table *tables, struct mg_buf *out)
 {
-    (void)plan;
+    (void)query;
     mg_buf_append_text(out, "{");
     array_write(out, "services", &tables[0]);
     mg_buf_append_text(out, ", ");
@@ -369,35 +369,36 @@ static unsigned int render_services(const struct plan *plan, const struct table 
     return STATUS_OK;
 }
 
-bool plan_services(const struct mg_http_exchange *request, const char *id, struct plan *plan,
-                   char ret_refusal[REFUSAL_SIZE])
+bool query_services(const struct mg_http_exchange *request, const char *id, struct query *query,
+                    char ret_refusal[REFUSAL_SIZE])
 {
     (void)request;
     (void)id;
     (void)ret_refusal;
-    plan_begin(plan, "services", render_services);
-    plan_add(plan, MG_REPORT_CONTROLLED, NULL);
-    plan_add(plan, MG_REPORT_SERVICES, NULL);
+    query_begin(query, "services", render_services);
+    query_add(query, MG_REPORT_CONTROLLED, NULL);
+    query_add(query, MG_REPORT_SERVICES, NULL);
     return true;
 }
 
-static unsigned int render_workflows(const struct plan *plan, const struct table *tables, struct mg_buf *out)
+static unsigned int render_workflows(const struct query *query, const struct table *tables,
+                                     struct mg_buf *out)
 {
-    (void)plan;
+    (void)query;
     mg_buf_append_text(out, "{");
     array_write(out, "workflows", &tables[0]);
     mg_buf_append_text(out, "}");
     return STATUS_OK;
 }
 
-bool plan_workflows(const struct mg_http_exchange *request, const char *id, struct plan *plan,
-                    char ret_refusal[REFUSAL_SIZE])
+bool query_workflows(const struct mg_http_exchange *request, const char *id, struct query *query,
+                     char ret_refusal[REFUSAL_SIZE])
 {
     (void)request;
     (void)id;
     (void)ret_refusal;
-    plan_begin(plan, "workflows", render_workflows);
-    plan_add(plan, MG_REPORT_WORKFLOWS, NULL);
+    query_begin(query, "workflows", render_workflows);
+    query_add(query, MG_REPORT_WORKFLOWS, NULL);
     return true;
 }
 
@@ -406,9 +407,9 @@ bool plan_workflows(const struct mg_http_exchange *request, const char *id, stru
 /* Cells of a batch that are JSON already. */
 static const char *const BATCH_RAW[] = {"filter", NULL};
 
-static unsigned int render_batches(const struct plan *plan, const struct table *tables, struct mg_buf *out)
+static unsigned int render_batches(const struct query *query, const struct table *tables, struct mg_buf *out)
 {
-    (void)plan;
+    (void)query;
     mg_buf_append_text(out, "{\"batches\": ");
     table_append_array(out, &tables[0], BATCH_RAW);
     mg_buf_append_text(out, ", ");
@@ -417,25 +418,25 @@ static unsigned int render_batches(const struct plan *plan, const struct table *
     return STATUS_OK;
 }
 
-bool plan_batches(const struct mg_http_exchange *request, const char *id, struct plan *plan,
-                  char ret_refusal[REFUSAL_SIZE])
+bool query_batches(const struct mg_http_exchange *request, const char *id, struct query *query,
+                   char ret_refusal[REFUSAL_SIZE])
 {
     static const char *const params[] = {TEXT_OF(BATCHES_LIMIT), NULL};
     (void)request;
     (void)id;
     (void)ret_refusal;
-    plan_begin(plan, "batches", render_batches);
-    plan_add(plan, MG_REPORT_BATCHES, params);
-    plan_add(plan, MG_REPORT_BATCH_RUNNER, NULL);
+    query_begin(query, "batches", render_batches);
+    query_add(query, MG_REPORT_BATCHES, params);
+    query_add(query, MG_REPORT_BATCH_RUNNER, NULL);
     return true;
 }
 
 enum { BATCH_ROW, BATCH_ORDERS, BATCH_RUNNER };
 
-static unsigned int render_batch(const struct plan *plan, const struct table *tables, struct mg_buf *out)
+static unsigned int render_batch(const struct query *query, const struct table *tables, struct mg_buf *out)
 {
     const struct table *orders = &tables[BATCH_ORDERS];
-    (void)plan;
+    (void)query;
     if (tables[BATCH_ROW].row_count == 0) {
         mg_buf_append_text(out, "{\"error\": \"unknown batch\"}");
         return STATUS_NOT_FOUND;
@@ -456,8 +457,8 @@ static unsigned int render_batch(const struct plan *plan, const struct table *ta
     return STATUS_OK;
 }
 
-bool plan_batch(const struct mg_http_exchange *request, const char *id, struct plan *plan,
-                char ret_refusal[REFUSAL_SIZE])
+bool query_batch(const struct mg_http_exchange *request, const char *id, struct query *query,
+                 char ret_refusal[REFUSAL_SIZE])
 {
     const char *result, *after;
     enum mg_batch_result known;
@@ -477,22 +478,22 @@ bool plan_batch(const struct mg_http_exchange *request, const char *id, struct p
     }
     const char *const batch[] = {id, NULL};
     const char *const orders[] = {id, result, after, TEXT_OF(BATCH_ORDERS_LIMIT), NULL};
-    plan_begin(plan, "batch", render_batch);
-    plan_add(plan, MG_REPORT_BATCH, batch);
-    plan_add(plan, MG_REPORT_BATCH_ORDERS, orders);
-    plan_add(plan, MG_REPORT_BATCH_RUNNER, NULL);
+    query_begin(query, "batch", render_batch);
+    query_add(query, MG_REPORT_BATCH, batch);
+    query_add(query, MG_REPORT_BATCH_ORDERS, orders);
+    query_add(query, MG_REPORT_BATCH_RUNNER, NULL);
     return true;
 }
 
-static unsigned int render_choice(const struct plan *plan, const struct table *tables, struct mg_buf *out)
+static unsigned int render_choice(const struct query *query, const struct table *tables, struct mg_buf *out)
 {
-    (void)plan;
+    (void)query;
     table_append_object(out, &tables[0], 0, NULL);
     return STATUS_OK;
 }
 
-bool plan_choice(const struct mg_http_exchange *request, const char *id, struct plan *plan,
-                 char ret_refusal[REFUSAL_SIZE])
+bool query_choice(const struct mg_http_exchange *request, const char *id, struct query *query,
+                  char ret_refusal[REFUSAL_SIZE])
 {
     struct filter filter;
     struct batch_filter chosen;
@@ -508,8 +509,8 @@ bool plan_choice(const struct mg_http_exchange *request, const char *id, struct 
         return false;
     }
     const char *const params[] = {filter.workflow, filter.step, filter.error, chosen.services, "", "", NULL};
-    plan_begin(plan, "choice", render_choice);
-    plan_add(plan, MG_REPORT_BATCH_CHOICE, params);
+    query_begin(query, "choice", render_choice);
+    query_add(query, MG_REPORT_BATCH_CHOICE, params);
     return true;
 }
 
@@ -526,9 +527,9 @@ enum {
     OVERVIEW_RUNNER,
 };
 
-static unsigned int render_overview(const struct plan *plan, const struct table *tables, struct mg_buf *out)
+static unsigned int render_overview(const struct query *query, const struct table *tables, struct mg_buf *out)
 {
-    (void)plan;
+    (void)query;
     mg_buf_append_text(out, "{");
     array_write(out, "figures", &tables[OVERVIEW_FIGURES]);
     mg_buf_append_text(out, ", ");
@@ -546,18 +547,18 @@ static unsigned int render_overview(const struct plan *plan, const struct table 
     return STATUS_OK;
 }
 
-void plan_overview(struct plan *plan)
+void query_overview(struct query *query)
 {
     static const char *const oldest[] = {"", "", "", "", "", TEXT_OF(OLDEST_LIMIT), NULL};
     static const char *const groups[] = {"", "", "", "", "", "", TEXT_OF(TOP_GROUPS_LIMIT), NULL};
     static const char *const batches[] = {TEXT_OF(TOP_BATCHES_LIMIT), NULL};
-    plan_begin(plan, "overview", render_overview);
-    plan_add(plan, MG_REPORT_FIGURES, NULL);
-    plan_add(plan, MG_REPORT_PAGE_OPEN, oldest);
-    plan_add(plan, MG_REPORT_FAILURE_GROUPS, groups);
-    plan_add(plan, MG_REPORT_CONTROLLED, NULL);
-    plan_add(plan, MG_REPORT_LEADER, NULL);
-    plan_add(plan, MG_REPORT_SETTINGS, NULL);
-    plan_add(plan, MG_REPORT_BATCHES, batches);
-    plan_add(plan, MG_REPORT_BATCH_RUNNER, NULL);
+    query_begin(query, "overview", render_overview);
+    query_add(query, MG_REPORT_FIGURES, NULL);
+    query_add(query, MG_REPORT_PAGE_OPEN, oldest);
+    query_add(query, MG_REPORT_FAILURE_GROUPS, groups);
+    query_add(query, MG_REPORT_CONTROLLED, NULL);
+    query_add(query, MG_REPORT_LEADER, NULL);
+    query_add(query, MG_REPORT_SETTINGS, NULL);
+    query_add(query, MG_REPORT_BATCHES, batches);
+    query_add(query, MG_REPORT_BATCH_RUNNER, NULL);
 }

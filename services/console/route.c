@@ -65,24 +65,24 @@ static bool is_from_here(const struct mg_http_exchange *request)
 static const struct {
     const char *noun;
     bool has_id;
-    plan_fn *plan;
-} PLANS[] = {
-    {"orders", false, plan_orders},     {"orders", true, plan_order},
-    {"failures", false, plan_failures}, {"alerts", false, plan_alerts},
-    {"services", false, plan_services}, {"workflows", false, plan_workflows},
-    {"batches", false, plan_batches},   {"batches", true, plan_batch},
-    {"choice", false, plan_choice},
+    query_fn *query;
+} QUERIES[] = {
+    {"orders", false, query_orders},     {"orders", true, query_order},
+    {"failures", false, query_failures}, {"alerts", false, query_alerts},
+    {"services", false, query_services}, {"workflows", false, query_workflows},
+    {"batches", false, query_batches},   {"batches", true, query_batch},
+    {"choice", false, query_choice},
 };
 
 static void report_get(struct mg_console *console, struct mg_http_exchange *request, const char *rest)
 {
     char noun[PART_SIZE], id[PART_SIZE], verb[PART_SIZE], refusal[REFUSAL_SIZE];
-    struct plan plan;
+    struct query query;
     if (path_split(rest, noun, id, verb) && verb[0] == '\0') {
-        for (size_t i = 0; i < sizeof PLANS / sizeof PLANS[0]; i++) {
-            if (strcmp(PLANS[i].noun, noun) == 0 && PLANS[i].has_id == (id[0] != '\0')) {
-                if (PLANS[i].plan(request, id, &plan, refusal)) {
-                    ask_for_request(console->asker, &plan, request);
+        for (size_t i = 0; i < sizeof QUERIES / sizeof QUERIES[0]; i++) {
+            if (strcmp(QUERIES[i].noun, noun) == 0 && QUERIES[i].has_id == (id[0] != '\0')) {
+                if (QUERIES[i].query(request, id, &query, refusal)) {
+                    ask_for_request(console->asker, &query, request);
                 } else {
                     answer_error(request, 400, "%s", refusal);
                 }
@@ -96,7 +96,7 @@ static void report_get(struct mg_console *console, struct mg_http_exchange *requ
 static void api_get(struct mg_console *console, struct mg_http_exchange *request, const char *rest)
 {
     struct visitor visitor;
-    struct plan plan;
+    struct query query;
     session_find(console->sessions, request, &visitor);
     if (visitor.refusal != NULL) {
         answer_error(request, 403, "%s", visitor.refusal);
@@ -109,8 +109,8 @@ static void api_get(struct mg_console *console, struct mg_http_exchange *request
     } else if (strcmp(rest, "dead") == 0) {
         dead_list(console->dead, request);
     } else if (strcmp(rest, "overview") == 0) {
-        plan_overview(&plan);
-        ask_for_request(console->asker, &plan, request);
+        query_overview(&query);
+        ask_for_request(console->asker, &query, request);
     } else {
         report_get(console, request, rest);
     }

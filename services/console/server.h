@@ -106,8 +106,9 @@ const char *proxy_read(const struct mg_console_proxy *proxy, const struct mg_htt
 #define PARAM_SIZE  256
 #define KEY_SIZE    4096
 
-struct plan {
-    char key[KEY_SIZE]; /* plans with the same key have the same answer */
+/* The reports that a page needs, and the rendering of their rows. */
+struct query {
+    char key[KEY_SIZE]; /* queries with the same key have the same answer */
     int count;
     struct {
         enum mg_report report;
@@ -115,18 +116,18 @@ struct plan {
         char params[PARAMS_MAX][PARAM_SIZE];
     } asks[REPORTS_MAX];
     /* Writes the answer's JSON from the rows and returns the HTTP status. */
-    unsigned int (*render)(const struct plan *plan, const struct table *tables, struct mg_buf *out);
+    unsigned int (*render)(const struct query *query, const struct table *tables, struct mg_buf *out);
 };
 
 typedef void answered_fn(void *arg, unsigned int status, struct mg_slice json);
 
 struct asker *asker_create(struct mg_console *console);
 void asker_destroy(struct asker *asker); /* after the store */
-/* Answers the request when the reports have been read, or from a fresh answer to the same plan. */
-void ask_for_request(struct asker *asker, const struct plan *plan, struct mg_http_exchange *request);
-/* The same for the console itself; `done` may be called before the return. False: too many plans are under
+/* Answers the request when the reports have been read, or from a fresh answer to the same query. */
+void ask_for_request(struct asker *asker, const struct query *query, struct mg_http_exchange *request);
+/* The same for the console itself; `done` may be called before the return. False: too many queries are under
  * way. */
-bool ask_for_self(struct asker *asker, const struct plan *plan, answered_fn *done, void *arg);
+bool ask_for_self(struct asker *asker, const struct query *query, answered_fn *done, void *arg);
 /* Discards the kept answers after a change, so that no page shows old data. */
 void asker_forget(struct asker *asker);
 
@@ -142,12 +143,12 @@ bool queues_put(struct queues *queues, struct table *controlled);
 
 /* False: a parameter of the request is wrong, and `ret_refusal` names it. */
 #define REFUSAL_SIZE 256
-typedef bool plan_fn(const struct mg_http_exchange *request, const char *id, struct plan *ret_plan,
-                     char ret_refusal[REFUSAL_SIZE]);
-plan_fn plan_orders, plan_order, plan_failures, plan_alerts, plan_services, plan_workflows, plan_batches,
-    plan_batch, plan_choice;
-void plan_overview(struct plan *ret_plan);
-void plan_versions(const char *order_ids, struct plan *ret_plan);
+typedef bool query_fn(const struct mg_http_exchange *request, const char *id, struct query *ret_query,
+                      char ret_refusal[REFUSAL_SIZE]);
+query_fn query_orders, query_order, query_failures, query_alerts, query_services, query_workflows,
+    query_batches, query_batch, query_choice;
+void query_overview(struct query *ret_query);
+void query_versions(const char *order_ids, struct query *ret_query);
 
 /* ---- live.c: server-sent events ---- */
 

@@ -193,11 +193,11 @@ static bool reach(const char *page, const char *id)
 }
 
 #define PLAN(name)                                                                                           \
-    bool plan_##name(const struct mg_http_exchange *request, const char *id, struct plan *ret_plan,          \
-                     char ret_refusal[REFUSAL_SIZE])                                                         \
+    bool query_##name(const struct mg_http_exchange *request, const char *id, struct query *ret_query,       \
+                      char ret_refusal[REFUSAL_SIZE])                                                        \
     {                                                                                                        \
         (void)request;                                                                                       \
-        (void)ret_plan;                                                                                      \
+        (void)ret_query;                                                                                     \
         (void)ret_refusal;                                                                                   \
         return reach(#name, id);                                                                             \
     }
@@ -210,25 +210,25 @@ PLAN(batches)
 PLAN(batch)
 PLAN(choice)
 
-bool plan_order(const struct mg_http_exchange *request, const char *id, struct plan *ret_plan,
-                char ret_refusal[REFUSAL_SIZE])
+bool query_order(const struct mg_http_exchange *request, const char *id, struct query *ret_query,
+                 char ret_refusal[REFUSAL_SIZE])
 {
     (void)request;
-    (void)ret_plan;
+    (void)ret_query;
     (void)snprintf(ret_refusal, REFUSAL_SIZE, "this is no order's id");
     return reach("order", id) && strcmp(id, "bad") != 0;
 }
 
-void plan_overview(struct plan *ret_plan)
+void query_overview(struct query *ret_query)
 {
-    (void)ret_plan;
+    (void)ret_query;
     (void)reach("overview", "");
 }
 
-void ask_for_request(struct asker *asker, const struct plan *plan, struct mg_http_exchange *request)
+void ask_for_request(struct asker *asker, const struct query *query, struct mg_http_exchange *request)
 {
     (void)asker;
-    (void)plan;
+    (void)query;
     answer_json(request, 200, mg_slice_of("{}"));
 }
 
