@@ -4,11 +4,11 @@
 #include <assert.h>
 #include <string.h>
 
-void mg_breaker_init(struct mg_breaker *breaker, const struct mg_breaker_plan *plan)
+void mg_breaker_init(struct mg_breaker *breaker, const struct mg_breaker_rules *rules)
 {
-    assert(plan->window_ms >= MG_BREAKER_BUCKETS && plan->probes > 0 && plan->unreachable_max > 0);
+    assert(rules->window_ms >= MG_BREAKER_BUCKETS && rules->probes > 0 && rules->unreachable_max > 0);
     memset(breaker, 0, sizeof *breaker);
-    breaker->plan = *plan;
+    breaker->rules = *rules;
     breaker->state = MG_BREAKER_CLOSED;
 }
 
@@ -19,7 +19,7 @@ static void enter(struct mg_breaker *breaker, enum mg_breaker_state state, int64
     breaker->unreachable_count = 0;
     breaker->probes_out = 0;
     breaker->probes_good = 0;
-    breaker->open_until_ms = state == MG_BREAKER_OPEN ? now_ms + breaker->plan.open_ms : 0;
+    breaker->open_until_ms = state == MG_BREAKER_OPEN ? now_ms + breaker->rules.open_ms : 0;
     memset(breaker->buckets, 0, sizeof breaker->buckets);
 }
 
@@ -73,7 +73,7 @@ bool mg_breaker_follow(struct mg_breaker *breaker, enum mg_service_health servic
 
 enum mg_breaker_state mg_breaker_reported(const struct mg_breaker *breaker)
 {
-    bool is_busy = breaker->state == MG_BREAKER_HALF_OPEN && breaker->probes_out >= breaker->plan.probes;
+    bool is_busy = breaker->state == MG_BREAKER_HALF_OPEN && breaker->probes_out >= breaker->rules.probes;
     return is_busy ? MG_BREAKER_OPEN : breaker->state;
 }
 
@@ -83,7 +83,7 @@ bool mg_breaker_admit(struct mg_breaker *breaker, uint32_t *ret_ticket)
         return false;
     }
     if (breaker->state == MG_BREAKER_HALF_OPEN) {
-        if (breaker->probes_out >= breaker->plan.probes) {
+        if (breaker->probes_out >= breaker->rules.probes) {
             return false;
         }
         breaker->probes_out++;
@@ -95,7 +95,7 @@ bool mg_breaker_admit(struct mg_breaker *breaker, uint32_t *ret_ticket)
 /* Counts one call. True if the breaker must open. */
 static bool window_count(struct mg_breaker *breaker, bool is_failure, int64_t now_ms)
 {
-    int64_t number = now_ms / (breaker->plan.window_ms / MG_BREAKER_BUCKETS);
+    int64_t number = now_ms / (breaker->rules.window_ms / MG_BREAKER_BUCKETS);
     int slot = (int)(number % MG_BREAKER_BUCKETS);
     if (breaker->buckets[slot].number != number) {
         breaker->buckets[slot].number = number;
@@ -112,14 +112,15 @@ static bool window_count(struct mg_breaker *breaker, bool is_failure, int64_t no
             failures += breaker->buckets[i].failures;
         }
     }
-    return is_failure && calls >= breaker->plan.min_calls && failures >= breaker->plan.failure_ratio * calls;
+    return is_failure && calls >= breaker->rules.min_calls &&
+           failures >= breaker->rules.failure_ratio * calls;
 }
 
 static bool record_closed(struct mg_breaker *breaker, enum mg_call_health health, int64_t now_ms)
 {
     breaker->unreachable_count = health == MG_CALL_UNREACHABLE ? breaker->unreachable_count + 1 : 0;
     bool is_window_bad = window_count(breaker, health != MG_CALL_HEALTHY, now_ms);
-    if (!is_window_bad && breaker->unreachable_count < breaker->plan.unreachable_max) {
+    if (!is_window_bad && breaker->unreachable_count < breaker->rules.unreachable_max) {
         return false;
     }
     enter(breaker, MG_BREAKER_OPEN, now_ms);
@@ -134,7 +135,7 @@ static bool record_probe(struct mg_breaker *breaker, enum mg_call_health health,
         return true;
     }
     breaker->probes_good++;
-    if (breaker->probes_good < breaker->plan.probes) {
+    if (breaker->probes_good < breaker->rules.probes) {
         return false;
     }
     enter(breaker, MG_BREAKER_CLOSED, now_ms);

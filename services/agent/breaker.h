@@ -36,7 +36,7 @@ enum mg_service_health {
     MG_HEALTH_PROBE,   /* down for most agents; this one probes for all */
 };
 
-struct mg_breaker_plan {
+struct mg_breaker_rules {
     double failure_ratio;
     int min_calls;
     int64_t window_ms, open_ms;
@@ -48,7 +48,7 @@ struct mg_breaker_plan {
 #define MG_BREAKER_BUCKETS 10
 
 struct mg_breaker {
-    struct mg_breaker_plan plan;
+    struct mg_breaker_rules rules;
     enum mg_breaker_state state;
     enum mg_service_health service_health;
     uint32_t epoch; /* rises with every change of state: results of calls from before it do not count */
@@ -61,7 +61,7 @@ struct mg_breaker {
     } buckets[MG_BREAKER_BUCKETS];
 };
 
-void mg_breaker_init(struct mg_breaker *breaker, const struct mg_breaker_plan *plan);
+void mg_breaker_init(struct mg_breaker *breaker, const struct mg_breaker_rules *rules);
 
 /* Lets an open breaker become half-open when its time is over. True if the state changed. */
 bool mg_breaker_tick(struct mg_breaker *breaker, int64_t now_ms);

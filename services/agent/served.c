@@ -51,7 +51,7 @@ void mg_served_consume(struct mg_served *served)
         prefetch = 0;
     } else if (served->breaker.service_health != MG_HEALTH_PROBE &&
                served->breaker.state == MG_BREAKER_HALF_OPEN) {
-        prefetch = (uint16_t)served->breaker.plan.probes;
+        prefetch = (uint16_t)served->breaker.rules.probes;
     }
     if (!served->agent->is_draining) {
         for (int i = 0; i < MG_LINE_COUNT; i++) {

@@ -115,7 +115,7 @@ static void served_init(struct mg_agent *agent, int index)
 {
     struct mg_served *served = &agent->served[index];
     const struct mg_service *service = served->service;
-    const struct mg_breaker_plan plan = {
+    const struct mg_breaker_rules rules = {
         .failure_ratio = service->breaker.failure_ratio,
         .min_calls = service->breaker.min_calls,
         .window_ms = service->breaker.window_ms,
@@ -126,7 +126,7 @@ static void served_init(struct mg_agent *agent, int index)
     served->agent = agent;
     mg_topology_reply_exchange(service->name, served->reply_exchange);
     mg_limiter_init(&served->limiter, service->concurrency, service->rate_per_s, mg_clock_boot_ms());
-    mg_breaker_init(&served->breaker, &plan);
+    mg_breaker_init(&served->breaker, &rules);
     TAILQ_INIT(&served->begun);
     for (int i = 0; i < MG_LINE_COUNT; i++) {
         struct mg_line *line = &served->lines[i];

@@ -4,7 +4,7 @@
 #include "../suite.h"
 #include "breaker.h"
 
-static const struct mg_breaker_plan plan = {
+static const struct mg_breaker_rules rules = {
     .failure_ratio = 0.5,
     .min_calls = 10,
     .window_ms = 10000,
@@ -16,7 +16,7 @@ static struct mg_breaker breaker;
 
 static void setup(void)
 {
-    mg_breaker_init(&breaker, &plan);
+    mg_breaker_init(&breaker, &rules);
 }
 
 static bool call(enum mg_call_health health, int64_t now_ms)
@@ -176,7 +176,7 @@ START_TEST(each_service_health_meets_each_breaker_state)
             setup();
             breaker.service_health = cases[i].before;
             breaker.state = (enum mg_breaker_state)state;
-            breaker.open_until_ms = state == OPEN ? 10000 + plan.open_ms : 0;
+            breaker.open_until_ms = state == OPEN ? 10000 + rules.open_ms : 0;
             ck_assert_int_eq(mg_breaker_follow(&breaker, cases[i].service_health, 11000),
                              cases[i].is_changed);
             ck_assert_msg((int)breaker.state == cases[i].expected[state], "case %zu, state %d: %d", i, state,
@@ -194,11 +194,11 @@ START_TEST(only_who_is_named_probes)
 {
     uint32_t ticket, late;
     mg_breaker_follow(&breaker, MG_HEALTH_DOWN, 1000);
-    ck_assert(!mg_breaker_tick(&breaker, 1000 + 10 * plan.open_ms));
+    ck_assert(!mg_breaker_tick(&breaker, 1000 + 10 * rules.open_ms));
     ck_assert(!mg_breaker_admit(&breaker, &ticket));
     mg_breaker_follow(&breaker, MG_HEALTH_PROBE, 100000);
-    ck_assert(!mg_breaker_tick(&breaker, 100000 + plan.open_ms - 1));
-    ck_assert(mg_breaker_tick(&breaker, 100000 + plan.open_ms));
+    ck_assert(!mg_breaker_tick(&breaker, 100000 + rules.open_ms - 1));
+    ck_assert(mg_breaker_tick(&breaker, 100000 + rules.open_ms));
     ck_assert(mg_breaker_admit(&breaker, &late));
     mg_breaker_follow(&breaker, MG_HEALTH_DOWN, 110000);
     ck_assert(!mg_breaker_record(&breaker, late, MG_CALL_HEALTHY, 110001)); /* another is named meanwhile */
@@ -213,7 +213,7 @@ START_TEST(half_open_is_reported_while_a_probe_is_wanted)
 {
     uint32_t first, second;
     mg_breaker_follow(&breaker, MG_HEALTH_PROBE, 1000);
-    ck_assert(mg_breaker_tick(&breaker, 1000 + plan.open_ms));
+    ck_assert(mg_breaker_tick(&breaker, 1000 + rules.open_ms));
     ck_assert(mg_breaker_admit(&breaker, &first));
     ck_assert_int_eq(mg_breaker_reported(&breaker), MG_BREAKER_HALF_OPEN);
     ck_assert(mg_breaker_admit(&breaker, &second));
