@@ -14,8 +14,8 @@
 #include "broker_options.h"
 #include "io/http/server.h"
 #include "io/vitals.h"
-#include "measure.h"
 #include "notify.h"
+#include "process_metrics.h"
 #include "tracer.h"
 
 enum { EXIT_ENDED = 0, EXIT_FAILED = 1, EXIT_USAGE = 2 };
@@ -36,7 +36,7 @@ struct process {
     struct mg_config *config;
     struct mg_http_server *http_server;
     struct mg_notify *notify;
-    struct mg_measure *measure;
+    struct mg_process_metrics *own_metrics;
     struct mg_vitals *vitals;
     struct mg_tracer *tracer; /* NULL: tracing is off */
     struct mg_span_sink spans;
@@ -278,8 +278,8 @@ static enum mg_class process_open(struct process *process, struct mg_err *err)
         !mg_loop_on_signal(shared->loop, SIGHUP, on_hangup, process)) {
         return mg_err_set(err, MG_TRANSIENT, "no memory or no file descriptors");
     }
-    process->measure = mg_measure_create(shared->loop, shared->metrics);
-    if (process->measure == NULL) return mg_err_set(err, MG_TRANSIENT, "no memory");
+    process->own_metrics = mg_process_metrics_create(shared->loop, shared->metrics);
+    if (process->own_metrics == NULL) return mg_err_set(err, MG_TRANSIENT, "no memory");
     enum mg_class class = spans_open(process, err);
     if (class == MG_OK) class = service->create(shared, err);
     if (class == MG_OK) class = vitals_open(process, err);
@@ -298,7 +298,7 @@ static void process_close(struct process *process)
     mg_notify_destroy(process->notify);
     mg_http_server_destroy(process->http_server);
     mg_vitals_destroy(process->vitals);
-    mg_measure_destroy(process->measure);
+    mg_process_metrics_destroy(process->own_metrics);
     process->is_closing = true;
     process->service->destroy(&process->shared);
     if (process->tracer != NULL) mg_tracer_flush(process->tracer); /* the loop has no other user left */

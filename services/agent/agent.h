@@ -269,7 +269,7 @@ void mg_job_put_back(struct mg_job *job); /* for a job that must not go on here 
 void mg_agent_report(struct mg_agent *agent);
 bool mg_agent_is_sound(const struct mg_agent *agent, char *ret_reason, size_t size);
 bool mg_agent_is_ready(void *arg, char *ret_reason, size_t size);
-void mg_served_measure(struct mg_served *served);
+void mg_served_set_gauges(struct mg_served *served);
 void mg_served_register_metrics(struct mg_served *served);
 
 /* tick.c */

@@ -106,7 +106,7 @@ void mg_agent_report(struct mg_agent *agent)
     }
 }
 
-void mg_served_measure(struct mg_served *served)
+void mg_served_set_gauges(struct mg_served *served)
 {
     int waiting = 0;
     for (int i = 0; i < MG_LINE_COUNT; i++) {

@@ -75,6 +75,6 @@ void mg_served_pump(void *arg)
     if (mg_breaker_reported(&served->breaker) != served->reported) {
         mg_agent_report(served->agent);
     }
-    mg_served_measure(served);
+    mg_served_set_gauges(served);
     mg_agent_drain_check(served->agent);
 }

@@ -26,7 +26,7 @@ void mg_agent_on_tick(void *arg)
     }
     for (int i = 0; i < agent->served_count; i++) {
         mg_served_expire_health(&agent->served[i]);
-        mg_served_measure(&agent->served[i]);
+        mg_served_set_gauges(&agent->served[i]);
     }
     mg_rest_look(&agent->rest, agent->jobs_made, mg_clock_boot_ms());
 }

@@ -46,7 +46,7 @@ static bool is_time_to_report(int64_t *at_boot_ms)
 
 static void newer_left(struct mg_scheduler *scheduler, struct mg_newer_queue *newer, const char *name)
 {
-    mg_metric_add(scheduler->counters.left, 1);
+    mg_metric_add(scheduler->series.left, 1);
     scheduler->ack.newer_left++;
     scheduler->pump.has_left = true;
     mg_scheduler_rank(scheduler);
@@ -58,7 +58,7 @@ static void newer_left(struct mg_scheduler *scheduler, struct mg_newer_queue *ne
 
 static void newer_set_aside(struct mg_scheduler *scheduler, struct mg_newer_queue *newer, const char *name)
 {
-    mg_metric_add(scheduler->counters.dead_lettered, 1);
+    mg_metric_add(scheduler->series.dead_lettered, 1);
     scheduler->ack.newer_set_aside++;
     if (is_time_to_report(&newer->raised_at_boot_ms)) {
         char text[256];
@@ -112,7 +112,7 @@ void mg_ack_end(void *arg, struct mg_work *work)
             MG_FAILPOINT(SCHEDULER_ACKED);
             break;
         case MG_END_REJECT:
-            mg_metric_add(scheduler->counters.dead_lettered, 1);
+            mg_metric_add(scheduler->series.dead_lettered, 1);
             mg_broker_reject(scheduler->broker, work->delivery);
             break;
         case MG_END_LEAVE:

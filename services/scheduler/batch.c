@@ -180,7 +180,7 @@ static void batch_settle(struct mg_batch *batch)
     for (int i = 0; i < batch->item_count; i++) {
         struct mg_item *item = &batch->items[i];
         if (item->outcome == FOLD_STORED) {
-            mg_item_measure(scheduler, item);
+            mg_item_count(scheduler, item);
             if (scheduler->options->spans != NULL) mg_item_trace(batch, item);
             if (item->is_recalled && !item->fold->is_recalled) { /* once per order and batch */
                 item->fold->is_recalled = true;
@@ -207,7 +207,7 @@ static enum fold_outcome fold_judge(struct mg_batch *batch, const struct mg_fold
     case MG_WRITE_DONE:
         return FOLD_STORED;
     case MG_WRITE_CONFLICT:
-        mg_metric_add(scheduler->counters.conflicts, 1);
+        mg_metric_add(scheduler->series.conflicts, 1);
         return FOLD_AGAIN;
     case MG_WRITE_POISONED:
         break;
@@ -239,7 +239,7 @@ static enum fold_outcome item_outcome(struct mg_item *item)
 
 static void fold_poisoned(struct mg_scheduler *scheduler, const struct mg_fold *fold, const char *why)
 {
-    mg_metric_add(scheduler->counters.poisoned, 1);
+    mg_metric_add(scheduler->series.poisoned, 1);
     mg_log(MG_LOG_ERROR, "a message cannot be stored and is dead-lettered",
            MG_LOG_TEXT("order_id", fold->order_id), MG_LOG_TEXT("why", why));
     char text[512];
@@ -255,7 +255,7 @@ static void fold_stored(struct mg_scheduler *scheduler, struct mg_fold *fold)
         mg_cache_put(&scheduler->cache, fold->record, mg_clock_boot_ms());
     }
     sends_prune(fold);
-    mg_fold_measure(fold);
+    mg_fold_count(fold);
     mg_outbox_add_all(scheduler, &fold->sends);
 }
 
@@ -308,8 +308,8 @@ static void batch_end(struct mg_batch *batch)
     struct mg_scheduler *scheduler = batch->scheduler;
     batch_note_size(batch);
     double seconds = (double)(mg_clock_boot_us() - batch->started_us) / 1e6;
-    mg_metric_observe(scheduler->counters.batch_seconds, seconds);
-    mg_metric_observe(scheduler->counters.batch_causes, batch->item_count);
+    mg_metric_observe(scheduler->series.batch_seconds, seconds);
+    mg_metric_observe(scheduler->series.batch_causes, batch->item_count);
     scheduler->batcher.causes_done += (uint64_t)batch->item_count; /* agents' reports are no causes */
     scheduler->batcher.batch = NULL;
     mg_batch_destroy(batch);

@@ -226,7 +226,7 @@ void mg_command_decide(struct mg_batch *batch, struct mg_item *item)
     const struct mg_command *command = item->command;
     struct mg_fold *fold = item->fold;
     if (fold->record == NULL) {
-        mg_metric_add(batch->scheduler->counters.unknown_orders, 1);
+        mg_metric_add(batch->scheduler->series.unknown_orders, 1);
         result_add(batch, item, MG_COMMAND_NOT_FOUND, "there is no such order");
         return;
     }

@@ -410,16 +410,16 @@ static void context_make(const struct mg_batch *batch, const struct mg_fold *fol
 
 static void verdict_count(struct mg_batch *batch, const struct mg_item *item, const struct mg_cause *cause)
 {
-    struct mg_counters *counters = &batch->scheduler->counters;
+    struct mg_scheduler_metrics *series = &batch->scheduler->series;
     enum mg_verdict verdict = batch->decision.verdict;
-    mg_metric_add(counters->causes[cause->kind][verdict], 1);
+    mg_metric_add(series->causes[cause->kind][verdict], 1);
     enum mg_log_level level = verdict == MG_IMPOSSIBLE ? MG_LOG_ERROR : MG_LOG_DEBUG;
     if (verdict == MG_STALE_CAUSE) {
-        mg_metric_add(counters->stale, 1);
+        mg_metric_add(series->stale, 1);
     } else if (verdict == MG_DUPLICATE) {
-        mg_metric_add(counters->duplicates, 1);
+        mg_metric_add(series->duplicates, 1);
     } else if (verdict == MG_IMPOSSIBLE) {
-        mg_metric_add(counters->impossible, 1);
+        mg_metric_add(series->impossible, 1);
     }
     mg_log(level, "a cause was decided", MG_LOG_TEXT("order_id", item->order_id),
            MG_LOG_TEXT("cause", mg_cause_name(cause->kind)), MG_LOG_NUMBER("step", cause->step),
@@ -561,7 +561,7 @@ static void effects_again(struct mg_batch *batch, struct mg_item *item, const st
     for (int i = 0; mg_status_kept(event, i, &status); i++) {
         status_send(batch, item, &status);
     }
-    mg_metric_add(batch->scheduler->counters.again, 1);
+    mg_metric_add(batch->scheduler->series.again, 1);
 }
 
 bool mg_fold_is_known(struct mg_batch *batch, struct mg_item *item)

@@ -2,7 +2,7 @@
 #ifndef MG_SCHEDULER_GATES_H
 #define MG_SCHEDULER_GATES_H
 
-#include "counters.h"
+#include "metrics.h"
 #include "queue_rest.h"
 
 #include "base/queue_metrics.h"

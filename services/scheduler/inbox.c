@@ -28,7 +28,7 @@ static void lane_trim(struct mg_scheduler *scheduler, enum mg_lane lane)
 
 static void lane_note(struct mg_scheduler *scheduler, enum mg_lane lane)
 {
-    mg_metric_set(scheduler->counters.waiting[lane], scheduler->inbox.lanes[lane].count);
+    mg_metric_set(scheduler->series.waiting[lane], scheduler->inbox.lanes[lane].count);
 }
 
 struct mg_work *mg_inbox_receive(struct mg_scheduler *scheduler, struct mg_delivery *delivery)

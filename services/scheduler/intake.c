@@ -142,7 +142,7 @@ static bool refuse_unread(struct mg_batch *batch, struct mg_work *work, const ch
     struct mg_send_list list = TAILQ_HEAD_INITIALIZER(list);
     enum mg_end end = refusal_make(batch, work, order_id, reason, &list);
     if (end != MG_END_LEAVE) {
-        mg_metric_add(batch->scheduler->counters.submissions[MG_SUBMITTED_REJECTED], 1);
+        mg_metric_add(batch->scheduler->series.submissions[MG_SUBMITTED_REJECTED], 1);
     }
     mg_outbox_add_all(batch->scheduler, &list);
     mg_work_settle(&batch->scheduler->works, work, end);
@@ -390,7 +390,7 @@ static void order_repeat(struct mg_batch *batch, struct mg_item *item)
         item->is_undecided = true;
         return;
     }
-    mg_metric_add(batch->scheduler->counters.duplicates, 1);
+    mg_metric_add(batch->scheduler->series.duplicates, 1);
     item->submitted = MG_SUBMITTED_REPEATED;
     bool is_elsewhere = is_awaited && (!mg_slice_equal(record->reply_to, delivery->reply_to) ||
                                        !mg_slice_equal(record->correlation_id, delivery->correlation_id));

@@ -7,7 +7,7 @@
 
 #include "batch.h"
 #include "cache.h"
-#include "counters.h"
+#include "metrics.h"
 #include "status.h"
 #include "workflows.h"
 
@@ -52,7 +52,7 @@ struct mg_item {
     const char *why;        /* the core's text about the cause itself */
     int outcome;            /* enum fold_outcome (batch.c) */
 
-    /* for metrics and spans, once the item is stored (measure.c, trace.c) */
+    /* for metrics and spans, once the item is stored (decision_metrics.c, trace.c) */
     enum mg_submitted submitted; /* of a submission */
     struct mg_gate *service;     /* of the attempt that the item ended; NULL: it ended none */
     int64_t attempt_ms;          /* duration of that attempt */
@@ -156,15 +156,15 @@ struct mg_slice mg_chain_cause(struct mg_batch *batch, const struct mg_item *ite
 /* True if `cause` is the whole cause of a step, or one of its two parts. */
 bool mg_chain_is_sent_by(struct mg_slice step_cause, struct mg_slice cause);
 
-/* ---- measure.c ---- */
+/* ---- decision_metrics.c ---- */
 
 /* Milliseconds since the dispatch of a step's running attempt; -1: no attempt runs. To be called before
  * the decision. */
 int64_t mg_attempt_ms(const struct mg_batch *batch, const struct mg_fold *fold, int step);
 /* Records that the item ended this attempt. */
 void mg_item_note_attempt(struct mg_item *item, int step, enum mg_kind kind, int64_t attempt_ms);
-void mg_fold_measure(const struct mg_fold *fold); /* after the commit, before the messages go out */
-void mg_item_measure(struct mg_scheduler *scheduler, const struct mg_item *item); /* after the commit */
+void mg_fold_count(const struct mg_fold *fold); /* after the commit, before the messages go out */
+void mg_item_count(struct mg_scheduler *scheduler, const struct mg_item *item); /* after the commit */
 
 /* ---- trace.c: only with a span sink ---- */
 

@@ -116,7 +116,7 @@ static void folds_guess(struct mg_batch *batch)
     for (int i = 0; i < batch->fold_count; i++) {
         struct mg_fold *fold = batch->folds[i];
         if (fold->is_guessed) {
-            mg_metric_add(batch->scheduler->counters.guessed, 1);
+            mg_metric_add(batch->scheduler->series.guessed, 1);
         } else {
             fold->record = NULL;
             fold->workflow = NULL;

@@ -75,7 +75,7 @@ static void given_up_report(struct mg_scheduler *scheduler, const struct mg_give
 {
     char age[32], text[MG_ALERT_TEXT_MAX + 1], subject[MG_ALERT_SUBJECT_MAX + 1];
     bool is_one_of_many = given_up->alerts_open >= MG_GIVEN_UP_ALERTS_MAX;
-    mg_metric_add(scheduler->counters.given_up, (double)given_up->count);
+    mg_metric_add(scheduler->series.given_up, (double)given_up->count);
     mg_log(MG_LOG_WARN, "statuses were given up", MG_LOG_TEXT("queue", given_up->queue),
            MG_LOG_NUMBER("events", given_up->count));
     mg_duration_format(scheduler->options->owed_for_ms, age, sizeof(age));

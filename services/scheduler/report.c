@@ -51,7 +51,7 @@ void mg_reports_add(struct mg_scheduler *scheduler, struct mg_work *work)
         mg_work_settle(&scheduler->works, work, class == MG_BAD_INPUT ? MG_END_REJECT : end);
         return;
     }
-    mg_metric_add(scheduler->counters.reports, 1);
+    mg_metric_add(scheduler->series.reports, 1);
     report->work = work;
     struct mg_agent_reports *waiting = &scheduler->reports.waiting;
     struct mg_agent_report *old = TAILQ_FIRST(waiting), *gone = NULL;

@@ -34,7 +34,7 @@ static void forged_set_aside(struct mg_scheduler *scheduler, struct mg_work *wor
     if (send != NULL) {
         mg_log(MG_LOG_ERROR, "dead-lettered a message whose sender wrote the header x-death",
                MG_LOG_TEXT("exchange", delivery->exchange.data));
-        mg_metric_add(scheduler->counters.dead_lettered, 1);
+        mg_metric_add(scheduler->series.dead_lettered, 1);
         mg_outbox_add(scheduler, send);
     }
     mg_work_settle(&scheduler->works, work, send != NULL ? MG_END_ACK : MG_END_LEAVE);

@@ -326,7 +326,7 @@ enum mg_class mg_scheduler_create(struct mg_loop *loop, const struct mg_schedule
     scheduler->metrics = metrics;
     scheduler->workflows.definitions = definitions;
     mg_far_clock_init(&scheduler->pump.db_clock, mg_clock_wall_ms(), mg_clock_boot_ms());
-    mg_counters_init(&scheduler->counters, metrics);
+    mg_scheduler_metrics_init(&scheduler->series, metrics);
     mg_buf_init(&scheduler->outbox.scratch, MG_MESSAGE_MAX);
     mg_buf_init(&scheduler->alerts.scratch, MG_MESSAGE_MAX);
     scheduler->batcher.cause_bytes = MG_FIRST_CAUSE_BYTES;

@@ -16,10 +16,10 @@
 #include "cache.h"
 #include "confirm.h"
 #include "consume.h"
-#include "counters.h"
 #include "gates.h"
 #include "inbox.h"
 #include "load.h"
+#include "metrics.h"
 #include "options.h"
 #include "outbox.h"
 #include "owed.h"
@@ -38,7 +38,7 @@ struct mg_scheduler {
     struct mg_broker *broker;
     struct mg_store *store;
     struct mg_metrics *metrics;
-    struct mg_counters counters;
+    struct mg_scheduler_metrics series;
     struct mg_json_limits message_limits; /* of replies and commands */
     bool is_broker_up, is_store_up, is_loaded, is_draining;
     bool is_away; /* the store has been down for long: nothing is consumed */

@@ -113,7 +113,7 @@ void mg_settle_decide(struct mg_batch *batch, struct mg_item *item)
                    ? -1
                    : mg_workflow_step_index(fold->workflow->workflow, mg_slice_of(reply->step));
     if (step < 0) {
-        mg_metric_add(batch->scheduler->counters.unknown_orders, 1);
+        mg_metric_add(batch->scheduler->series.unknown_orders, 1);
         mg_log(MG_LOG_WARN, "a reply names an order or step that does not exist",
                MG_LOG_TEXT("order_id", reply->order_id), MG_LOG_TEXT("step", reply->step));
         item->end = MG_END_REJECT;

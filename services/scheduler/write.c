@@ -27,7 +27,7 @@ static void on_committed(void *arg, const struct mg_err *err)
     struct mg_batch *batch = arg;
     if (err == NULL) {
         double seconds = (double)(mg_clock_boot_us() - batch->commit_us) / 1e6;
-        mg_metric_observe(batch->scheduler->counters.commit_seconds, seconds);
+        mg_metric_observe(batch->scheduler->series.commit_seconds, seconds);
         MG_FAILPOINT(SCHEDULER_COMMITTED);
     }
     batch->done(batch, err);

@@ -4,7 +4,7 @@
  * the wake-up hints of orders asked about) are fenced by its epoch. Several may run; the advisory lock lets
  * one lead (lead.c). The leader sweeps (sweep.c), asks about parked steps (parked.c) and for statuses that
  * can be tried again (owed.c). It publishes all of this as commands (ask.c). It keeps the alerts that belong
- * to no order (watch.c) and counts open orders and alerts (measure.c). It sends agents the operator settings
+ * to no order (watch.c) and counts open orders and alerts (figures.c). It sends agents the operator settings
  * and the health of their services (relay.c, health.c). It has ended orders moved to the archive (retire.c).
  * A supervisor that cannot ask, because the broker is away, does not lead.
  */
@@ -153,7 +153,7 @@ struct supervisor {
     int unneeded_count;                                      /* of alerts to close */
     char unneeded[SUPERVISOR_UNNEEDED_MAX][MG_NAME_MAX + 1]; /* their services */
 
-    /* measure.c */
+    /* figures.c */
     /* A session for work that must not hold up a sweep; NULL: nothing is counted or relayed. */
     struct mg_store *counting;
     struct mg_timer *count_timer;
@@ -246,8 +246,8 @@ bool supervisor_retire_start(struct supervisor *supervisor); /* on taking the le
 void supervisor_retire_stop(struct supervisor *supervisor);
 
 void supervisor_metrics_make(struct supervisor *supervisor, struct mg_metrics *metrics);
-bool supervisor_measure_start(struct supervisor *supervisor); /* on taking the lead; false: no memory */
-void supervisor_measure_stop(struct supervisor *supervisor);  /* it leads no more: its figures are stale */
+bool supervisor_figures_start(struct supervisor *supervisor); /* on taking the lead; false: no memory */
+void supervisor_figures_stop(struct supervisor *supervisor);  /* it leads no more: its figures are stale */
 void supervisor_count_session(void *arg, bool is_up, const char *reason); /* on_state of `counting` */
 void supervisor_queue_seen(struct supervisor *supervisor, const char *queue, int64_t ready,
                            int64_t consumers);

@@ -286,20 +286,20 @@ static enum mg_change_result result_of_change(void)
     return (enum mg_change_result)(servers.variant % 3);
 }
 
-static void wish_answer(struct owed *owed)
+static void change_answer(struct owed *owed)
 {
     ((mg_store_setting_fn *)owed->fn)(owed->arg, result_of_change(), 8, servers.is_refusal ? &AWAY : NULL);
 }
 
-void mg_store_put_setting(struct mg_store *store, const struct mg_service_setting *wish,
+void mg_store_put_setting(struct mg_store *store, const struct mg_service_setting *setting,
                           mg_store_setting_fn *done, void *arg)
 {
     (void)store;
-    FUZZ_REQUIRE(mg_name_is_valid(wish->service, strlen(wish->service)) && wish->pause_ms >= 0);
-    FUZZ_REQUIRE(wish->concurrency == NULL || is_integer(wish->concurrency));
-    FUZZ_REQUIRE(wish->rate_per_s == NULL || is_decimal(wish->rate_per_s));
-    change_begins(wish->by, wish->reason);
-    servers_owe(wish_answer, (void (*)(void))done, arg);
+    FUZZ_REQUIRE(mg_name_is_valid(setting->service, strlen(setting->service)) && setting->pause_ms >= 0);
+    FUZZ_REQUIRE(setting->concurrency == NULL || is_integer(setting->concurrency));
+    FUZZ_REQUIRE(setting->rate_per_s == NULL || is_decimal(setting->rate_per_s));
+    change_begins(setting->by, setting->reason);
+    servers_owe(change_answer, (void (*)(void))done, arg);
 }
 
 static void ack_answer(struct owed *owed)

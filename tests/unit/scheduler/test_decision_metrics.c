@@ -143,8 +143,8 @@ END_TEST
 
 int main(void)
 {
-    Suite *suite = suite_create("scheduler measure");
-    TCase *tests = tcase_create("measure");
+    Suite *suite = suite_create("scheduler decision metrics");
+    TCase *tests = tcase_create("decision metrics");
     tcase_add_checked_fixture(tests, stage_start, stage_finish);
     tcase_add_test(tests, an_order_leaves_its_figures);
     tcase_add_test(tests, submissions_are_told_apart);

@@ -27,7 +27,7 @@ void mg_item_note_attempt(struct mg_item *item, int step, enum mg_kind kind, int
     item->attempt_kind = kind;
 }
 
-void mg_fold_measure(const struct mg_fold *fold)
+void mg_fold_count(const struct mg_fold *fold)
 {
     for (int state = 0; state < MG_ORDER_STATE_COUNT; state++) {
         if (fold->entered[state] > 0) {
@@ -43,10 +43,10 @@ void mg_fold_measure(const struct mg_fold *fold)
     }
 }
 
-void mg_item_measure(struct mg_scheduler *scheduler, const struct mg_item *item)
+void mg_item_count(struct mg_scheduler *scheduler, const struct mg_item *item)
 {
     if (item->submitted != MG_SUBMITTED_NOTHING) {
-        mg_metric_add(scheduler->counters.submissions[item->submitted], 1);
+        mg_metric_add(scheduler->series.submissions[item->submitted], 1);
     }
     if (item->service == NULL) {
         return;

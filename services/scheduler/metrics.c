@@ -1,6 +1,6 @@
 /* The scheduler's metrics. Label sets are bounded: words of the state machine, and names of lanes,
  * workflows and services. */
-#include "counters.h"
+#include "metrics.h"
 
 #include <stdio.h>
 
@@ -9,7 +9,7 @@ static struct mg_metric *counter(struct mg_metrics *metrics, const char *name, c
     return mg_metrics_series(metrics, MG_COUNTER, name, NULL, help);
 }
 
-static void causes_init(struct mg_counters *counters, struct mg_metrics *metrics)
+static void causes_init(struct mg_scheduler_metrics *series, struct mg_metrics *metrics)
 {
     static const char *const VERDICTS[] = {[MG_GO] = "go",
                                            [MG_DUPLICATE] = "duplicate",
@@ -21,13 +21,13 @@ static void causes_init(struct mg_counters *counters, struct mg_metrics *metrics
             char labels[96];
             snprintf(labels, sizeof(labels), "kind=\"%s\",verdict=\"%s\"",
                      mg_cause_name((enum mg_cause_kind)kind), VERDICTS[verdict]);
-            counters->causes[kind][verdict] = mg_metrics_series(
-                metrics, MG_COUNTER, "makegood_causes_total", labels, "causes decided, by kind and verdict");
+            series->causes[kind][verdict] = mg_metrics_series(metrics, MG_COUNTER, "makegood_causes_total",
+                                                              labels, "causes decided, by kind and verdict");
         }
     }
 }
 
-static void labelled_init(struct mg_counters *counters, struct mg_metrics *metrics)
+static void labelled_init(struct mg_scheduler_metrics *series, struct mg_metrics *metrics)
 {
     static const char *const LANES[] = {[MG_LANE_REPLIES] = "replies",
                                         [MG_LANE_COMMANDS] = "commands",
@@ -45,60 +45,59 @@ static void labelled_init(struct mg_counters *counters, struct mg_metrics *metri
     char labels[96];
     for (int i = MG_SUBMITTED_ACCEPTED; i < MG_SUBMITTED_COUNT; i++) {
         snprintf(labels, sizeof(labels), "outcome=\"%s\"", SUBMITTED[i]);
-        counters->submissions[i] =
+        series->submissions[i] =
             mg_metrics_series(metrics, MG_COUNTER, "makegood_submissions_total", labels,
                               "submissions by what became of them; repeated: the order was there");
     }
     for (int status = 0; status < MG_STATUS_COUNT; status++) {
         snprintf(labels, sizeof(labels), "status=\"%s\"", mg_status_name((enum mg_status)status));
-        counters->statuses[status] =
+        series->statuses[status] =
             mg_metrics_series(metrics, MG_COUNTER, "makegood_statuses_sent_total", labels,
                               "statuses that the broker confirmed, those sent again included");
     }
     for (int lane = 0; lane < MG_LANE_COUNT; lane++) {
         snprintf(labels, sizeof(labels), "lane=\"%s\"", LANES[lane]);
-        counters->waiting[lane] = mg_metrics_series(metrics, MG_GAUGE, "makegood_inbox_messages", labels,
-                                                    "messages received and not yet taken into a batch");
+        series->waiting[lane] = mg_metrics_series(metrics, MG_GAUGE, "makegood_inbox_messages", labels,
+                                                  "messages received and not yet taken into a batch");
     }
     for (int kind = 0; kind < MG_SEND_KIND_COUNT; kind++) {
         snprintf(labels, sizeof(labels), "kind=\"%s\"", SENDS[kind]);
-        counters->failures[kind] = mg_metrics_series(metrics, MG_COUNTER, "makegood_publish_failures_total",
-                                                     labels, "messages that the broker did not take");
+        series->failures[kind] = mg_metrics_series(metrics, MG_COUNTER, "makegood_publish_failures_total",
+                                                   labels, "messages that the broker did not take");
     }
 }
 
-void mg_counters_init(struct mg_counters *counters, struct mg_metrics *metrics)
+void mg_scheduler_metrics_init(struct mg_scheduler_metrics *series, struct mg_metrics *metrics)
 {
-    causes_init(counters, metrics);
-    labelled_init(counters, metrics);
-    counters->batch_seconds = mg_metrics_series(metrics, MG_HISTOGRAM, "makegood_batch_seconds", NULL,
-                                                "from taking a batch to its commit");
-    counters->batch_causes =
+    causes_init(series, metrics);
+    labelled_init(series, metrics);
+    series->batch_seconds = mg_metrics_series(metrics, MG_HISTOGRAM, "makegood_batch_seconds", NULL,
+                                              "from taking a batch to its commit");
+    series->batch_causes =
         mg_metrics_series(metrics, MG_HISTOGRAM_SIZES, "makegood_batch_causes", NULL, "causes of a batch");
-    counters->commit_seconds = mg_metrics_series(metrics, MG_HISTOGRAM, "makegood_commit_seconds", NULL,
-                                                 "from sending a batch's rows to the database's reply that "
-                                                 "they are stored");
-    counters->conflicts = counter(metrics, "makegood_conflicts_total",
-                                  "orders decided again because they were not as supposed");
-    counters->guessed =
-        counter(metrics, "makegood_guessed_total", "orders decided without reading them first");
-    counters->stale = counter(metrics, "makegood_stale_total", "causes that came too late to matter");
-    counters->duplicates =
+    series->commit_seconds = mg_metrics_series(metrics, MG_HISTOGRAM, "makegood_commit_seconds", NULL,
+                                               "from sending a batch's rows to the database's reply that "
+                                               "they are stored");
+    series->conflicts = counter(metrics, "makegood_conflicts_total",
+                                "orders decided again because they were not as supposed");
+    series->guessed = counter(metrics, "makegood_guessed_total", "orders decided without reading them first");
+    series->stale = counter(metrics, "makegood_stale_total", "causes that came too late to matter");
+    series->duplicates =
         counter(metrics, "makegood_duplicates_total", "causes that changed nothing, being repeats");
-    counters->again =
+    series->again =
         counter(metrics, "makegood_again_total", "causes that came again and re-created their effects");
-    counters->dead_lettered =
+    series->dead_lettered =
         counter(metrics, "makegood_dead_lettered_total", "messages sent to the dead letters");
-    counters->poisoned = counter(metrics, "makegood_poisoned_total", "messages that could not be stored");
-    counters->impossible =
+    series->poisoned = counter(metrics, "makegood_poisoned_total", "messages that could not be stored");
+    series->impossible =
         counter(metrics, "makegood_impossible_total", "causes that no correct run brings about");
-    counters->unknown_orders =
+    series->unknown_orders =
         counter(metrics, "makegood_unknown_orders_total", "messages about no known order");
-    counters->reports =
+    series->reports =
         counter(metrics, "makegood_service_reports_total", "reports of agents about their service");
-    counters->given_up = counter(metrics, "makegood_statuses_given_up_total",
-                                 "events whose statuses were owed for too long, and are tried no more");
-    counters->left =
+    series->given_up = counter(metrics, "makegood_statuses_given_up_total",
+                               "events whose statuses were owed for too long, and are tried no more");
+    series->left =
         counter(metrics, "makegood_left_total", "messages of a newer version, left to another instance");
 }
 

@@ -266,7 +266,7 @@ static void on_queue_seen(void *arg, const char *queue, int64_t ready_messages, 
 
 /* ---- while leading ---- */
 
-bool supervisor_measure_start(struct supervisor *supervisor)
+bool supervisor_figures_start(struct supervisor *supervisor)
 {
     struct mg_err err;
     mg_metric_set(supervisor->epoch_led, (double)supervisor->epoch);
@@ -296,7 +296,7 @@ bool supervisor_measure_start(struct supervisor *supervisor)
     return true;
 }
 
-void supervisor_measure_stop(struct supervisor *supervisor)
+void supervisor_figures_stop(struct supervisor *supervisor)
 {
     if (supervisor->count_timer != NULL) {
         mg_timer_stop(supervisor->count_timer);

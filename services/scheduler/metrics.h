@@ -1,6 +1,6 @@
 /* The scheduler's metrics. */
-#ifndef MG_SCHEDULER_COUNTERS_H
-#define MG_SCHEDULER_COUNTERS_H
+#ifndef MG_SCHEDULER_METRICS_H
+#define MG_SCHEDULER_METRICS_H
 
 #include "outbox.h"
 #include "work.h"
@@ -22,7 +22,7 @@ enum mg_submitted {
     MG_SUBMITTED_COUNT
 };
 
-struct mg_counters {
+struct mg_scheduler_metrics {
     struct mg_metric *causes[MG_CAUSE_COUNT][MG_IMPOSSIBLE + 1];
     struct mg_metric *submissions[MG_SUBMITTED_COUNT]; /* [MG_SUBMITTED_NOTHING] is NULL */
     struct mg_metric *statuses[MG_STATUS_COUNT];
@@ -32,7 +32,7 @@ struct mg_counters {
         *guessed, *given_up, *dead_lettered, *poisoned, *impossible, *unknown_orders, *reports, *left;
 };
 
-void mg_counters_init(struct mg_counters *counters, struct mg_metrics *metrics);
+void mg_scheduler_metrics_init(struct mg_scheduler_metrics *series, struct mg_metrics *metrics);
 void mg_service_metrics_init(struct mg_service_metrics *service, struct mg_metrics *metrics,
                              const char *name);
 void mg_workflow_metrics_init(struct mg_metric *entered[MG_ORDER_STATE_COUNT], struct mg_metrics *metrics,

@@ -219,8 +219,8 @@ END_TEST
 
 int main(void)
 {
-    Suite *suite = suite_create("supervisor measure");
-    TCase *tests = tcase_create("measure");
+    Suite *suite = suite_create("supervisor figures");
+    TCase *tests = tcase_create("figures");
     tcase_add_checked_fixture(tests, setup, fake_finish);
     tcase_add_test(tests, only_the_leader_counts);
     tcase_add_test(tests, what_was_counted_is_shown);
