@@ -148,7 +148,7 @@ struct mg_served_metrics {
  * even if no supervisor is reachable. The state "down" expires. */
 struct mg_control {
     uint64_t epoch, version; /* 0: no message has come */
-    int64_t heard_boot_ms;
+    int64_t received_boot_ms;
     int64_t health_boot_ms; /* when the last message about the service's health came */
     bool is_paused;
     struct mg_once unreadable_logged; /* the last message was unreadable */

@@ -92,7 +92,7 @@ static void health_apply(struct mg_served *served, const struct mg_service_contr
         return;
     }
     bool is_prober = strcmp(control->prober, served->agent->instance) == 0;
-    served->control.health_boot_ms = served->control.heard_boot_ms;
+    served->control.health_boot_ms = served->control.received_boot_ms;
     snprintf(served->control.prober, sizeof served->control.prober, "%s", control->prober);
     health_follow(served, !control->is_down ? MG_HEALTH_UP : is_prober ? MG_HEALTH_PROBE : MG_HEALTH_DOWN);
 }
@@ -122,7 +122,7 @@ static bool control_read(struct mg_served *served, struct mg_slice body,
     return class == MG_OK;
 }
 
-static void on_heard(void *arg, struct mg_slice body)
+static void on_control(void *arg, struct mg_slice body)
 {
     struct mg_served *served = arg;
     mg_agent_turn(served->agent);
@@ -132,13 +132,13 @@ static void on_heard(void *arg, struct mg_slice body)
     if (!control_read(served, body, &control)) {
         return;
     }
-    if (control.epoch < known->epoch && now_ms - known->heard_boot_ms < MG_SERVICE_CONTROL_SILENT_MS) {
+    if (control.epoch < known->epoch && now_ms - known->received_boot_ms < MG_SERVICE_CONTROL_SILENT_MS) {
         return; /* from a former leader that has not yet detected its successor */
     }
     bool is_new = control.version != known->version || control.is_paused != known->is_paused;
     known->epoch = control.epoch;
     known->version = control.version;
-    known->heard_boot_ms = now_ms;
+    known->received_boot_ms = now_ms;
     if (control.sent_at_ms != 0) {
         bool is_fresh = now_ms - served->agent->awake_since_boot_ms >= MG_SKEW_ROOM_MS;
         mg_agent_note_time(served->agent, now_ms, control.sent_at_ms,
@@ -158,5 +158,5 @@ enum mg_class mg_served_listen(struct mg_served *served, struct mg_err *err)
     char exchange[MG_QUEUE_NAME_SIZE], prefix[MG_QUEUE_NAME_SIZE];
     mg_topology_control_exchange(served->service->name, exchange);
     mg_topology_control_queue(served->service->name, prefix);
-    return mg_broker_hear(served->agent->broker, exchange, prefix, on_heard, served, err);
+    return mg_broker_listen(served->agent->broker, exchange, prefix, on_control, served, err);
 }

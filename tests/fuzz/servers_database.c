@@ -354,5 +354,5 @@ void mg_store_change_batch(struct mg_store *store, const struct mg_batch_change 
     (void)store;
     FUZZ_REQUIRE(mg_uuid_is_valid(change->batch_id));
     change_begins(change->by, change->reason);
-    servers_owe(wish_answer, (void (*)(void))done, arg);
+    servers_owe(change_answer, (void (*)(void))done, arg);
 }

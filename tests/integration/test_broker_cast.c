@@ -49,7 +49,7 @@ static void hear(struct ear *ear, struct mg_broker *broker, const char *name)
     mg_topology_control_exchange(name, exchange);
     mg_topology_control_queue(name, prefix);
     *ear = (struct ear){.broker = broker};
-    ck_assert_msg(mg_broker_hear(broker, exchange, prefix, on_heard, ear, &err) == MG_OK, "%s", err.text);
+    ck_assert_msg(mg_broker_listen(broker, exchange, prefix, on_heard, ear, &err) == MG_OK, "%s", err.text);
 }
 
 static struct mg_broker *broker_make(const char *url)

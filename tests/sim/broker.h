@@ -115,8 +115,8 @@ void sim_link_consume(struct sim_link *link, struct sim_queue *queue, int consum
                       int64_t rank); /* 0: cancel */
 /* No delivery to it is on its way, and none will follow. */
 bool sim_link_is_stopped(const struct sim_link *link, int consumer);
-/* From now on casts of `exchange` reach this ear of the node; `exchange` outlives the link. */
-void sim_link_listen(struct sim_link *link, int ear, const char *exchange);
+/* From now on casts of `exchange` reach this listener of the node; `exchange` outlives the link. */
+void sim_link_listen(struct sim_link *link, int listener, const char *exchange);
 void sim_link_cast(struct sim_link *link, struct sim_message *message); /* takes it over */
 void sim_link_close(struct sim_link *link); /* in good order: frames sent before arrive first */
 /* Actions of the broker's end. */
@@ -139,9 +139,9 @@ void sim_broker_opened(struct mg_broker *broker, struct sim_link *link);
 void sim_broker_lost(struct mg_broker *broker, struct sim_link *link);
 void sim_broker_set_blocked(struct mg_broker *broker, struct sim_link *link, bool is_blocked);
 void sim_broker_delivered(struct mg_broker *broker, struct sim_unacked *unacked);
-/* A cast has come for this ear; `message` is borrowed. */
-void sim_broker_heard(struct mg_broker *broker, struct sim_link *link, int ear,
-                      const struct sim_message *message);
+/* A cast has come for this listener; `message` is borrowed. */
+void sim_broker_receive_cast(struct mg_broker *broker, struct sim_link *link, int listener,
+                             const struct sim_message *message);
 void sim_broker_say_state(struct mg_broker *broker, const char *reason);
 struct sim_link *sim_broker_link(const struct mg_broker *broker); /* NULL: nothing can be sent now */
 bool sim_broker_is_destroyed(const struct mg_broker *broker);
@@ -154,7 +154,7 @@ struct sim_line {
     struct sim_node *node;
     struct sim_outgoing *first, *last;
     size_t count;
-    int64_t timeout_ms, heard_boot_ms;
+    int64_t timeout_ms, received_boot_ms;
     int64_t look_at_us; /* 0: no check is planned */
     struct mg_unanswered *unanswered;
     struct sim_line *apart; /* NULL: this one is the line apart */

@@ -28,9 +28,9 @@ struct watch {
     int64_t ready, consumers;
 };
 
-struct ear {
+struct listener {
     char exchange[MG_QUEUE_NAME_SIZE];
-    mg_heard_fn *heard;
+    mg_received_fn *received;
     void *arg;
 };
 
@@ -47,8 +47,8 @@ struct mg_broker {
     struct mg_unanswered unanswered;
     struct watch watches[WATCHES_MAX];
     int watch_count;
-    struct ear ears[MG_EARS_MAX];
-    int ear_count;
+    struct listener listeners[MG_LISTENERS_MAX];
+    int listener_count;
 };
 
 static void connect_try(void *arg);
@@ -138,8 +138,8 @@ void sim_broker_opened(struct mg_broker *broker, struct sim_link *link)
             consume(broker, i);
         }
     }
-    for (int i = 0; i < broker->ear_count; i++) {
-        sim_link_listen(link, i, broker->ears[i].exchange);
+    for (int i = 0; i < broker->listener_count; i++) {
+        sim_link_listen(link, i, broker->listeners[i].exchange);
     }
     sim_line_reopen(&broker->shared);
     sim_line_reopen(&broker->apart);
@@ -438,31 +438,32 @@ void mg_broker_cast(struct mg_broker *broker, const char *exchange, const char *
     }
 }
 
-enum mg_class mg_broker_hear(struct mg_broker *broker, const char *exchange, const char *queue_prefix,
-                             mg_heard_fn *heard, void *arg, struct mg_err *err)
+enum mg_class mg_broker_listen(struct mg_broker *broker, const char *exchange, const char *queue_prefix,
+                               mg_received_fn *received, void *arg, struct mg_err *err)
 {
     (void)queue_prefix;
-    if (broker->ear_count == MG_EARS_MAX) {
-        return mg_err_set(err, MG_PERMANENT, "cannot hear exchange %s: %d are heard already", exchange,
-                          MG_EARS_MAX);
+    if (broker->listener_count == MG_LISTENERS_MAX) {
+        return mg_err_set(err, MG_PERMANENT,
+                          "could not subscribe to exchange %s: already subscribed to %d, the maximum",
+                          exchange, MG_LISTENERS_MAX);
     }
     if (!sim_has_memory()) {
-        return mg_err_set(err, MG_TRANSIENT, "could not hear exchange %s: no memory", exchange);
+        return mg_err_set(err, MG_TRANSIENT, "could not subscribe to exchange %s: no memory", exchange);
     }
-    struct ear *ear = &broker->ears[broker->ear_count++];
-    *ear = (struct ear){.heard = heard, .arg = arg};
-    (void)snprintf(ear->exchange, sizeof(ear->exchange), "%s", exchange);
+    struct listener *listener = &broker->listeners[broker->listener_count++];
+    *listener = (struct listener){.received = received, .arg = arg};
+    (void)snprintf(listener->exchange, sizeof(listener->exchange), "%s", exchange);
     if (broker->is_open && !broker->is_destroyed) {
-        sim_link_listen(broker->link, broker->ear_count - 1, ear->exchange);
+        sim_link_listen(broker->link, broker->listener_count - 1, listener->exchange);
     }
     return MG_OK;
 }
 
-void sim_broker_heard(struct mg_broker *broker, struct sim_link *link, int ear,
-                      const struct sim_message *message)
+void sim_broker_receive_cast(struct mg_broker *broker, struct sim_link *link, int listener,
+                             const struct sim_message *message)
 {
     if (broker->link == link && !broker->is_destroyed) {
-        sim_trace("heard %s", broker->ears[ear].exchange);
-        broker->ears[ear].heard(broker->ears[ear].arg, message->body);
+        sim_trace("received a cast of %s", broker->listeners[listener].exchange);
+        broker->listeners[listener].received(broker->listeners[listener].arg, message->body);
     }
 }

@@ -90,7 +90,7 @@ static bool is_gone(const struct sim_line *line)
 void sim_line_confirmed(struct sim_outgoing *outgoing, enum mg_publish_outcome outcome)
 {
     struct sim_line *line = outgoing->line;
-    line->heard_boot_ms = mg_clock_boot_ms();
+    line->received_boot_ms = mg_clock_boot_ms();
     if (!outgoing->is_over && !is_gone(line)) {
         outgoing_end(outgoing, outcome);
     }
@@ -200,7 +200,7 @@ static int64_t silent_at_boot_ms(const struct sim_line *line)
         return INT64_MAX;
     }
     int64_t since_boot_ms =
-        first->sent_boot_ms > line->heard_boot_ms ? first->sent_boot_ms : line->heard_boot_ms;
+        first->sent_boot_ms > line->received_boot_ms ? first->sent_boot_ms : line->received_boot_ms;
     return since_boot_ms + patience_ms(line);
 }
 

@@ -31,7 +31,7 @@ struct sim_link {
     int64_t up_us, down_us; /* arrival of the last frame sent, in each direction */
     struct sim_unacked *first, *last;
     struct channel shared, apart;
-    const char *ears[MG_EARS_MAX]; /* the exchanges that it listens to; NULL: none */
+    const char *listeners[MG_LISTENERS_MAX]; /* the exchanges that it listens to; NULL: none */
 };
 
 static struct {
@@ -50,7 +50,7 @@ enum frame_kind {
     FRAME_LOST,
     FRAME_BLOCKED,
     FRAME_DELIVER,
-    FRAME_HEARD,
+    FRAME_CAST_DOWN,
     FRAME_CONFIRM
 };
 
@@ -65,15 +65,15 @@ struct frame {
     struct sim_unacked *unacked;
     struct sim_queue *queue;
     enum sim_end end;
-    int consumer, prefetch, ear;
+    int consumer, prefetch, listener;
     int64_t rank;
     const char *exchange;
     enum mg_publish_outcome outcome;
     bool is_blocked;
 };
 
-static void up_heard(void *arg);
-static void down_heard(void *arg);
+static void up_arrived(void *arg);
+static void down_arrived(void *arg);
 
 static void frame_send(struct frame frame, bool is_up, int64_t typical_us)
 {
@@ -85,11 +85,11 @@ static void frame_send(struct frame frame, bool is_up, int64_t typical_us)
     int64_t at_us = sim_now_us() + sim_draw_delay_us(typical_us);
     *last_us = at_us > *last_us + SPACING_US ? at_us : *last_us + SPACING_US;
     if (is_up) {
-        sim_after(NULL, *last_us - sim_now_us(), up_heard, copy);
+        sim_after(NULL, *last_us - sim_now_us(), up_arrived, copy);
     } else if (link->node->is_alive && link->node->life == link->life) {
-        sim_after(link->node, *last_us - sim_now_us(), down_heard, copy);
+        sim_after(link->node, *last_us - sim_now_us(), down_arrived, copy);
     } else {
-        if (frame.kind == FRAME_HEARD) {
+        if (frame.kind == FRAME_CAST_DOWN) {
             sim_message_release(frame.message);
         }
         free(copy);
@@ -133,7 +133,7 @@ void sim_link_deliver(struct sim_link *link, int consumer, struct sim_queue *que
     frame_send((struct frame){.kind = FRAME_DELIVER, .link = link, .unacked = unacked}, false, HOP_US);
 }
 
-static void end_heard(const struct frame *frame)
+static void end_arrived(const struct frame *frame)
 {
     struct sim_unacked *unacked = frame->unacked;
     if (unacked->is_settled) {
@@ -154,7 +154,7 @@ static void end_heard(const struct frame *frame)
     }
 }
 
-static void publish_heard(const struct frame *frame)
+static void publish_arrived(const struct frame *frame)
 {
     static const enum mg_publish_outcome OUTCOMES[] = {[SIM_TAKEN] = MG_PUBLISH_CONFIRMED,
                                                        [SIM_NACKED] = MG_PUBLISH_REFUSED,
@@ -174,17 +174,19 @@ static void publish_heard(const struct frame *frame)
 }
 
 /* Sent to all current listeners. A queue that ends with its connection keeps the message for no other. */
-static void cast_heard(struct sim_message *message)
+static void cast_arrived(struct sim_message *message)
 {
     char exchange[MG_QUEUE_NAME_SIZE];
     mg_topology_control_exchange(message->routing_key.data, exchange);
     for (int i = 0; i < open_links.count; i++) {
         struct sim_link *link = open_links.links[i];
-        for (int ear = 0; ear < MG_EARS_MAX; ear++) {
-            if (link->ears[ear] != NULL && strcmp(link->ears[ear], exchange) == 0) {
+        for (int listener = 0; listener < MG_LISTENERS_MAX; listener++) {
+            if (link->listeners[listener] != NULL && strcmp(link->listeners[listener], exchange) == 0) {
                 sim_message_hold(message);
-                frame_send((struct frame){.kind = FRAME_HEARD, .link = link, .ear = ear, .message = message},
-                           false, HOP_US);
+                frame_send(
+                    (struct frame){
+                        .kind = FRAME_CAST_DOWN, .link = link, .listener = listener, .message = message},
+                    false, HOP_US);
             }
         }
     }
@@ -236,7 +238,7 @@ static void channel_go_on(struct channel *channel)
 {
     while (channel->first != NULL && !sim_is_taken_nowhere(channel->first->message->routing_key)) {
         struct frame *frame = channel_take(channel);
-        publish_heard(frame); /* may cut the link, and end the channel */
+        publish_arrived(frame); /* may cut the link, and end the channel */
         free(frame);
     }
 }
@@ -251,13 +253,13 @@ void sim_links_go_on(void)
     }
 }
 
-static void up_heard(void *arg)
+static void up_arrived(void *arg)
 {
     struct frame *frame = arg;
     struct sim_link *link = frame->link;
     bool is_message = frame->kind == FRAME_PUBLISH || frame->kind == FRAME_CAST;
     if (is_message && link->is_open && sim_broker_blocked_until_us() > sim_now_us()) {
-        sim_after(NULL, sim_broker_blocked_until_us() - sim_now_us(), up_heard, frame);
+        sim_after(NULL, sim_broker_blocked_until_us() - sim_now_us(), up_arrived, frame);
         return;
     }
     bool is_of_old_channel = frame->kind == FRAME_PUBLISH && frame->channel_number != frame->channel->number;
@@ -267,10 +269,10 @@ static void up_heard(void *arg)
     if (link->is_open && !is_of_old_channel) {
         switch (frame->kind) {
         case FRAME_PUBLISH:
-            publish_heard(frame);
+            publish_arrived(frame);
             break;
         case FRAME_END:
-            end_heard(frame);
+            end_arrived(frame);
             break;
         case FRAME_CONSUME:
             if (frame->prefetch > 0) {
@@ -280,10 +282,10 @@ static void up_heard(void *arg)
             }
             break;
         case FRAME_LISTEN:
-            link->ears[frame->ear] = frame->exchange;
+            link->listeners[frame->listener] = frame->exchange;
             break;
         case FRAME_CAST:
-            cast_heard(frame->message);
+            cast_arrived(frame->message);
             break;
         case FRAME_CLOSE:
             sim_link_cut(link);
@@ -292,7 +294,7 @@ static void up_heard(void *arg)
         case FRAME_LOST:
         case FRAME_BLOCKED:
         case FRAME_DELIVER:
-        case FRAME_HEARD:
+        case FRAME_CAST_DOWN:
         case FRAME_CONFIRM:
             break;
         }
@@ -431,10 +433,10 @@ void sim_link_consume(struct sim_link *link, struct sim_queue *queue, int consum
                true, HOP_US);
 }
 
-void sim_link_listen(struct sim_link *link, int ear, const char *exchange)
+void sim_link_listen(struct sim_link *link, int listener, const char *exchange)
 {
-    frame_send((struct frame){.kind = FRAME_LISTEN, .link = link, .ear = ear, .exchange = exchange}, true,
-               HOP_US);
+    frame_send((struct frame){.kind = FRAME_LISTEN, .link = link, .listener = listener, .exchange = exchange},
+               true, HOP_US);
 }
 
 void sim_link_cast(struct sim_link *link, struct sim_message *message)
@@ -469,7 +471,7 @@ void sim_link_close(struct sim_link *link)
     frame_send((struct frame){.kind = FRAME_CLOSE, .link = link}, true, HOP_US);
 }
 
-static void down_heard(void *arg)
+static void down_arrived(void *arg)
 {
     struct frame *frame = arg;
     struct mg_broker *broker = frame->link->broker;
@@ -486,8 +488,8 @@ static void down_heard(void *arg)
     case FRAME_DELIVER:
         sim_broker_delivered(broker, frame->unacked);
         break;
-    case FRAME_HEARD:
-        sim_broker_heard(broker, frame->link, frame->ear, frame->message);
+    case FRAME_CAST_DOWN:
+        sim_broker_receive_cast(broker, frame->link, frame->listener, frame->message);
         sim_message_release(frame->message);
         break;
     case FRAME_CONFIRM:

@@ -190,7 +190,7 @@ void mg_broker_look(struct mg_broker *broker, const char *queue);
 /* ---- casts: sent to all current listeners, stored nowhere ---- */
 
 #define MG_CAST_BYTES_MAX 32768 /* sent in one piece */
-#define MG_EARS_MAX       16    /* one for each service in one agent process */
+#define MG_LISTENERS_MAX  16    /* one for each service in one agent process */
 
 /* Sends the body transient and unconfirmed, and drops it if it cannot go out now. Not for messages that must
  * arrive. */
@@ -200,9 +200,9 @@ void mg_broker_cast(struct mg_broker *broker, const char *exchange, const char *
 /* Subscribes to all messages of a fanout exchange from now on. The queue is its own and ends with the
  * connection; its name begins with `queue_prefix`. A missing exchange or right is logged once and retried;
  * the broker is up without it. `body` lives until the callback returns. */
-typedef void mg_heard_fn(void *arg, struct mg_slice body);
-enum mg_class mg_broker_hear(struct mg_broker *broker, const char *exchange, const char *queue_prefix,
-                             mg_heard_fn *heard, void *arg, struct mg_err *err) MG_MUSTCHECK;
+typedef void mg_received_fn(void *arg, struct mg_slice body);
+enum mg_class mg_broker_listen(struct mg_broker *broker, const char *exchange, const char *queue_prefix,
+                               mg_received_fn *received, void *arg, struct mg_err *err) MG_MUSTCHECK;
 
 /* ---- for the operator's tool and for clients: a private queue, read message by message ---- */
 

@@ -1,6 +1,6 @@
 /*
  * Casts: a message goes transient and unconfirmed to a fanout exchange, and no queue stores it for absent
- * listeners. Each listener ("ear") has a queue of its own behind the exchange; the queue ends with its
+ * listeners. Each listener has a queue of its own behind the exchange; the queue ends with its
  * connection. A listener that missed a message gets the next one.
  *
  * Casts have a connection of their own, made at first use: for a missing exchange or right the broker closes
@@ -22,16 +22,16 @@
 #define TAG_SIZE         24
 /* Bounds the queue of a listener that does not read. Each message replaces the earlier ones, so older ones
  * may go. */
-#define EAR_QUEUE_LENGTH 16
+#define LISTENER_QUEUE_LENGTH 16
 
 static void cast_opened(struct mg_link *link);
 static void cast_lost(struct mg_link *link);
-static void queue_take(struct mg_ear *ear, const amqp_queue_declare_ok_t *made)
+static void queue_take(struct mg_listener *listener, const amqp_queue_declare_ok_t *made)
 {
     struct mg_slice name = mg_amqp_slice(made->queue);
     if (name.len > MG_AMQP_SHORT_MAX) name.len = 0; /* a short string of the protocol is never longer */
-    if (name.len > 0) memcpy(ear->queue, name.data, name.len);
-    ear->queue[name.len] = '\0';
+    if (name.len > 0) memcpy(listener->queue, name.data, name.len);
+    listener->queue[name.len] = '\0';
 }
 
 static void cast_method(struct mg_link *link, const amqp_method_t *method);
@@ -57,7 +57,7 @@ enum mg_class mg_casts_init(struct mg_broker *broker, struct mg_err *err)
 {
     struct mg_cast_part *part = &broker->casts;
     mg_buf_init(&part->body, MG_CAST_BYTES_MAX);
-    part->asked = part->hearing = -1;
+    part->asked = part->receiving = -1;
     part->retry = mg_timer_create(broker->loop, cast_on_timer, broker);
     if (part->retry == NULL)
         return mg_err_set(err, MG_TRANSIENT, "could not prepare for broadcasts: no memory");
@@ -71,40 +71,40 @@ void mg_casts_finish(struct mg_broker *broker)
     mg_timer_destroy(part->retry);
     part->retry = NULL;
     mg_buf_finish(&part->body);
-    for (int i = 0; i < part->ear_count; i++) {
-        free(part->ears[i].exchange);
-        free(part->ears[i].prefix);
+    for (int i = 0; i < part->listener_count; i++) {
+        free(part->listeners[i].exchange);
+        free(part->listeners[i].prefix);
     }
-    part->ear_count = 0;
+    part->listener_count = 0;
 }
 
 /* ---- listening ---- */
 
-enum mg_class mg_broker_hear(struct mg_broker *broker, const char *exchange, const char *queue_prefix,
-                             mg_heard_fn *heard, void *arg, struct mg_err *err)
+enum mg_class mg_broker_listen(struct mg_broker *broker, const char *exchange, const char *queue_prefix,
+                               mg_received_fn *received, void *arg, struct mg_err *err)
 {
     struct mg_cast_part *part = &broker->casts;
-    if (part->ear_count == MG_EARS_MAX)
+    if (part->listener_count == MG_LISTENERS_MAX)
         return mg_err_set(err, MG_PERMANENT,
                           "could not subscribe to exchange %s: already subscribed to %d, the maximum",
-                          exchange, MG_EARS_MAX);
+                          exchange, MG_LISTENERS_MAX);
     if (strlen(exchange) > MG_AMQP_SHORT_MAX || strlen(queue_prefix) + MG_UUID_SIZE > MG_AMQP_SHORT_MAX)
         return mg_err_set(err, MG_BAD_INPUT,
                           "could not subscribe to an exchange: its name is longer than %d bytes",
                           MG_AMQP_SHORT_MAX);
-    struct mg_ear ear = {
-        .exchange = strdup(exchange), .prefix = strdup(queue_prefix), .heard = heard, .arg = arg};
-    if (ear.exchange == NULL || ear.prefix == NULL) {
-        free(ear.exchange);
-        free(ear.prefix);
+    struct mg_listener listener = {
+        .exchange = strdup(exchange), .prefix = strdup(queue_prefix), .received = received, .arg = arg};
+    if (listener.exchange == NULL || listener.prefix == NULL) {
+        free(listener.exchange);
+        free(listener.prefix);
         return mg_err_set(err, MG_TRANSIENT, "could not subscribe to exchange %s: no memory", exchange);
     }
-    part->ears[part->ear_count++] = ear;
+    part->listeners[part->listener_count++] = listener;
     mg_link_start(&broker->cast);
     return MG_OK;
 }
 
-static void ear_tag(int index, char ret_tag[TAG_SIZE])
+static void listener_tag(int index, char ret_tag[TAG_SIZE])
 {
     (void)snprintf(ret_tag, TAG_SIZE, "mg-ear-%d", index);
 }
@@ -112,25 +112,27 @@ static void ear_tag(int index, char ret_tag[TAG_SIZE])
 /* The broker names the queue (amq.gen-…), and the user's configure right covers only such names. No exchange
  * can have such a name, so an agent cannot make one. Older rights allow only the prefix; then the name must
  * be one that no earlier connection still holds. */
-static void ear_name(struct mg_ear *ear, char ret_queue[MG_AMQP_SHORT_MAX + 1])
+static void listener_name(struct mg_listener *listener, char ret_queue[MG_AMQP_SHORT_MAX + 1])
 {
     ret_queue[0] = '\0';
-    if (!ear->is_named_here) return;
+    if (!listener->is_named_here) return;
     char unique[MG_UUID_SIZE];
     mg_uuid_random(unique);
-    (void)snprintf(ret_queue, MG_AMQP_SHORT_MAX + 1, "%s%s", ear->prefix, unique);
+    (void)snprintf(ret_queue, MG_AMQP_SHORT_MAX + 1, "%s%s", listener->prefix, unique);
 }
 
 /* A passive declare of the exchange comes first, and needs no right. Otherwise a queue that cannot be bound
  * would stay. */
-static bool ear_ask(struct mg_link *link, struct mg_ear *ear, int index)
+static bool listener_ask(struct mg_link *link, struct mg_listener *listener, int index)
 {
-    amqp_bytes_t exchange = amqp_cstring_bytes(ear->exchange), queue = amqp_cstring_bytes(ear->queue);
-    amqp_table_entry_t length = {.key = amqp_cstring_bytes("x-max-length"),
-                                 .value = {.kind = AMQP_FIELD_KIND_I32, .value = {.i32 = EAR_QUEUE_LENGTH}}};
+    amqp_bytes_t exchange = amqp_cstring_bytes(listener->exchange),
+                 queue = amqp_cstring_bytes(listener->queue);
+    amqp_table_entry_t length = {
+        .key = amqp_cstring_bytes("x-max-length"),
+        .value = {.kind = AMQP_FIELD_KIND_I32, .value = {.i32 = LISTENER_QUEUE_LENGTH}}};
     char tag[TAG_SIZE], name[MG_AMQP_SHORT_MAX + 1];
-    ear_tag(index, tag);
-    ear_name(ear, name);
+    listener_tag(index, tag);
+    listener_name(listener, name);
     amqp_exchange_declare_t find = {.exchange = exchange, .type = amqp_cstring_bytes("fanout"), .passive = 1};
     amqp_queue_declare_t make = {.queue = amqp_cstring_bytes(name),
                                  .exclusive = 1,
@@ -139,16 +141,16 @@ static bool ear_ask(struct mg_link *link, struct mg_ear *ear, int index)
     amqp_queue_bind_t bind = {.queue = queue, .exchange = exchange};
     amqp_basic_consume_t consume = {
         .queue = queue, .consumer_tag = amqp_cstring_bytes(tag), .no_ack = 1, .exclusive = 1};
-    switch (ear->stage) {
-    case MG_EAR_OFF:
+    switch (listener->stage) {
+    case MG_LISTENER_OFF:
         return mg_link_send(link, AMQP_EXCHANGE_DECLARE_METHOD, &find);
-    case MG_EAR_FOUND:
+    case MG_LISTENER_FOUND:
         return mg_link_send(link, AMQP_QUEUE_DECLARE_METHOD, &make);
-    case MG_EAR_MADE:
+    case MG_LISTENER_MADE:
         return mg_link_send(link, AMQP_QUEUE_BIND_METHOD, &bind);
-    case MG_EAR_BOUND:
+    case MG_LISTENER_BOUND:
         return mg_link_send(link, AMQP_BASIC_CONSUME_METHOD, &consume);
-    case MG_EAR_ON:
+    case MG_LISTENER_ON:
         break;
     }
     return false;
@@ -161,16 +163,16 @@ static void cast_next(struct mg_broker *broker)
     struct mg_link *link = &broker->cast;
     if (!link->is_open || link->is_reopening || part->asked >= 0) return;
     int64_t now_ms = mg_clock_boot_ms();
-    for (int i = 0; i < part->ear_count; i++) {
-        struct mg_ear *ear = &part->ears[i];
-        if (ear->stage == MG_EAR_ON) continue;
-        if (ear->not_before_boot_ms > now_ms) {
-            mg_timer_start(part->retry, ear->not_before_boot_ms - now_ms, 0);
+    for (int i = 0; i < part->listener_count; i++) {
+        struct mg_listener *listener = &part->listeners[i];
+        if (listener->stage == MG_LISTENER_ON) continue;
+        if (listener->not_before_boot_ms > now_ms) {
+            mg_timer_start(part->retry, listener->not_before_boot_ms - now_ms, 0);
             continue;
         }
         if (!mg_link_has_room(link, QUESTION_BYTES)) return;
         part->asked = i;
-        if (ear_ask(link, ear, i)) mg_link_asked(link);
+        if (listener_ask(link, listener, i)) mg_link_asked(link);
         return;
     }
 }
@@ -192,11 +194,11 @@ static void cast_opened(struct mg_link *link)
  * bound by its name. */
 static void ears_stop(struct mg_cast_part *part)
 {
-    part->asked = part->hearing = -1;
-    for (int i = 0; i < part->ear_count; i++) {
-        struct mg_ear *ear = &part->ears[i];
-        if (ear->stage == MG_EAR_ON) ear->queue[0] = '\0';
-        ear->stage = MG_EAR_OFF;
+    part->asked = part->receiving = -1;
+    for (int i = 0; i < part->listener_count; i++) {
+        struct mg_listener *listener = &part->listeners[i];
+        if (listener->stage == MG_LISTENER_ON) listener->queue[0] = '\0';
+        listener->stage = MG_LISTENER_OFF;
     }
 }
 
@@ -205,8 +207,8 @@ static void cast_lost(struct mg_link *link)
     struct mg_cast_part *part = &link->broker->casts;
     ears_stop(part);
     mg_once_reset(&part->refusal_logged);
-    for (int i = 0; i < part->ear_count; i++)
-        part->ears[i].queue[0] = '\0';
+    for (int i = 0; i < part->listener_count; i++)
+        part->listeners[i].queue[0] = '\0';
 }
 
 static void cast_method(struct mg_link *link, const amqp_method_t *method)
@@ -220,24 +222,26 @@ static void cast_method(struct mg_link *link, const amqp_method_t *method)
                      method->id == AMQP_QUEUE_DECLARE_OK_METHOD || method->id == AMQP_QUEUE_BIND_OK_METHOD ||
                      method->id == AMQP_BASIC_CONSUME_OK_METHOD;
     if (!is_answer || part->asked < 0) return;
-    struct mg_ear *ear = &part->ears[part->asked];
+    struct mg_listener *listener = &part->listeners[part->asked];
     part->asked = -1;
     mg_link_answered(link);
-    if (method->id == AMQP_QUEUE_DECLARE_OK_METHOD) queue_take(ear, method->decoded);
-    ear->stage++;
-    if (ear->stage == MG_EAR_FOUND && ear->queue[0] != '\0') ear->stage = MG_EAR_MADE;
-    if (ear->stage == MG_EAR_ON && mg_once_reset(&ear->refusal_logged))
-        mg_log(MG_LOG_INFO, "broadcasts are received again", MG_LOG_TEXT("exchange", ear->exchange));
+    if (method->id == AMQP_QUEUE_DECLARE_OK_METHOD) queue_take(listener, method->decoded);
+    listener->stage++;
+    if (listener->stage == MG_LISTENER_FOUND && listener->queue[0] != '\0')
+        listener->stage = MG_LISTENER_MADE;
+    if (listener->stage == MG_LISTENER_ON && mg_once_reset(&listener->refusal_logged))
+        mg_log(MG_LOG_INFO, "broadcasts are received again", MG_LOG_TEXT("exchange", listener->exchange));
     cast_next(link->broker);
 }
 
 /* A refused name is tried once in the other way before the refusal counts, so rights of both kinds work. */
-static bool name_otherwise(struct mg_ear *ear, int code)
+static bool name_otherwise(struct mg_listener *listener, int code)
 {
-    if (ear->stage == MG_EAR_MADE && code == AMQP_NOT_FOUND) ear->queue[0] = '\0'; /* it may be gone */
-    if (ear->stage != MG_EAR_FOUND || code != AMQP_ACCESS_REFUSED) return false;
-    ear->is_named_here = !ear->is_named_here;
-    return ear->is_named_here;
+    if (listener->stage == MG_LISTENER_MADE && code == AMQP_NOT_FOUND)
+        listener->queue[0] = '\0'; /* it may be gone */
+    if (listener->stage != MG_LISTENER_FOUND || code != AMQP_ACCESS_REFUSED) return false;
+    listener->is_named_here = !listener->is_named_here;
+    return listener->is_named_here;
 }
 
 /* A listener's request or a cast was refused. The refusal is logged once, until one succeeds. */
@@ -246,14 +250,14 @@ static bool cast_channel_closed(struct mg_link *link, const amqp_channel_close_t
     struct mg_cast_part *part = &link->broker->casts;
     int code = close->reply_code;
     if (code != AMQP_NOT_FOUND && code != AMQP_ACCESS_REFUSED) return false;
-    struct mg_ear *ear = part->asked >= 0 ? &part->ears[part->asked] : NULL;
-    if (ear != NULL && name_otherwise(ear, code)) {
+    struct mg_listener *listener = part->asked >= 0 ? &part->listeners[part->asked] : NULL;
+    if (listener != NULL && name_otherwise(listener, code)) {
         mg_link_answered(link);
         ears_stop(part);
         return true;
     }
     int64_t not_before_boot_ms = mg_clock_boot_ms() + REFUSED_PAUSE_MS;
-    if (mg_once_set(ear != NULL ? &ear->refusal_logged : &part->refusal_logged)) {
+    if (mg_once_set(listener != NULL ? &listener->refusal_logged : &part->refusal_logged)) {
         char why[MG_LINK_REASON_SIZE], advice[MG_ADVICE_SIZE];
         amqp_method_number_t refused = (amqp_method_number_t)close->class_id << 16 | close->method_id;
         mg_amqp_advice(code, refused, close->reply_text, advice);
@@ -261,12 +265,12 @@ static bool cast_channel_closed(struct mg_link *link, const amqp_channel_close_t
                        (int)(close->reply_text.len < 255 ? close->reply_text.len : 255),
                        (const char *)close->reply_text.bytes, advice);
         mg_log(MG_LOG_WARN,
-               ear != NULL ? "cannot receive broadcasts; the service runs without them, and retries"
-                           : "cannot publish broadcasts; publishing is retried",
-               MG_LOG_TEXT("exchange", ear != NULL ? ear->exchange : ""), MG_LOG_TEXT("why", why));
+               listener != NULL ? "cannot receive broadcasts; the service runs without them, and retries"
+                                : "cannot publish broadcasts; publishing is retried",
+               MG_LOG_TEXT("exchange", listener != NULL ? listener->exchange : ""), MG_LOG_TEXT("why", why));
     }
-    if (ear != NULL) {
-        ear->not_before_boot_ms = not_before_boot_ms;
+    if (listener != NULL) {
+        listener->not_before_boot_ms = not_before_boot_ms;
         mg_link_answered(link);
     } else {
         part->not_before_boot_ms = not_before_boot_ms;
@@ -282,33 +286,33 @@ static void cast_header(struct mg_link *link, const amqp_method_t *method,
 {
     struct mg_cast_part *part = &link->broker->casts;
     (void)properties;
-    part->hearing = -1;
+    part->receiving = -1;
     mg_buf_clear(&part->body);
     /* not a cast of ours */
     if (method->id != AMQP_BASIC_DELIVER_METHOD || body_size > MG_CAST_BYTES_MAX) return;
     const amqp_basic_deliver_t *deliver = method->decoded;
-    for (int i = 0; i < part->ear_count; i++) {
+    for (int i = 0; i < part->listener_count; i++) {
         char tag[TAG_SIZE];
-        ear_tag(i, tag);
+        listener_tag(i, tag);
         if (mg_slice_is(mg_amqp_slice(deliver->consumer_tag), tag) &&
-            mg_topology_is_control_of(mg_amqp_slice(deliver->exchange), part->ears[i].exchange))
-            part->hearing = i;
+            mg_topology_is_control_of(mg_amqp_slice(deliver->exchange), part->listeners[i].exchange))
+            part->receiving = i;
     }
 }
 
 static void cast_body(struct mg_link *link, amqp_bytes_t piece)
 {
     struct mg_cast_part *part = &link->broker->casts;
-    if (part->hearing >= 0) mg_buf_append(&part->body, piece.bytes, piece.len);
+    if (part->receiving >= 0) mg_buf_append(&part->body, piece.bytes, piece.len);
 }
 
 static void cast_complete(struct mg_link *link)
 {
     struct mg_cast_part *part = &link->broker->casts;
-    if (part->hearing < 0 || part->body.failed) return; /* no memory: the next cast replaces it */
-    const struct mg_ear *ear = &part->ears[part->hearing];
-    part->hearing = -1;
-    ear->heard(ear->arg, mg_buf_slice(&part->body));
+    if (part->receiving < 0 || part->body.failed) return; /* no memory: the next cast replaces it */
+    const struct mg_listener *listener = &part->listeners[part->receiving];
+    part->receiving = -1;
+    listener->received(listener->arg, mg_buf_slice(&part->body));
 }
 
 /* ---- casting ---- */

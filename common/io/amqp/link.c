@@ -287,7 +287,7 @@ void mg_link_drain(struct mg_link *link)
                          mg_amqp_failure_text(link->connection, status, &why));
             return;
         }
-        link->heard_boot_ms = mg_clock_boot_ms();
+        link->received_boot_ms = mg_clock_boot_ms();
         link_take_frame(link, &frame);
         /* Between a method and its header the method still points into the pool. After that, all has been
          * copied. */

@@ -62,7 +62,7 @@ struct mg_link {
     uint64_t generation;              /* rises with each connection */
     uint32_t attempts;                /* connections in a row that did not last LASTING_MS */
     int64_t opened_boot_ms;
-    int64_t heard_boot_ms;     /* time of the last frame other than a heartbeat */
+    int64_t received_boot_ms;  /* time of the last frame other than a heartbeat */
     int64_t answer_by_boot_ms; /* 0: no request is waiting for an answer */
     size_t send_budget;        /* bytes that the socket is sure to take */
     bool is_plain;             /* no TLS: the outbox goes out in one write */

@@ -107,25 +107,31 @@ struct mg_watch_part {
     void (*looked)(struct mg_broker *broker, const char *queue, int64_t consumers);
 };
 
-enum mg_ear_stage { MG_EAR_OFF, MG_EAR_FOUND, MG_EAR_MADE, MG_EAR_BOUND, MG_EAR_ON };
+enum mg_listener_stage {
+    MG_LISTENER_OFF,
+    MG_LISTENER_FOUND,
+    MG_LISTENER_MADE,
+    MG_LISTENER_BOUND,
+    MG_LISTENER_ON
+};
 
-struct mg_ear {
+struct mg_listener {
     char *exchange, *prefix;
     char queue[MG_AMQP_SHORT_MAX + 1]; /* of this connection; "": none yet */
     /* the broker's own name was refused: the name is made from the prefix */
     bool is_named_here;
-    enum mg_ear_stage stage; /* the last step that the broker has confirmed */
+    enum mg_listener_stage stage; /* the last step that the broker has confirmed */
     struct mg_once refusal_logged;
     int64_t not_before_boot_ms; /* after a refusal */
-    mg_heard_fn *heard;
+    mg_received_fn *received;
     void *arg;
 };
 
 struct mg_cast_part {
-    struct mg_ear ears[MG_EARS_MAX];
-    int ear_count;
-    int asked;   /* index of the ear with the open request; -1: none */
-    int hearing; /* index of the ear that reads a cast; -1: none */
+    struct mg_listener listeners[MG_LISTENERS_MAX];
+    int listener_count;
+    int asked;     /* index of the listener with the open request; -1: none */
+    int receiving; /* index of the listener that reads a cast; -1: none */
     struct mg_buf body;
     struct mg_timer *retry;
     struct mg_once refusal_logged; /* of outgoing casts */

@@ -347,7 +347,7 @@ static void publish_take_probe(struct mg_publisher *publisher, const amqp_method
 
 static bool is_answer_awaited(const struct mg_publisher *publisher)
 {
-    return publisher->awaited_boot_ms > publisher->link.heard_boot_ms;
+    return publisher->awaited_boot_ms > publisher->link.received_boot_ms;
 }
 
 /* A sent or half-sent message serves as a probe too; no probe may begin within one. */

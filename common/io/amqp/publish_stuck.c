@@ -68,7 +68,7 @@ static void publish_unstick(struct mg_publisher *publisher)
     if (!link->is_open || link->is_blocked || publisher->is_doubted ||
         TAILQ_FIRST(&publisher->line.all) == NULL ||
         TAILQ_FIRST(&publisher->line.all)->state != OUTGOING_SENT ||
-        now - link->heard_boot_ms < patience_ms ||
+        now - link->received_boot_ms < patience_ms ||
         now - TAILQ_FIRST(&publisher->line.all)->sent_boot_ms < patience_ms)
         return;
     if (publisher->is_apart)

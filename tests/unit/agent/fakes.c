@@ -164,20 +164,20 @@ void mg_topology_control_queue(const char *service, char ret_prefix[MG_QUEUE_NAM
     snprintf(ret_prefix, MG_QUEUE_NAME_SIZE, "agent.%s.control.", service);
 }
 
-enum mg_class mg_broker_hear(struct mg_broker *broker, const char *exchange, const char *queue_prefix,
-                             mg_heard_fn *heard, void *arg, struct mg_err *err)
+enum mg_class mg_broker_listen(struct mg_broker *broker, const char *exchange, const char *queue_prefix,
+                               mg_received_fn *received, void *arg, struct mg_err *err)
 {
     (void)broker;
     (void)err;
-    snprintf(fakes.heard_names, sizeof fakes.heard_names, "%s %s", exchange, queue_prefix);
-    fakes.heard = heard;
-    fakes.heard_arg = arg;
+    snprintf(fakes.listened_names, sizeof fakes.listened_names, "%s %s", exchange, queue_prefix);
+    fakes.received = received;
+    fakes.received_arg = arg;
     return MG_OK;
 }
 
 void fakes_say(const char *body)
 {
-    fakes.heard(fakes.heard_arg, mg_slice_of(body));
+    fakes.received(fakes.received_arg, mg_slice_of(body));
 }
 
 static void deliver(int consumer, const char *type, const char *body, bool is_redelivered,

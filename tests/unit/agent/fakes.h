@@ -42,9 +42,9 @@ struct fakes {
     bool is_publish_full;                 /* mg_broker_publish accepts nothing */
     enum mg_class call_class; /* not MG_OK: mg_http_client_call refuses every call with this class */
     struct mg_broker_options broker;
-    mg_heard_fn *heard; /* the agent's callback for control messages */
-    void *heard_arg;
-    char heard_names[256]; /* exchange and queue */
+    mg_received_fn *received; /* the agent's callback for control messages */
+    void *received_arg;
+    char listened_names[256]; /* exchange and queue */
 };
 extern struct fakes fakes;
 

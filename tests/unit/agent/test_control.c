@@ -47,7 +47,7 @@ START_TEST(a_pause_ends_what_waits_and_lets_calls_under_way_end)
     flow_deliver(&(struct flow_request){.order_id = "waiting"});
     flow_wait_calls(1);
     int reports = fakes.report_count;
-    ck_assert_str_eq(fakes.heard_names, "makegood.control.payment agent.payment.control.");
+    ck_assert_str_eq(fakes.listened_names, "makegood.control.payment agent.payment.control.");
     say(1, 4, "\"paused\":true");
     flow_wait_replies(1);
     expect_parked(0);
@@ -288,7 +288,7 @@ START_TEST(a_later_leader_outdoes_an_earlier_one_that_still_speaks)
     say(6, 1, "\"paused\":false");
     ck_assert(served()->control.is_paused);
     ck_assert_uint_eq(served()->control.version, 2);
-    flow_agent.served[0].control.heard_boot_ms -= 6000; /* no control message for 6 s */
+    flow_agent.served[0].control.received_boot_ms -= 6000; /* no control message for 6 s */
     say(6, 3, "\"paused\":false");
     ck_assert(!served()->control.is_paused);
     ck_assert_uint_eq(served()->control.version, 3);
