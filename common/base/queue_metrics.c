@@ -25,13 +25,13 @@ void mg_queue_metrics_init(struct mg_queue_metrics *queue, struct mg_metrics *me
     char labels[LABELS_SIZE];
     (void)snprintf(labels, sizeof labels, "queue=\"%s\"", name);
     queue->messages = mg_metrics_series(metrics, MG_GAUGE, "makegood_queue_messages", labels,
-                                        "messages that lie in a queue and are given to nobody yet");
+                                        "messages of a queue that are ready and not delivered");
     queue->consumers = mg_metrics_series(metrics, MG_GAUGE, "makegood_queue_consumers", labels,
-                                         "who takes messages from a queue; -1: there is no such queue");
+                                         "consumers of a queue; -1: there is no such queue");
     queue->oldest = mg_metrics_series(
         metrics, MG_GAUGE, "makegood_queue_oldest_age_seconds", labels,
-        "no message that lies in a queue is older, but what lay there when this process first looked; of what "
-        "several processes say the least is right");
+        "upper bound for the age of a queue's messages, except those from before this process first looked; of "
+        "several processes the least value is right");
     mg_queue_metrics_silence(queue);
 }
 

@@ -73,7 +73,7 @@ static enum mg_verdict cause_apply(struct mg_decider *decider)
         return mg_decider_end(decider, MG_GO, "a new order");
     case MG_CAUSE_REATTACHED:
         decider->is_changed = true;
-        return mg_decider_end(decider, MG_GO, "its client asks again");
+        return mg_decider_end(decider, MG_GO, "its client submits it again");
     case MG_CAUSE_REPLY:
         return mg_judge_reply(decider);
     case MG_CAUSE_OVERDUE:

@@ -122,7 +122,7 @@ static void step_cell_put(mg_describe_fn *put, void *arg, enum mg_step_state sta
     field_put(put, arg, verdict_name(cell->verdict));
     field_put(put, arg, mg_step_state_name((enum mg_step_state)cell->next));
     cell_put(put, arg, cell, "", MG_STATUS_STEP_COMPLETED,
-             event == MG_STEP_EVENT_DOUBT ? "alert if a person must tell" : "alert");
+             event == MG_STEP_EVENT_DOUBT ? "alert if an operator must decide" : "alert");
 }
 
 void mg_describe_csv(mg_describe_fn *put, void *arg)

@@ -420,7 +420,8 @@ static enum mg_verdict state_lost(struct mg_decider *decider, int index)
     if (mg_decider_order(decider, MG_ORDER_EVENT_RAISE, MG_REASON_STATE_LOST, index) != MG_GO) {
         mg_decider_worsen(decider, MG_REASON_STATE_LOST); /* the order is in error already */
     }
-    return mg_decider_end(decider, MG_GO, "the reply is ahead of the row: the database lost its newest part");
+    return mg_decider_end(decider, MG_GO,
+                          "the reply is ahead of the row: the database lost the order's newest rows");
 }
 
 enum mg_verdict mg_judge_reply(struct mg_decider *decider)

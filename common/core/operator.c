@@ -227,7 +227,7 @@ static enum mg_verdict settle_done(struct mg_decider *decider)
     if (plan->is_pivot && order->goal != MG_GOAL_PROCESSED && has_undo_begun(order)) {
         return mg_decider_end(
             decider, MG_REFUSED,
-            "what came before the pivot is being undone; the order cannot go forward again");
+            "the steps before the pivot are being undone; the order cannot go forward again");
     }
     struct mg_step *step = &decider->order.steps[index];
     bool was_running = mg_step_is_running(step);

@@ -258,7 +258,7 @@ void mg_json_version_check(const struct mg_json_object *object)
         object->faults->is_newer = true;
         mg_json_member_fault(object, MG_STALE, "v",
                              "version %" PRId64
-                             " of the message; this program knows 1 and leaves it for a newer one",
+                             " of the message; this program reads version 1 and leaves it for a newer one",
                              version);
     }
 }

@@ -65,7 +65,7 @@ static enum mg_class read_file(const char *name, const char *path, char **ret_li
     if (wrong != NULL) {
         class = mg_err_set(err, MG_BAD_INPUT, "in \"%.120s\": %s", path, wrong);
     } else if (asprintf(ret_line, "%s: %.*s", name, (int)len, bytes) < 0) {
-        class = mg_err_set(err, MG_TRANSIENT, "could not keep what \"%.120s\" holds: no memory", path);
+        class = mg_err_set(err, MG_TRANSIENT, "could not keep the content of \"%.120s\": no memory", path);
     }
     explicit_bzero(bytes, sizeof bytes);
     return class;

@@ -173,7 +173,7 @@ static void read_undo(const struct mg_json_object *step, struct mg_arena *arena,
 
     if (value.data == NULL) {
         mg_json_fault(step->faults, MG_BAD_INPUT, step->pointer,
-                      "member \"undo\" is missing; say how the step is undone, or \"none\"");
+                      "member \"undo\" is missing; give an action, or \"none\"");
         return;
     }
     if (mg_json_type_of(value) == MG_JSON_STRING) {

@@ -157,8 +157,8 @@ static void check_result(const struct reference_check *check, const char *pointe
     if (index < 0) {
         refuse_step_name(check->workflow, check->faults, check->place, step);
     } else if (index == check->step) {
-        const char *why = check->kind == MG_KIND_DO       ? "its own result is not there when it is asked for"
-                          : check->kind == MG_KIND_VERIFY ? "a verify asks because the result never came"
+        const char *why = check->kind == MG_KIND_DO       ? "the step's own result does not exist yet"
+                          : check->kind == MG_KIND_VERIFY ? "a verify runs when the result never came"
                                                           : "an undo may run when the result never came";
         mg_json_fault(check->faults, MG_BAD_INPUT, check->place, "${%.120s}: %s; refer to ${/do_key} instead",
                       pointer, why);

@@ -106,7 +106,7 @@ static void classify_whole_answer(const struct mg_service *service, enum mg_kind
         snprintf(verdict->code, sizeof verdict->code, "http_%d", answer->status);
         bool is_stranger = answer->status == 401 || answer->status == 403;
         snprintf(verdict->text, sizeof verdict->text, "%s answered %d%s", service->name, answer->status,
-                 is_stranger ? "; if it does not know us, see headers and tls in the service file" : "");
+                 is_stranger ? "; for credentials see headers and tls in the service file" : "");
     }
 }
 

@@ -66,7 +66,7 @@ static enum exit_code verb_alert_ack(struct cli *cli)
         return cli_fail_err(&acking.err);
     }
     if (!acking.is_changed) {
-        return cli_fail(EXIT_NOT_FOUND, "there is no open alert %lld that nobody looks after", alert_id);
+        return cli_fail(EXIT_NOT_FOUND, "there is no open and unacknowledged alert %lld", alert_id);
     }
     (void)printf(cli->is_json ? "{\"alert_id\": %lld, \"acknowledged\": true}\n"
                               : "alert %lld is acknowledged\n",

@@ -194,7 +194,7 @@ static enum exit_code number_read(const struct cli *cli, int *ret_number)
 {
     if (cli->words.count == 0) {
         if (!cli->options.is_all) {
-            return cli_fail(EXIT_USAGE, "say which, by its number in dead list, or --all");
+            return cli_fail(EXIT_USAGE, "give the number from dead list, or --all");
         }
         *ret_number = 0;
         return EXIT_DONE;

@@ -52,7 +52,7 @@ static void settings_check(struct doctor *doctor)
     bool is_durable = strcmp(fsync_word, "on") == 0 && strcmp(commit_word, "off") != 0;
     (void)snprintf(detail, sizeof(detail), "server %s, fsync %s, synchronous_commit %s%s",
                    table_cell(&settings, 0, "server_version"), fsync_word, commit_word,
-                   is_durable ? "" : ": it may lose what it has confirmed; set both to on");
+                   is_durable ? "" : ": it may lose confirmed orders; set both to on");
     finding(doctor, is_durable, "database", detail);
 
     bool is_good =
@@ -253,8 +253,9 @@ static void batches_check(struct doctor *doctor)
         strcmp(table_cell(&runner, 0, "open_batches"), "0") != 0) {
         bool is_driven = batches_are_driven(&runner);
         (void)snprintf(detail, sizeof(detail), "%s open, %s%s", table_cell(&runner, 0, "open_batches"),
-                       is_driven ? "driven by "
-                                 : "and nobody drives them; start makegood console, or makegood batch run",
+                       is_driven
+                           ? "driven by "
+                           : "and no process drives them; start makegood console, or makegood batch run",
                        is_driven ? table_cell(&runner, 0, "holder") : "");
         finding(doctor, is_driven, "batches", detail);
     }

@@ -32,7 +32,7 @@ static enum exit_code usage_check(const struct verb *verb, const struct cli *cli
     }
     if ((verb->extras & EXTRA_REASON) && !cli->options.is_dry_run &&
         (cli->options.reason == NULL || cli->options.reason[0] == '\0')) {
-        return cli_fail(EXIT_USAGE, "%s changes something: say why with --reason TEXT",
+        return cli_fail(EXIT_USAGE, "%s changes something: give the reason with --reason TEXT",
                         verb_name(verb, name));
     }
     return EXIT_DONE;
@@ -56,8 +56,8 @@ static enum exit_code verb_run(const struct verb *verb, int argc, char **argv)
     struct mg_err err;
     if ((verb->extras & EXTRA_VERSION) && is_version_meant(argc, argv)) {
         return cli_fail(EXIT_USAGE,
-                        "the version to act on is named with --if-version N, this program's is told "
-                        "by makegood --version");
+                        "--if-version N names the version to act on; makegood --version prints this "
+                        "program's");
     }
     if (extras_are_apart(verb->extras)) {
         (void)unsetenv("MAKEGOOD_CONFIG"); /* it holds options that this verb does not accept */
@@ -122,7 +122,7 @@ int main(int argc, char **argv)
         return EXIT_DONE;
     }
     if (verb == NULL && argc == 2 && noun_help_print(stderr, argv[1])) {
-        return cli_fail(EXIT_USAGE, "say what to do with it: makegood %s VERB", argv[1]);
+        return cli_fail(EXIT_USAGE, "name the verb: makegood %s VERB", argv[1]);
     }
     if (verb == NULL) {
         return cli_fail(EXIT_USAGE, "there is no verb \"%s%s%s\"; see makegood --help", argv[1],

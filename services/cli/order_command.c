@@ -163,7 +163,7 @@ static enum exit_code command_run(struct cli *cli, enum mg_cause_kind kind)
     cli_by(cli, command->by, sizeof(command->by));
     if (kind == MG_CAUSE_SETTLE || kind == MG_CAUSE_SKIP) {
         if (cli->options.step == NULL || cli->options.step[0] == '\0') {
-            return cli_fail(EXIT_USAGE, "say which step with --step STEP");
+            return cli_fail(EXIT_USAGE, "name the step with --step STEP");
         }
         if (strlen(cli->options.step) > MG_NAME_MAX) {
             return cli_fail(EXIT_USAGE, "--step %s: no step has so long a name", cli->options.step);
@@ -173,8 +173,7 @@ static enum exit_code command_run(struct cli *cli, enum mg_cause_kind kind)
     if (kind == MG_CAUSE_SETTLE) {
         const char *outcome = cli->options.outcome != NULL ? cli->options.outcome : "";
         if (strcmp(outcome, "done") != 0 && strcmp(outcome, "absent") != 0) {
-            return cli_fail(EXIT_USAGE,
-                            "say what became of the step with --outcome done or --outcome absent");
+            return cli_fail(EXIT_USAGE, "give the step's outcome with --outcome done or --outcome absent");
         }
         command->outcome = strcmp(outcome, "done") == 0 ? MG_OUTCOME_DONE : MG_OUTCOME_ABSENT;
     }

@@ -22,7 +22,7 @@ enum exit_code verb_order_export(struct cli *cli)
         const char *archived_on = table_cell(&dossier, 0, "archived_on");
         (void)puts(table_cell(&dossier, 0, "dossier"));
         if (archived_on[0] != '\0') {
-            cli_note("order %s is archived: this is what was kept of it on %s", params[0], archived_on);
+            cli_note("order %s was archived on %s; this is its dossier of that time", params[0], archived_on);
         }
     }
     table_free(&dossier);

@@ -157,7 +157,7 @@ static enum exit_code usage_check(const struct filter *filter, const char *group
     if ((is_grouped || is_of_failures(filter)) && filter->state[0] != '\0') {
         return cli_fail(EXIT_USAGE,
                         "--state does not go with --group-by, --step, --service and --error: these look at "
-                        "failures that stand open, whatever state their orders are in");
+                        "open failures of orders in any state");
     }
     if (is_grouped && filter->after[0] != '\0') {
         return cli_fail(EXIT_USAGE,

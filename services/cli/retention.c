@@ -68,7 +68,8 @@ static enum exit_code policy_read(const struct cli *cli, struct mg_retention *wa
     }
     wanted->reason = cli->options.reason;
     if (!is_given(wanted->reason) || strlen(wanted->reason) > MG_COMMAND_REASON_MAX) {
-        return cli_fail(EXIT_USAGE, "say why with --reason TEXT, up to %d bytes", MG_COMMAND_REASON_MAX);
+        return cli_fail(EXIT_USAGE, "give the reason with --reason TEXT, up to %d bytes",
+                        MG_COMMAND_REASON_MAX);
     }
     return EXIT_DONE;
 }

@@ -98,10 +98,9 @@ static enum exit_code setting_send(struct cli *cli, const struct mg_service_sett
     case MG_CHANGE_DONE:
         break;
     case MG_CHANGE_CONFLICT:
-        return cli_fail(
-            EXIT_CONFLICT,
-            "service %s: what is wanted of it is no longer at version %llu; see makegood service list",
-            setting->service, (unsigned long long)setting->version);
+        return cli_fail(EXIT_CONFLICT,
+                        "service %s: its settings are no longer at version %llu; see makegood service list",
+                        setting->service, (unsigned long long)setting->version);
     case MG_CHANGE_NOT_FOUND:
         return cli_fail(EXIT_NOT_FOUND, "there is no service %s: no workflow and no agent names it",
                         setting->service);
@@ -182,7 +181,7 @@ static enum exit_code verb_service_limit(struct cli *cli)
     struct mg_service_setting setting = {.verb = MG_SETTING_LIMIT};
     const struct cli_options *options = &cli->options;
     if (!is_given(options->concurrency) && !is_given(options->rate)) {
-        return cli_fail(EXIT_USAGE, "say which limit: --concurrency N, --rate N, or none for either");
+        return cli_fail(EXIT_USAGE, "name a limit: --concurrency N, --rate N, or none for either");
     }
     if (!limit_parse(options->concurrency, true, MG_SERVICE_CONCURRENCY_MAX, &setting.concurrency)) {
         return cli_fail(EXIT_USAGE, "--concurrency %s: expected none or 1 to %d", options->concurrency,
@@ -225,7 +224,7 @@ static enum exit_code forget_print(const struct cli *cli, const char *service,
     case MG_FORGET_IN_USE:
         return cli_fail(EXIT_CONFLICT, "service %s is not forgotten: %s", service, forgetting->why);
     case MG_FORGET_NOT_FOUND:
-        return cli_fail(EXIT_NOT_FOUND, "there is nothing to forget of service %s", service);
+        return cli_fail(EXIT_NOT_FOUND, "there is nothing to delete of service %s", service);
     }
     if (cli->is_json) {
         (void)printf("{\"service\": \"%s\", \"is_forgotten\": true}\n", service);

@@ -81,11 +81,11 @@ static void status_print(FILE *out, struct mg_slice list, int index, const struc
     bool is_owed = strcmp(table_cell(events, row, "owed"), "t") == 0;
     char status[MEMBER_MAX], step[MEMBER_MAX], seq[MEMBER_MAX];
     (void)member(list, index, "step", step);
-    (void)fprintf(out, "%-24s  %-16s  client told: %s%s%s (%s)", "", "",
+    (void)fprintf(out, "%-24s  %-16s  status to client: %s%s%s (%s)", "", "",
                   member(list, index, "status", status), step[0] != '\0' ? " " : "", step,
                   member(list, index, "seq", seq));
     if (given_up_at[0] != '\0') {
-        (void)fprintf(out, ", given up at %s: its queue took nothing", given_up_at);
+        (void)fprintf(out, ", given up at %s: its queue did not accept it", given_up_at);
     }
     (void)fprintf(out, "%s\n", is_owed ? ", not yet delivered" : "");
 }
@@ -173,7 +173,7 @@ void story_print(FILE *out, const struct table *order, const struct table *steps
         (void)fputc('\n', out);
     }
     if (order != NULL && events->row_count > 0 && strcmp(table_cell(events, 0, "version"), "1") != 0) {
-        (void)fprintf(out, "(what came before version %s is left out)\n", table_cell(events, 0, "version"));
+        (void)fprintf(out, "(events before version %s are left out)\n", table_cell(events, 0, "version"));
     }
     for (int row = 0; row < events->row_count; row++) {
         struct rounds rounds = rounds_find(events, row);

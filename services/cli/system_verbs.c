@@ -80,8 +80,8 @@ static enum exit_code verb_broker_check(struct cli *cli)
         return cli_fail_err(&err);
     }
     if (!is_compared) {
-        cli_note("nothing is missing; whether all is as it should be can only be seen by the user "
-                 "of broker apply");
+        cli_note("nothing is missing; only the user of broker apply has the right to compare "
+                 "properties");
     }
     return EXIT_DONE;
 }

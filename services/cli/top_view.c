@@ -169,7 +169,7 @@ static void queues_judge(const struct top_view *view, struct reasons *reasons)
         } else if (strcmp(queue->name, MG_QUEUE_INTAKE) == 0 && queue->consumers == 0) {
             reason_add(reasons, "no scheduler takes orders");
         } else if (!is_of_people && queue->consumers == 0 && queue->messages > 0) {
-            reason_add(reasons, "nobody reads %s", queue->name);
+            reason_add(reasons, "no consumer reads %s", queue->name);
         } else if (strcmp(queue->name, MG_QUEUE_DEAD) == 0 && queue->messages > 0) {
             reason_add(reasons, "%lld dead letters", (long long)queue->messages);
         }
@@ -222,7 +222,7 @@ int top_judge(const struct top_view *view, char *ret_text, size_t size)
 #define COLUMNS_MAX 7
 
 static const char *const HEADINGS[TOP_LIST_COUNT][COLUMNS_MAX] = {
-    [TOP_SERVICES] = {"SERVICE", "STATE", "AGENTS", "CALLS", "LIMIT", "PAUSED UNTIL", "WANTED BY"},
+    [TOP_SERVICES] = {"SERVICE", "STATE", "AGENTS", "CALLS", "LIMIT", "PAUSED UNTIL", "SET BY"},
     [TOP_FAILURES] = {"FAILED", "SINCE", "WORKFLOW", "STEP", "SERVICE", "ERROR"},
     [TOP_OLDEST] = {"OPEN FOR", "STATE", "WORKFLOW", "ORDER", "REASON"},
     [TOP_ALERTS] = {"ALERTS", "OLDEST", "ALERT"},
@@ -254,13 +254,13 @@ int top_row_count(const struct top_view *view, enum top_list list)
     return 0;
 }
 
-/* "2"; "1 of 2 obey" while an agent has not applied the settings; "2, 1 open" with open breakers. */
+/* "2"; "1 of 2 apply" while an agent has not applied the settings; "2, 1 open" with open breakers. */
 static void agents_write(const struct table *services, int row, char *ret_text, size_t size)
 {
     long long agents = number_at(services, row, "agents"), obeying = number_at(services, row, "obeying");
     long long open = number_at(services, row, "breakers_open");
     if (obeying < agents) {
-        (void)snprintf(ret_text, size, "%lld of %lld obey", obeying, agents);
+        (void)snprintf(ret_text, size, "%lld of %lld apply", obeying, agents);
     } else if (open > 0) {
         (void)snprintf(ret_text, size, "%lld, %lld open", agents, open);
     } else {

@@ -194,7 +194,7 @@ static enum exit_code verb_workflow_states(struct cli *cli)
         return cli_fail(EXIT_USAGE, "the tables are printed with --mermaid or --csv, not as JSON");
     }
     if (cli->options.is_mermaid == cli->options.is_csv) {
-        return cli_fail(EXIT_USAGE, "say how: --mermaid or --csv");
+        return cli_fail(EXIT_USAGE, "choose --mermaid or --csv");
     }
     if (cli->options.is_mermaid) {
         mg_describe_mermaid(text_put, stdout);

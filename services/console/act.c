@@ -17,7 +17,7 @@
 
 #define REASON_MIN      3
 #define REASON_MAX_TEXT "511"
-_Static_assert(MG_COMMAND_REASON_MAX == 511, "the refusal says so");
+_Static_assert(MG_COMMAND_REASON_MAX == 511, "the refusal's text names it");
 #define COMMAND_TIMEOUT_MS                                                                                   \
     5000 /* a scheduler answers within milliseconds; after this the operator looks at the order              \
           */

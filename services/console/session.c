@@ -27,7 +27,7 @@
 #define SESSION_MAX_MS  (INT64_C(12) * 3600 * 1000) /* a working day */
 #define SECRET_BYTES    32
 #define SECRET_SIZE     (2 * SECRET_BYTES + 1)
-_Static_assert(SECRET_SIZE == CSRF_SIZE, "what changes carry is drawn, or derived by SHA-256");
+_Static_assert(SECRET_SIZE == CSRF_SIZE, "the token of a change is drawn, or derived by SHA-256");
 #define TOKEN_NAME_SIZE 64
 #define TOKEN_MAX       512
 #define REFUSALS_PER_S                                                                                       \

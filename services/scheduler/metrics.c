@@ -45,9 +45,8 @@ static void labelled_init(struct mg_scheduler_metrics *series, struct mg_metrics
     char labels[96];
     for (int i = MG_SUBMITTED_ACCEPTED; i < MG_SUBMITTED_COUNT; i++) {
         snprintf(labels, sizeof(labels), "outcome=\"%s\"", SUBMITTED[i]);
-        series->submissions[i] =
-            mg_metrics_series(metrics, MG_COUNTER, "makegood_submissions_total", labels,
-                              "submissions by what became of them; repeated: the order was there");
+        series->submissions[i] = mg_metrics_series(metrics, MG_COUNTER, "makegood_submissions_total", labels,
+                                                   "submissions by outcome; repeated: the order was there");
     }
     for (int status = 0; status < MG_STATUS_COUNT; status++) {
         snprintf(labels, sizeof(labels), "status=\"%s\"", mg_status_name((enum mg_status)status));

@@ -113,8 +113,8 @@ static enum mg_class undos_compare(const struct mg_fold *fold, struct mg_slice r
         }
         if (class != MG_OK) {
             return mg_err_set(err, MG_BAD_INPUT,
-                              "step %s is done or may be, and its undo would no longer be that of what was "
-                              "done: leave what its undo takes of the payload, or compensate the order",
+                              "step %s is done or may be, and its undo would no longer fit the "
+                              "do: keep the part of the payload that its undo uses, or compensate the order",
                               workflow->steps[i].name);
         }
     }

@@ -101,25 +101,26 @@ static void own_make(struct supervisor *supervisor)
         gauge(supervisor, "makegood_sweep_lag_seconds", NULL,
               "how late deadlines that had passed were found, the worst of the last 15 s or more");
     supervisor->unasked = mg_metrics_series(metrics, MG_COUNTER, "makegood_asks_unconfirmed_total", NULL,
-                                            "asks that the broker did not confirm; they are asked again");
-    supervisor->violations =
-        gauge(supervisor, "makegood_invariant_violations", NULL,
-              "open orders with nothing that will move them, as found in the last 15 s or more; should be 0");
-    supervisor->violations_found =
-        mg_metrics_series(metrics, MG_COUNTER, "makegood_invariant_violations_found_total", NULL,
-                          "open orders found with nothing that will move them, at each look");
+                                            "commands that the broker did not confirm; they are sent again");
+    supervisor->violations = gauge(
+        supervisor, "makegood_invariant_violations", NULL,
+        "open orders without a running attempt, a due time or an alert, as found in the last 15 s or more; should be 0");
+    supervisor->violations_found = mg_metrics_series(
+        metrics, MG_COUNTER, "makegood_invariant_violations_found_total", NULL,
+        "open orders found without a running attempt, a due time or an alert, at each look");
     supervisor->held_back = gauge(supervisor, "makegood_overdue_held_back", NULL,
                                   "overdue attempts that the brake on mass expiry held back, the most of the "
                                   "last 15 s or more");
-    supervisor->count_seconds = mg_metrics_series(metrics, MG_HISTOGRAM, "makegood_count_seconds", NULL,
-                                                  "how long the database took to count what is open");
+    supervisor->count_seconds =
+        mg_metrics_series(metrics, MG_HISTOGRAM, "makegood_count_seconds", NULL,
+                          "how long the database took to count open orders and alerts");
     static const enum mg_cause_kind ASKS[] = {MG_CAUSE_OVERDUE, MG_CAUSE_DUE, MG_CAUSE_EXPIRED,
                                               MG_CAUSE_NUDGE, MG_CAUSE_OWED};
     for (size_t i = 0; i < sizeof(ASKS) / sizeof(ASKS[0]); i++) {
         char label[64];
         (void)snprintf(label, sizeof(label), "ask=\"%s\"", mg_cause_name(ASKS[i]));
         supervisor->asked[ASKS[i]] = mg_metrics_series(metrics, MG_COUNTER, "makegood_asks_total", label,
-                                                       "commands published for what was due");
+                                                       "commands published for due rows");
     }
 }
 

@@ -99,7 +99,7 @@ def what_brings_a_note_of_its_death_is_refused_and_kept(s):
     assert "x-death" not in kept["large"][0].headers and kept["large"][0].headers["x-makegood-exchange"] == "makegood.intake.shop"
     assert json.loads(kept["huge"][1]) == {"oversized": True, "original": "in dead.letters"}
     s.wait(lambda: s.client.depth("dead.letters") == 1, "huge in dead.letters")
-    assert "nobody takes" in s.cluster.tool("dead", "requeue", "1", "--reason", "try again", check=False).stderr
+    assert "the maximum that a scheduler takes" in s.cluster.tool("dead", "requeue", "1", "--reason", "try again", check=False).stderr
     assert s.client.get("dead.letters")[1] == bodies["huge"]
 
 
@@ -172,7 +172,7 @@ def replies_that_fit_nothing_change_nothing(s):
 
 @scenario()
 def a_reply_ahead_of_the_database_stops_its_order(s):
-    """Would catch: an order that goes on after the database lost its newest part."""
+    """Would catch: an order that goes on after the database lost the order's newest rows."""
     s.load_workflow("slow", [step("charge", "payment", complete_within="30s")])
     order = s.client.submit("slow", {"behaviour": "slow:3000"})
     s.wait_step(order, "charge", "running")

@@ -87,8 +87,8 @@ def an_order_waits_until_certificates_are_right_and_is_executed_once(s):
         ("the service's certificate is of another authority", till.others / "payment", None, "give the CA's file", ""),
         ("the service's certificate has expired", till.ours / "old", None, "expired; renew the server's certificate", ""),
         ("the agent's certificate is of another authority", None, till.others / "agent",
-         "the server refuses our certificate: it must come from a CA", "turned away: the client's certificate is not of the CA"),
-        ("the agent's certificate has expired", None, till.ours / "old", "renew our certificate",
+         "the server refuses the client certificate: it must come from a CA", "turned away: the client's certificate is not of the CA"),
+        ("the agent's certificate has expired", None, till.ours / "old", "renew the client certificate",
          "turned away: the client's certificate has expired"),
     )
     for what, at_remote, at_agent, reason, turned_away in wrongs:

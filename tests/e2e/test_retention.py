@@ -105,7 +105,7 @@ def an_archived_order_is_read_as_it_was_and_not_changed(s):
     s.wait(lambda: has_left(s, order) and has_left(s, other), "both have left")
     after, note = export(s, order)
     assert after == text, (after, text)
-    assert f"order {order.order_id} is archived" in note, note
+    assert f"order {order.order_id} was archived on" in note, note
     shown = json.loads(tool(s, "order", "show", order.order_id, "-o", "json").stdout)
     archived_on = shown["order"].pop("archived_on")
     assert "it is read-only" in shown.pop("explanation"), shown

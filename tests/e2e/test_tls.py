@@ -100,7 +100,7 @@ def what_is_wrong_with_tls_to_the_broker_is_said_clearly(s):
     rabbit.use_certificate("old")
     refused("expired", [at, "the broker's certificate (CN=old) expired on "], alert)
     rabbit.use_certificate("server")
-    refused("no certificate of ours", [at, "wants a certificate of ours", "--amqp-cert-file"], ["Certificate required"],
+    refused("no certificate of ours", [at, "requires a client certificate", "--amqp-cert-file"], ["Certificate required"],
             own=("", ""))
     refused("our certificate of another CA", [at, "refuses our certificate", str(others.of("client")[0])], ["Unknown CA"],
             own=others.of("client"))
@@ -115,7 +115,7 @@ def what_is_wrong_with_tls_to_the_broker_is_said_clearly(s):
     refused("no right on a queue", ["stranger", "orders.rejected", "the right to read"],
             ["queue 'orders.rejected' in vhost '/' refused for user 'stranger'"],
             words=("dead", "list", "--queue", "orders.rejected"), url=url.replace("guest:guest", "stranger:stranger"))
-    refused("TLS to the plain port", [f"127.0.0.1:{rabbit.port}", "does not speak TLS", "5671"], ["bad_header"],
+    refused("TLS to the plain port", [f"127.0.0.1:{rabbit.port}", "does not use TLS", "5671"], ["bad_header"],
             url=url.replace(str(rabbit.tls_port), str(rabbit.port)))
     refused("plaintext to the TLS port", [at, "if this is its port for TLS, use amqps://"], ["SERVER ALERT"], code=6,
             url=rabbit.url.replace(str(rabbit.port), str(rabbit.tls_port)))
@@ -175,7 +175,7 @@ def what_is_wrong_with_tls_to_the_database_is_said_clearly(s):
     postgres.set({"ssl_ca_file": postgres.take_ca()})
     s.dsn = dsn_of(ours, "client")
     reload()
-    refused("no certificate of ours", [at, "name ours with sslcert and sslkey"], ["requires a valid client certificate"])
+    refused("no certificate of ours", [at, "name the client's with sslcert and sslkey"], ["requires a valid client certificate"])
     refused("our certificate of another CA", [at, "must come from a CA that the server trusts"], ["certificate verify failed"],
             dsn=dsn_of(others, "client"))
     refused("our certificate expired", [at, "renew the certificate in sslcert"], ["certificate verify failed"], dsn=dsn_of(ours, "old"))

@@ -512,7 +512,7 @@ class Answers(Case):
         again = run(*words, "--rate", "7", *REASON, code=DONE)
         self.assertIn("the same is canary already, 3 orders", again.stdout)
         self.assertIn("3 are in other batches", one_line(run("batch", "start", "resume", "--workflow", name, *REASON, code=NOT_FOUND)))
-        self.assertIn("nobody drives them", run("doctor", code=ERROR).stdout)
+        self.assertIn("no process drives them", run("doctor", code=ERROR).stdout)
 
         shown = json.loads(run("batch", "show", batch["batch_id"], "-o", "json", code=DONE).stdout)
         self.assertEqual((shown["batch"]["by_whom"], shown["batch"]["reason"]), ("ann", 'it is "over"'))
@@ -601,7 +601,7 @@ class Answers(Case):
                       (service, version, json.dumps({"steps": [{"service": name} for name in services]})))
 
         self.addCleanup(World.sql, "DELETE FROM workflow WHERE name = %s", (service,))
-        self.assertIn("nothing to forget", one_line(run("service", "forget", service, *REASON, code=NOT_FOUND)))
+        self.assertIn("nothing to delete", one_line(run("service", "forget", service, *REASON, code=NOT_FOUND)))
         load(1, service)
         run("service", "pause", service, *REASON, code=DONE)
         World.sql("INSERT INTO operator_alert (code, subject, text) VALUES ('unpublishable', %s, 'x'), ('dead_letter', %s, 'x')",

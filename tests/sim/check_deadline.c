@@ -51,7 +51,7 @@ void sim_check_parked_asked(const char *order_id, int step)
 {
     struct sim_submitted *order = sim_submitted_find(mg_slice_of(order_id));
     if (++order->parked_asks[step] > PARKED_ASKS_MAX) {
-        sim_violated("parked_costs_nothing", "order %s: %d sweeps asked about a parked step", order_id,
+        sim_violated("parked_costs_nothing", "order %s: %d sweeps sent commands for a parked step", order_id,
                      order->parked_asks[step]);
     }
 }

@@ -95,7 +95,7 @@ static void versions_check(const struct mg_order_record *before, const struct mg
     const struct mg_order_record *record = write->record;
     uint64_t version = before != NULL ? before->order.version : 0;
     if (write->expected_version != version) {
-        sim_violated("version_guard", "order %s is written over version %llu by who has read %llu",
+        sim_violated("version_guard", "order %s is written over version %llu by a reader of version %llu",
                      record->order_id, (unsigned long long)version,
                      (unsigned long long)write->expected_version);
     }
@@ -172,7 +172,7 @@ static void dispatch_check(const struct mg_order_record *before, const struct mg
     if (is->kind == MG_KIND_UNDO) {
         const struct mg_step *was = before != NULL ? &before->order.steps[step] : NULL;
         if (was == NULL || was->attempt == 0) {
-            sim_violated("undo_of_something", "order %s: %s is undone and was never asked for",
+            sim_violated("undo_of_something", "order %s: %s is undone, and no request was sent for it",
                          record->order_id, workflow->steps[step].name);
         }
         followers_check(record, workflow, step);
@@ -315,7 +315,7 @@ void sim_check_committed(const struct mg_order_record *before, const struct mg_o
     const struct mg_order_record *record = write->record;
     struct sim_submitted *order = sim_submitted_find(mg_slice_of(record->order_id));
     if (order == NULL || order->workflow < 0) {
-        sim_violated("only_what_was_submitted", "order %s is stored, and nobody posted it so",
+        sim_violated("only_what_was_submitted", "order %s is stored, and no client posted it so",
                      record->order_id);
     }
     check.commits++;

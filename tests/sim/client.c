@@ -126,7 +126,7 @@ static void on_foreign(const struct sim_queue *queue, const struct sim_message *
     bool is_conflict = status.status == MG_STATUS_REJECTED && status.seq == 0 &&
                        strncmp(status.reason, "conflict", strlen("conflict")) == 0;
     if (!is_conflict && (order == NULL || !order->is_tail_lost)) {
-        sim_violated("own_client", "another client is told of %s: %.*s", status.order_id,
+        sim_violated("own_client", "another client got a status of %s: %.*s", status.order_id,
                      (int)message->body.len, message->body.data);
     }
 }

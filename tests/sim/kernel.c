@@ -130,7 +130,8 @@ static bool event_call(const struct event *event)
 void sim_node_abort(void)
 {
     if (!sim.is_error_told) {
-        sim_violated("told_why_it_ends", "%s ends its process and says nothing", sim.current->name);
+        sim_violated("logged_why_it_ends", "%s ends its process without a line in its log",
+                     sim.current->name);
     }
     if (!sim_has_happened(SIM_NODE_MEMORY)) {
         sim_violated("no_exit", "%s ends its process", sim.current->name);

@@ -23,7 +23,7 @@ static const char USAGE[] =
     "  --trace        print everything that happens\n"
     "  --jobs N       processes at a time (as many as there are processors)\n"
     "  --no-shrink    leave a seed that fails as it is\n"
-    "  --survey       do not stop at the first seed that fails: count them by what is violated\n";
+    "  --survey       do not stop at the first seed that fails: count them by invariant\n";
 
 /* Results of one job; shared with the first process. */
 struct tally {

@@ -85,7 +85,7 @@ static void parked_check(const struct mg_order_write *write)
         const struct mg_step *step = &order->steps[i];
         if ((write->changed_steps >> i & 1) != 0 && mg_step_is_parked(step) &&
             step->reason == MG_REASON_NO_CONSUMER) {
-            sim_violated("others_go_on", "order %s waits for a queue that takes what it is given",
+            sim_violated("others_go_on", "order %s waits for a queue that takes messages",
                          write->record->order_id);
         }
     }
@@ -139,8 +139,7 @@ static void still_check(const struct sim_submitted *order)
     bool is_over = is_stored && (mg_order_state_is_terminal(stored.record->order.state) ||
                                  waits_for_person(&stored.record->order));
     if (!is_over && sim_now_us() - since_us > STILL_MAX_US && is_of_others(order)) {
-        sim_violated("others_go_on",
-                     "order %s stands still for %lld s, and its queues take what they are given",
+        sim_violated("others_go_on", "order %s stands still for %lld s, and its queues take messages",
                      order->order_id, (long long)((sim_now_us() - order->moved_us) / 1000000));
     }
 }

@@ -16,7 +16,7 @@ static void on_end(void *arg, int exit_code)
 {
     struct sim_node *node = arg;
     if (exit_code != 0) {
-        sim_node_gave_up(exit_code, "see its last words");
+        sim_node_gave_up(exit_code, "see its last log lines");
     }
     sim_node_ended(node);
 }

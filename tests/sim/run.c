@@ -127,7 +127,7 @@ static void script_run(const struct sim_options *options, struct sim_result *res
     sim_nodes_end();
     sim_kernel_run(sim_now_us() + ENDING_US, sim_nodes_have_ended);
     if (!sim_nodes_have_ended()) {
-        sim_violated("liveness", "a node that was told to end has not ended");
+        sim_violated("liveness", "a node that got SIGTERM has not ended");
     }
     if (options->on_finished != NULL) {
         options->on_finished();

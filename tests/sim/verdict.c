@@ -160,8 +160,8 @@ static void ledger_check(const struct mg_order_record *record, const struct sim_
         /* A step that happened and cannot be undone is reported as such by its state. */
         if (is_undone && !workflow->plan.steps[i].has_undo && sums.effective > 0 &&
             step->state != MG_STEP_DONE && !step->is_maybe) {
-            sim_violated("unundone_is_told", "order %s is %s, %s acted, and its step is %s", record->order_id,
-                         mg_order_state_name(state), workflow->steps[i].name,
+            sim_violated("unundone_is_reported", "order %s is %s, %s acted, and its step is %s",
+                         record->order_id, mg_order_state_name(state), workflow->steps[i].name,
                          mg_step_state_name(step->state));
         }
     }
@@ -213,14 +213,14 @@ static void statuses_check(const struct sim_stored *stored, const struct sim_sub
             bool is_excused = order->is_tail_lost || order->is_cause_lost || is_dead(stored) ||
                               (order->is_unheard && stored->times[i].given_up_at_ms != 0);
             if (is_whole && !is_excused && stored->record->reply_to.data != NULL && !is_heard) {
-                sim_violated("statuses", "order %s: its client never heard of status %llu (%s)",
+                sim_violated("statuses", "order %s: its client never got status %llu (%s)",
                              stored->record->order_id, (unsigned long long)last.seq,
                              mg_status_name(last.status));
             }
         }
     }
     if (expected != stored->record->order.seq + 1) {
-        sim_violated("statuses", "order %s: %llu statuses, and the row says %llu", stored->record->order_id,
+        sim_violated("statuses", "order %s: %llu statuses, and the row has %llu", stored->record->order_id,
                      (unsigned long long)expected - 1, (unsigned long long)stored->record->order.seq);
     }
     if (order->sent_otherwise != 0 && !order->is_tail_lost) {
@@ -258,7 +258,7 @@ static void owed_check(const struct sim_stored *stored, const struct sim_submitt
         }
     }
     if (is_settled && owes(stored)) {
-        sim_violated("owed_is_bounded", "order %s still owes a status to nobody", stored->record->order_id);
+        sim_violated("owed_is_bounded", "order %s still owes a status at the end", stored->record->order_id);
     }
 }
 

@@ -137,9 +137,9 @@ START_TEST(all_of_it_is_on_80_by_24)
         "alerts  none open",
         "leader  supervisor-1, epoch 3, seen 120 ms ago",
         "servers database answers, broker answers",
-        "SERVICE  STATE    AGENTS       CALLS  LIMIT    PAUSED UNTIL  WANTED BY",
-        "carrier  serving  2            1/128  -        -             ",
-        "payment  paused   1 of 2 obey  0/128  6, 20/s  01-31 12:34Z  anna: repair",
+        "SERVICE  STATE    AGENTS        CALLS  LIMIT    PAUSED UNTIL  SET BY",
+        "carrier  serving  2             1/128  -        -             ",
+        "payment  paused   1 of 2 apply  0/128  6, 20/s  01-31 12:34Z  anna: repair",
         "FAILED  SINCE         WORKFLOW  STEP    SERVICE  ERROR",
         "40      01-30 09:08Z  hello     charge  payment  card \xe2\x82\xac declined",
         "OPEN FOR  STATE       WORKFLOW  ORDER  REASON",
@@ -292,7 +292,7 @@ START_TEST(each_trouble_is_named)
     view.queues[0].messages = 3;
     assert_reason("3 dead letters");
     view.queues[1] = (struct top_queue){"agent.payment.requests", 5, 0};
-    assert_reason("nobody reads agent.payment.requests");
+    assert_reason("no consumer reads agent.payment.requests");
     set(&view.services, SERVICES "payment|breaker open|2|2|0|8|2|||||");
     assert_reason("payment: breaker open");
     set(&view.services, USED "travle|no agent|0|0|0|0|0||||||t");

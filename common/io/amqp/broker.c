@@ -39,9 +39,8 @@ enum mg_class mg_broker_create(struct mg_loop *loop, const struct mg_broker_opti
                                          "Connections made to the broker.");
     broker->deliveries = mg_metrics_series(metrics, MG_COUNTER, "makegood_deliveries_total", NULL,
                                            "Messages that came from the broker.");
-    broker->redeliveries =
-        mg_metrics_series(metrics, MG_COUNTER, "makegood_redeliveries_total", NULL,
-                          "Messages that came from the broker and had been given to somebody before.");
+    broker->redeliveries = mg_metrics_series(metrics, MG_COUNTER, "makegood_redeliveries_total", NULL,
+                                             "Messages that the broker had delivered before.");
     broker->passed =
         mg_metrics_series(metrics, MG_COUNTER, "makegood_passed_total", NULL,
                           "Messages given back unread, because the memory for those in hand had no room.");

@@ -361,7 +361,7 @@ enum mg_class mg_amqp_result(amqp_rpc_reply_t reply, int *ret_code, struct mg_er
         bool is_passing = code == AMQP_CONNECTION_FORCED || code == AMQP_INTERNAL_ERROR;
         char advice[MG_ADVICE_SIZE];
         mg_amqp_advice(code, refused, text, advice);
-        return mg_err_set(err, is_passing ? MG_TRANSIENT : MG_PERMANENT, "the broker says: %.*s%s",
+        return mg_err_set(err, is_passing ? MG_TRANSIENT : MG_PERMANENT, "the broker reports: %.*s%s",
                           (int)(text.len < REPLY_TEXT_MAX ? text.len : REPLY_TEXT_MAX),
                           (const char *)text.bytes, advice);
     }

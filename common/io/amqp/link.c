@@ -388,7 +388,7 @@ static void link_take_close(struct mg_link *link, const amqp_method_t *method)
     bool is_refusal = code == AMQP_NOT_FOUND || code == AMQP_ACCESS_REFUSED || code == AMQP_NOT_ALLOWED;
     char advice[MG_ADVICE_SIZE];
     mg_amqp_advice(code, refused, text, advice);
-    mg_link_fail(link, is_refusal ? MG_TROUBLE_SETUP : MG_TROUBLE_UNREACHABLE, "the broker says: %.*s%s",
+    mg_link_fail(link, is_refusal ? MG_TROUBLE_SETUP : MG_TROUBLE_UNREACHABLE, "the broker reports: %.*s%s",
                  (int)(text.len < 255 ? text.len : 255), (const char *)text.bytes, advice);
 }
 

@@ -97,7 +97,7 @@ enum mg_class mg_publish_init(struct mg_broker *broker, const struct mg_broker_o
         options->confirm_timeout_ms > 0 ? options->confirm_timeout_ms : CONFIRM_TIMEOUT_DEFAULT_MS;
     for (int i = 0; i < MG_PUBLISH_OUTCOME_COUNT; i++)
         published->outcomes[i] = mg_metrics_series(options->metrics, MG_COUNTER, "makegood_published_total",
-                                                   labels[i], "Messages published, by what became of them.");
+                                                   labels[i], "Messages published, by their outcome.");
     published->confirm_seconds =
         mg_metrics_series(options->metrics, MG_HISTOGRAM, "makegood_publish_confirm_seconds", NULL,
                           "From publishing to the broker's confirm.");

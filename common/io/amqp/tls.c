@@ -227,16 +227,17 @@ static enum mg_class explain_own(const SSL_CTX *context, const struct trace *tra
     if (own == NULL)
         return mg_err_set(
             err, MG_PERMANENT,
-            "the broker wants a certificate of ours, and there is none%s%s; give --amqp-cert-file "
+            "the broker requires a client certificate, and there is none%s%s; give --amqp-cert-file "
             "and --amqp-key-file",
             colon, said);
     char to[MG_TLS_TIME_SIZE];
     mg_tls_write_time(X509_get0_notAfter(own), to);
     bool is_expired = X509_cmp_current_time(X509_get0_notAfter(own)) < 0;
-    return mg_err_set(err, MG_PERMANENT, "the broker refuses our certificate %s, which %s %s%s%s; %s",
-                      trace->cert_file, is_expired ? "expired on" : "is good until", to, colon, said,
-                      is_expired ? "renew it"
-                                 : "it must come from a CA that the broker trusts; its log says more");
+    return mg_err_set(
+        err, MG_PERMANENT, "the broker refuses our certificate %s, which %s %s%s%s; %s", trace->cert_file,
+        is_expired ? "expired on" : "is good until", to, colon, said,
+        is_expired ? "renew it"
+                   : "it must come from a CA that the broker trusts; the reason is in the broker's log");
 }
 
 static enum mg_class explain_alert(const SSL_CTX *context, const struct trace *trace, struct mg_err *err)
@@ -245,7 +246,8 @@ static enum mg_class explain_alert(const SSL_CTX *context, const struct trace *t
                            ? "certificate required" /* OpenSSL 3.0 has no text for it */
                            : SSL_alert_desc_string_long(trace->alert);
     if (trace->alert == SSL_AD_PROTOCOL_VERSION)
-        return mg_err_set(err, MG_PERMANENT, "the broker speaks neither TLS 1.2 nor 1.3 (it says: %s)", said);
+        return mg_err_set(err, MG_PERMANENT, "the broker supports neither TLS 1.2 nor 1.3 (its alert: %s)",
+                          said);
     if (trace->is_cert_wanted) return explain_own(context, trace, said, err);
     return mg_err_set(err, MG_PERMANENT, "the broker ended TLS with the alert: %s", said);
 }
@@ -261,8 +263,9 @@ enum mg_class mg_tls_failure(amqp_connection_state_t connection, int status, boo
     unsigned long code = ERR_peek_last_error();
     int reason = ERR_GET_LIB(code) == ERR_LIB_SSL ? ERR_GET_REASON(code) : 0;
     if (reason == SSL_R_WRONG_VERSION_NUMBER || reason == SSL_R_HTTP_REQUEST)
-        return mg_err_set(err, MG_PERMANENT,
-                          "it does not speak TLS; RabbitMQ's port for amqps:// is 5671, 5672 is for amqp://");
+        return mg_err_set(
+            err, MG_PERMANENT,
+            "the port does not use TLS; RabbitMQ's port for amqps:// is 5671, 5672 is for amqp://");
     if (reason == SSL_R_UNEXPECTED_EOF_WHILE_READING || code == 0)
         return is_login && trace->is_cert_wanted
                    ? explain_own(context, trace, "", err)

@@ -24,7 +24,7 @@
 /* Messages given back in one go. A quorum queue takes a larger part back in no order, as a map of Erlang
  * beyond 32 keys has none. It takes back that many parts before it merges several. */
 #define PART_LETTERS 32
-_Static_assert(MG_DEAD_LOOK_MAX / PART_LETTERS + 2 < 32, "what is given back would lose its order");
+_Static_assert(MG_DEAD_LOOK_MAX / PART_LETTERS + 2 < 32, "returned messages would lose their order");
 /* Not a bare number: a quorum queue uses numbers as tags for basic.get. */
 #define LOOK_TAG "look"
 
@@ -306,14 +306,15 @@ static enum mg_class walk_requeue(struct walk *walk, const struct letter *letter
 {
     struct mg_slice queue = letter->shown.queue;
     if (queue.data == NULL || queue.len == 0 || queue.len > MG_AMQP_SHORT_MAX)
-        return mg_err_set(err, MG_PERMANENT,
-                          "cannot requeue a message of %s: it does not say where it came from", walk->queue);
+        return mg_err_set(err, MG_PERMANENT, "cannot requeue a message of %s: no header names its origin",
+                          walk->queue);
     /* A message this large from a sender's own exchange may have died with an x-death that the sender
      * forged. */
     if (!letter->is_whole || letter->body_len > MG_REQUEUE_BODY_MAX)
-        return mg_err_set(err, MG_PERMANENT,
-                          "cannot requeue a message of %s: it is above %d bytes, which nobody takes",
-                          walk->queue, MG_REQUEUE_BODY_MAX);
+        return mg_err_set(
+            err, MG_PERMANENT,
+            "cannot requeue a message of %s: it is above %d bytes, the maximum that a scheduler takes",
+            walk->queue, MG_REQUEUE_BODY_MAX);
     amqp_table_entry_t entries[HEADERS_MAX];
     amqp_basic_properties_t properties = *letter->properties;
     properties.headers.num_entries = walk_headers(letter, entries);

@@ -38,15 +38,16 @@ static int64_t retry_after_ms(CURL *easy)
 static const struct {
     const char *words, *advice;
 } ADVICE[] = {
-    {"unable to get local issuer certificate", "its CA is not among those that we trust: give the CA's file"},
-    {"self-signed certificate", "its CA is not among those that we trust: give the CA's file"},
+    {"unable to get local issuer certificate", "its CA is not trusted here: give the CA's file"},
+    {"self-signed certificate", "its CA is not trusted here: give the CA's file"},
     {"problem: certificate has expired", "renew the server's certificate"},
     {"certificate is not yet valid", "compare the clocks of both machines"},
     {"no alternative certificate subject name", "call it by a name that its certificate has"},
-    {"certificate required", "the server wants a certificate of ours: name its file, and its key's"},
-    {"alert certificate expired", "renew our certificate, which the server refuses"},
-    {"alert unknown ca", "the server refuses our certificate: it must come from a CA that the server trusts"},
-    {"alert bad certificate", "the server refuses our certificate: see its log"},
+    {"certificate required", "the server requires a client certificate: name its file, and its key's"},
+    {"alert certificate expired", "renew the client certificate, which the server refuses"},
+    {"alert unknown ca",
+     "the server refuses the client certificate: it must come from a CA that the server trusts"},
+    {"alert bad certificate", "the server refuses the client certificate: see its log"},
 };
 
 static void call_explain_failure(const struct mg_http_call *call, char *reason, size_t size)

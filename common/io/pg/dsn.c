@@ -74,14 +74,14 @@ static enum mg_class dsn_parse(const char *dsn, PQconninfoOption **ret_options, 
         return mg_err_set(
             err, MG_BAD_INPUT,
             "cannot read the database's connection string: a URI is one line without blanks; write "
-            "them as %%20, and what follows them as ?name=value&name=value");
+            "them as %%20, and parameters as ?name=value&name=value");
     char *message = NULL;
     *ret_options = PQconninfoParse(dsn, &message);
     const char *keyword = *ret_options != NULL ? option_without_value(*ret_options) : NULL;
     if (keyword != NULL) {
         mg_err_set(
             err, MG_BAD_INPUT,
-            "cannot read the database's connection string: %s has no value, so that what follows was taken "
+            "cannot read the database's connection string: %s has no value, so the next part was taken "
             "for it; write %s='' if it is to be empty",
             keyword, keyword);
         options_free(*ret_options);
@@ -94,8 +94,8 @@ static enum mg_class dsn_parse(const char *dsn, PQconninfoOption **ret_options, 
         *ret_options = NULL;
         return mg_err_set(
             err, MG_BAD_INPUT,
-            "cannot read the database's connection string: host, port, name or what follows them hold what "
-            "cannot be meant; write @ : / ? and %% in user and password as %%40 %%3A %%2F %%3F %%25");
+            "cannot read the database's connection string: host, port, name or a parameter has an "
+            "impossible value; write @ : / ? and %% in user and password as %%40 %%3A %%2F %%3F %%25");
     }
     char text[256] = "no memory";
     if (mg_url_has_password(dsn)) /* libpq quotes the part that it cannot read */
@@ -164,8 +164,8 @@ enum mg_class mg_dsn_check(const char *dsn, bool is_plaintext_allowed, struct mg
         class = mg_err_set(err, MG_TRANSIENT, "could not read the database's connection string: no memory");
     } else if (is_leaving && (values[2] == NULL || strcmp(values[2], "verify-full") != 0)) {
         class = mg_err_set(err, MG_BAD_INPUT,
-                           "cannot use the database's connection string: with sslmode=%s, nobody knows who "
-                           "reads what goes to %s; write sslmode=verify-full sslrootcert=FILE, or give "
+                           "cannot use the database's connection string: with sslmode=%s, others may "
+                           "read the traffic to %s; write sslmode=verify-full sslrootcert=FILE, or give "
                            "--allow-plaintext if the network is private",
                            values[2] == NULL ? "prefer" : values[2], host);
     }

@@ -206,7 +206,7 @@ static void take_error(struct mg_pg *pg, struct mg_pg_call *call, const PGresult
     const char *sqlstate = PQresultErrorField(result, PG_DIAG_SQLSTATE);
     char text[MG_PG_REASON_SIZE];
     mg_pg_explain_result(pg->conn, result, text, sizeof text);
-    if (text[0] == '\0') snprintf(text, sizeof text, "the server does not say why");
+    if (text[0] == '\0') snprintf(text, sizeof text, "the server gives no reason");
     snprintf(call->sqlstate, sizeof call->sqlstate, "%s", sqlstate == NULL ? "" : sqlstate);
     call->fault = sqlstate == NULL ? MG_PG_LOST : mg_pg_fault_of(sqlstate);
     (void)mg_err_set(&call->err, mg_pg_class_of(call->fault), "%s%s%s%s", text, sqlstate == NULL ? "" : " (",
@@ -217,7 +217,7 @@ static void take_error(struct mg_pg *pg, struct mg_pg_call *call, const PGresult
 /* Only a new session is surely in step with the server. */
 static void take_stray(struct mg_pg *pg, struct mg_pg_call *call)
 {
-    static const char why[] = "the server's answers are not to what was asked";
+    static const char why[] = "the server's answers do not belong to the statements";
     if (call->fault == MG_PG_NONE) {
         call->fault = MG_PG_LOST;
         (void)mg_err_set(&call->err, mg_pg_class_of(MG_PG_LOST), "%s", why);

@@ -71,7 +71,7 @@ static bool take_changed(struct alerts_job *job, const struct mg_rows *rows, str
     for (int row = 0; row < mg_rows_count(rows); row++) {
         int index = mg_store_index_of(rows, row, job->count, err);
         if (index < 0) {
-            (void)mg_err_prefix(err, "cannot tell which alerts are new");
+            (void)mg_err_prefix(err, "cannot determine which alerts are new");
             return false;
         }
         job->is_changed[index] = true;

@@ -143,7 +143,7 @@ static void on_asked(void *arg, const struct mg_pg_answer *reply)
     for (int row = 0; row < mg_rows_count(reply->rows[0]); row++) {
         int index = mg_store_index_of(reply->rows[0], row, job->count, &err);
         if (index < 0) {
-            (void)mg_err_prefix(&err, "cannot tell which orders were written");
+            (void)mg_err_prefix(&err, "cannot determine which orders were written");
             answer(job, &err);
             return;
         }

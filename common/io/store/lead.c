@@ -76,12 +76,11 @@ static void on_epoch(void *arg, const struct mg_pg_answer *reply)
     if (has_failed(job, reply)) return;
     const struct mg_rows *rows = reply->rows[0];
     if (mg_rows_count(rows) == 0) {
-        answer(
-            job,
-            &(struct mg_lead_answer){
-                .refusal =
-                    "cannot lead: the lock that this session took is not there in its next transaction; "
-                    "let it reach PostgreSQL without a pooler in between, and see that the schema is complete"});
+        answer(job,
+               &(struct mg_lead_answer){
+                   .refusal =
+                       "cannot lead: the lock that this session took is not there in its next transaction; "
+                       "connect without a pooler, and make the schema complete"});
         return;
     }
     struct mg_store *store = job->base.store;

@@ -143,7 +143,7 @@ static enum mg_class compare_applied(struct mg_pg_once *once, struct migrations 
         if (migration == NULL) {
             class = mg_err_set(
                 err, MG_PERMANENT,
-                "cannot migrate: the database has %s, which this folder does not know; use the newer program",
+                "cannot migrate: the database has %s, which is not in this folder; use the newer program",
                 name);
         } else if (!mg_slice_is(mg_rows_value(rows, row, 2), migration->sha256)) {
             class = mg_err_set(

@@ -158,7 +158,7 @@ int mg_store_index_of(const struct mg_rows *rows, int row, int count, struct mg_
 {
     int64_t n = mg_rows_int(rows, row, ROW_n);
     if (n >= 0 && n < count) return (int)n;
-    (void)mg_err_set(err, MG_BUG, "the database answers for one that was not asked for");
+    (void)mg_err_set(err, MG_BUG, "the database's answer has an unexpected row");
     return -1;
 }
 

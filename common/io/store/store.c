@@ -260,11 +260,10 @@ static void on_server_checked(void *arg, const struct mg_pg_answer *answer)
                                                                   : NULL;
     char reason[320];
     if (unsafe != NULL && !store->options.is_unsafe_durability_allowed) {
-        snprintf(
-            reason, sizeof reason,
-            "the database would lose what it has committed: %s is off; turn it on (or, where orders may be "
-            "lost, allow it with --unsafe-durability)",
-            unsafe);
+        snprintf(reason, sizeof reason,
+                 "the database may lose committed orders: %s is off; turn it on (or, where orders may be "
+                 "lost, allow it with --unsafe-durability)",
+                 unsafe);
         refuse(store, reason);
     } else if (store->options.skips_schema_check) {
         accept(store);

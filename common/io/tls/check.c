@@ -93,7 +93,7 @@ static enum mg_class pair_judge(const struct mg_tls_files *files, struct mg_tls_
                        "it holds no certificate in PEM (-----BEGIN CERTIFICATE-----)");
     else if (is_encrypted)
         class = refuse(err, "key", files->key_file,
-                       "it has a passphrase, which nobody could type; store it without one");
+                       "it has a passphrase, and no terminal to type it; store it without one");
     else if (key == NULL)
         class = refuse(err, "key", files->key_file,
                        "it holds no private key in PEM (-----BEGIN PRIVATE KEY-----)");

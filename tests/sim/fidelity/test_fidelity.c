@@ -133,7 +133,7 @@ static void compare(int seed, FILE *real, FILE *sim)
         char *line = kept[count % KEPT_LINES];
         const char *other = fgets(said, LINE_SIZE, sim);
         if (fgets(line, LINE_SIZE, real) == NULL) {
-            ck_assert_msg(other == NULL, "seed %d: the simulated database says more: %s", seed, said);
+            ck_assert_msg(other == NULL, "seed %d: the simulated database returns more: %s", seed, said);
             break;
         }
         if (other == NULL || strcmp(line, said) != 0) {

@@ -28,7 +28,7 @@ static const char USAGE[] =
     "  --every N         only each N-th occasion of each fault (1)\n"
     "  --seed SEED       of delays and the like (1)\n"
     "  --strike FAULT@N  one run, with the fault at its N-th occasion; FAULT@0: undisturbed\n"
-    "  --trace           print everything that happens, and who called where it struck\n"
+    "  --trace           print everything that happens, and the callers at the place where it struck\n"
     "  --jobs N          processes at a time (as many as there are processors)\n";
 
 enum kind { ALLOCATIONS, DEATHS, BROKER, STORE, REMOTE, CLIENT, KIND_COUNT };
@@ -209,7 +209,7 @@ static int all_run(struct plan *plan)
     bool is_whole = sim_jobs_run(plan->jobs, job_run, plan);
     bool is_right = report(plan, sim_seconds_now() - began_s);
     if (!is_whole) {
-        (void)printf("NOT PLAYED: what a job had to play that did not come to its end\n");
+        (void)printf("NOT PLAYED: the rest of a job that did not come to its end\n");
     }
     return is_right && is_whole ? 0 : 1;
 }
