@@ -145,11 +145,12 @@ static void queues_take(struct supervisor *supervisor, const struct mg_parked_an
 /* Reports whether there are more queues than places. After a full answer only the next one shows it. */
 static void crowd_log(struct supervisor *supervisor, const struct mg_parked_answer *answer)
 {
-    char text[128];
+    char text[192];
     bool is_crowd = supervisor->parked_after.service[0] != '\0' && answer->queue_count > 0;
     (void)snprintf(
         text, sizeof(text),
-        "steps are parked for more than %d queues, which are checked in turn: the steps resume late",
+        "steps are parked for more than %d queues, which are checked in turn: the steps resume late. Check makegood "
+        "service list",
         SUPERVISOR_PARKED_MAX);
     if (is_crowd || answer->queue_count < SUPERVISOR_PARKED_MAX) {
         supervisor_watch_looked(supervisor, WATCHED_PARKED_CROWD, is_crowd ? text : NULL);

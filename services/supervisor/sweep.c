@@ -117,9 +117,11 @@ static void duration_note(struct supervisor *supervisor, bool is_answered)
     char text[160];
     int64_t took_ms = mg_clock_boot_ms() - supervisor->asked_at_boot_us / 1000;
     bool is_slow = took_ms > supervisor->options.gap_ms;
-    (void)snprintf(text, sizeof(text), "a sweep %s %lld.%lld s; deadlines are judged late by this time",
-                   is_answered ? "took" : "failed after", (long long)(took_ms / 1000),
-                   (long long)(took_ms % 1000 / 100));
+    (void)snprintf(
+        text, sizeof(text),
+        "a sweep %s %lld.%lld s; deadlines are judged late by this time. Check the database's load",
+        is_answered ? "took" : "failed after", (long long)(took_ms / 1000),
+        (long long)(took_ms % 1000 / 100));
     if (took_ms >= supervisor->longest_ms ||
         mg_clock_boot_ms() - supervisor->longest_at_boot_ms >= supervisor_gone_ms(supervisor)) {
         supervisor->longest_ms = took_ms;
@@ -176,10 +178,11 @@ static void stuck_check(struct supervisor *supervisor, const struct mg_sweep_ans
         supervisor_watch_looked(supervisor, WATCHED_STUCK_ORDERS, NULL);
         return;
     }
-    char text[200];
+    char text[256];
     (void)snprintf(
         text, sizeof(text),
-        "order %s is open, but has no running step, wait or deadline (%d such orders in this sweep)",
+        "order %s is open, but has no running step, wait or deadline (%d such orders in this sweep). This is a "
+        "defect of Makegood: keep makegood order export for its report",
         first->order_id, count);
     mg_metric_set(supervisor->violations, count);
     mg_metric_add(supervisor->violations_found, count);

@@ -1,10 +1,10 @@
 #!/usr/bin/python3
-"""Holds proto/, the C readers, the console's page of alerts and core/words.def together.
+"""Holds proto/, the C readers, the manual of alerts and core/words.def together.
 
 Every schema is a valid JSON Schema. python3-jsonschema and C accept every valid example; messages that C only writes are
 exempt for C. Both refuse every invalid one. C refuses errors beyond any schema (invalid_beyond_schema/). Every enum in the
-schemas that names words.def has its words, in its order. asyncapi.yaml names only files that exist. The page has a remedy
-for every alert, and for no other word.
+schemas that names words.def has its words, in its order. asyncapi.yaml names only files that exist. The
+manual has a remedy for every alert, and for no other word.
 Usage: proto_examples.py SOURCE_DIR WIRE_VERDICT
 """
 import json
@@ -109,12 +109,11 @@ def check_asyncapi():
         faults.append(f"asyncapi.yaml names {sorted(named)}, the messages are {sorted(wanted)}")
 
 
-def check_page(words):
-    with open(os.path.join(SOURCE, "services/console/web/alerts.js"), encoding="utf-8") as file:
-        told = re.search(r"^const WHAT_TO_DO = \{\n(.*?)^\};", file.read(), re.M | re.S)[1]
-    named = re.findall(r"^  (\w+): ", told, re.M)
-    if sorted(named) != sorted(words["ALERT"]):
-        faults.append(f"alerts.js says what to do about {sorted(named)}, words.def ALERT has {sorted(words['ALERT'])}")
+def check_manual(words):
+    with open(os.path.join(SOURCE, "deploy/docs/alerts.md"), encoding="utf-8") as file:
+        rows = re.findall(r"^\| `(\w+)`[^|]*\| [^|]+ \| [^|]+ \|$", file.read(), re.M)
+    if set(rows) != set(words["ALERT"]):
+        faults.append(f"alerts.md has remedies for {sorted(set(rows))}, words.def ALERT has {sorted(words['ALERT'])}")
 
 
 def main():
@@ -125,7 +124,7 @@ def main():
         faults.append(f"examples/ has {folders}, the schemas are {sorted(MESSAGES + WRITTEN)}")
     check_samples()
     check_asyncapi()
-    check_page(words)
+    check_manual(words)
     for fault in faults:
         print("FAULT", fault)
     print(f"{count} examples of {len(MESSAGES + WRITTEN)} schemas, {len(faults)} faults")
