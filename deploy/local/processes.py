@@ -170,8 +170,11 @@ class Process:
         wait_until(lambda: not any(is_alive(pid) for pid in victims[1:]), f"all of {self.name} is gone")
 
     def ask_to_end(self):
+        """By SIGTERM. Only a paused process gets SIGCONT, too: see `is_in_leak_check`."""
+        is_paused = self.is_running() and state_of(self.pid) == "T"
         self.signal(signal.SIGTERM)
-        self.signal(signal.SIGCONT)
+        if is_paused:
+            self.signal(signal.SIGCONT)
 
     def wait_end(self, timeout_s=20.0):
         """Waits until it ends, and kills it if it does not. Returns its exit code; None if it was never started."""
@@ -237,13 +240,18 @@ class Process:
         return self.series(name) or 0.0
 
 
-def is_alive(pid):
-    """True for a process that runs; a zombie is dead."""
+def state_of(pid):
+    """The letter of the process's state, as in proc(5); X if it is gone."""
     try:
         with open(f"/proc/{pid}/stat", encoding="ascii", errors="replace") as stat:
-            return stat.read().rsplit(")", 1)[1].split()[0] not in "ZX"
+            return stat.read().rsplit(")", 1)[1].split()[0]
     except OSError:
-        return False
+        return "X"
+
+
+def is_alive(pid):
+    """True for a process that runs; a zombie is dead."""
+    return state_of(pid) not in "ZX"
 
 
 def status_field(pid, name):
@@ -257,8 +265,8 @@ def status_field(pid, name):
 def is_in_leak_check(pid):
     """True if LeakSanitizer has stopped the process: its tracer is then a child of its own, which nothing else makes.
 
-    LeakSanitizer now and then does not come back from stopping the threads of a process that has ended its work already
-    (about one end in forty; never with detect_leaks=0). That is the checker's hang, not the program's.
+    At the end of a process LeakSanitizer stops its threads with ptrace. A SIGCONT within those milliseconds cancels a stop that
+    is pending, and LeakSanitizer waits for it for ever. That is the checker's hang, not the program's.
     """
     tracer = status_field(pid, "TracerPid")
     return tracer != 0 and status_field(tracer, "PPid") == pid

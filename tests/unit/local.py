@@ -8,6 +8,7 @@ import pathlib
 import signal
 import subprocess
 import sys
+import tempfile
 import types
 import unittest
 
@@ -29,6 +30,15 @@ finally:
     os.kill(os.getpid(), signal.SIGINT)
     os.kill(os.getpid(), signal.SIGTERM)
     print("ended", flush=True)
+"""
+
+# Ends by SIGTERM, and prints whether SIGCONT came, too.
+ENDS_BY_SIGTERM = """
+import signal
+signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTERM, signal.SIGCONT})
+print("ready", flush=True)
+signal.sigwait({signal.SIGTERM})
+print("SIGCONT" if signal.sigtimedwait({signal.SIGCONT}, 1) else "no SIGCONT")
 """
 
 # Takes 150 of 400 ports, and keeps them until its stdin ends.
@@ -127,6 +137,19 @@ class Ending(unittest.TestCase):
         process = processes.Process("nobody", ["/bin/false"], "/dev/null")
         self.assertIsNone(process.terminate())
         process.kill()
+
+    def test_only_a_paused_process_is_continued(self):
+        """Would catch: a SIGCONT within LeakSanitizer's check, which then hangs until the process is killed, unchecked."""
+        with tempfile.TemporaryDirectory() as folder:
+            log = pathlib.Path(folder) / "log"
+            for is_paused, told in ((False, "no SIGCONT"), (True, "SIGCONT")):
+                process = processes.Process("child", [sys.executable, "-c", ENDS_BY_SIGTERM], log).start()
+                processes.wait_until(lambda: log.read_text(encoding="ascii").endswith("ready\n"), "it blocks its signals")
+                if is_paused:
+                    process.pause()
+                    processes.wait_until(lambda pid=process.pid: processes.state_of(pid) == "T", "it is stopped")
+                self.assertEqual(process.terminate(), 0)
+                self.assertEqual(log.read_text(encoding="ascii").splitlines()[-1], told)
 
     def test_a_second_signal_does_not_interrupt_the_ending(self):
         done = subprocess.run([sys.executable, "-c", STOPPED_TWICE, SOURCE / "deploy"], capture_output=True, text=True,
