@@ -2,8 +2,8 @@
 """cli.py MAKEGOOD SOURCE: the tool `makegood` against a real PostgreSQL and a real RabbitMQ.
 
 Covers wrong input, absent servers, exit codes, and `-o json` as JSON for every verb. The test plays the schedulers' part (answers
-to commands, statuses of orders), so that each answer comes when a test wants it. The database is made for this run and dropped;
-messages left in queues are purged.
+to commands, statuses of orders), so that each answer comes when a test wants it. The database and the virtual host are made for
+this run; the database is dropped, and the virtual host ends with the server.
 """
 
 import concurrent.futures
@@ -25,13 +25,13 @@ import pika
 import psycopg2
 import psycopg2.extensions
 
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "e2e"))
+sys.path[:0] = [str(pathlib.Path(__file__).resolve().parents[up] / folder) for up, folder in ((1, "e2e"), (2, "deploy"))]
+from local import servers  # noqa: E402
 from refusing import Refusing  # noqa: E402
 
 TOOL = pathlib.Path(sys.argv[1])
 SOURCE = pathlib.Path(sys.argv[2])
-AMQP_URL = os.environ.get("MAKEGOOD_TEST_AMQP_URL", "")
-PG_DSN = os.environ.get("MAKEGOOD_TEST_PG_DSN", "")
+SERVERS = os.environ.get("MAKEGOOD_TEST_SERVERS", "")
 SERVICE = "cli-test"
 NOBODY_AMQP = "amqp://guest:guest@127.0.0.1:1/"
 NOBODY_PG = "postgresql://nobody:nothing@127.0.0.1:1/nowhere"
@@ -50,14 +50,26 @@ AT_ONCE = 8  # most of these tools wait for a time-out; the working ones need th
 
 
 class World:
-    """The database of this run, and a connection to the broker."""
+    """The database and the virtual host of this run."""
 
-    database = "makegood_cli_" + uuid.uuid4().hex[:12]
-    dsn = psycopg2.extensions.make_dsn(PG_DSN, dbname=database) if PG_DSN else ""
+    name = "makegood_cli_" + uuid.uuid4().hex[:12]
+    dsn = url = ""
 
     @classmethod
-    def sql(cls, text, params=(), dsn=None):
-        connection = psycopg2.connect(dsn or cls.dsn)
+    def make(cls):
+        both = servers.attach(SERVERS)
+        both.rabbit.create_vhost(cls.name)
+        cls.url = both.rabbit.url_of(cls.name)
+        both.postgres.create_database(cls.name)
+        cls.dsn = psycopg2.extensions.make_dsn(both.postgres.dsn, dbname=cls.name)
+
+    @classmethod
+    def drop(cls):
+        servers.attach(SERVERS).postgres.psql(f'DROP DATABASE IF EXISTS "{cls.name}" WITH (FORCE)', "postgres")
+
+    @classmethod
+    def sql(cls, text, params=()):
+        connection = psycopg2.connect(cls.dsn)
         connection.autocommit = True
         try:
             with connection.cursor() as cursor:
@@ -69,7 +81,7 @@ class World:
     @classmethod
     @contextlib.contextmanager
     def channel(cls):
-        connection = pika.BlockingConnection(pika.URLParameters(AMQP_URL))
+        connection = pika.BlockingConnection(pika.URLParameters(World.url))
         try:
             yield connection.channel()
         finally:
@@ -79,7 +91,7 @@ class World:
 def environment(more=None):
     """The tool's environment: no variable of the caller configures it."""
     own = {name: value for name, value in os.environ.items() if not name.startswith(("MAKEGOOD_", "PG"))}
-    return {**own, "MAKEGOOD_AMQP_URL": AMQP_URL, "MAKEGOOD_PG_DSN": World.dsn, "USER": "tester", **(more or {})}
+    return {**own, "MAKEGOOD_AMQP_URL": World.url, "MAKEGOOD_PG_DSN": World.dsn, "USER": "tester", **(more or {})}
 
 
 def run(*words, code=None, env=None, stdin="", stdout=subprocess.PIPE, timeout_s=30):
@@ -381,7 +393,7 @@ class Away(Case):
             return psycopg2.extensions.make_dsn(World.dsn, **other)
 
         def url(**other):
-            at = urllib.parse.urlsplit(AMQP_URL)
+            at = urllib.parse.urlsplit(World.url)
             user, password, vhost = (other.get(name, it) for name, it in
                                      (("user", at.username), ("password", at.password), ("vhost", at.path)))
             return f"{at.scheme}://{user}:{password}@{at.hostname}:{at.port}{vhost}"
@@ -425,14 +437,14 @@ class Away(Case):
         self.assertIn("WRONG broker", done.stdout)
 
     def test_a_database_without_schema_says_what_to_run(self):
-        name = World.database + "_bare"
-        World.sql(f'CREATE DATABASE "{name}"', dsn=PG_DSN)
+        name = World.name + "_bare"
+        World.sql(f'CREATE DATABASE "{name}"')
         try:
-            dsn = psycopg2.extensions.make_dsn(PG_DSN, dbname=name)
+            dsn = psycopg2.extensions.make_dsn(World.dsn, dbname=name)
             self.assertIn("makegood db migrate", one_line(run("order", "list", code=ERROR, env={"MAKEGOOD_PG_DSN": dsn})))
             run("db", "status", code=DONE, env={"MAKEGOOD_PG_DSN": dsn})
         finally:
-            World.sql(f'DROP DATABASE "{name}" WITH (FORCE)', dsn=PG_DSN)
+            World.sql(f'DROP DATABASE "{name}" WITH (FORCE)')
 
     def test_the_wrong_password_does_not_show_the_right_one(self):
         dsn = psycopg2.extensions.make_dsn(World.dsn, password="tell-nobody")
@@ -967,26 +979,18 @@ class Json(Case):
 
 
 def main():
-    if not AMQP_URL or not PG_DSN:
-        print("cli.py: MAKEGOOD_TEST_AMQP_URL and MAKEGOOD_TEST_PG_DSN must name a RabbitMQ and a PostgreSQL", file=sys.stderr)
+    if not SERVERS:
+        print("cli.py: MAKEGOOD_TEST_SERVERS must describe a RabbitMQ and a PostgreSQL, as deploy/local/with_servers.py does",
+              file=sys.stderr)
         return 1
-    queues = ["orders.intake", "scheduler.commands", f"agent.{SERVICE}.requests", f"agent.{SERVICE}.requests.high"]
-    World.sql(f'CREATE DATABASE "{World.database}"', dsn=PG_DSN)
+    World.make()
     try:
         run("db", "migrate", "--migrations", SOURCE / "deploy/postgres", code=DONE)
         run("broker", "apply", "--service", SERVICE, code=DONE)
-        for queue in queues[:2]:
-            with World.channel() as channel:
-                channel.queue_purge(queue)
         outcome = unittest.main(module=__name__, argv=[sys.argv[0], *sys.argv[3:]], exit=False, verbosity=1)
         return 0 if outcome.result.wasSuccessful() else 1
     finally:
-        with World.channel() as channel:
-            for queue in queues[:2]:
-                channel.queue_purge(queue)
-            for queue in queues[2:]:
-                channel.queue_delete(queue)
-        World.sql(f'DROP DATABASE IF EXISTS "{World.database}" WITH (FORCE)', dsn=PG_DSN)
+        World.drop()
 
 
 if __name__ == "__main__":
