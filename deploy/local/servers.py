@@ -302,8 +302,8 @@ class Rabbit:
         environment = plain_environment()
         environment.update(self.env)
         try:
-            done = subprocess.run(["erl_call", "-R", "-n", self.node, "-e"], env=environment, input=expressions, capture_output=True,
-                                  text=True, check=False, timeout=CTL_S, cwd="/")
+            done = subprocess.run(["erl_call", "-R", "-n", self.node, "-e"], env=environment, input=f"{expressions}\n",
+                                  capture_output=True, text=True, check=False, timeout=CTL_S, cwd="/")
         except FileNotFoundError:
             return False
         return done.stdout.strip() == "{ok, ok}"
