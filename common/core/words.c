@@ -78,12 +78,12 @@ static const char *const alerts[] = {
 #define MG_ALERT(NAME, word, text) word,
 #include "core/words.def"
 };
-static const char *const batch_states[] = {
-#define MG_BATCH_STATE(NAME, word) word,
+static const char *const bulk_states[] = {
+#define MG_BULK_STATE(NAME, word) word,
 #include "core/words.def"
 };
-static const char *const batch_results[] = {
-#define MG_BATCH_RESULT(NAME, word) word,
+static const char *const bulk_results[] = {
+#define MG_BULK_RESULT(NAME, word) word,
 #include "core/words.def"
 };
 
@@ -97,8 +97,8 @@ MG_WORDS(enum mg_goal, mg_goal_name, mg_goal_parse, goals)
 MG_WORDS(enum mg_status, mg_status_name, mg_status_word_parse, statuses)
 MG_WORDS(enum mg_reason, mg_reason_name, mg_reason_parse, reasons)
 MG_WORDS(enum mg_alert, mg_alert_name, mg_alert_word_parse, alerts)
-MG_WORDS(enum mg_batch_state, mg_batch_state_name, mg_batch_state_parse, batch_states)
-MG_WORDS(enum mg_batch_result, mg_batch_result_name, mg_batch_result_parse, batch_results)
+MG_WORDS(enum mg_bulk_state, mg_bulk_state_name, mg_bulk_state_parse, bulk_states)
+MG_WORDS(enum mg_bulk_result, mg_bulk_result_name, mg_bulk_result_parse, bulk_results)
 
 const char *mg_order_event_name(enum mg_order_event event)
 {

@@ -65,15 +65,15 @@ enum mg_alert {
 #include "core/words.def"
     MG_ALERT_COUNT
 };
-enum mg_batch_state {
-#define MG_BATCH_STATE(NAME, word) MG_BATCH_##NAME,
+enum mg_bulk_state {
+#define MG_BULK_STATE(NAME, word) MG_BULK_##NAME,
 #include "core/words.def"
-    MG_BATCH_STATE_COUNT
+    MG_BULK_STATE_COUNT
 };
-enum mg_batch_result {
-#define MG_BATCH_RESULT(NAME, word) MG_BATCH_RESULT_##NAME,
+enum mg_bulk_result {
+#define MG_BULK_RESULT(NAME, word) MG_BULK_RESULT_##NAME,
 #include "core/words.def"
-    MG_BATCH_RESULT_COUNT
+    MG_BULK_RESULT_COUNT
 };
 
 bool mg_order_state_is_terminal(enum mg_order_state state);
@@ -93,8 +93,8 @@ const char *mg_reason_name(enum mg_reason reason);
 const char *mg_reason_text(enum mg_reason reason);
 const char *mg_alert_name(enum mg_alert alert);
 const char *mg_alert_text(enum mg_alert alert);
-const char *mg_batch_state_name(enum mg_batch_state state);
-const char *mg_batch_result_name(enum mg_batch_result result);
+const char *mg_bulk_state_name(enum mg_bulk_state state);
+const char *mg_bulk_result_name(enum mg_bulk_result result);
 
 /* Parses a word of `len` bytes; false, and nothing written, if there is no such word. */
 bool mg_order_state_parse(const char *word, size_t len, enum mg_order_state *ret);
@@ -107,7 +107,7 @@ bool mg_goal_parse(const char *word, size_t len, enum mg_goal *ret);
 bool mg_status_word_parse(const char *word, size_t len, enum mg_status *ret);
 bool mg_reason_parse(const char *word, size_t len, enum mg_reason *ret);
 bool mg_alert_word_parse(const char *word, size_t len, enum mg_alert *ret);
-bool mg_batch_state_parse(const char *word, size_t len, enum mg_batch_state *ret);
-bool mg_batch_result_parse(const char *word, size_t len, enum mg_batch_result *ret);
+bool mg_bulk_state_parse(const char *word, size_t len, enum mg_bulk_state *ret);
+bool mg_bulk_result_parse(const char *word, size_t len, enum mg_bulk_result *ret);
 
 #endif

@@ -1,4 +1,4 @@
-/* Scheduler, supervisor, the runner of batches → operator.alerts (proto/alert.schema.json). One code and
+/* Scheduler, supervisor, the runner of bulk actions → operator.alerts (proto/alert.schema.json). One code and
  * subject have at most one open alert. */
 #ifndef MG_WIRE_ALERT_H
 #define MG_WIRE_ALERT_H
@@ -7,7 +7,7 @@
 #include "wire/json.h"
 
 #define MG_ALERT_SUBJECT_MAX                                                                                 \
-    (MG_ORDER_ID_MAX + 1 + MG_NAME_MAX) /* an order id, order.step, a service, queue or batch */
+    (MG_ORDER_ID_MAX + 1 + MG_NAME_MAX) /* an order id, order.step, a service, queue or bulk action */
 #define MG_ALERT_TEXT_MAX 1023
 
 struct mg_alert_message {

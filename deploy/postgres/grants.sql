@@ -65,13 +65,13 @@ BEGIN
         ('makegood_operator', 'service_state', 'DELETE'), -- of a service that is gone
         ('makegood_operator', 'operator_action', 'INSERT (by_whom, verb, subject, reason, detail)'),
         ('makegood_operator', 'retention', 'UPDATE (hot, keep, by_whom, reason, set_at)'),
-        -- starts and drives batches; the alert of one that stopped is raised by a trigger
-        ('makegood_operator', 'batch', 'INSERT (batch_id, verb, filter, reason, by_whom, canary, rate_per_s, stop_percent),'
+        -- starts and drives bulk actions; the alert of one that stopped is raised by a trigger
+        ('makegood_operator', 'bulk', 'INSERT (bulk_id, verb, filter, reason, by_whom, canary, rate_per_s, stop_percent),'
             ' UPDATE (state, is_tried, version, orders, waiting, asked, done, failed, skipped, asked_to, next_ask_at, why,'
             ' stopped_itself, ended_at)'),
-        ('makegood_operator', 'batch_order', 'INSERT (batch_id, n, order_id, version, goal),'
+        ('makegood_operator', 'bulk_order', 'INSERT (bulk_id, n, order_id, version, goal),'
             ' UPDATE (result, asked_at, ended_at, text)'),
-        ('makegood_operator', 'batch_runner', 'UPDATE (epoch, holder, seen_at)'),
+        ('makegood_operator', 'bulk_runner', 'UPDATE (epoch, holder, seen_at)'),
 
         ('makegood_reader', '*', 'SELECT'),
 

@@ -110,11 +110,11 @@ cli_verb_fn verb_order_resume, verb_order_restart, verb_order_settle, verb_order
 /* retention.c: two verbs of `db` */
 cli_verb_fn verb_db_vacuum_policy, verb_db_retain;
 
-/* A leading supervisor sweeps several times a second, and a batch runner updates its row every 2 s. A row
+/* A leading supervisor sweeps several times a second, and a bulk runner updates its row every 2 s. A row
  * that is older than this belongs to none that works. */
 #define LEADER_AGE_MAX_MS 10000
-/* batch_verbs.c: whether a process drives batches, by the rows of MG_REPORT_BATCH_RUNNER */
-bool batches_are_driven(const struct table *runner);
+/* bulk_verbs.c: whether a process drives bulk actions, by the rows of MG_REPORT_BULK_RUNNER */
+bool bulk_is_driven(const struct table *runner);
 /* console_verb.c: whether the console could start with these options */
 enum exit_code console_check(const struct cli *cli);
 

@@ -244,20 +244,19 @@ static void services_check(struct doctor *doctor, struct service_tables *tables)
     }
 }
 
-/* Open batches stand still if no process drives them. */
-static void batches_check(struct doctor *doctor)
+/* Open bulk actions stand still if no process drives them. */
+static void bulk_check(struct doctor *doctor)
 {
     struct table runner = {0};
     char detail[256];
-    if (table_read(doctor->cli, MG_REPORT_BATCH_RUNNER, NULL, 0, &runner) == EXIT_DONE &&
-        strcmp(table_cell(&runner, 0, "open_batches"), "0") != 0) {
-        bool is_driven = batches_are_driven(&runner);
-        (void)snprintf(detail, sizeof(detail), "%s open, %s%s", table_cell(&runner, 0, "open_batches"),
-                       is_driven
-                           ? "driven by "
-                           : "and no process drives them; start makegood console, or makegood batch run",
+    if (table_read(doctor->cli, MG_REPORT_BULK_RUNNER, NULL, 0, &runner) == EXIT_DONE &&
+        strcmp(table_cell(&runner, 0, "open_bulk"), "0") != 0) {
+        bool is_driven = bulk_is_driven(&runner);
+        (void)snprintf(detail, sizeof(detail), "%s open, %s%s", table_cell(&runner, 0, "open_bulk"),
+                       is_driven ? "driven by "
+                                 : "and no process drives them; start makegood console, or makegood bulk run",
                        is_driven ? table_cell(&runner, 0, "holder") : "");
-        finding(doctor, is_driven, "batches", detail);
+        finding(doctor, is_driven, "bulk actions", detail);
     }
     table_free(&runner);
 }
@@ -311,7 +310,7 @@ static enum exit_code verb_doctor(struct cli *cli)
         statuses_check(&doctor);
         alerts_check(&doctor);
         services_check(&doctor, &tables);
-        batches_check(&doctor);
+        bulk_check(&doctor);
     } else {
         finding(&doctor, false, "database", "it cannot be used; see the line above");
     }

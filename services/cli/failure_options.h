@@ -1,15 +1,15 @@
 /*
- * The options of `order list` and `batch start` that choose failures: --workflow, --step, --error, --service,
+ * The options of `order list` and `bulk start` that choose failures: --workflow, --step, --error, --service,
  * --since, --until.
  */
 #ifndef MG_CLI_FAILURE_OPTIONS_H
 #define MG_CLI_FAILURE_OPTIONS_H
 
 #include "cli.h"
-#include "operator/batch_words.h"
+#include "operator/bulk_words.h"
 
 /* Prints on stderr the wrong option, if there is one. */
-enum exit_code failure_options_read(const struct cli *cli, struct batch_filter *ret);
+enum exit_code failure_options_read(const struct cli *cli, struct bulk_filter *ret);
 /* "" for NULL: an option without a value is no condition. */
 const char *option_text(const char *text);
 

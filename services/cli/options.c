@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "broker_options.h"
-#include "operator/batch_words.h"
+#include "operator/bulk_words.h"
 #include "verbs.h"
 
 #define PAUSE_MAX_MS                                                                                         \
@@ -34,14 +34,14 @@ static const struct {
     INTEGER(EXTRA_VERSION, version, "if-version", "0", 0, INT64_MAX, "N",
             "act only at version N; 0: at the current version; order cancel and compensate: at any version"),
     TEXT(EXTRA_STEP, step, "step", NULL, "STEP",
-         "name of the step; order list and batch start: only failures of this step"),
+         "name of the step; order list and bulk start: only failures of this step"),
     TEXT(EXTRA_OUTCOME, outcome, "outcome", NULL, "done|absent",
          "outcome of the step: done (it took effect) or absent (it did not)"),
     LIST(EXTRA_SET, sets, "set", "POINTER=JSON", "JSON pointer to a value of the payload, and its new value"),
     FLAG(EXTRA_WAIT, waits, "wait", "wait until every order has ended, and print its state"),
     TEXT(EXTRA_FILTER, state, "state", NULL, "STATE", "only orders in this state"),
-    TEXT(EXTRA_FILTER | EXTRA_BATCH, workflow, "workflow", NULL, "NAME", "only orders of this workflow"),
-    TEXT(EXTRA_FAILURE | EXTRA_BATCH, error, "error", NULL, "TEXT",
+    TEXT(EXTRA_FILTER | EXTRA_BULK, workflow, "workflow", NULL, "NAME", "only orders of this workflow"),
+    TEXT(EXTRA_FAILURE | EXTRA_BULK, error, "error", NULL, "TEXT",
          "only failures whose error contains this text"),
     TEXT(EXTRA_FAILURE, group_by, "group-by", NULL, "error",
          "count open failures by workflow, step, service and error"),
@@ -52,24 +52,25 @@ static const struct {
          "show the page after CURSOR, which is printed at the end of the previous page"),
     INTEGER(EXTRA_LIMIT, limit, "limit", "50", 1, 10000, "N", "maximum number of rows"),
     FLAG(EXTRA_ALL, is_all, "all",
-         "alert list: closed alerts, too; dead requeue and drop: all messages; batch start: all failures"),
+         "alert list: closed alerts, too; dead requeue and drop: all messages; bulk start: all failures"),
     TEXT(EXTRA_QUEUE, queue, "queue", "dead.letters", "dead.letters|orders.rejected",
          "queue that holds the messages"),
-    LIST(EXTRA_SERVICE | EXTRA_BATCH | EXTRA_FAILURE, services, "service", "NAME",
-         "service to declare or check; order list and batch start: only failures of this service"),
+    LIST(EXTRA_SERVICE | EXTRA_BULK | EXTRA_FAILURE, services, "service", "NAME",
+         "service to declare or check; order list and bulk start: only failures of this service"),
     DURATION(EXTRA_PAUSE, pause_ms, "for", 1000, PAUSE_MAX_MS, "DURATION",
              "length of the pause; if not given, until service resume"),
     TEXT(EXTRA_LIMITS, concurrency, "concurrency", NULL, "N|none",
          "maximum calls at once of all agents together; none: only each agent's own limit; if not given, "
          "unchanged"),
-    TEXT(EXTRA_LIMITS | EXTRA_BATCH, rate, "rate", NULL, "N|none",
-         "service limit: maximum calls a second; batch start: orders a second"),
-    INTEGER(EXTRA_BATCH, canary, "canary", BATCH_CANARY, 0, BATCH_CANARY_MAX, "N",
+    TEXT(EXTRA_LIMITS | EXTRA_BULK, rate, "rate", NULL, "N|none",
+         "service limit: maximum calls a second; bulk start: orders a second"),
+    INTEGER(EXTRA_BULK, canary, "canary", BULK_CANARY, 0, BULK_CANARY_MAX, "N",
             "number of orders to try first; the others follow after all of these have ended"),
-    INTEGER(EXTRA_BATCH, stop_percent, "stop-above", BATCH_STOP_ABOVE, 0, 100, "PERCENT",
-            "percentage of new failures in the canary, later in the last 50 orders, above which the batch "
-            "stops"),
-    FLAG(EXTRA_BATCH, is_dry_run, "dry-run", "only print the number of orders"),
+    INTEGER(
+        EXTRA_BULK, stop_percent, "stop-above", BULK_STOP_ABOVE, 0, 100, "PERCENT",
+        "percentage of new failures in the canary, later in the last 50 orders, above which the bulk action "
+        "stops"),
+    FLAG(EXTRA_BULK, is_dry_run, "dry-run", "only print the number of orders"),
     TEXT(EXTRA_RESULT, result, "result", NULL, "waiting|asked|done|failed|skipped",
          "only orders with this result"),
     LIST(EXTRA_CLIENT, clients, "client", "NAME",
@@ -119,17 +120,17 @@ static const struct {
     int extra;
     const char *name, *help;
 } MEANINGS[] = {
-    {EXTRA_FAILURE | EXTRA_BATCH, "step", "only failures of this step"},
+    {EXTRA_FAILURE | EXTRA_BULK, "step", "only failures of this step"},
     {EXTRA_STEP, "step", "name of the step"},
-    {EXTRA_FAILURE | EXTRA_BATCH, "service", "only failures of this service"},
+    {EXTRA_FAILURE | EXTRA_BULK, "service", "only failures of this service"},
     {EXTRA_CLIENT, "service",
      "service whose request queues are declared or checked; without --service and --client, those of the "
      "loaded workflows"},
     {EXTRA_SERVICE, "service", "service to check besides those of the loaded workflows"},
-    {EXTRA_BATCH, "all", "all failures, if no other option selects some"},
+    {EXTRA_BULK, "all", "all failures, if no other option selects some"},
     {EXTRA_QUEUE, "all", "all messages of the queue"},
     {EXTRA_ALL, "all", "closed alerts, too"},
-    {EXTRA_BATCH, "rate", "orders a second; " BATCH_RATE " if not given"},
+    {EXTRA_BULK, "rate", "orders a second; " BULK_RATE " if not given"},
     {EXTRA_LIMITS, "rate",
      "maximum calls a second of all agents together; none: only each agent's own limit; if not given, "
      "unchanged"},

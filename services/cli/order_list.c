@@ -13,7 +13,7 @@
 
 /* The parameters of the reports, as text; "": no condition. */
 struct filter {
-    struct batch_filter failures;
+    struct bulk_filter failures;
     const char *state, *after;
     char limit[NUMBER_SIZE];
 };

@@ -30,7 +30,7 @@ enum extra {
     EXTRA_AFTER = 1 << 17,
     EXTRA_PAUSE = 1 << 18,
     EXTRA_LIMITS = 1 << 19,
-    EXTRA_BATCH = 1 << 21,
+    EXTRA_BULK = 1 << 21,
     EXTRA_RESULT = 1 << 22,
     EXTRA_POLICY = 1 << 23,
     EXTRA_EXPORT = 1 << 24,
@@ -51,7 +51,7 @@ struct verb {
 
 /* Each ends with noun NULL. */
 extern const struct verb ORDER_VERBS[], WORKFLOW_VERBS[], ALERT_VERBS[], DEAD_VERBS[], SERVICE_VERBS[],
-    BATCH_VERBS[], BROKER_VERBS[], DB_VERBS[], DOCTOR_VERBS[], TOP_VERBS[], PROBE_VERBS[], CONSOLE_VERBS[],
+    BULK_VERBS[], BROKER_VERBS[], DB_VERBS[], DOCTOR_VERBS[], TOP_VERBS[], PROBE_VERBS[], CONSOLE_VERBS[],
     COMPLETION_VERBS[];
 
 /* ---- verbs.c ---- */

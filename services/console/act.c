@@ -1,7 +1,7 @@
 /*
- * Changes. Each is recorded with operator and reason. The change of a service or a batch is recorded in its
- * own transaction. Any other change first writes a row of operator_action; if that fails, nothing is done. An
- * order changes by a command to the schedulers; their answer reports the result.
+ * Changes. Each is recorded with operator and reason. The change of a service or a bulk action is recorded in
+ * its own transaction. Any other change first writes a row of operator_action; if that fails, nothing is
+ * done. An order changes by a command to the schedulers; their answer reports the result.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -287,8 +287,8 @@ static const char *change_begin(struct change *change, struct mg_slice body)
     if (strcmp(change->noun, "services") == 0) {
         return service_change(change, body);
     }
-    if (strcmp(change->noun, "batches") == 0) {
-        return batch_change(change, body);
+    if (strcmp(change->noun, "bulk") == 0) {
+        return bulk_change(change, body);
     }
     if (strcmp(change->noun, "orders") == 0) {
         wrong = order_read(change, body);

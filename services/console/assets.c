@@ -13,7 +13,7 @@
 #define ETAG_SIZE (2 * MG_SHA256_SIZE + 3) /* with its quotes */
 
 static const char *const VIEWS[] = {"orders",   "failures", "alerts", "dead",
-                                    "services", "batches",  "login",  NULL};
+                                    "services", "bulk",     "login",  NULL};
 
 /* "/", "/orders", "/orders/ID", … */
 static bool is_view(const char *path)

@@ -4,7 +4,7 @@
 
 #include "console/path.h"
 #include "console/server.h"
-#include "operator/batch_words.h"
+#include "operator/bulk_words.h"
 #include "wire/command.h"
 
 #define MARK_SIZE 64
@@ -17,8 +17,8 @@ struct change {
     char noun[PART_SIZE], id[PART_SIZE], verb[PART_SIZE];
     struct mg_command command;              /* of an order's change */
     char queue[PART_SIZE], mark[MARK_SIZE]; /* of a dead letter's change */
-    char refusal[BATCH_REFUSAL_SIZE];       /* of a batch: which parameter is wrong */
-    int64_t orders_max;                     /* of a batch: the number of orders that the operator confirmed */
+    char refusal[BULK_REFUSAL_SIZE];        /* of a bulk action: which parameter is wrong */
+    int64_t orders_max; /* of a bulk action: the number of orders that the operator confirmed */
 };
 
 /* NULL: out of memory. The console keeps the change until change_free, change_end or change_end_with. */
@@ -35,9 +35,9 @@ bool text_read(struct mg_slice body, const char *pointer, char *ret_text, size_t
 /* 0 if the number is absent. */
 uint64_t number_read(struct mg_slice body, const char *pointer);
 
-/* ---- batches.c ---- */
+/* ---- bulk.c ---- */
 
 /* NULL: the change is under way; else the reason for a refusal. */
-const char *batch_change(struct change *change, struct mg_slice body);
+const char *bulk_change(struct change *change, struct mg_slice body);
 
 #endif

@@ -102,16 +102,16 @@ static enum mg_class stores_create(struct mg_console *console, struct mg_err *er
     return class;
 }
 
-/* Every console has a batch runner, so batches go on while any console runs. One runner leads. */
+/* Every console has a bulk runner, so bulk actions go on while any console runs. One runner leads. */
 static enum mg_class runner_start(struct mg_console *console, struct mg_err *err)
 {
     char holder[128];
     mg_instance_name(holder, sizeof holder);
-    const struct mg_batch_runner_options options = {.pg_dsn = console->options->pg_dsn,
-                                                    .broker = console->options->broker,
-                                                    .holder = holder,
-                                                    .metrics = console->metrics};
-    return mg_batch_runner_start(console->loop, &options, &console->runner, err);
+    const struct mg_bulk_runner_options options = {.pg_dsn = console->options->pg_dsn,
+                                                   .broker = console->options->broker,
+                                                   .holder = holder,
+                                                   .metrics = console->metrics};
+    return mg_bulk_runner_start(console->loop, &options, &console->runner, err);
 }
 
 static enum mg_class parts_create(struct mg_console *console, struct mg_err *err)
@@ -168,7 +168,7 @@ void mg_console_destroy(struct mg_console *console)
     live_destroy(console->live);
     dead_destroy(console->dead);
     commander_destroy(console->commander);
-    mg_batch_runner_stop(console->runner);
+    mg_bulk_runner_stop(console->runner);
     mg_vitals_destroy(console->vitals);
     mg_store_destroy(console->changing_store);
     mg_store_destroy(console->store);
@@ -201,7 +201,7 @@ static enum mg_class take_url(void *arg, const char *text, struct mg_err *err)
     char *url = strdup(text);
     if (url == NULL) return mg_err_set(err, MG_TRANSIENT, "could not keep the URL: no memory");
     enum mg_class class = commander_set_url(console->commander, url, err);
-    if (class == MG_OK) class = mg_batch_runner_set_url(console->runner, url, err);
+    if (class == MG_OK) class = mg_bulk_runner_set_url(console->runner, url, err);
     if (class != MG_OK) {
         free(url);
         return class;
@@ -216,7 +216,7 @@ static enum mg_class take_dsn(void *arg, const char *text, struct mg_err *err)
     struct mg_console *console = arg;
     enum mg_class class = mg_store_set_dsn(console->store, text, err);
     if (class == MG_OK) class = mg_store_set_dsn(console->changing_store, text, err);
-    if (class == MG_OK) class = mg_batch_runner_set_dsn(console->runner, text, err);
+    if (class == MG_OK) class = mg_bulk_runner_set_dsn(console->runner, text, err);
     return class;
 }
 

@@ -4,7 +4,7 @@
  * with bounded statements. Live data comes as server-sent events, from one poller for all viewers.
  *
  * GET changes nothing. Orders change by commands to the schedulers, as with the tool. The console also drives
- * batches, including those that the tool has started (operator/batch_runner.h).
+ * bulk actions, including those that the tool has started (operator/bulk_runner.h).
  */
 #ifndef MG_CONSOLE_H
 #define MG_CONSOLE_H

@@ -7,7 +7,7 @@
 #include "console/server.h"
 #include "core/key.h"
 #include "core/words.h"
-#include "operator/batch_words.h"
+#include "operator/bulk_words.h"
 #include "operator/explain.h"
 #include "wire/json.h"
 
@@ -19,9 +19,9 @@
 #define ALERTS_LIMIT          200
 #define OLDEST_LIMIT          10
 #define TOP_GROUPS_LIMIT      5
-#define BATCHES_LIMIT         50
-#define TOP_BATCHES_LIMIT     20 /* more than the number of batches that may be open */
-#define BATCH_ORDERS_LIMIT    100
+#define BULK_LIST_LIMIT       50
+#define TOP_BULK_LIMIT        20 /* more than the number of bulk actions that may be open */
+#define BULK_ORDERS_LIMIT     100
 #define TEXT_OF(number)       TEXT_AS_IT_IS(number) /* as text, for a report's parameter */
 #define TEXT_AS_IT_IS(number) #number
 #define EXPLANATION_BYTES     (64u * 1024)
@@ -402,53 +402,54 @@ bool query_workflows(const struct mg_http_exchange *request, const char *id, str
     return true;
 }
 
-/* ---- batches ---- */
+/* ---- bulk actions ---- */
 
-/* Cells of a batch that are JSON already. */
-static const char *const BATCH_RAW[] = {"filter", NULL};
+/* Cells of a bulk action that are JSON already. */
+static const char *const BULK_RAW[] = {"filter", NULL};
 
-static unsigned int render_batches(const struct query *query, const struct table *tables, struct mg_buf *out)
+static unsigned int render_bulk_list(const struct query *query, const struct table *tables,
+                                     struct mg_buf *out)
 {
     (void)query;
-    mg_buf_append_text(out, "{\"batches\": ");
-    table_append_array(out, &tables[0], BATCH_RAW);
+    mg_buf_append_text(out, "{\"bulk\": ");
+    table_append_array(out, &tables[0], BULK_RAW);
     mg_buf_append_text(out, ", ");
     array_write(out, "runner", &tables[1]);
-    mg_buf_printf(out, ", \"is_cut\": %s}", tables[0].row_count == BATCHES_LIMIT ? "true" : "false");
+    mg_buf_printf(out, ", \"is_cut\": %s}", tables[0].row_count == BULK_LIST_LIMIT ? "true" : "false");
     return STATUS_OK;
 }
 
-bool query_batches(const struct mg_http_exchange *request, const char *id, struct query *query,
-                   char ret_refusal[REFUSAL_SIZE])
+bool query_bulk_list(const struct mg_http_exchange *request, const char *id, struct query *query,
+                     char ret_refusal[REFUSAL_SIZE])
 {
-    static const char *const params[] = {TEXT_OF(BATCHES_LIMIT), NULL};
+    static const char *const params[] = {TEXT_OF(BULK_LIST_LIMIT), NULL};
     (void)request;
     (void)id;
     (void)ret_refusal;
-    query_begin(query, "batches", render_batches);
-    query_add(query, MG_REPORT_BATCHES, params);
-    query_add(query, MG_REPORT_BATCH_RUNNER, NULL);
+    query_begin(query, "bulk actions", render_bulk_list);
+    query_add(query, MG_REPORT_BULK_LIST, params);
+    query_add(query, MG_REPORT_BULK_RUNNER, NULL);
     return true;
 }
 
-enum { BATCH_ROW, BATCH_ORDERS, BATCH_RUNNER };
+enum { BULK_ROW, BULK_ORDERS, BULK_RUNNER };
 
-static unsigned int render_batch(const struct query *query, const struct table *tables, struct mg_buf *out)
+static unsigned int render_bulk(const struct query *query, const struct table *tables, struct mg_buf *out)
 {
-    const struct table *orders = &tables[BATCH_ORDERS];
+    const struct table *orders = &tables[BULK_ORDERS];
     (void)query;
-    if (tables[BATCH_ROW].row_count == 0) {
-        mg_buf_append_text(out, "{\"error\": \"unknown batch\"}");
+    if (tables[BULK_ROW].row_count == 0) {
+        mg_buf_append_text(out, "{\"error\": \"unknown bulk action\"}");
         return STATUS_NOT_FOUND;
     }
-    mg_buf_append_text(out, "{\"batch\": ");
-    table_append_object(out, &tables[BATCH_ROW], 0, BATCH_RAW);
+    mg_buf_append_text(out, "{\"bulk\": ");
+    table_append_object(out, &tables[BULK_ROW], 0, BULK_RAW);
     mg_buf_append_text(out, ", ");
     array_write(out, "orders", orders);
     mg_buf_append_text(out, ", ");
-    array_write(out, "runner", &tables[BATCH_RUNNER]);
+    array_write(out, "runner", &tables[BULK_RUNNER]);
     mg_buf_append_text(out, ", \"next\": ");
-    if (orders->row_count == BATCH_ORDERS_LIMIT) {
+    if (orders->row_count == BULK_ORDERS_LIMIT) {
         mg_buf_append_json(out, mg_slice_of(table_cell(orders, orders->row_count - 1, "n")));
     } else {
         mg_buf_append_text(out, "null");
@@ -457,31 +458,31 @@ static unsigned int render_batch(const struct query *query, const struct table *
     return STATUS_OK;
 }
 
-bool query_batch(const struct mg_http_exchange *request, const char *id, struct query *query,
-                 char ret_refusal[REFUSAL_SIZE])
+bool query_bulk(const struct mg_http_exchange *request, const char *id, struct query *query,
+                char ret_refusal[REFUSAL_SIZE])
 {
     const char *result, *after;
-    enum mg_batch_result known;
+    enum mg_bulk_result known;
     if (!mg_uuid_is_valid(id)) {
-        (void)snprintf(ret_refusal, REFUSAL_SIZE, "invalid batch id");
+        (void)snprintf(ret_refusal, REFUSAL_SIZE, "invalid bulk action id");
         return false;
     }
     if (!param_read(request, "result", &result, ret_refusal) ||
         !param_read(request, "after", &after, ret_refusal)) {
         return false;
     }
-    if (!is_number(after) || (result[0] != '\0' && !mg_batch_result_parse(result, strlen(result), &known))) {
+    if (!is_number(after) || (result[0] != '\0' && !mg_bulk_result_parse(result, strlen(result), &known))) {
         (void)snprintf(
             ret_refusal, REFUSAL_SIZE,
             "after: expected the next of the page before; result: waiting, asked, done, failed or skipped");
         return false;
     }
-    const char *const batch[] = {id, NULL};
-    const char *const orders[] = {id, result, after, TEXT_OF(BATCH_ORDERS_LIMIT), NULL};
-    query_begin(query, "batch", render_batch);
-    query_add(query, MG_REPORT_BATCH, batch);
-    query_add(query, MG_REPORT_BATCH_ORDERS, orders);
-    query_add(query, MG_REPORT_BATCH_RUNNER, NULL);
+    const char *const bulk[] = {id, NULL};
+    const char *const orders[] = {id, result, after, TEXT_OF(BULK_ORDERS_LIMIT), NULL};
+    query_begin(query, "bulk action", render_bulk);
+    query_add(query, MG_REPORT_BULK, bulk);
+    query_add(query, MG_REPORT_BULK_ORDERS, orders);
+    query_add(query, MG_REPORT_BULK_RUNNER, NULL);
     return true;
 }
 
@@ -496,21 +497,21 @@ bool query_choice(const struct mg_http_exchange *request, const char *id, struct
                   char ret_refusal[REFUSAL_SIZE])
 {
     struct filter filter;
-    struct batch_filter chosen;
+    struct bulk_filter chosen;
     (void)id;
-    _Static_assert(BATCH_REFUSAL_SIZE <= REFUSAL_SIZE, "a refusal goes out as it is");
+    _Static_assert(BULK_REFUSAL_SIZE <= REFUSAL_SIZE, "a refusal goes out as it is");
     if (!filter_read(request, &filter, ret_refusal)) {
         return false;
     }
     const struct mg_list services = {.items = {filter.service}, .count = filter.service[0] != '\0' ? 1 : 0};
-    const struct batch_words words = {
+    const struct bulk_words words = {
         .workflow = filter.workflow, .step = filter.step, .error = filter.error, .services = &services};
-    if (!batch_filter_read(&words, &chosen, ret_refusal)) {
+    if (!bulk_filter_read(&words, &chosen, ret_refusal)) {
         return false;
     }
     const char *const params[] = {filter.workflow, filter.step, filter.error, chosen.services, "", "", NULL};
     query_begin(query, "choice", render_choice);
-    query_add(query, MG_REPORT_BATCH_CHOICE, params);
+    query_add(query, MG_REPORT_BULK_CHOICE, params);
     return true;
 }
 
@@ -523,7 +524,7 @@ enum {
     OVERVIEW_CONTROLLED,
     OVERVIEW_LEADER,
     OVERVIEW_SETTINGS,
-    OVERVIEW_BATCHES,
+    OVERVIEW_BULK,
     OVERVIEW_RUNNER,
 };
 
@@ -538,8 +539,8 @@ static unsigned int render_overview(const struct query *query, const struct tabl
     array_write(out, "services", &tables[OVERVIEW_CONTROLLED]);
     mg_buf_append_text(out, ", ");
     array_write(out, "leader", &tables[OVERVIEW_LEADER]);
-    mg_buf_append_text(out, ", \"batches\": ");
-    table_append_array(out, &tables[OVERVIEW_BATCHES], BATCH_RAW);
+    mg_buf_append_text(out, ", \"bulk\": ");
+    table_append_array(out, &tables[OVERVIEW_BULK], BULK_RAW);
     mg_buf_append_text(out, ", ");
     array_write(out, "runner", &tables[OVERVIEW_RUNNER]);
     mg_buf_printf(out, ", \"oldest\": %s", table_cell(&tables[OVERVIEW_OLDEST], 0, "page"));
@@ -551,7 +552,7 @@ void query_overview(struct query *query)
 {
     static const char *const oldest[] = {"", "", "", "", "", TEXT_OF(OLDEST_LIMIT), NULL};
     static const char *const groups[] = {"", "", "", "", "", "", TEXT_OF(TOP_GROUPS_LIMIT), NULL};
-    static const char *const batches[] = {TEXT_OF(TOP_BATCHES_LIMIT), NULL};
+    static const char *const top[] = {TEXT_OF(TOP_BULK_LIMIT), NULL};
     query_begin(query, "overview", render_overview);
     query_add(query, MG_REPORT_FIGURES, NULL);
     query_add(query, MG_REPORT_PAGE_OPEN, oldest);
@@ -559,6 +560,6 @@ void query_overview(struct query *query)
     query_add(query, MG_REPORT_CONTROLLED, NULL);
     query_add(query, MG_REPORT_LEADER, NULL);
     query_add(query, MG_REPORT_SETTINGS, NULL);
-    query_add(query, MG_REPORT_BATCHES, batches);
-    query_add(query, MG_REPORT_BATCH_RUNNER, NULL);
+    query_add(query, MG_REPORT_BULK_LIST, top);
+    query_add(query, MG_REPORT_BULK_RUNNER, NULL);
 }

@@ -70,7 +70,7 @@ static const struct {
     {"orders", false, query_orders},     {"orders", true, query_order},
     {"failures", false, query_failures}, {"alerts", false, query_alerts},
     {"services", false, query_services}, {"workflows", false, query_workflows},
-    {"batches", false, query_batches},   {"batches", true, query_batch},
+    {"bulk", false, query_bulk_list},    {"bulk", true, query_bulk},
     {"choice", false, query_choice},
 };
 

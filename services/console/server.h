@@ -1,6 +1,6 @@
 /* Declarations shared by the console's files. session.c and proxy.c authenticate, route.c dispatches,
  * answer.c sends. pages.c and ask.c read reports, live.c streams events, queues.c watches queues. act.c,
- * batches.c and change.c make changes; dead.c handles dead letters. */
+ * bulk.c and change.c make changes; dead.c handles dead letters. */
 #ifndef MG_CONSOLE_SERVER_H
 #define MG_CONSOLE_SERVER_H
 
@@ -13,7 +13,7 @@
 #include "console/console.h"
 #include "io/http/server.h"
 #include "io/store/store.h"
-#include "operator/batch_runner.h"
+#include "operator/bulk_runner.h"
 #include "operator/table.h"
 #include "wire/command.h"
 
@@ -25,7 +25,7 @@ struct mg_console {
     struct mg_store *store;
     struct mg_vitals *vitals;
     struct mg_store *changing_store; /* for statements longer than a page's bound */
-    struct mg_batch_runner *runner;
+    struct mg_bulk_runner *runner;
     struct mg_http_server *http;
     struct sessions *sessions;
     struct asker *asker;
@@ -146,7 +146,7 @@ bool queues_put(struct queues *queues, struct table *controlled);
 typedef bool query_fn(const struct mg_http_exchange *request, const char *id, struct query *ret_query,
                       char ret_refusal[REFUSAL_SIZE]);
 query_fn query_orders, query_order, query_failures, query_alerts, query_services, query_workflows,
-    query_batches, query_batch, query_choice;
+    query_bulk_list, query_bulk, query_choice;
 void query_overview(struct query *ret_query);
 void query_versions(const char *order_ids, struct query *ret_query);
 

@@ -1,7 +1,7 @@
 /*
- * Commands of operators to the schedulers, and their answers. The tool sends one for an order; the batch
- * runner sends many. A caller sends a command again until its answer or the order's row shows the result. The
- * command carries the version that it was decided on, so a second copy changes nothing.
+ * Commands of operators to the schedulers, and their answers. The tool sends one for an order; the bulk
+ * action runner sends many. A caller sends a command again until its answer or the order's row shows the
+ * result. The command carries the version that it was decided on, so a second copy changes nothing.
  */
 #ifndef MG_OPERATOR_COMMAND_CLIENT_H
 #define MG_OPERATOR_COMMAND_CLIENT_H

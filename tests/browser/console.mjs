@@ -236,48 +236,48 @@ test("an alert is looked after", async () => {
   await visitor.leave();
 });
 
-test("failed orders go again, gently: a batch stops by itself while its first ones fail, and the next goes to the end", async () => {
+test("failed orders go again, gently: a bulk action stops by itself while its first ones fail, and the next goes to the end", async () => {
   const ids = await failing(20);
   const visitor = await Visitor.login("operator");
   const start = async () => {
     await visitor.open("/failures");
     const row = visitor.page.getByRole("row", {name: "sale"}).filter({hasText: "http_422"});
     const count = Number((await row.locator("td.number").textContent()));
-    await row.getByRole("button", {name: "Start a batch"}).click();
-    await visitor.sees(`The batch would have ${count} orders`);
+    await row.getByRole("button", {name: "Start a bulk action"}).click();
+    await visitor.sees(`The bulk action would take ${count} orders`);
     return count;
   };
   const confirm = async () => {
     await visitor.page.getByLabel("rate: orders per second after these").fill("100");
     await visitor.page.getByLabel(WHY).fill(REASON);
     await visitor.page.getByRole("dialog").locator("button[type=submit]").click();
-    await visitor.page.waitForURL(/\/batches\//);
+    await visitor.page.waitForURL(/\/bulk\//);
   };
   const became = async (result) => Number(await visitor.page.locator(".tile", {hasText: result}).locator("b").textContent());
 
   let count = await start();
-  await visitor.judge("batch-start");
+  await visitor.judge("bulk-start");
   await visitor.page.keyboard.press("Escape");
   await visitor.page.getByRole("dialog").waitFor({state: "detached"});
-  assert.equal(await visitor.page.evaluate(() => document.activeElement.textContent), "Start a batch", "the focus is lost with the dialog");
+  assert.equal(await visitor.page.evaluate(() => document.activeElement.textContent), "Start a bulk action", "the focus is lost with the dialog");
   await start();
   await confirm();
   await visitor.page.locator("main .head .badge", {hasText: "stopped"}).waitFor();
   assert.deepEqual([await became("failed"), await became("skipped"), await became("done")], [5, count - 5, 0]);
-  await visitor.judge("batch-stopped");
+  await visitor.judge("bulk-stopped");
   await visitor.open("/");
-  await visitor.sees("batch stopped");
+  await visitor.sees("bulk stopped");
 
   await behave("payment", "order");
   count = await start();
   await confirm();
   await visitor.page.locator("main .head .badge", {hasText: "done"}).waitFor();
   assert.deepEqual([await became("failed"), await became("skipped"), await became("done")], [0, 0, count]);
-  await visitor.judge("batch-done");
+  await visitor.judge("bulk-done");
   await ended(ids, "processed");
-  await visitor.open("/batches");
+  await visitor.open("/bulk");
   assert.equal(await visitor.page.locator("main tbody tr").count(), 2);
-  await visitor.judge("batches");
+  await visitor.judge("bulk");
   await visitor.leave();
 });
 
@@ -319,7 +319,7 @@ test("at 320 pixels all is there, without scrolling sideways, and large enough f
   await behave("payment", "order");
   await submit(1, {workflow: "never"});
   const visitor = await Visitor.login("operator", NARROW);
-  for (const path of ["/", "/orders", "/orders?state=error", `/orders/${id}`, `/orders/${COMPENSATED}`, "/failures", "/batches", "/alerts", "/dead",
+  for (const path of ["/", "/orders", "/orders?state=error", `/orders/${id}`, `/orders/${COMPENSATED}`, "/failures", "/bulk", "/alerts", "/dead",
     "/dead?queue=orders.rejected", "/services"]) {
     await visitor.open(path);
     await visitor.page.locator("main .panel").last().waitFor();

@@ -1,6 +1,6 @@
 -- The rows of years, on top of the orders of ../bench/fill.sql. :failed of them are in error for one of eight causes,
 -- each with an open alert; ten times as many alerts have been closed since. Some orders ended otherwise; one has many
--- events. There are services with all their agents, and batches, one of :listed orders.
+-- events. There are services with all their agents, and bulk actions, one of :listed orders.
 BEGIN;
 CREATE TEMPORARY TABLE cause ON COMMIT DROP AS
 SELECT * FROM (VALUES (0, 'reserve', 'inventory', 'http_409', 'http_409: order # is held by #'),
@@ -49,14 +49,14 @@ INSERT INTO service_control (service, is_paused, concurrency, rate_per_s, versio
 VALUES ('payment', false, 6, 20, 3, 'it is slow', 'otto'), ('carrier', true, NULL, NULL, 1, 'maintenance', 'otto');
 UPDATE supervisor_leader SET epoch = 7, holder = 'supervisor-1', seen_at = now(), swept_at = now();
 
-INSERT INTO batch (batch_id, verb, filter, reason, by_whom, canary, rate_per_s, stop_percent, state, is_tried, orders, done, failed,
+INSERT INTO bulk (bulk_id, verb, filter, reason, by_whom, canary, rate_per_s, stop_percent, state, is_tried, orders, done, failed,
                    skipped, asked_to, created_at, ended_at)
 SELECT gen_random_uuid(), 'resume', '{"error": "' || n || '"}', 'it is mended', 'otto', 5, 5, 10, 'done', true, listed, listed - 4, 2, 2,
        listed, now() - n * interval '1 hour', now() - n * interval '59 minutes'
   FROM generate_series(1, 60) n, LATERAL (SELECT CASE n WHEN 7 THEN :listed ELSE 300 END AS listed) x;
-INSERT INTO batch_order (batch_id, n, order_id, version, goal, result, asked_at, ended_at, text)
-SELECT batch_id, row_number() OVER (PARTITION BY batch_id), order_id, 4, 'processed',
-       CASE (row_number() OVER (PARTITION BY batch_id)) % (b.orders / 2) WHEN 0 THEN 'failed' WHEN 1 THEN 'skipped' ELSE 'done' END,
+INSERT INTO bulk_order (bulk_id, n, order_id, version, goal, result, asked_at, ended_at, text)
+SELECT bulk_id, row_number() OVER (PARTITION BY bulk_id), order_id, 4, 'processed',
+       CASE (row_number() OVER (PARTITION BY bulk_id)) % (b.orders / 2) WHEN 0 THEN 'failed' WHEN 1 THEN 'skipped' ELSE 'done' END,
        now(), now(), NULL
-  FROM batch b, LATERAL (SELECT order_id FROM order_process ORDER BY order_id LIMIT b.orders) o;
+  FROM bulk b, LATERAL (SELECT order_id FROM order_process ORDER BY order_id LIMIT b.orders) o;
 COMMIT;

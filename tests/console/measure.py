@@ -34,7 +34,7 @@ SETTINGS = {"shared_buffers": "512MB", "max_wal_size": "4GB", "shared_preload_li
 WORKFLOWS = "CASE WHEN n % 100000 = 5 THEN 'rare' WHEN n % 10 = 0 THEN 'billing' ELSE 'fulfilment' END"
 REPEATS = 4        # small payloads: more orders per block, more rows for a page
 OPEN = FAILED = 20_000
-LISTED = 100_000   # orders of the largest batch
+LISTED = 100_000   # orders of the largest bulk action
 LETTERS = 100
 STREAMS = 20       # half of them show one order each
 PAGE_MS = 200
@@ -218,7 +218,7 @@ class Show:
         [(long_story,)] = self.rows("SELECT order_id FROM order_event WHERE version = 1000")
         [(first_s, last_s)] = self.rows("SELECT extract(epoch FROM min(received_at)), extract(epoch FROM max(received_at))"
                                         " FROM orders")
-        [(batch,)] = self.rows("SELECT batch_id FROM batch ORDER BY orders DESC LIMIT 1")
+        [(bulk,)] = self.rows("SELECT bulk_id FROM bulk ORDER BY orders DESC LIMIT 1")
         listed = min(LISTED, self.options.orders)
         lot = random.Random(1)
 
@@ -253,9 +253,9 @@ class Show:
             Route("failures", "failures"),
             Route("failures?step", lambda k, _: f"failures?step=charge&{since(k)}"),
             Route("alerts", "alerts"), Route("alerts?all", "alerts?all=1"),
-            Route("services", "services"), Route("workflows", "workflows"), Route("batches", "batches"),
-            Route("batches/ID", lambda k, _: f"batches/{batch}?after={lot.randrange(listed)}"),
-            Route("batches/ID?result", lambda k, _: f"batches/{batch}?result=failed&after={k}"),
+            Route("services", "services"), Route("workflows", "workflows"), Route("bulk", "bulk"),
+            Route("bulk/ID", lambda k, _: f"bulk/{bulk}?after={lot.randrange(listed)}"),
+            Route("bulk/ID?result", lambda k, _: f"bulk/{bulk}?result=failed&after={k}"),
             Route("choice, of one cause", lambda k, _: "choice?workflow=fulfilment&step=charge&service=payment"
                   f"&error={'declined'[k % 8:]}"),
             Route("dead", "dead"), Route("dead?queue", "dead?queue=orders.rejected"),

@@ -162,10 +162,10 @@ class Stage:
         self.clients.append(client)
         return client
 
-    def batch_runner(self, **env):
-        """Starts `makegood batch run` as the operator, with `env` added."""
-        name = f"batches-{len(self.others) + 1}"
-        runner = processes.Process(name, [self.cluster.bin / "makegood", "batch", "run"], self.scratch / f"{name}.log",
+    def bulk_runner(self, **env):
+        """Starts `makegood bulk run` as the operator, with `env` added."""
+        name = f"bulk-{len(self.others) + 1}"
+        runner = processes.Process(name, [self.cluster.bin / "makegood", "bulk", "run"], self.scratch / f"{name}.log",
                                    env={**self.cluster.env, **self.cluster.tool_env, **env})
         self.others.append(runner)
         return runner.start()

@@ -9,11 +9,11 @@ from local import cluster, processes
 
 TOKENS = {"reader": ("rita", "a token to read with"), "operator": ("otto", "a token to act with")}
 PROXY = {"proxy": ("gate", "a token that only the proxy has")}
-VIEWS = ("/", "/orders", "/orders/x", "/failures", "/batches", "/batches/x", "/alerts", "/dead", "/services", "/login")
+VIEWS = ("/", "/orders", "/orders/x", "/failures", "/bulk", "/bulk/x", "/alerts", "/dead", "/services", "/login")
 PARTS = ("/app.css", "/app.js", "/dom.js", "/api.js", "/act.js", "/overview.js", "/orders.js", "/order.js", "/failures.js",
-         "/batches.js", "/batch.js", "/alerts.js", "/dead.js", "/services.js", "/rounds.js", "/icon.svg")
+         "/bulk_list.js", "/bulk.js", "/alerts.js", "/dead.js", "/services.js", "/rounds.js", "/icon.svg")
 ROUTES = ("me", "overview", "orders", "orders?state=open", "orders?state=error", "orders?state=processed&workflow=pay&since=1h&until=1s",
-          "orders?error=http", "failures", "batches", "choice", "choice?step=charge&service=payment",
+          "orders?error=http", "failures", "bulk", "choice", "choice?step=charge&service=payment",
           "alerts", "alerts?all=1", "services", "workflows", "dead", "dead?queue=orders.rejected")
 SOON_S = 20
 

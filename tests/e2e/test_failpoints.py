@@ -11,7 +11,7 @@ from local import cluster
 
 PASSES = (1, 2)  # killed at the first pass, and at the second, when work is already under way
 ONCE = ("supervisor_elected",)  # in a process' life
-KINDS = ("scheduler", "agent", "supervisor", "runner")  # the last is in test_batch.py
+KINDS = ("scheduler", "agent", "supervisor", "runner")  # the last is in test_bulk.py
 DEFINED = (cluster.REPOSITORY / "common/base/failpoint.def").read_text(encoding="utf-8")
 PLACES = [(name.lower(), processes.split()) for name, processes in re.findall(
     r'^MG_FAILPOINT_AT\((\w+), "([a-z ]+)"', DEFINED, re.M)]

@@ -64,24 +64,24 @@ def with_the_least_rights_all_that_is_promised_works(s):
     again = shop.submit("stops", {"again": True})
     shop.wait_status(again, "error")
     s.remote("payment").switch("order")
-    s.batch_runner()
-    batch = json.loads(s.cluster.tool("batch", "start", "resume", "--step", "charge", "--reason", "it is back", "-o", "json").stdout)
+    s.bulk_runner()
+    bulk = json.loads(s.cluster.tool("bulk", "start", "resume", "--step", "charge", "--reason", "it is back", "-o", "json").stdout)
     shop.wait_status(again, "processed")
-    s.wait(lambda: '"state": "done"' in s.cluster.tool("batch", "show", batch["batch_id"], "-o", "json").stdout, "the batch is done")
+    s.wait(lambda: '"state": "done"' in s.cluster.tool("bulk", "show", bulk["bulk_id"], "-o", "json").stdout, "the bulk action is done")
     s.remote("payment").switch("decline")
     failing = [shop.submit("stops", {"again": False}) for _ in range(2)]
     for order in failing:
         shop.wait_status(order, "error")
-    s.cluster.tool("batch", "start", "resume", "--step", "charge", "--reason", "again")
-    s.wait(lambda: s.alerts("batch_stopped"), "a batch that stopped has raised an alert")
-    s.cluster.tool("batch", "list")
-    s.cluster.tool("alert", "ack", s.alerts("batch_stopped")[0]["alert_id"], "--reason", "I know")
+    s.cluster.tool("bulk", "start", "resume", "--step", "charge", "--reason", "again")
+    s.wait(lambda: s.alerts("bulk_stopped"), "a bulk action that stopped has raised an alert")
+    s.cluster.tool("bulk", "list")
+    s.cluster.tool("alert", "ack", s.alerts("bulk_stopped")[0]["alert_id"], "--reason", "I know")
     s.remote("payment").switch("order")
-    batch = json.loads(s.cluster.tool("batch", "start", "resume", "--step", "charge", "--reason", "again", "--rate", "0.001",
+    bulk = json.loads(s.cluster.tool("bulk", "start", "resume", "--step", "charge", "--reason", "again", "--rate", "0.001",
                                       "--canary", "0", "-o", "json").stdout)
-    s.wait(lambda: any(s.state(order) == "processed" for order in failing), "the first of the batch has ended")
+    s.wait(lambda: any(s.state(order) == "processed" for order in failing), "the first of the bulk action has ended")
     for word in ("pause", "resume", "stop"):  # while the second waits for its turn
-        s.cluster.tool("batch", word, batch["batch_id"], "--reason", "to see whether I may")
+        s.cluster.tool("bulk", word, bulk["bulk_id"], "--reason", "to see whether I may")
     [left] = [order for order in failing if s.state(order) == "error"]
     s.cluster.tool("order", "resume", left.order_id, "--reason", "payment is back")
     for order in failing:

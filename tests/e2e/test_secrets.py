@@ -12,7 +12,7 @@ import psycopg2
 
 from harness import scenario, step
 from local import processes
-from test_batch import driver, seen_at
+from test_bulk import driver, seen_at
 from test_console import Console
 
 OWN = {"schedulers": 0, "agents": 0, "supervisors": 0, "services": ("till",)}  # the scenario starts the rest itself
@@ -312,12 +312,12 @@ def renewed_secrets_count_without_a_restart(s):
 
 @scenario(**OWN)
 def a_console_takes_renewed_secrets_without_a_restart(s):
-    """Would catch: a part of the console, or its runner of batches, that keeps using the old password."""
+    """Would catch: a part of the console, or its runner of bulk actions, that keeps using the old password."""
     vault = Vault(s)
     vault.start()
     console = Console(s, env=vault.env)
     console.login("reader")
-    s.wait(lambda: driver(s) != "", "it drives batches")
+    s.wait(lambda: driver(s) != "", "it drives bulk actions")
     vault.change_all()
     console.process.signal(signal.SIGHUP)
     s.wait(lambda: {"amqp-url", "pg-dsn"} <= {line["what"] for line in log_lines(console.process) if line["message"] == "file read again"},
@@ -328,7 +328,7 @@ def a_console_takes_renewed_secrets_without_a_restart(s):
     cut_at = s.rows("SELECT clock_timestamp() AS now")[0]["now"]
     s.wait(lambda: console.ask("GET", "/api/v1/orders")[0] == 200, "it asks the database with the new one")
     s.wait(lambda: console.ask("GET", "/api/v1/dead")[0] == 200, "and the broker")
-    s.wait(lambda: seen_at(s) > cut_at, "and drives batches")
+    s.wait(lambda: seen_at(s) > cut_at, "and drives bulk actions")
 
 
 @scenario(**OWN)

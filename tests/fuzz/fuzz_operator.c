@@ -1,7 +1,7 @@
 /*
  * Words that people enter in the tool and the console beside ids: moments, rates, limits and the filters of a
- * batch; and strangers' texts in their printable form. The input is one text for all readers and, each after
- * a NUL, the other words of a filter. An accepted value equals a second reader's result and fits the
+ * bulk action; and strangers' texts in their printable form. The input is one text for all readers and, each
+ * after a NUL, the other words of a filter. An accepted value equals a second reader's result and fits the
  * database.
  */
 #include <math.h>
@@ -12,7 +12,7 @@
 #include "base/clock.h"
 #include "core/key.h"
 #include "fuzz.h"
-#include "operator/batch_words.h"
+#include "operator/bulk_words.h"
 #include "operator/limit.h"
 #include "operator/moment.h"
 #include "operator/table.h"
@@ -119,7 +119,7 @@ static bool is_number(const char *text, bool is_whole, double above, double max)
 static void try_rate(const char *text)
 {
     const char *rate = NULL;
-    bool is_taken = batch_rate_parse(text, &rate);
+    bool is_taken = bulk_rate_parse(text, &rate);
     FUZZ_REQUIRE(is_taken == (text[0] == '\0' || is_number(text, false, 0.001, 1000)));
     FUZZ_REQUIRE(!is_taken || is_number(rate, false, 0.001, 1000));
 }
@@ -150,20 +150,20 @@ static void services_come_back(const char *joined, const struct mg_list *service
 static void try_filter(const char *text, struct mg_slice rest)
 {
     char *workflow = fuzz_take_text(&rest), *step = fuzz_take_text(&rest), *until = fuzz_take_text(&rest);
-    char *names[SERVICES_MAX], refusal[BATCH_REFUSAL_SIZE];
+    char *names[SERVICES_MAX], refusal[BULK_REFUSAL_SIZE];
     struct mg_list services = {.count = 0};
-    struct batch_filter filter;
+    struct bulk_filter filter;
     while (rest.len > 0 && services.count < SERVICES_MAX) {
         names[services.count] = fuzz_take_text(&rest);
         services.items[services.count] = names[services.count];
         services.count++;
     }
-    const struct batch_words words = {
+    const struct bulk_words words = {
         .workflow = workflow, .step = step, .error = text, .until = until, .services = &services};
-    if (batch_filter_read(&words, &filter, refusal)) {
+    if (bulk_filter_read(&words, &filter, refusal)) {
         bool is_narrow = workflow[0] != '\0' || step[0] != '\0' || text[0] != '\0' || until[0] != '\0' ||
                          services.count > 0;
-        FUZZ_REQUIRE(batch_filter_is_narrow(&filter.filter) == is_narrow);
+        FUZZ_REQUIRE(bulk_filter_is_narrow(&filter.filter) == is_narrow);
         FUZZ_REQUIRE(strlen(filter.filter.workflow) <= MG_NAME_MAX && strlen(filter.filter.error) <= 255);
         services_come_back(filter.filter.services, &services);
     } else {
@@ -215,7 +215,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     try_rate(text);
     try_limit(text, true, MG_SERVICE_CONCURRENCY_MAX);
     try_limit(text, false, MG_SERVICE_RATE_MAX);
-    if (batch_verb_parse(text, &verb)) FUZZ_REQUIRE(strcmp(mg_cause_name(verb), text) == 0);
+    if (bulk_verb_parse(text, &verb)) FUZZ_REQUIRE(strcmp(mg_cause_name(verb), text) == 0);
     try_filter(text, rest);
     try_plain(text);
     free(text);

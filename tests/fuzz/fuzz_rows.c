@@ -1,7 +1,7 @@
 /*
  * Rows of a database, or of a pooler in front of it, as the store reads them in a session that is begun and
- * checked. They are due work, batches, the lead, services and the outcome of writes. Orders and events are in
- * fuzz_database.c too.
+ * checked. They are due work, bulk actions, the lead, services and the outcome of writes. Orders and events
+ * are in fuzz_database.c too.
  *
  * The input is a byte for the number of rows of each statement, then a byte for the refused calls. The texts
  * of the cells follow, each before a NUL; \1 is SQL NULL. No enum, number or text leaves its bounds, and each
@@ -9,11 +9,11 @@
  */
 #include <stdlib.h>
 
-#include "core/batch_plan.h"
+#include "core/bulk_plan.h"
 #include "core/key.h"
 #include "fuzz.h"
 #include "io/pg/libpq.h"
-#include "io/store/batch.h"
+#include "io/store/bulk.h"
 #include "io/store/owed.h"
 #include "io/store/retention.h"
 #include "io/store/store.h"
@@ -233,38 +233,38 @@ static void on_marked(void *arg, const struct mg_given_up *given_up, int count, 
         IS_TEXT(given_up[i].queue);
 }
 
-static void on_batches(void *arg, const struct mg_batches *batches, const struct mg_err *err)
+static void on_bulk(void *arg, const struct mg_bulk_look *found, const struct mg_err *err)
 {
     (void)arg;
     is_answer(err);
-    FUZZ_REQUIRE((batches == NULL) == (err != NULL));
-    for (int i = 0; batches != NULL && i < batches->count; i++) {
-        const struct mg_batch_row *row = &batches->rows[i];
-        IS_TEXT(row->batch_id);
+    FUZZ_REQUIRE((found == NULL) == (err != NULL));
+    for (int i = 0; found != NULL && i < found->count; i++) {
+        const struct mg_bulk_row *row = &found->rows[i];
+        IS_TEXT(row->bulk_id);
         IS_TEXT(row->reason);
         IS_TEXT(row->by);
-        FUZZ_REQUIRE(row->verb < MG_CAUSE_COUNT && row->batch.state < MG_BATCH_STATE_COUNT);
-        FUZZ_REQUIRE(row->batch.spacing_us >= 1);
-        const struct mg_batch_plan plan = mg_batch_plan(&row->batch);
-        FUZZ_REQUIRE(plan.state < MG_BATCH_STATE_COUNT && plan.ask >= 0);
+        FUZZ_REQUIRE(row->verb < MG_CAUSE_COUNT && row->bulk.state < MG_BULK_STATE_COUNT);
+        FUZZ_REQUIRE(row->bulk.spacing_us >= 1);
+        const struct mg_bulk_plan plan = mg_bulk_plan(&row->bulk);
+        FUZZ_REQUIRE(plan.state < MG_BULK_STATE_COUNT && plan.ask >= 0);
     }
-    for (int i = 0; batches != NULL && i < batches->order_count; i++) {
-        const struct mg_batch_order_row *row = &batches->orders[i];
+    for (int i = 0; found != NULL && i < found->order_count; i++) {
+        const struct mg_bulk_order_row *row = &found->orders[i];
         IS_TEXT(row->order_id);
         IS_TEXT(row->cause);
-        FUZZ_REQUIRE(row->batch >= 0 && row->batch < batches->count);
-        FUZZ_REQUIRE(mg_batch_judge(&row->order) < MG_BATCH_RESULT_COUNT);
+        FUZZ_REQUIRE(row->bulk >= 0 && row->bulk < found->count);
+        FUZZ_REQUIRE(mg_bulk_judge(&row->order) < MG_BULK_RESULT_COUNT);
     }
 }
 
-static void on_started(void *arg, const struct mg_batch_started *started, const struct mg_err *err)
+static void on_started(void *arg, const struct mg_bulk_started *started, const struct mg_err *err)
 {
     (void)arg;
     is_answer(err);
     FUZZ_REQUIRE((started == NULL) == (err != NULL));
     if (started == NULL) return;
-    IS_TEXT(started->batch_id);
-    FUZZ_REQUIRE(started->state < MG_BATCH_STATE_COUNT);
+    IS_TEXT(started->bulk_id);
+    FUZZ_REQUIRE(started->state < MG_BULK_STATE_COUNT);
 }
 
 static void on_change_result(void *arg, enum mg_change_result result, uint64_t version,
@@ -275,7 +275,7 @@ static void on_change_result(void *arg, enum mg_change_result result, uint64_t v
     FUZZ_REQUIRE(result == MG_CHANGE_DONE || result == MG_CHANGE_CONFLICT || result == MG_CHANGE_NOT_FOUND);
 }
 
-static void on_batch_written(void *arg, const struct mg_batch_written *written, const struct mg_err *err)
+static void on_bulk_written(void *arg, const struct mg_bulk_written *written, const struct mg_err *err)
 {
     (void)arg;
     is_answer(err);
@@ -374,11 +374,11 @@ static void ask_everything(struct mg_store *store, struct mg_arena *arena)
     static const struct mg_ask_owed ask_owed = {.epoch = 1, .holder = "h", .limit = 10};
     static const struct mg_owed mark = {
         .order_id = "o-1", .version = 1, .is_owed = true, .is_retry = true, .reply_to = "q"};
-    static const struct mg_batch_row row = {.batch_id = "b"};
-    static const struct mg_batch_write write = {.row = &row};
-    static const struct mg_batch_start start = {
-        .batch_id = "b", .verb = MG_CAUSE_RESUME, .filter = {"", "", "", "", "", ""}, .rate_per_s = "1"};
-    static const struct mg_batch_change change = {.batch_id = "b"};
+    static const struct mg_bulk_row row = {.bulk_id = "b"};
+    static const struct mg_bulk_write write = {.row = &row};
+    static const struct mg_bulk_start start = {
+        .bulk_id = "b", .verb = MG_CAUSE_RESUME, .filter = {"", "", "", "", "", ""}, .rate_per_s = "1"};
+    static const struct mg_bulk_change change = {.bulk_id = "b"};
     static const struct mg_service_setting setting = {.service = "s", .reason = "why", .by = "who"};
     static const struct mg_alert_write alert = {.subject = "s", .order_id = "", .is_closed = true};
     mg_store_load(store, arena, &load, 1, on_loaded, NULL);
@@ -386,11 +386,11 @@ static void ask_everything(struct mg_store *store, struct mg_arena *arena)
     mg_store_ask_parked(store, &parked, on_parked, NULL);
     mg_store_ask_owed(store, &ask_owed, on_owed, NULL);
     mg_store_mark_owed(store, &mark, 1, 1000, on_marked, NULL);
-    mg_store_look_at_batches(store, on_batches, NULL);
-    mg_store_start_batch(store, &start, on_started, NULL);
-    mg_store_change_batch(store, &change, on_change_result, NULL);
-    mg_store_write_batch(store, &write, on_batch_written, NULL);
-    mg_store_keep_batches(store, on_changed, NULL);
+    mg_store_look_at_bulk(store, on_bulk, NULL);
+    mg_store_start_bulk(store, &start, on_started, NULL);
+    mg_store_change_bulk(store, &change, on_change_result, NULL);
+    mg_store_write_bulk(store, &write, on_bulk_written, NULL);
+    mg_store_keep_bulk(store, on_changed, NULL);
     mg_store_put_setting(store, &setting, on_change_result, NULL);
     mg_store_retire(store, 1, "h", 10, on_retired, NULL);
     mg_store_try_lead(store, "h", on_lead, NULL);

@@ -92,28 +92,28 @@ bool __wrap_mg_loop_offload(struct mg_loop *loop, mg_loop_fn *work, mg_loop_fn *
     return true;
 }
 
-/* ---- batches: not run here ---- */
+/* ---- bulk actions: not run here ---- */
 
-enum mg_class mg_batch_runner_start(struct mg_loop *loop, const struct mg_batch_runner_options *options,
-                                    struct mg_batch_runner **ret_runner, struct mg_err *err)
+enum mg_class mg_bulk_runner_start(struct mg_loop *loop, const struct mg_bulk_runner_options *options,
+                                   struct mg_bulk_runner **ret_runner, struct mg_err *err)
 {
     (void)loop, (void)options, (void)ret_runner, (void)err;
     return MG_OK;
 }
 
-enum mg_class mg_batch_runner_set_url(struct mg_batch_runner *runner, const char *url, struct mg_err *err)
+enum mg_class mg_bulk_runner_set_url(struct mg_bulk_runner *runner, const char *url, struct mg_err *err)
 {
     (void)runner, (void)url, (void)err;
     return MG_OK;
 }
 
-enum mg_class mg_batch_runner_set_dsn(struct mg_batch_runner *runner, const char *dsn, struct mg_err *err)
+enum mg_class mg_bulk_runner_set_dsn(struct mg_bulk_runner *runner, const char *dsn, struct mg_err *err)
 {
     (void)runner, (void)dsn, (void)err;
     return MG_OK;
 }
 
-void mg_batch_runner_stop(struct mg_batch_runner *runner)
+void mg_bulk_runner_stop(struct mg_bulk_runner *runner)
 {
     (void)runner;
 }

@@ -8,7 +8,7 @@
 #include "core/key.h"
 #include "io/pg/dsn.h"
 #include "io/pg/libpq.h"
-#include "operator/batch_words.h"
+#include "operator/bulk_words.h"
 #include "owed.h"
 #include "servers.h"
 
@@ -79,7 +79,7 @@ static int columns_set(PGresult *result)
 static int row_count_of(enum mg_report report)
 {
     return report == MG_REPORT_PAGE_OPEN || report == MG_REPORT_PAGE_NEWEST || report == MG_REPORT_SETTINGS ||
-                   report == MG_REPORT_FAILURES_LOOKED_AT || report == MG_REPORT_BATCH_CHOICE
+                   report == MG_REPORT_FAILURES_LOOKED_AT || report == MG_REPORT_BULK_CHOICE
                ? 1
                : servers.row_count;
 }
@@ -153,13 +153,13 @@ static const char *casts_of(enum mg_report report)
         return "mmo";
     case MG_REPORT_ALERTS:
         return "ti";
-    case MG_REPORT_BATCHES:
+    case MG_REPORT_BULK_LIST:
         return "i";
-    case MG_REPORT_BATCH_CHOICE:
+    case MG_REPORT_BULK_CHOICE:
         return "ttttmm";
-    case MG_REPORT_BATCH_ORDERS:
+    case MG_REPORT_BULK_ORDERS:
         return "ttoi";
-    case MG_REPORT_BATCH:
+    case MG_REPORT_BULK:
     case MG_REPORT_VERSIONS:
     case MG_REPORT_ORDER:
     case MG_REPORT_ORDER_STEPS:
@@ -318,20 +318,20 @@ void mg_store_ack_alert(struct mg_store *store, int64_t alert_id, const char *by
 
 static void start_answer(struct owed *owed)
 {
-    static const struct mg_batch_started answers[] = {
-        {.batch_id = "0192d3c4-0000-7000-8000-000000000000", .is_new = true, .orders = 7},
-        {.batch_id = "0192d3c4-0000-7000-8000-000000000000", .state = MG_BATCH_RUNNING, .orders = 7},
-        {.open_batches = MG_BATCHES_MAX},
+    static const struct mg_bulk_started answers[] = {
+        {.bulk_id = "0192d3c4-0000-7000-8000-000000000000", .is_new = true, .orders = 7},
+        {.bulk_id = "0192d3c4-0000-7000-8000-000000000000", .state = MG_BULK_RUNNING, .orders = 7},
+        {.open_bulk = MG_BULK_OPEN_MAX},
         {.orders = 1000}};
-    ((mg_store_batch_started_fn *)owed->fn)(owed->arg, &answers[servers.variant % 4],
-                                            servers.is_refusal ? &AWAY : NULL);
+    ((mg_store_bulk_started_fn *)owed->fn)(owed->arg, &answers[servers.variant % 4],
+                                           servers.is_refusal ? &AWAY : NULL);
 }
 
-void mg_store_start_batch(struct mg_store *store, const struct mg_batch_start *start,
-                          mg_store_batch_started_fn *done, void *arg)
+void mg_store_start_bulk(struct mg_store *store, const struct mg_bulk_start *start,
+                         mg_store_bulk_started_fn *done, void *arg)
 {
     (void)store;
-    FUZZ_REQUIRE(mg_uuid_is_valid(start->batch_id) && batch_filter_is_narrow(&start->filter));
+    FUZZ_REQUIRE(mg_uuid_is_valid(start->bulk_id) && bulk_filter_is_narrow(&start->filter));
     FUZZ_REQUIRE(start->verb == MG_CAUSE_RESUME || start->verb == MG_CAUSE_COMPENSATE ||
                  start->verb == MG_CAUSE_CANCEL);
     FUZZ_REQUIRE(start->canary >= 0 && start->stop_percent >= 0 && start->stop_percent <= 100);
@@ -342,17 +342,17 @@ void mg_store_start_batch(struct mg_store *store, const struct mg_batch_start *s
     servers_owe(start_answer, (void (*)(void))done, arg);
 }
 
-const char *mg_batch_wish_name(enum mg_batch_wish wish)
+const char *mg_bulk_wish_name(enum mg_bulk_wish wish)
 {
     static const char *const names[] = {"pause", "resume", "stop"};
     return names[wish];
 }
 
-void mg_store_change_batch(struct mg_store *store, const struct mg_batch_change *change,
-                           mg_store_batch_changed_fn *done, void *arg)
+void mg_store_change_bulk(struct mg_store *store, const struct mg_bulk_change *change,
+                          mg_store_bulk_changed_fn *done, void *arg)
 {
     (void)store;
-    FUZZ_REQUIRE(mg_uuid_is_valid(change->batch_id));
+    FUZZ_REQUIRE(mg_uuid_is_valid(change->bulk_id));
     change_begins(change->by, change->reason);
     servers_owe(change_answer, (void (*)(void))done, arg);
 }

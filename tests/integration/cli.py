@@ -42,8 +42,8 @@ VERBS = [
     "order submit", "order list", "order show", "order watch", "order explain", "order export", "order resume", "order restart",
     "order settle", "order skip", "order compensate", "order cancel", "workflow check", "workflow load", "workflow list",
     "workflow states", "alert list", "alert ack", "dead list", "dead show", "dead requeue", "dead drop", "broker apply",
-    "broker check", "service list", "service pause", "service resume", "service limit", "service forget", "batch start", "batch list", "batch show",
-    "batch pause", "batch resume", "batch stop", "batch run", "db migrate", "db status", "doctor", "top",
+    "broker check", "service list", "service pause", "service resume", "service limit", "service forget", "bulk start", "bulk list", "bulk show",
+    "bulk pause", "bulk resume", "bulk stop", "bulk run", "db migrate", "db status", "doctor", "top",
     "console", "completion",
 ]
 AT_ONCE = 8  # most of these tools wait for a time-out; the working ones need the whole machine
@@ -293,21 +293,21 @@ class WrongInput(Case):
             ["service", "limit", "payment", "--concurrency", "4097", *REASON],
             ["service", "limit", "payment", "--concurrency", "-1", *REASON],
             ["service", "pause", "payment", "--reason", "x" * 512],
-            ["batch", "start", "resume", *REASON], ["batch", "start", "resume", "--all"],
-            ["batch", "start", "settle", "--all", *REASON], ["batch", "start", "resume", "--all", "--rate", "0", *REASON],
-            ["batch", "start", "resume", "--all", "--rate", "1001", *REASON],
-            ["batch", "start", "resume", "--all", "--rate", "none", *REASON],
-            ["batch", "start", "resume", "--all", "--rate", "1e2", *REASON],
-            ["batch", "start", "resume", "--all", "--stop-above", "101", *REASON],
-            ["batch", "start", "resume", "--all", "--canary", "-1", *REASON],
-            ["batch", "start", "resume", "--service", "No Name", *REASON],
-            ["batch", "start", "resume", "--since", "yesterday", *REASON],
-            ["batch", "start", "resume", "--error", "x" * 256, *REASON],
-            ["batch", "start", "resume", "--all", "--reason", "x" * 512],
-            ["batch", "start", "resume", "--all", "--state", "error", *REASON], ["batch", "start", *REASON],
-            ["batch", "show", "x", "--result", "nope"], ["batch", "show", "x", "--after", "x"],
-            ["batch", "show", "x", "--after", "9" * 20], ["batch", "pause", "x"],
-            ["batch", "run", "x"],
+            ["bulk", "start", "resume", *REASON], ["bulk", "start", "resume", "--all"],
+            ["bulk", "start", "settle", "--all", *REASON], ["bulk", "start", "resume", "--all", "--rate", "0", *REASON],
+            ["bulk", "start", "resume", "--all", "--rate", "1001", *REASON],
+            ["bulk", "start", "resume", "--all", "--rate", "none", *REASON],
+            ["bulk", "start", "resume", "--all", "--rate", "1e2", *REASON],
+            ["bulk", "start", "resume", "--all", "--stop-above", "101", *REASON],
+            ["bulk", "start", "resume", "--all", "--canary", "-1", *REASON],
+            ["bulk", "start", "resume", "--service", "No Name", *REASON],
+            ["bulk", "start", "resume", "--since", "yesterday", *REASON],
+            ["bulk", "start", "resume", "--error", "x" * 256, *REASON],
+            ["bulk", "start", "resume", "--all", "--reason", "x" * 512],
+            ["bulk", "start", "resume", "--all", "--state", "error", *REASON], ["bulk", "start", *REASON],
+            ["bulk", "show", "x", "--result", "nope"], ["bulk", "show", "x", "--after", "x"],
+            ["bulk", "show", "x", "--after", "9" * 20], ["bulk", "pause", "x"],
+            ["bulk", "run", "x"],
             ["order", "list", "--pg-dsn", "postgresql://[h/x"],
         ], lambda words: one_line(run(*words, code=USAGE)))
 
@@ -361,8 +361,8 @@ class Away(Case):
 
     DATABASE = ["order list", "order show x", "order watch x", "order explain x", "order export x", "alert list",
                 "alert ack 1 --reason r", "workflow list", "db status", "db migrate", "order cancel x --reason r",
-                "service list", "service pause x --reason r", "service forget x --reason r", "workflow load {good}", "batch list", "batch show x",
-                "batch start resume --all --reason r", "batch start resume --all --dry-run", "batch stop x --reason r",
+                "service list", "service pause x --reason r", "service forget x --reason r", "workflow load {good}", "bulk list", "bulk show x",
+                "bulk start resume --all --reason r", "bulk start resume --all --dry-run", "bulk stop x --reason r",
                 "dead requeue 1 --reason r", "dead drop --all --reason r"]
     BROKER = ["dead list", "dead show 1", "dead requeue 1 --reason r", "dead drop --all --reason r", "broker apply",
               "broker check", "order submit {order}", "order submit {order} --wait",
@@ -508,49 +508,49 @@ class Answers(Case):
             self.assertEqual((command["command"], command["version"]), (words[0], 9))
             self.assertEqual({name: command[name] for name in wanted}, wanted)
 
-    def test_a_batch_is_started_once_shown_and_stopped(self):
+    def test_a_bulk_action_is_started_once_shown_and_stopped(self):
         name, orders = "cli-" + uuid.uuid4().hex[:8], [f"cli-{uuid.uuid4().hex[:8]}" for _ in range(4)]
         for order_id in orders:
             insert_order(order_id, "error" if order_id != orders[0] else "processing", "failed")
             insert_failure(order_id, workflow=name)
-        words = ("batch", "start", "compensate", "--workflow", name, "--error", "no card", "--service", "payment", "--since", "1h")
+        words = ("bulk", "start", "compensate", "--workflow", name, "--error", "no card", "--service", "payment", "--since", "1h")
         self.assertIn("no order has such a failure", one_line(run(*words[:-4], "--service", "carrier", *REASON, code=NOT_FOUND)))
         dry = json.loads(run(*words, "--dry-run", "-o", "json", code=DONE).stdout)[0]
-        self.assertEqual((dry["orders"], dry["not_in_error"], dry["in_other_batches"]), ("3", "1", "0"))
+        self.assertEqual((dry["orders"], dry["not_in_error"], dry["in_other_bulk"]), ("3", "1", "0"))
         started = run(*words, "--reason", 'it is "over"', "--by", "ann", "-o", "json", code=DONE)
-        batch = json.loads(started.stdout)
-        self.assertEqual((batch["orders"], batch["is_new"], batch["state"]), (3, True, "canary"))
-        self.assertIn("nobody drives batches", one_line(started))
+        bulk = json.loads(started.stdout)
+        self.assertEqual((bulk["orders"], bulk["is_new"], bulk["state"]), (3, True, "canary"))
+        self.assertIn("nobody drives bulk actions", one_line(started))
         again = run(*words, "--rate", "7", *REASON, code=DONE)
         self.assertIn("the same is canary already, 3 orders", again.stdout)
-        self.assertIn("3 are in other batches", one_line(run("batch", "start", "resume", "--workflow", name, *REASON, code=NOT_FOUND)))
+        self.assertIn("3 are in other bulk actions", one_line(run("bulk", "start", "resume", "--workflow", name, *REASON, code=NOT_FOUND)))
         self.assertIn("no process drives them", run("doctor", code=ERROR).stdout)
 
-        shown = json.loads(run("batch", "show", batch["batch_id"], "-o", "json", code=DONE).stdout)
-        self.assertEqual((shown["batch"]["by_whom"], shown["batch"]["reason"]), ("ann", 'it is "over"'))
-        self.assertEqual(shown["batch"]["filter"], {"workflow": name, "service": "payment", "error": "no card", "since": "1h"})
+        shown = json.loads(run("bulk", "show", bulk["bulk_id"], "-o", "json", code=DONE).stdout)
+        self.assertEqual((shown["bulk"]["by_whom"], shown["bulk"]["reason"]), ("ann", 'it is "over"'))
+        self.assertEqual(shown["bulk"]["filter"], {"workflow": name, "service": "payment", "error": "no card", "since": "1h"})
         self.assertEqual([(row["n"], row["result"]) for row in shown["orders"]], [("1", "waiting"), ("2", "waiting"), ("3", "waiting")])
-        page = run("batch", "show", batch["batch_id"], "--limit", "2", code=DONE)
+        page = run("bulk", "show", bulk["bulk_id"], "--limit", "2", code=DONE)
         self.assertIn("3: 0 done, 0 failed, 0 skipped, 0 under way, 3 waiting", page.stdout)
-        self.assertIn("nobody drives batches", page.stdout)
+        self.assertIn("nobody drives bulk actions", page.stdout)
         self.assertIn("--after 2", one_line(page))
-        rest = json.loads(run("batch", "show", batch["batch_id"], "--after", "2", "--result", "waiting", "-o", "json", code=DONE).stdout)
+        rest = json.loads(run("bulk", "show", bulk["bulk_id"], "--after", "2", "--result", "waiting", "-o", "json", code=DONE).stdout)
         self.assertEqual([row["n"] for row in rest["orders"]], ["3"])
 
-        self.assertIn("there is no batch", one_line(run("batch", "show", "none", code=NOT_FOUND)))
-        self.assertIn("there is no batch", one_line(run("batch", "stop", "none", *REASON, code=NOT_FOUND)))
+        self.assertIn("there is no bulk action", one_line(run("bulk", "show", "none", code=NOT_FOUND)))
+        self.assertIn("there is no bulk action", one_line(run("bulk", "stop", "none", *REASON, code=NOT_FOUND)))
 
         def change(verb, *more, code=DONE):
-            return run("batch", verb, batch["batch_id"], *REASON, *more, code=code)
+            return run("bulk", verb, bulk["bulk_id"], *REASON, *more, code=code)
 
         self.assertIn("is canary, which cannot be changed so", one_line(change("resume", code=CONFLICT)))
         self.assertIn("version 2", change("pause").stdout)
         self.assertIn("version 1", one_line(change("resume", "--if-version", "1", code=CONFLICT)))
-        self.assertEqual(json.loads(change("resume", "-o", "json").stdout), {"batch_id": batch["batch_id"], "version": 3})
+        self.assertEqual(json.loads(change("resume", "-o", "json").stdout), {"bulk_id": bulk["bulk_id"], "version": 3})
         change("stop")
-        self.assertIn("stopped  a test", run("batch", "show", batch["batch_id"], code=DONE).stdout)
-        listed = json.loads(run("batch", "list", "-o", "json", code=DONE).stdout)
-        self.assertEqual((listed[0]["batch_id"], listed[0]["state"], listed[0]["skipped"]), (batch["batch_id"], "stopped", "3"))
+        self.assertIn("stopped  a test", run("bulk", "show", bulk["bulk_id"], code=DONE).stdout)
+        listed = json.loads(run("bulk", "list", "-o", "json", code=DONE).stdout)
+        self.assertEqual((listed[0]["bulk_id"], listed[0]["state"], listed[0]["skipped"]), (bulk["bulk_id"], "stopped", "3"))
 
     def test_nobody_answers_a_command(self):
         begin = time.monotonic()

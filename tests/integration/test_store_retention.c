@@ -186,9 +186,9 @@ START_TEST(what_is_still_needed_stays)
         "UPDATE order_process SET wake_at = now() WHERE order_id = 'o-4';"
         "UPDATE order_event SET owed = true WHERE order_id = 'o-5' AND version = 1;"
         "INSERT INTO operator_alert (code, subject, order_id, text) VALUES ('undo_failed', 'o-6.charge', 'o-6', 'x');"
-        "INSERT INTO batch (batch_id, verb, filter, reason, by_whom, canary, rate_per_s, stop_percent)"
+        "INSERT INTO bulk (bulk_id, verb, filter, reason, by_whom, canary, rate_per_s, stop_percent)"
         " VALUES ('b', 'resume', '{}', 'x', 'x', 5, 5, 10);"
-        "INSERT INTO batch_order (batch_id, n, order_id, version, goal, result)"
+        "INSERT INTO bulk_order (bulk_id, n, order_id, version, goal, result)"
         " VALUES ('b', 1, 'o-7', 1, 'processed', 'asked'), ('b', 2, 'o-8', 1, 'processed', 'done');"
         "UPDATE order_process SET updated_at = now() WHERE order_id = 'o-9';"
         "UPDATE retention SET hot = '1 minute';"
@@ -209,7 +209,7 @@ START_TEST(what_is_still_needed_stays)
     rig_admin(&rig, "UPDATE order_process SET process_state = 'cancelled', wake_at = NULL,"
                     "  updated_at = now() - interval '1 hour';"
                     "UPDATE order_event SET owed = false; UPDATE operator_alert SET closed_at = now();"
-                    "UPDATE batch_order SET result = 'failed'");
+                    "UPDATE bulk_order SET result = 'failed'");
     ck_assert_int_eq(retire(100), 7);
     ck_assert_str_eq(rig_value(&rig, "SELECT " HOT_TABLES), "0");
     ck_assert_int_eq(retire(100), 0);
@@ -292,7 +292,7 @@ START_TEST(a_look_reads_some_pages_and_no_table)
 {
 #define SEQ_SCANS                                                                                              \
     "SELECT sum(seq_scan) FROM pg_stat_user_tables WHERE relname IN ('orders', 'order_process', 'order_step'," \
-    " 'order_event', 'operator_alert', 'batch_order')"
+    " 'order_event', 'operator_alert', 'bulk_order')"
 #define BLOCKS                                                                                               \
     "SELECT sum(heap_blks_hit + heap_blks_read) FROM pg_statio_user_tables WHERE relname = 'order_process'"
     char scans[32], look[64];
@@ -300,9 +300,9 @@ START_TEST(a_look_reads_some_pages_and_no_table)
     rig_admin(&rig,
               "INSERT INTO operator_alert (code, subject, order_id, text, closed_at)"
               " SELECT 'order_error', order_id, order_id, 'x', now() FROM order_process;"
-              "INSERT INTO batch (batch_id, verb, filter, reason, by_whom, canary, rate_per_s, stop_percent)"
+              "INSERT INTO bulk (bulk_id, verb, filter, reason, by_whom, canary, rate_per_s, stop_percent)"
               " VALUES ('b', 'resume', '{}', 'x', 'x', 5, 5, 10);"
-              "INSERT INTO batch_order (batch_id, n, order_id, version, goal, result)"
+              "INSERT INTO bulk_order (bulk_id, n, order_id, version, goal, result)"
               " SELECT 'b', row_number() OVER (), order_id, 1, 'processed', 'done' FROM order_process;"
               "UPDATE retention SET hot = '10 days'; ANALYZE");
     ck_assert_int_gt(strtol(rig_value(&rig, "SELECT pg_relation_size('order_process') / 8192"), NULL, 10),

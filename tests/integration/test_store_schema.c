@@ -283,13 +283,13 @@ static const struct {
 #include "core/words.def"
     },
     {
-        "makegood_batch_state",
-#define MG_BATCH_STATE AS_WORD
+        "makegood_bulk_state",
+#define MG_BULK_STATE AS_WORD
 #include "core/words.def"
     },
     {
-        "makegood_batch_result",
-#define MG_BATCH_RESULT AS_WORD
+        "makegood_bulk_result",
+#define MG_BULK_RESULT AS_WORD
 #include "core/words.def"
     },
 };

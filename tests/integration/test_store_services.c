@@ -296,7 +296,7 @@ END_TEST
 START_TEST(an_alert_of_what_happened_once_is_closed_though_it_was_acknowledged)
 {
     rig_admin(&rig, "INSERT INTO operator_alert (code, subject, text, acked_at, acked_by)"
-                    " VALUES ('batch_stopped', 'b', 'x', clock_timestamp(), 'bert')");
+                    " VALUES ('bulk_stopped', 'b', 'x', clock_timestamp(), 'bert')");
     int64_t id = (int64_t)strtoll(rig_value(&rig, "SELECT max(alert_id) FROM operator_alert"), NULL, 10);
     ck_assert(ack(id));
     ck_assert_str_eq(rig_value(&rig, "SELECT acked_by FROM operator_alert WHERE closed_at IS NOT NULL"),

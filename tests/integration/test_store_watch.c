@@ -8,13 +8,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Finished orders, each with a step, four events and one closed alert, and in a batch; and open ones. So many
- * of them fail that the newest closed alert is newer than any open one. */
+/* Finished orders, each with a step, four events and one closed alert, and in a bulk action; and open ones.
+ * So many of them fail that the newest closed alert is newer than any open one. */
 #define FINISHED "20000"
 #define OPEN     "300"
 #define FAILING  "50"
-#define BATCH    "00000000-0000-4000-8000-000000000001"
-/* The pages of 8 KiB that a statement may touch. The tables have more: some 400 of batch_order, 800 to 2000
+#define BULK     "00000000-0000-4000-8000-000000000001"
+/* The pages of 8 KiB that a statement may touch. The tables have more: some 400 of bulk_order, 800 to 2000
  * of the others. PAGES_OPEN: each open row on a page of its own, twice over. The others: each failing row
  * with its order and the way there; rows of one key; a page of the console, 50 to 200 rows; tables that do
  * not grow with orders. */
@@ -54,12 +54,12 @@ static void setup(void)
         " SELECT 'o-' || n, 's', 0, 'payment', 'done', 'do', 'none', false, false, false, false, 1, 0, 0, 0"
         "  FROM generate_series(1, " FINISHED ") n;"
         "INSERT INTO workflow (name, version, definition) SELECT 'w', n, '{}' FROM generate_series(1, 50) n;"
-        "INSERT INTO batch (batch_id, verb, filter, reason, by_whom, canary, rate_per_s, stop_percent, state, orders, ended_at)"
-        " SELECT left('" BATCH
+        "INSERT INTO bulk (bulk_id, verb, filter, reason, by_whom, canary, rate_per_s, stop_percent, state, orders, ended_at)"
+        " SELECT left('" BULK
         "', -3) || lpad(n::text, 3, '0'), 'resume', '{}', 'r', 'otto', 5, 5, 10, 'done', " FINISHED ", now()"
         "  FROM generate_series(1, 200) n;"
-        "INSERT INTO batch_order (batch_id, n, order_id, version, goal, result)"
-        " SELECT '" BATCH "', n, 'o-' || n, 4, 'processed', 'done' FROM generate_series(1, " FINISHED ") n;"
+        "INSERT INTO bulk_order (bulk_id, n, order_id, version, goal, result)"
+        " SELECT '" BULK "', n, 'o-' || n, 4, 'processed', 'done' FROM generate_series(1, " FINISHED ") n;"
         "INSERT INTO service_state (service, instance, breaker, is_ready, in_flight, concurrency)"
         " VALUES ('payment', 'a', 'closed', true, 3, 8), ('payment', 'b', 'open', true, 1, 8);"
         "ANALYZE");
@@ -70,7 +70,7 @@ static void setup(void)
 static void teardown(void)
 {
     rig_admin(&rig, "TRUNCATE orders, order_process, order_step, order_event, operator_alert, service_state,"
-                    " workflow, batch, batch_order");
+                    " workflow, bulk, bulk_order");
     rig_finish(&rig);
 }
 
@@ -144,18 +144,18 @@ static const struct watched {
     {MG_REPORT_ARCHIVED_ORDER, "('o-20')", PAGES_KEY, false},
     {MG_REPORT_ARCHIVED_STEPS, "('o-20')", PAGES_KEY, false},
     {MG_REPORT_ARCHIVED_DOSSIER, "('o-20')", PAGES_KEY, false},
-    {MG_REPORT_BATCH_CHOICE, "(" NOTHING ", '')", PAGES_FAILING, true},
-    {MG_REPORT_BATCHES, "('50')", PAGES_LIST, true},
-    {MG_REPORT_BATCH, "('" BATCH "')", PAGES_KEY, false},
-    {MG_REPORT_BATCH_ORDERS, "('" BATCH "', '', '9000', '100')", PAGES_LIST, true},
-    {MG_REPORT_BATCH_RUNNER, "", PAGES_SMALL, false},
+    {MG_REPORT_BULK_CHOICE, "(" NOTHING ", '')", PAGES_FAILING, true},
+    {MG_REPORT_BULK_LIST, "('50')", PAGES_LIST, true},
+    {MG_REPORT_BULK, "('" BULK "')", PAGES_KEY, false},
+    {MG_REPORT_BULK_ORDERS, "('" BULK "', '', '9000', '100')", PAGES_LIST, true},
+    {MG_REPORT_BULK_RUNNER, "", PAGES_SMALL, false},
 };
 
 static void assert_bounded(const struct watched *watched)
 {
     const char *plan = plan_of(watched->report, watched->params);
     static const char *const large[] = {"orders",      "order_process",  "order_step",
-                                        "order_event", "operator_alert", "batch_order"};
+                                        "order_event", "operator_alert", "bulk_order"};
     for (size_t i = 0; i < sizeof large / sizeof large[0]; i++) {
         char whole[64];
         snprintf(whole, sizeof whole, "Seq Scan on %s ", large[i]);

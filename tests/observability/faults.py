@@ -158,24 +158,24 @@ class OrdersFail(Fault):
         self.post("stops", {"behaviour": "decline"}, 3)
 
     def mend(self):
-        self.cluster.tool("batch", "start", "compensate", "--workflow", "stops", "--canary", 0, "--rate", 50, "--reason", "not worth it")
-        self.show.drive_batches()
+        self.cluster.tool("bulk", "start", "compensate", "--workflow", "stops", "--canary", 0, "--rate", 50, "--reason", "not worth it")
+        self.show.drive_bulk_actions()
 
 
-class BatchFails(Fault):
-    rules = ("MakegoodBatchStopped",)
+class BulkActionFails(Fault):
+    rules = ("MakegoodBulkStopped",)
     about = "orders that were declined are sent again, and are declined again"
 
     def begin(self):
         self.load("again", step("reserve", "inventory"))
         ids = self.post("again", {"behaviour": "decline"}, 8)
         self.wait_row(f"SELECT 1 FROM order_process WHERE workflow = 'again' AND process_state = 'error' HAVING count(*) = {len(ids)}")
-        self.cluster.tool("batch", "start", "resume", "--workflow", "again", "--canary", 3, "--rate", 50, "--reason", "it is mended")
-        self.show.drive_batches()
+        self.cluster.tool("bulk", "start", "resume", "--workflow", "again", "--canary", 3, "--rate", 50, "--reason", "it is mended")
+        self.show.drive_bulk_actions()
 
     def mend(self):
-        self.ack("batch_stopped")
-        self.cluster.tool("batch", "start", "compensate", "--workflow", "again", "--canary", 0, "--rate", 50, "--reason", "it is not")
+        self.ack("bulk_stopped")
+        self.cluster.tool("bulk", "start", "compensate", "--workflow", "again", "--canary", 0, "--rate", 50, "--reason", "it is not")
 
 
 class ArchiveHasNoDay(Fault):
@@ -508,7 +508,7 @@ class ServersDie(Fault):
 
 OVERDUE_LIMIT = 2  # of the supervisors; see AttemptsExpire
 STAGES = (
-    (OrdersFail, AgentsDie, RemoteIsAway, BatchFails, ArchiveHasNoDay, NonsenseComes, RowsLie, RowsForget, AttemptsExpire, ServiceIsSlow,
+    (OrdersFail, AgentsDie, RemoteIsAway, BulkActionFails, ArchiveHasNoDay, NonsenseComes, RowsLie, RowsForget, AttemptsExpire, ServiceIsSlow,
      ClientIsGone, ClockIsWrong, AnotherDatabase, LoopStandsStill, DescriptorsRunOut),
     (DatabaseRefuses,),  # dead letters are requeued: so no nonsense may lie beside them
     (ServersStutter,),

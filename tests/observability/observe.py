@@ -163,7 +163,7 @@ class Traffic:
 class Show:
     def __init__(self, options):
         self.options, self.scratch = options, cluster.make_scratch("makegood-observe-")
-        self.servers = self.cluster = self.prometheus = self.traffic = self.batches = None
+        self.servers = self.cluster = self.prometheus = self.traffic = self.bulk_runner = None
         self.rules = read_rules()[1]
         self.parts = collections.defaultdict(list)
         self.broken, self.mended = [], []  # present faults, and mended ones with rules that still have to fall silent
@@ -208,9 +208,9 @@ class Show:
         for process in ended:
             process.wait_ready(60)
 
-    def drive_batches(self):
-        if self.batches is None:
-            self.batches = processes.Process("batches", [self.cluster.bin / "makegood", "batch", "run"], self.scratch / "batches.log",
+    def drive_bulk_actions(self):
+        if self.bulk_runner is None:
+            self.bulk_runner = processes.Process("bulk", [self.cluster.bin / "makegood", "bulk", "run"], self.scratch / "bulk.log",
                                              env=self.cluster.tool_env).start()
 
     # --- without faults ----------------------------------------------------------------------------------------------

@@ -63,8 +63,8 @@ void mg_pg_params_seal(struct mg_pg_params *params);
 #define MG_SQL_MS(time) "floor(extract(epoch FROM " time ") * 1000)::bigint"
 #define MG_SQL_TIME(ms) "('epoch'::timestamptz + " ms " * interval '1 millisecond')"
 #define MG_SQL_NOW      "clock_timestamp()"
-/* Advisory locks of Makegood: "MG" and a number. 1: leading supervisor; 2: migrations; 3: runner of batches;
- * 4: start of a batch; 5: dropping days of the archive. */
+/* Advisory locks of Makegood: "MG" and a number. 1: leading supervisor; 2: migrations; 3: runner of bulk
+ * actions; 4: start of a bulk action; 5: dropping days of the archive. */
 #define MG_SQL_LOCK_CLASS   "19783"
 #define MG_SQL_LOCK(number) MG_SQL_LOCK_CLASS ", " number
 

@@ -45,9 +45,9 @@
     " AND (" error "::text = '' OR strpos(f.error, " error "::text) > 0)"                                    \
     " AND (" services "::text = '' OR f.service = ANY (string_to_array(" services "::text, ' ')))"
 
-/* An order is in one batch at a time. */
-#define MG_SQL_IS_IN_BATCH(order_id)                                                                         \
-    "EXISTS (SELECT FROM batch_order o WHERE o.order_id = " order_id " AND o.result IN ('waiting', 'asked'))"
+/* An order is in one bulk action at a time. */
+#define MG_SQL_IS_IN_BULK(order_id)                                                                         \
+    "EXISTS (SELECT FROM bulk_order o WHERE o.order_id = " order_id " AND o.result IN ('waiting', 'asked'))"
 
 /* clang-format on */
 

@@ -1,6 +1,6 @@
 /*
- * Leadership: of the supervisors, or of the runners of batches. The advisory lock of this session admits a
- * leader. The authority is a row (of supervisor_leader, of batch_runner) with its epoch and holder, which
+ * Leadership: of the supervisors, or of the runners of bulk actions. The advisory lock of this session admits
+ * a leader. The authority is a row (of supervisor_leader, of bulk_runner) with its epoch and holder, which
  * fences every act of a leader.
  *
  * A lock is valid only while this session alone has its backend. A pooler that gives each transaction to
@@ -42,7 +42,7 @@ static const struct {
     struct mg_sql try_lock, take_epoch, stop_leading;
 } LEADS[] = {
     [MG_LEAD_SUPERVISORS] = LEAD("", "1", "supervisor_leader", "supervisor", MG_SQL_MS("swept_at")),
-    [MG_LEAD_BATCHES] = LEAD("_batches", "3", "batch_runner", "batches", "0::bigint"),
+    [MG_LEAD_BULK] = LEAD("_bulk", "3", "bulk_runner", "bulk", "0::bigint"),
 };
 /* clang-format on */
 

@@ -77,8 +77,8 @@
 #define ARCHIVED_boolean                                      "boolean"
 #define ARCHIVED_timestamptz                                  "text"
 
-#define BATCH_COLUMNS                                                                                        \
-    "b.batch_id, b.verb, b.state, b.version, b.orders, b.waiting, b.asked, b.done, b.failed, b.skipped,"     \
+#define BULK_COLUMNS                                                                                        \
+    "b.bulk_id, b.verb, b.state, b.version, b.orders, b.waiting, b.asked, b.done, b.failed, b.skipped,"     \
     " b.is_tried, b.canary, b.rate_per_s, b.stop_percent, b.filter, b.by_whom, b.reason, b.why,"             \
     " " ISO("b.created_at") " AS created_at, " ISO("b.ended_at") " AS ended_at"
 
@@ -286,36 +286,36 @@ static const struct {
         "SELECT p.order_id, p.workflow, p.process_state AS state, p.goal, p.reason,"
         " " ISO("p.wake_at") " AS wake_at, " ISO("p.updated_at") " AS updated_at"
         " FROM order_process p WHERE " IS_STUCK " ORDER BY p.updated_at LIMIT " ROWS_MAX}, 0},
-    [MG_REPORT_BATCH_CHOICE] = {{
-        "report_batch_choice",
+    [MG_REPORT_BULK_CHOICE] = {{
+        "report_bulk_choice",
         "SELECT count(*) FILTER (WHERE is_error AND NOT is_lost AND NOT is_taken) AS orders,"
         " count(*) FILTER (WHERE NOT is_error) AS not_in_error, count(*) FILTER (WHERE is_error AND is_lost) AS of_lost_state,"
-        " count(*) FILTER (WHERE is_error AND NOT is_lost AND is_taken) AS in_other_batches,"
+        " count(*) FILTER (WHERE is_error AND NOT is_lost AND is_taken) AS in_other_bulk,"
         " " ISO("min(opened_at)") " AS oldest, " ISO("max(opened_at)") " AS newest"
         " FROM (SELECT p.order_id, min(f.opened_at) AS opened_at, p.process_state = 'error' AS is_error,"
-        "   p.reason = 'state_lost' AS is_lost, " MG_SQL_IS_IN_BATCH("p.order_id") " AS is_taken"
+        "   p.reason = 'state_lost' AS is_lost, " MG_SQL_IS_IN_BULK("p.order_id") " AS is_taken"
         "  FROM (" MG_SQL_FAILURES("$5", "$6", "''") ") f JOIN order_process p ON p.order_id = f.order_id"
         "  WHERE " MG_SQL_IS_FAILURE_WANTED("$1", "$2", "$3", "$4")
         "  GROUP BY p.order_id) AS chosen"}, 6},
-    [MG_REPORT_BATCHES] = {{
-        "report_batches",
-        "SELECT " BATCH_COLUMNS " FROM batch b ORDER BY b.created_at DESC, b.batch_id DESC"
+    [MG_REPORT_BULK_LIST] = {{
+        "report_bulk_list",
+        "SELECT " BULK_COLUMNS " FROM bulk b ORDER BY b.created_at DESC, b.bulk_id DESC"
         " LIMIT least($1::text::bigint, " ROWS_MAX ")"}, 1},
-    [MG_REPORT_BATCH] = {{
-        "report_batch",
-        "SELECT " BATCH_COLUMNS " FROM batch b WHERE b.batch_id = $1::text"}, 1},
-    [MG_REPORT_BATCH_ORDERS] = {{
-        "report_batch_orders",
+    [MG_REPORT_BULK] = {{
+        "report_bulk",
+        "SELECT " BULK_COLUMNS " FROM bulk b WHERE b.bulk_id = $1::text"}, 1},
+    [MG_REPORT_BULK_ORDERS] = {{
+        "report_bulk_orders",
         "SELECT o.n, o.order_id, o.result, p.process_state AS state, " ISO("o.asked_at") " AS asked_at,"
         " " ISO("o.ended_at") " AS ended_at, o.text"
-        " FROM (SELECT * FROM batch_order WHERE batch_id = $1::text AND n > coalesce(nullif($3::text, '')::bigint, 0)"
+        " FROM (SELECT * FROM bulk_order WHERE bulk_id = $1::text AND n > coalesce(nullif($3::text, '')::bigint, 0)"
         "   AND ($2::text = '' OR result = $2::text) ORDER BY n LIMIT least($4::text::bigint, " ROWS_MAX ")) o"
         " LEFT JOIN order_process p ON p.order_id = o.order_id ORDER BY o.n"}, 4},
-    [MG_REPORT_BATCH_RUNNER] = {{
-        "report_batch_runner",
+    [MG_REPORT_BULK_RUNNER] = {{
+        "report_bulk_runner",
         "SELECT holder, epoch, " ISO("seen_at") " AS seen_at,"
         " CASE WHEN holder <> '' THEN floor(extract(epoch FROM " MG_SQL_NOW " - seen_at) * 1000)::bigint END AS age_ms,"
-        " (SELECT count(*) FROM batch WHERE ended_at IS NULL) AS open_batches FROM batch_runner"}, 0},
+        " (SELECT count(*) FROM bulk WHERE ended_at IS NULL) AS open_bulk FROM bulk_runner"}, 0},
     /* A new alert may be about an order that is being written. */
     [MG_REPORT_UNNEEDED_ALERTS] = {{
         "report_unneeded_alerts",

@@ -32,7 +32,7 @@ struct mg_store;
 bool mg_schema_serves(int64_t version, int64_t serves_from, char *ret_reason, size_t size);
 
 /* The leads of a session: each has one leader at a time. */
-enum mg_lead { MG_LEAD_SUPERVISORS, MG_LEAD_BATCHES };
+enum mg_lead { MG_LEAD_SUPERVISORS, MG_LEAD_BULK };
 
 struct mg_store_options {
     const char *dsn;           /* libpq connection string or URI; NULL or "": the PG* environment */
@@ -441,17 +441,17 @@ enum mg_report {
     MG_REPORT_OLDEST,
     MG_REPORT_ACCEPTED, /* now, accepted: orders stored since the server's counter began, some seconds late */
     MG_REPORT_STUCK,    /* open orders that nothing will move */
-    /* The contents of a batch of these failures. $1 workflow, $2 step, $3 part of the error, $4 services
-     * separated by blanks, $5 since, $6 until: orders, not_in_error, in_other_batches, of_lost_state (left
-     * out), oldest, newest */
-    MG_REPORT_BATCH_CHOICE,
-    MG_REPORT_BATCHES, /* $1 limit, newest first */
-    MG_REPORT_BATCH,   /* $1 batch_id: the same columns */
-    /* $1 batch_id, $2 result, $3 behind this n, $4 limit: n, order_id, result, state, asked_at, ended_at,
+    /* The contents of a bulk action of these failures. $1 workflow, $2 step, $3 part of the error, $4
+     * services separated by blanks, $5 since, $6 until: orders, not_in_error, in_other_bulk, of_lost_state
+     * (left out), oldest, newest */
+    MG_REPORT_BULK_CHOICE,
+    MG_REPORT_BULK_LIST, /* $1 limit, newest first */
+    MG_REPORT_BULK,      /* $1 bulk_id: the same columns */
+    /* $1 bulk_id, $2 result, $3 behind this n, $4 limit: n, order_id, result, state, asked_at, ended_at,
      * text */
-    MG_REPORT_BATCH_ORDERS,
-    /* holder, epoch, seen_at, age_ms (NULL: no runner), and the number of open batches */
-    MG_REPORT_BATCH_RUNNER,
+    MG_REPORT_BULK_ORDERS,
+    /* holder, epoch, seen_at, age_ms (NULL: no runner), and the number of open bulk actions */
+    MG_REPORT_BULK_RUNNER,
     /* subject: open alerts `unpublishable` of services for which no step of an open order waits. None while
      * more than 100,000 orders are open. */
     MG_REPORT_UNNEEDED_ALERTS,

@@ -1,5 +1,5 @@
 // Alerts: faults that need attention, and the operator in charge of each. An alert's text holds its remedy.
-import {h, badge, batchLink, orderLink, panel, table, when} from "/dom.js";
+import {h, badge, bulkLink, orderLink, panel, table, when} from "/dom.js";
 import {get, mayAct, post} from "/api.js";
 import {go} from "/app.js";
 import {actButton} from "/act.js";
@@ -12,7 +12,7 @@ export async function show({main, query}) {
       h("a", {class: "button", href: "/alerts?all=1", "aria-current": isAll ? "true" : null}, "All")),
     panel(isAll ? "All, newest first" : "Open, newest first", table("Alerts", [
       {name: "alert", cell: (row) => [badge(row.code, row.closed_at ? "over" : "bad"), " ", h("span", {class: "soft"}, `no. ${row.alert_id}`)]},
-      {name: "subject", cell: (row) => (row.order_id ? orderLink(row.order_id) : row.code === "batch_stopped" ? batchLink(row.subject) : row.subject)},
+      {name: "subject", cell: (row) => (row.order_id ? orderLink(row.order_id) : row.code === "bulk_stopped" ? bulkLink(row.subject) : row.subject)},
       {name: "message", cell: (row) => row.text},
       {name: "opened", cell: (row) => when(row.opened_at)},
       {name: "acknowledged by", cell: (row) => (row.acked_by ? [row.acked_by, " ", when(row.acked_at)]

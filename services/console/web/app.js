@@ -7,14 +7,14 @@ const VIEWS = [
   {path: "/", name: "Overview", key: "o", file: "/overview.js"},
   {path: "/orders", name: "Orders", key: "r", file: "/orders.js"},
   {path: "/failures", name: "Failures", key: "f", file: "/failures.js"},
-  {path: "/batches", name: "Batches", key: "b", file: "/batches.js"},
+  {path: "/bulk", name: "Bulk actions", key: "b", file: "/bulk_list.js"},
   {path: "/alerts", name: "Alerts", key: "a", file: "/alerts.js"},
   {path: "/dead", name: "Dead letters", key: "d", file: "/dead.js"},
   {path: "/services", name: "Services", key: "s", file: "/services.js"},
 ];
 const ONE_OF = [ // views of one object, below the list of all
   {below: "/orders", name: "Order", file: "/order.js"},
-  {below: "/batches", name: "Batch", file: "/batch.js"},
+  {below: "/bulk", name: "Bulk action", file: "/bulk.js"},
 ];
 const element = (id) => document.getElementById(id);
 let end = null, shown = 0;

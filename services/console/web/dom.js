@@ -82,7 +82,7 @@ const KINDS = {
 export const kindOf = (word) => Object.keys(KINDS).find((kind) => KINDS[kind].includes(word)) ?? "over";
 export const badge = (word, kind = kindOf(word)) => h("span", {class: `badge is-${kind}`}, word.replaceAll("_", " "));
 
-export const batchLink = (id) => h("a", {class: "id", href: `/batches/${encodeURIComponent(id)}`}, id);
+export const bulkLink = (id) => h("a", {class: "id", href: `/bulk/${encodeURIComponent(id)}`}, id);
 export const orderLink = (id) => h("a", {class: "id", href: `/orders/${encodeURIComponent(id)}`}, id);
 
 /** columns: [{name, cell(row), number?}]; the first one is the row's heading. On a phone a row is a card. */

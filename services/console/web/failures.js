@@ -1,4 +1,4 @@
-// Open failures, counted by cause. All orders of one cause can be resumed as a batch.
+// Open failures, counted by cause. All orders of one cause can be resumed as a bulk action.
 import {h, number, orderLink, panel, plural, table} from "/dom.js";
 import {get, mayAct, post, ticketMake} from "/api.js";
 import {go} from "/app.js";
@@ -7,17 +7,17 @@ import {GROUP_COLUMNS} from "/overview.js";
 
 const NOT_KNOWN = "not known"; // of failures recorded by an earlier version
 
-/** The filter of a batch for one group, with the names of the tool's options. */
+/** The filter of a bulk action for one group, with the names of the tool's options. */
 function filterOf(row) {
   const known = Object.entries({workflow: row.workflow, step: row.step, service: row.service, error: row.error});
   return Object.fromEntries(known.filter(([name, value]) => value && !(name === "service" && value === NOT_KNOWN)));
 }
 
 function choiceText(choice, row) {
-  const left = [[choice.not_in_error, "no longer in error"], [choice.in_other_batches, "in other batches"], [choice.of_lost_state, "with lost state, which must be checked one by one"]]
+  const left = [[choice.not_in_error, "no longer in error"], [choice.in_other_bulk, "in other bulk actions"], [choice.of_lost_state, "with lost state, which must be checked one by one"]]
     .filter(([count]) => Number(count) > 0).map(([count, why]) => `${number(count)} ${why}`);
   const taken = Number(choice.orders) > 0
-    ? `The batch would have ${plural(choice.orders, "order", "orders")}, the oldest failure first. It starts with a few orders, and continues if all of these succeed.`
+    ? `The bulk action would take ${plural(choice.orders, "order", "orders")}, the oldest failure first. It starts with a few orders, and continues if all of these succeed.`
     : "No order is eligible.";
   const others = Number(choice.orders) > Number(row.count)
     ? " This is more than the row shows: the filter also matches longer errors that contain this text, and orders that failed since." : "";
@@ -26,12 +26,12 @@ function choiceText(choice, row) {
 
 function againButton(row, ticket) {
   const filter = filterOf(row);
-  return actButton("Start a batch", {
-    title: `Start a batch: ${row.error}`,
+  return actButton("Start a bulk action", {
+    title: `Start a bulk action: ${row.error}`,
     prepare: async () => {
       const choice = await get("choice", filter);
       return {text: choiceText(choice, row), isImpossible: Number(choice.orders) === 0,
-        act: (reason, fields) => post("batches", {...filter, ...fields, orders: Number(choice.orders), reason, ticket})}; // not more than the operator saw
+        act: (reason, fields) => post("bulk", {...filter, ...fields, orders: Number(choice.orders), reason, ticket})}; // not more than the operator saw
     },
     fields: [
       {name: "verb", label: "action", choices: [["resume", "resume: retry the failed step"], ["compensate", "compensate: undo the executed steps"], ["cancel", "cancel: undo the executed steps, and send the client the status cancelled"]]},
@@ -39,13 +39,13 @@ function againButton(row, ticket) {
       {name: "rate", label: "rate: orders per second after these", type: "number", value: "5", min: 0.001, max: 1000, step: "any", required: true},
       {name: "stop_above", label: "stop if more than this percentage fails again", type: "number", value: "10", min: 0, max: 100, required: true},
     ],
-    done: (started) => go(`/batches/${started.batch_id}`),
+    done: (started) => go(`/bulk/${started.bulk_id}`),
   });
 }
 
 export async function show({main}) {
   const data = await get("failures");
-  const ticket = ticketMake(); // one for each page: a second click or a lost answer makes no second batch
+  const ticket = ticketMake(); // one for each page: a second click or a lost answer makes no second bulk action
   main.append(h("h1", {}, "Failures"),
     h("p", {}, "Orders that need an operator, counted by cause. Variable parts of an error, such as numbers and ids, are shown as #."),
     panel("By cause", table("Failures by cause", [

@@ -2,7 +2,7 @@
 import {h, morph, badge, clockTell, duration, number, orderLink, panel, plural, say, table, when} from "/dom.js";
 import {get} from "/api.js";
 import {trouble, watch} from "/app.js";
-import {SILENT_MS, batchTable, isDriven} from "/batches.js";
+import {SILENT_MS, bulkTable, isDriven} from "/bulk_list.js";
 
 const OWED_LATE_MS = 300000; // as `makegood doctor` and the rule MakegoodStatusesOwed
 const OPEN = ["pending", "processing", "compensating"];
@@ -31,16 +31,16 @@ function needs(data) {
   }
   for (const row of of("alerts")) {
     const about = ABOUT_ORDERS[row.word];
-    found.push({isBad: true, href: about ? "/failures" : row.word === "dead_letter" ? "/dead" : row.word === "batch_stopped" ? "/batches" : "/alerts",
+    found.push({isBad: true, href: about ? "/failures" : row.word === "dead_letter" ? "/dead" : row.word === "bulk_stopped" ? "/bulk" : "/alerts",
       text: `${about ? plural(row.number, ...about) : plural(row.number, `alert ${row.word.replaceAll("_", " ")} is open`, `alerts ${row.word.replaceAll("_", " ")} are open`)}, since ${duration(row.oldest_ms)}.`,
-      what: about ? "See the failures." : row.word === "dead_letter" ? "See the dead letters." : row.word === "batch_stopped" ? "See the batches." : "See the alerts."});
+      what: about ? "See the failures." : row.word === "dead_letter" ? "See the dead letters." : row.word === "bulk_stopped" ? "See the bulk actions." : "See the alerts."});
   }
   for (const row of of("owed")) {
     if (Number(row.oldest_ms) > OWED_LATE_MS) found.push({isBad: false, text: `${plural(row.number, "status is", "statuses are")} owed to clients, the oldest for ${duration(row.oldest_ms)}.`, what: "A client's queue is missing or full. Delivery is retried at growing intervals, and given up after a day."});
   }
   const runner = data.runner[0];
-  if (runner && Number(runner.open_batches) > 0 && !isDriven(runner)) {
-    found.push({isBad: true, href: "/batches", text: `${plural(runner.open_batches, "batch is", "batches are")} open, and no process runs them.`, what: "See the batches."});
+  if (runner && Number(runner.open_bulk) > 0 && !isDriven(runner)) {
+    found.push({isBad: true, href: "/bulk", text: `${plural(runner.open_bulk, "bulk action is", "bulk actions are")} open, and no process runs them.`, what: "See the bulk actions."});
   }
   return found.sort((a, b) => Number(b.isBad) - Number(a.isBad));
 }
@@ -75,9 +75,9 @@ function tiles(data) {
     tile("statuses owed", number(sum(owed)), sum(owed) > 0 ? `oldest ${duration(oldest(owed))}` : "none", sum(owed) > 0 ? "is-wait" : ""));
 }
 
-function batches(data) {
-  const open = data.batches.filter((row) => !row.ended_at);
-  return open.length > 0 && panel("Batches under way", batchTable(open));
+function bulk(data) {
+  const open = data.bulk.filter((row) => !row.ended_at);
+  return open.length > 0 && panel("Bulk actions under way", bulkTable(open));
 }
 
 const groupHref = (row) => `/orders?${new URLSearchParams({state: "error", workflow: row.workflow ?? "", step: row.step ?? "", error: row.error ?? ""})}`;
@@ -117,7 +117,7 @@ function services(data) {
 function draw(main, data) {
   clockTell(data.now_ms);
   const leader = data.leader[0];
-  const wanted = h("div", {}, verdict(data), tiles(data), batches(data), failures(data), oldest(data), services(data),
+  const wanted = h("div", {}, verdict(data), tiles(data), bulk(data), failures(data), oldest(data), services(data),
     h("p", {class: "soft"}, leader && leader.holder !== "" ? `Leading supervisor: ${leader.holder}, epoch ${leader.epoch}.` : "No supervisor leads."));
   morph(main, wanted);
 }

@@ -206,8 +206,8 @@ PLAN(failures)
 PLAN(alerts)
 PLAN(services)
 PLAN(workflows)
-PLAN(batches)
-PLAN(batch)
+PLAN(bulk_list)
+PLAN(bulk)
 PLAN(choice)
 
 bool query_order(const struct mg_http_exchange *request, const char *id, struct query *ret_query,
@@ -330,12 +330,12 @@ void mg_store_ack_alert(struct mg_store *store, int64_t alert_id, const char *by
     ask(FAKE_ACK, arg);
 }
 
-void mg_store_start_batch(struct mg_store *store, const struct mg_batch_start *start,
-                          mg_store_batch_started_fn *done, void *arg)
+void mg_store_start_bulk(struct mg_store *store, const struct mg_bulk_start *start,
+                         mg_store_bulk_started_fn *done, void *arg)
 {
     (void)store;
     fake.start = *start;
-    keep(fake.batch_id, sizeof fake.batch_id, start->batch_id);
+    keep(fake.bulk_id, sizeof fake.bulk_id, start->bulk_id);
     keep(fake.by, sizeof fake.by, start->by);
     keep(fake.rate, sizeof fake.rate, start->rate_per_s);
     const struct mg_failure_filter *filter = &start->filter;
@@ -346,20 +346,20 @@ void mg_store_start_batch(struct mg_store *store, const struct mg_batch_start *s
     ask(FAKE_START, arg);
 }
 
-const char *mg_batch_wish_name(enum mg_batch_wish wish)
+const char *mg_bulk_wish_name(enum mg_bulk_wish wish)
 {
     static const char *const names[] = {"pause", "resume", "stop"};
     return names[wish];
 }
 
-void mg_store_change_batch(struct mg_store *store, const struct mg_batch_change *change,
-                           mg_store_batch_changed_fn *done, void *arg)
+void mg_store_change_bulk(struct mg_store *store, const struct mg_bulk_change *change,
+                          mg_store_bulk_changed_fn *done, void *arg)
 {
     (void)store;
-    fake.batch_change = *change;
-    keep(fake.batch_id, sizeof fake.batch_id, change->batch_id);
-    fake.batch_changed = done;
-    ask(FAKE_BATCH, arg);
+    fake.bulk_change = *change;
+    keep(fake.bulk_id, sizeof fake.bulk_id, change->bulk_id);
+    fake.bulk_changed = done;
+    ask(FAKE_BULK, arg);
 }
 
 /* ---- the broker ---- */

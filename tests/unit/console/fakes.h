@@ -10,14 +10,14 @@
 
 #include "console/path.h"
 #include "console/server.h"
-#include "io/store/batch.h"
+#include "io/store/bulk.h"
 
 #define TOKEN_OPERATOR "a token to act with"
 #define TOKEN_READER   "a token to read with"
 #define HOST           "localhost:9180"
 #define ORIGIN         "http://localhost:9180"
 #define ORDER_ID       "0192d3c4-0000-7000-8000-000000000001"
-#define BATCH_ID       "11111111-1111-5111-8111-111111111111"
+#define BULK_ID        "11111111-1111-5111-8111-111111111111"
 
 /* A request as a browser sends it; NULL: it has no such header. */
 struct mg_http_exchange {
@@ -36,7 +36,7 @@ enum fake_question {
     FAKE_SETTING,
     FAKE_ACK,
     FAKE_START,
-    FAKE_BATCH,
+    FAKE_BULK,
     FAKE_COMMAND,
 };
 
@@ -58,8 +58,8 @@ struct fake_world {
     mg_store_done_fn *noted;
     mg_store_setting_fn *setting_put;
     mg_store_changed_fn *acked;
-    mg_store_batch_started_fn *started;
-    mg_store_batch_changed_fn *batch_changed;
+    mg_store_bulk_started_fn *started;
+    mg_store_bulk_changed_fn *bulk_changed;
     commanded_fn *commanded;
 
     /* the last of each */
@@ -67,10 +67,10 @@ struct fake_world {
     struct mg_command command;
     struct mg_service_setting setting;
     char concurrency[32], rate[32];
-    struct mg_batch_start start;
+    struct mg_bulk_start start;
     char filter[256]; /* WORKFLOW/STEP/ERROR/SERVICES */
-    char batch_id[MG_UUID_SIZE];
-    struct mg_batch_change batch_change;
+    char bulk_id[MG_UUID_SIZE];
+    struct mg_bulk_change bulk_change;
     int64_t alert_id;
     int settled;
     struct dead_settlement dead;

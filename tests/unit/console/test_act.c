@@ -13,7 +13,7 @@
 #define RESUME_BODY "{\"reason\": \"the card is good again\", \"version\": 7}"
 #define ACK_BODY    "{\"reason\": \"I look at it\"}"
 #define DROP_BODY   "{\"reason\": \"it is old\", \"queue\": \"dead.letters\", \"mark\": \"00ff\"}"
-#define BATCH_BODY(more)                                                                                          \
+#define BULK_BODY(more)                                                                                           \
     "{\"reason\": \"mended\", \"verb\": \"resume\", \"workflow\": \"pay\", \"orders\": 3, \"ticket\": \"t\"" more \
     "}"
 
@@ -196,7 +196,7 @@ static void command_id_of(const struct fake_browser *browser, const char *path, 
 /* Would catch: a second click that changes twice; a page that names another person's command. */
 START_TEST(a_click_is_one_command_of_one_person_for_one_change)
 {
-#define CLICK(version) "{\"reason\": \"mended\", \"version\": " version ", \"command_id\": \"" BATCH_ID "\"}"
+#define CLICK(version) "{\"reason\": \"mended\", \"version\": " version ", \"command_id\": \"" BULK_ID "\"}"
     char lines[LINES_SIZE], first[MG_UUID_SIZE], ids[6][MG_UUID_SIZE];
     struct mg_err err;
     (void)fake_line(lines, fake_line(lines, 0, "operator", "otto", TOKEN_OPERATOR), "operator", "anna",
@@ -216,7 +216,7 @@ START_TEST(a_click_is_one_command_of_one_person_for_one_change)
     for (size_t i = 0; i < COUNT(ids); i++) {
         ck_assert_msg(mg_uuid_is_valid(ids[i]), "%s", ids[i]);
         ck_assert_str_ne(ids[i], first);
-        ck_assert_str_ne(ids[i], BATCH_ID); /* the page's name for a click is never the id itself */
+        ck_assert_str_ne(ids[i], BULK_ID); /* the page's name for a click is never the id itself */
         ck_assert_msg(i == 0 || strcmp(ids[i], ids[i - 1]) != 0, "%zu", i);
     }
 }
@@ -249,7 +249,7 @@ START_TEST(what_was_begun_goes_on_without_its_page)
 }
 END_TEST
 
-/* ---- services, alerts, batches: the store's answers ---- */
+/* ---- services, alerts, bulk actions: the store's answers ---- */
 
 /* Would catch: a newer setting of another operator that is overwritten in silence; a failure that looks like
  * success. */
@@ -267,13 +267,13 @@ START_TEST(a_page_receives_what_the_store_answers)
         ck_assert_uint_eq(fake.setting.version, 7);
         fake.setting_put(arg, (enum mg_change_result)i, 8, err);
         assert_answer(&request, status, err != NULL ? trouble.text : "");
-        request = change("/api/v1/batches/" BATCH_ID "/stop", RESUME_BODY);
+        request = change("/api/v1/bulk/" BULK_ID "/stop", RESUME_BODY);
         (void)fake_send(&request);
-        arg = question_take(FAKE_BATCH);
-        ck_assert_int_eq(fake.batch_change.wish, MG_BATCH_WISH_STOP);
-        ck_assert_uint_eq(fake.batch_change.version, 7);
-        ck_assert_str_eq(fake.batch_id, BATCH_ID);
-        fake.batch_changed(arg, (enum mg_change_result)i, 8, err);
+        arg = question_take(FAKE_BULK);
+        ck_assert_int_eq(fake.bulk_change.wish, MG_BULK_WISH_STOP);
+        ck_assert_uint_eq(fake.bulk_change.version, 7);
+        ck_assert_str_eq(fake.bulk_id, BULK_ID);
+        fake.bulk_changed(arg, (enum mg_change_result)i, 8, err);
         assert_answer(&request, status, err != NULL ? trouble.text : "");
     }
     for (int i = 0; i < 3; i++) {
@@ -287,23 +287,24 @@ START_TEST(a_page_receives_what_the_store_answers)
 }
 END_TEST
 
-/* Would catch: a batch of more orders than were confirmed; one that only seems to have begun. */
-START_TEST(a_batch_takes_what_was_confirmed_or_says_why_not)
+/* Would catch: a bulk action of more orders than were confirmed; one that only seems to have begun. */
+START_TEST(a_bulk_action_takes_what_was_confirmed_or_says_why_not)
 {
     static const struct {
-        struct mg_batch_started started;
+        struct mg_bulk_started started;
         unsigned int status;
         const char *text;
-    } answers[] = {{{.batch_id = BATCH_ID, .is_new = true, .orders = 3}, 200, "started a batch of 3 orders"},
-                   {{.batch_id = BATCH_ID, .state = MG_BATCH_PAUSED, .orders = 3},
-                    200,
-                    "this batch exists already: paused, 3 orders"},
-                   {{.open_batches = MG_BATCHES_MAX, .orders = 9}, 409, "16 batches are open"},
-                   {{.orders = 4}, 409, "the filter now matches 4 orders, not 3: reload the page"},
-                   {{.orders = 3}, 409, "no order is eligible"},
-                   {{.orders = 0}, 409, "no order is eligible"}};
+    } answers[] = {
+        {{.bulk_id = BULK_ID, .is_new = true, .orders = 3}, 200, "started a bulk action on 3 orders"},
+        {{.bulk_id = BULK_ID, .state = MG_BULK_PAUSED, .orders = 3},
+         200,
+         "this bulk action exists already: paused, 3 orders"},
+        {{.open_bulk = MG_BULK_OPEN_MAX, .orders = 9}, 409, "16 bulk actions are open"},
+        {{.orders = 4}, 409, "the filter now matches 4 orders, not 3: reload the page"},
+        {{.orders = 3}, 409, "no order is eligible"},
+        {{.orders = 0}, 409, "no order is eligible"}};
     for (size_t i = 0; i <= COUNT(answers); i++) {
-        struct mg_http_exchange request = change("/api/v1/batches", BATCH_BODY(""));
+        struct mg_http_exchange request = change("/api/v1/bulk", BULK_BODY(""));
         (void)fake_send(&request);
         void *arg = question_take(FAKE_START);
         ck_assert_int_eq(fake.start.verb, MG_CAUSE_RESUME);
@@ -323,7 +324,7 @@ START_TEST(a_batch_takes_what_was_confirmed_or_says_why_not)
 }
 END_TEST
 
-/* Would catch: a batch of all failures, or of none, because one part of the filter is ignored. */
+/* Would catch: a bulk action of all failures, or of none, because one part of the filter is ignored. */
 START_TEST(each_part_of_a_filter_and_each_verb_is_taken_as_it_was_sent)
 {
     static const struct {
@@ -339,7 +340,7 @@ START_TEST(each_part_of_a_filter_and_each_verb_is_taken_as_it_was_sent)
             body, sizeof body,
             "{\"reason\": \"mended\", \"verb\": \"%s\", \"%s\": \"%s\", \"orders\": 3, \"ticket\": \"t\"}",
             cases[i].verb, cases[i].name, cases[i].value);
-        struct mg_http_exchange request = change("/api/v1/batches", body);
+        struct mg_http_exchange request = change("/api/v1/bulk", body);
         (void)fake_send(&request);
         void *arg = question_take(FAKE_START);
         ck_assert_int_eq(fake.start.verb, cases[i].kind);
@@ -352,29 +353,29 @@ START_TEST(each_part_of_a_filter_and_each_verb_is_taken_as_it_was_sent)
 }
 END_TEST
 
-static void batch_id_of(const char *body, char ret_batch_id[MG_UUID_SIZE])
+static void bulk_id_of(const char *body, char ret_bulk_id[MG_UUID_SIZE])
 {
-    struct mg_http_exchange request = change("/api/v1/batches", body);
+    struct mg_http_exchange request = change("/api/v1/bulk", body);
     (void)fake_send(&request);
     void *arg = question_take(FAKE_START);
-    memcpy(ret_batch_id, fake.batch_id, MG_UUID_SIZE);
+    memcpy(ret_bulk_id, fake.bulk_id, MG_UUID_SIZE);
     fake.started(arg, NULL, &trouble);
 }
 
-/* Would catch: a second click that starts a second batch, or is taken for another person's. */
-START_TEST(a_ticket_is_one_batch_for_one_verb_and_filter)
+/* Would catch: a second click that starts a second bulk action, or is taken for another person's. */
+START_TEST(a_ticket_is_one_bulk_action_for_one_verb_and_filter)
 {
     char first[MG_UUID_SIZE], again[MG_UUID_SIZE], other[MG_UUID_SIZE];
-    batch_id_of(BATCH_BODY(""), first);
-    batch_id_of(BATCH_BODY(", \"canary\": \"7\""), again);
+    bulk_id_of(BULK_BODY(""), first);
+    bulk_id_of(BULK_BODY(", \"canary\": \"7\""), again);
     ck_assert_str_eq(first, again);
     static const char *const others[] = {
-        BATCH_BODY(", \"step\": \"charge\""), BATCH_BODY(", \"error\": \"http\""),
-        BATCH_BODY(", \"service\": \"payment\""),
+        BULK_BODY(", \"step\": \"charge\""), BULK_BODY(", \"error\": \"http\""),
+        BULK_BODY(", \"service\": \"payment\""),
         "{\"reason\": \"mended\", \"verb\": \"cancel\", \"workflow\": \"pay\", \"orders\": 3, \"ticket\": \"t\"}",
         "{\"reason\": \"mended\", \"verb\": \"resume\", \"workflow\": \"pay\", \"orders\": 3, \"ticket\": \"u\"}"};
     for (size_t i = 0; i < COUNT(others); i++) {
-        batch_id_of(others[i], other);
+        bulk_id_of(others[i], other);
         ck_assert_msg(strcmp(first, other) != 0, "%s", others[i]);
     }
 }
@@ -453,28 +454,28 @@ static const struct {
      "{\"reason\": \"old\", \"queue\": \"dead.letters\","
      " \"mark\": \"0123456789012345678901234567890123456789012345678901234567890123\"}",
      "queue, mark"},
-    {"/api/v1/batches/x/stop", RESUME_BODY, "invalid batch id"},
-    {"/api/v1/batches/" BATCH_ID "/drop", RESUME_BODY, "pause, resume or stop"},
-    {"/api/v1/batches/" BATCH_ID, RESUME_BODY, "pause, resume or stop"},
-    {"/api/v1/batches",
-     "{\"reason\": \"mended\", \"verb\": \"resume\", \"workflow\": \"pay\", \"orders\": 3}", "ticket"},
-    {"/api/v1/batches",
+    {"/api/v1/bulk/x/stop", RESUME_BODY, "invalid bulk action id"},
+    {"/api/v1/bulk/" BULK_ID "/drop", RESUME_BODY, "pause, resume or stop"},
+    {"/api/v1/bulk/" BULK_ID, RESUME_BODY, "pause, resume or stop"},
+    {"/api/v1/bulk", "{\"reason\": \"mended\", \"verb\": \"resume\", \"workflow\": \"pay\", \"orders\": 3}",
+     "ticket"},
+    {"/api/v1/bulk",
      "{\"reason\": \"mended\", \"verb\": \"resume\", \"workflow\": \"pay\", \"ticket\": \"t\"}", "orders"},
-    {"/api/v1/batches",
+    {"/api/v1/bulk",
      "{\"reason\": \"mended\", \"verb\": \"restart\", \"workflow\": \"pay\", \"orders\": 3, \"ticket\": \"t\"}",
      "verb"},
-    {"/api/v1/batches", "{\"reason\": \"mended\", \"verb\": \"resume\", \"orders\": 3, \"ticket\": \"t\"}",
+    {"/api/v1/bulk", "{\"reason\": \"mended\", \"verb\": \"resume\", \"orders\": 3, \"ticket\": \"t\"}",
      "no filter"},
-    {"/api/v1/batches", BATCH_BODY(", \"rate\": \"0\""), "rate"},
-    {"/api/v1/batches", BATCH_BODY(", \"rate\": \"1001\""), "rate"},
-    {"/api/v1/batches", BATCH_BODY(", \"canary\": \"-1\""), "canary"},
-    {"/api/v1/batches", BATCH_BODY(", \"canary\": \"10001\""), "canary"},
-    {"/api/v1/batches", BATCH_BODY(", \"canary\": \"1234567890123456789\""), "canary"},
-    {"/api/v1/batches", BATCH_BODY(", \"canary\": \"5" TOO_LONG "\""), "canary"},
-    {"/api/v1/batches", BATCH_BODY(", \"stop_above\": \"101\""), "canary"},
-    {"/api/v1/batches", BATCH_BODY(", \"stop_above\": \"all\""), "canary"},
-    {"/api/v1/batches", BATCH_BODY(", \"service\": \"No Name\""), "service No Name: invalid name"},
-    {"/api/v1/batches", BATCH_BODY(", \"step\": \"charge" TOO_LONG "\""), "expected short texts"},
+    {"/api/v1/bulk", BULK_BODY(", \"rate\": \"0\""), "rate"},
+    {"/api/v1/bulk", BULK_BODY(", \"rate\": \"1001\""), "rate"},
+    {"/api/v1/bulk", BULK_BODY(", \"canary\": \"-1\""), "canary"},
+    {"/api/v1/bulk", BULK_BODY(", \"canary\": \"10001\""), "canary"},
+    {"/api/v1/bulk", BULK_BODY(", \"canary\": \"1234567890123456789\""), "canary"},
+    {"/api/v1/bulk", BULK_BODY(", \"canary\": \"5" TOO_LONG "\""), "canary"},
+    {"/api/v1/bulk", BULK_BODY(", \"stop_above\": \"101\""), "canary"},
+    {"/api/v1/bulk", BULK_BODY(", \"stop_above\": \"all\""), "canary"},
+    {"/api/v1/bulk", BULK_BODY(", \"service\": \"No Name\""), "service No Name: invalid name"},
+    {"/api/v1/bulk", BULK_BODY(", \"step\": \"charge" TOO_LONG "\""), "expected short texts"},
 };
 
 /* Would catch: ambiguous input that is accepted and moves money. */
@@ -522,9 +523,9 @@ int main(void)
     tcase_add_test(tests, a_click_is_one_command_of_one_person_for_one_change);
     tcase_add_test(tests, what_was_begun_goes_on_without_its_page);
     tcase_add_test(tests, a_page_receives_what_the_store_answers);
-    tcase_add_test(tests, a_batch_takes_what_was_confirmed_or_says_why_not);
+    tcase_add_test(tests, a_bulk_action_takes_what_was_confirmed_or_says_why_not);
     tcase_add_test(tests, each_part_of_a_filter_and_each_verb_is_taken_as_it_was_sent);
-    tcase_add_test(tests, a_ticket_is_one_batch_for_one_verb_and_filter);
+    tcase_add_test(tests, a_ticket_is_one_bulk_action_for_one_verb_and_filter);
     tcase_add_test(tests, what_cannot_be_meant_is_refused_and_changes_nothing);
     tcase_add_test(tests, a_reason_is_kept_whole_or_refused);
     suite_add_tcase(suite, tests);

@@ -110,11 +110,11 @@ static const struct {
     {"/api/v1/alerts/12/ack", "{\"reason\": \"I look at it\"}"},
     {"/api/v1/dead/drop", "{\"reason\": \"it is old\", \"queue\": \"dead.letters\", \"mark\": \"00\"}"},
     {"/api/v1/dead/requeue", "{\"reason\": \"mended\", \"queue\": \"dead.letters\", \"mark\": \"00\"}"},
-    {"/api/v1/batches", "{\"reason\": \"mended\", \"verb\": \"resume\", \"workflow\": \"pay\", \"orders\": 3,"
-                        " \"ticket\": \"t\"}"},
-    {"/api/v1/batches/" BATCH_ID "/pause", RESUME_BODY},
-    {"/api/v1/batches/" BATCH_ID "/resume", RESUME_BODY},
-    {"/api/v1/batches/" BATCH_ID "/stop", RESUME_BODY},
+    {"/api/v1/bulk", "{\"reason\": \"mended\", \"verb\": \"resume\", \"workflow\": \"pay\", \"orders\": 3,"
+                     " \"ticket\": \"t\"}"},
+    {"/api/v1/bulk/" BULK_ID "/pause", RESUME_BODY},
+    {"/api/v1/bulk/" BULK_ID "/resume", RESUME_BODY},
+    {"/api/v1/bulk/" BULK_ID "/stop", RESUME_BODY},
 };
 
 /* Would catch: a change with an entry of its own, open to a reader or to a link. */
@@ -227,8 +227,8 @@ static const struct {
     {"/api/v1/alerts", 200, "alerts", ""},
     {"/api/v1/services", 200, "services", ""},
     {"/api/v1/workflows", 200, "workflows", ""},
-    {"/api/v1/batches", 200, "batches", ""},
-    {"/api/v1/batches/x", 200, "batch", "x"},
+    {"/api/v1/bulk", 200, "bulk_list", ""},
+    {"/api/v1/bulk/x", 200, "bulk", "x"},
     {"/api/v1/choice", 200, "choice", ""},
     {"/api/v1/login", 404, NULL, NULL},
 };

@@ -184,7 +184,7 @@ void mg_store_stop_leading(struct mg_store *store, mg_store_done_fn *done, void 
     done(arg, NULL);
 }
 
-void mg_store_keep_batches(struct mg_store *store, mg_store_changed_fn *done, void *arg)
+void mg_store_keep_bulk(struct mg_store *store, mg_store_changed_fn *done, void *arg)
 {
     (void)store;
     const struct mg_err err = {.text = "away"};
@@ -192,7 +192,7 @@ void mg_store_keep_batches(struct mg_store *store, mg_store_changed_fn *done, vo
     done(arg, !fake.is_fenced, fake.fails_keep ? &err : NULL);
 }
 
-int fake_count(enum mg_batch_result result)
+int fake_count(enum mg_bulk_result result)
 {
     int count = 0;
     for (int i = 0; i < ORDERS; i++) {
@@ -201,16 +201,16 @@ int fake_count(enum mg_batch_result result)
     return count;
 }
 
-/* The number of orders in the batch is its version in thousands, so a test names both at once. */
+/* The number of orders in the bulk action is its version in thousands, so a test names both at once. */
 static int order_count(void)
 {
     return (int)(fake.row.version / 1000);
 }
 
-void mg_store_look_at_batches(struct mg_store *store, mg_store_batches_fn *done, void *arg)
+void mg_store_look_at_bulk(struct mg_store *store, mg_store_bulk_looked_fn *done, void *arg)
 {
-    static struct mg_batch_order_row asked[ORDERS];
-    struct mg_batch_row rows[2];
+    static struct mg_bulk_order_row asked[ORDERS];
+    struct mg_bulk_row rows[2];
     int row_count = 0;
     struct mg_err err;
     int count = 0;
@@ -223,50 +223,50 @@ void mg_store_look_at_batches(struct mg_store *store, mg_store_batches_fn *done,
     }
     for (int i = 0; i < order_count(); i++) {
         const struct fake_order *order = &fake.orders[i];
-        if (order->result == MG_BATCH_RESULT_ASKED) {
-            struct mg_batch_order_row *row = &asked[count++];
-            *row = (struct mg_batch_order_row){.batch = fake.has_older,
-                                               .n = i + 1,
-                                               .order = {.version = 7,
-                                                         .order_version = order->version,
-                                                         .state = order->state,
-                                                         .is_turned = fake.is_turned && order->version > 7}};
+        if (order->result == MG_BULK_RESULT_ASKED) {
+            struct mg_bulk_order_row *row = &asked[count++];
+            *row = (struct mg_bulk_order_row){.bulk = fake.has_older,
+                                              .n = i + 1,
+                                              .order = {.version = 7,
+                                                        .order_version = order->version,
+                                                        .state = order->state,
+                                                        .is_turned = fake.is_turned && order->version > 7}};
             snprintf(row->order_id, sizeof row->order_id, "o-%d", i);
             snprintf(row->cause, sizeof row->cause, "%s", order->cause);
         }
     }
-    struct mg_batch *batch = &fake.row.batch;
-    batch->waiting = fake_count(MG_BATCH_RESULT_WAITING);
-    batch->asked = count;
-    batch->done = fake_count(MG_BATCH_RESULT_DONE);
-    batch->failed = batch->recent_failed = fake_count(MG_BATCH_RESULT_FAILED);
-    batch->now_us = NOW_US + fake.boot_ms * 1000;
+    struct mg_bulk *bulk = &fake.row.bulk;
+    bulk->waiting = fake_count(MG_BULK_RESULT_WAITING);
+    bulk->asked = count;
+    bulk->done = fake_count(MG_BULK_RESULT_DONE);
+    bulk->failed = bulk->recent_failed = fake_count(MG_BULK_RESULT_FAILED);
+    bulk->now_us = NOW_US + fake.boot_ms * 1000;
     if (fake.has_older) {
         rows[row_count] = fake.row;
-        snprintf(rows[row_count++].batch_id, sizeof rows[0].batch_id, OLDER_ID);
+        snprintf(rows[row_count++].bulk_id, sizeof rows[0].bulk_id, OLDER_ID);
     }
     if (!fake.is_ended) {
         rows[row_count++] = fake.row;
     }
-    const struct mg_batches batches = {rows, asked, row_count, count};
-    done(arg, &batches, NULL);
+    const struct mg_bulk_look look = {rows, asked, row_count, count};
+    done(arg, &look, NULL);
 }
 
-void mg_store_write_batch(struct mg_store *store, const struct mg_batch_write *write,
-                          mg_store_batch_written_fn *done, void *arg)
+void mg_store_write_bulk(struct mg_store *store, const struct mg_bulk_write *write,
+                         mg_store_bulk_written_fn *done, void *arg)
 {
-    struct mg_batch_written written = {.is_leader = !fake.is_fenced};
+    struct mg_bulk_written written = {.is_leader = !fake.is_fenced};
     struct mg_err err;
     (void)store;
     fake.writes++;
-    if (fake.fails_write || strcmp(write->row->batch_id, OLDER_ID) == 0) {
+    if (fake.fails_write || strcmp(write->row->bulk_id, OLDER_ID) == 0) {
         (void)mg_err_set(&err, MG_TRANSIENT, "away");
         done(arg, NULL, &err);
         return;
     }
     written.is_written = !fake.is_fenced && !fake.is_paused_meanwhile;
     if (fake.is_paused_meanwhile) {
-        fake.row.batch.state = MG_BATCH_PAUSED;
+        fake.row.bulk.state = MG_BULK_PAUSED;
         fake.is_paused_meanwhile = false;
     } else if (written.is_written) {
         for (int i = 0; i < write->ended_count; i++) {
@@ -275,24 +275,24 @@ void mg_store_write_batch(struct mg_store *store, const struct mg_batch_write *w
             snprintf(order->text, sizeof order->text, "%s", write->ended[i].text);
         }
         for (int64_t i = 0; i < write->plan.ask; i++) {
-            fake.orders[fake.asked_to].result = MG_BATCH_RESULT_ASKED;
+            fake.orders[fake.asked_to].result = MG_BULK_RESULT_ASKED;
             fake.asked_to++;
             written.asked++;
         }
-        bool stops = write->plan.state == MG_BATCH_STOPPED && fake.row.batch.state != MG_BATCH_STOPPED;
+        bool stops = write->plan.state == MG_BULK_STOPPED && fake.row.bulk.state != MG_BULK_STOPPED;
         for (int i = 0; stops && i < order_count(); i++) {
-            if (fake.orders[i].result == MG_BATCH_RESULT_WAITING) {
-                fake.orders[i].result = MG_BATCH_RESULT_SKIPPED;
+            if (fake.orders[i].result == MG_BULK_RESULT_WAITING) {
+                fake.orders[i].result = MG_BULK_RESULT_SKIPPED;
             }
         }
         ck_assert(stops == (write->why != NULL));
         snprintf(fake.why, sizeof fake.why, "%s", write->why != NULL ? write->why : "");
         written.is_alerted = stops;
-        fake.row.batch.state = write->plan.state;
-        fake.row.batch.is_tried = write->plan.is_tried;
-        fake.row.batch.next_us = write->plan.next_us;
-        fake.is_ended = write->plan.state == MG_BATCH_DONE ||
-                        (write->plan.state == MG_BATCH_STOPPED && fake_count(MG_BATCH_RESULT_ASKED) == 0);
+        fake.row.bulk.state = write->plan.state;
+        fake.row.bulk.is_tried = write->plan.is_tried;
+        fake.row.bulk.next_us = write->plan.next_us;
+        fake.is_ended = write->plan.state == MG_BULK_DONE ||
+                        (write->plan.state == MG_BULK_STOPPED && fake_count(MG_BULK_RESULT_ASKED) == 0);
     }
     done(arg, &written, NULL);
 }

@@ -1,24 +1,24 @@
 /*
- * The world around the runner of batches: one batch in a table of the test's own, and a fake store, broker,
- * clock and loop. The test plays the schedulers' part.
+ * The world around the runner of bulk actions: one bulk action in a table of the test's own, and a fake
+ * store, broker, clock and loop. The test plays the schedulers' part.
  */
 #ifndef MG_TESTS_OPERATOR_FAKES_H
 #define MG_TESTS_OPERATOR_FAKES_H
 
 #include <check.h>
 
-#include "io/store/batch.h"
-#include "operator/batch_orders.h"
+#include "io/store/bulk.h"
+#include "operator/bulk_orders.h"
 #include "wire/alert.h"
 
 #define ORDERS   400
-#define BATCH_ID "11111111-1111-5111-8111-111111111111"
+#define BULK_ID  "11111111-1111-5111-8111-111111111111"
 #define OLDER_ID "00000000-0000-5000-8000-000000000000"
 #define NOW_US   INT64_C(1750000000000000)
 #define SENT_MAX 4000
 
 struct fake_order {
-    enum mg_batch_result result;
+    enum mg_bulk_result result;
     uint64_t version;
     enum mg_order_state state;
     char cause[MG_UUID_SIZE], text[64];
@@ -28,7 +28,7 @@ struct fake_order {
 struct fake_world {
     int64_t boot_ms;
     /* the table */
-    struct mg_batch_row row;
+    struct mg_bulk_row row;
     struct fake_order orders[ORDERS];
     int asked_to;
     bool is_ended;
@@ -37,7 +37,7 @@ struct fake_world {
     bool is_store_up, is_broker_up, fails_look, fails_write, fails_keep, is_fenced, is_paused_meanwhile,
         is_held_by_other;
     const char *refusal; /* why its session can never lead */
-    bool has_older;      /* another batch, looked at first, of which no write succeeds */
+    bool has_older;      /* another bulk action, looked at first, of which no write succeeds */
     bool is_turned;      /* an order that ends reaches the opposite of the requested end */
     /* the commands sent */
     struct mg_command sent[SENT_MAX];
@@ -58,7 +58,7 @@ struct fake_world {
 extern struct fake_world fake;
 
 void fake_pass(int64_t ms);
-int fake_count(enum mg_batch_result result); /* the orders with this result */
+int fake_count(enum mg_bulk_result result); /* the orders with this result */
 /* The schedulers take every command that was sent, and have the order end so. */
 void fake_end_all(enum mg_order_state state);
 /* They answer the i-th command. */

@@ -1,13 +1,14 @@
 /*
- * Bulk actions, as arithmetic: the number of orders of a batch to request next, the end of the batch, and the
- * result of a requested order. Moments are the database's, in microseconds since 1970.
+ * Bulk actions, as arithmetic: the number of orders of a bulk action to request next, the end of the bulk
+ * action, and the result of a requested order. Moments are the database's, in microseconds since 1970.
  *
- * A batch tries its canary first: that many orders are requested at once, and no more until all of them have
- * ended. Then follow the others, limited by the rate and by the number under way. The batch stops for good
- * when more than its share fails again: of the canary, later of the newest MG_BATCH_RECENT ended orders.
+ * A bulk action tries its canary first: that many orders are requested at once, and no more until all of them
+ * have ended. Then follow the others, limited by the rate and by the number under way. The bulk action stops
+ * for good when more than its share fails again: of the canary, later of the newest MG_BULK_RECENT ended
+ * orders.
  */
-#ifndef MG_CORE_BATCH_PLAN_H
-#define MG_CORE_BATCH_PLAN_H
+#ifndef MG_CORE_BULK_PLAN_H
+#define MG_CORE_BULK_PLAN_H
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -15,45 +16,45 @@
 #include "core/words.h"
 
 /* Maximum of orders requested and not ended: the damage that a newly failing service can cause before the
- * batch stops. */
-#define MG_BATCH_UNDER_WAY_MAX 200
+ * bulk action stops. */
+#define MG_BULK_UNDER_WAY_MAX 200
 /* The number of ended orders that count for a stop. Enough that one bad order weighs little; few enough that
  * a service which has just gone down is detected soon. */
-#define MG_BATCH_RECENT 50
+#define MG_BULK_RECENT 50
 /* The most time that a late runner catches up. In any span no more orders are requested than the rate allows
  * for the span plus this, and one. Untaken commands have the same limit, because returning schedulers would
  * begin all of them at once. */
-#define MG_BATCH_BURST_US INT64_C(1000000)
+#define MG_BULK_BURST_US INT64_C(1000000)
 
-struct mg_batch {
-    enum mg_batch_state state;
+struct mg_bulk {
+    enum mg_bulk_state state;
     bool is_tried;                        /* the canary has ended well */
     int64_t canary;                       /* 0: none */
-    int64_t stop_percent;                 /* the batch stops above this */
+    int64_t stop_percent;                 /* the bulk action stops above this */
     int64_t spacing_us;                   /* between two orders, by its rate; at least 1 */
     int64_t waiting, asked, done, failed; /* orders by result; skipped ones do not count */
     int64_t untaken;         /* of those requested: no scheduler has executed or refused the command */
-    int64_t recent_failed;   /* of the newest MG_BATCH_RECENT that are done or failed */
+    int64_t recent_failed;   /* of the newest MG_BULK_RECENT that are done or failed */
     int64_t now_us, next_us; /* the earliest moment of the next request */
 };
 
-enum mg_batch_why { MG_BATCH_GOES_ON, MG_BATCH_CANARY_FAILED, MG_BATCH_TOO_MANY_FAILED };
+enum mg_bulk_why { MG_BULK_GOES_ON, MG_BULK_CANARY_FAILED, MG_BULK_TOO_MANY_FAILED };
 
-struct mg_batch_plan {
-    enum mg_batch_state state;
+struct mg_bulk_plan {
+    enum mg_bulk_state state;
     bool is_tried;
     int64_t ask;     /* the number of orders to request next, in list order */
     int64_t next_us; /* the earliest moment for the order behind them */
-    enum mg_batch_why why;
+    enum mg_bulk_why why;
 };
 
 /* Eleven days: slower than any intended rate, so that a rate near zero has a spacing, too. */
-#define MG_BATCH_SPACING_MAX_US INT64_C(1000000000000)
-int64_t mg_batch_spacing_us(double rate_per_s); /* 1 to MG_BATCH_SPACING_MAX_US */
-struct mg_batch_plan mg_batch_plan(const struct mg_batch *batch);
+#define MG_BULK_SPACING_MAX_US INT64_C(1000000000000)
+int64_t mg_bulk_spacing_us(double rate_per_s); /* 1 to MG_BULK_SPACING_MAX_US */
+struct mg_bulk_plan mg_bulk_plan(const struct mg_bulk *bulk);
 
 /* The present state of a requested order. */
-struct mg_batch_order {
+struct mg_bulk_order {
     uint64_t version;          /* named by its command */
     uint64_t order_version;    /* its present version; 0: the order no longer exists */
     enum mg_order_state state; /* of the order */
@@ -62,6 +63,6 @@ struct mg_batch_order {
     bool is_refused; /* a scheduler has refused the command for the order at that version */
 };
 /* ASKED: the order has not ended. */
-enum mg_batch_result mg_batch_judge(const struct mg_batch_order *order);
+enum mg_bulk_result mg_bulk_judge(const struct mg_bulk_order *order);
 
 #endif

@@ -1,5 +1,5 @@
-/* See batch_words.h. */
-#include "operator/batch_words.h"
+/* See bulk_words.h. */
+#include "operator/bulk_words.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -7,8 +7,8 @@
 
 #include "core/key.h"
 
-#define BATCH_RATE_MIN 0.001
-#define BATCH_RATE_MAX 1000
+#define BULK_RATE_MIN 0.001
+#define BULK_RATE_MAX 1000
 /* Longer than any useful part of an error's text. */
 #define ERROR_MAX_BYTES 255
 
@@ -18,34 +18,34 @@ static const char *or_empty(const char *text)
 }
 
 static bool moment_read(const char *name, const char *text, char ret_number[MOMENT_SIZE],
-                        char ret_refusal[BATCH_REFUSAL_SIZE])
+                        char ret_refusal[BULK_REFUSAL_SIZE])
 {
     if (!moment_parse(or_empty(text), ret_number)) {
-        (void)snprintf(ret_refusal, BATCH_REFUSAL_SIZE, "%s %.80s: expected " MOMENT_RIGHT, name, text);
+        (void)snprintf(ret_refusal, BULK_REFUSAL_SIZE, "%s %.80s: expected " MOMENT_RIGHT, name, text);
         return false;
     }
     return true;
 }
 
-static bool services_read(const struct mg_list *list, char ret_text[BATCH_SERVICES_MAX],
-                          char ret_refusal[BATCH_REFUSAL_SIZE])
+static bool services_read(const struct mg_list *list, char ret_text[BULK_SERVICES_MAX],
+                          char ret_refusal[BULK_REFUSAL_SIZE])
 {
     size_t len = 0;
     ret_text[0] = '\0';
     for (int i = 0; list != NULL && i < list->count; i++) {
         const char *name = list->items[i];
-        if (!mg_name_is_valid(name, strlen(name)) || len + strlen(name) + 2 > BATCH_SERVICES_MAX) {
-            (void)snprintf(ret_refusal, BATCH_REFUSAL_SIZE,
+        if (!mg_name_is_valid(name, strlen(name)) || len + strlen(name) + 2 > BULK_SERVICES_MAX) {
+            (void)snprintf(ret_refusal, BULK_REFUSAL_SIZE,
                            "service %.80s: invalid name, or too many services", name);
             return false;
         }
-        len += (size_t)snprintf(ret_text + len, BATCH_SERVICES_MAX - len, "%s%s", i > 0 ? " " : "", name);
+        len += (size_t)snprintf(ret_text + len, BULK_SERVICES_MAX - len, "%s%s", i > 0 ? " " : "", name);
     }
     return true;
 }
 
-bool batch_filter_read(const struct batch_words *words, struct batch_filter *ret,
-                       char ret_refusal[BATCH_REFUSAL_SIZE])
+bool bulk_filter_read(const struct bulk_words *words, struct bulk_filter *ret,
+                      char ret_refusal[BULK_REFUSAL_SIZE])
 {
     ret->filter = (struct mg_failure_filter){.workflow = or_empty(words->workflow),
                                              .step = or_empty(words->step),
@@ -55,7 +55,7 @@ bool batch_filter_read(const struct batch_words *words, struct batch_filter *ret
                                              .until = ret->until};
     if (strlen(ret->filter.error) > ERROR_MAX_BYTES || strlen(ret->filter.workflow) > MG_NAME_MAX ||
         strlen(ret->filter.step) > MG_NAME_MAX) {
-        (void)snprintf(ret_refusal, BATCH_REFUSAL_SIZE, "workflow, step and error: up to %d, %d and %d bytes",
+        (void)snprintf(ret_refusal, BULK_REFUSAL_SIZE, "workflow, step and error: up to %d, %d and %d bytes",
                        MG_NAME_MAX, MG_NAME_MAX, ERROR_MAX_BYTES);
         return false;
     }
@@ -64,23 +64,23 @@ bool batch_filter_read(const struct batch_words *words, struct batch_filter *ret
            moment_read("until", words->until, ret->until, ret_refusal);
 }
 
-bool batch_filter_is_narrow(const struct mg_failure_filter *filter)
+bool bulk_filter_is_narrow(const struct mg_failure_filter *filter)
 {
     return filter->workflow[0] != '\0' || filter->step[0] != '\0' || filter->error[0] != '\0' ||
            filter->services[0] != '\0' || filter->since[0] != '\0' || filter->until[0] != '\0';
 }
 
-bool batch_verb_parse(const char *word, enum mg_cause_kind *ret_verb)
+bool bulk_verb_parse(const char *word, enum mg_cause_kind *ret_verb)
 {
     return mg_cause_parse(word, strlen(word), ret_verb) &&
            (*ret_verb == MG_CAUSE_RESUME || *ret_verb == MG_CAUSE_COMPENSATE || *ret_verb == MG_CAUSE_CANCEL);
 }
 
-bool batch_rate_parse(const char *text, const char **ret_rate)
+bool bulk_rate_parse(const char *text, const char **ret_rate)
 {
     char *end = NULL;
-    *ret_rate = or_empty(text)[0] != '\0' ? text : BATCH_RATE;
+    *ret_rate = or_empty(text)[0] != '\0' ? text : BULK_RATE;
     double number = strtod(*ret_rate, &end);
-    return strspn(*ret_rate, "0123456789.") == strlen(*ret_rate) && *end == '\0' &&
-           number >= BATCH_RATE_MIN && number <= BATCH_RATE_MAX;
+    return strspn(*ret_rate, "0123456789.") == strlen(*ret_rate) && *end == '\0' && number >= BULK_RATE_MIN &&
+           number <= BULK_RATE_MAX;
 }

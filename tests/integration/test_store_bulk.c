@@ -1,13 +1,13 @@
-/* Batches in the real database, as operators change them and the runner drives them. Changes are fenced by
- * version and by epoch; no statement scans a table. */
+/* Bulk actions in the real database, as operators change them and the runner drives them. Changes are fenced
+ * by version and by epoch; no statement scans a table. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "batch_fixture.h"
+#include "bulk_fixture.h"
 
-static struct mg_batch_row rows[MG_BATCHES_MAX];
-static struct mg_batch_order_row orders[64];
+static struct mg_bulk_row rows[MG_BULK_OPEN_MAX];
+static struct mg_bulk_order_row orders[64];
 static int row_count, order_count, asked_count;
 static bool is_leader, is_written, is_alerted;
 
@@ -21,72 +21,72 @@ static void on_changed(void *arg, enum mg_change_result result, uint64_t version
     rig_done(at, err);
 }
 
-static enum mg_change_result change(const char *batch_id, enum mg_batch_wish wish, uint64_t version)
+static enum mg_change_result change(const char *bulk_id, enum mg_bulk_wish wish, uint64_t version)
 {
-    struct mg_batch_change wanted = {
-        .batch_id = batch_id, .wish = wish, .version = version, .reason = "because", .by = "bert"};
-    mg_store_change_batch(rig.store, &wanted, on_changed, &rig);
+    struct mg_bulk_change wanted = {
+        .bulk_id = bulk_id, .wish = wish, .version = version, .reason = "because", .by = "bert"};
+    mg_store_change_bulk(rig.store, &wanted, on_changed, &rig);
     rig_wait_answer(&rig);
     ck_assert_msg(rig.err.class == MG_OK, "%s", rig.err.text);
     return (enum mg_change_result)rig.row_count;
 }
 
-#define ROW(columns) rig_value(&rig, "SELECT " columns " FROM batch WHERE batch_id = '" A "'")
+#define ROW(columns) rig_value(&rig, "SELECT " columns " FROM bulk WHERE bulk_id = '" A "'")
 
 /* Would catch: a second operator's change that undoes the first one's, and changes without an author on
  * record. */
-START_TEST(operators_change_a_batch_by_its_version)
+START_TEST(operators_change_a_bulk_action_by_its_version)
 {
     fail_orders(1, 3, "charge", "payment");
-    ck_assert_int_eq(change(A, MG_BATCH_WISH_PAUSE, 1), MG_CHANGE_NOT_FOUND);
-    batch_start(A, "charge");
-    ck_assert_int_eq(change(A, MG_BATCH_WISH_RESUME, 1), MG_CHANGE_CONFLICT);
-    ck_assert_int_eq(change(A, MG_BATCH_WISH_PAUSE, 2), MG_CHANGE_CONFLICT);
-    ck_assert_int_eq(change(A, MG_BATCH_WISH_PAUSE, 1), MG_CHANGE_DONE);
+    ck_assert_int_eq(change(A, MG_BULK_WISH_PAUSE, 1), MG_CHANGE_NOT_FOUND);
+    bulk_start(A, "charge");
+    ck_assert_int_eq(change(A, MG_BULK_WISH_RESUME, 1), MG_CHANGE_CONFLICT);
+    ck_assert_int_eq(change(A, MG_BULK_WISH_PAUSE, 2), MG_CHANGE_CONFLICT);
+    ck_assert_int_eq(change(A, MG_BULK_WISH_PAUSE, 1), MG_CHANGE_DONE);
     ck_assert_int_eq(rig.version, 2);
-    ck_assert_int_eq(change(A, MG_BATCH_WISH_PAUSE, 2), MG_CHANGE_CONFLICT);
-    ck_assert_int_eq(change(A, MG_BATCH_WISH_RESUME, 2), MG_CHANGE_DONE);
+    ck_assert_int_eq(change(A, MG_BULK_WISH_PAUSE, 2), MG_CHANGE_CONFLICT);
+    ck_assert_int_eq(change(A, MG_BULK_WISH_RESUME, 2), MG_CHANGE_DONE);
     ck_assert_str_eq(ROW("state"), "canary");
-    rig_admin(&rig, "UPDATE batch SET is_tried = true");
-    ck_assert_int_eq(change(A, MG_BATCH_WISH_PAUSE, 3), MG_CHANGE_DONE);
-    ck_assert_int_eq(change(A, MG_BATCH_WISH_RESUME, 4), MG_CHANGE_DONE);
+    rig_admin(&rig, "UPDATE bulk SET is_tried = true");
+    ck_assert_int_eq(change(A, MG_BULK_WISH_PAUSE, 3), MG_CHANGE_DONE);
+    ck_assert_int_eq(change(A, MG_BULK_WISH_RESUME, 4), MG_CHANGE_DONE);
     ck_assert_str_eq(ROW("state"), "running");
-    ck_assert_int_eq(change(A, MG_BATCH_WISH_STOP, 5), MG_CHANGE_DONE);
+    ck_assert_int_eq(change(A, MG_BULK_WISH_STOP, 5), MG_CHANGE_DONE);
     ck_assert_str_eq(ROW("state || waiting || skipped || why || (ended_at IS NOT NULL)"),
                      "stopped03becausetrue");
-    ck_assert_str_eq(rig_value(&rig, "SELECT count(*) FROM batch_order WHERE result = 'skipped'"), "3");
-    ck_assert_int_eq(change(A, MG_BATCH_WISH_RESUME, 6), MG_CHANGE_CONFLICT);
+    ck_assert_str_eq(rig_value(&rig, "SELECT count(*) FROM bulk_order WHERE result = 'skipped'"), "3");
+    ck_assert_int_eq(change(A, MG_BULK_WISH_RESUME, 6), MG_CHANGE_CONFLICT);
     ck_assert_str_eq(
         rig_value(&rig, "SELECT string_agg(verb || by_whom, ' ' ORDER BY action_id) FROM operator_action"),
-        "batch startanna batch pausebert batch resumebert batch pausebert batch resumebert batch stopbert");
-    batch_start(B, "charge"); /* a skipped order can be taken again */
+        "bulk startanna bulk pausebert bulk resumebert bulk pausebert bulk resumebert bulk stopbert");
+    bulk_start(B, "charge"); /* a skipped order can be taken again */
     ck_assert_int_eq(started.orders, 3);
 }
 END_TEST
 
 /* ---- the runner ---- */
 
-static void on_looked(void *arg, const struct mg_batches *batches, const struct mg_err *err)
+static void on_looked(void *arg, const struct mg_bulk_look *found, const struct mg_err *err)
 {
     row_count = order_count = 0;
-    if (batches != NULL) {
-        row_count = batches->count;
-        order_count = batches->order_count;
-        memcpy(rows, batches->rows, (size_t)row_count * sizeof rows[0]);
+    if (found != NULL) {
+        row_count = found->count;
+        order_count = found->order_count;
+        memcpy(rows, found->rows, (size_t)row_count * sizeof rows[0]);
         ck_assert_int_le(order_count, (int)(sizeof orders / sizeof orders[0]));
-        memcpy(orders, batches->orders, (size_t)order_count * sizeof orders[0]);
+        memcpy(orders, found->orders, (size_t)order_count * sizeof orders[0]);
     }
     rig_done(arg, err);
 }
 
 static void look(void)
 {
-    mg_store_look_at_batches(rig.store, on_looked, &rig);
+    mg_store_look_at_bulk(rig.store, on_looked, &rig);
     rig_wait_answer(&rig);
     ck_assert_msg(rig.err.class == MG_OK, "%s", rig.err.text);
 }
 
-static void on_written(void *arg, const struct mg_batch_written *written, const struct mg_err *err)
+static void on_written(void *arg, const struct mg_bulk_written *written, const struct mg_err *err)
 {
     asked_count = 0;
     if (written != NULL) {
@@ -98,16 +98,16 @@ static void on_written(void *arg, const struct mg_batch_written *written, const 
     rig_done(arg, err);
 }
 
-static void write_as(enum mg_batch_state state, int64_t ask, const struct mg_batch_ended *ended,
+static void write_as(enum mg_bulk_state state, int64_t ask, const struct mg_bulk_ended *ended,
                      int ended_count)
 {
-    struct mg_batch_write write = {
+    struct mg_bulk_write write = {
         .row = &rows[0],
         .ended = ended,
         .ended_count = ended_count,
-        .plan = {state, state != MG_BATCH_CANARY, ask, INT64_C(1900000000123456), MG_BATCH_GOES_ON},
-        .why = state == MG_BATCH_STOPPED ? "2 of 2 failed" : NULL};
-    mg_store_write_batch(rig.store, &write, on_written, &rig);
+        .plan = {state, state != MG_BULK_CANARY, ask, INT64_C(1900000000123456), MG_BULK_GOES_ON},
+        .why = state == MG_BULK_STOPPED ? "2 of 2 failed" : NULL};
+    mg_store_write_bulk(rig.store, &write, on_written, &rig);
     rig_wait_answer(&rig);
     ck_assert_msg(rig.err.class == MG_OK, "%s", rig.err.text);
 }
@@ -115,7 +115,7 @@ static void write_as(enum mg_batch_state state, int64_t ask, const struct mg_bat
 START_TEST(a_runner_takes_orders_in_turn_and_notes_what_became_of_them)
 {
     fail_orders(1, 6, "charge", "payment");
-    batch_start(A, "charge");
+    bulk_start(A, "charge");
     rig_lead(&rig, "runner-1");
     ck_assert(rig.lead.is_leader);
     look();
@@ -123,10 +123,10 @@ START_TEST(a_runner_takes_orders_in_turn_and_notes_what_became_of_them)
     ck_assert_int_eq(order_count, 0);
     ck_assert_str_eq(rows[0].reason, "a \"reason\"");
     ck_assert_int_eq(rows[0].verb, MG_CAUSE_RESUME);
-    ck_assert_int_eq(rows[0].batch.spacing_us, 400000);
-    ck_assert_int_eq(rows[0].batch.waiting, 6);
-    ck_assert_int_gt(rows[0].batch.now_us, rows[0].batch.next_us);
-    write_as(MG_BATCH_CANARY, 2, NULL, 0);
+    ck_assert_int_eq(rows[0].bulk.spacing_us, 400000);
+    ck_assert_int_eq(rows[0].bulk.waiting, 6);
+    ck_assert_int_gt(rows[0].bulk.now_us, rows[0].bulk.next_us);
+    write_as(MG_BULK_CANARY, 2, NULL, 0);
     ck_assert(is_leader && is_written && !is_alerted);
     ck_assert_int_eq(asked_count, 2);
     rig_admin(&rig,
@@ -135,15 +135,15 @@ START_TEST(a_runner_takes_orders_in_turn_and_notes_what_became_of_them)
               " owed) VALUES ('o-1', 8, 'resume', 'the cause', 'me', 0, '[]', false)");
     look();
     ck_assert_int_eq(order_count, 2);
-    ck_assert_int_eq(rows[0].batch.next_us, INT64_C(1900000000123456));
+    ck_assert_int_eq(rows[0].bulk.next_us, INT64_C(1900000000123456));
     ck_assert_int_eq(orders[0].order.state, MG_ORDER_PROCESSED);
     ck_assert_uint_eq(orders[0].order.order_version, 9);
     ck_assert_str_eq(orders[0].cause, "the cause");
     ck_assert_uint_eq(orders[1].order.order_version, 7);
     ck_assert_str_eq(orders[1].cause, "");
-    struct mg_batch_ended ended[] = {{orders[0].n, MG_BATCH_RESULT_DONE, ""},
-                                     {orders[1].n, MG_BATCH_RESULT_FAILED, "in error again"}};
-    write_as(MG_BATCH_RUNNING, 3, ended, 2);
+    struct mg_bulk_ended ended[] = {{orders[0].n, MG_BULK_RESULT_DONE, ""},
+                                    {orders[1].n, MG_BULK_RESULT_FAILED, "in error again"}};
+    write_as(MG_BULK_RUNNING, 3, ended, 2);
     ck_assert_int_eq(asked_count, 3);
     ck_assert_str_eq(
         ROW("state || ' ' || version || is_tried || waiting || asked || done || failed || asked_to"),
@@ -155,35 +155,35 @@ START_TEST(a_runner_takes_orders_in_turn_and_notes_what_became_of_them)
     look();
     ck_assert_str_eq(orders[0].order_id, "o-3");
     ck_assert_uint_eq(orders[0].order.version, 7);
-    ck_assert_int_eq(rows[0].batch.recent_failed, 1);
-    ck_assert_int_eq(rows[0].batch.done, 1);
+    ck_assert_int_eq(rows[0].bulk.recent_failed, 1);
+    ck_assert_int_eq(rows[0].bulk.done, 1);
 }
 END_TEST
 
-START_TEST(a_batch_that_stops_says_so_once_and_ends_with_what_is_under_way)
+START_TEST(a_bulk_action_that_stops_says_so_once_and_ends_with_what_is_under_way)
 {
     fail_orders(1, 6, "charge", "payment");
-    batch_start(A, "charge");
+    bulk_start(A, "charge");
     rig_lead(&rig, "runner-1");
     look();
-    write_as(MG_BATCH_CANARY, 2, NULL, 0);
+    write_as(MG_BULK_CANARY, 2, NULL, 0);
     look();
-    struct mg_batch_ended first = {orders[0].n, MG_BATCH_RESULT_FAILED, "x"};
-    write_as(MG_BATCH_STOPPED, 0, &first, 1);
+    struct mg_bulk_ended first = {orders[0].n, MG_BULK_RESULT_FAILED, "x"};
+    write_as(MG_BULK_STOPPED, 0, &first, 1);
     ck_assert(is_written && is_alerted);
     ck_assert_str_eq(ROW("state || waiting || asked || failed || skipped || why || (ended_at IS NULL)"),
                      "stopped01142 of 2 failedtrue");
-    ck_assert_str_eq(rig_value(&rig, "SELECT text FROM operator_alert WHERE code = 'batch_stopped'"
+    ck_assert_str_eq(rig_value(&rig, "SELECT text FROM operator_alert WHERE code = 'bulk_stopped'"
                                      " AND closed_at IS NULL AND subject = '" A "'"),
                      "2 of 2 failed");
     ck_assert_str_eq(
         rig_value(&rig, "SELECT by_whom || verb FROM operator_action ORDER BY action_id DESC LIMIT 1"),
-        "runner-1batch stopped");
+        "runner-1bulk stopped");
     look();
     ck_assert_int_eq(row_count, 1);
     ck_assert_int_eq(order_count, 1);
-    struct mg_batch_ended second = {orders[0].n, MG_BATCH_RESULT_DONE, ""};
-    write_as(MG_BATCH_STOPPED, 0, &second, 1);
+    struct mg_bulk_ended second = {orders[0].n, MG_BULK_RESULT_DONE, ""};
+    write_as(MG_BULK_STOPPED, 0, &second, 1);
     ck_assert(is_written && !is_alerted);
     look();
     ck_assert_int_eq(row_count, 0);
@@ -196,24 +196,24 @@ END_TEST
 START_TEST(a_runner_is_fenced_by_operators_and_by_its_successor)
 {
     fail_orders(1, 6, "charge", "payment");
-    batch_start(A, "charge");
+    bulk_start(A, "charge");
     look();
-    write_as(MG_BATCH_CANARY, 2, NULL, 0);
+    write_as(MG_BULK_CANARY, 2, NULL, 0);
     ck_assert(!is_leader && !is_written);
     rig_lead(&rig, "runner-1");
     ck_assert_uint_eq(rig.lead.epoch, 1);
     look();
-    ck_assert_int_eq(change(A, MG_BATCH_WISH_PAUSE, 1), MG_CHANGE_DONE);
-    write_as(MG_BATCH_CANARY, 2, NULL, 0);
+    ck_assert_int_eq(change(A, MG_BULK_WISH_PAUSE, 1), MG_CHANGE_DONE);
+    write_as(MG_BULK_CANARY, 2, NULL, 0);
     ck_assert(is_leader && !is_written);
     ck_assert_int_eq(asked_count, 0);
     ck_assert_str_eq(ROW("state || asked"), "paused0");
-    ck_assert_int_eq(change(A, MG_BATCH_WISH_RESUME, 2), MG_CHANGE_DONE);
+    ck_assert_int_eq(change(A, MG_BULK_WISH_RESUME, 2), MG_CHANGE_DONE);
     look();
-    rig_admin(&rig, "UPDATE batch_runner SET epoch = epoch + 1, holder = 'runner-2'");
-    write_as(MG_BATCH_CANARY, 2, NULL, 0);
+    rig_admin(&rig, "UPDATE bulk_runner SET epoch = epoch + 1, holder = 'runner-2'");
+    write_as(MG_BULK_CANARY, 2, NULL, 0);
     ck_assert(!is_leader && !is_written);
-    ck_assert_str_eq(rig_value(&rig, "SELECT count(*) FROM batch_order WHERE result = 'asked'"), "0");
+    ck_assert_str_eq(rig_value(&rig, "SELECT count(*) FROM bulk_order WHERE result = 'asked'"), "0");
 }
 END_TEST
 
@@ -226,7 +226,7 @@ static void on_kept(void *arg, bool changed, const struct mg_err *err)
 
 static bool keeps(void)
 {
-    mg_store_keep_batches(rig.store, on_kept, &rig);
+    mg_store_keep_bulk(rig.store, on_kept, &rig);
     rig_wait_answer(&rig);
     ck_assert_int_eq(rig.err.class, MG_OK);
     return rig.is_found;
@@ -244,13 +244,12 @@ START_TEST(the_lock_of_runners_is_not_that_of_supervisors)
     rig_lead(&rig, "runner-1");
     ck_assert(rig.lead.is_leader);
     ck_assert(keeps());
-    ck_assert_str_eq(rig_value(&rig, "SELECT holder || epoch FROM batch_runner WHERE seen_at IS NOT NULL"),
+    ck_assert_str_eq(rig_value(&rig, "SELECT holder || epoch FROM bulk_runner WHERE seen_at IS NOT NULL"),
                      "runner-11");
     ck_assert_str_eq(rig_value(&rig, "SELECT holder FROM supervisor_leader"), "supervisor-1");
     rig_finish(&other);
     rig_open(&other);
-    rig_start_with(&other, (struct mg_store_options){.is_leader_session = true, .lead = MG_LEAD_BATCHES},
-                   true);
+    rig_start_with(&other, (struct mg_store_options){.is_leader_session = true, .lead = MG_LEAD_BULK}, true);
     rig_lead(&other, "runner-2");
     ck_assert(!other.lead.is_leader && !other.is_refused);
     rig_finish(&other);
@@ -262,14 +261,14 @@ END_TEST
 START_TEST(those_that_ended_last_say_whether_it_stops)
 {
     fail_orders(1, 300, "charge", "payment");
-    batch_start(A, "charge");
+    bulk_start(A, "charge");
     rig_admin(
         &rig,
-        "UPDATE batch_order SET asked_at = clock_timestamp(), result = CASE WHEN n <= 50 THEN 'failed' ELSE 'done' END,"
+        "UPDATE bulk_order SET asked_at = clock_timestamp(), result = CASE WHEN n <= 50 THEN 'failed' ELSE 'done' END,"
         " ended_at = clock_timestamp() - CASE WHEN n <= 50 THEN interval '1 s' ELSE interval '1 min' END;"
-        "UPDATE batch SET waiting = 0, asked_to = 300, failed = 50, done = 250");
+        "UPDATE bulk SET waiting = 0, asked_to = 300, failed = 50, done = 250");
     look();
-    ck_assert_int_eq(rows[0].batch.recent_failed, MG_BATCH_RECENT);
+    ck_assert_int_eq(rows[0].bulk.recent_failed, MG_BULK_RECENT);
 }
 END_TEST
 
@@ -277,24 +276,24 @@ END_TEST
  * earlier ends seem newer. */
 START_TEST(what_ended_before_the_clock_was_put_back_is_not_the_newest)
 {
-    fail_orders(1, MG_BATCH_RECENT + 4, "charge", "payment");
-    batch_start(A, "charge");
+    fail_orders(1, MG_BULK_RECENT + 4, "charge", "payment");
+    bulk_start(A, "charge");
     rig_lead(&rig, "runner-1");
-    rig_admin(&rig, "UPDATE batch_order SET asked_at = clock_timestamp(), result = 'done',"
+    rig_admin(&rig, "UPDATE bulk_order SET asked_at = clock_timestamp(), result = 'done',"
                     " ended_at = clock_timestamp() + interval '1 hour' WHERE n > 4;"
-                    "UPDATE batch SET waiting = 4, done = orders - 4");
+                    "UPDATE bulk SET waiting = 4, done = orders - 4");
     look();
-    write_as(MG_BATCH_RUNNING, 4, NULL, 0);
+    write_as(MG_BULK_RUNNING, 4, NULL, 0);
     for (int ended_before = 0; ended_before < 4; ended_before += 2) {
         look();
-        ck_assert_int_eq(rows[0].batch.recent_failed, ended_before);
+        ck_assert_int_eq(rows[0].bulk.recent_failed, ended_before);
         ck_assert_int_eq(order_count, 4 - ended_before);
-        struct mg_batch_ended ended[] = {{orders[0].n, MG_BATCH_RESULT_FAILED, "in error again"},
-                                         {orders[1].n, MG_BATCH_RESULT_FAILED, "in error again"}};
-        write_as(MG_BATCH_RUNNING, 0, ended, 2);
+        struct mg_bulk_ended ended[] = {{orders[0].n, MG_BULK_RESULT_FAILED, "in error again"},
+                                        {orders[1].n, MG_BULK_RESULT_FAILED, "in error again"}};
+        write_as(MG_BULK_RUNNING, 0, ended, 2);
     }
     look();
-    ck_assert_int_eq(rows[0].batch.recent_failed, 4);
+    ck_assert_int_eq(rows[0].bulk.recent_failed, 4);
 }
 END_TEST
 
@@ -306,15 +305,15 @@ START_TEST(what_was_asked_for_is_compared_with_what_came_of_it)
         "resume compensated compensated f", "resume compensated processed f",  "cancel processed cancelled f",
         "cancel processed processed t",     "compensate cancelled cancelled f"};
     fail_orders(1, 1, "charge", "payment");
-    batch_start(A, "charge");
+    bulk_start(A, "charge");
     rig_lead(&rig, "runner-1");
     look();
-    write_as(MG_BATCH_CANARY, 1, NULL, 0);
+    write_as(MG_BULK_CANARY, 1, NULL, 0);
     for (size_t i = 0; i < sizeof EXPECTED / sizeof EXPECTED[0]; i++) {
         char verb[16], goal[16], state[16], is_turned, sql[400];
         ck_assert_int_eq(sscanf(EXPECTED[i], "%15s %15s %15s %c", verb, goal, state, &is_turned), 4);
         snprintf(sql, sizeof sql,
-                 "UPDATE batch SET verb = '%s'; UPDATE batch_order SET goal = '%s';"
+                 "UPDATE bulk SET verb = '%s'; UPDATE bulk_order SET goal = '%s';"
                  "UPDATE order_process SET version = 9, process_state = '%s', goal = 'compensated'",
                  verb, goal, state);
         rig_admin(&rig, sql);
@@ -326,27 +325,26 @@ START_TEST(what_was_asked_for_is_compared_with_what_came_of_it)
 END_TEST
 
 /* Measured by the server's own counters at the end of the session. Would catch: a statement that scans a
- * table, or the list of a batch, several times a second. */
+ * table, or the list of a bulk action, several times a second. */
 START_TEST(the_runner_reads_by_key)
 {
     /* TRUNCATE counts as a read of the table; its session reports that a second later. */
     rig_admin(&rig, "SELECT pg_stat_force_next_flush()");
     rig_admin(&rig, "SELECT pg_stat_reset()");
     fail_orders(1, 5000, "charge", "payment");
-    batch_start(A, "charge");
-    rig_admin(&rig,
-              "INSERT INTO batch_order (batch_id, n, order_id, version, goal, result, asked_at, ended_at)"
-              " SELECT '" A
-              "', 1000000 + i, 'x-' || i, 7, 'processed', 'done', clock_timestamp(), clock_timestamp()"
-              " FROM generate_series(1, 20000) AS i");
+    bulk_start(A, "charge");
+    rig_admin(&rig, "INSERT INTO bulk_order (bulk_id, n, order_id, version, goal, result, asked_at, ended_at)"
+                    " SELECT '" A
+                    "', 1000000 + i, 'x-' || i, 7, 'processed', 'done', clock_timestamp(), clock_timestamp()"
+                    " FROM generate_series(1, 20000) AS i");
     rig_lead(&rig, "runner-1");
     look();
     for (int i = 0; i < 20; i++) {
-        struct mg_batch_ended ended[8];
+        struct mg_bulk_ended ended[8];
         int count = 0;
         for (; count < order_count && count < 8; count++)
-            ended[count] = (struct mg_batch_ended){orders[count].n, MG_BATCH_RESULT_SKIPPED, ""};
-        write_as(MG_BATCH_RUNNING, 8, ended, count);
+            ended[count] = (struct mg_bulk_ended){orders[count].n, MG_BULK_RESULT_SKIPPED, ""};
+        write_as(MG_BULK_RUNNING, 8, ended, count);
         ck_assert(is_written);
         look();
     }
@@ -354,9 +352,9 @@ START_TEST(the_runner_reads_by_key)
     rig.store = NULL;
     static const char READ[] =
         "SELECT coalesce(string_agg(relname, ' '), '') FROM pg_stat_user_tables WHERE seq_scan > 0 AND relname IN"
-        " ('order_process', 'order_event', 'operator_alert', 'batch_order')";
+        " ('order_process', 'order_event', 'operator_alert', 'bulk_order')";
     static const char IS_TOLD[] =
-        "SELECT n_tup_upd >= 300 FROM pg_stat_user_tables WHERE relname = 'batch_order'";
+        "SELECT n_tup_upd >= 300 FROM pg_stat_user_tables WHERE relname = 'bulk_order'";
     for (int i = 0; i < 100 && strcmp(rig_value(&rig, IS_TOLD), "t") != 0; i++)
         rig_admin(&rig, "SELECT pg_sleep(0.1), pg_stat_clear_snapshot()");
     ck_assert_str_eq(rig_value(&rig, IS_TOLD), "t");
@@ -364,65 +362,64 @@ START_TEST(the_runner_reads_by_key)
     /* Of 5,000 orders each of the 20 turns reads some dozens by each key. */
     ck_assert_int_lt(
         strtoll(rig_value(&rig, "SELECT sum(idx_tup_read) FROM pg_stat_user_indexes WHERE relname ="
-                                " 'batch_order' AND indexrelname <> 'batch_order_open'"),
+                                " 'bulk_order' AND indexrelname <> 'bulk_order_open'"),
                 NULL, 10),
         20000);
 }
 END_TEST
 
-START_TEST(reports_tell_of_batches)
+START_TEST(reports_tell_of_bulk_actions)
 {
     static const char *const charge[] = {"", "charge", "", "", "", ""}, *const none[] = {"w", "", "",
                                                                                          "",  "", ""};
     static const char *const ship[] = {"", "", "422", "x carrier", "-7200000", ""};
     static const char *const one[] = {A}, *const limit[] = {"10"};
-    static const char *const of_batch[] = {A, "asked", "0", "10"}, *const behind[] = {A, "", "3", "1"};
+    static const char *const of_bulk[] = {A, "asked", "0", "10"}, *const behind[] = {A, "", "3", "1"};
     fail_orders(1, 6, "charge", "payment");
     fail_orders(7, 8, "ship", "carrier");
     rig_admin(&rig, "UPDATE order_process SET process_state = 'processing' WHERE order_id = 'o-2'");
-    assert_has(rig_report(&rig, MG_REPORT_BATCH_CHOICE, charge, 6),
-               "orders=5 not_in_error=1 of_lost_state=0 in_other_batches=0");
-    assert_has(rig_report(&rig, MG_REPORT_BATCH_CHOICE, ship, 6), "orders=2");
-    assert_has(rig_report(&rig, MG_REPORT_BATCH_CHOICE, none, 6), "orders=0");
-    batch_start(A, "charge");
-    assert_has(rig_report(&rig, MG_REPORT_BATCH_CHOICE, charge, 6),
-               "orders=0 not_in_error=1 of_lost_state=0 in_other_batches=5");
+    assert_has(rig_report(&rig, MG_REPORT_BULK_CHOICE, charge, 6),
+               "orders=5 not_in_error=1 of_lost_state=0 in_other_bulk=0");
+    assert_has(rig_report(&rig, MG_REPORT_BULK_CHOICE, ship, 6), "orders=2");
+    assert_has(rig_report(&rig, MG_REPORT_BULK_CHOICE, none, 6), "orders=0");
+    bulk_start(A, "charge");
+    assert_has(rig_report(&rig, MG_REPORT_BULK_CHOICE, charge, 6),
+               "orders=0 not_in_error=1 of_lost_state=0 in_other_bulk=5");
     rig_lead(&rig, "runner-1");
     look();
-    write_as(MG_BATCH_CANARY, 2, NULL, 0);
-    assert_has(rig_report(&rig, MG_REPORT_BATCHES, limit, 1),
+    write_as(MG_BULK_CANARY, 2, NULL, 0);
+    assert_has(rig_report(&rig, MG_REPORT_BULK_LIST, limit, 1),
                "state=canary version=1 orders=5 waiting=3 asked=2 done=0");
-    assert_has(rig_report(&rig, MG_REPORT_BATCH, one, 1), "filter={\"step\": \"charge\"} by_whom=anna");
-    assert_has(rig_report(&rig, MG_REPORT_BATCH_ORDERS, of_batch, 4),
-               "order_id=o-1 result=asked state=error");
+    assert_has(rig_report(&rig, MG_REPORT_BULK, one, 1), "filter={\"step\": \"charge\"} by_whom=anna");
+    assert_has(rig_report(&rig, MG_REPORT_BULK_ORDERS, of_bulk, 4), "order_id=o-1 result=asked state=error");
     ck_assert_int_eq(rig.row_count, 2);
-    assert_has(rig_report(&rig, MG_REPORT_BATCH_ORDERS, behind, 4), "n=4 order_id=o-5 result=waiting");
+    assert_has(rig_report(&rig, MG_REPORT_BULK_ORDERS, behind, 4), "n=4 order_id=o-5 result=waiting");
     ck_assert_int_eq(rig.row_count, 1);
-    assert_has(rig_report(&rig, MG_REPORT_BATCH_RUNNER, NULL, 0), "holder=runner-1 epoch=1");
-    assert_has(rig.text, "open_batches=1");
+    assert_has(rig_report(&rig, MG_REPORT_BULK_RUNNER, NULL, 0), "holder=runner-1 epoch=1");
+    assert_has(rig.text, "open_bulk=1");
     ck_assert(strstr(rig.text, "age_ms=-") == NULL);
     mg_store_stop_leading(rig.store, rig_done, &rig);
     rig_wait_answer(&rig);
-    assert_has(rig_report(&rig, MG_REPORT_BATCH_RUNNER, NULL, 0), "age_ms=- ");
+    assert_has(rig_report(&rig, MG_REPORT_BULK_RUNNER, NULL, 0), "age_ms=- ");
 }
 END_TEST
 
 int main(void)
 {
-    Suite *suite = suite_create("store: batch");
-    TCase *test = tcase_create("batch");
+    Suite *suite = suite_create("store: bulk actions");
+    TCase *test = tcase_create("bulk");
     tcase_set_timeout(test, 60);
-    tcase_add_checked_fixture(test, batch_setup, batch_teardown);
-    tcase_add_test(test, operators_change_a_batch_by_its_version);
+    tcase_add_checked_fixture(test, bulk_setup, bulk_teardown);
+    tcase_add_test(test, operators_change_a_bulk_action_by_its_version);
     tcase_add_test(test, a_runner_takes_orders_in_turn_and_notes_what_became_of_them);
-    tcase_add_test(test, a_batch_that_stops_says_so_once_and_ends_with_what_is_under_way);
+    tcase_add_test(test, a_bulk_action_that_stops_says_so_once_and_ends_with_what_is_under_way);
     tcase_add_test(test, a_runner_is_fenced_by_operators_and_by_its_successor);
     tcase_add_test(test, the_lock_of_runners_is_not_that_of_supervisors);
     tcase_add_test(test, those_that_ended_last_say_whether_it_stops);
     tcase_add_test(test, what_ended_before_the_clock_was_put_back_is_not_the_newest);
     tcase_add_test(test, what_was_asked_for_is_compared_with_what_came_of_it);
     tcase_add_test(test, the_runner_reads_by_key);
-    tcase_add_test(test, reports_tell_of_batches);
+    tcase_add_test(test, reports_tell_of_bulk_actions);
     suite_add_tcase(suite, test);
-    return store_main(suite, "batch");
+    return store_main(suite, "bulk");
 }

@@ -1,7 +1,7 @@
 /*
- * Starts, pauses, resumes and stops batches, by the same store calls as the tool. One transaction makes the
- * list of orders and the row of operator_action. A page has a ticket: two requests with the same ticket are
- * one batch.
+ * Starts, pauses, resumes and stops bulk actions, by the same store calls as the tool. One transaction makes
+ * the list of orders and the row of operator_action. A page has a ticket: two requests with the same ticket
+ * are one bulk action.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,38 +15,37 @@
 
 /* ---- starting ---- */
 
-static void started_tell(struct change *change, const struct mg_batch_started *started)
+static void started_tell(struct change *change, const struct mg_bulk_started *started)
 {
     struct mg_buf json;
     char text[160];
     if (started->is_new) {
-        (void)snprintf(text, sizeof text, "started a batch of %lld orders", (long long)started->orders);
+        (void)snprintf(text, sizeof text, "started a bulk action on %lld orders", (long long)started->orders);
     } else {
-        (void)snprintf(text, sizeof text, "this batch exists already: %s, %lld orders",
-                       mg_batch_state_name(started->state), (long long)started->orders);
+        (void)snprintf(text, sizeof text, "this bulk action exists already: %s, %lld orders",
+                       mg_bulk_state_name(started->state), (long long)started->orders);
     }
     mg_buf_init(&json, ANSWER_MAX);
     mg_buf_printf(
-        &json,
-        "{\"text\": \"%s\", \"batch_id\": \"%s\", \"is_new\": %s, \"state\": \"%s\", \"orders\": %lld}", text,
-        started->batch_id, started->is_new ? "true" : "false", mg_batch_state_name(started->state),
+        &json, "{\"text\": \"%s\", \"bulk_id\": \"%s\", \"is_new\": %s, \"state\": \"%s\", \"orders\": %lld}",
+        text, started->bulk_id, started->is_new ? "true" : "false", mg_bulk_state_name(started->state),
         (long long)started->orders);
     change_end_with(change, 200, mg_buf_slice(&json));
     mg_buf_finish(&json);
 }
 
-static void on_started(void *arg, const struct mg_batch_started *started, const struct mg_err *err)
+static void on_started(void *arg, const struct mg_bulk_started *started, const struct mg_err *err)
 {
     struct change *change = arg;
     char text[160];
     if (err != NULL) {
         change_end(change, 503, err->text);
-    } else if (started->batch_id[0] != '\0') {
+    } else if (started->bulk_id[0] != '\0') {
         started_tell(change, started);
-    } else if (started->open_batches >= MG_BATCHES_MAX) {
+    } else if (started->open_bulk >= MG_BULK_OPEN_MAX) {
         (void)snprintf(text, sizeof text,
-                       "%lld batches are open, the maximum; wait for one to end, or stop one",
-                       (long long)started->open_batches);
+                       "%lld bulk actions are open, the maximum; wait for one to end, or stop one",
+                       (long long)started->open_bulk);
         change_end(change, 409, text);
     } else if (started->orders > change->orders_max) {
         (void)snprintf(text, sizeof text, "the filter now matches %lld orders, not %lld: reload the page",
@@ -55,7 +54,7 @@ static void on_started(void *arg, const struct mg_batch_started *started, const 
     } else {
         change_end(
             change, 409,
-            "no order is eligible: each order with this failure is no longer in error, or in another batch");
+            "no order is eligible: each order with this failure is no longer in error, or in another bulk action");
     }
 }
 
@@ -74,10 +73,10 @@ static int64_t count_read(struct mg_slice body, const char *pointer, const char 
     return count <= max ? count : -1;
 }
 
-/* The id is derived, so that a repeated request with the same ticket is the same batch. Another operator,
- * verb or filter gives another batch. */
-static void batch_id_make(const struct change *change, const char *ticket, enum mg_cause_kind verb,
-                          const struct mg_failure_filter *filter, char ret_batch_id[MG_UUID_SIZE])
+/* The id is derived, so that a repeated request with the same ticket is the same bulk action. Another
+ * operator, verb or filter gives another bulk action. */
+static void bulk_id_make(const struct change *change, const char *ticket, enum mg_cause_kind verb,
+                         const struct mg_failure_filter *filter, char ret_bulk_id[MG_UUID_SIZE])
 {
     const char *const parts[] = {ticket,       change->by,    mg_cause_name(verb), filter->workflow,
                                  filter->step, filter->error, filter->services};
@@ -87,7 +86,7 @@ static void batch_id_make(const struct change *change, const char *ticket, enum 
         mg_buf_append_text(&identity, parts[i]);
         mg_buf_append_text(&identity, "\n");
     }
-    mg_uuid_derived(mg_slice_of("console batch"), mg_buf_slice(&identity), ret_batch_id);
+    mg_uuid_derived(mg_slice_of("console bulk"), mg_buf_slice(&identity), ret_bulk_id);
     mg_buf_finish(&identity);
 }
 
@@ -110,12 +109,12 @@ static bool asked_read(struct mg_slice body, struct asked *ret)
 
 /* NULL, or the reason for a refusal. */
 static const char *start_read(struct change *change, struct mg_slice body, const struct asked *asked,
-                              struct mg_batch_start *ret_start)
+                              struct mg_bulk_start *ret_start)
 {
     ret_start->reason = change->reason;
     ret_start->by = change->by;
-    ret_start->canary = count_read(body, "/canary", BATCH_CANARY, BATCH_CANARY_MAX);
-    ret_start->stop_percent = count_read(body, "/stop_above", BATCH_STOP_ABOVE, 100);
+    ret_start->canary = count_read(body, "/canary", BULK_CANARY, BULK_CANARY_MAX);
+    ret_start->stop_percent = count_read(body, "/stop_above", BULK_STOP_ABOVE, 100);
     ret_start->orders_max = change->orders_max = (int64_t)number_read(body, "/orders");
     if (asked->ticket[0] == '\0') {
         return "ticket: expected that of the page; reload the page";
@@ -123,11 +122,11 @@ static const char *start_read(struct change *change, struct mg_slice body, const
     if (ret_start->orders_max <= 0) {
         return "orders: expected the number shown on the page; reload the page";
     }
-    if (!batch_verb_parse(asked->verb, &ret_start->verb)) {
-        return "verb: expected " BATCH_VERBS_RIGHT;
+    if (!bulk_verb_parse(asked->verb, &ret_start->verb)) {
+        return "verb: expected " BULK_VERBS_RIGHT;
     }
-    if (!batch_rate_parse(asked->rate, &ret_start->rate_per_s)) {
-        return "rate: expected " BATCH_RATE_RIGHT;
+    if (!bulk_rate_parse(asked->rate, &ret_start->rate_per_s)) {
+        return "rate: expected " BULK_RATE_RIGHT;
     }
     if (ret_start->canary < 0 || ret_start->stop_percent < 0) {
         return "canary: expected a number of orders, 0 to 10000; stop above: a percentage, 0 to 100";
@@ -138,9 +137,9 @@ static const char *start_read(struct change *change, struct mg_slice body, const
 static const char *start_begin(struct change *change, struct mg_slice body)
 {
     struct asked asked;
-    struct batch_filter chosen;
-    char batch_id[MG_UUID_SIZE];
-    struct mg_batch_start start = {.batch_id = batch_id};
+    struct bulk_filter chosen;
+    char bulk_id[MG_UUID_SIZE];
+    struct mg_bulk_start start = {.bulk_id = bulk_id};
     if (!asked_read(body, &asked)) {
         return "verb, workflow, step, service, error, rate, ticket: expected short texts";
     }
@@ -149,17 +148,17 @@ static const char *start_begin(struct change *change, struct mg_slice body)
         return wrong;
     }
     const struct mg_list services = {.items = {asked.service}, .count = asked.service[0] != '\0' ? 1 : 0};
-    const struct batch_words words = {
+    const struct bulk_words words = {
         .workflow = asked.workflow, .step = asked.step, .error = asked.error, .services = &services};
-    if (!batch_filter_read(&words, &chosen, change->refusal)) {
+    if (!bulk_filter_read(&words, &chosen, change->refusal)) {
         return change->refusal;
     }
-    if (!batch_filter_is_narrow(&chosen.filter)) {
+    if (!bulk_filter_is_narrow(&chosen.filter)) {
         return "no filter: expected at least one of workflow, step, service, error";
     }
     start.filter = chosen.filter;
-    batch_id_make(change, asked.ticket, start.verb, &start.filter, batch_id);
-    mg_store_start_batch(change->console->changing_store, &start, on_started, change);
+    bulk_id_make(change, asked.ticket, start.verb, &start.filter, bulk_id);
+    mg_store_start_bulk(change->console->changing_store, &start, on_started, change);
     return NULL;
 }
 
@@ -179,36 +178,35 @@ static void on_changed(void *arg, enum mg_change_result result, uint64_t version
         change_end(change, 200, text);
         return;
     case MG_CHANGE_CONFLICT:
-        change_end(change, 409, "the batch has changed or ended meanwhile; reload the page");
+        change_end(change, 409, "the bulk action has changed or ended meanwhile; reload the page");
         return;
     case MG_CHANGE_NOT_FOUND:
-        change_end(change, 404, "unknown batch");
+        change_end(change, 404, "unknown bulk action");
         return;
     }
 }
 
 static const char *wish_begin(struct change *change, struct mg_slice body)
 {
-    static const enum mg_batch_wish wishes[] = {MG_BATCH_WISH_PAUSE, MG_BATCH_WISH_RESUME,
-                                                MG_BATCH_WISH_STOP};
+    static const enum mg_bulk_wish wishes[] = {MG_BULK_WISH_PAUSE, MG_BULK_WISH_RESUME, MG_BULK_WISH_STOP};
     if (!mg_uuid_is_valid(change->id)) {
-        return "invalid batch id";
+        return "invalid bulk action id";
     }
     for (size_t i = 0; i < sizeof wishes / sizeof wishes[0]; i++) {
-        if (strcmp(change->verb, mg_batch_wish_name(wishes[i])) == 0) {
-            const struct mg_batch_change wish = {.batch_id = change->id,
-                                                 .wish = wishes[i],
-                                                 .version = number_read(body, "/version"),
-                                                 .reason = change->reason,
-                                                 .by = change->by};
-            mg_store_change_batch(change->console->changing_store, &wish, on_changed, change);
+        if (strcmp(change->verb, mg_bulk_wish_name(wishes[i])) == 0) {
+            const struct mg_bulk_change wish = {.bulk_id = change->id,
+                                                .wish = wishes[i],
+                                                .version = number_read(body, "/version"),
+                                                .reason = change->reason,
+                                                .by = change->by};
+            mg_store_change_bulk(change->console->changing_store, &wish, on_changed, change);
             return NULL;
         }
     }
-    return "expected batches/ID/pause, resume or stop";
+    return "expected bulk/ID/pause, resume or stop";
 }
 
-const char *batch_change(struct change *change, struct mg_slice body)
+const char *bulk_change(struct change *change, struct mg_slice body)
 {
     return change->id[0] == '\0' ? start_begin(change, body) : wish_begin(change, body);
 }

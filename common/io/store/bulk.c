@@ -1,8 +1,8 @@
 /*
- * Start and changes of batches by operators. Each is one transaction, with the line that records operator and
- * reason. Only start and stop walk the list of a batch's orders.
+ * Start and changes of bulk actions by operators. Each is one transaction, with the line that records
+ * operator and reason. Only start and stop walk the list of a bulk action's orders.
  */
-#include "io/store/batch.h"
+#include "io/store/bulk.h"
 
 #include <stdlib.h>
 
@@ -14,76 +14,76 @@
 
 /* clang-format off */
 
-/* Orders with such a failure that a batch may take. Parameters from $4: workflow, step, error, services,
+/* Orders with such a failure that a bulk action may take. Parameters from $4: workflow, step, error, services,
  * since, until. */
 #define CHOSEN                                                                                               \
     "SELECT p.order_id, p.version, p.goal, f.opened_at FROM (" MG_SQL_FAILURES("$8", "$9", "''") ") f"       \
     " JOIN order_process p ON p.order_id = f.order_id"                                                       \
     " WHERE " MG_SQL_IS_FAILURE_WANTED("$4", "$5", "$6", "$7")                                               \
     " AND p.process_state = 'error' AND p.reason <> 'state_lost'"                                            \
-    " AND NOT " MG_SQL_IS_IN_BATCH("p.order_id")
+    " AND NOT " MG_SQL_IS_IN_BULK("p.order_id")
 #define CHOSEN_COUNT "SELECT count(DISTINCT c.order_id) FROM (" CHOSEN ") c"
 
 /* Serializes starts. Without it, two parallel starts would leave holes in each other's lists, wait for each
- * other's orders, and open too many batches. */
-static const struct mg_sql LOCK_BATCHES = {
-    "lock_batches",
+ * other's orders, and open too many bulk actions. */
+static const struct mg_sql LOCK_BULK = {
+    "lock_bulk",
     "SELECT pg_advisory_xact_lock(" MG_SQL_LOCK("4") ")"};
-/* $1 batch_id, $2 verb, $3 filter, $4 to $9, $10 reason, $11 by, $12 canary, $13 rate, $14 percent, $15 batches, $16 orders */
-static const struct mg_sql BEGIN_BATCH = {
-    "begin_batch",
-    "INSERT INTO batch (batch_id, verb, filter, reason, by_whom, canary, rate_per_s, stop_percent)"
+/* $1 bulk_id, $2 verb, $3 filter, $4 to $9, $10 reason, $11 by, $12 canary, $13 rate, $14 percent, $15 open, $16 orders */
+static const struct mg_sql BEGIN_BULK = {
+    "begin_bulk",
+    "INSERT INTO bulk (bulk_id, verb, filter, reason, by_whom, canary, rate_per_s, stop_percent)"
     " SELECT $1::text, $2::text, $3::text, $10::text, $11::text, $12::bigint, $13::text::double precision, $14::bigint"
-    " WHERE (SELECT count(*) FROM batch WHERE ended_at IS NULL) < $15::bigint AND EXISTS (" CHOSEN ")"
+    " WHERE (SELECT count(*) FROM bulk WHERE ended_at IS NULL) < $15::bigint AND EXISTS (" CHOSEN ")"
     "  AND ($16::bigint = 0 OR (" CHOSEN_COUNT ") <= $16::bigint)"
     " ON CONFLICT DO NOTHING"};
-/* $1 batch_id, $2 and $3 as above, $4 to $9, $10 orders. Orders that failed after the count are left out.
- * Only this transaction sees a batch with `orders` NULL. */
-static const struct mg_sql FILL_BATCH = {
-    "fill_batch",
-    "INSERT INTO batch_order (batch_id, n, order_id, version, goal)"
+/* $1 bulk_id, $2 and $3 as above, $4 to $9, $10 orders. Orders that failed after the count are left out.
+ * Only this transaction sees a bulk action with `orders` NULL. */
+static const struct mg_sql FILL_BULK = {
+    "fill_bulk",
+    "INSERT INTO bulk_order (bulk_id, n, order_id, version, goal)"
     " SELECT $1::text, row_number() OVER (ORDER BY min(c.opened_at), c.order_id), c.order_id, c.version, c.goal"
-    " FROM (" CHOSEN ") c WHERE EXISTS (SELECT FROM batch WHERE batch_id = $1::text AND verb = $2::text"
+    " FROM (" CHOSEN ") c WHERE EXISTS (SELECT FROM bulk WHERE bulk_id = $1::text AND verb = $2::text"
     "  AND filter = $3::text AND orders IS NULL)"
     " GROUP BY c.order_id, c.version, c.goal ORDER BY 2 LIMIT nullif($10::bigint, 0) ON CONFLICT DO NOTHING"};
-/* $1 batch_id, $2 verb, $3 filter, $4 to $9, $10 orders */
-static const struct mg_sql FINISH_BATCH = {
-    "finish_batch",
-    "WITH made AS (UPDATE batch b SET orders = o.count, waiting = o.count,"
+/* $1 bulk_id, $2 verb, $3 filter, $4 to $9, $10 orders */
+static const struct mg_sql FINISH_BULK = {
+    "finish_bulk",
+    "WITH made AS (UPDATE bulk b SET orders = o.count, waiting = o.count,"
     "   state = CASE WHEN o.count = 0 THEN 'done' ELSE b.state END,"
     "   ended_at = CASE WHEN o.count = 0 THEN " MG_SQL_NOW " END"
-    "  FROM (SELECT count(*) FROM batch_order WHERE batch_id = $1::text) o"
-    "  WHERE b.batch_id = $1::text AND b.orders IS NULL RETURNING b.*),"
+    "  FROM (SELECT count(*) FROM bulk_order WHERE bulk_id = $1::text) o"
+    "  WHERE b.bulk_id = $1::text AND b.orders IS NULL RETURNING b.*),"
     " noted AS (INSERT INTO operator_action (by_whom, verb, subject, reason, detail)"
-    "  SELECT by_whom, 'batch start', batch_id, reason, json_build_object('verb', verb, 'filter', filter::json,"
+    "  SELECT by_whom, 'bulk start', bulk_id, reason, json_build_object('verb', verb, 'filter', filter::json,"
     "   'canary', canary, 'rate_per_s', rate_per_s, 'stop_percent', stop_percent, 'orders', orders) FROM made),"
-    " known AS (SELECT batch_id, state, orders, 1 AS rank FROM batch WHERE batch_id = $1::text"
-    "  UNION ALL SELECT batch_id, state, orders, 2 FROM batch WHERE verb = $2::text AND filter = $3::text"
+    " known AS (SELECT bulk_id, state, orders, 1 AS rank FROM bulk WHERE bulk_id = $1::text"
+    "  UNION ALL SELECT bulk_id, state, orders, 2 FROM bulk WHERE verb = $2::text AND filter = $3::text"
     "  AND " IS_OPEN " ORDER BY rank LIMIT 1)"
-    " SELECT k.batch_id, EXISTS (SELECT FROM made), coalesce((SELECT state FROM made), k.state),"
+    " SELECT k.bulk_id, EXISTS (SELECT FROM made), coalesce((SELECT state FROM made), k.state),"
     "  coalesce((SELECT orders FROM made), k.orders,"
-    "   CASE WHEN $10::bigint > 0 AND k.batch_id IS NULL THEN (" CHOSEN_COUNT ") END), (SELECT count(*) FROM batch WHERE ended_at IS NULL)"
+    "   CASE WHEN $10::bigint > 0 AND k.bulk_id IS NULL THEN (" CHOSEN_COUNT ") END), (SELECT count(*) FROM bulk WHERE ended_at IS NULL)"
     " FROM (SELECT) one LEFT JOIN known k ON true"};
 enum { START_ID, START_IS_NEW, START_STATE, START_ORDERS, START_OPEN };
 enum { LOCKED, BEGUN, FILLED, STARTED, STATEMENTS };
 
-/* $1 batch_id, $2 wish, $3 version, $4 reason, $5 by */
-static const struct mg_sql CHANGE_BATCH = {
-    "change_batch",
-    "WITH changed AS (UPDATE batch SET version = version + 1, state = CASE $2::text WHEN 'pause' THEN 'paused'"
+/* $1 bulk_id, $2 wish, $3 version, $4 reason, $5 by */
+static const struct mg_sql CHANGE_BULK = {
+    "change_bulk",
+    "WITH changed AS (UPDATE bulk SET version = version + 1, state = CASE $2::text WHEN 'pause' THEN 'paused'"
     "   WHEN 'stop' THEN 'stopped' ELSE CASE WHEN is_tried THEN 'running' ELSE 'canary' END END,"
     "   waiting = CASE $2::text WHEN 'stop' THEN 0 ELSE waiting END,"
     "   skipped = skipped + CASE $2::text WHEN 'stop' THEN waiting ELSE 0 END,"
     "   why = CASE $2::text WHEN 'stop' THEN $4::text ELSE why END,"
     "   ended_at = CASE WHEN $2::text = 'stop' AND asked = 0 THEN " MG_SQL_NOW " END"
-    "  WHERE batch_id = $1::text AND version = $3::bigint AND CASE $2::text WHEN 'resume' THEN state = 'paused'"
+    "  WHERE bulk_id = $1::text AND version = $3::bigint AND CASE $2::text WHEN 'resume' THEN state = 'paused'"
     "   WHEN 'pause' THEN state IN ('canary', 'running') ELSE " IS_OPEN " END RETURNING *),"
-    " stopped AS (UPDATE batch_order o SET result = 'skipped', ended_at = " MG_SQL_NOW ", text = 'the batch was stopped'"
-    "  FROM changed c WHERE $2::text = 'stop' AND o.batch_id = c.batch_id AND o.n > c.asked_to AND o.result = 'waiting'),"
+    " stopped AS (UPDATE bulk_order o SET result = 'skipped', ended_at = " MG_SQL_NOW ", text = 'the bulk action was stopped'"
+    "  FROM changed c WHERE $2::text = 'stop' AND o.bulk_id = c.bulk_id AND o.n > c.asked_to AND o.result = 'waiting'),"
     " noted AS (INSERT INTO operator_action (by_whom, verb, subject, reason, detail)"
-    "  SELECT $5::text, 'batch ' || $2::text, batch_id, $4::text, json_build_object('state', state, 'version', version,"
+    "  SELECT $5::text, 'bulk ' || $2::text, bulk_id, $4::text, json_build_object('state', state, 'version', version,"
     "   'waiting', waiting, 'asked', asked, 'done', done, 'failed', failed, 'skipped', skipped) FROM changed)"
-    " SELECT EXISTS (SELECT FROM batch WHERE batch_id = $1::text), (SELECT version FROM changed)"};
+    " SELECT EXISTS (SELECT FROM bulk WHERE bulk_id = $1::text), (SELECT version FROM changed)"};
 
 /* clang-format on */
 
@@ -111,7 +111,7 @@ static void moment_add(struct mg_buf *buf, const char *name, const char *number)
     member_add(buf, name, text);
 }
 
-/* Equal filters give equal text: it finds a batch with the same filter. */
+/* Equal filters give equal text: it finds a bulk action with the same filter. */
 static void filter_write(const struct mg_failure_filter *filter, struct mg_buf *ret_text)
 {
     mg_buf_append_text(ret_text, "{");
@@ -126,33 +126,33 @@ static void filter_write(const struct mg_failure_filter *filter, struct mg_buf *
 
 struct start_job {
     struct mg_store_job base;
-    mg_store_batch_started_fn *done;
+    mg_store_bulk_started_fn *done;
     void *arg;
 };
 
 static void on_started(void *arg, const struct mg_pg_answer *reply)
 {
     struct start_job *job = arg;
-    struct mg_batch_started started = {.state = MG_BATCH_DONE};
+    struct mg_bulk_started started = {.state = MG_BULK_DONE};
     struct mg_err err;
     mg_store_job_detach(&job->base);
     if (reply->err != NULL) {
-        job->done(job->arg, NULL, mg_store_error(reply, "start the batch", &err));
+        job->done(job->arg, NULL, mg_store_error(reply, "start the bulk action", &err));
     } else {
         const struct mg_rows *rows = reply->rows[STARTED];
         struct mg_slice state = mg_rows_value(rows, 0, START_STATE);
-        mg_rows_copy(rows, 0, START_ID, started.batch_id, sizeof started.batch_id);
+        mg_rows_copy(rows, 0, START_ID, started.bulk_id, sizeof started.bulk_id);
         started.is_new = mg_rows_bool(rows, 0, START_IS_NEW);
-        if (state.data != NULL) (void)mg_batch_state_parse(state.data, state.len, &started.state);
+        if (state.data != NULL) (void)mg_bulk_state_parse(state.data, state.len, &started.state);
         started.orders = mg_rows_int(rows, 0, START_ORDERS);
-        started.open_batches = mg_rows_int(rows, 0, START_OPEN);
+        started.open_bulk = mg_rows_int(rows, 0, START_OPEN);
         job->done(job->arg, &started, NULL);
     }
     mg_store_job_destroy(&job->base);
 }
 
-void mg_store_start_batch(struct mg_store *store, const struct mg_batch_start *start,
-                          mg_store_batch_started_fn *done, void *arg)
+void mg_store_start_bulk(struct mg_store *store, const struct mg_bulk_start *start,
+                         mg_store_bulk_started_fn *done, void *arg)
 {
     struct start_job *job = mg_store_job_create(store, sizeof *job, NULL);
     job->done = done;
@@ -162,14 +162,14 @@ void mg_store_start_batch(struct mg_store *store, const struct mg_batch_start *s
     mg_buf_init(&text, 8 * MG_FAILURE_FILTER_MAX);
     filter_write(filter, &text);
     struct mg_pg_params params[STATEMENTS];
-    const struct mg_sql *const sqls[] = {&LOCK_BATCHES, &BEGIN_BATCH, &FILL_BATCH, &FINISH_BATCH};
+    const struct mg_sql *const sqls[] = {&LOCK_BULK, &BEGIN_BULK, &FILL_BULK, &FINISH_BULK};
     struct mg_pg_statement statements[STATEMENTS];
     for (int i = LOCKED; i < STATEMENTS; i++) {
         mg_pg_params_init(&params[i]);
         statements[i] = (struct mg_pg_statement){sqls[i], &params[i]};
     }
     for (int i = BEGUN; i < STATEMENTS; i++) {
-        mg_pg_add_text(&params[i], mg_slice_of(start->batch_id));
+        mg_pg_add_text(&params[i], mg_slice_of(start->bulk_id));
         mg_pg_add_text(&params[i], mg_slice_of(mg_cause_name(start->verb)));
         mg_pg_add_text(&params[i], mg_buf_slice(&text));
     }
@@ -187,7 +187,7 @@ void mg_store_start_batch(struct mg_store *store, const struct mg_batch_start *s
     mg_pg_add_int(&params[BEGUN], start->canary);
     mg_pg_add_text(&params[BEGUN], mg_slice_of(start->rate_per_s));
     mg_pg_add_int(&params[BEGUN], start->stop_percent);
-    mg_pg_add_int(&params[BEGUN], MG_BATCHES_MAX);
+    mg_pg_add_int(&params[BEGUN], MG_BULK_OPEN_MAX);
     mg_pg_add_int(&params[BEGUN], start->orders_max);
     if (text.failed) {
         mg_pg_refuse(store->pg, text.is_out_of_memory ? MG_PG_BUSY : MG_PG_DATA, "the filter is too long",
@@ -202,16 +202,16 @@ void mg_store_start_batch(struct mg_store *store, const struct mg_batch_start *s
 
 /* ---- changing ---- */
 
-const char *mg_batch_wish_name(enum mg_batch_wish wish)
+const char *mg_bulk_wish_name(enum mg_bulk_wish wish)
 {
     static const char *const names[] = {
-        [MG_BATCH_WISH_PAUSE] = "pause", [MG_BATCH_WISH_RESUME] = "resume", [MG_BATCH_WISH_STOP] = "stop"};
+        [MG_BULK_WISH_PAUSE] = "pause", [MG_BULK_WISH_RESUME] = "resume", [MG_BULK_WISH_STOP] = "stop"};
     return names[wish];
 }
 
 struct change_job {
     struct mg_store_job base;
-    mg_store_batch_changed_fn *done;
+    mg_store_bulk_changed_fn *done;
     void *arg;
 };
 
@@ -221,7 +221,7 @@ static void on_changed(void *arg, const struct mg_pg_answer *reply)
     struct mg_err err;
     mg_store_job_detach(&job->base);
     if (reply->err != NULL) {
-        job->done(job->arg, MG_CHANGE_CONFLICT, 0, mg_store_error(reply, "change the batch", &err));
+        job->done(job->arg, MG_CHANGE_CONFLICT, 0, mg_store_error(reply, "change the bulk action", &err));
     } else if (!mg_rows_bool(reply->rows[0], 0, 0)) {
         job->done(job->arg, MG_CHANGE_NOT_FOUND, 0, NULL);
     } else if (mg_rows_is_null(reply->rows[0], 0, 1)) {
@@ -232,18 +232,18 @@ static void on_changed(void *arg, const struct mg_pg_answer *reply)
     mg_store_job_destroy(&job->base);
 }
 
-void mg_store_change_batch(struct mg_store *store, const struct mg_batch_change *change,
-                           mg_store_batch_changed_fn *done, void *arg)
+void mg_store_change_bulk(struct mg_store *store, const struct mg_bulk_change *change,
+                          mg_store_bulk_changed_fn *done, void *arg)
 {
     struct change_job *job = mg_store_job_create(store, sizeof *job, NULL);
     job->done = done;
     job->arg = arg;
     struct mg_pg_params params;
     mg_pg_params_init(&params);
-    mg_pg_add_text(&params, mg_slice_of(change->batch_id));
-    mg_pg_add_text(&params, mg_slice_of(mg_batch_wish_name(change->wish)));
+    mg_pg_add_text(&params, mg_slice_of(change->bulk_id));
+    mg_pg_add_text(&params, mg_slice_of(mg_bulk_wish_name(change->wish)));
     mg_pg_add_int(&params, (int64_t)change->version);
     mg_pg_add_text(&params, mg_slice_of(change->reason));
     mg_pg_add_text(&params, mg_slice_of(change->by));
-    mg_store_send_one(store, &CHANGE_BATCH, &params, on_changed, job);
+    mg_store_send_one(store, &CHANGE_BULK, &params, on_changed, job);
 }

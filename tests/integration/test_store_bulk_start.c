@@ -1,12 +1,13 @@
-/* Starting batches in the real database: one list per order, one batch per filter, a bound on the length. */
+/* Starting bulk actions in the real database: one list per order, one bulk action per filter, a bound on the
+ * length. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "batch_fixture.h"
+#include "bulk_fixture.h"
 
-/* Would catch: a second list of the same orders, and a batch that takes orders reserved for people. */
-START_TEST(a_batch_is_a_list_of_orders_in_error_the_oldest_failure_first)
+/* Would catch: a second list of the same orders, and a bulk action that takes orders reserved for people. */
+START_TEST(a_bulk_action_is_a_list_of_orders_in_error_the_oldest_failure_first)
 {
     fail_orders(1, 6, "charge", "payment");
     fail_orders(7, 8, "ship", "carrier");
@@ -15,59 +16,59 @@ START_TEST(a_batch_is_a_list_of_orders_in_error_the_oldest_failure_first)
                     "UPDATE operator_alert SET closed_at = clock_timestamp() WHERE order_id = 'o-4';"
                     "INSERT INTO operator_alert (code, subject, order_id, text, workflow, step) VALUES"
                     " ('outcome_unknown', 'o-5.charge', 'o-5', 'x', 'fulfilment', 'charge')");
-    batch_start(A, "charge");
+    bulk_start(A, "charge");
     ck_assert(started.is_new);
-    ck_assert_str_eq(started.batch_id, A);
-    ck_assert_int_eq(started.state, MG_BATCH_CANARY);
+    ck_assert_str_eq(started.bulk_id, A);
+    ck_assert_int_eq(started.state, MG_BULK_CANARY);
     ck_assert_int_eq(started.orders, 3);
     ck_assert_str_eq(rig_value(&rig,
                                "SELECT string_agg(order_id || ':' || version || result, ' ' ORDER BY n) FROM"
-                               " batch_order"),
+                               " bulk_order"),
                      "o-1:7waiting o-5:7waiting o-6:7waiting");
-    ck_assert_str_eq(rig_value(&rig, "SELECT filter || waiting || rate_per_s || by_whom FROM batch"),
+    ck_assert_str_eq(rig_value(&rig, "SELECT filter || waiting || rate_per_s || by_whom FROM bulk"),
                      "{\"step\": \"charge\"}32.5anna");
     ck_assert_str_eq(rig_value(&rig,
                                "SELECT verb || ' ' || subject || ' ' || reason || ' ' || (detail->>'orders')"
                                " FROM operator_action"),
-                     "batch start " A " a \"reason\" 3");
+                     "bulk start " A " a \"reason\" 3");
 }
 END_TEST
 
 START_TEST(who_starts_the_same_again_gets_the_one_that_is_under_way)
 {
     fail_orders(1, 3, "charge", "payment");
-    batch_start(A, "charge");
+    bulk_start(A, "charge");
     fail_orders(4, 5, "charge", "payment"); /* since then */
-    batch_start(B, "charge");
+    bulk_start(B, "charge");
     ck_assert(!started.is_new);
-    ck_assert_str_eq(started.batch_id, A);
+    ck_assert_str_eq(started.bulk_id, A);
     ck_assert_int_eq(started.orders, 3);
-    batch_start(A, "ship"); /* one id is one batch, with any filter */
+    bulk_start(A, "ship"); /* one id is one bulk action, with any filter */
     ck_assert(!started.is_new);
-    ck_assert_str_eq(started.batch_id, A);
-    batch_start(C, ""); /* another filter: only orders that are in no open batch */
+    ck_assert_str_eq(started.bulk_id, A);
+    bulk_start(C, ""); /* another filter: only orders that are in no open bulk action */
     ck_assert(started.is_new);
     ck_assert_int_eq(started.orders, 2);
-    ck_assert_int_eq(started.open_batches, 2);
+    ck_assert_int_eq(started.open_bulk, 2);
     ck_assert_str_eq(rig_value(&rig, "SELECT count(*) FROM operator_action"), "2");
 }
 END_TEST
 
-START_TEST(a_batch_of_nothing_is_none)
+START_TEST(a_bulk_action_of_nothing_is_none)
 {
-    batch_start(A, "charge");
-    ck_assert_str_eq(started.batch_id, "");
-    ck_assert_int_eq(started.open_batches, 0);
-    ck_assert_str_eq(rig_value(&rig, "SELECT count(*) FROM batch"), "0");
+    bulk_start(A, "charge");
+    ck_assert_str_eq(started.bulk_id, "");
+    ck_assert_int_eq(started.open_bulk, 0);
+    ck_assert_str_eq(rig_value(&rig, "SELECT count(*) FROM bulk"), "0");
 }
 END_TEST
 
-START_TEST(batches_that_are_open_are_bounded)
+START_TEST(bulk_actions_that_are_open_are_bounded)
 {
-    fail_orders(1, MG_BATCHES_MAX + 1, "charge", "payment");
-    for (int i = 1; i <= MG_BATCHES_MAX + 1; i++) {
-        char batch_id[MG_UUID_SIZE], moment[32];
-        snprintf(batch_id, sizeof batch_id, "batch-%d", i);
+    fail_orders(1, MG_BULK_OPEN_MAX + 1, "charge", "payment");
+    for (int i = 1; i <= MG_BULK_OPEN_MAX + 1; i++) {
+        char bulk_id[MG_UUID_SIZE], moment[32];
+        snprintf(bulk_id, sizeof bulk_id, "bulk-%d", i);
         /* One per filter: the oldest remaining orders, in turn. */
         snprintf(moment, sizeof moment, "%s",
                  rig_value(&rig, "SELECT floor(extract(epoch FROM max(opened_at)) * 1000)::bigint - 1000"
@@ -76,12 +77,12 @@ START_TEST(batches_that_are_open_are_bounded)
         char since[32];
         snprintf(since, sizeof since, "%lld", strtoll(moment, NULL, 10) + i);
         filter.since = since;
-        rig_admin(&rig, "UPDATE batch_order SET result = 'skipped'");
-        batch_start_with(batch_id, filter);
-        ck_assert(started.is_new == (i <= MG_BATCHES_MAX));
+        rig_admin(&rig, "UPDATE bulk_order SET result = 'skipped'");
+        bulk_start_with(bulk_id, filter);
+        ck_assert(started.is_new == (i <= MG_BULK_OPEN_MAX));
     }
-    ck_assert_str_eq(started.batch_id, "");
-    ck_assert_int_eq(started.open_batches, MG_BATCHES_MAX);
+    ck_assert_str_eq(started.bulk_id, "");
+    ck_assert_int_eq(started.open_bulk, MG_BULK_OPEN_MAX);
 }
 END_TEST
 
@@ -108,42 +109,42 @@ START_TEST(of_two_who_start_at_once_each_has_a_list_without_holes)
     fail_orders(1, 6, "charge", "payment");
     rig_admin(&rig,
               "BEGIN; SELECT pg_advisory_xact_lock(19783, 4);"
-              "INSERT INTO batch (batch_id, verb, filter, reason, by_whom, canary, rate_per_s, stop_percent,"
+              "INSERT INTO bulk (bulk_id, verb, filter, reason, by_whom, canary, rate_per_s, stop_percent,"
               " orders, waiting) VALUES ('" B "', 'resume', '{}', 'r', 'b', 1, 1, 10, 3, 3);"
-              "INSERT INTO batch_order (batch_id, n, order_id, version, goal)"
+              "INSERT INTO bulk_order (bulk_id, n, order_id, version, goal)"
               " SELECT '" B "', i, 'o-' || i, 7, 'processed' FROM generate_series(1, 3) AS i");
-    struct mg_batch_start wanted = {.batch_id = A,
-                                    .verb = MG_CAUSE_RESUME,
-                                    .filter = {"", "charge", "", "", "", ""},
-                                    .reason = "r",
-                                    .by = "anna",
-                                    .rate_per_s = "1"};
+    struct mg_bulk_start wanted = {.bulk_id = A,
+                                   .verb = MG_CAUSE_RESUME,
+                                   .filter = {"", "charge", "", "", "", ""},
+                                   .reason = "r",
+                                   .by = "anna",
+                                   .rate_per_s = "1"};
     struct mg_timer *again = mg_timer_create(rig.loop, look_again, rig.loop);
     mg_timer_start(again, 1, 10);
-    mg_store_start_batch(rig.store, &wanted, batch_on_started, &rig);
+    mg_store_start_bulk(rig.store, &wanted, bulk_on_started, &rig);
     rig_wait(&rig, is_blocked);
     mg_timer_destroy(again);
     rig_admin(&rig, "COMMIT");
     rig_wait_answer(&rig);
     ck_assert_msg(rig.err.class == MG_OK, "%s", rig.err.text);
     ck_assert_int_eq(started.orders, 3);
-    ck_assert_str_eq(rig_value(&rig, "SELECT string_agg(n || order_id, ' ' ORDER BY n) FROM batch_order"
-                                     " WHERE batch_id = '" A "'"),
+    ck_assert_str_eq(rig_value(&rig, "SELECT string_agg(n || order_id, ' ' ORDER BY n) FROM bulk_order"
+                                     " WHERE bulk_id = '" A "'"),
                      "1o-4 2o-5 3o-6");
 }
 END_TEST
 
 int main(void)
 {
-    Suite *suite = suite_create("store: starting batches");
-    TCase *test = tcase_create("batch_start");
+    Suite *suite = suite_create("store: starting bulk actions");
+    TCase *test = tcase_create("bulk_start");
     tcase_set_timeout(test, 60);
-    tcase_add_checked_fixture(test, batch_setup, batch_teardown);
-    tcase_add_test(test, a_batch_is_a_list_of_orders_in_error_the_oldest_failure_first);
+    tcase_add_checked_fixture(test, bulk_setup, bulk_teardown);
+    tcase_add_test(test, a_bulk_action_is_a_list_of_orders_in_error_the_oldest_failure_first);
     tcase_add_test(test, who_starts_the_same_again_gets_the_one_that_is_under_way);
-    tcase_add_test(test, a_batch_of_nothing_is_none);
-    tcase_add_test(test, batches_that_are_open_are_bounded);
+    tcase_add_test(test, a_bulk_action_of_nothing_is_none);
+    tcase_add_test(test, bulk_actions_that_are_open_are_bounded);
     tcase_add_test(test, of_two_who_start_at_once_each_has_a_list_without_holes);
     suite_add_tcase(suite, test);
-    return store_main(suite, "batch_start");
+    return store_main(suite, "bulk_start");
 }

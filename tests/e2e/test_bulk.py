@@ -9,7 +9,7 @@ from test_failpoints import PLACES
 
 ORDERS = 60
 PAY = {"services": ("payment",), "schedulers": 1, "agents": 1, "supervisors": 1}
-BURST_S = 1  # the burst that the rate limiter allows after a delay (MG_BATCH_BURST_US)
+BURST_S = 1  # the burst that the rate limiter allows after a delay (MG_BULK_BURST_US)
 
 
 def fail(s, count=ORDERS, workflow="pay"):
@@ -24,23 +24,23 @@ def fail(s, count=ORDERS, workflow="pay"):
 
 
 def start(s, *words, verb="resume", **options):
-    done = s.cluster.tool("batch", "start", verb, "--workflow", "pay", "--reason", "the till is mended", "-o", "json", *words, **options)
+    done = s.cluster.tool("bulk", "start", verb, "--workflow", "pay", "--reason", "the till is mended", "-o", "json", *words, **options)
     return json.loads(done.stdout) if done.returncode == 0 else done
 
 
-def batch(s, batch_id):
-    return s.rows("SELECT * FROM batch WHERE batch_id = %s", batch_id)[0]
+def bulk(s, bulk_id):
+    return s.rows("SELECT * FROM bulk WHERE bulk_id = %s", bulk_id)[0]
 
 
-def results(s, batch_id):
+def results(s, bulk_id):
     """The rows of all orders in their sequence."""
-    return s.rows("SELECT * FROM batch_order WHERE batch_id = %s ORDER BY n", batch_id)
+    return s.rows("SELECT * FROM bulk_order WHERE bulk_id = %s ORDER BY n", bulk_id)
 
 
-def wait_ended(s, batch_id, state):
-    s.wait(lambda: batch(s, batch_id)["ended_at"] is not None, f"batch {batch_id} has ended")
-    row = batch(s, batch_id)
-    assert row["state"] == state, (row, results(s, batch_id))
+def wait_ended(s, bulk_id, state):
+    s.wait(lambda: bulk(s, bulk_id)["ended_at"] is not None, f"bulk action {bulk_id} has ended")
+    row = bulk(s, bulk_id)
+    assert row["state"] == state, (row, results(s, bulk_id))
     return row
 
 
@@ -72,35 +72,35 @@ def assert_gentle(rows, rate):
 
 @scenario(**PAY)
 def sixty_failed_orders_go_again_canary_first_each_once(s):
-    """Would catch: a second batch by a second click; orders resumed before the canary is over, or above the rate; a result that
+    """Would catch: a second bulk action by a second click; orders resumed before the canary is over, or above the rate; a result that
     belongs to another order; an act without an author on record."""
     orders = fail(s)
     s.remote("payment").switch("order")
     choice = start(s, "--dry-run")[0]
     assert (choice["orders"], choice["not_in_error"]) == (str(ORDERS), "0"), choice
     rate, canary = 20, 4
-    first = s.cluster.tool("batch", "start", "resume", "--workflow", "pay", "--rate", rate, "--canary", canary, "--reason", "it is mended",
+    first = s.cluster.tool("bulk", "start", "resume", "--workflow", "pay", "--rate", rate, "--canary", canary, "--reason", "it is mended",
                            "--by", "ann", "-o", "json")
-    assert "nobody drives batches" in first.stderr, first
-    batch_id = json.loads(first.stdout)["batch_id"]
+    assert "nobody drives bulk actions" in first.stderr, first
+    bulk_id = json.loads(first.stdout)["bulk_id"]
     again = start(s, "--rate", 1000)
-    assert (again["batch_id"], again["is_new"], again["orders"]) == (batch_id, False, ORDERS), again
-    runner = s.batch_runner()
-    ended = wait_ended(s, batch_id, "done")
+    assert (again["bulk_id"], again["is_new"], again["orders"]) == (bulk_id, False, ORDERS), again
+    runner = s.bulk_runner()
+    ended = wait_ended(s, bulk_id, "done")
     assert (ended["done"], ended["failed"], ended["skipped"], ended["waiting"]) == (ORDERS, 0, 0, 0), ended
     for order in orders:
         s.wait_state(order, "processed")
     assert_asked_once(s, orders)
-    rows = results(s, batch_id)
+    rows = results(s, bulk_id)
     assert [row["result"] for row in rows] == ["done"] * ORDERS
     assert max(row["ended_at"] for row in rows[:canary]) <= min(row["asked_at"] for row in rows[canary:]), rows[:canary + 1]
     assert_gentle(rows, rate)
     story = next(row for row in s.events(orders[7]) if row["cause_kind"] == "resume")
-    assert (story["by_whom"], story["reason"]) == ("ann", f"it is mended (batch {batch_id})"), story
+    assert (story["by_whom"], story["reason"]) == ("ann", f"it is mended (bulk action {bulk_id})"), story
     noted = s.rows("SELECT verb, subject, by_whom, reason, detail FROM operator_action")
-    assert [(row["verb"], row["subject"], row["by_whom"]) for row in noted] == [("batch start", batch_id, "ann")], noted
+    assert [(row["verb"], row["subject"], row["by_whom"]) for row in noted] == [("bulk start", bulk_id, "ann")], noted
     assert noted[0]["detail"]["filter"] == {"workflow": "pay"} and noted[0]["detail"]["orders"] == ORDERS, noted
-    shown = json.loads(s.cluster.tool("batch", "show", batch_id, "--limit", "100", "-o", "json").stdout)
+    shown = json.loads(s.cluster.tool("bulk", "show", bulk_id, "--limit", "100", "-o", "json").stdout)
     assert {row["order_id"] for row in shown["orders"] if (row["result"], row["state"]) == ("done", "processed")} == \
         {order.order_id for order in orders}
     assert runner.is_running()
@@ -109,33 +109,33 @@ def sixty_failed_orders_go_again_canary_first_each_once(s):
 
 
 @scenario(**PAY)
-def a_canary_that_fails_stops_its_batch(s):
+def a_canary_that_fails_stops_its_bulk_action(s):
     """Would catch: three hundred orders that are sent again into a service that is still broken; an alert that is not raised, or
-    cannot be closed; orders of a stopped batch that the next one cannot take."""
+    cannot be closed; orders of a stopped bulk action that the next one cannot take."""
     orders = fail(s)
     while s.client.get("operator.alerts"):
         pass  # of the orders themselves
     canary = 3
-    batch_id = start(s, "--canary", canary, "--rate", 100)["batch_id"]
-    s.batch_runner()
-    ended = wait_ended(s, batch_id, "stopped")
+    bulk_id = start(s, "--canary", canary, "--rate", 100)["bulk_id"]
+    s.bulk_runner()
+    ended = wait_ended(s, bulk_id, "stopped")
     assert len(resumes(s)) <= canary and ended["failed"] == len(resumes(s)) >= 1, (ended, resumes(s))
     assert ended["skipped"] == ORDERS - ended["failed"], ended
-    failed = [row for row in results(s, batch_id) if row["result"] == "failed"]
+    failed = [row for row in results(s, bulk_id) if row["result"] == "failed"]
     assert all(row["text"] == "in error again" for row in failed), failed
-    alert = s.alerts("batch_stopped")[0]
-    assert alert["subject"] == batch_id and alert["closed_at"] is None and "failed again" in alert["text"], alert
+    alert = s.alerts("bulk_stopped")[0]
+    assert alert["subject"] == bulk_id and alert["closed_at"] is None and "failed again" in alert["text"], alert
     told = s.wait(lambda: next((body for _, body in iter(lambda: s.client.get("operator.alerts"), None)
-                                if b"batch_stopped" in body), None), "the alert is told")
-    assert batch_id.encode() in told, told
-    stopped = s.rows("SELECT * FROM operator_action WHERE verb = 'batch stopped'")
+                                if b"bulk_stopped" in body), None), "the alert is told")
+    assert bulk_id.encode() in told, told
+    stopped = s.rows("SELECT * FROM operator_action WHERE verb = 'bulk stopped'")
     assert len(stopped) == 1 and stopped[0]["reason"] == alert["text"], stopped
     s.cluster.tool("alert", "ack", alert["alert_id"], "--reason", "I know")
-    assert s.alerts("batch_stopped")[0]["closed_at"] is not None
+    assert s.alerts("bulk_stopped")[0]["closed_at"] is not None
     s.remote("payment").switch("order")
     second = start(s, "--canary", canary, "--rate", 200)
     assert second["is_new"] and second["orders"] == ORDERS, second
-    wait_ended(s, second["batch_id"], "done")
+    wait_ended(s, second["bulk_id"], "done")
     for order in orders:
         s.wait_state(order, "processed")
 
@@ -148,76 +148,76 @@ def a_runner_killed_in_the_middle_asks_for_no_order_twice(s):
     orders = fail(s)
     s.remote("payment").switch("order")
     rate = 5  # a late runner makes up for one second: at this rate the kills leave enough of them
-    batch_id = start(s, "--canary", 5, "--rate", rate)["batch_id"]
+    bulk_id = start(s, "--canary", 5, "--rate", rate)["bulk_id"]
     for name in places:
         for nth in (1, 4):
-            runner = s.batch_runner(MAKEGOOD_FAILPOINT=f"{name}:{nth}")
+            runner = s.bulk_runner(MAKEGOOD_FAILPOINT=f"{name}:{nth}")
             s.wait(lambda one=runner: not one.is_running(), f"it comes by {name} for the {nth}. time")
             assert runner.popen.returncode == -signal.SIGKILL, runner.tail()
-    first, second = s.batch_runner(), s.batch_runner()  # of two runners one drives
-    s.wait(lambda: batch(s, batch_id)["asked"] + batch(s, batch_id)["done"] >= 20, "a third is under way")
+    first, second = s.bulk_runner(), s.bulk_runner()  # of two runners one drives
+    s.wait(lambda: bulk(s, bulk_id)["asked"] + bulk(s, bulk_id)["done"] >= 20, "a third is under way")
     victim = s.wait(lambda: next((one for one in (first, second) if f":{one.pid}:" in driver(s)), None), "one of the two drives")
     victim.kill()
-    wait_ended(s, batch_id, "done")
+    wait_ended(s, bulk_id, "done")
     for order in orders:
         s.wait_state(order, "processed")
     assert_asked_once(s, orders)
-    assert [row["result"] for row in results(s, batch_id)] == ["done"] * ORDERS
-    assert_gentle(results(s, batch_id), rate)
+    assert [row["result"] for row in results(s, bulk_id)] == ["done"] * ORDERS
+    assert_gentle(results(s, bulk_id), rate)
 
 
 def driver(s):
-    return s.rows("SELECT holder FROM batch_runner")[0]["holder"]
+    return s.rows("SELECT holder FROM bulk_runner")[0]["holder"]
 
 
 def seen_at(s):
-    return s.rows("SELECT seen_at FROM batch_runner")[0]["seen_at"]
+    return s.rows("SELECT seen_at FROM bulk_runner")[0]["seen_at"]
 
 
 @scenario(**PAY)
-def a_batch_is_paused_resumed_and_stopped(s):
+def a_bulk_action_is_paused_resumed_and_stopped(s):
     """Would catch: a pause without effect; an order that is resumed although an operator has settled it meanwhile; orders that no
-    batch can take after a stop."""
+    bulk action can take after a stop."""
     orders = fail(s, 30)
     s.remote("payment").switch("order")
-    batch_id = start(s, "--canary", 2, "--rate", 4)["batch_id"]
-    s.batch_runner()
-    s.wait(lambda: batch(s, batch_id)["done"] >= 4, "it runs")
-    early = s.cluster.tool("batch", "pause", batch_id, "--if-version", "99", "--reason", "wait", check=False)
+    bulk_id = start(s, "--canary", 2, "--rate", 4)["bulk_id"]
+    s.bulk_runner()
+    s.wait(lambda: bulk(s, bulk_id)["done"] >= 4, "it runs")
+    early = s.cluster.tool("bulk", "pause", bulk_id, "--if-version", "99", "--reason", "wait", check=False)
     assert early.returncode == 4, early
-    s.cluster.tool("batch", "pause", batch_id, "--reason", "wait")
-    touched, paused_at = len(resumes(s)) + batch(s, batch_id)["asked"], seen_at(s)
-    s.wait(lambda: batch(s, batch_id)["asked"] == 0, "what was under way has ended")
+    s.cluster.tool("bulk", "pause", bulk_id, "--reason", "wait")
+    touched, paused_at = len(resumes(s)) + bulk(s, bulk_id)["asked"], seen_at(s)
+    s.wait(lambda: bulk(s, bulk_id)["asked"] == 0, "what was under way has ended")
     s.wait(lambda: seen_at(s) > paused_at + datetime.timedelta(seconds=5), "it has been held for five seconds")
-    paused = batch(s, batch_id)
+    paused = bulk(s, bulk_id)
     assert paused["state"] == "paused" and len(resumes(s)) <= touched < 30, (paused, touched)
-    by_hand = results(s, batch_id)[-1]["order_id"]
+    by_hand = results(s, bulk_id)[-1]["order_id"]
     s.cluster.tool("order", "resume", by_hand, "--reason", "this one at once")
-    s.cluster.tool("batch", "resume", batch_id, "--reason", "go on")
-    ended = wait_ended(s, batch_id, "done")
+    s.cluster.tool("bulk", "resume", bulk_id, "--reason", "go on")
+    ended = wait_ended(s, bulk_id, "done")
     assert (ended["done"], ended["skipped"], ended["failed"]) == (29, 1, 0), ended
-    assert results(s, batch_id)[-1]["result"] == "skipped"
+    assert results(s, bulk_id)[-1]["result"] == "skipped"
     for order in orders:
         s.wait_state(order, "processed")
     assert_asked_once(s, orders)
 
     others = fail(s, 10)
     s.remote("payment").switch("order")
-    batch_id = start(s, "--canary", 1, "--rate", 1)["batch_id"]
-    s.wait(lambda: batch(s, batch_id)["done"] >= 1, "it has begun")
-    s.cluster.tool("batch", "stop", batch_id, "--reason", "call them off instead")
-    ended = wait_ended(s, batch_id, "stopped")
-    assert ended["skipped"] == 10 - ended["done"] > 0 and not s.alerts("batch_stopped"), ended
-    refused = s.cluster.tool("batch", "resume", batch_id, "--reason", "no", check=False)
+    bulk_id = start(s, "--canary", 1, "--rate", 1)["bulk_id"]
+    s.wait(lambda: bulk(s, bulk_id)["done"] >= 1, "it has begun")
+    s.cluster.tool("bulk", "stop", bulk_id, "--reason", "call them off instead")
+    ended = wait_ended(s, bulk_id, "stopped")
+    assert ended["skipped"] == 10 - ended["done"] > 0 and not s.alerts("bulk_stopped"), ended
+    refused = s.cluster.tool("bulk", "resume", bulk_id, "--reason", "no", check=False)
     assert refused.returncode == 4 and "stopped" in refused.stderr, refused
-    assert s.cluster.tool("batch", "show", "no-such-batch", check=False).returncode == 3
+    assert s.cluster.tool("bulk", "show", "no-such-bulk", check=False).returncode == 3
     last = start(s, "--rate", 100, verb="cancel")
     assert last["orders"] == ended["skipped"], (last, ended)
-    wait_ended(s, last["batch_id"], "done")
+    wait_ended(s, last["bulk_id"], "done")
     for order in others:
         s.wait(lambda one=order: s.state(one) in ("processed", "cancelled"), "it has ended")
     assert sum(s.state(order) == "cancelled" for order in others) == ended["skipped"]
-    listed = json.loads(s.cluster.tool("batch", "list", "-o", "json").stdout)
+    listed = json.loads(s.cluster.tool("bulk", "list", "-o", "json").stdout)
     assert [row["state"] for row in listed] == ["done", "stopped", "done"], listed
     said = [row["verb"] for row in s.rows("SELECT verb FROM operator_action ORDER BY action_id")]
-    assert said == ["batch start", "batch pause", "batch resume", "batch start", "batch stop", "batch start"], said
+    assert said == ["bulk start", "bulk pause", "bulk resume", "bulk start", "bulk stop", "bulk start"], said

@@ -1,10 +1,10 @@
-/* See batch_fixture.h. */
-#include "batch_fixture.h"
+/* See bulk_fixture.h. */
+#include "bulk_fixture.h"
 
 #include <stdio.h>
 
 struct rig rig;
-struct mg_batch_started started;
+struct mg_bulk_started started;
 
 void fail_orders(int first, int last, const char *step, const char *service)
 {
@@ -23,23 +23,22 @@ void fail_orders(int first, int last, const char *step, const char *service)
     rig_admin(&rig, sql);
 }
 
-void batch_setup(void)
+void bulk_setup(void)
 {
     rig_open(&rig);
-    rig_admin(&rig,
-              "TRUNCATE order_process, order_event, operator_alert, operator_action, batch, batch_order");
-    rig_admin(&rig, "UPDATE batch_runner SET epoch = 0, holder = '', seen_at = NULL");
-    rig_start_with(&rig, (struct mg_store_options){.is_leader_session = true, .lead = MG_LEAD_BATCHES}, true);
+    rig_admin(&rig, "TRUNCATE order_process, order_event, operator_alert, operator_action, bulk, bulk_order");
+    rig_admin(&rig, "UPDATE bulk_runner SET epoch = 0, holder = '', seen_at = NULL");
+    rig_start_with(&rig, (struct mg_store_options){.is_leader_session = true, .lead = MG_LEAD_BULK}, true);
 }
 
-void batch_teardown(void)
+void bulk_teardown(void)
 {
     rig_finish(&rig);
 }
 
-void batch_on_started(void *arg, const struct mg_batch_started *answer, const struct mg_err *err)
+void bulk_on_started(void *arg, const struct mg_bulk_started *answer, const struct mg_err *err)
 {
-    started = answer != NULL ? *answer : (struct mg_batch_started){.is_new = false};
+    started = answer != NULL ? *answer : (struct mg_bulk_started){.is_new = false};
     rig_done(arg, err);
 }
 
@@ -48,24 +47,24 @@ struct mg_failure_filter all_failures(void)
     return (struct mg_failure_filter){"", "", "", "", "", ""};
 }
 
-void batch_start_with(const char *batch_id, struct mg_failure_filter filter)
+void bulk_start_with(const char *bulk_id, struct mg_failure_filter filter)
 {
-    struct mg_batch_start start = {.batch_id = batch_id,
-                                   .verb = MG_CAUSE_RESUME,
-                                   .filter = filter,
-                                   .reason = "a \"reason\"",
-                                   .by = "anna",
-                                   .canary = 2,
-                                   .stop_percent = 10,
-                                   .rate_per_s = "2.5"};
-    mg_store_start_batch(rig.store, &start, batch_on_started, &rig);
+    struct mg_bulk_start start = {.bulk_id = bulk_id,
+                                  .verb = MG_CAUSE_RESUME,
+                                  .filter = filter,
+                                  .reason = "a \"reason\"",
+                                  .by = "anna",
+                                  .canary = 2,
+                                  .stop_percent = 10,
+                                  .rate_per_s = "2.5"};
+    mg_store_start_bulk(rig.store, &start, bulk_on_started, &rig);
     rig_wait_answer(&rig);
     ck_assert_msg(rig.err.class == MG_OK, "%s", rig.err.text);
 }
 
-void batch_start(const char *batch_id, const char *step)
+void bulk_start(const char *bulk_id, const char *step)
 {
     struct mg_failure_filter filter = all_failures();
     filter.step = step;
-    batch_start_with(batch_id, filter);
+    bulk_start_with(bulk_id, filter);
 }

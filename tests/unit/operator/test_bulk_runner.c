@@ -1,16 +1,16 @@
-/* The runner of batches turn by turn. */
+/* The runner of bulk actions turn by turn. */
 #include <check.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "../suite.h"
 #include "fakes.h"
-#include "operator/batch_runner.h"
+#include "operator/bulk_runner.h"
 
-#define ENOUGH_MS 60000 /* longer than any batch here takes */
+#define ENOUGH_MS 60000 /* longer than any bulk action here takes */
 #define RESEND_MS 2000
 
-static struct mg_batch_runner *runner;
+static struct mg_bulk_runner *runner;
 
 static void begin(int orders, double rate)
 {
@@ -18,29 +18,29 @@ static void begin(int orders, double rate)
     memset(&fake, 0, sizeof fake);
     fake.boot_ms = 1000;
     fake.is_store_up = fake.is_broker_up = true;
-    snprintf(fake.row.batch_id, sizeof fake.row.batch_id, BATCH_ID);
+    snprintf(fake.row.bulk_id, sizeof fake.row.bulk_id, BULK_ID);
     snprintf(fake.row.reason, sizeof fake.row.reason, "it is back");
     snprintf(fake.row.by, sizeof fake.row.by, "anna");
     fake.row.verb = MG_CAUSE_RESUME;
     fake.row.version = (uint64_t)orders * 1000;
-    fake.row.batch = (struct mg_batch){.state = MG_BATCH_CANARY,
-                                       .canary = 5,
-                                       .stop_percent = 10,
-                                       .spacing_us = mg_batch_spacing_us(rate),
-                                       .next_us = NOW_US};
+    fake.row.bulk = (struct mg_bulk){.state = MG_BULK_CANARY,
+                                     .canary = 5,
+                                     .stop_percent = 10,
+                                     .spacing_us = mg_bulk_spacing_us(rate),
+                                     .next_us = NOW_US};
     for (int i = 0; i < orders; i++) {
         fake.orders[i] = (struct fake_order){.version = 7, .state = MG_ORDER_ERROR};
     }
-    const struct mg_batch_runner_options options = {.holder = "runner-1"};
-    ck_assert_int_eq(mg_batch_runner_start(NULL, &options, &runner, &err), MG_OK);
-    ck_assert(fake.store.is_leader_session && fake.store.lead == MG_LEAD_BATCHES);
+    const struct mg_bulk_runner_options options = {.holder = "runner-1"};
+    ck_assert_int_eq(mg_bulk_runner_start(NULL, &options, &runner, &err), MG_OK);
+    ck_assert(fake.store.is_leader_session && fake.store.lead == MG_LEAD_BULK);
     /* The tool has no option to allow it: doctor reports the unsafe setting instead. */
     ck_assert(fake.store.is_unsafe_durability_allowed);
 }
 
 static void finish(void)
 {
-    mg_batch_runner_stop(runner);
+    mg_bulk_runner_stop(runner);
 }
 
 static void pass_until_sent(int count)
@@ -51,8 +51,8 @@ static void pass_until_sent(int count)
     ck_assert_int_eq(fake.sent_count, count);
 }
 
-/* Would catch: a canary that is not waited for; a batch that never ends; commands without distinct ids,
- * within a batch or between two. */
+/* Would catch: a canary that is not waited for; a bulk action that never ends; commands without distinct ids,
+ * within a bulk action or between two. */
 START_TEST(the_canary_first_then_the_rest)
 {
     begin(60, 100);
@@ -61,7 +61,7 @@ START_TEST(the_canary_first_then_the_rest)
     ck_assert_int_eq(fake.sent[0].kind, MG_CAUSE_RESUME);
     ck_assert_uint_eq(fake.sent[0].version, 7);
     ck_assert_str_eq(fake.sent[0].by, "anna");
-    ck_assert_str_eq(fake.sent[0].reason, "it is back (batch " BATCH_ID ")");
+    ck_assert_str_eq(fake.sent[0].reason, "it is back (bulk action " BULK_ID ")");
     ck_assert_str_ne(fake.sent[0].command_id, fake.sent[1].command_id);
     fake_end_all(MG_ORDER_PROCESSED);
     pass_until_sent(60);
@@ -71,8 +71,8 @@ START_TEST(the_canary_first_then_the_rest)
     fake_end_all(MG_ORDER_COMPENSATED);
     fake_pass(1000);
     ck_assert(fake.is_ended);
-    ck_assert_int_eq(fake.row.batch.state, MG_BATCH_DONE);
-    ck_assert_int_eq(fake_count(MG_BATCH_RESULT_DONE), 60);
+    ck_assert_int_eq(fake.row.bulk.state, MG_BULK_DONE);
+    ck_assert_int_eq(fake_count(MG_BULK_RESULT_DONE), 60);
     ck_assert_int_eq(fake.alert_count, 0);
     finish();
 }
@@ -86,12 +86,12 @@ START_TEST(a_canary_that_fails_stops_it_and_is_told_once)
     fake_pass(ENOUGH_MS);
     ck_assert_int_eq(fake.sent_count, 5);
     ck_assert(fake.is_ended);
-    ck_assert_int_eq(fake.row.batch.state, MG_BATCH_STOPPED);
-    ck_assert_int_eq(fake_count(MG_BATCH_RESULT_FAILED), 5);
-    ck_assert_int_eq(fake_count(MG_BATCH_RESULT_SKIPPED), 55);
+    ck_assert_int_eq(fake.row.bulk.state, MG_BULK_STOPPED);
+    ck_assert_int_eq(fake_count(MG_BULK_RESULT_FAILED), 5);
+    ck_assert_int_eq(fake_count(MG_BULK_RESULT_SKIPPED), 55);
     ck_assert_int_eq(fake.alert_count, 1);
-    ck_assert_int_eq(fake.alert.alert, MG_ALERT_BATCH_STOPPED);
-    ck_assert_str_eq(fake.alert.subject, BATCH_ID);
+    ck_assert_int_eq(fake.alert.alert, MG_ALERT_BULK_STOPPED);
+    ck_assert_str_eq(fake.alert.subject, BULK_ID);
     ck_assert_msg(strstr(fake.alert.text, "5 failed again") != NULL, "%s", fake.alert.text);
     ck_assert_str_eq(fake.alert.text, fake.why);
     finish();
@@ -102,7 +102,7 @@ END_TEST
 START_TEST(what_is_refused_has_failed_and_what_was_changed_by_others_is_skipped)
 {
     begin(5, 100);
-    fake.row.batch.stop_percent = 100;
+    fake.row.bulk.stop_percent = 100;
     fake_pass(1000);
     ck_assert_int_eq(fake.sent_count, 5);
     fake_answer(0, MG_COMMAND_CONFLICT, 7, "settle it");
@@ -112,14 +112,14 @@ START_TEST(what_is_refused_has_failed_and_what_was_changed_by_others_is_skipped)
     fake_answer(2, MG_COMMAND_NOT_FOUND, 0, "no such order");
     fake_answer(3, MG_COMMAND_DONE, 8, "");
     fake_pass(1000);
-    ck_assert_int_eq(fake.orders[0].result, MG_BATCH_RESULT_FAILED);
-    ck_assert_int_eq(fake.orders[1].result, MG_BATCH_RESULT_SKIPPED);
-    ck_assert_int_eq(fake.orders[2].result, MG_BATCH_RESULT_FAILED);
-    ck_assert_int_eq(fake.orders[3].result, MG_BATCH_RESULT_ASKED);
-    ck_assert_int_eq(fake.orders[4].result, MG_BATCH_RESULT_ASKED);
+    ck_assert_int_eq(fake.orders[0].result, MG_BULK_RESULT_FAILED);
+    ck_assert_int_eq(fake.orders[1].result, MG_BULK_RESULT_SKIPPED);
+    ck_assert_int_eq(fake.orders[2].result, MG_BULK_RESULT_FAILED);
+    ck_assert_int_eq(fake.orders[3].result, MG_BULK_RESULT_ASKED);
+    ck_assert_int_eq(fake.orders[4].result, MG_BULK_RESULT_ASKED);
     fake_end_all(MG_ORDER_PROCESSED);
     fake_pass(1000);
-    ck_assert_int_eq(fake_count(MG_BATCH_RESULT_DONE), 2);
+    ck_assert_int_eq(fake_count(MG_BULK_RESULT_DONE), 2);
     ck_assert(fake.is_ended);
     finish();
 }
@@ -133,26 +133,26 @@ START_TEST(what_is_undone_instead_of_going_forward_has_failed)
     fake.is_turned = true;
     fake_end_all(MG_ORDER_COMPENSATED);
     fake_pass(ENOUGH_MS);
-    ck_assert_int_eq(fake.row.batch.state, MG_BATCH_STOPPED);
+    ck_assert_int_eq(fake.row.bulk.state, MG_BULK_STOPPED);
     ck_assert_int_eq(fake.sent_count, 5);
-    ck_assert_int_eq(fake_count(MG_BATCH_RESULT_FAILED), 5);
+    ck_assert_int_eq(fake_count(MG_BULK_RESULT_FAILED), 5);
     ck_assert_str_eq(fake.orders[0].text, "the order was compensated or cancelled");
     finish();
 }
 END_TEST
 
-/* Would catch: a batch that goes on without a live scheduler, so that all its commands are taken at once
- * later. */
+/* Would catch: a bulk action that goes on without a live scheduler, so that all its commands are taken at
+ * once later. */
 START_TEST(commands_that_nobody_takes_do_not_pile_up)
 {
     begin(ORDERS, 5);
-    fake.row.batch.canary = 0;
+    fake.row.bulk.canary = 0;
     fake_pass(ENOUGH_MS);
     ck_assert_int_eq(fake.asked_to, 7);
     for (int i = 0; i < 7; i++) {
         fake_answer(i, MG_COMMAND_CONFLICT, 7, "settle it");
     }
-    fake.row.batch.stop_percent = 100;
+    fake.row.bulk.stop_percent = 100;
     fake_pass(ENOUGH_MS);
     ck_assert_int_eq(fake.asked_to, 14);
     fake_end_all(MG_ORDER_PROCESSING); /* under way is not done, but taken */
@@ -172,8 +172,8 @@ START_TEST(what_a_dead_runner_had_marked_is_asked_for_by_the_next_as_the_same_ca
     finish();
     fake.sent_count = 0;
     struct mg_err err;
-    const struct mg_batch_runner_options options = {.holder = "runner-1"};
-    ck_assert_int_eq(mg_batch_runner_start(NULL, &options, &runner, &err), MG_OK);
+    const struct mg_bulk_runner_options options = {.holder = "runner-1"};
+    ck_assert_int_eq(mg_bulk_runner_start(NULL, &options, &runner, &err), MG_OK);
     fake_pass(1000);
     ck_assert_int_eq(fake.sent_count, 5);
     ck_assert_str_eq(fake.sent[0].command_id, first.command_id);
@@ -208,9 +208,9 @@ START_TEST(a_command_without_an_answer_is_sent_again_ever_more_seldom)
 }
 END_TEST
 
-/* Would catch: a batch that asks for nothing more as long as orders end, or for more than may be under
+/* Would catch: a bulk action that asks for nothing more as long as orders end, or for more than may be under
  * way. */
-START_TEST(a_fast_batch_is_driven_as_fast_as_its_orders_end)
+START_TEST(a_fast_bulk_action_is_driven_as_fast_as_its_orders_end)
 {
     begin(ORDERS, 1000);
     for (int i = 0; i < 1000 && !fake.is_ended; i++) {
@@ -219,7 +219,7 @@ START_TEST(a_fast_batch_is_driven_as_fast_as_its_orders_end)
     }
     fake_pass(1000);
     ck_assert(fake.is_ended);
-    ck_assert_int_eq(fake_count(MG_BATCH_RESULT_DONE), ORDERS);
+    ck_assert_int_eq(fake_count(MG_BULK_RESULT_DONE), ORDERS);
     finish();
 }
 END_TEST
@@ -238,7 +238,7 @@ START_TEST(no_more_are_marked_than_can_be_sent)
     fake_pass(20);
     fake.is_broker_up = false;
     fake_pass(3000);
-    int marked = fake_count(MG_BATCH_RESULT_ASKED);
+    int marked = fake_count(MG_BULK_RESULT_ASKED);
     int sent = fake.sent_count;
     ck_assert_int_eq(fake.asked_to, sent);
     ck_assert_int_le(marked, sent);
@@ -256,8 +256,8 @@ START_TEST(an_operator_in_between_is_heard)
     fake.is_paused_meanwhile = true;
     fake_pass(10000);
     ck_assert_int_eq(fake.sent_count, 0);
-    ck_assert_int_eq(fake.row.batch.state, MG_BATCH_PAUSED);
-    fake.row.batch.state = MG_BATCH_CANARY;
+    ck_assert_int_eq(fake.row.bulk.state, MG_BULK_PAUSED);
+    fake.row.bulk.state = MG_BULK_CANARY;
     fake_pass(1000);
     ck_assert_int_eq(fake.sent_count, 5);
     finish();
@@ -361,8 +361,8 @@ START_TEST(a_database_that_fails_is_asked_again_and_said_once)
 }
 END_TEST
 
-/* Would catch: one batch that cannot be written and holds up all later ones. */
-START_TEST(a_batch_that_cannot_be_written_keeps_no_other_waiting)
+/* Would catch: one bulk action that cannot be written and holds up all later ones. */
+START_TEST(a_bulk_action_that_cannot_be_written_keeps_no_other_waiting)
 {
     begin(60, 100);
     fake.has_older = true;
@@ -381,8 +381,8 @@ END_TEST
 
 int main(void)
 {
-    Suite *suite = suite_create("operator: batch runner");
-    TCase *tests = tcase_create("batch_runner");
+    Suite *suite = suite_create("operator: bulk runner");
+    TCase *tests = tcase_create("bulk_runner");
     tcase_set_timeout(tests, 60);
     tcase_add_test(tests, the_canary_first_then_the_rest);
     tcase_add_test(tests, a_canary_that_fails_stops_it_and_is_told_once);
@@ -391,14 +391,14 @@ int main(void)
     tcase_add_test(tests, commands_that_nobody_takes_do_not_pile_up);
     tcase_add_test(tests, what_a_dead_runner_had_marked_is_asked_for_by_the_next_as_the_same_cause);
     tcase_add_test(tests, a_command_without_an_answer_is_sent_again_ever_more_seldom);
-    tcase_add_test(tests, a_fast_batch_is_driven_as_fast_as_its_orders_end);
+    tcase_add_test(tests, a_fast_bulk_action_is_driven_as_fast_as_its_orders_end);
     tcase_add_test(tests, no_more_are_marked_than_can_be_sent);
     tcase_add_test(tests, an_operator_in_between_is_heard);
     tcase_add_test(tests, who_does_not_lead_writes_nothing_and_tries_again);
     tcase_add_test(tests, who_was_followed_finds_out_before_it_asks_for_more);
     tcase_add_test(tests, what_keeps_it_from_driving_is_said_once);
     tcase_add_test(tests, a_database_that_fails_is_asked_again_and_said_once);
-    tcase_add_test(tests, a_batch_that_cannot_be_written_keeps_no_other_waiting);
+    tcase_add_test(tests, a_bulk_action_that_cannot_be_written_keeps_no_other_waiting);
     suite_add_tcase(suite, tests);
     return run_suite(suite);
 }

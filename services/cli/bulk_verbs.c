@@ -1,0 +1,464 @@
+/*
+ * `bulk start|list|show|pause|resume|stop|run`: one action on all orders that failed for one cause. The
+ * database makes the list of orders once. A process with a bulk runner drives the bulk action: a console, or
+ * this tool's `bulk run`.
+ */
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/id.h"
+#include "base/log.h"
+#include "failure_options.h"
+#include "operator/bulk_runner.h"
+#include "operator/bulk_words.h"
+#include "verbs.h"
+#include "wire/command.h"
+
+#define ORDERS_DIGITS_MAX 18 /* an order's number in its bulk action stays an int64 */
+
+/* ---- the runner ---- */
+
+bool bulk_is_driven(const struct table *runner)
+{
+    const char *age = table_cell(runner, 0, "age_ms");
+    return age[0] != '\0' && strtoll(age, NULL, 10) <= LEADER_AGE_MAX_MS;
+}
+
+/* Prints the process that drives bulk actions, or that none does. An open bulk action does not move without
+ * one, though it has no fault of its own. */
+static enum exit_code runner_tell(struct cli *cli, FILE *out, const char *before)
+{
+    struct table runner = {0};
+    enum exit_code code = table_read(cli, MG_REPORT_BULK_RUNNER, NULL, 0, &runner);
+    if (code == EXIT_DONE) {
+        if (bulk_is_driven(&runner)) {
+            (void)fprintf(out, "%s%s, seen %s ms ago\n", before, table_cell(&runner, 0, "holder"),
+                          table_cell(&runner, 0, "age_ms"));
+        } else {
+            (void)fprintf(out, "%snobody drives bulk actions: start makegood console, or makegood bulk run\n",
+                          before);
+        }
+    }
+    table_free(&runner);
+    return code;
+}
+
+static enum exit_code runner_miss(struct cli *cli)
+{
+    struct table runner = {0};
+    enum exit_code code = table_read(cli, MG_REPORT_BULK_RUNNER, NULL, 0, &runner);
+    if (code == EXIT_DONE && !bulk_is_driven(&runner)) {
+        cli_note(
+            "nobody drives bulk actions: it begins when makegood console, or makegood bulk run, is started");
+    }
+    table_free(&runner);
+    return code;
+}
+
+/* ---- start ---- */
+
+static enum exit_code filter_read(const struct cli *cli, struct bulk_filter *ret)
+{
+    enum exit_code code = failure_options_read(cli, ret);
+    if (code == EXIT_DONE && !cli->options.is_all && !bulk_filter_is_narrow(&ret->filter)) {
+        return cli_fail(EXIT_USAGE,
+                        "say which failures, with --workflow, --step, --service, --error or a time, as "
+                        "makegood order list --group-by error shows them; or --all");
+    }
+    return code;
+}
+
+/* Counts the orders that a bulk action would take, and those that it would leave out. */
+static enum exit_code choice_read(struct cli *cli, const struct mg_failure_filter *filter,
+                                  struct table *ret_table)
+{
+    const char *const params[] = {filter->workflow, filter->step,  filter->error,
+                                  filter->services, filter->since, filter->until};
+    return table_read(cli, MG_REPORT_BULK_CHOICE, params, 6, ret_table);
+}
+
+static enum exit_code choice_tell(struct cli *cli, const struct mg_failure_filter *filter)
+{
+    struct table choice = {0};
+    enum exit_code code = choice_read(cli, filter, &choice);
+    if (code == EXIT_DONE) {
+        table_print(cli, &choice, NULL);
+    }
+    table_free(&choice);
+    return code;
+}
+
+static bool is_nothing(const struct table *choice)
+{
+    return strcmp(table_cell(choice, 0, "not_in_error"), "0") == 0 &&
+           strcmp(table_cell(choice, 0, "in_other_bulk"), "0") == 0 &&
+           strcmp(table_cell(choice, 0, "of_lost_state"), "0") == 0;
+}
+
+/* Reports why no order can be taken. */
+static enum exit_code nothing_tell(struct cli *cli, const struct mg_failure_filter *filter, int64_t open_bulk)
+{
+    struct table choice = {0};
+    if (open_bulk >= MG_BULK_OPEN_MAX) {
+        return cli_fail(EXIT_CONFLICT, "%lld bulk actions are open; wait for some of them, or stop them",
+                        (long long)open_bulk);
+    }
+    enum exit_code code = choice_read(cli, filter, &choice);
+    if (code == EXIT_DONE && is_nothing(&choice)) {
+        code = cli_fail(EXIT_NOT_FOUND, "no order has such a failure: makegood order list --group-by error "
+                                        "shows those that there are");
+    } else if (code == EXIT_DONE) {
+        code = cli_fail(EXIT_NOT_FOUND,
+                        "no order can be taken: of those with such a failure %s are not in error, %s are in "
+                        "other bulk actions, %s have lost state and must be looked at one by one",
+                        table_cell(&choice, 0, "not_in_error"), table_cell(&choice, 0, "in_other_bulk"),
+                        table_cell(&choice, 0, "of_lost_state"));
+    }
+    table_free(&choice);
+    return code;
+}
+
+struct starting {
+    bool is_over, is_failed;
+    struct mg_bulk_started started;
+    struct mg_err err;
+};
+
+static void bulk_started(void *arg, const struct mg_bulk_started *started, const struct mg_err *err)
+{
+    struct starting *starting = arg;
+    starting->is_over = true;
+    if (err != NULL) {
+        starting->is_failed = true;
+        starting->err = *err;
+    } else {
+        starting->started = *started;
+    }
+}
+
+static enum exit_code started_print(struct cli *cli, const struct mg_bulk_start *start,
+                                    const struct mg_bulk_started *started)
+{
+    const char *state = mg_bulk_state_name(started->state);
+    if (cli->is_json) {
+        (void)printf("{\"bulk_id\": \"%s\", \"is_new\": %s, \"state\": \"%s\", \"orders\": %lld}\n",
+                     started->bulk_id, started->is_new ? "true" : "false", state, (long long)started->orders);
+    } else if (started->is_new) {
+        (void)printf("bulk action %s: %s of %lld orders, %lld of them first, %s a second\n", started->bulk_id,
+                     mg_cause_name(start->verb), (long long)started->orders, (long long)start->canary,
+                     start->rate_per_s);
+    } else {
+        (void)printf("bulk action %s: the same is %s already, %lld orders\n", started->bulk_id, state,
+                     (long long)started->orders);
+    }
+    return runner_miss(cli);
+}
+
+static enum exit_code start_send(struct cli *cli, const struct mg_failure_filter *filter,
+                                 enum mg_cause_kind verb)
+{
+    struct starting starting = {.is_over = false};
+    char by[MG_COMMAND_BY_MAX + 1], bulk_id[MG_UUID_SIZE];
+    const char *rate;
+    if (!bulk_rate_parse(cli->options.rate, &rate)) {
+        return cli_fail(EXIT_USAGE, "--rate %.80s: expected " BULK_RATE_RIGHT, cli->options.rate);
+    }
+    mg_uuid_random(bulk_id);
+    cli_by(cli, by, sizeof(by));
+    const struct mg_bulk_start start = {.bulk_id = bulk_id,
+                                        .verb = verb,
+                                        .filter = *filter,
+                                        .reason = cli->options.reason,
+                                        .by = by,
+                                        .canary = cli->options.canary,
+                                        .stop_percent = cli->options.stop_percent,
+                                        .rate_per_s = rate};
+    enum exit_code code = cli_open_store(cli, false);
+    if (code != EXIT_DONE) {
+        return code;
+    }
+    mg_store_start_bulk(cli->store, &start, bulk_started, &starting);
+    if (!cli_wait(cli, &starting.is_over, cli->options.timeout_ms)) {
+        return cli_fail(EXIT_TIMED_OUT,
+                        "the database did not answer in time; the same once more is no second "
+                        "bulk action; see makegood bulk list");
+    }
+    if (starting.is_failed) {
+        return cli_fail_err(&starting.err);
+    }
+    return starting.started.bulk_id[0] != '\0' ? started_print(cli, &start, &starting.started)
+                                               : nothing_tell(cli, filter, starting.started.open_bulk);
+}
+
+static enum exit_code verb_bulk_start(struct cli *cli)
+{
+    struct bulk_filter chosen;
+    enum mg_cause_kind verb = MG_CAUSE_COUNT;
+    if (!bulk_verb_parse(cli->words.items[0], &verb)) {
+        return cli_fail(EXIT_USAGE, "%.80s: expected " BULK_VERBS_RIGHT, cli->words.items[0]);
+    }
+    if (strlen(option_text(cli->options.reason)) > MG_COMMAND_REASON_MAX) {
+        return cli_fail(EXIT_USAGE, "--reason: up to %d bytes", MG_COMMAND_REASON_MAX);
+    }
+    enum exit_code code = filter_read(cli, &chosen);
+    if (code == EXIT_DONE && cli->options.is_dry_run) {
+        code = cli_open_store(cli, false);
+        return code == EXIT_DONE ? choice_tell(cli, &chosen.filter) : code;
+    }
+    return code == EXIT_DONE ? start_send(cli, &chosen.filter, verb) : code;
+}
+
+/* ---- list and show ---- */
+
+static enum exit_code verb_bulk_list(struct cli *cli)
+{
+    static const char *const columns[] = {"bulk_id", "verb",    "state",      "orders",  "done", "failed",
+                                          "skipped", "waiting", "created_at", "by_whom", NULL};
+    char limit[24];
+    struct table table = {0};
+    (void)snprintf(limit, sizeof(limit), "%lld", (long long)cli->options.limit);
+    const char *const params[] = {limit};
+    enum exit_code code = cli_open_store(cli, false);
+    if (code == EXIT_DONE) {
+        code = table_read(cli, MG_REPORT_BULK_LIST, params, 1, &table);
+    }
+    if (code == EXIT_DONE) {
+        table_print(cli, &table, columns);
+    }
+    table_free(&table);
+    return code;
+}
+
+static enum exit_code bulk_read(struct cli *cli, struct table *ret_bulk)
+{
+    const char *const params[] = {cli->words.items[0]};
+    enum exit_code code = cli_open_store(cli, false);
+    if (code == EXIT_DONE) {
+        code = table_read(cli, MG_REPORT_BULK, params, 1, ret_bulk);
+    }
+    if (code == EXIT_DONE && ret_bulk->row_count == 0) {
+        code = cli_fail(EXIT_NOT_FOUND, "there is no bulk action %.80s", cli->words.items[0]);
+    }
+    return code;
+}
+
+static void bulk_print(const struct table *bulk)
+{
+    const char *why = table_cell(bulk, 0, "why"), *ended_at = table_cell(bulk, 0, "ended_at");
+    (void)printf("bulk action %s: %s, %s, version %s\n", table_cell(bulk, 0, "bulk_id"),
+                 table_cell(bulk, 0, "verb"), table_cell(bulk, 0, "state"), table_cell(bulk, 0, "version"));
+    (void)printf("started  %s by %s: %s\n", table_cell(bulk, 0, "created_at"), table_cell(bulk, 0, "by_whom"),
+                 table_cell(bulk, 0, "reason"));
+    if (ended_at[0] != '\0') {
+        (void)printf("ended    %s\n", ended_at);
+    }
+    if (why[0] != '\0') {
+        (void)printf("stopped  %s\n", why);
+    }
+    (void)printf("failures %s\n", table_cell(bulk, 0, "filter"));
+    (void)printf("orders   %s: %s done, %s failed, %s skipped, %s under way, %s waiting\n",
+                 table_cell(bulk, 0, "orders"), table_cell(bulk, 0, "done"), table_cell(bulk, 0, "failed"),
+                 table_cell(bulk, 0, "skipped"), table_cell(bulk, 0, "asked"),
+                 table_cell(bulk, 0, "waiting"));
+    (void)printf("pace     %s first%s, then %s a second; stops when more than %s %% fail\n",
+                 table_cell(bulk, 0, "canary"),
+                 strcmp(table_cell(bulk, 0, "is_tried"), "t") == 0 ? " (they went well)" : "",
+                 table_cell(bulk, 0, "rate_per_s"), table_cell(bulk, 0, "stop_percent"));
+}
+
+static void show_json(const struct cli *cli, const struct table *bulk, const struct table *orders)
+{
+    static const char *const raw[] = {"filter", NULL};
+    (void)fputs("{\"bulk\": ", stdout);
+    table_print_object(stdout, bulk, 0, raw);
+    (void)fputs(",\n\"orders\": ", stdout);
+    table_print(cli, orders, NULL);
+    (void)fputs("}\n", stdout);
+}
+
+static enum exit_code result_check(const char *word)
+{
+    enum mg_bulk_result result;
+    return word[0] == '\0' || mg_bulk_result_parse(word, strlen(word), &result)
+               ? EXIT_DONE
+               : cli_fail(EXIT_USAGE, "--result %.80s: expected waiting, asked, done, failed or skipped",
+                          word);
+}
+
+static enum exit_code verb_bulk_show(struct cli *cli)
+{
+    struct table bulk = {0}, orders = {0};
+    const char *result = option_text(cli->options.result), *after = option_text(cli->options.after);
+    char limit[24];
+    (void)snprintf(limit, sizeof(limit), "%lld", (long long)cli->options.limit);
+    const char *const params[] = {cli->words.items[0], result, after, limit};
+    enum exit_code code = result_check(result);
+    if (code == EXIT_DONE &&
+        (strspn(after, "0123456789") != strlen(after) || strlen(after) > ORDERS_DIGITS_MAX)) {
+        code = cli_fail(EXIT_USAGE, "--after %.80s: expected a number, as the first column shows it", after);
+    }
+    if (code == EXIT_DONE) {
+        code = bulk_read(cli, &bulk);
+    }
+    if (code == EXIT_DONE) {
+        code = table_read(cli, MG_REPORT_BULK_ORDERS, params, 4, &orders);
+    }
+    if (code == EXIT_DONE && cli->is_json) {
+        show_json(cli, &bulk, &orders);
+    } else if (code == EXIT_DONE) {
+        bulk_print(&bulk);
+        if (table_cell(&bulk, 0, "ended_at")[0] == '\0') {
+            code = runner_tell(cli, stdout, "driven   by ");
+        }
+        table_print(cli, &orders, NULL);
+    }
+    if (code == EXIT_DONE && orders.row_count >= cli->options.limit) {
+        cli_note("there may be more: the same with --after %s",
+                 table_cell(&orders, orders.row_count - 1, "n"));
+    }
+    table_free(&bulk);
+    table_free(&orders);
+    return code;
+}
+
+/* ---- pause, resume, stop ---- */
+
+struct changing {
+    bool is_over, is_failed;
+    enum mg_change_result result;
+    uint64_t version;
+    struct mg_err err;
+};
+
+static void bulk_changed(void *arg, enum mg_change_result result, uint64_t version, const struct mg_err *err)
+{
+    struct changing *changing = arg;
+    changing->is_over = true;
+    changing->result = result;
+    changing->version = version;
+    if (err != NULL) {
+        changing->is_failed = true;
+        changing->err = *err;
+    }
+}
+
+static enum exit_code change_send(struct cli *cli, const struct mg_bulk_change *change, const char *state)
+{
+    struct changing changing = {.is_over = false};
+    mg_store_change_bulk(cli->store, change, bulk_changed, &changing);
+    if (!cli_wait(cli, &changing.is_over, cli->options.timeout_ms)) {
+        return cli_fail(EXIT_TIMED_OUT, "the database did not answer in time; see makegood bulk show %s",
+                        change->bulk_id);
+    }
+    if (changing.is_failed) {
+        return cli_fail_err(&changing.err);
+    }
+    if (changing.result != MG_CHANGE_DONE) {
+        return cli_fail(
+            EXIT_CONFLICT,
+            "bulk action %s is %s, which cannot be changed so, or is no longer at version %llu; see "
+            "makegood bulk show %s",
+            change->bulk_id, state, (unsigned long long)change->version, change->bulk_id);
+    }
+    if (cli->is_json) {
+        (void)printf("{\"bulk_id\": \"%s\", \"version\": %llu}\n", change->bulk_id,
+                     (unsigned long long)changing.version);
+    } else {
+        (void)printf("bulk action %s: %s, version %llu\n", change->bulk_id, mg_bulk_wish_name(change->wish),
+                     (unsigned long long)changing.version);
+    }
+    return EXIT_DONE;
+}
+
+static enum exit_code change_do(struct cli *cli, enum mg_bulk_wish wish)
+{
+    struct table bulk = {0};
+    char by[MG_COMMAND_BY_MAX + 1];
+    cli_by(cli, by, sizeof(by));
+    struct mg_bulk_change change = {.wish = wish, .reason = cli->options.reason, .by = by};
+    if (strlen(change.reason) > MG_COMMAND_REASON_MAX) {
+        return cli_fail(EXIT_USAGE, "--reason: up to %d bytes", MG_COMMAND_REASON_MAX);
+    }
+    enum exit_code code = bulk_read(cli, &bulk);
+    if (code == EXIT_DONE) {
+        change.bulk_id = table_cell(&bulk, 0, "bulk_id");
+        change.version = cli->options.version != 0 ? (uint64_t)cli->options.version
+                                                   : strtoull(table_cell(&bulk, 0, "version"), NULL, 10);
+        code = change_send(cli, &change, table_cell(&bulk, 0, "state"));
+    }
+    table_free(&bulk);
+    return code;
+}
+
+static enum exit_code verb_bulk_pause(struct cli *cli)
+{
+    return change_do(cli, MG_BULK_WISH_PAUSE);
+}
+
+static enum exit_code verb_bulk_resume(struct cli *cli)
+{
+    return change_do(cli, MG_BULK_WISH_RESUME);
+}
+
+static enum exit_code verb_bulk_stop(struct cli *cli)
+{
+    return change_do(cli, MG_BULK_WISH_STOP);
+}
+
+/* ---- run ---- */
+
+static void run_end(void *arg)
+{
+    mg_loop_stop(((struct cli *)arg)->loop);
+}
+
+static void run_refused(void *arg, const char *reason)
+{
+    struct cli *cli = arg;
+    (void)snprintf(cli->refusal, sizeof(cli->refusal), "%s", reason);
+    mg_loop_stop(cli->loop);
+}
+
+static enum exit_code verb_bulk_run(struct cli *cli)
+{
+    struct mg_bulk_runner *runner = NULL;
+    struct mg_err err;
+    char holder[128];
+    mg_instance_name(holder, sizeof(holder));
+    mg_log_open("makegood-bulk", holder, MG_LOG_INFO);
+    const struct mg_bulk_runner_options options = {.pg_dsn = cli->options.pg_dsn,
+                                                   .broker = cli->options.broker,
+                                                   .holder = holder,
+                                                   .on_refused = run_refused,
+                                                   .arg = cli};
+    if (!mg_loop_on_signal(cli->loop, SIGTERM, run_end, cli) ||
+        !mg_loop_on_signal(cli->loop, SIGINT, run_end, cli)) {
+        return cli_fail(EXIT_ERROR, "could not start: no descriptors");
+    }
+    if (mg_bulk_runner_start(cli->loop, &options, &runner, &err) != MG_OK) {
+        return cli_fail_err(&err);
+    }
+    mg_loop_run(cli->loop);
+    mg_bulk_runner_stop(runner);
+    return cli->refusal[0] == '\0' ? EXIT_DONE
+                                   : cli_fail(EXIT_ERROR, "cannot use this database: %s", cli->refusal);
+}
+
+#define CHANGES_BULK (EXTRA_REASON | EXTRA_VERSION)
+
+const struct verb BULK_VERBS[] = {
+    {"bulk", "start", "resume|compensate|cancel", 1, 1,
+     EXTRA_REASON | EXTRA_STEP | EXTRA_TIME | EXTRA_ALL | EXTRA_BULK, verb_bulk_start,
+     "resumes, compensates or cancels orders by failure: a few first, then at a set rate"},
+    {"bulk", "list", "", 0, 0, EXTRA_LIMIT, verb_bulk_list,
+     "lists bulk actions and their progress, newest first"},
+    {"bulk", "show", "BULK", 1, 1, EXTRA_RESULT | EXTRA_AFTER | EXTRA_LIMIT, verb_bulk_show,
+     "shows one bulk action, and the result of each of its orders"},
+    {"bulk", "pause", "BULK", 1, 1, CHANGES_BULK, verb_bulk_pause,
+     "pauses a bulk action; orders in progress continue"},
+    {"bulk", "resume", "BULK", 1, 1, CHANGES_BULK, verb_bulk_resume, "ends the pause of a bulk action"},
+    {"bulk", "stop", "BULK", 1, 1, CHANGES_BULK, verb_bulk_stop,
+     "ends a bulk action; orders in progress continue, the others are skipped"},
+    {"bulk", "run", "", 0, 0, 0, verb_bulk_run, "runs the bulk actions of all operators until SIGTERM"},
+    {0}};
