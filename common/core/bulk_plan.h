@@ -1,11 +1,10 @@
 /*
- * Bulk actions, as arithmetic: the number of orders of a bulk action to request next, the end of the bulk
- * action, and the result of a requested order. Moments are the database's, in microseconds since 1970.
+ * Bulk actions, as arithmetic: the number of orders to request next, the end of the action, and the result of
+ * a requested order. Moments are the database's, in microseconds since 1970.
  *
  * A bulk action tries its canary first: that many orders are requested at once, and no more until all of them
- * have ended. Then follow the others, limited by the rate and by the number under way. The bulk action stops
- * for good when more than its share fails again: of the canary, later of the newest MG_BULK_RECENT ended
- * orders.
+ * have ended. Then follow the others, limited by the rate and by the number under way. It stops for good when
+ * more than its share fails again: of the canary, later of the newest MG_BULK_RECENT ended orders.
  */
 #ifndef MG_CORE_BULK_PLAN_H
 #define MG_CORE_BULK_PLAN_H

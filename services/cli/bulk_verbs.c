@@ -1,7 +1,7 @@
 /*
  * `bulk start|list|show|pause|resume|stop|run`: one action on all orders that failed for one cause. The
- * database makes the list of orders once. A process with a bulk runner drives the bulk action: a console, or
- * this tool's `bulk run`.
+ * database makes the list of orders once. A process with a bulk runner drives it: a console, or this
+ * tool's `bulk run`.
  */
 #include <signal.h>
 #include <stdlib.h>
@@ -36,7 +36,8 @@ static enum exit_code runner_tell(struct cli *cli, FILE *out, const char *before
             (void)fprintf(out, "%s%s, seen %s ms ago\n", before, table_cell(&runner, 0, "holder"),
                           table_cell(&runner, 0, "age_ms"));
         } else {
-            (void)fprintf(out, "%snobody drives bulk actions: start makegood console, or makegood bulk run\n",
+            (void)fprintf(out,
+                          "%sno process drives bulk actions: start makegood console, or makegood bulk run\n",
                           before);
         }
     }
@@ -50,7 +51,8 @@ static enum exit_code runner_miss(struct cli *cli)
     enum exit_code code = table_read(cli, MG_REPORT_BULK_RUNNER, NULL, 0, &runner);
     if (code == EXIT_DONE && !bulk_is_driven(&runner)) {
         cli_note(
-            "nobody drives bulk actions: it begins when makegood console, or makegood bulk run, is started");
+            "no process drives bulk actions; this one begins when makegood console, or makegood bulk run, "
+            "is started");
     }
     table_free(&runner);
     return code;
@@ -62,9 +64,10 @@ static enum exit_code filter_read(const struct cli *cli, struct bulk_filter *ret
 {
     enum exit_code code = failure_options_read(cli, ret);
     if (code == EXIT_DONE && !cli->options.is_all && !bulk_filter_is_narrow(&ret->filter)) {
-        return cli_fail(EXIT_USAGE,
-                        "say which failures, with --workflow, --step, --service, --error or a time, as "
-                        "makegood order list --group-by error shows them; or --all");
+        return cli_fail(
+            EXIT_USAGE,
+            "no failures are selected: expected --workflow, --step, --service, --error or a time, as "
+            "makegood order list --group-by error shows them, or --all");
     }
     return code;
 }
@@ -96,24 +99,26 @@ static bool is_nothing(const struct table *choice)
            strcmp(table_cell(choice, 0, "of_lost_state"), "0") == 0;
 }
 
-/* Reports why no order can be taken. */
+/* Reports why no order is eligible. */
 static enum exit_code nothing_tell(struct cli *cli, const struct mg_failure_filter *filter, int64_t open_bulk)
 {
     struct table choice = {0};
     if (open_bulk >= MG_BULK_OPEN_MAX) {
-        return cli_fail(EXIT_CONFLICT, "%lld bulk actions are open; wait for some of them, or stop them",
+        return cli_fail(EXIT_CONFLICT,
+                        "%lld bulk actions are open, the maximum; wait for one to end, or stop one",
                         (long long)open_bulk);
     }
     enum exit_code code = choice_read(cli, filter, &choice);
     if (code == EXIT_DONE && is_nothing(&choice)) {
-        code = cli_fail(EXIT_NOT_FOUND, "no order has such a failure: makegood order list --group-by error "
-                                        "shows those that there are");
+        code = cli_fail(EXIT_NOT_FOUND, "no order has such a failure; makegood order list --group-by error "
+                                        "lists the open failures");
     } else if (code == EXIT_DONE) {
-        code = cli_fail(EXIT_NOT_FOUND,
-                        "no order can be taken: of those with such a failure %s are not in error, %s are in "
-                        "other bulk actions, %s have lost state and must be looked at one by one",
-                        table_cell(&choice, 0, "not_in_error"), table_cell(&choice, 0, "in_other_bulk"),
-                        table_cell(&choice, 0, "of_lost_state"));
+        code =
+            cli_fail(EXIT_NOT_FOUND,
+                     "no order is eligible: of the orders with such a failure %s are not in error, %s are in "
+                     "other bulk actions, %s have lost state and need a check one by one",
+                     table_cell(&choice, 0, "not_in_error"), table_cell(&choice, 0, "in_other_bulk"),
+                     table_cell(&choice, 0, "of_lost_state"));
     }
     table_free(&choice);
     return code;
@@ -149,7 +154,7 @@ static enum exit_code started_print(struct cli *cli, const struct mg_bulk_start 
                      mg_cause_name(start->verb), (long long)started->orders, (long long)start->canary,
                      start->rate_per_s);
     } else {
-        (void)printf("bulk action %s: the same is %s already, %lld orders\n", started->bulk_id, state,
+        (void)printf("bulk action %s exists already: %s, %lld orders\n", started->bulk_id, state,
                      (long long)started->orders);
     }
     return runner_miss(cli);
@@ -181,8 +186,8 @@ static enum exit_code start_send(struct cli *cli, const struct mg_failure_filter
     mg_store_start_bulk(cli->store, &start, bulk_started, &starting);
     if (!cli_wait(cli, &starting.is_over, cli->options.timeout_ms)) {
         return cli_fail(EXIT_TIMED_OUT,
-                        "the database did not answer in time; the same once more is no second "
-                        "bulk action; see makegood bulk list");
+                        "the database did not answer in time; a repeated start makes no second bulk "
+                        "action; see makegood bulk list");
     }
     if (starting.is_failed) {
         return cli_fail_err(&starting.err);
@@ -357,7 +362,7 @@ static enum exit_code change_send(struct cli *cli, const struct mg_bulk_change *
     if (changing.result != MG_CHANGE_DONE) {
         return cli_fail(
             EXIT_CONFLICT,
-            "bulk action %s is %s, which cannot be changed so, or is no longer at version %llu; see "
+            "bulk action %s is %s, which does not allow this change, or is no longer at version %llu; see "
             "makegood bulk show %s",
             change->bulk_id, state, (unsigned long long)change->version, change->bulk_id);
     }

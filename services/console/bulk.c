@@ -54,7 +54,8 @@ static void on_started(void *arg, const struct mg_bulk_started *started, const s
     } else {
         change_end(
             change, 409,
-            "no order is eligible: each order with this failure is no longer in error, or in another bulk action");
+            "no order is eligible: each order with this failure is no longer in error, or in another bulk "
+            "action");
     }
 }
 

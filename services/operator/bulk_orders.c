@@ -56,6 +56,7 @@ static void item_init(struct mg_bulk_item *item, const struct mg_bulk_row *row,
                        (unsigned long long)order->order.version);
     *item = (struct mg_bulk_item){.n = order->n, .version = order->order.version, .wait_ms = RESEND_FIRST_MS};
     (void)snprintf(item->order_id, sizeof(item->order_id), "%s", order->order_id);
+    /* The former name of bulk actions: commands that are under way during the upgrade must keep their ids. */
     mg_uuid_derived(mg_slice_of("batch"), (struct mg_slice){identity, (size_t)len}, item->command_id);
 }
 

@@ -5,7 +5,7 @@
  * leader continues from the tables.
  *
  * Orders are marked as asked for before their commands go out, so no list is walked twice. A command's id is
- * derived from bulk action, order and version, so a command that is sent again is the same cause.
+ * derived from the bulk action, the order and its version, so a command that is sent again is the same cause.
  */
 #ifndef MG_OPERATOR_BULK_RUNNER_H
 #define MG_OPERATOR_BULK_RUNNER_H

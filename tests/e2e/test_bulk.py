@@ -38,7 +38,7 @@ def results(s, bulk_id):
 
 
 def wait_ended(s, bulk_id, state):
-    s.wait(lambda: bulk(s, bulk_id)["ended_at"] is not None, f"bulk action {bulk_id} has ended")
+    s.wait(lambda: bulk(s, bulk_id)["ended_at"] is not None, f"the bulk action {bulk_id} has ended")
     row = bulk(s, bulk_id)
     assert row["state"] == state, (row, results(s, bulk_id))
     return row
@@ -72,8 +72,8 @@ def assert_gentle(rows, rate):
 
 @scenario(**PAY)
 def sixty_failed_orders_go_again_canary_first_each_once(s):
-    """Would catch: a second bulk action by a second click; orders resumed before the canary is over, or above the rate; a result that
-    belongs to another order; an act without an author on record."""
+    """Would catch: a second bulk action by a second click; orders resumed before the canary is over, or above the rate; a result
+    that belongs to another order; an act without an author on record."""
     orders = fail(s)
     s.remote("payment").switch("order")
     choice = start(s, "--dry-run")[0]
@@ -81,7 +81,7 @@ def sixty_failed_orders_go_again_canary_first_each_once(s):
     rate, canary = 20, 4
     first = s.cluster.tool("bulk", "start", "resume", "--workflow", "pay", "--rate", rate, "--canary", canary, "--reason", "it is mended",
                            "--by", "ann", "-o", "json")
-    assert "nobody drives bulk actions" in first.stderr, first
+    assert "no process drives bulk actions" in first.stderr, first
     bulk_id = json.loads(first.stdout)["bulk_id"]
     again = start(s, "--rate", 1000)
     assert (again["bulk_id"], again["is_new"], again["orders"]) == (bulk_id, False, ORDERS), again

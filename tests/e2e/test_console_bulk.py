@@ -26,8 +26,8 @@ def asking(console, **more):
 
 @scenario(**PAY)
 def two_clicks_in_the_console_start_one_bulk_action(s):
-    """Would catch: a second bulk action by a second click, or by a lost answer; a bulk action that a reader starts, or of more orders than were
-    confirmed; a console's bulk actions that no runner drives; a page without their progress."""
+    """Would catch: a second bulk action by a second click, or by a lost answer; one that a reader starts, or of more orders than
+    were confirmed; a console's bulk actions that no runner drives; a page without their progress."""
     orders = fail(s)
     s.remote("payment").switch("order")
     console = Console(s)
@@ -88,8 +88,8 @@ def two_clicks_in_the_console_start_one_bulk_action(s):
 
 @scenario(**PAY)
 def a_canary_that_fails_stops_the_bulk_action_of_a_console(s):
-    """Would catch: failed orders that are sent again into a service that is still broken; a page that does not show why its bulk action
-    stopped, or that can continue it. test_bulk.py tests that the next bulk action takes its orders."""
+    """Would catch: failed orders that are sent again into a service that is still broken; a page that does not show why its bulk
+    action stopped, or that can continue it. test_bulk.py tests that the next one takes its orders."""
     fail(s)
     console = Console(s)
     console.login("operator")

@@ -520,9 +520,9 @@ class Answers(Case):
         started = run(*words, "--reason", 'it is "over"', "--by", "ann", "-o", "json", code=DONE)
         bulk = json.loads(started.stdout)
         self.assertEqual((bulk["orders"], bulk["is_new"], bulk["state"]), (3, True, "canary"))
-        self.assertIn("nobody drives bulk actions", one_line(started))
+        self.assertIn("no process drives bulk actions", one_line(started))
         again = run(*words, "--rate", "7", *REASON, code=DONE)
-        self.assertIn("the same is canary already, 3 orders", again.stdout)
+        self.assertIn("exists already: canary, 3 orders", again.stdout)
         self.assertIn("3 are in other bulk actions", one_line(run("bulk", "start", "resume", "--workflow", name, *REASON, code=NOT_FOUND)))
         self.assertIn("no process drives them", run("doctor", code=ERROR).stdout)
 
@@ -532,7 +532,7 @@ class Answers(Case):
         self.assertEqual([(row["n"], row["result"]) for row in shown["orders"]], [("1", "waiting"), ("2", "waiting"), ("3", "waiting")])
         page = run("bulk", "show", bulk["bulk_id"], "--limit", "2", code=DONE)
         self.assertIn("3: 0 done, 0 failed, 0 skipped, 0 under way, 3 waiting", page.stdout)
-        self.assertIn("nobody drives bulk actions", page.stdout)
+        self.assertIn("no process drives bulk actions", page.stdout)
         self.assertIn("--after 2", one_line(page))
         rest = json.loads(run("bulk", "show", bulk["bulk_id"], "--after", "2", "--result", "waiting", "-o", "json", code=DONE).stdout)
         self.assertEqual([row["n"] for row in rest["orders"]], ["3"])
@@ -543,7 +543,7 @@ class Answers(Case):
         def change(verb, *more, code=DONE):
             return run("bulk", verb, bulk["bulk_id"], *REASON, *more, code=code)
 
-        self.assertIn("is canary, which cannot be changed so", one_line(change("resume", code=CONFLICT)))
+        self.assertIn("is canary, which does not allow this change", one_line(change("resume", code=CONFLICT)))
         self.assertIn("version 2", change("pause").stdout)
         self.assertIn("version 1", one_line(change("resume", "--if-version", "1", code=CONFLICT)))
         self.assertEqual(json.loads(change("resume", "-o", "json").stdout), {"bulk_id": bulk["bulk_id"], "version": 3})

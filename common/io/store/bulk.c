@@ -14,8 +14,8 @@
 
 /* clang-format off */
 
-/* Orders with such a failure that a bulk action may take. Parameters from $4: workflow, step, error, services,
- * since, until. */
+/* Orders with such a failure that a bulk action may take. Parameters from $4: workflow, step, error,
+ * services, since, until. */
 #define CHOSEN                                                                                               \
     "SELECT p.order_id, p.version, p.goal, f.opened_at FROM (" MG_SQL_FAILURES("$8", "$9", "''") ") f"       \
     " JOIN order_process p ON p.order_id = f.order_id"                                                       \
@@ -29,7 +29,8 @@
 static const struct mg_sql LOCK_BULK = {
     "lock_bulk",
     "SELECT pg_advisory_xact_lock(" MG_SQL_LOCK("4") ")"};
-/* $1 bulk_id, $2 verb, $3 filter, $4 to $9, $10 reason, $11 by, $12 canary, $13 rate, $14 percent, $15 open, $16 orders */
+/* $1 bulk_id, $2 verb, $3 filter, $4 to $9, $10 reason, $11 by, $12 canary, $13 rate, $14 percent, $15 maximum
+ * of open ones, $16 maximum of orders */
 static const struct mg_sql BEGIN_BULK = {
     "begin_bulk",
     "INSERT INTO bulk (bulk_id, verb, filter, reason, by_whom, canary, rate_per_s, stop_percent)"

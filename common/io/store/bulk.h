@@ -1,8 +1,7 @@
 /*
- * Bulk actions in the store: bulk actions on failed orders (core/bulk_plan.h decides when each order is asked
- * for). Operators start, pause, resume and stop them. One runner drives them; it leads on a session for
- * MG_LEAD_BULK, and its epoch fences each of its writes. All progress is in the tables and nowhere
- * else.
+ * Bulk actions on failed orders, in the store (core/bulk_plan.h decides when each order is asked for).
+ * Operators start, pause, resume and stop them. One runner drives them; it leads on a session for
+ * MG_LEAD_BULK, and its epoch fences each of its writes. All progress is in the tables and nowhere else.
  */
 #ifndef MG_IO_STORE_BULK_H
 #define MG_IO_STORE_BULK_H
@@ -10,7 +9,7 @@
 #include "core/bulk_plan.h"
 #include "io/store/store.h"
 
-/* Open bulk actions; the runner reads each several times a second. */
+/* Maximum of open bulk actions; the runner reads each several times a second. */
 #define MG_BULK_OPEN_MAX 16
 
 /* Selects open failures of orders; "": any. Moments as for MG_REPORT_FAILURES. */
@@ -39,8 +38,8 @@ struct mg_bulk_started {
     char bulk_id[MG_UUID_SIZE];
     bool is_new; /* false: the same verb and filter already run, or this id was used */
     enum mg_bulk_state state;
-    int64_t orders; /* without a bulk action: orders that could be taken, if `orders_max` is set */
-    int64_t open_bulk;
+    int64_t orders;    /* without a bulk action: orders that could be taken, if `orders_max` is set */
+    int64_t open_bulk; /* number of open bulk actions */
 };
 typedef void mg_store_bulk_started_fn(void *arg, const struct mg_bulk_started *started,
                                       const struct mg_err *err);

@@ -44,9 +44,9 @@ enum {
     ROW_NOW,
     ROW_RECENT_FAILED
 };
-/* $1 limit of bulk actions. The event after a version has the next version as its key. An order that was already
- * turning back when it failed, and is resumed, has succeeded when it is turned back. Its pivot may still have
- * it processed. */
+/* $1 limit of bulk actions. The event after a version has the next version as its key. An order that was
+ * already turning back when it failed, and is resumed, has succeeded when it is turned back. Its pivot may
+ * still have it processed. */
 static const struct mg_sql LOOK_AT_ASKED = {
     "look_at_asked",
     "SELECT o.bulk_id, o.n, o.order_id, o.version, p.version, p.process_state, e.cause,"
@@ -171,7 +171,7 @@ static bool row_fill(const struct mg_rows *rows, int row, struct mg_bulk_row *to
     return verb.data != NULL && mg_cause_parse(verb.data, verb.len, &to->verb);
 }
 
-/* Fills the row of an order of a read bulk action. False: its bulk action came with a commit in between. */
+/* Fills the row of an order. False: its bulk action is not among those read, since a commit came between. */
 static bool order_fill(const struct mg_rows *rows, int row, const struct mg_bulk_look *taken,
                        struct mg_bulk_order_row *to)
 {

@@ -90,8 +90,8 @@ export async function show({main, query, path}) {
   }
   draw();
   const stop = watch({}, {
-    // A change of the bulk action changes its figures, so it is read again. A bulk action that is not among the newest is always
-    // read again.
+    // A change of the bulk action changes its figures, so it is read again. One that is not among the newest is always read
+    // again.
     overview: ({bulk}) => {
       const fresh = bulk.find((row) => row.bulk_id === bulkId);
       trouble("");

@@ -32,7 +32,7 @@ export async function show({main}) {
   const {bulk, runner, is_cut: isCut} = await get("bulk");
   const list = h("div", {}, bulkTable(bulk));
   main.append(h("h1", {}, "Bulk actions"),
-    h("p", {}, "A bulk action applies one action to all orders that failed for the same cause. It starts with a few orders, continues at a limited rate, and stops if too many fail again. Start a bulk action on the page of ", h("a", {href: "/failures"}, "failures"), "."),
+    h("p", {}, "A bulk action resumes, compensates or cancels all orders that failed for the same cause. It starts with a few orders, continues at a limited rate, and stops if too many fail again. Start a bulk action on the page of ", h("a", {href: "/failures"}, "failures"), "."),
     panel("Newest first", list, isCut && h("p", {class: "soft"}, "The list is cut. For more: makegood bulk list --limit.")), runnerTell(runner[0]));
   return watch({}, {
     overview: (data) => {

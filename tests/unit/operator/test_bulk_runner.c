@@ -52,7 +52,7 @@ static void pass_until_sent(int count)
 }
 
 /* Would catch: a canary that is not waited for; a bulk action that never ends; commands without distinct ids,
- * within a bulk action or between two. */
+ * within a bulk action or between two; a command that is under way during an upgrade and gets another id. */
 START_TEST(the_canary_first_then_the_rest)
 {
     begin(60, 100);
@@ -62,6 +62,8 @@ START_TEST(the_canary_first_then_the_rest)
     ck_assert_uint_eq(fake.sent[0].version, 7);
     ck_assert_str_eq(fake.sent[0].by, "anna");
     ck_assert_str_eq(fake.sent[0].reason, "it is back (bulk action " BULK_ID ")");
+    /* uuid.uuid5(Makegood's namespace, "5:batch:" BULK_ID ".o-0.7") of Python: the id of every version. */
+    ck_assert_str_eq(fake.sent[0].command_id, "6e9326cd-1e61-5d8e-9a3d-056b57576457");
     ck_assert_str_ne(fake.sent[0].command_id, fake.sent[1].command_id);
     fake_end_all(MG_ORDER_PROCESSED);
     pass_until_sent(60);
