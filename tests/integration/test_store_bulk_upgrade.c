@@ -139,7 +139,7 @@ START_TEST(nothing_keeps_the_former_name)
             "SELECT string_agg(name, ' ') FROM ("
             " SELECT relname::text AS name FROM pg_class WHERE relnamespace = current_schema()::regnamespace"
             " UNION ALL SELECT attname FROM pg_attribute a JOIN pg_class c ON c.oid = a.attrelid"
-            "  WHERE c.relnamespace = current_schema()::regnamespace"
+            "  WHERE c.relnamespace = current_schema()::regnamespace AND c.relkind IN ('r', 'p', 'v')"
             " UNION ALL SELECT conname FROM pg_constraint WHERE connamespace = current_schema()::regnamespace"
             " UNION ALL SELECT typname FROM pg_type WHERE typnamespace = current_schema()::regnamespace"
             " UNION ALL SELECT proname || prosrc FROM pg_proc WHERE pronamespace = current_schema()::regnamespace"
