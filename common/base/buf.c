@@ -35,6 +35,13 @@ void mg_buf_init(struct mg_buf *buf, size_t max)
     *buf = (struct mg_buf){.max = max};
 }
 
+void mg_buf_init_fixed(struct mg_buf *buf, char *memory, size_t size)
+{
+    assert(size > 0);
+    *buf = (struct mg_buf){.data = memory, .capacity = size, .max = size - 1};
+    memory[0] = '\0';
+}
+
 void mg_buf_finish(struct mg_buf *buf)
 {
     free(buf->data);
@@ -166,7 +173,8 @@ static void append_json_escape(struct mg_buf *buf, unsigned char byte)
         mg_buf_printf(buf, "\\u%04x", byte);
 }
 
-void mg_buf_append_json(struct mg_buf *buf, struct mg_slice text)
+/* `unknown` replaces each byte that is not UTF-8, which cannot stand in JSON. */
+static void append_json(struct mg_buf *buf, struct mg_slice text, const char *unknown)
 {
     const unsigned char *bytes = (const unsigned char *)text.data;
     size_t start = buf->len;
@@ -183,8 +191,8 @@ void mg_buf_append_json(struct mg_buf *buf, struct mg_slice text)
             continue;
         }
         mg_buf_append(buf, bytes + plain, i - plain);
-        if (sequence == 0) /* invalid UTF-8 cannot stand in JSON: the replacement character replaces it */
-            mg_buf_append_text(buf, "\\ufffd");
+        if (sequence == 0)
+            mg_buf_append_text(buf, unknown);
         else
             append_json_escape(buf, bytes[i]);
         plain = ++i;
@@ -196,6 +204,16 @@ void mg_buf_append_json(struct mg_buf *buf, struct mg_slice text)
         buf->len = start;
         buf->data[start] = '\0';
     }
+}
+
+void mg_buf_append_json(struct mg_buf *buf, struct mg_slice text)
+{
+    append_json(buf, text, "\\ufffd");
+}
+
+void mg_buf_append_json_mended(struct mg_buf *buf, struct mg_slice text)
+{
+    append_json(buf, text, "\xef\xbf\xbd");
 }
 
 void mg_buf_fail_with(struct mg_buf *buf, const struct mg_buf *part)

@@ -41,6 +41,9 @@ struct mg_buf {
 };
 
 void mg_buf_init(struct mg_buf *buf, size_t max);
+/* Stays within the caller's memory, of at most `size` - 1 bytes and the NUL. It never allocates, and there is
+ * nothing to finish. */
+void mg_buf_init_fixed(struct mg_buf *buf, char *memory, size_t size);
 void mg_buf_finish(struct mg_buf *buf);
 void mg_buf_clear(struct mg_buf *buf); /* keeps the memory, resets `failed` */
 void mg_buf_append(struct mg_buf *buf, const void *data, size_t len);
@@ -50,6 +53,8 @@ void mg_buf_append_integer(struct mg_buf *buf, int64_t number); /* decimal */
 void mg_buf_printf(struct mg_buf *buf, const char *format, ...) MG_PRINTF(2, 3);
 /* A JSON string with its quotes; control characters, quotes and backslashes escaped (RFC 8259 §7). */
 void mg_buf_append_json(struct mg_buf *buf, struct mg_slice text);
+/* The same, but a byte that is not UTF-8 becomes U+FFFD itself, not its escape: the form in messages. */
+void mg_buf_append_json_mended(struct mg_buf *buf, struct mg_slice text);
 /* Fails for the same reason as `part`, if `part` has failed: text made from it is incomplete. */
 void mg_buf_fail_with(struct mg_buf *buf, const struct mg_buf *part);
 /* MG_OK: all appends fitted. MG_TRANSIENT: out of memory. MG_PERMANENT: above `max`. */

@@ -24,6 +24,7 @@
 
 #include "base/buf.h"
 #include "base/clock.h"
+#include "base/json_write.h"
 
 /* A value longer than this is cut when its line is full; enough to recognise anything that belongs in a log.
  */
@@ -127,15 +128,14 @@ static void append_value(struct mg_buf *line, struct mg_slice text)
         append_quoted(line, text);
 }
 
-static void append_field(struct mg_buf *line, const struct mg_log_field *field, size_t text_max)
+static void append_field(struct mg_json_writer *json, const struct mg_log_field *field, size_t text_max)
 {
-    if (log_state.is_text) {
+    struct mg_buf *line = json->buf;
+
+    if (log_state.is_text)
         mg_buf_printf(line, " %s=", field->key);
-    } else {
-        mg_buf_append_text(line, ",");
-        mg_buf_append_json(line, mg_slice_of(field->key));
-        mg_buf_append_text(line, ":");
-    }
+    else
+        mg_json_name(json, field->key);
     if (field->text)
         append_value(line, (struct mg_slice){field->text, strnlen(field->text, text_max)});
     else
@@ -143,23 +143,25 @@ static void append_field(struct mg_buf *line, const struct mg_log_field *field, 
 }
 
 /* Appends the whole field if it fits, else its beginning, else nothing. False: a part was left out. */
-static bool try_field(struct mg_buf *line, const struct mg_log_field *field)
+static bool try_field(struct mg_json_writer *json, const struct mg_log_field *field)
 {
+    struct mg_buf *line = json->buf;
     size_t start = line->len;
 
-    append_field(line, field, line->max);
+    append_field(json, field, line->max);
     bool is_whole = !line->failed && (!field->text || strnlen(field->text, line->max) < line->max);
     for (int i = 0; line->failed && i < 2; i++) {
         line->len = start;
         line->failed = false;
-        if (i == 0) append_field(line, field, VALUE_CUT);
+        if (i == 0) append_field(json, field, VALUE_CUT);
     }
     if (line->data) line->data[line->len] = '\0';
     return is_whole;
 }
 
-static bool append_start(struct mg_buf *line, enum mg_log_level level, const char *message)
+static bool append_start(struct mg_json_writer *json, enum mg_log_level level, const char *message)
 {
+    struct mg_buf *line = json->buf;
     char time[MG_TIME_TEXT_SIZE];
     mg_time_format(mg_clock_wall_ms(), time);
 
@@ -174,14 +176,25 @@ static bool append_start(struct mg_buf *line, enum mg_log_level level, const cha
             line->data[line->len] = '\0';
         }
     } else {
-        mg_buf_printf(line, "{\"ts\":\"%s\",\"level\":\"%s\",\"service\":", time, LEVELS[level]);
-        mg_buf_append_json(line, mg_slice_of(log_state.service));
-        mg_buf_append_text(line, ",\"instance\":");
-        mg_buf_append_json(line, mg_slice_of(log_state.instance));
-        mg_buf_append_text(line, ",\"message\":");
-        mg_buf_append_json(line, (struct mg_slice){message, strnlen(message, LINE_MAX_SIZE / 8)});
+        mg_json_object_begin(json);
+        mg_json_member_word(json, "ts", time);
+        mg_json_member_word(json, "level", LEVELS[level]);
+        mg_json_member_string(json, "service", log_state.service);
+        mg_json_member_string(json, "instance", log_state.instance);
+        mg_json_member_text(json, "message", (struct mg_slice){message, strnlen(message, LINE_MAX_SIZE / 8)});
     }
     return !line->failed;
+}
+
+static void append_end(struct mg_json_writer *json, bool is_whole)
+{
+    if (log_state.is_text) {
+        mg_buf_append_text(json->buf, is_whole ? "\n" : " …\n");
+        return;
+    }
+    if (!is_whole) mg_json_member_bool(json, "cut", true);
+    mg_json_object_end(json);
+    mg_buf_append_text(json->buf, "\n");
 }
 
 /* One attempt; true if the whole line is written. */
@@ -204,6 +217,7 @@ void mg_log_write(enum mg_log_level level, const char *message, const struct mg_
 {
     char memory[PIPE_BUF + 1]; /* no allocation: an out-of-memory line needs to be written, too */
     struct mg_buf line = {.data = memory, .capacity = sizeof memory, .max = LINE_MAX_SIZE};
+    struct mg_json_writer json = mg_json_compact(&line);
     bool is_whole = true;
     int saved_errno = errno; /* a log call during error handling must not change errno */
 
@@ -214,15 +228,12 @@ void mg_log_write(enum mg_log_level level, const char *message, const struct mg_
 
     if (log_state.is_torn) mg_buf_append_text(&line, "\n");
     bool is_written = false;
-    if (append_start(&line, level, message)) {
+    if (append_start(&json, level, message)) {
         for (const struct mg_log_field *field = fields; field && field->key; field++) {
-            if (!try_field(&line, field)) is_whole = false;
+            if (!try_field(&json, field)) is_whole = false;
         }
         line.max += LINE_END_SIZE;
-        if (log_state.is_text)
-            mg_buf_append_text(&line, is_whole ? "\n" : " …\n");
-        else
-            mg_buf_append_text(&line, is_whole ? "}\n" : ",\"cut\":true}\n");
+        append_end(&json, is_whole);
         is_written = !line.failed && write_line(line.data, line.len);
     }
     if (!is_written) atomic_fetch_add_explicit(&log_state.dropped, 1, memory_order_relaxed);

@@ -13,7 +13,7 @@
 
 enum mg_log_level { MG_LOG_DEBUG, MG_LOG_INFO, MG_LOG_WARN, MG_LOG_ERROR };
 
-/* One key with its value, text or number. */
+/* One key, a constant, with its value, text or number. */
 struct mg_log_field {
     const char *key;
     const char *text; /* NULL: `number` is the value */

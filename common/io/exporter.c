@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/json_write.h"
 #include "base/log.h"
 #include "base/once.h"
 #include "io/http/client.h"
@@ -106,12 +107,14 @@ static void batch_make(struct mg_exporter *exporter)
 {
     mg_buf_clear(&exporter->body);
     mg_buf_append_slice(&exporter->body, exporter->options.head);
+    struct mg_json_writer json = mg_json_compact(&exporter->body);
+    mg_json_array_begin(&json);
     for (; exporter->count > 0 && exporter->in_hand < MG_EXPORTER_BATCH; exporter->in_hand++) {
         struct mg_slice span = span_take(exporter);
-        if (exporter->in_hand > 0) mg_buf_append_text(&exporter->body, ",");
-        mg_buf_append_slice(&exporter->body, span);
+        mg_json_element_raw(&json, span);
         span_free(span);
     }
+    mg_json_array_end(&json);
     mg_buf_append_slice(&exporter->body, exporter->options.tail);
 }
 

@@ -23,7 +23,7 @@
 
 struct mg_exporter_options {
     const char *url, *ca_file;  /* borrowed; ca_file "": the system's CAs */
-    struct mg_slice head, tail; /* a body is the head, spans separated by commas, and the tail; borrowed */
+    struct mg_slice head, tail; /* a body is the head, an array of spans, and the tail; borrowed */
     size_t span_max_bytes;      /* a larger one is dropped */
     int64_t (*rejected)(struct mg_slice answer); /* number of rejected spans in the collector's answer */
     struct mg_metrics *metrics;

@@ -2,7 +2,7 @@
 #include "wire/alert.h"
 
 #include "wire/json_reader.h"
-#include "wire/json_write.h"
+#include "wire/message_write.h"
 
 static const char *const NAMES[] = {"v", "alert", "closed", "subject", "order_id", "text", "at", NULL};
 
@@ -16,17 +16,17 @@ static bool is_subject(const char *text, size_t len)
 
 void mg_alert_write(const struct mg_alert_message *alert, struct mg_buf *ret_body)
 {
-    struct mg_json_out out;
+    struct mg_json_writer json = mg_json_compact(ret_body);
 
-    mg_json_begin(&out, ret_body);
-    mg_json_put_integer(&out, "v", 1);
-    mg_json_put_text(&out, "alert", mg_alert_name(alert->alert));
-    if (alert->is_closed) mg_json_put_bool(&out, "closed", true);
-    mg_json_put_text(&out, "subject", alert->subject);
-    mg_json_put_text_if(&out, "order_id", alert->order_id);
-    mg_json_put_text(&out, "text", alert->text);
-    mg_json_put_time(&out, "at", alert->at_ms);
-    mg_json_end(&out);
+    mg_json_object_begin(&json);
+    mg_json_member_int(&json, "v", 1);
+    mg_json_member_word(&json, "alert", mg_alert_name(alert->alert));
+    if (alert->is_closed) mg_json_member_bool(&json, "closed", true);
+    mg_message_put_text(&json, "subject", alert->subject);
+    mg_message_put_text_if(&json, "order_id", alert->order_id);
+    mg_message_put_text(&json, "text", alert->text);
+    mg_message_put_time(&json, "at", alert->at_ms);
+    mg_json_object_end(&json);
 }
 
 enum mg_class mg_alert_parse(struct mg_slice body, struct mg_alert_message *ret_alert, struct mg_err *err)

@@ -10,7 +10,7 @@
 
 #include "core/key.h"
 #include "wire/json_reader.h"
-#include "wire/json_write.h"
+#include "wire/message_write.h"
 
 static const char *const NAMES[] = {"v",   "command_id", "command", "order_id", "step", "attempt", "version",
                                     "seq", "outcome",    "by",      "reason",   "set",  NULL};
@@ -53,38 +53,36 @@ static bool is_command_id(const char *text, size_t len)
 
 void mg_command_write(const struct mg_command *command, struct mg_buf *ret_body)
 {
-    struct mg_json_out out, set;
+    struct mg_json_writer json = mg_json_compact(ret_body);
     int index = command_index(command->kind);
 
     if (index < 0) { /* not a command; every caller detects the failed body */
         ret_body->failed = true;
         return;
     }
-    mg_json_begin(&out, ret_body);
-    mg_json_put_integer(&out, "v", 1);
-    mg_json_put_text(&out, "command_id", command->command_id);
-    mg_json_put_text(&out, "command", mg_cause_name(command->kind));
-    mg_json_put_text(&out, "order_id", command->order_id);
-    if (COMMANDS[index].has_step) mg_json_put_text(&out, "step", command->step);
-    if (COMMANDS[index].has_attempt) mg_json_put_integer(&out, "attempt", command->attempt);
-    if (command->version > 0) mg_json_put_integer(&out, "version", (int64_t)command->version);
-    if (COMMANDS[index].has_seq) mg_json_put_integer(&out, "seq", (int64_t)command->seq);
-    if (COMMANDS[index].has_outcome) mg_json_put_text(&out, "outcome", mg_outcome_name(command->outcome));
-    mg_json_put_text(&out, "by", command->by);
-    mg_json_put_text_if(&out, "reason", command->reason);
+    mg_json_object_begin(&json);
+    mg_json_member_int(&json, "v", 1);
+    mg_message_put_text(&json, "command_id", command->command_id);
+    mg_json_member_word(&json, "command", mg_cause_name(command->kind));
+    mg_message_put_text(&json, "order_id", command->order_id);
+    if (COMMANDS[index].has_step) mg_message_put_text(&json, "step", command->step);
+    if (COMMANDS[index].has_attempt) mg_json_member_int(&json, "attempt", command->attempt);
+    if (command->version > 0) mg_json_member_int(&json, "version", (int64_t)command->version);
+    if (COMMANDS[index].has_seq) mg_json_member_int(&json, "seq", (int64_t)command->seq);
+    if (COMMANDS[index].has_outcome) mg_json_member_word(&json, "outcome", mg_outcome_name(command->outcome));
+    mg_message_put_text(&json, "by", command->by);
+    mg_message_put_text_if(&json, "reason", command->reason);
     if (COMMANDS[index].has_set && command->set_count > 0) {
-        mg_json_put_name(&out, "set");
+        mg_json_member_array(&json, "set");
         for (int i = 0; i < command->set_count; i++) {
-            mg_buf_append_text(ret_body, i == 0 ? "[" : ",");
-            mg_json_begin(&set, ret_body);
-            mg_json_put_name(&set, "pointer");
-            mg_buf_append_json(ret_body, command->sets[i].pointer);
-            mg_json_put_raw(&set, "value", command->sets[i].value);
-            mg_json_end(&set);
+            mg_json_element_object(&json);
+            mg_json_member_text(&json, "pointer", command->sets[i].pointer);
+            mg_json_member_raw(&json, "value", command->sets[i].value);
+            mg_json_object_end(&json);
         }
-        mg_buf_append_text(ret_body, "]");
+        mg_json_array_end(&json);
     }
-    mg_json_end(&out);
+    mg_json_object_end(&json);
 }
 
 static void read_set(const struct mg_json_object *object, struct mg_slice entry, struct mg_arena *arena,

@@ -4,7 +4,7 @@
 #include "core/key.h"
 #include "wire/command.h"
 #include "wire/json_reader.h"
-#include "wire/json_write.h"
+#include "wire/message_write.h"
 
 static const char *const NAMES[] = {"v",       "command_id", "order_id", "verdict",
                                     "version", "state",      "text",     NULL};
@@ -22,19 +22,19 @@ static bool tells_the_order(int verdict)
 
 void mg_command_result_write(const struct mg_command_result *result, struct mg_buf *ret_body)
 {
-    struct mg_json_out out;
+    struct mg_json_writer json = mg_json_compact(ret_body);
 
-    mg_json_begin(&out, ret_body);
-    mg_json_put_integer(&out, "v", 1);
-    mg_json_put_text_if(&out, "command_id", result->command_id);
-    mg_json_put_text_if(&out, "order_id", result->order_id);
-    mg_json_put_text(&out, "verdict", mg_command_verdict_name(result->verdict));
+    mg_json_object_begin(&json);
+    mg_json_member_int(&json, "v", 1);
+    mg_message_put_text_if(&json, "command_id", result->command_id);
+    mg_message_put_text_if(&json, "order_id", result->order_id);
+    mg_json_member_word(&json, "verdict", mg_command_verdict_name(result->verdict));
     if (tells_the_order((int)result->verdict)) {
-        mg_json_put_integer(&out, "version", (int64_t)result->version);
-        mg_json_put_text(&out, "state", mg_order_state_name(result->state));
+        mg_json_member_int(&json, "version", (int64_t)result->version);
+        mg_json_member_word(&json, "state", mg_order_state_name(result->state));
     }
-    mg_json_put_text(&out, "text", result->text);
-    mg_json_end(&out);
+    mg_message_put_text(&json, "text", result->text);
+    mg_json_object_end(&json);
 }
 
 enum mg_class mg_command_result_parse(struct mg_slice body, struct mg_command_result *ret_result,

@@ -3,14 +3,14 @@
  * protobuf's JSON mapping, except for hexadecimal identities. Numbers of 64 bits are strings, enums are
  * numbers, names are in lowerCamelCase, and default values are left out.
  *
- * A body is the head, spans with commas between them, and the tail.
+ * A body is the head, an array of spans, and the tail.
  */
 #ifndef MG_WIRE_OTLP_H
 #define MG_WIRE_OTLP_H
 
 #include "base/trace.h"
 
-#define MG_OTLP_TAIL "]}]}]}"
+#define MG_OTLP_TAIL "}]}]}"
 /* The largest span: sixteen short texts, among them an order's id and two names, escaped. */
 #define MG_OTLP_SPAN_MAX_BYTES 4096
 

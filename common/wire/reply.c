@@ -5,7 +5,7 @@
 #include "wire/reply.h"
 
 #include "wire/json_reader.h"
-#include "wire/json_write.h"
+#include "wire/message_write.h"
 
 static const char *const NAMES[] = {
     "v",      "order_id",  "step",  "attempt",        "kind",          "outcome", "executed",
@@ -24,33 +24,32 @@ static bool may_still_act_unless_said(enum mg_outcome outcome, enum mg_executed 
 
 void mg_reply_write(const struct mg_reply *reply, struct mg_buf *ret_body)
 {
-    struct mg_json_out out, error;
+    struct mg_json_writer json = mg_json_compact(ret_body);
 
-    mg_json_begin(&out, ret_body);
-    mg_json_put_integer(&out, "v", 1);
-    mg_json_put_text(&out, "order_id", reply->order_id);
-    mg_json_put_text(&out, "step", reply->step);
-    mg_json_put_integer(&out, "attempt", reply->attempt);
-    mg_json_put_text(&out, "kind", mg_kind_name(reply->kind));
-    mg_json_put_text(&out, "outcome", mg_outcome_name(reply->outcome));
-    mg_json_put_text(&out, "executed", mg_executed_name(reply->executed));
+    mg_json_object_begin(&json);
+    mg_json_member_int(&json, "v", 1);
+    mg_message_put_text(&json, "order_id", reply->order_id);
+    mg_message_put_text(&json, "step", reply->step);
+    mg_json_member_int(&json, "attempt", reply->attempt);
+    mg_json_member_word(&json, "kind", mg_kind_name(reply->kind));
+    mg_json_member_word(&json, "outcome", mg_outcome_name(reply->outcome));
+    mg_json_member_word(&json, "executed", mg_executed_name(reply->executed));
     if (reply->result.data != NULL) {
-        mg_json_put_raw(&out, "result", reply->result);
+        mg_json_member_raw(&json, "result", reply->result);
     } else if (reply->is_truncated) {
-        mg_json_put_raw(&out, "result", mg_slice_of("null"));
+        mg_json_member_null(&json, "result");
     }
-    if (reply->is_truncated) mg_json_put_bool(&out, "truncated", true);
+    if (reply->is_truncated) mg_json_member_bool(&json, "truncated", true);
     if (reply->error_code[0] != '\0' || reply->error_text[0] != '\0') {
-        mg_json_put_name(&out, "error");
-        mg_json_begin(&error, ret_body);
-        mg_json_put_text_if(&error, "code", reply->error_code);
-        mg_json_put_text_if(&error, "text", reply->error_text);
-        mg_json_end(&error);
+        mg_json_member_object(&json, "error");
+        mg_message_put_text_if(&json, "code", reply->error_code);
+        mg_message_put_text_if(&json, "text", reply->error_text);
+        mg_json_object_end(&json);
     }
     if (reply->may_still_act != may_still_act_unless_said(reply->outcome, reply->executed))
-        mg_json_put_bool(&out, "may_still_act", reply->may_still_act);
-    if (reply->retry_after_ms >= 0) mg_json_put_integer(&out, "retry_after_ms", reply->retry_after_ms);
-    mg_json_end(&out);
+        mg_json_member_bool(&json, "may_still_act", reply->may_still_act);
+    if (reply->retry_after_ms >= 0) mg_json_member_int(&json, "retry_after_ms", reply->retry_after_ms);
+    mg_json_object_end(&json);
 }
 
 static void read_error(const struct mg_json_object *object, struct mg_reply *reply)

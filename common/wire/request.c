@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "wire/json_reader.h"
-#include "wire/json_write.h"
+#include "wire/message_write.h"
 #include "wire/template.h"
 
 /* A request holds payload and results several times over, some levels deeper than received. Agents must
@@ -47,26 +47,26 @@ static bool is_key(const char *text, size_t len)
 
 void mg_request_write(const struct mg_request *request, struct mg_buf *ret_body)
 {
-    struct mg_json_out out;
+    struct mg_json_writer json = mg_json_compact(ret_body);
 
-    mg_json_begin(&out, ret_body);
-    mg_json_put_integer(&out, "v", 1);
-    mg_json_put_text(&out, "order_id", request->order_id);
-    mg_json_put_text(&out, "step", request->step);
-    mg_json_put_text(&out, "service", request->service);
-    mg_json_put_integer(&out, "attempt", request->attempt);
-    mg_json_put_text(&out, "kind", mg_kind_name(request->kind));
-    mg_json_put_text(&out, "idempotency_key", request->idempotency_key);
-    mg_json_put_text(&out, "do_key", request->do_key);
-    mg_json_put_time(&out, "complete_by", request->complete_by_ms);
-    mg_json_put_time(&out, "sent_at", request->sent_at_ms);
-    if (request->is_at_most_once) mg_json_put_bool(&out, "at_most_once", true);
-    if (request->is_pollable) mg_json_put_bool(&out, "pollable", true);
+    mg_json_object_begin(&json);
+    mg_json_member_int(&json, "v", 1);
+    mg_message_put_text(&json, "order_id", request->order_id);
+    mg_message_put_text(&json, "step", request->step);
+    mg_message_put_text(&json, "service", request->service);
+    mg_json_member_int(&json, "attempt", request->attempt);
+    mg_json_member_word(&json, "kind", mg_kind_name(request->kind));
+    mg_message_put_text(&json, "idempotency_key", request->idempotency_key);
+    mg_message_put_text(&json, "do_key", request->do_key);
+    mg_message_put_time(&json, "complete_by", request->complete_by_ms);
+    mg_message_put_time(&json, "sent_at", request->sent_at_ms);
+    if (request->is_at_most_once) mg_json_member_bool(&json, "at_most_once", true);
+    if (request->is_pollable) mg_json_member_bool(&json, "pollable", true);
     if (is_traceparent(request->traceparent, strlen(request->traceparent))) {
-        mg_json_put_text(&out, "traceparent", request->traceparent);
+        mg_message_put_text(&json, "traceparent", request->traceparent);
     }
-    mg_json_put_raw(&out, "request", request->request);
-    mg_json_end(&out);
+    mg_json_member_raw(&json, "request", request->request);
+    mg_json_object_end(&json);
 }
 
 /* The text of a string value: in place if nothing is escaped, else in the arena. */

@@ -4,7 +4,7 @@
 #include <stdio.h>
 
 #include "wire/json_reader.h"
-#include "wire/json_write.h"
+#include "wire/message_write.h"
 #include "wire/service.h"
 
 static const char *const NAMES[] = {"v",      "service", "epoch",     "version", "paused",
@@ -12,55 +12,43 @@ static const char *const NAMES[] = {"v",      "service", "epoch",     "version",
 static const char *const SHARE_NAMES[] = {"instance", "concurrency", "rate", NULL};
 static const char *const DOWN_NAMES[] = {"prober", NULL};
 
-static void down_write(const char *prober, struct mg_buf *ret_body)
+static void share_write(struct mg_json_writer *json, const struct mg_share *share)
 {
-    struct mg_json_out out;
-
-    mg_json_begin(&out, ret_body);
-    mg_json_put_text(&out, "prober", prober);
-    mg_json_end(&out);
-}
-
-static void share_write(const struct mg_share *share, struct mg_buf *ret_body)
-{
-    struct mg_json_out out;
-
-    mg_json_begin(&out, ret_body);
-    mg_json_put_text(&out, "instance", share->instance);
-    if (share->concurrency > 0) mg_json_put_integer(&out, "concurrency", share->concurrency);
+    mg_json_element_object(json);
+    mg_message_put_text(json, "instance", share->instance);
+    if (share->concurrency > 0) mg_json_member_int(json, "concurrency", share->concurrency);
     if (share->rate_per_s > 0) {
         char number[32];
         (void)snprintf(number, sizeof number, "%.17g", share->rate_per_s);
-        mg_json_put_raw(&out, "rate", mg_slice_of(number));
+        mg_json_member_raw(json, "rate", mg_slice_of(number));
     }
-    mg_json_end(&out);
+    mg_json_object_end(json);
 }
 
 void mg_service_control_write(const struct mg_service_control *control, struct mg_buf *ret_body)
 {
-    struct mg_json_out out;
+    struct mg_json_writer json = mg_json_compact(ret_body);
 
-    mg_json_begin(&out, ret_body);
-    mg_json_put_integer(&out, "v", 1);
-    mg_json_put_text(&out, "service", control->service);
-    mg_json_put_integer(&out, "epoch", (int64_t)control->epoch);
-    mg_json_put_integer(&out, "version", (int64_t)control->version);
-    mg_json_put_bool(&out, "paused", control->is_paused);
+    mg_json_object_begin(&json);
+    mg_json_member_int(&json, "v", 1);
+    mg_message_put_text(&json, "service", control->service);
+    mg_json_member_int(&json, "epoch", (int64_t)control->epoch);
+    mg_json_member_int(&json, "version", (int64_t)control->version);
+    mg_json_member_bool(&json, "paused", control->is_paused);
     if (control->is_limited) {
-        mg_json_put_name(&out, "shares");
-        for (int i = 0; i < control->share_count; i++) {
-            mg_buf_append(ret_body, i == 0 ? "[" : ",", 1);
-            share_write(&control->shares[i], ret_body);
-        }
-        mg_buf_append(ret_body, control->share_count == 0 ? "[]" : "]", control->share_count == 0 ? 2 : 1);
+        mg_json_member_array(&json, "shares");
+        for (int i = 0; i < control->share_count; i++)
+            share_write(&json, &control->shares[i]);
+        mg_json_array_end(&json);
     }
     if (control->is_down) {
-        mg_json_put_name(&out, "down");
-        down_write(control->prober, ret_body);
+        mg_json_member_object(&json, "down");
+        mg_message_put_text(&json, "prober", control->prober);
+        mg_json_object_end(&json);
     }
-    if (control->is_undecided) mg_json_put_bool(&out, "undecided", true);
-    if (control->sent_at_ms != 0) mg_json_put_time(&out, "sent_at", control->sent_at_ms);
-    mg_json_end(&out);
+    if (control->is_undecided) mg_json_member_bool(&json, "undecided", true);
+    if (control->sent_at_ms != 0) mg_message_put_time(&json, "sent_at", control->sent_at_ms);
+    mg_json_object_end(&json);
 }
 
 static bool is_instance(const char *text, size_t len)

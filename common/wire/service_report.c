@@ -2,7 +2,7 @@
 #include <string.h>
 
 #include "wire/json_reader.h"
-#include "wire/json_write.h"
+#include "wire/message_write.h"
 #include "wire/reply.h"
 
 static const char *const NAMES[] = {"v",         "service",     "instance", "breaker",         "ready",
@@ -28,26 +28,26 @@ bool mg_breaker_state_parse(const char *word, size_t len, enum mg_breaker_state 
 
 void mg_service_report_write(const struct mg_service_report *report, struct mg_buf *ret_body)
 {
-    struct mg_json_out out;
+    struct mg_json_writer json = mg_json_compact(ret_body);
 
-    mg_json_begin(&out, ret_body);
-    mg_json_put_integer(&out, "v", 1);
-    mg_json_put_text(&out, "service", report->service);
-    mg_json_put_text(&out, "instance", report->instance);
-    mg_json_put_text(&out, "breaker", mg_breaker_state_name(report->breaker));
-    mg_json_put_bool(&out, "ready", report->is_ready);
-    mg_json_put_integer(&out, "in_flight", report->in_flight);
-    mg_json_put_integer(&out, "concurrency", report->concurrency);
-    mg_json_put_text_if(&out, "reason", report->reason);
+    mg_json_object_begin(&json);
+    mg_json_member_int(&json, "v", 1);
+    mg_message_put_text(&json, "service", report->service);
+    mg_message_put_text(&json, "instance", report->instance);
+    mg_json_member_word(&json, "breaker", mg_breaker_state_name(report->breaker));
+    mg_json_member_bool(&json, "ready", report->is_ready);
+    mg_json_member_int(&json, "in_flight", report->in_flight);
+    mg_json_member_int(&json, "concurrency", report->concurrency);
+    mg_message_put_text_if(&json, "reason", report->reason);
     if (report->control_version > 0) {
-        mg_json_put_integer(&out, "control_version", (int64_t)report->control_version);
+        mg_json_member_int(&json, "control_version", (int64_t)report->control_version);
     }
     if (report->process > 0) {
-        mg_json_put_integer(&out, "process", (int64_t)report->process);
-        mg_json_put_integer(&out, "sequence", (int64_t)report->sequence);
+        mg_json_member_int(&json, "process", (int64_t)report->process);
+        mg_json_member_int(&json, "sequence", (int64_t)report->sequence);
     }
-    if (report->is_prober) mg_json_put_bool(&out, "prober", true);
-    mg_json_end(&out);
+    if (report->is_prober) mg_json_member_bool(&json, "prober", true);
+    mg_json_object_end(&json);
 }
 
 static bool is_not_empty(const char *text, size_t len)

@@ -2,23 +2,23 @@
 #include "wire/status.h"
 
 #include "wire/json_reader.h"
-#include "wire/json_write.h"
+#include "wire/message_write.h"
 
 static const char *const NAMES[] = {"v", "order_id", "seq", "status", "at", "step", "reason", NULL};
 
 void mg_status_write(const struct mg_status_message *status, struct mg_buf *ret_body)
 {
-    struct mg_json_out out;
+    struct mg_json_writer json = mg_json_compact(ret_body);
 
-    mg_json_begin(&out, ret_body);
-    mg_json_put_integer(&out, "v", 1);
-    mg_json_put_text_if(&out, "order_id", status->order_id);
-    mg_json_put_integer(&out, "seq", (int64_t)status->seq);
-    mg_json_put_text(&out, "status", mg_status_name(status->status));
-    mg_json_put_time(&out, "at", status->at_ms);
-    mg_json_put_text_if(&out, "step", status->step);
-    mg_json_put_text_if(&out, "reason", status->reason);
-    mg_json_end(&out);
+    mg_json_object_begin(&json);
+    mg_json_member_int(&json, "v", 1);
+    mg_message_put_text_if(&json, "order_id", status->order_id);
+    mg_json_member_int(&json, "seq", (int64_t)status->seq);
+    mg_json_member_word(&json, "status", mg_status_name(status->status));
+    mg_message_put_time(&json, "at", status->at_ms);
+    mg_message_put_text_if(&json, "step", status->step);
+    mg_message_put_text_if(&json, "reason", status->reason);
+    mg_json_object_end(&json);
 }
 
 enum mg_class mg_status_parse(struct mg_slice body, struct mg_status_message *ret_status, struct mg_err *err)

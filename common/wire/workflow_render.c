@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/json_write.h"
 #include "core/key.h"
 #include "wire/workflow.h"
 
@@ -41,6 +42,7 @@ static struct mg_slice find_value(void *arg, const char *pointer)
 static enum mg_class render_action(const struct mg_action *action, struct value_source *source,
                                    struct mg_buf *ret_request, struct mg_err *err)
 {
+    struct mg_json_writer json = mg_json_compact(ret_request);
     struct mg_buf path;
     mg_buf_init(&path, ret_request->max);
     enum mg_class class = mg_template_render_path(action->path, find_value, source, &path, err);
@@ -51,17 +53,18 @@ static enum mg_class render_action(const struct mg_action *action, struct value_
         mg_err_prefix(err, "path");
     }
     if (class == MG_OK) {
-        mg_buf_printf(ret_request, "{\"method\":\"%s\",\"path\":", action->method);
-        mg_buf_append_json(ret_request, mg_buf_slice(&path));
+        mg_json_object_begin(&json);
+        mg_json_member_word(&json, "method", action->method);
+        mg_json_member_text(&json, "path", mg_buf_slice(&path));
     }
     mg_buf_finish(&path);
     if (class != MG_OK) return class;
     if (action->body.data != NULL) {
-        mg_buf_append_text(ret_request, ",\"body\":");
+        mg_json_name(&json, "body");
         class = mg_template_render_json(action->body, find_value, source, ret_request, err);
         if (class != MG_OK) return mg_err_prefix(err, "body");
     }
-    mg_buf_append_text(ret_request, "}");
+    mg_json_object_end(&json);
     class = mg_buf_class(ret_request);
     if (class == MG_TRANSIENT) return mg_err_set(err, class, "there is no memory for the request");
     if (class != MG_OK) return mg_err_set(err, class, "the request is above %zu bytes", ret_request->max);

@@ -17,6 +17,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/json_write.h"
 #include "base/log.h"
 #include "base/signature.h"
 #include "core/decide.h"
@@ -58,42 +59,40 @@ bool mg_fold_bind(struct mg_batch *batch, struct mg_fold *fold, struct mg_order_
 
 /* ---- the event row ---- */
 
-/* Appends `before`, a word that needs no escaping, and its closing quote. */
-static void word_put(struct mg_buf *buf, const char *before, const char *word)
+static void transition_write(struct mg_json_writer *json, const struct mg_fold *fold,
+                             const struct mg_transition *transition)
 {
-    mg_buf_append_text(buf, before);
-    mg_buf_append_text(buf, word);
-    mg_buf_append_text(buf, "\"");
+    mg_json_element_object(json);
+    if (transition->step >= 0) {
+        mg_json_member_word(json, "step", fold->record->step_names[transition->step]);
+        mg_json_member_word(json, "from", mg_step_state_name((enum mg_step_state)transition->from));
+        mg_json_member_word(json, "to", mg_step_state_name((enum mg_step_state)transition->to));
+        mg_json_member_int(json, "attempt", transition->attempt);
+        mg_json_member_word(json, "kind", mg_kind_name(transition->kind));
+    } else {
+        mg_json_member_word(json, "from", mg_order_state_name((enum mg_order_state)transition->from));
+        mg_json_member_word(json, "to", mg_order_state_name((enum mg_order_state)transition->to));
+    }
+    mg_json_member_word(json, "reason", mg_reason_name(transition->reason));
+    if (transition->due_at_ms != 0) {
+        char at[MG_TIME_TEXT_SIZE];
+        mg_time_format(transition->due_at_ms, at);
+        mg_json_member_word(json, "due_at", at);
+    }
+    mg_json_object_end(json);
 }
 
 static struct mg_slice transitions_write(struct mg_batch *batch, const struct mg_fold *fold)
 {
     const struct mg_decision *decision = &batch->decision;
     struct mg_buf *buf = &batch->scratch;
+    struct mg_json_writer json = mg_json_compact(buf);
     mg_buf_clear(buf);
-    mg_buf_append_text(buf, "[");
+    mg_json_array_begin(&json);
     for (int i = 0; i < decision->transition_count; i++) {
-        const struct mg_transition *transition = &decision->transitions[i];
-        mg_buf_append_text(buf, i > 0 ? ",{" : "{");
-        if (transition->step >= 0) {
-            word_put(buf, "\"step\":\"", fold->record->step_names[transition->step]);
-            word_put(buf, ",\"from\":\"", mg_step_state_name((enum mg_step_state)transition->from));
-            word_put(buf, ",\"to\":\"", mg_step_state_name((enum mg_step_state)transition->to));
-            mg_buf_printf(buf, ",\"attempt\":%u", transition->attempt);
-            word_put(buf, ",\"kind\":\"", mg_kind_name(transition->kind));
-        } else {
-            word_put(buf, "\"from\":\"", mg_order_state_name((enum mg_order_state)transition->from));
-            word_put(buf, ",\"to\":\"", mg_order_state_name((enum mg_order_state)transition->to));
-        }
-        word_put(buf, ",\"reason\":\"", mg_reason_name(transition->reason));
-        if (transition->due_at_ms != 0) {
-            char at[MG_TIME_TEXT_SIZE];
-            mg_time_format(transition->due_at_ms, at);
-            word_put(buf, ",\"due_at\":\"", at);
-        }
-        mg_buf_append_text(buf, "}");
+        transition_write(&json, fold, &decision->transitions[i]);
     }
-    mg_buf_append_text(buf, "]");
+    mg_json_array_end(&json);
     return buf->failed ? (struct mg_slice){NULL, 0} : mg_arena_copy(batch->arena, mg_buf_slice(buf));
 }
 

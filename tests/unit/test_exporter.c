@@ -26,8 +26,8 @@ static void exporter_start(int port)
     (void)snprintf(url, sizeof url, "http://127.0.0.1:%d/v1/traces", port);
     const struct mg_exporter_options options = {.url = url,
                                                 .ca_file = "",
-                                                .head = mg_slice_of("{\"spans\":["),
-                                                .tail = mg_slice_of("]}"),
+                                                .head = mg_slice_of("{\"spans\":"),
+                                                .tail = mg_slice_of("}"),
                                                 .span_max_bytes = 100,
                                                 .rejected = rejected_of,
                                                 .metrics = metrics};

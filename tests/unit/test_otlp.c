@@ -66,10 +66,11 @@ START_TEST(head_span_and_tail_are_one_text)
     struct mg_span span = span_of("00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01");
     struct mg_err err;
     mg_otlp_write_head("makegood-agent", "host:1:2", &text);
+    mg_buf_append_text(&text, "[");
     mg_otlp_write_span(&span, &text);
     mg_buf_append_text(&text, ",");
     mg_otlp_write_span(&span, &text);
-    mg_buf_append_text(&text, MG_OTLP_TAIL);
+    mg_buf_append_text(&text, "]" MG_OTLP_TAIL);
     ck_assert(!text.failed);
     ck_assert_msg(mg_json_check(mg_buf_slice(&text), &MG_JSON_LIMITS_DEFAULT, &err) == MG_OK, "%s", err.text);
     struct mg_slice name =
