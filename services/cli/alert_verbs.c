@@ -18,7 +18,7 @@ static enum exit_code verb_alert_list(struct cli *cli)
         code = table_read(cli, MG_REPORT_ALERTS, params, 2, &table);
     }
     if (code == EXIT_DONE) {
-        table_print(cli, &table, columns);
+        code = table_print(cli, &table, columns);
     }
     table_free(&table);
     return code;
@@ -68,9 +68,16 @@ static enum exit_code verb_alert_ack(struct cli *cli)
     if (!acking.is_changed) {
         return cli_fail(EXIT_NOT_FOUND, "there is no open and unacknowledged alert %lld", alert_id);
     }
-    (void)printf(cli->is_json ? "{\"alert_id\": %lld, \"acknowledged\": true}\n"
-                              : "alert %lld is acknowledged\n",
-                 alert_id);
+    if (cli->is_json) {
+        struct answer answer;
+        struct mg_json_writer *json = answer_begin(&answer);
+        mg_json_object_begin(json);
+        mg_json_member_int(json, "alert_id", alert_id);
+        mg_json_member_bool(json, "acknowledged", true);
+        mg_json_object_end(json);
+        return answer_print(&answer);
+    }
+    (void)printf("alert %lld is acknowledged\n", alert_id);
     return EXIT_DONE;
 }
 

@@ -11,6 +11,7 @@
 #include <stdio.h>
 
 #include "base/config.h"
+#include "base/json_write.h"
 #include "base/loop.h"
 #include "io/amqp/broker.h"
 #include "io/store/store.h"
@@ -95,10 +96,21 @@ enum exit_code table_read(struct cli *cli, enum mg_report report, const char *co
                           struct table *ret_table);
 /* Prints aligned columns with a heading, or a JSON array of objects. `columns` selects those of the table
  * and ends with NULL; NULL: all. */
-void table_print(const struct cli *cli, const struct table *table, const char *const *columns);
+enum exit_code table_print(const struct cli *cli, const struct table *table, const char *const *columns);
 /* Prints one row as a JSON object. Cells of the columns named in `raw` (NULL-ended) are JSON already. */
+enum exit_code table_print_row(const struct table *table, int row, const char *const *raw);
+/* The same without a line end. */
 void table_print_object(FILE *out, const struct table *table, int row, const char *const *raw);
-void json_print_text(FILE *out, const char *text);
+
+/* One answer in JSON. It is printed whole, or not at all. */
+struct answer {
+    struct mg_buf buf;
+    struct mg_json_writer json;
+};
+/* The returned writer is part of the answer. */
+struct mg_json_writer *answer_begin(struct answer *ret_answer);
+/* Prints the answer and a line end, and frees it. Without memory prints an error. */
+enum exit_code answer_print(struct answer *answer);
 
 /* ---- order_*.c: run the verbs of order_verbs.c ---- */
 
@@ -118,9 +130,9 @@ bool bulk_is_driven(const struct table *runner);
 /* console_verb.c: whether the console could start with these options */
 enum exit_code console_check(const struct cli *cli);
 
-/* explain.c: prints why the order is where it is, in one line */
-void explain_print(struct cli *cli, FILE *out, const struct table *order, const struct table *steps,
-                   const struct table *services);
+/* explain.c: appends why the order is where it is; one line, without its end */
+void explain_order(struct cli *cli, const struct table *order, const struct table *steps,
+                   const struct table *services, struct mg_buf *ret_text);
 /* story.c: prints the order's events as a timeline. */
 void story_print(FILE *out, const struct table *order, const struct table *steps, const struct table *events);
 

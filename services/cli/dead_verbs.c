@@ -48,37 +48,48 @@ static void column_print(struct mg_slice text, int width)
     (void)printf("%*s  ", text.len < (size_t)width ? width - (int)text.len : 0, "");
 }
 
-static void text_print(const char *name, struct mg_slice text, bool is_json)
+/* Prints one text of a letter; with `json`, writes it instead. */
+static void text_tell(struct mg_json_writer *json, const char *name, struct mg_slice text)
 {
-    struct mg_buf buf;
-    if (!is_json) {
+    if (json == NULL) {
         (void)printf("%-15s ", name);
         plain_print(text, false);
         (void)fputc('\n', stdout);
-        return;
+    } else if (text.data == NULL) {
+        mg_json_member_null(json, name);
+    } else {
+        mg_json_member_text(json, name, text);
     }
-    mg_buf_init(&buf, 8 * text.len + 16);
-    mg_buf_append_json(&buf, text);
-    (void)printf(", \"%s\": %s", name, buf.failed || text.data == NULL ? "null" : buf.data);
-    mg_buf_finish(&buf);
+}
+
+static void texts_tell(struct mg_json_writer *json, const struct mg_dead_letter *letter)
+{
+    char died_at[MG_TIME_TEXT_SIZE];
+    mg_time_format(letter->died_at_ms, died_at);
+    text_tell(json, "queue", letter->queue);
+    text_tell(json, "exchange", letter->exchange);
+    text_tell(json, "type", letter->type);
+    text_tell(json, "message_id", letter->message_id);
+    text_tell(json, "correlation_id", letter->correlation_id);
+    text_tell(json, "reason", letter->reason);
+    text_tell(json, "died_at", letter->died_at_ms != 0 ? mg_slice_of(died_at) : (struct mg_slice){NULL, 0});
+    text_tell(json, "body", letter->body);
 }
 
 static void letter_print_whole(const struct walk *walk, const struct mg_dead_letter *letter)
 {
-    bool is_json = walk->cli->is_json;
-    char died_at[MG_TIME_TEXT_SIZE];
-    mg_time_format(letter->died_at_ms, died_at);
-    (void)printf(is_json ? "{\"number\": %d" : "number          %d\n", walk->at);
-    text_print("queue", letter->queue, is_json);
-    text_print("exchange", letter->exchange, is_json);
-    text_print("type", letter->type, is_json);
-    text_print("message_id", letter->message_id, is_json);
-    text_print("correlation_id", letter->correlation_id, is_json);
-    text_print("reason", letter->reason, is_json);
-    text_print("died_at", letter->died_at_ms != 0 ? mg_slice_of(died_at) : (struct mg_slice){NULL, 0},
-               is_json);
-    text_print("body", letter->body, is_json);
-    (void)printf(is_json ? "}\n" : "");
+    struct answer answer;
+    if (!walk->cli->is_json) {
+        (void)printf("number          %d\n", walk->at);
+        texts_tell(NULL, letter);
+        return;
+    }
+    struct mg_json_writer *json = answer_begin(&answer);
+    mg_json_object_begin(json);
+    mg_json_member_int(json, "number", walk->at);
+    texts_tell(json, letter);
+    mg_json_object_end(json);
+    (void)answer_print(&answer);
 }
 
 static void letter_print_line(const struct walk *walk, const struct mg_dead_letter *letter)
@@ -232,10 +243,20 @@ static enum exit_code chosen_run(struct cli *cli, enum mg_dead_verb verb, bool i
     if (code == EXIT_DONE && walk.done == 0 && walk.chosen > 0) {
         return cli_fail(EXIT_NOT_FOUND, "there is no message %d in %s", walk.chosen, cli->options.queue);
     }
-    if (code == EXIT_DONE && done != NULL) {
-        (void)printf(cli->is_json ? "{\"count\": %d, \"done\": \"%s\"}\n" : "%d %s\n", walk.done, done);
+    if (code != EXIT_DONE || done == NULL) {
+        return code;
     }
-    return code;
+    if (cli->is_json) {
+        struct answer answer;
+        struct mg_json_writer *json = answer_begin(&answer);
+        mg_json_object_begin(json);
+        mg_json_member_int(json, "count", walk.done);
+        mg_json_member_word(json, "done", done);
+        mg_json_object_end(json);
+        return answer_print(&answer);
+    }
+    (void)printf("%d %s\n", walk.done, done);
+    return EXIT_DONE;
 }
 
 static enum exit_code verb_dead_show(struct cli *cli)

@@ -31,9 +31,14 @@ static void finding(struct doctor *doctor, bool is_good, const char *what, const
     doctor->checked++;
     doctor->wrong += !is_good;
     if (doctor->cli->is_json) {
-        (void)printf("{\"check\": \"%s\", \"ok\": %s, \"detail\": ", what, is_good ? "true" : "false");
-        json_print_text(stdout, detail);
-        (void)printf("}\n");
+        struct answer answer;
+        struct mg_json_writer *json = answer_begin(&answer);
+        mg_json_object_begin(json);
+        mg_json_member_string(json, "check", what);
+        mg_json_member_bool(json, "ok", is_good);
+        mg_json_member_string(json, "detail", detail);
+        mg_json_object_end(json);
+        (void)answer_print(&answer);
     } else {
         (void)printf("%-5s %-12s %s\n", is_good ? "ok" : "WRONG", what, detail);
     }

@@ -40,19 +40,14 @@ static bool queue_look(struct cli *cli, const char *queue, struct explain_queue 
     return is_known;
 }
 
-/* The explanation is one line; its texts come from the database. */
-#define EXPLANATION_MAX_BYTES ((size_t)1024 * 1024)
-
-void explain_print(struct cli *cli, FILE *out, const struct table *order, const struct table *steps,
-                   const struct table *services)
+void explain_order(struct cli *cli, const struct table *order, const struct table *steps,
+                   const struct table *services, struct mg_buf *ret_text)
 {
     char name[MG_QUEUE_NAME_SIZE];
     struct table controlled = {0}, owed = {0};
     struct explain_queue queue;
     const char *params[] = {table_cell(order, 0, "order_id")};
     struct explain_facts facts = {order, steps, services, &controlled, NULL, &owed};
-    struct mg_buf text;
-    mg_buf_init(&text, EXPLANATION_MAX_BYTES);
     if (explain_asks_controlled(steps)) { /* if this fails, the line does not name the operator */
         (void)table_read(cli, MG_REPORT_CONTROLLED, NULL, 0, &controlled);
     }
@@ -60,9 +55,7 @@ void explain_print(struct cli *cli, FILE *out, const struct table *order, const 
     if (explain_asks_queue(order, steps, name) && queue_look(cli, name, &queue)) {
         facts.queue = &queue;
     }
-    explain_write(&text, &facts);
-    (void)fprintf(out, "%s\n", text.data != NULL ? text.data : "");
-    mg_buf_finish(&text);
+    explain_write(ret_text, &facts);
     table_free(&controlled);
     table_free(&owed);
 }

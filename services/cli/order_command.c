@@ -77,12 +77,17 @@ static enum exit_code result_print(const struct cli *cli, const struct mg_comman
                         mg_command_verdict_name(result->verdict), result->text);
     }
     if (cli->is_json) {
-        (void)printf("{\"order_id\": \"%s\", \"state\": \"%s\", \"version\": %llu}\n", result->order_id,
-                     mg_order_state_name(result->state), (unsigned long long)result->version);
-    } else {
-        (void)printf("order %s is %s, version %llu\n", result->order_id, mg_order_state_name(result->state),
-                     (unsigned long long)result->version);
+        struct answer answer;
+        struct mg_json_writer *json = answer_begin(&answer);
+        mg_json_object_begin(json);
+        mg_json_member_string(json, "order_id", result->order_id);
+        mg_json_member_word(json, "state", mg_order_state_name(result->state));
+        mg_json_member_int(json, "version", (int64_t)result->version);
+        mg_json_object_end(json);
+        return answer_print(&answer);
     }
+    (void)printf("order %s is %s, version %llu\n", result->order_id, mg_order_state_name(result->state),
+                 (unsigned long long)result->version);
     return EXIT_DONE;
 }
 

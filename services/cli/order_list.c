@@ -79,12 +79,14 @@ static enum exit_code groups_list(struct cli *cli, const struct filter *filter)
     struct table table = {0};
     enum exit_code code = table_read(cli, MG_REPORT_FAILURE_GROUPS, params, 7, &table);
     if (code == EXIT_DONE) {
-        table_print(cli, &table, NULL);
+        code = table_print(cli, &table, NULL);
         if (table.row_count >= cli->options.limit) {
             cli_note(
                 "there may be more groups: raise --limit, or narrow by --workflow, --step, --service, --error "
                 "or the time");
         }
+    }
+    if (code == EXIT_DONE) {
         code = bound_print(cli, filter);
     }
     table_free(&table);
@@ -101,7 +103,7 @@ static enum exit_code failures_list(struct cli *cli, const struct filter *filter
     struct table table = {0};
     enum exit_code code = table_read(cli, MG_REPORT_FAILURES, params, 8, &table);
     if (code == EXIT_DONE) {
-        table_print(cli, &table, columns);
+        code = table_print(cli, &table, columns);
         more_print(cli, &table, "alert_id");
     }
     if (code == EXIT_DONE && table.row_count < cli->options.limit) {
@@ -134,7 +136,7 @@ static enum exit_code orders_list(struct cli *cli, const struct filter *filter)
         code = table_read(cli, MG_REPORT_ORDERS, params, 6, &table);
     }
     if (code == EXIT_DONE) {
-        table_print(cli, &table, columns);
+        code = table_print(cli, &table, columns);
         more_print(cli, &table, "order_id");
     }
     table_free(&table);

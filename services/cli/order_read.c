@@ -56,58 +56,73 @@ static enum exit_code order_load(struct cli *cli, struct order_tables *ret)
 
 static const char *const event_raw[] = {"transitions", "statuses", NULL}; /* columns that are JSON */
 
-static void rows_print_json(const char *name, const struct table *table, const char *const *raw)
+static void rows_write(struct mg_json_writer *json, const char *name, const struct table *table,
+                       const char *const *raw)
 {
-    (void)printf(", \"%s\": [", name);
+    mg_json_member_array(json, name);
     for (int row = 0; row < table->row_count; row++) {
-        (void)fputs(row > 0 ? ", " : "", stdout);
-        table_print_object(stdout, table, row, raw);
+        mg_json_element(json);
+        table_write_object(json, table, row, raw);
     }
-    (void)fputs("]", stdout);
+    mg_json_array_end(json);
 }
 
-/* Prints the explanation as a JSON string; its text is the same as in the table form. */
-static void explanation_print_json(struct cli *cli, const struct order_tables *tables)
+/* The explanation is one line; its texts come from the database. */
+#define EXPLANATION_MAX_BYTES ((size_t)1024 * 1024)
+
+static void explanation_make(struct cli *cli, const struct order_tables *tables, struct mg_buf *ret_text)
 {
-    char *text = NULL;
-    size_t len = 0;
-    FILE *memory = open_memstream(&text, &len);
-    if (memory != NULL) {
-        explain_print(cli, memory, &tables->order, &tables->steps, &tables->services);
-        (void)fclose(memory);
-    }
-    if (len > 0 && text[len - 1] == '\n') {
-        text[len - 1] = '\0';
-    }
-    (void)fputs("\"explanation\": ", stdout);
-    json_print_text(stdout, text != NULL ? text : "");
-    free(text);
+    mg_buf_init(ret_text, EXPLANATION_MAX_BYTES);
+    explain_order(cli, &tables->order, &tables->steps, &tables->services, ret_text);
+}
+
+static void explanation_print(struct cli *cli, const struct order_tables *tables)
+{
+    struct mg_buf text;
+    explanation_make(cli, tables, &text);
+    (void)printf("%s\n", mg_buf_slice(&text).data);
+    mg_buf_finish(&text);
+}
+
+static void explanation_write(struct mg_json_writer *json, struct cli *cli, const struct order_tables *tables)
+{
+    struct mg_buf text;
+    explanation_make(cli, tables, &text);
+    mg_json_member_text(json, "explanation", mg_buf_slice(&text));
+    mg_buf_finish(&text);
 }
 
 /* `order explain`, and the last line of `order watch`. */
-static void order_explain(struct cli *cli, const struct order_tables *tables)
+static enum exit_code order_explain(struct cli *cli, const struct order_tables *tables)
 {
+    struct answer answer;
     if (!cli->is_json) {
-        explain_print(cli, stdout, &tables->order, &tables->steps, &tables->services);
-        return;
+        explanation_print(cli, tables);
+        return EXIT_DONE;
     }
-    (void)printf("{\"order_id\": \"%s\", \"state\": \"%s\", ", table_cell(&tables->order, 0, "order_id"),
-                 table_cell(&tables->order, 0, "state"));
-    explanation_print_json(cli, tables);
-    (void)fputs("}\n", stdout);
+    struct mg_json_writer *json = answer_begin(&answer);
+    mg_json_object_begin(json);
+    mg_json_member_string(json, "order_id", table_cell(&tables->order, 0, "order_id"));
+    mg_json_member_string(json, "state", table_cell(&tables->order, 0, "state"));
+    explanation_write(json, cli, tables);
+    mg_json_object_end(json);
+    return answer_print(&answer);
 }
 
-static void order_print_json(struct cli *cli, const struct order_tables *tables)
+static enum exit_code order_print_json(struct cli *cli, const struct order_tables *tables)
 {
     static const char *const order_raw[] = {"payload", NULL};
     static const char *const step_raw[] = {"result", NULL};
-    (void)fputs("{\"order\": ", stdout);
-    table_print_object(stdout, &tables->order, 0, order_raw);
-    rows_print_json("steps", &tables->steps, step_raw);
-    rows_print_json("events", &tables->events, event_raw);
-    (void)fputs(", ", stdout);
-    explanation_print_json(cli, tables);
-    (void)fputs("}\n", stdout);
+    struct answer answer;
+    struct mg_json_writer *json = answer_begin(&answer);
+    mg_json_object_begin(json);
+    mg_json_name(json, "order");
+    table_write_object(json, &tables->order, 0, order_raw);
+    rows_write(json, "steps", &tables->steps, step_raw);
+    rows_write(json, "events", &tables->events, event_raw);
+    explanation_write(json, cli, tables);
+    mg_json_object_end(json);
+    return answer_print(&answer);
 }
 
 enum exit_code verb_order_show(struct cli *cli)
@@ -118,10 +133,10 @@ enum exit_code verb_order_show(struct cli *cli)
         code = order_load(cli, &tables);
     }
     if (code == EXIT_DONE && cli->is_json) {
-        order_print_json(cli, &tables);
+        code = order_print_json(cli, &tables);
     } else if (code == EXIT_DONE) {
         story_print(stdout, &tables.order, &tables.steps, &tables.events);
-        explain_print(cli, stdout, &tables.order, &tables.steps, &tables.services);
+        explanation_print(cli, &tables);
     }
     order_free(&tables);
     return code;
@@ -135,7 +150,7 @@ enum exit_code verb_order_explain(struct cli *cli)
         code = order_load(cli, &tables);
     }
     if (code == EXIT_DONE) {
-        order_explain(cli, &tables);
+        code = order_explain(cli, &tables);
     }
     order_free(&tables);
     return code;
@@ -153,16 +168,17 @@ static void pause_over(void *arg)
     *(bool *)arg = true;
 }
 
-static void news_print(const struct cli *cli, const struct table *order, const struct table *news)
+static enum exit_code news_print(const struct cli *cli, const struct table *order, const struct table *news)
 {
+    enum exit_code code = EXIT_DONE;
     if (!cli->is_json) {
         story_print(stdout, order, NULL, news);
-        return;
+        return code;
     }
-    for (int row = 0; row < news->row_count; row++) {
-        table_print_object(stdout, news, row, event_raw);
-        (void)fputc('\n', stdout);
+    for (int row = 0; row < news->row_count && code == EXIT_DONE; row++) {
+        code = table_print_row(news, row, event_raw);
     }
+    return code;
 }
 
 static unsigned long long version_of(const struct table *events, int row)
@@ -194,13 +210,13 @@ enum exit_code verb_order_watch(struct cli *cli)
             struct table news = tables.events;
             news.cells += known * news.column_count;
             news.row_count -= known;
-            news_print(cli, shown == 0 ? &tables.order : NULL, &news);
+            code = news_print(cli, shown == 0 ? &tables.order : NULL, &news);
             (void)fflush(stdout);
             shown = version_of(&news, news.row_count - 1);
         }
         is_over = code == EXIT_DONE && has_ended(&tables.order);
         if (is_over) {
-            order_explain(cli, &tables);
+            code = order_explain(cli, &tables);
         }
         order_free(&tables);
         if (code == EXIT_DONE && !is_over) {

@@ -270,10 +270,15 @@ static void status_print(const struct submit *submit, struct mg_status_message *
     bool is_end = is_last(status->status);
     if (submit->cli->is_json) {
         if (is_end) {
-            (void)printf("{\"order_id\": \"%s\", \"status\": \"%s\", \"seq\": %llu, \"reason\": ",
-                         status->order_id, mg_status_name(status->status), (unsigned long long)status->seq);
-            json_print_text(stdout, status->reason);
-            (void)printf("}\n");
+            struct answer answer;
+            struct mg_json_writer *json = answer_begin(&answer);
+            mg_json_object_begin(json);
+            mg_json_member_string(json, "order_id", status->order_id);
+            mg_json_member_word(json, "status", mg_status_name(status->status));
+            mg_json_member_int(json, "seq", (int64_t)status->seq);
+            mg_json_member_string(json, "reason", status->reason);
+            mg_json_object_end(json);
+            (void)answer_print(&answer);
         }
     } else if (is_end || submit->count <= SHOW_EACH_MAX) {
         char at[MG_TIME_TEXT_SIZE];
@@ -363,14 +368,28 @@ static enum exit_code submit_run(struct submit *submit)
     return EXIT_DONE;
 }
 
+static enum exit_code ids_print(const struct submit *submit)
+{
+    enum exit_code code = EXIT_DONE;
+    for (int i = 0; i < submit->count && code == EXIT_DONE; i++) {
+        struct answer answer;
+        if (!submit->cli->is_json) {
+            (void)printf("%s\n", submit->orders[i].order_id);
+            continue;
+        }
+        struct mg_json_writer *json = answer_begin(&answer);
+        mg_json_object_begin(json);
+        mg_json_member_string(json, "order_id", submit->orders[i].order_id);
+        mg_json_object_end(json);
+        code = answer_print(&answer);
+    }
+    return code;
+}
+
 static enum exit_code submit_report(const struct submit *submit)
 {
     if (!submit->cli->options.waits) {
-        for (int i = 0; i < submit->count; i++) {
-            (void)printf(submit->cli->is_json ? "{\"order_id\": \"%s\"}\n" : "%s\n",
-                         submit->orders[i].order_id);
-        }
-        return EXIT_DONE;
+        return ids_print(submit);
     }
     (void)fprintf(stderr, "%s%d of %d orders processed%s\n", isatty(STDERR_FILENO) ? "\r\033[K" : "",
                   submit->processed, submit->count,

@@ -65,12 +65,15 @@ static void on_answer(void *arg, const struct mg_http_answer *answer)
 static enum exit_code probe_print(const struct cli *cli, const struct probe *probe)
 {
     if (cli->is_json) {
-        (void)printf("{\"url\": ");
-        json_print_text(stdout, probe->url);
-        (void)printf(", \"status\": %d, \"text\": ", probe->status);
-        json_print_text(stdout, probe->text);
-        (void)printf("}\n");
-        return probe->code;
+        struct answer answer;
+        struct mg_json_writer *json = answer_begin(&answer);
+        mg_json_object_begin(json);
+        mg_json_member_string(json, "url", probe->url);
+        mg_json_member_int(json, "status", probe->status);
+        mg_json_member_string(json, "text", probe->text);
+        mg_json_object_end(json);
+        enum exit_code code = answer_print(&answer);
+        return code != EXIT_DONE ? code : probe->code;
     }
     if (probe->code == EXIT_DONE) {
         (void)printf("%s\n", probe->text);

@@ -87,14 +87,12 @@ static enum exit_code policy_write(struct cli *cli, struct mg_retention *wanted)
     return storing.is_failed ? cli_fail_err(&storing.err) : EXIT_DONE;
 }
 
-static void policy_print(const struct cli *cli, const struct table *policy)
+static enum exit_code policy_print(const struct cli *cli, const struct table *policy)
 {
     const char *hot = table_cell(policy, 0, "hot"), *keep = table_cell(policy, 0, "keep");
     const char *oldest = table_cell(policy, 0, "oldest_day");
     if (cli->is_json) {
-        table_print_object(stdout, policy, 0, NULL);
-        (void)fputc('\n', stdout);
-        return;
+        return table_print_row(policy, 0, NULL);
     }
     if (hot[0] == '\0') {
         (void)printf("no order leaves: there is no policy\n");
@@ -111,6 +109,7 @@ static void policy_print(const struct cli *cli, const struct table *policy)
     if (hot[0] != '\0' && strcmp(table_cell(policy, 0, "ahead"), "0") == 0) {
         cli_note("the archive has no place for today: have makegood db retain run once a day");
     }
+    return EXIT_DONE;
 }
 
 enum exit_code verb_db_vacuum_policy(struct cli *cli)
@@ -128,7 +127,7 @@ enum exit_code verb_db_vacuum_policy(struct cli *cli)
         code = table_read(cli, MG_REPORT_RETENTION, NULL, 0, &policy);
     }
     if (code == EXIT_DONE) {
-        policy_print(cli, &policy);
+        code = policy_print(cli, &policy);
     }
     table_free(&policy);
     return code;

@@ -39,7 +39,7 @@ static enum exit_code verb_service_list(struct cli *cli)
     }
     if (code == EXIT_DONE) {
         queues_put(cli, &table);
-        table_print(cli, &table, columns);
+        code = table_print(cli, &table, columns);
     }
     table_free(&table);
     return code;
@@ -149,8 +149,13 @@ static enum exit_code setting_do(struct cli *cli, struct mg_service_setting *set
         return code;
     }
     if (cli->is_json) {
-        (void)printf("{\"service\": \"%s\", \"version\": %llu}\n", setting->service,
-                     (unsigned long long)version);
+        struct answer answer;
+        struct mg_json_writer *json = answer_begin(&answer);
+        mg_json_object_begin(json);
+        mg_json_member_string(json, "service", setting->service);
+        mg_json_member_int(json, "version", (int64_t)version);
+        mg_json_object_end(json);
+        code = answer_print(&answer);
     } else {
         (void)printf("service %s: version %llu, %s\n", setting->service, (unsigned long long)version, what);
     }
@@ -159,7 +164,7 @@ static enum exit_code setting_do(struct cli *cli, struct mg_service_setting *set
         cli_note("%lld agents of it report, and each makes at least one call at a time; stop some for less",
                  (long long)agents);
     }
-    return EXIT_DONE;
+    return code;
 }
 
 static enum exit_code verb_service_pause(struct cli *cli)
@@ -227,10 +232,15 @@ static enum exit_code forget_print(const struct cli *cli, const char *service,
         return cli_fail(EXIT_NOT_FOUND, "there is nothing to delete of service %s", service);
     }
     if (cli->is_json) {
-        (void)printf("{\"service\": \"%s\", \"is_forgotten\": true}\n", service);
-    } else {
-        (void)printf("service %s: forgotten; the next report of an agent makes it known again\n", service);
+        struct answer answer;
+        struct mg_json_writer *json = answer_begin(&answer);
+        mg_json_object_begin(json);
+        mg_json_member_string(json, "service", service);
+        mg_json_member_bool(json, "is_forgotten", true);
+        mg_json_object_end(json);
+        return answer_print(&answer);
     }
+    (void)printf("service %s: forgotten; the next report of an agent makes it known again\n", service);
     return EXIT_DONE;
 }
 

@@ -76,9 +76,12 @@ void cli_print_line(void *arg, const char *line)
 {
     const struct cli *cli = arg;
     if (cli->is_json) {
-        (void)fputs("{\"line\": ", stdout);
-        json_print_text(stdout, line);
-        (void)fputs("}\n", stdout);
+        struct answer answer;
+        struct mg_json_writer *json = answer_begin(&answer);
+        mg_json_object_begin(json);
+        mg_json_member_string(json, "line", line);
+        mg_json_object_end(json);
+        (void)answer_print(&answer);
     } else {
         (void)printf("%s\n", line);
     }

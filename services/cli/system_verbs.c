@@ -133,7 +133,7 @@ static enum exit_code verb_db_status(struct cli *cli)
         (void)printf("%s\n", schema);
     }
     if (code == EXIT_DONE) {
-        table_print(cli, &settings, NULL);
+        code = table_print(cli, &settings, NULL);
     }
     table_free(&settings);
     return code;

@@ -34,39 +34,27 @@ enum exit_code table_read(struct cli *cli, enum mg_report report, const char *co
     return reading.code;
 }
 
-void json_print_text(FILE *out, const char *text)
-{
-    struct mg_buf buf;
-    mg_buf_init(&buf, 8 * strlen(text) + 16);
-    mg_buf_append_json(&buf, mg_slice_of(text));
-    if (!buf.failed) {
-        (void)fwrite(buf.data, 1, buf.len, out);
-    } else {
-        (void)fputs("null", out);
-    }
-    mg_buf_finish(&buf);
-}
-
 /* Above any payload or story that the database can hold. */
 #define PRINTED_MAX_BYTES ((size_t)1 << 30)
 
-void table_print_object(FILE *out, const struct table *table, int row, const char *const *raw)
+struct mg_json_writer *answer_begin(struct answer *ret_answer)
 {
-    struct mg_buf buf;
-    mg_buf_init(&buf, PRINTED_MAX_BYTES);
-    table_append_object(&buf, table, row, raw);
-    (void)fwrite(buf.data, 1, buf.len, out);
-    mg_buf_finish(&buf);
+    mg_buf_init(&ret_answer->buf, PRINTED_MAX_BYTES);
+    ret_answer->json = mg_json_spaced(&ret_answer->buf);
+    return &ret_answer->json;
 }
 
-static void print_json(const struct table *table)
+enum exit_code answer_print(struct answer *answer)
 {
-    struct mg_buf buf;
-    mg_buf_init(&buf, PRINTED_MAX_BYTES);
-    table_append_array(&buf, table, NULL);
-    (void)fwrite(buf.data, 1, buf.len, stdout);
-    (void)fputc('\n', stdout);
-    mg_buf_finish(&buf);
+    enum exit_code code = EXIT_DONE;
+    if (answer->buf.failed) {
+        code = cli_fail(EXIT_ERROR, "could not print the answer: out of memory");
+    } else {
+        (void)fwrite(answer->buf.data, 1, answer->buf.len, stdout);
+        (void)fputc('\n', stdout);
+    }
+    mg_buf_finish(&answer->buf);
+    return code;
 }
 
 static int column_width(const struct table *table, int column)
@@ -97,11 +85,30 @@ static void print_aligned(const struct table *table, const char *const *columns)
     }
 }
 
-void table_print(const struct cli *cli, const struct table *table, const char *const *columns)
+enum exit_code table_print(const struct cli *cli, const struct table *table, const char *const *columns)
 {
-    if (cli->is_json) {
-        print_json(table);
-    } else {
+    struct answer answer;
+    if (!cli->is_json) {
         print_aligned(table, columns);
+        return EXIT_DONE;
     }
+    table_write_array(answer_begin(&answer), table, NULL);
+    return answer_print(&answer);
+}
+
+void table_print_object(FILE *out, const struct table *table, int row, const char *const *raw)
+{
+    struct answer answer;
+    table_write_object(answer_begin(&answer), table, row, raw);
+    if (!answer.buf.failed) {
+        (void)fwrite(answer.buf.data, 1, answer.buf.len, out);
+    }
+    mg_buf_finish(&answer.buf);
+}
+
+enum exit_code table_print_row(const struct table *table, int row, const char *const *raw)
+{
+    struct answer answer;
+    table_write_object(answer_begin(&answer), table, row, raw);
+    return answer_print(&answer);
 }

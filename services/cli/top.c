@@ -340,37 +340,45 @@ static void line_print(void *arg, int row, enum top_tone tone, bool is_chosen, c
     (void)printf("%s%s\n", tone == TOP_TITLE && row > 0 ? "\n" : "", text);
 }
 
-static void list_print_json(const char *name, const struct table *table)
+static void list_write(struct mg_json_writer *json, const char *name, const struct table *table)
 {
-    (void)printf(", \"%s\": [", name);
+    mg_json_member_array(json, name);
     for (int row = 0; row < table->row_count; row++) {
-        (void)fputs(row > 0 ? ", " : "", stdout);
-        table_print_object(stdout, table, row, NULL);
+        mg_json_element(json);
+        table_write_object(json, table, row, NULL);
     }
-    (void)fputs("]", stdout);
+    mg_json_array_end(json);
 }
 
-static void print_json(struct top_view *view)
+static enum exit_code print_json(struct top_view *view)
 {
     char reasons[TOP_WIDTH_MAX];
+    struct answer answer;
+    struct mg_json_writer *json = answer_begin(&answer);
     int wrong = top_judge(view, reasons, sizeof(reasons));
     for (int row = 0; row < view->services.row_count; row++) { /* out of memory: reported state */
         (void)table_put(&view->services, row, "state", top_service_state(view, row));
     }
-    (void)printf("{\"is_well\": %s, \"why\": ", wrong == 0 ? "true" : "false");
-    json_print_text(stdout, reasons);
-    list_print_json("leader", &view->leader);
-    list_print_json("figures", &view->figures);
-    list_print_json("services", &view->services);
-    list_print_json("failures", &view->failures);
-    list_print_json("oldest", &view->oldest);
-    (void)fputs(", \"queues\": [", stdout);
+    mg_json_object_begin(json);
+    mg_json_member_bool(json, "is_well", wrong == 0);
+    mg_json_member_string(json, "why", reasons);
+    list_write(json, "leader", &view->leader);
+    list_write(json, "figures", &view->figures);
+    list_write(json, "services", &view->services);
+    list_write(json, "failures", &view->failures);
+    list_write(json, "oldest", &view->oldest);
+    mg_json_member_array(json, "queues");
     for (int i = 0; i < view->queue_count; i++) {
         const struct top_queue *queue = &view->queues[i];
-        (void)printf("%s{\"queue\": \"%s\", \"messages\": %lld, \"consumers\": %lld}", i > 0 ? ", " : "",
-                     queue->name, (long long)queue->messages, (long long)queue->consumers);
+        mg_json_element_object(json);
+        mg_json_member_string(json, "queue", queue->name);
+        mg_json_member_int(json, "messages", queue->messages);
+        mg_json_member_int(json, "consumers", queue->consumers);
+        mg_json_object_end(json);
     }
-    (void)fputs("]}\n", stdout);
+    mg_json_array_end(json);
+    mg_json_object_end(json);
+    return answer_print(&answer);
 }
 
 static enum exit_code print_once(struct top *top)
@@ -378,7 +386,7 @@ static enum exit_code print_once(struct top *top)
     const struct top_place place = {.width = TOP_WIDTH_MAX};
     enum exit_code code = read_once(top);
     if (code == EXIT_DONE && top->cli->is_json) {
-        print_json(&top->view);
+        code = print_json(&top->view);
     } else if (code == EXIT_DONE) {
         top_lay_out(&top->view, &place, line_print, NULL);
     }

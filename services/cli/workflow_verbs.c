@@ -25,26 +25,32 @@ static enum exit_code definition_read(const char *path, struct mg_workflow **ret
     return code;
 }
 
-static void definition_print(const struct cli *cli, const char *path, const struct mg_workflow *workflow,
-                             struct workflow_services *services, const char *text, const char *word)
+static enum exit_code definition_print(const struct cli *cli, const char *path,
+                                       const struct mg_workflow *workflow, struct workflow_services *services,
+                                       const char *text, const char *word)
 {
     char doubt[DOUBT_SIZE];
+    struct answer answer;
     if (!cli->is_json) {
         (void)printf("%s: workflow %s, version %lld: %s\n", path, workflow->name,
                      (long long)workflow->version, text);
-        return;
+        return EXIT_DONE;
     }
-    (void)fputs("{\"file\": ", stdout);
-    json_print_text(stdout, path);
-    (void)printf(", \"workflow\": \"%s\", \"version\": %lld, \"verdict\": \"%s\", \"warnings\": [",
-                 workflow->name, (long long)workflow->version, word);
-    for (int step = workflow_services_next(services, workflow, -1), n = 0; step >= 0;
-         step = workflow_services_next(services, workflow, step), n++) {
+    struct mg_json_writer *json = answer_begin(&answer);
+    mg_json_object_begin(json);
+    mg_json_member_string(json, "file", path);
+    mg_json_member_string(json, "workflow", workflow->name);
+    mg_json_member_int(json, "version", workflow->version);
+    mg_json_member_word(json, "verdict", word);
+    mg_json_member_array(json, "warnings");
+    for (int step = workflow_services_next(services, workflow, -1); step >= 0;
+         step = workflow_services_next(services, workflow, step)) {
         workflow_services_doubt(services, workflow->steps[step].service, doubt);
-        (void)fputs(n > 0 ? ", " : "", stdout);
-        json_print_text(stdout, doubt);
+        mg_json_element_text(json, mg_slice_of(doubt));
     }
-    (void)fputs("]}\n", stdout);
+    mg_json_array_end(json);
+    mg_json_object_end(json);
+    return answer_print(&answer);
 }
 
 /* A warning, because orders wait for such a service until its queue is declared. */
@@ -108,7 +114,9 @@ static enum exit_code verb_workflow_check(struct cli *cli)
     enum exit_code code = services_check(cli, workflows, &services);
     for (int i = 0; i < cli->words.count; i++) {
         if (workflows[i] != NULL) {
-            definition_print(cli, cli->words.items[i], workflows[i], &services, "good", "good");
+            enum exit_code printed =
+                definition_print(cli, cli->words.items[i], workflows[i], &services, "good", "good");
+            code = code != EXIT_DONE ? code : printed;
         }
     }
     workflow_services_free(&services);
@@ -145,8 +153,7 @@ static enum exit_code definition_store(struct cli *cli, const char *path, const 
         return cli_fail(storing.err.class == MG_TRANSIENT ? EXIT_UNAVAILABLE : EXIT_CONFLICT, "%s: %s", path,
                         storing.err.text);
     }
-    definition_print(cli, path, workflow, services, "is stored", "stored");
-    return EXIT_DONE;
+    return definition_print(cli, path, workflow, services, "is stored", "stored");
 }
 
 /* Checks all files before it stores the first: a mistake in one file stores none. */
@@ -177,7 +184,7 @@ static enum exit_code verb_workflow_list(struct cli *cli)
         code = table_read(cli, MG_REPORT_WORKFLOWS, NULL, 0, &table);
     }
     if (code == EXIT_DONE) {
-        table_print(cli, &table, NULL);
+        code = table_print(cli, &table, NULL);
     }
     table_free(&table);
     return code;

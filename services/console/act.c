@@ -254,22 +254,27 @@ static void on_noted(void *arg, const struct mg_err *err)
 
 static void change_note(struct change *change)
 {
-    char verb[2 * PART_SIZE], detail[4 * PART_SIZE];
+    char verb[2 * PART_SIZE], memory[4 * PART_SIZE];
+    struct mg_buf detail;
     bool is_dead = strcmp(change->noun, "dead") == 0;
+    mg_buf_init_fixed(&detail, memory, sizeof memory);
+    struct mg_json_writer json = mg_json_spaced(&detail);
+    mg_json_object_begin(&json);
+    mg_json_member_word(&json, "via", "console");
     if (is_dead) {
         (void)snprintf(verb, sizeof verb, "dead %s", change->id);
-        (void)snprintf(detail, sizeof detail, "{\"via\": \"console\", \"queue\": \"%s\"}", change->queue);
+        mg_json_member_string(&json, "queue", change->queue);
     } else { /* "orders" gives "order" */
         (void)snprintf(verb, sizeof verb, "%.*s %s", (int)strlen(change->noun) - 1, change->noun,
                        change->verb);
-        (void)snprintf(detail, sizeof detail, "{\"via\": \"console\", \"version\": %llu}",
-                       (unsigned long long)change->command.version);
+        mg_json_member_int(&json, "version", (int64_t)change->command.version);
     }
+    mg_json_object_end(&json);
     const struct mg_operator_action action = {.by = change->by,
                                               .verb = verb,
                                               .subject = is_dead ? change->mark : change->id,
                                               .reason = change->reason,
-                                              .detail = mg_slice_of(detail)};
+                                              .detail = mg_buf_slice(&detail)};
     mg_store_note_action(change->console->changing_store, &action, on_noted, change);
 }
 

@@ -41,6 +41,22 @@ void answer_json(struct mg_http_exchange *request, unsigned int status, struct m
     mg_http_answer(request, &answer);
 }
 
+static void text_write(struct mg_buf *out, const char *name, const char *text)
+{
+    struct mg_json_writer json = mg_json_spaced(out);
+    mg_json_object_begin(&json);
+    mg_json_member_string(&json, name, text);
+    mg_json_object_end(&json);
+}
+
+void error_write(struct mg_buf *out, const char *text)
+{
+    text_write(out, "error", text);
+}
+
+/* Says so without memory. */
+#define NO_MEMORY "{\"error\": \"no memory\"}\n"
+
 void answer_error(struct mg_http_exchange *request, unsigned int status, const char *format, ...)
 {
     char text[MG_ERR_TEXT_MAX + 256];
@@ -51,10 +67,17 @@ void answer_error(struct mg_http_exchange *request, unsigned int status, const c
     va_end(args);
     mg_utf8_mend(text); /* the cut may split a character */
     mg_buf_init(&body, 8 * sizeof text);
-    mg_buf_append_text(&body, "{\"error\": ");
-    mg_buf_append_json(&body, mg_slice_of(text));
-    mg_buf_append_text(&body, "}\n");
-    answer_json(request, status,
-                body.failed ? mg_slice_of("{\"error\": \"no memory\"}\n") : mg_buf_slice(&body));
+    error_write(&body, text);
+    mg_buf_append_text(&body, "\n");
+    answer_json(request, status, body.failed ? mg_slice_of(NO_MEMORY) : mg_buf_slice(&body));
+    mg_buf_finish(&body);
+}
+
+void answer_text(struct mg_http_exchange *request, unsigned int status, const char *text)
+{
+    struct mg_buf body;
+    mg_buf_init(&body, MG_ERR_TEXT_MAX * 8);
+    text_write(&body, "text", text);
+    answer_json(request, status, body.failed ? mg_slice_of(NO_MEMORY) : mg_buf_slice(&body));
     mg_buf_finish(&body);
 }

@@ -125,9 +125,7 @@ static void waiter_answer(struct waiter *waiter, unsigned int status, struct mg_
 static void trouble_write(struct question *question, const char *text)
 {
     mg_buf_clear(&question->json);
-    mg_buf_append_text(&question->json, "{\"error\": ");
-    mg_buf_append_json(&question->json, mg_slice_of(text));
-    mg_buf_append_text(&question->json, "}");
+    error_write(&question->json, text);
     question->status = STATUS_TROUBLE;
 }
 

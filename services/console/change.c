@@ -54,18 +54,10 @@ void change_end_with(struct change *change, unsigned int status, struct mg_slice
 
 void change_end(struct change *change, unsigned int status, const char *text)
 {
-    struct mg_buf json;
-    if (status < 300) {
-        mg_buf_init(&json, MG_ERR_TEXT_MAX * 8);
-        mg_buf_append_text(&json, "{\"text\": ");
-        mg_buf_append_json(&json, mg_slice_of(text));
-        mg_buf_append_text(&json, "}");
-        change_end_with(change, status, mg_buf_slice(&json));
-        mg_buf_finish(&json);
-        return;
-    }
     change_over(change, status);
-    if (change->request != NULL) {
+    if (change->request != NULL && status < 300) {
+        answer_text(change->request, status, text);
+    } else if (change->request != NULL) {
         answer_error(change->request, status, "%s", text);
     }
     change_free(change);

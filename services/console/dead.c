@@ -26,9 +26,10 @@ struct walk {
     char by[NAME_SIZE], reason[MG_COMMAND_REASON_MAX + 1];   /* of that request */
     char mark[LETTER_MARK_SIZE], message_id[LETTER_ID_SIZE]; /* of that letter; id: once it is found */
     enum mg_dead_verb verb;
-    int at, count;
+    int count;
     bool is_settled;
     struct mg_buf json;
+    struct mg_json_writer writer; /* of the list, into `json` */
     enum mg_class class;
     struct mg_err err;
 };
@@ -44,12 +45,11 @@ struct dead {
 };
 
 /* Writes foreign bytes as a JSON string; invalid UTF-8 is replaced. */
-static void text_write(struct mg_buf *out, const char *name, struct mg_slice text)
+static void text_write(struct mg_json_writer *json, const char *name, struct mg_slice text)
 {
     struct mg_buf copy;
-    mg_buf_printf(out, ", \"%s\": ", name);
     if (text.data == NULL) {
-        mg_buf_append_text(out, "null");
+        mg_json_member_null(json, name);
         return;
     }
     mg_buf_init(&copy, text.len + 1);
@@ -60,29 +60,32 @@ static void text_write(struct mg_buf *out, const char *name, struct mg_slice tex
     if (copy.len > 0) {
         mg_utf8_mend(copy.data);
     }
-    mg_buf_append_json(out, copy.len > 0 ? mg_buf_slice(&copy) : mg_slice_of(""));
+    mg_json_member_text(json, name, mg_buf_slice(&copy));
     mg_buf_finish(&copy);
 }
 
 static void letter_list(void *arg, const struct mg_dead_letter *letter)
 {
     struct walk *walk = arg;
+    struct mg_json_writer *json = &walk->writer;
     char mark[LETTER_MARK_SIZE], died_at[MG_TIME_TEXT_SIZE];
     bool is_cut = letter->body.len > BODY_SHOWN_MAX;
     letter_mark_make(letter, mark);
     mg_time_format(letter->died_at_ms, died_at);
-    mg_buf_printf(&walk->json, "%s{\"mark\": \"%s\"", walk->at++ > 0 ? ",\n " : "", mark);
-    text_write(&walk->json, "queue", letter->queue);
-    text_write(&walk->json, "exchange", letter->exchange);
-    text_write(&walk->json, "type", letter->type);
-    text_write(&walk->json, "message_id", letter->message_id);
-    text_write(&walk->json, "correlation_id", letter->correlation_id);
-    text_write(&walk->json, "reason", letter->reason);
-    text_write(&walk->json, "died_at",
-               letter->died_at_ms != 0 ? mg_slice_of(died_at) : (struct mg_slice){NULL, 0});
-    text_write(&walk->json, "body",
+    mg_json_wrap(json, "\n ");
+    mg_json_element_object(json);
+    mg_json_member_word(json, "mark", mark);
+    text_write(json, "queue", letter->queue);
+    text_write(json, "exchange", letter->exchange);
+    text_write(json, "type", letter->type);
+    text_write(json, "message_id", letter->message_id);
+    text_write(json, "correlation_id", letter->correlation_id);
+    text_write(json, "reason", letter->reason);
+    text_write(json, "died_at", letter->died_at_ms != 0 ? mg_slice_of(died_at) : (struct mg_slice){NULL, 0});
+    text_write(json, "body",
                (struct mg_slice){letter->body.data, is_cut ? BODY_SHOWN_MAX : letter->body.len});
-    mg_buf_printf(&walk->json, ", \"is_cut\": %s}", is_cut ? "true" : "false");
+    mg_json_member_bool(json, "is_cut", is_cut);
+    mg_json_object_end(json);
 }
 
 static enum mg_dead_verb letter_settle(void *arg, const struct mg_dead_letter *letter)
@@ -108,10 +111,15 @@ static void settle_work(void *arg)
 static void list_work(void *arg)
 {
     struct walk *walk = arg;
-    mg_buf_append_text(&walk->json, "{\"letters\": [");
+    struct mg_json_writer *json = &walk->writer;
+    *json = mg_json_spaced(&walk->json);
+    mg_json_object_begin(json);
+    mg_json_member_array(json, "letters");
     walk->class = mg_topology_look(&walk->address, walk->queue, LETTERS_MAX, letter_list, walk, &walk->count,
                                    &walk->err);
-    mg_buf_printf(&walk->json, "], \"is_cut\": %s}", walk->count == LETTERS_MAX ? "true" : "false");
+    mg_json_array_end(json);
+    mg_json_member_bool(json, "is_cut", walk->count == LETTERS_MAX);
+    mg_json_object_end(json);
     if (walk->class == MG_OK && walk->json.failed) {
         walk->class =
             mg_err_set(&walk->err, MG_PERMANENT,
@@ -138,7 +146,7 @@ static void settle_end(struct mg_http_exchange *request, const struct dead_settl
         return;
     }
     if (status < 300) {
-        answer_json(request, status, mg_slice_of("{\"text\": \"done\"}"));
+        answer_text(request, status, text);
     } else {
         answer_error(request, status, "%s", text);
     }

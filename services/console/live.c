@@ -103,10 +103,15 @@ static bool version_find(struct mg_slice json, const char *order_id, char ret_ve
 static void version_send(struct listener *listener)
 {
     struct mg_buf event;
-    char json[MG_ORDER_ID_MAX + VERSION_SIZE + 64];
-    (void)snprintf(json, sizeof json, "{\"order_id\": \"%s\", \"version\": \"%s\"}", listener->order_id,
-                   listener->version);
-    event_make(&event, "order", mg_slice_of(json));
+    char memory[MG_ORDER_ID_MAX + VERSION_SIZE + 64];
+    struct mg_buf text;
+    mg_buf_init_fixed(&text, memory, sizeof memory);
+    struct mg_json_writer json = mg_json_spaced(&text);
+    mg_json_object_begin(&json);
+    mg_json_member_word(&json, "order_id", listener->order_id);
+    mg_json_member_word(&json, "version", listener->version);
+    mg_json_object_end(&json);
+    event_make(&event, "order", mg_buf_slice(&text));
     (void)mg_http_stream_write(listener->stream, mg_buf_slice(&event));
     mg_buf_finish(&event);
 }
@@ -160,7 +165,11 @@ static void order_ids_write(struct live *live, char ret_ids[PARAM_SIZE])
 /* Reports overload; pages keep their current data. */
 static void busy_send(struct live *live)
 {
-    all_send(live, "trouble", mg_slice_of("{\"error\": \"the console is overloaded\"}"));
+    char memory[64];
+    struct mg_buf text;
+    mg_buf_init_fixed(&text, memory, sizeof memory);
+    error_write(&text, "the console is overloaded");
+    all_send(live, "trouble", mg_buf_slice(&text));
 }
 
 static void overview_ask(struct live *live)

@@ -125,10 +125,29 @@ static bool filter_read(const struct mg_http_exchange *request, struct filter *r
 
 /* ---- JSON ---- */
 
-static void array_write(struct mg_buf *out, const char *name, const struct table *table)
+/* Cells of the columns named in `raw` (NULL: none) are JSON already. */
+static void array_write(struct mg_json_writer *json, const char *name, const struct table *table,
+                        const char *const *raw)
 {
-    mg_buf_printf(out, "\"%s\": ", name);
-    table_append_array(out, table, NULL);
+    mg_json_name(json, name);
+    table_write_array(json, table, raw);
+}
+
+/* A cell that is JSON already. */
+static void raw_write(struct mg_json_writer *json, const char *name, const struct table *table,
+                      const char *column)
+{
+    mg_json_member_raw(json, name, mg_slice_of(table_cell(table, 0, column)));
+}
+
+/* The cursor of the next page: this cell of the last row of a full page, else null. */
+static void next_write(struct mg_json_writer *json, const struct table *table, int limit, const char *column)
+{
+    if (table->row_count == limit) {
+        mg_json_member_string(json, "next", table_cell(table, table->row_count - 1, column));
+    } else {
+        mg_json_member_null(json, "next");
+    }
 }
 
 static unsigned int render_page(const struct query *query, const struct table *tables, struct mg_buf *out)
@@ -140,30 +159,22 @@ static unsigned int render_page(const struct query *query, const struct table *t
 
 /* ---- orders ---- */
 
-static void looked_at_write(struct mg_buf *out, const struct table *looked)
+static void looked_at_write(struct mg_json_writer *json, const struct table *looked)
 {
-    bool is_full = strcmp(table_cell(looked, 0, "is_full"), "t") == 0;
-    mg_buf_printf(out,
-                  "\"looked_at\": %s, \"is_full\": %s, \"back_to\": ", table_cell(looked, 0, "looked_at"),
-                  is_full ? "true" : "false");
-    mg_buf_append_json(out, mg_slice_of(table_cell(looked, 0, "oldest")));
+    raw_write(json, "looked_at", looked, "looked_at");
+    mg_json_member_bool(json, "is_full", strcmp(table_cell(looked, 0, "is_full"), "t") == 0);
+    mg_json_member_string(json, "back_to", table_cell(looked, 0, "oldest"));
 }
 
 static unsigned int render_failures(const struct query *query, const struct table *tables, struct mg_buf *out)
 {
+    struct mg_json_writer json = mg_json_spaced(out);
     (void)query;
-    const struct table *failures = &tables[0];
-    mg_buf_append_text(out, "{");
-    array_write(out, "failures", failures);
-    mg_buf_append_text(out, ", ");
-    looked_at_write(out, &tables[1]);
-    mg_buf_append_text(out, ", \"next\": ");
-    if (failures->row_count == LIST_LIMIT) {
-        mg_buf_append_json(out, mg_slice_of(table_cell(failures, failures->row_count - 1, "alert_id")));
-    } else {
-        mg_buf_append_text(out, "null");
-    }
-    mg_buf_append_text(out, "}");
+    mg_json_object_begin(&json);
+    array_write(&json, "failures", &tables[0], NULL);
+    looked_at_write(&json, &tables[1]);
+    next_write(&json, &tables[0], LIST_LIMIT, "alert_id");
+    mg_json_object_end(&json);
     return STATUS_OK;
 }
 
@@ -240,7 +251,10 @@ static unsigned int render_order(const struct query *query, const struct table *
     struct mg_buf text;
     const struct table *place = &tables[tables[ORDER_HOT].row_count > 0 ? ORDER_HOT : ORDER_ARCHIVED];
     if (place[PLACE_DOSSIER].row_count == 0 || place[PLACE_ROW].row_count == 0) {
-        mg_buf_printf(out, "{\"error\": \"unknown order %s; give its full id\"}", query->asks[0].params[0]);
+        char unknown[PARAM_SIZE + 64];
+        (void)snprintf(unknown, sizeof unknown, "unknown order %s; give its full id",
+                       query->asks[0].params[0]);
+        error_write(out, unknown);
         return STATUS_NOT_FOUND;
     }
     const struct explain_facts facts = {&place[PLACE_ROW],
@@ -253,19 +267,16 @@ static unsigned int render_order(const struct query *query, const struct table *
     struct mg_slice definition = mg_json_find(mg_slice_of(dossier), "/workflow/definition");
     mg_buf_init(&text, EXPLANATION_BYTES);
     explain_write(&text, &facts);
-    mg_buf_append_text(out, "{\"explanation\": ");
-    mg_buf_append_json(out, text.len > 0 ? mg_buf_slice(&text) : mg_slice_of(""));
-    mg_buf_append_text(out, ", \"archived_on\": ");
-    mg_buf_append_json(out, mg_slice_of(table_cell(&place[PLACE_ROW], 0, "archived_on")));
-    mg_buf_append_text(out, ", \"dossier\": ");
-    mg_buf_append_text(out, dossier);
-    mg_buf_append_text(out, ", \"payload\": "); /* a string: browsers would turn 14.00 into 14 */
-    mg_buf_append_json(out, mg_slice_of(table_cell(&place[PLACE_ROW], 0, "payload")));
-    mg_buf_append_text(out, ", \"definition\": ");
-    mg_buf_append_json(out, definition.data != NULL ? definition : mg_slice_of(""));
-    mg_buf_append_text(out, ", ");
-    array_write(out, "steps", &place[PLACE_STEPS]);
-    mg_buf_append_text(out, "}");
+    struct mg_json_writer json = mg_json_spaced(out);
+    mg_json_object_begin(&json);
+    mg_json_member_text(&json, "explanation", mg_buf_slice(&text));
+    mg_json_member_string(&json, "archived_on", table_cell(&place[PLACE_ROW], 0, "archived_on"));
+    mg_json_member_raw(&json, "dossier", mg_slice_of(dossier));
+    /* A string: browsers would turn 14.00 into 14. */
+    mg_json_member_string(&json, "payload", table_cell(&place[PLACE_ROW], 0, "payload"));
+    mg_json_member_text(&json, "definition", definition);
+    array_write(&json, "steps", &place[PLACE_STEPS], NULL);
+    mg_json_object_end(&json);
     mg_buf_finish(&text);
     return STATUS_OK;
 }
@@ -295,8 +306,9 @@ bool query_order(const struct mg_http_exchange *request, const char *id, struct 
 
 static unsigned int render_versions(const struct query *query, const struct table *tables, struct mg_buf *out)
 {
+    struct mg_json_writer json = mg_json_spaced(out);
     (void)query;
-    table_append_array(out, &tables[0], NULL);
+    table_write_array(&json, &tables[0], NULL);
     return STATUS_OK;
 }
 
@@ -311,12 +323,13 @@ void query_versions(const char *order_ids, struct query *query)
 
 static unsigned int render_groups(const struct query *query, const struct table *tables, struct mg_buf *out)
 {
+    struct mg_json_writer json = mg_json_spaced(out);
     (void)query;
-    mg_buf_append_text(out, "{");
-    array_write(out, "groups", &tables[0]);
-    mg_buf_append_text(out, ", ");
-    looked_at_write(out, &tables[1]);
-    mg_buf_printf(out, ", \"is_cut\": %s}", tables[0].row_count == GROUPS_LIMIT ? "true" : "false");
+    mg_json_object_begin(&json);
+    array_write(&json, "groups", &tables[0], NULL);
+    looked_at_write(&json, &tables[1]);
+    mg_json_member_bool(&json, "is_cut", tables[0].row_count == GROUPS_LIMIT);
+    mg_json_object_end(&json);
     return STATUS_OK;
 }
 
@@ -339,10 +352,12 @@ bool query_failures(const struct mg_http_exchange *request, const char *id, stru
 
 static unsigned int render_alerts(const struct query *query, const struct table *tables, struct mg_buf *out)
 {
+    struct mg_json_writer json = mg_json_spaced(out);
     (void)query;
-    mg_buf_append_text(out, "{");
-    array_write(out, "alerts", &tables[0]);
-    mg_buf_printf(out, ", \"is_cut\": %s}", tables[0].row_count == ALERTS_LIMIT ? "true" : "false");
+    mg_json_object_begin(&json);
+    array_write(&json, "alerts", &tables[0], NULL);
+    mg_json_member_bool(&json, "is_cut", tables[0].row_count == ALERTS_LIMIT);
+    mg_json_object_end(&json);
     return STATUS_OK;
 }
 
@@ -360,12 +375,12 @@ bool query_alerts(const struct mg_http_exchange *request, const char *id, struct
 
 static unsigned int render_services(const struct query *query, const struct table *tables, struct mg_buf *out)
 {
+    struct mg_json_writer json = mg_json_spaced(out);
     (void)query;
-    mg_buf_append_text(out, "{");
-    array_write(out, "services", &tables[0]);
-    mg_buf_append_text(out, ", ");
-    array_write(out, "agents", &tables[1]);
-    mg_buf_append_text(out, "}");
+    mg_json_object_begin(&json);
+    array_write(&json, "services", &tables[0], NULL);
+    array_write(&json, "agents", &tables[1], NULL);
+    mg_json_object_end(&json);
     return STATUS_OK;
 }
 
@@ -384,10 +399,11 @@ bool query_services(const struct mg_http_exchange *request, const char *id, stru
 static unsigned int render_workflows(const struct query *query, const struct table *tables,
                                      struct mg_buf *out)
 {
+    struct mg_json_writer json = mg_json_spaced(out);
     (void)query;
-    mg_buf_append_text(out, "{");
-    array_write(out, "workflows", &tables[0]);
-    mg_buf_append_text(out, "}");
+    mg_json_object_begin(&json);
+    array_write(&json, "workflows", &tables[0], NULL);
+    mg_json_object_end(&json);
     return STATUS_OK;
 }
 
@@ -410,12 +426,13 @@ static const char *const BULK_RAW[] = {"filter", NULL};
 static unsigned int render_bulk_list(const struct query *query, const struct table *tables,
                                      struct mg_buf *out)
 {
+    struct mg_json_writer json = mg_json_spaced(out);
     (void)query;
-    mg_buf_append_text(out, "{\"bulk\": ");
-    table_append_array(out, &tables[0], BULK_RAW);
-    mg_buf_append_text(out, ", ");
-    array_write(out, "runner", &tables[1]);
-    mg_buf_printf(out, ", \"is_cut\": %s}", tables[0].row_count == BULK_LIST_LIMIT ? "true" : "false");
+    mg_json_object_begin(&json);
+    array_write(&json, "bulk", &tables[0], BULK_RAW);
+    array_write(&json, "runner", &tables[1], NULL);
+    mg_json_member_bool(&json, "is_cut", tables[0].row_count == BULK_LIST_LIMIT);
+    mg_json_object_end(&json);
     return STATUS_OK;
 }
 
@@ -436,25 +453,19 @@ enum { BULK_ROW, BULK_ORDERS, BULK_RUNNER };
 
 static unsigned int render_bulk(const struct query *query, const struct table *tables, struct mg_buf *out)
 {
-    const struct table *orders = &tables[BULK_ORDERS];
+    struct mg_json_writer json = mg_json_spaced(out);
     (void)query;
     if (tables[BULK_ROW].row_count == 0) {
-        mg_buf_append_text(out, "{\"error\": \"unknown bulk action\"}");
+        error_write(out, "unknown bulk action");
         return STATUS_NOT_FOUND;
     }
-    mg_buf_append_text(out, "{\"bulk\": ");
-    table_append_object(out, &tables[BULK_ROW], 0, BULK_RAW);
-    mg_buf_append_text(out, ", ");
-    array_write(out, "orders", orders);
-    mg_buf_append_text(out, ", ");
-    array_write(out, "runner", &tables[BULK_RUNNER]);
-    mg_buf_append_text(out, ", \"next\": ");
-    if (orders->row_count == BULK_ORDERS_LIMIT) {
-        mg_buf_append_json(out, mg_slice_of(table_cell(orders, orders->row_count - 1, "n")));
-    } else {
-        mg_buf_append_text(out, "null");
-    }
-    mg_buf_append_text(out, "}");
+    mg_json_object_begin(&json);
+    mg_json_name(&json, "bulk");
+    table_write_object(&json, &tables[BULK_ROW], 0, BULK_RAW);
+    array_write(&json, "orders", &tables[BULK_ORDERS], NULL);
+    array_write(&json, "runner", &tables[BULK_RUNNER], NULL);
+    next_write(&json, &tables[BULK_ORDERS], BULK_ORDERS_LIMIT, "n");
+    mg_json_object_end(&json);
     return STATUS_OK;
 }
 
@@ -488,8 +499,9 @@ bool query_bulk(const struct mg_http_exchange *request, const char *id, struct q
 
 static unsigned int render_choice(const struct query *query, const struct table *tables, struct mg_buf *out)
 {
+    struct mg_json_writer json = mg_json_spaced(out);
     (void)query;
-    table_append_object(out, &tables[0], 0, NULL);
+    table_write_object(&json, &tables[0], 0, NULL);
     return STATUS_OK;
 }
 
@@ -530,21 +542,18 @@ enum {
 
 static unsigned int render_overview(const struct query *query, const struct table *tables, struct mg_buf *out)
 {
+    struct mg_json_writer json = mg_json_spaced(out);
     (void)query;
-    mg_buf_append_text(out, "{");
-    array_write(out, "figures", &tables[OVERVIEW_FIGURES]);
-    mg_buf_append_text(out, ", ");
-    array_write(out, "groups", &tables[OVERVIEW_GROUPS]);
-    mg_buf_append_text(out, ", ");
-    array_write(out, "services", &tables[OVERVIEW_CONTROLLED]);
-    mg_buf_append_text(out, ", ");
-    array_write(out, "leader", &tables[OVERVIEW_LEADER]);
-    mg_buf_append_text(out, ", \"bulk\": ");
-    table_append_array(out, &tables[OVERVIEW_BULK], BULK_RAW);
-    mg_buf_append_text(out, ", ");
-    array_write(out, "runner", &tables[OVERVIEW_RUNNER]);
-    mg_buf_printf(out, ", \"oldest\": %s", table_cell(&tables[OVERVIEW_OLDEST], 0, "page"));
-    mg_buf_printf(out, ", \"now_ms\": %s}", table_cell(&tables[OVERVIEW_SETTINGS], 0, "now_ms"));
+    mg_json_object_begin(&json);
+    array_write(&json, "figures", &tables[OVERVIEW_FIGURES], NULL);
+    array_write(&json, "groups", &tables[OVERVIEW_GROUPS], NULL);
+    array_write(&json, "services", &tables[OVERVIEW_CONTROLLED], NULL);
+    array_write(&json, "leader", &tables[OVERVIEW_LEADER], NULL);
+    array_write(&json, "bulk", &tables[OVERVIEW_BULK], BULK_RAW);
+    array_write(&json, "runner", &tables[OVERVIEW_RUNNER], NULL);
+    raw_write(&json, "oldest", &tables[OVERVIEW_OLDEST], "page");
+    raw_write(&json, "now_ms", &tables[OVERVIEW_SETTINGS], "now_ms");
+    mg_json_object_end(&json);
     return STATUS_OK;
 }
 

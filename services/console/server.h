@@ -9,6 +9,7 @@
 #include <sys/queue.h>
 
 #include "base/id.h"
+#include "base/json_write.h"
 #include "console/commander.h"
 #include "console/console.h"
 #include "io/http/server.h"
@@ -41,7 +42,11 @@ struct mg_console {
 #define ANSWER_MAX_BYTES (16u * 1024 * 1024) /* holds the dossier of a long story; for more use the tool */
 
 void answer_json(struct mg_http_exchange *request, unsigned int status, struct mg_slice body);
-/* Answers {"error": text}. The text names the attempt, the reason and the remedy. */
+/* Answers {"text": text}: what was done. */
+void answer_text(struct mg_http_exchange *request, unsigned int status, const char *text);
+/* Writes {"error": text}. */
+void error_write(struct mg_buf *out, const char *text);
+/* Answers that. The text names the attempt, the reason and the remedy. */
 void answer_error(struct mg_http_exchange *request, unsigned int status, const char *format, ...)
     MG_PRINTF(3, 4);
 /* The headers of every answer, followed by up to ANSWER_HEADERS_MORE of `more`; ends with name NULL. */

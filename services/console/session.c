@@ -517,10 +517,15 @@ static void visitor_write(const struct visitor *visitor, struct mg_buf *out)
 {
     static const char *const roles[] = {
         [ROLE_NONE] = "none", [ROLE_READER] = "reader", [ROLE_OPERATOR] = "operator"};
-    mg_buf_append_text(out, "{\"name\": ");
-    mg_buf_append_json(out, mg_slice_of(visitor->name));
-    mg_buf_printf(out, ", \"role\": \"%s\", \"csrf\": \"%s\", \"needs_login\": %s, \"version\": \"%s\"}\n",
-                  roles[visitor->role], visitor->csrf, visitor->has_login ? "true" : "false", MG_VERSION);
+    struct mg_json_writer json = mg_json_spaced(out);
+    mg_json_object_begin(&json);
+    mg_json_member_string(&json, "name", visitor->name);
+    mg_json_member_word(&json, "role", roles[visitor->role]);
+    mg_json_member_string(&json, "csrf", visitor->csrf);
+    mg_json_member_bool(&json, "needs_login", visitor->has_login);
+    mg_json_member_word(&json, "version", MG_VERSION);
+    mg_json_object_end(&json);
+    mg_buf_append_text(out, "\n");
 }
 
 #define VISITOR_JSON_MAX 1024

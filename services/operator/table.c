@@ -127,29 +127,31 @@ bool text_is_listed(const char *const *names, const char *name)
     return false;
 }
 
-void table_append_object(struct mg_buf *buf, const struct table *table, int row, const char *const *raw)
+void table_write_object(struct mg_json_writer *json, const struct table *table, int row,
+                        const char *const *raw)
 {
-    mg_buf_append_text(buf, "{");
+    mg_json_object_begin(json);
     for (int column = 0; column < table->column_count; column++) {
         const char *cell = table->cells[row * table->column_count + column];
-        mg_buf_printf(buf, "%s\"%s\": ", column > 0 ? ", " : "", table->columns[column]);
+        const char *name = table->columns[column];
         if (cell == NULL) {
-            mg_buf_append_text(buf, "null");
-        } else if (text_is_listed(raw, table->columns[column])) {
-            mg_buf_append_text(buf, cell);
+            mg_json_member_null(json, name);
+        } else if (text_is_listed(raw, name)) {
+            mg_json_member_raw(json, name, mg_slice_of(cell));
         } else {
-            mg_buf_append_json(buf, mg_slice_of(cell));
+            mg_json_member_string(json, name, cell);
         }
     }
-    mg_buf_append_text(buf, "}");
+    mg_json_object_end(json);
 }
 
-void table_append_array(struct mg_buf *buf, const struct table *table, const char *const *raw)
+void table_write_array(struct mg_json_writer *json, const struct table *table, const char *const *raw)
 {
-    mg_buf_append_text(buf, "[");
+    mg_json_array_begin(json);
     for (int row = 0; row < table->row_count; row++) {
-        mg_buf_append_text(buf, row > 0 ? ",\n " : "");
-        table_append_object(buf, table, row, raw);
+        mg_json_wrap(json, "\n ");
+        mg_json_element(json);
+        table_write_object(json, table, row, raw);
     }
-    mg_buf_append_text(buf, "]");
+    mg_json_array_end(json);
 }

@@ -7,7 +7,7 @@
 
 #include <stdbool.h>
 
-#include "base/buf.h"
+#include "base/json_write.h"
 #include "io/store/store.h"
 
 struct table {
@@ -24,10 +24,12 @@ void table_free(struct table *table);
 const char *table_cell(const struct table *table, int row, const char *column);
 /* Replaces the text of a cell; an unknown column is ignored. False: out of memory. */
 bool table_put(struct table *table, int row, const char *column, const char *text);
-/* Appends one row as a JSON object of texts and null. Cells of the columns named in `raw` (NULL-ended;
+/* Writes one row as a JSON object of texts and null. Cells of the columns named in `raw` (NULL-ended;
  * NULL: none) are JSON already. */
-void table_append_object(struct mg_buf *buf, const struct table *table, int row, const char *const *raw);
-void table_append_array(struct mg_buf *buf, const struct table *table, const char *const *raw);
+void table_write_object(struct mg_json_writer *json, const struct table *table, int row,
+                        const char *const *raw);
+/* Writes all rows, each on a line. */
+void table_write_array(struct mg_json_writer *json, const struct table *table, const char *const *raw);
 
 /* The length in bytes of the UTF-8 character at `text` if it is a control character for a terminal or a
  * mark of text direction. Else 0, as for line ends and tabs. At most `len` bytes are read, at least 1 must

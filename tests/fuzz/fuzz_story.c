@@ -136,7 +136,8 @@ static void rows_arrive(int row_count)
     struct table table = table_make(row_count, false);
     struct mg_buf text;
     mg_buf_init(&text, STORY_MAX);
-    table_append_array(&text, &table, raw);
+    struct mg_json_writer writer = mg_json_spaced(&text);
+    table_write_array(&writer, &table, raw);
     json_t *json = json_loadb(text.data, text.len, JSON_ALLOW_NUL, NULL);
     FUZZ_REQUIRE(!text.failed && json != NULL && json_array_size(json) == (size_t)row_count);
     for (int row = 0; row < row_count; row++) {

@@ -117,6 +117,11 @@ def json_lines(done):
         return [json.loads(line) for line in done.stdout.split("\n") if line]
 
 
+def as_printed(*values):
+    """These values in the tool's own form, which scripts may read by its bytes: one a line, blanks behind commas and colons."""
+    return "".join(json.dumps(value, ensure_ascii=False) + "\n" for value in values)
+
+
 def insert_order(order_id, state="processing", step_state="running"):
     World.sql("INSERT INTO orders (order_id, revision, workflow, workflow_version, payload, digest, is_high) VALUES"
               " (%s, 1, 'w', 1, '{\"price\": 14.00,\n \"text\": \"\\u00e9\"}', decode(repeat('00', 32), 'hex'), false)",
@@ -314,6 +319,8 @@ class WrongInput(Case):
     def test_a_probe_minds_no_configuration_of_the_rest(self):
         config = self.file("amqp-url = amqp://127.0.0.1/\n")
         self.assertIn("no answer", one_line(run("probe", "http://127.0.0.1:1/", env={"MAKEGOOD_CONFIG": config}, code=UNAVAILABLE)))
+        done = run("probe", "http://127.0.0.1:1/", "-o", "json", code=UNAVAILABLE)
+        self.assertEqual(done.stdout, as_printed({"url": "http://127.0.0.1:1/", "status": 0, "text": json.loads(done.stdout)["text"]}))
 
     def test_changes_say_why_and_what(self):
         for verb in ("resume", "restart", "settle", "skip", "compensate", "cancel"):
@@ -503,7 +510,7 @@ class Answers(Case):
                 (["settle", "--step", "charge", "--outcome", "absent"], {"step": "charge", "outcome": "absent"})):
             with FakeScheduler("scheduler.commands", answer_command("done")) as scheduler:
                 done = run("order", words[0], self.order_id, *words[1:], *REASON, "--if-version", "9", "-o", "json", code=DONE)
-            self.assertEqual(json.loads(done.stdout), {"order_id": self.order_id, "state": "processing", "version": 4})
+            self.assertEqual(done.stdout, as_printed({"order_id": self.order_id, "state": "processing", "version": 4}))
             command = scheduler.seen[0][1]
             self.assertEqual((command["command"], command["version"]), (words[0], 9))
             self.assertEqual({name: command[name] for name in wanted}, wanted)
@@ -519,14 +526,18 @@ class Answers(Case):
         self.assertEqual((dry["orders"], dry["not_in_error"], dry["in_other_bulk"]), ("3", "1", "0"))
         started = run(*words, "--reason", 'it is "over"', "--by", "ann", "-o", "json", code=DONE)
         bulk = json.loads(started.stdout)
-        self.assertEqual((bulk["orders"], bulk["is_new"], bulk["state"]), (3, True, "canary"))
+        self.assertEqual(started.stdout,
+                         as_printed({"bulk_id": bulk["bulk_id"], "is_new": True, "state": "canary", "orders": 3}))
         self.assertIn("no process drives bulk actions", one_line(started))
         again = run(*words, "--rate", "7", *REASON, code=DONE)
         self.assertIn("exists already: canary, 3 orders", again.stdout)
         self.assertIn("3 are in other bulk actions", one_line(run("bulk", "start", "resume", "--workflow", name, *REASON, code=NOT_FOUND)))
         self.assertIn("no process drives them", run("doctor", code=ERROR).stdout)
 
-        shown = json.loads(run("bulk", "show", bulk["bulk_id"], "-o", "json", code=DONE).stdout)
+        printed = run("bulk", "show", bulk["bulk_id"], "-o", "json", code=DONE).stdout
+        shown = json.loads(printed)
+        rows = ",\n ".join(json.dumps(row) for row in shown["orders"])
+        self.assertEqual(printed, '{"bulk": ' + json.dumps(shown["bulk"]) + ',\n"orders": [' + rows + "]\n}\n")
         self.assertEqual((shown["bulk"]["by_whom"], shown["bulk"]["reason"]), ("ann", 'it is "over"'))
         self.assertEqual(shown["bulk"]["filter"], {"workflow": name, "service": "payment", "error": "no card", "since": "1h"})
         self.assertEqual([(row["n"], row["result"]) for row in shown["orders"]], [("1", "waiting"), ("2", "waiting"), ("3", "waiting")])
@@ -546,7 +557,7 @@ class Answers(Case):
         self.assertIn("is canary, which does not allow this change", one_line(change("resume", code=CONFLICT)))
         self.assertIn("version 2", change("pause").stdout)
         self.assertIn("version 1", one_line(change("resume", "--if-version", "1", code=CONFLICT)))
-        self.assertEqual(json.loads(change("resume", "-o", "json").stdout), {"bulk_id": bulk["bulk_id"], "version": 3})
+        self.assertEqual(change("resume", "-o", "json").stdout, as_printed({"bulk_id": bulk["bulk_id"], "version": 3}))
         change("stop")
         self.assertIn("stopped  a test", run("bulk", "show", bulk["bulk_id"], code=DONE).stdout)
         listed = json.loads(run("bulk", "list", "-o", "json", code=DONE).stdout)
@@ -569,7 +580,7 @@ class Answers(Case):
         World.sql("INSERT INTO workflow (name, version, definition) VALUES (%s, 1, %s)",
                   (service, json.dumps({"steps": [{"service": service}]})))
         done = run("service", "pause", service, "--reason", "it is down", "--by", "ann", "--for", "2h", "-o", "json", code=DONE)
-        self.assertEqual(json.loads(done.stdout), {"service": service, "version": 1})
+        self.assertEqual(done.stdout, as_printed({"service": service, "version": 1}))
         self.assertEqual((row()["state"], row()["version"], row()["by_whom"], row()["agents"]), ("paused", "1", "ann", "0"))
         self.assertIsNotNone(row()["paused_until"])
         run("service", "limit", service, "--concurrency", "6", "--rate", "0.5", *REASON, code=DONE)
@@ -631,7 +642,8 @@ class Answers(Case):
         refused("agent agent-7")
         report(60)
         self.assertTrue(is_listed())
-        self.assertIn("forgotten", run("service", "forget", service, "--reason", "it is gone", "--by", "ann", code=DONE).stdout)
+        done = run("service", "forget", service, "--reason", "it is gone", "--by", "ann", "-o", "json", code=DONE)
+        self.assertEqual(done.stdout, as_printed({"service": service, "is_forgotten": True}))
         self.assertFalse(is_listed())
         for table in ("service_control", "service_state"):
             self.assertEqual(World.sql(f"SELECT 1 FROM {table} WHERE service = %s", (service,)), [])
@@ -649,7 +661,10 @@ class Answers(Case):
         service = "cli-" + uuid.uuid4().hex[:8]
 
         def says(check, name):
-            lines = json_lines(run("doctor", "-o", "json", code=ERROR))  # no supervisor leads here
+            done = run("doctor", "-o", "json", code=ERROR)  # no supervisor leads here
+            lines = json_lines(done)
+            self.assertEqual(done.stdout, as_printed(*lines))
+            self.assertEqual(list(lines[0]), ["check", "ok", "detail"])
             return [(line["ok"], line["detail"]) for line in lines if line["check"] == check and line["detail"].startswith(name)]
 
         self.addCleanup(World.sql, "DELETE FROM workflow WHERE name = %s", (service,))
@@ -671,7 +686,9 @@ class Answers(Case):
             self.assertTrue(is_good and "report nothing" in text, text)
             rows = json.loads(run("service", "list", "-o", "json", code=DONE).stdout)
             self.assertEqual([row["state"] for row in rows if row["service"] == service], ["serving"])
-            why = json.loads(run("top", "-o", "json").stdout)["why"]
+            printed = run("top", "-o", "json").stdout
+            why = json.loads(printed)["why"]
+            self.assertEqual(printed, as_printed(json.loads(printed)))
             self.assertNotIn(service, why)
         self.assertIn(f"{service}: no agent", json.loads(run("top", "-o", "json").stdout)["why"])
 
@@ -705,6 +722,8 @@ class Answers(Case):
         loaded = run("workflow", "load", path, "-o", "json", code=DONE)
         self.assertEqual(loaded.stderr, done.stderr)
         [warning] = json.loads(loaded.stdout)["warnings"]
+        self.assertEqual(loaded.stdout, as_printed({"file": str(path), "workflow": "trip-" + mark, "version": 1, "verdict": "stored",
+                                                    "warnings": [warning]}))
         self.assertIn(apply, warning)
         far = self.definition("far-" + mark, "x" + uuid.uuid4().hex)
         self.assertRegex(run("workflow", "check", far, code=DONE).stderr, r'has no queue; run: makegood broker apply --service x\w+\n$')
@@ -733,6 +752,7 @@ class Answers(Case):
             scheduler.wait_seen(2)
         sent = {body["order_id"]: properties for properties, body in scheduler.seen}
         self.assertEqual(sorted(sent), sorted(line["order_id"] for line in json_lines(done)))
+        self.assertEqual(done.stdout, as_printed(*({"order_id": line["order_id"]} for line in json_lines(done))))
         for order_id, properties in sent.items():
             self.assertEqual((properties.message_id, properties.delivery_mode), (order_id, 2))
 
@@ -743,6 +763,9 @@ class Answers(Case):
                 done = run("order", "submit", path, "--wait", "-o", "json", "--timeout", "3s", code=code)
             ended = [(line["order_id"], line["status"]) for line in json_lines(done)]
             self.assertEqual(ended, [("cli-w", statuses[-1])] if len(statuses) > 1 else [])
+            self.assertEqual(done.stdout, as_printed(*(
+                {"order_id": "cli-w", "status": status, "seq": line["seq"], "reason": line["reason"]}
+                for line, (_, status) in zip(json_lines(done), ended) if done.stdout)))
 
     def test_only_a_file_with_ids_may_be_submitted_again(self):
         for order, advice in (('{"order_id": "cli-a", "workflow": "w", "payload": {}}', "submit the same file again"),
@@ -782,7 +805,8 @@ class Answers(Case):
             if tool.poll() is None:
                 tool.kill()
                 tool.wait()
-        self.assertEqual(json.loads(rest)["state"], "processed")
+        self.assertEqual(rest, as_printed({"order_id": self.order_id, "state": "processed",
+                                           "explanation": json.loads(rest)["explanation"]}))
         self.assertEqual(tool.returncode, DONE)
 
     def test_failures_are_counted_by_their_cause(self):
@@ -867,6 +891,11 @@ class Answers(Case):
         shown = json.loads(done.stdout)
         self.assertEqual(shown["order"]["payload"], {"price": 14.0, "text": "é"})
         self.assertEqual(shown["events"][0]["reason"], "line one\nline two\t\"quoted\"")
+        self.assertEqual(list(shown), ["order", "steps", "events", "explanation"])
+        self.assertIn(', "steps": [{"step": "charge", ', done.stdout)
+        self.assertIn('"payload": {"price": 14.00,\n "text": "\\u00e9"}', done.stdout)
+        self.assertIn('"transitions": [{"from": "pending", "to": "processing"}]', done.stdout)
+        self.assertTrue(done.stdout.endswith('], "explanation": ' + as_printed(shown["explanation"])[:-1] + "}\n"), done.stdout)
         self.assertIn("step charge runs attempt 1", shown["explanation"])
 
 
@@ -900,14 +929,20 @@ class Json(Case):
                       ["db", "migrate", "--migrations", SOURCE / "deploy/postgres"],
                       ["broker", "apply", "--service", SERVICE], ["broker", "check", "--service", SERVICE]):
             with self.subTest(words=words):
-                values = json_lines(run(*words, "-o", "json", code=DONE))
+                done = run(*words, "-o", "json", code=DONE)
+                values = json_lines(done)
                 self.assertTrue(values)
+                if words[:2] not in (["order", "show"], ["order", "watch"], ["order", "export"]):  # with JSON of others
+                    lists = isinstance(values[0], list)
+                    self.assertEqual(done.stdout, as_printed(values[0]).replace("}, {", "},\n {") if lists else as_printed(*values))
                 if words[:2] != ["alert", "ack"]:
                     self.assertNotEqual(run(*words, code=DONE).stdout, "")
         one_line(run("alert", "ack", alert_id, *REASON, code=NOT_FOUND))
 
     def test_doctor(self):
-        findings = json_lines(run("doctor", "--service", SERVICE, "-o", "json"))
+        done = run("doctor", "--service", SERVICE, "-o", "json")
+        findings = json_lines(done)
+        self.assertEqual(done.stdout, as_printed(*findings))
         self.assertEqual({finding["check"] for finding in findings} & {"database", "schema", "broker"},
                          {"database", "schema", "broker"})
 
@@ -929,17 +964,22 @@ class Json(Case):
         letters = []
         deadline = time.monotonic() + 10
         while len(letters) < 2 and time.monotonic() < deadline:
-            values = json_lines(run("dead", "list", *queue, "--limit", "10000", "-o", "json", code=DONE))
+            done = run("dead", "list", *queue, "--limit", "10000", "-o", "json", code=DONE)
+            values = json_lines(done)
             letters = [letter for letter in values if letter["message_id"] == mark]
         self.assertEqual([letter["reason"] for letter in letters], ['it is "bad"'] * 2)
-        shown = json.loads(run("dead", "show", letters[0]["number"], *queue, "-o", "json", code=DONE).stdout)
+        done = run("dead", "show", letters[0]["number"], *queue, "-o", "json", code=DONE)
+        shown = json.loads(done.stdout)
+        self.assertEqual(done.stdout.replace("\\ufffd", "\ufffd"), as_printed(shown))
+        self.assertEqual(list(shown), ["number", "queue", "exchange", "type", "message_id", "correlation_id", "reason", "died_at",
+                                       "body"])
         self.assertEqual(shown["body"], "not \ufffd JSON \"at all\"\x01")
         self.assertNotIn("\x01", run("dead", "show", letters[0]["number"], *queue, code=DONE).stdout)
         one_line(run("dead", "drop", letters[1]["number"], *queue, *REASON, code=UNAVAILABLE, env={"MAKEGOOD_PG_DSN": NOBODY_PG}))
         # From the last one down, so that the indexes of earlier ones stay valid.
         for letter in reversed(letters):
             done = run("dead", "drop", letter["number"], *queue, "--by", "ann", "--reason", 'it is "bad"', "-o", "json", code=DONE)
-            self.assertEqual(json.loads(done.stdout), {"count": 1, "done": "dropped"})
+            self.assertEqual(done.stdout, as_printed({"count": 1, "done": "dropped"}))
         self.assertEqual(self.noted(mark), [("dead drop", "ann", 'it is "bad"', "orders.rejected")] * 2)
 
     def noted(self, message_id):

@@ -1,0 +1,349 @@
+/*
+ * The console's answers, to the byte: pages, and people's scripts, read them. The rows are the test's, and so
+ * is a queue of dead letters; no database, no broker, no wire.
+ */
+#include <check.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/id.h"
+#include "console/server.h"
+#include "io/amqp/topology.h"
+#include "suite.h"
+
+/* ---- parts under the console, replaced at link time ---- */
+
+const char *test_query(const struct mg_http_exchange *request,
+                       const char *name) __asm__("__wrap_mg_http_exchange_query");
+void test_answer(struct mg_http_exchange *request,
+                 const struct mg_http_response *answer) __asm__("__wrap_mg_http_answer");
+void test_on_gone(struct mg_http_exchange *request, void (*gone)(void *arg),
+                  void *arg) __asm__("__wrap_mg_http_exchange_on_gone");
+bool test_offload(struct mg_loop *loop, mg_loop_fn *work, mg_loop_fn *done,
+                  void *arg) __asm__("__wrap_mg_loop_offload");
+enum mg_class test_look(const struct mg_broker_address *address, const char *queue, int max,
+                        void (*show)(void *arg, const struct mg_dead_letter *letter), void *arg,
+                        int *ret_count, struct mg_err *err) __asm__("__wrap_mg_topology_look");
+
+static struct mg_buf out; /* what was written, or answered */
+static unsigned int status;
+static const struct mg_dead_letter *letters;
+static int letter_count;
+static mg_loop_fn *offloaded;
+static void *offloaded_arg;
+static char somebody; /* stands for a request */
+#define REQUEST ((struct mg_http_exchange *)(void *)&somebody)
+
+const char *test_query(const struct mg_http_exchange *request, const char *name)
+{
+    (void)request;
+    (void)name;
+    return NULL;
+}
+
+void test_answer(struct mg_http_exchange *request, const struct mg_http_response *answer)
+{
+    (void)request;
+    status = answer->status;
+    ck_assert_str_eq(answer->type, "application/json");
+    mg_buf_clear(&out);
+    mg_buf_append_slice(&out, answer->body);
+}
+
+void test_on_gone(struct mg_http_exchange *request, void (*gone)(void *arg), void *arg)
+{
+    (void)request;
+    (void)gone;
+    (void)arg;
+}
+
+bool test_offload(struct mg_loop *loop, mg_loop_fn *work, mg_loop_fn *done, void *arg)
+{
+    (void)loop;
+    work(arg);
+    offloaded = done;
+    offloaded_arg = arg;
+    return true;
+}
+
+enum mg_class test_look(const struct mg_broker_address *address, const char *queue, int max,
+                        void (*show)(void *arg, const struct mg_dead_letter *letter), void *arg,
+                        int *ret_count, struct mg_err *err)
+{
+    (void)address;
+    (void)queue;
+    (void)max;
+    (void)err;
+    for (int i = 0; i < letter_count; i++)
+        show(arg, &letters[i]);
+    *ret_count = letter_count;
+    return MG_OK;
+}
+
+static void set_up(void)
+{
+    mg_buf_init(&out, ANSWER_MAX_BYTES);
+}
+
+static void tear_down(void)
+{
+    mg_buf_finish(&out);
+}
+
+static void assert_written(unsigned int expected, const char *text)
+{
+    ck_assert(!out.failed);
+    ck_assert_uint_eq(status, expected);
+    ck_assert_str_eq(out.data, text);
+    mg_buf_clear(&out);
+}
+
+/* ---- pages ---- */
+
+#define COLUMNS_MAX 8
+#define ROWS_MAX    60
+
+/* The tables of one page, by the index of its reports. Texts are constants, so nothing is freed. */
+static struct rows {
+    char *columns[COLUMNS_MAX], *cells[ROWS_MAX * COLUMNS_MAX];
+} room[REPORTS_MAX];
+static struct table tables[REPORTS_MAX];
+
+static char *text_of(const char *constant)
+{
+    union {
+        const char *given;
+        char *kept;
+    } text = {constant};
+    return text.kept;
+}
+
+/* Columns and cells; the same row `row_count` times. */
+static void rows_put(int report, int row_count, int column_count, const char *const *columns,
+                     const char *const *cells)
+{
+    struct rows *rows = &room[report];
+    for (int i = 0; i < column_count; i++) {
+        rows->columns[i] = text_of(columns[i]);
+        for (int row = 0; row < row_count; row++)
+            rows->cells[row * column_count + i] = text_of(cells[i]);
+    }
+    tables[report] = (struct table){
+        .row_count = row_count, .column_count = column_count, .columns = rows->columns, .cells = rows->cells};
+}
+
+static void one_put(int report, int row_count, const char *column, const char *cell)
+{
+    rows_put(report, row_count, 1, &column, &cell);
+}
+
+static void tables_clear(void)
+{
+    for (int i = 0; i < REPORTS_MAX; i++)
+        tables[i] = (struct table){.row_count = 0};
+}
+
+static void render(plan_fn *plan_of, const char *id)
+{
+    struct plan plan;
+    char refusal[REFUSAL_SIZE];
+    ck_assert_msg(plan_of(REQUEST, id, &plan, refusal), "%s", refusal);
+    status = plan.render(&plan, tables, &out);
+}
+
+START_TEST(the_overview)
+{
+    static const char *const columns[] = {"state", "filter"}, *const cells[] = {"running",
+                                                                                "{\"step\": \"a\"}"};
+    struct plan plan;
+    tables_clear();
+    one_put(0, 2, "figure", "a \"b\"\xc3");
+    one_put(1, 1, "page", "{\"orders\": [14.00]}");
+    one_put(3, 1, "service", NULL);
+    one_put(5, 1, "now_ms", "1769862896789");
+    rows_put(6, 1, 2, columns, cells);
+    plan_overview(&plan);
+    status = plan.render(&plan, tables, &out);
+    assert_written(
+        200, "{\"figures\": [{\"figure\": \"a \\\"b\\\"\\ufffd\"},\n {\"figure\": \"a \\\"b\\\"\\ufffd\"}], "
+             "\"groups\": [], \"services\": [{\"service\": null}], \"leader\": [], "
+             "\"batches\": [{\"state\": \"running\", \"filter\": {\"step\": \"a\"}}], \"runner\": [], "
+             "\"oldest\": {\"orders\": [14.00]}, \"now_ms\": 1769862896789}");
+}
+END_TEST
+
+START_TEST(an_order)
+{
+    static const char *const columns[] = {"order_id", "state", "payload", "archived_on"};
+    static const char *const cells[] = {"o-1", "pending", "{\"price\": 14.00}", "2026-01-31"};
+    static const char dossier[] = "{\"workflow\": {\"definition\": {\"steps\":[1.0]}}}";
+    tables_clear();
+    one_put(0, 1, "dossier", dossier);
+    rows_put(1, 1, 4, columns, cells);
+    one_put(2, 1, "step", "charge");
+    render(plan_order, "o-1");
+    assert_written(200,
+                   "{\"explanation\": \"order o-1 is pending: no request has been sent yet; the supervisor "
+                   "checks it at \", \"archived_on\": \"2026-01-31\", "
+                   "\"dossier\": {\"workflow\": {\"definition\": {\"steps\":[1.0]}}}, "
+                   "\"payload\": \"{\\\"price\\\": 14.00}\", \"definition\": \"{\\\"steps\\\":[1.0]}\", "
+                   "\"steps\": [{\"step\": \"charge\"}]}");
+    one_put(0, 1, "dossier", "{}");
+    render(plan_order, "o-1");
+    ck_assert_ptr_nonnull(strstr(out.data, ", \"definition\": \"\", \"steps\": ["));
+    mg_buf_clear(&out);
+    tables_clear();
+    render(plan_order, "o-2");
+    assert_written(404, "{\"error\": \"unknown order o-2; give its full id\"}");
+}
+END_TEST
+
+START_TEST(lists)
+{
+    tables_clear();
+    one_put(0, 1, "a", "b");
+    one_put(1, 1, "c", "d");
+    render(plan_services, NULL);
+    assert_written(200, "{\"services\": [{\"a\": \"b\"}], \"agents\": [{\"c\": \"d\"}]}");
+    render(plan_workflows, NULL);
+    assert_written(200, "{\"workflows\": [{\"a\": \"b\"}]}");
+    render(plan_alerts, NULL);
+    assert_written(200, "{\"alerts\": [{\"a\": \"b\"}], \"is_cut\": false}");
+    render(plan_choice, NULL);
+    assert_written(200, "{\"a\": \"b\"}");
+    struct plan plan;
+    plan_versions("o-1", &plan);
+    status = plan.render(&plan, tables, &out);
+    assert_written(200, "[{\"a\": \"b\"}]");
+    one_put(0, 1, "page", "{\"orders\": [], \"next\": null}");
+    render(plan_orders, NULL);
+    assert_written(200, "{\"orders\": [], \"next\": null}");
+}
+END_TEST
+
+START_TEST(groups_of_failures)
+{
+    static const char *const columns[] = {"looked_at", "is_full", "oldest"}, *const cells[] = {"7", "t", "x"};
+    tables_clear();
+    one_put(0, 1, "a", "b");
+    rows_put(1, 1, 3, columns, cells);
+    render(plan_failures, NULL);
+    assert_written(200,
+                   "{\"groups\": [{\"a\": \"b\"}], \"looked_at\": 7, \"is_full\": true, \"back_to\": \"x\", "
+                   "\"is_cut\": false}");
+}
+END_TEST
+
+START_TEST(bulks)
+{
+    static const char id[] = "0f8fad5b-d9cb-469f-a165-70867728950e";
+    static const char *const columns[] = {"batch_id", "filter"}, *const cells[] = {id, "{\"step\": \"a\"}"};
+    tables_clear();
+    rows_put(0, 1, 2, columns, cells);
+    one_put(1, 1, "n", "9");
+    one_put(2, 1, "holder", "h");
+    render(plan_batches, NULL);
+    assert_written(200, "{\"batches\": [{\"batch_id\": \"0f8fad5b-d9cb-469f-a165-70867728950e\", "
+                        "\"filter\": {\"step\": \"a\"}}], \"runner\": [{\"n\": \"9\"}], \"is_cut\": false}");
+    render(plan_batch, id);
+    assert_written(200, "{\"batch\": {\"batch_id\": \"0f8fad5b-d9cb-469f-a165-70867728950e\", "
+                        "\"filter\": {\"step\": \"a\"}}, \"orders\": [{\"n\": \"9\"}], "
+                        "\"runner\": [{\"holder\": \"h\"}], \"next\": null}");
+    tables_clear();
+    render(plan_batch, id);
+    assert_written(404, "{\"error\": \"unknown batch\"}");
+}
+END_TEST
+
+/* ---- dead letters ---- */
+
+static struct mg_slice no_text(void)
+{
+    return (struct mg_slice){NULL, 0};
+}
+
+START_TEST(dead_letters)
+{
+    static const struct mg_console_options options = {.broker = {.url = ""}};
+    struct mg_console console = {.options = &options, .url = text_of("")};
+    const struct mg_dead_letter two[] = {{.body = mg_slice_of("{\"n\": 14.00}\xc3"),
+                                          .message_id = mg_slice_of("m"),
+                                          .type = mg_slice_of(""),
+                                          .correlation_id = no_text(),
+                                          .queue = mg_slice_of("replies"),
+                                          .reason = {"a\0b", 3},
+                                          .exchange = mg_slice_of("makegood.replies"),
+                                          .died_at_ms = INT64_C(1769862896789)},
+                                         {.queue = mg_slice_of("q")}};
+    char marks[2][33], expected[1024];
+    uint8_t digest[MG_SHA256_SIZE];
+    mg_sha256(mg_slice_of("replies\nm\n{\"n\": 14.00}\xc3"), digest);
+    *mg_hex_write(digest, 16, marks[0]) = '\0';
+    mg_sha256(mg_slice_of("q\n\n"), digest);
+    *mg_hex_write(digest, 16, marks[1]) = '\0';
+    (void)snprintf(
+        expected, sizeof expected,
+        "{\"letters\": [{\"mark\": \"%s\", \"queue\": \"replies\", \"exchange\": \"makegood.replies\", "
+        "\"type\": \"\", \"message_id\": \"m\", \"correlation_id\": null, \"reason\": \"a?b\", "
+        "\"died_at\": \"2026-01-31T12:34:56.789Z\", \"body\": \"{\\\"n\\\": 14.00}?\", "
+        "\"is_cut\": false},\n"
+        " {\"mark\": \"%s\", \"queue\": \"q\", \"exchange\": null, \"type\": null, "
+        "\"message_id\": null, \"correlation_id\": null, \"reason\": null, \"died_at\": null, "
+        "\"body\": null, \"is_cut\": false}], \"is_cut\": false}",
+        marks[0], marks[1]);
+    for (letter_count = 2; letter_count >= 0; letter_count -= 2) {
+        struct dead *dead = dead_create(&console);
+        ck_assert_ptr_nonnull(dead);
+        letters = two;
+        dead_list(dead, REQUEST);
+        offloaded(offloaded_arg);
+        assert_written(200, letter_count > 0 ? expected : "{\"letters\": [], \"is_cut\": false}");
+        dead_destroy(dead);
+    }
+}
+END_TEST
+
+/* ---- visitors, and answers of one text ---- */
+
+START_TEST(a_visitor)
+{
+    struct visitor visitor = {
+        .role = ROLE_OPERATOR, .name = "otto \"o\" via gate", .csrf = "ab", .has_login = true};
+    session_tell(REQUEST, &visitor);
+    assert_written(200, "{\"name\": \"otto \\\"o\\\" via gate\", \"role\": \"operator\", \"csrf\": \"ab\", "
+                        "\"needs_login\": true, \"version\": \"" MG_VERSION "\"}\n");
+    visitor = (struct visitor){.role = ROLE_NONE};
+    session_tell(REQUEST, &visitor);
+    assert_written(200, "{\"name\": \"\", \"role\": \"none\", \"csrf\": \"\", \"needs_login\": false, "
+                        "\"version\": \"" MG_VERSION "\"}\n");
+}
+END_TEST
+
+START_TEST(one_text)
+{
+    answer_error(REQUEST, 400, "%s: \"%.1s\"", "a", "\xc3\xbc");
+    assert_written(400, "{\"error\": \"a: \\\"?\\\"\"}\n");
+    answer_text(REQUEST, 200, "the order is \"processed\"");
+    assert_written(200, "{\"text\": \"the order is \\\"processed\\\"\"}");
+    error_write(&out, "no memory for this answer");
+    status = 503;
+    assert_written(503, "{\"error\": \"no memory for this answer\"}");
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("console_written");
+    TCase *tests = tcase_create("console_written");
+    tcase_add_checked_fixture(tests, set_up, tear_down);
+    tcase_add_test(tests, the_overview);
+    tcase_add_test(tests, an_order);
+    tcase_add_test(tests, lists);
+    tcase_add_test(tests, groups_of_failures);
+    tcase_add_test(tests, bulks);
+    tcase_add_test(tests, dead_letters);
+    tcase_add_test(tests, a_visitor);
+    tcase_add_test(tests, one_text);
+    suite_add_tcase(suite, tests);
+    return run_suite(suite);
+}
