@@ -91,7 +91,7 @@ static enum exit_code result_print(const struct cli *cli, const struct mg_comman
     return EXIT_DONE;
 }
 
-static enum exit_code answer_print(const struct asking *asking)
+static enum exit_code outcome_print(const struct asking *asking)
 {
     if (!asking->is_over) {
         return cli_fail(EXIT_TIMED_OUT,
@@ -120,7 +120,7 @@ static enum exit_code answer_await(struct asking *asking)
         mg_timer_start(timer, 0, RESEND_PERIOD_MS);
         (void)cli_wait(cli, &asking->is_over, cli->options.timeout_ms);
         mg_timer_destroy(timer);
-        code = answer_print(asking);
+        code = outcome_print(asking);
     }
     mg_command_client_destroy(asking->client); /* its callbacks use `asking` */
     return code;

@@ -143,31 +143,31 @@ static void tables_clear(void)
         tables[i] = (struct table){.row_count = 0};
 }
 
-static void render(plan_fn *plan_of, const char *id)
+static void render(query_fn *query_of, const char *id)
 {
-    struct plan plan;
+    struct query query;
     char refusal[REFUSAL_SIZE];
-    ck_assert_msg(plan_of(REQUEST, id, &plan, refusal), "%s", refusal);
-    status = plan.render(&plan, tables, &out);
+    ck_assert_msg(query_of(REQUEST, id, &query, refusal), "%s", refusal);
+    status = query.render(&query, tables, &out);
 }
 
 START_TEST(the_overview)
 {
     static const char *const columns[] = {"state", "filter"}, *const cells[] = {"running",
                                                                                 "{\"step\": \"a\"}"};
-    struct plan plan;
+    struct query query;
     tables_clear();
     one_put(0, 2, "figure", "a \"b\"\xc3");
     one_put(1, 1, "page", "{\"orders\": [14.00]}");
     one_put(3, 1, "service", NULL);
     one_put(5, 1, "now_ms", "1769862896789");
     rows_put(6, 1, 2, columns, cells);
-    plan_overview(&plan);
-    status = plan.render(&plan, tables, &out);
+    query_overview(&query);
+    status = query.render(&query, tables, &out);
     assert_written(
         200, "{\"figures\": [{\"figure\": \"a \\\"b\\\"\\ufffd\"},\n {\"figure\": \"a \\\"b\\\"\\ufffd\"}], "
              "\"groups\": [], \"services\": [{\"service\": null}], \"leader\": [], "
-             "\"batches\": [{\"state\": \"running\", \"filter\": {\"step\": \"a\"}}], \"runner\": [], "
+             "\"bulk\": [{\"state\": \"running\", \"filter\": {\"step\": \"a\"}}], \"runner\": [], "
              "\"oldest\": {\"orders\": [14.00]}, \"now_ms\": 1769862896789}");
 }
 END_TEST
@@ -181,7 +181,7 @@ START_TEST(an_order)
     one_put(0, 1, "dossier", dossier);
     rows_put(1, 1, 4, columns, cells);
     one_put(2, 1, "step", "charge");
-    render(plan_order, "o-1");
+    render(query_order, "o-1");
     assert_written(200,
                    "{\"explanation\": \"order o-1 is pending: no request has been sent yet; the supervisor "
                    "checks it at \", \"archived_on\": \"2026-01-31\", "
@@ -189,11 +189,11 @@ START_TEST(an_order)
                    "\"payload\": \"{\\\"price\\\": 14.00}\", \"definition\": \"{\\\"steps\\\":[1.0]}\", "
                    "\"steps\": [{\"step\": \"charge\"}]}");
     one_put(0, 1, "dossier", "{}");
-    render(plan_order, "o-1");
+    render(query_order, "o-1");
     ck_assert_ptr_nonnull(strstr(out.data, ", \"definition\": \"\", \"steps\": ["));
     mg_buf_clear(&out);
     tables_clear();
-    render(plan_order, "o-2");
+    render(query_order, "o-2");
     assert_written(404, "{\"error\": \"unknown order o-2; give its full id\"}");
 }
 END_TEST
@@ -203,20 +203,20 @@ START_TEST(lists)
     tables_clear();
     one_put(0, 1, "a", "b");
     one_put(1, 1, "c", "d");
-    render(plan_services, NULL);
+    render(query_services, NULL);
     assert_written(200, "{\"services\": [{\"a\": \"b\"}], \"agents\": [{\"c\": \"d\"}]}");
-    render(plan_workflows, NULL);
+    render(query_workflows, NULL);
     assert_written(200, "{\"workflows\": [{\"a\": \"b\"}]}");
-    render(plan_alerts, NULL);
+    render(query_alerts, NULL);
     assert_written(200, "{\"alerts\": [{\"a\": \"b\"}], \"is_cut\": false}");
-    render(plan_choice, NULL);
+    render(query_choice, NULL);
     assert_written(200, "{\"a\": \"b\"}");
-    struct plan plan;
-    plan_versions("o-1", &plan);
-    status = plan.render(&plan, tables, &out);
+    struct query query;
+    query_versions("o-1", &query);
+    status = query.render(&query, tables, &out);
     assert_written(200, "[{\"a\": \"b\"}]");
     one_put(0, 1, "page", "{\"orders\": [], \"next\": null}");
-    render(plan_orders, NULL);
+    render(query_orders, NULL);
     assert_written(200, "{\"orders\": [], \"next\": null}");
 }
 END_TEST
@@ -227,7 +227,7 @@ START_TEST(groups_of_failures)
     tables_clear();
     one_put(0, 1, "a", "b");
     rows_put(1, 1, 3, columns, cells);
-    render(plan_failures, NULL);
+    render(query_failures, NULL);
     assert_written(200,
                    "{\"groups\": [{\"a\": \"b\"}], \"looked_at\": 7, \"is_full\": true, \"back_to\": \"x\", "
                    "\"is_cut\": false}");
@@ -237,21 +237,21 @@ END_TEST
 START_TEST(bulks)
 {
     static const char id[] = "0f8fad5b-d9cb-469f-a165-70867728950e";
-    static const char *const columns[] = {"batch_id", "filter"}, *const cells[] = {id, "{\"step\": \"a\"}"};
+    static const char *const columns[] = {"bulk_id", "filter"}, *const cells[] = {id, "{\"step\": \"a\"}"};
     tables_clear();
     rows_put(0, 1, 2, columns, cells);
     one_put(1, 1, "n", "9");
     one_put(2, 1, "holder", "h");
-    render(plan_batches, NULL);
-    assert_written(200, "{\"batches\": [{\"batch_id\": \"0f8fad5b-d9cb-469f-a165-70867728950e\", "
+    render(query_bulk_list, NULL);
+    assert_written(200, "{\"bulk\": [{\"bulk_id\": \"0f8fad5b-d9cb-469f-a165-70867728950e\", "
                         "\"filter\": {\"step\": \"a\"}}], \"runner\": [{\"n\": \"9\"}], \"is_cut\": false}");
-    render(plan_batch, id);
-    assert_written(200, "{\"batch\": {\"batch_id\": \"0f8fad5b-d9cb-469f-a165-70867728950e\", "
+    render(query_bulk, id);
+    assert_written(200, "{\"bulk\": {\"bulk_id\": \"0f8fad5b-d9cb-469f-a165-70867728950e\", "
                         "\"filter\": {\"step\": \"a\"}}, \"orders\": [{\"n\": \"9\"}], "
                         "\"runner\": [{\"holder\": \"h\"}], \"next\": null}");
     tables_clear();
-    render(plan_batch, id);
-    assert_written(404, "{\"error\": \"unknown batch\"}");
+    render(query_bulk, id);
+    assert_written(404, "{\"error\": \"unknown bulk action\"}");
 }
 END_TEST
 
@@ -309,11 +309,11 @@ START_TEST(a_visitor)
 {
     struct visitor visitor = {
         .role = ROLE_OPERATOR, .name = "otto \"o\" via gate", .csrf = "ab", .has_login = true};
-    session_tell(REQUEST, &visitor);
+    session_send(REQUEST, &visitor);
     assert_written(200, "{\"name\": \"otto \\\"o\\\" via gate\", \"role\": \"operator\", \"csrf\": \"ab\", "
                         "\"needs_login\": true, \"version\": \"" MG_VERSION "\"}\n");
     visitor = (struct visitor){.role = ROLE_NONE};
-    session_tell(REQUEST, &visitor);
+    session_send(REQUEST, &visitor);
     assert_written(200, "{\"name\": \"\", \"role\": \"none\", \"csrf\": \"\", \"needs_login\": false, "
                         "\"version\": \"" MG_VERSION "\"}\n");
 }
