@@ -892,7 +892,7 @@ class Answers(Case):
         self.assertEqual(shown["order"]["payload"], {"price": 14.0, "text": "é"})
         self.assertEqual(shown["events"][0]["reason"], "line one\nline two\t\"quoted\"")
         self.assertEqual(list(shown), ["order", "steps", "events", "explanation"])
-        self.assertIn(', "steps": [{"step": "charge", ', done.stdout)
+        self.assertIn(', "steps": [{"position": "0", "step": "charge", ', done.stdout)
         self.assertIn('"payload": {"price": 14.00,\n "text": "\\u00e9"}', done.stdout)
         self.assertIn('"transitions": [{"from": "pending", "to": "processing"}]', done.stdout)
         self.assertTrue(done.stdout.endswith('], "explanation": ' + as_printed(shown["explanation"])[:-1] + "}\n"), done.stdout)
