@@ -3,48 +3,49 @@
 
 #include <string.h>
 
-#include "wire/json.h"
-
 #define ROUND_MAX 3 /* sent, failed, parked at the closed gate */
 
-/* An event that moves one step and causes no status. Slices are JSON strings with their quotes. */
+/* An event that moves one step and causes no status. */
 struct move {
     const char *step, *cause, *why;
     struct mg_slice from, to, kind, reason;
 };
 
-static const char *const WAITS[] = {"\"waiting\"", "\"undo_waiting\"", "\"unknown\"", NULL};
-static const char *const RUNS[] = {"\"running\"", "\"undo_running\"", NULL};
-static const char *const GATES[] = {"\"no_consumer\"", "\"breaker_open\"", "\"service_paused\"",
-                                    "\"window_full\"", NULL};
+/* The rows of an order's events. */
+struct story {
+    const struct table *events;
+    const struct event_lists *lists;
+};
+
+static const char *const WAITS[] = {"waiting", "undo_waiting", "unknown", NULL};
+static const char *const RUNS[] = {"running", "undo_running", NULL};
+static const char *const GATES[] = {"no_consumer", "breaker_open", "service_paused", "window_full", NULL};
 
 static bool is_one_of(struct mg_slice word, const char *const *words)
 {
-    for (; *words != NULL; words++) {
-        if (mg_slice_is(word, *words)) {
-            return true;
-        }
-    }
-    return false;
+    return word.data != NULL && text_is_listed(words, word.data);
 }
 
 /* False: the event is of another form. */
-static bool move_take(const struct table *events, int row, struct move *ret)
+static bool move_take(const struct story *story, int row, struct move *ret)
 {
-    struct mg_slice transitions = mg_slice_of(table_cell(events, row, "transitions"));
-    struct mg_slice statuses = mg_slice_of(table_cell(events, row, "statuses"));
-    bool is_alone = transitions.len > 0 && mg_json_find(transitions, "/0/step").data != NULL &&
-                    mg_json_find(transitions, "/1").data == NULL;
-    if (!is_alone || (statuses.len > 0 && mg_json_find(statuses, "/0").data != NULL)) {
+    const struct table *events = story->events;
+    if (row >= events->row_count) {
+        return false;
+    }
+    const struct event_lists *lists = &story->lists[row];
+    const struct json_t *only = document_element(lists->transitions, 0);
+    if (document_member(only, "step") == NULL || document_element(lists->transitions, 1) != NULL ||
+        document_element(lists->statuses, 0) != NULL) {
         return false;
     }
     *ret = (struct move){.step = table_cell(events, row, "step"),
                          .cause = table_cell(events, row, "cause_kind"),
                          .why = table_cell(events, row, "reason"),
-                         .from = mg_json_find(transitions, "/0/from"),
-                         .to = mg_json_find(transitions, "/0/to"),
-                         .kind = mg_json_find(transitions, "/0/kind"),
-                         .reason = mg_json_find(transitions, "/0/reason")};
+                         .from = document_text(document_member(only, "from")),
+                         .to = document_text(document_member(only, "to")),
+                         .kind = document_text(document_member(only, "kind")),
+                         .reason = document_text(document_member(only, "reason"))};
     return true;
 }
 
@@ -56,13 +57,13 @@ static bool is_same(const struct move *a, const struct move *b)
 }
 
 /* The number of events in the round that begins at `row`; 0: no round begins there. */
-static int round_take(const struct table *events, int row, struct move ret[ROUND_MAX])
+static int round_take(const struct story *story, int row, struct move ret[ROUND_MAX])
 {
-    if (!move_take(events, row, &ret[0]) || !is_one_of(ret[0].from, WAITS) || !is_one_of(ret[0].to, RUNS)) {
+    if (!move_take(story, row, &ret[0]) || !is_one_of(ret[0].from, WAITS) || !is_one_of(ret[0].to, RUNS)) {
         return 0;
     }
     for (int i = 1; i < ROUND_MAX; i++) {
-        if (!move_take(events, row + i, &ret[i]) || strcmp(ret[i].step, ret[0].step) != 0 ||
+        if (!move_take(story, row + i, &ret[i]) || strcmp(ret[i].step, ret[0].step) != 0 ||
             !is_one_of(ret[i].to, WAITS)) {
             return 0;
         }
@@ -89,13 +90,14 @@ static bool is_alike(const struct move known[ROUND_MAX], int known_length, const
     return true;
 }
 
-struct rounds rounds_find(const struct table *events, int row)
+struct rounds rounds_find(const struct table *events, const struct event_lists *lists, int row)
 {
+    const struct story story = {events, lists};
     struct move round[ROUND_MAX], known[ROUND_MAX + 1][ROUND_MAX]; /* the first of each length */
     bool is_known[ROUND_MAX + 1] = {false};
     struct rounds found = {0};
     for (;;) {
-        int length = round_take(events, row + found.events, round);
+        int length = round_take(&story, row + found.events, round);
         bool is_next = length > 0;
         for (int i = 0; i <= ROUND_MAX && is_next; i++) {
             is_next = !is_known[i] || is_alike(known[i], i, round, length);

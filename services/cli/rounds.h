@@ -6,7 +6,13 @@
 #ifndef MG_CLI_ROUNDS_H
 #define MG_CLI_ROUNDS_H
 
+#include "operator/document.h"
 #include "operator/table.h"
+
+/* The lists of one event, read; NULL: none. */
+struct event_lists {
+    struct json_t *transitions, *statuses;
+};
 
 struct rounds {
     int count;  /* equal rounds in sequence from a row on; 0: no round begins there */
@@ -16,6 +22,7 @@ struct rounds {
     int answer; /* the row of the service's answer in the first of them */
 };
 
-struct rounds rounds_find(const struct table *events, int row);
+/* `lists` has the lists of each row. */
+struct rounds rounds_find(const struct table *events, const struct event_lists *lists, int row);
 
 #endif

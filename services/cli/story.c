@@ -10,41 +10,57 @@
 #include "core/words.h"
 #include "operator/moment.h"
 #include "rounds.h"
-#include "wire/json.h"
 
 /* The longest text in a transition or status is a reason. */
 #define MEMBER_MAX 1024
 
-/* The text of a member of the object at `index` of a JSON array; "" if it is absent. Numbers give their
- * digits. */
-static const char *member(struct mg_slice list, int index, const char *name, char text[MEMBER_MAX])
+/* The text or whole number of a member of the object at `index` of a list; "" if it is absent. */
+static const char *member(const struct json_t *list, int index, const char *name, char text[MEMBER_MAX])
 {
-    char pointer[80];
-    struct mg_buf buf;
-    (void)snprintf(pointer, sizeof(pointer), "/%d/%s", index, name);
-    struct mg_slice value = mg_json_find(list, pointer);
+    const struct json_t *value = document_member(document_element(list, index), name);
+    struct mg_slice given = document_text(value);
+    int64_t number;
     text[0] = '\0';
-    if (value.data == NULL) {
-        return text;
-    }
-    mg_buf_init(&buf, MEMBER_MAX - 1);
-    if (!mg_json_string(value, &buf)) {
-        mg_buf_append_slice(&buf, value);
-    }
-    if (!buf.failed && buf.len > 0) {
-        memcpy(text, buf.data, buf.len);
-        text[buf.len] = '\0';
+    if (document_integer(value, &number)) {
+        (void)snprintf(text, MEMBER_MAX, "%" PRId64, number);
+    } else if (given.data != NULL && given.len < MEMBER_MAX) {
+        memcpy(text, given.data, given.len + 1);
         text_make_plain(text); /* JSON escapes hid it from text_make_plain when the row was read */
     }
-    mg_buf_finish(&buf);
     return text;
 }
 
-static bool has_entry(struct mg_slice list, int index)
+static void lists_free(struct event_lists *lists, int count)
 {
-    char pointer[16];
-    (void)snprintf(pointer, sizeof(pointer), "/%d", index);
-    return list.len > 0 && mg_json_find(list, pointer).data != NULL;
+    for (int row = 0; lists != NULL && row < count; row++) {
+        document_free(lists[row].transitions);
+        document_free(lists[row].statuses);
+    }
+    free(lists);
+}
+
+static bool list_read(const char *text, struct json_t **ret_list, struct mg_err *err)
+{
+    return text[0] == '\0' || document_read(mg_slice_of(text), ret_list, err) == MG_OK;
+}
+
+/* The lists of all rows. The database has checked their texts; so NULL, with a reason, mostly is a lack of
+ * memory. */
+static struct event_lists *lists_read(const struct table *events, struct mg_err *err)
+{
+    struct event_lists *lists = calloc((size_t)events->row_count + 1, sizeof(*lists));
+    if (lists == NULL) {
+        (void)mg_err_set(err, MG_TRANSIENT, "no memory");
+        return NULL;
+    }
+    for (int row = 0; row < events->row_count; row++) {
+        if (!list_read(table_cell(events, row, "transitions"), &lists[row].transitions, err) ||
+            !list_read(table_cell(events, row, "statuses"), &lists[row].statuses, err)) {
+            lists_free(lists, events->row_count);
+            return NULL;
+        }
+    }
+    return lists;
 }
 
 static const char *reason_of(const char *word)
@@ -53,7 +69,7 @@ static const char *reason_of(const char *word)
     return mg_reason_parse(word, strlen(word), &reason) ? mg_reason_text(reason) : word;
 }
 
-static void transition_print(FILE *out, struct mg_slice list, int index)
+static void transition_print(FILE *out, const struct json_t *list, int index)
 {
     char step[MEMBER_MAX], from[MEMBER_MAX], to[MEMBER_MAX], kind[MEMBER_MAX], text[MEMBER_MAX];
     (void)member(list, index, "step", step);
@@ -75,7 +91,7 @@ static void transition_print(FILE *out, struct mg_slice list, int index)
 }
 
 /* Prints a status, with the state of its delivery if it has not arrived. */
-static void status_print(FILE *out, struct mg_slice list, int index, const struct table *events, int row)
+static void status_print(FILE *out, const struct json_t *list, int index, const struct table *events, int row)
 {
     const char *given_up_at = table_cell(events, row, "given_up_at");
     bool is_owed = strcmp(table_cell(events, row, "owed"), "t") == 0;
@@ -90,7 +106,7 @@ static void status_print(FILE *out, struct mg_slice list, int index, const struc
     (void)fprintf(out, "%s\n", is_owed ? ", not yet delivered" : "");
 }
 
-static void event_print(FILE *out, const struct table *events, int row)
+static void event_print(FILE *out, const struct table *events, const struct event_lists *lists, int row)
 {
     const char *at = table_cell(events, row, "at");
     const char *reason = table_cell(events, row, "reason");
@@ -98,13 +114,11 @@ static void event_print(FILE *out, const struct table *events, int row)
     (void)fprintf(out, "%-24s  %-16s  %s%s%s by %s\n", at, step[0] != '\0' ? step : "order",
                   table_cell(events, row, "cause_kind"), reason[0] != '\0' ? ": " : "", reason,
                   table_cell(events, row, "by_whom"));
-    struct mg_slice transitions = mg_slice_of(table_cell(events, row, "transitions"));
-    for (int i = 0; has_entry(transitions, i); i++) {
-        transition_print(out, transitions, i);
+    for (int i = 0; document_element(lists[row].transitions, i) != NULL; i++) {
+        transition_print(out, lists[row].transitions, i);
     }
-    struct mg_slice statuses = mg_slice_of(table_cell(events, row, "statuses"));
-    for (int i = 0; has_entry(statuses, i); i++) {
-        status_print(out, statuses, i, events, row);
+    for (int i = 0; document_element(lists[row].statuses, i) != NULL; i++) {
+        status_print(out, lists[row].statuses, i, events, row);
     }
 }
 
@@ -129,7 +143,8 @@ static void time_print(FILE *out, const struct table *events, int from, int to)
     (void)fprintf(out, " %" PRId64 " %s", (ms + UNITS[unit].ms / 2) / UNITS[unit].ms, UNITS[unit].name);
 }
 
-static void rounds_print(FILE *out, const struct table *events, int row, struct rounds rounds)
+static void rounds_print(FILE *out, const struct table *events, const struct event_lists *lists, int row,
+                         struct rounds rounds)
 {
     int end = row + rounds.events - 1;
     char reason[MEMBER_MAX], first[MEMBER_MAX], newest[MEMBER_MAX];
@@ -137,9 +152,9 @@ static void rounds_print(FILE *out, const struct table *events, int row, struct 
                   table_cell(events, row, "step"));
     time_print(out, events, row, end);
     (void)fprintf(out, ", %d looks: %s (attempts %s to %s", rounds.count,
-                  reason_of(member(mg_slice_of(table_cell(events, end, "transitions")), 0, "reason", reason)),
-                  member(mg_slice_of(table_cell(events, row, "transitions")), 0, "attempt", first),
-                  member(mg_slice_of(table_cell(events, rounds.last, "transitions")), 0, "attempt", newest));
+                  reason_of(member(lists[end].transitions, 0, "reason", reason)),
+                  member(lists[row].transitions, 0, "attempt", first),
+                  member(lists[rounds.last].transitions, 0, "attempt", newest));
     if (rounds.calls > 0) {
         (void)fprintf(out, ", %d failed: %s", rounds.calls, table_cell(events, rounds.answer, "reason"));
     }
@@ -175,13 +190,20 @@ void story_print(FILE *out, const struct table *order, const struct table *steps
     if (order != NULL && events->row_count > 0 && strcmp(table_cell(events, 0, "version"), "1") != 0) {
         (void)fprintf(out, "(events before version %s are left out)\n", table_cell(events, 0, "version"));
     }
-    for (int row = 0; row < events->row_count; row++) {
-        struct rounds rounds = rounds_find(events, row);
+    struct mg_err err;
+    struct event_lists *lists = lists_read(events, &err);
+    if (lists == NULL) {
+        text_make_plain(err.text);
+        (void)fprintf(out, "(the events could not be read: %s)\n", err.text);
+    }
+    for (int row = 0; lists != NULL && row < events->row_count; row++) {
+        struct rounds rounds = rounds_find(events, lists, row);
         if (rounds.count > 1) {
-            rounds_print(out, events, row, rounds);
+            rounds_print(out, events, lists, row, rounds);
             row += rounds.events - 1;
         } else {
-            event_print(out, events, row);
+            event_print(out, events, lists, row);
         }
     }
+    lists_free(lists, events->row_count);
 }

@@ -12,7 +12,6 @@
 #include "console/change.h"
 #include "core/key.h"
 #include "operator/limit.h"
-#include "wire/json.h"
 #include "wire/service.h"
 
 #define REASON_MIN      3
@@ -79,7 +78,7 @@ static void command_id_make(const struct change *change, uint64_t version, const
 }
 
 /* NULL: the request is valid; else the reason for a refusal. */
-static const char *order_read(struct change *change, struct mg_slice body)
+static const char *order_read(struct change *change, const struct json_t *body)
 {
     static const struct {
         const char *verb;
@@ -101,11 +100,11 @@ static const char *order_read(struct change *change, struct mg_slice body)
     if (!is_known || !mg_order_id_is_valid(change->id, strlen(change->id))) {
         return "unknown verb, or invalid order id";
     }
-    command->version = number_read(body, "/version");
+    command->version = member_number(body, "version");
     if (command->version == 0) {
         return "version: expected the version of the order as shown";
     }
-    (void)text_read(body, "/command_id", click, sizeof click);
+    (void)member_text(body, "command_id", click, sizeof click);
     command_id_make(change, command->version, click, command->command_id);
     memcpy(command->order_id, change->id, strlen(change->id) + 1); /* a valid id fits */
     (void)snprintf(command->by, sizeof command->by, "%s", change->by);
@@ -139,17 +138,17 @@ static void on_setting_put(void *arg, enum mg_change_result result, uint64_t ver
     }
 }
 
-static const char *service_change(struct change *change, struct mg_slice body)
+static const char *service_change(struct change *change, const struct json_t *body)
 {
     struct mg_service_setting setting = {.service = change->id, .reason = change->reason, .by = change->by};
     char pause[PART_SIZE], concurrency[PART_SIZE], rate[PART_SIZE];
-    setting.version = number_read(body, "/version");
+    setting.version = member_number(body, "version");
     if (!mg_name_is_valid(change->id, strlen(change->id))) {
         return "invalid service name";
     }
-    if (!text_read(body, "/for", pause, sizeof pause) ||
-        !text_read(body, "/concurrency", concurrency, sizeof concurrency) ||
-        !text_read(body, "/rate", rate, sizeof rate)) {
+    if (!member_text(body, "for", pause, sizeof pause) ||
+        !member_text(body, "concurrency", concurrency, sizeof concurrency) ||
+        !member_text(body, "rate", rate, sizeof rate)) {
         return "for, concurrency, rate: expected short texts";
     }
     if (strcmp(change->verb, "pause") == 0) {
@@ -220,14 +219,14 @@ static void dead_change(struct change *change)
     change_free(change);
 }
 
-static const char *dead_read(struct change *change, struct mg_slice body)
+static const char *dead_read(struct change *change, const struct json_t *body)
 {
     bool is_verb = strcmp(change->id, "drop") == 0 || strcmp(change->id, "requeue") == 0;
     if (!is_verb || change->verb[0] != '\0') {
         return "expected dead/drop or dead/requeue";
     }
-    return text_read(body, "/queue", change->queue, sizeof change->queue) &&
-                   text_read(body, "/mark", change->mark, sizeof change->mark) && change->mark[0] != '\0' &&
+    return member_text(body, "queue", change->queue, sizeof change->queue) &&
+                   member_text(body, "mark", change->mark, sizeof change->mark) && change->mark[0] != '\0' &&
                    dead_queue_is_known(change->queue)
                ? NULL
                : "queue, mark: expected those of the message as shown";
@@ -279,10 +278,10 @@ static void change_note(struct change *change)
 }
 
 /* NULL: the change is under way; else the reason for a refusal. */
-static const char *change_begin(struct change *change, struct mg_slice body)
+static const char *change_begin(struct change *change, const struct json_t *body)
 {
     const char *wrong = "unknown address";
-    if (!text_read(body, "/reason", change->reason, sizeof change->reason)) {
+    if (!member_text(body, "reason", change->reason, sizeof change->reason)) {
         return "reason: too long: at most " REASON_MAX_TEXT
                " bytes; a letter outside ASCII takes two or more";
     }
@@ -293,7 +292,7 @@ static const char *change_begin(struct change *change, struct mg_slice body)
         return service_change(change, body);
     }
     if (strcmp(change->noun, "bulk") == 0) {
-        return bulk_change(change, body);
+        return bulk_change(change, mg_http_exchange_body(change->request));
     }
     if (strcmp(change->noun, "orders") == 0) {
         wrong = order_read(change, body);
@@ -311,7 +310,7 @@ static const char *change_begin(struct change *change, struct mg_slice body)
 void act(struct mg_console *console, struct mg_http_exchange *request, const struct visitor *visitor,
          const char *rest)
 {
-    struct mg_slice body = mg_http_exchange_body(request);
+    struct json_t *body = NULL;
     struct mg_err err;
     char reason[MG_ERR_TEXT_MAX];
     struct change *change = change_create(console, request, visitor->name);
@@ -320,7 +319,7 @@ void act(struct mg_console *console, struct mg_http_exchange *request, const str
         return;
     }
     const char *wrong = NULL;
-    if (mg_json_check(body, &MG_JSON_LIMITS_DEFAULT, &err) != MG_OK) {
+    if (document_read(mg_http_exchange_body(request), &body, &err) != MG_OK) {
         wrong = err.text;
     } else if (!path_split(rest, change->noun, change->id, change->verb)) {
         wrong = "unknown address";
@@ -328,7 +327,6 @@ void act(struct mg_console *console, struct mg_http_exchange *request, const str
                !commander_is_up(console->commander, reason, sizeof reason)) {
         answer_error(request, 503, "could not reach the broker: %s", reason);
         change_free(change);
-        return;
     } else {
         mg_http_exchange_on_gone(request, on_gone, change);
         wrong = change_begin(change, body);
@@ -337,4 +335,5 @@ void act(struct mg_console *console, struct mg_http_exchange *request, const str
         answer_error(request, 400, "%s", wrong);
         change_free(change);
     }
+    document_free(body);
 }

@@ -65,6 +65,20 @@ void change_end(struct change *change, unsigned int status, const char *text)
 
 /* ---- the request's body ---- */
 
+bool member_text(const struct json_t *body, const char *name, char *ret_text, size_t size)
+{
+    struct mg_slice text = document_text(document_member(body, name));
+    bool has_room = text.len < size;
+    (void)snprintf(ret_text, size, "%s", has_room && text.data != NULL ? text.data : "");
+    return has_room;
+}
+
+uint64_t member_number(const struct json_t *body, const char *name)
+{
+    int64_t number = 0;
+    return document_integer(document_member(body, name), &number) && number > 0 ? (uint64_t)number : 0;
+}
+
 bool text_read(struct mg_slice body, const char *pointer, char *ret_text, size_t size)
 {
     struct mg_buf text;

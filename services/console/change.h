@@ -5,6 +5,7 @@
 #include "console/path.h"
 #include "console/server.h"
 #include "operator/bulk_words.h"
+#include "operator/document.h"
 #include "wire/command.h"
 
 #define MARK_SIZE 64
@@ -31,6 +32,11 @@ void change_end(struct change *change, unsigned int status, const char *text);
 void change_end_with(struct change *change, unsigned int status, struct mg_slice json);
 
 /* Reads a text of the request's body; "" if it is absent. False: it does not fit into `size`. */
+bool member_text(const struct json_t *body, const char *name, char *ret_text, size_t size);
+/* 0 if the number is absent or negative. */
+uint64_t member_number(const struct json_t *body, const char *name);
+
+/* The same by a pointer into the body's bytes. */
 bool text_read(struct mg_slice body, const char *pointer, char *ret_text, size_t size);
 /* 0 if the number is absent. */
 uint64_t number_read(struct mg_slice body, const char *pointer);

@@ -14,7 +14,7 @@
 #include "console/server.h"
 #include "core/key.h"
 #include "core/model.h"
-#include "wire/json.h"
+#include "operator/document.h"
 
 #define LISTENERS_MAX 64
 #define PERIOD_MS     1000
@@ -74,30 +74,18 @@ static void on_overview(void *arg, unsigned int status, struct mg_slice json)
 }
 
 /* Finds an order's version in the answer to query_versions: [{"order_id": …, "version": …, …}, …]. */
-static bool version_find(struct mg_slice json, const char *order_id, char ret_version[VERSION_SIZE])
+static bool version_find(const struct json_t *versions, const char *order_id, char ret_version[VERSION_SIZE])
 {
-    struct mg_buf text;
-    bool is_found = false;
-    mg_buf_init(&text, MG_ORDER_ID_MAX + VERSION_SIZE);
-    for (int i = 0; !is_found; i++) {
-        char id_at[64], version_at[64];
-        (void)snprintf(id_at, sizeof id_at, "/%d/order_id", i);
-        (void)snprintf(version_at, sizeof version_at, "/%d/version", i);
-        struct mg_slice id = mg_json_find(json, id_at);
-        if (id.data == NULL) {
-            break;
-        }
-        mg_buf_clear(&text);
-        if (mg_json_string(id, &text) && mg_slice_is(mg_buf_slice(&text), order_id)) {
-            mg_buf_clear(&text);
-            is_found = mg_json_string(mg_json_find(json, version_at), &text) && text.len < VERSION_SIZE;
+    const struct json_t *row;
+    for (int i = 0; (row = document_element(versions, i)) != NULL; i++) {
+        if (mg_slice_is(document_text(document_member(row, "order_id")), order_id)) {
+            struct mg_slice version = document_text(document_member(row, "version"));
+            bool is_found = version.data != NULL && version.len < VERSION_SIZE;
+            (void)snprintf(ret_version, VERSION_SIZE, "%s", is_found ? version.data : "");
+            return is_found;
         }
     }
-    if (is_found) {
-        (void)snprintf(ret_version, VERSION_SIZE, "%s", text.data);
-    }
-    mg_buf_finish(&text);
-    return is_found;
+    return false;
 }
 
 static void version_send(struct listener *listener)
@@ -119,17 +107,23 @@ static void version_send(struct listener *listener)
 static void on_versions(void *arg, unsigned int status, struct mg_slice json)
 {
     struct live *live = arg;
+    struct json_t *versions = NULL;
+    struct mg_err err;
     live->is_asking_versions = false;
+    if (status != 200 || document_read(json, &versions, &err) != MG_OK) {
+        return; /* asked again in a second */
+    }
     struct listener *listener;
     LIST_FOREACH(listener, &live->listeners, entry)
     {
         char version[VERSION_SIZE];
-        if (status == 200 && listener->order_id[0] != '\0' &&
-            version_find(json, listener->order_id, version) && strcmp(version, listener->version) != 0) {
+        if (listener->order_id[0] != '\0' && version_find(versions, listener->order_id, version) &&
+            strcmp(version, listener->version) != 0) {
             memcpy(listener->version, version, sizeof version);
             version_send(listener);
         }
     }
+    document_free(versions);
 }
 
 /* Writes each order once, as many as a parameter holds. The first one without room comes first the next

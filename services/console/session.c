@@ -16,9 +16,8 @@
 #include "base/file.h"
 #include "base/id.h"
 #include "base/log.h"
-#include "base/secret.h"
 #include "console/server.h"
-#include "wire/json.h"
+#include "operator/document.h"
 
 #define TOKENS_MAX      256
 #define TOKENS_FILE_MAX (64 * 1024) /* enough for TOKENS_MAX lines with comments */
@@ -542,14 +541,14 @@ void session_send(struct mg_http_exchange *request, const struct visitor *visito
 void session_login(struct sessions *sessions, struct mg_http_exchange *request)
 {
     struct mg_slice body = mg_http_exchange_body(request);
-    struct mg_buf text, json;
+    struct json_t *login = NULL;
+    struct mg_buf json;
     struct mg_err err;
-    mg_buf_init(&text, TOKEN_MAX);
-    bool is_text = mg_json_check(body, &MG_JSON_LIMITS_DEFAULT, &err) == MG_OK &&
-                   mg_json_string(mg_json_find(body, "/token"), &text) && !text.failed;
-    const struct token *token =
-        is_text ? token_find(sessions, text.len > 0 ? mg_buf_slice(&text) : mg_slice_of(""), false) : NULL;
-    mg_secret_free(text.data);
+    bool is_read = document_read(body, &login, &err) == MG_OK;
+    struct mg_slice text = document_text(document_member(login, "token"));
+    bool is_text = is_read && text.data != NULL && text.len <= TOKEN_MAX;
+    const struct token *token = is_text ? token_find(sessions, text, false) : NULL;
+    document_free(login);
     if (token == NULL) {
         login_refuse(sessions, request);
         return;
