@@ -86,7 +86,7 @@ static enum exit_code choice_tell(struct cli *cli, const struct mg_failure_filte
     struct table choice = {0};
     enum exit_code code = choice_read(cli, filter, &choice);
     if (code == EXIT_DONE) {
-        table_print(cli, &choice, NULL);
+        code = table_print(cli, &choice, NULL);
     }
     table_free(&choice);
     return code;
@@ -147,8 +147,15 @@ static enum exit_code started_print(struct cli *cli, const struct mg_bulk_start 
 {
     const char *state = mg_bulk_state_name(started->state);
     if (cli->is_json) {
-        (void)printf("{\"bulk_id\": \"%s\", \"is_new\": %s, \"state\": \"%s\", \"orders\": %lld}\n",
-                     started->bulk_id, started->is_new ? "true" : "false", state, (long long)started->orders);
+        struct answer answer;
+        struct mg_json_writer *json = answer_begin(&answer);
+        mg_json_object_begin(json);
+        mg_json_member_string(json, "bulk_id", started->bulk_id);
+        mg_json_member_bool(json, "is_new", started->is_new);
+        mg_json_member_word(json, "state", state);
+        mg_json_member_int(json, "orders", started->orders);
+        mg_json_object_end(json);
+        (void)answer_print(&answer);
     } else if (started->is_new) {
         (void)printf("bulk action %s: %s of %lld orders, %lld of them first, %s a second\n", started->bulk_id,
                      mg_cause_name(start->verb), (long long)started->orders, (long long)start->canary,
@@ -229,7 +236,7 @@ static enum exit_code verb_bulk_list(struct cli *cli)
         code = table_read(cli, MG_REPORT_BULK_LIST, params, 1, &table);
     }
     if (code == EXIT_DONE) {
-        table_print(cli, &table, columns);
+        code = table_print(cli, &table, columns);
     }
     table_free(&table);
     return code;
@@ -272,14 +279,20 @@ static void bulk_print(const struct table *bulk)
                  table_cell(bulk, 0, "rate_per_s"), table_cell(bulk, 0, "stop_percent"));
 }
 
-static void show_json(const struct cli *cli, const struct table *bulk, const struct table *orders)
+static enum exit_code show_json(const struct table *bulk, const struct table *orders)
 {
     static const char *const raw[] = {"filter", NULL};
-    (void)fputs("{\"bulk\": ", stdout);
-    table_print_object(stdout, bulk, 0, raw);
-    (void)fputs(",\n\"orders\": ", stdout);
-    table_print(cli, orders, NULL);
-    (void)fputs("}\n", stdout);
+    struct answer answer;
+    struct mg_json_writer *json = answer_begin(&answer);
+    mg_json_object_begin(json);
+    mg_json_name(json, "bulk");
+    table_write_object(json, bulk, 0, raw);
+    mg_json_wrap(json, "\n");
+    mg_json_name(json, "orders");
+    table_write_array(json, orders, NULL);
+    mg_buf_append_text(json->buf, "\n"); /* a line of its own for the end */
+    mg_json_object_end(json);
+    return answer_print(&answer);
 }
 
 static enum exit_code result_check(const char *word)
@@ -310,7 +323,7 @@ static enum exit_code verb_bulk_show(struct cli *cli)
         code = table_read(cli, MG_REPORT_BULK_ORDERS, params, 4, &orders);
     }
     if (code == EXIT_DONE && cli->is_json) {
-        show_json(cli, &bulk, &orders);
+        code = show_json(&bulk, &orders);
     } else if (code == EXIT_DONE) {
         bulk_print(&bulk);
         if (table_cell(&bulk, 0, "ended_at")[0] == '\0') {
@@ -367,12 +380,16 @@ static enum exit_code change_send(struct cli *cli, const struct mg_bulk_change *
             change->bulk_id, state, (unsigned long long)change->version, change->bulk_id);
     }
     if (cli->is_json) {
-        (void)printf("{\"bulk_id\": \"%s\", \"version\": %llu}\n", change->bulk_id,
-                     (unsigned long long)changing.version);
-    } else {
-        (void)printf("bulk action %s: %s, version %llu\n", change->bulk_id, mg_bulk_wish_name(change->wish),
-                     (unsigned long long)changing.version);
+        struct answer answer;
+        struct mg_json_writer *json = answer_begin(&answer);
+        mg_json_object_begin(json);
+        mg_json_member_string(json, "bulk_id", change->bulk_id);
+        mg_json_member_int(json, "version", (int64_t)changing.version);
+        mg_json_object_end(json);
+        return answer_print(&answer);
     }
+    (void)printf("bulk action %s: %s, version %llu\n", change->bulk_id, mg_bulk_wish_name(change->wish),
+                 (unsigned long long)changing.version);
     return EXIT_DONE;
 }
 

@@ -99,8 +99,6 @@ enum exit_code table_read(struct cli *cli, enum mg_report report, const char *co
 enum exit_code table_print(const struct cli *cli, const struct table *table, const char *const *columns);
 /* Prints one row as a JSON object. Cells of the columns named in `raw` (NULL-ended) are JSON already. */
 enum exit_code table_print_row(const struct table *table, int row, const char *const *raw);
-/* The same without a line end. */
-void table_print_object(FILE *out, const struct table *table, int row, const char *const *raw);
 
 /* One answer in JSON. It is printed whole, or not at all. */
 struct answer {

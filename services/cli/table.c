@@ -96,16 +96,6 @@ enum exit_code table_print(const struct cli *cli, const struct table *table, con
     return answer_print(&answer);
 }
 
-void table_print_object(FILE *out, const struct table *table, int row, const char *const *raw)
-{
-    struct answer answer;
-    table_write_object(answer_begin(&answer), table, row, raw);
-    if (!answer.buf.failed) {
-        (void)fwrite(answer.buf.data, 1, answer.buf.len, out);
-    }
-    mg_buf_finish(&answer.buf);
-}
-
 enum exit_code table_print_row(const struct table *table, int row, const char *const *raw)
 {
     struct answer answer;

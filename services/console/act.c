@@ -292,7 +292,7 @@ static const char *change_begin(struct change *change, const struct json_t *body
         return service_change(change, body);
     }
     if (strcmp(change->noun, "bulk") == 0) {
-        return bulk_change(change, mg_http_exchange_body(change->request));
+        return bulk_change(change, body);
     }
     if (strcmp(change->noun, "orders") == 0) {
         wrong = order_read(change, body);

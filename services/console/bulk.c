@@ -17,21 +17,24 @@
 
 static void started_tell(struct change *change, const struct mg_bulk_started *started)
 {
-    struct mg_buf json;
-    char text[160];
+    struct mg_buf buf;
+    char text[160], memory[ANSWER_MAX];
     if (started->is_new) {
         (void)snprintf(text, sizeof text, "started a bulk action on %lld orders", (long long)started->orders);
     } else {
         (void)snprintf(text, sizeof text, "this bulk action exists already: %s, %lld orders",
                        mg_bulk_state_name(started->state), (long long)started->orders);
     }
-    mg_buf_init(&json, ANSWER_MAX);
-    mg_buf_printf(
-        &json, "{\"text\": \"%s\", \"bulk_id\": \"%s\", \"is_new\": %s, \"state\": \"%s\", \"orders\": %lld}",
-        text, started->bulk_id, started->is_new ? "true" : "false", mg_bulk_state_name(started->state),
-        (long long)started->orders);
-    change_end_with(change, 200, mg_buf_slice(&json));
-    mg_buf_finish(&json);
+    mg_buf_init_fixed(&buf, memory, sizeof memory);
+    struct mg_json_writer json = mg_json_spaced(&buf);
+    mg_json_object_begin(&json);
+    mg_json_member_string(&json, "text", text);
+    mg_json_member_string(&json, "bulk_id", started->bulk_id);
+    mg_json_member_bool(&json, "is_new", started->is_new);
+    mg_json_member_word(&json, "state", mg_bulk_state_name(started->state));
+    mg_json_member_int(&json, "orders", started->orders);
+    mg_json_object_end(&json);
+    change_end_with(change, 200, mg_buf_slice(&buf));
 }
 
 static void on_started(void *arg, const struct mg_bulk_started *started, const struct mg_err *err)
@@ -60,10 +63,10 @@ static void on_started(void *arg, const struct mg_bulk_started *started, const s
 }
 
 /* Reads a number that a form sends as text; "" gives `initial`. -1: not a number, or above `max`. */
-static int64_t count_read(struct mg_slice body, const char *pointer, const char *initial, int64_t max)
+static int64_t count_read(const struct json_t *body, const char *name, const char *initial, int64_t max)
 {
     char text[PART_SIZE];
-    if (!text_read(body, pointer, text, sizeof text)) {
+    if (!member_text(body, name, text, sizeof text)) {
         return -1;
     }
     const char *number = text[0] != '\0' ? text : initial;
@@ -97,26 +100,26 @@ struct asked {
     char rate[PART_SIZE], ticket[TICKET_SIZE];
 };
 
-static bool asked_read(struct mg_slice body, struct asked *ret)
+static bool asked_read(const struct json_t *body, struct asked *ret)
 {
-    return text_read(body, "/verb", ret->verb, sizeof ret->verb) &&
-           text_read(body, "/workflow", ret->workflow, sizeof ret->workflow) &&
-           text_read(body, "/step", ret->step, sizeof ret->step) &&
-           text_read(body, "/error", ret->error, sizeof ret->error) &&
-           text_read(body, "/service", ret->service, sizeof ret->service) &&
-           text_read(body, "/rate", ret->rate, sizeof ret->rate) &&
-           text_read(body, "/ticket", ret->ticket, sizeof ret->ticket);
+    return member_text(body, "verb", ret->verb, sizeof ret->verb) &&
+           member_text(body, "workflow", ret->workflow, sizeof ret->workflow) &&
+           member_text(body, "step", ret->step, sizeof ret->step) &&
+           member_text(body, "error", ret->error, sizeof ret->error) &&
+           member_text(body, "service", ret->service, sizeof ret->service) &&
+           member_text(body, "rate", ret->rate, sizeof ret->rate) &&
+           member_text(body, "ticket", ret->ticket, sizeof ret->ticket);
 }
 
 /* NULL, or the reason for a refusal. */
-static const char *start_read(struct change *change, struct mg_slice body, const struct asked *asked,
+static const char *start_read(struct change *change, const struct json_t *body, const struct asked *asked,
                               struct mg_bulk_start *ret_start)
 {
     ret_start->reason = change->reason;
     ret_start->by = change->by;
-    ret_start->canary = count_read(body, "/canary", BULK_CANARY, BULK_CANARY_MAX);
-    ret_start->stop_percent = count_read(body, "/stop_above", BULK_STOP_ABOVE, 100);
-    ret_start->orders_max = change->orders_max = (int64_t)number_read(body, "/orders");
+    ret_start->canary = count_read(body, "canary", BULK_CANARY, BULK_CANARY_MAX);
+    ret_start->stop_percent = count_read(body, "stop_above", BULK_STOP_ABOVE, 100);
+    ret_start->orders_max = change->orders_max = (int64_t)member_number(body, "orders");
     if (asked->ticket[0] == '\0') {
         return "ticket: expected that of the page; reload the page";
     }
@@ -135,7 +138,7 @@ static const char *start_read(struct change *change, struct mg_slice body, const
     return NULL;
 }
 
-static const char *start_begin(struct change *change, struct mg_slice body)
+static const char *start_begin(struct change *change, const struct json_t *body)
 {
     struct asked asked;
     struct bulk_filter chosen;
@@ -187,7 +190,7 @@ static void on_changed(void *arg, enum mg_change_result result, uint64_t version
     }
 }
 
-static const char *wish_begin(struct change *change, struct mg_slice body)
+static const char *wish_begin(struct change *change, const struct json_t *body)
 {
     static const enum mg_bulk_wish wishes[] = {MG_BULK_WISH_PAUSE, MG_BULK_WISH_RESUME, MG_BULK_WISH_STOP};
     if (!mg_uuid_is_valid(change->id)) {
@@ -197,7 +200,7 @@ static const char *wish_begin(struct change *change, struct mg_slice body)
         if (strcmp(change->verb, mg_bulk_wish_name(wishes[i])) == 0) {
             const struct mg_bulk_change wish = {.bulk_id = change->id,
                                                 .wish = wishes[i],
-                                                .version = number_read(body, "/version"),
+                                                .version = member_number(body, "version"),
                                                 .reason = change->reason,
                                                 .by = change->by};
             mg_store_change_bulk(change->console->changing_store, &wish, on_changed, change);
@@ -207,7 +210,7 @@ static const char *wish_begin(struct change *change, struct mg_slice body)
     return "expected bulk/ID/pause, resume or stop";
 }
 
-const char *bulk_change(struct change *change, struct mg_slice body)
+const char *bulk_change(struct change *change, const struct json_t *body)
 {
     return change->id[0] == '\0' ? start_begin(change, body) : wish_begin(change, body);
 }

@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "base/log.h"
-#include "wire/json.h"
 
 struct change *change_create(struct mg_console *console, struct mg_http_exchange *request,
                              const char by[NAME_SIZE])
@@ -77,30 +76,4 @@ uint64_t member_number(const struct json_t *body, const char *name)
 {
     int64_t number = 0;
     return document_integer(document_member(body, name), &number) && number > 0 ? (uint64_t)number : 0;
-}
-
-bool text_read(struct mg_slice body, const char *pointer, char *ret_text, size_t size)
-{
-    struct mg_buf text;
-    mg_buf_init(&text, size - 1);
-    struct mg_slice value = mg_json_find(body, pointer);
-    bool is_there = value.data != NULL && mg_json_string(value, &text);
-    bool has_text = is_there && !text.failed && text.len > 0;
-    bool has_nul = has_text && memchr(text.data, '\0', text.len) != NULL;
-    bool is_good = !is_there || (!text.failed && !has_nul);
-    (void)snprintf(ret_text, size, "%s", has_text && is_good ? text.data : "");
-    mg_buf_finish(&text);
-    return is_good;
-}
-
-uint64_t number_read(struct mg_slice body, const char *pointer)
-{
-    char text[24];
-    struct mg_slice value = mg_json_find(body, pointer);
-    if (value.data == NULL || value.len >= sizeof text || strspn(value.data, "0123456789") < value.len) {
-        return 0;
-    }
-    memcpy(text, value.data, value.len);
-    text[value.len] = '\0';
-    return strtoull(text, NULL, 10);
 }

@@ -36,14 +36,9 @@ bool member_text(const struct json_t *body, const char *name, char *ret_text, si
 /* 0 if the number is absent or negative. */
 uint64_t member_number(const struct json_t *body, const char *name);
 
-/* The same by a pointer into the body's bytes. */
-bool text_read(struct mg_slice body, const char *pointer, char *ret_text, size_t size);
-/* 0 if the number is absent. */
-uint64_t number_read(struct mg_slice body, const char *pointer);
-
 /* ---- bulk.c ---- */
 
 /* NULL: the change is under way; else the reason for a refusal. */
-const char *bulk_change(struct change *change, struct mg_slice body);
+const char *bulk_change(struct change *change, const struct json_t *body);
 
 #endif

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 
 #include "base/clock.h"
+#include "base/json_write.h"
 #include "io/store/failures.h"
 #include "io/store/private.h"
 
@@ -90,17 +91,13 @@ static const struct mg_sql CHANGE_BULK = {
 
 /* ---- starting ---- */
 
-static void member_add(struct mg_buf *buf, const char *name, const char *value)
+static void member_add(struct mg_json_writer *json, const char *name, const char *value)
 {
-    if (value[0] == '\0') return;
-    mg_buf_append_text(buf, buf->len > 1 ? ", \"" : "\"");
-    mg_buf_append_text(buf, name);
-    mg_buf_append_text(buf, "\": ");
-    mg_buf_append_json(buf, mg_slice_of(value));
+    if (value[0] != '\0') mg_json_member_string(json, name, value);
 }
 
 /* Writes the parameter of a statement as text: "6h" ago, or a time. */
-static void moment_add(struct mg_buf *buf, const char *name, const char *number)
+static void moment_add(struct mg_json_writer *json, const char *name, const char *number)
 {
     char text[MG_TIME_TEXT_SIZE] = "";
     int64_t ms = strtoll(number, NULL, 10);
@@ -109,20 +106,21 @@ static void moment_add(struct mg_buf *buf, const char *name, const char *number)
     } else if (number[0] != '\0') {
         mg_time_format(ms, text);
     }
-    member_add(buf, name, text);
+    member_add(json, name, text);
 }
 
 /* Equal filters give equal text: it finds a bulk action with the same filter. */
 static void filter_write(const struct mg_failure_filter *filter, struct mg_buf *ret_text)
 {
-    mg_buf_append_text(ret_text, "{");
-    member_add(ret_text, "workflow", filter->workflow);
-    member_add(ret_text, "step", filter->step);
-    member_add(ret_text, "service", filter->services);
-    member_add(ret_text, "error", filter->error);
-    moment_add(ret_text, "since", filter->since);
-    moment_add(ret_text, "until", filter->until);
-    mg_buf_append_text(ret_text, "}");
+    struct mg_json_writer json = mg_json_spaced(ret_text);
+    mg_json_object_begin(&json);
+    member_add(&json, "workflow", filter->workflow);
+    member_add(&json, "step", filter->step);
+    member_add(&json, "service", filter->services);
+    member_add(&json, "error", filter->error);
+    moment_add(&json, "since", filter->since);
+    moment_add(&json, "until", filter->until);
+    mg_json_object_end(&json);
 }
 
 struct start_job {
