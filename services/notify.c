@@ -21,7 +21,7 @@ struct mg_notify {
 };
 
 /* A lost message is not repeated: the manager acts by its own time-outs. */
-static void say(const char *text)
+static void state_send(const char *text)
 {
     (void)sd_notify(0, text);
 }
@@ -44,12 +44,12 @@ static void on_status(void *arg)
 static void on_watchdog(void *arg)
 {
     (void)arg;
-    say("WATCHDOG=1");
+    state_send("WATCHDOG=1");
 }
 
 static void on_first_turn(void *arg)
 {
-    say("READY=1");
+    state_send("READY=1");
     on_status(arg);
 }
 
@@ -101,7 +101,7 @@ void mg_notify_reloading(void)
 
 void mg_notify_reloaded(void)
 {
-    say("READY=1");
+    state_send("READY=1");
 }
 
 void mg_notify_stopping(int64_t at_most_ms)

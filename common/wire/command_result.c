@@ -15,7 +15,7 @@ const char *mg_command_verdict_name(enum mg_command_verdict verdict)
     return VERDICTS[verdict];
 }
 
-static bool tells_the_order(int verdict)
+static bool names_the_order(int verdict)
 {
     return verdict == MG_COMMAND_DONE || verdict == MG_COMMAND_CONFLICT;
 }
@@ -29,7 +29,7 @@ void mg_command_result_write(const struct mg_command_result *result, struct mg_b
     mg_message_put_text_if(&json, "command_id", result->command_id);
     mg_message_put_text_if(&json, "order_id", result->order_id);
     mg_json_member_word(&json, "verdict", mg_command_verdict_name(result->verdict));
-    if (tells_the_order((int)result->verdict)) {
+    if (names_the_order((int)result->verdict)) {
         mg_json_member_int(&json, "version", (int64_t)result->version);
         mg_json_member_word(&json, "state", mg_order_state_name(result->state));
     }
@@ -56,7 +56,7 @@ enum mg_class mg_command_result_parse(struct mg_slice body, struct mg_command_re
                         result.command_id, sizeof result.command_id);
     mg_json_get_order_id(&object, "order_id", need, result.order_id);
     mg_json_get_text(&object, "text", MG_REQUIRED, result.text, sizeof result.text);
-    if (tells_the_order(verdict)) {
+    if (names_the_order(verdict)) {
         result.version = (uint64_t)mg_json_get_integer(&object, "version", MG_REQUIRED, 1, INT64_MAX, 0);
         int state = mg_json_get_word(&object, "state", MG_REQUIRED, MG_WORDS_ORDER_STATE, MG_STALE, 0);
         if (state >= 0) result.state = (enum mg_order_state)state;

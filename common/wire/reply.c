@@ -17,7 +17,7 @@ static const char *const ERROR_NAMES[] = {"code", "text", NULL};
 
 /* The value if the member is missing, as from agents that do not implement it. For accepted work the verify
  * gives the answer. */
-static bool may_still_act_unless_said(enum mg_outcome outcome, enum mg_executed executed)
+static bool may_still_act_by_default(enum mg_outcome outcome, enum mg_executed executed)
 {
     return executed == MG_EXECUTED_MAYBE && outcome != MG_OUTCOME_ACCEPTED;
 }
@@ -46,7 +46,7 @@ void mg_reply_write(const struct mg_reply *reply, struct mg_buf *ret_body)
         mg_message_put_text_if(&json, "text", reply->error_text);
         mg_json_object_end(&json);
     }
-    if (reply->may_still_act != may_still_act_unless_said(reply->outcome, reply->executed))
+    if (reply->may_still_act != may_still_act_by_default(reply->outcome, reply->executed))
         mg_json_member_bool(&json, "may_still_act", reply->may_still_act);
     if (reply->retry_after_ms >= 0) mg_json_member_int(&json, "retry_after_ms", reply->retry_after_ms);
     mg_json_object_end(&json);
@@ -89,7 +89,7 @@ enum mg_class mg_reply_parse(struct mg_slice body, const struct mg_json_limits *
     reply.outcome = (enum mg_outcome)outcome;
     reply.executed = (enum mg_executed)executed;
     reply.may_still_act = mg_json_get_bool(&object, "may_still_act", MG_OPTIONAL,
-                                           may_still_act_unless_said(reply.outcome, reply.executed));
+                                           may_still_act_by_default(reply.outcome, reply.executed));
     if (faults.class != MG_OK) return faults.class;
     reply.kind = (enum mg_kind)kind;
     *ret_reply = reply;

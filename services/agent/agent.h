@@ -100,7 +100,7 @@ struct mg_job {
     bool may_have_run; /* a try of this or an earlier delivery may have reached the remote */
     /* An earlier call, given up or of another delivery, may still act there (law 11, quiesce). The second
      * flag is its value in the reply that was written last. */
-    bool may_still_act, says_may_still_act;
+    bool may_still_act, replied_may_still_act;
     mg_job_end_fn *on_end; /* cancels all that still runs for it, just before it is freed */
     struct mg_delivery *delivery;
     struct mg_arena *arena; /* memory that the request borrows beside the delivery's body */

@@ -79,7 +79,7 @@ static bool write_reply(struct mg_job *job, struct mg_slice result, bool is_trun
     const struct mg_request *request = &job->request;
     struct mg_verdict_of_try *last = &job->last;
     last->executed = mg_classify_fold(request->kind, last->executed, job->may_have_run);
-    job->says_may_still_act = job->may_still_act;
+    job->replied_may_still_act = job->may_still_act;
     struct mg_reply reply = {
         .attempt = request->attempt,
         .kind = request->kind,
@@ -111,7 +111,7 @@ static bool is_outdated(const struct mg_job *job)
     bool is_doubtful =
         !has_result(job->last.outcome) &&
         mg_classify_fold(job->request.kind, job->last.executed, job->may_have_run) != job->last.executed;
-    return is_doubtful || job->may_still_act != job->says_may_still_act;
+    return is_doubtful || job->may_still_act != job->replied_may_still_act;
 }
 
 /* Writes the reply anew. The only copy of the result is in the old one. */

@@ -47,7 +47,7 @@ bool cli_wait(struct cli *cli, const bool *done, int64_t timeout_ms)
     return *done;
 }
 
-static void MG_PRINTF(1, 0) say(const char *format, va_list args)
+static void MG_PRINTF(1, 0) line_print(const char *format, va_list args)
 {
     (void)fprintf(stderr, "makegood: ");
     (void)vfprintf(stderr, format, args);
@@ -58,7 +58,7 @@ enum exit_code cli_fail(enum exit_code code, const char *format, ...)
 {
     va_list args;
     va_start(args, format);
-    say(format, args);
+    line_print(format, args);
     va_end(args);
     return code;
 }
@@ -68,7 +68,7 @@ void cli_note(const char *format, ...)
     va_list args;
     (void)fflush(stdout);
     va_start(args, format);
-    say(format, args);
+    line_print(format, args);
     va_end(args);
 }
 

@@ -60,14 +60,14 @@ static enum mg_class groups_check(const struct mg_list *groups, struct mg_err *e
 enum mg_class proxy_check(const struct mg_console_options *options, struct mg_err *err)
 {
     const struct mg_console_proxy *proxy = &options->proxy;
-    bool tells_groups = proxy->groups_header[0] != '\0', has_operators = proxy->operator_groups->count > 0;
+    bool sends_groups = proxy->groups_header[0] != '\0', has_operators = proxy->operator_groups->count > 0;
     if (!proxy_is_wanted(proxy)) {
-        return tells_groups || has_operators
+        return sends_groups || has_operators
                    ? mg_err_set(
                          err, MG_BAD_INPUT,
                          "could not use %s: --proxy-user-header is missing, the header with the name of the "
                          "user",
-                         tells_groups ? "--proxy-groups-header" : "--proxy-operator-group")
+                         sends_groups ? "--proxy-groups-header" : "--proxy-operator-group")
                    : MG_OK;
     }
     if (options->tokens_file[0] == '\0') {
@@ -77,7 +77,7 @@ enum mg_class proxy_check(const struct mg_console_options *options, struct mg_er
             "--tokens-file",
             proxy->user_header);
     }
-    if (tells_groups != has_operators) {
+    if (sends_groups != has_operators) {
         return mg_err_set(
             err, MG_BAD_INPUT,
             "could not determine the operators: give --proxy-groups-header and --proxy-operator-group, or "
@@ -102,7 +102,7 @@ static bool has_header(const struct mg_http_exchange *request, const char *name)
     return name[0] != '\0' && mg_http_exchange_header_count(request, name) > 0;
 }
 
-bool proxy_speaks(const struct mg_console_proxy *proxy, const struct mg_http_exchange *request)
+bool proxy_is_present(const struct mg_console_proxy *proxy, const struct mg_http_exchange *request)
 {
     return proxy_is_wanted(proxy) &&
            (has_header(request, proxy->user_header) || has_header(request, proxy->groups_header) ||

@@ -97,7 +97,7 @@ void session_send(struct mg_http_exchange *request, const struct visitor *visito
 enum mg_class proxy_check(const struct mg_console_options *options, struct mg_err *err) MG_MUSTCHECK;
 bool proxy_is_wanted(const struct mg_console_proxy *proxy);
 /* Whether a proxy is configured and the request has any header that only the proxy should send. */
-bool proxy_speaks(const struct mg_console_proxy *proxy, const struct mg_http_exchange *request);
+bool proxy_is_present(const struct mg_console_proxy *proxy, const struct mg_http_exchange *request);
 /* "" if the header is absent or repeated: one of several may come from the browser. */
 const char *proxy_token(const struct mg_http_exchange *request);
 /* Reads the user and the role from the headers. Returns NULL, or the reason for a refusal. */

@@ -461,7 +461,7 @@ void session_find(struct sessions *sessions, const struct mg_http_exchange *requ
     *ret_visitor = (struct visitor){.role = ROLE_NONE};
     if (!has_tokens(sessions)) {
         ret_visitor->role = ROLE_READER;
-    } else if (proxy_speaks(&sessions->options->proxy, request)) {
+    } else if (proxy_is_present(&sessions->options->proxy, request)) {
         named_find(sessions, request, ret_visitor);
     } else if (!sessions->has_people) {
         ret_visitor->refusal = "users log in at a proxy: open the address of the proxy";

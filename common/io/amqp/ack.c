@@ -25,14 +25,14 @@
 #define ACKED_NEVER  (-1)
 #define ACKED_AT_ALL INT64_MAX
 
-enum verdict { VERDICT_HELD, VERDICT_ACK, VERDICT_REJECT, VERDICT_REQUEUE };
+enum disposition { DISPOSITION_HELD, DISPOSITION_ACK, DISPOSITION_REJECT, DISPOSITION_REQUEUE };
 
 struct mg_held {
     struct mg_delivery delivery; /* first: a delivery's address is its holder's */
     TAILQ_ENTRY(mg_held) entry;
     uint64_t tag;
     uint32_t round; /* of its consumer */
-    enum verdict verdict;
+    enum disposition disposition;
     bool is_stray;  /* belongs to an earlier connection */
     bool is_passed; /* found no room, so its body was not kept */
     size_t bytes;
@@ -44,7 +44,7 @@ struct mg_held {
 
 static void acks_on_idle(void *arg);
 static void acks_on_timer(void *arg);
-static void acks_settle(struct mg_broker *broker, struct mg_delivery *delivery, enum verdict verdict);
+static void acks_settle(struct mg_broker *broker, struct mg_delivery *delivery, enum disposition disposition);
 static void acks_flush(struct mg_broker *broker, int64_t acked_until_boot_ms);
 
 enum mg_class mg_acks_init(struct mg_broker *broker, struct mg_err *err)
@@ -231,7 +231,7 @@ void mg_acks_give_back_passed(struct mg_broker *broker, int consumer)
     for (held = TAILQ_FIRST(&acks->held); held != NULL; held = next) {
         next = TAILQ_NEXT(held, entry);
         if (held->is_passed && held->delivery.consumer == consumer)
-            acks_settle(broker, &held->delivery, VERDICT_REQUEUE);
+            acks_settle(broker, &held->delivery, DISPOSITION_REQUEUE);
     }
 }
 
@@ -239,7 +239,7 @@ void mg_acks_give_back_passed(struct mg_broker *broker, int consumer)
 
 void mg_broker_ack(struct mg_broker *broker, struct mg_delivery *delivery)
 {
-    acks_settle(broker, delivery, VERDICT_ACK);
+    acks_settle(broker, delivery, DISPOSITION_ACK);
 }
 
 int mg_broker_unsent_acks(const struct mg_broker *broker, int consumer)
@@ -249,15 +249,15 @@ int mg_broker_unsent_acks(const struct mg_broker *broker, int consumer)
 
 void mg_broker_reject(struct mg_broker *broker, struct mg_delivery *delivery)
 {
-    acks_settle(broker, delivery, VERDICT_REJECT);
+    acks_settle(broker, delivery, DISPOSITION_REJECT);
 }
 
 void mg_broker_requeue(struct mg_broker *broker, struct mg_delivery *delivery)
 {
-    acks_settle(broker, delivery, VERDICT_REQUEUE);
+    acks_settle(broker, delivery, DISPOSITION_REQUEUE);
 }
 
-static void acks_settle(struct mg_broker *broker, struct mg_delivery *delivery, enum verdict verdict)
+static void acks_settle(struct mg_broker *broker, struct mg_delivery *delivery, enum disposition disposition)
 {
     struct mg_ack_part *acks = &broker->acks;
     struct mg_held *held = (struct mg_held *)delivery;
@@ -266,8 +266,8 @@ static void acks_settle(struct mg_broker *broker, struct mg_delivery *delivery, 
         held_free(broker, held);
         return;
     }
-    held->verdict = verdict;
-    if (verdict == VERDICT_ACK) {
+    held->disposition = disposition;
+    if (disposition == DISPOSITION_ACK) {
         held->acked_boot_ms = mg_clock_boot_ms();
         broker->consumers[delivery->consumer].unsent_acks++;
         acks->unsent++;
@@ -304,7 +304,7 @@ void mg_acks_flush(struct mg_broker *broker)
 static void held_finish(struct mg_broker *broker, struct mg_held_list *list, struct mg_held *held)
 {
     int consumer = held->delivery.consumer;
-    if (held->verdict == VERDICT_ACK) {
+    if (held->disposition == DISPOSITION_ACK) {
         broker->consumers[consumer].unsent_acks--;
         broker->acks.unsent--;
     }
@@ -322,13 +322,13 @@ static bool acks_send(struct mg_broker *broker, const struct mg_held *held, bool
     amqp_basic_ack_t ack = {.delivery_tag = held->tag, .multiple = is_multiple};
     amqp_basic_nack_t nack = {.delivery_tag = held->tag, .requeue = 1};
     amqp_basic_reject_t reject = {.delivery_tag = held->tag};
-    switch (held->verdict) {
-    case VERDICT_HELD:
-    case VERDICT_ACK:
+    switch (held->disposition) {
+    case DISPOSITION_HELD:
+    case DISPOSITION_ACK:
         return mg_link_send(link, AMQP_BASIC_ACK_METHOD, &ack);
-    case VERDICT_REJECT:
+    case DISPOSITION_REJECT:
         return mg_link_send(link, AMQP_BASIC_REJECT_METHOD, &reject);
-    case VERDICT_REQUEUE:
+    case DISPOSITION_REQUEUE:
         return mg_link_send(link, AMQP_BASIC_NACK_METHOD, &nack);
     }
     return false;
@@ -352,7 +352,7 @@ static bool acks_send_first(struct mg_broker *broker)
     const struct mg_held *held, *last = NULL;
     TAILQ_FOREACH(held, list, entry)
     {
-        if (held->verdict == VERDICT_HELD) break;
+        if (held->disposition == DISPOSITION_HELD) break;
         last = held;
     }
     if (last == NULL) return true;
@@ -370,7 +370,7 @@ static bool acks_send_above(struct mg_broker *broker, int64_t acked_until_boot_m
     struct mg_held *held, *next;
     for (held = TAILQ_FIRST(list); held != NULL; held = next) {
         next = TAILQ_NEXT(held, entry);
-        if (held->verdict != VERDICT_ACK || held->acked_boot_ms > acked_until_boot_ms) continue;
+        if (held->disposition != DISPOSITION_ACK || held->acked_boot_ms > acked_until_boot_ms) continue;
         if (!acks_send(broker, held, false)) return false;
         held_finish(broker, list, held);
     }
@@ -416,7 +416,7 @@ void mg_acks_forget(struct mg_broker *broker)
     struct mg_ack_part *acks = &broker->acks;
     while (!TAILQ_EMPTY(&acks->held)) {
         struct mg_held *held = TAILQ_FIRST(&acks->held);
-        if (held->verdict == VERDICT_ACK) {
+        if (held->disposition == DISPOSITION_ACK) {
             held_finish(broker, &acks->held, held);
             continue;
         }

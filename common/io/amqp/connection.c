@@ -327,13 +327,13 @@ static const char *amqp_right(amqp_method_number_t refused)
     }
 }
 
-void mg_amqp_advice(int code, amqp_method_number_t refused, amqp_bytes_t said,
+void mg_amqp_advice(int code, amqp_method_number_t refused, amqp_bytes_t text,
                     char ret_advice[MG_ADVICE_SIZE])
 {
     char command[MG_APPLY_COMMAND_SIZE];
     (void)snprintf(ret_advice, MG_ADVICE_SIZE, "%s", code == AMQP_ACCESS_REFUSED ? amqp_right(refused) : "");
     if (code == AMQP_NOT_FOUND) {
-        mg_topology_apply_command_said(mg_amqp_slice(said), command);
+        mg_topology_apply_command_for(mg_amqp_slice(text), command);
         (void)snprintf(ret_advice, MG_ADVICE_SIZE, "; run: %s", command);
     }
 }

@@ -78,7 +78,7 @@ enum mg_class mg_amqp_result(amqp_rpc_reply_t reply, int *ret_code, struct mg_er
 /* Advice for a refusal with this code of this method (0: none), to be appended to the broker's text; or "".
  * The broker's text names object and user, but not the missing right. */
 #define MG_ADVICE_SIZE 320
-void mg_amqp_advice(int code, amqp_method_number_t refused, amqp_bytes_t said,
+void mg_amqp_advice(int code, amqp_method_number_t refused, amqp_bytes_t text,
                     char ret_advice[MG_ADVICE_SIZE]);
 
 amqp_bytes_t mg_amqp_bytes(struct mg_slice slice);

@@ -166,8 +166,8 @@ struct mg_broker {
     struct mg_watch_part watches;
     struct mg_cast_part casts;
 
-    enum { MG_SAID_NOTHING, MG_SAID_UP, MG_SAID_DOWN } said;
-    int said_trouble;
+    enum { MG_REPORTED_NOTHING, MG_REPORTED_UP, MG_REPORTED_DOWN } reported;
+    int reported_trouble;
     int busy;                       /* running callbacks and threads that use this memory */
     bool is_closing;                /* destroyed as soon as busy is 0 */
     struct mg_metrics *own_metrics; /* if the owner gives none */

@@ -105,16 +105,16 @@ void mg_broker_state_changed(struct mg_broker *broker)
     const char *why;
     if (mg_broker_is_up(broker, reason, sizeof(reason))) {
         mg_metric_set(broker->up, 1);
-        if (broker->said == MG_SAID_UP) return;
-        broker->said = MG_SAID_UP;
-        broker->said_trouble = 0;
+        if (broker->reported == MG_REPORTED_UP) return;
+        broker->reported = MG_REPORTED_UP;
+        broker->reported_trouble = 0;
         if (broker->on_state != NULL) broker->on_state(broker->arg, true, "");
         return;
     }
     mg_metric_set(broker->up, 0);
     int trouble = broker_trouble(broker, &why);
-    if (trouble == 0 || (broker->said == MG_SAID_DOWN && broker->said_trouble == trouble)) return;
-    broker->said = MG_SAID_DOWN;
-    broker->said_trouble = trouble;
+    if (trouble == 0 || (broker->reported == MG_REPORTED_DOWN && broker->reported_trouble == trouble)) return;
+    broker->reported = MG_REPORTED_DOWN;
+    broker->reported_trouble = trouble;
     if (broker->on_state != NULL) broker->on_state(broker->arg, false, reason);
 }

@@ -218,38 +218,38 @@ enum mg_class mg_tls_socket_create(amqp_connection_state_t connection, const str
 /* ---- failures ---- */
 
 /* The broker refused our certificate. In TLS 1.3 it judges after our side of the handshake is done. Its alert
- * can be lost when it closes with unread bytes of ours: then `said` is "". */
-static enum mg_class explain_own(const SSL_CTX *context, const struct trace *trace, const char *said,
+ * can be lost when it closes with unread bytes of ours: then `alert` is "". */
+static enum mg_class explain_own(const SSL_CTX *context, const struct trace *trace, const char *alert,
                                  struct mg_err *err)
 {
     const X509 *own = SSL_CTX_get0_certificate(context);
-    const char *colon = said[0] == '\0' ? "" : ": ";
+    const char *colon = alert[0] == '\0' ? "" : ": ";
     if (own == NULL)
         return mg_err_set(
             err, MG_PERMANENT,
             "the broker requires a client certificate, and there is none%s%s; give --amqp-cert-file "
             "and --amqp-key-file",
-            colon, said);
+            colon, alert);
     char to[MG_TLS_TIME_SIZE];
     mg_tls_write_time(X509_get0_notAfter(own), to);
     bool is_expired = X509_cmp_current_time(X509_get0_notAfter(own)) < 0;
     return mg_err_set(
         err, MG_PERMANENT, "the broker refuses our certificate %s, which %s %s%s%s; %s", trace->cert_file,
-        is_expired ? "expired on" : "is good until", to, colon, said,
+        is_expired ? "expired on" : "is good until", to, colon, alert,
         is_expired ? "renew it"
                    : "it must come from a CA that the broker trusts; the reason is in the broker's log");
 }
 
 static enum mg_class explain_alert(const SSL_CTX *context, const struct trace *trace, struct mg_err *err)
 {
-    const char *said = trace->alert == SSL_AD_CERTIFICATE_REQUIRED
-                           ? "certificate required" /* OpenSSL 3.0 has no text for it */
-                           : SSL_alert_desc_string_long(trace->alert);
+    const char *alert = trace->alert == SSL_AD_CERTIFICATE_REQUIRED
+                            ? "certificate required" /* OpenSSL 3.0 has no text for it */
+                            : SSL_alert_desc_string_long(trace->alert);
     if (trace->alert == SSL_AD_PROTOCOL_VERSION)
         return mg_err_set(err, MG_PERMANENT, "the broker supports neither TLS 1.2 nor 1.3 (its alert: %s)",
-                          said);
-    if (trace->is_cert_wanted) return explain_own(context, trace, said, err);
-    return mg_err_set(err, MG_PERMANENT, "the broker ended TLS with the alert: %s", said);
+                          alert);
+    if (trace->is_cert_wanted) return explain_own(context, trace, alert, err);
+    return mg_err_set(err, MG_PERMANENT, "the broker ended TLS with the alert: %s", alert);
 }
 
 enum mg_class mg_tls_failure(amqp_connection_state_t connection, int status, bool is_login,

@@ -128,7 +128,7 @@ enum mg_class mg_topology_ask_services(const struct mg_broker_address *address, 
 #define MG_APPLY_COMMAND_SIZE 256
 void mg_topology_apply_command(const char *const *names, int count, char ret_command[MG_APPLY_COMMAND_SIZE]);
 /* The same for an object that the broker's text reports as not found. */
-void mg_topology_apply_command_said(struct mg_slice said, char ret_command[MG_APPLY_COMMAND_SIZE]);
+void mg_topology_apply_command_for(struct mg_slice text, char ret_command[MG_APPLY_COMMAND_SIZE]);
 
 /* A message in a queue as the tool shows it. */
 struct mg_dead_letter {

@@ -58,11 +58,11 @@ void mg_topology_apply_command(const char *const *names, int count, char ret_com
 }
 
 /* "NOT_FOUND - no queue 'agent.parcels.requests' in vhost '/'": RabbitMQ names the missing object first. */
-void mg_topology_apply_command_said(struct mg_slice said, char ret_command[MG_APPLY_COMMAND_SIZE])
+void mg_topology_apply_command_for(struct mg_slice text, char ret_command[MG_APPLY_COMMAND_SIZE])
 {
     char name[MG_QUEUE_NAME_SIZE] = "";
-    const char *begin = said.len > 0 ? memchr(said.data, '\'', said.len) : NULL;
-    size_t left = begin != NULL ? said.len - (size_t)(begin + 1 - said.data) : 0;
+    const char *begin = text.len > 0 ? memchr(text.data, '\'', text.len) : NULL;
+    size_t left = begin != NULL ? text.len - (size_t)(begin + 1 - text.data) : 0;
     const char *end = left > 0 ? memchr(begin + 1, '\'', left) : NULL;
     if (end != NULL) (void)snprintf(name, sizeof(name), "%.*s", (int)(end - begin - 1), begin + 1);
     const char *const names[] = {name};

@@ -54,12 +54,12 @@ static void call_explain_failure(const struct mg_http_call *call, char *reason, 
 {
     /* libcurl keeps the first failure, which need not be the cause. */
     const char *alert = mg_http_call_alert_text(call), *advice = "";
-    const char *said = alert                 ? alert
+    const char *text = alert                 ? alert
                        : call->error_text[0] ? call->error_text
                                              : curl_easy_strerror(call->result);
     for (size_t i = 0; i < sizeof ADVICE / sizeof ADVICE[0] && advice[0] == '\0'; i++)
-        if (strstr(said, ADVICE[i].words) != NULL) advice = ADVICE[i].advice;
-    (void)snprintf(reason, size, "%s%.150s%s%s", alert ? "TLS: " : "", said, advice[0] != '\0' ? "; " : "",
+        if (strstr(text, ADVICE[i].words) != NULL) advice = ADVICE[i].advice;
+    (void)snprintf(reason, size, "%s%.150s%s%s", alert ? "TLS: " : "", text, advice[0] != '\0' ? "; " : "",
                    advice);
 }
 

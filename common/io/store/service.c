@@ -24,7 +24,7 @@ enum { COLUMN_SERVICE, COLUMN_REFUSED };
 /* clang-format off */
 static const struct mg_sql PUT_SERVICE_STATES = {
     "put_service_states",
-    "WITH said AS MATERIALIZED (SELECT DISTINCT ON (i.service, i.instance) i.*"
+    "WITH reported AS MATERIALIZED (SELECT DISTINCT ON (i.service, i.instance) i.*"
     "  FROM unnest($1::bigint[], $2::text[], $3::text[], $4::text[], $5::boolean[], $6::bigint[],"
     "   $7::bigint[],"
     "   $8::text[], $9::bigint[], $10::bigint[], $11::bigint[], $12::boolean[])"
@@ -32,7 +32,7 @@ static const struct mg_sql PUT_SERVICE_STATES = {
     "    process, sequence, is_prober)"
     "  ORDER BY i.service, i.instance, i.n DESC),"
     " newcomer AS MATERIALIZED (SELECT service, instance, row_number() OVER (PARTITION BY service ORDER BY n) AS nth"
-    "  FROM said i WHERE NOT EXISTS (SELECT FROM service_state s"
+    "  FROM reported i WHERE NOT EXISTS (SELECT FROM service_state s"
     "   WHERE s.service = i.service AND s.instance = i.instance)),"
     " counted AS MATERIALIZED (SELECT i.service, i.number, s.valid, s.kept"
     "  FROM (SELECT service, count(*) AS number FROM newcomer GROUP BY service) i,"
@@ -48,7 +48,7 @@ static const struct mg_sql PUT_SERVICE_STATES = {
     "   reason, control_version, process, sequence, is_prober)"
     "  SELECT i.service, i.instance, i.breaker, i.is_ready, i.in_flight, i.concurrency, i.reason,"
     "   i.control_version, i.process, i.sequence, i.is_prober"
-    "  FROM said i WHERE (i.service, i.instance) NOT IN (SELECT service, instance FROM refused)"
+    "  FROM reported i WHERE (i.service, i.instance) NOT IN (SELECT service, instance FROM refused)"
     "  ORDER BY i.service, i.instance"
     "  ON CONFLICT (service, instance) DO UPDATE SET breaker = excluded.breaker, is_ready = excluded.is_ready,"
     "   in_flight = excluded.in_flight, concurrency = excluded.concurrency, reason = excluded.reason,"
