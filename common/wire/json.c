@@ -21,18 +21,19 @@ const struct mg_json_limits MG_JSON_LIMITS_DEFAULT = {
 #define SORTED_ABOVE 16 /* names in one object; fewer are compared pairwise */
 /* Each fault and its remedy. */
 static const char *const EXPLANATIONS[] = {
-    [FAULT_SYNTAX] =
+    [MG_FAULT_SYNTAX] =
         "not JSON; it must follow RFC 8259 (names in double quotes, no trailing comma, no comments)",
-    [FAULT_END] = "the text ends in the middle of a value; send it whole",
-    [FAULT_MORE] = "something follows the value; send one value and nothing after it",
-    [FAULT_UTF8] = "invalid UTF-8; JSON text is UTF-8",
-    [FAULT_NUL] = "a NUL byte; JSON text has none",
-    [FAULT_NUL_ESCAPE] = "NUL (\\u0000) in a string; remove it",
-    [FAULT_SURROGATE] = "half a surrogate pair (\\ud800 to \\udfff) in a string; alone it is no character",
-    [FAULT_TWICE] = "a member's name occurs twice in its object; use each name once",
-    [FAULT_RANGE] = "a number out of range; integers must fit 64 bits, others a double: send it as a string",
-    [FAULT_DEPTH] = "too many levels of objects and arrays",
-    [FAULT_MEMBERS] = "too many members and elements",
+    [MG_FAULT_END] = "the text ends in the middle of a value; send it whole",
+    [MG_FAULT_MORE] = "something follows the value; send one value and nothing after it",
+    [MG_FAULT_UTF8] = "invalid UTF-8; JSON text is UTF-8",
+    [MG_FAULT_NUL] = "a NUL byte; JSON text has none",
+    [MG_FAULT_NUL_ESCAPE] = "NUL (\\u0000) in a string; remove it",
+    [MG_FAULT_SURROGATE] = "half a surrogate pair (\\ud800 to \\udfff) in a string; alone it is no character",
+    [MG_FAULT_TWICE] = "a member's name occurs twice in its object; use each name once",
+    [MG_FAULT_RANGE] =
+        "a number out of range; integers must fit 64 bits, others a double: send it as a string",
+    [MG_FAULT_DEPTH] = "too many levels of objects and arrays",
+    [MG_FAULT_MEMBERS] = "too many members and elements",
 };
 
 static enum mg_check_fault check_value(struct mg_check *check);
@@ -88,7 +89,7 @@ static enum mg_check_fault name_twice(struct mg_check *check, const struct mg_ch
                                       const struct mg_check_name *b)
 {
     check->at = a->quoted.data > b->quoted.data ? a->quoted.data : b->quoted.data;
-    return FAULT_TWICE;
+    return MG_FAULT_TWICE;
 }
 
 /* Finds duplicate names; may reorder them. Many names are sorted and only neighbours compared, so the time is
@@ -102,7 +103,7 @@ static enum mg_check_fault check_twice(struct mg_check *check, struct mg_check_n
             if (is_same_name(&names[k], &names[i])) return name_twice(check, &names[k], &names[i]);
         }
     }
-    return FAULT_NONE;
+    return MG_FAULT_NONE;
 }
 
 static bool keep_name(struct mg_check *check, struct mg_check_name name)
@@ -133,30 +134,30 @@ static int check_next(struct mg_check *check)
 
 static enum mg_check_fault check_name(struct mg_check *check)
 {
-    if (check_next(check) != '"') return FAULT_SYNTAX;
+    if (check_next(check) != '"') return MG_FAULT_SYNTAX;
     struct mg_check_name name = {.quoted.data = check->at};
     enum mg_check_fault fault = mg_check_string(check, &name.has_escapes);
-    if (fault != FAULT_NONE) return fault;
+    if (fault != MG_FAULT_NONE) return fault;
     name.quoted.len = (size_t)(check->at - name.quoted.data);
-    if (!keep_name(check, name)) return FAULT_MEMORY;
-    if (check_next(check) != ':') return FAULT_SYNTAX;
+    if (!keep_name(check, name)) return MG_FAULT_MEMORY;
+    if (check_next(check) != ':') return MG_FAULT_SYNTAX;
     check->at++;
-    return FAULT_NONE;
+    return MG_FAULT_NONE;
 }
 
 /* The members of an object or elements of an array, up to the closing bracket. */
 static enum mg_check_fault check_children(struct mg_check *check, bool is_object)
 {
     char close = is_object ? '}' : ']';
-    if (check_next(check) == close) return FAULT_NONE;
+    if (check_next(check) == close) return MG_FAULT_NONE;
     for (;;) {
-        if (++check->members > check->limits->max_members) return FAULT_MEMBERS;
-        enum mg_check_fault fault = is_object ? check_name(check) : FAULT_NONE;
-        if (fault == FAULT_NONE) fault = check_value(check);
-        if (fault != FAULT_NONE) return fault;
+        if (++check->members > check->limits->max_members) return MG_FAULT_MEMBERS;
+        enum mg_check_fault fault = is_object ? check_name(check) : MG_FAULT_NONE;
+        if (fault == MG_FAULT_NONE) fault = check_value(check);
+        if (fault != MG_FAULT_NONE) return fault;
         int next = check_next(check);
-        if (next == close) return FAULT_NONE;
-        if (next != ',') return FAULT_SYNTAX;
+        if (next == close) return MG_FAULT_NONE;
+        if (next != ',') return MG_FAULT_SYNTAX;
         check->at++;
     }
 }
@@ -164,24 +165,24 @@ static enum mg_check_fault check_children(struct mg_check *check, bool is_object
 static enum mg_check_fault check_container(struct mg_check *check, bool is_object)
 {
     size_t names_before = check->name_count;
-    if (++check->depth > check->limits->max_depth) return FAULT_DEPTH;
+    if (++check->depth > check->limits->max_depth) return MG_FAULT_DEPTH;
     check->at++;
     enum mg_check_fault fault = check_children(check, is_object);
-    if (fault != FAULT_NONE) return fault;
+    if (fault != MG_FAULT_NONE) return fault;
     fault = check_twice(check, check->names + names_before, check->name_count - names_before);
-    if (fault != FAULT_NONE) return fault;
+    if (fault != MG_FAULT_NONE) return fault;
     check->name_count = names_before;
     check->depth--;
     check->at++;
-    return FAULT_NONE;
+    return MG_FAULT_NONE;
 }
 
 static enum mg_check_fault check_word(struct mg_check *check, const char *word)
 {
     size_t len = strlen(word), left = (size_t)(check->end - check->at);
-    if (left < len || memcmp(check->at, word, len) != 0) return FAULT_SYNTAX;
+    if (left < len || memcmp(check->at, word, len) != 0) return MG_FAULT_SYNTAX;
     check->at += len;
-    return FAULT_NONE;
+    return MG_FAULT_NONE;
 }
 
 static enum mg_check_fault check_value(struct mg_check *check)
@@ -213,7 +214,7 @@ static enum mg_check_fault check_value(struct mg_check *check)
     case '9':
         return mg_check_number(check);
     default:
-        return FAULT_SYNTAX;
+        return MG_FAULT_SYNTAX;
     }
 }
 
@@ -241,17 +242,17 @@ static enum mg_class refuse(struct mg_slice text, const struct mg_check *check, 
                             struct mg_err *err)
 {
     struct place place = place_of(text, check->at);
-    if (fault == FAULT_MEMORY)
+    if (fault == MG_FAULT_MEMORY)
         return mg_err_set(err, MG_TRANSIENT, "could not check %zu bytes of JSON: no memory", text.len);
-    if (fault == FAULT_DEPTH || fault == FAULT_MEMBERS)
+    if (fault == MG_FAULT_DEPTH || fault == MG_FAULT_MEMBERS)
         return mg_err_set(err, MG_BAD_INPUT, "line %d, column %d: %s; up to %d are allowed", place.line,
                           place.column, EXPLANATIONS[fault],
-                          fault == FAULT_DEPTH ? check->limits->max_depth : check->limits->max_members);
-    if (fault == FAULT_SYNTAX || fault == FAULT_MORE) {
+                          fault == MG_FAULT_DEPTH ? check->limits->max_depth : check->limits->max_members);
+    if (fault == MG_FAULT_SYNTAX || fault == MG_FAULT_MORE) {
         if (check->at >= check->end)
-            fault = FAULT_END;
+            fault = MG_FAULT_END;
         else if (*check->at == '\0')
-            fault = FAULT_NUL;
+            fault = MG_FAULT_NUL;
     }
     return mg_err_set(err, MG_BAD_INPUT, "line %d, column %d: %s", place.line, place.column,
                       EXPLANATIONS[fault]);
@@ -270,7 +271,7 @@ enum mg_class mg_json_check(struct mg_slice text, const struct mg_json_limits *l
         .at = text.data, .end = text.data + text.len, .limits = limits, .name_capacity = MG_CHECK_NAMES_FEW};
     check.names = check.few;
     enum mg_check_fault fault = check_value(&check);
-    if (fault == FAULT_NONE && check_next(&check) != -1) fault = FAULT_MORE;
+    if (fault == MG_FAULT_NONE && check_next(&check) != -1) fault = MG_FAULT_MORE;
     if (check.names != check.few) free(check.names);
-    return fault == FAULT_NONE ? MG_OK : refuse(text, &check, fault, err);
+    return fault == MG_FAULT_NONE ? MG_OK : refuse(text, &check, fault, err);
 }

@@ -7,19 +7,19 @@
 #define MG_CHECK_NAMES_FEW 64 /* of all open objects together: a usual message needs no allocation */
 
 enum mg_check_fault {
-    FAULT_NONE,
-    FAULT_SYNTAX,
-    FAULT_END,
-    FAULT_MORE,
-    FAULT_UTF8,
-    FAULT_NUL,
-    FAULT_NUL_ESCAPE,
-    FAULT_SURROGATE,
-    FAULT_TWICE,
-    FAULT_RANGE,
-    FAULT_DEPTH,
-    FAULT_MEMBERS,
-    FAULT_MEMORY,
+    MG_FAULT_NONE,
+    MG_FAULT_SYNTAX,
+    MG_FAULT_END,
+    MG_FAULT_MORE,
+    MG_FAULT_UTF8,
+    MG_FAULT_NUL,
+    MG_FAULT_NUL_ESCAPE,
+    MG_FAULT_SURROGATE,
+    MG_FAULT_TWICE,
+    MG_FAULT_RANGE,
+    MG_FAULT_DEPTH,
+    MG_FAULT_MEMBERS,
+    MG_FAULT_MEMORY,
 };
 
 struct mg_check_name {

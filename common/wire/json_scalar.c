@@ -36,25 +36,25 @@ static int check_hex4(struct mg_check *check)
 static enum mg_check_fault check_code(struct mg_check *check)
 {
     int code = check_hex4(check);
-    if (code == 0) return FAULT_NUL_ESCAPE;
-    if (code < 0) return FAULT_SYNTAX;
-    if (code < 0xd800 || code >= 0xe000) return FAULT_NONE;
-    if (code >= 0xdc00) return FAULT_SURROGATE;
+    if (code == 0) return MG_FAULT_NUL_ESCAPE;
+    if (code < 0) return MG_FAULT_SYNTAX;
+    if (code < 0xd800 || code >= 0xe000) return MG_FAULT_NONE;
+    if (code >= 0xdc00) return MG_FAULT_SURROGATE;
     for (const char *mark = "\\u"; *mark != '\0'; mark++, check->at++) {
-        if (check->at >= check->end || *check->at != *mark) return FAULT_SURROGATE;
+        if (check->at >= check->end || *check->at != *mark) return MG_FAULT_SURROGATE;
     }
     code = check_hex4(check);
-    if (code < 0) return FAULT_SYNTAX;
-    return code >= 0xdc00 && code < 0xe000 ? FAULT_NONE : FAULT_SURROGATE;
+    if (code < 0) return MG_FAULT_SYNTAX;
+    return code >= 0xdc00 && code < 0xe000 ? MG_FAULT_NONE : MG_FAULT_SURROGATE;
 }
 
 static enum mg_check_fault check_escape(struct mg_check *check)
 {
-    if (++check->at >= check->end) return FAULT_END;
+    if (++check->at >= check->end) return MG_FAULT_END;
     char c = *check->at;
-    if (c == '\0' || strchr("\"\\/bfnrtu", c) == NULL) return FAULT_SYNTAX;
+    if (c == '\0' || strchr("\"\\/bfnrtu", c) == NULL) return MG_FAULT_SYNTAX;
     check->at++;
-    return c == 'u' ? check_code(check) : FAULT_NONE;
+    return c == 'u' ? check_code(check) : MG_FAULT_NONE;
 }
 
 /* True for a character that stands unescaped in a string and has one byte. */
@@ -92,19 +92,19 @@ enum mg_check_fault mg_check_string(struct mg_check *check, bool *ret_has_escape
     for (;;) {
         at = skip_plain(at, end);
         check->at = at;
-        if (at == end) return FAULT_END;
+        if (at == end) return MG_FAULT_END;
         if (*at == '"') {
             check->at++;
-            return FAULT_NONE;
+            return MG_FAULT_NONE;
         }
         if (*at == '\\') {
             enum mg_check_fault fault = check_escape(check);
-            if (fault != FAULT_NONE) return fault;
+            if (fault != MG_FAULT_NONE) return fault;
             *ret_has_escapes = true;
         } else {
-            if ((unsigned char)*at < 0x20) return FAULT_SYNTAX;
+            if ((unsigned char)*at < 0x20) return MG_FAULT_SYNTAX;
             size_t len = mg_utf8_len(at, (size_t)(end - at));
-            if (len == 0) return FAULT_UTF8;
+            if (len == 0) return MG_FAULT_UTF8;
             check->at += len;
         }
         at = check->at;
@@ -177,26 +177,26 @@ enum mg_check_fault mg_check_number(struct mg_check *check)
     if (*begin == '-') check->at++;
     const char *mantissa = check->at;
     size_t digits = skip_digits(check);
-    if (digits == 0) return FAULT_SYNTAX;
+    if (digits == 0) return MG_FAULT_SYNTAX;
     if (digits > 1 && *mantissa == '0') {
         check->at = mantissa + 1;
-        return FAULT_SYNTAX;
+        return MG_FAULT_SYNTAX;
     }
     bool is_integer = true;
     if (check->at < check->end && *check->at == '.') {
         is_integer = false;
         check->at++;
-        if (skip_digits(check) == 0) return FAULT_SYNTAX;
+        if (skip_digits(check) == 0) return MG_FAULT_SYNTAX;
     }
     const char *end = check->at;
     if (check->at < check->end && (*check->at == 'e' || *check->at == 'E')) {
         is_integer = false;
         check->at++;
-        if (!check_exponent(check, &exponent)) return FAULT_SYNTAX;
+        if (!check_exponent(check, &exponent)) return MG_FAULT_SYNTAX;
     }
     bool is_above = is_integer ? is_above_int64(mantissa, digits, begin != mantissa)
                                : is_above_double(mantissa, end, exponent);
-    if (!is_above) return FAULT_NONE;
+    if (!is_above) return MG_FAULT_NONE;
     check->at = begin;
-    return FAULT_RANGE;
+    return MG_FAULT_RANGE;
 }

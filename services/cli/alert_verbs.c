@@ -5,22 +5,22 @@
 
 #include "verbs.h"
 
-static enum exit_code verb_alert_list(struct cli *cli)
+static enum mg_exit_code verb_alert_list(struct mg_cli *cli)
 {
     static const char *const columns[] = {"alert_id", "code", "subject", "opened_at",
                                           "acked_by", "text", NULL};
     char limit[24];
-    struct table table = {0};
+    struct mg_table table = {0};
     (void)snprintf(limit, sizeof(limit), "%lld", (long long)cli->options.limit);
     const char *params[] = {cli->options.is_all ? "all" : "open", limit};
-    enum exit_code code = cli_open_store(cli, false);
-    if (code == EXIT_DONE) {
-        code = table_read(cli, MG_REPORT_ALERTS, params, 2, &table);
+    enum mg_exit_code code = mg_cli_open_store(cli, false);
+    if (code == MG_EXIT_DONE) {
+        code = mg_table_read(cli, MG_REPORT_ALERTS, params, 2, &table);
     }
-    if (code == EXIT_DONE) {
-        code = table_print(cli, &table, columns);
+    if (code == MG_EXIT_DONE) {
+        code = mg_table_print(cli, &table, columns);
     }
-    table_free(&table);
+    mg_table_free(&table);
     return code;
 }
 
@@ -40,7 +40,7 @@ static void alert_acked(void *arg, bool changed, const struct mg_err *err)
     }
 }
 
-static enum exit_code verb_alert_ack(struct cli *cli)
+static enum mg_exit_code verb_alert_ack(struct mg_cli *cli)
 {
     struct acking acking = {.is_over = false};
     const char *word = cli->words.items[0];
@@ -49,40 +49,40 @@ static enum exit_code verb_alert_ack(struct cli *cli)
     errno = 0;
     long long alert_id = strtoll(word, &end, 10);
     if (errno != 0 || *end != '\0' || alert_id <= 0) {
-        return cli_fail(EXIT_USAGE, "%s: expected an alert's number, as alert list shows it", word);
+        return mg_cli_fail(MG_EXIT_USAGE, "%s: expected an alert's number, as alert list shows it", word);
     }
-    cli_by(cli, name, sizeof(name));
+    mg_cli_by(cli, name, sizeof(name));
     (void)snprintf(by, sizeof(by), "%s: %.140s", name, cli->options.reason);
     mg_utf8_mend(by); /* the cut may split a character, which the database refuses */
-    enum exit_code code = cli_open_store(cli, false);
-    if (code != EXIT_DONE) {
+    enum mg_exit_code code = mg_cli_open_store(cli, false);
+    if (code != MG_EXIT_DONE) {
         return code;
     }
     mg_store_ack_alert(cli->store, alert_id, by, alert_acked, &acking);
-    if (!cli_wait(cli, &acking.is_over, cli->options.timeout_ms)) {
-        return cli_fail(EXIT_TIMED_OUT, "the database did not answer in time");
+    if (!mg_cli_wait(cli, &acking.is_over, cli->options.timeout_ms)) {
+        return mg_cli_fail(MG_EXIT_TIMED_OUT, "the database did not answer in time");
     }
     if (acking.is_failed) {
-        return cli_fail_err(&acking.err);
+        return mg_cli_fail_err(&acking.err);
     }
     if (!acking.is_changed) {
-        return cli_fail(EXIT_NOT_FOUND, "there is no open and unacknowledged alert %lld", alert_id);
+        return mg_cli_fail(MG_EXIT_NOT_FOUND, "there is no open and unacknowledged alert %lld", alert_id);
     }
     if (cli->is_json) {
-        struct answer answer;
-        struct mg_json_writer *json = answer_begin(&answer);
+        struct mg_answer answer;
+        struct mg_json_writer *json = mg_answer_begin(&answer);
         mg_json_object_begin(json);
         mg_json_member_int(json, "alert_id", alert_id);
         mg_json_member_bool(json, "acknowledged", true);
         mg_json_object_end(json);
-        return answer_print(&answer);
+        return mg_answer_print(&answer);
     }
     (void)printf("alert %lld is acknowledged\n", alert_id);
-    return EXIT_DONE;
+    return MG_EXIT_DONE;
 }
 
-const struct verb ALERT_VERBS[] = {{"alert", "list", "", 0, 0, EXTRA_ALL | EXTRA_LIMIT, verb_alert_list,
-                                    "lists open alerts; --all: closed ones, too"},
-                                   {"alert", "ack", "ALERT", 1, 1, EXTRA_REASON, verb_alert_ack,
-                                    "acknowledges an alert; its cause closes it"},
-                                   {0}};
+const struct mg_verb MG_ALERT_VERBS[] = {{"alert", "list", "", 0, 0, MG_EXTRA_ALL | MG_EXTRA_LIMIT,
+                                          verb_alert_list, "lists open alerts; --all: closed ones, too"},
+                                         {"alert", "ack", "ALERT", 1, 1, MG_EXTRA_REASON, verb_alert_ack,
+                                          "acknowledges an alert; its cause closes it"},
+                                         {0}};

@@ -19,53 +19,53 @@
 
 /* ---- the runner ---- */
 
-bool bulk_is_driven(const struct table *runner)
+bool mg_bulk_is_driven(const struct mg_table *runner)
 {
-    const char *age = table_cell(runner, 0, "age_ms");
-    return age[0] != '\0' && strtoll(age, NULL, 10) <= LEADER_AGE_MAX_MS;
+    const char *age = mg_table_cell(runner, 0, "age_ms");
+    return age[0] != '\0' && strtoll(age, NULL, 10) <= MG_LEADER_AGE_MAX_MS;
 }
 
 /* Prints the process that drives bulk actions, or that none does. An open bulk action does not move without
  * one, though it has no fault of its own. */
-static enum exit_code runner_tell(struct cli *cli, FILE *out, const char *before)
+static enum mg_exit_code runner_tell(struct mg_cli *cli, FILE *out, const char *before)
 {
-    struct table runner = {0};
-    enum exit_code code = table_read(cli, MG_REPORT_BULK_RUNNER, NULL, 0, &runner);
-    if (code == EXIT_DONE) {
-        if (bulk_is_driven(&runner)) {
-            (void)fprintf(out, "%s%s, seen %s ms ago\n", before, table_cell(&runner, 0, "holder"),
-                          table_cell(&runner, 0, "age_ms"));
+    struct mg_table runner = {0};
+    enum mg_exit_code code = mg_table_read(cli, MG_REPORT_BULK_RUNNER, NULL, 0, &runner);
+    if (code == MG_EXIT_DONE) {
+        if (mg_bulk_is_driven(&runner)) {
+            (void)fprintf(out, "%s%s, seen %s ms ago\n", before, mg_table_cell(&runner, 0, "holder"),
+                          mg_table_cell(&runner, 0, "age_ms"));
         } else {
             (void)fprintf(out,
                           "%sno process drives bulk actions: start makegood console, or makegood bulk run\n",
                           before);
         }
     }
-    table_free(&runner);
+    mg_table_free(&runner);
     return code;
 }
 
-static enum exit_code runner_miss(struct cli *cli)
+static enum mg_exit_code runner_miss(struct mg_cli *cli)
 {
-    struct table runner = {0};
-    enum exit_code code = table_read(cli, MG_REPORT_BULK_RUNNER, NULL, 0, &runner);
-    if (code == EXIT_DONE && !bulk_is_driven(&runner)) {
-        cli_note(
+    struct mg_table runner = {0};
+    enum mg_exit_code code = mg_table_read(cli, MG_REPORT_BULK_RUNNER, NULL, 0, &runner);
+    if (code == MG_EXIT_DONE && !mg_bulk_is_driven(&runner)) {
+        mg_cli_note(
             "no process drives bulk actions; this one begins when makegood console, or makegood bulk run, "
             "is started");
     }
-    table_free(&runner);
+    mg_table_free(&runner);
     return code;
 }
 
 /* ---- start ---- */
 
-static enum exit_code filter_read(const struct cli *cli, struct bulk_filter *ret)
+static enum mg_exit_code filter_read(const struct mg_cli *cli, struct mg_bulk_filter *ret)
 {
-    enum exit_code code = failure_options_read(cli, ret);
-    if (code == EXIT_DONE && !cli->options.is_all && !bulk_filter_is_narrow(&ret->filter)) {
-        return cli_fail(
-            EXIT_USAGE,
+    enum mg_exit_code code = mg_failure_options_read(cli, ret);
+    if (code == MG_EXIT_DONE && !cli->options.is_all && !mg_bulk_filter_is_narrow(&ret->filter)) {
+        return mg_cli_fail(
+            MG_EXIT_USAGE,
             "no failures are selected: expected --workflow, --step, --service, --error or a time, as "
             "makegood order list --group-by error shows them, or --all");
     }
@@ -73,54 +73,56 @@ static enum exit_code filter_read(const struct cli *cli, struct bulk_filter *ret
 }
 
 /* Counts the orders that a bulk action would take, and those that it would leave out. */
-static enum exit_code choice_read(struct cli *cli, const struct mg_failure_filter *filter,
-                                  struct table *ret_table)
+static enum mg_exit_code choice_read(struct mg_cli *cli, const struct mg_failure_filter *filter,
+                                     struct mg_table *ret_table)
 {
     const char *const params[] = {filter->workflow, filter->step,  filter->error,
                                   filter->services, filter->since, filter->until};
-    return table_read(cli, MG_REPORT_BULK_CHOICE, params, 6, ret_table);
+    return mg_table_read(cli, MG_REPORT_BULK_CHOICE, params, 6, ret_table);
 }
 
-static enum exit_code choice_tell(struct cli *cli, const struct mg_failure_filter *filter)
+static enum mg_exit_code choice_tell(struct mg_cli *cli, const struct mg_failure_filter *filter)
 {
-    struct table choice = {0};
-    enum exit_code code = choice_read(cli, filter, &choice);
-    if (code == EXIT_DONE) {
-        code = table_print(cli, &choice, NULL);
+    struct mg_table choice = {0};
+    enum mg_exit_code code = choice_read(cli, filter, &choice);
+    if (code == MG_EXIT_DONE) {
+        code = mg_table_print(cli, &choice, NULL);
     }
-    table_free(&choice);
+    mg_table_free(&choice);
     return code;
 }
 
-static bool is_nothing(const struct table *choice)
+static bool is_nothing(const struct mg_table *choice)
 {
-    return strcmp(table_cell(choice, 0, "not_in_error"), "0") == 0 &&
-           strcmp(table_cell(choice, 0, "in_other_bulk"), "0") == 0 &&
-           strcmp(table_cell(choice, 0, "of_lost_state"), "0") == 0;
+    return strcmp(mg_table_cell(choice, 0, "not_in_error"), "0") == 0 &&
+           strcmp(mg_table_cell(choice, 0, "in_other_bulk"), "0") == 0 &&
+           strcmp(mg_table_cell(choice, 0, "of_lost_state"), "0") == 0;
 }
 
 /* Reports why no order is eligible. */
-static enum exit_code nothing_tell(struct cli *cli, const struct mg_failure_filter *filter, int64_t open_bulk)
+static enum mg_exit_code nothing_tell(struct mg_cli *cli, const struct mg_failure_filter *filter,
+                                      int64_t open_bulk)
 {
-    struct table choice = {0};
+    struct mg_table choice = {0};
     if (open_bulk >= MG_BULK_OPEN_MAX) {
-        return cli_fail(EXIT_CONFLICT,
-                        "%lld bulk actions are open, the maximum; wait for one to end, or stop one",
-                        (long long)open_bulk);
+        return mg_cli_fail(MG_EXIT_CONFLICT,
+                           "%lld bulk actions are open, the maximum; wait for one to end, or stop one",
+                           (long long)open_bulk);
     }
-    enum exit_code code = choice_read(cli, filter, &choice);
-    if (code == EXIT_DONE && is_nothing(&choice)) {
-        code = cli_fail(EXIT_NOT_FOUND, "no order has such a failure; makegood order list --group-by error "
-                                        "lists the open failures");
-    } else if (code == EXIT_DONE) {
-        code =
-            cli_fail(EXIT_NOT_FOUND,
-                     "no order is eligible: of the orders with such a failure %s are not in error, %s are in "
-                     "other bulk actions, %s have lost state and need a check one by one",
-                     table_cell(&choice, 0, "not_in_error"), table_cell(&choice, 0, "in_other_bulk"),
-                     table_cell(&choice, 0, "of_lost_state"));
+    enum mg_exit_code code = choice_read(cli, filter, &choice);
+    if (code == MG_EXIT_DONE && is_nothing(&choice)) {
+        code = mg_cli_fail(MG_EXIT_NOT_FOUND,
+                           "no order has such a failure; makegood order list --group-by error "
+                           "lists the open failures");
+    } else if (code == MG_EXIT_DONE) {
+        code = mg_cli_fail(
+            MG_EXIT_NOT_FOUND,
+            "no order is eligible: of the orders with such a failure %s are not in error, %s are in "
+            "other bulk actions, %s have lost state and need a check one by one",
+            mg_table_cell(&choice, 0, "not_in_error"), mg_table_cell(&choice, 0, "in_other_bulk"),
+            mg_table_cell(&choice, 0, "of_lost_state"));
     }
-    table_free(&choice);
+    mg_table_free(&choice);
     return code;
 }
 
@@ -142,20 +144,20 @@ static void bulk_started(void *arg, const struct mg_bulk_started *started, const
     }
 }
 
-static enum exit_code started_print(struct cli *cli, const struct mg_bulk_start *start,
-                                    const struct mg_bulk_started *started)
+static enum mg_exit_code started_print(struct mg_cli *cli, const struct mg_bulk_start *start,
+                                       const struct mg_bulk_started *started)
 {
     const char *state = mg_bulk_state_name(started->state);
     if (cli->is_json) {
-        struct answer answer;
-        struct mg_json_writer *json = answer_begin(&answer);
+        struct mg_answer answer;
+        struct mg_json_writer *json = mg_answer_begin(&answer);
         mg_json_object_begin(json);
         mg_json_member_string(json, "bulk_id", started->bulk_id);
         mg_json_member_bool(json, "is_new", started->is_new);
         mg_json_member_word(json, "state", state);
         mg_json_member_int(json, "orders", started->orders);
         mg_json_object_end(json);
-        (void)answer_print(&answer);
+        (void)mg_answer_print(&answer);
     } else if (started->is_new) {
         (void)printf("bulk action %s: %s of %lld orders, %lld of them first, %s a second\n", started->bulk_id,
                      mg_cause_name(start->verb), (long long)started->orders, (long long)start->canary,
@@ -167,17 +169,17 @@ static enum exit_code started_print(struct cli *cli, const struct mg_bulk_start 
     return runner_miss(cli);
 }
 
-static enum exit_code start_send(struct cli *cli, const struct mg_failure_filter *filter,
-                                 enum mg_cause_kind verb)
+static enum mg_exit_code start_send(struct mg_cli *cli, const struct mg_failure_filter *filter,
+                                    enum mg_cause_kind verb)
 {
     struct starting starting = {.is_over = false};
     char by[MG_COMMAND_BY_MAX + 1], bulk_id[MG_UUID_SIZE];
     const char *rate;
-    if (!bulk_rate_parse(cli->options.rate, &rate)) {
-        return cli_fail(EXIT_USAGE, "--rate %.80s: expected " BULK_RATE_RIGHT, cli->options.rate);
+    if (!mg_bulk_rate_parse(cli->options.rate, &rate)) {
+        return mg_cli_fail(MG_EXIT_USAGE, "--rate %.80s: expected " MG_BULK_RATE_RIGHT, cli->options.rate);
     }
     mg_uuid_random(bulk_id);
-    cli_by(cli, by, sizeof(by));
+    mg_cli_by(cli, by, sizeof(by));
     const struct mg_bulk_start start = {.bulk_id = bulk_id,
                                         .verb = verb,
                                         .filter = *filter,
@@ -186,157 +188,159 @@ static enum exit_code start_send(struct cli *cli, const struct mg_failure_filter
                                         .canary = cli->options.canary,
                                         .stop_percent = cli->options.stop_percent,
                                         .rate_per_s = rate};
-    enum exit_code code = cli_open_store(cli, false);
-    if (code != EXIT_DONE) {
+    enum mg_exit_code code = mg_cli_open_store(cli, false);
+    if (code != MG_EXIT_DONE) {
         return code;
     }
     mg_store_start_bulk(cli->store, &start, bulk_started, &starting);
-    if (!cli_wait(cli, &starting.is_over, cli->options.timeout_ms)) {
-        return cli_fail(EXIT_TIMED_OUT,
-                        "the database did not answer in time; a repeated start makes no second bulk "
-                        "action; see makegood bulk list");
+    if (!mg_cli_wait(cli, &starting.is_over, cli->options.timeout_ms)) {
+        return mg_cli_fail(MG_EXIT_TIMED_OUT,
+                           "the database did not answer in time; a repeated start makes no second bulk "
+                           "action; see makegood bulk list");
     }
     if (starting.is_failed) {
-        return cli_fail_err(&starting.err);
+        return mg_cli_fail_err(&starting.err);
     }
     return starting.started.bulk_id[0] != '\0' ? started_print(cli, &start, &starting.started)
                                                : nothing_tell(cli, filter, starting.started.open_bulk);
 }
 
-static enum exit_code verb_bulk_start(struct cli *cli)
+static enum mg_exit_code verb_bulk_start(struct mg_cli *cli)
 {
-    struct bulk_filter chosen;
+    struct mg_bulk_filter chosen;
     enum mg_cause_kind verb = MG_CAUSE_COUNT;
-    if (!bulk_verb_parse(cli->words.items[0], &verb)) {
-        return cli_fail(EXIT_USAGE, "%.80s: expected " BULK_VERBS_RIGHT, cli->words.items[0]);
+    if (!mg_bulk_verb_parse(cli->words.items[0], &verb)) {
+        return mg_cli_fail(MG_EXIT_USAGE, "%.80s: expected " MG_BULK_VERBS_RIGHT, cli->words.items[0]);
     }
-    if (strlen(option_text(cli->options.reason)) > MG_COMMAND_REASON_MAX) {
-        return cli_fail(EXIT_USAGE, "--reason: up to %d bytes", MG_COMMAND_REASON_MAX);
+    if (strlen(mg_option_text(cli->options.reason)) > MG_COMMAND_REASON_MAX) {
+        return mg_cli_fail(MG_EXIT_USAGE, "--reason: up to %d bytes", MG_COMMAND_REASON_MAX);
     }
-    enum exit_code code = filter_read(cli, &chosen);
-    if (code == EXIT_DONE && cli->options.is_dry_run) {
-        code = cli_open_store(cli, false);
-        return code == EXIT_DONE ? choice_tell(cli, &chosen.filter) : code;
+    enum mg_exit_code code = filter_read(cli, &chosen);
+    if (code == MG_EXIT_DONE && cli->options.is_dry_run) {
+        code = mg_cli_open_store(cli, false);
+        return code == MG_EXIT_DONE ? choice_tell(cli, &chosen.filter) : code;
     }
-    return code == EXIT_DONE ? start_send(cli, &chosen.filter, verb) : code;
+    return code == MG_EXIT_DONE ? start_send(cli, &chosen.filter, verb) : code;
 }
 
 /* ---- list and show ---- */
 
-static enum exit_code verb_bulk_list(struct cli *cli)
+static enum mg_exit_code verb_bulk_list(struct mg_cli *cli)
 {
     static const char *const columns[] = {"bulk_id", "verb",    "state",      "orders",  "done", "failed",
                                           "skipped", "waiting", "created_at", "by_whom", NULL};
     char limit[24];
-    struct table table = {0};
+    struct mg_table table = {0};
     (void)snprintf(limit, sizeof(limit), "%lld", (long long)cli->options.limit);
     const char *const params[] = {limit};
-    enum exit_code code = cli_open_store(cli, false);
-    if (code == EXIT_DONE) {
-        code = table_read(cli, MG_REPORT_BULK_LIST, params, 1, &table);
+    enum mg_exit_code code = mg_cli_open_store(cli, false);
+    if (code == MG_EXIT_DONE) {
+        code = mg_table_read(cli, MG_REPORT_BULK_LIST, params, 1, &table);
     }
-    if (code == EXIT_DONE) {
-        code = table_print(cli, &table, columns);
+    if (code == MG_EXIT_DONE) {
+        code = mg_table_print(cli, &table, columns);
     }
-    table_free(&table);
+    mg_table_free(&table);
     return code;
 }
 
-static enum exit_code bulk_read(struct cli *cli, struct table *ret_bulk)
+static enum mg_exit_code bulk_read(struct mg_cli *cli, struct mg_table *ret_bulk)
 {
     const char *const params[] = {cli->words.items[0]};
-    enum exit_code code = cli_open_store(cli, false);
-    if (code == EXIT_DONE) {
-        code = table_read(cli, MG_REPORT_BULK, params, 1, ret_bulk);
+    enum mg_exit_code code = mg_cli_open_store(cli, false);
+    if (code == MG_EXIT_DONE) {
+        code = mg_table_read(cli, MG_REPORT_BULK, params, 1, ret_bulk);
     }
-    if (code == EXIT_DONE && ret_bulk->row_count == 0) {
-        code = cli_fail(EXIT_NOT_FOUND, "there is no bulk action %.80s", cli->words.items[0]);
+    if (code == MG_EXIT_DONE && ret_bulk->row_count == 0) {
+        code = mg_cli_fail(MG_EXIT_NOT_FOUND, "there is no bulk action %.80s", cli->words.items[0]);
     }
     return code;
 }
 
-static void bulk_print(const struct table *bulk)
+static void bulk_print(const struct mg_table *bulk)
 {
-    const char *why = table_cell(bulk, 0, "why"), *ended_at = table_cell(bulk, 0, "ended_at");
-    (void)printf("bulk action %s: %s, %s, version %s\n", table_cell(bulk, 0, "bulk_id"),
-                 table_cell(bulk, 0, "verb"), table_cell(bulk, 0, "state"), table_cell(bulk, 0, "version"));
-    (void)printf("started  %s by %s: %s\n", table_cell(bulk, 0, "created_at"), table_cell(bulk, 0, "by_whom"),
-                 table_cell(bulk, 0, "reason"));
+    const char *why = mg_table_cell(bulk, 0, "why"), *ended_at = mg_table_cell(bulk, 0, "ended_at");
+    (void)printf("bulk action %s: %s, %s, version %s\n", mg_table_cell(bulk, 0, "bulk_id"),
+                 mg_table_cell(bulk, 0, "verb"), mg_table_cell(bulk, 0, "state"),
+                 mg_table_cell(bulk, 0, "version"));
+    (void)printf("started  %s by %s: %s\n", mg_table_cell(bulk, 0, "created_at"),
+                 mg_table_cell(bulk, 0, "by_whom"), mg_table_cell(bulk, 0, "reason"));
     if (ended_at[0] != '\0') {
         (void)printf("ended    %s\n", ended_at);
     }
     if (why[0] != '\0') {
         (void)printf("stopped  %s\n", why);
     }
-    (void)printf("failures %s\n", table_cell(bulk, 0, "filter"));
+    (void)printf("failures %s\n", mg_table_cell(bulk, 0, "filter"));
     (void)printf("orders   %s: %s done, %s failed, %s skipped, %s under way, %s waiting\n",
-                 table_cell(bulk, 0, "orders"), table_cell(bulk, 0, "done"), table_cell(bulk, 0, "failed"),
-                 table_cell(bulk, 0, "skipped"), table_cell(bulk, 0, "asked"),
-                 table_cell(bulk, 0, "waiting"));
+                 mg_table_cell(bulk, 0, "orders"), mg_table_cell(bulk, 0, "done"),
+                 mg_table_cell(bulk, 0, "failed"), mg_table_cell(bulk, 0, "skipped"),
+                 mg_table_cell(bulk, 0, "asked"), mg_table_cell(bulk, 0, "waiting"));
     (void)printf("pace     %s first%s, then %s a second; stops when more than %s %% fail\n",
-                 table_cell(bulk, 0, "canary"),
-                 strcmp(table_cell(bulk, 0, "is_tried"), "t") == 0 ? " (they went well)" : "",
-                 table_cell(bulk, 0, "rate_per_s"), table_cell(bulk, 0, "stop_percent"));
+                 mg_table_cell(bulk, 0, "canary"),
+                 strcmp(mg_table_cell(bulk, 0, "is_tried"), "t") == 0 ? " (they went well)" : "",
+                 mg_table_cell(bulk, 0, "rate_per_s"), mg_table_cell(bulk, 0, "stop_percent"));
 }
 
-static enum exit_code show_json(const struct table *bulk, const struct table *orders)
+static enum mg_exit_code show_json(const struct mg_table *bulk, const struct mg_table *orders)
 {
     static const char *const raw[] = {"filter", NULL};
-    struct answer answer;
-    struct mg_json_writer *json = answer_begin(&answer);
+    struct mg_answer answer;
+    struct mg_json_writer *json = mg_answer_begin(&answer);
     mg_json_object_begin(json);
     mg_json_name(json, "bulk");
-    table_write_object(json, bulk, 0, raw);
+    mg_table_write_object(json, bulk, 0, raw);
     mg_json_wrap(json, "\n");
     mg_json_name(json, "orders");
-    table_write_array(json, orders, NULL);
+    mg_table_write_array(json, orders, NULL);
     mg_buf_append_text(json->buf, "\n"); /* a line of its own for the end */
     mg_json_object_end(json);
-    return answer_print(&answer);
+    return mg_answer_print(&answer);
 }
 
-static enum exit_code result_check(const char *word)
+static enum mg_exit_code result_check(const char *word)
 {
     enum mg_bulk_result result;
     return word[0] == '\0' || mg_bulk_result_parse(word, strlen(word), &result)
-               ? EXIT_DONE
-               : cli_fail(EXIT_USAGE, "--result %.80s: expected waiting, asked, done, failed or skipped",
-                          word);
+               ? MG_EXIT_DONE
+               : mg_cli_fail(MG_EXIT_USAGE,
+                             "--result %.80s: expected waiting, asked, done, failed or skipped", word);
 }
 
-static enum exit_code verb_bulk_show(struct cli *cli)
+static enum mg_exit_code verb_bulk_show(struct mg_cli *cli)
 {
-    struct table bulk = {0}, orders = {0};
-    const char *result = option_text(cli->options.result), *after = option_text(cli->options.after);
+    struct mg_table bulk = {0}, orders = {0};
+    const char *result = mg_option_text(cli->options.result), *after = mg_option_text(cli->options.after);
     char limit[24];
     (void)snprintf(limit, sizeof(limit), "%lld", (long long)cli->options.limit);
     const char *const params[] = {cli->words.items[0], result, after, limit};
-    enum exit_code code = result_check(result);
-    if (code == EXIT_DONE &&
+    enum mg_exit_code code = result_check(result);
+    if (code == MG_EXIT_DONE &&
         (strspn(after, "0123456789") != strlen(after) || strlen(after) > ORDERS_DIGITS_MAX)) {
-        code = cli_fail(EXIT_USAGE, "--after %.80s: expected a number, as the first column shows it", after);
+        code = mg_cli_fail(MG_EXIT_USAGE, "--after %.80s: expected a number, as the first column shows it",
+                           after);
     }
-    if (code == EXIT_DONE) {
+    if (code == MG_EXIT_DONE) {
         code = bulk_read(cli, &bulk);
     }
-    if (code == EXIT_DONE) {
-        code = table_read(cli, MG_REPORT_BULK_ORDERS, params, 4, &orders);
+    if (code == MG_EXIT_DONE) {
+        code = mg_table_read(cli, MG_REPORT_BULK_ORDERS, params, 4, &orders);
     }
-    if (code == EXIT_DONE && cli->is_json) {
+    if (code == MG_EXIT_DONE && cli->is_json) {
         code = show_json(&bulk, &orders);
-    } else if (code == EXIT_DONE) {
+    } else if (code == MG_EXIT_DONE) {
         bulk_print(&bulk);
-        if (table_cell(&bulk, 0, "ended_at")[0] == '\0') {
+        if (mg_table_cell(&bulk, 0, "ended_at")[0] == '\0') {
             code = runner_tell(cli, stdout, "driven   by ");
         }
-        table_print(cli, &orders, NULL);
+        mg_table_print(cli, &orders, NULL);
     }
-    if (code == EXIT_DONE && orders.row_count >= cli->options.limit) {
-        cli_note("there may be more: the same with --after %s",
-                 table_cell(&orders, orders.row_count - 1, "n"));
+    if (code == MG_EXIT_DONE && orders.row_count >= cli->options.limit) {
+        mg_cli_note("there may be more: the same with --after %s",
+                    mg_table_cell(&orders, orders.row_count - 1, "n"));
     }
-    table_free(&bulk);
-    table_free(&orders);
+    mg_table_free(&bulk);
+    mg_table_free(&orders);
     return code;
 }
 
@@ -361,69 +365,70 @@ static void bulk_changed(void *arg, enum mg_change_result result, uint64_t versi
     }
 }
 
-static enum exit_code change_send(struct cli *cli, const struct mg_bulk_change *change, const char *state)
+static enum mg_exit_code change_send(struct mg_cli *cli, const struct mg_bulk_change *change,
+                                     const char *state)
 {
     struct changing changing = {.is_over = false};
     mg_store_change_bulk(cli->store, change, bulk_changed, &changing);
-    if (!cli_wait(cli, &changing.is_over, cli->options.timeout_ms)) {
-        return cli_fail(EXIT_TIMED_OUT, "the database did not answer in time; see makegood bulk show %s",
-                        change->bulk_id);
+    if (!mg_cli_wait(cli, &changing.is_over, cli->options.timeout_ms)) {
+        return mg_cli_fail(MG_EXIT_TIMED_OUT,
+                           "the database did not answer in time; see makegood bulk show %s", change->bulk_id);
     }
     if (changing.is_failed) {
-        return cli_fail_err(&changing.err);
+        return mg_cli_fail_err(&changing.err);
     }
     if (changing.result != MG_CHANGE_DONE) {
-        return cli_fail(
-            EXIT_CONFLICT,
+        return mg_cli_fail(
+            MG_EXIT_CONFLICT,
             "bulk action %s is %s, which does not allow this change, or is no longer at version %llu; see "
             "makegood bulk show %s",
             change->bulk_id, state, (unsigned long long)change->version, change->bulk_id);
     }
     if (cli->is_json) {
-        struct answer answer;
-        struct mg_json_writer *json = answer_begin(&answer);
+        struct mg_answer answer;
+        struct mg_json_writer *json = mg_answer_begin(&answer);
         mg_json_object_begin(json);
         mg_json_member_string(json, "bulk_id", change->bulk_id);
         mg_json_member_int(json, "version", (int64_t)changing.version);
         mg_json_object_end(json);
-        return answer_print(&answer);
+        return mg_answer_print(&answer);
     }
     (void)printf("bulk action %s: %s, version %llu\n", change->bulk_id, mg_bulk_wish_name(change->wish),
                  (unsigned long long)changing.version);
-    return EXIT_DONE;
+    return MG_EXIT_DONE;
 }
 
-static enum exit_code change_do(struct cli *cli, enum mg_bulk_wish wish)
+static enum mg_exit_code change_do(struct mg_cli *cli, enum mg_bulk_wish wish)
 {
-    struct table bulk = {0};
+    struct mg_table bulk = {0};
     char by[MG_COMMAND_BY_MAX + 1];
-    cli_by(cli, by, sizeof(by));
+    mg_cli_by(cli, by, sizeof(by));
     struct mg_bulk_change change = {.wish = wish, .reason = cli->options.reason, .by = by};
     if (strlen(change.reason) > MG_COMMAND_REASON_MAX) {
-        return cli_fail(EXIT_USAGE, "--reason: up to %d bytes", MG_COMMAND_REASON_MAX);
+        return mg_cli_fail(MG_EXIT_USAGE, "--reason: up to %d bytes", MG_COMMAND_REASON_MAX);
     }
-    enum exit_code code = bulk_read(cli, &bulk);
-    if (code == EXIT_DONE) {
-        change.bulk_id = table_cell(&bulk, 0, "bulk_id");
+    enum mg_exit_code code = bulk_read(cli, &bulk);
+    if (code == MG_EXIT_DONE) {
+        change.bulk_id = mg_table_cell(&bulk, 0, "bulk_id");
         change.version = cli->options.version != 0 ? (uint64_t)cli->options.version
-                                                   : strtoull(table_cell(&bulk, 0, "version"), NULL, 10);
-        code = change_send(cli, &change, table_cell(&bulk, 0, "state"));
+                                                   : strtoull(mg_table_cell(&bulk, 0, "version"), NULL, 10);
+        code = change_send(cli, &change, mg_table_cell(&bulk, 0, "state"));
     }
-    table_free(&bulk);
+    mg_table_free(&bulk);
     return code;
 }
 
-static enum exit_code verb_bulk_pause(struct cli *cli)
+static enum mg_exit_code verb_bulk_pause(struct mg_cli *cli)
 {
     return change_do(cli, MG_BULK_WISH_PAUSE);
 }
 
-static enum exit_code verb_bulk_resume(struct cli *cli)
+static enum mg_exit_code verb_bulk_resume(struct mg_cli *cli)
 {
     return change_do(cli, MG_BULK_WISH_RESUME);
 }
 
-static enum exit_code verb_bulk_stop(struct cli *cli)
+static enum mg_exit_code verb_bulk_stop(struct mg_cli *cli)
 {
     return change_do(cli, MG_BULK_WISH_STOP);
 }
@@ -432,17 +437,17 @@ static enum exit_code verb_bulk_stop(struct cli *cli)
 
 static void run_end(void *arg)
 {
-    mg_loop_stop(((struct cli *)arg)->loop);
+    mg_loop_stop(((struct mg_cli *)arg)->loop);
 }
 
 static void run_refused(void *arg, const char *reason)
 {
-    struct cli *cli = arg;
+    struct mg_cli *cli = arg;
     (void)snprintf(cli->refusal, sizeof(cli->refusal), "%s", reason);
     mg_loop_stop(cli->loop);
 }
 
-static enum exit_code verb_bulk_run(struct cli *cli)
+static enum mg_exit_code verb_bulk_run(struct mg_cli *cli)
 {
     struct mg_bulk_runner *runner = NULL;
     struct mg_err err;
@@ -456,26 +461,26 @@ static enum exit_code verb_bulk_run(struct cli *cli)
                                                    .arg = cli};
     if (!mg_loop_on_signal(cli->loop, SIGTERM, run_end, cli) ||
         !mg_loop_on_signal(cli->loop, SIGINT, run_end, cli)) {
-        return cli_fail(EXIT_ERROR, "could not start: no descriptors");
+        return mg_cli_fail(MG_EXIT_ERROR, "could not start: no descriptors");
     }
     if (mg_bulk_runner_start(cli->loop, &options, &runner, &err) != MG_OK) {
-        return cli_fail_err(&err);
+        return mg_cli_fail_err(&err);
     }
     mg_loop_run(cli->loop);
     mg_bulk_runner_stop(runner);
-    return cli->refusal[0] == '\0' ? EXIT_DONE
-                                   : cli_fail(EXIT_ERROR, "cannot use this database: %s", cli->refusal);
+    return cli->refusal[0] == '\0' ? MG_EXIT_DONE
+                                   : mg_cli_fail(MG_EXIT_ERROR, "cannot use this database: %s", cli->refusal);
 }
 
-#define CHANGES_BULK (EXTRA_REASON | EXTRA_VERSION)
+#define CHANGES_BULK (MG_EXTRA_REASON | MG_EXTRA_VERSION)
 
-const struct verb BULK_VERBS[] = {
+const struct mg_verb MG_BULK_VERBS[] = {
     {"bulk", "start", "resume|compensate|cancel", 1, 1,
-     EXTRA_REASON | EXTRA_STEP | EXTRA_TIME | EXTRA_ALL | EXTRA_BULK, verb_bulk_start,
+     MG_EXTRA_REASON | MG_EXTRA_STEP | MG_EXTRA_TIME | MG_EXTRA_ALL | MG_EXTRA_BULK, verb_bulk_start,
      "resumes, compensates or cancels orders by failure: a few first, then at a set rate"},
-    {"bulk", "list", "", 0, 0, EXTRA_LIMIT, verb_bulk_list,
+    {"bulk", "list", "", 0, 0, MG_EXTRA_LIMIT, verb_bulk_list,
      "lists bulk actions and their progress, newest first"},
-    {"bulk", "show", "BULK", 1, 1, EXTRA_RESULT | EXTRA_AFTER | EXTRA_LIMIT, verb_bulk_show,
+    {"bulk", "show", "BULK", 1, 1, MG_EXTRA_RESULT | MG_EXTRA_AFTER | MG_EXTRA_LIMIT, verb_bulk_show,
      "shows one bulk action, and the result of each of its orders"},
     {"bulk", "pause", "BULK", 1, 1, CHANGES_BULK, verb_bulk_pause,
      "pauses a bulk action; orders in progress continue"},

@@ -32,12 +32,12 @@ static void values_print(const char *name, const char *prefix, int prefix_len)
 }
 
 /* Calls `visit` for each flag of a verb. */
-static void flags_walk(const struct verb *verb, void (*visit)(void *arg, const struct mg_config_flag *flag),
-                       void *arg)
+static void flags_walk(const struct mg_verb *verb,
+                       void (*visit)(void *arg, const struct mg_config_flag *flag), void *arg)
 {
-    struct cli_options unused;
-    struct verb_options options;
-    options_make(&unused, verb->extras, &options);
+    struct mg_cli_options unused;
+    struct mg_verb_options options;
+    mg_options_make(&unused, verb->extras, &options);
     const struct mg_program program = {
         .name = "makegood", .summary = "", .usage = "", .options = options.all};
     mg_config_walk_flags(&program, visit, arg);
@@ -70,7 +70,7 @@ static void flag_compare(void *arg, const struct mg_config_flag *flag)
 }
 
 /* The name of the value that the flag in `text` takes; NULL: no flag of the verb, or none that takes one. */
-static const char *flag_value(const struct verb *verb, const char *text, size_t len)
+static const char *flag_value(const struct mg_verb *verb, const char *text, size_t len)
 {
     struct flag_search search = {text, len, NULL};
     flags_walk(verb, flag_compare, &search);
@@ -79,7 +79,7 @@ static const char *flag_value(const struct verb *verb, const char *text, size_t 
 
 /* The last word is a flag's value, as the next word or in the same ("--output=json", "-ojson"), or a flag, or
  * an argument of the verb. */
-static void argument_complete(const struct verb *verb, const char *before, const char *word)
+static void argument_complete(const struct mg_verb *verb, const char *before, const char *word)
 {
     bool is_long = strncmp(word, "--", 2) == 0;
     size_t flag_len = is_long ? strcspn(word, "=") : strnlen(word, 2);
@@ -98,9 +98,9 @@ static void argument_complete(const struct verb *verb, const char *before, const
 /* The verbs of a noun; none if there is no such noun. */
 static void verbs_complete(const char *noun)
 {
-    const struct verb *verb = NULL;
+    const struct mg_verb *verb = NULL;
     bool is_noun = false;
-    for (int i = 0; (verb = verb_at(i)) != NULL; i++) {
+    for (int i = 0; (verb = mg_verb_at(i)) != NULL; i++) {
         if (strcmp(verb->noun, noun) == 0) {
             (void)printf("%s\t%s\n", verb->verb, verb->summary);
             is_noun = true;
@@ -114,9 +114,9 @@ static void verbs_complete(const char *noun)
 /* Each noun is described by its verbs, or by its summary if it is itself the verb. */
 static void nouns_complete(void)
 {
-    const struct verb *verb = NULL;
+    const struct mg_verb *verb = NULL;
     const char *before = "";
-    for (int i = 0; (verb = verb_at(i)) != NULL; i++) {
+    for (int i = 0; (verb = mg_verb_at(i)) != NULL; i++) {
         bool is_first = strcmp(verb->noun, before) != 0;
         (void)printf("%s%s%s%s", is_first && i > 0 ? "\n" : "", is_first ? verb->noun : "",
                      is_first ? "\t" : ", ", verb->verb != NULL ? verb->verb : verb->summary);
@@ -125,9 +125,9 @@ static void nouns_complete(void)
     (void)puts("\n--help\tall verbs\n--man\tthe manual page, as roff\n--version\tthe version");
 }
 
-void complete_print(int count, char **words)
+void mg_completion_print(int count, char **words)
 {
-    const struct verb *verb = count > 1 ? verb_find(words[0], count > 2 ? words[1] : NULL) : NULL;
+    const struct mg_verb *verb = count > 1 ? mg_verb_find(words[0], count > 2 ? words[1] : NULL) : NULL;
     if (count < 2) {
         nouns_complete();
     } else if (verb != NULL) {
@@ -185,7 +185,7 @@ static const char FISH[] =
     "complete -c makegood -n 'contains -- :files (__makegood)' -F\n"
     "complete -c makegood -n 'contains -- :folders (__makegood)' -a '(__fish_complete_directories)'\n";
 
-static enum exit_code verb_completion(struct cli *cli)
+static enum mg_exit_code verb_completion(struct mg_cli *cli)
 {
     static const struct {
         const char *name, *script;
@@ -193,14 +193,14 @@ static enum exit_code verb_completion(struct cli *cli)
     for (size_t i = 0; i < sizeof(shells) / sizeof(shells[0]); i++) {
         if (strcmp(cli->words.items[0], shells[i].name) == 0) {
             (void)fputs(shells[i].script, stdout);
-            return EXIT_DONE;
+            return MG_EXIT_DONE;
         }
     }
-    return cli_fail(EXIT_USAGE, "there is no completion for %.80s: expected bash, zsh or fish",
-                    cli->words.items[0]);
+    return mg_cli_fail(MG_EXIT_USAGE, "there is no completion for %.80s: expected bash, zsh or fish",
+                       cli->words.items[0]);
 }
 
-const struct verb COMPLETION_VERBS[] = {{"completion", NULL, "bash|zsh|fish", 1, 1, EXTRA_APART | EXTRA_ALONE,
-                                         verb_completion,
-                                         "prints the shell's completion of these verbs and their options"},
-                                        {0}};
+const struct mg_verb MG_COMPLETION_VERBS[] = {
+    {"completion", NULL, "bash|zsh|fish", 1, 1, MG_EXTRA_APART | MG_EXTRA_ALONE, verb_completion,
+     "prints the shell's completion of these verbs and their options"},
+    {0}};

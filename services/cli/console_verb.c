@@ -9,7 +9,7 @@
 #define TEARDOWN_MAX_MS 5000 /* the console has no work in hand that must be finished */
 
 struct serving {
-    struct cli *cli;
+    struct mg_cli *cli;
     struct mg_console *console;
 };
 
@@ -29,9 +29,9 @@ static void on_hangup(void *arg)
     mg_notify_reloaded();
 }
 
-static struct mg_console_options options_of(const struct cli *cli)
+static struct mg_console_options options_of(const struct mg_cli *cli)
 {
-    const struct cli_options *options = &cli->options;
+    const struct mg_cli_options *options = &cli->options;
     return (struct mg_console_options){.listen = options->listen,
                                        .cert_file = options->listen_cert_file,
                                        .key_file = options->listen_key_file,
@@ -45,14 +45,14 @@ static struct mg_console_options options_of(const struct cli *cli)
                                        .config = cli->config};
 }
 
-enum exit_code console_check(const struct cli *cli)
+enum mg_exit_code mg_console_verb_check(const struct mg_cli *cli)
 {
     const struct mg_console_options options = options_of(cli);
     struct mg_err err;
-    return mg_console_check(&options, &err) == MG_OK ? EXIT_DONE : cli_fail_err(&err);
+    return mg_console_check(&options, &err) == MG_OK ? MG_EXIT_DONE : mg_cli_fail_err(&err);
 }
 
-static enum exit_code verb_console(struct cli *cli)
+static enum mg_exit_code verb_console(struct mg_cli *cli)
 {
     const struct mg_console_options options = options_of(cli);
     struct serving serving = {.cli = cli};
@@ -61,15 +61,15 @@ static enum exit_code verb_console(struct cli *cli)
     if (!mg_loop_on_signal(cli->loop, SIGTERM, on_end, &serving) ||
         !mg_loop_on_signal(cli->loop, SIGINT, on_end, &serving) ||
         !mg_loop_on_signal(cli->loop, SIGHUP, on_hangup, &serving)) {
-        return cli_fail(EXIT_ERROR, "could not start: no memory or descriptors");
+        return mg_cli_fail(MG_EXIT_ERROR, "could not start: no memory or descriptors");
     }
     if (mg_console_create(cli->loop, &options, &serving.console, &err) != MG_OK) {
-        return cli_fail_err(&err);
+        return mg_cli_fail_err(&err);
     }
     struct mg_notify *notify = mg_notify_create(cli->loop, mg_console_is_ready, serving.console);
     if (notify == NULL) {
         mg_console_destroy(serving.console);
-        return cli_fail(EXIT_ERROR, "could not start: no memory");
+        return mg_cli_fail(MG_EXIT_ERROR, "could not start: no memory");
     }
     mg_log(MG_LOG_INFO, "started", MG_LOG_TEXT("version", MG_VERSION), MG_LOG_TEXT("listen", options.listen),
            MG_LOG_NUMBER("port", mg_console_port(serving.console)));
@@ -77,10 +77,10 @@ static enum exit_code verb_console(struct cli *cli)
     mg_notify_destroy(notify);
     mg_console_destroy(serving.console);
     mg_log(MG_LOG_INFO, "stopped", MG_LOG_NONE);
-    return EXIT_DONE;
+    return MG_EXIT_DONE;
 }
 
-const struct verb CONSOLE_VERBS[] = {
-    {"console", NULL, "", 0, 0, EXTRA_CONSOLE, verb_console,
+const struct mg_verb MG_CONSOLE_VERBS[] = {
+    {"console", NULL, "", 0, 0, MG_EXTRA_CONSOLE, verb_console,
      "serves a web page with the same data and, for operators, the same actions"},
     {0}};

@@ -14,16 +14,16 @@
 /* The most messages of one walk; a longer queue needs several runs. */
 #define WALK_MAX 10000
 /* Each byte of a message id may become an escape of six. */
-#define DETAIL_MAX_BYTES (6 * LETTER_ID_SIZE + 2 * MG_QUEUE_NAME_SIZE)
+#define DETAIL_MAX_BYTES (6 * MG_LETTER_ID_SIZE + 2 * MG_QUEUE_NAME_SIZE)
 
 struct walk {
-    struct cli *cli;
+    struct mg_cli *cli;
     enum mg_dead_verb verb; /* for the chosen messages */
     int chosen;             /* number, from 1; 0: all; -1: none (list) */
     int at, done;
-    bool is_whole;       /* prints the body */
-    enum exit_code code; /* not DONE: a change could not be recorded, and the walk changes nothing more */
-    bool is_noted;       /* the database has answered about the current letter */
+    bool is_whole;          /* prints the body */
+    enum mg_exit_code code; /* not DONE: a change could not be recorded, and the walk changes nothing more */
+    bool is_noted;          /* the database has answered about the current letter */
     bool is_note_failed;
     struct mg_err err; /* its reason */
 };
@@ -33,7 +33,7 @@ struct walk {
 static void plain_print(struct mg_slice text, bool is_one_line)
 {
     while (text.len > 0) {
-        size_t len = text_steers(text.data, text.len);
+        size_t len = mg_text_steers(text.data, text.len);
         bool is_end = *text.data == '\n' || *text.data == '\t';
         (void)fputc(len > 0 || (is_one_line && is_end) ? '.' : *text.data, stdout);
         len = len > 0 ? len : 1;
@@ -78,18 +78,18 @@ static void texts_tell(struct mg_json_writer *json, const struct mg_dead_letter 
 
 static void letter_print_whole(const struct walk *walk, const struct mg_dead_letter *letter)
 {
-    struct answer answer;
+    struct mg_answer answer;
     if (!walk->cli->is_json) {
         (void)printf("number          %d\n", walk->at);
         texts_tell(NULL, letter);
         return;
     }
-    struct mg_json_writer *json = answer_begin(&answer);
+    struct mg_json_writer *json = mg_answer_begin(&answer);
     mg_json_object_begin(json);
     mg_json_member_int(json, "number", walk->at);
     texts_tell(json, letter);
     mg_json_object_end(json);
-    (void)answer_print(&answer);
+    (void)mg_answer_print(&answer);
 }
 
 static void letter_print_line(const struct walk *walk, const struct mg_dead_letter *letter)
@@ -120,19 +120,19 @@ static void letter_noted(void *arg, const struct mg_err *err)
     if (err != NULL) {
         walk->err = *err;
     }
-    mg_loop_stop(walk->cli->loop); /* sooner than cli_wait's next check: a walk may have thousands */
+    mg_loop_stop(walk->cli->loop); /* sooner than mg_cli_wait's next check: a walk may have thousands */
 }
 
 /* Records the change of a message before it is made. */
 static void letter_note(struct walk *walk, const struct mg_dead_letter *letter)
 {
-    struct cli *cli = walk->cli;
-    char by[MG_COMMAND_BY_MAX + 1], mark[LETTER_MARK_SIZE], message_id[LETTER_ID_SIZE];
+    struct mg_cli *cli = walk->cli;
+    char by[MG_COMMAND_BY_MAX + 1], mark[MG_LETTER_MARK_SIZE], message_id[MG_LETTER_ID_SIZE];
     const char *verb = walk->verb == MG_DEAD_DROP ? "dead drop" : "dead requeue";
     struct mg_buf detail;
-    cli_by(cli, by, sizeof(by));
-    letter_mark_make(letter, mark);
-    letter_id_write(letter, message_id);
+    mg_cli_by(cli, by, sizeof(by));
+    mg_letter_mark_make(letter, mark);
+    mg_letter_id_write(letter, message_id);
     mg_buf_init(&detail, DETAIL_MAX_BYTES);
     mg_buf_printf(&detail, "{\"via\": \"tool\", \"queue\": \"%s\", \"message_id\": ", cli->options.queue);
     mg_buf_append_json(&detail, mg_slice_of(message_id));
@@ -143,16 +143,17 @@ static void letter_note(struct walk *walk, const struct mg_dead_letter *letter)
                                               .reason = cli->options.reason,
                                               .detail = mg_buf_slice(&detail)};
     if (detail.failed || mark[0] == '\0') {
-        walk->code = cli_fail(EXIT_ERROR, "could not record the change of message %d: no memory", walk->at);
+        walk->code =
+            mg_cli_fail(MG_EXIT_ERROR, "could not record the change of message %d: no memory", walk->at);
     } else {
         walk->is_noted = false;
         mg_store_note_action(cli->store, &action, letter_noted, walk);
-        if (!cli_wait(cli, &walk->is_noted, cli->options.timeout_ms)) {
-            walk->code = cli_fail(EXIT_TIMED_OUT,
-                                  "the database did not answer in time; message %d is unchanged", walk->at);
+        if (!mg_cli_wait(cli, &walk->is_noted, cli->options.timeout_ms)) {
+            walk->code = mg_cli_fail(
+                MG_EXIT_TIMED_OUT, "the database did not answer in time; message %d is unchanged", walk->at);
         } else if (walk->is_note_failed) {
             (void)mg_err_prefix(&walk->err, "could not record the change of message %d", walk->at);
-            walk->code = cli_fail_err(&walk->err);
+            walk->code = mg_cli_fail_err(&walk->err);
         }
     }
     mg_buf_finish(&detail);
@@ -167,12 +168,12 @@ static enum mg_dead_verb letter_pick(void *arg, const struct mg_dead_letter *let
         letter_print_line(walk, letter);
         return MG_DEAD_LIST;
     }
-    if (!is_chosen || walk->code != EXIT_DONE) {
+    if (!is_chosen || walk->code != MG_EXIT_DONE) {
         return MG_DEAD_LIST;
     }
     if (walk->verb != MG_DEAD_LIST) {
         letter_note(walk, letter);
-        if (walk->code != EXIT_DONE) {
+        if (walk->code != MG_EXIT_DONE) {
             return MG_DEAD_LIST;
         }
     }
@@ -183,104 +184,107 @@ static enum mg_dead_verb letter_pick(void *arg, const struct mg_dead_letter *let
     return walk->verb;
 }
 
-static enum exit_code walk_run(struct walk *walk, int max)
+static enum mg_exit_code walk_run(struct walk *walk, int max)
 {
     struct mg_err err;
     int count = 0;
     const char *queue = walk->cli->options.queue;
     if (strcmp(queue, MG_QUEUE_DEAD) != 0 && strcmp(queue, MG_QUEUE_REJECTED) != 0) {
-        return cli_fail(EXIT_USAGE, "--queue %s: expected %s or %s", queue, MG_QUEUE_DEAD, MG_QUEUE_REJECTED);
+        return mg_cli_fail(MG_EXIT_USAGE, "--queue %s: expected %s or %s", queue, MG_QUEUE_DEAD,
+                           MG_QUEUE_REJECTED);
     }
-    enum exit_code code = walk->verb != MG_DEAD_LIST ? cli_open_store(walk->cli, false) : EXIT_DONE;
-    if (code != EXIT_DONE) {
+    enum mg_exit_code code = walk->verb != MG_DEAD_LIST ? mg_cli_open_store(walk->cli, false) : MG_EXIT_DONE;
+    if (code != MG_EXIT_DONE) {
         return code;
     }
     if (mg_topology_walk(&walk->cli->options.broker, queue, max, letter_pick, walk, &count, &err) != MG_OK) {
-        return cli_fail_err(&err);
+        return mg_cli_fail_err(&err);
     }
     return walk->code;
 }
 
-static enum exit_code number_read(const struct cli *cli, int *ret_number)
+static enum mg_exit_code number_read(const struct mg_cli *cli, int *ret_number)
 {
     if (cli->words.count == 0) {
         if (!cli->options.is_all) {
-            return cli_fail(EXIT_USAGE, "give the number from dead list, or --all");
+            return mg_cli_fail(MG_EXIT_USAGE, "give the number from dead list, or --all");
         }
         *ret_number = 0;
-        return EXIT_DONE;
+        return MG_EXIT_DONE;
     }
     char *end = NULL;
     errno = 0;
     long number = strtol(cli->words.items[0], &end, 10);
     if (errno != 0 || *end != '\0' || number < 1 || number > WALK_MAX) {
-        return cli_fail(EXIT_USAGE, "%s: expected a number as dead list shows it", cli->words.items[0]);
+        return mg_cli_fail(MG_EXIT_USAGE, "%s: expected a number as dead list shows it", cli->words.items[0]);
     }
     *ret_number = (int)number;
-    return EXIT_DONE;
+    return MG_EXIT_DONE;
 }
 
-static enum exit_code verb_dead_list(struct cli *cli)
+static enum mg_exit_code verb_dead_list(struct mg_cli *cli)
 {
     struct walk walk = {.cli = cli, .verb = MG_DEAD_LIST, .chosen = -1};
-    enum exit_code code = walk_run(&walk, (int)cli->options.limit);
-    if (code == EXIT_DONE && walk.at == 0 && !cli->is_json) {
+    enum mg_exit_code code = walk_run(&walk, (int)cli->options.limit);
+    if (code == MG_EXIT_DONE && walk.at == 0 && !cli->is_json) {
         (void)printf("%s is empty\n", cli->options.queue);
     }
     return code;
 }
 
-static enum exit_code chosen_run(struct cli *cli, enum mg_dead_verb verb, bool is_whole, const char *done)
+static enum mg_exit_code chosen_run(struct mg_cli *cli, enum mg_dead_verb verb, bool is_whole,
+                                    const char *done)
 {
     struct walk walk = {.cli = cli, .verb = verb, .is_whole = is_whole};
-    enum exit_code code = number_read(cli, &walk.chosen);
-    if (code == EXIT_DONE && verb != MG_DEAD_LIST && strlen(cli->options.reason) > MG_COMMAND_REASON_MAX) {
-        code = cli_fail(EXIT_USAGE, "--reason: up to %d bytes", MG_COMMAND_REASON_MAX);
+    enum mg_exit_code code = number_read(cli, &walk.chosen);
+    if (code == MG_EXIT_DONE && verb != MG_DEAD_LIST && strlen(cli->options.reason) > MG_COMMAND_REASON_MAX) {
+        code = mg_cli_fail(MG_EXIT_USAGE, "--reason: up to %d bytes", MG_COMMAND_REASON_MAX);
     }
-    if (code == EXIT_DONE) {
+    if (code == MG_EXIT_DONE) {
         code = walk_run(&walk, WALK_MAX);
     }
-    if (code == EXIT_DONE && walk.done == 0 && walk.chosen > 0) {
-        return cli_fail(EXIT_NOT_FOUND, "there is no message %d in %s", walk.chosen, cli->options.queue);
+    if (code == MG_EXIT_DONE && walk.done == 0 && walk.chosen > 0) {
+        return mg_cli_fail(MG_EXIT_NOT_FOUND, "there is no message %d in %s", walk.chosen,
+                           cli->options.queue);
     }
-    if (code != EXIT_DONE || done == NULL) {
+    if (code != MG_EXIT_DONE || done == NULL) {
         return code;
     }
     if (cli->is_json) {
-        struct answer answer;
-        struct mg_json_writer *json = answer_begin(&answer);
+        struct mg_answer answer;
+        struct mg_json_writer *json = mg_answer_begin(&answer);
         mg_json_object_begin(json);
         mg_json_member_int(json, "count", walk.done);
         mg_json_member_word(json, "done", done);
         mg_json_object_end(json);
-        return answer_print(&answer);
+        return mg_answer_print(&answer);
     }
     (void)printf("%d %s\n", walk.done, done);
-    return EXIT_DONE;
+    return MG_EXIT_DONE;
 }
 
-static enum exit_code verb_dead_show(struct cli *cli)
+static enum mg_exit_code verb_dead_show(struct mg_cli *cli)
 {
     return chosen_run(cli, MG_DEAD_LIST, true, NULL);
 }
 
-static enum exit_code verb_dead_requeue(struct cli *cli)
+static enum mg_exit_code verb_dead_requeue(struct mg_cli *cli)
 {
     return chosen_run(cli, MG_DEAD_REQUEUE, false, "requeued");
 }
 
-static enum exit_code verb_dead_drop(struct cli *cli)
+static enum mg_exit_code verb_dead_drop(struct mg_cli *cli)
 {
     return chosen_run(cli, MG_DEAD_DROP, false, "dropped");
 }
 
-const struct verb DEAD_VERBS[] = {{"dead", "list", "", 0, 0, EXTRA_QUEUE | EXTRA_LIMIT, verb_dead_list,
-                                   "lists dead letters, or rejected submissions"},
-                                  {"dead", "show", "NUMBER", 1, 1, EXTRA_QUEUE, verb_dead_show,
-                                   "shows one message in full, by its number in the list"},
-                                  {"dead", "requeue", "[NUMBER]", 0, 1,
-                                   EXTRA_QUEUE | EXTRA_ALL | EXTRA_REASON, verb_dead_requeue,
-                                   "publishes one message (or --all) to its origin again"},
-                                  {"dead", "drop", "[NUMBER]", 0, 1, EXTRA_QUEUE | EXTRA_ALL | EXTRA_REASON,
-                                   verb_dead_drop, "deletes one message (or --all)"},
-                                  {0}};
+const struct mg_verb MG_DEAD_VERBS[] = {
+    {"dead", "list", "", 0, 0, MG_EXTRA_QUEUE | MG_EXTRA_LIMIT, verb_dead_list,
+     "lists dead letters, or rejected submissions"},
+    {"dead", "show", "NUMBER", 1, 1, MG_EXTRA_QUEUE, verb_dead_show,
+     "shows one message in full, by its number in the list"},
+    {"dead", "requeue", "[NUMBER]", 0, 1, MG_EXTRA_QUEUE | MG_EXTRA_ALL | MG_EXTRA_REASON, verb_dead_requeue,
+     "publishes one message (or --all) to its origin again"},
+    {"dead", "drop", "[NUMBER]", 0, 1, MG_EXTRA_QUEUE | MG_EXTRA_ALL | MG_EXTRA_REASON, verb_dead_drop,
+     "deletes one message (or --all)"},
+    {0}};

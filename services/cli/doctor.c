@@ -16,14 +16,14 @@
 #define CLOCK_SKEW_MAX_MS 2000
 
 struct doctor {
-    struct cli *cli;
-    struct service_list services;
+    struct mg_cli *cli;
+    struct mg_service_list services;
     int wrong, checked;
 };
 
 struct service_tables {
-    struct table agents; /* MG_REPORT_SERVICES */
-    struct service_needs needs;
+    struct mg_table agents; /* MG_REPORT_SERVICES */
+    struct mg_service_needs needs;
 };
 
 static void finding(struct doctor *doctor, bool is_good, const char *what, const char *detail)
@@ -31,14 +31,14 @@ static void finding(struct doctor *doctor, bool is_good, const char *what, const
     doctor->checked++;
     doctor->wrong += !is_good;
     if (doctor->cli->is_json) {
-        struct answer answer;
-        struct mg_json_writer *json = answer_begin(&answer);
+        struct mg_answer answer;
+        struct mg_json_writer *json = mg_answer_begin(&answer);
         mg_json_object_begin(json);
         mg_json_member_string(json, "check", what);
         mg_json_member_bool(json, "ok", is_good);
         mg_json_member_string(json, "detail", detail);
         mg_json_object_end(json);
-        (void)answer_print(&answer);
+        (void)mg_answer_print(&answer);
     } else {
         (void)printf("%-5s %-12s %s\n", is_good ? "ok" : "WRONG", what, detail);
     }
@@ -46,52 +46,52 @@ static void finding(struct doctor *doctor, bool is_good, const char *what, const
 
 static void settings_check(struct doctor *doctor)
 {
-    struct table settings = {0};
+    struct mg_table settings = {0};
     char detail[256];
-    if (table_read(doctor->cli, MG_REPORT_SETTINGS, NULL, 0, &settings) != EXIT_DONE) {
+    if (mg_table_read(doctor->cli, MG_REPORT_SETTINGS, NULL, 0, &settings) != MG_EXIT_DONE) {
         finding(doctor, false, "database", "its settings could not be read");
         return;
     }
-    const char *fsync_word = table_cell(&settings, 0, "fsync");
-    const char *commit_word = table_cell(&settings, 0, "synchronous_commit");
+    const char *fsync_word = mg_table_cell(&settings, 0, "fsync");
+    const char *commit_word = mg_table_cell(&settings, 0, "synchronous_commit");
     bool is_durable = strcmp(fsync_word, "on") == 0 && strcmp(commit_word, "off") != 0;
     (void)snprintf(detail, sizeof(detail), "server %s, fsync %s, synchronous_commit %s%s",
-                   table_cell(&settings, 0, "server_version"), fsync_word, commit_word,
+                   mg_table_cell(&settings, 0, "server_version"), fsync_word, commit_word,
                    is_durable ? "" : ": it may lose confirmed orders; set both to on");
     finding(doctor, is_durable, "database", detail);
 
-    bool is_good =
-        mg_schema_serves(strtoll(table_cell(&settings, 0, "schema_version"), NULL, 10),
-                         strtoll(table_cell(&settings, 0, "serves_from"), NULL, 10), detail, sizeof(detail));
+    bool is_good = mg_schema_serves(strtoll(mg_table_cell(&settings, 0, "schema_version"), NULL, 10),
+                                    strtoll(mg_table_cell(&settings, 0, "serves_from"), NULL, 10), detail,
+                                    sizeof(detail));
     finding(doctor, is_good, "schema", detail);
 
-    long long skew_ms = mg_clock_wall_ms() - strtoll(table_cell(&settings, 0, "now_ms"), NULL, 10);
+    long long skew_ms = mg_clock_wall_ms() - strtoll(mg_table_cell(&settings, 0, "now_ms"), NULL, 10);
     (void)snprintf(detail, sizeof(detail), "this machine's differs from the database's by %lld ms", skew_ms);
     finding(doctor, llabs(skew_ms) <= CLOCK_SKEW_MAX_MS, "clock", detail);
-    table_free(&settings);
+    mg_table_free(&settings);
 }
 
 static void leader_check(struct doctor *doctor)
 {
-    struct table leader = {0};
+    struct mg_table leader = {0};
     char detail[256];
-    if (table_read(doctor->cli, MG_REPORT_LEADER, NULL, 0, &leader) == EXIT_DONE &&
-        table_cell(&leader, 0, "seen_at")[0] != '\0') {
-        long long age_ms = strtoll(table_cell(&leader, 0, "age_ms"), NULL, 10);
+    if (mg_table_read(doctor->cli, MG_REPORT_LEADER, NULL, 0, &leader) == MG_EXIT_DONE &&
+        mg_table_cell(&leader, 0, "seen_at")[0] != '\0') {
+        long long age_ms = strtoll(mg_table_cell(&leader, 0, "age_ms"), NULL, 10);
         (void)snprintf(detail, sizeof(detail), "%s leads in epoch %s, seen %lld ms ago",
-                       table_cell(&leader, 0, "holder"), table_cell(&leader, 0, "epoch"), age_ms);
-        finding(doctor, age_ms <= LEADER_AGE_MAX_MS, "supervisor", detail);
+                       mg_table_cell(&leader, 0, "holder"), mg_table_cell(&leader, 0, "epoch"), age_ms);
+        finding(doctor, age_ms <= MG_LEADER_AGE_MAX_MS, "supervisor", detail);
     } else {
         finding(doctor, false, "supervisor", "none has ever led; start makegood-supervisor");
     }
-    table_free(&leader);
+    mg_table_free(&leader);
 }
 
 static void orders_check(struct doctor *doctor)
 {
-    struct table stuck = {0};
+    struct mg_table stuck = {0};
     char detail[256];
-    if (table_read(doctor->cli, MG_REPORT_STUCK, NULL, 0, &stuck) != EXIT_DONE) {
+    if (mg_table_read(doctor->cli, MG_REPORT_STUCK, NULL, 0, &stuck) != MG_EXIT_DONE) {
         finding(doctor, false, "orders", "they could not be read");
         return;
     }
@@ -100,63 +100,63 @@ static void orders_check(struct doctor *doctor)
     } else {
         (void)snprintf(detail, sizeof(detail),
                        "%d open orders have nothing that will move them, the first is %s", stuck.row_count,
-                       table_cell(&stuck, 0, "order_id"));
+                       mg_table_cell(&stuck, 0, "order_id"));
         finding(doctor, false, "orders", detail);
     }
-    table_free(&stuck);
+    mg_table_free(&stuck);
 }
 
 /* Reports statuses owed to queues that are missing or full. */
 static void statuses_check(struct doctor *doctor)
 {
-    struct table owed = {0};
+    struct mg_table owed = {0};
     char detail[512];
-    if (table_read(doctor->cli, MG_REPORT_OWED, NULL, 0, &owed) == EXIT_DONE) {
-        const char *number = table_cell(&owed, 0, "number");
-        long long oldest_ms = strtoll(table_cell(&owed, 0, "oldest_ms"), NULL, 10);
+    if (mg_table_read(doctor->cli, MG_REPORT_OWED, NULL, 0, &owed) == MG_EXIT_DONE) {
+        const char *number = mg_table_cell(&owed, 0, "number");
+        long long oldest_ms = strtoll(mg_table_cell(&owed, 0, "oldest_ms"), NULL, 10);
         if (strcmp(number, "0") == 0) {
             (void)snprintf(detail, sizeof(detail), "all have reached their clients' queues");
         } else {
             (void)snprintf(detail, sizeof(detail),
                            "%s are owed, the oldest for %lld s; %s queues take nothing, the longest %.200s: "
                            "is it there, and has it room?",
-                           number, oldest_ms / 1000, table_cell(&owed, 0, "queues"),
-                           table_cell(&owed, 0, "queue"));
+                           number, oldest_ms / 1000, mg_table_cell(&owed, 0, "queues"),
+                           mg_table_cell(&owed, 0, "queue"));
         }
-        finding(doctor, oldest_ms <= CLI_OWED_AGE_MAX_MS, "statuses", detail);
+        finding(doctor, oldest_ms <= MG_CLI_OWED_AGE_MAX_MS, "statuses", detail);
     }
-    table_free(&owed);
+    mg_table_free(&owed);
 }
 
 static void alerts_check(struct doctor *doctor)
 {
-    struct table alerts = {0};
+    struct mg_table alerts = {0};
     char detail[256];
     const char *params[] = {"open", "1000"};
-    if (table_read(doctor->cli, MG_REPORT_ALERTS, params, 2, &alerts) == EXIT_DONE) {
+    if (mg_table_read(doctor->cli, MG_REPORT_ALERTS, params, 2, &alerts) == MG_EXIT_DONE) {
         (void)snprintf(detail, sizeof(detail), "%d open%s", alerts.row_count,
                        alerts.row_count > 0 ? "; see makegood alert list" : "");
         finding(doctor, alerts.row_count == 0, "alerts", detail);
     }
-    table_free(&alerts);
+    mg_table_free(&alerts);
 }
 
-static bool is_reporting(const struct table *services, int row)
+static bool is_reporting(const struct mg_table *services, int row)
 {
-    return strtoll(table_cell(services, row, "age_ms"), NULL, 10) <= MG_SERVICE_REPORT_VALID_MS;
+    return strtoll(mg_table_cell(services, row, "age_ms"), NULL, 10) <= MG_SERVICE_REPORT_VALID_MS;
 }
 
-static bool is_serving(const struct table *services, int row)
+static bool is_serving(const struct mg_table *services, int row)
 {
-    return strcmp(table_cell(services, row, "breaker"), "closed") == 0 &&
-           strcmp(table_cell(services, row, "is_ready"), "t") == 0;
+    return strcmp(mg_table_cell(services, row, "breaker"), "closed") == 0 &&
+           strcmp(mg_table_cell(services, row, "is_ready"), "t") == 0;
 }
 
 /* One agent that ends or has an open breaker does no harm while another agent of its service works. */
-static bool is_served(const struct table *services, const char *name)
+static bool is_served(const struct mg_table *services, const char *name)
 {
     for (int row = 0; row < services->row_count; row++) {
-        if (strcmp(table_cell(services, row, "service"), name) == 0 && is_reporting(services, row) &&
+        if (strcmp(mg_table_cell(services, row, "service"), name) == 0 && is_reporting(services, row) &&
             is_serving(services, row)) {
             return true;
         }
@@ -165,27 +165,28 @@ static bool is_served(const struct table *services, const char *name)
 }
 
 /* Reports each live agent with its breaker. */
-static void agents_check(struct doctor *doctor, const struct table *services)
+static void agents_check(struct doctor *doctor, const struct mg_table *services)
 {
     for (int row = 0; row < services->row_count; row++) {
-        const char *name = table_cell(services, row, "service");
-        const char *breaker = table_cell(services, row, "breaker");
+        const char *name = mg_table_cell(services, row, "service");
+        const char *breaker = mg_table_cell(services, row, "breaker");
         char detail[400];
         if (!is_reporting(services, row)) {
             continue; /* the row of an agent that has ended */
         }
         bool is_good = is_serving(services, row);
         (void)snprintf(detail, sizeof(detail), "%s at %s: breaker %s, %s in flight%s%s", name,
-                       table_cell(services, row, "instance"), breaker, table_cell(services, row, "in_flight"),
-                       is_good ? "" : ": ", is_good ? "" : table_cell(services, row, "reason"));
+                       mg_table_cell(services, row, "instance"), breaker,
+                       mg_table_cell(services, row, "in_flight"), is_good ? "" : ": ",
+                       is_good ? "" : mg_table_cell(services, row, "reason"));
         finding(doctor, is_served(services, name), "agent", detail);
     }
 }
 
-static bool table_has(const struct table *table, const char *service)
+static bool table_has(const struct mg_table *table, const char *service)
 {
     for (int row = 0; row < table->row_count; row++) {
-        if (strcmp(table_cell(table, row, "service"), service) == 0) {
+        if (strcmp(mg_table_cell(table, row, "service"), service) == 0) {
             return true;
         }
     }
@@ -194,30 +195,30 @@ static bool table_has(const struct table *table, const char *service)
 
 /* Reports faults that no agent can report: a service of a workflow without a queue or without a consumer.
  * It also lists a pause, which is no fault but may have been forgotten. */
-static void service_check(struct doctor *doctor, const struct table *controlled, int row, bool is_kept)
+static void service_check(struct doctor *doctor, const struct mg_table *controlled, int row, bool is_kept)
 {
-    const char *name = table_cell(controlled, row, "service");
-    const struct mg_service_queues *queues = service_list_find(&doctor->services, name);
-    const char *state = service_state(controlled, row, queues);
-    if (is_kept && (state[0] == '\0' || strcmp(state, SERVICE_NOT_USED) == 0)) {
-        state = service_state_of_queues(queues); /* of an older version: not in the report */
+    const char *name = mg_table_cell(controlled, row, "service");
+    const struct mg_service_queues *queues = mg_service_list_find(&doctor->services, name);
+    const char *state = mg_service_state_find(controlled, row, queues);
+    if (is_kept && (state[0] == '\0' || strcmp(state, MG_SERVICE_NOT_USED) == 0)) {
+        state = mg_service_state_of_queues(queues); /* of an older version: not in the report */
     }
-    char queue[MG_QUEUE_NAME_SIZE], remedy[SERVICE_REMEDY_SIZE], detail[768];
+    char queue[MG_QUEUE_NAME_SIZE], remedy[MG_SERVICE_REMEDY_SIZE], detail[768];
     mg_topology_request_queue(name, false, queue);
-    service_remedy(name, state, remedy);
-    if (strcmp(state, SERVICE_NO_QUEUE) == 0) {
+    mg_service_remedy(name, state, remedy);
+    if (strcmp(state, MG_SERVICE_NO_QUEUE) == 0) {
         (void)snprintf(detail, sizeof(detail), "%s has no queue %s; run: %s", name, queue, remedy);
         finding(doctor, false, "service", detail);
-    } else if (strcmp(state, SERVICE_NO_AGENT) == 0) {
+    } else if (strcmp(state, MG_SERVICE_NO_AGENT) == 0) {
         (void)snprintf(detail, sizeof(detail), "%s has no agent at queue %s; start one: %s", name, queue,
                        remedy);
         finding(doctor, false, "service", detail);
-    } else if (strcmp(state, SERVICE_PAUSED) == 0) {
+    } else if (strcmp(state, MG_SERVICE_PAUSED) == 0) {
         (void)snprintf(detail, sizeof(detail), "%s is paused by %s: %s", name,
-                       table_cell(controlled, row, "by_whom"), table_cell(controlled, row, "reason"));
+                       mg_table_cell(controlled, row, "by_whom"), mg_table_cell(controlled, row, "reason"));
         finding(doctor, true, "service", detail);
-    } else if (queues != NULL && strtoll(table_cell(controlled, row, "agents"), NULL, 10) == 0 &&
-               strcmp(state, SERVICE_SERVING) == 0) {
+    } else if (queues != NULL && strtoll(mg_table_cell(controlled, row, "agents"), NULL, 10) == 0 &&
+               strcmp(state, MG_SERVICE_SERVING) == 0) {
         (void)snprintf(detail, sizeof(detail), "%s has %lld consumers at queue %s, which report nothing",
                        name, (long long)queues->consumers, queue);
         finding(doctor, true, "service", detail);
@@ -227,23 +228,23 @@ static void service_check(struct doctor *doctor, const struct table *controlled,
 static void services_check(struct doctor *doctor, struct service_tables *tables)
 {
     struct mg_err err;
-    const struct table *controlled = &tables->needs.controlled, *kept = &tables->needs.kept;
-    if (table_read(doctor->cli, MG_REPORT_SERVICES, NULL, 0, &tables->agents) != EXIT_DONE ||
-        service_list_add_needs(doctor->cli, &doctor->services, &tables->needs) != EXIT_DONE) {
+    const struct mg_table *controlled = &tables->needs.controlled, *kept = &tables->needs.kept;
+    if (mg_table_read(doctor->cli, MG_REPORT_SERVICES, NULL, 0, &tables->agents) != MG_EXIT_DONE ||
+        mg_service_list_add_needs(doctor->cli, &doctor->services, &tables->needs) != MG_EXIT_DONE) {
         finding(doctor, false, "services", "they could not be read");
         return;
     }
-    service_list_add_rows(&doctor->services, controlled);
-    if (service_list_look(doctor->cli, &doctor->services, &err) != MG_OK) {
+    mg_service_list_add_rows(&doctor->services, controlled);
+    if (mg_service_list_look(doctor->cli, &doctor->services, &err) != MG_OK) {
         doctor->services.is_seen = false; /* broker_check reports the reason */
     }
     agents_check(doctor, &tables->agents);
     for (int row = 0; row < controlled->row_count; row++) {
-        const char *name = table_cell(controlled, row, "service");
+        const char *name = mg_table_cell(controlled, row, "service");
         service_check(doctor, controlled, row, table_has(kept, name));
     }
     for (int row = 0; row < kept->row_count; row++) {
-        if (!table_has(controlled, table_cell(kept, row, "service"))) {
+        if (!table_has(controlled, mg_table_cell(kept, row, "service"))) {
             service_check(doctor, kept, row, true);
         }
     }
@@ -252,18 +253,18 @@ static void services_check(struct doctor *doctor, struct service_tables *tables)
 /* Open bulk actions stand still if no process drives them. */
 static void bulk_check(struct doctor *doctor)
 {
-    struct table runner = {0};
+    struct mg_table runner = {0};
     char detail[256];
-    if (table_read(doctor->cli, MG_REPORT_BULK_RUNNER, NULL, 0, &runner) == EXIT_DONE &&
-        strcmp(table_cell(&runner, 0, "open_bulk"), "0") != 0) {
-        bool is_driven = bulk_is_driven(&runner);
-        (void)snprintf(detail, sizeof(detail), "%s open, %s%s", table_cell(&runner, 0, "open_bulk"),
+    if (mg_table_read(doctor->cli, MG_REPORT_BULK_RUNNER, NULL, 0, &runner) == MG_EXIT_DONE &&
+        strcmp(mg_table_cell(&runner, 0, "open_bulk"), "0") != 0) {
+        bool is_driven = mg_bulk_is_driven(&runner);
+        (void)snprintf(detail, sizeof(detail), "%s open, %s%s", mg_table_cell(&runner, 0, "open_bulk"),
                        is_driven ? "driven by "
                                  : "and no process drives them; start makegood console, or makegood bulk run",
-                       is_driven ? table_cell(&runner, 0, "holder") : "");
+                       is_driven ? mg_table_cell(&runner, 0, "holder") : "");
         finding(doctor, is_driven, "bulk actions", detail);
     }
-    table_free(&runner);
+    mg_table_free(&runner);
 }
 
 static void line_drop(void *arg, const char *line)
@@ -278,7 +279,7 @@ static bool is_to_compare(struct doctor *doctor, int index)
 {
     const struct mg_list *asked = &doctor->cli->options.services;
     const struct mg_service_queues *queues =
-        service_list_find(&doctor->services, doctor->services.names[index]);
+        mg_service_list_find(&doctor->services, doctor->services.names[index]);
     return index < asked->count || queues == NULL || queues->consumers >= 0;
 }
 
@@ -286,7 +287,7 @@ static void broker_check(struct doctor *doctor)
 {
     struct mg_err err;
     bool is_compared;
-    const char *names[SERVICES_MAX];
+    const char *names[MG_SERVICES_MAX];
     struct mg_topology_names topology = {.services = names};
     for (int i = 0; i < doctor->services.count; i++) {
         if (is_to_compare(doctor, i)) {
@@ -301,14 +302,14 @@ static void broker_check(struct doctor *doctor)
                            : "no exchange or queue is missing; this user may not compare their arguments");
 }
 
-static enum exit_code verb_doctor(struct cli *cli)
+static enum mg_exit_code verb_doctor(struct mg_cli *cli)
 {
     struct doctor doctor = {.cli = cli};
     struct service_tables tables = {0};
     for (int i = 0; i < cli->options.services.count; i++) {
-        service_list_add(&doctor.services, cli->options.services.items[i]);
+        mg_service_list_add(&doctor.services, cli->options.services.items[i]);
     }
-    if (cli_open_store(cli, false) == EXIT_DONE) {
+    if (mg_cli_open_store(cli, false) == MG_EXIT_DONE) {
         settings_check(&doctor);
         leader_check(&doctor);
         orders_check(&doctor);
@@ -320,15 +321,15 @@ static enum exit_code verb_doctor(struct cli *cli)
         finding(&doctor, false, "database", "it cannot be used; see the line above");
     }
     broker_check(&doctor);
-    table_free(&tables.agents);
-    service_needs_free(&tables.needs);
+    mg_table_free(&tables.agents);
+    mg_service_needs_free(&tables.needs);
     if (!cli->is_json) {
         (void)printf("%d of %d checks good\n", doctor.checked - doctor.wrong, doctor.checked);
     }
-    return doctor.wrong == 0 ? EXIT_DONE : EXIT_ERROR;
+    return doctor.wrong == 0 ? MG_EXIT_DONE : MG_EXIT_ERROR;
 }
 
-const struct verb DOCTOR_VERBS[] = {
-    {"doctor", NULL, "", 0, 0, EXTRA_SERVICE, verb_doctor,
+const struct mg_verb MG_DOCTOR_VERBS[] = {
+    {"doctor", NULL, "", 0, 0, MG_EXTRA_SERVICE, verb_doctor,
      "checks everything that orders need: database, broker, supervisor, services, agents"},
     {0}};

@@ -11,7 +11,7 @@
 
 struct look {
     bool is_over;
-    struct explain_queue queue;
+    struct mg_explain_queue queue;
 };
 
 static void queue_seen(void *arg, const char *queue, int64_t ready_messages, int64_t consumers)
@@ -19,19 +19,19 @@ static void queue_seen(void *arg, const char *queue, int64_t ready_messages, int
     struct look *look = arg;
     (void)queue;
     look->is_over = true;
-    look->queue = (struct explain_queue){ready_messages, consumers};
+    look->queue = (struct mg_explain_queue){ready_messages, consumers};
 }
 
 /* False: the broker has not answered. */
-static bool queue_look(struct cli *cli, const char *queue, struct explain_queue *ret_queue)
+static bool queue_look(struct mg_cli *cli, const char *queue, struct mg_explain_queue *ret_queue)
 {
     struct look look = {.is_over = false};
     const struct mg_broker_options options = {.consumer_count = 0};
     struct mg_err err;
     bool is_known =
-        cli_open_broker(cli, &options) == EXIT_DONE &&
+        mg_cli_open_broker(cli, &options) == MG_EXIT_DONE &&
         mg_broker_watch_queue(cli->broker, queue, LOOK_PERIOD_MS, queue_seen, &look, &err) == MG_OK &&
-        cli_wait(cli, &look.is_over, LOOK_TIMEOUT_MS);
+        mg_cli_wait(cli, &look.is_over, LOOK_TIMEOUT_MS);
     if (cli->broker != NULL) { /* its callback uses `look` */
         mg_broker_destroy(cli->broker);
         cli->broker = NULL;
@@ -40,22 +40,23 @@ static bool queue_look(struct cli *cli, const char *queue, struct explain_queue 
     return is_known;
 }
 
-void explain_order(struct cli *cli, const struct table *order, const struct table *steps,
-                   const struct table *services, struct mg_buf *ret_text)
+void mg_explain_order(struct mg_cli *cli, const struct mg_table *order, const struct mg_table *steps,
+                      const struct mg_table *services, struct mg_buf *ret_text)
 {
     char name[MG_QUEUE_NAME_SIZE];
-    struct table controlled = {0}, owed = {0};
-    struct explain_queue queue;
-    const char *params[] = {table_cell(order, 0, "order_id")};
-    struct explain_facts facts = {order, steps, services, &controlled, NULL, &owed};
-    if (explain_asks_controlled(steps)) { /* if this fails, the line does not name the operator */
-        (void)table_read(cli, MG_REPORT_CONTROLLED, NULL, 0, &controlled);
+    struct mg_table controlled = {0}, owed = {0};
+    struct mg_explain_queue queue;
+    const char *params[] = {mg_table_cell(order, 0, "order_id")};
+    struct mg_explain_facts facts = {order, steps, services, &controlled, NULL, &owed};
+    if (mg_explain_asks_controlled(steps)) { /* if this fails, the line does not name the operator */
+        (void)mg_table_read(cli, MG_REPORT_CONTROLLED, NULL, 0, &controlled);
     }
-    (void)table_read(cli, MG_REPORT_ORDER_OWED, params, 1, &owed); /* optional: the line works without them */
-    if (explain_asks_queue(order, steps, name) && queue_look(cli, name, &queue)) {
+    (void)mg_table_read(cli, MG_REPORT_ORDER_OWED, params, 1,
+                        &owed); /* optional: the line works without them */
+    if (mg_explain_asks_queue(order, steps, name) && queue_look(cli, name, &queue)) {
         facts.queue = &queue;
     }
-    explain_write(ret_text, &facts);
-    table_free(&controlled);
-    table_free(&owed);
+    mg_explain_write(ret_text, &facts);
+    mg_table_free(&controlled);
+    mg_table_free(&owed);
 }

@@ -1,16 +1,17 @@
 /* See failure_options.h. */
 #include "failure_options.h"
 
-const char *option_text(const char *text)
+const char *mg_option_text(const char *text)
 {
     return text != NULL ? text : "";
 }
 
-enum exit_code failure_options_read(const struct cli *cli, struct bulk_filter *ret)
+enum mg_exit_code mg_failure_options_read(const struct mg_cli *cli, struct mg_bulk_filter *ret)
 {
-    const struct cli_options *options = &cli->options;
-    const struct bulk_words words = {options->workflow, options->step,  options->error,
-                                     options->since,    options->until, &options->services};
-    char refusal[BULK_REFUSAL_SIZE];
-    return bulk_filter_read(&words, ret, refusal) ? EXIT_DONE : cli_fail(EXIT_USAGE, "--%s", refusal);
+    const struct mg_cli_options *options = &cli->options;
+    const struct mg_bulk_words words = {options->workflow, options->step,  options->error,
+                                        options->since,    options->until, &options->services};
+    char refusal[MG_BULK_REFUSAL_SIZE];
+    return mg_bulk_filter_read(&words, ret, refusal) ? MG_EXIT_DONE
+                                                     : mg_cli_fail(MG_EXIT_USAGE, "--%s", refusal);
 }

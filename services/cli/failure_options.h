@@ -9,8 +9,8 @@
 #include "operator/bulk_words.h"
 
 /* Prints on stderr the wrong option, if there is one. */
-enum exit_code failure_options_read(const struct cli *cli, struct bulk_filter *ret);
+enum mg_exit_code mg_failure_options_read(const struct mg_cli *cli, struct mg_bulk_filter *ret);
 /* "" for NULL: an option without a value is no condition. */
-const char *option_text(const char *text);
+const char *mg_option_text(const char *text);
 
 #endif

@@ -8,14 +8,14 @@ static const struct mg_manual_entry EXIT_CODES[] = {
     {"0", "done"},     {"1", "error"},     {"2", "usage"},       {"3", "not found"},
     {"4", "conflict"}, {"5", "timed out"}, {"6", "unavailable"}, {0}};
 
-void help_print(FILE *out)
+void mg_help_print(FILE *out)
 {
     (void)fprintf(out, "makegood %s: operates Makegood\n\nusage: makegood NOUN VERB [words] [options]\n\n",
                   MG_VERSION);
-    const struct verb *verb = NULL;
-    for (int i = 0; (verb = verb_at(i)) != NULL; i++) {
+    const struct mg_verb *verb = NULL;
+    for (int i = 0; (verb = mg_verb_at(i)) != NULL; i++) {
         char line[64];
-        verb_write(verb, line, sizeof(line));
+        mg_verb_write(verb, line, sizeof(line));
         (void)fprintf(out, "  %-26s %s\n", line, verb->summary);
     }
     (void)fputs(
@@ -28,11 +28,11 @@ void help_print(FILE *out)
     (void)fputs("\n", out);
 }
 
-bool noun_help_print(FILE *out, const char *noun)
+bool mg_noun_help_print(FILE *out, const char *noun)
 {
     bool is_noun = false;
-    const struct verb *verb = NULL;
-    for (int i = 0; (verb = verb_at(i)) != NULL; i++) {
+    const struct mg_verb *verb = NULL;
+    for (int i = 0; (verb = mg_verb_at(i)) != NULL; i++) {
         if (strcmp(verb->noun, noun) == 0 && verb->verb != NULL) {
             char line[64];
             (void)snprintf(line, sizeof(line), "%s %s", verb->verb, verb->words);
@@ -47,13 +47,13 @@ bool noun_help_print(FILE *out, const char *noun)
 #define VERBS_MAX 64 /* in the manual page */
 
 /* Writes a verb's usage: its words, and its own options. */
-static void verb_describe(const struct verb *verb, char *ret_text, size_t size)
+static void verb_describe(const struct mg_verb *verb, char *ret_text, size_t size)
 {
-    struct cli_options unused;
-    struct verb_options options;
-    options_make(&unused, verb->extras, &options);
+    struct mg_cli_options unused;
+    struct mg_verb_options options;
+    mg_options_make(&unused, verb->extras, &options);
 
-    verb_write(verb, ret_text, size);
+    mg_verb_write(verb, ret_text, size);
     for (const struct mg_option *option = options.all; option < options.all + options.own_count; option++) {
         bool is_optional = strcmp(option->name, "reason") != 0;
         size_t len = strlen(ret_text);
@@ -63,7 +63,7 @@ static void verb_describe(const struct verb *verb, char *ret_text, size_t size)
     }
 }
 
-void manual_print(FILE *out)
+void mg_manual_print(FILE *out)
 {
     static const struct mg_manual_entry files[] = {
         {"/etc/makegood/operator.conf",
@@ -91,16 +91,16 @@ void manual_print(FILE *out)
         "Verbs that change something require --reason. ORDER is the id of an order.",
         before, after, "makegood-scheduler(8), makegood-agent(8), makegood-supervisor(8)"};
     char terms[VERBS_MAX][TERM_SIZE];
-    struct cli_options unused;
-    struct verb_options options;
+    struct mg_cli_options unused;
+    struct mg_verb_options options;
 
-    const struct verb *verb = NULL;
-    for (int i = 0; (verb = verb_at(i)) != NULL; i++) {
+    const struct mg_verb *verb = NULL;
+    for (int i = 0; (verb = mg_verb_at(i)) != NULL; i++) {
         assert(i < VERBS_MAX);
         verb_describe(verb, terms[i], sizeof(terms[i]));
         verbs[i] = (struct mg_manual_entry){terms[i], verb->summary};
     }
-    options_make(&unused, EXTRA_ANY, &options);
+    mg_options_make(&unused, MG_EXTRA_ANY, &options);
     for (struct mg_option *option = options.all; option->name != NULL; option++) {
         if (strcmp(option->name, "timeout") == 0) {
             option->default_value = NULL;

@@ -19,32 +19,32 @@ static bool is_version_meant(int argc, char **argv)
     return false;
 }
 
-static enum exit_code usage_check(const struct verb *verb, const struct cli *cli)
+static enum mg_exit_code usage_check(const struct mg_verb *verb, const struct mg_cli *cli)
 {
     const char *output = cli->options.output;
-    char name[VERB_NAME_SIZE], line[128];
+    char name[MG_VERB_NAME_SIZE], line[128];
     if (cli->words.count < verb->min_words || cli->words.count > verb->max_words) {
-        verb_write(verb, line, sizeof(line));
-        return cli_fail(EXIT_USAGE, "usage: makegood %s [options]; --help shows them", line);
+        mg_verb_write(verb, line, sizeof(line));
+        return mg_cli_fail(MG_EXIT_USAGE, "usage: makegood %s [options]; --help shows them", line);
     }
     if (strcmp(output, "table") != 0 && strcmp(output, "json") != 0) {
-        return cli_fail(EXIT_USAGE, "--output %s: expected table or json", output);
+        return mg_cli_fail(MG_EXIT_USAGE, "--output %s: expected table or json", output);
     }
-    if ((verb->extras & EXTRA_REASON) && !cli->options.is_dry_run &&
+    if ((verb->extras & MG_EXTRA_REASON) && !cli->options.is_dry_run &&
         (cli->options.reason == NULL || cli->options.reason[0] == '\0')) {
-        return cli_fail(EXIT_USAGE, "%s changes something: give the reason with --reason TEXT",
-                        verb_name(verb, name));
+        return mg_cli_fail(MG_EXIT_USAGE, "%s changes something: give the reason with --reason TEXT",
+                           mg_verb_name(verb, name));
     }
-    return EXIT_DONE;
+    return MG_EXIT_DONE;
 }
 
-static enum exit_code verb_run(const struct verb *verb, int argc, char **argv)
+static enum mg_exit_code verb_run(const struct mg_verb *verb, int argc, char **argv)
 {
-    struct cli cli = {.is_json = false};
-    struct verb_options options;
-    char verb_text[VERB_NAME_SIZE], name[64], usage[64];
-    options_make(&cli.options, verb->extras, &options);
-    (void)snprintf(name, sizeof(name), "makegood %s", verb_name(verb, verb_text));
+    struct mg_cli cli = {.is_json = false};
+    struct mg_verb_options options;
+    char verb_text[MG_VERB_NAME_SIZE], name[64], usage[64];
+    mg_options_make(&cli.options, verb->extras, &options);
+    (void)snprintf(name, sizeof(name), "makegood %s", mg_verb_name(verb, verb_text));
     (void)snprintf(usage, sizeof(usage), "%s%s[options]", verb->words, verb->words[0] != '\0' ? " " : "");
     const struct mg_program program = {.name = name,
                                        .summary = verb->summary,
@@ -54,39 +54,40 @@ static enum exit_code verb_run(const struct verb *verb, int argc, char **argv)
     struct mg_config *config = NULL;
     enum mg_config_action action = MG_CONFIG_RUN;
     struct mg_err err;
-    if ((verb->extras & EXTRA_VERSION) && is_version_meant(argc, argv)) {
-        return cli_fail(EXIT_USAGE,
-                        "--if-version N names the version to act on; makegood --version prints this "
-                        "program's");
+    if ((verb->extras & MG_EXTRA_VERSION) && is_version_meant(argc, argv)) {
+        return mg_cli_fail(MG_EXIT_USAGE,
+                           "--if-version N names the version to act on; makegood --version prints this "
+                           "program's");
     }
-    if (extras_are_apart(verb->extras)) {
+    if (mg_extras_are_apart(verb->extras)) {
         (void)unsetenv("MAKEGOOD_CONFIG"); /* it holds options that this verb does not accept */
     }
     if (mg_config_load(&program, argc, argv, &config, &action, &cli.words, &err) != MG_OK) {
-        return cli_fail(EXIT_USAGE, "%s", err.text);
+        return mg_cli_fail(MG_EXIT_USAGE, "%s", err.text);
     }
     cli.config = config;
-    enum exit_code code = EXIT_DONE;
+    enum mg_exit_code code = MG_EXIT_DONE;
     if (action == MG_CONFIG_RUN) {
         code = usage_check(verb, &cli);
     }
-    if (action == MG_CONFIG_CHECK && !extras_are_apart(verb->extras) &&
-        (mg_broker_check_address(&cli.options.broker, &err) != MG_OK || cli_check_dsn(&cli, &err) != MG_OK)) {
-        code = cli_fail_err(&err);
+    if (action == MG_CONFIG_CHECK && !mg_extras_are_apart(verb->extras) &&
+        (mg_broker_check_address(&cli.options.broker, &err) != MG_OK ||
+         mg_cli_check_dsn(&cli, &err) != MG_OK)) {
+        code = mg_cli_fail_err(&err);
     }
-    if (action == MG_CONFIG_CHECK && code == EXIT_DONE && (verb->extras & EXTRA_CONSOLE)) {
-        code = console_check(&cli);
+    if (action == MG_CONFIG_CHECK && code == MG_EXIT_DONE && (verb->extras & MG_EXTRA_CONSOLE)) {
+        code = mg_console_verb_check(&cli);
     }
-    if (code == EXIT_DONE && action == MG_CONFIG_RUN) {
+    if (code == MG_EXIT_DONE && action == MG_CONFIG_RUN) {
         cli.is_json = strcmp(cli.options.output, "json") == 0;
         cli.loop = mg_loop_create();
         code = cli.loop != NULL ? verb->run(&cli)
-                                : cli_fail(EXIT_ERROR, "could not start: no memory or descriptors");
+                                : mg_cli_fail(MG_EXIT_ERROR, "could not start: no memory or descriptors");
         if (cli.loop != NULL) {
-            cli_close(&cli);
+            mg_cli_close(&cli);
         }
-        if (code == EXIT_DONE && (ferror(stdout) != 0 || fflush(stdout) != 0)) { /* partial output fails */
-            code = cli_fail(EXIT_ERROR, "could not write all of the answer: %s", strerror(errno));
+        if (code == MG_EXIT_DONE && (ferror(stdout) != 0 || fflush(stdout) != 0)) { /* partial output fails */
+            code = mg_cli_fail(MG_EXIT_ERROR, "could not write all of the answer: %s", strerror(errno));
         }
     }
     mg_config_destroy(config);
@@ -96,37 +97,37 @@ static enum exit_code verb_run(const struct verb *verb, int argc, char **argv)
 int main(int argc, char **argv)
 {
     char hardening[MG_HARDENING_SIZE];
-    const struct verb *verb = argc > 1 ? verb_find(argv[1], argc > 2 ? argv[2] : NULL) : NULL;
-    bool runs_programs = verb != NULL && (verb->extras & EXTRA_EXPORT) != 0;
+    const struct mg_verb *verb = argc > 1 ? mg_verb_find(argv[1], argc > 2 ? argv[2] : NULL) : NULL;
+    bool runs_programs = verb != NULL && (verb->extras & MG_EXTRA_EXPORT) != 0;
     (runs_programs ? mg_harden_but_files : mg_harden)(hardening);
     mg_log_open("makegood", "", MG_LOG_ERROR);
     if (argc < 2 || strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0 ||
         strcmp(argv[1], "help") == 0) {
-        help_print(argc < 2 ? stderr : stdout);
-        return argc < 2 ? EXIT_USAGE : EXIT_DONE;
+        mg_help_print(argc < 2 ? stderr : stdout);
+        return argc < 2 ? MG_EXIT_USAGE : MG_EXIT_DONE;
     }
     if (strcmp(argv[1], "__complete") == 0) {
-        complete_print(argc - 2, argv + 2);
-        return EXIT_DONE;
+        mg_completion_print(argc - 2, argv + 2);
+        return MG_EXIT_DONE;
     }
     if (strcmp(argv[1], "--man") == 0) {
-        manual_print(stdout);
-        return EXIT_DONE;
+        mg_manual_print(stdout);
+        return MG_EXIT_DONE;
     }
     if (strcmp(argv[1], "--version") == 0) {
         (void)printf("makegood %s\n", MG_VERSION);
-        return EXIT_DONE;
+        return MG_EXIT_DONE;
     }
     bool asks_help = argc > 2 && (strcmp(argv[2], "--help") == 0 || strcmp(argv[2], "-h") == 0);
-    if (verb == NULL && asks_help && noun_help_print(stdout, argv[1])) {
-        return EXIT_DONE;
+    if (verb == NULL && asks_help && mg_noun_help_print(stdout, argv[1])) {
+        return MG_EXIT_DONE;
     }
-    if (verb == NULL && argc == 2 && noun_help_print(stderr, argv[1])) {
-        return cli_fail(EXIT_USAGE, "name the verb: makegood %s VERB", argv[1]);
+    if (verb == NULL && argc == 2 && mg_noun_help_print(stderr, argv[1])) {
+        return mg_cli_fail(MG_EXIT_USAGE, "name the verb: makegood %s VERB", argv[1]);
     }
     if (verb == NULL) {
-        return cli_fail(EXIT_USAGE, "there is no verb \"%s%s%s\"; see makegood --help", argv[1],
-                        argc > 2 ? " " : "", argc > 2 ? argv[2] : "");
+        return mg_cli_fail(MG_EXIT_USAGE, "there is no verb \"%s%s%s\"; see makegood --help", argv[1],
+                           argc > 2 ? " " : "", argc > 2 ? argv[2] : "");
     }
     int skipped = verb->verb != NULL ? 2 : 1;
     argv[skipped] = argv[0];

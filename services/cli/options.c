@@ -9,9 +9,9 @@
 #define PAUSE_MAX_MS                                                                                         \
     (INT64_C(365) * 24 * 3600 * 1000) /* a service that rests for longer is taken out of the workflows */
 
-/* The value is stored in `member` of struct cli_options. */
+/* The value is stored in `member` of struct mg_cli_options. */
 /* clang-format off */
-#define OPTION(extra, member, ...) {extra, offsetof(struct cli_options, member), {__VA_ARGS__}}
+#define OPTION(extra, member, ...) {extra, offsetof(struct mg_cli_options, member), {__VA_ARGS__}}
 /* clang-format on */
 #define TEXT(extra, member, name, initial, value, help)                                                      \
     OPTION(extra, member, name, MG_OPTION_TEXT, NULL, initial, 0, 0, false, value, help)
@@ -29,88 +29,91 @@ static const struct {
     size_t offset;
     struct mg_option option;
 } OPTIONS[] = {
-    TEXT(EXTRA_REASON | EXTRA_POLICY, reason, "reason", NULL, "TEXT", "reason for the change"),
-    TEXT(EXTRA_REASON | EXTRA_POLICY, by, "by", NULL, "NAME", "name of the operator; if not given, $USER"),
-    INTEGER(EXTRA_VERSION, version, "if-version", "0", 0, INT64_MAX, "N",
+    TEXT(MG_EXTRA_REASON | MG_EXTRA_POLICY, reason, "reason", NULL, "TEXT", "reason for the change"),
+    TEXT(MG_EXTRA_REASON | MG_EXTRA_POLICY, by, "by", NULL, "NAME",
+         "name of the operator; if not given, $USER"),
+    INTEGER(MG_EXTRA_VERSION, version, "if-version", "0", 0, INT64_MAX, "N",
             "act only at version N; 0: at the current version; order cancel and compensate: at any version"),
-    TEXT(EXTRA_STEP, step, "step", NULL, "STEP",
+    TEXT(MG_EXTRA_STEP, step, "step", NULL, "STEP",
          "name of the step; order list and bulk start: only failures of this step"),
-    TEXT(EXTRA_OUTCOME, outcome, "outcome", NULL, "done|absent",
+    TEXT(MG_EXTRA_OUTCOME, outcome, "outcome", NULL, "done|absent",
          "outcome of the step: done (it took effect) or absent (it did not)"),
-    LIST(EXTRA_SET, sets, "set", "POINTER=JSON", "JSON pointer to a value of the payload, and its new value"),
-    FLAG(EXTRA_WAIT, waits, "wait", "wait until every order has ended, and print its state"),
-    TEXT(EXTRA_FILTER, state, "state", NULL, "STATE", "only orders in this state"),
-    TEXT(EXTRA_FILTER | EXTRA_BULK, workflow, "workflow", NULL, "NAME", "only orders of this workflow"),
-    TEXT(EXTRA_FAILURE | EXTRA_BULK, error, "error", NULL, "TEXT",
+    LIST(MG_EXTRA_SET, sets, "set", "POINTER=JSON",
+         "JSON pointer to a value of the payload, and its new value"),
+    FLAG(MG_EXTRA_WAIT, waits, "wait", "wait until every order has ended, and print its state"),
+    TEXT(MG_EXTRA_FILTER, state, "state", NULL, "STATE", "only orders in this state"),
+    TEXT(MG_EXTRA_FILTER | MG_EXTRA_BULK, workflow, "workflow", NULL, "NAME", "only orders of this workflow"),
+    TEXT(MG_EXTRA_FAILURE | MG_EXTRA_BULK, error, "error", NULL, "TEXT",
          "only failures whose error contains this text"),
-    TEXT(EXTRA_FAILURE, group_by, "group-by", NULL, "error",
+    TEXT(MG_EXTRA_FAILURE, group_by, "group-by", NULL, "error",
          "count open failures by workflow, step, service and error"),
-    TEXT(EXTRA_TIME, since, "since", NULL, "TIME",
+    TEXT(MG_EXTRA_TIME, since, "since", NULL, "TIME",
          "start of the time range: an age (2h, 7d) or a UTC time (2026-01-31T12:00:00Z, 2026-01-31)"),
-    TEXT(EXTRA_TIME, until, "until", NULL, "TIME", "end of the time range, exclusive; forms as of --since"),
-    TEXT(EXTRA_AFTER, after, "after", NULL, "CURSOR",
+    TEXT(MG_EXTRA_TIME, until, "until", NULL, "TIME",
+         "end of the time range, exclusive; forms as of --since"),
+    TEXT(MG_EXTRA_AFTER, after, "after", NULL, "CURSOR",
          "show the page after CURSOR, which is printed at the end of the previous page"),
-    INTEGER(EXTRA_LIMIT, limit, "limit", "50", 1, 10000, "N", "maximum number of rows"),
-    FLAG(EXTRA_ALL, is_all, "all",
+    INTEGER(MG_EXTRA_LIMIT, limit, "limit", "50", 1, 10000, "N", "maximum number of rows"),
+    FLAG(MG_EXTRA_ALL, is_all, "all",
          "alert list: closed alerts, too; dead requeue and drop: all messages; bulk start: all failures"),
-    TEXT(EXTRA_QUEUE, queue, "queue", "dead.letters", "dead.letters|orders.rejected",
+    TEXT(MG_EXTRA_QUEUE, queue, "queue", "dead.letters", "dead.letters|orders.rejected",
          "queue that holds the messages"),
-    LIST(EXTRA_SERVICE | EXTRA_BULK | EXTRA_FAILURE, services, "service", "NAME",
+    LIST(MG_EXTRA_SERVICE | MG_EXTRA_BULK | MG_EXTRA_FAILURE, services, "service", "NAME",
          "service to declare or check; order list and bulk start: only failures of this service"),
-    DURATION(EXTRA_PAUSE, pause_ms, "for", 1000, PAUSE_MAX_MS, "DURATION",
+    DURATION(MG_EXTRA_PAUSE, pause_ms, "for", 1000, PAUSE_MAX_MS, "DURATION",
              "length of the pause; if not given, until service resume"),
-    TEXT(EXTRA_LIMITS, concurrency, "concurrency", NULL, "N|none",
+    TEXT(MG_EXTRA_LIMITS, concurrency, "concurrency", NULL, "N|none",
          "maximum calls at once of all agents together; none: only each agent's own limit; if not given, "
          "unchanged"),
-    TEXT(EXTRA_LIMITS | EXTRA_BULK, rate, "rate", NULL, "N|none",
+    TEXT(MG_EXTRA_LIMITS | MG_EXTRA_BULK, rate, "rate", NULL, "N|none",
          "service limit: maximum calls a second; bulk start: orders a second"),
-    INTEGER(EXTRA_BULK, canary, "canary", BULK_CANARY, 0, BULK_CANARY_MAX, "N",
+    INTEGER(MG_EXTRA_BULK, canary, "canary", MG_BULK_CANARY_TEXT, 0, MG_BULK_CANARY_MAX, "N",
             "number of orders to try first; the others follow after all of these have ended"),
     INTEGER(
-        EXTRA_BULK, stop_percent, "stop-above", BULK_STOP_ABOVE, 0, 100, "PERCENT",
+        MG_EXTRA_BULK, stop_percent, "stop-above", MG_BULK_STOP_ABOVE, 0, 100, "PERCENT",
         "percentage of new failures in the canary, later in the last 50 orders, above which the bulk action "
         "stops"),
-    FLAG(EXTRA_BULK, is_dry_run, "dry-run", "only print the number of orders"),
-    TEXT(EXTRA_RESULT, result, "result", NULL, "waiting|asked|done|failed|skipped",
+    FLAG(MG_EXTRA_BULK, is_dry_run, "dry-run", "only print the number of orders"),
+    TEXT(MG_EXTRA_RESULT, result, "result", NULL, "waiting|asked|done|failed|skipped",
          "only orders with this result"),
-    LIST(EXTRA_CLIENT, clients, "client", "NAME",
+    LIST(MG_EXTRA_CLIENT, clients, "client", "NAME",
          "client whose queue client.NAME.statuses is declared or checked"),
-    TEXT(EXTRA_POLICY, hot, "hot", NULL, "DURATION|none",
+    TEXT(MG_EXTRA_POLICY, hot, "hot", NULL, "DURATION|none",
          "time from an ended order's last change to its move to the archive, at least 1d; none: no move"),
-    TEXT(EXTRA_POLICY, keep, "keep", NULL, "DURATION|none",
+    TEXT(MG_EXTRA_POLICY, keep, "keep", NULL, "DURATION|none",
          "time until a day of the archive is dropped, at least 1d; none: no drop"),
-    TEXT(EXTRA_EXPORT, export_command, "export", NULL, "COMMAND",
+    TEXT(MG_EXTRA_EXPORT, export_command, "export", NULL, "COMMAND",
          "shell command that reads a day's orders before the drop: one dossier per line on standard "
          "input, the day in MAKEGOOD_DAY; if it fails, the day is kept"),
-    TEXT(EXTRA_MIGRATIONS, migrations, "migrations", NULL, "DIR",
+    TEXT(MG_EXTRA_MIGRATIONS, migrations, "migrations", NULL, "DIR",
          "directory of the numbered SQL files; if not given, the installed one, or deploy/postgres for a "
          "program that is not installed"),
-    TEXT(EXTRA_HTTP, http, "http", "", "ADDRESS:PORT",
+    TEXT(MG_EXTRA_HTTP, http, "http", "", "ADDRESS:PORT",
          "address of the process, as in its own --http; 0.0.0.0 means 127.0.0.1"),
-    TEXT(EXTRA_HTTP, http_cert_file, "http-cert-file", "", "FILE",
+    TEXT(MG_EXTRA_HTTP, http_cert_file, "http-cert-file", "", "FILE",
          "certificate of the process, as in its own --http-cert-file; if not empty, https is used"),
-    TEXT(EXTRA_HTTP, http_ca_file, "http-ca-file", "", "FILE",
+    TEXT(MG_EXTRA_HTTP, http_ca_file, "http-ca-file", "", "FILE",
          "CA certificates (PEM) for the process's certificate; empty: the system's CAs"),
-    TEXT(EXTRA_CONSOLE, listen, "listen", "127.0.0.1:9180", "ADDRESS:PORT",
+    TEXT(MG_EXTRA_CONSOLE, listen, "listen", "127.0.0.1:9180", "ADDRESS:PORT",
          "listen address for browsers; port 0 takes a free port and logs it"),
-    TEXT(EXTRA_CONSOLE, listen_cert_file, "listen-cert-file", "", "FILE",
+    TEXT(MG_EXTRA_CONSOLE, listen_cert_file, "listen-cert-file", "", "FILE",
          "certificate (PEM) for https; required if other machines can connect"),
-    TEXT(EXTRA_CONSOLE, listen_key_file, "listen-key-file", "", "FILE",
+    TEXT(MG_EXTRA_CONSOLE, listen_key_file, "listen-key-file", "", "FILE",
          "private key (PEM) of that certificate"),
-    TEXT(EXTRA_CONSOLE, tokens_file, "tokens-file", "", "FILE",
+    TEXT(MG_EXTRA_CONSOLE, tokens_file, "tokens-file", "", "FILE",
          "users, one per line: ROLE NAME SHA256, where ROLE is reader, operator or proxy, and SHA256 the "
          "digest of the user's token; without it all users have read-only access"),
-    TEXT(EXTRA_CONSOLE, proxy_user_header, "proxy-user-header", "", "HEADER",
+    TEXT(MG_EXTRA_CONSOLE, proxy_user_header, "proxy-user-header", "", "HEADER",
          "request header in which a proxy names the user, such as Remote-User; X-Makegood-Proxy-Token "
          "holds the proxy's own token, of role proxy"),
-    TEXT(EXTRA_CONSOLE, proxy_groups_header, "proxy-groups-header", "", "HEADER",
+    TEXT(MG_EXTRA_CONSOLE, proxy_groups_header, "proxy-groups-header", "", "HEADER",
          "request header in which the proxy names the user's groups, such as Remote-Groups"),
-    LIST(EXTRA_CONSOLE, proxy_operator_groups, "proxy-operator-group", "GROUP",
+    LIST(MG_EXTRA_CONSOLE, proxy_operator_groups, "proxy-operator-group", "GROUP",
          "group whose members are operators; the proxy's other users are readers"),
-    LIST(EXTRA_CONSOLE, hosts, "host", "NAME", "host name in browsers' requests, besides localhost"),
-    FLAG(EXTRA_STRICT, is_strict, "strict", "refuse a service that has no queue, instead of warning"),
-    FLAG(EXTRA_STATES, is_mermaid, "mermaid", "print Mermaid state diagrams"),
-    FLAG(EXTRA_STATES, is_csv, "csv", "print CSV, one line for each cell"),
+    LIST(MG_EXTRA_CONSOLE, hosts, "host", "NAME", "host name in browsers' requests, besides localhost"),
+    FLAG(MG_EXTRA_STRICT, is_strict, "strict", "refuse a service that has no queue, instead of warning"),
+    FLAG(MG_EXTRA_STATES, is_mermaid, "mermaid", "print Mermaid state diagrams"),
+    FLAG(MG_EXTRA_STATES, is_csv, "csv", "print CSV, one line for each cell"),
 };
 #define OPTION_COUNT (sizeof(OPTIONS) / sizeof(OPTIONS[0]))
 
@@ -120,38 +123,38 @@ static const struct {
     int extra;
     const char *name, *help;
 } MEANINGS[] = {
-    {EXTRA_FAILURE | EXTRA_BULK, "step", "only failures of this step"},
-    {EXTRA_STEP, "step", "name of the step"},
-    {EXTRA_FAILURE | EXTRA_BULK, "service", "only failures of this service"},
-    {EXTRA_CLIENT, "service",
+    {MG_EXTRA_FAILURE | MG_EXTRA_BULK, "step", "only failures of this step"},
+    {MG_EXTRA_STEP, "step", "name of the step"},
+    {MG_EXTRA_FAILURE | MG_EXTRA_BULK, "service", "only failures of this service"},
+    {MG_EXTRA_CLIENT, "service",
      "service whose request queues are declared or checked; without --service and --client, those of the "
      "loaded workflows"},
-    {EXTRA_SERVICE, "service", "service to check besides those of the loaded workflows"},
-    {EXTRA_BULK, "all", "all failures, if no other option selects some"},
-    {EXTRA_QUEUE, "all", "all messages of the queue"},
-    {EXTRA_ALL, "all", "closed alerts, too"},
-    {EXTRA_BULK, "rate", "orders a second; " BULK_RATE " if not given"},
-    {EXTRA_LIMITS, "rate",
+    {MG_EXTRA_SERVICE, "service", "service to check besides those of the loaded workflows"},
+    {MG_EXTRA_BULK, "all", "all failures, if no other option selects some"},
+    {MG_EXTRA_QUEUE, "all", "all messages of the queue"},
+    {MG_EXTRA_ALL, "all", "closed alerts, too"},
+    {MG_EXTRA_BULK, "rate", "orders a second; " MG_BULK_RATE " if not given"},
+    {MG_EXTRA_LIMITS, "rate",
      "maximum calls a second of all agents together; none: only each agent's own limit; if not given, "
      "unchanged"},
 };
 
-bool extras_are_apart(int extras)
+bool mg_extras_are_apart(int extras)
 {
-    return (extras & EXTRA_APART) != 0;
+    return (extras & MG_EXTRA_APART) != 0;
 }
 
 static const char *timeout_default(int extras)
 {
-    if (extras_are_apart(extras)) {
+    if (mg_extras_are_apart(extras)) {
         return "3s";
     }
-    return (extras & EXTRA_WAIT) ? "1h" : "10s";
+    return (extras & MG_EXTRA_WAIT) ? "1h" : "10s";
 }
 
 static const char *help_of(int extras, const struct mg_option *option)
 {
-    for (size_t i = 0; i < sizeof(MEANINGS) / sizeof(MEANINGS[0]) && extras != EXTRA_ANY; i++) {
+    for (size_t i = 0; i < sizeof(MEANINGS) / sizeof(MEANINGS[0]) && extras != MG_EXTRA_ANY; i++) {
         if ((extras & MEANINGS[i].extra) && strcmp(MEANINGS[i].name, option->name) == 0) {
             return MEANINGS[i].help;
         }
@@ -160,7 +163,7 @@ static const char *help_of(int extras, const struct mg_option *option)
 }
 
 /* The options of every verb after its own: those of the output, then those of connections. */
-static void common_make(struct cli_options *to, int extras, struct verb_options *ret)
+static void common_make(struct mg_cli_options *to, int extras, struct mg_verb_options *ret)
 {
     const struct mg_option of_output[] = {
         {"output|o", MG_OPTION_TEXT, &to->output, "table", 0, 0, false, "table|json", "output format"},
@@ -176,21 +179,21 @@ static void common_make(struct cli_options *to, int extras, struct verb_options 
     _Static_assert(sizeof(of_output) + sizeof(connections) + (OPTION_COUNT + 1) * sizeof(struct mg_option) <=
                        sizeof(ret->all),
                    "`all` has room for all options");
-    if (extras & EXTRA_ALONE) {
+    if (extras & MG_EXTRA_ALONE) {
         to->output = "table";
         return;
     }
     memcpy(next, of_output, sizeof(of_output));
     next += sizeof(of_output) / sizeof(of_output[0]);
-    if (!extras_are_apart(extras)) {
+    if (!mg_extras_are_apart(extras)) {
         memcpy(next, connections, sizeof(connections));
         ret->connections = next;
     }
 }
 
-void options_make(struct cli_options *to, int extras, struct verb_options *ret)
+void mg_options_make(struct mg_cli_options *to, int extras, struct mg_verb_options *ret)
 {
-    *ret = (struct verb_options){.own_count = 0};
+    *ret = (struct mg_verb_options){.own_count = 0};
     for (size_t i = 0; i < OPTION_COUNT; i++) {
         if (extras & OPTIONS[i].extra) {
             struct mg_option *option = &ret->all[ret->own_count++];

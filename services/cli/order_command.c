@@ -17,7 +17,7 @@
     2000 /* an answer is lost with its connection; a second copy of the command changes nothing */
 
 struct asking {
-    struct cli *cli;
+    struct mg_cli *cli;
     struct mg_command command;
     struct mg_command_client *client;
     bool is_over, is_impossible;
@@ -43,82 +43,82 @@ static void command_send(void *arg)
     asking->is_over = asking->is_over || asking->is_impossible;
 }
 
-static enum exit_code version_read(struct cli *cli, struct mg_command *command)
+static enum mg_exit_code version_read(struct mg_cli *cli, struct mg_command *command)
 {
     if (cli->options.version != 0) {
         command->version = (uint64_t)cli->options.version;
-        return EXIT_DONE;
+        return MG_EXIT_DONE;
     }
     bool sets_goal = command->kind == MG_CAUSE_CANCEL || command->kind == MG_CAUSE_COMPENSATE;
-    struct table order = {0};
+    struct mg_table order = {0};
     const char *params[] = {command->order_id};
-    enum exit_code code = cli_open_store(cli, false);
-    if (code == EXIT_DONE) {
-        code = table_read(cli, MG_REPORT_ORDER, params, 1, &order);
+    enum mg_exit_code code = mg_cli_open_store(cli, false);
+    if (code == MG_EXIT_DONE) {
+        code = mg_table_read(cli, MG_REPORT_ORDER, params, 1, &order);
     }
-    if (code == EXIT_DONE && order.row_count == 0) {
-        code = cli_fail(EXIT_NOT_FOUND, "there is no order %s", command->order_id);
+    if (code == MG_EXIT_DONE && order.row_count == 0) {
+        code = mg_cli_fail(MG_EXIT_NOT_FOUND, "there is no order %s", command->order_id);
     }
-    if (code == EXIT_DONE && !sets_goal) {
-        command->version = strtoull(table_cell(&order, 0, "version"), NULL, 10);
+    if (code == MG_EXIT_DONE && !sets_goal) {
+        command->version = strtoull(mg_table_cell(&order, 0, "version"), NULL, 10);
     }
-    table_free(&order);
+    mg_table_free(&order);
     return code;
 }
 
-static enum exit_code result_print(const struct cli *cli, const struct mg_command_result *result)
+static enum mg_exit_code result_print(const struct mg_cli *cli, const struct mg_command_result *result)
 {
-    static const enum exit_code codes[] = {[MG_COMMAND_DONE] = EXIT_DONE,
-                                           [MG_COMMAND_CONFLICT] = EXIT_CONFLICT,
-                                           [MG_COMMAND_NOT_FOUND] = EXIT_NOT_FOUND,
-                                           [MG_COMMAND_INVALID] = EXIT_USAGE};
+    static const enum mg_exit_code codes[] = {[MG_COMMAND_DONE] = MG_EXIT_DONE,
+                                              [MG_COMMAND_CONFLICT] = MG_EXIT_CONFLICT,
+                                              [MG_COMMAND_NOT_FOUND] = MG_EXIT_NOT_FOUND,
+                                              [MG_COMMAND_INVALID] = MG_EXIT_USAGE};
     if (result->verdict != MG_COMMAND_DONE) {
-        return cli_fail(codes[result->verdict], "order %s: %s: %s", result->order_id,
-                        mg_command_verdict_name(result->verdict), result->text);
+        return mg_cli_fail(codes[result->verdict], "order %s: %s: %s", result->order_id,
+                           mg_command_verdict_name(result->verdict), result->text);
     }
     if (cli->is_json) {
-        struct answer answer;
-        struct mg_json_writer *json = answer_begin(&answer);
+        struct mg_answer answer;
+        struct mg_json_writer *json = mg_answer_begin(&answer);
         mg_json_object_begin(json);
         mg_json_member_string(json, "order_id", result->order_id);
         mg_json_member_word(json, "state", mg_order_state_name(result->state));
         mg_json_member_int(json, "version", (int64_t)result->version);
         mg_json_object_end(json);
-        return answer_print(&answer);
+        return mg_answer_print(&answer);
     }
     (void)printf("order %s is %s, version %llu\n", result->order_id, mg_order_state_name(result->state),
                  (unsigned long long)result->version);
-    return EXIT_DONE;
+    return MG_EXIT_DONE;
 }
 
-static enum exit_code outcome_print(const struct asking *asking)
+static enum mg_exit_code outcome_print(const struct asking *asking)
 {
     if (!asking->is_over) {
-        return cli_fail(EXIT_TIMED_OUT,
-                        "no scheduler answered in time; the command may still be carried out: "
-                        "see makegood order show %s",
-                        asking->command.order_id);
+        return mg_cli_fail(MG_EXIT_TIMED_OUT,
+                           "no scheduler answered in time; the command may still be carried out: "
+                           "see makegood order show %s",
+                           asking->command.order_id);
     }
-    return asking->is_impossible ? cli_fail_err(&asking->err) : result_print(asking->cli, &asking->result);
+    return asking->is_impossible ? mg_cli_fail_err(&asking->err) : result_print(asking->cli, &asking->result);
 }
 
-static enum exit_code answer_await(struct asking *asking)
+static enum mg_exit_code answer_await(struct asking *asking)
 {
-    struct cli *cli = asking->cli;
+    struct mg_cli *cli = asking->cli;
     struct mg_err err;
     const struct mg_command_client_options options = {
         .address = cli->options.broker, .name = "makegood", .on_result = result_came, .arg = asking};
     const struct mg_broker_options nothing_else = {.name = NULL};
     if (mg_command_client_create(cli->loop, &options, &asking->client, &err) != MG_OK) {
-        return cli_fail_err(&err);
+        return mg_cli_fail_err(&err);
     }
     cli->broker = mg_command_client_broker(asking->client);
-    enum exit_code code = cli_open_broker(cli, &nothing_else);
+    enum mg_exit_code code = mg_cli_open_broker(cli, &nothing_else);
     cli->broker = NULL; /* the client owns it */
-    struct mg_timer *timer = code == EXIT_DONE ? mg_timer_create(cli->loop, command_send, asking) : NULL;
+    struct mg_timer *timer = code == MG_EXIT_DONE ? mg_timer_create(cli->loop, command_send, asking) : NULL;
     if (timer != NULL) {
         mg_timer_start(timer, 0, RESEND_PERIOD_MS);
-        (void)cli_wait(cli, &asking->is_over, cli->options.timeout_ms);
+        (void)mg_cli_wait(cli, &asking->is_over, cli->options.timeout_ms);
         mg_timer_destroy(timer);
         code = outcome_print(asking);
     }
@@ -126,95 +126,97 @@ static enum exit_code answer_await(struct asking *asking)
     return code;
 }
 
-static enum exit_code sets_read(struct cli *cli, struct mg_command *command)
+static enum mg_exit_code sets_read(struct mg_cli *cli, struct mg_command *command)
 {
     for (int i = 0; i < cli->options.sets.count; i++) {
         const char *text = cli->options.sets.items[i];
         const char *equals = strchr(text, '=');
         struct mg_err err;
         if (i >= MG_COMMAND_SETS_MAX) {
-            return cli_fail(EXIT_USAGE, "at most %d --set in one resume", MG_COMMAND_SETS_MAX);
+            return mg_cli_fail(MG_EXIT_USAGE, "at most %d --set in one resume", MG_COMMAND_SETS_MAX);
         }
         if (equals == NULL || text[0] != '/') {
-            return cli_fail(EXIT_USAGE,
-                            "--set %s: expected POINTER=JSON, as in --set /card/number='\"4242\"'", text);
+            return mg_cli_fail(MG_EXIT_USAGE,
+                               "--set %s: expected POINTER=JSON, as in --set /card/number='\"4242\"'", text);
         }
         command->sets[i].pointer = (struct mg_slice){text, (size_t)(equals - text)};
         command->sets[i].value = mg_slice_of(equals + 1);
         if (mg_json_check(command->sets[i].value, &MG_JSON_LIMITS_DEFAULT, &err) != MG_OK) {
-            return cli_fail(EXIT_USAGE, "--set %s: the value is no JSON: %s", text, err.text);
+            return mg_cli_fail(MG_EXIT_USAGE, "--set %s: the value is no JSON: %s", text, err.text);
         }
         command->set_count++;
     }
-    return EXIT_DONE;
+    return MG_EXIT_DONE;
 }
 
-static enum exit_code command_run(struct cli *cli, enum mg_cause_kind kind)
+static enum mg_exit_code command_run(struct mg_cli *cli, enum mg_cause_kind kind)
 {
     struct asking asking = {.cli = cli};
     struct mg_command *command = &asking.command;
     command->kind = kind;
     command->outcome = MG_OUTCOME_DONE;
     if (!mg_order_id_is_valid(cli->words.items[0], strlen(cli->words.items[0]))) {
-        return cli_fail(EXIT_USAGE, "\"%s\" is no order's id: 1 to %d characters A-Z, a-z, 0-9, ., _, :, -",
-                        cli->words.items[0], MG_ORDER_ID_MAX);
+        return mg_cli_fail(MG_EXIT_USAGE,
+                           "\"%s\" is no order's id: 1 to %d characters A-Z, a-z, 0-9, ., _, :, -",
+                           cli->words.items[0], MG_ORDER_ID_MAX);
     }
     if (strlen(cli->options.reason) > MG_COMMAND_REASON_MAX) {
-        return cli_fail(EXIT_USAGE, "--reason is longer than %d bytes", MG_COMMAND_REASON_MAX);
+        return mg_cli_fail(MG_EXIT_USAGE, "--reason is longer than %d bytes", MG_COMMAND_REASON_MAX);
     }
     mg_uuid_random(command->command_id);
     (void)snprintf(command->order_id, sizeof(command->order_id), "%s", cli->words.items[0]);
     (void)snprintf(command->reason, sizeof(command->reason), "%s", cli->options.reason);
-    cli_by(cli, command->by, sizeof(command->by));
+    mg_cli_by(cli, command->by, sizeof(command->by));
     if (kind == MG_CAUSE_SETTLE || kind == MG_CAUSE_SKIP) {
         if (cli->options.step == NULL || cli->options.step[0] == '\0') {
-            return cli_fail(EXIT_USAGE, "name the step with --step STEP");
+            return mg_cli_fail(MG_EXIT_USAGE, "name the step with --step STEP");
         }
         if (strlen(cli->options.step) > MG_NAME_MAX) {
-            return cli_fail(EXIT_USAGE, "--step %s: no step has so long a name", cli->options.step);
+            return mg_cli_fail(MG_EXIT_USAGE, "--step %s: no step has so long a name", cli->options.step);
         }
         (void)snprintf(command->step, sizeof(command->step), "%s", cli->options.step);
     }
     if (kind == MG_CAUSE_SETTLE) {
         const char *outcome = cli->options.outcome != NULL ? cli->options.outcome : "";
         if (strcmp(outcome, "done") != 0 && strcmp(outcome, "absent") != 0) {
-            return cli_fail(EXIT_USAGE, "give the step's outcome with --outcome done or --outcome absent");
+            return mg_cli_fail(MG_EXIT_USAGE,
+                               "give the step's outcome with --outcome done or --outcome absent");
         }
         command->outcome = strcmp(outcome, "done") == 0 ? MG_OUTCOME_DONE : MG_OUTCOME_ABSENT;
     }
-    enum exit_code code = sets_read(cli, command);
-    if (code == EXIT_DONE) {
+    enum mg_exit_code code = sets_read(cli, command);
+    if (code == MG_EXIT_DONE) {
         code = version_read(cli, command);
     }
-    return code == EXIT_DONE ? answer_await(&asking) : code;
+    return code == MG_EXIT_DONE ? answer_await(&asking) : code;
 }
 
-enum exit_code verb_order_resume(struct cli *cli)
+enum mg_exit_code mg_verb_order_resume(struct mg_cli *cli)
 {
     return command_run(cli, MG_CAUSE_RESUME);
 }
 
-enum exit_code verb_order_restart(struct cli *cli)
+enum mg_exit_code mg_verb_order_restart(struct mg_cli *cli)
 {
     return command_run(cli, MG_CAUSE_RESTART);
 }
 
-enum exit_code verb_order_settle(struct cli *cli)
+enum mg_exit_code mg_verb_order_settle(struct mg_cli *cli)
 {
     return command_run(cli, MG_CAUSE_SETTLE);
 }
 
-enum exit_code verb_order_skip(struct cli *cli)
+enum mg_exit_code mg_verb_order_skip(struct mg_cli *cli)
 {
     return command_run(cli, MG_CAUSE_SKIP);
 }
 
-enum exit_code verb_order_compensate(struct cli *cli)
+enum mg_exit_code mg_verb_order_compensate(struct mg_cli *cli)
 {
     return command_run(cli, MG_CAUSE_COMPENSATE);
 }
 
-enum exit_code verb_order_cancel(struct cli *cli)
+enum mg_exit_code mg_verb_order_cancel(struct mg_cli *cli)
 {
     return command_run(cli, MG_CAUSE_CANCEL);
 }

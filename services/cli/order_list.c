@@ -13,12 +13,12 @@
 
 /* The parameters of the reports, as text; "": no condition. */
 struct filter {
-    struct bulk_filter failures;
+    struct mg_bulk_filter failures;
     const char *state, *after;
     char limit[NUMBER_SIZE];
 };
 
-static enum exit_code state_refuse(const char *state)
+static enum mg_exit_code state_refuse(const char *state)
 {
     char known[160] = "";
     for (int i = 0; i < MG_ORDER_STATE_COUNT; i++) {
@@ -26,94 +26,95 @@ static enum exit_code state_refuse(const char *state)
         (void)snprintf(known + len, sizeof(known) - len, "%s%s", i > 0 ? ", " : "",
                        mg_order_state_name((enum mg_order_state)i));
     }
-    return cli_fail(EXIT_USAGE, "--state %s: there is no such state; expected one of %s", state, known);
+    return mg_cli_fail(MG_EXIT_USAGE, "--state %s: there is no such state; expected one of %s", state, known);
 }
 
-static enum exit_code filter_read(const struct cli *cli, struct filter *ret)
+static enum mg_exit_code filter_read(const struct mg_cli *cli, struct filter *ret)
 {
-    const struct cli_options *options = &cli->options;
+    const struct mg_cli_options *options = &cli->options;
     enum mg_order_state state = MG_ORDER_STATE_COUNT;
-    ret->state = option_text(options->state);
-    ret->after = option_text(options->after);
+    ret->state = mg_option_text(options->state);
+    ret->after = mg_option_text(options->after);
     (void)snprintf(ret->limit, sizeof(ret->limit), "%lld", (long long)options->limit);
     if (ret->state[0] != '\0' && !mg_order_state_parse(ret->state, strlen(ret->state), &state)) {
         return state_refuse(ret->state);
     }
-    return failure_options_read(cli, &ret->failures);
+    return mg_failure_options_read(cli, &ret->failures);
 }
 
 /* After a full page prints the cursor of the next page: column `key` of the last row. */
-static void more_print(const struct cli *cli, const struct table *table, const char *key)
+static void more_print(const struct mg_cli *cli, const struct mg_table *table, const char *key)
 {
     if (table->row_count > 0 && table->row_count >= cli->options.limit) {
-        cli_note("there may be more: the same with --after %s", table_cell(table, table->row_count - 1, key));
+        mg_cli_note("there may be more: the same with --after %s",
+                    mg_table_cell(table, table->row_count - 1, key));
     }
 }
 
 /* The reports look at a bounded number of failures. If the bound cut the search, an empty list proves
  * nothing; a note reports the cut. */
-static enum exit_code bound_print(struct cli *cli, const struct filter *filter)
+static enum mg_exit_code bound_print(struct mg_cli *cli, const struct filter *filter)
 {
     const char *const params[] = {filter->failures.since, filter->failures.until, filter->after};
-    struct table looked = {0};
-    enum exit_code code = table_read(cli, MG_REPORT_FAILURES_LOOKED_AT, params, 3, &looked);
-    if (code == EXIT_DONE && strcmp(table_cell(&looked, 0, "is_known"), "t") != 0) {
-        code = cli_fail(EXIT_NOT_FOUND,
-                        "--after %s: there is no such alert; name the last one of the page before",
-                        filter->after);
+    struct mg_table looked = {0};
+    enum mg_exit_code code = mg_table_read(cli, MG_REPORT_FAILURES_LOOKED_AT, params, 3, &looked);
+    if (code == MG_EXIT_DONE && strcmp(mg_table_cell(&looked, 0, "is_known"), "t") != 0) {
+        code = mg_cli_fail(MG_EXIT_NOT_FOUND,
+                           "--after %s: there is no such alert; name the last one of the page before",
+                           filter->after);
     }
-    if (code == EXIT_DONE && strcmp(table_cell(&looked, 0, "is_full"), "t") == 0) {
-        cli_note(
+    if (code == MG_EXIT_DONE && strcmp(mg_table_cell(&looked, 0, "is_full"), "t") == 0) {
+        mg_cli_note(
             "looked at the newest %s failures; narrow the time, or see those before them with --until %s",
-            table_cell(&looked, 0, "looked_at"), table_cell(&looked, 0, "oldest"));
+            mg_table_cell(&looked, 0, "looked_at"), mg_table_cell(&looked, 0, "oldest"));
     }
-    table_free(&looked);
+    mg_table_free(&looked);
     return code;
 }
 
-static enum exit_code groups_list(struct cli *cli, const struct filter *filter)
+static enum mg_exit_code groups_list(struct mg_cli *cli, const struct filter *filter)
 {
     const struct mg_failure_filter *wanted = &filter->failures.filter;
     const char *const params[] = {wanted->workflow, wanted->step,  wanted->error, wanted->services,
                                   wanted->since,    wanted->until, filter->limit};
-    struct table table = {0};
-    enum exit_code code = table_read(cli, MG_REPORT_FAILURE_GROUPS, params, 7, &table);
-    if (code == EXIT_DONE) {
-        code = table_print(cli, &table, NULL);
+    struct mg_table table = {0};
+    enum mg_exit_code code = mg_table_read(cli, MG_REPORT_FAILURE_GROUPS, params, 7, &table);
+    if (code == MG_EXIT_DONE) {
+        code = mg_table_print(cli, &table, NULL);
         if (table.row_count >= cli->options.limit) {
-            cli_note(
+            mg_cli_note(
                 "there may be more groups: raise --limit, or narrow by --workflow, --step, --service, --error "
                 "or the time");
         }
     }
-    if (code == EXIT_DONE) {
+    if (code == MG_EXIT_DONE) {
         code = bound_print(cli, filter);
     }
-    table_free(&table);
+    mg_table_free(&table);
     return code;
 }
 
-static enum exit_code failures_list(struct cli *cli, const struct filter *filter)
+static enum mg_exit_code failures_list(struct mg_cli *cli, const struct filter *filter)
 {
     static const char *const columns[] = {"alert_id", "order_id", "workflow",  "state", "step",
                                           "service",  "error",    "opened_at", NULL};
     const struct mg_failure_filter *wanted = &filter->failures.filter;
     const char *const params[] = {wanted->workflow, wanted->step,  wanted->error, wanted->services,
                                   wanted->since,    wanted->until, filter->after, filter->limit};
-    struct table table = {0};
-    enum exit_code code = table_read(cli, MG_REPORT_FAILURES, params, 8, &table);
-    if (code == EXIT_DONE) {
-        code = table_print(cli, &table, columns);
+    struct mg_table table = {0};
+    enum mg_exit_code code = mg_table_read(cli, MG_REPORT_FAILURES, params, 8, &table);
+    if (code == MG_EXIT_DONE) {
+        code = mg_table_print(cli, &table, columns);
         more_print(cli, &table, "alert_id");
     }
-    if (code == EXIT_DONE && table.row_count < cli->options.limit) {
+    if (code == MG_EXIT_DONE && table.row_count < cli->options.limit) {
         code = bound_print(cli, filter);
     }
-    table_free(&table);
+    mg_table_free(&table);
     return code;
 }
 
-static enum exit_code orders_list(struct cli *cli, const struct filter *filter)
+static enum mg_exit_code orders_list(struct mg_cli *cli, const struct filter *filter)
 {
     static const char *const columns[] = {"order_id", "workflow",      "state",      "goal",
                                           "reason",   "failure_count", "created_at", NULL};
@@ -121,25 +122,25 @@ static enum exit_code orders_list(struct cli *cli, const struct filter *filter)
     const char *const params[] = {filter->state, wanted->workflow, wanted->since,
                                   wanted->until, filter->after,    filter->limit};
     const char *const after[] = {filter->after};
-    struct table table = {0};
-    enum exit_code code = EXIT_DONE;
+    struct mg_table table = {0};
+    enum mg_exit_code code = MG_EXIT_DONE;
     if (filter->after[0] != '\0') {
-        code = table_read(cli, MG_REPORT_ORDER, after, 1, &table);
-        if (code == EXIT_DONE && table.row_count == 0) {
-            code = cli_fail(EXIT_NOT_FOUND,
-                            "--after %s: there is no such order; name the last one of the page before",
-                            filter->after);
+        code = mg_table_read(cli, MG_REPORT_ORDER, after, 1, &table);
+        if (code == MG_EXIT_DONE && table.row_count == 0) {
+            code = mg_cli_fail(MG_EXIT_NOT_FOUND,
+                               "--after %s: there is no such order; name the last one of the page before",
+                               filter->after);
         }
-        table_free(&table);
+        mg_table_free(&table);
     }
-    if (code == EXIT_DONE) {
-        code = table_read(cli, MG_REPORT_ORDERS, params, 6, &table);
+    if (code == MG_EXIT_DONE) {
+        code = mg_table_read(cli, MG_REPORT_ORDERS, params, 6, &table);
     }
-    if (code == EXIT_DONE) {
-        code = table_print(cli, &table, columns);
+    if (code == MG_EXIT_DONE) {
+        code = mg_table_print(cli, &table, columns);
         more_print(cli, &table, "order_id");
     }
-    table_free(&table);
+    mg_table_free(&table);
     return code;
 }
 
@@ -150,45 +151,47 @@ static bool is_of_failures(const struct filter *filter)
 }
 
 /* Checks that the options of the chosen list fit together. */
-static enum exit_code usage_check(const struct filter *filter, const char *group_by)
+static enum mg_exit_code usage_check(const struct filter *filter, const char *group_by)
 {
     bool is_grouped = group_by[0] != '\0';
     if (is_grouped && strcmp(group_by, "error") != 0) {
-        return cli_fail(EXIT_USAGE, "--group-by %.80s: expected error", group_by);
+        return mg_cli_fail(MG_EXIT_USAGE, "--group-by %.80s: expected error", group_by);
     }
     if ((is_grouped || is_of_failures(filter)) && filter->state[0] != '\0') {
-        return cli_fail(EXIT_USAGE,
-                        "--state does not go with --group-by, --step, --service and --error: these look at "
-                        "open failures of orders in any state");
+        return mg_cli_fail(
+            MG_EXIT_USAGE,
+            "--state does not go with --group-by, --step, --service and --error: these look at "
+            "open failures of orders in any state");
     }
     if (is_grouped && filter->after[0] != '\0') {
-        return cli_fail(EXIT_USAGE,
-                        "--after does not go with --group-by: groups are shown at once, the largest first");
+        return mg_cli_fail(
+            MG_EXIT_USAGE,
+            "--after does not go with --group-by: groups are shown at once, the largest first");
     }
     size_t after_len = strlen(filter->after);
     if (is_of_failures(filter) &&
         (strspn(filter->after, "0123456789") != after_len || after_len > ALERT_DIGITS_MAX)) {
-        return cli_fail(
-            EXIT_USAGE,
+        return mg_cli_fail(
+            MG_EXIT_USAGE,
             "--after %.80s: with --step, --service or --error expected an alert's number, as the first column "
             "shows it",
             filter->after);
     }
-    return EXIT_DONE;
+    return MG_EXIT_DONE;
 }
 
-enum exit_code verb_order_list(struct cli *cli)
+enum mg_exit_code mg_verb_order_list(struct mg_cli *cli)
 {
     struct filter filter;
-    const char *group_by = option_text(cli->options.group_by);
-    enum exit_code code = filter_read(cli, &filter);
-    if (code == EXIT_DONE) {
+    const char *group_by = mg_option_text(cli->options.group_by);
+    enum mg_exit_code code = filter_read(cli, &filter);
+    if (code == MG_EXIT_DONE) {
         code = usage_check(&filter, group_by);
     }
-    if (code == EXIT_DONE) {
-        code = cli_open_store(cli, false);
+    if (code == MG_EXIT_DONE) {
+        code = mg_cli_open_store(cli, false);
     }
-    if (code != EXIT_DONE) {
+    if (code != MG_EXIT_DONE) {
         return code;
     }
     if (group_by[0] != '\0') {

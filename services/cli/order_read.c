@@ -9,7 +9,7 @@
 #define WATCH_PERIOD_MS 500
 
 struct order_tables {
-    struct table order, steps, events, services;
+    struct mg_table order, steps, events, services;
 };
 
 /* An order is in the tables or, later, in the archive. */
@@ -22,47 +22,47 @@ static const struct order_place ARCHIVE = {MG_REPORT_ARCHIVED_ORDER, MG_REPORT_A
 
 static void order_free(struct order_tables *tables)
 {
-    table_free(&tables->order);
-    table_free(&tables->steps);
-    table_free(&tables->events);
-    table_free(&tables->services);
+    mg_table_free(&tables->order);
+    mg_table_free(&tables->steps);
+    mg_table_free(&tables->events);
+    mg_table_free(&tables->services);
 }
 
-static enum exit_code order_load(struct cli *cli, struct order_tables *ret)
+static enum mg_exit_code order_load(struct mg_cli *cli, struct order_tables *ret)
 {
     const char *params[] = {cli->words.items[0]};
     const struct order_place *place = &HOT;
     memset(ret, 0, sizeof(*ret));
-    enum exit_code code = table_read(cli, place->order, params, 1, &ret->order);
-    if (code == EXIT_DONE && ret->order.row_count == 0) {
+    enum mg_exit_code code = mg_table_read(cli, place->order, params, 1, &ret->order);
+    if (code == MG_EXIT_DONE && ret->order.row_count == 0) {
         place = &ARCHIVE;
-        table_free(&ret->order);
-        code = table_read(cli, place->order, params, 1, &ret->order);
+        mg_table_free(&ret->order);
+        code = mg_table_read(cli, place->order, params, 1, &ret->order);
     }
-    if (code == EXIT_DONE && ret->order.row_count == 0) {
-        code = cli_fail(EXIT_NOT_FOUND, "there is no order %s", params[0]);
+    if (code == MG_EXIT_DONE && ret->order.row_count == 0) {
+        code = mg_cli_fail(MG_EXIT_NOT_FOUND, "there is no order %s", params[0]);
     }
-    if (code == EXIT_DONE) {
-        code = table_read(cli, place->steps, params, 1, &ret->steps);
+    if (code == MG_EXIT_DONE) {
+        code = mg_table_read(cli, place->steps, params, 1, &ret->steps);
     }
-    if (code == EXIT_DONE) {
-        code = table_read(cli, place->events, params, 1, &ret->events);
+    if (code == MG_EXIT_DONE) {
+        code = mg_table_read(cli, place->events, params, 1, &ret->events);
     }
-    if (code == EXIT_DONE) {
-        code = table_read(cli, MG_REPORT_SERVICES, NULL, 0, &ret->services);
+    if (code == MG_EXIT_DONE) {
+        code = mg_table_read(cli, MG_REPORT_SERVICES, NULL, 0, &ret->services);
     }
     return code;
 }
 
 static const char *const event_raw[] = {"transitions", "statuses", NULL}; /* columns that are JSON */
 
-static void rows_write(struct mg_json_writer *json, const char *name, const struct table *table,
+static void rows_write(struct mg_json_writer *json, const char *name, const struct mg_table *table,
                        const char *const *raw)
 {
     mg_json_member_array(json, name);
     for (int row = 0; row < table->row_count; row++) {
         mg_json_element(json);
-        table_write_object(json, table, row, raw);
+        mg_table_write_object(json, table, row, raw);
     }
     mg_json_array_end(json);
 }
@@ -70,13 +70,13 @@ static void rows_write(struct mg_json_writer *json, const char *name, const stru
 /* The explanation is one line; its texts come from the database. */
 #define EXPLANATION_MAX_BYTES ((size_t)1024 * 1024)
 
-static void explanation_make(struct cli *cli, const struct order_tables *tables, struct mg_buf *ret_text)
+static void explanation_make(struct mg_cli *cli, const struct order_tables *tables, struct mg_buf *ret_text)
 {
     mg_buf_init(ret_text, EXPLANATION_MAX_BYTES);
-    explain_order(cli, &tables->order, &tables->steps, &tables->services, ret_text);
+    mg_explain_order(cli, &tables->order, &tables->steps, &tables->services, ret_text);
 }
 
-static void explanation_print(struct cli *cli, const struct order_tables *tables)
+static void explanation_print(struct mg_cli *cli, const struct order_tables *tables)
 {
     struct mg_buf text;
     explanation_make(cli, tables, &text);
@@ -84,7 +84,8 @@ static void explanation_print(struct cli *cli, const struct order_tables *tables
     mg_buf_finish(&text);
 }
 
-static void explanation_write(struct mg_json_writer *json, struct cli *cli, const struct order_tables *tables)
+static void explanation_write(struct mg_json_writer *json, struct mg_cli *cli,
+                              const struct order_tables *tables)
 {
     struct mg_buf text;
     explanation_make(cli, tables, &text);
@@ -93,72 +94,72 @@ static void explanation_write(struct mg_json_writer *json, struct cli *cli, cons
 }
 
 /* `order explain`, and the last line of `order watch`. */
-static enum exit_code order_explain(struct cli *cli, const struct order_tables *tables)
+static enum mg_exit_code order_explain(struct mg_cli *cli, const struct order_tables *tables)
 {
-    struct answer answer;
+    struct mg_answer answer;
     if (!cli->is_json) {
         explanation_print(cli, tables);
-        return EXIT_DONE;
+        return MG_EXIT_DONE;
     }
-    struct mg_json_writer *json = answer_begin(&answer);
+    struct mg_json_writer *json = mg_answer_begin(&answer);
     mg_json_object_begin(json);
-    mg_json_member_string(json, "order_id", table_cell(&tables->order, 0, "order_id"));
-    mg_json_member_string(json, "state", table_cell(&tables->order, 0, "state"));
+    mg_json_member_string(json, "order_id", mg_table_cell(&tables->order, 0, "order_id"));
+    mg_json_member_string(json, "state", mg_table_cell(&tables->order, 0, "state"));
     explanation_write(json, cli, tables);
     mg_json_object_end(json);
-    return answer_print(&answer);
+    return mg_answer_print(&answer);
 }
 
-static enum exit_code order_print_json(struct cli *cli, const struct order_tables *tables)
+static enum mg_exit_code order_print_json(struct mg_cli *cli, const struct order_tables *tables)
 {
     static const char *const order_raw[] = {"payload", NULL};
     static const char *const step_raw[] = {"result", NULL};
-    struct answer answer;
-    struct mg_json_writer *json = answer_begin(&answer);
+    struct mg_answer answer;
+    struct mg_json_writer *json = mg_answer_begin(&answer);
     mg_json_object_begin(json);
     mg_json_name(json, "order");
-    table_write_object(json, &tables->order, 0, order_raw);
+    mg_table_write_object(json, &tables->order, 0, order_raw);
     rows_write(json, "steps", &tables->steps, step_raw);
     rows_write(json, "events", &tables->events, event_raw);
     explanation_write(json, cli, tables);
     mg_json_object_end(json);
-    return answer_print(&answer);
+    return mg_answer_print(&answer);
 }
 
-enum exit_code verb_order_show(struct cli *cli)
+enum mg_exit_code mg_verb_order_show(struct mg_cli *cli)
 {
     struct order_tables tables = {0};
-    enum exit_code code = cli_open_store(cli, false);
-    if (code == EXIT_DONE) {
+    enum mg_exit_code code = mg_cli_open_store(cli, false);
+    if (code == MG_EXIT_DONE) {
         code = order_load(cli, &tables);
     }
-    if (code == EXIT_DONE && cli->is_json) {
+    if (code == MG_EXIT_DONE && cli->is_json) {
         code = order_print_json(cli, &tables);
-    } else if (code == EXIT_DONE) {
-        story_print(stdout, &tables.order, &tables.steps, &tables.events);
+    } else if (code == MG_EXIT_DONE) {
+        mg_story_print(stdout, &tables.order, &tables.steps, &tables.events);
         explanation_print(cli, &tables);
     }
     order_free(&tables);
     return code;
 }
 
-enum exit_code verb_order_explain(struct cli *cli)
+enum mg_exit_code mg_verb_order_explain(struct mg_cli *cli)
 {
     struct order_tables tables = {0};
-    enum exit_code code = cli_open_store(cli, false);
-    if (code == EXIT_DONE) {
+    enum mg_exit_code code = mg_cli_open_store(cli, false);
+    if (code == MG_EXIT_DONE) {
         code = order_load(cli, &tables);
     }
-    if (code == EXIT_DONE) {
+    if (code == MG_EXIT_DONE) {
         code = order_explain(cli, &tables);
     }
     order_free(&tables);
     return code;
 }
 
-static bool has_ended(const struct table *order)
+static bool has_ended(const struct mg_table *order)
 {
-    const char *word = table_cell(order, 0, "state");
+    const char *word = mg_table_cell(order, 0, "state");
     enum mg_order_state state = MG_ORDER_PENDING;
     return mg_order_state_parse(word, strlen(word), &state) && mg_order_state_is_terminal(state);
 }
@@ -168,26 +169,27 @@ static void pause_over(void *arg)
     *(bool *)arg = true;
 }
 
-static enum exit_code news_print(const struct cli *cli, const struct table *order, const struct table *news)
+static enum mg_exit_code news_print(const struct mg_cli *cli, const struct mg_table *order,
+                                    const struct mg_table *news)
 {
-    enum exit_code code = EXIT_DONE;
+    enum mg_exit_code code = MG_EXIT_DONE;
     if (!cli->is_json) {
-        story_print(stdout, order, NULL, news);
+        mg_story_print(stdout, order, NULL, news);
         return code;
     }
-    for (int row = 0; row < news->row_count && code == EXIT_DONE; row++) {
-        code = table_print_row(news, row, event_raw);
+    for (int row = 0; row < news->row_count && code == MG_EXIT_DONE; row++) {
+        code = mg_table_print_row(news, row, event_raw);
     }
     return code;
 }
 
-static unsigned long long version_of(const struct table *events, int row)
+static unsigned long long version_of(const struct mg_table *events, int row)
 {
-    return strtoull(table_cell(events, row, "version"), NULL, 10);
+    return strtoull(mg_table_cell(events, row, "version"), NULL, 10);
 }
 
 /* The row of the first event above a version; the number of rows if there is none. */
-static int events_find(const struct table *events, unsigned long long version)
+static int events_find(const struct mg_table *events, unsigned long long version)
 {
     int row = events->row_count;
     while (row > 0 && version_of(events, row - 1) > version) {
@@ -197,36 +199,36 @@ static int events_find(const struct table *events, unsigned long long version)
 }
 
 /* Prints the story so far, then each new event. */
-enum exit_code verb_order_watch(struct cli *cli)
+enum mg_exit_code mg_verb_order_watch(struct mg_cli *cli)
 {
     unsigned long long shown = 0; /* the newest version printed */
-    enum exit_code code = cli_open_store(cli, false);
+    enum mg_exit_code code = mg_cli_open_store(cli, false);
     bool is_over = false;
-    while (code == EXIT_DONE && !is_over) {
+    while (code == MG_EXIT_DONE && !is_over) {
         struct order_tables tables = {0};
         code = order_load(cli, &tables);
-        int known = code == EXIT_DONE ? events_find(&tables.events, shown) : 0;
-        if (code == EXIT_DONE && tables.events.row_count > known) {
-            struct table news = tables.events;
+        int known = code == MG_EXIT_DONE ? events_find(&tables.events, shown) : 0;
+        if (code == MG_EXIT_DONE && tables.events.row_count > known) {
+            struct mg_table news = tables.events;
             news.cells += known * news.column_count;
             news.row_count -= known;
             code = news_print(cli, shown == 0 ? &tables.order : NULL, &news);
             (void)fflush(stdout);
             shown = version_of(&news, news.row_count - 1);
         }
-        is_over = code == EXIT_DONE && has_ended(&tables.order);
+        is_over = code == MG_EXIT_DONE && has_ended(&tables.order);
         if (is_over) {
             code = order_explain(cli, &tables);
         }
         order_free(&tables);
-        if (code == EXIT_DONE && !is_over) {
+        if (code == MG_EXIT_DONE && !is_over) {
             bool is_awake = false;
             struct mg_timer *pause = mg_timer_create(cli->loop, pause_over, &is_awake);
             if (pause == NULL) {
-                return cli_fail(EXIT_ERROR, "could not go on watching: no memory");
+                return mg_cli_fail(MG_EXIT_ERROR, "could not go on watching: no memory");
             }
             mg_timer_start(pause, WATCH_PERIOD_MS, 0);
-            (void)cli_wait(cli, &is_awake, 2 * (int64_t)WATCH_PERIOD_MS);
+            (void)mg_cli_wait(cli, &is_awake, 2 * (int64_t)WATCH_PERIOD_MS);
             mg_timer_destroy(pause);
         }
     }

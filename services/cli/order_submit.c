@@ -33,7 +33,7 @@ struct order {
 };
 
 struct submit {
-    struct cli *cli;
+    struct mg_cli *cli;
     struct order *orders;
     int count, capacity;
     int *by_id; /* hash table of indices into orders; -1: empty; the size is a power of two */
@@ -42,24 +42,24 @@ struct submit {
     bool is_over;
     int unconfirmed, confirmed, ended, processed, rejected;
     int named_here; /* orders without an id in the file: the next run would give them another */
-    enum exit_code code;
+    enum mg_exit_code code;
 };
 
 /* ---- reading ---- */
 
-static enum exit_code order_add(struct submit *submit, struct mg_slice text, int line)
+static enum mg_exit_code order_add(struct submit *submit, struct mg_slice text, int line)
 {
     struct mg_submission submission;
     struct mg_err err;
     char id_json[MG_ORDER_ID_MAX + 3];
     if (mg_submission_parse(text, &MG_JSON_LIMITS_DEFAULT, &submission, &err) != MG_OK) {
-        return cli_fail(EXIT_USAGE, "line %d: %s", line, err.text);
+        return mg_cli_fail(MG_EXIT_USAGE, "line %d: %s", line, err.text);
     }
     if (submit->count == submit->capacity) {
         int capacity = submit->capacity > 0 ? submit->capacity * 2 : 64;
         struct order *orders = realloc(submit->orders, (size_t)capacity * sizeof(*orders));
         if (orders == NULL) {
-            return cli_fail(EXIT_ERROR, "could not keep the orders: out of memory");
+            return mg_cli_fail(MG_EXIT_ERROR, "could not keep the orders: out of memory");
         }
         submit->orders = orders;
         submit->capacity = capacity;
@@ -80,21 +80,21 @@ static enum exit_code order_add(struct submit *submit, struct mg_slice text, int
         (void)snprintf(id_json, sizeof(id_json), "\"%s\"", uuid);
         if (mg_json_set(text, "/order_id", mg_slice_of(id_json), &body, &err) != MG_OK) {
             mg_buf_finish(&body);
-            return cli_fail_err(&err);
+            return mg_cli_fail_err(&err);
         }
     }
     if (body.failed) {
         mg_buf_finish(&body);
-        return cli_fail(EXIT_ERROR, "could not keep the orders: out of memory");
+        return mg_cli_fail(MG_EXIT_ERROR, "could not keep the orders: out of memory");
     }
     order->body = body.data;
     order->body_len = body.len;
     submit->count++;
-    return EXIT_DONE;
+    return MG_EXIT_DONE;
 }
 
 /* A file holds one order in any layout, or one order a line. */
-static enum exit_code orders_read(struct submit *submit, const char *text, size_t len)
+static enum mg_exit_code orders_read(struct submit *submit, const char *text, size_t len)
 {
     struct mg_err err;
     if (mg_json_check((struct mg_slice){text, len}, &MG_JSON_LIMITS_DEFAULT, &err) == MG_OK) {
@@ -106,14 +106,14 @@ static enum exit_code orders_read(struct submit *submit, const char *text, size_
         size_t line_len = end != NULL ? (size_t)(end - (text + at)) : len - at;
         line++;
         if (strspn(text + at, " \t\r") < line_len) {
-            enum exit_code code = order_add(submit, (struct mg_slice){text + at, line_len}, line);
-            if (code != EXIT_DONE) {
+            enum mg_exit_code code = order_add(submit, (struct mg_slice){text + at, line_len}, line);
+            if (code != MG_EXIT_DONE) {
                 return code;
             }
         }
         at += line_len + 1;
     }
-    return submit->count > 0 ? EXIT_DONE : cli_fail(EXIT_USAGE, "there is no order in the file");
+    return submit->count > 0 ? MG_EXIT_DONE : mg_cli_fail(MG_EXIT_USAGE, "there is no order in the file");
 }
 
 static size_t slot_of(const struct submit *submit, const char *order_id)
@@ -136,7 +136,7 @@ static struct order *order_find(const struct submit *submit, const char *order_i
     return NULL;
 }
 
-static enum exit_code orders_index(struct submit *submit)
+static enum mg_exit_code orders_index(struct submit *submit)
 {
     submit->slot_count = 64;
     while (submit->slot_count < 2 * (size_t)submit->count) {
@@ -144,13 +144,13 @@ static enum exit_code orders_index(struct submit *submit)
     }
     submit->by_id = malloc(submit->slot_count * sizeof(int));
     if (submit->by_id == NULL) {
-        return cli_fail(EXIT_ERROR, "could not keep the orders: out of memory");
+        return mg_cli_fail(MG_EXIT_ERROR, "could not keep the orders: out of memory");
     }
     memset(submit->by_id, 0xff, submit->slot_count * sizeof(int));
     for (int i = 0; i < submit->count; i++) {
         if (order_find(submit, submit->orders[i].order_id) != NULL) {
-            return cli_fail(EXIT_USAGE, "two orders of the file have the order_id %s",
-                            submit->orders[i].order_id);
+            return mg_cli_fail(MG_EXIT_USAGE, "two orders of the file have the order_id %s",
+                               submit->orders[i].order_id);
         }
         size_t slot = slot_of(submit, submit->orders[i].order_id);
         while (submit->by_id[slot] >= 0) {
@@ -158,7 +158,7 @@ static enum exit_code orders_index(struct submit *submit)
         }
         submit->by_id[slot] = i;
     }
-    return EXIT_DONE;
+    return MG_EXIT_DONE;
 }
 
 /* ---- sending ---- */
@@ -188,7 +188,8 @@ static void order_published(void *arg, enum mg_publish_outcome outcome)
         order->is_sent = false; /* published again with the same id and bytes */
     }
     if (outcome == MG_PUBLISH_RETURNED) {
-        submit->code = cli_fail(EXIT_UNAVAILABLE, "there is no intake queue; run: makegood broker apply");
+        submit->code =
+            mg_cli_fail(MG_EXIT_UNAVAILABLE, "there is no intake queue; run: makegood broker apply");
         submit->is_over = true;
     }
     end_check(submit);
@@ -270,20 +271,20 @@ static void status_print(const struct submit *submit, struct mg_status_message *
     bool is_end = is_last(status->status);
     if (submit->cli->is_json) {
         if (is_end) {
-            struct answer answer;
-            struct mg_json_writer *json = answer_begin(&answer);
+            struct mg_answer answer;
+            struct mg_json_writer *json = mg_answer_begin(&answer);
             mg_json_object_begin(json);
             mg_json_member_string(json, "order_id", status->order_id);
             mg_json_member_word(json, "status", mg_status_name(status->status));
             mg_json_member_int(json, "seq", (int64_t)status->seq);
             mg_json_member_string(json, "reason", status->reason);
             mg_json_object_end(json);
-            (void)answer_print(&answer);
+            (void)mg_answer_print(&answer);
         }
     } else if (is_end || submit->count <= SHOW_EACH_MAX) {
         char at[MG_TIME_TEXT_SIZE];
         mg_time_format(status->at_ms, at);
-        text_make_plain(status->reason);
+        mg_text_make_plain(status->reason);
         (void)printf("%s  %s  %s%s%s%s%s\n", at, status->order_id, mg_status_name(status->status),
                      status->step[0] != '\0' ? "  " : "", status->step, status->reason[0] != '\0' ? "  " : "",
                      status->reason);
@@ -303,7 +304,7 @@ static void status_came(void *arg, struct mg_delivery *delivery)
     }
     mg_broker_ack(submit->cli->broker, delivery);
     if (class != MG_OK) {
-        (void)cli_fail(EXIT_ERROR, "a status could not be read: %s", err.text);
+        (void)mg_cli_fail(MG_EXIT_ERROR, "a status could not be read: %s", err.text);
         return;
     }
     struct order *order = order_find(submit, correlation);
@@ -324,9 +325,9 @@ static void status_came(void *arg, struct mg_delivery *delivery)
     end_check(submit);
 }
 
-static enum exit_code submit_run(struct submit *submit)
+static enum mg_exit_code submit_run(struct submit *submit)
 {
-    struct cli *cli = submit->cli;
+    struct mg_cli *cli = submit->cli;
     struct mg_err err;
     struct mg_broker_options options = {.address = cli->options.broker,
                                         .name = "makegood",
@@ -336,28 +337,28 @@ static enum exit_code submit_run(struct submit *submit)
     if (cli->options.waits) {
         /* The private queue must be set up before the broker client first connects. */
         if (mg_broker_create(cli->loop, &options, &cli->broker, &err) != MG_OK) {
-            return cli_fail_err(&err);
+            return mg_cli_fail_err(&err);
         }
         mg_broker_consume_private(cli->broker, SUBMIT_WINDOW, queue_named, submit);
     }
-    enum exit_code code = cli_open_broker(cli, &options);
-    if (code != EXIT_DONE) {
+    enum mg_exit_code code = mg_cli_open_broker(cli, &options);
+    if (code != MG_EXIT_DONE) {
         return code;
     }
     struct mg_timer *timer = mg_timer_create(cli->loop, pump, submit);
     if (timer == NULL) {
-        return cli_fail(EXIT_ERROR, "could not start: no memory or descriptors");
+        return mg_cli_fail(MG_EXIT_ERROR, "could not start: no memory or descriptors");
     }
     mg_timer_start(timer, 0, PUMP_PERIOD_MS);
-    (void)cli_wait(cli, &submit->is_over, cli->options.timeout_ms);
+    (void)mg_cli_wait(cli, &submit->is_over, cli->options.timeout_ms);
     mg_timer_destroy(timer);
     progress_show(submit);
-    if (submit->code != EXIT_DONE) {
+    if (submit->code != MG_EXIT_DONE) {
         return submit->code;
     }
     if (!submit->is_over) {
-        return cli_fail(
-            EXIT_TIMED_OUT, "%d of %d orders %s in time; %s",
+        return mg_cli_fail(
+            MG_EXIT_TIMED_OUT, "%d of %d orders %s in time; %s",
             submit->cli->options.waits ? submit->count - submit->ended : submit->count - submit->confirmed,
             submit->count, submit->cli->options.waits ? "have not ended" : "were not confirmed",
             submit->named_here == 0
@@ -365,28 +366,28 @@ static enum exit_code submit_run(struct submit *submit)
                 : "look for them with order list: submitting the file again would make new orders of those "
                   "that have no order_id in it");
     }
-    return EXIT_DONE;
+    return MG_EXIT_DONE;
 }
 
-static enum exit_code ids_print(const struct submit *submit)
+static enum mg_exit_code ids_print(const struct submit *submit)
 {
-    enum exit_code code = EXIT_DONE;
-    for (int i = 0; i < submit->count && code == EXIT_DONE; i++) {
-        struct answer answer;
+    enum mg_exit_code code = MG_EXIT_DONE;
+    for (int i = 0; i < submit->count && code == MG_EXIT_DONE; i++) {
+        struct mg_answer answer;
         if (!submit->cli->is_json) {
             (void)printf("%s\n", submit->orders[i].order_id);
             continue;
         }
-        struct mg_json_writer *json = answer_begin(&answer);
+        struct mg_json_writer *json = mg_answer_begin(&answer);
         mg_json_object_begin(json);
         mg_json_member_string(json, "order_id", submit->orders[i].order_id);
         mg_json_object_end(json);
-        code = answer_print(&answer);
+        code = mg_answer_print(&answer);
     }
     return code;
 }
 
-static enum exit_code submit_report(const struct submit *submit)
+static enum mg_exit_code submit_report(const struct submit *submit)
 {
     if (!submit->cli->options.waits) {
         return ids_print(submit);
@@ -394,25 +395,25 @@ static enum exit_code submit_report(const struct submit *submit)
     (void)fprintf(stderr, "%s%d of %d orders processed%s\n", isatty(STDERR_FILENO) ? "\r\033[K" : "",
                   submit->processed, submit->count,
                   submit->processed < submit->count ? "; the others ended as shown" : "");
-    return submit->processed == submit->count ? EXIT_DONE : EXIT_ERROR;
+    return submit->processed == submit->count ? MG_EXIT_DONE : MG_EXIT_ERROR;
 }
 
-enum exit_code verb_order_submit(struct cli *cli)
+enum mg_exit_code mg_verb_order_submit(struct mg_cli *cli)
 {
     struct submit submit = {.cli = cli};
     char *text = NULL;
     size_t len = 0;
-    enum exit_code code = cli_read_file(cli->words.items[0], FILE_MAX_BYTES, &text, &len);
-    if (code == EXIT_DONE) {
+    enum mg_exit_code code = mg_cli_read_file(cli->words.items[0], FILE_MAX_BYTES, &text, &len);
+    if (code == MG_EXIT_DONE) {
         code = orders_read(&submit, text, len);
     }
-    if (code == EXIT_DONE) {
+    if (code == MG_EXIT_DONE) {
         code = orders_index(&submit);
     }
-    if (code == EXIT_DONE) {
+    if (code == MG_EXIT_DONE) {
         code = submit_run(&submit);
     }
-    if (code == EXIT_DONE) {
+    if (code == MG_EXIT_DONE) {
         code = submit_report(&submit);
     }
     if (cli->broker != NULL) { /* its callbacks use the orders */

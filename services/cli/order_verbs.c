@@ -1,31 +1,31 @@
 /* The table of verbs of `order`; the other order_*.c run them. */
 #include "verbs.h"
 
-#define CHANGES_ORDER (EXTRA_REASON | EXTRA_VERSION)
+#define CHANGES_ORDER (MG_EXTRA_REASON | MG_EXTRA_VERSION)
 
-const struct verb ORDER_VERBS[] = {
-    {"order", "submit", "FILE", 1, 1, EXTRA_WAIT, verb_order_submit,
+const struct mg_verb MG_ORDER_VERBS[] = {
+    {"order", "submit", "FILE", 1, 1, MG_EXTRA_WAIT, mg_verb_order_submit,
      "posts orders from a file: one JSON, or one per line (- is stdin)"},
     {"order", "list", "", 0, 0,
-     EXTRA_FILTER | EXTRA_STEP | EXTRA_FAILURE | EXTRA_TIME | EXTRA_AFTER | EXTRA_LIMIT, verb_order_list,
-     "lists the newest orders by state, workflow, time or failure"},
-    {"order", "show", "ORDER", 1, 1, 0, verb_order_show,
+     MG_EXTRA_FILTER | MG_EXTRA_STEP | MG_EXTRA_FAILURE | MG_EXTRA_TIME | MG_EXTRA_AFTER | MG_EXTRA_LIMIT,
+     mg_verb_order_list, "lists the newest orders by state, workflow, time or failure"},
+    {"order", "show", "ORDER", 1, 1, 0, mg_verb_order_show,
      "shows an order's history: attempts, waits and reasons"},
-    {"order", "watch", "ORDER", 1, 1, 0, verb_order_watch, "follows an order until it ends"},
-    {"order", "explain", "ORDER", 1, 1, 0, verb_order_explain,
+    {"order", "watch", "ORDER", 1, 1, 0, mg_verb_order_watch, "follows an order until it ends"},
+    {"order", "explain", "ORDER", 1, 1, 0, mg_verb_order_explain,
      "prints in one line why the order waits or stopped"},
-    {"order", "export", "ORDER", 1, 1, 0, verb_order_export,
+    {"order", "export", "ORDER", 1, 1, 0, mg_verb_order_export,
      "prints all stored data of an order as one JSON, with payload, for support and audit"},
-    {"order", "resume", "ORDER", 1, 1, CHANGES_ORDER | EXTRA_SET, verb_order_resume,
+    {"order", "resume", "ORDER", 1, 1, CHANGES_ORDER | MG_EXTRA_SET, mg_verb_order_resume,
      "continues an order from its failed step; --set repairs the payload"},
-    {"order", "restart", "ORDER", 1, 1, CHANGES_ORDER, verb_order_restart,
+    {"order", "restart", "ORDER", 1, 1, CHANGES_ORDER, mg_verb_order_restart,
      "starts an order again, in a new generation"},
-    {"order", "settle", "ORDER", 1, 1, CHANGES_ORDER | EXTRA_STEP | EXTRA_OUTCOME, verb_order_settle,
+    {"order", "settle", "ORDER", 1, 1, CHANGES_ORDER | MG_EXTRA_STEP | MG_EXTRA_OUTCOME, mg_verb_order_settle,
      "records the outcome of a step by hand"},
-    {"order", "skip", "ORDER", 1, 1, CHANGES_ORDER | EXTRA_STEP, verb_order_skip,
+    {"order", "skip", "ORDER", 1, 1, CHANGES_ORDER | MG_EXTRA_STEP, mg_verb_order_skip,
      "continues an order without a step"},
-    {"order", "compensate", "ORDER", 1, 1, CHANGES_ORDER, verb_order_compensate,
+    {"order", "compensate", "ORDER", 1, 1, CHANGES_ORDER, mg_verb_order_compensate,
      "compensates all steps of an order"},
-    {"order", "cancel", "ORDER", 1, 1, CHANGES_ORDER, verb_order_cancel,
+    {"order", "cancel", "ORDER", 1, 1, CHANGES_ORDER, mg_verb_order_cancel,
      "cancels an order and compensates its steps"},
     {0}};

@@ -13,20 +13,21 @@
 
 struct probe {
     const char *url;
-    enum exit_code code;
+    enum mg_exit_code code;
     bool is_over;
     int status;
     char text[ANSWER_MAX_BYTES + 1];
 };
 
 /* Makes the URL from --http, the listen address of a service; a wildcard address becomes this machine. */
-static enum exit_code url_make(const struct cli_options *options, char ret_url[URL_SIZE])
+static enum mg_exit_code url_make(const struct mg_cli_options *options, char ret_url[URL_SIZE])
 {
     const char *address = options->http;
     const char *port = strrchr(address, ':');
     bool is_tls = options->http_cert_file[0] != '\0';
     if (port == NULL || port[1] == '\0' || strcmp(port, ":0") == 0) {
-        return cli_fail(EXIT_USAGE, "give a URL, or the service's --http (MAKEGOOD_HTTP) with its port");
+        return mg_cli_fail(MG_EXIT_USAGE,
+                           "give a URL, or the service's --http (MAKEGOOD_HTTP) with its port");
     }
     int host_len = (int)(port - address);
     const char *host = address;
@@ -39,7 +40,7 @@ static enum exit_code url_make(const struct cli_options *options, char ret_url[U
         host_len = (int)strlen(host);
     }
     (void)snprintf(ret_url, URL_SIZE, "%s://%.*s%s/readyz", is_tls ? "https" : "http", host_len, host, port);
-    return EXIT_DONE;
+    return MG_EXIT_DONE;
 }
 
 static void on_answer(void *arg, const struct mg_http_answer *answer)
@@ -52,40 +53,40 @@ static void on_answer(void *arg, const struct mg_http_answer *answer)
         len--;
     }
     probe->text[len] = '\0';
-    text_make_plain(probe->text);
+    mg_text_make_plain(probe->text);
     probe->status = answer->status;
     if (answer->status == 200) {
-        probe->code = EXIT_DONE;
+        probe->code = MG_EXIT_DONE;
     } else {
-        probe->code = answer->is_timed_out ? EXIT_TIMED_OUT : EXIT_UNAVAILABLE;
+        probe->code = answer->is_timed_out ? MG_EXIT_TIMED_OUT : MG_EXIT_UNAVAILABLE;
     }
     probe->is_over = true;
 }
 
-static enum exit_code probe_print(const struct cli *cli, const struct probe *probe)
+static enum mg_exit_code probe_print(const struct mg_cli *cli, const struct probe *probe)
 {
     if (cli->is_json) {
-        struct answer answer;
-        struct mg_json_writer *json = answer_begin(&answer);
+        struct mg_answer answer;
+        struct mg_json_writer *json = mg_answer_begin(&answer);
         mg_json_object_begin(json);
         mg_json_member_string(json, "url", probe->url);
         mg_json_member_int(json, "status", probe->status);
         mg_json_member_string(json, "text", probe->text);
         mg_json_object_end(json);
-        enum exit_code code = answer_print(&answer);
-        return code != EXIT_DONE ? code : probe->code;
+        enum mg_exit_code code = mg_answer_print(&answer);
+        return code != MG_EXIT_DONE ? code : probe->code;
     }
-    if (probe->code == EXIT_DONE) {
+    if (probe->code == MG_EXIT_DONE) {
         (void)printf("%s\n", probe->text);
-        return EXIT_DONE;
+        return MG_EXIT_DONE;
     }
     if (probe->status == 0) {
-        return cli_fail(probe->code, "no answer from %s: %s", probe->url, probe->text);
+        return mg_cli_fail(probe->code, "no answer from %s: %s", probe->url, probe->text);
     }
-    return cli_fail(probe->code, "%s answered %d: %s", probe->url, probe->status, probe->text);
+    return mg_cli_fail(probe->code, "%s answered %d: %s", probe->url, probe->status, probe->text);
 }
 
-static enum exit_code verb_probe(struct cli *cli)
+static enum mg_exit_code verb_probe(struct mg_cli *cli)
 {
     char url[URL_SIZE];
     const struct mg_http_client_options limits = {.max_connections = 1,
@@ -102,8 +103,8 @@ static enum exit_code verb_probe(struct cli *cli)
     struct mg_http_call *call = NULL;
     struct mg_err err;
     if (cli->words.count == 0) {
-        enum exit_code code = url_make(&cli->options, url);
-        if (code != EXIT_DONE) {
+        enum mg_exit_code code = url_make(&cli->options, url);
+        if (code != MG_EXIT_DONE) {
             return code;
         }
     }
@@ -113,13 +114,13 @@ static enum exit_code verb_probe(struct cli *cli)
     }
     if (class == MG_OK) {
         /* The call has a time-out of its own. */
-        (void)cli_wait(cli, &probe.is_over, INT64_MAX);
+        (void)mg_cli_wait(cli, &probe.is_over, INT64_MAX);
     }
     mg_http_client_destroy(client);
-    return class == MG_OK ? probe_print(cli, &probe) : cli_fail_err(&err);
+    return class == MG_OK ? probe_print(cli, &probe) : mg_cli_fail_err(&err);
 }
 
-const struct verb PROBE_VERBS[] = {
-    {"probe", NULL, "[URL]", 0, 1, EXTRA_HTTP | EXTRA_APART, verb_probe,
+const struct mg_verb MG_PROBE_VERBS[] = {
+    {"probe", NULL, "[URL]", 0, 1, MG_EXTRA_HTTP | MG_EXTRA_APART, verb_probe,
      "checks whether a Makegood process is ready, by its URL or by MAKEGOOD_HTTP"},
     {0}};

@@ -54,45 +54,46 @@ static bool period_read(const char *text, bool *ret_is_given, int64_t *ret_ms)
     return *ret_ms >= MG_HOT_MIN_MS;
 }
 
-static enum exit_code policy_read(const struct cli *cli, struct mg_retention *wanted)
+static enum mg_exit_code policy_read(const struct mg_cli *cli, struct mg_retention *wanted)
 {
     static const char *const expected = "expected none, or a duration of 1d at least, such as 30d";
     if (!period_read(cli->options.hot, &wanted->has_hot, &wanted->hot_ms)) {
-        return cli_fail(EXIT_USAGE, "--hot %s: %s", cli->options.hot, expected);
+        return mg_cli_fail(MG_EXIT_USAGE, "--hot %s: %s", cli->options.hot, expected);
     }
     if (!period_read(cli->options.keep, &wanted->has_keep, &wanted->keep_ms)) {
-        return cli_fail(EXIT_USAGE, "--keep %s: %s", cli->options.keep, expected);
+        return mg_cli_fail(MG_EXIT_USAGE, "--keep %s: %s", cli->options.keep, expected);
     }
     if (!wanted->has_hot && !wanted->has_keep) {
-        return EXIT_DONE;
+        return MG_EXIT_DONE;
     }
     wanted->reason = cli->options.reason;
     if (!is_given(wanted->reason) || strlen(wanted->reason) > MG_COMMAND_REASON_MAX) {
-        return cli_fail(EXIT_USAGE, "give the reason with --reason TEXT, up to %d bytes",
-                        MG_COMMAND_REASON_MAX);
+        return mg_cli_fail(MG_EXIT_USAGE, "give the reason with --reason TEXT, up to %d bytes",
+                           MG_COMMAND_REASON_MAX);
     }
-    return EXIT_DONE;
+    return MG_EXIT_DONE;
 }
 
-static enum exit_code policy_write(struct cli *cli, struct mg_retention *wanted)
+static enum mg_exit_code policy_write(struct mg_cli *cli, struct mg_retention *wanted)
 {
     struct storing storing = {.is_over = false};
     char by[MG_COMMAND_BY_MAX + 1];
-    cli_by(cli, by, sizeof(by));
+    mg_cli_by(cli, by, sizeof(by));
     wanted->by = by;
     mg_store_set_retention(cli->store, wanted, storing_answered, &storing);
-    if (!cli_wait(cli, &storing.is_over, cli->options.timeout_ms)) {
-        return cli_fail(EXIT_TIMED_OUT, "the database did not answer in time; see makegood db vacuum-policy");
+    if (!mg_cli_wait(cli, &storing.is_over, cli->options.timeout_ms)) {
+        return mg_cli_fail(MG_EXIT_TIMED_OUT,
+                           "the database did not answer in time; see makegood db vacuum-policy");
     }
-    return storing.is_failed ? cli_fail_err(&storing.err) : EXIT_DONE;
+    return storing.is_failed ? mg_cli_fail_err(&storing.err) : MG_EXIT_DONE;
 }
 
-static enum exit_code policy_print(const struct cli *cli, const struct table *policy)
+static enum mg_exit_code policy_print(const struct mg_cli *cli, const struct mg_table *policy)
 {
-    const char *hot = table_cell(policy, 0, "hot"), *keep = table_cell(policy, 0, "keep");
-    const char *oldest = table_cell(policy, 0, "oldest_day");
+    const char *hot = mg_table_cell(policy, 0, "hot"), *keep = mg_table_cell(policy, 0, "keep");
+    const char *oldest = mg_table_cell(policy, 0, "oldest_day");
     if (cli->is_json) {
-        return table_print_row(policy, 0, NULL);
+        return mg_table_print_row(policy, 0, NULL);
     }
     if (hot[0] == '\0') {
         (void)printf("no order leaves: there is no policy\n");
@@ -102,34 +103,34 @@ static enum exit_code policy_print(const struct cli *cli, const struct table *po
     (void)printf("a day of the archive is kept %s%s; the oldest is %s\n",
                  keep[0] != '\0' ? "for " : "for ever", keep,
                  oldest[0] != '\0' ? oldest : "still to be made");
-    if (table_cell(policy, 0, "by_whom")[0] != '\0') {
-        (void)printf("set by %s at %s: %s\n", table_cell(policy, 0, "by_whom"),
-                     table_cell(policy, 0, "set_at"), table_cell(policy, 0, "reason"));
+    if (mg_table_cell(policy, 0, "by_whom")[0] != '\0') {
+        (void)printf("set by %s at %s: %s\n", mg_table_cell(policy, 0, "by_whom"),
+                     mg_table_cell(policy, 0, "set_at"), mg_table_cell(policy, 0, "reason"));
     }
-    if (hot[0] != '\0' && strcmp(table_cell(policy, 0, "ahead"), "0") == 0) {
-        cli_note("the archive has no place for today: have makegood db retain run once a day");
+    if (hot[0] != '\0' && strcmp(mg_table_cell(policy, 0, "ahead"), "0") == 0) {
+        mg_cli_note("the archive has no place for today: have makegood db retain run once a day");
     }
-    return EXIT_DONE;
+    return MG_EXIT_DONE;
 }
 
-enum exit_code verb_db_vacuum_policy(struct cli *cli)
+enum mg_exit_code mg_verb_db_vacuum_policy(struct mg_cli *cli)
 {
     struct mg_retention wanted = {.has_hot = false};
-    struct table policy = {0};
-    enum exit_code code = policy_read(cli, &wanted);
-    if (code == EXIT_DONE) {
-        code = cli_open_store(cli, false);
+    struct mg_table policy = {0};
+    enum mg_exit_code code = policy_read(cli, &wanted);
+    if (code == MG_EXIT_DONE) {
+        code = mg_cli_open_store(cli, false);
     }
-    if (code == EXIT_DONE && (wanted.has_hot || wanted.has_keep)) {
+    if (code == MG_EXIT_DONE && (wanted.has_hot || wanted.has_keep)) {
         code = policy_write(cli, &wanted);
     }
-    if (code == EXIT_DONE) {
-        code = table_read(cli, MG_REPORT_RETENTION, NULL, 0, &policy);
+    if (code == MG_EXIT_DONE) {
+        code = mg_table_read(cli, MG_REPORT_RETENTION, NULL, 0, &policy);
     }
-    if (code == EXIT_DONE) {
+    if (code == MG_EXIT_DONE) {
         code = policy_print(cli, &policy);
     }
-    table_free(&policy);
+    mg_table_free(&policy);
     return code;
 }
 
@@ -286,7 +287,7 @@ static enum mg_class taker_end(void *arg, struct mg_err *err)
                       EXPORT_IDLE_MAX_MS / 60000);
 }
 
-enum exit_code verb_db_retain(struct cli *cli)
+enum mg_exit_code mg_verb_db_retain(struct mg_cli *cli)
 {
     struct mg_err err;
     bool is_exported = is_given(cli->options.export_command);
@@ -294,13 +295,13 @@ enum exit_code verb_db_retain(struct cli *cli)
     const struct mg_day_export to = {
         .begin = taker_begin, .put = taker_put, .end = taker_end, .give_up = taker_give_up, .arg = &taker};
     if (is_exported && taker.command == NULL) {
-        return cli_fail(EXIT_ERROR, "could not start: no memory");
+        return mg_cli_fail(MG_EXIT_ERROR, "could not start: no memory");
     }
-    enum mg_class class = cli_check_dsn(cli, &err);
+    enum mg_class class = mg_cli_check_dsn(cli, &err);
     if (class == MG_OK) {
         class = mg_store_retain(cli->options.pg_dsn, is_exported ? &to : NULL, MG_DETACH_WAIT_MS,
-                                cli_print_line, cli, &err);
+                                mg_cli_print_line, cli, &err);
     }
     free(taker.command);
-    return class == MG_OK ? EXIT_DONE : cli_fail_err(&err);
+    return class == MG_OK ? MG_EXIT_DONE : mg_cli_fail_err(&err);
 }

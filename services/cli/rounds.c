@@ -13,8 +13,8 @@ struct move {
 
 /* The rows of an order's events. */
 struct story {
-    const struct table *events;
-    const struct event_lists *lists;
+    const struct mg_table *events;
+    const struct mg_event_lists *lists;
 };
 
 static const char *const WAITS[] = {"waiting", "undo_waiting", "unknown", NULL};
@@ -23,29 +23,29 @@ static const char *const GATES[] = {"no_consumer", "breaker_open", "service_paus
 
 static bool is_one_of(struct mg_slice word, const char *const *words)
 {
-    return word.data != NULL && text_is_listed(words, word.data);
+    return word.data != NULL && mg_text_is_listed(words, word.data);
 }
 
 /* False: the event is of another form. */
 static bool move_take(const struct story *story, int row, struct move *ret)
 {
-    const struct table *events = story->events;
+    const struct mg_table *events = story->events;
     if (row >= events->row_count) {
         return false;
     }
-    const struct event_lists *lists = &story->lists[row];
-    const struct json_t *only = document_element(lists->transitions, 0);
-    if (document_member(only, "step") == NULL || document_element(lists->transitions, 1) != NULL ||
-        document_element(lists->statuses, 0) != NULL) {
+    const struct mg_event_lists *lists = &story->lists[row];
+    const struct json_t *only = mg_document_element(lists->transitions, 0);
+    if (mg_document_member(only, "step") == NULL || mg_document_element(lists->transitions, 1) != NULL ||
+        mg_document_element(lists->statuses, 0) != NULL) {
         return false;
     }
-    *ret = (struct move){.step = table_cell(events, row, "step"),
-                         .cause = table_cell(events, row, "cause_kind"),
-                         .why = table_cell(events, row, "reason"),
-                         .from = document_text(document_member(only, "from")),
-                         .to = document_text(document_member(only, "to")),
-                         .kind = document_text(document_member(only, "kind")),
-                         .reason = document_text(document_member(only, "reason"))};
+    *ret = (struct move){.step = mg_table_cell(events, row, "step"),
+                         .cause = mg_table_cell(events, row, "cause_kind"),
+                         .why = mg_table_cell(events, row, "reason"),
+                         .from = mg_document_text(mg_document_member(only, "from")),
+                         .to = mg_document_text(mg_document_member(only, "to")),
+                         .kind = mg_document_text(mg_document_member(only, "kind")),
+                         .reason = mg_document_text(mg_document_member(only, "reason"))};
     return true;
 }
 
@@ -90,12 +90,12 @@ static bool is_alike(const struct move known[ROUND_MAX], int known_length, const
     return true;
 }
 
-struct rounds rounds_find(const struct table *events, const struct event_lists *lists, int row)
+struct mg_rounds mg_rounds_find(const struct mg_table *events, const struct mg_event_lists *lists, int row)
 {
     const struct story story = {events, lists};
     struct move round[ROUND_MAX], known[ROUND_MAX + 1][ROUND_MAX]; /* the first of each length */
     bool is_known[ROUND_MAX + 1] = {false};
-    struct rounds found = {0};
+    struct mg_rounds found = {0};
     for (;;) {
         int length = round_take(&story, row + found.events, round);
         bool is_next = length > 0;

@@ -10,11 +10,11 @@
 #include "operator/table.h"
 
 /* The lists of one event, read; NULL: none. */
-struct event_lists {
+struct mg_event_lists {
     struct json_t *transitions, *statuses;
 };
 
-struct rounds {
+struct mg_rounds {
     int count;  /* equal rounds in sequence from a row on; 0: no round begins there */
     int events; /* of all rounds */
     int last;   /* the row at which the last round begins */
@@ -23,6 +23,6 @@ struct rounds {
 };
 
 /* `lists` has the lists of each row. */
-struct rounds rounds_find(const struct table *events, const struct event_lists *lists, int row);
+struct mg_rounds mg_rounds_find(const struct mg_table *events, const struct mg_event_lists *lists, int row);
 
 #endif

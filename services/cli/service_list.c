@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-static int index_of(const struct service_list *list, const char *name)
+static int index_of(const struct mg_service_list *list, const char *name)
 {
     for (int i = 0; i < list->count; i++) {
         if (strcmp(list->names[i], name) == 0) {
@@ -13,43 +13,44 @@ static int index_of(const struct service_list *list, const char *name)
     return -1;
 }
 
-void service_list_add(struct service_list *list, const char *name)
+void mg_service_list_add(struct mg_service_list *list, const char *name)
 {
-    if (list->count < SERVICES_MAX && index_of(list, name) < 0) {
+    if (list->count < MG_SERVICES_MAX && index_of(list, name) < 0) {
         list->names[list->count++] = name;
     }
 }
 
-void service_list_add_rows(struct service_list *list, const struct table *rows)
+void mg_service_list_add_rows(struct mg_service_list *list, const struct mg_table *rows)
 {
     for (int row = 0; row < rows->row_count; row++) {
-        service_list_add(list, table_cell(rows, row, "service"));
+        mg_service_list_add(list, mg_table_cell(rows, row, "service"));
     }
 }
 
-enum exit_code service_list_add_needs(struct cli *cli, struct service_list *list, struct service_needs *ret)
+enum mg_exit_code mg_service_list_add_needs(struct mg_cli *cli, struct mg_service_list *list,
+                                            struct mg_service_needs *ret)
 {
-    const struct table *controlled = &ret->controlled;
-    enum exit_code code = table_read(cli, MG_REPORT_CONTROLLED, NULL, 0, &ret->controlled);
-    if (code == EXIT_DONE) {
-        code = table_read(cli, MG_REPORT_KEPT_SERVICES, NULL, 0, &ret->kept);
+    const struct mg_table *controlled = &ret->controlled;
+    enum mg_exit_code code = mg_table_read(cli, MG_REPORT_CONTROLLED, NULL, 0, &ret->controlled);
+    if (code == MG_EXIT_DONE) {
+        code = mg_table_read(cli, MG_REPORT_KEPT_SERVICES, NULL, 0, &ret->kept);
     }
-    for (int row = 0; row < controlled->row_count && code == EXIT_DONE; row++) {
-        if (strcmp(table_cell(controlled, row, "is_used"), "t") == 0) {
-            service_list_add(list, table_cell(controlled, row, "service"));
+    for (int row = 0; row < controlled->row_count && code == MG_EXIT_DONE; row++) {
+        if (strcmp(mg_table_cell(controlled, row, "is_used"), "t") == 0) {
+            mg_service_list_add(list, mg_table_cell(controlled, row, "service"));
         }
     }
-    service_list_add_rows(list, &ret->kept);
+    mg_service_list_add_rows(list, &ret->kept);
     return code;
 }
 
-void service_needs_free(struct service_needs *needs)
+void mg_service_needs_free(struct mg_service_needs *needs)
 {
-    table_free(&needs->controlled);
-    table_free(&needs->kept);
+    mg_table_free(&needs->controlled);
+    mg_table_free(&needs->kept);
 }
 
-enum mg_class service_list_look(struct cli *cli, struct service_list *list, struct mg_err *err)
+enum mg_class mg_service_list_look(struct mg_cli *cli, struct mg_service_list *list, struct mg_err *err)
 {
     enum mg_class class =
         mg_topology_ask_services(&cli->options.broker, list->names, list->count, list->queues, err);
@@ -57,9 +58,9 @@ enum mg_class service_list_look(struct cli *cli, struct service_list *list, stru
     return class;
 }
 
-const struct mg_service_queues *service_list_find(void *arg, const char *name)
+const struct mg_service_queues *mg_service_list_find(void *arg, const char *name)
 {
-    const struct service_list *list = arg;
+    const struct mg_service_list *list = arg;
     int index = index_of(list, name);
     return list->is_seen && index >= 0 ? &list->queues[index] : NULL;
 }

@@ -15,33 +15,33 @@
 #include "wire/service.h"
 
 /* Without the broker's counts, or without memory, the states are those of the agents' reports. */
-static void queues_put(struct cli *cli, struct table *controlled)
+static void mg_queues_put(struct mg_cli *cli, struct mg_table *controlled)
 {
-    struct service_list list = {.count = 0};
+    struct mg_service_list list = {.count = 0};
     struct mg_err err;
-    service_list_add_rows(&list, controlled);
-    if (service_list_look(cli, &list, &err) == MG_OK) {
-        (void)service_states_put(controlled, service_list_find, &list);
+    mg_service_list_add_rows(&list, controlled);
+    if (mg_service_list_look(cli, &list, &err) == MG_OK) {
+        (void)mg_service_states_put(controlled, mg_service_list_find, &list);
     } else {
-        cli_note("the queues were not looked at: %s", err.text);
+        mg_cli_note("the queues were not looked at: %s", err.text);
     }
 }
 
-static enum exit_code verb_service_list(struct cli *cli)
+static enum mg_exit_code verb_service_list(struct mg_cli *cli)
 {
     static const char *const columns[] = {
         "service",    "state",        "agents",  "obeying", "breakers_open", "in_flight", "concurrency",
         "rate_per_s", "paused_until", "version", "by_whom", "reason",        NULL};
-    struct table table = {0};
-    enum exit_code code = cli_open_store(cli, false);
-    if (code == EXIT_DONE) {
-        code = table_read(cli, MG_REPORT_CONTROLLED, NULL, 0, &table);
+    struct mg_table table = {0};
+    enum mg_exit_code code = mg_cli_open_store(cli, false);
+    if (code == MG_EXIT_DONE) {
+        code = mg_table_read(cli, MG_REPORT_CONTROLLED, NULL, 0, &table);
     }
-    if (code == EXIT_DONE) {
-        queues_put(cli, &table);
-        code = table_print(cli, &table, columns);
+    if (code == MG_EXIT_DONE) {
+        mg_queues_put(cli, &table);
+        code = mg_table_print(cli, &table, columns);
     }
-    table_free(&table);
+    mg_table_free(&table);
     return code;
 }
 
@@ -66,47 +66,49 @@ static void setting_answered(void *arg, enum mg_change_result result, uint64_t v
 }
 
 /* Reads the number of reporting agents, and the version of the current settings. */
-static enum exit_code service_read(struct cli *cli, const char *service, uint64_t *ret_version,
-                                   int64_t *ret_agents)
+static enum mg_exit_code service_read(struct mg_cli *cli, const char *service, uint64_t *ret_version,
+                                      int64_t *ret_agents)
 {
-    struct table table = {0};
-    enum exit_code code = table_read(cli, MG_REPORT_CONTROLLED, NULL, 0, &table);
+    struct mg_table table = {0};
+    enum mg_exit_code code = mg_table_read(cli, MG_REPORT_CONTROLLED, NULL, 0, &table);
     *ret_version = 0;
     *ret_agents = 0;
     for (int row = 0; row < table.row_count; row++) {
-        if (strcmp(table_cell(&table, row, "service"), service) == 0) {
-            *ret_version = strtoull(table_cell(&table, row, "version"), NULL, 10);
-            *ret_agents = strtoll(table_cell(&table, row, "agents"), NULL, 10);
+        if (strcmp(mg_table_cell(&table, row, "service"), service) == 0) {
+            *ret_version = strtoull(mg_table_cell(&table, row, "version"), NULL, 10);
+            *ret_agents = strtoll(mg_table_cell(&table, row, "agents"), NULL, 10);
         }
     }
-    table_free(&table);
+    mg_table_free(&table);
     return code;
 }
 
-static enum exit_code setting_send(struct cli *cli, const struct mg_service_setting *setting,
-                                   uint64_t *ret_version)
+static enum mg_exit_code setting_send(struct mg_cli *cli, const struct mg_service_setting *setting,
+                                      uint64_t *ret_version)
 {
     struct setting_change change = {.is_over = false};
     mg_store_put_setting(cli->store, setting, setting_answered, &change);
-    if (!cli_wait(cli, &change.is_over, cli->options.timeout_ms)) {
-        return cli_fail(EXIT_TIMED_OUT, "the database did not answer in time; see makegood service list");
+    if (!mg_cli_wait(cli, &change.is_over, cli->options.timeout_ms)) {
+        return mg_cli_fail(MG_EXIT_TIMED_OUT,
+                           "the database did not answer in time; see makegood service list");
     }
     if (change.is_failed) {
-        return cli_fail_err(&change.err);
+        return mg_cli_fail_err(&change.err);
     }
     switch (change.result) {
     case MG_CHANGE_DONE:
         break;
     case MG_CHANGE_CONFLICT:
-        return cli_fail(EXIT_CONFLICT,
-                        "service %s: its settings are no longer at version %llu; see makegood service list",
-                        setting->service, (unsigned long long)setting->version);
+        return mg_cli_fail(
+            MG_EXIT_CONFLICT,
+            "service %s: its settings are no longer at version %llu; see makegood service list",
+            setting->service, (unsigned long long)setting->version);
     case MG_CHANGE_NOT_FOUND:
-        return cli_fail(EXIT_NOT_FOUND, "there is no service %s: no workflow and no agent names it",
-                        setting->service);
+        return mg_cli_fail(MG_EXIT_NOT_FOUND, "there is no service %s: no workflow and no agent names it",
+                           setting->service);
     }
     *ret_version = change.version;
-    return EXIT_DONE;
+    return MG_EXIT_DONE;
 }
 
 static bool is_given(const char *text)
@@ -114,60 +116,61 @@ static bool is_given(const char *text)
     return text != NULL && text[0] != '\0';
 }
 
-static enum exit_code words_check(const char *service, const char *reason)
+static enum mg_exit_code words_check(const char *service, const char *reason)
 {
     if (!mg_name_is_valid(service, strlen(service))) {
-        return cli_fail(EXIT_USAGE, "%s: expected a service's name", service);
+        return mg_cli_fail(MG_EXIT_USAGE, "%s: expected a service's name", service);
     }
     if (strlen(reason) > MG_COMMAND_REASON_MAX) {
-        return cli_fail(EXIT_USAGE, "--reason: up to %d bytes", MG_COMMAND_REASON_MAX);
+        return mg_cli_fail(MG_EXIT_USAGE, "--reason: up to %d bytes", MG_COMMAND_REASON_MAX);
     }
-    return EXIT_DONE;
+    return MG_EXIT_DONE;
 }
 
-static enum exit_code setting_do(struct cli *cli, struct mg_service_setting *setting, const char *what)
+static enum mg_exit_code setting_do(struct mg_cli *cli, struct mg_service_setting *setting, const char *what)
 {
     char by[MG_COMMAND_BY_MAX + 1];
     uint64_t version;
     int64_t agents;
-    cli_by(cli, by, sizeof(by));
+    mg_cli_by(cli, by, sizeof(by));
     setting->service = cli->words.items[0];
     setting->by = by;
     setting->reason = cli->options.reason;
-    enum exit_code code = words_check(setting->service, setting->reason);
-    if (code == EXIT_DONE) {
-        code = cli_open_store(cli, false);
+    enum mg_exit_code code = words_check(setting->service, setting->reason);
+    if (code == MG_EXIT_DONE) {
+        code = mg_cli_open_store(cli, false);
     }
-    if (code == EXIT_DONE) {
+    if (code == MG_EXIT_DONE) {
         code = service_read(cli, setting->service, &version, &agents);
     }
-    if (code == EXIT_DONE) {
+    if (code == MG_EXIT_DONE) {
         setting->version = cli->options.version != 0 ? (uint64_t)cli->options.version : version;
         code = setting_send(cli, setting, &version);
     }
-    if (code != EXIT_DONE) {
+    if (code != MG_EXIT_DONE) {
         return code;
     }
     if (cli->is_json) {
-        struct answer answer;
-        struct mg_json_writer *json = answer_begin(&answer);
+        struct mg_answer answer;
+        struct mg_json_writer *json = mg_answer_begin(&answer);
         mg_json_object_begin(json);
         mg_json_member_string(json, "service", setting->service);
         mg_json_member_int(json, "version", (int64_t)version);
         mg_json_object_end(json);
-        code = answer_print(&answer);
+        code = mg_answer_print(&answer);
     } else {
         (void)printf("service %s: version %llu, %s\n", setting->service, (unsigned long long)version, what);
     }
     int64_t concurrency = setting->concurrency != NULL ? strtoll(setting->concurrency, NULL, 10) : 0;
     if (concurrency > 0 && concurrency < agents) {
-        cli_note("%lld agents of it report, and each makes at least one call at a time; stop some for less",
-                 (long long)agents);
+        mg_cli_note(
+            "%lld agents of it report, and each makes at least one call at a time; stop some for less",
+            (long long)agents);
     }
     return code;
 }
 
-static enum exit_code verb_service_pause(struct cli *cli)
+static enum mg_exit_code verb_service_pause(struct mg_cli *cli)
 {
     struct mg_service_setting setting = {.verb = MG_SETTING_PAUSE, .pause_ms = cli->options.pause_ms};
     return setting_do(
@@ -175,26 +178,26 @@ static enum exit_code verb_service_pause(struct cli *cli)
         "paused; its steps wait and use up no attempt, the orders' own complete_within goes on");
 }
 
-static enum exit_code verb_service_resume(struct cli *cli)
+static enum mg_exit_code verb_service_resume(struct mg_cli *cli)
 {
     struct mg_service_setting setting = {.verb = MG_SETTING_RESUME};
     return setting_do(cli, &setting, "no longer paused");
 }
 
-static enum exit_code verb_service_limit(struct cli *cli)
+static enum mg_exit_code verb_service_limit(struct mg_cli *cli)
 {
     struct mg_service_setting setting = {.verb = MG_SETTING_LIMIT};
-    const struct cli_options *options = &cli->options;
+    const struct mg_cli_options *options = &cli->options;
     if (!is_given(options->concurrency) && !is_given(options->rate)) {
-        return cli_fail(EXIT_USAGE, "name a limit: --concurrency N, --rate N, or none for either");
+        return mg_cli_fail(MG_EXIT_USAGE, "name a limit: --concurrency N, --rate N, or none for either");
     }
-    if (!limit_parse(options->concurrency, true, MG_SERVICE_CONCURRENCY_MAX, &setting.concurrency)) {
-        return cli_fail(EXIT_USAGE, "--concurrency %s: expected none or 1 to %d", options->concurrency,
-                        MG_SERVICE_CONCURRENCY_MAX);
+    if (!mg_limit_parse(options->concurrency, true, MG_SERVICE_CONCURRENCY_MAX, &setting.concurrency)) {
+        return mg_cli_fail(MG_EXIT_USAGE, "--concurrency %s: expected none or 1 to %d", options->concurrency,
+                           MG_SERVICE_CONCURRENCY_MAX);
     }
-    if (!limit_parse(options->rate, false, MG_SERVICE_RATE_MAX, &setting.rate_per_s)) {
-        return cli_fail(EXIT_USAGE, "--rate %s: expected none, or calls a second above 0 and up to %d",
-                        options->rate, MG_SERVICE_RATE_MAX);
+    if (!mg_limit_parse(options->rate, false, MG_SERVICE_RATE_MAX, &setting.rate_per_s)) {
+        return mg_cli_fail(MG_EXIT_USAGE, "--rate %s: expected none, or calls a second above 0 and up to %d",
+                           options->rate, MG_SERVICE_RATE_MAX);
     }
     return setting_do(cli, &setting,
                       "other limits, for all its agents together; none exceeds that of its service file");
@@ -220,61 +223,62 @@ static void forget_answered(void *arg, enum mg_forget_result result, const char 
     }
 }
 
-static enum exit_code forget_print(const struct cli *cli, const char *service,
-                                   const struct forgetting *forgetting)
+static enum mg_exit_code forget_print(const struct mg_cli *cli, const char *service,
+                                      const struct forgetting *forgetting)
 {
     switch (forgetting->result) {
     case MG_FORGET_DONE:
         break;
     case MG_FORGET_IN_USE:
-        return cli_fail(EXIT_CONFLICT, "service %s is not forgotten: %s", service, forgetting->why);
+        return mg_cli_fail(MG_EXIT_CONFLICT, "service %s is not forgotten: %s", service, forgetting->why);
     case MG_FORGET_NOT_FOUND:
-        return cli_fail(EXIT_NOT_FOUND, "there is nothing to delete of service %s", service);
+        return mg_cli_fail(MG_EXIT_NOT_FOUND, "there is nothing to delete of service %s", service);
     }
     if (cli->is_json) {
-        struct answer answer;
-        struct mg_json_writer *json = answer_begin(&answer);
+        struct mg_answer answer;
+        struct mg_json_writer *json = mg_answer_begin(&answer);
         mg_json_object_begin(json);
         mg_json_member_string(json, "service", service);
         mg_json_member_bool(json, "is_forgotten", true);
         mg_json_object_end(json);
-        return answer_print(&answer);
+        return mg_answer_print(&answer);
     }
     (void)printf("service %s: forgotten; the next report of an agent makes it known again\n", service);
-    return EXIT_DONE;
+    return MG_EXIT_DONE;
 }
 
-static enum exit_code verb_service_forget(struct cli *cli)
+static enum mg_exit_code verb_service_forget(struct mg_cli *cli)
 {
     const char *service = cli->words.items[0];
     struct forgetting forgetting = {.is_over = false};
     char by[MG_COMMAND_BY_MAX + 1];
-    cli_by(cli, by, sizeof(by));
-    enum exit_code code = words_check(service, cli->options.reason);
-    if (code == EXIT_DONE) {
-        code = cli_open_store(cli, false);
+    mg_cli_by(cli, by, sizeof(by));
+    enum mg_exit_code code = words_check(service, cli->options.reason);
+    if (code == MG_EXIT_DONE) {
+        code = mg_cli_open_store(cli, false);
     }
-    if (code != EXIT_DONE) {
+    if (code != MG_EXIT_DONE) {
         return code;
     }
     mg_store_forget_service(cli->store, service, cli->options.reason, by, forget_answered, &forgetting);
-    if (!cli_wait(cli, &forgetting.is_over, cli->options.timeout_ms)) {
-        return cli_fail(EXIT_TIMED_OUT, "the database did not answer in time; see makegood service list");
+    if (!mg_cli_wait(cli, &forgetting.is_over, cli->options.timeout_ms)) {
+        return mg_cli_fail(MG_EXIT_TIMED_OUT,
+                           "the database did not answer in time; see makegood service list");
     }
-    return forgetting.is_failed ? cli_fail_err(&forgetting.err) : forget_print(cli, service, &forgetting);
+    return forgetting.is_failed ? mg_cli_fail_err(&forgetting.err) : forget_print(cli, service, &forgetting);
 }
 
-#define CHANGES_SERVICE (EXTRA_REASON | EXTRA_VERSION)
+#define CHANGES_SERVICE (MG_EXTRA_REASON | MG_EXTRA_VERSION)
 
-const struct verb SERVICE_VERBS[] = {
+const struct mg_verb MG_SERVICE_VERBS[] = {
     {"service", "list", "", 0, 0, 0, verb_service_list,
      "lists services, their pause and limits, and the agents that apply them"},
-    {"service", "pause", "SERVICE", 1, 1, CHANGES_SERVICE | EXTRA_PAUSE, verb_service_pause,
+    {"service", "pause", "SERVICE", 1, 1, CHANGES_SERVICE | MG_EXTRA_PAUSE, verb_service_pause,
      "stops all calls of a service; its steps wait and use up no attempt"},
     {"service", "resume", "SERVICE", 1, 1, CHANGES_SERVICE, verb_service_resume,
      "ends the pause of a service"},
-    {"service", "limit", "SERVICE", 1, 1, CHANGES_SERVICE | EXTRA_LIMITS, verb_service_limit,
+    {"service", "limit", "SERVICE", 1, 1, CHANGES_SERVICE | MG_EXTRA_LIMITS, verb_service_limit,
      "sets limits for the calls of all its agents together"},
-    {"service", "forget", "SERVICE", 1, 1, EXTRA_REASON, verb_service_forget,
+    {"service", "forget", "SERVICE", 1, 1, MG_EXTRA_REASON, verb_service_forget,
      "deletes the reports, pause, limits and alert of a removed service"},
     {0}};

@@ -8,13 +8,13 @@
 #include "io/pg/dsn.h"
 
 struct waiting {
-    struct cli *cli;
+    struct mg_cli *cli;
     const bool *done;
 };
 
 static void waiting_end(void *arg)
 {
-    struct cli *cli = arg;
+    struct mg_cli *cli = arg;
     cli->is_timed_out = true;
     mg_loop_stop(cli->loop);
 }
@@ -31,7 +31,7 @@ static void waiting_check(void *arg)
 /* How often the flag is checked. A person does not notice 5 ms. */
 #define WAIT_CHECK_MS 5
 
-bool cli_wait(struct cli *cli, const bool *done, int64_t timeout_ms)
+bool mg_cli_wait(struct mg_cli *cli, const bool *done, int64_t timeout_ms)
 {
     struct waiting waiting = {cli, done};
     struct mg_timer *deadline = mg_timer_create(cli->loop, waiting_end, cli);
@@ -54,7 +54,7 @@ static void MG_PRINTF(1, 0) line_print(const char *format, va_list args)
     (void)fprintf(stderr, "\n");
 }
 
-enum exit_code cli_fail(enum exit_code code, const char *format, ...)
+enum mg_exit_code mg_cli_fail(enum mg_exit_code code, const char *format, ...)
 {
     va_list args;
     va_start(args, format);
@@ -63,7 +63,7 @@ enum exit_code cli_fail(enum exit_code code, const char *format, ...)
     return code;
 }
 
-void cli_note(const char *format, ...)
+void mg_cli_note(const char *format, ...)
 {
     va_list args;
     (void)fflush(stdout);
@@ -72,23 +72,23 @@ void cli_note(const char *format, ...)
     va_end(args);
 }
 
-void cli_print_line(void *arg, const char *line)
+void mg_cli_print_line(void *arg, const char *line)
 {
-    const struct cli *cli = arg;
+    const struct mg_cli *cli = arg;
     if (cli->is_json) {
-        struct answer answer;
-        struct mg_json_writer *json = answer_begin(&answer);
+        struct mg_answer answer;
+        struct mg_json_writer *json = mg_answer_begin(&answer);
         mg_json_object_begin(json);
         mg_json_member_string(json, "line", line);
         mg_json_object_end(json);
-        (void)answer_print(&answer);
+        (void)mg_answer_print(&answer);
     } else {
         (void)printf("%s\n", line);
     }
     (void)fflush(stdout); /* keeps the order with the output of the next action */
 }
 
-void cli_by(const struct cli *cli, char *ret_text, size_t size)
+void mg_cli_by(const struct mg_cli *cli, char *ret_text, size_t size)
 {
     const char *name =
         cli->options.by != NULL && cli->options.by[0] != '\0' ? cli->options.by : getenv("USER");
@@ -96,30 +96,30 @@ void cli_by(const struct cli *cli, char *ret_text, size_t size)
     mg_utf8_mend(ret_text); /* the cut may split a character, which the database refuses */
 }
 
-static enum exit_code code_of(enum mg_class class)
+static enum mg_exit_code code_of(enum mg_class class)
 {
     switch (class) {
     case MG_BAD_INPUT:
-        return EXIT_USAGE;
+        return MG_EXIT_USAGE;
     case MG_TRANSIENT:
-        return EXIT_UNAVAILABLE;
+        return MG_EXIT_UNAVAILABLE;
     case MG_STALE:
-        return EXIT_CONFLICT;
+        return MG_EXIT_CONFLICT;
     case MG_OK:
     case MG_PERMANENT:
     case MG_BUG:
         break;
     }
-    return EXIT_ERROR;
+    return MG_EXIT_ERROR;
 }
 
-enum exit_code cli_fail_err(const struct mg_err *err)
+enum mg_exit_code mg_cli_fail_err(const struct mg_err *err)
 {
-    return cli_fail(code_of(err->class), "%s", err->text);
+    return mg_cli_fail(code_of(err->class), "%s", err->text);
 }
 
 struct opening {
-    struct cli *cli;
+    struct mg_cli *cli;
     bool is_over;
 };
 
@@ -143,7 +143,7 @@ static void store_refused(void *arg, const char *reason)
 /* After this time a note on stderr names the server that is slow. */
 #define OPEN_QUIET_MS 2000
 
-static int64_t open_timeout_ms(const struct cli *cli)
+static int64_t open_timeout_ms(const struct mg_cli *cli)
 {
     return cli->options.timeout_ms < OPEN_MAX_MS ? cli->options.timeout_ms : OPEN_MAX_MS;
 }
@@ -152,24 +152,24 @@ static void opening_wait(const struct opening *opening, const char *server)
 {
     int64_t timeout_ms = open_timeout_ms(opening->cli);
     int64_t quiet_ms = timeout_ms < OPEN_QUIET_MS ? timeout_ms : OPEN_QUIET_MS;
-    if (!cli_wait(opening->cli, &opening->is_over, quiet_ms) && timeout_ms > quiet_ms) {
-        cli_note("no answer from the %s yet; trying for %d s more", server,
-                 (int)((timeout_ms - quiet_ms) / 1000));
-        (void)cli_wait(opening->cli, &opening->is_over, timeout_ms - quiet_ms);
+    if (!mg_cli_wait(opening->cli, &opening->is_over, quiet_ms) && timeout_ms > quiet_ms) {
+        mg_cli_note("no answer from the %s yet; trying for %d s more", server,
+                    (int)((timeout_ms - quiet_ms) / 1000));
+        (void)mg_cli_wait(opening->cli, &opening->is_over, timeout_ms - quiet_ms);
     }
 }
 
-static enum exit_code MG_PRINTF(3, 4)
-    why_write(char ret_why[CLI_WHY_SIZE], enum exit_code code, const char *format, ...)
+static enum mg_exit_code MG_PRINTF(3, 4)
+    why_write(char ret_why[MG_CLI_WHY_SIZE], enum mg_exit_code code, const char *format, ...)
 {
     va_list args;
     va_start(args, format);
-    (void)vsnprintf(ret_why, CLI_WHY_SIZE, format, args);
+    (void)vsnprintf(ret_why, MG_CLI_WHY_SIZE, format, args);
     va_end(args);
     return code;
 }
 
-enum exit_code cli_try_store(struct cli *cli, bool skips_schema_check, char ret_why[CLI_WHY_SIZE])
+enum mg_exit_code mg_cli_try_store(struct mg_cli *cli, bool skips_schema_check, char ret_why[MG_CLI_WHY_SIZE])
 {
     static struct opening opening; /* outlives this call: the store's callbacks run later, too */
     struct mg_err err;
@@ -190,29 +190,29 @@ enum exit_code cli_try_store(struct cli *cli, bool skips_schema_check, char ret_
     }
     opening_wait(&opening, "database");
     if (cli->refusal[0] != '\0') {
-        return why_write(ret_why, EXIT_ERROR, "cannot use this database: %s", cli->refusal);
+        return why_write(ret_why, MG_EXIT_ERROR, "cannot use this database: %s", cli->refusal);
     }
     if (!mg_store_is_up(cli->store, reason, sizeof(reason))) {
-        return why_write(ret_why, EXIT_UNAVAILABLE, "could not reach the database: %s", reason);
+        return why_write(ret_why, MG_EXIT_UNAVAILABLE, "could not reach the database: %s", reason);
     }
-    return EXIT_DONE;
+    return MG_EXIT_DONE;
 }
 
-enum exit_code cli_open_store(struct cli *cli, bool skips_schema_check)
+enum mg_exit_code mg_cli_open_store(struct mg_cli *cli, bool skips_schema_check)
 {
-    char why[CLI_WHY_SIZE];
-    enum exit_code code = cli_try_store(cli, skips_schema_check, why);
-    return code == EXIT_DONE ? code : cli_fail(code, "%s", why);
+    char why[MG_CLI_WHY_SIZE];
+    enum mg_exit_code code = mg_cli_try_store(cli, skips_schema_check, why);
+    return code == MG_EXIT_DONE ? code : mg_cli_fail(code, "%s", why);
 }
 
-enum mg_class cli_check_dsn(const struct cli *cli, struct mg_err *err)
+enum mg_class mg_cli_check_dsn(const struct mg_cli *cli, struct mg_err *err)
 {
     return mg_dsn_check(cli->options.pg_dsn, cli->options.broker.is_plaintext_allowed, err);
 }
 
 static void delivery_unexpected(void *arg, struct mg_delivery *delivery)
 {
-    mg_broker_reject(((struct cli *)arg)->broker, delivery);
+    mg_broker_reject(((struct mg_cli *)arg)->broker, delivery);
 }
 
 static void broker_changed(void *arg, bool is_up, const char *reason)
@@ -230,7 +230,7 @@ static void broker_look(void *arg)
                        mg_broker_reach(opening->cli->broker) != MG_REACH_UNKNOWN;
 }
 
-enum exit_code cli_begin_broker(struct cli *cli, const struct mg_broker_options *wanted)
+enum mg_exit_code mg_cli_begin_broker(struct mg_cli *cli, const struct mg_broker_options *wanted)
 {
     struct mg_err err;
     struct mg_broker_options options = *wanted;
@@ -244,16 +244,16 @@ enum exit_code cli_begin_broker(struct cli *cli, const struct mg_broker_options 
         options.on_state = broker_changed;
     }
     if (cli->broker == NULL && mg_broker_create(cli->loop, &options, &cli->broker, &err) != MG_OK) {
-        return cli_fail_err(&err);
+        return mg_cli_fail_err(&err);
     }
-    return EXIT_DONE;
+    return MG_EXIT_DONE;
 }
 
-enum exit_code cli_open_broker(struct cli *cli, const struct mg_broker_options *wanted)
+enum mg_exit_code mg_cli_open_broker(struct mg_cli *cli, const struct mg_broker_options *wanted)
 {
     char reason[512];
-    enum exit_code code = cli_begin_broker(cli, wanted);
-    if (code != EXIT_DONE) {
+    enum mg_exit_code code = mg_cli_begin_broker(cli, wanted);
+    if (code != MG_EXIT_DONE) {
         return code;
     }
     struct opening opening = {cli, false};
@@ -264,12 +264,12 @@ enum exit_code cli_open_broker(struct cli *cli, const struct mg_broker_options *
     opening_wait(&opening, "broker");
     mg_timer_destroy(look);
     if (!mg_broker_is_up(cli->broker, reason, sizeof(reason))) {
-        return cli_fail(EXIT_UNAVAILABLE, "could not reach the broker: %s", reason);
+        return mg_cli_fail(MG_EXIT_UNAVAILABLE, "could not reach the broker: %s", reason);
     }
-    return EXIT_DONE;
+    return MG_EXIT_DONE;
 }
 
-void cli_close(struct cli *cli)
+void mg_cli_close(struct mg_cli *cli)
 {
     if (cli->broker != NULL) {
         mg_broker_destroy(cli->broker);
@@ -278,7 +278,7 @@ void cli_close(struct cli *cli)
     mg_loop_destroy(cli->loop);
 }
 
-enum exit_code cli_read_file(const char *path, size_t max_bytes, char **ret_text, size_t *ret_len)
+enum mg_exit_code mg_cli_read_file(const char *path, size_t max_bytes, char **ret_text, size_t *ret_len)
 {
     struct mg_buf text;
     struct mg_err err;
@@ -286,9 +286,10 @@ enum exit_code cli_read_file(const char *path, size_t max_bytes, char **ret_text
     enum mg_class class = mg_file_text(path, &text, &err);
     if (class != MG_OK) {
         mg_buf_finish(&text);
-        return cli_fail(class == MG_TRANSIENT ? EXIT_ERROR : EXIT_USAGE, "%s", err.text);
+        return mg_cli_fail(class == MG_TRANSIENT ? MG_EXIT_ERROR : MG_EXIT_USAGE, "%s", err.text);
     }
     *ret_text = text.data != NULL ? text.data : calloc(1, 1);
     *ret_len = text.len;
-    return *ret_text != NULL ? EXIT_DONE : cli_fail(EXIT_ERROR, "could not read %s: out of memory", path);
+    return *ret_text != NULL ? MG_EXIT_DONE
+                             : mg_cli_fail(MG_EXIT_ERROR, "could not read %s: out of memory", path);
 }

@@ -17,45 +17,45 @@
 /* The text or whole number of a member of the object at `index` of a list; "" if it is absent. */
 static const char *member(const struct json_t *list, int index, const char *name, char text[MEMBER_MAX])
 {
-    const struct json_t *value = document_member(document_element(list, index), name);
-    struct mg_slice given = document_text(value);
+    const struct json_t *value = mg_document_member(mg_document_element(list, index), name);
+    struct mg_slice given = mg_document_text(value);
     int64_t number;
     text[0] = '\0';
-    if (document_integer(value, &number)) {
+    if (mg_document_integer(value, &number)) {
         (void)snprintf(text, MEMBER_MAX, "%" PRId64, number);
     } else if (given.data != NULL && given.len < MEMBER_MAX) {
         memcpy(text, given.data, given.len + 1);
-        text_make_plain(text); /* JSON escapes hid it from text_make_plain when the row was read */
+        mg_text_make_plain(text); /* JSON escapes hid it from mg_text_make_plain when the row was read */
     }
     return text;
 }
 
-static void lists_free(struct event_lists *lists, int count)
+static void lists_free(struct mg_event_lists *lists, int count)
 {
     for (int row = 0; lists != NULL && row < count; row++) {
-        document_free(lists[row].transitions);
-        document_free(lists[row].statuses);
+        mg_document_free(lists[row].transitions);
+        mg_document_free(lists[row].statuses);
     }
     free(lists);
 }
 
 static bool list_read(const char *text, struct json_t **ret_list, struct mg_err *err)
 {
-    return text[0] == '\0' || document_read(mg_slice_of(text), ret_list, err) == MG_OK;
+    return text[0] == '\0' || mg_document_read(mg_slice_of(text), ret_list, err) == MG_OK;
 }
 
 /* The lists of all rows. The database has checked their texts; so NULL, with a reason, mostly is a lack of
  * memory. */
-static struct event_lists *lists_read(const struct table *events, struct mg_err *err)
+static struct mg_event_lists *lists_read(const struct mg_table *events, struct mg_err *err)
 {
-    struct event_lists *lists = calloc((size_t)events->row_count + 1, sizeof(*lists));
+    struct mg_event_lists *lists = calloc((size_t)events->row_count + 1, sizeof(*lists));
     if (lists == NULL) {
         (void)mg_err_set(err, MG_TRANSIENT, "no memory");
         return NULL;
     }
     for (int row = 0; row < events->row_count; row++) {
-        if (!list_read(table_cell(events, row, "transitions"), &lists[row].transitions, err) ||
-            !list_read(table_cell(events, row, "statuses"), &lists[row].statuses, err)) {
+        if (!list_read(mg_table_cell(events, row, "transitions"), &lists[row].transitions, err) ||
+            !list_read(mg_table_cell(events, row, "statuses"), &lists[row].statuses, err)) {
             lists_free(lists, events->row_count);
             return NULL;
         }
@@ -91,10 +91,11 @@ static void transition_print(FILE *out, const struct json_t *list, int index)
 }
 
 /* Prints a status, with the state of its delivery if it has not arrived. */
-static void status_print(FILE *out, const struct json_t *list, int index, const struct table *events, int row)
+static void status_print(FILE *out, const struct json_t *list, int index, const struct mg_table *events,
+                         int row)
 {
-    const char *given_up_at = table_cell(events, row, "given_up_at");
-    bool is_owed = strcmp(table_cell(events, row, "owed"), "t") == 0;
+    const char *given_up_at = mg_table_cell(events, row, "given_up_at");
+    bool is_owed = strcmp(mg_table_cell(events, row, "owed"), "t") == 0;
     char status[MEMBER_MAX], step[MEMBER_MAX], seq[MEMBER_MAX];
     (void)member(list, index, "step", step);
     (void)fprintf(out, "%-24s  %-16s  status to client: %s%s%s (%s)", "", "",
@@ -106,32 +107,32 @@ static void status_print(FILE *out, const struct json_t *list, int index, const 
     (void)fprintf(out, "%s\n", is_owed ? ", not yet delivered" : "");
 }
 
-static void event_print(FILE *out, const struct table *events, const struct event_lists *lists, int row)
+static void event_print(FILE *out, const struct mg_table *events, const struct mg_event_lists *lists, int row)
 {
-    const char *at = table_cell(events, row, "at");
-    const char *reason = table_cell(events, row, "reason");
-    const char *step = table_cell(events, row, "step");
+    const char *at = mg_table_cell(events, row, "at");
+    const char *reason = mg_table_cell(events, row, "reason");
+    const char *step = mg_table_cell(events, row, "step");
     (void)fprintf(out, "%-24s  %-16s  %s%s%s by %s\n", at, step[0] != '\0' ? step : "order",
-                  table_cell(events, row, "cause_kind"), reason[0] != '\0' ? ": " : "", reason,
-                  table_cell(events, row, "by_whom"));
-    for (int i = 0; document_element(lists[row].transitions, i) != NULL; i++) {
+                  mg_table_cell(events, row, "cause_kind"), reason[0] != '\0' ? ": " : "", reason,
+                  mg_table_cell(events, row, "by_whom"));
+    for (int i = 0; mg_document_element(lists[row].transitions, i) != NULL; i++) {
         transition_print(out, lists[row].transitions, i);
     }
-    for (int i = 0; document_element(lists[row].statuses, i) != NULL; i++) {
+    for (int i = 0; mg_document_element(lists[row].statuses, i) != NULL; i++) {
         status_print(out, lists[row].statuses, i, events, row);
     }
 }
 
 /* Prints a blank and the time between two rows; nothing if a row has no time. */
-static void time_print(FILE *out, const struct table *events, int from, int to)
+static void time_print(FILE *out, const struct mg_table *events, int from, int to)
 {
     static const struct {
         const char *name;
         int64_t ms;
     } UNITS[] = {{"h", 3600000}, {"min", 60000}, {"s", 1000}};
-    char began[MOMENT_SIZE], ended[MOMENT_SIZE];
-    bool is_known = moment_parse(table_cell(events, from, "at"), began) &&
-                    moment_parse(table_cell(events, to, "at"), ended);
+    char began[MG_MOMENT_SIZE], ended[MG_MOMENT_SIZE];
+    bool is_known = mg_moment_parse(mg_table_cell(events, from, "at"), began) &&
+                    mg_moment_parse(mg_table_cell(events, to, "at"), ended);
     int64_t ms = is_known ? strtoll(ended, NULL, 10) - strtoll(began, NULL, 10) : -1;
     if (ms < 0) { /* unknown, or the clock was set back */
         return;
@@ -143,61 +144,62 @@ static void time_print(FILE *out, const struct table *events, int from, int to)
     (void)fprintf(out, " %" PRId64 " %s", (ms + UNITS[unit].ms / 2) / UNITS[unit].ms, UNITS[unit].name);
 }
 
-static void rounds_print(FILE *out, const struct table *events, const struct event_lists *lists, int row,
-                         struct rounds rounds)
+static void rounds_print(FILE *out, const struct mg_table *events, const struct mg_event_lists *lists,
+                         int row, struct mg_rounds rounds)
 {
     int end = row + rounds.events - 1;
     char reason[MEMBER_MAX], first[MEMBER_MAX], newest[MEMBER_MAX];
-    (void)fprintf(out, "%-24s  %-16s  waited", table_cell(events, row, "at"),
-                  table_cell(events, row, "step"));
+    (void)fprintf(out, "%-24s  %-16s  waited", mg_table_cell(events, row, "at"),
+                  mg_table_cell(events, row, "step"));
     time_print(out, events, row, end);
     (void)fprintf(out, ", %d looks: %s (attempts %s to %s", rounds.count,
                   reason_of(member(lists[end].transitions, 0, "reason", reason)),
                   member(lists[row].transitions, 0, "attempt", first),
                   member(lists[rounds.last].transitions, 0, "attempt", newest));
     if (rounds.calls > 0) {
-        (void)fprintf(out, ", %d failed: %s", rounds.calls, table_cell(events, rounds.answer, "reason"));
+        (void)fprintf(out, ", %d failed: %s", rounds.calls, mg_table_cell(events, rounds.answer, "reason"));
     }
     (void)fputs(")\n", out);
 }
 
-static void steps_print(FILE *out, const struct table *steps)
+static void steps_print(FILE *out, const struct mg_table *steps)
 {
     for (int row = 0; row < steps->row_count; row++) {
-        const char *error = table_cell(steps, row, "error_text");
-        (void)fprintf(out, "  %-16s %-13s attempt %s, failures %s%s%s%s\n", table_cell(steps, row, "step"),
-                      table_cell(steps, row, "state"), table_cell(steps, row, "attempt"),
-                      table_cell(steps, row, "failure_count"),
-                      strcmp(table_cell(steps, row, "maybe"), "t") == 0 ? ", may have happened" : "",
+        const char *error = mg_table_cell(steps, row, "error_text");
+        (void)fprintf(out, "  %-16s %-13s attempt %s, failures %s%s%s%s\n", mg_table_cell(steps, row, "step"),
+                      mg_table_cell(steps, row, "state"), mg_table_cell(steps, row, "attempt"),
+                      mg_table_cell(steps, row, "failure_count"),
+                      strcmp(mg_table_cell(steps, row, "maybe"), "t") == 0 ? ", may have happened" : "",
                       error[0] != '\0' ? ", last failure: " : "", error);
     }
 }
 
-void story_print(FILE *out, const struct table *order, const struct table *steps, const struct table *events)
+void mg_story_print(FILE *out, const struct mg_table *order, const struct mg_table *steps,
+                    const struct mg_table *events)
 {
     if (order != NULL) {
-        const char *client = table_cell(order, 0, "client"); /* "": not proved by an exchange */
+        const char *client = mg_table_cell(order, 0, "client"); /* "": not proved by an exchange */
         (void)fprintf(out, "order %s  %s %s  %s  version %s  generation %s%s%s\n",
-                      table_cell(order, 0, "order_id"), table_cell(order, 0, "workflow"),
-                      table_cell(order, 0, "workflow_version"), table_cell(order, 0, "state"),
-                      table_cell(order, 0, "version"), table_cell(order, 0, "generation"),
+                      mg_table_cell(order, 0, "order_id"), mg_table_cell(order, 0, "workflow"),
+                      mg_table_cell(order, 0, "workflow_version"), mg_table_cell(order, 0, "state"),
+                      mg_table_cell(order, 0, "version"), mg_table_cell(order, 0, "generation"),
                       client[0] != '\0' ? "  client " : "", client);
     }
     if (steps != NULL) {
         steps_print(out, steps);
         (void)fputc('\n', out);
     }
-    if (order != NULL && events->row_count > 0 && strcmp(table_cell(events, 0, "version"), "1") != 0) {
-        (void)fprintf(out, "(events before version %s are left out)\n", table_cell(events, 0, "version"));
+    if (order != NULL && events->row_count > 0 && strcmp(mg_table_cell(events, 0, "version"), "1") != 0) {
+        (void)fprintf(out, "(events before version %s are left out)\n", mg_table_cell(events, 0, "version"));
     }
     struct mg_err err;
-    struct event_lists *lists = lists_read(events, &err);
+    struct mg_event_lists *lists = lists_read(events, &err);
     if (lists == NULL) {
-        text_make_plain(err.text);
+        mg_text_make_plain(err.text);
         (void)fprintf(out, "(the events could not be read: %s)\n", err.text);
     }
     for (int row = 0; lists != NULL && row < events->row_count; row++) {
-        struct rounds rounds = rounds_find(events, lists, row);
+        struct mg_rounds rounds = mg_rounds_find(events, lists, row);
         if (rounds.count > 1) {
             rounds_print(out, events, lists, row, rounds);
             row += rounds.events - 1;

@@ -22,7 +22,7 @@ static enum mg_class list_check(const struct mg_list *list, const char *option, 
     return MG_OK;
 }
 
-static enum mg_class names_read(const struct cli *cli, struct mg_topology_names *ret_names,
+static enum mg_class names_read(const struct mg_cli *cli, struct mg_topology_names *ret_names,
                                 struct mg_err *err)
 {
     const struct mg_list *services = &cli->options.services, *clients = &cli->options.clients;
@@ -33,57 +33,57 @@ static enum mg_class names_read(const struct cli *cli, struct mg_topology_names 
 
 /* Without names on the command line, uses the services of the loaded workflows. A broker may be set up
  * before its database: then only the fixed queues are made, and a note reports it. */
-static void names_find(struct cli *cli, struct service_list *list, struct service_needs *needs,
+static void names_find(struct mg_cli *cli, struct mg_service_list *list, struct mg_service_needs *needs,
                        struct mg_topology_names *names)
 {
-    char why[CLI_WHY_SIZE];
+    char why[MG_CLI_WHY_SIZE];
     if (names->service_count + names->client_count > 0) {
         return;
     }
-    if (cli_try_store(cli, false, why) != EXIT_DONE) {
-        cli_note("the services of the loaded workflows are not known, name them with --service: %s", why);
-    } else if (service_list_add_needs(cli, list, needs) == EXIT_DONE) {
+    if (mg_cli_try_store(cli, false, why) != MG_EXIT_DONE) {
+        mg_cli_note("the services of the loaded workflows are not known, name them with --service: %s", why);
+    } else if (mg_service_list_add_needs(cli, list, needs) == MG_EXIT_DONE) {
         names->services = list->names;
         names->service_count = list->count;
     }
 }
 
-static enum exit_code verb_broker_apply(struct cli *cli)
+static enum mg_exit_code verb_broker_apply(struct mg_cli *cli)
 {
     struct mg_err err;
     struct mg_topology_names names;
-    struct service_list list = {.count = 0};
-    struct service_needs needs = {.kept = {0}};
+    struct mg_service_list list = {.count = 0};
+    struct mg_service_needs needs = {.kept = {0}};
     enum mg_class class = names_read(cli, &names, &err);
     if (class == MG_OK) {
         names_find(cli, &list, &needs, &names);
-        class = mg_topology_apply(&cli->options.broker, &names, cli_print_line, cli, &err);
+        class = mg_topology_apply(&cli->options.broker, &names, mg_cli_print_line, cli, &err);
     }
-    service_needs_free(&needs);
-    return class == MG_OK ? EXIT_DONE : cli_fail_err(&err);
+    mg_service_needs_free(&needs);
+    return class == MG_OK ? MG_EXIT_DONE : mg_cli_fail_err(&err);
 }
 
-static enum exit_code verb_broker_check(struct cli *cli)
+static enum mg_exit_code verb_broker_check(struct mg_cli *cli)
 {
     struct mg_err err;
     bool is_compared;
     struct mg_topology_names names;
-    struct service_list list = {.count = 0};
-    struct service_needs needs = {.kept = {0}};
+    struct mg_service_list list = {.count = 0};
+    struct mg_service_needs needs = {.kept = {0}};
     enum mg_class class = names_read(cli, &names, &err);
     if (class == MG_OK) {
         names_find(cli, &list, &needs, &names);
-        class = mg_topology_check(&cli->options.broker, &names, cli_print_line, cli, &is_compared, &err);
+        class = mg_topology_check(&cli->options.broker, &names, mg_cli_print_line, cli, &is_compared, &err);
     }
-    service_needs_free(&needs);
+    mg_service_needs_free(&needs);
     if (class != MG_OK) {
-        return cli_fail_err(&err);
+        return mg_cli_fail_err(&err);
     }
     if (!is_compared) {
-        cli_note("nothing is missing; only the user of broker apply has the right to compare "
-                 "properties");
+        mg_cli_note("nothing is missing; only the user of broker apply has the right to compare "
+                    "properties");
     }
-    return EXIT_DONE;
+    return MG_EXIT_DONE;
 }
 
 /* The folder of this program's migrations. An installed program finds it relative to its own path. A build
@@ -103,7 +103,7 @@ static const char *migrations_folder(char *ret_path, size_t size)
     return "deploy/postgres";
 }
 
-static enum exit_code verb_db_migrate(struct cli *cli)
+static enum mg_exit_code verb_db_migrate(struct mg_cli *cli)
 {
     struct mg_err err;
     char installed[PATH_MAX];
@@ -111,46 +111,46 @@ static enum exit_code verb_db_migrate(struct cli *cli)
     if (folder == NULL || folder[0] == '\0') {
         folder = migrations_folder(installed, sizeof(installed));
     }
-    if (cli_check_dsn(cli, &err) != MG_OK ||
-        mg_store_migrate(cli->options.pg_dsn, folder, cli_print_line, cli, &err) != MG_OK) {
-        return cli_fail_err(&err);
+    if (mg_cli_check_dsn(cli, &err) != MG_OK ||
+        mg_store_migrate(cli->options.pg_dsn, folder, mg_cli_print_line, cli, &err) != MG_OK) {
+        return mg_cli_fail_err(&err);
     }
-    return EXIT_DONE;
+    return MG_EXIT_DONE;
 }
 
-static enum exit_code verb_db_status(struct cli *cli)
+static enum mg_exit_code verb_db_status(struct mg_cli *cli)
 {
-    struct table settings = {0};
-    enum exit_code code = cli_open_store(cli, true);
-    if (code == EXIT_DONE) {
-        code = table_read(cli, MG_REPORT_SETTINGS, NULL, 0, &settings);
+    struct mg_table settings = {0};
+    enum mg_exit_code code = mg_cli_open_store(cli, true);
+    if (code == MG_EXIT_DONE) {
+        code = mg_table_read(cli, MG_REPORT_SETTINGS, NULL, 0, &settings);
     }
-    if (code == EXIT_DONE && !cli->is_json) {
+    if (code == MG_EXIT_DONE && !cli->is_json) {
         char schema[256];
-        (void)mg_schema_serves(strtoll(table_cell(&settings, 0, "schema_version"), NULL, 10),
-                               strtoll(table_cell(&settings, 0, "serves_from"), NULL, 10), schema,
+        (void)mg_schema_serves(strtoll(mg_table_cell(&settings, 0, "schema_version"), NULL, 10),
+                               strtoll(mg_table_cell(&settings, 0, "serves_from"), NULL, 10), schema,
                                sizeof(schema));
         (void)printf("%s\n", schema);
     }
-    if (code == EXIT_DONE) {
-        code = table_print(cli, &settings, NULL);
+    if (code == MG_EXIT_DONE) {
+        code = mg_table_print(cli, &settings, NULL);
     }
-    table_free(&settings);
+    mg_table_free(&settings);
     return code;
 }
 
-const struct verb BROKER_VERBS[] = {{"broker", "apply", "", 0, 0, EXTRA_SERVICE | EXTRA_CLIENT,
-                                     verb_broker_apply, "declares exchanges, queues and bindings"},
-                                    {"broker", "check", "", 0, 0, EXTRA_SERVICE | EXTRA_CLIENT,
-                                     verb_broker_check,
-                                     "lists missing and different exchanges, queues and bindings"},
-                                    {0}};
+const struct mg_verb MG_BROKER_VERBS[] = {{"broker", "apply", "", 0, 0, MG_EXTRA_SERVICE | MG_EXTRA_CLIENT,
+                                           verb_broker_apply, "declares exchanges, queues and bindings"},
+                                          {"broker", "check", "", 0, 0, MG_EXTRA_SERVICE | MG_EXTRA_CLIENT,
+                                           verb_broker_check,
+                                           "lists missing and different exchanges, queues and bindings"},
+                                          {0}};
 
-const struct verb DB_VERBS[] = {
-    {"db", "migrate", "", 0, 0, EXTRA_MIGRATIONS, verb_db_migrate, "migrates the schema to this version"},
+const struct mg_verb MG_DB_VERBS[] = {
+    {"db", "migrate", "", 0, 0, MG_EXTRA_MIGRATIONS, verb_db_migrate, "migrates the schema to this version"},
     {"db", "status", "", 0, 0, 0, verb_db_status, "shows the server, its settings and the schema's version"},
-    {"db", "vacuum-policy", "", 0, 0, EXTRA_POLICY, verb_db_vacuum_policy,
+    {"db", "vacuum-policy", "", 0, 0, MG_EXTRA_POLICY, mg_verb_db_vacuum_policy,
      "shows or sets the ages for moving orders to the archive and for dropping its days"},
-    {"db", "retain", "", 0, 0, EXTRA_EXPORT, verb_db_retain,
+    {"db", "retain", "", 0, 0, MG_EXTRA_EXPORT, mg_verb_db_retain,
      "creates the archive's next days, exports and drops the old ones; to be run once a day"},
     {0}};

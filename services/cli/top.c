@@ -34,9 +34,9 @@ struct sample {
 };
 
 struct top {
-    struct cli *cli;
-    struct top_view view;
-    struct top_place place;
+    struct mg_cli *cli;
+    struct mg_top_view view;
+    struct mg_top_place place;
     bool is_on_screen, is_over, is_counting;
     int waiting;      /* pending answers of the current look */
     int queues_asked; /* the number of queues that the broker was asked about */
@@ -52,36 +52,36 @@ struct top {
 /* The reports of each look, then those of each count. */
 static const struct reading {
     enum mg_report report;
-    size_t offset; /* of the table in struct top_view */
+    size_t offset; /* of the table in struct mg_top_view */
     const char *params[7];
     int param_count;
     bool is_count;
 } READINGS[] = {
-    {MG_REPORT_LEADER, offsetof(struct top_view, leader), {NULL}, 0, false},
-    {MG_REPORT_CONTROLLED, offsetof(struct top_view, services), {NULL}, 0, false},
-    {MG_REPORT_ACCEPTED, offsetof(struct top_view, accepted), {NULL}, 0, true},
-    {MG_REPORT_FIGURES, offsetof(struct top_view, figures), {NULL}, 0, true},
-    {MG_REPORT_OLDEST, offsetof(struct top_view, oldest), {ROWS_SHOWN}, 1, true},
+    {MG_REPORT_LEADER, offsetof(struct mg_top_view, leader), {NULL}, 0, false},
+    {MG_REPORT_CONTROLLED, offsetof(struct mg_top_view, services), {NULL}, 0, false},
+    {MG_REPORT_ACCEPTED, offsetof(struct mg_top_view, accepted), {NULL}, 0, true},
+    {MG_REPORT_FIGURES, offsetof(struct mg_top_view, figures), {NULL}, 0, true},
+    {MG_REPORT_OLDEST, offsetof(struct mg_top_view, oldest), {ROWS_SHOWN}, 1, true},
     {MG_REPORT_FAILURE_GROUPS,
-     offsetof(struct top_view, failures),
+     offsetof(struct mg_top_view, failures),
      {"", "", "", "", "", "", ROWS_SHOWN},
      7,
      true},
 };
 #define READING_COUNT (sizeof(READINGS) / sizeof(READINGS[0]))
 
-static struct table *table_of(struct top_view *view, const struct reading *reading)
+static struct mg_table *table_of(struct mg_top_view *view, const struct reading *reading)
 {
-    return (struct table *)((char *)view + reading->offset);
+    return (struct mg_table *)((char *)view + reading->offset);
 }
 
 /* Computes orders accepted and ended per second from the counts of the last 15 s. No counter exists for
  * ended orders: they are the accepted ones that are no longer open. */
 static void rates_renew(struct top *top)
 {
-    struct top_view *view = &top->view;
-    struct sample now = {mg_clock_boot_ms(), strtoll(table_cell(&view->accepted, 0, "accepted"), NULL, 10),
-                         top_open(view)};
+    struct mg_top_view *view = &top->view;
+    struct sample now = {mg_clock_boot_ms(), strtoll(mg_table_cell(&view->accepted, 0, "accepted"), NULL, 10),
+                         mg_top_open(view)};
     if (top->sample_count > 0 && now.accepted < top->samples[0].accepted) {
         top->sample_count = 0; /* the server has reset its counters */
     }
@@ -95,7 +95,7 @@ static void rates_renew(struct top *top)
     const struct sample *then = &top->samples[top->sample_count - 1];
     double s = (double)(now.at_ms - then->at_ms) / 1000;
     int64_t accepted = now.accepted - then->accepted, ended = accepted - (now.open - then->open);
-    view->has_rates = top->sample_count > 1 && s > 0 && now.open < TOP_FIGURES_MAX;
+    view->has_rates = top->sample_count > 1 && s > 0 && now.open < MG_TOP_FIGURES_MAX;
     view->accepted_per_s = view->has_rates ? (double)accepted / s : 0;
     view->ended_per_s = view->has_rates && ended > 0 ? (double)ended / s : 0;
 }
@@ -137,12 +137,12 @@ static void rows_came(void *arg, const struct mg_rows *rows, const struct mg_err
     struct top *top = asked->top;
     char *fault = asked->reading->is_count ? top->view.count_fault : top->view.read_fault;
     if (err != NULL) {
-        (void)snprintf(fault, TOP_FAULT_SIZE, "%s", err->text);
+        (void)snprintf(fault, MG_TOP_FAULT_SIZE, "%s", err->text);
     } else {
-        struct table *table = table_of(&top->view, asked->reading);
-        table_free(table);
-        if (!table_keep(table, rows, true)) {
-            (void)snprintf(fault, TOP_FAULT_SIZE, "no memory for the answers");
+        struct mg_table *table = table_of(&top->view, asked->reading);
+        mg_table_free(table);
+        if (!mg_table_keep(table, rows, true)) {
+            (void)snprintf(fault, MG_TOP_FAULT_SIZE, "no memory for the answers");
         }
     }
     if (--top->waiting == 0) {
@@ -182,13 +182,13 @@ static void look(struct top *top)
 static void queue_seen(void *arg, const char *name, int64_t messages, int64_t consumers)
 {
     struct top *top = arg;
-    struct top_view *view = &top->view;
+    struct mg_top_view *view = &top->view;
     int i = 0;
     while (i < view->queue_count && strcmp(view->queues[i].name, name) < 0) {
         i++;
     }
     if (i == view->queue_count || strcmp(view->queues[i].name, name) != 0) {
-        if (view->queue_count == TOP_QUEUES_MAX) {
+        if (view->queue_count == MG_TOP_QUEUES_MAX) {
             return;
         }
         memmove(view->queues + i + 1, view->queues + i,
@@ -223,12 +223,12 @@ static void queues_watch(struct top *top)
     for (size_t i = 0; i < sizeof(fixed) / sizeof(fixed[0]); i++) {
         queue_watch(top, fixed[i]);
     }
-    const struct table *services = &top->view.services;
-    for (int row = 0; row < services->row_count && row < TOP_SERVICES_MAX; row++) {
+    const struct mg_table *services = &top->view.services;
+    for (int row = 0; row < services->row_count && row < MG_TOP_SERVICES_MAX; row++) {
         char queue[MG_QUEUE_NAME_SIZE];
-        mg_topology_request_queue(table_cell(services, row, "service"), false, queue);
+        mg_topology_request_queue(mg_table_cell(services, row, "service"), false, queue);
         queue_watch(top, queue);
-        mg_topology_request_queue(table_cell(services, row, "service"), true, queue);
+        mg_topology_request_queue(mg_table_cell(services, row, "service"), true, queue);
         queue_watch(top, queue);
     }
 }
@@ -238,10 +238,10 @@ static void queues_watch(struct top *top)
 static void draw(struct top *top)
 {
     ages_renew(top);
-    top_screen_measure(&top->place);
-    top_screen_begin();
-    top_lay_out(&top->view, &top->place, top_screen_put, NULL);
-    top_screen_end();
+    mg_top_screen_measure(&top->place);
+    mg_top_screen_begin();
+    mg_top_lay_out(&top->view, &top->place, mg_top_screen_put, NULL);
+    mg_top_screen_end();
 }
 
 static void tick(void *arg)
@@ -255,11 +255,11 @@ static void tick(void *arg)
 static void keys_came(void *arg, int events)
 {
     struct top *top = arg;
-    enum top_key key = TOP_KEY_NONE;
+    enum mg_top_key key = MG_TOP_KEY_NONE;
     (void)events;
-    while (!top->is_over && (key = top_screen_key()) != TOP_KEY_NONE) {
-        top->is_over = key == TOP_KEY_QUIT;
-        top_move(&top->view, &top->place, key);
+    while (!top->is_over && (key = mg_top_screen_key()) != MG_TOP_KEY_NONE) {
+        top->is_over = key == MG_TOP_KEY_QUIT;
+        mg_top_move(&top->view, &top->place, key);
     }
     if (top->is_over) {
         mg_loop_stop(top->cli->loop);
@@ -301,7 +301,7 @@ static bool follow(struct top *top)
 {
     struct mg_loop *loop = top->cli->loop;
     struct mg_timer *timer = mg_timer_create(loop, tick, top);
-    struct mg_watch *keys = mg_watch_create(loop, top_screen_fd(), keys_came, top);
+    struct mg_watch *keys = mg_watch_create(loop, mg_top_screen_fd(), keys_came, top);
     bool is_ready = timer != NULL && keys != NULL;
     if (is_ready) {
         mg_watch_set(keys, MG_READABLE);
@@ -315,49 +315,49 @@ static bool follow(struct top *top)
 
 /* ---- once ---- */
 
-static enum exit_code read_once(struct top *top)
+static enum mg_exit_code read_once(struct top *top)
 {
     for (size_t i = 0; i < READING_COUNT; i++) {
-        enum exit_code code = table_read(top->cli, READINGS[i].report, READINGS[i].params,
-                                         READINGS[i].param_count, table_of(&top->view, &READINGS[i]));
-        if (code != EXIT_DONE) {
+        enum mg_exit_code code = mg_table_read(top->cli, READINGS[i].report, READINGS[i].params,
+                                               READINGS[i].param_count, table_of(&top->view, &READINGS[i]));
+        if (code != MG_EXIT_DONE) {
             return code;
         }
     }
     queues_watch(top);
-    (void)cli_wait(top->cli, &top->is_all_seen, BROKER_GRACE_MS);
+    (void)mg_cli_wait(top->cli, &top->is_all_seen, BROKER_GRACE_MS);
     top->view.is_broker_up =
         mg_broker_is_up(top->cli->broker, top->view.broker_fault, sizeof(top->view.broker_fault));
     top->read_at_ms = top->count_at_ms = mg_clock_boot_ms();
     ages_renew(top);
-    return EXIT_DONE;
+    return MG_EXIT_DONE;
 }
 
-static void line_print(void *arg, int row, enum top_tone tone, bool is_chosen, const char *text)
+static void line_print(void *arg, int row, enum mg_top_tone tone, bool is_chosen, const char *text)
 {
     (void)arg;
     (void)is_chosen;
-    (void)printf("%s%s\n", tone == TOP_TITLE && row > 0 ? "\n" : "", text);
+    (void)printf("%s%s\n", tone == MG_TOP_TITLE && row > 0 ? "\n" : "", text);
 }
 
-static void list_write(struct mg_json_writer *json, const char *name, const struct table *table)
+static void list_write(struct mg_json_writer *json, const char *name, const struct mg_table *table)
 {
     mg_json_member_array(json, name);
     for (int row = 0; row < table->row_count; row++) {
         mg_json_element(json);
-        table_write_object(json, table, row, NULL);
+        mg_table_write_object(json, table, row, NULL);
     }
     mg_json_array_end(json);
 }
 
-static enum exit_code print_json(struct top_view *view)
+static enum mg_exit_code print_json(struct mg_top_view *view)
 {
-    char reasons[TOP_WIDTH_MAX];
-    struct answer answer;
-    struct mg_json_writer *json = answer_begin(&answer);
-    int wrong = top_judge(view, reasons, sizeof(reasons));
+    char reasons[MG_TOP_WIDTH_MAX];
+    struct mg_answer answer;
+    struct mg_json_writer *json = mg_answer_begin(&answer);
+    int wrong = mg_top_judge(view, reasons, sizeof(reasons));
     for (int row = 0; row < view->services.row_count; row++) { /* out of memory: reported state */
-        (void)table_put(&view->services, row, "state", top_service_state(view, row));
+        (void)mg_table_put(&view->services, row, "state", mg_top_service_state(view, row));
     }
     mg_json_object_begin(json);
     mg_json_member_bool(json, "is_well", wrong == 0);
@@ -369,7 +369,7 @@ static enum exit_code print_json(struct top_view *view)
     list_write(json, "oldest", &view->oldest);
     mg_json_member_array(json, "queues");
     for (int i = 0; i < view->queue_count; i++) {
-        const struct top_queue *queue = &view->queues[i];
+        const struct mg_top_queue *queue = &view->queues[i];
         mg_json_element_object(json);
         mg_json_member_string(json, "queue", queue->name);
         mg_json_member_int(json, "messages", queue->messages);
@@ -378,53 +378,53 @@ static enum exit_code print_json(struct top_view *view)
     }
     mg_json_array_end(json);
     mg_json_object_end(json);
-    return answer_print(&answer);
+    return mg_answer_print(&answer);
 }
 
-static enum exit_code print_once(struct top *top)
+static enum mg_exit_code print_once(struct top *top)
 {
-    const struct top_place place = {.width = TOP_WIDTH_MAX};
-    enum exit_code code = read_once(top);
-    if (code == EXIT_DONE && top->cli->is_json) {
+    const struct mg_top_place place = {.width = MG_TOP_WIDTH_MAX};
+    enum mg_exit_code code = read_once(top);
+    if (code == MG_EXIT_DONE && top->cli->is_json) {
         code = print_json(&top->view);
-    } else if (code == EXIT_DONE) {
-        top_lay_out(&top->view, &place, line_print, NULL);
+    } else if (code == MG_EXIT_DONE) {
+        mg_top_lay_out(&top->view, &place, line_print, NULL);
     }
     return code;
 }
 
-static enum exit_code verb_top(struct cli *cli)
+static enum mg_exit_code verb_top(struct mg_cli *cli)
 {
     const struct mg_broker_options broker = {.metrics = NULL};
     struct top *top = calloc(1, sizeof(*top));
     if (top == NULL) {
-        return cli_fail(EXIT_ERROR, "could not start: no memory");
+        return mg_cli_fail(MG_EXIT_ERROR, "could not start: no memory");
     }
     top->cli = cli;
     top->began_ms = mg_clock_boot_ms();
     cli->statement_timeout = STATEMENT_TIMEOUT;
-    bool wants_screen = !cli->is_json && top_screen_is_there() && signals_take(top);
-    enum exit_code code = cli_open_store(cli, false);
-    if (code == EXIT_DONE) {
-        code = cli_begin_broker(cli, &broker);
+    bool wants_screen = !cli->is_json && mg_top_screen_is_there() && signals_take(top);
+    enum mg_exit_code code = mg_cli_open_store(cli, false);
+    if (code == MG_EXIT_DONE) {
+        code = mg_cli_begin_broker(cli, &broker);
     }
-    if (code == EXIT_DONE && wants_screen && !top->is_over && top_screen_open()) {
+    if (code == MG_EXIT_DONE && wants_screen && !top->is_over && mg_top_screen_open()) {
         top->is_on_screen = true;
         bool has_run = follow(top);
-        top_screen_close(); /* this also clears any error text on its screen */
-        code = has_run ? EXIT_DONE
-                       : cli_fail(EXIT_ERROR, "could not watch the terminal: no memory or descriptors");
-    } else if (code == EXIT_DONE) {
+        mg_top_screen_close(); /* this also clears any error text on its screen */
+        code = has_run ? MG_EXIT_DONE
+                       : mg_cli_fail(MG_EXIT_ERROR, "could not watch the terminal: no memory or descriptors");
+    } else if (code == MG_EXIT_DONE) {
         code = print_once(top);
     }
     for (size_t i = 0; i < READING_COUNT; i++) {
-        table_free(table_of(&top->view, &READINGS[i]));
+        mg_table_free(table_of(&top->view, &READINGS[i]));
     }
     free(top);
     return code;
 }
 
-const struct verb TOP_VERBS[] = {
+const struct mg_verb MG_TOP_VERBS[] = {
     {"top", NULL, "", 0, 0, 0, verb_top,
      "shows orders, services, failures, oldest waits, alerts and queues, each second"},
     {0}};

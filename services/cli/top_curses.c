@@ -28,7 +28,7 @@ static struct {
     bool has_colors;
 } top;
 
-bool top_screen_is_there(void)
+bool mg_top_screen_is_there(void)
 {
     const char *term = getenv("TERM");
     bool is_drawable = term != NULL && term[0] != '\0' && strcmp(term, "dumb") != 0;
@@ -41,13 +41,13 @@ static void colors_begin(void)
     top.has_colors = (no_color == NULL || no_color[0] == '\0') && has_colors() && start_color() != ERR &&
                      use_default_colors() != ERR;
     if (top.has_colors) {
-        (void)init_pair(TOP_GOOD, COLOR_GREEN, -1);
-        (void)init_pair(TOP_BAD, COLOR_RED, -1);
-        (void)init_pair(TOP_NOTE, COLOR_CYAN, -1);
+        (void)init_pair(MG_TOP_GOOD, COLOR_GREEN, -1);
+        (void)init_pair(MG_TOP_BAD, COLOR_RED, -1);
+        (void)init_pair(MG_TOP_NOTE, COLOR_CYAN, -1);
     }
 }
 
-bool top_screen_open(void)
+bool mg_top_screen_open(void)
 {
     top.keys = fopen("/dev/tty", "re");
     if (top.keys == NULL) {
@@ -61,7 +61,7 @@ bool top_screen_open(void)
     }
     top.window = newwin(0, 0, 0, 0);
     if (top.window == NULL) {
-        top_screen_close();
+        mg_top_screen_close();
         return false;
     }
     (void)signal(SIGQUIT, SIG_IGN); /* its key would leave the terminal unrestored */
@@ -76,7 +76,7 @@ bool top_screen_open(void)
     return true;
 }
 
-void top_screen_close(void)
+void mg_top_screen_close(void)
 {
     if (top.screen == NULL) {
         return;
@@ -91,7 +91,7 @@ void top_screen_close(void)
     memset(&top, 0, sizeof(top));
 }
 
-int top_screen_fd(void)
+int mg_top_screen_fd(void)
 {
     return fileno(top.keys);
 }
@@ -103,34 +103,34 @@ static bool is_gone(void)
     return poll(&state, 1, 0) > 0 && (state.revents & (POLLHUP | POLLERR | POLLNVAL)) != 0;
 }
 
-enum top_key top_screen_key(void)
+enum mg_top_key mg_top_screen_key(void)
 {
     static const struct {
         int code;
-        enum top_key key;
-    } keys[] = {{KEY_UP, TOP_KEY_UP},
-                {'k', TOP_KEY_UP},
-                {KEY_DOWN, TOP_KEY_DOWN},
-                {'j', TOP_KEY_DOWN},
-                {KEY_PPAGE, TOP_KEY_PAGE_UP},
-                {CTRL('b'), TOP_KEY_PAGE_UP},
-                {KEY_NPAGE, TOP_KEY_PAGE_DOWN},
-                {CTRL('f'), TOP_KEY_PAGE_DOWN},
-                {' ', TOP_KEY_PAGE_DOWN},
-                {KEY_HOME, TOP_KEY_FIRST},
-                {'g', TOP_KEY_FIRST},
-                {KEY_END, TOP_KEY_LAST},
-                {'G', TOP_KEY_LAST},
-                {'\t', TOP_KEY_NEXT_LIST},
-                {KEY_RIGHT, TOP_KEY_NEXT_LIST},
-                {KEY_BTAB, TOP_KEY_PREVIOUS_LIST},
-                {KEY_LEFT, TOP_KEY_PREVIOUS_LIST},
-                {'q', TOP_KEY_QUIT},
-                {'Q', TOP_KEY_QUIT},
-                {CTRL('c'), TOP_KEY_QUIT}};
+        enum mg_top_key key;
+    } keys[] = {{KEY_UP, MG_TOP_KEY_UP},
+                {'k', MG_TOP_KEY_UP},
+                {KEY_DOWN, MG_TOP_KEY_DOWN},
+                {'j', MG_TOP_KEY_DOWN},
+                {KEY_PPAGE, MG_TOP_KEY_PAGE_UP},
+                {CTRL('b'), MG_TOP_KEY_PAGE_UP},
+                {KEY_NPAGE, MG_TOP_KEY_PAGE_DOWN},
+                {CTRL('f'), MG_TOP_KEY_PAGE_DOWN},
+                {' ', MG_TOP_KEY_PAGE_DOWN},
+                {KEY_HOME, MG_TOP_KEY_FIRST},
+                {'g', MG_TOP_KEY_FIRST},
+                {KEY_END, MG_TOP_KEY_LAST},
+                {'G', MG_TOP_KEY_LAST},
+                {'\t', MG_TOP_KEY_NEXT_LIST},
+                {KEY_RIGHT, MG_TOP_KEY_NEXT_LIST},
+                {KEY_BTAB, MG_TOP_KEY_PREVIOUS_LIST},
+                {KEY_LEFT, MG_TOP_KEY_PREVIOUS_LIST},
+                {'q', MG_TOP_KEY_QUIT},
+                {'Q', MG_TOP_KEY_QUIT},
+                {CTRL('c'), MG_TOP_KEY_QUIT}};
     for (int code = 0; (code = wgetch(top.window)) != ERR;) {
-        if (code >= '1' && code < '1' + TOP_LIST_COUNT) {
-            return (enum top_key)(TOP_KEY_LIST_FIRST + (code - '1'));
+        if (code >= '1' && code < '1' + MG_TOP_LIST_COUNT) {
+            return (enum mg_top_key)(MG_TOP_KEY_LIST_FIRST + (code - '1'));
         }
         for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++) {
             if (keys[i].code == code) {
@@ -138,10 +138,10 @@ enum top_key top_screen_key(void)
             }
         }
     }
-    return is_gone() ? TOP_KEY_QUIT : TOP_KEY_NONE;
+    return is_gone() ? MG_TOP_KEY_QUIT : MG_TOP_KEY_NONE;
 }
 
-void top_screen_measure(struct top_place *ret_place)
+void mg_top_screen_measure(struct mg_top_place *ret_place)
 {
     struct winsize size = {0};
     if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_row > 0 && size.ws_col > 0 &&
@@ -154,7 +154,7 @@ void top_screen_measure(struct top_place *ret_place)
     ret_place->height = getmaxy(top.window);
 }
 
-void top_screen_begin(void)
+void mg_top_screen_begin(void)
 {
     (void)werase(top.window);
 }
@@ -162,10 +162,10 @@ void top_screen_begin(void)
 /* Characters outside the terminal's character set become question marks; wide characters take two cells. */
 static void text_put(int row, const char *text)
 {
-    wchar_t chars[TOP_WIDTH_MAX + 1];
+    wchar_t chars[MG_TOP_WIDTH_MAX + 1];
     mbstate_t state = {0};
     int cells = 0, count = 0, width = getmaxx(top.window);
-    while (*text != '\0' && count < TOP_WIDTH_MAX) {
+    while (*text != '\0' && count < MG_TOP_WIDTH_MAX) {
         size_t len = mbrtowc(&chars[count], text, strlen(text), &state);
         if (len == 0 || len > strlen(text)) { /* also (size_t)-1 and -2 */
             memset(&state, 0, sizeof(state));
@@ -186,10 +186,10 @@ static void text_put(int row, const char *text)
     (void)mvwaddnwstr(top.window, row, 0, chars, count);
 }
 
-void top_screen_put(void *arg, int row, enum top_tone tone, bool is_chosen, const char *text)
+void mg_top_screen_put(void *arg, int row, enum mg_top_tone tone, bool is_chosen, const char *text)
 {
-    attr_t look = tone == TOP_TITLE || tone == TOP_BAD ? A_BOLD : A_NORMAL;
-    short color = top.has_colors && tone != TOP_PLAIN && tone != TOP_TITLE ? (short)tone : 0;
+    attr_t look = tone == MG_TOP_TITLE || tone == MG_TOP_BAD ? A_BOLD : A_NORMAL;
+    short color = top.has_colors && tone != MG_TOP_PLAIN && tone != MG_TOP_TITLE ? (short)tone : 0;
     (void)arg;
     (void)wattr_set(top.window, look | (is_chosen ? A_REVERSE : A_NORMAL), color, NULL);
     text_put(row, text);
@@ -198,7 +198,7 @@ void top_screen_put(void *arg, int row, enum top_tone tone, bool is_chosen, cons
     }
 }
 
-void top_screen_end(void)
+void mg_top_screen_end(void)
 {
     (void)wattr_set(top.window, A_NORMAL, 0, NULL);
     (void)wrefresh(top.window);

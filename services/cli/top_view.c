@@ -8,17 +8,17 @@
 #include "operator/service_state.h"
 #include "top.h"
 
-static int64_t number_at(const struct table *table, int row, const char *column)
+static int64_t number_at(const struct mg_table *table, int row, const char *column)
 {
-    return strtoll(table_cell(table, row, column), NULL, 10);
+    return strtoll(mg_table_cell(table, row, column), NULL, 10);
 }
 
-static bool cell_is(const struct table *table, int row, const char *column, const char *text)
+static bool cell_is(const struct mg_table *table, int row, const char *column, const char *text)
 {
-    return strcmp(table_cell(table, row, column), text) == 0;
+    return strcmp(mg_table_cell(table, row, column), text) == 0;
 }
 
-void top_write_age(int64_t ms, char *ret_text, size_t size)
+void mg_top_write_age(int64_t ms, char *ret_text, size_t size)
 {
     long long s = ms > 0 ? (long long)ms / 1000 : 0;
     if (s < 60) {
@@ -35,7 +35,7 @@ void top_write_age(int64_t ms, char *ret_text, size_t size)
 /* ---- figures ---- */
 
 /* The sum of a figure's rows with this word ("": all rows), and the age of the oldest. */
-static int64_t figure_sum(const struct top_view *view, const char *figure, const char *word,
+static int64_t figure_sum(const struct mg_top_view *view, const char *figure, const char *word,
                           int64_t *ret_oldest_ms)
 {
     int64_t sum = 0;
@@ -51,12 +51,12 @@ static int64_t figure_sum(const struct top_view *view, const char *figure, const
     return sum;
 }
 
-int64_t top_open_in(const struct top_view *view, const char *state, int64_t *ret_oldest_ms)
+int64_t mg_top_open_in(const struct mg_top_view *view, const char *state, int64_t *ret_oldest_ms)
 {
     return figure_sum(view, "orders", state, ret_oldest_ms);
 }
 
-int64_t top_open(const struct top_view *view)
+int64_t mg_top_open(const struct mg_top_view *view)
 {
     int64_t unused_ms;
     return figure_sum(view, "orders", "", &unused_ms);
@@ -67,16 +67,16 @@ int64_t top_open(const struct top_view *view)
 
 /* The rows of open alerts, sorted by kind. The report has no order, and a list must not change its order
  * on the screen. Returns their number. */
-static int alert_rows(const struct top_view *view, int ret_rows[ALERT_KINDS_MAX])
+static int alert_rows(const struct mg_top_view *view, int ret_rows[ALERT_KINDS_MAX])
 {
     int count = 0;
     for (int row = 0; row < view->figures.row_count && count < ALERT_KINDS_MAX; row++) {
         if (!cell_is(&view->figures, row, "figure", "alerts")) {
             continue;
         }
-        const char *word = table_cell(&view->figures, row, "word");
+        const char *word = mg_table_cell(&view->figures, row, "word");
         int at = count++;
-        for (; at > 0 && strcmp(table_cell(&view->figures, ret_rows[at - 1], "word"), word) > 0; at--) {
+        for (; at > 0 && strcmp(mg_table_cell(&view->figures, ret_rows[at - 1], "word"), word) > 0; at--) {
             ret_rows[at] = ret_rows[at - 1];
         }
         ret_rows[at] = row;
@@ -105,21 +105,21 @@ static void MG_PRINTF(2, 3) reason_add(struct reasons *reasons, const char *form
     va_end(args);
 }
 
-static void leader_judge(const struct top_view *view, struct reasons *reasons)
+static void leader_judge(const struct mg_top_view *view, struct reasons *reasons)
 {
-    const char *holder = table_cell(&view->leader, 0, "holder");
+    const char *holder = mg_table_cell(&view->leader, 0, "holder");
     int64_t age_ms = number_at(&view->leader, 0, "age_ms");
     char age[24];
     if (holder[0] == '\0') {
         reason_add(reasons, "no supervisor leads");
-    } else if (age_ms > LEADER_AGE_MAX_MS) {
-        top_write_age(age_ms, age, sizeof(age));
+    } else if (age_ms > MG_LEADER_AGE_MAX_MS) {
+        mg_top_write_age(age_ms, age, sizeof(age));
         reason_add(reasons, "no supervisor leads: %s was last seen %s ago", holder, age);
     }
 }
 
 /* The sum of both request queues; false: not both have answered. */
-static bool queues_find(const struct top_view *view, const char *service, struct mg_service_queues *ret)
+static bool queues_find(const struct mg_top_view *view, const char *service, struct mg_service_queues *ret)
 {
     int seen = 0;
     *ret = (struct mg_service_queues){.consumers = INT64_MAX};
@@ -127,7 +127,7 @@ static bool queues_find(const struct top_view *view, const char *service, struct
         char name[MG_QUEUE_NAME_SIZE];
         mg_topology_request_queue(service, high == 1, name);
         for (int i = 0; i < view->queue_count; i++) {
-            const struct top_queue *queue = &view->queues[i];
+            const struct mg_top_queue *queue = &view->queues[i];
             if (strcmp(queue->name, name) == 0) {
                 ret->ready += queue->messages;
                 ret->consumers = queue->consumers < ret->consumers ? queue->consumers : ret->consumers;
@@ -138,27 +138,27 @@ static bool queues_find(const struct top_view *view, const char *service, struct
     return seen == 2;
 }
 
-const char *top_service_state(const struct top_view *view, int row)
+const char *mg_top_service_state(const struct mg_top_view *view, int row)
 {
     struct mg_service_queues queues;
-    bool is_seen = queues_find(view, table_cell(&view->services, row, "service"), &queues);
-    return service_state(&view->services, row, is_seen ? &queues : NULL);
+    bool is_seen = queues_find(view, mg_table_cell(&view->services, row, "service"), &queues);
+    return mg_service_state_find(&view->services, row, is_seen ? &queues : NULL);
 }
 
-static bool is_service_well(const struct top_view *view, int row)
+static bool is_service_well(const struct mg_top_view *view, int row)
 {
-    return service_state_is_well(top_service_state(view, row));
+    return mg_service_state_is_well(mg_top_service_state(view, row));
 }
 
-static bool is_of_service(const struct top_queue *queue)
+static bool is_of_service(const struct mg_top_queue *queue)
 {
     return strncmp(queue->name, "agent.", strlen("agent.")) == 0;
 }
 
-static void queues_judge(const struct top_view *view, struct reasons *reasons)
+static void queues_judge(const struct mg_top_view *view, struct reasons *reasons)
 {
     for (int i = 0; i < view->queue_count; i++) {
-        const struct top_queue *queue = &view->queues[i];
+        const struct mg_top_queue *queue = &view->queues[i];
         bool is_of_people =
             strcmp(queue->name, MG_QUEUE_DEAD) == 0 || strcmp(queue->name, MG_QUEUE_REJECTED) == 0;
         if (queue->consumers < 0 && is_of_service(queue)) {
@@ -176,7 +176,7 @@ static void queues_judge(const struct top_view *view, struct reasons *reasons)
     }
 }
 
-int top_judge(const struct top_view *view, char *ret_text, size_t size)
+int mg_top_judge(const struct mg_top_view *view, char *ret_text, size_t size)
 {
     struct reasons reasons = {ret_text, size, 0};
     int64_t oldest_ms;
@@ -185,9 +185,9 @@ int top_judge(const struct top_view *view, char *ret_text, size_t size)
         reason_add(&reasons, "no database: %s", view->store_fault);
     } else if (view->read_fault[0] != '\0') {
         reason_add(&reasons, "%s", view->read_fault);
-    } else if (view->read_age_ms > TOP_READ_AGE_MAX_MS) {
+    } else if (view->read_age_ms > MG_TOP_READ_AGE_MAX_MS) {
         char age[24];
-        top_write_age(view->read_age_ms, age, sizeof(age));
+        mg_top_write_age(view->read_age_ms, age, sizeof(age));
         reason_add(&reasons, "the database has not answered for %s", age);
     } else if (view->count_fault[0] != '\0') {
         reason_add(&reasons, "%s", view->count_fault);
@@ -201,8 +201,8 @@ int top_judge(const struct top_view *view, char *ret_text, size_t size)
     queues_judge(view, &reasons);
     for (int row = 0; row < view->services.row_count; row++) {
         if (!is_service_well(view, row)) {
-            reason_add(&reasons, "%s: %s", table_cell(&view->services, row, "service"),
-                       top_service_state(view, row));
+            reason_add(&reasons, "%s: %s", mg_table_cell(&view->services, row, "service"),
+                       mg_top_service_state(view, row));
         }
     }
     int64_t alerts = figure_sum(view, "alerts", "", &oldest_ms);
@@ -210,7 +210,7 @@ int top_judge(const struct top_view *view, char *ret_text, size_t size)
         reason_add(&reasons, "%lld alert%s open", (long long)alerts, alerts == 1 ? "" : "s");
     }
     int64_t owed = figure_sum(view, "owed", "", &oldest_ms);
-    if (owed > 0 && oldest_ms > CLI_OWED_AGE_MAX_MS) {
+    if (owed > 0 && oldest_ms > MG_CLI_OWED_AGE_MAX_MS) {
         reason_add(&reasons, "%lld statuses have not reached their clients", (long long)owed);
     }
     mg_utf8_mend(ret_text); /* the cut may split a character */
@@ -221,41 +221,41 @@ int top_judge(const struct top_view *view, char *ret_text, size_t size)
 
 #define COLUMNS_MAX 7
 
-static const char *const HEADINGS[TOP_LIST_COUNT][COLUMNS_MAX] = {
-    [TOP_SERVICES] = {"SERVICE", "STATE", "AGENTS", "CALLS", "LIMIT", "PAUSED UNTIL", "SET BY"},
-    [TOP_FAILURES] = {"FAILED", "SINCE", "WORKFLOW", "STEP", "SERVICE", "ERROR"},
-    [TOP_OLDEST] = {"OPEN FOR", "STATE", "WORKFLOW", "ORDER", "REASON"},
-    [TOP_ALERTS] = {"ALERTS", "OLDEST", "ALERT"},
-    [TOP_QUEUES] = {"QUEUE", "MESSAGES", "READERS"},
+static const char *const HEADINGS[MG_TOP_LIST_COUNT][COLUMNS_MAX] = {
+    [MG_TOP_SERVICES] = {"SERVICE", "STATE", "AGENTS", "CALLS", "LIMIT", "PAUSED UNTIL", "SET BY"},
+    [MG_TOP_FAILURES] = {"FAILED", "SINCE", "WORKFLOW", "STEP", "SERVICE", "ERROR"},
+    [MG_TOP_OLDEST] = {"OPEN FOR", "STATE", "WORKFLOW", "ORDER", "REASON"},
+    [MG_TOP_ALERTS] = {"ALERTS", "OLDEST", "ALERT"},
+    [MG_TOP_QUEUES] = {"QUEUE", "MESSAGES", "READERS"},
 };
 
-const char *top_heading(enum top_list list, int column)
+const char *mg_top_heading(enum mg_top_list list, int column)
 {
     return column < COLUMNS_MAX ? HEADINGS[list][column] : NULL;
 }
 
-int top_row_count(const struct top_view *view, enum top_list list)
+int mg_top_row_count(const struct mg_top_view *view, enum mg_top_list list)
 {
     int rows[ALERT_KINDS_MAX];
     switch (list) {
-    case TOP_SERVICES:
+    case MG_TOP_SERVICES:
         return view->services.row_count;
-    case TOP_FAILURES:
+    case MG_TOP_FAILURES:
         return view->failures.row_count;
-    case TOP_OLDEST:
+    case MG_TOP_OLDEST:
         return view->oldest.row_count;
-    case TOP_ALERTS:
+    case MG_TOP_ALERTS:
         return alert_rows(view, rows);
-    case TOP_QUEUES:
+    case MG_TOP_QUEUES:
         return view->queue_count;
-    case TOP_LIST_COUNT:
+    case MG_TOP_LIST_COUNT:
         break;
     }
     return 0;
 }
 
 /* "2"; "1 of 2 apply" while an agent has not applied the settings; "2, 1 open" with open breakers. */
-static void agents_write(const struct table *services, int row, char *ret_text, size_t size)
+static void agents_write(const struct mg_table *services, int row, char *ret_text, size_t size)
 {
     long long agents = number_at(services, row, "agents"), obeying = number_at(services, row, "obeying");
     long long open = number_at(services, row, "breakers_open");
@@ -268,10 +268,10 @@ static void agents_write(const struct table *services, int row, char *ret_text, 
     }
 }
 
-static void limit_write(const struct table *services, int row, char *ret_text, size_t size)
+static void limit_write(const struct mg_table *services, int row, char *ret_text, size_t size)
 {
-    const char *concurrency = table_cell(services, row, "concurrency");
-    const char *rate = table_cell(services, row, "rate_per_s");
+    const char *concurrency = mg_table_cell(services, row, "concurrency");
+    const char *rate = mg_table_cell(services, row, "rate_per_s");
     bool is_both = concurrency[0] != '\0' && rate[0] != '\0';
     (void)snprintf(ret_text, size, "%s%s%s%s", concurrency, is_both ? ", " : "", rate,
                    rate[0] != '\0' ? "/s" : "");
@@ -290,46 +290,46 @@ static void moment_write(const char *iso, char *ret_text, size_t size)
     }
 }
 
-static void service_cell(const struct top_view *view, int row, int column, char *ret_text, size_t size)
+static void service_cell(const struct mg_top_view *view, int row, int column, char *ret_text, size_t size)
 {
-    const struct table *services = &view->services;
-    const char *by = table_cell(services, row, "by_whom");
+    const struct mg_table *services = &view->services;
+    const char *by = mg_table_cell(services, row, "by_whom");
     switch (column) {
     case 0:
-        (void)snprintf(ret_text, size, "%s", table_cell(services, row, "service"));
+        (void)snprintf(ret_text, size, "%s", mg_table_cell(services, row, "service"));
         break;
     case 1:
-        (void)snprintf(ret_text, size, "%s", top_service_state(view, row));
+        (void)snprintf(ret_text, size, "%s", mg_top_service_state(view, row));
         break;
     case 2:
         agents_write(services, row, ret_text, size);
         break;
     case 3:
-        (void)snprintf(ret_text, size, "%s/%s", table_cell(services, row, "in_flight"),
-                       table_cell(services, row, "capacity"));
+        (void)snprintf(ret_text, size, "%s/%s", mg_table_cell(services, row, "in_flight"),
+                       mg_table_cell(services, row, "capacity"));
         break;
     case 4:
         limit_write(services, row, ret_text, size);
         break;
     case 5:
-        moment_write(table_cell(services, row, "paused_until"), ret_text, size);
+        moment_write(mg_table_cell(services, row, "paused_until"), ret_text, size);
         break;
     default:
         (void)snprintf(ret_text, size, "%s%s%s", by, by[0] != '\0' ? ": " : "",
-                       table_cell(services, row, "reason"));
+                       mg_table_cell(services, row, "reason"));
         break;
     }
 }
 
-static void age_cell(const struct table *table, int row, const char *column, char *ret_text, size_t size)
+static void age_cell(const struct mg_table *table, int row, const char *column, char *ret_text, size_t size)
 {
-    top_write_age(number_at(table, row, column), ret_text, size);
+    mg_top_write_age(number_at(table, row, column), ret_text, size);
 }
 
-static void failure_cell(const struct table *failures, int row, int column, char *ret_text, size_t size)
+static void failure_cell(const struct mg_table *failures, int row, int column, char *ret_text, size_t size)
 {
     static const char *const columns[] = {"count", "oldest", "workflow", "step", "service", "error"};
-    const char *text = table_cell(failures, row, columns[column]);
+    const char *text = mg_table_cell(failures, row, columns[column]);
     if (column == 1) {
         moment_write(text, ret_text, size);
     } else {
@@ -337,18 +337,18 @@ static void failure_cell(const struct table *failures, int row, int column, char
     }
 }
 
-static void oldest_cell(const struct table *oldest, int row, int column, char *ret_text, size_t size)
+static void oldest_cell(const struct mg_table *oldest, int row, int column, char *ret_text, size_t size)
 {
     static const char *const columns[] = {"age_ms", "state", "workflow", "order_id", "reason"};
     if (column == 0) {
         age_cell(oldest, row, columns[column], ret_text, size);
     } else {
         bool is_none = cell_is(oldest, row, columns[column], mg_reason_name(MG_REASON_NONE));
-        (void)snprintf(ret_text, size, "%s", is_none ? "-" : table_cell(oldest, row, columns[column]));
+        (void)snprintf(ret_text, size, "%s", is_none ? "-" : mg_table_cell(oldest, row, columns[column]));
     }
 }
 
-static void alert_cell(const struct top_view *view, int index, int column, char *ret_text, size_t size)
+static void alert_cell(const struct mg_top_view *view, int index, int column, char *ret_text, size_t size)
 {
     int rows[ALERT_KINDS_MAX], count = alert_rows(view, rows);
     if (index >= count) {
@@ -358,11 +358,11 @@ static void alert_cell(const struct top_view *view, int index, int column, char 
         age_cell(&view->figures, rows[index], "oldest_ms", ret_text, size);
     } else {
         (void)snprintf(ret_text, size, "%s",
-                       table_cell(&view->figures, rows[index], column == 0 ? "number" : "word"));
+                       mg_table_cell(&view->figures, rows[index], column == 0 ? "number" : "word"));
     }
 }
 
-static void queue_cell(const struct top_queue *queue, int column, char *ret_text, size_t size)
+static void queue_cell(const struct mg_top_queue *queue, int column, char *ret_text, size_t size)
 {
     if (column == 0) {
         (void)snprintf(ret_text, size, "%s", queue->name);
@@ -373,70 +373,71 @@ static void queue_cell(const struct top_queue *queue, int column, char *ret_text
     }
 }
 
-void top_cell(const struct top_view *view, enum top_list list, int row, int column, char *ret_text,
-              size_t size)
+void mg_top_cell(const struct mg_top_view *view, enum mg_top_list list, int row, int column, char *ret_text,
+                 size_t size)
 {
     ret_text[0] = '\0';
-    if (top_heading(list, column) == NULL || row >= top_row_count(view, list)) {
+    if (mg_top_heading(list, column) == NULL || row >= mg_top_row_count(view, list)) {
         return;
     }
     switch (list) {
-    case TOP_SERVICES:
+    case MG_TOP_SERVICES:
         service_cell(view, row, column, ret_text, size);
         break;
-    case TOP_FAILURES:
+    case MG_TOP_FAILURES:
         failure_cell(&view->failures, row, column, ret_text, size);
         break;
-    case TOP_OLDEST:
+    case MG_TOP_OLDEST:
         oldest_cell(&view->oldest, row, column, ret_text, size);
         break;
-    case TOP_ALERTS:
+    case MG_TOP_ALERTS:
         alert_cell(view, row, column, ret_text, size);
         break;
-    case TOP_QUEUES:
+    case MG_TOP_QUEUES:
         queue_cell(&view->queues[row], column, ret_text, size);
         break;
-    case TOP_LIST_COUNT:
+    case MG_TOP_LIST_COUNT:
         break;
     }
     mg_utf8_mend(ret_text); /* the cut may split a character */
 }
 
-enum top_tone top_row_tone(const struct top_view *view, enum top_list list, int row)
+enum mg_top_tone mg_top_row_tone(const struct mg_top_view *view, enum mg_top_list list, int row)
 {
-    if (list == TOP_SERVICES && row < view->services.row_count) {
-        bool is_paused = strcmp(top_service_state(view, row), SERVICE_PAUSED) == 0;
-        return !is_service_well(view, row) ? TOP_BAD : is_paused ? TOP_NOTE : TOP_PLAIN;
+    if (list == MG_TOP_SERVICES && row < view->services.row_count) {
+        bool is_paused = strcmp(mg_top_service_state(view, row), MG_SERVICE_PAUSED) == 0;
+        return !is_service_well(view, row) ? MG_TOP_BAD : is_paused ? MG_TOP_NOTE : MG_TOP_PLAIN;
     }
-    if (list == TOP_QUEUES && row < view->queue_count && view->queues[row].consumers < 0) {
-        return TOP_BAD;
+    if (list == MG_TOP_QUEUES && row < view->queue_count && view->queues[row].consumers < 0) {
+        return MG_TOP_BAD;
     }
-    return TOP_PLAIN;
+    return MG_TOP_PLAIN;
 }
 
-void top_hint(const struct top_view *view, enum top_list list, int row, char *ret_text, size_t size)
+void mg_top_hint(const struct mg_top_view *view, enum mg_top_list list, int row, char *ret_text, size_t size)
 {
-    bool is_row = row < top_row_count(view, list);
-    char remedy[SERVICE_REMEDY_SIZE] = "";
+    bool is_row = row < mg_top_row_count(view, list);
+    char remedy[MG_SERVICE_REMEDY_SIZE] = "";
     switch (list) {
-    case TOP_SERVICES:
+    case MG_TOP_SERVICES:
         if (is_row) {
-            service_remedy(table_cell(&view->services, row, "service"), top_service_state(view, row), remedy);
+            mg_service_remedy(mg_table_cell(&view->services, row, "service"), mg_top_service_state(view, row),
+                              remedy);
         }
         (void)snprintf(ret_text, size, "%s", remedy[0] != '\0' ? remedy : "makegood service list");
         break;
-    case TOP_FAILURES:
+    case MG_TOP_FAILURES:
         (void)snprintf(ret_text, size, "makegood order %s %s", is_row ? "explain" : "list",
-                       is_row ? table_cell(&view->failures, row, "example") : "--group-by error");
+                       is_row ? mg_table_cell(&view->failures, row, "example") : "--group-by error");
         break;
-    case TOP_OLDEST:
+    case MG_TOP_OLDEST:
         (void)snprintf(ret_text, size, "makegood order %s%s", is_row ? "explain " : "list",
-                       is_row ? table_cell(&view->oldest, row, "order_id") : "");
+                       is_row ? mg_table_cell(&view->oldest, row, "order_id") : "");
         break;
-    case TOP_ALERTS:
+    case MG_TOP_ALERTS:
         (void)snprintf(ret_text, size, "makegood alert list");
         break;
-    case TOP_QUEUES:
+    case MG_TOP_QUEUES:
         if (is_row && strcmp(view->queues[row].name, MG_QUEUE_DEAD) == 0) {
             (void)snprintf(ret_text, size, "makegood dead list");
         } else if (is_row && strcmp(view->queues[row].name, MG_QUEUE_REJECTED) == 0) {
@@ -445,7 +446,7 @@ void top_hint(const struct top_view *view, enum top_list list, int row, char *re
             (void)snprintf(ret_text, size, "makegood doctor");
         }
         break;
-    case TOP_LIST_COUNT:
+    case MG_TOP_LIST_COUNT:
         break;
     }
 }

@@ -3,15 +3,16 @@
 
 #include "verbs.h"
 
-static const struct verb *const NOUNS[] = {
-    ORDER_VERBS, WORKFLOW_VERBS, ALERT_VERBS, DEAD_VERBS,  SERVICE_VERBS, BULK_VERBS,       BROKER_VERBS,
-    DB_VERBS,    DOCTOR_VERBS,   TOP_VERBS,   PROBE_VERBS, CONSOLE_VERBS, COMPLETION_VERBS,
+static const struct mg_verb *const NOUNS[] = {
+    MG_ORDER_VERBS, MG_WORKFLOW_VERBS, MG_ALERT_VERBS,      MG_DEAD_VERBS,   MG_SERVICE_VERBS,
+    MG_BULK_VERBS,  MG_BROKER_VERBS,   MG_DB_VERBS,         MG_DOCTOR_VERBS, MG_TOP_VERBS,
+    MG_PROBE_VERBS, MG_CONSOLE_VERBS,  MG_COMPLETION_VERBS,
 };
 
-const struct verb *verb_at(int index)
+const struct mg_verb *mg_verb_at(int index)
 {
     for (size_t i = 0; i < sizeof(NOUNS) / sizeof(NOUNS[0]); i++) {
-        for (const struct verb *verb = NOUNS[i]; verb->noun != NULL; verb++) {
+        for (const struct mg_verb *verb = NOUNS[i]; verb->noun != NULL; verb++) {
             if (index-- == 0) {
                 return verb;
             }
@@ -20,10 +21,10 @@ const struct verb *verb_at(int index)
     return NULL;
 }
 
-const struct verb *verb_find(const char *noun, const char *name)
+const struct mg_verb *mg_verb_find(const char *noun, const char *name)
 {
-    const struct verb *verb = NULL;
-    for (int i = 0; (verb = verb_at(i)) != NULL; i++) {
+    const struct mg_verb *verb = NULL;
+    for (int i = 0; (verb = mg_verb_at(i)) != NULL; i++) {
         if (strcmp(verb->noun, noun) == 0 &&
             (verb->verb == NULL || (name != NULL && strcmp(verb->verb, name) == 0))) {
             return verb;
@@ -32,16 +33,16 @@ const struct verb *verb_find(const char *noun, const char *name)
     return NULL;
 }
 
-const char *verb_name(const struct verb *verb, char ret_name[VERB_NAME_SIZE])
+const char *mg_verb_name(const struct mg_verb *verb, char ret_name[MG_VERB_NAME_SIZE])
 {
-    (void)snprintf(ret_name, VERB_NAME_SIZE, "%s%s%s", verb->noun, verb->verb != NULL ? " " : "",
+    (void)snprintf(ret_name, MG_VERB_NAME_SIZE, "%s%s%s", verb->noun, verb->verb != NULL ? " " : "",
                    verb->verb != NULL ? verb->verb : "");
     return ret_name;
 }
 
-void verb_write(const struct verb *verb, char *ret_text, size_t size)
+void mg_verb_write(const struct mg_verb *verb, char *ret_text, size_t size)
 {
-    char name[VERB_NAME_SIZE];
-    (void)snprintf(ret_text, size, "%s%s%s", verb_name(verb, name), verb->words[0] != '\0' ? " " : "",
+    char name[MG_VERB_NAME_SIZE];
+    (void)snprintf(ret_text, size, "%s%s%s", mg_verb_name(verb, name), verb->words[0] != '\0' ? " " : "",
                    verb->words);
 }

@@ -9,38 +9,38 @@
 #include "cli.h"
 
 /* The options of a verb beside those of every verb. */
-enum extra {
-    EXTRA_REASON = 1 << 0, /* of verbs that change something: the reason, and the operator */
-    EXTRA_VERSION = 1 << 1,
-    EXTRA_STEP = 1 << 2,
-    EXTRA_OUTCOME = 1 << 3,
-    EXTRA_SET = 1 << 4,
-    EXTRA_WAIT = 1 << 5,
-    EXTRA_FILTER = 1 << 6,
-    EXTRA_LIMIT = 1 << 7,
-    EXTRA_ALL = 1 << 8,
-    EXTRA_QUEUE = 1 << 9,
-    EXTRA_SERVICE = 1 << 10,
-    EXTRA_MIGRATIONS = 1 << 11,
-    EXTRA_STATES = 1 << 12,
-    EXTRA_CLIENT = 1 << 13,
-    EXTRA_HTTP = 1 << 14,
-    EXTRA_FAILURE = 1 << 15,
-    EXTRA_TIME = 1 << 16,
-    EXTRA_AFTER = 1 << 17,
-    EXTRA_PAUSE = 1 << 18,
-    EXTRA_LIMITS = 1 << 19,
-    EXTRA_BULK = 1 << 21,
-    EXTRA_RESULT = 1 << 22,
-    EXTRA_POLICY = 1 << 23,
-    EXTRA_EXPORT = 1 << 24,
-    EXTRA_CONSOLE = 1 << 25,
-    EXTRA_STRICT = 1 << 27,
-    EXTRA_APART = 1 << 20, /* no option: the verb uses neither broker nor database */
-    EXTRA_ALONE = 1 << 26, /* no server at all and one output format: no common option */
+enum mg_extra {
+    MG_EXTRA_REASON = 1 << 0, /* of verbs that change something: the reason, and the operator */
+    MG_EXTRA_VERSION = 1 << 1,
+    MG_EXTRA_STEP = 1 << 2,
+    MG_EXTRA_OUTCOME = 1 << 3,
+    MG_EXTRA_SET = 1 << 4,
+    MG_EXTRA_WAIT = 1 << 5,
+    MG_EXTRA_FILTER = 1 << 6,
+    MG_EXTRA_LIMIT = 1 << 7,
+    MG_EXTRA_ALL = 1 << 8,
+    MG_EXTRA_QUEUE = 1 << 9,
+    MG_EXTRA_SERVICE = 1 << 10,
+    MG_EXTRA_MIGRATIONS = 1 << 11,
+    MG_EXTRA_STATES = 1 << 12,
+    MG_EXTRA_CLIENT = 1 << 13,
+    MG_EXTRA_HTTP = 1 << 14,
+    MG_EXTRA_FAILURE = 1 << 15,
+    MG_EXTRA_TIME = 1 << 16,
+    MG_EXTRA_AFTER = 1 << 17,
+    MG_EXTRA_PAUSE = 1 << 18,
+    MG_EXTRA_LIMITS = 1 << 19,
+    MG_EXTRA_BULK = 1 << 21,
+    MG_EXTRA_RESULT = 1 << 22,
+    MG_EXTRA_POLICY = 1 << 23,
+    MG_EXTRA_EXPORT = 1 << 24,
+    MG_EXTRA_CONSOLE = 1 << 25,
+    MG_EXTRA_STRICT = 1 << 27,
+    MG_EXTRA_APART = 1 << 20, /* no option: the verb uses neither broker nor database */
+    MG_EXTRA_ALONE = 1 << 26, /* no server at all and one output format: no common option */
 };
 
-struct verb {
+struct mg_verb {
     const char *noun, *verb; /* verb NULL: the noun is itself the verb */
     const char *words;       /* arguments, as the usage shows them */
     int min_words, max_words;
@@ -50,50 +50,50 @@ struct verb {
 };
 
 /* Each ends with noun NULL. */
-extern const struct verb ORDER_VERBS[], WORKFLOW_VERBS[], ALERT_VERBS[], DEAD_VERBS[], SERVICE_VERBS[],
-    BULK_VERBS[], BROKER_VERBS[], DB_VERBS[], DOCTOR_VERBS[], TOP_VERBS[], PROBE_VERBS[], CONSOLE_VERBS[],
-    COMPLETION_VERBS[];
+extern const struct mg_verb MG_ORDER_VERBS[], MG_WORKFLOW_VERBS[], MG_ALERT_VERBS[], MG_DEAD_VERBS[],
+    MG_SERVICE_VERBS[], MG_BULK_VERBS[], MG_BROKER_VERBS[], MG_DB_VERBS[], MG_DOCTOR_VERBS[], MG_TOP_VERBS[],
+    MG_PROBE_VERBS[], MG_CONSOLE_VERBS[], MG_COMPLETION_VERBS[];
 
 /* ---- verbs.c ---- */
 
 /* All verbs in display order; NULL after the last. */
-const struct verb *verb_at(int index);
+const struct mg_verb *mg_verb_at(int index);
 /* `name` may be NULL; it is ignored if the noun is itself a verb. NULL: no such verb. */
-const struct verb *verb_find(const char *noun, const char *name);
-#define VERB_NAME_SIZE 32 /* twice the longest name */
+const struct mg_verb *mg_verb_find(const char *noun, const char *name);
+#define MG_VERB_NAME_SIZE 32 /* twice the longest name */
 /* "order show", "doctor"; returns `ret_name`. */
-const char *verb_name(const struct verb *verb, char ret_name[VERB_NAME_SIZE]);
+const char *mg_verb_name(const struct mg_verb *verb, char ret_name[MG_VERB_NAME_SIZE]);
 /* "order show ORDER"; `size` bytes at `ret_text`. */
-void verb_write(const struct verb *verb, char *ret_text, size_t size);
+void mg_verb_write(const struct mg_verb *verb, char *ret_text, size_t size);
 
 /* ---- options.c ---- */
 
-#define OPTIONS_MAX 80 /* room for all options and the end mark */
+#define MG_OPTIONS_MAX 80 /* room for all options and the end mark */
 
-#define EXTRA_ANY ~(EXTRA_APART | EXTRA_ALONE) /* the options of all verbs */
+#define MG_EXTRA_ANY ~(MG_EXTRA_APART | MG_EXTRA_ALONE) /* the options of all verbs */
 
 /* Such a verb must work while the servers are down or not configured. */
-bool extras_are_apart(int extras);
-struct verb_options {
-    struct mg_option all[OPTIONS_MAX]; /* the verb's own, then those of every verb; ends with name NULL */
+bool mg_extras_are_apart(int extras);
+struct mg_verb_options {
+    struct mg_option all[MG_OPTIONS_MAX]; /* the verb's own, then those of every verb; ends with name NULL */
     size_t own_count;
     const struct mg_option *connections; /* the last ones of `all`; NULL: none */
 };
 /* The options of a verb with these extras. Their values are stored in `to`. */
-void options_make(struct cli_options *to, int extras, struct verb_options *ret);
+void mg_options_make(struct mg_cli_options *to, int extras, struct mg_verb_options *ret);
 
 /* ---- completion.c ---- */
 
 /* The hidden verb __complete: prints the candidates for the last of the words after "makegood". No server is
  * read. Words that lead nowhere print nothing. */
-void complete_print(int count, char **words);
+void mg_completion_print(int count, char **words);
 
 /* ---- help.c ---- */
 
-void help_print(FILE *out);
+void mg_help_print(FILE *out);
 /* Prints the verbs of one noun; false: no such noun. */
-bool noun_help_print(FILE *out, const char *noun);
+bool mg_noun_help_print(FILE *out, const char *noun);
 /* Prints the manual page: all verbs and all options. */
-void manual_print(FILE *out);
+void mg_manual_print(FILE *out);
 
 #endif

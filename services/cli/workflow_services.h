@@ -5,22 +5,24 @@
 #include "service_list.h"
 #include "wire/workflow.h"
 
-struct workflow_services {
-    struct service_list list;
-    struct table controlled; /* owns the names in the list that the definitions do not */
-    char why[CLI_WHY_SIZE];  /* why the queues are unknown; "" if they were read */
+struct mg_workflow_services {
+    struct mg_service_list list;
+    struct mg_table controlled; /* owns the names in the list that the definitions do not */
+    char why[MG_CLI_WHY_SIZE];  /* why the queues are unknown; "" if they were read */
 };
 
 /* Reads the queues from the broker, and, if one is missing, the other services' names from the database.
  * The definitions must outlive `ret`; NULL entries are skipped. */
-void workflow_services_find(struct cli *cli, struct mg_workflow *const *workflows, int count,
-                            struct workflow_services *ret);
-void workflow_services_free(struct workflow_services *services);
+void mg_workflow_services_find(struct mg_cli *cli, struct mg_workflow *const *workflows, int count,
+                               struct mg_workflow_services *ret);
+void mg_workflow_services_free(struct mg_workflow_services *services);
 /* The next step after `step` (-1: the first) with a service without a queue; -1: none. Each service comes
  * once. */
-int workflow_services_next(struct workflow_services *services, const struct mg_workflow *workflow, int step);
+int mg_workflow_services_next(struct mg_workflow_services *services, const struct mg_workflow *workflow,
+                              int step);
 /* Writes "service \"travle\" has no queue; …", with the nearest name that has one. */
-#define DOUBT_SIZE 512
-void workflow_services_doubt(struct workflow_services *services, const char *name, char ret_text[DOUBT_SIZE]);
+#define MG_DOUBT_SIZE 512
+void mg_workflow_services_doubt(struct mg_workflow_services *services, const char *name,
+                                char ret_text[MG_DOUBT_SIZE]);
 
 #endif

@@ -9,59 +9,60 @@
 /* Well above a definition of 64 steps with large templates. */
 #define DEFINITION_MAX_BYTES ((size_t)1024 * 1024)
 
-static enum exit_code definition_read(const char *path, struct mg_workflow **ret_workflow)
+static enum mg_exit_code definition_read(const char *path, struct mg_workflow **ret_workflow)
 {
     struct mg_mistake_printer printer = {.path = path};
     const struct mg_mistakes mistakes = {mg_mistake_print, &printer};
     struct mg_err err;
     char *text = NULL;
     size_t len = 0;
-    enum exit_code code = cli_read_file(path, DEFINITION_MAX_BYTES, &text, &len);
-    if (code == EXIT_DONE &&
+    enum mg_exit_code code = mg_cli_read_file(path, DEFINITION_MAX_BYTES, &text, &len);
+    if (code == MG_EXIT_DONE &&
         mg_workflow_parse((struct mg_slice){text, len}, &mistakes, ret_workflow, &err) != MG_OK) {
-        code = printer.count > 0 ? EXIT_USAGE : cli_fail(EXIT_USAGE, "%s: %s", path, err.text);
+        code = printer.count > 0 ? MG_EXIT_USAGE : mg_cli_fail(MG_EXIT_USAGE, "%s: %s", path, err.text);
     }
     free(text);
     return code;
 }
 
-static enum exit_code definition_print(const struct cli *cli, const char *path,
-                                       const struct mg_workflow *workflow, struct workflow_services *services,
-                                       const char *text, const char *word)
+static enum mg_exit_code definition_print(const struct mg_cli *cli, const char *path,
+                                          const struct mg_workflow *workflow,
+                                          struct mg_workflow_services *services, const char *text,
+                                          const char *word)
 {
-    char doubt[DOUBT_SIZE];
-    struct answer answer;
+    char doubt[MG_DOUBT_SIZE];
+    struct mg_answer answer;
     if (!cli->is_json) {
         (void)printf("%s: workflow %s, version %lld: %s\n", path, workflow->name,
                      (long long)workflow->version, text);
-        return EXIT_DONE;
+        return MG_EXIT_DONE;
     }
-    struct mg_json_writer *json = answer_begin(&answer);
+    struct mg_json_writer *json = mg_answer_begin(&answer);
     mg_json_object_begin(json);
     mg_json_member_string(json, "file", path);
     mg_json_member_string(json, "workflow", workflow->name);
     mg_json_member_int(json, "version", workflow->version);
     mg_json_member_word(json, "verdict", word);
     mg_json_member_array(json, "warnings");
-    for (int step = workflow_services_next(services, workflow, -1); step >= 0;
-         step = workflow_services_next(services, workflow, step)) {
-        workflow_services_doubt(services, workflow->steps[step].service, doubt);
+    for (int step = mg_workflow_services_next(services, workflow, -1); step >= 0;
+         step = mg_workflow_services_next(services, workflow, step)) {
+        mg_workflow_services_doubt(services, workflow->steps[step].service, doubt);
         mg_json_element_text(json, mg_slice_of(doubt));
     }
     mg_json_array_end(json);
     mg_json_object_end(json);
-    return answer_print(&answer);
+    return mg_answer_print(&answer);
 }
 
 /* A warning, because orders wait for such a service until its queue is declared. */
 static int doubts_print(const char *path, const struct mg_workflow *workflow,
-                        struct workflow_services *services)
+                        struct mg_workflow_services *services)
 {
-    char doubt[DOUBT_SIZE];
+    char doubt[MG_DOUBT_SIZE];
     int count = 0;
-    for (int step = workflow_services_next(services, workflow, -1); step >= 0;
-         step = workflow_services_next(services, workflow, step)) {
-        workflow_services_doubt(services, workflow->steps[step].service, doubt);
+    for (int step = mg_workflow_services_next(services, workflow, -1); step >= 0;
+         step = mg_workflow_services_next(services, workflow, step)) {
+        mg_workflow_services_doubt(services, workflow->steps[step].service, doubt);
         (void)fprintf(stderr, "%s: /steps/%d/service: %s\n", path, step, doubt);
         count++;
     }
@@ -70,25 +71,25 @@ static int doubts_print(const char *path, const struct mg_workflow *workflow,
 
 /* Reads the queues of all files' services. With --strict an unknown service is an error, and so is an
  * unreachable broker. */
-static enum exit_code services_check(struct cli *cli, struct mg_workflow *const *workflows,
-                                     struct workflow_services *ret_services)
+static enum mg_exit_code services_check(struct mg_cli *cli, struct mg_workflow *const *workflows,
+                                        struct mg_workflow_services *ret_services)
 {
     int count = 0;
-    workflow_services_find(cli, workflows, cli->words.count, ret_services);
+    mg_workflow_services_find(cli, workflows, cli->words.count, ret_services);
     for (int i = 0; i < cli->words.count; i++) {
         count += workflows[i] != NULL ? doubts_print(cli->words.items[i], workflows[i], ret_services) : 0;
     }
     if (ret_services->why[0] != '\0' && cli->options.is_strict) {
-        return cli_fail(EXIT_UNAVAILABLE, "whether each service has a queue is not known: %s",
-                        ret_services->why);
+        return mg_cli_fail(MG_EXIT_UNAVAILABLE, "whether each service has a queue is not known: %s",
+                           ret_services->why);
     }
     if (ret_services->why[0] != '\0') {
-        cli_note("whether each service has a queue was not looked at: %s", ret_services->why);
+        mg_cli_note("whether each service has a queue was not looked at: %s", ret_services->why);
     }
-    return count > 0 && cli->options.is_strict ? EXIT_USAGE : EXIT_DONE;
+    return count > 0 && cli->options.is_strict ? MG_EXIT_USAGE : MG_EXIT_DONE;
 }
 
-static void workflows_free(const struct cli *cli, struct mg_workflow **workflows)
+static void workflows_free(const struct mg_cli *cli, struct mg_workflow **workflows)
 {
     for (int i = 0; i < cli->words.count; i++) {
         mg_workflow_destroy(workflows[i]);
@@ -96,32 +97,32 @@ static void workflows_free(const struct cli *cli, struct mg_workflow **workflows
 }
 
 /* Reads all definitions; NULL for one with mistakes, which are printed. */
-static enum exit_code definitions_read(struct cli *cli, struct mg_workflow **ret_workflows)
+static enum mg_exit_code definitions_read(struct mg_cli *cli, struct mg_workflow **ret_workflows)
 {
-    enum exit_code worst = EXIT_DONE;
+    enum mg_exit_code worst = MG_EXIT_DONE;
     for (int i = 0; i < cli->words.count; i++) {
-        enum exit_code code = definition_read(cli->words.items[i], &ret_workflows[i]);
-        worst = code != EXIT_DONE ? code : worst;
+        enum mg_exit_code code = definition_read(cli->words.items[i], &ret_workflows[i]);
+        worst = code != MG_EXIT_DONE ? code : worst;
     }
     return worst;
 }
 
-static enum exit_code verb_workflow_check(struct cli *cli)
+static enum mg_exit_code verb_workflow_check(struct mg_cli *cli)
 {
     struct mg_workflow *workflows[MG_LIST_MAX] = {NULL};
-    struct workflow_services services;
-    enum exit_code worst = definitions_read(cli, workflows);
-    enum exit_code code = services_check(cli, workflows, &services);
+    struct mg_workflow_services services;
+    enum mg_exit_code worst = definitions_read(cli, workflows);
+    enum mg_exit_code code = services_check(cli, workflows, &services);
     for (int i = 0; i < cli->words.count; i++) {
         if (workflows[i] != NULL) {
-            enum exit_code printed =
+            enum mg_exit_code printed =
                 definition_print(cli, cli->words.items[i], workflows[i], &services, "good", "good");
-            code = code != EXIT_DONE ? code : printed;
+            code = code != MG_EXIT_DONE ? code : printed;
         }
     }
-    workflow_services_free(&services);
+    mg_workflow_services_free(&services);
     workflows_free(cli, workflows);
-    return worst != EXIT_DONE ? worst : code;
+    return worst != MG_EXIT_DONE ? worst : code;
 }
 
 struct storing {
@@ -140,53 +141,54 @@ static void definition_stored(void *arg, const struct mg_err *err)
     }
 }
 
-static enum exit_code definition_store(struct cli *cli, const char *path, const struct mg_workflow *workflow,
-                                       struct workflow_services *services)
+static enum mg_exit_code definition_store(struct mg_cli *cli, const char *path,
+                                          const struct mg_workflow *workflow,
+                                          struct mg_workflow_services *services)
 {
     struct storing storing = {.is_over = false};
     mg_store_put_workflow(cli->store, workflow->name, workflow->version, workflow->text, definition_stored,
                           &storing);
-    if (!cli_wait(cli, &storing.is_over, cli->options.timeout_ms)) {
-        return cli_fail(EXIT_TIMED_OUT, "%s: the database did not answer in time", path);
+    if (!mg_cli_wait(cli, &storing.is_over, cli->options.timeout_ms)) {
+        return mg_cli_fail(MG_EXIT_TIMED_OUT, "%s: the database did not answer in time", path);
     }
     if (storing.is_failed) {
-        return cli_fail(storing.err.class == MG_TRANSIENT ? EXIT_UNAVAILABLE : EXIT_CONFLICT, "%s: %s", path,
-                        storing.err.text);
+        return mg_cli_fail(storing.err.class == MG_TRANSIENT ? MG_EXIT_UNAVAILABLE : MG_EXIT_CONFLICT,
+                           "%s: %s", path, storing.err.text);
     }
     return definition_print(cli, path, workflow, services, "is stored", "stored");
 }
 
 /* Checks all files before it stores the first: a mistake in one file stores none. */
-static enum exit_code verb_workflow_load(struct cli *cli)
+static enum mg_exit_code verb_workflow_load(struct mg_cli *cli)
 {
     struct mg_workflow *workflows[MG_LIST_MAX] = {NULL};
-    struct workflow_services services = {.why = ""};
-    enum exit_code code = definitions_read(cli, workflows);
-    if (code == EXIT_DONE) {
-        code = cli_open_store(cli, false);
+    struct mg_workflow_services services = {.why = ""};
+    enum mg_exit_code code = definitions_read(cli, workflows);
+    if (code == MG_EXIT_DONE) {
+        code = mg_cli_open_store(cli, false);
     }
-    if (code == EXIT_DONE) {
+    if (code == MG_EXIT_DONE) {
         code = services_check(cli, workflows, &services);
     }
-    for (int i = 0; i < cli->words.count && code == EXIT_DONE; i++) {
+    for (int i = 0; i < cli->words.count && code == MG_EXIT_DONE; i++) {
         code = definition_store(cli, cli->words.items[i], workflows[i], &services);
     }
-    workflow_services_free(&services);
+    mg_workflow_services_free(&services);
     workflows_free(cli, workflows);
     return code;
 }
 
-static enum exit_code verb_workflow_list(struct cli *cli)
+static enum mg_exit_code verb_workflow_list(struct mg_cli *cli)
 {
-    struct table table = {0};
-    enum exit_code code = cli_open_store(cli, false);
-    if (code == EXIT_DONE) {
-        code = table_read(cli, MG_REPORT_WORKFLOWS, NULL, 0, &table);
+    struct mg_table table = {0};
+    enum mg_exit_code code = mg_cli_open_store(cli, false);
+    if (code == MG_EXIT_DONE) {
+        code = mg_table_read(cli, MG_REPORT_WORKFLOWS, NULL, 0, &table);
     }
-    if (code == EXIT_DONE) {
-        code = table_print(cli, &table, NULL);
+    if (code == MG_EXIT_DONE) {
+        code = mg_table_print(cli, &table, NULL);
     }
-    table_free(&table);
+    mg_table_free(&table);
     return code;
 }
 
@@ -195,28 +197,28 @@ static void text_put(void *arg, const char *text)
     (void)fputs(text, arg);
 }
 
-static enum exit_code verb_workflow_states(struct cli *cli)
+static enum mg_exit_code verb_workflow_states(struct mg_cli *cli)
 {
     if (cli->is_json) {
-        return cli_fail(EXIT_USAGE, "the tables are printed with --mermaid or --csv, not as JSON");
+        return mg_cli_fail(MG_EXIT_USAGE, "the tables are printed with --mermaid or --csv, not as JSON");
     }
     if (cli->options.is_mermaid == cli->options.is_csv) {
-        return cli_fail(EXIT_USAGE, "choose --mermaid or --csv");
+        return mg_cli_fail(MG_EXIT_USAGE, "choose --mermaid or --csv");
     }
     if (cli->options.is_mermaid) {
         mg_describe_mermaid(text_put, stdout);
     } else {
         mg_describe_csv(text_put, stdout);
     }
-    return EXIT_DONE;
+    return MG_EXIT_DONE;
 }
 
-const struct verb WORKFLOW_VERBS[] = {
-    {"workflow", "check", "FILE...", 1, MG_LIST_MAX, EXTRA_STRICT, verb_workflow_check,
+const struct mg_verb MG_WORKFLOW_VERBS[] = {
+    {"workflow", "check", "FILE...", 1, MG_LIST_MAX, MG_EXTRA_STRICT, verb_workflow_check,
      "lists all mistakes in definitions, warns of services without a queue, stores nothing"},
-    {"workflow", "load", "FILE...", 1, MG_LIST_MAX, EXTRA_STRICT, verb_workflow_load,
+    {"workflow", "load", "FILE...", 1, MG_LIST_MAX, MG_EXTRA_STRICT, verb_workflow_load,
      "checks and stores definitions"},
     {"workflow", "list", "", 0, 0, 0, verb_workflow_list, "lists stored definitions and their open orders"},
-    {"workflow", "states", "", 0, 0, EXTRA_STATES, verb_workflow_states,
+    {"workflow", "states", "", 0, 0, MG_EXTRA_STATES, verb_workflow_states,
      "prints the tables of states, as diagrams or CSV"},
     {0}};

@@ -21,11 +21,11 @@ _Static_assert(MG_COMMAND_REASON_MAX == 511, "the refusal's text names it");
     5000 /* a scheduler answers within milliseconds; after this the operator looks at the order              \
           */
 #define PAUSE_MAX_MS (INT64_C(365) * 24 * 3600 * 1000)
-#define BY_SIZE      (NAME_SIZE + 142) /* room for the begin of the reason */
+#define BY_SIZE      (MG_USER_NAME_SIZE + 142) /* room for the begin of the reason */
 
 static void on_gone(void *arg)
 {
-    ((struct change *)arg)->request = NULL;
+    ((struct mg_change *)arg)->request = NULL;
 }
 
 /* ---- orders ---- */
@@ -36,10 +36,10 @@ static void on_commanded(void *arg, const struct mg_command_result *result)
                                             [MG_COMMAND_CONFLICT] = 409,
                                             [MG_COMMAND_NOT_FOUND] = 404,
                                             [MG_COMMAND_INVALID] = 400};
-    struct change *change = arg;
+    struct mg_change *change = arg;
     char text[MG_COMMAND_REASON_MAX + 64];
     if (result == NULL) {
-        change_end(change, 202, "no scheduler has answered yet; the command may still be carried out");
+        mg_change_end(change, 202, "no scheduler has answered yet; the command may still be carried out");
         return;
     }
     if (result->verdict == MG_COMMAND_DONE) {
@@ -47,22 +47,22 @@ static void on_commanded(void *arg, const struct mg_command_result *result)
     } else {
         (void)snprintf(text, sizeof text, "%s: %s", mg_command_verdict_name(result->verdict), result->text);
     }
-    change_end(change, statuses[result->verdict], text);
+    mg_change_end(change, statuses[result->verdict], text);
 }
 
-static void order_change(struct change *change)
+static void order_change(struct mg_change *change)
 {
-    if (!commander_send(change->console->commander, &change->command, COMMAND_TIMEOUT_MS, on_commanded,
-                        change)) {
-        change_end(change, 503, "too many commands are under way; try again");
+    if (!mg_commander_send(change->console->commander, &change->command, COMMAND_TIMEOUT_MS, on_commanded,
+                           change)) {
+        mg_change_end(change, 503, "too many commands are under way; try again");
     }
 }
 
-#define IDENTITY_MAX (2 * MG_UUID_SIZE + NAME_SIZE + 2 * PART_SIZE)
+#define IDENTITY_MAX (2 * MG_UUID_SIZE + MG_USER_NAME_SIZE + 2 * MG_PATH_PART_SIZE)
 
 /* The id is derived, so that a repeated request with the same `click` is the same command. The operator's
  * name is part of it: no request can take the id of another operator's command. */
-static void command_id_make(const struct change *change, uint64_t version, const char *click,
+static void command_id_make(const struct mg_change *change, uint64_t version, const char *click,
                             char ret_command_id[MG_UUID_SIZE])
 {
     struct mg_buf identity;
@@ -78,7 +78,7 @@ static void command_id_make(const struct change *change, uint64_t version, const
 }
 
 /* NULL: the request is valid; else the reason for a refusal. */
-static const char *order_read(struct change *change, const struct json_t *body)
+static const char *order_read(struct mg_change *change, const struct json_t *body)
 {
     static const struct {
         const char *verb;
@@ -100,11 +100,11 @@ static const char *order_read(struct change *change, const struct json_t *body)
     if (!is_known || !mg_order_id_is_valid(change->id, strlen(change->id))) {
         return "unknown verb, or invalid order id";
     }
-    command->version = member_number(body, "version");
+    command->version = mg_member_number(body, "version");
     if (command->version == 0) {
         return "version: expected the version of the order as shown";
     }
-    (void)member_text(body, "command_id", click, sizeof click);
+    (void)mg_member_text(body, "command_id", click, sizeof click);
     command_id_make(change, command->version, click, command->command_id);
     memcpy(command->order_id, change->id, strlen(change->id) + 1); /* a valid id fits */
     (void)snprintf(command->by, sizeof command->by, "%s", change->by);
@@ -117,38 +117,38 @@ static const char *order_read(struct change *change, const struct json_t *body)
 static void on_setting_put(void *arg, enum mg_change_result result, uint64_t version,
                            const struct mg_err *err)
 {
-    struct change *change = arg;
+    struct mg_change *change = arg;
     char text[128];
     if (err != NULL) {
-        change_end(change, 503, err->text);
+        mg_change_end(change, 503, err->text);
         return;
     }
     switch (result) {
     case MG_CHANGE_DONE:
         (void)snprintf(text, sizeof text, "stored as version %llu; the agents apply it within a second",
                        (unsigned long long)version);
-        change_end(change, 200, text);
+        mg_change_end(change, 200, text);
         return;
     case MG_CHANGE_CONFLICT:
-        change_end(change, 409, "the settings of the service have changed meanwhile; reload the page");
+        mg_change_end(change, 409, "the settings of the service have changed meanwhile; reload the page");
         return;
     case MG_CHANGE_NOT_FOUND:
-        change_end(change, 404, "unknown service: no workflow and no agent names it");
+        mg_change_end(change, 404, "unknown service: no workflow and no agent names it");
         return;
     }
 }
 
-static const char *service_change(struct change *change, const struct json_t *body)
+static const char *service_change(struct mg_change *change, const struct json_t *body)
 {
     struct mg_service_setting setting = {.service = change->id, .reason = change->reason, .by = change->by};
-    char pause[PART_SIZE], concurrency[PART_SIZE], rate[PART_SIZE];
-    setting.version = member_number(body, "version");
+    char pause[MG_PATH_PART_SIZE], concurrency[MG_PATH_PART_SIZE], rate[MG_PATH_PART_SIZE];
+    setting.version = mg_member_number(body, "version");
     if (!mg_name_is_valid(change->id, strlen(change->id))) {
         return "invalid service name";
     }
-    if (!member_text(body, "for", pause, sizeof pause) ||
-        !member_text(body, "concurrency", concurrency, sizeof concurrency) ||
-        !member_text(body, "rate", rate, sizeof rate)) {
+    if (!mg_member_text(body, "for", pause, sizeof pause) ||
+        !mg_member_text(body, "concurrency", concurrency, sizeof concurrency) ||
+        !mg_member_text(body, "rate", rate, sizeof rate)) {
         return "for, concurrency, rate: expected short texts";
     }
     if (strcmp(change->verb, "pause") == 0) {
@@ -162,8 +162,8 @@ static const char *service_change(struct change *change, const struct json_t *bo
         setting.verb = MG_SETTING_RESUME;
     } else if (strcmp(change->verb, "limit") == 0) {
         setting.verb = MG_SETTING_LIMIT;
-        if (!limit_parse(concurrency, true, MG_SERVICE_CONCURRENCY_MAX, &setting.concurrency) ||
-            !limit_parse(rate, false, MG_SERVICE_RATE_MAX, &setting.rate_per_s) ||
+        if (!mg_limit_parse(concurrency, true, MG_SERVICE_CONCURRENCY_MAX, &setting.concurrency) ||
+            !mg_limit_parse(rate, false, MG_SERVICE_RATE_MAX, &setting.rate_per_s) ||
             (setting.concurrency == NULL && setting.rate_per_s == NULL)) {
             return "concurrency, rate: expected at least one; concurrency: a whole number or none; rate: a "
                    "number or none";
@@ -179,17 +179,17 @@ static const char *service_change(struct change *change, const struct json_t *bo
 
 static void on_acked(void *arg, bool is_changed, const struct mg_err *err)
 {
-    struct change *change = arg;
+    struct mg_change *change = arg;
     if (err != NULL) {
-        change_end(change, 503, err->text);
+        mg_change_end(change, 503, err->text);
     } else if (!is_changed) {
-        change_end(change, 409, "the alert is closed, or acknowledged already");
+        mg_change_end(change, 409, "the alert is closed, or acknowledged already");
     } else {
-        change_end(change, 200, "alert acknowledged");
+        mg_change_end(change, 200, "alert acknowledged");
     }
 }
 
-static void alert_change(struct change *change)
+static void alert_change(struct mg_change *change)
 {
     char by[BY_SIZE];
     (void)snprintf(by, sizeof by, "%s: %.140s", change->by, change->reason);
@@ -197,7 +197,7 @@ static void alert_change(struct change *change)
     mg_store_ack_alert(change->console->changing_store, strtoll(change->id, NULL, 10), by, on_acked, change);
 }
 
-static const char *alert_read(const struct change *change)
+static const char *alert_read(const struct mg_change *change)
 {
     size_t len = strlen(change->id);
     return strcmp(change->verb, "ack") == 0 && len > 0 && len < 19 && strspn(change->id, "0123456789") == len
@@ -207,27 +207,27 @@ static const char *alert_read(const struct change *change)
 
 /* ---- dead letters ---- */
 
-static void dead_change(struct change *change)
+static void dead_change(struct mg_change *change)
 {
     struct mg_http_exchange *request = change->request;
-    const struct dead_settlement settlement = {change->by, change->reason, change->queue, change->mark,
-                                               strcmp(change->id, "drop") == 0};
+    const struct mg_dead_settlement settlement = {change->by, change->reason, change->queue, change->mark,
+                                                  strcmp(change->id, "drop") == 0};
     if (request != NULL) {
         mg_http_exchange_on_gone(request, NULL, NULL);
     }
-    dead_settle(change->console->dead, request, &settlement);
-    change_free(change);
+    mg_dead_settle(change->console->dead, request, &settlement);
+    mg_change_free(change);
 }
 
-static const char *dead_read(struct change *change, const struct json_t *body)
+static const char *dead_read(struct mg_change *change, const struct json_t *body)
 {
     bool is_verb = strcmp(change->id, "drop") == 0 || strcmp(change->id, "requeue") == 0;
     if (!is_verb || change->verb[0] != '\0') {
         return "expected dead/drop or dead/requeue";
     }
-    return member_text(body, "queue", change->queue, sizeof change->queue) &&
-                   member_text(body, "mark", change->mark, sizeof change->mark) && change->mark[0] != '\0' &&
-                   dead_queue_is_known(change->queue)
+    return mg_member_text(body, "queue", change->queue, sizeof change->queue) &&
+                   mg_member_text(body, "mark", change->mark, sizeof change->mark) &&
+                   change->mark[0] != '\0' && mg_dead_queue_is_known(change->queue)
                ? NULL
                : "queue, mark: expected those of the message as shown";
 }
@@ -236,12 +236,12 @@ static const char *dead_read(struct change *change, const struct json_t *body)
 
 static void on_noted(void *arg, const struct mg_err *err)
 {
-    struct change *change = arg;
+    struct mg_change *change = arg;
     char text[MG_ERR_TEXT_MAX + 64];
     if (err != NULL) {
         (void)snprintf(text, sizeof text, "no change was made, because it could not be recorded: %s",
                        err->text);
-        change_end(change, 503, text);
+        mg_change_end(change, 503, text);
     } else if (strcmp(change->noun, "orders") == 0) {
         order_change(change);
     } else if (strcmp(change->noun, "alerts") == 0) {
@@ -251,9 +251,9 @@ static void on_noted(void *arg, const struct mg_err *err)
     }
 }
 
-static void change_note(struct change *change)
+static void change_note(struct mg_change *change)
 {
-    char verb[2 * PART_SIZE], memory[4 * PART_SIZE];
+    char verb[2 * MG_PATH_PART_SIZE], memory[4 * MG_PATH_PART_SIZE];
     struct mg_buf detail;
     bool is_dead = strcmp(change->noun, "dead") == 0;
     mg_buf_init_fixed(&detail, memory, sizeof memory);
@@ -278,10 +278,10 @@ static void change_note(struct change *change)
 }
 
 /* NULL: the change is under way; else the reason for a refusal. */
-static const char *change_begin(struct change *change, const struct json_t *body)
+static const char *change_begin(struct mg_change *change, const struct json_t *body)
 {
     const char *wrong = "unknown address";
-    if (!member_text(body, "reason", change->reason, sizeof change->reason)) {
+    if (!mg_member_text(body, "reason", change->reason, sizeof change->reason)) {
         return "reason: too long: at most " REASON_MAX_TEXT
                " bytes; a letter outside ASCII takes two or more";
     }
@@ -292,7 +292,7 @@ static const char *change_begin(struct change *change, const struct json_t *body
         return service_change(change, body);
     }
     if (strcmp(change->noun, "bulk") == 0) {
-        return bulk_change(change, body);
+        return mg_console_bulk_change(change, body);
     }
     if (strcmp(change->noun, "orders") == 0) {
         wrong = order_read(change, body);
@@ -307,33 +307,33 @@ static const char *change_begin(struct change *change, const struct json_t *body
     return wrong;
 }
 
-void act(struct mg_console *console, struct mg_http_exchange *request, const struct visitor *visitor,
-         const char *rest)
+void mg_console_act(struct mg_console *console, struct mg_http_exchange *request,
+                    const struct mg_visitor *visitor, const char *rest)
 {
     struct json_t *body = NULL;
     struct mg_err err;
     char reason[MG_ERR_TEXT_MAX];
-    struct change *change = change_create(console, request, visitor->name);
+    struct mg_change *change = mg_change_create(console, request, visitor->name);
     if (change == NULL) {
-        answer_error(request, 503, "out of memory");
+        mg_answer_error(request, 503, "out of memory");
         return;
     }
     const char *wrong = NULL;
-    if (document_read(mg_http_exchange_body(request), &body, &err) != MG_OK) {
+    if (mg_document_read(mg_http_exchange_body(request), &body, &err) != MG_OK) {
         wrong = err.text;
-    } else if (!path_split(rest, change->noun, change->id, change->verb)) {
+    } else if (!mg_path_split(rest, change->noun, change->id, change->verb)) {
         wrong = "unknown address";
     } else if (strcmp(change->noun, "orders") == 0 &&
-               !commander_is_up(console->commander, reason, sizeof reason)) {
-        answer_error(request, 503, "could not reach the broker: %s", reason);
-        change_free(change);
+               !mg_commander_is_up(console->commander, reason, sizeof reason)) {
+        mg_answer_error(request, 503, "could not reach the broker: %s", reason);
+        mg_change_free(change);
     } else {
         mg_http_exchange_on_gone(request, on_gone, change);
         wrong = change_begin(change, body);
     }
     if (wrong != NULL) {
-        answer_error(request, 400, "%s", wrong);
-        change_free(change);
+        mg_answer_error(request, 400, "%s", wrong);
+        mg_change_free(change);
     }
-    document_free(body);
+    mg_document_free(body);
 }

@@ -19,23 +19,25 @@ static const struct mg_http_header HEADERS[] = {
     {"Permissions-Policy", "camera=(), geolocation=(), microphone=()"},
 };
 #define HEADER_COUNT (sizeof HEADERS / sizeof HEADERS[0])
-_Static_assert(HEADER_COUNT + ANSWER_HEADERS_MORE + 1 == ANSWER_HEADERS_MAX, "room for all and the end");
+_Static_assert(HEADER_COUNT + MG_ANSWER_HEADERS_MORE + 1 == MG_ANSWER_HEADERS_MAX,
+               "room for all and the end");
 
-void answer_headers(struct mg_http_header ret_headers[ANSWER_HEADERS_MAX], const struct mg_http_header *more)
+void mg_answer_headers(struct mg_http_header ret_headers[MG_ANSWER_HEADERS_MAX],
+                       const struct mg_http_header *more)
 {
     size_t count = HEADER_COUNT;
     memcpy(ret_headers, HEADERS, sizeof HEADERS);
-    for (; more != NULL && more->name != NULL && count < ANSWER_HEADERS_MAX - 1; more++) {
+    for (; more != NULL && more->name != NULL && count < MG_ANSWER_HEADERS_MAX - 1; more++) {
         ret_headers[count++] = *more;
     }
     ret_headers[count] = (struct mg_http_header){NULL, NULL};
 }
 
-void answer_json(struct mg_http_exchange *request, unsigned int status, struct mg_slice body)
+void mg_answer_json(struct mg_http_exchange *request, unsigned int status, struct mg_slice body)
 {
-    struct mg_http_header headers[ANSWER_HEADERS_MAX];
+    struct mg_http_header headers[MG_ANSWER_HEADERS_MAX];
     const struct mg_http_header again[] = {{"Retry-After", "1"}, {NULL, NULL}};
-    answer_headers(headers, status == 429 || status == 503 ? again : NULL);
+    mg_answer_headers(headers, status == 429 || status == 503 ? again : NULL);
     const struct mg_http_response answer = {
         .status = status, .type = "application/json", .body = body, .headers = headers};
     mg_http_answer(request, &answer);
@@ -49,7 +51,7 @@ static void text_write(struct mg_buf *out, const char *name, const char *text)
     mg_json_object_end(&json);
 }
 
-void error_write(struct mg_buf *out, const char *text)
+void mg_error_write(struct mg_buf *out, const char *text)
 {
     text_write(out, "error", text);
 }
@@ -57,7 +59,7 @@ void error_write(struct mg_buf *out, const char *text)
 /* Says so without memory. */
 #define NO_MEMORY "{\"error\": \"no memory\"}\n"
 
-void answer_error(struct mg_http_exchange *request, unsigned int status, const char *format, ...)
+void mg_answer_error(struct mg_http_exchange *request, unsigned int status, const char *format, ...)
 {
     char text[MG_ERR_TEXT_MAX + 256];
     struct mg_buf body;
@@ -67,17 +69,17 @@ void answer_error(struct mg_http_exchange *request, unsigned int status, const c
     va_end(args);
     mg_utf8_mend(text); /* the cut may split a character */
     mg_buf_init(&body, 8 * sizeof text);
-    error_write(&body, text);
+    mg_error_write(&body, text);
     mg_buf_append_text(&body, "\n");
-    answer_json(request, status, body.failed ? mg_slice_of(NO_MEMORY) : mg_buf_slice(&body));
+    mg_answer_json(request, status, body.failed ? mg_slice_of(NO_MEMORY) : mg_buf_slice(&body));
     mg_buf_finish(&body);
 }
 
-void answer_text(struct mg_http_exchange *request, unsigned int status, const char *text)
+void mg_answer_text(struct mg_http_exchange *request, unsigned int status, const char *text)
 {
     struct mg_buf body;
     mg_buf_init(&body, MG_ERR_TEXT_MAX * 8);
     text_write(&body, "text", text);
-    answer_json(request, status, body.failed ? mg_slice_of(NO_MEMORY) : mg_buf_slice(&body));
+    mg_answer_json(request, status, body.failed ? mg_slice_of(NO_MEMORY) : mg_buf_slice(&body));
     mg_buf_finish(&body);
 }

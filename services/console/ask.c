@@ -35,11 +35,11 @@ struct ask {
 enum question_state { QUESTION_FREE, QUESTION_ASKED, QUESTION_ANSWERED };
 
 struct question {
-    struct asker *asker;
+    struct mg_asker *asker;
     enum question_state state;
-    struct query query;
-    struct ask asks[REPORTS_MAX];
-    struct table tables[REPORTS_MAX];
+    struct mg_query query;
+    struct ask asks[MG_REPORTS_MAX];
+    struct mg_table tables[MG_REPORTS_MAX];
     int open_count;
     bool is_failed, is_outdated; /* outdated: a change came meanwhile */
     char trouble[MG_ERR_TEXT_MAX];
@@ -49,16 +49,16 @@ struct question {
     struct waiter *waiters;
 };
 
-struct asker {
+struct mg_asker {
     struct mg_console *console;
     struct question questions[QUESTIONS_MAX];
     int64_t rate_at_ms;
     int64_t rate_left; /* thousandths of a query */
 };
 
-struct asker *asker_create(struct mg_console *console)
+struct mg_asker *mg_asker_create(struct mg_console *console)
 {
-    struct asker *asker = calloc(1, sizeof *asker);
+    struct mg_asker *asker = calloc(1, sizeof *asker);
     if (asker == NULL) {
         return NULL;
     }
@@ -67,15 +67,15 @@ struct asker *asker_create(struct mg_console *console)
     asker->rate_at_ms = mg_clock_boot_ms();
     for (int i = 0; i < QUESTIONS_MAX; i++) {
         asker->questions[i].asker = asker;
-        mg_buf_init(&asker->questions[i].json, ANSWER_MAX_BYTES);
+        mg_buf_init(&asker->questions[i].json, MG_ANSWER_MAX_BYTES);
     }
     return asker;
 }
 
 static void tables_free(struct question *question)
 {
-    for (int i = 0; i < REPORTS_MAX; i++) {
-        table_free(&question->tables[i]);
+    for (int i = 0; i < MG_REPORTS_MAX; i++) {
+        mg_table_free(&question->tables[i]);
     }
 }
 
@@ -86,7 +86,7 @@ static void question_free(struct question *question)
     question->state = QUESTION_FREE;
 }
 
-void asker_destroy(struct asker *asker)
+void mg_asker_destroy(struct mg_asker *asker)
 {
     for (int i = 0; asker != NULL && i < QUESTIONS_MAX; i++) {
         while (asker->questions[i].waiters != NULL) {
@@ -99,7 +99,7 @@ void asker_destroy(struct asker *asker)
     free(asker);
 }
 
-void asker_forget(struct asker *asker)
+void mg_asker_forget(struct mg_asker *asker)
 {
     for (int i = 0; i < QUESTIONS_MAX; i++) {
         struct question *question = &asker->questions[i];
@@ -115,7 +115,7 @@ void asker_forget(struct asker *asker)
 static void waiter_answer(struct waiter *waiter, unsigned int status, struct mg_slice json)
 {
     if (waiter->request != NULL) {
-        answer_json(waiter->request, status, json);
+        mg_answer_json(waiter->request, status, json);
     } else {
         waiter->done(waiter->arg, status, json);
     }
@@ -125,7 +125,7 @@ static void waiter_answer(struct waiter *waiter, unsigned int status, struct mg_
 static void trouble_write(struct question *question, const char *text)
 {
     mg_buf_clear(&question->json);
-    error_write(&question->json, text);
+    mg_error_write(&question->json, text);
     question->status = STATUS_TROUBLE;
 }
 
@@ -162,9 +162,9 @@ static void question_end(struct question *question)
 
 static bool rows_keep(struct question *question, int index, const struct mg_rows *rows)
 {
-    struct table *table = &question->tables[index];
-    return table_keep(table, rows, false) && (question->query.asks[index].report != MG_REPORT_CONTROLLED ||
-                                              queues_put(question->asker->console->queues, table));
+    struct mg_table *table = &question->tables[index];
+    return mg_table_keep(table, rows, false) && (question->query.asks[index].report != MG_REPORT_CONTROLLED ||
+                                                 mg_queues_put(question->asker->console->queues, table));
 }
 
 static void on_rows(void *arg, const struct mg_rows *rows, const struct mg_err *err)
@@ -193,8 +193,8 @@ static void question_ask(struct question *question)
     question->began_ms = mg_clock_boot_ms();
     question->open_count = question->query.count;
     for (int i = 0; i < question->query.count; i++) {
-        const char *params[PARAMS_MAX];
-        for (int p = 0; p < PARAMS_MAX; p++) {
+        const char *params[MG_PARAMS_MAX];
+        for (int p = 0; p < MG_PARAMS_MAX; p++) {
             params[p] = question->query.asks[i].params[p];
         }
         question->asks[i] = (struct ask){question, i};
@@ -203,7 +203,7 @@ static void question_ask(struct question *question)
     }
 }
 
-static bool is_rate_kept(struct asker *asker)
+static bool is_rate_kept(struct mg_asker *asker)
 {
     int64_t now_ms = mg_clock_boot_ms();
     asker->rate_left += (now_ms - asker->rate_at_ms) * RATE_PER_S;
@@ -220,7 +220,7 @@ static bool is_rate_kept(struct asker *asker)
 
 /* The question with this key, or a place for it: a free one, or the oldest answer's. NULL: all are under
  * way. */
-static struct question *question_find(struct asker *asker, const char *key)
+static struct question *question_find(struct mg_asker *asker, const char *key)
 {
     struct question *place = NULL;
     for (int i = 0; i < QUESTIONS_MAX; i++) {
@@ -241,7 +241,7 @@ static struct question *question_find(struct asker *asker, const char *key)
 
 /* 0: the waiter is or will be answered. Otherwise returns the status of the refusal; the caller keeps the
  * waiter. */
-static unsigned int ask(struct asker *asker, const struct query *query, struct waiter *waiter,
+static unsigned int ask(struct mg_asker *asker, const struct mg_query *query, struct waiter *waiter,
                         bool is_limited)
 {
     struct question *question = question_find(asker, query->key);
@@ -280,7 +280,8 @@ static void on_gone(void *arg)
     }
 }
 
-void ask_for_request(struct asker *asker, const struct query *query, struct mg_http_exchange *request)
+void mg_ask_for_request(struct mg_asker *asker, const struct mg_query *query,
+                        struct mg_http_exchange *request)
 {
     struct waiter *waiter = calloc(1, sizeof *waiter);
     unsigned int status = STATUS_TROUBLE;
@@ -290,16 +291,16 @@ void ask_for_request(struct asker *asker, const struct query *query, struct mg_h
         status = ask(asker, query, waiter, true);
     }
     if (status == STATUS_BUSY) {
-        answer_error(request, status, "more than %d different requests a second; try again", RATE_PER_S);
+        mg_answer_error(request, status, "more than %d different requests a second; try again", RATE_PER_S);
     } else if (status != 0) {
-        answer_error(request, status, "%d requests are under way already; try again", QUESTIONS_MAX);
+        mg_answer_error(request, status, "%d requests are under way already; try again", QUESTIONS_MAX);
     }
     if (status != 0) {
         free(waiter);
     }
 }
 
-bool ask_for_self(struct asker *asker, const struct query *query, answered_fn *done, void *arg)
+bool mg_ask_for_self(struct mg_asker *asker, const struct mg_query *query, answered_fn *done, void *arg)
 {
     struct waiter *waiter = calloc(1, sizeof *waiter);
     if (waiter == NULL) {

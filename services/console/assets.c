@@ -30,10 +30,10 @@ static bool is_view(const char *path)
     return path[1] == '\0';
 }
 
-static const struct asset *asset_find(const char *path)
+static const struct mg_asset *asset_find(const char *path)
 {
     const char *name = is_view(path) ? INDEX : path + (path[0] == '/');
-    for (const struct asset *asset = ASSETS; asset->name != NULL; asset++) {
+    for (const struct mg_asset *asset = MG_ASSETS; asset->name != NULL; asset++) {
         if (strcmp(asset->name, name) == 0) {
             return asset;
         }
@@ -41,11 +41,11 @@ static const struct asset *asset_find(const char *path)
     return NULL;
 }
 
-bool asset_answer(struct mg_http_exchange *request)
+bool mg_asset_answer(struct mg_http_exchange *request)
 {
-    const struct asset *asset = asset_find(mg_http_exchange_path(request));
+    const struct mg_asset *asset = asset_find(mg_http_exchange_path(request));
     const char *known = mg_http_exchange_header(request, "If-None-Match");
-    struct mg_http_header headers[ANSWER_HEADERS_MAX];
+    struct mg_http_header headers[MG_ANSWER_HEADERS_MAX];
     uint8_t digest[MG_SHA256_SIZE];
     char etag[ETAG_SIZE] = "\"";
     if (asset == NULL) {
@@ -54,7 +54,7 @@ bool asset_answer(struct mg_http_exchange *request)
     mg_sha256(asset->bytes, digest);
     memcpy(mg_hex_write(digest, sizeof digest, etag + 1), "\"", sizeof "\"");
     const struct mg_http_header more[] = {{"ETag", etag}, {"Cache-Control", "no-cache"}, {NULL, NULL}};
-    answer_headers(headers, more);
+    mg_answer_headers(headers, more);
     bool is_known = known != NULL && strcmp(known, etag) == 0;
     const struct mg_http_response answer = {.status = is_known ? 304 : 200,
                                             .type = is_known ? NULL : asset->type,

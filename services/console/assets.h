@@ -4,10 +4,10 @@
 
 #include "base/buf.h"
 
-struct asset {
+struct mg_asset {
     const char *name, *type;
     struct mg_slice bytes;
 };
-extern const struct asset ASSETS[]; /* ends with name NULL */
+extern const struct mg_asset MG_ASSETS[]; /* ends with name NULL */
 
 #endif

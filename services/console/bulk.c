@@ -15,7 +15,7 @@
 
 /* ---- starting ---- */
 
-static void started_tell(struct change *change, const struct mg_bulk_started *started)
+static void started_tell(struct mg_change *change, const struct mg_bulk_started *started)
 {
     struct mg_buf buf;
     char text[160], memory[ANSWER_MAX];
@@ -34,28 +34,28 @@ static void started_tell(struct change *change, const struct mg_bulk_started *st
     mg_json_member_word(&json, "state", mg_bulk_state_name(started->state));
     mg_json_member_int(&json, "orders", started->orders);
     mg_json_object_end(&json);
-    change_end_with(change, 200, mg_buf_slice(&buf));
+    mg_change_end_with(change, 200, mg_buf_slice(&buf));
 }
 
 static void on_started(void *arg, const struct mg_bulk_started *started, const struct mg_err *err)
 {
-    struct change *change = arg;
+    struct mg_change *change = arg;
     char text[160];
     if (err != NULL) {
-        change_end(change, 503, err->text);
+        mg_change_end(change, 503, err->text);
     } else if (started->bulk_id[0] != '\0') {
         started_tell(change, started);
     } else if (started->open_bulk >= MG_BULK_OPEN_MAX) {
         (void)snprintf(text, sizeof text,
                        "%lld bulk actions are open, the maximum; wait for one to end, or stop one",
                        (long long)started->open_bulk);
-        change_end(change, 409, text);
+        mg_change_end(change, 409, text);
     } else if (started->orders > change->orders_max) {
         (void)snprintf(text, sizeof text, "the filter now matches %lld orders, not %lld: reload the page",
                        (long long)started->orders, (long long)change->orders_max);
-        change_end(change, 409, text);
+        mg_change_end(change, 409, text);
     } else {
-        change_end(
+        mg_change_end(
             change, 409,
             "no order is eligible: each order with this failure is no longer in error, or in another bulk "
             "action");
@@ -65,8 +65,8 @@ static void on_started(void *arg, const struct mg_bulk_started *started, const s
 /* Reads a number that a form sends as text; "" gives `initial`. -1: not a number, or above `max`. */
 static int64_t count_read(const struct json_t *body, const char *name, const char *initial, int64_t max)
 {
-    char text[PART_SIZE];
-    if (!member_text(body, name, text, sizeof text)) {
+    char text[MG_PATH_PART_SIZE];
+    if (!mg_member_text(body, name, text, sizeof text)) {
         return -1;
     }
     const char *number = text[0] != '\0' ? text : initial;
@@ -79,13 +79,13 @@ static int64_t count_read(const struct json_t *body, const char *name, const cha
 
 /* The id is derived, so that a repeated request with the same ticket is the same bulk action. Another
  * operator, verb or filter gives another bulk action. */
-static void bulk_id_make(const struct change *change, const char *ticket, enum mg_cause_kind verb,
+static void bulk_id_make(const struct mg_change *change, const char *ticket, enum mg_cause_kind verb,
                          const struct mg_failure_filter *filter, char ret_bulk_id[MG_UUID_SIZE])
 {
     const char *const parts[] = {ticket,       change->by,    mg_cause_name(verb), filter->workflow,
                                  filter->step, filter->error, filter->services};
     struct mg_buf identity;
-    mg_buf_init(&identity, TICKET_SIZE + NAME_SIZE + 2 * MG_FAILURE_FILTER_MAX);
+    mg_buf_init(&identity, TICKET_SIZE + MG_USER_NAME_SIZE + 2 * MG_FAILURE_FILTER_MAX);
     for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++) {
         mg_buf_append_text(&identity, parts[i]);
         mg_buf_append_text(&identity, "\n");
@@ -96,41 +96,42 @@ static void bulk_id_make(const struct change *change, const char *ticket, enum m
 
 /* The fields of the request's body, as texts. */
 struct asked {
-    char verb[PART_SIZE], workflow[PART_SIZE], step[PART_SIZE], error[PARAM_SIZE], service[PART_SIZE];
-    char rate[PART_SIZE], ticket[TICKET_SIZE];
+    char verb[MG_PATH_PART_SIZE], workflow[MG_PATH_PART_SIZE], step[MG_PATH_PART_SIZE], error[MG_PARAM_SIZE],
+        service[MG_PATH_PART_SIZE];
+    char rate[MG_PATH_PART_SIZE], ticket[TICKET_SIZE];
 };
 
 static bool asked_read(const struct json_t *body, struct asked *ret)
 {
-    return member_text(body, "verb", ret->verb, sizeof ret->verb) &&
-           member_text(body, "workflow", ret->workflow, sizeof ret->workflow) &&
-           member_text(body, "step", ret->step, sizeof ret->step) &&
-           member_text(body, "error", ret->error, sizeof ret->error) &&
-           member_text(body, "service", ret->service, sizeof ret->service) &&
-           member_text(body, "rate", ret->rate, sizeof ret->rate) &&
-           member_text(body, "ticket", ret->ticket, sizeof ret->ticket);
+    return mg_member_text(body, "verb", ret->verb, sizeof ret->verb) &&
+           mg_member_text(body, "workflow", ret->workflow, sizeof ret->workflow) &&
+           mg_member_text(body, "step", ret->step, sizeof ret->step) &&
+           mg_member_text(body, "error", ret->error, sizeof ret->error) &&
+           mg_member_text(body, "service", ret->service, sizeof ret->service) &&
+           mg_member_text(body, "rate", ret->rate, sizeof ret->rate) &&
+           mg_member_text(body, "ticket", ret->ticket, sizeof ret->ticket);
 }
 
 /* NULL, or the reason for a refusal. */
-static const char *start_read(struct change *change, const struct json_t *body, const struct asked *asked,
+static const char *start_read(struct mg_change *change, const struct json_t *body, const struct asked *asked,
                               struct mg_bulk_start *ret_start)
 {
     ret_start->reason = change->reason;
     ret_start->by = change->by;
-    ret_start->canary = count_read(body, "canary", BULK_CANARY, BULK_CANARY_MAX);
-    ret_start->stop_percent = count_read(body, "stop_above", BULK_STOP_ABOVE, 100);
-    ret_start->orders_max = change->orders_max = (int64_t)member_number(body, "orders");
+    ret_start->canary = count_read(body, "canary", MG_BULK_CANARY_TEXT, MG_BULK_CANARY_MAX);
+    ret_start->stop_percent = count_read(body, "stop_above", MG_BULK_STOP_ABOVE, 100);
+    ret_start->orders_max = change->orders_max = (int64_t)mg_member_number(body, "orders");
     if (asked->ticket[0] == '\0') {
         return "ticket: expected that of the page; reload the page";
     }
     if (ret_start->orders_max <= 0) {
         return "orders: expected the number shown on the page; reload the page";
     }
-    if (!bulk_verb_parse(asked->verb, &ret_start->verb)) {
-        return "verb: expected " BULK_VERBS_RIGHT;
+    if (!mg_bulk_verb_parse(asked->verb, &ret_start->verb)) {
+        return "verb: expected " MG_BULK_VERBS_RIGHT;
     }
-    if (!bulk_rate_parse(asked->rate, &ret_start->rate_per_s)) {
-        return "rate: expected " BULK_RATE_RIGHT;
+    if (!mg_bulk_rate_parse(asked->rate, &ret_start->rate_per_s)) {
+        return "rate: expected " MG_BULK_RATE_RIGHT;
     }
     if (ret_start->canary < 0 || ret_start->stop_percent < 0) {
         return "canary: expected a number of orders, 0 to 10000; stop above: a percentage, 0 to 100";
@@ -138,10 +139,10 @@ static const char *start_read(struct change *change, const struct json_t *body, 
     return NULL;
 }
 
-static const char *start_begin(struct change *change, const struct json_t *body)
+static const char *start_begin(struct mg_change *change, const struct json_t *body)
 {
     struct asked asked;
-    struct bulk_filter chosen;
+    struct mg_bulk_filter chosen;
     char bulk_id[MG_UUID_SIZE];
     struct mg_bulk_start start = {.bulk_id = bulk_id};
     if (!asked_read(body, &asked)) {
@@ -152,12 +153,12 @@ static const char *start_begin(struct change *change, const struct json_t *body)
         return wrong;
     }
     const struct mg_list services = {.items = {asked.service}, .count = asked.service[0] != '\0' ? 1 : 0};
-    const struct bulk_words words = {
+    const struct mg_bulk_words words = {
         .workflow = asked.workflow, .step = asked.step, .error = asked.error, .services = &services};
-    if (!bulk_filter_read(&words, &chosen, change->refusal)) {
+    if (!mg_bulk_filter_read(&words, &chosen, change->refusal)) {
         return change->refusal;
     }
-    if (!bulk_filter_is_narrow(&chosen.filter)) {
+    if (!mg_bulk_filter_is_narrow(&chosen.filter)) {
         return "no filter: expected at least one of workflow, step, service, error";
     }
     start.filter = chosen.filter;
@@ -170,27 +171,27 @@ static const char *start_begin(struct change *change, const struct json_t *body)
 
 static void on_changed(void *arg, enum mg_change_result result, uint64_t version, const struct mg_err *err)
 {
-    struct change *change = arg;
+    struct mg_change *change = arg;
     char text[64];
     if (err != NULL) {
-        change_end(change, 503, err->text);
+        mg_change_end(change, 503, err->text);
         return;
     }
     switch (result) {
     case MG_CHANGE_DONE:
         (void)snprintf(text, sizeof text, "done, as version %llu", (unsigned long long)version);
-        change_end(change, 200, text);
+        mg_change_end(change, 200, text);
         return;
     case MG_CHANGE_CONFLICT:
-        change_end(change, 409, "the bulk action has changed or ended meanwhile; reload the page");
+        mg_change_end(change, 409, "the bulk action has changed or ended meanwhile; reload the page");
         return;
     case MG_CHANGE_NOT_FOUND:
-        change_end(change, 404, "unknown bulk action");
+        mg_change_end(change, 404, "unknown bulk action");
         return;
     }
 }
 
-static const char *wish_begin(struct change *change, const struct json_t *body)
+static const char *wish_begin(struct mg_change *change, const struct json_t *body)
 {
     static const enum mg_bulk_wish wishes[] = {MG_BULK_WISH_PAUSE, MG_BULK_WISH_RESUME, MG_BULK_WISH_STOP};
     if (!mg_uuid_is_valid(change->id)) {
@@ -200,7 +201,7 @@ static const char *wish_begin(struct change *change, const struct json_t *body)
         if (strcmp(change->verb, mg_bulk_wish_name(wishes[i])) == 0) {
             const struct mg_bulk_change wish = {.bulk_id = change->id,
                                                 .wish = wishes[i],
-                                                .version = member_number(body, "version"),
+                                                .version = mg_member_number(body, "version"),
                                                 .reason = change->reason,
                                                 .by = change->by};
             mg_store_change_bulk(change->console->changing_store, &wish, on_changed, change);
@@ -210,7 +211,7 @@ static const char *wish_begin(struct change *change, const struct json_t *body)
     return "expected bulk/ID/pause, resume or stop";
 }
 
-const char *bulk_change(struct change *change, const struct json_t *body)
+const char *mg_console_bulk_change(struct mg_change *change, const struct json_t *body)
 {
     return change->id[0] == '\0' ? start_begin(change, body) : wish_begin(change, body);
 }

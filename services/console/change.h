@@ -8,37 +8,38 @@
 #include "operator/document.h"
 #include "wire/command.h"
 
-#define MARK_SIZE 64
+#define MG_MARK_SIZE 64
 
-struct change {
-    LIST_ENTRY(change) entry; /* in the console's list */
+struct mg_change {
+    LIST_ENTRY(mg_change) entry; /* in the console's list */
     struct mg_console *console;
     struct mg_http_exchange *request; /* NULL: the connection is closed */
-    char by[NAME_SIZE], reason[MG_COMMAND_REASON_MAX + 1];
-    char noun[PART_SIZE], id[PART_SIZE], verb[PART_SIZE];
-    struct mg_command command;              /* of an order's change */
-    char queue[PART_SIZE], mark[MARK_SIZE]; /* of a dead letter's change */
-    char refusal[BULK_REFUSAL_SIZE];        /* of a bulk action: which parameter is wrong */
+    char by[MG_USER_NAME_SIZE], reason[MG_COMMAND_REASON_MAX + 1];
+    char noun[MG_PATH_PART_SIZE], id[MG_PATH_PART_SIZE], verb[MG_PATH_PART_SIZE];
+    struct mg_command command;                         /* of an order's change */
+    char queue[MG_PATH_PART_SIZE], mark[MG_MARK_SIZE]; /* of a dead letter's change */
+    char refusal[MG_BULK_REFUSAL_SIZE];                /* of a bulk action: which parameter is wrong */
     int64_t orders_max; /* of a bulk action: the number of orders that the operator confirmed */
 };
 
-/* NULL: out of memory. The console keeps the change until change_free, change_end or change_end_with. */
-struct change *change_create(struct mg_console *console, struct mg_http_exchange *request,
-                             const char by[NAME_SIZE]);
-void change_free(struct change *change); /* after its request has been answered */
+/* NULL: out of memory. The console keeps the change until mg_change_free, mg_change_end or
+ * mg_change_end_with. */
+struct mg_change *mg_change_create(struct mg_console *console, struct mg_http_exchange *request,
+                                   const char by[MG_USER_NAME_SIZE]);
+void mg_change_free(struct mg_change *change); /* after its request has been answered */
 /* Answers the request with `text`, as an error from status 300 on, and frees the change. */
-void change_end(struct change *change, unsigned int status, const char *text);
+void mg_change_end(struct mg_change *change, unsigned int status, const char *text);
 /* The same with the caller's JSON. */
-void change_end_with(struct change *change, unsigned int status, struct mg_slice json);
+void mg_change_end_with(struct mg_change *change, unsigned int status, struct mg_slice json);
 
 /* Reads a text of the request's body; "" if it is absent. False: it does not fit into `size`. */
-bool member_text(const struct json_t *body, const char *name, char *ret_text, size_t size);
+bool mg_member_text(const struct json_t *body, const char *name, char *ret_text, size_t size);
 /* 0 if the number is absent or negative. */
-uint64_t member_number(const struct json_t *body, const char *name);
+uint64_t mg_member_number(const struct json_t *body, const char *name);
 
 /* ---- bulk.c ---- */
 
 /* NULL: the change is under way; else the reason for a refusal. */
-const char *bulk_change(struct change *change, const struct json_t *body);
+const char *mg_console_bulk_change(struct mg_change *change, const struct json_t *body);
 
 #endif

@@ -18,14 +18,14 @@ struct sending {
     void *arg;
 };
 
-struct commander {
+struct mg_command_link {
     struct mg_command_client *client;
     struct mg_timer *timer; /* runs while a command is under way */
-    struct sending sendings[COMMANDS_MAX];
+    struct sending sendings[MG_COMMANDS_MAX];
     int open_count;
 };
 
-static void sending_end(struct commander *commander, struct sending *sending,
+static void sending_end(struct mg_command_link *commander, struct sending *sending,
                         const struct mg_command_result *result)
 {
     sending->is_open = false;
@@ -37,8 +37,8 @@ static void sending_end(struct commander *commander, struct sending *sending,
 
 static void on_result(void *arg, const struct mg_command_result *result)
 {
-    struct commander *commander = arg;
-    for (int i = 0; i < COMMANDS_MAX; i++) {
+    struct mg_command_link *commander = arg;
+    for (int i = 0; i < MG_COMMANDS_MAX; i++) {
         struct sending *sending = &commander->sendings[i];
         if (sending->is_open && strcmp(sending->command.command_id, result->command_id) == 0 &&
             strcmp(sending->command.order_id, result->order_id) == 0) {
@@ -49,10 +49,10 @@ static void on_result(void *arg, const struct mg_command_result *result)
 
 static void on_tick(void *arg)
 {
-    struct commander *commander = arg;
+    struct mg_command_link *commander = arg;
     int64_t now_ms = mg_clock_boot_ms();
     struct mg_err err;
-    for (int i = 0; i < COMMANDS_MAX; i++) {
+    for (int i = 0; i < MG_COMMANDS_MAX; i++) {
         struct sending *sending = &commander->sendings[i];
         if (sending->is_open && now_ms >= sending->end_at_ms) {
             sending_end(commander, sending, NULL);
@@ -63,10 +63,11 @@ static void on_tick(void *arg)
     }
 }
 
-enum mg_class commander_create(struct mg_loop *loop, const struct mg_broker_address *address,
-                               const char *name, struct commander **ret_commander, struct mg_err *err)
+enum mg_class mg_commander_create(struct mg_loop *loop, const struct mg_broker_address *address,
+                                  const char *name, struct mg_command_link **ret_commander,
+                                  struct mg_err *err)
 {
-    struct commander *commander = calloc(1, sizeof *commander);
+    struct mg_command_link *commander = calloc(1, sizeof *commander);
     if (commander == NULL || (commander->timer = mg_timer_create(loop, on_tick, commander)) == NULL) {
         free(commander);
         return mg_err_set(err, MG_TRANSIENT, "could not send commands: no memory");
@@ -75,14 +76,14 @@ enum mg_class commander_create(struct mg_loop *loop, const struct mg_broker_addr
         .address = *address, .name = name, .on_result = on_result, .arg = commander};
     enum mg_class class = mg_command_client_create(loop, &options, &commander->client, err);
     if (class != MG_OK) {
-        commander_destroy(commander);
+        mg_commander_destroy(commander);
         return class;
     }
     *ret_commander = commander;
     return MG_OK;
 }
 
-void commander_destroy(struct commander *commander)
+void mg_commander_destroy(struct mg_command_link *commander)
 {
     if (commander == NULL) {
         return;
@@ -92,25 +93,25 @@ void commander_destroy(struct commander *commander)
     free(commander);
 }
 
-enum mg_class commander_set_url(struct commander *commander, const char *url, struct mg_err *err)
+enum mg_class mg_commander_set_url(struct mg_command_link *commander, const char *url, struct mg_err *err)
 {
     return mg_broker_set_url(mg_command_client_broker(commander->client), url, err);
 }
 
-struct mg_broker *commander_broker(struct commander *commander)
+struct mg_broker *mg_commander_broker(struct mg_command_link *commander)
 {
     return mg_command_client_broker(commander->client);
 }
 
-bool commander_is_up(const struct commander *commander, char *ret_reason, size_t size)
+bool mg_commander_is_up(const struct mg_command_link *commander, char *ret_reason, size_t size)
 {
     return mg_command_client_is_up(commander->client, ret_reason, size);
 }
 
-bool commander_send(struct commander *commander, const struct mg_command *command, int64_t timeout_ms,
-                    commanded_fn *done, void *arg)
+bool mg_commander_send(struct mg_command_link *commander, const struct mg_command *command,
+                       int64_t timeout_ms, commanded_fn *done, void *arg)
 {
-    for (int i = 0; i < COMMANDS_MAX; i++) {
+    for (int i = 0; i < MG_COMMANDS_MAX; i++) {
         struct sending *sending = &commander->sendings[i];
         if (!sending->is_open) {
             *sending = (struct sending){.is_open = true,

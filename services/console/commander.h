@@ -4,26 +4,26 @@
 
 #include "operator/command_client.h"
 
-#define COMMANDS_MAX 64 /* more than operators click at once */
+#define MG_COMMANDS_MAX 64 /* more than operators click at once */
 
-struct commander;
+struct mg_command_link;
 
 /* `result` NULL: no scheduler answered in time; the command may still be executed. */
 typedef void commanded_fn(void *arg, const struct mg_command_result *result);
 
-enum mg_class commander_create(struct mg_loop *loop, const struct mg_broker_address *address,
-                               const char *name, struct commander **ret_commander,
-                               struct mg_err *err) MG_MUSTCHECK; /* MG_BAD_INPUT: the address is wrong */
-void commander_destroy(struct commander *commander);             /* calls no pending `done`; accepts NULL */
+enum mg_class mg_commander_create(struct mg_loop *loop, const struct mg_broker_address *address,
+                                  const char *name, struct mg_command_link **ret_commander,
+                                  struct mg_err *err) MG_MUSTCHECK; /* MG_BAD_INPUT: the address is wrong */
+void mg_commander_destroy(struct mg_command_link *commander); /* calls no pending `done`; accepts NULL */
 /* New values apply to later connections. */
-enum mg_class commander_set_url(struct commander *commander, const char *url,
-                                struct mg_err *err) MG_MUSTCHECK;
+enum mg_class mg_commander_set_url(struct mg_command_link *commander, const char *url,
+                                   struct mg_err *err) MG_MUSTCHECK;
 /* Its broker client, for other calls of the console. It stays owned by the commander. */
-struct mg_broker *commander_broker(struct commander *commander);
-bool commander_is_up(const struct commander *commander, char *ret_reason, size_t size);
+struct mg_broker *mg_commander_broker(struct mg_command_link *commander);
+bool mg_commander_is_up(const struct mg_command_link *commander, char *ret_reason, size_t size);
 /* `done` is called once, after the return of this call. Texts that the command borrows must live until
- * then. False: COMMANDS_MAX commands are under way. */
-bool commander_send(struct commander *commander, const struct mg_command *command, int64_t timeout_ms,
-                    commanded_fn *done, void *arg);
+ * then. False: MG_COMMANDS_MAX commands are under way. */
+bool mg_commander_send(struct mg_command_link *commander, const struct mg_command *command,
+                       int64_t timeout_ms, commanded_fn *done, void *arg);
 
 #endif

@@ -34,7 +34,7 @@ static struct mg_http_server_options http_options(const struct mg_console_option
                                            .is_plaintext_allowed = options->broker.is_plaintext_allowed,
                                            .metrics = console != NULL ? console->metrics : NULL,
                                            .is_ready = mg_console_is_ready,
-                                           .handle = route_request,
+                                           .handle = mg_route_request,
                                            .arg = console,
                                            .handled_max = HANDLED_MAX};
 }
@@ -54,9 +54,9 @@ enum mg_class mg_console_check(const struct mg_console_options *options, struct 
     if (class == MG_OK) class = mg_broker_check_address(&options->broker, err);
     if (class == MG_OK) class = mg_dsn_check(options->pg_dsn, options->broker.is_plaintext_allowed, err);
     if (class != MG_OK) return class;
-    class = proxy_check(options, err);
+    class = mg_proxy_check(options, err);
     if (class != MG_OK) return class;
-    if (options->tokens_file[0] != '\0') return tokens_check(options, err);
+    if (options->tokens_file[0] != '\0') return mg_tokens_check(options, err);
     if (!is_loopback(options->listen))
         return mg_err_set(
             err, MG_BAD_INPUT,
@@ -118,12 +118,12 @@ static enum mg_class parts_create(struct mg_console *console, struct mg_err *err
 {
     const struct mg_console_options *options = console->options;
     console->url = strdup(options->broker.url);
-    console->sessions = sessions_create(options, err);
+    console->sessions = mg_sessions_create(options, err);
     if (console->sessions == NULL) return err->class;
-    console->asker = asker_create(console);
-    console->live = live_create(console);
-    console->dead = dead_create(console);
-    console->queues = queues_create(console);
+    console->asker = mg_asker_create(console);
+    console->live = mg_live_create(console);
+    console->dead = mg_dead_create(console);
+    console->queues = mg_queues_create(console);
     if (console->queues == NULL || console->url == NULL || console->asker == NULL || console->live == NULL ||
         console->dead == NULL)
         return mg_err_set(err, MG_TRANSIENT, "could not start the console: no memory");
@@ -134,8 +134,8 @@ static enum mg_class parts_create(struct mg_console *console, struct mg_err *err
         class = mg_err_set(err, MG_TRANSIENT, "could not start the console: no memory");
     if (class == MG_OK) class = runner_start(console, err);
     if (class == MG_OK)
-        class =
-            commander_create(console->loop, &options->broker, "makegood console", &console->commander, err);
+        class = mg_commander_create(console->loop, &options->broker, "makegood console", &console->commander,
+                                    err);
     if (class != MG_OK) return class;
     const struct mg_http_server_options http = http_options(options, console);
     return mg_http_server_create(console->loop, &http, &console->http, err);
@@ -165,17 +165,17 @@ void mg_console_destroy(struct mg_console *console)
 {
     if (console == NULL) return;
     mg_http_server_destroy(console->http); /* first, because requests wait for the parts below */
-    live_destroy(console->live);
-    dead_destroy(console->dead);
-    commander_destroy(console->commander);
+    mg_live_destroy(console->live);
+    mg_dead_destroy(console->dead);
+    mg_commander_destroy(console->commander);
     mg_bulk_runner_stop(console->runner);
     mg_vitals_destroy(console->vitals);
     mg_store_destroy(console->changing_store);
     mg_store_destroy(console->store);
-    changes_free(console);
-    asker_destroy(console->asker);
-    queues_destroy(console->queues);
-    sessions_destroy(console->sessions);
+    mg_changes_free(console);
+    mg_asker_destroy(console->asker);
+    mg_queues_destroy(console->queues);
+    mg_sessions_destroy(console->sessions);
     mg_metrics_destroy(console->metrics);
     free(console->url);
     free(console);
@@ -200,7 +200,7 @@ static enum mg_class take_url(void *arg, const char *text, struct mg_err *err)
     struct mg_console *console = arg;
     char *url = strdup(text);
     if (url == NULL) return mg_err_set(err, MG_TRANSIENT, "could not keep the URL: no memory");
-    enum mg_class class = commander_set_url(console->commander, url, err);
+    enum mg_class class = mg_commander_set_url(console->commander, url, err);
     if (class == MG_OK) class = mg_bulk_runner_set_url(console->runner, url, err);
     if (class != MG_OK) {
         free(url);
@@ -237,7 +237,7 @@ void mg_console_reload(struct mg_console *console)
         secret_reread(console, "pg-dsn", take_dsn);
     }
     if (console->options->tokens_file[0] != '\0')
-        reread_log("tokens-file", &err, sessions_reload(console->sessions, &err) == MG_OK);
+        reread_log("tokens-file", &err, mg_sessions_reload(console->sessions, &err) == MG_OK);
     if (console->options->cert_file[0] != '\0')
         reread_log("listen-cert-file", &err, mg_http_server_reload(console->http, &err) == MG_OK);
 }

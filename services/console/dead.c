@@ -18,13 +18,13 @@
 
 /* One walk. Until walk_done it belongs to the other thread. It outlives `dead` if the console ends first. */
 struct walk {
-    struct dead *dead; /* NULL: it was destroyed; used only in the loop's thread */
+    struct mg_dead *dead; /* NULL: it was destroyed; used only in the loop's thread */
     struct mg_broker_address address;
     char *url; /* a copy: a reload may replace the console's */
     char queue[MG_QUEUE_NAME_SIZE];
     struct mg_http_exchange *settling; /* request that settles a letter; NULL: a list, or it is closed */
-    char by[NAME_SIZE], reason[MG_COMMAND_REASON_MAX + 1];   /* of that request */
-    char mark[LETTER_MARK_SIZE], message_id[LETTER_ID_SIZE]; /* of that letter; id: once it is found */
+    char by[MG_USER_NAME_SIZE], reason[MG_COMMAND_REASON_MAX + 1]; /* of that request */
+    char mark[MG_LETTER_MARK_SIZE], message_id[MG_LETTER_ID_SIZE]; /* of that letter; id: once it is found */
     enum mg_dead_verb verb;
     int count;
     bool is_settled;
@@ -34,7 +34,7 @@ struct walk {
     struct mg_err err;
 };
 
-struct dead {
+struct mg_dead {
     struct mg_console *console;
     struct walk *walk; /* under way */
     struct mg_http_exchange *waiting[WAITERS_MAX];
@@ -68,9 +68,9 @@ static void letter_list(void *arg, const struct mg_dead_letter *letter)
 {
     struct walk *walk = arg;
     struct mg_json_writer *json = &walk->writer;
-    char mark[LETTER_MARK_SIZE], died_at[MG_TIME_TEXT_SIZE];
+    char mark[MG_LETTER_MARK_SIZE], died_at[MG_TIME_TEXT_SIZE];
     bool is_cut = letter->body.len > BODY_SHOWN_MAX;
-    letter_mark_make(letter, mark);
+    mg_letter_mark_make(letter, mark);
     mg_time_format(letter->died_at_ms, died_at);
     mg_json_wrap(json, "\n ");
     mg_json_element_object(json);
@@ -91,13 +91,13 @@ static void letter_list(void *arg, const struct mg_dead_letter *letter)
 static enum mg_dead_verb letter_settle(void *arg, const struct mg_dead_letter *letter)
 {
     struct walk *walk = arg;
-    char mark[LETTER_MARK_SIZE];
-    letter_mark_make(letter, mark);
+    char mark[MG_LETTER_MARK_SIZE];
+    mg_letter_mark_make(letter, mark);
     if (walk->is_settled || mark[0] == '\0' || strcmp(mark, walk->mark) != 0) {
         return MG_DEAD_LIST;
     }
     walk->is_settled = true;
-    letter_id_write(letter, walk->message_id);
+    mg_letter_id_write(letter, walk->message_id);
     return walk->verb;
 }
 
@@ -134,7 +134,7 @@ static void walk_free(struct walk *walk)
     free(walk);
 }
 
-static void settle_end(struct mg_http_exchange *request, const struct dead_settlement *settlement,
+static void settle_end(struct mg_http_exchange *request, const struct mg_dead_settlement *settlement,
                        const char *message_id, unsigned int status, const char *text)
 {
     mg_log(status < 300 ? MG_LOG_INFO : MG_LOG_WARN, "requeue or drop of a dead letter requested",
@@ -146,16 +146,16 @@ static void settle_end(struct mg_http_exchange *request, const struct dead_settl
         return;
     }
     if (status < 300) {
-        answer_text(request, status, text);
+        mg_answer_text(request, status, text);
     } else {
-        answer_error(request, status, "%s", text);
+        mg_answer_error(request, status, "%s", text);
     }
 }
 
-static void settle_answer(struct dead *dead, const struct walk *walk)
+static void settle_answer(struct mg_dead *dead, const struct walk *walk)
 {
-    const struct dead_settlement settlement = {walk->by, walk->reason, walk->queue, walk->mark,
-                                               walk->verb == MG_DEAD_DROP};
+    const struct mg_dead_settlement settlement = {walk->by, walk->reason, walk->queue, walk->mark,
+                                                  walk->verb == MG_DEAD_DROP};
     char text[MG_ERR_TEXT_MAX];
     mg_buf_clear(&dead->json); /* the list still has the settled letter */
     if (walk->class != MG_OK) {
@@ -172,7 +172,7 @@ static void settle_answer(struct dead *dead, const struct walk *walk)
 static void walk_done(void *arg)
 {
     struct walk *walk = arg;
-    struct dead *dead = walk->dead;
+    struct mg_dead *dead = walk->dead;
     if (dead == NULL) {
         walk_free(walk);
         return;
@@ -197,15 +197,15 @@ static void walk_done(void *arg)
             continue;
         }
         if (walk->class == MG_OK) {
-            answer_json(dead->waiting[i], 200, mg_buf_slice(&dead->json));
+            mg_answer_json(dead->waiting[i], 200, mg_buf_slice(&dead->json));
         } else {
-            answer_error(dead->waiting[i], 503, "%s", walk->err.text);
+            mg_answer_error(dead->waiting[i], 503, "%s", walk->err.text);
         }
     }
     walk_free(walk);
 }
 
-static struct walk *walk_create(struct dead *dead, const char *queue)
+static struct walk *walk_create(struct mg_dead *dead, const char *queue)
 {
     struct walk *walk = calloc(1, sizeof *walk);
     char *url = strdup(dead->console->url);
@@ -224,7 +224,7 @@ static struct walk *walk_create(struct dead *dead, const char *queue)
 }
 
 /* False: the walk could not start and has been freed. */
-static bool walk_begin(struct dead *dead, struct walk *walk)
+static bool walk_begin(struct mg_dead *dead, struct walk *walk)
 {
     if (walk == NULL) {
         return false;
@@ -243,18 +243,18 @@ static void on_gone(void *arg)
     *(struct mg_http_exchange **)arg = NULL;
 }
 
-bool dead_queue_is_known(const char *queue)
+bool mg_dead_queue_is_known(const char *queue)
 {
     return strcmp(queue, MG_QUEUE_DEAD) == 0 || strcmp(queue, MG_QUEUE_REJECTED) == 0;
 }
 
-static bool is_busy_otherwise(const struct dead *dead, const char *queue)
+static bool is_busy_otherwise(const struct mg_dead *dead, const char *queue)
 {
     return dead->walk != NULL && (dead->walk->verb != MG_DEAD_LIST || strcmp(dead->walk->queue, queue) != 0);
 }
 
-void dead_settle(struct dead *dead, struct mg_http_exchange *request,
-                 const struct dead_settlement *settlement)
+void mg_dead_settle(struct mg_dead *dead, struct mg_http_exchange *request,
+                    const struct mg_dead_settlement *settlement)
 {
     struct walk *walk = dead->walk == NULL ? walk_create(dead, settlement->queue) : NULL;
     if (walk != NULL) {
@@ -271,18 +271,18 @@ void dead_settle(struct dead *dead, struct mg_http_exchange *request,
     }
 }
 
-void dead_list(struct dead *dead, struct mg_http_exchange *request)
+void mg_dead_list(struct mg_dead *dead, struct mg_http_exchange *request)
 {
     const char *queue = mg_http_exchange_query(request, "queue");
     queue = queue != NULL ? queue : MG_QUEUE_DEAD;
-    if (!dead_queue_is_known(queue)) {
-        answer_error(request, 400, "queue: expected %s or %s", MG_QUEUE_DEAD, MG_QUEUE_REJECTED);
+    if (!mg_dead_queue_is_known(queue)) {
+        mg_answer_error(request, 400, "queue: expected %s or %s", MG_QUEUE_DEAD, MG_QUEUE_REJECTED);
     } else if (dead->json.len > 0 && strcmp(dead->queue, queue) == 0 &&
                mg_clock_boot_ms() - dead->made_ms < FRESH_MS) {
-        answer_json(request, 200, mg_buf_slice(&dead->json));
+        mg_answer_json(request, 200, mg_buf_slice(&dead->json));
     } else if (dead->waiting_count == WAITERS_MAX || is_busy_otherwise(dead, queue) ||
                (dead->walk == NULL && !walk_begin(dead, walk_create(dead, queue)))) {
-        answer_error(request, 503, "another request reads a queue; try again");
+        mg_answer_error(request, 503, "another request reads a queue; try again");
     } else {
         dead->waiting[dead->waiting_count] = request;
         mg_http_exchange_on_gone(request, on_gone, &dead->waiting[dead->waiting_count]);
@@ -290,9 +290,9 @@ void dead_list(struct dead *dead, struct mg_http_exchange *request)
     }
 }
 
-struct dead *dead_create(struct mg_console *console)
+struct mg_dead *mg_dead_create(struct mg_console *console)
 {
-    struct dead *dead = calloc(1, sizeof *dead);
+    struct mg_dead *dead = calloc(1, sizeof *dead);
     if (dead != NULL) {
         dead->console = console;
         mg_buf_init(&dead->json, LIST_MAX_BYTES);
@@ -300,7 +300,7 @@ struct dead *dead_create(struct mg_console *console)
     return dead;
 }
 
-void dead_destroy(struct dead *dead)
+void mg_dead_destroy(struct mg_dead *dead)
 {
     if (dead == NULL) {
         return;

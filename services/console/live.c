@@ -24,14 +24,14 @@
 
 struct listener {
     LIST_ENTRY(listener) entry;
-    struct live *live;
+    struct mg_live *live;
     struct mg_http_stream *stream;
     char order_id[MG_ORDER_ID_MAX + 1]; /* "": none */
     char version[VERSION_SIZE];         /* last version sent; "": none yet */
     int64_t began_ms;
 };
 
-struct live {
+struct mg_live {
     struct mg_console *console;
     struct mg_timer *timer;
     LIST_HEAD(, listener) listeners;
@@ -53,7 +53,7 @@ static void event_make(struct mg_buf *event, const char *name, struct mg_slice j
 }
 
 /* Sends an event to all listeners. If a write fails, the server closes that stream later. */
-static void all_send(struct live *live, const char *name, struct mg_slice json)
+static void all_send(struct mg_live *live, const char *name, struct mg_slice json)
 {
     struct mg_buf event;
     event_make(&event, name, json);
@@ -68,18 +68,18 @@ static void all_send(struct live *live, const char *name, struct mg_slice json)
 
 static void on_overview(void *arg, unsigned int status, struct mg_slice json)
 {
-    struct live *live = arg;
+    struct mg_live *live = arg;
     live->is_asking_overview = false;
     all_send(live, status == 200 ? "overview" : "trouble", json);
 }
 
-/* Finds an order's version in the answer to query_versions: [{"order_id": …, "version": …, …}, …]. */
+/* Finds an order's version in the answer to mg_query_versions: [{"order_id": …, "version": …, …}, …]. */
 static bool version_find(const struct json_t *versions, const char *order_id, char ret_version[VERSION_SIZE])
 {
     const struct json_t *row;
-    for (int i = 0; (row = document_element(versions, i)) != NULL; i++) {
-        if (mg_slice_is(document_text(document_member(row, "order_id")), order_id)) {
-            struct mg_slice version = document_text(document_member(row, "version"));
+    for (int i = 0; (row = mg_document_element(versions, i)) != NULL; i++) {
+        if (mg_slice_is(mg_document_text(mg_document_member(row, "order_id")), order_id)) {
+            struct mg_slice version = mg_document_text(mg_document_member(row, "version"));
             bool is_found = version.data != NULL && version.len < VERSION_SIZE;
             (void)snprintf(ret_version, VERSION_SIZE, "%s", is_found ? version.data : "");
             return is_found;
@@ -106,11 +106,11 @@ static void version_send(struct listener *listener)
 
 static void on_versions(void *arg, unsigned int status, struct mg_slice json)
 {
-    struct live *live = arg;
+    struct mg_live *live = arg;
     struct json_t *versions = NULL;
     struct mg_err err;
     live->is_asking_versions = false;
-    if (status != 200 || document_read(json, &versions, &err) != MG_OK) {
+    if (status != 200 || mg_document_read(json, &versions, &err) != MG_OK) {
         return; /* asked again in a second */
     }
     struct listener *listener;
@@ -123,12 +123,12 @@ static void on_versions(void *arg, unsigned int status, struct mg_slice json)
             version_send(listener);
         }
     }
-    document_free(versions);
+    mg_document_free(versions);
 }
 
 /* Writes each order once, as many as a parameter holds. The first one without room comes first the next
  * time. */
-static void order_ids_write(struct live *live, char ret_ids[PARAM_SIZE])
+static void order_ids_write(struct mg_live *live, char ret_ids[MG_PARAM_SIZE])
 {
     const char *ids[LISTENERS_MAX];
     int count = 0;
@@ -146,48 +146,48 @@ static void order_ids_write(struct live *live, char ret_ids[PARAM_SIZE])
         for (int before = 0; before < i; before++) {
             is_new = is_new && strcmp(ids[(first + before) % count], id) != 0;
         }
-        if (is_new && len + strlen(id) + 1 >= PARAM_SIZE) {
+        if (is_new && len + strlen(id) + 1 >= MG_PARAM_SIZE) {
             live->turn = (first + i) % count;
             return;
         }
         if (is_new) {
-            len += (size_t)snprintf(ret_ids + len, PARAM_SIZE - len, "%s%s", len > 0 ? " " : "", id);
+            len += (size_t)snprintf(ret_ids + len, MG_PARAM_SIZE - len, "%s%s", len > 0 ? " " : "", id);
         }
     }
 }
 
 /* Reports overload; pages keep their current data. */
-static void busy_send(struct live *live)
+static void busy_send(struct mg_live *live)
 {
     char memory[64];
     struct mg_buf text;
     mg_buf_init_fixed(&text, memory, sizeof memory);
-    error_write(&text, "the console is overloaded");
+    mg_error_write(&text, "the console is overloaded");
     all_send(live, "trouble", mg_buf_slice(&text));
 }
 
-static void overview_ask(struct live *live)
+static void overview_ask(struct mg_live *live)
 {
-    struct query query;
-    query_overview(&query);
+    struct mg_query query;
+    mg_query_overview(&query);
     live->is_asking_overview = true;
-    if (!ask_for_self(live->console->asker, &query, on_overview, live)) {
+    if (!mg_ask_for_self(live->console->asker, &query, on_overview, live)) {
         live->is_asking_overview = false;
         busy_send(live);
     }
 }
 
-static void versions_ask(struct live *live)
+static void versions_ask(struct mg_live *live)
 {
-    struct query query;
-    char order_ids[PARAM_SIZE];
+    struct mg_query query;
+    char order_ids[MG_PARAM_SIZE];
     order_ids_write(live, order_ids);
     if (order_ids[0] == '\0') {
         return;
     }
-    query_versions(order_ids, &query);
+    mg_query_versions(order_ids, &query);
     live->is_asking_versions = true;
-    if (!ask_for_self(live->console->asker, &query, on_versions, live)) {
+    if (!mg_ask_for_self(live->console->asker, &query, on_versions, live)) {
         live->is_asking_versions = false;
         busy_send(live);
     }
@@ -195,7 +195,7 @@ static void versions_ask(struct live *live)
 
 static void on_tick(void *arg)
 {
-    struct live *live = arg;
+    struct mg_live *live = arg;
     int64_t now_ms = mg_clock_boot_ms();
     struct listener *listener;
     LIST_FOREACH(listener, &live->listeners, entry)
@@ -215,7 +215,7 @@ static void on_tick(void *arg)
 static void on_closed(void *arg)
 {
     struct listener *listener = arg;
-    struct live *live = listener->live;
+    struct mg_live *live = listener->live;
     LIST_REMOVE(listener, entry);
     free(listener);
     if (--live->count == 0) {
@@ -223,9 +223,9 @@ static void on_closed(void *arg)
     }
 }
 
-struct live *live_create(struct mg_console *console)
+struct mg_live *mg_live_create(struct mg_console *console)
 {
-    struct live *live = calloc(1, sizeof *live);
+    struct mg_live *live = calloc(1, sizeof *live);
     if (live == NULL) {
         return NULL;
     }
@@ -238,7 +238,7 @@ struct live *live_create(struct mg_console *console)
     return live;
 }
 
-void live_destroy(struct live *live)
+void mg_live_destroy(struct mg_live *live)
 {
     if (live != NULL) {
         mg_timer_destroy(live->timer);
@@ -246,17 +246,17 @@ void live_destroy(struct live *live)
     free(live);
 }
 
-void live_listen(struct live *live, struct mg_http_exchange *request)
+void mg_live_listen(struct mg_live *live, struct mg_http_exchange *request)
 {
     const char *order_id = mg_http_exchange_query(request, "order");
-    struct mg_http_header headers[ANSWER_HEADERS_MAX];
+    struct mg_http_header headers[MG_ANSWER_HEADERS_MAX];
     if (order_id != NULL && !mg_order_id_is_valid(order_id, strlen(order_id))) {
-        answer_error(request, 400, "order: invalid order id");
+        mg_answer_error(request, 400, "order: invalid order id");
         return;
     }
     struct listener *listener = live->count < LISTENERS_MAX ? calloc(1, sizeof *listener) : NULL;
     if (listener == NULL) {
-        answer_error(request, 503, "%d pages are connected already, the maximum", LISTENERS_MAX);
+        mg_answer_error(request, 503, "%d pages are connected already, the maximum", LISTENERS_MAX);
         return;
     }
     (void)snprintf(listener->order_id, sizeof listener->order_id, "%s", order_id != NULL ? order_id : "");
@@ -264,7 +264,7 @@ void live_listen(struct live *live, struct mg_http_exchange *request)
     listener->began_ms = mg_clock_boot_ms();
     static const struct mg_http_header at_once[] = {{"X-Accel-Buffering", "no"},
                                                     {NULL, NULL}}; /* nginx must not buffer */
-    answer_headers(headers, at_once);
+    mg_answer_headers(headers, at_once);
     const struct mg_http_response begin = {
         .status = 200,
         .type = "text/event-stream; charset=utf-8",

@@ -33,34 +33,36 @@ static const char *or_empty(const char *text)
 
 /* ---- queries ---- */
 
-static void query_begin(struct query *query, const char *name,
-                        unsigned int (*render)(const struct query *, const struct table *, struct mg_buf *))
+static void query_begin(struct mg_query *query, const char *name,
+                        unsigned int (*render)(const struct mg_query *, const struct mg_table *,
+                                               struct mg_buf *))
 {
     query->count = 0;
     query->render = render;
     (void)snprintf(query->key, sizeof query->key, "%s", name);
 }
 
-static void key_append(struct query *query, const char *text)
+static void key_append(struct mg_query *query, const char *text)
 {
     size_t len = strlen(query->key), more = strlen(text);
-    assert(len + more + 2 <= sizeof query->key); /* KEY_SIZE has room for the parameters of any page */
+    assert(len + more + 2 <=
+           sizeof query->key); /* MG_QUERY_KEY_SIZE has room for the parameters of any page */
     query->key[len] = '\n';
     memcpy(query->key + len + 1, text, more + 1);
 }
 
 /* Adds a report with its parameters (NULL-ended), which become part of the key. Each parameter has passed
  * param_read or is a constant. */
-static void query_add(struct query *query, enum mg_report report, const char *const *params)
+static void query_add(struct mg_query *query, enum mg_report report, const char *const *params)
 {
-    assert(query->count < REPORTS_MAX);
+    assert(query->count < MG_REPORTS_MAX);
     int index = query->count++;
     query->asks[index].report = report;
     query->asks[index].param_count = 0;
     for (; params != NULL && *params != NULL; params++) {
-        assert(query->asks[index].param_count < PARAMS_MAX);
+        assert(query->asks[index].param_count < MG_PARAMS_MAX);
         char *param = query->asks[index].params[query->asks[index].param_count++];
-        (void)snprintf(param, PARAM_SIZE, "%s", *params);
+        (void)snprintf(param, MG_PARAM_SIZE, "%s", *params);
         key_append(query, param);
     }
 }
@@ -79,26 +81,26 @@ static bool is_text(const char *text)
 
 /* Reads a parameter of the request; "" if it is absent. False: it is too long or invalid. */
 static bool param_read(const struct mg_http_exchange *request, const char *name, const char **ret_text,
-                       char ret_refusal[REFUSAL_SIZE])
+                       char ret_refusal[MG_REFUSAL_SIZE])
 {
     *ret_text = or_empty(mg_http_exchange_query(request, name));
-    if (strlen(*ret_text) < PARAM_SIZE && is_text(*ret_text)) {
+    if (strlen(*ret_text) < MG_PARAM_SIZE && is_text(*ret_text)) {
         return true;
     }
-    (void)snprintf(ret_refusal, REFUSAL_SIZE, "%s: expected a text of at most %d bytes", name,
-                   PARAM_SIZE - 1);
+    (void)snprintf(ret_refusal, MG_REFUSAL_SIZE, "%s: expected a text of at most %d bytes", name,
+                   MG_PARAM_SIZE - 1);
     return false;
 }
 
 static bool moment_read(const struct mg_http_exchange *request, const char *name,
-                        char ret_number[MOMENT_SIZE], char ret_refusal[REFUSAL_SIZE])
+                        char ret_number[MG_MOMENT_SIZE], char ret_refusal[MG_REFUSAL_SIZE])
 {
     const char *text;
     if (!param_read(request, name, &text, ret_refusal)) {
         return false;
     }
-    if (!moment_parse(text, ret_number)) {
-        (void)snprintf(ret_refusal, REFUSAL_SIZE, "%s: expected " MOMENT_RIGHT, name);
+    if (!mg_moment_parse(text, ret_number)) {
+        (void)snprintf(ret_refusal, MG_REFUSAL_SIZE, "%s: expected " MG_MOMENT_RIGHT, name);
         return false;
     }
     return true;
@@ -107,11 +109,11 @@ static bool moment_read(const struct mg_http_exchange *request, const char *name
 /* The conditions of lists. */
 struct filter {
     const char *state, *workflow, *step, *service, *error, *after;
-    char since[MOMENT_SIZE], until[MOMENT_SIZE];
+    char since[MG_MOMENT_SIZE], until[MG_MOMENT_SIZE];
 };
 
 static bool filter_read(const struct mg_http_exchange *request, struct filter *ret,
-                        char ret_refusal[REFUSAL_SIZE])
+                        char ret_refusal[MG_REFUSAL_SIZE])
 {
     return param_read(request, "state", &ret->state, ret_refusal) &&
            param_read(request, "workflow", &ret->workflow, ret_refusal) &&
@@ -126,47 +128,50 @@ static bool filter_read(const struct mg_http_exchange *request, struct filter *r
 /* ---- JSON ---- */
 
 /* Cells of the columns named in `raw` (NULL: none) are JSON already. */
-static void array_write(struct mg_json_writer *json, const char *name, const struct table *table,
+static void array_write(struct mg_json_writer *json, const char *name, const struct mg_table *table,
                         const char *const *raw)
 {
     mg_json_name(json, name);
-    table_write_array(json, table, raw);
+    mg_table_write_array(json, table, raw);
 }
 
 /* A cell that is JSON already. */
-static void raw_write(struct mg_json_writer *json, const char *name, const struct table *table,
+static void raw_write(struct mg_json_writer *json, const char *name, const struct mg_table *table,
                       const char *column)
 {
-    mg_json_member_raw(json, name, mg_slice_of(table_cell(table, 0, column)));
+    mg_json_member_raw(json, name, mg_slice_of(mg_table_cell(table, 0, column)));
 }
 
 /* The cursor of the next page: this cell of the last row of a full page, else null. */
-static void next_write(struct mg_json_writer *json, const struct table *table, int limit, const char *column)
+static void next_write(struct mg_json_writer *json, const struct mg_table *table, int limit,
+                       const char *column)
 {
     if (table->row_count == limit) {
-        mg_json_member_string(json, "next", table_cell(table, table->row_count - 1, column));
+        mg_json_member_string(json, "next", mg_table_cell(table, table->row_count - 1, column));
     } else {
         mg_json_member_null(json, "next");
     }
 }
 
-static unsigned int render_page(const struct query *query, const struct table *tables, struct mg_buf *out)
+static unsigned int render_page(const struct mg_query *query, const struct mg_table *tables,
+                                struct mg_buf *out)
 {
     (void)query;
-    mg_buf_append_text(out, table_cell(&tables[0], 0, "page"));
+    mg_buf_append_text(out, mg_table_cell(&tables[0], 0, "page"));
     return STATUS_OK;
 }
 
 /* ---- orders ---- */
 
-static void looked_at_write(struct mg_json_writer *json, const struct table *looked)
+static void looked_at_write(struct mg_json_writer *json, const struct mg_table *looked)
 {
     raw_write(json, "looked_at", looked, "looked_at");
-    mg_json_member_bool(json, "is_full", strcmp(table_cell(looked, 0, "is_full"), "t") == 0);
-    mg_json_member_string(json, "back_to", table_cell(looked, 0, "oldest"));
+    mg_json_member_bool(json, "is_full", strcmp(mg_table_cell(looked, 0, "is_full"), "t") == 0);
+    mg_json_member_string(json, "back_to", mg_table_cell(looked, 0, "oldest"));
 }
 
-static unsigned int render_failures(const struct query *query, const struct table *tables, struct mg_buf *out)
+static unsigned int render_failures(const struct mg_query *query, const struct mg_table *tables,
+                                    struct mg_buf *out)
 {
     struct mg_json_writer json = mg_json_spaced(out);
     (void)query;
@@ -187,14 +192,14 @@ static bool is_number(const char *text)
 static bool is_newest_cursor(const char *text)
 {
     const char *slash = strchr(text, '/');
-    char number[PARAM_SIZE];
+    char number[MG_PARAM_SIZE];
     (void)snprintf(number, sizeof number, "%.*s", slash != NULL ? (int)(slash - text) : 0, text);
     return text[0] == '\0' ||
            (number[0] != '\0' && is_number(number) && mg_order_id_is_valid(slash + 1, strlen(slash + 1)));
 }
 
-bool query_orders(const struct mg_http_exchange *request, const char *id, struct query *query,
-                  char ret_refusal[REFUSAL_SIZE])
+bool mg_query_orders(const struct mg_http_exchange *request, const char *id, struct mg_query *query,
+                     char ret_refusal[MG_REFUSAL_SIZE])
 {
     struct filter filter;
     enum mg_order_state state = MG_ORDER_STATE_COUNT;
@@ -205,7 +210,7 @@ bool query_orders(const struct mg_http_exchange *request, const char *id, struct
     bool is_open = strcmp(filter.state, "open") == 0;
     if (filter.state[0] != '\0' && !is_open &&
         !mg_order_state_parse(filter.state, strlen(filter.state), &state)) {
-        (void)snprintf(ret_refusal, REFUSAL_SIZE, "state: unknown state");
+        (void)snprintf(ret_refusal, MG_REFUSAL_SIZE, "state: unknown state");
         return false;
     }
     is_open = is_open || state == MG_ORDER_PENDING || state == MG_ORDER_PROCESSING ||
@@ -217,7 +222,7 @@ bool query_orders(const struct mg_http_exchange *request, const char *id, struct
                                         filter.after,    TEXT_OF(LIST_LIMIT), NULL};
         const char *const looked_at[] = {filter.since, filter.until, filter.after, NULL};
         if (!is_number(filter.after)) {
-            (void)snprintf(ret_refusal, REFUSAL_SIZE, "after: expected the next of the page before");
+            (void)snprintf(ret_refusal, MG_REFUSAL_SIZE, "after: expected the next of the page before");
             return false;
         }
         query_begin(query, "failed orders", render_failures);
@@ -227,7 +232,7 @@ bool query_orders(const struct mg_http_exchange *request, const char *id, struct
     }
     if (!(is_open ? filter.after[0] == '\0' || mg_order_id_is_valid(filter.after, strlen(filter.after))
                   : is_newest_cursor(filter.after))) {
-        (void)snprintf(ret_refusal, REFUSAL_SIZE, "after: expected the next of the page before");
+        (void)snprintf(ret_refusal, MG_REFUSAL_SIZE, "after: expected the next of the page before");
         return false;
     }
     const char *const params[] = {state == MG_ORDER_STATE_COUNT ? "" : filter.state,
@@ -246,34 +251,35 @@ bool query_orders(const struct mg_http_exchange *request, const char *id, struct
 enum { PLACE_DOSSIER, PLACE_ROW, PLACE_STEPS, PLACE_REPORTS };
 enum { ORDER_HOT, ORDER_ARCHIVED = PLACE_REPORTS, ORDER_SERVICES = 2 * PLACE_REPORTS, ORDER_CONTROLLED };
 
-static unsigned int render_order(const struct query *query, const struct table *tables, struct mg_buf *out)
+static unsigned int render_order(const struct mg_query *query, const struct mg_table *tables,
+                                 struct mg_buf *out)
 {
     struct mg_buf text;
-    const struct table *place = &tables[tables[ORDER_HOT].row_count > 0 ? ORDER_HOT : ORDER_ARCHIVED];
+    const struct mg_table *place = &tables[tables[ORDER_HOT].row_count > 0 ? ORDER_HOT : ORDER_ARCHIVED];
     if (place[PLACE_DOSSIER].row_count == 0 || place[PLACE_ROW].row_count == 0) {
-        char unknown[PARAM_SIZE + 64];
+        char unknown[MG_PARAM_SIZE + 64];
         (void)snprintf(unknown, sizeof unknown, "unknown order %s; give its full id",
                        query->asks[0].params[0]);
-        error_write(out, unknown);
+        mg_error_write(out, unknown);
         return STATUS_NOT_FOUND;
     }
-    const struct explain_facts facts = {&place[PLACE_ROW],
-                                        &place[PLACE_STEPS],
-                                        &tables[ORDER_SERVICES],
-                                        &tables[ORDER_CONTROLLED],
-                                        NULL,
-                                        NULL};
-    const char *dossier = table_cell(&place[PLACE_DOSSIER], 0, "dossier");
+    const struct mg_explain_facts facts = {&place[PLACE_ROW],
+                                           &place[PLACE_STEPS],
+                                           &tables[ORDER_SERVICES],
+                                           &tables[ORDER_CONTROLLED],
+                                           NULL,
+                                           NULL};
+    const char *dossier = mg_table_cell(&place[PLACE_DOSSIER], 0, "dossier");
     struct mg_slice definition = mg_json_find(mg_slice_of(dossier), "/workflow/definition");
     mg_buf_init(&text, EXPLANATION_BYTES);
-    explain_write(&text, &facts);
+    mg_explain_write(&text, &facts);
     struct mg_json_writer json = mg_json_spaced(out);
     mg_json_object_begin(&json);
     mg_json_member_text(&json, "explanation", mg_buf_slice(&text));
-    mg_json_member_string(&json, "archived_on", table_cell(&place[PLACE_ROW], 0, "archived_on"));
+    mg_json_member_string(&json, "archived_on", mg_table_cell(&place[PLACE_ROW], 0, "archived_on"));
     mg_json_member_raw(&json, "dossier", mg_slice_of(dossier));
     /* A string: browsers would turn 14.00 into 14. */
-    mg_json_member_string(&json, "payload", table_cell(&place[PLACE_ROW], 0, "payload"));
+    mg_json_member_string(&json, "payload", mg_table_cell(&place[PLACE_ROW], 0, "payload"));
     mg_json_member_text(&json, "definition", definition);
     array_write(&json, "steps", &place[PLACE_STEPS], NULL);
     mg_json_object_end(&json);
@@ -281,13 +287,13 @@ static unsigned int render_order(const struct query *query, const struct table *
     return STATUS_OK;
 }
 
-bool query_order(const struct mg_http_exchange *request, const char *id, struct query *query,
-                 char ret_refusal[REFUSAL_SIZE])
+bool mg_query_order(const struct mg_http_exchange *request, const char *id, struct mg_query *query,
+                    char ret_refusal[MG_REFUSAL_SIZE])
 {
     const char *const params[] = {id, NULL};
     (void)request;
     if (!mg_order_id_is_valid(id, strlen(id))) {
-        (void)snprintf(ret_refusal, REFUSAL_SIZE,
+        (void)snprintf(ret_refusal, MG_REFUSAL_SIZE,
                        "invalid order id: expected 1 to %d characters A-Z, a-z, 0-9, ., _, :, -",
                        MG_ORDER_ID_MAX);
         return false;
@@ -304,15 +310,16 @@ bool query_order(const struct mg_http_exchange *request, const char *id, struct 
     return true;
 }
 
-static unsigned int render_versions(const struct query *query, const struct table *tables, struct mg_buf *out)
+static unsigned int render_versions(const struct mg_query *query, const struct mg_table *tables,
+                                    struct mg_buf *out)
 {
     struct mg_json_writer json = mg_json_spaced(out);
     (void)query;
-    table_write_array(&json, &tables[0], NULL);
+    mg_table_write_array(&json, &tables[0], NULL);
     return STATUS_OK;
 }
 
-void query_versions(const char *order_ids, struct query *query)
+void mg_query_versions(const char *order_ids, struct mg_query *query)
 {
     const char *const params[] = {order_ids, NULL};
     query_begin(query, "versions", render_versions);
@@ -321,7 +328,8 @@ void query_versions(const char *order_ids, struct query *query)
 
 /* ---- failures, alerts, services, workflows ---- */
 
-static unsigned int render_groups(const struct query *query, const struct table *tables, struct mg_buf *out)
+static unsigned int render_groups(const struct mg_query *query, const struct mg_table *tables,
+                                  struct mg_buf *out)
 {
     struct mg_json_writer json = mg_json_spaced(out);
     (void)query;
@@ -333,8 +341,8 @@ static unsigned int render_groups(const struct query *query, const struct table 
     return STATUS_OK;
 }
 
-bool query_failures(const struct mg_http_exchange *request, const char *id, struct query *query,
-                    char ret_refusal[REFUSAL_SIZE])
+bool mg_query_failures(const struct mg_http_exchange *request, const char *id, struct mg_query *query,
+                       char ret_refusal[MG_REFUSAL_SIZE])
 {
     struct filter filter;
     (void)id;
@@ -350,7 +358,8 @@ bool query_failures(const struct mg_http_exchange *request, const char *id, stru
     return true;
 }
 
-static unsigned int render_alerts(const struct query *query, const struct table *tables, struct mg_buf *out)
+static unsigned int render_alerts(const struct mg_query *query, const struct mg_table *tables,
+                                  struct mg_buf *out)
 {
     struct mg_json_writer json = mg_json_spaced(out);
     (void)query;
@@ -361,8 +370,8 @@ static unsigned int render_alerts(const struct query *query, const struct table 
     return STATUS_OK;
 }
 
-bool query_alerts(const struct mg_http_exchange *request, const char *id, struct query *query,
-                  char ret_refusal[REFUSAL_SIZE])
+bool mg_query_alerts(const struct mg_http_exchange *request, const char *id, struct mg_query *query,
+                     char ret_refusal[MG_REFUSAL_SIZE])
 {
     const char *all = or_empty(mg_http_exchange_query(request, "all"));
     const char *const params[] = {strcmp(all, "1") == 0 ? "all" : "open", TEXT_OF(ALERTS_LIMIT), NULL};
@@ -373,7 +382,8 @@ bool query_alerts(const struct mg_http_exchange *request, const char *id, struct
     return true;
 }
 
-static unsigned int render_services(const struct query *query, const struct table *tables, struct mg_buf *out)
+static unsigned int render_services(const struct mg_query *query, const struct mg_table *tables,
+                                    struct mg_buf *out)
 {
     struct mg_json_writer json = mg_json_spaced(out);
     (void)query;
@@ -384,8 +394,8 @@ static unsigned int render_services(const struct query *query, const struct tabl
     return STATUS_OK;
 }
 
-bool query_services(const struct mg_http_exchange *request, const char *id, struct query *query,
-                    char ret_refusal[REFUSAL_SIZE])
+bool mg_query_services(const struct mg_http_exchange *request, const char *id, struct mg_query *query,
+                       char ret_refusal[MG_REFUSAL_SIZE])
 {
     (void)request;
     (void)id;
@@ -396,7 +406,7 @@ bool query_services(const struct mg_http_exchange *request, const char *id, stru
     return true;
 }
 
-static unsigned int render_workflows(const struct query *query, const struct table *tables,
+static unsigned int render_workflows(const struct mg_query *query, const struct mg_table *tables,
                                      struct mg_buf *out)
 {
     struct mg_json_writer json = mg_json_spaced(out);
@@ -407,8 +417,8 @@ static unsigned int render_workflows(const struct query *query, const struct tab
     return STATUS_OK;
 }
 
-bool query_workflows(const struct mg_http_exchange *request, const char *id, struct query *query,
-                     char ret_refusal[REFUSAL_SIZE])
+bool mg_query_workflows(const struct mg_http_exchange *request, const char *id, struct mg_query *query,
+                        char ret_refusal[MG_REFUSAL_SIZE])
 {
     (void)request;
     (void)id;
@@ -423,7 +433,7 @@ bool query_workflows(const struct mg_http_exchange *request, const char *id, str
 /* Cells of a bulk action that are JSON already. */
 static const char *const BULK_RAW[] = {"filter", NULL};
 
-static unsigned int render_bulk_list(const struct query *query, const struct table *tables,
+static unsigned int render_bulk_list(const struct mg_query *query, const struct mg_table *tables,
                                      struct mg_buf *out)
 {
     struct mg_json_writer json = mg_json_spaced(out);
@@ -436,8 +446,8 @@ static unsigned int render_bulk_list(const struct query *query, const struct tab
     return STATUS_OK;
 }
 
-bool query_bulk_list(const struct mg_http_exchange *request, const char *id, struct query *query,
-                     char ret_refusal[REFUSAL_SIZE])
+bool mg_query_bulk_list(const struct mg_http_exchange *request, const char *id, struct mg_query *query,
+                        char ret_refusal[MG_REFUSAL_SIZE])
 {
     static const char *const params[] = {TEXT_OF(BULK_LIST_LIMIT), NULL};
     (void)request;
@@ -451,17 +461,18 @@ bool query_bulk_list(const struct mg_http_exchange *request, const char *id, str
 
 enum { BULK_ROW, BULK_ORDERS, BULK_RUNNER };
 
-static unsigned int render_bulk(const struct query *query, const struct table *tables, struct mg_buf *out)
+static unsigned int render_bulk(const struct mg_query *query, const struct mg_table *tables,
+                                struct mg_buf *out)
 {
     struct mg_json_writer json = mg_json_spaced(out);
     (void)query;
     if (tables[BULK_ROW].row_count == 0) {
-        error_write(out, "unknown bulk action");
+        mg_error_write(out, "unknown bulk action");
         return STATUS_NOT_FOUND;
     }
     mg_json_object_begin(&json);
     mg_json_name(&json, "bulk");
-    table_write_object(&json, &tables[BULK_ROW], 0, BULK_RAW);
+    mg_table_write_object(&json, &tables[BULK_ROW], 0, BULK_RAW);
     array_write(&json, "orders", &tables[BULK_ORDERS], NULL);
     array_write(&json, "runner", &tables[BULK_RUNNER], NULL);
     next_write(&json, &tables[BULK_ORDERS], BULK_ORDERS_LIMIT, "n");
@@ -469,13 +480,13 @@ static unsigned int render_bulk(const struct query *query, const struct table *t
     return STATUS_OK;
 }
 
-bool query_bulk(const struct mg_http_exchange *request, const char *id, struct query *query,
-                char ret_refusal[REFUSAL_SIZE])
+bool mg_query_bulk(const struct mg_http_exchange *request, const char *id, struct mg_query *query,
+                   char ret_refusal[MG_REFUSAL_SIZE])
 {
     const char *result, *after;
     enum mg_bulk_result known;
     if (!mg_uuid_is_valid(id)) {
-        (void)snprintf(ret_refusal, REFUSAL_SIZE, "invalid bulk action id");
+        (void)snprintf(ret_refusal, MG_REFUSAL_SIZE, "invalid bulk action id");
         return false;
     }
     if (!param_read(request, "result", &result, ret_refusal) ||
@@ -484,7 +495,7 @@ bool query_bulk(const struct mg_http_exchange *request, const char *id, struct q
     }
     if (!is_number(after) || (result[0] != '\0' && !mg_bulk_result_parse(result, strlen(result), &known))) {
         (void)snprintf(
-            ret_refusal, REFUSAL_SIZE,
+            ret_refusal, MG_REFUSAL_SIZE,
             "after: expected the next of the page before; result: waiting, asked, done, failed or skipped");
         return false;
     }
@@ -497,28 +508,29 @@ bool query_bulk(const struct mg_http_exchange *request, const char *id, struct q
     return true;
 }
 
-static unsigned int render_choice(const struct query *query, const struct table *tables, struct mg_buf *out)
+static unsigned int render_choice(const struct mg_query *query, const struct mg_table *tables,
+                                  struct mg_buf *out)
 {
     struct mg_json_writer json = mg_json_spaced(out);
     (void)query;
-    table_write_object(&json, &tables[0], 0, NULL);
+    mg_table_write_object(&json, &tables[0], 0, NULL);
     return STATUS_OK;
 }
 
-bool query_choice(const struct mg_http_exchange *request, const char *id, struct query *query,
-                  char ret_refusal[REFUSAL_SIZE])
+bool mg_query_choice(const struct mg_http_exchange *request, const char *id, struct mg_query *query,
+                     char ret_refusal[MG_REFUSAL_SIZE])
 {
     struct filter filter;
-    struct bulk_filter chosen;
+    struct mg_bulk_filter chosen;
     (void)id;
-    _Static_assert(BULK_REFUSAL_SIZE <= REFUSAL_SIZE, "a refusal goes out as it is");
+    _Static_assert(MG_BULK_REFUSAL_SIZE <= MG_REFUSAL_SIZE, "a refusal goes out as it is");
     if (!filter_read(request, &filter, ret_refusal)) {
         return false;
     }
     const struct mg_list services = {.items = {filter.service}, .count = filter.service[0] != '\0' ? 1 : 0};
-    const struct bulk_words words = {
+    const struct mg_bulk_words words = {
         .workflow = filter.workflow, .step = filter.step, .error = filter.error, .services = &services};
-    if (!bulk_filter_read(&words, &chosen, ret_refusal)) {
+    if (!mg_bulk_filter_read(&words, &chosen, ret_refusal)) {
         return false;
     }
     const char *const params[] = {filter.workflow, filter.step, filter.error, chosen.services, "", "", NULL};
@@ -540,7 +552,8 @@ enum {
     OVERVIEW_RUNNER,
 };
 
-static unsigned int render_overview(const struct query *query, const struct table *tables, struct mg_buf *out)
+static unsigned int render_overview(const struct mg_query *query, const struct mg_table *tables,
+                                    struct mg_buf *out)
 {
     struct mg_json_writer json = mg_json_spaced(out);
     (void)query;
@@ -557,7 +570,7 @@ static unsigned int render_overview(const struct query *query, const struct tabl
     return STATUS_OK;
 }
 
-void query_overview(struct query *query)
+void mg_query_overview(struct mg_query *query)
 {
     static const char *const oldest[] = {"", "", "", "", "", TEXT_OF(OLDEST_LIMIT), NULL};
     static const char *const groups[] = {"", "", "", "", "", "", TEXT_OF(TOP_GROUPS_LIMIT), NULL};

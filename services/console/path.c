@@ -3,12 +3,13 @@
 
 #include <string.h>
 
-bool path_split(const char *rest, char ret_noun[PART_SIZE], char ret_id[PART_SIZE], char ret_verb[PART_SIZE])
+bool mg_path_split(const char *rest, char ret_noun[MG_PATH_PART_SIZE], char ret_id[MG_PATH_PART_SIZE],
+                   char ret_verb[MG_PATH_PART_SIZE])
 {
     char *const parts[] = {ret_noun, ret_id, ret_verb};
     for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++) {
         size_t len = strcspn(rest, "/");
-        if (len >= PART_SIZE) {
+        if (len >= MG_PATH_PART_SIZE) {
             return false;
         }
         memcpy(parts[i], rest, len);

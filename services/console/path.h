@@ -4,9 +4,10 @@
 
 #include <stdbool.h>
 
-#define PART_SIZE 128
+#define MG_PATH_PART_SIZE 128
 
 /* Splits "orders/ID/verb"; absent parts are "". False: there are more parts, or one is too long. */
-bool path_split(const char *rest, char ret_noun[PART_SIZE], char ret_id[PART_SIZE], char ret_verb[PART_SIZE]);
+bool mg_path_split(const char *rest, char ret_noun[MG_PATH_PART_SIZE], char ret_id[MG_PATH_PART_SIZE],
+                   char ret_verb[MG_PATH_PART_SIZE]);
 
 #endif

@@ -18,7 +18,7 @@
 
 static const char LETTERS[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-";
 
-bool proxy_is_wanted(const struct mg_console_proxy *proxy)
+bool mg_proxy_is_wanted(const struct mg_console_proxy *proxy)
 {
     return proxy->user_header[0] != '\0';
 }
@@ -57,11 +57,11 @@ static enum mg_class groups_check(const struct mg_list *groups, struct mg_err *e
     return MG_OK;
 }
 
-enum mg_class proxy_check(const struct mg_console_options *options, struct mg_err *err)
+enum mg_class mg_proxy_check(const struct mg_console_options *options, struct mg_err *err)
 {
     const struct mg_console_proxy *proxy = &options->proxy;
     bool sends_groups = proxy->groups_header[0] != '\0', has_operators = proxy->operator_groups->count > 0;
-    if (!proxy_is_wanted(proxy)) {
+    if (!mg_proxy_is_wanted(proxy)) {
         return sends_groups || has_operators
                    ? mg_err_set(
                          err, MG_BAD_INPUT,
@@ -102,17 +102,17 @@ static bool has_header(const struct mg_http_exchange *request, const char *name)
     return name[0] != '\0' && mg_http_exchange_header_count(request, name) > 0;
 }
 
-bool proxy_is_present(const struct mg_console_proxy *proxy, const struct mg_http_exchange *request)
+bool mg_proxy_is_present(const struct mg_console_proxy *proxy, const struct mg_http_exchange *request)
 {
-    return proxy_is_wanted(proxy) &&
+    return mg_proxy_is_wanted(proxy) &&
            (has_header(request, proxy->user_header) || has_header(request, proxy->groups_header) ||
-            has_header(request, PROXY_TOKEN_HEADER));
+            has_header(request, MG_PROXY_TOKEN_HEADER));
 }
 
-const char *proxy_token(const struct mg_http_exchange *request)
+const char *mg_proxy_token(const struct mg_http_exchange *request)
 {
-    return mg_http_exchange_header_count(request, PROXY_TOKEN_HEADER) == 1
-               ? mg_http_exchange_header(request, PROXY_TOKEN_HEADER)
+    return mg_http_exchange_header_count(request, MG_PROXY_TOKEN_HEADER) == 1
+               ? mg_http_exchange_header(request, MG_PROXY_TOKEN_HEADER)
                : "";
 }
 
@@ -145,14 +145,14 @@ static bool has_any(const struct mg_list *groups, const char *text)
     }
 }
 
-const char *proxy_read(const struct mg_console_proxy *proxy, const struct mg_http_exchange *request,
-                       const char **ret_user, enum role *ret_role)
+const char *mg_proxy_read(const struct mg_console_proxy *proxy, const struct mg_http_exchange *request,
+                          const char **ret_user, enum mg_role *ret_role)
 {
     if (mg_http_exchange_header_count(request, proxy->user_header) != 1) {
         return "the proxy named no user, or several: the header of --proxy-user-header must occur once";
     }
     *ret_user = mg_http_exchange_header(request, proxy->user_header);
-    *ret_role = ROLE_READER;
+    *ret_role = MG_ROLE_READER;
     if (!has_header(request, proxy->groups_header)) {
         return NULL;
     }
@@ -160,7 +160,7 @@ const char *proxy_read(const struct mg_console_proxy *proxy, const struct mg_htt
         return "the proxy named groups several times: the header of --proxy-groups-header must occur once";
     }
     if (has_any(proxy->operator_groups, mg_http_exchange_header(request, proxy->groups_header))) {
-        *ret_role = ROLE_OPERATOR;
+        *ret_role = MG_ROLE_OPERATOR;
     }
     return NULL;
 }

@@ -67,50 +67,50 @@ static const struct {
     bool has_id;
     query_fn *query;
 } QUERIES[] = {
-    {"orders", false, query_orders},     {"orders", true, query_order},
-    {"failures", false, query_failures}, {"alerts", false, query_alerts},
-    {"services", false, query_services}, {"workflows", false, query_workflows},
-    {"bulk", false, query_bulk_list},    {"bulk", true, query_bulk},
-    {"choice", false, query_choice},
+    {"orders", false, mg_query_orders},     {"orders", true, mg_query_order},
+    {"failures", false, mg_query_failures}, {"alerts", false, mg_query_alerts},
+    {"services", false, mg_query_services}, {"workflows", false, mg_query_workflows},
+    {"bulk", false, mg_query_bulk_list},    {"bulk", true, mg_query_bulk},
+    {"choice", false, mg_query_choice},
 };
 
 static void report_get(struct mg_console *console, struct mg_http_exchange *request, const char *rest)
 {
-    char noun[PART_SIZE], id[PART_SIZE], verb[PART_SIZE], refusal[REFUSAL_SIZE];
-    struct query query;
-    if (path_split(rest, noun, id, verb) && verb[0] == '\0') {
+    char noun[MG_PATH_PART_SIZE], id[MG_PATH_PART_SIZE], verb[MG_PATH_PART_SIZE], refusal[MG_REFUSAL_SIZE];
+    struct mg_query query;
+    if (mg_path_split(rest, noun, id, verb) && verb[0] == '\0') {
         for (size_t i = 0; i < sizeof QUERIES / sizeof QUERIES[0]; i++) {
             if (strcmp(QUERIES[i].noun, noun) == 0 && QUERIES[i].has_id == (id[0] != '\0')) {
                 if (QUERIES[i].query(request, id, &query, refusal)) {
-                    ask_for_request(console->asker, &query, request);
+                    mg_ask_for_request(console->asker, &query, request);
                 } else {
-                    answer_error(request, 400, "%s", refusal);
+                    mg_answer_error(request, 400, "%s", refusal);
                 }
                 return;
             }
         }
     }
-    answer_error(request, 404, "unknown address");
+    mg_answer_error(request, 404, "unknown address");
 }
 
 static void api_get(struct mg_console *console, struct mg_http_exchange *request, const char *rest)
 {
-    struct visitor visitor;
-    struct query query;
-    session_find(console->sessions, request, &visitor);
+    struct mg_visitor visitor;
+    struct mg_query query;
+    mg_session_find(console->sessions, request, &visitor);
     if (visitor.refusal != NULL) {
-        answer_error(request, 403, "%s", visitor.refusal);
+        mg_answer_error(request, 403, "%s", visitor.refusal);
     } else if (strcmp(rest, "me") == 0) {
-        session_send(request, &visitor);
-    } else if (visitor.role == ROLE_NONE) {
-        answer_error(request, 401, "log in first");
+        mg_session_send(request, &visitor);
+    } else if (visitor.role == MG_ROLE_NONE) {
+        mg_answer_error(request, 401, "log in first");
     } else if (strcmp(rest, "live") == 0) {
-        live_listen(console->live, request);
+        mg_live_listen(console->live, request);
     } else if (strcmp(rest, "dead") == 0) {
-        dead_list(console->dead, request);
+        mg_dead_list(console->dead, request);
     } else if (strcmp(rest, "overview") == 0) {
-        query_overview(&query);
-        ask_for_request(console->asker, &query, request);
+        mg_query_overview(&query);
+        mg_ask_for_request(console->asker, &query, request);
     } else {
         report_get(console, request, rest);
     }
@@ -118,39 +118,39 @@ static void api_get(struct mg_console *console, struct mg_http_exchange *request
 
 static void api_post(struct mg_console *console, struct mg_http_exchange *request, const char *rest)
 {
-    struct visitor visitor;
+    struct mg_visitor visitor;
     const char *csrf = mg_http_exchange_header(request, "X-Makegood-CSRF");
     if (!is_from_here(request)) {
-        answer_error(request, 403, "the request does not come from a page of this console");
+        mg_answer_error(request, 403, "the request does not come from a page of this console");
         return;
     }
-    session_find(console->sessions, request, &visitor);
+    mg_session_find(console->sessions, request, &visitor);
     if (visitor.refusal != NULL) {
-        answer_error(request, 403, "%s", visitor.refusal);
+        mg_answer_error(request, 403, "%s", visitor.refusal);
     } else if (strcmp(rest, "login") == 0 && visitor.has_login) {
-        session_login(console->sessions, request);
+        mg_session_login(console->sessions, request);
     } else if (strcmp(rest, "logout") == 0 && visitor.has_login) {
-        session_logout(console->sessions, request); /* works with an expired session, too */
-    } else if (visitor.role == ROLE_NONE) {
-        answer_error(request, 401, "log in first");
+        mg_session_logout(console->sessions, request); /* works with an expired session, too */
+    } else if (visitor.role == MG_ROLE_NONE) {
+        mg_answer_error(request, 401, "log in first");
     } else if (visitor.csrf[0] == '\0' || csrf == NULL || strcmp(csrf, visitor.csrf) != 0) {
-        answer_error(request, 403,
-                     visitor.csrf[0] == '\0'
-                         ? "this console is read-only: it was started without --tokens-file"
-                         : "the page belongs to another session; reload it");
-    } else if (visitor.role != ROLE_OPERATOR) {
-        answer_error(request, 403, "%s has read-only access", visitor.name);
+        mg_answer_error(request, 403,
+                        visitor.csrf[0] == '\0'
+                            ? "this console is read-only: it was started without --tokens-file"
+                            : "the page belongs to another session; reload it");
+    } else if (visitor.role != MG_ROLE_OPERATOR) {
+        mg_answer_error(request, 403, "%s has read-only access", visitor.name);
     } else {
-        act(console, request, &visitor, rest);
+        mg_console_act(console, request, &visitor, rest);
     }
 }
 
 static void method_refuse(struct mg_http_exchange *request)
 {
-    answer_error(request, 405, "unsupported method: expected GET, HEAD or POST");
+    mg_answer_error(request, 405, "unsupported method: expected GET, HEAD or POST");
 }
 
-void route_request(void *arg, struct mg_http_exchange *request)
+void mg_route_request(void *arg, struct mg_http_exchange *request)
 {
     struct mg_console *console = arg;
     const char *path = mg_http_exchange_path(request);
@@ -158,14 +158,14 @@ void route_request(void *arg, struct mg_http_exchange *request)
     const char *rest = strncmp(path, API, strlen(API)) == 0 ? path + strlen(API) : NULL;
     bool is_get = strcmp(method, "GET") == 0 || strcmp(method, "HEAD") == 0;
     if (!is_host_meant(console, request)) {
-        answer_error(request, 421, "unknown host name: allow it with --host");
+        mg_answer_error(request, 421, "unknown host name: allow it with --host");
     } else if (rest != NULL && strcmp(method, "POST") == 0) {
         api_post(console, request, rest);
     } else if (!is_get) {
         method_refuse(request);
     } else if (rest != NULL) {
         api_get(console, request, rest);
-    } else if (!asset_answer(request)) {
-        answer_error(request, 404, "unknown address");
+    } else if (!mg_asset_answer(request)) {
+        mg_answer_error(request, 404, "unknown address");
     }
 }

@@ -26,7 +26,7 @@
 #define SESSION_MAX_MS  (INT64_C(12) * 3600 * 1000) /* a working day */
 #define SECRET_BYTES    32
 #define SECRET_SIZE     (2 * SECRET_BYTES + 1)
-_Static_assert(SECRET_SIZE == CSRF_SIZE, "the token of a change is drawn, or derived by SHA-256");
+_Static_assert(SECRET_SIZE == MG_CSRF_SIZE, "the token of a change is drawn, or derived by SHA-256");
 #define TOKEN_NAME_SIZE 64
 #define TOKEN_MAX       512
 #define REFUSALS_PER_S                                                                                       \
@@ -36,7 +36,7 @@ _Static_assert(SECRET_SIZE == CSRF_SIZE, "the token of a change is drawn, or der
 #define COOKIE_TLS   "__Host-makegood" /* browsers accept it only over TLS, and only for this host */
 
 struct token {
-    enum role role;
+    enum mg_role role;
     char name[TOKEN_NAME_SIZE];
     uint8_t digest[MG_SHA256_SIZE];
 };
@@ -48,7 +48,7 @@ struct session {
     int64_t began_ms, used_ms; /* by the clock since boot */
 };
 
-struct sessions {
+struct mg_sessions {
     const struct mg_console_options *options;
     uint8_t key[SECRET_BYTES]; /* derives the CSRF tokens of a proxy's users */
     struct token *tokens;
@@ -134,11 +134,11 @@ static bool line_parse(struct mg_slice line, struct token *ret_token)
     }
     memcpy(ret_token->name, name.data, name.len);
     ret_token->name[name.len] = '\0';
-    ret_token->role = mg_slice_is(role, "reader")     ? ROLE_READER
-                      : mg_slice_is(role, "operator") ? ROLE_OPERATOR
-                      : mg_slice_is(role, "proxy")    ? ROLE_PROXY
-                                                      : ROLE_NONE;
-    return ret_token->role != ROLE_NONE;
+    ret_token->role = mg_slice_is(role, "reader")     ? MG_ROLE_READER
+                      : mg_slice_is(role, "operator") ? MG_ROLE_OPERATOR
+                      : mg_slice_is(role, "proxy")    ? MG_ROLE_PROXY
+                                                      : MG_ROLE_NONE;
+    return ret_token->role != MG_ROLE_NONE;
 }
 
 static enum mg_class tokens_parse(const char *path, struct mg_slice text, struct token *ret_tokens,
@@ -179,7 +179,7 @@ static int tokens_count(const struct token *tokens, int count, bool of_proxies)
 {
     int found = 0;
     for (int i = 0; i < count; i++) {
-        found += (tokens[i].role == ROLE_PROXY) == of_proxies;
+        found += (tokens[i].role == MG_ROLE_PROXY) == of_proxies;
     }
     return found;
 }
@@ -189,14 +189,14 @@ static enum mg_class proxies_check(const struct mg_console_options *options, con
                                    int count, struct mg_err *err)
 {
     bool is_named = tokens_count(tokens, count, true) > 0;
-    if (proxy_is_wanted(&options->proxy) && !is_named) {
+    if (mg_proxy_is_wanted(&options->proxy) && !is_named) {
         return mg_err_set(
             err, MG_BAD_INPUT,
             "could not trust --proxy-user-header %s: any client can send it; --tokens-file %s needs a line "
-            "with proxy, a name without blanks, and the SHA-256 of the token that the proxy sends in " PROXY_TOKEN_HEADER,
+            "with proxy, a name without blanks, and the SHA-256 of the token that the proxy sends in " MG_PROXY_TOKEN_HEADER,
             options->proxy.user_header, options->tokens_file);
     }
-    if (!proxy_is_wanted(&options->proxy) && is_named) {
+    if (!mg_proxy_is_wanted(&options->proxy) && is_named) {
         return mg_err_set(
             err, MG_BAD_INPUT,
             "could not use the proxy of --tokens-file %s: --proxy-user-header is missing, the header with "
@@ -228,7 +228,7 @@ static enum mg_class tokens_read(const struct mg_console_options *options, struc
     return class == MG_OK ? proxies_check(options, ret_tokens, *ret_count, err) : class;
 }
 
-enum mg_class tokens_check(const struct mg_console_options *options, struct mg_err *err)
+enum mg_class mg_tokens_check(const struct mg_console_options *options, struct mg_err *err)
 {
     int count = 0;
     struct token *tokens = calloc(TOKENS_MAX, sizeof *tokens);
@@ -246,28 +246,28 @@ static void bytes_draw(uint8_t ret_bytes[SECRET_BYTES])
     }
 }
 
-static bool has_tokens(const struct sessions *sessions)
+static bool has_tokens(const struct mg_sessions *sessions)
 {
     return sessions->options->tokens_file[0] != '\0';
 }
 
-struct sessions *sessions_create(const struct mg_console_options *options, struct mg_err *err)
+struct mg_sessions *mg_sessions_create(const struct mg_console_options *options, struct mg_err *err)
 {
-    struct sessions *sessions = calloc(1, sizeof *sessions);
+    struct mg_sessions *sessions = calloc(1, sizeof *sessions);
     if (sessions == NULL) {
         (void)mg_err_set(err, MG_TRANSIENT, "could not read tokens: no memory");
         return NULL;
     }
     sessions->options = options;
     bytes_draw(sessions->key);
-    if (sessions_reload(sessions, err) != MG_OK) {
-        sessions_destroy(sessions);
+    if (mg_sessions_reload(sessions, err) != MG_OK) {
+        mg_sessions_destroy(sessions);
         return NULL;
     }
     return sessions;
 }
 
-void sessions_destroy(struct sessions *sessions)
+void mg_sessions_destroy(struct mg_sessions *sessions)
 {
     if (sessions != NULL) {
         free(sessions->tokens);
@@ -275,7 +275,7 @@ void sessions_destroy(struct sessions *sessions)
     free(sessions);
 }
 
-enum mg_class sessions_reload(struct sessions *sessions, struct mg_err *err)
+enum mg_class mg_sessions_reload(struct mg_sessions *sessions, struct mg_err *err)
 {
     if (!has_tokens(sessions)) {
         return MG_OK;
@@ -325,17 +325,17 @@ static void secret_make(char ret_text[SECRET_SIZE])
     *mg_hex_write(bytes, sizeof bytes, ret_text) = '\0';
 }
 
-static bool is_tls(const struct sessions *sessions)
+static bool is_tls(const struct mg_sessions *sessions)
 {
     return sessions->options->cert_file[0] != '\0';
 }
 
-static const char *cookie_name(const struct sessions *sessions)
+static const char *cookie_name(const struct mg_sessions *sessions)
 {
     return is_tls(sessions) ? COOKIE_TLS : COOKIE_PLAIN;
 }
 
-static struct session *session_of(struct sessions *sessions, const struct mg_http_exchange *request)
+static struct session *session_of(struct mg_sessions *sessions, const struct mg_http_exchange *request)
 {
     const char *secret = mg_http_exchange_cookie(request, cookie_name(sessions));
     int64_t now_ms = mg_clock_boot_ms();
@@ -353,7 +353,7 @@ static struct session *session_of(struct sessions *sessions, const struct mg_htt
     return NULL;
 }
 
-static void session_visit(const struct session *session, struct visitor *ret_visitor)
+static void session_visit(const struct session *session, struct mg_visitor *ret_visitor)
 {
     ret_visitor->role = session->token.role;
     ret_visitor->has_login = true;
@@ -362,7 +362,7 @@ static void session_visit(const struct session *session, struct visitor *ret_vis
 }
 
 /* Counts a refusal. True: it is logged with its reason; false: it is one of too many. */
-static bool refusal_count(struct sessions *sessions)
+static bool refusal_count(struct mg_sessions *sessions)
 {
     int64_t now_ms = mg_clock_boot_ms();
     if (now_ms - sessions->refusal_at_ms >= 1000) {
@@ -376,25 +376,25 @@ static bool refusal_count(struct sessions *sessions)
     return true;
 }
 
-static void login_refuse(struct sessions *sessions, struct mg_http_exchange *request)
+static void login_refuse(struct mg_sessions *sessions, struct mg_http_exchange *request)
 {
     if (!refusal_count(sessions)) {
-        answer_error(request, 429, "more than %d refused logins a second; try again", REFUSALS_PER_S);
+        mg_answer_error(request, 429, "more than %d refused logins a second; try again", REFUSALS_PER_S);
         return;
     }
     mg_log(MG_LOG_WARN, "login refused: unknown token", MG_LOG_NONE);
-    answer_error(request, 403, "unknown token");
+    mg_answer_error(request, 403, "unknown token");
 }
 
 /* A proxy's token gives no login, and a user's token proves no proxy. */
-static const struct token *token_find(const struct sessions *sessions, struct mg_slice text, bool of_proxy)
+static const struct token *token_find(const struct mg_sessions *sessions, struct mg_slice text, bool of_proxy)
 {
     const struct token *found = NULL;
     uint8_t digest[MG_SHA256_SIZE];
     mg_sha256(text, digest);
     for (int i = 0; i < sessions->token_count; i++) {
         const struct token *token = &sessions->tokens[i];
-        if (is_equal(token->digest, digest, sizeof digest) && (token->role == ROLE_PROXY) == of_proxy) {
+        if (is_equal(token->digest, digest, sizeof digest) && (token->role == MG_ROLE_PROXY) == of_proxy) {
             found = token;
         }
     }
@@ -404,12 +404,12 @@ static const struct token *token_find(const struct sessions *sessions, struct mg
 /* ---- users named by a proxy ---- */
 
 /* Returns NULL, or why the name is not valid. The blanks distinguish it from any token's name. */
-static const char *name_make(const char *user, const char *proxy, char ret_name[NAME_SIZE])
+static const char *name_make(const char *user, const char *proxy, char ret_name[MG_USER_NAME_SIZE])
 {
     if (!name_is_valid(mg_slice_of(user))) {
         return "the proxy named an invalid user: expected printable ASCII without blanks";
     }
-    if (snprintf(ret_name, NAME_SIZE, "%s via %s", user, proxy) >= NAME_SIZE) {
+    if (snprintf(ret_name, MG_USER_NAME_SIZE, "%s via %s", user, proxy) >= MG_USER_NAME_SIZE) {
         return "the proxy named a user whose name is too long";
     }
     return NULL;
@@ -417,11 +417,11 @@ static const char *name_make(const char *user, const char *proxy, char ret_name[
 
 /* The key is secret, and the hashed data has a fixed length. So users cannot compute the CSRF token of
  * another name. */
-static void csrf_derive(const struct sessions *sessions, const char *name, char ret_csrf[CSRF_SIZE])
+static void csrf_derive(const struct mg_sessions *sessions, const char *name, char ret_csrf[MG_CSRF_SIZE])
 {
     struct {
         uint8_t key[SECRET_BYTES];
-        char name[NAME_SIZE];
+        char name[MG_USER_NAME_SIZE];
     } of = {{0}, ""};
     uint8_t digest[MG_SHA256_SIZE];
     memcpy(of.key, sessions->key, sizeof of.key);
@@ -430,17 +430,17 @@ static void csrf_derive(const struct sessions *sessions, const char *name, char 
     *mg_hex_write(digest, sizeof digest, ret_csrf) = '\0';
 }
 
-static void named_find(struct sessions *sessions, const struct mg_http_exchange *request,
-                       struct visitor *ret_visitor)
+static void named_find(struct mg_sessions *sessions, const struct mg_http_exchange *request,
+                       struct mg_visitor *ret_visitor)
 {
     const char *user = "", *refusal = NULL;
-    char name[NAME_SIZE];
-    enum role role = ROLE_NONE;
-    const struct token *proxy = token_find(sessions, mg_slice_of(proxy_token(request)), true);
+    char name[MG_USER_NAME_SIZE];
+    enum mg_role role = MG_ROLE_NONE;
+    const struct token *proxy = token_find(sessions, mg_slice_of(mg_proxy_token(request)), true);
     if (proxy == NULL) {
         refusal =
-            "only the proxy may name users: this request does not have its token in " PROXY_TOKEN_HEADER;
-    } else if ((refusal = proxy_read(&sessions->options->proxy, request, &user, &role)) == NULL) {
+            "only the proxy may name users: this request does not have its token in " MG_PROXY_TOKEN_HEADER;
+    } else if ((refusal = mg_proxy_read(&sessions->options->proxy, request, &user, &role)) == NULL) {
         refusal = name_make(user, proxy->name, name);
     }
     if (refusal != NULL) {
@@ -455,13 +455,13 @@ static void named_find(struct sessions *sessions, const struct mg_http_exchange 
     csrf_derive(sessions, name, ret_visitor->csrf);
 }
 
-void session_find(struct sessions *sessions, const struct mg_http_exchange *request,
-                  struct visitor *ret_visitor)
+void mg_session_find(struct mg_sessions *sessions, const struct mg_http_exchange *request,
+                     struct mg_visitor *ret_visitor)
 {
-    *ret_visitor = (struct visitor){.role = ROLE_NONE};
+    *ret_visitor = (struct mg_visitor){.role = MG_ROLE_NONE};
     if (!has_tokens(sessions)) {
-        ret_visitor->role = ROLE_READER;
-    } else if (proxy_is_present(&sessions->options->proxy, request)) {
+        ret_visitor->role = MG_ROLE_READER;
+    } else if (mg_proxy_is_present(&sessions->options->proxy, request)) {
         named_find(sessions, request, ret_visitor);
     } else if (!sessions->has_people) {
         ret_visitor->refusal = "users log in at a proxy: open the address of the proxy";
@@ -476,7 +476,7 @@ void session_find(struct sessions *sessions, const struct mg_http_exchange *requ
 
 /* ---- login ---- */
 
-static struct session *session_begin(struct sessions *sessions, const struct token *token)
+static struct session *session_begin(struct mg_sessions *sessions, const struct token *token)
 {
     struct session *place = &sessions->sessions[0], *own = NULL;
     int own_count = 0;
@@ -498,24 +498,24 @@ static struct session *session_begin(struct sessions *sessions, const struct tok
     return place;
 }
 
-static void cookie_answer(const struct sessions *sessions, struct mg_http_exchange *request,
+static void cookie_answer(const struct mg_sessions *sessions, struct mg_http_exchange *request,
                           const char *secret, int64_t seconds, const struct mg_buf *json)
 {
-    struct mg_http_header headers[ANSWER_HEADERS_MAX];
+    struct mg_http_header headers[MG_ANSWER_HEADERS_MAX];
     char cookie[256];
     (void)snprintf(cookie, sizeof cookie, "%s=%s; Path=/; HttpOnly; SameSite=Strict; Max-Age=%lld%s",
                    cookie_name(sessions), secret, (long long)seconds, is_tls(sessions) ? "; Secure" : "");
     const struct mg_http_header more[] = {{"Set-Cookie", cookie}, {NULL, NULL}};
-    answer_headers(headers, more);
+    mg_answer_headers(headers, more);
     const struct mg_http_response answer = {
         .status = 200, .type = "application/json", .body = mg_buf_slice(json), .headers = headers};
     mg_http_answer(request, &answer);
 }
 
-static void visitor_write(const struct visitor *visitor, struct mg_buf *out)
+static void visitor_write(const struct mg_visitor *visitor, struct mg_buf *out)
 {
     static const char *const roles[] = {
-        [ROLE_NONE] = "none", [ROLE_READER] = "reader", [ROLE_OPERATOR] = "operator"};
+        [MG_ROLE_NONE] = "none", [MG_ROLE_READER] = "reader", [MG_ROLE_OPERATOR] = "operator"};
     struct mg_json_writer json = mg_json_spaced(out);
     mg_json_object_begin(&json);
     mg_json_member_string(&json, "name", visitor->name);
@@ -529,32 +529,32 @@ static void visitor_write(const struct visitor *visitor, struct mg_buf *out)
 
 #define VISITOR_JSON_MAX 1024
 
-void session_send(struct mg_http_exchange *request, const struct visitor *visitor)
+void mg_session_send(struct mg_http_exchange *request, const struct mg_visitor *visitor)
 {
     struct mg_buf json;
     mg_buf_init(&json, VISITOR_JSON_MAX);
     visitor_write(visitor, &json);
-    answer_json(request, 200, mg_buf_slice(&json));
+    mg_answer_json(request, 200, mg_buf_slice(&json));
     mg_buf_finish(&json);
 }
 
-void session_login(struct sessions *sessions, struct mg_http_exchange *request)
+void mg_session_login(struct mg_sessions *sessions, struct mg_http_exchange *request)
 {
     struct mg_slice body = mg_http_exchange_body(request);
     struct json_t *login = NULL;
     struct mg_buf json;
     struct mg_err err;
-    bool is_read = document_read(body, &login, &err) == MG_OK;
-    struct mg_slice text = document_text(document_member(login, "token"));
+    bool is_read = mg_document_read(body, &login, &err) == MG_OK;
+    struct mg_slice text = mg_document_text(mg_document_member(login, "token"));
     bool is_text = is_read && text.data != NULL && text.len <= TOKEN_MAX;
     const struct token *token = is_text ? token_find(sessions, text, false) : NULL;
-    document_free(login);
+    mg_document_free(login);
     if (token == NULL) {
         login_refuse(sessions, request);
         return;
     }
     const struct session *session = session_begin(sessions, token);
-    struct visitor visitor;
+    struct mg_visitor visitor;
     session_visit(session, &visitor);
     mg_log(MG_LOG_INFO, "logged in", MG_LOG_TEXT("name", token->name));
     mg_buf_init(&json, VISITOR_JSON_MAX);
@@ -563,10 +563,10 @@ void session_login(struct sessions *sessions, struct mg_http_exchange *request)
     mg_buf_finish(&json);
 }
 
-void session_logout(struct sessions *sessions, struct mg_http_exchange *request)
+void mg_session_logout(struct mg_sessions *sessions, struct mg_http_exchange *request)
 {
     struct session *session = session_of(sessions, request);
-    const struct visitor nobody = {.has_login = true};
+    const struct mg_visitor nobody = {.has_login = true};
     struct mg_buf json;
     if (session != NULL) {
         *session = (struct session){.is_open = false};

@@ -17,4 +17,4 @@ foreach(file IN LISTS files)
     math(EXPR number "${number} + 1")
 endforeach()
 file(WRITE ${OUTPUT} "/* The pages' files, made of services/console/web. */\n#include \"console/assets.h\"\n\n"
-     "${arrays}\nconst struct asset ASSETS[] = {\n${rows}    {NULL, NULL, {NULL, 0}},\n};\n")
+     "${arrays}\nconst struct mg_asset MG_ASSETS[] = {\n${rows}    {NULL, NULL, {NULL, 0}},\n};\n")

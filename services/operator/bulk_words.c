@@ -17,35 +17,35 @@ static const char *or_empty(const char *text)
     return text != NULL ? text : "";
 }
 
-static bool moment_read(const char *name, const char *text, char ret_number[MOMENT_SIZE],
-                        char ret_refusal[BULK_REFUSAL_SIZE])
+static bool moment_read(const char *name, const char *text, char ret_number[MG_MOMENT_SIZE],
+                        char ret_refusal[MG_BULK_REFUSAL_SIZE])
 {
-    if (!moment_parse(or_empty(text), ret_number)) {
-        (void)snprintf(ret_refusal, BULK_REFUSAL_SIZE, "%s %.80s: expected " MOMENT_RIGHT, name, text);
+    if (!mg_moment_parse(or_empty(text), ret_number)) {
+        (void)snprintf(ret_refusal, MG_BULK_REFUSAL_SIZE, "%s %.80s: expected " MG_MOMENT_RIGHT, name, text);
         return false;
     }
     return true;
 }
 
-static bool services_read(const struct mg_list *list, char ret_text[BULK_SERVICES_MAX],
-                          char ret_refusal[BULK_REFUSAL_SIZE])
+static bool services_read(const struct mg_list *list, char ret_text[MG_BULK_SERVICES_MAX],
+                          char ret_refusal[MG_BULK_REFUSAL_SIZE])
 {
     size_t len = 0;
     ret_text[0] = '\0';
     for (int i = 0; list != NULL && i < list->count; i++) {
         const char *name = list->items[i];
-        if (!mg_name_is_valid(name, strlen(name)) || len + strlen(name) + 2 > BULK_SERVICES_MAX) {
-            (void)snprintf(ret_refusal, BULK_REFUSAL_SIZE,
+        if (!mg_name_is_valid(name, strlen(name)) || len + strlen(name) + 2 > MG_BULK_SERVICES_MAX) {
+            (void)snprintf(ret_refusal, MG_BULK_REFUSAL_SIZE,
                            "service %.80s: invalid name, or too many services", name);
             return false;
         }
-        len += (size_t)snprintf(ret_text + len, BULK_SERVICES_MAX - len, "%s%s", i > 0 ? " " : "", name);
+        len += (size_t)snprintf(ret_text + len, MG_BULK_SERVICES_MAX - len, "%s%s", i > 0 ? " " : "", name);
     }
     return true;
 }
 
-bool bulk_filter_read(const struct bulk_words *words, struct bulk_filter *ret,
-                      char ret_refusal[BULK_REFUSAL_SIZE])
+bool mg_bulk_filter_read(const struct mg_bulk_words *words, struct mg_bulk_filter *ret,
+                         char ret_refusal[MG_BULK_REFUSAL_SIZE])
 {
     ret->filter = (struct mg_failure_filter){.workflow = or_empty(words->workflow),
                                              .step = or_empty(words->step),
@@ -55,8 +55,9 @@ bool bulk_filter_read(const struct bulk_words *words, struct bulk_filter *ret,
                                              .until = ret->until};
     if (strlen(ret->filter.error) > ERROR_MAX_BYTES || strlen(ret->filter.workflow) > MG_NAME_MAX ||
         strlen(ret->filter.step) > MG_NAME_MAX) {
-        (void)snprintf(ret_refusal, BULK_REFUSAL_SIZE, "workflow, step and error: up to %d, %d and %d bytes",
-                       MG_NAME_MAX, MG_NAME_MAX, ERROR_MAX_BYTES);
+        (void)snprintf(ret_refusal, MG_BULK_REFUSAL_SIZE,
+                       "workflow, step and error: up to %d, %d and %d bytes", MG_NAME_MAX, MG_NAME_MAX,
+                       ERROR_MAX_BYTES);
         return false;
     }
     return services_read(words->services, ret->services, ret_refusal) &&
@@ -64,22 +65,22 @@ bool bulk_filter_read(const struct bulk_words *words, struct bulk_filter *ret,
            moment_read("until", words->until, ret->until, ret_refusal);
 }
 
-bool bulk_filter_is_narrow(const struct mg_failure_filter *filter)
+bool mg_bulk_filter_is_narrow(const struct mg_failure_filter *filter)
 {
     return filter->workflow[0] != '\0' || filter->step[0] != '\0' || filter->error[0] != '\0' ||
            filter->services[0] != '\0' || filter->since[0] != '\0' || filter->until[0] != '\0';
 }
 
-bool bulk_verb_parse(const char *word, enum mg_cause_kind *ret_verb)
+bool mg_bulk_verb_parse(const char *word, enum mg_cause_kind *ret_verb)
 {
     return mg_cause_parse(word, strlen(word), ret_verb) &&
            (*ret_verb == MG_CAUSE_RESUME || *ret_verb == MG_CAUSE_COMPENSATE || *ret_verb == MG_CAUSE_CANCEL);
 }
 
-bool bulk_rate_parse(const char *text, const char **ret_rate)
+bool mg_bulk_rate_parse(const char *text, const char **ret_rate)
 {
     char *end = NULL;
-    *ret_rate = or_empty(text)[0] != '\0' ? text : BULK_RATE;
+    *ret_rate = or_empty(text)[0] != '\0' ? text : MG_BULK_RATE;
     double number = strtod(*ret_rate, &end);
     return strspn(*ret_rate, "0123456789.") == strlen(*ret_rate) && *end == '\0' && number >= BULK_RATE_MIN &&
            number <= BULK_RATE_MAX;

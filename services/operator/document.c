@@ -62,12 +62,12 @@ static const char *remedy_of(enum json_error_code code)
     return "";
 }
 
-enum mg_class document_read(struct mg_slice text, struct json_t **ret_document, struct mg_err *err)
+enum mg_class mg_document_read(struct mg_slice text, struct json_t **ret_document, struct mg_err *err)
 {
     json_error_t fault;
 
-    if (text.len > DOCUMENT_MAX_BYTES) {
-        return mg_err_set(err, MG_BAD_INPUT, "the text is above %zu bytes", DOCUMENT_MAX_BYTES);
+    if (text.len > MG_DOCUMENT_MAX_BYTES) {
+        return mg_err_set(err, MG_BAD_INPUT, "the text is above %zu bytes", MG_DOCUMENT_MAX_BYTES);
     }
     if (text.len > 0 && memchr(text.data, '\0', text.len) != NULL) { /* jansson would end the text there */
         return mg_err_set(err, MG_BAD_INPUT, "a NUL byte; JSON text has none");
@@ -86,27 +86,27 @@ enum mg_class document_read(struct mg_slice text, struct json_t **ret_document, 
     return MG_OK;
 }
 
-void document_free(struct json_t *document)
+void mg_document_free(struct json_t *document)
 {
     json_decref(document);
 }
 
-const struct json_t *document_element(const struct json_t *array, int index)
+const struct json_t *mg_document_element(const struct json_t *array, int index)
 {
     return json_array_get(array, (size_t)index);
 }
 
-const struct json_t *document_member(const struct json_t *object, const char *name)
+const struct json_t *mg_document_member(const struct json_t *object, const char *name)
 {
     return json_object_get(object, name);
 }
 
-struct mg_slice document_text(const struct json_t *value)
+struct mg_slice mg_document_text(const struct json_t *value)
 {
     return (struct mg_slice){json_string_value(value), json_string_length(value)};
 }
 
-bool document_integer(const struct json_t *value, int64_t *ret_number)
+bool mg_document_integer(const struct json_t *value, int64_t *ret_number)
 {
     if (!json_is_integer(value)) {
         return false;

@@ -14,23 +14,23 @@
 
 /* Above any request, and the lists of an event. It bounds memory, too: a tree of empty objects takes some 80
  * times its text. */
-#define DOCUMENT_MAX_BYTES ((size_t)256 * 1024)
+#define MG_DOCUMENT_MAX_BYTES ((size_t)256 * 1024)
 
 struct json_t; /* an object, an array, a text, …; a document is its outermost value */
 
 /* Reads an object or an array by RFC 8259. Refused, with place and remedy: any other text, a name twice in
  * one object, NUL, integers above 64 bits. MG_BAD_INPUT, or MG_TRANSIENT when out of memory. */
-enum mg_class document_read(struct mg_slice text, struct json_t **ret_document,
-                            struct mg_err *err) MG_MUSTCHECK;
+enum mg_class mg_document_read(struct mg_slice text, struct json_t **ret_document,
+                               struct mg_err *err) MG_MUSTCHECK;
 /* Wipes and frees, as there may be a token in it; accepts NULL. */
-void document_free(struct json_t *document);
+void mg_document_free(struct json_t *document);
 
 /* These return NULL, or the absent slice, if there is no such value, or `value` is NULL or of another type.
  */
-const struct json_t *document_element(const struct json_t *array, int index);
-const struct json_t *document_member(const struct json_t *object, const char *name);
-struct mg_slice document_text(const struct json_t *value); /* NUL-terminated; borrowed from the document */
+const struct json_t *mg_document_element(const struct json_t *array, int index);
+const struct json_t *mg_document_member(const struct json_t *object, const char *name);
+struct mg_slice mg_document_text(const struct json_t *value); /* NUL-terminated; borrowed from the document */
 /* False if `value` is no integer. */
-bool document_integer(const struct json_t *value, int64_t *ret_number);
+bool mg_document_integer(const struct json_t *value, int64_t *ret_number);
 
 #endif

@@ -16,36 +16,36 @@ static const char *reason_text(const char *word)
     return mg_reason_parse(word, strlen(word), &reason) ? mg_reason_text(reason) : word;
 }
 
-static void queue_of(const struct table *order, const char *service, char queue[MG_QUEUE_NAME_SIZE])
+static void queue_of(const struct mg_table *order, const char *service, char queue[MG_QUEUE_NAME_SIZE])
 {
-    mg_topology_request_queue(service, is_word(table_cell(order, 0, "is_high"), "t"), queue);
+    mg_topology_request_queue(service, is_word(mg_table_cell(order, 0, "is_high"), "t"), queue);
 }
 
-static void breaker_write(struct mg_buf *out, const struct table *services, const char *service)
+static void breaker_write(struct mg_buf *out, const struct mg_table *services, const char *service)
 {
     for (int row = 0; row < services->row_count; row++) {
-        if (is_word(table_cell(services, row, "service"), service) &&
-            !is_word(table_cell(services, row, "breaker"), "closed")) {
-            mg_buf_printf(out, "; agent %s reports breaker %s: %s", table_cell(services, row, "instance"),
-                          table_cell(services, row, "breaker"), table_cell(services, row, "reason"));
+        if (is_word(mg_table_cell(services, row, "service"), service) &&
+            !is_word(mg_table_cell(services, row, "breaker"), "closed")) {
+            mg_buf_printf(out, "; agent %s reports breaker %s: %s", mg_table_cell(services, row, "instance"),
+                          mg_table_cell(services, row, "breaker"), mg_table_cell(services, row, "reason"));
             return;
         }
     }
 }
 
 /* Appends the name of the operator and the reason if the service is paused. */
-static void pause_write(struct mg_buf *out, const struct table *controlled, const char *service)
+static void pause_write(struct mg_buf *out, const struct mg_table *controlled, const char *service)
 {
     for (int row = 0; row < controlled->row_count; row++) {
-        if (is_word(table_cell(controlled, row, "service"), service) &&
-            is_word(table_cell(controlled, row, "state"), "paused")) {
-            mg_buf_printf(out, "; paused by %s: %s", table_cell(controlled, row, "by_whom"),
-                          table_cell(controlled, row, "reason"));
+        if (is_word(mg_table_cell(controlled, row, "service"), service) &&
+            is_word(mg_table_cell(controlled, row, "state"), "paused")) {
+            mg_buf_printf(out, "; paused by %s: %s", mg_table_cell(controlled, row, "by_whom"),
+                          mg_table_cell(controlled, row, "reason"));
         }
     }
 }
 
-static void queue_write(struct mg_buf *out, const struct explain_queue *queue, const char *name)
+static void queue_write(struct mg_buf *out, const struct mg_explain_queue *queue, const char *name)
 {
     if (queue == NULL) {
         return;
@@ -78,19 +78,19 @@ static bool is_for_gate(const char *reason)
            is_word(reason, "service_paused") || is_word(reason, "window_full");
 }
 
-static void step_write(struct mg_buf *out, const struct explain_facts *facts, int row)
+static void step_write(struct mg_buf *out, const struct mg_explain_facts *facts, int row)
 {
-    const struct table *steps = facts->steps;
-    const char *state = table_cell(steps, row, "state");
-    const char *service = table_cell(steps, row, "service");
-    const char *reason = table_cell(steps, row, "reason");
+    const struct mg_table *steps = facts->steps;
+    const char *state = mg_table_cell(steps, row, "state");
+    const char *service = mg_table_cell(steps, row, "service");
+    const char *reason = mg_table_cell(steps, row, "reason");
     char queue[MG_QUEUE_NAME_SIZE];
     queue_of(facts->order, service, queue);
-    mg_buf_printf(out, "step %s ", table_cell(steps, row, "step"));
+    mg_buf_printf(out, "step %s ", mg_table_cell(steps, row, "step"));
     if (is_running(state)) {
         mg_buf_printf(out, "runs attempt %s (%s) at service %s until %s, through queue %s",
-                      table_cell(steps, row, "attempt"), table_cell(steps, row, "kind"), service,
-                      table_cell(steps, row, "complete_by"), queue);
+                      mg_table_cell(steps, row, "attempt"), mg_table_cell(steps, row, "kind"), service,
+                      mg_table_cell(steps, row, "complete_by"), queue);
         queue_write(out, facts->queue, queue);
     } else if (is_word(reason, "no_consumer") && (facts->queue == NULL || facts->queue->consumers == 0)) {
         mg_buf_printf(out, "waits: no agent consumes queue %s; start one: makegood-agent --service FILE",
@@ -98,13 +98,13 @@ static void step_write(struct mg_buf *out, const struct explain_facts *facts, in
     } else if (is_queue_asked(reason) && facts->queue != NULL && facts->queue->consumers < 0) {
         mg_buf_printf(out, "for service %s waits", service);
         queue_write(out, facts->queue, queue);
-    } else if (table_cell(steps, row, "due_at")[0] != '\0' && is_for_gate(reason)) {
+    } else if (mg_table_cell(steps, row, "due_at")[0] != '\0' && is_for_gate(reason)) {
         mg_buf_printf(out, "for service %s is parked: %s; it resumes when this ends (failures %s)", service,
-                      reason_text(reason), table_cell(steps, row, "failure_count"));
-    } else if (table_cell(steps, row, "due_at")[0] != '\0') {
+                      reason_text(reason), mg_table_cell(steps, row, "failure_count"));
+    } else if (mg_table_cell(steps, row, "due_at")[0] != '\0') {
         mg_buf_printf(out, "for service %s waits until %s: %s (failures %s)", service,
-                      table_cell(steps, row, "due_at"), reason_text(reason),
-                      table_cell(steps, row, "failure_count"));
+                      mg_table_cell(steps, row, "due_at"), reason_text(reason),
+                      mg_table_cell(steps, row, "failure_count"));
     } else {
         mg_buf_printf(out, "for service %s is %s: %s", service, state, reason_text(reason));
     }
@@ -115,13 +115,13 @@ static void step_write(struct mg_buf *out, const struct explain_facts *facts, in
 }
 
 /* The most important step: one that needs a person, then one that waits, then one that runs. */
-static int step_choose(const struct table *steps)
+static int step_choose(const struct mg_table *steps)
 {
     static const char *const order[] = {"undo_failed",  "failed",       "unknown",      "waiting",
                                         "undo_waiting", "undo_pending", "undo_running", "running"};
     for (size_t i = 0; i < sizeof(order) / sizeof(order[0]); i++) {
         for (int row = 0; row < steps->row_count; row++) {
-            if (is_word(table_cell(steps, row, "state"), order[i])) {
+            if (is_word(mg_table_cell(steps, row, "state"), order[i])) {
                 return row;
             }
         }
@@ -135,58 +135,59 @@ static bool has_ended(const char *word)
     return mg_order_state_parse(word, strlen(word), &state) && mg_order_state_is_terminal(state);
 }
 
-bool explain_asks_controlled(const struct table *steps)
+bool mg_explain_asks_controlled(const struct mg_table *steps)
 {
     int row = step_choose(steps);
-    return row >= 0 && is_word(table_cell(steps, row, "reason"), "service_paused");
+    return row >= 0 && is_word(mg_table_cell(steps, row, "reason"), "service_paused");
 }
 
-bool explain_asks_queue(const struct table *order, const struct table *steps,
-                        char ret_queue[MG_QUEUE_NAME_SIZE])
+bool mg_explain_asks_queue(const struct mg_table *order, const struct mg_table *steps,
+                           char ret_queue[MG_QUEUE_NAME_SIZE])
 {
-    const char *state = table_cell(order, 0, "state");
+    const char *state = mg_table_cell(order, 0, "state");
     int row = step_choose(steps);
     if (row < 0 || is_word(state, "error") || has_ended(state) ||
-        (!is_running(table_cell(steps, row, "state")) && !is_queue_asked(table_cell(steps, row, "reason")))) {
+        (!is_running(mg_table_cell(steps, row, "state")) &&
+         !is_queue_asked(mg_table_cell(steps, row, "reason")))) {
         return false;
     }
-    queue_of(order, table_cell(steps, row, "service"), ret_queue);
+    queue_of(order, mg_table_cell(steps, row, "service"), ret_queue);
     return true;
 }
 
-static void owed_write(struct mg_buf *out, const struct table *owed)
+static void owed_write(struct mg_buf *out, const struct mg_table *owed)
 {
     if (owed == NULL || owed->row_count == 0) {
         return;
     }
-    const char *number = table_cell(owed, 0, "owed"), *given_up = table_cell(owed, 0, "given_up");
+    const char *number = mg_table_cell(owed, 0, "owed"), *given_up = mg_table_cell(owed, 0, "given_up");
     if (!is_word(number, "0")) {
         mg_buf_printf(out, "; queue %s has accepted no statuses since %s; delivery is retried",
-                      table_cell(owed, 0, "reply_to"), table_cell(owed, 0, "owed_since"));
+                      mg_table_cell(owed, 0, "reply_to"), mg_table_cell(owed, 0, "owed_since"));
     }
     if (!is_word(given_up, "0")) {
         mg_buf_printf(out,
                       "; statuses of %s events were given up, the last at %s, because no queue accepted them",
-                      given_up, table_cell(owed, 0, "given_up_at"));
+                      given_up, mg_table_cell(owed, 0, "given_up_at"));
     }
 }
 
-void explain_write(struct mg_buf *out, const struct explain_facts *facts)
+void mg_explain_write(struct mg_buf *out, const struct mg_explain_facts *facts)
 {
-    const struct table *order = facts->order, *steps = facts->steps;
-    const char *state = table_cell(order, 0, "state");
+    const struct mg_table *order = facts->order, *steps = facts->steps;
+    const char *state = mg_table_cell(order, 0, "state");
     int row = step_choose(steps);
-    mg_buf_printf(out, "order %s is %s", table_cell(order, 0, "order_id"), state);
+    mg_buf_printf(out, "order %s is %s", mg_table_cell(order, 0, "order_id"), state);
     if (is_word(state, "error")) {
-        mg_buf_printf(out, ": %s", reason_text(table_cell(order, 0, "reason")));
+        mg_buf_printf(out, ": %s", reason_text(mg_table_cell(order, 0, "reason")));
         if (row >= 0) {
-            mg_buf_printf(out, "; step %s is %s: %s", table_cell(steps, row, "step"),
-                          table_cell(steps, row, "state"), table_cell(steps, row, "error_text"));
+            mg_buf_printf(out, "; step %s is %s: %s", mg_table_cell(steps, row, "step"),
+                          mg_table_cell(steps, row, "state"), mg_table_cell(steps, row, "error_text"));
         }
         mg_buf_append_text(out, "; it needs an operator: resume, settle, skip, compensate or restart it");
     } else if (has_ended(state)) {
-        const char *reason = reason_text(table_cell(order, 0, "reason"));
-        const char *archived_on = table_cell(order, 0, "archived_on");
+        const char *reason = reason_text(mg_table_cell(order, 0, "reason"));
+        const char *archived_on = mg_table_cell(order, 0, "archived_on");
         mg_buf_printf(out, "%s%s: it has ended", reason[0] != '\0' ? ", because " : "", reason);
         if (archived_on[0] != '\0') {
             mg_buf_printf(out, ", and was archived on %s: it is read-only", archived_on);
@@ -196,7 +197,7 @@ void explain_write(struct mg_buf *out, const struct explain_facts *facts)
         step_write(out, facts, row);
     } else {
         mg_buf_printf(out, ": no request has been sent yet; the supervisor checks it at %s",
-                      table_cell(order, 0, "wake_at"));
+                      mg_table_cell(order, 0, "wake_at"));
     }
     owed_write(out, facts->owed);
 }

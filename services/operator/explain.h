@@ -1,6 +1,6 @@
 /*
  * Explains in one line why an order is where it is: the wait, its end, and the person or process that can
- * move it. It works on rows that the caller has read. explain_asks_queue names a queue if its counts are
+ * move it. It works on rows that the caller has read. mg_explain_asks_queue names a queue if its counts are
  * needed, which only the broker has.
  */
 #ifndef MG_OPERATOR_EXPLAIN_H
@@ -9,25 +9,25 @@
 #include "io/amqp/topology.h"
 #include "operator/table.h"
 
-struct explain_queue {
+struct mg_explain_queue {
     int64_t ready, consumers; /* as mg_queue_seen_fn reports them */
 };
 
 /* Reports, each of one order or of all services. */
-struct explain_facts {
-    const struct table *order, *steps, *services;
-    const struct table *controlled;    /* may be empty if explain_asks_controlled is false */
-    const struct explain_queue *queue; /* the queue of explain_asks_queue; NULL: unknown */
-    const struct table *owed;          /* MG_REPORT_ORDER_OWED; NULL: not read */
+struct mg_explain_facts {
+    const struct mg_table *order, *steps, *services;
+    const struct mg_table *controlled;    /* may be empty if mg_explain_asks_controlled is false */
+    const struct mg_explain_queue *queue; /* the queue of mg_explain_asks_queue; NULL: unknown */
+    const struct mg_table *owed;          /* MG_REPORT_ORDER_OWED; NULL: not read */
 };
 
 /* Whether the explanation needs MG_REPORT_CONTROLLED, because the step waits for a paused service. */
-bool explain_asks_controlled(const struct table *steps);
+bool mg_explain_asks_controlled(const struct mg_table *steps);
 
 /* Whether the explanation needs the state of a request queue, and its name. True if a request is out,
  * which may lie there unread, or if the step waits for the queue. */
-bool explain_asks_queue(const struct table *order, const struct table *steps,
-                        char ret_queue[MG_QUEUE_NAME_SIZE]);
-void explain_write(struct mg_buf *out, const struct explain_facts *facts); /* adds no line end */
+bool mg_explain_asks_queue(const struct mg_table *order, const struct mg_table *steps,
+                           char ret_queue[MG_QUEUE_NAME_SIZE]);
+void mg_explain_write(struct mg_buf *out, const struct mg_explain_facts *facts); /* adds no line end */
 
 #endif

@@ -7,9 +7,9 @@
 #include "base/id.h"
 
 #define MARK_BYTES 16
-_Static_assert(LETTER_MARK_SIZE == 2 * MARK_BYTES + 1, "two digits a byte");
+_Static_assert(MG_LETTER_MARK_SIZE == 2 * MARK_BYTES + 1, "two digits a byte");
 
-void letter_mark_make(const struct mg_dead_letter *letter, char ret_mark[LETTER_MARK_SIZE])
+void mg_letter_mark_make(const struct mg_dead_letter *letter, char ret_mark[MG_LETTER_MARK_SIZE])
 {
     struct mg_buf all;
     uint8_t digest[MG_SHA256_SIZE] = {0};
@@ -24,9 +24,10 @@ void letter_mark_make(const struct mg_dead_letter *letter, char ret_mark[LETTER_
     mg_buf_finish(&all);
 }
 
-void letter_id_write(const struct mg_dead_letter *letter, char ret_id[LETTER_ID_SIZE])
+void mg_letter_id_write(const struct mg_dead_letter *letter, char ret_id[MG_LETTER_ID_SIZE])
 {
-    int len = letter->message_id.len < LETTER_ID_SIZE ? (int)letter->message_id.len : LETTER_ID_SIZE - 1;
-    (void)snprintf(ret_id, LETTER_ID_SIZE, "%.*s", len, len > 0 ? letter->message_id.data : "");
+    int len =
+        letter->message_id.len < MG_LETTER_ID_SIZE ? (int)letter->message_id.len : MG_LETTER_ID_SIZE - 1;
+    (void)snprintf(ret_id, MG_LETTER_ID_SIZE, "%.*s", len, len > 0 ? letter->message_id.data : "");
     mg_utf8_mend(ret_id);
 }

@@ -4,13 +4,13 @@
 
 #include "io/amqp/topology.h"
 
-#define LETTER_MARK_SIZE 33
+#define MG_LETTER_MARK_SIZE 33
 /* A hash of its contents, because its place in the queue changes, and its message id may be absent. Out of
  * memory the mark is empty, and names no letter. */
-void letter_mark_make(const struct mg_dead_letter *letter, char ret_mark[LETTER_MARK_SIZE]);
+void mg_letter_mark_make(const struct mg_dead_letter *letter, char ret_mark[MG_LETTER_MARK_SIZE]);
 
-#define LETTER_ID_SIZE 256 /* the longest message id of AMQP */
+#define MG_LETTER_ID_SIZE 256 /* the longest message id of AMQP */
 /* The message id for logs and tables; "" if it is absent. Cut at a NUL; invalid UTF-8 is replaced. */
-void letter_id_write(const struct mg_dead_letter *letter, char ret_id[LETTER_ID_SIZE]);
+void mg_letter_id_write(const struct mg_dead_letter *letter, char ret_id[MG_LETTER_ID_SIZE]);
 
 #endif

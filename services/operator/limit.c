@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-bool limit_parse(const char *text, bool is_whole, double max, const char **ret_limit)
+bool mg_limit_parse(const char *text, bool is_whole, double max, const char **ret_limit)
 {
     bool is_given = text != NULL && text[0] != '\0';
     if (!is_given || strcmp(text, "none") == 0) {

@@ -60,7 +60,7 @@ static bool time_parse(const char *text, int64_t *ret_ms)
     return false;
 }
 
-bool moment_parse(const char *text, char ret_number[MOMENT_SIZE])
+bool mg_moment_parse(const char *text, char ret_number[MG_MOMENT_SIZE])
 {
     int64_t ms = mg_duration_parse(text);
     ret_number[0] = '\0';
@@ -72,6 +72,6 @@ bool moment_parse(const char *text, char ret_number[MOMENT_SIZE])
     } else if (!time_parse(text, &ms) || ms < 0) {
         return false;
     }
-    (void)snprintf(ret_number, MOMENT_SIZE, "%lld", (long long)ms);
+    (void)snprintf(ret_number, MG_MOMENT_SIZE, "%lld", (long long)ms);
     return true;
 }

@@ -10,25 +10,26 @@
 #include "operator/table.h"
 
 /* The words of the report, and "no queue", which the database cannot detect. */
-#define SERVICE_NO_QUEUE "no queue" /* a workflow names it, but a request queue of it is missing */
-#define SERVICE_NO_AGENT "no agent"
-#define SERVICE_SERVING  "serving"  /* also without a report, if its queues have a consumer */
-#define SERVICE_NOT_USED "not used" /* no workflow names it, and no agent reports it */
-#define SERVICE_PAUSED   "paused"
+#define MG_SERVICE_NO_QUEUE "no queue" /* a workflow names it, but a request queue of it is missing */
+#define MG_SERVICE_NO_AGENT "no agent"
+#define MG_SERVICE_SERVING  "serving"  /* also without a report, if its queues have a consumer */
+#define MG_SERVICE_NOT_USED "not used" /* no workflow names it, and no agent reports it */
+#define MG_SERVICE_PAUSED   "paused"
 
 /* `queues` NULL: the queues are unknown. The text lives as long as the table. */
-const char *service_state(const struct table *controlled, int row, const struct mg_service_queues *queues);
+const char *mg_service_state_find(const struct mg_table *controlled, int row,
+                                  const struct mg_service_queues *queues);
 /* The same for a service that orders need, if only its queues are known. */
-const char *service_state_of_queues(const struct mg_service_queues *queues);
+const char *mg_service_state_of_queues(const struct mg_service_queues *queues);
 /* False: orders wait until an operator acts. A pause is well, because an operator wants it. */
-bool service_state_is_well(const char *state);
+bool mg_service_state_is_well(const char *state);
 /* The remedy as a whole command; "" if no command helps. */
-#define SERVICE_REMEDY_SIZE 256
-void service_remedy(const char *service, const char *state, char ret_remedy[SERVICE_REMEDY_SIZE]);
+#define MG_SERVICE_REMEDY_SIZE 256
+void mg_service_remedy(const char *service, const char *state, char ret_remedy[MG_SERVICE_REMEDY_SIZE]);
 
-/* Writes service_state into the column "state" of all rows. `find` returns NULL for unknown queues. False:
- * out of memory; the remaining rows are unchanged. */
+/* Writes mg_service_state_find into the column "state" of all rows. `find` returns NULL for unknown queues.
+ * False: out of memory; the remaining rows are unchanged. */
 typedef const struct mg_service_queues *service_queues_fn(void *arg, const char *service);
-bool service_states_put(struct table *controlled, service_queues_fn *find, void *arg);
+bool mg_service_states_put(struct mg_table *controlled, service_queues_fn *find, void *arg);
 
 #endif

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-size_t text_steers(const char *text, size_t len)
+size_t mg_text_steers(const char *text, size_t len)
 {
     const unsigned char *at = (const unsigned char *)text;
     if (at[0] < 0x20 || at[0] == 0x7f) {
@@ -22,11 +22,11 @@ size_t text_steers(const char *text, size_t len)
     return is_mark || is_turn || is_isolation ? 3 : 0;
 }
 
-void text_make_plain(char *text)
+void mg_text_make_plain(char *text)
 {
     size_t left = strlen(text);
     while (left > 0) {
-        size_t len = text_steers(text, left);
+        size_t len = mg_text_steers(text, left);
         memset(text, '.', len);
         if (*text == '\n' || *text == '\t') {
             *text = ' ';
@@ -37,7 +37,7 @@ void text_make_plain(char *text)
     }
 }
 
-bool table_keep(struct table *table, const struct mg_rows *rows, bool is_for_people)
+bool mg_table_keep(struct mg_table *table, const struct mg_rows *rows, bool is_for_people)
 {
     int row_count = mg_rows_count(rows);
     int column_count = mg_rows_column_count(rows);
@@ -62,14 +62,14 @@ bool table_keep(struct table *table, const struct mg_rows *rows, bool is_for_peo
                 return false;
             }
             if (*cell != NULL && is_for_people) {
-                text_make_plain(*cell);
+                mg_text_make_plain(*cell);
             }
         }
     }
     return true;
 }
 
-void table_free(struct table *table)
+void mg_table_free(struct mg_table *table)
 {
     for (int i = 0; i < table->row_count * table->column_count; i++) {
         free(table->cells[i]);
@@ -79,10 +79,10 @@ void table_free(struct table *table)
     }
     free(table->cells);
     free(table->columns);
-    *table = (struct table){0};
+    *table = (struct mg_table){0};
 }
 
-static int column_find(const struct table *table, const char *name)
+static int column_find(const struct mg_table *table, const char *name)
 {
     for (int i = 0; i < table->column_count; i++) {
         if (strcmp(table->columns[i], name) == 0) {
@@ -92,7 +92,7 @@ static int column_find(const struct table *table, const char *name)
     return -1;
 }
 
-const char *table_cell(const struct table *table, int row, const char *column)
+const char *mg_table_cell(const struct mg_table *table, int row, const char *column)
 {
     int found = column_find(table, column);
     if (found < 0 || row >= table->row_count) {
@@ -102,7 +102,7 @@ const char *table_cell(const struct table *table, int row, const char *column)
     return cell != NULL ? cell : "";
 }
 
-bool table_put(struct table *table, int row, const char *column, const char *text)
+bool mg_table_put(struct mg_table *table, int row, const char *column, const char *text)
 {
     int found = column_find(table, column);
     if (found < 0 || row >= table->row_count) {
@@ -117,7 +117,7 @@ bool table_put(struct table *table, int row, const char *column, const char *tex
     return true;
 }
 
-bool text_is_listed(const char *const *names, const char *name)
+bool mg_text_is_listed(const char *const *names, const char *name)
 {
     for (int i = 0; names != NULL && names[i] != NULL; i++) {
         if (strcmp(names[i], name) == 0) {
@@ -127,8 +127,8 @@ bool text_is_listed(const char *const *names, const char *name)
     return false;
 }
 
-void table_write_object(struct mg_json_writer *json, const struct table *table, int row,
-                        const char *const *raw)
+void mg_table_write_object(struct mg_json_writer *json, const struct mg_table *table, int row,
+                           const char *const *raw)
 {
     mg_json_object_begin(json);
     for (int column = 0; column < table->column_count; column++) {
@@ -136,7 +136,7 @@ void table_write_object(struct mg_json_writer *json, const struct table *table, 
         const char *name = table->columns[column];
         if (cell == NULL) {
             mg_json_member_null(json, name);
-        } else if (text_is_listed(raw, name)) {
+        } else if (mg_text_is_listed(raw, name)) {
             mg_json_member_raw(json, name, mg_slice_of(cell));
         } else {
             mg_json_member_string(json, name, cell);
@@ -145,13 +145,13 @@ void table_write_object(struct mg_json_writer *json, const struct table *table, 
     mg_json_object_end(json);
 }
 
-void table_write_array(struct mg_json_writer *json, const struct table *table, const char *const *raw)
+void mg_table_write_array(struct mg_json_writer *json, const struct mg_table *table, const char *const *raw)
 {
     mg_json_array_begin(json);
     for (int row = 0; row < table->row_count; row++) {
         mg_json_wrap(json, "\n ");
         mg_json_element(json);
-        table_write_object(json, table, row, raw);
+        mg_table_write_object(json, table, row, raw);
     }
     mg_json_array_end(json);
 }

@@ -10,35 +10,35 @@
 #include "base/json_write.h"
 #include "io/store/store.h"
 
-struct table {
+struct mg_table {
     int row_count, column_count;
     char **columns; /* names */
     char **cells;   /* row_count * column_count; NULL: SQL NULL */
 };
 
-/* Copies the rows. If `is_for_people`, the texts go through text_make_plain. False: out of memory; the
+/* Copies the rows. If `is_for_people`, the texts go through mg_text_make_plain. False: out of memory; the
  * caller frees the part that was copied. */
-bool table_keep(struct table *ret_table, const struct mg_rows *rows, bool is_for_people);
-void table_free(struct table *table);
+bool mg_table_keep(struct mg_table *ret_table, const struct mg_rows *rows, bool is_for_people);
+void mg_table_free(struct mg_table *table);
 /* "" for SQL NULL, an unknown column or an unknown row. */
-const char *table_cell(const struct table *table, int row, const char *column);
+const char *mg_table_cell(const struct mg_table *table, int row, const char *column);
 /* Replaces the text of a cell; an unknown column is ignored. False: out of memory. */
-bool table_put(struct table *table, int row, const char *column, const char *text);
+bool mg_table_put(struct mg_table *table, int row, const char *column, const char *text);
 /* Writes one row as a JSON object of texts and null. Cells of the columns named in `raw` (NULL-ended;
  * NULL: none) are JSON already. */
-void table_write_object(struct mg_json_writer *json, const struct table *table, int row,
-                        const char *const *raw);
+void mg_table_write_object(struct mg_json_writer *json, const struct mg_table *table, int row,
+                           const char *const *raw);
 /* Writes all rows, each on a line. */
-void table_write_array(struct mg_json_writer *json, const struct table *table, const char *const *raw);
+void mg_table_write_array(struct mg_json_writer *json, const struct mg_table *table, const char *const *raw);
 
 /* The length in bytes of the UTF-8 character at `text` if it is a control character for a terminal or a
  * mark of text direction. Else 0, as for line ends and tabs. At most `len` bytes are read, at least 1 must
  * be there. */
-size_t text_steers(const char *text, size_t len);
+size_t mg_text_steers(const char *text, size_t len);
 /* Makes a foreign text safe for a terminal, in place: blanks for line ends and tabs, dots for the bytes of
- * text_steers. table_keep with `is_for_people` has done it already. */
-void text_make_plain(char *text);
+ * mg_text_steers. mg_table_keep with `is_for_people` has done it already. */
+void mg_text_make_plain(char *text);
 /* Whether the NULL-ended list contains `name`; a NULL list is empty. */
-bool text_is_listed(const char *const *names, const char *name);
+bool mg_text_is_listed(const char *const *names, const char *name);
 
 #endif

@@ -16,7 +16,7 @@
 
 static void ask_published(void *arg, enum mg_publish_outcome outcome)
 {
-    struct supervisor *supervisor = arg;
+    struct mg_supervisor *supervisor = arg;
     MG_FAILPOINT(SUPERVISOR_CONFIRMED);
     if (outcome != MG_PUBLISH_CONFIRMED) {
         mg_metric_add(supervisor->unasked, 1); /* it stays due, and is asked again */
@@ -29,11 +29,11 @@ static void woken_published(void *arg, enum mg_publish_outcome outcome)
 {
     ask_published(arg, outcome);
     if (outcome != MG_PUBLISH_CONFIRMED) {
-        supervisor_wake_later(arg);
+        mg_supervisor_wake_later(arg);
     }
 }
 
-static void command_of(const struct supervisor *supervisor, const struct mg_due *due,
+static void command_of(const struct mg_supervisor *supervisor, const struct mg_due *due,
                        struct mg_command *ret_command)
 {
     memset(ret_command, 0, sizeof(*ret_command));
@@ -53,7 +53,7 @@ static void command_of(const struct supervisor *supervisor, const struct mg_due 
                     ret_command->command_id);
 }
 
-bool supervisor_ask(struct supervisor *supervisor, const struct mg_due *due)
+bool mg_supervisor_ask(struct mg_supervisor *supervisor, const struct mg_due *due)
 {
     struct mg_command command;
     struct mg_buf body;

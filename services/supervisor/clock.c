@@ -3,7 +3,7 @@
 #include "base/log.h"
 #include "supervisor.h"
 
-bool supervisor_clock_read(struct supervisor *supervisor, int64_t now_ms, int64_t asked_boot_ms)
+bool mg_supervisor_clock_read(struct mg_supervisor *supervisor, int64_t now_ms, int64_t asked_boot_ms)
 {
     int64_t by_ms = mg_far_clock_note(&supervisor->db_clock, now_ms, asked_boot_ms, mg_clock_boot_ms());
     if (by_ms > 0) {

@@ -23,20 +23,20 @@
 #define WORD_SIZE   64
 #define LABELS_SIZE (MG_NAME_MAX + WORD_SIZE + 32)
 
-static const char *const QUEUES[SUPERVISOR_QUEUES] = {
+static const char *const QUEUES[MG_SUPERVISOR_QUEUES] = {
     MG_QUEUE_INTAKE, MG_QUEUE_INTAKE_HIGH, MG_QUEUE_REPLIES, MG_QUEUE_COMMANDS,
     MG_QUEUE_ALERTS, MG_QUEUE_REJECTED,    MG_QUEUE_DEAD};
 
 /* ---- series ---- */
 
-static struct mg_metric *gauge(struct supervisor *supervisor, const char *name, const char *labels,
+static struct mg_metric *gauge(struct mg_supervisor *supervisor, const char *name, const char *labels,
                                const char *help)
 {
     return mg_metrics_series(supervisor->metrics, MG_GAUGE, name, labels, help);
 }
 
 /* A figure of the count: 0 where the answer does not name it, silent without an answer. */
-static struct mg_metric *counted(struct supervisor *supervisor, const char *name, const char *labels,
+static struct mg_metric *counted(struct mg_supervisor *supervisor, const char *name, const char *labels,
                                  const char *help)
 {
     struct mg_metric *metric = gauge(supervisor, name, labels, help);
@@ -45,14 +45,15 @@ static struct mg_metric *counted(struct supervisor *supervisor, const char *name
             return metric;
         }
     }
-    if (supervisor->counted_count < SUPERVISOR_COUNTED_MAX) {
+    if (supervisor->counted_count < MG_SUPERVISOR_COUNTED_MAX) {
         supervisor->counted[supervisor->counted_count++] = metric;
         mg_metric_silence(metric);
     }
     return metric;
 }
 
-static struct mg_metric *orders_series(struct supervisor *supervisor, const char *workflow, const char *state)
+static struct mg_metric *orders_series(struct mg_supervisor *supervisor, const char *workflow,
+                                       const char *state)
 {
     char labels[LABELS_SIZE];
     (void)snprintf(labels, sizeof(labels), "workflow=\"%s\",state=\"%s\"", workflow, state);
@@ -60,7 +61,7 @@ static struct mg_metric *orders_series(struct supervisor *supervisor, const char
                    "orders that are open; at most 100000 of all are counted");
 }
 
-static struct mg_metric *orders_oldest_series(struct supervisor *supervisor, const char *state)
+static struct mg_metric *orders_oldest_series(struct mg_supervisor *supervisor, const char *state)
 {
     char labels[LABELS_SIZE];
     (void)snprintf(labels, sizeof(labels), "state=\"%s\"", state);
@@ -68,14 +69,14 @@ static struct mg_metric *orders_oldest_series(struct supervisor *supervisor, con
                    "how long ago the oldest of the open orders was submitted");
 }
 
-static struct mg_metric *alerts_series(struct supervisor *supervisor, const char *alert)
+static struct mg_metric *alerts_series(struct mg_supervisor *supervisor, const char *alert)
 {
     char labels[LABELS_SIZE];
     (void)snprintf(labels, sizeof(labels), "alert=\"%s\"", alert);
     return counted(supervisor, "makegood_alerts", labels, "alerts that are open: makegood alert list");
 }
 
-static struct mg_metric *alerts_oldest_series(struct supervisor *supervisor, const char *alert)
+static struct mg_metric *alerts_oldest_series(struct mg_supervisor *supervisor, const char *alert)
 {
     char labels[LABELS_SIZE];
     (void)snprintf(labels, sizeof(labels), "alert=\"%s\"", alert);
@@ -83,7 +84,7 @@ static struct mg_metric *alerts_oldest_series(struct supervisor *supervisor, con
                    "how long the oldest of the open alerts has been open");
 }
 
-static void own_make(struct supervisor *supervisor)
+static void own_make(struct mg_supervisor *supervisor)
 {
     struct mg_metrics *metrics = supervisor->metrics;
     supervisor->leading =
@@ -124,7 +125,7 @@ static void own_make(struct supervisor *supervisor)
     }
 }
 
-static void retire_make(struct supervisor *supervisor)
+static void retire_make(struct mg_supervisor *supervisor)
 {
     struct mg_metrics *metrics = supervisor->metrics;
     supervisor->retired = mg_metrics_series(metrics, MG_COUNTER, "makegood_orders_retired_total", NULL,
@@ -137,12 +138,12 @@ static void retire_make(struct supervisor *supervisor)
     mg_metric_silence(supervisor->finished_oldest);
 }
 
-void supervisor_metrics_make(struct supervisor *supervisor, struct mg_metrics *metrics)
+void mg_supervisor_metrics_make(struct mg_supervisor *supervisor, struct mg_metrics *metrics)
 {
     supervisor->metrics = metrics;
     own_make(supervisor);
     retire_make(supervisor);
-    for (int i = 0; i < SUPERVISOR_QUEUES; i++) {
+    for (int i = 0; i < MG_SUPERVISOR_QUEUES; i++) {
         mg_queue_metrics_init(&supervisor->queues[i], metrics, QUEUES[i]);
     }
     for (int i = 0; i < MG_ALERT_COUNT; i++) {
@@ -162,7 +163,7 @@ void supervisor_metrics_make(struct supervisor *supervisor, struct mg_metrics *m
 
 /* ---- counting ---- */
 
-static void counted_silence(struct supervisor *supervisor)
+static void counted_silence(struct mg_supervisor *supervisor)
 {
     for (int i = 0; i < supervisor->counted_count; i++) {
         mg_metric_silence(supervisor->counted[i]);
@@ -179,14 +180,14 @@ static void raise_to(struct mg_metric *metric, double value)
 
 enum { COLUMN_FIGURE, COLUMN_WORD, COLUMN_WORKFLOW, COLUMN_NUMBER, COLUMN_OLDEST };
 
-static void figure_set(struct supervisor *supervisor, const struct mg_rows *rows, int row)
+static void figure_set(struct mg_supervisor *supervisor, const struct mg_rows *rows, int row)
 {
     char figure[16], word[WORD_SIZE], workflow[MG_NAME_MAX + 1];
-    supervisor_row_text(rows, row, COLUMN_FIGURE, figure, sizeof(figure));
-    supervisor_row_text(rows, row, COLUMN_WORD, word, sizeof(word));
-    supervisor_row_text(rows, row, COLUMN_WORKFLOW, workflow, sizeof(workflow));
-    double number = supervisor_row_number(rows, row, COLUMN_NUMBER);
-    double oldest_s = supervisor_row_number(rows, row, COLUMN_OLDEST) / 1000.0;
+    mg_supervisor_row_text(rows, row, COLUMN_FIGURE, figure, sizeof(figure));
+    mg_supervisor_row_text(rows, row, COLUMN_WORD, word, sizeof(word));
+    mg_supervisor_row_text(rows, row, COLUMN_WORKFLOW, workflow, sizeof(workflow));
+    double number = mg_supervisor_row_number(rows, row, COLUMN_NUMBER);
+    double oldest_s = mg_supervisor_row_number(rows, row, COLUMN_OLDEST) / 1000.0;
     if (strcmp(figure, "orders") == 0) {
         mg_metric_set(orders_series(supervisor, workflow, word), number);
         raise_to(orders_oldest_series(supervisor, word), oldest_s);
@@ -201,7 +202,7 @@ static void figure_set(struct supervisor *supervisor, const struct mg_rows *rows
 
 static void count_answered(void *arg, const struct mg_rows *rows, const struct mg_err *err)
 {
-    struct supervisor *supervisor = arg;
+    struct mg_supervisor *supervisor = arg;
     int64_t took_us = mg_clock_boot_us() - supervisor->counting_since_boot_us;
     int64_t next_ms = took_us / 1000 * COUNT_SHARE;
     supervisor->is_counting = false;
@@ -228,7 +229,7 @@ static void count_answered(void *arg, const struct mg_rows *rows, const struct m
 
 static void count_ask(void *arg)
 {
-    struct supervisor *supervisor = arg;
+    struct mg_supervisor *supervisor = arg;
     if (!supervisor->is_leader || supervisor->is_counting) {
         return;
     }
@@ -237,9 +238,9 @@ static void count_ask(void *arg)
     mg_store_report(supervisor->counting, MG_REPORT_FIGURES, NULL, 0, count_answered, supervisor);
 }
 
-void supervisor_count_session(void *arg, bool is_up, const char *reason)
+void mg_supervisor_count_session(void *arg, bool is_up, const char *reason)
 {
-    struct supervisor *supervisor = arg;
+    struct mg_supervisor *supervisor = arg;
     (void)reason;
     if (is_up && supervisor->is_leader && supervisor->count_timer != NULL) {
         mg_timer_start(supervisor->count_timer, 0, 0);
@@ -248,12 +249,13 @@ void supervisor_count_session(void *arg, bool is_up, const char *reason)
 
 /* ---- queues ---- */
 
-void supervisor_queue_seen(struct supervisor *supervisor, const char *queue, int64_t ready, int64_t consumers)
+void mg_supervisor_queue_seen(struct mg_supervisor *supervisor, const char *queue, int64_t ready,
+                              int64_t consumers)
 {
     if (!supervisor->is_leader) {
         return;
     }
-    for (int i = 0; i < SUPERVISOR_QUEUES; i++) {
+    for (int i = 0; i < MG_SUPERVISOR_QUEUES; i++) {
         if (strcmp(QUEUES[i], queue) == 0) { /* the consumers count the messages taken more exactly */
             mg_queue_metrics_seen(&supervisor->queues[i], ready, consumers, 0, 0);
         }
@@ -262,18 +264,18 @@ void supervisor_queue_seen(struct supervisor *supervisor, const char *queue, int
 
 static void on_queue_seen(void *arg, const char *queue, int64_t ready_messages, int64_t consumers)
 {
-    supervisor_queue_seen(arg, queue, ready_messages, consumers);
+    mg_supervisor_queue_seen(arg, queue, ready_messages, consumers);
 }
 
 /* ---- while leading ---- */
 
-bool supervisor_figures_start(struct supervisor *supervisor)
+bool mg_supervisor_figures_start(struct mg_supervisor *supervisor)
 {
     struct mg_err err;
     mg_metric_set(supervisor->epoch_led, (double)supervisor->epoch);
     /* Queues that sweep.c and watch.c watch for their own sake are watched already, and their looks come
      * here. */
-    for (int i = 0; i < SUPERVISOR_QUEUES; i++) {
+    for (int i = 0; i < MG_SUPERVISOR_QUEUES; i++) {
         if (mg_broker_watch_queue(supervisor->broker, QUEUES[i], QUEUE_PERIOD_MS, on_queue_seen, supervisor,
                                   &err) != MG_OK) {
             mg_log(MG_LOG_WARN, "could not watch a queue", MG_LOG_TEXT("queue", QUEUES[i]),
@@ -297,13 +299,13 @@ bool supervisor_figures_start(struct supervisor *supervisor)
     return true;
 }
 
-void supervisor_figures_stop(struct supervisor *supervisor)
+void mg_supervisor_figures_stop(struct mg_supervisor *supervisor)
 {
     if (supervisor->count_timer != NULL) {
         mg_timer_stop(supervisor->count_timer);
     }
     counted_silence(supervisor);
-    for (int i = 0; i < SUPERVISOR_QUEUES; i++) {
+    for (int i = 0; i < MG_SUPERVISOR_QUEUES; i++) {
         mg_queue_metrics_silence(&supervisor->queues[i]);
     }
     mg_metric_set(supervisor->violations, 0);

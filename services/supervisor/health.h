@@ -32,19 +32,19 @@
 #include "wire/service_control.h"
 
 /* An outage lasts this long without a candidate: as long as agents follow a health that is not repeated. */
-#define SUPERVISOR_FORGET_MS MG_SERVICE_DOWN_VALID_MS
+#define MG_SUPERVISOR_FORGET_MS MG_SERVICE_DOWN_VALID_MS
 /* From the end of the outage on: reports that were under way are from before. */
-#define SUPERVISOR_SETTLE_MS 2000
+#define MG_SUPERVISOR_SETTLE_MS 2000
 /* A prober gives way to the next after this time of failed probes. A change costs an open time, so it is
  * rare. */
-#define SUPERVISOR_TURN_MS 15000
+#define MG_SUPERVISOR_TURN_MS 15000
 /* A prober gives way after this time even if it still calls, or if no look has seen its probes: they are
  * short. Longer than any open time (1 h), or none would ever get to its probe: a named agent waits for a
  * whole one. */
-#define SUPERVISOR_TURN_MAX_MS (65 * 60000)
+#define MG_SUPERVISOR_TURN_MAX_MS (65 * 60000)
 
 /* An agent process of the service with a recent report. */
-struct supervisor_replica {
+struct mg_supervisor_replica {
     char instance[MG_SHARE_INSTANCE_MAX + 1];
     enum mg_breaker_state breaker;
     bool is_ready;
@@ -54,7 +54,7 @@ struct supervisor_replica {
 };
 
 /* All zero: undecided. */
-struct supervisor_health {
+struct mg_supervisor_health {
     bool is_down;
     char prober[MG_SHARE_INSTANCE_MAX + 1];
     bool has_probed;                        /* it wanted a probe since it was named */
@@ -65,10 +65,10 @@ struct supervisor_health {
 };
 
 /* False: undecided. True: down, or up again. */
-bool supervisor_health_is_known(const struct supervisor_health *health);
+bool mg_supervisor_health_is_known(const struct mg_supervisor_health *health);
 
 /* True if the health changed. `replicas` must keep their order between calls. */
-bool supervisor_health_judge(struct supervisor_health *health, const struct supervisor_replica *replicas,
-                             int count, int64_t now_ms);
+bool mg_supervisor_health_judge(struct mg_supervisor_health *health,
+                                const struct mg_supervisor_replica *replicas, int count, int64_t now_ms);
 
 #endif

@@ -18,7 +18,7 @@
 /* The timer of a leader has no other work. */
 #define LEADER_PERIOD_MS (SESSION_KEEP_MS / 2)
 
-static void lead_take(struct supervisor *supervisor, const struct mg_lead_answer *answer)
+static void lead_take(struct mg_supervisor *supervisor, const struct mg_lead_answer *answer)
 {
     MG_FAILPOINT(SUPERVISOR_ELECTED);
     supervisor->is_leader = true;
@@ -28,12 +28,12 @@ static void lead_take(struct supervisor *supervisor, const struct mg_lead_answer
     mg_log(MG_LOG_INFO, "leading", MG_LOG_NUMBER("epoch", answer->epoch),
            MG_LOG_TEXT("holder", supervisor->holder));
     if (!supervisor->duties->start(supervisor, answer->now_ms, answer->swept_at_ms)) {
-        supervisor_lead_give_back(supervisor, "no memory");
+        mg_supervisor_lead_give_back(supervisor, "no memory");
     }
 }
 
 /* Logged once: every further try would give the same line. */
-static void lead_refused(struct supervisor *supervisor, const char *refusal)
+static void lead_refused(struct mg_supervisor *supervisor, const char *refusal)
 {
     if (strcmp(supervisor->refusal, refusal) != 0) {
         (void)snprintf(supervisor->refusal, sizeof(supervisor->refusal), "%s", refusal);
@@ -43,7 +43,7 @@ static void lead_refused(struct supervisor *supervisor, const char *refusal)
 
 static void lead_answered(void *arg, const struct mg_lead_answer *answer, const struct mg_err *err)
 {
-    struct supervisor *supervisor = arg;
+    struct mg_supervisor *supervisor = arg;
     supervisor->is_electing = false;
     if (supervisor->is_stopping) {
         return;
@@ -53,7 +53,7 @@ static void lead_answered(void *arg, const struct mg_lead_answer *answer, const 
     } else if (answer->refusal != NULL) {
         lead_refused(supervisor, answer->refusal);
     } else {
-        (void)supervisor_clock_read(supervisor, answer->now_ms, supervisor->lead_asked_at_boot_ms);
+        (void)mg_supervisor_clock_read(supervisor, answer->now_ms, supervisor->lead_asked_at_boot_ms);
         if (answer->is_leader && !supervisor->is_leader) {
             supervisor->refusal[0] = '\0';
             lead_take(supervisor, answer);
@@ -65,10 +65,10 @@ static void session_kept(void *arg, const struct mg_rows *rows, const struct mg_
 {
     (void)rows;
     (void)err; /* the store reports a lost session by itself */
-    ((struct supervisor *)arg)->is_keeping = false;
+    ((struct mg_supervisor *)arg)->is_keeping = false;
 }
 
-static void session_keep(struct supervisor *supervisor)
+static void session_keep(struct mg_supervisor *supervisor)
 {
     int64_t now_boot_ms = mg_clock_boot_ms();
     if (supervisor->is_keeping || now_boot_ms - supervisor->kept_at_boot_ms < SESSION_KEEP_MS) {
@@ -81,7 +81,7 @@ static void session_keep(struct supervisor *supervisor)
 
 static void lead_try(void *arg)
 {
-    struct supervisor *supervisor = arg;
+    struct mg_supervisor *supervisor = arg;
     char reason[256];
     if (supervisor->is_electing || supervisor->is_stopping ||
         !mg_store_is_up(supervisor->store, reason, sizeof(reason))) {
@@ -96,7 +96,7 @@ static void lead_try(void *arg)
     mg_store_try_lead(supervisor->store, supervisor->holder, lead_answered, supervisor);
 }
 
-bool supervisor_lead_start(struct supervisor *supervisor, const struct supervisor_duties *duties)
+bool mg_supervisor_lead_start(struct mg_supervisor *supervisor, const struct mg_supervisor_duties *duties)
 {
     supervisor->duties = duties;
     supervisor->lead_timer = mg_timer_create(supervisor->loop, lead_try, supervisor);
@@ -108,14 +108,14 @@ bool supervisor_lead_start(struct supervisor *supervisor, const struct superviso
     return true;
 }
 
-void supervisor_lead_soon(struct supervisor *supervisor)
+void mg_supervisor_lead_soon(struct mg_supervisor *supervisor)
 {
     if (supervisor->lead_timer != NULL && !supervisor->is_leader) {
         mg_timer_start(supervisor->lead_timer, 0, supervisor->options.lead_period_ms);
     }
 }
 
-void supervisor_lead_lost(struct supervisor *supervisor, const char *why)
+void mg_supervisor_lead_lost(struct mg_supervisor *supervisor, const char *why)
 {
     if (!supervisor->is_leader) {
         return;
@@ -129,22 +129,22 @@ void supervisor_lead_lost(struct supervisor *supervisor, const char *why)
            MG_LOG_NUMBER("epoch", supervisor->epoch));
 }
 
-void supervisor_lead_session(void *arg, bool is_up, const char *reason)
+void mg_supervisor_lead_session(void *arg, bool is_up, const char *reason)
 {
-    struct supervisor *supervisor = arg;
+    struct mg_supervisor *supervisor = arg;
     mg_log(is_up ? MG_LOG_INFO : MG_LOG_WARN, is_up ? "database up" : "database down",
            MG_LOG_TEXT("reason", reason));
     if (is_up) {
         supervisor->refusal[0] = '\0'; /* it belonged to the old session */
-        supervisor_lead_soon(supervisor);
+        mg_supervisor_lead_soon(supervisor);
     } else {
-        supervisor_lead_lost(supervisor, "the database session is lost");
+        mg_supervisor_lead_lost(supervisor, "the database session is lost");
     }
 }
 
-bool supervisor_lead_is_ready(void *arg, char *ret_reason, size_t size)
+bool mg_supervisor_lead_is_ready(void *arg, char *ret_reason, size_t size)
 {
-    const struct supervisor *supervisor = arg;
+    const struct mg_supervisor *supervisor = arg;
     if (supervisor->refusal[0] != '\0') {
         (void)snprintf(ret_reason, size, "%s", supervisor->refusal);
         return false;
@@ -156,15 +156,15 @@ bool supervisor_lead_is_ready(void *arg, char *ret_reason, size_t size)
 static void lead_resigned(void *arg, const struct mg_err *err)
 {
     (void)err; /* a session that is gone holds no lock */
-    ((struct supervisor *)arg)->is_electing = false;
+    ((struct mg_supervisor *)arg)->is_electing = false;
 }
 
-void supervisor_lead_give_back(struct supervisor *supervisor, const char *why)
+void mg_supervisor_lead_give_back(struct mg_supervisor *supervisor, const char *why)
 {
     if (!supervisor->is_leader) {
         return;
     }
-    supervisor_lead_lost(supervisor, why);
+    mg_supervisor_lead_lost(supervisor, why);
     supervisor->is_electing = true; /* no new try until the lock is given back */
     mg_store_stop_leading(supervisor->store, lead_resigned, supervisor);
 }
@@ -172,14 +172,14 @@ void supervisor_lead_give_back(struct supervisor *supervisor, const char *why)
 static void lead_given_back(void *arg, const struct mg_err *err)
 {
     (void)err; /* closing the session gives the lock back in any case */
-    mg_loop_stop(((struct supervisor *)arg)->loop);
+    mg_loop_stop(((struct mg_supervisor *)arg)->loop);
 }
 
-void supervisor_lead_stop(struct supervisor *supervisor)
+void mg_supervisor_lead_stop(struct mg_supervisor *supervisor)
 {
     bool was_leader = supervisor->is_leader;
     supervisor->is_stopping = true;
-    supervisor_lead_lost(supervisor, "stopping");
+    mg_supervisor_lead_lost(supervisor, "stopping");
     if (was_leader) {
         mg_store_stop_leading(supervisor->store, lead_given_back, supervisor);
     } else {

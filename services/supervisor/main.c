@@ -11,7 +11,7 @@
 /* Ten times the duration of the largest count on an idle machine. */
 #define COUNT_TIMEOUT "2s"
 
-static struct supervisor supervisor;
+static struct mg_supervisor supervisor;
 
 static const struct mg_option option_table[] = {
     {"sweep-period", MG_OPTION_DURATION, &supervisor.options.sweep_period_ms, "250ms", 10, 60000, false,
@@ -47,7 +47,7 @@ static void store_refused(void *arg, const char *reason)
 static void session_changed(void *arg, bool is_up, const char *reason)
 {
     (void)arg;
-    supervisor_lead_session(&supervisor, is_up, reason);
+    mg_supervisor_lead_session(&supervisor, is_up, reason);
 }
 
 static void broker_changed(void *arg, bool is_up, const char *reason)
@@ -55,13 +55,13 @@ static void broker_changed(void *arg, bool is_up, const char *reason)
     mg_log(is_up ? MG_LOG_INFO : MG_LOG_WARN, is_up ? "broker up" : "broker down",
            MG_LOG_TEXT("reason", reason));
     if (is_up) {
-        supervisor_lead_soon(arg);
+        mg_supervisor_lead_soon(arg);
     }
 }
 
 static void delivery_came(void *arg, struct mg_delivery *delivery)
 {
-    mg_broker_reject(((struct supervisor *)arg)->broker, delivery); /* it consumes nothing */
+    mg_broker_reject(((struct mg_supervisor *)arg)->broker, delivery); /* it consumes nothing */
 }
 
 static enum mg_class supervisor_create(struct mg_process *process, struct mg_err *err)
@@ -83,7 +83,7 @@ static enum mg_class supervisor_create(struct mg_process *process, struct mg_err
                                               .is_unsafe_durability_allowed =
                                                   store.is_unsafe_durability_allowed,
                                               .statement_timeout = COUNT_TIMEOUT,
-                                              .on_state = supervisor_count_session,
+                                              .on_state = mg_supervisor_count_session,
                                               .arg = &supervisor};
     struct mg_broker_options broker = {
         .address = process->options.broker,
@@ -96,7 +96,7 @@ static enum mg_class supervisor_create(struct mg_process *process, struct mg_err
     process->service = &supervisor;
     supervisor.loop = process->loop;
     (void)snprintf(supervisor.holder, sizeof(supervisor.holder), "%s", process->instance);
-    supervisor_metrics_make(&supervisor, process->metrics);
+    mg_supervisor_metrics_make(&supervisor, process->metrics);
     enum mg_class class = mg_store_create(process->loop, &store, &supervisor.store, err);
     if (class == MG_OK) {
         class = mg_store_create(process->loop, &counting, &supervisor.counting, err);
@@ -104,7 +104,7 @@ static enum mg_class supervisor_create(struct mg_process *process, struct mg_err
     if (class == MG_OK) {
         class = mg_broker_create(process->loop, &broker, &supervisor.broker, err);
     }
-    if (class == MG_OK && !supervisor_lead_start(&supervisor, &SUPERVISOR_DUTIES)) {
+    if (class == MG_OK && !mg_supervisor_lead_start(&supervisor, &MG_SUPERVISOR_DUTIES)) {
         class = mg_err_set(err, MG_TRANSIENT, "no memory");
     }
     process->store = supervisor.store;
@@ -126,7 +126,7 @@ static void supervisor_reload(struct mg_process *process)
 static void supervisor_drain(void *arg)
 {
     mg_log(MG_LOG_INFO, "stopping", MG_LOG_NONE);
-    supervisor_lead_stop(arg);
+    mg_supervisor_lead_stop(arg);
 }
 
 static void supervisor_destroy(struct mg_process *process)
@@ -138,7 +138,7 @@ static void supervisor_destroy(struct mg_process *process)
     mg_timer_destroy(supervisor.count_timer);
     mg_timer_destroy(supervisor.retire_timer);
     mg_timer_destroy(supervisor.unneeded_timer);
-    supervisor_relay_finish(&supervisor);
+    mg_supervisor_relay_finish(&supervisor);
     if (supervisor.broker != NULL) {
         mg_broker_destroy(supervisor.broker);
     }
@@ -154,7 +154,7 @@ static const struct mg_process_service supervisor_service = {
     .options = option_table,
     .has_store = true,
     .create = supervisor_create,
-    .is_ready = supervisor_lead_is_ready,
+    .is_ready = mg_supervisor_lead_is_ready,
     .drain = supervisor_drain,
     .reload = supervisor_reload,
     .destroy = supervisor_destroy,

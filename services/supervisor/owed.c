@@ -12,7 +12,7 @@
 static void owed_answered(void *arg, bool is_leader, const struct mg_due *dues, int count,
                           const struct mg_err *err)
 {
-    struct supervisor *supervisor = arg;
+    struct mg_supervisor *supervisor = arg;
     supervisor->is_asking_owed = false;
     if (!supervisor->is_leader || supervisor->is_stopping) {
         return;
@@ -30,11 +30,11 @@ static void owed_answered(void *arg, bool is_leader, const struct mg_due *dues, 
         MG_FAILPOINT(SUPERVISOR_SWEPT);
     }
     /* The rest has no room and is found again after ask-again. */
-    for (int i = 0; i < count && supervisor_ask(supervisor, &dues[i]); i++) {
+    for (int i = 0; i < count && mg_supervisor_ask(supervisor, &dues[i]); i++) {
     }
 }
 
-void supervisor_owed_ask(struct supervisor *supervisor)
+void mg_supervisor_owed_ask(struct mg_supervisor *supervisor)
 {
     /* The other half is for deadlines and alerts. */
     int64_t room = (int64_t)mg_broker_publish_room(supervisor->broker) / 2;
@@ -54,7 +54,7 @@ void supervisor_owed_ask(struct supervisor *supervisor)
     mg_store_ask_owed(supervisor->store, &options, owed_answered, supervisor);
 }
 
-void supervisor_owed_start(struct supervisor *supervisor)
+void mg_supervisor_owed_start(struct mg_supervisor *supervisor)
 {
     supervisor->is_asking_owed = false;
     supervisor->owed_asked_boot_ms = 0;

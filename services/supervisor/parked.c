@@ -30,7 +30,7 @@
  * answered about one of the queues. */
 #define TURN_ASKS_MAX 8
 
-static struct supervisor_parked *parked_find(struct supervisor *supervisor, const char *queue)
+static struct mg_supervisor_parked *parked_find(struct mg_supervisor *supervisor, const char *queue)
 {
     for (int i = 0; i < supervisor->parked_count; i++) {
         if (strcmp(supervisor->parked[i].queue, queue) == 0) {
@@ -41,14 +41,14 @@ static struct supervisor_parked *parked_find(struct supervisor *supervisor, cons
 }
 
 /* Steps that cannot go out now must not hold up one that can. The schedulers let one out at a time. */
-static void probes_double(struct supervisor_parked *parked)
+static void probes_double(struct mg_supervisor_parked *parked)
 {
     parked->probes = 2 * parked->probes < PROBES_MAX ? 2 * parked->probes : PROBES_MAX;
 }
 
 static void parked_seen(void *arg, const char *queue, int64_t ready_messages, int64_t consumers)
 {
-    struct supervisor_parked *parked = parked_find(arg, queue);
+    struct mg_supervisor_parked *parked = parked_find(arg, queue);
     if (parked->is_probing && parked->asked > 0) {
         probes_double(parked);
     }
@@ -59,12 +59,12 @@ static void parked_seen(void *arg, const char *queue, int64_t ready_messages, in
 }
 
 /* A place for one more; NULL: all belong to queues of the latest answer. */
-static struct supervisor_parked *place_find(struct supervisor *supervisor)
+static struct mg_supervisor_parked *place_find(struct mg_supervisor *supervisor)
 {
-    if (supervisor->parked_count < SUPERVISOR_PARKED_MAX) {
+    if (supervisor->parked_count < MG_SUPERVISOR_PARKED_MAX) {
         return &supervisor->parked[supervisor->parked_count++];
     }
-    for (int i = 0; i < SUPERVISOR_PARKED_MAX; i++) {
+    for (int i = 0; i < MG_SUPERVISOR_PARKED_MAX; i++) {
         if (!supervisor->parked[i].is_named) {
             mg_broker_unwatch_queue(supervisor->broker, supervisor->parked[i].queue);
             return &supervisor->parked[i];
@@ -74,15 +74,15 @@ static struct supervisor_parked *place_find(struct supervisor *supervisor)
 }
 
 /* NULL: none now; the next answer names the queue again. */
-static struct supervisor_parked *parked_make(struct supervisor *supervisor,
-                                             const struct mg_parked_queue *queue, const char *name)
+static struct mg_supervisor_parked *parked_make(struct mg_supervisor *supervisor,
+                                                const struct mg_parked_queue *queue, const char *name)
 {
     struct mg_err err;
-    struct supervisor_parked *parked = place_find(supervisor);
+    struct mg_supervisor_parked *parked = place_find(supervisor);
     if (parked == NULL) {
         return NULL;
     }
-    *parked = (struct supervisor_parked){.is_high = queue->is_high};
+    *parked = (struct mg_supervisor_parked){.is_high = queue->is_high};
     enum mg_class class =
         mg_broker_watch_queue(supervisor->broker, name, PARKED_WATCH_MS, parked_seen, supervisor, &err);
     if (class == MG_TRANSIENT) {
@@ -99,7 +99,7 @@ static struct supervisor_parked *parked_make(struct supervisor *supervisor,
     return parked;
 }
 
-static void parked_take(struct supervisor_parked *parked, const struct mg_parked_queue *queue)
+static void parked_take(struct mg_supervisor_parked *parked, const struct mg_parked_queue *queue)
 {
     parked->is_open = queue->is_open;
     if (!queue->is_probing || !parked->is_probing) {
@@ -112,7 +112,7 @@ static void parked_take(struct supervisor_parked *parked, const struct mg_parked
 }
 
 /* Queues in the answer keep their places; only the others give theirs away. */
-static void names_mark(struct supervisor *supervisor, const struct mg_parked_answer *answer)
+static void names_mark(struct mg_supervisor *supervisor, const struct mg_parked_answer *answer)
 {
     char name[MG_QUEUE_NAME_SIZE];
     for (int i = 0; i < supervisor->parked_count; i++) {
@@ -120,21 +120,21 @@ static void names_mark(struct supervisor *supervisor, const struct mg_parked_ans
     }
     for (int i = 0; i < answer->queue_count; i++) {
         mg_topology_request_queue(answer->queues[i].service, answer->queues[i].is_high, name);
-        struct supervisor_parked *parked = parked_find(supervisor, name);
+        struct mg_supervisor_parked *parked = parked_find(supervisor, name);
         if (parked != NULL) {
             parked->is_named = true;
         }
     }
 }
 
-static void queues_take(struct supervisor *supervisor, const struct mg_parked_answer *answer)
+static void queues_take(struct mg_supervisor *supervisor, const struct mg_parked_answer *answer)
 {
     char name[MG_QUEUE_NAME_SIZE];
     names_mark(supervisor, answer);
     for (int i = 0; i < answer->queue_count; i++) {
         const struct mg_parked_queue *queue = &answer->queues[i];
         mg_topology_request_queue(queue->service, queue->is_high, name);
-        struct supervisor_parked *parked = parked_find(supervisor, name);
+        struct mg_supervisor_parked *parked = parked_find(supervisor, name);
         parked = parked != NULL ? parked : parked_make(supervisor, queue, name);
         if (parked != NULL) {
             parked_take(parked, queue);
@@ -143,7 +143,7 @@ static void queues_take(struct supervisor *supervisor, const struct mg_parked_an
 }
 
 /* Reports whether there are more queues than places. After a full answer only the next one shows it. */
-static void crowd_log(struct supervisor *supervisor, const struct mg_parked_answer *answer)
+static void crowd_log(struct mg_supervisor *supervisor, const struct mg_parked_answer *answer)
 {
     char text[192];
     bool is_crowd = supervisor->parked_after.service[0] != '\0' && answer->queue_count > 0;
@@ -151,13 +151,13 @@ static void crowd_log(struct supervisor *supervisor, const struct mg_parked_answ
         text, sizeof(text),
         "steps are parked for more than %d queues, which are checked in turn: the steps resume late. Check makegood "
         "service list",
-        SUPERVISOR_PARKED_MAX);
-    if (is_crowd || answer->queue_count < SUPERVISOR_PARKED_MAX) {
-        supervisor_watch_looked(supervisor, WATCHED_PARKED_CROWD, is_crowd ? text : NULL);
+        MG_SUPERVISOR_PARKED_MAX);
+    if (is_crowd || answer->queue_count < MG_SUPERVISOR_PARKED_MAX) {
+        mg_supervisor_watch_looked(supervisor, MG_WATCHED_PARKED_CROWD, is_crowd ? text : NULL);
     }
 }
 
-static void turn_take(struct supervisor *supervisor, const struct mg_parked_answer *answer)
+static void turn_take(struct mg_supervisor *supervisor, const struct mg_parked_answer *answer)
 {
     crowd_log(supervisor, answer);
     queues_take(supervisor, answer);
@@ -172,16 +172,16 @@ static void turn_take(struct supervisor *supervisor, const struct mg_parked_answ
 
 /* Passes the turn on. Once all named queues have been seen, and so may have room, the queues behind them are
  * next; after the last ones the first. */
-static void turn_pass(struct supervisor *supervisor)
+static void turn_pass(struct mg_supervisor *supervisor)
 {
     bool is_seen = true;
     for (int i = 0; i < supervisor->parked_count; i++) {
-        const struct supervisor_parked *parked = &supervisor->parked[i];
+        const struct mg_supervisor_parked *parked = &supervisor->parked[i];
         is_seen = is_seen && (!parked->is_open || parked->is_blind || parked->is_seen);
     }
     supervisor->parked_asks++;
     if (is_seen || supervisor->parked_asks >= TURN_ASKS_MAX) {
-        bool are_more = supervisor->parked_named >= SUPERVISOR_PARKED_MAX;
+        bool are_more = supervisor->parked_named >= MG_SUPERVISOR_PARKED_MAX;
         supervisor->parked_after =
             are_more ? supervisor->parked_last : (struct mg_parked_place){.service = ""};
         supervisor->parked_asks = 0;
@@ -190,7 +190,7 @@ static void turn_pass(struct supervisor *supervisor)
 
 static void parked_answered(void *arg, const struct mg_parked_answer *answer, const struct mg_err *err)
 {
-    struct supervisor *supervisor = arg;
+    struct mg_supervisor *supervisor = arg;
     supervisor->is_parked_asking = false;
     if (!supervisor->is_leader || supervisor->is_stopping) {
         return;
@@ -202,7 +202,7 @@ static void parked_answered(void *arg, const struct mg_parked_answer *answer, co
     }
     mg_once_reset(&supervisor->parked_failure_logged);
     if (!answer->is_leader) {
-        supervisor_lead_lost(supervisor, "another supervisor leads in a newer epoch");
+        mg_supervisor_lead_lost(supervisor, "another supervisor leads in a newer epoch");
         return;
     }
     turn_take(supervisor, answer);
@@ -210,13 +210,13 @@ static void parked_answered(void *arg, const struct mg_parked_answer *answer, co
         MG_FAILPOINT(SUPERVISOR_SWEPT);
     }
     for (int i = 0; i < answer->due_count; i++) {
-        if (!supervisor_ask(supervisor, &answer->dues[i])) {
+        if (!mg_supervisor_ask(supervisor, &answer->dues[i])) {
             return; /* the rest is asked about again */
         }
     }
 }
 
-static int64_t room_of(const struct supervisor *supervisor, const struct supervisor_parked *parked)
+static int64_t room_of(const struct mg_supervisor *supervisor, const struct mg_supervisor_parked *parked)
 {
     if (parked->is_blind) {
         return parked->is_probing ? 1 : PARKED_BLIND;
@@ -228,14 +228,14 @@ static int64_t room_of(const struct supervisor *supervisor, const struct supervi
 }
 
 /* Each queue that is open has an equal share of `most`. */
-static int rooms_make(struct supervisor *supervisor, int64_t most, struct mg_parked_room *ret_rooms)
+static int rooms_make(struct mg_supervisor *supervisor, int64_t most, struct mg_parked_room *ret_rooms)
 {
     int open = 0, count = 0;
     for (int i = 0; i < supervisor->parked_count; i++) {
         open += supervisor->parked[i].is_open;
     }
     for (int i = 0; i < supervisor->parked_count; i++) {
-        struct supervisor_parked *parked = &supervisor->parked[i];
+        struct mg_supervisor_parked *parked = &supervisor->parked[i];
         parked->room = 0;
         if (!parked->is_open) {
             continue;
@@ -254,9 +254,9 @@ static int rooms_make(struct supervisor *supervisor, int64_t most, struct mg_par
     return count;
 }
 
-void supervisor_parked_ask(struct supervisor *supervisor, int64_t most)
+void mg_supervisor_parked_ask(struct mg_supervisor *supervisor, int64_t most)
 {
-    static struct mg_parked_room rooms[SUPERVISOR_PARKED_MAX]; /* of one call at a time */
+    static struct mg_parked_room rooms[MG_SUPERVISOR_PARKED_MAX]; /* of one call at a time */
     int64_t now_boot_ms = mg_clock_boot_ms();
     bool is_soon = now_boot_ms - supervisor->parked_asked_boot_ms < supervisor->options.sweep_period_ms / 2;
     if (supervisor->is_parked_asking || is_soon || most <= 0) {

@@ -59,8 +59,8 @@ static int64_t part_of(int64_t whole, int count, int index)
 
 static void shares_make(const struct mg_rows *rows, int first, int end, struct mg_service_control *control)
 {
-    int64_t concurrency = (int64_t)supervisor_row_number(rows, first, COLUMN_CONCURRENCY);
-    double rate_per_s = supervisor_row_number(rows, first, COLUMN_RATE);
+    int64_t concurrency = (int64_t)mg_supervisor_row_number(rows, first, COLUMN_CONCURRENCY);
+    double rate_per_s = mg_supervisor_row_number(rows, first, COLUMN_RATE);
     int count = mg_rows_value(rows, first, COLUMN_INSTANCE).len > 0 ? end - first : 0;
     control->is_limited = concurrency > 0 || rate_per_s > 0;
     if (!control->is_limited) {
@@ -68,7 +68,7 @@ static void shares_make(const struct mg_rows *rows, int first, int end, struct m
     }
     for (int i = 0; i < count && i < MG_SHARES_MAX; i++) {
         struct mg_share *share = &control->shares[control->share_count++];
-        supervisor_row_text(rows, first + i, COLUMN_INSTANCE, share->instance, sizeof(share->instance));
+        mg_supervisor_row_text(rows, first + i, COLUMN_INSTANCE, share->instance, sizeof(share->instance));
         share->concurrency = concurrency > 0 ? part_of(concurrency, count, i) : 0;
         share->rate_per_s = rate_per_s / count;
     }
@@ -76,32 +76,33 @@ static void shares_make(const struct mg_rows *rows, int first, int end, struct m
 
 /* ---- health ---- */
 
-static struct supervisor_service *service_find(struct supervisor *supervisor, const char *name)
+static struct mg_supervisor_service *service_find(struct mg_supervisor *supervisor, const char *name)
 {
     for (int i = 0; i < supervisor->service_count; i++) {
         if (strcmp(supervisor->services[i].name, name) == 0) {
             return &supervisor->services[i];
         }
     }
-    if (supervisor->service_count == SUPERVISOR_SERVICES_MAX) {
+    if (supervisor->service_count == MG_SUPERVISOR_SERVICES_MAX) {
         return NULL;
     }
-    struct supervisor_service *service = &supervisor->services[supervisor->service_count++];
+    struct mg_supervisor_service *service = &supervisor->services[supervisor->service_count++];
     memset(service, 0, sizeof(*service));
     (void)snprintf(service->name, sizeof(service->name), "%s", name);
     return service;
 }
 
-/* Agents beyond SUPERVISOR_REPLICAS_MAX follow the health like all others, but their reports do not count. */
-static int replicas_read(const struct mg_rows *rows, int first, int end, struct supervisor_replica *ret)
+/* Agents beyond MG_SUPERVISOR_REPLICAS_MAX follow the health like all others, but their reports do not count.
+ */
+static int replicas_read(const struct mg_rows *rows, int first, int end, struct mg_supervisor_replica *ret)
 {
     int count = 0;
-    for (int row = first; row < end && count < SUPERVISOR_REPLICAS_MAX; row++) {
-        struct supervisor_replica *replica = &ret[count];
+    for (int row = first; row < end && count < MG_SUPERVISOR_REPLICAS_MAX; row++) {
+        struct mg_supervisor_replica *replica = &ret[count];
         struct mg_slice breaker = mg_rows_value(rows, row, COLUMN_BREAKER);
-        supervisor_row_text(rows, row, COLUMN_INSTANCE, replica->instance, sizeof(replica->instance));
+        mg_supervisor_row_text(rows, row, COLUMN_INSTANCE, replica->instance, sizeof(replica->instance));
         replica->is_ready = mg_slice_is(mg_rows_value(rows, row, COLUMN_IS_READY), "t");
-        replica->process = (uint64_t)supervisor_row_number(rows, row, COLUMN_PROCESS);
+        replica->process = (uint64_t)mg_supervisor_row_number(rows, row, COLUMN_PROCESS);
         replica->is_prober = mg_slice_is(mg_rows_value(rows, row, COLUMN_IS_PROBER), "t");
         replica->is_calling = mg_slice_is(mg_rows_value(rows, row, COLUMN_IS_CALLING), "t");
         count += breaker.len > 0 && mg_breaker_state_parse(breaker.data, breaker.len, &replica->breaker);
@@ -110,11 +111,13 @@ static int replicas_read(const struct mg_rows *rows, int first, int end, struct 
 }
 
 /* True if the service's health changed. */
-static bool service_judge(struct supervisor_service *service, const struct mg_rows *rows, int first, int end)
+static bool service_judge(struct mg_supervisor_service *service, const struct mg_rows *rows, int first,
+                          int end)
 {
-    static struct supervisor_replica replicas[SUPERVISOR_REPLICAS_MAX]; /* 19 KiB, of one call at a time */
+    static struct mg_supervisor_replica
+        replicas[MG_SUPERVISOR_REPLICAS_MAX]; /* 19 KiB, of one call at a time */
     int count = replicas_read(rows, first, end, replicas);
-    if (!supervisor_health_judge(&service->health, replicas, count, mg_clock_boot_ms())) {
+    if (!mg_supervisor_health_judge(&service->health, replicas, count, mg_clock_boot_ms())) {
         return false;
     }
     mg_log(service->health.is_down ? MG_LOG_WARN : MG_LOG_INFO,
@@ -127,22 +130,22 @@ static bool service_judge(struct supervisor_service *service, const struct mg_ro
 
 /* ---- sending ---- */
 
-static void control_send(struct supervisor *supervisor, const struct supervisor_health *health,
+static void control_send(struct mg_supervisor *supervisor, const struct mg_supervisor_health *health,
                          const struct mg_rows *rows, int first, int end)
 {
     static struct mg_service_control control; /* 18 KiB, of one call at a time */
     struct mg_buf body;
     memset(&control, 0, sizeof(control));
-    supervisor_row_text(rows, first, COLUMN_SERVICE, control.service, sizeof(control.service));
+    mg_supervisor_row_text(rows, first, COLUMN_SERVICE, control.service, sizeof(control.service));
     control.epoch = supervisor->epoch;
-    control.version = (uint64_t)supervisor_row_number(rows, first, COLUMN_VERSION);
+    control.version = (uint64_t)mg_supervisor_row_number(rows, first, COLUMN_VERSION);
     control.is_paused = mg_slice_is(mg_rows_value(rows, first, COLUMN_IS_PAUSED), "t");
     shares_make(rows, first, end, &control);
-    control.is_undecided = health == NULL || !supervisor_health_is_known(health);
+    control.is_undecided = health == NULL || !mg_supervisor_health_is_known(health);
     control.is_down = health != NULL && health->is_down;
     (void)snprintf(control.prober, sizeof(control.prober), "%s", control.is_down ? health->prober : "");
     if (mg_clock_boot_ms() - supervisor->relay_asked_boot_ms <= RELAY_CLOCK_MS) {
-        control.sent_at_ms = (int64_t)supervisor_row_number(rows, first, COLUMN_NOW);
+        control.sent_at_ms = (int64_t)mg_supervisor_row_number(rows, first, COLUMN_NOW);
     }
     mg_buf_init(&body, MG_CAST_BYTES_MAX);
     mg_service_control_write(&control, &body);
@@ -169,7 +172,7 @@ static void rows_keep(const struct mg_rows *rows, struct mg_buf *ret_text)
 }
 
 /* True: a row has changed, or the last messages are a period old. */
-static bool is_time_to_send(struct supervisor *supervisor, const struct mg_rows *rows)
+static bool is_time_to_send(struct mg_supervisor *supervisor, const struct mg_rows *rows)
 {
     struct mg_buf seen;
     int64_t now_boot_ms = mg_clock_boot_ms();
@@ -185,15 +188,15 @@ static bool is_time_to_send(struct supervisor *supervisor, const struct mg_rows 
     return true;
 }
 
-static void rows_send(struct supervisor *supervisor, const struct mg_rows *rows)
+static void rows_send(struct mg_supervisor *supervisor, const struct mg_rows *rows)
 {
     bool is_time = is_time_to_send(supervisor, rows);
     int first = 0;
     for (int row = 1; row <= mg_rows_count(rows); row++) {
         if (row == mg_rows_count(rows) || !is_same_service(rows, first, row)) {
             char name[MG_NAME_MAX + 1];
-            supervisor_row_text(rows, first, COLUMN_SERVICE, name, sizeof(name));
-            struct supervisor_service *service = service_find(supervisor, name);
+            mg_supervisor_row_text(rows, first, COLUMN_SERVICE, name, sizeof(name));
+            struct mg_supervisor_service *service = service_find(supervisor, name);
             bool is_turned = service != NULL && service_judge(service, rows, first, row);
             if (is_time || is_turned) {
                 control_send(supervisor, service != NULL ? &service->health : NULL, rows, first, row);
@@ -207,7 +210,7 @@ static void rows_send(struct supervisor *supervisor, const struct mg_rows *rows)
 
 static void relay_answered(void *arg, const struct mg_rows *rows, const struct mg_err *err)
 {
-    struct supervisor *supervisor = arg;
+    struct mg_supervisor *supervisor = arg;
     supervisor->is_relay_asking = false;
     if (!supervisor->is_leader || supervisor->is_stopping) {
         return;
@@ -224,7 +227,7 @@ static void relay_answered(void *arg, const struct mg_rows *rows, const struct m
 
 static void relay_look(void *arg)
 {
-    struct supervisor *supervisor = arg;
+    struct mg_supervisor *supervisor = arg;
     if (!supervisor->is_leader || supervisor->is_relay_asking) {
         return;
     }
@@ -235,7 +238,7 @@ static void relay_look(void *arg)
 
 /* ---- while leading ---- */
 
-bool supervisor_relay_start(struct supervisor *supervisor)
+bool mg_supervisor_relay_start(struct mg_supervisor *supervisor)
 {
     supervisor->relayed_boot_ms = 0;
     supervisor->service_count = 0;
@@ -252,14 +255,14 @@ bool supervisor_relay_start(struct supervisor *supervisor)
     return true;
 }
 
-void supervisor_relay_stop(struct supervisor *supervisor)
+void mg_supervisor_relay_stop(struct mg_supervisor *supervisor)
 {
     if (supervisor->relay_timer != NULL) {
         mg_timer_stop(supervisor->relay_timer);
     }
 }
 
-void supervisor_relay_finish(struct supervisor *supervisor)
+void mg_supervisor_relay_finish(struct mg_supervisor *supervisor)
 {
     mg_timer_destroy(supervisor->relay_timer);
     mg_buf_finish(&supervisor->relayed);

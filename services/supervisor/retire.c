@@ -28,7 +28,7 @@
 /* A failure that lasts longer needs a person. A held lock or a busy server passes by itself before. */
 #define FAILING_MAX_MS 60000
 
-static void failure_note(struct supervisor *supervisor, const char *why)
+static void failure_note(struct mg_supervisor *supervisor, const char *why)
 {
     int64_t now_boot_ms = mg_clock_boot_ms();
     char text[256];
@@ -39,11 +39,11 @@ static void failure_note(struct supervisor *supervisor, const char *why)
     }
     if (now_boot_ms - supervisor->retire_failed_boot_ms >= FAILING_MAX_MS) {
         (void)snprintf(text, sizeof(text), "ended orders are not moved to the archive: %s", why);
-        supervisor_watch_looked(supervisor, WATCHED_RETENTION, text);
+        mg_supervisor_watch_looked(supervisor, MG_WATCHED_RETENTION, text);
     }
 }
 
-static void bite_fit(struct supervisor *supervisor, int64_t took_ms, bool is_full)
+static void bite_fit(struct mg_supervisor *supervisor, int64_t took_ms, bool is_full)
 {
     if (took_ms > BITE_LONG_MS) {
         supervisor->retire_bite = supervisor->retire_bite > 1 ? supervisor->retire_bite / 2 : 1;
@@ -54,7 +54,7 @@ static void bite_fit(struct supervisor *supervisor, int64_t took_ms, bool is_ful
 }
 
 /* Each page reports its own oldest order; the figure is that of the whole round. */
-static void oldest_note(struct supervisor *supervisor, const struct mg_retire_answer *answer)
+static void oldest_note(struct mg_supervisor *supervisor, const struct mg_retire_answer *answer)
 {
     if (answer->oldest_ms > supervisor->finished_oldest_ms) {
         supervisor->finished_oldest_ms = answer->oldest_ms;
@@ -66,29 +66,29 @@ static void oldest_note(struct supervisor *supervisor, const struct mg_retire_an
 }
 
 /* The failure of a single order is reported until a whole round has succeeded. Meanwhile the others leave. */
-static void passed_by_note(struct supervisor *supervisor, const char *failure)
+static void passed_by_note(struct mg_supervisor *supervisor, const char *failure)
 {
     char text[MG_RETIRE_FAILURE_MAX + 64];
     (void)snprintf(text, sizeof(text), "one ended order is not moved to the archive, others are: %s",
                    failure);
-    supervisor_watch_looked(supervisor, WATCHED_RETENTION, failure[0] != '\0' ? text : NULL);
+    mg_supervisor_watch_looked(supervisor, MG_WATCHED_RETENTION, failure[0] != '\0' ? text : NULL);
 }
 
 /* Returns the milliseconds until the next bite. */
-static int64_t answer_take(struct supervisor *supervisor, const struct mg_retire_answer *answer,
+static int64_t answer_take(struct mg_supervisor *supervisor, const struct mg_retire_answer *answer,
                            int64_t took_ms)
 {
     supervisor->retire_failed_boot_ms = 0;
     switch (answer->outcome) {
     case MG_RETIRE_NO_PARTITION:
-        supervisor_watch_looked(
-            supervisor, WATCHED_RETENTION,
+        mg_supervisor_watch_looked(
+            supervisor, MG_WATCHED_RETENTION,
             "ended orders are not moved to the archive: it has no partition for today; run makegood db "
             "retain once a day");
         return RETIRE_FAILED_MS;
     case MG_RETIRE_OFF:
         mg_metric_silence(supervisor->finished_oldest);
-        supervisor_watch_looked(supervisor, WATCHED_RETENTION, NULL);
+        mg_supervisor_watch_looked(supervisor, MG_WATCHED_RETENTION, NULL);
         return RETIRE_OFF_MS;
     case MG_RETIRE_FENCED:
         return RETIRE_PERIOD_MS; /* the next sweep detects it, too */
@@ -110,7 +110,7 @@ static int64_t answer_take(struct supervisor *supervisor, const struct mg_retire
 
 static void retire_answered(void *arg, const struct mg_retire_answer *answer, const struct mg_err *err)
 {
-    struct supervisor *supervisor = arg;
+    struct mg_supervisor *supervisor = arg;
     int64_t took_ms = mg_clock_boot_ms() - supervisor->retiring_boot_ms;
     int64_t next_ms = RETIRE_FAILED_MS;
     supervisor->is_retiring = false;
@@ -128,7 +128,7 @@ static void retire_answered(void *arg, const struct mg_retire_answer *answer, co
 
 static void retire_ask(void *arg)
 {
-    struct supervisor *supervisor = arg;
+    struct mg_supervisor *supervisor = arg;
     if (!supervisor->is_leader || supervisor->is_retiring) {
         return;
     }
@@ -142,7 +142,7 @@ static void retire_ask(void *arg)
                     retire_answered, supervisor);
 }
 
-bool supervisor_retire_start(struct supervisor *supervisor)
+bool mg_supervisor_retire_start(struct mg_supervisor *supervisor)
 {
     supervisor->retire_bite = BITE_FIRST;
     supervisor->retire_failed_boot_ms = 0;
@@ -160,7 +160,7 @@ bool supervisor_retire_start(struct supervisor *supervisor)
     return true;
 }
 
-void supervisor_retire_stop(struct supervisor *supervisor)
+void mg_supervisor_retire_stop(struct mg_supervisor *supervisor)
 {
     if (supervisor->retire_timer != NULL) {
         mg_timer_stop(supervisor->retire_timer);

@@ -25,34 +25,34 @@
 #include "io/store/store.h"
 
 /* Queues that belong to no service. */
-#define SUPERVISOR_QUEUES 7
+#define MG_SUPERVISOR_QUEUES 7
 /* Counted series: three states of each workflow, and some fifty others. */
-#define SUPERVISOR_COUNTED_MAX MG_METRICS_MAX
+#define MG_SUPERVISOR_COUNTED_MAX MG_METRICS_MAX
 /* Services that are judged from the reports of their agents; as many as a scheduler watches. For any other
  * service each agent's own breaker counts. */
-#define SUPERVISOR_SERVICES_MAX 256
-#define SUPERVISOR_REPLICAS_MAX 128 /* of one service; as many as have shares in a limit */
+#define MG_SUPERVISOR_SERVICES_MAX 256
+#define MG_SUPERVISOR_REPLICAS_MAX 128 /* of one service; as many as have shares in a limit */
 /* Request queues with parked steps; more queues than this take turns. */
-#define SUPERVISOR_PARKED_MAX MG_PARKED_QUEUES_MAX
+#define MG_SUPERVISOR_PARKED_MAX MG_PARKED_QUEUES_MAX
 
-struct supervisor_options {
+struct mg_supervisor_options {
     int64_t sweep_period_ms, sweep_batch, ask_again_ms, lead_period_ms;
     int64_t gap_ms, grace_ms, overdue_limit, window;
 };
 
 /* The conditions that the leader watches; each is one alert, open while the condition holds. */
-enum watched {
-    WATCHED_DEAD_LETTERS,
-    WATCHED_MASS_EXPIRY,
-    WATCHED_STUCK_ORDERS,
-    WATCHED_RETENTION,
-    WATCHED_SLOW_SWEEP,
-    WATCHED_PARKED_CROWD,
-    WATCHED_COUNT
+enum mg_watched {
+    MG_WATCHED_DEAD_LETTERS,
+    MG_WATCHED_MASS_EXPIRY,
+    MG_WATCHED_STUCK_ORDERS,
+    MG_WATCHED_RETENTION,
+    MG_WATCHED_SLOW_SWEEP,
+    MG_WATCHED_PARKED_CROWD,
+    MG_WATCHED_COUNT
 };
 
-struct watched_state {
-    enum watched watched;
+struct mg_watched_state {
+    enum mg_watched watched;
     int64_t looked_at_boot_ms;     /* when it was last looked for; 0: never */
     int64_t seen_at_boot_ms;       /* when it was last found; 0: never */
     bool is_raised;                /* as last written to the table */
@@ -61,13 +61,13 @@ struct watched_state {
     char text[256];
 };
 
-struct supervisor_service {
+struct mg_supervisor_service {
     char name[MG_NAME_MAX + 1];
-    struct supervisor_health health;
+    struct mg_supervisor_health health;
 };
 
 /* A request queue with parked steps, or one that had some until another queue needs its place. */
-struct supervisor_parked {
+struct mg_supervisor_parked {
     char service[MG_NAME_MAX + 1], queue[MG_QUEUE_NAME_SIZE];
     bool is_high;
     bool is_named;   /* by the last answer; else another queue may take its place */
@@ -82,16 +82,16 @@ struct supervisor_parked {
                        probe */
 };
 
-#define SUPERVISOR_UNNEEDED_MAX 16 /* closed at once; the next look finds more */
+#define MG_SUPERVISOR_UNNEEDED_MAX 16 /* closed at once; the next look finds more */
 
-struct supervisor_duties;
+struct mg_supervisor_duties;
 
-struct supervisor {
-    struct supervisor_options options;
+struct mg_supervisor {
+    struct mg_supervisor_options options;
     struct mg_loop *loop;
     struct mg_store *store;
     struct mg_broker *broker;
-    const struct supervisor_duties *duties;
+    const struct mg_supervisor_duties *duties;
     struct mg_timer *lead_timer, *sweep_timer, *watch_timer;
     char holder[128]; /* names this process in the leader's row */
     bool is_stopping;
@@ -132,14 +132,14 @@ struct supervisor {
     int64_t watching_since_boot_ms;
     int written_count; /* of `written`; behind them come `unneeded_written` others */
     int unneeded_written;
-    enum watched written[WATCHED_COUNT]; /* the conditions of the write under way */
-    struct watched_state watched[WATCHED_COUNT];
+    enum mg_watched written[MG_WATCHED_COUNT]; /* the conditions of the write under way */
+    struct mg_watched_state watched[MG_WATCHED_COUNT];
 
     /* parked.c */
     bool is_parked_asking;
     struct mg_once parked_failure_logged; /* the last question failed */
     int64_t parked_asked_boot_ms;
-    struct supervisor_parked parked[SUPERVISOR_PARKED_MAX];
+    struct mg_supervisor_parked parked[MG_SUPERVISOR_PARKED_MAX];
     int parked_count;
     struct mg_parked_place parked_after,
         parked_last;  /* answers name queues behind the first, up to the second */
@@ -149,9 +149,9 @@ struct supervisor {
     /* unneeded.c */
     struct mg_timer *unneeded_timer;
     bool is_unneeded_asking;
-    struct mg_once unneeded_failure_logged;                  /* the last look failed */
-    int unneeded_count;                                      /* of alerts to close */
-    char unneeded[SUPERVISOR_UNNEEDED_MAX][MG_NAME_MAX + 1]; /* their services */
+    struct mg_once unneeded_failure_logged;                     /* the last look failed */
+    int unneeded_count;                                         /* of alerts to close */
+    char unneeded[MG_SUPERVISOR_UNNEEDED_MAX][MG_NAME_MAX + 1]; /* their services */
 
     /* figures.c */
     /* A session for work that must not hold up a sweep; NULL: nothing is counted or relayed. */
@@ -161,19 +161,19 @@ struct supervisor {
     struct mg_once count_failure_logged; /* the last count failed */
     int64_t counting_since_boot_us;
     struct mg_metrics *metrics;
-    struct mg_metric *counted[SUPERVISOR_COUNTED_MAX];
+    struct mg_metric *counted[MG_SUPERVISOR_COUNTED_MAX];
     int counted_count;
-    struct mg_queue_metrics queues[SUPERVISOR_QUEUES];
+    struct mg_queue_metrics queues[MG_SUPERVISOR_QUEUES];
     struct mg_metric *owed, *owed_oldest, *count_seconds;
 
     /* relay.c */
     struct mg_timer *relay_timer;
     bool is_relay_asking;
-    struct mg_once relay_failure_logged;                         /* the last look failed */
-    int64_t relay_asked_boot_ms;                                 /* of the look under way */
-    struct mg_buf relayed;                                       /* the rows as last sent */
-    int64_t relayed_boot_ms;                                     /* when they were sent; 0: not yet */
-    struct supervisor_service services[SUPERVISOR_SERVICES_MAX]; /* all that reported since it leads */
+    struct mg_once relay_failure_logged;                               /* the last look failed */
+    int64_t relay_asked_boot_ms;                                       /* of the look under way */
+    struct mg_buf relayed;                                             /* the rows as last sent */
+    int64_t relayed_boot_ms;                                           /* when they were sent; 0: not yet */
+    struct mg_supervisor_service services[MG_SUPERVISOR_SERVICES_MAX]; /* all that reported since it leads */
     int service_count;
 
     /* retire.c */
@@ -190,70 +190,74 @@ struct supervisor {
 };
 
 /* The duties of a leader. `start` false: no memory. A leader that lost the lead stops all of them. */
-struct supervisor_duties {
-    bool (*start)(struct supervisor *supervisor, int64_t now_ms, int64_t swept_at_ms);
-    void (*stop)(struct supervisor *supervisor);
+struct mg_supervisor_duties {
+    bool (*start)(struct mg_supervisor *supervisor, int64_t now_ms, int64_t swept_at_ms);
+    void (*stop)(struct mg_supervisor *supervisor);
 };
-extern const struct supervisor_duties SUPERVISOR_DUTIES;
+extern const struct mg_supervisor_duties MG_SUPERVISOR_DUTIES;
 
 /* `duties` begin and end with each lead; borrowed. False: no memory. */
-bool supervisor_lead_start(struct supervisor *supervisor, const struct supervisor_duties *duties);
-void supervisor_lead_soon(struct supervisor *supervisor); /* a server has come up: try at once */
-void supervisor_lead_session(void *arg, bool is_up, const char *reason); /* the store's on_state */
-bool supervisor_lead_is_ready(void *arg, char *ret_reason, size_t size); /* a standby is: it can take over */
-void supervisor_lead_lost(struct supervisor *supervisor, const char *why);
+bool mg_supervisor_lead_start(struct mg_supervisor *supervisor, const struct mg_supervisor_duties *duties);
+void mg_supervisor_lead_soon(struct mg_supervisor *supervisor); /* a server has come up: try at once */
+void mg_supervisor_lead_session(void *arg, bool is_up, const char *reason); /* the store's on_state */
+bool mg_supervisor_lead_is_ready(void *arg, char *ret_reason,
+                                 size_t size); /* a standby is: it can take over */
+void mg_supervisor_lead_lost(struct mg_supervisor *supervisor, const char *why);
 /* Steps down, so that a supervisor in a better state can lead. */
-void supervisor_lead_give_back(struct supervisor *supervisor, const char *why);
-void supervisor_lead_stop(struct supervisor *supervisor); /* gives the lock back, then ends the loop */
+void mg_supervisor_lead_give_back(struct mg_supervisor *supervisor, const char *why);
+void mg_supervisor_lead_stop(struct mg_supervisor *supervisor); /* gives the lock back, then ends the loop */
 
 /* On taking the lead; `swept_at_ms` 0: there was never a sweep. False: no memory. */
-bool supervisor_sweep_start(struct supervisor *supervisor, int64_t now_ms, int64_t swept_at_ms);
+bool mg_supervisor_sweep_start(struct mg_supervisor *supervisor, int64_t now_ms, int64_t swept_at_ms);
 /* Takes the database's time from an answer; its question was asked at `asked_boot_ms`. A standby follows that
  * clock, too: a failover that brings another one begins a new lead. True: the clock was set forward since the
  * last answer. */
-bool supervisor_clock_read(struct supervisor *supervisor, int64_t now_ms, int64_t asked_boot_ms);
+bool mg_supervisor_clock_read(struct mg_supervisor *supervisor, int64_t now_ms, int64_t asked_boot_ms);
 /* Wakes all open orders again, a while from now: some of the woken ones could not be asked about. */
-void supervisor_wake_later(struct supervisor *supervisor);
+void mg_supervisor_wake_later(struct mg_supervisor *supervisor);
 /* True: they are being woken now, and no sweep may come between: it would put the first ones back to
  * sleep. */
-bool supervisor_is_waking(struct supervisor *supervisor);
-void supervisor_sweep_stop(struct supervisor *supervisor); /* it leads no more */
+bool mg_supervisor_is_waking(struct mg_supervisor *supervisor);
+void mg_supervisor_sweep_stop(struct mg_supervisor *supervisor); /* it leads no more */
 
 /* Asks about steps that wait for open gates; `most` is the limit. */
-void supervisor_parked_ask(struct supervisor *supervisor, int64_t most);
+void mg_supervisor_parked_ask(struct mg_supervisor *supervisor, int64_t most);
 
 /* Publishes one due item as a command. False: no room; the rest stays due in the table. */
-bool supervisor_ask(struct supervisor *supervisor, const struct mg_due *due);
+bool mg_supervisor_ask(struct mg_supervisor *supervisor, const struct mg_due *due);
 
 /* Asks for owed statuses, at most once a sweep period. */
-void supervisor_owed_ask(struct supervisor *supervisor);
-void supervisor_owed_start(struct supervisor *supervisor); /* on taking the lead */
+void mg_supervisor_owed_ask(struct mg_supervisor *supervisor);
+void mg_supervisor_owed_start(struct mg_supervisor *supervisor); /* on taking the lead */
 
-bool supervisor_watch_start(struct supervisor *supervisor); /* on taking the lead; false: no memory */
-void supervisor_watch_stop(struct supervisor *supervisor);
-int64_t supervisor_gone_ms(const struct supervisor *supervisor); /* a condition unseen for so long is gone */
+bool mg_supervisor_watch_start(struct mg_supervisor *supervisor); /* on taking the lead; false: no memory */
+void mg_supervisor_watch_stop(struct mg_supervisor *supervisor);
+int64_t
+mg_supervisor_gone_ms(const struct mg_supervisor *supervisor); /* a condition unseen for so long is gone */
 /* Records a look for a condition; `text` NULL: it does not hold. */
-void supervisor_watch_looked(struct supervisor *supervisor, enum watched watched, const char *text);
+void mg_supervisor_watch_looked(struct mg_supervisor *supervisor, enum mg_watched watched, const char *text);
 
-bool supervisor_unneeded_start(struct supervisor *supervisor); /* on taking the lead; false: no memory */
-void supervisor_unneeded_stop(struct supervisor *supervisor);
+bool mg_supervisor_unneeded_start(
+    struct mg_supervisor *supervisor); /* on taking the lead; false: no memory */
+void mg_supervisor_unneeded_stop(struct mg_supervisor *supervisor);
 
-bool supervisor_relay_start(struct supervisor *supervisor); /* on taking the lead; false: no memory */
-void supervisor_relay_stop(struct supervisor *supervisor);
-void supervisor_relay_finish(struct supervisor *supervisor);
+bool mg_supervisor_relay_start(struct mg_supervisor *supervisor); /* on taking the lead; false: no memory */
+void mg_supervisor_relay_stop(struct mg_supervisor *supervisor);
+void mg_supervisor_relay_finish(struct mg_supervisor *supervisor);
 
-bool supervisor_retire_start(struct supervisor *supervisor); /* on taking the lead; false: no memory */
-void supervisor_retire_stop(struct supervisor *supervisor);
+bool mg_supervisor_retire_start(struct mg_supervisor *supervisor); /* on taking the lead; false: no memory */
+void mg_supervisor_retire_stop(struct mg_supervisor *supervisor);
 
-void supervisor_metrics_make(struct supervisor *supervisor, struct mg_metrics *metrics);
-bool supervisor_figures_start(struct supervisor *supervisor); /* on taking the lead; false: no memory */
-void supervisor_figures_stop(struct supervisor *supervisor);  /* it leads no more: its figures are stale */
-void supervisor_count_session(void *arg, bool is_up, const char *reason); /* on_state of `counting` */
-void supervisor_queue_seen(struct supervisor *supervisor, const char *queue, int64_t ready,
-                           int64_t consumers);
+void mg_supervisor_metrics_make(struct mg_supervisor *supervisor, struct mg_metrics *metrics);
+bool mg_supervisor_figures_start(struct mg_supervisor *supervisor); /* on taking the lead; false: no memory */
+void mg_supervisor_figures_stop(
+    struct mg_supervisor *supervisor); /* it leads no more: its figures are stale */
+void mg_supervisor_count_session(void *arg, bool is_up, const char *reason); /* on_state of `counting` */
+void mg_supervisor_queue_seen(struct mg_supervisor *supervisor, const char *queue, int64_t ready,
+                              int64_t consumers);
 
 /* A value of a report's rows; "" and 0 if it is NULL. The text is cut after `size` - 1 bytes. */
-void supervisor_row_text(const struct mg_rows *rows, int row, int column, char *ret_text, size_t size);
-double supervisor_row_number(const struct mg_rows *rows, int row, int column);
+void mg_supervisor_row_text(const struct mg_rows *rows, int row, int column, char *ret_text, size_t size);
+double mg_supervisor_row_number(const struct mg_rows *rows, int row, int column);
 
 #endif

@@ -36,14 +36,14 @@
 /* Later than any deadline: the grace of a gap reaches up to the sweep's own moment, not yet known. */
 #define FAR_FUTURE_MS INT64_C(253370764800000) /* the year 9999 */
 
-static bool is_gap(const struct supervisor *supervisor)
+static bool is_gap(const struct mg_supervisor *supervisor)
 {
     return supervisor->options.grace_ms > 0 &&
            mg_clock_boot_ms() - supervisor->answered_at_boot_ms > supervisor->options.gap_ms;
 }
 
 /* The sweep after a gap has been answered: deadlines that passed up to its moment are left for a while. */
-static void grace_begin(struct supervisor *supervisor, int64_t now_ms)
+static void grace_begin(struct mg_supervisor *supervisor, int64_t now_ms)
 {
     supervisor->grace_after_ms = supervisor->swept_at_ms;
     supervisor->grace_before_ms = now_ms;
@@ -55,12 +55,12 @@ static void grace_begin(struct supervisor *supervisor, int64_t now_ms)
     }
 }
 
-static void grace_clear(struct supervisor *supervisor)
+static void grace_clear(struct mg_supervisor *supervisor)
 {
     supervisor->grace_after_ms = supervisor->grace_before_ms = supervisor->grace_until_boot_ms = 0;
 }
 
-static void grace_end(struct supervisor *supervisor)
+static void grace_end(struct mg_supervisor *supervisor)
 {
     if (supervisor->grace_until_boot_ms != 0 && mg_clock_boot_ms() >= supervisor->grace_until_boot_ms) {
         grace_clear(supervisor);
@@ -69,12 +69,12 @@ static void grace_end(struct supervisor *supervisor)
 
 /* The deadlines that the database's clock passed too early. The grace comes on top: that long after its own
  * deadline a late attempt can no longer act, as if quiescing. */
-static struct mg_spared spared_now(const struct supervisor *supervisor, int64_t extra_ms)
+static struct mg_spared spared_now(const struct mg_supervisor *supervisor, int64_t extra_ms)
 {
     return mg_far_clock_spared(&supervisor->db_clock, mg_clock_boot_ms(), extra_ms);
 }
 
-static bool is_spared(const struct supervisor *supervisor, const struct mg_due *due)
+static bool is_spared(const struct mg_supervisor *supervisor, const struct mg_due *due)
 {
     struct mg_spared spared = spared_now(supervisor, supervisor->options.grace_ms);
     return (due->ask == MG_CAUSE_OVERDUE || due->ask == MG_CAUSE_EXPIRED) &&
@@ -82,7 +82,7 @@ static bool is_spared(const struct supervisor *supervisor, const struct mg_due *
 }
 
 /* The windows of a gap and of a step forward overlap or lie close: one question has room for one window. */
-static void spared_add(const struct supervisor *supervisor, struct mg_sweep_options *options)
+static void spared_add(const struct mg_supervisor *supervisor, struct mg_sweep_options *options)
 {
     struct mg_spared spared = spared_now(supervisor, supervisor->options.grace_ms);
     if (spared.before_ms == 0) {
@@ -97,13 +97,13 @@ static void spared_add(const struct supervisor *supervisor, struct mg_sweep_opti
     }
 }
 
-static void clock_follow(struct supervisor *supervisor, int64_t now_ms)
+static void clock_follow(struct mg_supervisor *supervisor, int64_t now_ms)
 {
     int64_t back_ms = supervisor->swept_at_ms - now_ms;
     if (back_ms > 0) {
         mg_log(MG_LOG_WARN, "the database's clock jumped back", MG_LOG_NUMBER("by_ms", back_ms));
         grace_clear(supervisor);
-        supervisor_wake_later(supervisor);
+        mg_supervisor_wake_later(supervisor);
     } else if (supervisor->gap_asked_ms > 0) {
         grace_begin(supervisor, now_ms);
     }
@@ -112,7 +112,7 @@ static void clock_follow(struct supervisor *supervisor, int64_t now_ms)
 }
 
 /* A slow database delays deadlines in silence. So it is reported, whether the sweep is answered or fails. */
-static void duration_note(struct supervisor *supervisor, bool is_answered)
+static void duration_note(struct mg_supervisor *supervisor, bool is_answered)
 {
     char text[160];
     int64_t took_ms = mg_clock_boot_ms() - supervisor->asked_at_boot_us / 1000;
@@ -123,23 +123,23 @@ static void duration_note(struct supervisor *supervisor, bool is_answered)
         is_answered ? "took" : "failed after", (long long)(took_ms / 1000),
         (long long)(took_ms % 1000 / 100));
     if (took_ms >= supervisor->longest_ms ||
-        mg_clock_boot_ms() - supervisor->longest_at_boot_ms >= supervisor_gone_ms(supervisor)) {
+        mg_clock_boot_ms() - supervisor->longest_at_boot_ms >= mg_supervisor_gone_ms(supervisor)) {
         supervisor->longest_ms = took_ms;
         supervisor->longest_at_boot_ms = mg_clock_boot_ms();
     }
     mg_metric_set(supervisor->sweep_longest, (double)supervisor->longest_ms / 1000.0);
     if (is_slow || is_answered) { /* an early failure proves nothing about the speed of sweeps */
-        supervisor_watch_looked(supervisor, WATCHED_SLOW_SWEEP, is_slow ? text : NULL);
+        mg_supervisor_watch_looked(supervisor, MG_WATCHED_SLOW_SWEEP, is_slow ? text : NULL);
     }
 }
 
 /* The most of the last seconds. Attempts held back are looked at again only after a second, and the sweeps
  * until then find none of them. */
-static void held_back_note(struct supervisor *supervisor, int64_t held_back)
+static void held_back_note(struct mg_supervisor *supervisor, int64_t held_back)
 {
     int64_t now_boot_ms = mg_clock_boot_ms();
     if (held_back >= supervisor->held_back_most ||
-        now_boot_ms - supervisor->held_back_at_boot_ms >= supervisor_gone_ms(supervisor)) {
+        now_boot_ms - supervisor->held_back_at_boot_ms >= mg_supervisor_gone_ms(supervisor)) {
         supervisor->held_back_most = held_back;
         supervisor->held_back_at_boot_ms = now_boot_ms;
     }
@@ -147,7 +147,7 @@ static void held_back_note(struct supervisor *supervisor, int64_t held_back)
 }
 
 /* True: the brake holds some back. */
-static bool brake_check(struct supervisor *supervisor, const struct mg_sweep_answer *answer)
+static bool brake_check(struct mg_supervisor *supervisor, const struct mg_sweep_answer *answer)
 {
     int64_t held_back = answer->overdue_total - supervisor->options.overdue_limit;
     char text[160];
@@ -156,11 +156,11 @@ static bool brake_check(struct supervisor *supervisor, const struct mg_sweep_ans
         "%lld attempts and orders are overdue at once; each sweep judges %lld. Check for a clock jump",
         (long long)answer->overdue_total, (long long)supervisor->options.overdue_limit);
     held_back_note(supervisor, held_back > 0 ? held_back : 0);
-    supervisor_watch_looked(supervisor, WATCHED_MASS_EXPIRY, held_back > 0 ? text : NULL);
+    mg_supervisor_watch_looked(supervisor, MG_WATCHED_MASS_EXPIRY, held_back > 0 ? text : NULL);
     return held_back > 0;
 }
 
-static void stuck_check(struct supervisor *supervisor, const struct mg_sweep_answer *answer)
+static void stuck_check(struct mg_supervisor *supervisor, const struct mg_sweep_answer *answer)
 {
     const struct mg_due *first = NULL;
     int count = 0;
@@ -171,11 +171,11 @@ static void stuck_check(struct supervisor *supervisor, const struct mg_sweep_ans
         }
     }
     if (first == NULL) {
-        int64_t seen_boot_ms = supervisor->watched[WATCHED_STUCK_ORDERS].seen_at_boot_ms;
-        if (mg_clock_boot_ms() - seen_boot_ms >= supervisor_gone_ms(supervisor)) {
+        int64_t seen_boot_ms = supervisor->watched[MG_WATCHED_STUCK_ORDERS].seen_at_boot_ms;
+        if (mg_clock_boot_ms() - seen_boot_ms >= mg_supervisor_gone_ms(supervisor)) {
             mg_metric_set(supervisor->violations, 0);
         }
-        supervisor_watch_looked(supervisor, WATCHED_STUCK_ORDERS, NULL);
+        mg_supervisor_watch_looked(supervisor, MG_WATCHED_STUCK_ORDERS, NULL);
         return;
     }
     char text[256];
@@ -188,12 +188,12 @@ static void stuck_check(struct supervisor *supervisor, const struct mg_sweep_ans
     mg_metric_add(supervisor->violations_found, count);
     mg_log(MG_LOG_ERROR, "an open order has no running step, wait or deadline",
            MG_LOG_TEXT("order_id", first->order_id), MG_LOG_NUMBER("orders", count));
-    supervisor_watch_looked(supervisor, WATCHED_STUCK_ORDERS, text);
+    mg_supervisor_watch_looked(supervisor, MG_WATCHED_STUCK_ORDERS, text);
 }
 
 /* How late passed deadlines were found. A deadline that is not judged is found again and again, later each
  * time. A due step does not count: while its service is away it stays due, and waits rightly. */
-static void lag_note(struct supervisor *supervisor, const struct mg_sweep_answer *answer)
+static void lag_note(struct mg_supervisor *supervisor, const struct mg_sweep_answer *answer)
 {
     int64_t lag_ms = 0, now_boot_ms = mg_clock_boot_ms();
     struct mg_spared spared = spared_now(supervisor, 0);
@@ -206,7 +206,7 @@ static void lag_note(struct supervisor *supervisor, const struct mg_sweep_answer
     }
     /* Many sweeps fall into one scrape, and orders asked about are not found in between. */
     if (lag_ms >= supervisor->lag_ms ||
-        now_boot_ms - supervisor->lag_at_boot_ms >= supervisor_gone_ms(supervisor)) {
+        now_boot_ms - supervisor->lag_at_boot_ms >= mg_supervisor_gone_ms(supervisor)) {
         supervisor->lag_ms = lag_ms;
         supervisor->lag_at_boot_ms = now_boot_ms;
     }
@@ -215,23 +215,23 @@ static void lag_note(struct supervisor *supervisor, const struct mg_sweep_answer
 
 /* An item that was not asked is due again after ask-again. One that was due only because its order was woken
  * is not, so all are woken again. */
-static void dues_leave(struct supervisor *supervisor, const struct mg_sweep_answer *answer, int first)
+static void dues_leave(struct mg_supervisor *supervisor, const struct mg_sweep_answer *answer, int first)
 {
     for (int i = first; i < answer->due_count; i++) {
         if (answer->dues[i].due_at_ms > answer->now_ms) {
-            supervisor_wake_later(supervisor);
+            mg_supervisor_wake_later(supervisor);
         }
     }
 }
 
 /* False: the broker has no room for all of them. */
-static bool dues_ask(struct supervisor *supervisor, const struct mg_sweep_answer *answer)
+static bool dues_ask(struct mg_supervisor *supervisor, const struct mg_sweep_answer *answer)
 {
     if (answer->due_count > 0) {
         MG_FAILPOINT(SUPERVISOR_SWEPT);
     }
     for (int i = 0; i < answer->due_count; i++) {
-        if (!is_spared(supervisor, &answer->dues[i]) && !supervisor_ask(supervisor, &answer->dues[i])) {
+        if (!is_spared(supervisor, &answer->dues[i]) && !mg_supervisor_ask(supervisor, &answer->dues[i])) {
             dues_leave(supervisor, answer, i);
             return false;
         }
@@ -241,7 +241,7 @@ static bool dues_ask(struct supervisor *supervisor, const struct mg_sweep_answer
 
 /* Parked steps may wait: only as many are asked about as keep the queue of commands short, so that deadlines
  * do not wait behind them. */
-static int64_t parked_most(const struct supervisor *supervisor)
+static int64_t parked_most(const struct mg_supervisor *supervisor)
 {
     size_t room = mg_broker_publish_room(supervisor->broker);
     int64_t left = supervisor->options.sweep_batch - supervisor->commands_ready;
@@ -251,7 +251,7 @@ static int64_t parked_most(const struct supervisor *supervisor)
 
 static void sweep_answered(void *arg, const struct mg_sweep_answer *answer, const struct mg_err *err)
 {
-    struct supervisor *supervisor = arg;
+    struct mg_supervisor *supervisor = arg;
     supervisor->is_sweeping = false;
     if (!supervisor->is_leader || supervisor->is_stopping) {
         return;
@@ -264,22 +264,22 @@ static void sweep_answered(void *arg, const struct mg_sweep_answer *answer, cons
     }
     mg_once_reset(&supervisor->failure_logged);
     if (!answer->is_leader) {
-        supervisor_lead_lost(supervisor, "another supervisor leads in a newer epoch");
+        mg_supervisor_lead_lost(supervisor, "another supervisor leads in a newer epoch");
         return;
     }
     mg_metric_add(supervisor->sweeps, 1);
     mg_metric_observe(supervisor->sweep_seconds,
                       (double)(mg_clock_boot_us() - supervisor->asked_at_boot_us) / 1e6);
     bool is_set_forward =
-        supervisor_clock_read(supervisor, answer->now_ms, supervisor->asked_at_boot_us / 1000);
+        mg_supervisor_clock_read(supervisor, answer->now_ms, supervisor->asked_at_boot_us / 1000);
     clock_follow(supervisor, answer->now_ms);
     bool is_braked = !is_set_forward && brake_check(supervisor, answer);
     stuck_check(supervisor, answer);
     lag_note(supervisor, answer);
     bool has_room = dues_ask(supervisor, answer);
     if (has_room) {
-        supervisor_parked_ask(supervisor, parked_most(supervisor));
-        supervisor_owed_ask(supervisor);
+        mg_supervisor_parked_ask(supervisor, parked_most(supervisor));
+        mg_supervisor_owed_ask(supervisor);
     }
     /* The next sweep follows at once only if neither the brake nor a full window must slow it down. */
     if (has_room && answer->is_full && !is_braked) {
@@ -288,7 +288,7 @@ static void sweep_answered(void *arg, const struct mg_sweep_answer *answer, cons
 }
 
 /* A leader that cannot ask holds up all orders: another supervisor's connection may be better. */
-static bool can_publish(struct supervisor *supervisor)
+static bool can_publish(struct mg_supervisor *supervisor)
 {
     char reason[256];
     int64_t now_boot_ms = mg_clock_boot_ms();
@@ -299,14 +299,14 @@ static bool can_publish(struct supervisor *supervisor)
     if (supervisor->mute_since_boot_ms == 0) {
         supervisor->mute_since_boot_ms = now_boot_ms;
     } else if (now_boot_ms - supervisor->mute_since_boot_ms > supervisor->options.gap_ms) {
-        supervisor_lead_give_back(supervisor, "the broker is not available");
+        mg_supervisor_lead_give_back(supervisor, "the broker is not available");
     }
     return false;
 }
 
 /* Without a scheduler that takes commands, asking again would only fill the queue. A reply that lies unread
  * beside it must not be judged late: so this is a gap, too. */
-static bool are_commands_taken(struct supervisor *supervisor)
+static bool are_commands_taken(struct mg_supervisor *supervisor)
 {
     bool is_known = supervisor->commands_seen_boot_ms != 0 &&
                     mg_clock_boot_ms() - supervisor->commands_seen_boot_ms <= COMMANDS_VALID_MS;
@@ -326,8 +326,8 @@ static bool are_commands_taken(struct supervisor *supervisor)
 
 static void commands_seen(void *arg, const char *queue, int64_t ready_messages, int64_t consumers)
 {
-    struct supervisor *supervisor = arg;
-    supervisor_queue_seen(supervisor, queue, ready_messages, consumers);
+    struct mg_supervisor *supervisor = arg;
+    mg_supervisor_queue_seen(supervisor, queue, ready_messages, consumers);
     supervisor->commands_seen_boot_ms = mg_clock_boot_ms();
     supervisor->commands_ready = ready_messages;
     supervisor->commands_consumers = consumers;
@@ -335,9 +335,9 @@ static void commands_seen(void *arg, const char *queue, int64_t ready_messages, 
 
 static void sweep_run(void *arg)
 {
-    struct supervisor *supervisor = arg;
+    struct mg_supervisor *supervisor = arg;
     if (!supervisor->is_leader || supervisor->is_sweeping || !can_publish(supervisor) ||
-        !are_commands_taken(supervisor) || supervisor_is_waking(supervisor)) {
+        !are_commands_taken(supervisor) || mg_supervisor_is_waking(supervisor)) {
         return;
     }
     grace_end(supervisor);
@@ -365,7 +365,7 @@ static void sweep_run(void *arg)
     MG_FAILPOINT(SUPERVISOR_SWEEPING);
 }
 
-bool supervisor_sweep_start(struct supervisor *supervisor, int64_t now_ms, int64_t swept_at_ms)
+bool mg_supervisor_sweep_start(struct mg_supervisor *supervisor, int64_t now_ms, int64_t swept_at_ms)
 {
     struct mg_err err;
     int64_t age_ms = now_ms > swept_at_ms ? now_ms - swept_at_ms : 0;
@@ -388,7 +388,7 @@ bool supervisor_sweep_start(struct supervisor *supervisor, int64_t now_ms, int64
 }
 
 /* The lateness and slowness of this leader are no figures of the next one. */
-void supervisor_sweep_stop(struct supervisor *supervisor)
+void mg_supervisor_sweep_stop(struct mg_supervisor *supervisor)
 {
     if (supervisor->sweep_timer != NULL) {
         mg_timer_stop(supervisor->sweep_timer);

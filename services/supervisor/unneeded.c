@@ -11,7 +11,7 @@
 
 static void answered(void *arg, const struct mg_rows *rows, const struct mg_err *err)
 {
-    struct supervisor *supervisor = arg;
+    struct mg_supervisor *supervisor = arg;
     supervisor->is_unneeded_asking = false;
     if (!supervisor->is_leader || supervisor->is_stopping) {
         return;
@@ -27,15 +27,15 @@ static void answered(void *arg, const struct mg_rows *rows, const struct mg_err 
         return; /* a write is under way that refers to them by their places */
     }
     supervisor->unneeded_count = 0;
-    for (int row = 0; err == NULL && row < mg_rows_count(rows) && row < SUPERVISOR_UNNEEDED_MAX; row++) {
-        supervisor_row_text(rows, row, 0, supervisor->unneeded[supervisor->unneeded_count++],
-                            MG_NAME_MAX + 1);
+    for (int row = 0; err == NULL && row < mg_rows_count(rows) && row < MG_SUPERVISOR_UNNEEDED_MAX; row++) {
+        mg_supervisor_row_text(rows, row, 0, supervisor->unneeded[supervisor->unneeded_count++],
+                               MG_NAME_MAX + 1);
     }
 }
 
 static void look(void *arg)
 {
-    struct supervisor *supervisor = arg;
+    struct mg_supervisor *supervisor = arg;
     if (!supervisor->is_leader || supervisor->is_unneeded_asking) {
         return;
     }
@@ -43,7 +43,7 @@ static void look(void *arg)
     mg_store_report(supervisor->counting, MG_REPORT_UNNEEDED_ALERTS, NULL, 0, answered, supervisor);
 }
 
-bool supervisor_unneeded_start(struct supervisor *supervisor)
+bool mg_supervisor_unneeded_start(struct mg_supervisor *supervisor)
 {
     supervisor->unneeded_count = 0;
     if (supervisor->counting == NULL) {
@@ -59,7 +59,7 @@ bool supervisor_unneeded_start(struct supervisor *supervisor)
     return true;
 }
 
-void supervisor_unneeded_stop(struct supervisor *supervisor)
+void mg_supervisor_unneeded_stop(struct mg_supervisor *supervisor)
 {
     if (supervisor->unneeded_timer != NULL) {
         mg_timer_stop(supervisor->unneeded_timer);

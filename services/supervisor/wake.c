@@ -13,14 +13,14 @@
 /* Orders woken by one statement: some 50 ms of an index's work. */
 #define WAKE_BATCH 2000
 
-void supervisor_wake_later(struct supervisor *supervisor)
+void mg_supervisor_wake_later(struct mg_supervisor *supervisor)
 {
     supervisor->wake_at_boot_ms = mg_clock_boot_ms() + WAKE_REST_MS;
 }
 
 static void wake_answered(void *arg, bool is_leader, bool is_full, const struct mg_err *err)
 {
-    struct supervisor *supervisor = arg;
+    struct mg_supervisor *supervisor = arg;
     supervisor->is_sweeping = false;
     if (!supervisor->is_leader || supervisor->is_stopping) {
         return;
@@ -28,11 +28,11 @@ static void wake_answered(void *arg, bool is_leader, bool is_full, const struct 
     if (err != NULL) {
         mg_log(mg_once_set(&supervisor->failure_logged) ? MG_LOG_WARN : MG_LOG_DEBUG,
                "could not wake the open orders; this is retried", MG_LOG_TEXT("reason", err->text));
-        supervisor_wake_later(supervisor); /* sweeps go on meanwhile */
+        mg_supervisor_wake_later(supervisor); /* sweeps go on meanwhile */
         return;
     }
     if (!is_leader) {
-        supervisor_lead_lost(supervisor, "another supervisor leads in a newer epoch");
+        mg_supervisor_lead_lost(supervisor, "another supervisor leads in a newer epoch");
         return;
     }
     if (!is_full) {
@@ -44,7 +44,7 @@ static void wake_answered(void *arg, bool is_leader, bool is_full, const struct 
 }
 
 /* No sweep comes between: it would put the orders woken first back to sleep. */
-bool supervisor_is_waking(struct supervisor *supervisor)
+bool mg_supervisor_is_waking(struct mg_supervisor *supervisor)
 {
     if (supervisor->wake_at_boot_ms == 0 || mg_clock_boot_ms() < supervisor->wake_at_boot_ms) {
         return false;

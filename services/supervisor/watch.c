@@ -19,29 +19,29 @@
 #define WATCH_GONE_PERIODS 3
 #define UNNEEDED_TEXT      "no open order needs the service"
 
-static const enum mg_alert alert_of[WATCHED_COUNT] = {
-    [WATCHED_DEAD_LETTERS] = MG_ALERT_DEAD_LETTER,
-    [WATCHED_MASS_EXPIRY] = MG_ALERT_MASS_EXPIRY,
-    [WATCHED_STUCK_ORDERS] = MG_ALERT_INVARIANT_VIOLATION,
-    [WATCHED_RETENTION] = MG_ALERT_RETENTION_STANDS,
-    [WATCHED_SLOW_SWEEP] = MG_ALERT_SLOW_SWEEP,
-    [WATCHED_PARKED_CROWD] = MG_ALERT_SLOW_SWEEP,
+static const enum mg_alert alert_of[MG_WATCHED_COUNT] = {
+    [MG_WATCHED_DEAD_LETTERS] = MG_ALERT_DEAD_LETTER,
+    [MG_WATCHED_MASS_EXPIRY] = MG_ALERT_MASS_EXPIRY,
+    [MG_WATCHED_STUCK_ORDERS] = MG_ALERT_INVARIANT_VIOLATION,
+    [MG_WATCHED_RETENTION] = MG_ALERT_RETENTION_STANDS,
+    [MG_WATCHED_SLOW_SWEEP] = MG_ALERT_SLOW_SWEEP,
+    [MG_WATCHED_PARKED_CROWD] = MG_ALERT_SLOW_SWEEP,
 };
-static const char *const subject_of[WATCHED_COUNT] = {
-    [WATCHED_DEAD_LETTERS] = MG_QUEUE_DEAD, [WATCHED_MASS_EXPIRY] = "attempts",
-    [WATCHED_STUCK_ORDERS] = "orders",      [WATCHED_RETENTION] = "archive",
-    [WATCHED_SLOW_SWEEP] = "sweeps",        [WATCHED_PARKED_CROWD] = "parked steps",
+static const char *const subject_of[MG_WATCHED_COUNT] = {
+    [MG_WATCHED_DEAD_LETTERS] = MG_QUEUE_DEAD, [MG_WATCHED_MASS_EXPIRY] = "attempts",
+    [MG_WATCHED_STUCK_ORDERS] = "orders",      [MG_WATCHED_RETENTION] = "archive",
+    [MG_WATCHED_SLOW_SWEEP] = "sweeps",        [MG_WATCHED_PARKED_CROWD] = "parked steps",
 };
 
-int64_t supervisor_gone_ms(const struct supervisor *supervisor)
+int64_t mg_supervisor_gone_ms(const struct mg_supervisor *supervisor)
 {
     int64_t asking_ms = WATCH_GONE_PERIODS * supervisor->options.ask_again_ms;
     return asking_ms > WATCH_GONE_MS ? asking_ms : WATCH_GONE_MS;
 }
 
-void supervisor_watch_looked(struct supervisor *supervisor, enum watched watched, const char *text)
+void mg_supervisor_watch_looked(struct mg_supervisor *supervisor, enum mg_watched watched, const char *text)
 {
-    struct watched_state *state = &supervisor->watched[watched];
+    struct mg_watched_state *state = &supervisor->watched[watched];
     state->looked_at_boot_ms = mg_clock_boot_ms();
     if (text != NULL) {
         state->seen_at_boot_ms = state->looked_at_boot_ms;
@@ -52,14 +52,14 @@ void supervisor_watch_looked(struct supervisor *supervisor, enum watched watched
 static void dead_letters_seen(void *arg, const char *queue, int64_t ready_messages, int64_t consumers)
 {
     char text[256];
-    supervisor_queue_seen(arg, queue, ready_messages, consumers);
+    mg_supervisor_queue_seen(arg, queue, ready_messages, consumers);
     (void)snprintf(text, sizeof(text), "queue %s holds messages; check makegood dead list", queue);
-    supervisor_watch_looked(arg, WATCHED_DEAD_LETTERS, ready_messages > 0 ? text : NULL);
+    mg_supervisor_watch_looked(arg, MG_WATCHED_DEAD_LETTERS, ready_messages > 0 ? text : NULL);
 }
 
 static void alert_published(void *arg, enum mg_publish_outcome outcome)
 {
-    struct watched_state *state = arg;
+    struct mg_watched_state *state = arg;
     if (outcome == MG_PUBLISH_CONFIRMED) {
         mg_once_reset(&state->failure_logged);
         return;
@@ -72,7 +72,7 @@ static void alert_published(void *arg, enum mg_publish_outcome outcome)
     }
 }
 
-static void alert_publish(struct supervisor *supervisor, struct watched_state *state)
+static void alert_publish(struct mg_supervisor *supervisor, struct mg_watched_state *state)
 {
     struct mg_alert_message alert = {
         .alert = alert_of[state->watched], .is_closed = !state->is_raised, .at_ms = supervisor->swept_at_ms};
@@ -94,7 +94,7 @@ static void unneeded_published(void *arg, enum mg_publish_outcome outcome)
     }
 }
 
-static void unneeded_publish(struct supervisor *supervisor, const char *service)
+static void unneeded_publish(struct mg_supervisor *supervisor, const char *service)
 {
     struct mg_alert_message alert = {
         .alert = MG_ALERT_UNPUBLISHABLE, .is_closed = true, .at_ms = supervisor->swept_at_ms};
@@ -109,7 +109,7 @@ static void unneeded_publish(struct supervisor *supervisor, const char *service)
 
 static void alerts_written(void *arg, const bool *is_changed, int count, const struct mg_err *err)
 {
-    struct supervisor *supervisor = arg;
+    struct mg_supervisor *supervisor = arg;
     supervisor->is_writing_alerts = false;
     if (err != NULL) {
         return; /* the next period writes them */
@@ -123,7 +123,7 @@ static void alerts_written(void *arg, const bool *is_changed, int count, const s
         supervisor->unneeded_count = supervisor->unneeded_written = 0;
     }
     for (int i = 0; i < count && i < supervisor->written_count; i++) {
-        struct watched_state *state = &supervisor->watched[supervisor->written[i]];
+        struct mg_watched_state *state = &supervisor->watched[supervisor->written[i]];
         if (is_changed[i]) {
             mg_log(MG_LOG_WARN, state->is_raised ? "alert" : "alert closed",
                    MG_LOG_TEXT("alert", mg_alert_name(alert_of[state->watched])),
@@ -136,9 +136,10 @@ static void alerts_written(void *arg, const bool *is_changed, int count, const s
 }
 
 /* True if the condition can be judged now; `is_raised` then holds the result. */
-static bool state_judge(const struct supervisor *supervisor, struct watched_state *state, int64_t now_boot_ms)
+static bool state_judge(const struct mg_supervisor *supervisor, struct mg_watched_state *state,
+                        int64_t now_boot_ms)
 {
-    int64_t gone_ms = supervisor_gone_ms(supervisor);
+    int64_t gone_ms = mg_supervisor_gone_ms(supervisor);
     bool is_there = state->seen_at_boot_ms != 0 && now_boot_ms - state->seen_at_boot_ms < gone_ms;
     /* A new leader must have looked for as long before it closes its predecessor's alerts. */
     bool is_gone = !is_there && now_boot_ms - supervisor->watching_since_boot_ms >= gone_ms &&
@@ -154,16 +155,16 @@ static bool state_judge(const struct supervisor *supervisor, struct watched_stat
 
 static void alerts_write(void *arg)
 {
-    struct supervisor *supervisor = arg;
-    struct mg_alert_write writes[WATCHED_COUNT + SUPERVISOR_UNNEEDED_MAX];
+    struct mg_supervisor *supervisor = arg;
+    struct mg_alert_write writes[MG_WATCHED_COUNT + MG_SUPERVISOR_UNNEEDED_MAX];
     int count = 0;
     if (!supervisor->is_leader || supervisor->is_writing_alerts) {
         return;
     }
-    for (int i = 0; i < WATCHED_COUNT; i++) {
-        struct watched_state *state = &supervisor->watched[i];
+    for (int i = 0; i < MG_WATCHED_COUNT; i++) {
+        struct mg_watched_state *state = &supervisor->watched[i];
         if (state_judge(supervisor, state, mg_clock_boot_ms())) {
-            supervisor->written[count] = (enum watched)i;
+            supervisor->written[count] = (enum mg_watched)i;
             writes[count++] = (struct mg_alert_write){.alert = alert_of[i],
                                                       .is_closed = !state->is_raised,
                                                       .subject = subject_of[i],
@@ -186,14 +187,14 @@ static void alerts_write(void *arg)
     }
 }
 
-bool supervisor_watch_start(struct supervisor *supervisor)
+bool mg_supervisor_watch_start(struct mg_supervisor *supervisor)
 {
     struct mg_err err;
     supervisor->is_writing_alerts = false;
     supervisor->unneeded_written = 0;
     supervisor->watching_since_boot_ms = mg_clock_boot_ms();
-    for (int i = 0; i < WATCHED_COUNT; i++) {
-        supervisor->watched[i].watched = (enum watched)i;
+    for (int i = 0; i < MG_WATCHED_COUNT; i++) {
+        supervisor->watched[i].watched = (enum mg_watched)i;
     }
     if (mg_broker_watch_queue(supervisor->broker, MG_QUEUE_DEAD, WATCH_PERIOD_MS, dead_letters_seen,
                               supervisor, &err) != MG_OK) {
@@ -209,7 +210,7 @@ bool supervisor_watch_start(struct supervisor *supervisor)
     return true;
 }
 
-void supervisor_watch_stop(struct supervisor *supervisor)
+void mg_supervisor_watch_stop(struct mg_supervisor *supervisor)
 {
     if (supervisor->watch_timer != NULL) {
         mg_timer_stop(supervisor->watch_timer);

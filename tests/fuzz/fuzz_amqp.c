@@ -24,7 +24,7 @@
 #define SILENT_TICKS   2                       /* milliseconds */
 #define INPUT_MAX      (FRAMES_STREAM_MAX / 4) /* each piece grows by a frame's head and end */
 
-enum role { CONSUME, PUBLISH, WATCH, ROLE_COUNT };
+enum mg_role { CONSUME, PUBLISH, WATCH, ROLE_COUNT };
 static const char *const ROLES[] = {"(consume)", "(publish)", "(watch)"};
 
 static struct {
@@ -35,7 +35,7 @@ static struct {
 struct run {
     struct mg_loop *loop;
     struct mg_broker *broker;
-    enum role role;
+    enum mg_role role;
     bool is_private;
     struct mg_slice choices; /* the receiver's outcome of each delivery, byte by byte */
     struct {
@@ -54,7 +54,7 @@ struct run {
 
 /* ---- librabbitmq's socket ---- */
 
-static _Thread_local enum role role_here;
+static _Thread_local enum mg_role role_here;
 
 enum mg_class __real_mg_amqp_connect(const struct mg_broker_address *address, const char *name,
                                      amqp_connection_state_t *ret_connection, bool *ret_is_absent,
@@ -119,7 +119,7 @@ void __wrap_mg_acks_pass(struct mg_broker *broker)
 
 /* ---- the broker's bytes ---- */
 
-static void say(struct run *run, enum role role, struct mg_slice input, bool has_handshake)
+static void say(struct run *run, enum mg_role role, struct mg_slice input, bool has_handshake)
 {
     struct mg_buf stream;
     int fd = sockets.fds[role][1];
@@ -324,11 +324,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (input.len > INPUT_MAX) return 0;
     bool has_handshake = (choice & 4) == 0;
     struct run run = {
-        .role = (enum role)((choice & 3) % ROLE_COUNT), .is_private = (choice & 8) != 0, .choices = input};
+        .role = (enum mg_role)((choice & 3) % ROLE_COUNT), .is_private = (choice & 8) != 0, .choices = input};
     for (int role = 0; role < ROLE_COUNT; role++) {
         atomic_store(&sockets.is_taken[role], false);
         FUZZ_REQUIRE(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, sockets.fds[role]) == 0);
-        say(&run, (enum role)role, input, has_handshake || role != (int)run.role);
+        say(&run, (enum mg_role)role, input, has_handshake || role != (int)run.role);
     }
     tag_arrived = 0;
     try_run(&run);

@@ -48,8 +48,8 @@ static int request_count;
 
 /* ---- which requests may change something: a second reading of each request ---- */
 
-void __real_route_request(void *arg, struct mg_http_exchange *request);
-void __wrap_route_request(void *arg, struct mg_http_exchange *request);
+void __real_mg_route_request(void *arg, struct mg_http_exchange *request);
+void __wrap_mg_route_request(void *arg, struct mg_http_exchange *request);
 
 static bool has(const struct mg_http_exchange *request, const char *name, const char *value)
 {
@@ -93,7 +93,7 @@ static bool has_one_session(const struct mg_http_exchange *request)
     return count == 1;
 }
 
-void __wrap_route_request(void *arg, struct mg_http_exchange *request)
+void __wrap_mg_route_request(void *arg, struct mg_http_exchange *request)
 {
     const char *session = mg_http_exchange_cookie(request, "makegood");
     was_head[request_count++ % METHODS_MAX] = strcmp(mg_http_exchange_method(request), "HEAD") == 0;
@@ -102,7 +102,7 @@ void __wrap_route_request(void *arg, struct mg_http_exchange *request)
                          has(request, "X-Makegood-CSRF", known[OPERATOR].csrf) &&
                          strcmp(mg_http_exchange_method(request), "POST") == 0 && is_of_own_page(request) &&
                          is_loopback(mg_http_exchange_header(request, "Host"));
-    __real_route_request(arg, request);
+    __real_mg_route_request(arg, request);
     servers.may_change = false;
 }
 
@@ -227,7 +227,7 @@ static void json_is_sound(int status, struct mg_slice body)
 /* A page or a part of one has exactly the bytes that were built in. */
 static void page_is_ours(struct mg_slice type, struct mg_slice body)
 {
-    const struct asset *asset = ASSETS;
+    const struct mg_asset *asset = MG_ASSETS;
     while (asset->name != NULL && !(mg_slice_is(type, asset->type) && mg_slice_equal(asset->bytes, body)))
         asset++;
     FUZZ_REQUIRE(asset->name != NULL);

@@ -18,7 +18,7 @@
 #include "operator/table.h"
 #include "wire/service.h"
 
-#define SERVICES_MAX 8
+#define MG_SERVICES_MAX 8
 
 struct pattern {
     const char *text;
@@ -84,18 +84,18 @@ static void time_is_right(const char *text, const char *number)
 {
     const char *last_colon = strrchr(text, ':');
     FUZZ_REQUIRE(strchr(text, '.') == NULL || (last_colon != NULL && strchr(text, ':') != last_colon));
-    char written[MG_TIME_TEXT_SIZE], again[MOMENT_SIZE];
+    char written[MG_TIME_TEXT_SIZE], again[MG_MOMENT_SIZE];
     mg_time_format(strtoll(number, NULL, 10), written);
     struct parts meant = parts_of(text), taken = parts_of(written);
     FUZZ_REQUIRE(memcmp(&meant, &taken, sizeof meant) == 0);
-    FUZZ_REQUIRE(moment_parse(written, again) && strcmp(number, again) == 0);
+    FUZZ_REQUIRE(mg_moment_parse(written, again) && strcmp(number, again) == 0);
 }
 
 static void try_moment(const char *text)
 {
-    char number[MOMENT_SIZE];
+    char number[MG_MOMENT_SIZE];
     int64_t ms = mg_duration_parse(text);
-    bool is_taken = moment_parse(text, number);
+    bool is_taken = mg_moment_parse(text, number);
     FUZZ_REQUIRE(is_taken || !(ms >= 0 || text[0] == '\0' || is_time(text)));
     if (!is_taken) return;
     if (text[0] == '\0') {
@@ -119,7 +119,7 @@ static bool is_number(const char *text, bool is_whole, double above, double max)
 static void try_rate(const char *text)
 {
     const char *rate = NULL;
-    bool is_taken = bulk_rate_parse(text, &rate);
+    bool is_taken = mg_bulk_rate_parse(text, &rate);
     FUZZ_REQUIRE(is_taken == (text[0] == '\0' || is_number(text, false, 0.001, 1000)));
     FUZZ_REQUIRE(!is_taken || is_number(rate, false, 0.001, 1000));
 }
@@ -128,7 +128,7 @@ static void try_limit(const char *text, bool is_whole, double max)
 {
     const char *limit = "";
     bool is_wordless = text[0] == '\0' || strcmp(text, "none") == 0;
-    bool is_taken = limit_parse(text, is_whole, max, &limit);
+    bool is_taken = mg_limit_parse(text, is_whole, max, &limit);
     FUZZ_REQUIRE(is_taken == (is_wordless || is_number(text, is_whole, nextafter(0, 1), max)));
     if (is_taken && !is_wordless) FUZZ_REQUIRE(limit == text);
     if (is_taken && is_wordless) FUZZ_REQUIRE(text[0] == '\0' ? limit == NULL : strcmp(limit, "0") == 0);
@@ -150,20 +150,20 @@ static void services_come_back(const char *joined, const struct mg_list *service
 static void try_filter(const char *text, struct mg_slice rest)
 {
     char *workflow = fuzz_take_text(&rest), *step = fuzz_take_text(&rest), *until = fuzz_take_text(&rest);
-    char *names[SERVICES_MAX], refusal[BULK_REFUSAL_SIZE];
+    char *names[MG_SERVICES_MAX], refusal[MG_BULK_REFUSAL_SIZE];
     struct mg_list services = {.count = 0};
-    struct bulk_filter filter;
-    while (rest.len > 0 && services.count < SERVICES_MAX) {
+    struct mg_bulk_filter filter;
+    while (rest.len > 0 && services.count < MG_SERVICES_MAX) {
         names[services.count] = fuzz_take_text(&rest);
         services.items[services.count] = names[services.count];
         services.count++;
     }
-    const struct bulk_words words = {
+    const struct mg_bulk_words words = {
         .workflow = workflow, .step = step, .error = text, .until = until, .services = &services};
-    if (bulk_filter_read(&words, &filter, refusal)) {
+    if (mg_bulk_filter_read(&words, &filter, refusal)) {
         bool is_narrow = workflow[0] != '\0' || step[0] != '\0' || text[0] != '\0' || until[0] != '\0' ||
                          services.count > 0;
-        FUZZ_REQUIRE(bulk_filter_is_narrow(&filter.filter) == is_narrow);
+        FUZZ_REQUIRE(mg_bulk_filter_is_narrow(&filter.filter) == is_narrow);
         FUZZ_REQUIRE(strlen(filter.filter.workflow) <= MG_NAME_MAX && strlen(filter.filter.error) <= 255);
         services_come_back(filter.filter.services, &services);
     } else {
@@ -195,12 +195,12 @@ static void try_plain(const char *text)
 {
     char *plain = strdup(text), *again;
     FUZZ_REQUIRE(plain != NULL);
-    text_make_plain(plain);
+    mg_text_make_plain(plain);
     FUZZ_REQUIRE(strlen(plain) == strlen(text) && !steers(plain));
     FUZZ_REQUIRE(steers(text) || strcmp(plain, text) == 0);
     again = strdup(plain);
     FUZZ_REQUIRE(again != NULL);
-    text_make_plain(again);
+    mg_text_make_plain(again);
     FUZZ_REQUIRE(strcmp(plain, again) == 0);
     free(again);
     free(plain);
@@ -215,7 +215,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     try_rate(text);
     try_limit(text, true, MG_SERVICE_CONCURRENCY_MAX);
     try_limit(text, false, MG_SERVICE_RATE_MAX);
-    if (bulk_verb_parse(text, &verb)) FUZZ_REQUIRE(strcmp(mg_cause_name(verb), text) == 0);
+    if (mg_bulk_verb_parse(text, &verb)) FUZZ_REQUIRE(strcmp(mg_cause_name(verb), text) == 0);
     try_filter(text, rest);
     try_plain(text);
     free(text);

@@ -41,11 +41,11 @@ static const char *cell(int row, int column)
     return world.texts[(row + column) % world.text_count];
 }
 
-static struct table table_make(int row_count, bool is_for_people)
+static struct mg_table table_make(int row_count, bool is_for_people)
 {
     struct mg_rows rows = {PQmakeEmptyPGresult(NULL, PGRES_TUPLES_OK)};
     PGresAttDesc columns[COLUMN_COUNT];
-    struct table table = {0};
+    struct mg_table table = {0};
     memset(columns, 0, sizeof columns);
     for (int i = 0; i < COLUMN_COUNT; i++)
         columns[i].name = strdup(COLUMNS[i]);
@@ -60,7 +60,7 @@ static struct table table_make(int row_count, bool is_for_people)
             free(text);
         }
     }
-    FUZZ_REQUIRE(table_keep(&table, &rows, is_for_people));
+    FUZZ_REQUIRE(mg_table_keep(&table, &rows, is_for_people));
     PQclear(rows.result);
     return table;
 }
@@ -91,41 +91,41 @@ static int lines_of(const char *text, size_t len)
 
 static void story_is_plain(int steps_count, int events_count)
 {
-    struct table order = table_make(1, true), steps = table_make(steps_count, true);
-    struct table events = table_make(events_count, true);
+    struct mg_table order = table_make(1, true), steps = table_make(steps_count, true);
+    struct mg_table events = table_make(events_count, true);
     char *text = NULL;
     size_t len = 0;
     FILE *out = open_memstream(&text, &len);
     FUZZ_REQUIRE(out != NULL);
-    story_print(out, &order, &steps, &events);
+    mg_story_print(out, &order, &steps, &events);
     (void)fclose(out);
-    bool is_cut = events_count > 0 && strcmp(table_cell(&events, 0, "version"), "1") != 0;
+    bool is_cut = events_count > 0 && strcmp(mg_table_cell(&events, 0, "version"), "1") != 0;
     FUZZ_REQUIRE(!steers(text, len));
     FUZZ_REQUIRE(lines_of(text, len) ==
                  1 + steps_count + 1 + (is_cut ? 1 : 0) + events_count * (1 + world.entries));
     free(text);
-    table_free(&order);
-    table_free(&steps);
-    table_free(&events);
+    mg_table_free(&order);
+    mg_table_free(&steps);
+    mg_table_free(&events);
 }
 
 static void explanation_is_plain(int steps_count)
 {
-    struct table order = table_make(1, true), steps = table_make(steps_count, true);
-    struct table services = table_make(steps_count, true);
-    const struct explain_queue queue = {.ready = 3, .consumers = steps_count - 1};
-    const struct explain_facts facts = {&order, &steps, &services, &services, &queue, &order};
+    struct mg_table order = table_make(1, true), steps = table_make(steps_count, true);
+    struct mg_table services = table_make(steps_count, true);
+    const struct mg_explain_queue queue = {.ready = 3, .consumers = steps_count - 1};
+    const struct mg_explain_facts facts = {&order, &steps, &services, &services, &queue, &order};
     char name[MG_QUEUE_NAME_SIZE];
     struct mg_buf text;
     mg_buf_init(&text, STORY_MAX);
-    if (explain_asks_queue(&order, &steps, name))
+    if (mg_explain_asks_queue(&order, &steps, name))
         FUZZ_REQUIRE(memchr(name, '\0', sizeof name) != NULL && !steers(name, strlen(name)));
-    explain_write(&text, &facts);
+    mg_explain_write(&text, &facts);
     FUZZ_REQUIRE(!text.failed && !steers(text.data, text.len) && lines_of(text.data, text.len) == 0);
     mg_buf_finish(&text);
-    table_free(&order);
-    table_free(&steps);
-    table_free(&services);
+    mg_table_free(&order);
+    mg_table_free(&steps);
+    mg_table_free(&services);
 }
 
 /* ---- for programs ---- */
@@ -133,11 +133,11 @@ static void explanation_is_plain(int steps_count)
 static void rows_arrive(int row_count)
 {
     static const char *const raw[] = {"transitions", "statuses", NULL};
-    struct table table = table_make(row_count, false);
+    struct mg_table table = table_make(row_count, false);
     struct mg_buf text;
     mg_buf_init(&text, STORY_MAX);
     struct mg_json_writer writer = mg_json_spaced(&text);
-    table_write_array(&writer, &table, raw);
+    mg_table_write_array(&writer, &table, raw);
     json_t *json = json_loadb(text.data, text.len, JSON_ALLOW_NUL, NULL);
     FUZZ_REQUIRE(!text.failed && json != NULL && json_array_size(json) == (size_t)row_count);
     for (int row = 0; row < row_count; row++) {
@@ -148,7 +148,7 @@ static void rows_arrive(int row_count)
     }
     json_decref(json);
     mg_buf_finish(&text);
-    table_free(&table);
+    mg_table_free(&table);
 }
 
 /* ---- the input ---- */

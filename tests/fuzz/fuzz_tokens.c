@@ -73,7 +73,7 @@ void mg_http_answer(struct mg_http_exchange *request, const struct mg_http_respo
 /* ---- the second reader ---- */
 
 struct person {
-    char role[16], name[NAME_SIZE], digest[2 * MG_SHA256_SIZE + 1];
+    char role[16], name[MG_USER_NAME_SIZE], digest[2 * MG_SHA256_SIZE + 1];
 };
 
 static void copy_match(const char *line, const regmatch_t *match, char *ret_text)
@@ -119,26 +119,26 @@ static bool file_read(char *text, const char *digest, struct person *ret)
 
 /* ---- both ---- */
 
-static struct visitor whose(struct sessions *sessions, const char *cookie)
+static struct mg_visitor whose(struct mg_sessions *sessions, const char *cookie)
 {
     struct mg_http_exchange request = {.status = 0};
-    struct visitor visitor;
+    struct mg_visitor visitor;
     (void)snprintf(request.cookie, sizeof request.cookie, "%s", cookie);
-    session_find(sessions, &request, &visitor);
-    FUZZ_REQUIRE((visitor.role == ROLE_NONE) == (visitor.csrf[0] == '\0'));
+    mg_session_find(sessions, &request, &visitor);
+    FUZZ_REQUIRE((visitor.role == MG_ROLE_NONE) == (visitor.csrf[0] == '\0'));
     return visitor;
 }
 
-static bool is_known_as(struct sessions *sessions, const char *cookie, const struct person *person)
+static bool is_known_as(struct mg_sessions *sessions, const char *cookie, const struct person *person)
 {
-    const struct visitor visitor = whose(sessions, cookie);
-    return visitor.role == (strcmp(person->role, "operator") == 0 ? ROLE_OPERATOR : ROLE_READER) &&
+    const struct mg_visitor visitor = whose(sessions, cookie);
+    return visitor.role == (strcmp(person->role, "operator") == 0 ? MG_ROLE_OPERATOR : MG_ROLE_READER) &&
            strcmp(visitor.name, person->name) == 0;
 }
 
-static bool is_nobody(struct sessions *sessions, const char *cookie)
+static bool is_nobody(struct mg_sessions *sessions, const char *cookie)
 {
-    return whose(sessions, cookie).role == ROLE_NONE;
+    return whose(sessions, cookie).role == MG_ROLE_NONE;
 }
 
 static void file_write(int fd, struct mg_slice text)
@@ -147,20 +147,21 @@ static void file_write(int fd, struct mg_slice text)
 }
 
 /* A session ends once a valid new file no longer lists its token; an invalid file ends none. */
-static void session_ends(struct sessions *sessions, int fd, const char *cookie, const struct person *person)
+static void session_ends(struct mg_sessions *sessions, int fd, const char *cookie,
+                         const struct person *person)
 {
     static const char other[] =
         "reader other 0000000000000000000000000000000000000000000000000000000000000000\n";
     struct mg_err err;
     file_write(fd, mg_slice_of("reader other\n"));
-    FUZZ_REQUIRE(sessions_reload(sessions, &err) == MG_BAD_INPUT);
+    FUZZ_REQUIRE(mg_sessions_reload(sessions, &err) == MG_BAD_INPUT);
     FUZZ_REQUIRE(is_known_as(sessions, cookie, person));
     file_write(fd, mg_slice_of(other));
-    FUZZ_REQUIRE(sessions_reload(sessions, &err) == MG_OK);
+    FUZZ_REQUIRE(mg_sessions_reload(sessions, &err) == MG_OK);
     FUZZ_REQUIRE(is_nobody(sessions, cookie));
 }
 
-static void login(struct sessions *sessions, int fd, struct mg_slice token, const struct person *person)
+static void login(struct mg_sessions *sessions, int fd, struct mg_slice token, const struct person *person)
 {
     json_t *json = json_stringn(token.data, token.len);
     if (json == NULL) return; /* not UTF-8 */
@@ -169,7 +170,7 @@ static void login(struct sessions *sessions, int fd, struct mg_slice token, cons
     struct mg_http_exchange request = {.body = mg_slice_of(text)};
     char wrong[128];
     bool is_right = person->role[0] != '\0' && token.len <= TOKEN_MAX;
-    session_login(sessions, &request);
+    mg_session_login(sessions, &request);
     FUZZ_REQUIRE(request.status == (is_right ? 200 : 403));
     FUZZ_REQUIRE((request.cookie[0] != '\0') == is_right);
     if (is_right) {
@@ -222,7 +223,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
                                                .cert_file = "",
                                                .key_file = "",
                                                .proxy = {.user_header = "", .groups_header = ""}};
-    struct sessions *sessions = sessions_create(&options, &err);
+    struct mg_sessions *sessions = mg_sessions_create(&options, &err);
     bool is_right = text.len > 0 && text.len <= FILE_MAX && file_read(text.data, digest, &person);
     FUZZ_REQUIRE((sessions != NULL) == is_right);
     if (sessions != NULL) {
@@ -230,7 +231,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     } else {
         fuzz_require_refusal(err.class, &err, NULL, 0);
     }
-    sessions_destroy(sessions);
+    mg_sessions_destroy(sessions);
     mg_buf_finish(&text);
     return 0;
 }

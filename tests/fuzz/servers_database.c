@@ -92,11 +92,11 @@ static PGresult *rows_make(enum mg_report report)
     for (int row = 0; row < row_count_of(report); row++) {
         for (int column = 0; column < count; column++) {
             const char *name = PQfname(result, column);
-            if (text_is_listed(NUMBERS, name)) {
+            if (mg_text_is_listed(NUMBERS, name)) {
                 cell_set(result, row, column, "7");
                 continue;
             }
-            bool is_json = text_is_listed(JSONS, name);
+            bool is_json = mg_text_is_listed(JSONS, name);
             char *text = servers_cell(row, is_json ? "text" : name);
             char *json = is_json ? json_make(text) : NULL;
             cell_set(result, row, column, is_json ? json : text);
@@ -331,7 +331,7 @@ void mg_store_start_bulk(struct mg_store *store, const struct mg_bulk_start *sta
                          mg_store_bulk_started_fn *done, void *arg)
 {
     (void)store;
-    FUZZ_REQUIRE(mg_uuid_is_valid(start->bulk_id) && bulk_filter_is_narrow(&start->filter));
+    FUZZ_REQUIRE(mg_uuid_is_valid(start->bulk_id) && mg_bulk_filter_is_narrow(&start->filter));
     FUZZ_REQUIRE(start->verb == MG_CAUSE_RESUME || start->verb == MG_CAUSE_COMPENSATE ||
                  start->verb == MG_CAUSE_CANCEL);
     FUZZ_REQUIRE(start->canary >= 0 && start->stop_percent >= 0 && start->stop_percent <= 100);

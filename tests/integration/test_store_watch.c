@@ -106,7 +106,7 @@ static long buffers_of(const char *plan)
 
 #define NOTHING "'', '', '', '', ''" /* five filters that match all */
 
-static const struct watched {
+static const struct mg_watched {
     enum mg_report report;
     const char *params;
     long buffers_max;
@@ -151,7 +151,7 @@ static const struct watched {
     {MG_REPORT_BULK_RUNNER, "", PAGES_SMALL, false},
 };
 
-static void assert_bounded(const struct watched *watched)
+static void assert_bounded(const struct mg_watched *watched)
 {
     const char *plan = plan_of(watched->report, watched->params);
     static const char *const large[] = {"orders",      "order_process",  "order_step",

@@ -192,6 +192,61 @@ def check_banned(_build):
     return findings
 
 
+FOREIGN = ("json_t",)  # types of libraries that a header only names
+
+
+def check_dialect(_build):
+    """sizeof(x) with parentheses. clang-format has no option for it; clang-tidy keeps the braces."""
+    findings = []
+    for name in sources("*.c", "*.h"):
+        text = without_comments((ROOT / name).read_text(encoding="utf-8"))
+        findings += [f"{name}:{number}: sizeof without parentheses"
+                     for number, line in enumerate(text.splitlines(), 1) if re.search(r"\bsizeof\s+[^(\s]", line)]
+    return findings
+
+
+def declared(text):
+    """Types, constants and macros that a header declares: (line, name)."""
+    text = without_comments(text)
+    found = [(match.start(1), match.group(1)) for match in re.finditer(r"^\s*#\s*define\s+(\w+)", text, re.M)]
+    text = re.sub(r"^\s*#(?:[^\n\\]|\\.|\\\n)*", lambda found: re.sub(r"[^\n]", " ", found.group()), text, flags=re.M)
+    found += [(match.start(1), match.group(1)) for match in re.finditer(r"\b(?:struct|enum|union)\s+(\w+)\s*[{;]", text)]
+    for body in re.finditer(r"\benum\b[^{;()]*\{([^}]*)\}", text):
+        found += [(body.start(1), match.group(1)) for match in re.finditer(r"(?:^|,)\s*([A-Z]\w*)\s*(?==|,|$)", body.group(1))]
+    return [(text.count("\n", 0, place) + 1, name) for place, name in found]
+
+
+def check_names(build):
+    """One prefix for each name that more than one file can use: mg_ for functions and types, MG_ for constants and macros."""
+    findings = []
+    for name in sources("*.h"):
+        if name.startswith(("common/", "services/")):
+            findings += [f"{name}:{line}: {word} needs the prefix mg_ or MG_"
+                         for line, word in declared((ROOT / name).read_text(encoding="utf-8"))
+                         if not word.startswith(("mg_", "MG_")) and word not in FOREIGN]
+    names = [name for name in sources("*.c") if name.startswith(("common/", "services/"))]
+    objects = {name: place for name, place in objects_of(build).items() if name in names}
+    if len(objects) < len(names) / 2:
+        findings.append(f"common:0: of {len(names)} files only {len(objects)} have an object in {build}")
+    for name, place in sorted(objects.items()):
+        _, text = run(["nm", "--format=posix", "--defined-only", "--extern-only", place])
+        findings += [f"{name}:1: {words[0]} is visible to other files and needs the prefix mg_ or MG_"
+                     for words in map(str.split, text.splitlines())
+                     if words and words[0] != "main" and not words[0].startswith(("mg_", "MG_", "_"))]
+    return findings
+
+
+def objects_of(build):
+    """The object files of our own sources, by source."""
+    found = {}
+    for entry in json.loads((pathlib.Path(build) / "compile_commands.json").read_text(encoding="utf-8")):
+        words = shlex.split(entry["command"])
+        place = pathlib.Path(entry["directory"]) / words[words.index("-o") + 1]
+        if place.exists():
+            found[os.path.relpath(os.path.realpath(entry["file"]), ROOT)] = str(place)
+    return found
+
+
 def check_sizes(_build):
     findings = []
     for name in sources("*.c", "*.h"):

@@ -11,7 +11,7 @@
 
 static void on_session(void *arg, bool is_up, const char *reason)
 {
-    supervisor_lead_session(arg, is_up, reason);
+    mg_supervisor_lead_session(arg, is_up, reason);
 }
 
 static void on_refused(void *arg, const char *reason)
@@ -25,27 +25,27 @@ static void on_broker(void *arg, bool is_up, const char *reason)
 {
     (void)reason;
     if (is_up) {
-        supervisor_lead_soon(arg);
+        mg_supervisor_lead_soon(arg);
     }
 }
 
 static enum mg_class start(struct sim_process *process, struct sim_node *node, struct mg_err *err)
 {
-    struct supervisor *supervisor = calloc(1, sizeof(*supervisor));
+    struct mg_supervisor *supervisor = calloc(1, sizeof(*supervisor));
     assert(supervisor != NULL);
     process->service = supervisor;
     struct mg_loop *loop = (struct mg_loop *)(void *)node;
-    supervisor->options = (struct supervisor_options){.sweep_period_ms = 250,
-                                                      .sweep_batch = 500,
-                                                      .ask_again_ms = 2000,
-                                                      .lead_period_ms = 500,
-                                                      .gap_ms = 3000,
-                                                      .grace_ms = 3000,
-                                                      .overdue_limit = 200,
-                                                      .window = 1000};
+    supervisor->options = (struct mg_supervisor_options){.sweep_period_ms = 250,
+                                                         .sweep_batch = 500,
+                                                         .ask_again_ms = 2000,
+                                                         .lead_period_ms = 500,
+                                                         .gap_ms = 3000,
+                                                         .grace_ms = 3000,
+                                                         .overdue_limit = 200,
+                                                         .window = 1000};
     supervisor->loop = loop;
     (void)snprintf(supervisor->holder, sizeof(supervisor->holder), "%s", process->instance);
-    supervisor_metrics_make(supervisor, process->metrics);
+    mg_supervisor_metrics_make(supervisor, process->metrics);
     struct mg_store_options store = {.name = "makegood-supervisor",
                                      .is_leader_session = true,
                                      .metrics = process->metrics,
@@ -54,7 +54,7 @@ static enum mg_class start(struct sim_process *process, struct sim_node *node, s
                                      .arg = supervisor};
     struct mg_store_options counting = {.name = "makegood-supervisor counting",
                                         .statement_timeout = COUNT_TIMEOUT,
-                                        .on_state = supervisor_count_session,
+                                        .on_state = mg_supervisor_count_session,
                                         .arg = supervisor};
     struct mg_broker_options broker = {
         .name = "makegood-supervisor",
@@ -69,7 +69,7 @@ static enum mg_class start(struct sim_process *process, struct sim_node *node, s
     if (class == MG_OK) {
         class = mg_broker_create(loop, &broker, &supervisor->broker, err);
     }
-    if (class == MG_OK && !supervisor_lead_start(supervisor, &SUPERVISOR_DUTIES)) {
+    if (class == MG_OK && !mg_supervisor_lead_start(supervisor, &MG_SUPERVISOR_DUTIES)) {
         class = mg_err_set(err, MG_TRANSIENT, "no memory");
     }
     return class;
@@ -77,22 +77,22 @@ static enum mg_class start(struct sim_process *process, struct sim_node *node, s
 
 static void drain(struct sim_process *process)
 {
-    struct supervisor *supervisor = process->service;
+    struct mg_supervisor *supervisor = process->service;
     if (!supervisor->is_stopping) {
-        supervisor_lead_stop(supervisor);
+        mg_supervisor_lead_stop(supervisor);
     }
 }
 
 static void finish(struct sim_process *process)
 {
-    struct supervisor *supervisor = process->service;
+    struct mg_supervisor *supervisor = process->service;
     mg_timer_destroy(supervisor->lead_timer);
     mg_timer_destroy(supervisor->sweep_timer);
     mg_timer_destroy(supervisor->watch_timer);
     mg_timer_destroy(supervisor->count_timer);
     mg_timer_destroy(supervisor->retire_timer);
     mg_timer_destroy(supervisor->unneeded_timer);
-    supervisor_relay_finish(supervisor);
+    mg_supervisor_relay_finish(supervisor);
     mg_broker_destroy(supervisor->broker);
     mg_store_destroy(supervisor->counting);
     mg_store_destroy(supervisor->store);

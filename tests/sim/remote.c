@@ -25,11 +25,11 @@
 #define YARD_WORK_MAX_US  15000000
 #define LATE_MAX_US       30000000
 #define AWAY_MAX_US       20000000
-#define KEY_SIZE          256
+#define MG_QUERY_KEY_SIZE 256
 /* The largest difference between an agent's clock and the database's; see nodes.c. */
 #define SKEW_MAX_MS 2000
 
-enum verb { VERB_DO, VERB_UNDO, VERB_VERIFY };
+enum mg_verb { VERB_DO, VERB_UNDO, VERB_VERIFY };
 
 struct mg_http_client {
     struct sim_node *node;
@@ -41,10 +41,10 @@ struct mg_http_call {
     mg_http_done_fn *done;
     void *arg;
     bool is_over; /* answered, cancelled, or timed out: the caller receives nothing more */
-    enum verb verb;
+    enum mg_verb verb;
     enum sim_remote service;
     struct sim_work *work;
-    char key[KEY_SIZE];
+    char key[MG_QUERY_KEY_SIZE];
     int64_t timeout_ms;
     uint32_t attempt;
     int64_t act_before_ms; /* complete-by and quiesce, by the database's clock */

@@ -77,9 +77,9 @@ static void options_default(void)
 static void sessions_begin(void)
 {
     struct mg_err err;
-    sessions_destroy(console.sessions);
+    mg_sessions_destroy(console.sessions);
     console.options = &options;
-    console.sessions = sessions_create(&options, &err);
+    console.sessions = mg_sessions_create(&options, &err);
     ck_assert_msg(console.sessions != NULL, "%s", err.text);
 }
 
@@ -96,14 +96,14 @@ static void set_up(void)
     options_default();
     sessions_begin();
     const struct mg_http_server_options http = {
-        .address = options.listen, .handle = route_request, .arg = &console, .handled_max = 4};
+        .address = options.listen, .handle = mg_route_request, .arg = &console, .handled_max = 4};
     ck_assert_msg(mg_http_server_create(loop, &http, &server, &err) == MG_OK, "%s", err.text);
 }
 
 static void tear_down(void)
 {
     mg_http_server_destroy(server);
-    sessions_destroy(console.sessions);
+    mg_sessions_destroy(console.sessions);
     console.sessions = NULL;
     mg_timer_destroy(guard);
     mg_loop_destroy(loop);
@@ -182,10 +182,10 @@ static void cut(const char *answer, const char *before, char *ret_text, size_t s
     (void)snprintf(ret_text, size, "%.*s", (int)strcspn(at, "\";"), at);
 }
 
-static void csrf_get(const char *headers, char ret_csrf[CSRF_SIZE])
+static void csrf_get(const char *headers, char ret_csrf[MG_CSRF_SIZE])
 {
-    cut(get("me", headers), "\"csrf\": \"", ret_csrf, CSRF_SIZE);
-    ck_assert_uint_eq(strlen(ret_csrf), CSRF_SIZE - 1);
+    cut(get("me", headers), "\"csrf\": \"", ret_csrf, MG_CSRF_SIZE);
+    ck_assert_uint_eq(strlen(ret_csrf), MG_CSRF_SIZE - 1);
 }
 
 #define CHANGE      "alerts/1/ack"
@@ -281,7 +281,7 @@ START_TEST(a_user_has_a_name_that_can_be_kept)
     ck_assert_ptr_null(strstr(get("me", PROOF "Remote-User: otto\r\n anna\r\n"), "via gate")); /* folded */
     expect(get("me", PROOF "Remote-User: o\"otto@example.org\r\n"), 200,
            "\"o\\\"otto@example.org via gate\"");
-    size_t longest = NAME_SIZE - sizeof " via gate";
+    size_t longest = MG_USER_NAME_SIZE - sizeof " via gate";
     memset(user, 'o', sizeof user);
     (void)snprintf(headers, sizeof headers, PROOF "Remote-User: %.*s\r\n", (int)longest, user);
     expect(get("me", headers), 200, "ooo via gate\"");
@@ -295,7 +295,7 @@ END_TEST
 /* Catches: a change by the page of another user, or of another console; one by a reader. */
 START_TEST(a_change_carries_what_only_its_own_user_was_told)
 {
-    char otto[CSRF_SIZE], anna[CSRF_SIZE];
+    char otto[MG_CSRF_SIZE], anna[MG_CSRF_SIZE];
     csrf_get(OPERATOR, otto);
     csrf_get(PROOF "Remote-User: anna\r\n", anna);
     ck_assert_str_ne(otto, anna);
@@ -320,7 +320,7 @@ START_TEST(users_of_two_proxies_are_two)
     line_write(file, "proxy door", "the other's token");
     ck_assert_int_eq(fclose(file), 0);
     sessions_begin();
-    char gate[CSRF_SIZE], door[CSRF_SIZE];
+    char gate[MG_CSRF_SIZE], door[MG_CSRF_SIZE];
     csrf_get(OPERATOR, gate);
     csrf_get("X-Makegood-Proxy-Token: the other's token\r\n" OTTO, door);
     ck_assert_ptr_nonnull(strstr(talk.answer, "\"otto via door\""));
@@ -334,7 +334,7 @@ END_TEST
  * proxy's token that lets a person in. */
 START_TEST(a_proxy_s_user_and_a_token_s_session_do_not_mix)
 {
-    char cookie[256], both[1024], token_csrf[CSRF_SIZE], reader_csrf[CSRF_SIZE];
+    char cookie[256], both[1024], token_csrf[MG_CSRF_SIZE], reader_csrf[MG_CSRF_SIZE];
     const char *answer = post("login", "", "", IS_LOGIN);
     expect(answer, 200, "\"name\": \"otto\"");
     cut(answer, "Set-Cookie: ", cookie, sizeof cookie);
@@ -362,7 +362,7 @@ END_TEST
  * although no user can log in. */
 START_TEST(whom_a_proxy_names_has_no_login)
 {
-    char csrf[CSRF_SIZE];
+    char csrf[MG_CSRF_SIZE];
     csrf_get(OPERATOR, csrf);
     expect(post("login", OPERATOR, csrf, IS_LOGIN), LET_THROUGH, "error");
     ck_assert_ptr_null(strstr(talk.answer, "Set-Cookie"));
@@ -385,14 +385,14 @@ START_TEST(a_proxy_is_believed_as_long_as_it_is_named)
 {
     struct mg_err err;
     tokens_write("operator otto", NULL);
-    ck_assert_int_eq(sessions_reload(console.sessions, &err), MG_BAD_INPUT);
+    ck_assert_int_eq(mg_sessions_reload(console.sessions, &err), MG_BAD_INPUT);
     ck_assert_ptr_nonnull(strstr(err.text, "--proxy-user-header"));
     expect(get("me", OPERATOR), 200, "otto via gate"); /* a wrong file changes nothing */
     FILE *file = fopen(tokens_path, "we");
     ck_assert_ptr_nonnull(file);
     line_write(file, "proxy gate", "another token");
     ck_assert_int_eq(fclose(file), 0);
-    ck_assert_int_eq(sessions_reload(console.sessions, &err), MG_OK);
+    ck_assert_int_eq(mg_sessions_reload(console.sessions, &err), MG_OK);
     expect(get("me", OPERATOR), 403, "does not have its token");
 
     tokens_write("operator otto", NULL);

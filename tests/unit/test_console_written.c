@@ -82,7 +82,7 @@ enum mg_class test_look(const struct mg_broker_address *address, const char *que
 
 static void set_up(void)
 {
-    mg_buf_init(&out, ANSWER_MAX_BYTES);
+    mg_buf_init(&out, MG_ANSWER_MAX_BYTES);
 }
 
 static void tear_down(void)
@@ -106,8 +106,8 @@ static void assert_written(unsigned int expected, const char *text)
 /* The tables of one page, by the index of its reports. Texts are constants, so nothing is freed. */
 static struct rows {
     char *columns[COLUMNS_MAX], *cells[ROWS_MAX * COLUMNS_MAX];
-} room[REPORTS_MAX];
-static struct table tables[REPORTS_MAX];
+} room[MG_REPORTS_MAX];
+static struct mg_table tables[MG_REPORTS_MAX];
 
 static char *text_of(const char *constant)
 {
@@ -128,7 +128,7 @@ static void rows_put(int report, int row_count, int column_count, const char *co
         for (int row = 0; row < row_count; row++)
             rows->cells[row * column_count + i] = text_of(cells[i]);
     }
-    tables[report] = (struct table){
+    tables[report] = (struct mg_table){
         .row_count = row_count, .column_count = column_count, .columns = rows->columns, .cells = rows->cells};
 }
 
@@ -139,14 +139,14 @@ static void one_put(int report, int row_count, const char *column, const char *c
 
 static void tables_clear(void)
 {
-    for (int i = 0; i < REPORTS_MAX; i++)
-        tables[i] = (struct table){.row_count = 0};
+    for (int i = 0; i < MG_REPORTS_MAX; i++)
+        tables[i] = (struct mg_table){.row_count = 0};
 }
 
 static void render(query_fn *query_of, const char *id)
 {
-    struct query query;
-    char refusal[REFUSAL_SIZE];
+    struct mg_query query;
+    char refusal[MG_REFUSAL_SIZE];
     ck_assert_msg(query_of(REQUEST, id, &query, refusal), "%s", refusal);
     status = query.render(&query, tables, &out);
 }
@@ -155,14 +155,14 @@ START_TEST(the_overview)
 {
     static const char *const columns[] = {"state", "filter"}, *const cells[] = {"running",
                                                                                 "{\"step\": \"a\"}"};
-    struct query query;
+    struct mg_query query;
     tables_clear();
     one_put(0, 2, "figure", "a \"b\"\xc3");
     one_put(1, 1, "page", "{\"orders\": [14.00]}");
     one_put(3, 1, "service", NULL);
     one_put(5, 1, "now_ms", "1769862896789");
     rows_put(6, 1, 2, columns, cells);
-    query_overview(&query);
+    mg_query_overview(&query);
     status = query.render(&query, tables, &out);
     assert_written(
         200, "{\"figures\": [{\"figure\": \"a \\\"b\\\"\\ufffd\"},\n {\"figure\": \"a \\\"b\\\"\\ufffd\"}], "
@@ -181,7 +181,7 @@ START_TEST(an_order)
     one_put(0, 1, "dossier", dossier);
     rows_put(1, 1, 4, columns, cells);
     one_put(2, 1, "step", "charge");
-    render(query_order, "o-1");
+    render(mg_query_order, "o-1");
     assert_written(200,
                    "{\"explanation\": \"order o-1 is pending: no request has been sent yet; the supervisor "
                    "checks it at \", \"archived_on\": \"2026-01-31\", "
@@ -189,11 +189,11 @@ START_TEST(an_order)
                    "\"payload\": \"{\\\"price\\\": 14.00}\", \"definition\": \"{\\\"steps\\\":[1.0]}\", "
                    "\"steps\": [{\"step\": \"charge\"}]}");
     one_put(0, 1, "dossier", "{}");
-    render(query_order, "o-1");
+    render(mg_query_order, "o-1");
     ck_assert_ptr_nonnull(strstr(out.data, ", \"definition\": \"\", \"steps\": ["));
     mg_buf_clear(&out);
     tables_clear();
-    render(query_order, "o-2");
+    render(mg_query_order, "o-2");
     assert_written(404, "{\"error\": \"unknown order o-2; give its full id\"}");
 }
 END_TEST
@@ -203,20 +203,20 @@ START_TEST(lists)
     tables_clear();
     one_put(0, 1, "a", "b");
     one_put(1, 1, "c", "d");
-    render(query_services, NULL);
+    render(mg_query_services, NULL);
     assert_written(200, "{\"services\": [{\"a\": \"b\"}], \"agents\": [{\"c\": \"d\"}]}");
-    render(query_workflows, NULL);
+    render(mg_query_workflows, NULL);
     assert_written(200, "{\"workflows\": [{\"a\": \"b\"}]}");
-    render(query_alerts, NULL);
+    render(mg_query_alerts, NULL);
     assert_written(200, "{\"alerts\": [{\"a\": \"b\"}], \"is_cut\": false}");
-    render(query_choice, NULL);
+    render(mg_query_choice, NULL);
     assert_written(200, "{\"a\": \"b\"}");
-    struct query query;
-    query_versions("o-1", &query);
+    struct mg_query query;
+    mg_query_versions("o-1", &query);
     status = query.render(&query, tables, &out);
     assert_written(200, "[{\"a\": \"b\"}]");
     one_put(0, 1, "page", "{\"orders\": [], \"next\": null}");
-    render(query_orders, NULL);
+    render(mg_query_orders, NULL);
     assert_written(200, "{\"orders\": [], \"next\": null}");
 }
 END_TEST
@@ -227,7 +227,7 @@ START_TEST(groups_of_failures)
     tables_clear();
     one_put(0, 1, "a", "b");
     rows_put(1, 1, 3, columns, cells);
-    render(query_failures, NULL);
+    render(mg_query_failures, NULL);
     assert_written(200,
                    "{\"groups\": [{\"a\": \"b\"}], \"looked_at\": 7, \"is_full\": true, \"back_to\": \"x\", "
                    "\"is_cut\": false}");
@@ -242,15 +242,15 @@ START_TEST(bulks)
     rows_put(0, 1, 2, columns, cells);
     one_put(1, 1, "n", "9");
     one_put(2, 1, "holder", "h");
-    render(query_bulk_list, NULL);
+    render(mg_query_bulk_list, NULL);
     assert_written(200, "{\"bulk\": [{\"bulk_id\": \"0f8fad5b-d9cb-469f-a165-70867728950e\", "
                         "\"filter\": {\"step\": \"a\"}}], \"runner\": [{\"n\": \"9\"}], \"is_cut\": false}");
-    render(query_bulk, id);
+    render(mg_query_bulk, id);
     assert_written(200, "{\"bulk\": {\"bulk_id\": \"0f8fad5b-d9cb-469f-a165-70867728950e\", "
                         "\"filter\": {\"step\": \"a\"}}, \"orders\": [{\"n\": \"9\"}], "
                         "\"runner\": [{\"holder\": \"h\"}], \"next\": null}");
     tables_clear();
-    render(query_bulk, id);
+    render(mg_query_bulk, id);
     assert_written(404, "{\"error\": \"unknown bulk action\"}");
 }
 END_TEST
@@ -292,13 +292,13 @@ START_TEST(dead_letters)
         "\"body\": null, \"is_cut\": false}], \"is_cut\": false}",
         marks[0], marks[1]);
     for (letter_count = 2; letter_count >= 0; letter_count -= 2) {
-        struct dead *dead = dead_create(&console);
+        struct mg_dead *dead = mg_dead_create(&console);
         ck_assert_ptr_nonnull(dead);
         letters = two;
-        dead_list(dead, REQUEST);
+        mg_dead_list(dead, REQUEST);
         offloaded(offloaded_arg);
         assert_written(200, letter_count > 0 ? expected : "{\"letters\": [], \"is_cut\": false}");
-        dead_destroy(dead);
+        mg_dead_destroy(dead);
     }
 }
 END_TEST
@@ -307,13 +307,13 @@ END_TEST
 
 START_TEST(a_visitor)
 {
-    struct visitor visitor = {
-        .role = ROLE_OPERATOR, .name = "otto \"o\" via gate", .csrf = "ab", .has_login = true};
-    session_send(REQUEST, &visitor);
+    struct mg_visitor visitor = {
+        .role = MG_ROLE_OPERATOR, .name = "otto \"o\" via gate", .csrf = "ab", .has_login = true};
+    mg_session_send(REQUEST, &visitor);
     assert_written(200, "{\"name\": \"otto \\\"o\\\" via gate\", \"role\": \"operator\", \"csrf\": \"ab\", "
                         "\"needs_login\": true, \"version\": \"" MG_VERSION "\"}\n");
-    visitor = (struct visitor){.role = ROLE_NONE};
-    session_send(REQUEST, &visitor);
+    visitor = (struct mg_visitor){.role = MG_ROLE_NONE};
+    mg_session_send(REQUEST, &visitor);
     assert_written(200, "{\"name\": \"\", \"role\": \"none\", \"csrf\": \"\", \"needs_login\": false, "
                         "\"version\": \"" MG_VERSION "\"}\n");
 }
@@ -321,11 +321,11 @@ END_TEST
 
 START_TEST(one_text)
 {
-    answer_error(REQUEST, 400, "%s: \"%.1s\"", "a", "\xc3\xbc");
+    mg_answer_error(REQUEST, 400, "%s: \"%.1s\"", "a", "\xc3\xbc");
     assert_written(400, "{\"error\": \"a: \\\"?\\\"\"}\n");
-    answer_text(REQUEST, 200, "the order is \"processed\"");
+    mg_answer_text(REQUEST, 200, "the order is \"processed\"");
     assert_written(200, "{\"text\": \"the order is \\\"processed\\\"\"}");
-    error_write(&out, "no memory for this answer");
+    mg_error_write(&out, "no memory for this answer");
     status = 503;
     assert_written(503, "{\"error\": \"no memory for this answer\"}");
 }

@@ -32,7 +32,7 @@ static enum mg_class document_read_of(const char *text, size_t len, struct json_
     char *copy = malloc(len + 1);
     ck_assert_ptr_nonnull(copy);
     memcpy(copy + 1, text, len);
-    enum mg_class class = document_read((struct mg_slice){copy + 1, len}, ret_document, &err);
+    enum mg_class class = mg_document_read((struct mg_slice){copy + 1, len}, ret_document, &err);
     free(copy);
     return class;
 }
@@ -45,27 +45,27 @@ START_TEST(members_and_elements_are_found)
     struct json_t *document = NULL;
     int64_t number = 0;
     ck_assert_msg(document_read_of(text, strlen(text), &document) == MG_OK, "%s", err.text);
-    ck_assert_str_eq(document_text(document_member(document, "text")).data, "a\xc3\xa9\n");
-    ck_assert(mg_slice_is(document_text(document_member(document, "empty")), ""));
-    ck_assert(document_integer(document_member(document, "n"), &number) && number == -7);
-    ck_assert(document_integer(document_member(document, "most"), &number) && number == INT64_MAX);
-    const struct json_t *list = document_member(document, "list");
-    ck_assert_str_eq(document_text(document_member(document_element(list, 0), "x")).data, "y");
-    ck_assert_ptr_nonnull(document_element(list, 1));
-    ck_assert_ptr_null(document_element(list, 2));
+    ck_assert_str_eq(mg_document_text(mg_document_member(document, "text")).data, "a\xc3\xa9\n");
+    ck_assert(mg_slice_is(mg_document_text(mg_document_member(document, "empty")), ""));
+    ck_assert(mg_document_integer(mg_document_member(document, "n"), &number) && number == -7);
+    ck_assert(mg_document_integer(mg_document_member(document, "most"), &number) && number == INT64_MAX);
+    const struct json_t *list = mg_document_member(document, "list");
+    ck_assert_str_eq(mg_document_text(mg_document_member(mg_document_element(list, 0), "x")).data, "y");
+    ck_assert_ptr_nonnull(mg_document_element(list, 1));
+    ck_assert_ptr_null(mg_document_element(list, 2));
     /* Absent, or of another type. */
-    ck_assert_ptr_null(document_member(document, "none"));
-    ck_assert_ptr_null(document_member(list, "x"));
-    ck_assert_ptr_null(document_member(NULL, "x"));
-    ck_assert_ptr_null(document_element(document, 0));
-    ck_assert_ptr_null(document_element(NULL, 0));
-    ck_assert_ptr_null(document_text(document_member(document, "n")).data);
-    ck_assert_ptr_null(document_text(NULL).data);
-    ck_assert(!document_integer(document_member(document, "real"), &number));
-    ck_assert(!document_integer(document_member(document, "text"), &number));
-    ck_assert(!document_integer(NULL, &number));
-    document_free(document);
-    document_free(NULL);
+    ck_assert_ptr_null(mg_document_member(document, "none"));
+    ck_assert_ptr_null(mg_document_member(list, "x"));
+    ck_assert_ptr_null(mg_document_member(NULL, "x"));
+    ck_assert_ptr_null(mg_document_element(document, 0));
+    ck_assert_ptr_null(mg_document_element(NULL, 0));
+    ck_assert_ptr_null(mg_document_text(mg_document_member(document, "n")).data);
+    ck_assert_ptr_null(mg_document_text(NULL).data);
+    ck_assert(!mg_document_integer(mg_document_member(document, "real"), &number));
+    ck_assert(!mg_document_integer(mg_document_member(document, "text"), &number));
+    ck_assert(!mg_document_integer(NULL, &number));
+    mg_document_free(document);
+    mg_document_free(NULL);
 }
 END_TEST
 
@@ -105,14 +105,14 @@ END_TEST
 /* Catches: a recursion that a sender drives as deep as the text is long. */
 START_TEST(a_text_is_neither_too_long_nor_too_deep)
 {
-    size_t len = DOCUMENT_MAX_BYTES + 1;
+    size_t len = MG_DOCUMENT_MAX_BYTES + 1;
     char *text = malloc(len);
     struct json_t *document = NULL;
     ck_assert_ptr_nonnull(text);
     memset(text, '[', len);
-    ck_assert_int_eq(document_read((struct mg_slice){text, len}, &document, &err), MG_BAD_INPUT);
+    ck_assert_int_eq(mg_document_read((struct mg_slice){text, len}, &document, &err), MG_BAD_INPUT);
     ck_assert_ptr_nonnull(strstr(err.text, "above"));
-    ck_assert_int_eq(document_read((struct mg_slice){text, len - 1}, &document, &err), MG_BAD_INPUT);
+    ck_assert_int_eq(mg_document_read((struct mg_slice){text, len - 1}, &document, &err), MG_BAD_INPUT);
     ck_assert_ptr_nonnull(strstr(err.text, "too many levels"));
     free(text);
 }
@@ -126,14 +126,14 @@ START_TEST(want_of_memory_is_no_fault_of_the_text)
     int refused = 0;
     for (;; refused++) {
         mallocs_left = refused;
-        enum mg_class class = document_read(mg_slice_of(text), &document, &err);
+        enum mg_class class = mg_document_read(mg_slice_of(text), &document, &err);
         mallocs_left = -1;
         if (class == MG_OK) break;
         ck_assert_ptr_null(document);
         ck_assert_msg(class == MG_TRANSIENT, "after %d: %s", refused, err.text);
     }
     ck_assert_int_gt(refused, 5);
-    document_free(document);
+    mg_document_free(document);
 }
 END_TEST
 

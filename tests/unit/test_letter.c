@@ -17,11 +17,11 @@ START_TEST(a_mark_is_of_one_content)
     const struct mg_dead_letter letters[] = {letter_of("q", "id", "body"), letter_of("q", "id", "Body"),
                                              letter_of("q", "i", "dbody"), letter_of("q", NULL, "body"),
                                              letter_of("p", "id", "body"), letter_of("q", "id", NULL)};
-    char marks[6][LETTER_MARK_SIZE], again[LETTER_MARK_SIZE];
+    char marks[6][MG_LETTER_MARK_SIZE], again[MG_LETTER_MARK_SIZE];
     for (int i = 0; i < 6; i++) {
-        letter_mark_make(&letters[i], marks[i]);
-        letter_mark_make(&letters[i], again);
-        ck_assert_uint_eq(strlen(marks[i]), LETTER_MARK_SIZE - 1);
+        mg_letter_mark_make(&letters[i], marks[i]);
+        mg_letter_mark_make(&letters[i], again);
+        ck_assert_uint_eq(strlen(marks[i]), MG_LETTER_MARK_SIZE - 1);
         ck_assert_str_eq(marks[i], again);
         for (int before = 0; before < i; before++) {
             ck_assert_str_ne(marks[i], marks[before]);
@@ -33,21 +33,21 @@ END_TEST
 /* Would catch: a record that the database refuses, so that the letter can be neither requeued nor dropped. */
 START_TEST(an_id_is_a_text_that_can_be_stored)
 {
-    char longest[301], id[LETTER_ID_SIZE];
+    char longest[301], id[MG_LETTER_ID_SIZE];
     struct mg_dead_letter letter = letter_of("q", "order-1", "");
-    letter_id_write(&letter, id);
+    mg_letter_id_write(&letter, id);
     ck_assert_str_eq(id, "order-1");
     letter.message_id = (struct mg_slice){NULL, 0};
-    letter_id_write(&letter, id);
+    mg_letter_id_write(&letter, id);
     ck_assert_str_eq(id, "");
     letter.message_id = (struct mg_slice){"a\xff\0b", 4};
-    letter_id_write(&letter, id);
+    mg_letter_id_write(&letter, id);
     ck_assert_str_eq(id, "a?");
     memset(longest, 'x', sizeof(longest) - 1);
     longest[300] = '\0';
     letter.message_id = mg_slice_of(longest);
-    letter_id_write(&letter, id);
-    ck_assert_uint_eq(strlen(id), LETTER_ID_SIZE - 1);
+    mg_letter_id_write(&letter, id);
+    ck_assert_uint_eq(strlen(id), MG_LETTER_ID_SIZE - 1);
 }
 END_TEST
 

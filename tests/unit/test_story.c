@@ -17,7 +17,7 @@ static const char *const COLUMNS[] = {"version", "at",          "cause_kind", "b
 
 static char *columns[COLUMN_COUNT];
 static char *cells[EVENTS_MAX * COLUMN_COUNT];
-static struct table events;
+static struct mg_table events;
 static int second;
 
 static void setup(void)
@@ -25,7 +25,7 @@ static void setup(void)
     for (int i = 0; i < COLUMN_COUNT; i++) {
         columns[i] = strdup(COLUMNS[i]);
     }
-    events = (struct table){.column_count = COLUMN_COUNT, .columns = columns, .cells = cells};
+    events = (struct mg_table){.column_count = COLUMN_COUNT, .columns = columns, .cells = cells};
     second = 0;
 }
 
@@ -87,7 +87,7 @@ static const char *told(void)
     FILE *out = fmemopen(text, sizeof(text), "w");
     memset(text, 0, sizeof(text));
     ck_assert_ptr_nonnull(out);
-    story_print(out, NULL, NULL, &events);
+    mg_story_print(out, NULL, NULL, &events);
     (void)fclose(out);
     return text;
 }

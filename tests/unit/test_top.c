@@ -9,17 +9,17 @@
 
 #define SCREEN_ROWS 64
 
-static struct top_view view;
+static struct mg_top_view view;
 static struct {
-    char text[SCREEN_ROWS][TOP_LINE_SIZE];
+    char text[SCREEN_ROWS][MG_TOP_LINE_SIZE];
     int chosen; /* the row that is; -1: none */
     int count;
 } screen;
 
 /* "column|column\ncell|cell" gives the columns and cells that a test needs; an empty cell is NULL. */
-static struct table table_of(const char *text)
+static struct mg_table table_of(const char *text)
 {
-    struct table table = {0};
+    struct mg_table table = {0};
     char *rest = strdup(text), *lines = rest;
     int capacity = 0;
     for (char *line = strsep(&lines, "\n"); line != NULL; line = strsep(&lines, "\n")) {
@@ -41,9 +41,9 @@ static struct table table_of(const char *text)
     return table;
 }
 
-static void set(struct table *table, const char *text)
+static void set(struct mg_table *table, const char *text)
 {
-    table_free(table);
+    mg_table_free(table);
     *table = table_of(text);
 }
 
@@ -64,8 +64,8 @@ static void view_be_well(void)
                       "o-2|ship|processing|breaker_open|61000\no-3|ship|pending|none|1000");
     set(&view.failures, "workflow|step|service|error|count|oldest|example\n"
                         "hello|charge|payment|card \xe2\x82\xac declined|40|2026-01-30T09:08:07.000Z|o-9");
-    view.queues[0] = (struct top_queue){"dead.letters", 0, 0};
-    view.queues[1] = (struct top_queue){"orders.intake", 5, 2};
+    view.queues[0] = (struct mg_top_queue){"dead.letters", 0, 0};
+    view.queues[1] = (struct mg_top_queue){"orders.intake", 5, 2};
     view.queue_count = 2;
     view.is_broker_up = true;
     view.store_fault[0] = view.broker_fault[0] = view.read_fault[0] = view.count_fault[0] = '\0';
@@ -82,16 +82,16 @@ static void setup(void)
 
 static void teardown(void)
 {
-    struct table *const tables[] = {&view.leader,  &view.services, &view.accepted,
-                                    &view.figures, &view.oldest,   &view.failures};
+    struct mg_table *const tables[] = {&view.leader,  &view.services, &view.accepted,
+                                       &view.figures, &view.oldest,   &view.failures};
     for (size_t i = 0; i < sizeof(tables) / sizeof(tables[0]); i++) {
-        table_free(tables[i]);
+        mg_table_free(tables[i]);
     }
 }
 
-static void put(void *arg, int row, enum top_tone tone, bool is_chosen, const char *text)
+static void put(void *arg, int row, enum mg_top_tone tone, bool is_chosen, const char *text)
 {
-    const struct top_place *place = arg;
+    const struct mg_top_place *place = arg;
     int cells = 0;
     (void)tone;
     ck_assert(row >= 0 && row < SCREEN_ROWS);
@@ -109,14 +109,14 @@ static void put(void *arg, int row, enum top_tone tone, bool is_chosen, const ch
     }
 }
 
-static void draw(struct top_place *place)
+static void draw(struct mg_top_place *place)
 {
     for (int row = 0; row < SCREEN_ROWS; row++) {
         screen.text[row][0] = '\0';
     }
     screen.count = 0;
     screen.chosen = -1;
-    top_lay_out(&view, place, put, place);
+    mg_top_lay_out(&view, place, put, place);
 }
 
 static void assert_screen(const char *const *lines, int count)
@@ -151,7 +151,7 @@ START_TEST(all_of_it_is_on_80_by_24)
         "dead.letters   0         0",
         "orders.intake  5         2",
     };
-    struct top_place place = {80, 24, TOP_SERVICES, 1};
+    struct mg_top_place place = {80, 24, MG_TOP_SERVICES, 1};
     set(&view.accepted, "now|accepted\n2026-01-31T12:11:12.131Z|4711");
     draw(&place);
     ck_assert_int_eq(screen.chosen, 8);
@@ -172,7 +172,7 @@ START_TEST(the_chosen_list_is_on_40_by_10)
         "2h05m     processing  hello     o-1    -", "1m01s     processing  ship      o-2    b",
         "1s        pending     ship      o-3    -", "> makegood order explain o-3      q: end",
     };
-    struct top_place place = {40, 10, TOP_OLDEST, 7}; /* a row that is gone: the last one */
+    struct mg_top_place place = {40, 10, MG_TOP_OLDEST, 7}; /* a row that is gone: the last one */
     draw(&place);
     assert_screen(lines, 10);
     ck_assert_int_eq(screen.chosen, 8);
@@ -182,7 +182,7 @@ END_TEST
 /* Without a terminal nothing is left out. */
 START_TEST(all_rows_are_printed_where_height_does_not_matter)
 {
-    struct top_place place = {.width = TOP_WIDTH_MAX};
+    struct mg_top_place place = {.width = MG_TOP_WIDTH_MAX};
     char rows[4096] = "order_id|workflow|state|reason|age_ms";
     for (int i = 0; i < 30; i++) {
         (void)snprintf(rows + strlen(rows), sizeof(rows) - strlen(rows), "\no-%d|hello|pending|none|1", i);
@@ -201,8 +201,8 @@ START_TEST(any_size_will_do)
     for (int height = 1; height < SCREEN_ROWS; height++) {
         for (size_t i = 0; i < sizeof(widths) / sizeof(widths[0]); i++) {
             int width = widths[i];
-            for (int list = 0; list < TOP_LIST_COUNT; list++) {
-                struct top_place place = {width, height, (enum top_list)list, 1};
+            for (int list = 0; list < MG_TOP_LIST_COUNT; list++) {
+                struct mg_top_place place = {width, height, (enum mg_top_list)list, 1};
                 draw(&place);
                 ck_assert(height < 10 || screen.chosen >= 0);
             }
@@ -213,7 +213,7 @@ END_TEST
 
 START_TEST(the_chosen_row_is_always_seen)
 {
-    struct top_place place = {80, 12, TOP_OLDEST, 0};
+    struct mg_top_place place = {80, 12, MG_TOP_OLDEST, 0};
     char rows[8192] = "order_id|workflow|state|reason|age_ms", wanted[16];
     for (int i = 0; i < 50; i++) {
         (void)snprintf(rows + strlen(rows), sizeof(rows) - strlen(rows), "\no-%02d|hello|pending|none|1", i);
@@ -223,32 +223,32 @@ START_TEST(the_chosen_row_is_always_seen)
         draw(&place);
         (void)snprintf(wanted, sizeof(wanted), "o-%02d", i < 50 ? i : 49);
         ck_assert_ptr_nonnull(strstr(screen.text[screen.chosen], wanted));
-        top_move(&view, &place, TOP_KEY_DOWN);
+        mg_top_move(&view, &place, MG_TOP_KEY_DOWN);
     }
-    top_move(&view, &place, TOP_KEY_FIRST);
+    mg_top_move(&view, &place, MG_TOP_KEY_FIRST);
     ck_assert_int_eq(place.row, 0);
-    top_move(&view, &place, TOP_KEY_UP);
+    mg_top_move(&view, &place, MG_TOP_KEY_UP);
     ck_assert_int_eq(place.row, 0);
-    top_move(&view, &place, TOP_KEY_PAGE_DOWN);
+    mg_top_move(&view, &place, MG_TOP_KEY_PAGE_DOWN);
     ck_assert_int_eq(place.row, 6);
-    top_move(&view, &place, TOP_KEY_LAST);
+    mg_top_move(&view, &place, MG_TOP_KEY_LAST);
     ck_assert_int_eq(place.row, 49);
-    top_move(&view, &place, TOP_KEY_NEXT_LIST);
-    ck_assert_int_eq(place.list, TOP_ALERTS);
+    mg_top_move(&view, &place, MG_TOP_KEY_NEXT_LIST);
+    ck_assert_int_eq(place.list, MG_TOP_ALERTS);
     ck_assert_int_eq(place.row, 0);
-    top_move(&view, &place, TOP_KEY_DOWN); /* in a list that is empty */
+    mg_top_move(&view, &place, MG_TOP_KEY_DOWN); /* in a list that is empty */
     ck_assert_int_eq(place.row, 0);
-    top_move(&view, &place, TOP_KEY_LIST_FIRST);
-    ck_assert_int_eq(place.list, TOP_SERVICES);
-    top_move(&view, &place, TOP_KEY_PREVIOUS_LIST);
-    ck_assert_int_eq(place.list, TOP_QUEUES);
+    mg_top_move(&view, &place, MG_TOP_KEY_LIST_FIRST);
+    ck_assert_int_eq(place.list, MG_TOP_SERVICES);
+    mg_top_move(&view, &place, MG_TOP_KEY_PREVIOUS_LIST);
+    ck_assert_int_eq(place.list, MG_TOP_QUEUES);
 }
 END_TEST
 
 static void assert_reason(const char *wanted)
 {
     char text[512];
-    int count = top_judge(&view, text, sizeof(text));
+    int count = mg_top_judge(&view, text, sizeof(text));
     ck_assert_str_eq(text, wanted);
     ck_assert_int_eq(count, wanted[0] != '\0' ? 1 : 0);
     view_be_well();
@@ -260,8 +260,8 @@ static void assert_reason(const char *wanted)
 
 static void queues_are(const char *service, int64_t consumers, int64_t consumers_high)
 {
-    view.queues[2] = (struct top_queue){.consumers = consumers};
-    view.queues[3] = (struct top_queue){.consumers = consumers_high};
+    view.queues[2] = (struct mg_top_queue){.consumers = consumers};
+    view.queues[3] = (struct mg_top_queue){.consumers = consumers_high};
     (void)snprintf(view.queues[2].name, sizeof(view.queues[2].name), "agent.%s.requests", service);
     (void)snprintf(view.queues[3].name, sizeof(view.queues[3].name), "agent.%s.requests.high", service);
     view.queue_count = 4;
@@ -291,7 +291,7 @@ START_TEST(each_trouble_is_named)
     assert_reason("there is no queue orders.intake");
     view.queues[0].messages = 3;
     assert_reason("3 dead letters");
-    view.queues[1] = (struct top_queue){"agent.payment.requests", 5, 0};
+    view.queues[1] = (struct mg_top_queue){"agent.payment.requests", 5, 0};
     assert_reason("no consumer reads agent.payment.requests");
     set(&view.services, SERVICES "payment|breaker open|2|2|0|8|2|||||");
     assert_reason("payment: breaker open");
@@ -316,7 +316,7 @@ END_TEST
 /* Catches: a "looking" or an old figure that is taken for "well". */
 START_TEST(what_is_not_known_is_not_well)
 {
-    struct top_place place = {80, 24, TOP_SERVICES, 0};
+    struct mg_top_place place = {80, 24, MG_TOP_SERVICES, 0};
     view.read_age_ms = view.count_age_ms = -1;
     set(&view.leader, "holder|epoch|age_ms");
     draw(&place);
@@ -337,15 +337,15 @@ START_TEST(alerts_keep_their_places)
     char word[64];
     set(&view.figures, FIGURES "alerts|unpublishable||1|61000\nowed|||0|0\nalerts|dead_letter||2|7\n"
                                "alerts|order_error||3|7");
-    ck_assert_int_eq(top_row_count(&view, TOP_ALERTS), 3);
+    ck_assert_int_eq(mg_top_row_count(&view, MG_TOP_ALERTS), 3);
     static const char *const wanted[] = {"dead_letter", "order_error", "unpublishable"};
     for (int row = 0; row < 3; row++) {
-        top_cell(&view, TOP_ALERTS, row, 2, word, sizeof(word));
+        mg_top_cell(&view, MG_TOP_ALERTS, row, 2, word, sizeof(word));
         ck_assert_str_eq(word, wanted[row]);
     }
-    top_cell(&view, TOP_ALERTS, 2, 1, word, sizeof(word));
+    mg_top_cell(&view, MG_TOP_ALERTS, 2, 1, word, sizeof(word));
     ck_assert_str_eq(word, "1m01s");
-    top_cell(&view, TOP_ALERTS, 3, 2, word, sizeof(word));
+    mg_top_cell(&view, MG_TOP_ALERTS, 3, 2, word, sizeof(word));
     ck_assert_str_eq(word, "");
 }
 END_TEST
@@ -354,17 +354,17 @@ START_TEST(each_row_leads_on)
 {
     char text[256];
     static const struct {
-        enum top_list list;
+        enum mg_top_list list;
         int row;
         const char *verb;
-    } cases[] = {{TOP_SERVICES, 0, "makegood service list"},
-                 {TOP_FAILURES, 0, "makegood order explain o-9"},
-                 {TOP_FAILURES, 5, "makegood order list --group-by error"},
-                 {TOP_ALERTS, 0, "makegood alert list"},
-                 {TOP_QUEUES, 0, "makegood dead list"},
-                 {TOP_QUEUES, 1, "makegood doctor"}};
+    } cases[] = {{MG_TOP_SERVICES, 0, "makegood service list"},
+                 {MG_TOP_FAILURES, 0, "makegood order explain o-9"},
+                 {MG_TOP_FAILURES, 5, "makegood order list --group-by error"},
+                 {MG_TOP_ALERTS, 0, "makegood alert list"},
+                 {MG_TOP_QUEUES, 0, "makegood dead list"},
+                 {MG_TOP_QUEUES, 1, "makegood doctor"}};
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-        top_hint(&view, cases[i].list, cases[i].row, text, sizeof(text));
+        mg_top_hint(&view, cases[i].list, cases[i].row, text, sizeof(text));
         ck_assert_str_eq(text, cases[i].verb);
     }
 }
@@ -381,7 +381,7 @@ START_TEST(ages_are_short)
                  {86400000, "1d00h"}, {INT64_C(86400000) * 365 + 3600000, "365d01h"}};
     char text[24];
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-        top_write_age(cases[i].ms, text, sizeof(text));
+        mg_top_write_age(cases[i].ms, text, sizeof(text));
         ck_assert_str_eq(text, cases[i].text);
     }
 }

@@ -267,19 +267,19 @@ static const char *const RAW[] = {"payload", NULL};
 
 START_TEST(rows)
 {
-    const struct table table = {.row_count = 2, .column_count = 3, .columns = COLUMNS, .cells = CELLS};
-    const struct table none = {.column_count = 3, .columns = COLUMNS};
+    const struct mg_table table = {.row_count = 2, .column_count = 3, .columns = COLUMNS, .cells = CELLS};
+    const struct mg_table none = {.column_count = 3, .columns = COLUMNS};
     struct mg_json_writer json = mg_json_spaced(&body);
-    table_write_object(&json, &table, 0, RAW);
+    mg_table_write_object(&json, &table, 0, RAW);
     assert_written("{\"order_id\": \"o-1\", \"payload\": {\"price\":  14.00}, "
                    "\"text\": \"a \\\"b\\\"\\n\\ufffd\"}");
     json = mg_json_spaced(&body);
-    table_write_array(&json, &table, NULL);
+    mg_table_write_array(&json, &table, NULL);
     assert_written("[{\"order_id\": \"o-1\", \"payload\": \"{\\\"price\\\":  14.00}\", "
                    "\"text\": \"a \\\"b\\\"\\n\\ufffd\"},\n"
                    " {\"order_id\": null, \"payload\": null, \"text\": null}]");
     json = mg_json_spaced(&body);
-    table_write_array(&json, &none, NULL);
+    mg_table_write_array(&json, &none, NULL);
     assert_written("[]");
 }
 END_TEST

@@ -75,7 +75,7 @@ struct mg_outgoing *mg_outgoing_create(const struct mg_message *message)
         size += texts[i].len;
     struct mg_outgoing *outgoing = malloc(sizeof(*outgoing) + size);
     if (outgoing == NULL) return NULL;
-    *outgoing = (struct mg_outgoing){.state = OUTGOING_WAITING, .is_again = message->is_again};
+    *outgoing = (struct mg_outgoing){.state = MG_OUTGOING_WAITING, .is_again = message->is_again};
     struct mg_slice *const targets[] = {
         &outgoing->exchange,       &outgoing->routing_key, &outgoing->type,        &outgoing->message_id,
         &outgoing->correlation_id, &outgoing->reply_to,    &outgoing->traceparent, &outgoing->app_id,
@@ -122,7 +122,7 @@ void mg_outgoing_free_all(struct mg_outgoing_line *line)
 struct mg_outgoing *mg_outgoing_find_waiting(const struct mg_outgoing_line *line, const char *queue)
 {
     for (struct mg_outgoing *message = line->unsent; message != NULL; message = TAILQ_NEXT(message, entry)) {
-        if (message->state == OUTGOING_WAITING && mg_slice_is(message->routing_key, queue)) return message;
+        if (message->state == MG_OUTGOING_WAITING && mg_slice_is(message->routing_key, queue)) return message;
     }
     return NULL;
 }

@@ -9,14 +9,14 @@
 /* One message of this size fills the window of unconfirmed bytes. */
 #define MG_OUTGOING_BODY_MAX (4 * 1024 * 1024)
 
-enum outgoing_state { OUTGOING_WAITING, OUTGOING_SENDING, OUTGOING_SENT };
+enum mg_outgoing_state { MG_OUTGOING_WAITING, MG_OUTGOING_SENDING, MG_OUTGOING_SENT };
 
 struct mg_outgoing {
     TAILQ_ENTRY(mg_outgoing) entry; /* in its line */
     mg_published_fn *done;          /* NULL: no callback */
     void *arg;
     uint64_t tag; /* 0: not sent */
-    enum outgoing_state state;
+    enum mg_outgoing_state state;
     bool is_returned, is_again;
     bool is_done; /* timed out, and half of it is on the wire; `done` has been called */
     size_t sent_bytes;

@@ -190,7 +190,7 @@ static void publish_opened(struct mg_link *link)
 static bool publish_send_head(struct mg_publisher *publisher, struct mg_outgoing *message)
 {
     message->tag = publisher->next_tag++;
-    message->state = OUTGOING_SENDING;
+    message->state = MG_OUTGOING_SENDING;
     publisher->ring[message->tag % MG_RING_SIZE] = message;
 
     amqp_table_entry_t headers[HEADERS_MAX] = {{.key = amqp_cstring_bytes(MG_HEADER_PUBLISH)}};
@@ -246,7 +246,7 @@ static bool publish_send_head(struct mg_publisher *publisher, struct mg_outgoing
 static bool publish_send(struct mg_publisher *publisher, struct mg_outgoing *message)
 {
     struct mg_link *link = &publisher->link;
-    if (message->state == OUTGOING_WAITING &&
+    if (message->state == MG_OUTGOING_WAITING &&
         (!mg_link_has_room(link, HEAD_BYTES) || !publish_send_head(publisher, message)))
         return false;
     while (message->sent_bytes < message->body.len) {
@@ -259,7 +259,7 @@ static bool publish_send(struct mg_publisher *publisher, struct mg_outgoing *mes
         if (!mg_link_send_frame(link, &frame)) return false;
         message->sent_bytes += size;
     }
-    message->state = OUTGOING_SENT;
+    message->state = MG_OUTGOING_SENT;
     message->sent_boot_ms = mg_clock_boot_ms();
     return true;
 }
@@ -283,7 +283,7 @@ static void publish_flush(struct mg_publisher *publisher)
             first_of(publisher)->tag != 0 && publisher->next_tag - first_of(publisher)->tag >= MG_RING_SIZE;
         bool must_wait =
             link->is_blocked || is_ring_full || (publisher->is_apart && !is_of_first_queue(publisher));
-        if (message->state == OUTGOING_WAITING && must_wait) break;
+        if (message->state == MG_OUTGOING_WAITING && must_wait) break;
         if (!publish_send(publisher, message))
             break; /* no room, or the connection is lost and the line has changed */
         publisher->line.unsent = TAILQ_NEXT(message, entry);
@@ -383,7 +383,7 @@ static void publish_take_confirm(struct mg_publisher *publisher, uint64_t tag, b
     }
     /* Tag 0 covers all. Sent messages stand in front, in order. */
     uint64_t generation = publisher->link.generation;
-    while (first_of(publisher) != NULL && first_of(publisher)->state == OUTGOING_SENT &&
+    while (first_of(publisher) != NULL && first_of(publisher)->state == MG_OUTGOING_SENT &&
            (tag == 0 || first_of(publisher)->tag <= tag) && publisher->link.is_open &&
            generation == publisher->link.generation)
         mg_publish_settle(publisher, first_of(publisher), outcome);

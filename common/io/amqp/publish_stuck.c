@@ -67,7 +67,7 @@ static void publish_unstick(struct mg_publisher *publisher)
         link->broker->confirm_timeout_ms / (publisher->is_apart ? APART_SHARE : STUCK_SHARE);
     if (!link->is_open || link->is_blocked || publisher->is_doubted ||
         TAILQ_FIRST(&publisher->line.all) == NULL ||
-        TAILQ_FIRST(&publisher->line.all)->state != OUTGOING_SENT ||
+        TAILQ_FIRST(&publisher->line.all)->state != MG_OUTGOING_SENT ||
         now - link->received_boot_ms < patience_ms ||
         now - TAILQ_FIRST(&publisher->line.all)->sent_boot_ms < patience_ms)
         return;
@@ -82,7 +82,7 @@ static void publish_unstick(struct mg_publisher *publisher)
 static void publish_note_expired(const struct mg_publisher *publisher, const struct mg_outgoing *message)
 {
     struct mg_broker *broker = publisher->link.broker;
-    if (message->state == OUTGOING_SENT)
+    if (message->state == MG_OUTGOING_SENT)
         mg_unanswered_add(&broker->unanswered, message->routing_key);
     else if (publisher->is_apart && !publisher->link.is_open)
         mg_unanswered_remove(&broker->unanswered, message->routing_key);
@@ -98,8 +98,8 @@ void mg_publish_on_expiry(void *arg)
     for (;;) {
         struct mg_outgoing *message = publish_expired(publisher, latest_boot_ms);
         if (message == NULL) break;
-        if (message->state != OUTGOING_SENDING) {
-            bool is_sent = message->state == OUTGOING_SENT;
+        if (message->state != MG_OUTGOING_SENDING) {
+            bool is_sent = message->state == MG_OUTGOING_SENT;
             publish_note_expired(publisher, message);
             mg_publish_settle(publisher, message, is_sent ? MG_PUBLISH_UNKNOWN : MG_PUBLISH_UNSENT);
             continue;

@@ -50,7 +50,7 @@ static const struct {
 static const char *const REFUSALS[] = {
     "28",    /* invalid authorization: user, password, pg_hba.conf */
     "3D000", /* no such database */
-    SQLSTATE_NO_RIGHT,
+    MG_SQLSTATE_NO_RIGHT,
 };
 #define SQLSTATE_LEN 5
 
@@ -115,7 +115,7 @@ void mg_pg_explain_connect(PGconn *conn, const char *dsn, struct mg_pg_failure *
 void mg_pg_explain_result(const PGconn *conn, const PGresult *result, char *ret_text, size_t size)
 {
     const char *sqlstate = PQresultErrorField(result, PG_DIAG_SQLSTATE), *role = PQuser(conn);
-    if (sqlstate == NULL || strcmp(sqlstate, SQLSTATE_NO_RIGHT) != 0 || role == NULL) {
+    if (sqlstate == NULL || strcmp(sqlstate, MG_SQLSTATE_NO_RIGHT) != 0 || role == NULL) {
         mg_pg_message(PQresultErrorMessage(result), ret_text, size);
         return;
     }

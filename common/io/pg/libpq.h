@@ -24,8 +24,8 @@ void mg_pg_message(const char *message, char *ret_text, size_t size);
 
 /* ---- messages for people (pg/explain.c) ---- */
 
-#define SQLSTATE_NO_RIGHT  "42501" /* insufficient_privilege */
-#define SQLSTATE_DISK_FULL "53100" /* disk_full */
+#define MG_SQLSTATE_NO_RIGHT  "42501" /* insufficient_privilege */
+#define MG_SQLSTATE_DISK_FULL "53100" /* disk_full */
 
 struct mg_pg_failure {
     char text[MG_ERR_TEXT_MAX];

@@ -61,7 +61,7 @@ void mg_pg_answer_call(struct mg_pg *pg, struct mg_pg_call *call)
  * first without rows. */
 static void judge_rights(struct mg_pg *pg, const struct mg_pg_call *call)
 {
-    bool is_denied = strcmp(call->sqlstate, SQLSTATE_NO_RIGHT) == 0;
+    bool is_denied = strcmp(call->sqlstate, MG_SQLSTATE_NO_RIGHT) == 0;
     if (pg->options.on_denied == NULL) return;
     if (is_denied && pg->denied == NULL && call->row_count < call->statement_count) {
         pg->denied = call->statements[call->row_count];
@@ -77,7 +77,7 @@ void mg_pg_settle(struct mg_pg *pg, struct mg_pg_call *call)
     pg->call_count--;
     pg->call_bytes -= call->bytes;
     judge_rights(pg, call);
-    if (pg->options.on_full != NULL && strcmp(call->sqlstate, SQLSTATE_DISK_FULL) == 0)
+    if (pg->options.on_full != NULL && strcmp(call->sqlstate, MG_SQLSTATE_DISK_FULL) == 0)
         pg->options.on_full(pg->options.arg);
     mg_pg_answer_call(pg, call);
     mg_pg_call_free(call);

@@ -6,23 +6,23 @@
 #define MG_IO_STORE_PAGES_H
 
 /* Number of open orders read, those due first. */
-#define PAGE_OPEN_MAX "10000"
+#define MG_PAGE_OPEN_MAX "10000"
 /* Number of orders read where a filter selects some of all orders. */
-#define PAGE_NEWEST_MAX "10000"
+#define MG_PAGE_NEWEST_MAX "10000"
 
 /* clang-format off */
 
-#define PAGE_ORDER(p)                                                                                        \
+#define MG_PAGE_ORDER(p)                                                                                        \
     "json_build_object('order_id', " p ".order_id, 'workflow', " p ".workflow, 'state', " p ".process_state," \
     " 'goal', " p ".goal, 'reason', " p ".reason, 'failure_count', " p ".failure_count,"                     \
     " 'created_at', " ISO(p ".created_at") ", 'updated_at', " ISO(p ".updated_at") ","                       \
     " 'complete_by', " ISO(p ".complete_by") ")"
 
 /* The cursor is the last order of the previous page. */
-#define PAGE_OPEN                                                                                            \
+#define MG_PAGE_OPEN                                                                                            \
     "WITH open AS MATERIALIZED (SELECT order_id, workflow, process_state, goal, reason, failure_count,"      \
     "  created_at, updated_at, complete_by FROM order_process WHERE wake_at IS NOT NULL"                     \
-    "  ORDER BY wake_at LIMIT " PAGE_OPEN_MAX "),"                                                           \
+    "  ORDER BY wake_at LIMIT " MG_PAGE_OPEN_MAX "),"                                                           \
     " shown AS MATERIALIZED (SELECT * FROM open p"                                                           \
     "  WHERE CASE WHEN $1::text = '' THEN p.process_state <> 'error' ELSE p.process_state = $1::text END"    \
     "  AND ($2::text = '' OR p.workflow = $2::text) AND " MG_SQL_IS_WITHIN("p.created_at", "$3", "$4")              \
@@ -30,8 +30,8 @@
     "   (SELECT a.created_at, a.order_id FROM order_process a WHERE a.order_id = $5::text))"                 \
     "  ORDER BY p.created_at, p.order_id LIMIT least($6::text::bigint, " ROWS_MAX "))"                       \
     " SELECT json_build_object("                                                                             \
-    "  'orders', (SELECT coalesce(json_agg(" PAGE_ORDER("s") " ORDER BY s.created_at, s.order_id), '[]') FROM shown s)," \
-    "  'looked_at', (SELECT count(*) FROM open), 'is_full', (SELECT count(*) = " PAGE_OPEN_MAX " FROM open),"  \
+    "  'orders', (SELECT coalesce(json_agg(" MG_PAGE_ORDER("s") " ORDER BY s.created_at, s.order_id), '[]') FROM shown s)," \
+    "  'looked_at', (SELECT count(*) FROM open), 'is_full', (SELECT count(*) = " MG_PAGE_OPEN_MAX " FROM open),"  \
     "  'back_to', NULL,"                                                                                     \
     "  'next', (SELECT CASE WHEN count(*) = least($6::text::bigint, " ROWS_MAX ") THEN"                      \
     "   (array_agg(s.order_id ORDER BY s.created_at DESC, s.order_id DESC))[1] END FROM shown s)) AS page"
@@ -41,18 +41,18 @@
  * stays valid after that order has left for the archive. An order without a row in order_process has just
  * left.
  */
-#define PAGE_NEWEST_ALL "($1::text = '' AND $2::text = '')"
-#define PAGE_NEWEST_CURSOR(f)                                                                                \
+#define MG_PAGE_NEWEST_ALL "($1::text = '' AND $2::text = '')"
+#define MG_PAGE_NEWEST_CURSOR(f)                                                                                \
     "(SELECT (extract(epoch FROM " f ".received_at) * 1000000)::bigint || '/' || " f ".order_id FROM " f     \
     " ORDER BY " f ".received_at, " f ".order_id LIMIT 1)"
-#define PAGE_NEWEST                                                                                          \
+#define MG_PAGE_NEWEST                                                                                          \
     "WITH behind AS MATERIALIZED (SELECT CASE WHEN $5::text = '' THEN 'infinity' ELSE 'epoch'::timestamptz"  \
     "   + split_part($5::text, '/', 1)::bigint * interval '1 microsecond' END AS at, split_part($5::text, '/', 2) AS id)," \
     " seen AS MATERIALIZED (SELECT o.order_id, o.received_at, o.workflow FROM orders o"                      \
     "  WHERE o.revision = 1 AND " MG_SQL_IS_WITHIN("o.received_at", "$3", "$4")                              \
     "  AND (o.received_at, o.order_id) < ((SELECT at FROM behind), (SELECT id FROM behind))"                 \
     "  ORDER BY o.received_at DESC, o.order_id DESC"                                                         \
-    "  LIMIT CASE WHEN " PAGE_NEWEST_ALL " THEN least($6::text::bigint, " ROWS_MAX ") ELSE " PAGE_NEWEST_MAX " END)," \
+    "  LIMIT CASE WHEN " MG_PAGE_NEWEST_ALL " THEN least($6::text::bigint, " ROWS_MAX ") ELSE " MG_PAGE_NEWEST_MAX " END)," \
     " shown AS MATERIALIZED (SELECT p.*, s.received_at FROM (SELECT s.* FROM seen s"                         \
     "   WHERE $2::text = '' OR s.workflow = $2::text ORDER BY s.received_at DESC, s.order_id DESC) s"        \
     "  CROSS JOIN LATERAL (SELECT q.* FROM order_process q WHERE q.order_id = s.order_id OFFSET 0) p"        \
@@ -60,11 +60,11 @@
     "  ORDER BY s.received_at DESC, s.order_id DESC LIMIT least($6::text::bigint, " ROWS_MAX ")),"           \
     " counted AS (SELECT (SELECT count(*) FROM seen) AS seen, (SELECT count(*) FROM shown) AS shown)"        \
     " SELECT json_build_object("                                                                             \
-    "  'orders', (SELECT coalesce(json_agg(" PAGE_ORDER("s") " ORDER BY s.received_at DESC, s.order_id DESC), '[]') FROM shown s)," \
+    "  'orders', (SELECT coalesce(json_agg(" MG_PAGE_ORDER("s") " ORDER BY s.received_at DESC, s.order_id DESC), '[]') FROM shown s)," \
     "  'looked_at', c.seen, 'is_full', false, 'back_to', (SELECT " ISO("min(s.received_at)") " FROM seen s)," \
-    "  'next', CASE WHEN c.shown = least($6::text::bigint, " ROWS_MAX ") THEN " PAGE_NEWEST_CURSOR("shown")   \
-    "   WHEN c.seen = CASE WHEN " PAGE_NEWEST_ALL " THEN least($6::text::bigint, " ROWS_MAX ")"              \
-    "    ELSE " PAGE_NEWEST_MAX " END THEN " PAGE_NEWEST_CURSOR("seen") " END) AS page FROM counted c"
+    "  'next', CASE WHEN c.shown = least($6::text::bigint, " ROWS_MAX ") THEN " MG_PAGE_NEWEST_CURSOR("shown")   \
+    "   WHEN c.seen = CASE WHEN " MG_PAGE_NEWEST_ALL " THEN least($6::text::bigint, " ROWS_MAX ")"              \
+    "    ELSE " MG_PAGE_NEWEST_MAX " END THEN " MG_PAGE_NEWEST_CURSOR("seen") " END) AS page FROM counted c"
 
 /* clang-format on */
 

@@ -97,8 +97,8 @@ static const struct {
         "  AND ($5::text = '' OR (p.created_at, p.order_id) <"
         "   (SELECT a.created_at, a.order_id FROM order_process a WHERE a.order_id = $5::text))"
         " ORDER BY p.created_at DESC, p.order_id DESC LIMIT least($6::text::bigint, " ROWS_MAX ")"}, 6},
-    [MG_REPORT_PAGE_OPEN] = {{"report_page_open", PAGE_OPEN}, 6},
-    [MG_REPORT_PAGE_NEWEST] = {{"report_page_newest", PAGE_NEWEST}, 6},
+    [MG_REPORT_PAGE_OPEN] = {{"report_page_open", MG_PAGE_OPEN}, 6},
+    [MG_REPORT_PAGE_NEWEST] = {{"report_page_newest", MG_PAGE_NEWEST}, 6},
     [MG_REPORT_VERSIONS] = {{
         "report_versions",
         "SELECT order_id, version, process_state AS state FROM order_process"

@@ -132,7 +132,7 @@ struct mg_http_exchange fake_post(const char *path, const char *body)
 unsigned int fake_send(struct mg_http_exchange *request)
 {
     fake.reached = NULL;
-    route_request(&fake.console, request);
+    mg_route_request(&fake.console, request);
     return request->status;
 }
 
@@ -193,8 +193,8 @@ static bool reach(const char *page, const char *id)
 }
 
 #define PLAN(name)                                                                                           \
-    bool query_##name(const struct mg_http_exchange *request, const char *id, struct query *ret_query,       \
-                      char ret_refusal[REFUSAL_SIZE])                                                        \
+    bool mg_query_##name(const struct mg_http_exchange *request, const char *id, struct mg_query *ret_query, \
+                         char ret_refusal[MG_REFUSAL_SIZE])                                                  \
     {                                                                                                        \
         (void)request;                                                                                       \
         (void)ret_query;                                                                                     \
@@ -210,67 +210,68 @@ PLAN(bulk_list)
 PLAN(bulk)
 PLAN(choice)
 
-bool query_order(const struct mg_http_exchange *request, const char *id, struct query *ret_query,
-                 char ret_refusal[REFUSAL_SIZE])
+bool mg_query_order(const struct mg_http_exchange *request, const char *id, struct mg_query *ret_query,
+                    char ret_refusal[MG_REFUSAL_SIZE])
 {
     (void)request;
     (void)ret_query;
-    (void)snprintf(ret_refusal, REFUSAL_SIZE, "this is no order's id");
+    (void)snprintf(ret_refusal, MG_REFUSAL_SIZE, "this is no order's id");
     return reach("order", id) && strcmp(id, "bad") != 0;
 }
 
-void query_overview(struct query *ret_query)
+void mg_query_overview(struct mg_query *ret_query)
 {
     (void)ret_query;
     (void)reach("overview", "");
 }
 
-void ask_for_request(struct asker *asker, const struct query *query, struct mg_http_exchange *request)
+void mg_ask_for_request(struct mg_asker *asker, const struct mg_query *query,
+                        struct mg_http_exchange *request)
 {
     (void)asker;
     (void)query;
-    answer_json(request, 200, mg_slice_of("{}"));
+    mg_answer_json(request, 200, mg_slice_of("{}"));
 }
 
-void asker_forget(struct asker *asker)
+void mg_asker_forget(struct mg_asker *asker)
 {
     (void)asker;
     fake.forgotten++;
 }
 
-void live_listen(struct live *live, struct mg_http_exchange *request)
+void mg_live_listen(struct mg_live *live, struct mg_http_exchange *request)
 {
     (void)live;
     (void)reach("live", "");
-    answer_json(request, 200, mg_slice_of("{}"));
+    mg_answer_json(request, 200, mg_slice_of("{}"));
 }
 
-void dead_list(struct dead *dead, struct mg_http_exchange *request)
+void mg_dead_list(struct mg_dead *dead, struct mg_http_exchange *request)
 {
     (void)dead;
     (void)reach("dead", "");
-    answer_json(request, 200, mg_slice_of("{}"));
+    mg_answer_json(request, 200, mg_slice_of("{}"));
 }
 
-bool asset_answer(struct mg_http_exchange *request)
+bool mg_asset_answer(struct mg_http_exchange *request)
 {
     bool is_there = strcmp(request->path, "/") == 0;
     if (is_there) {
         (void)reach("asset", "");
-        answer_json(request, 200, mg_slice_of("{}"));
+        mg_answer_json(request, 200, mg_slice_of("{}"));
     }
     return is_there;
 }
 
 /* ---- dead letters ---- */
 
-bool dead_queue_is_known(const char *queue)
+bool mg_dead_queue_is_known(const char *queue)
 {
     return strcmp(queue, MG_QUEUE_DEAD) == 0;
 }
 
-void dead_settle(struct dead *dead, struct mg_http_exchange *request,
-                 const struct dead_settlement *settlement)
+void mg_dead_settle(struct mg_dead *dead, struct mg_http_exchange *request,
+                    const struct mg_dead_settlement *settlement)
 {
     (void)dead;
     fake.settled++;
@@ -279,7 +280,7 @@ void dead_settle(struct dead *dead, struct mg_http_exchange *request,
     keep(fake.mark, sizeof fake.mark, settlement->mark);
     keep(fake.reason, sizeof fake.reason, settlement->reason);
     if (request != NULL) {
-        answer_json(request, 200, mg_slice_of("{}"));
+        mg_answer_json(request, 200, mg_slice_of("{}"));
     }
 }
 
@@ -364,15 +365,15 @@ void mg_store_change_bulk(struct mg_store *store, const struct mg_bulk_change *c
 
 /* ---- the broker ---- */
 
-bool commander_is_up(const struct commander *commander, char *ret_reason, size_t size)
+bool mg_commander_is_up(const struct mg_command_link *commander, char *ret_reason, size_t size)
 {
     (void)commander;
     (void)snprintf(ret_reason, size, "it is away");
     return fake.is_broker_up;
 }
 
-bool commander_send(struct commander *commander, const struct mg_command *command, int64_t timeout_ms,
-                    commanded_fn *done, void *arg)
+bool mg_commander_send(struct mg_command_link *commander, const struct mg_command *command,
+                       int64_t timeout_ms, commanded_fn *done, void *arg)
 {
     (void)commander;
     ck_assert_int_gt(timeout_ms, 0);
@@ -409,12 +410,12 @@ size_t fake_line(char ret_lines[LINES_SIZE], size_t len, const char *role, const
 
 enum mg_class fake_reload(struct mg_err *err)
 {
-    return sessions_reload(fake.console.sessions, err);
+    return mg_sessions_reload(fake.console.sessions, err);
 }
 
 enum mg_class fake_check(struct mg_err *err)
 {
-    return tokens_check(&fake.options, err);
+    return mg_tokens_check(&fake.options, err);
 }
 
 static void console_begin(const char *cert_file)
@@ -429,7 +430,7 @@ static void console_begin(const char *cert_file)
                                                .hosts = &fake.hosts,
                                                .proxy = {.user_header = "", .groups_header = ""}};
     fake.console = (struct mg_console){.options = &fake.options};
-    fake.console.sessions = sessions_create(&fake.options, &err);
+    fake.console.sessions = mg_sessions_create(&fake.options, &err);
     ck_assert_msg(fake.console.sessions != NULL, "%s", err.text);
 }
 
@@ -466,8 +467,8 @@ void fake_begin_without_tokens(void)
 
 void fake_finish(void)
 {
-    changes_free(&fake.console);
-    sessions_destroy(fake.console.sessions);
+    mg_changes_free(&fake.console);
+    mg_sessions_destroy(fake.console.sessions);
     if (fake.path[0] != '\0') {
         (void)unlink(fake.path);
     }

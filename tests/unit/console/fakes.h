@@ -50,7 +50,7 @@ struct fake_world {
     struct mg_console console;
     char path[64];       /* of the tokens' file */
     const char *reached; /* the last page reached; NULL: none */
-    char reached_id[PART_SIZE];
+    char reached_id[MG_PATH_PART_SIZE];
 
     enum fake_question question; /* the one that is open */
     int asked;                   /* all questions so far */
@@ -73,7 +73,7 @@ struct fake_world {
     struct mg_bulk_change bulk_change;
     int64_t alert_id;
     int settled;
-    struct dead_settlement dead;
+    struct mg_dead_settlement dead;
     char queue[64], mark[64];
 };
 extern struct fake_world fake;

@@ -265,7 +265,7 @@ END_TEST
 /* Would catch: a part of an address that is cut and then names another order. */
 START_TEST(a_part_of_an_address_is_taken_whole_or_not)
 {
-    char path[600] = "/api/v1/orders/", longest[PART_SIZE];
+    char path[600] = "/api/v1/orders/", longest[MG_PATH_PART_SIZE];
     const struct fake_browser reader = fake_login(TOKEN_READER);
     memset(longest, 'a', sizeof longest);
     longest[sizeof longest - 1] = '\0';

@@ -9,7 +9,7 @@
 #include "base/log.h"
 
 struct fake_world fake;
-static struct supervisor *supervisor;
+static struct mg_supervisor *supervisor;
 static struct mg_metrics *metrics;
 
 /* ---- loop and clocks ---- */
@@ -357,7 +357,7 @@ void mg_store_write_alerts(struct mg_store *store, const struct mg_alert_write *
 {
     (void)store;
     assert(!fake.is_write_open && arg == supervisor && count > 0 &&
-           count <= WATCHED_COUNT + SUPERVISOR_UNNEEDED_MAX);
+           count <= MG_WATCHED_COUNT + MG_SUPERVISOR_UNNEEDED_MAX);
     fake.is_write_open = true;
     fake.writes++;
     fake.alert_count = count;
@@ -372,7 +372,7 @@ void mg_store_write_alerts(struct mg_store *store, const struct mg_alert_write *
 /* As the table does: one open row for each alert; each write returns whether it changed the row. */
 void fake_answer_write(void)
 {
-    bool is_changed[WATCHED_COUNT + SUPERVISOR_UNNEEDED_MAX] = {false};
+    bool is_changed[MG_WATCHED_COUNT + MG_SUPERVISOR_UNNEEDED_MAX] = {false};
     assert(fake.is_write_open);
     fake.is_write_open = false;
     for (int i = 0; i < fake.alert_count; i++) {
@@ -382,12 +382,12 @@ void fake_answer_write(void)
             is_changed[i] = true;
             continue;
         }
-        enum watched watched = alert == MG_ALERT_DEAD_LETTER                   ? WATCHED_DEAD_LETTERS
-                               : alert == MG_ALERT_MASS_EXPIRY                 ? WATCHED_MASS_EXPIRY
-                               : alert == MG_ALERT_RETENTION_STANDS            ? WATCHED_RETENTION
-                               : alert != MG_ALERT_SLOW_SWEEP                  ? WATCHED_STUCK_ORDERS
-                               : strcmp(fake.alerts[i].subject, "sweeps") == 0 ? WATCHED_SLOW_SWEEP
-                                                                               : WATCHED_PARKED_CROWD;
+        enum mg_watched watched = alert == MG_ALERT_DEAD_LETTER                   ? MG_WATCHED_DEAD_LETTERS
+                                  : alert == MG_ALERT_MASS_EXPIRY                 ? MG_WATCHED_MASS_EXPIRY
+                                  : alert == MG_ALERT_RETENTION_STANDS            ? MG_WATCHED_RETENTION
+                                  : alert != MG_ALERT_SLOW_SWEEP                  ? MG_WATCHED_STUCK_ORDERS
+                                  : strcmp(fake.alerts[i].subject, "sweeps") == 0 ? MG_WATCHED_SLOW_SWEEP
+                                                                                  : MG_WATCHED_PARKED_CROWD;
         is_changed[i] = fake.is_open[watched] == fake.alerts[i].is_closed;
         fake.is_open[watched] = !fake.alerts[i].is_closed;
     }
@@ -400,7 +400,7 @@ static struct {
     char queue[MG_QUEUE_NAME_SIZE];
     mg_queue_seen_fn *seen;
     void *arg;
-} watches[SUPERVISOR_QUEUES + FAKE_ROOMS_MAX];
+} watches[MG_SUPERVISOR_QUEUES + FAKE_ROOMS_MAX];
 static int watch_count;
 
 bool mg_broker_is_up(const struct mg_broker *broker, char *ret_reason, size_t size)
@@ -432,7 +432,7 @@ enum mg_class mg_broker_watch_queue(struct mg_broker *broker, const char *queue,
             return MG_OK;
         }
     }
-    assert(watch_count < SUPERVISOR_QUEUES + FAKE_ROOMS_MAX);
+    assert(watch_count < MG_SUPERVISOR_QUEUES + FAKE_ROOMS_MAX);
     if (fake.is_unwatchable) {
         return mg_err_set(err, MG_PERMANENT, "too many are watched");
     }
@@ -523,7 +523,7 @@ enum mg_class mg_broker_publish(struct mg_broker *broker, const struct mg_messag
 
 /* ---- the whole ---- */
 
-struct supervisor *fake_start(void)
+struct mg_supervisor *fake_start(void)
 {
     fake = (struct fake_world){.boot_ms = 1000000,
                                .database_ahead_ms = FAKE_NOW_MS - 1000000,
@@ -533,31 +533,31 @@ struct supervisor *fake_start(void)
     watch_count = 0;
     supervisor = calloc(1, sizeof(*supervisor));
     assert(supervisor != NULL);
-    supervisor->options = (struct supervisor_options){.sweep_period_ms = 250,
-                                                      .sweep_batch = 500,
-                                                      .ask_again_ms = 2000,
-                                                      .lead_period_ms = 500,
-                                                      .gap_ms = 3000,
-                                                      .grace_ms = 3000,
-                                                      .overdue_limit = 200,
-                                                      .window = 1000};
+    supervisor->options = (struct mg_supervisor_options){.sweep_period_ms = 250,
+                                                         .sweep_batch = 500,
+                                                         .ask_again_ms = 2000,
+                                                         .lead_period_ms = 500,
+                                                         .gap_ms = 3000,
+                                                         .grace_ms = 3000,
+                                                         .overdue_limit = 200,
+                                                         .window = 1000};
     (void)snprintf(supervisor->holder, sizeof(supervisor->holder), "me");
     supervisor->loop = &the_loop;
     metrics = mg_metrics_create();
-    supervisor_metrics_make(supervisor, metrics);
+    mg_supervisor_metrics_make(supervisor, metrics);
     supervisor->counting = fake_counting_store();
-    assert(supervisor_lead_start(supervisor, &SUPERVISOR_DUTIES));
+    assert(mg_supervisor_lead_start(supervisor, &MG_SUPERVISOR_DUTIES));
     return supervisor;
 }
 
-struct supervisor *fake_supervisor(void)
+struct mg_supervisor *fake_supervisor(void)
 {
     return supervisor;
 }
 
 void fake_finish(void)
 {
-    supervisor_relay_finish(supervisor);
+    mg_supervisor_relay_finish(supervisor);
     while (timers != NULL) {
         struct mg_timer *timer = timers;
         timers = timer->next;

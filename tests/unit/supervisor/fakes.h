@@ -14,7 +14,7 @@
 
 #define FAKE_CASTS_MAX     8
 #define FAKE_PUBLISHED_MAX 64
-#define FAKE_ROOMS_MAX     (SUPERVISOR_PARKED_MAX + 8)
+#define FAKE_ROOMS_MAX     (MG_SUPERVISOR_PARKED_MAX + 8)
 #define FAKE_COLUMNS       12                     /* of the widest report */
 #define FAKE_NOW_MS        INT64_C(1750000000000) /* the database's clock when a test begins */
 
@@ -37,10 +37,10 @@ struct fake_world {
     bool is_unwatchable;
     int64_t asked_boot_ms; /* and when; the database looks at its clock then */
     struct mg_ask_owed owed_asked;
-    struct mg_alert_write alerts[WATCHED_COUNT + SUPERVISOR_UNNEEDED_MAX];
-    char alert_texts[WATCHED_COUNT + SUPERVISOR_UNNEEDED_MAX][256];
+    struct mg_alert_write alerts[MG_WATCHED_COUNT + MG_SUPERVISOR_UNNEEDED_MAX];
+    char alert_texts[MG_WATCHED_COUNT + MG_SUPERVISOR_UNNEEDED_MAX][256];
     int alert_count;
-    bool is_open[WATCHED_COUNT]; /* alerts that stand open in the table, by the order of enum watched */
+    bool is_open[MG_WATCHED_COUNT]; /* alerts that stand open in the table, by the order of enum mg_watched */
 
     /* Operator settings and agents' reports, as rows of the report; answered at once, or after so long. */
     const char *const (*wanted)[FAKE_COLUMNS];
@@ -68,9 +68,9 @@ struct fake_world {
 extern struct fake_world fake;
 
 /* A supervisor with the default options; `fake_finish` frees it. */
-struct supervisor *fake_start(void);
+struct mg_supervisor *fake_start(void);
 void fake_finish(void);
-struct supervisor *fake_supervisor(void);
+struct mg_supervisor *fake_supervisor(void);
 
 void fake_pass(int64_t ms); /* fires timers in their order, in steps of at most 50 ms */
 int64_t fake_database_ms(void);

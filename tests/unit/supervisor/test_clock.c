@@ -6,7 +6,7 @@
 #include "dues.h"
 #include "fakes.h"
 
-static struct supervisor *supervisor;
+static struct mg_supervisor *supervisor;
 
 static void setup(void)
 {
@@ -60,7 +60,7 @@ START_TEST(a_failover_to_a_clock_that_is_ahead_costs_no_deadline_its_time)
     } else {
         fake_lead(100);
         fake_pass_quietly(100);
-        supervisor_lead_lost(supervisor, "test");
+        mg_supervisor_lead_lost(supervisor, "test");
     }
     int64_t old_ms = fake_database_ms();
     fake.database_ahead_ms += 30000;
@@ -222,12 +222,12 @@ START_TEST(a_leader_from_the_future_makes_no_gap)
 {
     fake_pass(50);
     fake_answer_lead(true, 0);
-    supervisor_lead_lost(supervisor, "test");
+    mg_supervisor_lead_lost(supervisor, "test");
     fake_pass(500);
     fake_answer_lead(true, 0);
-    supervisor_lead_lost(supervisor, "test");
+    mg_supervisor_lead_lost(supervisor, "test");
     fake.database_ahead_ms -= 5000;
-    ck_assert(supervisor_sweep_start(supervisor, fake_database_ms(), fake_database_ms() + 5000));
+    ck_assert(mg_supervisor_sweep_start(supervisor, fake_database_ms(), fake_database_ms() + 5000));
     supervisor->is_leader = true;
     fake_pass(50);
     ck_assert_int_eq(fake.asked.grace_before_ms, 0);

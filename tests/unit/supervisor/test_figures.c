@@ -5,7 +5,7 @@
 #include "../suite.h"
 #include "fakes.h"
 
-static struct supervisor *supervisor;
+static struct mg_supervisor *supervisor;
 
 static void setup(void)
 {
@@ -88,7 +88,7 @@ START_TEST(its_session_is_waited_for)
     fake_pass_quietly(10000);
     ck_assert_int_eq(fake.counts, 0);
     fake.is_counting_away = false;
-    supervisor_count_session(supervisor, true, "");
+    mg_supervisor_count_session(supervisor, true, "");
     fake_pass_quietly(1);
     ck_assert_int_eq(fake.counts, 1);
 }
@@ -113,7 +113,7 @@ START_TEST(who_leads_no_more_shows_nothing)
     fake_answer_count(FIGURES, 5);
     fake_queue_seen("orders.intake", 9, 1);
     ck_assert(shows("\nmakegood_queue_messages{queue=\"orders.intake\"} 9\n"));
-    supervisor_lead_session(supervisor, false, "gone");
+    mg_supervisor_lead_session(supervisor, false, "gone");
     ck_assert(!shows("makegood_orders{"));
     ck_assert(!shows("makegood_queue_messages{"));
     fake_queue_seen("orders.intake", 9, 1); /* which is still watched */
@@ -155,8 +155,8 @@ END_TEST
 
 static void lead_again(void)
 {
-    supervisor_lead_session(supervisor, false, "gone");
-    supervisor_lead_session(supervisor, true, "");
+    mg_supervisor_lead_session(supervisor, false, "gone");
+    mg_supervisor_lead_session(supervisor, true, "");
     fake_lead(100);
     fake_answer_sweep(NULL, 0);
 }

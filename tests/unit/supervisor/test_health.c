@@ -11,32 +11,32 @@
 #define REPLICAS_MAX 4
 
 /* A letter for each agent, named a, b, c, d: closed, open, half-open; a capital one is not ready. */
-static int replicas_make(const char *letters, struct supervisor_replica ret[REPLICAS_MAX])
+static int replicas_make(const char *letters, struct mg_supervisor_replica ret[REPLICAS_MAX])
 {
     int count = 0;
     for (; letters[count] != '\0'; count++) {
         char letter = letters[count];
         bool is_ready = letter >= 'a';
         letter = is_ready ? letter : (char)(letter - 'A' + 'a');
-        ret[count] = (struct supervisor_replica){.is_ready = is_ready,
-                                                 .breaker = letter == 'c'   ? MG_BREAKER_CLOSED
-                                                            : letter == 'o' ? MG_BREAKER_OPEN
-                                                                            : MG_BREAKER_HALF_OPEN};
+        ret[count] = (struct mg_supervisor_replica){.is_ready = is_ready,
+                                                    .breaker = letter == 'c'   ? MG_BREAKER_CLOSED
+                                                               : letter == 'o' ? MG_BREAKER_OPEN
+                                                                               : MG_BREAKER_HALF_OPEN};
         snprintf(ret[count].instance, sizeof ret[count].instance, "%c", 'a' + count);
     }
     return count;
 }
 
-static struct supervisor_health health_make(const char *prober, bool has_probed, int64_t age_ms)
+static struct mg_supervisor_health health_make(const char *prober, bool has_probed, int64_t age_ms)
 {
-    struct supervisor_health health = {0};
+    struct mg_supervisor_health health = {0};
     if (prober == NULL && age_ms < 0) {
         return health;
     }
-    health = (struct supervisor_health){.is_down = prober != NULL,
-                                        .has_probed = has_probed,
-                                        .since_ms = NOW_MS - age_ms,
-                                        .able_ms = NOW_MS - age_ms};
+    health = (struct mg_supervisor_health){.is_down = prober != NULL,
+                                           .has_probed = has_probed,
+                                           .since_ms = NOW_MS - age_ms,
+                                           .able_ms = NOW_MS - age_ms};
     snprintf(health.prober, sizeof health.prober, "%s", prober != NULL ? prober : "");
     return health;
 }
@@ -75,34 +75,35 @@ static const struct {
     {"it is gone: the next one", "bb", false, 1, "ooo", "c"},
     {"behind the last one comes the first", "d", false, 1, "ooo", "a"},
     {"who is well is not named: it would seem to have probed", "d", false, 1, "coo", "b"},
-    {"who is closed has only not heard yet", "d", true, SUPERVISOR_FORGET_MS - 1, "ccO", "d"},
-    {"or never will", "d", true, SUPERVISOR_FORGET_MS, "ccO", NULL},
-    {"of nobody nothing is known", "d", true, SUPERVISOR_FORGET_MS - 1, "", "d"},
-    {"in the end nor is it known of the service", "d", true, SUPERVISOR_FORGET_MS, "", NULL},
+    {"who is closed has only not heard yet", "d", true, MG_SUPERVISOR_FORGET_MS - 1, "ccO", "d"},
+    {"or never will", "d", true, MG_SUPERVISOR_FORGET_MS, "ccO", NULL},
+    {"of nobody nothing is known", "d", true, MG_SUPERVISOR_FORGET_MS - 1, "", "d"},
+    {"in the end nor is it known of the service", "d", true, MG_SUPERVISOR_FORGET_MS, "", NULL},
     {"nor of who is not ready", "a", true, 1, "OOC", "a"},
 
-    {"a turn ends after a probe that failed", "a", true, SUPERVISOR_TURN_MS, "ooo", "b"},
-    {"not before", "a", true, SUPERVISOR_TURN_MS - 1, "ooo", "a"},
-    {"not without one: its open time may be long", "a", false, SUPERVISOR_TURN_MAX_MS - 1, "ooo", "a"},
-    {"in the end also without", "a", false, SUPERVISOR_TURN_MAX_MS, "ooo", "b"},
-    {"not while it probes", "a", true, 10 * SUPERVISOR_TURN_MS, "hoo", "a"},
-    {"the last one is followed by the first", "c", true, SUPERVISOR_TURN_MS, "ooo", "a"},
-    {"the only one goes on", "a", true, SUPERVISOR_TURN_MS, "oc", "a"},
+    {"a turn ends after a probe that failed", "a", true, MG_SUPERVISOR_TURN_MS, "ooo", "b"},
+    {"not before", "a", true, MG_SUPERVISOR_TURN_MS - 1, "ooo", "a"},
+    {"not without one: its open time may be long", "a", false, MG_SUPERVISOR_TURN_MAX_MS - 1, "ooo", "a"},
+    {"in the end also without", "a", false, MG_SUPERVISOR_TURN_MAX_MS, "ooo", "b"},
+    {"not while it probes", "a", true, 10 * MG_SUPERVISOR_TURN_MS, "hoo", "a"},
+    {"the last one is followed by the first", "c", true, MG_SUPERVISOR_TURN_MS, "ooo", "a"},
+    {"the only one goes on", "a", true, MG_SUPERVISOR_TURN_MS, "oc", "a"},
 
     {"reports on their way speak of before", NULL, false, 0, "ooo", NULL},
-    {"nearly all the time", NULL, false, SUPERVISOR_SETTLE_MS - 1, "ooo", NULL},
-    {"then they speak of now", NULL, false, SUPERVISOR_SETTLE_MS, "ooo", "a"},
+    {"nearly all the time", NULL, false, MG_SUPERVISOR_SETTLE_MS - 1, "ooo", NULL},
+    {"then they speak of now", NULL, false, MG_SUPERVISOR_SETTLE_MS, "ooo", "a"},
 };
 
 /* Would catch: a change of state too early or too late, one that never ends, a prober that cannot probe. */
 START_TEST(each_combination_has_its_health)
 {
     for (size_t i = 0; i < sizeof CASES / sizeof CASES[0]; i++) {
-        struct supervisor_replica replicas[REPLICAS_MAX];
-        struct supervisor_health health = health_make(CASES[i].prober, CASES[i].has_probed, CASES[i].age_ms);
+        struct mg_supervisor_replica replicas[REPLICAS_MAX];
+        struct mg_supervisor_health health =
+            health_make(CASES[i].prober, CASES[i].has_probed, CASES[i].age_ms);
         bool was_down = health.is_down;
         bool is_changed =
-            supervisor_health_judge(&health, replicas, replicas_make(CASES[i].replicas, replicas), NOW_MS);
+            mg_supervisor_health_judge(&health, replicas, replicas_make(CASES[i].replicas, replicas), NOW_MS);
         const char *expected = CASES[i].expected != NULL ? CASES[i].expected : "";
         ck_assert_msg(health.is_down == (CASES[i].expected != NULL) && strcmp(health.prober, expected) == 0,
                       "%s: %s of \"%s\" instead of \"%s\"", CASES[i].why, health.prober, CASES[i].replicas,
@@ -139,18 +140,19 @@ static const struct {
 START_TEST(a_takeover_changes_no_health)
 {
     for (size_t i = 0; i < sizeof TAKEOVERS / sizeof TAKEOVERS[0]; i++) {
-        struct supervisor_replica replicas[REPLICAS_MAX];
-        struct supervisor_health health = {0};
+        struct mg_supervisor_replica replicas[REPLICAS_MAX];
+        struct mg_supervisor_health health = {0};
         int count = replicas_make(TAKEOVERS[i].replicas, replicas);
         for (int k = 0; k < count; k++) {
             replicas[k].is_prober = strcmp(replicas[k].instance, TAKEOVERS[i].prober) == 0;
         }
-        bool is_changed = supervisor_health_judge(&health, replicas, count, NOW_MS);
+        bool is_changed = mg_supervisor_health_judge(&health, replicas, count, NOW_MS);
         const char *expected = TAKEOVERS[i].expected != NULL ? TAKEOVERS[i].expected : "";
         ck_assert_msg(health.is_down == (TAKEOVERS[i].expected != NULL) &&
                           strcmp(health.prober, expected) == 0,
                       "%s: \"%s\"", TAKEOVERS[i].why, health.prober);
-        ck_assert_msg(supervisor_health_is_known(&health) == TAKEOVERS[i].is_known, "%s", TAKEOVERS[i].why);
+        ck_assert_msg(mg_supervisor_health_is_known(&health) == TAKEOVERS[i].is_known, "%s",
+                      TAKEOVERS[i].why);
         ck_assert_msg(is_changed == TAKEOVERS[i].is_known, "%s: whether it changed", TAKEOVERS[i].why);
     }
 }
@@ -159,13 +161,13 @@ END_TEST
 /* Would catch: agents that call a service without any successful probe, because the prober is gone. */
 START_TEST(only_a_success_is_sent_as_one)
 {
-    struct supervisor_replica replicas[REPLICAS_MAX];
-    struct supervisor_health health = health_make("a", true, SUPERVISOR_FORGET_MS);
-    ck_assert(supervisor_health_judge(&health, replicas, replicas_make("Ccc", replicas), NOW_MS));
-    ck_assert(!health.is_down && !supervisor_health_is_known(&health));
+    struct mg_supervisor_replica replicas[REPLICAS_MAX];
+    struct mg_supervisor_health health = health_make("a", true, MG_SUPERVISOR_FORGET_MS);
+    ck_assert(mg_supervisor_health_judge(&health, replicas, replicas_make("Ccc", replicas), NOW_MS));
+    ck_assert(!health.is_down && !mg_supervisor_health_is_known(&health));
     health = health_make("a", true, 1);
-    ck_assert(supervisor_health_judge(&health, replicas, replicas_make("coo", replicas), NOW_MS));
-    ck_assert(!health.is_down && supervisor_health_is_known(&health));
+    ck_assert(mg_supervisor_health_judge(&health, replicas, replicas_make("coo", replicas), NOW_MS));
+    ck_assert(!health.is_down && mg_supervisor_health_is_known(&health));
 }
 END_TEST
 
@@ -174,14 +176,14 @@ START_TEST(an_outage_outlives_a_restart_of_all_agents)
 {
     static const char *const LOOKS[] = {"oo", "OO", "", "cc", "co", "cO", "", "oc"};
     static const char *const PROBERS[] = {"b", "b", "b", "b", "b", "b", "b", "a"};
-    struct supervisor_replica replicas[REPLICAS_MAX];
-    struct supervisor_health health = health_make("b", false, SUPERVISOR_FORGET_MS);
+    struct mg_supervisor_replica replicas[REPLICAS_MAX];
+    struct mg_supervisor_health health = health_make("b", false, MG_SUPERVISOR_FORGET_MS);
     for (int i = 0; i < (int)(sizeof LOOKS / sizeof LOOKS[0]); i++) {
         int count = replicas_make(LOOKS[i], replicas);
         for (int k = 0; k < count; k++) {
             replicas[k].process = i < 3 ? 0 : i < 6 ? 1 : 2;
         }
-        supervisor_health_judge(&health, replicas, count, NOW_MS + i * (SUPERVISOR_FORGET_MS / 4));
+        mg_supervisor_health_judge(&health, replicas, count, NOW_MS + i * (MG_SUPERVISOR_FORGET_MS / 4));
         ck_assert(health.is_down);
         ck_assert_str_eq(health.prober, PROBERS[i]);
     }
@@ -192,25 +194,25 @@ END_TEST
  * so ends an outage or outvotes all others. */
 START_TEST(another_process_of_its_name_has_proved_nothing)
 {
-    struct supervisor_replica replicas[REPLICAS_MAX];
-    struct supervisor_health health = {0};
+    struct mg_supervisor_replica replicas[REPLICAS_MAX];
+    struct mg_supervisor_health health = {0};
     int count = replicas_make("ooo", replicas);
     replicas[0].process = 1;
-    ck_assert(supervisor_health_judge(&health, replicas, count, NOW_MS));
+    ck_assert(mg_supervisor_health_judge(&health, replicas, count, NOW_MS));
     ck_assert_str_eq(health.prober, "a");
     count = replicas_make("coo", replicas);
     replicas[0].process = 2;
-    ck_assert(supervisor_health_judge(&health, replicas, count, NOW_MS));
+    ck_assert(mg_supervisor_health_judge(&health, replicas, count, NOW_MS));
     ck_assert_str_eq(health.prober, "b");
 
     replicas[1].breaker = MG_BREAKER_CLOSED;
     replicas[1].process = 0;
-    ck_assert(supervisor_health_judge(&health, replicas, count, NOW_MS));
+    ck_assert(mg_supervisor_health_judge(&health, replicas, count, NOW_MS));
     ck_assert(!health.is_down);
     replicas[0].breaker = MG_BREAKER_OPEN;
-    ck_assert(!supervisor_health_judge(&health, replicas, count, NOW_MS + SUPERVISOR_SETTLE_MS));
+    ck_assert(!mg_supervisor_health_judge(&health, replicas, count, NOW_MS + MG_SUPERVISOR_SETTLE_MS));
     replicas[1].process = 3;
-    ck_assert(supervisor_health_judge(&health, replicas, count, NOW_MS + SUPERVISOR_SETTLE_MS));
+    ck_assert(mg_supervisor_health_judge(&health, replicas, count, NOW_MS + MG_SUPERVISOR_SETTLE_MS));
     ck_assert(health.is_down);
 }
 END_TEST
@@ -219,13 +221,13 @@ END_TEST
  * agent that hangs and probes for ever. */
 START_TEST(a_probe_under_way_is_waited_for)
 {
-    struct supervisor_replica replicas[REPLICAS_MAX];
-    struct supervisor_health health = health_make("a", true, SUPERVISOR_TURN_MAX_MS - 1);
+    struct mg_supervisor_replica replicas[REPLICAS_MAX];
+    struct mg_supervisor_health health = health_make("a", true, MG_SUPERVISOR_TURN_MAX_MS - 1);
     int count = replicas_make("oo", replicas);
     replicas[0].is_calling = true;
-    ck_assert(!supervisor_health_judge(&health, replicas, count, NOW_MS));
+    ck_assert(!mg_supervisor_health_judge(&health, replicas, count, NOW_MS));
     ck_assert_str_eq(health.prober, "a");
-    ck_assert(supervisor_health_judge(&health, replicas, count, NOW_MS + 1));
+    ck_assert(mg_supervisor_health_judge(&health, replicas, count, NOW_MS + 1));
     ck_assert_str_eq(health.prober, "b");
 }
 END_TEST
@@ -238,7 +240,7 @@ START_TEST(a_turn_is_longer_than_any_open_time)
     char text[256];
     snprintf(text, sizeof text,
              "{\"service\":\"payment\",\"url\":\"http://127.0.0.1:1\",\"breaker\":{\"open_for\":\"%dms\"}}",
-             SUPERVISOR_TURN_MAX_MS);
+             MG_SUPERVISOR_TURN_MAX_MS);
     ck_assert_int_eq(mg_service_parse(mg_slice_of(text), NULL, &service, &err), MG_BAD_INPUT);
     ck_assert_msg(strstr(err.text, "/breaker/open_for") != NULL, "%s", err.text);
 }
@@ -248,11 +250,11 @@ END_TEST
  * short form. Would catch: any error that no row of the table above shows. */
 static void combination_judge(const char *letters, const char *prober, int64_t age_ms)
 {
-    struct supervisor_replica replicas[REPLICAS_MAX];
-    struct supervisor_health health = health_make(prober, false, age_ms);
+    struct mg_supervisor_replica replicas[REPLICAS_MAX];
+    struct mg_supervisor_health health = health_make(prober, false, age_ms);
     int count = replicas_make(letters, replicas), ready = 0, down = 0;
-    const struct supervisor_replica *before = NULL, *after = NULL;
-    supervisor_health_judge(&health, replicas, count, NOW_MS);
+    const struct mg_supervisor_replica *before = NULL, *after = NULL;
+    mg_supervisor_health_judge(&health, replicas, count, NOW_MS);
     for (int i = 0; i < count; i++) {
         ready += replicas[i].is_ready;
         down += replicas[i].is_ready && replicas[i].breaker != MG_BREAKER_CLOSED;

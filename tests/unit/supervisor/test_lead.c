@@ -5,7 +5,7 @@
 #include "../suite.h"
 #include "fakes.h"
 
-static struct supervisor *supervisor;
+static struct mg_supervisor *supervisor;
 
 static void setup(void)
 {
@@ -43,7 +43,7 @@ START_TEST(a_standby_never_asks)
     }
     ck_assert_int_eq(fake.sweeps + fake.writes + fake.command_count + fake.alerts_sent_count, 0);
     char reason[256];
-    ck_assert(supervisor_lead_is_ready(supervisor, reason, sizeof(reason)));
+    ck_assert(mg_supervisor_lead_is_ready(supervisor, reason, sizeof(reason)));
 }
 END_TEST
 
@@ -52,7 +52,7 @@ START_TEST(a_lost_session_ends_leading_at_once)
     const struct mg_due due = {.order_id = "o-1", .ask = MG_CAUSE_DUE, .step = "reserve", .due_at_ms = 1};
     fake_lead(100);
     fake.is_store_up = false;
-    supervisor_lead_session(supervisor, false, "the server went away");
+    mg_supervisor_lead_session(supervisor, false, "the server went away");
     ck_assert(!supervisor->is_leader);
     ck_assert_double_eq(mg_metric_value(supervisor->leading), 0);
     /* A late answer of an earlier lead causes no command. */
@@ -63,7 +63,7 @@ START_TEST(a_lost_session_ends_leading_at_once)
     ck_assert_int_eq(fake.tries, 1);
 
     fake.is_store_up = true;
-    supervisor_lead_session(supervisor, true, "");
+    mg_supervisor_lead_session(supervisor, true, "");
     fake_pass(1); /* not at the next period: there may be no leader */
     ck_assert_int_eq(fake.tries, 2);
 }
@@ -125,16 +125,16 @@ START_TEST(a_pooler_is_refused_once_and_not_ready)
         fake_answer_lead_refused("cannot lead through a connection pooler");
     }
     ck_assert_int_eq(fake.errors, 1);
-    ck_assert(!supervisor_lead_is_ready(supervisor, reason, sizeof(reason)));
+    ck_assert(!mg_supervisor_lead_is_ready(supervisor, reason, sizeof(reason)));
     ck_assert_str_eq(reason, "cannot lead through a connection pooler");
     ck_assert_int_eq(fake.sweeps, 0);
 
     /* Connected anew, past the pooler, it is as good as any. */
-    supervisor_lead_session(supervisor, false, "closed");
-    supervisor_lead_session(supervisor, true, "");
+    mg_supervisor_lead_session(supervisor, false, "closed");
+    mg_supervisor_lead_session(supervisor, true, "");
     fake_pass(500);
     fake_answer_lead(false, 0);
-    ck_assert(supervisor_lead_is_ready(supervisor, reason, sizeof(reason)));
+    ck_assert(mg_supervisor_lead_is_ready(supervisor, reason, sizeof(reason)));
 }
 END_TEST
 
@@ -142,10 +142,10 @@ START_TEST(readiness_names_what_is_away)
 {
     char reason[256];
     fake.is_broker_up = false;
-    ck_assert(!supervisor_lead_is_ready(supervisor, reason, sizeof(reason)));
+    ck_assert(!mg_supervisor_lead_is_ready(supervisor, reason, sizeof(reason)));
     ck_assert_str_eq(reason, "the broker is away");
     fake.is_store_up = false;
-    ck_assert(!supervisor_lead_is_ready(supervisor, reason, sizeof(reason)));
+    ck_assert(!mg_supervisor_lead_is_ready(supervisor, reason, sizeof(reason)));
     ck_assert_str_eq(reason, "the database is away");
 }
 END_TEST
@@ -153,7 +153,7 @@ END_TEST
 START_TEST(ending_gives_the_lock_back)
 {
     fake_lead(100);
-    supervisor_lead_stop(supervisor);
+    mg_supervisor_lead_stop(supervisor);
     ck_assert_int_eq(fake.resigned, 1);
     ck_assert_int_eq(fake.loops_stopped, 0);
     fake_answer_sweep(NULL, 0);
@@ -168,8 +168,8 @@ END_TEST
 START_TEST(a_second_signal_ends_without_waiting)
 {
     fake_lead(100);
-    supervisor_lead_stop(supervisor);
-    supervisor_lead_stop(supervisor);
+    mg_supervisor_lead_stop(supervisor);
+    mg_supervisor_lead_stop(supervisor);
     ck_assert_int_eq(fake.loops_stopped, 1);
     ck_assert_int_eq(fake.resigned, 1);
 }
@@ -178,7 +178,7 @@ END_TEST
 START_TEST(a_standby_ends_at_once)
 {
     fake_pass(50);
-    supervisor_lead_stop(supervisor);
+    mg_supervisor_lead_stop(supervisor);
     ck_assert_int_eq(fake.loops_stopped, 1);
     fake_answer_lead(true, 100); /* the answer under way makes it no leader */
     ck_assert(!supervisor->is_leader);

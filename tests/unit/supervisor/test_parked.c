@@ -8,7 +8,7 @@
 #include "../suite.h"
 #include "fakes.h"
 
-static struct supervisor *supervisor;
+static struct mg_supervisor *supervisor;
 
 static void setup(void)
 {
@@ -237,11 +237,11 @@ static void name_gone(struct mg_parked_queue *ret_queues, int first, int count)
 /* Catches: services that are gone and keep all places, so that a healthy one's steps wait for ever. */
 START_TEST(queues_that_have_no_parked_steps_make_room_for_others)
 {
-    static struct mg_parked_queue gone[SUPERVISOR_PARKED_MAX];
+    static struct mg_parked_queue gone[MG_SUPERVISOR_PARKED_MAX];
     fake_answer_sweep(NULL, 0);
     for (int round = 0; round < 3; round++) {
-        name_gone(gone, round * SUPERVISOR_PARKED_MAX, SUPERVISOR_PARKED_MAX);
-        fake_answer_parked(gone, SUPERVISOR_PARKED_MAX, NULL, 0);
+        name_gone(gone, round * MG_SUPERVISOR_PARKED_MAX, MG_SUPERVISOR_PARKED_MAX);
+        fake_answer_parked(gone, MG_SUPERVISOR_PARKED_MAX, NULL, 0);
         turn();
     }
     fake_answer_parked(&PAYMENT, 1, NULL, 0);
@@ -250,7 +250,7 @@ START_TEST(queues_that_have_no_parked_steps_make_room_for_others)
     ck_assert_int_eq(fake.room_count, 1);
     ck_assert_str_eq(fake.rooms[0].service, "payment");
     ck_assert_int_eq(fake.rooms[0].room, 100);
-    ck_assert_int_le(fake_watches(), SUPERVISOR_QUEUES + SUPERVISOR_PARKED_MAX);
+    ck_assert_int_le(fake_watches(), MG_SUPERVISOR_QUEUES + MG_SUPERVISOR_PARKED_MAX);
 }
 END_TEST
 
@@ -266,9 +266,9 @@ static void see_gone(int first, int count)
 /* Answers with the next queues of `total`, behind the place named in the question. Returns the first. */
 static int answer_crowd(int total)
 {
-    static struct mg_parked_queue queues[SUPERVISOR_PARKED_MAX];
+    static struct mg_parked_queue queues[MG_SUPERVISOR_PARKED_MAX];
     int first = fake.after.service[0] == '\0' ? 0 : (int)strtol(fake.after.service + 4, NULL, 10) + 1;
-    int count = total - first < SUPERVISOR_PARKED_MAX ? total - first : SUPERVISOR_PARKED_MAX;
+    int count = total - first < MG_SUPERVISOR_PARKED_MAX ? total - first : MG_SUPERVISOR_PARKED_MAX;
     name_gone(queues, first, count);
     fake_answer_parked(queues, count, NULL, 0);
     return first;
@@ -277,20 +277,20 @@ static int answer_crowd(int total)
 /* Catches: the steps of the two hundred and forty-first service, which wait for ever. */
 START_TEST(of_more_queues_than_are_held_each_has_its_turn)
 {
-    enum { TOTAL = SUPERVISOR_PARKED_MAX + 60 };
+    enum { TOTAL = MG_SUPERVISOR_PARKED_MAX + 60 };
     fake_answer_sweep(NULL, 0);
     for (int round = 0; round < 4; round++) {
-        int first = answer_crowd(TOTAL), count = round % 2 == 0 ? SUPERVISOR_PARKED_MAX : 60;
-        ck_assert_int_eq(first, round % 2 == 0 ? 0 : SUPERVISOR_PARKED_MAX);
+        int first = answer_crowd(TOTAL), count = round % 2 == 0 ? MG_SUPERVISOR_PARKED_MAX : 60;
+        ck_assert_int_eq(first, round % 2 == 0 ? 0 : MG_SUPERVISOR_PARKED_MAX);
         turn(); /* the broker has not answered yet: the same ones are named again */
         ck_assert_int_eq(answer_crowd(TOTAL), first);
         see_gone(first, count);
         turn();
         ck_assert_int_eq(fake.room_count, count);
-        ck_assert_int_le(fake_watches(), SUPERVISOR_QUEUES + SUPERVISOR_PARKED_MAX);
+        ck_assert_int_le(fake_watches(), MG_SUPERVISOR_QUEUES + MG_SUPERVISOR_PARKED_MAX);
     }
     fake_pass_quietly(3000);
-    ck_assert(fake.is_open[WATCHED_PARKED_CROWD]);
+    ck_assert(fake.is_open[MG_WATCHED_PARKED_CROWD]);
     for (int i = 0; i < 80; i++) { /* 20 seconds */
         fake_answer_parked(NULL, 0, NULL, 0);
         turn();
@@ -298,7 +298,7 @@ START_TEST(of_more_queues_than_are_held_each_has_its_turn)
             fake_answer_write();
         }
     }
-    ck_assert(!fake.is_open[WATCHED_PARKED_CROWD]);
+    ck_assert(!fake.is_open[MG_WATCHED_PARKED_CROWD]);
 }
 END_TEST
 
@@ -306,10 +306,10 @@ START_TEST(a_queue_of_which_the_broker_says_nothing_holds_up_no_turn)
 {
     fake_answer_sweep(NULL, 0);
     for (int i = 0; i < 8; i++) {
-        ck_assert_int_eq(answer_crowd(SUPERVISOR_PARKED_MAX + 1), 0);
+        ck_assert_int_eq(answer_crowd(MG_SUPERVISOR_PARKED_MAX + 1), 0);
         turn();
     }
-    ck_assert_int_eq(answer_crowd(SUPERVISOR_PARKED_MAX + 1), SUPERVISOR_PARKED_MAX);
+    ck_assert_int_eq(answer_crowd(MG_SUPERVISOR_PARKED_MAX + 1), MG_SUPERVISOR_PARKED_MAX);
 }
 END_TEST
 

@@ -146,9 +146,9 @@ START_TEST(who_leads_again_asks_anew)
     fake_lead(100);
     ck_assert(last_cast()->is_down);
     fake_answer_sweep(NULL, 0);
-    supervisor_lead_session(fake_supervisor(), false, "gone");
+    mg_supervisor_lead_session(fake_supervisor(), false, "gone");
     wanted(LEFT_OVER, 2);
-    supervisor_lead_session(fake_supervisor(), true, "");
+    mg_supervisor_lead_session(fake_supervisor(), true, "");
     fake_lead(100);
     ck_assert(!last_cast()->is_down && last_cast()->is_undecided);
 }
@@ -190,8 +190,8 @@ END_TEST
 /* Would catch: a message about the wrong service, when there are more than can be watched. */
 START_TEST(of_too_many_services_the_first_are_watched)
 {
-    static char names[SUPERVISOR_SERVICES_MAX + 1][8];
-    for (int i = 0; i <= SUPERVISOR_SERVICES_MAX; i++) {
+    static char names[MG_SUPERVISOR_SERVICES_MAX + 1][8];
+    for (int i = 0; i <= MG_SUPERVISOR_SERVICES_MAX; i++) {
         const char *const row[1][FAKE_COLUMNS] = {{names[i], "0", "f", "0", "0", "a", "open", "t"}};
         snprintf(names[i], sizeof names[i], "s%d", i);
         wanted(row, 1);
@@ -201,7 +201,7 @@ START_TEST(of_too_many_services_the_first_are_watched)
             fake_pass_quietly(250);
         }
         ck_assert_str_eq(last_cast()->service, names[i]);
-        ck_assert(last_cast()->is_down == (i < SUPERVISOR_SERVICES_MAX));
+        ck_assert(last_cast()->is_down == (i < MG_SUPERVISOR_SERVICES_MAX));
         ck_assert(last_cast()->is_undecided != last_cast()->is_down);
         fake.cast_count = 0;
     }
@@ -223,7 +223,7 @@ START_TEST(it_speaks_as_long_as_it_leads_and_can_read)
     fake.is_wanted_unreadable = false;
     fake_pass_quietly(250);
     ck_assert_int_eq(fake.cast_count, before + 1);
-    supervisor_lead_lost(fake_supervisor(), "the test says so");
+    mg_supervisor_lead_lost(fake_supervisor(), "the test says so");
     fake.is_store_up = false;
     fake_pass(3000);
     ck_assert_int_eq(fake.cast_count, before + 1);

@@ -6,7 +6,7 @@
 #include "../suite.h"
 #include "fakes.h"
 
-static struct supervisor *supervisor;
+static struct mg_supervisor *supervisor;
 
 static void setup(void)
 {
@@ -57,7 +57,7 @@ START_TEST(only_the_leader_moves)
     fake_answer_lead(true, 100);
     fake_pass_quietly(2000);
     ck_assert_int_eq(fake.retires, 1);
-    supervisor_lead_lost(supervisor, "the test says so");
+    mg_supervisor_lead_lost(supervisor, "the test says so");
     fake_answer_retire(&FULL);
     fake_pass(20000);
     ck_assert_int_eq(fake.retires, 1);
@@ -199,7 +199,7 @@ START_TEST(what_was_moved_and_what_stays_is_shown)
     ck_assert(shows("\nmakegood_order_finished_oldest_age_seconds 5\n"));
     answer_for(1000, &ROUND, 0);
     ck_assert(shows("\nmakegood_order_finished_oldest_age_seconds 4\n"));
-    supervisor_lead_lost(supervisor, "the test says so");
+    mg_supervisor_lead_lost(supervisor, "the test says so");
     ck_assert(!shows("\nmakegood_order_finished_oldest_age_seconds "));
 }
 END_TEST

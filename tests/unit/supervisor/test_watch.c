@@ -6,7 +6,7 @@
 #include "../suite.h"
 #include "fakes.h"
 
-static struct supervisor *supervisor;
+static struct mg_supervisor *supervisor;
 
 static void setup(void)
 {
@@ -169,21 +169,21 @@ START_TEST(what_cannot_be_looked_at_is_left_open)
     fake_queue_seen("dead.letters", 3, 0);
     fake_pass_quietly(60000); /* no look is possible: the connection for looks is away */
     ck_assert_int_eq(fake.alerts_sent_count, 1);
-    ck_assert(fake.is_open[WATCHED_DEAD_LETTERS]);
+    ck_assert(fake.is_open[MG_WATCHED_DEAD_LETTERS]);
     fake_queue_seen("dead.letters", 0, 0);
     fake_pass_quietly(2500);
-    ck_assert(!fake.is_open[WATCHED_DEAD_LETTERS]);
+    ck_assert(!fake.is_open[MG_WATCHED_DEAD_LETTERS]);
 }
 END_TEST
 
 START_TEST(a_new_leader_does_not_close_before_it_has_looked_as_long)
 {
-    fake.is_open[WATCHED_STUCK_ORDERS] = true; /* by its predecessor */
+    fake.is_open[MG_WATCHED_STUCK_ORDERS] = true; /* by its predecessor */
     fake_answer_sweep(NULL, 0);
     fake_pass_quietly(14000);
-    ck_assert(fake.is_open[WATCHED_STUCK_ORDERS]);
+    ck_assert(fake.is_open[MG_WATCHED_STUCK_ORDERS]);
     fake_pass_quietly(4000);
-    ck_assert(!fake.is_open[WATCHED_STUCK_ORDERS]);
+    ck_assert(!fake.is_open[MG_WATCHED_STUCK_ORDERS]);
     ck_assert_int_eq(fake.alerts_sent_count, 1);
     ck_assert(fake.alerts_sent[0].is_closed);
     ck_assert_str_eq(fake.alerts_sent[0].text, "the cause no longer exists");
@@ -210,7 +210,7 @@ START_TEST(an_alert_that_could_not_be_published_is_published_again)
     fake_queue_seen("dead.letters", 3, 0);
     fake.outcome = MG_PUBLISH_REFUSED;
     fake_pass_quietly(6500);
-    ck_assert(fake.is_open[WATCHED_DEAD_LETTERS]);
+    ck_assert(fake.is_open[MG_WATCHED_DEAD_LETTERS]);
     ck_assert_int_eq(fake.alerts_sent_count, 0);
     ck_assert_int_eq(fake.warnings, 2); /* the alert itself, and one about the failed publish */
     fake.outcome = MG_PUBLISH_CONFIRMED;
@@ -223,7 +223,7 @@ START_TEST(who_does_not_lead_writes_no_alert)
 {
     fake_answer_sweep(NULL, 0);
     fake_queue_seen("dead.letters", 3, 0);
-    supervisor_lead_lost(supervisor, "test");
+    mg_supervisor_lead_lost(supervisor, "test");
     fake.is_store_up = false;
     fake_queue_seen("dead.letters", 3, 0);
     fake_pass(20000);
