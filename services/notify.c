@@ -30,14 +30,18 @@ static void on_status(void *arg)
 {
     struct mg_notify *notify = arg;
     char reason[STATUS_SIZE - 16] = "", status[STATUS_SIZE];
-    bool is_ready = notify->is_ready(notify->arg, reason, sizeof reason);
+    bool is_ready = notify->is_ready(notify->arg, reason, sizeof(reason));
     for (char *at = reason; *at != '\0'; at++) {
-        if (*at == '\n') *at = ' '; /* a line's end would begin another assignment */
+        if (*at == '\n') {
+            *at = ' '; /* a line's end would begin another assignment */
+        }
     }
-    (void)snprintf(status, sizeof status, "%sready%s%s", is_ready ? "" : "not ",
+    (void)snprintf(status, sizeof(status), "%sready%s%s", is_ready ? "" : "not ",
                    reason[0] != '\0' ? ": " : "", reason);
-    if (strcmp(status, notify->status) == 0) return;
-    memcpy(notify->status, status, sizeof status);
+    if (strcmp(status, notify->status) == 0) {
+        return;
+    }
+    memcpy(notify->status, status, sizeof(status));
     (void)sd_notifyf(0, "STATUS=%s", status);
 }
 
@@ -56,18 +60,24 @@ static void on_first_turn(void *arg)
 struct mg_notify *mg_notify_create(struct mg_loop *loop,
                                    bool (*is_ready)(void *arg, char *ret_reason, size_t size), void *arg)
 {
-    struct mg_notify *notify = calloc(1, sizeof *notify);
+    struct mg_notify *notify = calloc(1, sizeof(*notify));
     uint64_t watchdog_us = 0;
     const char *socket = getenv("NOTIFY_SOCKET");
-    if (notify == NULL) return NULL;
+    if (notify == NULL) {
+        return NULL;
+    }
     notify->is_ready = is_ready;
     notify->arg = arg;
-    if (socket == NULL || socket[0] == '\0') return notify;
+    if (socket == NULL || socket[0] == '\0') {
+        return notify;
+    }
 
     bool has_watchdog = sd_watchdog_enabled(0, &watchdog_us) > 0;
     notify->first = mg_idle_create(loop, on_first_turn, notify);
     notify->status_timer = mg_timer_create(loop, on_status, notify);
-    if (has_watchdog) notify->watchdog_timer = mg_timer_create(loop, on_watchdog, notify);
+    if (has_watchdog) {
+        notify->watchdog_timer = mg_timer_create(loop, on_watchdog, notify);
+    }
     if (notify->first == NULL || notify->status_timer == NULL ||
         (has_watchdog && notify->watchdog_timer == NULL)) {
         mg_notify_destroy(notify);
@@ -78,13 +88,17 @@ struct mg_notify *mg_notify_create(struct mg_loop *loop,
     /* Half of the time, as sd_watchdog_enabled(3) advises: one late turn of the loop must not get it
      * killed. */
     int64_t half_ms = (int64_t)(watchdog_us / 2 / 1000);
-    if (has_watchdog) mg_timer_start(notify->watchdog_timer, half_ms, half_ms > 0 ? half_ms : 1);
+    if (has_watchdog) {
+        mg_timer_start(notify->watchdog_timer, half_ms, half_ms > 0 ? half_ms : 1);
+    }
     return notify;
 }
 
 void mg_notify_destroy(struct mg_notify *notify)
 {
-    if (notify == NULL) return;
+    if (notify == NULL) {
+        return;
+    }
     mg_idle_destroy(notify->first);
     mg_timer_destroy(notify->status_timer);
     mg_timer_destroy(notify->watchdog_timer);

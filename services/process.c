@@ -51,7 +51,7 @@ struct process {
 static int options_add(struct process *process, int count, const struct mg_option *options, size_t more)
 {
     assert((size_t)count + more < OPTIONS_MAX);
-    memcpy(process->options + count, options, more * sizeof *options);
+    memcpy(process->options + count, options, more * sizeof(*options));
     return count + (int)more;
 }
 
@@ -92,13 +92,15 @@ static void options_make(struct process *process)
     for (const struct mg_option *own = process->service->options; own->name != NULL; own++) {
         process->options[count++] = *own;
     }
-    count = options_add(process, count, common, sizeof common / sizeof common[0]);
+    count = options_add(process, count, common, sizeof(common) / sizeof(common[0]));
     process->connections = &process->options[count];
-    count = options_add(process, count, connections, sizeof connections / sizeof connections[0]);
-    if (process->service->has_spans)
-        count = options_add(process, count, of_spans, sizeof of_spans / sizeof of_spans[0]);
-    if (process->service->has_store)
-        (void)options_add(process, count, of_store, sizeof of_store / sizeof of_store[0]);
+    count = options_add(process, count, connections, sizeof(connections) / sizeof(connections[0]));
+    if (process->service->has_spans) {
+        count = options_add(process, count, of_spans, sizeof(of_spans) / sizeof(of_spans[0]));
+    }
+    if (process->service->has_store) {
+        (void)options_add(process, count, of_store, sizeof(of_store) / sizeof(of_store[0]));
+    }
 }
 
 static struct mg_tracer_options tracer_options(const struct process *process)
@@ -144,14 +146,16 @@ static enum mg_class options_check(struct process *process, enum mg_log_level *r
                           options->log_level);
     }
     if (options->instance[0] == '\0') {
-        mg_instance_name(process->instance, sizeof process->instance);
+        mg_instance_name(process->instance, sizeof(process->instance));
     } else {
-        (void)snprintf(process->instance, sizeof process->instance, "%s", options->instance);
+        (void)snprintf(process->instance, sizeof(process->instance), "%s", options->instance);
     }
     shared->instance = process->instance;
     enum mg_class class = mg_broker_check_address(&options->broker, err);
     const struct mg_http_server_options http = http_options(process);
-    if (class == MG_OK && options->http[0] != '\0') class = mg_http_server_check(&http, err);
+    if (class == MG_OK && options->http[0] != '\0') {
+        class = mg_http_server_check(&http, err);
+    }
     if (class == MG_OK && process->service->has_store) {
         class = mg_dsn_check(options->pg_dsn, options->broker.is_plaintext_allowed, err);
     }
@@ -159,7 +163,9 @@ static enum mg_class options_check(struct process *process, enum mg_log_level *r
         const struct mg_tracer_options tracer = tracer_options(process);
         class = mg_tracer_check(&tracer, err);
     }
-    if (class == MG_OK && process->service->check != NULL) class = process->service->check(shared, err);
+    if (class == MG_OK && process->service->check != NULL) {
+        class = process->service->check(shared, err);
+    }
     return class;
 }
 
@@ -168,7 +174,9 @@ static enum mg_class options_check(struct process *process, enum mg_log_level *r
 static void on_stop_signal(void *arg)
 {
     struct process *process = arg;
-    if (process->is_closing) return; /* its end is bounded */
+    if (process->is_closing) {
+        return; /* its end is bounded */
+    }
     const int64_t *drain_ms = process->service->drain_timeout_ms;
     mg_notify_stopping((drain_ms != NULL ? *drain_ms : 0) + TEARDOWN_MAX_MS);
     process->service->drain(process->shared.service);
@@ -198,7 +206,9 @@ static void secret_reread(struct process *process, const char *name, mg_config_t
 static void http_reread(struct process *process)
 {
     struct mg_err err;
-    if (process->shared.options.http_cert_file[0] == '\0') return;
+    if (process->shared.options.http_cert_file[0] == '\0') {
+        return;
+    }
     bool is_read = mg_http_server_reload(process->http_server, &err) == MG_OK;
     mg_process_reread(&process->shared, "http-cert-file", is_read, is_read ? NULL : &err);
 }
@@ -207,9 +217,13 @@ static void tracer_reread(struct process *process)
 {
     const struct mg_tracer_options options = tracer_options(process);
     struct mg_err err;
-    if (options.ca_file[0] == '\0') return;
+    if (options.ca_file[0] == '\0') {
+        return;
+    }
     bool is_good = mg_tracer_check(&options, &err) == MG_OK;
-    if (is_good) mg_tracer_reload(process->tracer);
+    if (is_good) {
+        mg_tracer_reload(process->tracer);
+    }
     mg_process_reread(&process->shared, "otlp-ca-file", is_good, is_good ? NULL : &err);
 }
 
@@ -222,21 +236,33 @@ void mg_process_reread(struct mg_process *shared, const char *what, bool is_new,
                MG_LOG_TEXT("what", what), MG_LOG_TEXT("reason", err->text));
         return;
     }
-    (void)snprintf(process->reread + len, sizeof process->reread - len, "%s%s (%s)", len > 0 ? ", " : "",
+    (void)snprintf(process->reread + len, sizeof(process->reread) - len, "%s%s (%s)", len > 0 ? ", " : "",
                    what, is_new ? "new" : "unchanged");
 }
 
 static void on_hangup(void *arg)
 {
     struct process *process = arg;
-    if (process->is_closing) return;
+    if (process->is_closing) {
+        return;
+    }
     mg_notify_reloading();
     process->reread[0] = '\0';
-    if (process->shared.broker != NULL) secret_reread(process, "amqp-url", take_amqp_url);
-    if (process->shared.store != NULL) secret_reread(process, "pg-dsn", take_pg_dsn);
-    if (process->http_server != NULL) http_reread(process);
-    if (process->tracer != NULL) tracer_reread(process);
-    if (process->service->reload != NULL) process->service->reload(&process->shared);
+    if (process->shared.broker != NULL) {
+        secret_reread(process, "amqp-url", take_amqp_url);
+    }
+    if (process->shared.store != NULL) {
+        secret_reread(process, "pg-dsn", take_pg_dsn);
+    }
+    if (process->http_server != NULL) {
+        http_reread(process);
+    }
+    if (process->tracer != NULL) {
+        tracer_reread(process);
+    }
+    if (process->service->reload != NULL) {
+        process->service->reload(&process->shared);
+    }
     mg_log(MG_LOG_INFO, "SIGHUP: files read again; new connections use them",
            MG_LOG_TEXT("read", process->reread[0] != '\0' ? process->reread : "none"));
     mg_notify_reloaded();
@@ -247,12 +273,16 @@ static void on_hangup(void *arg)
 static enum mg_class spans_open(struct process *process, struct mg_err *err)
 {
     struct mg_process *shared = &process->shared;
-    if (!wants_spans(process)) return MG_OK;
+    if (!wants_spans(process)) {
+        return MG_OK;
+    }
     const struct mg_tracer_options options = tracer_options(process);
     enum mg_class class = mg_tracer_create(shared->loop, &options, process->program, process->instance,
                                            shared->metrics, &process->tracer, err);
     process->spans = (struct mg_span_sink){.take = mg_tracer_take, .arg = process->tracer};
-    if (class == MG_OK) shared->spans = &process->spans;
+    if (class == MG_OK) {
+        shared->spans = &process->spans;
+    }
     return class;
 }
 
@@ -279,17 +309,27 @@ static enum mg_class process_open(struct process *process, struct mg_err *err)
         return mg_err_set(err, MG_TRANSIENT, "no memory or no file descriptors");
     }
     process->own_metrics = mg_process_metrics_create(shared->loop, shared->metrics);
-    if (process->own_metrics == NULL) return mg_err_set(err, MG_TRANSIENT, "no memory");
+    if (process->own_metrics == NULL) {
+        return mg_err_set(err, MG_TRANSIENT, "no memory");
+    }
     enum mg_class class = spans_open(process, err);
-    if (class == MG_OK) class = service->create(shared, err);
-    if (class == MG_OK) class = vitals_open(process, err);
+    if (class == MG_OK) {
+        class = service->create(shared, err);
+    }
+    if (class == MG_OK) {
+        class = vitals_open(process, err);
+    }
     if (class == MG_OK && shared->options.http[0] != '\0') {
         const struct mg_http_server_options options = http_options(process);
         class = mg_http_server_create(shared->loop, &options, &process->http_server, err);
     }
-    if (class != MG_OK) return class;
+    if (class != MG_OK) {
+        return class;
+    }
     process->notify = mg_notify_create(shared->loop, process_is_ready, process);
-    if (process->notify == NULL) class = mg_err_set(err, MG_TRANSIENT, "no memory");
+    if (process->notify == NULL) {
+        class = mg_err_set(err, MG_TRANSIENT, "no memory");
+    }
     return class;
 }
 
@@ -301,7 +341,9 @@ static void process_close(struct process *process)
     mg_process_metrics_destroy(process->own_metrics);
     process->is_closing = true;
     process->service->destroy(&process->shared);
-    if (process->tracer != NULL) mg_tracer_flush(process->tracer); /* the loop has no other user left */
+    if (process->tracer != NULL) {
+        mg_tracer_flush(process->tracer); /* the loop has no other user left */
+    }
     mg_tracer_destroy(process->tracer);
     mg_loop_destroy(process->shared.loop);
     mg_metrics_destroy(process->shared.metrics);
@@ -318,7 +360,7 @@ static void process_run(struct process *process)
         process->exit_code = class == MG_BAD_INPUT ? EXIT_USAGE : EXIT_FAILED;
         return;
     }
-    mg_url_redact(process->shared.options.broker.url, broker, sizeof broker);
+    mg_url_redact(process->shared.options.broker.url, broker, sizeof(broker));
     mg_log(MG_LOG_INFO, "started", MG_LOG_TEXT("version", MG_VERSION), MG_LOG_TEXT("broker", broker),
            MG_LOG_NUMBER("http_port",
                          process->http_server != NULL ? mg_http_server_port(process->http_server) : 0));
@@ -342,7 +384,7 @@ int mg_process_main(const struct mg_process_service *service, int argc, char **a
     mg_harden(hardening);
     mg_memory_settle();
     options_make(&process);
-    (void)snprintf(process.program, sizeof process.program, "makegood-%s", service->name);
+    (void)snprintf(process.program, sizeof(process.program), "makegood-%s", service->name);
     const struct mg_program program = {.name = process.program,
                                        .summary = service->summary,
                                        .usage = service->usage,
@@ -350,7 +392,9 @@ int mg_process_main(const struct mg_process_service *service, int argc, char **a
                                        .connections = process.connections,
                                        .manual = service->manual};
     enum mg_class class = mg_config_load(&program, argc, argv, &process.config, &action, NULL, &err);
-    if (class == MG_OK && action != MG_CONFIG_EXIT) class = options_check(&process, &level, &err);
+    if (class == MG_OK && action != MG_CONFIG_EXIT) {
+        class = options_check(&process, &level, &err);
+    }
     if (class != MG_OK) {
         (void)fprintf(stderr, "%s: %s\n", process.program, err.text);
         process.exit_code = class == MG_BAD_INPUT ? EXIT_USAGE : EXIT_FAILED;

@@ -40,9 +40,13 @@ static double seconds_of(struct timeval time)
 static void cpu_read(struct mg_process_metrics *own)
 {
     struct rusage usage;
-    if (getrusage(RUSAGE_SELF, &usage) != 0) return;
+    if (getrusage(RUSAGE_SELF, &usage) != 0) {
+        return;
+    }
     double more = seconds_of(usage.ru_utime) + seconds_of(usage.ru_stime) - mg_metric_value(own->cpu);
-    if (more > 0) mg_metric_add(own->cpu, more);
+    if (more > 0) {
+        mg_metric_add(own->cpu, more);
+    }
 }
 
 /* Pages: in all, and those in memory (proc(5), statm). */
@@ -50,11 +54,15 @@ static void memory_read(struct mg_process_metrics *own)
 {
     unsigned long all, resident;
     FILE *statm = fopen("/proc/self/statm", "re");
-    if (!statm) return;
+    if (!statm) {
+        return;
+    }
     char line[128];
-    char *at = fgets(line, sizeof line, statm);
+    char *at = fgets(line, sizeof(line), statm);
     (void)fclose(statm);
-    if (!at) return;
+    if (!at) {
+        return;
+    }
     all = strtoul(at, &at, 10);
     resident = strtoul(at, &at, 10);
     double page = (double)sysconf(_SC_PAGESIZE);
@@ -65,13 +73,17 @@ static void memory_read(struct mg_process_metrics *own)
 static void descriptors_read(struct mg_process_metrics *own)
 {
     struct rlimit limit;
-    if (getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY)
+    if (getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY) {
         mg_metric_set(own->max_fds, (double)limit.rlim_cur);
+    }
     DIR *folder = opendir("/proc/self/fd");
-    if (!folder) return;
-    int count = -3;         /* the folder's own, "." and ".." */
-    while (readdir(folder)) /* one thread reads it */
+    if (!folder) {
+        return;
+    }
+    int count = -3;           /* the folder's own, "." and ".." */
+    while (readdir(folder)) { /* one thread reads it */
         count++;
+    }
     (void)closedir(folder);
     mg_metric_set(own->open_fds, count);
 }
@@ -90,8 +102,10 @@ static struct mg_metric *gauge(struct mg_metrics *metrics, const char *name, con
 
 struct mg_process_metrics *mg_process_metrics_create(struct mg_loop *loop, struct mg_metrics *metrics)
 {
-    struct mg_process_metrics *own = calloc(1, sizeof *own);
-    if (!own) return NULL;
+    struct mg_process_metrics *own = calloc(1, sizeof(*own));
+    if (!own) {
+        return NULL;
+    }
     own->timer = mg_timer_create(loop, lag_look, own);
     if (!own->timer) {
         free(own);
@@ -119,7 +133,9 @@ struct mg_process_metrics *mg_process_metrics_create(struct mg_loop *loop, struc
 
 void mg_process_metrics_destroy(struct mg_process_metrics *own)
 {
-    if (!own) return;
+    if (!own) {
+        return;
+    }
     mg_metrics_on_render(own->metrics, NULL, NULL);
     mg_timer_destroy(own->timer);
     free(own);

@@ -25,16 +25,21 @@ struct mg_tracer {
     struct mg_exporter *exporter;
     bool is_flushed;
     struct mg_buf head, span;
-    char url[URL_MAX + sizeof DEFAULT_PATH];
+    char url[URL_MAX + sizeof(DEFAULT_PATH)];
     char *ca_file;
 };
 
 static const char *url_fault(const char *text, enum mg_class class, const struct mg_http_url *url)
 {
-    if (class != MG_OK || !url->is_http || !url->has_host)
+    if (class != MG_OK || !url->is_http || !url->has_host) {
         return "not a URL of a collector; write \"http://127.0.0.1:4318\" or \"https://host/v1/traces\"";
-    if (strpbrk(text, "?#") != NULL) return "no query and no fragment in the URL";
-    if (strlen(text) > URL_MAX) return "longer than 2048 bytes";
+    }
+    if (strpbrk(text, "?#") != NULL) {
+        return "no query and no fragment in the URL";
+    }
+    if (strlen(text) > URL_MAX) {
+        return "longer than 2048 bytes";
+    }
     return url->has_user ? "no user or password in the URL: it would show in logs" : NULL;
 }
 
@@ -44,16 +49,21 @@ enum mg_class mg_tracer_check(const struct mg_tracer_options *options, struct mg
     char warning[MG_TLS_WARNING_SIZE];
     struct mg_http_url url = {.is_plaintext = false};
     enum mg_class class = mg_http_url_parse(options->url, &url);
-    if (class == MG_TRANSIENT) return mg_err_set(err, class, "--otlp-url: no memory");
+    if (class == MG_TRANSIENT) {
+        return mg_err_set(err, class, "--otlp-url: no memory");
+    }
     const char *wrong = url_fault(options->url, class, &url);
-    if (wrong != NULL) return mg_err_set(err, MG_BAD_INPUT, "--otlp-url: %s", wrong);
-    if (url.is_plaintext && !options->is_plaintext_allowed)
+    if (wrong != NULL) {
+        return mg_err_set(err, MG_BAD_INPUT, "--otlp-url: %s", wrong);
+    }
+    if (url.is_plaintext && !options->is_plaintext_allowed) {
         return mg_err_set(
             err, MG_BAD_INPUT,
             "--otlp-url: %s would send spans in plaintext over a network; write https://, or give "
             "--allow-plaintext on a private network",
             options->url);
-    class = mg_tls_check(&files, warning, sizeof warning, err);
+    }
+    class = mg_tls_check(&files, warning, sizeof(warning), err);
     return class == MG_OK ? MG_OK : mg_err_prefix(err, "--otlp-ca-file");
 }
 
@@ -62,17 +72,20 @@ static void url_complete(struct mg_tracer *tracer, const char *text)
     struct mg_http_url url = {.has_path = true};
     size_t len = strlen(text);
     bool is_bare = mg_http_url_parse(text, &url) == MG_OK && !url.has_path;
-    while (is_bare && len > 0 && text[len - 1] == '/')
+    while (is_bare && len > 0 && text[len - 1] == '/') {
         len--;
-    (void)snprintf(tracer->url, sizeof tracer->url, "%.*s%s", (int)len, text, is_bare ? DEFAULT_PATH : "");
+    }
+    (void)snprintf(tracer->url, sizeof(tracer->url), "%.*s%s", (int)len, text, is_bare ? DEFAULT_PATH : "");
 }
 
 enum mg_class mg_tracer_create(struct mg_loop *loop, const struct mg_tracer_options *options,
                                const char *service, const char *instance, struct mg_metrics *metrics,
                                struct mg_tracer **ret_tracer, struct mg_err *err)
 {
-    struct mg_tracer *tracer = calloc(1, sizeof *tracer);
-    if (tracer == NULL) return mg_err_set(err, MG_TRANSIENT, "could not make the tracer: no memory");
+    struct mg_tracer *tracer = calloc(1, sizeof(*tracer));
+    if (tracer == NULL) {
+        return mg_err_set(err, MG_TRANSIENT, "could not make the tracer: no memory");
+    }
     tracer->loop = loop;
     tracer->ca_file = strdup(options->ca_file);
     url_complete(tracer, options->url);
@@ -128,13 +141,16 @@ static void on_flushed(void *arg)
 void mg_tracer_flush(struct mg_tracer *tracer)
 {
     mg_exporter_flush(tracer->exporter, FLUSH_MS, on_flushed, tracer);
-    while (!tracer->is_flushed)
+    while (!tracer->is_flushed) {
         mg_loop_run(tracer->loop); /* an earlier caller may have stopped the loop twice */
+    }
 }
 
 void mg_tracer_destroy(struct mg_tracer *tracer)
 {
-    if (tracer == NULL) return;
+    if (tracer == NULL) {
+        return;
+    }
     mg_exporter_destroy(tracer->exporter);
     mg_buf_finish(&tracer->head);
     mg_buf_finish(&tracer->span);

@@ -30,14 +30,18 @@ struct mg_arena {
 
 struct mg_arena *mg_arena_create(size_t max_bytes)
 {
-    struct mg_arena *arena = calloc(1, sizeof *arena);
-    if (arena) arena->max = max_bytes;
+    struct mg_arena *arena = calloc(1, sizeof(*arena));
+    if (arena) {
+        arena->max = max_bytes;
+    }
     return arena;
 }
 
 void mg_arena_destroy(struct mg_arena *arena)
 {
-    if (!arena) return;
+    if (!arena) {
+        return;
+    }
     while (arena->blocks) {
         struct block *block = arena->blocks;
         arena->blocks = block->next;
@@ -54,17 +58,25 @@ size_t mg_arena_used(const struct mg_arena *arena)
 /* Returns a piece with undefined content. */
 static char *take(struct mg_arena *arena, size_t size)
 {
-    if (size == 0) size = 1; /* every piece has an address of its own */
-    if (size > SIZE_MAX - sizeof(struct block) - ALIGNMENT) return NULL;
+    if (size == 0) {
+        size = 1; /* every piece has an address of its own */
+    }
+    if (size > SIZE_MAX - sizeof(struct block) - ALIGNMENT) {
+        return NULL;
+    }
     size = (size + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
-    if (size > arena->max - arena->used) return NULL;
+    if (size > arena->max - arena->used) {
+        return NULL;
+    }
 
     struct block *block = arena->blocks;
     if (!block || size > block->size - block->used) {
         size_t usual = arena->blocks ? BLOCK_SIZE : FIRST_SIZE;
         size_t block_size = size > usual ? size : usual;
-        block = malloc(sizeof *block + block_size);
-        if (!block) return NULL;
+        block = malloc(sizeof(*block) + block_size);
+        if (!block) {
+            return NULL;
+        }
         *block = (struct block){.size = block_size};
         if (arena->blocks && block_size > usual) { /* full at once: the one with room stays in front */
             block->next = arena->blocks->next;
@@ -83,7 +95,9 @@ static char *take(struct mg_arena *arena, size_t size)
 void *mg_arena_alloc(struct mg_arena *arena, size_t size)
 {
     void *piece = take(arena, size);
-    if (piece) memset(piece, 0, size);
+    if (piece) {
+        memset(piece, 0, size);
+    }
     return piece;
 }
 
@@ -95,10 +109,16 @@ struct mg_slice mg_arena_copy(struct mg_arena *arena, struct mg_slice slice)
 
 char *mg_arena_text(struct mg_arena *arena, struct mg_slice slice)
 {
-    if (!slice.data || slice.len == SIZE_MAX) return NULL;
+    if (!slice.data || slice.len == SIZE_MAX) {
+        return NULL;
+    }
     char *copy = take(arena, slice.len + 1);
-    if (!copy) return NULL;
-    if (slice.len > 0) memcpy(copy, slice.data, slice.len);
+    if (!copy) {
+        return NULL;
+    }
+    if (slice.len > 0) {
+        memcpy(copy, slice.data, slice.len);
+    }
     copy[slice.len] = '\0';
     return copy;
 }
@@ -110,12 +130,18 @@ char *mg_arena_printf(struct mg_arena *arena, const char *format, ...)
     va_list args;
 
     va_start(args, format);
-    int len = vsnprintf(shorts, sizeof shorts, format, args);
+    int len = vsnprintf(shorts, sizeof(shorts), format, args);
     va_end(args);
-    if (len < 0) return NULL;
-    if ((size_t)len < sizeof shorts) return mg_arena_text(arena, (struct mg_slice){shorts, (size_t)len});
+    if (len < 0) {
+        return NULL;
+    }
+    if ((size_t)len < sizeof(shorts)) {
+        return mg_arena_text(arena, (struct mg_slice){shorts, (size_t)len});
+    }
     char *text = take(arena, (size_t)len + 1);
-    if (!text) return NULL;
+    if (!text) {
+        return NULL;
+    }
     va_start(args, format);
     (void)vsnprintf(text, (size_t)len + 1, format, args); /* measured above */
     va_end(args);

@@ -21,7 +21,9 @@ struct mg_slice mg_slice_of(const char *text)
 
 bool mg_slice_equal(struct mg_slice a, struct mg_slice b)
 {
-    if (!a.data || !b.data) return !a.data && !b.data;
+    if (!a.data || !b.data) {
+        return !a.data && !b.data;
+    }
     return a.len == b.len && memcmp(a.data, b.data, a.len) == 0;
 }
 
@@ -52,26 +54,36 @@ void mg_buf_clear(struct mg_buf *buf)
 {
     buf->len = 0;
     buf->failed = buf->is_out_of_memory = false;
-    if (buf->data) buf->data[0] = '\0';
+    if (buf->data) {
+        buf->data[0] = '\0';
+    }
 }
 
 /* Reserves room for `more` bytes and the NUL behind them. False, with `failed` set: above `max`, or out of
  * memory. */
 static bool reserve(struct mg_buf *buf, size_t more)
 {
-    if (buf->failed) return false;
+    if (buf->failed) {
+        return false;
+    }
     assert(buf->len <= buf->max);
     if (more > buf->max - buf->len || buf->len + more == SIZE_MAX) {
         buf->failed = true;
         return false;
     }
     size_t needed = buf->len + more + 1;
-    if (needed <= buf->capacity) return true;
+    if (needed <= buf->capacity) {
+        return true;
+    }
 
     size_t limit = buf->max == SIZE_MAX ? SIZE_MAX : buf->max + 1;
     size_t capacity = buf->capacity > limit / 2 ? limit : buf->capacity * 2;
-    if (capacity < FIRST_CAPACITY) capacity = FIRST_CAPACITY < limit ? FIRST_CAPACITY : limit;
-    if (capacity < needed) capacity = needed;
+    if (capacity < FIRST_CAPACITY) {
+        capacity = FIRST_CAPACITY < limit ? FIRST_CAPACITY : limit;
+    }
+    if (capacity < needed) {
+        capacity = needed;
+    }
     char *data = realloc(buf->data, capacity);
     if (!data) {
         buf->failed = buf->is_out_of_memory = true;
@@ -85,8 +97,12 @@ static bool reserve(struct mg_buf *buf, size_t more)
 void mg_buf_append(struct mg_buf *buf, const void *data, size_t len)
 {
     bool has_room = !buf->failed && len < buf->capacity - buf->len; /* no capacity is above max + 1 */
-    if (!has_room && !reserve(buf, len)) return;
-    if (len > 0) memcpy(buf->data + buf->len, data, len);
+    if (!has_room && !reserve(buf, len)) {
+        return;
+    }
+    if (len > 0) {
+        memcpy(buf->data + buf->len, data, len);
+    }
     buf->len += len;
     buf->data[buf->len] = '\0';
 }
@@ -104,15 +120,17 @@ void mg_buf_append_slice(struct mg_buf *buf, struct mg_slice slice)
 void mg_buf_append_integer(struct mg_buf *buf, int64_t number)
 {
     char digits[20]; /* digits and sign of INT64_MIN */
-    char *at = digits + sizeof digits;
+    char *at = digits + sizeof(digits);
     uint64_t rest = number < 0 ? 0 - (uint64_t)number : (uint64_t)number;
 
     do {
         *--at = (char)('0' + rest % 10);
         rest /= 10;
     } while (rest > 0);
-    if (number < 0) *--at = '-';
-    mg_buf_append(buf, at, (size_t)(digits + sizeof digits - at));
+    if (number < 0) {
+        *--at = '-';
+    }
+    mg_buf_append(buf, at, (size_t)(digits + sizeof(digits) - at));
 }
 
 void mg_buf_printf(struct mg_buf *buf, const char *format, ...)
@@ -126,7 +144,9 @@ void mg_buf_printf(struct mg_buf *buf, const char *format, ...)
         buf->failed = true;
         return;
     }
-    if (!reserve(buf, (size_t)len)) return;
+    if (!reserve(buf, (size_t)len)) {
+        return;
+    }
     va_start(args, format);
     (void)vsnprintf(buf->data + buf->len, (size_t)len + 1, format, args); /* measured above */
     va_end(args);
@@ -137,15 +157,23 @@ size_t mg_utf8_len(const char *text, size_t len)
 {
     const unsigned char *bytes = (const unsigned char *)text;
     unsigned char first = bytes[0];
-    if (first < 0x80) return 1;
+    if (first < 0x80) {
+        return 1;
+    }
     size_t need = first >= 0xf0 ? 4 : first >= 0xe0 ? 3 : 2;
-    if (first < 0xc2 || first > 0xf4 || len < need) return 0;
+    if (first < 0xc2 || first > 0xf4 || len < need) {
+        return 0;
+    }
     /* The range of the second byte excludes overlong forms, surrogates and code points above U+10FFFF. */
     unsigned char low = first == 0xe0 ? 0xa0 : first == 0xf0 ? 0x90 : 0x80;
     unsigned char high = first == 0xed ? 0x9f : first == 0xf4 ? 0x8f : 0xbf;
-    if (bytes[1] < low || bytes[1] > high) return 0;
+    if (bytes[1] < low || bytes[1] > high) {
+        return 0;
+    }
     for (size_t i = 2; i < need; i++) {
-        if ((bytes[i] & 0xc0) != 0x80) return 0;
+        if ((bytes[i] & 0xc0) != 0x80) {
+            return 0;
+        }
     }
     return need;
 }
@@ -167,10 +195,11 @@ static void append_json_escape(struct mg_buf *buf, unsigned char byte)
 {
     static const char named[][3] = {['\b'] = "\\b", ['\t'] = "\\t", ['\n'] = "\\n", ['\f'] = "\\f",
                                     ['\r'] = "\\r", ['"'] = "\\\"", ['\\'] = "\\\\"};
-    if (byte < sizeof named / sizeof named[0] && named[byte][0])
+    if (byte < sizeof(named) / sizeof(named[0]) && named[byte][0]) {
         mg_buf_append(buf, named[byte], 2);
-    else
+    } else {
         mg_buf_printf(buf, "\\u%04x", byte);
+    }
 }
 
 /* `unknown` replaces each byte that is not UTF-8, which cannot stand in JSON. */
@@ -180,7 +209,9 @@ static void append_json(struct mg_buf *buf, struct mg_slice text, const char *un
     size_t start = buf->len;
     size_t plain = 0; /* start of the current run of bytes that need no escape */
 
-    if (buf->failed) return;
+    if (buf->failed) {
+        return;
+    }
     mg_buf_append(buf, "\"", 1);
     for (size_t i = 0; i < text.len && !buf->failed;) {
         size_t sequence = bytes[i] < 0x80 ? 1 : mg_utf8_len(text.data + i, text.len - i);
@@ -191,13 +222,16 @@ static void append_json(struct mg_buf *buf, struct mg_slice text, const char *un
             continue;
         }
         mg_buf_append(buf, bytes + plain, i - plain);
-        if (sequence == 0)
+        if (sequence == 0) {
             mg_buf_append_text(buf, unknown);
-        else
+        } else {
             append_json_escape(buf, bytes[i]);
+        }
         plain = ++i;
     }
-    if (text.len > plain) mg_buf_append(buf, bytes + plain, text.len - plain);
+    if (text.len > plain) {
+        mg_buf_append(buf, bytes + plain, text.len - plain);
+    }
     mg_buf_append(buf, "\"", 1);
 
     if (buf->failed && buf->data) { /* a half-written string is worse than none */

@@ -12,7 +12,9 @@ static struct timespec read_clock(clockid_t id)
     struct timespec now;
 
     /* Both clocks exist on every supported Linux. Without a clock no deadline can be kept. */
-    if (clock_gettime(id, &now) != 0) abort();
+    if (clock_gettime(id, &now) != 0) {
+        abort();
+    }
     return now;
 }
 

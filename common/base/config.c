@@ -53,16 +53,25 @@ enum mg_class mg_config_load(const struct mg_program *program, int argc, char **
     struct mg_list words = {.count = 0};
     size_t count = 0;
 
-    while (program->options[count].name)
+    while (program->options[count].name) {
         count++;
-    struct mg_config *config = calloc(1, sizeof *config + count * sizeof config->values[0]);
-    if (!config) return mg_err_set(err, MG_TRANSIENT, "could not read the options: out of memory");
+    }
+    struct mg_config *config = calloc(1, sizeof(*config) + count * sizeof(config->values[0]));
+    if (!config) {
+        return mg_err_set(err, MG_TRANSIENT, "could not read the options: out of memory");
+    }
     config->program = program;
 
     enum mg_class class = read_defaults(config, err);
-    if (class == MG_OK) class = read_arguments(config, argc, argv, ret_words ? &words : NULL, err);
-    if (class == MG_OK && !config->is_answered) class = read_environment(config, err);
-    if (class == MG_OK && !config->is_answered) class = read_config_file(config, err);
+    if (class == MG_OK) {
+        class = read_arguments(config, argc, argv, ret_words ? &words : NULL, err);
+    }
+    if (class == MG_OK && !config->is_answered) {
+        class = read_environment(config, err);
+    }
+    if (class == MG_OK && !config->is_answered) {
+        class = read_config_file(config, err);
+    }
     if (class != MG_OK) {
         mg_config_destroy(config);
         return class;
@@ -72,7 +81,9 @@ enum mg_class mg_config_load(const struct mg_program *program, int argc, char **
         config->is_answered = true;
     }
     write_targets(config);
-    if (ret_words) *ret_words = words;
+    if (ret_words) {
+        *ret_words = words;
+    }
     *ret_action = config->is_answered ? MG_CONFIG_EXIT : config->is_check ? MG_CONFIG_CHECK : MG_CONFIG_RUN;
     *ret_config = config;
     return MG_OK;
@@ -80,7 +91,9 @@ enum mg_class mg_config_load(const struct mg_program *program, int argc, char **
 
 void mg_config_destroy(struct mg_config *config)
 {
-    if (!config) return;
+    if (!config) {
+        return;
+    }
     while (config->texts) {
         struct text *text = config->texts;
         config->texts = text->next;
@@ -92,8 +105,10 @@ void mg_config_destroy(struct mg_config *config)
 
 static char *keep_space(struct mg_config *config, size_t size)
 {
-    struct text *text = calloc(1, sizeof *text + size);
-    if (!text) return NULL;
+    struct text *text = calloc(1, sizeof(*text) + size);
+    if (!text) {
+        return NULL;
+    }
     text->size = size;
     text->next = config->texts;
     config->texts = text;
@@ -105,7 +120,9 @@ static void drop_text(struct mg_config *config, const char *bytes)
 {
     for (struct text **at = &config->texts; *at; at = &(*at)->next) {
         struct text *text = *at;
-        if (text->bytes != bytes) continue;
+        if (text->bytes != bytes) {
+            continue;
+        }
         *at = text->next;
         explicit_bzero(text->bytes, text->size);
         free(text);
@@ -117,7 +134,9 @@ static char *keep_text(struct mg_config *config, const char *text)
 {
     size_t size = strlen(text) + 1;
     char *copy = keep_space(config, size);
-    if (copy) memcpy(copy, text, size);
+    if (copy) {
+        memcpy(copy, text, size);
+    }
     return copy;
 }
 
@@ -127,22 +146,26 @@ static enum mg_class read_file(struct mg_config *config, const char *path, bool 
 {
     char quoted[MG_CONFIG_ORIGIN_SIZE];
 
-    mg_config_quote(path, quoted, sizeof quoted);
+    mg_config_quote(path, quoted, sizeof(quoted));
     char *text = keep_space(config, FILE_MAX + 1);
-    if (!text) return mg_err_set(err, MG_TRANSIENT, "could not read file \"%s\": out of memory", quoted);
+    if (!text) {
+        return mg_err_set(err, MG_TRANSIENT, "could not read file \"%s\": out of memory", quoted);
+    }
     ssize_t len = mg_file_read(path, waits, text, FILE_MAX + 1);
 
     enum mg_class class = MG_OK;
-    if (len < 0)
+    if (len < 0) {
         class = mg_err_set(err, MG_BAD_INPUT, "could not read file \"%s\": %s", quoted, strerror(errno));
-    else if (len > FILE_MAX)
+    } else if (len > FILE_MAX) {
         class = mg_err_set(err, MG_BAD_INPUT, "file \"%s\" is larger than %d bytes", quoted, FILE_MAX);
-    else if (memchr(text, '\0', (size_t)len))
+    } else if (memchr(text, '\0', (size_t)len)) {
         class = mg_err_set(err, MG_BAD_INPUT, "file \"%s\" is not text: it has a NUL byte", quoted);
-    if (class == MG_OK)
+    }
+    if (class == MG_OK) {
         *ret_text = text;
-    else
+    } else {
         drop_text(config, text);
+    }
     return class;
 }
 
@@ -151,15 +174,24 @@ static enum mg_class read_secret(struct mg_config *config, const char *path, boo
 {
     char *whole = NULL;
     enum mg_class class = read_file(config, path, waits, &whole, err);
-    if (class != MG_OK) return class;
+    if (class != MG_OK) {
+        return class;
+    }
     size_t len = strlen(whole);
-    if (len > 0 && whole[len - 1] == '\n') whole[--len] = '\0';
-    if (len > 0 && whole[len - 1] == '\r') whole[--len] = '\0';
+    if (len > 0 && whole[len - 1] == '\n') {
+        whole[--len] = '\0';
+    }
+    if (len > 0 && whole[len - 1] == '\r') {
+        whole[--len] = '\0';
+    }
     char *text = len > 0 ? keep_text(config, whole) : NULL;
     drop_text(config, whole);
-    if (len == 0)
+    if (len == 0) {
         return mg_err_set(err, MG_BAD_INPUT, "file \"%s\" is empty; it should hold the secret", path);
-    if (!text) return mg_err_set(err, MG_TRANSIENT, "could not read file \"%s\": out of memory", path);
+    }
+    if (!text) {
+        return mg_err_set(err, MG_TRANSIENT, "could not read file \"%s\": out of memory", path);
+    }
     *ret_text = text;
     return MG_OK;
 }
@@ -171,13 +203,20 @@ static enum mg_class parse_items(const struct found *found, char *text, struct m
     for (char *next = text; next;) {
         char *item = next;
         next = strchr(item, ',');
-        if (next) *next++ = '\0';
+        if (next) {
+            *next++ = '\0';
+        }
         item += strspn(item, " \t");
-        for (size_t len = strlen(item); len > 0 && isblank((unsigned char)item[len - 1]); len--)
+        for (size_t len = strlen(item); len > 0 && isblank((unsigned char)item[len - 1]); len--) {
             item[len - 1] = '\0';
-        if (item[0] == '\0') continue;
+        }
+        if (item[0] == '\0') {
+            continue;
+        }
         enum mg_class class = mg_config_value_parse(found->option, item, value, err);
-        if (class != MG_OK) return class;
+        if (class != MG_OK) {
+            return class;
+        }
     }
     return MG_OK;
 }
@@ -214,8 +253,9 @@ static enum mg_class take(struct mg_config *config, const struct found *found, c
                           len, option->name, len, option->name);
     }
     if (found->tier == MG_TIER_FLAG && option->is_secret && !found->is_file_name &&
-        mg_url_has_password(given))
+        mg_url_has_password(given)) {
         return refuse_on_command_line(option, err);
+    }
     if (found->tier < value->tier) {
         value = &unused;
     } else if (found->tier > value->tier) {
@@ -223,21 +263,26 @@ static enum mg_class take(struct mg_config *config, const struct found *found, c
         value->list.count = 0;
     }
     value->secret_path = NULL;
-    (void)snprintf(value->origin, sizeof value->origin, "%s", found->origin);
+    (void)snprintf(value->origin, sizeof(value->origin), "%s", found->origin);
 
     if (found->is_file_name) {
         class = read_secret(config, given, true, &text, err);
         /* The path is copied: a line of the configuration file is freed after parsing. */
         value->secret_path = keep_text(config, given);
-        if (class == MG_OK && !value->secret_path) class = mg_err_set(err, MG_TRANSIENT, "out of memory");
+        if (class == MG_OK && !value->secret_path) {
+            class = mg_err_set(err, MG_TRANSIENT, "out of memory");
+        }
     } else {
         text = keep_text(config, given);
-        if (!text) class = mg_err_set(err, MG_TRANSIENT, "out of memory");
+        if (!text) {
+            class = mg_err_set(err, MG_TRANSIENT, "out of memory");
+        }
     }
-    if (class == MG_OK && option->type == MG_OPTION_LIST && found->tier != MG_TIER_FLAG)
+    if (class == MG_OK && option->type == MG_OPTION_LIST && found->tier != MG_TIER_FLAG) {
         class = parse_items(found, text, value, err);
-    else if (class == MG_OK)
+    } else if (class == MG_OK) {
         class = mg_config_value_parse(option, text, value, err);
+    }
     return class == MG_OK ? MG_OK : mg_err_prefix(err, "%s", found->origin);
 }
 
@@ -246,8 +291,10 @@ static enum mg_class read_defaults(struct mg_config *config, struct mg_err *err)
     for (const struct mg_option *option = config->program->options; option->name; option++) {
         struct mg_config_value *value = &config->values[option - config->program->options];
         value->text = "";
-        (void)snprintf(value->origin, sizeof value->origin, "default");
-        if (!option->default_value) continue;
+        (void)snprintf(value->origin, sizeof(value->origin), "default");
+        if (!option->default_value) {
+            continue;
+        }
         struct found found = {option, MG_TIER_DEFAULT, "default", false};
         if (take(config, &found, option->default_value, err) != MG_OK) {
             err->class = MG_BUG; /* the table contradicts itself */
@@ -274,17 +321,26 @@ static enum mg_class take_builtin(struct mg_config *config, const char *name, si
             value = *next;
             *ret_used = 1;
         }
-        if (!value || !value[0])
+        if (!value || !value[0]) {
             return mg_err_set(err, MG_BAD_INPUT, "option --config needs a value: the path of a file");
+        }
         config->path = value;
         return MG_OK;
     }
     *ret_is_builtin = mg_config_is_builtin(config->program, name, len);
-    if (!*ret_is_builtin) return MG_OK;
-    if (value) return mg_err_set(err, MG_BAD_INPUT, "option --%.*s takes no value", (int)len, name);
+    if (!*ret_is_builtin) {
+        return MG_OK;
+    }
+    if (value) {
+        return mg_err_set(err, MG_BAD_INPUT, "option --%.*s takes no value", (int)len, name);
+    }
 
-    if (is_name(name, len, "check-config")) config->is_check = true;
-    if (is_name(name, len, "print-config")) config->is_print = true;
+    if (is_name(name, len, "check-config")) {
+        config->is_check = true;
+    }
+    if (is_name(name, len, "print-config")) {
+        config->is_print = true;
+    }
     if (is_name(name, len, "help")) {
         mg_config_print_help(config->program, stdout);
         config->is_answered = true;
@@ -317,29 +373,37 @@ static enum mg_class take_argument(struct mg_config *config, char *const *argv, 
         value = name[len] ? name + len + 1 : NULL;
     } else {
         const struct mg_option *option = mg_config_find_letter(config->program, argv[0][1]);
-        if (!option && strcmp(argv[0], "-h") != 0)
+        if (!option && strcmp(argv[0], "-h") != 0) {
             return mg_config_refuse_unknown(config->program, "", argv[0] + 1, strcspn(argv[0] + 1, "="), err);
+        }
         value = argv[0][2] ? argv[0] + 2 : NULL;
         name = option ? option->name : "help";
         len = option ? mg_config_name_len(option) : strlen(name);
     }
     enum mg_class class = take_builtin(config, name, len, value, argv + 1, &is_builtin, ret_used, err);
-    if (class != MG_OK || is_builtin) return class;
+    if (class != MG_OK || is_builtin) {
+        return class;
+    }
     found.option = mg_config_find(config->program, name, len, &found.is_file_name);
-    if (!found.option) return mg_config_refuse_unknown(config->program, "", name, len, err);
+    if (!found.option) {
+        return mg_config_refuse_unknown(config->program, "", name, len, err);
+    }
 
-    (void)snprintf(origin, sizeof origin, "option --%.*s", (int)len, name);
+    (void)snprintf(origin, sizeof(origin), "option --%.*s", (int)len, name);
     found.origin = origin;
-    if (!value && found.option->type == MG_OPTION_FLAG) value = "true";
+    if (!value && found.option->type == MG_OPTION_FLAG) {
+        value = "true";
+    }
     if (!value && argv[1]) {
         value = argv[1];
         *ret_used = 1;
     }
-    if (!value)
+    if (!value) {
         return mg_err_set(err, MG_BAD_INPUT, "%s needs a value (%s)", origin,
                           found.is_file_name         ? "FILE"
                           : found.option->value_name ? found.option->value_name
                                                      : "VALUE");
+    }
     return take(config, &found, value, err);
 }
 
@@ -347,11 +411,13 @@ static enum mg_class take_word(const char *word, struct mg_list *words, struct m
 {
     char quoted[MG_CONFIG_NAME_MAX];
 
-    mg_config_quote(word, quoted, sizeof quoted);
-    if (!words)
+    mg_config_quote(word, quoted, sizeof(quoted));
+    if (!words) {
         return mg_err_set(err, MG_BAD_INPUT, "unexpected word \"%s\"; options begin with \"--\"", quoted);
-    if (words->count == MG_LIST_MAX)
+    }
+    if (words->count == MG_LIST_MAX) {
         return mg_err_set(err, MG_BAD_INPUT, "more than %d words, from \"%s\" on", MG_LIST_MAX, quoted);
+    }
     words->items[words->count++] = word;
     return MG_OK;
 }
@@ -373,7 +439,9 @@ static enum mg_class read_arguments(struct mg_config *config, int argc, char **a
         } else {
             class = take_argument(config, argv + i, &used, err);
         }
-        if (class != MG_OK) return class;
+        if (class != MG_OK) {
+            return class;
+        }
         i += used;
     }
     return MG_OK;
@@ -386,15 +454,21 @@ static enum mg_class read_environment(struct mg_config *config, struct mg_err *e
             char name[MG_CONFIG_NAME_MAX], origin[MG_CONFIG_ORIGIN_SIZE];
             mg_config_env_name(option, is_file_name ? "_FILE" : "", name);
             const char *value = getenv(name);
-            if (!value || !value[0]) continue;
-            (void)snprintf(origin, sizeof origin, "environment %s", name);
+            if (!value || !value[0]) {
+                continue;
+            }
+            (void)snprintf(origin, sizeof(origin), "environment %s", name);
             struct found found = {option, MG_TIER_ENVIRONMENT, origin, is_file_name != 0};
             enum mg_class class = take(config, &found, value, err);
-            if (class != MG_OK) return class;
+            if (class != MG_OK) {
+                return class;
+            }
         }
     }
     const char *path = getenv(MG_CONFIG_ENV_PREFIX "CONFIG");
-    if (!config->path && path && path[0]) config->path = path;
+    if (!config->path && path && path[0]) {
+        config->path = path;
+    }
     return MG_OK;
 }
 
@@ -408,8 +482,9 @@ static char *trim_line(char *line)
         }
     }
     size_t len = strlen(line);
-    while (len > 0 && isspace((unsigned char)line[len - 1]))
+    while (len > 0 && isspace((unsigned char)line[len - 1])) {
         line[--len] = '\0';
+    }
     return line + strspn(line, " \t");
 }
 
@@ -418,18 +493,24 @@ static enum mg_class take_line(struct mg_config *config, char *line, const char 
     struct found found = {.tier = MG_TIER_FILE, .origin = origin};
 
     line = trim_line(line);
-    if (line[0] == '\0') return MG_OK;
+    if (line[0] == '\0') {
+        return MG_OK;
+    }
     char *equals = strchr(line, '=');
-    if (!equals) /* the line is not quoted: it may be half of a secret */
+    if (!equals) { /* the line is not quoted: it may be half of a secret */
         return mg_err_set(err, MG_BAD_INPUT, "%s: expected a line \"name = value\"", origin);
+    }
     size_t len = (size_t)(equals - line);
-    while (len > 0 && isblank((unsigned char)line[len - 1]))
+    while (len > 0 && isblank((unsigned char)line[len - 1])) {
         len--;
+    }
     found.option = mg_config_find(config->program, line, len, &found.is_file_name);
-    if (!found.option) return mg_config_refuse_unknown(config->program, origin, line, len, err);
+    if (!found.option) {
+        return mg_config_refuse_unknown(config->program, origin, line, len, err);
+    }
 
     char named[MG_CONFIG_ORIGIN_SIZE + MG_CONFIG_NAME_MAX];
-    (void)snprintf(named, sizeof named, "%s: %.*s", origin, (int)mg_config_name_len(found.option),
+    (void)snprintf(named, sizeof(named), "%s: %.*s", origin, (int)mg_config_name_len(found.option),
                    found.option->name);
     found.origin = named;
     return take(config, &found, equals + 1 + strspn(equals + 1, " \t"), err);
@@ -439,14 +520,18 @@ static enum mg_class read_config_file(struct mg_config *config, struct mg_err *e
 {
     char *text = NULL, quoted[MG_CONFIG_ORIGIN_SIZE - MG_CONFIG_NAME_MAX];
 
-    if (!config->path) return MG_OK;
+    if (!config->path) {
+        return MG_OK;
+    }
     enum mg_class class = read_file(config, config->path, true, &text, err);
-    if (class != MG_OK) return mg_err_prefix(err, "option --config");
-    mg_config_quote(config->path, quoted, sizeof quoted);
+    if (class != MG_OK) {
+        return mg_err_prefix(err, "option --config");
+    }
+    mg_config_quote(config->path, quoted, sizeof(quoted));
     for (int number = 1; text && class == MG_OK; number++) {
         char origin[MG_CONFIG_ORIGIN_SIZE];
         char *line = strsep(&text, "\n");
-        (void)snprintf(origin, sizeof origin, "file %s:%d", quoted, number);
+        (void)snprintf(origin, sizeof(origin), "file %s:%d", quoted, number);
         class = take_line(config, line, origin, err);
     }
     return class;
@@ -467,7 +552,9 @@ enum mg_class mg_config_reread_secret(struct mg_config *config, const char *name
     }
     /* A running service must not block on a FIFO. */
     enum mg_class class = read_secret(config, value->secret_path, false, &text, err);
-    if (class != MG_OK) return class;
+    if (class != MG_OK) {
+        return class;
+    }
     bool is_same = strcmp(text, value->text) == 0;
     class = take_fn(arg, text, err);
     if (class != MG_OK) {

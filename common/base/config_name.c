@@ -31,8 +31,9 @@ void mg_config_env_name(const struct mg_option *option, const char *suffix, char
 {
     (void)snprintf(ret_name, MG_CONFIG_NAME_MAX, MG_CONFIG_ENV_PREFIX "%.*s%s",
                    (int)mg_config_name_len(option), option->name, suffix);
-    for (char *at = ret_name; *at; at++)
+    for (char *at = ret_name; *at; at++) {
         *at = *at == '-' ? '_' : (char)toupper((unsigned char)*at);
+    }
 }
 
 static bool is_name(const char *name, size_t len, const char *word)
@@ -42,9 +43,13 @@ static bool is_name(const char *name, size_t len, const char *word)
 
 bool mg_config_is_builtin(const struct mg_program *program, const char *name, size_t len)
 {
-    if (!program->manual && is_name(name, len, "man")) return false;
+    if (!program->manual && is_name(name, len, "man")) {
+        return false;
+    }
     for (const struct mg_config_builtin *builtin = mg_config_builtins; builtin->name; builtin++) {
-        if (is_name(name, len, builtin->name)) return true;
+        if (is_name(name, len, builtin->name)) {
+            return true;
+        }
     }
     return false;
 }
@@ -54,10 +59,13 @@ const struct mg_option *mg_config_find(const struct mg_program *program, const c
 {
     for (const struct mg_option *option = program->options; option->name; option++) {
         size_t own_len = mg_config_name_len(option);
-        if (len < own_len || strncmp(name, option->name, own_len) != 0) continue;
+        if (len < own_len || strncmp(name, option->name, own_len) != 0) {
+            continue;
+        }
         *ret_is_file_name = len != own_len;
-        if (len == own_len || (option->is_secret && is_name(name + own_len, len - own_len, "-file")))
+        if (len == own_len || (option->is_secret && is_name(name + own_len, len - own_len, "-file"))) {
             return option;
+        }
     }
     return NULL;
 }
@@ -65,7 +73,9 @@ const struct mg_option *mg_config_find(const struct mg_program *program, const c
 const struct mg_option *mg_config_find_letter(const struct mg_program *program, char letter)
 {
     for (const struct mg_option *option = program->options; option->name; option++) {
-        if (mg_config_letter(option) == letter) return option;
+        if (mg_config_letter(option) == letter) {
+            return option;
+        }
     }
     return NULL;
 }
@@ -75,10 +85,15 @@ static size_t distance(const char *a, size_t a_len, const char *b, size_t b_len)
 {
     size_t row[MG_CONFIG_NAME_MAX + 1];
 
-    if (a_len > MG_CONFIG_NAME_MAX) a_len = MG_CONFIG_NAME_MAX;
-    if (b_len > MG_CONFIG_NAME_MAX) b_len = MG_CONFIG_NAME_MAX;
-    for (size_t j = 0; j <= b_len; j++)
+    if (a_len > MG_CONFIG_NAME_MAX) {
+        a_len = MG_CONFIG_NAME_MAX;
+    }
+    if (b_len > MG_CONFIG_NAME_MAX) {
+        b_len = MG_CONFIG_NAME_MAX;
+    }
+    for (size_t j = 0; j <= b_len; j++) {
         row[j] = j;
+    }
     for (size_t i = 1; i <= a_len; i++) {
         size_t diagonal = row[0];
         row[0] = i;
@@ -99,8 +114,8 @@ enum mg_class mg_config_refuse_unknown(const struct mg_program *program, const c
     size_t best = SIZE_MAX, nearest_len = strlen(nearest);
     char cut[MG_CONFIG_NAME_MAX], quoted[MG_CONFIG_NAME_MAX];
 
-    (void)snprintf(cut, sizeof cut, "%.*s", (int)(len < sizeof cut ? len : sizeof cut), name);
-    mg_config_quote(cut, quoted, sizeof quoted);
+    (void)snprintf(cut, sizeof(cut), "%.*s", (int)(len < sizeof(cut) ? len : sizeof(cut)), name);
+    mg_config_quote(cut, quoted, sizeof(quoted));
     for (const struct mg_option *option = program->options; option->name; option++) {
         size_t far = distance(name, len, option->name, mg_config_name_len(option));
         if (far < best) {

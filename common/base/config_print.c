@@ -18,10 +18,12 @@ static void print_wrapped(const char *text, FILE *out)
         size_t len = strlen(text);
         if (len > HELP_WIDTH - HELP_INDENT) {
             len = HELP_WIDTH - HELP_INDENT;
-            while (len > 0 && text[len] != ' ')
+            while (len > 0 && text[len] != ' ') {
                 len--;
-            if (len == 0) /* one word is wider than the line */
+            }
+            if (len == 0) { /* one word is wider than the line */
                 len = strcspn(text, " ");
+            }
         }
         (void)fprintf(out, "%*s%.*s\n", HELP_INDENT, "", (int)len, text);
         text += len;
@@ -33,16 +35,18 @@ void mg_config_describe(const struct mg_option *option, char ret_text[MG_CONFIG_
 {
     char limits[2 * DURATION_SIZE + 16] = "", initial[128] = "";
 
-    if (option->max != 0 && option->type == MG_OPTION_INTEGER)
-        (void)snprintf(limits, sizeof limits, " [%" PRId64 " to %" PRId64 "]", option->min, option->max);
+    if (option->max != 0 && option->type == MG_OPTION_INTEGER) {
+        (void)snprintf(limits, sizeof(limits), " [%" PRId64 " to %" PRId64 "]", option->min, option->max);
+    }
     if (option->max != 0 && option->type == MG_OPTION_DURATION) {
         char min[DURATION_SIZE], max[DURATION_SIZE];
-        mg_duration_format(option->min, min, sizeof min);
-        mg_duration_format(option->max, max, sizeof max);
-        (void)snprintf(limits, sizeof limits, " [%s to %s]", min, max);
+        mg_duration_format(option->min, min, sizeof(min));
+        mg_duration_format(option->max, max, sizeof(max));
+        (void)snprintf(limits, sizeof(limits), " [%s to %s]", min, max);
     }
-    if (option->default_value && option->default_value[0] && !option->is_secret)
-        (void)snprintf(initial, sizeof initial, " (default: %s)", option->default_value);
+    if (option->default_value && option->default_value[0] && !option->is_secret) {
+        (void)snprintf(initial, sizeof(initial), " (default: %s)", option->default_value);
+    }
     (void)snprintf(ret_text, MG_CONFIG_HELP_SIZE, "%s%s%s%s", option->help ? option->help : "",
                    option->type == MG_OPTION_LIST ? "; repeatable" : "", limits, initial);
 }
@@ -51,12 +55,16 @@ static void print_option_help(const struct mg_option *option, FILE *out)
 {
     char text[MG_CONFIG_HELP_SIZE], letter[8] = "";
 
-    if (mg_config_letter(option)) (void)snprintf(letter, sizeof letter, "-%c, ", mg_config_letter(option));
+    if (mg_config_letter(option)) {
+        (void)snprintf(letter, sizeof(letter), "-%c, ", mg_config_letter(option));
+    }
     (void)fprintf(out, "  %s--%.*s", letter, (int)mg_config_name_len(option), option->name);
-    if (option->type != MG_OPTION_FLAG)
+    if (option->type != MG_OPTION_FLAG) {
         (void)fprintf(out, " %s", option->value_name ? option->value_name : "VALUE");
-    if (option->is_secret)
+    }
+    if (option->is_secret) {
         (void)fprintf(out, "   or --%.*s-file FILE", (int)mg_config_name_len(option), option->name);
+    }
     (void)fputs("\n", out);
     mg_config_describe(option, text);
     print_wrapped(text, out);
@@ -69,20 +77,25 @@ void mg_config_walk_flags(const struct mg_program *program,
         int name_len = (int)mg_config_name_len(option);
         struct mg_config_flag flag = {.letter = mg_config_letter(option), .help = option->help};
 
-        (void)snprintf(flag.name, sizeof flag.name, "%.*s", name_len, option->name);
-        if (option->type != MG_OPTION_FLAG)
+        (void)snprintf(flag.name, sizeof(flag.name), "%.*s", name_len, option->name);
+        if (option->type != MG_OPTION_FLAG) {
             flag.value_name = option->value_name ? option->value_name : "VALUE";
+        }
         visit(arg, &flag);
-        if (!option->is_secret) continue;
-        (void)snprintf(flag.name, sizeof flag.name, "%.*s-file", name_len, option->name);
+        if (!option->is_secret) {
+            continue;
+        }
+        (void)snprintf(flag.name, sizeof(flag.name), "%.*s-file", name_len, option->name);
         flag.value_name = "FILE";
         visit(arg, &flag);
     }
     for (const struct mg_config_builtin *it = mg_config_builtins; it->name; it++) {
         struct mg_config_flag flag = {.value_name = it->value_name, .help = it->help};
 
-        if (!mg_config_is_builtin(program, it->name, strlen(it->name))) continue;
-        (void)snprintf(flag.name, sizeof flag.name, "%s", it->name);
+        if (!mg_config_is_builtin(program, it->name, strlen(it->name))) {
+            continue;
+        }
+        (void)snprintf(flag.name, sizeof(flag.name), "%s", it->name);
         visit(arg, &flag);
     }
 }
@@ -93,16 +106,22 @@ void mg_config_print_help(const struct mg_program *program, FILE *out)
 
     (void)fprintf(out, "usage: %s %s\n%s\n\noptions:\n", program->name,
                   program->usage ? program->usage : "[options]", program->summary ? program->summary : "");
-    for (; option->name && option != program->connections; option++)
+    for (; option->name && option != program->connections; option++) {
         print_option_help(option, out);
+    }
     for (const struct mg_config_builtin *it = mg_config_builtins; it->name; it++) {
-        if (!mg_config_is_builtin(program, it->name, strlen(it->name))) continue;
+        if (!mg_config_is_builtin(program, it->name, strlen(it->name))) {
+            continue;
+        }
         (void)fprintf(out, "  --%s%s%s\n%*s%s\n", it->name, it->value_name ? " " : "",
                       it->value_name ? it->value_name : "", HELP_INDENT, "", it->help);
     }
-    if (option->name) (void)fputs("\nconnection options:\n", out);
-    for (; option->name; option++)
+    if (option->name) {
+        (void)fputs("\nconnection options:\n", out);
+    }
+    for (; option->name; option++) {
         print_option_help(option, out);
+    }
     (void)fputs(
         "\nEvery option can also be set in the environment, as MAKEGOOD_ and its name in capitals with\n"
         "_ for -, or in the file of --config. A flag overrides the environment, the environment the file.\n",
@@ -111,8 +130,9 @@ void mg_config_print_help(const struct mg_program *program, FILE *out)
 
 static void print_text(const char *text, FILE *out)
 {
-    for (; text && *text; text++)
+    for (; text && *text; text++) {
         (void)fputc((unsigned char)*text < 0x20 || *text == 0x7f ? '?' : *text, out);
+    }
 }
 
 static void print_value(const struct mg_option *option, const struct mg_config_value *value, FILE *out)
@@ -127,7 +147,7 @@ static void print_value(const struct mg_option *option, const struct mg_config_v
         (void)fprintf(out, "%" PRId64, value->number);
         break;
     case MG_OPTION_DURATION:
-        mg_duration_format(value->number, duration, sizeof duration);
+        mg_duration_format(value->number, duration, sizeof(duration));
         (void)fputs(duration, out);
         break;
     case MG_OPTION_FLAG:
@@ -149,7 +169,7 @@ void mg_config_print_values(const struct mg_program *program, const struct mg_co
         int name_len = (int)mg_config_name_len(option);
         char origin[MG_CONFIG_ORIGIN_SIZE];
 
-        mg_config_quote(value->origin, origin, sizeof origin);
+        mg_config_quote(value->origin, origin, sizeof(origin));
         if (option->is_secret) {
             bool is_set = value->text && value->text[0];
             (void)fprintf(out, "# %.*s is %s (secret, not shown)", name_len, option->name,

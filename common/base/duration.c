@@ -21,7 +21,7 @@ static const struct {
     const char *name;
     int64_t ms;
 } UNITS[] = {{"d", 24 * 3600 * 1000}, {"h", 3600 * 1000}, {"m", 60 * 1000}, {"s", 1000}, {"ms", 1}};
-#define UNIT_COUNT (sizeof UNITS / sizeof UNITS[0])
+#define UNIT_COUNT (sizeof(UNITS) / sizeof(UNITS[0]))
 
 /* Writes `number` with `digits` decimal digits, then `behind`; returns the end. */
 static char *put_digits(char *at, int number, int digits, char behind)
@@ -36,10 +36,16 @@ static char *put_digits(char *at, int number, int digits, char behind)
 
 void mg_time_format(int64_t wall_ms, char ret_text[MG_TIME_TEXT_SIZE])
 {
-    if (wall_ms < TIME_MIN_MS) wall_ms = TIME_MIN_MS;
-    if (wall_ms > TIME_MAX_MS) wall_ms = TIME_MAX_MS;
+    if (wall_ms < TIME_MIN_MS) {
+        wall_ms = TIME_MIN_MS;
+    }
+    if (wall_ms > TIME_MAX_MS) {
+        wall_ms = TIME_MAX_MS;
+    }
     int64_t ms = wall_ms % 1000;
-    if (ms < 0) ms += 1000; /* before 1970, too, the fraction counts forward */
+    if (ms < 0) {
+        ms += 1000; /* before 1970, too, the fraction counts forward */
+    }
     time_t seconds = (time_t)((wall_ms - ms) / 1000);
 
     struct tm tm = {0};
@@ -59,15 +65,22 @@ int64_t mg_duration_parse(const char *text)
     int64_t value = 0;
     const char *at = text;
 
-    if (!text) return -1;
+    if (!text) {
+        return -1;
+    }
     for (; *at >= '0' && *at <= '9'; at++) {
         value = value * 10 + (*at - '0');
-        if (value > DURATION_MAX_MS) return -1;
+        if (value > DURATION_MAX_MS) {
+            return -1;
+        }
     }
-    if (at == text) return -1;
+    if (at == text) {
+        return -1;
+    }
     for (size_t i = 0; i < UNIT_COUNT; i++) {
-        if (strcmp(at, UNITS[i].name) == 0)
+        if (strcmp(at, UNITS[i].name) == 0) {
             return value > DURATION_MAX_MS / UNITS[i].ms ? -1 : value * UNITS[i].ms;
+        }
     }
     return -1;
 }
@@ -80,7 +93,8 @@ void mg_duration_format(int64_t ms, char *ret_text, size_t size)
     }
     /* The largest unit that divides evenly gives the fewest characters. */
     size_t i = 0;
-    while (ms % UNITS[i].ms != 0)
+    while (ms % UNITS[i].ms != 0) {
         i++;
+    }
     (void)snprintf(ret_text, size, "%" PRId64 "%s", ms / UNITS[i].ms, UNITS[i].name);
 }

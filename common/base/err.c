@@ -20,7 +20,9 @@ enum mg_class mg_err_set(struct mg_err *err, enum mg_class class, const char *fo
 
     assert(err && class != MG_OK);
     va_start(args, format);
-    if (vsnprintf(text, sizeof text, format, args) < 0) text[0] = '\0';
+    if (vsnprintf(text, sizeof(text), format, args) < 0) {
+        text[0] = '\0';
+    }
     va_end(args);
 
     mg_utf8_mend(text);
@@ -36,14 +38,16 @@ enum mg_class mg_err_prefix(struct mg_err *err, const char *format, ...)
 
     assert(err);
     va_start(args, format);
-    if (vsnprintf(text, sizeof text, format, args) < 0) text[0] = '\0';
+    if (vsnprintf(text, sizeof(text), format, args) < 0) {
+        text[0] = '\0';
+    }
     va_end(args);
 
     /* The end is cut: the newest context and the start of the cause are the most useful parts. */
     size_t used = strlen(text);
     const char *const parts[] = {": ", err->text};
-    for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++) {
-        size_t room = sizeof text - 1 - used;
+    for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++) {
+        size_t room = sizeof(text) - 1 - used;
         size_t len = strnlen(parts[i], room);
         memcpy(text + used, parts[i], len);
         used += len;

@@ -11,10 +11,14 @@ ssize_t mg_file_read(const char *path, bool waits, char *ret_bytes, size_t size)
     size_t len = 0;
     ssize_t got = 0;
     int fd = open(path, O_RDONLY | O_CLOEXEC | (waits ? 0 : O_NONBLOCK));
-    if (fd < 0) return -1;
+    if (fd < 0) {
+        return -1;
+    }
     do {
         got = read(fd, ret_bytes + len, size - len);
-        if (got > 0) len += (size_t)got;
+        if (got > 0) {
+            len += (size_t)got;
+        }
     } while ((got > 0 && len < size) || (got < 0 && errno == EINTR));
     int read_errno = errno;
     (void)close(fd); /* only read */
@@ -27,8 +31,10 @@ static bool text_append(int fd, struct mg_buf *ret_text)
     char piece[8192];
     ssize_t got = 0;
     do {
-        got = read(fd, piece, sizeof piece);
-        if (got > 0) mg_buf_append(ret_text, piece, (size_t)got);
+        got = read(fd, piece, sizeof(piece));
+        if (got > 0) {
+            mg_buf_append(ret_text, piece, (size_t)got);
+        }
     } while (!ret_text->failed && (got > 0 || (got < 0 && errno == EINTR)));
     return got >= 0;
 }
@@ -39,12 +45,18 @@ enum mg_class mg_file_text(const char *path, struct mg_buf *ret_text, struct mg_
     int fd = is_stdin ? STDIN_FILENO : open(path, O_RDONLY | O_CLOEXEC);
     bool is_read = fd >= 0 && text_append(fd, ret_text);
     int read_errno = errno;
-    if (fd >= 0 && !is_stdin) (void)close(fd); /* only read */
-    if (!is_read) return mg_err_set(err, MG_BAD_INPUT, "could not read %s: %s", path, strerror(read_errno));
-    if (ret_text->is_out_of_memory)
+    if (fd >= 0 && !is_stdin) {
+        (void)close(fd); /* only read */
+    }
+    if (!is_read) {
+        return mg_err_set(err, MG_BAD_INPUT, "could not read %s: %s", path, strerror(read_errno));
+    }
+    if (ret_text->is_out_of_memory) {
         return mg_err_set(err, MG_TRANSIENT, "could not read %s: no memory", path);
-    if (ret_text->failed)
+    }
+    if (ret_text->failed) {
         return mg_err_set(err, MG_BAD_INPUT, "could not read %s: it is larger than %zu bytes", path,
                           ret_text->max);
+    }
     return MG_OK;
 }

@@ -37,12 +37,20 @@
 static long landlock_close_files(void)
 {
     long version = syscall(SYS_landlock_create_ruleset, NULL, 0, LANDLOCK_CREATE_RULESET_VERSION);
-    if (version < 1) return 0;
+    if (version < 1) {
+        return 0;
+    }
     struct landlock_ruleset_attr rules = {.handled_access_fs = FILES_FIRST};
-    if (version >= 2) rules.handled_access_fs |= LANDLOCK_ACCESS_FS_REFER;
-    if (version >= 3) rules.handled_access_fs |= LANDLOCK_ACCESS_FS_TRUNCATE;
-    int fd = (int)syscall(SYS_landlock_create_ruleset, &rules, sizeof rules, 0);
-    if (fd < 0) return 0;
+    if (version >= 2) {
+        rules.handled_access_fs |= LANDLOCK_ACCESS_FS_REFER;
+    }
+    if (version >= 3) {
+        rules.handled_access_fs |= LANDLOCK_ACCESS_FS_TRUNCATE;
+    }
+    int fd = (int)syscall(SYS_landlock_create_ruleset, &rules, sizeof(rules), 0);
+    if (fd < 0) {
+        return 0;
+    }
     bool is_on = syscall(SYS_landlock_restrict_self, fd, 0) == 0;
     (void)close(fd);
     return is_on ? version : 0;
@@ -58,9 +66,15 @@ void mg_harden_but_files(char ret_what[MG_HARDENING_SIZE])
 {
     const struct rlimit none = {0, 0};
     ret_what[0] = '\0';
-    if (setrlimit(RLIMIT_CORE, &none) == 0) note(ret_what, "no core files");
-    if (!IS_SANITIZED && prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) == 0) note(ret_what, "not dumpable");
-    if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0) note(ret_what, "no new privileges");
+    if (setrlimit(RLIMIT_CORE, &none) == 0) {
+        note(ret_what, "no core files");
+    }
+    if (!IS_SANITIZED && prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) == 0) {
+        note(ret_what, "not dumpable");
+    }
+    if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0) {
+        note(ret_what, "no new privileges");
+    }
 }
 
 void mg_harden(char ret_what[MG_HARDENING_SIZE])
@@ -69,7 +83,7 @@ void mg_harden(char ret_what[MG_HARDENING_SIZE])
     long version = landlock_close_files();
     if (version > 0) {
         char landlock[32];
-        (void)snprintf(landlock, sizeof landlock, "Landlock %ld", version);
+        (void)snprintf(landlock, sizeof(landlock), "Landlock %ld", version);
         note(ret_what, landlock);
     }
 }

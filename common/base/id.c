@@ -43,20 +43,21 @@ void mg_uuid_derived(struct mg_slice sender, struct mg_slice message_id, char re
 {
     char length[24];
     unsigned char digest[EVP_MAX_MD_SIZE];
-    int length_len = snprintf(length, sizeof length, "%zu:", sender.len);
+    int length_len = snprintf(length, sizeof(length), "%zu:", sender.len);
 
     EVP_MD_CTX *context = EVP_MD_CTX_new();
     if (!context || EVP_DigestInit_ex(context, EVP_sha1(), NULL) != 1 ||
-        EVP_DigestUpdate(context, NAMESPACE, sizeof NAMESPACE) != 1 ||
+        EVP_DigestUpdate(context, NAMESPACE, sizeof(NAMESPACE)) != 1 ||
         EVP_DigestUpdate(context, length, (size_t)length_len) != 1 ||
         EVP_DigestUpdate(context, sender.data, sender.len) != 1 || EVP_DigestUpdate(context, ":", 1) != 1 ||
         EVP_DigestUpdate(context, message_id.data, message_id.len) != 1 ||
-        EVP_DigestFinal_ex(context, digest, NULL) != 1)
+        EVP_DigestFinal_ex(context, digest, NULL) != 1) {
         abort();
+    }
     EVP_MD_CTX_free(context);
 
     uuid_t uuid;
-    memcpy(uuid, digest, sizeof uuid);
+    memcpy(uuid, digest, sizeof(uuid));
     uuid[6] = (unsigned char)((uuid[6] & 0x0f) | 0x50); /* version 5 */
     uuid[8] = (unsigned char)((uuid[8] & 0x3f) | 0x80); /* the variant of RFC 9562 */
     uuid_unparse_lower(uuid, ret_text);
@@ -67,8 +68,9 @@ void mg_sha256(struct mg_slice bytes, uint8_t ret_digest[MG_SHA256_SIZE])
     unsigned int len = 0;
 
     if (EVP_Digest(bytes.data ? bytes.data : "", bytes.len, ret_digest, &len, EVP_sha256(), NULL) != 1 ||
-        len != MG_SHA256_SIZE)
+        len != MG_SHA256_SIZE) {
         abort();
+    }
 }
 
 char *mg_hex_write(const uint8_t *bytes, size_t size, char *ret_text)
@@ -87,13 +89,16 @@ static unsigned long long start_time(void)
 {
     char text[STAT_SIZE];
     FILE *file = fopen("/proc/self/stat", "re");
-    size_t len = file ? fread(text, 1, sizeof text - 1, file) : 0;
+    size_t len = file ? fread(text, 1, sizeof(text) - 1, file) : 0;
 
-    if (file) (void)fclose(file); /* only read */
+    if (file) {
+        (void)fclose(file); /* only read */
+    }
     text[len] = '\0';
     const char *at = strrchr(text, ')'); /* the name before it may hold anything */
-    for (int i = 0; at && i < STAT_START_TIME; i++)
+    for (int i = 0; at && i < STAT_START_TIME; i++) {
         at = strchr(at + 1, ' ');
+    }
     return at ? strtoull(at, NULL, 10) : 0;
 }
 
@@ -102,9 +107,10 @@ void mg_instance_name(char *ret_text, size_t size)
     char host[HOST_MAX + 1] = "";
     char tail[64];
 
-    if (gethostname(host, sizeof host - 1) != 0 || host[0] == '\0')
-        memcpy(host, "localhost", sizeof "localhost");
-    int tail_len = snprintf(tail, sizeof tail, ":%ld:%llu", (long)getpid(), start_time());
+    if (gethostname(host, sizeof(host) - 1) != 0 || host[0] == '\0') {
+        memcpy(host, "localhost", sizeof("localhost"));
+    }
+    int tail_len = snprintf(tail, sizeof(tail), ":%ld:%llu", (long)getpid(), start_time());
     /* If room is short the host is cut: process id and start time distinguish instances on one host. */
     int room = size > (size_t)tail_len + 1 ? (int)(size - (size_t)tail_len - 1) : 0;
     (void)snprintf(ret_text, size, "%.*s%s", room, host, tail);

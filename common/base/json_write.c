@@ -52,19 +52,23 @@ static char *name_put(struct mg_json_writer *json, char *at, const char *name, s
     assert(json->open > 1 && (json->open & 1) == 0 && len <= MG_JSON_NAME_MAX); /* within an object */
     if (json->is_comma_due) {
         *at++ = ',';
-        if (json->is_spaced) *at++ = ' ';
+        if (json->is_spaced) {
+            *at++ = ' ';
+        }
     }
     *at++ = '"';
     memcpy(at, name, len);
     at += len;
     *at++ = '"';
     *at++ = ':';
-    if (json->is_spaced) *at++ = ' ';
+    if (json->is_spaced) {
+        *at++ = ' ';
+    }
     json->is_comma_due = true;
     return at;
 }
 
-#define NAME_SIZE (MG_JSON_NAME_MAX + sizeof ", \"\": ")
+#define NAME_SIZE (MG_JSON_NAME_MAX + sizeof(", \"\": "))
 
 void mg_json_name_of(struct mg_json_writer *json, const char *name, size_t len)
 {
@@ -74,7 +78,7 @@ void mg_json_name_of(struct mg_json_writer *json, const char *name, size_t len)
 
 void mg_json_member_word(struct mg_json_writer *json, const char *name, const char *word)
 {
-    char text[NAME_SIZE + WORD_MAX + sizeof "\"\""];
+    char text[NAME_SIZE + WORD_MAX + sizeof("\"\"")];
     size_t len = strlen(word);
 
     if (len > WORD_MAX) {
@@ -92,13 +96,17 @@ void mg_json_member_word(struct mg_json_writer *json, const char *name, const ch
 void mg_json_element(struct mg_json_writer *json)
 {
     assert(json->open > 1 && (json->open & 1) == 1); /* within an array */
-    if (json->is_comma_due) mg_buf_append(json->buf, ", ", json->is_spaced ? 2 : 1);
+    if (json->is_comma_due) {
+        mg_buf_append(json->buf, ", ", json->is_spaced ? 2 : 1);
+    }
     json->is_comma_due = true;
 }
 
 void mg_json_wrap(struct mg_json_writer *json, const char *blanks)
 {
-    if (!json->is_comma_due) return;
+    if (!json->is_comma_due) {
+        return;
+    }
     mg_buf_append(json->buf, ",", 1);
     mg_buf_append_text(json->buf, blanks);
     json->is_comma_due = false;

@@ -46,12 +46,14 @@ static struct {
 
 static const char *const LEVELS[] = {
     [MG_LOG_DEBUG] = "debug", [MG_LOG_INFO] = "info", [MG_LOG_WARN] = "warn", [MG_LOG_ERROR] = "error"};
-#define LEVEL_COUNT (sizeof LEVELS / sizeof LEVELS[0])
+#define LEVEL_COUNT (sizeof(LEVELS) / sizeof(LEVELS[0]))
 
 static void copy_name(char *ret_name, const char *name)
 {
     size_t len = name ? strnlen(name, NAME_SIZE - 1) : 0;
-    if (len > 0) memcpy(ret_name, name, len);
+    if (len > 0) {
+        memcpy(ret_name, name, len);
+    }
     ret_name[len] = '\0';
 }
 
@@ -61,16 +63,24 @@ static void open_stream(void)
 {
     struct stat info;
 
-    if (log_state.is_own_fd) (void)close(log_state.fd); /* opened for lines that are out already */
+    if (log_state.is_own_fd) {
+        (void)close(log_state.fd); /* opened for lines that are out already */
+    }
     log_state.fd = STDERR_FILENO;
     log_state.is_own_fd = false;
     log_state.is_socket = false;
     log_state.is_text = isatty(STDERR_FILENO) == 1;
-    if (fstat(STDERR_FILENO, &info) != 0) return;
+    if (fstat(STDERR_FILENO, &info) != 0) {
+        return;
+    }
     log_state.is_socket = S_ISSOCK(info.st_mode);
-    if (!S_ISFIFO(info.st_mode) && !log_state.is_text) return;
+    if (!S_ISFIFO(info.st_mode) && !log_state.is_text) {
+        return;
+    }
     int fd = open("/proc/self/fd/2", O_WRONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
-    if (fd < 0) return; /* owned by another user, or without a reader: poll(2) remains */
+    if (fd < 0) {
+        return; /* owned by another user, or without a reader: poll(2) remains */
+    }
     log_state.fd = fd;
     log_state.is_own_fd = true;
 }
@@ -101,8 +111,9 @@ bool mg_log_level_parse(const char *text, enum mg_log_level *ret_level)
 static bool is_bare(struct mg_slice text)
 {
     for (size_t i = 0; i < text.len; i++) {
-        if (text.data[i] <= ' ' || text.data[i] > '~' || text.data[i] == '"' || text.data[i] == '\\')
+        if (text.data[i] <= ' ' || text.data[i] > '~' || text.data[i] == '"' || text.data[i] == '\\') {
             return false;
+        }
     }
     return text.len > 0;
 }
@@ -115,31 +126,35 @@ static void append_quoted(struct mg_buf *line, struct mg_slice text)
 
     mg_buf_append_json(line, text);
     for (size_t i = start; i + 1 < line->len; i++) {
-        if ((unsigned char)line->data[i] == 0xc2 && (unsigned char)line->data[i + 1] < 0xa0)
+        if ((unsigned char)line->data[i] == 0xc2 && (unsigned char)line->data[i + 1] < 0xa0) {
             memcpy(line->data + i, "??", 2);
+        }
     }
 }
 
 static void append_value(struct mg_buf *line, struct mg_slice text)
 {
-    if (log_state.is_text && is_bare(text))
+    if (log_state.is_text && is_bare(text)) {
         mg_buf_append_slice(line, text);
-    else
+    } else {
         append_quoted(line, text);
+    }
 }
 
 static void append_field(struct mg_json_writer *json, const struct mg_log_field *field, size_t text_max)
 {
     struct mg_buf *line = json->buf;
 
-    if (log_state.is_text)
+    if (log_state.is_text) {
         mg_buf_printf(line, " %s=", field->key);
-    else
+    } else {
         mg_json_name(json, field->key);
-    if (field->text)
+    }
+    if (field->text) {
         append_value(line, (struct mg_slice){field->text, strnlen(field->text, text_max)});
-    else
+    } else {
         mg_buf_printf(line, "%" PRId64, field->number);
+    }
 }
 
 /* Appends the whole field if it fits, else its beginning, else nothing. False: a part was left out. */
@@ -153,9 +168,13 @@ static bool try_field(struct mg_json_writer *json, const struct mg_log_field *fi
     for (int i = 0; line->failed && i < 2; i++) {
         line->len = start;
         line->failed = false;
-        if (i == 0) append_field(json, field, VALUE_CUT);
+        if (i == 0) {
+            append_field(json, field, VALUE_CUT);
+        }
     }
-    if (line->data) line->data[line->len] = '\0';
+    if (line->data) {
+        line->data[line->len] = '\0';
+    }
     return is_whole;
 }
 
@@ -192,7 +211,9 @@ static void append_end(struct mg_json_writer *json, bool is_whole)
         mg_buf_append_text(json->buf, is_whole ? "\n" : " …\n");
         return;
     }
-    if (!is_whole) mg_json_member_bool(json, "cut", true);
+    if (!is_whole) {
+        mg_json_member_bool(json, "cut", true);
+    }
     mg_json_object_end(json);
     mg_buf_append_text(json->buf, "\n");
 }
@@ -206,37 +227,51 @@ static bool write_line(const char *line, size_t len)
         written = send(log_state.fd, line, len, MSG_DONTWAIT | MSG_NOSIGNAL);
     } else {
         struct pollfd ready = {.fd = log_state.fd, .events = POLLOUT};
-        if (!log_state.is_own_fd && (poll(&ready, 1, 0) != 1 || !(ready.revents & POLLOUT))) return false;
+        if (!log_state.is_own_fd && (poll(&ready, 1, 0) != 1 || !(ready.revents & POLLOUT))) {
+            return false;
+        }
         written = write(log_state.fd, line, len);
     }
-    if (written > 0) log_state.is_torn = (size_t)written < len;
+    if (written > 0) {
+        log_state.is_torn = (size_t)written < len;
+    }
     return written == (ssize_t)len;
 }
 
 void mg_log_write(enum mg_log_level level, const char *message, const struct mg_log_field *fields)
 {
     char memory[PIPE_BUF + 1]; /* no allocation: an out-of-memory line needs to be written, too */
-    struct mg_buf line = {.data = memory, .capacity = sizeof memory, .max = LINE_MAX_SIZE};
+    struct mg_buf line = {.data = memory, .capacity = sizeof(memory), .max = LINE_MAX_SIZE};
     struct mg_json_writer json = mg_json_compact(&line);
     bool is_whole = true;
     int saved_errno = errno; /* a log call during error handling must not change errno */
 
     assert(level <= MG_LOG_ERROR && message);
-    if (level < log_state.level) return;
-    if (!log_state.is_open) open_stream();
+    if (level < log_state.level) {
+        return;
+    }
+    if (!log_state.is_open) {
+        open_stream();
+    }
     log_state.is_open = true;
 
-    if (log_state.is_torn) mg_buf_append_text(&line, "\n");
+    if (log_state.is_torn) {
+        mg_buf_append_text(&line, "\n");
+    }
     bool is_written = false;
     if (append_start(&json, level, message)) {
         for (const struct mg_log_field *field = fields; field && field->key; field++) {
-            if (!try_field(&json, field)) is_whole = false;
+            if (!try_field(&json, field)) {
+                is_whole = false;
+            }
         }
         line.max += LINE_END_SIZE;
         append_end(&json, is_whole);
         is_written = !line.failed && write_line(line.data, line.len);
     }
-    if (!is_written) atomic_fetch_add_explicit(&log_state.dropped, 1, memory_order_relaxed);
+    if (!is_written) {
+        atomic_fetch_add_explicit(&log_state.dropped, 1, memory_order_relaxed);
+    }
     errno = saved_errno;
 }
 

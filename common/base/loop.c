@@ -19,7 +19,7 @@
 
 /* The signals of mg_loop_on_signal; SIGWINCH reports another terminal size. */
 static const int SIGNALS[] = {SIGTERM, SIGINT, SIGHUP, SIGWINCH};
-#define SIGNAL_COUNT (sizeof SIGNALS / sizeof SIGNALS[0])
+#define SIGNAL_COUNT (sizeof(SIGNALS) / sizeof(SIGNALS[0]))
 
 struct signal_handler {
     mg_loop_fn *fn;
@@ -73,7 +73,9 @@ static void on_closed(uv_handle_t *handle)
 static void close_handle(uv_handle_t *handle, void *arg)
 {
     (void)arg;
-    if (!uv_is_closing(handle)) uv_close(handle, on_closed);
+    if (!uv_is_closing(handle)) {
+        uv_close(handle, on_closed);
+    }
 }
 
 static void on_alive(uv_async_t *handle)
@@ -88,18 +90,24 @@ static void on_spin(uv_idle_t *handle)
 
 struct mg_loop *mg_loop_create(void)
 {
-    struct mg_loop *loop = calloc(1, sizeof *loop);
-    if (!loop) return NULL;
+    struct mg_loop *loop = calloc(1, sizeof(*loop));
+    if (!loop) {
+        return NULL;
+    }
     /* A closed peer is an error of write(2), reported at that call; it must not end the process. */
     struct sigaction ignore = {.sa_handler = SIG_IGN};
     (void)sigaction(SIGPIPE, &ignore, NULL); /* fails only for a wrong signal number */
     /* libuv reads this once, at the first piece of work. A value in the environment takes precedence. */
     (void)setenv("UV_THREADPOOL_SIZE", OFFLOAD_THREADS, 0);
 
-    if (uv_loop_init(&loop->uv) != 0) goto no_loop;
+    if (uv_loop_init(&loop->uv) != 0) {
+        goto no_loop;
+    }
     loop->uv.data = loop;
     loop->signal_fd = -1;
-    if (uv_async_init(&loop->uv, &loop->alive, on_alive) != 0) goto no_async;
+    if (uv_async_init(&loop->uv, &loop->alive, on_alive) != 0) {
+        goto no_async;
+    }
     (void)uv_idle_init(&loop->uv, &loop->spinner); /* always 0 */
     return loop;
 
@@ -112,7 +120,9 @@ no_loop:
 
 void mg_loop_destroy(struct mg_loop *loop)
 {
-    if (!loop) return;
+    if (!loop) {
+        return;
+    }
     assert(!loop->is_running);
     mg_watch_destroy(loop->signal_watch);
     /* Waits for work under way and calls its `done`, which frees its memory. Then closes all other handles;
@@ -121,7 +131,9 @@ void mg_loop_destroy(struct mg_loop *loop)
         uv_walk(&loop->uv, close_handle, NULL);
         (void)uv_run(&loop->uv, UV_RUN_ONCE);
     } while (uv_loop_close(&loop->uv) == UV_EBUSY);
-    if (loop->signal_fd >= 0) (void)close(loop->signal_fd);
+    if (loop->signal_fd >= 0) {
+        (void)close(loop->signal_fd);
+    }
     free(loop);
 }
 
@@ -146,8 +158,10 @@ static void on_timer(uv_timer_t *handle)
 
 struct mg_timer *mg_timer_create(struct mg_loop *loop, mg_loop_fn *fn, void *arg)
 {
-    struct mg_timer *timer = calloc(1, sizeof *timer);
-    if (!timer) return NULL;
+    struct mg_timer *timer = calloc(1, sizeof(*timer));
+    if (!timer) {
+        return NULL;
+    }
     timer->fn = fn;
     timer->arg = arg;
     (void)uv_timer_init(&loop->uv, &timer->handle); /* always 0 */
@@ -157,7 +171,9 @@ struct mg_timer *mg_timer_create(struct mg_loop *loop, mg_loop_fn *fn, void *arg
 
 void mg_timer_destroy(struct mg_timer *timer)
 {
-    if (timer) close_handle((uv_handle_t *)&timer->handle, NULL);
+    if (timer) {
+        close_handle((uv_handle_t *)&timer->handle, NULL);
+    }
 }
 
 void mg_timer_start(struct mg_timer *timer, int64_t after_ms, int64_t repeat_ms)
@@ -184,10 +200,14 @@ bool mg_timer_is_active(const struct mg_timer *timer)
 
 static void disarm(struct mg_idle *idle)
 {
-    if (!idle->is_armed) return;
+    if (!idle->is_armed) {
+        return;
+    }
     idle->is_armed = false;
-    (void)uv_check_stop(&idle->handle);                                           /* always 0 */
-    if (--idle->loop->armed_count == 0) (void)uv_idle_stop(&idle->loop->spinner); /* always 0 */
+    (void)uv_check_stop(&idle->handle); /* always 0 */
+    if (--idle->loop->armed_count == 0) {
+        (void)uv_idle_stop(&idle->loop->spinner); /* always 0 */
+    }
 }
 
 /* A check runs after poll, when every ready socket has been served. It is disarmed first, so `fn` may arm it
@@ -201,8 +221,10 @@ static void on_check(uv_check_t *handle)
 
 struct mg_idle *mg_idle_create(struct mg_loop *loop, mg_loop_fn *fn, void *arg)
 {
-    struct mg_idle *idle = calloc(1, sizeof *idle);
-    if (!idle) return NULL;
+    struct mg_idle *idle = calloc(1, sizeof(*idle));
+    if (!idle) {
+        return NULL;
+    }
     idle->loop = loop;
     idle->fn = fn;
     idle->arg = arg;
@@ -213,18 +235,23 @@ struct mg_idle *mg_idle_create(struct mg_loop *loop, mg_loop_fn *fn, void *arg)
 
 void mg_idle_destroy(struct mg_idle *idle)
 {
-    if (!idle) return;
+    if (!idle) {
+        return;
+    }
     disarm(idle);
     close_handle((uv_handle_t *)&idle->handle, NULL);
 }
 
 void mg_idle_arm(struct mg_idle *idle)
 {
-    if (idle->is_armed) return;
+    if (idle->is_armed) {
+        return;
+    }
     idle->is_armed = true;
-    if (idle->loop->armed_count++ == 0)
+    if (idle->loop->armed_count++ == 0) {
         (void)uv_idle_start(&idle->loop->spinner, on_spin); /* fails only without a callback */
-    (void)uv_check_start(&idle->handle, on_check);          /* likewise */
+    }
+    (void)uv_check_start(&idle->handle, on_check); /* likewise */
 }
 
 static int to_uv_events(int events)
@@ -249,17 +276,22 @@ static void on_poll(uv_poll_t *handle, int status, int uv_events)
     struct mg_watch *watch = handle->data;
     int events = MG_READABLE | MG_WRITABLE;
 
-    if (status == 0)
+    if (status == 0) {
         events = (uv_events & UV_READABLE ? MG_READABLE : 0) | (uv_events & UV_WRITABLE ? MG_WRITABLE : 0);
-    else
+    } else {
         apply_events(watch); /* libuv stops watching at an error; level-triggered watching reports it again */
-    if (events) watch->fn(watch->arg, events);
+    }
+    if (events) {
+        watch->fn(watch->arg, events);
+    }
 }
 
 struct mg_watch *mg_watch_create(struct mg_loop *loop, int fd, mg_watch_fn *fn, void *arg)
 {
-    struct mg_watch *watch = calloc(1, sizeof *watch);
-    if (!watch) return NULL;
+    struct mg_watch *watch = calloc(1, sizeof(*watch));
+    if (!watch) {
+        return NULL;
+    }
     watch->fn = fn;
     watch->arg = arg;
     if (uv_poll_init(&loop->uv, &watch->handle, fd) != 0) { /* not a descriptor that can be polled */
@@ -272,13 +304,17 @@ struct mg_watch *mg_watch_create(struct mg_loop *loop, int fd, mg_watch_fn *fn, 
 
 void mg_watch_destroy(struct mg_watch *watch)
 {
-    if (watch) close_handle((uv_handle_t *)&watch->handle, NULL);
+    if (watch) {
+        close_handle((uv_handle_t *)&watch->handle, NULL);
+    }
 }
 
 void mg_watch_set(struct mg_watch *watch, int events)
 {
     assert((events & ~(MG_READABLE | MG_WRITABLE)) == 0);
-    if (events == watch->events) return; /* libuv would spend two system calls to change nothing */
+    if (events == watch->events) {
+        return; /* libuv would spend two system calls to change nothing */
+    }
     watch->events = events;
     apply_events(watch);
 }
@@ -302,8 +338,10 @@ static void on_work_done(uv_work_t *request, int status)
 
 bool mg_loop_offload(struct mg_loop *loop, mg_loop_fn *work_fn, mg_loop_fn *done, void *arg)
 {
-    struct work *work = calloc(1, sizeof *work);
-    if (!work) return false;
+    struct work *work = calloc(1, sizeof(*work));
+    if (!work) {
+        return false;
+    }
     work->work = work_fn;
     work->done = done;
     work->arg = arg;
@@ -321,9 +359,13 @@ static void on_signal(void *arg, int events)
     struct signalfd_siginfo info;
 
     (void)events;
-    if (read(loop->signal_fd, &info, sizeof info) != (ssize_t)sizeof info) return;
+    if (read(loop->signal_fd, &info, sizeof(info)) != (ssize_t)sizeof(info)) {
+        return;
+    }
     for (size_t i = 0; i < SIGNAL_COUNT; i++) {
-        if ((uint32_t)SIGNALS[i] == info.ssi_signo) loop->signals[i].fn(loop->signals[i].arg);
+        if ((uint32_t)SIGNALS[i] == info.ssi_signo) {
+            loop->signals[i].fn(loop->signals[i].arg);
+        }
     }
 }
 
@@ -334,20 +376,29 @@ bool mg_loop_on_signal(struct mg_loop *loop, int signal_number, mg_loop_fn *fn, 
     sigset_t taken;
     size_t index = 0;
 
-    while (index < SIGNAL_COUNT && SIGNALS[index] != signal_number)
+    while (index < SIGNAL_COUNT && SIGNALS[index] != signal_number) {
         index++;
-    if (index == SIGNAL_COUNT || loop->signals[index].fn) return false;
+    }
+    if (index == SIGNAL_COUNT || loop->signals[index].fn) {
+        return false;
+    }
     (void)sigemptyset(&taken);
     (void)sigaddset(&taken, signal_number);
     for (size_t i = 0; i < SIGNAL_COUNT; i++) {
-        if (loop->signals[i].fn) (void)sigaddset(&taken, SIGNALS[i]);
+        if (loop->signals[i].fn) {
+            (void)sigaddset(&taken, SIGNALS[i]);
+        }
     }
     int fd = signalfd(loop->signal_fd, &taken, SFD_NONBLOCK | SFD_CLOEXEC);
-    if (fd < 0) return false;
+    if (fd < 0) {
+        return false;
+    }
     loop->signal_fd = fd;
     if (!loop->signal_watch) {
         loop->signal_watch = mg_watch_create(loop, fd, on_signal, loop);
-        if (!loop->signal_watch) return false;
+        if (!loop->signal_watch) {
+            return false;
+        }
         mg_watch_set(loop->signal_watch, MG_READABLE);
     }
     loop->signals[index] = (struct signal_handler){fn, arg};

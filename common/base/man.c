@@ -12,18 +12,19 @@
 static void print_escaped(FILE *out, const char *text, size_t len)
 {
     for (size_t i = 0; i < len; i++) {
-        if (text[i] == '\\')
+        if (text[i] == '\\') {
             (void)fputs("\\e", out);
-        else if (text[i] == '-')
+        } else if (text[i] == '-') {
             (void)fputs("\\-", out); /* a minus, which copies as typed, not a hyphen */
-        else if (text[i] == '\'')
+        } else if (text[i] == '\'') {
             (void)fputs("\\(aq", out);
-        else if (text[i] == '`')
+        } else if (text[i] == '`') {
             (void)fputs("\\(ga", out);
-        else if (text[i] == '"')
+        } else if (text[i] == '"') {
             (void)fputs("\\(dq", out);
-        else
+        } else {
             (void)fputc((unsigned char)text[i], out);
+        }
     }
 }
 
@@ -34,8 +35,12 @@ static void print_word(FILE *out, const char *word, size_t len, size_t *column)
         (void)fputc('\n', out);
         *column = 0;
     }
-    if (*column > 0) (void)fputc(' ', out);
-    if (*column == 0 && word[0] == '.') (void)fputs("\\&", out);
+    if (*column > 0) {
+        (void)fputc(' ', out);
+    }
+    if (*column == 0 && word[0] == '.') {
+        (void)fputs("\\&", out);
+    }
     print_escaped(out, word, len);
     *column += len + 1;
     if (word[len - 1] == '.') { /* roff separates sentences by line ends */
@@ -56,20 +61,26 @@ void mg_man_text(FILE *out, const char *text)
         }
         text += blank;
         size_t len = strcspn(text, " \n");
-        if (len > 0) print_word(out, text, len, &column);
+        if (len > 0) {
+            print_word(out, text, len, &column);
+        }
         text += len;
     }
-    if (column > 0) (void)fputc('\n', out);
+    if (column > 0) {
+        (void)fputc('\n', out);
+    }
 }
 
 static void print_date(FILE *out)
 {
     const char *epoch = getenv("SOURCE_DATE_EPOCH");
     time_t seconds = epoch && epoch[0] ? (time_t)strtoll(epoch, NULL, 10) : time(NULL);
-    char date[sizeof "2000-01-01"] = "";
+    char date[sizeof("2000-01-01")] = "";
     struct tm utc;
 
-    if (gmtime_r(&seconds, &utc)) (void)strftime(date, sizeof date, "%Y-%m-%d", &utc);
+    if (gmtime_r(&seconds, &utc)) {
+        (void)strftime(date, sizeof(date), "%Y-%m-%d", &utc);
+    }
     (void)fputs(date, out);
 }
 

@@ -25,12 +25,18 @@ static int64_t limit_read(const char *root, const char *branch, const char *path
 {
     char file_name[2 * PATH_SIZE];
     int64_t limit = INT64_MAX;
-    (void)snprintf(file_name, sizeof file_name, "%s%s%s/%s", root, branch, path, name);
+    (void)snprintf(file_name, sizeof(file_name), "%s%s%s/%s", root, branch, path, name);
     FILE *file = fopen(file_name, "re");
-    if (file == NULL) return INT64_MAX;
+    if (file == NULL) {
+        return INT64_MAX;
+    }
     char text[32] = "";
-    if (fgets(text, sizeof text, file) != NULL) limit = strtoll(text, NULL, 10);
-    if (limit <= 0) limit = INT64_MAX; /* "max" */
+    if (fgets(text, sizeof(text), file) != NULL) {
+        limit = strtoll(text, NULL, 10);
+    }
+    if (limit <= 0) {
+        limit = INT64_MAX; /* "max" */
+    }
     (void)fclose(file);
     return limit;
 }
@@ -53,11 +59,14 @@ static int64_t limit_of_line(const char *root, char *line)
     line[strcspn(line, "\n")] = '\0';
     char *controllers = strchr(line, ':');
     char *path = controllers != NULL ? strchr(controllers + 1, ':') : NULL;
-    if (path == NULL) return INT64_MAX;
+    if (path == NULL) {
+        return INT64_MAX;
+    }
     *path++ = '\0';
     controllers++;
-    if (strcmp(controllers, "memory") == 0)
+    if (strcmp(controllers, "memory") == 0) {
         return limit_upwards(root, "/memory", path, "memory.limit_in_bytes");
+    }
     return controllers[0] == '\0' ? limit_upwards(root, "", path, "memory.max") : INT64_MAX;
 }
 
@@ -67,15 +76,20 @@ int64_t mg_memory_limit(const char *root, const char *self)
     int64_t limit = sysinfo(&info) == 0 ? (int64_t)info.totalram * info.mem_unit : INT64_MAX;
     char line[PATH_SIZE];
     FILE *file = fopen(self != NULL ? self : "/proc/self/cgroup", "re");
-    while (file != NULL && fgets(line, sizeof line, file) != NULL)
+    while (file != NULL && fgets(line, sizeof(line), file) != NULL) {
         limit = least(limit, limit_of_line(root != NULL ? root : "/sys/fs/cgroup", line));
-    if (file != NULL) (void)fclose(file);
+    }
+    if (file != NULL) {
+        (void)fclose(file);
+    }
     return limit;
 }
 
 size_t mg_memory_budget(int64_t asked, int64_t limit)
 {
-    if (asked > 0) return (size_t)asked;
+    if (asked > 0) {
+        return (size_t)asked;
+    }
     int64_t half = least(limit / 2, MG_MEMORY_BUDGET_DEFAULT_MAX);
     return (size_t)(half > MG_MEMORY_BUDGET_MIN ? half : MG_MEMORY_BUDGET_MIN);
 }

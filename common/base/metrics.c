@@ -23,12 +23,12 @@ static const struct bucket SECONDS[] = {
     {0.001, "0.001"}, {0.0025, "0.0025"}, {0.005, "0.005"}, {0.01, "0.01"}, {0.025, "0.025"},
     {0.05, "0.05"},   {0.1, "0.1"},       {0.25, "0.25"},   {0.5, "0.5"},   {1, "1"},
     {2.5, "2.5"},     {5, "5"},           {10, "10"},       {30, "30"},     {60, "60"}};
-#define SECONDS_COUNT (sizeof SECONDS / sizeof SECONDS[0])
+#define SECONDS_COUNT (sizeof(SECONDS) / sizeof(SECONDS[0]))
 /* Up to the largest batch. */
 static const struct bucket SIZES[] = {{1, "1"},     {2, "2"},     {4, "4"},      {8, "8"},
                                       {16, "16"},   {32, "32"},   {64, "64"},    {128, "128"},
                                       {256, "256"}, {512, "512"}, {1024, "1024"}};
-#define SIZES_COUNT (sizeof SIZES / sizeof SIZES[0])
+#define SIZES_COUNT (sizeof(SIZES) / sizeof(SIZES[0]))
 _Static_assert(SIZES_COUNT <= SECONDS_COUNT, "a series has room for its buckets");
 
 struct mg_metric {
@@ -55,8 +55,10 @@ struct mg_metrics {
 
 struct mg_metrics *mg_metrics_create(void)
 {
-    struct mg_metrics *metrics = calloc(1, sizeof *metrics);
-    if (!metrics) return NULL;
+    struct mg_metrics *metrics = calloc(1, sizeof(*metrics));
+    if (!metrics) {
+        return NULL;
+    }
     metrics->texts = mg_arena_create(TEXT_MAX);
     if (!metrics->texts) {
         free(metrics);
@@ -75,7 +77,9 @@ struct mg_metrics *mg_metrics_create(void)
 
 void mg_metrics_destroy(struct mg_metrics *metrics)
 {
-    if (!metrics) return;
+    if (!metrics) {
+        return;
+    }
     mg_arena_destroy(metrics->texts);
     free(metrics);
 }
@@ -84,11 +88,15 @@ void mg_metrics_destroy(struct mg_metrics *metrics)
 static struct mg_metric *add_series(struct mg_metrics *metrics, enum mg_metric_type type, const char *name,
                                     const char *labels, const char *help, struct mg_metric *last_of_name)
 {
-    if (metrics->count == MG_METRICS_MAX) return &metrics->overflow;
+    if (metrics->count == MG_METRICS_MAX) {
+        return &metrics->overflow;
+    }
     const char *own_name = mg_arena_text(metrics->texts, mg_slice_of(name));
     const char *own_labels = mg_arena_text(metrics->texts, mg_slice_of(labels));
     const char *own_help = mg_arena_text(metrics->texts, mg_slice_of(help));
-    if (!own_name || !own_labels || !own_help) return &metrics->overflow;
+    if (!own_name || !own_labels || !own_help) {
+        return &metrics->overflow;
+    }
 
     struct mg_metric *metric = &metrics->series[metrics->count++];
     metric->type = type;
@@ -96,7 +104,9 @@ static struct mg_metric *add_series(struct mg_metrics *metrics, enum mg_metric_t
     metric->labels = own_labels;
     metric->help = own_help;
     metric->is_first_of_name = last_of_name == NULL;
-    if (last_of_name) last_of_name->next_of_name = metric;
+    if (last_of_name) {
+        last_of_name->next_of_name = metric;
+    }
     return metric;
 }
 
@@ -105,12 +115,18 @@ struct mg_metric *mg_metrics_series(struct mg_metrics *metrics, enum mg_metric_t
 {
     struct mg_metric *last_of_name = NULL;
 
-    if (!labels) labels = "";
+    if (!labels) {
+        labels = "";
+    }
     for (int i = 0; i < metrics->count; i++) {
         struct mg_metric *metric = &metrics->series[i];
-        if (strcmp(metric->name, name) != 0) continue;
+        if (strcmp(metric->name, name) != 0) {
+            continue;
+        }
         assert(metric->type == type); /* one name has one type */
-        if (strcmp(metric->labels, labels) == 0) return metric;
+        if (strcmp(metric->labels, labels) == 0) {
+            return metric;
+        }
         last_of_name = metric;
     }
     return add_series(metrics, type, name, labels, help ? help : "", last_of_name);
@@ -162,7 +178,9 @@ void mg_metric_observe(struct mg_metric *metric, double value)
         return;
     }
     assert(is_histogram(metric));
-    if (isnan(value)) return; /* one NaN would make the sum useless */
+    if (isnan(value)) {
+        return; /* one NaN would make the sum useless */
+    }
     size_t count;
     const struct bucket *buckets = buckets_of(metric, &count);
     for (size_t i = 0; i < count; i++) {
@@ -182,26 +200,28 @@ double mg_metric_value(const struct mg_metric *metric)
 
 static void append_number(struct mg_buf *buf, double value)
 {
-    if (isnan(value))
+    if (isnan(value)) {
         mg_buf_append_text(buf, "NaN");
-    else if (isinf(value))
+    } else if (isinf(value)) {
         mg_buf_append_text(buf, value > 0 ? "+Inf" : "-Inf");
-    else if (fabs(value) < 1e15 && value == trunc(value))
+    } else if (fabs(value) < 1e15 && value == trunc(value)) {
         mg_buf_printf(buf, "%.0f", value); /* counts stay readable */
-    else
+    } else {
         mg_buf_printf(buf, "%.15g", value);
+    }
 }
 
 /* HELP texts escape the backslash and the line feed, and nothing else. */
 static void append_help(struct mg_buf *buf, const char *help)
 {
     for (; *help; help++) {
-        if (*help == '\\')
+        if (*help == '\\') {
             mg_buf_append_text(buf, "\\\\");
-        else if (*help == '\n')
+        } else if (*help == '\n') {
             mg_buf_append_text(buf, "\\n");
-        else
+        } else {
             mg_buf_append(buf, help, 1);
+        }
     }
 }
 
@@ -247,13 +267,17 @@ static void render_name(const struct mg_metric *first, struct mg_buf *buf)
     append_help(buf, first->help);
     mg_buf_printf(buf, "\n# TYPE %s %s\n", first->name, type_name(first->type));
     for (const struct mg_metric *metric = first; metric; metric = metric->next_of_name) {
-        if (metric->is_silent) continue;
+        if (metric->is_silent) {
+            continue;
+        }
         if (is_histogram(metric)) {
             render_histogram(metric, buf);
             continue;
         }
         mg_buf_append_text(buf, metric->name);
-        if (metric->labels[0]) mg_buf_printf(buf, "{%s}", metric->labels);
+        if (metric->labels[0]) {
+            mg_buf_printf(buf, "{%s}", metric->labels);
+        }
         mg_buf_append(buf, " ", 1);
         append_number(buf, metric->value);
         mg_buf_append(buf, "\n", 1);
@@ -268,9 +292,13 @@ void mg_metrics_on_render(struct mg_metrics *metrics, void (*fn)(void *arg), voi
 
 void mg_metrics_render(const struct mg_metrics *metrics, struct mg_buf *buf)
 {
-    if (metrics->on_render != NULL) metrics->on_render(metrics->on_render_arg);
+    if (metrics->on_render != NULL) {
+        metrics->on_render(metrics->on_render_arg);
+    }
     for (int i = 0; i < metrics->count; i++) {
-        if (metrics->series[i].is_first_of_name) render_name(&metrics->series[i], buf);
+        if (metrics->series[i].is_first_of_name) {
+            render_name(&metrics->series[i], buf);
+        }
     }
     render_name(&metrics->overflow, buf);
 }

@@ -23,7 +23,7 @@ void mg_queue_metrics_silence(struct mg_queue_metrics *queue)
 void mg_queue_metrics_init(struct mg_queue_metrics *queue, struct mg_metrics *metrics, const char *name)
 {
     char labels[LABELS_SIZE];
-    (void)snprintf(labels, sizeof labels, "queue=\"%s\"", name);
+    (void)snprintf(labels, sizeof(labels), "queue=\"%s\"", name);
     queue->messages = mg_metrics_series(metrics, MG_GAUGE, "makegood_queue_messages", labels,
                                         "messages of a queue that are ready and not delivered");
     queue->consumers = mg_metrics_series(metrics, MG_GAUGE, "makegood_queue_consumers", labels,

@@ -17,10 +17,12 @@ uint64_t mg_random_u64(void)
 
     if (left == 0) {
         ssize_t got;
-        do
-            got = getrandom(numbers, sizeof numbers, 0);
-        while (got < 0 && errno == EINTR);
-        if (got != (ssize_t)sizeof numbers) abort();
+        do {
+            got = getrandom(numbers, sizeof(numbers), 0);
+        } while (got < 0 && errno == EINTR);
+        if (got != (ssize_t)sizeof(numbers)) {
+            abort();
+        }
         left = RANDOM_AT_ONCE;
     }
     return numbers[--left];

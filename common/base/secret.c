@@ -6,6 +6,8 @@
 
 void mg_secret_free(char *text)
 {
-    if (text != NULL) explicit_bzero(text, strlen(text));
+    if (text != NULL) {
+        explicit_bzero(text, strlen(text));
+    }
     free(text);
 }

@@ -18,9 +18,15 @@ struct text_out {
 
 static void put(struct text_out *out, const char *text, size_t len)
 {
-    if (out->size == 0) return;
-    if (len > out->size - 1 - out->len) len = out->size - 1 - out->len;
-    if (len > 0) memcpy(out->text + out->len, text, len);
+    if (out->size == 0) {
+        return;
+    }
+    if (len > out->size - 1 - out->len) {
+        len = out->size - 1 - out->len;
+    }
+    if (len > 0) {
+        memcpy(out->text + out->len, text, len);
+    }
     out->len += len;
     out->text[out->len] = '\0';
 }
@@ -35,7 +41,7 @@ static void hide(struct text_out *out)
 static bool is_guest(const char *authority, const char *at)
 {
     static const char guest[] = "guest:guest";
-    return (size_t)(at - authority) == sizeof guest - 1 && memcmp(authority, guest, sizeof guest - 1) == 0;
+    return (size_t)(at - authority) == sizeof(guest) - 1 && memcmp(authority, guest, sizeof(guest) - 1) == 0;
 }
 
 /* "password", "sslpassword", "passwd", "oauth_client_secret", … */
@@ -43,10 +49,12 @@ static bool is_secret_key(const char *key, size_t len)
 {
     static const char *const words[] = {"passw", "secret", "token"};
 
-    for (size_t i = 0; i < sizeof words / sizeof words[0]; i++) {
+    for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++) {
         size_t word_len = strlen(words[i]);
         for (size_t at = 0; at + word_len <= len; at++) {
-            if (strncasecmp(key + at, words[i], word_len) == 0) return true;
+            if (strncasecmp(key + at, words[i], word_len) == 0) {
+                return true;
+            }
         }
     }
     return false;
@@ -93,7 +101,9 @@ static void put_url(struct text_out *out, const char *url, const char *authority
             bool had_secret = out->has_secret;
             put(out, ":", 1);
             hide(out);
-            if (is_guest(authority, at)) out->has_secret = had_secret;
+            if (is_guest(authority, at)) {
+                out->has_secret = had_secret;
+            }
         }
         rest = at;
     }
@@ -116,14 +126,17 @@ static size_t dsn_value_len(const char *text)
     size_t i = 0;
     bool is_quoted = text[0] == '\'';
 
-    if (is_quoted) i = 1;
+    if (is_quoted) {
+        i = 1;
+    }
     for (; text[i]; i++) {
-        if (text[i] == '\\' && text[i + 1])
+        if (text[i] == '\\' && text[i + 1]) {
             i++;
-        else if (is_quoted && text[i] == '\'')
+        } else if (is_quoted && text[i] == '\'') {
             return i + 1;
-        else if (!is_quoted && isspace((unsigned char)text[i]))
+        } else if (!is_quoted && isspace((unsigned char)text[i])) {
             return i;
+        }
     }
     return i;
 }
@@ -145,10 +158,11 @@ static void put_dsn(struct text_out *out, const char *at)
         size_t value = equals + 1 + strspn(at + equals + 1, BLANKS);
         size_t value_len = dsn_value_len(at + value);
         put(out, at, value);
-        if (is_secret_key(at, key_len) || holds_secret_key(at + value, value_len))
+        if (is_secret_key(at, key_len) || holds_secret_key(at + value, value_len)) {
             hide(out);
-        else
+        } else {
             put(out, at + value, value_len);
+        }
         at += value + value_len;
     }
 }
@@ -157,24 +171,31 @@ static void put_any(struct text_out *out, const char *text)
 {
     const char *scheme_end = strstr(text, "://");
     /* A DSN may hold "://" inside a value; a URL's scheme has neither "=" nor a blank before it. */
-    if (scheme_end && strcspn(text, "= ") > (size_t)(scheme_end - text))
+    if (scheme_end && strcspn(text, "= ") > (size_t)(scheme_end - text)) {
         put_url(out, text, scheme_end + 3);
-    else
+    } else {
         put_dsn(out, text);
+    }
 }
 
 void mg_url_redact(const char *url, char *ret_text, size_t size)
 {
     struct text_out out = {.text = ret_text, .size = size};
 
-    if (size > 0) ret_text[0] = '\0';
-    if (url) put_any(&out, url);
+    if (size > 0) {
+        ret_text[0] = '\0';
+    }
+    if (url) {
+        put_any(&out, url);
+    }
 }
 
 bool mg_url_has_password(const char *url)
 {
     struct text_out out = {.size = 0};
 
-    if (url) put_any(&out, url);
+    if (url) {
+        put_any(&out, url);
+    }
     return out.has_secret;
 }

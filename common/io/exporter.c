@@ -75,8 +75,9 @@ static void span_free(struct mg_slice span)
 static void ring_drop(struct mg_exporter *exporter)
 {
     dropped(exporter, exporter->count);
-    while (exporter->count > 0)
+    while (exporter->count > 0) {
         span_free(span_take(exporter));
+    }
 }
 
 void mg_exporter_add(struct mg_exporter *exporter, struct mg_slice span)
@@ -89,11 +90,14 @@ void mg_exporter_add(struct mg_exporter *exporter, struct mg_slice span)
     }
     exporter->ring[(exporter->first + exporter->count++) % MG_EXPORTER_RING] =
         (struct mg_slice){copy, span.len};
-    if (exporter->in_hand > 0) return; /* the end of the current batch starts the next */
-    if (exporter->count >= MG_EXPORTER_BATCH)
+    if (exporter->in_hand > 0) {
+        return; /* the end of the current batch starts the next */
+    }
+    if (exporter->count >= MG_EXPORTER_BATCH) {
         mg_idle_arm(exporter->idle);
-    else if (!mg_timer_is_active(exporter->timer))
+    } else if (!mg_timer_is_active(exporter->timer)) {
         mg_timer_start(exporter->timer, MG_EXPORTER_WAIT_MS, 0);
+    }
 }
 
 void mg_exporter_drop(struct mg_exporter *exporter)
@@ -123,17 +127,22 @@ static void flush_over(void *arg)
     struct mg_exporter *exporter = arg;
     mg_timer_stop(exporter->flush_timer);
     mg_timer_stop(exporter->timer);
-    if (exporter->call != NULL) mg_http_call_cancel(exporter->call);
+    if (exporter->call != NULL) {
+        mg_http_call_cancel(exporter->call);
+    }
     exporter->call = NULL;
     size_t left = exporter->in_hand + exporter->count;
     dropped(exporter, exporter->in_hand);
     exporter->in_hand = 0;
     ring_drop(exporter);
-    if (left > 0)
+    if (left > 0) {
         mg_log(MG_LOG_WARN, "the collector did not accept all spans in time", MG_LOG_NUMBER("dropped", left));
+    }
     mg_loop_fn *done = exporter->done;
     exporter->done = NULL;
-    if (done != NULL) done(exporter->done_arg);
+    if (done != NULL) {
+        done(exporter->done_arg);
+    }
 }
 
 /* The batch has ended; schedules the next one, now or later. */
@@ -145,18 +154,20 @@ static void batch_over(struct mg_exporter *exporter, size_t rejected)
     dropped(exporter, rejected);
     exporter->in_hand = 0;
     exporter->is_second_try = false;
-    if (exporter->is_flushing || exporter->count >= MG_EXPORTER_BATCH)
+    if (exporter->is_flushing || exporter->count >= MG_EXPORTER_BATCH) {
         mg_idle_arm(exporter->idle);
-    else if (exporter->count > 0)
+    } else if (exporter->count > 0) {
         mg_timer_start(exporter->timer, MG_EXPORTER_WAIT_MS, 0);
+    }
 }
 
 /* Logs one line for many failures in a row. */
 static void failed(struct mg_exporter *exporter, const char *why)
 {
-    if (mg_once_set(&exporter->failure_logged))
+    if (mg_once_set(&exporter->failure_logged)) {
         mg_log(MG_LOG_WARN, "the collector does not accept spans; they are dropped, orders are not affected",
                MG_LOG_TEXT("url", exporter->options.url), MG_LOG_TEXT("why", why));
+    }
     batch_over(exporter, exporter->in_hand);
 }
 
@@ -171,8 +182,9 @@ static void on_answer(void *arg, const struct mg_http_answer *answer)
     struct mg_exporter *exporter = arg;
     exporter->call = NULL;
     if (answer->sent == MG_SENT_YES && answer->status >= 200 && answer->status < 300) {
-        if (mg_once_reset(&exporter->failure_logged))
+        if (mg_once_reset(&exporter->failure_logged)) {
             mg_log(MG_LOG_INFO, "the collector accepts spans again", MG_LOG_NONE);
+        }
         int64_t rejected = exporter->options.rejected(answer->body);
         batch_over(exporter, rejected > 0 ? (size_t)rejected : 0);
     } else if (is_worth_another(answer) && !exporter->is_second_try && !exporter->is_flushing) {
@@ -181,7 +193,7 @@ static void on_answer(void *arg, const struct mg_http_answer *answer)
         mg_timer_start(exporter->timer, after_ms < RETRY_MAX_MS ? after_ms : RETRY_MAX_MS, 0);
     } else {
         char status[32];
-        (void)snprintf(status, sizeof status, "it answered %d", answer->status);
+        (void)snprintf(status, sizeof(status), "it answered %d", answer->status);
         failed(exporter, answer->status != 0 ? status : answer->reason);
     }
 }
@@ -207,13 +219,18 @@ static void batch_send(struct mg_exporter *exporter)
 static void on_turn(void *arg)
 {
     struct mg_exporter *exporter = arg;
-    if (exporter->call != NULL) return;
+    if (exporter->call != NULL) {
+        return;
+    }
     mg_timer_stop(exporter->timer);
-    if (exporter->in_hand == 0) batch_make(exporter);
-    if (exporter->in_hand > 0)
+    if (exporter->in_hand == 0) {
+        batch_make(exporter);
+    }
+    if (exporter->in_hand > 0) {
         batch_send(exporter);
-    else if (exporter->is_flushing)
+    } else if (exporter->is_flushing) {
         flush_over(exporter);
+    }
 }
 
 void mg_exporter_flush(struct mg_exporter *exporter, int64_t within_ms, mg_loop_fn *done, void *arg)
@@ -240,8 +257,10 @@ enum mg_class mg_exporter_create(struct mg_loop *loop, const struct mg_exporter_
                                                 .idle_connection_ms = IDLE_CONNECTION_MS,
                                                 .max_body_bytes = ANSWER_MAX_BYTES,
                                                 .max_header_bytes = HEADERS_MAX_BYTES};
-    struct mg_exporter *exporter = calloc(1, sizeof *exporter);
-    if (exporter == NULL) return mg_err_set(err, MG_TRANSIENT, "could not make the exporter: no memory");
+    struct mg_exporter *exporter = calloc(1, sizeof(*exporter));
+    if (exporter == NULL) {
+        return mg_err_set(err, MG_TRANSIENT, "could not make the exporter: no memory");
+    }
     exporter->options = *options;
     mg_buf_init(&exporter->body,
                 options->head.len + options->tail.len + MG_EXPORTER_BATCH * (options->span_max_bytes + 1));
@@ -254,10 +273,11 @@ enum mg_class mg_exporter_create(struct mg_loop *loop, const struct mg_exporter_
         mg_metrics_series(options->metrics, MG_COUNTER, "makegood_spans_dropped_total", NULL,
                           "spans that the collector did not take, or for which there was no room");
     enum mg_class class = MG_TRANSIENT;
-    if (exporter->timer == NULL || exporter->flush_timer == NULL || exporter->idle == NULL)
+    if (exporter->timer == NULL || exporter->flush_timer == NULL || exporter->idle == NULL) {
         (void)mg_err_set(err, class, "could not make the exporter: no memory");
-    else
+    } else {
         class = mg_http_client_create(loop, &http, &exporter->http, err);
+    }
     if (class != MG_OK) {
         mg_exporter_destroy(exporter);
         return class;
@@ -268,12 +288,16 @@ enum mg_class mg_exporter_create(struct mg_loop *loop, const struct mg_exporter_
 
 void mg_exporter_destroy(struct mg_exporter *exporter)
 {
-    if (exporter == NULL) return;
+    if (exporter == NULL) {
+        return;
+    }
     mg_http_client_destroy(exporter->http); /* running calls end without a callback; accepts NULL */
     ring_drop(exporter);
     mg_timer_destroy(exporter->timer);
     mg_timer_destroy(exporter->flush_timer);
-    if (exporter->idle != NULL) mg_idle_destroy(exporter->idle);
+    if (exporter->idle != NULL) {
+        mg_idle_destroy(exporter->idle);
+    }
     mg_buf_finish(&exporter->body);
     free(exporter);
 }

@@ -12,14 +12,20 @@ struct mg_vitals {
 static void on_period(void *arg)
 {
     const struct mg_vitals_of *of = &((struct mg_vitals *)arg)->of;
-    if (of->store != NULL) mg_store_probe(of->store);
-    if (of->broker != NULL) mg_broker_probe(of->broker, of->probe_exchange);
+    if (of->store != NULL) {
+        mg_store_probe(of->store);
+    }
+    if (of->broker != NULL) {
+        mg_broker_probe(of->broker, of->probe_exchange);
+    }
 }
 
 struct mg_vitals *mg_vitals_create(struct mg_loop *loop, const struct mg_vitals_of *of)
 {
-    struct mg_vitals *vitals = calloc(1, sizeof *vitals);
-    if (vitals == NULL) return NULL;
+    struct mg_vitals *vitals = calloc(1, sizeof(*vitals));
+    if (vitals == NULL) {
+        return NULL;
+    }
     vitals->of = *of;
     vitals->timer = mg_timer_create(loop, on_period, vitals);
     if (vitals->timer == NULL) {
@@ -32,7 +38,9 @@ struct mg_vitals *mg_vitals_create(struct mg_loop *loop, const struct mg_vitals_
 
 void mg_vitals_destroy(struct mg_vitals *vitals)
 {
-    if (vitals == NULL) return;
+    if (vitals == NULL) {
+        return;
+    }
     mg_timer_destroy(vitals->timer);
     free(vitals);
 }
@@ -40,8 +48,12 @@ void mg_vitals_destroy(struct mg_vitals *vitals)
 bool mg_vitals_are_good(const struct mg_vitals *vitals, char *ret_reason, size_t size)
 {
     const struct mg_vitals_of *of = &vitals->of;
-    if (of->store != NULL && !mg_store_is_well(of->store, ret_reason, size)) return false;
-    if (of->broker == NULL || !mg_broker_is_silent(of->broker)) return true;
+    if (of->store != NULL && !mg_store_is_well(of->store, ret_reason, size)) {
+        return false;
+    }
+    if (of->broker == NULL || !mg_broker_is_silent(of->broker)) {
+        return true;
+    }
     (void)snprintf(ret_reason, size, "the broker does not answer");
     return false;
 }

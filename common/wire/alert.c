@@ -9,7 +9,9 @@ static const char *const NAMES[] = {"v", "alert", "closed", "subject", "order_id
 static bool is_subject(const char *text, size_t len)
 {
     for (size_t i = 0; i < len; i++) {
-        if (text[i] < ' ' || text[i] > '~') return false;
+        if (text[i] < ' ' || text[i] > '~') {
+            return false;
+        }
     }
     return len > 0;
 }
@@ -21,7 +23,9 @@ void mg_alert_write(const struct mg_alert_message *alert, struct mg_buf *ret_bod
     mg_json_object_begin(&json);
     mg_json_member_int(&json, "v", 1);
     mg_json_member_word(&json, "alert", mg_alert_name(alert->alert));
-    if (alert->is_closed) mg_json_member_bool(&json, "closed", true);
+    if (alert->is_closed) {
+        mg_json_member_bool(&json, "closed", true);
+    }
     mg_message_put_text(&json, "subject", alert->subject);
     mg_message_put_text_if(&json, "order_id", alert->order_id);
     mg_message_put_text(&json, "text", alert->text);
@@ -43,11 +47,13 @@ enum mg_class mg_alert_parse(struct mg_slice body, struct mg_alert_message *ret_
     int word = mg_json_get_word(&object, "alert", MG_REQUIRED, MG_WORDS_ALERT, MG_STALE, -1);
     alert.is_closed = mg_json_get_bool(&object, "closed", MG_OPTIONAL, false);
     mg_json_get_checked(&object, "subject", MG_REQUIRED, is_subject, "1 to 128 printable ASCII characters",
-                        alert.subject, sizeof alert.subject);
+                        alert.subject, sizeof(alert.subject));
     mg_json_get_order_id(&object, "order_id", MG_OPTIONAL, alert.order_id);
-    mg_json_get_text(&object, "text", MG_REQUIRED, alert.text, sizeof alert.text);
+    mg_json_get_text(&object, "text", MG_REQUIRED, alert.text, sizeof(alert.text));
     alert.at_ms = mg_json_get_time(&object, "at");
-    if (faults.class != MG_OK) return faults.class;
+    if (faults.class != MG_OK) {
+        return faults.class;
+    }
     alert.alert = (enum mg_alert)word;
     *ret_alert = alert;
     return MG_OK;

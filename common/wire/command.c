@@ -35,12 +35,14 @@ static const struct {
     {MG_CAUSE_COMPENSATE, false, false, false, false, false, 0},
     {MG_CAUSE_CANCEL, false, false, false, false, false, 0},
 };
-#define COMMAND_COUNT ((int)(sizeof COMMANDS / sizeof COMMANDS[0]))
+#define COMMAND_COUNT ((int)(sizeof(COMMANDS) / sizeof(COMMANDS[0])))
 
 static int command_index(enum mg_cause_kind kind)
 {
     for (int i = 0; i < COMMAND_COUNT; i++) {
-        if (COMMANDS[i].kind == kind) return i;
+        if (COMMANDS[i].kind == kind) {
+            return i;
+        }
     }
     return -1;
 }
@@ -65,11 +67,21 @@ void mg_command_write(const struct mg_command *command, struct mg_buf *ret_body)
     mg_message_put_text(&json, "command_id", command->command_id);
     mg_json_member_word(&json, "command", mg_cause_name(command->kind));
     mg_message_put_text(&json, "order_id", command->order_id);
-    if (COMMANDS[index].has_step) mg_message_put_text(&json, "step", command->step);
-    if (COMMANDS[index].has_attempt) mg_json_member_int(&json, "attempt", command->attempt);
-    if (command->version > 0) mg_json_member_int(&json, "version", (int64_t)command->version);
-    if (COMMANDS[index].has_seq) mg_json_member_int(&json, "seq", (int64_t)command->seq);
-    if (COMMANDS[index].has_outcome) mg_json_member_word(&json, "outcome", mg_outcome_name(command->outcome));
+    if (COMMANDS[index].has_step) {
+        mg_message_put_text(&json, "step", command->step);
+    }
+    if (COMMANDS[index].has_attempt) {
+        mg_json_member_int(&json, "attempt", command->attempt);
+    }
+    if (command->version > 0) {
+        mg_json_member_int(&json, "version", (int64_t)command->version);
+    }
+    if (COMMANDS[index].has_seq) {
+        mg_json_member_int(&json, "seq", (int64_t)command->seq);
+    }
+    if (COMMANDS[index].has_outcome) {
+        mg_json_member_word(&json, "outcome", mg_outcome_name(command->outcome));
+    }
     mg_message_put_text(&json, "by", command->by);
     mg_message_put_text_if(&json, "reason", command->reason);
     if (COMMANDS[index].has_set && command->set_count > 0) {
@@ -98,15 +110,19 @@ static void read_set(const struct mg_json_object *object, struct mg_slice entry,
                              MG_COMMAND_SETS_MAX);
         return;
     }
-    (void)snprintf(pointer, sizeof pointer, "/set/%d", i);
-    if (!mg_json_object_open(&set, faults, entry, pointer, SET_NAMES, MG_JSON_UNKNOWN_IGNORED)) return;
+    (void)snprintf(pointer, sizeof(pointer), "/set/%d", i);
+    if (!mg_json_object_open(&set, faults, entry, pointer, SET_NAMES, MG_JSON_UNKNOWN_IGNORED)) {
+        return;
+    }
     struct mg_slice quoted = mg_json_get_typed(&set, "pointer", MG_REQUIRED, MG_JSON_STRING);
     command->sets[i].value = mg_json_get(&set, "value", MG_REQUIRED);
-    if (quoted.data == NULL) return;
+    if (quoted.data == NULL) {
+        return;
+    }
     struct mg_buf plain;
-    mg_buf_init(&plain, sizeof text);
+    mg_buf_init(&plain, sizeof(text));
     (void)mg_json_string(quoted, &plain); /* a checked string; one that is too long sets `failed` */
-    (void)snprintf(text, sizeof text, "%.*s", (int)plain.len, plain.len > 0 ? plain.data : "");
+    (void)snprintf(text, sizeof(text), "%.*s", (int)plain.len, plain.len > 0 ? plain.data : "");
     if (plain.is_out_of_memory) {
         mg_json_fault(faults, MG_TRANSIENT, pointer, "could not be read: no memory");
     } else if (plain.failed || text[0] != '/' || !mg_json_pointer_is_valid(text)) {
@@ -144,7 +160,9 @@ static void read_by_kind(const struct mg_json_object *object, int index, struct 
     refuse_foreign(object, word, "seq", COMMANDS[index].has_seq);
     refuse_foreign(object, word, "outcome", COMMANDS[index].has_outcome);
     refuse_foreign(object, word, "set", COMMANDS[index].has_set);
-    if (COMMANDS[index].has_step) mg_json_get_name(object, "step", MG_REQUIRED, command->step);
+    if (COMMANDS[index].has_step) {
+        mg_json_get_name(object, "step", MG_REQUIRED, command->step);
+    }
     if (COMMANDS[index].has_attempt) {
         command->attempt = (uint32_t)mg_json_get_integer(object, "attempt", MG_REQUIRED,
                                                          COMMANDS[index].attempt_min, MG_ATTEMPT_MAX, 0);
@@ -174,22 +192,26 @@ enum mg_class mg_command_parse(struct mg_slice body, const struct mg_json_limits
     struct mg_json_object object;
     struct mg_command command = {0};
 
-    for (int i = 0; i < COMMAND_COUNT; i++)
+    for (int i = 0; i < COMMAND_COUNT; i++) {
         words[i] = mg_cause_name(COMMANDS[i].kind);
-    if (!mg_json_message_open(&object, &faults, body, limits, NAMES, MG_JSON_UNKNOWN_IGNORED))
+    }
+    if (!mg_json_message_open(&object, &faults, body, limits, NAMES, MG_JSON_UNKNOWN_IGNORED)) {
         return faults.class;
+    }
     mg_json_version_check(&object);
     mg_json_get_checked(&object, "command_id", MG_REQUIRED, is_command_id, COMMAND_ID_RIGHT,
-                        command.command_id, sizeof command.command_id);
+                        command.command_id, sizeof(command.command_id));
     mg_json_get_order_id(&object, "order_id", MG_REQUIRED, command.order_id);
     command.version = (uint64_t)mg_json_get_integer(&object, "version", MG_OPTIONAL, 1, INT64_MAX, 0);
-    mg_json_get_text(&object, "by", MG_REQUIRED, command.by, sizeof command.by);
-    mg_json_get_text(&object, "reason", MG_OPTIONAL, command.reason, sizeof command.reason);
+    mg_json_get_text(&object, "by", MG_REQUIRED, command.by, sizeof(command.by));
+    mg_json_get_text(&object, "reason", MG_OPTIONAL, command.reason, sizeof(command.reason));
     int index = mg_json_get_word(&object, "command", MG_REQUIRED, words, MG_STALE, -1);
     if (index >= 0) {
         command.kind = COMMANDS[index].kind;
         read_by_kind(&object, index, arena, &command);
     }
-    if (faults.class == MG_OK) *ret_command = command;
+    if (faults.class == MG_OK) {
+        *ret_command = command;
+    }
     return faults.class;
 }

@@ -53,15 +53,19 @@ enum mg_class mg_command_result_parse(struct mg_slice body, struct mg_command_re
     /* An invalid command may lack its ids. */
     enum mg_json_need need = verdict == MG_COMMAND_INVALID ? MG_OPTIONAL : MG_REQUIRED;
     mg_json_get_checked(&object, "command_id", need, mg_order_id_is_valid, "1 to 36 characters (a UUID)",
-                        result.command_id, sizeof result.command_id);
+                        result.command_id, sizeof(result.command_id));
     mg_json_get_order_id(&object, "order_id", need, result.order_id);
-    mg_json_get_text(&object, "text", MG_REQUIRED, result.text, sizeof result.text);
+    mg_json_get_text(&object, "text", MG_REQUIRED, result.text, sizeof(result.text));
     if (names_the_order(verdict)) {
         result.version = (uint64_t)mg_json_get_integer(&object, "version", MG_REQUIRED, 1, INT64_MAX, 0);
         int state = mg_json_get_word(&object, "state", MG_REQUIRED, MG_WORDS_ORDER_STATE, MG_STALE, 0);
-        if (state >= 0) result.state = (enum mg_order_state)state;
+        if (state >= 0) {
+            result.state = (enum mg_order_state)state;
+        }
     }
-    if (faults.class != MG_OK) return faults.class;
+    if (faults.class != MG_OK) {
+        return faults.class;
+    }
     result.verdict = (enum mg_command_verdict)verdict;
     *ret_result = result;
     return MG_OK;

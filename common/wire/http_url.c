@@ -20,7 +20,9 @@ static void part_copy(CURLU *url, CURLUPart part, unsigned int flags, char *ret_
 {
     char *text = NULL;
     ret_text[0] = '\0';
-    if (curl_url_get(url, part, &text, flags) == CURLUE_OK) (void)snprintf(ret_text, size, "%s", text);
+    if (curl_url_get(url, part, &text, flags) == CURLUE_OK) {
+        (void)snprintf(ret_text, size, "%s", text);
+    }
     curl_free(text);
 }
 
@@ -28,7 +30,9 @@ static void part_copy(CURLU *url, CURLUPart part, unsigned int flags, char *ret_
 static void brackets_leave(char *host)
 {
     size_t len = strlen(host);
-    if (len < 2 || host[0] != '[' || host[len - 1] != ']') return;
+    if (len < 2 || host[0] != '[' || host[len - 1] != ']') {
+        return;
+    }
     memmove(host, host + 1, len - 2);
     host[len - 2] = '\0';
 }
@@ -36,18 +40,20 @@ static void brackets_leave(char *host)
 static void url_read(CURLU *url, const char *text, struct mg_http_url *ret_url)
 {
     char scheme[8], port[8], path[4];
-    part_copy(url, CURLUPART_SCHEME, 0, scheme, sizeof scheme);
+    part_copy(url, CURLUPART_SCHEME, 0, scheme, sizeof(scheme));
     ret_url->is_http = strcmp(scheme, "http") == 0 || strcmp(scheme, "https") == 0;
-    if (!ret_url->is_http) return;
+    if (!ret_url->is_http) {
+        return;
+    }
     /* libcurl would accept one slash or three, and "api" of "https:///api" as host. */
     const char *behind = strstr(text, "://");
     ret_url->has_host = behind != NULL && behind[3] != '/' && has_part(url, CURLUPART_HOST);
     ret_url->has_user = has_part(url, CURLUPART_USER) || has_part(url, CURLUPART_PASSWORD);
-    part_copy(url, CURLUPART_PATH, 0, path, sizeof path);
+    part_copy(url, CURLUPART_PATH, 0, path, sizeof(path));
     ret_url->has_path = path[0] != '\0' && strcmp(path, "/") != 0;
-    part_copy(url, CURLUPART_HOST, 0, ret_url->host, sizeof ret_url->host);
+    part_copy(url, CURLUPART_HOST, 0, ret_url->host, sizeof(ret_url->host));
     brackets_leave(ret_url->host);
-    part_copy(url, CURLUPART_PORT, CURLU_DEFAULT_PORT, port, sizeof port);
+    part_copy(url, CURLUPART_PORT, CURLU_DEFAULT_PORT, port, sizeof(port));
     ret_url->port = (int)strtol(port, NULL, 10);
     ret_url->is_plaintext = strcmp(scheme, "http") == 0 && !mg_host_is_loopback(ret_url->host);
 }
@@ -55,7 +61,9 @@ static void url_read(CURLU *url, const char *text, struct mg_http_url *ret_url)
 enum mg_class mg_http_url_parse(const char *text, struct mg_http_url *ret_url)
 {
     CURLU *url = curl_url();
-    if (url == NULL) return MG_TRANSIENT;
+    if (url == NULL) {
+        return MG_TRANSIENT;
+    }
     CURLUcode code = curl_url_set(url, CURLUPART_URL, text, CURLU_NON_SUPPORT_SCHEME);
     if (code == CURLUE_OK) {
         *ret_url = (struct mg_http_url){.port = 0};

@@ -57,19 +57,27 @@ static int reader_next(struct reader *reader) /* -1: the end */
     if (reader->next == reader->len) {
         reader->len = mg_json_char_next(&reader->at, reader->end, reader->utf8);
         reader->next = 0;
-        if (reader->len == 0) return -1;
+        if (reader->len == 0) {
+            return -1;
+        }
     }
     return (unsigned char)reader->utf8[reader->next++];
 }
 
 static bool is_same_name(const struct mg_check_name *a, const struct mg_check_name *b)
 {
-    if (!a->has_escapes && !b->has_escapes) return mg_slice_equal(a->quoted, b->quoted);
+    if (!a->has_escapes && !b->has_escapes) {
+        return mg_slice_equal(a->quoted, b->quoted);
+    }
     struct reader left = reader_of(a->quoted), right = reader_of(b->quoted);
     for (;;) {
         int byte = reader_next(&left);
-        if (byte != reader_next(&right)) return false;
-        if (byte < 0) return true;
+        if (byte != reader_next(&right)) {
+            return false;
+        }
+        if (byte < 0) {
+            return true;
+        }
     }
 }
 
@@ -80,8 +88,12 @@ static int compare_names(const void *a, const void *b)
     struct reader left = reader_of(first->quoted), right = reader_of(second->quoted);
     for (;;) {
         int left_byte = reader_next(&left), right_byte = reader_next(&right);
-        if (left_byte != right_byte) return left_byte < right_byte ? -1 : 1;
-        if (left_byte < 0) return 0;
+        if (left_byte != right_byte) {
+            return left_byte < right_byte ? -1 : 1;
+        }
+        if (left_byte < 0) {
+            return 0;
+        }
     }
 }
 
@@ -97,10 +109,14 @@ static enum mg_check_fault name_twice(struct mg_check *check, const struct mg_ch
 static enum mg_check_fault check_twice(struct mg_check *check, struct mg_check_name *names, size_t count)
 {
     bool is_sorted = count > SORTED_ABOVE;
-    if (is_sorted) qsort(names, count, sizeof *names, compare_names);
+    if (is_sorted) {
+        qsort(names, count, sizeof(*names), compare_names);
+    }
     for (size_t i = 1; i < count; i++) {
         for (size_t k = is_sorted ? i - 1 : 0; k < i; k++) {
-            if (is_same_name(&names[k], &names[i])) return name_twice(check, &names[k], &names[i]);
+            if (is_same_name(&names[k], &names[i])) {
+                return name_twice(check, &names[k], &names[i]);
+            }
         }
     }
     return MG_FAULT_NONE;
@@ -111,9 +127,13 @@ static bool keep_name(struct mg_check *check, struct mg_check_name name)
     if (check->name_count == check->name_capacity) {
         bool is_first = check->names == check->few;
         size_t capacity = 2 * check->name_capacity;
-        struct mg_check_name *names = realloc(is_first ? NULL : check->names, capacity * sizeof *names);
-        if (names == NULL) return false;
-        if (is_first) memcpy(names, check->few, sizeof check->few);
+        struct mg_check_name *names = realloc(is_first ? NULL : check->names, capacity * sizeof(*names));
+        if (names == NULL) {
+            return false;
+        }
+        if (is_first) {
+            memcpy(names, check->few, sizeof(check->few));
+        }
         check->names = names;
         check->name_capacity = capacity;
     }
@@ -127,20 +147,29 @@ static bool keep_name(struct mg_check *check, struct mg_check_name name)
 static int check_next(struct mg_check *check)
 {
     while (check->at < check->end &&
-           (*check->at == ' ' || *check->at == '\n' || *check->at == '\t' || *check->at == '\r'))
+           (*check->at == ' ' || *check->at == '\n' || *check->at == '\t' || *check->at == '\r')) {
         check->at++;
+    }
     return check->at < check->end ? (unsigned char)*check->at : -1;
 }
 
 static enum mg_check_fault check_name(struct mg_check *check)
 {
-    if (check_next(check) != '"') return MG_FAULT_SYNTAX;
+    if (check_next(check) != '"') {
+        return MG_FAULT_SYNTAX;
+    }
     struct mg_check_name name = {.quoted.data = check->at};
     enum mg_check_fault fault = mg_check_string(check, &name.has_escapes);
-    if (fault != MG_FAULT_NONE) return fault;
+    if (fault != MG_FAULT_NONE) {
+        return fault;
+    }
     name.quoted.len = (size_t)(check->at - name.quoted.data);
-    if (!keep_name(check, name)) return MG_FAULT_MEMORY;
-    if (check_next(check) != ':') return MG_FAULT_SYNTAX;
+    if (!keep_name(check, name)) {
+        return MG_FAULT_MEMORY;
+    }
+    if (check_next(check) != ':') {
+        return MG_FAULT_SYNTAX;
+    }
     check->at++;
     return MG_FAULT_NONE;
 }
@@ -149,15 +178,27 @@ static enum mg_check_fault check_name(struct mg_check *check)
 static enum mg_check_fault check_children(struct mg_check *check, bool is_object)
 {
     char close = is_object ? '}' : ']';
-    if (check_next(check) == close) return MG_FAULT_NONE;
+    if (check_next(check) == close) {
+        return MG_FAULT_NONE;
+    }
     for (;;) {
-        if (++check->members > check->limits->max_members) return MG_FAULT_MEMBERS;
+        if (++check->members > check->limits->max_members) {
+            return MG_FAULT_MEMBERS;
+        }
         enum mg_check_fault fault = is_object ? check_name(check) : MG_FAULT_NONE;
-        if (fault == MG_FAULT_NONE) fault = check_value(check);
-        if (fault != MG_FAULT_NONE) return fault;
+        if (fault == MG_FAULT_NONE) {
+            fault = check_value(check);
+        }
+        if (fault != MG_FAULT_NONE) {
+            return fault;
+        }
         int next = check_next(check);
-        if (next == close) return MG_FAULT_NONE;
-        if (next != ',') return MG_FAULT_SYNTAX;
+        if (next == close) {
+            return MG_FAULT_NONE;
+        }
+        if (next != ',') {
+            return MG_FAULT_SYNTAX;
+        }
         check->at++;
     }
 }
@@ -165,12 +206,18 @@ static enum mg_check_fault check_children(struct mg_check *check, bool is_object
 static enum mg_check_fault check_container(struct mg_check *check, bool is_object)
 {
     size_t names_before = check->name_count;
-    if (++check->depth > check->limits->max_depth) return MG_FAULT_DEPTH;
+    if (++check->depth > check->limits->max_depth) {
+        return MG_FAULT_DEPTH;
+    }
     check->at++;
     enum mg_check_fault fault = check_children(check, is_object);
-    if (fault != MG_FAULT_NONE) return fault;
+    if (fault != MG_FAULT_NONE) {
+        return fault;
+    }
     fault = check_twice(check, check->names + names_before, check->name_count - names_before);
-    if (fault != MG_FAULT_NONE) return fault;
+    if (fault != MG_FAULT_NONE) {
+        return fault;
+    }
     check->name_count = names_before;
     check->depth--;
     check->at++;
@@ -180,7 +227,9 @@ static enum mg_check_fault check_container(struct mg_check *check, bool is_objec
 static enum mg_check_fault check_word(struct mg_check *check, const char *word)
 {
     size_t len = strlen(word), left = (size_t)(check->end - check->at);
-    if (left < len || memcmp(check->at, word, len) != 0) return MG_FAULT_SYNTAX;
+    if (left < len || memcmp(check->at, word, len) != 0) {
+        return MG_FAULT_SYNTAX;
+    }
     check->at += len;
     return MG_FAULT_NONE;
 }
@@ -242,17 +291,20 @@ static enum mg_class refuse(struct mg_slice text, const struct mg_check *check, 
                             struct mg_err *err)
 {
     struct place place = place_of(text, check->at);
-    if (fault == MG_FAULT_MEMORY)
+    if (fault == MG_FAULT_MEMORY) {
         return mg_err_set(err, MG_TRANSIENT, "could not check %zu bytes of JSON: no memory", text.len);
-    if (fault == MG_FAULT_DEPTH || fault == MG_FAULT_MEMBERS)
+    }
+    if (fault == MG_FAULT_DEPTH || fault == MG_FAULT_MEMBERS) {
         return mg_err_set(err, MG_BAD_INPUT, "line %d, column %d: %s; up to %d are allowed", place.line,
                           place.column, EXPLANATIONS[fault],
                           fault == MG_FAULT_DEPTH ? check->limits->max_depth : check->limits->max_members);
+    }
     if (fault == MG_FAULT_SYNTAX || fault == MG_FAULT_MORE) {
-        if (check->at >= check->end)
+        if (check->at >= check->end) {
             fault = MG_FAULT_END;
-        else if (*check->at == '\0')
+        } else if (*check->at == '\0') {
             fault = MG_FAULT_NUL;
+        }
     }
     return mg_err_set(err, MG_BAD_INPUT, "line %d, column %d: %s", place.line, place.column,
                       EXPLANATIONS[fault]);
@@ -271,7 +323,11 @@ enum mg_class mg_json_check(struct mg_slice text, const struct mg_json_limits *l
         .at = text.data, .end = text.data + text.len, .limits = limits, .name_capacity = MG_CHECK_NAMES_FEW};
     check.names = check.few;
     enum mg_check_fault fault = check_value(&check);
-    if (fault == MG_FAULT_NONE && check_next(&check) != -1) fault = MG_FAULT_MORE;
-    if (check.names != check.few) free(check.names);
+    if (fault == MG_FAULT_NONE && check_next(&check) != -1) {
+        fault = MG_FAULT_MORE;
+    }
+    if (check.names != check.few) {
+        free(check.names);
+    }
     return fault == MG_FAULT_NONE ? MG_OK : refuse(text, &check, fault, err);
 }

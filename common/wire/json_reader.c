@@ -33,25 +33,29 @@ void mg_json_fault(struct mg_json_faults *faults, enum mg_class class, const cha
     va_list args;
 
     va_start(args, format);
-    (void)vsnprintf(text, sizeof text, format, args); /* a cut text is better than none */
+    (void)vsnprintf(text, sizeof(text), format, args); /* a cut text is better than none */
     va_end(args);
     for (char *c = text; *c != '\0'; c++) { /* quoted input must not break the line */
-        if ((unsigned char)*c < 0x20 || *c == 0x7f) *c = '?';
+        if ((unsigned char)*c < 0x20 || *c == 0x7f) {
+            *c = '?';
+        }
     }
     if (faults->count == 0 || (class == MG_BAD_INPUT && faults->class == MG_STALE && !faults->is_newer)) {
         faults->class =
             mg_err_set(faults->err, class, "%s: %s", *pointer != '\0' ? pointer : THE_WHOLE, text);
     }
-    if (faults->mistakes != NULL && !mg_json_faults_are_many(faults))
+    if (faults->mistakes != NULL && !mg_json_faults_are_many(faults)) {
         faults->mistakes->add(faults->mistakes->arg, pointer, text);
+    }
     faults->count++;
 }
 
 void mg_mistake_print(void *arg, const char *pointer, const char *text)
 {
     struct mg_mistake_printer *printer = arg;
-    if (printer->count++ > 0 || !printer->skips_first)
+    if (printer->count++ > 0 || !printer->skips_first) {
         (void)fprintf(stderr, "%s: %s: %s\n", printer->path, *pointer != '\0' ? pointer : THE_WHOLE, text);
+    }
 }
 
 enum mg_class mg_json_faults_end(struct mg_json_faults *faults)
@@ -66,10 +70,10 @@ enum mg_class mg_json_faults_end(struct mg_json_faults *faults)
 void mg_json_pointer_join(const char *pointer, struct mg_slice name, char ret_pointer[MG_JSON_POINTER_SIZE])
 {
     char text[MG_JSON_POINTER_SIZE];
-    int n = snprintf(text, sizeof text, "%s/", pointer);
-    size_t len = n < (int)sizeof text ? (size_t)n : sizeof text - 1;
+    int n = snprintf(text, sizeof(text), "%s/", pointer);
+    size_t len = n < (int)sizeof(text) ? (size_t)n : sizeof(text) - 1;
 
-    for (size_t i = 0; i < name.len && len + 2 < sizeof text; i++) {
+    for (size_t i = 0; i < name.len && len + 2 < sizeof(text); i++) {
         char c = name.data[i];
         if (c == '~' || c == '/') {
             text[len++] = '~';
@@ -88,7 +92,7 @@ void mg_json_member_fault(const struct mg_json_object *object, enum mg_class cla
     va_list args;
 
     va_start(args, format);
-    (void)vsnprintf(text, sizeof text, format, args);
+    (void)vsnprintf(text, sizeof(text), format, args);
     va_end(args);
     mg_json_pointer_join(object->pointer, mg_slice_of(name), pointer);
     mg_json_fault(object->faults, class, pointer, "%s", text);
@@ -115,9 +119,12 @@ static bool copy_string(struct mg_slice quoted, char *ret_text, size_t size)
         if (len + (size_t)n >= size) {
             /* A character is never cut in half. */
             if (((unsigned char)utf8[0] & 0xc0) == 0x80) {
-                while (len > 0 && ((unsigned char)ret_text[len - 1] & 0xc0) == 0x80)
+                while (len > 0 && ((unsigned char)ret_text[len - 1] & 0xc0) == 0x80) {
                     len--;
-                if (len > 0) len--;
+                }
+                if (len > 0) {
+                    len--;
+                }
             }
             is_whole = false;
             break;
@@ -138,8 +145,9 @@ static unsigned least(unsigned a, unsigned b)
 static unsigned distance(const char *a, size_t a_len, const char *b, size_t b_len)
 {
     unsigned row[WORD_MAX + 1];
-    for (size_t j = 0; j <= b_len; j++)
+    for (size_t j = 0; j <= b_len; j++) {
         row[j] = (unsigned)j;
+    }
     for (size_t i = 1; i <= a_len; i++) {
         unsigned diagonal = row[0];
         row[0] = (unsigned)i;
@@ -158,10 +166,14 @@ const char *mg_json_nearest(const char *const *names, struct mg_slice name)
     const char *nearest = NULL;
     unsigned best = name.len < 4 ? 2 : 4; /* a hint at a greater distance would mislead */
 
-    if (name.len > WORD_MAX) return NULL;
+    if (name.len > WORD_MAX) {
+        return NULL;
+    }
     for (; *names != NULL; names++) {
         size_t len = strlen(*names);
-        if (len > WORD_MAX) continue;
+        if (len > WORD_MAX) {
+            continue;
+        }
         unsigned d = distance(name.data, name.len, *names, len);
         if (d < best) {
             best = d;
@@ -177,7 +189,9 @@ static void list_words(const char *const *words, char *ret_text, size_t size)
     ret_text[0] = '\0';
     for (; *words != NULL; words++) {
         int n = snprintf(ret_text + len, size - len, "%s\"%s\"", len > 0 ? ", " : "", *words);
-        if (n < 0 || (size_t)n >= size - len) return;
+        if (n < 0 || (size_t)n >= size - len) {
+            return;
+        }
         len += (size_t)n;
     }
 }
@@ -190,13 +204,13 @@ static void refuse_unknown(const struct mg_json_object *object, struct mg_slice 
         object->faults->count++;
         return;
     }
-    (void)copy_string(quoted_name, name, sizeof name);
+    (void)copy_string(quoted_name, name, sizeof(name));
     mg_json_pointer_join(object->pointer, mg_slice_of(name), pointer);
     const char *nearest = mg_json_nearest(object->names, mg_slice_of(name));
     if (nearest != NULL) {
         mg_json_fault(object->faults, MG_BAD_INPUT, pointer, "no such member; did you mean \"%s\"?", nearest);
     } else {
-        list_words(object->names, known, sizeof known);
+        list_words(object->names, known, sizeof(known));
         mg_json_fault(object->faults, MG_BAD_INPUT, pointer, "no such member; there are %s", known);
     }
 }
@@ -209,7 +223,7 @@ bool mg_json_object_open(struct mg_json_object *ret_object, struct mg_json_fault
     struct mg_slice name, member;
 
     *ret_object = (struct mg_json_object){.faults = faults, .names = names};
-    (void)snprintf(ret_object->pointer, sizeof ret_object->pointer, "%s", pointer);
+    (void)snprintf(ret_object->pointer, sizeof(ret_object->pointer), "%s", pointer);
     value = mg_json_trim(value);
     if (mg_json_type_of(value) != MG_JSON_OBJECT) {
         mg_json_fault(faults, MG_BAD_INPUT, pointer, "%s; an object is expected",
@@ -217,8 +231,9 @@ bool mg_json_object_open(struct mg_json_object *ret_object, struct mg_json_fault
         return false;
     }
     int count = 0, index = 0;
-    while (names[count] != NULL)
+    while (names[count] != NULL) {
         count++;
+    }
     assert(count <= MG_JSON_NAMES_MAX);
     mg_json_walk_begin(&walk, value);
     while (mg_json_walk_next(&walk, &name, &member)) {
@@ -268,8 +283,9 @@ void mg_json_version_check(const struct mg_json_object *object)
 struct mg_slice mg_json_get(const struct mg_json_object *object, const char *name, enum mg_json_need need)
 {
     int i = 0;
-    while (object->names[i] != NULL && strcmp(object->names[i], name) != 0)
+    while (object->names[i] != NULL && strcmp(object->names[i], name) != 0) {
         i++;
+    }
     assert(object->names[i] != NULL); /* a getter for a name that is not in the list of open */
     if (object->values[i].data == NULL && need == MG_REQUIRED) {
         mg_json_fault(object->faults, MG_BAD_INPUT, object->pointer, "member \"%s\" is missing; add it",
@@ -295,7 +311,9 @@ void mg_json_get_text(const struct mg_json_object *object, const char *name, enu
 {
     struct mg_slice value = mg_json_get_typed(object, name, need, MG_JSON_STRING);
     ret_text[0] = '\0';
-    if (value.data != NULL) (void)copy_string(value, ret_text, size);
+    if (value.data != NULL) {
+        (void)copy_string(value, ret_text, size);
+    }
 }
 
 void mg_json_get_checked(const struct mg_json_object *object, const char *name, enum mg_json_need need,
@@ -304,7 +322,9 @@ void mg_json_get_checked(const struct mg_json_object *object, const char *name, 
 {
     struct mg_slice value = mg_json_get_typed(object, name, need, MG_JSON_STRING);
     ret_text[0] = '\0';
-    if (value.data == NULL) return;
+    if (value.data == NULL) {
+        return;
+    }
     if (!copy_string(value, ret_text, size) || !is_valid(ret_text, strlen(ret_text))) {
         mg_json_member_fault(object, MG_BAD_INPUT, name, "\"%.40s\" is not allowed; it must be %s", ret_text,
                              right);
@@ -343,8 +363,10 @@ int64_t mg_json_get_integer(const struct mg_json_object *object, const char *nam
     struct mg_slice value = mg_json_get_typed(object, name, need, MG_JSON_NUMBER);
     char text[24], *end = NULL;
 
-    if (value.data == NULL) return absent;
-    bool is_whole = number_text(value, text, sizeof text);
+    if (value.data == NULL) {
+        return absent;
+    }
+    bool is_whole = number_text(value, text, sizeof(text));
     errno = 0;
     long long number = strtoll(text, &end, 10);
     if (!is_whole || errno != 0 || *end != '\0' || number < min || number > max) {
@@ -362,8 +384,10 @@ double mg_json_get_number(const struct mg_json_object *object, const char *name,
     struct mg_slice value = mg_json_get_typed(object, name, MG_OPTIONAL, MG_JSON_NUMBER);
     char text[64];
 
-    if (value.data == NULL) return absent;
-    bool is_whole = number_text(value, text, sizeof text);
+    if (value.data == NULL) {
+        return absent;
+    }
+    bool is_whole = number_text(value, text, sizeof(text));
     double number = strtod(text, NULL);
     if (!is_whole || !(number > above) || !(number <= max)) {
         mg_json_member_fault(object, MG_BAD_INPUT, name,
@@ -386,8 +410,10 @@ int64_t mg_json_get_duration(const struct mg_json_object *object, const char *na
     struct mg_slice value = mg_json_get_typed(object, name, MG_OPTIONAL, MG_JSON_STRING);
     char text[WORD_MAX + 1], max_text[WORD_MAX];
 
-    if (value.data == NULL) return absent_ms;
-    bool is_whole = copy_string(value, text, sizeof text);
+    if (value.data == NULL) {
+        return absent_ms;
+    }
+    bool is_whole = copy_string(value, text, sizeof(text));
     int64_t ms = is_whole && text[0] >= '1' && text[0] <= '9' ? mg_duration_parse(text) : -1;
     if (ms < 1) {
         mg_json_member_fault(
@@ -397,7 +423,7 @@ int64_t mg_json_get_duration(const struct mg_json_object *object, const char *na
         return absent_ms;
     }
     if (ms > max_ms) {
-        mg_duration_format(max_ms, max_text, sizeof max_text);
+        mg_duration_format(max_ms, max_text, sizeof(max_text));
         mg_json_member_fault(object, MG_BAD_INPUT, name, "\"%s\" is too long; up to \"%s\" is allowed", text,
                              max_text);
         return absent_ms;
@@ -411,10 +437,12 @@ int mg_json_word_of(const struct mg_json_object *object, const char *name, struc
     char word[WORD_MAX + 1], known[FAULT_TEXT_SIZE / 2];
 
     for (int i = 0; words[i] != NULL; i++) {
-        if (mg_json_string_is(value, mg_slice_of(words[i]))) return i;
+        if (mg_json_string_is(value, mg_slice_of(words[i]))) {
+            return i;
+        }
     }
-    (void)copy_string(value, word, sizeof word);
-    list_words(words, known, sizeof known);
+    (void)copy_string(value, word, sizeof(word));
+    list_words(words, known, sizeof(known));
     mg_json_member_fault(object, unknown, name, "unknown word \"%s\"; known are %s", word, known);
     return -1;
 }
@@ -423,7 +451,9 @@ int mg_json_get_word(const struct mg_json_object *object, const char *name, enum
                      const char *const *words, enum mg_class unknown, int absent)
 {
     struct mg_slice value = mg_json_get(object, name, need);
-    if (value.data == NULL) return need == MG_REQUIRED ? -1 : absent;
+    if (value.data == NULL) {
+        return need == MG_REQUIRED ? -1 : absent;
+    }
     if (mg_json_type_of(value) != MG_JSON_STRING) {
         mg_json_member_fault(object, MG_BAD_INPUT, name, "%s; a string is expected",
                              mg_json_type_name(mg_json_type_of(value)));
@@ -439,7 +469,9 @@ static int64_t digits_read(const char **at, int digits)
 {
     int64_t value = 0;
     for (int i = 0; i < digits; i++, (*at)++) {
-        if (**at < '0' || **at > '9') return -1;
+        if (**at < '0' || **at > '9') {
+            return -1;
+        }
         value = value * 10 + (**at - '0');
     }
     return value;
@@ -449,7 +481,9 @@ static int64_t digits_read(const char **at, int digits)
  * a year. */
 static int64_t days_of(int64_t year, int64_t month, int64_t day)
 {
-    if (month <= 2) year--;
+    if (month <= 2) {
+        year--;
+    }
     int64_t year_day = (153 * (month + (month > 2 ? -3 : 9)) + 2) / 5 + day - 1;
     return year * 365 + year / 4 - year / 100 + year / 400 + year_day - 719468;
 }
@@ -464,21 +498,34 @@ static bool time_read(const char *text, int64_t *ret_ms)
 
     for (int i = 0; i < 6; i++) {
         part[i] = digits_read(&at, i == 0 ? 4 : 2);
-        if (part[i] < MIN[i] || part[i] > MAX[i]) return false;
-        if (BEHIND[i] != '\0' && *at++ != BEHIND[i]) return false;
+        if (part[i] < MIN[i] || part[i] > MAX[i]) {
+            return false;
+        }
+        if (BEHIND[i] != '\0' && *at++ != BEHIND[i]) {
+            return false;
+        }
     }
     bool is_leap = part[0] % 4 == 0 && (part[0] % 100 != 0 || part[0] % 400 == 0);
-    if (part[2] > MONTH_DAYS[part[1] - 1] + (part[1] == 2 && is_leap ? 1 : 0)) return false;
+    if (part[2] > MONTH_DAYS[part[1] - 1] + (part[1] == 2 && is_leap ? 1 : 0)) {
+        return false;
+    }
     if (*at == '.') {
         int count = 0;
         for (at++; *at >= '0' && *at <= '9'; at++, count++) {
-            if (count < 3) ms = ms * 10 + (*at - '0');
+            if (count < 3) {
+                ms = ms * 10 + (*at - '0');
+            }
         }
-        if (count < 1 || count > 9) return false;
-        for (; count < 3; count++)
+        if (count < 1 || count > 9) {
+            return false;
+        }
+        for (; count < 3; count++) {
             ms *= 10;
+        }
     }
-    if (at[0] != 'Z' || at[1] != '\0') return false;
+    if (at[0] != 'Z' || at[1] != '\0') {
+        return false;
+    }
     *ret_ms =
         (((days_of(part[0], part[1], part[2]) * 24 + part[3]) * 60 + part[4]) * 60 + part[5]) * 1000 + ms;
     return true;
@@ -490,8 +537,10 @@ int64_t mg_json_get_time(const struct mg_json_object *object, const char *name)
     char text[WORD_MAX + 1];
     int64_t ms = 0;
 
-    if (value.data == NULL) return 0;
-    if (!copy_string(value, text, sizeof text) || !time_read(text, &ms)) {
+    if (value.data == NULL) {
+        return 0;
+    }
+    if (!copy_string(value, text, sizeof(text)) || !time_read(text, &ms)) {
         mg_json_member_fault(object, MG_BAD_INPUT, name,
                              "\"%.40s\" is no time; write RFC 3339 in UTC: \"2026-01-31T12:34:56.789Z\"",
                              text);

@@ -20,14 +20,17 @@ static int check_hex4(struct mg_check *check)
 {
     int value = 0;
     for (int i = 0; i < 4; i++, check->at++) {
-        if (check->at >= check->end) return -1;
-        char c = *check->at, letter = (char)(c | 0x20);
-        if (c >= '0' && c <= '9')
-            value = value * 16 + (c - '0');
-        else if (letter >= 'a' && letter <= 'f')
-            value = value * 16 + (letter - 'a') + 10;
-        else
+        if (check->at >= check->end) {
             return -1;
+        }
+        char c = *check->at, letter = (char)(c | 0x20);
+        if (c >= '0' && c <= '9') {
+            value = value * 16 + (c - '0');
+        } else if (letter >= 'a' && letter <= 'f') {
+            value = value * 16 + (letter - 'a') + 10;
+        } else {
+            return -1;
+        }
     }
     return value;
 }
@@ -36,23 +39,39 @@ static int check_hex4(struct mg_check *check)
 static enum mg_check_fault check_code(struct mg_check *check)
 {
     int code = check_hex4(check);
-    if (code == 0) return MG_FAULT_NUL_ESCAPE;
-    if (code < 0) return MG_FAULT_SYNTAX;
-    if (code < 0xd800 || code >= 0xe000) return MG_FAULT_NONE;
-    if (code >= 0xdc00) return MG_FAULT_SURROGATE;
+    if (code == 0) {
+        return MG_FAULT_NUL_ESCAPE;
+    }
+    if (code < 0) {
+        return MG_FAULT_SYNTAX;
+    }
+    if (code < 0xd800 || code >= 0xe000) {
+        return MG_FAULT_NONE;
+    }
+    if (code >= 0xdc00) {
+        return MG_FAULT_SURROGATE;
+    }
     for (const char *mark = "\\u"; *mark != '\0'; mark++, check->at++) {
-        if (check->at >= check->end || *check->at != *mark) return MG_FAULT_SURROGATE;
+        if (check->at >= check->end || *check->at != *mark) {
+            return MG_FAULT_SURROGATE;
+        }
     }
     code = check_hex4(check);
-    if (code < 0) return MG_FAULT_SYNTAX;
+    if (code < 0) {
+        return MG_FAULT_SYNTAX;
+    }
     return code >= 0xdc00 && code < 0xe000 ? MG_FAULT_NONE : MG_FAULT_SURROGATE;
 }
 
 static enum mg_check_fault check_escape(struct mg_check *check)
 {
-    if (++check->at >= check->end) return MG_FAULT_END;
+    if (++check->at >= check->end) {
+        return MG_FAULT_END;
+    }
     char c = *check->at;
-    if (c == '\0' || strchr("\"\\/bfnrtu", c) == NULL) return MG_FAULT_SYNTAX;
+    if (c == '\0' || strchr("\"\\/bfnrtu", c) == NULL) {
+        return MG_FAULT_SYNTAX;
+    }
     check->at++;
     return c == 'u' ? check_code(check) : MG_FAULT_NONE;
 }
@@ -69,7 +88,7 @@ static bool are_plain(const char *at)
 {
     static const uint64_t EACH = 0x0101010101010101;
     uint64_t bytes;
-    memcpy(&bytes, at, sizeof bytes);
+    memcpy(&bytes, at, sizeof(bytes));
     uint64_t marks =
         bytes | (bytes - EACH * 0x20) | ((bytes ^ EACH * '"') - EACH) | ((bytes ^ EACH * '\\') - EACH);
     return (marks & EACH * 0x80) == 0;
@@ -77,10 +96,12 @@ static bool are_plain(const char *at)
 
 static const char *skip_plain(const char *at, const char *end)
 {
-    while (end - at >= (ptrdiff_t)sizeof(uint64_t) && are_plain(at))
+    while (end - at >= (ptrdiff_t)sizeof(uint64_t) && are_plain(at)) {
         at += sizeof(uint64_t);
-    while (at < end && is_plain((unsigned char)*at))
+    }
+    while (at < end && is_plain((unsigned char)*at)) {
         at++;
+    }
     return at;
 }
 
@@ -92,19 +113,27 @@ enum mg_check_fault mg_check_string(struct mg_check *check, bool *ret_has_escape
     for (;;) {
         at = skip_plain(at, end);
         check->at = at;
-        if (at == end) return MG_FAULT_END;
+        if (at == end) {
+            return MG_FAULT_END;
+        }
         if (*at == '"') {
             check->at++;
             return MG_FAULT_NONE;
         }
         if (*at == '\\') {
             enum mg_check_fault fault = check_escape(check);
-            if (fault != MG_FAULT_NONE) return fault;
+            if (fault != MG_FAULT_NONE) {
+                return fault;
+            }
             *ret_has_escapes = true;
         } else {
-            if ((unsigned char)*at < 0x20) return MG_FAULT_SYNTAX;
+            if ((unsigned char)*at < 0x20) {
+                return MG_FAULT_SYNTAX;
+            }
             size_t len = mg_utf8_len(at, (size_t)(end - at));
-            if (len == 0) return MG_FAULT_UTF8;
+            if (len == 0) {
+                return MG_FAULT_UTF8;
+            }
             check->at += len;
         }
         at = check->at;
@@ -116,14 +145,17 @@ enum mg_check_fault mg_check_string(struct mg_check *check, bool *ret_has_escape
 static size_t skip_digits(struct mg_check *check)
 {
     const char *begin = check->at;
-    while (check->at < check->end && *check->at >= '0' && *check->at <= '9')
+    while (check->at < check->end && *check->at >= '0' && *check->at <= '9') {
         check->at++;
+    }
     return (size_t)(check->at - begin);
 }
 
 static bool is_above_int64(const char *digits, size_t count, bool is_negative)
 {
-    if (count != INT64_DIGITS) return count > INT64_DIGITS;
+    if (count != INT64_DIGITS) {
+        return count > INT64_DIGITS;
+    }
     return memcmp(digits, is_negative ? "9223372036854775808" : "9223372036854775807", INT64_DIGITS) > 0;
 }
 
@@ -143,11 +175,16 @@ static bool is_above_double(const char *mantissa, const char *end, int64_t expon
             continue;
         }
         bool is_significant = count > 0 || *mantissa != '0';
-        if (is_fraction ? !is_significant : is_significant) before_point += is_fraction ? -1 : 1;
-        if (is_significant && count < DOUBLE_DIGITS) digits[count++] = *mantissa;
+        if (is_fraction ? !is_significant : is_significant) {
+            before_point += is_fraction ? -1 : 1;
+        }
+        if (is_significant && count < DOUBLE_DIGITS) {
+            digits[count++] = *mantissa;
+        }
     }
-    if (count == 0 || before_point + exponent != DOUBLE_DIGITS)
+    if (count == 0 || before_point + exponent != DOUBLE_DIGITS) {
         return count > 0 && before_point + exponent > DOUBLE_DIGITS;
+    }
     memset(digits + count, '0', (size_t)(DOUBLE_DIGITS - count));
     digits[DOUBLE_DIGITS] = '\0';
     return isinf(strtod(digits, NULL));
@@ -159,13 +196,21 @@ static bool check_exponent(struct mg_check *check, int64_t *ret_exponent)
     static const int64_t FAR = INT32_MAX;
     bool is_negative = false;
 
-    if (check->at < check->end && (*check->at == '+' || *check->at == '-')) is_negative = *check->at++ == '-';
-    const char *begin = check->at;
-    if (skip_digits(check) == 0) return false;
-    for (*ret_exponent = 0; begin < check->at; begin++) {
-        if (*ret_exponent < FAR) *ret_exponent = *ret_exponent * 10 + (*begin - '0');
+    if (check->at < check->end && (*check->at == '+' || *check->at == '-')) {
+        is_negative = *check->at++ == '-';
     }
-    if (is_negative) *ret_exponent = -*ret_exponent;
+    const char *begin = check->at;
+    if (skip_digits(check) == 0) {
+        return false;
+    }
+    for (*ret_exponent = 0; begin < check->at; begin++) {
+        if (*ret_exponent < FAR) {
+            *ret_exponent = *ret_exponent * 10 + (*begin - '0');
+        }
+    }
+    if (is_negative) {
+        *ret_exponent = -*ret_exponent;
+    }
     return true;
 }
 
@@ -174,10 +219,14 @@ enum mg_check_fault mg_check_number(struct mg_check *check)
     const char *begin = check->at;
     int64_t exponent = 0;
 
-    if (*begin == '-') check->at++;
+    if (*begin == '-') {
+        check->at++;
+    }
     const char *mantissa = check->at;
     size_t digits = skip_digits(check);
-    if (digits == 0) return MG_FAULT_SYNTAX;
+    if (digits == 0) {
+        return MG_FAULT_SYNTAX;
+    }
     if (digits > 1 && *mantissa == '0') {
         check->at = mantissa + 1;
         return MG_FAULT_SYNTAX;
@@ -186,17 +235,23 @@ enum mg_check_fault mg_check_number(struct mg_check *check)
     if (check->at < check->end && *check->at == '.') {
         is_integer = false;
         check->at++;
-        if (skip_digits(check) == 0) return MG_FAULT_SYNTAX;
+        if (skip_digits(check) == 0) {
+            return MG_FAULT_SYNTAX;
+        }
     }
     const char *end = check->at;
     if (check->at < check->end && (*check->at == 'e' || *check->at == 'E')) {
         is_integer = false;
         check->at++;
-        if (!check_exponent(check, &exponent)) return MG_FAULT_SYNTAX;
+        if (!check_exponent(check, &exponent)) {
+            return MG_FAULT_SYNTAX;
+        }
     }
     bool is_above = is_integer ? is_above_int64(mantissa, digits, begin != mantissa)
                                : is_above_double(mantissa, end, exponent);
-    if (!is_above) return MG_FAULT_NONE;
+    if (!is_above) {
+        return MG_FAULT_NONE;
+    }
     check->at = begin;
     return MG_FAULT_RANGE;
 }

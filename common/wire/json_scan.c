@@ -19,8 +19,9 @@ struct mg_slice mg_json_trim(struct mg_slice text)
         text.data++;
         text.len--;
     }
-    while (text.len > 0 && is_blank(text.data[text.len - 1]))
+    while (text.len > 0 && is_blank(text.data[text.len - 1])) {
         text.len--;
+    }
     return text;
 }
 
@@ -52,8 +53,9 @@ const char *mg_json_type_name(enum mg_json_type type)
 
 static const char *skip_blanks(const char *at, const char *end)
 {
-    while (at < end && is_blank(*at))
+    while (at < end && is_blank(*at)) {
         at++;
+    }
     return at;
 }
 
@@ -64,17 +66,24 @@ static const char *skip_string(const char *at, const char *end)
     const char *quote = at;
     while ((quote = memchr(quote + 1, '"', (size_t)(end - quote - 1))) != NULL) {
         const char *escape = quote;
-        while (escape[-1] == '\\')
+        while (escape[-1] == '\\') {
             escape--;
-        if ((quote - escape) % 2 == 0) return quote + 1;
+        }
+        if ((quote - escape) % 2 == 0) {
+            return quote + 1;
+        }
     }
     return end;
 }
 
 static const char *skip_value(const char *at, const char *end)
 {
-    if (at >= end) return end;
-    if (*at == '"') return skip_string(at, end);
+    if (at >= end) {
+        return end;
+    }
+    if (*at == '"') {
+        return skip_string(at, end);
+    }
     if (*at == '{' || *at == '[') {
         int depth = 0;
         while (at < end) {
@@ -82,22 +91,31 @@ static const char *skip_value(const char *at, const char *end)
                 at = skip_string(at, end);
                 continue;
             }
-            if (*at == '{' || *at == '[') depth++;
-            if ((*at == '}' || *at == ']') && --depth == 0) return at + 1;
+            if (*at == '{' || *at == '[') {
+                depth++;
+            }
+            if ((*at == '}' || *at == ']') && --depth == 0) {
+                return at + 1;
+            }
             at++;
         }
         return end;
     }
-    while (at < end && !is_blank(*at) && *at != ',' && *at != '}' && *at != ']')
+    while (at < end && !is_blank(*at) && *at != ',' && *at != '}' && *at != ']') {
         at++;
+    }
     return at;
 }
 
 void mg_json_walk_begin(struct mg_json_walk *walk, struct mg_slice container)
 {
     *walk = (struct mg_json_walk){0};
-    if (container.data == NULL || container.len == 0) return;
-    if (container.data[0] != '{' && container.data[0] != '[') return;
+    if (container.data == NULL || container.len == 0) {
+        return;
+    }
+    if (container.data[0] != '{' && container.data[0] != '[') {
+        return;
+    }
     walk->is_object = container.data[0] == '{';
     walk->end = container.data + container.len;
     walk->at = skip_blanks(container.data + 1, walk->end);
@@ -109,19 +127,25 @@ bool mg_json_walk_next(struct mg_json_walk *walk, struct mg_slice *ret_name, str
 
     *ret_name = (struct mg_slice){0};
     *ret_value = (struct mg_slice){0};
-    if (at == NULL || at >= end || *at == '}' || *at == ']') return false;
+    if (at == NULL || at >= end || *at == '}' || *at == ']') {
+        return false;
+    }
     if (walk->is_object) {
         ret_name->data = at;
         at = skip_string(at, end);
         ret_name->len = (size_t)(at - ret_name->data);
         at = skip_blanks(at, end); /* now on the colon */
-        if (at < end) at = skip_blanks(at + 1, end);
+        if (at < end) {
+            at = skip_blanks(at + 1, end);
+        }
     }
     ret_value->data = at;
     at = skip_value(at, end);
     ret_value->len = (size_t)(at - ret_value->data);
     at = skip_blanks(at, end);
-    if (at < end && *at == ',') at = skip_blanks(at + 1, end);
+    if (at < end && *at == ',') {
+        at = skip_blanks(at + 1, end);
+    }
     walk->at = at;
     return ret_value->len > 0;
 }
@@ -158,13 +182,17 @@ static int utf8_write(unsigned code, char ret[4])
 int mg_json_char_next(const char **at, const char *end, char ret_utf8[4])
 {
     const char *p = *at;
-    if (p >= end) return 0;
+    if (p >= end) {
+        return 0;
+    }
     if (*p != '\\') { /* checked UTF-8: single bytes may pass */
         ret_utf8[0] = *p;
         *at = p + 1;
         return 1;
     }
-    if (p + 1 >= end) return 0;
+    if (p + 1 >= end) {
+        return 0;
+    }
     if (p[1] == 'u' && p + 6 <= end) {
         unsigned code = hex4(p + 2);
         p += 6;
@@ -178,7 +206,9 @@ int mg_json_char_next(const char **at, const char *end, char ret_utf8[4])
     static const char ESCAPES[] = "b\bf\fn\nr\rt\t";
     ret_utf8[0] = p[1];
     for (const char *e = ESCAPES; *e != '\0'; e += 2) {
-        if (*e == p[1]) ret_utf8[0] = e[1];
+        if (*e == p[1]) {
+            ret_utf8[0] = e[1];
+        }
     }
     *at = p + 2;
     return 1;
@@ -191,10 +221,13 @@ bool mg_json_string_is(struct mg_slice quoted, struct mg_slice text)
     char utf8[4];
     int n;
 
-    if (memchr(at, '\\', (size_t)(end - at)) == NULL)
+    if (memchr(at, '\\', (size_t)(end - at)) == NULL) {
         return mg_slice_equal((struct mg_slice){at, (size_t)(end - at)}, text);
+    }
     while ((n = mg_json_char_next(&at, end, utf8)) > 0) {
-        if (text.len - done < (size_t)n || memcmp(text.data + done, utf8, (size_t)n) != 0) return false;
+        if (text.len - done < (size_t)n || memcmp(text.data + done, utf8, (size_t)n) != 0) {
+            return false;
+        }
         done += (size_t)n;
     }
     return done == text.len;
@@ -202,18 +235,26 @@ bool mg_json_string_is(struct mg_slice quoted, struct mg_slice text)
 
 bool mg_json_string(struct mg_slice value, struct mg_buf *ret)
 {
-    if (value.data == NULL || value.len < 2 || value.data[0] != '"') return false;
+    if (value.data == NULL || value.len < 2 || value.data[0] != '"') {
+        return false;
+    }
     const char *at = value.data + 1, *end = value.data + value.len - 1;
     char utf8[4];
 
     while (at < end) {
         const char *escape = memchr(at, '\\', (size_t)(end - at));
         const char *plain_end = escape != NULL ? escape : end;
-        if (plain_end > at) mg_buf_append(ret, at, (size_t)(plain_end - at));
+        if (plain_end > at) {
+            mg_buf_append(ret, at, (size_t)(plain_end - at));
+        }
         at = plain_end;
-        if (at >= end) break;
+        if (at >= end) {
+            break;
+        }
         int n = mg_json_char_next(&at, end, utf8);
-        if (n == 0) break;
+        if (n == 0) {
+            break;
+        }
         mg_buf_append(ret, utf8, (size_t)n);
     }
     return true;
@@ -223,10 +264,16 @@ bool mg_json_string(struct mg_slice value, struct mg_buf *ret)
 
 bool mg_json_pointer_is_valid(const char *pointer)
 {
-    if (*pointer == '\0') return true;
-    if (*pointer != '/') return false;
+    if (*pointer == '\0') {
+        return true;
+    }
+    if (*pointer != '/') {
+        return false;
+    }
     for (; *pointer != '\0'; pointer++) {
-        if (*pointer == '~' && pointer[1] != '0' && pointer[1] != '1') return false;
+        if (*pointer == '~' && pointer[1] != '0' && pointer[1] != '1') {
+            return false;
+        }
     }
     return true;
 }
@@ -241,10 +288,16 @@ static bool name_is_token(struct mg_slice quoted, const char *token, size_t len)
 
     while ((n = mg_json_char_next(&at, end, utf8)) > 0) {
         for (int i = 0; i < n; i++) {
-            if (token >= token_end) return false;
+            if (token >= token_end) {
+                return false;
+            }
             char expected = *token++;
-            if (expected == '~' && token < token_end) expected = *token++ == '1' ? '/' : '~';
-            if (expected != utf8[i]) return false;
+            if (expected == '~' && token < token_end) {
+                expected = *token++ == '1' ? '/' : '~';
+            }
+            if (expected != utf8[i]) {
+                return false;
+            }
         }
     }
     return token == token_end;
@@ -253,10 +306,14 @@ static bool name_is_token(struct mg_slice quoted, const char *token, size_t len)
 /* The index in a token; -1 if it is not an index (RFC 6901 §4: no leading zeros, digits only). */
 static long token_index(const char *token, size_t len)
 {
-    if (len == 0 || len > 9 || (len > 1 && token[0] == '0')) return -1;
+    if (len == 0 || len > 9 || (len > 1 && token[0] == '0')) {
+        return -1;
+    }
     long index = 0;
     for (size_t i = 0; i < len; i++) {
-        if (token[i] < '0' || token[i] > '9') return -1;
+        if (token[i] < '0' || token[i] > '9') {
+            return -1;
+        }
         index = index * 10 + (token[i] - '0');
     }
     return index;
@@ -270,7 +327,9 @@ static struct mg_slice find_child(struct mg_slice container, const char *token, 
 
     mg_json_walk_begin(&walk, container);
     for (long i = 0; mg_json_walk_next(&walk, &name, &value); i++) {
-        if (name.data != NULL ? name_is_token(name, token, len) : i == wanted) return value;
+        if (name.data != NULL ? name_is_token(name, token, len) : i == wanted) {
+            return value;
+        }
     }
     return (struct mg_slice){0};
 }
@@ -279,7 +338,9 @@ struct mg_slice mg_json_find(struct mg_slice text, const char *pointer)
 {
     struct mg_slice value = text;
 
-    if (text.data == NULL || !mg_json_pointer_is_valid(pointer)) return (struct mg_slice){0};
+    if (text.data == NULL || !mg_json_pointer_is_valid(pointer)) {
+        return (struct mg_slice){0};
+    }
     value = mg_json_trim(text);
     while (value.data != NULL && *pointer == '/') {
         const char *token = pointer + 1;
@@ -297,7 +358,9 @@ static void append_name(struct mg_buf *buf, const char *token)
     mg_buf_init(&name, strlen(token) + 1);
     for (; *token != '\0'; token++) {
         char c = *token;
-        if (c == '~') c = *++token == '1' ? '/' : '~';
+        if (c == '~') {
+            c = *++token == '1' ? '/' : '~';
+        }
         mg_buf_append(&name, &c, 1);
     }
     mg_buf_append_json(buf, name.len > 0 ? mg_buf_slice(&name) : mg_slice_of(""));
@@ -311,10 +374,13 @@ static void add_member(struct mg_slice text, struct mg_slice parent, const char 
 {
     const char *close = parent.data + parent.len - 1;
     const char *last = close;
-    while (is_blank(last[-1]))
+    while (is_blank(last[-1])) {
         last--;
+    }
     mg_buf_append(buf, text.data, (size_t)(last - text.data));
-    if (last[-1] != '{') mg_buf_append_text(buf, ",");
+    if (last[-1] != '{') {
+        mg_buf_append_text(buf, ",");
+    }
     append_name(buf, token);
     mg_buf_append_text(buf, ":");
     mg_buf_append_slice(buf, value);
@@ -342,9 +408,11 @@ enum mg_class mg_json_set(struct mg_slice text, const char *pointer, struct mg_s
                 pointer);
         }
         char parent_pointer[512]; /* no order has deeper places */
-        int n = snprintf(parent_pointer, sizeof parent_pointer, "%.*s", (int)(last - pointer), pointer);
+        int n = snprintf(parent_pointer, sizeof(parent_pointer), "%.*s", (int)(last - pointer), pointer);
         struct mg_slice parent = {0};
-        if (n >= 0 && (size_t)n < sizeof parent_pointer) parent = mg_json_find(text, parent_pointer);
+        if (n >= 0 && (size_t)n < sizeof(parent_pointer)) {
+            parent = mg_json_find(text, parent_pointer);
+        }
         if (parent.data == NULL || mg_json_type_of(parent) != MG_JSON_OBJECT) {
             return mg_err_set(
                 err, MG_BAD_INPUT,

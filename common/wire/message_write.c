@@ -11,7 +11,9 @@ void mg_message_put_text(struct mg_json_writer *json, const char *name, const ch
 
 void mg_message_put_text_if(struct mg_json_writer *json, const char *name, const char *text)
 {
-    if (text[0] != '\0') mg_message_put_text(json, name, text);
+    if (text[0] != '\0') {
+        mg_message_put_text(json, name, text);
+    }
 }
 
 void mg_message_put_time(struct mg_json_writer *json, const char *name, int64_t wall_ms)

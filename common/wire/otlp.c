@@ -24,7 +24,7 @@ static void put_id(struct mg_json_writer *json, const char *name, const uint8_t 
 static void put_number(struct mg_json_writer *json, const char *name, int64_t number)
 {
     char text[24];
-    (void)snprintf(text, sizeof text, "%" PRId64, number);
+    (void)snprintf(text, sizeof(text), "%" PRId64, number);
     mg_json_member_word(json, name, text);
 }
 
@@ -40,10 +40,11 @@ static void put_attributes(struct mg_json_writer *json, const struct mg_span_att
         mg_json_element_object(json);
         mg_message_put_text(json, "key", attributes[i].name);
         mg_json_member_object(json, "value");
-        if (attributes[i].text != NULL)
+        if (attributes[i].text != NULL) {
             mg_message_put_text(json, "stringValue", attributes[i].text);
-        else
+        } else {
             put_number(json, "intValue", attributes[i].number);
+        }
         mg_json_object_end(json);
         mg_json_object_end(json);
     }
@@ -61,7 +62,7 @@ void mg_otlp_write_head(const char *service, const char *instance, struct mg_buf
     mg_json_member_array(&json, "resourceSpans");
     mg_json_element_object(&json);
     mg_json_member_object(&json, "resource");
-    put_attributes(&json, resource, sizeof resource / sizeof resource[0]);
+    put_attributes(&json, resource, sizeof(resource) / sizeof(resource[0]));
     mg_json_object_end(&json);
     mg_json_member_array(&json, "scopeSpans");
     mg_json_element_object(&json);
@@ -78,8 +79,9 @@ void mg_otlp_write_span(const struct mg_span *span, struct mg_buf *ret_span)
     mg_json_object_begin(&json);
     put_id(&json, "traceId", span->trace.trace_id, MG_TRACE_ID_SIZE);
     put_id(&json, "spanId", span->id, MG_SPAN_ID_SIZE);
-    if (mg_trace_has_parent(&span->trace))
+    if (mg_trace_has_parent(&span->trace)) {
         put_id(&json, "parentSpanId", span->trace.parent_id, MG_SPAN_ID_SIZE);
+    }
     mg_json_member_int(&json, "flags", span->trace.flags);
     mg_message_put_text(&json, "name", span->name);
     mg_json_member_int(&json, "kind", span->kind);
@@ -97,13 +99,18 @@ void mg_otlp_write_span(const struct mg_span *span, struct mg_buf *ret_span)
 int64_t mg_otlp_read_rejected(struct mg_slice answer)
 {
     struct mg_err err;
-    if (answer.len == 0 || mg_json_check(answer, &ANSWER_LIMITS, &err) != MG_OK) return 0;
+    if (answer.len == 0 || mg_json_check(answer, &ANSWER_LIMITS, &err) != MG_OK) {
+        return 0;
+    }
     struct mg_slice value = mg_json_find(answer, "/partialSuccess/rejectedSpans");
-    if (value.data == NULL) return 0;
+    if (value.data == NULL) {
+        return 0;
+    }
     const char *at = value.data[0] == '"' ? value.data + 1 : value.data; /* both are valid protobuf JSON */
     const char *end = value.data + value.len;
     int64_t count = 0;
-    while (at < end && *at >= '0' && *at <= '9' && count < INT32_MAX)
+    while (at < end && *at >= '0' && *at <= '9' && count < INT32_MAX) {
         count = count * 10 + (*at++ - '0');
+    }
     return count;
 }

@@ -39,16 +39,21 @@ void mg_reply_write(const struct mg_reply *reply, struct mg_buf *ret_body)
     } else if (reply->is_truncated) {
         mg_json_member_null(&json, "result");
     }
-    if (reply->is_truncated) mg_json_member_bool(&json, "truncated", true);
+    if (reply->is_truncated) {
+        mg_json_member_bool(&json, "truncated", true);
+    }
     if (reply->error_code[0] != '\0' || reply->error_text[0] != '\0') {
         mg_json_member_object(&json, "error");
         mg_message_put_text_if(&json, "code", reply->error_code);
         mg_message_put_text_if(&json, "text", reply->error_text);
         mg_json_object_end(&json);
     }
-    if (reply->may_still_act != may_still_act_by_default(reply->outcome, reply->executed))
+    if (reply->may_still_act != may_still_act_by_default(reply->outcome, reply->executed)) {
         mg_json_member_bool(&json, "may_still_act", reply->may_still_act);
-    if (reply->retry_after_ms >= 0) mg_json_member_int(&json, "retry_after_ms", reply->retry_after_ms);
+    }
+    if (reply->retry_after_ms >= 0) {
+        mg_json_member_int(&json, "retry_after_ms", reply->retry_after_ms);
+    }
     mg_json_object_end(&json);
 }
 
@@ -57,11 +62,14 @@ static void read_error(const struct mg_json_object *object, struct mg_reply *rep
     struct mg_json_object error;
     struct mg_slice value = mg_json_get_typed(object, "error", MG_OPTIONAL, MG_JSON_OBJECT);
 
-    if (value.data == NULL) return;
-    if (!mg_json_object_open(&error, object->faults, value, "/error", ERROR_NAMES, MG_JSON_UNKNOWN_IGNORED))
+    if (value.data == NULL) {
         return;
-    mg_json_get_text(&error, "code", MG_OPTIONAL, reply->error_code, sizeof reply->error_code);
-    mg_json_get_text(&error, "text", MG_OPTIONAL, reply->error_text, sizeof reply->error_text);
+    }
+    if (!mg_json_object_open(&error, object->faults, value, "/error", ERROR_NAMES, MG_JSON_UNKNOWN_IGNORED)) {
+        return;
+    }
+    mg_json_get_text(&error, "code", MG_OPTIONAL, reply->error_code, sizeof(reply->error_code));
+    mg_json_get_text(&error, "text", MG_OPTIONAL, reply->error_text, sizeof(reply->error_text));
 }
 
 enum mg_class mg_reply_parse(struct mg_slice body, const struct mg_json_limits *limits,
@@ -71,8 +79,9 @@ enum mg_class mg_reply_parse(struct mg_slice body, const struct mg_json_limits *
     struct mg_json_object object;
     struct mg_reply reply = {0};
 
-    if (!mg_json_message_open(&object, &faults, body, limits, NAMES, MG_JSON_UNKNOWN_IGNORED))
+    if (!mg_json_message_open(&object, &faults, body, limits, NAMES, MG_JSON_UNKNOWN_IGNORED)) {
         return faults.class;
+    }
     mg_json_version_check(&object);
     mg_json_get_order_id(&object, "order_id", MG_REQUIRED, reply.order_id);
     mg_json_get_name(&object, "step", MG_REQUIRED, reply.step);
@@ -81,7 +90,9 @@ enum mg_class mg_reply_parse(struct mg_slice body, const struct mg_json_limits *
     int outcome = mg_json_get_word(&object, "outcome", MG_REQUIRED, MG_WORDS_OUTCOME, MG_STALE, -1);
     int executed = mg_json_get_word(&object, "executed", MG_REQUIRED, MG_WORDS_EXECUTED, MG_STALE, -1);
     reply.result = mg_json_get(&object, "result", MG_OPTIONAL);
-    if (mg_slice_is(reply.result, "null")) reply.result = (struct mg_slice){0};
+    if (mg_slice_is(reply.result, "null")) {
+        reply.result = (struct mg_slice){0};
+    }
     reply.is_truncated = mg_json_get_bool(&object, "truncated", MG_OPTIONAL, false);
     read_error(&object, &reply);
     reply.retry_after_ms =
@@ -90,7 +101,9 @@ enum mg_class mg_reply_parse(struct mg_slice body, const struct mg_json_limits *
     reply.executed = (enum mg_executed)executed;
     reply.may_still_act = mg_json_get_bool(&object, "may_still_act", MG_OPTIONAL,
                                            may_still_act_by_default(reply.outcome, reply.executed));
-    if (faults.class != MG_OK) return faults.class;
+    if (faults.class != MG_OK) {
+        return faults.class;
+    }
     reply.kind = (enum mg_kind)kind;
     *ret_reply = reply;
     return MG_OK;

@@ -28,19 +28,27 @@ static const char *const ACTION_NAMES[] = {"method", "path", "body", NULL};
 static bool is_traceparent(const char *text, size_t len)
 {
     static const char SHAPE[] = "xx-xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx-xxxxxxxxxxxxxxxx-xx";
-    if (len != sizeof SHAPE - 1) return false;
+    if (len != sizeof(SHAPE) - 1) {
+        return false;
+    }
     for (size_t i = 0; i < len; i++) {
         bool is_hex = (text[i] >= '0' && text[i] <= '9') || (text[i] >= 'a' && text[i] <= 'f');
-        if (SHAPE[i] == 'x' ? !is_hex : text[i] != '-') return false;
+        if (SHAPE[i] == 'x' ? !is_hex : text[i] != '-') {
+            return false;
+        }
     }
     return true;
 }
 
 static bool is_key(const char *text, size_t len)
 {
-    if (len == 0) return false;
+    if (len == 0) {
+        return false;
+    }
     for (size_t i = 0; i < len; i++) {
-        if (!mg_order_id_is_valid(text + i, 1)) return false; /* the same character set, but longer */
+        if (!mg_order_id_is_valid(text + i, 1)) {
+            return false; /* the same character set, but longer */
+        }
     }
     return true;
 }
@@ -60,8 +68,12 @@ void mg_request_write(const struct mg_request *request, struct mg_buf *ret_body)
     mg_message_put_text(&json, "do_key", request->do_key);
     mg_message_put_time(&json, "complete_by", request->complete_by_ms);
     mg_message_put_time(&json, "sent_at", request->sent_at_ms);
-    if (request->is_at_most_once) mg_json_member_bool(&json, "at_most_once", true);
-    if (request->is_pollable) mg_json_member_bool(&json, "pollable", true);
+    if (request->is_at_most_once) {
+        mg_json_member_bool(&json, "at_most_once", true);
+    }
+    if (request->is_pollable) {
+        mg_json_member_bool(&json, "pollable", true);
+    }
     if (is_traceparent(request->traceparent, strlen(request->traceparent))) {
         mg_message_put_text(&json, "traceparent", request->traceparent);
     }
@@ -72,15 +84,17 @@ void mg_request_write(const struct mg_request *request, struct mg_buf *ret_body)
 /* The text of a string value: in place if nothing is escaped, else in the arena. */
 static struct mg_slice text_of(struct mg_slice quoted, struct mg_arena *arena, struct mg_json_faults *faults)
 {
-    if (memchr(quoted.data, '\\', quoted.len) == NULL)
+    if (memchr(quoted.data, '\\', quoted.len) == NULL) {
         return (struct mg_slice){quoted.data + 1, quoted.len - 2};
+    }
     struct mg_buf text;
     mg_buf_init(&text, quoted.len);
     (void)mg_json_string(quoted, &text); /* checked by the caller: a string */
     struct mg_slice copy = text.failed ? (struct mg_slice){0} : mg_arena_copy(arena, mg_buf_slice(&text));
     mg_buf_finish(&text);
-    if (copy.data == NULL)
+    if (copy.data == NULL) {
         mg_json_fault(faults, MG_TRANSIENT, "/request", "could not be taken apart: no memory");
+    }
     return copy;
 }
 
@@ -91,18 +105,27 @@ static void read_action(const struct mg_json_object *object, struct mg_arena *ar
     struct mg_json_object action;
 
     request->request = mg_json_get_typed(object, "request", MG_REQUIRED, MG_JSON_OBJECT);
-    if (request->request.data == NULL) return;
-    if (!mg_json_object_open(&action, faults, request->request, "/request", ACTION_NAMES,
-                             MG_JSON_UNKNOWN_IGNORED))
+    if (request->request.data == NULL) {
         return;
+    }
+    if (!mg_json_object_open(&action, faults, request->request, "/request", ACTION_NAMES,
+                             MG_JSON_UNKNOWN_IGNORED)) {
+        return;
+    }
     int method = mg_json_get_word(&action, "method", MG_REQUIRED, MG_WORDS_METHOD, MG_STALE, -1);
     struct mg_slice path = mg_json_get_typed(&action, "path", MG_REQUIRED, MG_JSON_STRING);
     request->content = mg_json_get(&action, "body", MG_OPTIONAL);
-    if (method >= 0) request->method = mg_slice_of(MG_WORDS_METHOD[method]);
-    if (path.data == NULL) return;
+    if (method >= 0) {
+        request->method = mg_slice_of(MG_WORDS_METHOD[method]);
+    }
+    if (path.data == NULL) {
+        return;
+    }
     request->path = text_of(path, arena, faults);
     const char *wrong = request->path.data == NULL ? NULL : mg_path_fault(request->path);
-    if (wrong != NULL) mg_json_fault(faults, MG_BAD_INPUT, "/request/path", "%s", wrong);
+    if (wrong != NULL) {
+        mg_json_fault(faults, MG_BAD_INPUT, "/request/path", "%s", wrong);
+    }
 }
 
 enum mg_class mg_request_parse(struct mg_slice body, struct mg_arena *arena, struct mg_request *ret_request,
@@ -123,18 +146,20 @@ enum mg_class mg_request_parse(struct mg_slice body, struct mg_arena *arena, str
     request.attempt = (uint32_t)mg_json_get_integer(&object, "attempt", MG_REQUIRED, 1, MG_ATTEMPT_MAX, 0);
     int kind = mg_json_get_word(&object, "kind", MG_REQUIRED, MG_WORDS_KIND, MG_STALE, -1);
     mg_json_get_checked(&object, "idempotency_key", MG_REQUIRED, is_key, KEY_RIGHT, request.idempotency_key,
-                        sizeof request.idempotency_key);
+                        sizeof(request.idempotency_key));
     mg_json_get_checked(&object, "do_key", MG_REQUIRED, is_key, KEY_RIGHT, request.do_key,
-                        sizeof request.do_key);
+                        sizeof(request.do_key));
     request.complete_by_ms = mg_json_get_time(&object, "complete_by");
     request.sent_at_ms = mg_json_get_time(&object, "sent_at");
     request.is_at_most_once = mg_json_get_bool(&object, "at_most_once", MG_OPTIONAL, false);
     request.is_pollable = mg_json_get_bool(&object, "pollable", MG_OPTIONAL, false);
     mg_json_get_checked(&object, "traceparent", MG_OPTIONAL, is_traceparent,
                         "a traceparent of W3C Trace Context (\"00-<32 hex>-<16 hex>-<2 hex>\")",
-                        request.traceparent, sizeof request.traceparent);
+                        request.traceparent, sizeof(request.traceparent));
     read_action(&object, arena, &request);
-    if (faults.class != MG_OK) return faults.class;
+    if (faults.class != MG_OK) {
+        return faults.class;
+    }
     request.kind = (enum mg_kind)kind;
     *ret_request = request;
     return MG_OK;

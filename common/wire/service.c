@@ -39,7 +39,9 @@ char *mg_service_read_text(const struct mg_json_object *object, const char *name
     struct mg_buf text;
     char *copy = NULL;
 
-    if (value.data == NULL) return NULL;
+    if (value.data == NULL) {
+        return NULL;
+    }
     mg_buf_init(&text, value.len);
     (void)mg_json_string(value, &text); /* checked: a string */
     if (text.len == 0 && !text.failed) {
@@ -57,7 +59,9 @@ static bool open_part(const struct mg_json_object *object, const char *name, con
     char pointer[MG_JSON_POINTER_SIZE];
     struct mg_slice value = mg_json_get(object, name, MG_OPTIONAL);
 
-    if (value.data == NULL) return false;
+    if (value.data == NULL) {
+        return false;
+    }
     mg_json_pointer_join(object->pointer, mg_slice_of(name), pointer);
     return mg_json_object_open(ret_part, object->faults, value, pointer, names, MG_JSON_UNKNOWN_REFUSED);
 }
@@ -65,11 +69,18 @@ static bool open_part(const struct mg_json_object *object, const char *name, con
 /* The fault of the URL, or NULL. */
 static const char *url_fault(const char *text, enum mg_class class, const struct mg_http_url *url)
 {
-    if (strpbrk(text, "?#") != NULL)
+    if (strpbrk(text, "?#") != NULL) {
         return "a service's URL has no query and no fragment; steps bring their paths";
-    if (class != MG_OK) return "not a URL; write \"http://host:port\" or \"https://host/base\"";
-    if (!url->is_http) return "only http and https are spoken; write \"https://host/base\"";
-    if (!url->has_host) return "the URL has no host; write \"https://host/base\"";
+    }
+    if (class != MG_OK) {
+        return "not a URL; write \"http://host:port\" or \"https://host/base\"";
+    }
+    if (!url->is_http) {
+        return "only http and https are spoken; write \"https://host/base\"";
+    }
+    if (!url->has_host) {
+        return "the URL has no host; write \"https://host/base\"";
+    }
     if (url->has_user) {
         return "no user or password in the URL, it would show in logs; use \"headers\" with a value from a "
                "file";
@@ -86,18 +97,23 @@ static void read_url(const struct mg_json_object *object, struct mg_service *ser
         mg_json_member_fault(object, MG_TRANSIENT, "url", "could not be read: no memory");
     } else if (text != NULL) {
         const char *wrong = url_fault(text, class, &service->endpoint);
-        if (wrong != NULL) mg_json_member_fault(object, MG_BAD_INPUT, "url", "%s", wrong);
+        if (wrong != NULL) {
+            mg_json_member_fault(object, MG_BAD_INPUT, "url", "%s", wrong);
+        }
     }
     size_t len = text != NULL ? strlen(text) : 0;
-    while (len > 0 && text[len - 1] == '/')
+    while (len > 0 && text[len - 1] == '/') {
         text[--len] = '\0'; /* paths begin with a slash */
+    }
     service->url = text;
 }
 
 static void read_tls(const struct mg_json_object *object, struct mg_service *service)
 {
     struct mg_json_object tls;
-    if (!open_part(object, "tls", TLS_NAMES, &tls)) return;
+    if (!open_part(object, "tls", TLS_NAMES, &tls)) {
+        return;
+    }
     service->ca_file = mg_service_read_text(&tls, "ca_file", MG_OPTIONAL);
     service->client_cert_file = mg_service_read_text(&tls, "cert_file", MG_OPTIONAL);
     service->client_key_file = mg_service_read_text(&tls, "key_file", MG_OPTIONAL);
@@ -118,7 +134,9 @@ static void read_breaker(const struct mg_json_object *object, struct mg_service 
     service->breaker.window_ms = BREAKER_WINDOW_MS;
     service->breaker.open_ms = BREAKER_OPEN_MS;
     service->breaker.probes = 1;
-    if (!open_part(object, "breaker", BREAKER_NAMES, &breaker)) return;
+    if (!open_part(object, "breaker", BREAKER_NAMES, &breaker)) {
+        return;
+    }
     service->breaker.failure_ratio =
         mg_json_get_number(&breaker, "failure_ratio", 0, 1, FAILURE_RATIO_DEFAULT);
     service->breaker.min_calls =
@@ -136,7 +154,9 @@ static void read_result(const struct mg_json_object *object, struct mg_service *
     service->result_max_bytes = MG_RESULT_MAX_DEFAULT;
     service->answer_max_bytes = (size_t)mg_json_get_integer(object, "answer_max_bytes", MG_OPTIONAL, 1024,
                                                             ANSWER_MAX_MAX, ANSWER_MAX_DEFAULT);
-    if (!open_part(object, "result", RESULT_NAMES, &result)) return;
+    if (!open_part(object, "result", RESULT_NAMES, &result)) {
+        return;
+    }
     service->result_max_bytes = (size_t)mg_json_get_integer(&result, "max_bytes", MG_OPTIONAL, 1,
                                                             RESULT_MAX_MAX, MG_RESULT_MAX_DEFAULT);
     service->result_pointer = mg_service_read_text(&result, "pointer", MG_OPTIONAL);
@@ -173,9 +193,11 @@ enum mg_class mg_service_parse(struct mg_slice text, const struct mg_mistakes *m
 {
     struct mg_json_faults faults = {.err = err, .mistakes = mistakes};
     struct mg_json_object object;
-    struct mg_service *service = calloc(1, sizeof *service);
+    struct mg_service *service = calloc(1, sizeof(*service));
 
-    if (service == NULL) return mg_err_set(err, MG_TRANSIENT, "could not read a service file: no memory");
+    if (service == NULL) {
+        return mg_err_set(err, MG_TRANSIENT, "could not read a service file: no memory");
+    }
     if (mg_json_message_open(&object, &faults, text, &MG_JSON_LIMITS_DEFAULT, NAMES,
                              MG_JSON_UNKNOWN_REFUSED)) {
         (void)mg_json_get_typed(&object, "$schema", MG_OPTIONAL, MG_JSON_STRING); /* for editors */
@@ -198,7 +220,9 @@ enum mg_class mg_service_parse(struct mg_slice text, const struct mg_mistakes *m
 
 void mg_service_destroy(struct mg_service *service)
 {
-    if (service == NULL) return;
+    if (service == NULL) {
+        return;
+    }
     for (int i = 0; i < MG_SERVICE_HEADERS_MAX; i++) {
         mg_secret_free(service->headers[i]);
         free(service->header_files[i]);

@@ -30,16 +30,22 @@ static enum mg_executed executed_of(enum mg_outcome outcome)
 /* "409" or "5xx". */
 static bool read_range(struct mg_slice quoted, struct mg_answer_rule *rule)
 {
-    if (quoted.len != 5) return false;
+    if (quoted.len != 5) {
+        return false;
+    }
     const char *text = quoted.data + 1;
-    if (text[0] < '1' || text[0] > '5') return false;
+    if (text[0] < '1' || text[0] > '5') {
+        return false;
+    }
     int hundreds = (text[0] - '0') * 100;
     if (text[1] == 'x' && text[2] == 'x') {
         rule->status_from = hundreds;
         rule->status_to = hundreds + 99;
         return true;
     }
-    if (text[1] < '0' || text[1] > '9' || text[2] < '0' || text[2] > '9') return false;
+    if (text[1] < '0' || text[1] > '9' || text[2] < '0' || text[2] > '9') {
+        return false;
+    }
     rule->status_from = rule->status_to = hundreds + (text[1] - '0') * 10 + (text[2] - '0');
     return true;
 }
@@ -51,8 +57,10 @@ static void read_kinds(const struct mg_json_object *object, struct mg_answer_rul
     struct mg_slice none, value;
     int count = 0;
 
-    if (kinds.data == NULL) return;
-    memset(rule->for_kind, 0, sizeof rule->for_kind);
+    if (kinds.data == NULL) {
+        return;
+    }
+    memset(rule->for_kind, 0, sizeof(rule->for_kind));
     mg_json_walk_begin(&walk, kinds);
     for (; mg_json_walk_next(&walk, &none, &value); count++) {
         int kind = -1;
@@ -63,10 +71,13 @@ static void read_kinds(const struct mg_json_object *object, struct mg_answer_rul
                                  "%s; \"do\", \"undo\" or \"verify\" is expected",
                                  mg_json_type_name(mg_json_type_of(value)));
         }
-        if (kind >= 0) rule->for_kind[kind] = true;
+        if (kind >= 0) {
+            rule->for_kind[kind] = true;
+        }
     }
-    if (count == 0)
+    if (count == 0) {
         mg_json_member_fault(object, MG_BAD_INPUT, "kinds", "empty; name kinds, or leave it out for all");
+    }
 }
 
 static void read_rule(const struct mg_json_object *answers, const char *pointer, struct mg_slice value,
@@ -75,8 +86,9 @@ static void read_rule(const struct mg_json_object *answers, const char *pointer,
     struct mg_json_object object = {.faults = answers->faults, .names = RULE_NAMES};
     int outcome = -1, executed = -1;
 
-    for (int kind = 0; kind < MG_KIND_COUNT; kind++)
+    for (int kind = 0; kind < MG_KIND_COUNT; kind++) {
         rule->for_kind[kind] = true;
+    }
     if (mg_json_type_of(value) == MG_JSON_STRING) {
         /* The short form is only the outcome's word; faults name the place of the whole rule. */
         struct mg_json_object parent = {.faults = answers->faults, .pointer = "/answers"};
@@ -92,7 +104,9 @@ static void read_rule(const struct mg_json_object *answers, const char *pointer,
         executed = mg_json_get_word(&object, "executed", MG_OPTIONAL, MG_WORDS_EXECUTED, MG_BAD_INPUT, -1);
         read_kinds(&object, rule);
     }
-    if (outcome < 0) return;
+    if (outcome < 0) {
+        return;
+    }
     rule->outcome = (enum mg_outcome)outcome;
     rule->executed = executed >= 0 ? (enum mg_executed)executed : executed_of(rule->outcome);
 }
@@ -130,22 +144,39 @@ static const struct mg_answer_rule *find_rule(const struct mg_service *service, 
 {
     for (int i = 0; i < service->rule_count; i++) {
         const struct mg_answer_rule *rule = &service->rules[i];
-        if ((rule->status_from == rule->status_to) != is_exact || !rule->for_kind[kind]) continue;
-        if (status >= rule->status_from && status <= rule->status_to) return rule;
+        if ((rule->status_from == rule->status_to) != is_exact || !rule->for_kind[kind]) {
+            continue;
+        }
+        if (status >= rule->status_from && status <= rule->status_to) {
+            return rule;
+        }
     }
     return NULL;
 }
 
 static enum mg_outcome default_outcome(enum mg_kind kind, int status)
 {
-    if (status == 202) return MG_OUTCOME_ACCEPTED;
-    if (status >= 200 && status <= 299) return MG_OUTCOME_DONE;
-    if (status >= 300 && status <= 399)
+    if (status == 202) {
+        return MG_OUTCOME_ACCEPTED;
+    }
+    if (status >= 200 && status <= 299) {
+        return MG_OUTCOME_DONE;
+    }
+    if (status >= 300 && status <= 399) {
         return MG_OUTCOME_PERMANENT; /* not followed; the URL is wrong until changed */
-    if (status == 408 || status == 409 || status == 425 || status == 429) return MG_OUTCOME_TRANSIENT;
-    if (status >= 500 && status <= 599) return MG_OUTCOME_TRANSIENT;
-    if ((status == 404 || status == 410) && kind != MG_KIND_DO) return MG_OUTCOME_ABSENT;
-    if (status >= 400 && status <= 499) return MG_OUTCOME_PERMANENT;
+    }
+    if (status == 408 || status == 409 || status == 425 || status == 429) {
+        return MG_OUTCOME_TRANSIENT;
+    }
+    if (status >= 500 && status <= 599) {
+        return MG_OUTCOME_TRANSIENT;
+    }
+    if ((status == 404 || status == 410) && kind != MG_KIND_DO) {
+        return MG_OUTCOME_ABSENT;
+    }
+    if (status >= 400 && status <= 499) {
+        return MG_OUTCOME_PERMANENT;
+    }
     return MG_OUTCOME_UNKNOWN;
 }
 
@@ -153,12 +184,16 @@ void mg_service_classify(const struct mg_service *service, enum mg_kind kind, in
                          bool is_pollable, enum mg_outcome *ret_outcome, enum mg_executed *ret_executed)
 {
     const struct mg_answer_rule *rule = find_rule(service, kind, http_status, true);
-    if (rule == NULL) rule = find_rule(service, kind, http_status, false);
+    if (rule == NULL) {
+        rule = find_rule(service, kind, http_status, false);
+    }
     enum mg_outcome outcome = rule != NULL ? rule->outcome : default_outcome(kind, http_status);
     enum mg_executed executed = rule != NULL ? rule->executed : executed_of(outcome);
 
     /* A redirect may stand for completed work: its server has received the request. */
-    if (rule == NULL && http_status >= 300 && http_status <= 399) executed = MG_EXECUTED_MAYBE;
+    if (rule == NULL && http_status >= 300 && http_status <= 399) {
+        executed = MG_EXECUTED_MAYBE;
+    }
     /* Without a poll the 202 is the final answer. */
     if (outcome == MG_OUTCOME_ACCEPTED && (!is_pollable || kind == MG_KIND_UNDO)) {
         outcome = MG_OUTCOME_DONE;

@@ -16,10 +16,12 @@ static void share_write(struct mg_json_writer *json, const struct mg_share *shar
 {
     mg_json_element_object(json);
     mg_message_put_text(json, "instance", share->instance);
-    if (share->concurrency > 0) mg_json_member_int(json, "concurrency", share->concurrency);
+    if (share->concurrency > 0) {
+        mg_json_member_int(json, "concurrency", share->concurrency);
+    }
     if (share->rate_per_s > 0) {
         char number[32];
-        (void)snprintf(number, sizeof number, "%.17g", share->rate_per_s);
+        (void)snprintf(number, sizeof(number), "%.17g", share->rate_per_s);
         mg_json_member_raw(json, "rate", mg_slice_of(number));
     }
     mg_json_object_end(json);
@@ -37,8 +39,9 @@ void mg_service_control_write(const struct mg_service_control *control, struct m
     mg_json_member_bool(&json, "paused", control->is_paused);
     if (control->is_limited) {
         mg_json_member_array(&json, "shares");
-        for (int i = 0; i < control->share_count; i++)
+        for (int i = 0; i < control->share_count; i++) {
             share_write(&json, &control->shares[i]);
+        }
         mg_json_array_end(&json);
     }
     if (control->is_down) {
@@ -46,8 +49,12 @@ void mg_service_control_write(const struct mg_service_control *control, struct m
         mg_message_put_text(&json, "prober", control->prober);
         mg_json_object_end(&json);
     }
-    if (control->is_undecided) mg_json_member_bool(&json, "undecided", true);
-    if (control->sent_at_ms != 0) mg_message_put_time(&json, "sent_at", control->sent_at_ms);
+    if (control->is_undecided) {
+        mg_json_member_bool(&json, "undecided", true);
+    }
+    if (control->sent_at_ms != 0) {
+        mg_message_put_time(&json, "sent_at", control->sent_at_ms);
+    }
     mg_json_object_end(&json);
 }
 
@@ -62,9 +69,11 @@ static void share_read(struct mg_json_faults *faults, struct mg_slice value, con
 {
     struct mg_json_object object;
 
-    if (!mg_json_object_open(&object, faults, value, pointer, SHARE_NAMES, MG_JSON_UNKNOWN_IGNORED)) return;
+    if (!mg_json_object_open(&object, faults, value, pointer, SHARE_NAMES, MG_JSON_UNKNOWN_IGNORED)) {
+        return;
+    }
     mg_json_get_checked(&object, "instance", MG_REQUIRED, is_instance, "1 to 127 bytes", ret_share->instance,
-                        sizeof ret_share->instance);
+                        sizeof(ret_share->instance));
     ret_share->concurrency = mg_json_get_integer(&object, "concurrency", MG_OPTIONAL, 1, INT32_MAX, 0);
     ret_share->rate_per_s = mg_json_get_number(&object, "rate", 0, MG_SERVICE_RATE_MAX, 0);
 }
@@ -74,7 +83,9 @@ static void shares_read(const struct mg_json_object *object, struct mg_service_c
     struct mg_slice array = mg_json_get_typed(object, "shares", MG_OPTIONAL, MG_JSON_ARRAY), name, value;
     struct mg_json_walk walk;
 
-    if (array.data == NULL) return;
+    if (array.data == NULL) {
+        return;
+    }
     ret_control->is_limited = true;
     mg_json_walk_begin(&walk, array);
     while (mg_json_walk_next(&walk, &name, &value)) {
@@ -83,7 +94,7 @@ static void shares_read(const struct mg_json_object *object, struct mg_service_c
             mg_json_member_fault(object, MG_BAD_INPUT, "shares", "more than %d", MG_SHARES_MAX);
             return;
         }
-        (void)snprintf(pointer, sizeof pointer, "/shares/%d", ret_control->share_count);
+        (void)snprintf(pointer, sizeof(pointer), "/shares/%d", ret_control->share_count);
         share_read(object->faults, value, pointer, &ret_control->shares[ret_control->share_count++]);
     }
 }
@@ -99,7 +110,7 @@ static void down_read(const struct mg_json_object *object, struct mg_service_con
     }
     ret_control->is_down = true;
     mg_json_get_checked(&down, "prober", MG_REQUIRED, is_instance, "1 to 127 bytes", ret_control->prober,
-                        sizeof ret_control->prober);
+                        sizeof(ret_control->prober));
 }
 
 enum mg_class mg_service_control_parse(struct mg_slice body, struct mg_service_control *ret_control,
@@ -124,7 +135,9 @@ enum mg_class mg_service_control_parse(struct mg_slice body, struct mg_service_c
     if (mg_json_get(&object, "sent_at", MG_OPTIONAL).data != NULL) {
         control.sent_at_ms = mg_json_get_time(&object, "sent_at");
     }
-    if (faults.class != MG_OK) return faults.class;
+    if (faults.class != MG_OK) {
+        return faults.class;
+    }
     *ret_control = control;
     return MG_OK;
 }

@@ -26,7 +26,9 @@ static bool is_header_name(const char *text, size_t len)
     for (size_t i = 0; i < len; i++) {
         char c = text[i];
         bool is_alnum = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
-        if (!is_alnum && (c == '\0' || strchr("!#$%&'*+-.^_`|~", c) == NULL)) return false;
+        if (!is_alnum && (c == '\0' || strchr("!#$%&'*+-.^_`|~", c) == NULL)) {
+            return false;
+        }
     }
     return len > 0 && len <= NAME_MAX_BYTES;
 }
@@ -34,11 +36,16 @@ static bool is_header_name(const char *text, size_t len)
 /* The fault of a header's value, or NULL. */
 static const char *value_fault(struct mg_slice value)
 {
-    if (value.len == 0) return "empty; give a value, or leave the header out";
-    if (value.len > VALUE_MAX_BYTES) return "above 4096 bytes; servers refuse such a header";
+    if (value.len == 0) {
+        return "empty; give a value, or leave the header out";
+    }
+    if (value.len > VALUE_MAX_BYTES) {
+        return "above 4096 bytes; servers refuse such a header";
+    }
     for (size_t i = 0; i < value.len; i++) {
-        if (value.data[i] < ' ' || value.data[i] > '~')
+        if (value.data[i] < ' ' || value.data[i] > '~') {
             return "the value must be one line of printable ASCII";
+        }
     }
     return NULL;
 }
@@ -48,18 +55,19 @@ static const char *value_fault(struct mg_slice value)
 static enum mg_class read_file(const char *name, const char *path, char **ret_line, struct mg_err *err)
 {
     char bytes[VALUE_MAX_BYTES + 3]; /* with a line's end, and one more byte to detect an oversized value */
-    ssize_t got = mg_file_read(path, false, bytes, sizeof bytes);
+    ssize_t got = mg_file_read(path, false, bytes, sizeof(bytes));
 
     if (got < 0) {
         int read_errno = errno;
-        explicit_bzero(bytes, sizeof bytes);
+        explicit_bzero(bytes, sizeof(bytes));
         return mg_err_set(err, MG_BAD_INPUT,
                           "could not read \"%.120s\": %s; name a file with the header's value", path,
                           strerror(read_errno));
     }
     size_t len = (size_t)got;
-    while (len > 0 && (bytes[len - 1] == '\n' || bytes[len - 1] == '\r'))
+    while (len > 0 && (bytes[len - 1] == '\n' || bytes[len - 1] == '\r')) {
         len--;
+    }
     const char *wrong = value_fault((struct mg_slice){bytes, len});
     enum mg_class class = MG_OK;
     if (wrong != NULL) {
@@ -67,7 +75,7 @@ static enum mg_class read_file(const char *name, const char *path, char **ret_li
     } else if (asprintf(ret_line, "%s: %.*s", name, (int)len, bytes) < 0) {
         class = mg_err_set(err, MG_TRANSIENT, "could not keep the content of \"%.120s\": no memory", path);
     }
-    explicit_bzero(bytes, sizeof bytes);
+    explicit_bzero(bytes, sizeof(bytes));
     return class;
 }
 
@@ -81,11 +89,13 @@ static char *read_value(struct mg_json_faults *faults, const char *pointer, cons
     char *line = NULL;
 
     if (mg_json_type_of(value) == MG_JSON_OBJECT) {
-        if (!mg_json_object_open(&object, faults, value, pointer, FILE_NAMES, MG_JSON_UNKNOWN_REFUSED))
+        if (!mg_json_object_open(&object, faults, value, pointer, FILE_NAMES, MG_JSON_UNKNOWN_REFUSED)) {
             return NULL;
+        }
         *ret_path = mg_service_read_text(&object, "file", MG_REQUIRED);
-        if (*ret_path != NULL && read_file(name, *ret_path, &line, &err) != MG_OK)
+        if (*ret_path != NULL && read_file(name, *ret_path, &line, &err) != MG_OK) {
             mg_json_fault(faults, err.class, pointer, "%s", err.text);
+        }
         return line;
     }
     if (mg_json_type_of(value) != MG_JSON_STRING) {
@@ -96,10 +106,11 @@ static char *read_value(struct mg_json_faults *faults, const char *pointer, cons
     mg_buf_init(&text, VALUE_MAX_BYTES * 4);
     (void)mg_json_string(value, &text); /* checked: a string */
     const char *wrong = text.failed ? "could not be kept: too long" : value_fault(mg_buf_slice(&text));
-    if (text.is_out_of_memory || (wrong == NULL && asprintf(&line, "%s: %s", name, text.data) < 0))
+    if (text.is_out_of_memory || (wrong == NULL && asprintf(&line, "%s: %s", name, text.data) < 0)) {
         mg_json_fault(faults, MG_TRANSIENT, pointer, "could not be kept: no memory");
-    else if (wrong != NULL)
+    } else if (wrong != NULL) {
         mg_json_fault(faults, MG_BAD_INPUT, pointer, "%s", wrong);
+    }
     mg_buf_finish(&text);
     return line;
 }
@@ -159,11 +170,15 @@ enum mg_class mg_service_reread_headers(struct mg_service *service, int *ret_cou
 
     for (int i = 0; i < MG_SERVICE_HEADERS_MAX && class == MG_OK; i++) {
         char name[NAME_MAX_BYTES + 1];
-        if (service->header_files[i] == NULL) continue;
-        (void)snprintf(name, sizeof name, "%.*s", (int)strcspn(service->headers[i], ":"),
+        if (service->header_files[i] == NULL) {
+            continue;
+        }
+        (void)snprintf(name, sizeof(name), "%.*s", (int)strcspn(service->headers[i], ":"),
                        service->headers[i]);
         class = read_file(name, service->header_files[i], &lines[i], err);
-        if (class != MG_OK) (void)mg_err_prefix(err, "header %s", name);
+        if (class != MG_OK) {
+            (void)mg_err_prefix(err, "header %s", name);
+        }
     }
     for (int i = 0; i < MG_SERVICE_HEADERS_MAX; i++) {
         if (class != MG_OK || lines[i] == NULL) {
@@ -175,7 +190,9 @@ enum mg_class mg_service_reread_headers(struct mg_service *service, int *ret_cou
         service->headers[i] = lines[i];
         count++;
     }
-    if (class != MG_OK) return class;
+    if (class != MG_OK) {
+        return class;
+    }
     *ret_count = count;
     *ret_is_new = is_new;
     return MG_OK;

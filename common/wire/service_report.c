@@ -46,7 +46,9 @@ void mg_service_report_write(const struct mg_service_report *report, struct mg_b
         mg_json_member_int(&json, "process", (int64_t)report->process);
         mg_json_member_int(&json, "sequence", (int64_t)report->sequence);
     }
-    if (report->is_prober) mg_json_member_bool(&json, "prober", true);
+    if (report->is_prober) {
+        mg_json_member_bool(&json, "prober", true);
+    }
     mg_json_object_end(&json);
 }
 
@@ -70,18 +72,20 @@ enum mg_class mg_service_report_parse(struct mg_slice body, struct mg_service_re
     mg_json_version_check(&object);
     mg_json_get_name(&object, "service", MG_REQUIRED, report.service);
     mg_json_get_checked(&object, "instance", MG_REQUIRED, is_not_empty, "1 to 127 bytes", report.instance,
-                        sizeof report.instance);
+                        sizeof(report.instance));
     int breaker = mg_json_get_word(&object, "breaker", MG_REQUIRED, BREAKER_STATES, MG_STALE, -1);
     report.is_ready = mg_json_get_bool(&object, "ready", MG_REQUIRED, false);
     report.in_flight = mg_json_get_integer(&object, "in_flight", MG_REQUIRED, 0, INT32_MAX, 0);
     report.concurrency = mg_json_get_integer(&object, "concurrency", MG_REQUIRED, 0, INT32_MAX, 0);
-    mg_json_get_text(&object, "reason", MG_OPTIONAL, report.reason, sizeof report.reason);
+    mg_json_get_text(&object, "reason", MG_OPTIONAL, report.reason, sizeof(report.reason));
     report.control_version =
         (uint64_t)mg_json_get_integer(&object, "control_version", MG_OPTIONAL, 0, INT64_MAX, 0);
     report.process = (uint64_t)mg_json_get_integer(&object, "process", MG_OPTIONAL, 0, INT64_MAX, 0);
     report.sequence = (uint64_t)mg_json_get_integer(&object, "sequence", MG_OPTIONAL, 0, INT64_MAX, 0);
     report.is_prober = mg_json_get_bool(&object, "prober", MG_OPTIONAL, false);
-    if (faults.class != MG_OK) return faults.class;
+    if (faults.class != MG_OK) {
+        return faults.class;
+    }
     report.breaker = (enum mg_breaker_state)breaker;
     *ret_report = report;
     return MG_OK;

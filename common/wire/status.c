@@ -39,8 +39,10 @@ enum mg_class mg_status_parse(struct mg_slice body, struct mg_status_message *re
         (uint64_t)mg_json_get_integer(&object, "seq", MG_REQUIRED, is_rejection ? 0 : 1, INT64_MAX, 0);
     status.at_ms = mg_json_get_time(&object, "at");
     mg_json_get_name(&object, "step", MG_OPTIONAL, status.step);
-    mg_json_get_text(&object, "reason", MG_OPTIONAL, status.reason, sizeof status.reason);
-    if (faults.class != MG_OK) return faults.class;
+    mg_json_get_text(&object, "reason", MG_OPTIONAL, status.reason, sizeof(status.reason));
+    if (faults.class != MG_OK) {
+        return faults.class;
+    }
     status.status = (enum mg_status)word;
     *ret_status = status;
     return MG_OK;

@@ -20,20 +20,25 @@ enum mg_class mg_submission_parse(struct mg_slice body, const struct mg_json_lim
     struct mg_json_object object;
     struct mg_submission submission = {0};
 
-    if (!mg_json_message_open(&object, &faults, body, limits, NAMES, MG_JSON_UNKNOWN_REFUSED))
+    if (!mg_json_message_open(&object, &faults, body, limits, NAMES, MG_JSON_UNKNOWN_REFUSED)) {
         return faults.class;
+    }
     mg_json_get_order_id(&object, "order_id", MG_OPTIONAL, submission.order_id);
     mg_json_get_name(&object, "workflow", MG_REQUIRED, submission.workflow);
     submission.workflow_version =
         mg_json_get_integer(&object, "workflow_version", MG_OPTIONAL, 1, INT32_MAX, 0);
     submission.payload = mg_json_get_typed(&object, "payload", MG_OPTIONAL, MG_JSON_OBJECT);
-    if (submission.payload.data == NULL) submission.payload = mg_slice_of("{}");
+    if (submission.payload.data == NULL) {
+        submission.payload = mg_slice_of("{}");
+    }
     submission.is_high = mg_json_get_word(&object, "priority", MG_OPTIONAL, PRIORITIES, MG_BAD_INPUT, 0) == 1;
     submission.complete_within_ms =
         mg_json_get_duration(&object, "complete_within", COMPLETE_WITHIN_MAX_MS, 0);
     submission.wants_step_status =
         mg_json_get_word(&object, "notify", MG_OPTIONAL, NOTIFIES, MG_BAD_INPUT, 0) == 1;
-    if (faults.class == MG_OK) *ret_submission = submission;
+    if (faults.class == MG_OK) {
+        *ret_submission = submission;
+    }
     return faults.class;
 }
 

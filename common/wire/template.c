@@ -70,7 +70,9 @@ static enum mg_class piece_next(const char **at, const char *end, struct piece *
         *at = begin + 3;
         return MG_OK;
     }
-    if (begins(begin, end, "${")) return reference_next(at, end, ret_piece, err);
+    if (begins(begin, end, "${")) {
+        return reference_next(at, end, ret_piece, err);
+    }
     for (stop++; stop < end && !begins(stop, end, "$${") && !begins(stop, end, "${"); stop++) {
     }
     ret_piece->text = (struct mg_slice){begin, (size_t)(stop - begin)};
@@ -105,8 +107,12 @@ static enum mg_class reference_text(const char *pointer, mg_template_value_fn *v
 static enum mg_class buf_check(const struct mg_buf *buf, struct mg_err *err)
 {
     enum mg_class class = mg_buf_class(buf);
-    if (class == MG_TRANSIENT) return mg_err_set(err, class, "there is no memory for the rendered text");
-    if (class != MG_OK) return mg_err_set(err, class, "the rendered text is above %zu bytes", buf->max);
+    if (class == MG_TRANSIENT) {
+        return mg_err_set(err, class, "there is no memory for the rendered text");
+    }
+    if (class != MG_OK) {
+        return mg_err_set(err, class, "the rendered text is above %zu bytes", buf->max);
+    }
     return MG_OK;
 }
 
@@ -137,9 +143,13 @@ static enum mg_class render_string(struct mg_slice text, mg_template_value_fn *v
         } else {
             class = reference_text(piece.pointer, value, arg, &out, err);
         }
-        if (class == MG_OK) class = piece_next(&at, end, &piece, err);
+        if (class == MG_OK) {
+            class = piece_next(&at, end, &piece, err);
+        }
     }
-    if (class == MG_OK) mg_buf_append_json(ret, out.len > 0 ? mg_buf_slice(&out) : mg_slice_of(""));
+    if (class == MG_OK) {
+        mg_buf_append_json(ret, out.len > 0 ? mg_buf_slice(&out) : mg_slice_of(""));
+    }
     mg_buf_fail_with(ret, &out);
     mg_buf_finish(&out);
     return class;
@@ -155,11 +165,13 @@ static bool may_refer(struct mg_slice quoted)
 static struct mg_slice string_token(const char *at, const char *end, bool *ret_is_name)
 {
     const char *p = at + 1;
-    while (p < end && *p != '"')
+    while (p < end && *p != '"') {
         p += *p == '\\' ? 2 : 1;
+    }
     struct mg_slice quoted = {at, (size_t)(p + 1 - at)};
-    for (p++; p < end && (*p == ' ' || *p == '\t' || *p == '\n' || *p == '\r');)
+    for (p++; p < end && (*p == ' ' || *p == '\t' || *p == '\n' || *p == '\r');) {
         p++;
+    }
     *ret_is_name = p < end && *p == ':';
     return quoted;
 }
@@ -171,7 +183,9 @@ enum mg_class mg_template_render_json(struct mg_slice json_template, mg_template
 
     while (at < end) {
         if (*at != '"') {
-            if (*at != ' ' && *at != '\t' && *at != '\n' && *at != '\r') mg_buf_append(ret_json, at, 1);
+            if (*at != ' ' && *at != '\t' && *at != '\n' && *at != '\r') {
+                mg_buf_append(ret_json, at, 1);
+            }
             at++;
             continue;
         }
@@ -188,7 +202,9 @@ enum mg_class mg_template_render_json(struct mg_slice json_template, mg_template
         enum mg_class class = text.failed ? buf_check(&text, err)
                                           : render_string(mg_buf_slice(&text), value, arg, ret_json, err);
         mg_buf_finish(&text);
-        if (class != MG_OK) return class;
+        if (class != MG_OK) {
+            return class;
+        }
     }
     return buf_check(ret_json, err);
 }
@@ -225,7 +241,9 @@ enum mg_class mg_template_render_path(struct mg_slice path_template, mg_template
         }
         mg_buf_clear(&text);
         class = reference_text(piece.pointer, value, arg, &text, err);
-        if (class != MG_OK) break;
+        if (class != MG_OK) {
+            break;
+        }
         if (text.len == 0 && !text.failed) { /* "/orders/" + "" would address the whole collection */
             class = mg_err_set(err, MG_PERMANENT,
                                "reference ${%.200s} stands in a path and its text is empty", piece.pointer);
@@ -258,16 +276,25 @@ static bool is_dot_segment(const char *segment, size_t len)
 
 const char *mg_path_fault(struct mg_slice path)
 {
-    if (path.len == 0 || path.data[0] != '/') return "the path must start with \"/\"";
-    if (path.len > PATH_MAX_BYTES) return "the path is above 4096 bytes; send long values in the body";
+    if (path.len == 0 || path.data[0] != '/') {
+        return "the path must start with \"/\"";
+    }
+    if (path.len > PATH_MAX_BYTES) {
+        return "the path is above 4096 bytes; send long values in the body";
+    }
     size_t begin = 1;
     bool is_in_query = false;
     for (size_t i = 1; i <= path.len; i++) {
         char c = i < path.len ? path.data[i] : '/';
-        if (c <= ' ' || c > '~')
+        if (c <= ' ' || c > '~') {
             return "the path must be printable ASCII without blanks; percent-encode the rest";
-        if (c == '#') return "the path must have no fragment; write \"%23\" for \"#\"";
-        if (c != '/' && c != '?') continue;
+        }
+        if (c == '#') {
+            return "the path must have no fragment; write \"%23\" for \"#\"";
+        }
+        if (c != '/' && c != '?') {
+            continue;
+        }
         if (!is_in_query && is_dot_segment(path.data + begin, i - begin)) {
             return "the path must have no \".\" or \"..\" segment";
         }
@@ -302,7 +329,9 @@ enum mg_class mg_template_scan(struct mg_slice text, bool (*seen)(void *arg, con
     bool is_over = false;
     enum mg_class class = MG_OK;
 
-    if (text.len > 0 && text.data[0] == '/') return scan_text(text, seen, arg, &is_over, err);
+    if (text.len > 0 && text.data[0] == '/') {
+        return scan_text(text, seen, arg, &is_over, err);
+    }
     while (at < end && !is_over && class == MG_OK) {
         if (*at != '"') {
             at++;
@@ -312,7 +341,9 @@ enum mg_class mg_template_scan(struct mg_slice text, bool (*seen)(void *arg, con
         struct mg_slice quoted = string_token(at, end, &is_name);
         struct mg_buf plain;
         at += quoted.len;
-        if (!may_refer(quoted)) continue;
+        if (!may_refer(quoted)) {
+            continue;
+        }
         mg_buf_init(&plain, quoted.len);
         (void)mg_json_string(quoted, &plain); /* checked: a string */
         if (plain.failed) {

@@ -67,10 +67,13 @@ static void read_retry(const struct mg_json_object *parent, const struct mg_retr
     struct mg_slice value = mg_json_get(parent, "retry", MG_OPTIONAL);
 
     *ret_retry = *defaults;
-    if (value.data == NULL) return;
-    mg_json_pointer_join(parent->pointer, mg_slice_of("retry"), pointer);
-    if (!mg_json_object_open(&object, parent->faults, value, pointer, RETRY_NAMES, MG_JSON_UNKNOWN_REFUSED))
+    if (value.data == NULL) {
         return;
+    }
+    mg_json_pointer_join(parent->pointer, mg_slice_of("retry"), pointer);
+    if (!mg_json_object_open(&object, parent->faults, value, pointer, RETRY_NAMES, MG_JSON_UNKNOWN_REFUSED)) {
+        return;
+    }
     ret_retry->attempts =
         (uint32_t)mg_json_get_integer(&object, "attempts", MG_OPTIONAL, 1, ATTEMPTS_MAX, defaults->attempts);
     ret_retry->backoff_ms = mg_json_get_duration(&object, "backoff", HOUR_MS, defaults->backoff_ms);
@@ -84,8 +87,9 @@ static void read_retry(const struct mg_json_object *parent, const struct mg_retr
     int64_t cool_down_ms = mg_json_get_duration(&object, "cool_down", LONG_MAX_MS, 0);
     ret_retry->cool_downs = (uint32_t)mg_json_get_integer(&object, "cool_downs", MG_OPTIONAL, 0, ATTEMPTS_MAX,
                                                           cool_down_ms > 0 ? 1 : 0);
-    if (ret_retry->cool_downs > 0)
+    if (ret_retry->cool_downs > 0) {
         ret_retry->cool_down_ms = cool_down_ms > 0 ? cool_down_ms : COOL_DOWN_DEFAULT_MS;
+    }
 }
 
 static struct mg_slice any_value(void *arg, const char *pointer)
@@ -105,7 +109,9 @@ static void check_path(const struct mg_json_object *object, struct mg_slice path
     enum mg_class class = mg_template_render_path(path, any_value, NULL, &sample, &err);
     if (class == MG_OK) {
         const char *wrong = mg_path_fault(mg_buf_slice(&sample));
-        if (wrong != NULL) mg_json_member_fault(object, MG_BAD_INPUT, "path", "%s", wrong);
+        if (wrong != NULL) {
+            mg_json_member_fault(object, MG_BAD_INPUT, "path", "%s", wrong);
+        }
     } else if (class == MG_TRANSIENT) {
         mg_json_member_fault(object, class, "path", "%s", err.text);
     }
@@ -117,7 +123,9 @@ static void read_path(const struct mg_json_object *object, struct mg_arena *aren
     struct mg_slice quoted = mg_json_get_typed(object, "path", MG_REQUIRED, MG_JSON_STRING);
     struct mg_buf path;
 
-    if (quoted.data == NULL) return;
+    if (quoted.data == NULL) {
+        return;
+    }
     mg_buf_init(&path, quoted.len);
     (void)mg_json_string(quoted, &path); /* checked: a string */
     if (path.failed) {
@@ -160,7 +168,9 @@ static bool open_action(const struct mg_json_object *step, const char *name, enu
     char pointer[MG_JSON_POINTER_SIZE];
     struct mg_slice value = mg_json_get(step, name, need);
 
-    if (value.data == NULL) return false;
+    if (value.data == NULL) {
+        return false;
+    }
     mg_json_pointer_join(step->pointer, mg_slice_of(name), pointer);
     return mg_json_object_open(ret_action, step->faults, value, pointer, names, MG_JSON_UNKNOWN_REFUSED);
 }
@@ -183,7 +193,9 @@ static void read_undo(const struct mg_json_object *step, struct mg_arena *arena,
         }
         return;
     }
-    if (!open_action(step, "undo", MG_REQUIRED, UNDO_NAMES, &undo)) return;
+    if (!open_action(step, "undo", MG_REQUIRED, UNDO_NAMES, &undo)) {
+        return;
+    }
     plan->has_undo = true;
     read_action(&undo, arena, ret_action);
     plan->undo_complete_within_ms = mg_json_get_duration(
@@ -199,14 +211,18 @@ static void read_policy(const struct mg_json_object *step, struct mg_step_plan *
     plan->is_pivot = mg_json_get_bool(step, "pivot", MG_OPTIONAL, false);
     plan->is_at_most_once = mg_json_get_bool(step, "at_most_once", MG_OPTIONAL, false);
     plan->is_absent_final = mg_json_get_bool(step, "absent_is_final", MG_OPTIONAL, false);
-    if (plan->is_at_most_once) retry_default.attempts = 1;
+    if (plan->is_at_most_once) {
+        retry_default.attempts = 1;
+    }
     read_retry(step, &retry_default, &plan->retry);
     enum mg_on_unknown unknown_default = plan->has_verify        ? MG_ON_UNKNOWN_VERIFY
                                          : plan->is_at_most_once ? MG_ON_UNKNOWN_OPERATOR
                                                                  : MG_ON_UNKNOWN_RETRY;
     int on_unknown =
         mg_json_get_word(step, "on_unknown", MG_OPTIONAL, ON_UNKNOWN, MG_BAD_INPUT, (int)unknown_default);
-    if (on_unknown >= 0) plan->on_unknown = (enum mg_on_unknown)on_unknown;
+    if (on_unknown >= 0) {
+        plan->on_unknown = (enum mg_on_unknown)on_unknown;
+    }
     if (plan->is_at_most_once && (plan->retry.attempts > 1 || plan->retry.cool_downs > 0)) {
         mg_json_member_fault(
             step, MG_BAD_INPUT, "retry",
@@ -257,8 +273,10 @@ static void read_step(struct mg_json_faults *faults, struct owned_workflow *owne
     struct mg_workflow_step *step = &owned->workflow.steps[index];
     struct mg_step_plan *plan = &owned->workflow.plan.steps[index];
 
-    (void)snprintf(pointer, sizeof pointer, "/steps/%d", index);
-    if (!mg_json_object_open(&object, faults, value, pointer, STEP_NAMES, MG_JSON_UNKNOWN_REFUSED)) return;
+    (void)snprintf(pointer, sizeof(pointer), "/steps/%d", index);
+    if (!mg_json_object_open(&object, faults, value, pointer, STEP_NAMES, MG_JSON_UNKNOWN_REFUSED)) {
+        return;
+    }
     source->is_present = true;
     mg_json_get_name(&object, "step", MG_REQUIRED, step->name);
     mg_json_get_name(&object, "service", MG_REQUIRED, step->service);
@@ -283,10 +301,14 @@ static void read_steps(const struct mg_json_object *object, struct owned_workflo
     struct mg_slice name, value;
     int count = 0;
 
-    if (steps.data == NULL) return;
+    if (steps.data == NULL) {
+        return;
+    }
     mg_json_walk_begin(&walk, steps);
     for (; mg_json_walk_next(&walk, &name, &value); count++) {
-        if (count < MG_STEPS_MAX) read_step(object->faults, owned, value, count, &sources[count]);
+        if (count < MG_STEPS_MAX) {
+            read_step(object->faults, owned, value, count, &sources[count]);
+        }
     }
     if (count == 0 || count > MG_STEPS_MAX) {
         mg_json_member_fault(object, MG_BAD_INPUT, "steps", "%d steps; a workflow has 1 to %d", count,
@@ -321,13 +343,19 @@ enum mg_class mg_workflow_parse(struct mg_slice text, const struct mg_mistakes *
                                 struct mg_workflow **ret_workflow, struct mg_err *err)
 {
     struct mg_json_faults faults = {.err = err, .mistakes = mistakes};
-    struct owned_workflow *owned = calloc(1, sizeof *owned);
+    struct owned_workflow *owned = calloc(1, sizeof(*owned));
 
-    if (owned == NULL) return mg_err_set(err, MG_TRANSIENT, "could not read a workflow: no memory");
-    if (text.data == NULL) text = mg_slice_of("");
+    if (owned == NULL) {
+        return mg_err_set(err, MG_TRANSIENT, "could not read a workflow: no memory");
+    }
+    if (text.data == NULL) {
+        text = mg_slice_of("");
+    }
     /* The text once, and at most the same again for paths; the rest is the arena's overhead. */
     owned->arena = mg_arena_create(4 * text.len + 256 * 1024);
-    if (owned->arena != NULL) owned->workflow.text = mg_arena_copy(owned->arena, text);
+    if (owned->arena != NULL) {
+        owned->workflow.text = mg_arena_copy(owned->arena, text);
+    }
     if (owned->workflow.text.data == NULL) {
         mg_workflow_destroy(&owned->workflow);
         return mg_err_set(err, MG_TRANSIENT, "could not read a workflow of %zu bytes: no memory", text.len);
@@ -344,7 +372,9 @@ enum mg_class mg_workflow_parse(struct mg_slice text, const struct mg_mistakes *
 void mg_workflow_destroy(struct mg_workflow *workflow)
 {
     struct owned_workflow *owned = (struct owned_workflow *)workflow;
-    if (owned == NULL) return;
+    if (owned == NULL) {
+        return;
+    }
     mg_arena_destroy(owned->arena);
     free(owned);
 }

@@ -15,7 +15,9 @@ static struct mg_slice name_of(const struct mg_workflow *workflow, int step)
 int mg_workflow_step_index(const struct mg_workflow *workflow, struct mg_slice step)
 {
     for (int i = 0; i < workflow->plan.step_count; i++) {
-        if (step.len > 0 && mg_slice_equal(name_of(workflow, i), step)) return i;
+        if (step.len > 0 && mg_slice_equal(name_of(workflow, i), step)) {
+            return i;
+        }
     }
     return -1;
 }
@@ -25,8 +27,10 @@ static void check_names(const struct mg_workflow *workflow, struct mg_json_fault
     char pointer[MG_JSON_POINTER_SIZE];
     for (int i = 0; i < workflow->plan.step_count; i++) {
         int first = mg_workflow_step_index(workflow, name_of(workflow, i));
-        if (first < 0 || first == i) continue;
-        (void)snprintf(pointer, sizeof pointer, "/steps/%d/step", i);
+        if (first < 0 || first == i) {
+            continue;
+        }
+        (void)snprintf(pointer, sizeof(pointer), "/steps/%d/step", i);
         mg_json_fault(faults, MG_BAD_INPUT, pointer,
                       "\"%s\" is already the name of /steps/%d; give each step its own",
                       workflow->steps[i].name, first);
@@ -39,7 +43,9 @@ static const char *nearest_step(const struct mg_workflow *workflow, struct mg_sl
     const char *names[MG_STEPS_MAX + 1] = {NULL};
     int count = 0;
     for (int i = 0; i < workflow->plan.step_count; i++) {
-        if (workflow->steps[i].name[0] != '\0') names[count++] = workflow->steps[i].name;
+        if (workflow->steps[i].name[0] != '\0') {
+            names[count++] = workflow->steps[i].name;
+        }
     }
     return mg_json_nearest(names, name);
 }
@@ -64,7 +70,7 @@ static uint64_t resolve_after(const struct mg_workflow *workflow, int step, stru
 
     mg_json_walk_begin(&walk, after);
     for (int i = 0; mg_json_walk_next(&walk, &none, &value); i++) {
-        (void)snprintf(pointer, sizeof pointer, "/steps/%d/after/%d", step, i);
+        (void)snprintf(pointer, sizeof(pointer), "/steps/%d/after/%d", step, i);
         if (mg_json_type_of(value) != MG_JSON_STRING) {
             mg_json_fault(faults, MG_BAD_INPUT, pointer, "%s; the name of a step is expected",
                           mg_json_type_name(mg_json_type_of(value)));
@@ -72,7 +78,9 @@ static uint64_t resolve_after(const struct mg_workflow *workflow, int step, stru
         }
         int before = -1;
         for (int j = 0; j < workflow->plan.step_count && before < 0; j++) {
-            if (mg_json_string_is(value, name_of(workflow, j))) before = j;
+            if (mg_json_string_is(value, name_of(workflow, j))) {
+                before = j;
+            }
         }
         if (before < 0) {
             refuse_step_name(workflow, faults, pointer, (struct mg_slice){value.data + 1, value.len - 2});
@@ -95,14 +103,17 @@ static void close_before(const struct mg_workflow *workflow, uint64_t before[MG_
     int count = workflow->plan.step_count;
     bool has_changed = true;
 
-    for (int i = 0; i < count; i++)
+    for (int i = 0; i < count; i++) {
         before[i] = workflow->plan.steps[i].after;
+    }
     while (has_changed) { /* bits are only added: ends after at most count rounds */
         has_changed = false;
         for (int i = 0; i < count; i++) {
             uint64_t bits = before[i];
             for (int j = 0; j < count; j++) {
-                if (before[i] & (UINT64_C(1) << j)) bits |= before[j];
+                if (before[i] & (UINT64_C(1) << j)) {
+                    bits |= before[j];
+                }
             }
             has_changed = has_changed || bits != before[i];
             before[i] = bits;
@@ -119,18 +130,24 @@ static bool check_cycles(const struct mg_workflow *workflow, const uint64_t befo
     int count = workflow->plan.step_count;
 
     for (int i = 0; i < count; i++) {
-        if (!(before[i] & (UINT64_C(1) << i)) || (reported & (UINT64_C(1) << i))) continue;
+        if (!(before[i] & (UINT64_C(1) << i)) || (reported & (UINT64_C(1) << i))) {
+            continue;
+        }
         size_t len = 0;
         for (int j = 0; j < count; j++) {
             bool is_in = (before[i] & (UINT64_C(1) << j)) && (before[j] & (UINT64_C(1) << i));
-            if (!is_in) continue;
+            if (!is_in) {
+                continue;
+            }
             reported |= UINT64_C(1) << j;
-            int n = snprintf(members + len, sizeof members - len, "%s\"%s\"", len > 0 ? ", " : "",
+            int n = snprintf(members + len, sizeof(members) - len, "%s\"%s\"", len > 0 ? ", " : "",
                              workflow->steps[j].name);
-            if (n > 0 && (size_t)n < sizeof members - len) len += (size_t)n;
+            if (n > 0 && (size_t)n < sizeof(members) - len) {
+                len += (size_t)n;
+            }
         }
         members[len] = '\0';
-        (void)snprintf(pointer, sizeof pointer, "/steps/%d/after", i);
+        (void)snprintf(pointer, sizeof(pointer), "/steps/%d/after", i);
         mg_json_fault(faults, MG_BAD_INPUT, pointer, "a cycle: %s wait for each other; take one of them out",
                       members);
     }
@@ -175,11 +192,14 @@ static bool check_reference(void *arg, const char *pointer)
     static const char *const SINGLE[] = {"/order_id", "/idempotency_key", "/do_key"};
     const struct reference_check *check = arg;
 
-    for (size_t i = 0; i < sizeof SINGLE / sizeof SINGLE[0]; i++) {
-        if (strcmp(pointer, SINGLE[i]) == 0) return true;
+    for (size_t i = 0; i < sizeof(SINGLE) / sizeof(SINGLE[0]); i++) {
+        if (strcmp(pointer, SINGLE[i]) == 0) {
+            return true;
+        }
     }
-    if (strcmp(pointer, "/payload") == 0 || strncmp(pointer, "/payload/", strlen("/payload/")) == 0)
+    if (strcmp(pointer, "/payload") == 0 || strncmp(pointer, "/payload/", strlen("/payload/")) == 0) {
         return true;
+    }
     if (strncmp(pointer, "/results/", strlen("/results/")) == 0) {
         check_result(check, pointer);
         return true;
@@ -196,12 +216,16 @@ static void check_template(struct reference_check *check, struct mg_slice text, 
     char pointer[MG_JSON_POINTER_SIZE];
     struct mg_err err;
 
-    if (text.data == NULL) return;
-    (void)snprintf(pointer, sizeof pointer, "/steps/%d/%s/%s", check->step, mg_kind_name(check->kind),
+    if (text.data == NULL) {
+        return;
+    }
+    (void)snprintf(pointer, sizeof(pointer), "/steps/%d/%s/%s", check->step, mg_kind_name(check->kind),
                    member);
     check->place = pointer;
     enum mg_class class = mg_template_scan(text, check_reference, check, &err);
-    if (class != MG_OK) mg_json_fault(check->faults, class, pointer, "%s", err.text);
+    if (class != MG_OK) {
+        mg_json_fault(check->faults, class, pointer, "%s", err.text);
+    }
 }
 
 void mg_workflow_check(struct mg_workflow *workflow, const struct mg_step_source *sources,
@@ -219,12 +243,16 @@ void mg_workflow_check(struct mg_workflow *workflow, const struct mg_step_source
         }
     }
     close_before(workflow, before);
-    if (!check_cycles(workflow, before, faults)) return; /* "before" is undefined in a cycle */
+    if (!check_cycles(workflow, before, faults)) {
+        return; /* "before" is undefined in a cycle */
+    }
     for (int i = 0; i < count; i++) {
         for (int kind = 0; kind < MG_KIND_COUNT; kind++) {
             const struct mg_action *action = &workflow->steps[i].actions[kind];
             struct reference_check check = {workflow, faults, "", i, (enum mg_kind)kind, before[i]};
-            if (!action->is_present || !sources[i].is_present) continue;
+            if (!action->is_present || !sources[i].is_present) {
+                continue;
+            }
             check_template(&check, action->path, "path");
             check_template(&check, action->body, "body");
         }

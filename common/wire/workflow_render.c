@@ -17,7 +17,9 @@ struct value_source {
 static const char *behind(const char *pointer, const char *root)
 {
     size_t len = strlen(root);
-    if (strncmp(pointer, root, len) != 0 || (pointer[len] != '\0' && pointer[len] != '/')) return NULL;
+    if (strncmp(pointer, root, len) != 0 || (pointer[len] != '\0' && pointer[len] != '/')) {
+        return NULL;
+    }
     return pointer + len;
 }
 
@@ -27,14 +29,24 @@ static struct mg_slice find_value(void *arg, const char *pointer)
     const struct mg_render_input *input = source->input;
     const char *rest;
 
-    if (strcmp(pointer, "/order_id") == 0) return mg_slice_of(source->order_id);
-    if (strcmp(pointer, "/idempotency_key") == 0) return mg_slice_of(source->idempotency_key);
-    if (strcmp(pointer, "/do_key") == 0) return mg_slice_of(source->do_key);
-    if ((rest = behind(pointer, "/payload")) != NULL) return mg_json_find(input->payload, rest);
+    if (strcmp(pointer, "/order_id") == 0) {
+        return mg_slice_of(source->order_id);
+    }
+    if (strcmp(pointer, "/idempotency_key") == 0) {
+        return mg_slice_of(source->idempotency_key);
+    }
+    if (strcmp(pointer, "/do_key") == 0) {
+        return mg_slice_of(source->do_key);
+    }
+    if ((rest = behind(pointer, "/payload")) != NULL) {
+        return mg_json_find(input->payload, rest);
+    }
     if ((rest = behind(pointer, "/results")) != NULL && *rest == '/') {
         struct mg_slice step = {rest + 1, strcspn(rest + 1, "/")};
         int index = mg_workflow_step_index(input->workflow, step);
-        if (index >= 0) return mg_json_find(input->results[index], step.data + step.len);
+        if (index >= 0) {
+            return mg_json_find(input->results[index], step.data + step.len);
+        }
     }
     return (struct mg_slice){0};
 }
@@ -48,7 +60,9 @@ static enum mg_class render_action(const struct mg_action *action, struct value_
     enum mg_class class = mg_template_render_path(action->path, find_value, source, &path, err);
     if (class == MG_OK) {
         const char *wrong = mg_path_fault(mg_buf_slice(&path));
-        if (wrong != NULL) class = mg_err_set(err, MG_PERMANENT, "path: %s", wrong);
+        if (wrong != NULL) {
+            class = mg_err_set(err, MG_PERMANENT, "path: %s", wrong);
+        }
     } else {
         mg_err_prefix(err, "path");
     }
@@ -58,16 +72,24 @@ static enum mg_class render_action(const struct mg_action *action, struct value_
         mg_json_member_text(&json, "path", mg_buf_slice(&path));
     }
     mg_buf_finish(&path);
-    if (class != MG_OK) return class;
+    if (class != MG_OK) {
+        return class;
+    }
     if (action->body.data != NULL) {
         mg_json_name(&json, "body");
         class = mg_template_render_json(action->body, find_value, source, ret_request, err);
-        if (class != MG_OK) return mg_err_prefix(err, "body");
+        if (class != MG_OK) {
+            return mg_err_prefix(err, "body");
+        }
     }
     mg_json_object_end(&json);
     class = mg_buf_class(ret_request);
-    if (class == MG_TRANSIENT) return mg_err_set(err, class, "there is no memory for the request");
-    if (class != MG_OK) return mg_err_set(err, class, "the request is above %zu bytes", ret_request->max);
+    if (class == MG_TRANSIENT) {
+        return mg_err_set(err, class, "there is no memory for the request");
+    }
+    if (class != MG_OK) {
+        return mg_err_set(err, class, "the request is above %zu bytes", ret_request->max);
+    }
     return MG_OK;
 }
 
@@ -83,11 +105,13 @@ enum mg_class mg_workflow_render(const struct mg_render_input *input, int step, 
         return mg_err_set(err, MG_BUG, "cannot render step \"%s\": it has no \"%s\"", source_step->name,
                           mg_kind_name(kind));
     }
-    (void)snprintf(source.order_id, sizeof source.order_id, "\"%s\"", input->order_id);
-    (void)snprintf(source.idempotency_key, sizeof source.idempotency_key, "\"%s\"", idempotency_key);
-    (void)snprintf(source.do_key, sizeof source.do_key, "\"%s\"", do_key);
+    (void)snprintf(source.order_id, sizeof(source.order_id), "\"%s\"", input->order_id);
+    (void)snprintf(source.idempotency_key, sizeof(source.idempotency_key), "\"%s\"", idempotency_key);
+    (void)snprintf(source.do_key, sizeof(source.do_key), "\"%s\"", do_key);
     enum mg_class class = render_action(action, &source, ret_request, err);
-    if (class == MG_OK) return MG_OK;
+    if (class == MG_OK) {
+        return MG_OK;
+    }
     return mg_err_prefix(err, "could not render \"%s\" of step \"%s\"", mg_kind_name(kind),
                          source_step->name);
 }

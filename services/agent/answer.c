@@ -90,10 +90,10 @@ static bool write_reply(struct mg_job *job, struct mg_slice result, bool is_trun
         .result = result,
         .is_truncated = is_truncated,
     };
-    memcpy(reply.order_id, request->order_id, sizeof reply.order_id);
-    memcpy(reply.step, request->step, sizeof reply.step);
-    memcpy(reply.error_code, last->code, sizeof reply.error_code);
-    memcpy(reply.error_text, last->text, sizeof reply.error_text);
+    memcpy(reply.order_id, request->order_id, sizeof(reply.order_id));
+    memcpy(reply.step, request->step, sizeof(reply.step));
+    memcpy(reply.error_code, last->code, sizeof(reply.error_code));
+    memcpy(reply.error_text, last->text, sizeof(reply.error_text));
     mg_buf_finish(&job->reply);
     mg_buf_init(&job->reply, job->served->service->result_max_bytes + REPLY_ROOM_BYTES);
     mg_reply_write(&reply, &job->reply);

@@ -7,7 +7,7 @@
 void mg_breaker_init(struct mg_breaker *breaker, const struct mg_breaker_rules *rules)
 {
     assert(rules->window_ms >= MG_BREAKER_BUCKETS && rules->probes > 0 && rules->unreachable_max > 0);
-    memset(breaker, 0, sizeof *breaker);
+    memset(breaker, 0, sizeof(*breaker));
     breaker->rules = *rules;
     breaker->state = MG_BREAKER_CLOSED;
 }
@@ -20,7 +20,7 @@ static void enter(struct mg_breaker *breaker, enum mg_breaker_state state, int64
     breaker->probes_out = 0;
     breaker->probes_good = 0;
     breaker->open_until_ms = state == MG_BREAKER_OPEN ? now_ms + breaker->rules.open_ms : 0;
-    memset(breaker->buckets, 0, sizeof breaker->buckets);
+    memset(breaker->buckets, 0, sizeof(breaker->buckets));
 }
 
 bool mg_breaker_tick(struct mg_breaker *breaker, int64_t now_ms)

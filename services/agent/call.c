@@ -158,7 +158,7 @@ static void not_sent(struct mg_job *job, enum mg_class class, const char *why)
     mg_classify_not_made(MG_ERROR_CODE_BREAKER_OPEN, why, &verdict);
     if (class == MG_BAD_INPUT) {
         verdict.outcome = MG_OUTCOME_PERMANENT;
-        snprintf(verdict.code, sizeof verdict.code, "unsendable");
+        snprintf(verdict.code, sizeof(verdict.code), "unsendable");
     }
     mg_try_trace_end(job, &verdict, 0);
     conclude(job, &verdict, (struct mg_slice){NULL, 0});

@@ -18,8 +18,8 @@ static void fill(struct mg_verdict_of_try *verdict, enum mg_outcome outcome, enu
     verdict->may_still_act = false;
     verdict->health = health;
     verdict->retry_after_ms = -1;
-    snprintf(verdict->code, sizeof verdict->code, "%s", code);
-    snprintf(verdict->text, sizeof verdict->text, "%s", text);
+    snprintf(verdict->code, sizeof(verdict->code), "%s", code);
+    snprintf(verdict->text, sizeof(verdict->text), "%s", text);
 }
 
 static bool is_good(enum mg_outcome outcome)
@@ -55,8 +55,10 @@ static void classify_half(enum mg_kind kind, const struct mg_http_answer *answer
 static bool is_json_type(const char *content_type)
 {
     static const char plain[] = "application/json", suffix[] = "+json";
-    size_t len = strcspn(content_type, "; \t"), suffix_len = sizeof suffix - 1;
-    if (len == sizeof plain - 1 && strncasecmp(content_type, plain, len) == 0) return true;
+    size_t len = strcspn(content_type, "; \t"), suffix_len = sizeof(suffix) - 1;
+    if (len == sizeof(plain) - 1 && strncasecmp(content_type, plain, len) == 0) {
+        return true;
+    }
     return len > suffix_len && strncasecmp(content_type + len - suffix_len, suffix, suffix_len) == 0;
 }
 
@@ -75,8 +77,12 @@ static bool may_be_cut(const struct mg_service *service, const struct mg_http_an
 {
     struct mg_json_limits limits = answer_limits(service);
     struct mg_err err;
-    if (!answer->is_ended_by_close || !is_json_type(answer->content_type)) return false;
-    if (answer->body.len == 0 || isdigit((unsigned char)answer->body.data[answer->body.len - 1])) return true;
+    if (!answer->is_ended_by_close || !is_json_type(answer->content_type)) {
+        return false;
+    }
+    if (answer->body.len == 0 || isdigit((unsigned char)answer->body.data[answer->body.len - 1])) {
+        return true;
+    }
     return mg_json_check(answer->body, &limits, &err) != MG_OK;
 }
 
@@ -103,9 +109,9 @@ static void classify_whole_answer(const struct mg_service *service, enum mg_kind
     bool is_unpolled = answer->status == 202 && outcome == MG_OUTCOME_DONE;
     verdict->may_still_act = is_given_up || is_unpolled;
     if (!is_good(outcome)) {
-        snprintf(verdict->code, sizeof verdict->code, "http_%d", answer->status);
+        snprintf(verdict->code, sizeof(verdict->code), "http_%d", answer->status);
         bool is_stranger = answer->status == 401 || answer->status == 403;
-        snprintf(verdict->text, sizeof verdict->text, "%s answered %d%s", service->name, answer->status,
+        snprintf(verdict->text, sizeof(verdict->text), "%s answered %d%s", service->name, answer->status,
                  is_stranger ? "; for credentials see headers and tls in the service file" : "");
     }
 }

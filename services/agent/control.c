@@ -93,7 +93,7 @@ static void health_apply(struct mg_served *served, const struct mg_service_contr
     }
     bool is_prober = strcmp(control->prober, served->agent->instance) == 0;
     served->control.health_boot_ms = served->control.received_boot_ms;
-    snprintf(served->control.prober, sizeof served->control.prober, "%s", control->prober);
+    snprintf(served->control.prober, sizeof(served->control.prober), "%s", control->prober);
     health_follow(served, !control->is_down ? MG_HEALTH_UP : is_prober ? MG_HEALTH_PROBE : MG_HEALTH_DOWN);
 }
 

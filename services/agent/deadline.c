@@ -5,7 +5,7 @@
 
 static void seconds_forget(struct mg_skew *skew)
 {
-    memset(skew->seconds, 0, sizeof skew->seconds);
+    memset(skew->seconds, 0, sizeof(skew->seconds));
     for (int i = 0; i < MG_SKEW_SECONDS; i++) {
         skew->seconds[i].second = -1;
     }
@@ -14,7 +14,7 @@ static void seconds_forget(struct mg_skew *skew)
 
 void mg_skew_init(struct mg_skew *skew, int64_t limit_ms, int64_t boot_ms)
 {
-    memset(skew, 0, sizeof *skew);
+    memset(skew, 0, sizeof(*skew));
     skew->limit_ms = limit_ms;
     skew->ran_at_boot_ms = boot_ms;
     skew->usual_boot_ms = INT64_MIN / 2;

@@ -77,16 +77,19 @@ static void certificates_reread(struct mg_process *process, struct mg_served *se
     const struct mg_service *service = served->service;
     char what[MG_NAME_MAX + 32];
     struct mg_err err;
-    if (service->ca_file == NULL && service->client_cert_file == NULL) return;
-    (void)snprintf(what, sizeof what, "certificates of %s", service->name);
+    if (service->ca_file == NULL && service->client_cert_file == NULL) {
+        return;
+    }
+    (void)snprintf(what, sizeof(what), "certificates of %s", service->name);
     bool is_good = mg_served_check_certificates(served, &err) == MG_OK;
     mg_http_client_reload(served->http, !is_good);
-    if (is_good)
+    if (is_good) {
         mg_process_reread(process, what, true, NULL);
-    else
+    } else {
         mg_log(MG_LOG_ERROR,
                "bad certificate files: open connections stay, new ones fail until the files are repaired",
                MG_LOG_TEXT("what", what), MG_LOG_TEXT("reason", err.text));
+    }
 }
 
 /* Re-reads tokens and certificates. */
@@ -98,7 +101,7 @@ static void agent_reload(struct mg_process *process)
         struct mg_err err;
         int count = 0;
         bool is_new = false;
-        (void)snprintf(what, sizeof what, "headers of %s", served->service->name);
+        (void)snprintf(what, sizeof(what), "headers of %s", served->service->name);
         if (mg_service_reread_headers(served->service, &count, &is_new, &err) != MG_OK) {
             mg_process_reread(process, what, false, &err);
         } else if (count > 0) {

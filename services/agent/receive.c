@@ -68,7 +68,7 @@ static void name_reply(struct mg_job *job)
 {
     const struct mg_request *request = &job->request;
     struct mg_slice given = job->delivery->correlation_id;
-    if (given.data != NULL && given.len > 0 && given.len < sizeof job->correlation_id) {
+    if (given.data != NULL && given.len > 0 && given.len < sizeof(job->correlation_id)) {
         memcpy(job->correlation_id, given.data, given.len);
         job->correlation_id[given.len] = '\0';
         return;
@@ -314,7 +314,7 @@ static void doubt_all(struct mg_served *served)
     struct mg_jobs *const lists[] = {&served->lines[MG_LINE_NORMAL].waiting,
                                      &served->lines[MG_LINE_HIGH].waiting, &served->begun};
     struct mg_job *job;
-    for (size_t i = 0; i < sizeof lists / sizeof lists[0]; i++) {
+    for (size_t i = 0; i < sizeof(lists) / sizeof(lists[0]); i++) {
         TAILQ_FOREACH(job, lists[i], entry)
         {
             job->may_have_run = job->may_have_run || !job->request.is_at_most_once;

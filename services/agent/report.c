@@ -67,20 +67,20 @@ static void report_served(struct mg_served *served, bool is_ready, const char *r
         .sequence = ++agent->report_count,
         .is_prober = served->breaker.service_health == MG_HEALTH_PROBE,
     };
-    memcpy(report.service, served->service->name, sizeof report.service);
-    snprintf(report.instance, sizeof report.instance, "%s", agent->instance);
+    memcpy(report.service, served->service->name, sizeof(report.service));
+    snprintf(report.instance, sizeof(report.instance), "%s", agent->instance);
     if (reason[0] == '\0' && served->breaker.service_health == MG_HEALTH_DOWN) {
-        snprintf(report.reason, sizeof report.reason, "down for most agents; %s probes",
+        snprintf(report.reason, sizeof(report.reason), "down for most agents; %s probes",
                  served->control.prober);
     } else if (reason[0] == '\0' && served->breaker.service_health == MG_HEALTH_PROBE) {
-        snprintf(report.reason, sizeof report.reason, "down for most agents; this one probes");
+        snprintf(report.reason, sizeof(report.reason), "down for most agents; this one probes");
     } else {
-        snprintf(report.reason, sizeof report.reason, "%s", reason);
+        snprintf(report.reason, sizeof(report.reason), "%s", reason);
     }
     served->reported = report.breaker;
     struct mg_buf body;
     struct mg_err err;
-    mg_buf_init(&body, sizeof report * 6 + 512); /* every character escaped, and the names of the members */
+    mg_buf_init(&body, sizeof(report) * 6 + 512); /* every character escaped, and the names of the members */
     mg_service_report_write(&report, &body);
     struct mg_message message = {
         .exchange = served->reply_exchange,
@@ -100,7 +100,7 @@ void mg_agent_report(struct mg_agent *agent)
         return;
     }
     char reason[MG_ERROR_TEXT_MAX + 1];
-    bool is_ready = mg_agent_is_sound(agent, reason, sizeof reason);
+    bool is_ready = mg_agent_is_sound(agent, reason, sizeof(reason));
     for (int i = 0; i < agent->served_count; i++) {
         report_served(&agent->served[i], is_ready, reason);
     }
@@ -127,9 +127,9 @@ static struct mg_metric *series(struct mg_served *served, enum mg_metric_type ty
 {
     char labels[MG_NAME_MAX + 64];
     if (label == NULL) {
-        snprintf(labels, sizeof labels, "service=\"%s\"", served->service->name);
+        snprintf(labels, sizeof(labels), "service=\"%s\"", served->service->name);
     } else {
-        snprintf(labels, sizeof labels, "service=\"%s\",%s=\"%s\"", served->service->name, label, value);
+        snprintf(labels, sizeof(labels), "service=\"%s\",%s=\"%s\"", served->service->name, label, value);
     }
     return mg_metrics_series(served->agent->metrics, type, name, labels, help);
 }

@@ -76,7 +76,7 @@ static enum mg_class service_load(const char *path, struct mg_service **ret_serv
 enum mg_class mg_agent_load(struct mg_agent *agent, const struct mg_agent_options *options,
                             struct mg_err *err)
 {
-    memset(agent, 0, sizeof *agent);
+    memset(agent, 0, sizeof(*agent));
     agent->options = options;
     if (options->service_files.count == 0) {
         return mg_err_set(err, MG_BAD_INPUT, "no service given: name at least one file with --service FILE");
@@ -166,7 +166,7 @@ static enum mg_class served_start(struct mg_served *served, struct mg_err *err)
 static enum mg_class broker_start(struct mg_agent *agent, struct mg_err *err)
 {
     char name[MG_INSTANCE_MAX + 32];
-    snprintf(name, sizeof name, "makegood-agent %s", agent->instance);
+    snprintf(name, sizeof(name), "makegood-agent %s", agent->instance);
     struct mg_broker_options options = {
         .address = agent->options->broker,
         .name = name,
@@ -192,7 +192,7 @@ enum mg_class mg_agent_start(struct mg_agent *agent, struct mg_loop *loop, struc
                              struct mg_err *err)
 {
     agent->loop = loop;
-    snprintf(agent->instance, sizeof agent->instance, "%s", agent->options->instance);
+    snprintf(agent->instance, sizeof(agent->instance), "%s", agent->options->instance);
     agent->started_ms = mg_clock_wall_ms();
     mg_skew_init(&agent->skew, agent->options->skew_limit_ms, mg_clock_boot_ms());
     for (int i = 0; i < agent->served_count; i++) {
@@ -260,5 +260,5 @@ void mg_agent_finish(struct mg_agent *agent)
     mg_timer_destroy(agent->tick_timer);
     mg_timer_destroy(agent->drain_timer);
     mg_timer_destroy(agent->isolated_timer);
-    memset(agent, 0, sizeof *agent); /* finishing it again does nothing */
+    memset(agent, 0, sizeof(*agent)); /* finishing it again does nothing */
 }

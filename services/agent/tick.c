@@ -9,7 +9,7 @@ void mg_agent_on_tick(void *arg)
     struct mg_agent *agent = arg;
     mg_agent_turn(agent);
     char reason[MG_ERROR_TEXT_MAX + 1];
-    bool is_ready = mg_agent_is_sound(agent, reason, sizeof reason);
+    bool is_ready = mg_agent_is_sound(agent, reason, sizeof(reason));
     int64_t ahead_ms;
     if (mg_skew_measure(&agent->skew, mg_clock_boot_ms(), mg_clock_wall_ms(), &ahead_ms)) {
         mg_metric_set(agent->skew_metric, (double)ahead_ms / 1000.0);

@@ -26,11 +26,11 @@ void mg_try_trace_begin(struct mg_job *job)
     /* A redelivered request is tried again: those are calls of their own. */
     char correlation[MG_KEY_SIZE], identity[MG_KEY_SIZE + 32];
     mg_correlation_write(request->order_id, request->step, request->attempt, request->kind, correlation);
-    snprintf(identity, sizeof identity, "%s.%u.%d", correlation, (unsigned)job->delivery->delivery_count,
+    snprintf(identity, sizeof(identity), "%s.%u.%d", correlation, (unsigned)job->delivery->delivery_count,
              job->try_count);
     mg_span_id("try", identity, try->id);
     struct mg_trace own = try->trace;
-    memcpy(own.parent_id, try->id, sizeof own.parent_id);
+    memcpy(own.parent_id, try->id, sizeof(own.parent_id));
     mg_trace_write(&own, try->traceparent);
     try->begin_us = mg_skew_now_ms(&agent->skew, mg_clock_boot_ms(), mg_clock_wall_ms()) * 1000;
     try->begin_boot_us = mg_clock_boot_us();
@@ -75,9 +75,9 @@ void mg_try_trace_end(struct mg_job *job, const struct mg_verdict_of_try *verdic
     }
     try->is_sampled = false;
     char method[16];
-    snprintf(method, sizeof method, "%.*s", (int)request->method.len, request->method.data);
+    snprintf(method, sizeof(method), "%.*s", (int)request->method.len, request->method.data);
     struct mg_span span = {.trace = try->trace, .name = method, .kind = MG_SPAN_CLIENT};
-    memcpy(span.id, try->id, sizeof span.id);
+    memcpy(span.id, try->id, sizeof(span.id));
     span.begin_us = try->begin_us;
     span.end_us = try->begin_us + (mg_clock_boot_us() - try->begin_boot_us);
     mg_span_put_text(&span, "makegood.order_id", request->order_id);

@@ -43,9 +43,9 @@ static void on_commanded(void *arg, const struct mg_command_result *result)
         return;
     }
     if (result->verdict == MG_COMMAND_DONE) {
-        (void)snprintf(text, sizeof text, "the order is %s", mg_order_state_name(result->state));
+        (void)snprintf(text, sizeof(text), "the order is %s", mg_order_state_name(result->state));
     } else {
-        (void)snprintf(text, sizeof text, "%s: %s", mg_command_verdict_name(result->verdict), result->text);
+        (void)snprintf(text, sizeof(text), "%s: %s", mg_command_verdict_name(result->verdict), result->text);
     }
     mg_change_end(change, statuses[result->verdict], text);
 }
@@ -91,7 +91,7 @@ static const char *order_read(struct mg_change *change, const struct json_t *bod
     char click[MG_UUID_SIZE];
     *command = (struct mg_command){.outcome = MG_OUTCOME_DONE};
     bool is_known = false;
-    for (size_t i = 0; i < sizeof verbs / sizeof verbs[0]; i++) {
+    for (size_t i = 0; i < sizeof(verbs) / sizeof(verbs[0]); i++) {
         if (strcmp(verbs[i].verb, change->verb) == 0) {
             command->kind = verbs[i].kind;
             is_known = true;
@@ -104,11 +104,11 @@ static const char *order_read(struct mg_change *change, const struct json_t *bod
     if (command->version == 0) {
         return "version: expected the version of the order as shown";
     }
-    (void)mg_member_text(body, "command_id", click, sizeof click);
+    (void)mg_member_text(body, "command_id", click, sizeof(click));
     command_id_make(change, command->version, click, command->command_id);
     memcpy(command->order_id, change->id, strlen(change->id) + 1); /* a valid id fits */
-    (void)snprintf(command->by, sizeof command->by, "%s", change->by);
-    (void)snprintf(command->reason, sizeof command->reason, "%s", change->reason);
+    (void)snprintf(command->by, sizeof(command->by), "%s", change->by);
+    (void)snprintf(command->reason, sizeof(command->reason), "%s", change->reason);
     return NULL;
 }
 
@@ -125,7 +125,7 @@ static void on_setting_put(void *arg, enum mg_change_result result, uint64_t ver
     }
     switch (result) {
     case MG_CHANGE_DONE:
-        (void)snprintf(text, sizeof text, "stored as version %llu; the agents apply it within a second",
+        (void)snprintf(text, sizeof(text), "stored as version %llu; the agents apply it within a second",
                        (unsigned long long)version);
         mg_change_end(change, 200, text);
         return;
@@ -146,9 +146,9 @@ static const char *service_change(struct mg_change *change, const struct json_t 
     if (!mg_name_is_valid(change->id, strlen(change->id))) {
         return "invalid service name";
     }
-    if (!mg_member_text(body, "for", pause, sizeof pause) ||
-        !mg_member_text(body, "concurrency", concurrency, sizeof concurrency) ||
-        !mg_member_text(body, "rate", rate, sizeof rate)) {
+    if (!mg_member_text(body, "for", pause, sizeof(pause)) ||
+        !mg_member_text(body, "concurrency", concurrency, sizeof(concurrency)) ||
+        !mg_member_text(body, "rate", rate, sizeof(rate))) {
         return "for, concurrency, rate: expected short texts";
     }
     if (strcmp(change->verb, "pause") == 0) {
@@ -192,7 +192,7 @@ static void on_acked(void *arg, bool is_changed, const struct mg_err *err)
 static void alert_change(struct mg_change *change)
 {
     char by[BY_SIZE];
-    (void)snprintf(by, sizeof by, "%s: %.140s", change->by, change->reason);
+    (void)snprintf(by, sizeof(by), "%s: %.140s", change->by, change->reason);
     mg_utf8_mend(by); /* the cut may split a character */
     mg_store_ack_alert(change->console->changing_store, strtoll(change->id, NULL, 10), by, on_acked, change);
 }
@@ -225,8 +225,8 @@ static const char *dead_read(struct mg_change *change, const struct json_t *body
     if (!is_verb || change->verb[0] != '\0') {
         return "expected dead/drop or dead/requeue";
     }
-    return mg_member_text(body, "queue", change->queue, sizeof change->queue) &&
-                   mg_member_text(body, "mark", change->mark, sizeof change->mark) &&
+    return mg_member_text(body, "queue", change->queue, sizeof(change->queue)) &&
+                   mg_member_text(body, "mark", change->mark, sizeof(change->mark)) &&
                    change->mark[0] != '\0' && mg_dead_queue_is_known(change->queue)
                ? NULL
                : "queue, mark: expected those of the message as shown";
@@ -239,7 +239,7 @@ static void on_noted(void *arg, const struct mg_err *err)
     struct mg_change *change = arg;
     char text[MG_ERR_TEXT_MAX + 64];
     if (err != NULL) {
-        (void)snprintf(text, sizeof text, "no change was made, because it could not be recorded: %s",
+        (void)snprintf(text, sizeof(text), "no change was made, because it could not be recorded: %s",
                        err->text);
         mg_change_end(change, 503, text);
     } else if (strcmp(change->noun, "orders") == 0) {
@@ -256,15 +256,15 @@ static void change_note(struct mg_change *change)
     char verb[2 * MG_PATH_PART_SIZE], memory[4 * MG_PATH_PART_SIZE];
     struct mg_buf detail;
     bool is_dead = strcmp(change->noun, "dead") == 0;
-    mg_buf_init_fixed(&detail, memory, sizeof memory);
+    mg_buf_init_fixed(&detail, memory, sizeof(memory));
     struct mg_json_writer json = mg_json_spaced(&detail);
     mg_json_object_begin(&json);
     mg_json_member_word(&json, "via", "console");
     if (is_dead) {
-        (void)snprintf(verb, sizeof verb, "dead %s", change->id);
+        (void)snprintf(verb, sizeof(verb), "dead %s", change->id);
         mg_json_member_string(&json, "queue", change->queue);
     } else { /* "orders" gives "order" */
-        (void)snprintf(verb, sizeof verb, "%.*s %s", (int)strlen(change->noun) - 1, change->noun,
+        (void)snprintf(verb, sizeof(verb), "%.*s %s", (int)strlen(change->noun) - 1, change->noun,
                        change->verb);
         mg_json_member_int(&json, "version", (int64_t)change->command.version);
     }
@@ -281,7 +281,7 @@ static void change_note(struct mg_change *change)
 static const char *change_begin(struct mg_change *change, const struct json_t *body)
 {
     const char *wrong = "unknown address";
-    if (!mg_member_text(body, "reason", change->reason, sizeof change->reason)) {
+    if (!mg_member_text(body, "reason", change->reason, sizeof(change->reason))) {
         return "reason: too long: at most " REASON_MAX_TEXT
                " bytes; a letter outside ASCII takes two or more";
     }
@@ -324,7 +324,7 @@ void mg_console_act(struct mg_console *console, struct mg_http_exchange *request
     } else if (!mg_path_split(rest, change->noun, change->id, change->verb)) {
         wrong = "unknown address";
     } else if (strcmp(change->noun, "orders") == 0 &&
-               !mg_commander_is_up(console->commander, reason, sizeof reason)) {
+               !mg_commander_is_up(console->commander, reason, sizeof(reason))) {
         mg_answer_error(request, 503, "could not reach the broker: %s", reason);
         mg_change_free(change);
     } else {

@@ -18,7 +18,7 @@ static const struct mg_http_header HEADERS[] = {
     {"Cross-Origin-Resource-Policy", "same-origin"},
     {"Permissions-Policy", "camera=(), geolocation=(), microphone=()"},
 };
-#define HEADER_COUNT (sizeof HEADERS / sizeof HEADERS[0])
+#define HEADER_COUNT (sizeof(HEADERS) / sizeof(HEADERS[0]))
 _Static_assert(HEADER_COUNT + MG_ANSWER_HEADERS_MORE + 1 == MG_ANSWER_HEADERS_MAX,
                "room for all and the end");
 
@@ -26,7 +26,7 @@ void mg_answer_headers(struct mg_http_header ret_headers[MG_ANSWER_HEADERS_MAX],
                        const struct mg_http_header *more)
 {
     size_t count = HEADER_COUNT;
-    memcpy(ret_headers, HEADERS, sizeof HEADERS);
+    memcpy(ret_headers, HEADERS, sizeof(HEADERS));
     for (; more != NULL && more->name != NULL && count < MG_ANSWER_HEADERS_MAX - 1; more++) {
         ret_headers[count++] = *more;
     }
@@ -65,10 +65,10 @@ void mg_answer_error(struct mg_http_exchange *request, unsigned int status, cons
     struct mg_buf body;
     va_list args;
     va_start(args, format);
-    (void)vsnprintf(text, sizeof text, format, args);
+    (void)vsnprintf(text, sizeof(text), format, args);
     va_end(args);
     mg_utf8_mend(text); /* the cut may split a character */
-    mg_buf_init(&body, 8 * sizeof text);
+    mg_buf_init(&body, 8 * sizeof(text));
     mg_error_write(&body, text);
     mg_buf_append_text(&body, "\n");
     mg_answer_json(request, status, body.failed ? mg_slice_of(NO_MEMORY) : mg_buf_slice(&body));

@@ -58,7 +58,7 @@ struct mg_asker {
 
 struct mg_asker *mg_asker_create(struct mg_console *console)
 {
-    struct mg_asker *asker = calloc(1, sizeof *asker);
+    struct mg_asker *asker = calloc(1, sizeof(*asker));
     if (asker == NULL) {
         return NULL;
     }
@@ -173,10 +173,10 @@ static void on_rows(void *arg, const struct mg_rows *rows, const struct mg_err *
     struct question *question = ask->question;
     if (err != NULL) {
         question->is_failed = true;
-        (void)snprintf(question->trouble, sizeof question->trouble, "%s", err->text);
+        (void)snprintf(question->trouble, sizeof(question->trouble), "%s", err->text);
     } else if (!rows_keep(question, ask->index, rows)) {
         question->is_failed = true;
-        (void)snprintf(question->trouble, sizeof question->trouble, "no memory for this answer");
+        (void)snprintf(question->trouble, sizeof(question->trouble), "no memory for this answer");
     }
     if (--question->open_count == 0) {
         question_end(question);
@@ -283,7 +283,7 @@ static void on_gone(void *arg)
 void mg_ask_for_request(struct mg_asker *asker, const struct mg_query *query,
                         struct mg_http_exchange *request)
 {
-    struct waiter *waiter = calloc(1, sizeof *waiter);
+    struct waiter *waiter = calloc(1, sizeof(*waiter));
     unsigned int status = STATUS_TROUBLE;
     if (waiter != NULL) {
         waiter->request = request;
@@ -302,7 +302,7 @@ void mg_ask_for_request(struct mg_asker *asker, const struct mg_query *query,
 
 bool mg_ask_for_self(struct mg_asker *asker, const struct mg_query *query, answered_fn *done, void *arg)
 {
-    struct waiter *waiter = calloc(1, sizeof *waiter);
+    struct waiter *waiter = calloc(1, sizeof(*waiter));
     if (waiter == NULL) {
         return false;
     }

@@ -52,7 +52,7 @@ bool mg_asset_answer(struct mg_http_exchange *request)
         return false;
     }
     mg_sha256(asset->bytes, digest);
-    memcpy(mg_hex_write(digest, sizeof digest, etag + 1), "\"", sizeof "\"");
+    memcpy(mg_hex_write(digest, sizeof(digest), etag + 1), "\"", sizeof("\""));
     const struct mg_http_header more[] = {{"ETag", etag}, {"Cache-Control", "no-cache"}, {NULL, NULL}};
     mg_answer_headers(headers, more);
     bool is_known = known != NULL && strcmp(known, etag) == 0;

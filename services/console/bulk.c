@@ -20,12 +20,13 @@ static void started_tell(struct mg_change *change, const struct mg_bulk_started 
     struct mg_buf buf;
     char text[160], memory[ANSWER_MAX];
     if (started->is_new) {
-        (void)snprintf(text, sizeof text, "started a bulk action on %lld orders", (long long)started->orders);
+        (void)snprintf(text, sizeof(text), "started a bulk action on %lld orders",
+                       (long long)started->orders);
     } else {
-        (void)snprintf(text, sizeof text, "this bulk action exists already: %s, %lld orders",
+        (void)snprintf(text, sizeof(text), "this bulk action exists already: %s, %lld orders",
                        mg_bulk_state_name(started->state), (long long)started->orders);
     }
-    mg_buf_init_fixed(&buf, memory, sizeof memory);
+    mg_buf_init_fixed(&buf, memory, sizeof(memory));
     struct mg_json_writer json = mg_json_spaced(&buf);
     mg_json_object_begin(&json);
     mg_json_member_string(&json, "text", text);
@@ -46,12 +47,12 @@ static void on_started(void *arg, const struct mg_bulk_started *started, const s
     } else if (started->bulk_id[0] != '\0') {
         started_tell(change, started);
     } else if (started->open_bulk >= MG_BULK_OPEN_MAX) {
-        (void)snprintf(text, sizeof text,
+        (void)snprintf(text, sizeof(text),
                        "%lld bulk actions are open, the maximum; wait for one to end, or stop one",
                        (long long)started->open_bulk);
         mg_change_end(change, 409, text);
     } else if (started->orders > change->orders_max) {
-        (void)snprintf(text, sizeof text, "the filter now matches %lld orders, not %lld: reload the page",
+        (void)snprintf(text, sizeof(text), "the filter now matches %lld orders, not %lld: reload the page",
                        (long long)started->orders, (long long)change->orders_max);
         mg_change_end(change, 409, text);
     } else {
@@ -66,7 +67,7 @@ static void on_started(void *arg, const struct mg_bulk_started *started, const s
 static int64_t count_read(const struct json_t *body, const char *name, const char *initial, int64_t max)
 {
     char text[MG_PATH_PART_SIZE];
-    if (!mg_member_text(body, name, text, sizeof text)) {
+    if (!mg_member_text(body, name, text, sizeof(text))) {
         return -1;
     }
     const char *number = text[0] != '\0' ? text : initial;
@@ -86,7 +87,7 @@ static void bulk_id_make(const struct mg_change *change, const char *ticket, enu
                                  filter->step, filter->error, filter->services};
     struct mg_buf identity;
     mg_buf_init(&identity, TICKET_SIZE + MG_USER_NAME_SIZE + 2 * MG_FAILURE_FILTER_MAX);
-    for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++) {
+    for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++) {
         mg_buf_append_text(&identity, parts[i]);
         mg_buf_append_text(&identity, "\n");
     }
@@ -103,13 +104,13 @@ struct asked {
 
 static bool asked_read(const struct json_t *body, struct asked *ret)
 {
-    return mg_member_text(body, "verb", ret->verb, sizeof ret->verb) &&
-           mg_member_text(body, "workflow", ret->workflow, sizeof ret->workflow) &&
-           mg_member_text(body, "step", ret->step, sizeof ret->step) &&
-           mg_member_text(body, "error", ret->error, sizeof ret->error) &&
-           mg_member_text(body, "service", ret->service, sizeof ret->service) &&
-           mg_member_text(body, "rate", ret->rate, sizeof ret->rate) &&
-           mg_member_text(body, "ticket", ret->ticket, sizeof ret->ticket);
+    return mg_member_text(body, "verb", ret->verb, sizeof(ret->verb)) &&
+           mg_member_text(body, "workflow", ret->workflow, sizeof(ret->workflow)) &&
+           mg_member_text(body, "step", ret->step, sizeof(ret->step)) &&
+           mg_member_text(body, "error", ret->error, sizeof(ret->error)) &&
+           mg_member_text(body, "service", ret->service, sizeof(ret->service)) &&
+           mg_member_text(body, "rate", ret->rate, sizeof(ret->rate)) &&
+           mg_member_text(body, "ticket", ret->ticket, sizeof(ret->ticket));
 }
 
 /* NULL, or the reason for a refusal. */
@@ -179,7 +180,7 @@ static void on_changed(void *arg, enum mg_change_result result, uint64_t version
     }
     switch (result) {
     case MG_CHANGE_DONE:
-        (void)snprintf(text, sizeof text, "done, as version %llu", (unsigned long long)version);
+        (void)snprintf(text, sizeof(text), "done, as version %llu", (unsigned long long)version);
         mg_change_end(change, 200, text);
         return;
     case MG_CHANGE_CONFLICT:
@@ -197,7 +198,7 @@ static const char *wish_begin(struct mg_change *change, const struct json_t *bod
     if (!mg_uuid_is_valid(change->id)) {
         return "invalid bulk action id";
     }
-    for (size_t i = 0; i < sizeof wishes / sizeof wishes[0]; i++) {
+    for (size_t i = 0; i < sizeof(wishes) / sizeof(wishes[0]); i++) {
         if (strcmp(change->verb, mg_bulk_wish_name(wishes[i])) == 0) {
             const struct mg_bulk_change wish = {.bulk_id = change->id,
                                                 .wish = wishes[i],

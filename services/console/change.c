@@ -10,14 +10,14 @@
 struct mg_change *mg_change_create(struct mg_console *console, struct mg_http_exchange *request,
                                    const char by[MG_USER_NAME_SIZE])
 {
-    struct mg_change *change = calloc(1, sizeof *change);
+    struct mg_change *change = calloc(1, sizeof(*change));
     if (change == NULL) {
         return NULL;
     }
     change->console = console;
     change->request = request;
     LIST_INSERT_HEAD(&console->changes, change, entry);
-    memcpy(change->by, by, sizeof change->by);
+    memcpy(change->by, by, sizeof(change->by));
     return change;
 }
 

@@ -67,7 +67,7 @@ enum mg_class mg_commander_create(struct mg_loop *loop, const struct mg_broker_a
                                   const char *name, struct mg_command_link **ret_commander,
                                   struct mg_err *err)
 {
-    struct mg_command_link *commander = calloc(1, sizeof *commander);
+    struct mg_command_link *commander = calloc(1, sizeof(*commander));
     if (commander == NULL || (commander->timer = mg_timer_create(loop, on_tick, commander)) == NULL) {
         free(commander);
         return mg_err_set(err, MG_TRANSIENT, "could not send commands: no memory");

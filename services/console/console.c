@@ -43,7 +43,7 @@ static bool is_loopback(const char *listen)
 {
     char host[128];
     const char *colon = strrchr(listen, ':');
-    (void)snprintf(host, sizeof host, "%.*s", colon != NULL ? (int)(colon - listen) : 0, listen);
+    (void)snprintf(host, sizeof(host), "%.*s", colon != NULL ? (int)(colon - listen) : 0, listen);
     return mg_host_is_loopback(host);
 }
 
@@ -51,27 +51,39 @@ enum mg_class mg_console_check(const struct mg_console_options *options, struct 
 {
     const struct mg_http_server_options http = http_options(options, NULL);
     enum mg_class class = mg_http_server_check(&http, err);
-    if (class == MG_OK) class = mg_broker_check_address(&options->broker, err);
-    if (class == MG_OK) class = mg_dsn_check(options->pg_dsn, options->broker.is_plaintext_allowed, err);
-    if (class != MG_OK) return class;
+    if (class == MG_OK) {
+        class = mg_broker_check_address(&options->broker, err);
+    }
+    if (class == MG_OK) {
+        class = mg_dsn_check(options->pg_dsn, options->broker.is_plaintext_allowed, err);
+    }
+    if (class != MG_OK) {
+        return class;
+    }
     class = mg_proxy_check(options, err);
-    if (class != MG_OK) return class;
-    if (options->tokens_file[0] != '\0') return mg_tokens_check(options, err);
-    if (!is_loopback(options->listen))
+    if (class != MG_OK) {
+        return class;
+    }
+    if (options->tokens_file[0] != '\0') {
+        return mg_tokens_check(options, err);
+    }
+    if (!is_loopback(options->listen)) {
         return mg_err_set(
             err, MG_BAD_INPUT,
             "could not listen on %s: other machines could read all orders; restrict access with --tokens-file",
             options->listen);
+    }
     return MG_OK;
 }
 
 static void store_changed(void *arg, bool is_up, const char *reason)
 {
     (void)arg;
-    if (is_up)
+    if (is_up) {
         mg_log(MG_LOG_INFO, "database up", MG_LOG_NONE);
-    else
+    } else {
         mg_log(MG_LOG_WARN, "database down", MG_LOG_TEXT("reason", reason));
+    }
 }
 
 /* The console goes on: its pages report the reason until the schema is migrated. */
@@ -98,7 +110,9 @@ static enum mg_class stores_create(struct mg_console *console, struct mg_err *er
     options.statement_timeout = NULL;
     options.on_state = NULL;
     options.on_refused = NULL;
-    if (class == MG_OK) class = mg_store_create(console->loop, &options, &console->changing_store, err);
+    if (class == MG_OK) {
+        class = mg_store_create(console->loop, &options, &console->changing_store, err);
+    }
     return class;
 }
 
@@ -106,7 +120,7 @@ static enum mg_class stores_create(struct mg_console *console, struct mg_err *er
 static enum mg_class runner_start(struct mg_console *console, struct mg_err *err)
 {
     char holder[128];
-    mg_instance_name(holder, sizeof holder);
+    mg_instance_name(holder, sizeof(holder));
     const struct mg_bulk_runner_options options = {.pg_dsn = console->options->pg_dsn,
                                                    .broker = console->options->broker,
                                                    .holder = holder,
@@ -119,24 +133,35 @@ static enum mg_class parts_create(struct mg_console *console, struct mg_err *err
     const struct mg_console_options *options = console->options;
     console->url = strdup(options->broker.url);
     console->sessions = mg_sessions_create(options, err);
-    if (console->sessions == NULL) return err->class;
+    if (console->sessions == NULL) {
+        return err->class;
+    }
     console->asker = mg_asker_create(console);
     console->live = mg_live_create(console);
     console->dead = mg_dead_create(console);
     console->queues = mg_queues_create(console);
     if (console->queues == NULL || console->url == NULL || console->asker == NULL || console->live == NULL ||
-        console->dead == NULL)
+        console->dead == NULL) {
         return mg_err_set(err, MG_TRANSIENT, "could not start the console: no memory");
+    }
     enum mg_class class = stores_create(console, err);
     const struct mg_vitals_of vitals = {.store = console->store}; /* the broker is used only for actions */
-    if (class == MG_OK) console->vitals = mg_vitals_create(console->loop, &vitals);
-    if (class == MG_OK && console->vitals == NULL)
+    if (class == MG_OK) {
+        console->vitals = mg_vitals_create(console->loop, &vitals);
+    }
+    if (class == MG_OK && console->vitals == NULL) {
         class = mg_err_set(err, MG_TRANSIENT, "could not start the console: no memory");
-    if (class == MG_OK) class = runner_start(console, err);
-    if (class == MG_OK)
+    }
+    if (class == MG_OK) {
+        class = runner_start(console, err);
+    }
+    if (class == MG_OK) {
         class = mg_commander_create(console->loop, &options->broker, "makegood console", &console->commander,
                                     err);
-    if (class != MG_OK) return class;
+    }
+    if (class != MG_OK) {
+        return class;
+    }
     const struct mg_http_server_options http = http_options(options, console);
     return mg_http_server_create(console->loop, &http, &console->http, err);
 }
@@ -145,9 +170,13 @@ enum mg_class mg_console_create(struct mg_loop *loop, const struct mg_console_op
                                 struct mg_console **ret_console, struct mg_err *err)
 {
     enum mg_class class = mg_console_check(options, err);
-    if (class != MG_OK) return class;
-    struct mg_console *console = calloc(1, sizeof *console);
-    if (console == NULL) return mg_err_set(err, MG_TRANSIENT, "could not start the console: no memory");
+    if (class != MG_OK) {
+        return class;
+    }
+    struct mg_console *console = calloc(1, sizeof(*console));
+    if (console == NULL) {
+        return mg_err_set(err, MG_TRANSIENT, "could not start the console: no memory");
+    }
     console->options = options;
     console->loop = loop;
     console->metrics = mg_metrics_create();
@@ -163,7 +192,9 @@ enum mg_class mg_console_create(struct mg_loop *loop, const struct mg_console_op
 
 void mg_console_destroy(struct mg_console *console)
 {
-    if (console == NULL) return;
+    if (console == NULL) {
+        return;
+    }
     mg_http_server_destroy(console->http); /* first, because requests wait for the parts below */
     mg_live_destroy(console->live);
     mg_dead_destroy(console->dead);
@@ -188,20 +219,25 @@ int mg_console_port(const struct mg_console *console)
 
 static void reread_log(const char *what, const struct mg_err *err, bool is_good)
 {
-    if (is_good)
+    if (is_good) {
         mg_log(MG_LOG_INFO, "file read again", MG_LOG_TEXT("what", what));
-    else
+    } else {
         mg_log(MG_LOG_ERROR, "could not read a file again; its previous contents stay in use",
                MG_LOG_TEXT("what", what), MG_LOG_TEXT("reason", err->text));
+    }
 }
 
 static enum mg_class take_url(void *arg, const char *text, struct mg_err *err)
 {
     struct mg_console *console = arg;
     char *url = strdup(text);
-    if (url == NULL) return mg_err_set(err, MG_TRANSIENT, "could not keep the URL: no memory");
+    if (url == NULL) {
+        return mg_err_set(err, MG_TRANSIENT, "could not keep the URL: no memory");
+    }
     enum mg_class class = mg_commander_set_url(console->commander, url, err);
-    if (class == MG_OK) class = mg_bulk_runner_set_url(console->runner, url, err);
+    if (class == MG_OK) {
+        class = mg_bulk_runner_set_url(console->runner, url, err);
+    }
     if (class != MG_OK) {
         free(url);
         return class;
@@ -215,8 +251,12 @@ static enum mg_class take_dsn(void *arg, const char *text, struct mg_err *err)
 {
     struct mg_console *console = arg;
     enum mg_class class = mg_store_set_dsn(console->store, text, err);
-    if (class == MG_OK) class = mg_store_set_dsn(console->changing_store, text, err);
-    if (class == MG_OK) class = mg_bulk_runner_set_dsn(console->runner, text, err);
+    if (class == MG_OK) {
+        class = mg_store_set_dsn(console->changing_store, text, err);
+    }
+    if (class == MG_OK) {
+        class = mg_bulk_runner_set_dsn(console->runner, text, err);
+    }
     return class;
 }
 
@@ -226,7 +266,9 @@ static void secret_reread(struct mg_console *console, const char *name, mg_confi
     struct mg_err err;
     enum mg_class class =
         mg_config_reread_secret(console->options->config, name, take, console, &state, &err);
-    if (class != MG_OK || state != MG_REREAD_NO_FILE) reread_log(name, &err, class == MG_OK);
+    if (class != MG_OK || state != MG_REREAD_NO_FILE) {
+        reread_log(name, &err, class == MG_OK);
+    }
 }
 
 void mg_console_reload(struct mg_console *console)
@@ -236,8 +278,10 @@ void mg_console_reload(struct mg_console *console)
         secret_reread(console, "amqp-url", take_url);
         secret_reread(console, "pg-dsn", take_dsn);
     }
-    if (console->options->tokens_file[0] != '\0')
+    if (console->options->tokens_file[0] != '\0') {
         reread_log("tokens-file", &err, mg_sessions_reload(console->sessions, &err) == MG_OK);
-    if (console->options->cert_file[0] != '\0')
+    }
+    if (console->options->cert_file[0] != '\0') {
         reread_log("listen-cert-file", &err, mg_http_server_reload(console->http, &err) == MG_OK);
+    }
 }

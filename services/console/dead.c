@@ -161,7 +161,7 @@ static void settle_answer(struct mg_dead *dead, const struct walk *walk)
     if (walk->class != MG_OK) {
         settle_end(walk->settling, &settlement, walk->message_id, 503, walk->err.text);
     } else if (!walk->is_settled) {
-        (void)snprintf(text, sizeof text, "the message is no longer among the first %d of %s", LETTERS_MAX,
+        (void)snprintf(text, sizeof(text), "the message is no longer among the first %d of %s", LETTERS_MAX,
                        walk->queue);
         settle_end(walk->settling, &settlement, walk->message_id, 404, text);
     } else {
@@ -187,7 +187,7 @@ static void walk_done(void *arg)
         struct mg_buf before = dead->json;
         dead->json = walk->json;
         walk->json = before;
-        memcpy(dead->queue, walk->queue, sizeof dead->queue);
+        memcpy(dead->queue, walk->queue, sizeof(dead->queue));
         dead->made_ms = mg_clock_boot_ms();
     }
     int count = dead->waiting_count;
@@ -207,7 +207,7 @@ static void walk_done(void *arg)
 
 static struct walk *walk_create(struct mg_dead *dead, const char *queue)
 {
-    struct walk *walk = calloc(1, sizeof *walk);
+    struct walk *walk = calloc(1, sizeof(*walk));
     char *url = strdup(dead->console->url);
     if (walk == NULL || url == NULL) {
         free(walk);
@@ -218,7 +218,7 @@ static struct walk *walk_create(struct mg_dead *dead, const char *queue)
     walk->url = url;
     walk->address = dead->console->options->broker;
     walk->address.url = url;
-    (void)snprintf(walk->queue, sizeof walk->queue, "%s", queue);
+    (void)snprintf(walk->queue, sizeof(walk->queue), "%s", queue);
     mg_buf_init(&walk->json, LIST_MAX_BYTES);
     return walk;
 }
@@ -260,9 +260,9 @@ void mg_dead_settle(struct mg_dead *dead, struct mg_http_exchange *request,
     if (walk != NULL) {
         walk->verb = settlement->is_drop ? MG_DEAD_DROP : MG_DEAD_REQUEUE;
         walk->settling = request;
-        (void)snprintf(walk->by, sizeof walk->by, "%s", settlement->by);
-        (void)snprintf(walk->reason, sizeof walk->reason, "%s", settlement->reason);
-        (void)snprintf(walk->mark, sizeof walk->mark, "%s", settlement->mark);
+        (void)snprintf(walk->by, sizeof(walk->by), "%s", settlement->by);
+        (void)snprintf(walk->reason, sizeof(walk->reason), "%s", settlement->reason);
+        (void)snprintf(walk->mark, sizeof(walk->mark), "%s", settlement->mark);
     }
     if (!walk_begin(dead, walk)) {
         settle_end(request, settlement, "", 503, "another request reads a queue; try again");
@@ -292,7 +292,7 @@ void mg_dead_list(struct mg_dead *dead, struct mg_http_exchange *request)
 
 struct mg_dead *mg_dead_create(struct mg_console *console)
 {
-    struct mg_dead *dead = calloc(1, sizeof *dead);
+    struct mg_dead *dead = calloc(1, sizeof(*dead));
     if (dead != NULL) {
         dead->console = console;
         mg_buf_init(&dead->json, LIST_MAX_BYTES);

@@ -60,7 +60,9 @@ static void all_send(struct mg_live *live, const char *name, struct mg_slice jso
     struct listener *listener;
     LIST_FOREACH(listener, &live->listeners, entry)
     {
-        if (event.failed) break;
+        if (event.failed) {
+            break;
+        }
         (void)mg_http_stream_write(listener->stream, mg_buf_slice(&event));
     }
     mg_buf_finish(&event);
@@ -93,7 +95,7 @@ static void version_send(struct listener *listener)
     struct mg_buf event;
     char memory[MG_ORDER_ID_MAX + VERSION_SIZE + 64];
     struct mg_buf text;
-    mg_buf_init_fixed(&text, memory, sizeof memory);
+    mg_buf_init_fixed(&text, memory, sizeof(memory));
     struct mg_json_writer json = mg_json_spaced(&text);
     mg_json_object_begin(&json);
     mg_json_member_word(&json, "order_id", listener->order_id);
@@ -119,7 +121,7 @@ static void on_versions(void *arg, unsigned int status, struct mg_slice json)
         char version[VERSION_SIZE];
         if (listener->order_id[0] != '\0' && version_find(versions, listener->order_id, version) &&
             strcmp(version, listener->version) != 0) {
-            memcpy(listener->version, version, sizeof version);
+            memcpy(listener->version, version, sizeof(version));
             version_send(listener);
         }
     }
@@ -161,7 +163,7 @@ static void busy_send(struct mg_live *live)
 {
     char memory[64];
     struct mg_buf text;
-    mg_buf_init_fixed(&text, memory, sizeof memory);
+    mg_buf_init_fixed(&text, memory, sizeof(memory));
     mg_error_write(&text, "the console is overloaded");
     all_send(live, "trouble", mg_buf_slice(&text));
 }
@@ -225,7 +227,7 @@ static void on_closed(void *arg)
 
 struct mg_live *mg_live_create(struct mg_console *console)
 {
-    struct mg_live *live = calloc(1, sizeof *live);
+    struct mg_live *live = calloc(1, sizeof(*live));
     if (live == NULL) {
         return NULL;
     }
@@ -254,12 +256,12 @@ void mg_live_listen(struct mg_live *live, struct mg_http_exchange *request)
         mg_answer_error(request, 400, "order: invalid order id");
         return;
     }
-    struct listener *listener = live->count < LISTENERS_MAX ? calloc(1, sizeof *listener) : NULL;
+    struct listener *listener = live->count < LISTENERS_MAX ? calloc(1, sizeof(*listener)) : NULL;
     if (listener == NULL) {
         mg_answer_error(request, 503, "%d pages are connected already, the maximum", LISTENERS_MAX);
         return;
     }
-    (void)snprintf(listener->order_id, sizeof listener->order_id, "%s", order_id != NULL ? order_id : "");
+    (void)snprintf(listener->order_id, sizeof(listener->order_id), "%s", order_id != NULL ? order_id : "");
     listener->live = live;
     listener->began_ms = mg_clock_boot_ms();
     static const struct mg_http_header at_once[] = {{"X-Accel-Buffering", "no"},

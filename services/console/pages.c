@@ -39,14 +39,14 @@ static void query_begin(struct mg_query *query, const char *name,
 {
     query->count = 0;
     query->render = render;
-    (void)snprintf(query->key, sizeof query->key, "%s", name);
+    (void)snprintf(query->key, sizeof(query->key), "%s", name);
 }
 
 static void key_append(struct mg_query *query, const char *text)
 {
     size_t len = strlen(query->key), more = strlen(text);
     assert(len + more + 2 <=
-           sizeof query->key); /* MG_QUERY_KEY_SIZE has room for the parameters of any page */
+           sizeof(query->key)); /* MG_QUERY_KEY_SIZE has room for the parameters of any page */
     query->key[len] = '\n';
     memcpy(query->key + len + 1, text, more + 1);
 }
@@ -193,7 +193,7 @@ static bool is_newest_cursor(const char *text)
 {
     const char *slash = strchr(text, '/');
     char number[MG_PARAM_SIZE];
-    (void)snprintf(number, sizeof number, "%.*s", slash != NULL ? (int)(slash - text) : 0, text);
+    (void)snprintf(number, sizeof(number), "%.*s", slash != NULL ? (int)(slash - text) : 0, text);
     return text[0] == '\0' ||
            (number[0] != '\0' && is_number(number) && mg_order_id_is_valid(slash + 1, strlen(slash + 1)));
 }
@@ -258,7 +258,7 @@ static unsigned int render_order(const struct mg_query *query, const struct mg_t
     const struct mg_table *place = &tables[tables[ORDER_HOT].row_count > 0 ? ORDER_HOT : ORDER_ARCHIVED];
     if (place[PLACE_DOSSIER].row_count == 0 || place[PLACE_ROW].row_count == 0) {
         char unknown[MG_PARAM_SIZE + 64];
-        (void)snprintf(unknown, sizeof unknown, "unknown order %s; give its full id",
+        (void)snprintf(unknown, sizeof(unknown), "unknown order %s; give its full id",
                        query->asks[0].params[0]);
         mg_error_write(out, unknown);
         return STATUS_NOT_FOUND;

@@ -7,7 +7,7 @@ bool mg_path_split(const char *rest, char ret_noun[MG_PATH_PART_SIZE], char ret_
                    char ret_verb[MG_PATH_PART_SIZE])
 {
     char *const parts[] = {ret_noun, ret_id, ret_verb};
-    for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++) {
+    for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++) {
         size_t len = strcspn(rest, "/");
         if (len >= MG_PATH_PART_SIZE) {
             return false;

@@ -31,7 +31,7 @@ struct mg_queues {
 
 struct mg_queues *mg_queues_create(struct mg_console *console)
 {
-    struct mg_queues *queues = calloc(1, sizeof *queues);
+    struct mg_queues *queues = calloc(1, sizeof(*queues));
     if (queues != NULL) {
         queues->console = console;
     }
@@ -70,7 +70,7 @@ static void watch(struct mg_queues *queues, const char *service)
         return;
     }
     struct mg_watched *watched = &queues->watched[queues->count++];
-    (void)snprintf(watched->service, sizeof watched->service, "%s", service);
+    (void)snprintf(watched->service, sizeof(watched->service), "%s", service);
     for (int high = 0; high < 2; high++) {
         mg_topology_request_queue(service, high == 1, watched->names[high]);
         /* a failure leaves the queues unknown: the page shows the agents' reports */

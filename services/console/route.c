@@ -79,7 +79,7 @@ static void report_get(struct mg_console *console, struct mg_http_exchange *requ
     char noun[MG_PATH_PART_SIZE], id[MG_PATH_PART_SIZE], verb[MG_PATH_PART_SIZE], refusal[MG_REFUSAL_SIZE];
     struct mg_query query;
     if (mg_path_split(rest, noun, id, verb) && verb[0] == '\0') {
-        for (size_t i = 0; i < sizeof QUERIES / sizeof QUERIES[0]; i++) {
+        for (size_t i = 0; i < sizeof(QUERIES) / sizeof(QUERIES[0]); i++) {
             if (strcmp(QUERIES[i].noun, noun) == 0 && QUERIES[i].has_id == (id[0] != '\0')) {
                 if (QUERIES[i].query(request, id, &query, refusal)) {
                     mg_ask_for_request(console->asker, &query, request);

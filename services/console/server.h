@@ -39,8 +39,9 @@ struct mg_console {
 
 /* ---- answer.c: all answers carry the security headers ---- */
 
-#define MG_ANSWER_MAX_BYTES (16u * 1024 * 1024) /* holds the dossier of a long story; for more use the tool  \
-                                                 */
+#define MG_ANSWER_MAX_BYTES                                                                                  \
+    (16u * 1024 * 1024) /* holds the dossier of a long story; for more use the tool                          \
+                         */
 
 void mg_answer_json(struct mg_http_exchange *request, unsigned int status, struct mg_slice body);
 /* Answers {"text": text}: what was done. */

@@ -100,7 +100,7 @@ static bool is_digest_of_nothing(const uint8_t digest[MG_SHA256_SIZE])
 {
     uint8_t nothing[MG_SHA256_SIZE];
     mg_sha256(mg_slice_of(""), nothing);
-    return memcmp(digest, nothing, sizeof nothing) == 0;
+    return memcmp(digest, nothing, sizeof(nothing)) == 0;
 }
 
 /* Takes the part before the first of these bytes, or all of it. */
@@ -231,7 +231,7 @@ static enum mg_class tokens_read(const struct mg_console_options *options, struc
 enum mg_class mg_tokens_check(const struct mg_console_options *options, struct mg_err *err)
 {
     int count = 0;
-    struct token *tokens = calloc(TOKENS_MAX, sizeof *tokens);
+    struct token *tokens = calloc(TOKENS_MAX, sizeof(*tokens));
     enum mg_class class = tokens == NULL ? mg_err_set(err, MG_TRANSIENT, "could not read tokens: no memory")
                                          : tokens_read(options, tokens, &count, err);
     free(tokens);
@@ -242,7 +242,7 @@ static void bytes_draw(uint8_t ret_bytes[SECRET_BYTES])
 {
     for (size_t i = 0; i < SECRET_BYTES; i += sizeof(uint64_t)) {
         uint64_t number = mg_random_u64();
-        memcpy(ret_bytes + i, &number, sizeof number);
+        memcpy(ret_bytes + i, &number, sizeof(number));
     }
 }
 
@@ -253,7 +253,7 @@ static bool has_tokens(const struct mg_sessions *sessions)
 
 struct mg_sessions *mg_sessions_create(const struct mg_console_options *options, struct mg_err *err)
 {
-    struct mg_sessions *sessions = calloc(1, sizeof *sessions);
+    struct mg_sessions *sessions = calloc(1, sizeof(*sessions));
     if (sessions == NULL) {
         (void)mg_err_set(err, MG_TRANSIENT, "could not read tokens: no memory");
         return NULL;
@@ -281,7 +281,7 @@ enum mg_class mg_sessions_reload(struct mg_sessions *sessions, struct mg_err *er
         return MG_OK;
     }
     int count = 0;
-    struct token *tokens = calloc(TOKENS_MAX, sizeof *tokens);
+    struct token *tokens = calloc(TOKENS_MAX, sizeof(*tokens));
     if (tokens == NULL) {
         return mg_err_set(err, MG_TRANSIENT, "could not read tokens: no memory");
     }
@@ -298,7 +298,7 @@ enum mg_class mg_sessions_reload(struct mg_sessions *sessions, struct mg_err *er
         struct session *session = &sessions->sessions[i];
         bool is_known = false;
         for (int t = 0; session->is_open && t < count; t++) {
-            is_known = is_known || memcmp(&tokens[t], &session->token, sizeof tokens[t]) == 0;
+            is_known = is_known || memcmp(&tokens[t], &session->token, sizeof(tokens[t])) == 0;
         }
         session->is_open = is_known;
     }
@@ -322,7 +322,7 @@ static void secret_make(char ret_text[SECRET_SIZE])
 {
     uint8_t bytes[SECRET_BYTES];
     bytes_draw(bytes);
-    *mg_hex_write(bytes, sizeof bytes, ret_text) = '\0';
+    *mg_hex_write(bytes, sizeof(bytes), ret_text) = '\0';
 }
 
 static bool is_tls(const struct mg_sessions *sessions)
@@ -357,8 +357,8 @@ static void session_visit(const struct session *session, struct mg_visitor *ret_
 {
     ret_visitor->role = session->token.role;
     ret_visitor->has_login = true;
-    memcpy(ret_visitor->csrf, session->csrf, sizeof ret_visitor->csrf);
-    (void)snprintf(ret_visitor->name, sizeof ret_visitor->name, "%s", session->token.name);
+    memcpy(ret_visitor->csrf, session->csrf, sizeof(ret_visitor->csrf));
+    (void)snprintf(ret_visitor->name, sizeof(ret_visitor->name), "%s", session->token.name);
 }
 
 /* Counts a refusal. True: it is logged with its reason; false: it is one of too many. */
@@ -394,7 +394,7 @@ static const struct token *token_find(const struct mg_sessions *sessions, struct
     mg_sha256(text, digest);
     for (int i = 0; i < sessions->token_count; i++) {
         const struct token *token = &sessions->tokens[i];
-        if (is_equal(token->digest, digest, sizeof digest) && (token->role == MG_ROLE_PROXY) == of_proxy) {
+        if (is_equal(token->digest, digest, sizeof(digest)) && (token->role == MG_ROLE_PROXY) == of_proxy) {
             found = token;
         }
     }
@@ -424,10 +424,10 @@ static void csrf_derive(const struct mg_sessions *sessions, const char *name, ch
         char name[MG_USER_NAME_SIZE];
     } of = {{0}, ""};
     uint8_t digest[MG_SHA256_SIZE];
-    memcpy(of.key, sessions->key, sizeof of.key);
-    (void)snprintf(of.name, sizeof of.name, "%s", name);
-    mg_sha256((struct mg_slice){(const char *)&of, sizeof of}, digest);
-    *mg_hex_write(digest, sizeof digest, ret_csrf) = '\0';
+    memcpy(of.key, sessions->key, sizeof(of.key));
+    (void)snprintf(of.name, sizeof(of.name), "%s", name);
+    mg_sha256((struct mg_slice){(const char *)&of, sizeof(of)}, digest);
+    *mg_hex_write(digest, sizeof(digest), ret_csrf) = '\0';
 }
 
 static void named_find(struct mg_sessions *sessions, const struct mg_http_exchange *request,
@@ -451,7 +451,7 @@ static void named_find(struct mg_sessions *sessions, const struct mg_http_exchan
         return;
     }
     ret_visitor->role = role;
-    memcpy(ret_visitor->name, name, sizeof name);
+    memcpy(ret_visitor->name, name, sizeof(name));
     csrf_derive(sessions, name, ret_visitor->csrf);
 }
 
@@ -485,7 +485,7 @@ static struct session *session_begin(struct mg_sessions *sessions, const struct 
         if (place->is_open && (!session->is_open || session->used_ms < place->used_ms)) {
             place = session;
         }
-        if (session->is_open && memcmp(&session->token, token, sizeof *token) == 0) {
+        if (session->is_open && memcmp(&session->token, token, sizeof(*token)) == 0) {
             own_count++;
             own = own == NULL || session->used_ms < own->used_ms ? session : own;
         }
@@ -503,7 +503,7 @@ static void cookie_answer(const struct mg_sessions *sessions, struct mg_http_exc
 {
     struct mg_http_header headers[MG_ANSWER_HEADERS_MAX];
     char cookie[256];
-    (void)snprintf(cookie, sizeof cookie, "%s=%s; Path=/; HttpOnly; SameSite=Strict; Max-Age=%lld%s",
+    (void)snprintf(cookie, sizeof(cookie), "%s=%s; Path=/; HttpOnly; SameSite=Strict; Max-Age=%lld%s",
                    cookie_name(sessions), secret, (long long)seconds, is_tls(sessions) ? "; Secure" : "");
     const struct mg_http_header more[] = {{"Set-Cookie", cookie}, {NULL, NULL}};
     mg_answer_headers(headers, more);

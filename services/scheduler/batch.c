@@ -164,7 +164,9 @@ static void batch_settle(struct mg_batch *batch)
         fold->outcome = (int)fold_judge(batch, fold);
         if (fold->outcome == FOLD_STORED) {
             fold_stored(scheduler, fold);
-            if (scheduler->options->spans != NULL) mg_fold_trace(batch, fold);
+            if (scheduler->options->spans != NULL) {
+                mg_fold_trace(batch, fold);
+            }
         }
     }
     for (int i = batch->item_count - 1; i >= 0; i--) { /* backwards, so that the first ends up in front */
@@ -181,7 +183,9 @@ static void batch_settle(struct mg_batch *batch)
         struct mg_item *item = &batch->items[i];
         if (item->outcome == FOLD_STORED) {
             mg_item_count(scheduler, item);
-            if (scheduler->options->spans != NULL) mg_item_trace(batch, item);
+            if (scheduler->options->spans != NULL) {
+                mg_item_trace(batch, item);
+            }
             if (item->is_recalled && !item->fold->is_recalled) { /* once per order and batch */
                 item->fold->is_recalled = true;
                 mg_owed_recall(scheduler, item->work, item->order_id);

@@ -73,7 +73,9 @@ static enum mg_class scheduler_create(struct mg_process *process, struct mg_err 
     struct mg_definition *given = definitions;
     definitions = NULL;
     options.spans = process->spans;
-    if (process->spans != NULL) process->spans->threshold = trace_threshold;
+    if (process->spans != NULL) {
+        process->spans->threshold = trace_threshold;
+    }
     options.on_end = on_end;
     options.arg = process;
     enum mg_class class =

@@ -96,7 +96,9 @@ enum mg_render mg_render_request(struct mg_batch *batch, struct mg_item *item, i
     if (record->traceparent.len < sizeof(request.traceparent) && record->traceparent.data != NULL) {
         memcpy(request.traceparent, record->traceparent.data, record->traceparent.len);
     }
-    if (batch->scheduler->options->spans != NULL) mg_request_trace(batch->scheduler, record, &request);
+    if (batch->scheduler->options->spans != NULL) {
+        mg_request_trace(batch->scheduler, record, &request);
+    }
 
     struct mg_slice results[MG_STEPS_MAX];
     for (int i = 0; i < workflow->plan.step_count; i++) {

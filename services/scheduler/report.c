@@ -40,9 +40,10 @@ void mg_reports_add(struct mg_scheduler *scheduler, struct mg_work *work)
     if (report != NULL) {
         class = mg_service_report_parse(work->delivery->body, &report->report, &err);
     }
-    if (class == MG_OK && !mg_topology_is_reply_of(work->delivery->exchange, report->report.service))
+    if (class == MG_OK && !mg_topology_is_reply_of(work->delivery->exchange, report->report.service)) {
         class = mg_err_set(&err, MG_BAD_INPUT, "it names service %s, but arrived through exchange %s",
                            report->report.service, work->delivery->exchange.data);
+    }
     if (class != MG_OK) {
         mg_log(MG_LOG_WARN, "could not accept a service report", MG_LOG_TEXT("why", err.text));
         free(report);

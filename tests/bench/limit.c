@@ -108,15 +108,17 @@ static void role_follow(struct role *role, const char *exchange, const char *key
 static void role_release(struct role *role, uint64_t cause)
 {
     role->pending[cause % BENCH_WINDOW]--;
-    while (role->acked < role->delivered && role->pending[(role->acked + 1) % BENCH_WINDOW] == 0)
+    while (role->acked < role->delivered && role->pending[(role->acked + 1) % BENCH_WINDOW] == 0) {
         role->acked++;
+    }
 }
 
 static void role_on_confirm(struct bench_link *link, uint64_t first, uint64_t last)
 {
     struct role *role = link->arg;
-    for (uint64_t tag = first; tag <= last; tag++)
+    for (uint64_t tag = first; tag <= last; tag++) {
         role_release(role, role->cause_of[tag % BENCH_WINDOW]);
+    }
 }
 
 static void role_take(struct role *role, const struct bench_delivery *delivery)
@@ -157,19 +159,22 @@ static void scheduler_on_delivery(struct bench_link *link, const struct bench_de
 {
     struct limit_event event;
     role_take(link->arg, delivery);
-    if (message_read(delivery, &event))
+    if (message_read(delivery, &event)) {
         limit_rows_add(&event);
-    else
+    } else {
         role_release(link->arg, delivery->tag);
+    }
 }
 
 static void on_committed(const struct limit_event *event)
 {
-    if (event->stage < LIMIT_STEPS)
+    if (event->stage < LIMIT_STEPS) {
         role_follow(&scheduler, "makegood.requests", "agent.bench.requests", "request", event,
                     limit_options.request_bytes);
-    if (event->stage == 0 || event->stage == LIMIT_STEPS)
+    }
+    if (event->stage == 0 || event->stage == LIMIT_STEPS) {
         role_follow(&scheduler, "", reply_queue, "status", event, limit_options.status_bytes);
+    }
     role_release(&scheduler, event->cause);
 }
 
@@ -178,10 +183,11 @@ static void agent_on_delivery(struct bench_link *link, const struct bench_delive
 {
     struct limit_event event;
     role_take(link->arg, delivery);
-    if (message_read(delivery, &event))
+    if (message_read(delivery, &event)) {
         limit_calls_add(&event);
-    else
+    } else {
         role_release(link->arg, delivery->tag);
+    }
 }
 
 static void on_answered(const struct limit_event *event)
@@ -197,11 +203,17 @@ static void client_on_delivery(struct bench_link *link, const struct bench_deliv
 {
     (void)link;
     struct limit_event event;
-    if (!message_read(delivery, &event) || event.stage != LIMIT_STEPS) return;
+    if (!message_read(delivery, &event) || event.stage != LIMIT_STEPS) {
+        return;
+    }
     orders[event.order].ended_us = last_us = bench_now_us() - began_us;
     ended++;
-    if (ended == limit_options.in_flight) first_us = last_us;
-    if (ended == limit_options.orders - limit_options.in_flight) steady_us = last_us;
+    if (ended == limit_options.in_flight) {
+        first_us = last_us;
+    }
+    if (ended == limit_options.orders - limit_options.in_flight) {
+        steady_us = last_us;
+    }
 }
 
 static int64_t client_send_due(void)
@@ -211,7 +223,9 @@ static int64_t client_send_due(void)
     while (sent < limit_options.orders &&
            (is_open ? orders[sent].due_us <= now_us : sent - ended < limit_options.in_flight)) {
         struct limit_event event = {.order = (uint64_t)sent};
-        if (!is_open) orders[sent].due_us = now_us;
+        if (!is_open) {
+            orders[sent].due_us = now_us;
+        }
         message_publish(&client_publish, "makegood.intake", "orders.intake", "submission", &event,
                         limit_options.submission_bytes);
         sent++;
@@ -236,28 +250,34 @@ static void options_read(int argc, char **argv)
                    {"--payload", &to->payload_bytes}};
     for (int i = 1; i + 1 < argc; i += 2) {
         bool is_known = true;
-        if (strcmp(argv[i], "--url") == 0)
+        if (strcmp(argv[i], "--url") == 0) {
             to->url = argv[i + 1];
-        else if (strcmp(argv[i], "--dsn") == 0)
+        } else if (strcmp(argv[i], "--dsn") == 0) {
             to->dsn = argv[i + 1];
-        else if (strcmp(argv[i], "--port") == 0)
+        } else if (strcmp(argv[i], "--port") == 0) {
             to->port = (int)strtol(argv[i + 1], NULL, 10);
-        else if (strcmp(argv[i], "--rate") == 0)
+        } else if (strcmp(argv[i], "--rate") == 0) {
             to->rate = strtod(argv[i + 1], NULL);
-        else
+        } else {
             is_known = false;
+        }
         for (size_t j = 0; j < sizeof(numbers) / sizeof(numbers[0]) && !is_known; j++) {
-            if (strcmp(argv[i], numbers[j].name) != 0) continue;
+            if (strcmp(argv[i], numbers[j].name) != 0) {
+                continue;
+            }
             *numbers[j].target = strtol(argv[i + 1], NULL, 10);
             is_known = true;
         }
-        if (!is_known) bench_fail("there is no option %s", argv[i]);
+        if (!is_known) {
+            bench_fail("there is no option %s", argv[i]);
+        }
     }
     if (to->url == NULL || to->dsn == NULL || to->orders <= 2 * to->in_flight ||
         (to->in_flight > 0) == (to->rate > 0) || to->in_flight > BENCH_WINDOW / 8 ||
-        to->prefetch > BENCH_WINDOW / 8)
+        to->prefetch > BENCH_WINDOW / 8) {
         bench_fail(
             "--url, --dsn, --port, --orders (above twice --in-flight) and one of --in-flight and --rate are needed");
+    }
 }
 
 static void orders_make(void)
@@ -274,7 +294,9 @@ static void orders_make(void)
     for (long i = 0; i < limit_options.orders; i++) {
         bench_id((uint64_t)i, wall_ms + i, orders[i].id);
         orders[i].due_us = (int64_t)due_us;
-        if (limit_options.rate > 0) due_us += -log(1.0 - drand48()) * 1e6 / limit_options.rate;
+        if (limit_options.rate > 0) {
+            due_us += -log(1.0 - drand48()) * 1e6 / limit_options.rate;
+        }
     }
 }
 
@@ -296,7 +318,9 @@ static void report(void)
     int64_t *taken_us = bench_alloc((size_t)limit_options.orders * sizeof(*taken_us));
     size_t count = 0;
     for (long i = 0; i < limit_options.orders; i++) {
-        if (orders[i].ended_us != 0) taken_us[count++] = orders[i].ended_us - orders[i].due_us;
+        if (orders[i].ended_us != 0) {
+            taken_us[count++] = orders[i].ended_us - orders[i].due_us;
+        }
     }
     qsort(taken_us, count, sizeof(*taken_us), compare);
     size_t middle = count / 2, late = count * 99 / 100;
@@ -341,7 +365,9 @@ int main(int argc, char **argv)
         role_flush(&scheduler);
         role_flush(&agent);
         bool is_over = ended == limit_options.orders && role_is_done(&scheduler) && role_is_done(&agent);
-        if (is_over || left_us <= 0) break;
+        if (is_over || left_us <= 0) {
+            break;
+        }
         bench_turn(wait_us >= 0 && wait_us < left_us ? wait_us : left_us);
     }
     report();

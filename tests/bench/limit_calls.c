@@ -33,11 +33,17 @@ static void on_ready(void *arg, uint32_t events)
     struct wire *wire = arg;
     (void)events;
     ssize_t got = recv(wire->source.fd, wire->answer + wire->len, ANSWER_MAX - wire->len, 0);
-    if (got < 0 && errno == EAGAIN) return;
-    if (got <= 0) bench_fail("the remote service closed a connection");
+    if (got < 0 && errno == EAGAIN) {
+        return;
+    }
+    if (got <= 0) {
+        bench_fail("the remote service closed a connection");
+    }
     wire->len += (size_t)got;
     const char *end = memmem(wire->answer, wire->len, "\r\n\r\n", 4);
-    if (end == NULL || wire->answer[wire->len - 1] != '}') return; /* the remote answers with one object */
+    if (end == NULL || wire->answer[wire->len - 1] != '}') {
+        return; /* the remote answers with one object */
+    }
     wire->len = 0;
     calls++;
     struct limit_event event = wire->event;
@@ -56,8 +62,9 @@ void limit_calls_open(void (*answered)(const struct limit_event *event))
     for (long i = 0; i < limit_options.connections; i++) {
         struct wire *wire = bench_alloc(sizeof(*wire));
         int one = 1, fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-        if (connect(fd, (struct sockaddr *)&address, sizeof(address)) != 0)
+        if (connect(fd, (struct sockaddr *)&address, sizeof(address)) != 0) {
             bench_fail("could not connect to the remote service: %s", strerror(errno));
+        }
         (void)setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one));
         wire->source = (struct bench_source){.fd = fd, .on_ready = on_ready, .arg = wire};
         bench_watch(&wire->source, EPOLLIN);
@@ -68,7 +75,9 @@ void limit_calls_open(void (*answered)(const struct limit_event *event))
 
 void limit_calls_add(const struct limit_event *event)
 {
-    if (queue_to - queue_from == QUEUE_SIZE) bench_fail("too many calls wait");
+    if (queue_to - queue_from == QUEUE_SIZE) {
+        bench_fail("too many calls wait");
+    }
     queue[queue_to++ % QUEUE_SIZE] = *event;
 }
 
@@ -85,13 +94,15 @@ static void call(struct wire *wire)
                        step, limit_options.port, id, step, id, step, limit_options.call_bytes);
     text.len = 0;
     bench_buf_add(&text, head, (size_t)len);
-    while ((long)text.len < len + limit_options.call_bytes)
+    while ((long)text.len < len + limit_options.call_bytes) {
         bench_buf_add(&text, "abcdefghijklmnopqrstuvwxyz012345",
                       (size_t)(len + limit_options.call_bytes - (long)text.len) < 32
                           ? (size_t)(len + limit_options.call_bytes - (long)text.len)
                           : 32);
-    if (send(wire->source.fd, text.data, text.len, MSG_NOSIGNAL) != (ssize_t)text.len)
+    }
+    if (send(wire->source.fd, text.data, text.len, MSG_NOSIGNAL) != (ssize_t)text.len) {
         bench_fail("could not send to the remote service");
+    }
 }
 
 void limit_calls_pump(void)

@@ -120,22 +120,26 @@ static void array_add_number(struct array *array, int64_t number)
 static void send_statement(struct session *session, int statement, const struct array *first,
                            const struct array *second)
 {
-    if (first->count == 0) return;
+    if (first->count == 0) {
+        return;
+    }
     const char *values[] = {first->bytes.data, second == NULL ? NULL : second->bytes.data};
     const int lengths[] = {(int)first->bytes.len, second == NULL ? 0 : (int)second->bytes.len},
               formats[] = {1, 1};
     if (PQsendQueryPrepared(session->conn, statements[statement].name, second == NULL ? 1 : 2, values,
-                            lengths, formats, 1) != 1)
+                            lengths, formats, 1) != 1) {
         bench_fail("%s: %s", statements[statement].name, PQerrorMessage(session->conn));
+    }
 }
 
 static void session_begin(struct session *session)
 {
     enum { NEW_IDS, PAYLOADS, OLD_IDS, OLD_STAGES, RUNNING_IDS, RUNNING_STAGES, ALL_IDS, ALL_STAGES };
     struct array *arrays = session->arrays;
-    for (int i = 0; i < 8; i++)
+    for (int i = 0; i < 8; i++) {
         array_begin(&arrays[i],
                     i == OLD_STAGES || i == RUNNING_STAGES || i == ALL_STAGES ? TYPE_BIGINT : TYPE_TEXT);
+    }
     session->event_count = 0;
     while (queue_from < queue_to && session->event_count < limit_options.batch) {
         const struct limit_event *event = &queue[queue_from++ % QUEUE_SIZE];
@@ -162,7 +166,9 @@ static void session_begin(struct session *session)
     send_statement(session, UPDATE_STEP, &arrays[OLD_IDS], &arrays[OLD_STAGES]);
     send_statement(session, INSERT_STEP, &arrays[RUNNING_IDS], &arrays[RUNNING_STAGES]);
     send_statement(session, INSERT_EVENT, &arrays[ALL_IDS], &arrays[ALL_STAGES]);
-    if (PQpipelineSync(session->conn) != 1) bench_fail("%s", PQerrorMessage(session->conn));
+    if (PQpipelineSync(session->conn) != 1) {
+        bench_fail("%s", PQerrorMessage(session->conn));
+    }
     bench_watch(&session->source, PQflush(session->conn) > 0 ? EPOLLIN | EPOLLOUT : EPOLLIN);
 }
 
@@ -172,47 +178,58 @@ static void session_end(struct session *session)
     session->event_count = 0;
     commits++;
     events_stored += (uint64_t)count;
-    for (int i = 0; i < count; i++)
+    for (int i = 0; i < count; i++) {
         on_committed(&session->events[i]);
+    }
 }
 
 static void on_ready(void *arg, uint32_t events)
 {
     struct session *session = arg;
     (void)events;
-    if (PQconsumeInput(session->conn) != 1)
+    if (PQconsumeInput(session->conn) != 1) {
         bench_fail("lost the database: %s", PQerrorMessage(session->conn));
+    }
     bench_watch(&session->source, PQflush(session->conn) > 0 ? EPOLLIN | EPOLLOUT : EPOLLIN);
     while (session->event_count > 0 && !PQisBusy(session->conn)) {
         PGresult *result = PQgetResult(session->conn);
         ExecStatusType status = PQresultStatus(result);
         PQclear(result);
-        if (status == PGRES_PIPELINE_SYNC)
+        if (status == PGRES_PIPELINE_SYNC) {
             session_end(session);
-        else if (result != NULL && status != PGRES_COMMAND_OK)
+        } else if (result != NULL && status != PGRES_COMMAND_OK) {
             bench_fail("the database: %s", PQerrorMessage(session->conn));
+        }
     }
 }
 
 void limit_rows_open(void (*committed)(const struct limit_event *event))
 {
     on_committed = committed;
-    if (limit_options.batch > BATCH_MAX || limit_options.sessions > SESSIONS_MAX)
+    if (limit_options.batch > BATCH_MAX || limit_options.sessions > SESSIONS_MAX) {
         bench_fail("at most %d events in a batch and %d sessions", BATCH_MAX, SESSIONS_MAX);
+    }
     queue = bench_alloc(QUEUE_SIZE * sizeof(*queue));
     payload = bench_alloc((size_t)limit_options.payload_bytes + 1);
-    for (long i = 0; i < limit_options.payload_bytes; i++)
+    for (long i = 0; i < limit_options.payload_bytes; i++) {
         payload[i] = (char)('a' + i % 26);
+    }
     sessions = bench_alloc((size_t)limit_options.sessions * sizeof(*sessions));
     for (long i = 0; i < limit_options.sessions; i++) {
         PGconn *conn = PQconnectdb(limit_options.dsn);
-        if (PQstatus(conn) != CONNECTION_OK) bench_fail("could not connect: %s", PQerrorMessage(conn));
+        if (PQstatus(conn) != CONNECTION_OK) {
+            bench_fail("could not connect: %s", PQerrorMessage(conn));
+        }
         for (int j = 0; j < STATEMENTS; j++) {
             PGresult *result = PQprepare(conn, statements[j].name, statements[j].text, 0, NULL);
-            if (PQresultStatus(result) != PGRES_COMMAND_OK) bench_fail("%s", PQerrorMessage(conn));
+            if (PQresultStatus(result) != PGRES_COMMAND_OK) {
+                bench_fail("%s", PQerrorMessage(conn));
+            }
             PQclear(result);
         }
-        if (PQsetnonblocking(conn, 1) != 0 || PQenterPipelineMode(conn) != 1) bench_fail("no pipeline mode");
+        if (PQsetnonblocking(conn, 1) != 0 || PQenterPipelineMode(conn) != 1) {
+            bench_fail("no pipeline mode");
+        }
         sessions[i].conn = conn;
         sessions[i].source =
             (struct bench_source){.fd = PQsocket(conn), .on_ready = on_ready, .arg = &sessions[i]};
@@ -222,14 +239,19 @@ void limit_rows_open(void (*committed)(const struct limit_event *event))
 
 void limit_rows_add(const struct limit_event *event)
 {
-    if (queue_to - queue_from == QUEUE_SIZE) bench_fail("too many rows wait");
+    if (queue_to - queue_from == QUEUE_SIZE) {
+        bench_fail("too many rows wait");
+    }
     queue[queue_to++ % QUEUE_SIZE] = *event;
 }
 
 void limit_rows_pump(void)
 {
-    for (long i = 0; i < limit_options.sessions && queue_from < queue_to; i++)
-        if (sessions[i].event_count == 0) session_begin(&sessions[i]);
+    for (long i = 0; i < limit_options.sessions && queue_from < queue_to; i++) {
+        if (sessions[i].event_count == 0) {
+            session_begin(&sessions[i]);
+        }
+    }
 }
 
 void limit_rows_counts(uint64_t *ret_commits, uint64_t *ret_events)

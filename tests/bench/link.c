@@ -29,9 +29,12 @@ static void on_ready(void *arg, uint32_t events);
 static void check(amqp_connection_state_t connection, const char *what)
 {
     amqp_rpc_reply_t reply = amqp_get_rpc_reply(connection);
-    if (reply.reply_type == AMQP_RESPONSE_NORMAL) return;
-    if (reply.reply_type == AMQP_RESPONSE_LIBRARY_EXCEPTION)
+    if (reply.reply_type == AMQP_RESPONSE_NORMAL) {
+        return;
+    }
+    if (reply.reply_type == AMQP_RESPONSE_LIBRARY_EXCEPTION) {
         bench_fail("could not %s: %s", what, amqp_error_string2(reply.library_error));
+    }
     bench_fail("could not %s: the broker refused", what);
 }
 
@@ -39,14 +42,19 @@ void bench_link_open(struct bench_link *link, const char *url, bool is_confirmin
 {
     char *copy = strdup(url);
     struct amqp_connection_info info;
-    if (copy == NULL || amqp_parse_url(copy, &info) != AMQP_STATUS_OK) bench_fail("%s is no AMQP URL", url);
+    if (copy == NULL || amqp_parse_url(copy, &info) != AMQP_STATUS_OK) {
+        bench_fail("%s is no AMQP URL", url);
+    }
     amqp_connection_state_t connection = amqp_new_connection();
     amqp_socket_t *socket = amqp_tcp_socket_new(connection);
-    if (socket == NULL || amqp_socket_open(socket, info.host, info.port) != AMQP_STATUS_OK)
+    if (socket == NULL || amqp_socket_open(socket, info.host, info.port) != AMQP_STATUS_OK) {
         bench_fail("could not connect to %s", url);
+    }
     amqp_rpc_reply_t reply =
         amqp_login(connection, info.vhost, 0, FRAME_MAX, 0, AMQP_SASL_METHOD_PLAIN, info.user, info.password);
-    if (reply.reply_type != AMQP_RESPONSE_NORMAL) bench_fail("could not log in at %s", url);
+    if (reply.reply_type != AMQP_RESPONSE_NORMAL) {
+        bench_fail("could not log in at %s", url);
+    }
     free(copy);
     (void)amqp_channel_open(connection, CHANNEL);
     check(connection, "open a channel");
@@ -135,8 +143,12 @@ uint64_t bench_link_publish(struct bench_link *link, const struct bench_message 
     add_byte(out, AMQP_FIELD_KIND_I64);
     bench_buf_add_u64(out, tag);
     add_byte(out, AMQP_DELIVERY_PERSISTENT);
-    if (message->correlation_id != NULL) add_short(out, message->correlation_id);
-    if (message->reply_to != NULL) add_short(out, message->reply_to);
+    if (message->correlation_id != NULL) {
+        add_short(out, message->correlation_id);
+    }
+    if (message->reply_to != NULL) {
+        add_short(out, message->reply_to);
+    }
     add_short(out, message->message_id);
     add_short(out, message->type);
     frame_end(out, begin);
@@ -159,8 +171,12 @@ void bench_link_flush(struct bench_link *link)
 {
     while (link->out.len > 0) {
         ssize_t sent = send(link->source.fd, link->out.data, link->out.len, MSG_NOSIGNAL);
-        if (sent < 0 && errno == EAGAIN) break;
-        if (sent < 0) bench_fail("lost the broker: %s", strerror(errno));
+        if (sent < 0 && errno == EAGAIN) {
+            break;
+        }
+        if (sent < 0) {
+            bench_fail("lost the broker: %s", strerror(errno));
+        }
         bench_buf_drop_front(&link->out, (size_t)sent);
     }
     bench_watch(&link->source, link->out.len > 0 ? EPOLLIN | EPOLLOUT : EPOLLIN);
@@ -176,7 +192,9 @@ static void wait_method(struct bench_link *link, unsigned class_id, unsigned met
     for (;;) {
         char bytes[4096];
         ssize_t got = recv(link->source.fd, bytes, sizeof(bytes), 0);
-        if (got == 0 || (got < 0 && errno != EAGAIN)) bench_fail("lost the broker");
+        if (got == 0 || (got < 0 && errno != EAGAIN)) {
+            bench_fail("lost the broker");
+        }
         if (got < 0) {
             struct pollfd answer = {.fd = link->source.fd, .events = POLLIN};
             (void)poll(&answer, 1, ANSWER_MAX_MS);
@@ -184,9 +202,12 @@ static void wait_method(struct bench_link *link, unsigned class_id, unsigned met
         }
         bench_buf_add(ret_payload, bytes, (size_t)got);
         const unsigned char *at = (const unsigned char *)ret_payload->data;
-        if (ret_payload->len < FRAME_HEAD + 4) continue;
-        if ((at[7] << 8 | at[8]) != (int)class_id || (at[9] << 8 | at[10]) != (int)method)
+        if (ret_payload->len < FRAME_HEAD + 4) {
+            continue;
+        }
+        if ((at[7] << 8 | at[8]) != (int)class_id || (at[9] << 8 | at[10]) != (int)method) {
             bench_fail("the broker answers with method %d.%d", at[7] << 8 | at[8], at[9] << 8 | at[10]);
+        }
         bench_buf_drop_front(ret_payload, FRAME_HEAD + 4);
         return;
     }
@@ -206,7 +227,9 @@ const char *bench_link_declare_private(struct bench_link *link)
     struct bench_buf payload = {0};
     wait_method(link, CLASS_QUEUE, QUEUE_DECLARE + 1, &payload);
     char *name = strndup(payload.data + 1, (unsigned char)payload.data[0]);
-    if (name == NULL) bench_fail("no memory");
+    if (name == NULL) {
+        bench_fail("no memory");
+    }
     free(payload.data);
     return name;
 }
@@ -234,8 +257,9 @@ void bench_link_consume(struct bench_link *link, const char *queue, unsigned pre
 static uint64_t get(const unsigned char *at, int bytes)
 {
     uint64_t number = 0;
-    for (int i = 0; i < bytes; i++)
+    for (int i = 0; i < bytes; i++) {
         number = number << 8 | at[i];
+    }
     return number;
 }
 
@@ -243,12 +267,17 @@ static void take_confirm(struct bench_link *link, uint64_t tag, bool is_multiple
 {
     uint64_t first = is_multiple ? link->confirmed + 1 : tag;
     for (uint64_t each = first; each <= tag; each++) {
-        if (link->is_confirmed[each % BENCH_WINDOW]) continue;
+        if (link->is_confirmed[each % BENCH_WINDOW]) {
+            continue;
+        }
         link->is_confirmed[each % BENCH_WINDOW] = true;
-        if (link->on_confirm != NULL) link->on_confirm(link, each, each);
+        if (link->on_confirm != NULL) {
+            link->on_confirm(link, each, each);
+        }
     }
-    while (link->confirmed < link->published && link->is_confirmed[(link->confirmed + 1) % BENCH_WINDOW])
+    while (link->confirmed < link->published && link->is_confirmed[(link->confirmed + 1) % BENCH_WINDOW]) {
         link->is_confirmed[++link->confirmed % BENCH_WINDOW] = false;
+    }
 }
 
 static void take_method(struct bench_link *link, const unsigned char *at)
@@ -274,7 +303,9 @@ static void deliver(struct bench_link *link, const char *body, size_t len)
 {
     link->arriving.body = body;
     link->arriving.body_len = len;
-    if (link->on_delivery != NULL) link->on_delivery(link, &link->arriving);
+    if (link->on_delivery != NULL) {
+        link->on_delivery(link, &link->arriving);
+    }
 }
 
 static void take_frame(struct bench_link *link, unsigned type, const unsigned char *payload, size_t size)
@@ -284,7 +315,9 @@ static void take_frame(struct bench_link *link, unsigned type, const unsigned ch
     } else if (type == AMQP_FRAME_HEADER) {
         link->body_left = get(payload + 4, 8);
         link->body.len = 0;
-        if (link->body_left == 0) deliver(link, "", 0);
+        if (link->body_left == 0) {
+            deliver(link, "", 0);
+        }
     } else if (type == AMQP_FRAME_BODY) {
         link->body_left -= size;
         if (link->body_left == 0 && link->body.len == 0) { /* whole in one frame: nothing is copied */
@@ -292,7 +325,9 @@ static void take_frame(struct bench_link *link, unsigned type, const unsigned ch
             return;
         }
         bench_buf_add(&link->body, payload, size);
-        if (link->body_left == 0) deliver(link, link->body.data, link->body.len);
+        if (link->body_left == 0) {
+            deliver(link, link->body.data, link->body.len);
+        }
     }
 }
 
@@ -300,17 +335,27 @@ static void on_ready(void *arg, uint32_t events)
 {
     struct bench_link *link = arg;
     static char room[READ_MAX];
-    if ((events & EPOLLOUT) != 0) bench_link_flush(link);
-    if ((events & ~(uint32_t)EPOLLOUT) == 0) return;
+    if ((events & EPOLLOUT) != 0) {
+        bench_link_flush(link);
+    }
+    if ((events & ~(uint32_t)EPOLLOUT) == 0) {
+        return;
+    }
     ssize_t got = recv(link->source.fd, room, sizeof(room), 0);
-    if (got < 0 && errno == EAGAIN) return;
-    if (got <= 0) bench_fail("lost the broker");
+    if (got < 0 && errno == EAGAIN) {
+        return;
+    }
+    if (got <= 0) {
+        bench_fail("lost the broker");
+    }
     bench_buf_add(&link->in, room, (size_t)got);
     size_t at = 0;
     while (link->in.len - at >= FRAME_HEAD) {
         const unsigned char *frame = (const unsigned char *)link->in.data + at;
         size_t size = get(frame + 3, 4);
-        if (link->in.len - at < FRAME_HEAD + size + 1) break;
+        if (link->in.len - at < FRAME_HEAD + size + 1) {
+            break;
+        }
         take_frame(link, frame[0], frame + FRAME_HEAD, size);
         at += FRAME_HEAD + size + 1;
     }

@@ -47,8 +47,9 @@ static struct bench_buf payload, body;
 static size_t slot_of(const char *id)
 {
     uint64_t hash = UINT64_C(14695981039346656037); /* FNV-1a */
-    for (int i = 0; i < BENCH_ID_SIZE - 1; i++)
+    for (int i = 0; i < BENCH_ID_SIZE - 1; i++) {
         hash = (hash ^ (unsigned char)id[i]) * UINT64_C(1099511628211);
+    }
     return hash & (slot_count - 1);
 }
 
@@ -58,8 +59,9 @@ static void orders_make(void)
     (void)clock_gettime(CLOCK_REALTIME, &wall);
     int64_t wall_ms = (int64_t)wall.tv_sec * 1000 + wall.tv_nsec / 1000000;
     orders = bench_alloc((size_t)options.orders * sizeof(*orders));
-    for (slot_count = 64; slot_count < 2 * (size_t)options.orders;)
+    for (slot_count = 64; slot_count < 2 * (size_t)options.orders;) {
         slot_count *= 2;
+    }
     by_id = bench_alloc(slot_count * sizeof(*by_id));
     memset(by_id, 0xFF, slot_count * sizeof(*by_id));
     srand48(1);
@@ -67,18 +69,22 @@ static void orders_make(void)
     for (int i = 0; i < options.orders; i++) {
         bench_id((uint64_t)i, wall_ms + i, orders[i].id);
         orders[i].due_us = (int64_t)due_us;
-        if (options.rate > 0) due_us += -log(1.0 - drand48()) * 1e6 / options.rate;
+        if (options.rate > 0) {
+            due_us += -log(1.0 - drand48()) * 1e6 / options.rate;
+        }
         size_t slot = slot_of(orders[i].id);
-        while (by_id[slot] >= 0)
+        while (by_id[slot] >= 0) {
             slot = (slot + 1) & (slot_count - 1);
+        }
         by_id[slot] = i;
     }
     /* A payload like an order's: some fields, and a text that fills it up to its size. */
     static const char letters[] = "abcdefghijklmnopqrstuvwxyz ";
     const char head[] = "{\"customer\":\"ERNSH\",\"total\":1863.40,\"currency\":\"EUR\",\"note\":\"";
     bench_buf_add(&payload, head, sizeof(head) - 1);
-    while (payload.len + 2 < (size_t)options.payload)
+    while (payload.len + 2 < (size_t)options.payload) {
         bench_buf_add(&payload, &letters[payload.len % (sizeof(letters) - 1)], 1);
+    }
     bench_buf_add(&payload, "\"}", 2);
 }
 
@@ -99,7 +105,9 @@ static void submit(struct order *order)
                                     .reply_to = reply_queue,
                                     .body = body.data,
                                     .body_len = body.len};
-    if (options.rate <= 0) order->due_us = bench_now_us() - began_us;
+    if (options.rate <= 0) {
+        order->due_us = bench_now_us() - began_us;
+    }
     order->is_sent = true;
     (void)bench_link_publish(&publisher, &message);
     sent++;
@@ -109,10 +117,14 @@ static struct order *order_find(const char *text, size_t len)
 {
     static const char key[] = "\"order_id\":\"";
     const char *at = memmem(text, len, key, sizeof(key) - 1);
-    if (at == NULL || (size_t)(at - text) + sizeof(key) + BENCH_ID_SIZE > len) return NULL;
+    if (at == NULL || (size_t)(at - text) + sizeof(key) + BENCH_ID_SIZE > len) {
+        return NULL;
+    }
     at += sizeof(key) - 1;
     for (size_t slot = slot_of(at); by_id[slot] >= 0; slot = (slot + 1) & (slot_count - 1)) {
-        if (memcmp(orders[by_id[slot]].id, at, BENCH_ID_SIZE - 1) == 0) return &orders[by_id[slot]];
+        if (memcmp(orders[by_id[slot]].id, at, BENCH_ID_SIZE - 1) == 0) {
+            return &orders[by_id[slot]];
+        }
     }
     return NULL;
 }
@@ -122,43 +134,58 @@ static void on_delivery(struct bench_link *link, const struct bench_delivery *de
     (void)link;
     if (memmem(delivery->body, delivery->body_len, ENDED_WORD, sizeof(ENDED_WORD) - 1) == NULL) {
         others++;
-        if (memmem(delivery->body, delivery->body_len, "\"status\":\"accepted\"", 19) == NULL)
+        if (memmem(delivery->body, delivery->body_len, "\"status\":\"accepted\"", 19) == NULL) {
             (void)fprintf(stderr, "bench: %.*s\n", (int)delivery->body_len, delivery->body);
+        }
         return;
     }
     struct order *order = order_find(delivery->body, delivery->body_len);
-    if (order == NULL || order->ended_us != 0) return;
+    if (order == NULL || order->ended_us != 0) {
+        return;
+    }
     order->ended_us = bench_now_us() - began_us;
     ended++;
     last_us = order->ended_us;
-    if (ended == options.skip) first_us = last_us;
-    if (ended == options.orders - options.in_flight) steady_us = last_us;
+    if (ended == options.skip) {
+        first_us = last_us;
+    }
+    if (ended == options.orders - options.in_flight) {
+        steady_us = last_us;
+    }
 }
 
 /* Sends all due orders; returns the time until the next one is due. */
 static int64_t send_due(void)
 {
     if (options.rate <= 0) {
-        while (sent < options.orders && sent - ended < options.in_flight)
+        while (sent < options.orders && sent - ended < options.in_flight) {
             submit(&orders[sent]);
+        }
         return -1;
     }
     int64_t now_us = bench_now_us() - began_us;
-    while (sent < options.orders && orders[sent].due_us <= now_us)
+    while (sent < options.orders && orders[sent].due_us <= now_us) {
         submit(&orders[sent]);
+    }
     return sent < options.orders ? orders[sent].due_us - now_us : -1;
 }
 
 static void write_samples(const char *path, bool is_stamps)
 {
     FILE *file = path == NULL ? NULL : fopen(path, "w");
-    if (path != NULL && file == NULL) bench_fail("cannot write %s", path);
+    if (path != NULL && file == NULL) {
+        bench_fail("cannot write %s", path);
+    }
     for (long i = 0; file != NULL && i < options.orders; i++) {
-        if (orders[i].ended_us == 0 || (!is_stamps && i < options.skip)) continue;
+        if (orders[i].ended_us == 0 || (!is_stamps && i < options.skip)) {
+            continue;
+        }
         (void)fprintf(file, "%" PRId64 "\n",
                       is_stamps ? orders[i].ended_us : orders[i].ended_us - orders[i].due_us);
     }
-    if (file != NULL && fclose(file) != 0) bench_fail("cannot write %s", path);
+    if (file != NULL && fclose(file) != 0) {
+        bench_fail("cannot write %s", path);
+    }
 }
 
 static double cpu_seconds(void)
@@ -173,34 +200,38 @@ static void options_read(int argc, char **argv)
 {
     for (int i = 1; i < argc; i += 2) {
         const char *name = argv[i], *value = i + 1 < argc ? argv[i + 1] : NULL;
-        if (value == NULL) bench_fail("%s takes a value", name);
-        if (strcmp(name, "--url") == 0)
+        if (value == NULL) {
+            bench_fail("%s takes a value", name);
+        }
+        if (strcmp(name, "--url") == 0) {
             options.url = value;
-        else if (strcmp(name, "--workflow") == 0)
+        } else if (strcmp(name, "--workflow") == 0) {
             options.workflow = value;
-        else if (strcmp(name, "--samples") == 0)
+        } else if (strcmp(name, "--samples") == 0) {
             options.samples = value;
-        else if (strcmp(name, "--stamps") == 0)
+        } else if (strcmp(name, "--stamps") == 0) {
             options.stamps = value;
-        else if (strcmp(name, "--orders") == 0)
+        } else if (strcmp(name, "--orders") == 0) {
             options.orders = strtol(value, NULL, 10);
-        else if (strcmp(name, "--in-flight") == 0)
+        } else if (strcmp(name, "--in-flight") == 0) {
             options.in_flight = strtol(value, NULL, 10);
-        else if (strcmp(name, "--skip") == 0)
+        } else if (strcmp(name, "--skip") == 0) {
             options.skip = strtol(value, NULL, 10);
-        else if (strcmp(name, "--payload") == 0)
+        } else if (strcmp(name, "--payload") == 0) {
             options.payload = strtol(value, NULL, 10);
-        else if (strcmp(name, "--timeout-s") == 0)
+        } else if (strcmp(name, "--timeout-s") == 0) {
             options.timeout_s = strtol(value, NULL, 10);
-        else if (strcmp(name, "--rate") == 0)
+        } else if (strcmp(name, "--rate") == 0) {
             options.rate = strtod(value, NULL);
-        else
+        } else {
             bench_fail("there is no option %s", name);
+        }
     }
     if (options.url == NULL || options.orders <= options.skip + options.in_flight ||
-        (options.in_flight > 0) == (options.rate > 0) || options.in_flight > BENCH_WINDOW / 2)
+        (options.in_flight > 0) == (options.rate > 0) || options.in_flight > BENCH_WINDOW / 2) {
         bench_fail(
             "--url, --orders above --skip and --in-flight together, and one of --in-flight and --rate are needed");
+    }
 }
 
 int main(int argc, char **argv)
@@ -218,7 +249,9 @@ int main(int argc, char **argv)
         int64_t wait_us = send_due();
         bench_link_flush(&publisher);
         int64_t left_us = until_us - bench_now_us();
-        if (left_us <= 0) break;
+        if (left_us <= 0) {
+            break;
+        }
         bench_turn(wait_us >= 0 && wait_us < left_us ? wait_us : left_us);
     }
     write_samples(options.samples, false);

@@ -27,7 +27,9 @@ void bench_fail(const char *format, ...)
 void *bench_alloc(size_t size)
 {
     void *memory = calloc(1, size);
-    if (memory == NULL) bench_fail("no memory for %zu bytes", size);
+    if (memory == NULL) {
+        bench_fail("no memory for %zu bytes", size);
+    }
     return memory;
 }
 
@@ -42,13 +44,18 @@ void bench_buf_add(struct bench_buf *buf, const void *data, size_t len)
 {
     if (buf->len + len > buf->size) {
         size_t size = buf->size == 0 ? BUF_FIRST : buf->size;
-        while (size < buf->len + len)
+        while (size < buf->len + len) {
             size *= 2;
+        }
         buf->data = realloc(buf->data, size);
-        if (buf->data == NULL) bench_fail("no memory for %zu bytes", size);
+        if (buf->data == NULL) {
+            bench_fail("no memory for %zu bytes", size);
+        }
         buf->size = size;
     }
-    if (len > 0) memcpy(buf->data + buf->len, data, len);
+    if (len > 0) {
+        memcpy(buf->data + buf->len, data, len);
+    }
     buf->len += len;
 }
 
@@ -72,7 +79,9 @@ void bench_buf_add_u64(struct bench_buf *buf, uint64_t number)
 
 void bench_buf_drop_front(struct bench_buf *buf, size_t len)
 {
-    if (len == 0) return;
+    if (len == 0) {
+        return;
+    }
     memmove(buf->data, buf->data + len, buf->len - len);
     buf->len -= len;
 }
@@ -83,12 +92,17 @@ static int epoll_fd = -1;
 
 void bench_watch(struct bench_source *source, uint32_t events)
 {
-    if (source->events == events) return;
-    if (epoll_fd < 0) epoll_fd = epoll_create1(EPOLL_CLOEXEC);
+    if (source->events == events) {
+        return;
+    }
+    if (epoll_fd < 0) {
+        epoll_fd = epoll_create1(EPOLL_CLOEXEC);
+    }
     struct epoll_event event = {.events = events, .data = {.ptr = source}};
     int operation = source->events == 0 ? EPOLL_CTL_ADD : EPOLL_CTL_MOD;
-    if (epoll_ctl(epoll_fd, operation, source->fd, &event) != 0)
+    if (epoll_ctl(epoll_fd, operation, source->fd, &event) != 0) {
         bench_fail("cannot wait for descriptor %d: %s", source->fd, strerror(errno));
+    }
     source->events = events;
 }
 
@@ -97,7 +111,9 @@ void bench_turn(int64_t timeout_us)
     struct epoll_event events[EVENTS_MAX];
     struct timespec timeout = {.tv_sec = timeout_us / 1000000, .tv_nsec = timeout_us % 1000000 * 1000};
     int count = epoll_pwait2(epoll_fd, events, EVENTS_MAX, timeout_us < 0 ? NULL : &timeout, NULL);
-    if (count < 0 && errno != EINTR) bench_fail("cannot wait: %s", strerror(errno));
+    if (count < 0 && errno != EINTR) {
+        bench_fail("cannot wait: %s", strerror(errno));
+    }
     for (int i = 0; i < count; i++) {
         struct bench_source *source = events[i].data.ptr;
         source->on_ready(source->arg, events[i].events);

@@ -41,7 +41,9 @@ static void client_close(struct client *client)
 {
     (void)close(client->source.fd);
     client->is_gone = true;
-    if (client->due_us == 0) free(client);
+    if (client->due_us == 0) {
+        free(client);
+    }
 }
 
 static void client_answer(struct client *client, const char *body)
@@ -50,7 +52,9 @@ static void client_answer(struct client *client, const char *body)
     int len = snprintf(text, sizeof(text),
                        "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: %zu\r\n\r\n%s",
                        strlen(body), body);
-    if (send(client->source.fd, text, (size_t)len, MSG_NOSIGNAL) != len) client_close(client);
+    if (send(client->source.fd, text, (size_t)len, MSG_NOSIGNAL) != len) {
+        client_close(client);
+    }
 }
 
 static void client_done(struct client *client)
@@ -63,12 +67,18 @@ static void client_done(struct client *client)
 static size_t request_len(const struct client *client)
 {
     const char *end = memmem(client->in, client->len, "\r\n\r\n", 4);
-    if (end == NULL) return 0;
+    if (end == NULL) {
+        return 0;
+    }
     size_t head = (size_t)(end - client->in) + 4, body = 0;
     for (const char *line = client->in; line < end; line++) {
         line = memchr(line, '\n', (size_t)(end - line));
-        if (line == NULL) break;
-        if (strncasecmp(line + 1, "content-length:", 15) == 0) body = strtoul(line + 16, NULL, 10);
+        if (line == NULL) {
+            break;
+        }
+        if (strncasecmp(line + 1, "content-length:", 15) == 0) {
+            body = strtoul(line + 16, NULL, 10);
+        }
     }
     return client->len >= head + body ? head + body : 0;
 }
@@ -78,15 +88,21 @@ static void on_client(void *arg, uint32_t events)
     struct client *client = arg;
     (void)events;
     ssize_t got = recv(client->source.fd, client->in + client->len, REQUEST_MAX - client->len, 0);
-    if (got < 0 && errno == EAGAIN) return;
+    if (got < 0 && errno == EAGAIN) {
+        return;
+    }
     if (got <= 0) {
         client_close(client);
         return;
     }
     client->len += (size_t)got;
-    if (client->len == REQUEST_MAX) bench_fail("a request is above %d bytes", REQUEST_MAX);
+    if (client->len == REQUEST_MAX) {
+        bench_fail("a request is above %d bytes", REQUEST_MAX);
+    }
     size_t len = request_len(client);
-    if (len == 0) return;
+    if (len == 0) {
+        return;
+    }
     bool is_post = client->in[0] == 'P';
     client->len = 0; /* no client sends the next request before the answer */
     if (!is_post) {
@@ -110,11 +126,15 @@ static void on_listener(void *arg, uint32_t events)
     (void)events;
     for (;;) {
         int fd = accept4(listener->fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
-        if (fd < 0) return;
+        if (fd < 0) {
+            return;
+        }
         int one = 1;
         (void)setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one));
         struct client *client = malloc(sizeof(*client));
-        if (client == NULL) bench_fail("no memory for a connection");
+        if (client == NULL) {
+            bench_fail("no memory for a connection");
+        }
         memset(client, 0, offsetof(struct client, in));
         client->source = (struct bench_source){.fd = fd, .on_ready = on_client, .arg = client};
         bench_watch(&client->source, EPOLLIN);
@@ -126,14 +146,19 @@ static int64_t answer_due(void)
     while (due_first != NULL) {
         struct client *client = due_first;
         int64_t wait_us = client->due_us - bench_now_us();
-        if (wait_us > 0) return wait_us;
+        if (wait_us > 0) {
+            return wait_us;
+        }
         due_first = client->next_due;
-        if (due_first == NULL) due_last = NULL;
+        if (due_first == NULL) {
+            due_last = NULL;
+        }
         client->due_us = 0;
-        if (client->is_gone)
+        if (client->is_gone) {
             free(client);
-        else
+        } else {
             client_done(client);
+        }
     }
     return -1;
 }
@@ -154,9 +179,11 @@ int main(int argc, char **argv)
     listener.arg = &listener;
     (void)setsockopt(listener.fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one));
     if (bind(listener.fd, (struct sockaddr *)&address, sizeof(address)) != 0 ||
-        listen(listener.fd, BACKLOG) != 0)
+        listen(listener.fd, BACKLOG) != 0) {
         bench_fail("cannot listen on 127.0.0.1:%s: %s", argv[1], strerror(errno));
+    }
     bench_watch(&listener, EPOLLIN);
-    for (;;)
+    for (;;) {
         bench_turn(answer_due());
+    }
 }

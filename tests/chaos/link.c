@@ -24,7 +24,7 @@ int64_t now_ms(void)
 static void close_with_reset(int fd)
 {
     struct linger hard = {.l_onoff = 1, .l_linger = 0};
-    (void)setsockopt(fd, SOL_SOCKET, SO_LINGER, &hard, sizeof hard);
+    (void)setsockopt(fd, SOL_SOCKET, SO_LINGER, &hard, sizeof(hard));
     (void)close(fd);
 }
 
@@ -43,8 +43,8 @@ int listen_on(uint16_t port)
     if (fd < 0) {
         return -1;
     }
-    (void)setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes);
-    if (bind(fd, (struct sockaddr *)&address, sizeof address) != 0 || listen(fd, 64) != 0) {
+    (void)setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof(yes));
+    if (bind(fd, (struct sockaddr *)&address, sizeof(address)) != 0 || listen(fd, 64) != 0) {
         (void)close(fd);
         return -1;
     }
@@ -55,7 +55,7 @@ static int connect_to(uint16_t port)
 {
     int fd = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
     struct sockaddr_in address = loopback(port);
-    if (fd >= 0 && connect(fd, (struct sockaddr *)&address, sizeof address) != 0 && errno != EINPROGRESS) {
+    if (fd >= 0 && connect(fd, (struct sockaddr *)&address, sizeof(address)) != 0 && errno != EINPROGRESS) {
         (void)close(fd);
         return -1;
     }
@@ -65,14 +65,14 @@ static int connect_to(uint16_t port)
 static void send_at_once(int fd)
 {
     int yes = 1;
-    (void)setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &yes, sizeof yes);
+    (void)setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &yes, sizeof(yes));
 }
 
 /* ---- connections ---- */
 
 struct link *link_begin(struct route *route, int client)
 {
-    struct link *link = calloc(1, sizeof *link);
+    struct link *link = calloc(1, sizeof(*link));
     int server = link != NULL ? connect_to(route->target) : -1;
     if (server < 0 || route->rules[UP].mode == MODE_RESET || route->rules[DOWN].mode == MODE_RESET) {
         if (server >= 0) {
@@ -301,7 +301,7 @@ void link_serve(struct link *link, const short events[2], int64_t now)
 {
     if (link->is_connecting && (events[1] & (POLLOUT | POLLERR | POLLHUP)) != 0) {
         int problem = 0;
-        socklen_t size = sizeof problem;
+        socklen_t size = sizeof(problem);
         (void)getsockopt(link->ends[1], SOL_SOCKET, SO_ERROR, &problem, &size);
         link->is_connecting = false;
         link->is_condemned = link->is_condemned || problem != 0;

@@ -105,8 +105,8 @@ static const char *route_add(const char *name, const char *words)
         return "error there are too many routes, or one of this name";
     }
     struct route *route = &routes[route_count];
-    memset(route, 0, sizeof *route);
-    (void)snprintf(route->name, sizeof route->name, "%s", name);
+    memset(route, 0, sizeof(*route));
+    (void)snprintf(route->name, sizeof(route->name), "%s", name);
     route->target = (uint16_t)target;
     route->protocol = strcmp(protocol, "pg") == 0     ? PROTOCOL_PG
                       : strcmp(protocol, "amqp") == 0 ? PROTOCOL_AMQP
@@ -126,7 +126,7 @@ static const char *mode_set(struct route *route, const char *words)
     if (sscanf(words, "%7s %15s %15s", way, name, number) < 2 || !number_read(number, LONG_MAX, &n)) {
         return "error usage: mode NAME up|down|both MODE [N]";
     }
-    for (size_t mode = 0; mode < sizeof mode_names / sizeof *mode_names; mode++) {
+    for (size_t mode = 0; mode < sizeof(mode_names) / sizeof(*mode_names); mode++) {
         if (strcmp(mode_names[mode], name) != 0) {
             continue;
         }
@@ -169,7 +169,7 @@ static const char *command_run(const char *text)
     } else if (strcmp(verb, "close") != 0 && strcmp(verb, "count") != 0) {
         return "error there is no such command";
     }
-    (void)snprintf(answer, sizeof answer, "ok %d %ld %lld %lld", connections, route->fired, route->bytes[UP],
+    (void)snprintf(answer, sizeof(answer), "ok %d %ld %lld %lld", connections, route->fired, route->bytes[UP],
                    route->bytes[DOWN]);
     return answer;
 }
@@ -185,7 +185,7 @@ static void control_end(void)
  * the socket's room. */
 static void control_serve(void)
 {
-    ssize_t got = read(control, line + line_size, sizeof line - 1 - line_size);
+    ssize_t got = read(control, line + line_size, sizeof(line) - 1 - line_size);
     if (got <= 0) {
         if (got == 0 || (errno != EAGAIN && errno != EINTR)) {
             control_end();
@@ -203,7 +203,7 @@ static void control_serve(void)
         line_size -= (size_t)(end + 1 - line);
         memmove(line, end + 1, line_size);
     }
-    if (line_size == sizeof line - 1) {
+    if (line_size == sizeof(line) - 1) {
         control_end();
     }
 }
@@ -212,12 +212,12 @@ static int control_listen(const char *path)
 {
     struct sockaddr_un address = {.sun_family = AF_UNIX};
     int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-    if (fd < 0 || strlen(path) >= sizeof address.sun_path) {
+    if (fd < 0 || strlen(path) >= sizeof(address.sun_path)) {
         return -1;
     }
     memcpy(address.sun_path, path, strlen(path) + 1);
     (void)unlink(path);
-    return bind(fd, (struct sockaddr *)&address, sizeof address) == 0 && listen(fd, 4) == 0 ? fd : -1;
+    return bind(fd, (struct sockaddr *)&address, sizeof(address)) == 0 && listen(fd, 4) == 0 ? fd : -1;
 }
 
 /* ---- the loop ---- */

@@ -23,7 +23,7 @@ __attribute__((constructor)) static void clock_attach(void)
     true_clock_gettime = (clock_gettime_fn *)dlsym(RTLD_NEXT, "clock_gettime");
     const char *path = getenv("CHAOS_CLOCK");
     int fd = path != NULL ? open(path, O_RDONLY | O_CLOEXEC) : -1;
-    void *page = fd >= 0 ? mmap(NULL, sizeof *offset_ms, PROT_READ, MAP_SHARED, fd, 0) : MAP_FAILED;
+    void *page = fd >= 0 ? mmap(NULL, sizeof(*offset_ms), PROT_READ, MAP_SHARED, fd, 0) : MAP_FAILED;
     offset_ms = page != MAP_FAILED ? page : NULL;
     if (fd >= 0) {
         (void)close(fd);

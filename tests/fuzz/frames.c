@@ -35,14 +35,16 @@ void frames_put_handshake(struct mg_buf *stream, int declared, bool is_confirmin
                       tune[] = "\0\x0a\0\x1e\x07\xff\0\x02\0\0\0\x0a", open_ok[] = "\0\x0a\0\x29",
                       channel_open_ok[] = "\0\x14\0\x0b\0\0\0", confirm_ok[] = "\0\x55\0\x0b",
                       declare_ok[] = "\0\x32\0\x0b\x01q\0\0\0\0\0\0\0\0";
-    put_frame(stream, AMQP_FRAME_METHOD, 0, start, sizeof start - 1);
-    put_frame(stream, AMQP_FRAME_METHOD, 0, tune, sizeof tune - 1);
-    put_frame(stream, AMQP_FRAME_METHOD, 0, open_ok, sizeof open_ok);
-    put_frame(stream, AMQP_FRAME_METHOD, MG_AMQP_CHANNEL, channel_open_ok, sizeof channel_open_ok);
-    for (int i = 0; i < declared; i++)
-        put_frame(stream, AMQP_FRAME_METHOD, MG_AMQP_CHANNEL, declare_ok, sizeof declare_ok - 1);
-    if (is_confirming)
-        put_frame(stream, AMQP_FRAME_METHOD, MG_AMQP_CHANNEL, confirm_ok, sizeof confirm_ok - 1);
+    put_frame(stream, AMQP_FRAME_METHOD, 0, start, sizeof(start) - 1);
+    put_frame(stream, AMQP_FRAME_METHOD, 0, tune, sizeof(tune) - 1);
+    put_frame(stream, AMQP_FRAME_METHOD, 0, open_ok, sizeof(open_ok));
+    put_frame(stream, AMQP_FRAME_METHOD, MG_AMQP_CHANNEL, channel_open_ok, sizeof(channel_open_ok));
+    for (int i = 0; i < declared; i++) {
+        put_frame(stream, AMQP_FRAME_METHOD, MG_AMQP_CHANNEL, declare_ok, sizeof(declare_ok) - 1);
+    }
+    if (is_confirming) {
+        put_frame(stream, AMQP_FRAME_METHOD, MG_AMQP_CHANNEL, confirm_ok, sizeof(confirm_ok) - 1);
+    }
 }
 
 void frames_put_input(struct mg_buf *stream, struct mg_slice input)
@@ -52,25 +54,29 @@ void frames_put_input(struct mg_buf *stream, struct mg_slice input)
         int kind = at[0] & 3, channel = at[0] & 4 ? 0 : MG_AMQP_CHANNEL;
         size_t len = (size_t)at[1] << 8 | at[2];
         at += 3;
-        if (len > (size_t)(end - at)) len = (size_t)(end - at);
-        if (kind == 0)
+        if (len > (size_t)(end - at)) {
+            len = (size_t)(end - at);
+        }
+        if (kind == 0) {
             mg_buf_append(stream, at, len);
-        else
+        } else {
             put_frame(stream, kind, channel, at, len);
+        }
         at += len;
     }
 }
 
 void frames_send(int fd, const struct mg_buf *stream)
 {
-    if (stream->len > 0)
+    if (stream->len > 0) {
         FUZZ_REQUIRE(send(fd, stream->data, stream->len, MSG_NOSIGNAL) == (ssize_t)stream->len);
+    }
 }
 
 bool frames_have_ack(const struct mg_buf *stream)
 {
     static const char ack[] = {0, 60, 0, 80};
-    return stream->len > 0 && memmem(stream->data, stream->len, ack, sizeof ack) != NULL;
+    return stream->len > 0 && memmem(stream->data, stream->len, ack, sizeof(ack)) != NULL;
 }
 
 /* ---- the client ---- */
@@ -97,8 +103,9 @@ bool frames_receive(struct frames_reader *reader, int fd)
 {
     char bytes[4096];
     ssize_t n;
-    while ((n = recv(fd, bytes, sizeof bytes, MSG_DONTWAIT)) > 0)
+    while ((n = recv(fd, bytes, sizeof(bytes), MSG_DONTWAIT)) > 0) {
         mg_buf_append(&reader->bytes, bytes, (size_t)n);
+    }
     FUZZ_REQUIRE(!reader->bytes.failed);
     return n != 0;
 }
@@ -107,11 +114,15 @@ static bool frame_next(const struct mg_buf *bytes, size_t *at, struct frame *ret
 {
     do {
         size_t left = bytes->len - *at;
-        if (left < HEAD_BYTES) return false;
+        if (left < HEAD_BYTES) {
+            return false;
+        }
         const char *head = bytes->data + *at;
         size_t len = (size_t)fuzz_number(head + 3, 4);
         FUZZ_REQUIRE(len <= MG_AMQP_FRAME_MAX);
-        if (left < HEAD_BYTES + len + 1) return false;
+        if (left < HEAD_BYTES + len + 1) {
+            return false;
+        }
         FUZZ_REQUIRE((unsigned char)head[HEAD_BYTES + len] == AMQP_FRAME_END);
         *ret_frame =
             (struct frame){head[0], (int)fuzz_number(head + 1, 2), (struct mg_slice){head + HEAD_BYTES, len}};
@@ -125,13 +136,17 @@ static bool frame_next(const struct mg_buf *bytes, size_t *at, struct frame *ret
 static bool body_next(struct frames_reader *reader, size_t *at)
 {
     struct frame frame;
-    if (!frame_next(&reader->bytes, at, &frame)) return false;
+    if (!frame_next(&reader->bytes, at, &frame)) {
+        return false;
+    }
     FUZZ_REQUIRE(frame.type == AMQP_FRAME_HEADER && frame.channel == MG_AMQP_CHANNEL);
     FUZZ_REQUIRE(frame.payload.len >= 14 && fuzz_number(frame.payload.data, 2) == AMQP_BASIC_CLASS);
     uint64_t left = fuzz_number(frame.payload.data + 4, 8);
     mg_buf_clear(&reader->body);
     while (left > 0) {
-        if (!frame_next(&reader->bytes, at, &frame)) return false;
+        if (!frame_next(&reader->bytes, at, &frame)) {
+            return false;
+        }
         FUZZ_REQUIRE(frame.type == AMQP_FRAME_BODY && frame.channel == MG_AMQP_CHANNEL);
         FUZZ_REQUIRE(frame.payload.len > 0 && frame.payload.len <= left);
         mg_buf_append(&reader->body, frame.payload.data, frame.payload.len);
@@ -145,16 +160,22 @@ bool frames_next(struct frames_reader *reader, struct frames_said *ret_said)
 {
     struct frame frame;
     if (reader->at == 0) {
-        if (reader->bytes.len < PROTOCOL_BYTES) return false;
+        if (reader->bytes.len < PROTOCOL_BYTES) {
+            return false;
+        }
         FUZZ_REQUIRE(memcmp(reader->bytes.data, PROTOCOL, PROTOCOL_BYTES) == 0);
         reader->at = PROTOCOL_BYTES;
     }
     size_t at = reader->at;
-    if (!frame_next(&reader->bytes, &at, &frame)) return false;
+    if (!frame_next(&reader->bytes, &at, &frame)) {
+        return false;
+    }
     FUZZ_REQUIRE(frame.type == AMQP_FRAME_METHOD && frame.payload.len >= 4);
     amqp_method_number_t method = (amqp_method_number_t)fuzz_number(frame.payload.data, 4);
     bool has_body = method == AMQP_BASIC_PUBLISH_METHOD;
-    if (has_body && !body_next(reader, &at)) return false;
+    if (has_body && !body_next(reader, &at)) {
+        return false;
+    }
     *ret_said = (struct frames_said){.method = method,
                                      .arguments = {frame.payload.data + 4, frame.payload.len - 4},
                                      .body = has_body ? mg_buf_slice(&reader->body) : mg_slice_of("")};

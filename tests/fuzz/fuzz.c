@@ -17,7 +17,9 @@ static bool is_poison(const void *object, size_t size)
 {
     const unsigned char *bytes = object;
     for (size_t i = 0; i < size; i++) {
-        if (bytes[i] != 0x5A) return false;
+        if (bytes[i] != 0x5A) {
+            return false;
+        }
     }
     return true;
 }
@@ -27,8 +29,9 @@ void fuzz_require_refusal(enum mg_class class, const struct mg_err *err, const v
     FUZZ_REQUIRE(class == MG_BAD_INPUT || class == MG_STALE);
     FUZZ_REQUIRE(err->class == class);
     FUZZ_REQUIRE(err->text[0] != '\0');
-    for (const char *at = err->text; *at != '\0'; at++)
+    for (const char *at = err->text; *at != '\0'; at++) {
         FUZZ_REQUIRE((unsigned char)*at >= ' ');
+    }
     FUZZ_REQUIRE(is_poison(untouched, size));
 }
 
@@ -46,7 +49,9 @@ char *fuzz_take_text(struct mg_slice *rest)
     struct mg_slice first = fuzz_take(rest);
     char *text = malloc(first.len + 1);
     FUZZ_REQUIRE(text != NULL);
-    if (first.len > 0) memcpy(text, first.data, first.len);
+    if (first.len > 0) {
+        memcpy(text, first.data, first.len);
+    }
     text[first.len] = '\0';
     return text;
 }
@@ -72,8 +77,9 @@ bool fuzz_contains(struct mg_slice text, const char *word)
 uint64_t fuzz_number(const char *at, int bytes)
 {
     uint64_t number = 0;
-    for (int i = 0; i < bytes; i++)
+    for (int i = 0; i < bytes; i++) {
         number = number << 8 | (unsigned char)at[i];
+    }
     return number;
 }
 
@@ -81,7 +87,7 @@ int fuzz_listen(const char *name)
 {
     struct sockaddr_un address = {.sun_family = AF_UNIX};
     size_t len = strlen(name);
-    FUZZ_REQUIRE(len < sizeof address.sun_path);
+    FUZZ_REQUIRE(len < sizeof(address.sun_path));
     memcpy(address.sun_path + 1, name, len); /* a leading NUL: an abstract address, without a file */
     int listener = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
     socklen_t size = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + len);

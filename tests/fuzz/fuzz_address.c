@@ -17,7 +17,9 @@
 
 static void is_refused_with_reason(enum mg_class class, const struct mg_err *err)
 {
-    if (class == MG_OK) return;
+    if (class == MG_OK) {
+        return;
+    }
     FUZZ_REQUIRE(class == MG_BAD_INPUT && err->class == class && err->text[0] != '\0');
 }
 
@@ -35,7 +37,9 @@ static void try_readers(const char *text, const char *secret)
         err = (struct mg_err){MG_OK, ""};
         const struct mg_http_server_options options = {.address = text,
                                                        .is_plaintext_allowed = is_plaintext_allowed};
-        if (secret == NULL) is_refused_with_reason(mg_http_server_check(&options, &err), &err);
+        if (secret == NULL) {
+            is_refused_with_reason(mg_http_server_check(&options, &err), &err);
+        }
     }
     (void)mg_host_is_loopback(text);
 }
@@ -50,8 +54,10 @@ static void redact(const char *text, const char *secret)
     FUZZ_REQUIRE(strlen(whole) < size - 1);
     FUZZ_REQUIRE(secret == NULL || strstr(whole, secret) == NULL);
     FUZZ_REQUIRE(secret == NULL || mg_url_has_password(text));
-    if (strcmp(whole, text) != 0 && strstr(whole, "***") == NULL) FUZZ_REQUIRE(false);
-    for (size_t len = 1; len <= sizeof part; len++) {
+    if (strcmp(whole, text) != 0 && strstr(whole, "***") == NULL) {
+        FUZZ_REQUIRE(false);
+    }
+    for (size_t len = 1; len <= sizeof(part); len++) {
         mg_url_redact(text, part, len);
         FUZZ_REQUIRE(strlen(part) < len && strncmp(part, whole, len - 1) == 0);
     }
@@ -63,8 +69,9 @@ static void try_around(const char *const *parts)
 {
     struct mg_buf text;
     mg_buf_init(&text, FUZZ_TEXT_MAX);
-    for (int i = 0; parts[i] != NULL; i++)
+    for (int i = 0; parts[i] != NULL; i++) {
         mg_buf_append_text(&text, parts[i]);
+    }
     FUZZ_REQUIRE(!text.failed);
     redact(text.data, SECRET);
     try_readers(text.data, SECRET);
@@ -74,7 +81,9 @@ static void try_around(const char *const *parts)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     struct mg_slice rest = {(const char *)data, size};
-    if (fuzz_contains(rest, SECRET)) return 0;
+    if (fuzz_contains(rest, SECRET)) {
+        return 0;
+    }
     char *first = fuzz_take_text(&rest), *second = fuzz_take_text(&rest);
     redact(first, NULL);
     try_readers(first, NULL);
@@ -87,8 +96,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         {"host=db user=", first, " password=", SECRET, second, NULL},
         {"host=", first, " password=", SECRET, second, NULL},
     };
-    for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++)
+    for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
         try_around(texts[i]);
+    }
     free(first);
     free(second);
     return 0;

@@ -70,8 +70,11 @@ enum mg_class __wrap_mg_amqp_connect(const struct mg_broker_address *address, co
                                      amqp_connection_state_t *ret_connection, bool *ret_is_absent,
                                      struct mg_err *err)
 {
-    for (role_here = CONSUME; role_here < ROLE_COUNT; role_here++)
-        if (strstr(name, ROLES[role_here]) != NULL) break;
+    for (role_here = CONSUME; role_here < ROLE_COUNT; role_here++) {
+        if (strstr(name, ROLES[role_here]) != NULL) {
+            break;
+        }
+    }
     FUZZ_REQUIRE(role_here < ROLE_COUNT);
     return __real_mg_amqp_connect(address, name, ret_connection, ret_is_absent, err);
 }
@@ -80,7 +83,9 @@ int __wrap_amqp_socket_open_noblock(amqp_socket_t *socket, const char *host, int
                                     const struct timeval *timeout)
 {
     (void)host, (void)port, (void)timeout;
-    if (atomic_exchange(&sockets.is_taken[role_here], true)) return AMQP_STATUS_SOCKET_ERROR;
+    if (atomic_exchange(&sockets.is_taken[role_here], true)) {
+        return AMQP_STATUS_SOCKET_ERROR;
+    }
     amqp_tcp_socket_set_sockfd(socket, sockets.fds[role_here][0]);
     return AMQP_STATUS_OK;
 }
@@ -113,7 +118,9 @@ void __wrap_mg_acks_pass(struct mg_broker *broker);
 
 void __wrap_mg_acks_pass(struct mg_broker *broker)
 {
-    if (passed_count < HELD_MAX) passed[passed_count++] = tag_arrived;
+    if (passed_count < HELD_MAX) {
+        passed[passed_count++] = tag_arrived;
+    }
     __real_mg_acks_pass(broker);
 }
 
@@ -125,12 +132,17 @@ static void say(struct run *run, enum mg_role role, struct mg_slice input, bool 
     int fd = sockets.fds[role][1];
     bool is_tried = role == run->role;
     mg_buf_init(&stream, FRAMES_STREAM_MAX);
-    if (has_handshake)
+    if (has_handshake) {
         frames_put_handshake(&stream, role == CONSUME && !run->is_private ? CONSUMERS : 0, role == PUBLISH);
-    if (is_tried) frames_put_input(&stream, input);
+    }
+    if (is_tried) {
+        frames_put_input(&stream, input);
+    }
     FUZZ_REQUIRE(!stream.failed);
     frames_send(fd, &stream);
-    if (is_tried) run->has_ack = frames_have_ack(&stream);
+    if (is_tried) {
+        run->has_ack = frames_have_ack(&stream);
+    }
     mg_buf_finish(&stream);
 }
 
@@ -141,13 +153,15 @@ static void told(const struct run *run, uint64_t tag, bool is_multiple, bool is_
 {
     FUZZ_REQUIRE(tag > 0 && tag <= tag_arrived);
     for (int i = 0; i < passed_count; i++) {
-        if (is_nack && passed[i] == tag)
+        if (is_nack && passed[i] == tag) {
             passed[i] = UINT64_MAX;
-        else
+        } else {
             FUZZ_REQUIRE(is_multiple ? passed[i] > tag : passed[i] != tag);
+        }
     }
-    for (int i = 0; i < run->held_count; i++)
+    for (int i = 0; i < run->held_count; i++) {
         FUZZ_REQUIRE(is_multiple ? run->held[i].tag > tag : run->held[i].tag != tag);
+    }
 }
 
 static void hear(struct run *run)
@@ -171,7 +185,9 @@ static void hear(struct run *run)
 
 static int choose(struct run *run)
 {
-    if (run->choices.len == 0) return 0;
+    if (run->choices.len == 0) {
+        return 0;
+    }
     int choice = (unsigned char)run->choices.data[0];
     run->choices.data++;
     run->choices.len--;
@@ -180,12 +196,13 @@ static int choose(struct run *run)
 
 static void give_back(struct run *run, struct mg_delivery *delivery, int choice)
 {
-    if (choice % 3 == 0)
+    if (choice % 3 == 0) {
         mg_broker_ack(run->broker, delivery);
-    else if (choice % 3 == 1)
+    } else if (choice % 3 == 1) {
         mg_broker_reject(run->broker, delivery);
-    else
+    } else {
         mg_broker_requeue(run->broker, delivery);
+    }
 }
 
 /* Reads every byte, so that a sanitizer detects freed or short memory. */
@@ -198,8 +215,10 @@ static void delivery_is_whole(const struct mg_delivery *delivery)
     FUZZ_REQUIRE(delivery->consumer >= 0 && delivery->consumer <= CONSUMERS);
     FUZZ_REQUIRE(delivery->body.len <= BODY_MAX_BYTES);
     FUZZ_REQUIRE(!delivery->is_oversized || delivery->body.len == 0);
-    for (size_t i = 0; i < sizeof slices / sizeof slices[0]; i++) {
-        if (slices[i].data == NULL) continue;
+    for (size_t i = 0; i < sizeof(slices) / sizeof(slices[0]); i++) {
+        if (slices[i].data == NULL) {
+            continue;
+        }
         FUZZ_REQUIRE(slices[i].data[slices[i].len] == '\0');
     }
 }
@@ -215,8 +234,9 @@ static void on_delivery(void *arg, struct mg_delivery *delivery)
         return;
     }
     give_back(run, delivery, choice);
-    if (choice >= 64 && run->held_count > 0)
+    if (choice >= 64 && run->held_count > 0) {
         give_back(run, run->held[--run->held_count].delivery, choice / 3);
+    }
 }
 
 static void on_state(void *arg, bool is_up, const char *reason)
@@ -263,9 +283,12 @@ static void start(struct run *run)
     run->loop = mg_loop_create();
     FUZZ_REQUIRE(run->loop != NULL);
     FUZZ_REQUIRE(mg_broker_create(run->loop, &options, &run->broker, &err) == MG_OK);
-    if (run->is_private) mg_broker_consume_private(run->broker, 5, on_named, run);
-    if (run->role == WATCH)
+    if (run->is_private) {
+        mg_broker_consume_private(run->broker, 5, on_named, run);
+    }
+    if (run->role == WATCH) {
         FUZZ_REQUIRE(mg_broker_watch_queue(run->broker, "q.watched", 1000, on_seen, run, &err) == MG_OK);
+    }
     for (int i = 0; i < PUBLISHED && run->role == PUBLISH; i++) {
         const struct mg_message message = {.exchange = i % 2 == 0 ? "makegood.replies" : "",
                                            .routing_key = "q",
@@ -286,14 +309,17 @@ static void on_client(void *arg, int events)
     bool is_over = !frames_receive(&run->reader, sockets.fds[run->role][1]);
     run->silent_ticks = 0;
     hear(run);
-    if (is_over) mg_loop_stop(run->loop);
+    if (is_over) {
+        mg_loop_stop(run->loop);
+    }
 }
 
 static void on_tick(void *arg)
 {
     struct run *run = arg;
-    if (++run->silent_ticks == SILENT_TICKS)
+    if (++run->silent_ticks == SILENT_TICKS) {
         FUZZ_REQUIRE(shutdown(sockets.fds[run->role][1], SHUT_WR) == 0 || errno == ENOTCONN);
+    }
 }
 
 static void try_run(struct run *run)
@@ -309,7 +335,9 @@ static void try_run(struct run *run)
     mg_timer_destroy(timer);
     for (int i = 0; i < run->held_count; i++) { /* the receiver also owns those of a lost connection */
         delivery_is_whole(run->held[i].delivery);
-        if (i % 2 == 0) give_back(run, run->held[i].delivery, i);
+        if (i % 2 == 0) {
+            give_back(run, run->held[i].delivery, i);
+        }
     }
     mg_watch_destroy(watch);
     mg_broker_destroy(run->broker);
@@ -321,7 +349,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     uint8_t choice = size > 0 ? data[0] : 0;
     struct mg_slice input = {(const char *)data + (size > 0), size - (size > 0)};
-    if (input.len > INPUT_MAX) return 0;
+    if (input.len > INPUT_MAX) {
+        return 0;
+    }
     bool has_handshake = (choice & 4) == 0;
     struct run run = {
         .role = (enum mg_role)((choice & 3) % ROLE_COUNT), .is_private = (choice & 8) != 0, .choices = input};
@@ -333,7 +363,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     tag_arrived = 0;
     try_run(&run);
     for (int role = 0; role < ROLE_COUNT; role++) {
-        if (!atomic_load(&sockets.is_taken[role])) close(sockets.fds[role][0]);
+        if (!atomic_load(&sockets.is_taken[role])) {
+            close(sockets.fds[role][0]);
+        }
         close(sockets.fds[role][1]);
     }
     return 0;

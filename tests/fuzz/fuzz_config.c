@@ -80,8 +80,9 @@ static void what_was_taken_is_right(const struct mg_list *words)
     FUZZ_REQUIRE(values.number >= -5 && values.number <= 1000);
     FUZZ_REQUIRE(values.duration >= 10 && values.duration <= 3600000);
     FUZZ_REQUIRE(values.list.count >= 0 && values.list.count <= MG_LIST_MAX);
-    for (int i = 0; i < values.list.count; i++)
+    for (int i = 0; i < values.list.count; i++) {
         FUZZ_REQUIRE(values.list.items[i] != NULL);
+    }
     FUZZ_REQUIRE(words->count >= 0 && words->count <= MG_LIST_MAX);
 }
 
@@ -94,8 +95,9 @@ static void load(struct mg_slice rest)
     FUZZ_REQUIRE(pwrite(fd, file.data, file.len, 0) == (ssize_t)file.len);
     set_environment("MAKEGOOD_NUMBER", fuzz_take_text(&rest));
     set_environment("MAKEGOOD_ITEMS", fuzz_take_text(&rest));
-    for (; rest.len > 0 && count < WORDS_MAX; count++)
+    for (; rest.len > 0 && count < WORDS_MAX; count++) {
         words[3 + count] = owned[count] = fuzz_take_text(&rest);
+    }
 
     struct mg_config *config = NULL;
     enum mg_config_action action;
@@ -103,14 +105,17 @@ static void load(struct mg_slice rest)
     struct mg_err err;
     enum mg_class class = mg_config_load(&PROGRAM, 3 + count, words, &config, &action, &found, &err);
     if (class == MG_OK) {
-        if (action != MG_CONFIG_EXIT) what_was_taken_is_right(&found);
+        if (action != MG_CONFIG_EXIT) {
+            what_was_taken_is_right(&found);
+        }
         mg_config_destroy(config);
     } else {
         fuzz_require_refusal(class, &err, NULL, 0);
         FUZZ_REQUIRE(config == NULL);
     }
-    for (int i = 0; i < count; i++)
+    for (int i = 0; i < count; i++) {
         free(owned[i]);
+    }
 }
 
 static void duration_comes_back(struct mg_slice input)
@@ -118,7 +123,7 @@ static void duration_comes_back(struct mg_slice input)
     char *text = fuzz_take_text(&input), again[64];
     int64_t ms = mg_duration_parse(text);
     if (ms >= 0) {
-        mg_duration_format(ms, again, sizeof again);
+        mg_duration_format(ms, again, sizeof(again));
         FUZZ_REQUIRE(mg_duration_parse(again) == ms);
     }
     free(text);
@@ -128,6 +133,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     struct mg_slice input = {(const char *)data, size};
     duration_comes_back(input);
-    if (!names_a_path(input)) load(input);
+    if (!names_a_path(input)) {
+        load(input);
+    }
     return 0;
 }

@@ -64,20 +64,28 @@ static bool is_of_own_page(const struct mg_http_exchange *request)
     const char *type = mg_http_exchange_header(request, "Content-Type");
     bool has_origin = mg_http_exchange_header(request, "Origin") != NULL;
     bool has_site = mg_http_exchange_header(request, "Sec-Fetch-Site") != NULL;
-    if (host == NULL || strlen(host) > 100 || type == NULL) return false;
-    if (strncmp(type, "application/json", strlen("application/json")) != 0) return false;
-    if (has_site && !has(request, "Sec-Fetch-Site", "same-origin")) return false;
-    (void)snprintf(here, sizeof here, "http://%s", host);
-    (void)snprintf(here_tls, sizeof here_tls, "https://%s", host);
+    if (host == NULL || strlen(host) > 100 || type == NULL) {
+        return false;
+    }
+    if (strncmp(type, "application/json", strlen("application/json")) != 0) {
+        return false;
+    }
+    if (has_site && !has(request, "Sec-Fetch-Site", "same-origin")) {
+        return false;
+    }
+    (void)snprintf(here, sizeof(here), "http://%s", host);
+    (void)snprintf(here_tls, sizeof(here_tls), "https://%s", host);
     return !has_origin || has(request, "Origin", here) || has(request, "Origin", here_tls);
 }
 
 static bool is_loopback(const char *host)
 {
     static const char *const names[] = {"localhost", "127.0.0.1", "[::1]"};
-    for (size_t i = 0; host != NULL && i < sizeof names / sizeof names[0]; i++) {
+    for (size_t i = 0; host != NULL && i < sizeof(names) / sizeof(names[0]); i++) {
         size_t len = strlen(names[i]);
-        if (strncasecmp(host, names[i], len) == 0 && (host[len] == '\0' || host[len] == ':')) return true;
+        if (strncasecmp(host, names[i], len) == 0 && (host[len] == '\0' || host[len] == ':')) {
+            return true;
+        }
     }
     return false;
 }
@@ -88,8 +96,9 @@ static bool has_one_session(const struct mg_http_exchange *request)
     static const char name[] = "makegood=";
     const char *cookies = mg_http_exchange_header(request, "Cookie");
     int count = 0;
-    for (const char *at = cookies; at != NULL && (at = strstr(at, name)) != NULL; at += strlen(name))
+    for (const char *at = cookies; at != NULL && (at = strstr(at, name)) != NULL; at += strlen(name)) {
         count += at == cookies || strchr(" \t;,", at[-1]) != NULL;
+    }
     return count == 1;
 }
 
@@ -121,9 +130,13 @@ static struct mg_slice header_of(struct mg_slice head, const char *name)
     size_t len = strlen(name);
     for (const char *at = head.data, *end = head.data + head.len; at < end;) {
         const char *line_end = memmem(at, (size_t)(end - at), "\r\n", 2);
-        if (line_end == NULL) break;
+        if (line_end == NULL) {
+            break;
+        }
         if ((size_t)(line_end - at) >= len + 2 && strncasecmp(at, name, len) == 0 && at[len] == ':') {
-            if (found.data != NULL) return (struct mg_slice){NULL, 0};
+            if (found.data != NULL) {
+                return (struct mg_slice){NULL, 0};
+            }
             found = (struct mg_slice){at + len + 2, (size_t)(line_end - at) - len - 2};
         }
         at = line_end + 2;
@@ -152,10 +165,12 @@ static void head_is_ours(struct mg_slice head)
                                         "Permissions-Policy",
                                         "X-Accel-Buffering"};
     size_t lines = 0, known_lines = 0;
-    for (size_t i = 0; i + 1 < head.len; i++)
+    for (size_t i = 0; i + 1 < head.len; i++) {
         lines += head.data[i] == '\r' && head.data[i + 1] == '\n';
-    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
+    }
+    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
         known_lines += header_of(head, names[i]).data != NULL;
+    }
     FUZZ_REQUIRE(lines == known_lines);
     FUZZ_REQUIRE(mg_slice_is(header_of(head, "X-Content-Type-Options"), "nosniff"));
     FUZZ_REQUIRE(mg_slice_is(header_of(head, "X-Frame-Options"), "DENY"));
@@ -170,7 +185,9 @@ static struct mg_buf chunks_join(struct mg_slice body)
     for (const char *at = body.data, *end = body.data + body.len; at < end;) {
         const char *line_end = memmem(at, (size_t)(end - at), "\r\n", 2);
         size_t len = line_end != NULL ? strtoul(at, NULL, 16) : 0;
-        if (len == 0 || len > (size_t)(end - line_end) - 2) break;
+        if (len == 0 || len > (size_t)(end - line_end) - 2) {
+            break;
+        }
         mg_buf_append(&all, line_end + 2, len);
         at = line_end + 2 + len + 2;
     }
@@ -184,7 +201,9 @@ static void rows_are_told(json_t *rows)
     json_t *row;
     json_array_foreach(rows, index, row)
     {
-        if (json_object_get(row, "error_text") == NULL) return;
+        if (json_object_get(row, "error_text") == NULL) {
+            return;
+        }
         for (int i = 0; SERVERS_TEXTS[i] != NULL; i++) {
             char *cell = servers_cell((int)index, SERVERS_TEXTS[i]);
             const char *told = json_string_value(json_object_get(row, SERVERS_TEXTS[i]));
@@ -219,7 +238,9 @@ static void json_is_sound(int status, struct mg_slice body)
         FUZZ_REQUIRE(text != NULL && text[0] != '\0');
     } else {
         json_object_foreach(json, name, value) rows_are_told(value);
-        if (json_object_get(json, "explanation") != NULL) order_is_told(json);
+        if (json_object_get(json, "explanation") != NULL) {
+            order_is_told(json);
+        }
     }
     json_decref(json);
 }
@@ -228,8 +249,9 @@ static void json_is_sound(int status, struct mg_slice body)
 static void page_is_ours(struct mg_slice type, struct mg_slice body)
 {
     const struct mg_asset *asset = MG_ASSETS;
-    while (asset->name != NULL && !(mg_slice_is(type, asset->type) && mg_slice_equal(asset->bytes, body)))
+    while (asset->name != NULL && !(mg_slice_is(type, asset->type) && mg_slice_equal(asset->bytes, body))) {
         asset++;
+    }
     FUZZ_REQUIRE(asset->name != NULL);
 }
 
@@ -237,12 +259,16 @@ static void page_is_ours(struct mg_slice type, struct mg_slice body)
 static void events_are_sound(struct mg_slice text)
 {
     static const char begin[] = "retry: 2000\n\n";
-    if (text.len < strlen(begin)) return; /* its client has disconnected */
+    if (text.len < strlen(begin)) {
+        return; /* its client has disconnected */
+    }
     FUZZ_REQUIRE(memcmp(text.data, begin, strlen(begin)) == 0);
     for (const char *at = text.data + strlen(begin), *end = text.data + text.len; at < end;) {
         const char *event_end = memmem(at, (size_t)(end - at), "\n\n", 2);
         const char *line_end = memchr(at, '\n', (size_t)(end - at));
-        if (event_end == NULL) return;
+        if (event_end == NULL) {
+            return;
+        }
         FUZZ_REQUIRE(strncmp(at, "event: ", 7) == 0 && strncmp(line_end, "\ndata: ", 7) == 0);
         struct mg_slice data = {line_end + 7, (size_t)(event_end - line_end) - 7};
         FUZZ_REQUIRE(memchr(data.data, '\n', data.len) == NULL);
@@ -280,7 +306,9 @@ static bool answer_take(struct mg_slice *rest, bool is_head, struct answer *ret)
     static const char blank[] = "\r\n\r\n";
     const char *end = rest->len > 0 ? memmem(rest->data, rest->len, blank, strlen(blank)) : NULL;
     const char *line_end = end != NULL ? memmem(rest->data, rest->len, "\r\n", 2) : NULL;
-    if (end == NULL) return false;
+    if (end == NULL) {
+        return false;
+    }
     FUZZ_REQUIRE(strncmp(rest->data, "HTTP/1.", 7) == 0 && strlen("HTTP/1.1 200") < rest->len);
     ret->status = (int)strtol(rest->data + 9, NULL, 10);
     ret->head = (struct mg_slice){line_end + 2, (size_t)(end - line_end)};
@@ -290,7 +318,9 @@ static bool answer_take(struct mg_slice *rest, bool is_head, struct answer *ret)
     bool is_bodiless = is_head || ret->status == 304 || ret->status < 200;
     ret->is_chunked = !is_bodiless && header_of(ret->head, "Transfer-Encoding").data != NULL;
     size_t len = is_bodiless ? 0 : length.data != NULL ? strtoul(length.data, NULL, 10) : left;
-    if (len > left) return false;
+    if (len > left) {
+        return false;
+    }
     ret->body = (struct mg_slice){body, len};
     *rest = (struct mg_slice){body + len, left - len};
     return true;
@@ -304,8 +334,12 @@ static void answers_are_sound(const struct http_answers *answers)
     struct answer answer;
     int number = 0;
     while (number < request_count && number < METHODS_MAX && answer_take(&rest, was_head[number], &answer)) {
-        if (answer.status < 200) continue;
-        if (!fuzz_contains(answer.head, "Content-Security-Policy: ")) return;
+        if (answer.status < 200) {
+            continue;
+        }
+        if (!fuzz_contains(answer.head, "Content-Security-Policy: ")) {
+            return;
+        }
         answer_is_sound(&answer, was_head[number++]);
     }
     FUZZ_REQUIRE(!answers->is_whole || number == request_count || number == METHODS_MAX);
@@ -327,8 +361,8 @@ static void login(int person)
     char request[512], body[128];
     struct http_answers answers;
     struct answer answer;
-    (void)snprintf(body, sizeof body, "{\"token\": \"%s\"}", PERSONS[person].token);
-    (void)snprintf(request, sizeof request,
+    (void)snprintf(body, sizeof(body), "{\"token\": \"%s\"}", PERSONS[person].token);
+    (void)snprintf(request, sizeof(request),
                    "POST /api/v1/login HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
                    "Content-Length: %zu\r\n\r\n%s",
                    strlen(body), body);
@@ -349,13 +383,14 @@ static void letter_look(void)
     char request[256];
     struct http_answers answers;
     struct answer answer;
-    (void)snprintf(request, sizeof request,
+    (void)snprintf(request, sizeof(request),
                    "GET /api/v1/dead HTTP/1.1\r\nHost: localhost\r\nCookie: makegood=%s\r\n\r\n",
                    known[OPERATOR].session);
     http_peer_ask(loop, mg_slice_of(request), &answers);
     struct mg_slice rest = mg_buf_slice(&answers.bytes);
-    if (answer_take(&rest, false, &answer) && mg_json_find(answer.body, "/letters/0/mark").data != NULL)
+    if (answer_take(&rest, false, &answer) && mg_json_find(answer.body, "/letters/0/mark").data != NULL) {
         copy_member(answer.body, "/letters/0/mark", letter_mark);
+    }
     mg_buf_finish(&answers.bytes);
 }
 
@@ -368,10 +403,14 @@ static void know(struct mg_slice sent)
 {
     for (int i = 0; i < PEOPLE; i++) {
         known[i].is_known = false;
-        if (is_in(PERSONS[i].session, sent) || is_in(PERSONS[i].csrf, sent)) login(i);
+        if (is_in(PERSONS[i].session, sent) || is_in(PERSONS[i].csrf, sent)) {
+            login(i);
+        }
     }
     letter_mark[0] = '\0';
-    if (is_in(LETTER, sent) && known[OPERATOR].is_known) letter_look();
+    if (is_in(LETTER, sent) && known[OPERATOR].is_known) {
+        letter_look();
+    }
 }
 
 static struct mg_buf expand(struct mg_slice sent)
@@ -382,8 +421,12 @@ static struct mg_buf expand(struct mg_slice sent)
         char sign = sent.data[i];
         const char *text = sign == LETTER && letter_mark[0] != '\0' ? letter_mark : NULL;
         for (int p = 0; p < PEOPLE; p++) {
-            if (sign == PERSONS[p].session) text = known[p].session;
-            if (sign == PERSONS[p].csrf) text = known[p].csrf;
+            if (sign == PERSONS[p].session) {
+                text = known[p].session;
+            }
+            if (sign == PERSONS[p].csrf) {
+                text = known[p].csrf;
+            }
         }
         mg_buf_append_slice(&bytes, text != NULL ? mg_slice_of(text) : (struct mg_slice){&sign, 1});
     }
@@ -401,11 +444,11 @@ static void tokens_write(void)
         uint8_t digest[MG_SHA256_SIZE];
         char hex[2 * MG_SHA256_SIZE + 1];
         mg_sha256(mg_slice_of(PERSONS[i].token), digest);
-        *mg_hex_write(digest, sizeof digest, hex) = '\0';
+        *mg_hex_write(digest, sizeof(digest), hex) = '\0';
         mg_buf_printf(&text, "%s %s %s\n", PERSONS[i].role, PERSONS[i].name, hex);
     }
     FUZZ_REQUIRE(fd >= 0 && write(fd, text.data, text.len) == (ssize_t)text.len);
-    (void)snprintf(tokens_file, sizeof tokens_file, "/proc/self/fd/%d", fd);
+    (void)snprintf(tokens_file, sizeof(tokens_file), "/proc/self/fd/%d", fd);
     mg_buf_finish(&text);
 }
 

@@ -59,9 +59,9 @@ static const char GREETING[] = "R\0\0\0\x08\0\0\0\0"
 static void listen_here(void)
 {
     char name[64];
-    (void)snprintf(name, sizeof name, "makegood-fuzz-%d/.s.PGSQL.5432", (int)getpid());
+    (void)snprintf(name, sizeof(name), "makegood-fuzz-%d/.s.PGSQL.5432", (int)getpid());
     (void)snprintf(
-        dsn, sizeof dsn,
+        dsn, sizeof(dsn),
         "host=@makegood-fuzz-%d port=5432 user=u dbname=d password=p sslmode=disable gssencmode=disable",
         (int)getpid());
     listener = fuzz_listen(name);
@@ -70,7 +70,9 @@ static void listen_here(void)
 /* The receiver may have closed its side. */
 static void say(int fd, const void *bytes, size_t len)
 {
-    if (len > 0) FUZZ_REQUIRE(send(fd, bytes, len, MSG_NOSIGNAL) == (ssize_t)len || errno == EPIPE);
+    if (len > 0) {
+        FUZZ_REQUIRE(send(fd, bytes, len, MSG_NOSIGNAL) == (ssize_t)len || errno == EPIPE);
+    }
 }
 
 static void on_client(void *arg, int events)
@@ -78,11 +80,12 @@ static void on_client(void *arg, int events)
     struct run *run = arg;
     (void)events;
     char bytes[4096];
-    while (recv(run->fd, bytes, sizeof bytes, MSG_DONTWAIT) > 0)
+    while (recv(run->fd, bytes, sizeof(bytes), MSG_DONTWAIT) > 0) {
         continue;
+    }
     run->heard++;
     if (run->heard == 1 && run->greets) {
-        say(run->fd, GREETING, sizeof GREETING - 1);
+        say(run->fd, GREETING, sizeof(GREETING) - 1);
     } else if (run->heard <= 2) {
         say(run->fd, run->sent.data, run->sent.len);
         FUZZ_REQUIRE(shutdown(run->fd, SHUT_WR) == 0 || errno == ENOTCONN);
@@ -114,7 +117,9 @@ static int count_ready(struct mg_slice sent)
     size_t at = 0;
     while (sent.len - at >= 5) {
         uint64_t len = fuzz_number(sent.data + at + 1, 4);
-        if (len < 4 || len > sent.len - at - 1) break;
+        if (len < 4 || len > sent.len - at - 1) {
+            break;
+        }
         count += sent.data[at] == READY;
         at += 1 + (size_t)len;
     }
@@ -128,10 +133,12 @@ static void order_is_sound(const struct mg_order_record *record)
     const struct mg_order *order = &record->order;
     FUZZ_REQUIRE(order->state < MG_ORDER_STATE_COUNT && order->step_count >= 0);
     FUZZ_REQUIRE(order->step_count <= MG_STEPS_MAX);
-    FUZZ_REQUIRE(memchr(record->order_id, '\0', sizeof record->order_id) != NULL);
-    FUZZ_REQUIRE(memchr(record->workflow, '\0', sizeof record->workflow) != NULL);
+    FUZZ_REQUIRE(memchr(record->order_id, '\0', sizeof(record->order_id)) != NULL);
+    FUZZ_REQUIRE(memchr(record->workflow, '\0', sizeof(record->workflow)) != NULL);
     for (int i = 0; i < order->step_count; i++) {
-        if ((record->stored_steps >> i & 1) == 0) continue;
+        if ((record->stored_steps >> i & 1) == 0) {
+            continue;
+        }
         FUZZ_REQUIRE(record->step_names[i] != NULL && record->services[i] != NULL);
         FUZZ_REQUIRE(order->steps[i].kind < MG_KIND_COUNT);
     }
@@ -147,7 +154,9 @@ static void take_orders(const struct mg_rows *rows)
     FUZZ_REQUIRE(class == MG_OK || (err.class == class && err.text[0] != '\0'));
     for (int i = 0; i < ORDERS && class == MG_OK; i++) {
         FUZZ_REQUIRE(!orders[i].is_unreadable || orders[i].record == NULL);
-        if (orders[i].record != NULL) order_is_sound(orders[i].record);
+        if (orders[i].record != NULL) {
+            order_is_sound(orders[i].record);
+        }
     }
     mg_arena_destroy(arena);
 }
@@ -219,14 +228,18 @@ static void on_lost(void *arg, const char *reason)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    if (listener < 0) listen_here();
+    if (listener < 0) {
+        listen_here();
+    }
     struct run run = {.sent = {(const char *)data + (size > 0), size - (size > 0)},
                       .greets = size > 0 && (data[0] & 1) == 0,
                       .fd = -1};
     const struct mg_pg_options options = {
         .dsn = dsn, .name = "fuzz", .on_connected = on_connected, .on_lost = on_lost, .arg = &run};
     struct mg_err err;
-    if (run.sent.len > INPUT_MAX) return 0;
+    if (run.sent.len > INPUT_MAX) {
+        return 0;
+    }
     run.loop = mg_loop_create();
     FUZZ_REQUIRE(run.loop != NULL);
     struct mg_watch *watch = mg_watch_create(run.loop, listener, on_connection, &run);
@@ -234,12 +247,15 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     mg_watch_set(watch, MG_READABLE);
     FUZZ_REQUIRE(mg_pg_create(run.loop, &options, &run.pg, &err) == MG_OK);
     mg_loop_run(run.loop);
-    for (int i = 0; i < CALLS; i++)
+    for (int i = 0; i < CALLS; i++) {
         FUZZ_REQUIRE(run.calls[i].is_answered == (run.connects > 0));
+    }
     mg_pg_destroy(run.pg);
     mg_watch_destroy(watch);
     mg_watch_destroy(run.watch);
     mg_loop_destroy(run.loop);
-    if (run.fd >= 0) close(run.fd);
+    if (run.fd >= 0) {
+        close(run.fd);
+    }
     return 0;
 }

@@ -81,8 +81,8 @@ static void reply_can_be_read(const struct call *call, const struct mg_verdict_o
                                    .retry_after_ms = verdict->retry_after_ms};
     struct mg_buf body;
     struct mg_err err;
-    memcpy(reply.error_code, verdict->code, sizeof reply.error_code);
-    memcpy(reply.error_text, verdict->text, sizeof reply.error_text);
+    memcpy(reply.error_code, verdict->code, sizeof(reply.error_code));
+    memcpy(reply.error_text, verdict->text, sizeof(reply.error_text));
     mg_buf_init(&body, FUZZ_TEXT_MAX);
     mg_reply_write(&reply, &body);
     FUZZ_REQUIRE(mg_reply_parse(mg_buf_slice(&body), &MG_JSON_LIMITS_DEFAULT, &read, &err) == MG_OK);
@@ -104,8 +104,9 @@ static void must_be_whole(const struct call *call, const struct mg_http_answer *
     }
     FUZZ_REQUIRE(is_empty_line_seen);
     if (answer->is_ended_by_close && verdict->code[0] == '\0' &&
-        strcmp(answer->content_type, "application/json") == 0)
+        strcmp(answer->content_type, "application/json") == 0) {
         FUZZ_REQUIRE(mg_json_check(answer->body, &MG_JSON_LIMITS_DEFAULT, &err) == MG_OK);
+    }
 }
 
 static void judge(const struct call *call, const struct mg_http_answer *answer)
@@ -134,10 +135,11 @@ static void on_done(void *arg, const struct mg_http_answer *answer)
     FUZZ_REQUIRE(answer->status == 0 || (answer->status >= 200 && answer->status <= 999));
     FUZZ_REQUIRE(answer->retry_after_ms >= -1 && answer->retry_after_ms <= RETRY_AFTER_MAX_MS);
     FUZZ_REQUIRE(answer->body.len <= BODY_MAX_BYTES && answer->content_type != NULL);
-    if (answer->sent == MG_SENT_YES)
+    if (answer->sent == MG_SENT_YES) {
         FUZZ_REQUIRE(answer->status != 0 && answer->body.data != NULL && answer->reason[0] == '\0');
-    else
+    } else {
         FUZZ_REQUIRE(answer->body.data == NULL && answer->reason[0] != '\0');
+    }
     judge(call, answer);
     mg_loop_stop(loop);
 }
@@ -153,11 +155,12 @@ static void prepare(void)
     struct mg_err err;
     loop = mg_loop_create();
     FUZZ_REQUIRE(loop != NULL);
-    (void)snprintf(path, sizeof path, "makegood-fuzz-%d", (int)getpid());
+    (void)snprintf(path, sizeof(path), "makegood-fuzz-%d", (int)getpid());
     listener = fuzz_listen(path);
     FUZZ_REQUIRE(mg_http_client_create(loop, &options, &client, &err) == MG_OK);
-    for (int i = 0; i < 2; i++)
+    for (int i = 0; i < 2; i++) {
         FUZZ_REQUIRE(mg_service_parse(mg_slice_of(SERVICES[i]), NULL, &services[i], &err) == MG_OK);
+    }
 }
 
 static void try_call(uint8_t choice, struct mg_slice sent)
@@ -188,7 +191,9 @@ static void try_call(uint8_t choice, struct mg_slice sent)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    if (loop == NULL) prepare();
+    if (loop == NULL) {
+        prepare();
+    }
     try_call(0, mg_slice_of("HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nContent-Length: 2\r\n\r\nok"));
     try_call(size > 0 ? data[0] : 0, (struct mg_slice){(const char *)data + (size > 0), size - (size > 0)});
     return 0;

@@ -35,10 +35,10 @@ static void answer_is_sound(struct mg_slice all)
     static const char *const statuses[] = {"200", "404", "405", "503", "400", "411", "413",
                                            "414", "417", "431", "500", "501", "505", "100"};
     bool is_known = all.len == 0;
-    for (size_t i = 0; i < sizeof statuses / sizeof statuses[0] && !is_known; i++) {
+    for (size_t i = 0; i < sizeof(statuses) / sizeof(statuses[0]) && !is_known; i++) {
         for (int minor = 0; minor <= 1; minor++) {
             char line[32];
-            (void)snprintf(line, sizeof line, "HTTP/1.%d %s ", minor, statuses[i]);
+            (void)snprintf(line, sizeof(line), "HTTP/1.%d %s ", minor, statuses[i]);
             is_known = is_known || (all.len >= strlen(line) && memcmp(all.data, line, strlen(line)) == 0);
         }
     }
@@ -48,7 +48,9 @@ static void answer_is_sound(struct mg_slice all)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     struct http_answers answers;
-    if (loop == NULL) prepare();
+    if (loop == NULL) {
+        prepare();
+    }
     http_peer_ask(loop, (struct mg_slice){(const char *)data, size}, &answers);
     answer_is_sound(mg_buf_slice(&answers.bytes));
     mg_buf_finish(&answers.bytes);

@@ -15,8 +15,9 @@ static const struct mg_json_limits WIDE = {FUZZ_TEXT_MAX, DEPTH_MAX, FUZZ_TEXT_M
 
 static bool is_taken_by_jansson(struct mg_slice text)
 {
-    if (text.len == 0 || memchr(text.data, '\0', text.len) != NULL)
+    if (text.len == 0 || memchr(text.data, '\0', text.len) != NULL) {
         return false; /* the text would end there for jansson */
+    }
     json_error_t error;
     json_t *root = json_loadb(text.data, text.len, JSON_REJECT_DUPLICATES | JSON_DECODE_ANY, &error);
     json_decref(root);
@@ -40,13 +41,17 @@ static struct size measure(struct mg_slice value)
     struct mg_slice name, inner;
     struct size size = {0, 0};
     enum mg_json_type type = mg_json_type_of(value);
-    if (type != MG_JSON_OBJECT && type != MG_JSON_ARRAY) return size;
+    if (type != MG_JSON_OBJECT && type != MG_JSON_ARRAY) {
+        return size;
+    }
     mg_json_walk_begin(&walk, value);
     while (mg_json_walk_next(&walk, &name, &inner)) {
         FUZZ_REQUIRE(fuzz_is_within(inner, value) && inner.len > 0);
         FUZZ_REQUIRE((type == MG_JSON_OBJECT) == (name.data != NULL));
         struct size below = measure(inner);
-        if (below.depth > size.depth) size.depth = below.depth;
+        if (below.depth > size.depth) {
+            size.depth = below.depth;
+        }
         size.members += 1 + below.members;
     }
     size.depth++;
@@ -58,22 +63,25 @@ static void limits_hold(struct mg_slice text)
     struct size size = measure(mg_json_trim(text));
     FUZZ_REQUIRE(is_taken_within(text, (struct mg_json_limits){text.len, size.depth, size.members}));
     FUZZ_REQUIRE(!is_taken_within(text, (struct mg_json_limits){text.len - 1, size.depth, size.members}));
-    if (size.depth > 0)
+    if (size.depth > 0) {
         FUZZ_REQUIRE(!is_taken_within(text, (struct mg_json_limits){text.len, size.depth - 1, size.members}));
-    if (size.members > 0)
+    }
+    if (size.members > 0) {
         FUZZ_REQUIRE(!is_taken_within(text, (struct mg_json_limits){text.len, size.depth, size.members - 1}));
+    }
 }
 
 /* RFC 6901 §3 */
 static void append_escaped(struct mg_buf *pointer, struct mg_slice name)
 {
     for (size_t i = 0; i < name.len; i++) {
-        if (name.data[i] == '~')
+        if (name.data[i] == '~') {
             mg_buf_append_text(pointer, "~0");
-        else if (name.data[i] == '/')
+        } else if (name.data[i] == '/') {
             mg_buf_append_text(pointer, "~1");
-        else
+        } else {
             mg_buf_append(pointer, name.data + i, 1);
+        }
     }
 }
 
@@ -114,8 +122,12 @@ static void members_are_found(struct mg_slice text)
     struct mg_json_walk walk;
     struct mg_slice name, value, whole = mg_json_trim(text);
     struct mg_buf pointer, plain;
-    if (mg_json_type_of(whole) == MG_JSON_STRING) text_comes_back(whole);
-    if (mg_json_type_of(whole) != MG_JSON_OBJECT) return;
+    if (mg_json_type_of(whole) == MG_JSON_STRING) {
+        text_comes_back(whole);
+    }
+    if (mg_json_type_of(whole) != MG_JSON_OBJECT) {
+        return;
+    }
     mg_buf_init(&pointer, FUZZ_TEXT_MAX);
     mg_buf_init(&plain, FUZZ_TEXT_MAX);
     mg_json_walk_begin(&walk, whole);

@@ -50,7 +50,9 @@ static void say(struct run *run, struct mg_slice input, bool has_handshake)
 {
     struct mg_buf stream;
     mg_buf_init(&stream, FRAMES_STREAM_MAX);
-    if (has_handshake) frames_put_handshake(&stream, 0, true);
+    if (has_handshake) {
+        frames_put_handshake(&stream, 0, true);
+    }
     frames_put_input(&stream, input);
     FUZZ_REQUIRE(!stream.failed);
     frames_send(fds[1], &stream);
@@ -65,7 +67,9 @@ static void say(struct run *run, struct mg_slice input, bool has_handshake)
 static void keep(struct mg_buf *buf, struct mg_slice text)
 {
     mg_buf_init(buf, FUZZ_TEXT_MAX);
-    if (text.len > 0) mg_buf_append_slice(buf, text);
+    if (text.len > 0) {
+        mg_buf_append_slice(buf, text);
+    }
     FUZZ_REQUIRE(!buf->failed && buf->len == text.len);
 }
 
@@ -73,14 +77,14 @@ static void letter_is_whole(const struct mg_dead_letter *letter)
 {
     const struct mg_slice slices[] = {letter->message_id, letter->type, letter->reason,
                                       letter->correlation_id};
-    for (size_t i = 0; i < sizeof slices / sizeof slices[0]; i++) {
+    for (size_t i = 0; i < sizeof(slices) / sizeof(slices[0]); i++) {
         struct mg_buf copy;
         keep(&copy, slices[i]);
         mg_buf_finish(&copy);
     }
     char died_at[MG_TIME_TEXT_SIZE];
     mg_time_format(letter->died_at_ms, died_at);
-    FUZZ_REQUIRE(strlen(died_at) < sizeof died_at);
+    FUZZ_REQUIRE(strlen(died_at) < sizeof(died_at));
 }
 
 static enum mg_dead_verb on_letter(void *arg, const struct mg_dead_letter *shown)
@@ -148,8 +152,9 @@ static void hear(struct run *run, bool is_done)
     struct frames_said said;
     frames_reader_init(&reader);
     (void)frames_receive(&reader, fds[1]); /* all bytes: the tool has ended */
-    while (frames_next(&reader, &said))
+    while (frames_next(&reader, &said)) {
         hear_one(run, &said);
+    }
     FUZZ_REQUIRE(!is_done || reader.at == reader.bytes.len);
     frames_reader_finish(&reader);
 }
@@ -159,7 +164,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     static const struct mg_broker_address address = {.url = "amqp://guest:guest@127.0.0.1:5672/"};
     uint8_t choice = size > 0 ? data[0] : 0;
     struct mg_slice input = {(const char *)data + (size > 0), size - (size > 0)};
-    if (input.len > INPUT_MAX) return 0;
+    if (input.len > INPUT_MAX) {
+        return 0;
+    }
     struct run run = {.choices = input};
     struct mg_err err;
     int count = 0;
@@ -170,8 +177,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     hear(&run, class == MG_OK);
     if (class == MG_OK) {
         FUZZ_REQUIRE(count == run.count);
-        for (int i = 0; i < count; i++)
+        for (int i = 0; i < count; i++) {
             FUZZ_REQUIRE(run.letters[i].is_acked == (run.letters[i].verb != MG_DEAD_LIST));
+        }
     } else {
         FUZZ_REQUIRE(err.class == class && err.text[0] != '\0');
     }

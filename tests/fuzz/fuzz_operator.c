@@ -32,8 +32,9 @@ static struct pattern DECIMAL = {.text = "^([0-9]+[.]?[0-9]*|[.][0-9]+)$"};
 
 static bool matches(const char *text, struct pattern *pattern)
 {
-    if (!pattern->is_ready)
+    if (!pattern->is_ready) {
         FUZZ_REQUIRE(regcomp(&pattern->regex, pattern->text, REG_EXTENDED | REG_NOSUB) == 0);
+    }
     pattern->is_ready = true;
     return regexec(&pattern->regex, text, 0, NULL, 0) == 0;
 }
@@ -51,14 +52,17 @@ static struct parts parts_of(const char *text)
     int *const fields[] = {&parts.year, &parts.month, &parts.day, &parts.hour, &parts.minute, &parts.second};
     char fraction[4] = "000";
     const char *point = strchr(text, '.');
-    for (size_t i = 0; i < sizeof fields / sizeof fields[0]; i++) {
+    for (size_t i = 0; i < sizeof(fields) / sizeof(fields[0]); i++) {
         char *end = NULL;
         *fields[i] = (int)strtol(text, &end, 10);
-        if (*end == '\0' || *end != behind[i]) break;
+        if (*end == '\0' || *end != behind[i]) {
+            break;
+        }
         text = end + 1;
     }
-    for (int i = 0; point != NULL && i < 3 && point[1 + i] >= '0' && point[1 + i] <= '9'; i++)
+    for (int i = 0; point != NULL && i < 3 && point[1 + i] >= '0' && point[1 + i] <= '9'; i++) {
         fraction[i] = point[1 + i];
+    }
     parts.ms = (int)strtol(fraction, NULL, 10);
     return parts;
 }
@@ -87,7 +91,7 @@ static void time_is_right(const char *text, const char *number)
     char written[MG_TIME_TEXT_SIZE], again[MG_MOMENT_SIZE];
     mg_time_format(strtoll(number, NULL, 10), written);
     struct parts meant = parts_of(text), taken = parts_of(written);
-    FUZZ_REQUIRE(memcmp(&meant, &taken, sizeof meant) == 0);
+    FUZZ_REQUIRE(memcmp(&meant, &taken, sizeof(meant)) == 0);
     FUZZ_REQUIRE(mg_moment_parse(written, again) && strcmp(number, again) == 0);
 }
 
@@ -97,7 +101,9 @@ static void try_moment(const char *text)
     int64_t ms = mg_duration_parse(text);
     bool is_taken = mg_moment_parse(text, number);
     FUZZ_REQUIRE(is_taken || !(ms >= 0 || text[0] == '\0' || is_time(text)));
-    if (!is_taken) return;
+    if (!is_taken) {
+        return;
+    }
     if (text[0] == '\0') {
         FUZZ_REQUIRE(number[0] == '\0');
     } else if (ms >= 0) {
@@ -130,8 +136,12 @@ static void try_limit(const char *text, bool is_whole, double max)
     bool is_wordless = text[0] == '\0' || strcmp(text, "none") == 0;
     bool is_taken = mg_limit_parse(text, is_whole, max, &limit);
     FUZZ_REQUIRE(is_taken == (is_wordless || is_number(text, is_whole, nextafter(0, 1), max)));
-    if (is_taken && !is_wordless) FUZZ_REQUIRE(limit == text);
-    if (is_taken && is_wordless) FUZZ_REQUIRE(text[0] == '\0' ? limit == NULL : strcmp(limit, "0") == 0);
+    if (is_taken && !is_wordless) {
+        FUZZ_REQUIRE(limit == text);
+    }
+    if (is_taken && is_wordless) {
+        FUZZ_REQUIRE(text[0] == '\0' ? limit == NULL : strcmp(limit, "0") == 0);
+    }
 }
 
 /* ---- filters of failures ---- */
@@ -167,10 +177,11 @@ static void try_filter(const char *text, struct mg_slice rest)
         FUZZ_REQUIRE(strlen(filter.filter.workflow) <= MG_NAME_MAX && strlen(filter.filter.error) <= 255);
         services_come_back(filter.filter.services, &services);
     } else {
-        FUZZ_REQUIRE(memchr(refusal, '\0', sizeof refusal) != NULL && refusal[0] != '\0');
+        FUZZ_REQUIRE(memchr(refusal, '\0', sizeof(refusal)) != NULL && refusal[0] != '\0');
     }
-    for (int i = 0; i < services.count; i++)
+    for (int i = 0; i < services.count; i++) {
         free(names[i]);
+    }
     free(workflow);
     free(step);
     free(until);
@@ -186,7 +197,9 @@ static bool steers(const char *text)
                        (at[2] == 0x8e || at[2] == 0x8f || (at[2] >= 0xa8 && at[2] <= 0xae));
         bool is_isolation = at[0] == 0xe2 && at[1] == 0x81 && at[2] >= 0xa6 && at[2] <= 0xa9;
         bool is_control = at[0] == 0xc2 && at[1] >= 0x80 && at[1] <= 0x9f;
-        if (*at < ' ' || *at == 0x7f || is_mark || is_isolation || is_control) return true;
+        if (*at < ' ' || *at == 0x7f || is_mark || is_isolation || is_control) {
+            return true;
+        }
     }
     return false;
 }
@@ -215,7 +228,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     try_rate(text);
     try_limit(text, true, MG_SERVICE_CONCURRENCY_MAX);
     try_limit(text, false, MG_SERVICE_RATE_MAX);
-    if (mg_bulk_verb_parse(text, &verb)) FUZZ_REQUIRE(strcmp(mg_cause_name(verb), text) == 0);
+    if (mg_bulk_verb_parse(text, &verb)) {
+        FUZZ_REQUIRE(strcmp(mg_cause_name(verb), text) == 0);
+    }
     try_filter(text, rest);
     try_plain(text);
     free(text);

@@ -19,7 +19,7 @@ static void is_same_reply(const struct mg_reply *a, const struct mg_reply *b)
 /* The signature of an error can be stored and shown. Digits in the text do not change it. */
 static void signature_is_sound(const struct mg_reply *reply)
 {
-    char signature[MG_SIGNATURE_MAX + 1], other[MG_SIGNATURE_MAX + 1], text[sizeof reply->error_text];
+    char signature[MG_SIGNATURE_MAX + 1], other[MG_SIGNATURE_MAX + 1], text[sizeof(reply->error_text)];
     struct mg_slice code = mg_slice_of(reply->error_code);
     size_t len = mg_signature_write(code, mg_slice_of(reply->error_text), signature);
     FUZZ_REQUIRE(len == strlen(signature) && len <= MG_SIGNATURE_MAX);
@@ -27,7 +27,7 @@ static void signature_is_sound(const struct mg_reply *reply)
         step = mg_utf8_len(signature + at, len - at);
         FUZZ_REQUIRE(step > 0 && (at < code.len || (unsigned char)signature[at] >= ' '));
     }
-    for (size_t i = 0; i < sizeof text; i++) {
+    for (size_t i = 0; i < sizeof(text); i++) {
         char c = reply->error_text[i];
         text[i] = c >= '0' && c <= '9' ? (char)('0' + (c - '0' + 1) % 10) : c;
     }

@@ -86,7 +86,9 @@ void mg_pg_send(struct mg_pg *pg, const struct mg_pg_statement *statements, int 
     (void)statements;
     FUZZ_REQUIRE(pg->call_count < CALLS_MAX && count > 0 && count <= MG_PG_STATEMENTS_MAX);
     pg->calls[pg->call_count++] = (struct call){fn, arg, count};
-    if (session.running != NULL) mg_loop_stop(session.running);
+    if (session.running != NULL) {
+        mg_loop_stop(session.running);
+    }
 }
 
 void mg_pg_refuse(struct mg_pg *pg, enum mg_pg_fault fault, const char *reason, mg_pg_fn *fn, void *arg)
@@ -100,9 +102,10 @@ static struct mg_rows rows_make(void)
     struct mg_rows rows = {PQmakeEmptyPGresult(NULL, PGRES_TUPLES_OK)};
     PGresAttDesc columns[COLUMNS];
     char name[] = "column";
-    memset(columns, 0, sizeof columns);
-    for (int i = 0; i < COLUMNS; i++)
+    memset(columns, 0, sizeof(columns));
+    for (int i = 0; i < COLUMNS; i++) {
         columns[i].name = name;
+    }
     FUZZ_REQUIRE(rows.result != NULL && PQsetResultAttrs(rows.result, COLUMNS, columns) != 0);
     for (int i = 0; i < world.row_count * COLUMNS; i++) {
         char *cell = world.cells[world.next++ % world.cell_count];
@@ -134,8 +137,9 @@ static void call_answer(const struct call *call)
         answer.sqlstate = REFUSALS[world.refusal];
     }
     call->fn(call->arg, &answer);
-    for (int i = 0; i < call->count; i++)
+    for (int i = 0; i < call->count; i++) {
         PQclear(rows[i].result);
+    }
 }
 
 /* Answers the open statements, and those that follow from the answers. */
@@ -221,16 +225,18 @@ static void on_owed(void *arg, bool is_leader, const struct mg_due *dues, int co
     (void)arg, (void)is_leader;
     is_answer(err);
     FUZZ_REQUIRE(count >= 0 && count <= world.row_count);
-    for (int i = 0; i < count; i++)
+    for (int i = 0; i < count; i++) {
         IS_TEXT(dues[i].order_id);
+    }
 }
 
 static void on_marked(void *arg, const struct mg_given_up *given_up, int count, const struct mg_err *err)
 {
     (void)arg;
     is_answer(err);
-    for (int i = 0; i < count; i++)
+    for (int i = 0; i < count; i++) {
         IS_TEXT(given_up[i].queue);
+    }
 }
 
 static void on_bulk(void *arg, const struct mg_bulk_look *found, const struct mg_err *err)
@@ -262,7 +268,9 @@ static void on_started(void *arg, const struct mg_bulk_started *started, const s
     (void)arg;
     is_answer(err);
     FUZZ_REQUIRE((started == NULL) == (err != NULL));
-    if (started == NULL) return;
+    if (started == NULL) {
+        return;
+    }
     IS_TEXT(started->bulk_id);
     FUZZ_REQUIRE(started->state < MG_BULK_STATE_COUNT);
 }
@@ -287,7 +295,9 @@ static void on_retired(void *arg, const struct mg_retire_answer *answer, const s
     (void)arg;
     is_answer(err);
     FUZZ_REQUIRE((answer == NULL) == (err != NULL));
-    if (answer == NULL) return;
+    if (answer == NULL) {
+        return;
+    }
     IS_TEXT(answer->failure);
     FUZZ_REQUIRE(answer->outcome <= MG_RETIRE_NO_PARTITION);
 }
@@ -357,9 +367,10 @@ static void commit(struct mg_store *store)
     static const struct mg_event_record event = {
         .version = 1, .cause = {"c", 1}, .by = {"b", 1}, .transitions = {"[]", 2}};
     static struct mg_order_write writes[WRITES];
-    for (int i = 0; i < WRITES; i++)
+    for (int i = 0; i < WRITES; i++) {
         writes[i] = (struct mg_order_write){
             .record = &records[i], .events = &event, .event_count = 1, .locked_by = "h"};
+    }
     mg_store_commit(store, writes, WRITES, on_written, writes);
     asked++;
 }
@@ -405,7 +416,9 @@ static void world_read(struct mg_slice rest)
 {
     world.row_count = rest.len > 0 ? rest.data[0] & 3 : 0;
     world.refusal = rest.len > 0 ? rest.data[0] >> 2 & 3 : 0;
-    if (rest.len > 0) rest = (struct mg_slice){rest.data + 1, rest.len - 1};
+    if (rest.len > 0) {
+        rest = (struct mg_slice){rest.data + 1, rest.len - 1};
+    }
     world.cell_count = world.next = 0;
     do {
         char *cell = world.cells[world.cell_count++] = fuzz_take_text(&rest);
@@ -419,7 +432,7 @@ static void session_begins(struct mg_store *store, const struct mg_store_options
     char reason[MG_ERR_TEXT_MAX];
     session.options.on_connected(session.options.arg);
     answer_all();
-    bool is_up = mg_store_is_up(store, reason, sizeof reason);
+    bool is_up = mg_store_is_up(store, reason, sizeof(reason));
     FUZZ_REQUIRE(is_up == (reason[0] == '\0'));
     FUZZ_REQUIRE(!options->skips_schema_check || is_up || session.is_dropped);
 }
@@ -444,14 +457,16 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
             commit(store);
             answer_all();
         }
-        for (int tries = 0; answered < asked && tries < TRIES_MAX; tries++)
+        for (int tries = 0; answered < asked && tries < TRIES_MAX; tries++) {
             try_again(loop);
+        }
         FUZZ_REQUIRE(answered == asked);
         mg_store_destroy(store);
     }
     mg_loop_destroy(loop);
     mg_arena_destroy(arena);
-    for (int i = 0; i < world.cell_count; i++)
+    for (int i = 0; i < world.cell_count; i++) {
         free(world.cells[i]);
+    }
     return 0;
 }

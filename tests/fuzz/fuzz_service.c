@@ -29,8 +29,9 @@ static void header_is_one_line(const char *header)
 {
     size_t name_len = strcspn(header, ":");
     FUZZ_REQUIRE(name_len > 0 && header[name_len] == ':');
-    for (const char *at = header; *at != '\0'; at++)
+    for (const char *at = header; *at != '\0'; at++) {
         FUZZ_REQUIRE(*at >= ' ' && *at <= '~');
+    }
     FUZZ_REQUIRE(strncasecmp(header, "Idempotency-Key:", strlen("Idempotency-Key:")) != 0);
 }
 
@@ -59,7 +60,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     struct mg_err err;
     int count = 0;
     const struct mg_mistakes mistakes = {on_mistake, &count};
-    if (fuzz_contains(text, "/dev/") || fuzz_contains(text, "/proc/")) return 0; /* a file that never ends */
+    if (fuzz_contains(text, "/dev/") || fuzz_contains(text, "/proc/")) {
+        return 0; /* a file that never ends */
+    }
     enum mg_class class = mg_service_parse(text, &mistakes, &service, &err);
     if (class != MG_OK) {
         fuzz_require_refusal(class, &err, NULL, 0);
@@ -70,8 +73,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     FUZZ_REQUIRE(strncasecmp(service->url, "http", 4) == 0 && strpbrk(service->url, "?#") == NULL);
     FUZZ_REQUIRE(service->url[strlen(service->url) - 1] != '/');
     FUZZ_REQUIRE((service->client_cert_file == NULL) == (service->client_key_file == NULL));
-    for (int i = 0; i <= MG_SERVICE_HEADERS_MAX && service->headers[i] != NULL; i++)
+    for (int i = 0; i <= MG_SERVICE_HEADERS_MAX && service->headers[i] != NULL; i++) {
         header_is_one_line(service->headers[i]);
+    }
     calls_are_bounded(service);
     every_status_counts(service);
     mg_service_destroy(service);

@@ -32,12 +32,16 @@ static const char *const COLUMNS[] = {
     "kind",        "error_text", "due_at",     "by_whom", "breaker", "instance", "archived_on",
     "complete_by", "cause_kind", "wake_at",    "at",      "version", "maybe",    "failure_count",
     "transitions", "statuses",   "generation", "is_high"};
-#define COLUMN_COUNT ((int)(sizeof COLUMNS / sizeof COLUMNS[0]))
+#define COLUMN_COUNT ((int)(sizeof(COLUMNS) / sizeof(COLUMNS[0])))
 
 static const char *cell(int row, int column)
 {
-    if (strcmp(COLUMNS[column], "transitions") == 0) return world.transitions;
-    if (strcmp(COLUMNS[column], "statuses") == 0) return world.statuses;
+    if (strcmp(COLUMNS[column], "transitions") == 0) {
+        return world.transitions;
+    }
+    if (strcmp(COLUMNS[column], "statuses") == 0) {
+        return world.statuses;
+    }
     return world.texts[(row + column) % world.text_count];
 }
 
@@ -46,12 +50,14 @@ static struct mg_table table_make(int row_count, bool is_for_people)
     struct mg_rows rows = {PQmakeEmptyPGresult(NULL, PGRES_TUPLES_OK)};
     PGresAttDesc columns[COLUMN_COUNT];
     struct mg_table table = {0};
-    memset(columns, 0, sizeof columns);
-    for (int i = 0; i < COLUMN_COUNT; i++)
+    memset(columns, 0, sizeof(columns));
+    for (int i = 0; i < COLUMN_COUNT; i++) {
         columns[i].name = strdup(COLUMNS[i]);
+    }
     FUZZ_REQUIRE(rows.result != NULL && PQsetResultAttrs(rows.result, COLUMN_COUNT, columns) != 0);
-    for (int i = 0; i < COLUMN_COUNT; i++)
+    for (int i = 0; i < COLUMN_COUNT; i++) {
         free(columns[i].name);
+    }
     for (int row = 0; row < row_count; row++) {
         for (int column = 0; column < COLUMN_COUNT; column++) {
             char *text = strdup(cell(row, column));
@@ -76,7 +82,9 @@ static bool steers(const char *text, size_t len)
                        (at[2] == 0x8e || at[2] == 0x8f || (at[2] >= 0xa8 && at[2] <= 0xae));
         bool is_isolation = at[0] == 0xe2 && at[1] == 0x81 && at[2] >= 0xa6 && at[2] <= 0xa9;
         bool is_control = at[0] == 0xc2 && at[1] >= 0x80 && at[1] <= 0x9f;
-        if ((*at < ' ' && *at != '\n') || *at == 0x7f || is_mark || is_isolation || is_control) return true;
+        if ((*at < ' ' && *at != '\n') || *at == 0x7f || is_mark || is_isolation || is_control) {
+            return true;
+        }
     }
     return false;
 }
@@ -84,8 +92,9 @@ static bool steers(const char *text, size_t len)
 static int lines_of(const char *text, size_t len)
 {
     int lines = 0;
-    for (size_t i = 0; i < len; i++)
+    for (size_t i = 0; i < len; i++) {
         lines += text[i] == '\n';
+    }
     return lines;
 }
 
@@ -118,8 +127,9 @@ static void explanation_is_plain(int steps_count)
     char name[MG_QUEUE_NAME_SIZE];
     struct mg_buf text;
     mg_buf_init(&text, STORY_MAX);
-    if (mg_explain_asks_queue(&order, &steps, name))
-        FUZZ_REQUIRE(memchr(name, '\0', sizeof name) != NULL && !steers(name, strlen(name)));
+    if (mg_explain_asks_queue(&order, &steps, name)) {
+        FUZZ_REQUIRE(memchr(name, '\0', sizeof(name)) != NULL && !steers(name, strlen(name)));
+    }
     mg_explain_write(&text, &facts);
     FUZZ_REQUIRE(!text.failed && !steers(text.data, text.len) && lines_of(text.data, text.len) == 0);
     mg_buf_finish(&text);
@@ -196,8 +206,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     story_is_plain(way % 4, way / 4 % 4);
     explanation_is_plain(way % 4);
     rows_arrive(way / 4 % 4);
-    for (int i = 0; i < world.text_count; i++)
+    for (int i = 0; i < world.text_count; i++) {
         free(world.texts[i]);
+    }
     free(world.transitions);
     free(world.statuses);
     return 0;

@@ -15,11 +15,11 @@ static void digest_knows_each_byte(struct mg_slice body)
     memcpy(copy, body.data, body.len);
     mg_submission_digest(body, digest);
     mg_submission_digest((struct mg_slice){copy, body.len}, other);
-    FUZZ_REQUIRE(memcmp(digest, other, sizeof digest) == 0);
-    for (size_t i = 0; i < sizeof places / sizeof places[0]; i++) {
+    FUZZ_REQUIRE(memcmp(digest, other, sizeof(digest)) == 0);
+    for (size_t i = 0; i < sizeof(places) / sizeof(places[0]); i++) {
         copy[places[i]] = (char)~copy[places[i]];
         mg_submission_digest((struct mg_slice){copy, body.len}, other);
-        FUZZ_REQUIRE(memcmp(digest, other, sizeof digest) != 0);
+        FUZZ_REQUIRE(memcmp(digest, other, sizeof(digest)) != 0);
         copy[places[i]] = body.data[places[i]];
     }
     free(copy);

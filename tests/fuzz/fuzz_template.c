@@ -35,8 +35,9 @@ static bool on_reference(void *arg, const char *pointer)
 static size_t count_of(const struct mg_buf *buf, char c)
 {
     size_t count = 0;
-    for (size_t i = 0; i < buf->len; i++)
+    for (size_t i = 0; i < buf->len; i++) {
         count += buf->data[i] == c;
+    }
     return count;
 }
 
@@ -55,12 +56,17 @@ static void try_path(struct mg_slice template, struct mg_slice values)
     mg_buf_init(&plain, FUZZ_TEXT_MAX);
     mg_buf_init(&path, FUZZ_TEXT_MAX);
     enum mg_class class = mg_template_scan(template, on_reference, &references, &err);
-    if (class != MG_OK) is_refused(class, &err);
+    if (class != MG_OK) {
+        is_refused(class, &err);
+    }
     FUZZ_REQUIRE(mg_template_render_path(template, any_value, NULL, &plain, &err) == class);
-    if (class == MG_OK) class = mg_template_render_path(template, value_of, &values, &path, &err);
     if (class == MG_OK) {
-        for (size_t i = 0; i < sizeof shape - 1; i++)
+        class = mg_template_render_path(template, value_of, &values, &path, &err);
+    }
+    if (class == MG_OK) {
+        for (size_t i = 0; i < sizeof(shape) - 1; i++) {
             FUZZ_REQUIRE(count_of(&path, shape[i]) == count_of(&plain, shape[i]));
+        }
         FUZZ_REQUIRE(references > 0 || mg_slice_equal(mg_buf_slice(&path), mg_buf_slice(&plain)));
     } else {
         is_refused(class, &err);
@@ -96,7 +102,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     struct mg_slice rest = {(const char *)data, size}, template = fuzz_take(&rest), values = fuzz_take(&rest);
     struct mg_err err;
-    if (mg_json_check(values, &MG_JSON_LIMITS_DEFAULT, &err) != MG_OK) values = mg_slice_of(VALUES);
+    if (mg_json_check(values, &MG_JSON_LIMITS_DEFAULT, &err) != MG_OK) {
+        values = mg_slice_of(VALUES);
+    }
     if (template.len > 0 && template.data[0] == '/') {
         const char *fault = mg_path_fault(template);
         FUZZ_REQUIRE(fault == NULL || fault[0] != '\0');

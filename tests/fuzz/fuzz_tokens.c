@@ -63,10 +63,12 @@ void mg_http_answer(struct mg_http_exchange *request, const struct mg_http_respo
     request->json = json_loadb(answer->body.data, answer->body.len, JSON_REJECT_DUPLICATES, NULL);
     FUZZ_REQUIRE(request->json != NULL);
     for (const struct mg_http_header *header = answer->headers; header->name != NULL; header++) {
-        if (strcmp(header->name, "Set-Cookie") != 0) continue;
+        if (strcmp(header->name, "Set-Cookie") != 0) {
+            continue;
+        }
         FUZZ_REQUIRE(strncmp(header->value, cookie, strlen(cookie)) == 0);
         const char *secret = header->value + strlen(cookie);
-        (void)snprintf(request->cookie, sizeof request->cookie, "%.*s", (int)strcspn(secret, ";"), secret);
+        (void)snprintf(request->cookie, sizeof(request->cookie), "%.*s", (int)strcspn(secret, ";"), secret);
     }
 }
 
@@ -103,15 +105,25 @@ static bool file_read(char *text, const char *digest, struct person *ret)
     ret->role[0] = '\0';
     for (char *line = text, *next = NULL; line != NULL; line = next) {
         next = strchr(line, '\n');
-        if (next != NULL) *next++ = '\0';
-        if (regexec(&nobody, line, 0, NULL, 0) == 0) continue;
-        if (regexec(&somebody, line, 4, matches, 0) != 0) return false;
+        if (next != NULL) {
+            *next++ = '\0';
+        }
+        if (regexec(&nobody, line, 0, NULL, 0) == 0) {
+            continue;
+        }
+        if (regexec(&somebody, line, 4, matches, 0) != 0) {
+            return false;
+        }
         struct person person;
         copy_match(line, &matches[1], person.role);
         copy_match(line, &matches[2], person.name);
         copy_match(line, &matches[3], person.digest);
-        if (strcasecmp(person.digest, NOTHING) == 0) return false;
-        if (strcasecmp(person.digest, digest) == 0) *ret = person;
+        if (strcasecmp(person.digest, NOTHING) == 0) {
+            return false;
+        }
+        if (strcasecmp(person.digest, digest) == 0) {
+            *ret = person;
+        }
         count++;
     }
     return count > 0 && count <= PEOPLE_MAX;
@@ -123,7 +135,7 @@ static struct mg_visitor whose(struct mg_sessions *sessions, const char *cookie)
 {
     struct mg_http_exchange request = {.status = 0};
     struct mg_visitor visitor;
-    (void)snprintf(request.cookie, sizeof request.cookie, "%s", cookie);
+    (void)snprintf(request.cookie, sizeof(request.cookie), "%s", cookie);
     mg_session_find(sessions, &request, &visitor);
     FUZZ_REQUIRE((visitor.role == MG_ROLE_NONE) == (visitor.csrf[0] == '\0'));
     return visitor;
@@ -164,7 +176,9 @@ static void session_ends(struct mg_sessions *sessions, int fd, const char *cooki
 static void login(struct mg_sessions *sessions, int fd, struct mg_slice token, const struct person *person)
 {
     json_t *json = json_stringn(token.data, token.len);
-    if (json == NULL) return; /* not UTF-8 */
+    if (json == NULL) {
+        return; /* not UTF-8 */
+    }
     json_t *body = json_pack("{s:o}", "token", json);
     char *text = json_dumps(body, JSON_COMPACT);
     struct mg_http_exchange request = {.body = mg_slice_of(text)};
@@ -175,7 +189,7 @@ static void login(struct mg_sessions *sessions, int fd, struct mg_slice token, c
     FUZZ_REQUIRE((request.cookie[0] != '\0') == is_right);
     if (is_right) {
         FUZZ_REQUIRE(is_known_as(sessions, request.cookie, person));
-        memcpy(wrong, request.cookie, sizeof wrong);
+        memcpy(wrong, request.cookie, sizeof(wrong));
         wrong[63] = wrong[63] == '0' ? '1' : '0';
         FUZZ_REQUIRE(is_nobody(sessions, wrong));
         wrong[63] = '\0';
@@ -192,12 +206,13 @@ static struct mg_buf expand(struct mg_slice text, const char *digest)
     struct mg_buf all;
     mg_buf_init(&all, (size_t)8 * FUZZ_TEXT_MAX);
     for (size_t i = 0; i < text.len; i++) {
-        if (text.data[i] == BLANKS)
+        if (text.data[i] == BLANKS) {
             mg_buf_printf(&all, "%1000s", "");
-        else if (text.data[i] == DIGEST)
+        } else if (text.data[i] == DIGEST) {
             mg_buf_append_text(&all, digest);
-        else
+        } else {
             mg_buf_append(&all, text.data + i, 1);
+        }
     }
     return all;
 }
@@ -215,10 +230,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         mg_log_open("fuzz", "fuzz", MG_LOG_ERROR); /* each login and each refusal is a log line */
     }
     mg_sha256(token, bytes);
-    *mg_hex_write(bytes, sizeof bytes, digest) = '\0';
+    *mg_hex_write(bytes, sizeof(bytes), digest) = '\0';
     struct mg_buf text = expand(before, digest);
     file_write(fd, mg_buf_slice(&text));
-    (void)snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
+    (void)snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
     const struct mg_console_options options = {.tokens_file = path,
                                                .cert_file = "",
                                                .key_file = "",

@@ -13,7 +13,7 @@ static void try_context(struct mg_slice text)
     FUZZ_POISON(trace);
     if (!mg_trace_parse(text, &trace)) {
         FUZZ_POISON(again);
-        FUZZ_REQUIRE(memcmp(&trace, &again, sizeof trace) == 0);
+        FUZZ_REQUIRE(memcmp(&trace, &again, sizeof(trace)) == 0);
         return;
     }
     FUZZ_REQUIRE(text.len >= MG_TRACEPARENT_SIZE - 1 && memcmp(text.data, "ff", 2) != 0);
@@ -23,8 +23,8 @@ static void try_context(struct mg_slice text)
                  0); /* both identities, and the character between them */
     FUZZ_REQUIRE(strstr(written, "-0000000000000000-") == NULL);
     FUZZ_REQUIRE(mg_trace_parse(mg_slice_of(written), &again));
-    FUZZ_REQUIRE(memcmp(trace.trace_id, again.trace_id, sizeof trace.trace_id) == 0);
-    FUZZ_REQUIRE(memcmp(trace.parent_id, again.parent_id, sizeof trace.parent_id) == 0);
+    FUZZ_REQUIRE(memcmp(trace.trace_id, again.trace_id, sizeof(trace.trace_id)) == 0);
+    FUZZ_REQUIRE(memcmp(trace.parent_id, again.parent_id, sizeof(trace.parent_id)) == 0);
     FUZZ_REQUIRE(trace.flags == again.flags && trace.flags <= (MG_TRACE_SAMPLED | MG_TRACE_RANDOM));
 }
 

@@ -29,8 +29,11 @@ static void plan_can_be_followed(const struct mg_workflow *workflow)
     FUZZ_REQUIRE(plan->step_count >= 1 && plan->step_count <= MG_STEPS_MAX);
     uint64_t done = 0;
     for (int round = 0; round < plan->step_count; round++) {
-        for (int i = 0; i < plan->step_count; i++)
-            if ((plan->steps[i].after & ~done) == 0) done |= UINT64_C(1) << i;
+        for (int i = 0; i < plan->step_count; i++) {
+            if ((plan->steps[i].after & ~done) == 0) {
+                done |= UINT64_C(1) << i;
+            }
+        }
     }
     FUZZ_REQUIRE(done == (plan->step_count == 64 ? UINT64_MAX : (UINT64_C(1) << plan->step_count) - 1));
 }
@@ -71,7 +74,9 @@ static void agent_takes(struct mg_slice rendered, enum mg_kind kind, struct mg_a
     struct mg_err err;
     mg_buf_init(&body, FUZZ_TEXT_MAX);
     mg_request_write(&request, &body);
-    if (!body.failed) FUZZ_REQUIRE(mg_request_parse(mg_buf_slice(&body), arena, &read, &err) == MG_OK);
+    if (!body.failed) {
+        FUZZ_REQUIRE(mg_request_parse(mg_buf_slice(&body), arena, &read, &err) == MG_OK);
+    }
     mg_buf_finish(&body);
 }
 
@@ -79,8 +84,9 @@ static void render(const struct mg_workflow *workflow, int step, enum mg_kind ki
                    struct mg_arena *arena)
 {
     struct mg_slice results[MG_STEPS_MAX];
-    for (int i = 0; i < MG_STEPS_MAX; i++)
+    for (int i = 0; i < MG_STEPS_MAX; i++) {
         results[i] = mg_slice_of(RESULT);
+    }
     const struct mg_render_input input = {workflow, "o-1", payload, results};
     struct mg_buf first, second;
     struct mg_err err;
@@ -108,8 +114,9 @@ static void try_taken(const struct mg_workflow *workflow, struct mg_slice payloa
     for (int i = 0; i < workflow->plan.step_count; i++) {
         step_is_sound(workflow, i);
         for (int kind = 0; kind < MG_KIND_COUNT; kind++) {
-            if (workflow->steps[i].actions[kind].is_present)
+            if (workflow->steps[i].actions[kind].is_present) {
                 render(workflow, i, (enum mg_kind)kind, payload, arena);
+            }
         }
     }
     mg_arena_destroy(arena);
@@ -122,7 +129,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     struct mg_err err, scratch;
     int count = 0;
     const struct mg_mistakes mistakes = {on_mistake, &count};
-    if (mg_json_check(payload, &MG_JSON_LIMITS_DEFAULT, &scratch) != MG_OK) payload = mg_slice_of(PAYLOAD);
+    if (mg_json_check(payload, &MG_JSON_LIMITS_DEFAULT, &scratch) != MG_OK) {
+        payload = mg_slice_of(PAYLOAD);
+    }
     enum mg_class class = mg_workflow_parse(text, &mistakes, &workflow, &err);
     if (class != MG_OK) {
         fuzz_require_refusal(class, &err, NULL, 0);

@@ -54,21 +54,31 @@ static void on_answer(void *arg, int events)
     char bytes[16384];
     (void)events;
     for (;;) {
-        ssize_t n = recv(peer->fd, bytes, sizeof bytes, MSG_DONTWAIT);
-        if (n < 0) return;
-        if (n == 0) break;
+        ssize_t n = recv(peer->fd, bytes, sizeof(bytes), MSG_DONTWAIT);
+        if (n < 0) {
+            return;
+        }
+        if (n == 0) {
+            break;
+        }
         mg_buf_append(&peer->answers->bytes, bytes, (size_t)n);
     }
     peer->answers->is_whole = true;
     hang_up(peer);
-    if (is_over(peer)) mg_loop_stop(peer->loop);
+    if (is_over(peer)) {
+        mg_loop_stop(peer->loop);
+    }
 }
 
 static void on_tick(void *arg)
 {
     struct peer *peer = arg;
-    if (++peer->ticks == PATIENCE_TICKS && peer->fd >= 0) hang_up(peer);
-    if (is_over(peer)) mg_loop_stop(peer->loop);
+    if (++peer->ticks == PATIENCE_TICKS && peer->fd >= 0) {
+        hang_up(peer);
+    }
+    if (is_over(peer)) {
+        mg_loop_stop(peer->loop);
+    }
 }
 
 void http_peer_ask(struct mg_loop *loop, struct mg_slice bytes, struct http_answers *ret_answers)
@@ -91,7 +101,7 @@ void http_peer_ask(struct mg_loop *loop, struct mg_slice bytes, struct http_answ
     FUZZ_REQUIRE(peer.watch != NULL && timer != NULL);
     mg_watch_set(peer.watch, MG_READABLE);
     mg_timer_start(timer, 1, 1);
-    FUZZ_REQUIRE(MHD_add_connection(daemon_seen, pair[0], &address.any, sizeof address.v4) == MHD_YES);
+    FUZZ_REQUIRE(MHD_add_connection(daemon_seen, pair[0], &address.any, sizeof(address.v4)) == MHD_YES);
     mg_loop_run(loop);
     mg_timer_destroy(timer);
     FUZZ_REQUIRE(!ret_answers->bytes.failed);

@@ -23,10 +23,16 @@ static uint64_t draw(struct mutator *mutator, uint64_t below)
 /* Replaces `old_len` bytes at `at` by `piece`, if there is room. */
 static void splice(struct text *text, size_t at, size_t old_len, struct mg_slice piece)
 {
-    if (old_len > text->len - at) old_len = text->len - at;
-    if (text->len - old_len + piece.len > text->len_max) return;
+    if (old_len > text->len - at) {
+        old_len = text->len - at;
+    }
+    if (text->len - old_len + piece.len > text->len_max) {
+        return;
+    }
     memmove(text->bytes + at + piece.len, text->bytes + at + old_len, text->len - at - old_len);
-    if (piece.len > 0) memcpy(text->bytes + at, piece.data, piece.len);
+    if (piece.len > 0) {
+        memcpy(text->bytes + at, piece.data, piece.len);
+    }
     text->len += piece.len - old_len;
 }
 
@@ -53,7 +59,9 @@ static void edit(struct mutator *mutator, struct text *text)
         splice(text, at, old_len, nothing);
         break;
     case 4:
-        if (at < text->len) text->bytes[at] ^= (char)(1U << draw(mutator, 8));
+        if (at < text->len) {
+            text->bytes[at] ^= (char)(1U << draw(mutator, 8));
+        }
         break;
     case 5:
         splice(text, at, 0, piece);
@@ -72,7 +80,8 @@ size_t mutate_next(struct mutator *mutator, char *ret_bytes)
     struct mg_slice seed = mutator->seeds[draw(mutator, mutator->seed_count)];
     struct text text = {ret_bytes, seed.len, mutator->len_max};
     memcpy(ret_bytes, seed.data, seed.len);
-    for (uint64_t edits = 1 + draw(mutator, EDITS_MAX); edits > 0; edits--)
+    for (uint64_t edits = 1 + draw(mutator, EDITS_MAX); edits > 0; edits--) {
         edit(mutator, &text);
+    }
     return text.len;
 }

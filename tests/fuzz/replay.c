@@ -30,10 +30,14 @@ static const char *target = "target";
 static void keep_finding(void)
 {
     char path[256];
-    (void)snprintf(path, sizeof path, "finding-%s", target);
+    (void)snprintf(path, sizeof(path), "finding-%s", target);
     FILE *file = fopen(path, "wb");
-    if (file == NULL) return;
-    if (current.len > 0) (void)fwrite(current.data, 1, current.len, file);
+    if (file == NULL) {
+        return;
+    }
+    if (current.len > 0) {
+        (void)fwrite(current.data, 1, current.len, file);
+    }
     (void)fclose(file);
     (void)fprintf(stderr, "the input is in ./%s\n", path);
 }
@@ -49,7 +53,9 @@ static void try_input(const char *bytes, size_t len)
 {
     char *copy = malloc(len > 0 ? len : 1);
     FUZZ_REQUIRE(copy != NULL);
-    if (len > 0) memcpy(copy, bytes, len);
+    if (len > 0) {
+        memcpy(copy, bytes, len);
+    }
     current = (struct mg_slice){copy, len};
     (void)LLVMFuzzerTestOneInput((const uint8_t *)copy, len);
     current = (struct mg_slice){NULL, 0};
@@ -60,10 +66,14 @@ static int on_file(const char *path, const struct stat *about, int kind, struct 
 {
     (void)about, (void)where;
     static char bytes[INPUT_MAX + 1];
-    if (kind != FTW_F) return 0;
+    if (kind != FTW_F) {
+        return 0;
+    }
     FILE *file = fopen(path, "rb");
-    if (file == NULL) return -1;
-    size_t len = fread(bytes, 1, sizeof bytes, file);
+    if (file == NULL) {
+        return -1;
+    }
+    size_t len = fread(bytes, 1, sizeof(bytes), file);
     (void)fclose(file); /* only read */
     char *copy = malloc(len + 1);
     if (copy == NULL || len > INPUT_MAX || seed_count == SEEDS_MAX) {
@@ -89,9 +99,10 @@ static void try_made(long inputs)
 {
     static const char MARKS[] = "{}[]\",:\\/$~0129-eE.@=%?# \n"; /* and NUL */
     static char bytes[INPUT_MAX];
-    struct mutator mutator = {seeds, seed_count, {MARKS, sizeof MARKS}, sizeof bytes, 20261121};
-    for (long i = 0; i < inputs; i++)
+    struct mutator mutator = {seeds, seed_count, {MARKS, sizeof(MARKS)}, sizeof(bytes), 20261121};
+    for (long i = 0; i < inputs; i++) {
         try_input(bytes, mutate_next(&mutator, bytes));
+    }
 }
 
 int main(int argc, char **argv)
@@ -121,9 +132,10 @@ int main(int argc, char **argv)
         (void)fprintf(stderr, "%s: no file is there\n", target);
         return 2;
     }
-    qsort(seeds, seed_count, sizeof seeds[0], compare);
-    for (size_t i = 0; i < seed_count; i++)
+    qsort(seeds, seed_count, sizeof(seeds[0]), compare);
+    for (size_t i = 0; i < seed_count; i++) {
         try_input(seeds[i].data, seeds[i].len);
+    }
     try_made(inputs);
     (void)fprintf(stderr, "%s: %zu files and %ld inputs made from them: no finding\n", target, seed_count,
                   inputs);

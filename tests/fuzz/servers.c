@@ -17,7 +17,7 @@ static struct {
 
 struct owed *servers_owe(void (*answer)(struct owed *), void (*fn)(void), void *arg)
 {
-    struct owed *owed = calloc(1, sizeof *owed);
+    struct owed *owed = calloc(1, sizeof(*owed));
     FUZZ_REQUIRE(owed != NULL);
     owed->answer = answer;
     owed->fn = fn;
@@ -35,7 +35,9 @@ static void answer_all(bool is_end)
     state.end = &state.first;
     while (owed != NULL) {
         struct owed *next = owed->next;
-        if (!is_end || owed->is_work) owed->answer(owed);
+        if (!is_end || owed->is_work) {
+            owed->answer(owed);
+        }
         free(owed);
         owed = next;
     }

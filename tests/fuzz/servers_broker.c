@@ -66,9 +66,9 @@ enum mg_class mg_command_client_send(struct mg_command_client *client, const str
     servers_use_note();
     struct mg_command_result *result = &servers_owe(command_answer, NULL, NULL)->result;
     result->verdict = (enum mg_command_verdict)(servers.variant % 4);
-    memcpy(result->command_id, command->command_id, sizeof result->command_id);
-    memcpy(result->order_id, command->order_id, sizeof result->order_id);
-    (void)snprintf(result->text, sizeof result->text, "%.500s", servers.texts);
+    memcpy(result->command_id, command->command_id, sizeof(result->command_id));
+    memcpy(result->order_id, command->order_id, sizeof(result->order_id));
+    (void)snprintf(result->text, sizeof(result->text), "%.500s", servers.texts);
     return MG_OK;
 }
 
@@ -90,9 +90,14 @@ enum mg_class mg_topology_walk(const struct mg_broker_address *address, const ch
 {
     (void)address;
     const struct mg_dead_letter letter = letter_make(queue);
-    if (!servers.is_broker_up) return mg_err_set(err, MG_TRANSIENT, "the broker is away");
-    for (*ret_count = 0; *ret_count < max && *ret_count < servers.row_count; (*ret_count)++)
-        if (pick(arg, &letter) != MG_DEAD_LIST) servers_use_note();
+    if (!servers.is_broker_up) {
+        return mg_err_set(err, MG_TRANSIENT, "the broker is away");
+    }
+    for (*ret_count = 0; *ret_count < max && *ret_count < servers.row_count; (*ret_count)++) {
+        if (pick(arg, &letter) != MG_DEAD_LIST) {
+            servers_use_note();
+        }
+    }
     return MG_OK;
 }
 
@@ -102,8 +107,11 @@ enum mg_class mg_topology_look(const struct mg_broker_address *address, const ch
 {
     (void)address;
     const struct mg_dead_letter letter = letter_make(queue);
-    if (!servers.is_broker_up) return mg_err_set(err, MG_TRANSIENT, "the broker is away");
-    for (*ret_count = 0; *ret_count < max && *ret_count < servers.row_count; (*ret_count)++)
+    if (!servers.is_broker_up) {
+        return mg_err_set(err, MG_TRANSIENT, "the broker is away");
+    }
+    for (*ret_count = 0; *ret_count < max && *ret_count < servers.row_count; (*ret_count)++) {
         show(arg, &letter);
+    }
     return MG_OK;
 }

@@ -26,13 +26,16 @@ const char *const SERVERS_TEXTS[] = {"order_id", "workflow",    "step",    "serv
 char *servers_cell(int row, const char *column)
 {
     int lines = 1, number = row;
-    for (const char *at = servers.texts; *at != '\0'; at++)
+    for (const char *at = servers.texts; *at != '\0'; at++) {
         lines += *at == '\n';
-    for (int i = 0; strcmp(SERVERS_TEXTS[i], column) != 0; i++)
+    }
+    for (int i = 0; strcmp(SERVERS_TEXTS[i], column) != 0; i++) {
         number++;
+    }
     const char *line = servers.texts;
-    for (number %= lines; number > 0; number--)
+    for (number %= lines; number > 0; number--) {
         line = strchr(line, '\n') + 1;
+    }
     char *cell = strndup(line, strcspn(line, "\n"));
     FUZZ_REQUIRE(cell != NULL);
     return cell;
@@ -52,11 +55,13 @@ static void cell_set(PGresult *result, int row, int column, const char *text)
 {
     char copy[1024];
     size_t len = strlen(text);
-    char *value = len < sizeof copy ? copy : malloc(len + 1); /* libpq requires a writable value */
+    char *value = len < sizeof(copy) ? copy : malloc(len + 1); /* libpq requires a writable value */
     FUZZ_REQUIRE(value != NULL);
     memcpy(value, text, len + 1);
     FUZZ_REQUIRE(PQsetvalue(result, row, column, value, (int)len) != 0);
-    if (value != copy) free(value);
+    if (value != copy) {
+        free(value);
+    }
 }
 
 static int columns_set(PGresult *result)
@@ -64,14 +69,16 @@ static int columns_set(PGresult *result)
     const char *const *const lists[] = {SERVERS_TEXTS, NUMBERS, JSONS};
     PGresAttDesc columns[64];
     int count = 0;
-    memset(columns, 0, sizeof columns);
-    for (size_t list = 0; list < sizeof lists / sizeof lists[0]; list++) {
-        for (int i = 0; lists[list][i] != NULL; i++)
+    memset(columns, 0, sizeof(columns));
+    for (size_t list = 0; list < sizeof(lists) / sizeof(lists[0]); list++) {
+        for (int i = 0; lists[list][i] != NULL; i++) {
             columns[count++].name = strdup(lists[list][i]);
+        }
     }
     FUZZ_REQUIRE(PQsetResultAttrs(result, count, columns) != 0);
-    for (int i = 0; i < count; i++)
+    for (int i = 0; i < count; i++) {
         free(columns[i].name);
+    }
     return count;
 }
 
@@ -131,7 +138,9 @@ static bool is_text(const char *text)
 {
     for (size_t left = strlen(text), len = 0; left > 0; text += len, left -= len) {
         len = mg_utf8_len(text, left);
-        if (len == 0) return false;
+        if (len == 0) {
+            return false;
+        }
     }
     return true;
 }
@@ -179,9 +188,15 @@ static bool can_be_cast(const char *param, char cast)
     char *front = strndup(param, slash != NULL ? (size_t)(slash - param) : 0);
     bool is_good = is_text(param);
     FUZZ_REQUIRE(front != NULL);
-    if (cast == 'm') is_good = is_moment(param);
-    if (cast == 'i' || (cast == 'o' && param[0] != '\0')) is_good = is_integer(param);
-    if (cast == '/' && param[0] != '\0') is_good = is_integer(front);
+    if (cast == 'm') {
+        is_good = is_moment(param);
+    }
+    if (cast == 'i' || (cast == 'o' && param[0] != '\0')) {
+        is_good = is_integer(param);
+    }
+    if (cast == '/' && param[0] != '\0') {
+        is_good = is_integer(front);
+    }
     free(front);
     return is_good;
 }
@@ -204,8 +219,9 @@ void mg_store_report(struct mg_store *store, enum mg_report report, const char *
     const char *casts = casts_of(report);
     (void)store;
     FUZZ_REQUIRE(param_count == (int)strlen(casts));
-    for (int i = 0; i < param_count; i++)
+    for (int i = 0; i < param_count; i++) {
         FUZZ_REQUIRE(can_be_cast(params[i], casts[i]));
+    }
     servers_owe(report_answer, (void (*)(void))done, arg)->report = report;
 }
 
@@ -265,7 +281,9 @@ static void change_begins(const char *by, const char *reason)
 
 static void note_answer(struct owed *owed)
 {
-    if (!servers.is_refusal) servers_note();
+    if (!servers.is_refusal) {
+        servers_note();
+    }
     ((mg_store_done_fn *)owed->fn)(owed->arg, servers.is_refusal ? &AWAY : NULL);
 }
 

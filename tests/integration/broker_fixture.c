@@ -51,12 +51,18 @@ static void relay_close_pair(struct relay *relay, int i)
 static void relay_accept(struct relay *relay)
 {
     int client = accept(relay->listener, NULL, NULL);
-    if (client < 0) return;
+    if (client < 0) {
+        return;
+    }
     int server = -1;
     bool is_refused = relay->mode == RELAY_DOWN || relay->mode == RELAY_FULL;
-    if (!is_refused && relay->pair_count < PAIRS_MAX) server = socket(AF_INET, SOCK_STREAM, 0);
+    if (!is_refused && relay->pair_count < PAIRS_MAX) {
+        server = socket(AF_INET, SOCK_STREAM, 0);
+    }
     if (server < 0 || connect(server, (struct sockaddr *)&relay->target, sizeof(relay->target)) != 0) {
-        if (server >= 0) close(server);
+        if (server >= 0) {
+            close(server);
+        }
         close(client);
         return;
     }
@@ -96,13 +102,21 @@ static bool relay_move(int from, int to, unsigned char basic_method, bool *ret_i
 {
     unsigned char bytes[65536];
     ssize_t n = recv(from, bytes, sizeof(bytes), 0);
-    if (n <= 0) return false;
+    if (n <= 0) {
+        return false;
+    }
     const char *name = RELAY_STUCK_QUEUE;
-    if (ret_is_stuck != NULL && memmem(bytes, (size_t)n, name, strlen(name)) != NULL) *ret_is_stuck = true;
-    if (basic_method != 0) n = method_leave(bytes, n, basic_method);
+    if (ret_is_stuck != NULL && memmem(bytes, (size_t)n, name, strlen(name)) != NULL) {
+        *ret_is_stuck = true;
+    }
+    if (basic_method != 0) {
+        n = method_leave(bytes, n, basic_method);
+    }
     for (ssize_t sent = 0; sent < n;) {
         ssize_t m = send(to, bytes + sent, (size_t)(n - sent), MSG_NOSIGNAL);
-        if (m <= 0) return false;
+        if (m <= 0) {
+            return false;
+        }
         sent += m;
     }
     return true;
@@ -111,7 +125,9 @@ static bool relay_move(int from, int to, unsigned char basic_method, bool *ret_i
 static unsigned char relay_withholds(const struct relay *relay, int pair)
 {
     bool is_stuck = relay->mode == RELAY_STUCK && relay->pairs[pair].is_stuck;
-    if (relay->mode == RELAY_UNCONFIRMED || is_stuck) return BASIC_ACK;
+    if (relay->mode == RELAY_UNCONFIRMED || is_stuck) {
+        return BASIC_ACK;
+    }
     return relay->mode == RELAY_FORGETFUL ? BASIC_CANCEL : 0;
 }
 
@@ -120,8 +136,9 @@ static void *relay_run(void *arg)
     struct relay *relay = arg;
     while (!relay->is_stopping) {
         if (atomic_exchange(&relay->is_cutting, false) || relay->mode == RELAY_DOWN) {
-            while (relay->pair_count > 0)
+            while (relay->pair_count > 0) {
                 relay_close_pair(relay, 0);
+            }
         }
         struct pollfd fds[1 + 2 * PAIRS_MAX] = {{.fd = relay->listener, .events = POLLIN}};
         int count = relay->pair_count;
@@ -131,7 +148,9 @@ static void *relay_run(void *arg)
             fds[1 + 2 * i] = (struct pollfd){.fd = is_deaf ? -1 : relay->pairs[i].client, .events = POLLIN};
             fds[2 + 2 * i] = (struct pollfd){.fd = is_silent ? -1 : relay->pairs[i].server, .events = POLLIN};
         }
-        if (is_silent) fds[0].fd = -1; /* the kernel accepts, no program answers */
+        if (is_silent) {
+            fds[0].fd = -1; /* the kernel accepts, no program answers */
+        }
         (void)poll(fds, 1U + 2U * (unsigned)count, TICK_MS);
         for (int i = count - 1; i >= 0; i--) {
             int client = relay->pairs[i].client, server = relay->pairs[i].server;
@@ -139,12 +158,17 @@ static void *relay_run(void *arg)
                 fds[1 + 2 * i].revents == 0 || relay_move(client, server, 0, &relay->pairs[i].is_stuck);
             is_alive = is_alive && (fds[2 + 2 * i].revents == 0 ||
                                     relay_move(server, client, relay_withholds(relay, i), NULL));
-            if (!is_alive) relay_close_pair(relay, i);
+            if (!is_alive) {
+                relay_close_pair(relay, i);
+            }
         }
-        if (fds[0].fd >= 0 && fds[0].revents != 0) relay_accept(relay);
+        if (fds[0].fd >= 0 && fds[0].revents != 0) {
+            relay_accept(relay);
+        }
     }
-    while (relay->pair_count > 0)
+    while (relay->pair_count > 0) {
         relay_close_pair(relay, 0);
+    }
     return NULL;
 }
 
@@ -156,8 +180,9 @@ struct relay *relay_start(void)
     struct amqp_connection_info info;
     ck_assert_int_eq(amqp_parse_url(copy, &info), AMQP_STATUS_OK);
     relay->target = (struct sockaddr_in){.sin_family = AF_INET, .sin_port = htons((uint16_t)info.port)};
-    if (inet_pton(AF_INET, info.host, &relay->target.sin_addr) != 1)
+    if (inet_pton(AF_INET, info.host, &relay->target.sin_addr) != 1) {
         relay->target.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    }
     struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
     socklen_t size = sizeof(address);
     relay->listener = socket(AF_INET, SOCK_STREAM, 0);
@@ -318,17 +343,20 @@ static void on_delivery(void *arg, struct mg_delivery *delivery)
     struct fixture *fixture = arg;
     ck_assert_int_lt(fixture->delivery_count, DELIVERIES_MAX);
     fixture->deliveries[fixture->delivery_count++] = delivery;
-    if (fixture->acks_at_once) mg_broker_ack(fixture->broker, delivery);
+    if (fixture->acks_at_once) {
+        mg_broker_ack(fixture->broker, delivery);
+    }
 }
 
 static void on_state(void *arg, bool is_up, const char *reason)
 {
     struct fixture *fixture = arg;
     fixture->is_up = is_up;
-    if (is_up)
+    if (is_up) {
         fixture->up_count++;
-    else
+    } else {
         fixture->down_count++;
+    }
     (void)snprintf(fixture->reason, sizeof(fixture->reason), "%s", reason);
 }
 
@@ -363,8 +391,9 @@ void fixture_init_queue(struct fixture *fixture, const char *url, const char *wh
 int fixture_outcome_count(const struct fixture *fixture)
 {
     int count = 0;
-    for (int i = 0; i < MG_PUBLISH_OUTCOME_COUNT; i++)
+    for (int i = 0; i < MG_PUBLISH_OUTCOME_COUNT; i++) {
         count += fixture->outcomes[i];
+    }
     return count;
 }
 
@@ -404,10 +433,14 @@ static void on_tick(void *arg)
     struct running *running = arg;
     int64_t now = mg_clock_boot_ms();
     int64_t turn = now - running->last_tick_boot_ms;
-    if (turn > running->fixture->longest_turn_ms) running->fixture->longest_turn_ms = turn;
+    if (turn > running->fixture->longest_turn_ms) {
+        running->fixture->longest_turn_ms = turn;
+    }
     running->last_tick_boot_ms = now;
     running->was_done = running->is_done != NULL && running->is_done(running->fixture);
-    if (running->was_done || now >= running->until_boot_ms) mg_loop_stop(running->fixture->loop);
+    if (running->was_done || now >= running->until_boot_ms) {
+        mg_loop_stop(running->fixture->loop);
+    }
 }
 
 bool fixture_run(struct fixture *fixture, bool (*is_done)(const struct fixture *), int64_t timeout_ms)

@@ -10,7 +10,7 @@ void fail_orders(int first, int last, const char *step, const char *service)
 {
     char sql[1400];
     snprintf(
-        sql, sizeof sql,
+        sql, sizeof(sql),
         "INSERT INTO order_process (order_id, process_state, goal, reason, version, seq, generation, failure_count,"
         " locked_by, workflow, workflow_version, revision, is_high, wants_step_status)"
         " SELECT 'o-' || i, 'error', 'processed', 'step_failed', 7, 1, 0, 1, 'me', 'fulfilment', 1, 1, false, false"

@@ -25,7 +25,9 @@ static inline void teardown(void)
 {
     fixture_finish(&fixture);
     relay_stop(relay);
-    if (test_queue_ready(queue) >= 0) test_queue_delete(queue);
+    if (test_queue_ready(queue) >= 0) {
+        test_queue_delete(queue);
+    }
 }
 
 static inline bool is_up(const struct fixture *f)

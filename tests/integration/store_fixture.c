@@ -13,8 +13,10 @@ const char *store_migrations(void)
 {
     static char folder[1024];
     const char *end = strstr(__FILE__, "tests/integration/");
-    if (end == NULL) return "deploy/postgres";
-    snprintf(folder, sizeof folder, "%.*sdeploy/postgres", (int)(end - __FILE__), __FILE__);
+    if (end == NULL) {
+        return "deploy/postgres";
+    }
+    snprintf(folder, sizeof(folder), "%.*sdeploy/postgres", (int)(end - __FILE__), __FILE__);
     return folder;
 }
 
@@ -39,7 +41,9 @@ void store_dsn_of(const char *database, char *ret_dsn, size_t size)
     }
     size_t len = (size_t)snprintf(ret_dsn, size, "dbname='%s'", database);
     for (const PQconninfoOption *option = options; option->keyword != NULL && len < size; option++) {
-        if (option->val == NULL || strcmp(option->keyword, "dbname") == 0) continue;
+        if (option->val == NULL || strcmp(option->keyword, "dbname") == 0) {
+            continue;
+        }
         len += (size_t)snprintf(ret_dsn + len, size - len, " %s='%s'", option->keyword, option->val);
     }
     PQconninfoFree(options);
@@ -65,10 +69,10 @@ const char *store_dsn(void)
 int store_main(Suite *suite, const char *name)
 {
     char database[64], sql[128];
-    snprintf(database, sizeof database, "mg_%s_%d", name, (int)getpid());
-    snprintf(sql, sizeof sql, "CREATE DATABASE %s", database);
+    snprintf(database, sizeof(database), "mg_%s_%d", name, (int)getpid());
+    snprintf(sql, sizeof(sql), "CREATE DATABASE %s", database);
     run_on_server(sql);
-    store_dsn_of(database, database_dsn, sizeof database_dsn);
+    store_dsn_of(database, database_dsn, sizeof(database_dsn));
     struct mg_err err;
     if (mg_store_migrate(database_dsn, store_migrations(), NULL, NULL, &err) != MG_OK) {
         fprintf(stderr, "%s\n", err.text);
@@ -78,7 +82,7 @@ int store_main(Suite *suite, const char *name)
     srunner_run_all(runner, CK_NORMAL);
     int failed = srunner_ntests_failed(runner);
     srunner_free(runner);
-    snprintf(sql, sizeof sql, "DROP DATABASE %s WITH (FORCE)", database);
+    snprintf(sql, sizeof(sql), "DROP DATABASE %s WITH (FORCE)", database);
     run_on_server(sql);
     return failed == 0 ? 0 : 1;
 }
@@ -99,14 +103,14 @@ static void on_refused(void *arg, const char *reason)
 {
     struct rig *rig = arg;
     rig->is_refused = true;
-    snprintf(rig->refused, sizeof rig->refused, "%s", reason);
+    snprintf(rig->refused, sizeof(rig->refused), "%s", reason);
     mg_loop_stop(rig->loop);
 }
 
 bool rig_is_up(const struct rig *rig)
 {
     char reason[64];
-    return mg_store_is_up(rig->store, reason, sizeof reason);
+    return mg_store_is_up(rig->store, reason, sizeof(reason));
 }
 
 bool rig_is_refused(const struct rig *rig)
@@ -124,14 +128,18 @@ void rig_open(struct rig *rig)
 
 void rig_start_with(struct rig *rig, struct mg_store_options options, bool waits_until_up)
 {
-    if (options.dsn == NULL) options.dsn = database_dsn;
+    if (options.dsn == NULL) {
+        options.dsn = database_dsn;
+    }
     options.name = "store-test";
     options.on_state = on_state;
     options.on_refused = on_refused;
     options.arg = rig;
     struct mg_err err;
     ck_assert_int_eq(mg_store_create(rig->loop, &options, &rig->store, &err), MG_OK);
-    if (waits_until_up) rig_wait(rig, rig_is_up);
+    if (waits_until_up) {
+        rig_wait(rig, rig_is_up);
+    }
 }
 
 void rig_start(struct rig *rig)
@@ -175,11 +183,14 @@ void rig_wait(struct rig *rig, bool (*is_done)(const struct rig *rig))
     struct mg_timer *deadline = mg_timer_create(rig->loop, on_deadline, rig);
     rig->is_timed_out = false;
     mg_timer_start(deadline, STORE_WAIT_MS, 0);
-    while (!is_done(rig) && !rig->is_timed_out)
+    while (!is_done(rig) && !rig->is_timed_out) {
         mg_loop_run(rig->loop);
+    }
     mg_timer_destroy(deadline);
     char reason[320] = "";
-    if (rig->store != NULL) (void)mg_store_is_up(rig->store, reason, sizeof reason);
+    if (rig->store != NULL) {
+        (void)mg_store_is_up(rig->store, reason, sizeof(reason));
+    }
     ck_assert_msg(!rig->is_timed_out, "it did not come in time (store: \"%s\", last error: \"%s\")", reason,
                   rig->err.text);
 }
@@ -197,7 +208,7 @@ const char *rig_value(struct rig *rig, const char *sql)
 {
     PGresult *result = PQexec(rig->admin, sql);
     ck_assert_msg(PQresultStatus(result) == PGRES_TUPLES_OK, "%s: %s", sql, PQerrorMessage(rig->admin));
-    snprintf(rig->text, sizeof rig->text, "%s", PQntuples(result) == 0 ? "" : PQgetvalue(result, 0, 0));
+    snprintf(rig->text, sizeof(rig->text), "%s", PQntuples(result) == 0 ? "" : PQgetvalue(result, 0, 0));
     PQclear(result);
     return rig->text;
 }
@@ -208,7 +219,9 @@ static void answered(struct rig *rig, const struct mg_err *err)
 {
     rig->err = err == NULL ? (struct mg_err){MG_OK, ""} : *err;
     rig->answers++;
-    if (rig->err.class == MG_TRANSIENT) rig->transients++;
+    if (rig->err.class == MG_TRANSIENT) {
+        rig->transients++;
+    }
     mg_loop_stop(rig->loop);
 }
 
@@ -233,7 +246,7 @@ static void on_loaded(void *arg, const struct mg_load_answer *answer, const stru
     struct rig *rig = arg;
     if (answer != NULL) {
         /* The pointers lead into the arena; the answer itself does not outlive the call. */
-        struct mg_load_answer *copy = mg_arena_alloc(rig->arena, sizeof *copy);
+        struct mg_load_answer *copy = mg_arena_alloc(rig->arena, sizeof(*copy));
         *copy = *answer;
         rig->loaded = copy;
     }
@@ -266,8 +279,8 @@ static void on_swept(void *arg, const struct mg_sweep_answer *answer, const stru
     struct rig *rig = arg;
     if (answer != NULL) {
         rig->sweep = *answer;
-        ck_assert_int_le(answer->due_count, (int)(sizeof rig->dues / sizeof rig->dues[0]));
-        memcpy(rig->dues, answer->dues, (size_t)answer->due_count * sizeof rig->dues[0]);
+        ck_assert_int_le(answer->due_count, (int)(sizeof(rig->dues) / sizeof(rig->dues[0])));
+        memcpy(rig->dues, answer->dues, (size_t)answer->due_count * sizeof(rig->dues[0]));
         rig->sweep.dues = rig->dues;
     }
     answered(rig, err);
@@ -285,13 +298,15 @@ static void on_parked(void *arg, const struct mg_parked_answer *answer, const st
     struct rig *rig = arg;
     if (answer != NULL) {
         rig->parked = *answer;
-        ck_assert_int_le(answer->due_count, (int)(sizeof rig->dues / sizeof rig->dues[0]));
+        ck_assert_int_le(answer->due_count, (int)(sizeof(rig->dues) / sizeof(rig->dues[0])));
         ck_assert_int_le(answer->queue_count,
-                         (int)(sizeof rig->parked_queues / sizeof rig->parked_queues[0]));
-        for (int i = 0; i < answer->due_count; i++)
+                         (int)(sizeof(rig->parked_queues) / sizeof(rig->parked_queues[0])));
+        for (int i = 0; i < answer->due_count; i++) {
             rig->dues[i] = answer->dues[i];
-        for (int i = 0; i < answer->queue_count; i++)
+        }
+        for (int i = 0; i < answer->queue_count; i++) {
             rig->parked_queues[i] = answer->queues[i];
+        }
     }
     answered(rig, err);
 }
@@ -306,9 +321,13 @@ void rig_ask_parked(struct rig *rig, const struct mg_parked_options *options)
 static void on_lead(void *arg, const struct mg_lead_answer *answer, const struct mg_err *err)
 {
     struct rig *rig = arg;
-    if (answer != NULL) rig->lead = *answer;
+    if (answer != NULL) {
+        rig->lead = *answer;
+    }
     rig->is_refused = answer != NULL && answer->refusal != NULL;
-    if (rig->is_refused) snprintf(rig->refused, sizeof rig->refused, "%s", answer->refusal);
+    if (rig->is_refused) {
+        snprintf(rig->refused, sizeof(rig->refused), "%s", answer->refusal);
+    }
     answered(rig, err);
 }
 
@@ -329,7 +348,7 @@ static void on_rows(void *arg, const struct mg_rows *rows, const struct mg_err *
         for (int column = 0; column < mg_rows_column_count(rows); column++) {
             struct mg_slice value = mg_rows_value(rows, row, column);
             size_t len = strlen(rig->text);
-            snprintf(rig->text + len, sizeof rig->text - len, "%s=%.*s ", mg_rows_column(rows, column),
+            snprintf(rig->text + len, sizeof(rig->text) - len, "%s=%.*s ", mg_rows_column(rows, column),
                      value.data == NULL ? 1 : (int)value.len, value.data == NULL ? "-" : value.data);
         }
     }
@@ -351,9 +370,9 @@ void assert_has(const char *text, const char *part)
 
 void order_make(struct mg_order_record *record, const char *order_id)
 {
-    memset(record, 0, sizeof *record);
-    snprintf(record->order_id, sizeof record->order_id, "%s", order_id);
-    snprintf(record->workflow, sizeof record->workflow, "fulfilment");
+    memset(record, 0, sizeof(*record));
+    snprintf(record->order_id, sizeof(record->order_id), "%s", order_id);
+    snprintf(record->workflow, sizeof(record->workflow), "fulfilment");
     record->workflow_version = 1;
     record->revision = 1;
     record->payload = mg_slice_of("{\"price\":14.00}");

@@ -87,8 +87,9 @@ START_TEST(only_messages_without_a_queue_are_returned)
 {
     fixture.acks_at_once = true;
     fixture_start(&fixture);
-    for (int i = 0; i < 300; i++)
+    for (int i = 0; i < 300; i++) {
         fixture_publish(&fixture, i % 3 == 0 ? "test.there.is.no.such.queue" : queue, "{}");
+    }
     ck_assert(wait_outcomes(300));
     ck_assert_int_eq(fixture.outcomes[MG_PUBLISH_RETURNED], 100);
     ck_assert_int_eq(fixture.outcomes[MG_PUBLISH_CONFIRMED], 200);
@@ -119,8 +120,9 @@ START_TEST(window_is_bounded)
     fixture_create(&fixture); /* not connected yet: all of it waits */
     size_t room = mg_broker_publish_room(fixture.broker);
     ck_assert_uint_gt(room, 0);
-    for (size_t i = 0; i < room; i++)
+    for (size_t i = 0; i < room; i++) {
         fixture_publish(&fixture, queue, "{}");
+    }
     ck_assert_uint_eq(mg_broker_publish_room(fixture.broker), 0);
     struct mg_err err;
     const struct mg_message more = {.exchange = "", .routing_key = queue, .body = mg_slice_of("{}")};
@@ -145,11 +147,14 @@ START_TEST(a_prefetch_of_thousands_is_filled)
     fixture_start(&fixture);
     for (int i = 0; i < count; i++) {
         fixture_publish(&fixture, quorum, "{}");
-        if ((i + 1) % at_once == 0) ck_assert(wait_outcomes(i + 1));
+        if ((i + 1) % at_once == 0) {
+            ck_assert(wait_outcomes(i + 1));
+        }
     }
     ck_assert(wait_deliveries(count));
-    for (int i = 0; i < count; i++)
+    for (int i = 0; i < count; i++) {
         mg_broker_ack(fixture.broker, fixture.deliveries[i]);
+    }
     test_queue_delete(quorum);
 }
 END_TEST
@@ -182,8 +187,9 @@ START_TEST(large_bodies_arrive_and_oversized_ones_are_read_past)
     fixture_start(&fixture);
     char *body = malloc(3 * 1024 * 1024);
     ck_assert_ptr_nonnull(body);
-    for (int i = 0; i < 3 * 1024 * 1024; i++)
+    for (int i = 0; i < 3 * 1024 * 1024; i++) {
         body[i] = (char)('a' + i % 23);
+    }
     const size_t sizes[] = {300 * 1024, 300 * 1024 + 1, 3 * 1024 * 1024, 1};
     for (int i = 0; i < 4; i++) {
         const struct mg_message message = {
@@ -209,14 +215,16 @@ END_TEST
 START_TEST(acked_are_gone_and_requeued_come_again)
 {
     fixture_start(&fixture);
-    for (int i = 0; i < 10; i++)
+    for (int i = 0; i < 10; i++) {
         fixture_publish(&fixture, queue, "{}");
+    }
     ck_assert(wait_deliveries(10));
     for (int i = 0; i < 10; i++) {
-        if (i == 4)
+        if (i == 4) {
             mg_broker_requeue(fixture.broker, fixture.deliveries[i]);
-        else
+        } else {
             mg_broker_ack(fixture.broker, fixture.deliveries[i]);
+        }
     }
     ck_assert(wait_deliveries(11));
     ck_assert(fixture.deliveries[10]->is_redelivered);
@@ -241,8 +249,9 @@ START_TEST(paused_consumer_gets_nothing_until_resumed)
     fixture_start(&fixture);
     mg_broker_pause(fixture.broker, 0);
     ck_assert(fixture_run(&fixture, is_stopped, WAIT_MS));
-    for (int i = 0; i < 5; i++)
+    for (int i = 0; i < 5; i++) {
         fixture_publish(&fixture, queue, "{}");
+    }
     ck_assert(wait_outcomes(5));
     fixture_run_for(&fixture, 200);
     ck_assert_int_eq(fixture.delivery_count, 0);
@@ -269,8 +278,9 @@ START_TEST(each_consumer_has_its_own_prefetch)
     fixture.options.consumers[1] = (struct mg_consumer){.queue = other, .prefetch = 5};
     fixture.options.consumer_count = 2;
     fixture_start(&fixture);
-    for (int i = 0; i < 20; i++)
+    for (int i = 0; i < 20; i++) {
         fixture_publish(&fixture, i % 2 == 0 ? queue : other, "{}");
+    }
     ck_assert(wait_deliveries(8));
     fixture_run_for(&fixture, 200);
     ck_assert_int_eq(fixture.delivery_count, 8);
@@ -305,18 +315,21 @@ START_TEST(messages_go_to_the_highest_rank_that_has_room)
     fixture.options.consumers[0].prefetch = 10;
     fixture_start(&other);
     fixture_start(&fixture);
-    for (int i = 0; i < 15; i++)
+    for (int i = 0; i < 15; i++) {
         fixture_publish(&fixture, queue, "{}");
+    }
     ck_assert(wait_deliveries(10));
     wanted = 15;
     ck_assert(fixture_run(&other, has_all_deliveries, WAIT_MS));
     ck_assert_int_eq(fixture.delivery_count, 10);
-    for (int i = 0; i < 10; i++)
+    for (int i = 0; i < 10; i++) {
         mg_broker_ack(fixture.broker, fixture.deliveries[i]);
+    }
     mg_broker_set_rank(fixture.broker, INT64_MIN);
     fixture_run_for(&fixture, 1000); /* the consumer is started anew: a few round trips */
-    for (int i = 0; i < 15; i++)
+    for (int i = 0; i < 15; i++) {
         fixture_publish(&fixture, queue, "{}");
+    }
     wanted = 30;
     ck_assert(wait_outcomes(30));
     ck_assert(fixture_run(&other, has_all_deliveries, WAIT_MS));
@@ -358,22 +371,25 @@ START_TEST(acks_above_a_delivery_that_is_held_for_long_are_sent)
 {
     fixture.options.consumers[0].prefetch = 10;
     fixture_start(&fixture);
-    for (int i = 0; i < 30; i++)
+    for (int i = 0; i < 30; i++) {
         fixture_publish(&fixture, queue, "{}");
+    }
     ck_assert(wait_deliveries(10));
     mg_broker_ack(fixture.broker, fixture.deliveries[3]); /* one alone: after a delay */
     ck_assert_int_eq(mg_broker_unsent_acks(fixture.broker, 0), 1);
     ck_assert(wait_deliveries(11));
     ck_assert_int_eq(mg_broker_unsent_acks(fixture.broker, 0), 0);
-    for (int i = 4; i < 11; i++) /* most of the prefetch: at once */
+    for (int i = 4; i < 11; i++) { /* most of the prefetch: at once */
         mg_broker_ack(fixture.broker, fixture.deliveries[i]);
+    }
     ck_assert(wait_deliveries(18));
     mg_broker_requeue(fixture.broker, fixture.deliveries[2]);
     ck_assert(wait_deliveries(19));
     mg_broker_destroy(fixture.broker); /* deliveries 0, 1 and 11 to 18 are still held */
     fixture.broker = NULL;
-    for (int i = 0; i < WAIT_MS / 20 && test_queue_ready(queue) != 22; i++)
+    for (int i = 0; i < WAIT_MS / 20 && test_queue_ready(queue) != 22; i++) {
         fixture_run_for(&fixture, 20);
+    }
     ck_assert_int_eq(test_queue_ready(queue), 22);
 }
 END_TEST
@@ -382,16 +398,19 @@ END_TEST
 START_TEST(acks_before_destroy_reach_the_broker)
 {
     fixture_start(&fixture);
-    for (int i = 0; i < 200; i++)
+    for (int i = 0; i < 200; i++) {
         fixture_publish(&fixture, queue, "{}");
+    }
     ck_assert(wait_outcomes(200));
     ck_assert(wait_deliveries(100)); /* the prefetch */
-    for (int i = 0; i < 100; i++)
+    for (int i = 0; i < 100; i++) {
         mg_broker_ack(fixture.broker, fixture.deliveries[i]);
+    }
     mg_broker_destroy(fixture.broker);
     fixture.broker = NULL;
-    for (int i = 0; i < WAIT_MS / 20 && test_queue_ready(queue) != 100; i++)
+    for (int i = 0; i < WAIT_MS / 20 && test_queue_ready(queue) != 100; i++) {
         fixture_run_for(&fixture, 20);
+    }
     fixture_run_for(&fixture, 100);
     ck_assert_int_eq(test_queue_ready(queue), 100);
 }
@@ -401,14 +420,16 @@ END_TEST
 START_TEST(a_waiting_ack_before_destroy_reaches_the_broker)
 {
     fixture_start(&fixture);
-    for (int i = 0; i < 10; i++)
+    for (int i = 0; i < 10; i++) {
         fixture_publish(&fixture, queue, "{}");
+    }
     ck_assert(wait_deliveries(10));
     mg_broker_ack(fixture.broker, fixture.deliveries[5]);
     mg_broker_destroy(fixture.broker);
     fixture.broker = NULL;
-    for (int i = 0; i < WAIT_MS / 20 && test_queue_ready(queue) != 9; i++)
+    for (int i = 0; i < WAIT_MS / 20 && test_queue_ready(queue) != 9; i++) {
         fixture_run_for(&fixture, 20);
+    }
     fixture_run_for(&fixture, 100);
     ck_assert_int_eq(test_queue_ready(queue), 9);
 }
@@ -424,8 +445,9 @@ START_TEST(deeply_nested_headers_do_no_harm)
     ck_assert(wait_outcomes(1));
     ck_assert(wait_deliveries(2));
     fixture_run_for(&fixture, 100);
-    for (int i = 0; i < fixture.delivery_count; i++)
+    for (int i = 0; i < fixture.delivery_count; i++) {
         mg_broker_ack(fixture.broker, fixture.deliveries[i]);
+    }
 }
 END_TEST
 

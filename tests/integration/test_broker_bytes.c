@@ -31,9 +31,12 @@ static void on_delivery(void *arg, struct mg_delivery *delivery)
     most_deliveries = delivery->delivery_count > most_deliveries ? delivery->delivery_count : most_deliveries;
     is_any_redelivered = is_any_redelivered || delivery->is_redelivered;
     f->deliveries[f->delivery_count++] = delivery;
-    if (f->acks_at_once) mg_broker_ack(f->broker, delivery);
-    for (; acks_at_small && delivery->body.len < LARGE && acked < f->delivery_count; acked++)
+    if (f->acks_at_once) {
+        mg_broker_ack(f->broker, delivery);
+    }
+    for (; acks_at_small && delivery->body.len < LARGE && acked < f->delivery_count; acked++) {
         mg_broker_ack(f->broker, f->deliveries[acked]);
+    }
 }
 
 static void setup(void)
@@ -110,8 +113,9 @@ static void grow(void)
 {
     publish(2 + 4 + 8 + 16 + 32, 10);
     ck_assert(fixture_run(&fixture, has_full_prefetch, WAIT_MS));
-    for (; acked < fixture.delivery_count; acked++)
+    for (; acked < fixture.delivery_count; acked++) {
         mg_broker_ack(fixture.broker, fixture.deliveries[acked]);
+    }
 }
 
 /* Would catch: a consumer that keeps the prefetch of the smallest messages for ever, or has the full one
@@ -173,8 +177,9 @@ START_TEST(what_is_in_hand_never_exceeds_its_bytes)
     for (int rounds = 0; done < acked + 60 && rounds < 2000; rounds++) {
         fixture_run_for(&fixture, 10);
         if (rounds % 4 == 0) {
-            for (; done < fixture.delivery_count; done++)
+            for (; done < fixture.delivery_count; done++) {
                 mg_broker_ack(fixture.broker, fixture.deliveries[done]);
+            }
         }
     }
     ck_assert_int_eq(done, acked + 60);
@@ -203,8 +208,9 @@ START_TEST(what_found_no_room_is_covered_by_no_ack)
     mg_broker_resume(fixture.broker, 0, PREFETCH);
     ck_assert(wait_deliveries(before + 20));
     acks_at_small = false;
-    for (; acked < fixture.delivery_count; acked++)
+    for (; acked < fixture.delivery_count; acked++) {
         mg_broker_ack(fixture.broker, fixture.deliveries[acked]);
+    }
     fixture_run_for(&fixture, 100);
     ck_assert_int_eq(fixture.delivery_count, before + 20);
     ck_assert_uint_eq(most_deliveries, 1); /* some found no room */
@@ -260,8 +266,9 @@ START_TEST(a_full_consumer_goes_on_after_it_was_paused)
     mg_broker_pause(fixture.broker, 0);
     fixture_run_for(&fixture, 100);
     ck_assert(mg_broker_is_stopped(fixture.broker, 0));
-    for (int i = acked; i < fixture.delivery_count; i++)
+    for (int i = acked; i < fixture.delivery_count; i++) {
         mg_broker_ack(fixture.broker, fixture.deliveries[i]);
+    }
     fixture_run_for(&fixture, 100);
     int before = fixture.delivery_count;
     ck_assert_int_eq(mg_broker_prefetch(fixture.broker, 0), 0);

@@ -26,7 +26,7 @@ static void on_heard(void *arg, struct mg_slice body)
     struct ear *ear = arg;
     ear->count++;
     ear->longest = body.len > ear->longest ? body.len : ear->longest;
-    (void)snprintf(ear->last, sizeof ear->last, "%.*s", (int)body.len, body.data);
+    (void)snprintf(ear->last, sizeof(ear->last), "%.*s", (int)body.len, body.data);
 }
 
 static void line_drop(void *arg, const char *line)
@@ -64,7 +64,7 @@ static struct mg_broker *broker_make(const char *url)
 
 static void setup(void)
 {
-    memset(ears, 0, sizeof ears);
+    memset(ears, 0, sizeof(ears));
     test_queue_name("cast", service);
     test_queue_name("cast-other", other);
     fixture_init(&fixture, test_amqp_url());
@@ -166,8 +166,8 @@ START_TEST(what_cannot_be_heard_keeps_nobody_from_work)
     mg_broker_cast(fixture.broker, "makegood.no-such-exchange", service, "service_control", mg_slice_of("x"));
     fixture_run_for(&fixture, 500);
     char reason[256];
-    ck_assert(mg_broker_is_up(broker, reason, sizeof reason));
-    ck_assert(mg_broker_is_up(fixture.broker, reason, sizeof reason));
+    ck_assert(mg_broker_is_up(broker, reason, sizeof(reason)));
+    ck_assert(mg_broker_is_up(fixture.broker, reason, sizeof(reason)));
     ck_assert_int_eq(fixture.down_count, 0);
     ck_assert_int_eq(ears[0].count, 0);
     apply(service);
@@ -183,7 +183,7 @@ START_TEST(a_word_up_to_the_limit_is_whole_and_a_longer_one_is_not_said)
     fixture_start(&fixture);
     hear(&ears[0], broker_make(test_amqp_url()), service);
     wait_heard(&ears[0], "begin");
-    memset(text, 'x', sizeof text - 1);
+    memset(text, 'x', sizeof(text) - 1);
     say(text);
     text[MG_CAST_BYTES_MAX] = '\0';
     say(text);

@@ -40,11 +40,14 @@ START_TEST(only_what_was_held_comes_again_after_a_cut)
     static const int held[] = {7, 20, 21, 33};
     for (int i = 0; i < 50; i++) {
         int at = (i * 37) % 50; /* in another order than they came */
-        if (at == 15)
+        if (at == 15) {
             mg_broker_reject(fixture.broker, fixture.deliveries[at]);
-        else if (at != held[0] && at != held[1] && at != held[2] && at != held[3])
+        } else if (at != held[0] && at != held[1] && at != held[2] && at != held[3]) {
             mg_broker_ack(fixture.broker, fixture.deliveries[at]);
-        if (i % 11 == 0) fixture_run_for(&fixture, 20);
+        }
+        if (i % 11 == 0) {
+            fixture_run_for(&fixture, 20);
+        }
     }
     fixture_run_for(&fixture, 200);
     relay_cut(relay);
@@ -57,16 +60,19 @@ START_TEST(only_what_was_held_comes_again_after_a_cut)
         ck_assert(mg_slice_is(fixture.deliveries[50 + i]->body, body));
         ck_assert(fixture.deliveries[50 + i]->is_redelivered);
     }
-    for (int i = 0; i < 4; i++)
+    for (int i = 0; i < 4; i++) {
         mg_broker_ack(fixture.broker,
                       fixture.deliveries[held[i]]); /* of the old connection: changes nothing */
+    }
     fixture_run_for(&fixture, 100);
     relay_cut(relay);
     ck_assert(wait_for(has_deliveries, 58));
-    for (int i = 0; i < 4; i++)
+    for (int i = 0; i < 4; i++) {
         mg_broker_reject(fixture.broker, fixture.deliveries[50 + i]);
-    for (int i = 0; i < 4; i++)
+    }
+    for (int i = 0; i < 4; i++) {
         mg_broker_ack(fixture.broker, fixture.deliveries[54 + i]);
+    }
     fixture_run_for(&fixture, 200);
     ck_assert(wait_for(is_up, 0)); /* deliveries come before the other connection is back */
     relay_cut(relay);
@@ -229,7 +235,9 @@ END_TEST
 /* Would catch: orders that wait for ever, since the broker forgot a consumer without a cancel. */
 START_TEST(a_consumer_that_the_broker_forgot_is_made_again)
 {
-    if (strncmp(test_amqp_url(), "amqps:", 6) == 0) return; /* the relay reads frames, which TLS hides */
+    if (strncmp(test_amqp_url(), "amqps:", 6) == 0) {
+        return; /* the relay reads frames, which TLS hides */
+    }
     fixture.acks_at_once = true;
     fixture_start(&fixture);
     relay_set(relay, RELAY_FORGETFUL);
@@ -260,8 +268,9 @@ START_TEST(a_consumer_started_anew_does_not_ask_again_for_what_is_in_hand)
     }
     ck_assert_int_eq(fixture.down_count, 0);
     ck_assert_int_eq(fixture.delivery_count, ROUNDS);
-    for (int i = 0; i < ROUNDS; i++)
+    for (int i = 0; i < ROUNDS; i++) {
         mg_broker_ack(fixture.broker, fixture.deliveries[i]);
+    }
     test_queue_delete(quorum);
 }
 END_TEST
@@ -275,8 +284,9 @@ static void on_delivery_grow(void *arg, struct mg_delivery *delivery)
     f->delivery_count++;
     redelivered += delivery->is_redelivered;
     mg_broker_ack(f->broker, delivery);
-    if (f->delivery_count % GROWN_STEP == 0)
+    if (f->delivery_count % GROWN_STEP == 0) {
         mg_broker_resume(f->broker, 0, (uint16_t)(1 + f->delivery_count / GROWN_STEP));
+    }
 }
 
 static bool has_grown(const struct fixture *f)
@@ -296,8 +306,9 @@ START_TEST(a_prefetch_that_grows_costs_no_delivery)
     redelivered = 0;
     fixture_start(&fixture);
     mg_broker_pause(fixture.broker, 0);
-    for (int i = 0; i < GROWN_MESSAGES; i++)
+    for (int i = 0; i < GROWN_MESSAGES; i++) {
         fixture_publish(&fixture, quorum, "{}");
+    }
     mg_broker_resume(fixture.broker, 0, 1);
     ck_assert(wait_for(has_deliveries, GROWN_MESSAGES));
     ck_assert_int_eq(redelivered, 0);

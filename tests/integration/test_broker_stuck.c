@@ -142,8 +142,9 @@ START_TEST(what_waits_for_a_queue_that_may_take_nothing_goes_apart)
 {
     enum { MESSAGES = 18, BYTES = 200 * 1024 }; /* more than the sockets take, less than the window */
     start_through(RELAY_STUCK);
-    for (int i = 0; i < MESSAGES; i++)
+    for (int i = 0; i < MESSAGES; i++) {
         publish_stuck(BYTES);
+    }
     fixture_publish(&fixture, queue, "{}");
     ck_assert(wait_for(has_confirm, 1));
     ck_assert_int_lt(fixture.outcomes[MG_PUBLISH_UNKNOWN], MESSAGES); /* some have not left yet */

@@ -18,7 +18,9 @@ static void on_line(void *arg, const char *line)
 {
     (void)arg;
     line_count++;
-    if (strstr(line, ": made") != NULL) made_count++;
+    if (strstr(line, ": made") != NULL) {
+        made_count++;
+    }
 }
 
 static enum mg_class check(const struct mg_topology_names *names, struct mg_err *err)
@@ -89,8 +91,9 @@ START_TEST(mark_of_coming_again_counts_only_where_it_is_believed)
     mg_broker_requeue(fixture.broker, fixture.deliveries[0]);
     ck_assert(wait_deliveries(3));
     ck_assert(fixture.deliveries[2]->is_redelivered); /* here the broker itself sets the flag */
-    for (int i = 1; i < 3; i++)
+    for (int i = 1; i < 3; i++) {
         mg_broker_ack(fixture.broker, fixture.deliveries[i]);
+    }
 }
 END_TEST
 
@@ -260,8 +263,9 @@ static enum mg_dead_verb pick(void *arg, const struct mg_dead_letter *letter)
 {
     struct picks *picks = arg;
     if (letter->message_id.data == NULL ||
-        strncmp(letter->message_id.data, service, letter->message_id.len) != 0)
+        strncmp(letter->message_id.data, service, letter->message_id.len) != 0) {
         return MG_DEAD_LIST;
+    }
     picks->found++;
     ck_assert(mg_slice_is(letter->queue, requests));
     ck_assert(mg_slice_is(letter->reason, "rejected"));
@@ -287,7 +291,9 @@ static int walk(enum mg_dead_verb verb)
 static bool wait_dead(int count)
 {
     for (int i = 0; i < 100; i++) {
-        if (walk(MG_DEAD_LIST) == count) return true;
+        if (walk(MG_DEAD_LIST) == count) {
+            return true;
+        }
         fixture_run_for(&fixture, 50);
     }
     return false;
@@ -311,8 +317,9 @@ START_TEST(rejected_message_is_found_requeued_and_dropped)
     mg_broker_reject(fixture.broker, fixture.deliveries[0]);
     ck_assert(wait_dead(1));
     ck_assert_int_eq(walk(MG_DEAD_LIST), 1);
-    for (int i = 0; i < 25; i++) /* more often than a delivery limit would allow */
+    for (int i = 0; i < 25; i++) { /* more often than a delivery limit would allow */
         ck_assert_int_eq(walk(MG_DEAD_LIST), 1);
+    }
 
     ck_assert_int_eq(walk(MG_DEAD_REQUEUE), 1);
     ck_assert(wait_deliveries(2));
@@ -335,14 +342,15 @@ START_TEST(requeued_message_is_still_its_senders)
 {
     char client[64], intake[MG_QUEUE_NAME_SIZE + 64], statuses[MG_QUEUE_NAME_SIZE + 64];
     test_queue_name("client", client);
-    for (char *dot = strchr(client, '.'); dot != NULL; dot = strchr(dot, '.'))
+    for (char *dot = strchr(client, '.'); dot != NULL; dot = strchr(dot, '.')) {
         *dot = '-';
+    }
     const char *clients[] = {client};
     const struct mg_topology_names names = {.clients = clients, .client_count = 1};
     struct mg_err err;
     ck_assert_int_eq(mg_topology_apply(test_address(), &names, on_line, NULL, &err), MG_OK);
-    (void)snprintf(intake, sizeof intake, "makegood.intake.%s", client);
-    (void)snprintf(statuses, sizeof statuses, "client.%s.statuses", client);
+    (void)snprintf(intake, sizeof(intake), "makegood.intake.%s", client);
+    (void)snprintf(statuses, sizeof(statuses), "client.%s.statuses", client);
     test_queue_bind(requests, intake);
     fixture_start(&fixture);
     struct mg_message message = {.exchange = intake,
@@ -400,8 +408,9 @@ static void look_in_order(int max, int count)
                   "%s", err.text);
     ck_assert_int_eq(ret_count, count);
     ck_assert_int_eq(order.count, count);
-    for (int i = 1; i < count; i++)
+    for (int i = 1; i < count; i++) {
         ck_assert_int_lt(order.numbers[i - 1], order.numbers[i]);
+    }
 }
 
 /* Letters 0, 1, ..., published one after the other; that of `expired_at` expires at once. */
@@ -413,11 +422,13 @@ static void letters_publish(int count, int expired_at)
     ck_assert_ptr_nonnull(amqp_confirm_select(connection, MG_AMQP_CHANNEL));
     for (int i = 0; i < count; i++) {
         char body[16];
-        (void)snprintf(body, sizeof body, "%d", i);
+        (void)snprintf(body, sizeof(body), "%d", i);
         amqp_basic_properties_t properties = {._flags = AMQP_BASIC_MESSAGE_ID_FLAG,
                                               .message_id = amqp_cstring_bytes(service),
                                               .expiration = amqp_cstring_bytes("1")};
-        if (i == expired_at) properties._flags |= AMQP_BASIC_EXPIRATION_FLAG;
+        if (i == expired_at) {
+            properties._flags |= AMQP_BASIC_EXPIRATION_FLAG;
+        }
         ck_assert_int_eq(amqp_basic_publish(connection, MG_AMQP_CHANNEL, amqp_cstring_bytes(""),
                                             amqp_cstring_bytes(requests), 1, 0, &properties,
                                             amqp_cstring_bytes(body)),
@@ -455,10 +466,12 @@ START_TEST(look_shows_letters_in_order_and_leaves_them)
     /* `max` never falls from look to look. Letters put back stand before the others; a smaller look would
      * take the first of them and put them back behind the rest. */
     look_in_order(1, 1);
-    for (int i = 0; i < 3; i++)
+    for (int i = 0; i < 3; i++) {
         look_in_order(50, 50);
-    for (int i = 0; i < 3; i++)
+    }
+    for (int i = 0; i < 3; i++) {
         look_in_order(10000, MG_DEAD_LOOK_MAX);
+    }
     all_drop(MG_DEAD_LOOK_MAX);
     look_in_order(10, 0);
 }

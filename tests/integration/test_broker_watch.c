@@ -56,8 +56,9 @@ START_TEST(watched_queue_is_seen_missing_then_full)
     ck_assert_int_eq(mg_broker_watch_queue(fixture.broker, other, 20, on_seen, &fixture, &err), MG_OK);
     ck_assert(fixture_run(&fixture, is_seen_missing, WAIT_MS));
     test_queue_declare(other, 0);
-    for (int i = 0; i < 7; i++)
+    for (int i = 0; i < 7; i++) {
         fixture_publish(&fixture, other, "{}");
+    }
     ck_assert(fixture_run(&fixture, is_seen_full, WAIT_MS));
     ck_assert_int_eq(fixture.down_count, 0);
     test_queue_delete(other);
@@ -82,8 +83,9 @@ START_TEST(watched_queue_is_looked_at_when_asked)
     ck_assert_int_eq(mg_broker_watch_queue(fixture.broker, other, hour_ms, on_seen, &fixture, &err), MG_OK);
     ck_assert(fixture_run(&fixture, is_seen_once, WAIT_MS));
     test_queue_declare(other, 0);
-    for (int i = 0; i < 7; i++)
+    for (int i = 0; i < 7; i++) {
         fixture_publish(&fixture, other, "{}");
+    }
     ck_assert(fixture_run(&fixture, has_outcomes, WAIT_MS));
     mg_broker_look(fixture.broker, "test-nobody-watches-this");
     mg_broker_look(fixture.broker, other);
@@ -101,7 +103,7 @@ START_TEST(a_queue_that_is_let_go_is_watched_no_more_and_may_be_again)
     struct mg_err err;
     for (int i = 0; i < 600; i++) { /* more than can be watched at once; some are let go while asked about */
         char name[80];
-        snprintf(name, sizeof name, "%s-%d", other, i);
+        snprintf(name, sizeof(name), "%s-%d", other, i);
         ck_assert_int_eq(mg_broker_watch_queue(fixture.broker, name, 20, on_seen, &fixture, &err), MG_OK);
         if (i % 50 == 0) {
             fixture.seen_count = 0;

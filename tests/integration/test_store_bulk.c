@@ -72,9 +72,9 @@ static void on_looked(void *arg, const struct mg_bulk_look *found, const struct 
     if (found != NULL) {
         row_count = found->count;
         order_count = found->order_count;
-        memcpy(rows, found->rows, (size_t)row_count * sizeof rows[0]);
-        ck_assert_int_le(order_count, (int)(sizeof orders / sizeof orders[0]));
-        memcpy(orders, found->orders, (size_t)order_count * sizeof orders[0]);
+        memcpy(rows, found->rows, (size_t)row_count * sizeof(rows[0]));
+        ck_assert_int_le(order_count, (int)(sizeof(orders) / sizeof(orders[0])));
+        memcpy(orders, found->orders, (size_t)order_count * sizeof(orders[0]));
     }
     rig_done(arg, err);
 }
@@ -309,10 +309,10 @@ START_TEST(what_was_asked_for_is_compared_with_what_came_of_it)
     rig_lead(&rig, "runner-1");
     look();
     write_as(MG_BULK_CANARY, 1, NULL, 0);
-    for (size_t i = 0; i < sizeof EXPECTED / sizeof EXPECTED[0]; i++) {
+    for (size_t i = 0; i < sizeof(EXPECTED) / sizeof(EXPECTED[0]); i++) {
         char verb[16], goal[16], state[16], is_turned, sql[400];
         ck_assert_int_eq(sscanf(EXPECTED[i], "%15s %15s %15s %c", verb, goal, state, &is_turned), 4);
-        snprintf(sql, sizeof sql,
+        snprintf(sql, sizeof(sql),
                  "UPDATE bulk SET verb = '%s'; UPDATE bulk_order SET goal = '%s';"
                  "UPDATE order_process SET version = 9, process_state = '%s', goal = 'compensated'",
                  verb, goal, state);
@@ -342,8 +342,9 @@ START_TEST(the_runner_reads_by_key)
     for (int i = 0; i < 20; i++) {
         struct mg_bulk_ended ended[8];
         int count = 0;
-        for (; count < order_count && count < 8; count++)
+        for (; count < order_count && count < 8; count++) {
             ended[count] = (struct mg_bulk_ended){orders[count].n, MG_BULK_RESULT_SKIPPED, ""};
+        }
         write_as(MG_BULK_RUNNING, 8, ended, count);
         ck_assert(is_written);
         look();
@@ -355,8 +356,9 @@ START_TEST(the_runner_reads_by_key)
         " ('order_process', 'order_event', 'operator_alert', 'bulk_order')";
     static const char IS_TOLD[] =
         "SELECT n_tup_upd >= 300 FROM pg_stat_user_tables WHERE relname = 'bulk_order'";
-    for (int i = 0; i < 100 && strcmp(rig_value(&rig, IS_TOLD), "t") != 0; i++)
+    for (int i = 0; i < 100 && strcmp(rig_value(&rig, IS_TOLD), "t") != 0; i++) {
         rig_admin(&rig, "SELECT pg_sleep(0.1), pg_stat_clear_snapshot()");
+    }
     ck_assert_str_eq(rig_value(&rig, IS_TOLD), "t");
     ck_assert_str_eq(rig_value(&rig, READ), "");
     /* Of 5,000 orders each of the 20 turns reads some dozens by each key. */

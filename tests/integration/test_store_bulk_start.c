@@ -68,14 +68,14 @@ START_TEST(bulk_actions_that_are_open_are_bounded)
     fail_orders(1, MG_BULK_OPEN_MAX + 1, "charge", "payment");
     for (int i = 1; i <= MG_BULK_OPEN_MAX + 1; i++) {
         char bulk_id[MG_UUID_SIZE], moment[32];
-        snprintf(bulk_id, sizeof bulk_id, "bulk-%d", i);
+        snprintf(bulk_id, sizeof(bulk_id), "bulk-%d", i);
         /* One per filter: the oldest remaining orders, in turn. */
-        snprintf(moment, sizeof moment, "%s",
+        snprintf(moment, sizeof(moment), "%s",
                  rig_value(&rig, "SELECT floor(extract(epoch FROM max(opened_at)) * 1000)::bigint - 1000"
                                  " FROM operator_alert"));
         struct mg_failure_filter filter = all_failures();
         char since[32];
-        snprintf(since, sizeof since, "%lld", strtoll(moment, NULL, 10) + i);
+        snprintf(since, sizeof(since), "%lld", strtoll(moment, NULL, 10) + i);
         filter.since = since;
         rig_admin(&rig, "UPDATE bulk_order SET result = 'skipped'");
         bulk_start_with(bulk_id, filter);

@@ -29,7 +29,7 @@ static const char *value(const char *sql)
 {
     PGresult *result = PQexec(admin, sql);
     ck_assert_msg(PQresultStatus(result) == PGRES_TUPLES_OK, "%s", PQerrorMessage(admin));
-    snprintf(rig.text, sizeof rig.text, "%s", PQntuples(result) == 0 ? "" : PQgetvalue(result, 0, 0));
+    snprintf(rig.text, sizeof(rig.text), "%s", PQntuples(result) == 0 ? "" : PQgetvalue(result, 0, 0));
     PQclear(result);
     return rig.text;
 }
@@ -42,10 +42,12 @@ static void former_migrations_link(void)
     const struct dirent *entry;
     while ((entry = readdir(dir)) != NULL) {
         long version = strtol(entry->d_name, NULL, 10);
-        if (version < 1 || version > FORMER_SCHEMA) continue;
+        if (version < 1 || version > FORMER_SCHEMA) {
+            continue;
+        }
         char from[2048], to[512];
-        snprintf(from, sizeof from, "%s/%s", store_migrations(), entry->d_name);
-        snprintf(to, sizeof to, "%s/%s", folder, entry->d_name);
+        snprintf(from, sizeof(from), "%s/%s", store_migrations(), entry->d_name);
+        snprintf(to, sizeof(to), "%s/%s", folder, entry->d_name);
         ck_assert_int_eq(symlink(from, to), 0);
     }
     (void)closedir(dir); /* read only */
@@ -58,7 +60,7 @@ static void former_migrations_unlink(void)
     const struct dirent *entry;
     while ((entry = readdir(dir)) != NULL) {
         char path[512];
-        snprintf(path, sizeof path, "%s/%s", folder, entry->d_name);
+        snprintf(path, sizeof(path), "%s/%s", folder, entry->d_name);
         (void)unlink(path); /* not of "." and ".." */
     }
     (void)closedir(dir); /* read only */
@@ -107,12 +109,12 @@ static void setup(void)
 {
     char sql[128];
     rig_open(&rig);
-    snprintf(folder, sizeof folder, "/tmp/mg-former-XXXXXX");
+    snprintf(folder, sizeof(folder), "/tmp/mg-former-XXXXXX");
     ck_assert_ptr_nonnull(mkdtemp(folder));
-    snprintf(database, sizeof database, "mg_former_%d", (int)getpid());
-    snprintf(sql, sizeof sql, "CREATE DATABASE %s", database);
+    snprintf(database, sizeof(database), "mg_former_%d", (int)getpid());
+    snprintf(sql, sizeof(sql), "CREATE DATABASE %s", database);
     rig_admin(&rig, sql);
-    store_dsn_of(database, dsn, sizeof dsn);
+    store_dsn_of(database, dsn, sizeof(dsn));
     former_migrations_link();
     migrate(folder);
     admin = PQconnectdb(dsn);
@@ -125,7 +127,7 @@ static void teardown(void)
 {
     char sql[128];
     PQfinish(admin);
-    snprintf(sql, sizeof sql, "DROP DATABASE %s WITH (FORCE)", database);
+    snprintf(sql, sizeof(sql), "DROP DATABASE %s WITH (FORCE)", database);
     rig_admin(&rig, sql);
     former_migrations_unlink();
     rig_finish(&rig);
@@ -182,8 +184,12 @@ static void on_looked(void *arg, const struct mg_bulk_look *found, const struct 
     if (found != NULL) {
         row_count = found->count;
         order_count = found->order_count;
-        if (row_count == 1) row = found->rows[0];
-        if (order_count == 1) order = found->orders[0];
+        if (row_count == 1) {
+            row = found->rows[0];
+        }
+        if (order_count == 1) {
+            order = found->orders[0];
+        }
     }
     rig_done(arg, err);
 }

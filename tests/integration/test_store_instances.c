@@ -24,7 +24,7 @@ static void report_many(const char *service, const char *prefix, int count)
     for (int done = 0; done < count;) {
         int size = 0;
         for (; size < 64 && done < count; size++, done++) {
-            snprintf(names[size], sizeof names[size], "%s-%05d", prefix, done);
+            snprintf(names[size], sizeof(names[size]), "%s-%05d", prefix, done);
             states[size] = (struct mg_service_state){.service = service,
                                                      .instance = names[size],
                                                      .breaker = "closed",
@@ -41,14 +41,15 @@ static void report_many(const char *service, const char *prefix, int count)
 static int64_t kept(const char *prefix)
 {
     char sql[128];
-    snprintf(sql, sizeof sql, "SELECT count(*) FROM service_state WHERE instance LIKE '%s-%%'", prefix);
+    snprintf(sql, sizeof(sql), "SELECT count(*) FROM service_state WHERE instance LIKE '%s-%%'", prefix);
     return strtoll(rig_value(&rig, sql), NULL, 10);
 }
 
 static void make_older(const char *interval)
 {
     char sql[128];
-    snprintf(sql, sizeof sql, "UPDATE service_state SET reported_at = reported_at - interval '%s'", interval);
+    snprintf(sql, sizeof(sql), "UPDATE service_state SET reported_at = reported_at - interval '%s'",
+             interval);
     rig_admin(&rig, sql);
 }
 

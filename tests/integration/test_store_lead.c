@@ -29,9 +29,10 @@ static void teardown(void)
 static void on_alerts(void *arg, const bool *is_changed, int count, const struct mg_err *err)
 {
     struct rig *rig = arg;
-    memset(rig->is_changed, 0, sizeof rig->is_changed);
-    for (int i = 0; i < count; i++)
+    memset(rig->is_changed, 0, sizeof(rig->is_changed));
+    for (int i = 0; i < count; i++) {
         rig->is_changed[i] = is_changed[i];
+    }
     rig_done(rig, err);
 }
 
@@ -55,7 +56,9 @@ static void lead_at_last(struct rig *rig, const char *holder)
     struct mg_timer *timer = mg_timer_create(rig->loop, tick, rig);
     for (int i = 0; i < 150; i++) {
         rig_lead(rig, holder);
-        if (rig->err.class == MG_OK && rig->lead.is_leader) break;
+        if (rig->err.class == MG_OK && rig->lead.is_leader) {
+            break;
+        }
         mg_timer_start(timer, 100, 0);
         mg_loop_run(rig->loop);
     }

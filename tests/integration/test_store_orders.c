@@ -25,7 +25,9 @@ static void teardown(void)
 static void assert_slice(struct mg_slice actual, struct mg_slice expected)
 {
     ck_assert_int_eq(actual.data == NULL, expected.data == NULL);
-    if (expected.data == NULL) return;
+    if (expected.data == NULL) {
+        return;
+    }
     ck_assert_uint_eq(actual.len, expected.len);
     ck_assert_int_eq(memcmp(actual.data, expected.data, actual.len), 0);
 }
@@ -39,7 +41,7 @@ static int number;
 #define SET_TEXT(member, with) member = mg_slice_of(TEXTS[number++ % 4]);
 #define SET_DIGEST(member, with)                                                                             \
     with = number++ % 3 != 0;                                                                                \
-    memset(member, with ? number : 0, sizeof member);
+    memset(member, with ? number : 0, sizeof(member));
 #define SET_STRING(member, with)
 #define SET_CHARS(member, with)
 #define SET_FLAG(member, with)
@@ -59,8 +61,8 @@ static void fill_step(struct mg_order_record *record, int index)
     struct mg_step *step = &record->order.steps[index];
     struct mg_step_record *more = &record->steps[index];
     MG_STEP_COLUMNS(MG_EACH, SET);
-    snprintf(step_names[index], sizeof step_names[index], "step-%d", index);
-    snprintf(services[index], sizeof services[index], "service-%d", index);
+    snprintf(step_names[index], sizeof(step_names[index]), "step-%d", index);
+    snprintf(services[index], sizeof(services[index]), "service-%d", index);
     record->step_names[index] = step_names[index];
     record->services[index] = services[index];
 }
@@ -75,9 +77,10 @@ static void fill_order(struct mg_order_record *record)
     order->step_count = MG_STEPS_MAX;
     record->revision = 1;
     record->client = mg_slice_of("shop");
-    memset(record->digest, 0x5a, sizeof record->digest);
-    for (int i = 0; i < MG_STEPS_MAX; i++)
+    memset(record->digest, 0x5a, sizeof(record->digest));
+    for (int i = 0; i < MG_STEPS_MAX; i++) {
         fill_step(record, i);
+    }
 }
 
 /* A record's order, or a step of it, as text that stays until the next but one. */
@@ -86,7 +89,7 @@ static const char *text_of(const struct mg_order_record *record, int step)
     static char texts[2][4096];
     static int turn;
     char *text = texts[turn = 1 - turn];
-    FILE *out = fmemopen(text, sizeof texts[0], "w");
+    FILE *out = fmemopen(text, sizeof(texts[0]), "w");
     ck_assert_ptr_nonnull(out);
     if (step < 0) {
         record_print_order(out, record);
@@ -99,8 +102,9 @@ static const char *text_of(const struct mg_order_record *record, int step)
 
 static void assert_same(const struct mg_order_record *a, const struct mg_order_record *b)
 {
-    for (int i = -1; i < MG_STEPS_MAX; i++)
+    for (int i = -1; i < MG_STEPS_MAX; i++) {
         ck_assert_str_eq(text_of(a, i), text_of(b, i));
+    }
 }
 
 /* Would catch: a column that is forgotten, swapped or rounded. */
@@ -155,7 +159,7 @@ START_TEST(an_update_replaces_what_it_names_and_only_that)
     assert_slice(loaded->reply_to, record.reply_to);
     assert_slice(loaded->steps[0].result, (struct mg_slice){NULL, 0});
     ck_assert(!loaded->steps[0].has_do_digest);
-    ck_assert_int_eq(memcmp(&loaded->order.steps[0], &record.order.steps[0], sizeof record.order.steps[0]),
+    ck_assert_int_eq(memcmp(&loaded->order.steps[0], &record.order.steps[0], sizeof(record.order.steps[0])),
                      0);
     ck_assert_uint_eq(loaded->order.steps[1].attempt, attempt);
     ck_assert_int_eq(loaded->order.step_count, 2);
@@ -220,7 +224,7 @@ START_TEST(orders_whose_guards_hold_are_stored_beside_one_whose_does_not)
     struct mg_order_write writes[COUNT];
     for (int i = 0; i < COUNT; i++) {
         char order_id[16];
-        snprintf(order_id, sizeof order_id, "o-%d", i);
+        snprintf(order_id, sizeof(order_id), "o-%d", i);
         order_make(&records[i], order_id);
         order_store(&rig, &records[i], NULL);
         records[i].order.version = i == LATE ? 3 : 2;
@@ -263,7 +267,7 @@ START_TEST(a_row_that_cannot_be_stored_stands_alone)
     struct mg_order_write writes[COUNT];
     for (int i = 0; i < COUNT; i++) {
         char order_id[16];
-        snprintf(order_id, sizeof order_id, "o-%d", COUNT - i);
+        snprintf(order_id, sizeof(order_id), "o-%d", COUNT - i);
         order_make(&records[i], order_id);
         writes[i] = write_make(&records[i], 0, &events[i], "m");
     }
@@ -290,7 +294,7 @@ START_TEST(a_missing_right_is_missing_until_what_needs_it_gets_through)
     rig_admin(&rig, "DROP ROLE IF EXISTS mg_no_alerts; CREATE ROLE mg_no_alerts;"
                     "GRANT ALL ON ALL TABLES IN SCHEMA public TO mg_no_alerts;"
                     "REVOKE INSERT ON operator_alert FROM mg_no_alerts");
-    snprintf(dsn, sizeof dsn, "%s options='-c role=mg_no_alerts'", store_dsn());
+    snprintf(dsn, sizeof(dsn), "%s options='-c role=mg_no_alerts'", store_dsn());
     rig_open(&limited);
     rig_start_with(&limited, (struct mg_store_options){.dsn = dsn}, true);
     order_make(&records[0], "o-1");
@@ -303,12 +307,12 @@ START_TEST(a_missing_right_is_missing_until_what_needs_it_gets_through)
     rig_commit(&limited, &write, 1);
     ck_assert_int_ne(limited.err.class, MG_OK);
     order_store(&limited, &records[1], NULL);
-    ck_assert(!mg_store_is_ready(limited.store, reason, sizeof reason));
+    ck_assert(!mg_store_is_ready(limited.store, reason, sizeof(reason)));
     ck_assert_ptr_nonnull(strstr(reason, "operator_alert"));
     rig_admin(&rig, "GRANT INSERT ON operator_alert TO mg_no_alerts");
     rig_commit(&limited, &write, 1);
     ck_assert_int_eq(write.result, MG_WRITE_DONE);
-    ck_assert(mg_store_is_ready(limited.store, reason, sizeof reason));
+    ck_assert(mg_store_is_ready(limited.store, reason, sizeof(reason)));
     rig_finish(&limited);
     rig_admin(&rig, "DROP OWNED BY mg_no_alerts; DROP ROLE mg_no_alerts");
 }
@@ -465,15 +469,16 @@ START_TEST(a_large_batch_goes_through_in_one_piece)
     static struct mg_order_write writes[COUNT];
     for (int i = 0; i < COUNT; i++) {
         char order_id[16];
-        snprintf(order_id, sizeof order_id, "o-%03d", (i * 7) % COUNT);
+        snprintf(order_id, sizeof(order_id), "o-%03d", (i * 7) % COUNT);
         order_make(&records[i], order_id);
         records[i].order.steps[0].state = MG_STEP_RUNNING;
         writes[i] = write_make(&records[i], 0, &events[i], "m");
         writes[i].changed_steps = 1;
     }
     rig_commit(&rig, writes, COUNT);
-    for (int i = 0; i < COUNT; i++)
+    for (int i = 0; i < COUNT; i++) {
         ck_assert_int_eq(writes[i].result, MG_WRITE_DONE);
+    }
     ck_assert_str_eq(rig_value(&rig, "SELECT count(*) FROM order_step WHERE state = 'running'"), "300");
     ck_assert_str_eq(rig_value(&rig, "SELECT count(DISTINCT xmin::text) FROM order_process"), "1");
 }

@@ -37,7 +37,7 @@ static void orders_make(int first, int count, const char *reply_to)
 {
     char sql[2048];
     snprintf(
-        sql, sizeof sql,
+        sql, sizeof(sql),
         "INSERT INTO order_process (order_id, process_state, goal, reason, version, seq, generation,"
         "  failure_count, locked_by, workflow, workflow_version, revision, reply_to, is_high, wants_step_status)"
         " SELECT 'o-' || n, 'processed', 'processed', 'none', 1, n, 0, 0, 'x', 'w', 1, 1, '%s', false, false"
@@ -52,8 +52,9 @@ static void orders_make(int first, int count, const char *reply_to)
 static void on_marked(void *arg, const struct mg_given_up *from, int count, const struct mg_err *err)
 {
     given_up_count = count;
-    for (int i = 0; i < count && i < 8; i++)
+    for (int i = 0; i < count && i < 8; i++) {
         given_up[i] = from[i];
+    }
     rig_done(arg, err);
 }
 
@@ -62,7 +63,7 @@ static void mark(int first, int count, bool is_owed, bool is_retry, const char *
     static struct mg_owed marks[256];
     static char ids[256][24];
     for (int i = 0; i < count; i++) {
-        snprintf(ids[i], sizeof ids[i], "o-%d", first + i);
+        snprintf(ids[i], sizeof(ids[i]), "o-%d", first + i);
         marks[i] = (struct mg_owed){ids[i], 1, is_owed, is_retry, reply_to};
     }
     mg_store_mark_owed(rig.store, marks, count, DAY_MS, on_marked, &rig);
@@ -75,8 +76,9 @@ static void on_asked(void *arg, bool is_leader, const struct mg_due *dues, int c
 {
     rig.sweep.is_leader = is_leader;
     rig.sweep.due_count = count;
-    for (int i = 0; i < count && i < 256; i++)
+    for (int i = 0; i < count && i < 256; i++) {
         rig.dues[i] = dues[i];
+    }
     rig_done(arg, err);
 }
 
@@ -93,7 +95,7 @@ static int ask(void)
 static void pass(const char *interval)
 {
     char sql[512];
-    snprintf(sql, sizeof sql,
+    snprintf(sql, sizeof(sql),
              "UPDATE reply_queue SET since = since - interval '%s', tried_at = tried_at - interval '%s',"
              "  ask_at = ask_at - interval '%s';"
              "UPDATE order_event SET at = at - interval '%s', owed_asked_at = owed_asked_at - interval '%s'",
@@ -135,9 +137,9 @@ START_TEST(a_queue_that_takes_nothing_for_long_is_tried_more_seldom)
     } cases[] = {{"8 minutes", 30}, {"16 hours", 3600}, {"9 days", 4 * 3600}};
     orders_make(1, 2, "gone");
     mark(1, 2, true, false, "gone");
-    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
         char sql[128];
-        snprintf(sql, sizeof sql,
+        snprintf(sql, sizeof(sql),
                  "UPDATE reply_queue SET ask_at = now(), since = clock_timestamp() - interval '%s'",
                  cases[i].since);
         rig_admin(&rig, sql);
@@ -370,7 +372,7 @@ START_TEST(a_queue_that_is_marked_meanwhile_is_not_forgotten)
         " BEGIN PERFORM pg_advisory_xact_lock_shared(4711); RETURN pg_catalog.clock_timestamp(); END $$;"
         "SELECT pg_advisory_lock(4711)");
     char sql[128];
-    snprintf(sql, sizeof sql, "ALTER DATABASE %s SET search_path = public, pg_catalog",
+    snprintf(sql, sizeof(sql), "ALTER DATABASE %s SET search_path = public, pg_catalog",
              rig_value(&rig, "SELECT current_database()"));
     rig_admin(&rig, sql);
     mg_store_destroy(rig.store);
@@ -411,11 +413,11 @@ static int pages_read(void)
     const char *statements[] = {"BEGIN", MG_STORE_BY_KEY.text, NULL, "ROLLBACK; DEALLOCATE q"};
     int pages = 0;
     static char prepare[16384];
-    snprintf(prepare, sizeof prepare, "PREPARE q AS %s", MG_STORE_ASK_OWED.text);
+    snprintf(prepare, sizeof(prepare), "PREPARE q AS %s", MG_STORE_ASK_OWED.text);
     rig_admin(&rig, prepare);
-    snprintf(sql, sizeof sql,
+    snprintf(sql, sizeof(sql),
              "EXPLAIN (ANALYZE, BUFFERS, COSTS OFF, TIMING OFF) EXECUTE q(7, 'me', 500, 2000)");
-    for (size_t i = 0; i < sizeof statements / sizeof statements[0]; i++) {
+    for (size_t i = 0; i < sizeof(statements) / sizeof(statements[0]); i++) {
         if (statements[i] != NULL) {
             rig_admin(&rig, statements[i]);
             continue;
@@ -428,7 +430,9 @@ static int pages_read(void)
             ck_assert_msg(strstr(line, "Seq Scan on order_") == NULL && strstr(line, "Bitmap") == NULL &&
                               strstr(line, "Hash Join") == NULL && strstr(line, "Merge Join") == NULL,
                           "%s", line);
-            if (strstr(line, "Planning:") != NULL) break;
+            if (strstr(line, "Planning:") != NULL) {
+                break;
+            }
             int here = (int)((hit != NULL ? strtoll(hit + 11, NULL, 10) : 0) +
                              (read != NULL ? strtoll(read + 6, NULL, 10) : 0));
             pages = here > pages ? here : pages; /* a node's count includes the nodes below it */
@@ -445,13 +449,13 @@ START_TEST(a_question_reads_no_more_however_much_is_owed)
     static const char *const owners[] = {"'gone'", "'gone.' || order_id", "'client.one.' || order_id",
                                          "'client.' || order_id || '.gone'"};
     int few, many;
-    for (size_t i = 0; i < sizeof owners / sizeof owners[0]; i++) {
+    for (size_t i = 0; i < sizeof(owners) / sizeof(owners[0]); i++) {
         char sql[512];
         rig_admin(&rig, "TRUNCATE order_process, order_event, reply_queue; ANALYZE order_event, reply_queue");
         for (int round = 0; round < 2; round++) {
             orders_make(round * 300 + 1, round == 0 ? 300 : 50000, "gone");
             snprintf(
-                sql, sizeof sql,
+                sql, sizeof(sql),
                 "UPDATE order_event SET owed = true, owed_to = %s WHERE NOT owed;"
                 "INSERT INTO reply_queue (name, since, tried_at, ask_at) SELECT DISTINCT owed_to, now(), now(),"
                 "  now() - interval '1 second' - (hashtext(owed_to) & 1023) * interval '1 microsecond'"

@@ -35,7 +35,7 @@ static void on_owed(void *arg, const struct mg_order_record *record, const struc
     at->owed_count = count;
     for (int i = 0; i < count && i < 8; i++) {
         at->owed_versions[i] = events[i].version;
-        snprintf(at->owed_statuses[i], sizeof at->owed_statuses[i], "%.*s", (int)events[i].statuses.len,
+        snprintf(at->owed_statuses[i], sizeof(at->owed_statuses[i]), "%.*s", (int)events[i].statuses.len,
                  events[i].statuses.data);
     }
     rig_done(at, err);

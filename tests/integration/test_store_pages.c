@@ -54,7 +54,7 @@ static void on_page(void *arg, const struct mg_rows *rows, const struct mg_err *
     if (err == NULL) {
         struct mg_slice text = mg_rows_value(rows, 0, 0);
         ck_assert_int_eq(mg_rows_count(rows), 1);
-        ck_assert_uint_lt(text.len, sizeof page);
+        ck_assert_uint_lt(text.len, sizeof(page));
         memcpy(page, text.data, text.len);
         page[text.len] = '\0';
     }
@@ -75,7 +75,7 @@ static const char *page_value(const char *sql)
     const char *params[] = {page};
     PGresult *result = PQexecParams(rig.admin, sql, 1, NULL, params, NULL, NULL, 0);
     ck_assert_msg(PQresultStatus(result) == PGRES_TUPLES_OK, "%s", PQerrorMessage(rig.admin));
-    (void)snprintf(value, sizeof value, "%s", PQgetvalue(result, 0, 0));
+    (void)snprintf(value, sizeof(value), "%s", PQgetvalue(result, 0, 0));
     PQclear(result);
     return value;
 }
@@ -104,7 +104,7 @@ static int chain_read(enum mg_report report, const char *state, const char *work
         const char *const params[] = {state, workflow, since, until, cursor, limit};
         ask(report, params);
         page_keep();
-        (void)snprintf(cursor, sizeof cursor, "%s", page_value("SELECT $1::json->>'next'"));
+        (void)snprintf(cursor, sizeof(cursor), "%s", page_value("SELECT $1::json->>'next'"));
         ck_assert_int_lt(++count, PAGES_MAX);
     } while (cursor[0] != '\0');
     return count;
@@ -160,12 +160,12 @@ START_TEST(a_time_is_found_without_looking_at_what_came_later)
 {
     static const long untils[] = {1, 2, 500, 9999, 15000, 29999, 40000};
     char since[32], until[32];
-    for (size_t i = 0; i < sizeof untils / sizeof untils[0]; i++) {
+    for (size_t i = 0; i < sizeof(untils) / sizeof(untils[0]); i++) {
         char sql[512];
         moment_write(untils[i], until);
         moment_write(untils[i] - 300, since);
         ck_assert_int_le(chain_read(MG_REPORT_PAGE_NEWEST, "", "", since, until, "1000"), 2);
-        (void)snprintf(sql, sizeof sql,
+        (void)snprintf(sql, sizeof(sql),
                        ORDERS_WHERE("substr(order_id, 3)::int >= %ld AND substr(order_id, 3)::int < %ld"),
                        untils[i] - 300, untils[i]);
         assert_seen(sql);

@@ -68,7 +68,7 @@ static const char *asked(void)
         ck_assert_int_eq(rig.dues[i].ask, MG_CAUSE_DUE);
         ck_assert(rig.dues[i].is_parked);
         ck_assert_uint_eq(rig.dues[i].attempt, 2);
-        snprintf(text + len, sizeof text - len, "%s%s", len > 0 ? " " : "", rig.dues[i].order_id);
+        snprintf(text + len, sizeof(text) - len, "%s%s", len > 0 ? " " : "", rig.dues[i].order_id);
     }
     return text;
 }
@@ -91,7 +91,7 @@ START_TEST(as_many_are_asked_about_as_there_is_room_for_and_the_oldest_first)
     for (int i = 0; i < 3; i++) {
         char order_id[16];
         struct mg_step step = parked_step(1000 * (i + 1));
-        snprintf(order_id, sizeof order_id, "o-%d", i);
+        snprintf(order_id, sizeof(order_id), "o-%d", i);
         store_parked(order_id, &step, 0, false);
     }
     rooms[0].room = 2;
@@ -149,7 +149,7 @@ static void crowd_store(void)
     struct mg_step step = parked_step(1000);
     store_parked("o-1", &step, 0, false);
     char sql[1024];
-    snprintf(sql, sizeof sql,
+    snprintf(sql, sizeof(sql),
              "CREATE TEMPORARY TABLE one AS SELECT * FROM order_step;"
              "DO $$ BEGIN FOR i IN 1..%d LOOP"
              "  UPDATE one SET step = 's' || i, position = i %% 60 + 1, service = 's' || to_char(i, 'FM000');"
@@ -167,14 +167,14 @@ START_TEST(of_more_services_than_one_answer_names_each_is_asked_about)
     crowd_store();
     rooms[0].service = name;
     for (int i = 1; i <= CROWD; i += CROWD - 1) {
-        snprintf(name, sizeof name, "s%03d", i);
+        snprintf(name, sizeof(name), "s%03d", i);
         ck_assert_str_eq(ask(), "o-1");
         ck_assert_int_eq(rig.parked.queue_count, MG_PARKED_QUEUES_MAX);
     }
     /* The answer's last service names the next one to begin with; the final answer ends with the last service
      * of all. */
     const struct mg_parked_queue *last = &rig.parked_queues[MG_PARKED_QUEUES_MAX - 1];
-    snprintf(options.after.service, sizeof options.after.service, "%s", last->service);
+    snprintf(options.after.service, sizeof(options.after.service), "%s", last->service);
     ck_assert_str_eq(last->service, "s239"); /* the first one is o-1's own */
     ck_assert_str_eq(ask(), "");
     ck_assert_int_eq(rig.parked.queue_count, CROWD + 1 - MG_PARKED_QUEUES_MAX);
@@ -198,7 +198,7 @@ START_TEST(behind_a_closed_gate_nothing_is_asked)
         {"UPDATE service_state SET is_ready = false", "UPDATE service_state SET is_ready = true"}};
     struct mg_step step = parked_step(1000);
     store_parked("o-1", &step, 0, false);
-    for (size_t i = 0; i < sizeof GATES / sizeof GATES[0]; i++) {
+    for (size_t i = 0; i < sizeof(GATES) / sizeof(GATES[0]); i++) {
         rig_admin(&rig, GATES[i].close);
         ck_assert_str_eq(ask(), "");
         ck_assert_int_eq(rig.parked.queue_count, 1);
@@ -260,7 +260,7 @@ START_TEST(what_was_woken_leaves_room_for_deadlines)
     struct mg_step running = {.state = MG_STEP_RUNNING, .attempt = 2, .complete_by_ms = now_ms - 10};
     for (int i = 0; i < 8; i++) {
         char order_id[16];
-        snprintf(order_id, sizeof order_id, "o-%d", i);
+        snprintf(order_id, sizeof(order_id), "o-%d", i);
         store_parked(order_id, &waiting, 0, false);
     }
     rig_admin(&rig, "UPDATE order_process SET wake_at = 'epoch'::timestamptz + interval '1 millisecond'");

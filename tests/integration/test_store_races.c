@@ -25,17 +25,24 @@ static void writer_begin(struct writer *writer, uint64_t *random)
     writer->count = 0;
     for (int i = 0; i < ORDERS; i++) {
         *random = *random * 6364136223846793005u + 1442695040888963407u;
-        if ((*random >> 33) % 3 == 0) continue;
+        if ((*random >> 33) % 3 == 0) {
+            continue;
+        }
         struct mg_order_record *record = &writer->records[(i * 7 + (int)(*random >> 60)) % ORDERS];
         bool is_twice = false;
-        for (int k = 0; k < writer->count; k++)
+        for (int k = 0; k < writer->count; k++) {
             is_twice = is_twice || writer->writes[k].record == record;
-        if (is_twice) continue;
+        }
+        if (is_twice) {
+            continue;
+        }
         int n = writer->count++;
         record->order.version++;
         writer->writes[n] = write_make(record, record->order.version - 1, &writer->events[n], "c");
         writer->writes[n].changed_steps = 1;
-        if ((*random >> 40) % 50 == 0) writer->events[n].transitions = mg_slice_of("no JSON");
+        if ((*random >> 40) % 50 == 0) {
+            writer->events[n].transitions = mg_slice_of("no JSON");
+        }
     }
     mg_store_commit(writer->rig.store, writer->writes, writer->count, rig_done, &writer->rig);
 }
@@ -74,7 +81,7 @@ START_TEST(what_two_write_at_once_is_what_they_are_told)
         rig_start(&writers[w].rig);
         for (int i = 0; i < ORDERS; i++) {
             char order_id[16];
-            snprintf(order_id, sizeof order_id, "o-%d", i);
+            snprintf(order_id, sizeof(order_id), "o-%d", i);
             order_make(&writers[w].records[i], order_id);
             writers[w].records[i].order.version = 0;
         }
@@ -87,7 +94,7 @@ START_TEST(what_two_write_at_once_is_what_they_are_told)
     }
     struct rig *looker = &writers[0].rig;
     char counted[16];
-    snprintf(counted, sizeof counted, "%d", done_count);
+    snprintf(counted, sizeof(counted), "%d", done_count);
     ck_assert_str_eq(rig_value(looker, "SELECT count(*) FROM order_event"), counted);
     ck_assert_str_eq(rig_value(looker, "SELECT sum(version) FROM order_process"), counted);
     rig_finish(&writers[0].rig);

@@ -34,7 +34,7 @@ static enum mg_class taken_begin(void *arg, const char *day, struct mg_err *err)
     struct taken *at = arg;
     (void)err;
     at->begun++;
-    snprintf(at->day, sizeof at->day, "%s", day);
+    snprintf(at->day, sizeof(at->day), "%s", day);
     return MG_OK;
 }
 
@@ -42,7 +42,7 @@ static enum mg_class taken_put(void *arg, struct mg_slice line, struct mg_err *e
 {
     struct taken *at = arg;
     at->lines++;
-    snprintf(at->last, sizeof at->last, "%.*s", (int)line.len, line.data);
+    snprintf(at->last, sizeof(at->last), "%.*s", (int)line.len, line.data);
     return at->lines == at->fails_at ? mg_err_set(err, MG_PERMANENT, "the test takes no more") : MG_OK;
 }
 
@@ -50,7 +50,9 @@ static enum mg_class taken_end(void *arg, struct mg_err *err)
 {
     struct taken *at = arg;
     at->ended++;
-    if (at->at_end != NULL) rig_admin(&rig, at->at_end);
+    if (at->at_end != NULL) {
+        rig_admin(&rig, at->at_end);
+    }
     return at->fails_at_end ? mg_err_set(err, MG_PERMANENT, "the command ended with 1") : MG_OK;
 }
 
@@ -67,7 +69,7 @@ static char said[4096]; /* all output lines of one run */
 static void note(void *arg, const char *line)
 {
     size_t len = strlen(arg);
-    snprintf((char *)arg + len, sizeof said - len, "%s\n", line);
+    snprintf((char *)arg + len, sizeof(said) - len, "%s\n", line);
 }
 
 static enum mg_class retain(const struct mg_day_export *to)
@@ -87,7 +89,7 @@ static void orders_end(int count)
 {
     char sql[2048];
     snprintf(
-        sql, sizeof sql,
+        sql, sizeof(sql),
         "INSERT INTO orders (order_id, revision, workflow, workflow_version, payload, digest, is_high)"
         " SELECT 'o-' || n, 1, 'w', 1, E'{\"price\" :\\n 14.00}', sha256(n::text::bytea), false"
         " FROM generate_series(1, %d) n;"
@@ -111,7 +113,9 @@ static void orders_end(int count)
 
 static void on_retired(void *arg, const struct mg_retire_answer *from, const struct mg_err *err)
 {
-    if (from != NULL) answer = *from;
+    if (from != NULL) {
+        answer = *from;
+    }
     rig_done(arg, err);
 }
 
@@ -230,8 +234,9 @@ START_TEST(a_bite_is_bounded_and_all_are_found)
     rig_admin(&rig, "TRUNCATE order_archive; UPDATE retention SET hot = '30 minutes'");
     orders_end(3000);
     int looks = 0;
-    for (int64_t moved = 0; moved < 3000 && looks < 60; looks++)
+    for (int64_t moved = 0; moved < 3000 && looks < 60; looks++) {
         moved += retire(200);
+    }
     ck_assert_str_eq(rig_value(&rig, "SELECT " HOT_TABLES), "0");
 }
 END_TEST
@@ -259,7 +264,7 @@ START_TEST(what_was_kept_is_what_there_was)
         ck_assert_msg(PQresultStatus(rows) == PGRES_TUPLES_OK, "%s", PQerrorMessage(rig.admin));
         for (int cell = 0; cell < PQntuples(rows) * PQnfields(rows); cell++) {
             int row = cell / PQnfields(rows), column = cell % PQnfields(rows);
-            len += (size_t)snprintf(before[i] + len, sizeof before[i] - len, "%s=%s|", PQfname(rows, column),
+            len += (size_t)snprintf(before[i] + len, sizeof(before[i]) - len, "%s=%s|", PQfname(rows, column),
                                     PQgetvalue(rows, row, column));
         }
         PQclear(rows);
@@ -274,13 +279,17 @@ START_TEST(what_was_kept_is_what_there_was)
         ck_assert_int_gt(PQntuples(rows), 0);
         for (int cell = 0; cell < PQntuples(rows) * PQnfields(rows); cell++) {
             int row = cell / PQnfields(rows), column = cell % PQnfields(rows);
-            if (strcmp(PQfname(rows, column), "archived_on") == 0) continue;
-            len += (size_t)snprintf(after + len, sizeof after - len, "%s=%s|", PQfname(rows, column),
+            if (strcmp(PQfname(rows, column), "archived_on") == 0) {
+                continue;
+            }
+            len += (size_t)snprintf(after + len, sizeof(after) - len, "%s=%s|", PQfname(rows, column),
                                     PQgetvalue(rows, row, column));
         }
         PQclear(rows);
         char *moment = strstr(after, "\"exported_at\" : ");
-        if (moment != NULL) memcpy(moment, strstr(before[i], "\"exported_at\" : "), 42);
+        if (moment != NULL) {
+            memcpy(moment, strstr(before[i], "\"exported_at\" : "), 42);
+        }
         ck_assert_str_eq(after, before[i]);
     }
 }
@@ -308,7 +317,7 @@ START_TEST(a_look_reads_some_pages_and_no_table)
     ck_assert_int_gt(strtol(rig_value(&rig, "SELECT pg_relation_size('order_process') / 8192"), NULL, 10),
                      500);
     rig_admin(&rig, "SELECT pg_stat_force_next_flush()");
-    snprintf(scans, sizeof scans, "%s", rig_value(&rig, SEQ_SCANS));
+    snprintf(scans, sizeof(scans), "%s", rig_value(&rig, SEQ_SCANS));
     long before = strtol(rig_value(&rig, BLOCKS), NULL, 10);
     rig_admin(&rig, "SELECT makegood_retire(7, 'me', 100)"); /* none is old enough */
     rig_admin(&rig, "SELECT pg_stat_force_next_flush()");
@@ -317,7 +326,7 @@ START_TEST(a_look_reads_some_pages_and_no_table)
     ck_assert_int_le(read, 2 * 64 + 10);
 
     rig_admin(&rig, "UPDATE retention SET hot = '10 minutes', page = 0");
-    snprintf(look, sizeof look, "%s", rig_value(&rig, "SELECT moved FROM makegood_retire(7, 'me', 100)"));
+    snprintf(look, sizeof(look), "%s", rig_value(&rig, "SELECT moved FROM makegood_retire(7, 'me', 100)"));
     ck_assert_str_eq(look, "100");
     rig_admin(&rig, "SELECT pg_stat_force_next_flush()");
     ck_assert_str_eq(rig_value(&rig, SEQ_SCANS), scans);
@@ -359,8 +368,9 @@ START_TEST(an_order_that_cannot_be_moved_is_passed_by_and_named)
     ck_assert_msg(strstr(rig.err.text, "broken") == NULL, "it tells of a payload: %s", rig.err.text);
     rig.err.class = MG_OK;
     int64_t moved = 0;
-    for (int looks = 0; looks < 40 && moved < 19; looks++)
+    for (int looks = 0; looks < 40 && moved < 19; looks++) {
         moved += retire(1);
+    }
     ck_assert_int_eq(moved, 19);
     ck_assert_int_eq(retire(10), 0);
     ck_assert(answer.is_round);

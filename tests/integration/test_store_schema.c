@@ -18,7 +18,7 @@ static char folder[64], database[64], dsn[2048];
 static void write_file(const char *name, const char *text)
 {
     char path[256];
-    snprintf(path, sizeof path, "%s/%s", folder, name);
+    snprintf(path, sizeof(path), "%s/%s", folder, name);
     FILE *file = fopen(path, "w");
     ck_assert_ptr_nonnull(file);
     ck_assert_int_ge(fputs(text, file), 0);
@@ -28,13 +28,13 @@ static void write_file(const char *name, const char *text)
 static void setup(void)
 {
     rig_open(&rig);
-    snprintf(folder, sizeof folder, "/tmp/mg-migrations-XXXXXX");
+    snprintf(folder, sizeof(folder), "/tmp/mg-migrations-XXXXXX");
     ck_assert_ptr_nonnull(mkdtemp(folder));
     char sql[128];
-    snprintf(database, sizeof database, "mg_migrate_%d", (int)getpid());
-    snprintf(sql, sizeof sql, "CREATE DATABASE %s", database);
+    snprintf(database, sizeof(database), "mg_migrate_%d", (int)getpid());
+    snprintf(sql, sizeof(sql), "CREATE DATABASE %s", database);
     rig_admin(&rig, sql);
-    store_dsn_of(database, dsn, sizeof dsn);
+    store_dsn_of(database, dsn, sizeof(dsn));
     write_file("0001_first.sql", "CREATE TABLE a (x int); INSERT INTO a VALUES (1);");
     write_file("0002_second.sql", "ALTER TABLE a ADD y int;");
     write_file("README.md", "not SQL");
@@ -44,13 +44,13 @@ static void setup(void)
 static void teardown(void)
 {
     char command[128];
-    snprintf(command, sizeof command, "DROP DATABASE %s WITH (FORCE)", database);
+    snprintf(command, sizeof(command), "DROP DATABASE %s WITH (FORCE)", database);
     rig_admin(&rig, command);
     static const char *const FILES[] = {"0001_first.sql", "0002_second.sql", "0003_third.sql",
                                         "README.md",      "0003_notes.txt",  "grants.sql"};
-    for (size_t i = 0; i < sizeof FILES / sizeof FILES[0]; i++) {
+    for (size_t i = 0; i < sizeof(FILES) / sizeof(FILES[0]); i++) {
         char path[256];
-        snprintf(path, sizeof path, "%s/%s", folder, FILES[i]);
+        snprintf(path, sizeof(path), "%s/%s", folder, FILES[i]);
         (void)unlink(path); /* not each test writes each */
     }
     ck_assert_int_eq(rmdir(folder), 0);
@@ -63,7 +63,7 @@ static void add_line(void *arg, const char *line)
 {
     (void)arg;
     size_t len = strlen(lines);
-    snprintf(lines + len, sizeof lines - len, "%s;", line);
+    snprintf(lines + len, sizeof(lines) - len, "%s;", line);
 }
 
 static enum mg_class migrate(struct mg_err *err)
@@ -78,7 +78,7 @@ static const char *value(const char *sql)
     PGconn *conn = PQconnectdb(dsn);
     PGresult *result = PQexec(conn, sql);
     ck_assert_msg(PQresultStatus(result) == PGRES_TUPLES_OK, "%s", PQerrorMessage(conn));
-    snprintf(rig.text, sizeof rig.text, "%s", PQntuples(result) == 0 ? "" : PQgetvalue(result, 0, 0));
+    snprintf(rig.text, sizeof(rig.text), "%s", PQntuples(result) == 0 ? "" : PQgetvalue(result, 0, 0));
     PQclear(result);
     PQfinish(conn);
     return rig.text;
@@ -130,7 +130,7 @@ START_TEST(a_database_that_is_ahead_of_the_folder_is_left_alone)
     write_file("0003_third.sql", "SELECT 1;");
     ck_assert_int_eq(migrate(&err), MG_OK);
     char path[256];
-    snprintf(path, sizeof path, "%s/0003_third.sql", folder);
+    snprintf(path, sizeof(path), "%s/0003_third.sql", folder);
     ck_assert_int_eq(unlink(path), 0);
     ck_assert_int_eq(migrate(&err), MG_PERMANENT);
     ck_assert_msg(strstr(err.text, "0003_third.sql") != NULL, "%s", err.text);
@@ -299,10 +299,10 @@ START_TEST(the_schema_has_the_words_of_words_def)
 {
     struct rig own;
     rig_open(&own);
-    for (size_t i = 0; i < sizeof DOMAINS / sizeof DOMAINS[0]; i++) {
+    for (size_t i = 0; i < sizeof(DOMAINS) / sizeof(DOMAINS[0]); i++) {
         char sql[512];
         snprintf(
-            sql, sizeof sql,
+            sql, sizeof(sql),
             "SELECT string_agg(m[1], ' ' ORDER BY n) || ' ' FROM pg_constraint c,"
             " regexp_matches(pg_get_constraintdef(c.oid), '''([a-z_]+)''', 'g') WITH ORDINALITY AS r(m, n)"
             " WHERE c.contypid = '%s'::regtype",
@@ -338,8 +338,9 @@ START_TEST(the_tables_have_the_columns_of_columns_def)
         DIFFERENCE("operator_alert", MG_ALERT_COLUMNS)};
     struct rig own;
     rig_open(&own);
-    for (size_t i = 0; i < sizeof DIFFERENCES / sizeof DIFFERENCES[0]; i++)
+    for (size_t i = 0; i < sizeof(DIFFERENCES) / sizeof(DIFFERENCES[0]); i++) {
         ck_assert_str_eq(rig_value(&own, DIFFERENCES[i]), "");
+    }
     rig_finish(&own);
 }
 END_TEST
@@ -361,7 +362,7 @@ START_TEST(the_pattern_sees_its_own_four_words)
     rig_start(&own);
     for (int state = 0; state < MG_ORDER_STATE_COUNT; state++) {
         char order_id[16];
-        snprintf(order_id, sizeof order_id, "o-%d", state);
+        snprintf(order_id, sizeof(order_id), "o-%d", state);
         order_make(&record, order_id);
         record.order.state = (enum mg_order_state)state;
         record.order.failure_count = 3;

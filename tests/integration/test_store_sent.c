@@ -32,7 +32,7 @@ static void parsing_count(void)
                     "CREATE FUNCTION public.json_array_elements(json) RETURNS SETOF json LANGUAGE plpgsql"
                     " VOLATILE AS $$ BEGIN PERFORM nextval('public.parsed');"
                     " RETURN QUERY SELECT * FROM pg_catalog.json_array_elements($1); END $$");
-    snprintf(sql, sizeof sql, "ALTER DATABASE %s SET search_path = public, pg_catalog",
+    snprintf(sql, sizeof(sql), "ALTER DATABASE %s SET search_path = public, pg_catalog",
              rig_value(&rig, "SELECT current_database()"));
     rig_admin(&rig, sql);
     mg_store_destroy(rig.store);
@@ -47,7 +47,7 @@ static void story_make(int count)
     order_make(&record, "o-1");
     order_store(&rig, &record, NULL);
     snprintf(
-        sql, sizeof sql,
+        sql, sizeof(sql),
         "DELETE FROM order_event; UPDATE order_process SET version = %d;"
         "INSERT INTO order_event (order_id, version, cause_kind, cause, by_whom, attempt, statuses, owed)"
         " SELECT 'o-1', n, 'reattached', 'c-' || n, 'x', 0,"
@@ -91,7 +91,7 @@ START_TEST(what_was_sent_long_ago_is_found_and_what_is_near_is_found_near)
     ck_assert_uint_eq(rig.loaded->orders[0].sent_version, 2);
     ck_assert(rig.loaded->orders[0].is_owed);
     char sql[256];
-    snprintf(sql, sizeof sql,
+    snprintf(sql, sizeof(sql),
              "UPDATE order_event e SET statuses = o.statuses FROM order_event o"
              " WHERE o.version = 2 AND e.version = %d",
              2 * MG_SENT_EVENTS_MAX + 1);

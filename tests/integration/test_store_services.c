@@ -22,7 +22,9 @@ static enum mg_reason gate_of(const char *service)
     rig_load(&rig, NULL, 0);
     ck_assert_int_eq(rig.err.class, MG_OK);
     for (int i = 0; i < rig.loaded->service_count; i++) {
-        if (strcmp(rig.loaded->services[i].service, service) == 0) return rig.loaded->services[i].gate;
+        if (strcmp(rig.loaded->services[i].service, service) == 0) {
+            return rig.loaded->services[i].gate;
+        }
     }
     return MG_REASON_NO_CONSUMER; /* no agent has reported */
 }
@@ -153,7 +155,9 @@ static void on_setting_put(void *arg, enum mg_change_result result, uint64_t ver
 
 static enum mg_change_result put_setting(struct mg_service_setting wanted)
 {
-    if (wanted.service == NULL) wanted.service = "payment";
+    if (wanted.service == NULL) {
+        wanted.service = "payment";
+    }
     wanted.reason = "a \"reason\"";
     wanted.by = "anna";
     mg_store_put_setting(rig.store, &wanted, on_setting_put, &rig);
@@ -229,9 +233,10 @@ END_TEST
 static void on_alerts(void *arg, const bool *is_changed, int count, const struct mg_err *err)
 {
     struct rig *at = arg;
-    memset(at->is_changed, 0, sizeof at->is_changed);
-    for (int i = 0; i < count; i++)
+    memset(at->is_changed, 0, sizeof(at->is_changed));
+    for (int i = 0; i < count; i++) {
         at->is_changed[i] = is_changed[i];
+    }
     rig_done(at, err);
 }
 
@@ -311,7 +316,7 @@ static void on_workflow(void *arg, bool found, int64_t version, struct mg_slice 
     struct rig *at = arg;
     at->is_found = found;
     at->version = version;
-    snprintf(at->text, sizeof at->text, "%.*s", (int)definition.len, found ? definition.data : "");
+    snprintf(at->text, sizeof(at->text), "%.*s", (int)definition.len, found ? definition.data : "");
     rig_done(at, err);
 }
 
@@ -413,7 +418,8 @@ END_TEST
 static void workflow_store(const char *name, int64_t version, const char *service)
 {
     char definition[128];
-    snprintf(definition, sizeof definition, "{\"steps\": [{\"step\": \"a\", \"service\": \"%s\"}]}", service);
+    snprintf(definition, sizeof(definition), "{\"steps\": [{\"step\": \"a\", \"service\": \"%s\"}]}",
+             service);
     mg_store_put_workflow(rig.store, name, version, mg_slice_of(definition), rig_done, &rig);
     rig_wait_answer(&rig);
     ck_assert_int_eq(rig.err.class, MG_OK);

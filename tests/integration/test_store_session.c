@@ -79,7 +79,9 @@ START_TEST(calls_of_a_session_that_is_killed_are_transient_and_it_comes_back)
     rig_wait_answer(&rig);
     mg_timer_destroy(timer);
     /* The commit had got the lock before the backend died, or its outcome is unknown. */
-    if (rig.err.class != MG_OK) ck_assert_int_eq(rig.err.class, MG_TRANSIENT);
+    if (rig.err.class != MG_OK) {
+        ck_assert_int_eq(rig.err.class, MG_TRANSIENT);
+    }
     rig_wait(&rig, was_down_and_is_up);
     const struct mg_order_record *loaded = rig_load_one(&rig, "o-1");
     if (loaded->order.version == 1) {
@@ -141,8 +143,9 @@ START_TEST(a_commit_whose_answer_was_lost_conflicts_when_run_again_and_shows_wha
     struct mg_event_record event;
     struct mg_order_write write = write_make(&record, 1, &event, "r-1");
     mg_store_commit(rig.store, &write, 1, forbidden, NULL);
-    while (!is_committed(&rig))
+    while (!is_committed(&rig)) {
         (void)0; /* the loop stands still, so that the answer stays unread */
+    }
     mg_store_destroy(rig.store);
     rig_start_with(&rig, (struct mg_store_options){0}, true);
     rig_commit(&rig, &write, 1);
@@ -242,26 +245,28 @@ END_TEST
 static PGconn *stall(const char *name, const char *sql)
 {
     char dsn[2304]; /* one of the rig, and a name */
-    snprintf(dsn, sizeof dsn, "%s application_name=%s", store_dsn(), name);
+    snprintf(dsn, sizeof(dsn), "%s application_name=%s", store_dsn(), name);
     PGconn *conn = PQconnectdb(dsn);
     ck_assert_msg(PQstatus(conn) == CONNECTION_OK, "%s", PQerrorMessage(conn));
     ck_assert_int_eq(PQenterPipelineMode(conn), 1);
     ck_assert_int_eq(PQsendQueryParams(conn, sql, 0, NULL, NULL, NULL, NULL, 0), 1);
     ck_assert_int_eq(PQflush(conn), 0);
     char waits[128];
-    snprintf(waits, sizeof waits,
+    snprintf(waits, sizeof(waits),
              "SELECT count(*) FROM pg_stat_activity WHERE pid = %d AND wait_event = 'ClientRead' AND"
              " query <> ''",
              PQbackendPID(conn));
-    while (strcmp(rig_value(&rig, waits), "1") != 0)
+    while (strcmp(rig_value(&rig, waits), "1") != 0) {
         (void)0; /* until the server has run the received part */
+    }
     return conn;
 }
 
 static bool is_connected(PGconn *conn)
 {
     char there[96];
-    snprintf(there, sizeof there, "SELECT count(*) FROM pg_stat_activity WHERE pid = %d", PQbackendPID(conn));
+    snprintf(there, sizeof(there), "SELECT count(*) FROM pg_stat_activity WHERE pid = %d",
+             PQbackendPID(conn));
     return strcmp(rig_value(&rig, there), "1") == 0;
 }
 
@@ -291,11 +296,13 @@ END_TEST
 START_TEST(too_many_calls_are_refused_and_all_are_answered)
 {
     enum { COUNT = 1100 };
-    for (int i = 0; i < COUNT; i++)
+    for (int i = 0; i < COUNT; i++) {
         mg_store_put_workflow(rig.store, "w", 1, mg_slice_of("{}"), rig_done, &rig);
+    }
     ck_assert_int_eq(rig.answers, 0); /* never from within the call */
-    for (int i = 0; i < COUNT; i++)
+    for (int i = 0; i < COUNT; i++) {
         rig_wait_answer(&rig);
+    }
     ck_assert_int_gt(rig.transients, 0);
     ck_assert_int_lt(rig.transients, 100);
     ck_assert(rig_is_up(&rig));
@@ -335,7 +342,7 @@ static void schema_pretend(int version, int serves_from)
 {
     char sql[256];
     snprintf(
-        sql, sizeof sql,
+        sql, sizeof(sql),
         "UPDATE makegood_migration SET version = %d, serves_from = %d WHERE version = (SELECT max(version)"
         " FROM makegood_migration)",
         version, serves_from);
@@ -362,7 +369,7 @@ END_TEST
 START_TEST(an_older_schema_is_refused_with_what_to_do)
 {
     char reason[256];
-    ck_assert(!mg_schema_serves(MG_SCHEMA_VERSION - 1, 1, reason, sizeof reason));
+    ck_assert(!mg_schema_serves(MG_SCHEMA_VERSION - 1, 1, reason, sizeof(reason)));
     ck_assert_msg(strstr(reason, "makegood db migrate") != NULL, "%s", reason);
 }
 END_TEST
@@ -370,7 +377,7 @@ END_TEST
 START_TEST(a_database_without_schema_is_refused_but_not_by_the_migrating_tool)
 {
     char dsn[2048];
-    store_dsn_of("template1", dsn, sizeof dsn);
+    store_dsn_of("template1", dsn, sizeof(dsn));
     rig_start_with(&rig, (struct mg_store_options){.dsn = dsn}, false);
     rig_wait(&rig, rig_is_refused);
     ck_assert_msg(strstr(rig.refused, "makegood db migrate") != NULL, "%s", rig.refused);
@@ -382,14 +389,14 @@ END_TEST
 START_TEST(a_server_that_forgets_commits_is_refused_unless_allowed)
 {
     char sql[256];
-    snprintf(sql, sizeof sql, "ALTER DATABASE %s SET synchronous_commit = off", PQdb(rig.admin));
+    snprintf(sql, sizeof(sql), "ALTER DATABASE %s SET synchronous_commit = off", PQdb(rig.admin));
     rig_admin(&rig, sql);
     rig_start_with(&rig, (struct mg_store_options){0}, false);
     rig_wait(&rig, rig_is_refused);
     ck_assert_msg(strstr(rig.refused, "synchronous_commit is off") != NULL, "%s", rig.refused);
     mg_store_destroy(rig.store);
     rig_start_with(&rig, (struct mg_store_options){.is_unsafe_durability_allowed = true}, true);
-    snprintf(sql, sizeof sql, "ALTER DATABASE %s RESET synchronous_commit", PQdb(rig.admin));
+    snprintf(sql, sizeof(sql), "ALTER DATABASE %s RESET synchronous_commit", PQdb(rig.admin));
     rig_admin(&rig, sql);
 }
 END_TEST

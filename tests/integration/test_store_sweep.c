@@ -50,7 +50,9 @@ static void store_order(const char *order_id, enum mg_order_state state, const s
 static const struct mg_due *find_due(const char *order_id)
 {
     for (int i = 0; i < rig.sweep.due_count; i++) {
-        if (strcmp(rig.dues[i].order_id, order_id) == 0) return &rig.dues[i];
+        if (strcmp(rig.dues[i].order_id, order_id) == 0) {
+            return &rig.dues[i];
+        }
     }
     return NULL;
 }
@@ -102,7 +104,7 @@ START_TEST(a_wait_that_is_over_is_due)
                                                 MG_STEP_UNDO_PENDING, MG_STEP_UNDO_WAITING};
     for (int i = 0; i < 5; i++) {
         char order_id[16];
-        snprintf(order_id, sizeof order_id, "o-%d", i);
+        snprintf(order_id, sizeof(order_id), "o-%d", i);
         struct mg_step step = {.state = STATES[i], .attempt = 2, .due_at_ms = now_ms - 1};
         store_order(order_id, MG_ORDER_PROCESSING, &step, 0);
     }
@@ -112,7 +114,7 @@ START_TEST(a_wait_that_is_over_is_due)
     ck_assert_int_eq(rig.sweep.due_count, 6);
     for (int i = 0; i < 5; i++) {
         char order_id[16];
-        snprintf(order_id, sizeof order_id, "o-%d", i);
+        snprintf(order_id, sizeof(order_id), "o-%d", i);
         ck_assert_int_eq(find_due(order_id)->ask, MG_CAUSE_DUE);
         ck_assert_uint_eq(find_due(order_id)->attempt, 2);
     }
@@ -259,7 +261,7 @@ START_TEST(an_order_that_is_being_written_is_woken_too)
     struct mg_step waiting = {.state = MG_STEP_WAITING, .attempt = 2, .due_at_ms = now_ms + 3600000};
     for (int i = 0; i < 3; i++) {
         char order_id[16];
-        snprintf(order_id, sizeof order_id, "o-%d", i);
+        snprintf(order_id, sizeof(order_id), "o-%d", i);
         store_order(order_id, MG_ORDER_PROCESSING, &waiting, 0);
     }
     rig_sweep(&rig, &options);
@@ -286,9 +288,9 @@ START_TEST(the_woken_stay_so_when_there_are_more_asks_than_the_limit)
     for (int i = 0; i < 4; i++) {
         char sql[512], order_id[16];
         struct mg_step waiting = {.state = MG_STEP_WAITING, .attempt = 2, .due_at_ms = now_ms + 3600000};
-        snprintf(order_id, sizeof order_id, "o-%d", i);
+        snprintf(order_id, sizeof(order_id), "o-%d", i);
         store_order(order_id, MG_ORDER_PROCESSING, &waiting, 0);
-        snprintf(sql, sizeof sql,
+        snprintf(sql, sizeof(sql),
                  "CREATE TEMPORARY TABLE s AS SELECT * FROM order_step WHERE order_id = '%s';"
                  "UPDATE s SET step = 'second'; INSERT INTO order_step SELECT * FROM s; DROP TABLE s",
                  order_id);
@@ -336,7 +338,7 @@ START_TEST(the_brake_holds_back_the_latest_and_nothing_else)
 {
     for (int i = 0; i < 5; i++) {
         char order_id[16];
-        snprintf(order_id, sizeof order_id, "o-%d", i);
+        snprintf(order_id, sizeof(order_id), "o-%d", i);
         struct mg_step step = {.state = MG_STEP_RUNNING, .attempt = 1, .complete_by_ms = now_ms - 100 + i};
         store_order(order_id, MG_ORDER_PROCESSING, &step, 0);
     }
@@ -356,7 +358,7 @@ START_TEST(a_full_sweep_says_so_and_the_next_takes_the_rest)
 {
     for (int i = 0; i < 5; i++) {
         char order_id[16];
-        snprintf(order_id, sizeof order_id, "o-%d", i);
+        snprintf(order_id, sizeof(order_id), "o-%d", i);
         store_order(order_id, MG_ORDER_PENDING, NULL, 0);
     }
     options.limit = 3;
@@ -411,7 +413,9 @@ END_TEST
 static void on_swept(void *arg, const struct mg_sweep_answer *answer, const struct mg_err *err)
 {
     struct rig *at = arg;
-    if (answer != NULL) at->sweep = *answer;
+    if (answer != NULL) {
+        at->sweep = *answer;
+    }
     rig_done(at, err);
 }
 

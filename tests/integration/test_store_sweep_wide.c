@@ -37,7 +37,7 @@ static void store_running(const char *service, int orders, int steps, int ago_s)
 {
     char sql[2048];
     snprintf(
-        sql, sizeof sql,
+        sql, sizeof(sql),
         "INSERT INTO order_process (order_id, process_state, goal, reason, version, seq, generation,"
         "  failure_count, locked_by, wake_at, workflow, workflow_version, revision, is_high, wants_step_status)"
         " SELECT '%s-' || n, 'processing', 'processed', 'none', 2, 2, 0, 0, 'test',"
@@ -177,7 +177,7 @@ START_TEST(a_sweep_costs_as_much_as_it_has_steps)
 {
     static char prepare[32768];
     rig_admin(&rig, "SET enable_seqscan = off; SET plan_cache_mode = force_generic_plan; SET jit = off");
-    snprintf(prepare, sizeof prepare, "PREPARE q AS %s", MG_STORE_SWEEP.text);
+    snprintf(prepare, sizeof(prepare), "PREPARE q AS %s", MG_STORE_SWEEP.text);
     rig_admin(&rig, prepare);
     double once = work_of_a_sweep(100), twice = work_of_a_sweep(200);
     ck_assert_msg(twice < 2.5 * once, "%.0f rows for 100 orders, %.0f for 200", once, twice);

@@ -79,15 +79,15 @@ static const char *plan_of(enum mg_report report, const char *params)
 {
     static char plan[65536];
     char sql[65536];
-    snprintf(sql, sizeof sql, "PREPARE looked_at AS %s", mg_store_report_sql(report));
+    snprintf(sql, sizeof(sql), "PREPARE looked_at AS %s", mg_store_report_sql(report));
     rig_admin(&rig, sql);
-    snprintf(sql, sizeof sql, "EXPLAIN (ANALYZE, BUFFERS, TIMING OFF) EXECUTE looked_at%s", params);
+    snprintf(sql, sizeof(sql), "EXPLAIN (ANALYZE, BUFFERS, TIMING OFF) EXECUTE looked_at%s", params);
     PGresult *result = PQexec(rig.admin, sql);
     ck_assert_msg(PQresultStatus(result) == PGRES_TUPLES_OK, "%s", PQresultErrorMessage(result));
     plan[0] = '\0';
     for (int row = 0; row < PQntuples(result); row++) {
         size_t len = strlen(plan);
-        snprintf(plan + len, sizeof plan - len, "%s\n", PQgetvalue(result, row, 0));
+        snprintf(plan + len, sizeof(plan) - len, "%s\n", PQgetvalue(result, row, 0));
     }
     PQclear(result);
     rig_admin(&rig, "DEALLOCATE looked_at");
@@ -156,9 +156,9 @@ static void assert_bounded(const struct mg_watched *watched)
     const char *plan = plan_of(watched->report, watched->params);
     static const char *const large[] = {"orders",      "order_process",  "order_step",
                                         "order_event", "operator_alert", "bulk_order"};
-    for (size_t i = 0; i < sizeof large / sizeof large[0]; i++) {
+    for (size_t i = 0; i < sizeof(large) / sizeof(large[0]); i++) {
         char whole[64];
-        snprintf(whole, sizeof whole, "Seq Scan on %s ", large[i]);
+        snprintf(whole, sizeof(whole), "Seq Scan on %s ", large[i]);
         ck_assert_msg(strstr(plan, whole) == NULL, "%s", plan);
     }
     ck_assert_msg(!watched->is_count || strstr(plan, "->  Limit") != NULL || strncmp(plan, "Limit", 5) == 0,
@@ -171,7 +171,7 @@ static void assert_bounded(const struct mg_watched *watched)
  * with its watchers. */
 START_TEST(a_look_reads_what_is_open_and_not_what_there_is)
 {
-    for (size_t i = 0; i < sizeof WATCHED / sizeof WATCHED[0]; i++) {
+    for (size_t i = 0; i < sizeof(WATCHED) / sizeof(WATCHED[0]); i++) {
         assert_bounded(&WATCHED[i]);
     }
 }
@@ -185,7 +185,7 @@ static void on_row(void *arg, const struct mg_rows *rows, const struct mg_err *e
     for (int column = 0; at->row_count > 0 && column < mg_rows_column_count(rows); column++) {
         struct mg_slice value = mg_rows_value(rows, 0, column);
         size_t len = strlen(at->text);
-        snprintf(at->text + len, sizeof at->text - len, "%s=%.*s ", mg_rows_column(rows, column),
+        snprintf(at->text + len, sizeof(at->text) - len, "%s=%.*s ", mg_rows_column(rows, column),
                  (int)value.len, value.data == NULL ? "" : value.data);
     }
     rig_done(at, err);

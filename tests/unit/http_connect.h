@@ -18,7 +18,9 @@ static inline int http_connect(int port)
     struct sockaddr_in address = {
         .sin_family = AF_INET, .sin_port = htons((uint16_t)port), .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
     int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    if (fd >= 0 && connect(fd, (struct sockaddr *)&address, sizeof address) == 0) return fd;
+    if (fd >= 0 && connect(fd, (struct sockaddr *)&address, sizeof(address)) == 0) {
+        return fd;
+    }
     abort();
 }
 
@@ -27,7 +29,9 @@ static inline bool http_send(int fd, const char *bytes, size_t len)
 {
     for (size_t at = 0; at < len;) {
         ssize_t sent = send(fd, bytes + at, len - at, MSG_NOSIGNAL);
-        if (sent <= 0) return false;
+        if (sent <= 0) {
+            return false;
+        }
         at += (size_t)sent;
     }
     return true;
@@ -39,8 +43,9 @@ static inline size_t http_read_to_end(int fd, char *ret_text, size_t size)
 {
     size_t len = 0;
     ssize_t got;
-    while (len < size - 1 && (got = recv(fd, ret_text + len, size - 1 - len, 0)) > 0)
+    while (len < size - 1 && (got = recv(fd, ret_text + len, size - 1 - len, 0)) > 0) {
         len += (size_t)got;
+    }
     ret_text[len] = '\0';
     return len;
 }

@@ -52,17 +52,22 @@ static inline bool read_request(struct server *server, int fd)
     char text[REQUEST_MAX] = "", rest[4096];
     size_t kept = 0, len = 0, need = 0;
     while (need == 0 || len < need) {
-        bool is_full = kept == sizeof text - 1;
+        bool is_full = kept == sizeof(text) - 1;
         ssize_t got =
-            is_full ? recv(fd, rest, sizeof rest, 0) : recv(fd, text + kept, sizeof text - 1 - kept, 0);
-        if (got <= 0 || (is_full && need == 0)) return false;
+            is_full ? recv(fd, rest, sizeof(rest), 0) : recv(fd, text + kept, sizeof(text) - 1 - kept, 0);
+        if (got <= 0 || (is_full && need == 0)) {
+            return false;
+        }
         len += (size_t)got;
-        if (!is_full) kept += (size_t)got;
+        if (!is_full) {
+            kept += (size_t)got;
+        }
         text[kept] = '\0';
         const char *end = strstr(text, "\r\n\r\n");
         const char *length = strcasestr(text, "\r\nContent-Length:");
-        if (end)
+        if (end) {
             need = (size_t)(end + 4 - text) + (length && length < end ? strtoul(length + 17, NULL, 10) : 0);
+        }
     }
     memcpy(server->last, text, kept + 1);
     atomic_fetch_add(&server->requests, 1);
@@ -74,7 +79,9 @@ static inline void *server_run(void *arg)
     struct server *server = arg;
     for (;;) {
         int fd = accept(server->listen_fd, NULL, NULL);
-        if (fd < 0) return NULL; /* shut down by server_stop */
+        if (fd < 0) {
+            return NULL; /* shut down by server_stop */
+        }
         server->serve(server, fd, atomic_fetch_add(&server->connections, 1));
         close(fd);
     }
@@ -83,7 +90,7 @@ static inline void *server_run(void *arg)
 static inline void server_start(struct server *server, serve_fn *serve, const char *answer)
 {
     struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
-    socklen_t len = sizeof address;
+    socklen_t len = sizeof(address);
     *server = (struct server){.serve = serve, .answer = answer};
     server->listen_fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
     ck_assert_int_ge(server->listen_fd, 0);
@@ -91,20 +98,24 @@ static inline void server_start(struct server *server, serve_fn *serve, const ch
     ck_assert_int_eq(listen(server->listen_fd, SOMAXCONN), 0);
     ck_assert_int_eq(getsockname(server->listen_fd, (struct sockaddr *)&address, &len), 0);
     server->port = ntohs(address.sin_port);
-    if (serve) ck_assert_int_eq(pthread_create(&server->thread, NULL, server_run, server), 0);
+    if (serve) {
+        ck_assert_int_eq(pthread_create(&server->thread, NULL, server_run, server), 0);
+    }
 }
 
 static inline void server_stop(struct server *server)
 {
     shutdown(server->listen_fd, SHUT_RDWR);
-    if (server->serve) ck_assert_int_eq(pthread_join(server->thread, NULL), 0);
+    if (server->serve) {
+        ck_assert_int_eq(pthread_join(server->thread, NULL), 0);
+    }
     close(server->listen_fd);
 }
 
 static inline void close_with_reset(int fd)
 {
     const struct linger linger = {.l_onoff = 1, .l_linger = 0};
-    (void)setsockopt(fd, SOL_SOCKET, SO_LINGER, &linger, sizeof linger);
+    (void)setsockopt(fd, SOL_SOCKET, SO_LINGER, &linger, sizeof(linger));
 }
 
 static const char ok_answer[] = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\nContent-Type: text/x-test\r\n\r\nok";
@@ -113,14 +124,17 @@ static const char ok_answer[] = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\nContent
 static inline void serve_answer(struct server *server, int fd, int number)
 {
     (void)number;
-    while (read_request(server, fd))
+    while (read_request(server, fd)) {
         send_text(fd, server->answer);
+    }
 }
 
 static inline void serve_answer_and_close(struct server *server, int fd, int number)
 {
     (void)number;
-    if (read_request(server, fd)) send_text(fd, server->answer);
+    if (read_request(server, fd)) {
+        send_text(fd, server->answer);
+    }
 }
 
 /* ---- a call from start to end ---- */
@@ -176,10 +190,14 @@ static inline void on_done(void *arg, const struct mg_http_answer *answer)
     struct outcome *outcome = arg;
     outcome->calls++;
     outcome->answer = *answer;
-    if (answer->body.data)
-        (void)snprintf(outcome->body, sizeof outcome->body, "%.*s", (int)answer->body.len, answer->body.data);
-    (void)snprintf(outcome->content_type, sizeof outcome->content_type, "%s", answer->content_type);
-    if (outcome->destroys) mg_http_client_destroy(outcome->destroys);
+    if (answer->body.data) {
+        (void)snprintf(outcome->body, sizeof(outcome->body), "%.*s", (int)answer->body.len,
+                       answer->body.data);
+    }
+    (void)snprintf(outcome->content_type, sizeof(outcome->content_type), "%s", answer->content_type);
+    if (outcome->destroys) {
+        mg_http_client_destroy(outcome->destroys);
+    }
     mg_loop_stop(loop);
 }
 

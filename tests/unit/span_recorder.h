@@ -24,18 +24,18 @@ static void span_keep(void *arg, const struct mg_span *span)
     (void)arg;
     ck_assert_int_lt(recorded_count, SPANS_MAX);
     struct recorded *one = &recorded[recorded_count++];
-    memset(one, 0, sizeof *one);
+    memset(one, 0, sizeof(*one));
     one->span = *span;
-    snprintf(one->name, sizeof one->name, "%s", span->name);
+    snprintf(one->name, sizeof(one->name), "%s", span->name);
     mg_hex_write(span->trace.trace_id, MG_TRACE_ID_SIZE, one->trace);
     mg_hex_write(span->id, MG_SPAN_ID_SIZE, one->id);
     mg_hex_write(span->trace.parent_id, MG_SPAN_ID_SIZE, one->parent);
     for (int i = 0; i < span->attribute_count; i++) {
         const struct mg_span_attribute *attribute = &span->attributes[i];
         char number[32];
-        snprintf(number, sizeof number, "%lld", (long long)attribute->number);
+        snprintf(number, sizeof(number), "%lld", (long long)attribute->number);
         size_t len = strlen(one->text);
-        snprintf(one->text + len, sizeof one->text - len, " %s=%s", attribute->name,
+        snprintf(one->text + len, sizeof(one->text) - len, " %s=%s", attribute->name,
                  attribute->text != NULL ? attribute->text : number);
     }
 }

@@ -80,13 +80,15 @@ START_TEST(a_growing_buffer_keeps_what_it_holds)
 {
     struct mg_buf buf;
     mg_buf_init(&buf, 100000);
-    for (int i = 0; i < 10000; i++)
+    for (int i = 0; i < 10000; i++) {
         mg_buf_printf(&buf, "%d,", i % 10);
+    }
     ck_assert(!buf.failed);
     ck_assert_uint_eq(buf.len, 20000);
     ck_assert_uint_eq(strlen(buf.data), 20000);
-    for (size_t i = 0; i < buf.len; i += 2)
+    for (size_t i = 0; i < buf.len; i += 2) {
         ck_assert_int_eq(buf.data[i], (char)('0' + (i / 2) % 10));
+    }
     ck_assert(buf.capacity <= 100001);
     mg_buf_finish(&buf);
     ck_assert_ptr_null(buf.data);
@@ -179,8 +181,9 @@ START_TEST(an_arena_gives_zeroed_aligned_pieces)
         unsigned char *piece = mg_arena_alloc(arena, size);
         ck_assert_ptr_nonnull(piece);
         ck_assert_uint_eq((uintptr_t)piece % _Alignof(max_align_t), 0);
-        for (size_t i = 0; i < size; i++)
+        for (size_t i = 0; i < size; i++) {
             ck_assert_uint_eq(piece[i], 0);
+        }
         memset(piece, 0xa5, size);
     }
     char *large = mg_arena_alloc(arena, 100000);
@@ -233,8 +236,9 @@ START_TEST(an_error_gathers_context_within_its_room)
     ck_assert_str_eq(err.text, "claim 3 steps: could not reach host");
     ck_assert_int_eq(mg_err_set(&err, MG_STALE, "again: %s", err.text), MG_STALE);
     ck_assert_str_eq(err.text, "again: claim 3 steps: could not reach host");
-    for (int i = 0; i < 100; i++)
+    for (int i = 0; i < 100; i++) {
         mg_err_prefix(&err, "context %d", i);
+    }
     ck_assert_uint_eq(strlen(err.text), MG_ERR_TEXT_MAX - 1);
     ck_assert_int_eq(strncmp(err.text, "context 99: context 98: ", 24), 0);
     ck_assert_str_eq(mg_class_name(MG_BAD_INPUT), "bad_input");
@@ -249,8 +253,9 @@ START_TEST(an_error_is_utf8_wherever_it_is_cut)
     ck_assert_str_eq(err.text, "no \"a\xd0\xb6?\" here");
     (void)mg_err_prefix(&err, "step %.2s", "\xe2\x82\xac");
     ck_assert_str_eq(err.text, "step ??: no \"a\xd0\xb6?\" here");
-    for (int i = 0; i < MG_ERR_TEXT_MAX; i++)
+    for (int i = 0; i < MG_ERR_TEXT_MAX; i++) {
         (void)mg_err_prefix(&err, "\xd0\xb6%.*s", i % 2, ".");
+    }
     for (size_t at = 0, len = 0; err.text[at] != '\0'; at += len) {
         len = mg_utf8_len(err.text + at, strlen(err.text + at));
         ck_assert_uint_gt(len, 0);
@@ -268,7 +273,7 @@ int main(void)
     tcase_add_test(tests, a_length_near_the_end_of_size_t_is_refused);
     tcase_add_test(tests, a_growing_buffer_keeps_what_it_holds);
     tcase_add_test(tests, an_append_of_nothing_still_ends_with_nul);
-    tcase_add_loop_test(tests, json_strings_are_escaped, 0, sizeof JSON_CASES / sizeof JSON_CASES[0]);
+    tcase_add_loop_test(tests, json_strings_are_escaped, 0, sizeof(JSON_CASES) / sizeof(JSON_CASES[0]));
     tcase_add_test(tests, a_json_string_that_does_not_fit_leaves_nothing);
     tcase_add_test(tests, integers_are_written_in_decimal);
     tcase_add_test(tests, an_arena_gives_zeroed_aligned_pieces);

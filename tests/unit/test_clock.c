@@ -67,7 +67,7 @@ START_TEST(a_duration_is_read_and_written_shortest)
 {
     char text[32];
     ck_assert_int_eq(mg_duration_parse(DURATIONS[_i].text), DURATIONS[_i].ms);
-    mg_duration_format(DURATIONS[_i].ms, text, sizeof text);
+    mg_duration_format(DURATIONS[_i].ms, text, sizeof(text));
     ck_assert_str_eq(text, DURATIONS[_i].shortest);
     ck_assert_int_eq(mg_duration_parse(text), DURATIONS[_i].ms);
 }
@@ -211,11 +211,11 @@ int main(void)
     Suite *suite = suite_create("clock");
     TCase *tests = tcase_create("clock");
     tcase_add_test(tests, the_clocks_agree_with_each_other);
-    tcase_add_loop_test(tests, a_moment_is_written_as_rfc_3339, 0, sizeof MOMENTS / sizeof MOMENTS[0]);
+    tcase_add_loop_test(tests, a_moment_is_written_as_rfc_3339, 0, sizeof(MOMENTS) / sizeof(MOMENTS[0]));
     tcase_add_loop_test(tests, a_duration_is_read_and_written_shortest, 0,
-                        sizeof DURATIONS / sizeof DURATIONS[0]);
+                        sizeof(DURATIONS) / sizeof(DURATIONS[0]));
     tcase_add_loop_test(tests, what_is_no_duration_is_refused, 0,
-                        sizeof NOT_DURATIONS / sizeof NOT_DURATIONS[0]);
+                        sizeof(NOT_DURATIONS) / sizeof(NOT_DURATIONS[0]));
     tcase_add_test(tests, no_text_is_no_duration);
     suite_add_tcase(suite, tests);
     TCase *of_others = tcase_create("of others");

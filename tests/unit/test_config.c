@@ -65,15 +65,15 @@ static char *printed; /* the last load's output on stdout */
 
 static void set_up(void)
 {
-    memcpy(path + sizeof path - 7, "XXXXXX", 6);
-    memcpy(secret_path + sizeof secret_path - 7, "XXXXXX", 6);
+    memcpy(path + sizeof(path) - 7, "XXXXXX", 6);
+    memcpy(secret_path + sizeof(secret_path) - 7, "XXXXXX", 6);
     int fd = mkstemp(path), secret_fd = mkstemp(secret_path);
     ck_assert_int_ge(fd, 0);
     ck_assert_int_ge(secret_fd, 0);
     (void)close(fd);
     (void)close(secret_fd);
-    memset(&opts, 0, sizeof opts);
-    memset(&words, 0, sizeof words);
+    memset(&opts, 0, sizeof(opts));
+    memset(&words, 0, sizeof(words));
     config = NULL;
 }
 
@@ -107,7 +107,7 @@ static enum mg_class load(const struct mg_program *program, struct mg_list *ret_
 
     for (; given[argc - 1]; argc++) {
         ck_assert_int_lt(argc, ARGUMENTS_MAX - 1);
-        (void)snprintf(kept[argc], sizeof kept[argc], "%s", given[argc - 1]);
+        (void)snprintf(kept[argc], sizeof(kept[argc]), "%s", given[argc - 1]);
         arguments[argc] = kept[argc];
     }
     mg_config_destroy(config);
@@ -228,7 +228,7 @@ START_TEST(a_secret_may_come_from_a_file)
     ck_assert_str_eq(opts.pg_dsn, "flag");
     (void)setenv("MAKEGOOD_AMQP_URL", "amqp://h", 1);
     char line[128];
-    (void)snprintf(line, sizeof line, "amqp-url-file = %s", secret_path);
+    (void)snprintf(line, sizeof(line), "amqp-url-file = %s", secret_path);
     write_file(path, line);
     ck_assert_int_eq(LOAD("--config", path), MG_OK);
     ck_assert_str_eq(opts.amqp_url, "amqp://h");
@@ -257,8 +257,10 @@ static char taken[64];
 static enum mg_class take_good(void *arg, const char *text, struct mg_err *ret_err)
 {
     ck_assert_ptr_eq(arg, taken);
-    if (strncmp(text, "good", 4) != 0) return mg_err_set(ret_err, MG_BAD_INPUT, "not good");
-    (void)snprintf(taken, sizeof taken, "%s", text);
+    if (strncmp(text, "good", 4) != 0) {
+        return mg_err_set(ret_err, MG_BAD_INPUT, "not good");
+    }
+    (void)snprintf(taken, sizeof(taken), "%s", text);
     return MG_OK;
 }
 
@@ -268,7 +270,7 @@ START_TEST(a_secret_file_may_be_read_again)
     enum mg_config_reread state = MG_REREAD_NO_FILE;
     char line[128], text[128];
     write_file(secret_path, "good one\n");
-    (void)snprintf(line, sizeof line, "pg-dsn-file = %s\n", secret_path);
+    (void)snprintf(line, sizeof(line), "pg-dsn-file = %s\n", secret_path);
     write_file(path, line);
     ck_assert_int_eq(LOAD("--config", path), MG_OK);
     ck_assert_int_eq(mg_config_reread_secret(config, "amqp-url", take_good, taken, &state, &err), MG_OK);
@@ -282,7 +284,7 @@ START_TEST(a_secret_file_may_be_read_again)
     ck_assert_str_eq(taken, "good two");
     write_file(secret_path, "bad\n");
     ck_assert_int_eq(mg_config_reread_secret(config, "pg-dsn", take_good, taken, &state, &err), MG_BAD_INPUT);
-    (void)snprintf(text, sizeof text, "in file \"%s\": not good", secret_path);
+    (void)snprintf(text, sizeof(text), "in file \"%s\": not good", secret_path);
     ck_assert_str_eq(err.text, text);
     (void)unlink(secret_path);
     ck_assert_int_eq(mg_config_reread_secret(config, "pg-dsn", take_good, taken, &state, &err), MG_BAD_INPUT);
@@ -297,7 +299,7 @@ START_TEST(reading_a_secret_again_waits_for_nobody)
     enum mg_config_reread state = MG_REREAD_NO_FILE;
     char line[128];
     write_file(secret_path, "good one\n");
-    (void)snprintf(line, sizeof line, "pg-dsn-file = %s\n", secret_path);
+    (void)snprintf(line, sizeof(line), "pg-dsn-file = %s\n", secret_path);
     write_file(path, line);
     ck_assert_int_eq(LOAD("--config", path), MG_OK);
     (void)unlink(secret_path);
@@ -326,7 +328,9 @@ START_TEST(a_password_on_the_command_line_is_refused)
 {
     enum mg_class class = LOAD(ON_COMMAND_LINE[_i].argument);
     ck_assert_int_eq(class, ON_COMMAND_LINE[_i].is_refused ? MG_BAD_INPUT : MG_OK);
-    if (class == MG_OK) return;
+    if (class == MG_OK) {
+        return;
+    }
     ck_assert_ptr_nonnull(strstr(err.text, "-file FILE, or set MAKEGOOD_"));
     ck_assert_ptr_null(strstr(err.text, "hunter2"));
     ck_assert_ptr_null(config);
@@ -392,7 +396,7 @@ START_TEST(bad_lines_are_refused_with_their_place)
 {
     char expected[256];
     write_file(path, REFUSED_LINES[_i].content);
-    (void)snprintf(expected, sizeof expected, "file %s:%s", path, REFUSED_LINES[_i].text);
+    (void)snprintf(expected, sizeof(expected), "file %s:%s", path, REFUSED_LINES[_i].text);
     enum mg_class class = LOAD("--config", path);
     if (_i ==
         1) { /* the nearest of far ones is a matter of taste; that it is no flag of the command line is not */
@@ -421,11 +425,13 @@ END_TEST
 START_TEST(too_many_values_are_refused)
 {
     const char *given[ARGUMENTS_MAX] = {NULL};
-    for (int i = 0; i <= MG_LIST_MAX; i++)
+    for (int i = 0; i <= MG_LIST_MAX; i++) {
         given[i] = "--service=x";
+    }
     check_refused(load(&PROGRAM, &words, given), "option --service: more than 64 values");
-    for (int i = 0; i <= MG_LIST_MAX; i++)
+    for (int i = 0; i <= MG_LIST_MAX; i++) {
         given[i] = "word";
+    }
     check_refused(load(&PROGRAM, &words, given), "more than 64 words, from \"word\" on");
     given[1] = NULL;
     check_refused(load(&PROGRAM, NULL, given), "unexpected word \"word\"; options begin with \"--\"");
@@ -530,11 +536,11 @@ static const struct {
 START_TEST(passwords_are_taken_out_of_urls)
 {
     char text[256], small[8];
-    mg_url_redact(URLS[_i].url, text, sizeof text);
+    mg_url_redact(URLS[_i].url, text, sizeof(text));
     ck_assert_str_eq(text, URLS[_i].redacted);
-    mg_url_redact(URLS[_i].url, small, sizeof small);
-    ck_assert_uint_lt(strlen(small), sizeof small);
-    ck_assert_int_eq(strncmp(small, URLS[_i].redacted, sizeof small - 1), 0);
+    mg_url_redact(URLS[_i].url, small, sizeof(small));
+    ck_assert_uint_lt(strlen(small), sizeof(small));
+    ck_assert_int_eq(strncmp(small, URLS[_i].redacted, sizeof(small) - 1), 0);
 }
 END_TEST
 
@@ -551,18 +557,18 @@ int main(void)
     tcase_add_test(tests, a_secret_file_may_be_read_again);
     tcase_add_test(tests, reading_a_secret_again_waits_for_nobody);
     tcase_add_loop_test(tests, a_password_on_the_command_line_is_refused, 0,
-                        sizeof ON_COMMAND_LINE / sizeof ON_COMMAND_LINE[0]);
+                        sizeof(ON_COMMAND_LINE) / sizeof(ON_COMMAND_LINE[0]));
     tcase_add_loop_test(tests, bad_arguments_are_refused_in_one_clear_line, 0,
-                        sizeof REFUSED / sizeof REFUSED[0]);
+                        sizeof(REFUSED) / sizeof(REFUSED[0]));
     tcase_add_loop_test(tests, bad_lines_are_refused_with_their_place, 0,
-                        sizeof REFUSED_LINES / sizeof REFUSED_LINES[0]);
+                        sizeof(REFUSED_LINES) / sizeof(REFUSED_LINES[0]));
     tcase_add_test(tests, a_bad_value_is_refused_even_where_it_is_overridden);
     tcase_add_test(tests, too_many_values_are_refused);
     tcase_add_test(tests, a_file_that_is_no_text_is_refused);
     tcase_add_test(tests, help_tells_every_option_and_ends);
     tcase_add_test(tests, the_printed_configuration_can_be_read_back_and_holds_no_secret);
     tcase_add_test(tests, check_config_checks_and_says_so);
-    tcase_add_loop_test(tests, passwords_are_taken_out_of_urls, 0, sizeof URLS / sizeof URLS[0]);
+    tcase_add_loop_test(tests, passwords_are_taken_out_of_urls, 0, sizeof(URLS) / sizeof(URLS[0]));
     suite_add_tcase(suite, tests);
     return run_suite(suite);
 }

@@ -46,7 +46,7 @@ static void line_write(FILE *file, const char *who, const char *token)
     uint8_t digest[MG_SHA256_SIZE];
     char text[2 * MG_SHA256_SIZE + 1];
     mg_sha256(mg_slice_of(token), digest);
-    *mg_hex_write(digest, sizeof digest, text) = '\0';
+    *mg_hex_write(digest, sizeof(digest), text) = '\0';
     ck_assert_int_gt(fprintf(file, "%s %s\n", who, text), 0);
 }
 
@@ -55,8 +55,12 @@ static void tokens_write(const char *person, const char *proxy)
 {
     FILE *file = fopen(tokens_path, "we");
     ck_assert_ptr_nonnull(file);
-    if (person != NULL) line_write(file, person, OTTO_TOKEN);
-    if (proxy != NULL) line_write(file, proxy, PROXY_TOKEN);
+    if (person != NULL) {
+        line_write(file, person, OTTO_TOKEN);
+    }
+    if (proxy != NULL) {
+        line_write(file, proxy, PROXY_TOKEN);
+    }
     ck_assert_int_eq(fclose(file), 0);
 }
 
@@ -86,7 +90,7 @@ static void sessions_begin(void)
 static void set_up(void)
 {
     struct mg_err err;
-    (void)snprintf(tokens_path, sizeof tokens_path, "/tmp/makegood-tokens-XXXXXX");
+    (void)snprintf(tokens_path, sizeof(tokens_path), "/tmp/makegood-tokens-XXXXXX");
     int fd = mkstemp(tokens_path);
     ck_assert_int_ge(fd, 0);
     (void)close(fd);
@@ -126,11 +130,13 @@ static void talk_blocking(void *arg)
                                   .sin_port = htons((uint16_t)mg_http_server_port(server)),
                                   .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
     int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    if (fd < 0 || connect(fd, (struct sockaddr *)&address, sizeof address) != 0 ||
-        send(fd, talk.question, strlen(talk.question), MSG_NOSIGNAL) < 0)
+    if (fd < 0 || connect(fd, (struct sockaddr *)&address, sizeof(address)) != 0 ||
+        send(fd, talk.question, strlen(talk.question), MSG_NOSIGNAL) < 0) {
         abort();
-    while (len < ANSWER_MAX - 1 && (got = recv(fd, talk.answer + len, ANSWER_MAX - 1 - len, 0)) > 0)
+    }
+    while (len < ANSWER_MAX - 1 && (got = recv(fd, talk.answer + len, ANSWER_MAX - 1 - len, 0)) > 0) {
         len += (size_t)got;
+    }
     talk.answer[len] = '\0';
     close(fd);
 }
@@ -150,7 +156,7 @@ static const char *talk_over(void)
 
 static const char *get(const char *path, const char *headers)
 {
-    (void)snprintf(talk.question, sizeof talk.question,
+    (void)snprintf(talk.question, sizeof(talk.question),
                    "GET /api/v1/%s HTTP/1.1\r\nHost: localhost\r\n%sConnection: close\r\n\r\n", path,
                    headers);
     return talk_over();
@@ -158,7 +164,7 @@ static const char *get(const char *path, const char *headers)
 
 static const char *post(const char *path, const char *headers, const char *csrf, const char *body)
 {
-    (void)snprintf(talk.question, sizeof talk.question,
+    (void)snprintf(talk.question, sizeof(talk.question),
                    "POST /api/v1/%s HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n%s"
                    "X-Makegood-CSRF: %s\r\nContent-Length: %zu\r\nConnection: close\r\n\r\n%s",
                    path, headers, csrf, strlen(body), body);
@@ -168,7 +174,7 @@ static const char *post(const char *path, const char *headers, const char *csrf,
 static void expect(const char *answer, int status, const char *part)
 {
     char line[32];
-    (void)snprintf(line, sizeof line, "HTTP/1.1 %d ", status);
+    (void)snprintf(line, sizeof(line), "HTTP/1.1 %d ", status);
     ck_assert_msg(strncmp(answer, line, strlen(line)) == 0, "wanted %d: %.600s", status, answer);
     ck_assert_msg(strstr(answer, part) != NULL, "wanted %s: %.900s", part, answer);
 }
@@ -203,12 +209,12 @@ START_TEST(whom_a_proxy_names_may_what_their_groups_say)
                                             " \tops\t ,", ",,ops", "admins"};
     static const char *const readers[] = {"", ",", "op", "opss", "Ops", "ops2,a", "dev ops", "ops:a", "dev"};
     char headers[512];
-    for (size_t i = 0; i < sizeof operators / sizeof operators[0]; i++) {
-        (void)snprintf(headers, sizeof headers, PROOF OTTO "Remote-Groups: %s\r\n", operators[i]);
+    for (size_t i = 0; i < sizeof(operators) / sizeof(operators[0]); i++) {
+        (void)snprintf(headers, sizeof(headers), PROOF OTTO "Remote-Groups: %s\r\n", operators[i]);
         expect(get("me", headers), 200, "\"role\": \"operator\"");
     }
-    for (size_t i = 0; i < sizeof readers / sizeof readers[0]; i++) {
-        (void)snprintf(headers, sizeof headers, PROOF OTTO "Remote-Groups: %s\r\n", readers[i]);
+    for (size_t i = 0; i < sizeof(readers) / sizeof(readers[0]); i++) {
+        (void)snprintf(headers, sizeof(headers), PROOF OTTO "Remote-Groups: %s\r\n", readers[i]);
         expect(get("me", headers), 200, "\"role\": \"reader\"");
     }
     expect(get("me", PROOF OTTO), 200, "\"role\": \"reader\"");
@@ -233,7 +239,7 @@ START_TEST(who_does_not_prove_to_be_the_proxy_is_refused)
         PROOF "X-Makegood-Proxy-Token: a guess\r\n" OTTO,
         "X-Makegood-Proxy-Token: a guess\r\n" PROOF OTTO,
     };
-    for (size_t i = 0; i < sizeof refused / sizeof refused[0]; i++) {
+    for (size_t i = 0; i < sizeof(refused) / sizeof(refused[0]); i++) {
         expect(get("me", refused[i]), 403, "does not have its token");
         expect(get("overview", refused[i]), 403, "does not have its token");
         expect(post(CHANGE, refused[i], "", "{}"), 403, "does not have its token");
@@ -256,7 +262,7 @@ START_TEST(headers_that_decide_come_once_and_by_their_name)
         PROOF OTTO "Remote-User:\r\n",
         PROOF "Remote-Groups: ops\r\n",
     };
-    for (size_t i = 0; i < sizeof nobody / sizeof nobody[0]; i++) {
+    for (size_t i = 0; i < sizeof(nobody) / sizeof(nobody[0]); i++) {
         expect(get("me", nobody[i]), 403, "--proxy-user-header must occur once");
     }
     expect(get("me", PROOF OTTO "Remote_User: anna\r\n"), 200, "\"otto via gate\"");
@@ -274,18 +280,18 @@ START_TEST(a_user_has_a_name_that_can_be_kept)
     static const char *const bad[] = {"",         "otto berg",   "otto via gate", "otto\tberg", "otto\x1b[2J",
                                       "otto\x7f", "ott\xc3\xb6", "o,\x01"};
     char headers[1024], user[256];
-    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
-        (void)snprintf(headers, sizeof headers, PROOF "Remote-User: %s\r\n", bad[i]);
+    for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+        (void)snprintf(headers, sizeof(headers), PROOF "Remote-User: %s\r\n", bad[i]);
         expect(get("me", headers), 403, "printable ASCII");
     }
     ck_assert_ptr_null(strstr(get("me", PROOF "Remote-User: otto\r\n anna\r\n"), "via gate")); /* folded */
     expect(get("me", PROOF "Remote-User: o\"otto@example.org\r\n"), 200,
            "\"o\\\"otto@example.org via gate\"");
-    size_t longest = MG_USER_NAME_SIZE - sizeof " via gate";
-    memset(user, 'o', sizeof user);
-    (void)snprintf(headers, sizeof headers, PROOF "Remote-User: %.*s\r\n", (int)longest, user);
+    size_t longest = MG_USER_NAME_SIZE - sizeof(" via gate");
+    memset(user, 'o', sizeof(user));
+    (void)snprintf(headers, sizeof(headers), PROOF "Remote-User: %.*s\r\n", (int)longest, user);
     expect(get("me", headers), 200, "ooo via gate\"");
-    (void)snprintf(headers, sizeof headers, PROOF "Remote-User: %.*s\r\n", (int)longest + 1, user);
+    (void)snprintf(headers, sizeof(headers), PROOF "Remote-User: %.*s\r\n", (int)longest + 1, user);
     expect(get("me", headers), 403, "too long");
 }
 END_TEST
@@ -337,20 +343,20 @@ START_TEST(a_proxy_s_user_and_a_token_s_session_do_not_mix)
     char cookie[256], both[1024], token_csrf[MG_CSRF_SIZE], reader_csrf[MG_CSRF_SIZE];
     const char *answer = post("login", "", "", IS_LOGIN);
     expect(answer, 200, "\"name\": \"otto\"");
-    cut(answer, "Set-Cookie: ", cookie, sizeof cookie);
-    cut(answer, "\"csrf\": \"", token_csrf, sizeof token_csrf);
-    (void)snprintf(both, sizeof both, "Cookie: %s\r\n", cookie);
+    cut(answer, "Set-Cookie: ", cookie, sizeof(cookie));
+    cut(answer, "\"csrf\": \"", token_csrf, sizeof(token_csrf));
+    (void)snprintf(both, sizeof(both), "Cookie: %s\r\n", cookie);
     expect(get("me", both), 200, "{\"name\": \"otto\", \"role\": \"operator\"");
     expect(get("me", both), 200, "\"needs_login\": true");
 
-    (void)snprintf(both, sizeof both, "Cookie: %s\r\n" PROOF OTTO, cookie); /* a reader, by the proxy */
+    (void)snprintf(both, sizeof(both), "Cookie: %s\r\n" PROOF OTTO, cookie); /* a reader, by the proxy */
     csrf_get(both, reader_csrf);
     ck_assert_ptr_nonnull(strstr(talk.answer, "{\"name\": \"otto via gate\", \"role\": \"reader\""));
     expect(post(CHANGE, both, token_csrf, "{}"), 403, "belongs to another session");
     expect(post(CHANGE, both, reader_csrf, "{}"), 403, "read-only access");
-    (void)snprintf(both, sizeof both, "Cookie: %s\r\n" OTTO, cookie); /* without the proof */
+    (void)snprintf(both, sizeof(both), "Cookie: %s\r\n" OTTO, cookie); /* without the proof */
     expect(get("me", both), 403, "does not have its token");
-    (void)snprintf(both, sizeof both, "Cookie: %s\r\n", cookie);
+    (void)snprintf(both, sizeof(both), "Cookie: %s\r\n", cookie);
     expect(post(CHANGE, both, reader_csrf, "{}"), 403, "belongs to another session");
     expect(post(CHANGE, both, token_csrf, "{}"), LET_THROUGH, "reason");
 
@@ -444,7 +450,7 @@ START_TEST(options_that_make_no_sense_are_refused)
 
     static const char *const names[] = {"REMOTE_USER", "Remote User", "Remote-User:", "X-\xc3\xb6",
                                         "a234567890123456789012345678901234567890123456789012345678901234x"};
-    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
         options.proxy.user_header = names[i];
         expect_refused("--proxy-user-header: expected the name of a header");
         options.proxy.groups_header = names[i];
@@ -453,7 +459,7 @@ START_TEST(options_that_make_no_sense_are_refused)
     options.proxy.user_header = "x-makegood-proxy-token";
     expect_refused("have another meaning");
     static const char *const bad_groups[] = {"", "a,b", "a|b", " a", "a\t"};
-    for (size_t i = 0; i < sizeof bad_groups / sizeof bad_groups[0]; i++) {
+    for (size_t i = 0; i < sizeof(bad_groups) / sizeof(bad_groups[0]); i++) {
         groups.items[1] = bad_groups[i];
         expect_refused("--proxy-operator-group: expected the name of one group");
     }
@@ -464,7 +470,7 @@ END_TEST
 START_TEST(the_digest_of_nothing_is_no_token)
 {
     static const char *const lines[] = {"proxy gate", "operator otto"};
-    for (size_t i = 0; i < sizeof lines / sizeof lines[0]; i++) {
+    for (size_t i = 0; i < sizeof(lines) / sizeof(lines[0]); i++) {
         FILE *file = fopen(tokens_path, "we");
         ck_assert_ptr_nonnull(file);
         line_write(file, lines[i], "");

@@ -74,8 +74,9 @@ enum mg_class test_look(const struct mg_broker_address *address, const char *que
     (void)queue;
     (void)max;
     (void)err;
-    for (int i = 0; i < letter_count; i++)
+    for (int i = 0; i < letter_count; i++) {
         show(arg, &letters[i]);
+    }
     *ret_count = letter_count;
     return MG_OK;
 }
@@ -125,8 +126,9 @@ static void rows_put(int report, int row_count, int column_count, const char *co
     struct rows *rows = &room[report];
     for (int i = 0; i < column_count; i++) {
         rows->columns[i] = text_of(columns[i]);
-        for (int row = 0; row < row_count; row++)
+        for (int row = 0; row < row_count; row++) {
             rows->cells[row * column_count + i] = text_of(cells[i]);
+        }
     }
     tables[report] = (struct mg_table){
         .row_count = row_count, .column_count = column_count, .columns = rows->columns, .cells = rows->cells};
@@ -139,8 +141,9 @@ static void one_put(int report, int row_count, const char *column, const char *c
 
 static void tables_clear(void)
 {
-    for (int i = 0; i < MG_REPORTS_MAX; i++)
+    for (int i = 0; i < MG_REPORTS_MAX; i++) {
         tables[i] = (struct mg_table){.row_count = 0};
+    }
 }
 
 static void render(query_fn *query_of, const char *id)
@@ -282,7 +285,7 @@ START_TEST(dead_letters)
     mg_sha256(mg_slice_of("q\n\n"), digest);
     *mg_hex_write(digest, 16, marks[1]) = '\0';
     (void)snprintf(
-        expected, sizeof expected,
+        expected, sizeof(expected),
         "{\"letters\": [{\"mark\": \"%s\", \"queue\": \"replies\", \"exchange\": \"makegood.replies\", "
         "\"type\": \"\", \"message_id\": \"m\", \"correlation_id\": null, \"reason\": \"a?b\", "
         "\"died_at\": \"2026-01-31T12:34:56.789Z\", \"body\": \"{\\\"n\\\": 14.00}?\", "

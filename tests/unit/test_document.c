@@ -13,8 +13,12 @@ void *test_malloc(size_t size) __asm__("__wrap_malloc");
 
 void *test_malloc(size_t size)
 {
-    if (mallocs_left == 0) return NULL;
-    if (mallocs_left > 0) mallocs_left--;
+    if (mallocs_left == 0) {
+        return NULL;
+    }
+    if (mallocs_left > 0) {
+        mallocs_left--;
+    }
     return real_malloc(size);
 }
 
@@ -128,7 +132,9 @@ START_TEST(want_of_memory_is_no_fault_of_the_text)
         mallocs_left = refused;
         enum mg_class class = mg_document_read(mg_slice_of(text), &document, &err);
         mallocs_left = -1;
-        if (class == MG_OK) break;
+        if (class == MG_OK) {
+            break;
+        }
         ck_assert_ptr_null(document);
         ck_assert_msg(class == MG_TRANSIENT, "after %d: %s", refused, err.text);
     }
@@ -143,7 +149,7 @@ int main(void)
     TCase *tests = tcase_create("document");
     tcase_add_checked_fixture(tests, set_up, NULL);
     tcase_add_test(tests, members_and_elements_are_found);
-    tcase_add_loop_test(tests, a_fault_has_its_place_and_a_remedy, 0, sizeof REFUSED / sizeof REFUSED[0]);
+    tcase_add_loop_test(tests, a_fault_has_its_place_and_a_remedy, 0, sizeof(REFUSED) / sizeof(REFUSED[0]));
     tcase_add_test(tests, a_text_is_neither_too_long_nor_too_deep);
     tcase_add_test(tests, want_of_memory_is_no_fault_of_the_text);
     suite_add_tcase(suite, tests);

@@ -58,8 +58,9 @@ static const struct {
 static void forget_environment(void)
 {
     static const char *const names[] = {"PGHOST", "PGHOSTADDR", "PGSSLMODE", "PGSERVICE", "PGSERVICEFILE"};
-    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
+    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
         ck_assert_int_eq(unsetenv(names[i]), 0);
+    }
 }
 
 /* Catches: a gap in a connection string through which a password leaves the machine in plain text or goes to
@@ -101,7 +102,7 @@ START_TEST(the_environment_counts_as_for_libpq)
                                    "[verified]\nhost=db\nsslmode=verify-full\n";
     int fd = mkstemp(path);
     ck_assert_int_ge(fd, 0);
-    ck_assert_int_eq(write(fd, services, sizeof services - 1), sizeof services - 1);
+    ck_assert_int_eq(write(fd, services, sizeof(services) - 1), sizeof(services) - 1);
     ck_assert_int_eq(close(fd), 0);
     ck_assert_int_eq(setenv("PGSERVICEFILE", path, 1), 0);
     ck_assert_int_eq(setenv(ENVIRONMENTS[_i].name, ENVIRONMENTS[_i].value, 1), 0);
@@ -127,9 +128,10 @@ int main(void)
     Suite *suite = suite_create("dsn");
     TCase *tests = tcase_create("dsn");
     tcase_add_checked_fixture(tests, forget_environment, NULL);
-    tcase_add_loop_test(tests, only_what_stays_here_or_is_verified_is_taken, 0, sizeof DSNS / sizeof DSNS[0]);
+    tcase_add_loop_test(tests, only_what_stays_here_or_is_verified_is_taken, 0,
+                        sizeof(DSNS) / sizeof(DSNS[0]));
     tcase_add_loop_test(tests, the_environment_counts_as_for_libpq, 0,
-                        sizeof ENVIRONMENTS / sizeof ENVIRONMENTS[0]);
+                        sizeof(ENVIRONMENTS) / sizeof(ENVIRONMENTS[0]));
     tcase_add_test(tests, allowed_plaintext_is_still_read);
     suite_add_tcase(suite, tests);
     return run_suite(suite);

@@ -23,7 +23,7 @@ static int64_t rejected_of(struct mg_slice answer)
 static void exporter_start(int port)
 {
     struct mg_err err;
-    (void)snprintf(url, sizeof url, "http://127.0.0.1:%d/v1/traces", port);
+    (void)snprintf(url, sizeof(url), "http://127.0.0.1:%d/v1/traces", port);
     const struct mg_exporter_options options = {.url = url,
                                                 .ca_file = "",
                                                 .head = mg_slice_of("{\"spans\":"),
@@ -59,7 +59,7 @@ static void add(int count)
 {
     for (int i = 0; i < count; i++) {
         char span[32];
-        (void)snprintf(span, sizeof span, "{\"n\":%d}", i);
+        (void)snprintf(span, sizeof(span), "{\"n\":%d}", i);
         mg_exporter_add(exporter, mg_slice_of(span));
     }
 }
@@ -81,8 +81,9 @@ static double watched_until;
 static void look(void *arg)
 {
     (void)arg;
-    if (count_of("makegood_spans_sent_total") + count_of("makegood_spans_dropped_total") >= watched_until)
+    if (count_of("makegood_spans_sent_total") + count_of("makegood_spans_dropped_total") >= watched_until) {
         mg_loop_stop(loop);
+    }
 }
 
 /* Until so many spans have come to an end. */
@@ -101,8 +102,9 @@ static int busy_count;
 static void serve_busy_at_first(struct server *server, int fd, int number)
 {
     (void)number;
-    while (read_request(server, fd))
+    while (read_request(server, fd)) {
         send_text(fd, atomic_load(&server->requests) <= busy_count ? BUSY : ok_answer);
+    }
 }
 
 /* Catches: a body that no collector reads, or a batch that waits for ever because it is not full. */
@@ -225,7 +227,7 @@ START_TEST(what_there_is_no_room_for_is_the_newest)
 {
     struct server server;
     char end[32];
-    (void)snprintf(end, sizeof end, "{\"n\":%d}]}", MG_EXPORTER_RING - 1);
+    (void)snprintf(end, sizeof(end), "{\"n\":%d}]}", MG_EXPORTER_RING - 1);
     server_start(&server, serve_answer, ok_answer);
     exporter_start(server.port);
     add(MG_EXPORTER_RING + 7);
@@ -277,11 +279,11 @@ START_TEST(a_span_that_is_too_large_is_dropped_alone)
 {
     struct server server;
     char large[200];
-    memset(large, ' ', sizeof large);
+    memset(large, ' ', sizeof(large));
     server_start(&server, serve_answer, ok_answer);
     exporter_start(server.port);
     add(1);
-    mg_exporter_add(exporter, (struct mg_slice){large, sizeof large});
+    mg_exporter_add(exporter, (struct mg_slice){large, sizeof(large)});
     mg_exporter_drop(exporter); /* and one that could not even be written */
     flush(GUARD_MS);
     ck_assert_double_eq(count_of("makegood_spans_dropped_total"), 2);

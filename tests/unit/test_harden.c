@@ -24,10 +24,10 @@ static char what[MG_HARDENING_SIZE];
 /* Runs outside of the tests' processes, so it can still remove files that these may not. */
 static void set_up(void)
 {
-    memcpy(folder + sizeof folder - 7, "XXXXXX", 6);
+    memcpy(folder + sizeof(folder) - 7, "XXXXXX", 6);
     ck_assert_ptr_nonnull(mkdtemp(folder));
-    (void)snprintf(kept, sizeof kept, "%s/kept", folder);
-    (void)snprintf(fresh, sizeof fresh, "%s/fresh", folder);
+    (void)snprintf(kept, sizeof(kept), "%s/kept", folder);
+    (void)snprintf(fresh, sizeof(fresh), "%s/fresh", folder);
     int fd = open(kept, O_CREAT | O_WRONLY | O_CLOEXEC, 0700);
     ck_assert_int_ge(fd, 0);
     ck_assert_int_eq(close(fd), 0);
@@ -62,7 +62,9 @@ START_TEST(no_file_is_written_made_removed_or_run)
     long version = syscall(SYS_landlock_create_ruleset, NULL, 0, LANDLOCK_CREATE_RULESET_VERSION);
     mg_harden(what);
     ck_assert_int_eq(strstr(what, "Landlock") != NULL, version > 0);
-    if (version < 1) return; /* this kernel has none */
+    if (version < 1) {
+        return; /* this kernel has none */
+    }
     ck_assert_int_eq(open(kept, O_WRONLY | O_CLOEXEC), -1);
     ck_assert_int_eq(errno, EACCES);
     ck_assert_int_eq(open(kept, O_RDWR | O_CLOEXEC), -1);
@@ -99,7 +101,7 @@ START_TEST(reading_and_what_is_open_go_on)
     int fd = open(kept, O_RDONLY | O_CLOEXEC);
     ck_assert_int_ge(fd, 0);
     char text[8];
-    ck_assert_int_eq(read(fd, text, sizeof text), 5);
+    ck_assert_int_eq(read(fd, text, sizeof(text)), 5);
 }
 END_TEST
 

@@ -9,12 +9,15 @@
 static void serve_flood(struct server *server, int fd, int number)
 {
     (void)number;
-    if (!read_request(server, fd)) return;
+    if (!read_request(server, fd)) {
+        return;
+    }
     send_text(fd, server->answer);
     char line[1001];
-    (void)snprintf(line, sizeof line, "X-Flood: %0*d\r\n", (int)sizeof line - 12, 0);
-    while (send(fd, line, strlen(line), MSG_NOSIGNAL) > 0)
+    (void)snprintf(line, sizeof(line), "X-Flood: %0*d\r\n", (int)sizeof(line) - 12, 0);
+    while (send(fd, line, strlen(line), MSG_NOSIGNAL) > 0) {
         ;
+    }
 }
 
 START_TEST(whole_answer_is_handed_over)
@@ -58,11 +61,13 @@ START_TEST(every_method_goes_with_and_without_a_body)
     server_start(&server, serve_answer_and_close, ok_answer);
     struct mg_http_request request = post_to(server.port, url);
     request.method = methods[_i].method;
-    if (!methods[_i].has_body) request.body = (struct mg_slice){0};
+    if (!methods[_i].has_body) {
+        request.body = (struct mg_slice){0};
+    }
     struct outcome outcome = perform(&request);
     ck_assert_int_eq(outcome.answer.sent, MG_SENT_YES);
     ck_assert_str_eq(outcome.body, strcmp(request.method, "HEAD") == 0 ? "" : "ok");
-    (void)snprintf(line, sizeof line, "%s /charges HTTP/1.1\r\n", request.method);
+    (void)snprintf(line, sizeof(line), "%s /charges HTTP/1.1\r\n", request.method);
     ck_assert_ptr_eq(strstr(server.last, line), server.last);
     ck_assert_int_eq(strcasestr(server.last, "\r\nContent-Length:") != NULL, methods[_i].says_length);
     server_stop(&server);
@@ -138,8 +143,8 @@ START_TEST(retry_after_is_read_as_seconds_or_date)
 {
     struct server server;
     char answer[200];
-    (void)snprintf(answer, sizeof answer, "HTTP/1.1 503 Busy\r\nRetry-After: %s\r\nContent-Length: 0\r\n\r\n",
-                   waits[_i].header);
+    (void)snprintf(answer, sizeof(answer),
+                   "HTTP/1.1 503 Busy\r\nRetry-After: %s\r\nContent-Length: 0\r\n\r\n", waits[_i].header);
     server_start(&server, serve_answer_and_close, answer);
     struct outcome outcome = post(&server, PATIENT_TIMEOUT_MS);
     ck_assert_int_eq(outcome.answer.sent, MG_SENT_YES);
@@ -157,7 +162,7 @@ START_TEST(retry_after_date_counts_from_now)
     time_t at = (time_t)(mg_clock_wall_ms() / 1000 + 60);
     struct tm parts;
     ck_assert_ptr_nonnull(gmtime_r(&at, &parts));
-    ck_assert_uint_gt(strftime(answer, sizeof answer,
+    ck_assert_uint_gt(strftime(answer, sizeof(answer),
                                "HTTP/1.1 429 Slow\r\nretry-after: %a, %d %b %Y %H:%M:%S GMT\r\n"
                                "Content-Length: 0\r\n\r\n",
                                &parts),

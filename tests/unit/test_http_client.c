@@ -26,14 +26,17 @@ static void serve_reset_on_reuse(struct server *server, int fd, int number)
 static void serve_reset(struct server *server, int fd, int number)
 {
     (void)number;
-    if (read_request(server, fd)) close_with_reset(fd);
+    if (read_request(server, fd)) {
+        close_with_reset(fd);
+    }
 }
 
 static void serve_silence(struct server *server, int fd, int number)
 {
     (void)number;
-    while (read_request(server, fd))
+    while (read_request(server, fd)) {
         ;
+    }
 }
 
 /* ---- one request is sent once ---- */
@@ -145,7 +148,7 @@ START_TEST(failed_tls_handshake_proves_that_nothing_was_sent)
     struct server server;
     char url[64];
     server_start(&server, serve_answer, ok_answer);
-    (void)snprintf(url, sizeof url, "https://127.0.0.1:%d/", server.port);
+    (void)snprintf(url, sizeof(url), "https://127.0.0.1:%d/", server.port);
     struct mg_http_request request = {.method = "GET", .url = url, .timeout_ms = SHORT_TIMEOUT_MS};
     ck_assert_int_eq(perform(&request).answer.sent, MG_SENT_NO);
     server_stop(&server);
@@ -240,7 +243,9 @@ START_TEST(what_cannot_be_sent_is_refused)
     const char *const headers[] = {unsendable[_i].header, NULL};
     struct mg_http_request request = {
         .method = unsendable[_i].method, .url = unsendable[_i].url, .headers = headers, .timeout_ms = 1000};
-    if (unsendable[_i].has_body) request.body = mg_slice_of("x");
+    if (unsendable[_i].has_body) {
+        request.body = mg_slice_of("x");
+    }
     ck_assert_int_eq(mg_http_client_call(client, &request, on_done, &outcome, &call, &err), MG_BAD_INPUT);
     ck_assert_ptr_null(call);
     ck_assert_ptr_null(strstr(err.text, "secret"));
@@ -303,17 +308,21 @@ static void *crowd_run(void *arg)
         (void)poll(fds, (nfds_t)count, 20); /* answers_at may have changed */
         if (fds[0].revents != 0) {
             int fd = accept(fds[0].fd, NULL, NULL);
-            if (fd < 0) break; /* shut down by server_stop */
+            if (fd < 0) {
+                break; /* shut down by server_stop */
+            }
             ck_assert_int_le(count, CROWD_MAX);
             asks[count] = false;
             fds[count++] = (struct pollfd){.fd = fd, .events = POLLIN};
             atomic_fetch_add(&crowd->connections, 1);
             int open = atomic_fetch_add(&crowd->open, 1) + 1;
-            if (open > atomic_load(&crowd->most_open)) atomic_store(&crowd->most_open, open);
+            if (open > atomic_load(&crowd->most_open)) {
+                atomic_store(&crowd->most_open, open);
+            }
         }
         for (int i = count - 1; i > 0; i--) {
             char text[1024];
-            ssize_t got = fds[i].revents != 0 ? recv(fds[i].fd, text, sizeof text, 0) : -1;
+            ssize_t got = fds[i].revents != 0 ? recv(fds[i].fd, text, sizeof(text), 0) : -1;
             if (got > 0 && text[got - 1] == '}') { /* the end of the body */
                 asks[i] = true;
                 waiting++;
@@ -325,15 +334,18 @@ static void *crowd_run(void *arg)
             }
         }
         for (int i = 1; i < count && waiting >= atomic_load(&crowd->answers_at); i++) {
-            if (asks[i]) send_text(fds[i].fd, ok_answer);
+            if (asks[i]) {
+                send_text(fds[i].fd, ok_answer);
+            }
         }
         if (waiting >= atomic_load(&crowd->answers_at)) {
-            memset(asks, 0, sizeof asks);
+            memset(asks, 0, sizeof(asks));
             waiting = 0;
         }
     }
-    for (int i = 1; i < count; i++)
+    for (int i = 1; i < count; i++) {
         close(fds[i].fd);
+    }
     return NULL;
 }
 
@@ -362,8 +374,9 @@ static struct outcome outcomes[CROWD_MAX];
 static int calls_done(int count)
 {
     int done = 0;
-    for (int i = 0; i < count; i++)
+    for (int i = 0; i < count; i++) {
         done += outcomes[i].calls;
+    }
     return done;
 }
 
@@ -372,16 +385,19 @@ static void crowd_begin(struct crowd *crowd, int count, int answers_at)
     char url[64];
     struct mg_http_request request = post_to(crowd->server.port, url);
     atomic_store(&crowd->answers_at, answers_at);
-    for (int i = 0; i < count; i++)
+    for (int i = 0; i < count; i++) {
         (void)start(&request, &outcomes[i]);
+    }
 }
 
 static void crowd_finish(int count)
 {
-    while (calls_done(count) < count)
+    while (calls_done(count) < count) {
         mg_loop_run(loop);
-    for (int i = 0; i < count; i++)
+    }
+    for (int i = 0; i < count; i++) {
         ck_assert_int_eq(outcomes[i].answer.sent, MG_SENT_YES);
+    }
 }
 
 /* Catches: calls beyond the first pool that wait although connections are left; pools that do not use theirs
@@ -405,8 +421,9 @@ START_TEST(calls_beyond_all_connections_wait_for_one)
     const int most = CROWD_MAX / 2, beyond = 20;
     crowd_start(&crowd, most, limits.idle_connection_ms);
     crowd_begin(&crowd, most + beyond, most);
-    while (calls_done(most + beyond) < most)
+    while (calls_done(most + beyond) < most) {
         mg_loop_run(loop);
+    }
     atomic_store(&crowd.answers_at, 1);
     crowd_finish(most + beyond);
     ck_assert_int_eq(atomic_load(&crowd.most_open), most);
@@ -417,7 +434,9 @@ END_TEST
 static void on_look(void *arg)
 {
     const struct crowd *crowd = arg;
-    if (atomic_load(&crowd->open) < CROWD_MAX / 2) mg_loop_stop(loop);
+    if (atomic_load(&crowd->open) < CROWD_MAX / 2) {
+        mg_loop_stop(loop);
+    }
 }
 
 /* Catches: connections of a peak that stay open for good, because no later call comes by to close them. */
@@ -456,7 +475,7 @@ __attribute__((visibility("default"))) int getaddrinfo(const char *restrict name
     }
     void *symbol = dlsym(RTLD_NEXT, "getaddrinfo");
     resolve_fn *resolve;
-    memcpy(&resolve, &symbol, sizeof resolve);
+    memcpy(&resolve, &symbol, sizeof(resolve));
     return resolve(name, service, hints, result);
 }
 

@@ -27,10 +27,12 @@ __attribute__((visibility("default"))) int getpeername(int fd, __SOCKADDR_ARG ad
                                                        socklen_t *restrict len)
 {
     struct tcp_info info = {0};
-    socklen_t size = sizeof info;
+    socklen_t size = sizeof(info);
     struct pollfd reset = {.fd = fd};
     (void)getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &size);
-    if (atomic_load(&hangs_up) && info.tcpi_bytes_received > 0) (void)poll(&reset, 1, GUARD_MS);
+    if (atomic_load(&hangs_up) && info.tcpi_bytes_received > 0) {
+        (void)poll(&reset, 1, GUARD_MS);
+    }
     return (int)syscall(SYS_getpeername, fd, address.__sockaddr__, len);
 }
 
@@ -39,17 +41,18 @@ static void context_make(const char *from, int version_max, const char *client_c
     char name[64];
     SSL_CTX_free(context);
     context = SSL_CTX_new(TLS_server_method());
-    (void)snprintf(name, sizeof name, "%s/cert.pem", from);
+    (void)snprintf(name, sizeof(name), "%s/cert.pem", from);
     ck_assert_int_eq(SSL_CTX_use_certificate_chain_file(context, tls_path(name).text), 1);
-    (void)snprintf(name, sizeof name, "%s/key.pem", from);
+    (void)snprintf(name, sizeof(name), "%s/key.pem", from);
     ck_assert_int_eq(SSL_CTX_use_PrivateKey_file(context, tls_path(name).text, SSL_FILETYPE_PEM), 1);
     (void)SSL_CTX_set_cipher_list(context, "ALL:@SECLEVEL=0");
     (void)SSL_CTX_set_min_proto_version(context, TLS1_VERSION);
     (void)SSL_CTX_set_max_proto_version(context, version_max);
     ck_assert_int_eq(SSL_CTX_load_verify_locations(context, tls_path(client_ca).text, NULL), 1);
     ck_assert_int_eq(SSL_CTX_set_session_id_context(context, (const unsigned char *)"s", 1), 1);
-    if (demand == CERTIFICATE)
+    if (demand == CERTIFICATE) {
         SSL_CTX_set_verify(context, SSL_VERIFY_PEER | SSL_VERIFY_FAIL_IF_NO_PEER_CERT, NULL);
+    }
 }
 
 /* False: the client has opened another connection, so it waits for no answer on this one. */
@@ -70,12 +73,16 @@ static void serve_tls(struct server *server, int fd, int number)
     while (is_open && await_request(server, fd)) {
         size_t len = 0;
         text[0] = '\0';
-        while (is_open && !strstr(text, "{\"a\":1.00}") && len < sizeof text - 1) {
-            int got = SSL_read(ssl, text + len, (int)(sizeof text - 1 - len));
+        while (is_open && !strstr(text, "{\"a\":1.00}") && len < sizeof(text) - 1) {
+            int got = SSL_read(ssl, text + len, (int)(sizeof(text) - 1 - len));
             is_open = got > 0;
-            if (is_open) text[len += (size_t)got] = '\0';
+            if (is_open) {
+                text[len += (size_t)got] = '\0';
+            }
         }
-        if (!is_open) break;
+        if (!is_open) {
+            break;
+        }
         atomic_fetch_add(&tls_requests, 1);
         if (demand == CERTIFICATE_AFTER_REQUEST) {
             SSL_set_verify(ssl, SSL_VERIFY_PEER | SSL_VERIFY_FAIL_IF_NO_PEER_CERT, NULL);
@@ -95,17 +102,18 @@ static void serve_tls(struct server *server, int fd, int number)
     }
     /* Unread bytes at the close would make the kernel reset the connection, and the alert would be lost. */
     shutdown(fd, SHUT_WR);
-    while (!is_open && recv(fd, text, sizeof text, 0) > 0)
+    while (!is_open && recv(fd, text, sizeof(text), 0) > 0) {
         ;
+    }
     SSL_free(ssl);
 }
 
 static struct outcome call_with(int port, const char *host, const char *ca, const char *from, bool is_fresh)
 {
     char url[64], cert_name[64], key_name[64];
-    (void)snprintf(url, sizeof url, "https://%s:%d/charges", host, port);
-    (void)snprintf(cert_name, sizeof cert_name, "%s/cert.pem", from ? from : "");
-    (void)snprintf(key_name, sizeof key_name, "%s/key.pem", from ? from : "");
+    (void)snprintf(url, sizeof(url), "https://%s:%d/charges", host, port);
+    (void)snprintf(cert_name, sizeof(cert_name), "%s/cert.pem", from ? from : "");
+    (void)snprintf(key_name, sizeof(key_name), "%s/key.pem", from ? from : "");
     struct path ca_file = tls_path(ca), cert = tls_path(cert_name), key = tls_path(key_name);
     struct mg_http_request request = {.method = "POST",
                                       .url = url,
@@ -206,8 +214,9 @@ START_TEST(reload_reads_files_anew_and_uses_no_older_connection)
     context_make("ours/server", TLS1_3_VERSION, OURS);
     file_copy(tls_path(OURS).text, ca.text);
     server_start(&server, serve_tls, ok_answer);
-    for (int i = 0; i < 3; i++)
+    for (int i = 0; i < 3; i++) {
         ck_assert_int_eq(call_with(server.port, "localhost", "ca.pem", NULL, false).answer.sent, MG_SENT_YES);
+    }
     ck_assert_int_eq(atomic_load(&server.connections), 1);
     file_copy(tls_path("others/ca.pem").text, ca.text);
     ck_assert_int_eq(call_with(server.port, "localhost", "ca.pem", NULL, false).answer.sent, MG_SENT_YES);

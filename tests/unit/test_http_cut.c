@@ -71,9 +71,13 @@ static struct {
 static void serve_cut(struct server *server, int fd, int number)
 {
     (void)number;
-    if (!read_request(server, fd)) return;
+    if (!read_request(server, fd)) {
+        return;
+    }
     (void)http_send(fd, server->answer, cut.len);
-    if (cut.is_reset) close_with_reset(fd);
+    if (cut.is_reset) {
+        close_with_reset(fd);
+    }
 }
 
 static struct {
@@ -91,10 +95,11 @@ static void on_cut_answer(void *arg, const struct mg_http_answer *answer)
     struct mg_slice result = {NULL, 0};
     heard.sent = answer->sent;
     mg_classify_answer(heard.service, MG_KIND_DO, true, answer, PATIENT_TIMEOUT_MS, &heard.verdict);
-    if (heard.verdict.code[0] == '\0')
+    if (heard.verdict.code[0] == '\0') {
         result = mg_classify_result(heard.service, answer->body, &is_truncated);
+    }
     ck_assert(!is_truncated);
-    (void)snprintf(heard.result, sizeof heard.result, "%.*s", (int)result.len,
+    (void)snprintf(heard.result, sizeof(heard.result), "%.*s", (int)result.len,
                    result.data ? result.data : "");
     mg_loop_stop(loop);
 }
@@ -107,7 +112,9 @@ static void call_cut(struct server *server, const struct cut_case *c, size_t len
     struct mg_http_request request = post_to(server->port, url);
     request.method = c->method;
     request.is_fresh = true;
-    if (strcmp(c->method, "POST") != 0) request.body = (struct mg_slice){0};
+    if (strcmp(c->method, "POST") != 0) {
+        request.body = (struct mg_slice){0};
+    }
     cut.len = len;
     cut.is_reset = is_reset;
     ck_assert_int_eq(mg_http_client_call(client, &request, on_cut_answer, NULL, &call, &err), MG_OK);
@@ -155,8 +162,9 @@ START_TEST(an_answer_cut_anywhere_is_whole_or_broken)
     for (size_t len = 0; len <= all; len++) {
         call_cut(&server, c, len, false);
         bool is_whole = is_taken(c, len);
-        if (len + 1 == all && strstr(c->answer, "hunked"))
+        if (len + 1 == all && strstr(c->answer, "hunked")) {
             continue; /* libcurl may do without the last newline */
+        }
         ck_assert_msg(is_whole == (len >= whole_from), "%s, cut after %zu of %zu bytes: %s", c->name, len,
                       all, heard.verdict.code);
     }

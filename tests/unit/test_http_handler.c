@@ -49,7 +49,7 @@ static void answer_echo(struct mg_http_exchange *request)
 {
     static char text[2 * MG_HTTP_BODY_MAX];
     struct mg_slice body = mg_http_exchange_body(request);
-    (void)snprintf(text, sizeof text, "%s %s q=%s x=%s sid=%s body %zu: %.*s",
+    (void)snprintf(text, sizeof(text), "%s %s q=%s x=%s sid=%s body %zu: %.*s",
                    mg_http_exchange_method(request), mg_http_exchange_path(request),
                    or_none(mg_http_exchange_query(request, "q")),
                    or_none(mg_http_exchange_header(request, "X-Test")),
@@ -134,9 +134,11 @@ static void ask_blocking(void *arg)
     int fd = client_connect();
     for (size_t at = 0; at < question.len; at += question.piece) {
         size_t len = question.len - at < question.piece ? question.len - at : question.piece;
-        if (!http_send(fd, question.text + at, len)) break;
+        if (!http_send(fd, question.text + at, len)) {
+            break;
+        }
     }
-    question.answer_len = http_read_to_end(fd, question.answer, sizeof question.answer);
+    question.answer_len = http_read_to_end(fd, question.answer, sizeof(question.answer));
     close(fd);
 }
 
@@ -205,9 +207,9 @@ START_TEST(request_in_pieces_is_handled_once_it_is_whole)
     static const char chunks[] =
         "POST /a HTTP/1.1\r\nHost: x\r\nConnection: close\r\nTransfer-Encoding: chunked\r\n"
         "\r\n6\r\nhello \r\n5\r\nworld\r\n0\r\n\r\n";
-    assert_answer(ask_in_pieces(text, sizeof text - 1, 1), "HTTP/1.1 200 ",
+    assert_answer(ask_in_pieces(text, sizeof(text) - 1, 1), "HTTP/1.1 200 ",
                   "q=1 x=none sid=none body 11: hello world");
-    assert_answer(ask_in_pieces(chunks, sizeof chunks - 1, 1), "HTTP/1.1 200 ", "body 11: hello world");
+    assert_answer(ask_in_pieces(chunks, sizeof(chunks) - 1, 1), "HTTP/1.1 200 ", "body 11: hello world");
 }
 END_TEST
 
@@ -229,13 +231,13 @@ START_TEST(body_has_a_limit)
     size_t len;
     const char *const format =
         "POST / HTTP/1.1\r\nHost: x\r\nConnection: close\r\nContent-Length: %u\r\n\r\n";
-    (void)snprintf(head, sizeof head, format, MG_HTTP_BODY_MAX);
+    (void)snprintf(head, sizeof(head), format, MG_HTTP_BODY_MAX);
     char *text = body_make(head, MG_HTTP_BODY_MAX, "", &len);
     assert_answer(ask_in_pieces(text, len, 4096), "HTTP/1.1 200 ", "body 65536: bbb");
     free(text);
-    (void)snprintf(head, sizeof head, format, MG_HTTP_BODY_MAX + 1);
+    (void)snprintf(head, sizeof(head), format, MG_HTTP_BODY_MAX + 1);
     assert_answer(ask(head), "HTTP/1.1 413 ", "the body is too large");
-    (void)snprintf(head, sizeof head,
+    (void)snprintf(head, sizeof(head),
                    "POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n%x\r\n",
                    MG_HTTP_BODY_MAX + 1);
     text = body_make(head, MG_HTTP_BODY_MAX + 1, "\r\n0\r\n\r\n", &len);
@@ -251,8 +253,9 @@ static void kept_answer_first(void)
 {
     struct mg_http_exchange *request = kept[0];
     kept_count--;
-    for (int i = 0; i < kept_count; i++)
+    for (int i = 0; i < kept_count; i++) {
         kept[i] = kept[i + 1];
+    }
     answer_text(request, 202, "it took a while");
 }
 
@@ -266,7 +269,9 @@ static void on_timer(void *arg)
 
 static void tick_answer(void)
 {
-    if (kept_count > 0) kept_answer_first();
+    if (kept_count > 0) {
+        kept_answer_first();
+    }
 }
 
 START_TEST(answer_may_come_later)
@@ -287,7 +292,9 @@ static void tick_nothing(void)
 
 static void tick_stop_when_full(void)
 {
-    if (kept_count == (int)HANDLED_MAX) mg_loop_stop(loop);
+    if (kept_count == (int)HANDLED_MAX) {
+        mg_loop_stop(loop);
+    }
 }
 
 START_TEST(requests_above_the_limit_are_refused_and_probes_are_not)
@@ -303,19 +310,23 @@ START_TEST(requests_above_the_limit_are_refused_and_probes_are_not)
     on_tick = tick_nothing;
     assert_answer(ask("GET /later" CLOSE), "HTTP/1.1 503 ", "too many requests at once");
     assert_answer(ask("GET /healthz" CLOSE), "HTTP/1.1 200 ", "ok\n");
-    while (kept_count > 0)
+    while (kept_count > 0) {
         kept_answer_first();
+    }
     on_tick = tick_answer;
     assert_answer(ask("GET /later" CLOSE), "HTTP/1.1 202 ", "it took a while");
     ck_assert_int_eq(kept_most, (int)HANDLED_MAX);
-    for (unsigned int i = 0; i < HANDLED_MAX; i++)
+    for (unsigned int i = 0; i < HANDLED_MAX; i++) {
         close(crowd[i]);
+    }
 }
 END_TEST
 
 static void tick_stop_when_both(void)
 {
-    if (kept_count == 1 && stream) mg_loop_stop(loop);
+    if (kept_count == 1 && stream) {
+        mg_loop_stop(loop);
+    }
 }
 
 /* Catches: a server that cannot end while a request waits, or a handler with a pointer to a request that is
@@ -360,24 +371,30 @@ static void listen_blocking(void *arg)
     listener = client_connect();
     (void)http_send(listener, "GET /stream" CLOSE, strlen("GET /stream" CLOSE));
     while (count < 3) {
-        ssize_t got = recv(listener, text + len, sizeof text - 1 - len, 0);
-        if (got <= 0) abort();
+        ssize_t got = recv(listener, text + len, sizeof(text) - 1 - len, 0);
+        if (got <= 0) {
+            abort();
+        }
         len += (size_t)got;
         text[len] = '\0';
         count = 0;
-        for (const char *at = text; (at = strstr(at, EVENT)) != NULL; at++)
+        for (const char *at = text; (at = strstr(at, EVENT)) != NULL; at++) {
             count++;
+        }
     }
-    if (strstr(text, ": begins\n\n") == NULL) abort();
+    if (strstr(text, ": begins\n\n") == NULL) {
+        abort();
+    }
     close(listener);
 }
 
 static void tick_write_to_nobody(void)
 {
-    if (stream)
+    if (stream) {
         (void)mg_http_stream_write(stream, mg_slice_of(EVENT));
-    else
+    } else {
         mg_loop_stop(loop);
+    }
 }
 
 START_TEST(stream_is_heard_as_it_is_written_and_ends_with_its_client)
@@ -387,7 +404,9 @@ START_TEST(stream_is_heard_as_it_is_written_and_ends_with_its_client)
     ck_assert(mg_loop_offload(loop, listen_blocking, on_asked, NULL));
     mg_loop_run(loop);
     on_tick = tick_write_to_nobody; /* detects that the client is gone */
-    if (closed_count == 0) mg_loop_run(loop);
+    if (closed_count == 0) {
+        mg_loop_run(loop);
+    }
     ck_assert_int_eq(closed_count, 1);
 }
 END_TEST
@@ -395,17 +414,18 @@ END_TEST
 static void tick_write_much(void)
 {
     static char much[16 * 1024];
-    memset(much, 'm', sizeof much);
-    if (stream && mg_http_stream_write(stream, (struct mg_slice){much, sizeof much}))
-        written += sizeof much;
-    else if (stream || closed_count > 0)
+    memset(much, 'm', sizeof(much));
+    if (stream && mg_http_stream_write(stream, (struct mg_slice){much, sizeof(much)})) {
+        written += sizeof(much);
+    } else if (stream || closed_count > 0) {
         mg_loop_stop(loop);
+    }
 }
 
 static void read_blocking(void *arg)
 {
     (void)arg;
-    question.answer_len = http_read_to_end(listener, question.answer, sizeof question.answer);
+    question.answer_len = http_read_to_end(listener, question.answer, sizeof(question.answer));
 }
 
 /* Catches: a client that never reads, and for which memory grows. */
@@ -413,7 +433,7 @@ START_TEST(slow_reader_is_let_go)
 {
     listener = client_connect();
     int small = 256 * 1024; /* well above one segment of loopback */
-    ck_assert_int_eq(setsockopt(listener, SOL_SOCKET, SO_RCVBUF, &small, sizeof small), 0);
+    ck_assert_int_eq(setsockopt(listener, SOL_SOCKET, SO_RCVBUF, &small, sizeof(small)), 0);
     ck_assert(http_send(listener, "GET /stream" CLOSE, strlen("GET /stream" CLOSE)));
     on_tick = tick_write_much;
     mg_timer_start(timer, 1, 1);

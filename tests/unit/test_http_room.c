@@ -31,9 +31,13 @@ static void serve_halves(struct server *server, int fd, int number)
 {
     (void)number;
     char head[128];
-    if (!read_request(server, fd)) return;
-    (void)snprintf(head, sizeof head, "HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n", BODY_BYTES);
-    if (!http_send(fd, head, strlen(head)) || !http_send(fd, body, BODY_BYTES / 2)) return;
+    if (!read_request(server, fd)) {
+        return;
+    }
+    (void)snprintf(head, sizeof(head), "HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n", BODY_BYTES);
+    if (!http_send(fd, head, strlen(head)) || !http_send(fd, body, BODY_BYTES / 2)) {
+        return;
+    }
     atomic_fetch_add(&halves, 1);
     (void)sem_wait(&rest_wanted);
     (void)http_send(fd, body + BODY_BYTES / 2, BODY_BYTES - BODY_BYTES / 2);
@@ -41,8 +45,9 @@ static void serve_halves(struct server *server, int fd, int number)
 
 static void release_all(void)
 {
-    for (int i = 0; i < SERVERS; i++)
+    for (int i = 0; i < SERVERS; i++) {
         ck_assert_int_eq(sem_post(&rest_wanted), 0);
+    }
 }
 
 static void on_room_done(void *arg, const struct mg_http_answer *answer)
@@ -55,7 +60,9 @@ static void on_room_done(void *arg, const struct mg_http_answer *answer)
         ck_assert_uint_eq(answer->body.len, BODY_BYTES);
         ck_assert_int_eq(memcmp(answer->body.data, body, BODY_BYTES), 0);
     }
-    if (++done_count == SERVERS) mg_loop_stop(loop);
+    if (++done_count == SERVERS) {
+        mg_loop_stop(loop);
+    }
 }
 
 /* All halves are there, and a while has passed in which they could be read. */
@@ -64,7 +71,9 @@ static void watch(void *arg)
     (void)arg;
     size_t held = mg_http_room_held(room);
     most_held = held > most_held ? held : most_held;
-    if (atomic_load(&halves) != SERVERS || ++halves_wait_ms != 100) return;
+    if (atomic_load(&halves) != SERVERS || ++halves_wait_ms != 100) {
+        return;
+    }
     for (int i = 0; gives_up && i < SERVERS / 2; i++) {
         mg_http_call_cancel(calls[i]);
         done_count++;
@@ -90,8 +99,9 @@ static void start_all(int64_t timeout_ms)
     done_count = halves_wait_ms = 0;
     atomic_store(&halves, 0);
     ck_assert_int_eq(sem_init(&rest_wanted, 0, 0), 0);
-    for (size_t i = 0; i < BODY_BYTES; i++)
+    for (size_t i = 0; i < BODY_BYTES; i++) {
         body[i] = (char)('a' + i % 23);
+    }
     for (int i = 0; i < SERVERS; i++) {
         struct mg_err err;
         char url[64];
@@ -114,8 +124,9 @@ static void finish_all(void)
     client = NULL;
     mg_http_room_destroy(room);
     release_all();
-    for (int i = 0; i < SERVERS; i++)
+    for (int i = 0; i < SERVERS; i++) {
         server_stop(&servers[i]);
+    }
 }
 
 static void expect_all(enum mg_sent sent)
@@ -171,8 +182,9 @@ START_TEST(those_that_are_given_up_leave_their_room)
     start_all(PATIENT_TIMEOUT_MS);
     mg_loop_run(loop);
     gives_up = false;
-    for (int i = SERVERS / 2; i < SERVERS; i++)
+    for (int i = SERVERS / 2; i < SERVERS; i++) {
         ck_assert_int_eq(outcomes[i].answer.sent, MG_SENT_YES);
+    }
     finish_all();
 }
 END_TEST
@@ -188,7 +200,9 @@ static void watch_small(void *arg)
 {
     struct server *small = arg;
     static int status;
-    if (atomic_load(&halves) != SERVERS || ++halves_wait_ms != 100) return;
+    if (atomic_load(&halves) != SERVERS || ++halves_wait_ms != 100) {
+        return;
+    }
     struct mg_err err;
     struct mg_http_call *call;
     char url[64];
@@ -224,8 +238,9 @@ START_TEST(waiting_for_room_ends_with_the_calls_time)
     atomic_store(&halves, -SERVERS); /* the rest never comes */
     mg_loop_run(loop);
     expect_all(MG_SENT_MAYBE);
-    for (int i = 0; i < SERVERS; i++)
+    for (int i = 0; i < SERVERS; i++) {
         ck_assert(outcomes[i].answer.is_timed_out);
+    }
     finish_all();
 }
 END_TEST

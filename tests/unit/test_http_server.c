@@ -25,7 +25,9 @@ static void on_guard(void *arg)
 static bool answer_ready(void *arg, char *ret_reason, size_t size)
 {
     (void)arg;
-    if (!is_ready) (void)snprintf(ret_reason, size, "the broker is down");
+    if (!is_ready) {
+        (void)snprintf(ret_reason, size, "the broker is down");
+    }
     return is_ready;
 }
 
@@ -66,7 +68,7 @@ static void ask_blocking(void *arg)
     struct question *question = arg;
     int fd = client_connect();
     (void)http_send(fd, question->text, strlen(question->text));
-    (void)http_read_to_end(fd, question->answer, sizeof question->answer);
+    (void)http_read_to_end(fd, question->answer, sizeof(question->answer));
     close(fd);
 }
 
@@ -143,8 +145,8 @@ END_TEST
 START_TEST(huge_headers_are_refused)
 {
     static char text[60000];
-    size_t len = (size_t)snprintf(text, sizeof text, "GET /healthz HTTP/1.1\r\nHost: x\r\nX-Huge: ");
-    memset(text + len, 'x', sizeof text - 1 - len);
+    size_t len = (size_t)snprintf(text, sizeof(text), "GET /healthz HTTP/1.1\r\nHost: x\r\nX-Huge: ");
+    memset(text + len, 'x', sizeof(text) - 1 - len);
     const char *answer = ask(text);
     ck_assert(answer[0] == '\0' || strncmp(answer, "HTTP/1.1 4", 10) == 0);
     assert_answer("GET /healthz" CLOSE, "HTTP/1.1 200 ", "ok\n");
@@ -177,10 +179,14 @@ START_TEST(addresses_are_read_or_refused)
     const struct mg_http_server_options options = {.address = addresses[_i].address,
                                                    .is_plaintext_allowed = true};
     enum mg_class class = mg_http_server_create(loop, &options, &other, &err);
-    if (strncmp(addresses[_i].address, "[::1]", 5) == 0 && class == MG_PERMANENT) return; /* no IPv6 here */
+    if (strncmp(addresses[_i].address, "[::1]", 5) == 0 && class == MG_PERMANENT) {
+        return; /* no IPv6 here */
+    }
     ck_assert_int_eq(class, addresses[_i].class);
     ck_assert_int_eq(other != NULL, class == MG_OK);
-    if (class != MG_OK) ck_assert_ptr_nonnull(strstr(err.text, addresses[_i].address));
+    if (class != MG_OK) {
+        ck_assert_ptr_nonnull(strstr(err.text, addresses[_i].address));
+    }
     mg_http_server_destroy(other);
 }
 END_TEST
@@ -190,7 +196,7 @@ START_TEST(taken_port_is_an_error)
     char address[64];
     struct mg_err err;
     struct mg_http_server *other = NULL;
-    (void)snprintf(address, sizeof address, "127.0.0.1:%d", mg_http_server_port(server));
+    (void)snprintf(address, sizeof(address), "127.0.0.1:%d", mg_http_server_port(server));
     const struct mg_http_server_options options = {.address = address};
     ck_assert_int_eq(mg_http_server_create(loop, &options, &other, &err), MG_PERMANENT);
     ck_assert_ptr_nonnull(strstr(err.text, address));
@@ -211,7 +217,7 @@ int main(void)
     tcase_add_test(cases, huge_headers_are_refused);
     tcase_add_test(cases, silent_client_holds_up_nobody);
     tcase_add_loop_test(cases, addresses_are_read_or_refused, 0,
-                        (int)(sizeof addresses / sizeof addresses[0]));
+                        (int)(sizeof(addresses) / sizeof(addresses[0])));
     tcase_add_test(cases, taken_port_is_an_error);
     suite_add_tcase(suite, cases);
     return run_suite(suite);

@@ -111,14 +111,16 @@ static void hold_begin(int count, const char *text)
 static void hold_all(int count, const char *text)
 {
     hold_begin(count, text);
-    while (!hold.is_done)
+    while (!hold.is_done) {
         mg_loop_run(loop);
+    }
 }
 
 static void release_all(void)
 {
-    for (int i = 0; i < hold.count; i++)
+    for (int i = 0; i < hold.count; i++) {
         close(held[i]);
+    }
     hold.count = 0;
 }
 
@@ -132,9 +134,9 @@ static void ask_blocking(void *arg)
     (void)arg;
     const struct timeval patience = {.tv_sec = ANSWER_S};
     int fd = http_connect(mg_http_server_port(server));
-    (void)setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
+    (void)setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience));
     (void)http_send(fd, HEALTH, strlen(HEALTH));
-    (void)http_read_to_end(fd, health.answer, sizeof health.answer);
+    (void)http_read_to_end(fd, health.answer, sizeof(health.answer));
     close(fd);
 }
 
@@ -149,15 +151,16 @@ static bool is_healthy(void)
 {
     health.is_done = false;
     ck_assert(mg_loop_offload(loop, ask_blocking, on_asked, NULL));
-    while (!health.is_done)
+    while (!health.is_done) {
         mg_loop_run(loop);
+    }
     return strncmp(health.answer, "HTTP/1.1 200 ", 13) == 0;
 }
 
 static bool is_said(int fd, const char *part)
 {
     char text[4096];
-    ssize_t len = recv(fd, text, sizeof text - 1, MSG_DONTWAIT);
+    ssize_t len = recv(fd, text, sizeof(text) - 1, MSG_DONTWAIT);
     text[len > 0 ? len : 0] = '\0';
     return strstr(text, part) != NULL;
 }
@@ -170,7 +173,9 @@ struct want {
 static void on_want(void *arg)
 {
     const struct want *want = arg;
-    if (is_said(want->fd, want->part)) mg_loop_stop(loop);
+    if (is_said(want->fd, want->part)) {
+        mg_loop_stop(loop);
+    }
 }
 
 static void expect(int fd, const char *part)
@@ -195,8 +200,9 @@ START_TEST(an_idle_crowd_holds_up_nobody)
 {
     server_open(_i % 2 == 0);
     hold_all(CROWDS[_i].count, CROWDS[_i].text);
-    for (int i = 0; i < 3; i++)
+    for (int i = 0; i < 3; i++) {
         ck_assert_msg(is_healthy(), "%d clients that stay: %s", CROWDS[_i].count, health.answer);
+    }
     release_all();
 }
 END_TEST
@@ -274,10 +280,11 @@ static void on_drip(void *arg)
 {
     int *at = arg;
     static const char head[] = HALF "x\r\nX-Slow: ";
-    char byte = *at < (int)sizeof head - 1 ? head[*at] : 'x';
+    char byte = *at < (int)sizeof(head) - 1 ? head[*at] : 'x';
     ++*at;
-    for (int i = 0; i < hold.count; i++)
+    for (int i = 0; i < hold.count; i++) {
         (void)send(held[i], &byte, 1, MSG_NOSIGNAL | MSG_DONTWAIT);
+    }
 }
 
 START_TEST(heads_byte_by_byte_hold_up_nobody)
@@ -287,8 +294,9 @@ START_TEST(heads_byte_by_byte_hold_up_nobody)
     hold_all(700, "");
     timer = mg_timer_create(loop, on_drip, &at);
     mg_timer_start(timer, 1, 2);
-    while (at < 100)
+    while (at < 100) {
         ck_assert_msg(is_healthy(), "%s", health.answer);
+    }
     mg_timer_stop(timer);
     release_all();
     ck_assert_msg(is_healthy(), "%s", health.answer);
@@ -301,11 +309,14 @@ START_TEST(thousands_that_come_at_once_hold_up_nobody)
     struct rlimit limit;
     ck_assert_int_eq(getrlimit(RLIMIT_NOFILE, &limit), 0);
     int room = limit.rlim_cur > HELD_MAX + 1000 ? HELD_MAX : (int)limit.rlim_cur - 1000;
-    if (room < 700) room = 700;
+    if (room < 700) {
+        room = 700;
+    }
     server_open(false);
     hold_begin(room, _i == 0 ? "" : HALF);
-    while (!hold.is_done)
+    while (!hold.is_done) {
         ck_assert_msg(is_healthy(), "%s", health.answer);
+    }
     ck_assert_msg(is_healthy(), "%s", health.answer);
     release_all();
     ck_assert_msg(is_healthy(), "%s", health.answer);
@@ -318,7 +329,7 @@ static int client_ask(const char *path)
 {
     char text[128];
     int fd = http_connect(mg_http_server_port(server));
-    (void)snprintf(text, sizeof text, "GET %s HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n", path);
+    (void)snprintf(text, sizeof(text), "GET %s HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n", path);
     ck_assert(http_send(fd, text, strlen(text)));
     return fd;
 }
@@ -326,7 +337,9 @@ static int client_ask(const char *path)
 static void on_have_both(void *arg)
 {
     (void)arg;
-    if (kept && stream) mg_loop_stop(loop);
+    if (kept && stream) {
+        mg_loop_stop(loop);
+    }
 }
 
 /* Catches: a place that is taken from a page that listens, or from a request that waits for its answer. */
@@ -365,7 +378,9 @@ static int refused, ticks;
 
 int __wrap_accept4(int fd, struct sockaddr *address, socklen_t *len, int flags)
 {
-    if (!has_no_descriptors) return __real_accept4(fd, address, len, flags);
+    if (!has_no_descriptors) {
+        return __real_accept4(fd, address, len, flags);
+    }
     refused++;
     errno = EMFILE;
     return -1;
@@ -375,7 +390,9 @@ static void on_tick(void *arg)
 {
     (void)arg;
     ticks++;
-    if (refused >= 6) mg_loop_stop(loop);
+    if (refused >= 6) {
+        mg_loop_stop(loop);
+    }
 }
 
 /* Catches: a loop that spins on a descriptor that it cannot get; one that never tries again. */
@@ -425,12 +442,16 @@ END_TEST
 int main(void)
 {
     struct rlimit limit; /* both ends of all connections are this process's */
-    if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return EXIT_FAILURE;
+    if (getrlimit(RLIMIT_NOFILE, &limit) != 0) {
+        return EXIT_FAILURE;
+    }
     limit.rlim_cur = limit.rlim_max;
-    if (setrlimit(RLIMIT_NOFILE, &limit) != 0) return EXIT_FAILURE;
+    if (setrlimit(RLIMIT_NOFILE, &limit) != 0) {
+        return EXIT_FAILURE;
+    }
     Suite *suite = suite_create("http_server_crowd");
     TCase *cases = tcase_create("crowds");
-    int crowds = (int)(sizeof CROWDS / sizeof CROWDS[0]);
+    int crowds = (int)(sizeof(CROWDS) / sizeof(CROWDS[0]));
     tcase_add_checked_fixture(cases, set_up, tear_down);
     tcase_set_timeout(cases, 2.0 * GUARD_MS / 1000);
     tcase_add_loop_test(cases, an_idle_crowd_holds_up_nobody, 0, crowds);

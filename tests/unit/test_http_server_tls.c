@@ -18,9 +18,9 @@ static struct path cert_file, key_file;
 static void certificate_put(const char *from)
 {
     char name[64];
-    (void)snprintf(name, sizeof name, "%s/cert.pem", from);
+    (void)snprintf(name, sizeof(name), "%s/cert.pem", from);
     file_copy(tls_path(name).text, cert_file.text);
-    (void)snprintf(name, sizeof name, "%s/key.pem", from);
+    (void)snprintf(name, sizeof(name), "%s/key.pem", from);
     file_copy(tls_path(name).text, key_file.text);
 }
 
@@ -47,8 +47,8 @@ static void server_tear_down(void)
 static struct outcome get(const char *path, const char *ca, bool is_fresh)
 {
     char url[128], ca_name[64];
-    (void)snprintf(url, sizeof url, "https://localhost:%d%s", mg_http_server_port(server), path);
-    (void)snprintf(ca_name, sizeof ca_name, "%s/ca.pem", ca);
+    (void)snprintf(url, sizeof(url), "https://localhost:%d%s", mg_http_server_port(server), path);
+    (void)snprintf(ca_name, sizeof(ca_name), "%s/ca.pem", ca);
     struct path ca_file = tls_path(ca_name);
     struct mg_http_request request = {.method = "GET",
                                       .url = url,
@@ -65,7 +65,7 @@ START_TEST(probes_and_metrics_are_answered_over_tls)
     memset(help, 'x', HELP_LEN);
     help[HELP_LEN] = '\0';
     for (int i = 0; i < SERIES; i++) {
-        (void)snprintf(name, sizeof name, "makegood_tests_%d", i);
+        (void)snprintf(name, sizeof(name), "makegood_tests_%d", i);
         (void)mg_metrics_series(metrics, MG_GAUGE, name, NULL, help);
     }
     ck_assert_int_eq(get("/healthz", "ours", false).answer.status, 200);
@@ -108,13 +108,15 @@ static void ask_blocking(void *arg)
     question->is_connected = SSL_connect(ssl) == 1;
     if (question->is_connected) {
         /* A record for each byte, all in one segment. */
-        (void)setsockopt(fd, IPPROTO_TCP, TCP_CORK, &yes, sizeof yes);
-        for (const char *at = question->text; *at && SSL_write(ssl, at, 1) == 1; at++)
+        (void)setsockopt(fd, IPPROTO_TCP, TCP_CORK, &yes, sizeof(yes));
+        for (const char *at = question->text; *at && SSL_write(ssl, at, 1) == 1; at++) {
             ;
-        (void)setsockopt(fd, IPPROTO_TCP, TCP_CORK, &no, sizeof no);
-        while (len < sizeof question->answer - 1 &&
-               (got = SSL_read(ssl, question->answer + len, (int)(sizeof question->answer - 1 - len))) > 0)
+        }
+        (void)setsockopt(fd, IPPROTO_TCP, TCP_CORK, &no, sizeof(no));
+        while (len < sizeof(question->answer) - 1 &&
+               (got = SSL_read(ssl, question->answer + len, (int)(sizeof(question->answer) - 1 - len))) > 0) {
             len += (size_t)got;
+        }
     }
     question->answer[len] = '\0';
     SSL_free(ssl);
@@ -159,7 +161,7 @@ END_TEST
 START_TEST(request_in_many_records_is_answered)
 {
     static char text[8000];
-    (void)snprintf(text, sizeof text, "GET /healthz HTTP/1.1\r\nHost: x\r\nX-Fill: %06000d\r\n\r\n", 0);
+    (void)snprintf(text, sizeof(text), "GET /healthz HTTP/1.1\r\nHost: x\r\nX-Fill: %06000d\r\n\r\n", 0);
     ask(TLS1_3_VERSION, text);
     ck_assert_ptr_nonnull(strstr(question.answer, "ok\n"));
     ask(TLS1_2_VERSION, text);
@@ -170,7 +172,7 @@ END_TEST
 START_TEST(plaintext_is_not_answered)
 {
     char url[64];
-    (void)snprintf(url, sizeof url, "http://127.0.0.1:%d/healthz", mg_http_server_port(server));
+    (void)snprintf(url, sizeof(url), "http://127.0.0.1:%d/healthz", mg_http_server_port(server));
     struct mg_http_request request = {.method = "GET", .url = url, .timeout_ms = PATIENT_TIMEOUT_MS};
     ck_assert_int_eq(perform(&request).answer.status, 0);
     ck_assert_int_eq(get("/healthz", "ours", false).answer.status, 200);
@@ -187,12 +189,14 @@ static void on_drip(void *arg)
 {
     struct drip *drip = arg;
     static const char hello[] = {0x16, 0x03, 0x01, 0x02, 0x00, 0x01, 0x00, 0x01, (char)0xfc, 0x03, 0x03};
-    char byte = drip->at < (int)sizeof hello ? hello[drip->at] : 'x';
+    char byte = drip->at < (int)sizeof(hello) ? hello[drip->at] : 'x';
     char rest[64];
     drip->at++;
     bool is_closed =
-        send(drip->fd, &byte, 1, MSG_NOSIGNAL) < 0 || recv(drip->fd, rest, sizeof rest, MSG_DONTWAIT) == 0;
-    if (is_closed) mg_loop_stop(loop);
+        send(drip->fd, &byte, 1, MSG_NOSIGNAL) < 0 || recv(drip->fd, rest, sizeof(rest), MSG_DONTWAIT) == 0;
+    if (is_closed) {
+        mg_loop_stop(loop);
+    }
 }
 
 /* Catches: a client that keeps its handshake alive with a byte now and then, and so its place for ever. */
@@ -216,7 +220,9 @@ static void crowd_blocking(void *arg)
     static const char hello[] = {0x16, 0x03, 0x01, 0x02, 0x00, 0x01}; /* the first bytes of a ClientHello */
     for (int i = 0; i < CROWD; i++) {
         fds[i] = client_connect();
-        if (i % 2 == 1) (void)http_send(fds[i], hello, sizeof hello);
+        if (i % 2 == 1) {
+            (void)http_send(fds[i], hello, sizeof(hello));
+        }
     }
 }
 
@@ -227,10 +233,12 @@ START_TEST(a_crowd_without_handshakes_holds_up_nobody)
     for (int round = 0; round < 2; round++) {
         ck_assert(mg_loop_offload(loop, crowd_blocking, on_asked, fds));
         mg_loop_run(loop);
-        for (int i = 0; i < 3; i++)
+        for (int i = 0; i < 3; i++) {
             ck_assert_int_eq(get("/healthz", "ours", true).answer.status, 200);
-        for (int i = 0; i < CROWD; i++)
+        }
+        for (int i = 0; i < CROWD; i++) {
             close(fds[i]);
+        }
         ck_assert_int_eq(get("/healthz", "ours", true).answer.status, 200);
     }
 }
@@ -261,7 +269,9 @@ static void on_hung_up(void *arg, int events)
 {
     char rest[64];
     (void)events;
-    if (recv(*(int *)arg, rest, sizeof rest, 0) <= 0) mg_loop_stop(loop);
+    if (recv(*(int *)arg, rest, sizeof(rest), 0) <= 0) {
+        mg_loop_stop(loop);
+    }
 }
 
 /* Catches: an old certificate, and its descriptors, that live on with a client that never closes. */
@@ -322,7 +332,9 @@ static const struct {
 
 static const char *given(const char *name, struct path *path)
 {
-    if (!name) return NULL;
+    if (!name) {
+        return NULL;
+    }
     *path = tls_path(name);
     return path->text;
 }

@@ -29,10 +29,10 @@ END_TEST
 START_TEST(what_is_no_url_leaves_the_answer_untouched)
 {
     struct mg_http_url before, url;
-    memset(&before, 0x5a, sizeof before);
-    memcpy(&url, &before, sizeof url);
+    memset(&before, 0x5a, sizeof(before));
+    memcpy(&url, &before, sizeof(url));
     ck_assert_int_eq(mg_http_url_parse("nothing", &url), MG_BAD_INPUT);
-    ck_assert_mem_eq(&url, &before, sizeof url);
+    ck_assert_mem_eq(&url, &before, sizeof(url));
 }
 END_TEST
 

@@ -59,10 +59,10 @@ START_TEST(a_digest_is_sha_256)
     static const uint8_t of_abc[] = {0xba, 0x78, 0x16, 0xbf}, of_nothing[] = {0xe3, 0xb0, 0xc4, 0x42};
     uint8_t digest[MG_SHA256_SIZE];
     mg_sha256(mg_slice_of("abc"), digest);
-    ck_assert_mem_eq(digest, of_abc, sizeof of_abc);
+    ck_assert_mem_eq(digest, of_abc, sizeof(of_abc));
     ck_assert_uint_eq(digest[31], 0xad);
     mg_sha256(mg_slice_of(NULL), digest);
-    ck_assert_mem_eq(digest, of_nothing, sizeof of_nothing);
+    ck_assert_mem_eq(digest, of_nothing, sizeof(of_nothing));
 }
 END_TEST
 
@@ -70,13 +70,13 @@ END_TEST
 START_TEST(an_instance_name_tells_processes_apart)
 {
     char name[128], again[128], tail[128], cut[32];
-    mg_instance_name(name, sizeof name);
-    mg_instance_name(again, sizeof again);
+    mg_instance_name(name, sizeof(name));
+    mg_instance_name(again, sizeof(again));
     ck_assert_str_eq(name, again);
-    (void)snprintf(tail, sizeof tail, ":%ld:", (long)getpid());
+    (void)snprintf(tail, sizeof(tail), ":%ld:", (long)getpid());
     ck_assert_ptr_nonnull(strstr(name, tail));
     ck_assert_str_ne(strrchr(name, ':'), ":0");
-    mg_instance_name(cut, sizeof cut);
+    mg_instance_name(cut, sizeof(cut));
     ck_assert_ptr_nonnull(strstr(cut, tail));
     ck_assert_str_eq(strrchr(cut, ':'), strrchr(name, ':'));
 }

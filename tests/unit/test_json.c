@@ -18,7 +18,9 @@ static enum mg_class check(struct mg_slice text, const struct mg_json_limits *li
     /* of exactly this length, so that reading past the end is detected */
     char *copy = malloc(text.len > 0 ? text.len : 1);
     ck_assert_ptr_nonnull(copy);
-    if (text.len > 0) memcpy(copy, text.data, text.len);
+    if (text.len > 0) {
+        memcpy(copy, text.data, text.len);
+    }
     enum mg_class class = mg_json_check((struct mg_slice){copy, text.len}, limits, err);
     free(copy);
     return class;
@@ -211,12 +213,14 @@ static const char *const REFUSED[] = {
 START_TEST(the_borders_are_where_the_standard_has_them)
 {
     struct mg_err err;
-    for (size_t i = 0; i < sizeof TAKEN / sizeof TAKEN[0]; i++)
+    for (size_t i = 0; i < sizeof(TAKEN) / sizeof(TAKEN[0]); i++) {
         ck_assert_msg(check(text_of(TAKEN[i]), &MG_JSON_LIMITS_DEFAULT, &err) == MG_OK, "%s: %s", TAKEN[i],
                       err.text);
-    for (size_t i = 0; i < sizeof REFUSED / sizeof REFUSED[0]; i++)
+    }
+    for (size_t i = 0; i < sizeof(REFUSED) / sizeof(REFUSED[0]); i++) {
         ck_assert_msg(check(text_of(REFUSED[i]), &MG_JSON_LIMITS_DEFAULT, &err) == MG_BAD_INPUT,
                       "%s was accepted", REFUSED[i]);
+    }
 }
 END_TEST
 

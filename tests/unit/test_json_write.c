@@ -180,7 +180,7 @@ END_TEST
 START_TEST(the_longest_names_and_words_are_whole)
 {
     char name[MG_JSON_NAME_MAX + 1], word[300];
-    for (size_t len = 0; len <= sizeof word - 1; len += len < 70 ? 1 : 50) {
+    for (size_t len = 0; len <= sizeof(word) - 1; len += len < 70 ? 1 : 50) {
         struct mg_json_writer json = mg_json_spaced(&buf);
         struct mg_buf expected;
         size_t name_len = len < MG_JSON_NAME_MAX ? len : MG_JSON_NAME_MAX;
@@ -209,19 +209,25 @@ START_TEST(as_many_levels_as_are_allowed_are_closed_in_order)
     mg_buf_init(&expected, 1024);
     for (int i = 0; i < MG_JSON_OPEN_MAX; i++) {
         bool is_array = i % 3 == 0, is_last = i == MG_JSON_OPEN_MAX - 1;
-        if (is_array)
+        if (is_array) {
             mg_json_array_begin(&json);
-        else
+        } else {
             mg_json_object_begin(&json);
-        if (!is_last && is_array) mg_json_element(&json);
-        if (!is_last && !is_array) mg_json_name(&json, "a");
+        }
+        if (!is_last && is_array) {
+            mg_json_element(&json);
+        }
+        if (!is_last && !is_array) {
+            mg_json_name(&json, "a");
+        }
         mg_buf_append_text(&expected, is_array ? "[" : is_last ? "{" : "{\"a\":");
     }
     for (int i = MG_JSON_OPEN_MAX - 1; i >= 0; i--) {
-        if (i % 3 == 0)
+        if (i % 3 == 0) {
             mg_json_array_end(&json);
-        else
+        } else {
             mg_json_object_end(&json);
+        }
         mg_buf_append_text(&expected, i % 3 == 0 ? "]" : "}");
     }
     ck_assert_uint_eq(json.open, 1);
@@ -306,8 +312,9 @@ END_TEST
 START_TEST(a_level_too_many_is_a_bug)
 {
     struct mg_json_writer json = mg_json_compact(&buf);
-    for (int i = 0; i <= MG_JSON_OPEN_MAX; i++)
+    for (int i = 0; i <= MG_JSON_OPEN_MAX; i++) {
         mg_json_array_begin(&json);
+    }
 }
 END_TEST
 
@@ -320,13 +327,13 @@ int main(void)
     tcase_add_test(tests, a_spaced_text_has_one_behind_commas_and_colons);
     tcase_add_test(tests, elements_and_members_stand_on_lines_of_their_own);
     tcase_add_test(tests, a_copy_writes_on_from_the_same_place);
-    tcase_add_loop_test(tests, a_text_of_any_bytes_is_one_string, 0, sizeof HOSTILE / sizeof HOSTILE[0]);
+    tcase_add_loop_test(tests, a_text_of_any_bytes_is_one_string, 0, sizeof(HOSTILE) / sizeof(HOSTILE[0]));
     tcase_add_test(tests, the_longest_names_and_words_are_whole);
     tcase_add_test(tests, as_many_levels_as_are_allowed_are_closed_in_order);
     tcase_add_test(tests, want_of_memory_stays_in_the_buffer);
     tcase_add_test(tests, a_full_buffer_holds_a_clean_beginning);
     tcase_add_loop_test_raise_signal(tests, a_wrong_order_of_calls_is_a_bug, SIGABRT, 0,
-                                     sizeof MISUSES / sizeof MISUSES[0]);
+                                     sizeof(MISUSES) / sizeof(MISUSES[0]));
     tcase_add_test_raise_signal(tests, a_name_in_an_array_is_a_bug, SIGABRT);
     tcase_add_test_raise_signal(tests, an_object_is_no_array_at_its_end, SIGABRT);
     tcase_add_test_raise_signal(tests, a_level_too_many_is_a_bug, SIGABRT);

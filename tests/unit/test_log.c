@@ -47,7 +47,7 @@ static void tear_down(void)
 static const char *read_line(int fd)
 {
     (void)fcntl(fd, F_SETFL, O_NONBLOCK); /* our end: the writer's is another description */
-    ssize_t len = read(fd, line, sizeof line - 1);
+    ssize_t len = read(fd, line, sizeof(line) - 1);
     line[len > 0 ? len : 0] = '\0';
     return line;
 }
@@ -56,8 +56,8 @@ static const char *read_line(int fd)
 static const char *await_line(int master)
 {
     size_t len = 0;
-    while (len < sizeof line - 1 && (len == 0 || line[len - 1] != '\n')) {
-        ssize_t more = read(master, line + len, sizeof line - 1 - len);
+    while (len < sizeof(line) - 1 && (len == 0 || line[len - 1] != '\n')) {
+        ssize_t more = read(master, line + len, sizeof(line) - 1 - len);
         ck_assert_int_gt(more, 0);
         len += (size_t)more;
     }
@@ -110,8 +110,8 @@ END_TEST
 START_TEST(a_long_value_is_cut_and_the_line_stays_whole)
 {
     char value[3 * PIPE_BUF];
-    memset(value, 'x', sizeof value - 1);
-    value[sizeof value - 1] = '\0';
+    memset(value, 'x', sizeof(value) - 1);
+    value[sizeof(value) - 1] = '\0';
     mg_log(MG_LOG_INFO, "long", MG_LOG_TEXT("first", value), MG_LOG_NUMBER("second", 2));
     const char *text = read_line(ends[0]);
     ck_assert_uint_le(strlen(text), PIPE_BUF);
@@ -124,12 +124,13 @@ END_TEST
 START_TEST(a_full_pipe_drops_lines_and_counts_them)
 {
     char value[3000];
-    memset(value, 'x', sizeof value - 1);
-    value[sizeof value - 1] = '\0';
+    memset(value, 'x', sizeof(value) - 1);
+    value[sizeof(value) - 1] = '\0';
     int64_t start = mg_clock_boot_ms();
     errno = EXDEV;
-    for (int i = 0; i < 200; i++)
+    for (int i = 0; i < 200; i++) {
         mg_log(MG_LOG_INFO, "much", MG_LOG_TEXT("value", value));
+    }
     ck_assert_int_eq(errno, EXDEV);
     ck_assert_int_lt(mg_clock_boot_ms() - start, 5000);
     uint64_t dropped = mg_log_dropped();
@@ -140,8 +141,9 @@ START_TEST(a_full_pipe_drops_lines_and_counts_them)
     uint64_t whole = 0;
     char last = '\n';
     while (read_line(ends[0])[0]) {
-        for (const char *at = line; *at; at++)
+        for (const char *at = line; *at; at++) {
             whole += *at == '\n';
+        }
         last = line[strlen(line) - 1];
     }
     ck_assert_int_eq(last, '\n'); /* no half line */
@@ -157,13 +159,14 @@ START_TEST(a_full_socket_drops_lines_and_counts_them)
 {
     int pair[2];
     char value[3000];
-    memset(value, 'x', sizeof value - 1);
-    value[sizeof value - 1] = '\0';
+    memset(value, 'x', sizeof(value) - 1);
+    value[sizeof(value) - 1] = '\0';
     ck_assert_int_eq(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair), 0);
     ck_assert_int_ge(dup2(pair[1], STDERR_FILENO), 0);
     mg_log_open("agent", "i", MG_LOG_INFO);
-    for (int i = 0; i < 2000; i++)
+    for (int i = 0; i < 2000; i++) {
         mg_log(MG_LOG_INFO, "much", MG_LOG_TEXT("value", value));
+    }
     ck_assert_uint_gt(mg_log_dropped(), 0);
     ck_assert_ptr_nonnull(strstr(read_line(pair[0]), "\"much\""));
     (void)close(pair[0]);

@@ -40,7 +40,7 @@ static void run(void)
 static void set_up(void)
 {
     count = 0;
-    memset(trace, 0, sizeof trace);
+    memset(trace, 0, sizeof(trace));
     loop = mg_loop_create();
     ck_assert_ptr_nonnull(loop);
     ck_assert_int_eq(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair), 0);
@@ -61,7 +61,7 @@ static void stop(void *arg)
 
 static void note(char letter)
 {
-    trace[count++ % ((int)sizeof trace - 1)] = letter;
+    trace[count++ % ((int)sizeof(trace) - 1)] = letter;
 }
 
 static void note_and_stop(void *arg)
@@ -75,8 +75,9 @@ START_TEST(a_timer_never_fires_early)
 {
     timer = mg_timer_create(loop, stop, NULL);
     int64_t start = mg_clock_boot_ms();
-    while (mg_clock_boot_ms() < start + 30)
+    while (mg_clock_boot_ms() < start + 30) {
         ; /* the loop has not read the clock meanwhile */
+    }
     start = mg_clock_boot_us();
     mg_timer_start(timer, 20, 0);
     ck_assert(mg_timer_is_active(timer));
@@ -211,10 +212,11 @@ END_TEST
 static void arm_again(void *arg)
 {
     (void)arg;
-    if (++count < 4)
+    if (++count < 4) {
         mg_idle_arm(idle);
-    else
+    } else {
         mg_loop_stop(loop);
+    }
 }
 
 /* Catches: an idle that waits for a socket's or timer's event although it is armed, or that fires twice a
@@ -263,7 +265,9 @@ static void see_error_twice(void *arg, int events)
 {
     (void)arg;
     ck_assert_int_eq(events, MG_READABLE | MG_WRITABLE);
-    if (++count == 2) mg_loop_stop(loop);
+    if (++count == 2) {
+        mg_loop_stop(loop);
+    }
 }
 
 /* Catches: an error that is reported once and then never again, so that a connection hangs for ever. A pipe
@@ -422,9 +426,9 @@ int main(void)
     tcase_add_test(tests, work_runs_elsewhere_and_is_finished_on_the_loop);
     tcase_add_test(tests, destroying_the_loop_finishes_work_under_way);
     tcase_add_loop_test(tests, a_signal_is_a_callback_on_the_loop, 0,
-                        sizeof STOP_SIGNALS / sizeof STOP_SIGNALS[0]);
+                        sizeof(STOP_SIGNALS) / sizeof(STOP_SIGNALS[0]));
     tcase_add_loop_test(tests, a_signal_after_the_loop_harms_nobody, 0,
-                        sizeof STOP_SIGNALS / sizeof STOP_SIGNALS[0]);
+                        sizeof(STOP_SIGNALS) / sizeof(STOP_SIGNALS[0]));
     tcase_add_test(tests, a_broken_pipe_does_not_end_the_process);
     tcase_add_test(tests, a_stop_before_the_run_ends_it_at_once);
     suite_add_tcase(suite, tests);

@@ -37,14 +37,14 @@ static const char *place(const char *name)
     static char path[2][256];
     static int turn;
     char *to = path[turn++ % 2];
-    (void)snprintf(to, sizeof path[0], "%s/%s", folder, name);
+    (void)snprintf(to, sizeof(path[0]), "%s/%s", folder, name);
     return to;
 }
 
 static void put(const char *name, const char *text)
 {
     char path[256];
-    (void)snprintf(path, sizeof path, "%s", place(name));
+    (void)snprintf(path, sizeof(path), "%s", place(name));
     for (char *slash = path + strlen(folder) + 1; (slash = strchr(slash, '/')) != NULL; slash++) {
         *slash = '\0';
         (void)mkdir(path, 0700);

@@ -45,13 +45,15 @@ static void with_examples(size_t reader, const char *kind, void (*use)(size_t re
 {
     char folder[512], path[1024];
     int count = 0;
-    (void)snprintf(folder, sizeof folder, "%s/proto/examples/%s", MG_SOURCE_DIR, READERS[reader].message);
+    (void)snprintf(folder, sizeof(folder), "%s/proto/examples/%s", MG_SOURCE_DIR, READERS[reader].message);
     ck_assert_int_eq(chdir(folder), 0); /* a service file names files beside it */
     DIR *dir = opendir(kind);
     if (dir != NULL) {
         for (struct dirent *entry; (entry = readdir(dir)) != NULL;) {
-            if (entry->d_name[0] == '.') continue;
-            (void)snprintf(path, sizeof path, "%s/%s", kind, entry->d_name);
+            if (entry->d_name[0] == '.') {
+                continue;
+            }
+            (void)snprintf(path, sizeof(path), "%s/%s", kind, entry->d_name);
             use(reader, path);
             count++;
         }
@@ -101,7 +103,7 @@ static void mutate_example(size_t reader, const char *path)
         char *copy = malloc(len); /* exactly as long, so that reading past the end is detected */
         ck_assert_ptr_nonnull(copy);
         memcpy(copy, text, len);
-        copy[i] = OTHERS[i % (sizeof OTHERS - 1)];
+        copy[i] = OTHERS[i % (sizeof(OTHERS) - 1)];
         struct mg_slice mutant = {copy, i % 3 == 0 ? i : len};
         struct mg_arena *own = mg_arena_create(1 << 20);
         err.text[0] = '\0';

@@ -93,12 +93,15 @@ START_TEST(a_request_may_be_as_large_as_a_scheduler_makes_it)
     struct mg_buf text;
     mg_buf_init(&text, MG_REQUEST_LIMITS.max_bytes);
     mg_buf_append_text(&text, "{\"method\":\"POST\",\"path\":\"/\",\"body\":");
-    for (int i = 0; i < DEPTH; i++)
+    for (int i = 0; i < DEPTH; i++) {
         mg_buf_append_text(&text, "[");
-    for (int i = 0; i < MEMBERS; i++)
+    }
+    for (int i = 0; i < MEMBERS; i++) {
         mg_buf_append_text(&text, i == 0 ? "0" : ",0");
-    for (int i = 0; i < DEPTH; i++)
+    }
+    for (int i = 0; i < DEPTH; i++) {
         mg_buf_append_text(&text, "]");
+    }
     mg_buf_append_text(&text, "}");
     request.request = mg_buf_slice(&text);
     mg_buf_finish(&body);
@@ -208,11 +211,13 @@ START_TEST(a_long_text_is_cut_at_a_character)
         &body,
         "{\"v\":1,\"order_id\":\"o\",\"step\":\"s\",\"attempt\":1,\"kind\":\"do\",\"outcome\":\"done\","
         "\"executed\":\"yes\",\"error\":{\"text\":\"");
-    for (int i = 0; i < 200; i++)
+    for (int i = 0; i < 200; i++) {
         mg_buf_append_text(&body, "\xe2\x82\xac"); /* three bytes each; 255 = 85 of them */
+    }
     mg_buf_append_text(&body, "\",\"code\":\"");
-    for (int i = 0; i < 40; i++)
+    for (int i = 0; i < 40; i++) {
         mg_buf_append_text(&body, "\\u00fc"); /* two bytes each; 63 is in the middle */
+    }
     mg_buf_append_text(&body, "\"}}");
     ck_assert_ok(mg_reply_parse(mg_buf_slice(&body), &MG_JSON_LIMITS_DEFAULT, &back, &err));
     ck_assert_uint_eq(strlen(back.error_text), 255);
@@ -286,7 +291,7 @@ START_TEST(what_is_wanted_of_a_service_comes_back)
     ck_assert(!back.is_limited && !back.is_down);
     control.version = 0;
     control.is_down = true;
-    memcpy(control.prober, "h:\"2\"", sizeof "h:\"2\"");
+    memcpy(control.prober, "h:\"2\"", sizeof("h:\"2\""));
     mg_buf_clear(&body);
     mg_service_control_write(&control, &body);
     ck_assert_ok(mg_service_control_parse(mg_buf_slice(&body), &back, &err));
@@ -376,7 +381,9 @@ START_TEST(a_command_comes_back_with_what_belongs_to_it)
     ck_assert_uint_eq(back.attempt, kind == MG_CAUSE_OVERDUE || kind == MG_CAUSE_DUE ? 3 : 0);
     ck_assert_uint_eq(back.version, 9);
     ck_assert_uint_eq(back.seq, kind == MG_CAUSE_OWED ? 4 : 0);
-    if (kind == MG_CAUSE_SETTLE) ck_assert_int_eq(back.outcome, MG_OUTCOME_ABSENT);
+    if (kind == MG_CAUSE_SETTLE) {
+        ck_assert_int_eq(back.outcome, MG_OUTCOME_ABSENT);
+    }
     ck_assert_str_eq(back.by, "me");
     ck_assert_str_eq(back.reason, "so");
     ck_assert_int_eq(back.set_count, kind == MG_CAUSE_RESUME ? 2 : 0);
@@ -413,7 +420,9 @@ START_TEST(a_command_result_comes_back)
         ck_assert_int_eq(back.verdict, result.verdict);
         ck_assert_str_eq(back.text, "so");
         ck_assert_uint_eq(back.version, verdict <= MG_COMMAND_CONFLICT ? 9 : 0);
-        if (verdict <= MG_COMMAND_CONFLICT) ck_assert_int_eq(back.state, MG_ORDER_COMPENSATING);
+        if (verdict <= MG_COMMAND_CONFLICT) {
+            ck_assert_int_eq(back.state, MG_ORDER_COMPENSATING);
+        }
     }
 }
 END_TEST
@@ -439,7 +448,7 @@ START_TEST(a_submission_is_read)
     ck_assert(!submission.is_high && !submission.wants_step_status);
     mg_submission_digest(mg_slice_of("{}"), a);
     mg_submission_digest(mg_slice_of("{ }"), b);
-    ck_assert_int_ne(memcmp(a, b, sizeof a), 0);
+    ck_assert_int_ne(memcmp(a, b, sizeof(a)), 0);
 }
 END_TEST
 

@@ -154,7 +154,7 @@ START_TEST(numbers_are_written_as_prometheus_reads_them)
                  {123456789012345, "\ng 123456789012345\n"},
                  {0.1, "\ng 0.1\n"},
                  {0, "\ng 0\n"}};
-    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
         mg_metric_set(gauge, cases[i].value);
         ck_assert_msg(strstr(render(), cases[i].line) != NULL, "case %zu: %s", i, text.data);
     }
@@ -167,7 +167,7 @@ START_TEST(past_the_limit_all_series_share_one)
     char labels[32];
     struct mg_metric *first = NULL, *last = NULL;
     for (int i = 0; i < MG_METRICS_MAX; i++) {
-        (void)snprintf(labels, sizeof labels, "order=\"%d\"", i);
+        (void)snprintf(labels, sizeof(labels), "order=\"%d\"", i);
         last = mg_metrics_series(metrics, MG_COUNTER, "orders_total", labels, "x");
         first = first ? first : last;
         mg_metric_add(last, 1);

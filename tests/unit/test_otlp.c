@@ -25,7 +25,7 @@ static struct mg_span span_of(const char *traceparent)
                            .begin_us = INT64_C(1800000000123456),
                            .end_us = INT64_C(1800000001123456)};
     ck_assert(mg_trace_parse(mg_slice_of(traceparent), &span.trace));
-    memset(span.id, 0xab, sizeof span.id);
+    memset(span.id, 0xab, sizeof(span.id));
     return span;
 }
 
@@ -97,8 +97,9 @@ START_TEST(what_the_collector_rejected_is_read)
                    {"{\"partialSuccess\":[5]}", 0},
                    {"{\"partialSuccess\":{\"rejectedSpans\":\"5\"", 0},
                    {"<html>", 0}};
-    for (size_t i = 0; i < sizeof ANSWERS / sizeof ANSWERS[0]; i++)
+    for (size_t i = 0; i < sizeof(ANSWERS) / sizeof(ANSWERS[0]); i++) {
         ck_assert_int_eq(mg_otlp_read_rejected(mg_slice_of(ANSWERS[i].answer)), ANSWERS[i].rejected);
+    }
 }
 END_TEST
 

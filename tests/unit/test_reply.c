@@ -19,7 +19,7 @@ START_TEST(a_reply_that_may_be_and_says_no_more_may_still_act)
                  {"\"outcome\":\"done\",\"executed\":\"yes\"", false},
                  {"\"outcome\":\"done\",\"executed\":\"yes\",\"may_still_act\":true", true},
                  {"\"outcome\":\"permanent\",\"executed\":\"no\"", false}};
-    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
         struct mg_reply back = {0};
         struct mg_buf body;
         struct mg_err err;

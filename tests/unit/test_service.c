@@ -15,7 +15,7 @@ static struct mg_service *parse(const char *members)
     char text[2048];
     struct mg_err err = {MG_OK, ""};
     struct mg_service *service = NULL;
-    (void)snprintf(text, sizeof text, "{\"service\":\"payment\",\"url\":\"http://127.0.0.1:8082\"%s}",
+    (void)snprintf(text, sizeof(text), "{\"service\":\"payment\",\"url\":\"http://127.0.0.1:8082\"%s}",
                    members);
     ck_assert_msg(mg_service_parse(mg_slice_of(text), NULL, &service, &err) == MG_OK, "%s", err.text);
     return service;
@@ -52,11 +52,11 @@ START_TEST(every_member_is_read)
     char folder[512], text[8192];
     struct mg_err err = {MG_OK, ""};
     struct mg_service *s = NULL;
-    (void)snprintf(folder, sizeof folder, "%s/proto/examples/service", MG_SOURCE_DIR);
+    (void)snprintf(folder, sizeof(folder), "%s/proto/examples/service", MG_SOURCE_DIR);
     ck_assert_int_eq(chdir(folder), 0);
     FILE *file = fopen("valid/full.json", "re");
     ck_assert_ptr_nonnull(file);
-    size_t len = fread(text, 1, sizeof text, file);
+    size_t len = fread(text, 1, sizeof(text), file);
     (void)fclose(file); /* only read */
     ck_assert_msg(mg_service_parse((struct mg_slice){text, len}, NULL, &s, &err) == MG_OK, "%s", err.text);
     ck_assert_str_eq(s->url, "https://payment.example:8443/api");
@@ -97,10 +97,12 @@ START_TEST(only_plain_http_urls_are_taken)
     char text[512];
     struct mg_err err = {MG_OK, ""};
     struct mg_service *s = NULL;
-    (void)snprintf(text, sizeof text, "{\"service\":\"s\",\"url\":\"%s\"}", URLS[_i].url);
+    (void)snprintf(text, sizeof(text), "{\"service\":\"s\",\"url\":\"%s\"}", URLS[_i].url);
     enum mg_class class = mg_service_parse(mg_slice_of(text), NULL, &s, &err);
     ck_assert_msg(class == (URLS[_i].is_good ? MG_OK : MG_BAD_INPUT), "%s: %s", URLS[_i].url, err.text);
-    if (s != NULL) ck_assert_int_ne(s->url[strlen(s->url) - 1], '/');
+    if (s != NULL) {
+        ck_assert_int_ne(s->url[strlen(s->url) - 1], '/');
+    }
     mg_service_destroy(s);
 }
 END_TEST
@@ -138,7 +140,7 @@ START_TEST(headers_from_files_may_be_read_again)
     (void)close(fd); /* nothing was written */
     put(path, "one\n");
     (void)snprintf(
-        text, sizeof text,
+        text, sizeof(text),
         "{\"service\":\"s\",\"url\":\"http://a\",\"headers\":{\"X-Given\":\"g\",\"X-Key\":{\"file\":"
         "\"%s\"}}}",
         path);
@@ -176,7 +178,7 @@ START_TEST(a_header_from_a_file_is_one_line)
     size_t len = strlen(SECRETS[_i].value);
     ck_assert_int_eq(write(fd, SECRETS[_i].value, len), (ssize_t)len);
     (void)close(fd); /* the write was seen to be whole */
-    (void)snprintf(text, sizeof text,
+    (void)snprintf(text, sizeof(text),
                    "{\"service\":\"s\",\"url\":\"http://a\",\"headers\":{\"X-Key\":{\"file\":\"%s\"}}}",
                    path);
     enum mg_class class = mg_service_parse(mg_slice_of(text), NULL, &s, &err);
@@ -200,11 +202,13 @@ START_TEST(too_many_headers_and_rules_are_refused)
         struct mg_service *s = NULL;
         mg_buf_init(&text, 10000);
         mg_buf_append_text(&text, "{\"service\":\"s\",\"url\":\"http://a\",\"headers\":{");
-        for (int i = 0; i < count; i++)
+        for (int i = 0; i < count; i++) {
             mg_buf_printf(&text, "%s\"X-%d\":\"v\"", i > 0 ? "," : "", i);
+        }
         mg_buf_append_text(&text, "},\"answers\":{");
-        for (int i = 0; i < 2 * count; i++)
+        for (int i = 0; i < 2 * count; i++) {
             mg_buf_printf(&text, "%s\"%d\":\"done\"", i > 0 ? "," : "", 400 + i);
+        }
         mg_buf_append_text(&text, "}}");
         enum mg_class class = mg_service_parse(mg_buf_slice(&text), NULL, &s, &err);
         ck_assert_msg(class == (count == 16 ? MG_OK : MG_BAD_INPUT), "%s", err.text);

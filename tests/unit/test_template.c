@@ -125,7 +125,7 @@ END_TEST
 START_TEST(a_path_has_an_end)
 {
     char path[4098];
-    memset(path, 'a', sizeof path);
+    memset(path, 'a', sizeof(path));
     path[0] = '/';
     ck_assert_ptr_null(mg_path_fault((struct mg_slice){path, 4096}));
     ck_assert_ptr_nonnull(mg_path_fault((struct mg_slice){path, 4097}));
@@ -140,8 +140,8 @@ struct seen {
 static bool note(void *arg, const char *pointer)
 {
     struct seen *seen = arg;
-    strncat(seen->all, pointer, sizeof seen->all - strlen(seen->all) - 1);
-    strncat(seen->all, ";", sizeof seen->all - strlen(seen->all) - 1);
+    strncat(seen->all, pointer, sizeof(seen->all) - strlen(seen->all) - 1);
+    strncat(seen->all, ";", sizeof(seen->all) - strlen(seen->all) - 1);
     return --seen->left > 0;
 }
 

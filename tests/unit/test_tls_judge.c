@@ -28,7 +28,7 @@ static void judge(const char *names, char *ret_text, size_t size)
 START_TEST(names_and_addresses_are_told)
 {
     char text[512] = "";
-    judge("DNS:else.where,IP:10.0.0.7,IP:2001:db8::1", text, sizeof text);
+    judge("DNS:else.where,IP:10.0.0.7,IP:2001:db8::1", text, sizeof(text));
     ck_assert_msg(strstr(text, "else.where, 10.0.0.7, 2001:db8::1") != NULL, "%s", text);
 }
 END_TEST
@@ -37,7 +37,7 @@ END_TEST
 START_TEST(an_address_of_no_known_length_is_passed_over)
 {
     char text[512] = "";
-    judge("DER:30:0a:87:02:01:02:82:04:72:65:61:6c", text, sizeof text); /* 2 bytes; then DNS:real */
+    judge("DER:30:0a:87:02:01:02:82:04:72:65:61:6c", text, sizeof(text)); /* 2 bytes; then DNS:real */
     ck_assert_msg(strstr(text, "real") != NULL, "%s", text);
     ck_assert_msg(strstr(text, ", real") == NULL, "%s", text);
 }

@@ -17,12 +17,14 @@ START_TEST(names_of_queues)
     static const char *const reserved[] = {"",           "orders.intake", "agent.x",      "scheduler.replies",
                                            "operator.a", "dead.letters",  "makegood.new", "amq.direct",
                                            "amq.",       "a\nb",          "a\x7f"};
-    for (size_t i = 0; i < sizeof(reserved) / sizeof(reserved[0]); i++)
+    for (size_t i = 0; i < sizeof(reserved) / sizeof(reserved[0]); i++) {
         ck_assert_msg(mg_topology_is_reserved(mg_slice_of(reserved[i])), "%s", reserved[i]);
+    }
     static const char *const free_names[] = {"amq.gen-abc", "amq.rabbitmq.reply-to.g1", "client.1", "order",
                                              "Bestätigung"};
-    for (size_t i = 0; i < sizeof(free_names) / sizeof(free_names[0]); i++)
+    for (size_t i = 0; i < sizeof(free_names) / sizeof(free_names[0]); i++) {
         ck_assert_msg(!mg_topology_is_reserved(mg_slice_of(free_names[i])), "%s", free_names[i]);
+    }
     ck_assert(mg_topology_is_reserved((struct mg_slice){0}));
     ck_assert(mg_topology_is_direct_reply(mg_slice_of("amq.rabbitmq.reply-to")));
     ck_assert(mg_topology_is_direct_reply(mg_slice_of("amq.rabbitmq.reply-to.g1")));
@@ -79,8 +81,9 @@ START_TEST(exchange_proves_its_speaker_and_nobody_else)
     ck_assert(mg_topology_is_reply_of((struct mg_slice){0}, "payment"));
     static const char *const others[] = {"makegood.replies.pay", "makegood.replies.payments",
                                          "makegood.replies.", "makegood.replies.payment.x"};
-    for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++)
+    for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++) {
         ck_assert_msg(!mg_topology_is_reply_of(mg_slice_of(others[i]), "payment"), "%s", others[i]);
+    }
     ck_assert_int_eq(mg_topology_commander(mg_slice_of("makegood.commands")), MG_COMMANDER_OPERATOR);
     ck_assert_int_eq(mg_topology_commander(mg_slice_of("")), MG_COMMANDER_OPERATOR);
     ck_assert_int_eq(mg_topology_commander(mg_slice_of("makegood.commands.supervisor")),
@@ -110,8 +113,9 @@ START_TEST(client_names_its_own_queues_only)
         ck_assert_int_eq((int)client.len, 0);
     }
     static const char *const nobodys[] = {"makegood.intake.", "makegood.intake.shop.eu", "makegood.intakes"};
-    for (size_t i = 0; i < sizeof(nobodys) / sizeof(nobodys[0]); i++)
+    for (size_t i = 0; i < sizeof(nobodys) / sizeof(nobodys[0]); i++) {
         ck_assert_msg(!mg_topology_client(mg_slice_of(nobodys[i]), &client), "%s", nobodys[i]);
+    }
 }
 END_TEST
 

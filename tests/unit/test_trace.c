@@ -56,11 +56,11 @@ START_TEST(what_is_no_traceparent_is_left)
         "00-" TRACE "-" PARENT "-01 ",
     };
     struct mg_trace before, trace;
-    memset(&before, 0x5a, sizeof before);
-    for (size_t i = 0; i < sizeof BAD / sizeof BAD[0]; i++) {
+    memset(&before, 0x5a, sizeof(before));
+    for (size_t i = 0; i < sizeof(BAD) / sizeof(BAD[0]); i++) {
         trace = before;
         ck_assert_msg(!parse(BAD[i], &trace), "\"%s\" was taken", BAD[i]);
-        ck_assert_mem_eq(&trace, &before, sizeof trace);
+        ck_assert_mem_eq(&trace, &before, sizeof(trace));
     }
     ck_assert(!mg_trace_parse((struct mg_slice){NULL, 0}, &trace));
     ck_assert(!mg_trace_parse((struct mg_slice){"00-" TRACE "-" PARENT "-01", 54}, &trace)); /* cut */
@@ -92,10 +92,10 @@ START_TEST(identities_are_derived_and_stay_so)
     ck_assert_str_eq(text, "2352da7280f1decc3acf1ba84eb945c9"); /* sha256sum of "o1" */
     ck_assert_uint_eq(trace.flags, 0);
     mg_span_id("order", "o1", id);
-    *mg_hex_write(id, sizeof id, text) = '\0';
+    *mg_hex_write(id, sizeof(id), text) = '\0';
     ck_assert_str_eq(text, "5826ace2448d39d6"); /* of "order/o1" */
     mg_span_id("attempt", "o1.reserve.1.do", id);
-    *mg_hex_write(id, sizeof id, text) = '\0';
+    *mg_hex_write(id, sizeof(id), text) = '\0';
     ck_assert_str_eq(text, "488d6ad1479ac5af"); /* of "attempt/o1.reserve.1.do" */
 }
 END_TEST
@@ -116,12 +116,13 @@ START_TEST(a_share_is_a_number_from_0_to_1)
     static const char *const BAD[] = {"",     ".",   ".5",   "1.",   "1.1", "2",  "-1",
                                       "0.5x", "0,5", "1e-2", "0..1", " 1",  "nan"};
     uint64_t threshold;
-    for (size_t i = 0; i < sizeof GOOD / sizeof GOOD[0]; i++) {
+    for (size_t i = 0; i < sizeof(GOOD) / sizeof(GOOD[0]); i++) {
         ck_assert_msg(mg_trace_threshold_parse(GOOD[i].share, &threshold), "%s", GOOD[i].share);
         ck_assert_uint_eq(threshold, GOOD[i].threshold);
     }
-    for (size_t i = 0; i < sizeof BAD / sizeof BAD[0]; i++)
+    for (size_t i = 0; i < sizeof(BAD) / sizeof(BAD[0]); i++) {
         ck_assert_msg(!mg_trace_threshold_parse(BAD[i], &threshold), "\"%s\" was taken", BAD[i]);
+    }
 }
 END_TEST
 
@@ -143,7 +144,7 @@ START_TEST(traces_are_chosen_by_their_last_56_bits)
     ck_assert(mg_trace_threshold_parse("0.1", &tenth));
     for (int i = 0; i < 10000; i++) {
         char order_id[32];
-        (void)snprintf(order_id, sizeof order_id, "order-%d", i);
+        (void)snprintf(order_id, sizeof(order_id), "order-%d", i);
         mg_trace_of_order(order_id, &trace);
         chosen += mg_trace_is_chosen(&trace, tenth) ? 1 : 0;
     }

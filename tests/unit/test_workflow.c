@@ -11,7 +11,7 @@
 static char *file_read(const char *path)
 {
     char full[512];
-    (void)snprintf(full, sizeof full, "%s/%s", MG_SOURCE_DIR, path);
+    (void)snprintf(full, sizeof(full), "%s/%s", MG_SOURCE_DIR, path);
     FILE *file = fopen(full, "re");
     ck_assert_msg(file != NULL, "cannot open %s", full);
     char *text = calloc(1, 1 << 20);
@@ -106,7 +106,7 @@ static void gather(void *arg, const char *pointer, const char *text)
 {
     struct gathered *gathered = arg;
     size_t len = strlen(gathered->all);
-    (void)snprintf(gathered->all + len, sizeof gathered->all - len, "%s: %s\n", pointer, text);
+    (void)snprintf(gathered->all + len, sizeof(gathered->all) - len, "%s: %s\n", pointer, text);
     gathered->count++;
 }
 
@@ -135,7 +135,7 @@ START_TEST(all_mistakes_are_told_in_one_go)
     ck_assert_int_eq(mg_workflow_parse(mg_slice_of(TEXT), &mistakes, &workflow, &err), MG_BAD_INPUT);
     ck_assert_ptr_null(workflow);
     ck_assert_int_eq(gathered.count, 8);
-    for (size_t i = 0; i < sizeof SAYS / sizeof SAYS[0]; i++) {
+    for (size_t i = 0; i < sizeof(SAYS) / sizeof(SAYS[0]); i++) {
         ck_assert_msg(strstr(gathered.all, SAYS[i]) != NULL, "%s is missing in\n%s", SAYS[i], gathered.all);
     }
     ck_assert_msg(strstr(err.text, "(and 7 more)") != NULL, "%s", err.text);
@@ -154,11 +154,13 @@ START_TEST(mistakes_beyond_a_hundred_are_only_counted)
     mg_buf_append_text(&text,
                        "{\"workflow\":\"w\",\"version\":1,\"steps\":[{\"step\":\"a\",\"service\":\"s\"," DO
                        "," NONE ",\"after\":[");
-    for (int i = 0; i < 4500; i++)
+    for (int i = 0; i < 4500; i++) {
         mg_buf_printf(&text, "%s\"n%d\"", i > 0 ? "," : "", i);
+    }
     mg_buf_append_text(&text, "]}]");
-    for (int i = 0; i < 4500; i++)
+    for (int i = 0; i < 4500; i++) {
         mg_buf_printf(&text, ",\"versiom%d\":1", i);
+    }
     mg_buf_append_text(&text, "}");
     ck_assert_int_eq(mg_workflow_parse(mg_buf_slice(&text), &mistakes, &workflow, &err), MG_BAD_INPUT);
     ck_assert_int_eq(gathered.count, 100);
@@ -214,7 +216,7 @@ START_TEST(a_definition_is_checked_as_a_whole)
     char text[2048];
     struct mg_err err = {MG_OK, ""};
     struct mg_workflow *workflow = NULL;
-    (void)snprintf(text, sizeof text, "{\"workflow\":\"w\",\"version\":1,\"steps\":[%s]}", STEPS[_i].steps);
+    (void)snprintf(text, sizeof(text), "{\"workflow\":\"w\",\"version\":1,\"steps\":[%s]}", STEPS[_i].steps);
     enum mg_class class = mg_workflow_parse(mg_slice_of(text), NULL, &workflow, &err);
     if (STEPS[_i].says == NULL) {
         ck_assert_msg(class == MG_OK, "%s", err.text);
@@ -241,7 +243,9 @@ START_TEST(sixty_four_steps_are_the_most)
         mg_buf_append_text(&text, "]}");
         enum mg_class class = mg_workflow_parse(mg_buf_slice(&text), NULL, &workflow, &err);
         ck_assert_msg(class == (count == 64 ? MG_OK : MG_BAD_INPUT), "%d: %s", count, err.text);
-        if (count == 64) ck_assert_uint_eq(workflow->plan.steps[63].after, UINT64_C(1) << 62);
+        if (count == 64) {
+            ck_assert_uint_eq(workflow->plan.steps[63].after, UINT64_C(1) << 62);
+        }
         mg_workflow_destroy(workflow);
         mg_buf_finish(&text);
     }

@@ -208,7 +208,7 @@ START_TEST(the_control_of_a_service)
     control.shares[0] = (struct mg_share){.instance = "h:1\xff", .concurrency = 5, .rate_per_s = 0.1};
     control.shares[1] = (struct mg_share){.instance = "h:2"};
     control.is_paused = control.is_down = control.is_undecided = true;
-    (void)snprintf(control.prober, sizeof control.prober, "h:2");
+    (void)snprintf(control.prober, sizeof(control.prober), "h:2");
     control.sent_at_ms = AT_MS;
     mg_service_control_write(&control, &body);
     assert_written("{\"v\":1,\"service\":\"payment\",\"epoch\":3,\"version\":4,\"paused\":true,\"shares\":["

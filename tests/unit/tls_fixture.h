@@ -27,7 +27,7 @@ struct path {
 static inline struct path tls_path(const char *name)
 {
     struct path path;
-    (void)snprintf(path.text, sizeof path.text, "%s/%s", tls_dir, name);
+    (void)snprintf(path.text, sizeof(path.text), "%s/%s", tls_dir, name);
     return path;
 }
 
@@ -36,8 +36,9 @@ static inline void run_command(char *const *words)
     pid_t pid;
     int status = -1;
     if (posix_spawn(&pid, words[0], NULL, NULL, words, environ) != 0 || waitpid(pid, &status, 0) != pid ||
-        status != 0)
+        status != 0) {
         abort();
+    }
 }
 
 static inline void make_authority(const char *name)
@@ -52,7 +53,9 @@ static inline void make_authority(const char *name)
 /* Called in main, before Check forks. */
 static inline void tls_set_up(void)
 {
-    if (!mkdtemp(tls_dir)) abort();
+    if (!mkdtemp(tls_dir)) {
+        abort();
+    }
     make_authority("ours");
     make_authority("others");
 }
@@ -81,7 +84,7 @@ static inline void file_copy(const char *from, const char *to)
     char text[16384];
     FILE *file = fopen(from, "re");
     ck_assert_ptr_nonnull(file);
-    size_t len = fread(text, 1, sizeof text, file);
+    size_t len = fread(text, 1, sizeof(text), file);
     (void)fclose(file);
     file_write(to, text, len);
 }

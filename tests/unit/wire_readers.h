@@ -81,7 +81,9 @@ static enum mg_class read_workflow(struct mg_slice text, struct mg_arena *arena,
     struct mg_workflow *workflow = NULL;
     enum mg_class class = mg_workflow_parse(text, NULL, &workflow, err);
     (void)arena; /* of the common signature */
-    if (class == MG_OK) mg_workflow_destroy(workflow);
+    if (class == MG_OK) {
+        mg_workflow_destroy(workflow);
+    }
     return class;
 }
 
@@ -90,7 +92,9 @@ static enum mg_class read_service(struct mg_slice text, struct mg_arena *arena, 
     struct mg_service *service = NULL;
     enum mg_class class = mg_service_parse(text, NULL, &service, err);
     (void)arena; /* of the common signature */
-    if (class == MG_OK) mg_service_destroy(service);
+    if (class == MG_OK) {
+        mg_service_destroy(service);
+    }
     return class;
 }
 
@@ -110,6 +114,6 @@ static const struct {
     {"service", read_service},
     {"service_control", read_service_control},
 };
-#define READER_COUNT (sizeof READERS / sizeof READERS[0])
+#define READER_COUNT (sizeof(READERS) / sizeof(READERS[0]))
 
 #endif

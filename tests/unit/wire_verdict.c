@@ -16,16 +16,20 @@ static int judge(const char *message, const char *path)
     size_t n, reader = 0;
     FILE *file = fopen(path, "re");
 
-    while (reader < READER_COUNT && strcmp(READERS[reader].message, message) != 0)
+    while (reader < READER_COUNT && strcmp(READERS[reader].message, message) != 0) {
         reader++;
+    }
     if (file == NULL || reader == READER_COUNT) {
         (void)fprintf(stderr, "wire_verdict: cannot read \"%s\" as \"%s\"\n", path, message);
-        if (file != NULL) (void)fclose(file); /* only read */
+        if (file != NULL) {
+            (void)fclose(file); /* only read */
+        }
         return 1;
     }
     mg_buf_init(&text, FILE_MAX_BYTES);
-    while ((n = fread(block, 1, sizeof block, file)) > 0)
+    while ((n = fread(block, 1, sizeof(block), file)) > 0) {
         mg_buf_append(&text, block, n);
+    }
     (void)fclose(file); /* only read */
     struct mg_arena *arena = mg_arena_create(FILE_MAX_BYTES);
     struct mg_err err = {MG_OK, ""};
@@ -43,7 +47,9 @@ static int judge(const char *message, const char *path)
 int main(int argc, char **argv)
 {
     for (int i = 1; i + 1 < argc; i += 2) {
-        if (judge(argv[i], argv[i + 1]) != 0) return 2;
+        if (judge(argv[i], argv[i + 1]) != 0) {
+            return 2;
+        }
     }
     return argc % 2 == 1 ? 0 : 2;
 }

@@ -55,14 +55,17 @@ enum mg_class mg_acks_init(struct mg_broker *broker, struct mg_err *err)
     TAILQ_INIT(&acks->strays);
     acks->flush = mg_idle_create(broker->loop, acks_on_idle, broker);
     acks->overdue = mg_timer_create(broker->loop, acks_on_timer, broker);
-    if (acks->flush == NULL || acks->overdue == NULL)
+    if (acks->flush == NULL || acks->overdue == NULL) {
         return mg_err_set(err, MG_TRANSIENT, "could not prepare acknowledging: no memory");
+    }
     return MG_OK;
 }
 
 static void held_free(struct mg_broker *broker, struct mg_held *held)
 {
-    if (held == NULL) return;
+    if (held == NULL) {
+        return;
+    }
     int consumer = held->delivery.consumer;
     if (consumer >= 0) {
         broker->consumers[consumer].held_bytes -= held->bytes;
@@ -87,7 +90,9 @@ void mg_acks_finish(struct mg_broker *broker)
     acks_flush(broker, ACKED_AT_ALL);
     mg_acks_forget(broker);
     held_free_all(broker, &acks->strays);
-    if (acks->flush != NULL) mg_idle_destroy(acks->flush);
+    if (acks->flush != NULL) {
+        mg_idle_destroy(acks->flush);
+    }
     mg_timer_destroy(acks->overdue);
     acks->flush = NULL;
     acks->overdue = NULL;
@@ -97,7 +102,9 @@ void mg_acks_finish(struct mg_broker *broker)
 
 static struct mg_slice acks_copy(char **at, struct mg_slice text)
 {
-    if (text.data == NULL) return text;
+    if (text.data == NULL) {
+        return text;
+    }
     char *copy = *at;
     memcpy(copy, text.data, text.len);
     copy[text.len] = '\0';
@@ -155,10 +162,13 @@ struct mg_delivery *mg_acks_begin(struct mg_broker *broker, int consumer, const 
         mg_amqp_slice(method->routing_key),
     };
     size_t size = body_bytes + 1;
-    for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++)
+    for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
         size += texts[i].len + 1;
+    }
     struct mg_held *held = malloc(sizeof(*held) + size);
-    if (held == NULL) return NULL;
+    if (held == NULL) {
+        return NULL;
+    }
     *held = (struct mg_held){
         .tag = method->delivery_tag, .body_capacity = body_bytes, .bytes = sizeof(*held) + size};
     held->delivery.consumer = consumer;
@@ -175,15 +185,18 @@ struct mg_delivery *mg_acks_begin(struct mg_broker *broker, int consumer, const 
         &delivery->type,        &delivery->app_id,         &delivery->user_id,
         &delivery->traceparent, &delivery->exchange,       &delivery->routing_key,
     };
-    for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++)
+    for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
         *targets[i] = acks_copy(&at, texts[i]);
+    }
     held->body = at;
     held->body[0] = '\0';
     if (method->redelivered) { /* on a first delivery the counts are the sender's own headers */
         delivery->delivery_count = acks_count(properties, "x-delivery-count");
         delivery->given_count = acks_count(properties, "x-acquired-count");
     }
-    if (delivery->given_count < delivery->delivery_count) delivery->given_count = delivery->delivery_count;
+    if (delivery->given_count < delivery->delivery_count) {
+        delivery->given_count = delivery->delivery_count;
+    }
     delivery->is_redelivered =
         method->redelivered || (mg_topology_is_again_believed(mg_amqp_slice(method->exchange)) &&
                                 mg_amqp_header_number(properties, MG_HEADER_AGAIN) != 0);
@@ -198,8 +211,9 @@ void mg_acks_append(struct mg_broker *broker, amqp_bytes_t piece)
 {
     struct mg_ack_part *acks = &broker->acks;
     struct mg_held *held = acks->arriving;
-    if (held == NULL || piece.len == 0 || piece.len > held->body_capacity - acks->arrived_bytes)
+    if (held == NULL || piece.len == 0 || piece.len > held->body_capacity - acks->arrived_bytes) {
         return; /* oversized: the body is read and dropped */
+    }
     memcpy(held->body + acks->arrived_bytes, piece.bytes, piece.len);
     acks->arrived_bytes += piece.len;
 }
@@ -208,10 +222,14 @@ struct mg_delivery *mg_acks_complete(struct mg_broker *broker)
 {
     struct mg_ack_part *acks = &broker->acks;
     struct mg_held *held = acks->arriving;
-    if (held == NULL) return NULL;
+    if (held == NULL) {
+        return NULL;
+    }
     acks->arriving = NULL;
     TAILQ_INSERT_TAIL(&acks->held, held, entry); /* a passed one too: no `multiple` ack may cover it */
-    if (held->is_passed) return NULL;
+    if (held->is_passed) {
+        return NULL;
+    }
     held->body[acks->arrived_bytes] = '\0';
     held->delivery.body = (struct mg_slice){.data = held->body, .len = acks->arrived_bytes};
     return &held->delivery;
@@ -230,8 +248,9 @@ void mg_acks_give_back_passed(struct mg_broker *broker, int consumer)
     struct mg_held *held, *next;
     for (held = TAILQ_FIRST(&acks->held); held != NULL; held = next) {
         next = TAILQ_NEXT(held, entry);
-        if (held->is_passed && held->delivery.consumer == consumer)
+        if (held->is_passed && held->delivery.consumer == consumer) {
             acks_settle(broker, &held->delivery, DISPOSITION_REQUEUE);
+        }
     }
 }
 
@@ -308,8 +327,9 @@ static void held_finish(struct mg_broker *broker, struct mg_held_list *list, str
         broker->consumers[consumer].unsent_acks--;
         broker->acks.unsent--;
     }
-    if (consumer >= 0 && held->round == broker->consumers[consumer].round)
+    if (consumer >= 0 && held->round == broker->consumers[consumer].round) {
         broker->consumers[consumer].given--;
+    }
     TAILQ_REMOVE(list, held, entry);
     held_free(broker, held);
 }
@@ -318,7 +338,9 @@ static void held_finish(struct mg_broker *broker, struct mg_held_list *list, str
 static bool acks_send(struct mg_broker *broker, const struct mg_held *held, bool is_multiple)
 {
     struct mg_link *link = &broker->consume;
-    if (!mg_link_has_room(link, ACK_BYTES)) return false;
+    if (!mg_link_has_room(link, ACK_BYTES)) {
+        return false;
+    }
     amqp_basic_ack_t ack = {.delivery_tag = held->tag, .multiple = is_multiple};
     amqp_basic_nack_t nack = {.delivery_tag = held->tag, .requeue = 1};
     amqp_basic_reject_t reject = {.delivery_tag = held->tag};
@@ -339,7 +361,9 @@ static bool acks_send_refused(struct mg_broker *broker)
 {
     struct mg_held_list *refused = &broker->acks.refused;
     while (!TAILQ_EMPTY(refused)) {
-        if (!acks_send(broker, TAILQ_FIRST(refused), false)) return false;
+        if (!acks_send(broker, TAILQ_FIRST(refused), false)) {
+            return false;
+        }
         held_finish(broker, refused, TAILQ_FIRST(refused));
     }
     return true;
@@ -352,14 +376,21 @@ static bool acks_send_first(struct mg_broker *broker)
     const struct mg_held *held, *last = NULL;
     TAILQ_FOREACH(held, list, entry)
     {
-        if (held->disposition == DISPOSITION_HELD) break;
+        if (held->disposition == DISPOSITION_HELD) {
+            break;
+        }
         last = held;
     }
-    if (last == NULL) return true;
-    if (!acks_send(broker, last, last != TAILQ_FIRST(list))) return false;
+    if (last == NULL) {
+        return true;
+    }
+    if (!acks_send(broker, last, last != TAILQ_FIRST(list))) {
+        return false;
+    }
     uint64_t tag = last->tag;
-    while (!TAILQ_EMPTY(list) && TAILQ_FIRST(list)->tag <= tag)
+    while (!TAILQ_EMPTY(list) && TAILQ_FIRST(list)->tag <= tag) {
         held_finish(broker, list, TAILQ_FIRST(list));
+    }
     return true;
 }
 
@@ -370,8 +401,12 @@ static bool acks_send_above(struct mg_broker *broker, int64_t acked_until_boot_m
     struct mg_held *held, *next;
     for (held = TAILQ_FIRST(list); held != NULL; held = next) {
         next = TAILQ_NEXT(held, entry);
-        if (held->disposition != DISPOSITION_ACK || held->acked_boot_ms > acked_until_boot_ms) continue;
-        if (!acks_send(broker, held, false)) return false;
+        if (held->disposition != DISPOSITION_ACK || held->acked_boot_ms > acked_until_boot_ms) {
+            continue;
+        }
+        if (!acks_send(broker, held, false)) {
+            return false;
+        }
         held_finish(broker, list, held);
     }
     return true;
@@ -383,7 +418,9 @@ static bool is_any_pressed(const struct mg_broker *broker)
 {
     for (int i = 0; i < broker->consumer_count; i++) {
         const struct mg_consumer_slot *slot = &broker->consumers[i];
-        if (slot->unsent_acks > 0 && 2 * slot->unsent_acks >= slot->prefetch_sent) return true;
+        if (slot->unsent_acks > 0 && 2 * slot->unsent_acks >= slot->prefetch_sent) {
+            return true;
+        }
     }
     return false;
 }
@@ -393,8 +430,12 @@ static void acks_send_all(struct mg_broker *broker, int64_t acked_until_boot_ms)
     struct mg_link *link = &broker->consume;
     mg_link_cork(link, true);
     if (acks_send_refused(broker) && acks_send_first(broker)) {
-        if (is_any_pressed(broker)) acked_until_boot_ms = ACKED_AT_ALL;
-        if (acked_until_boot_ms != ACKED_NEVER) (void)acks_send_above(broker, acked_until_boot_ms);
+        if (is_any_pressed(broker)) {
+            acked_until_boot_ms = ACKED_AT_ALL;
+        }
+        if (acked_until_boot_ms != ACKED_NEVER) {
+            (void)acks_send_above(broker, acked_until_boot_ms);
+        }
     }
     mg_link_cork(link, false);
     MG_FAILPOINT(ACKS_SENT);
@@ -404,11 +445,16 @@ static void acks_send_all(struct mg_broker *broker, int64_t acked_until_boot_ms)
 static void acks_flush(struct mg_broker *broker, int64_t acked_until_boot_ms)
 {
     struct mg_ack_part *acks = &broker->acks;
-    if (!broker->consume.is_open || (acks->unsent == 0 && TAILQ_EMPTY(&acks->refused))) return;
+    if (!broker->consume.is_open || (acks->unsent == 0 && TAILQ_EMPTY(&acks->refused))) {
+        return;
+    }
     bool must_wait = mg_room_is_growing(broker);
-    if (!must_wait) acks_send_all(broker, acked_until_boot_ms);
-    if ((must_wait || acks->unsent > 0) && !mg_timer_is_active(acks->overdue))
+    if (!must_wait) {
+        acks_send_all(broker, acked_until_boot_ms);
+    }
+    if ((must_wait || acks->unsent > 0) && !mg_timer_is_active(acks->overdue)) {
         mg_timer_start(acks->overdue, ACK_WAIT_MS, 0);
+    }
 }
 
 void mg_acks_forget(struct mg_broker *broker)

@@ -20,18 +20,25 @@ enum mg_class mg_broker_create(struct mg_loop *loop, const struct mg_broker_opti
                                struct mg_broker **ret_broker, struct mg_err *err)
 {
     struct mg_broker *broker = calloc(1, sizeof(*broker));
-    if (broker == NULL) return mg_err_set(err, MG_TRANSIENT, "could not create the broker: no memory");
+    if (broker == NULL) {
+        return mg_err_set(err, MG_TRANSIENT, "could not create the broker: no memory");
+    }
     broker->loop = loop;
     enum mg_class class = mg_amqp_check_address(&options->address, broker->host_port, err);
-    if (class == MG_OK) class = broker_copy_options(broker, options, err);
-    if (class == MG_OK && broker->own_metrics == NULL && options->metrics == NULL)
+    if (class == MG_OK) {
+        class = broker_copy_options(broker, options, err);
+    }
+    if (class == MG_OK && broker->own_metrics == NULL && options->metrics == NULL) {
         class = mg_err_set(err, MG_TRANSIENT, "could not create the broker: no memory");
+    }
     if (class != MG_OK) {
         mg_broker_free(broker);
         return class;
     }
     struct mg_broker_options with_metrics = *options;
-    if (with_metrics.metrics == NULL) with_metrics.metrics = broker->own_metrics;
+    if (with_metrics.metrics == NULL) {
+        with_metrics.metrics = broker->own_metrics;
+    }
     struct mg_metrics *metrics = with_metrics.metrics;
     broker->up = mg_metrics_series(metrics, MG_GAUGE, "makegood_broker_up", NULL,
                                    "1 while all consumers consume and publishing is possible.");
@@ -45,19 +52,30 @@ enum mg_class mg_broker_create(struct mg_loop *loop, const struct mg_broker_opti
         mg_metrics_series(metrics, MG_COUNTER, "makegood_passed_total", NULL,
                           "Messages given back unread, because the memory for those in hand had no room.");
     class = mg_acks_init(broker, err);
-    if (class == MG_OK) class = mg_consume_init(broker, err);
-    if (class == MG_OK) class = mg_publish_init(broker, &with_metrics, err);
-    if (class == MG_OK) class = mg_watches_init(broker, err);
-    if (class == MG_OK) class = mg_casts_init(broker, err);
-    if (class == MG_OK) class = mg_consume_watch(broker, err);
+    if (class == MG_OK) {
+        class = mg_consume_init(broker, err);
+    }
+    if (class == MG_OK) {
+        class = mg_publish_init(broker, &with_metrics, err);
+    }
+    if (class == MG_OK) {
+        class = mg_watches_init(broker, err);
+    }
+    if (class == MG_OK) {
+        class = mg_casts_init(broker, err);
+    }
+    if (class == MG_OK) {
+        class = mg_consume_watch(broker, err);
+    }
     if (class != MG_OK) {
         broker_finish_parts(broker);
         mg_broker_free(broker);
         return class;
     }
     if (broker->consumer_count == 0) {
-        for (int i = 0; i < broker->check_count; i++)
+        for (int i = 0; i < broker->check_count; i++) {
             broker->publish.link.queues[broker->publish.link.queue_count++] = broker->check_queues[i];
+        }
     } else {
         mg_link_start(&broker->consume);
     }
@@ -74,9 +92,10 @@ static char *copy_path(const char *path)
 static enum mg_class broker_copy_options(struct mg_broker *broker, const struct mg_broker_options *options,
                                          struct mg_err *err)
 {
-    if (options->consumer_count < 0 || options->consumer_count > MG_CONSUMERS_MAX)
+    if (options->consumer_count < 0 || options->consumer_count > MG_CONSUMERS_MAX) {
         return mg_err_set(err, MG_BAD_INPUT, "cannot consume from %d queues: at most %d",
                           options->consumer_count, MG_CONSUMERS_MAX);
+    }
     broker->body_max_bytes =
         options->body_max_bytes > 0 ? options->body_max_bytes : MG_BROKER_BODY_MAX_DEFAULT;
     const struct mg_tls_files *tls = &options->address.tls;
@@ -94,9 +113,10 @@ static enum mg_class broker_copy_options(struct mg_broker *broker, const struct 
     for (int i = 0; i < options->consumer_count && has_memory; i++) {
         const struct mg_consumer *consumer = &options->consumers[i];
         if (consumer->prefetch == 0 || consumer->prefetch > MG_PREFETCH_MAX ||
-            strlen(consumer->queue) > MG_AMQP_SHORT_MAX)
+            strlen(consumer->queue) > MG_AMQP_SHORT_MAX) {
             return mg_err_set(err, MG_BAD_INPUT, "cannot consume from %.255s: prefetch should be 1 to %d",
                               consumer->queue, MG_PREFETCH_MAX);
+        }
         size_t body_max_bytes =
             consumer->body_max_bytes > 0 ? consumer->body_max_bytes : broker->body_max_bytes;
         broker->consumers[i] = (struct mg_consumer_slot){.queue = strdup(consumer->queue),
@@ -115,8 +135,12 @@ static enum mg_class broker_copy_options(struct mg_broker *broker, const struct 
         has_memory = broker->check_queues[i] != NULL;
         broker->check_count++;
     }
-    if (!has_memory) return mg_err_set(err, MG_TRANSIENT, "could not create the broker: no memory");
-    if (options->metrics == NULL) broker->own_metrics = mg_metrics_create();
+    if (!has_memory) {
+        return mg_err_set(err, MG_TRANSIENT, "could not create the broker: no memory");
+    }
+    if (options->metrics == NULL) {
+        broker->own_metrics = mg_metrics_create();
+    }
     broker->rank = options->rank;
     broker->on_delivery = options->on_delivery;
     broker->on_state = options->on_state;
@@ -126,7 +150,9 @@ static enum mg_class broker_copy_options(struct mg_broker *broker, const struct 
 
 void mg_broker_destroy(struct mg_broker *broker)
 {
-    if (broker == NULL || broker->is_closing) return;
+    if (broker == NULL || broker->is_closing) {
+        return;
+    }
     broker->is_closing = true;
     mg_broker_enter(broker);
     broker_finish_parts(broker);
@@ -148,12 +174,16 @@ enum mg_class mg_broker_set_url(struct mg_broker *broker, const char *url, struc
     char host_port[MG_AMQP_ADDRESS_SIZE];
     address.url = url;
     enum mg_class class = mg_amqp_check_address(&address, host_port, err);
-    if (class != MG_OK) return class;
+    if (class != MG_OK) {
+        return class;
+    }
     char *copy = strdup(url);
-    if (copy == NULL) return mg_err_set(err, MG_TRANSIENT, "could not take another AMQP URL: no memory");
+    if (copy == NULL) {
+        return mg_err_set(err, MG_TRANSIENT, "could not take another AMQP URL: no memory");
+    }
     mg_secret_free(broker->url);
     broker->url = copy;
     broker->address.url = copy;
-    memcpy(broker->host_port, host_port, sizeof host_port);
+    memcpy(broker->host_port, host_port, sizeof(host_port));
     return MG_OK;
 }

@@ -29,8 +29,12 @@ static void cast_lost(struct mg_link *link);
 static void queue_take(struct mg_listener *listener, const amqp_queue_declare_ok_t *made)
 {
     struct mg_slice name = mg_amqp_slice(made->queue);
-    if (name.len > MG_AMQP_SHORT_MAX) name.len = 0; /* a short string of the protocol is never longer */
-    if (name.len > 0) memcpy(listener->queue, name.data, name.len);
+    if (name.len > MG_AMQP_SHORT_MAX) {
+        name.len = 0; /* a short string of the protocol is never longer */
+    }
+    if (name.len > 0) {
+        memcpy(listener->queue, name.data, name.len);
+    }
     listener->queue[name.len] = '\0';
 }
 
@@ -59,8 +63,9 @@ enum mg_class mg_casts_init(struct mg_broker *broker, struct mg_err *err)
     mg_buf_init(&part->body, MG_CAST_BYTES_MAX);
     part->asked = part->receiving = -1;
     part->retry = mg_timer_create(broker->loop, cast_on_timer, broker);
-    if (part->retry == NULL)
+    if (part->retry == NULL) {
         return mg_err_set(err, MG_TRANSIENT, "could not prepare for broadcasts: no memory");
+    }
     return mg_link_init(&broker->cast, broker, "cast", &cast_events, err);
 }
 
@@ -84,14 +89,16 @@ enum mg_class mg_broker_listen(struct mg_broker *broker, const char *exchange, c
                                mg_received_fn *received, void *arg, struct mg_err *err)
 {
     struct mg_cast_part *part = &broker->casts;
-    if (part->listener_count == MG_LISTENERS_MAX)
+    if (part->listener_count == MG_LISTENERS_MAX) {
         return mg_err_set(err, MG_PERMANENT,
                           "could not subscribe to exchange %s: already subscribed to %d, the maximum",
                           exchange, MG_LISTENERS_MAX);
-    if (strlen(exchange) > MG_AMQP_SHORT_MAX || strlen(queue_prefix) + MG_UUID_SIZE > MG_AMQP_SHORT_MAX)
+    }
+    if (strlen(exchange) > MG_AMQP_SHORT_MAX || strlen(queue_prefix) + MG_UUID_SIZE > MG_AMQP_SHORT_MAX) {
         return mg_err_set(err, MG_BAD_INPUT,
                           "could not subscribe to an exchange: its name is longer than %d bytes",
                           MG_AMQP_SHORT_MAX);
+    }
     struct mg_listener listener = {
         .exchange = strdup(exchange), .prefix = strdup(queue_prefix), .received = received, .arg = arg};
     if (listener.exchange == NULL || listener.prefix == NULL) {
@@ -115,7 +122,9 @@ static void listener_tag(int index, char ret_tag[TAG_SIZE])
 static void listener_name(struct mg_listener *listener, char ret_queue[MG_AMQP_SHORT_MAX + 1])
 {
     ret_queue[0] = '\0';
-    if (!listener->is_named_here) return;
+    if (!listener->is_named_here) {
+        return;
+    }
     char unique[MG_UUID_SIZE];
     mg_uuid_random(unique);
     (void)snprintf(ret_queue, MG_AMQP_SHORT_MAX + 1, "%s%s", listener->prefix, unique);
@@ -161,18 +170,26 @@ static void cast_next(struct mg_broker *broker)
 {
     struct mg_cast_part *part = &broker->casts;
     struct mg_link *link = &broker->cast;
-    if (!link->is_open || link->is_reopening || part->asked >= 0) return;
+    if (!link->is_open || link->is_reopening || part->asked >= 0) {
+        return;
+    }
     int64_t now_ms = mg_clock_boot_ms();
     for (int i = 0; i < part->listener_count; i++) {
         struct mg_listener *listener = &part->listeners[i];
-        if (listener->stage == MG_LISTENER_ON) continue;
+        if (listener->stage == MG_LISTENER_ON) {
+            continue;
+        }
         if (listener->not_before_boot_ms > now_ms) {
             mg_timer_start(part->retry, listener->not_before_boot_ms - now_ms, 0);
             continue;
         }
-        if (!mg_link_has_room(link, QUESTION_BYTES)) return;
+        if (!mg_link_has_room(link, QUESTION_BYTES)) {
+            return;
+        }
         part->asked = i;
-        if (listener_ask(link, listener, i)) mg_link_asked(link);
+        if (listener_ask(link, listener, i)) {
+            mg_link_asked(link);
+        }
         return;
     }
 }
@@ -197,7 +214,9 @@ static void ears_stop(struct mg_cast_part *part)
     part->asked = part->receiving = -1;
     for (int i = 0; i < part->listener_count; i++) {
         struct mg_listener *listener = &part->listeners[i];
-        if (listener->stage == MG_LISTENER_ON) listener->queue[0] = '\0';
+        if (listener->stage == MG_LISTENER_ON) {
+            listener->queue[0] = '\0';
+        }
         listener->stage = MG_LISTENER_OFF;
     }
 }
@@ -207,8 +226,9 @@ static void cast_lost(struct mg_link *link)
     struct mg_cast_part *part = &link->broker->casts;
     ears_stop(part);
     mg_once_reset(&part->refusal_logged);
-    for (int i = 0; i < part->listener_count; i++)
+    for (int i = 0; i < part->listener_count; i++) {
         part->listeners[i].queue[0] = '\0';
+    }
 }
 
 static void cast_method(struct mg_link *link, const amqp_method_t *method)
@@ -221,25 +241,34 @@ static void cast_method(struct mg_link *link, const amqp_method_t *method)
     bool is_answer = method->id == AMQP_EXCHANGE_DECLARE_OK_METHOD ||
                      method->id == AMQP_QUEUE_DECLARE_OK_METHOD || method->id == AMQP_QUEUE_BIND_OK_METHOD ||
                      method->id == AMQP_BASIC_CONSUME_OK_METHOD;
-    if (!is_answer || part->asked < 0) return;
+    if (!is_answer || part->asked < 0) {
+        return;
+    }
     struct mg_listener *listener = &part->listeners[part->asked];
     part->asked = -1;
     mg_link_answered(link);
-    if (method->id == AMQP_QUEUE_DECLARE_OK_METHOD) queue_take(listener, method->decoded);
+    if (method->id == AMQP_QUEUE_DECLARE_OK_METHOD) {
+        queue_take(listener, method->decoded);
+    }
     listener->stage++;
-    if (listener->stage == MG_LISTENER_FOUND && listener->queue[0] != '\0')
+    if (listener->stage == MG_LISTENER_FOUND && listener->queue[0] != '\0') {
         listener->stage = MG_LISTENER_MADE;
-    if (listener->stage == MG_LISTENER_ON && mg_once_reset(&listener->refusal_logged))
+    }
+    if (listener->stage == MG_LISTENER_ON && mg_once_reset(&listener->refusal_logged)) {
         mg_log(MG_LOG_INFO, "broadcasts are received again", MG_LOG_TEXT("exchange", listener->exchange));
+    }
     cast_next(link->broker);
 }
 
 /* A refused name is tried once in the other way before the refusal counts, so rights of both kinds work. */
 static bool name_otherwise(struct mg_listener *listener, int code)
 {
-    if (listener->stage == MG_LISTENER_MADE && code == AMQP_NOT_FOUND)
+    if (listener->stage == MG_LISTENER_MADE && code == AMQP_NOT_FOUND) {
         listener->queue[0] = '\0'; /* it may be gone */
-    if (listener->stage != MG_LISTENER_FOUND || code != AMQP_ACCESS_REFUSED) return false;
+    }
+    if (listener->stage != MG_LISTENER_FOUND || code != AMQP_ACCESS_REFUSED) {
+        return false;
+    }
     listener->is_named_here = !listener->is_named_here;
     return listener->is_named_here;
 }
@@ -249,7 +278,9 @@ static bool cast_channel_closed(struct mg_link *link, const amqp_channel_close_t
 {
     struct mg_cast_part *part = &link->broker->casts;
     int code = close->reply_code;
-    if (code != AMQP_NOT_FOUND && code != AMQP_ACCESS_REFUSED) return false;
+    if (code != AMQP_NOT_FOUND && code != AMQP_ACCESS_REFUSED) {
+        return false;
+    }
     struct mg_listener *listener = part->asked >= 0 ? &part->listeners[part->asked] : NULL;
     if (listener != NULL && name_otherwise(listener, code)) {
         mg_link_answered(link);
@@ -289,27 +320,34 @@ static void cast_header(struct mg_link *link, const amqp_method_t *method,
     part->receiving = -1;
     mg_buf_clear(&part->body);
     /* not a cast of ours */
-    if (method->id != AMQP_BASIC_DELIVER_METHOD || body_size > MG_CAST_BYTES_MAX) return;
+    if (method->id != AMQP_BASIC_DELIVER_METHOD || body_size > MG_CAST_BYTES_MAX) {
+        return;
+    }
     const amqp_basic_deliver_t *deliver = method->decoded;
     for (int i = 0; i < part->listener_count; i++) {
         char tag[TAG_SIZE];
         listener_tag(i, tag);
         if (mg_slice_is(mg_amqp_slice(deliver->consumer_tag), tag) &&
-            mg_topology_is_control_of(mg_amqp_slice(deliver->exchange), part->listeners[i].exchange))
+            mg_topology_is_control_of(mg_amqp_slice(deliver->exchange), part->listeners[i].exchange)) {
             part->receiving = i;
+        }
     }
 }
 
 static void cast_body(struct mg_link *link, amqp_bytes_t piece)
 {
     struct mg_cast_part *part = &link->broker->casts;
-    if (part->receiving >= 0) mg_buf_append(&part->body, piece.bytes, piece.len);
+    if (part->receiving >= 0) {
+        mg_buf_append(&part->body, piece.bytes, piece.len);
+    }
 }
 
 static void cast_complete(struct mg_link *link)
 {
     struct mg_cast_part *part = &link->broker->casts;
-    if (part->receiving < 0 || part->body.failed) return; /* no memory: the next cast replaces it */
+    if (part->receiving < 0 || part->body.failed) {
+        return; /* no memory: the next cast replaces it */
+    }
     const struct mg_listener *listener = &part->listeners[part->receiving];
     part->receiving = -1;
     listener->received(listener->arg, mg_buf_slice(&part->body));
@@ -324,8 +362,9 @@ void mg_broker_cast(struct mg_broker *broker, const char *exchange, const char *
     struct mg_link *link = &broker->cast;
     mg_link_start(link);
     if (!link->is_open || link->is_reopening || link->is_blocked || body.len > MG_CAST_BYTES_MAX ||
-        mg_clock_boot_ms() < part->not_before_boot_ms || !mg_link_has_room(link, HEAD_BYTES + body.len))
+        mg_clock_boot_ms() < part->not_before_boot_ms || !mg_link_has_room(link, HEAD_BYTES + body.len)) {
         return;
+    }
     amqp_basic_properties_t properties = {
         ._flags = AMQP_BASIC_CONTENT_TYPE_FLAG | AMQP_BASIC_DELIVERY_MODE_FLAG | AMQP_BASIC_TYPE_FLAG,
         .content_type = amqp_cstring_bytes("application/json"),
@@ -341,7 +380,8 @@ void mg_broker_cast(struct mg_broker *broker, const char *exchange, const char *
     amqp_frame_t content = {.frame_type = AMQP_FRAME_BODY, .channel = MG_AMQP_CHANNEL};
     content.payload.body_fragment = mg_amqp_bytes(body);
     mg_link_cork(link, true);
-    if (mg_link_send(link, AMQP_BASIC_PUBLISH_METHOD, &method) && mg_link_send_frame(link, &header))
+    if (mg_link_send(link, AMQP_BASIC_PUBLISH_METHOD, &method) && mg_link_send_frame(link, &header)) {
         (void)mg_link_send_frame(link, &content); /* lost with its connection: the next cast replaces it */
+    }
     mg_link_cork(link, false);
 }

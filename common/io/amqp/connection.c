@@ -48,7 +48,9 @@ static void amqp_free_copy(char *copy, const char *url)
 static bool amqp_has_blank(const char *url)
 {
     for (; *url != '\0'; url++) {
-        if ((unsigned char)*url <= ' ' || *url == 0x7F) return true;
+        if ((unsigned char)*url <= ' ' || *url == 0x7F) {
+            return true;
+        }
     }
     return false;
 }
@@ -58,13 +60,16 @@ static bool amqp_has_blank(const char *url)
 static enum mg_class amqp_parse(const char *url, char **ret_copy, struct amqp_connection_info *ret_info,
                                 struct mg_err *err)
 {
-    if (amqp_has_blank(url))
+    if (amqp_has_blank(url)) {
         return mg_err_set(
             err, MG_BAD_INPUT,
             "cannot read the AMQP URL: there is a blank or the end of a line in it; it is one line, "
             "in which a blank is written %%20");
+    }
     char *copy = strdup(url);
-    if (copy == NULL) return mg_err_set(err, MG_TRANSIENT, "could not read the AMQP URL: no memory");
+    if (copy == NULL) {
+        return mg_err_set(err, MG_TRANSIENT, "could not read the AMQP URL: no memory");
+    }
     if (amqp_parse_url(copy, ret_info) != AMQP_STATUS_OK || ret_info->host == NULL ||
         ret_info->host[0] == '\0') {
         amqp_free_copy(copy, url);
@@ -73,7 +78,9 @@ static enum mg_class amqp_parse(const char *url, char **ret_copy, struct amqp_co
             "cannot read the AMQP URL: it should be amqps://user:password@host:port/vhost, or amqp:// without TLS");
     }
     static char root[] = "/";
-    if (ret_info->vhost == NULL || ret_info->vhost[0] == '\0') ret_info->vhost = root;
+    if (ret_info->vhost == NULL || ret_info->vhost[0] == '\0') {
+        ret_info->vhost = root;
+    }
     *ret_copy = copy;
     return MG_OK;
 }
@@ -81,7 +88,9 @@ static enum mg_class amqp_parse(const char *url, char **ret_copy, struct amqp_co
 static enum mg_class amqp_check_plaintext(const struct mg_broker_address *address,
                                           const struct amqp_connection_info *info, struct mg_err *err)
 {
-    if (info->ssl || address->is_plaintext_allowed || mg_host_is_loopback(info->host)) return MG_OK;
+    if (info->ssl || address->is_plaintext_allowed || mg_host_is_loopback(info->host)) {
+        return MG_OK;
+    }
     return mg_err_set(err, MG_BAD_INPUT,
                       "cannot use the AMQP URL: password and orders would go to %s:%d in plain text; use "
                       "amqps:// (and --amqp-ca-file), or --allow-plaintext if the network is private",
@@ -94,9 +103,13 @@ enum mg_class mg_amqp_check_address(const struct mg_broker_address *address,
     char *copy;
     struct amqp_connection_info info;
     enum mg_class class = amqp_parse(address->url, &copy, &info, err);
-    if (class != MG_OK) return class;
+    if (class != MG_OK) {
+        return class;
+    }
     class = amqp_check_plaintext(address, &info, err);
-    if (class == MG_OK && info.ssl) class = mg_tls_check_files(&address->tls, err);
+    if (class == MG_OK && info.ssl) {
+        class = mg_tls_check_files(&address->tls, err);
+    }
     if (class == MG_OK) {
         (void)snprintf(ret_host_port, MG_AMQP_ADDRESS_SIZE, "%.255s:%d", info.host, info.port);
     }
@@ -114,8 +127,9 @@ static enum mg_class amqp_make_socket(amqp_connection_state_t connection,
                                       const struct amqp_connection_info *info, const struct mg_tls_files *tls,
                                       amqp_socket_t **ret_socket, struct mg_err *err)
 {
-    if (connection != NULL && info->ssl)
+    if (connection != NULL && info->ssl) {
         return mg_tls_socket_create(connection, tls, info->host, ret_socket, err);
+    }
     *ret_socket = connection == NULL ? NULL : amqp_tcp_socket_new(connection);
     return *ret_socket == NULL ? mg_err_set(err, MG_TRANSIENT, "no memory") : MG_OK;
 }
@@ -127,7 +141,9 @@ enum mg_class mg_amqp_connect(const struct mg_broker_address *address, const cha
     char *copy;
     struct amqp_connection_info info;
     enum mg_class class = amqp_parse(address->url, &copy, &info, err);
-    if (class != MG_OK) return class;
+    if (class != MG_OK) {
+        return class;
+    }
     class = amqp_check_plaintext(address, &info, err);
     if (class != MG_OK) {
         amqp_free_copy(copy, address->url);
@@ -145,22 +161,27 @@ enum mg_class mg_amqp_connect(const struct mg_broker_address *address, const cha
     (void)amqp_set_handshake_timeout(connection, &timeout); /* cannot fail: the timeout is valid */
     (void)amqp_set_rpc_timeout(connection, &timeout);
     int status = amqp_socket_open_noblock(socket, info.host, info.port, &timeout);
-    if (ret_is_absent != NULL)
+    if (ret_is_absent != NULL) {
         *ret_is_absent =
             status == AMQP_STATUS_SOCKET_ERROR || status == AMQP_STATUS_HOSTNAME_RESOLUTION_FAILED;
+    }
     if (status != AMQP_STATUS_OK) {
         class = info.ssl ? mg_tls_failure(connection, status, true, err) : MG_OK;
-        if (class == MG_OK && status == AMQP_STATUS_SOCKET_ERROR) /* the library reports no more detail */
+        if (class == MG_OK && status == AMQP_STATUS_SOCKET_ERROR) { /* the library reports no more detail */
             class = mg_err_set(err, MG_TRANSIENT,
                                "nothing takes connections there, or the network does not lead there");
-        if (class == MG_OK) class = mg_err_set(err, MG_TRANSIENT, "%s", amqp_error_string2(status));
+        }
+        if (class == MG_OK) {
+            class = mg_err_set(err, MG_TRANSIENT, "%s", amqp_error_string2(status));
+        }
         mg_err_prefix(err, "could not connect to %s:%d%s", info.host, info.port, info.ssl ? " with TLS" : "");
         goto out;
     }
     amqp_tune_socket(amqp_get_sockfd(connection));
     class = amqp_login_as(connection, &info, name, err);
-    if (class == MG_OK && amqp_channel_open(connection, MG_AMQP_CHANNEL) == NULL)
+    if (class == MG_OK && amqp_channel_open(connection, MG_AMQP_CHANNEL) == NULL) {
         class = mg_amqp_result(amqp_get_rpc_reply(connection), NULL, err);
+    }
     if (class != MG_OK) {
         mg_err_prefix(err, "could not log in at %s:%d as %s on vhost %s", info.host, info.port, info.user,
                       info.vhost);
@@ -220,10 +241,14 @@ static enum mg_class amqp_login_as(amqp_connection_state_t connection,
         &table, AMQP_SASL_METHOD_PLAIN, info->user, info->password);
     int code;
     enum mg_class class = mg_amqp_result(reply, &code, err);
-    if (class == MG_OK) return MG_OK;
+    if (class == MG_OK) {
+        return MG_OK;
+    }
     if (reply.reply_type == AMQP_RESPONSE_LIBRARY_EXCEPTION && info->ssl) {
         enum mg_class known = mg_tls_failure(connection, reply.library_error, true, err);
-        if (known != MG_OK) class = known;
+        if (known != MG_OK) {
+            class = known;
+        }
     }
     return amqp_add_advice(class, code, info, err);
 }
@@ -233,16 +258,19 @@ static enum mg_class amqp_add_advice(enum mg_class class, int code, const struct
                                      struct mg_err *err)
 {
     const struct mg_err why = *err;
-    if (code == AMQP_ACCESS_REFUSED)
+    if (code == AMQP_ACCESS_REFUSED) {
         return mg_err_set(err, class, "%s; user or password is wrong, or this user may not log in from here",
                           why.text);
-    if (code == AMQP_NOT_ALLOWED)
+    }
+    if (code == AMQP_NOT_ALLOWED) {
         return mg_err_set(
             err, class,
             "%s; create it, or give the user rights there: rabbitmqctl set_permissions -p %s %s …", why.text,
             info->vhost, info->user);
-    if (code == 0 && !info->ssl)
+    }
+    if (code == 0 && !info->ssl) {
         return mg_err_set(err, class, "%s; if this is its port for TLS, use amqps://", why.text);
+    }
     return class;
 }
 
@@ -256,25 +284,29 @@ static void amqp_tune_socket(int fd)
         {IPPROTO_TCP, TCP_USER_TIMEOUT, USER_TIMEOUT_MS}, {IPPROTO_TCP, TCP_KEEPIDLE, KEEPALIVE_IDLE_S},
         {IPPROTO_TCP, TCP_KEEPINTVL, KEEPALIVE_PERIOD_S}, {IPPROTO_TCP, TCP_KEEPCNT, KEEPALIVE_PROBES},
     };
-    for (size_t i = 0; i < sizeof(options) / sizeof(options[0]); i++)
+    for (size_t i = 0; i < sizeof(options) / sizeof(options[0]); i++) {
         (void)setsockopt(fd, options[i].level, options[i].option, &options[i].value,
                          sizeof(options[i].value));
+    }
 }
 
 void mg_amqp_destroy(amqp_connection_state_t connection)
 {
-    if (connection != NULL)
+    if (connection != NULL) {
         (void)amqp_destroy_connection(connection); /* closes the socket; a failure needs no action */
+    }
 }
 
 enum mg_class mg_amqp_reopen_channel(amqp_connection_state_t connection, struct mg_err *err)
 {
     amqp_channel_close_ok_t ok = {0};
     int status = amqp_send_method(connection, MG_AMQP_CHANNEL, AMQP_CHANNEL_CLOSE_OK_METHOD, &ok);
-    if (status != AMQP_STATUS_OK)
+    if (status != AMQP_STATUS_OK) {
         return mg_err_set(err, MG_TRANSIENT, "could not close the channel: %s", amqp_error_string2(status));
-    if (amqp_channel_open(connection, MG_AMQP_CHANNEL) == NULL)
+    }
+    if (amqp_channel_open(connection, MG_AMQP_CHANNEL) == NULL) {
         return mg_amqp_result(amqp_get_rpc_reply(connection), NULL, err);
+    }
     return MG_OK;
 }
 
@@ -301,11 +333,17 @@ enum mg_class mg_amqp_check_queues(amqp_connection_state_t connection, const cha
         int n = snprintf(missing + used, sizeof(missing) - used, "%s%s%s", used > 0 ? ", " : "", queues[i],
                          code == AMQP_NOT_FOUND ? "" : " (not permitted)");
         used = n < 0 || used + (size_t)n >= sizeof(missing) ? sizeof(missing) - 1 : used + (size_t)n;
-        if (code == AMQP_NOT_FOUND && absent_count < ABSENT_MAX) absent[absent_count++] = queues[i];
+        if (code == AMQP_NOT_FOUND && absent_count < ABSENT_MAX) {
+            absent[absent_count++] = queues[i];
+        }
         class = mg_amqp_reopen_channel(connection, err);
-        if (class != MG_OK) return class;
+        if (class != MG_OK) {
+            return class;
+        }
     }
-    if (used == 0) return MG_OK;
+    if (used == 0) {
+        return MG_OK;
+    }
     char command[MG_APPLY_COMMAND_SIZE];
     mg_topology_apply_command(absent, absent_count, command);
     return mg_err_set(err, MG_PERMANENT, "missing in the broker: %s; run: %s", missing, command);
@@ -340,8 +378,12 @@ void mg_amqp_advice(int code, amqp_method_number_t refused, amqp_bytes_t text,
 
 enum mg_class mg_amqp_result(amqp_rpc_reply_t reply, int *ret_code, struct mg_err *err)
 {
-    if (ret_code != NULL) *ret_code = 0;
-    if (reply.reply_type == AMQP_RESPONSE_NORMAL) return MG_OK;
+    if (ret_code != NULL) {
+        *ret_code = 0;
+    }
+    if (reply.reply_type == AMQP_RESPONSE_NORMAL) {
+        return MG_OK;
+    }
     if (reply.reply_type == AMQP_RESPONSE_SERVER_EXCEPTION) {
         int code = 0;
         amqp_method_number_t refused = 0;
@@ -356,7 +398,9 @@ enum mg_class mg_amqp_result(amqp_rpc_reply_t reply, int *ret_code, struct mg_er
             code = method->reply_code;
             text = method->reply_text;
         }
-        if (ret_code != NULL) *ret_code = code;
+        if (ret_code != NULL) {
+            *ret_code = code;
+        }
         /* 320: closed by an operator or a shutdown; 541: internal error. Both are temporary. */
         bool is_passing = code == AMQP_CONNECTION_FORCED || code == AMQP_INTERNAL_ERROR;
         char advice[MG_ADVICE_SIZE];
@@ -365,15 +409,17 @@ enum mg_class mg_amqp_result(amqp_rpc_reply_t reply, int *ret_code, struct mg_er
                           (int)(text.len < REPLY_TEXT_MAX ? text.len : REPLY_TEXT_MAX),
                           (const char *)text.bytes, advice);
     }
-    if (reply.reply_type == AMQP_RESPONSE_NONE)
+    if (reply.reply_type == AMQP_RESPONSE_NONE) {
         return mg_err_set(err, MG_TRANSIENT, "the broker did not answer");
+    }
     return mg_err_set(err, MG_TRANSIENT, "%s", amqp_error_string2(reply.library_error));
 }
 
 const char *mg_amqp_failure_text(amqp_connection_state_t connection, int status, struct mg_err *scratch)
 {
-    if (status == AMQP_STATUS_SSL_ERROR && mg_tls_failure(connection, status, false, scratch) != MG_OK)
+    if (status == AMQP_STATUS_SSL_ERROR && mg_tls_failure(connection, status, false, scratch) != MG_OK) {
         return scratch->text;
+    }
     return amqp_error_string2(status);
 }
 
@@ -394,7 +440,9 @@ struct mg_slice mg_amqp_slice(amqp_bytes_t bytes)
 const amqp_field_value_t *mg_amqp_table_find(const amqp_table_t *table, const char *name)
 {
     for (int i = 0; i < table->num_entries; i++) {
-        if (mg_slice_is(mg_amqp_slice(table->entries[i].key), name)) return &table->entries[i].value;
+        if (mg_slice_is(mg_amqp_slice(table->entries[i].key), name)) {
+            return &table->entries[i].value;
+        }
     }
     return NULL;
 }
@@ -428,21 +476,26 @@ int64_t mg_amqp_value_number(const amqp_field_value_t *value)
 
 struct mg_slice mg_amqp_value_text(const amqp_field_value_t *value)
 {
-    if (value->kind != AMQP_FIELD_KIND_UTF8 && value->kind != AMQP_FIELD_KIND_BYTES)
+    if (value->kind != AMQP_FIELD_KIND_UTF8 && value->kind != AMQP_FIELD_KIND_BYTES) {
         return (struct mg_slice){0};
+    }
     return mg_amqp_slice(value->value.bytes);
 }
 
 int64_t mg_amqp_header_number(const amqp_basic_properties_t *properties, const char *name)
 {
-    if ((properties->_flags & AMQP_BASIC_HEADERS_FLAG) == 0) return 0;
+    if ((properties->_flags & AMQP_BASIC_HEADERS_FLAG) == 0) {
+        return 0;
+    }
     const amqp_field_value_t *value = mg_amqp_table_find(&properties->headers, name);
     return value == NULL ? 0 : mg_amqp_value_number(value);
 }
 
 struct mg_slice mg_amqp_header_text(const amqp_basic_properties_t *properties, const char *name)
 {
-    if ((properties->_flags & AMQP_BASIC_HEADERS_FLAG) == 0) return (struct mg_slice){0};
+    if ((properties->_flags & AMQP_BASIC_HEADERS_FLAG) == 0) {
+        return (struct mg_slice){0};
+    }
     const amqp_field_value_t *value = mg_amqp_table_find(&properties->headers, name);
     return value == NULL ? (struct mg_slice){0} : mg_amqp_value_text(value);
 }

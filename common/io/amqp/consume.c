@@ -48,14 +48,17 @@ static const struct mg_link_events consume_events = {
 enum mg_class mg_consume_init(struct mg_broker *broker, struct mg_err *err)
 {
     broker->reconsume = mg_timer_create(broker->loop, consume_on_timer, broker);
-    if (broker->reconsume == NULL)
+    if (broker->reconsume == NULL) {
         return mg_err_set(err, MG_TRANSIENT, "could not prepare consuming: no memory");
+    }
     struct mg_link *link = &broker->consume;
     enum mg_class class = mg_link_init(link, broker, "consume", &consume_events, err);
-    for (int i = 0; i < broker->consumer_count; i++)
+    for (int i = 0; i < broker->consumer_count; i++) {
         link->queues[link->queue_count++] = broker->consumers[i].queue;
-    for (int i = 0; i < broker->check_count && broker->consumer_count > 0; i++)
+    }
+    for (int i = 0; i < broker->check_count && broker->consumer_count > 0; i++) {
         link->queues[link->queue_count++] = broker->check_queues[i];
+    }
     return class;
 }
 
@@ -69,8 +72,9 @@ void mg_consume_finish(struct mg_broker *broker)
 void mg_broker_consume_private(struct mg_broker *broker, uint16_t prefetch,
                                void (*named)(void *arg, int consumer, const char *queue), void *arg)
 {
-    if (broker->named != NULL || broker->consumer_count >= MG_CONSUMER_SLOTS)
+    if (broker->named != NULL || broker->consumer_count >= MG_CONSUMER_SLOTS) {
         return; /* there is one private queue */
+    }
     broker->consumers[broker->consumer_count++] =
         (struct mg_consumer_slot){.prefetch = prefetch,
                                   .body_max_bytes = broker->body_max_bytes,
@@ -84,7 +88,9 @@ void mg_broker_consume_private(struct mg_broker *broker, uint16_t prefetch,
 
 void mg_broker_pause(struct mg_broker *broker, int consumer)
 {
-    if (consumer < 0 || consumer >= broker->consumer_count) return;
+    if (consumer < 0 || consumer >= broker->consumer_count) {
+        return;
+    }
     broker->consumers[consumer].is_wanted = false;
     broker->consumers[consumer].is_awaited = false;
     mg_timer_start(broker->reconsume, 0, 0); /* deferred: no callback runs within the caller */
@@ -92,7 +98,9 @@ void mg_broker_pause(struct mg_broker *broker, int consumer)
 
 void mg_broker_resume(struct mg_broker *broker, int consumer, uint16_t prefetch)
 {
-    if (consumer < 0 || consumer >= broker->consumer_count) return;
+    if (consumer < 0 || consumer >= broker->consumer_count) {
+        return;
+    }
     broker->consumers[consumer].prefetch = prefetch > 0 ? prefetch : 1;
     broker->consumers[consumer].is_wanted = true;
     mg_timer_start(broker->reconsume, 0, 0);
@@ -111,7 +119,9 @@ size_t mg_broker_held_bytes(const struct mg_broker *broker, int consumer)
 
 void mg_broker_set_rank(struct mg_broker *broker, int64_t rank)
 {
-    if (broker->rank == rank) return;
+    if (broker->rank == rank) {
+        return;
+    }
     broker->rank = rank;
     mg_timer_start(broker->reconsume, 0, 0);
 }
@@ -120,8 +130,9 @@ void mg_broker_set_rank(struct mg_broker *broker, int64_t rank)
 
 static void consume_opened(struct mg_link *link)
 {
-    for (int i = 0; i < link->broker->consumer_count; i++)
+    for (int i = 0; i < link->broker->consumer_count; i++) {
         link->broker->consumers[i].is_awaited = link->broker->consumers[i].is_wanted;
+    }
     consume_next(link->broker);
 }
 
@@ -206,7 +217,9 @@ static bool consume_stop(struct mg_broker *broker, int index)
 static void consume_next(struct mg_broker *broker)
 {
     struct mg_link *link = &broker->consume;
-    if (!link->is_open || link->answer_by_boot_ms != 0) return;
+    if (!link->is_open || link->answer_by_boot_ms != 0) {
+        return;
+    }
     int64_t now = mg_clock_boot_ms();
     for (int i = 0; i < broker->consumer_count; i++) {
         struct mg_consumer_slot *slot = &broker->consumers[i];
@@ -215,14 +228,17 @@ static void consume_next(struct mg_broker *broker)
         bool is_outdated = is_on && (slot->prefetch_sent > mg_room_prefetch(slot) ||
                                      mg_room_is_outgrown(slot) || slot->rank_sent != broker->rank);
         bool is_wanted = slot->is_wanted && !slot->is_full;
-        if (is_on == is_wanted && !is_outdated) continue;
+        if (is_on == is_wanted && !is_outdated) {
+            continue;
+        }
         if (!is_on && slot->not_before_boot_ms > now) {
             mg_timer_start(broker->reconsume, slot->not_before_boot_ms - now, 0);
             continue;
         }
         if (mg_link_has_room(link, QUESTION_BYTES) &&
-            (is_on ? consume_stop(broker, i) : consume_start(broker, i)))
+            (is_on ? consume_stop(broker, i) : consume_start(broker, i))) {
             mg_link_asked(link);
+        }
         return;
     }
 }
@@ -241,10 +257,14 @@ static bool consume_take_name(struct mg_broker *broker, const amqp_queue_declare
 {
     for (int i = 0; i < broker->consumer_count; i++) {
         struct mg_consumer_slot *slot = &broker->consumers[i];
-        if (slot->state != MG_CONSUMER_NAMING) continue;
+        if (slot->state != MG_CONSUMER_NAMING) {
+            continue;
+        }
         slot->state = MG_CONSUMER_OFF;
         slot->queue = strndup(ok->queue.bytes, ok->queue.len);
-        if (slot->queue == NULL) mg_link_fail(&broker->consume, MG_TROUBLE_UNREACHABLE, "no memory");
+        if (slot->queue == NULL) {
+            mg_link_fail(&broker->consume, MG_TROUBLE_UNREACHABLE, "no memory");
+        }
         return true;
     }
     return false;
@@ -254,12 +274,15 @@ static void consume_take_cancel(struct mg_link *link, const amqp_basic_cancel_t 
 {
     struct mg_broker *broker = link->broker;
     int index = consume_tag_index(broker, cancel->consumer_tag);
-    if (index < 0) return;
+    if (index < 0) {
+        return;
+    }
     struct mg_consumer_slot *slot = &broker->consumers[index];
     amqp_basic_cancel_ok_t ok = {.consumer_tag = cancel->consumer_tag};
     if (!cancel->nowait && mg_link_has_room(link, QUESTION_BYTES) &&
-        !mg_link_send(link, AMQP_BASIC_CANCEL_OK_METHOD, &ok))
+        !mg_link_send(link, AMQP_BASIC_CANCEL_OK_METHOD, &ok)) {
         return;
+    }
     if (slot->is_private) { /* its queue is gone: a new queue has a new name, so a new connection is made */
         mg_link_fail(link, MG_TROUBLE_UNREACHABLE, "the private queue is gone");
         return;
@@ -267,8 +290,9 @@ static void consume_take_cancel(struct mg_link *link, const amqp_basic_cancel_t 
     (void)snprintf(link->reason, sizeof(link->reason), "the broker cancelled the consumer of %s",
                    slot->queue);
     mg_acks_give_back_passed(broker, index);
-    if (slot->state == MG_CONSUMER_ON)
+    if (slot->state == MG_CONSUMER_ON) {
         slot->state = MG_CONSUMER_OFF; /* else the answer to a request of ours is still to come */
+    }
     slot->is_awaited = true;
     slot->not_before_boot_ms = mg_clock_boot_ms() + CANCELLED_PAUSE_MS;
     mg_broker_state_changed(broker);
@@ -281,22 +305,30 @@ static void consume_method(struct mg_link *link, const amqp_method_t *method)
     int index;
     switch (method->id) {
     case AMQP_QUEUE_DECLARE_OK_METHOD:
-        if (!consume_take_name(broker, method->decoded)) return;
+        if (!consume_take_name(broker, method->decoded)) {
+            return;
+        }
         break;
     case AMQP_BASIC_CONSUME_OK_METHOD:
         index = consume_tag_index(broker, ((const amqp_basic_consume_ok_t *)method->decoded)->consumer_tag);
         slot = consume_asked(broker, MG_CONSUMER_STARTING, index);
-        if (slot == NULL) return;
+        if (slot == NULL) {
+            return;
+        }
         bool is_named = slot->is_private && slot->is_awaited;
         slot->state = MG_CONSUMER_ON;
         slot->lost_since_boot_ms = 0;
         slot->is_awaited = false;
-        if (is_named) broker->named(broker->named_arg, index, slot->queue);
+        if (is_named) {
+            broker->named(broker->named_arg, index, slot->queue);
+        }
         break;
     case AMQP_BASIC_CANCEL_OK_METHOD:
         index = consume_tag_index(broker, ((const amqp_basic_cancel_ok_t *)method->decoded)->consumer_tag);
         slot = consume_asked(broker, MG_CONSUMER_STOPPING, index);
-        if (slot == NULL) return;
+        if (slot == NULL) {
+            return;
+        }
         slot->state = MG_CONSUMER_OFF;
         mg_acks_give_back_passed(broker, index);
         break;
@@ -307,7 +339,9 @@ static void consume_method(struct mg_link *link, const amqp_method_t *method)
     default: /* qos-ok, and methods of newer brokers */
         return;
     }
-    if (!link->is_open) return;
+    if (!link->is_open) {
+        return;
+    }
     mg_link_answered(link);
     consume_next(broker);
     mg_broker_state_changed(broker);
@@ -321,7 +355,9 @@ static void consume_seen(struct mg_broker *broker, const char *queue, int64_t co
     int64_t now = mg_clock_boot_ms();
     for (int i = 0; i < broker->consumer_count; i++) {
         struct mg_consumer_slot *slot = &broker->consumers[i];
-        if (slot->is_private || strcmp(slot->queue, queue) != 0) continue;
+        if (slot->is_private || strcmp(slot->queue, queue) != 0) {
+            continue;
+        }
         bool is_missing = slot->state == MG_CONSUMER_ON && consumers <= 0;
         if (!is_missing || slot->lost_since_boot_ms == 0) {
             slot->lost_since_boot_ms = is_missing ? now : 0;
@@ -339,7 +375,9 @@ enum mg_class mg_consume_watch(struct mg_broker *broker, struct mg_err *err)
     broker->watches.looked = consume_seen;
     for (int i = 0; i < broker->consumer_count && class == MG_OK; i++) {
         const struct mg_consumer_slot *slot = &broker->consumers[i];
-        if (!slot->is_private) class = mg_broker_watch_queue(broker, slot->queue, LOOK_MS, NULL, NULL, err);
+        if (!slot->is_private) {
+            class = mg_broker_watch_queue(broker, slot->queue, LOOK_MS, NULL, NULL, err);
+        }
     }
     return class;
 }
@@ -350,7 +388,9 @@ static void consume_header(struct mg_link *link, const amqp_method_t *method,
                            const amqp_basic_properties_t *properties, uint64_t body_size)
 {
     struct mg_broker *broker = link->broker;
-    if (method->id != AMQP_BASIC_DELIVER_METHOD) return;
+    if (method->id != AMQP_BASIC_DELIVER_METHOD) {
+        return;
+    }
     const amqp_basic_deliver_t *deliver = method->decoded;
     if (deliver->delivery_tag <= broker->acks.last_tag) { /* a `multiple` ack would cover others */
         mg_link_fail(link, MG_TROUBLE_UNREACHABLE, "delivery %" PRIu64 " came behind %" PRIu64,
@@ -375,8 +415,12 @@ static void consume_header(struct mg_link *link, const amqp_method_t *method,
         mg_room_note_size(broker, slot, is_oversized ? 0 : body_size);
         mg_room_guess(slot);
     }
-    if (slot != NULL && mg_room_is_outgrown(slot)) mg_timer_start(broker->reconsume, 0, 0);
-    if (is_kept || is_oversized) return;
+    if (slot != NULL && mg_room_is_outgrown(slot)) {
+        mg_timer_start(broker->reconsume, 0, 0);
+    }
+    if (is_kept || is_oversized) {
+        return;
+    }
     mg_acks_pass(broker);
     mg_metric_add(broker->passed, 1);
     slot->is_full = true;
@@ -392,9 +436,13 @@ static void consume_complete(struct mg_link *link)
 {
     struct mg_broker *broker = link->broker;
     struct mg_delivery *delivery = mg_acks_complete(broker);
-    if (delivery == NULL) return;
+    if (delivery == NULL) {
+        return;
+    }
     mg_metric_add(broker->deliveries, 1);
-    if (delivery->is_redelivered) mg_metric_add(broker->redeliveries, 1);
+    if (delivery->is_redelivered) {
+        mg_metric_add(broker->redeliveries, 1);
+    }
     if (delivery->consumer < 0) { /* cannot happen: every consumer is one of ours */
         mg_link_fail(link, MG_TROUBLE_UNREACHABLE, "a message came for an unknown consumer");
         mg_broker_requeue(broker, delivery);
@@ -409,7 +457,9 @@ static int consume_tag_index(const struct mg_broker *broker, amqp_bytes_t tag)
     char start[TAG_SIZE];
     for (int i = 0; i < broker->consumer_count; i++) {
         size_t len = (size_t)snprintf(start, sizeof(start), "mg-%d-", i);
-        if (tag.len > len && memcmp(tag.bytes, start, len) == 0) return i;
+        if (tag.len > len && memcmp(tag.bytes, start, len) == 0) {
+            return i;
+        }
     }
     return -1;
 }

@@ -6,15 +6,16 @@
 
 static char *put(char *at, uint64_t number, int bytes)
 {
-    for (int i = bytes - 1; i >= 0; i--)
+    for (int i = bytes - 1; i >= 0; i--) {
         *at++ = (char)(number >> (8 * i));
+    }
     return at;
 }
 
 bool mg_frame_append(struct mg_buf *buf, const amqp_frame_t *frame)
 {
     char texts[MG_FRAME_TEXTS_MAX], head[20], *at = head + 7;
-    amqp_bytes_t payload = {.len = sizeof texts, .bytes = texts};
+    amqp_bytes_t payload = {.len = sizeof(texts), .bytes = texts};
     int len = 0;
     if (frame->frame_type == AMQP_FRAME_METHOD) {
         at = put(at, frame->payload.method.id, 4);
@@ -28,8 +29,12 @@ bool mg_frame_append(struct mg_buf *buf, const amqp_frame_t *frame)
     } else {
         payload = frame->payload.body_fragment;
     }
-    if (len < 0) return false;
-    if (frame->frame_type != AMQP_FRAME_BODY) payload.len = (size_t)len;
+    if (len < 0) {
+        return false;
+    }
+    if (frame->frame_type != AMQP_FRAME_BODY) {
+        payload.len = (size_t)len;
+    }
     size_t head_len = (size_t)(at - head);
     at = put(head, frame->frame_type, 1);
     at = put(at, frame->channel, 2);

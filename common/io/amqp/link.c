@@ -78,14 +78,17 @@ enum mg_class mg_link_init(struct mg_link *link, struct mg_broker *broker, const
     link->service = mg_timer_create(broker->loop, link_on_service, link);
     link->retry = mg_timer_create(broker->loop, link_connect, link);
     link->again = mg_idle_create(broker->loop, link_on_again, link);
-    if (link->service == NULL || link->retry == NULL || link->again == NULL)
+    if (link->service == NULL || link->retry == NULL || link->again == NULL) {
         return mg_err_set(err, MG_TRANSIENT, "could not prepare the broker's connection: no memory");
+    }
     return MG_OK;
 }
 
 void mg_link_start(struct mg_link *link)
 {
-    if (link->is_started) return;
+    if (link->is_started) {
+        return;
+    }
     link->is_started = true;
     mg_timer_start(link->retry, 0, 0);
 }
@@ -103,7 +106,9 @@ void mg_link_finish(struct mg_link *link)
     mg_buf_finish(&link->outbox);
     mg_timer_destroy(link->service);
     mg_timer_destroy(link->retry);
-    if (link->again != NULL) mg_idle_destroy(link->again);
+    if (link->again != NULL) {
+        mg_idle_destroy(link->again);
+    }
     link->service = link->retry = NULL;
     link->again = NULL;
 }
@@ -120,7 +125,9 @@ static void link_connect(void *arg)
 {
     struct mg_link *link = arg;
     struct mg_link_job *job = calloc(1, sizeof(*job));
-    if (job != NULL) job->url = strdup(link->broker->address.url);
+    if (job != NULL) {
+        job->url = strdup(link->broker->address.url);
+    }
     if (job == NULL || job->url == NULL) {
         free(job);
         link_retry_later(link);
@@ -147,11 +154,14 @@ static void link_connect_work(void *arg)
 {
     struct mg_link_job *job = arg;
     job->class = mg_amqp_connect(&job->address, job->name, &job->connection, &job->is_absent, &job->err);
-    if (job->class != MG_OK) return;
+    if (job->class != MG_OK) {
+        return;
+    }
     job->class = mg_amqp_check_queues(job->connection, job->queues, job->queue_count, &job->err);
     if (job->class == MG_OK && job->is_confirming &&
-        amqp_confirm_select(job->connection, MG_AMQP_CHANNEL) == NULL)
+        amqp_confirm_select(job->connection, MG_AMQP_CHANNEL) == NULL) {
         job->class = mg_amqp_result(amqp_get_rpc_reply(job->connection), NULL, &job->err);
+    }
     if (job->class != MG_OK) {
         mg_amqp_destroy(job->connection);
         job->connection = NULL;
@@ -210,7 +220,9 @@ static void link_retry_later(struct mg_link *link)
 
 void mg_link_fail(struct mg_link *link, enum mg_trouble trouble, const char *format, ...)
 {
-    if (!link->is_open) return;
+    if (!link->is_open) {
+        return;
+    }
     int n = snprintf(link->reason, sizeof(link->reason),
                      "lost the connection to %s (%s): ", link->broker->host_port, link->role);
     if (n > 0 && (size_t)n < sizeof(link->reason)) {
@@ -222,18 +234,24 @@ void mg_link_fail(struct mg_link *link, enum mg_trouble trouble, const char *for
     link->trouble = trouble;
     link->is_absent = false;
     link->is_open = false;
-    if (mg_clock_boot_ms() - link->opened_boot_ms >= LASTING_MS) link->attempts = 0;
+    if (mg_clock_boot_ms() - link->opened_boot_ms >= LASTING_MS) {
+        link->attempts = 0;
+    }
     link_close(link);
     link_retry_later(link);
     link->events->lost(link);
-    if (!link->broker->is_closing) mg_broker_state_changed(link->broker);
+    if (!link->broker->is_closing) {
+        mg_broker_state_changed(link->broker);
+    }
 }
 
 static void link_close(struct mg_link *link)
 {
     mg_watch_destroy(link->watch);
     link->watch = NULL;
-    if (link->service != NULL) mg_timer_stop(link->service);
+    if (link->service != NULL) {
+        mg_timer_stop(link->service);
+    }
     mg_amqp_destroy(link->connection);
     link->connection = NULL;
     link->wants_room = link->is_corked = false;
@@ -260,8 +278,9 @@ static void link_on_service(void *arg)
     struct mg_link *link = arg;
     mg_broker_enter(link->broker);
     mg_link_drain(link);
-    if (link->is_open && link->answer_by_boot_ms != 0 && mg_clock_boot_ms() > link->answer_by_boot_ms)
+    if (link->is_open && link->answer_by_boot_ms != 0 && mg_clock_boot_ms() > link->answer_by_boot_ms) {
         mg_link_fail(link, MG_TROUBLE_UNREACHABLE, "no answer within %d ms", MG_AMQP_RPC_TIMEOUT_MS);
+    }
     mg_broker_leave(link->broker);
 }
 
@@ -276,11 +295,15 @@ static void link_on_again(void *arg)
 void mg_link_drain(struct mg_link *link)
 {
     for (int i = 0; i < FRAMES_PER_TURN; i++) {
-        if (!link->is_open) return;
+        if (!link->is_open) {
+            return;
+        }
         struct timeval at_once = {0};
         amqp_frame_t frame;
         int status = amqp_simple_wait_frame_noblock(link->connection, &frame, &at_once);
-        if (status == AMQP_STATUS_TIMEOUT) return;
+        if (status == AMQP_STATUS_TIMEOUT) {
+            return;
+        }
         if (status != AMQP_STATUS_OK) {
             struct mg_err why;
             mg_link_fail(link, MG_TROUBLE_UNREACHABLE, "%s",
@@ -291,16 +314,20 @@ void mg_link_drain(struct mg_link *link)
         link_take_frame(link, &frame);
         /* Between a method and its header the method still points into the pool. After that, all has been
          * copied. */
-        if (link->is_open && link->content != MG_CONTENT_HEADER)
+        if (link->is_open && link->content != MG_CONTENT_HEADER) {
             amqp_maybe_release_buffers_on_channel(link->connection, frame.channel);
+        }
     }
-    if (link->again != NULL)
+    if (link->again != NULL) {
         mg_idle_arm(link->again); /* the library may hold frames for which the socket reports nothing */
+    }
 }
 
 static void link_take_frame(struct mg_link *link, const amqp_frame_t *frame)
 {
-    if (frame->channel != 0 && frame->channel != MG_AMQP_CHANNEL) return;
+    if (frame->channel != 0 && frame->channel != MG_AMQP_CHANNEL) {
+        return;
+    }
     bool is_content = link->content != MG_CONTENT_NONE && frame->channel != 0;
     if (frame->frame_type == AMQP_FRAME_METHOD) {
         const amqp_method_t *method = &frame->payload.method;
@@ -368,16 +395,19 @@ static void link_take_close(struct mg_link *link, const amqp_method_t *method)
         text = close->reply_text;
         refused = (amqp_method_number_t)close->class_id << 16 | close->method_id;
         if (link->events->channel_closed != NULL && link->events->channel_closed(link, close)) {
-            if (!link->is_open) return;
+            if (!link->is_open) {
+                return;
+            }
             amqp_channel_close_ok_t ok = {0};
             amqp_channel_open_t open = {0};
             link->content = MG_CONTENT_NONE;
             link->is_reopening = true;
-            if (!mg_link_has_room(link, 0)) /* on an almost idle link: it is stuck */
+            if (!mg_link_has_room(link, 0)) { /* on an almost idle link: it is stuck */
                 mg_link_fail(link, MG_TROUBLE_UNREACHABLE, "the broker does not read");
-            else if (mg_link_send(link, AMQP_CHANNEL_CLOSE_OK_METHOD, &ok) &&
-                     mg_link_send(link, AMQP_CHANNEL_OPEN_METHOD, &open))
+            } else if (mg_link_send(link, AMQP_CHANNEL_CLOSE_OK_METHOD, &ok) &&
+                       mg_link_send(link, AMQP_CHANNEL_OPEN_METHOD, &open)) {
                 mg_link_asked(link);
+            }
             return;
         }
     } else {
@@ -402,17 +432,23 @@ static void link_take_close(struct mg_link *link, const amqp_method_t *method)
  */
 bool mg_link_has_room(struct mg_link *link, size_t size)
 {
-    if (!link->is_open) return false;
+    if (!link->is_open) {
+        return false;
+    }
     size_t need = size + SEND_OVERHEAD_BYTES * (1 + size / RECORD_BYTES);
     if (need > link->send_budget) {
-        if (!link_empty_outbox(link)) return false; /* unsent bytes would not be counted */
+        if (!link_empty_outbox(link)) {
+            return false; /* unsent bytes would not be counted */
+        }
         uint32_t memory[SK_MEMINFO_VARS] = {0};
         socklen_t length = sizeof(memory);
         link->send_budget = 0;
         if (getsockopt(amqp_get_sockfd(link->connection), SOL_SOCKET, SO_MEMINFO, memory, &length) == 0) {
             size_t buffer = memory[SK_MEMINFO_SNDBUF], used = memory[SK_MEMINFO_WMEM_QUEUED];
             size_t reserve = buffer / 3;
-            if (used + reserve <= buffer) link->send_budget = buffer - used - reserve + need;
+            if (used + reserve <= buffer) {
+                link->send_budget = buffer - used - reserve + need;
+            }
         }
         if (need > link->send_budget) {
             link->wants_room = true;
@@ -433,7 +469,9 @@ bool mg_link_send(struct mg_link *link, amqp_method_number_t method, void *decod
 
 bool mg_link_send_frame(struct mg_link *link, const amqp_frame_t *frame)
 {
-    if (!link->is_open) return false;
+    if (!link->is_open) {
+        return false;
+    }
     if (link->is_plain) {
         if (!mg_frame_append(&link->outbox, frame)) {
             mg_link_fail(link, MG_TROUBLE_UNREACHABLE, "could not send: no memory for a frame");
@@ -443,7 +481,9 @@ bool mg_link_send_frame(struct mg_link *link, const amqp_frame_t *frame)
         return is_held_back || link_empty_outbox(link);
     }
     int status = amqp_send_frame(link->connection, frame);
-    if (status == AMQP_STATUS_OK) return true;
+    if (status == AMQP_STATUS_OK) {
+        return true;
+    }
     struct mg_err why;
     mg_link_fail(link, MG_TROUBLE_UNREACHABLE, "could not send: %s",
                  mg_amqp_failure_text(link->connection, status, &why));
@@ -454,7 +494,9 @@ bool mg_link_send_frame(struct mg_link *link, const amqp_frame_t *frame)
  * two pieces of it. */
 static bool link_empty_outbox(struct mg_link *link)
 {
-    if (link->outbox.len == 0) return true;
+    if (link->outbox.len == 0) {
+        return true;
+    }
     ssize_t sent = send(amqp_get_sockfd(link->connection), link->outbox.data, link->outbox.len,
                         MSG_NOSIGNAL | MSG_DONTWAIT);
     if (sent == (ssize_t)link->outbox.len) {
@@ -468,10 +510,14 @@ static bool link_empty_outbox(struct mg_link *link)
 
 void mg_link_cork(struct mg_link *link, bool is_corked)
 {
-    if (!link->is_open) return;
+    if (!link->is_open) {
+        return;
+    }
     link->is_corked = is_corked;
     if (link->is_plain) {
-        if (!is_corked) (void)link_empty_outbox(link);
+        if (!is_corked) {
+            (void)link_empty_outbox(link);
+        }
         return;
     }
     int value = is_corked;

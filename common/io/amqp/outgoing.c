@@ -24,19 +24,23 @@ enum mg_class mg_outgoing_check(const struct mg_message *message, struct mg_err 
         {"origin", message->origin},
     };
     for (size_t i = 0; i < sizeof(shorts) / sizeof(shorts[0]); i++) {
-        if (shorts[i].text != NULL && strlen(shorts[i].text) > MG_AMQP_SHORT_MAX)
+        if (shorts[i].text != NULL && strlen(shorts[i].text) > MG_AMQP_SHORT_MAX) {
             return mg_err_set(err, MG_BAD_INPUT, "cannot publish: the %s is longer than %d bytes",
                               shorts[i].what, MG_AMQP_SHORT_MAX);
+        }
     }
-    if (message->body.len > MG_OUTGOING_BODY_MAX)
+    if (message->body.len > MG_OUTGOING_BODY_MAX) {
         return mg_err_set(err, MG_BAD_INPUT, "cannot publish: the body of %zu bytes is above %d",
                           message->body.len, MG_OUTGOING_BODY_MAX);
+    }
     return MG_OK;
 }
 
 static struct mg_slice text_copy(char **at, struct mg_slice text)
 {
-    if (text.data == NULL) return text;
+    if (text.data == NULL) {
+        return text;
+    }
     char *copy = *at;
     memcpy(copy, text.data, text.len);
     *at += text.len;
@@ -49,8 +53,9 @@ static struct mg_slice reason_cut(const char *reason)
     struct mg_slice slice = mg_slice_of(reason);
     if (slice.len > REASON_MAX) {
         slice.len = REASON_MAX;
-        while (slice.len > 0 && ((unsigned char)slice.data[slice.len] & 0xC0U) == 0x80U)
+        while (slice.len > 0 && ((unsigned char)slice.data[slice.len] & 0xC0U) == 0x80U) {
             slice.len--;
+        }
     }
     return slice;
 }
@@ -71,10 +76,13 @@ struct mg_outgoing *mg_outgoing_create(const struct mg_message *message)
         message->body,
     };
     size_t size = 0;
-    for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++)
+    for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
         size += texts[i].len;
+    }
     struct mg_outgoing *outgoing = malloc(sizeof(*outgoing) + size);
-    if (outgoing == NULL) return NULL;
+    if (outgoing == NULL) {
+        return NULL;
+    }
     *outgoing = (struct mg_outgoing){.state = MG_OUTGOING_WAITING, .is_again = message->is_again};
     struct mg_slice *const targets[] = {
         &outgoing->exchange,       &outgoing->routing_key, &outgoing->type,        &outgoing->message_id,
@@ -82,8 +90,9 @@ struct mg_outgoing *mg_outgoing_create(const struct mg_message *message)
         &outgoing->reason,         &outgoing->origin,      &outgoing->body,
     };
     char *at = outgoing->text;
-    for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++)
+    for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
         *targets[i] = text_copy(&at, texts[i]);
+    }
     return outgoing;
 }
 
@@ -96,14 +105,18 @@ void mg_outgoing_init(struct mg_outgoing_line *line)
 void mg_outgoing_append(struct mg_outgoing_line *line, struct mg_outgoing *message)
 {
     TAILQ_INSERT_TAIL(&line->all, message, entry);
-    if (line->unsent == NULL) line->unsent = message;
+    if (line->unsent == NULL) {
+        line->unsent = message;
+    }
     line->count++;
     line->bytes += message->body.len;
 }
 
 void mg_outgoing_remove(struct mg_outgoing_line *line, struct mg_outgoing *message)
 {
-    if (line->unsent == message) line->unsent = TAILQ_NEXT(message, entry);
+    if (line->unsent == message) {
+        line->unsent = TAILQ_NEXT(message, entry);
+    }
     TAILQ_REMOVE(&line->all, message, entry);
     line->count--;
     line->bytes -= message->body.len;
@@ -122,7 +135,9 @@ void mg_outgoing_free_all(struct mg_outgoing_line *line)
 struct mg_outgoing *mg_outgoing_find_waiting(const struct mg_outgoing_line *line, const char *queue)
 {
     for (struct mg_outgoing *message = line->unsent; message != NULL; message = TAILQ_NEXT(message, entry)) {
-        if (message->state == MG_OUTGOING_WAITING && mg_slice_is(message->routing_key, queue)) return message;
+        if (message->state == MG_OUTGOING_WAITING && mg_slice_is(message->routing_key, queue)) {
+            return message;
+        }
     }
     return NULL;
 }

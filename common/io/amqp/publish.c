@@ -81,8 +81,9 @@ static enum mg_class publisher_init(struct mg_publisher *publisher, struct mg_br
     mg_outgoing_init(&publisher->line);
     publisher->flush = mg_idle_create(broker->loop, publish_on_idle, publisher);
     publisher->expiry = mg_timer_create(broker->loop, mg_publish_on_expiry, publisher);
-    if (publisher->flush == NULL || publisher->expiry == NULL)
+    if (publisher->flush == NULL || publisher->expiry == NULL) {
         return mg_err_set(err, MG_TRANSIENT, "could not prepare publishing: no memory");
+    }
     publisher->link.is_confirming = true;
     return mg_link_init(&publisher->link, broker, role, &publish_events, err);
 }
@@ -95,9 +96,10 @@ enum mg_class mg_publish_init(struct mg_broker *broker, const struct mg_broker_o
     struct mg_publish_metrics *published = &broker->published;
     broker->confirm_timeout_ms =
         options->confirm_timeout_ms > 0 ? options->confirm_timeout_ms : CONFIRM_TIMEOUT_DEFAULT_MS;
-    for (int i = 0; i < MG_PUBLISH_OUTCOME_COUNT; i++)
+    for (int i = 0; i < MG_PUBLISH_OUTCOME_COUNT; i++) {
         published->outcomes[i] = mg_metrics_series(options->metrics, MG_COUNTER, "makegood_published_total",
                                                    labels[i], "Messages published, by their outcome.");
+    }
     published->confirm_seconds =
         mg_metrics_series(options->metrics, MG_HISTOGRAM, "makegood_publish_confirm_seconds", NULL,
                           "From publishing to the broker's confirm.");
@@ -113,7 +115,9 @@ static void publisher_finish(struct mg_publisher *publisher)
 {
     mg_link_finish(&publisher->link);
     mg_outgoing_free_all(&publisher->line);
-    if (publisher->flush != NULL) mg_idle_destroy(publisher->flush);
+    if (publisher->flush != NULL) {
+        mg_idle_destroy(publisher->flush);
+    }
     mg_timer_destroy(publisher->expiry);
     publisher->flush = NULL;
     publisher->expiry = NULL;
@@ -156,13 +160,18 @@ enum mg_class mg_broker_publish(struct mg_broker *broker, const struct mg_messag
     bool is_apart = mg_unanswered_has(&broker->unanswered, mg_slice_of(message->routing_key));
     struct mg_publisher *publisher = is_apart ? &broker->publish_apart : &broker->publish;
     enum mg_class class = mg_outgoing_check(message, err);
-    if (class != MG_OK) return class;
-    if (publisher_room(publisher) == 0)
+    if (class != MG_OK) {
+        return class;
+    }
+    if (publisher_room(publisher) == 0) {
         return mg_err_set(err, MG_TRANSIENT,
                           "could not publish: %d messages of %zu bytes wait for their confirms",
                           publisher->line.count, publisher->line.bytes);
+    }
     struct mg_outgoing *outgoing = mg_outgoing_create(message);
-    if (outgoing == NULL) return mg_err_set(err, MG_TRANSIENT, "could not publish: no memory");
+    if (outgoing == NULL) {
+        return mg_err_set(err, MG_TRANSIENT, "could not publish: no memory");
+    }
     outgoing->done = done;
     outgoing->arg = arg;
     outgoing->published_boot_ms = mg_clock_boot_ms();
@@ -209,7 +218,9 @@ static bool publish_send_head(struct mg_publisher *publisher, struct mg_outgoing
                  {MG_HEADER_ORIGIN, message->origin},
                  {MG_HEADER_TRACEPARENT, message->traceparent}};
     for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
-        if (texts[i].text.data == NULL) continue;
+        if (texts[i].text.data == NULL) {
+            continue;
+        }
         headers[count] = (amqp_table_entry_t){.key = amqp_cstring_bytes(texts[i].name)};
         headers[count].value.kind = AMQP_FIELD_KIND_UTF8;
         headers[count++].value.value.bytes = mg_amqp_bytes(texts[i].text);
@@ -247,16 +258,23 @@ static bool publish_send(struct mg_publisher *publisher, struct mg_outgoing *mes
 {
     struct mg_link *link = &publisher->link;
     if (message->state == MG_OUTGOING_WAITING &&
-        (!mg_link_has_room(link, HEAD_BYTES) || !publish_send_head(publisher, message)))
+        (!mg_link_has_room(link, HEAD_BYTES) || !publish_send_head(publisher, message))) {
         return false;
+    }
     while (message->sent_bytes < message->body.len) {
         size_t size = message->body.len - message->sent_bytes;
-        if (size > MG_LINK_BODY_FRAME_MAX) size = MG_LINK_BODY_FRAME_MAX;
-        if (!mg_link_has_room(link, size)) return false;
+        if (size > MG_LINK_BODY_FRAME_MAX) {
+            size = MG_LINK_BODY_FRAME_MAX;
+        }
+        if (!mg_link_has_room(link, size)) {
+            return false;
+        }
         amqp_frame_t frame = {.frame_type = AMQP_FRAME_BODY, .channel = MG_AMQP_CHANNEL};
         frame.payload.body_fragment =
             mg_amqp_bytes((struct mg_slice){.data = message->body.data + message->sent_bytes, .len = size});
-        if (!mg_link_send_frame(link, &frame)) return false;
+        if (!mg_link_send_frame(link, &frame)) {
+            return false;
+        }
         message->sent_bytes += size;
     }
     message->state = MG_OUTGOING_SENT;
@@ -274,8 +292,12 @@ static bool is_of_first_queue(const struct mg_publisher *publisher)
 static void publish_flush(struct mg_publisher *publisher)
 {
     struct mg_link *link = &publisher->link;
-    if (link->is_open && publisher->is_doubted) publish_probe(publisher);
-    if (!link->is_open || publisher->is_doubted || publisher->line.unsent == NULL) return;
+    if (link->is_open && publisher->is_doubted) {
+        publish_probe(publisher);
+    }
+    if (!link->is_open || publisher->is_doubted || publisher->line.unsent == NULL) {
+        return;
+    }
     mg_link_cork(link, true);
     while (publisher->line.unsent != NULL) {
         struct mg_outgoing *message = publisher->line.unsent;
@@ -283,9 +305,12 @@ static void publish_flush(struct mg_publisher *publisher)
             first_of(publisher)->tag != 0 && publisher->next_tag - first_of(publisher)->tag >= MG_RING_SIZE;
         bool must_wait =
             link->is_blocked || is_ring_full || (publisher->is_apart && !is_of_first_queue(publisher));
-        if (message->state == MG_OUTGOING_WAITING && must_wait) break;
-        if (!publish_send(publisher, message))
+        if (message->state == MG_OUTGOING_WAITING && must_wait) {
+            break;
+        }
+        if (!publish_send(publisher, message)) {
             break; /* no room, or the connection is lost and the line has changed */
+        }
         publisher->line.unsent = TAILQ_NEXT(message, entry);
     }
     mg_link_cork(link, false);
@@ -303,7 +328,9 @@ static bool publish_channel_closed(struct mg_link *link, const amqp_channel_clos
     (void)snprintf(words, sizeof(words), "%.*s", (int)text.len, text.data);
     char *name = strstr(words, "exchange '");
     char *end = name == NULL ? NULL : strchr(name + strlen("exchange '"), '\'');
-    if (close->class_id != AMQP_BASIC_CLASS || end == NULL) return false;
+    if (close->class_id != AMQP_BASIC_CLASS || end == NULL) {
+        return false;
+    }
     *end = '\0';
     name += strlen("exchange '");
     (void)snprintf(publisher->doubted, sizeof(publisher->doubted), "%s",
@@ -323,13 +350,16 @@ static void publish_ask(struct mg_publisher *publisher, const char *exchange, bo
     amqp_frame_t header = {.frame_type = AMQP_FRAME_HEADER, .channel = MG_AMQP_CHANNEL};
     header.payload.properties.class_id = AMQP_BASIC_CLASS;
     header.payload.properties.decoded = &none;
-    if (mg_link_send(&publisher->link, AMQP_BASIC_PUBLISH_METHOD, &method))
+    if (mg_link_send(&publisher->link, AMQP_BASIC_PUBLISH_METHOD, &method)) {
         (void)mg_link_send_frame(&publisher->link, &header); /* if lost: the next connection does */
+    }
 }
 
 static void publish_probe(struct mg_publisher *publisher)
 {
-    if (publisher->is_probing || !mg_link_has_room(&publisher->link, HEAD_BYTES)) return;
+    if (publisher->is_probing || !mg_link_has_room(&publisher->link, HEAD_BYTES)) {
+        return;
+    }
     publisher->is_probing = true;
     publish_ask(publisher, publisher->doubted, true);
 }
@@ -337,10 +367,14 @@ static void publish_probe(struct mg_publisher *publisher)
 /* Only the probe was sent. Either answer proves that the exchange accepts publishes. */
 static void publish_take_probe(struct mg_publisher *publisher, const amqp_method_t *method)
 {
-    if (method->id != AMQP_BASIC_ACK_METHOD && method->id != AMQP_BASIC_NACK_METHOD) return;
+    if (method->id != AMQP_BASIC_ACK_METHOD && method->id != AMQP_BASIC_NACK_METHOD) {
+        return;
+    }
     publisher->is_doubted = false;
     mg_broker_state_changed(publisher->link.broker);
-    if (publisher->link.is_open) publish_flush(publisher);
+    if (publisher->link.is_open) {
+        publish_flush(publisher);
+    }
 }
 
 /* ---- answers of the broker ---- */
@@ -355,11 +389,17 @@ void mg_broker_probe(struct mg_broker *broker, const char *exchange)
 {
     struct mg_publisher *publisher = &broker->publish;
     struct mg_link *link = &publisher->link;
-    if (!link->is_open || link->is_blocked || publisher->is_doubted || is_answer_awaited(publisher)) return;
+    if (!link->is_open || link->is_blocked || publisher->is_doubted || is_answer_awaited(publisher)) {
+        return;
+    }
     publisher->awaited_boot_ms = mg_clock_boot_ms();
-    if (first_of(publisher) != NULL) return;
+    if (first_of(publisher) != NULL) {
+        return;
+    }
     mg_broker_enter(broker);
-    if (mg_link_has_room(link, HEAD_BYTES)) publish_ask(publisher, exchange, false);
+    if (mg_link_has_room(link, HEAD_BYTES)) {
+        publish_ask(publisher, exchange, false);
+    }
     mg_broker_leave(broker);
 }
 
@@ -377,16 +417,18 @@ static void publish_take_confirm(struct mg_publisher *publisher, uint64_t tag, b
 {
     if (!is_multiple) {
         struct mg_outgoing *message = publisher->ring[tag % MG_RING_SIZE];
-        if (message != NULL && message->tag == tag) /* else it has timed out */
+        if (message != NULL && message->tag == tag) { /* else it has timed out */
             mg_publish_settle(publisher, message, outcome);
+        }
         return;
     }
     /* Tag 0 covers all. Sent messages stand in front, in order. */
     uint64_t generation = publisher->link.generation;
     while (first_of(publisher) != NULL && first_of(publisher)->state == MG_OUTGOING_SENT &&
            (tag == 0 || first_of(publisher)->tag <= tag) && publisher->link.is_open &&
-           generation == publisher->link.generation)
+           generation == publisher->link.generation) {
         mg_publish_settle(publisher, first_of(publisher), outcome);
+    }
 }
 
 static void publish_method(struct mg_link *link, const amqp_method_t *method)
@@ -405,18 +447,23 @@ static void publish_method(struct mg_link *link, const amqp_method_t *method)
     } else {
         return;
     }
-    if (link->is_open && publisher->line.unsent != NULL)
+    if (link->is_open && publisher->line.unsent != NULL) {
         mg_idle_arm(publisher->flush); /* the ring may have been full */
+    }
 }
 
 static void publish_header(struct mg_link *link, const amqp_method_t *method,
                            const amqp_basic_properties_t *properties, uint64_t body_size)
 {
     (void)body_size;
-    if (method->id != AMQP_BASIC_RETURN_METHOD) return;
+    if (method->id != AMQP_BASIC_RETURN_METHOD) {
+        return;
+    }
     uint64_t tag = (uint64_t)mg_amqp_header_number(properties, MG_HEADER_PUBLISH);
     struct mg_outgoing *message = publisher_of(link)->ring[tag % MG_RING_SIZE];
-    if (message != NULL && message->tag == tag) message->is_returned = true;
+    if (message != NULL && message->tag == tag) {
+        message->is_returned = true;
+    }
 }
 
 static void publish_body(struct mg_link *link, amqp_bytes_t piece)
@@ -439,6 +486,7 @@ static void publish_lost(struct mg_link *link)
     publisher->is_probing = false;
     publisher->awaited_boot_ms = 0;
     memset(publisher->ring, 0, sizeof(publisher->ring));
-    while (first_of(publisher) != NULL && first_of(publisher)->tag != 0)
+    while (first_of(publisher) != NULL && first_of(publisher)->tag != 0) {
         mg_publish_settle(publisher, first_of(publisher), MG_PUBLISH_UNKNOWN);
+    }
 }

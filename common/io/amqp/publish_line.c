@@ -18,8 +18,9 @@ void mg_publish_append(struct mg_publisher *publisher, struct mg_outgoing *messa
     publish_count(publisher->link.broker);
     mg_link_start(&publisher->link);
     mg_idle_arm(publisher->flush);
-    if (!mg_timer_is_active(publisher->expiry))
+    if (!mg_timer_is_active(publisher->expiry)) {
         mg_timer_start(publisher->expiry, EXPIRY_PERIOD_MS, EXPIRY_PERIOD_MS);
+    }
 }
 
 void mg_publish_settle(struct mg_publisher *publisher, struct mg_outgoing *message,
@@ -27,19 +28,30 @@ void mg_publish_settle(struct mg_publisher *publisher, struct mg_outgoing *messa
 {
     mg_outgoing_remove(&publisher->line, message);
     publish_count(publisher->link.broker);
-    if (message->tag != 0 && publisher->ring[message->tag % MG_RING_SIZE] == message)
+    if (message->tag != 0 && publisher->ring[message->tag % MG_RING_SIZE] == message) {
         publisher->ring[message->tag % MG_RING_SIZE] = NULL;
+    }
     struct mg_broker *broker = publisher->link.broker;
     bool is_answered = outcome != MG_PUBLISH_UNKNOWN && outcome != MG_PUBLISH_UNSENT;
-    if (is_answered && publisher->is_apart) mg_unanswered_remove(&broker->unanswered, message->routing_key);
-    if (outcome == MG_PUBLISH_CONFIRMED && message->is_returned) outcome = MG_PUBLISH_RETURNED;
+    if (is_answered && publisher->is_apart) {
+        mg_unanswered_remove(&broker->unanswered, message->routing_key);
+    }
+    if (outcome == MG_PUBLISH_CONFIRMED && message->is_returned) {
+        outcome = MG_PUBLISH_RETURNED;
+    }
     mg_published_fn *done = message->done;
     void *arg = message->arg;
     double seconds = (double)(mg_clock_boot_ms() - message->published_boot_ms) / 1000.0;
     bool is_done = message->is_done;
     free(message);
-    if (is_done) return;
+    if (is_done) {
+        return;
+    }
     mg_metric_add(broker->published.outcomes[outcome], 1);
-    if (is_answered) mg_metric_observe(broker->published.confirm_seconds, seconds);
-    if (done != NULL) done(arg, outcome);
+    if (is_answered) {
+        mg_metric_observe(broker->published.confirm_seconds, seconds);
+    }
+    if (done != NULL) {
+        done(arg, outcome);
+    }
 }

@@ -22,7 +22,9 @@
 static struct mg_outgoing *publish_expired(const struct mg_publisher *publisher, int64_t latest_boot_ms)
 {
     struct mg_outgoing *message = TAILQ_FIRST(&publisher->line.all);
-    if (message != NULL && message->is_done) message = TAILQ_NEXT(message, entry);
+    if (message != NULL && message->is_done) {
+        message = TAILQ_NEXT(message, entry);
+    }
     return message != NULL && message->published_boot_ms <= latest_boot_ms ? message : NULL;
 }
 
@@ -37,7 +39,9 @@ static void publish_blame_first(struct mg_publisher *publisher)
     int left = publisher->line.count; /* excludes messages published by the callbacks */
     for (; left > 0; left--) {
         struct mg_outgoing *message = mg_outgoing_find_waiting(&publisher->line, queue);
-        if (message == NULL) return;
+        if (message == NULL) {
+            return;
+        }
         mg_publish_settle(publisher, message, MG_PUBLISH_UNSENT);
     }
 }
@@ -47,8 +51,9 @@ static void publish_blame_first(struct mg_publisher *publisher)
 static void publish_suspect_sent(struct mg_broker *broker)
 {
     struct mg_outgoing *message = TAILQ_FIRST(&broker->publish.line.all);
-    for (; message != NULL && message->tag != 0; message = TAILQ_NEXT(message, entry))
+    for (; message != NULL && message->tag != 0; message = TAILQ_NEXT(message, entry)) {
         mg_unanswered_add(&broker->unanswered, message->routing_key);
+    }
     while (message != NULL) {
         struct mg_outgoing *next = TAILQ_NEXT(message, entry);
         if (mg_unanswered_has(&broker->unanswered, message->routing_key)) {
@@ -69,23 +74,28 @@ static void publish_unstick(struct mg_publisher *publisher)
         TAILQ_FIRST(&publisher->line.all) == NULL ||
         TAILQ_FIRST(&publisher->line.all)->state != MG_OUTGOING_SENT ||
         now - link->received_boot_ms < patience_ms ||
-        now - TAILQ_FIRST(&publisher->line.all)->sent_boot_ms < patience_ms)
+        now - TAILQ_FIRST(&publisher->line.all)->sent_boot_ms < patience_ms) {
         return;
-    if (publisher->is_apart)
+    }
+    if (publisher->is_apart) {
         publish_blame_first(publisher);
-    else
+    } else {
         publish_suspect_sent(link->broker);
-    if (link->is_open) mg_link_fail(link, MG_TROUBLE_UNREACHABLE, "nothing is confirmed any more");
+    }
+    if (link->is_open) {
+        mg_link_fail(link, MG_TROUBLE_UNREACHABLE, "nothing is confirmed any more");
+    }
 }
 
 /* If there is no second connection, all queues share the first. */
 static void publish_note_expired(const struct mg_publisher *publisher, const struct mg_outgoing *message)
 {
     struct mg_broker *broker = publisher->link.broker;
-    if (message->state == MG_OUTGOING_SENT)
+    if (message->state == MG_OUTGOING_SENT) {
         mg_unanswered_add(&broker->unanswered, message->routing_key);
-    else if (publisher->is_apart && !publisher->link.is_open)
+    } else if (publisher->is_apart && !publisher->link.is_open) {
         mg_unanswered_remove(&broker->unanswered, message->routing_key);
+    }
 }
 
 void mg_publish_on_expiry(void *arg)
@@ -97,7 +107,9 @@ void mg_publish_on_expiry(void *arg)
     int64_t latest_boot_ms = mg_clock_boot_ms() - broker->confirm_timeout_ms;
     for (;;) {
         struct mg_outgoing *message = publish_expired(publisher, latest_boot_ms);
-        if (message == NULL) break;
+        if (message == NULL) {
+            break;
+        }
         if (message->state != MG_OUTGOING_SENDING) {
             bool is_sent = message->state == MG_OUTGOING_SENT;
             publish_note_expired(publisher, message);
@@ -106,9 +118,12 @@ void mg_publish_on_expiry(void *arg)
         }
         message->is_done = true;
         mg_metric_add(broker->published.outcomes[MG_PUBLISH_UNKNOWN], 1);
-        if (message->done != NULL) message->done(message->arg, MG_PUBLISH_UNKNOWN);
+        if (message->done != NULL) {
+            message->done(message->arg, MG_PUBLISH_UNKNOWN);
+        }
     }
-    if (TAILQ_FIRST(&publisher->line.all) == NULL && publisher->expiry != NULL)
+    if (TAILQ_FIRST(&publisher->line.all) == NULL && publisher->expiry != NULL) {
         mg_timer_stop(publisher->expiry);
+    }
     mg_broker_leave(broker);
 }

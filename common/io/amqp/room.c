@@ -14,12 +14,15 @@
 /* A power of two, so that small differences of size do not restart the consumer each time. */
 uint16_t mg_room_prefetch(const struct mg_consumer_slot *slot)
 {
-    if (slot->bytes_max == 0) return slot->prefetch;
+    if (slot->bytes_max == 0) {
+        return slot->prefetch;
+    }
     size_t largest = slot->largest[0] > slot->largest[1] ? slot->largest[0] : slot->largest[1];
     size_t fit = slot->bytes_max / 2 / (largest > 0 ? largest : 1);
     uint16_t prefetch = 1;
-    while (prefetch < slot->prefetch && 2 * (size_t)prefetch <= fit)
+    while (prefetch < slot->prefetch && 2 * (size_t)prefetch <= fit) {
         prefetch = (uint16_t)(2 * prefetch);
+    }
     return prefetch < slot->prefetch ? prefetch : slot->prefetch;
 }
 
@@ -46,16 +49,22 @@ void mg_room_note_size(struct mg_broker *broker, struct mg_consumer_slot *slot, 
 {
     size_t size = body_size < slot->body_max_bytes ? (size_t)body_size : slot->body_max_bytes;
     uint16_t before = mg_room_prefetch(slot);
-    if (slot->bytes_max == 0) return;
+    if (slot->bytes_max == 0) {
+        return;
+    }
     size += MG_DELIVERY_OVERHEAD_BYTES;
-    if (size > slot->largest[0]) slot->largest[0] = size;
+    if (size > slot->largest[0]) {
+        slot->largest[0] = size;
+    }
     if (++slot->sized >= SPAN_DELIVERIES && mg_clock_boot_ms() >= slot->span_boot_ms) {
         slot->largest[1] = slot->largest[0];
         slot->largest[0] = 0;
         slot->sized = 0;
         slot->span_boot_ms = mg_clock_boot_ms() + SPAN_MS;
     }
-    if (mg_room_prefetch(slot) != before) mg_timer_start(broker->reconsume, 0, 0);
+    if (mg_room_prefetch(slot) != before) {
+        mg_timer_start(broker->reconsume, 0, 0);
+    }
 }
 
 /* Until the first span is over, largest[1] is a guess. It begins at the limit, and shrinks with each prefetch
@@ -65,11 +74,15 @@ void mg_room_note_size(struct mg_broker *broker, struct mg_consumer_slot *slot, 
 void mg_room_guess(struct mg_consumer_slot *slot)
 {
     bool is_guess = slot->bytes_max > 0 && slot->span_boot_ms == 0;
-    if (!is_guess || slot->given < slot->prefetch_sent) return;
+    if (!is_guess || slot->given < slot->prefetch_sent) {
+        return;
+    }
     while (slot->largest[1] > slot->largest[0]) {
         uint16_t next = mg_room_prefetch(slot);
         bool is_step = next > slot->prefetch_sent && next <= slot->prefetch / 2;
-        if (is_step || next == slot->prefetch) return;
+        if (is_step || next == slot->prefetch) {
+            return;
+        }
         slot->largest[1] /= 2;
     }
 }
@@ -86,9 +99,13 @@ bool mg_room_is_outgrown(const struct mg_consumer_slot *slot)
 /* False while another request waits for its answer: that may take seconds, and acks must not wait for it. */
 bool mg_room_is_growing(const struct mg_broker *broker)
 {
-    if (broker->is_closing || broker->consume.answer_by_boot_ms != 0) return false;
+    if (broker->is_closing || broker->consume.answer_by_boot_ms != 0) {
+        return false;
+    }
     for (int i = 0; i < broker->consumer_count; i++) {
-        if (mg_room_is_outgrown(&broker->consumers[i])) return true;
+        if (mg_room_is_outgrown(&broker->consumers[i])) {
+            return true;
+        }
     }
     return false;
 }

@@ -11,11 +11,15 @@ enum { TROUBLE_BLOCKED = MG_TROUBLE_SETUP + 1, TROUBLE_CANCELLED };
 
 void mg_broker_free(struct mg_broker *broker)
 {
-    for (int i = 0; i < broker->consumer_count; i++)
+    for (int i = 0; i < broker->consumer_count; i++) {
         free(broker->consumers[i].queue);
-    for (int i = 0; i < broker->check_count; i++)
+    }
+    for (int i = 0; i < broker->check_count; i++) {
         free(broker->check_queues[i]);
-    if (broker->own_metrics != NULL) mg_metrics_destroy(broker->own_metrics);
+    }
+    if (broker->own_metrics != NULL) {
+        mg_metrics_destroy(broker->own_metrics);
+    }
     free(broker->name);
     free(broker->ca_file);
     free(broker->cert_file);
@@ -31,15 +35,23 @@ void mg_broker_enter(struct mg_broker *broker)
 
 void mg_broker_leave(struct mg_broker *broker)
 {
-    if (--broker->busy == 0 && broker->is_closing) mg_broker_free(broker);
+    if (--broker->busy == 0 && broker->is_closing) {
+        mg_broker_free(broker);
+    }
 }
 
 static bool consume_is_up(const struct mg_broker *broker)
 {
-    if (broker->consumer_count == 0) return true;
-    if (!broker->consume.is_open) return false;
+    if (broker->consumer_count == 0) {
+        return true;
+    }
+    if (!broker->consume.is_open) {
+        return false;
+    }
     for (int i = 0; i < broker->consumer_count; i++) {
-        if (broker->consumers[i].is_wanted && broker->consumers[i].is_awaited) return false;
+        if (broker->consumers[i].is_wanted && broker->consumers[i].is_awaited) {
+            return false;
+        }
     }
     return true;
 }
@@ -78,9 +90,15 @@ enum mg_reach mg_broker_reach(const struct mg_broker *broker)
     const struct mg_link *links[] = {&broker->publish.link, &broker->consume};
     enum mg_reach reach = MG_REACH_UNKNOWN;
     for (size_t i = 0; i < sizeof(links) / sizeof(links[0]); i++) {
-        if (!links[i]->is_started || links[i]->is_open) continue;
-        if (links[i]->trouble == MG_TROUBLE_SETUP) return MG_REACH_REFUSED;
-        if (links[i]->trouble == MG_TROUBLE_UNREACHABLE && links[i]->is_absent) reach = MG_REACH_ABSENT;
+        if (!links[i]->is_started || links[i]->is_open) {
+            continue;
+        }
+        if (links[i]->trouble == MG_TROUBLE_SETUP) {
+            return MG_REACH_REFUSED;
+        }
+        if (links[i]->trouble == MG_TROUBLE_UNREACHABLE && links[i]->is_absent) {
+            reach = MG_REACH_ABSENT;
+        }
     }
     return reach;
 }
@@ -91,7 +109,9 @@ bool mg_broker_is_up(const struct mg_broker *broker, char *ret_reason, size_t si
                  !broker->publish.is_doubted && consume_is_up(broker);
     if (ret_reason != NULL && size > 0) {
         const char *reason = "";
-        if (!is_up) (void)broker_trouble(broker, &reason);
+        if (!is_up) {
+            (void)broker_trouble(broker, &reason);
+        }
         (void)snprintf(ret_reason, size, "%s", reason);
     }
     return is_up;
@@ -100,21 +120,31 @@ bool mg_broker_is_up(const struct mg_broker *broker, char *ret_reason, size_t si
 /* Reports each kind of trouble once, not at each retry. */
 void mg_broker_state_changed(struct mg_broker *broker)
 {
-    if (broker->is_closing) return;
+    if (broker->is_closing) {
+        return;
+    }
     char reason[MG_LINK_REASON_SIZE];
     const char *why;
     if (mg_broker_is_up(broker, reason, sizeof(reason))) {
         mg_metric_set(broker->up, 1);
-        if (broker->reported == MG_REPORTED_UP) return;
+        if (broker->reported == MG_REPORTED_UP) {
+            return;
+        }
         broker->reported = MG_REPORTED_UP;
         broker->reported_trouble = 0;
-        if (broker->on_state != NULL) broker->on_state(broker->arg, true, "");
+        if (broker->on_state != NULL) {
+            broker->on_state(broker->arg, true, "");
+        }
         return;
     }
     mg_metric_set(broker->up, 0);
     int trouble = broker_trouble(broker, &why);
-    if (trouble == 0 || (broker->reported == MG_REPORTED_DOWN && broker->reported_trouble == trouble)) return;
+    if (trouble == 0 || (broker->reported == MG_REPORTED_DOWN && broker->reported_trouble == trouble)) {
+        return;
+    }
     broker->reported = MG_REPORTED_DOWN;
     broker->reported_trouble = trouble;
-    if (broker->on_state != NULL) broker->on_state(broker->arg, false, reason);
+    if (broker->on_state != NULL) {
+        broker->on_state(broker->arg, false, reason);
+    }
 }

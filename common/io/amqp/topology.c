@@ -70,14 +70,17 @@ static void run_report(struct run *run, const char *kind, const char *name, cons
 {
     char line[LINE_SIZE];
     (void)snprintf(line, sizeof(line), "%s %s: %.*s", kind, name, WHAT_MAX, what);
-    if (run->report != NULL) run->report(run->arg, line);
+    if (run->report != NULL) {
+        run->report(run->arg, line);
+    }
 }
 
 static void run_problem(struct run *run, const char *kind, const char *name, const char *what)
 {
     run_report(run, kind, name, what);
-    if (run->problem_count++ == 0)
+    if (run->problem_count++ == 0) {
         (void)snprintf(run->problem, sizeof(run->problem), "%s %s: %.*s", kind, name, WHAT_MAX, what);
+    }
 }
 
 static void run_missing(struct run *run, const char *kind, const char *name)
@@ -100,11 +103,19 @@ static enum mg_class run_services(struct run *run, const char *const *services, 
         }
         char exchange[MG_QUEUE_NAME_SIZE];
         mg_topology_reply_exchange(services[i], exchange);
-        if (class == MG_OK) class = run_exchange(run, exchange, DIRECT, err);
-        if (class == MG_OK) class = run_binding(run, exchange, MG_QUEUE_REPLIES, err);
+        if (class == MG_OK) {
+            class = run_exchange(run, exchange, DIRECT, err);
+        }
+        if (class == MG_OK) {
+            class = run_binding(run, exchange, MG_QUEUE_REPLIES, err);
+        }
         mg_topology_control_exchange(services[i], exchange);
-        if (class == MG_OK) class = run_exchange(run, exchange, FANOUT, err);
-        if (class == MG_OK) class = run_control_binding(run, exchange, services[i], err);
+        if (class == MG_OK) {
+            class = run_exchange(run, exchange, FANOUT, err);
+        }
+        if (class == MG_OK) {
+            class = run_control_binding(run, exchange, services[i], err);
+        }
     }
     return class;
 }
@@ -118,9 +129,15 @@ static enum mg_class run_clients(struct run *run, const char *const *clients, in
         const struct queue_plan plan = {name, NULL, false, false};
         class = run_queue(run, &plan, err);
         (void)snprintf(name, sizeof(name), MG_INTAKE_PREFIX "%s", clients[i]);
-        if (class == MG_OK) class = run_exchange(run, name, DIRECT, err);
-        if (class == MG_OK) class = run_binding(run, name, MG_QUEUE_INTAKE, err);
-        if (class == MG_OK) class = run_binding(run, name, MG_QUEUE_INTAKE_HIGH, err);
+        if (class == MG_OK) {
+            class = run_exchange(run, name, DIRECT, err);
+        }
+        if (class == MG_OK) {
+            class = run_binding(run, name, MG_QUEUE_INTAKE, err);
+        }
+        if (class == MG_OK) {
+            class = run_binding(run, name, MG_QUEUE_INTAKE_HIGH, err);
+        }
     }
     return class;
 }
@@ -132,23 +149,37 @@ static enum mg_class topology_run(const struct mg_broker_address *address,
 {
     struct run run = {.is_making = is_making, .is_compared = true, .report = report, .arg = arg};
     enum mg_class class = mg_amqp_connect(address, "makegood broker", &run.connection, NULL, err);
-    if (class != MG_OK) return class;
-    for (size_t i = 0; i < sizeof(exchanges) / sizeof(exchanges[0]) && class == MG_OK; i++)
+    if (class != MG_OK) {
+        return class;
+    }
+    for (size_t i = 0; i < sizeof(exchanges) / sizeof(exchanges[0]) && class == MG_OK; i++) {
         class = run_exchange(&run, exchanges[i], DIRECT, err);
-    for (size_t i = 0; i < sizeof(queues) / sizeof(queues[0]) && class == MG_OK; i++)
+    }
+    for (size_t i = 0; i < sizeof(queues) / sizeof(queues[0]) && class == MG_OK; i++) {
         class = run_queue(&run, &queues[i], err);
-    if (class == MG_OK) class = run_binding(&run, MG_EXCHANGE_SUPERVISOR, MG_QUEUE_COMMANDS, err);
-    if (class == MG_OK) class = run_services(&run, names->services, names->service_count, err);
-    if (class == MG_OK) class = run_clients(&run, names->clients, names->client_count, err);
-    if (class == MG_OK)
+    }
+    if (class == MG_OK) {
+        class = run_binding(&run, MG_EXCHANGE_SUPERVISOR, MG_QUEUE_COMMANDS, err);
+    }
+    if (class == MG_OK) {
+        class = run_services(&run, names->services, names->service_count, err);
+    }
+    if (class == MG_OK) {
+        class = run_clients(&run, names->clients, names->client_count, err);
+    }
+    if (class == MG_OK) {
         (void)amqp_connection_close(run.connection,
                                     AMQP_REPLY_SUCCESS); /* all is done; a lost close does not matter */
+    }
     mg_amqp_destroy(run.connection);
     *ret_is_compared = run.is_compared;
-    if (class == MG_OK && run.problem_count == 1) class = mg_err_set(err, MG_PERMANENT, "%s", run.problem);
-    if (class == MG_OK && run.problem_count > 1)
+    if (class == MG_OK && run.problem_count == 1) {
+        class = mg_err_set(err, MG_PERMANENT, "%s", run.problem);
+    }
+    if (class == MG_OK && run.problem_count > 1) {
         class = mg_err_set(err, MG_PERMANENT, "%.*s; and %d more", LINE_SIZE - 32, run.problem,
                            run.problem_count - 1);
+    }
     return class;
 }
 
@@ -178,8 +209,9 @@ static enum mg_class run_answer(struct run *run, const void *answer, struct mg_e
         return MG_OK;
     }
     enum mg_class class = mg_amqp_result(amqp_get_rpc_reply(run->connection), &run->code, err);
-    if (class != MG_PERMANENT || run->code == 0)
+    if (class != MG_PERMANENT || run->code == 0) {
         return class == MG_OK ? mg_err_set(err, MG_TRANSIENT, "the broker did not answer") : class;
+    }
     struct mg_err reopen;
     if (mg_amqp_reopen_channel(run->connection, &reopen) != MG_OK) {
         *err = reopen;
@@ -192,7 +224,9 @@ static enum mg_class run_answer(struct run *run, const void *answer, struct mg_e
  * broker's log. */
 static bool run_is_enough(struct run *run, const char *kind, const char *name, bool is_there)
 {
-    if (!is_there || run->is_compared) return false;
+    if (!is_there || run->is_compared) {
+        return false;
+    }
     run_report(run, kind, name, "found, but not compared: this user may not configure it");
     return true;
 }
@@ -223,16 +257,19 @@ static enum mg_class run_exchange(struct run *run, const char *exchange, const c
         amqp_exchange_declare(run->connection, MG_AMQP_CHANNEL, name, type, 1, 1, 0, 0, amqp_empty_table),
         &why);
     bool is_there = class == MG_OK;
-    if (run_is_enough(run, "exchange", exchange, is_there)) return MG_OK;
+    if (run_is_enough(run, "exchange", exchange, is_there)) {
+        return MG_OK;
+    }
     if (class == MG_STALE && !run->is_making) {
         run_missing(run, "exchange", exchange);
         return MG_OK;
     }
-    if (class == MG_OK || class == MG_STALE)
+    if (class == MG_OK || class == MG_STALE) {
         class = run_answer(
             run,
             amqp_exchange_declare(run->connection, MG_AMQP_CHANNEL, name, type, 0, 1, 0, 0, amqp_empty_table),
             &why);
+    }
     if (class == MG_PERMANENT || class == MG_STALE) {
         run_refused(run, "exchange", exchange, is_there, why.text, "");
         return MG_OK;
@@ -282,20 +319,24 @@ static enum mg_class run_queue(struct run *run, const struct queue_plan *plan, s
     enum mg_class class = run_answer(
         run, amqp_queue_declare(run->connection, MG_AMQP_CHANNEL, name, 1, 0, 0, 0, amqp_empty_table), &why);
     bool is_there = class == MG_OK;
-    if (run_is_enough(run, "queue", plan->name, is_there)) return MG_OK;
+    if (run_is_enough(run, "queue", plan->name, is_there)) {
+        return MG_OK;
+    }
     if (class == MG_STALE && !run->is_making) {
         run_missing(run, "queue", plan->name);
         return MG_OK;
     }
     /* Declaring an existing queue compares the arguments and changes nothing. */
-    if (class == MG_OK || class == MG_STALE)
+    if (class == MG_OK || class == MG_STALE) {
         class = run_answer(
             run, amqp_queue_declare(run->connection, MG_AMQP_CHANNEL, name, 0, 1, 0, 0, arguments), &why);
-    if (class == MG_OK && run->is_making && plan->exchange != NULL)
+    }
+    if (class == MG_OK && run->is_making && plan->exchange != NULL) {
         class = run_answer(run,
                            amqp_queue_bind(run->connection, MG_AMQP_CHANNEL, name,
                                            amqp_cstring_bytes(plan->exchange), name, amqp_empty_table),
                            &why);
+    }
     if (class == MG_PERMANENT || class == MG_STALE) {
         char remedy[LINE_SIZE], command[MG_APPLY_COMMAND_SIZE];
         mg_topology_apply_command(&plan->name, 1, command);
@@ -330,7 +371,9 @@ static enum mg_class run_bound(struct run *run, const char *exchange, const char
 
 static enum mg_class run_binding(struct run *run, const char *exchange, const char *queue, struct mg_err *err)
 {
-    if (!run->is_making) return MG_OK;
+    if (!run->is_making) {
+        return MG_OK;
+    }
     amqp_bytes_t name = amqp_cstring_bytes(queue);
     return run_bound(run, exchange, queue,
                      amqp_queue_bind(run->connection, MG_AMQP_CHANNEL, name, amqp_cstring_bytes(exchange),
@@ -341,7 +384,9 @@ static enum mg_class run_binding(struct run *run, const char *exchange, const ch
 static enum mg_class run_control_binding(struct run *run, const char *exchange, const char *service,
                                          struct mg_err *err)
 {
-    if (!run->is_making) return MG_OK;
+    if (!run->is_making) {
+        return MG_OK;
+    }
     return run_bound(run, exchange, MG_EXCHANGE_CONTROL,
                      amqp_exchange_bind(run->connection, MG_AMQP_CHANNEL, amqp_cstring_bytes(exchange),
                                         amqp_cstring_bytes(MG_EXCHANGE_CONTROL), amqp_cstring_bytes(service),
@@ -357,8 +402,9 @@ static enum mg_class queue_ask(struct run *run, const char *queue, struct mg_ser
 {
     const amqp_queue_declare_ok_t *ok = amqp_queue_declare(
         run->connection, MG_AMQP_CHANNEL, amqp_cstring_bytes(queue), 1, 0, 0, 0, amqp_empty_table);
-    if (ok != NULL) /* read first: the answer's memory is freed next */
+    if (ok != NULL) { /* read first: the answer's memory is freed next */
         *ret = (struct mg_service_queues){.ready = ok->message_count, .consumers = ok->consumer_count};
+    }
     return run_answer(run, ok, err);
 }
 
@@ -371,10 +417,13 @@ static enum mg_class service_ask(struct run *run, const char *service, struct mg
         struct mg_service_queues one = {.consumers = -1};
         mg_topology_request_queue(service, high == 1, queue);
         enum mg_class class = queue_ask(run, queue, &one, err);
-        if (class != MG_OK && class != MG_STALE)
+        if (class != MG_OK && class != MG_STALE) {
             return mg_err_prefix(err, "could not look at queue %s", queue);
+        }
         ret->ready += one.ready;
-        if (one.consumers < ret->consumers) ret->consumers = one.consumers;
+        if (one.consumers < ret->consumers) {
+            ret->consumers = one.consumers;
+        }
     }
     return MG_OK;
 }
@@ -384,10 +433,15 @@ enum mg_class mg_topology_ask_services(const struct mg_broker_address *address, 
 {
     struct run run = {.code = 0};
     enum mg_class class = mg_amqp_connect(address, "makegood broker", &run.connection, NULL, err);
-    if (class != MG_OK) return class;
-    for (int i = 0; i < count && class == MG_OK; i++)
+    if (class != MG_OK) {
+        return class;
+    }
+    for (int i = 0; i < count && class == MG_OK; i++) {
         class = service_ask(&run, services[i], &ret_queues[i], err);
-    if (class == MG_OK) (void)amqp_connection_close(run.connection, AMQP_REPLY_SUCCESS);
+    }
+    if (class == MG_OK) {
+        (void)amqp_connection_close(run.connection, AMQP_REPLY_SUCCESS);
+    }
     mg_amqp_destroy(run.connection);
     return class;
 }

@@ -39,7 +39,9 @@ static bool has_option(const char *command, const char *option)
 {
     size_t len = strlen(option);
     for (const char *at = command; (at = strstr(at, option)) != NULL; at += len) {
-        if (at[len] == '\0' || at[len] == ' ') return true;
+        if (at[len] == '\0' || at[len] == ' ') {
+            return true;
+        }
     }
     return false;
 }
@@ -52,8 +54,9 @@ void mg_topology_apply_command(const char *const *names, int count, char ret_com
         size_t len = strlen(ret_command);
         option_write(names[i], option);
         if (option[0] != '\0' && len + strlen(option) < MG_APPLY_COMMAND_SIZE &&
-            !has_option(ret_command, option))
+            !has_option(ret_command, option)) {
             memcpy(ret_command + len, option, strlen(option) + 1);
+        }
     }
 }
 
@@ -64,7 +67,9 @@ void mg_topology_apply_command_for(struct mg_slice text, char ret_command[MG_APP
     const char *begin = text.len > 0 ? memchr(text.data, '\'', text.len) : NULL;
     size_t left = begin != NULL ? text.len - (size_t)(begin + 1 - text.data) : 0;
     const char *end = left > 0 ? memchr(begin + 1, '\'', left) : NULL;
-    if (end != NULL) (void)snprintf(name, sizeof(name), "%.*s", (int)(end - begin - 1), begin + 1);
+    if (end != NULL) {
+        (void)snprintf(name, sizeof(name), "%.*s", (int)(end - begin - 1), begin + 1);
+    }
     const char *const names[] = {name};
     mg_topology_apply_command(names, 1, ret_command);
 }

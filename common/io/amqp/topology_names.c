@@ -57,7 +57,9 @@ bool mg_topology_is_reply_of(struct mg_slice exchange, const char *service)
 
 enum mg_commander mg_topology_commander(struct mg_slice exchange)
 {
-    if (mg_slice_is(exchange, MG_EXCHANGE_SUPERVISOR)) return MG_COMMANDER_SUPERVISOR;
+    if (mg_slice_is(exchange, MG_EXCHANGE_SUPERVISOR)) {
+        return MG_COMMANDER_SUPERVISOR;
+    }
     bool is_operators = is_default(exchange) || mg_slice_is(exchange, MG_EXCHANGE_COMMANDS);
     return is_operators ? MG_COMMANDER_OPERATOR : MG_COMMANDER_NONE;
 }
@@ -74,7 +76,9 @@ bool mg_topology_client(struct mg_slice exchange, struct mg_slice *ret_client)
     if (topology_starts_with(exchange, MG_INTAKE_PREFIX)) {
         size_t skipped = strlen(MG_INTAKE_PREFIX);
         client = (struct mg_slice){exchange.data + skipped, exchange.len - skipped};
-        if (!is_client_name(client)) return false;
+        if (!is_client_name(client)) {
+            return false;
+        }
     } else if (!is_default(exchange) && !mg_slice_is(exchange, MG_EXCHANGE_INTAKE)) {
         return false;
     }
@@ -84,7 +88,9 @@ bool mg_topology_client(struct mg_slice exchange, struct mg_slice *ret_client)
 
 bool mg_topology_is_queue_of(struct mg_slice client, struct mg_slice queue)
 {
-    if (client.len == 0) return true;
+    if (client.len == 0) {
+        return true;
+    }
     size_t prefix = strlen(MG_CLIENT_PREFIX);
     return queue.len > prefix + client.len && topology_starts_with(queue, MG_CLIENT_PREFIX) &&
            memcmp(queue.data + prefix, client.data, client.len) == 0 &&
@@ -110,14 +116,19 @@ bool mg_topology_is_reserved(struct mg_slice queue)
 {
     static const char *const prefixes[] = {"orders.",   "agent.", "scheduler.",
                                            "operator.", "dead.",  "makegood."};
-    if (queue.data == NULL || queue.len == 0 || queue.len > MG_AMQP_SHORT_MAX) return true;
+    if (queue.data == NULL || queue.len == 0 || queue.len > MG_AMQP_SHORT_MAX) {
+        return true;
+    }
     for (size_t i = 0; i < queue.len; i++) {
         unsigned char c = (unsigned char)queue.data[i];
-        if (c < 0x20 || c == 0x7F) /* bytes above are UTF-8 text, which the broker judges */
+        if (c < 0x20 || c == 0x7F) { /* bytes above are UTF-8 text, which the broker judges */
             return true;
+        }
     }
     for (size_t i = 0; i < sizeof(prefixes) / sizeof(prefixes[0]); i++) {
-        if (topology_starts_with(queue, prefixes[i])) return true;
+        if (topology_starts_with(queue, prefixes[i])) {
+            return true;
+        }
     }
     return topology_starts_with(queue, "amq.") && !topology_starts_with(queue, "amq.gen-") &&
            !mg_topology_is_direct_reply(queue);

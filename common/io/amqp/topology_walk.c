@@ -58,9 +58,12 @@ enum mg_class mg_topology_walk(const struct mg_broker_address *address, const ch
 {
     struct walk walk = {.queue = queue};
     enum mg_class class = mg_amqp_connect(address, "makegood dead", &walk.connection, NULL, err);
-    if (class != MG_OK) return class;
-    if (amqp_confirm_select(walk.connection, MG_AMQP_CHANNEL) == NULL)
+    if (class != MG_OK) {
+        return class;
+    }
+    if (amqp_confirm_select(walk.connection, MG_AMQP_CHANNEL) == NULL) {
         class = mg_amqp_result(amqp_get_rpc_reply(walk.connection), NULL, err);
+    }
     int count = 0;
     while (class == MG_OK && count < max) {
         struct letter letter = {0};
@@ -69,22 +72,30 @@ enum mg_class mg_topology_walk(const struct mg_broker_address *address, const ch
         if (class == MG_OK && !is_empty) {
             /* The walk ends with the messages that were there at its start: a requeued one may die again at
              * once, and would come again and again. */
-            if (count == 0 && letter.behind < (uint32_t)max) max = (int)letter.behind + 1;
+            if (count == 0 && letter.behind < (uint32_t)max) {
+                max = (int)letter.behind + 1;
+            }
             count++;
             class = walk_settle(&walk, &letter, pick(arg, &letter.shown), err);
         }
         free(letter.body);
         amqp_maybe_release_buffers(walk.connection);
-        if (is_empty) break;
+        if (is_empty) {
+            break;
+        }
     }
     if (class == MG_OK && walk.highest_held > 0 &&
-        amqp_basic_nack(walk.connection, MG_AMQP_CHANNEL, walk.highest_held, 1, 1) != AMQP_STATUS_OK)
+        amqp_basic_nack(walk.connection, MG_AMQP_CHANNEL, walk.highest_held, 1, 1) != AMQP_STATUS_OK) {
         class = mg_err_set(err, MG_TRANSIENT, "could not give messages back to %s: connection lost", queue);
-    if (class == MG_OK)
+    }
+    if (class == MG_OK) {
         (void)amqp_connection_close(walk.connection,
                                     AMQP_REPLY_SUCCESS); /* held messages return to the queue by themselves */
+    }
     mg_amqp_destroy(walk.connection);
-    if (class == MG_OK) *ret_count = count;
+    if (class == MG_OK) {
+        *ret_count = count;
+    }
     return class;
 }
 
@@ -95,9 +106,10 @@ static enum mg_class walk_wait(struct walk *walk, int timeout_ms, amqp_frame_t *
 {
     struct timeval timeout = {.tv_sec = timeout_ms / 1000, .tv_usec = timeout_ms % 1000 * 1000};
     int status = amqp_simple_wait_frame_noblock(walk->connection, ret_frame, &timeout);
-    if (status != AMQP_STATUS_OK)
+    if (status != AMQP_STATUS_OK) {
         return mg_err_set(err, status == AMQP_STATUS_TIMEOUT ? MG_STALE : MG_TRANSIENT,
                           "could not read from the broker: %s", amqp_error_string2(status));
+    }
     if (ret_frame->frame_type == AMQP_FRAME_METHOD &&
         (ret_frame->payload.method.id == AMQP_CHANNEL_CLOSE_METHOD ||
          ret_frame->payload.method.id == AMQP_CONNECTION_CLOSE_METHOD)) {
@@ -119,22 +131,30 @@ static enum mg_class walk_content(struct walk *walk, struct letter *letter, stru
 {
     amqp_frame_t frame;
     enum mg_class class = walk_frame(walk, &frame, err);
-    if (class != MG_OK) return class;
+    if (class != MG_OK) {
+        return class;
+    }
     /* The properties of another class are another struct, and shorter. */
-    if (frame.frame_type != AMQP_FRAME_HEADER || frame.payload.properties.class_id != AMQP_BASIC_CLASS)
+    if (frame.frame_type != AMQP_FRAME_HEADER || frame.payload.properties.class_id != AMQP_BASIC_CLASS) {
         return mg_err_set(err, MG_TRANSIENT, "could not read from the broker: no header came");
+    }
     uint64_t left = frame.payload.properties.body_size;
     if (letter != NULL) {
         letter->properties = frame.payload.properties.decoded;
         letter->is_whole = left <= LETTER_BODY_MAX;
         letter->body = malloc(letter->is_whole ? (size_t)left + 1 : 1);
-        if (letter->body == NULL) return mg_err_set(err, MG_TRANSIENT, "could not read a message: no memory");
+        if (letter->body == NULL) {
+            return mg_err_set(err, MG_TRANSIENT, "could not read a message: no memory");
+        }
     }
     while (left > 0) {
         class = walk_frame(walk, &frame, err);
-        if (class != MG_OK) return class;
-        if (frame.frame_type != AMQP_FRAME_BODY || frame.payload.body_fragment.len > left)
+        if (class != MG_OK) {
+            return class;
+        }
+        if (frame.frame_type != AMQP_FRAME_BODY || frame.payload.body_fragment.len > left) {
             return mg_err_set(err, MG_TRANSIENT, "could not read from the broker: no body came");
+        }
         left -= frame.payload.body_fragment.len;
         if (letter != NULL && letter->is_whole) {
             memcpy(letter->body + letter->body_len, frame.payload.body_fragment.bytes,
@@ -177,7 +197,9 @@ static void letter_show(const struct walk *walk, struct letter *letter)
     shown->type = letter_property(properties, AMQP_BASIC_TYPE_FLAG, properties->type);
     shown->correlation_id =
         letter_property(properties, AMQP_BASIC_CORRELATION_ID_FLAG, properties->correlation_id);
-    if (letter->is_whole) shown->body = (struct mg_slice){.data = letter->body, .len = letter->body_len};
+    if (letter->is_whole) {
+        shown->body = (struct mg_slice){.data = letter->body, .len = letter->body_len};
+    }
     const amqp_field_value_t *died_through = NULL;
     const amqp_field_value_t *deaths = (properties->_flags & AMQP_BASIC_HEADERS_FLAG) == 0
                                            ? NULL
@@ -186,20 +208,31 @@ static void letter_show(const struct walk *walk, struct letter *letter)
         deaths->value.array.entries[0].kind == AMQP_FIELD_KIND_TABLE) {
         const amqp_table_t *death = &deaths->value.array.entries[0].value.table;
         const amqp_field_value_t *value = mg_amqp_table_find(death, "queue");
-        if (value != NULL) shown->queue = mg_amqp_value_text(value);
+        if (value != NULL) {
+            shown->queue = mg_amqp_value_text(value);
+        }
         died_through = mg_amqp_table_find(death, "exchange");
         value = mg_amqp_table_find(death, "reason");
-        if (value != NULL) shown->reason = mg_amqp_value_text(value);
+        if (value != NULL) {
+            shown->reason = mg_amqp_value_text(value);
+        }
         value = mg_amqp_table_find(death, "count");
-        if (value != NULL) shown->count = (uint64_t)mg_amqp_value_number(value);
+        if (value != NULL) {
+            shown->count = (uint64_t)mg_amqp_value_number(value);
+        }
         value = mg_amqp_table_find(death, "time");
-        if (value != NULL) shown->died_at_ms = letter_time_ms(mg_amqp_value_number(value));
+        if (value != NULL) {
+            shown->died_at_ms = letter_time_ms(mg_amqp_value_number(value));
+        }
     }
     shown->exchange = letter_origin(letter, died_through);
     struct mg_slice reason = mg_amqp_header_text(properties, MG_HEADER_REASON);
-    if (reason.data != NULL) shown->reason = reason;
-    if (shown->queue.data == NULL && strcmp(walk->queue, MG_QUEUE_REJECTED) == 0)
+    if (reason.data != NULL) {
+        shown->reason = reason;
+    }
+    if (shown->queue.data == NULL && strcmp(walk->queue, MG_QUEUE_REJECTED) == 0) {
         shown->queue = mg_slice_of(MG_QUEUE_INTAKE);
+    }
 }
 
 static enum mg_class walk_fetch(struct walk *walk, struct letter *ret_letter, bool *ret_is_empty,
@@ -208,7 +241,9 @@ static enum mg_class walk_fetch(struct walk *walk, struct letter *ret_letter, bo
     amqp_rpc_reply_t reply =
         amqp_basic_get(walk->connection, MG_AMQP_CHANNEL, amqp_cstring_bytes(walk->queue), 0);
     enum mg_class class = mg_amqp_result(reply, NULL, err);
-    if (class != MG_OK) return mg_err_prefix(err, "could not read from queue %s", walk->queue);
+    if (class != MG_OK) {
+        return mg_err_prefix(err, "could not read from queue %s", walk->queue);
+    }
     if (reply.reply.id == AMQP_BASIC_GET_EMPTY_METHOD) {
         *ret_is_empty = true;
         return MG_OK;
@@ -217,7 +252,9 @@ static enum mg_class walk_fetch(struct walk *walk, struct letter *ret_letter, bo
     ret_letter->tag = got->delivery_tag;
     ret_letter->behind = got->message_count;
     class = walk_content(walk, ret_letter, err);
-    if (class == MG_OK) letter_show(walk, ret_letter);
+    if (class == MG_OK) {
+        letter_show(walk, ret_letter);
+    }
     return class;
 }
 
@@ -237,9 +274,11 @@ static enum mg_class walk_settle(struct walk *walk, const struct letter *letter,
     case MG_DEAD_DROP:
         break;
     }
-    if (class == MG_OK && amqp_basic_ack(walk->connection, MG_AMQP_CHANNEL, letter->tag, 0) != AMQP_STATUS_OK)
+    if (class == MG_OK &&
+        amqp_basic_ack(walk->connection, MG_AMQP_CHANNEL, letter->tag, 0) != AMQP_STATUS_OK) {
         class =
             mg_err_set(err, MG_TRANSIENT, "could not remove a message from %s: connection lost", walk->queue);
+    }
     return class;
 }
 
@@ -268,14 +307,19 @@ static int walk_headers(const struct letter *letter, amqp_table_entry_t entries[
         entries[count].value.kind = AMQP_FIELD_KIND_UTF8;
         entries[count++].value.value.bytes = mg_amqp_bytes(origin);
     }
-    if ((properties->_flags & AMQP_BASIC_HEADERS_FLAG) == 0) return count;
+    if ((properties->_flags & AMQP_BASIC_HEADERS_FLAG) == 0) {
+        return count;
+    }
     for (int i = 0; i < properties->headers.num_entries && count < HEADERS_MAX; i++) {
         struct mg_slice key = mg_amqp_slice(properties->headers.entries[i].key);
         bool is_dropped = (key.len >= 14 && memcmp(key.data, "x-first-death-", 14) == 0) ||
                           (key.len >= 13 && memcmp(key.data, "x-last-death-", 13) == 0);
-        for (size_t d = 0; d < sizeof(dropped) / sizeof(dropped[0]); d++)
+        for (size_t d = 0; d < sizeof(dropped) / sizeof(dropped[0]); d++) {
             is_dropped = is_dropped || mg_slice_is(key, dropped[d]);
-        if (!is_dropped) entries[count++] = properties->headers.entries[i];
+        }
+        if (!is_dropped) {
+            entries[count++] = properties->headers.entries[i];
+        }
     }
     return count;
 }
@@ -286,18 +330,25 @@ static enum mg_class walk_confirm(struct walk *walk, struct mg_err *err)
     for (;;) {
         amqp_frame_t frame;
         enum mg_class class = walk_frame(walk, &frame, err);
-        if (class != MG_OK) return class;
-        if (frame.frame_type != AMQP_FRAME_METHOD) continue;
+        if (class != MG_OK) {
+            return class;
+        }
+        if (frame.frame_type != AMQP_FRAME_METHOD) {
+            continue;
+        }
         if (frame.payload.method.id == AMQP_BASIC_RETURN_METHOD) {
             is_returned = true;
             class = walk_content(walk, NULL, err);
-            if (class != MG_OK) return class;
+            if (class != MG_OK) {
+                return class;
+            }
         } else if (frame.payload.method.id == AMQP_BASIC_NACK_METHOD) {
             return mg_err_set(err, MG_TRANSIENT, "the queue is full");
         } else if (frame.payload.method.id == AMQP_BASIC_ACK_METHOD) {
             const amqp_basic_ack_t *ack = frame.payload.method.decoded;
-            if (ack->delivery_tag >= walk->published)
+            if (ack->delivery_tag >= walk->published) {
                 return is_returned ? mg_err_set(err, MG_PERMANENT, "there is no such queue") : MG_OK;
+            }
         }
     }
 }
@@ -305,16 +356,18 @@ static enum mg_class walk_confirm(struct walk *walk, struct mg_err *err)
 static enum mg_class walk_requeue(struct walk *walk, const struct letter *letter, struct mg_err *err)
 {
     struct mg_slice queue = letter->shown.queue;
-    if (queue.data == NULL || queue.len == 0 || queue.len > MG_AMQP_SHORT_MAX)
+    if (queue.data == NULL || queue.len == 0 || queue.len > MG_AMQP_SHORT_MAX) {
         return mg_err_set(err, MG_PERMANENT, "cannot requeue a message of %s: no header names its origin",
                           walk->queue);
+    }
     /* A message this large from a sender's own exchange may have died with an x-death that the sender
      * forged. */
-    if (!letter->is_whole || letter->body_len > MG_REQUEUE_BODY_MAX)
+    if (!letter->is_whole || letter->body_len > MG_REQUEUE_BODY_MAX) {
         return mg_err_set(
             err, MG_PERMANENT,
             "cannot requeue a message of %s: it is above %d bytes, the maximum that a scheduler takes",
             walk->queue, MG_REQUEUE_BODY_MAX);
+    }
     amqp_table_entry_t entries[HEADERS_MAX];
     amqp_basic_properties_t properties = *letter->properties;
     properties.headers.num_entries = walk_headers(letter, entries);
@@ -332,9 +385,10 @@ static enum mg_class walk_requeue(struct walk *walk, const struct letter *letter
     int status =
         amqp_basic_publish(walk->connection, MG_AMQP_CHANNEL, amqp_cstring_bytes(""), mg_amqp_bytes(queue), 1,
                            0, &properties, (amqp_bytes_t){.len = letter->body_len, .bytes = letter->body});
-    if (status != AMQP_STATUS_OK)
+    if (status != AMQP_STATUS_OK) {
         return mg_err_set(err, MG_TRANSIENT, "could not requeue to %.*s: %s", (int)queue.len, queue.data,
                           amqp_error_string2(status));
+    }
     walk->published++;
     enum mg_class class = walk_confirm(walk, err);
     return class == MG_OK ? MG_OK
@@ -347,8 +401,9 @@ static enum mg_class look_begin(struct walk *walk, int count, struct mg_err *err
 {
     if (amqp_basic_qos(walk->connection, MG_AMQP_CHANNEL, 0, (uint16_t)count, 0) == NULL ||
         amqp_basic_consume(walk->connection, MG_AMQP_CHANNEL, amqp_cstring_bytes(walk->queue),
-                           amqp_cstring_bytes(LOOK_TAG), 0, 0, 0, amqp_empty_table) == NULL)
+                           amqp_cstring_bytes(LOOK_TAG), 0, 0, 0, amqp_empty_table) == NULL) {
         return mg_amqp_result(amqp_get_rpc_reply(walk->connection), NULL, err);
+    }
     return MG_OK;
 }
 
@@ -363,7 +418,9 @@ static enum mg_class look_receive(struct walk *walk, struct letter *ret_letter, 
             *ret_is_over = class == MG_STALE;
             return *ret_is_over ? MG_OK : class;
         }
-        if (frame.frame_type != AMQP_FRAME_METHOD) continue;
+        if (frame.frame_type != AMQP_FRAME_METHOD) {
+            continue;
+        }
         if (frame.payload.method.id == AMQP_BASIC_CANCEL_METHOD) { /* by the broker: the queue is gone */
             *ret_is_over = true;
             return MG_OK;
@@ -372,7 +429,9 @@ static enum mg_class look_receive(struct walk *walk, struct letter *ret_letter, 
             const amqp_basic_deliver_t *delivered = frame.payload.method.decoded;
             ret_letter->tag = delivered->delivery_tag;
             class = walk_content(walk, ret_letter, err);
-            if (class == MG_OK) letter_show(walk, ret_letter);
+            if (class == MG_OK) {
+                letter_show(walk, ret_letter);
+            }
             return class;
         }
     }
@@ -390,12 +449,15 @@ static enum mg_class look_give_back(struct walk *walk, struct mg_err *err)
 {
     amqp_basic_cancel_t cancel = {.consumer_tag = amqp_cstring_bytes(LOOK_TAG), .nowait = 1};
     int status = AMQP_STATUS_OK;
-    if (walk->highest_held > 1) /* otherwise the broker sends returned messages again */
+    if (walk->highest_held > 1) { /* otherwise the broker sends returned messages again */
         status = amqp_send_method(walk->connection, MG_AMQP_CHANNEL, AMQP_BASIC_CANCEL_METHOD, &cancel);
-    for (uint64_t tag = 1; status == AMQP_STATUS_OK && tag < walk->highest_held; tag += PART_LETTERS)
+    }
+    for (uint64_t tag = 1; status == AMQP_STATUS_OK && tag < walk->highest_held; tag += PART_LETTERS) {
         status = amqp_basic_nack(walk->connection, MG_AMQP_CHANNEL, tag, 1, 1);
-    if (status == AMQP_STATUS_OK)
+    }
+    if (status == AMQP_STATUS_OK) {
         status = amqp_basic_nack(walk->connection, MG_AMQP_CHANNEL, walk->highest_held, 1, 1);
+    }
     return status == AMQP_STATUS_OK ? MG_OK
                                     : mg_err_set(err, MG_TRANSIENT, "could not give messages back to %s: %s",
                                                  walk->queue, amqp_error_string2(status));
@@ -407,7 +469,9 @@ enum mg_class mg_topology_look(const struct mg_broker_address *address, const ch
 {
     struct walk walk = {.queue = queue};
     enum mg_class class = mg_amqp_connect(address, "makegood dead", &walk.connection, NULL, err);
-    if (class != MG_OK) return class;
+    if (class != MG_OK) {
+        return class;
+    }
     int count = 0;
     bool is_over = false;
     max = max < MG_DEAD_LOOK_MAX ? max : MG_DEAD_LOOK_MAX;
@@ -425,11 +489,16 @@ enum mg_class mg_topology_look(const struct mg_broker_address *address, const ch
         free(letter.body);
         amqp_maybe_release_buffers(walk.connection);
     }
-    if (class == MG_OK && count > 0) class = look_give_back(&walk, err);
-    if (class == MG_OK)
+    if (class == MG_OK && count > 0) {
+        class = look_give_back(&walk, err);
+    }
+    if (class == MG_OK) {
         (void)amqp_connection_close(walk.connection,
                                     AMQP_REPLY_SUCCESS); /* held messages return to the queue by themselves */
+    }
     mg_amqp_destroy(walk.connection);
-    if (class == MG_OK) *ret_count = count;
+    if (class == MG_OK) {
+        *ret_count = count;
+    }
     return class;
 }

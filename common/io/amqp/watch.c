@@ -55,7 +55,9 @@ static struct mg_watched *watch_find(const struct mg_broker *broker, const char 
     struct mg_watched *watched;
     LIST_FOREACH(watched, &broker->watches.all, entry)
     {
-        if (strcmp(watched->queue, queue) == 0) return watched;
+        if (strcmp(watched->queue, queue) == 0) {
+            return watched;
+        }
     }
     return NULL;
 }
@@ -74,12 +76,14 @@ enum mg_class mg_broker_watch_queue(struct mg_broker *broker, const char *queue,
         }
         return MG_OK;
     }
-    if (strlen(queue) > MG_AMQP_SHORT_MAX || queue[0] == '\0')
+    if (strlen(queue) > MG_AMQP_SHORT_MAX || queue[0] == '\0') {
         return mg_err_set(err, MG_BAD_INPUT, "cannot watch a queue whose name is empty or above %d bytes",
                           MG_AMQP_SHORT_MAX);
-    if (part->count >= WATCHES_MAX)
+    }
+    if (part->count >= WATCHES_MAX) {
         return mg_err_set(err, MG_PERMANENT, "cannot watch queue %s: %d are watched already", queue,
                           WATCHES_MAX);
+    }
     struct mg_watched *watched = calloc(1, sizeof(*watched));
     char *copy = strdup(queue);
     struct mg_timer *timer = watched == NULL ? NULL : mg_timer_create(broker->loop, watch_on_timer, watched);
@@ -107,9 +111,13 @@ enum mg_class mg_broker_watch_queue(struct mg_broker *broker, const char *queue,
 static void watch_forget(struct mg_watched *watched)
 {
     struct mg_watch_part *part = &watched->broker->watches;
-    if (watched->seen != NULL || watched->is_consumed || part->asked == watched) return;
+    if (watched->seen != NULL || watched->is_consumed || part->asked == watched) {
+        return;
+    }
     LIST_REMOVE(watched, entry);
-    if (watched->is_due) TAILQ_REMOVE(&part->due, watched, due_entry);
+    if (watched->is_due) {
+        TAILQ_REMOVE(&part->due, watched, due_entry);
+    }
     part->count--;
     watched_free(watched);
 }
@@ -117,9 +125,13 @@ static void watch_forget(struct mg_watched *watched)
 void mg_broker_unwatch_queue(struct mg_broker *broker, const char *queue)
 {
     struct mg_watched *watched = watch_find(broker, queue);
-    if (watched == NULL) return;
+    if (watched == NULL) {
+        return;
+    }
     watched->seen = NULL;
-    if (!watched->is_consumed) mg_timer_stop(watched->timer);
+    if (!watched->is_consumed) {
+        mg_timer_stop(watched->timer);
+    }
     watch_forget(watched);
 }
 
@@ -140,7 +152,9 @@ static void watch_on_timer(void *arg)
 void mg_broker_look(struct mg_broker *broker, const char *queue)
 {
     struct mg_watched *watched = watch_find(broker, queue);
-    if (watched != NULL && (watched->seen != NULL || watched->is_consumed)) watch_on_timer(watched);
+    if (watched != NULL && (watched->seen != NULL || watched->is_consumed)) {
+        watch_on_timer(watched);
+    }
 }
 
 static void watch_next(struct mg_broker *broker)
@@ -149,13 +163,16 @@ static void watch_next(struct mg_broker *broker)
     struct mg_link *link = &broker->watch;
     struct mg_watched *watched = TAILQ_FIRST(&part->due);
     if (!link->is_open || link->is_reopening || part->asked != NULL || watched == NULL ||
-        !mg_link_has_room(link, QUESTION_BYTES))
+        !mg_link_has_room(link, QUESTION_BYTES)) {
         return;
+    }
     TAILQ_REMOVE(&part->due, watched, due_entry);
     watched->is_due = false;
     part->asked = watched;
     amqp_queue_declare_t declare = {.queue = amqp_cstring_bytes(watched->queue), .passive = 1};
-    if (mg_link_send(link, AMQP_QUEUE_DECLARE_METHOD, &declare)) mg_link_asked(link);
+    if (mg_link_send(link, AMQP_QUEUE_DECLARE_METHOD, &declare)) {
+        mg_link_asked(link);
+    }
 }
 
 static void watch_opened(struct mg_link *link)
@@ -167,24 +184,31 @@ static void watch_lost(struct mg_link *link)
 {
     struct mg_watched *watched = link->broker->watches.asked;
     link->broker->watches.asked = NULL; /* the timer asks again */
-    if (watched != NULL) watch_forget(watched);
+    if (watched != NULL) {
+        watch_forget(watched);
+    }
 }
 
 static void watch_report(struct mg_watched *watched, int64_t ready_messages, int64_t consumers)
 {
     struct mg_broker *broker = watched->broker;
-    if (broker->watches.looked != NULL) broker->watches.looked(broker, watched->queue, consumers);
-    if (watched->seen != NULL)
+    if (broker->watches.looked != NULL) {
+        broker->watches.looked(broker, watched->queue, consumers);
+    }
+    if (watched->seen != NULL) {
         watched->seen(watched->arg, watched->queue, ready_messages, consumers); /* may end the watch */
-    else
+    } else {
         watch_forget(watched);
+    }
 }
 
 static void watch_method(struct mg_link *link, const amqp_method_t *method)
 {
     struct mg_broker *broker = link->broker;
     struct mg_watched *watched = broker->watches.asked;
-    if (method->id != AMQP_QUEUE_DECLARE_OK_METHOD || watched == NULL) return;
+    if (method->id != AMQP_QUEUE_DECLARE_OK_METHOD || watched == NULL) {
+        return;
+    }
     const amqp_queue_declare_ok_t *ok = method->decoded;
     mg_link_answered(link);
     broker->watches.asked = NULL;
@@ -197,12 +221,15 @@ static bool watch_channel_closed(struct mg_link *link, const amqp_channel_close_
     int code = close->reply_code;
     struct mg_broker *broker = link->broker;
     struct mg_watched *watched = broker->watches.asked;
-    if (watched == NULL || (code != AMQP_NOT_FOUND && code != AMQP_ACCESS_REFUSED)) return false;
+    if (watched == NULL || (code != AMQP_NOT_FOUND && code != AMQP_ACCESS_REFUSED)) {
+        return false;
+    }
     mg_link_answered(link);
     broker->watches.asked = NULL;
-    if (code == AMQP_NOT_FOUND)
+    if (code == AMQP_NOT_FOUND) {
         watch_report(watched, 0, -1);
-    else
+    } else {
         watch_forget(watched);
+    }
     return true;
 }

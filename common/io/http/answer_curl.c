@@ -20,7 +20,9 @@
 static int64_t retry_after_ms(CURL *easy)
 {
     struct curl_header *header;
-    if (curl_easy_header(easy, "Retry-After", 0, CURLH_HEADER, -1, &header) != CURLHE_OK) return -1;
+    if (curl_easy_header(easy, "Retry-After", 0, CURLH_HEADER, -1, &header) != CURLHE_OK) {
+        return -1;
+    }
     const char *text = header->value;
     size_t digits = strspn(text, "0123456789");
     if (digits > 0 && text[digits + strspn(text + digits, " \t")] == '\0') {
@@ -28,9 +30,13 @@ static int64_t retry_after_ms(CURL *easy)
         return (seconds < RETRY_AFTER_MAX_S ? seconds : RETRY_AFTER_MAX_S) * 1000;
     }
     time_t at = curl_getdate(text, NULL);
-    if (digits > 0 || at == (time_t)-1) return -1;
+    if (digits > 0 || at == (time_t)-1) {
+        return -1;
+    }
     long long wait_ms = (long long)at * 1000 - mg_clock_wall_ms();
-    if (wait_ms < 0) return 0;
+    if (wait_ms < 0) {
+        return 0;
+    }
     return wait_ms < RETRY_AFTER_MAX_S * 1000 ? wait_ms : RETRY_AFTER_MAX_S * 1000;
 }
 
@@ -57,8 +63,11 @@ static void call_explain_failure(const struct mg_http_call *call, char *reason, 
     const char *text = alert                 ? alert
                        : call->error_text[0] ? call->error_text
                                              : curl_easy_strerror(call->result);
-    for (size_t i = 0; i < sizeof ADVICE / sizeof ADVICE[0] && advice[0] == '\0'; i++)
-        if (strstr(text, ADVICE[i].words) != NULL) advice = ADVICE[i].advice;
+    for (size_t i = 0; i < sizeof(ADVICE) / sizeof(ADVICE[0]) && advice[0] == '\0'; i++) {
+        if (strstr(text, ADVICE[i].words) != NULL) {
+            advice = ADVICE[i].advice;
+        }
+    }
     (void)snprintf(reason, size, "%s%.150s%s%s", alert ? "TLS: " : "", text, advice[0] != '\0' ? "; " : "",
                    advice);
 }
@@ -67,24 +76,25 @@ static void call_explain(const struct mg_http_call *call, struct mg_http_answer 
 {
     const struct mg_http_client_options *options = &call->client->options;
     char *reason = answer->reason;
-    const size_t size = sizeof answer->reason;
-    if (call->is_resend)
+    const size_t size = sizeof(answer->reason);
+    if (call->is_resend) {
         (void)snprintf(reason, size, "connection died after the request was sent; it was not sent again");
-    else if (call->is_body_over)
+    } else if (call->is_body_over) {
         (void)snprintf(reason, size, "answer's body is above %zu bytes; cut off", options->max_body_bytes);
-    else if (call->is_headers_over)
+    } else if (call->is_headers_over) {
         (void)snprintf(reason, size, "answer's headers are above %zu bytes; cut off",
                        options->max_header_bytes);
-    else if (call->is_late)
+    } else if (call->is_late) {
         (void)snprintf(reason, size, "%s within %lld ms",
                        answer->sent == MG_SENT_NO ? "could not be sent" : "no whole answer",
                        (long long)call->timeout_ms);
-    else if (call->result == CURLE_OK && !call->is_head_whole)
+    } else if (call->result == CURLE_OK && !call->is_head_whole) {
         (void)snprintf(reason, size, "answer's head is cut off: the connection ended before its empty line");
-    else if (call->result == CURLE_OK)
+    } else if (call->result == CURLE_OK) {
         (void)snprintf(reason, size, "answer has status %d, which ends no request", answer->status);
-    else
+    } else {
         call_explain_failure(call, reason, size);
+    }
 }
 
 /* Whether one of the transfer codings is chunked. libcurl fails on codings that it does not support. */
@@ -94,14 +104,17 @@ static bool is_chunked(CURL *easy)
     struct curl_header *header;
     size_t amount = 1;
     for (size_t i = 0; i < amount; i++) {
-        if (curl_easy_header(easy, "Transfer-Encoding", i, CURLH_HEADER, -1, &header) != CURLHE_OK)
+        if (curl_easy_header(easy, "Transfer-Encoding", i, CURLH_HEADER, -1, &header) != CURLHE_OK) {
             return false;
+        }
         amount = header->amount;
         const char *at = header->value;
         while (*at != '\0') {
             at += strspn(at, ", \t");
             size_t len = strcspn(at, ", \t");
-            if (len == sizeof chunked - 1 && strncasecmp(at, chunked, len) == 0) return true;
+            if (len == sizeof(chunked) - 1 && strncasecmp(at, chunked, len) == 0) {
+                return true;
+            }
             at += len;
         }
     }
@@ -113,7 +126,9 @@ static bool is_ended_by_close(const struct mg_http_call *call, long status)
 {
     curl_off_t length = -1;
     (void)curl_easy_getinfo(call->easy, CURLINFO_CONTENT_LENGTH_DOWNLOAD_T, &length);
-    if (length >= 0 || call->is_head_only || status == 204 || status == 304) return false;
+    if (length >= 0 || call->is_head_only || status == 204 || status == 304) {
+        return false;
+    }
     return !is_chunked(call->easy);
 }
 
@@ -124,24 +139,33 @@ void mg_http_call_conclude(struct mg_http_call *call, struct mg_http_answer *ans
     *answer = (struct mg_http_answer){.retry_after_ms = -1, .content_type = ""};
     bool is_final = status >= 200 && status <= STATUS_MAX;
     bool is_whole = call->result == CURLE_OK && !call->is_late && is_final && call->is_head_whole;
-    if (is_whole)
+    if (is_whole) {
         answer->sent = MG_SENT_YES;
-    else if (mg_http_call_is_refused_by_tls(call))
+    } else if (mg_http_call_is_refused_by_tls(call)) {
         answer->sent = MG_SENT_NO;
-    else
+    } else {
         answer->sent = mg_http_call_has_sent(call) ? MG_SENT_MAYBE : MG_SENT_NO;
+    }
     answer->status = status >= 100 ? (int)status : 0;
     answer->is_timed_out = call->is_late || call->result == CURLE_OPERATION_TIMEDOUT;
     if (is_whole) {
         const char *content_type = NULL;
         (void)curl_easy_getinfo(call->easy, CURLINFO_CONTENT_TYPE, &content_type);
-        if (content_type) answer->content_type = content_type;
+        if (content_type) {
+            answer->content_type = content_type;
+        }
         answer->is_ended_by_close = is_ended_by_close(call, status);
         answer->body = mg_buf_slice(&call->answer_body);
-        if (!answer->body.data) answer->body = mg_slice_of("");
+        if (!answer->body.data) {
+            answer->body = mg_slice_of("");
+        }
     } else {
         call_explain(call, answer);
     }
-    if (!is_final) answer->status = 0; /* interim answers do not count */
-    if (answer->status) answer->retry_after_ms = retry_after_ms(call->easy);
+    if (!is_final) {
+        answer->status = 0; /* interim answers do not count */
+    }
+    if (answer->status) {
+        answer->retry_after_ms = retry_after_ms(call->easy);
+    }
 }

@@ -52,8 +52,12 @@ static void on_socket(void *arg, int events)
 {
     struct socket_watch *socket = arg;
     int mask = 0;
-    if (events & MG_READABLE) mask |= CURL_CSELECT_IN;
-    if (events & MG_WRITABLE) mask |= CURL_CSELECT_OUT;
+    if (events & MG_READABLE) {
+        mask |= CURL_CSELECT_IN;
+    }
+    if (events & MG_WRITABLE) {
+        mask |= CURL_CSELECT_OUT;
+    }
     pool_drive(socket->pool, socket->fd, mask);
 }
 
@@ -70,15 +74,19 @@ static int on_curl_socket(CURL *easy, curl_socket_t fd, int what, void *arg, voi
     struct mg_http_pool *pool = arg;
     struct socket_watch *socket = socket_arg;
     if (what == CURL_POLL_REMOVE) {
-        if (socket) mg_watch_destroy(socket->watch);
+        if (socket) {
+            mg_watch_destroy(socket->watch);
+        }
         free(socket);
         /* fails only for a socket that libcurl drops anyway */
         (void)curl_multi_assign(pool->multi, fd, NULL);
         return 0;
     }
     if (!socket) {
-        socket = calloc(1, sizeof *socket);
-        if (!socket) return 0;
+        socket = calloc(1, sizeof(*socket));
+        if (!socket) {
+            return 0;
+        }
         *socket = (struct socket_watch){.pool = pool, .fd = fd};
         socket->watch = mg_watch_create(pool->client->loop, fd, on_socket, socket);
         if (!socket->watch || curl_multi_assign(pool->multi, fd, socket) != CURLM_OK) {
@@ -88,8 +96,12 @@ static int on_curl_socket(CURL *easy, curl_socket_t fd, int what, void *arg, voi
         }
     }
     int events = 0;
-    if (what & CURL_POLL_IN) events |= MG_READABLE;
-    if (what & CURL_POLL_OUT) events |= MG_WRITABLE;
+    if (what & CURL_POLL_IN) {
+        events |= MG_READABLE;
+    }
+    if (what & CURL_POLL_OUT) {
+        events |= MG_WRITABLE;
+    }
     mg_watch_set(socket->watch, events);
     return 0;
 }
@@ -99,10 +111,11 @@ static int on_curl_timer(CURLM *multi, long timeout_ms, void *arg)
     (void)multi;
     struct mg_http_pool *pool = arg;
     mg_timer_stop(pool->timer);
-    if (timeout_ms == 0)
+    if (timeout_ms == 0) {
         mg_idle_arm(pool->idle); /* a timer would cost each call a millisecond */
-    else if (timeout_ms > 0)
+    } else if (timeout_ms > 0) {
         mg_timer_start(pool->timer, timeout_ms, 0);
+    }
     return 0;
 }
 
@@ -139,7 +152,9 @@ static void pool_drive(struct mg_http_pool *pool, curl_socket_t fd, int events)
     CURLMsg *message;
     int left = 0;
     while ((message = curl_multi_info_read(pool->multi, &left))) {
-        if (message->msg != CURLMSG_DONE) continue;
+        if (message->msg != CURLMSG_DONE) {
+            continue;
+        }
         struct mg_http_call *call = NULL;
         CURLcode result = message->data.result;
         (void)curl_easy_getinfo(message->easy_handle, CURLINFO_PRIVATE, &call);
@@ -164,16 +179,22 @@ static void client_answer(struct mg_http_client *client)
         call_destroy(call);
     }
     client->is_answering = false;
-    if (client->is_destroyed) free(client); /* destroyed within a callback: only the memory is left */
+    if (client->is_destroyed) {
+        free(client); /* destroyed within a callback: only the memory is left */
+    }
 }
 
 static void call_detach(struct mg_http_call *call)
 {
     struct mg_http_pool *pool = call->pool;
-    if (!pool) return;
+    if (!pool) {
+        return;
+    }
     call->pool = NULL;
     (void)curl_multi_remove_handle(pool->multi, call->easy); /* closes if unfinished */
-    if (--pool->call_count == 0) pool_emptied(pool);
+    if (--pool->call_count == 0) {
+        pool_emptied(pool);
+    }
 }
 
 static bool is_reuse_safe(unsigned version)
@@ -195,12 +216,15 @@ static void easy_keep(struct mg_http_client *client, CURL *easy)
 static void call_destroy(struct mg_http_call *call)
 {
     call_detach(call);
-    if (call->easy) easy_keep(call->client, call->easy);
+    if (call->easy) {
+        easy_keep(call->client, call->easy);
+    }
     mg_http_call_leave_tls(call);
     mg_http_room_leave(call);
     curl_url_cleanup(call->url);
-    for (struct curl_slist *header = call->headers; header; header = header->next)
+    for (struct curl_slist *header = call->headers; header; header = header->next) {
         explicit_bzero(header->data, strlen(header->data)); /* a header may hold a token */
+    }
     curl_slist_free_all(call->headers);
     mg_timer_destroy(call->timer);
     mg_buf_finish(&call->answer_body);
@@ -228,24 +252,32 @@ static bool pool_set_rules(struct mg_http_pool *pool)
 
 static void pool_destroy(struct mg_http_pool *pool)
 {
-    if (!pool) return;
+    if (!pool) {
+        return;
+    }
     (void)curl_multi_cleanup(pool->multi); /* closes kept connections; watches go with them. Accepts NULL */
     mg_timer_destroy(pool->timer);
-    if (pool->idle) mg_idle_destroy(pool->idle);
+    if (pool->idle) {
+        mg_idle_destroy(pool->idle);
+    }
     free(pool);
 }
 
 /* The last one gets the remaining connections. */
 static struct mg_http_pool *pool_create(struct mg_http_client *client, int index)
 {
-    struct mg_http_pool *pool = calloc(1, sizeof *pool);
+    struct mg_http_pool *pool = calloc(1, sizeof(*pool));
     int rest = client->options.max_connections - index * POOL_ROOM;
-    if (!pool) return NULL;
+    if (!pool) {
+        return NULL;
+    }
     *pool = (struct mg_http_pool){.client = client, .room = rest < POOL_ROOM ? rest : POOL_ROOM};
     pool->timer = mg_timer_create(client->loop, on_timer, pool);
     pool->idle = mg_idle_create(client->loop, on_timer, pool);
     pool->multi = curl_multi_init();
-    if (pool->timer && pool->idle && pool->multi && pool_set_rules(pool)) return pool;
+    if (pool->timer && pool->idle && pool->multi && pool_set_rules(pool)) {
+        return pool;
+    }
     pool_destroy(pool);
     return NULL;
 }
@@ -258,13 +290,21 @@ static struct mg_http_pool *client_choose_pool(struct mg_http_client *client)
     for (int i = 0; i < client->pool_max; i++) {
         struct mg_http_pool *pool = client->pools[i];
         if (!pool) {
-            if (unmade < 0) unmade = i;
+            if (unmade < 0) {
+                unmade = i;
+            }
             continue;
         }
-        if (pool->call_count < pool->room) return pool;
-        if (pool->call_count - pool->room < shortest->call_count - shortest->room) shortest = pool;
+        if (pool->call_count < pool->room) {
+            return pool;
+        }
+        if (pool->call_count - pool->room < shortest->call_count - shortest->room) {
+            shortest = pool;
+        }
     }
-    if (unmade >= 0) client->pools[unmade] = pool_create(client, unmade);
+    if (unmade >= 0) {
+        client->pools[unmade] = pool_create(client, unmade);
+    }
     return unmade >= 0 && client->pools[unmade] ? client->pools[unmade] : shortest;
 }
 
@@ -279,9 +319,13 @@ static int64_t reap_after_ms(const struct mg_http_client *client)
 static void pool_emptied(struct mg_http_pool *pool)
 {
     struct mg_http_client *client = pool->client;
-    if (pool == client->pools[0]) return; /* keeps its parsed CAs */
+    if (pool == client->pools[0]) {
+        return; /* keeps its parsed CAs */
+    }
     pool->empty_boot_ms = mg_clock_boot_ms();
-    if (!mg_timer_is_active(client->reaper)) mg_timer_start(client->reaper, reap_after_ms(client), 0);
+    if (!mg_timer_is_active(client->reaper)) {
+        mg_timer_start(client->reaper, reap_after_ms(client), 0);
+    }
 }
 
 static void on_reaper(void *arg)
@@ -291,7 +335,9 @@ static void on_reaper(void *arg)
     bool is_any_left = false;
     for (int i = 1; i < client->pool_max; i++) {
         struct mg_http_pool *pool = client->pools[i];
-        if (!pool || pool->call_count > 0) continue;
+        if (!pool || pool->call_count > 0) {
+            continue;
+        }
         if (now_ms - pool->empty_boot_ms >= after_ms) {
             pool_destroy(pool);
             client->pools[i] = NULL;
@@ -299,7 +345,9 @@ static void on_reaper(void *arg)
             is_any_left = true;
         }
     }
-    if (is_any_left) mg_timer_start(client->reaper, after_ms, 0);
+    if (is_any_left) {
+        mg_timer_start(client->reaper, after_ms, 0);
+    }
 }
 
 /* ---- starting a call ---- */
@@ -309,8 +357,10 @@ enum mg_class mg_http_client_call(struct mg_http_client *client, const struct mg
                                   struct mg_err *err)
 {
     assert(request->method && request->url);
-    struct mg_http_call *call = calloc(1, sizeof *call);
-    if (!call) return mg_err_set(err, MG_TRANSIENT, "could not start %s: no memory", request->method);
+    struct mg_http_call *call = calloc(1, sizeof(*call));
+    if (!call) {
+        return mg_err_set(err, MG_TRANSIENT, "could not start %s: no memory", request->method);
+    }
     call->client = client;
     call->done = done;
     call->arg = arg;
@@ -318,7 +368,9 @@ enum mg_class mg_http_client_call(struct mg_http_client *client, const struct mg
     call->deadline_boot_ms = mg_clock_boot_ms() + call->timeout_ms;
     mg_buf_init(&call->answer_body, client->options.max_body_bytes);
     enum mg_class class = mg_http_call_configure(call, request, err);
-    if (class != MG_OK) goto failed;
+    if (class != MG_OK) {
+        goto failed;
+    }
     class = MG_TRANSIENT;
     call->timer = mg_timer_create(client->loop, on_call_timer, call);
     if (!call->timer) {
@@ -348,7 +400,9 @@ failed:
 
 void mg_http_call_cancel(struct mg_http_call *call)
 {
-    if (call->is_in_callback) return; /* from within its own callback: nothing to cancel */
+    if (call->is_in_callback) {
+        return; /* from within its own callback: nothing to cancel */
+    }
     TAILQ_REMOVE(call->is_finished ? &call->client->finished : &call->client->calls, call, entry);
     call_destroy(call);
 }
@@ -359,10 +413,12 @@ enum mg_class mg_http_client_create(struct mg_loop *loop, const struct mg_http_c
                                     struct mg_http_client **ret_client, struct mg_err *err)
 {
     if (options->max_connections < 1 || options->connect_timeout_ms < 1 || options->max_body_bytes < 1 ||
-        options->max_header_bytes < 1)
+        options->max_header_bytes < 1) {
         return mg_err_set(err, MG_BAD_INPUT, "could not make the HTTP client: a limit is below 1");
-    if (curl_global_init(CURL_GLOBAL_DEFAULT) != CURLE_OK)
+    }
+    if (curl_global_init(CURL_GLOBAL_DEFAULT) != CURLE_OK) {
         return mg_err_set(err, MG_TRANSIENT, "could not make the HTTP client: libcurl cannot start");
+    }
     const curl_version_info_data *library = curl_version_info(CURLVERSION_NOW);
     enum mg_class class = MG_TRANSIENT;
     struct mg_http_client *client = NULL;
@@ -373,8 +429,10 @@ enum mg_class mg_http_client_create(struct mg_loop *loop, const struct mg_http_c
             "AsynchDNS");
         goto failed;
     }
-    client = calloc(1, sizeof *client);
-    if (!client) goto no_memory;
+    client = calloc(1, sizeof(*client));
+    if (!client) {
+        goto no_memory;
+    }
     client->loop = loop;
     client->options = *options;
     TAILQ_INIT(&client->calls);
@@ -386,14 +444,20 @@ enum mg_class mg_http_client_create(struct mg_loop *loop, const struct mg_http_c
     client->pool_max = (options->max_connections + POOL_ROOM - 1) / POOL_ROOM;
     client->pools = calloc((size_t)client->pool_max, sizeof(struct mg_http_pool *));
     client->reaper = mg_timer_create(loop, on_reaper, client);
-    if (client->pools) client->pools[0] = pool_create(client, 0);
-    if (!client->pools || !client->pools[0] || !client->reaper) goto no_memory;
+    if (client->pools) {
+        client->pools[0] = pool_create(client, 0);
+    }
+    if (!client->pools || !client->pools[0] || !client->reaper) {
+        goto no_memory;
+    }
     *ret_client = client;
     return MG_OK;
 no_memory:
     class = mg_err_set(err, MG_TRANSIENT, "could not make the HTTP client: no memory");
     if (client) {
-        if (client->pools) pool_destroy(client->pools[0]);
+        if (client->pools) {
+            pool_destroy(client->pools[0]);
+        }
         free(client->pools);
         mg_timer_destroy(client->reaper);
         free(client);
@@ -406,26 +470,35 @@ failed:
 void mg_http_client_reload(struct mg_http_client *client, bool keeps_connections)
 {
     client->read_boot_ms = mg_clock_boot_ms();
-    if (!keeps_connections) client->renewed_boot_ms = client->read_boot_ms;
+    if (!keeps_connections) {
+        client->renewed_boot_ms = client->read_boot_ms;
+    }
 }
 
 void mg_http_client_destroy(struct mg_http_client *client)
 {
-    if (!client) return;
+    if (!client) {
+        return;
+    }
     struct mg_http_calls *lists[] = {&client->calls, &client->finished};
-    for (size_t i = 0; i < sizeof lists / sizeof lists[0]; i++)
+    for (size_t i = 0; i < sizeof(lists) / sizeof(lists[0]); i++) {
         while (!TAILQ_EMPTY(lists[i])) {
             struct mg_http_call *call = TAILQ_FIRST(lists[i]);
             TAILQ_REMOVE(lists[i], call, entry);
             call_destroy(call);
         }
+    }
     client->is_destroyed = true;
-    while (client->spare_count > 0)
+    while (client->spare_count > 0) {
         curl_easy_cleanup(client->spare[--client->spare_count]);
-    for (int i = 0; i < client->pool_max; i++)
+    }
+    for (int i = 0; i < client->pool_max; i++) {
         pool_destroy(client->pools[i]);
+    }
     free(client->pools);
     mg_timer_destroy(client->reaper);
     curl_global_cleanup();
-    if (!client->is_answering) free(client);
+    if (!client->is_answering) {
+        free(client);
+    }
 }

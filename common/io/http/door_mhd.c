@@ -104,8 +104,12 @@ static struct mg_http_place *place_of(struct MHD_Connection *connection)
 void mg_http_place_set(struct MHD_Connection *connection, enum mg_http_stage stage)
 {
     struct mg_http_place *place = place_of(connection);
-    if (!place || place->stage == MG_HTTP_CLOSING) return;
-    if (stage == MG_HTTP_READING) place->since_boot_ms = mg_clock_boot_ms();
+    if (!place || place->stage == MG_HTTP_CLOSING) {
+        return;
+    }
+    if (stage == MG_HTTP_READING) {
+        place->since_boot_ms = mg_clock_boot_ms();
+    }
     place_move(place, stage);
 }
 
@@ -116,25 +120,32 @@ bool mg_http_is_handler_free(const struct mg_http_server *server)
 
 static struct mg_http_place *place_create(struct mg_http_server *server, int fd, enum mg_http_stage stage)
 {
-    struct mg_http_place *place = calloc(1, sizeof *place);
-    if (!place) return NULL;
+    struct mg_http_place *place = calloc(1, sizeof(*place));
+    if (!place) {
+        return NULL;
+    }
     *place = (struct mg_http_place){.server = server, .fd = fd, .since_boot_ms = mg_clock_boot_ms()};
     place_enter(place, stage);
-    if (!mg_timer_is_active(server->look_timer)) mg_timer_start(server->look_timer, LOOK_MS, LOOK_MS);
+    if (!mg_timer_is_active(server->look_timer)) {
+        mg_timer_start(server->look_timer, LOOK_MS, LOOK_MS);
+    }
     return place;
 }
 
 static unsigned int place_count(const struct mg_http_server *server)
 {
     unsigned int count = 0;
-    for (int stage = 0; stage < MG_HTTP_STAGE_COUNT; stage++)
+    for (int stage = 0; stage < MG_HTTP_STAGE_COUNT; stage++) {
         count += server->crowds[stage].count;
+    }
     return count;
 }
 
 static void spare_take(struct mg_http_server *server)
 {
-    if (server->spare_fd < 0) server->spare_fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
+    if (server->spare_fd < 0) {
+        server->spare_fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
+    }
 }
 
 /* The place of a connection from the lobby; any other connection gets a new one. */
@@ -144,9 +155,13 @@ static struct mg_http_place *place_adopt(struct mg_http_server *server, struct M
         MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD);
     struct mg_http_place *place = server->entering;
     server->entering = NULL;
-    if (!place && info) place = place_create(server, info->connect_fd, MG_HTTP_READING);
+    if (!place && info) {
+        place = place_create(server, info->connect_fd, MG_HTTP_READING);
+    }
     /* without a place it could stay for ever */
-    if (!place && info) (void)shutdown(info->connect_fd, SHUT_RDWR);
+    if (!place && info) {
+        (void)shutdown(info->connect_fd, SHUT_RDWR);
+    }
     return place;
 }
 
@@ -177,7 +192,9 @@ static struct mg_http_crowd *lobby_crowd(struct mg_http_server *server)
 static bool oldest_close(struct mg_http_crowd *crowd)
 {
     struct mg_http_place *oldest = TAILQ_FIRST(&crowd->places);
-    if (oldest) place_close(oldest);
+    if (oldest) {
+        place_close(oldest);
+    }
     return oldest != NULL;
 }
 
@@ -188,8 +205,12 @@ static void library_make_room(struct mg_http_server *server)
     struct mg_http_crowd *crowds = server->crowds;
     unsigned int count =
         crowds[MG_HTTP_READING].count + crowds[MG_HTTP_HANDLED].count + crowds[MG_HTTP_ANSWERED].count;
-    if (count < server->handled_max + PROBE_PLACES) return;
-    if (!oldest_close(&crowds[MG_HTTP_READING])) (void)oldest_close(&crowds[MG_HTTP_ANSWERED]);
+    if (count < server->handled_max + PROBE_PLACES) {
+        return;
+    }
+    if (!oldest_close(&crowds[MG_HTTP_READING])) {
+        (void)oldest_close(&crowds[MG_HTTP_ANSWERED]);
+    }
 }
 
 static void close_late(struct mg_http_server *server, enum mg_http_stage stage)
@@ -198,7 +219,9 @@ static void close_late(struct mg_http_server *server, enum mg_http_stage stage)
     struct mg_http_place *place = TAILQ_FIRST(&server->crowds[stage].places);
     while (place) {
         struct mg_http_place *next = TAILQ_NEXT(place, entry);
-        if (place->since_boot_ms <= latest_boot_ms) place_close(place);
+        if (place->since_boot_ms <= latest_boot_ms) {
+            place_close(place);
+        }
         place = next;
     }
 }
@@ -210,7 +233,9 @@ static void on_look(void *arg)
     close_late(server, MG_HTTP_BEGUN);
     close_late(server, MG_HTTP_READING);
     spare_take(server);
-    if (place_count(server) == 0) mg_timer_stop(server->look_timer);
+    if (place_count(server) == 0) {
+        mg_timer_stop(server->look_timer);
+    }
 }
 
 /* ---- the lobby ---- */
@@ -219,19 +244,27 @@ enum arrival { ARRIVAL_PART, ARRIVAL_WHOLE, ARRIVAL_WRONG };
 
 static enum arrival tls_arrival(const unsigned char *bytes, int len)
 {
-    if (len > 0 && bytes[0] != TLS_HANDSHAKE) return ARRIVAL_WRONG;
-    if (len < TLS_HEAD) return ARRIVAL_PART;
+    if (len > 0 && bytes[0] != TLS_HANDSHAKE) {
+        return ARRIVAL_WRONG;
+    }
+    if (len < TLS_HEAD) {
+        return ARRIVAL_PART;
+    }
     return len >= TLS_HEAD + (bytes[3] << 8 | bytes[4]) || len == PEEK_MAX ? ARRIVAL_WHOLE : ARRIVAL_PART;
 }
 
 /* A head ends with an empty line; the library takes bare newlines too. */
 static enum arrival http_arrival(const unsigned char *bytes, int len)
 {
-    if (len == PEEK_MAX) return ARRIVAL_WHOLE;
-    for (int i = 1; i < len; i++)
+    if (len == PEEK_MAX) {
+        return ARRIVAL_WHOLE;
+    }
+    for (int i = 1; i < len; i++) {
         if (bytes[i] == '\n' &&
-            (bytes[i - 1] == '\n' || (i > 1 && bytes[i - 1] == '\r' && bytes[i - 2] == '\n')))
+            (bytes[i - 1] == '\n' || (i > 1 && bytes[i - 1] == '\r' && bytes[i - 2] == '\n'))) {
             return ARRIVAL_WHOLE;
+        }
+    }
     return ARRIVAL_PART;
 }
 
@@ -246,17 +279,19 @@ static void lobby_leave(struct mg_http_place *place)
 {
     struct mg_http_server *server = place->server;
     struct sockaddr_storage address = {.ss_family = AF_UNSPEC};
-    socklen_t len = sizeof address;
+    socklen_t len = sizeof(address);
     int one = 1;
     mg_watch_destroy(place->watch);
     place->watch = NULL;
-    (void)setsockopt(place->fd, SOL_SOCKET, SO_RCVLOWAT, &one, sizeof one);
+    (void)setsockopt(place->fd, SOL_SOCKET, SO_RCVLOWAT, &one, sizeof(one));
     (void)getpeername(place->fd, (struct sockaddr *)&address, &len); /* the library only stores it */
     library_make_room(server);
     place_move(place, MG_HTTP_READING);
     server->entering = place;
     (void)MHD_add_connection(server->serving->mhd, place->fd, (struct sockaddr *)&address, len);
-    if (server->entering) place_free(place);
+    if (server->entering) {
+        place_free(place);
+    }
     server->entering = NULL;
 }
 
@@ -266,10 +301,12 @@ static void on_lobby_readable(void *arg, int events);
 static bool lobby_wait(struct mg_http_place *place)
 {
     int more = place->peeked + 1;
-    if (!place->watch)
+    if (!place->watch) {
         place->watch = mg_watch_create(place->server->loop, place->fd, on_lobby_readable, place);
-    if (!place->watch || setsockopt(place->fd, SOL_SOCKET, SO_RCVLOWAT, &more, sizeof more) != 0)
+    }
+    if (!place->watch || setsockopt(place->fd, SOL_SOCKET, SO_RCVLOWAT, &more, sizeof(more)) != 0) {
         return false;
+    }
     mg_watch_set(place->watch, MG_READABLE);
     return true;
 }
@@ -278,7 +315,7 @@ static bool lobby_wait(struct mg_http_place *place)
 static bool lobby_look(struct mg_http_place *place, bool is_first)
 {
     unsigned char bytes[PEEK_MAX];
-    ssize_t got = recv(place->fd, bytes, sizeof bytes, MSG_PEEK | MSG_DONTWAIT);
+    ssize_t got = recv(place->fd, bytes, sizeof(bytes), MSG_PEEK | MSG_DONTWAIT);
     int len = got > 0 ? (int)got : 0;
     bool is_over = got == 0 || (got < 0 && errno != EAGAIN) || (!is_first && len <= place->peeked);
     enum arrival arrival = is_tls(place->server) ? tls_arrival(bytes, len) : http_arrival(bytes, len);
@@ -286,9 +323,13 @@ static bool lobby_look(struct mg_http_place *place, bool is_first)
         lobby_leave(place);
         return true;
     }
-    if (len > 0 && place->peeked == 0) place_move(place, MG_HTTP_BEGUN);
+    if (len > 0 && place->peeked == 0) {
+        place_move(place, MG_HTTP_BEGUN);
+    }
     place->peeked = len;
-    if (is_over || arrival == ARRIVAL_WRONG || !lobby_wait(place)) place_close(place);
+    if (is_over || arrival == ARRIVAL_WRONG || !lobby_wait(place)) {
+        place_close(place);
+    }
     return false;
 }
 
@@ -297,7 +338,9 @@ static void on_lobby_readable(void *arg, int events)
     (void)events;
     struct mg_http_place *place = arg;
     struct mg_http_server *server = place->server;
-    if (lobby_look(place, false)) mg_http_daemon_run(server->serving);
+    if (lobby_look(place, false)) {
+        mg_http_daemon_run(server->serving);
+    }
 }
 
 /* ---- accepting ---- */
@@ -324,13 +367,16 @@ static void on_pause_over(void *arg)
 static bool lobby_has_room(struct mg_http_server *server)
 {
     unsigned int count = server->crowds[MG_HTTP_SILENT].count + server->crowds[MG_HTTP_BEGUN].count;
-    if (count < server->lobby_max) return true;
+    if (count < server->lobby_max) {
+        return true;
+    }
     struct mg_http_place *oldest = TAILQ_FIRST(&lobby_crowd(server)->places);
     int64_t left_ms = oldest->since_boot_ms + GRACE_MS - mg_clock_boot_ms();
-    if (left_ms > 0)
+    if (left_ms > 0) {
         pause_accepting(server, left_ms);
-    else
+    } else {
         place_close(oldest);
+    }
     return left_ms <= 0;
 }
 
@@ -338,8 +384,12 @@ static bool lobby_has_room(struct mg_http_server *server)
  * there is neither. */
 static bool has_descriptor(struct mg_http_server *server)
 {
-    if (oldest_close(larger_of(lobby_crowd(server), &server->crowds[MG_HTTP_READING]))) return true;
-    if (server->spare_fd < 0) return false;
+    if (oldest_close(larger_of(lobby_crowd(server), &server->crowds[MG_HTTP_READING]))) {
+        return true;
+    }
+    if (server->spare_fd < 0) {
+        return false;
+    }
     (void)close(server->spare_fd);
     server->spare_fd = -1;
     return true;
@@ -353,10 +403,11 @@ static bool is_want_of_descriptors(int error)
 static void client_enter(struct mg_http_server *server, int fd)
 {
     struct mg_http_place *place = place_create(server, fd, MG_HTTP_SILENT);
-    if (place)
+    if (place) {
         (void)lobby_look(place, true);
-    else
+    } else {
         (void)close(fd); /* no memory */
+    }
 }
 
 static void on_client(void *arg, int events)
@@ -364,14 +415,18 @@ static void on_client(void *arg, int events)
     (void)events;
     struct mg_http_server *server = arg;
     for (int i = 0; i < ACCEPT_MAX; i++) {
-        if (!lobby_has_room(server)) break;
-        int fd = accept4(server->fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
-        if (fd >= 0)
-            client_enter(server, fd);
-        else if (errno == EAGAIN)
+        if (!lobby_has_room(server)) {
             break;
-        else if (is_want_of_descriptors(errno)) {
-            if (!has_descriptor(server)) pause_accepting(server, PAUSE_MS);
+        }
+        int fd = accept4(server->fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
+        if (fd >= 0) {
+            client_enter(server, fd);
+        } else if (errno == EAGAIN) {
+            break;
+        } else if (is_want_of_descriptors(errno)) {
+            if (!has_descriptor(server)) {
+                pause_accepting(server, PAUSE_MS);
+            }
             break; /* the connection given up is closed in this turn */
         }
         /* else: this client has already gone */
@@ -382,7 +437,9 @@ static void on_client(void *arg, int events)
 static unsigned int lobby_size(void)
 {
     struct rlimit limit;
-    if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur / LOBBY_SHARE < LOBBY_MIN) return LOBBY_MIN;
+    if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur / LOBBY_SHARE < LOBBY_MIN) {
+        return LOBBY_MIN;
+    }
     return limit.rlim_cur / LOBBY_SHARE < LOBBY_MAX ? (unsigned int)(limit.rlim_cur / LOBBY_SHARE)
                                                     : LOBBY_MAX;
 }
@@ -390,14 +447,16 @@ static unsigned int lobby_size(void)
 enum mg_class mg_http_door_open(struct mg_http_server *server, struct mg_err *err)
 {
     server->lobby_max = lobby_size();
-    for (int stage = 0; stage < MG_HTTP_STAGE_COUNT; stage++)
+    for (int stage = 0; stage < MG_HTTP_STAGE_COUNT; stage++) {
         TAILQ_INIT(&server->crowds[stage].places);
+    }
     spare_take(server);
     server->look_timer = mg_timer_create(server->loop, on_look, server);
     server->pause_timer = mg_timer_create(server->loop, on_pause_over, server);
     server->watch = mg_watch_create(server->loop, server->fd, on_client, server);
-    if (!server->look_timer || !server->pause_timer || !server->watch)
+    if (!server->look_timer || !server->pause_timer || !server->watch) {
         return mg_err_set(err, MG_TRANSIENT, "could not listen on %s: no memory", server->options.address);
+    }
     mg_watch_set(server->watch, MG_READABLE);
     return MG_OK;
 }
@@ -405,11 +464,15 @@ enum mg_class mg_http_door_open(struct mg_http_server *server, struct mg_err *er
 void mg_http_door_close(struct mg_http_server *server)
 {
     struct mg_http_place *place;
-    for (int stage = MG_HTTP_SILENT; stage <= MG_HTTP_BEGUN; stage++)
-        while (server->watch && (place = TAILQ_FIRST(&server->crowds[stage].places)))
+    for (int stage = MG_HTTP_SILENT; stage <= MG_HTTP_BEGUN; stage++) {
+        while (server->watch && (place = TAILQ_FIRST(&server->crowds[stage].places))) {
             place_close(place);
+        }
+    }
     mg_watch_destroy(server->watch);
     mg_timer_destroy(server->look_timer);
     mg_timer_destroy(server->pause_timer);
-    if (server->spare_fd >= 0) (void)close(server->spare_fd);
+    if (server->spare_fd >= 0) {
+        (void)close(server->spare_fd);
+    }
 }

@@ -49,10 +49,16 @@ struct mg_http_exchange {
 static struct MHD_Response *response_copy(struct mg_slice body)
 {
     char *copy = malloc(body.len + 1);
-    if (!copy) return NULL;
-    if (body.len > 0) memcpy(copy, body.data, body.len);
+    if (!copy) {
+        return NULL;
+    }
+    if (body.len > 0) {
+        memcpy(copy, body.data, body.len);
+    }
     struct MHD_Response *response = MHD_create_response_from_buffer(body.len, copy, MHD_RESPMEM_MUST_FREE);
-    if (!response) free(copy);
+    if (!response) {
+        free(copy);
+    }
     return response;
 }
 
@@ -60,12 +66,19 @@ static enum MHD_Result probe_send(struct MHD_Connection *connection, unsigned in
                                   struct mg_slice text)
 {
     struct MHD_Response *response = response_copy(text);
-    if (!response) return MHD_NO;
+    if (!response) {
+        return MHD_NO;
+    }
     enum MHD_Result result = MHD_add_response_header(response, "Content-Type", type);
-    if (result == MHD_YES && status == MHD_HTTP_METHOD_NOT_ALLOWED)
+    if (result == MHD_YES && status == MHD_HTTP_METHOD_NOT_ALLOWED) {
         result = MHD_add_response_header(response, "Allow", "GET, HEAD");
-    if (result == MHD_YES) result = MHD_add_response_header(response, "Cache-Control", "no-store");
-    if (result == MHD_YES) result = MHD_queue_response(connection, status, response);
+    }
+    if (result == MHD_YES) {
+        result = MHD_add_response_header(response, "Cache-Control", "no-store");
+    }
+    if (result == MHD_YES) {
+        result = MHD_queue_response(connection, status, response);
+    }
     MHD_destroy_response(response);
     mg_http_place_set(connection, MG_HTTP_ANSWERED);
     return result;
@@ -80,8 +93,8 @@ static enum MHD_Result answer_readiness(struct mg_http_server *server, struct MH
 {
     char reason[REASON_SIZE] = "", line[REASON_SIZE + 16];
     bool is_ready =
-        !server->options.is_ready || server->options.is_ready(server->options.arg, reason, sizeof reason);
-    (void)snprintf(line, sizeof line, "%sready%s%s\n", is_ready ? "" : "not ", reason[0] != '\0' ? ": " : "",
+        !server->options.is_ready || server->options.is_ready(server->options.arg, reason, sizeof(reason));
+    (void)snprintf(line, sizeof(line), "%sready%s%s\n", is_ready ? "" : "not ", reason[0] != '\0' ? ": " : "",
                    reason);
     return probe_plain(connection, is_ready ? MHD_HTTP_OK : MHD_HTTP_SERVICE_UNAVAILABLE, line);
 }
@@ -90,13 +103,16 @@ static enum MHD_Result answer_metrics(struct mg_http_server *server, struct MHD_
 {
     struct mg_buf text;
     mg_buf_init(&text, METRICS_TEXT_MAX_BYTES);
-    if (server->options.metrics) mg_metrics_render(server->options.metrics, &text);
+    if (server->options.metrics) {
+        mg_metrics_render(server->options.metrics, &text);
+    }
     enum MHD_Result result;
-    if (text.failed)
+    if (text.failed) {
         result = probe_plain(connection, MHD_HTTP_INTERNAL_SERVER_ERROR, "no memory for the metrics\n");
-    else
+    } else {
         result = probe_send(connection, MHD_HTTP_OK, "text/plain; version=0.0.4; charset=utf-8",
                             text.len > 0 ? mg_buf_slice(&text) : mg_slice_of(""));
+    }
     mg_buf_finish(&text);
     return result;
 }
@@ -111,11 +127,18 @@ static bool is_probe(const char *path)
 static enum MHD_Result answer_probe(struct mg_http_server *server, struct MHD_Connection *connection,
                                     const char *path, const char *method)
 {
-    if (strcmp(method, MHD_HTTP_METHOD_GET) != 0 && strcmp(method, MHD_HTTP_METHOD_HEAD) != 0)
+    if (strcmp(method, MHD_HTTP_METHOD_GET) != 0 && strcmp(method, MHD_HTTP_METHOD_HEAD) != 0) {
         return probe_plain(connection, MHD_HTTP_METHOD_NOT_ALLOWED, "only GET and HEAD\n");
-    if (strcmp(path, "/healthz") == 0) return probe_plain(connection, MHD_HTTP_OK, "ok\n");
-    if (strcmp(path, "/readyz") == 0) return answer_readiness(server, connection);
-    if (strcmp(path, "/metrics") == 0) return answer_metrics(server, connection);
+    }
+    if (strcmp(path, "/healthz") == 0) {
+        return probe_plain(connection, MHD_HTTP_OK, "ok\n");
+    }
+    if (strcmp(path, "/readyz") == 0) {
+        return answer_readiness(server, connection);
+    }
+    if (strcmp(path, "/metrics") == 0) {
+        return answer_metrics(server, connection);
+    }
     return probe_plain(connection, MHD_HTTP_NOT_FOUND, "there are /healthz, /readyz and /metrics\n");
 }
 
@@ -125,8 +148,10 @@ static struct mg_http_exchange *request_create(struct mg_http_daemon *daemon,
                                                struct MHD_Connection *connection, const char *path,
                                                const char *method)
 {
-    struct mg_http_exchange *request = calloc(1, sizeof *request);
-    if (!request) return NULL;
+    struct mg_http_exchange *request = calloc(1, sizeof(*request));
+    if (!request) {
+        return NULL;
+    }
     request->daemon = daemon;
     request->connection = connection;
     request->path = path;
@@ -145,10 +170,14 @@ static void request_end(struct mg_http_exchange *request)
     void (*gone)(void *) = request->is_handled && !request->is_answered ? request->gone : NULL;
     request->gone = NULL;
     request->is_answered = true;
-    if (gone) gone(request->arg);
+    if (gone) {
+        gone(request->arg);
+    }
     if (stream->is_open) {
         stream->is_open = false;
-        if (stream->closed) stream->closed(stream->arg);
+        if (stream->closed) {
+            stream->closed(stream->arg);
+        }
     }
 }
 
@@ -165,7 +194,9 @@ void mg_http_exchanges_end(struct mg_http_daemon *daemon)
     LIST_FOREACH(request, &daemon->exchanges, entry)
     {
         request_end(request);
-        if (request->is_suspended || request->stream.is_resting) request_resume(request);
+        if (request->is_suspended || request->stream.is_resting) {
+            request_resume(request);
+        }
     }
 }
 
@@ -175,10 +206,14 @@ void mg_http_on_completed(void *arg, struct MHD_Connection *connection, void **r
     (void)arg, (void)why;
     struct mg_http_exchange *request = *request_arg;
     mg_http_place_set(connection, MG_HTTP_READING);
-    if (!request) return;
+    if (!request) {
+        return;
+    }
     request_end(request);
     LIST_REMOVE(request, entry);
-    if (request->response) MHD_destroy_response(request->response);
+    if (request->response) {
+        MHD_destroy_response(request->response);
+    }
     mg_buf_finish(&request->body);
     mg_buf_finish(&request->stream.unsent);
     free(request);
@@ -197,9 +232,10 @@ static enum MHD_Result request_handle(struct mg_http_exchange *request)
 {
     const struct mg_http_server_options *options = &request->daemon->server->options;
     if (!request->is_handled) {
-        if (!mg_http_is_handler_free(request->daemon->server))
+        if (!mg_http_is_handler_free(request->daemon->server)) {
             return probe_plain(request->connection, MHD_HTTP_SERVICE_UNAVAILABLE,
                                "too many requests at once\n");
+        }
         mg_http_place_set(request->connection, MG_HTTP_HANDLED);
         request->is_handled = true;
         options->handle(options->arg, request);
@@ -209,7 +245,9 @@ static enum MHD_Result request_handle(struct mg_http_exchange *request)
         request->is_suspended = true;
         return MHD_YES;
     }
-    if (!request->response) return MHD_NO; /* there was no memory for it */
+    if (!request->response) {
+        return MHD_NO; /* there was no memory for it */
+    }
     enum MHD_Result result = MHD_queue_response(request->connection, request->status, request->response);
     MHD_destroy_response(request->response);
     request->response = NULL;
@@ -224,10 +262,12 @@ enum MHD_Result mg_http_on_request(void *arg, struct MHD_Connection *connection,
     struct mg_http_daemon *daemon = arg;
     struct mg_http_exchange *request = *request_arg;
     if (!request) {
-        if (!daemon->server->options.handle || is_probe(path))
+        if (!daemon->server->options.handle || is_probe(path)) {
             return answer_probe(daemon->server, connection, path, method);
-        if (is_too_long(connection))
+        }
+        if (is_too_long(connection)) {
             return probe_plain(connection, STATUS_TOO_LARGE, "the body is too large\n");
+        }
         *request_arg = request_create(daemon, connection, path, method);
         return *request_arg ? MHD_YES : MHD_NO;
     }
@@ -341,7 +381,9 @@ static void request_answer(struct mg_http_exchange *request, struct MHD_Response
     request->gone = NULL;
     request->response = response;
     request->status = answer->status;
-    if (request->is_suspended) request_resume(request); /* the library then asks for it again */
+    if (request->is_suspended) {
+        request_resume(request); /* the library then asks for it again */
+    }
 }
 
 void mg_http_answer(struct mg_http_exchange *request, const struct mg_http_response *answer)
@@ -356,9 +398,13 @@ static ssize_t stream_read(void *arg, uint64_t at, char *ret_bytes, size_t max)
 {
     struct mg_http_stream *stream = arg;
     (void)at;
-    if (stream->is_cut || !stream->is_open) return MHD_CONTENT_READER_END_WITH_ERROR;
+    if (stream->is_cut || !stream->is_open) {
+        return MHD_CONTENT_READER_END_WITH_ERROR;
+    }
     size_t len = stream->unsent.len - stream->sent;
-    if (len == 0 && stream->is_ended) return MHD_CONTENT_READER_END_OF_STREAM;
+    if (len == 0 && stream->is_ended) {
+        return MHD_CONTENT_READER_END_OF_STREAM;
+    }
     if (len == 0) {
         MHD_suspend_connection(stream->request->connection);
         stream->is_resting = true;
@@ -393,9 +439,13 @@ struct mg_http_stream *mg_http_stream_open(struct mg_http_exchange *request,
     struct mg_http_stream *stream = &request->stream;
     struct MHD_Response *response =
         MHD_create_response_from_callback(MHD_SIZE_UNKNOWN, STREAM_BLOCK_BYTES, stream_read, stream, NULL);
-    if (answer->body.len > 0) unsent_append(stream, answer->body);
+    if (answer->body.len > 0) {
+        unsent_append(stream, answer->body);
+    }
     if (!response || stream->is_cut) {
-        if (response) MHD_destroy_response(response);
+        if (response) {
+            MHD_destroy_response(response);
+        }
         const struct mg_http_response refusal = {.status = MHD_HTTP_SERVICE_UNAVAILABLE};
         mg_http_answer(request, &refusal);
         return NULL;
@@ -409,14 +459,20 @@ struct mg_http_stream *mg_http_stream_open(struct mg_http_exchange *request,
 
 bool mg_http_stream_write(struct mg_http_stream *stream, struct mg_slice bytes)
 {
-    if (stream->is_cut || stream->is_ended) return false;
+    if (stream->is_cut || stream->is_ended) {
+        return false;
+    }
     unsent_append(stream, bytes);
-    if (stream->is_resting) request_resume(stream->request);
+    if (stream->is_resting) {
+        request_resume(stream->request);
+    }
     return !stream->is_cut;
 }
 
 void mg_http_stream_end(struct mg_http_stream *stream)
 {
     stream->is_ended = true;
-    if (stream->is_resting) request_resume(stream->request);
+    if (stream->is_resting) {
+        request_resume(stream->request);
+    }
 }

@@ -22,8 +22,12 @@
 bool mg_http_call_has_sent(const struct mg_http_call *call)
 {
     long bytes = 0;
-    if (call->sends == 0) return false;
-    if (curl_easy_getinfo(call->easy, CURLINFO_REQUEST_SIZE, &bytes) != CURLE_OK) return true;
+    if (call->sends == 0) {
+        return false;
+    }
+    if (curl_easy_getinfo(call->easy, CURLINFO_REQUEST_SIZE, &bytes) != CURLE_OK) {
+        return true;
+    }
     /* For TLS libcurl counts whole records only: zero does not prove that no byte left. */
     return bytes > 0 || !call->is_plain_http;
 }
@@ -41,8 +45,11 @@ static bool is_certificate_alert(int alert)
                                            49,   /* access_denied */
                                            51,   /* decrypt_error */
                                            116}; /* certificate_required */
-    for (size_t i = 0; i < sizeof alerts; i++)
-        if (alerts[i] == alert) return true;
+    for (size_t i = 0; i < sizeof(alerts); i++) {
+        if (alerts[i] == alert) {
+            return true;
+        }
+    }
     return false;
 }
 
@@ -57,13 +64,17 @@ static bool is_certificate_alert(int alert)
 static int alert_place(void)
 {
     static int place = -1;
-    if (place < 0) place = SSL_CTX_get_ex_new_index(0, NULL, NULL, NULL, NULL);
+    if (place < 0) {
+        place = SSL_CTX_get_ex_new_index(0, NULL, NULL, NULL, NULL);
+    }
     return place;
 }
 
 static void on_tls_event(const SSL *ssl, int where, int value)
 {
-    if (where != SSL_CB_READ_ALERT || value >> 8 != SSL3_AL_FATAL) return;
+    if (where != SSL_CB_READ_ALERT || value >> 8 != SSL3_AL_FATAL) {
+        return;
+    }
     uintptr_t mark = SSL_version(ssl) == TLS1_3_VERSION ? TLS13_MARK : 0;
     (void)SSL_CTX_set_ex_data(SSL_get_SSL_CTX(ssl), alert_place(), (void *)(mark | (value & 0xff)));
 }
@@ -114,7 +125,9 @@ static CURLcode on_tls_context(CURL *easy, void *context, void *arg)
     SSL_CTX_set_post_handshake_auth(context, 0);
     mg_http_call_leave_tls(call);
     /* An alert on a connection made after the send proves nothing about the one that carried the request. */
-    if (call->sends > 0 || SSL_CTX_up_ref(context) != 1) return CURLE_OK;
+    if (call->sends > 0 || SSL_CTX_up_ref(context) != 1) {
+        return CURLE_OK;
+    }
     call->tls = context;
     SSL_CTX_set_info_callback(context, on_tls_event);
     return CURLE_OK;
@@ -141,9 +154,13 @@ static size_t on_body(char *data, size_t size, size_t count, void *arg)
 {
     struct mg_http_call *call = arg;
     size_t len = size * count; /* libcurl: size is always 1 */
-    if (!mg_http_room_take(call, len)) return CURL_WRITEFUNC_PAUSE;
+    if (!mg_http_room_take(call, len)) {
+        return CURL_WRITEFUNC_PAUSE;
+    }
     mg_buf_append(&call->answer_body, data, len);
-    if (!call->answer_body.failed) return len;
+    if (!call->answer_body.failed) {
+        return len;
+    }
     call->is_body_over = true;
     return 0;
 }
@@ -155,14 +172,18 @@ static size_t on_header(char *data, size_t size, size_t count, void *arg)
     static const char status_line[] = "HTTP/";
     struct mg_http_call *call = arg;
     size_t len = size * count;
-    if (len > 0 && (data[0] == '\r' || data[0] == '\n'))
+    if (len > 0 && (data[0] == '\r' || data[0] == '\n')) {
         call->is_head_whole = true;
-    else if (len > sizeof status_line && strncasecmp(data, status_line, sizeof status_line - 1) == 0)
+    } else if (len > sizeof(status_line) && strncasecmp(data, status_line, sizeof(status_line) - 1) == 0) {
         call->is_head_whole = false;
-    if (call->header_bytes == 0 && call->keeps_connection)
+    }
+    if (call->header_bytes == 0 && call->keeps_connection) {
         (void)curl_easy_setopt(call->easy, CURLOPT_FORBID_REUSE, 0L);
+    }
     call->header_bytes += len;
-    if (call->header_bytes <= call->client->options.max_header_bytes) return len;
+    if (call->header_bytes <= call->client->options.max_header_bytes) {
+        return len;
+    }
     call->is_headers_over = true;
     return 0;
 }
@@ -173,8 +194,9 @@ static size_t on_header(char *data, size_t size, size_t count, void *arg)
 static size_t token_len(const char *text)
 {
     size_t len = 0;
-    while (text[len] && (isalnum((unsigned char)text[len]) || strchr("!#$%&'*+-.^_`|~", text[len])))
+    while (text[len] && (isalnum((unsigned char)text[len]) || strchr("!#$%&'*+-.^_`|~", text[len]))) {
         len++;
+    }
     return len;
 }
 
@@ -182,7 +204,9 @@ static size_t token_len(const char *text)
 static bool headers_add(struct curl_slist **headers, const char *line)
 {
     struct curl_slist *grown = curl_slist_append(*headers, line);
-    if (grown) *headers = grown;
+    if (grown) {
+        *headers = grown;
+    }
     return grown != NULL;
 }
 
@@ -194,20 +218,26 @@ static enum mg_class call_set_headers(struct mg_http_call *call, const struct mg
     for (int i = 0; request->headers && request->headers[i]; i++) {
         const char *line = request->headers[i];
         size_t name_len = token_len(line);
-        if (name_len == 0 || line[name_len] != ':')
+        if (name_len == 0 || line[name_len] != ':') {
             return mg_err_set(err, MG_BAD_INPUT, "could not start %s: header %d is not \"Name: value\"",
                               request->method, i + 1);
-        for (const char *c = line; *c; c++)
-            if (((unsigned char)*c < 0x20 && *c != '\t') || *c == 0x7f)
+        }
+        for (const char *c = line; *c; c++) {
+            if (((unsigned char)*c < 0x20 && *c != '\t') || *c == 0x7f) {
                 return mg_err_set(err, MG_BAD_INPUT,
                                   "could not start %s: header %.*s holds a control character",
                                   request->method, (int)name_len, line);
-        if (name_len == sizeof content_type - 1 && strncasecmp(line, content_type, name_len) == 0)
+            }
+        }
+        if (name_len == sizeof(content_type) - 1 && strncasecmp(line, content_type, name_len) == 0) {
             has_type = true;
+        }
         const char *value = line + name_len + 1;
         if (value[strspn(value, " \t")] == '\0') {
             char *empty = strndup(line, name_len + 1);
-            if (empty) empty[name_len] = ';';
+            if (empty) {
+                empty[name_len] = ';';
+            }
             is_taken = empty && headers_add(&call->headers, empty) && is_taken;
             free(empty);
         } else {
@@ -216,9 +246,12 @@ static enum mg_class call_set_headers(struct mg_http_call *call, const struct mg
     }
     /* No wait for "100 Continue", and no default content type. */
     is_taken = headers_add(&call->headers, "Expect:") && is_taken;
-    if (!has_type) is_taken = headers_add(&call->headers, "Content-Type:") && is_taken;
-    if (!is_taken || curl_easy_setopt(call->easy, CURLOPT_HTTPHEADER, call->headers) != CURLE_OK)
+    if (!has_type) {
+        is_taken = headers_add(&call->headers, "Content-Type:") && is_taken;
+    }
+    if (!is_taken || curl_easy_setopt(call->easy, CURLOPT_HTTPHEADER, call->headers) != CURLE_OK) {
         return mg_err_set(err, MG_TRANSIENT, "could not start %s: no memory for headers", request->method);
+    }
     return MG_OK;
 }
 
@@ -227,23 +260,30 @@ static enum mg_class call_set_url(struct mg_http_call *call, const struct mg_htt
 {
     char *scheme = NULL;
     call->url = curl_url();
-    if (!call->url) return mg_err_set(err, MG_TRANSIENT, "could not start %s: no memory", request->method);
+    if (!call->url) {
+        return mg_err_set(err, MG_TRANSIENT, "could not start %s: no memory", request->method);
+    }
     /* Sent unchanged: "/a/../b" squashed here would be another resource than the checked one. */
     CURLUcode code =
         curl_url_set(call->url, CURLUPART_URL, request->url, CURLU_PATH_AS_IS | CURLU_DISALLOW_USER);
-    if (code == CURLUE_OK) code = curl_url_get(call->url, CURLUPART_SCHEME, &scheme, 0);
-    if (code != CURLUE_OK)
+    if (code == CURLUE_OK) {
+        code = curl_url_get(call->url, CURLUPART_SCHEME, &scheme, 0);
+    }
+    if (code != CURLUE_OK) {
         return mg_err_set(err, code == CURLUE_OUT_OF_MEMORY ? MG_TRANSIENT : MG_BAD_INPUT,
                           "could not start %s: URL cannot be used: %s", request->method,
                           curl_url_strerror(code));
+    }
     call->is_plain_http = strcmp(scheme, "http") == 0;
     bool is_known = call->is_plain_http || strcmp(scheme, "https") == 0;
     curl_free(scheme);
-    if (!is_known)
+    if (!is_known) {
         return mg_err_set(err, MG_BAD_INPUT, "could not start %s: URL must begin with http:// or https://",
                           request->method);
-    if (curl_easy_setopt(call->easy, CURLOPT_CURLU, call->url) != CURLE_OK)
+    }
+    if (curl_easy_setopt(call->easy, CURLOPT_CURLU, call->url) != CURLE_OK) {
         return mg_err_set(err, MG_TRANSIENT, "could not start %s: no memory for the URL", request->method);
+    }
     return MG_OK;
 }
 
@@ -253,27 +293,35 @@ static enum mg_class call_set_body(struct mg_http_call *call, const struct mg_ht
     CURL *easy = call->easy;
     const char *method = request->method;
     size_t method_len = token_len(method);
-    if (method_len == 0 || method[method_len] != '\0')
+    if (method_len == 0 || method[method_len] != '\0') {
         return mg_err_set(err, MG_BAD_INPUT, "could not start a call: method is not a word of RFC 9110");
+    }
     call->is_head_only = strcmp(method, "HEAD") == 0;
-    if (call->is_head_only && request->body.data)
+    if (call->is_head_only && request->body.data) {
         return mg_err_set(err, MG_BAD_INPUT, "could not start HEAD: it cannot carry a body");
+    }
     /* With these methods servers require a length, even for an empty body. */
     bool has_length = request->body.data || strcmp(method, "POST") == 0 || strcmp(method, "PUT") == 0 ||
                       strcmp(method, "PATCH") == 0;
     bool is_set = true;
-    if (call->is_head_only) is_set = curl_easy_setopt(easy, CURLOPT_NOBODY, 1L) == CURLE_OK;
+    if (call->is_head_only) {
+        is_set = curl_easy_setopt(easy, CURLOPT_NOBODY, 1L) == CURLE_OK;
+    }
     if (has_length) {
         call->body = malloc(request->body.len + 1);
-        if (!call->body)
+        if (!call->body) {
             return mg_err_set(err, MG_TRANSIENT, "could not start %s: no memory for the body", method);
-        if (request->body.len > 0) memcpy(call->body, request->body.data, request->body.len);
+        }
+        if (request->body.len > 0) {
+            memcpy(call->body, request->body.data, request->body.len);
+        }
         is_set =
             curl_easy_setopt(easy, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)request->body.len) == CURLE_OK &&
             curl_easy_setopt(easy, CURLOPT_POSTFIELDS, call->body) == CURLE_OK;
     }
-    if (!is_set || curl_easy_setopt(easy, CURLOPT_CUSTOMREQUEST, method) != CURLE_OK)
+    if (!is_set || curl_easy_setopt(easy, CURLOPT_CUSTOMREQUEST, method) != CURLE_OK) {
         return mg_err_set(err, MG_TRANSIENT, "could not start %s: no memory for the request", method);
+    }
     return MG_OK;
 }
 
@@ -323,8 +371,12 @@ static bool call_set_rules(struct mg_http_call *call, const struct mg_http_reque
     SET(CURLOPT_FRESH_CONNECT, is_fresh ? 1L : 0L);
     SET(CURLOPT_FORBID_REUSE, 1L); /* until an answer comes: failed ones are closed, see on_header */
     call->keeps_connection = !is_fresh;
-    if (!is_fresh) SET(CURLOPT_MAXAGE_CONN, as_long(keep_s));
-    if (!is_fresh && is_renewed) SET(CURLOPT_MAXLIFETIME_CONN, as_long(life_s));
+    if (!is_fresh) {
+        SET(CURLOPT_MAXAGE_CONN, as_long(keep_s));
+    }
+    if (!is_fresh && is_renewed) {
+        SET(CURLOPT_MAXLIFETIME_CONN, as_long(life_s));
+    }
     /* A resumed session would skip the check of the server against the latest files. */
     SET(CURLOPT_SSL_SESSIONID_CACHE, 0L);
     if (client->is_openssl) {
@@ -335,8 +387,12 @@ static bool call_set_rules(struct mg_http_call *call, const struct mg_http_reque
         SET(CURLOPT_CAINFO, request->ca_file);
         SET(CURLOPT_CAPATH, NULL); /* else a libcurl built so would trust the system's CAs too */
     }
-    if (request->client_cert_file) SET(CURLOPT_SSLCERT, request->client_cert_file);
-    if (request->client_key_file) SET(CURLOPT_SSLKEY, request->client_key_file);
+    if (request->client_cert_file) {
+        SET(CURLOPT_SSLCERT, request->client_cert_file);
+    }
+    if (request->client_key_file) {
+        SET(CURLOPT_SSLKEY, request->client_key_file);
+    }
 #if LIBCURL_VERSION_NUM >= 0x075700
     SET(CURLOPT_CA_CACHE_TIMEOUT, as_long(read_ago_s < CA_CACHE_MAX_S ? read_ago_s : CA_CACHE_MAX_S));
     SET(CURLOPT_QUICK_EXIT, 1L); /* a cancel must not wait for the thread that resolves the name */
@@ -350,10 +406,15 @@ enum mg_class mg_http_call_configure(struct mg_http_call *call, const struct mg_
 {
     struct mg_http_client *client = call->client;
     call->easy = client->spare_count > 0 ? client->spare[--client->spare_count] : curl_easy_init();
-    if (!call->easy || !call_set_rules(call, request))
+    if (!call->easy || !call_set_rules(call, request)) {
         return mg_err_set(err, MG_TRANSIENT, "could not start %s: no memory for a call", request->method);
+    }
     enum mg_class class = call_set_body(call, request, err);
-    if (class == MG_OK) class = call_set_url(call, request, err);
-    if (class == MG_OK) class = call_set_headers(call, request, err);
+    if (class == MG_OK) {
+        class = call_set_url(call, request, err);
+    }
+    if (class == MG_OK) {
+        class = call_set_headers(call, request, err);
+    }
     return class;
 }

@@ -39,11 +39,15 @@ static char tls_priorities[] = "NORMAL:-VERS-ALL:+VERS-TLS1.3:+VERS-TLS1.2";
 
 static void daemon_destroy(struct mg_http_daemon *daemon)
 {
-    if (!daemon) return;
+    if (!daemon) {
+        return;
+    }
     mg_watch_destroy(daemon->watch);
     mg_timer_destroy(daemon->timer);
     mg_http_exchanges_end(daemon);
-    if (daemon->mhd) MHD_stop_daemon(daemon->mhd); /* closes its connections */
+    if (daemon->mhd) {
+        MHD_stop_daemon(daemon->mhd); /* closes its connections */
+    }
     mg_idle_destroy(daemon->idle);
     free(daemon);
 }
@@ -70,12 +74,13 @@ void mg_http_daemon_run(struct mg_http_daemon *daemon)
         (void)MHD_run(daemon->mhd); /* fails only if the library runs in another mode */
         has_timeout = MHD_get_timeout(daemon->mhd, &timeout_ms) == MHD_YES;
     }
-    if (daemon == daemon->server->ending && is_idle(daemon->mhd))
+    if (daemon == daemon->server->ending && is_idle(daemon->mhd)) {
         server_end_old(daemon->server);
-    else if (has_timeout)
+    } else if (has_timeout) {
         mg_timer_start(daemon->timer, (int64_t)timeout_ms, 0);
-    else
+    } else {
         mg_timer_stop(daemon->timer);
+    }
 }
 
 static void on_readable(void *arg, int events)
@@ -102,11 +107,15 @@ static enum mg_class address_parse(const char *text, struct addrinfo **ret_addre
     char host[ADDRESS_SIZE];
     const char *colon = text ? strrchr(text, ':') : NULL;
     size_t host_len = colon ? (size_t)(colon - text) : 0;
-    if (!colon || host_len >= sizeof host || colon[1] == '\0') goto bad;
+    if (!colon || host_len >= sizeof(host) || colon[1] == '\0') {
+        goto bad;
+    }
     memcpy(host, text, host_len);
     host[host_len] = '\0';
     if (host[0] == '[') {
-        if (host[host_len - 1] != ']') goto bad;
+        if (host[host_len - 1] != ']') {
+            goto bad;
+        }
         host[host_len - 1] = '\0';
         memmove(host, host + 1, host_len - 1);
     } else if (strchr(host, ':')) {
@@ -114,10 +123,14 @@ static enum mg_class address_parse(const char *text, struct addrinfo **ret_addre
     }
     char *end = NULL;
     long port = strtol(colon + 1, &end, 10);
-    if (host[0] == '\0' || *end != '\0' || port < 0 || port > UINT16_MAX) goto bad;
+    if (host[0] == '\0' || *end != '\0' || port < 0 || port > UINT16_MAX) {
+        goto bad;
+    }
     const struct addrinfo hints = {.ai_flags = AI_NUMERICHOST | AI_NUMERICSERV | AI_PASSIVE,
                                    .ai_socktype = SOCK_STREAM};
-    if (getaddrinfo(host, colon + 1, &hints, ret_address) == 0) return MG_OK;
+    if (getaddrinfo(host, colon + 1, &hints, ret_address) == 0) {
+        return MG_OK;
+    }
 bad:
     return mg_err_set(
         err, MG_BAD_INPUT,
@@ -132,8 +145,10 @@ static int socket_port(int fd)
         struct sockaddr_in v4;
         struct sockaddr_in6 v6;
     } address = {0};
-    socklen_t len = sizeof address;
-    if (getsockname(fd, &address.any, &len) < 0) return -1;
+    socklen_t len = sizeof(address);
+    if (getsockname(fd, &address.any, &len) < 0) {
+        return -1;
+    }
     return ntohs(address.any.sa_family == AF_INET6 ? address.v6.sin6_port : address.v4.sin_port);
 }
 
@@ -141,14 +156,18 @@ static enum mg_class listen_on(const char *text, int *ret_fd, struct mg_err *err
 {
     struct addrinfo *address = NULL;
     enum mg_class class = address_parse(text, &address, err);
-    if (class != MG_OK) return class;
+    if (class != MG_OK) {
+        return class;
+    }
     int yes = 1;
     int fd = socket(address->ai_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
     /* A restarted service takes its port back at once. */
-    if (fd < 0 || setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes) < 0 ||
+    if (fd < 0 || setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof(yes)) < 0 ||
         bind(fd, address->ai_addr, address->ai_addrlen) < 0 || listen(fd, SOMAXCONN) < 0) {
         class = mg_err_set(err, MG_PERMANENT, "could not listen on %s: %s", text, strerror(errno));
-        if (fd >= 0) close(fd);
+        if (fd >= 0) {
+            close(fd);
+        }
     } else {
         *ret_fd = fd;
     }
@@ -166,7 +185,9 @@ static enum mg_class certificate_read(const struct mg_http_server_options *optio
 {
     const struct mg_tls_files files = {.cert_file = options->cert_file, .key_file = options->key_file};
     enum mg_class class = mg_tls_pair_read(&files, ret_pair, err);
-    if (class != MG_OK) return mg_err_prefix(err, "HTTP on %s", options->address);
+    if (class != MG_OK) {
+        return mg_err_prefix(err, "HTTP on %s", options->address);
+    }
     return MG_OK;
 }
 
@@ -175,10 +196,14 @@ static enum mg_class privacy_check(const struct mg_http_server_options *options,
                                    const struct addrinfo *address, struct mg_err *err)
 {
     char host[ADDRESS_SIZE];
-    if (has_certificate(options) || options->is_plaintext_allowed) return MG_OK;
-    if (getnameinfo(address->ai_addr, address->ai_addrlen, host, sizeof host, NULL, 0, NI_NUMERICHOST) == 0 &&
-        mg_host_is_loopback(host))
+    if (has_certificate(options) || options->is_plaintext_allowed) {
         return MG_OK;
+    }
+    if (getnameinfo(address->ai_addr, address->ai_addrlen, host, sizeof(host), NULL, 0, NI_NUMERICHOST) ==
+            0 &&
+        mg_host_is_loopback(host)) {
+        return MG_OK;
+    }
     return mg_err_set(
         err, MG_BAD_INPUT,
         "could not listen on %s: it is not loopback, and HTTP would cross the network in "
@@ -192,12 +217,18 @@ enum mg_class mg_http_server_check(const struct mg_http_server_options *options,
     struct addrinfo *address = NULL;
     struct mg_tls_pair pair;
     enum mg_class class = address_parse(options->address, &address, err);
-    if (class != MG_OK) return class;
+    if (class != MG_OK) {
+        return class;
+    }
     class = privacy_check(options, address, err);
     freeaddrinfo(address);
-    if (class != MG_OK) return class;
+    if (class != MG_OK) {
+        return class;
+    }
     class = certificate_read(options, &pair, err);
-    if (class == MG_OK) mg_tls_pair_finish(&pair);
+    if (class == MG_OK) {
+        mg_tls_pair_finish(&pair);
+    }
     return class;
 }
 
@@ -208,12 +239,14 @@ static struct mg_http_daemon *daemon_create(struct mg_http_server *server, const
                                    {MHD_OPTION_HTTPS_PRIORITIES, 0, tls_priorities},
                                    {MHD_OPTION_END, 0, NULL}};
     struct MHD_OptionItem none[] = {{MHD_OPTION_END, 0, NULL}};
-    struct mg_http_daemon *daemon = calloc(1, sizeof *daemon);
-    if (!daemon) return NULL;
+    struct mg_http_daemon *daemon = calloc(1, sizeof(*daemon));
+    if (!daemon) {
+        return NULL;
+    }
     daemon->server = server;
     daemon->timer = mg_timer_create(server->loop, on_timer, daemon);
     daemon->idle = mg_idle_create(server->loop, on_timer, daemon);
-    if (daemon->timer && daemon->idle)
+    if (daemon->timer && daemon->idle) {
         daemon->mhd = MHD_start_daemon(
             MHD_USE_EPOLL | MHD_USE_NO_LISTEN_SOCKET | MHD_ALLOW_SUSPEND_RESUME |
                 (pair->cert ? MHD_USE_TLS : 0),
@@ -222,9 +255,12 @@ static struct mg_http_daemon *daemon_create(struct mg_http_server *server, const
             mg_http_connections_max(server), MHD_OPTION_CONNECTION_TIMEOUT, CONNECTION_TIMEOUT_S,
             MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)CONNECTION_MEMORY_MAX, MHD_OPTION_ARRAY,
             pair->cert ? tls : none, MHD_OPTION_END);
+    }
     const union MHD_DaemonInfo *info =
         daemon->mhd ? MHD_get_daemon_info(daemon->mhd, MHD_DAEMON_INFO_EPOLL_FD) : NULL;
-    if (info) daemon->watch = mg_watch_create(server->loop, info->epoll_fd, on_readable, daemon);
+    if (info) {
+        daemon->watch = mg_watch_create(server->loop, info->epoll_fd, on_readable, daemon);
+    }
     if (daemon->watch) {
         mg_watch_set(daemon->watch, MG_READABLE);
         return daemon;
@@ -238,16 +274,20 @@ static enum mg_class server_serve(struct mg_http_server *server, struct mg_err *
 {
     struct mg_tls_pair pair;
     enum mg_class class = certificate_read(&server->options, &pair, err);
-    if (class != MG_OK) return class;
+    if (class != MG_OK) {
+        return class;
+    }
     struct mg_http_daemon *next = daemon_create(server, &pair);
     bool is_tls = pair.cert != NULL;
     mg_tls_pair_finish(&pair);
-    if (!next)
+    if (!next) {
         return mg_err_set(err, MG_PERMANENT, "could not listen on %s: %s", server->options.address,
                           is_tls ? "no memory, no descriptors, or libmicrohttpd cannot use the certificate"
                                  : "no memory or no descriptors");
-    if (pair.warning[0])
+    }
+    if (pair.warning[0]) {
         mg_log(MG_LOG_WARN, "HTTP is served with a bad certificate", MG_LOG_TEXT("why", pair.warning));
+    }
     server_end_old(server);
     server->ending = server->serving;
     server->serving = next;
@@ -256,13 +296,18 @@ static enum mg_class server_serve(struct mg_http_server *server, struct mg_err *
 
 enum mg_class mg_http_server_reload(struct mg_http_server *server, struct mg_err *err)
 {
-    if (!has_certificate(&server->options)) return MG_OK;
+    if (!has_certificate(&server->options)) {
+        return MG_OK;
+    }
     enum mg_class class = server_serve(server, err);
-    if (class != MG_OK) return class;
-    if (is_idle(server->ending->mhd))
+    if (class != MG_OK) {
+        return class;
+    }
+    if (is_idle(server->ending->mhd)) {
         server_end_old(server);
-    else
+    } else {
         mg_timer_start(server->end_timer, CONNECTION_TIMEOUT_S * 1000, 0);
+    }
     return MG_OK;
 }
 
@@ -275,13 +320,19 @@ enum mg_class mg_http_server_create(struct mg_loop *loop, const struct mg_http_s
                                     struct mg_http_server **ret_server, struct mg_err *err)
 {
     enum mg_class class = mg_http_server_check(options, err);
-    if (class != MG_OK) return class;
-    struct mg_http_server *server = calloc(1, sizeof *server);
-    if (!server) return mg_err_set(err, MG_TRANSIENT, "could not listen on %s: no memory", options->address);
+    if (class != MG_OK) {
+        return class;
+    }
+    struct mg_http_server *server = calloc(1, sizeof(*server));
+    if (!server) {
+        return mg_err_set(err, MG_TRANSIENT, "could not listen on %s: no memory", options->address);
+    }
     server->loop = loop;
     server->fd = server->spare_fd = -1;
     server->options = *options;
-    if (options->handle) server->handled_max = options->handled_max > 0 ? options->handled_max : HANDLED_MAX;
+    if (options->handle) {
+        server->handled_max = options->handled_max > 0 ? options->handled_max : HANDLED_MAX;
+    }
     server->options.address = server->address = text_keep(options->address);
     server->options.cert_file = server->cert_file = text_keep(options->cert_file);
     server->options.key_file = server->key_file = text_keep(options->key_file);
@@ -290,8 +341,12 @@ enum mg_class mg_http_server_create(struct mg_loop *loop, const struct mg_http_s
         class = mg_err_set(err, MG_TRANSIENT, "could not listen on %s: no memory", options->address);
     } else {
         class = listen_on(options->address, &server->fd, err);
-        if (class == MG_OK) class = mg_http_door_open(server, err);
-        if (class == MG_OK) class = server_serve(server, err);
+        if (class == MG_OK) {
+            class = mg_http_door_open(server, err);
+        }
+        if (class == MG_OK) {
+            class = server_serve(server, err);
+        }
     }
     if (class != MG_OK) {
         mg_http_server_destroy(server);
@@ -304,12 +359,16 @@ enum mg_class mg_http_server_create(struct mg_loop *loop, const struct mg_http_s
 
 void mg_http_server_destroy(struct mg_http_server *server)
 {
-    if (!server) return;
+    if (!server) {
+        return;
+    }
     daemon_destroy(server->serving);
     daemon_destroy(server->ending);
     mg_http_door_close(server);
     mg_timer_destroy(server->end_timer);
-    if (server->fd >= 0) (void)close(server->fd);
+    if (server->fd >= 0) {
+        (void)close(server->fd);
+    }
     free(server->address);
     free(server->cert_file);
     free(server->key_file);

@@ -18,8 +18,9 @@
 static void options_free(PQconninfoOption *options)
 {
     for (PQconninfoOption *option = options; option != NULL && option->keyword != NULL; option++) {
-        if (option->val != NULL && option->dispchar[0] == '*')
+        if (option->val != NULL && option->dispchar[0] == '*') {
             explicit_bzero(option->val, strlen(option->val));
+        }
     }
     PQconninfoFree(options);
 }
@@ -28,7 +29,9 @@ static void options_free(PQconninfoOption *options)
 static const char *option_value(const PQconninfoOption *options, const char *keyword)
 {
     for (; options != NULL && options->keyword != NULL; options++) {
-        if (strcmp(options->keyword, keyword) == 0) return options->val;
+        if (strcmp(options->keyword, keyword) == 0) {
+            return options->val;
+        }
     }
     return NULL;
 }
@@ -38,7 +41,9 @@ static const char *option_value(const PQconninfoOption *options, const char *key
 static bool is_password_spilt(const char *uri, const PQconninfoOption *options)
 {
     const char *first_at = uri + strcspn(uri, "@"), *query = strchr(first_at, '?');
-    if (query != NULL && strchr(query, '@') != NULL) return true;
+    if (query != NULL && strchr(query, '@') != NULL) {
+        return true;
+    }
     const char *host = option_value(options, "host"), *port = option_value(options, "port"),
                *name = option_value(options, "dbname");
     return (host != NULL && host[0] != '\0' && strchr(host + 1, '@') != NULL) ||
@@ -53,8 +58,9 @@ static const char *option_without_value(const PQconninfoOption *options)
     for (const PQconninfoOption *option = options; option->keyword != NULL; option++) {
         bool is_secret = option->dispchar[0] == '*';
         if (option->val != NULL && !is_secret && strchr(option->val, '=') != NULL &&
-            mg_url_has_password(option->val))
+            mg_url_has_password(option->val)) {
             return option->keyword;
+        }
     }
     return NULL;
 }
@@ -68,13 +74,18 @@ static bool is_uri(const char *dsn)
 static enum mg_class dsn_parse(const char *dsn, PQconninfoOption **ret_options, struct mg_err *err)
 {
     *ret_options = NULL;
-    if (dsn == NULL || dsn[0] == '\0') return MG_OK;
-    if (strchr(dsn, '=') == NULL && strstr(dsn, "://") == NULL) return MG_OK;
-    if (is_uri(dsn) && strpbrk(dsn, " \t\r\n\f\v") != NULL)
+    if (dsn == NULL || dsn[0] == '\0') {
+        return MG_OK;
+    }
+    if (strchr(dsn, '=') == NULL && strstr(dsn, "://") == NULL) {
+        return MG_OK;
+    }
+    if (is_uri(dsn) && strpbrk(dsn, " \t\r\n\f\v") != NULL) {
         return mg_err_set(
             err, MG_BAD_INPUT,
             "cannot read the database's connection string: a URI is one line without blanks; write "
             "them as %%20, and parameters as ?name=value&name=value");
+    }
     char *message = NULL;
     *ret_options = PQconninfoParse(dsn, &message);
     const char *keyword = *ret_options != NULL ? option_without_value(*ret_options) : NULL;
@@ -88,7 +99,9 @@ static enum mg_class dsn_parse(const char *dsn, PQconninfoOption **ret_options, 
         *ret_options = NULL;
         return MG_BAD_INPUT;
     }
-    if (*ret_options != NULL && !(is_uri(dsn) && is_password_spilt(dsn, *ret_options))) return MG_OK;
+    if (*ret_options != NULL && !(is_uri(dsn) && is_password_spilt(dsn, *ret_options))) {
+        return MG_OK;
+    }
     if (*ret_options != NULL) {
         options_free(*ret_options);
         *ret_options = NULL;
@@ -98,10 +111,11 @@ static enum mg_class dsn_parse(const char *dsn, PQconninfoOption **ret_options, 
             "impossible value; write @ : / ? and %% in user and password as %%40 %%3A %%2F %%3F %%25");
     }
     char text[256] = "no memory";
-    if (mg_url_has_password(dsn)) /* libpq quotes the part that it cannot read */
-        (void)snprintf(text, sizeof text, "it holds a password and is not shown");
-    else if (message != NULL)
-        mg_pg_message(message, text, sizeof text);
+    if (mg_url_has_password(dsn)) { /* libpq quotes the part that it cannot read */
+        (void)snprintf(text, sizeof(text), "it holds a password and is not shown");
+    } else if (message != NULL) {
+        mg_pg_message(message, text, sizeof(text));
+    }
     PQfreemem(message);
     return mg_err_set(
         err, MG_BAD_INPUT,
@@ -119,7 +133,9 @@ enum mg_class mg_pg_check_dsn(const char *dsn, struct mg_err *err)
 /* Copies the first item of a list with commas; false: the list is empty. */
 static bool list_take(const char **list, char ret_item[HOST_SIZE])
 {
-    if (*list == NULL) return false;
+    if (*list == NULL) {
+        return false;
+    }
     size_t len = strcspn(*list, ",");
     (void)snprintf(ret_item, HOST_SIZE, "%.*s", (int)(len < HOST_SIZE ? len : HOST_SIZE - 1), *list);
     *list = (*list)[len] == ',' ? *list + len + 1 : NULL;
@@ -133,10 +149,16 @@ static bool hosts_leave_machine(const char *hosts, const char *addresses, char r
     char host[HOST_SIZE] = "", address[HOST_SIZE] = "";
     for (;;) {
         bool has_host = list_take(&hosts, host), has_address = list_take(&addresses, address);
-        if (!has_host && !has_address) return false;
+        if (!has_host && !has_address) {
+            return false;
+        }
         const char *goes_to = has_address && address[0] != '\0' ? address : has_host ? host : "";
-        if (goes_to[0] == '\0' || goes_to[0] == '/' || goes_to[0] == '@') continue;
-        if (mg_host_is_loopback(goes_to)) continue;
+        if (goes_to[0] == '\0' || goes_to[0] == '/' || goes_to[0] == '@') {
+            continue;
+        }
+        if (mg_host_is_loopback(goes_to)) {
+            continue;
+        }
         (void)snprintf(ret_host, HOST_SIZE, "%s", goes_to);
         return true;
     }
@@ -156,7 +178,9 @@ enum mg_class mg_dsn_check(const char *dsn, bool is_plaintext_allowed, struct mg
     bool has_service = option_value(options, "service") != NULL;
     for (int i = 0; i < 3; i++) {
         values[i] = option_value(options, words[i]);
-        if (values[i] == NULL && !has_service) values[i] = option_value(defaults, words[i]);
+        if (values[i] == NULL && !has_service) {
+            values[i] = option_value(defaults, words[i]);
+        }
     }
     char host[HOST_SIZE] = "the host of its service";
     bool is_leaving = has_service || hosts_leave_machine(values[0], values[1], host);

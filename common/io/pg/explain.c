@@ -70,15 +70,22 @@ static enum mg_reach reach_ask(PGconn *conn)
 {
     (void)PQsetErrorVerbosity(conn, PQERRORS_SQLSTATE);
     PQreset(conn);
-    if (PQstatus(conn) == CONNECTION_OK) return MG_REACH_UNKNOWN; /* the next attempt will connect */
+    if (PQstatus(conn) == CONNECTION_OK) {
+        return MG_REACH_UNKNOWN; /* the next attempt will connect */
+    }
     const char *text = PQerrorMessage(conn);
     size_t len = strlen(text);
-    while (len > 0 && isspace((unsigned char)text[len - 1]))
+    while (len > 0 && isspace((unsigned char)text[len - 1])) {
         len--;
-    if (len < SQLSTATE_LEN) return MG_REACH_UNKNOWN;
+    }
+    if (len < SQLSTATE_LEN) {
+        return MG_REACH_UNKNOWN;
+    }
     const char *sqlstate = text + len - SQLSTATE_LEN;
-    for (size_t i = 0; i < sizeof REFUSALS / sizeof REFUSALS[0]; i++) {
-        if (strncmp(sqlstate, REFUSALS[i], strlen(REFUSALS[i])) == 0) return MG_REACH_REFUSED;
+    for (size_t i = 0; i < sizeof(REFUSALS) / sizeof(REFUSALS[0]); i++) {
+        if (strncmp(sqlstate, REFUSALS[i], strlen(REFUSALS[i])) == 0) {
+            return MG_REACH_REFUSED;
+        }
     }
     return MG_REACH_UNKNOWN;
 }
@@ -87,8 +94,12 @@ static enum mg_reach reach_ask(PGconn *conn)
 static void add(char *text, size_t size, const char *separator, const char *more)
 {
     size_t used = strlen(text), len = strlen(separator) + strlen(more);
-    if (len >= size) return;
-    if (used + len >= size) used = size - 1 - len;
+    if (len >= size) {
+        return;
+    }
+    if (used + len >= size) {
+        used = size - 1 - len;
+    }
     (void)snprintf(text + used, size - used, "%s%s", separator, more);
 }
 
@@ -96,19 +107,25 @@ void mg_pg_explain_connect(PGconn *conn, const char *dsn, struct mg_pg_failure *
 {
     char text[MG_ERR_TEXT_MAX], why[MG_ERR_TEXT_MAX];
     enum mg_reach reach = MG_REACH_UNKNOWN;
-    mg_pg_message(PQerrorMessage(conn), text, sizeof text);
+    mg_pg_message(PQerrorMessage(conn), text, sizeof(text));
     drop_unsafe_advice(text);
-    size_t i = 0, count = sizeof ADVICE / sizeof ADVICE[0];
-    while (i < count && strstr(text, ADVICE[i].words) == NULL)
+    size_t i = 0, count = sizeof(ADVICE) / sizeof(ADVICE[0]);
+    while (i < count && strstr(text, ADVICE[i].words) == NULL) {
         i++;
-    if (i < count) reach = ADVICE[i].reach;
-    if (i == 0 && mg_pg_judge_certificate(conn, why, sizeof why))
-        add(text, sizeof text, ": ", why);
-    else if (i < count && ADVICE[i].advice != NULL)
-        add(text, sizeof text, "; ", ADVICE[i].advice);
-    add(text, sizeof text, "; ", dsn == NULL || dsn[0] == '\0' ? MG_REACH_NO_DSN : MG_REACH_PG_DSN);
-    if (strcmp(text, failure->text) == 0) return;
-    memcpy(failure->text, text, sizeof text);
+    }
+    if (i < count) {
+        reach = ADVICE[i].reach;
+    }
+    if (i == 0 && mg_pg_judge_certificate(conn, why, sizeof(why))) {
+        add(text, sizeof(text), ": ", why);
+    } else if (i < count && ADVICE[i].advice != NULL) {
+        add(text, sizeof(text), "; ", ADVICE[i].advice);
+    }
+    add(text, sizeof(text), "; ", dsn == NULL || dsn[0] == '\0' ? MG_REACH_NO_DSN : MG_REACH_PG_DSN);
+    if (strcmp(text, failure->text) == 0) {
+        return;
+    }
+    memcpy(failure->text, text, sizeof(text));
     failure->reach = reach == MG_REACH_UNKNOWN ? reach_ask(conn) : reach;
 }
 

@@ -41,13 +41,19 @@ static void ignore_notice(void *arg, const PGresult *result)
 enum mg_class mg_pg_once_open(const char *dsn, struct mg_pg_once **ret_once, struct mg_err *err)
 {
     enum mg_class class = mg_pg_check_dsn(dsn, err);
-    if (class != MG_OK) return class;
-    struct mg_pg_once *once = calloc(1, sizeof *once);
-    if (once == NULL) return mg_err_set(err, MG_TRANSIENT, "could not connect to the database: no memory");
+    if (class != MG_OK) {
+        return class;
+    }
+    struct mg_pg_once *once = calloc(1, sizeof(*once));
+    if (once == NULL) {
+        return mg_err_set(err, MG_TRANSIENT, "could not connect to the database: no memory");
+    }
     once->conn = mg_pg_connect(dsn, "makegood");
     if (once->conn == NULL || PQstatus(once->conn) != CONNECTION_OK) {
         struct mg_pg_failure failure = {.text = ""};
-        if (once->conn != NULL) mg_pg_explain_connect(once->conn, dsn, &failure);
+        if (once->conn != NULL) {
+            mg_pg_explain_connect(once->conn, dsn, &failure);
+        }
         class = mg_err_set(err, MG_TRANSIENT, "could not connect to the database: %s",
                            once->conn != NULL ? failure.text : "no memory");
         mg_pg_once_close(once);
@@ -60,7 +66,9 @@ enum mg_class mg_pg_once_open(const char *dsn, struct mg_pg_once **ret_once, str
 
 void mg_pg_once_close(struct mg_pg_once *once)
 {
-    if (once == NULL) return;
+    if (once == NULL) {
+        return;
+    }
     PQfinish(once->conn);
     free(once);
 }
@@ -76,12 +84,12 @@ enum mg_class mg_pg_once_run(struct mg_pg_once *once, const char *text, const ch
         const char *sqlstate = PQresultErrorField(result, PG_DIAG_SQLSTATE);
         enum mg_pg_fault fault = sqlstate == NULL ? MG_PG_LOST : mg_pg_fault_of(sqlstate);
         char message[MG_ERR_TEXT_MAX];
-        mg_pg_explain_result(once->conn, result, message, sizeof message);
+        mg_pg_explain_result(once->conn, result, message, sizeof(message));
         enum mg_class class = mg_err_set(err, mg_pg_class_of(fault), "%s", message);
         PQclear(result);
         return class;
     }
-    struct mg_rows *rows = ret_rows == NULL ? NULL : calloc(1, sizeof *rows);
+    struct mg_rows *rows = ret_rows == NULL ? NULL : calloc(1, sizeof(*rows));
     if (rows == NULL) {
         PQclear(result);
         return ret_rows == NULL ? MG_OK : mg_err_set(err, MG_TRANSIENT, "no memory for the rows of a query");

@@ -38,8 +38,9 @@ void mg_pg_params_init(struct mg_pg_params *params)
 
 void mg_pg_params_finish(struct mg_pg_params *params)
 {
-    for (int i = 0; i < params->count; i++)
+    for (int i = 0; i < params->count; i++) {
         mg_buf_finish(&params->items[i].bytes);
+    }
     params->count = 0;
 }
 
@@ -55,20 +56,22 @@ static struct mg_pg_param *add(struct mg_pg_params *params, enum mg_pg_type type
 static void append_u32(struct mg_buf *buf, uint32_t number)
 {
     uint32_t wire = htobe32(number);
-    mg_buf_append(buf, &wire, sizeof wire);
+    mg_buf_append(buf, &wire, sizeof(wire));
 }
 
 static void append_i64(struct mg_buf *buf, int64_t number)
 {
     uint64_t wire = htobe64((uint64_t)number);
-    mg_buf_append(buf, &wire, sizeof wire);
+    mg_buf_append(buf, &wire, sizeof(wire));
 }
 
 void mg_pg_add_text(struct mg_pg_params *params, struct mg_slice text)
 {
     struct mg_pg_param *param = add(params, MG_PG_TEXT);
     param->is_null = text.data == NULL;
-    if (!param->is_null) mg_buf_append(&param->bytes, text.data, text.len);
+    if (!param->is_null) {
+        mg_buf_append(&param->bytes, text.data, text.len);
+    }
 }
 
 void mg_pg_add_int(struct mg_pg_params *params, int64_t number)
@@ -81,7 +84,7 @@ int mg_pg_add_array(struct mg_pg_params *params, enum mg_pg_type type)
     static const char space[ARRAY_HEADER_SIZE];
     struct mg_pg_param *param = add(params, type);
     param->is_array = true;
-    mg_buf_append(&param->bytes, space, sizeof space);
+    mg_buf_append(&param->bytes, space, sizeof(space));
     return params->count - 1;
 }
 
@@ -101,7 +104,9 @@ void mg_pg_push_text(struct mg_pg_params *params, int index, struct mg_slice tex
 {
     struct mg_pg_param *param = element(params, index, text.data == NULL);
     assert(param->type == MG_PG_TEXT || param->type == MG_PG_BYTES);
-    if (text.data == NULL) return;
+    if (text.data == NULL) {
+        return;
+    }
     if (text.len > MG_PG_PARAM_BYTES_MAX) {
         params->failed = true;
         return;
@@ -143,8 +148,9 @@ void mg_pg_push_null(struct mg_pg_params *params, int index)
 size_t mg_pg_params_size(const struct mg_pg_params *params)
 {
     size_t size = 0;
-    for (int i = 0; i < params->count; i++)
+    for (int i = 0; i < params->count; i++) {
         size += params->items[i].bytes.len;
+    }
     return size;
 }
 
@@ -154,10 +160,12 @@ void mg_pg_params_seal(struct mg_pg_params *params)
         struct mg_pg_param *param = &params->items[i];
         params->failed = params->failed || param->bytes.failed;
         params->is_out_of_memory = params->is_out_of_memory || param->bytes.is_out_of_memory;
-        if (!param->is_array || params->failed) continue;
+        if (!param->is_array || params->failed) {
+            continue;
+        }
         uint32_t header[5] = {htobe32(1), htobe32(param->has_null_element), htobe32(type_id(param->type)),
                               htobe32((uint32_t)param->element_count), htobe32(1)};
-        static_assert(sizeof header == ARRAY_HEADER_SIZE, "array header");
-        memcpy(param->bytes.data, header, sizeof header);
+        static_assert(sizeof(header) == ARRAY_HEADER_SIZE, "array header");
+        memcpy(param->bytes.data, header, sizeof(header));
     }
 }

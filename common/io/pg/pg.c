@@ -43,9 +43,13 @@ enum mg_class mg_pg_create(struct mg_loop *loop, const struct mg_pg_options *opt
                            struct mg_err *err)
 {
     enum mg_class class = mg_pg_check_dsn(options->dsn, err);
-    if (class != MG_OK) return class;
-    struct mg_pg *pg = calloc(1, sizeof *pg);
-    if (pg == NULL) return mg_err_set(err, MG_TRANSIENT, "could not make a database session: no memory");
+    if (class != MG_OK) {
+        return class;
+    }
+    struct mg_pg *pg = calloc(1, sizeof(*pg));
+    if (pg == NULL) {
+        return mg_err_set(err, MG_TRANSIENT, "could not make a database session: no memory");
+    }
     pg->loop = loop;
     pg->options = *options;
     pg->dsn = strdup(options->dsn == NULL ? "" : options->dsn);
@@ -58,7 +62,9 @@ enum mg_class mg_pg_create(struct mg_loop *loop, const struct mg_pg_options *opt
         mg_pg_destroy(pg);
         return mg_err_set(err, MG_TRANSIENT, "could not make a database session: no memory");
     }
-    if (options->metrics != NULL) create_metrics(pg);
+    if (options->metrics != NULL) {
+        create_metrics(pg);
+    }
     mg_timer_start(pg->reconnect, 0, 0);
     *ret_pg = pg;
     return MG_OK;
@@ -81,33 +87,47 @@ static void create_metrics(struct mg_pg *pg)
 
 static void close_connection(struct mg_pg *pg)
 {
-    if (pg->conn == NULL) return;
+    if (pg->conn == NULL) {
+        return;
+    }
     mg_watch_destroy(pg->watch);
     pg->watch = NULL;
     PQfinish(pg->conn);
     pg->conn = NULL;
     pg->prepared_count = 0;
     mg_timer_stop(pg->watchdog);
-    if (pg->metric_up != NULL) mg_metric_add(pg->metric_up, -1);
+    if (pg->metric_up != NULL) {
+        mg_metric_add(pg->metric_up, -1);
+    }
 }
 
 void mg_pg_destroy(struct mg_pg *pg)
 {
-    if (pg == NULL || pg->is_destroyed) return;
+    if (pg == NULL || pg->is_destroyed) {
+        return;
+    }
     pg->is_destroyed = true;
     close_connection(pg);
-    if (pg->job != NULL) pg->job->pg = NULL; /* on_connected frees it after the thread */
+    if (pg->job != NULL) {
+        pg->job->pg = NULL; /* on_connected frees it after the thread */
+    }
     mg_timer_destroy(pg->reconnect);
     mg_timer_destroy(pg->watchdog);
-    if (pg->idle != NULL) mg_idle_destroy(pg->idle);
-    for (struct mg_pg_call *call; (call = mg_pg_calls_pop(&pg->calls)) != NULL;)
+    if (pg->idle != NULL) {
+        mg_idle_destroy(pg->idle);
+    }
+    for (struct mg_pg_call *call; (call = mg_pg_calls_pop(&pg->calls)) != NULL;) {
         mg_pg_call_free(call);
-    for (struct mg_pg_call *call; (call = mg_pg_calls_pop(&pg->refused)) != NULL;)
+    }
+    for (struct mg_pg_call *call; (call = mg_pg_calls_pop(&pg->refused)) != NULL;) {
         mg_pg_call_free(call);
+    }
     mg_secret_free(pg->dsn);
     free(pg->name);
     pg->dsn = pg->name = NULL;
-    if (pg->callback_depth == 0) free(pg);
+    if (pg->callback_depth == 0) {
+        free(pg);
+    }
 }
 
 /* Code that calls back stands between these two. If `leave` returns false the session is gone. */
@@ -119,8 +139,12 @@ static void enter(struct mg_pg *pg)
 static bool leave(struct mg_pg *pg)
 {
     pg->callback_depth--;
-    if (!pg->is_destroyed) return true;
-    if (pg->callback_depth == 0) free(pg);
+    if (!pg->is_destroyed) {
+        return true;
+    }
+    if (pg->callback_depth == 0) {
+        free(pg);
+    }
     return false;
 }
 
@@ -130,13 +154,16 @@ static void connect_on_thread(void *arg)
 {
     struct mg_pg_connect_job *job = arg;
     job->conn = mg_pg_connect(job->dsn, job->name);
-    if (job->conn != NULL && PQstatus(job->conn) != CONNECTION_OK)
+    if (job->conn != NULL && PQstatus(job->conn) != CONNECTION_OK) {
         mg_pg_explain_connect(job->conn, job->dsn, &job->failure);
+    }
 }
 
 static void job_free(struct mg_pg_connect_job *job)
 {
-    if (job == NULL) return;
+    if (job == NULL) {
+        return;
+    }
     PQfinish(job->conn);
     mg_secret_free(job->dsn);
     free(job->name);
@@ -146,7 +173,9 @@ static void job_free(struct mg_pg_connect_job *job)
 static void schedule_reconnect(struct mg_pg *pg)
 {
     int64_t wait_ms = mg_backoff_ms(RECONNECT_MIN_MS, RECONNECT_MAX_MS, pg->failures, -1, mg_random_u64());
-    if (pg->failures < UINT32_MAX) pg->failures++;
+    if (pg->failures < UINT32_MAX) {
+        pg->failures++;
+    }
     mg_timer_start(pg->reconnect, wait_ms, 0);
 }
 
@@ -161,22 +190,22 @@ static bool begin_session(struct mg_pg *pg, const struct mg_pg_connect_job *job)
 {
     PGconn *conn = job->conn;
     if (conn == NULL) {
-        snprintf(pg->reason, sizeof pg->reason, "no memory");
+        snprintf(pg->reason, sizeof(pg->reason), "no memory");
         return false;
     }
     if (PQstatus(conn) != CONNECTION_OK) {
         pg->failure = job->failure;
-        memcpy(pg->reason, job->failure.text, sizeof pg->reason);
+        memcpy(pg->reason, job->failure.text, sizeof(pg->reason));
         return false;
     }
     PQsetNoticeReceiver(conn, ignore_notice, NULL);
     if (PQsetnonblocking(conn, 1) != 0 || PQenterPipelineMode(conn) != 1) {
-        mg_pg_message(PQerrorMessage(conn), pg->reason, sizeof pg->reason);
+        mg_pg_message(PQerrorMessage(conn), pg->reason, sizeof(pg->reason));
         return false;
     }
     pg->watch = mg_watch_create(pg->loop, PQsocket(conn), on_watch, pg);
     if (pg->watch == NULL) {
-        snprintf(pg->reason, sizeof pg->reason, "no memory or no descriptors");
+        snprintf(pg->reason, sizeof(pg->reason), "no memory or no descriptors");
         return false;
     }
     pg->conn = conn;
@@ -185,8 +214,12 @@ static bool begin_session(struct mg_pg *pg, const struct mg_pg_connect_job *job)
     pg->progress_ms = mg_clock_boot_ms();
     mg_watch_set(pg->watch, MG_READABLE);
     mg_timer_start(pg->watchdog, WATCH_PERIOD_MS, WATCH_PERIOD_MS);
-    if (pg->metric_connects != NULL) mg_metric_add(pg->metric_connects, 1);
-    if (pg->metric_up != NULL) mg_metric_add(pg->metric_up, 1);
+    if (pg->metric_connects != NULL) {
+        mg_metric_add(pg->metric_connects, 1);
+    }
+    if (pg->metric_up != NULL) {
+        mg_metric_add(pg->metric_up, 1);
+    }
     return true;
 }
 
@@ -200,14 +233,20 @@ static void on_connected(void *arg)
     }
     pg->job = NULL;
     bool is_up = begin_session(pg, job);
-    if (is_up) job->conn = NULL;
+    if (is_up) {
+        job->conn = NULL;
+    }
     job_free(job);
-    if (!is_up) schedule_reconnect(pg);
+    if (!is_up) {
+        schedule_reconnect(pg);
+    }
     enter(pg);
     if (is_up) {
         pg->options.on_connected(pg->options.arg);
     } else {
-        if (pg->options.on_unreached != NULL) pg->options.on_unreached(pg->options.arg, pg->failure.reach);
+        if (pg->options.on_unreached != NULL) {
+            pg->options.on_unreached(pg->options.arg, pg->failure.reach);
+        }
         pg->options.on_lost(pg->options.arg, pg->reason);
     }
     (void)leave(pg); /* last: the session may be gone */
@@ -217,7 +256,7 @@ static void on_reconnect(void *arg)
 {
     struct mg_pg *pg = arg;
     assert(pg->conn == NULL && pg->job == NULL);
-    struct mg_pg_connect_job *job = calloc(1, sizeof *job);
+    struct mg_pg_connect_job *job = calloc(1, sizeof(*job));
     if (job != NULL) {
         job->pg = pg;
         job->dsn = strdup(pg->dsn);
@@ -236,7 +275,9 @@ static void on_reconnect(void *arg)
 enum mg_class mg_pg_set_dsn(struct mg_pg *pg, const char *dsn, struct mg_err *err)
 {
     char *copy = strdup(dsn == NULL ? "" : dsn);
-    if (copy == NULL) return mg_err_set(err, MG_TRANSIENT, "could not take another DSN: no memory");
+    if (copy == NULL) {
+        return mg_err_set(err, MG_TRANSIENT, "could not take another DSN: no memory");
+    }
     mg_secret_free(pg->dsn);
     pg->dsn = copy;
     return MG_OK;
@@ -247,10 +288,14 @@ enum mg_class mg_pg_set_dsn(struct mg_pg *pg, const char *dsn, struct mg_err *er
 static void on_watchdog(void *arg)
 {
     struct mg_pg *pg = arg;
-    if (pg->calls.first == NULL) return;
+    if (pg->calls.first == NULL) {
+        return;
+    }
     int64_t since_ms =
         pg->calls.first->sent_ms > pg->progress_ms ? pg->calls.first->sent_ms : pg->progress_ms;
-    if (mg_clock_boot_ms() - since_ms > ANSWER_MAX_MS) mg_pg_drop(pg, "the server gave no answer in 15 s");
+    if (mg_clock_boot_ms() - since_ms > ANSWER_MAX_MS) {
+        mg_pg_drop(pg, "the server gave no answer in 15 s");
+    }
 }
 
 static void lose_session(struct mg_pg *pg)
@@ -258,17 +303,21 @@ static void lose_session(struct mg_pg *pg)
     close_connection(pg);
     pg->is_broken = false;
     char reason[MG_PG_REASON_SIZE];
-    memcpy(reason, pg->reason, sizeof reason);
+    memcpy(reason, pg->reason, sizeof(reason));
     schedule_reconnect(pg);
     /* Calls made by these callbacks go to `refused`, so the loop ends. */
     for (struct mg_pg_call *call; !pg->is_destroyed && (call = mg_pg_calls_pop(&pg->calls)) != NULL;) {
-        if (call->fault == MG_PG_NONE) call->fault = MG_PG_LOST;
+        if (call->fault == MG_PG_NONE) {
+            call->fault = MG_PG_LOST;
+        }
         if (call->err.class == MG_OK) {
             (void)mg_err_set(&call->err, MG_TRANSIENT, "the database session was lost: %s", reason);
         }
         mg_pg_settle(pg, call);
     }
-    if (!pg->is_destroyed) pg->options.on_lost(pg->options.arg, reason);
+    if (!pg->is_destroyed) {
+        pg->options.on_lost(pg->options.arg, reason);
+    }
 }
 
 static void on_idle(void *arg)
@@ -277,9 +326,13 @@ static void on_idle(void *arg)
     enter(pg);
     struct mg_pg_calls refused = pg->refused;
     pg->refused.first = NULL;
-    if (pg->is_broken) lose_session(pg);
+    if (pg->is_broken) {
+        lose_session(pg);
+    }
     for (struct mg_pg_call *call; (call = mg_pg_calls_pop(&refused)) != NULL; mg_pg_call_free(call)) {
-        if (!pg->is_destroyed) mg_pg_answer_call(pg, call);
+        if (!pg->is_destroyed) {
+            mg_pg_answer_call(pg, call);
+        }
     }
     (void)leave(pg); /* last: the session may be gone */
 }
@@ -289,10 +342,14 @@ static void on_idle(void *arg)
 static void on_watch(void *arg, int events)
 {
     struct mg_pg *pg = arg;
-    if (pg->conn == NULL || pg->is_broken) return;
+    if (pg->conn == NULL || pg->is_broken) {
+        return;
+    }
     enter(pg);
     bool is_alive = true;
-    if ((events & MG_READABLE) != 0) is_alive = PQconsumeInput(pg->conn) == 1;
+    if ((events & MG_READABLE) != 0) {
+        is_alive = PQconsumeInput(pg->conn) == 1;
+    }
     mg_pg_receive(pg); /* also data from before the end: the server's last message has the reason */
     if (!pg->is_destroyed && pg->conn != NULL && !pg->is_broken) {
         if (!is_alive) {

@@ -20,16 +20,18 @@
 
 void mg_pg_drop(struct mg_pg *pg, const char *reason)
 {
-    if (pg->conn == NULL || pg->is_broken) return;
+    if (pg->conn == NULL || pg->is_broken) {
+        return;
+    }
     pg->is_broken = true;
-    snprintf(pg->reason, sizeof pg->reason, "%s", reason);
+    snprintf(pg->reason, sizeof(pg->reason), "%s", reason);
     mg_idle_arm(pg->idle);
 }
 
 void mg_pg_drop_with_message(struct mg_pg *pg)
 {
     char text[MG_PG_REASON_SIZE];
-    mg_pg_message(PQerrorMessage(pg->conn), text, sizeof text);
+    mg_pg_message(PQerrorMessage(pg->conn), text, sizeof(text));
     mg_pg_drop(pg, text[0] == '\0' ? "the connection was closed" : text);
 }
 
@@ -39,21 +41,30 @@ void mg_pg_answer_call(struct mg_pg *pg, struct mg_pg_call *call)
 {
     if (call->prepares != NULL) {
         /* Removed, so that the next use prepares it again. */
-        if (call->fault != MG_PG_NONE && call->fault != MG_PG_LOST) mg_pg_calls_fail(&pg->calls, call);
+        if (call->fault != MG_PG_NONE && call->fault != MG_PG_LOST) {
+            mg_pg_calls_fail(&pg->calls, call);
+        }
         for (int i = 0; call->fault != MG_PG_NONE && i < pg->prepared_count; i++) {
-            if (pg->prepared[i] == call->prepares) pg->prepared[i] = pg->prepared[--pg->prepared_count];
+            if (pg->prepared[i] == call->prepares) {
+                pg->prepared[i] = pg->prepared[--pg->prepared_count];
+            }
         }
         return;
     }
     if (pg->metric_calls != NULL) {
         mg_metric_add(pg->metric_calls, 1);
         mg_metric_observe(pg->metric_seconds, (double)(mg_clock_boot_ms() - call->sent_ms) / 1000.0);
-        if (call->fault != MG_PG_NONE) mg_metric_add(pg->metric_failures, 1);
+        if (call->fault != MG_PG_NONE) {
+            mg_metric_add(pg->metric_failures, 1);
+        }
     }
     struct mg_pg_answer answer = {.fault = call->fault, .sqlstate = call->sqlstate};
-    if (call->fault != MG_PG_NONE) answer.err = &call->err;
-    for (int i = 0; i < call->row_count; i++)
+    if (call->fault != MG_PG_NONE) {
+        answer.err = &call->err;
+    }
+    for (int i = 0; i < call->row_count; i++) {
         answer.rows[i] = &call->rows[i];
+    }
     call->fn(call->arg, &answer);
 }
 
@@ -62,7 +73,9 @@ void mg_pg_answer_call(struct mg_pg *pg, struct mg_pg_call *call)
 static void judge_rights(struct mg_pg *pg, const struct mg_pg_call *call)
 {
     bool is_denied = strcmp(call->sqlstate, MG_SQLSTATE_NO_RIGHT) == 0;
-    if (pg->options.on_denied == NULL) return;
+    if (pg->options.on_denied == NULL) {
+        return;
+    }
     if (is_denied && pg->denied == NULL && call->row_count < call->statement_count) {
         pg->denied = call->statements[call->row_count];
         pg->options.on_denied(pg->options.arg, call->err.text);
@@ -77,8 +90,9 @@ void mg_pg_settle(struct mg_pg *pg, struct mg_pg_call *call)
     pg->call_count--;
     pg->call_bytes -= call->bytes;
     judge_rights(pg, call);
-    if (pg->options.on_full != NULL && strcmp(call->sqlstate, MG_SQLSTATE_DISK_FULL) == 0)
+    if (pg->options.on_full != NULL && strcmp(call->sqlstate, MG_SQLSTATE_DISK_FULL) == 0) {
         pg->options.on_full(pg->options.arg);
+    }
     mg_pg_answer_call(pg, call);
     mg_pg_call_free(call);
 }
@@ -115,13 +129,18 @@ static void enlist(struct mg_pg *pg, struct mg_pg_call *call)
  * that need it. */
 static bool prepare(struct mg_pg *pg, const struct mg_sql *sql)
 {
-    if (sql->name[0] == '\0') return true;
+    if (sql->name[0] == '\0') {
+        return true;
+    }
     for (int i = 0; i < pg->prepared_count; i++) {
-        if (pg->prepared[i] == sql) return true;
+        if (pg->prepared[i] == sql) {
+            return true;
+        }
     }
     assert(pg->prepared_count < MG_PG_PREPARED_MAX);
-    if (PQsendPrepare(pg->conn, sql->name, sql->text, 0, NULL) != 1 || PQpipelineSync(pg->conn) != 1)
+    if (PQsendPrepare(pg->conn, sql->name, sql->text, 0, NULL) != 1 || PQpipelineSync(pg->conn) != 1) {
         return false;
+    }
     struct mg_pg_call *call = mg_pg_call_new(NULL, NULL);
     call->prepares = sql;
     enlist(pg, call);
@@ -157,7 +176,9 @@ void mg_pg_send(struct mg_pg *pg, const struct mg_pg_statement *statements, int 
     }
     size_t bytes = 0;
     for (int i = 0; i < count; i++) {
-        if (statements[i].params == NULL) continue;
+        if (statements[i].params == NULL) {
+            continue;
+        }
         mg_pg_params_seal(statements[i].params);
         if (statements[i].params->failed) {
             bool is_shortage = statements[i].params->is_out_of_memory;
@@ -174,16 +195,21 @@ void mg_pg_send(struct mg_pg *pg, const struct mg_pg_statement *statements, int 
         return;
     }
     bool is_sent = true;
-    for (int i = 0; is_sent && i < count; i++)
+    for (int i = 0; is_sent && i < count; i++) {
         is_sent = prepare(pg, statements[i].sql);
-    for (int i = 0; is_sent && i < count; i++)
+    }
+    for (int i = 0; is_sent && i < count; i++) {
         is_sent = send_statement(pg, &statements[i]);
-    if (is_sent) is_sent = PQpipelineSync(pg->conn) == 1;
+    }
+    if (is_sent) {
+        is_sent = PQpipelineSync(pg->conn) == 1;
+    }
 
     struct mg_pg_call *call = mg_pg_call_new(fn, arg);
     call->statement_count = count;
-    for (int i = 0; i < count; i++)
+    for (int i = 0; i < count; i++) {
         call->statements[i] = statements[i].sql;
+    }
     call->bytes = bytes;
     enlist(pg, call);
     if (is_sent) {
@@ -202,16 +228,22 @@ int mg_pg_backend_pid(const struct mg_pg *pg)
 
 static void take_error(struct mg_pg *pg, struct mg_pg_call *call, const PGresult *result)
 {
-    if (call->fault != MG_PG_NONE) return; /* the first error is the cause */
+    if (call->fault != MG_PG_NONE) {
+        return; /* the first error is the cause */
+    }
     const char *sqlstate = PQresultErrorField(result, PG_DIAG_SQLSTATE);
     char text[MG_PG_REASON_SIZE];
-    mg_pg_explain_result(pg->conn, result, text, sizeof text);
-    if (text[0] == '\0') snprintf(text, sizeof text, "the server gives no reason");
-    snprintf(call->sqlstate, sizeof call->sqlstate, "%s", sqlstate == NULL ? "" : sqlstate);
+    mg_pg_explain_result(pg->conn, result, text, sizeof(text));
+    if (text[0] == '\0') {
+        snprintf(text, sizeof(text), "the server gives no reason");
+    }
+    snprintf(call->sqlstate, sizeof(call->sqlstate), "%s", sqlstate == NULL ? "" : sqlstate);
     call->fault = sqlstate == NULL ? MG_PG_LOST : mg_pg_fault_of(sqlstate);
     (void)mg_err_set(&call->err, mg_pg_class_of(call->fault), "%s%s%s%s", text, sqlstate == NULL ? "" : " (",
                      call->sqlstate, sqlstate == NULL ? "" : ")");
-    if (call->fault == MG_PG_LOST) mg_pg_drop(pg, text);
+    if (call->fault == MG_PG_LOST) {
+        mg_pg_drop(pg, text);
+    }
 }
 
 /* Only a new session is surely in step with the server. */
@@ -238,7 +270,9 @@ static bool take_result(struct mg_pg *pg, struct mg_pg_call *call, PGresult *res
     } else if (status == PGRES_FATAL_ERROR || status == PGRES_BAD_RESPONSE) {
         take_error(pg, call, result);
     } else if (is_end) {
-        if (call->fault == MG_PG_NONE && call->row_count < call->statement_count) take_stray(pg, call);
+        if (call->fault == MG_PG_NONE && call->row_count < call->statement_count) {
+            take_stray(pg, call);
+        }
     } else if (status != PGRES_PIPELINE_ABORTED ||
                call->fault == MG_PG_NONE) { /* no statement of ours has other results */
         take_stray(pg, call);
@@ -252,7 +286,9 @@ void mg_pg_receive(struct mg_pg *pg)
     int empty_in_row = 0; /* one NULL ends each statement; two in a row mean no result */
     while (!pg->is_destroyed && pg->conn != NULL && !pg->is_broken && pg->calls.first != NULL &&
            empty_in_row < 2) {
-        if (PQisBusy(pg->conn)) return;
+        if (PQisBusy(pg->conn)) {
+            return;
+        }
         PGresult *result = PQgetResult(pg->conn);
         if (result == NULL) {
             empty_in_row++;
@@ -261,11 +297,15 @@ void mg_pg_receive(struct mg_pg *pg)
         empty_in_row = 0;
         pg->progress_ms = mg_clock_boot_ms();
         if (!take_result(pg, pg->calls.first, result)) {
-            if (PQstatus(pg->conn) == CONNECTION_BAD) mg_pg_drop_with_message(pg);
+            if (PQstatus(pg->conn) == CONNECTION_BAD) {
+                mg_pg_drop_with_message(pg);
+            }
             continue;
         }
         struct mg_pg_call *call = mg_pg_calls_pop(&pg->calls);
-        if (call->fault == MG_PG_NONE) pg->failures = 0;
+        if (call->fault == MG_PG_NONE) {
+            pg->failures = 0;
+        }
         mg_pg_settle(pg, call);
     }
 }

@@ -39,8 +39,9 @@ static const struct {
 enum mg_pg_fault mg_pg_fault_of(const char *sqlstate)
 {
     size_t i = 0;
-    while (strncmp(sqlstate, FAULTS[i].prefix, strlen(FAULTS[i].prefix)) != 0)
+    while (strncmp(sqlstate, FAULTS[i].prefix, strlen(FAULTS[i].prefix)) != 0) {
         i++;
+    }
     return FAULTS[i].fault;
 }
 
@@ -64,12 +65,16 @@ enum mg_class mg_pg_class_of(enum mg_pg_fault fault)
 void mg_pg_message(const char *message, char *ret_text, size_t size)
 {
     static const char *const SEVERITIES[] = {"ERROR:  ", "FATAL:  ", "PANIC:  "};
-    for (size_t i = 0; i < sizeof SEVERITIES / sizeof SEVERITIES[0]; i++) {
-        if (strncmp(message, SEVERITIES[i], strlen(SEVERITIES[i])) == 0) message += strlen(SEVERITIES[i]);
+    for (size_t i = 0; i < sizeof(SEVERITIES) / sizeof(SEVERITIES[0]); i++) {
+        if (strncmp(message, SEVERITIES[i], strlen(SEVERITIES[i])) == 0) {
+            message += strlen(SEVERITIES[i]);
+        }
     }
     size_t len = 0;
     for (; *message != '\0' && len + 1 < size; message++) {
-        if (*message == '\n' && message[1] == '\0') break;
+        if (*message == '\n' && message[1] == '\0') {
+            break;
+        }
         ret_text[len++] = (*message == '\n' || *message == '\t') ? ' ' : *message;
     }
     ret_text[len] = '\0';
@@ -77,7 +82,9 @@ void mg_pg_message(const char *message, char *ret_text, size_t size)
 
 void mg_rows_destroy(struct mg_rows *rows)
 {
-    if (rows == NULL) return;
+    if (rows == NULL) {
+        return;
+    }
     PQclear(rows->result);
     free(rows);
 }
@@ -105,7 +112,9 @@ bool mg_rows_is_null(const struct mg_rows *rows, int row, int column)
 
 struct mg_slice mg_rows_value(const struct mg_rows *rows, int row, int column)
 {
-    if (mg_rows_is_null(rows, row, column)) return (struct mg_slice){NULL, 0};
+    if (mg_rows_is_null(rows, row, column)) {
+        return (struct mg_slice){NULL, 0};
+    }
     return (struct mg_slice){PQgetvalue(rows->result, row, column),
                              (size_t)PQgetlength(rows->result, row, column)};
 }
@@ -124,14 +133,20 @@ void mg_rows_copy(const struct mg_rows *rows, int row, int column, char *ret_tex
 {
     struct mg_slice value = mg_rows_value(rows, row, column);
     size_t len = value.len < size ? value.len : size - 1;
-    if (len > 0) memcpy(ret_text, value.data, len);
+    if (len > 0) {
+        memcpy(ret_text, value.data, len);
+    }
     ret_text[len] = '\0';
 }
 
 static int hex_digit(char c)
 {
-    if (c >= '0' && c <= '9') return c - '0';
-    if (c >= 'a' && c <= 'f') return c - 'a' + 10;
+    if (c >= '0' && c <= '9') {
+        return c - '0';
+    }
+    if (c >= 'a' && c <= 'f') {
+        return c - 'a' + 10;
+    }
     return -1;
 }
 
@@ -139,10 +154,14 @@ static int hex_digit(char c)
 bool mg_rows_bytes(const struct mg_rows *rows, int row, int column, uint8_t *ret_bytes, size_t size)
 {
     struct mg_slice value = mg_rows_value(rows, row, column);
-    if (value.data == NULL || value.len != 2 + 2 * size) return false;
+    if (value.data == NULL || value.len != 2 + 2 * size) {
+        return false;
+    }
     for (size_t i = 0; i < size; i++) {
         int high = hex_digit(value.data[2 + 2 * i]), low = hex_digit(value.data[3 + 2 * i]);
-        if (high < 0 || low < 0) return false;
+        if (high < 0 || low < 0) {
+            return false;
+        }
         ret_bytes[i] = (uint8_t)(high * 16 + low);
     }
     return true;

@@ -30,7 +30,9 @@ struct asking {
 
 static int on_verify(int is_good, X509_STORE_CTX *store)
 {
-    if (is_good == 1) return 1;
+    if (is_good == 1) {
+        return 1;
+    }
     const SSL *ssl = X509_STORE_CTX_get_ex_data(store, SSL_get_ex_data_X509_STORE_CTX_idx());
     const struct asking *asking = SSL_CTX_get_app_data(SSL_get_SSL_CTX(ssl));
     mg_tls_judge(store, &asking->words, asking->text, asking->size);
@@ -42,13 +44,17 @@ static int connect_to(const char *address, const char *port)
     const struct addrinfo wanted = {.ai_socktype = SOCK_STREAM};
     const struct timeval timeout = {.tv_sec = ASK_TIMEOUT_S};
     struct addrinfo *found = NULL;
-    if (getaddrinfo(address, port, &wanted, &found) != 0) return -1;
+    if (getaddrinfo(address, port, &wanted, &found) != 0) {
+        return -1;
+    }
     int fd = -1;
     for (const struct addrinfo *at = found; at != NULL && fd < 0; at = at->ai_next) {
         fd = socket(at->ai_family, at->ai_socktype | SOCK_CLOEXEC, 0);
-        if (fd < 0) continue;
-        if (setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &timeout, sizeof timeout) != 0 ||
-            setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &timeout, sizeof timeout) != 0 ||
+        if (fd < 0) {
+            continue;
+        }
+        if (setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &timeout, sizeof(timeout)) != 0 ||
+            setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &timeout, sizeof(timeout)) != 0 ||
             connect(fd, at->ai_addr, at->ai_addrlen) != 0) {
             (void)close(fd);
             fd = -1;
@@ -74,20 +80,25 @@ static void shake_hands(SSL *ssl)
 static void ask(int fd, struct asking *asking)
 {
     char answer = 'N';
-    if (send(fd, SSL_REQUEST, sizeof SSL_REQUEST, MSG_NOSIGNAL) != (ssize_t)sizeof SSL_REQUEST ||
-        recv(fd, &answer, 1, 0) != 1 || answer != 'S')
+    if (send(fd, SSL_REQUEST, sizeof(SSL_REQUEST), MSG_NOSIGNAL) != (ssize_t)sizeof(SSL_REQUEST) ||
+        recv(fd, &answer, 1, 0) != 1 || answer != 'S') {
         return;
+    }
     SSL_CTX *context = SSL_CTX_new(TLS_client_method());
     SSL *ssl = NULL;
     bool is_system = strcmp(asking->words.ca_file, "system") == 0;
-    if (is_system) asking->words.ca_file = "";
+    if (is_system) {
+        asking->words.ca_file = "";
+    }
     if (context != NULL && SSL_CTX_set_app_data(context, asking) == 1 &&
         (is_system ? SSL_CTX_set_default_verify_paths(context)
                    : SSL_CTX_load_verify_locations(context, asking->words.ca_file, NULL)) == 1) {
         SSL_CTX_set_verify(context, SSL_VERIFY_PEER, on_verify);
         ssl = SSL_new(context);
     }
-    if (ssl != NULL && SSL_set_fd(ssl, fd) == 1) shake_hands(ssl);
+    if (ssl != NULL && SSL_set_fd(ssl, fd) == 1) {
+        shake_hands(ssl);
+    }
     SSL_free(ssl);
     SSL_CTX_free(context);
 }
@@ -95,10 +106,14 @@ static void ask(int fd, struct asking *asking)
 bool mg_pg_judge_certificate(PGconn *conn, char *ret_text, size_t size)
 {
     const char *address = PQhostaddr(conn), *ca_file = NULL;
-    if (address == NULL || address[0] == '\0') address = PQhost(conn);
+    if (address == NULL || address[0] == '\0') {
+        address = PQhost(conn);
+    }
     PQconninfoOption *options = PQconninfo(conn);
     for (const PQconninfoOption *option = options; option != NULL && option->keyword != NULL; option++) {
-        if (strcmp(option->keyword, "sslrootcert") == 0) ca_file = option->val;
+        if (strcmp(option->keyword, "sslrootcert") == 0) {
+            ca_file = option->val;
+        }
     }
     ret_text[0] = '\0';
     if (address != NULL && ca_file != NULL && ca_file[0] != '\0') {

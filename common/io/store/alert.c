@@ -97,11 +97,11 @@ static void on_alerts_written(void *arg, const struct mg_pg_answer *reply)
 void mg_store_write_alerts(struct mg_store *store, const struct mg_alert_write *alerts, int count,
                            mg_store_alerts_fn *done, void *arg)
 {
-    struct alerts_job *job = mg_store_job_create(store, sizeof *job, finish_alerts);
+    struct alerts_job *job = mg_store_job_create(store, sizeof(*job), finish_alerts);
     job->count = count;
     job->done = done;
     job->arg = arg;
-    job->is_changed = calloc((size_t)count + 1, sizeof *job->is_changed);
+    job->is_changed = calloc((size_t)count + 1, sizeof(*job->is_changed));
     if (job->is_changed == NULL) {
         mg_pg_refuse(store->pg, MG_PG_BUSY, "no memory", on_alerts_written, job);
         return;
@@ -152,7 +152,7 @@ static void on_acked(void *arg, const struct mg_pg_answer *reply)
 void mg_store_ack_alert(struct mg_store *store, int64_t alert_id, const char *by, mg_store_changed_fn *done,
                         void *arg)
 {
-    struct ack_job *job = mg_store_job_create(store, sizeof *job, NULL);
+    struct ack_job *job = mg_store_job_create(store, sizeof(*job), NULL);
     job->done = done;
     job->arg = arg;
     struct mg_pg_params params;

@@ -93,7 +93,9 @@ static const struct mg_sql CHANGE_BULK = {
 
 static void member_add(struct mg_json_writer *json, const char *name, const char *value)
 {
-    if (value[0] != '\0') mg_json_member_string(json, name, value);
+    if (value[0] != '\0') {
+        mg_json_member_string(json, name, value);
+    }
 }
 
 /* Writes the parameter of a statement as text: "6h" ago, or a time. */
@@ -102,7 +104,7 @@ static void moment_add(struct mg_json_writer *json, const char *name, const char
     char text[MG_TIME_TEXT_SIZE] = "";
     int64_t ms = strtoll(number, NULL, 10);
     if (ms < 0) {
-        mg_duration_format(-ms, text, sizeof text);
+        mg_duration_format(-ms, text, sizeof(text));
     } else if (number[0] != '\0') {
         mg_time_format(ms, text);
     }
@@ -140,9 +142,11 @@ static void on_started(void *arg, const struct mg_pg_answer *reply)
     } else {
         const struct mg_rows *rows = reply->rows[STARTED];
         struct mg_slice state = mg_rows_value(rows, 0, START_STATE);
-        mg_rows_copy(rows, 0, START_ID, started.bulk_id, sizeof started.bulk_id);
+        mg_rows_copy(rows, 0, START_ID, started.bulk_id, sizeof(started.bulk_id));
         started.is_new = mg_rows_bool(rows, 0, START_IS_NEW);
-        if (state.data != NULL) (void)mg_bulk_state_parse(state.data, state.len, &started.state);
+        if (state.data != NULL) {
+            (void)mg_bulk_state_parse(state.data, state.len, &started.state);
+        }
         started.orders = mg_rows_int(rows, 0, START_ORDERS);
         started.open_bulk = mg_rows_int(rows, 0, START_OPEN);
         job->done(job->arg, &started, NULL);
@@ -153,7 +157,7 @@ static void on_started(void *arg, const struct mg_pg_answer *reply)
 void mg_store_start_bulk(struct mg_store *store, const struct mg_bulk_start *start,
                          mg_store_bulk_started_fn *done, void *arg)
 {
-    struct start_job *job = mg_store_job_create(store, sizeof *job, NULL);
+    struct start_job *job = mg_store_job_create(store, sizeof(*job), NULL);
     job->done = done;
     job->arg = arg;
     const struct mg_failure_filter *filter = &start->filter;
@@ -174,7 +178,7 @@ void mg_store_start_bulk(struct mg_store *store, const struct mg_bulk_start *sta
     }
     const char *const parts[] = {filter->workflow, filter->step,  filter->error,
                                  filter->services, filter->since, filter->until};
-    for (size_t part = 0; part < sizeof parts / sizeof parts[0]; part++) {
+    for (size_t part = 0; part < sizeof(parts) / sizeof(parts[0]); part++) {
         mg_pg_add_text(&params[BEGUN], mg_slice_of(parts[part]));
         mg_pg_add_text(&params[FILLED], mg_slice_of(parts[part]));
         mg_pg_add_text(&params[STARTED], mg_slice_of(parts[part]));
@@ -194,8 +198,9 @@ void mg_store_start_bulk(struct mg_store *store, const struct mg_bulk_start *sta
     } else {
         mg_store_send(store, statements, STATEMENTS, on_started, job);
     }
-    for (int i = LOCKED; i < STATEMENTS; i++)
+    for (int i = LOCKED; i < STATEMENTS; i++) {
         mg_pg_params_finish(&params[i]);
+    }
     mg_buf_finish(&text);
 }
 
@@ -234,7 +239,7 @@ static void on_changed(void *arg, const struct mg_pg_answer *reply)
 void mg_store_change_bulk(struct mg_store *store, const struct mg_bulk_change *change,
                           mg_store_bulk_changed_fn *done, void *arg)
 {
-    struct change_job *job = mg_store_job_create(store, sizeof *job, NULL);
+    struct change_job *job = mg_store_job_create(store, sizeof(*job), NULL);
     job->done = done;
     job->arg = arg;
     struct mg_pg_params params;

@@ -126,7 +126,9 @@ static enum mg_bulk_state state_of(const struct mg_rows *rows, int row, int colu
 {
     enum mg_bulk_state state = MG_BULK_DONE; /* unknown word of a newer version: not driven */
     struct mg_slice word = mg_rows_value(rows, row, column);
-    if (word.data != NULL) (void)mg_bulk_state_parse(word.data, word.len, &state);
+    if (word.data != NULL) {
+        (void)mg_bulk_state_parse(word.data, word.len, &state);
+    }
     return state;
 }
 
@@ -151,10 +153,10 @@ static bool row_fill(const struct mg_rows *rows, int row, struct mg_bulk_row *to
 {
     char rate[32];
     struct mg_slice verb = mg_rows_value(rows, row, ROW_VERB);
-    mg_rows_copy(rows, row, ROW_ID, to->bulk_id, sizeof to->bulk_id);
-    mg_rows_copy(rows, row, ROW_REASON, to->reason, sizeof to->reason);
-    mg_rows_copy(rows, row, ROW_BY, to->by, sizeof to->by);
-    mg_rows_copy(rows, row, ROW_RATE, rate, sizeof rate);
+    mg_rows_copy(rows, row, ROW_ID, to->bulk_id, sizeof(to->bulk_id));
+    mg_rows_copy(rows, row, ROW_REASON, to->reason, sizeof(to->reason));
+    mg_rows_copy(rows, row, ROW_BY, to->by, sizeof(to->by));
+    mg_rows_copy(rows, row, ROW_RATE, rate, sizeof(rate));
     to->version = (uint64_t)mg_rows_int(rows, row, ROW_VERSION);
     to->bulk = (struct mg_bulk){.state = state_of(rows, row, ROW_STATE),
                                 .is_tried = mg_rows_bool(rows, row, ROW_IS_TRIED),
@@ -178,15 +180,18 @@ static bool order_fill(const struct mg_rows *rows, int row, const struct mg_bulk
     struct mg_slice bulk_id = mg_rows_value(rows, row, ORDER_BULK);
     struct mg_slice state = mg_rows_value(rows, row, ORDER_STATE);
     to->bulk = 0;
-    while (to->bulk < taken->count && !mg_slice_is(bulk_id, taken->rows[to->bulk].bulk_id))
+    while (to->bulk < taken->count && !mg_slice_is(bulk_id, taken->rows[to->bulk].bulk_id)) {
         to->bulk++;
+    }
     to->n = mg_rows_int(rows, row, ORDER_N);
-    mg_rows_copy(rows, row, ORDER_ID, to->order_id, sizeof to->order_id);
-    mg_rows_copy(rows, row, ORDER_CAUSE, to->cause, sizeof to->cause);
+    mg_rows_copy(rows, row, ORDER_ID, to->order_id, sizeof(to->order_id));
+    mg_rows_copy(rows, row, ORDER_CAUSE, to->cause, sizeof(to->cause));
     to->order = (struct mg_bulk_order){.version = (uint64_t)mg_rows_int(rows, row, ORDER_ASKED_VERSION),
                                        .order_version = (uint64_t)mg_rows_int(rows, row, ORDER_VERSION),
                                        .is_turned = mg_rows_bool(rows, row, ORDER_IS_TURNED)};
-    if (state.data != NULL) (void)mg_order_state_parse(state.data, state.len, &to->order.state);
+    if (state.data != NULL) {
+        (void)mg_order_state_parse(state.data, state.len, &to->order.state);
+    }
     return to->bulk < taken->count;
 }
 
@@ -201,17 +206,19 @@ static void on_looked(void *arg, const struct mg_pg_answer *reply)
         return;
     }
     int row_count = mg_rows_count(reply->rows[0]), order_count = mg_rows_count(reply->rows[1]);
-    job->rows = calloc((size_t)row_count + 1, sizeof *job->rows);
-    job->orders = calloc((size_t)order_count + 1, sizeof *job->orders);
+    job->rows = calloc((size_t)row_count + 1, sizeof(*job->rows));
+    job->orders = calloc((size_t)order_count + 1, sizeof(*job->orders));
     if (job->rows == NULL || job->orders == NULL) {
         (void)mg_err_set(&err, MG_TRANSIENT, "could not read the bulk actions: no memory");
         job->done(job->arg, NULL, &err);
     } else {
         struct mg_bulk_look look = {.rows = job->rows, .orders = job->orders};
-        for (int row = 0; row < row_count; row++)
+        for (int row = 0; row < row_count; row++) {
             look.count += row_fill(reply->rows[0], row, &job->rows[look.count]);
-        for (int row = 0; row < order_count; row++)
+        }
+        for (int row = 0; row < order_count; row++) {
             look.order_count += order_fill(reply->rows[1], row, &look, &job->orders[look.order_count]);
+        }
         job->done(job->arg, &look, NULL);
     }
     mg_store_job_destroy(&job->base);
@@ -219,7 +226,7 @@ static void on_looked(void *arg, const struct mg_pg_answer *reply)
 
 void mg_store_look_at_bulk(struct mg_store *store, mg_store_bulk_looked_fn *done, void *arg)
 {
-    struct look_job *job = mg_store_job_create(store, sizeof *job, finish_look);
+    struct look_job *job = mg_store_job_create(store, sizeof(*job), finish_look);
     job->done = done;
     job->arg = arg;
     struct mg_pg_params of_rows, of_orders;
@@ -275,7 +282,7 @@ static void bool_add(struct mg_pg_params *params, bool is_true)
 void mg_store_write_bulk(struct mg_store *store, const struct mg_bulk_write *write,
                          mg_store_bulk_written_fn *done, void *arg)
 {
-    struct write_job *job = mg_store_job_create(store, sizeof *job, NULL);
+    struct write_job *job = mg_store_job_create(store, sizeof(*job), NULL);
     job->done = done;
     job->arg = arg;
     struct mg_pg_params params;
@@ -319,7 +326,7 @@ static void on_kept(void *arg, const struct mg_pg_answer *reply)
 
 void mg_store_keep_bulk(struct mg_store *store, mg_store_changed_fn *done, void *arg)
 {
-    struct keep_job *job = mg_store_job_create(store, sizeof *job, NULL);
+    struct keep_job *job = mg_store_job_create(store, sizeof(*job), NULL);
     job->done = done;
     job->arg = arg;
     struct mg_pg_params params;

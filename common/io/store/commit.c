@@ -103,9 +103,15 @@ static void answer(struct commit_job *job, const struct mg_err *err)
 /* True: it will be tried again. */
 static bool retry_later(struct commit_job *job)
 {
-    if (job->tries >= TRIES_MAX) return false;
-    if (job->retry == NULL) job->retry = mg_timer_create(job->base.store->loop, on_retry, job);
-    if (job->retry == NULL) return false;
+    if (job->tries >= TRIES_MAX) {
+        return false;
+    }
+    if (job->retry == NULL) {
+        job->retry = mg_timer_create(job->base.store->loop, on_retry, job);
+    }
+    if (job->retry == NULL) {
+        return false;
+    }
     mg_timer_start(job->retry, mg_backoff_ms(RETRY_MIN_MS, RETRY_MAX_MS, job->tries, -1, mg_random_u64()), 0);
     job->tries++;
     return true;
@@ -119,7 +125,7 @@ static void split(struct commit_job *job)
     if (range.to - range.from == 1) {
         struct mg_order_write *write = &job->writes[job->sorted[range.from]];
         write->result = MG_WRITE_POISONED;
-        memcpy(write->text, job->refusal, sizeof write->text);
+        memcpy(write->text, job->refusal, sizeof(write->text));
     } else {
         int middle = range.from + (range.to - range.from) / 2;
         assert(job->range_count + 2 <= RANGES_MAX);
@@ -135,7 +141,9 @@ static void on_asked(void *arg, const struct mg_pg_answer *reply)
     struct commit_job *job = arg;
     struct range *range = &job->ranges[job->range_count - 1];
     struct mg_err err;
-    if (reply->fault == MG_PG_RETRY && retry_later(job)) return;
+    if (reply->fault == MG_PG_RETRY && retry_later(job)) {
+        return;
+    }
     if (reply->fault != MG_PG_NONE) {
         answer(job, mg_store_error(reply, "read the versions of orders", &err));
         return;
@@ -151,15 +159,21 @@ static void on_asked(void *arg, const struct mg_pg_answer *reply)
     }
     int left = range->from;
     for (int i = range->from; i < range->to; i++) {
-        if (job->writes[job->sorted[i]].result != MG_WRITE_CONFLICT) job->sorted[left++] = job->sorted[i];
+        if (job->writes[job->sorted[i]].result != MG_WRITE_CONFLICT) {
+            job->sorted[left++] = job->sorted[i];
+        }
     }
     if (left == range->to) {
         /* All guards hold: another cause, or the order in conflict has left for the archive since. */
-        if (range->to - range->from > 1 || !retry_later(job)) split(job);
+        if (range->to - range->from > 1 || !retry_later(job)) {
+            split(job);
+        }
         return;
     }
     range->to = left;
-    if (left == range->from) job->range_count--;
+    if (left == range->from) {
+        job->range_count--;
+    }
     run_next(job);
 }
 
@@ -185,20 +199,23 @@ static void on_written(void *arg, const struct mg_pg_answer *reply)
     struct range range = job->ranges[job->range_count - 1];
     struct mg_err err;
     job->is_locked_out = strcmp(reply->sqlstate, LOCK_NOT_AVAILABLE) == 0;
-    if (reply->fault == MG_PG_RETRY && retry_later(job)) return;
+    if (reply->fault == MG_PG_RETRY && retry_later(job)) {
+        return;
+    }
     if (reply->fault != MG_PG_NONE && reply->fault != MG_PG_DATA) {
         answer(job, mg_store_error(reply, "write orders", &err));
         return;
     }
     if (reply->fault == MG_PG_NONE) {
-        for (int i = range.from; i < range.to; i++)
+        for (int i = range.from; i < range.to; i++) {
             job->writes[job->sorted[i]].result = MG_WRITE_DONE;
+        }
         job->range_count--;
         job->tries = 0;
         run_next(job);
         return;
     }
-    snprintf(job->refusal, sizeof job->refusal, "%.*s", (int)sizeof job->refusal - 1, reply->err->text);
+    snprintf(job->refusal, sizeof(job->refusal), "%.*s", (int)sizeof(job->refusal) - 1, reply->err->text);
     bool may_be_conflict =
         strcmp(reply->sqlstate, NOT_ALL_ROWS) == 0 || strcmp(reply->sqlstate, ROW_EXISTS) == 0;
     if (may_be_conflict) {
@@ -217,19 +234,24 @@ static void run_next(struct commit_job *job)
     struct range range = job->ranges[job->range_count - 1];
     struct mg_store_write write;
     mg_store_write_begin(&write);
-    for (int i = range.from; i < range.to; i++)
+    for (int i = range.from; i < range.to; i++) {
         mg_store_write_add(&write, &job->writes[job->sorted[i]]);
+    }
     mg_store_write_send(job->base.store, &write, on_written, job);
 }
 
 static void on_stalled_ended(void *arg, const struct mg_pg_answer *reply)
 {
     (void)arg;
-    if (reply->fault != MG_PG_NONE) return; /* the write behind it reports the error */
+    if (reply->fault != MG_PG_NONE) {
+        return; /* the write behind it reports the error */
+    }
     for (int row = 0; row < mg_rows_count(reply->rows[0]); row++) {
-        if (!mg_rows_bool(reply->rows[0], row, 2)) continue; /* it had already ended */
-        char client[64];                                     /* an address and a port */
-        mg_rows_copy(reply->rows[0], row, 1, client, sizeof client);
+        if (!mg_rows_bool(reply->rows[0], row, 2)) {
+            continue; /* it had already ended */
+        }
+        char client[64]; /* an address and a port */
+        mg_rows_copy(reply->rows[0], row, 1, client, sizeof(client));
         mg_log(MG_LOG_WARN, "terminated a database session that was stalled during a write",
                MG_LOG_NUMBER("backend", mg_rows_int(reply->rows[0], row, 0)), MG_LOG_TEXT("client", client));
     }
@@ -244,7 +266,9 @@ static void on_retry(void *arg)
                      job);
         return;
     }
-    if (job->is_locked_out) mg_store_send_one(store, &END_STALLED, NULL, on_stalled_ended, NULL);
+    if (job->is_locked_out) {
+        mg_store_send_one(store, &END_STALLED, NULL, on_stalled_ended, NULL);
+    }
     run_next(job);
 }
 
@@ -268,7 +292,7 @@ static void on_no_memory(void *arg, const struct mg_pg_answer *reply)
 void mg_store_commit(struct mg_store *store, struct mg_order_write *writes, int count, mg_store_done_fn *done,
                      void *arg)
 {
-    struct commit_job *job = mg_store_job_create(store, sizeof *job, finish_job);
+    struct commit_job *job = mg_store_job_create(store, sizeof(*job), finish_job);
     job->writes = writes;
     job->count = count;
     job->losses = store->losses;
@@ -278,7 +302,7 @@ void mg_store_commit(struct mg_store *store, struct mg_order_write *writes, int 
         mg_pg_refuse(store->pg, MG_PG_BUSY, "", on_no_writes, job);
         return;
     }
-    job->sorted = calloc((size_t)count, sizeof *job->sorted);
+    job->sorted = calloc((size_t)count, sizeof(*job->sorted));
     if (job->sorted == NULL) {
         mg_pg_refuse(store->pg, MG_PG_BUSY, "could not write orders: no memory", on_no_memory, job);
         return;
@@ -289,7 +313,7 @@ void mg_store_commit(struct mg_store *store, struct mg_order_write *writes, int 
         writes[i].text[0] = '\0';
     }
     /* Every writer takes the rows in this order, so two batches cannot deadlock. */
-    qsort_r(job->sorted, (size_t)count, sizeof *job->sorted, compare_by_order_id, writes);
+    qsort_r(job->sorted, (size_t)count, sizeof(*job->sorted), compare_by_order_id, writes);
     job->ranges[job->range_count++] = (struct range){0, count};
     run_next(job);
 }

@@ -60,7 +60,7 @@ void mg_store_put_setting(struct mg_store *store, const struct mg_service_settin
 {
     static const char *const verbs[] = {
         [MG_SETTING_PAUSE] = "pause", [MG_SETTING_RESUME] = "resume", [MG_SETTING_LIMIT] = "limit"};
-    struct setting_job *job = mg_store_job_create(store, sizeof *job, NULL);
+    struct setting_job *job = mg_store_job_create(store, sizeof(*job), NULL);
     job->done = done;
     job->arg = arg;
     struct mg_pg_params params;

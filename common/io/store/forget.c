@@ -51,8 +51,9 @@ static void on_forgotten(void *arg, const struct mg_pg_answer *reply)
     mg_store_job_detach(&job->base);
     if (reply->err == NULL) {
         mg_rows_copy(reply->rows[0], 0, 0, why, sizeof(why));
-        if (why[0] == '\0')
+        if (why[0] == '\0') {
             result = mg_rows_bool(reply->rows[0], 0, 1) ? MG_FORGET_DONE : MG_FORGET_NOT_FOUND;
+        }
     }
     job->done(job->arg, result, why,
               reply->err == NULL ? NULL : mg_store_error(reply, "forget the service", &err));
@@ -62,7 +63,7 @@ static void on_forgotten(void *arg, const struct mg_pg_answer *reply)
 void mg_store_forget_service(struct mg_store *store, const char *service, const char *reason, const char *by,
                              mg_store_forget_fn *done, void *arg)
 {
-    struct forget_job *job = mg_store_job_create(store, sizeof *job, NULL);
+    struct forget_job *job = mg_store_job_create(store, sizeof(*job), NULL);
     struct mg_pg_params params;
     job->done = done;
     job->arg = arg;

@@ -62,7 +62,9 @@ static void answer(struct lead_job *job, const struct mg_lead_answer *answer)
 
 static bool has_failed(struct lead_job *job, const struct mg_pg_answer *reply)
 {
-    if (reply->err == NULL) return false;
+    if (reply->err == NULL) {
+        return false;
+    }
     struct mg_err err;
     mg_store_job_detach(&job->base);
     job->done(job->arg, NULL, mg_store_error(reply, "request the lead", &err));
@@ -73,7 +75,9 @@ static bool has_failed(struct lead_job *job, const struct mg_pg_answer *reply)
 static void on_epoch(void *arg, const struct mg_pg_answer *reply)
 {
     struct lead_job *job = arg;
-    if (has_failed(job, reply)) return;
+    if (has_failed(job, reply)) {
+        return;
+    }
     const struct mg_rows *rows = reply->rows[0];
     if (mg_rows_count(rows) == 0) {
         answer(job,
@@ -85,7 +89,7 @@ static void on_epoch(void *arg, const struct mg_pg_answer *reply)
     }
     struct mg_store *store = job->base.store;
     store->lead_epoch = (uint64_t)mg_rows_int(rows, 0, 0);
-    snprintf(store->lead_holder, sizeof store->lead_holder, "%s", job->holder);
+    snprintf(store->lead_holder, sizeof(store->lead_holder), "%s", job->holder);
     answer(job, &(struct mg_lead_answer){.is_leader = true,
                                          .epoch = store->lead_epoch,
                                          .now_ms = mg_rows_int(rows, 0, 1),
@@ -95,7 +99,9 @@ static void on_epoch(void *arg, const struct mg_pg_answer *reply)
 static void on_lock(void *arg, const struct mg_pg_answer *reply)
 {
     struct lead_job *job = arg;
-    if (has_failed(job, reply)) return;
+    if (has_failed(job, reply)) {
+        return;
+    }
     if (!mg_rows_bool(reply->rows[0], 0, 0)) {
         answer(job, &(struct mg_lead_answer){.now_ms = mg_rows_int(reply->rows[0], 0, 1)});
         return;
@@ -110,7 +116,9 @@ static void on_lock(void *arg, const struct mg_pg_answer *reply)
 static void on_backend(void *arg, const struct mg_pg_answer *reply)
 {
     struct lead_job *job = arg;
-    if (has_failed(job, reply)) return;
+    if (has_failed(job, reply)) {
+        return;
+    }
     if (mg_rows_int(reply->rows[0], 0, 0) != mg_pg_backend_pid(job->base.store->pg)) {
         answer(job,
                &(struct mg_lead_answer){
@@ -124,8 +132,8 @@ static void on_backend(void *arg, const struct mg_pg_answer *reply)
 
 void mg_store_try_lead(struct mg_store *store, const char *holder, mg_store_lead_fn *done, void *arg)
 {
-    struct lead_job *job = mg_store_job_create(store, sizeof *job, NULL);
-    snprintf(job->holder, sizeof job->holder, "%s", holder);
+    struct lead_job *job = mg_store_job_create(store, sizeof(*job), NULL);
+    snprintf(job->holder, sizeof(job->holder), "%s", holder);
     job->done = done;
     job->arg = arg;
     if (!store->options.is_leader_session) {

@@ -93,11 +93,14 @@ static void answer_load(struct load_job *job, const struct mg_err *err)
 static enum mg_class take_events(struct load_job *job, const struct mg_rows *rows, struct mg_err *err)
 {
     for (int row = 0; row < mg_rows_count(rows); row++) {
-        struct mg_event_record *event = mg_arena_alloc(job->arena, sizeof *event);
-        if (event == NULL)
+        struct mg_event_record *event = mg_arena_alloc(job->arena, sizeof(*event));
+        if (event == NULL) {
             return mg_err_set(err, MG_TRANSIENT, "could not read events: the batch's memory is full");
+        }
         struct mg_loaded *loaded = mg_store_loaded_of(rows, row, job->answer.orders, job->count, err);
-        if (loaded == NULL) return MG_BUG;
+        if (loaded == NULL) {
+            return MG_BUG;
+        }
         loaded->event = event;
         enum mg_class class = mg_store_take_event(job->arena, rows, row, event, err);
         if (class == MG_STALE) {
@@ -113,16 +116,19 @@ static enum mg_class take_gates(struct load_job *job, const struct mg_rows *rows
 {
     enum { NOW, SERVICE, GATE, IS_PROBING };
     int count = mg_rows_count(rows);
-    struct mg_service_row *services = mg_arena_alloc(job->arena, (size_t)count * sizeof *services);
-    if (services == NULL)
+    struct mg_service_row *services = mg_arena_alloc(job->arena, (size_t)count * sizeof(*services));
+    if (services == NULL) {
         return mg_err_set(err, MG_TRANSIENT, "could not read services: the batch's memory is full");
+    }
     job->answer.now_ms = mg_rows_int(rows, 0, NOW);
     job->answer.services = services;
     job->answer.service_count = 0;
     for (int row = 0; row < count; row++) {
-        if (mg_rows_is_null(rows, row, SERVICE)) continue;
+        if (mg_rows_is_null(rows, row, SERVICE)) {
+            continue;
+        }
         struct mg_service_row *service = &services[job->answer.service_count++];
-        mg_rows_copy(rows, row, SERVICE, service->service, sizeof service->service);
+        mg_rows_copy(rows, row, SERVICE, service->service, sizeof(service->service));
         struct mg_slice gate = mg_rows_value(rows, row, GATE);
         (void)mg_reason_parse(gate.data, gate.len, &service->gate); /* a constant of the statement */
         service->is_probing = mg_rows_bool(rows, row, IS_PROBING);
@@ -139,11 +145,14 @@ static int compare_by_id(const void *a, const void *b)
 /* Requests sorted by order, so that each order is read once, under its first request. */
 static struct by_id *sort_questions(struct load_job *job)
 {
-    struct by_id *sorted = mg_arena_alloc(job->arena, (size_t)job->count * sizeof *sorted);
-    if (sorted == NULL) return NULL;
-    for (int i = 0; i < job->count; i++)
+    struct by_id *sorted = mg_arena_alloc(job->arena, (size_t)job->count * sizeof(*sorted));
+    if (sorted == NULL) {
+        return NULL;
+    }
+    for (int i = 0; i < job->count; i++) {
         sorted[i] = (struct by_id){job->loads[i].order_id, i};
-    qsort(sorted, (size_t)job->count, sizeof *sorted, compare_by_id);
+    }
+    qsort(sorted, (size_t)job->count, sizeof(*sorted), compare_by_id);
     return sorted;
 }
 
@@ -160,7 +169,9 @@ static enum mg_class share_records(struct load_job *job, struct mg_err *err)
             loaded->is_unreadable = loaded->is_unreadable || before->is_unreadable;
             loaded->record = before->record;
         }
-        if (loaded->is_unreadable) *loaded = (struct mg_loaded){.is_unreadable = true};
+        if (loaded->is_unreadable) {
+            *loaded = (struct mg_loaded){.is_unreadable = true};
+        }
     }
     return MG_OK;
 }
@@ -171,8 +182,12 @@ static void share_sent(struct load_job *job, const struct by_id *sorted)
     const struct mg_loaded *first = NULL;
     for (int i = 0; i < job->count; i++) {
         struct mg_loaded *loaded = &job->answer.orders[sorted[i].index];
-        if (i > 0 && strcmp(sorted[i].order_id, sorted[i - 1].order_id) != 0) first = NULL;
-        if (!job->loads[sorted[i].index].wants_sent_status || loaded->is_unreadable) continue;
+        if (i > 0 && strcmp(sorted[i].order_id, sorted[i - 1].order_id) != 0) {
+            first = NULL;
+        }
+        if (!job->loads[sorted[i].index].wants_sent_status || loaded->is_unreadable) {
+            continue;
+        }
         if (first == NULL) {
             first = loaded;
         } else {
@@ -189,20 +204,28 @@ static enum mg_class take_sent(struct load_job *job, const struct mg_rows *rows,
     enum { N, ORDER_VERSION, VERSION, STATUS, IS_OWED };
     for (int row = 0; row < mg_rows_count(rows); row++) {
         struct mg_loaded *loaded = mg_store_loaded_of(rows, row, job->answer.orders, job->count, err);
-        if (loaded == NULL) return MG_BUG;
-        if (loaded->is_unreadable) continue;
+        if (loaded == NULL) {
+            return MG_BUG;
+        }
+        if (loaded->is_unreadable) {
+            continue;
+        }
         uint64_t version = loaded->record != NULL ? loaded->record->order.version : 0;
         job->is_sent_torn = job->is_sent_torn || (uint64_t)mg_rows_int(rows, row, ORDER_VERSION) != version;
         loaded->is_owed = mg_rows_bool(rows, row, IS_OWED);
-        if (mg_rows_is_null(rows, row, STATUS)) continue;
+        if (mg_rows_is_null(rows, row, STATUS)) {
+            continue;
+        }
         loaded->sent_version = (uint64_t)mg_rows_int(rows, row, VERSION);
         loaded->sent_status = mg_arena_copy(job->arena, mg_rows_value(rows, row, STATUS));
-        if (loaded->sent_status.data == NULL)
+        if (loaded->sent_status.data == NULL) {
             return mg_err_set(err, MG_TRANSIENT, "could not read statuses: the batch's memory is full");
+        }
     }
     const struct by_id *sorted = job->count == 0 ? NULL : sort_questions(job);
-    if (job->count > 0 && sorted == NULL)
+    if (job->count > 0 && sorted == NULL) {
         return mg_err_set(err, MG_TRANSIENT, "could not read statuses: the batch's memory is full");
+    }
     share_sent(job, sorted);
     return MG_OK;
 }
@@ -212,7 +235,9 @@ static bool is_torn(const struct load_job *job)
     for (int i = 0; i < job->count; i++) {
         const struct mg_loaded *loaded = &job->answer.orders[i];
         uint64_t version = loaded->record != NULL ? loaded->record->order.version : 0;
-        if (loaded->event != NULL && loaded->event->version > version) return true;
+        if (loaded->event != NULL && loaded->event->version > version) {
+            return true;
+        }
     }
     return job->is_sent_torn;
 }
@@ -222,8 +247,9 @@ static enum sent_search lacks_sent(const struct load_job *job)
 {
     for (int i = 0; i < job->count && job->asks != SEARCH_ALL; i++) {
         const struct mg_loaded *loaded = &job->answer.orders[i];
-        if (job->loads[i].wants_sent_status && loaded->record != NULL && loaded->sent_status.data == NULL)
+        if (job->loads[i].wants_sent_status && loaded->record != NULL && loaded->sent_status.data == NULL) {
             return job->asks == SEARCH_NOTHING ? SEARCH_NEAR : SEARCH_ALL;
+        }
     }
     return job->asks;
 }
@@ -266,7 +292,7 @@ static void on_no_memory(void *arg, const struct mg_pg_answer *reply)
 
 static void send_round(struct load_job *job)
 {
-    struct mg_loaded *orders = mg_arena_alloc(job->arena, ((size_t)job->count + 1) * sizeof *orders);
+    struct mg_loaded *orders = mg_arena_alloc(job->arena, ((size_t)job->count + 1) * sizeof(*orders));
     struct by_id *sorted = job->count == 0 ? NULL : sort_questions(job);
     if (orders == NULL || (job->count > 0 && sorted == NULL)) {
         mg_pg_refuse(job->base.store->pg, MG_PG_BUSY, "could not read orders: the batch's memory is full",
@@ -301,7 +327,9 @@ static void send_round(struct load_job *job)
             mg_pg_push_int(&sent_params, sent_n, sorted[i].index);
             mg_pg_push_text(&sent_params, sent_id, mg_slice_of(load->order_id));
         }
-        if (load->cause.data == NULL) continue;
+        if (load->cause.data == NULL) {
+            continue;
+        }
         mg_pg_push_int(&event_params, event_n, sorted[i].index);
         mg_pg_push_text(&event_params, event_id, mg_slice_of(load->order_id));
         mg_pg_push_text(&event_params, event_cause, load->cause);
@@ -321,7 +349,7 @@ static void send_round(struct load_job *job)
 void mg_store_load(struct mg_store *store, struct mg_arena *arena, const struct mg_load *loads, int count,
                    mg_store_load_fn *done, void *arg)
 {
-    struct load_job *job = mg_store_job_create(store, sizeof *job, NULL);
+    struct load_job *job = mg_store_job_create(store, sizeof(*job), NULL);
     job->arena = arena;
     job->loads = loads;
     job->count = count;

@@ -68,24 +68,37 @@ static enum mg_class migrate(struct mg_pg_once *once, struct migrations *list,
                              void (*report)(void *arg, const char *line), void *arg, struct mg_err *err)
 {
     enum mg_class class = mg_pg_once_run(once, TAKE_LOCK, NULL, 0, NULL, err);
-    if (class == MG_OK) class = mg_pg_once_run(once, PREPARE_RECORD, NULL, 0, NULL, err);
-    if (class != MG_OK) return mg_err_prefix(err, "could not prepare the migration");
+    if (class == MG_OK) {
+        class = mg_pg_once_run(once, PREPARE_RECORD, NULL, 0, NULL, err);
+    }
+    if (class != MG_OK) {
+        return mg_err_prefix(err, "could not prepare the migration");
+    }
     class = compare_applied(once, list, err);
     int applied = 0;
     for (int i = 0; class == MG_OK && i < list->count; i++) {
-        if (list->items[i].is_applied) continue;
+        if (list->items[i].is_applied) {
+            continue;
+        }
         class = apply(once, &list->items[i], RECORD, err);
-        if (class != MG_OK) break;
+        if (class != MG_OK) {
+            break;
+        }
         applied++;
         char line[NAME_SIZE + 32];
-        snprintf(line, sizeof line, "applied %s", list->items[i].name);
-        if (report != NULL) report(arg, line);
+        snprintf(line, sizeof(line), "applied %s", list->items[i].name);
+        if (report != NULL) {
+            report(arg, line);
+        }
     }
-    if (class == MG_OK && applied == 0 && report != NULL) report(arg, "the schema is up to date");
+    if (class == MG_OK && applied == 0 && report != NULL) {
+        report(arg, "the schema is up to date");
+    }
     if (class == MG_OK && list->grants.text != NULL) {
         class = apply(once, &list->grants, NULL, err);
-        if (class == MG_OK && report != NULL)
+        if (class == MG_OK && report != NULL) {
             report(arg, "applied " GRANTS " to those of its roles that exist");
+        }
     }
     return class;
 }
@@ -93,15 +106,22 @@ static enum mg_class migrate(struct mg_pg_once *once, struct migrations *list,
 enum mg_class mg_store_migrate(const char *dsn, const char *directory,
                                void (*report)(void *arg, const char *line), void *arg, struct mg_err *err)
 {
-    struct migrations *list = calloc(1, sizeof *list);
-    if (list == NULL) return mg_err_set(err, MG_TRANSIENT, "could not migrate: no memory");
+    struct migrations *list = calloc(1, sizeof(*list));
+    if (list == NULL) {
+        return mg_err_set(err, MG_TRANSIENT, "could not migrate: no memory");
+    }
     struct mg_pg_once *once = NULL;
     enum mg_class class = read_folder(directory, list, err);
-    if (class == MG_OK) class = mg_pg_once_open(dsn, &once, err);
-    if (class == MG_OK) class = migrate(once, list, report, arg, err);
+    if (class == MG_OK) {
+        class = mg_pg_once_open(dsn, &once, err);
+    }
+    if (class == MG_OK) {
+        class = migrate(once, list, report, arg, err);
+    }
     mg_pg_once_close(once);
-    for (int i = 0; i < list->count; i++)
+    for (int i = 0; i < list->count; i++) {
         free(list->items[i].text);
+    }
     free(list->grants.text);
     free(list);
     return class;
@@ -112,21 +132,31 @@ static enum mg_class apply(struct mg_pg_once *once, const struct migration *migr
                            struct mg_err *err)
 {
     char version[16], serves_from[16];
-    snprintf(version, sizeof version, "%d", migration->version);
-    snprintf(serves_from, sizeof serves_from, "%d", migration->serves_from);
+    snprintf(version, sizeof(version), "%d", migration->version);
+    snprintf(serves_from, sizeof(serves_from), "%d", migration->serves_from);
     const char *const params[] = {version, migration->name, migration->sha256, serves_from};
     enum mg_class class = mg_pg_once_run(once, "BEGIN", NULL, 0, NULL, err);
-    if (class == MG_OK) class = mg_pg_once_run(once, migration->text, NULL, 0, NULL, err);
-    if (class == MG_OK && record != NULL) class = mg_pg_once_run(once, record, params, 4, NULL, err);
-    if (class == MG_OK) class = mg_pg_once_run(once, "COMMIT", NULL, 0, NULL, err);
-    if (class == MG_OK) return MG_OK;
+    if (class == MG_OK) {
+        class = mg_pg_once_run(once, migration->text, NULL, 0, NULL, err);
+    }
+    if (class == MG_OK && record != NULL) {
+        class = mg_pg_once_run(once, record, params, 4, NULL, err);
+    }
+    if (class == MG_OK) {
+        class = mg_pg_once_run(once, "COMMIT", NULL, 0, NULL, err);
+    }
+    if (class == MG_OK) {
+        return MG_OK;
+    }
     return mg_err_prefix(err, "could not apply %s (nothing of it was kept)", migration->name);
 }
 
 static struct migration *find(struct migrations *list, int64_t version)
 {
     for (int i = 0; i < list->count; i++) {
-        if (list->items[i].version == version) return &list->items[i];
+        if (list->items[i].version == version) {
+            return &list->items[i];
+        }
     }
     return NULL;
 }
@@ -135,11 +165,13 @@ static enum mg_class compare_applied(struct mg_pg_once *once, struct migrations 
 {
     struct mg_rows *rows = NULL;
     enum mg_class class = mg_pg_once_run(once, READ_RECORD, NULL, 0, &rows, err);
-    if (class != MG_OK) return mg_err_prefix(err, "could not read makegood_migration");
+    if (class != MG_OK) {
+        return mg_err_prefix(err, "could not read makegood_migration");
+    }
     for (int row = 0; class == MG_OK && row < mg_rows_count(rows); row++) {
         struct migration *migration = find(list, mg_rows_int(rows, row, 0));
         char name[NAME_SIZE];
-        mg_rows_copy(rows, row, 1, name, sizeof name);
+        mg_rows_copy(rows, row, 1, name, sizeof(name));
         if (migration == NULL) {
             class = mg_err_set(
                 err, MG_PERMANENT,
@@ -165,19 +197,28 @@ static enum mg_class compare_applied(struct mg_pg_once *once, struct migrations 
 static int version_of(const char *name)
 {
     size_t len = strlen(name);
-    if (len < 10 || len >= NAME_SIZE || strspn(name, "0123456789") != 4 || name[4] != '_') return 0;
-    if (strcmp(name + len - 4, ".sql") != 0) return 0;
+    if (len < 10 || len >= NAME_SIZE || strspn(name, "0123456789") != 4 || name[4] != '_') {
+        return 0;
+    }
+    if (strcmp(name + len - 4, ".sql") != 0) {
+        return 0;
+    }
     return (int)strtol(name, NULL, 10);
 }
 
 static enum mg_class read_file(const char *path, struct migration *migration, struct mg_err *err)
 {
     migration->text = malloc(FILE_BYTES_MAX + 1);
-    if (migration->text == NULL) return mg_err_set(err, MG_TRANSIENT, "could not read %s: no memory", path);
+    if (migration->text == NULL) {
+        return mg_err_set(err, MG_TRANSIENT, "could not read %s: no memory", path);
+    }
     ssize_t len = mg_file_read(path, true, migration->text, FILE_BYTES_MAX + 1);
-    if (len < 0) return mg_err_set(err, MG_BAD_INPUT, "cannot read %s: %s", path, strerror(errno));
-    if (len > FILE_BYTES_MAX)
+    if (len < 0) {
+        return mg_err_set(err, MG_BAD_INPUT, "cannot read %s: %s", path, strerror(errno));
+    }
+    if (len > FILE_BYTES_MAX) {
         return mg_err_set(err, MG_BAD_INPUT, "cannot read %s: it is larger than 1 MiB", path);
+    }
     migration->text[len] = '\0';
     uint8_t digest[MG_SHA256_SIZE];
     mg_sha256((struct mg_slice){migration->text, (size_t)len}, digest);
@@ -189,13 +230,16 @@ static enum mg_class read_file(const char *path, struct migration *migration, st
 static enum mg_class read_serves(struct migration *migration, struct mg_err *err)
 {
     migration->serves_from = migration->version;
-    if (strncmp(migration->text, SERVES_LINE, strlen(SERVES_LINE)) != 0) return MG_OK;
+    if (strncmp(migration->text, SERVES_LINE, strlen(SERVES_LINE)) != 0) {
+        return MG_OK;
+    }
     char *end;
     long serves_from = strtol(migration->text + strlen(SERVES_LINE), &end, 10);
-    if (*end != '\n' || serves_from < 1 || serves_from > migration->version)
+    if (*end != '\n' || serves_from < 1 || serves_from > migration->version) {
         return mg_err_set(err, MG_BAD_INPUT,
                           "cannot use %s: its first line should be \"%sN\", N from 1 to %d", migration->name,
                           SERVES_LINE, migration->version);
+    }
     migration->serves_from = (int)serves_from;
     return MG_OK;
 }
@@ -203,9 +247,11 @@ static enum mg_class read_serves(struct migration *migration, struct mg_err *err
 static enum mg_class read_grants(const char *directory, struct migration *grants, struct mg_err *err)
 {
     char path[PATH_SIZE];
-    snprintf(grants->name, sizeof grants->name, GRANTS);
-    if (snprintf(path, sizeof path, "%s/" GRANTS, directory) >= (int)sizeof path || access(path, F_OK) != 0)
+    snprintf(grants->name, sizeof(grants->name), GRANTS);
+    if (snprintf(path, sizeof(path), "%s/" GRANTS, directory) >= (int)sizeof(path) ||
+        access(path, F_OK) != 0) {
         return MG_OK;
+    }
     return read_file(path, grants, err);
 }
 
@@ -217,16 +263,19 @@ static int compare_by_version(const void *a, const void *b)
 static enum mg_class read_folder(const char *directory, struct migrations *list, struct mg_err *err)
 {
     DIR *dir = opendir(directory);
-    if (dir == NULL)
+    if (dir == NULL) {
         return mg_err_set(err, MG_BAD_INPUT, "cannot read the folder %s: %s", directory, strerror(errno));
+    }
     enum mg_class class = MG_OK;
     const struct dirent *entry;
     while (class == MG_OK && (entry = readdir(dir)) != NULL) {
         int version = version_of(entry->d_name);
-        if (version == 0) continue;
+        if (version == 0) {
+            continue;
+        }
         char path[PATH_SIZE];
         if (list->count == FILES_MAX || find(list, version) != NULL ||
-            snprintf(path, sizeof path, "%s/%s", directory, entry->d_name) >= (int)sizeof path) {
+            snprintf(path, sizeof(path), "%s/%s", directory, entry->d_name) >= (int)sizeof(path)) {
             class = mg_err_set(err, MG_BAD_INPUT,
                                "cannot use %s/%s: its number is taken, or there are too many files",
                                directory, entry->d_name);
@@ -234,16 +283,20 @@ static enum mg_class read_folder(const char *directory, struct migrations *list,
         }
         struct migration *migration = &list->items[list->count++];
         migration->version = version;
-        snprintf(migration->name, sizeof migration->name, "%s", entry->d_name);
+        snprintf(migration->name, sizeof(migration->name), "%s", entry->d_name);
         class = read_file(path, migration, err);
-        if (class == MG_OK) class = read_serves(migration, err);
+        if (class == MG_OK) {
+            class = read_serves(migration, err);
+        }
     }
     (void)closedir(dir); /* read only: no data can be lost */
     if (class == MG_OK && list->count == 0) {
         class =
             mg_err_set(err, MG_BAD_INPUT, "cannot migrate: there is no file NNNN_name.sql in %s", directory);
     }
-    if (class == MG_OK) class = read_grants(directory, &list->grants, err);
-    qsort(list->items, (size_t)list->count, sizeof list->items[0], compare_by_version);
+    if (class == MG_OK) {
+        class = read_grants(directory, &list->grants, err);
+    }
+    qsort(list->items, (size_t)list->count, sizeof(list->items[0]), compare_by_version);
     return class;
 }

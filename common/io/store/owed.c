@@ -63,9 +63,11 @@ static bool take_text(struct mg_arena *arena, const struct mg_rows *rows, int ro
 static struct mg_order_record *take_owed_order(struct mg_arena *arena, const struct mg_rows *rows)
 {
     enum { ORDER_ID, REPLY_TO, CORRELATION_ID, TRACEPARENT };
-    struct mg_order_record *record = mg_arena_alloc(arena, sizeof *record);
-    if (record == NULL) return NULL;
-    mg_rows_copy(rows, 0, ORDER_ID, record->order_id, sizeof record->order_id);
+    struct mg_order_record *record = mg_arena_alloc(arena, sizeof(*record));
+    if (record == NULL) {
+        return NULL;
+    }
+    mg_rows_copy(rows, 0, ORDER_ID, record->order_id, sizeof(record->order_id));
     bool is_taken = take_text(arena, rows, 0, REPLY_TO, &record->reply_to) &&
                     take_text(arena, rows, 0, CORRELATION_ID, &record->correlation_id) &&
                     take_text(arena, rows, 0, TRACEPARENT, &record->traceparent);
@@ -76,11 +78,13 @@ static struct mg_event_record *take_owed_events(struct mg_arena *arena, const st
 {
     enum { VERSION, STATUSES };
     int count = mg_rows_count(rows);
-    struct mg_event_record *events = mg_arena_alloc(arena, ((size_t)count + 1) * sizeof *events);
+    struct mg_event_record *events = mg_arena_alloc(arena, ((size_t)count + 1) * sizeof(*events));
     for (int row = 0; row < count && events != NULL; row++) {
         events[row].version = (uint64_t)mg_rows_int(rows, row, VERSION);
         events[row].is_owed = true;
-        if (!take_text(arena, rows, row, STATUSES, &events[row].statuses)) return NULL;
+        if (!take_text(arena, rows, row, STATUSES, &events[row].statuses)) {
+            return NULL;
+        }
     }
     return events;
 }
@@ -110,7 +114,7 @@ static void on_owed(void *arg, const struct mg_pg_answer *reply)
 
 void mg_store_load_owed(struct mg_store *store, const char *order_id, mg_store_events_fn *done, void *arg)
 {
-    struct owed_job *job = mg_store_job_create(store, sizeof *job, finish_owed);
+    struct owed_job *job = mg_store_job_create(store, sizeof(*job), finish_owed);
     job->arena = mg_arena_create(OWED_BYTES_MAX);
     job->done = done;
     job->arg = arg;
@@ -240,7 +244,7 @@ static void on_marked(void *arg, const struct mg_pg_answer *reply)
     count = count < job->room ? count : job->room;
     for (int row = 0; row < count; row++) {
         struct mg_given_up *given_up = &job->given_up[row];
-        mg_rows_copy(rows, row, GIVEN_UP_NAME, given_up->queue, sizeof given_up->queue);
+        mg_rows_copy(rows, row, GIVEN_UP_NAME, given_up->queue, sizeof(given_up->queue));
         given_up->count = mg_rows_int(rows, row, GIVEN_UP_NUMBER);
         given_up->alerts_open = mg_rows_int(rows, row, GIVEN_UP_ALERTS);
     }
@@ -255,8 +259,9 @@ static int params_fill(struct mg_pg_params params[STATEMENT_COUNT], const struct
 {
     struct mg_pg_params *mark = &params[STATEMENT_MARK], *failed = &params[STATEMENT_GIVE_UP];
     int failed_count = 0;
-    for (int i = 0; i < STATEMENT_COUNT; i++)
+    for (int i = 0; i < STATEMENT_COUNT; i++) {
         mg_pg_params_init(&params[i]);
+    }
     int order_id = mg_pg_add_array(mark, MG_PG_TEXT), version = mg_pg_add_array(mark, MG_PG_INT);
     int owed = mg_pg_add_array(mark, MG_PG_BOOL), is_retry = mg_pg_add_array(mark, MG_PG_BOOL);
     int reply_to = mg_pg_add_array(mark, MG_PG_TEXT);
@@ -282,12 +287,12 @@ static int params_fill(struct mg_pg_params params[STATEMENT_COUNT], const struct
 void mg_store_mark_owed(struct mg_store *store, const struct mg_owed *marks, int count, int64_t owed_for_ms,
                         mg_store_marked_fn *done, void *arg)
 {
-    struct mark_job *job = mg_store_job_create(store, sizeof *job, finish_mark);
+    struct mark_job *job = mg_store_job_create(store, sizeof(*job), finish_mark);
     struct mg_pg_params params[STATEMENT_COUNT];
     job->done = done;
     job->arg = arg;
     job->room = params_fill(params, marks, count, owed_for_ms);
-    job->given_up = calloc((size_t)job->room + 1, sizeof *job->given_up);
+    job->given_up = calloc((size_t)job->room + 1, sizeof(*job->given_up));
     struct mg_pg_statement statements[STATEMENT_COUNT] = {
         [STATEMENT_BY_KEY] = {&MG_STORE_BY_KEY, &params[STATEMENT_BY_KEY]},
         [STATEMENT_MARK] = {&MARK_OWED, &params[STATEMENT_MARK]},
@@ -298,8 +303,9 @@ void mg_store_mark_owed(struct mg_store *store, const struct mg_owed *marks, int
     } else {
         mg_store_send(store, statements, job->room > 0 ? STATEMENT_COUNT : STATEMENT_GIVE_UP, on_marked, job);
     }
-    for (int i = 0; i < STATEMENT_COUNT; i++)
+    for (int i = 0; i < STATEMENT_COUNT; i++) {
         mg_pg_params_finish(&params[i]);
+    }
 }
 
 /* ---- finding due retries ---- */
@@ -417,11 +423,13 @@ static void on_asked(void *arg, const struct mg_pg_answer *reply)
     struct mg_err err;
     const struct mg_rows *rows = reply->err == NULL ? reply->rows[1] : NULL;
     int count = rows != NULL ? mg_rows_count(rows) : 0, filled = 0;
-    job->dues = calloc((size_t)count + 1, sizeof *job->dues);
+    job->dues = calloc((size_t)count + 1, sizeof(*job->dues));
     for (int row = 0; row < count && job->dues != NULL; row++) {
-        if (mg_rows_value(rows, row, ORDER_ID).data == NULL) continue;
+        if (mg_rows_value(rows, row, ORDER_ID).data == NULL) {
+            continue;
+        }
         struct mg_due *due = &job->dues[filled++];
-        mg_rows_copy(rows, row, ORDER_ID, due->order_id, sizeof due->order_id);
+        mg_rows_copy(rows, row, ORDER_ID, due->order_id, sizeof(due->order_id));
         due->ask = MG_CAUSE_OWED;
         due->version = (uint64_t)mg_rows_int(rows, row, VERSION);
         due->seq = (uint64_t)mg_rows_int(rows, row, SEQ);
@@ -440,7 +448,7 @@ static void on_asked(void *arg, const struct mg_pg_answer *reply)
 void mg_store_ask_owed(struct mg_store *store, const struct mg_ask_owed *options, mg_store_owed_fn *done,
                        void *arg)
 {
-    struct ask_job *job = mg_store_job_create(store, sizeof *job, finish_ask);
+    struct ask_job *job = mg_store_job_create(store, sizeof(*job), finish_ask);
     job->done = done;
     job->arg = arg;
     struct mg_pg_params none, params;

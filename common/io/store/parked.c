@@ -100,7 +100,7 @@ static void finish_parked(struct mg_store_job *base)
 
 static void take_queue(const struct mg_rows *rows, int row, struct mg_parked_queue *queue)
 {
-    mg_rows_copy(rows, row, COLUMN_SERVICE, queue->service, sizeof queue->service);
+    mg_rows_copy(rows, row, COLUMN_SERVICE, queue->service, sizeof(queue->service));
     queue->is_high = mg_rows_bool(rows, row, COLUMN_IS_HIGH);
     queue->is_open = mg_rows_bool(rows, row, COLUMN_IS_OPEN);
     queue->is_probing = mg_rows_bool(rows, row, COLUMN_IS_PROBING);
@@ -110,8 +110,8 @@ static void take_queue(const struct mg_rows *rows, int row, struct mg_parked_que
 static void take_due(const struct mg_rows *rows, int row, struct mg_due *due)
 {
     *due = (struct mg_due){.ask = MG_CAUSE_DUE, .is_parked = true};
-    mg_rows_copy(rows, row, COLUMN_ORDER_ID, due->order_id, sizeof due->order_id);
-    mg_rows_copy(rows, row, COLUMN_STEP, due->step, sizeof due->step);
+    mg_rows_copy(rows, row, COLUMN_ORDER_ID, due->order_id, sizeof(due->order_id));
+    mg_rows_copy(rows, row, COLUMN_STEP, due->step, sizeof(due->step));
     due->attempt = (uint32_t)mg_rows_int(rows, row, COLUMN_ATTEMPT);
     due->due_at_ms = mg_rows_int(rows, row, COLUMN_DUE_AT);
 }
@@ -121,8 +121,9 @@ static void count_asked(const struct mg_rows *rows, int row, struct mg_parked_qu
     struct mg_slice service = mg_rows_value(rows, row, COLUMN_SERVICE);
     for (int i = 0; i < count; i++) {
         if (mg_slice_is(service, queues[i].service) &&
-            queues[i].is_high == mg_rows_bool(rows, row, COLUMN_IS_HIGH))
+            queues[i].is_high == mg_rows_bool(rows, row, COLUMN_IS_HIGH)) {
             queues[i].asked++;
+        }
     }
 }
 
@@ -152,8 +153,8 @@ static void on_asked(void *arg, const struct mg_pg_answer *reply)
         job->done(job->arg, NULL, mg_store_error(reply, "query parked steps", &err));
     } else {
         size_t count = (size_t)mg_rows_count(reply->rows[0]);
-        job->queues = calloc(count, sizeof *job->queues);
-        job->dues = calloc(count, sizeof *job->dues);
+        job->queues = calloc(count, sizeof(*job->queues));
+        job->dues = calloc(count, sizeof(*job->dues));
         if (job->queues == NULL || job->dues == NULL) {
             (void)mg_err_set(&err, MG_TRANSIENT, "could not ask about parked steps: no memory");
             job->done(job->arg, NULL, &err);
@@ -167,7 +168,7 @@ static void on_asked(void *arg, const struct mg_pg_answer *reply)
 void mg_store_ask_parked(struct mg_store *store, const struct mg_parked_options *options,
                          mg_store_parked_fn *done, void *arg)
 {
-    struct parked_job *job = mg_store_job_create(store, sizeof *job, finish_parked);
+    struct parked_job *job = mg_store_job_create(store, sizeof(*job), finish_parked);
     struct mg_pg_params params;
     job->done = done;
     job->arg = arg;

@@ -29,7 +29,9 @@ static void on_probed(void *arg, const struct mg_err *err)
 
 void mg_store_probe(struct mg_store *store)
 {
-    if (store->state != MG_STORE_UP || store->probed_boot_ms != 0) return;
+    if (store->state != MG_STORE_UP || store->probed_boot_ms != 0) {
+        return;
+    }
     const struct mg_pg_statement statements[] = {{&SHRINK, NULL}, {&SPILL, NULL}};
     struct mg_store_done_job *job = mg_store_done_job_create(store, on_probed, store);
     store->probed_boot_ms = mg_clock_boot_ms();
@@ -42,10 +44,11 @@ bool mg_store_is_well(const struct mg_store *store, char *ret_reason, size_t siz
     int64_t silent_ms = store->probed_boot_ms == 0 ? 0 : now_ms - store->probed_boot_ms;
     bool is_silent = silent_ms > ANSWER_MAX_MS;
     bool is_full = store->full_boot_ms != 0 && now_ms - store->full_boot_ms < FULL_MS;
-    if (is_silent)
+    if (is_silent) {
         (void)snprintf(ret_reason, size, "the database has given no answer for %lld s",
                        (long long)(silent_ms / 1000));
-    else if (is_full)
+    } else if (is_full) {
         (void)snprintf(ret_reason, size, "the database has no room: its disk is full");
+    }
     return !is_silent && !is_full;
 }

@@ -370,12 +370,13 @@ void mg_store_report(struct mg_store *store, enum mg_report report, const char *
                      int param_count, mg_store_rows_fn *done, void *arg)
 {
     assert(report >= 0 && report < MG_REPORT_COUNT && param_count == REPORTS[report].param_count);
-    struct report_job *job = mg_store_job_create(store, sizeof *job, NULL);
+    struct report_job *job = mg_store_job_create(store, sizeof(*job), NULL);
     job->done = done;
     job->arg = arg;
     struct mg_pg_params values;
     mg_pg_params_init(&values);
-    for (int i = 0; i < param_count; i++)
+    for (int i = 0; i < param_count; i++) {
         mg_pg_add_text(&values, mg_slice_of(params[i]));
+    }
     mg_store_send_one(store, &REPORTS[report].sql, &values, on_rows, job);
 }

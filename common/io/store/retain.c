@@ -63,8 +63,10 @@ static void line_report(const struct retaining *retaining, const char *before, c
                         const char *after)
 {
     char line[MG_ERR_TEXT_MAX];
-    snprintf(line, sizeof line, "%s%s%s", before, what, after);
-    if (retaining->report != NULL) retaining->report(retaining->arg, line);
+    snprintf(line, sizeof(line), "%s%s%s", before, what, after);
+    if (retaining->report != NULL) {
+        retaining->report(retaining->arg, line);
+    }
 }
 
 /* Runs a statement with a table's name, which cannot be a parameter. */
@@ -72,7 +74,7 @@ static enum mg_class run_on(const struct retaining *retaining, const char *befor
                             const char *after)
 {
     char text[256];
-    snprintf(text, sizeof text, "%s %s %s", before, table, after);
+    snprintf(text, sizeof(text), "%s %s %s", before, table, after);
     return mg_pg_once_run(retaining->once, text, NULL, 0, NULL, retaining->err);
 }
 
@@ -82,7 +84,9 @@ static enum mg_class ask(const struct retaining *retaining, const char *text, bo
     struct mg_rows *rows = NULL;
     enum mg_class class = mg_pg_once_run(retaining->once, text, NULL, 0, &rows, retaining->err);
     *ret_is_true = class == MG_OK && mg_rows_bool(rows, 0, 0);
-    if (class == MG_OK) mg_rows_destroy(rows);
+    if (class == MG_OK) {
+        mg_rows_destroy(rows);
+    }
     return class;
 }
 
@@ -91,12 +95,12 @@ static enum mg_class ask(const struct retaining *retaining, const char *text, bo
 static enum mg_class make_day(const struct retaining *retaining, const struct mg_rows *rows, int row)
 {
     char name[NAME_SIZE], day[NAME_SIZE], next[NAME_SIZE], text[512];
-    mg_rows_copy(rows, row, 0, name, sizeof name);
-    mg_rows_copy(rows, row, 1, day, sizeof day);
-    mg_rows_copy(rows, row, 2, next, sizeof next);
+    mg_rows_copy(rows, row, 0, name, sizeof(name));
+    mg_rows_copy(rows, row, 1, day, sizeof(day));
+    mg_rows_copy(rows, row, 2, next, sizeof(next));
     /* A table created as a partition would block users of the other partitions. Both statements are one
      * transaction. */
-    snprintf(text, sizeof text,
+    snprintf(text, sizeof(text),
              "CREATE TABLE %s (LIKE order_archive INCLUDING STORAGE INCLUDING COMPRESSION);"
              " ALTER TABLE order_archive ATTACH PARTITION %s FOR VALUES FROM ('%s') TO ('%s')",
              name, name, day, next);
@@ -108,8 +112,10 @@ static enum mg_class make_day(const struct retaining *retaining, const struct mg
     struct mg_err unused; /* another run may have made it at the same time */
     const struct retaining quiet = {.once = retaining->once, .err = &unused};
     bool is_made = false;
-    snprintf(text, sizeof text, "SELECT to_regclass('%s') IS NOT NULL", name);
-    if (ask(&quiet, text, &is_made) == MG_OK && is_made) return MG_OK;
+    snprintf(text, sizeof(text), "SELECT to_regclass('%s') IS NOT NULL", name);
+    if (ask(&quiet, text, &is_made) == MG_OK && is_made) {
+        return MG_OK;
+    }
     return mg_err_prefix(retaining->err, "could not make the archive of %s", day);
 }
 
@@ -117,9 +123,12 @@ static enum mg_class make_days(const struct retaining *retaining)
 {
     struct mg_rows *rows = NULL;
     enum mg_class class = mg_pg_once_run(retaining->once, READ_MISSING, NULL, 0, &rows, retaining->err);
-    if (class != MG_OK) return mg_err_prefix(retaining->err, "could not look for the archive's days");
-    for (int row = 0; class == MG_OK && row < mg_rows_count(rows); row++)
+    if (class != MG_OK) {
+        return mg_err_prefix(retaining->err, "could not look for the archive's days");
+    }
+    for (int row = 0; class == MG_OK && row < mg_rows_count(rows); row++) {
         class = make_day(retaining, rows, row);
+    }
     mg_rows_destroy(rows);
     return class;
 }
@@ -129,8 +138,9 @@ static enum mg_class make_days(const struct retaining *retaining)
 static enum mg_class put_page(const struct retaining *retaining, const struct mg_rows *rows)
 {
     enum mg_class class = MG_OK;
-    for (int row = 0; class == MG_OK && row < mg_rows_count(rows); row++)
+    for (int row = 0; class == MG_OK && row < mg_rows_count(rows); row++) {
         class = retaining->to->put(retaining->to->arg, mg_rows_value(rows, row, 1), retaining->err);
+    }
     return class;
 }
 
@@ -138,7 +148,7 @@ static enum mg_class put_orders(const struct retaining *retaining, const struct 
 {
     char text[256], last[MG_ORDER_ID_MAX + 1] = "";
     /* One line for each order: in JSON a line break can only stand where a blank may. */
-    snprintf(text, sizeof text,
+    snprintf(text, sizeof(text),
              "SELECT order_id, translate(dossier::text, E'\\n\\r', '  ') FROM %s WHERE archived_on = $1"
              " AND order_id > $2 ORDER BY order_id LIMIT " PAGE_ROWS,
              day->table);
@@ -146,12 +156,18 @@ static enum mg_class put_orders(const struct retaining *retaining, const struct 
         const char *const params[] = {day->date, last};
         struct mg_rows *rows = NULL;
         enum mg_class class = mg_pg_once_run(retaining->once, text, params, 2, &rows, retaining->err);
-        if (class != MG_OK) return class;
+        if (class != MG_OK) {
+            return class;
+        }
         class = put_page(retaining, rows);
         is_last = mg_rows_count(rows) == 0;
-        if (!is_last) mg_rows_copy(rows, mg_rows_count(rows) - 1, 0, last, sizeof last);
+        if (!is_last) {
+            mg_rows_copy(rows, mg_rows_count(rows) - 1, 0, last, sizeof(last));
+        }
         mg_rows_destroy(rows);
-        if (class != MG_OK) return class;
+        if (class != MG_OK) {
+            return class;
+        }
     }
     return MG_OK;
 }
@@ -168,7 +184,9 @@ static enum mg_class export_day(const struct retaining *retaining, const struct 
             to->give_up(to->arg);
         }
     }
-    if (class != MG_OK) return mg_err_prefix(retaining->err, "could not export %s, which is kept", day->date);
+    if (class != MG_OK) {
+        return mg_err_prefix(retaining->err, "could not export %s, which is kept", day->date);
+    }
     line_report(retaining, "exported ", day->date, "");
     return MG_OK;
 }
@@ -182,11 +200,13 @@ static enum mg_class day_read(const struct retaining *retaining, const char *tex
     struct mg_rows *rows = NULL;
     enum mg_class class = mg_pg_once_run(retaining->once, text, params, 1, &rows, retaining->err);
     *ret_is_there = false;
-    if (class != MG_OK) return mg_err_prefix(retaining->err, "could not look for days that are over");
+    if (class != MG_OK) {
+        return mg_err_prefix(retaining->err, "could not look for days that are over");
+    }
     if (mg_rows_count(rows) > 0) {
         *ret_is_there = true;
-        mg_rows_copy(rows, 0, COLUMN_NAME, day->table, sizeof day->table);
-        mg_rows_copy(rows, 0, COLUMN_DAY, day->date, sizeof day->date);
+        mg_rows_copy(rows, 0, COLUMN_NAME, day->table, sizeof(day->table));
+        mg_rows_copy(rows, 0, COLUMN_DAY, day->date, sizeof(day->date));
         day->is_detached = mg_rows_bool(rows, 0, COLUMN_IS_DETACHED);
         day->is_pending = mg_rows_bool(rows, 0, COLUMN_IS_PENDING);
         day->is_marked = mg_rows_bool(rows, 0, COLUMN_IS_MARKED);
@@ -210,24 +230,31 @@ static void unmark(const struct retaining *retaining, const struct day *day)
     struct day now = *day;
     bool is_there = false;
     if (day_read(&quiet, READ_AGAIN, day->table, &now, &is_there) == MG_OK && is_there && !now.is_detached &&
-        !now.is_pending)
+        !now.is_pending) {
         (void)run_on(&quiet, "COMMENT ON TABLE", day->table, "IS NULL");
+    }
 }
 
 static enum mg_class detach(const struct retaining *retaining, const struct day *day)
 {
     char text[64];
     struct mg_err unused; /* only the earlier failure counts */
-    snprintf(text, sizeof text, "SET lock_timeout = %lld", (long long)retaining->detach_wait_ms);
+    snprintf(text, sizeof(text), "SET lock_timeout = %lld", (long long)retaining->detach_wait_ms);
     enum mg_class class = run_on(retaining, "COMMENT ON TABLE", day->table, "IS " MG_SQL_ARCHIVE_MARK);
-    if (class == MG_OK) class = mg_pg_once_run(retaining->once, text, NULL, 0, NULL, retaining->err);
+    if (class == MG_OK) {
+        class = mg_pg_once_run(retaining->once, text, NULL, 0, NULL, retaining->err);
+    }
     if (class == MG_OK) {
         class = run_on(retaining, DETACH, day->table, day->is_pending ? "FINALIZE" : "CONCURRENTLY");
         enum mg_class restored = mg_pg_once_run(retaining->once, LOCK_TIMEOUT, NULL, 0, NULL,
                                                 class == MG_OK ? retaining->err : &unused);
-        if (class == MG_OK) class = restored;
+        if (class == MG_OK) {
+            class = restored;
+        }
     }
-    if (class != MG_OK) unmark(retaining, day);
+    if (class != MG_OK) {
+        unmark(retaining, day);
+    }
     return class;
 }
 
@@ -238,17 +265,26 @@ static enum mg_class drop_day(const struct retaining *retaining, struct day *day
         bool is_there = false;
         class = export_day(retaining, day);
         /* The export takes long, and the policy may have changed since. */
-        if (class == MG_OK) class = day_read(retaining, READ_AGAIN, day->table, day, &is_there);
-        if (class != MG_OK) return class;
+        if (class == MG_OK) {
+            class = day_read(retaining, READ_AGAIN, day->table, day, &is_there);
+        }
+        if (class != MG_OK) {
+            return class;
+        }
         if (!is_there || !is_to_go(day)) {
             line_report(retaining, "kept ", day->date, ": it is not to go any more");
             return MG_OK;
         }
     }
-    if (!day->is_detached) class = detach(retaining, day);
-    if (class == MG_OK) class = run_on(retaining, "DROP TABLE", day->table, "");
-    if (class != MG_OK)
+    if (!day->is_detached) {
+        class = detach(retaining, day);
+    }
+    if (class == MG_OK) {
+        class = run_on(retaining, "DROP TABLE", day->table, "");
+    }
+    if (class != MG_OK) {
         return mg_err_prefix(retaining->err, "could not drop %s; it is tried again", day->date);
+    }
     line_report(retaining, "dropped ", day->date, "");
     return MG_OK;
 }
@@ -267,14 +303,18 @@ static enum mg_class drop_days(const struct retaining *retaining)
         } else if (class == MG_OK && is_there) {
             class = drop_day(retaining, &day);
         }
-        if (class == MG_OK) continue;
+        if (class == MG_OK) {
+            continue;
+        }
         if (first.class == MG_OK) {
             first = *retaining->err;
         } else {
             line_report(retaining, retaining->err->text, "", "");
         }
     }
-    if (first.class != MG_OK) *retaining->err = first;
+    if (first.class != MG_OK) {
+        *retaining->err = first;
+    }
     return first.class;
 }
 
@@ -284,14 +324,26 @@ static enum mg_class retain(const struct retaining *retaining)
 {
     bool is_alone = false, has_policy = false;
     enum mg_class class = mg_pg_once_run(retaining->once, PREPARE, NULL, 0, NULL, retaining->err);
-    if (class == MG_OK) class = ask(retaining, READ_POLICY, &has_policy);
-    if (class != MG_OK) return mg_err_prefix(retaining->err, "could not read the policy");
+    if (class == MG_OK) {
+        class = ask(retaining, READ_POLICY, &has_policy);
+    }
+    if (class != MG_OK) {
+        return mg_err_prefix(retaining->err, "could not read the policy");
+    }
     /* Another run may be exporting for a day, but orders need their days. So days are made without the
      * lock. */
-    if (has_policy) class = make_days(retaining);
-    if (class == MG_OK) class = ask(retaining, LOCK, &is_alone);
-    if (class != MG_OK) return class;
-    if (!is_alone) return mg_err_set(retaining->err, MG_STALE, "another makegood db retain is at it");
+    if (has_policy) {
+        class = make_days(retaining);
+    }
+    if (class == MG_OK) {
+        class = ask(retaining, LOCK, &is_alone);
+    }
+    if (class != MG_OK) {
+        return class;
+    }
+    if (!is_alone) {
+        return mg_err_set(retaining->err, MG_STALE, "another makegood db retain is at it");
+    }
     /* Existing days are dropped by `keep`, whether or not more orders leave. */
     class = drop_days(retaining);
     if (class == MG_OK && !has_policy && retaining->report != NULL) {
@@ -307,7 +359,9 @@ enum mg_class mg_store_retain(const char *dsn, const struct mg_day_export *to, i
     struct retaining retaining = {
         .to = to, .detach_wait_ms = detach_wait_ms, .report = report, .arg = arg, .err = err};
     enum mg_class class = mg_pg_once_open(dsn, &retaining.once, err);
-    if (class == MG_OK) class = retain(&retaining);
+    if (class == MG_OK) {
+        class = retain(&retaining);
+    }
     mg_pg_once_close(retaining.once);
     return class;
 }

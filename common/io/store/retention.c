@@ -53,9 +53,10 @@ static enum mg_retire_outcome outcome_of(const struct mg_rows *rows)
                                         [MG_RETIRE_NO_PARTITION] = "no_partition"};
     char word[16];
     int outcome = MG_RETIRE_NO_PARTITION;
-    mg_rows_copy(rows, 0, COLUMN_OUTCOME, word, sizeof word);
-    while (outcome > MG_RETIRE_MOVED && strcmp(word, words[outcome]) != 0)
+    mg_rows_copy(rows, 0, COLUMN_OUTCOME, word, sizeof(word));
+    while (outcome > MG_RETIRE_MOVED && strcmp(word, words[outcome]) != 0) {
         outcome--;
+    }
     return (enum mg_retire_outcome)outcome;
 }
 
@@ -73,7 +74,7 @@ static void on_retired(void *arg, const struct mg_pg_answer *reply)
                                           .is_full = mg_rows_bool(rows, 0, COLUMN_IS_FULL),
                                           .is_round = mg_rows_bool(rows, 0, COLUMN_IS_ROUND),
                                           .oldest_ms = mg_rows_int(rows, 0, COLUMN_OLDEST)};
-        mg_rows_copy(rows, 0, COLUMN_FAILURE, answer.failure, sizeof answer.failure);
+        mg_rows_copy(rows, 0, COLUMN_FAILURE, answer.failure, sizeof(answer.failure));
         job->done(job->arg, &answer, NULL);
     }
     mg_store_job_destroy(&job->base);
@@ -82,7 +83,7 @@ static void on_retired(void *arg, const struct mg_pg_answer *reply)
 void mg_store_retire(struct mg_store *store, uint64_t epoch, const char *holder, int bite,
                      mg_store_retire_fn *done, void *arg)
 {
-    struct retire_job *job = mg_store_job_create(store, sizeof *job, NULL);
+    struct retire_job *job = mg_store_job_create(store, sizeof(*job), NULL);
     job->done = done;
     job->arg = arg;
     struct mg_pg_params params;

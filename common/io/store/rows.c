@@ -43,7 +43,9 @@ static bool take(struct mg_arena *arena, const struct mg_rows *rows, int row, in
 {
     struct mg_slice value = mg_rows_value(rows, row, column);
     *ret_slice = (struct mg_slice){NULL, 0};
-    if (value.data == NULL) return true;
+    if (value.data == NULL) {
+        return true;
+    }
     *ret_slice = mg_arena_copy(arena, value);
     return ret_slice->data != NULL;
 }
@@ -110,7 +112,9 @@ static enum mg_class fill_step(struct mg_arena *arena, const struct mg_rows *row
     struct mg_step *step = &record->order.steps[index];
     struct mg_step_record *more = &record->steps[index];
     record->stored_steps |= UINT64_C(1) << index;
-    if (index >= record->order.step_count) record->order.step_count = (int)index + 1;
+    if (index >= record->order.step_count) {
+        record->order.step_count = (int)index + 1;
+    }
     bool is_known = true, is_whole = true;
     MG_STEP_COLUMNS(MG_LOADED, FILL_S);
     return judge(record, is_known, is_whole, err);
@@ -136,20 +140,24 @@ static enum mg_class take_row(struct mg_arena *arena, const struct mg_rows *rows
 {
     struct mg_order_record *record = loaded->record;
     if (record == NULL) {
-        record = mg_arena_alloc(arena, sizeof *record);
-        if (record == NULL)
+        record = mg_arena_alloc(arena, sizeof(*record));
+        if (record == NULL) {
             return mg_err_set(err, MG_TRANSIENT, "could not read orders: the batch's memory is full");
+        }
         loaded->record = record;
-        mg_rows_copy(rows, row, P_order_id, record->order_id, sizeof record->order_id);
+        mg_rows_copy(rows, row, P_order_id, record->order_id, sizeof(record->order_id));
         enum mg_class class = fill_order(arena, rows, row, record, err);
-        if (class != MG_OK) return class;
+        if (class != MG_OK) {
+            return class;
+        }
     }
     if (!mg_rows_is_null(rows, row, O_payload)) {
         bool is_whole = true, has_digest;
         MG_PAYLOAD_COLUMNS(MG_LOADED, FILL_O);
         (void)has_digest; /* NOT NULL with a checked length */
-        if (!is_whole)
+        if (!is_whole) {
             return mg_err_set(err, MG_TRANSIENT, "could not read orders: the batch's memory is full");
+        }
     }
     return mg_rows_is_null(rows, row, S_position) ? MG_OK : fill_step(arena, rows, row, record, err);
 }
@@ -157,7 +165,9 @@ static enum mg_class take_row(struct mg_arena *arena, const struct mg_rows *rows
 int mg_store_index_of(const struct mg_rows *rows, int row, int count, struct mg_err *err)
 {
     int64_t n = mg_rows_int(rows, row, ROW_n);
-    if (n >= 0 && n < count) return (int)n;
+    if (n >= 0 && n < count) {
+        return (int)n;
+    }
     (void)mg_err_set(err, MG_BUG, "the database's answer has an unexpected row");
     return -1;
 }
@@ -166,7 +176,9 @@ struct mg_loaded *mg_store_loaded_of(const struct mg_rows *rows, int row, struct
                                      struct mg_err *err)
 {
     int index = mg_store_index_of(rows, row, count, err);
-    if (index >= 0) return &orders[index];
+    if (index >= 0) {
+        return &orders[index];
+    }
     (void)mg_err_prefix(err, "cannot read orders");
     return NULL;
 }
@@ -176,8 +188,12 @@ enum mg_class mg_store_take_orders(struct mg_arena *arena, const struct mg_rows 
 {
     for (int row = 0; row < mg_rows_count(rows); row++) {
         struct mg_loaded *loaded = mg_store_loaded_of(rows, row, orders, count, err);
-        if (loaded == NULL) return MG_BUG;
-        if (loaded->is_unreadable) continue;
+        if (loaded == NULL) {
+            return MG_BUG;
+        }
+        if (loaded->is_unreadable) {
+            continue;
+        }
         enum mg_class class = take_row(arena, rows, row, loaded, err);
         if (class == MG_STALE) { /* does not affect its neighbours */
             *loaded = (struct mg_loaded){.is_unreadable = true};

@@ -68,7 +68,7 @@ static void refused_log(struct mg_store *store, const struct mg_rows *rows)
     store->refused_boot_ms = now_ms;
     for (int row = 0; row < mg_rows_count(rows); row++) {
         char service[MG_NAME_MAX + 1];
-        mg_rows_copy(rows, row, COLUMN_SERVICE, service, sizeof service);
+        mg_rows_copy(rows, row, COLUMN_SERVICE, service, sizeof(service));
         mg_log(MG_LOG_WARN, "a service has too many agents: reports of additional agents are not stored",
                MG_LOG_TEXT("service", service), MG_LOG_NUMBER("kept", MG_SERVICE_INSTANCES_MAX),
                MG_LOG_NUMBER("refused", mg_rows_int(rows, row, COLUMN_REFUSED)));

@@ -64,14 +64,20 @@ enum mg_class mg_store_create(struct mg_loop *loop, const struct mg_store_option
                               struct mg_store **ret_store, struct mg_err *err)
 {
     enum mg_class class = mg_dsn_check(options->dsn, options->is_plaintext_allowed, err);
-    if (class != MG_OK) return class;
-    struct mg_store *store = calloc(1, sizeof *store);
-    if (store == NULL) return mg_err_set(err, MG_TRANSIENT, "could not make a store: no memory");
+    if (class != MG_OK) {
+        return class;
+    }
+    struct mg_store *store = calloc(1, sizeof(*store));
+    if (store == NULL) {
+        return mg_err_set(err, MG_TRANSIENT, "could not make a store: no memory");
+    }
     store->loop = loop;
     store->options = *options;
     store->options.dsn = store->options.name = NULL; /* the session has copies; these may be freed */
-    if (store->options.statement_timeout == NULL) store->options.statement_timeout = "10s";
-    snprintf(store->reason, sizeof store->reason, "not yet connected");
+    if (store->options.statement_timeout == NULL) {
+        store->options.statement_timeout = "10s";
+    }
+    snprintf(store->reason, sizeof(store->reason), "not yet connected");
     store->recheck = mg_timer_create(loop, on_session, store);
     if (store->recheck == NULL) {
         mg_store_destroy(store);
@@ -99,7 +105,9 @@ enum mg_class mg_store_create(struct mg_loop *loop, const struct mg_store_option
 
 void mg_store_destroy(struct mg_store *store)
 {
-    if (store == NULL) return;
+    if (store == NULL) {
+        return;
+    }
     mg_pg_destroy(store->pg);
     mg_timer_destroy(store->recheck);
     while (!LIST_EMPTY(&store->jobs)) {
@@ -119,7 +127,9 @@ enum mg_class mg_store_set_dsn(struct mg_store *store, const char *dsn, struct m
 bool mg_store_is_up(const struct mg_store *store, char *ret_reason, size_t size)
 {
     bool is_up = store->state == MG_STORE_UP;
-    if (size > 0) snprintf(ret_reason, size, "%s", is_up ? "" : store->reason);
+    if (size > 0) {
+        snprintf(ret_reason, size, "%s", is_up ? "" : store->reason);
+    }
     return is_up;
 }
 
@@ -130,29 +140,36 @@ enum mg_reach mg_store_reach(const struct mg_store *store)
 
 bool mg_store_is_ready(const struct mg_store *store, char *ret_reason, size_t size)
 {
-    if (!mg_store_is_up(store, ret_reason, size)) return false;
-    if (size > 0) (void)snprintf(ret_reason, size, "%s", store->denied);
+    if (!mg_store_is_up(store, ret_reason, size)) {
+        return false;
+    }
+    if (size > 0) {
+        (void)snprintf(ret_reason, size, "%s", store->denied);
+    }
     return store->denied[0] == '\0';
 }
 
 static void on_denied(void *arg, const char *reason)
 {
     struct mg_store *store = arg;
-    (void)snprintf(store->denied, sizeof store->denied, "%s", reason == NULL ? "" : reason);
-    if (reason != NULL)
+    (void)snprintf(store->denied, sizeof(store->denied), "%s", reason == NULL ? "" : reason);
+    if (reason != NULL) {
         mg_log(MG_LOG_WARN, "the database denies a permission that this service needs",
                MG_LOG_TEXT("reason", reason));
-    else
+    } else {
         mg_log(MG_LOG_INFO, "the database grants the permissions of this service again", MG_LOG_NONE);
+    }
 }
 
 static void on_full(void *arg)
 {
     struct mg_store *store = arg;
     char reason[MG_ERR_TEXT_MAX];
-    bool is_news = mg_store_is_well(store, reason, sizeof reason);
+    bool is_news = mg_store_is_well(store, reason, sizeof(reason));
     store->full_boot_ms = mg_clock_boot_ms();
-    if (is_news) mg_log(MG_LOG_WARN, "the database's disk is full: writes that need space fail", MG_LOG_NONE);
+    if (is_news) {
+        mg_log(MG_LOG_WARN, "the database's disk is full: writes that need space fail", MG_LOG_NONE);
+    }
 }
 
 /* ---- connecting and checking ---- */
@@ -162,10 +179,14 @@ static void set_state(struct mg_store *store, bool is_up, const char *reason)
     int state = is_up ? MG_STORE_UP : MG_STORE_DOWN;
     bool is_other = store->reach == MG_REACH_REFUSED && strcmp(store->reason, reason) != 0;
     bool is_news = (int)store->state != state || (!is_up && is_other);
-    snprintf(store->reason, sizeof store->reason, "%s", reason);
-    if (!is_news) return;
+    snprintf(store->reason, sizeof(store->reason), "%s", reason);
+    if (!is_news) {
+        return;
+    }
     store->state = is_up ? MG_STORE_UP : MG_STORE_DOWN;
-    if (store->options.on_state != NULL) store->options.on_state(store->options.arg, is_up, reason);
+    if (store->options.on_state != NULL) {
+        store->options.on_state(store->options.arg, is_up, reason);
+    }
 }
 
 static void on_unreached(void *arg, enum mg_reach reach)
@@ -187,9 +208,9 @@ static void refuse(struct mg_store *store, const char *reason)
 {
     mg_timer_start(store->recheck, RECHECK_MS, 0);
     bool is_news = strcmp(store->refused, reason) != 0;
-    snprintf(store->refused, sizeof store->refused, "%s", reason);
+    snprintf(store->refused, sizeof(store->refused), "%s", reason);
     if (is_news && store->options.on_refused != NULL) {
-        snprintf(store->reason, sizeof store->reason, "%s", reason);
+        snprintf(store->reason, sizeof(store->reason), "%s", reason);
         store->options.on_refused(store->options.arg, reason);
         return;
     }
@@ -234,7 +255,7 @@ static void on_schema_checked(void *arg, const struct mg_pg_answer *answer)
     }
     const struct mg_rows *rows = answer->rows[0];
     char reason[320];
-    if (mg_schema_serves(mg_rows_int(rows, 0, 0), mg_rows_int(rows, 0, 1), reason, sizeof reason)) {
+    if (mg_schema_serves(mg_rows_int(rows, 0, 0), mg_rows_int(rows, 0, 1), reason, sizeof(reason))) {
         accept(store);
     } else {
         refuse(store, reason);
@@ -260,7 +281,7 @@ static void on_server_checked(void *arg, const struct mg_pg_answer *answer)
                                                                   : NULL;
     char reason[320];
     if (unsafe != NULL && !store->options.is_unsafe_durability_allowed) {
-        snprintf(reason, sizeof reason,
+        snprintf(reason, sizeof(reason),
                  "the database may lose committed orders: %s is off; turn it on (or, where orders may be "
                  "lost, allow it with --unsafe-durability)",
                  unsafe);
@@ -268,7 +289,7 @@ static void on_server_checked(void *arg, const struct mg_pg_answer *answer)
     } else if (store->options.skips_schema_check) {
         accept(store);
     } else if (!mg_rows_bool(rows, 0, CHECK_HAS_SCHEMA)) {
-        (void)mg_schema_serves(0, 0, reason, sizeof reason);
+        (void)mg_schema_serves(0, 0, reason, sizeof(reason));
         refuse(store, reason);
     } else {
         struct mg_pg_statement statement = {.sql = &CHECK_SCHEMA};
@@ -312,7 +333,9 @@ void mg_store_job_detach(struct mg_store_job *job)
 
 void mg_store_job_destroy(struct mg_store_job *job)
 {
-    if (job->finish != NULL) job->finish(job);
+    if (job->finish != NULL) {
+        job->finish(job);
+    }
     free(job);
 }
 
@@ -333,12 +356,14 @@ void mg_store_send_one(struct mg_store *store, const struct mg_sql *sql, struct 
 {
     struct mg_pg_statement statement = {sql, params};
     mg_store_send(store, &statement, 1, fn, arg);
-    if (params != NULL) mg_pg_params_finish(params);
+    if (params != NULL) {
+        mg_pg_params_finish(params);
+    }
 }
 
 struct mg_store_done_job *mg_store_done_job_create(struct mg_store *store, mg_store_done_fn *done, void *arg)
 {
-    struct mg_store_done_job *job = mg_store_job_create(store, sizeof *job, NULL);
+    struct mg_store_done_job *job = mg_store_job_create(store, sizeof(*job), NULL);
     job->done = done;
     job->arg = arg;
     return job;

@@ -190,9 +190,11 @@ static void finish_sweep(struct mg_store_job *base)
 static bool fill_due(const struct mg_rows *rows, int row, struct mg_due *due)
 {
     struct mg_slice ask = mg_rows_value(rows, row, COLUMN_ASK);
-    if (ask.data == NULL || !mg_cause_parse(ask.data, ask.len, &due->ask)) return false;
-    mg_rows_copy(rows, row, COLUMN_ORDER_ID, due->order_id, sizeof due->order_id);
-    mg_rows_copy(rows, row, COLUMN_STEP, due->step, sizeof due->step);
+    if (ask.data == NULL || !mg_cause_parse(ask.data, ask.len, &due->ask)) {
+        return false;
+    }
+    mg_rows_copy(rows, row, COLUMN_ORDER_ID, due->order_id, sizeof(due->order_id));
+    mg_rows_copy(rows, row, COLUMN_STEP, due->step, sizeof(due->step));
     due->attempt = (uint32_t)mg_rows_int(rows, row, COLUMN_ATTEMPT);
     due->version = (uint64_t)mg_rows_int(rows, row, COLUMN_VERSION);
     due->seq = (uint64_t)mg_rows_int(rows, row, COLUMN_SEQ);
@@ -209,7 +211,7 @@ static void on_swept(void *arg, const struct mg_pg_answer *reply)
     if (reply->err == NULL) {
         const struct mg_rows *rows = reply->rows[0];
         int count = mg_rows_count(rows);
-        job->dues = calloc((size_t)count, sizeof *job->dues);
+        job->dues = calloc((size_t)count, sizeof(*job->dues));
         if (job->dues == NULL) {
             (void)mg_err_set(&err, MG_TRANSIENT, "could not sweep: no memory");
             job->done(job->arg, NULL, &err);
@@ -222,7 +224,9 @@ static void on_swept(void *arg, const struct mg_pg_answer *reply)
                 .is_full = mg_rows_bool(rows, 0, COLUMN_IS_FULL),
             };
             for (int row = 0; row < count; row++) {
-                if (fill_due(rows, row, &job->dues[answer.due_count])) answer.due_count++;
+                if (fill_due(rows, row, &job->dues[answer.due_count])) {
+                    answer.due_count++;
+                }
             }
             job->done(job->arg, &answer, NULL);
         }
@@ -235,7 +239,7 @@ static void on_swept(void *arg, const struct mg_pg_answer *reply)
 void mg_store_sweep(struct mg_store *store, const struct mg_sweep_options *options, mg_store_sweep_fn *done,
                     void *arg)
 {
-    struct sweep_job *job = mg_store_job_create(store, sizeof *job, finish_sweep);
+    struct sweep_job *job = mg_store_job_create(store, sizeof(*job), finish_sweep);
     job->done = done;
     job->arg = arg;
     struct mg_pg_params params;
@@ -299,7 +303,7 @@ static void on_woken(void *arg, const struct mg_pg_answer *reply)
 void mg_store_wake(struct mg_store *store, uint64_t epoch, const char *holder, int limit,
                    mg_store_wake_fn *done, void *arg)
 {
-    struct wake_job *job = mg_store_job_create(store, sizeof *job, NULL);
+    struct wake_job *job = mg_store_job_create(store, sizeof(*job), NULL);
     job->done = done;
     job->arg = arg;
     struct mg_pg_params params;

@@ -55,7 +55,7 @@ static void on_got(void *arg, const struct mg_pg_answer *reply)
 void mg_store_get_workflow(struct mg_store *store, const char *name, int64_t version,
                            mg_store_workflow_fn *done, void *arg)
 {
-    struct get_job *job = mg_store_job_create(store, sizeof *job, NULL);
+    struct get_job *job = mg_store_job_create(store, sizeof(*job), NULL);
     job->done = done;
     job->arg = arg;
     struct mg_pg_params params;
@@ -88,8 +88,8 @@ static void on_put(void *arg, const struct mg_pg_answer *reply)
 void mg_store_put_workflow(struct mg_store *store, const char *name, int64_t version,
                            struct mg_slice definition, mg_store_done_fn *done, void *arg)
 {
-    struct put_job *job = mg_store_job_create(store, sizeof *job, NULL);
-    snprintf(job->name, sizeof job->name, "%s", name);
+    struct put_job *job = mg_store_job_create(store, sizeof(*job), NULL);
+    snprintf(job->name, sizeof(job->name), "%s", name);
     job->version = version;
     job->done = done;
     job->arg = arg;

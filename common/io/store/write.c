@@ -192,8 +192,9 @@ void mg_store_write_begin(struct mg_store_write *write)
     for (int i = 0; i < MG_STORE_WRITE_STATEMENTS; i++) {
         write->row_counts[i] = 0;
         mg_pg_params_init(&write->params[i]);
-        for (size_t j = 0; j < INPUTS[i].count; j++)
+        for (size_t j = 0; j < INPUTS[i].count; j++) {
             (void)mg_pg_add_array(&write->params[i], INPUTS[i].types[j]);
+        }
     }
 }
 
@@ -295,8 +296,9 @@ static bool is_overruled(const struct mg_order_write *write, int index)
 {
     const struct mg_alert_write *alert = &write->alerts[index];
     for (int i = index + 1; i < write->alert_count; i++) {
-        if (write->alerts[i].alert == alert->alert && strcmp(write->alerts[i].subject, alert->subject) == 0)
+        if (write->alerts[i].alert == alert->alert && strcmp(write->alerts[i].subject, alert->subject) == 0) {
             return true;
+        }
     }
     return false;
 }
@@ -316,14 +318,21 @@ static void push_alert(struct mg_store_write *write, const struct mg_alert_write
 void mg_store_write_add(struct mg_store_write *write, const struct mg_order_write *from)
 {
     push_order(write, from);
-    if (from->expected_version == 0 || from->is_payload_changed) push_payload(write, from->record);
-    for (int i = 0; i < MG_STEPS_MAX; i++) {
-        if ((from->changed_steps >> i & 1) != 0) push_step(write, from->record, i);
+    if (from->expected_version == 0 || from->is_payload_changed) {
+        push_payload(write, from->record);
     }
-    for (int i = 0; i < from->event_count; i++)
+    for (int i = 0; i < MG_STEPS_MAX; i++) {
+        if ((from->changed_steps >> i & 1) != 0) {
+            push_step(write, from->record, i);
+        }
+    }
+    for (int i = 0; i < from->event_count; i++) {
         push_event(write, from->record->order_id, &from->events[i]);
+    }
     for (int i = 0; i < from->alert_count; i++) {
-        if (!is_overruled(from, i)) push_alert(write, &from->alerts[i]);
+        if (!is_overruled(from, i)) {
+            push_alert(write, &from->alerts[i]);
+        }
     }
 }
 
@@ -332,11 +341,16 @@ void mg_store_write_send(struct mg_store *store, struct mg_store_write *write, m
     struct mg_pg_statement statements[MG_STORE_WRITE_STATEMENTS];
     int count = 0;
     for (int i = 0; i < MG_STORE_WRITE_STATEMENTS; i++) {
-        if (write->row_counts[i] == 0) continue;
-        if (i == UPDATE_ORDERS || i == UPDATE_STEPS) mg_pg_add_int(&write->params[i], write->row_counts[i]);
+        if (write->row_counts[i] == 0) {
+            continue;
+        }
+        if (i == UPDATE_ORDERS || i == UPDATE_STEPS) {
+            mg_pg_add_int(&write->params[i], write->row_counts[i]);
+        }
         statements[count++] = (struct mg_pg_statement){&STATEMENTS[i], &write->params[i]};
     }
     mg_store_send(store, statements, count, fn, arg);
-    for (int i = 0; i < MG_STORE_WRITE_STATEMENTS; i++)
+    for (int i = 0; i < MG_STORE_WRITE_STATEMENTS; i++) {
         mg_pg_params_finish(&write->params[i]);
+    }
 }

@@ -25,18 +25,22 @@ static bool is_given(const char *path)
 static enum mg_class file_read(const char *what, const char *path, char **ret_text, struct mg_err *err)
 {
     char *text = calloc(1, FILE_MAX_BYTES + 1);
-    if (text == NULL) return mg_err_set(err, MG_TRANSIENT, "could not read %s %s: no memory", what, path);
+    if (text == NULL) {
+        return mg_err_set(err, MG_TRANSIENT, "could not read %s %s: no memory", what, path);
+    }
     ssize_t len = mg_file_read(path, false, text, FILE_MAX_BYTES);
     enum mg_class class = MG_OK;
-    if (len < 0)
+    if (len < 0) {
         class = mg_err_set(err, MG_BAD_INPUT, "could not read %s %s: %s", what, path, strerror(errno));
-    else if (len == FILE_MAX_BYTES)
+    } else if (len == FILE_MAX_BYTES) {
         class = mg_err_set(err, MG_BAD_INPUT, "could not use %s %s: it is larger than %d bytes", what, path,
                            FILE_MAX_BYTES);
-    if (class == MG_OK)
+    }
+    if (class == MG_OK) {
         *ret_text = text;
-    else
+    } else {
         mg_secret_free(text);
+    }
     return class;
 }
 
@@ -75,9 +79,13 @@ static void warn_of_dates(const X509 *cert, const char *path, struct mg_tls_pair
     bool is_early = X509_cmp_current_time(from) > 0, is_late = X509_cmp_current_time(to) < 0;
     struct tm at;
     char day[32] = "";
-    if (!is_early && !is_late) return;
-    if (ASN1_TIME_to_tm(is_late ? to : from, &at) == 1) (void)strftime(day, sizeof day, "%Y-%m-%d", &at);
-    (void)snprintf(pair->warning, sizeof pair->warning, "certificate %.160s %s %s; peers will refuse it",
+    if (!is_early && !is_late) {
+        return;
+    }
+    if (ASN1_TIME_to_tm(is_late ? to : from, &at) == 1) {
+        (void)strftime(day, sizeof(day), "%Y-%m-%d", &at);
+    }
+    (void)snprintf(pair->warning, sizeof(pair->warning), "certificate %.160s %s %s; peers will refuse it",
                    path, is_late ? "expired on" : "is not valid before", day);
 }
 
@@ -88,20 +96,23 @@ static enum mg_class pair_judge(const struct mg_tls_files *files, struct mg_tls_
     enum mg_class class = MG_OK;
     X509 *cert = cert_parse(pair->cert);
     EVP_PKEY *key = key_parse(pair->key, &is_encrypted);
-    if (cert == NULL)
+    if (cert == NULL) {
         class = refuse(err, "certificate", files->cert_file,
                        "it holds no certificate in PEM (-----BEGIN CERTIFICATE-----)");
-    else if (is_encrypted)
+    } else if (is_encrypted) {
         class = refuse(err, "key", files->key_file,
                        "it has a passphrase, and no terminal to type it; store it without one");
-    else if (key == NULL)
+    } else if (key == NULL) {
         class = refuse(err, "key", files->key_file,
                        "it holds no private key in PEM (-----BEGIN PRIVATE KEY-----)");
-    else if (X509_check_private_key(cert, key) != 1)
+    } else if (X509_check_private_key(cert, key) != 1) {
         class = mg_err_set(err, MG_BAD_INPUT, "could not use key %s: it is not the key of certificate %s",
                            files->key_file, files->cert_file);
+    }
     ERR_clear_error(); /* the queue is the thread's: errors left in it would be taken for another call's */
-    if (class == MG_OK) warn_of_dates(cert, files->cert_file, pair);
+    if (class == MG_OK) {
+        warn_of_dates(cert, files->cert_file, pair);
+    }
     X509_free(cert);
     EVP_PKEY_free(key);
     return class;
@@ -112,19 +123,25 @@ enum mg_class mg_tls_pair_read(const struct mg_tls_files *files, struct mg_tls_p
 {
     struct mg_tls_pair pair = {.cert = NULL};
     bool has_cert = is_given(files->cert_file), has_key = is_given(files->key_file);
-    if (has_cert != has_key)
+    if (has_cert != has_key) {
         return mg_err_set(err, MG_BAD_INPUT, "%s %s stands alone: certificate and key files belong together",
                           has_cert ? "certificate" : "key", has_cert ? files->cert_file : files->key_file);
+    }
     enum mg_class class = MG_OK;
     if (has_cert) {
         class = file_read("certificate", files->cert_file, &pair.cert, err);
-        if (class == MG_OK) class = file_read("key", files->key_file, &pair.key, err);
-        if (class == MG_OK) class = pair_judge(files, &pair, err);
+        if (class == MG_OK) {
+            class = file_read("key", files->key_file, &pair.key, err);
+        }
+        if (class == MG_OK) {
+            class = pair_judge(files, &pair, err);
+        }
     }
-    if (class == MG_OK)
+    if (class == MG_OK) {
         *ret_pair = pair;
-    else
+    } else {
         mg_tls_pair_finish(&pair);
+    }
     return class;
 }
 
@@ -141,16 +158,23 @@ enum mg_class mg_tls_check(const struct mg_tls_files *files, char *ret_warning, 
     struct mg_tls_pair pair;
     char *ca = NULL;
     enum mg_class class = mg_tls_pair_read(files, &pair, err);
-    if (class != MG_OK) return class;
+    if (class != MG_OK) {
+        return class;
+    }
     (void)snprintf(ret_warning, size, "%s", pair.warning);
     mg_tls_pair_finish(&pair);
-    if (!is_given(files->ca_file)) return MG_OK;
+    if (!is_given(files->ca_file)) {
+        return MG_OK;
+    }
     class = file_read("CA file", files->ca_file, &ca, err);
-    if (class != MG_OK) return class;
+    if (class != MG_OK) {
+        return class;
+    }
     X509 *cert = cert_parse(ca);
-    if (cert == NULL)
+    if (cert == NULL) {
         class = refuse(err, "CA file", files->ca_file,
                        "it holds no certificate in PEM (-----BEGIN CERTIFICATE-----)");
+    }
     ERR_clear_error();
     X509_free(cert);
     free(ca);

@@ -14,8 +14,9 @@ void mg_tls_write_time(const ASN1_TIME *time, char text[MG_TLS_TIME_SIZE])
 {
     struct tm when = {0};
     text[0] = '\0';
-    if (ASN1_TIME_to_tm(time, &when) == 1)
+    if (ASN1_TIME_to_tm(time, &when) == 1) {
         (void)strftime(text, MG_TLS_TIME_SIZE, "%Y-%m-%d %H:%M UTC", &when);
+    }
 }
 
 static void write_name(const X509_NAME *name, char text[NAME_SIZE])
@@ -38,17 +39,21 @@ static void write_alternative_names(const X509 *certificate, char text[NAMES_SIZ
         const GENERAL_NAME *name = sk_GENERAL_NAME_value(names, i);
         char item[INET6_ADDRSTRLEN + 64] = "";
         if (name->type == GEN_DNS) {
-            (void)snprintf(item, sizeof item, "%.*s", ASN1_STRING_length(name->d.dNSName),
+            (void)snprintf(item, sizeof(item), "%.*s", ASN1_STRING_length(name->d.dNSName),
                            (const char *)ASN1_STRING_get0_data(name->d.dNSName));
         } else if (name->type == GEN_IPADD) {
             int len = ASN1_STRING_length(name->d.iPAddress); /* from the peer: any length */
-            if (len == 4 || len == 16)
+            if (len == 4 || len == 16) {
                 (void)inet_ntop(len == 4 ? AF_INET : AF_INET6, ASN1_STRING_get0_data(name->d.iPAddress), item,
-                                sizeof item);
+                                sizeof(item));
+            }
         }
-        if (item[0] == '\0') continue;
-        for (char *c = item; *c != '\0'; c++) /* from the peer: any bytes */
+        if (item[0] == '\0') {
+            continue;
+        }
+        for (char *c = item; *c != '\0'; c++) { /* from the peer: any bytes */
             *c = *c > ' ' && *c <= '~' ? *c : '?';
+        }
         int n = snprintf(text + used, NAMES_SIZE - used, "%s%s", used > 0 ? ", " : "", item);
         used = n < 0 || used + (size_t)n >= NAMES_SIZE ? NAMES_SIZE - 1 : used + (size_t)n;
     }

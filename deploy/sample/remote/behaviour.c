@@ -40,11 +40,15 @@ static const struct row {
 
 static bool number_parse(const char **text, int64_t max, int64_t *ret_number)
 {
-    if (**text < '0' || **text > '9') return false;
+    if (**text < '0' || **text > '9') {
+        return false;
+    }
     char *end = NULL;
     errno = 0;
     long long number = strtoll(*text, &end, 10);
-    if (errno != 0 || number > max) return false;
+    if (errno != 0 || number > max) {
+        return false;
+    }
     *text = end;
     *ret_number = number;
     return true;
@@ -55,20 +59,30 @@ bool behaviour_parse(const char *text, struct behaviour *ret_behaviour)
     size_t name_len = strcspn(text, ":");
     for (enum mode mode = MODE_ORDER; mode < MODE_COUNT; mode++) {
         const struct row *row = &rows[mode];
-        if (strlen(row->name) != name_len || strncmp(row->name, text, name_len) != 0) continue;
+        if (strlen(row->name) != name_len || strncmp(row->name, text, name_len) != 0) {
+            continue;
+        }
         struct behaviour behaviour = {.mode = mode, .count = row->default_count};
         const char *rest = text + name_len;
-        if (*rest == '\0' && row->needs_number) return false;
+        if (*rest == '\0' && row->needs_number) {
+            return false;
+        }
         if (*rest == ':') {
             int64_t *number = row->number == NUMBER_MS ? &behaviour.ms : &behaviour.count;
             rest++;
-            if (row->number == NUMBER_NONE || !number_parse(&rest, BEHAVIOUR_MS_MAX, number)) return false;
+            if (row->number == NUMBER_NONE || !number_parse(&rest, BEHAVIOUR_MS_MAX, number)) {
+                return false;
+            }
         }
         if (*rest == ':' && row->number == NUMBER_MS) {
             rest++;
-            if (!number_parse(&rest, BEHAVIOUR_MS_MAX, &behaviour.count)) return false;
+            if (!number_parse(&rest, BEHAVIOUR_MS_MAX, &behaviour.count)) {
+                return false;
+            }
         }
-        if (*rest != '\0') return false;
+        if (*rest != '\0') {
+            return false;
+        }
         *ret_behaviour = behaviour;
         return true;
     }
@@ -79,7 +93,9 @@ bool behaviour_parse(const char *text, struct behaviour *ret_behaviour)
  */
 static int kind_in_order(enum mode mode)
 {
-    if (mode == MODE_NORMAL || mode == MODE_ORDER) return 0;
+    if (mode == MODE_NORMAL || mode == MODE_ORDER) {
+        return 0;
+    }
     return rows[mode].on == ON_UNDO ? ON_UNDO : ON_DO;
 }
 
@@ -87,11 +103,19 @@ static bool words_read(const char *words, int kind, struct behaviour *ret_behavi
 {
     char copy[BEHAVIOUR_TEXT_SIZE], *rest = copy;
     struct behaviour chosen = {.mode = MODE_NORMAL, .count = -1}, behaviour;
-    if ((size_t)snprintf(copy, sizeof copy, "%s", words) >= sizeof copy) return false;
+    if ((size_t)snprintf(copy, sizeof(copy), "%s", words) >= sizeof(copy)) {
+        return false;
+    }
     for (const char *word = strsep(&rest, ","); word; word = strsep(&rest, ",")) {
-        if (word[0] == '\0') continue;
-        if (!behaviour_parse(word, &behaviour)) return false;
-        if (chosen.mode == MODE_NORMAL && (kind_in_order(behaviour.mode) & kind)) chosen = behaviour;
+        if (word[0] == '\0') {
+            continue;
+        }
+        if (!behaviour_parse(word, &behaviour)) {
+            return false;
+        }
+        if (chosen.mode == MODE_NORMAL && (kind_in_order(behaviour.mode) & kind)) {
+            chosen = behaviour;
+        }
     }
     *ret_behaviour = chosen;
     return true;
@@ -103,13 +127,18 @@ bool behaviour_of_body(const char *body, int64_t len, const char *service, int k
     *ret_behaviour = (struct behaviour){.mode = MODE_NORMAL, .count = -1};
     json_t *root = json_loadb(body, (size_t)len, JSON_ALLOW_NUL, NULL);
     const json_t *field = json_object_get(root, "behaviour");
-    if (!field) field = json_object_get(json_object_get(root, "payload"), "behaviour");
-    if (json_is_object(field)) field = json_object_get(field, service);
+    if (!field) {
+        field = json_object_get(json_object_get(root, "payload"), "behaviour");
+    }
+    if (json_is_object(field)) {
+        field = json_object_get(field, service);
+    }
     bool is_read = true;
-    if (json_is_string(field))
+    if (json_is_string(field)) {
         is_read = words_read(json_string_value(field), kind, ret_behaviour);
-    else if (field && !json_is_null(field))
+    } else if (field && !json_is_null(field)) {
         is_read = false;
+    }
     json_decref(root);
     return is_read;
 }

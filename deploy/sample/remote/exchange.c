@@ -15,11 +15,16 @@ static enum MHD_Result send_response(const struct exchange *exchange, unsigned i
                                      struct MHD_Response *response, const char *header_name,
                                      const char *header_value)
 {
-    if (!response) return MHD_NO;
+    if (!response) {
+        return MHD_NO;
+    }
     enum MHD_Result result = MHD_add_response_header(response, "Content-Type", "application/json");
-    if (result == MHD_YES && header_name)
+    if (result == MHD_YES && header_name) {
         result = MHD_add_response_header(response, header_name, header_value);
-    if (result == MHD_YES) result = MHD_queue_response(exchange->connection, status, response);
+    }
+    if (result == MHD_YES) {
+        result = MHD_queue_response(exchange->connection, status, response);
+    }
     MHD_destroy_response(response);
     return result;
 }
@@ -28,10 +33,14 @@ enum MHD_Result answer_json(const struct exchange *exchange, unsigned int status
                             const char *header_name, const char *header_value)
 {
     char *copy = strdup(json);
-    if (!copy) return MHD_NO;
+    if (!copy) {
+        return MHD_NO;
+    }
     struct MHD_Response *response =
         MHD_create_response_from_buffer(strlen(copy), copy, MHD_RESPMEM_MUST_FREE);
-    if (!response) free(copy);
+    if (!response) {
+        free(copy);
+    }
     return send_response(exchange, status, response, header_name, header_value);
 }
 
@@ -54,18 +63,22 @@ enum MHD_Result answer_nothing(void)
 enum MHD_Result answer_garbage(const struct exchange *exchange)
 {
     static char garbage[] = "\xff\xfe{\"state\": <!-- 500 \x01\x02 [[[[ \xc3\x28";
-    return send_response(exchange, MHD_HTTP_OK,
-                         MHD_create_response_from_buffer(sizeof garbage - 1, garbage, MHD_RESPMEM_PERSISTENT),
-                         NULL, NULL);
+    return send_response(
+        exchange, MHD_HTTP_OK,
+        MHD_create_response_from_buffer(sizeof(garbage) - 1, garbage, MHD_RESPMEM_PERSISTENT), NULL, NULL);
 }
 
 static ssize_t read_huge(void *arg, uint64_t at, char *block, size_t size)
 {
     (void)arg;
     static const char start[] = "{\"padding\":\"";
-    if (at >= HUGE_BODY_BYTES) return MHD_CONTENT_READER_END_OF_STREAM;
+    if (at >= HUGE_BODY_BYTES) {
+        return MHD_CONTENT_READER_END_OF_STREAM;
+    }
     memset(block, 'x', size);
-    if (at == 0) memcpy(block, start, size < sizeof start - 1 ? size : sizeof start - 1);
+    if (at == 0) {
+        memcpy(block, start, size < sizeof(start) - 1 ? size : sizeof(start) - 1);
+    }
     return (ssize_t)size;
 }
 
@@ -85,7 +98,9 @@ struct half {
 static ssize_t read_half(void *arg, uint64_t at, char *block, size_t size)
 {
     const struct half *half = arg;
-    if (at >= half->len) return MHD_CONTENT_READER_END_WITH_ERROR; /* closes the connection */
+    if (at >= half->len) {
+        return MHD_CONTENT_READER_END_WITH_ERROR; /* closes the connection */
+    }
     size_t len = (size_t)(half->len - at) < size ? (size_t)(half->len - at) : size;
     memcpy(block, half->text + at, len);
     return (ssize_t)len;
@@ -94,13 +109,17 @@ static ssize_t read_half(void *arg, uint64_t at, char *block, size_t size)
 enum MHD_Result answer_half(const struct exchange *exchange, const char *json)
 {
     size_t len = strlen(json);
-    struct half *half = malloc(sizeof *half + len + 1);
-    if (!half) return MHD_NO;
+    struct half *half = malloc(sizeof(*half) + len + 1);
+    if (!half) {
+        return MHD_NO;
+    }
     half->len = len / 2;
     memcpy(half->text, json, len + 1);
     struct MHD_Response *response =
         MHD_create_response_from_callback(len, ANSWER_BLOCK_SIZE, read_half, half, free);
-    if (!response) free(half);
+    if (!response) {
+        free(half);
+    }
     return send_response(exchange, MHD_HTTP_OK, response, NULL, NULL);
 }
 
@@ -111,8 +130,12 @@ static bool wait_quietly(struct pollfd *fds, nfds_t count, int64_t ms)
     for (;;) {
         int64_t left_ms = end_ms - ledger_now_ms();
         int ready = poll(fds, count, left_ms > 0 ? (int)left_ms : 0);
-        if (ready > 0) return false;
-        if (ready == 0 && ledger_now_ms() >= end_ms) return true;
+        if (ready > 0) {
+            return false;
+        }
+        if (ready == 0 && ledger_now_ms() >= end_ms) {
+            return true;
+        }
     }
 }
 

@@ -92,17 +92,25 @@ static const char *const state_names[] = {"none", "done", "undone", "cancelled"}
 
 struct ledger *ledger_open(const char *path)
 {
-    struct ledger *ledger = calloc(1, sizeof *ledger);
-    if (!ledger) return NULL;
+    struct ledger *ledger = calloc(1, sizeof(*ledger));
+    if (!ledger) {
+        return NULL;
+    }
     (void)pthread_mutex_init(&ledger->mutex, NULL); /* cannot fail with default attributes on Linux */
     char *message = NULL;
-    if (sqlite3_open(path, &ledger->db) != SQLITE_OK) goto failed;
+    if (sqlite3_open(path, &ledger->db) != SQLITE_OK) {
+        goto failed;
+    }
     sqlite3_busy_timeout(ledger->db, BUSY_TIMEOUT_MS);
-    if (sqlite3_exec(ledger->db, schema, NULL, NULL, &message) != SQLITE_OK) goto failed;
-    for (int i = 0; i < SQL_STATEMENT_COUNT; i++)
+    if (sqlite3_exec(ledger->db, schema, NULL, NULL, &message) != SQLITE_OK) {
+        goto failed;
+    }
+    for (int i = 0; i < SQL_STATEMENT_COUNT; i++) {
         if (sqlite3_prepare_v3(ledger->db, texts[i], -1, SQLITE_PREPARE_PERSISTENT, &ledger->statements[i],
-                               NULL) != SQLITE_OK)
+                               NULL) != SQLITE_OK) {
             goto failed;
+        }
+    }
     return ledger;
 failed:
     (void)fprintf(stderr, "could not open the ledger %s: %s\n", path,
@@ -114,9 +122,12 @@ failed:
 
 void ledger_close(struct ledger *ledger)
 {
-    if (!ledger) return;
-    for (int i = 0; i < SQL_STATEMENT_COUNT; i++)
+    if (!ledger) {
+        return;
+    }
+    for (int i = 0; i < SQL_STATEMENT_COUNT; i++) {
         sqlite3_finalize(ledger->statements[i]);
+    }
     sqlite3_close(ledger->db);
     (void)pthread_mutex_destroy(&ledger->mutex);
     free(ledger);
@@ -130,8 +141,9 @@ sqlite3_stmt *ledger_begin(struct ledger *ledger, enum statement statement)
 
 bool ledger_end(struct ledger *ledger, sqlite3_stmt *statement, int code)
 {
-    if (code != SQLITE_DONE)
+    if (code != SQLITE_DONE) {
         (void)fprintf(stderr, "could not write or read the ledger: %s\n", sqlite3_errmsg(ledger->db));
+    }
     sqlite3_reset(statement);
     sqlite3_clear_bindings(statement);
     (void)pthread_mutex_unlock(&ledger->mutex);
@@ -179,23 +191,31 @@ static bool entry_read(struct ledger *ledger, sqlite3_stmt *statement, struct en
         entry.is_known = true;
         entry.id = sqlite3_column_int64(statement, 0);
         const char *name = (const char *)sqlite3_column_text(statement, 1);
-        for (enum state state = STATE_NONE; state <= STATE_CANCELLED; state++)
-            if (name && strcmp(name, state_names[state]) == 0) entry.state = state;
+        for (enum state state = STATE_NONE; state <= STATE_CANCELLED; state++) {
+            if (name && strcmp(name, state_names[state]) == 0) {
+                entry.state = state;
+            }
+        }
         entry.do_requests = sqlite3_column_int64(statement, 2);
         entry.undo_requests = sqlite3_column_int64(statement, 3);
         entry.ready_at_ms = sqlite3_column_int64(statement, 4);
         const void *body = sqlite3_column_blob(statement, 5);
         entry.body_len = sqlite3_column_bytes(statement, 5);
         entry.body = calloc(1, (size_t)entry.body_len + 1);
-        if (entry.body && body) memcpy(entry.body, body, (size_t)entry.body_len);
-        if (sqlite3_column_count(statement) > 6) entry.is_other_body = sqlite3_column_int(statement, 6) != 0;
+        if (entry.body && body) {
+            memcpy(entry.body, body, (size_t)entry.body_len);
+        }
+        if (sqlite3_column_count(statement) > 6) {
+            entry.is_other_body = sqlite3_column_int(statement, 6) != 0;
+        }
         code = sqlite3_step(statement);
     }
     bool is_read = ledger_end(ledger, statement, code) && (!entry.is_known || entry.body);
-    if (is_read)
+    if (is_read) {
         *ret_entry = entry;
-    else
+    } else {
         entry_finish(&entry);
+    }
     return is_read;
 }
 
@@ -219,12 +239,16 @@ bool ledger_execute(struct ledger *ledger, const char *service, const char *key,
     (void)sqlite3_bind_int64(statement, 4, now_ms);
     (void)sqlite3_bind_int64(statement, 5, ready_in_ms > 0 ? now_ms + ready_in_ms : 0);
     struct entry entry;
-    if (!entry_read(ledger, statement, &entry)) return false;
+    if (!entry_read(ledger, statement, &entry)) {
+        return false;
+    }
     *ret_is_executed = entry.is_known;
     if (!entry.is_known) {
         statement = ledger_begin(ledger, SQL_NOTE_BLOCKED);
         bind_identity(statement, service, key);
-        if (!entry_read(ledger, statement, &entry)) return false;
+        if (!entry_read(ledger, statement, &entry)) {
+            return false;
+        }
     }
     *ret_entry = entry;
     return true;
@@ -235,7 +259,9 @@ bool ledger_note_undo(struct ledger *ledger, const char *service, const char *ke
 {
     sqlite3_stmt *statement = ledger_begin(ledger, SQL_NOTE_UNDO);
     bind_identity(statement, service, key);
-    if (body_len > 0) (void)sqlite3_bind_blob64(statement, 3, body, body_len, SQLITE_STATIC);
+    if (body_len > 0) {
+        (void)sqlite3_bind_blob64(statement, 3, body, body_len, SQLITE_STATIC);
+    }
     (void)sqlite3_bind_int64(statement, 4, ledger_now_ms());
     return entry_read(ledger, statement, ret_entry);
 }
@@ -287,20 +313,29 @@ bool ledger_switch_take(struct ledger *ledger, const char *service, int kind, st
     if (code == SQLITE_ROW) {
         const char *text = (const char *)sqlite3_column_text(statement, 0);
         remaining = sqlite3_column_int64(statement, 1);
-        if (!text || !behaviour_parse(text, &behaviour))
+        if (!text || !behaviour_parse(text, &behaviour)) {
             behaviour.mode = MODE_ORDER; /* checked when it was set */
+        }
         code = sqlite3_step(statement);
     }
-    if (!ledger_end(ledger, statement, code)) return false;
+    if (!ledger_end(ledger, statement, code)) {
+        return false;
+    }
     if (remaining > 0) {
         /* Only that one of several threads that finds it above zero has it. */
         statement = ledger_begin(ledger, SQL_SWITCH_TAKE);
         bind_text(statement, 1, service);
         code = sqlite3_step(statement);
         bool is_taken = code == SQLITE_ROW;
-        if (is_taken) code = sqlite3_step(statement);
-        if (!ledger_end(ledger, statement, code)) return false;
-        if (!is_taken) behaviour = (struct behaviour){.mode = MODE_ORDER, .count = -1};
+        if (is_taken) {
+            code = sqlite3_step(statement);
+        }
+        if (!ledger_end(ledger, statement, code)) {
+            return false;
+        }
+        if (!is_taken) {
+            behaviour = (struct behaviour){.mode = MODE_ORDER, .count = -1};
+        }
     }
     *ret_behaviour = behaviour;
     return true;

@@ -10,15 +10,21 @@
 
 static void bind_filter(sqlite3_stmt *statement, const char *service, const char *key)
 {
-    if (service) (void)sqlite3_bind_text(statement, 1, service, -1, SQLITE_STATIC);
-    if (key) (void)sqlite3_bind_text(statement, 2, key, -1, SQLITE_STATIC);
+    if (service) {
+        (void)sqlite3_bind_text(statement, 1, service, -1, SQLITE_STATIC);
+    }
+    if (key) {
+        (void)sqlite3_bind_text(statement, 2, key, -1, SQLITE_STATIC);
+    }
 }
 
 static json_t *hex_of(const unsigned char *bytes, size_t len)
 {
     static const char digits[] = "0123456789abcdef";
     char *text = malloc(2 * len + 1);
-    if (!text) return NULL;
+    if (!text) {
+        return NULL;
+    }
     for (size_t i = 0; i < len; i++) {
         text[2 * i] = digits[bytes[i] >> 4];
         text[2 * i + 1] = digits[bytes[i] & 15];
@@ -51,10 +57,11 @@ static void body_add(json_t *object, const char *name, const char *hex_name, sql
         return;
     }
     json_t *text = json_stringn(bytes ? bytes : "", len); /* NULL: not UTF-8 */
-    if (text)
+    if (text) {
         (void)json_object_set_new(object, name, text);
-    else
+    } else {
         (void)json_object_set_new(object, hex_name, hex_of(bytes, len));
+    }
 }
 
 /* One object by service, and their sums. A field that could not be set for want of memory is missing. */
@@ -64,10 +71,11 @@ static bool totals_add(struct ledger *ledger, const char *service, const char *k
                                         "get_requests", "replays", "conflicts",   "blocked",
                                         "effects",      "undos",   "net_effects", "keys_with_several_effects",
                                         "done",         "undone",  "cancelled",   "none"};
-    enum { COLUMNS = sizeof names / sizeof names[0] };
+    enum { COLUMNS = sizeof(names) / sizeof(names[0]) };
     json_t *totals = json_object(), *services = json_object();
-    for (int i = 1; i < COLUMNS; i++)
+    for (int i = 1; i < COLUMNS; i++) {
         (void)json_object_set_new(totals, names[i], json_integer(0));
+    }
     sqlite3_stmt *statement = ledger_begin(ledger, SQL_TOTALS);
     bind_filter(statement, service, key);
     int code;
@@ -106,15 +114,16 @@ static bool entries_add(struct ledger *ledger, const char *service, const char *
                                         "ready_at_ms",
                                         "undone_at_ms",
                                         "traceparents"};
-    enum { COLUMNS = sizeof names / sizeof names[0] };
+    enum { COLUMNS = sizeof(names) / sizeof(names[0]) };
     json_t *entries = json_array();
     sqlite3_stmt *statement = ledger_begin(ledger, SQL_ENTRIES);
     bind_filter(statement, service, key);
     int code;
     while ((code = sqlite3_step(statement)) == SQLITE_ROW) {
         json_t *entry = json_object();
-        for (int i = 0; i < COLUMNS; i++)
+        for (int i = 0; i < COLUMNS; i++) {
             (void)json_object_set_new(entry, names[i], value_of(statement, i));
+        }
         body_add(entry, "body", "body_hex", statement, COLUMNS);
         body_add(entry, "undo_body", "undo_body_hex", statement, COLUMNS + 1);
         (void)json_array_append_new(entries, entry);
@@ -145,8 +154,9 @@ char *ledger_report(struct ledger *ledger, const char *service, const char *key,
     char *text = NULL;
     json_t *report = json_object();
     if (report && totals_add(ledger, service, key, report) && switches_add(ledger, report) &&
-        (!has_entries || entries_add(ledger, service, key, report)))
+        (!has_entries || entries_add(ledger, service, key, report))) {
         text = json_dumps(report, JSON_COMPACT);
+    }
     json_decref(report);
     return text;
 }

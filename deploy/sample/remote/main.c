@@ -53,15 +53,18 @@ static void body_add(struct exchange *exchange, const char *data, size_t len)
         exchange->is_over = true;
         return;
     }
-    while (capacity < need)
+    while (capacity < need) {
         capacity *= 2;
+    }
     char *grown = realloc(exchange->body, capacity);
     if (!grown) {
         exchange->is_over = true;
         return;
     }
     exchange->body = grown;
-    if (len > 0) memcpy(grown + exchange->body_len, data, len);
+    if (len > 0) {
+        memcpy(grown + exchange->body_len, data, len);
+    }
     exchange->body_len += len;
     grown[exchange->body_len] = '\0';
 }
@@ -82,8 +85,10 @@ static enum MHD_Result on_request(void *arg, struct MHD_Connection *connection, 
             return answer_error(&refused, MHD_HTTP_FORBIDDEN, "no_certificate",
                                 "show a certificate of the CA that ca.pem holds");
         }
-        exchange = calloc(1, sizeof *exchange);
-        if (!exchange) return MHD_NO;
+        exchange = calloc(1, sizeof(*exchange));
+        if (!exchange) {
+            return MHD_NO;
+        }
         exchange->remote = arg;
         exchange->connection = connection;
         *request_arg = exchange;
@@ -105,7 +110,9 @@ static void on_completed(void *arg, struct MHD_Connection *connection, void **re
 {
     (void)arg, (void)connection, (void)code;
     struct exchange *exchange = *request_arg;
-    if (exchange) free(exchange->body);
+    if (exchange) {
+        free(exchange->body);
+    }
     free(exchange);
     *request_arg = NULL;
 }
@@ -131,28 +138,45 @@ static int options_read(int argc, char **argv, struct options *options)
                                           {NULL, 0, NULL, 0}};
     int word;
     while ((word = getopt_long(argc, argv, "", words, NULL)) != -1) {
-        if (word == 'l') options->listen = optarg;
-        if (word == 'f') options->ledger = optarg;
-        if (word == 's') options->service = optarg;
-        if (word == 't') options->tls = optarg;
+        if (word == 'l') {
+            options->listen = optarg;
+        }
+        if (word == 'f') {
+            options->ledger = optarg;
+        }
+        if (word == 's') {
+            options->service = optarg;
+        }
+        if (word == 't') {
+            options->tls = optarg;
+        }
         if (word == 'b') {
-            if (options->behaviour_count == OUR_SERVICES) return usage_error("too many --behaviour") + 1;
+            if (options->behaviour_count == OUR_SERVICES) {
+                return usage_error("too many --behaviour") + 1;
+            }
             options->behaviours[options->behaviour_count++] = optarg;
         }
-        if (word == 'u') options->undo_unknown_status = strcmp(optarg, "404") == 0 ? 404 : 204;
-        if (word == 'u' && strcmp(optarg, "404") != 0 && strcmp(optarg, "204") != 0)
+        if (word == 'u') {
+            options->undo_unknown_status = strcmp(optarg, "404") == 0 ? 404 : 204;
+        }
+        if (word == 'u' && strcmp(optarg, "404") != 0 && strcmp(optarg, "204") != 0) {
             return usage_error("--undo-unknown takes 204 or 404") + 1;
+        }
         if (word == 'h') {
             (void)fputs(help, stdout);
             return 1;
         }
-        if (word == '?') return usage_error("unknown option") + 1;
+        if (word == '?') {
+            return usage_error("unknown option") + 1;
+        }
     }
-    if (optind < argc || !options->ledger)
+    if (optind < argc || !options->ledger) {
         return usage_error("--ledger FILE is needed, and no other words") + 1;
+    }
     if (options->service && strcmp(options->service, "inventory") != 0 &&
-        strcmp(options->service, "payment") != 0 && strcmp(options->service, "carrier") != 0)
+        strcmp(options->service, "payment") != 0 && strcmp(options->service, "carrier") != 0) {
         return usage_error("--service takes inventory, payment or carrier") + 1;
+    }
     return 0;
 }
 
@@ -161,7 +185,9 @@ static bool address_read(const char *text, struct sockaddr_in *ret_address)
     char host[INET_ADDRSTRLEN];
     const char *colon = strchr(text, ':');
     char *end = NULL;
-    if (!colon || (size_t)(colon - text) >= sizeof host || colon[1] == '\0') return false;
+    if (!colon || (size_t)(colon - text) >= sizeof(host) || colon[1] == '\0') {
+        return false;
+    }
     memcpy(host, text, (size_t)(colon - text));
     host[colon - text] = '\0';
     long port = strtol(colon + 1, &end, 10);
@@ -176,15 +202,16 @@ static bool switches_set(struct ledger *ledger, const struct options *options)
         struct behaviour behaviour;
         char service[32];
         const char *equals = strchr(options->behaviours[i], '=');
-        if (!equals || (size_t)(equals - options->behaviours[i]) >= sizeof service ||
+        if (!equals || (size_t)(equals - options->behaviours[i]) >= sizeof(service) ||
             !behaviour_parse(equals + 1, &behaviour)) {
             (void)fprintf(stderr, "cannot read --behaviour %s\n", options->behaviours[i]);
             return false;
         }
         memcpy(service, options->behaviours[i], (size_t)(equals - options->behaviours[i]));
         service[equals - options->behaviours[i]] = '\0';
-        if (!ledger_switch_set(ledger, service, equals + 1, -1, behaviour_default_on(behaviour.mode)))
+        if (!ledger_switch_set(ledger, service, equals + 1, -1, behaviour_default_on(behaviour.mode))) {
             return false;
+        }
     }
     return true;
 }
@@ -214,7 +241,7 @@ static int serve_until_signal(struct remote *remote, const struct sockaddr_in *a
     }
     char host[INET_ADDRSTRLEN] = "";
     const union MHD_DaemonInfo *info = MHD_get_daemon_info(daemon, MHD_DAEMON_INFO_BIND_PORT);
-    (void)inet_ntop(AF_INET, &address->sin_addr, host, sizeof host); /* it came from text */
+    (void)inet_ntop(AF_INET, &address->sin_addr, host, sizeof(host)); /* it came from text */
     (void)printf("listening on %s://%s:%d\n", remote->is_tls ? "https" : "http", host,
                  info ? info->port : ntohs(address->sin_port));
     (void)fflush(stdout);
@@ -230,9 +257,12 @@ int main(int argc, char **argv)
     struct options options = {.listen = "127.0.0.1:8080", .undo_unknown_status = MHD_HTTP_NO_CONTENT};
     struct sockaddr_in address;
     int code = options_read(argc, argv, &options);
-    if (code != 0) return code - 1;
-    if (!address_read(options.listen, &address))
+    if (code != 0) {
+        return code - 1;
+    }
+    if (!address_read(options.listen, &address)) {
         return usage_error("--listen takes an IPv4 address and a port");
+    }
 
     sigset_t signals;
     sigemptyset(&signals);
@@ -249,10 +279,13 @@ int main(int argc, char **argv)
     remote.ledger = ledger_open(options.ledger);
     code = EXIT_FAILURE;
     if (remote.ledger && remote.stop_fd >= 0 && switches_set(remote.ledger, &options) &&
-        (!remote.is_tls || tls_read(options.tls, &tls)))
+        (!remote.is_tls || tls_read(options.tls, &tls))) {
         code = serve_until_signal(&remote, &address, &tls, &signals);
+    }
     tls_free(&tls);
     ledger_close(remote.ledger);
-    if (remote.stop_fd >= 0) (void)close(remote.stop_fd);
+    if (remote.stop_fd >= 0) {
+        (void)close(remote.stop_fd);
+    }
     return code;
 }

@@ -16,7 +16,7 @@
 static char *read_text(const char *folder, const char *name)
 {
     char path[PATH_SIZE];
-    (void)snprintf(path, sizeof path, "%s/%s", folder, name);
+    (void)snprintf(path, sizeof(path), "%s/%s", folder, name);
     char *text = calloc(1, FILE_BYTES_MAX);
     FILE *file = fopen(path, "re");
     size_t len = file && text ? fread(text, 1, FILE_BYTES_MAX - 1, file) : 0;
@@ -25,7 +25,9 @@ static char *read_text(const char *folder, const char *name)
         free(text);
         text = NULL;
     }
-    if (file) (void)fclose(file);
+    if (file) {
+        (void)fclose(file);
+    }
     return text;
 }
 
@@ -48,8 +50,12 @@ void tls_free(struct tls_files *files)
 static int on_certificate(gnutls_session_t session)
 {
     unsigned int status = 0, count = 0;
-    if (!gnutls_certificate_get_peers(session, &count) || count == 0) return 0;
-    if (gnutls_certificate_verify_peers2(session, &status) == GNUTLS_E_SUCCESS && status == 0) return 0;
+    if (!gnutls_certificate_get_peers(session, &count) || count == 0) {
+        return 0;
+    }
+    if (gnutls_certificate_verify_peers2(session, &status) == GNUTLS_E_SUCCESS && status == 0) {
+        return 0;
+    }
     bool is_expired = (status & GNUTLS_CERT_EXPIRED) != 0;
     (void)fprintf(stderr, "turned away: the client's certificate %s\n",
                   is_expired ? "has expired" : "is not of the CA");
@@ -67,8 +73,9 @@ void tls_judge_clients(void *arg, struct MHD_Connection *connection, void **conn
         MHD_get_connection_info(connection, MHD_CONNECTION_INFO_GNUTLS_SESSION);
     if (code == MHD_CONNECTION_NOTIFY_STARTED && info && info->tls_session &&
         gnutls_credentials_get(info->tls_session, GNUTLS_CRD_CERTIFICATE, (void **)&credentials) ==
-            GNUTLS_E_SUCCESS)
+            GNUTLS_E_SUCCESS) {
         gnutls_certificate_set_verify_function(credentials, on_certificate);
+    }
 }
 
 bool tls_is_known_client(struct MHD_Connection *connection)

@@ -46,7 +46,7 @@ static void deliver(const char id[RECORDED_ID_SIZE], int step)
     static const char *const PATHS[RECORDED_STEPS] = {"/reservations", "/charges", "/bookings"};
     const char *name = STEPS[step];
     char body[2048];
-    (void)snprintf(body, sizeof body, RECORDED_REQUEST, id, name, id, name, id, name, PATHS[step], id);
+    (void)snprintf(body, sizeof(body), RECORDED_REQUEST, id, name, id, name, id, name, PATHS[step], id);
     fakes_deliver(MG_LINE_NORMAL, body, false, 0);
 }
 
@@ -54,7 +54,7 @@ static void deliver(const char id[RECORDED_ID_SIZE], int step)
 static void fakes_forget(void)
 {
     fakes.call_count = fakes.reply_count = 0;
-    memset(fakes.story, 0, sizeof fakes.story);
+    memset(fakes.story, 0, sizeof(fakes.story));
 }
 
 static void wave(int first)
@@ -67,7 +67,7 @@ static void wave(int first)
     char order_id[RECORDED_ID_SIZE];
     fakes_forget();
     for (int i = 0; i < WAVE_REQUESTS; i++) {
-        (void)snprintf(order_id, sizeof order_id, RECORDED_ORDER_ID, first + i / RECORDED_STEPS);
+        (void)snprintf(order_id, sizeof(order_id), RECORDED_ORDER_ID, first + i / RECORDED_STEPS);
         deliver(order_id, i % RECORDED_STEPS);
         settle();
     }

@@ -228,7 +228,9 @@ static void play_owed(void)
                                     .is_owed = is_owed,
                                     .is_retry = fidelity_draw(2) == 0,
                                     .reply_to = QUEUES[(is_owed ? 1 : 0) + (int)fidelity_draw(7)]};
-        if (i == 6 && is_owed && marks[i].is_retry) marks[i].version = 0, marks[i].reply_to = "";
+        if (i == 6 && is_owed && marks[i].is_retry) {
+            marks[i].version = 0, marks[i].reply_to = "";
+        }
     }
     (void)fprintf(out, "mark for%" PRId64, owed_for_ms);
     mg_store_mark_owed(peer->store, marks, count, owed_for_ms, on_marked, peer);

@@ -28,13 +28,13 @@ static struct mg_http_call call_handles[FAKE_MAX];
 
 void fakes_reset(void)
 {
-    memset(&fakes, 0, sizeof fakes);
+    memset(&fakes, 0, sizeof(fakes));
 }
 
 static void tell(char letter)
 {
     size_t len = strlen(fakes.story);
-    assert(len + 1 < sizeof fakes.story);
+    assert(len + 1 < sizeof(fakes.story));
     fakes.story[len] = letter;
 }
 
@@ -61,7 +61,9 @@ void mg_broker_destroy(struct mg_broker *broker)
 bool mg_broker_is_up(const struct mg_broker *broker, char *ret_reason, size_t size)
 {
     (void)broker;
-    if (size > 0) ret_reason[0] = '\0';
+    if (size > 0) {
+        ret_reason[0] = '\0';
+    }
     return true;
 }
 
@@ -122,7 +124,7 @@ enum mg_class mg_broker_publish(struct mg_broker *broker, const struct mg_messag
     (void)broker;
     if (strcmp(message->type, "service_report") == 0) {
         fakes.report_count++;
-        snprintf(fakes.last_report, sizeof fakes.last_report, "%.*s", (int)message->body.len,
+        snprintf(fakes.last_report, sizeof(fakes.last_report), "%.*s", (int)message->body.len,
                  message->body.data);
         return MG_OK;
     }
@@ -131,10 +133,10 @@ enum mg_class mg_broker_publish(struct mg_broker *broker, const struct mg_messag
     }
     assert(fakes.reply_count < FAKE_MAX);
     struct fake_publish *reply = &fakes.replies[fakes.reply_count++];
-    snprintf(reply->type, sizeof reply->type, "%s", message->type);
-    snprintf(reply->correlation_id, sizeof reply->correlation_id, "%s", message->correlation_id);
-    snprintf(reply->routing_key, sizeof reply->routing_key, "%s", message->routing_key);
-    snprintf(reply->body, sizeof reply->body, "%.*s", (int)message->body.len, message->body.data);
+    snprintf(reply->type, sizeof(reply->type), "%s", message->type);
+    snprintf(reply->correlation_id, sizeof(reply->correlation_id), "%s", message->correlation_id);
+    snprintf(reply->routing_key, sizeof(reply->routing_key), "%s", message->routing_key);
+    snprintf(reply->body, sizeof(reply->body), "%.*s", (int)message->body.len, message->body.data);
     reply->done = done;
     reply->arg = arg;
     reply->is_open = true;
@@ -169,7 +171,7 @@ enum mg_class mg_broker_listen(struct mg_broker *broker, const char *exchange, c
 {
     (void)broker;
     (void)err;
-    snprintf(fakes.listened_names, sizeof fakes.listened_names, "%s %s", exchange, queue_prefix);
+    snprintf(fakes.listened_names, sizeof(fakes.listened_names), "%s %s", exchange, queue_prefix);
     fakes.received = received;
     fakes.received_arg = arg;
     return MG_OK;
@@ -183,7 +185,7 @@ void fakes_say(const char *body)
 static void deliver(int consumer, const char *type, const char *body, bool is_redelivered,
                     uint32_t delivery_count, bool is_oversized)
 {
-    struct mg_delivery *delivery = calloc(1, sizeof *delivery);
+    struct mg_delivery *delivery = calloc(1, sizeof(*delivery));
     assert(delivery != NULL);
     delivery->is_oversized = is_oversized;
     delivery->consumer = consumer;
@@ -258,13 +260,14 @@ enum mg_class mg_http_client_call(struct mg_http_client *client, const struct mg
     assert(fakes.call_count < FAKE_MAX);
     int index = fakes.call_count++;
     struct fake_call *call = &fakes.calls[index];
-    snprintf(call->method, sizeof call->method, "%s", request->method);
-    snprintf(call->url, sizeof call->url, "%s", request->url);
+    snprintf(call->method, sizeof(call->method), "%s", request->method);
+    snprintf(call->url, sizeof(call->url), "%s", request->url);
     size_t len = 0;
     for (int i = 0; request->headers[i] != NULL; i++) {
-        len += (size_t)snprintf(call->headers + len, sizeof call->headers - len, "%s\n", request->headers[i]);
+        len +=
+            (size_t)snprintf(call->headers + len, sizeof(call->headers) - len, "%s\n", request->headers[i]);
     }
-    snprintf(call->body, sizeof call->body, "%.*s", (int)request->body.len,
+    snprintf(call->body, sizeof(call->body), "%.*s", (int)request->body.len,
              request->body.data != NULL ? request->body.data : "");
     call->timeout_ms = request->timeout_ms;
     call->is_fresh = request->is_fresh;

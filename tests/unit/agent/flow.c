@@ -22,7 +22,7 @@ static void start(const char *members)
 {
     struct mg_err err;
     char text[1024], path[] = "/tmp/makegood-test-service-XXXXXX";
-    int len = snprintf(text, sizeof text,
+    int len = snprintf(text, sizeof(text),
                        "{\"service\":\"payment\",\"url\":\"http://127.0.0.1:1/base\",\"try_backoff\":\"1ms\","
                        "\"try_max_backoff\":\"2ms\"%s}",
                        members);
@@ -33,7 +33,7 @@ static void start(const char *members)
 
     fakes_reset();
     mg_log_open("test", "test", MG_LOG_ERROR);
-    memset(&options, 0, sizeof options);
+    memset(&options, 0, sizeof(options));
     options.service_files.items[0] = path;
     options.service_files.count = 1;
     options.broker.url = "amqp://127.0.0.1";
@@ -55,7 +55,7 @@ static void flow_trust(void)
         (void)mg_suspects_came(&flow_agent.suspects, i, MG_SUSPECT_NOT);
     }
     mg_served_consume(&flow_agent.served[0]);
-    memset(fakes.story, 0, sizeof fakes.story);
+    memset(fakes.story, 0, sizeof(fakes.story));
 }
 
 void flow_start(const char *members)
@@ -85,15 +85,15 @@ void flow_deliver(const struct flow_request *wanted)
         .is_pollable = true,
         .request = mg_slice_of("{\"method\":\"POST\",\"path\":\"/charges\",\"body\":{\"sum\":14.00}}"),
     };
-    snprintf(request.traceparent, sizeof request.traceparent, "%s",
+    snprintf(request.traceparent, sizeof(request.traceparent), "%s",
              wanted->traceparent ? wanted->traceparent
                                  : "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01");
     int64_t now_ms = mg_clock_wall_ms();
     request.sent_at_ms = now_ms - wanted->sent_ago_ms;
     request.complete_by_ms = now_ms + (wanted->left_ms == 0 ? 10000 : wanted->left_ms);
-    snprintf(request.order_id, sizeof request.order_id, "%s", wanted->order_id ? wanted->order_id : "o1");
-    snprintf(request.step, sizeof request.step, "charge");
-    snprintf(request.service, sizeof request.service, "%s", wanted->service ? wanted->service : "payment");
+    snprintf(request.order_id, sizeof(request.order_id), "%s", wanted->order_id ? wanted->order_id : "o1");
+    snprintf(request.step, sizeof(request.step), "charge");
+    snprintf(request.service, sizeof(request.service), "%s", wanted->service ? wanted->service : "payment");
     mg_key_write(request.order_id, request.step, wanted->kind, 0, request.idempotency_key);
     mg_key_write(request.order_id, request.step, MG_KIND_DO, 0, request.do_key);
     struct mg_buf body;

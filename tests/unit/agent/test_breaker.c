@@ -171,7 +171,7 @@ START_TEST(each_service_health_meets_each_breaker_state)
         {MG_HEALTH_PROBE, MG_HEALTH_DOWN, {OPEN, OPEN, OPEN}, true, -1},
         {MG_HEALTH_PROBE, MG_HEALTH_PROBE, {CLOSED, OPEN, HALF}, false, 4000},
     };
-    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
         for (int state = CLOSED; state <= HALF; state++) {
             setup();
             breaker.service_health = cases[i].before;

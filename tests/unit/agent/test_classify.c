@@ -76,11 +76,11 @@ START_TEST(only_the_services_own_answer_ends_a_call)
 {
     static const int answers[] = {200, 201, 302, 400, 408, 409, 422, 425, 429, 500, 501, 503, 505, 511};
     static const int gateways[] = {502, 504, 520, 524, 599};
-    for (size_t i = 0; i < sizeof answers / sizeof answers[0]; i++) {
+    for (size_t i = 0; i < sizeof(answers) / sizeof(answers[0]); i++) {
         answered(MG_KIND_DO, answers[i]);
         ck_assert_msg(!verdict.may_still_act, "%d", answers[i]);
     }
-    for (size_t i = 0; i < sizeof gateways / sizeof gateways[0]; i++) {
+    for (size_t i = 0; i < sizeof(gateways) / sizeof(gateways[0]); i++) {
         answered(MG_KIND_DO, gateways[i]);
         ck_assert_msg(verdict.may_still_act, "%d", gateways[i]);
     }
@@ -177,7 +177,7 @@ START_TEST(what_is_no_json_or_has_no_such_part_gives_no_result)
     bool is_truncated = true;
     static const char *const bodies[] = {"", "<html>", "{\"receipt\":1,\"receipt\":2}", "{\"other\":1}",
                                          "{\"receipt\":"};
-    for (size_t i = 0; i < sizeof bodies / sizeof bodies[0]; i++) {
+    for (size_t i = 0; i < sizeof(bodies) / sizeof(bodies[0]); i++) {
         ck_assert_ptr_null(mg_classify_result(service, mg_slice_of(bodies[i]), &is_truncated).data);
         ck_assert(!is_truncated);
     }
@@ -188,9 +188,9 @@ START_TEST(a_result_above_the_limit_is_cut_and_says_so)
 {
     char body[3000];
     bool is_truncated;
-    memset(body, 'a', sizeof body);
+    memset(body, 'a', sizeof(body));
     memcpy(body, "{\"receipt\":\"", 12);
-    memcpy(body + sizeof body - 3, "\"}", 3);
+    memcpy(body + sizeof(body) - 3, "\"}", 3);
     ck_assert_ptr_null(mg_classify_result(service, mg_slice_of(body), &is_truncated).data);
     ck_assert(is_truncated);
 }

@@ -25,7 +25,7 @@ static void tell_time(int64_t behind_ms)
     char body[256], sent_at[MG_TIME_TEXT_SIZE];
     mg_time_format(mg_clock_wall_ms() - behind_ms, sent_at);
     snprintf(
-        body, sizeof body,
+        body, sizeof(body),
         "{\"v\":1,\"service\":\"payment\",\"epoch\":1,\"version\":0,\"paused\":false,\"sent_at\":\"%s\"}",
         sent_at);
     fakes_say(body);
@@ -117,7 +117,7 @@ START_TEST(a_clock_that_is_known_to_be_wrong_makes_no_agent_unready)
 {
     char reason[256];
     tell_time_often(BACK_MS);
-    ck_assert_msg(mg_agent_is_ready(&flow_agent, reason, sizeof reason), "%s", reason);
+    ck_assert_msg(mg_agent_is_ready(&flow_agent, reason, sizeof(reason)), "%s", reason);
     int64_t ahead_ms = 0;
     ck_assert(mg_skew_measure(&flow_agent.skew, mg_clock_boot_ms(), mg_clock_wall_ms(), &ahead_ms));
     ck_assert_int_ge(ahead_ms, BACK_MS - 10);
@@ -126,7 +126,7 @@ START_TEST(a_clock_that_is_known_to_be_wrong_makes_no_agent_unready)
         flow_agent.skew.seconds[i].fresh_count = 0;
         flow_agent.skew.seconds[i].least_ms -= 2 * BACK_MS; /* from the future, with no other evidence */
     }
-    ck_assert(!mg_agent_is_ready(&flow_agent, reason, sizeof reason));
+    ck_assert(!mg_agent_is_ready(&flow_agent, reason, sizeof(reason)));
     ck_assert_ptr_nonnull(strstr(reason, "behind of the database's; synchronise it"));
 }
 END_TEST
@@ -158,7 +158,7 @@ int main(void)
     TCase *tcase = tcase_create("clock");
     tcase_add_checked_fixture(tcase, setup, flow_finish);
     tcase_set_timeout(tcase, 30);
-    for (size_t i = 0; i < sizeof tests / sizeof tests[0]; i++) {
+    for (size_t i = 0; i < sizeof(tests) / sizeof(tests[0]); i++) {
         tcase_add_test(tcase, tests[i]);
     }
     suite_add_tcase(suite, tcase);

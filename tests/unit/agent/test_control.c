@@ -24,7 +24,7 @@ static const struct mg_served *served(void)
 static void say(int epoch, int version, const char *members)
 {
     char body[1024];
-    snprintf(body, sizeof body, "{\"v\":1,\"service\":\"payment\",\"epoch\":%d,\"version\":%d,%s}", epoch,
+    snprintf(body, sizeof(body), "{\"v\":1,\"service\":\"payment\",\"epoch\":%d,\"version\":%d,%s}", epoch,
              version, members);
     fakes_say(body);
 }
@@ -111,7 +111,7 @@ START_TEST(a_share_bounds_the_calls_and_never_raises_them)
     ck_assert_int_eq(fakes.prefetch[0], 2);
     for (int i = 0; i < 4; i++) {
         char order_id[16];
-        snprintf(order_id, sizeof order_id, "o%d", i);
+        snprintf(order_id, sizeof(order_id), "o%d", i);
         flow_deliver(&(struct flow_request){.order_id = order_id});
     }
     flow_wait_calls(2);
@@ -307,7 +307,7 @@ START_TEST(without_a_readable_control_message_it_goes_on_as_before)
         "{\"v\":1,\"service\":\"payment\",\"epoch\":9,\"version\":9}",
         "{\"v\":1,\"service\":\"payment\",\"epoch\":9,\"version\":9,\"paused\":false,\"down\":{}}"};
     say(1, 3, "\"paused\":true");
-    for (size_t i = 0; i < sizeof others / sizeof others[0]; i++) {
+    for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++) {
         fakes_say(others[i]);
         ck_assert(served()->control.is_paused);
         ck_assert_uint_eq(served()->control.version, 3);
@@ -324,7 +324,7 @@ START_TEST(the_same_control_message_again_changes_nothing)
     say(1, 1, "\"paused\":false,\"shares\":[{\"instance\":\"test\",\"concurrency\":2}]");
     int reports = fakes.report_count;
     char story[256];
-    memcpy(story, fakes.story, sizeof story);
+    memcpy(story, fakes.story, sizeof(story));
     say(1, 1, "\"paused\":false,\"shares\":[{\"instance\":\"test\",\"concurrency\":2}]");
     ck_assert_int_eq(fakes.report_count, reports);
     ck_assert_str_eq(fakes.story, story);
@@ -352,7 +352,7 @@ int main(void)
     TCase *tcase = tcase_create("control");
     tcase_set_timeout(tcase, 60);
     tcase_add_checked_fixture(tcase, setup, flow_finish);
-    for (size_t i = 0; i < sizeof tests / sizeof tests[0]; i++) {
+    for (size_t i = 0; i < sizeof(tests) / sizeof(tests[0]); i++) {
         tcase_add_test(tcase, tests[i]);
     }
     suite_add_tcase(suite, tcase);

@@ -137,7 +137,7 @@ static void flow_with_controls(int64_t from_ms, int64_t to_ms, int64_t behind_ms
 START_TEST(a_clock_that_went_back_is_noticed_within_a_second)
 {
     static const int64_t STEPS_MS[] = {1500, 30000, 3600000};
-    for (size_t i = 0; i < sizeof STEPS_MS / sizeof STEPS_MS[0]; i++) {
+    for (size_t i = 0; i < sizeof(STEPS_MS) / sizeof(STEPS_MS[0]); i++) {
         setup();
         flow(0, 40000, 0);
         arrive(40000, STEPS_MS[i], 2, true);
@@ -408,7 +408,7 @@ static void busy_agent(int control_period_ms, int phase_ms, int waits_ms)
 START_TEST(a_busy_agent_drops_nothing_of_a_clock_that_went_back)
 {
     static const int PERIODS_MS[] = {1000, 1250};
-    for (size_t i = 0; i < sizeof PERIODS_MS / sizeof PERIODS_MS[0]; i++) {
+    for (size_t i = 0; i < sizeof(PERIODS_MS) / sizeof(PERIODS_MS[0]); i++) {
         for (int phase_ms = 0; phase_ms < PERIODS_MS[i]; phase_ms += 50) {
             busy_agent(PERIODS_MS[i], phase_ms, 0);
             busy_agent(PERIODS_MS[i], phase_ms, 200);

@@ -573,7 +573,7 @@ int main(void)
     TCase *tcase = tcase_create("flow");
     tcase_add_checked_fixture(tcase, setup, flow_finish);
     tcase_set_timeout(tcase, 30);
-    for (size_t i = 0; i < sizeof tests / sizeof tests[0]; i++) {
+    for (size_t i = 0; i < sizeof(tests) / sizeof(tests[0]); i++) {
         tcase_add_test(tcase, tests[i]);
     }
     tcase_add_loop_test(tcase, of_two_copies_with_two_complete_bys_the_later_one_holds, 0, 2);

@@ -115,7 +115,9 @@ START_TEST(another_limit_keeps_what_is_under_way_and_saves_up_nothing)
     ck_assert_int_eq(limiter.in_flight, 4);
     for (int i = 0; i < 3; i++) {
         ck_assert_int_eq(mg_limiter_wait_ms(&limiter, 1000), -1);
-        if (i < 2) mg_limiter_release(&limiter);
+        if (i < 2) {
+            mg_limiter_release(&limiter);
+        }
     }
     mg_limiter_release(&limiter);
     ck_assert_int_eq(mg_limiter_wait_ms(&limiter, 1000), 0);

@@ -144,7 +144,7 @@ START_TEST(an_isolated_request_is_given_back_like_others)
     ck_assert_ptr_nonnull(strchr(fakes.story, 'q'));
     fakes.broker.on_state(fakes.broker.arg, true, "");
     ck_assert_int_eq(fakes.prefetch[0], 1);
-    memset(fakes.story, 0, sizeof fakes.story);
+    memset(fakes.story, 0, sizeof(fakes.story));
     deliver("guilty", 0, 9);
     mg_agent_drain(&flow_agent);
     ck_assert_ptr_nonnull(strchr(fakes.story, 'q'));

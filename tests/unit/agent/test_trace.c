@@ -30,8 +30,10 @@ static const char *sent(int call)
 {
     static char text[MG_TRACEPARENT_SIZE];
     const char *header = strstr(fakes.calls[call].headers, "traceparent: ");
-    if (header == NULL) return "";
-    snprintf(text, sizeof text, "%s", header + strlen("traceparent: "));
+    if (header == NULL) {
+        return "";
+    }
+    snprintf(text, sizeof(text), "%s", header + strlen("traceparent: "));
     return text;
 }
 
@@ -75,7 +77,7 @@ START_TEST(each_try_is_a_span_of_its_own)
     flow_answer_status(0, 503, "");
     flow_wait_calls(2);
     char first[MG_TRACEPARENT_SIZE];
-    snprintf(first, sizeof first, "%s", sent(0));
+    snprintf(first, sizeof(first), "%s", sent(0));
     ck_assert_str_ne(first, sent(1));
     flow_answer_unreachable(1);
     ck_assert_int_eq(recorded_count, 2);

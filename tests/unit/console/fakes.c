@@ -65,7 +65,7 @@ const char *mg_http_exchange_header(const struct mg_http_exchange *request, cons
                    {"Origin", request->origin},
                    {"Sec-Fetch-Site", request->site},
                    {"X-Makegood-CSRF", request->csrf}};
-    for (size_t i = 0; i < sizeof headers / sizeof headers[0]; i++) {
+    for (size_t i = 0; i < sizeof(headers) / sizeof(headers[0]); i++) {
         if (strcmp(headers[i].name, name) == 0) {
             return headers[i].value;
         }
@@ -100,13 +100,13 @@ void mg_http_answer(struct mg_http_exchange *request, const struct mg_http_respo
     ck_assert_msg(request->status == 0, "%s was answered twice: %u %s", request->path, request->status,
                   request->text);
     request->status = answer->status;
-    ck_assert_uint_lt(answer->body.len, sizeof request->text);
+    ck_assert_uint_lt(answer->body.len, sizeof(request->text));
     memcpy(request->text, answer->body.data, answer->body.len);
     for (const struct mg_http_header *header = answer->headers; header->name != NULL; header++) {
         if (strcmp(header->name, "Set-Cookie") == 0) {
-            keep(request->set_cookie, sizeof request->set_cookie, header->value);
+            keep(request->set_cookie, sizeof(request->set_cookie), header->value);
         } else if (strcmp(header->name, "Retry-After") == 0) {
-            keep(request->retry_after, sizeof request->retry_after, header->value);
+            keep(request->retry_after, sizeof(request->retry_after), header->value);
         }
     }
 }
@@ -163,12 +163,12 @@ struct fake_browser fake_login(const char *token)
 {
     struct fake_browser browser = {.cookie = ""};
     char body[128];
-    (void)snprintf(body, sizeof body, "{\"token\": \"%s\"}", token);
+    (void)snprintf(body, sizeof(body), "{\"token\": \"%s\"}", token);
     struct mg_http_exchange request = fake_post("/api/v1/login", body);
     ck_assert_msg(fake_send(&request) == 200, "%s: %s", token, request.text);
     const char *value = strchr(request.set_cookie, '=') + 1;
-    (void)snprintf(browser.cookie, sizeof browser.cookie, "%.*s", (int)strcspn(value, ";"), value);
-    member_read(&request, "/csrf", browser.csrf, sizeof browser.csrf);
+    (void)snprintf(browser.cookie, sizeof(browser.cookie), "%.*s", (int)strcspn(value, ";"), value);
+    member_read(&request, "/csrf", browser.csrf, sizeof(browser.csrf));
     return browser;
 }
 
@@ -179,7 +179,7 @@ const char *fake_role(const struct fake_browser *browser)
     request.cookie_name = fake.options.cert_file[0] != '\0' ? "__Host-makegood" : "makegood";
     fake_use(&request, browser);
     ck_assert_uint_eq(fake_send(&request), 200);
-    member_read(&request, "/role", role, sizeof role);
+    member_read(&request, "/role", role, sizeof(role));
     return role;
 }
 
@@ -188,7 +188,7 @@ const char *fake_role(const struct fake_browser *browser)
 static bool reach(const char *page, const char *id)
 {
     fake.reached = page;
-    keep(fake.reached_id, sizeof fake.reached_id, id);
+    keep(fake.reached_id, sizeof(fake.reached_id), id);
     return true;
 }
 
@@ -276,9 +276,9 @@ void mg_dead_settle(struct mg_dead *dead, struct mg_http_exchange *request,
     (void)dead;
     fake.settled++;
     fake.dead = *settlement;
-    keep(fake.queue, sizeof fake.queue, settlement->queue);
-    keep(fake.mark, sizeof fake.mark, settlement->mark);
-    keep(fake.reason, sizeof fake.reason, settlement->reason);
+    keep(fake.queue, sizeof(fake.queue), settlement->queue);
+    keep(fake.mark, sizeof(fake.mark), settlement->mark);
+    keep(fake.reason, sizeof(fake.reason), settlement->reason);
     if (request != NULL) {
         mg_answer_json(request, 200, mg_slice_of("{}"));
     }
@@ -298,11 +298,11 @@ void mg_store_note_action(struct mg_store *store, const struct mg_operator_actio
                           mg_store_done_fn *done, void *arg)
 {
     (void)store;
-    keep(fake.by, sizeof fake.by, action->by);
-    keep(fake.verb, sizeof fake.verb, action->verb);
-    keep(fake.subject, sizeof fake.subject, action->subject);
-    keep(fake.reason, sizeof fake.reason, action->reason);
-    keep(fake.detail, sizeof fake.detail, action->detail.data);
+    keep(fake.by, sizeof(fake.by), action->by);
+    keep(fake.verb, sizeof(fake.verb), action->verb);
+    keep(fake.subject, sizeof(fake.subject), action->subject);
+    keep(fake.reason, sizeof(fake.reason), action->reason);
+    keep(fake.detail, sizeof(fake.detail), action->detail.data);
     fake.noted = done;
     ask(FAKE_NOTE, arg);
 }
@@ -312,11 +312,11 @@ void mg_store_put_setting(struct mg_store *store, const struct mg_service_settin
 {
     (void)store;
     fake.setting = *setting;
-    keep(fake.by, sizeof fake.by, setting->by);
-    keep(fake.subject, sizeof fake.subject, setting->service);
-    keep(fake.concurrency, sizeof fake.concurrency,
+    keep(fake.by, sizeof(fake.by), setting->by);
+    keep(fake.subject, sizeof(fake.subject), setting->service);
+    keep(fake.concurrency, sizeof(fake.concurrency),
          setting->concurrency != NULL ? setting->concurrency : "as is");
-    keep(fake.rate, sizeof fake.rate, setting->rate_per_s != NULL ? setting->rate_per_s : "as is");
+    keep(fake.rate, sizeof(fake.rate), setting->rate_per_s != NULL ? setting->rate_per_s : "as is");
     fake.setting_put = done;
     ask(FAKE_SETTING, arg);
 }
@@ -326,7 +326,7 @@ void mg_store_ack_alert(struct mg_store *store, int64_t alert_id, const char *by
 {
     (void)store;
     fake.alert_id = alert_id;
-    keep(fake.by, sizeof fake.by, by);
+    keep(fake.by, sizeof(fake.by), by);
     fake.acked = done;
     ask(FAKE_ACK, arg);
 }
@@ -336,13 +336,13 @@ void mg_store_start_bulk(struct mg_store *store, const struct mg_bulk_start *sta
 {
     (void)store;
     fake.start = *start;
-    keep(fake.bulk_id, sizeof fake.bulk_id, start->bulk_id);
-    keep(fake.by, sizeof fake.by, start->by);
-    keep(fake.rate, sizeof fake.rate, start->rate_per_s);
+    keep(fake.bulk_id, sizeof(fake.bulk_id), start->bulk_id);
+    keep(fake.by, sizeof(fake.by), start->by);
+    keep(fake.rate, sizeof(fake.rate), start->rate_per_s);
     const struct mg_failure_filter *filter = &start->filter;
-    ck_assert_int_lt(snprintf(fake.filter, sizeof fake.filter, "%s/%s/%s/%s", filter->workflow, filter->step,
+    ck_assert_int_lt(snprintf(fake.filter, sizeof(fake.filter), "%s/%s/%s/%s", filter->workflow, filter->step,
                               filter->error, filter->services),
-                     (int)sizeof fake.filter);
+                     (int)sizeof(fake.filter));
     fake.started = done;
     ask(FAKE_START, arg);
 }
@@ -358,7 +358,7 @@ void mg_store_change_bulk(struct mg_store *store, const struct mg_bulk_change *c
 {
     (void)store;
     fake.bulk_change = *change;
-    keep(fake.bulk_id, sizeof fake.bulk_id, change->bulk_id);
+    keep(fake.bulk_id, sizeof(fake.bulk_id), change->bulk_id);
     fake.bulk_changed = done;
     ask(FAKE_BULK, arg);
 }
@@ -402,7 +402,7 @@ size_t fake_line(char ret_lines[LINES_SIZE], size_t len, const char *role, const
     uint8_t digest[MG_SHA256_SIZE];
     char hex[2 * MG_SHA256_SIZE + 1];
     mg_sha256(mg_slice_of(token), digest);
-    *mg_hex_write(digest, sizeof digest, hex) = '\0';
+    *mg_hex_write(digest, sizeof(digest), hex) = '\0';
     len += (size_t)snprintf(ret_lines + len, LINES_SIZE - len, "%s %s %s\n", role, name, hex);
     ck_assert_uint_lt(len, LINES_SIZE);
     return len;
@@ -437,8 +437,8 @@ static void console_begin(const char *cert_file)
 static void tokens_begin(void)
 {
     char lines[LINES_SIZE];
-    memset(&fake, 0, sizeof fake);
-    keep(fake.path, sizeof fake.path, "/tmp/makegood-tokens-XXXXXX");
+    memset(&fake, 0, sizeof(fake));
+    keep(fake.path, sizeof(fake.path), "/tmp/makegood-tokens-XXXXXX");
     int fd = mkstemp(fake.path);
     ck_assert_int_ge(fd, 0);
     ck_assert_int_eq(close(fd), 0);
@@ -461,7 +461,7 @@ void fake_begin_over_tls(void)
 
 void fake_begin_without_tokens(void)
 {
-    memset(&fake, 0, sizeof fake);
+    memset(&fake, 0, sizeof(fake));
     console_begin("");
 }
 

@@ -337,7 +337,7 @@ START_TEST(each_part_of_a_filter_and_each_verb_is_taken_as_it_was_sent)
     for (size_t i = 0; i < COUNT(cases); i++) {
         char body[256];
         (void)snprintf(
-            body, sizeof body,
+            body, sizeof(body),
             "{\"reason\": \"mended\", \"verb\": \"%s\", \"%s\": \"%s\", \"orders\": 3, \"ticket\": \"t\"}",
             cases[i].verb, cases[i].name, cases[i].value);
         struct mg_http_exchange request = change("/api/v1/bulk", body);
@@ -346,7 +346,7 @@ START_TEST(each_part_of_a_filter_and_each_verb_is_taken_as_it_was_sent)
         ck_assert_int_eq(fake.start.verb, cases[i].kind);
         const char *const parts[] = {i == 0 ? "pay" : "", i == 1 ? "charge" : "", i == 2 ? "http_503" : "",
                                      i == 3 ? "payment" : ""};
-        (void)snprintf(body, sizeof body, "%s/%s/%s/%s", parts[0], parts[1], parts[2], parts[3]);
+        (void)snprintf(body, sizeof(body), "%s/%s/%s/%s", parts[0], parts[1], parts[2], parts[3]);
         ck_assert_str_eq(fake.filter, body);
         fake.started(arg, NULL, &trouble);
     }
@@ -501,16 +501,16 @@ END_TEST
 START_TEST(a_reason_is_kept_whole_or_refused)
 {
     char body[700], letters[MG_COMMAND_REASON_MAX + 2];
-    memset(letters, 'x', sizeof letters);
+    memset(letters, 'x', sizeof(letters));
     letters[MG_COMMAND_REASON_MAX] = '\0';
-    (void)snprintf(body, sizeof body, "{\"reason\": \"%s\", \"version\": 7}", letters);
+    (void)snprintf(body, sizeof(body), "{\"reason\": \"%s\", \"version\": 7}", letters);
     struct mg_http_exchange request = change(ORDER("resume"), body);
     ck_assert_uint_eq(fake_send(&request), 0);
     ck_assert_str_eq(fake.reason, letters);
     answer_note(NULL);
     ck_assert_str_eq(fake.command.reason, letters);
     answer_command(NULL);
-    (void)snprintf(body, sizeof body, "{\"reason\": \"%sx\", \"version\": 7}", letters);
+    (void)snprintf(body, sizeof(body), "{\"reason\": \"%sx\", \"version\": 7}", letters);
     request = change(ORDER("resume"), body);
     (void)fake_send(&request);
     assert_answer(&request, 400, "too long: at most 511 bytes");

@@ -195,9 +195,9 @@ START_TEST(only_hosts_that_are_meant_are_answered)
         request.host = bad[i];
         ck_assert_msg(fake_send(&request) == 421, "\"%s\": %s", bad[i], request.text);
     }
-    memset(long_host, 'x', sizeof long_host);
+    memset(long_host, 'x', sizeof(long_host));
     memcpy(long_host, "localhost", strlen("localhost"));
-    long_host[sizeof long_host - 1] = '\0';
+    long_host[sizeof(long_host) - 1] = '\0';
     request = fake_get("/");
     request.host = long_host;
     ck_assert_uint_eq(fake_send(&request), 421);
@@ -267,15 +267,15 @@ START_TEST(a_part_of_an_address_is_taken_whole_or_not)
 {
     char path[600] = "/api/v1/orders/", longest[MG_PATH_PART_SIZE];
     const struct fake_browser reader = fake_login(TOKEN_READER);
-    memset(longest, 'a', sizeof longest);
-    longest[sizeof longest - 1] = '\0';
+    memset(longest, 'a', sizeof(longest));
+    longest[sizeof(longest) - 1] = '\0';
     size_t head = strlen(path);
-    memcpy(path + head, longest, sizeof longest);
+    memcpy(path + head, longest, sizeof(longest));
     struct mg_http_exchange request = fake_get(path);
     fake_use(&request, &reader);
     ck_assert_uint_eq(fake_send(&request), 200);
     ck_assert_str_eq(fake.reached_id, longest);
-    memcpy(path + head + strlen(longest), "a", sizeof "a");
+    memcpy(path + head + strlen(longest), "a", sizeof("a"));
     request = fake_get(path);
     fake_use(&request, &reader);
     ck_assert_uint_eq(fake_send(&request), 404);

@@ -135,7 +135,7 @@ START_TEST(a_file_names_so_many_and_no_more)
     char lines[LINES_SIZE], name[32];
     size_t len = 0;
     for (int i = 0; i < 256; i++) {
-        (void)snprintf(name, sizeof name, "r%d", i);
+        (void)snprintf(name, sizeof(name), "r%d", i);
         len = fake_line(lines, len, "reader", name, name);
     }
     fake_write_tokens(lines);
@@ -177,13 +177,13 @@ START_TEST(where_all_places_are_taken_the_least_used_one_is_given_away)
     struct fake_browser browsers[NAMES][OWN_MAX];
     size_t len = 0;
     for (int n = 0; n < NAMES; n++) {
-        (void)snprintf(token, sizeof token, "token-%d", n);
+        (void)snprintf(token, sizeof(token), "token-%d", n);
         len = fake_line(lines, len, "reader", token, token);
     }
     fake_write_tokens(lines);
     ck_assert_int_eq(fake_reload(&err), MG_OK);
     for (int n = 0; n < NAMES; n++) {
-        (void)snprintf(token, sizeof token, "token-%d", n);
+        (void)snprintf(token, sizeof(token), "token-%d", n);
         for (int i = 0; i < OWN_MAX; i++) {
             fake.boot_ms++;
             browsers[n][i] = fake_login(token);
@@ -243,7 +243,7 @@ START_TEST(only_a_whole_token_lets_in)
     }
     size_t head = strlen(longest);
     memset(longest + head, 'x', 600);
-    memcpy(longest + head + 600, "\"}", sizeof "\"}");
+    memcpy(longest + head + 600, "\"}", sizeof("\"}"));
     fake.boot_ms += 1000;
     ck_assert_uint_eq(login_status(longest), 403);
     ck_assert_uint_eq(login_status("{\"token\": \"" TOKEN_OPERATOR "\"}"), 200);
@@ -268,7 +268,7 @@ START_TEST(only_a_cookie_as_it_was_given_counts)
     forged.cookie[63] = '\0';
     ck_assert_str_eq(fake_role(&forged), "none");
     forged = otto;
-    memcpy(forged.cookie + 64, "0", sizeof "0");
+    memcpy(forged.cookie + 64, "0", sizeof("0"));
     ck_assert_str_eq(fake_role(&forged), "none");
     forged.cookie[0] = '\0';
     ck_assert_str_eq(fake_role(&forged), "none");

@@ -231,8 +231,8 @@ void mg_store_look_at_bulk(struct mg_store *store, mg_store_bulk_looked_fn *done
                                                         .order_version = order->version,
                                                         .state = order->state,
                                                         .is_turned = fake.is_turned && order->version > 7}};
-            snprintf(row->order_id, sizeof row->order_id, "o-%d", i);
-            snprintf(row->cause, sizeof row->cause, "%s", order->cause);
+            snprintf(row->order_id, sizeof(row->order_id), "o-%d", i);
+            snprintf(row->cause, sizeof(row->cause), "%s", order->cause);
         }
     }
     struct mg_bulk *bulk = &fake.row.bulk;
@@ -243,7 +243,7 @@ void mg_store_look_at_bulk(struct mg_store *store, mg_store_bulk_looked_fn *done
     bulk->now_us = NOW_US + fake.boot_ms * 1000;
     if (fake.has_older) {
         rows[row_count] = fake.row;
-        snprintf(rows[row_count++].bulk_id, sizeof rows[0].bulk_id, OLDER_ID);
+        snprintf(rows[row_count++].bulk_id, sizeof(rows[0].bulk_id), OLDER_ID);
     }
     if (!fake.is_ended) {
         rows[row_count++] = fake.row;
@@ -272,7 +272,7 @@ void mg_store_write_bulk(struct mg_store *store, const struct mg_bulk_write *wri
         for (int i = 0; i < write->ended_count; i++) {
             struct fake_order *order = &fake.orders[write->ended[i].n - 1];
             order->result = write->ended[i].result;
-            snprintf(order->text, sizeof order->text, "%s", write->ended[i].text);
+            snprintf(order->text, sizeof(order->text), "%s", write->ended[i].text);
         }
         for (int64_t i = 0; i < write->plan.ask; i++) {
             fake.orders[fake.asked_to].result = MG_BULK_RESULT_ASKED;
@@ -286,7 +286,7 @@ void mg_store_write_bulk(struct mg_store *store, const struct mg_bulk_write *wri
             }
         }
         ck_assert(stops == (write->why != NULL));
-        snprintf(fake.why, sizeof fake.why, "%s", write->why != NULL ? write->why : "");
+        snprintf(fake.why, sizeof(fake.why), "%s", write->why != NULL ? write->why : "");
         written.is_alerted = stops;
         fake.row.bulk.state = write->plan.state;
         fake.row.bulk.is_tried = write->plan.is_tried;
@@ -306,7 +306,7 @@ void fake_end_all(enum mg_order_state state)
         if (order->version == 7) {
             order->version = 9;
             order->state = state;
-            memcpy(order->cause, fake.sent[i].command_id, sizeof order->cause);
+            memcpy(order->cause, fake.sent[i].command_id, sizeof(order->cause));
         }
     }
 }
@@ -314,7 +314,7 @@ void fake_end_all(enum mg_order_state state)
 void fake_answer(int i, enum mg_command_verdict verdict, uint64_t version, const char *text)
 {
     struct mg_command_result result = {.verdict = verdict, .version = version};
-    snprintf(result.command_id, sizeof result.command_id, "%s", fake.sent[i].command_id);
-    snprintf(result.text, sizeof result.text, "%s", text);
+    snprintf(result.command_id, sizeof(result.command_id), "%s", fake.sent[i].command_id);
+    snprintf(result.text, sizeof(result.text), "%s", text);
     fake.client.on_result(fake.client.arg, &result);
 }

@@ -15,12 +15,12 @@ static struct mg_bulk_runner *runner;
 static void begin(int orders, double rate)
 {
     struct mg_err err;
-    memset(&fake, 0, sizeof fake);
+    memset(&fake, 0, sizeof(fake));
     fake.boot_ms = 1000;
     fake.is_store_up = fake.is_broker_up = true;
-    snprintf(fake.row.bulk_id, sizeof fake.row.bulk_id, BULK_ID);
-    snprintf(fake.row.reason, sizeof fake.row.reason, "it is back");
-    snprintf(fake.row.by, sizeof fake.row.by, "anna");
+    snprintf(fake.row.bulk_id, sizeof(fake.row.bulk_id), BULK_ID);
+    snprintf(fake.row.reason, sizeof(fake.row.reason), "it is back");
+    snprintf(fake.row.by, sizeof(fake.row.by), "anna");
     fake.row.verb = MG_CAUSE_RESUME;
     fake.row.version = (uint64_t)orders * 1000;
     fake.row.bulk = (struct mg_bulk){.state = MG_BULK_CANARY,
@@ -110,7 +110,7 @@ START_TEST(what_is_refused_has_failed_and_what_was_changed_by_others_is_skipped)
     fake_answer(0, MG_COMMAND_CONFLICT, 7, "settle it");
     fake_answer(1, MG_COMMAND_CONFLICT, 8, "it has changed");
     fake.orders[1].version = 8;
-    snprintf(fake.orders[1].cause, sizeof fake.orders[1].cause, "another's");
+    snprintf(fake.orders[1].cause, sizeof(fake.orders[1].cause), "another's");
     fake_answer(2, MG_COMMAND_NOT_FOUND, 0, "no such order");
     fake_answer(3, MG_COMMAND_DONE, 8, "");
     fake_pass(1000);
@@ -203,7 +203,7 @@ START_TEST(a_command_without_an_answer_is_sent_again_ever_more_seldom)
     ck_assert_int_eq(fake.sent_count, before + 1);
     fake.orders[0].version = 8; /* it goes on */
     fake.orders[0].state = MG_ORDER_PROCESSING;
-    memcpy(fake.orders[0].cause, fake.sent[0].command_id, sizeof fake.orders[0].cause);
+    memcpy(fake.orders[0].cause, fake.sent[0].command_id, sizeof(fake.orders[0].cause));
     fake_pass(INT64_C(2) * 3600 * 1000);
     ck_assert_int_eq(fake.sent_count, before + 1);
     finish();

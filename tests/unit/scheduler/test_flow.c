@@ -427,7 +427,9 @@ START_TEST(who_cannot_store_lets_others_lead)
         ck_assert_int_eq(fake_broker.options.rank, rank); /* once or twice is a hitch */
         fake_store.next_commit = FAKE_COMMIT_UNKNOWN_LOST;
         stage_settle();
-        if (i < 2) fake_loop_advance(5000);
+        if (i < 2) {
+            fake_loop_advance(5000);
+        }
     }
     ck_assert_int_eq(fake_broker.options.rank, INT64_MIN);
     fake_loop_advance(5000);

@@ -239,7 +239,9 @@ enum mg_class test_json_set(struct mg_slice text, const char *pointer, struct mg
 enum mg_class test_json_set(struct mg_slice text, const char *pointer, struct mg_slice value,
                             struct mg_buf *ret_text, struct mg_err *err)
 {
-    if (json_sets_without_memory == 0) return real_json_set(text, pointer, value, ret_text, err);
+    if (json_sets_without_memory == 0) {
+        return real_json_set(text, pointer, value, ret_text, err);
+    }
     json_sets_without_memory--;
     ret_text->failed = ret_text->is_out_of_memory = true;
     return MG_OK;

@@ -22,7 +22,7 @@ static int replicas_make(const char *letters, struct mg_supervisor_replica ret[R
                                                     .breaker = letter == 'c'   ? MG_BREAKER_CLOSED
                                                                : letter == 'o' ? MG_BREAKER_OPEN
                                                                                : MG_BREAKER_HALF_OPEN};
-        snprintf(ret[count].instance, sizeof ret[count].instance, "%c", 'a' + count);
+        snprintf(ret[count].instance, sizeof(ret[count].instance), "%c", 'a' + count);
     }
     return count;
 }
@@ -37,7 +37,7 @@ static struct mg_supervisor_health health_make(const char *prober, bool has_prob
                                            .has_probed = has_probed,
                                            .since_ms = NOW_MS - age_ms,
                                            .able_ms = NOW_MS - age_ms};
-    snprintf(health.prober, sizeof health.prober, "%s", prober != NULL ? prober : "");
+    snprintf(health.prober, sizeof(health.prober), "%s", prober != NULL ? prober : "");
     return health;
 }
 
@@ -97,7 +97,7 @@ static const struct {
 /* Would catch: a change of state too early or too late, one that never ends, a prober that cannot probe. */
 START_TEST(each_combination_has_its_health)
 {
-    for (size_t i = 0; i < sizeof CASES / sizeof CASES[0]; i++) {
+    for (size_t i = 0; i < sizeof(CASES) / sizeof(CASES[0]); i++) {
         struct mg_supervisor_replica replicas[REPLICAS_MAX];
         struct mg_supervisor_health health =
             health_make(CASES[i].prober, CASES[i].has_probed, CASES[i].age_ms);
@@ -139,7 +139,7 @@ static const struct {
 /* Would catch: a leader that closes all breakers, or changes the prober, only because it is new. */
 START_TEST(a_takeover_changes_no_health)
 {
-    for (size_t i = 0; i < sizeof TAKEOVERS / sizeof TAKEOVERS[0]; i++) {
+    for (size_t i = 0; i < sizeof(TAKEOVERS) / sizeof(TAKEOVERS[0]); i++) {
         struct mg_supervisor_replica replicas[REPLICAS_MAX];
         struct mg_supervisor_health health = {0};
         int count = replicas_make(TAKEOVERS[i].replicas, replicas);
@@ -178,7 +178,7 @@ START_TEST(an_outage_outlives_a_restart_of_all_agents)
     static const char *const PROBERS[] = {"b", "b", "b", "b", "b", "b", "b", "a"};
     struct mg_supervisor_replica replicas[REPLICAS_MAX];
     struct mg_supervisor_health health = health_make("b", false, MG_SUPERVISOR_FORGET_MS);
-    for (int i = 0; i < (int)(sizeof LOOKS / sizeof LOOKS[0]); i++) {
+    for (int i = 0; i < (int)(sizeof(LOOKS) / sizeof(LOOKS[0])); i++) {
         int count = replicas_make(LOOKS[i], replicas);
         for (int k = 0; k < count; k++) {
             replicas[k].process = i < 3 ? 0 : i < 6 ? 1 : 2;
@@ -238,7 +238,7 @@ START_TEST(a_turn_is_longer_than_any_open_time)
     struct mg_service *service = NULL;
     struct mg_err err;
     char text[256];
-    snprintf(text, sizeof text,
+    snprintf(text, sizeof(text),
              "{\"service\":\"payment\",\"url\":\"http://127.0.0.1:1\",\"breaker\":{\"open_for\":\"%dms\"}}",
              MG_SUPERVISOR_TURN_MAX_MS);
     ck_assert_int_eq(mg_service_parse(mg_slice_of(text), NULL, &service, &err), MG_BAD_INPUT);
@@ -277,7 +277,7 @@ START_TEST(whatever_they_say_who_probes_can)
 {
     static const char LETTERS[] = "cohCOH";
     static const char *const PROBERS[] = {NULL, "a", "b", "c", "d", "e"};
-    const int base = (int)sizeof LETTERS - 1;
+    const int base = (int)sizeof(LETTERS) - 1;
     for (int count = 0; count <= REPLICAS_MAX; count++) {
         int combinations = 1;
         for (int i = 0; i < count; i++) {
@@ -288,7 +288,7 @@ START_TEST(whatever_they_say_who_probes_can)
             for (int i = 0, rest = number; i < count; i++, rest /= base) {
                 letters[i] = LETTERS[rest % base];
             }
-            for (size_t i = 0; i < sizeof PROBERS / sizeof PROBERS[0]; i++) {
+            for (size_t i = 0; i < sizeof(PROBERS) / sizeof(PROBERS[0]); i++) {
                 combination_judge(letters, PROBERS[i], PROBERS[i] != NULL ? 1 : -1);
             }
         }

@@ -193,7 +193,7 @@ START_TEST(of_too_many_services_the_first_are_watched)
     static char names[MG_SUPERVISOR_SERVICES_MAX + 1][8];
     for (int i = 0; i <= MG_SUPERVISOR_SERVICES_MAX; i++) {
         const char *const row[1][FAKE_COLUMNS] = {{names[i], "0", "f", "0", "0", "a", "open", "t"}};
-        snprintf(names[i], sizeof names[i], "s%d", i);
+        snprintf(names[i], sizeof(names[i]), "s%d", i);
         wanted(row, 1);
         if (i == 0) {
             fake_lead(100);
