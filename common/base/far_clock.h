@@ -12,6 +12,10 @@
  * then goes back by less. A part that it has gone back may pass again as normal time. If a second step
  * forward follows while some deadlines have time left, only its end counts: time that passed normally between
  * the two steps was judged then.
+ *
+ * A step forward often sets right a clock that was set back. Deadlines from before the step back are then
+ * judged by the clock that set them (core/spared.h). For this, a step back is remembered for a day; a process
+ * that was started since, or had no answer while the clock was right, spares them like all others.
  */
 #ifndef MG_BASE_FAR_CLOCK_H
 #define MG_BASE_FAR_CLOCK_H
@@ -19,12 +23,26 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "core/spared.h"
+
 /* The smallest step forward that counts. No deadline misses less: quiescing alone allows for more. */
 #define MG_FAR_CLOCK_STEP_MS 1000
 /* Schedulers may use the old clock for this long after a step, because they read it at this interval. A
  * passed deadline that they set meanwhile lies at most this far behind the end of the step. A deadline of the
  * new clock lies that near only if it leaves no time for a call. */
 #define MG_FAR_CLOCK_STALE_MS 250
+/* A step back is remembered for this long. In that time two machines' clocks drift apart by some seconds at
+ * most. */
+#define MG_FAR_CLOCK_KEPT_MS (24 * INT64_C(3600000))
+
+/* The clock as it was until a step back. A row has one moment, that of its latest write, for all attempts in
+ * it. So only moments count by which none of them can have begun in the stay below. */
+struct mg_far_high {
+    int64_t boot_ms;           /* boot time of the step back */
+    int64_t offset_ms;         /* least offset of that clock */
+    int64_t from_ms, until_ms; /* its values, shown by no lower clock before; 0: no step back is known */
+    int64_t low_from_ms, low_until_ms; /* values of the lower clocks since */
+};
 
 struct mg_far_clock {
     bool is_read;              /* at least one answer has come */
@@ -33,12 +51,10 @@ struct mg_far_clock {
     int64_t set_boot_ms;       /* boot time of the first step forward that still counts */
     int64_t set_from_ms;       /* value of the clock before that step */
     int64_t set_to_ms;         /* value after it, less later steps back; 0: no step counts */
-};
-
-/* Deadlines after `after_ms` and up to `before_ms` have time left although the clock has passed them. Both 0:
- * none. */
-struct mg_spared {
-    int64_t after_ms, before_ms;
+    int64_t asked_boot_ms;     /* when the latest answer was asked for */
+    int64_t known_from_ms;     /* values from this one on were shown by no clock lower than the present one */
+    int64_t set_known_from_ms; /* the same by the clock before the first step forward that still counts */
+    struct mg_far_high high;
 };
 
 /* Before the first answer the estimate is this machine's wall clock. */

@@ -14,6 +14,17 @@
 #include "core/order.h"
 #include "core/plan.h"
 
+/* A sweep goes by the moment at which the order was created. An operator may have given the order a new time
+ * since, by a clock that had been set back. If the clock is then set forward, that time still counts. */
+static bool is_of_low_clock(const struct mg_decider *decider)
+{
+    const struct mg_high_clock *high = &decider->context->spared.high;
+    int64_t within_ms = decider->plan->complete_within_ms;
+    int64_t given_ms = decider->order.complete_by_ms - within_ms;
+    return within_ms > 0 && given_ms >= high->low_from_ms && given_ms <= high->low_until_ms &&
+           mg_is_spared(decider->context, decider->order.complete_by_ms);
+}
+
 /* The order's complete-by has passed: set the goal once, unless the pivot is done and only forward is left.
  */
 static enum mg_verdict order_expire(struct mg_decider *decider)
@@ -25,6 +36,9 @@ static enum mg_verdict order_expire(struct mg_decider *decider)
     }
     if (order->complete_by_ms == 0 || order->complete_by_ms > decider->context->now_ms) {
         return mg_decider_end(decider, MG_STALE_CAUSE, "the order's complete-by has not passed");
+    }
+    if (is_of_low_clock(decider)) {
+        return mg_decider_end(decider, MG_STALE_CAUSE, "only a clock that was set forward has passed it");
     }
     if (mg_plan_is_pivot_done(decider->plan, order)) {
         order->complete_by_ms = 0; /* it can no longer turn back, and needs no further command */

@@ -52,7 +52,7 @@ static inline int64_t mg_earlier(int64_t a, int64_t b)
 /* True if only a database clock that was set forward has passed the deadline. */
 static inline bool mg_is_spared(const struct mg_context *context, int64_t deadline_ms)
 {
-    return deadline_ms > context->spared_after_ms && deadline_ms <= context->spared_before_ms;
+    return deadline_ms > context->spared.after_ms && deadline_ms <= context->spared.before_ms;
 }
 
 /* False for a spared deadline, too. `deadline_ms` 0: none. */

@@ -464,15 +464,17 @@ static enum mg_verdict do_overdue(struct mg_decider *decider, int index)
 }
 
 /* A clock that was set forward has passed the deadline, and the supervisor may not have detected that step.
- * By the old clock an attempt cannot have more time left than its complete-within. An attempt with more time
+ * By its own clock an attempt cannot have more time left than its complete-within. An attempt with more time
  * left began by the new clock and is not spared. */
 static bool is_spared(const struct mg_decider *decider, int index)
 {
     const struct mg_step *step = &decider->order.steps[index];
     const struct mg_step_plan *plan = &decider->plan->steps[index];
     int64_t within_ms = step->kind == MG_KIND_UNDO ? plan->undo_complete_within_ms : plan->complete_within_ms;
-    return mg_is_spared(decider->context, step->complete_by_ms) &&
-           step->complete_by_ms - decider->context->spared_after_ms <= within_ms;
+    int64_t begun_ms = step->complete_by_ms - within_ms;
+    const struct mg_spared *spared = &decider->context->spared;
+    return mg_spared_has(spared, step->complete_by_ms, begun_ms) &&
+           begun_ms <= mg_spared_after_ms(spared, begun_ms);
 }
 
 enum mg_verdict mg_judge_overdue(struct mg_decider *decider)

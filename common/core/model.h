@@ -10,6 +10,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "core/spared.h"
 #include "core/words.h"
 
 /* One bit of a 64-bit word for each step. Far above the number that a person can oversee in a definition. */
@@ -110,11 +111,9 @@ struct mg_cause {
 
 /* The environment of a decision, as known to the scheduler. */
 struct mg_context {
-    int64_t now_ms; /* database clock */
-    /* The clock was set forward: deadlines after `spared_after_ms` and up to `spared_before_ms` have time
-     * left although the clock has passed them. Both 0: none. */
-    int64_t spared_after_ms, spared_before_ms;
-    uint64_t random; /* one random number for each decision; jitter is derived from it */
+    int64_t now_ms;          /* database clock */
+    struct mg_spared spared; /* the clock was set forward: deadlines that have time left nevertheless */
+    uint64_t random;         /* one random number for each decision; jitter is derived from it */
     int64_t quiesce_ms;
     int64_t park_ms; /* wait of a parked step until its next check */
     /* For each step: NONE lets a request out; otherwise the reason against it (NO_CONSUMER, BREAKER_OPEN,

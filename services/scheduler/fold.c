@@ -394,10 +394,8 @@ static void context_make(const struct mg_batch *batch, const struct mg_fold *fol
 {
     const struct mg_scheduler *scheduler = batch->scheduler;
     memset(ret_context, 0, sizeof(*ret_context));
-    struct mg_spared spared = mg_far_clock_spared(&scheduler->pump.db_clock, mg_clock_boot_ms(), 0);
     ret_context->now_ms = batch->now_ms;
-    ret_context->spared_after_ms = spared.after_ms;
-    ret_context->spared_before_ms = spared.before_ms;
+    ret_context->spared = mg_far_clock_spared(&scheduler->pump.db_clock, mg_clock_boot_ms(), 0);
     ret_context->random = mg_random_u64();
     ret_context->quiesce_ms = scheduler->options->quiesce_ms;
     ret_context->park_ms = scheduler->options->park_ms;

@@ -10,7 +10,8 @@
  * first sweep that is asked after that has its deadlines judged.
  *
  * A database clock that is set forward passes deadlines that had time left. They keep that time, and the
- * grace with it, on this machine's clock.
+ * grace with it, on this machine's clock. If the clock was set back before, this holds by the clock that set
+ * the deadline.
  */
 #include <stdio.h>
 
@@ -78,7 +79,7 @@ static bool is_spared(const struct mg_supervisor *supervisor, const struct mg_du
 {
     struct mg_spared spared = spared_now(supervisor, supervisor->options.grace_ms);
     return (due->ask == MG_CAUSE_OVERDUE || due->ask == MG_CAUSE_EXPIRED) &&
-           due->due_at_ms > spared.after_ms && due->due_at_ms <= spared.before_ms;
+           mg_spared_has(&spared, due->due_at_ms, due->set_at_ms);
 }
 
 /* The windows of a gap and of a step forward overlap or lie close: one question has room for one window. */
@@ -89,6 +90,9 @@ static void spared_add(const struct mg_supervisor *supervisor, struct mg_sweep_o
         return;
     }
     bool is_alone = options->grace_before_ms == 0;
+    bool is_high_first = is_alone || spared.high_after_ms < options->grace_after_ms;
+    options->grace_high_after_ms = is_high_first ? spared.high_after_ms : options->grace_after_ms;
+    options->high = spared.high;
     if (is_alone || spared.after_ms < options->grace_after_ms) {
         options->grace_after_ms = spared.after_ms;
     }
@@ -200,7 +204,8 @@ static void lag_note(struct mg_supervisor *supervisor, const struct mg_sweep_ans
     for (int i = 0; i < answer->due_count; i++) {
         const struct mg_due *due = &answer->dues[i];
         bool is_judged = due->ask == MG_CAUSE_OVERDUE || due->ask == MG_CAUSE_EXPIRED;
-        int64_t now_ms = due->due_at_ms <= spared.before_ms ? spared.after_ms : answer->now_ms;
+        int64_t now_ms =
+            due->due_at_ms <= spared.before_ms ? mg_spared_after_ms(&spared, due->set_at_ms) : answer->now_ms;
         int64_t late_ms = is_judged ? now_ms - due->due_at_ms : 0;
         lag_ms = late_ms > lag_ms ? late_ms : lag_ms;
     }

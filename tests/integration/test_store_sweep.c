@@ -334,6 +334,61 @@ START_TEST(deadlines_that_passed_in_the_gap_get_their_grace)
 }
 END_TEST
 
+/* Sets the moments at which an order was created and last written: ms before now. */
+static void date_order(const char *order_id, int64_t created_ms, int64_t updated_ms)
+{
+    char sql[512];
+    (void)snprintf(sql, sizeof(sql),
+                   "UPDATE order_process SET created_at = to_timestamp(%lld / 1000.0),"
+                   " updated_at = to_timestamp(%lld / 1000.0) WHERE order_id = '%s'",
+                   (long long)(now_ms - created_ms), (long long)(now_ms - updated_ms), order_id);
+    rig_admin(&rig, sql);
+}
+
+/* The clock went back by an hour 100 s ago and is right again for 20 s. Would catch: a deadline from before
+ * that rests for an hour; one that was set meanwhile, or in doubt, and is judged. An order's complete-by
+ * counts from its creation, an attempt from the order's latest write. */
+START_TEST(a_deadline_from_before_a_step_back_is_judged_by_its_own_clock)
+{
+    static const struct {
+        const char *order_id;
+        int64_t created_ms, updated_ms;
+        bool is_high_order, is_high_step;
+    } ORDERS[] = {
+        {"o-before", 5000000, 200000, true, true},       {"o-written-low", 200000, 3650000, true, false},
+        {"o-written-since", 200000, 10000, true, false}, {"o-low", 3650000, 3640000, false, false},
+        {"o-edge", 100000, 100000, true, true},          {"o-unknown", 8000001, 8000001, false, false},
+        {"o-known", 8000000, 3700001, true, true}};
+    int count = (int)(sizeof(ORDERS) / sizeof(ORDERS[0]));
+    struct mg_step running = {.state = MG_STEP_RUNNING, .attempt = 1, .complete_by_ms = now_ms - 30000};
+    for (int i = 0; i < count; i++) {
+        store_order(ORDERS[i].order_id, MG_ORDER_PROCESSING, &running, now_ms - 40000);
+        date_order(ORDERS[i].order_id, ORDERS[i].created_ms, ORDERS[i].updated_ms);
+    }
+    options.grace_after_ms = now_ms - 3600000;
+    options.grace_before_ms = now_ms - 20000;
+    options.grace_high_after_ms = now_ms - 3000;
+    options.high =
+        (struct mg_high_clock){now_ms - 8000000, now_ms - 100000, now_ms - 3700000, now_ms - 3620000};
+    rig_sweep(&rig, &options);
+    int asked = 0;
+    for (int i = 0; i < count; i++) {
+        asked += ORDERS[i].is_high_order + ORDERS[i].is_high_step;
+        for (int k = 0; k < rig.sweep.due_count; k++) {
+            const struct mg_due *due = &rig.dues[k];
+            if (strcmp(due->order_id, ORDERS[i].order_id) == 0) {
+                bool is_order = due->ask == MG_CAUSE_EXPIRED;
+                ck_assert(is_order ? ORDERS[i].is_high_order : ORDERS[i].is_high_step);
+                ck_assert_int_eq(due->set_at_ms,
+                                 now_ms - (is_order ? ORDERS[i].created_ms : ORDERS[i].updated_ms));
+            }
+        }
+    }
+    ck_assert_int_eq(rig.sweep.due_count, asked);
+    ck_assert_int_eq(rig.sweep.overdue_total, asked);
+}
+END_TEST
+
 START_TEST(the_brake_holds_back_the_latest_and_nothing_else)
 {
     for (int i = 0; i < 5; i++) {
@@ -472,6 +527,7 @@ int main(void)
     tcase_add_test(test, how_far_the_clock_was_ahead_is_kept_until_all_are_woken);
     tcase_add_test(test, the_woken_stay_so_when_there_are_more_asks_than_the_limit);
     tcase_add_test(test, deadlines_that_passed_in_the_gap_get_their_grace);
+    tcase_add_test(test, a_deadline_from_before_a_step_back_is_judged_by_its_own_clock);
     tcase_add_test(test, the_brake_holds_back_the_latest_and_nothing_else);
     tcase_add_test(test, a_full_sweep_says_so_and_the_next_takes_the_rest);
     tcase_add_test(test, a_leader_of_an_earlier_epoch_changes_nothing);

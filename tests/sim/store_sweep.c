@@ -20,14 +20,16 @@ struct found {
     const struct mg_step *step; /* NULL: the order as a whole */
     const char *step_name;
     int64_t deadline_ms; /* 0: none */
-    int turn;            /* position among the service's items that the brake counts */
-    int64_t beyond;      /* places beyond the brake's limit */
+    int64_t set_at_ms;
+    int turn;       /* position among the service's items that the brake counts */
+    int64_t beyond; /* places beyond the brake's limit */
     bool is_stuck, is_left, is_braked, is_graced, is_held_back;
 };
 
 struct sweep {
     struct sim_input *input;
     int64_t now_ms, limit, ask_again_ms, grace_after_ms, grace_before_ms, overdue_limit, step_limit;
+    int64_t grace_high_after_ms, high_from_ms, high_until_ms, low_from_ms, low_until_ms;
     struct sim_order **locked; /* orders of this sweep */
     int locked_count;
     bool is_full;
@@ -189,16 +191,24 @@ static void orders_bound(struct sweep *sweep)
 
 /* ---- found, graced ---- */
 
-static bool is_in_grace(const struct sweep *sweep, int64_t moment_ms)
+static bool is_between(int64_t moment_ms, int64_t from_ms, int64_t until_ms)
 {
-    return sweep->grace_before_ms > 0 && moment_ms > sweep->grace_after_ms &&
-           moment_ms <= sweep->grace_before_ms;
+    return moment_ms >= from_ms && moment_ms <= until_ms;
+}
+
+static bool is_in_grace(const struct sweep *sweep, int64_t moment_ms, int64_t set_at_ms)
+{
+    bool is_high = is_between(set_at_ms, sweep->high_from_ms, sweep->high_until_ms) &&
+                   !is_between(set_at_ms, sweep->low_from_ms, sweep->low_until_ms);
+    return sweep->grace_before_ms > 0 && moment_ms <= sweep->grace_before_ms &&
+           moment_ms > (is_high ? sweep->grace_high_after_ms : sweep->grace_after_ms);
 }
 
 static void found_add(struct sweep *sweep, struct found found)
 {
     found.is_braked = found.ask == MG_CAUSE_OVERDUE || found.ask == MG_CAUSE_EXPIRED;
-    found.is_graced = found.is_braked && is_in_grace(sweep, found.deadline_ms);
+    found.set_at_ms = found.step == NULL ? found.order->record.created_at_ms : found.order->updated_at_ms;
+    found.is_graced = found.is_braked && is_in_grace(sweep, found.deadline_ms, found.set_at_ms);
     sweep->founds = sim_grow(sweep->founds, sweep->found_count, sizeof(*sweep->founds));
     sweep->founds[sweep->found_count++] = found;
 }
@@ -237,7 +247,7 @@ static void order_look(struct sweep *sweep, struct sim_order *order)
         found_add(sweep, (struct found){.order = order, .ask = MG_CAUSE_NUDGE, .is_stuck = true});
     }
     if (complete_by_ms != 0 && !is_moving && complete_by_ms <= sweep->now_ms - MG_EXPIRY_COMMAND_MS &&
-        is_in_grace(sweep, complete_by_ms)) {
+        is_in_grace(sweep, complete_by_ms, record->created_at_ms)) {
         found_add(sweep, (struct found){.order = order, .ask = MG_CAUSE_NUDGE});
     }
 }
@@ -397,6 +407,7 @@ enum {
     SEQ,
     DEADLINE,
     IS_STUCK,
+    SET_AT,
     COUNT
 };
 
@@ -420,6 +431,7 @@ static void found_ask(const struct found *found, struct sim_output *output)
     sim_output_int(output, SEQ, (int64_t)record->order.seq);
     sim_output_time(output, DEADLINE, found->deadline_ms);
     sim_output_bool(output, IS_STUCK, found->is_stuck && record->order.state != MG_ORDER_PENDING);
+    sim_output_time(output, SET_AT, found->set_at_ms);
 }
 
 /* Deadlines first, then waits. Nudges have no moment and come last, as NULL sorts. */
@@ -556,7 +568,12 @@ void sim_sweep(struct sim_input *input, struct sim_output *output)
                           .grace_after_ms = sim_int(sim_scalar(input, 5)),
                           .grace_before_ms = sim_int(sim_scalar(input, 6)),
                           .overdue_limit = sim_int(sim_scalar(input, 7)),
-                          .step_limit = sim_int(sim_scalar(input, 8))};
+                          .step_limit = sim_int(sim_scalar(input, 8)),
+                          .grace_high_after_ms = sim_int(sim_scalar(input, 9)),
+                          .high_from_ms = sim_int(sim_scalar(input, 10)),
+                          .high_until_ms = sim_int(sim_scalar(input, 11)),
+                          .low_from_ms = sim_int(sim_scalar(input, 12)),
+                          .low_until_ms = sim_int(sim_scalar(input, 13))};
     sim_output_begin(output, COUNT);
     if (!sim_is_leader(input, true)) {
         sim_output_row(output);

@@ -34,6 +34,7 @@ struct sim_parking {
 /* An order's rows in order_process, order_step, orders and order_event. A transaction makes a new one. */
 struct sim_order {
     struct mg_order_record record;
+    int64_t updated_at_ms;
     struct sim_parking parking[MG_STEPS_MAX];
     struct sim_payload *payloads;
     int payload_count;

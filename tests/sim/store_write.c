@@ -130,7 +130,7 @@ static void insert_orders(struct sim_input *input, struct sim_output *output)
             return;
         }
         MG_ORDER_COLUMNS(MG_FIRST, TAKE_ORDER);
-        record->created_at_ms = input->transaction->now_ms;
+        record->created_at_ms = change->after->updated_at_ms = input->transaction->now_ms;
     }
 }
 
@@ -165,6 +165,7 @@ static void update_orders(struct sim_input *input, struct sim_output *output)
         if (!take_order(input, &change->after->record)) {
             return;
         }
+        change->after->updated_at_ms = input->transaction->now_ms;
         payload_show(change->after);
         if (order->wake_at_ms != 0 && old_wake_at_ms != 0 && old_wake_at_ms < order->wake_at_ms) {
             order->wake_at_ms = old_wake_at_ms;

@@ -206,6 +206,140 @@ START_TEST(the_first_answer_is_no_step)
 }
 END_TEST
 
+/* ---- deadlines from before a step back ---- */
+
+/* The moment by the right clock. Boot times are counted from some hours after the boot. */
+static int64_t right(int64_t boot_ms)
+{
+    return DAY_MS + boot_ms;
+}
+
+/* An answer while the clock is ahead of the right one. */
+static void answered(int64_t boot_ms, int64_t ahead_ms)
+{
+    (void)mg_far_clock_note(&far, right(boot_ms) + ahead_ms, boot_ms, boot_ms);
+}
+
+/* Right until 100 s; an hour back until 130 s, and then right again. */
+static void back_and_right(void)
+{
+    mg_far_clock_init(&far, DAY_MS, 0);
+    answered(-2 * HOUR_MS, 0);
+    answered(100000, 0);
+    answered(100250, -HOUR_MS);
+    answered(129750, -HOUR_MS);
+    answered(130000, 0);
+}
+
+static bool is_spared_at(int64_t boot_ms, int64_t deadline_ms, int64_t set_at_ms)
+{
+    struct mg_spared spared = mg_far_clock_spared(&far, boot_ms, 3000);
+    return mg_spared_has(&spared, deadline_ms, set_at_ms);
+}
+
+/* Catches: orders and attempts that have an hour more because the clock was an hour back for a while; ones of
+ * the low clock that end at once. */
+START_TEST(a_deadline_of_before_a_step_back_is_judged_by_its_own_clock)
+{
+    back_and_right();
+    ck_assert(!is_spared_at(130000, right(110000), right(50000)));
+    ck_assert(!is_spared_at(130000, right(127000), right(100000)));
+    ck_assert(is_spared_at(130000, right(127001), right(100000))); /* the grace */
+    ck_assert(!is_spared_at(130000, right(110000), right(-2 * HOUR_MS)));
+    ck_assert(is_spared_at(130000, right(110000), right(110000) - HOUR_MS));
+    ck_assert(!is_spared_at(130000, right(120000) - HOUR_MS, right(110000) - HOUR_MS));
+}
+END_TEST
+
+/* Catches: a verdict by the high clock on what another one may have set. */
+START_TEST(what_no_known_high_clock_has_shown_is_spared_as_before)
+{
+    back_and_right();
+    ck_assert(is_spared_at(130000, right(110000), right(-2 * HOUR_MS - 1))); /* before the first answer */
+    ck_assert(is_spared_at(130000, right(110000), right(100001))); /* perhaps late by the low clock */
+    ck_assert(is_spared_at(130000, right(110000), right(100000) - HOUR_MS)); /* between two answers */
+    ck_assert(
+        is_spared_at(130000, right(110000), right(130250) - HOUR_MS)); /* by a scheduler just after it */
+    ck_assert(is_spared_at(130000, right(110000), right(130000)));
+}
+END_TEST
+
+/* Catches: attempts and orders that end with time left because the clock was set forward by more than it was
+ * back. */
+START_TEST(a_step_forward_beyond_the_high_clock_leaves_its_deadlines_their_time)
+{
+    back_and_right();
+    answered(140000, HOUR_MS);
+    ck_assert(is_spared_at(150000, right(160000), right(50000)));
+    ck_assert(!is_spared_at(164000, right(160000), right(50000)));
+    ck_assert(is_spared_at(164000, right(160000), right(135000)));
+}
+END_TEST
+
+/* Catches: the high clock forgotten at a second step back, and attempts that began in the first stay below it
+ * and end at the end of the second, since their order was written in between. */
+START_TEST(a_second_step_back_leaves_the_high_clock_known)
+{
+    back_and_right();
+    answered(140000, 0);
+    answered(140250, -HOUR_MS);
+    answered(160000, _i == 0 ? -HOUR_MS : -2 * HOUR_MS);
+    answered(170000, 0);
+    ck_assert(!is_spared_at(170000, right(150000), right(50000)));
+    ck_assert(is_spared_at(170000, right(150000), right(135000)));
+    ck_assert(is_spared_at(170000, right(150000), right(110000) - HOUR_MS));
+    ck_assert(is_spared_at(170000, right(150000), right(150000) - HOUR_MS));
+}
+END_TEST
+
+/* Catches: deadlines of the right clock that end at the second of two steps forward, judged by the clock that
+ * was ahead in between. */
+START_TEST(a_clock_that_was_ahead_before_judges_no_deadline_of_the_right_one)
+{
+    mg_far_clock_init(&far, DAY_MS, 0);
+    answered(-2 * HOUR_MS, 0);
+    answered(100000, 0);
+    answered(100250, HOUR_MS);
+    answered(110000, 0);
+    answered(120000, HOUR_MS);
+    ck_assert(is_spared_at(120000, right(200000), right(50000)));
+    ck_assert(is_spared_at(120000, right(200000), right(115000)));
+    ck_assert(!is_spared_at(204000, right(200000), right(50000)));
+    answered(210000, 0);
+    answered(220000, -30000);
+    answered(230000, 0);
+    ck_assert(!is_spared_at(230000, right(225000), right(-HOUR_MS)));
+    ck_assert(is_spared_at(230000, right(225000), right(230100))); /* by a scheduler that reads it late */
+}
+END_TEST
+
+/* Catches: a new high clock taken for the earlier one, long after that was reached again. */
+START_TEST(the_latest_step_back_counts)
+{
+    back_and_right();
+    answered(100000 + 2 * HOUR_MS, 0);
+    answered(100250 + 2 * HOUR_MS, -30000);
+    answered(700000 + 2 * HOUR_MS, 0);
+    ck_assert(!is_spared_at(700000 + 2 * HOUR_MS, right(690000 + 2 * HOUR_MS), right(HOUR_MS)));
+    ck_assert(is_spared_at(700000 + 2 * HOUR_MS, right(690000 + 2 * HOUR_MS), right(90000 + 2 * HOUR_MS)));
+    ck_assert(is_spared_at(700000 + 2 * HOUR_MS, right(690000 + 2 * HOUR_MS), right(50000)));
+}
+END_TEST
+
+/* Catches: a verdict by a clock that is known only as far as this machine's clock has not drifted from it. */
+START_TEST(a_step_back_is_forgotten_after_a_day)
+{
+    bool is_known = _i == 0;
+    int64_t boot_ms = is_known ? DAY_MS : DAY_MS + 200000;
+    mg_far_clock_init(&far, DAY_MS, 0);
+    answered(-2 * HOUR_MS, 0);
+    answered(100000, 0);
+    answered(100250, -HOUR_MS);
+    answered(boot_ms, 0);
+    ck_assert(is_spared_at(boot_ms, right(boot_ms) - 10000, right(-HOUR_MS)) == !is_known);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("clock");
@@ -226,6 +360,13 @@ int main(void)
     tcase_add_test(of_others, a_second_step_forward_leaves_those_their_time_that_the_first_has_passed);
     tcase_add_test(of_others, the_first_answer_is_no_step);
     tcase_add_test(of_others, what_a_slow_answer_leaves_open_is_no_step);
+    tcase_add_test(of_others, a_deadline_of_before_a_step_back_is_judged_by_its_own_clock);
+    tcase_add_test(of_others, what_no_known_high_clock_has_shown_is_spared_as_before);
+    tcase_add_test(of_others, a_step_forward_beyond_the_high_clock_leaves_its_deadlines_their_time);
+    tcase_add_loop_test(of_others, a_second_step_back_leaves_the_high_clock_known, 0, 2);
+    tcase_add_test(of_others, a_clock_that_was_ahead_before_judges_no_deadline_of_the_right_one);
+    tcase_add_test(of_others, the_latest_step_back_counts);
+    tcase_add_loop_test(of_others, a_step_back_is_forgotten_after_a_day, 0, 2);
     suite_add_tcase(suite, of_others);
     return run_suite(suite);
 }

@@ -143,9 +143,9 @@ END_TEST
 
 static void clock_forward(void)
 {
-    context.spared_after_ms = context.now_ms;
+    context.spared.after_ms = context.now_ms;
     context.now_ms += HOUR_MS;
-    context.spared_before_ms = context.now_ms;
+    context.spared.before_ms = context.now_ms;
 }
 
 /* Catches: an order that stands still, to be turned back, because the clock has passed its complete-by; one
@@ -156,7 +156,7 @@ START_TEST(an_order_goes_on_when_the_clock_is_set_past_its_complete_by)
     clock_forward();
     reply(0, MG_OUTCOME_DONE);
     ck_assert_int_eq(order.steps[1].state, MG_STEP_RUNNING);
-    context.spared_after_ms = order.complete_by_ms;
+    context.spared.after_ms = order.complete_by_ms;
     context.now_ms = order.complete_by_ms;
     reply(1, MG_OUTCOME_DONE);
     ck_assert_int_eq(order.steps[2].state, MG_STEP_PENDING);
@@ -185,8 +185,50 @@ START_TEST(no_attempt_is_judged_that_the_clock_was_set_past)
     submit();
     clock_forward();
     ck_assert_int_eq(tell(MG_CAUSE_OVERDUE, 0, order.steps[0].attempt), MG_STALE_CAUSE);
-    context.spared_after_ms = order.steps[0].complete_by_ms - 10001;
+    context.spared.after_ms = order.steps[0].complete_by_ms - 10001;
     ck_assert_int_eq(tell(MG_CAUSE_OVERDUE, 0, order.steps[0].attempt), MG_GO);
+}
+END_TEST
+
+/* The clock went back by half a minute 15 s ago, and is right again. */
+static void clock_back_and_right(void)
+{
+    clock_forward();
+    context.spared.high_after_ms = context.now_ms;
+    context.spared.after_ms = context.now_ms - 30000;
+    context.spared.high = (struct mg_high_clock){context.now_ms - HOUR_MS, context.now_ms - 15000,
+                                                 context.now_ms - 45000, context.now_ms - 30000};
+}
+
+/* Catches: an attempt that has half a minute more because the clock was set back by that and is right again;
+ * one that ends because it began while the clock was back. */
+START_TEST(an_attempt_of_before_a_step_back_is_judged_once_the_clock_is_right)
+{
+    bool is_of_low_clock = _i == 1;
+    context.now_ms = 4 * HOUR_MS;
+    plan.steps[0].complete_within_ms = 50000;
+    submit();
+    clock_back_and_right();
+    order.steps[0].complete_by_ms = context.now_ms - (is_of_low_clock ? 35000 : 50001) + 50000;
+    context.spared.before_ms = context.now_ms += 20000;
+    context.spared.high_after_ms += 20000;
+    context.spared.after_ms += 20000;
+    ck_assert_int_eq(tell(MG_CAUSE_OVERDUE, 0, order.steps[0].attempt),
+                     is_of_low_clock ? MG_STALE_CAUSE : MG_GO);
+}
+END_TEST
+
+/* Catches: an order that turns back although an operator gave it new time while the clock was back: a sweep
+ * goes by the moment at which it was created. */
+START_TEST(time_that_an_operator_gave_while_the_clock_was_back_counts)
+{
+    bool is_of_low_clock = _i == 1;
+    context.now_ms = 4 * HOUR_MS;
+    submit();
+    clock_back_and_right();
+    order.complete_by_ms = context.now_ms - 5000;
+    plan.complete_within_ms = is_of_low_clock ? 30000 : HOUR_MS;
+    ck_assert_int_eq(tell(MG_CAUSE_EXPIRED, -1, 0), is_of_low_clock ? MG_STALE_CAUSE : MG_GO);
 }
 END_TEST
 
@@ -206,7 +248,7 @@ START_TEST(a_clock_that_is_set_forward_makes_no_step_quiet)
     ck_assert_int_eq(step->due_at_ms, step->quiet_at_ms);
     clock_forward();
     ck_assert_int_eq(tell(MG_CAUSE_DUE, 0, step->attempt), MG_DUPLICATE);
-    context.spared_after_ms = step->quiet_at_ms;
+    context.spared.after_ms = step->quiet_at_ms;
     ck_assert_int_eq(tell(MG_CAUSE_DUE, 0, step->attempt), MG_GO);
     ck_assert(has_request(0, is_verify ? MG_KIND_VERIFY : MG_KIND_UNDO));
 }
@@ -223,14 +265,14 @@ START_TEST(quiet_takes_no_longer_than_an_attempt_by_the_old_clock_either)
     int64_t quiet_at_ms = step->quiet_at_ms;
     clock_forward();
     context.now_ms = quiet_at_ms;
-    context.spared_after_ms -= HOUR_MS;
+    context.spared.after_ms -= HOUR_MS;
     ck_assert_int_eq(tell(MG_CAUSE_DUE, 0, step->attempt), MG_GO);
     ck_assert(!has_request(0, MG_KIND_UNDO));
-    ck_assert_int_eq(step->quiet_at_ms, context.spared_after_ms + 10000 + context.quiesce_ms);
+    ck_assert_int_eq(step->quiet_at_ms, context.spared.after_ms + 10000 + context.quiesce_ms);
     ck_assert_int_eq(step->due_at_ms, step->quiet_at_ms);
-    context.spared_after_ms += 9000 + context.quiesce_ms;
+    context.spared.after_ms += 9000 + context.quiesce_ms;
     ck_assert_int_eq(tell(MG_CAUSE_DUE, 0, step->attempt), MG_DUPLICATE);
-    context.spared_after_ms += 1000;
+    context.spared.after_ms += 1000;
     ck_assert_int_eq(tell(MG_CAUSE_DUE, 0, step->attempt), MG_GO);
     ck_assert(has_request(0, MG_KIND_UNDO));
 }
@@ -249,10 +291,10 @@ START_TEST(quiet_that_is_cut_stays_cut_for_a_step_that_was_due_before)
     ck_assert_int_eq(step->state, MG_STEP_UNKNOWN);
     step->due_at_ms = step->quiet_at_ms - 1;
     clock_forward();
-    context.spared_after_ms -= HOUR_MS;
+    context.spared.after_ms -= HOUR_MS;
     ck_assert_int_eq(tell(MG_CAUSE_DUE, 0, step->attempt), MG_GO);
-    ck_assert_int_eq(step->quiet_at_ms, context.spared_after_ms + 10000 + context.quiesce_ms);
-    context.spared_after_ms += 10000 + context.quiesce_ms;
+    ck_assert_int_eq(step->quiet_at_ms, context.spared.after_ms + 10000 + context.quiesce_ms);
+    context.spared.after_ms += 10000 + context.quiesce_ms;
     ck_assert_int_eq(tell(MG_CAUSE_DUE, 0, step->attempt), MG_GO);
     ck_assert(has_request(0, MG_KIND_VERIFY));
 }
@@ -270,7 +312,7 @@ START_TEST(an_undo_that_is_planned_after_a_step_forward_waits_for_quiet)
     reply(2, MG_OUTCOME_PERMANENT);
     ck_assert(!has_request(0, MG_KIND_UNDO));
     ck_assert_int_eq(order.steps[0].due_at_ms, order.steps[0].quiet_at_ms);
-    context.spared_after_ms = order.steps[0].quiet_at_ms;
+    context.spared.after_ms = order.steps[0].quiet_at_ms;
     ck_assert_int_eq(tell(MG_CAUSE_DUE, 0, order.steps[0].attempt), MG_GO);
     ck_assert(has_request(0, MG_KIND_UNDO));
 }
@@ -288,7 +330,7 @@ START_TEST(accepted_work_goes_on_when_the_clock_is_set_past_its_end)
     reply(0, MG_OUTCOME_ACCEPTED);
     ck_assert_int_eq(order.steps[0].state, MG_STEP_WAITING);
     ck_assert_int_eq(order.steps[0].due_at_ms, context.now_ms + 1000);
-    context.spared_after_ms = context.spared_before_ms = 0;
+    context.spared.after_ms = context.spared.before_ms = 0;
     due(0);
     reply(0, MG_OUTCOME_ACCEPTED);
     ck_assert_int_eq(order.state, MG_ORDER_COMPENSATING);
@@ -308,6 +350,8 @@ int main(void)
     tcase_add_test(tcase, an_order_goes_on_when_the_clock_is_set_past_its_complete_by);
     tcase_add_test(tcase, an_order_that_no_supervisor_judges_goes_on);
     tcase_add_test(tcase, no_attempt_is_judged_that_the_clock_was_set_past);
+    tcase_add_loop_test(tcase, an_attempt_of_before_a_step_back_is_judged_once_the_clock_is_right, 0, 2);
+    tcase_add_loop_test(tcase, time_that_an_operator_gave_while_the_clock_was_back_counts, 0, 2);
     tcase_add_loop_test(tcase, a_clock_that_is_set_forward_makes_no_step_quiet, 0, 2);
     tcase_add_test(tcase, quiet_takes_no_longer_than_an_attempt_by_the_old_clock_either);
     tcase_add_test(tcase, quiet_that_is_cut_stays_cut_for_a_step_that_was_due_before);

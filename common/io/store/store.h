@@ -20,6 +20,7 @@
 #include "base/loop.h"
 #include "base/metrics.h"
 #include "core/model.h"
+#include "core/spared.h"
 #include "io/pg/rows.h"
 #include "io/reach.h"
 
@@ -296,8 +297,11 @@ struct mg_due {
     uint32_t attempt;
     uint64_t version, seq;
     int64_t due_at_ms; /* the deadline that passed; shows whether it passed in a gap */
-    bool is_stuck;     /* NUDGE of an open order without a running, waiting or due step */
-    bool is_parked;    /* DUE of a step that waits for its service's gate */
+    /* OVERDUE, EXPIRED: when the deadline was set. For an attempt the latest write of its order stands for
+     * it, for an order its creation; an operator may have set its complete-by anew since. */
+    int64_t set_at_ms;
+    bool is_stuck;  /* NUDGE of an open order without a running, waiting or due step */
+    bool is_parked; /* DUE of a step that waits for its service's gate */
 };
 struct mg_sweep_options {
     uint64_t epoch;
@@ -308,6 +312,9 @@ struct mg_sweep_options {
     /* deadlines (overdue, expired) in (grace_after_ms, grace_before_ms] are left alone; 0: none */
     int64_t grace_before_ms;
     int64_t grace_after_ms;
+    /* deadlines of the high clock: in (grace_high_after_ms, grace_before_ms] */
+    int64_t grace_high_after_ms;
+    struct mg_high_clock high;
     /* brake: limit of OVERDUE and EXPIRED, from each service in turn; the rest stays due */
     int overdue_limit;
     int step_limit; /* open steps read in one sweep, or those of one order; further orders stay due */

@@ -32,11 +32,17 @@ static_assert(MG_EXPIRY_COMMAND_MS == 30000, "the same");
 /* An order is read whole, so the steps read may exceed the limit by one order's. */
 #define STEPS_OF_AN_ORDER "64"
 static_assert(MG_STEPS_MAX == 64, "the same");
-#define IS_GRACED(moment)                                                                                    \
-    "($6::bigint > 0 AND " moment " > " MG_SQL_TIME("$5::bigint") " AND " moment                             \
-                                                                  " <= " MG_SQL_TIME("$6::bigint") ")"
+/* core/spared.h: the grace begins at another moment if the high clock set the deadline. */
+#define GRACE_AFTER(set_at)                                                                                  \
+    "CASE WHEN " set_at " BETWEEN " MG_SQL_TIME("$10::bigint") " AND " MG_SQL_TIME(                          \
+        "$11::bigint") " AND " set_at                                                                        \
+                       " NOT BETWEEN " MG_SQL_TIME("$12::bigint") " AND " MG_SQL_TIME(                       \
+                           "$13::bigint") " THEN " MG_SQL_TIME("$9::bigint") " ELSE " MG_SQL_TIME("$5::bigint") " END"
+#define IS_GRACED(moment, set_at)                                                                            \
+    "($6::bigint > 0 AND " moment " <= " MG_SQL_TIME("$6::bigint") " AND " moment                            \
+                                                                   " > " GRACE_AFTER(set_at) ")"
 /* $1 epoch, $2 holder, $3 limit, $4 ask again, $5 grace after, $6 grace before (all ms), $7 limit of overdue,
- * $8 limit of steps */
+ * $8 limit of steps, $9 grace after of the high clock, $10 to $13 its values and the low ones (ms) */
 /* clang-format off */
 const struct mg_sql MG_STORE_SWEEP = {
     "sweep",
@@ -72,7 +78,7 @@ const struct mg_sql MG_STORE_SWEEP = {
     "     SELECT order_id, version, wake_at, true FROM woken) l) t),"
     /* The same version in the statement's snapshot, from which the steps are read too. */
     " met AS MATERIALIZED ("
-    "  SELECT p.order_id, p.version, p.seq, p.process_state, p.is_high, l.is_woken, l.place, CASE WHEN p.goal = 'processed'"
+    "  SELECT p.order_id, p.version, p.seq, p.process_state, p.is_high, l.is_woken, l.place, p.created_at, p.updated_at, CASE WHEN p.goal = 'processed'"
     "   AND p.process_state IN ('pending', 'processing') THEN p.complete_by END AS complete_by"
     "  FROM locked l JOIN order_process p ON p.order_id = l.order_id AND p.version = l.version),"
     /* An order's open steps, or one row without a step, each with the order's columns. A later join by name
@@ -97,24 +103,24 @@ const struct mg_sql MG_STORE_SWEEP = {
     " candidate AS MATERIALIZED ("
     "  SELECT order_id, version, seq, process_state, is_high, is_woken, complete_by,"
     "   min(deadline) FILTER (WHERE NOT is_parked AND deadline > (SELECT now FROM clock)) AS next_deadline,"
-    "   bool_or(is_parked) AS has_parked,"
+    "   bool_or(is_parked) AS has_parked, min(created_at) AS created_at,"
     "   bool_or(is_running OR deadline IS NOT NULL OR state = 'unknown') AS is_moving"
     "  FROM open_step GROUP BY order_id, version, seq, process_state, is_high, is_woken, complete_by),"
     " found AS MATERIALIZED ("
     "  SELECT order_id, version, seq, process_state, is_high, is_woken,"
-    "   CASE WHEN is_running THEN 'overdue' ELSE 'due' END AS ask, step, attempt, service, deadline"
+    "   CASE WHEN is_running THEN 'overdue' ELSE 'due' END AS ask, step, attempt, service, deadline, updated_at AS set_at"
     "  FROM open_step WHERE NOT is_parked AND (deadline <= (SELECT now FROM clock)"
     "   OR (is_woken AND NOT is_running AND deadline IS NOT NULL))"
     "  UNION ALL"
     "  SELECT order_id, version, seq, process_state, is_high, is_woken,"
     "   CASE WHEN complete_by <= (SELECT now FROM clock) THEN 'expired' ELSE 'nudge' END, '', 0, '',"
-    "   CASE WHEN complete_by <= (SELECT now FROM clock) THEN complete_by END"
+    "   CASE WHEN complete_by <= (SELECT now FROM clock) THEN complete_by END, created_at"
     "  FROM candidate WHERE complete_by <= (SELECT now FROM clock)"
     "   OR (process_state IN ('pending', 'processing', 'compensating') AND is_moving IS NOT TRUE)"
     "  UNION ALL"
-    "  SELECT order_id, version, seq, process_state, is_high, is_woken, 'nudge', '', 0, '', NULL"
+    "  SELECT order_id, version, seq, process_state, is_high, is_woken, 'nudge', '', 0, '', NULL, created_at"
     "  FROM candidate WHERE is_moving IS NOT TRUE AND complete_by <= (SELECT now FROM clock) - " UNJUDGED
-    "   AND " IS_GRACED("complete_by") "),"
+    "   AND " IS_GRACED("complete_by", "created_at") "),"
     /* More asks than the limit might not go out. A woken order would not become due again by itself, so it
      * stays woken. */
     " crowd AS MATERIALIZED ("
@@ -123,7 +129,7 @@ const struct mg_sql MG_STORE_SWEEP = {
     "  WHERE is_woken AND asks > $3::bigint AND place > 1),"
     " graced AS MATERIALIZED ("
     "  SELECT *, ask IN ('overdue', 'expired') AS is_braked,"
-    "   ask IN ('overdue', 'expired') AND " IS_GRACED("deadline") " AS is_graced FROM found WHERE order_id NOT IN (SELECT order_id FROM crowd)),"
+    "   ask IN ('overdue', 'expired') AND " IS_GRACED("deadline", "set_at") " AS is_graced FROM found WHERE order_id NOT IN (SELECT order_id FROM crowd)),"
     /* The brake gives the services turns, each with its oldest deadline first; the orders themselves are one
      * more. A service with very many overdue attempts delays only its own. */
     " ranked AS MATERIALIZED ("
@@ -150,13 +156,13 @@ const struct mg_sql MG_STORE_SWEEP = {
     "  WHERE j.ask = 'due' AND s.order_id = j.order_id AND s.step = j.step AND s.parked_high IS NULL"
     "   AND " MG_SQL_WAITS_FOR_GATE("s") "),"
     " asked AS ("
-    "  SELECT order_id, ask, step, attempt, version, seq, deadline,"
+    "  SELECT order_id, ask, step, attempt, version, seq, deadline, set_at,"
     "   ask = 'nudge' AND process_state <> 'pending'"
     "    AND order_id NOT IN (SELECT order_id FROM judged WHERE ask = 'expired') AS is_stuck FROM judged WHERE NOT is_graced AND NOT is_held_back)"
     " SELECT EXISTS (SELECT FROM leader), " MG_SQL_MS("k.now") ","
     "  (SELECT count(*) FROM judged WHERE is_braked AND NOT is_graced), "
     "  (SELECT count(*) FROM locked) >= $3::bigint OR (SELECT place FROM beyond) IS NOT NULL,"
-    "  a.order_id, a.ask, a.step, a.attempt, a.version, a.seq, " MG_SQL_MS("a.deadline") ", a.is_stuck"
+    "  a.order_id, a.ask, a.step, a.attempt, a.version, a.seq, " MG_SQL_MS("a.deadline") ", a.is_stuck, " MG_SQL_MS("a.set_at")
     /* Deadlines first: without room for all, waits stay behind. */
     " FROM clock k LEFT JOIN asked a ON true ORDER BY a.ask NOT IN ('overdue', 'expired'), a.deadline"};
 /* clang-format on */
@@ -172,7 +178,8 @@ enum {
     COLUMN_VERSION,
     COLUMN_SEQ,
     COLUMN_DEADLINE,
-    COLUMN_IS_STUCK
+    COLUMN_IS_STUCK,
+    COLUMN_SET_AT
 };
 
 struct sweep_job {
@@ -200,6 +207,7 @@ static bool fill_due(const struct mg_rows *rows, int row, struct mg_due *due)
     due->seq = (uint64_t)mg_rows_int(rows, row, COLUMN_SEQ);
     due->due_at_ms = mg_rows_int(rows, row, COLUMN_DEADLINE);
     due->is_stuck = mg_rows_bool(rows, row, COLUMN_IS_STUCK);
+    due->set_at_ms = mg_rows_int(rows, row, COLUMN_SET_AT);
     return true;
 }
 
@@ -252,6 +260,11 @@ void mg_store_sweep(struct mg_store *store, const struct mg_sweep_options *optio
     mg_pg_add_int(&params, options->grace_before_ms);
     mg_pg_add_int(&params, options->overdue_limit);
     mg_pg_add_int(&params, options->step_limit);
+    mg_pg_add_int(&params, options->grace_high_after_ms);
+    mg_pg_add_int(&params, options->high.from_ms);
+    mg_pg_add_int(&params, options->high.until_ms);
+    mg_pg_add_int(&params, options->high.low_from_ms);
+    mg_pg_add_int(&params, options->high.low_until_ms);
     mg_store_send_one(store, &MG_STORE_SWEEP, &params, on_swept, job);
 }
 

@@ -406,6 +406,11 @@ static void play_sweep(void)
     if (fidelity_draw(3) == 0) {
         options.grace_before_ms = now_ms - (int64_t)fidelity_draw(8000);
         options.grace_after_ms = options.grace_before_ms - (int64_t)fidelity_draw(8000);
+        options.grace_high_after_ms = options.grace_before_ms - (int64_t)fidelity_draw(8000);
+        options.high.from_ms = now_ms - (int64_t)fidelity_draw(60000);
+        options.high.until_ms = options.high.from_ms + (int64_t)fidelity_draw(60000);
+        options.high.low_from_ms = options.high.from_ms + (int64_t)fidelity_draw(30000);
+        options.high.low_until_ms = options.high.low_from_ms + (int64_t)fidelity_draw(20000);
     }
     (void)fprintf(out, "sweep %d limit%d brake%d steps%d again%" PRId64, index, options.limit,
                   options.overdue_limit, options.step_limit, options.ask_again_ms);

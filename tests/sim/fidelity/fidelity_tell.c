@@ -62,6 +62,7 @@ void fidelity_tell_sweep(FILE *out, struct mg_arena *arena, const struct mg_swee
                       dues[i].order_id, mg_cause_name(dues[i].ask), dues[i].step, dues[i].attempt,
                       dues[i].version, dues[i].seq, dues[i].is_stuck);
         fidelity_tell_time(out, "due_at", dues[i].due_at_ms);
+        fidelity_tell_time(out, "set_at", dues[i].set_at_ms);
     }
 }
 

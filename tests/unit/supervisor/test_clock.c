@@ -96,6 +96,65 @@ START_TEST(a_step_back_costs_no_deadline_the_time_that_a_step_forward_left_it)
 }
 END_TEST
 
+/* The clock was an hour back for some seconds. Returns a moment from before. */
+static int64_t go_back_and_right(void)
+{
+    fake_lead(100);
+    fake_answer_sweep(NULL, 0);
+    fake_pass_quietly(2000);
+    int64_t before_ms = fake_database_ms() - 1000;
+    fake.database_ahead_ms -= 3600000;
+    fake_pass_quietly(3000);
+    fake_answer_wake(true, false);
+    fake_pass_quietly(1000);
+    fake.database_ahead_ms += 3600000;
+    fake_pass(250);
+    return before_ms;
+}
+
+/* Catches: deadlines from before a step back that rest for an hour once the clock is right again; deadlines
+ * of the low clock that end then. Both in the answer that shows the step, and by the next question. */
+START_TEST(a_clock_that_is_right_again_judges_the_deadlines_from_before_it_went_back)
+{
+    int64_t before_ms = go_back_and_right(), now_ms = fake_database_ms();
+    struct mg_due dues[] = {overdue("o-1", now_ms - 3500), overdue("o-2", now_ms - 3500),
+                            overdue("o-3", now_ms - 2500), overdue("o-4", now_ms - 3500)};
+    dues[0].set_at_ms = before_ms;
+    dues[1].set_at_ms = now_ms - 1000 - 3600000;
+    dues[2].set_at_ms = before_ms;
+    dues[3].set_at_ms = before_ms;
+    dues[3].ask = MG_CAUSE_EXPIRED;
+    fake_answer_sweep(dues, 4);
+    ck_assert_int_eq(fake.command_count, 2);
+    ck_assert_str_eq(fake.commands[0].order_id, "o-1");
+    ck_assert_str_eq(fake.commands[1].order_id, "o-4");
+    ck_assert_double_eq_tol(mg_metric_value(supervisor->sweep_lag), 3.5, 0.3);
+    fake_pass(250);
+    ck_assert_int_le(fake.asked.grace_after_ms, now_ms - 3600000);
+    ck_assert_int_ge(fake.asked.grace_before_ms, now_ms);
+    ck_assert_int_ge(fake.asked.grace_high_after_ms, now_ms - 3000);
+    ck_assert_int_le(fake.asked.grace_high_after_ms, now_ms - 2500);
+    ck_assert_int_le(fake.asked.high.from_ms, before_ms);
+    ck_assert_int_ge(fake.asked.high.until_ms, before_ms);
+    ck_assert_int_le(fake.asked.high.low_from_ms, now_ms - 4250 - 3600000);
+    ck_assert_int_ge(fake.asked.high.low_until_ms, now_ms - 3600000);
+}
+END_TEST
+
+/* Catches: a gap in which such a deadline passed, and that gives it no grace. */
+START_TEST(a_gap_has_its_grace_for_deadlines_from_before_a_step_back)
+{
+    int64_t before_ms = go_back_and_right(), now_ms = fake_database_ms();
+    fake_answer_sweep(NULL, 0);
+    fake_queue_seen("scheduler.commands", 3, 0);
+    fake_pass(4000); /* commands have no consumer */
+    fake_queue_seen("scheduler.commands", 3, 1);
+    fake_pass(250);
+    ck_assert_int_le(fake.asked.grace_high_after_ms, now_ms);
+    ck_assert_int_ge(fake.asked.high.until_ms, before_ms);
+}
+END_TEST
+
 /* Catches: a step and a gap at once, of which one discards the deadlines of the other. */
 START_TEST(a_gap_in_which_the_clock_was_set_has_one_window)
 {
@@ -242,6 +301,8 @@ int main(void)
     tcase_add_test(tcase, a_clock_that_is_set_forward_costs_no_deadline_its_time);
     tcase_add_loop_test(tcase, a_failover_to_a_clock_that_is_ahead_costs_no_deadline_its_time, 0, 2);
     tcase_add_test(tcase, a_step_back_costs_no_deadline_the_time_that_a_step_forward_left_it);
+    tcase_add_test(tcase, a_clock_that_is_right_again_judges_the_deadlines_from_before_it_went_back);
+    tcase_add_test(tcase, a_gap_has_its_grace_for_deadlines_from_before_a_step_back);
     tcase_add_test(tcase, a_gap_in_which_the_clock_was_set_has_one_window);
     tcase_add_test(tcase, a_clock_that_goes_back_makes_no_gap);
     tcase_add_test(tcase, after_a_clock_that_went_back_all_open_orders_are_woken_once);
