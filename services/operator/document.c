@@ -27,7 +27,7 @@ static void wipe_and_free(void *memory)
     free(memory);
 }
 
-/* What to do about the fault. Its place, and what jansson has expected there, stand in front. */
+/* The cure of the fault. Its place, and the text that jansson expected there, stand in front. */
 static const char *remedy_of(enum json_error_code code)
 {
     switch (code) {

@@ -2,8 +2,8 @@
 #ifndef MG_SCHEDULER_PUMP_H
 #define MG_SCHEDULER_PUMP_H
 
-#include "base/far_clock.h"
 #include "base/loop.h"
+#include "core/far_clock.h"
 
 struct mg_scheduler;
 

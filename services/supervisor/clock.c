@@ -1,4 +1,4 @@
-/* The database's clock: a supervisor follows it by the answers to its questions (base/far_clock.h). */
+/* The database's clock: a supervisor follows it by the answers to its questions (core/far_clock.h). */
 #include "base/clock.h"
 #include "base/log.h"
 #include "supervisor.h"

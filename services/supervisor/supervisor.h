@@ -12,11 +12,11 @@
 #define MG_SUPERVISOR_H
 
 #include "base/config.h"
-#include "base/far_clock.h"
 #include "base/loop.h"
 #include "base/metrics.h"
 #include "base/once.h"
 #include "base/queue_metrics.h"
+#include "core/far_clock.h"
 #include "core/key.h"
 #include "health.h"
 #include "io/amqp/broker.h"

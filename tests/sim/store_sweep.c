@@ -28,8 +28,8 @@ struct found {
 
 struct sweep {
     struct sim_input *input;
-    int64_t now_ms, limit, ask_again_ms, grace_after_ms, grace_before_ms, overdue_limit, step_limit;
-    int64_t grace_high_after_ms, high_from_ms, high_until_ms, low_from_ms, low_until_ms;
+    int64_t now_ms, limit, ask_again_ms, overdue_limit, step_limit;
+    struct mg_spared grace;
     struct sim_order **locked; /* orders of this sweep */
     int locked_count;
     bool is_full;
@@ -191,17 +191,9 @@ static void orders_bound(struct sweep *sweep)
 
 /* ---- found, graced ---- */
 
-static bool is_between(int64_t moment_ms, int64_t from_ms, int64_t until_ms)
-{
-    return moment_ms >= from_ms && moment_ms <= until_ms;
-}
-
 static bool is_in_grace(const struct sweep *sweep, int64_t moment_ms, int64_t set_at_ms)
 {
-    bool is_high = is_between(set_at_ms, sweep->high_from_ms, sweep->high_until_ms) &&
-                   !is_between(set_at_ms, sweep->low_from_ms, sweep->low_until_ms);
-    return sweep->grace_before_ms > 0 && moment_ms <= sweep->grace_before_ms &&
-           moment_ms > (is_high ? sweep->grace_high_after_ms : sweep->grace_after_ms);
+    return sweep->grace.before_ms > 0 && mg_spared_has(&sweep->grace, moment_ms, set_at_ms);
 }
 
 static void found_add(struct sweep *sweep, struct found found)
@@ -565,15 +557,13 @@ void sim_sweep(struct sim_input *input, struct sim_output *output)
                           .now_ms = input->transaction->now_ms,
                           .limit = sim_int(sim_scalar(input, 3)),
                           .ask_again_ms = sim_int(sim_scalar(input, 4)),
-                          .grace_after_ms = sim_int(sim_scalar(input, 5)),
-                          .grace_before_ms = sim_int(sim_scalar(input, 6)),
+                          .grace.after_ms = sim_int(sim_scalar(input, 5)),
+                          .grace.before_ms = sim_int(sim_scalar(input, 6)),
                           .overdue_limit = sim_int(sim_scalar(input, 7)),
                           .step_limit = sim_int(sim_scalar(input, 8)),
-                          .grace_high_after_ms = sim_int(sim_scalar(input, 9)),
-                          .high_from_ms = sim_int(sim_scalar(input, 10)),
-                          .high_until_ms = sim_int(sim_scalar(input, 11)),
-                          .low_from_ms = sim_int(sim_scalar(input, 12)),
-                          .low_until_ms = sim_int(sim_scalar(input, 13))};
+                          .grace.high_after_ms = sim_int(sim_scalar(input, 9)),
+                          .grace.high = {sim_int(sim_scalar(input, 10)), sim_int(sim_scalar(input, 11)),
+                                         sim_int(sim_scalar(input, 12)), sim_int(sim_scalar(input, 13))}};
     sim_output_begin(output, COUNT);
     if (!sim_is_leader(input, true)) {
         sim_output_row(output);

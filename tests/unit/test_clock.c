@@ -3,7 +3,7 @@
 #include <inttypes.h>
 
 #include "base/clock.h"
-#include "base/far_clock.h"
+#include "core/far_clock.h"
 #include "suite.h"
 
 #define HOUR_MS (3600 * INT64_C(1000))

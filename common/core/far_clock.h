@@ -17,8 +17,8 @@
  * judged by the clock that set them (core/spared.h). For this, a step back is remembered for a day; a process
  * that was started since, or had no answer while the clock was right, spares them like all others.
  */
-#ifndef MG_BASE_FAR_CLOCK_H
-#define MG_BASE_FAR_CLOCK_H
+#ifndef MG_CORE_FAR_CLOCK_H
+#define MG_CORE_FAR_CLOCK_H
 
 #include <stdbool.h>
 #include <stdint.h>

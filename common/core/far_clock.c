@@ -1,5 +1,5 @@
 /* See far_clock.h. */
-#include "base/far_clock.h"
+#include "core/far_clock.h"
 
 void mg_far_clock_init(struct mg_far_clock *clock, int64_t wall_ms, int64_t boot_ms)
 {
