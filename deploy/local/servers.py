@@ -20,6 +20,7 @@ from .processes import Failure, Process, free_port, plain_environment, wait_unti
 
 MAKE_CERTS = pathlib.Path(__file__).resolve().parents[1] / "tls" / "make-dev-certs"
 CTL_S = 180.0    # of rabbitmqctl: beside other work on two cores a minute is sometimes not enough
+ACTOR = "makegood"  # whom RabbitMQ notes as the author of a change
 PROGRAM_S = 300  # of initdb, pg_basebackup, psql: none waits for another process, but a disk may be busy
 DATABASE = "makegood"
 ROLE = "makegood"
@@ -296,17 +297,21 @@ class Rabbit:
             raise Failure(f"{program} {' '.join(words)} failed: {done.stdout}{done.stderr}")
         return done.stdout
 
-    def evaluate(self, expressions):
-        """True if the node evaluates these Erlang expressions to ok. erl_call, which belongs to Erlang, needs milliseconds for it;
-        rabbitmqctl starts a virtual machine for each call, up to a second of a processor."""
+    def manage(self, function, *texts, ctl):
+        """Calls a function of the node with these binaries. erl_call, which belongs to Erlang, needs milliseconds for it; where it
+        is missing or fails, rabbitmqctl does the same with the words of `ctl`. That starts a virtual machine for each call: up to a
+        second of a processor."""
         environment = plain_environment()
         environment.update(self.env)
+        binaries = ", ".join('<<"' + text.replace("\\", "\\\\").replace('"', '\\"') + '">>' for text in (*texts, ACTOR))
         try:
-            done = subprocess.run(["erl_call", "-R", "-n", self.node, "-e"], env=environment, input=f"{expressions}\n",
+            done = subprocess.run(["erl_call", "-R", "-n", self.node, "-e"], env=environment, input=f"{function}({binaries}).\n",
                                   capture_output=True, text=True, check=False, timeout=CTL_S, cwd="/")
+            if done.stdout.strip() == "{ok, ok}":
+                return
         except FileNotFoundError:
-            return False
-        return done.stdout.strip() == "{ok, ok}"
+            pass
+        self.ctl(*ctl)
 
     def join(self):
         self.ctl("stop_app")
@@ -314,11 +319,18 @@ class Rabbit:
         self.ctl("start_app")
 
     def create_vhost(self, vhost):
-        if self.evaluate(f'Vhost = <<"{vhost}">>, Guest = <<"guest">>, All = <<".*">>, ok = rabbit_vhost:add(Vhost, Guest), '
-                         "rabbit_auth_backend_internal:set_permissions(Guest, Vhost, All, All, All, Guest)."):
-            return
-        self.ctl("add_vhost", vhost)
-        self.ctl("set_permissions", "--vhost", vhost, "guest", ".*", ".*", ".*")
+        self.manage("rabbit_vhost:add", vhost, ctl=("add_vhost", vhost))
+        self.set_permissions("guest", ".*", ".*", ".*", vhost)
+
+    def add_user(self, name, password):
+        self.manage("rabbit_auth_backend_internal:add_user", name, password, ctl=("add_user", name, password))
+
+    def change_password(self, name, password):
+        self.manage("rabbit_auth_backend_internal:change_password", name, password, ctl=("change_password", name, password))
+
+    def set_permissions(self, user, configure, write, read, vhost="/"):
+        self.manage("rabbit_auth_backend_internal:set_permissions", user, vhost, configure, write, read,
+                    ctl=("set_permissions", "--vhost", vhost, user, configure, write, read))
 
     def kill(self):
         self.process.kill()

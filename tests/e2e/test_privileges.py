@@ -353,7 +353,7 @@ def what_nobody_needs_nobody_may(s):
     assert_kept_out(pika.BlockingConnection, pika.URLParameters(f"amqp://guest:guest@127.0.0.1:{s.servers.rabbit.port}/"))
 
     # The tables above can fail: widened rights are found, each by its line.
-    s.servers.rabbit.ctl("set_permissions", "agent-payment", "^$", "^makegood\\.(replies\\.payment|commands)$", "^agent\\..*$")
+    s.servers.rabbit.set_permissions("agent-payment", "^$", "^makegood\\.(replies\\.payment|commands)$", "^agent\\..*$")
     s.rows("GRANT UPDATE (process_state) ON order_process TO makegood_supervisor; SELECT 1")
     s.wait(lambda: permitted(s) == ["agent reads another service's queue", "agent writes commands",
                                     "supervisor: UPDATE order_process SET process_state = 'processed'"], "the widened rights are found")
@@ -366,7 +366,7 @@ def what_nobody_needs_nobody_may(s):
 def a_missing_right_is_said_in_one_line_with_user_right_and_object(s):
     """Would catch: a service that waits silently, or an error that does not name the missing right."""
     agent = s.cluster.agents_of("payment")[0]
-    s.servers.rabbit.ctl("set_permissions", "agent-payment", "^$", "^makegood\\.replies\\.payment$", "^$")
+    s.servers.rabbit.set_permissions("agent-payment", "^$", "^makegood\\.replies\\.payment$", "^$")
     agent.terminate()
     agent.start()
     said = s.wait(lambda: [line for line in agent.tail(50).splitlines() if "agent.payment.requests" in line], "the agent says it")

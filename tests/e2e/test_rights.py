@@ -24,14 +24,14 @@ def wait_unready(s, process, *parts):
 def new_user(s, configure, write, read):
     """A user of the broker with these rights; its name and the URL with it."""
     name = "user-" + secrets.token_hex(4)
-    s.servers.rabbit.ctl("add_user", name, name)
+    s.servers.rabbit.add_user(name, name)
     grant(s, name, configure, write, read)
     return name, s.url.replace("guest:guest", f"{name}:{name}")
 
 
 def grant(s, name, configure, write, read):
     vhost = urllib.parse.unquote(s.url.rsplit("/", 1)[1])
-    s.servers.rabbit.ctl("set_permissions", "--vhost", vhost, name, configure, write, read)
+    s.servers.rabbit.set_permissions(name, configure, write, read, vhost)
 
 
 @scenario(agents=0, supervisors=1, schedulers=1)

@@ -83,8 +83,8 @@ class Vault:
         self.files = {name: s.scratch / f"secret-{name}" for name in ("amqp-url", "pg-dsn", "token")}
         self.till = Till(self.safe.new())
         self.broker_password, self.role_password = self.safe.new(), self.safe.new()
-        s.servers.rabbit.ctl("add_user", self.name, self.broker_password)
-        s.servers.rabbit.ctl("set_permissions", "--vhost", self.vhost, self.name, ".*", ".*", ".*")
+        s.servers.rabbit.add_user(self.name, self.broker_password)
+        s.servers.rabbit.set_permissions(self.name, ".*", ".*", ".*", self.vhost)
         s.servers.postgres.psql(f"CREATE ROLE {self.name} LOGIN PASSWORD '{self.role_password}' IN ROLE makegood")
         self.write()
         self.agent_env = {"MAKEGOOD_AMQP_URL_FILE": str(self.files["amqp-url"]), "MAKEGOOD_LOG_LEVEL": "debug"}
@@ -125,7 +125,7 @@ class Vault:
     def change_all(self):
         """Changes every secret: at the servers, at the remote and in the files."""
         self.broker_password, self.role_password, self.till.token = self.safe.new(), self.safe.new(), self.safe.new()
-        self.s.servers.rabbit.ctl("change_password", self.name, self.broker_password)
+        self.s.servers.rabbit.change_password(self.name, self.broker_password)
         self.s.servers.postgres.psql(f"ALTER ROLE {self.name} PASSWORD '{self.role_password}'")
         self.write()
 

@@ -126,7 +126,7 @@ def every_user_has_the_rights_that_are_named_and_no_others(s):
         found = rights_of(s, user, exchanges, queues)
         assert found == rights, f"{user} may also {sorted(found - rights)}, may not {sorted(rights - found)}"
     # The comparison can fail: the rights of earlier schemas are found.
-    s.servers.rabbit.ctl("set_permissions", "agent-inventory", *OLD_RIGHTS)
+    s.servers.rabbit.set_permissions("agent-inventory", *OLD_RIGHTS)
     more = rights_of(s, "agent-inventory", exchanges, queues) - expected()["agent-inventory"]
     assert more == {f"{what} {name}" for what in ("make queue", "make exchange", "delete exchange") for name in (EVIL, EVIL + ".probe")}, more
 
@@ -156,7 +156,7 @@ def dead_letters(s):
 @scenario(own_servers=True, access=OwnAccess, agents=1, supervisors=1, schedulers=1)
 def what_comes_through_a_strangers_exchange_is_nobodys_word(s):
     """Would catch: an agent that sends as other services through an exchange of its own, where its rights still let it make one."""
-    s.servers.rabbit.ctl("set_permissions", "agent-inventory", *OLD_RIGHTS)
+    s.servers.rabbit.set_permissions("agent-inventory", *OLD_RIGHTS)
     inventory, payment = s.cluster.agents_of("inventory")[0], s.cluster.agents_of("payment")[0]
     inventory.terminate()
     inventory.start().wait_ready()  # consumes its broadcasts, and so makes its queue, with the earlier rights

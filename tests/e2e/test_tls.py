@@ -81,7 +81,7 @@ def what_is_wrong_with_tls_to_the_broker_is_said_clearly(s):
     others = servers.Certificates(s.scratch / "others").make("--host", "server", "--client", "client")
     paths = [path for path in (rabbit.folder / "log").glob("*.log") if path.stat().st_size > 0]
     url, at = rabbit.tls_url, f"127.0.0.1:{rabbit.tls_port}"
-    rabbit.ctl("add_user", "stranger", "stranger")
+    rabbit.add_user("stranger", "stranger")
     rabbit.ctl("add_vhost", "elsewhere")
 
     def refused(what, told, logged=(), code=1, url=url, ca=ours.ca, own=None, words=("broker", "check", "--service", "payment")):
@@ -111,7 +111,7 @@ def what_is_wrong_with_tls_to_the_broker_is_said_clearly(s):
     refused("no right on the vhost", [at, "stranger", "elsewhere", "set_permissions"],
             ["access to vhost 'elsewhere' refused for user 'stranger'"],
             url=rabbit.tls_url_of("elsewhere").replace("guest:guest", "stranger:stranger"))
-    rabbit.ctl("set_permissions", "stranger", "^$", "^$", "^$")
+    rabbit.set_permissions("stranger", "^$", "^$", "^$")
     refused("no right on a queue", ["stranger", "orders.rejected", "the right to read"],
             ["queue 'orders.rejected' in vhost '/' refused for user 'stranger'"],
             words=("dead", "list", "--queue", "orders.rejected"), url=url.replace("guest:guest", "stranger:stranger"))
