@@ -771,7 +771,7 @@ class Answers(Case):
         for order, advice in (('{"order_id": "cli-a", "workflow": "w", "payload": {}}', "submit the same file again"),
                               ('{"workflow": "w", "payload": {}}', "would make new orders")):
             with FakeScheduler("orders.intake", answer_order("accepted")):
-                done = run("order", "submit", self.file(order), "--wait", "--timeout", "1s", code=TIMED_OUT)
+                done = run("order", "submit", self.file(order), "--wait", "--timeout", "3s", code=TIMED_OUT)
             self.assertIn(advice, one_line(done))
 
     def test_no_text_of_others_steers_the_terminal(self):
