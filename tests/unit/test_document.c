@@ -7,7 +7,7 @@
 
 #include "suite.h"
 
-static int mallocs_left; /* below 0: no limit; link option --wrap=malloc */
+static int mallocs_left = -1; /* below 0: no limit; link option --wrap=malloc */
 void *real_malloc(size_t size) __asm__("__real_malloc");
 void *test_malloc(size_t size) __asm__("__wrap_malloc");
 

@@ -65,13 +65,16 @@ static void assert_answer(const struct mg_http_exchange *request, unsigned int s
 static const struct {
     const char *path, *body, *verb, *subject, *detail;
 } NOTED[] = {
-    {ORDER("resume"), RESUME_BODY, "order resume", ORDER_ID, "\"version\": 7"},
-    {ORDER("restart"), RESUME_BODY, "order restart", ORDER_ID, "\"version\": 7"},
-    {ORDER("compensate"), RESUME_BODY, "order compensate", ORDER_ID, "\"version\": 7"},
-    {ORDER("cancel"), RESUME_BODY, "order cancel", ORDER_ID, "\"version\": 7"},
-    {"/api/v1/alerts/12/ack", ACK_BODY, "alert ack", "12", "console"},
-    {"/api/v1/dead/drop", DROP_BODY, "dead drop", "00ff", "\"queue\": \"dead.letters\""},
-    {"/api/v1/dead/requeue", DROP_BODY, "dead requeue", "00ff", "\"queue\": \"dead.letters\""},
+    {ORDER("resume"), RESUME_BODY, "order resume", ORDER_ID, "{\"via\": \"console\", \"version\": 7}"},
+    {ORDER("restart"), RESUME_BODY, "order restart", ORDER_ID, "{\"via\": \"console\", \"version\": 7}"},
+    {ORDER("compensate"), RESUME_BODY, "order compensate", ORDER_ID,
+     "{\"via\": \"console\", \"version\": 7}"},
+    {ORDER("cancel"), RESUME_BODY, "order cancel", ORDER_ID, "{\"via\": \"console\", \"version\": 7}"},
+    {"/api/v1/alerts/12/ack", ACK_BODY, "alert ack", "12", "{\"via\": \"console\", \"version\": 0}"},
+    {"/api/v1/dead/drop", DROP_BODY, "dead drop", "00ff",
+     "{\"via\": \"console\", \"queue\": \"dead.letters\"}"},
+    {"/api/v1/dead/requeue", DROP_BODY, "dead requeue", "00ff",
+     "{\"via\": \"console\", \"queue\": \"dead.letters\"}"},
 };
 
 /* Would catch: a change without a record of its author and reason. */
@@ -83,7 +86,7 @@ START_TEST(what_cannot_be_written_down_is_not_done)
         ck_assert_str_eq(fake.by, "otto");
         ck_assert_str_eq(fake.verb, NOTED[i].verb);
         ck_assert_str_eq(fake.subject, NOTED[i].subject);
-        ck_assert_msg(strstr(fake.detail, NOTED[i].detail) != NULL, "%s", fake.detail);
+        ck_assert_str_eq(fake.detail, NOTED[i].detail);
         answer_note(&trouble);
         assert_answer(&request, 503, "no change was made");
         ck_assert_ptr_nonnull(strstr(request.text, trouble.text));
@@ -295,10 +298,14 @@ START_TEST(a_bulk_action_takes_what_was_confirmed_or_says_why_not)
         unsigned int status;
         const char *text;
     } answers[] = {
-        {{.bulk_id = BULK_ID, .is_new = true, .orders = 3}, 200, "started a bulk action on 3 orders"},
+        {{.bulk_id = BULK_ID, .is_new = true, .orders = 3},
+         200,
+         "{\"text\": \"started a bulk action on 3 orders\", \"bulk_id\": \"" BULK_ID
+         "\", \"is_new\": true, \"state\": \"canary\", \"orders\": 3}"},
         {{.bulk_id = BULK_ID, .state = MG_BULK_PAUSED, .orders = 3},
          200,
-         "this bulk action exists already: paused, 3 orders"},
+         "{\"text\": \"this bulk action exists already: paused, 3 orders\", \"bulk_id\": \"" BULK_ID
+         "\", \"is_new\": false, \"state\": \"paused\", \"orders\": 3}"},
         {{.open_bulk = MG_BULK_OPEN_MAX, .orders = 9}, 409, "16 bulk actions are open"},
         {{.orders = 4}, 409, "the filter now matches 4 orders, not 3: reload the page"},
         {{.orders = 3}, 409, "no order is eligible"},
@@ -401,7 +408,7 @@ static const struct {
     {ORDER("resume"), "{\"reason\": \"mended\", \"version\": -7}", "version"},
     {ORDER("resume"), "{\"reason\": \"mended\", \"version\": \"7\"}", "version"},
     {ORDER("resume"), "{\"reason\": \"mended\", \"version\": 7.5}", "version"},
-    {ORDER("resume"), "{\"reason\": \"mended\", \"version\": 123456789012345678901234}", "out of range"},
+    {ORDER("resume"), "{\"reason\": \"mended\", \"version\": 123456789012345678901234}", "must fit 64 bits"},
     {ORDER("settle"), RESUME_BODY, "unknown verb"},
     {ORDER("skip"), RESUME_BODY, "unknown verb"},
     {ORDER(""), RESUME_BODY, "unknown verb"},

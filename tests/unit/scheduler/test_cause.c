@@ -1,6 +1,10 @@
-/* The recorded failure of a step: operators search by it, and failures are counted by it. */
+/*
+ * What is recorded of a cause: the failure of a step, by which operators search and failures are counted, and
+ * the changes of state, which stories, pages and reports read.
+ */
 #include <check.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "../suite.h"
 #include "stage.h"
@@ -106,6 +110,41 @@ START_TEST(the_answer_to_a_verify_stands_where_nothing_else_is_known)
 }
 END_TEST
 
+/* Compares the transitions of an event to the byte, but for the moment of a wait. */
+static void assert_transitions(int event, const char *expected)
+{
+    static const char mark[] = "\"due_at\":\"", moment[] = "2026-01-31T12:34:56.789Z";
+    char text[2048];
+    struct mg_slice given = fake_store_event("o1", event)->transitions;
+    ck_assert_uint_lt(given.len, sizeof(text));
+    (void)snprintf(text, sizeof(text), "%.*s", (int)given.len, given.data);
+    char *at = strstr(text, mark);
+    if (at != NULL) {
+        at += strlen(mark);
+        ck_assert_msg(strnlen(at, sizeof(moment)) == sizeof(moment) && at[strlen(moment) - 1] == 'Z', "%s",
+                      text);
+        memcpy(at, moment, strlen(moment));
+    }
+    ck_assert_str_eq(text, expected);
+}
+
+/* Would catch: a change of the form in which an event is kept for good. */
+START_TEST(the_changes_of_state_are_kept_in_one_form)
+{
+    stage_submit("o1", false);
+    stage_settle();
+    stage_reply(&(struct stage_reply){
+        .order_id = "o1", .step = "reserve", .attempt = 1, .outcome = "transient", .executed = "no"});
+    stage_settle();
+    assert_transitions(
+        0, "[{\"step\":\"reserve\",\"from\":\"pending\",\"to\":\"running\",\"attempt\":1,\"kind\":\"do\","
+           "\"reason\":\"none\"},{\"from\":\"pending\",\"to\":\"processing\",\"reason\":\"none\"}]");
+    assert_transitions(
+        1, "[{\"step\":\"reserve\",\"from\":\"running\",\"to\":\"waiting\",\"attempt\":1,\"kind\":\"do\","
+           "\"reason\":\"reply_transient\",\"due_at\":\"2026-01-31T12:34:56.789Z\"}]");
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("scheduler: cause");
@@ -113,6 +152,7 @@ int main(void)
     tcase_add_checked_fixture(test, stage_start, stage_finish);
     tcase_add_test(test, what_a_step_failed_for_is_the_answer_to_its_do);
     tcase_add_test(test, the_answer_to_a_verify_stands_where_nothing_else_is_known);
+    tcase_add_test(test, the_changes_of_state_are_kept_in_one_form);
     suite_add_tcase(suite, test);
     return run_suite(suite);
 }
