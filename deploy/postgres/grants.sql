@@ -40,7 +40,7 @@ BEGIN
         -- finds due orders and steps, counts open ones, records its requests, leads:
         -- no payload, no result, no change of an order's state
         ('makegood_supervisor', 'order_process', 'SELECT (order_id, process_state, goal, version, seq, complete_by,'
-            ' wake_at, workflow, created_at, is_high), UPDATE (wake_at)'),
+            ' wake_at, workflow, created_at, updated_at, is_high), UPDATE (wake_at)'),
         ('makegood_supervisor', 'order_step', 'SELECT (order_id, step, service, attempt, state, reason, complete_by, due_at,'
             ' parked_high, parked_until), UPDATE (parked_high, parked_until)'),
         ('makegood_supervisor', 'order_event', 'SELECT (order_id, version, at, owed, owed_asked_at, owed_to),'

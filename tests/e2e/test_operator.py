@@ -155,7 +155,7 @@ def the_newest_of_a_story_too_long_to_be_shown_is_shown(s):
     whole = json.loads(s.cluster.tool("order", "show", order.order_id, "-o", "json").stdout)
     versions = [int(event["version"]) for event in whole["events"]]
     assert versions == list(range(101, 10101)), (versions[0], versions[-1])
-    assert "before version 101 is left out" in s.cluster.tool("order", "show", order.order_id).stdout
+    assert "before version 101 are left out" in s.cluster.tool("order", "show", order.order_id).stdout
     watched = s.cluster.tool("order", "watch", order.order_id, "-o", "json").stdout
     assert '"version": "10100"' in watched
     s.rows("DELETE FROM order_event WHERE order_id = %s AND version > %s RETURNING 1", order.order_id, last)
