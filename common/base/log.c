@@ -241,7 +241,7 @@ static bool write_line(const char *line, size_t len)
 void mg_log_write(enum mg_log_level level, const char *message, const struct mg_log_field *fields)
 {
     char memory[PIPE_BUF + 1]; /* no allocation: an out-of-memory line needs to be written, too */
-    struct mg_buf line = {.data = memory, .capacity = sizeof(memory), .max = LINE_MAX_SIZE};
+    struct mg_buf line = {.data = memory, .capacity = LINE_MAX_SIZE + 1, .max = LINE_MAX_SIZE};
     struct mg_json_writer json = mg_json_compact(&line);
     bool is_whole = true;
     int saved_errno = errno; /* a log call during error handling must not change errno */
@@ -266,6 +266,7 @@ void mg_log_write(enum mg_log_level level, const char *message, const struct mg_
             }
         }
         line.max += LINE_END_SIZE;
+        line.capacity += LINE_END_SIZE;
         append_end(&json, is_whole);
         is_written = !line.failed && write_line(line.data, line.len);
     }

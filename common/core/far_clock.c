@@ -94,7 +94,10 @@ int64_t mg_far_clock_note(struct mg_far_clock *clock, int64_t answer_ms, int64_t
     } else if (back_ms > MG_FAR_CLOCK_STEP_MS) {
         back_note(clock, least_ms, answered_boot_ms);
     }
-    clock->known_from_ms = clock->is_read ? clock->known_from_ms : answer_ms;
+    if (!clock->is_read || asked_boot_ms - clock->asked_boot_ms > MG_FAR_CLOCK_SILENCE_MS) {
+        clock->known_from_ms = answer_ms;
+        clock->high.until_ms = 0;
+    }
     clock->asked_boot_ms = asked_boot_ms;
     bool is_as_before = clock->is_read && forward_ms <= 0 && back_ms <= 0;
     clock->least_ms = is_as_before ? later(least_ms, clock->least_ms) : least_ms;

@@ -31,6 +31,9 @@
  * passed deadline that they set meanwhile lies at most this far behind the end of the step. A deadline of the
  * new clock lies that near only if it leaves no time for a call. */
 #define MG_FAR_CLOCK_STALE_MS 250
+/* Between two answers further apart than this the clock may have been set back and forward, unseen. It is
+ * then not known which clock has set a deadline. */
+#define MG_FAR_CLOCK_SILENCE_MS 5000
 /* A step back is remembered for this long. In that time two machines' clocks drift apart by some seconds at
  * most. */
 #define MG_FAR_CLOCK_KEPT_MS (24 * INT64_C(3600000))

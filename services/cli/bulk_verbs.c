@@ -157,7 +157,9 @@ static enum mg_exit_code started_print(struct mg_cli *cli, const struct mg_bulk_
         mg_json_member_word(json, "state", state);
         mg_json_member_int(json, "orders", started->orders);
         mg_json_object_end(json);
-        (void)mg_answer_print(&answer);
+        if (mg_answer_print(&answer) != MG_EXIT_DONE) {
+            return MG_EXIT_ERROR;
+        }
     } else if (started->is_new) {
         (void)printf("bulk action %s: %s of %lld orders, %lld of them first, %s a second\n", started->bulk_id,
                      mg_cause_name(start->verb), (long long)started->orders, (long long)start->canary,

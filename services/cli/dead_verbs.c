@@ -13,6 +13,8 @@
 
 /* The most messages of one walk; a longer queue needs several runs. */
 #define WALK_MAX 10000
+/* Less than the two heartbeats of 7 s after which the broker closes a connection. */
+#define RECORD_WAIT_MAX_MS 5000
 /* Each byte of a message id may become an escape of six. */
 #define DETAIL_MAX_BYTES (6 * MG_LETTER_ID_SIZE + 2 * MG_QUEUE_NAME_SIZE)
 
@@ -123,6 +125,12 @@ static void letter_noted(void *arg, const struct mg_err *err)
     mg_loop_stop(walk->cli->loop); /* sooner than mg_cli_wait's next check: a walk may have thousands */
 }
 
+/* The connection to the broker is not served meanwhile, and the broker ends it after two heartbeats. */
+static int64_t record_wait_ms(const struct mg_cli *cli)
+{
+    return cli->options.timeout_ms < RECORD_WAIT_MAX_MS ? cli->options.timeout_ms : RECORD_WAIT_MAX_MS;
+}
+
 /* Records the change of a message before it is made. */
 static void letter_note(struct walk *walk, const struct mg_dead_letter *letter)
 {
@@ -148,9 +156,11 @@ static void letter_note(struct walk *walk, const struct mg_dead_letter *letter)
     } else {
         walk->is_noted = false;
         mg_store_note_action(cli->store, &action, letter_noted, walk);
-        if (!mg_cli_wait(cli, &walk->is_noted, cli->options.timeout_ms)) {
-            walk->code = mg_cli_fail(
-                MG_EXIT_TIMED_OUT, "the database did not answer in time; message %d is unchanged", walk->at);
+        if (!mg_cli_wait(cli, &walk->is_noted, record_wait_ms(cli))) {
+            walk->code = mg_cli_fail(MG_EXIT_TIMED_OUT,
+                                     "the database did not answer in time; message %d is unchanged, and a "
+                                     "record of its change may exist",
+                                     walk->at);
         } else if (walk->is_note_failed) {
             (void)mg_err_prefix(&walk->err, "could not record the change of message %d", walk->at);
             walk->code = mg_cli_fail_err(&walk->err);
@@ -246,6 +256,9 @@ static enum mg_exit_code chosen_run(struct mg_cli *cli, enum mg_dead_verb verb, 
     if (code == MG_EXIT_DONE && walk.done == 0 && walk.chosen > 0) {
         return mg_cli_fail(MG_EXIT_NOT_FOUND, "there is no message %d in %s", walk.chosen,
                            cli->options.queue);
+    }
+    if (code != MG_EXIT_DONE && done != NULL && walk.done > 0) {
+        mg_cli_note("%d %s before that", walk.done, done);
     }
     if (code != MG_EXIT_DONE || done == NULL) {
         return code;

@@ -319,7 +319,8 @@ void mg_console_act(struct mg_console *console, struct mg_http_exchange *request
         return;
     }
     const char *wrong = NULL;
-    if (mg_document_read(mg_http_exchange_body(request), &body, &err) != MG_OK) {
+    enum mg_class class = mg_document_read(mg_http_exchange_body(request), &body, &err);
+    if (class != MG_OK) {
         wrong = err.text;
     } else if (!mg_path_split(rest, change->noun, change->id, change->verb)) {
         wrong = "unknown address";
@@ -332,7 +333,7 @@ void mg_console_act(struct mg_console *console, struct mg_http_exchange *request
         wrong = change_begin(change, body);
     }
     if (wrong != NULL) {
-        mg_answer_error(request, 400, "%s", wrong);
+        mg_answer_error(request, class == MG_TRANSIENT ? 503 : 400, "%s", wrong);
         mg_change_free(change);
     }
     mg_document_free(body);

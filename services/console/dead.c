@@ -61,6 +61,7 @@ static void text_write(struct mg_json_writer *json, const char *name, struct mg_
         mg_utf8_mend(copy.data);
     }
     mg_json_member_text(json, name, mg_buf_slice(&copy));
+    mg_buf_fail_with(json->buf, &copy);
     mg_buf_finish(&copy);
 }
 

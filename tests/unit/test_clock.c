@@ -214,10 +214,20 @@ static int64_t right(int64_t boot_ms)
     return DAY_MS + boot_ms;
 }
 
-/* An answer while the clock is ahead of the right one. */
-static void answered(int64_t boot_ms, int64_t ahead_ms)
+/* One answer while the clock is ahead of the right one. */
+static void answered_once(int64_t boot_ms, int64_t ahead_ms)
 {
     (void)mg_far_clock_note(&far, right(boot_ms) + ahead_ms, boot_ms, boot_ms);
+}
+
+/* The same, after steady answers by the clock as it was. */
+static void answered(int64_t boot_ms, int64_t ahead_ms)
+{
+    while (far.is_read && far.asked_boot_ms + MG_FAR_CLOCK_SILENCE_MS < boot_ms) {
+        int64_t asked_boot_ms = far.asked_boot_ms + MG_FAR_CLOCK_SILENCE_MS;
+        (void)mg_far_clock_note(&far, asked_boot_ms + far.offset_ms, asked_boot_ms, asked_boot_ms);
+    }
+    answered_once(boot_ms, ahead_ms);
 }
 
 /* Right until 100 s; an hour back until 130 s, and then right again. */
@@ -261,6 +271,24 @@ START_TEST(what_no_known_high_clock_has_shown_is_spared_as_before)
     ck_assert(
         is_spared_at(130000, right(110000), right(130250) - HOUR_MS)); /* by a scheduler just after it */
     ck_assert(is_spared_at(130000, right(110000), right(130000)));
+}
+END_TEST
+
+/* Catches: an order that was made while the clock was back by two hours, unseen, and that is taken for one of
+ * the right clock: it ends with two hours left. */
+START_TEST(after_a_silence_no_high_clock_is_known)
+{
+    int64_t set_at_ms = right(150000) - 2 * HOUR_MS;
+    mg_far_clock_init(&far, DAY_MS, 0);
+    answered(-2 * HOUR_MS - 100000, 0);
+    answered(100000, 0);
+    answered_once(200000, -HOUR_MS); /* by two hours until 190 s */
+    answered(230000, 0);
+    ck_assert(is_spared_at(230000, set_at_ms + 2 * HOUR_MS, set_at_ms));
+    back_and_right();
+    answered_once(500000, 0); /* perhaps back once more, and right again */
+    answered_once(500250, HOUR_MS);
+    ck_assert(is_spared_at(500250, right(510000), right(50000)));
 }
 END_TEST
 
@@ -362,6 +390,7 @@ int main(void)
     tcase_add_test(of_others, what_a_slow_answer_leaves_open_is_no_step);
     tcase_add_test(of_others, a_deadline_of_before_a_step_back_is_judged_by_its_own_clock);
     tcase_add_test(of_others, what_no_known_high_clock_has_shown_is_spared_as_before);
+    tcase_add_test(of_others, after_a_silence_no_high_clock_is_known);
     tcase_add_test(of_others, a_step_forward_beyond_the_high_clock_leaves_its_deadlines_their_time);
     tcase_add_loop_test(of_others, a_second_step_back_leaves_the_high_clock_known, 0, 2);
     tcase_add_test(of_others, a_clock_that_was_ahead_before_judges_no_deadline_of_the_right_one);

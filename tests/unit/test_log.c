@@ -106,6 +106,27 @@ START_TEST(lines_below_the_level_are_not_written)
 }
 END_TEST
 
+/* Catches: text that escapes make longer, and that fills the room which the end of the line needs. */
+START_TEST(a_line_of_escapes_keeps_room_for_its_end)
+{
+    char quotes[5000], control[512];
+    memset(quotes, '"', sizeof(quotes) - 1);
+    quotes[sizeof(quotes) - 1] = '\0';
+    memset(control, '\1', sizeof(control) - 1);
+    control[sizeof(control) - 1] = '\0';
+    mg_log(MG_LOG_INFO, "quotes", MG_LOG_TEXT("first", quotes), MG_LOG_NUMBER("second", 2));
+    const char *text = read_line(ends[0]);
+    ck_assert_uint_le(strlen(text), PIPE_BUF);
+    ck_assert_ptr_nonnull(strstr(text, "\"cut\":true}\n"));
+    for (size_t len = 0; len < sizeof(control); len++) {
+        mg_log(MG_LOG_INFO, "both", MG_LOG_TEXT("reason", control), MG_LOG_TEXT("id", control + len));
+        text = read_line(ends[0]);
+        ck_assert_uint_le(strlen(text), PIPE_BUF);
+        ck_assert_ptr_nonnull(strstr(text, "}\n"));
+    }
+}
+END_TEST
+
 /* Catches: a line longer than a pipe takes in one piece, or one that is cut in the middle of its JSON. */
 START_TEST(a_long_value_is_cut_and_the_line_stays_whole)
 {
@@ -225,6 +246,7 @@ int main(void)
     tcase_add_test(tests, want_of_memory_can_be_told);
     tcase_add_test(tests, lines_below_the_level_are_not_written);
     tcase_add_test(tests, a_long_value_is_cut_and_the_line_stays_whole);
+    tcase_add_test(tests, a_line_of_escapes_keeps_room_for_its_end);
     tcase_add_test(tests, a_full_pipe_drops_lines_and_counts_them);
     tcase_add_test(tests, a_full_socket_drops_lines_and_counts_them);
     tcase_add_test(tests, a_file_is_written_where_it_stands);
