@@ -32,8 +32,9 @@
  * new clock lies that near only if it leaves no time for a call. */
 #define MG_FAR_CLOCK_STALE_MS 250
 /* Between two answers further apart than this the clock may have been set back and forward, unseen. It is
- * then not known which clock has set a deadline. */
-#define MG_FAR_CLOCK_SILENCE_MS 5000
+ * then not known which clock has set a deadline. A broker or a database that is away for some seconds is no
+ * such silence: clocks are set at such moments, too. */
+#define MG_FAR_CLOCK_SILENCE_MS 60000
 /* A step back is remembered for this long. In that time two machines' clocks drift apart by some seconds at
  * most. */
 #define MG_FAR_CLOCK_KEPT_MS (24 * INT64_C(3600000))
