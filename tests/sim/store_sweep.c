@@ -553,17 +553,18 @@ static void parked_tell(const struct sweep *sweep)
 
 void sim_sweep(struct sim_input *input, struct sim_output *output)
 {
-    struct sweep sweep = {.input = input,
-                          .now_ms = input->transaction->now_ms,
-                          .limit = sim_int(sim_scalar(input, 3)),
-                          .ask_again_ms = sim_int(sim_scalar(input, 4)),
-                          .grace.after_ms = sim_int(sim_scalar(input, 5)),
-                          .grace.before_ms = sim_int(sim_scalar(input, 6)),
-                          .overdue_limit = sim_int(sim_scalar(input, 7)),
-                          .step_limit = sim_int(sim_scalar(input, 8)),
-                          .grace.high_after_ms = sim_int(sim_scalar(input, 9)),
-                          .grace.high = {sim_int(sim_scalar(input, 10)), sim_int(sim_scalar(input, 11)),
-                                         sim_int(sim_scalar(input, 12)), sim_int(sim_scalar(input, 13))}};
+    struct sweep sweep = {
+        .input = input,
+        .now_ms = input->transaction->now_ms,
+        .limit = sim_int(sim_scalar(input, 3)),
+        .ask_again_ms = sim_int(sim_scalar(input, 4)),
+        .overdue_limit = sim_int(sim_scalar(input, 7)),
+        .step_limit = sim_int(sim_scalar(input, 8)),
+        .grace = {.after_ms = sim_int(sim_scalar(input, 5)),
+                  .before_ms = sim_int(sim_scalar(input, 6)),
+                  .high_after_ms = sim_int(sim_scalar(input, 9)),
+                  .high = {sim_int(sim_scalar(input, 10)), sim_int(sim_scalar(input, 11)),
+                           sim_int(sim_scalar(input, 12)), sim_int(sim_scalar(input, 13))}}};
     sim_output_begin(output, COUNT);
     if (!sim_is_leader(input, true)) {
         sim_output_row(output);

@@ -341,6 +341,22 @@ START_TEST(a_clock_that_was_ahead_before_judges_no_deadline_of_the_right_one)
 }
 END_TEST
 
+/* Catches: deadlines of an earlier clock, lower than the high one, that are judged by the high one. */
+START_TEST(a_high_clock_begins_where_a_lower_one_ended)
+{
+    mg_far_clock_init(&far, DAY_MS, 0);
+    answered(-2 * HOUR_MS, 0);
+    answered(100000, 0);
+    answered(100250, HOUR_MS);
+    answered(110000, HOUR_MS / 2);
+    answered(2200000, HOUR_MS / 2);
+    answered(2200250, 0);
+    answered(2300000, HOUR_MS / 2);
+    ck_assert(is_spared_at(2300000, right(3000000), right(50000)));
+    ck_assert(!is_spared_at(2300000, right(2290000) + HOUR_MS / 2, right(1000000) + HOUR_MS / 2));
+}
+END_TEST
+
 /* Catches: a new high clock taken for the earlier one, long after that was reached again. */
 START_TEST(the_latest_step_back_counts)
 {
@@ -394,6 +410,7 @@ int main(void)
     tcase_add_test(of_others, a_step_forward_beyond_the_high_clock_leaves_its_deadlines_their_time);
     tcase_add_loop_test(of_others, a_second_step_back_leaves_the_high_clock_known, 0, 2);
     tcase_add_test(of_others, a_clock_that_was_ahead_before_judges_no_deadline_of_the_right_one);
+    tcase_add_test(of_others, a_high_clock_begins_where_a_lower_one_ended);
     tcase_add_test(of_others, the_latest_step_back_counts);
     tcase_add_loop_test(of_others, a_step_back_is_forgotten_after_a_day, 0, 2);
     suite_add_tcase(suite, of_others);

@@ -218,6 +218,21 @@ START_TEST(an_attempt_of_before_a_step_back_is_judged_once_the_clock_is_right)
 }
 END_TEST
 
+/* Catches: the same attempt, which ends with time left because the clock was then set an hour ahead. */
+START_TEST(an_attempt_of_before_a_step_back_keeps_its_time_beyond_the_right_clock)
+{
+    context.now_ms = 4 * HOUR_MS;
+    plan.steps[0].complete_within_ms = 50000;
+    submit();
+    clock_back_and_right();
+    order.steps[0].complete_by_ms = context.now_ms - 20000 + 50000;
+    context.spared.before_ms = context.now_ms += HOUR_MS;
+    ck_assert_int_eq(tell(MG_CAUSE_OVERDUE, 0, order.steps[0].attempt), MG_STALE_CAUSE);
+    context.spared.high_after_ms += 30000;
+    ck_assert_int_eq(tell(MG_CAUSE_OVERDUE, 0, order.steps[0].attempt), MG_GO);
+}
+END_TEST
+
 /* Catches: an order that turns back although an operator gave it new time while the clock was back: a sweep
  * goes by the moment at which it was created. */
 START_TEST(time_that_an_operator_gave_while_the_clock_was_back_counts)
@@ -351,6 +366,7 @@ int main(void)
     tcase_add_test(tcase, an_order_that_no_supervisor_judges_goes_on);
     tcase_add_test(tcase, no_attempt_is_judged_that_the_clock_was_set_past);
     tcase_add_loop_test(tcase, an_attempt_of_before_a_step_back_is_judged_once_the_clock_is_right, 0, 2);
+    tcase_add_test(tcase, an_attempt_of_before_a_step_back_keeps_its_time_beyond_the_right_clock);
     tcase_add_loop_test(tcase, time_that_an_operator_gave_while_the_clock_was_back_counts, 0, 2);
     tcase_add_loop_test(tcase, a_clock_that_is_set_forward_makes_no_step_quiet, 0, 2);
     tcase_add_test(tcase, quiet_takes_no_longer_than_an_attempt_by_the_old_clock_either);

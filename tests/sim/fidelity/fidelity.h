@@ -49,6 +49,7 @@ struct mg_alert_write fidelity_draw_alert(void);
 /* Of a sweep. Among orders that wake at the same moment a limit may pick any: no limit may separate two of
  * them. `known`: all orders as last read. */
 int fidelity_draw_limit(const struct mg_order_record *known, int64_t now_ms);
+void fidelity_draw_grace(struct mg_sweep_options *options);
 
 /* Values that a write refers to. */
 struct fidelity_writing {

@@ -42,7 +42,26 @@ bool fidelity_is_rare(void)
     return fidelity_draw(20) == 0;
 }
 
-/* A moment around now that no other item has; now and then none. */
+/* The clock passes by milliseconds and by an hour, so orders are of the last seconds or of the last hours. */
+static int64_t draw_past(void)
+{
+    return draw.now_ms - (int64_t)fidelity_draw(UINT64_C(1) << fidelity_draw(25));
+}
+
+void fidelity_draw_grace(struct mg_sweep_options *options)
+{
+    if (fidelity_draw(2) == 0) {
+        return;
+    }
+    options->grace_before_ms = draw.now_ms - (int64_t)fidelity_draw(8000);
+    options->grace_after_ms = options->grace_before_ms - (int64_t)fidelity_draw(8000);
+    options->grace_high_after_ms = options->grace_before_ms - (int64_t)fidelity_draw(30000);
+    options->high.from_ms = draw.now_ms - (INT64_C(1) << fidelity_draw(25));
+    options->high.until_ms = fidelity_draw(3) == 0 ? draw_past() : draw.now_ms;
+    options->high.low_from_ms = draw_past();
+    options->high.low_until_ms = options->high.low_from_ms + (INT64_C(1) << fidelity_draw(25));
+}
+
 static int64_t draw_moment(void)
 {
     if (fidelity_draw(4) == 0 || draw.used_count == USED_MAX) {

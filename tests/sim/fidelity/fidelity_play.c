@@ -403,15 +403,7 @@ static void play_sweep(void)
                                        .ask_again_ms = (int64_t)fidelity_draw(4) * 1000,
                                        .overdue_limit = (int)fidelity_draw(12)};
     options.step_limit = 1 + (options.limit * 5 + options.overdue_limit * 7) % 40;
-    if (fidelity_draw(3) == 0) {
-        options.grace_before_ms = now_ms - (int64_t)fidelity_draw(8000);
-        options.grace_after_ms = options.grace_before_ms - (int64_t)fidelity_draw(8000);
-        options.grace_high_after_ms = options.grace_before_ms - (int64_t)fidelity_draw(8000);
-        options.high.from_ms = now_ms - (int64_t)fidelity_draw(60000);
-        options.high.until_ms = options.high.from_ms + (int64_t)fidelity_draw(60000);
-        options.high.low_from_ms = options.high.from_ms + (int64_t)fidelity_draw(30000);
-        options.high.low_until_ms = options.high.low_from_ms + (int64_t)fidelity_draw(20000);
-    }
+    fidelity_draw_grace(&options);
     (void)fprintf(out, "sweep %d limit%d brake%d steps%d again%" PRId64, index, options.limit,
                   options.overdue_limit, options.step_limit, options.ask_again_ms);
     mg_store_sweep(peer->store, &options, on_swept, peer);
