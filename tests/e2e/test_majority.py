@@ -4,6 +4,7 @@ that queue may suffer, no others.
 The scheduler has published nothing there before: its channel then asks the queue to register it, and waits.
 """
 
+import concurrent.futures
 import time
 
 from harness import TERMINAL, Client, scenario, step
@@ -91,8 +92,12 @@ class Load:
 
 
 def second_node(s, queue):
-    second = servers.SecondRabbit(s.scratch / "rabbit2", s.servers.rabbit).start_joined()
-    second.share(queue)
+    """Meanwhile the clients answer heartbeats: on a busy machine the start of a node takes longer than two of them."""
+    second = servers.SecondRabbit(s.scratch / "rabbit2", s.servers.rabbit)
+    with concurrent.futures.ThreadPoolExecutor(max_workers=1) as pool:
+        joining = pool.submit(lambda: second.start_joined().share(queue))
+        s.wait(joining.done, "the second node has joined", ENDS_S)
+        joining.result()
     return second
 
 
