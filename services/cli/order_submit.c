@@ -25,6 +25,7 @@
 #define SHOW_EACH_MAX 20
 
 struct order {
+    struct submit *submit; /* set at each publish */
     char order_id[MG_ORDER_ID_MAX + 1];
     char *body;
     size_t body_len;
@@ -163,11 +164,6 @@ static enum mg_exit_code orders_index(struct submit *submit)
 
 /* ---- sending ---- */
 
-struct sending {
-    struct submit *submit;
-    int index;
-};
-
 static void end_check(struct submit *submit)
 {
     int total = submit->cli->options.waits ? submit->ended : submit->confirmed;
@@ -176,10 +172,8 @@ static void end_check(struct submit *submit)
 
 static void order_published(void *arg, enum mg_publish_outcome outcome)
 {
-    struct sending *sending = arg;
-    struct submit *submit = sending->submit;
-    struct order *order = &submit->orders[sending->index];
-    free(sending);
+    struct order *order = arg;
+    struct submit *submit = order->submit;
     submit->unconfirmed--;
     if (outcome == MG_PUBLISH_CONFIRMED) {
         submit->confirmed += !order->is_confirmed;
@@ -198,12 +192,8 @@ static void order_published(void *arg, enum mg_publish_outcome outcome)
 static bool order_send(struct submit *submit, int index)
 {
     struct order *order = &submit->orders[index];
-    struct sending *sending = malloc(sizeof(*sending));
     struct mg_err err;
-    if (sending == NULL) {
-        return false;
-    }
-    *sending = (struct sending){submit, index};
+    order->submit = submit;
     struct mg_message message = {.exchange = MG_EXCHANGE_INTAKE,
                                  .routing_key = order->is_high ? MG_QUEUE_INTAKE_HIGH : MG_QUEUE_INTAKE,
                                  .type = "submission",
@@ -211,8 +201,7 @@ static bool order_send(struct submit *submit, int index)
                                  .correlation_id = order->order_id,
                                  .reply_to = submit->cli->options.waits ? submit->reply_queue : NULL,
                                  .body = {order->body, order->body_len}};
-    if (mg_broker_publish(submit->cli->broker, &message, order_published, sending, &err) != MG_OK) {
-        free(sending);
+    if (mg_broker_publish(submit->cli->broker, &message, order_published, order, &err) != MG_OK) {
         return false;
     }
     order->is_sent = true;
