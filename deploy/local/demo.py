@@ -107,7 +107,7 @@ class Demo:
         progress = Progress(len(lines))
         told = queue.Queue()
         with open(self.scratch / "submit.log", "wb") as log:
-            tool = subprocess.Popen([str(self.cluster.bin / "makegood"), "order", "submit", str(path), "--wait", "-o", "json"],
+            tool = subprocess.Popen([str(self.cluster.bin / "makegood"), "order", "submit", str(path), "--wait", "-o", "jsonl"],
                                     env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=log, text=True)
         reader = threading.Thread(target=self.read, args=(tool.stdout, told), daemon=True)
         reader.start()

@@ -70,7 +70,7 @@ static enum mg_exit_code verb_alert_ack(struct mg_cli *cli)
     }
     if (cli->is_json) {
         struct mg_answer answer;
-        struct mg_json_writer *json = mg_answer_begin(&answer);
+        struct mg_json_writer *json = mg_answer_begin(cli, &answer);
         mg_json_object_begin(json);
         mg_json_member_int(json, "alert_id", alert_id);
         mg_json_member_bool(json, "acknowledged", true);
@@ -82,7 +82,8 @@ static enum mg_exit_code verb_alert_ack(struct mg_cli *cli)
 }
 
 const struct mg_verb MG_ALERT_VERBS[] = {{"alert", "list", "", 0, 0, MG_EXTRA_ALL | MG_EXTRA_LIMIT,
-                                          verb_alert_list, "lists open alerts; --all: closed ones, too"},
-                                         {"alert", "ack", "ALERT", 1, 1, MG_EXTRA_REASON, verb_alert_ack,
-                                          "acknowledges an alert; its cause closes it"},
+                                          MG_PRINTS_LIST, verb_alert_list,
+                                          "lists open alerts; --all: closed ones, too"},
+                                         {"alert", "ack", "ALERT", 1, 1, MG_EXTRA_REASON, MG_PRINTS_ONE,
+                                          verb_alert_ack, "acknowledges an alert; its cause closes it"},
                                          {0}};

@@ -150,7 +150,7 @@ static enum mg_exit_code started_print(struct mg_cli *cli, const struct mg_bulk_
     const char *state = mg_bulk_state_name(started->state);
     if (cli->is_json) {
         struct mg_answer answer;
-        struct mg_json_writer *json = mg_answer_begin(&answer);
+        struct mg_json_writer *json = mg_answer_begin(cli, &answer);
         mg_json_object_begin(json);
         mg_json_member_string(json, "bulk_id", started->bulk_id);
         mg_json_member_bool(json, "is_new", started->is_new);
@@ -284,14 +284,14 @@ static void bulk_print(const struct mg_table *bulk)
                  mg_table_cell(bulk, 0, "rate_per_s"), mg_table_cell(bulk, 0, "stop_percent"));
 }
 
-static enum mg_exit_code show_json(const struct mg_table *bulk, const struct mg_table *orders)
+static enum mg_exit_code show_json(struct mg_cli *cli, const struct mg_table *bulk,
+                                   const struct mg_table *orders)
 {
-    static const char *const raw[] = {"filter", NULL};
     struct mg_answer answer;
-    struct mg_json_writer *json = mg_answer_begin(&answer);
+    struct mg_json_writer *json = mg_answer_begin(cli, &answer);
     mg_json_object_begin(json);
     mg_json_name(json, "bulk");
-    mg_table_write_object(json, bulk, 0, raw);
+    mg_table_write_object(json, bulk, 0, NULL);
     mg_json_wrap(json, "\n");
     mg_json_name(json, "orders");
     mg_table_write_array(json, orders, NULL);
@@ -329,7 +329,7 @@ static enum mg_exit_code verb_bulk_show(struct mg_cli *cli)
         code = mg_table_read(cli, MG_REPORT_BULK_ORDERS, params, 4, &orders);
     }
     if (code == MG_EXIT_DONE && cli->is_json) {
-        code = show_json(&bulk, &orders);
+        code = show_json(cli, &bulk, &orders);
     } else if (code == MG_EXIT_DONE) {
         bulk_print(&bulk);
         if (mg_table_cell(&bulk, 0, "ended_at")[0] == '\0') {
@@ -388,7 +388,7 @@ static enum mg_exit_code change_send(struct mg_cli *cli, const struct mg_bulk_ch
     }
     if (cli->is_json) {
         struct mg_answer answer;
-        struct mg_json_writer *json = mg_answer_begin(&answer);
+        struct mg_json_writer *json = mg_answer_begin(cli, &answer);
         mg_json_object_begin(json);
         mg_json_member_string(json, "bulk_id", change->bulk_id);
         mg_json_member_int(json, "version", (int64_t)changing.version);
@@ -478,16 +478,18 @@ static enum mg_exit_code verb_bulk_run(struct mg_cli *cli)
 
 const struct mg_verb MG_BULK_VERBS[] = {
     {"bulk", "start", "resume|compensate|cancel", 1, 1,
-     MG_EXTRA_REASON | MG_EXTRA_STEP | MG_EXTRA_TIME | MG_EXTRA_ALL | MG_EXTRA_BULK, verb_bulk_start,
-     "resumes, compensates or cancels orders by failure: a few first, then at a set rate"},
-    {"bulk", "list", "", 0, 0, MG_EXTRA_LIMIT, verb_bulk_list,
+     MG_EXTRA_REASON | MG_EXTRA_STEP | MG_EXTRA_TIME | MG_EXTRA_ALL | MG_EXTRA_BULK, MG_PRINTS_ONE,
+     verb_bulk_start, "resumes, compensates or cancels orders by failure: a few first, then at a set rate"},
+    {"bulk", "list", "", 0, 0, MG_EXTRA_LIMIT, MG_PRINTS_LIST, verb_bulk_list,
      "lists bulk actions and their progress, newest first"},
-    {"bulk", "show", "BULK", 1, 1, MG_EXTRA_RESULT | MG_EXTRA_AFTER | MG_EXTRA_LIMIT, verb_bulk_show,
-     "shows one bulk action, and the result of each of its orders"},
-    {"bulk", "pause", "BULK", 1, 1, CHANGES_BULK, verb_bulk_pause,
+    {"bulk", "show", "BULK", 1, 1, MG_EXTRA_RESULT | MG_EXTRA_AFTER | MG_EXTRA_LIMIT, MG_PRINTS_ONE,
+     verb_bulk_show, "shows one bulk action, and the result of each of its orders"},
+    {"bulk", "pause", "BULK", 1, 1, CHANGES_BULK, MG_PRINTS_ONE, verb_bulk_pause,
      "pauses a bulk action; orders in progress continue"},
-    {"bulk", "resume", "BULK", 1, 1, CHANGES_BULK, verb_bulk_resume, "ends the pause of a bulk action"},
-    {"bulk", "stop", "BULK", 1, 1, CHANGES_BULK, verb_bulk_stop,
+    {"bulk", "resume", "BULK", 1, 1, CHANGES_BULK, MG_PRINTS_ONE, verb_bulk_resume,
+     "ends the pause of a bulk action"},
+    {"bulk", "stop", "BULK", 1, 1, CHANGES_BULK, MG_PRINTS_ONE, verb_bulk_stop,
      "ends a bulk action; orders in progress continue, the others are skipped"},
-    {"bulk", "run", "", 0, 0, 0, verb_bulk_run, "runs the bulk actions of all operators until SIGTERM"},
+    {"bulk", "run", "", 0, 0, 0, MG_PRINTS_NOTHING, verb_bulk_run,
+     "runs the bulk actions of all operators until SIGTERM"},
     {0}};

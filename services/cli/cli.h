@@ -51,7 +51,9 @@ struct mg_cli {
     struct mg_cli_options options;
     struct mg_config *config; /* owns the texts of `options` */
     struct mg_list words;     /* after noun and verb */
-    bool is_json;
+    bool is_json, is_lines;   /* -o json or jsonl; -o jsonl */
+    bool is_list;             /* the verb prints any number of answers, not one */
+    int64_t answered;         /* answers printed as JSON */
     struct mg_loop *loop;
     struct mg_store *store;
     struct mg_broker *broker;
@@ -96,22 +98,32 @@ enum mg_exit_code mg_cli_read_file(const char *path, size_t max_bytes, char **re
 /* Runs a report and waits for its rows. */
 enum mg_exit_code mg_table_read(struct mg_cli *cli, enum mg_report report, const char *const *params,
                                 int param_count, struct mg_table *ret_table);
-/* Prints aligned columns with a heading, or a JSON array of objects. `columns` selects those of the table
- * and ends with NULL; NULL: all. */
-enum mg_exit_code mg_table_print(const struct mg_cli *cli, const struct mg_table *table,
+/* Prints aligned columns with a heading, or each row as an answer. `columns` selects those of the table and
+ * ends with NULL; NULL: all. They hold for people only: JSON has all columns. */
+enum mg_exit_code mg_table_print(struct mg_cli *cli, const struct mg_table *table,
                                  const char *const *columns);
-/* Prints one row as a JSON object. Cells of the columns named in `raw` (NULL-ended) are JSON already. */
-enum mg_exit_code mg_table_print_row(const struct mg_table *table, int row, const char *const *raw);
 
-/* One answer in JSON. It is printed whole, or not at all. */
+/* Prints one row as an answer. */
+enum mg_exit_code mg_table_print_row(struct mg_cli *cli, const struct mg_table *table, int row);
+
+/* One answer in JSON. It is printed whole, or not at all. A verb that prints a list gives one answer for each
+ * element, and may print them as they come: with -o json they form one array, with -o jsonl each has a line.
+ * Any other verb gives one answer. */
 struct mg_answer {
+    struct mg_cli *cli;
     struct mg_buf buf;
     struct mg_json_writer json;
 };
 /* The returned writer is part of the answer. */
-struct mg_json_writer *mg_answer_begin(struct mg_answer *ret_answer);
-/* Prints the answer and a line end, and frees it. Without memory prints an error. */
+struct mg_json_writer *mg_answer_begin(struct mg_cli *cli, struct mg_answer *ret_answer);
+/* Prints the answer and frees it. Without memory prints an error. */
 enum mg_exit_code mg_answer_print(struct mg_answer *answer);
+/* The same, for a value that is JSON already. */
+enum mg_exit_code mg_answer_print_raw(struct mg_cli *cli, struct mg_slice value);
+/* Ends the array. A verb that failed before its first answer printed nothing. */
+void mg_answers_end(const struct mg_cli *cli, enum mg_exit_code code);
+/* Flushes standard output. A pipe without its reader or a full disk is an error, which is printed. */
+enum mg_exit_code mg_cli_flush(void);
 
 /* ---- order_*.c: run the verbs of order_verbs.c ---- */
 

@@ -37,7 +37,7 @@ static void flags_walk(const struct mg_verb *verb,
 {
     struct mg_cli_options unused;
     struct mg_verb_options options;
-    mg_options_make(&unused, verb->extras, &options);
+    mg_options_make(&unused, verb->extras, verb->prints, &options);
     const struct mg_program program = {
         .name = "makegood", .summary = "", .usage = "", .options = options.all};
     mg_config_walk_flags(&program, visit, arg);
@@ -201,6 +201,6 @@ static enum mg_exit_code verb_completion(struct mg_cli *cli)
 }
 
 const struct mg_verb MG_COMPLETION_VERBS[] = {
-    {"completion", NULL, "bash|zsh|fish", 1, 1, MG_EXTRA_APART | MG_EXTRA_ALONE, verb_completion,
-     "prints the shell's completion of these verbs and their options"},
+    {"completion", NULL, "bash|zsh|fish", 1, 1, MG_EXTRA_APART | MG_EXTRA_ALONE, MG_PRINTS_TEXT,
+     verb_completion, "prints the shell's completion of these verbs and their options"},
     {0}};

@@ -81,6 +81,6 @@ static enum mg_exit_code verb_console(struct mg_cli *cli)
 }
 
 const struct mg_verb MG_CONSOLE_VERBS[] = {
-    {"console", NULL, "", 0, 0, MG_EXTRA_CONSOLE, verb_console,
+    {"console", NULL, "", 0, 0, MG_EXTRA_CONSOLE, MG_PRINTS_NOTHING, verb_console,
      "serves a web page with the same data and, for operators, the same actions"},
     {0}};

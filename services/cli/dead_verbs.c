@@ -80,13 +80,14 @@ static void texts_tell(struct mg_json_writer *json, const struct mg_dead_letter 
 
 static void letter_print_whole(const struct walk *walk, const struct mg_dead_letter *letter)
 {
+    struct mg_cli *cli = walk->cli;
     struct mg_answer answer;
-    if (!walk->cli->is_json) {
+    if (!cli->is_json) {
         (void)printf("number          %d\n", walk->at);
         texts_tell(NULL, letter);
         return;
     }
-    struct mg_json_writer *json = mg_answer_begin(&answer);
+    struct mg_json_writer *json = mg_answer_begin(cli, &answer);
     mg_json_object_begin(json);
     mg_json_member_int(json, "number", walk->at);
     texts_tell(json, letter);
@@ -265,7 +266,7 @@ static enum mg_exit_code chosen_run(struct mg_cli *cli, enum mg_dead_verb verb, 
     }
     if (cli->is_json) {
         struct mg_answer answer;
-        struct mg_json_writer *json = mg_answer_begin(&answer);
+        struct mg_json_writer *json = mg_answer_begin(cli, &answer);
         mg_json_object_begin(json);
         mg_json_member_int(json, "count", walk.done);
         mg_json_member_word(json, "done", done);
@@ -292,12 +293,12 @@ static enum mg_exit_code verb_dead_drop(struct mg_cli *cli)
 }
 
 const struct mg_verb MG_DEAD_VERBS[] = {
-    {"dead", "list", "", 0, 0, MG_EXTRA_QUEUE | MG_EXTRA_LIMIT, verb_dead_list,
+    {"dead", "list", "", 0, 0, MG_EXTRA_QUEUE | MG_EXTRA_LIMIT, MG_PRINTS_LIST, verb_dead_list,
      "lists dead letters, or rejected submissions"},
-    {"dead", "show", "NUMBER", 1, 1, MG_EXTRA_QUEUE, verb_dead_show,
+    {"dead", "show", "NUMBER", 1, 1, MG_EXTRA_QUEUE, MG_PRINTS_ONE, verb_dead_show,
      "shows one message in full, by its number in the list"},
-    {"dead", "requeue", "[NUMBER]", 0, 1, MG_EXTRA_QUEUE | MG_EXTRA_ALL | MG_EXTRA_REASON, verb_dead_requeue,
-     "publishes one message (or --all) to its origin again"},
-    {"dead", "drop", "[NUMBER]", 0, 1, MG_EXTRA_QUEUE | MG_EXTRA_ALL | MG_EXTRA_REASON, verb_dead_drop,
-     "deletes one message (or --all)"},
+    {"dead", "requeue", "[NUMBER]", 0, 1, MG_EXTRA_QUEUE | MG_EXTRA_ALL | MG_EXTRA_REASON, MG_PRINTS_ONE,
+     verb_dead_requeue, "publishes one message (or --all) to its origin again"},
+    {"dead", "drop", "[NUMBER]", 0, 1, MG_EXTRA_QUEUE | MG_EXTRA_ALL | MG_EXTRA_REASON, MG_PRINTS_ONE,
+     verb_dead_drop, "deletes one message (or --all)"},
     {0}};

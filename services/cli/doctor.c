@@ -28,11 +28,12 @@ struct service_tables {
 
 static void finding(struct doctor *doctor, bool is_good, const char *what, const char *detail)
 {
+    struct mg_cli *cli = doctor->cli;
     doctor->checked++;
     doctor->wrong += !is_good;
-    if (doctor->cli->is_json) {
+    if (cli->is_json) {
         struct mg_answer answer;
-        struct mg_json_writer *json = mg_answer_begin(&answer);
+        struct mg_json_writer *json = mg_answer_begin(cli, &answer);
         mg_json_object_begin(json);
         mg_json_member_string(json, "check", what);
         mg_json_member_bool(json, "ok", is_good);
@@ -42,6 +43,7 @@ static void finding(struct doctor *doctor, bool is_good, const char *what, const
     } else {
         (void)printf("%-5s %-12s %s\n", is_good ? "ok" : "WRONG", what, detail);
     }
+    (void)fflush(stdout); /* a check may wait for a server */
 }
 
 static void settings_check(struct doctor *doctor)
@@ -330,6 +332,6 @@ static enum mg_exit_code verb_doctor(struct mg_cli *cli)
 }
 
 const struct mg_verb MG_DOCTOR_VERBS[] = {
-    {"doctor", NULL, "", 0, 0, MG_EXTRA_SERVICE, verb_doctor,
+    {"doctor", NULL, "", 0, 0, MG_EXTRA_SERVICE, MG_PRINTS_LIST, verb_doctor,
      "checks everything that orders need: database, broker, supervisor, services, agents"},
     {0}};

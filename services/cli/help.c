@@ -51,7 +51,7 @@ static void verb_describe(const struct mg_verb *verb, char *ret_text, size_t siz
 {
     struct mg_cli_options unused;
     struct mg_verb_options options;
-    mg_options_make(&unused, verb->extras, &options);
+    mg_options_make(&unused, verb->extras, verb->prints, &options);
 
     mg_verb_write(verb, ret_text, size);
     for (const struct mg_option *option = options.all; option < options.all + options.own_count; option++) {
@@ -100,7 +100,7 @@ void mg_manual_print(FILE *out)
         verb_describe(verb, terms[i], sizeof(terms[i]));
         verbs[i] = (struct mg_manual_entry){terms[i], verb->summary};
     }
-    mg_options_make(&unused, MG_EXTRA_ANY, &options);
+    mg_options_make(&unused, MG_EXTRA_ANY, MG_PRINTS_ANY, &options);
     for (struct mg_option *option = options.all; option->name != NULL; option++) {
         if (strcmp(option->name, "timeout") == 0) {
             option->default_value = NULL;

@@ -19,22 +19,44 @@ static bool is_version_meant(int argc, char **argv)
     return false;
 }
 
-static enum mg_exit_code usage_check(const struct mg_verb *verb, const struct mg_cli *cli)
+enum form { FORM_TABLE, FORM_JSON, FORM_JSONL };
+
+static bool form_parse(const char *word, enum form *ret_form)
 {
-    const char *output = cli->options.output;
+    static const char *const words[] = {[FORM_TABLE] = "table", [FORM_JSON] = "json", [FORM_JSONL] = "jsonl"};
+    for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++) {
+        if (strcmp(words[i], word) == 0) {
+            *ret_form = (enum form)i;
+            return true;
+        }
+    }
+    return false;
+}
+
+static enum mg_exit_code usage_check(const struct mg_verb *verb, struct mg_cli *cli)
+{
+    enum form form = FORM_TABLE;
     char name[MG_VERB_NAME_SIZE], line[128];
     if (cli->words.count < verb->min_words || cli->words.count > verb->max_words) {
         mg_verb_write(verb, line, sizeof(line));
         return mg_cli_fail(MG_EXIT_USAGE, "usage: makegood %s [options]; --help shows them", line);
     }
-    if (strcmp(output, "table") != 0 && strcmp(output, "json") != 0) {
-        return mg_cli_fail(MG_EXIT_USAGE, "--output %s: expected table or json", output);
+    if (!form_parse(cli->options.output, &form)) {
+        return mg_cli_fail(MG_EXIT_USAGE, "--output %.80s: expected table, json or jsonl",
+                           cli->options.output);
+    }
+    if (verb->prints == MG_PRINTS_TEXT && form != FORM_TABLE) {
+        return mg_cli_fail(MG_EXIT_USAGE, "--output %s: %s prints no JSON", cli->options.output,
+                           mg_verb_name(verb, name));
     }
     if ((verb->extras & MG_EXTRA_REASON) && !cli->options.is_dry_run &&
         (cli->options.reason == NULL || cli->options.reason[0] == '\0')) {
         return mg_cli_fail(MG_EXIT_USAGE, "%s changes something: give the reason with --reason TEXT",
                            mg_verb_name(verb, name));
     }
+    cli->is_json = form != FORM_TABLE || verb->prints == MG_PRINTS_JSON;
+    cli->is_lines = form == FORM_JSONL;
+    cli->is_list = verb->prints == MG_PRINTS_LIST;
     return MG_EXIT_DONE;
 }
 
@@ -43,7 +65,7 @@ static enum mg_exit_code verb_run(const struct mg_verb *verb, int argc, char **a
     struct mg_cli cli = {.is_json = false};
     struct mg_verb_options options;
     char verb_text[MG_VERB_NAME_SIZE], name[64], usage[64];
-    mg_options_make(&cli.options, verb->extras, &options);
+    mg_options_make(&cli.options, verb->extras, verb->prints, &options);
     (void)snprintf(name, sizeof(name), "makegood %s", mg_verb_name(verb, verb_text));
     (void)snprintf(usage, sizeof(usage), "%s%s[options]", verb->words, verb->words[0] != '\0' ? " " : "");
     const struct mg_program program = {.name = name,
@@ -79,28 +101,27 @@ static enum mg_exit_code verb_run(const struct mg_verb *verb, int argc, char **a
         code = mg_console_verb_check(&cli);
     }
     if (code == MG_EXIT_DONE && action == MG_CONFIG_RUN) {
-        cli.is_json = strcmp(cli.options.output, "json") == 0;
         cli.loop = mg_loop_create();
         code = cli.loop != NULL ? verb->run(&cli)
                                 : mg_cli_fail(MG_EXIT_ERROR, "could not start: no memory or descriptors");
         if (cli.loop != NULL) {
             mg_cli_close(&cli);
         }
-        if (code == MG_EXIT_DONE && (ferror(stdout) != 0 || fflush(stdout) != 0)) { /* partial output fails */
-            code = mg_cli_fail(MG_EXIT_ERROR, "could not write all of the answer: %s", strerror(errno));
-        }
+        mg_answers_end(&cli, code);
     }
     mg_config_destroy(config);
     return code;
 }
 
-int main(int argc, char **argv)
+static const struct mg_verb *verb_of(int argc, char **argv)
 {
-    char hardening[MG_HARDENING_SIZE];
-    const struct mg_verb *verb = argc > 1 ? mg_verb_find(argv[1], argc > 2 ? argv[2] : NULL) : NULL;
-    bool runs_programs = verb != NULL && (verb->extras & MG_EXTRA_EXPORT) != 0;
-    (runs_programs ? mg_harden_but_files : mg_harden)(hardening);
-    mg_log_open("makegood", "", MG_LOG_ERROR);
+    return argc > 1 ? mg_verb_find(argv[1], argc > 2 ? argv[2] : NULL) : NULL;
+}
+
+/* Prints what was asked of the program itself, or runs a verb. */
+static enum mg_exit_code words_run(int argc, char **argv)
+{
+    const struct mg_verb *verb = verb_of(argc, argv);
     if (argc < 2 || strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0 ||
         strcmp(argv[1], "help") == 0) {
         mg_help_print(argc < 2 ? stderr : stdout);
@@ -132,4 +153,16 @@ int main(int argc, char **argv)
     int skipped = verb->verb != NULL ? 2 : 1;
     argv[skipped] = argv[0];
     return verb_run(verb, argc - skipped, argv + skipped);
+}
+
+int main(int argc, char **argv)
+{
+    char hardening[MG_HARDENING_SIZE];
+    const struct mg_verb *verb = verb_of(argc, argv);
+    bool runs_programs = verb != NULL && (verb->extras & MG_EXTRA_EXPORT) != 0;
+    (runs_programs ? mg_harden_but_files : mg_harden)(hardening);
+    mg_log_open("makegood", "", MG_LOG_ERROR);
+    enum mg_exit_code code = words_run(argc, argv);
+    enum mg_exit_code flushed = mg_cli_flush(); /* a part of an answer is none */
+    return code != MG_EXIT_DONE ? code : flushed;
 }

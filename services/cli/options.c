@@ -162,11 +162,25 @@ static const char *help_of(int extras, const struct mg_option *option)
     return option->help;
 }
 
+#define FORMS "table|json|jsonl"
+static const struct {
+    const char *forms, *help;
+} OUTPUTS[] = {
+    [MG_PRINTS_ONE] = {FORMS, "output format; json: one object; jsonl: the same on one line"},
+    [MG_PRINTS_LIST] = {FORMS, "output format; json: one array; jsonl: one object per line, as they come"},
+    [MG_PRINTS_JSON] = {FORMS, "output format: one JSON object in any case; jsonl: on one line"},
+    [MG_PRINTS_TEXT] = {"table", "output format; this verb prints no JSON"},
+    [MG_PRINTS_NOTHING] = {FORMS, "without effect; this verb prints no answer"},
+    [MG_PRINTS_ANY] = {FORMS, "output format; json: one document; jsonl: one object per line"},
+};
+
 /* The options of every verb after its own: those of the output, then those of connections. */
-static void common_make(struct mg_cli_options *to, int extras, struct mg_verb_options *ret)
+static void common_make(struct mg_cli_options *to, int extras, enum mg_prints prints,
+                        struct mg_verb_options *ret)
 {
     const struct mg_option of_output[] = {
-        {"output|o", MG_OPTION_TEXT, &to->output, "table", 0, 0, false, "table|json", "output format"},
+        {"output|o", MG_OPTION_TEXT, &to->output, "table", 0, 0, false, OUTPUTS[prints].forms,
+         OUTPUTS[prints].help},
         {"timeout", MG_OPTION_DURATION, &to->timeout_ms, timeout_default(extras), 1, INT64_C(86400000), false,
          "DURATION", "maximum wait for an answer"},
     };
@@ -191,7 +205,8 @@ static void common_make(struct mg_cli_options *to, int extras, struct mg_verb_op
     }
 }
 
-void mg_options_make(struct mg_cli_options *to, int extras, struct mg_verb_options *ret)
+void mg_options_make(struct mg_cli_options *to, int extras, enum mg_prints prints,
+                     struct mg_verb_options *ret)
 {
     *ret = (struct mg_verb_options){.own_count = 0};
     for (size_t i = 0; i < OPTION_COUNT; i++) {
@@ -202,5 +217,5 @@ void mg_options_make(struct mg_cli_options *to, int extras, struct mg_verb_optio
             option->help = help_of(extras, option);
         }
     }
-    common_make(to, extras, ret);
+    common_make(to, extras, prints, ret);
 }

@@ -66,7 +66,7 @@ static enum mg_exit_code version_read(struct mg_cli *cli, struct mg_command *com
     return code;
 }
 
-static enum mg_exit_code result_print(const struct mg_cli *cli, const struct mg_command_result *result)
+static enum mg_exit_code result_print(struct mg_cli *cli, const struct mg_command_result *result)
 {
     static const enum mg_exit_code codes[] = {[MG_COMMAND_DONE] = MG_EXIT_DONE,
                                               [MG_COMMAND_CONFLICT] = MG_EXIT_CONFLICT,
@@ -78,7 +78,7 @@ static enum mg_exit_code result_print(const struct mg_cli *cli, const struct mg_
     }
     if (cli->is_json) {
         struct mg_answer answer;
-        struct mg_json_writer *json = mg_answer_begin(&answer);
+        struct mg_json_writer *json = mg_answer_begin(cli, &answer);
         mg_json_object_begin(json);
         mg_json_member_string(json, "order_id", result->order_id);
         mg_json_member_word(json, "state", mg_order_state_name(result->state));

@@ -5,7 +5,6 @@ enum mg_exit_code mg_verb_order_export(struct mg_cli *cli)
 {
     const char *params[] = {cli->words.items[0]};
     struct mg_table dossier = {0};
-    cli->is_json = true; /* always JSON, so no text is changed for a terminal */
     enum mg_exit_code code = mg_cli_open_store(cli, false);
     if (code == MG_EXIT_DONE) {
         code = mg_table_read(cli, MG_REPORT_DOSSIER, params, 1, &dossier);
@@ -20,7 +19,7 @@ enum mg_exit_code mg_verb_order_export(struct mg_cli *cli)
     }
     if (code == MG_EXIT_DONE) {
         const char *archived_on = mg_table_cell(&dossier, 0, "archived_on");
-        (void)puts(mg_table_cell(&dossier, 0, "dossier"));
+        code = mg_answer_print_raw(cli, mg_slice_of(mg_table_cell(&dossier, 0, "dossier")));
         if (archived_on[0] != '\0') {
             mg_cli_note("order %s was archived on %s; this is its dossier of that time", params[0],
                         archived_on);

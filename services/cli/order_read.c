@@ -9,16 +9,17 @@
 #define WATCH_PERIOD_MS 500
 
 struct order_tables {
-    struct mg_table order, steps, events, services;
+    struct mg_table order, steps, events, services, dossier;
 };
 
 /* An order is in the tables or, later, in the archive. */
 struct order_place {
-    enum mg_report order, steps, events;
+    enum mg_report order, steps, events, dossier;
 };
-static const struct order_place HOT = {MG_REPORT_ORDER, MG_REPORT_ORDER_STEPS, MG_REPORT_ORDER_EVENTS};
+static const struct order_place HOT = {MG_REPORT_ORDER, MG_REPORT_ORDER_STEPS, MG_REPORT_ORDER_EVENTS,
+                                       MG_REPORT_DOSSIER};
 static const struct order_place ARCHIVE = {MG_REPORT_ARCHIVED_ORDER, MG_REPORT_ARCHIVED_STEPS,
-                                           MG_REPORT_ARCHIVED_EVENTS};
+                                           MG_REPORT_ARCHIVED_EVENTS, MG_REPORT_ARCHIVED_DOSSIER};
 
 static void order_free(struct order_tables *tables)
 {
@@ -26,6 +27,7 @@ static void order_free(struct order_tables *tables)
     mg_table_free(&tables->steps);
     mg_table_free(&tables->events);
     mg_table_free(&tables->services);
+    mg_table_free(&tables->dossier);
 }
 
 static enum mg_exit_code order_load(struct mg_cli *cli, struct order_tables *ret)
@@ -54,17 +56,19 @@ static enum mg_exit_code order_load(struct mg_cli *cli, struct order_tables *ret
     return code;
 }
 
-static const char *const event_raw[] = {"transitions", "statuses", NULL}; /* columns that are JSON */
-
-static void rows_write(struct mg_json_writer *json, const char *name, const struct mg_table *table,
-                       const char *const *raw)
+/* The order may move to the archive between the reports. */
+static enum mg_exit_code dossier_load(struct mg_cli *cli, struct order_tables *tables)
 {
-    mg_json_member_array(json, name);
-    for (int row = 0; row < table->row_count; row++) {
-        mg_json_element(json);
-        mg_table_write_object(json, table, row, raw);
+    const char *params[] = {cli->words.items[0]};
+    enum mg_exit_code code = mg_table_read(cli, HOT.dossier, params, 1, &tables->dossier);
+    if (code == MG_EXIT_DONE && tables->dossier.row_count == 0) {
+        mg_table_free(&tables->dossier);
+        code = mg_table_read(cli, ARCHIVE.dossier, params, 1, &tables->dossier);
     }
-    mg_json_array_end(json);
+    if (code == MG_EXIT_DONE && tables->dossier.row_count == 0) {
+        code = mg_cli_fail(MG_EXIT_NOT_FOUND, "there is no order %s", params[0]);
+    }
+    return code;
 }
 
 /* The explanation is one line; its texts come from the database. */
@@ -101,7 +105,7 @@ static enum mg_exit_code order_explain(struct mg_cli *cli, const struct order_ta
         explanation_print(cli, tables);
         return MG_EXIT_DONE;
     }
-    struct mg_json_writer *json = mg_answer_begin(&answer);
+    struct mg_json_writer *json = mg_answer_begin(cli, &answer);
     mg_json_object_begin(json);
     mg_json_member_string(json, "order_id", mg_table_cell(&tables->order, 0, "order_id"));
     mg_json_member_string(json, "state", mg_table_cell(&tables->order, 0, "state"));
@@ -110,19 +114,23 @@ static enum mg_exit_code order_explain(struct mg_cli *cli, const struct order_ta
     return mg_answer_print(&answer);
 }
 
-static enum mg_exit_code order_print_json(struct mg_cli *cli, const struct order_tables *tables)
+/* Prints the explanation and the members of the dossier as one object. So each member of the dossier is one
+ * of `order show`. */
+static enum mg_exit_code dossier_print(struct mg_cli *cli, const struct order_tables *tables)
 {
-    static const char *const order_raw[] = {"payload", NULL};
-    static const char *const step_raw[] = {"result", NULL};
     struct mg_answer answer;
-    struct mg_json_writer *json = mg_answer_begin(&answer);
+    const char *archived_on = mg_table_cell(&tables->order, 0, "archived_on");
+    const char *dossier = mg_table_cell(&tables->dossier, 0, "dossier");
+    struct mg_json_writer *json = mg_answer_begin(cli, &answer);
     mg_json_object_begin(json);
-    mg_json_name(json, "order");
-    mg_table_write_object(json, &tables->order, 0, order_raw);
-    rows_write(json, "steps", &tables->steps, step_raw);
-    rows_write(json, "events", &tables->events, event_raw);
     explanation_write(json, cli, tables);
-    mg_json_object_end(json);
+    if (archived_on[0] != '\0') {
+        mg_json_member_string(json, "archived_on", archived_on);
+    } else {
+        mg_json_member_null(json, "archived_on");
+    }
+    mg_buf_append_text(json->buf, ", ");
+    mg_buf_append_text(json->buf, dossier + (*dossier == '{')); /* up to its closing bracket */
     return mg_answer_print(&answer);
 }
 
@@ -134,7 +142,8 @@ enum mg_exit_code mg_verb_order_show(struct mg_cli *cli)
         code = order_load(cli, &tables);
     }
     if (code == MG_EXIT_DONE && cli->is_json) {
-        code = order_print_json(cli, &tables);
+        code = dossier_load(cli, &tables);
+        code = code == MG_EXIT_DONE ? dossier_print(cli, &tables) : code;
     } else if (code == MG_EXIT_DONE) {
         mg_story_print(stdout, &tables.order, &tables.steps, &tables.events);
         explanation_print(cli, &tables);
@@ -169,7 +178,7 @@ static void pause_over(void *arg)
     *(bool *)arg = true;
 }
 
-static enum mg_exit_code news_print(const struct mg_cli *cli, const struct mg_table *order,
+static enum mg_exit_code news_print(struct mg_cli *cli, const struct mg_table *order,
                                     const struct mg_table *news)
 {
     enum mg_exit_code code = MG_EXIT_DONE;
@@ -178,7 +187,7 @@ static enum mg_exit_code news_print(const struct mg_cli *cli, const struct mg_ta
         return code;
     }
     for (int row = 0; row < news->row_count && code == MG_EXIT_DONE; row++) {
-        code = mg_table_print_row(news, row, event_raw);
+        code = mg_table_print_row(cli, news, row);
     }
     return code;
 }
@@ -213,7 +222,7 @@ enum mg_exit_code mg_verb_order_watch(struct mg_cli *cli)
             news.cells += known * news.column_count;
             news.row_count -= known;
             code = news_print(cli, shown == 0 ? &tables.order : NULL, &news);
-            (void)fflush(stdout);
+            code = code == MG_EXIT_DONE ? mg_cli_flush() : code;
             shown = version_of(&news, news.row_count - 1);
         }
         is_over = code == MG_EXIT_DONE && has_ended(&tables.order);

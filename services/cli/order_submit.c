@@ -255,20 +255,29 @@ static bool is_last(enum mg_status status)
            status == MG_STATUS_CANCELLED || status == MG_STATUS_ERROR || status == MG_STATUS_REJECTED;
 }
 
-static void status_print(const struct submit *submit, struct mg_status_message *status)
+/* Prints the status message as it came, so that its values keep their digits. A rejection may lack the id. */
+static void message_print(const struct submit *submit, const struct order *order, struct mg_slice message)
+{
+    char id[MG_ORDER_ID_MAX + 3];
+    struct mg_answer answer;
+    struct mg_err err;
+    (void)mg_answer_begin(submit->cli, &answer);
+    (void)snprintf(id, sizeof(id), "\"%s\"", order->order_id);
+    if (mg_json_set(message, "/order_id", mg_slice_of(id), &answer.buf, &err) != MG_OK) {
+        mg_buf_finish(&answer.buf);
+        (void)mg_cli_fail_err(&err);
+        return;
+    }
+    (void)mg_answer_print(&answer);
+}
+
+static void status_print(const struct submit *submit, const struct order *order,
+                         struct mg_status_message *status, struct mg_slice message)
 {
     bool is_end = is_last(status->status);
     if (submit->cli->is_json) {
         if (is_end) {
-            struct mg_answer answer;
-            struct mg_json_writer *json = mg_answer_begin(&answer);
-            mg_json_object_begin(json);
-            mg_json_member_string(json, "order_id", status->order_id);
-            mg_json_member_word(json, "status", mg_status_name(status->status));
-            mg_json_member_int(json, "seq", (int64_t)status->seq);
-            mg_json_member_string(json, "reason", status->reason);
-            mg_json_object_end(json);
-            (void)mg_answer_print(&answer);
+            message_print(submit, order, message);
         }
     } else if (is_end || submit->count <= SHOW_EACH_MAX) {
         char at[MG_TIME_TEXT_SIZE];
@@ -281,9 +290,8 @@ static void status_print(const struct submit *submit, struct mg_status_message *
     (void)fflush(stdout);
 }
 
-static void status_came(void *arg, struct mg_delivery *delivery)
+static void status_take(struct submit *submit, const struct mg_delivery *delivery)
 {
-    struct submit *submit = arg;
     struct mg_status_message status;
     struct mg_err err;
     enum mg_class class = mg_status_parse(delivery->body, &status, &err);
@@ -291,7 +299,6 @@ static void status_came(void *arg, struct mg_delivery *delivery)
     if (delivery->correlation_id.data != NULL && delivery->correlation_id.len <= MG_ORDER_ID_MAX) {
         memcpy(correlation, delivery->correlation_id.data, delivery->correlation_id.len);
     }
-    mg_broker_ack(submit->cli->broker, delivery);
     if (class != MG_OK) {
         (void)mg_cli_fail(MG_EXIT_ERROR, "a status could not be read: %s", err.text);
         return;
@@ -301,17 +308,22 @@ static void status_came(void *arg, struct mg_delivery *delivery)
         return; /* a repeated status, or one of another run */
     }
     order->seq = status.seq;
-    if (status.order_id[0] == '\0') {
-        (void)snprintf(status.order_id, sizeof(status.order_id), "%s", order->order_id);
-    }
+    (void)snprintf(status.order_id, sizeof(status.order_id), "%s", order->order_id);
     if (is_last(status.status)) {
         order->has_ended = true;
         submit->ended++;
         submit->processed += status.status == MG_STATUS_PROCESSED;
         submit->rejected += status.status == MG_STATUS_REJECTED;
     }
-    status_print(submit, &status);
+    status_print(submit, order, &status, delivery->body);
     end_check(submit);
+}
+
+static void status_came(void *arg, struct mg_delivery *delivery)
+{
+    struct submit *submit = arg;
+    status_take(submit, delivery);
+    mg_broker_ack(submit->cli->broker, delivery);
 }
 
 static enum mg_exit_code submit_run(struct submit *submit)
@@ -360,14 +372,15 @@ static enum mg_exit_code submit_run(struct submit *submit)
 
 static enum mg_exit_code ids_print(const struct submit *submit)
 {
+    struct mg_cli *cli = submit->cli;
     enum mg_exit_code code = MG_EXIT_DONE;
     for (int i = 0; i < submit->count && code == MG_EXIT_DONE; i++) {
         struct mg_answer answer;
-        if (!submit->cli->is_json) {
+        if (!cli->is_json) {
             (void)printf("%s\n", submit->orders[i].order_id);
             continue;
         }
-        struct mg_json_writer *json = mg_answer_begin(&answer);
+        struct mg_json_writer *json = mg_answer_begin(cli, &answer);
         mg_json_object_begin(json);
         mg_json_member_string(json, "order_id", submit->orders[i].order_id);
         mg_json_object_end(json);

@@ -63,11 +63,11 @@ static void on_answer(void *arg, const struct mg_http_answer *answer)
     probe->is_over = true;
 }
 
-static enum mg_exit_code probe_print(const struct mg_cli *cli, const struct probe *probe)
+static enum mg_exit_code probe_print(struct mg_cli *cli, const struct probe *probe)
 {
     if (cli->is_json) {
         struct mg_answer answer;
-        struct mg_json_writer *json = mg_answer_begin(&answer);
+        struct mg_json_writer *json = mg_answer_begin(cli, &answer);
         mg_json_object_begin(json);
         mg_json_member_string(json, "url", probe->url);
         mg_json_member_int(json, "status", probe->status);
@@ -121,6 +121,6 @@ static enum mg_exit_code verb_probe(struct mg_cli *cli)
 }
 
 const struct mg_verb MG_PROBE_VERBS[] = {
-    {"probe", NULL, "[URL]", 0, 1, MG_EXTRA_HTTP | MG_EXTRA_APART, verb_probe,
+    {"probe", NULL, "[URL]", 0, 1, MG_EXTRA_HTTP | MG_EXTRA_APART, MG_PRINTS_ONE, verb_probe,
      "checks whether a Makegood process is ready, by its URL or by MAKEGOOD_HTTP"},
     {0}};

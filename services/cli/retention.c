@@ -88,12 +88,12 @@ static enum mg_exit_code policy_write(struct mg_cli *cli, struct mg_retention *w
     return storing.is_failed ? mg_cli_fail_err(&storing.err) : MG_EXIT_DONE;
 }
 
-static enum mg_exit_code policy_print(const struct mg_cli *cli, const struct mg_table *policy)
+static enum mg_exit_code policy_print(struct mg_cli *cli, const struct mg_table *policy)
 {
     const char *hot = mg_table_cell(policy, 0, "hot"), *keep = mg_table_cell(policy, 0, "keep");
     const char *oldest = mg_table_cell(policy, 0, "oldest_day");
     if (cli->is_json) {
-        return mg_table_print_row(policy, 0, NULL);
+        return mg_table_print_row(cli, policy, 0);
     }
     if (hot[0] == '\0') {
         (void)printf("no order leaves: there is no policy\n");

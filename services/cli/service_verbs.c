@@ -152,7 +152,7 @@ static enum mg_exit_code setting_do(struct mg_cli *cli, struct mg_service_settin
     }
     if (cli->is_json) {
         struct mg_answer answer;
-        struct mg_json_writer *json = mg_answer_begin(&answer);
+        struct mg_json_writer *json = mg_answer_begin(cli, &answer);
         mg_json_object_begin(json);
         mg_json_member_string(json, "service", setting->service);
         mg_json_member_int(json, "version", (int64_t)version);
@@ -223,7 +223,7 @@ static void forget_answered(void *arg, enum mg_forget_result result, const char 
     }
 }
 
-static enum mg_exit_code forget_print(const struct mg_cli *cli, const char *service,
+static enum mg_exit_code forget_print(struct mg_cli *cli, const char *service,
                                       const struct forgetting *forgetting)
 {
     switch (forgetting->result) {
@@ -236,7 +236,7 @@ static enum mg_exit_code forget_print(const struct mg_cli *cli, const char *serv
     }
     if (cli->is_json) {
         struct mg_answer answer;
-        struct mg_json_writer *json = mg_answer_begin(&answer);
+        struct mg_json_writer *json = mg_answer_begin(cli, &answer);
         mg_json_object_begin(json);
         mg_json_member_string(json, "service", service);
         mg_json_member_bool(json, "is_forgotten", true);
@@ -271,14 +271,14 @@ static enum mg_exit_code verb_service_forget(struct mg_cli *cli)
 #define CHANGES_SERVICE (MG_EXTRA_REASON | MG_EXTRA_VERSION)
 
 const struct mg_verb MG_SERVICE_VERBS[] = {
-    {"service", "list", "", 0, 0, 0, verb_service_list,
+    {"service", "list", "", 0, 0, 0, MG_PRINTS_LIST, verb_service_list,
      "lists services, their pause and limits, and the agents that apply them"},
-    {"service", "pause", "SERVICE", 1, 1, CHANGES_SERVICE | MG_EXTRA_PAUSE, verb_service_pause,
+    {"service", "pause", "SERVICE", 1, 1, CHANGES_SERVICE | MG_EXTRA_PAUSE, MG_PRINTS_ONE, verb_service_pause,
      "stops all calls of a service; its steps wait and use up no attempt"},
-    {"service", "resume", "SERVICE", 1, 1, CHANGES_SERVICE, verb_service_resume,
+    {"service", "resume", "SERVICE", 1, 1, CHANGES_SERVICE, MG_PRINTS_ONE, verb_service_resume,
      "ends the pause of a service"},
-    {"service", "limit", "SERVICE", 1, 1, CHANGES_SERVICE | MG_EXTRA_LIMITS, verb_service_limit,
-     "sets limits for the calls of all its agents together"},
-    {"service", "forget", "SERVICE", 1, 1, MG_EXTRA_REASON, verb_service_forget,
+    {"service", "limit", "SERVICE", 1, 1, CHANGES_SERVICE | MG_EXTRA_LIMITS, MG_PRINTS_ONE,
+     verb_service_limit, "sets limits for the calls of all its agents together"},
+    {"service", "forget", "SERVICE", 1, 1, MG_EXTRA_REASON, MG_PRINTS_ONE, verb_service_forget,
      "deletes the reports, pause, limits and alert of a removed service"},
     {0}};

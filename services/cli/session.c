@@ -1,4 +1,5 @@
 /* The tool's connections, and the wait for their results. */
+#include <errno.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
@@ -63,6 +64,23 @@ enum mg_exit_code mg_cli_fail(enum mg_exit_code code, const char *format, ...)
     return code;
 }
 
+enum mg_exit_code mg_cli_flush(void)
+{
+    static bool is_told;
+    bool is_lost = ferror(stdout) != 0;
+    errno = 0;
+    is_lost = fflush(stdout) != 0 || is_lost;
+    if (!is_lost) {
+        return MG_EXIT_DONE;
+    }
+    if (!is_told) {
+        is_told = true;
+        return mg_cli_fail(MG_EXIT_ERROR, "could not write all of the answer to standard output%s%s",
+                           errno != 0 ? ": " : "", errno != 0 ? strerror(errno) : "");
+    }
+    return MG_EXIT_ERROR;
+}
+
 void mg_cli_note(const char *format, ...)
 {
     va_list args;
@@ -74,10 +92,10 @@ void mg_cli_note(const char *format, ...)
 
 void mg_cli_print_line(void *arg, const char *line)
 {
-    const struct mg_cli *cli = arg;
+    struct mg_cli *cli = arg;
     if (cli->is_json) {
         struct mg_answer answer;
-        struct mg_json_writer *json = mg_answer_begin(&answer);
+        struct mg_json_writer *json = mg_answer_begin(cli, &answer);
         mg_json_object_begin(json);
         mg_json_member_string(json, "line", line);
         mg_json_object_end(json);

@@ -139,18 +139,20 @@ static enum mg_exit_code verb_db_status(struct mg_cli *cli)
     return code;
 }
 
-const struct mg_verb MG_BROKER_VERBS[] = {{"broker", "apply", "", 0, 0, MG_EXTRA_SERVICE | MG_EXTRA_CLIENT,
-                                           verb_broker_apply, "declares exchanges, queues and bindings"},
-                                          {"broker", "check", "", 0, 0, MG_EXTRA_SERVICE | MG_EXTRA_CLIENT,
-                                           verb_broker_check,
-                                           "lists missing and different exchanges, queues and bindings"},
-                                          {0}};
+const struct mg_verb MG_BROKER_VERBS[] = {
+    {"broker", "apply", "", 0, 0, MG_EXTRA_SERVICE | MG_EXTRA_CLIENT, MG_PRINTS_LIST, verb_broker_apply,
+     "declares exchanges, queues and bindings"},
+    {"broker", "check", "", 0, 0, MG_EXTRA_SERVICE | MG_EXTRA_CLIENT, MG_PRINTS_LIST, verb_broker_check,
+     "lists missing and different exchanges, queues and bindings"},
+    {0}};
 
 const struct mg_verb MG_DB_VERBS[] = {
-    {"db", "migrate", "", 0, 0, MG_EXTRA_MIGRATIONS, verb_db_migrate, "migrates the schema to this version"},
-    {"db", "status", "", 0, 0, 0, verb_db_status, "shows the server, its settings and the schema's version"},
-    {"db", "vacuum-policy", "", 0, 0, MG_EXTRA_POLICY, mg_verb_db_vacuum_policy,
+    {"db", "migrate", "", 0, 0, MG_EXTRA_MIGRATIONS, MG_PRINTS_LIST, verb_db_migrate,
+     "migrates the schema to this version"},
+    {"db", "status", "", 0, 0, 0, MG_PRINTS_ONE, verb_db_status,
+     "shows the server, its settings and the schema's version"},
+    {"db", "vacuum-policy", "", 0, 0, MG_EXTRA_POLICY, MG_PRINTS_ONE, mg_verb_db_vacuum_policy,
      "shows or sets the ages for moving orders to the archive and for dropping its days"},
-    {"db", "retain", "", 0, 0, MG_EXTRA_EXPORT, mg_verb_db_retain,
+    {"db", "retain", "", 0, 0, MG_EXTRA_EXPORT, MG_PRINTS_LIST, mg_verb_db_retain,
      "creates the archive's next days, exports and drops the old ones; to be run once a day"},
     {0}};

@@ -1,4 +1,5 @@
 /* Reads report rows and prints them: aligned for people, JSON for programs. */
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -37,24 +38,64 @@ enum mg_exit_code mg_table_read(struct mg_cli *cli, enum mg_report report, const
 /* Above any payload or story that the database can hold. */
 #define PRINTED_MAX_BYTES ((size_t)1 << 30)
 
-struct mg_json_writer *mg_answer_begin(struct mg_answer *ret_answer)
+struct mg_json_writer *mg_answer_begin(struct mg_cli *cli, struct mg_answer *ret_answer)
 {
+    ret_answer->cli = cli;
     mg_buf_init(&ret_answer->buf, PRINTED_MAX_BYTES);
     ret_answer->json = mg_json_spaced(&ret_answer->buf);
     return &ret_answer->json;
 }
 
+/* A text in JSON holds no line end as it is. So those of a definition or a payload stand between its values,
+ * where a blank means the same. */
+static void line_make(struct mg_buf *buf)
+{
+    for (size_t i = 0; i < buf->len; i++) {
+        if (buf->data[i] == '\n' || buf->data[i] == '\r') {
+            buf->data[i] = ' ';
+        }
+    }
+}
+
 enum mg_exit_code mg_answer_print(struct mg_answer *answer)
 {
+    struct mg_cli *cli = answer->cli;
     enum mg_exit_code code = MG_EXIT_DONE;
+    bool is_in_array = cli->is_list && !cli->is_lines;
+    assert(cli->is_list || cli->answered == 0);
     if (answer->buf.failed) {
         code = mg_cli_fail(MG_EXIT_ERROR, "could not print the answer: out of memory");
     } else {
+        if (cli->is_lines) {
+            line_make(&answer->buf);
+        }
+        (void)fputs(!is_in_array ? "" : cli->answered == 0 ? "[" : ",\n ", stdout);
         (void)fwrite(answer->buf.data, 1, answer->buf.len, stdout);
-        (void)fputc('\n', stdout);
+        (void)fputs(is_in_array ? "" : "\n", stdout);
+        cli->answered++;
     }
     mg_buf_finish(&answer->buf);
     return code;
+}
+
+enum mg_exit_code mg_answer_print_raw(struct mg_cli *cli, struct mg_slice value)
+{
+    struct mg_answer answer;
+    (void)mg_answer_begin(cli, &answer);
+    mg_buf_append_slice(&answer.buf, value);
+    return mg_answer_print(&answer);
+}
+
+void mg_answers_end(const struct mg_cli *cli, enum mg_exit_code code)
+{
+    if (!cli->is_list || !cli->is_json || cli->is_lines) {
+        return;
+    }
+    if (cli->answered > 0) {
+        (void)fputs("]\n", stdout);
+    } else if (code == MG_EXIT_DONE) {
+        (void)fputs("[]\n", stdout);
+    }
 }
 
 static int column_width(const struct mg_table *table, int column)
@@ -85,21 +126,22 @@ static void print_aligned(const struct mg_table *table, const char *const *colum
     }
 }
 
-enum mg_exit_code mg_table_print(const struct mg_cli *cli, const struct mg_table *table,
-                                 const char *const *columns)
+enum mg_exit_code mg_table_print_row(struct mg_cli *cli, const struct mg_table *table, int row)
 {
     struct mg_answer answer;
+    mg_table_write_object(mg_answer_begin(cli, &answer), table, row, NULL);
+    return mg_answer_print(&answer);
+}
+
+enum mg_exit_code mg_table_print(struct mg_cli *cli, const struct mg_table *table, const char *const *columns)
+{
+    enum mg_exit_code code = MG_EXIT_DONE;
     if (!cli->is_json) {
         print_aligned(table, columns);
         return MG_EXIT_DONE;
     }
-    mg_table_write_array(mg_answer_begin(&answer), table, NULL);
-    return mg_answer_print(&answer);
-}
-
-enum mg_exit_code mg_table_print_row(const struct mg_table *table, int row, const char *const *raw)
-{
-    struct mg_answer answer;
-    mg_table_write_object(mg_answer_begin(&answer), table, row, raw);
-    return mg_answer_print(&answer);
+    for (int row = 0; row < table->row_count && code == MG_EXIT_DONE; row++) {
+        code = mg_table_print_row(cli, table, row);
+    }
+    return code;
 }

@@ -350,11 +350,11 @@ static void list_write(struct mg_json_writer *json, const char *name, const stru
     mg_json_array_end(json);
 }
 
-static enum mg_exit_code print_json(struct mg_top_view *view)
+static enum mg_exit_code print_json(struct mg_cli *cli, struct mg_top_view *view)
 {
     char reasons[MG_TOP_WIDTH_MAX];
     struct mg_answer answer;
-    struct mg_json_writer *json = mg_answer_begin(&answer);
+    struct mg_json_writer *json = mg_answer_begin(cli, &answer);
     int wrong = mg_top_judge(view, reasons, sizeof(reasons));
     for (int row = 0; row < view->services.row_count; row++) { /* out of memory: reported state */
         (void)mg_table_put(&view->services, row, "state", mg_top_service_state(view, row));
@@ -386,7 +386,7 @@ static enum mg_exit_code print_once(struct top *top)
     const struct mg_top_place place = {.width = MG_TOP_WIDTH_MAX};
     enum mg_exit_code code = read_once(top);
     if (code == MG_EXIT_DONE && top->cli->is_json) {
-        code = print_json(&top->view);
+        code = print_json(top->cli, &top->view);
     } else if (code == MG_EXIT_DONE) {
         mg_top_lay_out(&top->view, &place, line_print, NULL);
     }
@@ -425,6 +425,6 @@ static enum mg_exit_code verb_top(struct mg_cli *cli)
 }
 
 const struct mg_verb MG_TOP_VERBS[] = {
-    {"top", NULL, "", 0, 0, 0, verb_top,
+    {"top", NULL, "", 0, 0, 0, MG_PRINTS_ONE, verb_top,
      "shows orders, services, failures, oldest waits, alerts and queues, each second"},
     {0}};

@@ -40,11 +40,22 @@ enum mg_extra {
     MG_EXTRA_ALONE = 1 << 26, /* no server at all and one output format: no common option */
 };
 
+/* A verb's answer as JSON. proto/cli/NOUN.schema.json holds its schema; tests compare. */
+enum mg_prints {
+    MG_PRINTS_ONE,     /* one object */
+    MG_PRINTS_LIST,    /* any number of answers: one array, or one line each */
+    MG_PRINTS_JSON,    /* one object, whatever --output says */
+    MG_PRINTS_TEXT,    /* no JSON */
+    MG_PRINTS_NOTHING, /* the verb runs until a signal ends it */
+    MG_PRINTS_ANY,     /* for the manual page of all verbs */
+};
+
 struct mg_verb {
     const char *noun, *verb; /* verb NULL: the noun is itself the verb */
     const char *words;       /* arguments, as the usage shows them */
     int min_words, max_words;
     int extras;
+    enum mg_prints prints;
     cli_verb_fn *run;
     const char *summary;
 };
@@ -80,7 +91,8 @@ struct mg_verb_options {
     const struct mg_option *connections; /* the last ones of `all`; NULL: none */
 };
 /* The options of a verb with these extras. Their values are stored in `to`. */
-void mg_options_make(struct mg_cli_options *to, int extras, struct mg_verb_options *ret);
+void mg_options_make(struct mg_cli_options *to, int extras, enum mg_prints prints,
+                     struct mg_verb_options *ret);
 
 /* ---- completion.c ---- */
 

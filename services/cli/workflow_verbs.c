@@ -25,7 +25,7 @@ static enum mg_exit_code definition_read(const char *path, struct mg_workflow **
     return code;
 }
 
-static enum mg_exit_code definition_print(const struct mg_cli *cli, const char *path,
+static enum mg_exit_code definition_print(struct mg_cli *cli, const char *path,
                                           const struct mg_workflow *workflow,
                                           struct mg_workflow_services *services, const char *text,
                                           const char *word)
@@ -37,7 +37,7 @@ static enum mg_exit_code definition_print(const struct mg_cli *cli, const char *
                      (long long)workflow->version, text);
         return MG_EXIT_DONE;
     }
-    struct mg_json_writer *json = mg_answer_begin(&answer);
+    struct mg_json_writer *json = mg_answer_begin(cli, &answer);
     mg_json_object_begin(json);
     mg_json_member_string(json, "file", path);
     mg_json_member_string(json, "workflow", workflow->name);
@@ -199,9 +199,6 @@ static void text_put(void *arg, const char *text)
 
 static enum mg_exit_code verb_workflow_states(struct mg_cli *cli)
 {
-    if (cli->is_json) {
-        return mg_cli_fail(MG_EXIT_USAGE, "the tables are printed with --mermaid or --csv, not as JSON");
-    }
     if (cli->options.is_mermaid == cli->options.is_csv) {
         return mg_cli_fail(MG_EXIT_USAGE, "choose --mermaid or --csv");
     }
@@ -214,11 +211,12 @@ static enum mg_exit_code verb_workflow_states(struct mg_cli *cli)
 }
 
 const struct mg_verb MG_WORKFLOW_VERBS[] = {
-    {"workflow", "check", "FILE...", 1, MG_LIST_MAX, MG_EXTRA_STRICT, verb_workflow_check,
+    {"workflow", "check", "FILE...", 1, MG_LIST_MAX, MG_EXTRA_STRICT, MG_PRINTS_LIST, verb_workflow_check,
      "lists all mistakes in definitions, warns of services without a queue, stores nothing"},
-    {"workflow", "load", "FILE...", 1, MG_LIST_MAX, MG_EXTRA_STRICT, verb_workflow_load,
+    {"workflow", "load", "FILE...", 1, MG_LIST_MAX, MG_EXTRA_STRICT, MG_PRINTS_LIST, verb_workflow_load,
      "checks and stores definitions"},
-    {"workflow", "list", "", 0, 0, 0, verb_workflow_list, "lists stored definitions and their open orders"},
-    {"workflow", "states", "", 0, 0, MG_EXTRA_STATES, verb_workflow_states,
+    {"workflow", "list", "", 0, 0, 0, MG_PRINTS_LIST, verb_workflow_list,
+     "lists stored definitions and their open orders"},
+    {"workflow", "states", "", 0, 0, MG_EXTRA_STATES, MG_PRINTS_TEXT, verb_workflow_states,
      "prints the tables of states, as diagrams or CSV"},
     {0}};

@@ -20,14 +20,13 @@
 #define PERIOD_MS     1000
 #define LISTEN_MAX_MS (INT64_C(15) * 60 * 1000)
 #define EVENT_MAX     (1024u * 1024)
-#define VERSION_SIZE  24
 
 struct listener {
     LIST_ENTRY(listener) entry;
     struct mg_live *live;
     struct mg_http_stream *stream;
     char order_id[MG_ORDER_ID_MAX + 1]; /* "": none */
-    char version[VERSION_SIZE];         /* last version sent; "": none yet */
+    int64_t version;                    /* last version sent; 0: none yet */
     int64_t began_ms;
 };
 
@@ -76,15 +75,12 @@ static void on_overview(void *arg, unsigned int status, struct mg_slice json)
 }
 
 /* Finds an order's version in the answer to mg_query_versions: [{"order_id": …, "version": …, …}, …]. */
-static bool version_find(const struct json_t *versions, const char *order_id, char ret_version[VERSION_SIZE])
+static bool version_find(const struct json_t *versions, const char *order_id, int64_t *ret_version)
 {
     const struct json_t *row;
     for (int i = 0; (row = mg_document_element(versions, i)) != NULL; i++) {
         if (mg_slice_is(mg_document_text(mg_document_member(row, "order_id")), order_id)) {
-            struct mg_slice version = mg_document_text(mg_document_member(row, "version"));
-            bool is_found = version.data != NULL && version.len < VERSION_SIZE;
-            (void)snprintf(ret_version, VERSION_SIZE, "%s", is_found ? version.data : "");
-            return is_found;
+            return mg_document_integer(mg_document_member(row, "version"), ret_version);
         }
     }
     return false;
@@ -93,13 +89,13 @@ static bool version_find(const struct json_t *versions, const char *order_id, ch
 static void version_send(struct listener *listener)
 {
     struct mg_buf event;
-    char memory[MG_ORDER_ID_MAX + VERSION_SIZE + 64];
+    char memory[MG_ORDER_ID_MAX + 64];
     struct mg_buf text;
     mg_buf_init_fixed(&text, memory, sizeof(memory));
     struct mg_json_writer json = mg_json_spaced(&text);
     mg_json_object_begin(&json);
     mg_json_member_word(&json, "order_id", listener->order_id);
-    mg_json_member_word(&json, "version", listener->version);
+    mg_json_member_int(&json, "version", listener->version);
     mg_json_object_end(&json);
     event_make(&event, "order", mg_buf_slice(&text));
     (void)mg_http_stream_write(listener->stream, mg_buf_slice(&event));
@@ -118,10 +114,10 @@ static void on_versions(void *arg, unsigned int status, struct mg_slice json)
     struct listener *listener;
     LIST_FOREACH(listener, &live->listeners, entry)
     {
-        char version[VERSION_SIZE];
-        if (listener->order_id[0] != '\0' && version_find(versions, listener->order_id, version) &&
-            strcmp(version, listener->version) != 0) {
-            memcpy(listener->version, version, sizeof(version));
+        int64_t version = 0;
+        if (listener->order_id[0] != '\0' && version_find(versions, listener->order_id, &version) &&
+            version != listener->version) {
+            listener->version = version;
             version_send(listener);
         }
     }

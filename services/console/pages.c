@@ -1,4 +1,4 @@
-/* The reports of each page, and the JSON from their rows. Cells are texts, as the tool prints them. */
+/* The reports of each page, and the JSON from their rows. Values have the types that the tool prints. */
 #include <assert.h>
 #include <stdio.h>
 #include <string.h>
@@ -127,12 +127,12 @@ static bool filter_read(const struct mg_http_exchange *request, struct filter *r
 
 /* ---- JSON ---- */
 
-/* Cells of the columns named in `raw` (NULL: none) are JSON already. */
+/* JSON in the columns named in `quoted` (NULL: none) becomes a string: browsers would turn 14.00 into 14. */
 static void array_write(struct mg_json_writer *json, const char *name, const struct mg_table *table,
-                        const char *const *raw)
+                        const char *const *quoted)
 {
     mg_json_name(json, name);
-    mg_table_write_array(json, table, raw);
+    mg_table_write_array(json, table, quoted);
 }
 
 /* A cell that is JSON already. */
@@ -251,6 +251,8 @@ bool mg_query_orders(const struct mg_http_exchange *request, const char *id, str
 enum { PLACE_DOSSIER, PLACE_ROW, PLACE_STEPS, PLACE_REPORTS };
 enum { ORDER_HOT, ORDER_ARCHIVED = PLACE_REPORTS, ORDER_SERVICES = 2 * PLACE_REPORTS, ORDER_CONTROLLED };
 
+static const char *const STEP_QUOTED[] = {"result", NULL};
+
 static unsigned int render_order(const struct mg_query *query, const struct mg_table *tables,
                                  struct mg_buf *out)
 {
@@ -278,10 +280,10 @@ static unsigned int render_order(const struct mg_query *query, const struct mg_t
     mg_json_member_text(&json, "explanation", mg_buf_slice(&text));
     mg_json_member_string(&json, "archived_on", mg_table_cell(&place[PLACE_ROW], 0, "archived_on"));
     mg_json_member_raw(&json, "dossier", mg_slice_of(dossier));
-    /* A string: browsers would turn 14.00 into 14. */
+    /* A string, as in STEP_QUOTED. */
     mg_json_member_string(&json, "payload", mg_table_cell(&place[PLACE_ROW], 0, "payload"));
     mg_json_member_text(&json, "definition", definition);
-    array_write(&json, "steps", &place[PLACE_STEPS], NULL);
+    array_write(&json, "steps", &place[PLACE_STEPS], STEP_QUOTED);
     mg_json_object_end(&json);
     mg_buf_finish(&text);
     return STATUS_OK;
@@ -430,16 +432,13 @@ bool mg_query_workflows(const struct mg_http_exchange *request, const char *id, 
 
 /* ---- bulk actions ---- */
 
-/* Cells of a bulk action that are JSON already. */
-static const char *const BULK_RAW[] = {"filter", NULL};
-
 static unsigned int render_bulk_list(const struct mg_query *query, const struct mg_table *tables,
                                      struct mg_buf *out)
 {
     struct mg_json_writer json = mg_json_spaced(out);
     (void)query;
     mg_json_object_begin(&json);
-    array_write(&json, "bulk", &tables[0], BULK_RAW);
+    array_write(&json, "bulk", &tables[0], NULL);
     array_write(&json, "runner", &tables[1], NULL);
     mg_json_member_bool(&json, "is_cut", tables[0].row_count == BULK_LIST_LIMIT);
     mg_json_object_end(&json);
@@ -472,7 +471,7 @@ static unsigned int render_bulk(const struct mg_query *query, const struct mg_ta
     }
     mg_json_object_begin(&json);
     mg_json_name(&json, "bulk");
-    mg_table_write_object(&json, &tables[BULK_ROW], 0, BULK_RAW);
+    mg_table_write_object(&json, &tables[BULK_ROW], 0, NULL);
     array_write(&json, "orders", &tables[BULK_ORDERS], NULL);
     array_write(&json, "runner", &tables[BULK_RUNNER], NULL);
     next_write(&json, &tables[BULK_ORDERS], BULK_ORDERS_LIMIT, "n");
@@ -562,7 +561,7 @@ static unsigned int render_overview(const struct mg_query *query, const struct m
     array_write(&json, "groups", &tables[OVERVIEW_GROUPS], NULL);
     array_write(&json, "services", &tables[OVERVIEW_CONTROLLED], NULL);
     array_write(&json, "leader", &tables[OVERVIEW_LEADER], NULL);
-    array_write(&json, "bulk", &tables[OVERVIEW_BULK], BULK_RAW);
+    array_write(&json, "bulk", &tables[OVERVIEW_BULK], NULL);
     array_write(&json, "runner", &tables[OVERVIEW_RUNNER], NULL);
     raw_write(&json, "oldest", &tables[OVERVIEW_OLDEST], "page");
     raw_write(&json, "now_ms", &tables[OVERVIEW_SETTINGS], "now_ms");

@@ -44,13 +44,15 @@ bool mg_table_keep(struct mg_table *table, const struct mg_rows *rows, bool is_f
     size_t cell_count = (size_t)row_count * (size_t)column_count;
     table->columns = calloc((size_t)column_count + 1, sizeof(char *));
     table->cells = calloc(cell_count + 1, sizeof(char *));
-    if (table->columns == NULL || table->cells == NULL) {
+    table->types = calloc((size_t)column_count + 1, sizeof(*table->types));
+    if (table->columns == NULL || table->cells == NULL || table->types == NULL) {
         return false;
     }
     table->row_count = row_count;
     table->column_count = column_count;
     for (int column = 0; column < column_count; column++) {
         table->columns[column] = strdup(mg_rows_column(rows, column));
+        table->types[column] = mg_rows_type(rows, column);
         if (table->columns[column] == NULL) {
             return false;
         }
@@ -79,6 +81,7 @@ void mg_table_free(struct mg_table *table)
     }
     free(table->cells);
     free(table->columns);
+    free(table->types);
     *table = (struct mg_table){0};
 }
 
@@ -127,31 +130,57 @@ bool mg_text_is_listed(const char *const *names, const char *name)
     return false;
 }
 
+/* PostgreSQL's Infinity and NaN are no numbers in JSON. */
+static bool is_number(const char *text)
+{
+    text += *text == '-';
+    return *text >= '0' && *text <= '9';
+}
+
+static void value_write(struct mg_json_writer *json, enum mg_value_type type, const char *name,
+                        const char *cell)
+{
+    switch (type) {
+    case MG_VALUE_NUMBER:
+        mg_json_member_raw(json, name, mg_slice_of(is_number(cell) ? cell : "null"));
+        break;
+    case MG_VALUE_BOOL:
+        mg_json_member_bool(json, name, strcmp(cell, "t") == 0);
+        break;
+    case MG_VALUE_JSON:
+        mg_json_member_raw(json, name, mg_slice_of(cell));
+        break;
+    case MG_VALUE_TEXT:
+        mg_json_member_string(json, name, cell);
+        break;
+    }
+}
+
 void mg_table_write_object(struct mg_json_writer *json, const struct mg_table *table, int row,
-                           const char *const *raw)
+                           const char *const *quoted)
 {
     mg_json_object_begin(json);
     for (int column = 0; column < table->column_count; column++) {
         const char *cell = table->cells[row * table->column_count + column];
         const char *name = table->columns[column];
+        bool is_text = table->types == NULL || mg_text_is_listed(quoted, name);
         if (cell == NULL) {
             mg_json_member_null(json, name);
-        } else if (mg_text_is_listed(raw, name)) {
-            mg_json_member_raw(json, name, mg_slice_of(cell));
         } else {
-            mg_json_member_string(json, name, cell);
+            value_write(json, is_text ? MG_VALUE_TEXT : table->types[column], name, cell);
         }
     }
     mg_json_object_end(json);
 }
 
-void mg_table_write_array(struct mg_json_writer *json, const struct mg_table *table, const char *const *raw)
+void mg_table_write_array(struct mg_json_writer *json, const struct mg_table *table,
+                          const char *const *quoted)
 {
     mg_json_array_begin(json);
     for (int row = 0; row < table->row_count; row++) {
         mg_json_wrap(json, "\n ");
         mg_json_element(json);
-        mg_table_write_object(json, table, row, raw);
+        mg_table_write_object(json, table, row, quoted);
     }
     mg_json_array_end(json);
 }

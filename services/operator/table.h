@@ -13,7 +13,9 @@
 struct mg_table {
     int row_count, column_count;
     char **columns; /* names */
-    char **cells;   /* row_count * column_count; NULL: SQL NULL */
+    /* Of the columns, as the report declares them; NULL: all are texts. Cells stay PostgreSQL's texts. */
+    enum mg_value_type *types;
+    char **cells; /* row_count * column_count; NULL: SQL NULL */
 };
 
 /* Copies the rows. If `is_for_people`, the texts go through mg_text_make_plain. False: out of memory; the
@@ -24,12 +26,14 @@ void mg_table_free(struct mg_table *table);
 const char *mg_table_cell(const struct mg_table *table, int row, const char *column);
 /* Replaces the text of a cell; an unknown column is ignored. False: out of memory. */
 bool mg_table_put(struct mg_table *table, int row, const char *column, const char *text);
-/* Writes one row as a JSON object of texts and null. Cells of the columns named in `raw` (NULL-ended;
- * NULL: none) are JSON already. */
+/* Writes one row as a JSON object. Each member has the form of its column's type; SQL NULL is null, so every
+ * member is there. JSON keeps its bytes. In the columns named in `quoted` (NULL-ended; NULL: none) it becomes
+ * a string, for readers that would turn 14.00 into 14. */
 void mg_table_write_object(struct mg_json_writer *json, const struct mg_table *table, int row,
-                           const char *const *raw);
+                           const char *const *quoted);
 /* Writes all rows, each on a line. */
-void mg_table_write_array(struct mg_json_writer *json, const struct mg_table *table, const char *const *raw);
+void mg_table_write_array(struct mg_json_writer *json, const struct mg_table *table,
+                          const char *const *quoted);
 
 /* The length in bytes of the UTF-8 character at `text` if it is a control character for a terminal or a
  * mark of text direction. Else 0, as for line ends and tabs. At most `len` bytes are read, at least 1 must

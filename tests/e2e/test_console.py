@@ -148,7 +148,7 @@ def the_console_shows_all_and_a_get_changes_nothing(s):
     assert seen["dossier"]["order"]["state"] == "error" and "http_422" in json.dumps(seen["dossier"]), seen
     assert "charge is failed" in seen["explanation"], seen["explanation"]
     groups = console.get("failures")["groups"]
-    assert [(group["step"], group["count"]) for group in groups] == [("charge", "3")], groups
+    assert [(group["step"], group["count"]) for group in groups] == [("charge", 3)], groups
     listed = [row["order_id"] for row in console.get("orders")["orders"]]
     assert sorted(listed) == sorted(order.order_id for order in orders), listed
 
@@ -261,7 +261,7 @@ def a_failed_order_is_resumed_in_the_console(s):
     done = console.post(path, {"reason": "the card is good again", "version": version, "command_id": command_id})
     assert "processing" in done["text"] or "processed" in done["text"], done
     s.client.wait_status(order, "processed")
-    console.events(f"live?order={order.order_id}", lambda name, data: name == "order" and int(data["version"]) > version)
+    console.events(f"live?order={order.order_id}", lambda name, data: name == "order" and data["version"] > version)
     console.events("live", lambda name, data: name == "overview" and data["leader"])
     status, _, text = console.ask("POST", "/api/v1/" + path, {"reason": "the card is good again", "version": version, "command_id": command_id})
     assert status in (200, 409), text
@@ -288,9 +288,9 @@ def services_alerts_and_dead_letters_are_acted_on_in_the_console(s):
     row = next(row for row in console.get("services")["services"] if row["service"] == "payment")
     assert row["state"] == "paused" and row["by_whom"] == "otto" and row["paused_until"], row
     console.post("services/payment/resume", {**why, "version": 0}, status=409)
-    console.post("services/payment/resume", {**why, "version": int(row["version"])})
-    console.post("services/payment/limit", {**why, "version": int(row["version"]) + 1, "concurrency": "many"}, status=400)
-    console.post("services/payment/limit", {**why, "version": int(row["version"]) + 1, "concurrency": "2", "rate": "none"})
+    console.post("services/payment/resume", {**why, "version": row["version"]})
+    console.post("services/payment/limit", {**why, "version": row["version"] + 1, "concurrency": "many"}, status=400)
+    console.post("services/payment/limit", {**why, "version": row["version"] + 1, "concurrency": "2", "rate": "none"})
     assert s.rows("SELECT is_paused, concurrency, rate_per_s FROM service_control") == [{"is_paused": False, "concurrency": 2, "rate_per_s": None}]
     console.post("services/nobody/pause", {**why, "version": 0}, status=404)
 

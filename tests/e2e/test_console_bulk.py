@@ -15,7 +15,7 @@ WHY = "the till is mended"
 def group_of(console, count=ORDERS):
     """The only group of failures on the page, by the page's own request."""
     groups = console.get("failures")["groups"]
-    assert [group["count"] for group in groups] == [str(count)], groups
+    assert [group["count"] for group in groups] == [count], groups
     return {name: groups[0][name] for name in ("workflow", "step", "service", "error")}
 
 
@@ -39,7 +39,7 @@ def two_clicks_in_the_console_start_one_bulk_action(s):
     group = {name: wanted[name] for name in ("workflow", "step", "service", "error")}
     query = "&".join(f"{name}={value}" for name, value in group.items()).replace(" ", "%20").replace("#", "%23")
     choice = console.get("choice?" + query)
-    assert (choice["orders"], choice["not_in_error"], choice["in_other_bulk"]) == (str(ORDERS), "0", "0"), choice
+    assert (choice["orders"], choice["not_in_error"], choice["in_other_bulk"]) == (ORDERS, 0, 0), choice
     for wrong in ({"ticket": ""}, {"orders": None}, {"verb": "settle"}, {"verb": None}, {"rate": "0"}, {"rate": "fast"}, {"canary": "-1"},
                   {"canary": "10001"}, {"stop_above": "101"}, {"reason": "no"}, {"error": "x" * 300}, {"service": "No Name"},
                   {"workflow": "", "step": "", "service": "", "error": ""}):
@@ -132,7 +132,7 @@ def a_console_killed_in_the_middle_of_a_bulk_action_goes_on(s):
     assert paused["runner"][0]["holder"] == driver(s) and paused["bulk"]["state"] == "paused", paused
     assert 0 < int(paused["bulk"]["waiting"]) == sum(row["result"] == "waiting" for row in paused["orders"]), paused
     other = Console(s)
-    console.post(f"bulk/{bulk_id}/resume", {"reason": "go on", "version": int(paused["bulk"]["version"])})
+    console.post(f"bulk/{bulk_id}/resume", {"reason": "go on", "version": paused["bulk"]["version"]})
     victim = console if f":{console.process.pid}:" in driver(s) else other
     left = other if victim is console else console
     victim.process.kill()

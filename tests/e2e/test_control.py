@@ -96,7 +96,7 @@ def a_limit_is_of_all_replicas_together(s):
     s.remote("payment").switch("slow:50", on="do")
     want(s, "limit", "--concurrency", "6")
     row = service(s)
-    assert (row["concurrency"], row["agents"], row["obeying"]) == ("6", "3", "3"), row
+    assert (row["concurrency"], row["agents"], row["obeying"]) == (6, 3, 3), row
     s.remote("payment").load()  # from here on
     for order in [s.client.submit("pay", {"n": n}) for n in range(120)]:
         s.wait_state(order, "processed")

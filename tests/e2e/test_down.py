@@ -73,7 +73,7 @@ def a_service_that_is_down_for_most_agents_is_probed_by_one_for_all(s):
     prober = wait_down(s)
     assert calls(busy) == 0, "the busy one was to see no failure itself"
     assert prober is not busy
-    s.wait(lambda: service(s)["breakers_open"] == "3", "all say that they are open")
+    s.wait(lambda: service(s)["breakers_open"] == 3, "all say that they are open")
 
     before = len(answered_at_ms(s))
     s.wait(lambda: len(answered_at_ms(s)) >= before + 4, "four probes")

@@ -89,7 +89,7 @@ def with_the_least_rights_all_that_is_promised_works(s):
 
     s.cluster.tool("service", "pause", "payment", "--reason", "maintenance", "--for", "1h")
     s.cluster.tool("service", "limit", "payment", "--concurrency", "4", "--rate", "none", "--reason", "it is slow")
-    s.wait(lambda: any(row["obeying"] == row["agents"] == "1" and row["version"] == "2"
+    s.wait(lambda: any(row["obeying"] == row["agents"] == 1 and row["version"] == 2
                        for row in json.loads(s.cluster.tool("service", "list", "-o", "json").stdout)), "the agent obeys")
     s.cluster.tool("service", "resume", "payment", "--reason", "it is back")
     s.rows("INSERT INTO service_control (service, is_paused, version, reason, by_whom) VALUES ('gone', true, 1, 'x', 'x');"

@@ -161,7 +161,7 @@ def what_comes_through_a_strangers_exchange_is_nobodys_word(s):
     inventory.terminate()
     inventory.start().wait_ready()  # consumes its broadcasts, and so makes its queue, with the earlier rights
     s.cluster.tool("service", "pause", "inventory", "--reason", "to see whether it hears", "--for", "1h")
-    s.wait(lambda: any(row["obeying"] == row["agents"] == "1" for row in json.loads(s.cluster.tool("service", "list", "-o", "json").stdout)
+    s.wait(lambda: any(row["obeying"] == row["agents"] == 1 for row in json.loads(s.cluster.tool("service", "list", "-o", "json").stdout)
                        if row["service"] == "inventory"), "the agent obeys")
     s.cluster.tool("service", "resume", "inventory", "--reason", "it hears")
 

@@ -197,6 +197,6 @@ def the_tool_submits_a_file_and_waits(s):
             if number % 5 == 4:
                 order["payload"]["behaviour"] = {"carrier": "decline"}
             file.write(json.dumps(order) + "\n")
-    done = s.cluster.tool("order", "submit", path, "--wait", "-o", "json", check=False)
+    done = s.cluster.tool("order", "submit", path, "--wait", "-o", "jsonl", check=False)
     ended = {entry["order_id"]: entry["status"] for entry in map(json.loads, done.stdout.splitlines())}
     assert ended == {f"file-{n}": "compensated" if n % 5 == 4 else "processed" for n in range(25)}, (ended, done.stderr)

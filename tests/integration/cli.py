@@ -109,17 +109,21 @@ def one_line(done):
     return lines[0]
 
 
-def json_lines(done):
-    """Standard output as JSON: one value, or one per line. Anything else fails."""
-    try:
-        return [json.loads(done.stdout)]
-    except json.JSONDecodeError:
-        return [json.loads(line) for line in done.stdout.split("\n") if line]
+def json_list(done):
+    """Standard output of -o json as a list; no output is no answer."""
+    values = json.loads(done.stdout or "[]")
+    assert isinstance(values, list), done.stdout
+    return values
 
 
 def as_printed(*values):
     """These values in the tool's own form, which scripts may read by its bytes: one a line, blanks behind commas and colons."""
     return "".join(json.dumps(value, ensure_ascii=False) + "\n" for value in values)
+
+
+def as_listed(values):
+    """The same of a list with -o json: each element begins a line."""
+    return "[" + ",\n ".join(json.dumps(value, ensure_ascii=False) for value in values) + "]\n"
 
 
 def insert_order(order_id, state="processing", step_state="running"):
@@ -522,8 +526,8 @@ class Answers(Case):
             insert_failure(order_id, workflow=name)
         words = ("bulk", "start", "compensate", "--workflow", name, "--error", "no card", "--service", "payment", "--since", "1h")
         self.assertIn("no order has such a failure", one_line(run(*words[:-4], "--service", "carrier", *REASON, code=NOT_FOUND)))
-        dry = json.loads(run(*words, "--dry-run", "-o", "json", code=DONE).stdout)[0]
-        self.assertEqual((dry["orders"], dry["not_in_error"], dry["in_other_bulk"]), ("3", "1", "0"))
+        dry = json.loads(run(*words, "--dry-run", "-o", "json", code=DONE).stdout)
+        self.assertEqual((dry["orders"], dry["not_in_error"], dry["in_other_bulk"]), (3, 1, 0))
         started = run(*words, "--reason", 'it is "over"', "--by", "ann", "-o", "json", code=DONE)
         bulk = json.loads(started.stdout)
         self.assertEqual(started.stdout,
@@ -540,13 +544,13 @@ class Answers(Case):
         self.assertEqual(printed, '{"bulk": ' + json.dumps(shown["bulk"]) + ',\n"orders": [' + rows + "]\n}\n")
         self.assertEqual((shown["bulk"]["by_whom"], shown["bulk"]["reason"]), ("ann", 'it is "over"'))
         self.assertEqual(shown["bulk"]["filter"], {"workflow": name, "service": "payment", "error": "no card", "since": "1h"})
-        self.assertEqual([(row["n"], row["result"]) for row in shown["orders"]], [("1", "waiting"), ("2", "waiting"), ("3", "waiting")])
+        self.assertEqual([(row["n"], row["result"]) for row in shown["orders"]], [(1, "waiting"), (2, "waiting"), (3, "waiting")])
         page = run("bulk", "show", bulk["bulk_id"], "--limit", "2", code=DONE)
         self.assertIn("3: 0 done, 0 failed, 0 skipped, 0 under way, 3 waiting", page.stdout)
         self.assertIn("no process drives bulk actions", page.stdout)
         self.assertIn("--after 2", one_line(page))
         rest = json.loads(run("bulk", "show", bulk["bulk_id"], "--after", "2", "--result", "waiting", "-o", "json", code=DONE).stdout)
-        self.assertEqual([row["n"] for row in rest["orders"]], ["3"])
+        self.assertEqual([row["n"] for row in rest["orders"]], [3])
 
         self.assertIn("there is no bulk action", one_line(run("bulk", "show", "none", code=NOT_FOUND)))
         self.assertIn("there is no bulk action", one_line(run("bulk", "stop", "none", *REASON, code=NOT_FOUND)))
@@ -561,7 +565,7 @@ class Answers(Case):
         change("stop")
         self.assertIn("stopped  a test", run("bulk", "show", bulk["bulk_id"], code=DONE).stdout)
         listed = json.loads(run("bulk", "list", "-o", "json", code=DONE).stdout)
-        self.assertEqual((listed[0]["bulk_id"], listed[0]["state"], listed[0]["skipped"]), (bulk["bulk_id"], "stopped", "3"))
+        self.assertEqual((listed[0]["bulk_id"], listed[0]["state"], listed[0]["skipped"]), (bulk["bulk_id"], "stopped", 3))
 
     def test_nobody_answers_a_command(self):
         begin = time.monotonic()
@@ -581,25 +585,25 @@ class Answers(Case):
                   (service, json.dumps({"steps": [{"service": service}]})))
         done = run("service", "pause", service, "--reason", "it is down", "--by", "ann", "--for", "2h", "-o", "json", code=DONE)
         self.assertEqual(done.stdout, as_printed({"service": service, "version": 1}))
-        self.assertEqual((row()["state"], row()["version"], row()["by_whom"], row()["agents"]), ("paused", "1", "ann", "0"))
+        self.assertEqual((row()["state"], row()["version"], row()["by_whom"], row()["agents"]), ("paused", 1, "ann", 0))
         self.assertIsNotNone(row()["paused_until"])
         run("service", "limit", service, "--concurrency", "6", "--rate", "0.5", *REASON, code=DONE)
-        self.assertEqual((row()["state"], row()["concurrency"], row()["rate_per_s"]), ("paused", "6", "0.5"))
+        self.assertEqual((row()["state"], row()["concurrency"], row()["rate_per_s"]), ("paused", 6, 0.5))
         self.assertIn("is paused by tester", run("doctor").stdout)
         self.assertIn("version 1", one_line(run("service", "resume", service, "--if-version", "1", *REASON, code=CONFLICT)))
         self.assertIn("no longer paused", run("service", "resume", service, "--if-version", "2", *REASON, code=DONE).stdout)
-        self.assertEqual((row()["state"], row()["concurrency"]), ("no queue", "6"))
+        self.assertEqual((row()["state"], row()["concurrency"]), ("no queue", 6))
         self.has_queues(service)
-        self.assertEqual((row()["state"], row()["concurrency"]), ("no agent", "6"))
+        self.assertEqual((row()["state"], row()["concurrency"]), ("no agent", 6))
         World.sql("INSERT INTO service_state (service, instance, breaker, is_ready, in_flight, concurrency, control_version)"
                   " VALUES (%s, 'a', 'closed', true, 2, 3, 3), (%s, 'b', 'closed', true, 1, 3, 2)", (service, service))
-        self.assertEqual((row()["state"], row()["agents"], row()["obeying"], row()["in_flight"]), ("serving", "2", "1", "3"))
+        self.assertEqual((row()["state"], row()["agents"], row()["obeying"], row()["in_flight"]), ("serving", 2, 1, 3))
         self.has_no_queues(service)
         self.assertEqual(row()["state"], "no queue")  # without regard to the agents' reports
         done = run("service", "limit", service, "--concurrency", "1", *REASON, code=DONE)
         self.assertIn("2 agents of it report", done.stderr)
         run("service", "limit", service, "--concurrency", "none", *REASON, code=DONE)
-        self.assertEqual((row()["concurrency"], row()["rate_per_s"]), (None, "0.5"))
+        self.assertEqual((row()["concurrency"], row()["rate_per_s"]), (None, 0.5))
         self.assertEqual(World.sql("SELECT verb, by_whom FROM operator_action WHERE subject = %s ORDER BY action_id", (service,)), [
             ("service pause", "ann"), ("service limit", "tester"), ("service resume", "tester"), ("service limit", "tester"),
             ("service limit", "tester")])
@@ -662,8 +666,8 @@ class Answers(Case):
 
         def says(check, name):
             done = run("doctor", "-o", "json", code=ERROR)  # no supervisor leads here
-            lines = json_lines(done)
-            self.assertEqual(done.stdout, as_printed(*lines))
+            lines = json_list(done)
+            self.assertEqual(done.stdout, as_listed(lines))
             self.assertEqual(list(lines[0]), ["check", "ok", "detail"])
             return [(line["ok"], line["detail"]) for line in lines if line["check"] == check and line["detail"].startswith(name)]
 
@@ -721,9 +725,9 @@ class Answers(Case):
         self.assertNotIn("trip-" + mark, run("workflow", "list", code=DONE).stdout)
         loaded = run("workflow", "load", path, "-o", "json", code=DONE)
         self.assertEqual(loaded.stderr, done.stderr)
-        [warning] = json.loads(loaded.stdout)["warnings"]
-        self.assertEqual(loaded.stdout, as_printed({"file": str(path), "workflow": "trip-" + mark, "version": 1, "verdict": "stored",
-                                                    "warnings": [warning]}))
+        [warning] = json_list(loaded)[0]["warnings"]
+        self.assertEqual(loaded.stdout, as_listed([{"file": str(path), "workflow": "trip-" + mark, "version": 1, "verdict": "stored",
+                                                    "warnings": [warning]}]))
         self.assertIn(apply, warning)
         far = self.definition("far-" + mark, "x" + uuid.uuid4().hex)
         self.assertRegex(run("workflow", "check", far, code=DONE).stderr, r'has no queue; run: makegood broker apply --service x\w+\n$')
@@ -751,8 +755,8 @@ class Answers(Case):
             done = run("order", "submit", path, "-o", "json", code=DONE)
             scheduler.wait_seen(2)
         sent = {body["order_id"]: properties for properties, body in scheduler.seen}
-        self.assertEqual(sorted(sent), sorted(line["order_id"] for line in json_lines(done)))
-        self.assertEqual(done.stdout, as_printed(*({"order_id": line["order_id"]} for line in json_lines(done))))
+        self.assertEqual(sorted(sent), sorted(line["order_id"] for line in json_list(done)))
+        self.assertEqual(done.stdout, as_listed([{"order_id": line["order_id"]} for line in json_list(done)]))
         for order_id, properties in sent.items():
             self.assertEqual((properties.message_id, properties.delivery_mode), (order_id, 2))
 
@@ -761,11 +765,8 @@ class Answers(Case):
         for statuses, code in ((("accepted", "processed"), DONE), (("accepted", "error"), ERROR), (("accepted",), TIMED_OUT)):
             with FakeScheduler("orders.intake", answer_order(*statuses)):
                 done = run("order", "submit", path, "--wait", "-o", "json", "--timeout", "3s", code=code)
-            ended = [(line["order_id"], line["status"]) for line in json_lines(done)]
+            ended = [(line["order_id"], line["status"]) for line in json_list(done)]
             self.assertEqual(ended, [("cli-w", statuses[-1])] if len(statuses) > 1 else [])
-            self.assertEqual(done.stdout, as_printed(*(
-                {"order_id": "cli-w", "status": status, "seq": line["seq"], "reason": line["reason"]}
-                for line, (_, status) in zip(json_lines(done), ended) if done.stdout)))
 
     def test_only_a_file_with_ids_may_be_submitted_again(self):
         for order, advice in (('{"order_id": "cli-a", "workflow": "w", "payload": {}}', "submit the same file again"),
@@ -794,10 +795,10 @@ class Answers(Case):
         self.assertEqual(shown["steps"][0]["error_text"], evil)
 
     def test_watch_ends_when_the_order_does(self):
-        tool = subprocess.Popen([TOOL, "order", "watch", self.order_id, "-o", "json"], stdout=subprocess.PIPE, text=True,
+        tool = subprocess.Popen([TOOL, "order", "watch", self.order_id, "-o", "jsonl"], stdout=subprocess.PIPE, text=True,
                                 env=environment())
         try:
-            self.assertEqual(json.loads(tool.stdout.readline())["version"], "1")
+            self.assertEqual(json.loads(tool.stdout.readline())["version"], 1)
             World.sql("UPDATE order_step SET state = 'done' WHERE order_id = %s", (self.order_id,))
             World.sql("UPDATE order_process SET process_state = 'processed' WHERE order_id = %s", (self.order_id,))
             rest, _ = tool.communicate(timeout=20)
@@ -818,9 +819,9 @@ class Answers(Case):
         insert_failure(f"{mark}-6", mark, None, None, "order_expired")
         rows = json.loads(run("order", "list", "--group-by", "error", "--workflow", mark, "-o", "json", code=DONE).stdout)
         self.assertEqual([(row["step"], row["service"], row["error"], row["count"], row["example"]) for row in rows],
-                         [("charge", "payment", "http_422: no card #", "5", f"{mark}-0"),
-                          ("ship", "carrier", "timeout", "1", f"{mark}-5"),
-                          (None, None, "order_expired", "1", f"{mark}-6")])
+                         [("charge", "payment", "http_422: no card #", 5, f"{mark}-0"),
+                          ("ship", "carrier", "timeout", 1, f"{mark}-5"),
+                          (None, None, "order_expired", 1, f"{mark}-6")])
         insert_failure(f"{mark}-old", None, None, None, None)
         for words, count in ((["--since", "150m"], 3), (["--until", "150m"], 2), (["--since", "2h30m"], None),
                              (["--until", "2000-01-01"], 0), (["--since", "2000-01-01T00:00:00Z", "--error", "card"], 5)):
@@ -829,7 +830,7 @@ class Answers(Case):
                 self.assertIn("expected how long ago", one_line(done))
                 continue
             rows = json.loads(done.stdout)
-            self.assertEqual(sum(int(row["count"]) for row in rows), count, words)
+            self.assertEqual(sum(row["count"] for row in rows), count, words)
         rows = json.loads(run("order", "list", "--group-by", "error", "--error", "not known", "-o", "json", code=DONE).stdout)
         self.assertEqual([(row["workflow"], row["step"], row["service"], row["error"]) for row in rows], [("not known",) * 4])
         self.assertIn("http_422: no card #", run("order", "list", "--group-by", "error", code=DONE).stdout)
@@ -848,7 +849,7 @@ class Answers(Case):
             self.assertEqual(len(rows), size)
             seen += [row["order_id"] for row in rows]
             if size == 2:
-                after = ["--after", rows[-1]["alert_id"]]
+                after = ["--after", str(rows[-1]["alert_id"])]
                 self.assertIn(" ".join(after), one_line(done))
         self.assertEqual(seen, [f"{mark}-{n}" for n in (0, 2, 1, 3, 4)])
         ids = sorted(mark + uuid.uuid4().hex[:4] for _ in range(5))
@@ -889,15 +890,16 @@ class Answers(Case):
         self.assertIn("14.00", done.stdout)
         self.assertIn("7.50", done.stdout)
         shown = json.loads(done.stdout)
-        self.assertEqual(shown["order"]["payload"], {"price": 14.0, "text": "é"})
+        self.assertEqual(shown["revisions"][-1]["payload"], {"price": 14.0, "text": "é"})
         self.assertEqual(shown["events"][0]["reason"], "line one\nline two\t\"quoted\"")
-        self.assertEqual(list(shown), ["order", "steps", "events", "explanation"])
-        self.assertIn(', "steps": [{"position": "0", "step": "charge", ', done.stdout)
-        self.assertIn('"payload": {"price": 14.00,\n "text": "\\u00e9"}', done.stdout)
-        self.assertIn('"transitions": [{"from": "pending", "to": "processing"}]', done.stdout)
-        self.assertTrue(done.stdout.endswith('], "explanation": ' + as_printed(shown["explanation"])[:-1] + "}\n"), done.stdout)
+        self.assertTrue(done.stdout.startswith(as_printed({"explanation": shown["explanation"], "archived_on": None})[:-2] + ", "))
+        self.assertIn('{"price": 14.00,\n "text": "\\u00e9"}', done.stdout)
         self.assertIn("step charge runs attempt 1", shown["explanation"])
-
+        dossier = json.loads(run("order", "export", self.order_id, code=DONE).stdout)
+        self.assertEqual({**shown, "exported_at": ""}, {**dossier, "exported_at": "", "explanation": shown["explanation"], "archived_on": None})
+        line = run("order", "show", self.order_id, "-o", "jsonl", code=DONE).stdout
+        self.assertEqual((line.count("\n"), line[-1]), (1, "\n"))
+        self.assertIn('{"price": 14.00,  "text": "\\u00e9"}', line)  # a line end between values is a blank
 
     def test_an_export_is_whole_or_fails(self):
         World.sql("INSERT INTO order_event (order_id, version, cause_kind, cause, by_whom, attempt, owed)"
@@ -907,9 +909,27 @@ class Answers(Case):
         dossier = json.loads(done.stdout)
         self.assertEqual(dossier["left_out"], {"revisions": 0, "events": 3, "alerts": 0})
         self.assertEqual([event["version"] for event in dossier["events"]], list(range(4, 10004)))
-        with open("/dev/full", "w", encoding="ascii") as full:
-            failed = run("order", "export", self.order_id, stdout=full, code=ERROR)
-        self.assertIn("could not write all of the answer", one_line(failed))
+        for words in (["order", "export", self.order_id], ["order", "list", "-o", "json"], ["order", "watch", self.order_id, "-o", "jsonl"],
+                      ["--help"], ["order", "--help"], ["order", "list", "--help"], ["--man"], ["--version"], ["completion", "bash"]):
+            with self.subTest(words=words), open("/dev/full", "w", encoding="ascii") as full:
+                self.assertIn("could not write all of the answer", one_line(run(*words, stdout=full, code=ERROR)))
+
+    def test_watching_ends_with_its_reader(self):
+        """Would catch: a tool that goes on reading an order for a reader that is gone, or that a signal ends without a reason."""
+        tool = subprocess.Popen([TOOL, "order", "watch", self.order_id, "-o", "jsonl"], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                                text=True, env=environment())
+        try:
+            self.assertEqual(json.loads(tool.stdout.readline())["version"], 1)
+            tool.stdout.close()
+            World.sql("INSERT INTO order_event (order_id, version, cause_kind, cause, by_whom, attempt, owed)"
+                      " VALUES (%s, 2, 'nudge', 'c', 'me', 0, false)", (self.order_id,))
+            self.assertEqual(tool.wait(timeout=20), ERROR)
+            self.assertIn("could not write all of the answer to standard output: Broken pipe", tool.stderr.read())
+        finally:
+            if tool.poll() is None:
+                tool.kill()
+                tool.wait()
+            tool.stderr.close()
 
 
 class Json(Case):
@@ -930,19 +950,17 @@ class Json(Case):
                       ["broker", "apply", "--service", SERVICE], ["broker", "check", "--service", SERVICE]):
             with self.subTest(words=words):
                 done = run(*words, "-o", "json", code=DONE)
-                values = json_lines(done)
-                self.assertTrue(values)
+                value = json.loads(done.stdout)
                 if words[:2] not in (["order", "show"], ["order", "watch"], ["order", "export"]):  # with JSON of others
-                    lists = isinstance(values[0], list)
-                    self.assertEqual(done.stdout, as_printed(values[0]).replace("}, {", "},\n {") if lists else as_printed(*values))
+                    self.assertEqual(done.stdout, as_listed(value) if isinstance(value, list) else as_printed(value))
                 if words[:2] != ["alert", "ack"]:
                     self.assertNotEqual(run(*words, code=DONE).stdout, "")
         one_line(run("alert", "ack", alert_id, *REASON, code=NOT_FOUND))
 
     def test_doctor(self):
         done = run("doctor", "--service", SERVICE, "-o", "json")
-        findings = json_lines(done)
-        self.assertEqual(done.stdout, as_printed(*findings))
+        findings = json_list(done)
+        self.assertEqual(done.stdout, as_listed(findings))
         self.assertEqual({finding["check"] for finding in findings} & {"database", "schema", "broker"},
                          {"database", "schema", "broker"})
 
@@ -965,7 +983,7 @@ class Json(Case):
         deadline = time.monotonic() + 10
         while len(letters) < 2 and time.monotonic() < deadline:
             done = run("dead", "list", *queue, "--limit", "10000", "-o", "json", code=DONE)
-            values = json_lines(done)
+            values = json_list(done)
             letters = [letter for letter in values if letter["message_id"] == mark]
         self.assertEqual([letter["reason"] for letter in letters], ['it is "bad"'] * 2)
         done = run("dead", "show", letters[0]["number"], *queue, "-o", "json", code=DONE)
@@ -994,7 +1012,7 @@ class Json(Case):
         mark, queue = "cli-" + uuid.uuid4().hex, ("--queue", "orders.rejected")
 
         def letters():
-            values = json_lines(run("dead", "list", *queue, "--limit", "10000", "-o", "json", code=DONE))
+            values = json_list(run("dead", "list", *queue, "--limit", "10000", "-o", "json", code=DONE))
             return [letter["number"] for letter in values if letter["message_id"] == mark]
         with World.channel() as channel:
             for body in (b"one", b"two"):

@@ -15,7 +15,8 @@ import threading
 
 TOOL = pathlib.Path(sys.argv[1]).resolve()
 STATES = ["pending", "processing", "processed", "compensating", "compensated", "cancelled", "error"]
-VALUES = {"order list --state": STATES, "order list --output": ["table", "json"], "order list -o": ["table", "json"],
+VALUES = {"order list --state": STATES, "order list --output": ["table", "json", "jsonl"],
+          "order list -o": ["table", "json", "jsonl"], "workflow states -o": ["table"],
           "order list --group-by": ["error"], "order settle X --outcome": ["done", "absent"],
           "dead list --queue": ["dead.letters", "orders.rejected"], "completion": ["bash", "zsh", "fish"]}
 findings = []
@@ -65,7 +66,7 @@ def drive(shell, known, complete, folder):
     for letter, wanted in (("a", []), ("b", [f"{folder}/b-folder"])):
         compare(shell, f"makegood db migrate --migrations {folder}/{letter}",
                 lambda line: [word.rstrip("/") for word in complete(line)], wanted)
-    compare(shell, "makegood order list -oj", complete, ["-ojson"])
+    compare(shell, "makegood order list -oj", complete, ["-ojson", "-ojsonl"])
     compare(shell, f"{TOOL} ord", complete, ["order"])
     compare(shell, "~/makegood ord", complete, ["order"])
     compare(shell, "makegood order show ", complete, [])
@@ -74,7 +75,7 @@ def drive(shell, known, complete, folder):
 
 def drive_attached(shell, complete, folder):
     """bash separates words at "=", the others do not."""
-    compare(shell, "makegood order list --output=j", complete, ["--output=json"])
+    compare(shell, "makegood order list --output=j", complete, ["--output=json", "--output=jsonl"])
     compare(shell, f"makegood order list --config={folder}/a", complete, [f"--config={folder}/a-file"])
 
 
@@ -86,8 +87,8 @@ def bash(script, known, folder):
         text = f'. {script}; COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _makegood; printf "%s\\n" "${{COMPREPLY[@]}}"'
         return run("bash", "-c", text, "bash", *line.split(" ")).split()
     drive("bash", known, complete, folder)
-    compare("bash", "makegood order list --output = j", complete, ["json"])
-    compare("bash", "makegood order list --output =", complete, ["json", "table"])
+    compare("bash", "makegood order list --output = j", complete, ["json", "jsonl"])
+    compare("bash", "makegood order list --output =", complete, ["json", "jsonl", "table"])
     compare("bash", f"makegood order list --config = {folder}/a", complete, [f"{folder}/a-file"])
 
 
@@ -171,7 +172,7 @@ def complete_itself(known):
     for word in ODD:
         cases += [((word, ""), []), ((word, "", ""), []), (("order", word, ""), []), (("order", word, "show", ""), []),
                   (("order", "show", word, ""), []), (("order", "settle", word, "--outcome", ""), ["absent", "done"]),
-                  (("order", "list", word, "--output=" + word), ["--output=json", "--output=table"]),
+                  (("order", "list", word, "--output=" + word), ["--output=json", "--output=jsonl", "--output=table"]),
                   (("workflow", "check", word, "a b"), [":files"]), (("completion", word, ":"), ["bash", "fish", "zsh"])]
         for words in ((word,), ("order", word), ("order", "list", word)):
             offered(*words)  # may give candidates, must not fail
@@ -188,7 +189,7 @@ def complete_itself(known):
     bare = [word for noun, verb, _options in known for word in offered(noun, verb, "-") + offered(noun, verb, "")]
     findings.extend(f"a shell would expand {word}" for word in bare if not re.fullmatch(r":(files|folders)|[-a-z.]+", word))
     env = {"MAKEGOOD_CONFIG": "/nonexistent", "MAKEGOOD_OUTPUT": "wrong", "MAKEGOOD_TIMEOUT": "wrong"}
-    if run(TOOL, "__complete", "order", "list", "--output", "", env={**os.environ, **env}) != "table\njson\n":
+    if run(TOOL, "__complete", "order", "list", "--output", "", env={**os.environ, **env}) != "table\njson\njsonl\n":
         findings.append("__complete reads the configuration")
     for words in (["--help"], ["--man"], ["completion", "--help"], ["__complete", ""]):
         if "__complete" in run(TOOL, *words):

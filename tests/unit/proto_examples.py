@@ -3,8 +3,8 @@
 
 Every schema is a valid JSON Schema. python3-jsonschema and C accept every valid example; messages that C only writes are
 exempt for C. Both refuse every invalid one. C refuses errors beyond any schema (invalid_beyond_schema/). Every enum in the
-schemas that names words.def has its words, in its order. asyncapi.yaml names only files that exist. The
-manual has a remedy for every alert, and for no other word.
+schemas that names words.def has its words, in its order. The schemas of the tool's answers (cli/) refer to members that
+exist. asyncapi.yaml names only files that exist. The manual has a remedy for every alert, and for no other word.
 Usage: proto_examples.py SOURCE_DIR WIRE_VERDICT
 """
 import json
@@ -100,6 +100,37 @@ def check_samples():
                 faults.append(f"{path}: {errors} {verdict}")
 
 
+def references(node):
+    if isinstance(node, dict):
+        yield from [node["$ref"]] if "$ref" in node else []
+        node = list(node.values())
+    for value in node if isinstance(node, list) else ():
+        yield from references(value)
+
+
+def check_answers(words):
+    """The schemas of the tool's answers: what they refer to is there, so a renamed member of the dossier is noticed."""
+    folder = os.path.join(PROTO, "cli")
+    names = sorted(os.listdir(folder))
+    for name in names:
+        with open(os.path.join(folder, name), encoding="utf-8") as file:
+            schema = json.load(file)
+        Draft202012Validator.check_schema(schema)
+        check_enums(schema, "cli/" + name, words)
+        if schema["$id"] != name:
+            faults.append(f"cli/{name}: its $id is {schema['$id']}")
+        for reference in references(schema):
+            path, _, pointer = reference.partition("#")
+            try:
+                with open(os.path.join(folder, path or name), encoding="utf-8") as file:
+                    node = json.load(file)
+                for part in pointer.split("/")[1:]:
+                    node = node[int(part)] if isinstance(node, list) else node[part]
+            except (OSError, KeyError, IndexError) as error:
+                faults.append(f"cli/{name}: {reference} leads nowhere: {error!r}")
+    return len(names)
+
+
 def check_asyncapi():
     with open(os.path.join(PROTO, "asyncapi.yaml"), encoding="utf-8") as file:
         text = file.read()
@@ -123,12 +154,13 @@ def main():
     if folders != sorted(MESSAGES + WRITTEN):
         faults.append(f"examples/ has {folders}, the schemas are {sorted(MESSAGES + WRITTEN)}")
     check_samples()
+    answers = check_answers(words)
     check_asyncapi()
     check_manual(words)
     for fault in faults:
         print("FAULT", fault)
     print(f"{count} examples of {len(MESSAGES + WRITTEN)} schemas, {len(faults)} faults")
-    return 1 if faults or count < 200 else 0
+    return 1 if faults or count < 200 or answers < 40 else 0
 
 
 sys.exit(main())

@@ -107,6 +107,7 @@ static void assert_written(unsigned int expected, const char *text)
 /* The tables of one page, by the index of its reports. Texts are constants, so nothing is freed. */
 static struct rows {
     char *columns[COLUMNS_MAX], *cells[ROWS_MAX * COLUMNS_MAX];
+    enum mg_value_type types[COLUMNS_MAX];
 } room[MG_REPORTS_MAX];
 static struct mg_table tables[MG_REPORTS_MAX];
 
@@ -119,6 +120,17 @@ static char *text_of(const char *constant)
     return text.kept;
 }
 
+/* As the reports declare them. */
+static enum mg_value_type type_of(const char *column)
+{
+    static const char *const json[] = {"payload", "result", "dossier", "filter", "page", NULL};
+    static const char *const numbers[] = {"n", "alert_id", "version", "count", NULL};
+    if (mg_text_is_listed(json, column)) {
+        return MG_VALUE_JSON;
+    }
+    return mg_text_is_listed(numbers, column) ? MG_VALUE_NUMBER : MG_VALUE_TEXT;
+}
+
 /* Columns and cells; the same row `row_count` times. */
 static void rows_put(int report, int row_count, int column_count, const char *const *columns,
                      const char *const *cells)
@@ -126,12 +138,16 @@ static void rows_put(int report, int row_count, int column_count, const char *co
     struct rows *rows = &room[report];
     for (int i = 0; i < column_count; i++) {
         rows->columns[i] = text_of(columns[i]);
+        rows->types[i] = type_of(columns[i]);
         for (int row = 0; row < row_count; row++) {
             rows->cells[row * column_count + i] = text_of(cells[i]);
         }
     }
-    tables[report] = (struct mg_table){
-        .row_count = row_count, .column_count = column_count, .columns = rows->columns, .cells = rows->cells};
+    tables[report] = (struct mg_table){.row_count = row_count,
+                                       .column_count = column_count,
+                                       .columns = rows->columns,
+                                       .types = rows->types,
+                                       .cells = rows->cells};
 }
 
 static void one_put(int report, int row_count, const char *column, const char *cell)
@@ -183,14 +199,14 @@ START_TEST(an_order)
     tables_clear();
     one_put(0, 1, "dossier", dossier);
     rows_put(1, 1, 4, columns, cells);
-    one_put(2, 1, "step", "charge");
+    one_put(2, 1, "result", "{\"paid\": 14.00}");
     render(mg_query_order, "o-1");
     assert_written(200,
                    "{\"explanation\": \"order o-1 is pending: no request has been sent yet; the supervisor "
                    "checks it at \", \"archived_on\": \"2026-01-31\", "
                    "\"dossier\": {\"workflow\": {\"definition\": {\"steps\":[1.0]}}}, "
                    "\"payload\": \"{\\\"price\\\": 14.00}\", \"definition\": \"{\\\"steps\\\":[1.0]}\", "
-                   "\"steps\": [{\"step\": \"charge\"}]}");
+                   "\"steps\": [{\"result\": \"{\\\"paid\\\": 14.00}\"}]}");
     one_put(0, 1, "dossier", "{}");
     render(mg_query_order, "o-1");
     ck_assert_ptr_nonnull(strstr(out.data, ", \"definition\": \"\", \"steps\": ["));
@@ -247,10 +263,10 @@ START_TEST(bulks)
     one_put(2, 1, "holder", "h");
     render(mg_query_bulk_list, NULL);
     assert_written(200, "{\"bulk\": [{\"bulk_id\": \"0f8fad5b-d9cb-469f-a165-70867728950e\", "
-                        "\"filter\": {\"step\": \"a\"}}], \"runner\": [{\"n\": \"9\"}], \"is_cut\": false}");
+                        "\"filter\": {\"step\": \"a\"}}], \"runner\": [{\"n\": 9}], \"is_cut\": false}");
     render(mg_query_bulk, id);
     assert_written(200, "{\"bulk\": {\"bulk_id\": \"0f8fad5b-d9cb-469f-a165-70867728950e\", "
-                        "\"filter\": {\"step\": \"a\"}}, \"orders\": [{\"n\": \"9\"}], "
+                        "\"filter\": {\"step\": \"a\"}}, \"orders\": [{\"n\": 9}], "
                         "\"runner\": [{\"holder\": \"h\"}], \"next\": null}");
     tables_clear();
     render(mg_query_bulk, id);

@@ -260,24 +260,46 @@ END_TEST
 
 /* ---- rows of reports, for the tool and the console ---- */
 
-static char *COLUMNS[] = {(char[]){"order_id"}, (char[]){"payload"}, (char[]){"text"}};
-static char *CELLS[] = {
-    (char[]){"o-1"}, (char[]){"{\"price\":  14.00}"}, (char[]){"a \"b\"\n\xc3"}, NULL, NULL, NULL};
-static const char *const RAW[] = {"payload", NULL};
+static char *COLUMNS[] = {(char[]){"order_id"}, (char[]){"payload"}, (char[]){"text"},
+                          (char[]){"version"},  (char[]){"maybe"},   (char[]){"rate_per_s"}};
+static enum mg_value_type TYPES[] = {MG_VALUE_TEXT,   MG_VALUE_JSON, MG_VALUE_TEXT,
+                                     MG_VALUE_NUMBER, MG_VALUE_BOOL, MG_VALUE_NUMBER};
+static char *CELLS[] = {(char[]){"o-1"},
+                        (char[]){"{\"price\":  14.00}"},
+                        (char[]){"a \"b\"\n\xc3"},
+                        (char[]){"9223372036854775807"},
+                        (char[]){"t"},
+                        (char[]){"-0.5"},
+                        NULL,
+                        NULL,
+                        NULL,
+                        NULL,
+                        (char[]){"f"},
+                        (char[]){"-Infinity"}};
 
 START_TEST(rows)
 {
-    const struct mg_table table = {.row_count = 2, .column_count = 3, .columns = COLUMNS, .cells = CELLS};
-    const struct mg_table none = {.column_count = 3, .columns = COLUMNS};
+    static const char *const quoted[] = {"payload", NULL};
+    const struct mg_table table = {
+        .row_count = 2, .column_count = 6, .columns = COLUMNS, .types = TYPES, .cells = CELLS};
+    const struct mg_table untyped = {.row_count = 1, .column_count = 6, .columns = COLUMNS, .cells = CELLS};
+    const struct mg_table none = {.column_count = 6, .columns = COLUMNS, .types = TYPES};
     struct mg_json_writer json = mg_json_spaced(&body);
-    mg_table_write_object(&json, &table, 0, RAW);
-    assert_written("{\"order_id\": \"o-1\", \"payload\": {\"price\":  14.00}, "
-                   "\"text\": \"a \\\"b\\\"\\n\\ufffd\"}");
+    mg_table_write_object(&json, &table, 0, quoted);
+    assert_written("{\"order_id\": \"o-1\", \"payload\": \"{\\\"price\\\":  14.00}\", "
+                   "\"text\": \"a \\\"b\\\"\\n\\ufffd\", \"version\": 9223372036854775807, "
+                   "\"maybe\": true, \"rate_per_s\": -0.5}");
     json = mg_json_spaced(&body);
     mg_table_write_array(&json, &table, NULL);
-    assert_written("[{\"order_id\": \"o-1\", \"payload\": \"{\\\"price\\\":  14.00}\", "
-                   "\"text\": \"a \\\"b\\\"\\n\\ufffd\"},\n"
-                   " {\"order_id\": null, \"payload\": null, \"text\": null}]");
+    assert_written("[{\"order_id\": \"o-1\", \"payload\": {\"price\":  14.00}, "
+                   "\"text\": \"a \\\"b\\\"\\n\\ufffd\", \"version\": 9223372036854775807, "
+                   "\"maybe\": true, \"rate_per_s\": -0.5},\n"
+                   " {\"order_id\": null, \"payload\": null, \"text\": null, \"version\": null, "
+                   "\"maybe\": false, \"rate_per_s\": null}]");
+    json = mg_json_spaced(&body);
+    mg_table_write_object(&json, &untyped, 0, NULL);
+    ck_assert_ptr_nonnull(strstr(body.data, "\"maybe\": \"t\""));
+    mg_buf_clear(&body);
     json = mg_json_spaced(&body);
     mg_table_write_array(&json, &none, NULL);
     assert_written("[]");

@@ -105,6 +105,38 @@ const char *mg_rows_column(const struct mg_rows *rows, int column)
     return name == NULL ? "" : name;
 }
 
+/* Object identifiers of PostgreSQL's built-in types (pg_type.dat). They are part of its protocol and never
+ * change; the header that names them belongs to the server. */
+#define TYPE_BOOL    16
+#define TYPE_INT8    20
+#define TYPE_INT2    21
+#define TYPE_INT4    23
+#define TYPE_JSON    114
+#define TYPE_FLOAT4  700
+#define TYPE_FLOAT8  701
+#define TYPE_NUMERIC 1700
+#define TYPE_JSONB   3802
+
+enum mg_value_type mg_rows_type(const struct mg_rows *rows, int column)
+{
+    switch (PQftype(rows->result, column)) {
+    case TYPE_BOOL:
+        return MG_VALUE_BOOL;
+    case TYPE_INT2:
+    case TYPE_INT4:
+    case TYPE_INT8:
+    case TYPE_FLOAT4:
+    case TYPE_FLOAT8:
+    case TYPE_NUMERIC:
+        return MG_VALUE_NUMBER;
+    case TYPE_JSON:
+    case TYPE_JSONB:
+        return MG_VALUE_JSON;
+    default:
+        return MG_VALUE_TEXT;
+    }
+}
+
 bool mg_rows_is_null(const struct mg_rows *rows, int row, int column)
 {
     return PQgetisnull(rows->result, row, column) != 0;

@@ -13,6 +13,11 @@ int mg_rows_count(const struct mg_rows *rows);
 int mg_rows_column_count(const struct mg_rows *rows);
 const char *mg_rows_column(const struct mg_rows *rows, int column);
 
+/* The form of a column's values in JSON, by its type in the statement. Moments are formatted by the
+ * statement, so they are texts. */
+enum mg_value_type { MG_VALUE_TEXT, MG_VALUE_NUMBER, MG_VALUE_BOOL, MG_VALUE_JSON };
+enum mg_value_type mg_rows_type(const struct mg_rows *rows, int column);
+
 /* As text; a NULL value is an absent slice. */
 struct mg_slice mg_rows_value(const struct mg_rows *rows, int row, int column);
 

@@ -1,6 +1,7 @@
 /*
- * Reports for the operator's tool: named queries with rows as text. Times are RFC 3339 in UTC. No order's
- * path uses them. Each is bounded by a limit, by one order or by the number of services.
+ * Reports for the operator's tool: named queries. The type of a column is the form of its values in JSON
+ * (mg_rows_type): so a moment is formatted here, and a text that holds JSON is cast. Times are RFC 3339 in
+ * UTC. No order's path uses them. Each is bounded by a limit, by one order or by the number of services.
  */
 #include <assert.h>
 
@@ -14,8 +15,9 @@
 #define ROWS_MAX "10000"
 /* Number of open rows counted, each kind through an index: some tenths of a second at most. Beyond it an
  * exact number is of no use. */
-#define FIGURES_MAX  "100000"
-#define AGE_MS(time) "coalesce(floor(extract(epoch FROM " MG_SQL_NOW " - " time ") * 1000), 0)::bigint"
+#define FIGURES_MAX     "100000"
+#define MS_OF(interval) "(extract(epoch FROM " interval ") * 1000)::bigint"
+#define AGE_MS(time)    "coalesce(floor(extract(epoch FROM " MG_SQL_NOW " - " time ") * 1000), 0)::bigint"
 
 /* A number from a table that may be missing: SQL that names a missing table cannot be planned. */
 #define SCHEMA(value, table)                                                                                 \
@@ -62,12 +64,13 @@
     " ORDER BY archived_on DESC LIMIT 1) a"
 
 /* A column of a report, and of the type that the archived report reads from the dossier's JSON. */
-#define SHOWN(name, type, ...)                                ", " SHOWN_##type(#name, #name)
-#define SHOWN_P(name, type, ...)                              ", " SHOWN_##type("p." #name, #name)
+#define SHOWN(name, type, written, loaded, listed, ...)       ", " SHOWN_##listed(type, #name, #name)
+#define SHOWN_P(name, type, written, loaded, listed, ...)     ", " SHOWN_##listed(type, "p." #name, #name)
+#define SHOWN_LIST(type, column, name)                        SHOWN_##type(column, name)
+#define SHOWN_JSON(type, column, name)                        column "::json AS " name
 #define SHOWN_text(column, name)                              column
 #define SHOWN_bigint(column, name)                            column
 #define SHOWN_boolean(column, name)                           column
-#define SHOWN_json(column, name)                              column
 #define SHOWN_timestamptz(column, name)                       ISO(column) " AS " name
 #define ARCHIVED_AS(name, type, written, loaded, listed, ...) ", " #name " " ARCHIVED_##listed(type)
 #define ARCHIVED_LIST(type)                                   ARCHIVED_##type
@@ -79,7 +82,7 @@
 
 #define BULK_COLUMNS                                                                                        \
     "b.bulk_id, b.verb, b.state, b.version, b.orders, b.waiting, b.asked, b.done, b.failed, b.skipped,"     \
-    " b.is_tried, b.canary, b.rate_per_s, b.stop_percent, b.filter, b.by_whom, b.reason, b.why,"             \
+    " b.is_tried, b.canary, b.rate_per_s, b.stop_percent, b.filter::json AS filter, b.by_whom, b.reason, b.why,"             \
     " " ISO("b.created_at") " AS created_at, " ISO("b.ended_at") " AS ended_at"
 
 static const struct {
@@ -128,7 +131,7 @@ static const struct {
     [MG_REPORT_ORDER] = {{
         "report_order",
         "SELECT p.order_id, p.process_state AS state" MG_ORDER_COLUMNS(MG_LISTED, SHOWN_P) ","
-        " " ISO("o.received_at") " AS received_at, encode(o.digest, 'hex') AS digest, o.payload, o.client"
+        " " ISO("o.received_at") " AS received_at, encode(o.digest, 'hex') AS digest, o.payload::json AS payload, o.client"
         " FROM order_process p LEFT JOIN orders o ON o.order_id = p.order_id AND o.revision = p.revision"
         " WHERE p.order_id = $1::text"}, 1},
     [MG_REPORT_ORDER_STEPS] = {{
@@ -177,7 +180,8 @@ static const struct {
         "SELECT dossier, archived_on FROM " ARCHIVED}, 1},
     [MG_REPORT_RETENTION] = {{
         "report_retention",
-        "SELECT justify_hours(r.hot) AS hot, justify_hours(r.keep) AS keep, r.by_whom, r.reason,"
+        "SELECT justify_hours(r.hot) AS hot, " MS_OF("r.hot") " AS hot_ms, justify_hours(r.keep) AS keep,"
+        " " MS_OF("r.keep") " AS keep_ms, r.by_whom, r.reason,"
         " " ISO("r.set_at") " AS set_at, d.ahead, d.oldest_day FROM retention r,"
         " (SELECT count(*) FILTER (WHERE day >= (" MG_SQL_NOW " AT TIME ZONE 'UTC')::date) AS ahead,"
         "   min(day) AS oldest_day FROM (" MG_SQL_ARCHIVE_DAYS ") days) d WHERE r.name = 'orders'"}, 0},
@@ -332,12 +336,12 @@ static const struct {
      * must still answer. */
     [MG_REPORT_SETTINGS] = {{
         "report_settings",
-        "SELECT current_setting('server_version') AS server_version, " MG_SQL_MS(MG_SQL_NOW) " AS now_ms,"
+        "SELECT current_setting('server_version') AS server_version, " ISO(MG_SQL_NOW) " AS now, " MG_SQL_MS(MG_SQL_NOW) " AS now_ms,"
         " current_setting('fsync') AS fsync, current_setting('synchronous_commit') AS synchronous_commit,"
         " pg_is_in_recovery() AS in_recovery,"
         " coalesce(" SCHEMA("max(version)",
-            "coalesce(to_regclass('makegood_migration'), to_regclass('makegood_schema'))") ", '0') AS schema_version,"
-        " coalesce(" SCHEMA("max(serves_from)", "to_regclass('makegood_migration')") ", '0') AS serves_from"}, 0},
+            "coalesce(to_regclass('makegood_migration'), to_regclass('makegood_schema'))") ", '0')::bigint AS schema_version,"
+        " coalesce(" SCHEMA("max(serves_from)", "to_regclass('makegood_migration')") ", '0')::bigint AS serves_from"}, 0},
 };
 /* clang-format on */
 

@@ -386,8 +386,9 @@ void mg_store_wake(struct mg_store *store, uint64_t epoch, const char *holder, i
 
 /* ---- reading, for the operator's tool ---- */
 
-/* Named reports; store/report.c has their queries. Lists begin with the newest. A parameter '' means any;
- * times are milliseconds since 1970 or, below 0, before now. */
+/* Named reports; store/report.c has their queries. A column's SQL type is the form of its values in JSON.
+ * Lists begin with the newest. A parameter '' means any; times are milliseconds since 1970 or, below 0,
+ * before now. */
 enum mg_report {
     /* $1 state, $2 workflow, $3 since, $4 until, $5 behind this order, $6 limit: order_id, workflow, state,
      * goal, reason, failure_count, created_at, updated_at, complete_by */
@@ -424,8 +425,8 @@ enum mg_report {
     /* number, oldest_ms; of the clients' queues that take nothing their number and the one that has taken
      * nothing for longest (queue, queue_ms); at most 100,000 are counted */
     MG_REPORT_OWED,
-    /* hot, keep (NULL: for ever), by_whom, reason, set_at, number of partitions from today on, oldest kept
-     * day */
+    /* hot, keep (NULL: for ever), each also in ms, by_whom, reason, set_at, number of partitions from today
+     * on, oldest kept day */
     MG_REPORT_RETENTION,
     MG_REPORT_ALERTS,    /* $1 'open' (of 100,000 of them) or 'all', $2 limit */
     MG_REPORT_WORKFLOWS, /* name, version, loaded_at, open orders (of 100,000 in all) */
@@ -462,7 +463,7 @@ enum mg_report {
     /* subject: open alerts `unpublishable` of services for which no step of an open order waits. None while
      * more than 100,000 orders are open. */
     MG_REPORT_UNNEEDED_ALERTS,
-    /* server version, clock in ms, fsync, synchronous_commit, in_recovery, schema version */
+    /* server version, clock, clock in ms, fsync, synchronous_commit, in_recovery, schema version */
     MG_REPORT_SETTINGS,
     MG_REPORT_COUNT
 };

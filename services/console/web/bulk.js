@@ -31,7 +31,7 @@ function facts(bulk) {
   return h("dl", {class: "facts"},
     fact("action", `${VERB_TEXTS[bulk.verb]} ${plural(bulk.orders, "order", "orders")}`), fact("filter", filter || "all failures"),
     fact("started", [`${bulk.by_whom}: ${bulk.reason} `, when(bulk.created_at)]), fact("ended", bulk.ended_at && when(bulk.ended_at)),
-    fact("canary", `${plural(bulk.canary, "order", "orders")}${bulk.is_tried === "t" ? ", all successful" : ""}`), fact("rate", `${number(bulk.rate_per_s)} orders per second`),
+    fact("canary", `${plural(bulk.canary, "order", "orders")}${bulk.is_tried ? ", all successful" : ""}`), fact("rate", `${number(bulk.rate_per_s)} orders per second`),
     fact("stops", `if more than ${number(bulk.stop_percent)} % of the canary orders, or later of the last 50 orders, fail again`));
 }
 

@@ -87,7 +87,7 @@ function story(dossier, shown, redraw) {
 function stepsShow(data) {
   return panel("Steps", table("Steps", [
     {name: "step", cell: (row) => row.step},
-    {name: "state", cell: (row) => [badge(row.state), row.maybe === "t" && row.state !== "done" && " may have been executed"]},
+    {name: "state", cell: (row) => [badge(row.state), row.maybe && row.state !== "done" && " may have been executed"]},
     {name: "service", cell: (row) => row.service},
     {name: "attempts", number: true, cell: (row) => number(row.attempt)},
     {name: "failures", number: true, cell: (row) => number(row.failure_count)},
@@ -168,7 +168,7 @@ export async function show({main, path}) {
   draw();
   const stop = watch({order: orderId}, {
     order: ({version}) => {
-      announced = Number(version);
+      announced = version;
       if (announced !== data.dossier.order.version) again();
     },
     overview: () => trouble(""),

@@ -34,7 +34,7 @@ function serviceShow(service, agents) {
     h("details", {}, h("summary", {}, "Agents"), table(`Agents of ${service.service}`, [
       {name: "agent", cell: (row) => h("span", {class: "id"}, row.instance)},
       {name: "breaker", cell: (row) => badge(row.breaker)},
-      {name: "ready", cell: (row) => (row.is_ready === "t" ? "yes" : "no")},
+      {name: "ready", cell: (row) => (row.is_ready ? "yes" : "no")},
       {name: "calls", number: true, cell: (row) => `${number(row.in_flight)} of ${number(row.concurrency)}`},
       {name: "reason", cell: (row) => row.reason ?? ""},
       {name: "reported", cell: (row) => `${duration(row.age_ms)} ago`},

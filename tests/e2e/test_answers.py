@@ -1,0 +1,155 @@
+"""The tool's JSON: each verb's answer has its types, and a schema that describes it."""
+
+import json
+
+import answers
+from harness import scenario, step
+
+FOREVER = {"console", "bulk run"}  # they run until a signal ends them, and print no answer
+WHY = ("--reason", "the test wants it")
+
+
+class Asking:
+    """Runs verbs in one form, and compares each answer with its schema."""
+
+    def __init__(self, stage, form):
+        self.stage, self.form, self.asked, self.wrong = stage, form, set(), []
+
+    def __call__(self, verb, *words, codes=(0,), env=None):
+        self.stage.client.pump()  # answers the broker's heartbeats, however slow the machine
+        done = self.stage.cluster.tool(*verb.split(), *words, "-o", self.form, check=False, env=env)
+        self.asked.add(verb)
+        assert done.returncode in codes, (verb, words, done)
+        try:
+            found = answers.faults(verb, done.stdout, self.form == "jsonl")
+        except (ValueError, KeyError) as error:
+            found = [repr(error)]
+        self.wrong += [f"{verb} {' '.join(map(str, words))} -o {self.form}: {fault}" for fault in found]
+        lines = [json.loads(line) for line in done.stdout.splitlines()] if self.form == "jsonl" else None
+        if lines is None:
+            return json.loads(done.stdout)
+        return lines if answers.is_list(verb) else lines[0]
+
+
+def fail(s, count):
+    """Orders that wait for an operator."""
+    s.remote("payment").switch("decline")
+    orders = [s.client.submit("stops", {"n": n}) for n in range(count)]
+    for order in orders:
+        s.wait_state(order, "error")
+    s.remote("payment").switch("order")
+    return [order.order_id for order in orders]
+
+
+def set_aside(s):
+    """A dead letter, and a submission that was rejected."""
+    s.client.publish(b"not a reply", "scheduler.replies", "makegood.replies", type="reply")
+    s.client.publish(b"no submission \xff", message_id="m-1", type="submission")
+    s.wait(lambda: s.client.depth("dead.letters") > 0 and s.client.depth("orders.rejected") > 0, "both are set aside")
+
+
+def orders_ask(s, ask, ids):
+    path, lost, flow = s.scratch / "one.json", s.scratch / "lost.json", s.scratch / "workflow-stops.json"
+    path.write_text('{"order_id": "digits-%s", "workflow": "stops", "payload": {"price":\n14.00}}' % ask.form, encoding="utf-8")
+    lost.write_text(json.dumps({"workflow": "no-such-workflow", "payload": {}}), encoding="utf-8")
+    ask("workflow check", flow)
+    ask("workflow load", flow)
+    assert [row["name"] for row in ask("workflow list")] == ["stops"]
+    ask("order submit", path)
+    assert [end["status"] for end in ask("order submit", path, "--wait")] == ["processed"]
+    assert [end["status"] for end in ask("order submit", lost, "--wait", codes=(1,))] == ["rejected"]
+    assert {row["state"] for row in ask("order list", "--state", "error")} == {"error"}
+    assert [row["order_id"] for row in ask("order list", "--step", "charge", "--limit", "1")]
+    assert ask("order list", "--group-by", "error")[0]["count"] == len(ids)
+    assert ask("order list", "--workflow", "none") == []
+    ask("order explain", ids[0])
+    shown, whole = ask("order show", ids[0]), ask("order export", ids[0])
+    assert {**whole, "exported_at": 0} == {name: shown[name] for name in whole} | {"exported_at": 0}, (whole, shown)
+    ask("order settle", ids[0], "--step", "charge", "--outcome", "done", *WHY)
+    ask("order skip", ids[1], "--step", "charge", *WHY)
+    for verb, order_id in zip(("restart", "resume", "compensate", "cancel"), ids[2:]):
+        assert ask("order " + verb, order_id, *WHY)["version"] > 1
+    s.wait(lambda: s.rows("SELECT process_state AS state FROM order_process WHERE order_id = %s", ids[4])[0]["state"] == "compensated",
+           "it is compensated")
+    events = ask("order watch", ids[4])
+    assert events[-1]["state"] == "compensated" and events[0]["version"] == 1, events
+
+
+def services_ask(s, ask):
+    s.rows("INSERT INTO service_control (service, is_paused, version, reason, by_whom) VALUES ('gone', false, 1, 'x', 'x') RETURNING 1")
+    ask("service pause", "payment", "--for", "1h", *WHY)
+    assert [row["paused_until"] is None for row in ask("service list") if row["service"] in ("gone", "payment")] == [True, False]
+    ask("service resume", "payment", *WHY)
+    ask("service limit", "payment", "--concurrency", "4", "--rate", "0.5", *WHY)
+    assert [row["rate_per_s"] for row in ask("service list") if row["service"] == "payment"] == [0.5]
+    ask("service limit", "payment", "--concurrency", "none", "--rate", "none", *WHY)
+    ask("service forget", "gone", *WHY)
+
+
+def bulk_ask(ask):
+    assert ask("bulk start", "resume", "--step", "charge", "--dry-run")["orders"] > 0
+    bulk_id = ask("bulk start", "resume", "--step", "charge", *WHY)["bulk_id"]
+    assert ask("bulk show", bulk_id)["bulk"] == ask("bulk list", "--limit", "1")[0]
+    for verb in ("pause", "resume", "stop"):
+        ask("bulk " + verb, bulk_id, *WHY)
+    ask("bulk list")
+
+
+def system_ask(s, ask, deployer):
+    alert_id = s.rows("SELECT min(alert_id) AS least FROM operator_alert WHERE closed_at IS NULL AND acked_at IS NULL")[0]["least"]
+    ask("alert list")
+    ask("alert ack", alert_id, *WHY)
+    ask("alert list", "--all")
+    for queue in ("dead.letters", "orders.rejected"):
+        set_aside(s)
+        first = ask("dead list", "--queue", queue)[0]
+        assert ask("dead show", first["number"], "--queue", queue)["body"] == first["body"]
+        ask("dead drop", "1", "--queue", queue, *WHY)
+    set_aside(s)
+    ask("dead requeue", "--all", *WHY)
+    ask("broker apply", "--service", "payment", env=deployer)
+    ask("broker check", "--service", "payment", env=deployer)
+    ask("db migrate", "--migrations", s.cluster.migrations, env=deployer)
+    assert ask("db status")["schema_version"] > 0
+    ask("db vacuum-policy")
+    assert ask("db vacuum-policy", "--hot", "7d", "--keep", "none", *WHY)["hot_ms"] == 7 * 86400 * 1000
+    ask("db retain", env=deployer)
+    assert {finding["check"] for finding in ask("doctor", codes=(0, 1))} >= {"database", "schema", "clock", "broker"}
+    assert [leader["holder"] != "" for leader in ask("top")["leader"]] == [True]
+    assert ask("probe", "http://127.0.0.1:1/", codes=(6,))["status"] == 0
+
+
+def ask_all(s, form):
+    """Asks every verb. Returns the verbs that the tool's own pages say to print JSON, with their forms and a description."""
+    def tool(*words):
+        return s.cluster.tool(*words).stdout
+
+    s.load_workflow("stops", [step("charge", "payment")], on_failure="error")
+    known = {verb: told for verb, told in answers.verbs(tool).items() if verb not in FOREVER and "json" in told[0]}
+    ask = Asking(s, form)
+    orders_ask(s, ask, fail(s, 8))
+    services_ask(s, ask)
+    bulk_ask(ask)
+    system_ask(s, ask, s.cluster.env_of("deployer", "owner"))
+    assert ask.asked == set(known), f"differ: {ask.asked ^ set(known)}"
+    assert not ask.wrong, "\n".join(ask.wrong)
+    s.expects_open_orders = True
+    return known
+
+
+@scenario(services=("payment",))
+def each_verb_prints_json_by_its_schema(s):
+    """Would catch: a number, a boolean or a moment as SQL's text; a verb or a member that no schema describes; an answer that is not
+    one document."""
+    known = ask_all(s, "json")
+    assert len(known) > 40 and set(known) == answers.verbs_with_schema(), set(known) ^ answers.verbs_with_schema()
+    for verb, (_forms, told) in known.items():
+        assert ("one array" in told) == answers.is_list(verb), (verb, told)
+    assert '{"price":\n14.00}' in s.cluster.tool("order", "show", "digits-json", "-o", "json").stdout
+
+
+@scenario(services=("payment",))
+def each_verb_prints_a_line_for_each_object(s):
+    """Would catch: an answer of two lines, by a line end in a payload or a definition; two answers in one line."""
+    ask_all(s, "jsonl")
+    assert '{"price": 14.00}' in s.cluster.tool("order", "show", "digits-jsonl", "-o", "jsonl").stdout
