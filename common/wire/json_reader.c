@@ -266,16 +266,23 @@ bool mg_json_message_open(struct mg_json_object *ret_object, struct mg_json_faul
     return mg_json_object_open(ret_object, faults, body, "", names, unknown);
 }
 
-void mg_json_version_check(const struct mg_json_object *object)
+int mg_json_get_version(const struct mg_json_object *object, int newest)
 {
     int64_t version = mg_json_get_integer(object, "v", MG_REQUIRED, 1, INT64_MAX, 1);
-    if (version > 1) {
+    if (version > newest) {
         object->faults->is_newer = true;
         mg_json_member_fault(object, MG_STALE, "v",
                              "version %" PRId64
-                             " of the message; this program reads version 1 and leaves it for a newer one",
-                             version);
+                             " of the message; this program reads version %d and leaves it for a newer one",
+                             version, newest);
+        return newest;
     }
+    return (int)version;
+}
+
+void mg_json_version_check(const struct mg_json_object *object)
+{
+    (void)mg_json_get_version(object, 1);
 }
 
 /* ---- getters ---- */

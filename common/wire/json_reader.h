@@ -60,6 +60,8 @@ bool mg_json_message_open(struct mg_json_object *ret_object, struct mg_json_faul
 /* Checks the member "v" of a message: 1. A higher version is MG_STALE: the message is left for a newer
  * instance. */
 void mg_json_version_check(const struct mg_json_object *object);
+/* The same for a message with versions up to `newest`; returns the given one. */
+int mg_json_get_version(const struct mg_json_object *object, int newest);
 
 /* Writes "<pointer>/<name>", the name escaped by RFC 6901. */
 void mg_json_pointer_join(const char *pointer, struct mg_slice name, char ret_pointer[MG_JSON_POINTER_SIZE]);

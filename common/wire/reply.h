@@ -28,6 +28,8 @@ struct mg_reply {
 };
 #define MG_ERROR_CODE_BREAKER_OPEN                                                                           \
     "breaker_open" /* no attempt was made, or the service was unreachable: uses up no attempt */
+/* Not made, since the service's token endpoint gives no access token: the same. */
+#define MG_ERROR_CODE_TOKEN_UNAVAILABLE "token_unavailable"
 #define MG_ERROR_CODE_SERVICE_PAUSED "service_paused" /* not made, paused by an operator: the same */
 
 void mg_reply_write(const struct mg_reply *reply, struct mg_buf *ret_body);

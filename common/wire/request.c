@@ -6,6 +6,7 @@
 
 #include <string.h>
 
+#include "wire/http_header.h"
 #include "wire/json_reader.h"
 #include "wire/message_write.h"
 #include "wire/template.h"
@@ -22,7 +23,11 @@ const struct mg_json_limits MG_REQUEST_LIMITS = {
 static const char *const NAMES[] = {"v",       "order_id",        "step",     "service",     "attempt",
                                     "kind",    "idempotency_key", "do_key",   "complete_by", "sent_at",
                                     "request", "at_most_once",    "pollable", "traceparent", NULL};
-static const char *const ACTION_NAMES[] = {"method", "path", "body", NULL};
+static const char *const ACTION_NAMES[] = {"method",   "path", "headers", "content_type",
+                                           "response", "body", NULL};
+static const char *const RESPONSES[] = {"json", "text", NULL};
+/* Of a definition's headers, and its accept. */
+#define HEADERS_MAX (MG_ACTION_HEADERS_MAX + 1)
 
 /* W3C Trace Context §3.2: version, trace id, parent id, flags. */
 static bool is_traceparent(const char *text, size_t len)
@@ -58,7 +63,7 @@ void mg_request_write(const struct mg_request *request, struct mg_buf *ret_body)
     struct mg_json_writer json = mg_json_compact(ret_body);
 
     mg_json_object_begin(&json);
-    mg_json_member_int(&json, "v", 1);
+    mg_json_member_int(&json, "v", request->version > 1 ? request->version : 1);
     mg_message_put_text(&json, "order_id", request->order_id);
     mg_message_put_text(&json, "step", request->step);
     mg_message_put_text(&json, "service", request->service);
@@ -98,6 +103,81 @@ static struct mg_slice text_of(struct mg_slice quoted, struct mg_arena *arena, s
     return copy;
 }
 
+/* The line of one header; NULL after a fault. */
+static const char *read_header(struct mg_json_faults *faults, struct mg_arena *arena, struct mg_slice name,
+                               struct mg_slice value)
+{
+    char pointer[MG_JSON_POINTER_SIZE], *line = NULL;
+    struct mg_buf text;
+
+    mg_json_pointer_join("/request/headers", name, pointer);
+    if (!mg_header_name_is_valid(name) || mg_header_is_reserved(name)) {
+        mg_json_fault(faults, MG_BAD_INPUT, pointer, "not a header that a step may set");
+        return NULL;
+    }
+    mg_buf_init(&text, value.len);
+    const char *wrong =
+        mg_json_string(value, &text) ? mg_header_value_fault(mg_buf_slice(&text)) : "it is no string";
+    if (wrong != NULL && !text.failed) {
+        mg_json_fault(faults, MG_BAD_INPUT, pointer, "the value cannot be sent: %s", wrong);
+    } else if (text.failed ||
+               (line = mg_arena_printf(arena, "%.*s: %s", (int)name.len, name.data, text.data)) == NULL) {
+        mg_json_fault(faults, MG_TRANSIENT, pointer, "could not be taken apart: no memory");
+    }
+    mg_buf_finish(&text);
+    return line;
+}
+
+static void read_headers(const struct mg_json_object *action, struct mg_arena *arena,
+                         struct mg_request *request)
+{
+    struct mg_slice headers = mg_json_get_typed(action, "headers", MG_OPTIONAL, MG_JSON_OBJECT);
+    struct mg_json_walk walk;
+    struct mg_slice quoted, value;
+    int count = 0;
+
+    if (headers.data == NULL) {
+        return;
+    }
+    request->headers = mg_arena_alloc(arena, (HEADERS_MAX + 1) * sizeof(*request->headers));
+    if (request->headers == NULL) {
+        mg_json_member_fault(action, MG_TRANSIENT, "headers", "could not be taken apart: no memory");
+        return;
+    }
+    mg_json_walk_begin(&walk, headers);
+    for (; mg_json_walk_next(&walk, &quoted, &value); count++) {
+        if (count == HEADERS_MAX) {
+            mg_json_member_fault(action, MG_BAD_INPUT, "headers", "more than %d headers; leave some out",
+                                 HEADERS_MAX);
+            return;
+        }
+        request->headers[count] =
+            read_header(action->faults, arena, (struct mg_slice){quoted.data + 1, quoted.len - 2}, value);
+    }
+}
+
+/* A body with a content type is text, which is sent as it is. */
+static void read_content(const struct mg_json_object *action, struct mg_arena *arena,
+                         struct mg_request *request)
+{
+    struct mg_slice type = mg_json_get_typed(action, "content_type", MG_OPTIONAL, MG_JSON_STRING);
+
+    request->content = mg_json_get(action, "body", MG_OPTIONAL);
+    if (type.data == NULL) {
+        return;
+    }
+    request->content_type = text_of(type, arena, action->faults);
+    const char *wrong =
+        request->content_type.data == NULL ? NULL : mg_media_type_fault(request->content_type);
+    if (wrong != NULL) {
+        mg_json_member_fault(action, MG_BAD_INPUT, "content_type", "%s", wrong);
+    }
+    request->content = mg_json_get_typed(action, "body", MG_REQUIRED, MG_JSON_STRING);
+    if (request->content.data != NULL) {
+        request->content = text_of(request->content, arena, action->faults);
+    }
+}
+
 static void read_action(const struct mg_json_object *object, struct mg_arena *arena,
                         struct mg_request *request)
 {
@@ -114,7 +194,9 @@ static void read_action(const struct mg_json_object *object, struct mg_arena *ar
     }
     int method = mg_json_get_word(&action, "method", MG_REQUIRED, MG_WORDS_METHOD, MG_STALE, -1);
     struct mg_slice path = mg_json_get_typed(&action, "path", MG_REQUIRED, MG_JSON_STRING);
-    request->content = mg_json_get(&action, "body", MG_OPTIONAL);
+    read_headers(&action, arena, request);
+    read_content(&action, arena, request);
+    request->is_text_answer = mg_json_get_word(&action, "response", MG_OPTIONAL, RESPONSES, MG_STALE, 0) == 1;
     if (method >= 0) {
         request->method = mg_slice_of(MG_WORDS_METHOD[method]);
     }
@@ -139,7 +221,7 @@ enum mg_class mg_request_parse(struct mg_slice body, struct mg_arena *arena, str
     if (!mg_json_message_open(&object, &faults, body, &MG_REQUEST_LIMITS, NAMES, MG_JSON_UNKNOWN_IGNORED)) {
         return faults.class;
     }
-    mg_json_version_check(&object);
+    request.version = mg_json_get_version(&object, MG_REQUEST_VERSION_REACH);
     mg_json_get_order_id(&object, "order_id", MG_REQUIRED, request.order_id);
     mg_json_get_name(&object, "step", MG_REQUIRED, request.step);
     mg_json_get_name(&object, "service", MG_REQUIRED, request.service);

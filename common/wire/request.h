@@ -7,6 +7,10 @@
 
 extern const struct mg_json_limits MG_REQUEST_LIMITS; /* above a submission's: with payload and results */
 
+/* Version 2 has headers, content_type and response in `request`. A reader of version 1 would pass them over,
+ * and so make another call. */
+#define MG_REQUEST_VERSION_REACH 2
+
 struct mg_request {
     char order_id[MG_ORDER_ID_MAX + 1];
     char step[MG_NAME_MAX + 1];
@@ -19,9 +23,14 @@ struct mg_request {
     int64_t sent_at_ms;      /* database clock, when published */
     bool is_at_most_once;    /* one try, and no call on a redelivery */
     bool is_pollable;        /* a 202 means accepted, and a verify polls it (the step has finish_within) */
-    struct mg_slice request; /* the `request` member: {"method", "path", "body"?} as text */
+    int version;             /* MG_REQUEST_VERSION_REACH if `request` has members of it; 0 counts as 1 */
+    struct mg_slice request; /* the `request` member: {"method", "path", "body"?, …} as text */
     /* The same, parsed; borrowed from the body or, for unescaped text, from the arena. */
-    struct mg_slice method, path, content; /* content: the bytes of "body"; absent if none */
+    struct mg_slice method, path, content; /* content: the bytes of "body", or its text if it has a
+                                              content_type; absent if none */
+    const char **headers;                  /* "Name: value", ends with NULL; NULL: none. In the arena */
+    struct mg_slice content_type;          /* absent: application/json */
+    bool is_text_answer;                   /* an answer that is no JSON becomes a JSON string */
     char traceparent[56];                  /* W3C Trace Context; "" if none */
 };
 

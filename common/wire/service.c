@@ -25,9 +25,10 @@
 #define TIME_MAX_MS            INT64_C(3600000)
 
 static const char *const NAMES[] = {
-    "$schema",          "service",         "url",         "headers", "tls",     "tries",  "try_timeout",
-    "try_backoff",      "try_max_backoff", "concurrency", "rate",    "breaker", "result", "answer_max_bytes",
-    "fresh_connection", "answers",         NULL};
+    "$schema",          "service",         "url",         "headers", "tls",      "tries",  "try_timeout",
+    "try_backoff",      "try_max_backoff", "concurrency", "rate",    "breaker",  "result", "answer_max_bytes",
+    "fresh_connection", "answers",         "key",         "auth",    "response", NULL};
+static const char *const RESPONSES[] = {"json", "text", NULL};
 static const char *const TLS_NAMES[] = {"ca_file", "cert_file", "key_file", NULL};
 static const char *const BREAKER_NAMES[] = {"failure_ratio", "min_calls", "window",
                                             "open_for",      "probes",    NULL};
@@ -151,6 +152,8 @@ static void read_result(const struct mg_json_object *object, struct mg_service *
 {
     struct mg_json_object result;
 
+    service->is_text_answer =
+        mg_json_get_word(object, "response", MG_OPTIONAL, RESPONSES, MG_BAD_INPUT, 0) == 1;
     service->result_max_bytes = MG_RESULT_MAX_DEFAULT;
     service->answer_max_bytes = (size_t)mg_json_get_integer(object, "answer_max_bytes", MG_OPTIONAL, 1024,
                                                             ANSWER_MAX_MAX, ANSWER_MAX_DEFAULT);
@@ -204,6 +207,8 @@ enum mg_class mg_service_parse(struct mg_slice text, const struct mg_mistakes *m
         mg_json_get_name(&object, "service", MG_REQUIRED, service->name);
         read_url(&object, service);
         mg_service_read_headers(&object, service);
+        mg_service_read_key(&object, service);
+        mg_service_read_auth(&object, service);
         read_tls(&object, service);
         read_tries(&object, service);
         read_breaker(&object, service);
@@ -227,6 +232,8 @@ void mg_service_destroy(struct mg_service *service)
         mg_secret_free(service->headers[i]);
         free(service->header_files[i]);
     }
+    mg_service_auth_finish(&service->auth);
+    free(service->key_line);
     free(service->url);
     free(service->ca_file);
     free(service->client_cert_file);

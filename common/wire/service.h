@@ -8,6 +8,7 @@
 #include "core/model.h"
 #include "wire/http_url.h"
 #include "wire/json.h"
+#include "wire/service_auth.h"
 #include "wire/workflow.h"
 
 #define MG_SERVICE_HEADERS_MAX     16
@@ -29,6 +30,8 @@ struct mg_service {
     char *headers[MG_SERVICE_HEADERS_MAX + 1];  /* "Name: value" */
     char *header_files[MG_SERVICE_HEADERS_MAX]; /* for each header: the file of its value; NULL: given
                                                    directly */
+    struct mg_auth auth;
+    char *key_line; /* "Idempotency-Key: ", with the key's prefix if it has one */
     char *ca_file, *client_cert_file, *client_key_file;
     int tries;                                  /* HTTP calls within one attempt; default 3 */
     int64_t try_timeout_ms;                     /* of one call; 0: the time left until complete-by */
@@ -44,6 +47,7 @@ struct mg_service {
     size_t result_max_bytes, answer_max_bytes; /* 64 KiB, 1 MiB */
     char *result_pointer; /* the part of the answer that is the result; NULL: the whole */
     bool is_fresh_connection;
+    bool is_text_answer; /* an answer that is no JSON becomes a JSON string */
     struct mg_answer_rule rules[MG_SERVICE_RULES_MAX];
     int rule_count;
 };
@@ -56,6 +60,10 @@ void mg_service_destroy(struct mg_service *service); /* accepts NULL */
  * has changed. `*ret_count`: the number of such headers; `*ret_is_new`: at least one has changed. */
 enum mg_class mg_service_reread_headers(struct mg_service *service, int *ret_count, bool *ret_is_new,
                                         struct mg_err *err) MG_MUSTCHECK;
+
+/* The same for the secrets of `auth`. An access token in use stays in use. */
+enum mg_class mg_service_reread_auth(struct mg_service *service, int *ret_count, bool *ret_is_new,
+                                     struct mg_err *err) MG_MUSTCHECK;
 
 /* Classifies an HTTP status: the service's rules first, then the defaults of service_answers.c. */
 void mg_service_classify(const struct mg_service *service, enum mg_kind kind, int http_status,

@@ -50,9 +50,7 @@ static const char *value_fault(struct mg_slice value)
     return NULL;
 }
 
-/* Makes the header from a secret in a file, mounted or written by hand: without the line's end. Never blocks
- * on a FIFO, because the agent may be running. */
-static enum mg_class read_file(const char *name, const char *path, char **ret_line, struct mg_err *err)
+enum mg_class mg_service_read_secret(const char *path, const char *what, char **ret_value, struct mg_err *err)
 {
     char bytes[VALUE_MAX_BYTES + 3]; /* with a line's end, and one more byte to detect an oversized value */
     ssize_t got = mg_file_read(path, false, bytes, sizeof(bytes));
@@ -60,9 +58,8 @@ static enum mg_class read_file(const char *name, const char *path, char **ret_li
     if (got < 0) {
         int read_errno = errno;
         explicit_bzero(bytes, sizeof(bytes));
-        return mg_err_set(err, MG_BAD_INPUT,
-                          "could not read \"%.120s\": %s; name a file with the header's value", path,
-                          strerror(read_errno));
+        return mg_err_set(err, MG_BAD_INPUT, "could not read \"%.120s\": %s; name a file with %s", path,
+                          strerror(read_errno), what);
     }
     size_t len = (size_t)got;
     while (len > 0 && (bytes[len - 1] == '\n' || bytes[len - 1] == '\r')) {
@@ -72,10 +69,22 @@ static enum mg_class read_file(const char *name, const char *path, char **ret_li
     enum mg_class class = MG_OK;
     if (wrong != NULL) {
         class = mg_err_set(err, MG_BAD_INPUT, "in \"%.120s\": %s", path, wrong);
-    } else if (asprintf(ret_line, "%s: %.*s", name, (int)len, bytes) < 0) {
+    } else if ((*ret_value = strndup(bytes, len)) == NULL) {
         class = mg_err_set(err, MG_TRANSIENT, "could not keep the content of \"%.120s\": no memory", path);
     }
     explicit_bzero(bytes, sizeof(bytes));
+    return class;
+}
+
+static enum mg_class read_file(const char *name, const char *path, char **ret_line, struct mg_err *err)
+{
+    char *value = NULL;
+    enum mg_class class = mg_service_read_secret(path, "the header's value", &value, err);
+    if (class == MG_OK && asprintf(ret_line, "%s: %s", name, value) < 0) {
+        *ret_line = NULL;
+        class = mg_err_set(err, MG_TRANSIENT, "could not keep the content of \"%.120s\": no memory", path);
+    }
+    mg_secret_free(value);
     return class;
 }
 

@@ -9,6 +9,7 @@
 
 #include <string.h>
 
+#include "base/form.h"
 #include "wire/json_scan.h"
 
 #define POINTER_MAX_BYTES 511  /* of one reference; no sensible definition has longer ones */
@@ -211,20 +212,6 @@ enum mg_class mg_template_render_json(struct mg_slice json_template, mg_template
 
 /* ---- paths ---- */
 
-static void append_percent_encoded(struct mg_buf *buf, struct mg_slice text)
-{
-    for (size_t i = 0; i < text.len; i++) {
-        unsigned char c = (unsigned char)text.data[i];
-        bool is_unreserved = (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') ||
-                             c == '-' || c == '.' || c == '_' || c == '~';
-        if (is_unreserved) {
-            mg_buf_append(buf, &c, 1);
-        } else {
-            mg_buf_printf(buf, "%%%02X", c);
-        }
-    }
-}
-
 enum mg_class mg_template_render_path(struct mg_slice path_template, mg_template_value_fn *value, void *arg,
                                       struct mg_buf *ret_path, struct mg_err *err)
 {
@@ -249,7 +236,7 @@ enum mg_class mg_template_render_path(struct mg_slice path_template, mg_template
                                "reference ${%.200s} stands in a path and its text is empty", piece.pointer);
             break;
         }
-        append_percent_encoded(ret_path, mg_buf_slice(&text));
+        mg_buf_append_percent(ret_path, mg_buf_slice(&text));
         mg_buf_fail_with(ret_path, &text);
     }
     mg_buf_finish(&text);

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "wire/json_reader.h"
+#include "wire/reach.h"
 #include "wire/workflow_check.h"
 
 #define SECOND_MS INT64_C(1000)
@@ -48,8 +49,10 @@ static const char *const STEP_NAMES[] = {"step",
                                          NULL};
 static const char *const RETRY_NAMES[] = {"attempts",  "backoff",    "max_backoff",
                                           "cool_down", "cool_downs", NULL};
-static const char *const ACTION_NAMES[] = {"method", "path", "body", NULL};
-static const char *const UNDO_NAMES[] = {"method", "path", "body", "complete_within", "retry", NULL};
+static const char *const ACTION_NAMES[] = {"method", "path",   "query",    "headers", "body",
+                                           "encode", "accept", "response", NULL};
+static const char *const UNDO_NAMES[] = {"method", "path",     "query", "headers",         "body", "encode",
+                                         "accept", "response", "retry", "complete_within", NULL};
 static const char *const ON_FAILURE[] = {"compensate", "error", NULL};
 static const char *const ON_UNKNOWN[] = {"retry", "verify", "operator", NULL};
 
@@ -160,6 +163,7 @@ static void read_action(const struct mg_json_object *object, struct mg_arena *ar
         mg_json_member_fault(object, MG_BAD_INPUT, "body",
                              "a GET has no body; leave it out, or put values into the path");
     }
+    mg_reach_read(object, arena, ret_action);
 }
 
 static bool open_action(const struct mg_json_object *step, const char *name, enum mg_json_need need,

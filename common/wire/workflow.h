@@ -10,11 +10,18 @@
 #include "wire/json.h"
 #include "wire/template.h"
 
+enum mg_encode { MG_ENCODE_JSON, MG_ENCODE_FORM, MG_ENCODE_TEXT };
+
 struct mg_action { /* the template of one kind; absent: is_present false */
     bool is_present;
     char method[8];       /* GET POST PUT PATCH DELETE */
     struct mg_slice path; /* template text, starts with "/" */
     struct mg_slice body; /* template, JSON text; absent if none */
+    /* Templates, JSON objects of names and values; absent if none. */
+    struct mg_slice headers, query;
+    struct mg_slice accept; /* media type; absent: as the service file has it */
+    enum mg_encode encode;  /* of the body */
+    bool is_text_answer;    /* an answer that is no JSON becomes a JSON string */
 };
 
 struct mg_workflow_step {
@@ -54,5 +61,8 @@ struct mg_render_input {
 enum mg_class mg_workflow_render(const struct mg_render_input *input, int step, enum mg_kind kind,
                                  const char *idempotency_key, const char *do_key, struct mg_buf *ret_request,
                                  struct mg_err *err) MG_MUSTCHECK;
+
+/* The version of the message that carries this action's request; 1 if it needs no newer reader. */
+int mg_action_version(const struct mg_action *action);
 
 #endif

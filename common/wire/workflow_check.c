@@ -254,6 +254,8 @@ void mg_workflow_check(struct mg_workflow *workflow, const struct mg_step_source
                 continue;
             }
             check_template(&check, action->path, "path");
+            check_template(&check, action->query, "query");
+            check_template(&check, action->headers, "headers");
             check_template(&check, action->body, "body");
         }
     }

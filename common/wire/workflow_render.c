@@ -5,6 +5,7 @@
 
 #include "base/json_write.h"
 #include "core/key.h"
+#include "wire/reach.h"
 #include "wire/workflow.h"
 
 struct value_source {
@@ -58,6 +59,9 @@ static enum mg_class render_action(const struct mg_action *action, struct value_
     struct mg_buf path;
     mg_buf_init(&path, ret_request->max);
     enum mg_class class = mg_template_render_path(action->path, find_value, source, &path, err);
+    if (class == MG_OK && action->query.data != NULL) {
+        class = mg_reach_render_query(action->query, find_value, source, &path, err);
+    }
     if (class == MG_OK) {
         const char *wrong = mg_path_fault(mg_buf_slice(&path));
         if (wrong != NULL) {
@@ -75,7 +79,13 @@ static enum mg_class render_action(const struct mg_action *action, struct value_
     if (class != MG_OK) {
         return class;
     }
-    if (action->body.data != NULL) {
+    if (mg_reach_is_used(action)) {
+        class = mg_reach_render(action, find_value, source, &json, err);
+        if (class != MG_OK) {
+            return class;
+        }
+    }
+    if (action->body.data != NULL && action->encode == MG_ENCODE_JSON) {
         mg_json_name(&json, "body");
         class = mg_template_render_json(action->body, find_value, source, ret_request, err);
         if (class != MG_OK) {

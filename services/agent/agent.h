@@ -6,6 +6,8 @@
  *   served.c    how much is consumed; answers without a call, by breaker, pause and limits
  *   serve.c     which waiting job is next
  *   call.c      one try: one HTTP call, judged by the clock before and after
+ *   headers.c   what a call carries beside its body
+ *   token.c token_wait.c   the access token of a service with OAuth 2, and the requests that wait for it
  *   trace.c     spans of the tries, if tracing is on
  *   answer.c    the reply is published, and confirmed, before the request is acked
  *   control.c   operator settings and health of the service, as the leading supervisor sends them
@@ -38,6 +40,8 @@
 #include "io/amqp/topology.h"
 #include "io/http/client.h"
 #include "limiter.h"
+#include "token.h"
+#include "wire/http_header.h"
 #include "wire/request.h"
 
 /* Two queues each, and the broker's interface has room for so many consumers. */
@@ -111,6 +115,9 @@ struct mg_job {
     int64_t call_budget_ms, call_began_us;
     uint32_t ticket; /* the breaker's */
     int try_count;
+    uint64_t token_number; /* of the access token that the last try carried */
+    bool is_token_renewed; /* a try was refused by 401 and is repeated once with a new token */
+    bool has_text_result;  /* the answer becomes a JSON string */
     struct mg_try_trace trace;
     struct mg_verdict_of_try last; /* of the last try, later of the reply; meaningless before */
     char correlation_id[MG_KEY_SIZE];
@@ -162,6 +169,7 @@ struct mg_served {
     struct mg_service *service;
     struct mg_http_client *http;
     struct mg_http_room *answers; /* memory for the answers being read */
+    struct mg_token *token;       /* NULL: the service needs none */
     char reply_exchange[MG_QUEUE_NAME_SIZE];
     struct mg_limiter limiter;
     struct mg_breaker breaker;
@@ -244,6 +252,9 @@ void mg_served_consume(struct mg_served *served); /* by the present breaker and 
 /* Answers all waiting jobs, and those that would be tried again: no call will be made. */
 void mg_served_answer_uncalled(struct mg_served *served);
 
+/* An uncalled job: an operator's pause, an open breaker, no access token. */
+void mg_job_answer_uncalled(struct mg_job *job);
+
 /* control.c */
 enum mg_class mg_served_listen(struct mg_served *served, struct mg_err *err) MG_MUSTCHECK;
 /* Called at each tick: the supervisor that reported the service down may be dead. */
@@ -252,6 +263,27 @@ void mg_served_expire_health(struct mg_served *served);
 /* call.c */
 void mg_job_call(struct mg_job *job); /* requires a slot, a token and the breaker's admission */
 void mg_job_cancel_call(struct mg_job *job);
+
+/* headers.c */
+/* Ours: key, traceparent, complete-by, order, step, attempt, accept, content type; for the proof of origin:
+ * credential, timestamp, signature. The step's: its headers and its accept. */
+#define MG_CALL_HEADERS_MAX (8 + 3 + MG_SERVICE_HEADERS_MAX + MG_ACTION_HEADERS_MAX + 1)
+struct mg_call_headers {
+    const char *lines[MG_CALL_HEADERS_MAX + 1]; /* ends with NULL; live in the job's arena, or longer */
+    int count;
+    bool has_accept, has_content_type, is_out_of_memory;
+};
+/* MG_BAD_INPUT: the step sets a header of the service file's secrets. */
+enum mg_class mg_job_write_headers(struct mg_job *job, struct mg_call_headers *ret_headers,
+                                   struct mg_err *err) MG_MUSTCHECK;
+
+/* token_wait.c */
+bool mg_served_has_token(struct mg_served *served); /* false: one is being fetched */
+void mg_served_on_token(void *arg, bool is_good);
+/* Called while there is no token: answers waiting jobs in time. */
+void mg_served_wait_for_token(struct mg_served *served);
+/* True if a refused try is repeated with a new token: once for each job. */
+bool mg_job_renews_token(struct mg_job *job, const struct mg_verdict_of_try *verdict, int status);
 
 /* trace.c */
 void mg_try_trace_begin(struct mg_job *job);

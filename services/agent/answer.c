@@ -163,18 +163,25 @@ void mg_job_answer(struct mg_job *job, const struct mg_verdict_of_try *verdict, 
 {
     struct mg_slice result = {NULL, 0};
     bool is_truncated = false;
+    struct mg_buf text;
+    mg_buf_init(&text, 0);
     if (mg_job_left_ms(job) <= 0) {
         mg_job_drop_late(job);
         return;
     }
     job->last = *verdict;
-    if (has_result(verdict->outcome)) {
+    if (has_result(verdict->outcome) && job->has_text_result) {
+        is_truncated = !mg_classify_text_result(job->served->service, answer_body, &text);
+        result = is_truncated ? result : mg_buf_slice(&text);
+    } else if (has_result(verdict->outcome)) {
         result = mg_classify_result(job->served->service, answer_body, &is_truncated);
     }
     mg_job_move(job, MG_JOB_REPLYING);
     mg_timer_destroy(job->timer);
     job->timer = NULL;
-    if (!write_reply(job, result, is_truncated)) {
+    bool is_written = write_reply(job, result, is_truncated);
+    mg_buf_finish(&text);
+    if (!is_written) {
         mg_job_finish(job, MG_JOB_REQUEUE);
         return;
     }

@@ -77,6 +77,15 @@ enum mg_breaker_state mg_breaker_reported(const struct mg_breaker *breaker)
     return is_busy ? MG_BREAKER_OPEN : breaker->state;
 }
 
+bool mg_breaker_fail(struct mg_breaker *breaker, int64_t now_ms)
+{
+    if (breaker->state == MG_BREAKER_OPEN) {
+        return false;
+    }
+    enter(breaker, MG_BREAKER_OPEN, now_ms);
+    return true;
+}
+
 bool mg_breaker_admit(struct mg_breaker *breaker, uint32_t *ret_ticket)
 {
     if (breaker->state == MG_BREAKER_OPEN) {

@@ -78,6 +78,10 @@ enum mg_breaker_state mg_breaker_reported(const struct mg_breaker *breaker);
 /* Milliseconds until it becomes half-open by itself; -1: it does not. */
 int64_t mg_breaker_rest_ms(const struct mg_breaker *breaker, int64_t now_ms);
 
+/* No call can be made at all, for another reason than the service's answers: opens the breaker. True if the
+ * state changed. */
+bool mg_breaker_fail(struct mg_breaker *breaker, int64_t now_ms);
+
 /* True if a call may begin. Then `ret_ticket` must come back with its result, exactly once. */
 bool mg_breaker_admit(struct mg_breaker *breaker, uint32_t *ret_ticket);
 

@@ -5,10 +5,8 @@
  * every try, so that the service can de-duplicate.
  */
 #include <assert.h>
-#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
-#include <strings.h>
 
 #include "agent.h"
 #include "base/clock.h"
@@ -17,8 +15,6 @@
 #include "base/log.h"
 #include "core/backoff.h"
 
-/* Ours: key, traceparent, complete-by, order, step, attempt, accept, content type. */
-#define OWN_HEADERS_MAX 8
 /* A shorter try could not even connect across a network. */
 #define TRY_MIN_MS 20
 
@@ -83,6 +79,22 @@ static void conclude(struct mg_job *job, struct mg_verdict_of_try *verdict, stru
     mg_timer_start(job->timer, wait_ms, 0);
 }
 
+/* The service refused an access token, not the order. Until the next try the job has this answer. */
+static void try_again(struct mg_job *job, const struct mg_verdict_of_try *refusal)
+{
+    const struct mg_served *served = job->served;
+    job->may_have_run = job->may_have_run || refusal->executed != MG_EXECUTED_NO;
+    job->may_still_act = job->may_still_act || refusal->may_still_act;
+    mg_classify_not_made(MG_ERROR_CODE_TOKEN_UNAVAILABLE, "the service refused the access token", &job->last);
+    release(job, refusal->health);
+    if (served->agent->is_draining || served->control.is_paused ||
+        served->breaker.state != MG_BREAKER_CLOSED) {
+        mg_job_answer(job, &job->last, (struct mg_slice){NULL, 0});
+    } else {
+        mg_job_enqueue(job, true);
+    }
+}
+
 static void on_answer(void *arg, const struct mg_http_answer *answer)
 {
     struct mg_job *job = arg;
@@ -104,52 +116,13 @@ static void on_answer(void *arg, const struct mg_http_answer *answer)
            MG_LOG_NUMBER("status", answer->status), MG_LOG_TEXT("outcome", mg_outcome_name(verdict.outcome)),
            MG_LOG_TEXT("why", verdict.text));
     mg_try_trace_end(job, &verdict, answer->status);
+    if (answer->sent == MG_SENT_YES && mg_job_renews_token(job, &verdict, answer->status)) {
+        try_again(job, &verdict);
+        return;
+    }
+    job->has_text_result = (served->service->is_text_answer || job->request.is_text_answer) &&
+                           !mg_classify_is_json_type(answer->content_type);
     conclude(job, &verdict, answer->body);
-}
-
-static bool is_named(const char *header, const char *name)
-{
-    size_t len = strlen(name);
-    return strncasecmp(header, name, len) == 0 && header[len] == ':';
-}
-
-/* The headers live in the job's arena. False: no memory. */
-static bool write_headers(struct mg_job *job, const char *ret_headers[])
-{
-    const struct mg_request *request = &job->request;
-    const struct mg_service *service = job->served->service;
-    char complete_by[MG_TIME_TEXT_SIZE];
-    mg_time_format(request->complete_by_ms, complete_by);
-    bool has_content_type = request->content.data == NULL, has_accept = false;
-    int count = 0;
-    for (int i = 0; service->headers[i] != NULL; i++) {
-        ret_headers[count++] = service->headers[i];
-        has_content_type = has_content_type || is_named(service->headers[i], "Content-Type");
-        has_accept = has_accept || is_named(service->headers[i], "Accept");
-    }
-    int own_from = count;
-    ret_headers[count++] = mg_arena_printf(job->arena, "Idempotency-Key: %s", request->idempotency_key);
-    ret_headers[count++] = mg_arena_printf(job->arena, "X-Makegood-Complete-By: %s", complete_by);
-    ret_headers[count++] = mg_arena_printf(job->arena, "X-Makegood-Order: %s", request->order_id);
-    ret_headers[count++] = mg_arena_printf(job->arena, "X-Makegood-Step: %s", request->step);
-    ret_headers[count++] = mg_arena_printf(job->arena, "X-Makegood-Attempt: %" PRIu32, request->attempt);
-    if (mg_try_traceparent(job)[0] != '\0') {
-        ret_headers[count++] = mg_arena_printf(job->arena, "traceparent: %s", mg_try_traceparent(job));
-    }
-    if (!has_accept) {
-        ret_headers[count++] = "Accept: application/json";
-    }
-    if (!has_content_type) {
-        ret_headers[count++] = "Content-Type: application/json";
-    }
-    assert(count <= OWN_HEADERS_MAX + MG_SERVICE_HEADERS_MAX);
-    for (int i = own_from; i < count; i++) {
-        if (ret_headers[i] == NULL) {
-            return false;
-        }
-    }
-    ret_headers[count] = NULL;
-    return true;
 }
 
 static void not_sent(struct mg_job *job, enum mg_class class, const char *why)
@@ -168,23 +141,30 @@ void mg_job_call(struct mg_job *job)
 {
     struct mg_served *served = job->served;
     const struct mg_service *service = served->service;
-    const char *headers[OWN_HEADERS_MAX + MG_SERVICE_HEADERS_MAX + 1];
+    struct mg_call_headers headers;
+    struct mg_err err;
     mg_job_move(job, MG_JOB_CALLING);
-    assert(!job->request.is_at_most_once || (job->try_count == 0 && !job->is_redelivered));
+    assert(!job->request.is_at_most_once ||
+           ((job->try_count == 0 || job->is_token_renewed) && !job->is_redelivered));
     job->try_count++;
     mg_try_trace_begin(job);
 
     char *method = mg_arena_text(job->arena, job->request.method);
     char *url = mg_arena_printf(job->arena, "%s%.*s", service->url, (int)job->request.path.len,
                                 job->request.path.data);
-    if (method == NULL || url == NULL || !write_headers(job, headers)) {
+    if (method == NULL || url == NULL) {
         not_sent(job, MG_TRANSIENT, "no memory for the call");
+        return;
+    }
+    enum mg_class class = mg_job_write_headers(job, &headers, &err);
+    if (class != MG_OK) {
+        not_sent(job, class, err.text);
         return;
     }
     struct mg_http_request request = {
         .method = method,
         .url = url,
-        .headers = headers,
+        .headers = headers.lines,
         .body = job->request.content,
         .ca_file = service->ca_file,
         .client_cert_file = service->client_cert_file,
@@ -202,9 +182,8 @@ void mg_job_call(struct mg_job *job)
     }
     job->call_budget_ms = request.timeout_ms;
     job->call_began_us = mg_clock_boot_us();
-    struct mg_err err;
     MG_FAILPOINT(AGENT_CALLING);
-    enum mg_class class = mg_http_client_call(served->http, &request, on_answer, job, &job->call, &err);
+    class = mg_http_client_call(served->http, &request, on_answer, job, &job->call, &err);
     MG_FAILPOINT(AGENT_CALLED);
     if (class != MG_OK) {
         job->call = NULL;

@@ -51,8 +51,7 @@ static void classify_half(enum mg_kind kind, const struct mg_http_answer *answer
     verdict->may_still_act = true;
 }
 
-/* application/json or one of the types "…+json" (RFC 6839), with any parameters. */
-static bool is_json_type(const char *content_type)
+bool mg_classify_is_json_type(const char *content_type)
 {
     static const char plain[] = "application/json", suffix[] = "+json";
     size_t len = strcspn(content_type, "; \t"), suffix_len = sizeof(suffix) - 1;
@@ -77,7 +76,7 @@ static bool may_be_cut(const struct mg_service *service, const struct mg_http_an
 {
     struct mg_json_limits limits = answer_limits(service);
     struct mg_err err;
-    if (!answer->is_ended_by_close || !is_json_type(answer->content_type)) {
+    if (!answer->is_ended_by_close || !mg_classify_is_json_type(answer->content_type)) {
         return false;
     }
     if (answer->body.len == 0 || isdigit((unsigned char)answer->body.data[answer->body.len - 1])) {
@@ -112,7 +111,7 @@ static void classify_whole_answer(const struct mg_service *service, enum mg_kind
         snprintf(verdict->code, sizeof(verdict->code), "http_%d", answer->status);
         bool is_stranger = answer->status == 401 || answer->status == 403;
         snprintf(verdict->text, sizeof(verdict->text), "%s answered %d%s", service->name, answer->status,
-                 is_stranger ? "; for credentials see headers and tls in the service file" : "");
+                 is_stranger ? "; for credentials see auth, headers and tls in the service file" : "");
     }
 }
 
@@ -153,6 +152,20 @@ enum mg_executed mg_classify_fold(enum mg_kind kind, enum mg_executed executed, 
         return executed;
     }
     return MG_EXECUTED_MAYBE;
+}
+
+bool mg_classify_text_result(const struct mg_service *service, struct mg_slice answer_body,
+                             struct mg_buf *ret_result)
+{
+    struct mg_err err;
+    mg_buf_init(ret_result, service->result_max_bytes);
+    if (answer_body.data == NULL || answer_body.len == 0) {
+        return true;
+    }
+    mg_buf_append_json_mended(ret_result, answer_body);
+    /* The check refuses a NUL, which no later reader takes. */
+    return !ret_result->failed &&
+           mg_json_check(mg_buf_slice(ret_result), &MG_JSON_LIMITS_DEFAULT, &err) == MG_OK;
 }
 
 struct mg_slice mg_classify_result(const struct mg_service *service, struct mg_slice answer_body,

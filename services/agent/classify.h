@@ -26,8 +26,8 @@ void mg_classify_answer(const struct mg_service *service, enum mg_kind kind, boo
                         const struct mg_http_answer *answer, int64_t budget_ms,
                         struct mg_verdict_of_try *ret_verdict);
 
-/* The call was not made, for no fault of the order, and nothing was sent. With MG_ERROR_CODE_BREAKER_OPEN
- * or MG_ERROR_CODE_SERVICE_PAUSED it costs the step no attempt. */
+/* The call was not made, for no fault of the order, and nothing was sent. With MG_ERROR_CODE_BREAKER_OPEN,
+ * MG_ERROR_CODE_SERVICE_PAUSED or MG_ERROR_CODE_TOKEN_UNAVAILABLE it costs the step no attempt. */
 void mg_classify_not_made(const char *code, const char *why, struct mg_verdict_of_try *ret_verdict);
 
 /* An at_most_once request that an agent may have begun before: its outcome is unknown, and no agent may
@@ -40,6 +40,14 @@ enum mg_executed mg_classify_fold(enum mg_kind kind, enum mg_executed executed, 
 
 /* For resolving, TCP and TLS: a service that takes no connection in this time is not there. */
 #define MG_CONNECT_TIMEOUT_MS 3000
+
+/* application/json or one of the types "…+json" (RFC 6839), with any parameters. */
+bool mg_classify_is_json_type(const char *content_type);
+
+/* The whole answer as a JSON string, in which bytes that are no UTF-8 are mended; "" absent. False: larger
+ * than a result may be, or no text. */
+bool mg_classify_text_result(const struct mg_service *service, struct mg_slice answer_body,
+                             struct mg_buf *ret_result);
 
 /*
  * The bytes of a good answer that become the result: all of it, or the part that the service file points at.

@@ -92,6 +92,24 @@ static void certificates_reread(struct mg_process *process, struct mg_served *se
     }
 }
 
+/* The secrets of `auth`. An access token in use stays; the next one is fetched with the new secret. */
+static void secrets_reread(struct mg_process *process, struct mg_served *served)
+{
+    char what[MG_NAME_MAX + 32];
+    struct mg_err err;
+    int count = 0;
+    bool is_new = false;
+    (void)snprintf(what, sizeof(what), "auth of %s", served->service->name);
+    if (mg_service_reread_auth(served->service, &count, &is_new, &err) != MG_OK) {
+        mg_process_reread(process, what, false, &err);
+    } else if (count > 0) {
+        mg_process_reread(process, what, is_new, NULL);
+    }
+    if (served->token != NULL) {
+        mg_token_reload(served->token);
+    }
+}
+
 /* Re-reads tokens and certificates. */
 static void agent_reload(struct mg_process *process)
 {
@@ -107,6 +125,7 @@ static void agent_reload(struct mg_process *process)
         } else if (count > 0) {
             mg_process_reread(process, what, is_new, NULL);
         }
+        secrets_reread(process, served);
         certificates_reread(process, served);
     }
 }

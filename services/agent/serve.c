@@ -29,7 +29,7 @@ static bool has_waiting(const struct mg_served *served)
 /* False: nothing more can go out now. */
 static bool serve_one(struct mg_served *served, int64_t now_ms)
 {
-    if (!has_waiting(served)) {
+    if (!has_waiting(served) || !mg_served_has_token(served)) {
         return false;
     }
     int64_t wait_ms = mg_limiter_wait_ms(&served->limiter, now_ms);
@@ -69,7 +69,11 @@ void mg_served_pump(void *arg)
         while (serve_one(served, now_ms)) {
         }
     }
-    if (served->breaker.service_health == MG_HEALTH_PROBE && served->breaker.state != MG_BREAKER_CLOSED) {
+    bool is_token_coming = served->token != NULL && mg_token_is_coming(served->token);
+    if (is_token_coming) {
+        mg_served_wait_for_token(served);
+    } else if (served->breaker.service_health == MG_HEALTH_PROBE &&
+               served->breaker.state != MG_BREAKER_CLOSED) {
         mg_served_answer_uncalled(served); /* these would only wait beside the probe, or for a free slot */
     }
     if (mg_breaker_reported(&served->breaker) != served->reported) {

@@ -1,18 +1,23 @@
 /*
  * The effect of a served service's state on its requests: how many are consumed, and which are answered
- * without a call. These answers follow from an open breaker or from an operator's pause.
+ * without a call. These answers follow from an open breaker, a missing access token or an operator's pause.
  */
 #include "agent.h"
 #include "base/clock.h"
 #include "base/log.h"
 
 /* A failed try carries more information than a try that was not made. */
-static void answer_uncalled(struct mg_job *job)
+void mg_job_answer_uncalled(struct mg_job *job)
 {
+    const struct mg_token *token = job->served->token;
     if (job->try_count > 0) {
         mg_job_answer(job, &job->last, (struct mg_slice){NULL, 0});
     } else if (job->served->control.is_paused) {
         mg_job_answer_not_made(job, MG_ERROR_CODE_SERVICE_PAUSED, "an operator has paused the service");
+    } else if (token != NULL && mg_token_fault(token)[0] != '\0') {
+        mg_job_answer_not_made(job, MG_ERROR_CODE_TOKEN_UNAVAILABLE, mg_token_fault(token));
+    } else if (token != NULL && mg_token_is_coming(token)) {
+        mg_job_answer_not_made(job, MG_ERROR_CODE_TOKEN_UNAVAILABLE, "no access token has come in time");
     } else {
         mg_job_answer_not_made(job, MG_ERROR_CODE_BREAKER_OPEN, "the circuit breaker is open");
     }
@@ -24,14 +29,14 @@ void mg_served_answer_uncalled(struct mg_served *served)
     for (int i = 0; i < MG_LINE_COUNT; i++) {
         for (job = TAILQ_FIRST(&served->lines[i].waiting); job != NULL; job = next) {
             next = TAILQ_NEXT(job, entry);
-            answer_uncalled(job);
+            mg_job_answer_uncalled(job);
         }
     }
     struct mg_job *last = TAILQ_LAST(&served->begun, mg_jobs);
     for (job = TAILQ_FIRST(&served->begun); job != NULL; job = next) {
         next = job == last ? NULL : TAILQ_NEXT(job, entry); /* answered jobs move to the end of this list */
         if (job->phase == MG_JOB_BACKING_OFF || job->phase == MG_JOB_ISOLATED) {
-            answer_uncalled(job);
+            mg_job_answer_uncalled(job);
         }
     }
 }

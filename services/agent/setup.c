@@ -53,6 +53,17 @@ static enum mg_class service_check(const struct mg_service *service, bool is_pla
     if (certificates_check(service, warning, err) != MG_OK) {
         return mg_err_prefix(err, "/tls");
     }
+    const struct mg_oauth2 *oauth2 = &service->auth.oauth2;
+    if (oauth2->token_url != NULL && oauth2->endpoint.is_plaintext && !is_plaintext_allowed) {
+        return mg_err_set(err, MG_BAD_INPUT,
+                          "/auth/oauth2/token_url: %s would send the client's secret in plaintext over a "
+                          "network; write https://, or give --allow-plaintext on a private network",
+                          oauth2->token_url);
+    }
+    const struct mg_tls_files files = {.ca_file = oauth2->ca_file};
+    if (oauth2->ca_file != NULL && mg_tls_check(&files, warning, sizeof(warning), err) != MG_OK) {
+        return mg_err_prefix(err, "/auth/oauth2");
+    }
     return MG_OK;
 }
 
@@ -160,6 +171,10 @@ static enum mg_class served_start(struct mg_served *served, struct mg_err *err)
         return mg_err_set(err, MG_TRANSIENT, "could not prepare service %s: no memory", service->name);
     }
     enum mg_class class = mg_served_check_certificates(served, err);
+    if (class == MG_OK && service->auth.scheme == MG_AUTH_OAUTH2) {
+        class =
+            mg_token_create(served->agent->loop, service, mg_served_on_token, served, &served->token, err);
+    }
     return class == MG_OK ? mg_http_client_create(served->agent->loop, &options, &served->http, err) : class;
 }
 
@@ -250,6 +265,7 @@ void mg_agent_finish(struct mg_agent *agent)
         if (served->http != NULL) {
             mg_http_client_destroy(served->http);
         }
+        mg_token_destroy(served->token);
         mg_http_room_destroy(served->answers);
         mg_timer_destroy(served->timer);
         if (served->pump != NULL) {

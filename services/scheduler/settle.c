@@ -74,7 +74,8 @@ static void reply_apply(struct mg_batch *batch, struct mg_item *item, int step)
     struct mg_fold *fold = item->fold;
     const struct mg_step *state = &fold->record->order.steps[step];
     bool is_paused = strcmp(reply->error_code, MG_ERROR_CODE_SERVICE_PAUSED) == 0;
-    bool is_open = strcmp(reply->error_code, MG_ERROR_CODE_BREAKER_OPEN) == 0;
+    bool is_open = strcmp(reply->error_code, MG_ERROR_CODE_BREAKER_OPEN) == 0 ||
+                   strcmp(reply->error_code, MG_ERROR_CODE_TOKEN_UNAVAILABLE) == 0;
     struct mg_cause cause = {.kind = MG_CAUSE_REPLY,
                              .step = step,
                              .attempt = reply->attempt,

@@ -51,6 +51,7 @@ struct mg_http_request {
     int64_t timeout_ms;         /* for the whole call: the time left until complete-by */
     const char *ca_file, *client_cert_file, *client_key_file; /* NULL: the system's CAs, none, none */
     bool is_fresh;                                            /* true: never on a reused connection */
+    bool is_secret; /* the bodies of request and answer hold secrets, and are wiped */
 };
 
 /* Whether the remote may have received the request. */

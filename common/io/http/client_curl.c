@@ -227,6 +227,12 @@ static void call_destroy(struct mg_http_call *call)
     }
     curl_slist_free_all(call->headers);
     mg_timer_destroy(call->timer);
+    if (call->is_secret && call->body != NULL) {
+        explicit_bzero(call->body, call->body_len);
+    }
+    if (call->is_secret && call->answer_body.data != NULL) {
+        explicit_bzero(call->answer_body.data, call->answer_body.len);
+    }
     mg_buf_finish(&call->answer_body);
     free(call->body);
     free(call);
@@ -364,6 +370,7 @@ enum mg_class mg_http_client_call(struct mg_http_client *client, const struct mg
     call->client = client;
     call->done = done;
     call->arg = arg;
+    call->is_secret = request->is_secret;
     call->timeout_ms = request->timeout_ms > 0 ? request->timeout_ms : 0;
     call->deadline_boot_ms = mg_clock_boot_ms() + call->timeout_ms;
     mg_buf_init(&call->answer_body, client->options.max_body_bytes);

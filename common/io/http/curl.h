@@ -61,10 +61,12 @@ struct mg_http_call {
     mg_http_done_fn *done;
     void *arg;
     char *body;
+    size_t body_len;
     int64_t timeout_ms;
     int64_t deadline_boot_ms;
     size_t header_bytes;
     int sends; /* times libcurl was about to send */
+    bool is_secret; /* both bodies are wiped */
     bool is_plain_http;
     bool is_head_only;     /* the method is HEAD: the answer has no body */
     bool is_head_whole;    /* the last head has ended with its empty line */

@@ -308,6 +308,7 @@ static enum mg_class call_set_body(struct mg_http_call *call, const struct mg_ht
         is_set = curl_easy_setopt(easy, CURLOPT_NOBODY, 1L) == CURLE_OK;
     }
     if (has_length) {
+        call->body_len = request->body.len;
         call->body = malloc(request->body.len + 1);
         if (!call->body) {
             return mg_err_set(err, MG_TRANSIENT, "could not start %s: no memory for the body", method);

@@ -249,6 +249,11 @@ void mg_http_client_destroy(struct mg_http_client *client)
     (void)client;
 }
 
+void mg_http_client_reload(struct mg_http_client *client, bool keeps_connections)
+{
+    (void)client, (void)keeps_connections;
+}
+
 enum mg_class mg_http_client_call(struct mg_http_client *client, const struct mg_http_request *request,
                                   mg_http_done_fn *done, void *arg, struct mg_http_call **ret_call,
                                   struct mg_err *err)

@@ -83,7 +83,10 @@ void flow_deliver(const struct flow_request *wanted)
         .kind = wanted->kind,
         .is_at_most_once = wanted->is_at_most_once,
         .is_pollable = true,
-        .request = mg_slice_of("{\"method\":\"POST\",\"path\":\"/charges\",\"body\":{\"sum\":14.00}}"),
+        .version = wanted->request != NULL ? MG_REQUEST_VERSION_REACH : 1,
+        .request = mg_slice_of(wanted->request != NULL
+                                   ? wanted->request
+                                   : "{\"method\":\"POST\",\"path\":\"/charges\",\"body\":{\"sum\":14.00}}"),
     };
     snprintf(request.traceparent, sizeof(request.traceparent), "%s",
              wanted->traceparent ? wanted->traceparent

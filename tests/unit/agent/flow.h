@@ -27,6 +27,7 @@ struct flow_request {
     const char *service;     /* NULL: "payment" */
     int consumer;
     const char *traceparent; /* NULL: a sampled one */
+    const char *request;     /* its `request` member; NULL: a POST of JSON */
 };
 void flow_deliver(const struct flow_request *request);
 

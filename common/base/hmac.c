@@ -1,0 +1,51 @@
+/* See hmac.h. */
+#include "base/hmac.h"
+
+#include <openssl/core_names.h>
+#include <openssl/evp.h>
+#include <openssl/params.h>
+
+size_t mg_hmac(enum mg_hash hash, struct mg_slice key, const struct mg_slice *parts, int count,
+               uint8_t ret_digest[MG_HMAC_MAX])
+{
+    char name[] = "SHA256";
+    char name_512[] = "SHA512";
+    const OSSL_PARAM params[] = {
+        OSSL_PARAM_construct_utf8_string(OSSL_MAC_PARAM_DIGEST, hash == MG_HASH_SHA512 ? name_512 : name, 0),
+        OSSL_PARAM_construct_end(),
+    };
+    EVP_MAC *mac = EVP_MAC_fetch(NULL, "HMAC", NULL);
+    EVP_MAC_CTX *context = mac != NULL ? EVP_MAC_CTX_new(mac) : NULL;
+    size_t len = 0;
+    bool is_good =
+        context != NULL && EVP_MAC_init(context, (const unsigned char *)key.data, key.len, params) == 1;
+    for (int i = 0; i < count && is_good; i++) {
+        is_good = parts[i].len == 0 ||
+                  EVP_MAC_update(context, (const unsigned char *)parts[i].data, parts[i].len) == 1;
+    }
+    is_good = is_good && EVP_MAC_final(context, ret_digest, &len, MG_HMAC_MAX) == 1;
+    EVP_MAC_CTX_free(context);
+    EVP_MAC_free(mac);
+    return is_good ? len : 0;
+}
+
+void mg_buf_append_base64(struct mg_buf *buf, struct mg_slice bytes)
+{
+    static const char DIGITS[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    for (size_t i = 0; i < bytes.len; i += 3) {
+        size_t left = bytes.len - i;
+        uint32_t bits = 0;
+        for (size_t k = 0; k < 3; k++) {
+            bits = bits << 8 | (k < left ? (unsigned char)bytes.data[i + k] : 0U);
+        }
+        char four[4] = {DIGITS[bits >> 18], DIGITS[bits >> 12 & 63], DIGITS[bits >> 6 & 63],
+                        DIGITS[bits & 63]};
+        if (left < 3) {
+            four[3] = '=';
+        }
+        if (left < 2) {
+            four[2] = '=';
+        }
+        mg_buf_append(buf, four, sizeof(four));
+    }
+}

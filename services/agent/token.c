@@ -1,0 +1,390 @@
+/* See token.h. */
+#include "token.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "base/clock.h"
+#include "base/form.h"
+#include "base/log.h"
+#include "base/secret.h"
+#include "classify.h"
+#include "io/http/client.h"
+#include "wire/http_header.h"
+
+/* An endpoint that has not answered within this time is down; requests wait for it meanwhile. */
+#define FETCH_TIMEOUT_MS 5000
+/* An answer is a token and some words; signed tokens with many claims have some KiB. */
+#define ANSWER_MAX_BYTES (64 * 1024)
+#define TOKEN_MAX_BYTES  8192 /* common servers accept no longer header */
+#define HEADERS_MAX      (16 * 1024)
+#define BEARER           "Authorization: Bearer "
+/* Client id, secret, scope and audience, with each character percent-encoded. */
+#define REQUEST_MAX_BYTES (16 * MG_HEADER_VALUE_MAX)
+/* A token is renewed when a tenth of its life is left, at most a minute. */
+#define RENEW_PART   10
+#define RENEW_MAX_MS 60000
+/* After a renewal that failed, while the old token is still good. */
+#define RENEW_AGAIN_MS 5000
+/* Between fetches after refusals: a service that refuses every token causes no storm of them. */
+#define REFUSED_REST_MS 1000
+/* A longer life is no life that a process sees the end of. */
+#define LIFE_MAX_S INT64_C(31536000)
+
+struct mg_token {
+    struct mg_loop *loop;
+    const struct mg_service *service;
+    mg_token_fn *done;
+    void *arg;
+    struct mg_http_client *http;
+    struct mg_http_call *call; /* while a fetch is under way */
+    struct mg_timer *timer;    /* while a fetch waits for its rest */
+    char *line;                /* "Authorization: Bearer …"; NULL: no token */
+    uint64_t number;
+    int64_t renew_boot_ms, end_boot_ms; /* INT64_MAX: its end is not given */
+    int64_t rest_boot_ms;               /* no fetch before it */
+    int64_t began_boot_ms;              /* of the last fetch */
+    char fault[MG_ERROR_TEXT_MAX + 1];
+};
+
+static void fetch(struct mg_token *token);
+
+static bool is_valid(const struct mg_token *token, int64_t now_ms)
+{
+    return token->line != NULL && now_ms < token->end_boot_ms;
+}
+
+static void fail(struct mg_token *token, const char *why)
+{
+    int64_t now_ms = mg_clock_boot_ms();
+    bool is_renewal = is_valid(token, now_ms);
+    mg_log(MG_LOG_WARN,
+           is_renewal ? "could not renew the access token; the old one is still good"
+                      : "no access token: requests wait, and no attempt is used up",
+           MG_LOG_TEXT("service", token->service->name),
+           MG_LOG_TEXT("token_url", token->service->auth.oauth2.token_url), MG_LOG_TEXT("why", why));
+    if (is_renewal) {
+        token->renew_boot_ms = now_ms + RENEW_AGAIN_MS;
+        return;
+    }
+    (void)snprintf(token->fault, sizeof(token->fault), "no access token: %.220s", why);
+    mg_utf8_mend(token->fault);
+    token->done(token->arg, false);
+}
+
+/* ---- the answer ---- */
+
+/* The error's word of RFC 6749 §5.2; any other text could repeat a secret. */
+static void put_error_word(struct mg_slice body, char *ret_word, size_t size)
+{
+    struct mg_buf word;
+    mg_buf_init_fixed(&word, ret_word, size);
+    ret_word[0] = '\0';
+    bool is_word = mg_json_string(mg_json_find(body, "/error"), &word) && !word.failed;
+    if (!is_word || ret_word[strspn(ret_word, "abcdefghijklmnopqrstuvwxyz_")] != '\0') {
+        ret_word[0] = '\0';
+    }
+}
+
+static enum mg_class no_json(const struct mg_http_answer *answer, struct mg_err *err)
+{
+    struct mg_slice type = {answer->content_type, strcspn(answer->content_type, "; ")};
+    bool is_named = mg_media_type_fault(type) == NULL && type.len < 60;
+    return mg_err_set(err, MG_PERMANENT,
+                      "the token endpoint answered %d with %.*s, not with JSON; check token_url",
+                      answer->status, is_named ? (int)type.len : (int)strlen("something else"),
+                      is_named ? type.data : "something else");
+}
+
+/* Seconds, as a number or as the text of one; -1: not given. */
+static int64_t read_life_s(struct mg_slice body)
+{
+    struct mg_slice life = mg_json_find(body, "/expires_in");
+    char digits[32];
+    struct mg_buf text;
+    mg_buf_init_fixed(&text, digits, sizeof(digits));
+    digits[0] = '\0';
+    if (life.data != NULL && !mg_json_string(life, &text)) {
+        mg_buf_append_slice(&text, life);
+    }
+    if (text.failed || digits[0] < '0' || digits[0] > '9') {
+        return -1;
+    }
+    long long seconds = strtoll(digits, NULL, 10);
+    return seconds < LIFE_MAX_S ? seconds : LIFE_MAX_S;
+}
+
+/* Makes the header of the token in a good answer. */
+static enum mg_class read_token(struct mg_slice body, char **ret_line, struct mg_err *err)
+{
+    struct mg_slice value = mg_json_find(body, "/access_token"), type = mg_json_find(body, "/token_type");
+    struct mg_buf text;
+
+    if (type.data != NULL &&
+        (type.len != strlen("\"Bearer\"") || strncasecmp(type.data, "\"Bearer\"", type.len) != 0)) {
+        return mg_err_set(err, MG_PERMANENT,
+                          "the token endpoint gave a token of another token_type than Bearer");
+    }
+    mg_buf_init(&text, TOKEN_MAX_BYTES);
+    mg_buf_append_text(&text, BEARER);
+    if (value.data == NULL || !mg_json_string(value, &text) || text.len == strlen(BEARER)) {
+        mg_buf_finish(&text);
+        return mg_err_set(err, MG_PERMANENT, "the token endpoint's answer has no access_token");
+    }
+    bool is_sendable = !text.failed;
+    for (size_t i = strlen(BEARER); i < text.len && is_sendable; i++) {
+        is_sendable = text.data[i] > ' ' && text.data[i] <= '~';
+    }
+    *ret_line = is_sendable ? strdup(text.data) : NULL;
+    if (text.data != NULL) {
+        explicit_bzero(text.data, text.len);
+    }
+    mg_buf_finish(&text);
+    if (!is_sendable) {
+        return mg_err_set(err, MG_PERMANENT, "the access token is above %d bytes, or no header can hold it",
+                          TOKEN_MAX_BYTES);
+    }
+    return *ret_line != NULL ? MG_OK : mg_err_set(err, MG_TRANSIENT, "no memory for the access token");
+}
+
+static enum mg_class read_answer(const struct mg_http_answer *answer, char **ret_line, int64_t *ret_life_s,
+                                 struct mg_err *err)
+{
+    struct mg_err json_err;
+    if (answer->sent != MG_SENT_YES) {
+        return mg_err_set(err, MG_TRANSIENT, "the token endpoint gave no answer: %.150s", answer->reason);
+    }
+    bool is_json = mg_json_check(answer->body, &MG_JSON_LIMITS_DEFAULT, &json_err) == MG_OK;
+    if (answer->status < 200 || answer->status > 299) {
+        char word[41];
+        put_error_word(is_json ? answer->body : mg_slice_of("{}"), word, sizeof(word));
+        return mg_err_set(err, MG_TRANSIENT, "the token endpoint answered %d%s%s", answer->status,
+                          word[0] != '\0' ? " " : "", word);
+    }
+    if (!is_json) {
+        return no_json(answer, err);
+    }
+    *ret_life_s = read_life_s(answer->body);
+    return read_token(answer->body, ret_line, err);
+}
+
+static void take(struct mg_token *token, char *line, int64_t life_s)
+{
+    int64_t renew_ms = life_s * 1000 / RENEW_PART;
+    mg_secret_free(token->line);
+    token->line = line;
+    token->number++;
+    token->fault[0] = '\0';
+    token->end_boot_ms = token->renew_boot_ms = INT64_MAX;
+    if (life_s > 0) { /* counted from the question: the endpoint counts from some moment after it */
+        token->end_boot_ms = token->began_boot_ms + life_s * 1000;
+        token->renew_boot_ms = token->end_boot_ms - (renew_ms < RENEW_MAX_MS ? renew_ms : RENEW_MAX_MS);
+    }
+    mg_log(MG_LOG_INFO, "access token fetched", MG_LOG_TEXT("service", token->service->name),
+           MG_LOG_NUMBER("expires_in", life_s));
+    token->done(token->arg, true);
+}
+
+static void on_answer(void *arg, const struct mg_http_answer *answer)
+{
+    struct mg_token *token = arg;
+    struct mg_err err;
+    char *line = NULL;
+    int64_t life_s = -1;
+
+    token->call = NULL;
+    if (read_answer(answer, &line, &life_s, &err) == MG_OK) {
+        take(token, line, life_s);
+    } else {
+        fail(token, err.text);
+    }
+}
+
+/* ---- the question ---- */
+
+static void put_parameter(struct mg_buf *body, const char *name, const char *value)
+{
+    if (value != NULL) {
+        mg_buf_printf(body, "&%s=", name);
+        mg_buf_append_form(body, mg_slice_of(value));
+    }
+}
+
+static void wipe(struct mg_buf *buf)
+{
+    if (buf->data != NULL) {
+        explicit_bzero(buf->data, buf->len);
+    }
+    mg_buf_finish(buf);
+}
+
+/* The client's authentication (RFC 6749 §2.3.1) goes into the body or into `header`. */
+static void write_question(const struct mg_auth *auth, struct mg_buf *body, struct mg_buf *header)
+{
+    const struct mg_oauth2 *oauth2 = &auth->oauth2;
+    mg_buf_append_text(body, "grant_type=client_credentials");
+    put_parameter(body, "scope", oauth2->scope);
+    put_parameter(body, "audience", oauth2->audience);
+    if (oauth2->is_secret_in_body) {
+        put_parameter(body, "client_id", oauth2->client_id);
+        put_parameter(body, "client_secret", auth->secret.value);
+        return;
+    }
+    struct mg_buf pair;
+    mg_buf_init(&pair, REQUEST_MAX_BYTES);
+    mg_buf_append_form(&pair, mg_slice_of(oauth2->client_id)); /* appendix B */
+    mg_buf_append(&pair, ":", 1);
+    mg_buf_append_form(&pair, mg_slice_of(auth->secret.value));
+    mg_buf_append_text(header, "Authorization: Basic ");
+    mg_buf_append_base64(header, mg_buf_slice(&pair));
+    mg_buf_fail_with(header, &pair);
+    wipe(&pair);
+}
+
+static enum mg_class ask(struct mg_token *token, struct mg_err *err)
+{
+    const struct mg_auth *auth = &token->service->auth;
+    struct mg_buf body, header;
+    mg_buf_init(&body, REQUEST_MAX_BYTES);
+    mg_buf_init(&header, 2 * REQUEST_MAX_BYTES);
+    write_question(auth, &body, &header);
+    const char *headers[] = {"Content-Type: application/x-www-form-urlencoded", "Accept: application/json",
+                             header.len > 0 ? header.data : NULL, NULL};
+    struct mg_http_request request = {
+        .method = "POST",
+        .url = auth->oauth2.token_url,
+        .headers = headers,
+        .body = mg_buf_slice(&body),
+        .timeout_ms = FETCH_TIMEOUT_MS,
+        .ca_file = auth->oauth2.ca_file,
+        .is_fresh = true,
+        .is_secret = true,
+    };
+    enum mg_class class =
+        body.failed || header.failed
+            ? mg_err_set(err, MG_TRANSIENT, "no memory for the request of a token")
+            : mg_http_client_call(token->http, &request, on_answer, token, &token->call, err);
+    wipe(&body);
+    wipe(&header);
+    return class;
+}
+
+static void on_rest_over(void *arg)
+{
+    fetch(arg);
+}
+
+/* Never calls back from within: the caller may be going through its jobs. */
+static void fetch(struct mg_token *token)
+{
+    struct mg_err err;
+    int64_t now_ms = mg_clock_boot_ms();
+    if (token->call != NULL || mg_timer_is_active(token->timer)) {
+        return;
+    }
+    if (now_ms < token->rest_boot_ms) {
+        mg_timer_start(token->timer, token->rest_boot_ms - now_ms, 0);
+        return;
+    }
+    token->began_boot_ms = now_ms;
+    if (ask(token, &err) != MG_OK) {
+        mg_log(MG_LOG_WARN, "could not ask for an access token; it is tried again",
+               MG_LOG_TEXT("service", token->service->name), MG_LOG_TEXT("why", err.text));
+        token->call = NULL;
+        token->rest_boot_ms = now_ms + REFUSED_REST_MS;
+        mg_timer_start(token->timer, REFUSED_REST_MS, 0);
+    }
+}
+
+/* ---- its users ---- */
+
+bool mg_token_is_ready(struct mg_token *token)
+{
+    int64_t now_ms = mg_clock_boot_ms();
+    bool is_good = is_valid(token, now_ms);
+    if (!is_good || now_ms >= token->renew_boot_ms) {
+        fetch(token);
+    }
+    return is_good;
+}
+
+const char *mg_token_line(const struct mg_token *token)
+{
+    return token->line;
+}
+
+uint64_t mg_token_number(const struct mg_token *token)
+{
+    return token->number;
+}
+
+void mg_token_refuse(struct mg_token *token, uint64_t number)
+{
+    if (number != token->number || token->line == NULL) {
+        return; /* a newer one has come since */
+    }
+    mg_log(MG_LOG_INFO, "the service refused the access token before its end; a new one is fetched",
+           MG_LOG_TEXT("service", token->service->name));
+    mg_secret_free(token->line);
+    token->line = NULL;
+    token->rest_boot_ms = token->began_boot_ms + REFUSED_REST_MS;
+}
+
+const char *mg_token_fault(const struct mg_token *token)
+{
+    return token->fault;
+}
+
+bool mg_token_is_coming(const struct mg_token *token)
+{
+    return !is_valid(token, mg_clock_boot_ms()) && (token->call != NULL || mg_timer_is_active(token->timer));
+}
+
+void mg_token_reload(struct mg_token *token)
+{
+    mg_http_client_reload(token->http, true);
+}
+
+enum mg_class mg_token_create(struct mg_loop *loop, const struct mg_service *service, mg_token_fn *done,
+                              void *arg, struct mg_token **ret_token, struct mg_err *err)
+{
+    const struct mg_http_client_options options = {
+        .max_connections = 1, /* at most one fetch is under way */
+        .connect_timeout_ms = MG_CONNECT_TIMEOUT_MS,
+        .max_body_bytes = ANSWER_MAX_BYTES,
+        .max_header_bytes = HEADERS_MAX,
+    };
+    struct mg_token *token = calloc(1, sizeof(*token));
+    if (token == NULL) {
+        return mg_err_set(err, MG_TRANSIENT, "could not prepare the access token of %s: no memory",
+                          service->name);
+    }
+    *token = (struct mg_token){.loop = loop, .service = service, .done = done, .arg = arg};
+    token->timer = mg_timer_create(loop, on_rest_over, token);
+    enum mg_class class =
+        token->timer == NULL
+            ? mg_err_set(err, MG_TRANSIENT, "could not prepare the access token of %s: no memory",
+                         service->name)
+            : mg_http_client_create(loop, &options, &token->http, err);
+    if (class != MG_OK) {
+        mg_token_destroy(token);
+        return class;
+    }
+    *ret_token = token;
+    return MG_OK;
+}
+
+void mg_token_destroy(struct mg_token *token)
+{
+    if (token == NULL) {
+        return;
+    }
+    if (token->http != NULL) {
+        mg_http_client_destroy(token->http); /* a fetch under way ends with it */
+    }
+    mg_timer_destroy(token->timer);
+    mg_secret_free(token->line);
+    free(token);
+}

@@ -1,0 +1,69 @@
+/*
+ * Requests of a service with OAuth 2 and its access token. A request waits for a token without a slot. It is
+ * answered before its complete-by, so that its step waits and loses no attempt. An endpoint that gives no
+ * token closes the service's gate as a service that cannot be reached does: the breaker opens, and a probe
+ * asks for the token again.
+ */
+#include "agent.h"
+#include "base/clock.h"
+#include "base/log.h"
+
+/* Time to publish the reply of a request that is given up; less where the attempt has little time. */
+#define GIVE_UP_MS 1000
+
+bool mg_served_has_token(struct mg_served *served)
+{
+    return served->token == NULL || mg_token_is_ready(served->token);
+}
+
+void mg_served_on_token(void *arg, bool is_good)
+{
+    struct mg_served *served = arg;
+    if (is_good) {
+        mg_idle_arm(served->pump);
+        return;
+    }
+    if (mg_breaker_fail(&served->breaker, mg_clock_boot_ms())) {
+        mg_served_breaker_changed(served);
+    } else {
+        mg_served_answer_uncalled(served);
+    }
+}
+
+static int64_t give_up_ms(const struct mg_job *job)
+{
+    int64_t half_ms = (job->request.complete_by_ms - job->request.sent_at_ms) / 2;
+    return half_ms < GIVE_UP_MS ? half_ms : GIVE_UP_MS;
+}
+
+void mg_served_wait_for_token(struct mg_served *served)
+{
+    int64_t next_ms = -1;
+    struct mg_job *job, *next;
+    for (int i = 0; i < MG_LINE_COUNT; i++) {
+        for (job = TAILQ_FIRST(&served->lines[i].waiting); job != NULL; job = next) {
+            next = TAILQ_NEXT(job, entry);
+            int64_t left_ms = mg_job_left_ms(job) - give_up_ms(job);
+            if (left_ms <= 0) {
+                mg_job_answer_uncalled(job);
+            } else if (next_ms < 0 || left_ms < next_ms) {
+                next_ms = left_ms;
+            }
+        }
+    }
+    if (next_ms > 0) {
+        mg_timer_start(served->timer, next_ms, 0);
+    }
+}
+
+bool mg_job_renews_token(struct mg_job *job, const struct mg_verdict_of_try *verdict, int status)
+{
+    struct mg_served *served = job->served;
+    bool may_repeat = !job->request.is_at_most_once || verdict->executed == MG_EXECUTED_NO;
+    if (served->token == NULL || status != 401 || job->is_token_renewed || !may_repeat) {
+        return false;
+    }
+    job->is_token_renewed = true;
+    mg_token_refuse(served->token, job->token_number);
+    return true;
+}

@@ -1,0 +1,462 @@
+/* Calls to services that were not built for Makegood: what a call carries, and access tokens. The token
+ * endpoint is the same fake client: a fetch is a call, too. */
+#include <check.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "../suite.h"
+#include "base/clock.h"
+#include "base/hmac.h"
+#include "base/id.h"
+#include "flow.h"
+
+/* The clocks, set forward by the tests of a token's life. */
+static int64_t ahead_ms;
+int64_t __real_mg_clock_boot_ms(void);
+int64_t __wrap_mg_clock_boot_ms(void);
+int64_t __wrap_mg_clock_boot_ms(void)
+{
+    return __real_mg_clock_boot_ms() + ahead_ms;
+}
+
+int64_t __real_mg_clock_wall_ms(void);
+int64_t __wrap_mg_clock_wall_ms(void);
+int64_t __wrap_mg_clock_wall_ms(void)
+{
+    return __real_mg_clock_wall_ms() + ahead_ms;
+}
+
+static char secret[] = "/tmp/makegood-test-secret-XXXXXX";
+
+static void set_up(void)
+{
+    (void)snprintf(secret, sizeof(secret), "/tmp/makegood-test-secret-XXXXXX");
+    int fd = mkstemp(secret);
+    ck_assert_int_ge(fd, 0);
+    ck_assert_int_eq(write(fd, "p w&1\n", 6), 6);
+    (void)close(fd); /* written */
+    ahead_ms = 0;
+}
+
+static void tear_down(void)
+{
+    flow_finish();
+    ck_assert_int_eq(unlink(secret), 0);
+}
+
+/* `members` with the secret's file for each "~". */
+static void start(const char *members)
+{
+    char text[900];
+    size_t len = 0;
+    for (const char *at = members; *at != '\0'; at++) {
+        char one[2] = {*at, '\0'};
+        len += (size_t)snprintf(text + len, sizeof(text) - len, "%s", *at == '~' ? secret : one);
+    }
+    flow_start(text);
+}
+
+#define OAUTH2(more)                                                                                         \
+    ",\"auth\":{\"oauth2\":{\"token_url\":\"http://127.0.0.1:2/token\",\"client_id\":\"shop 1\","            \
+    "\"client_secret\":{\"file\":\"~\"}" more "}}"
+
+static bool carries(int call, const char *line)
+{
+    char wanted[512], all[2100];
+    (void)snprintf(wanted, sizeof(wanted), "\n%s\n", line);
+    (void)snprintf(all, sizeof(all), "\n%s", fakes.calls[call].headers);
+    return strstr(all, wanted) != NULL;
+}
+
+static void deliver(const char *request)
+{
+    flow_deliver(&(struct flow_request){.left_ms = 10000, .request = request});
+}
+
+START_TEST(a_plain_call_carries_what_it_did)
+{
+    start("");
+    deliver(NULL);
+    flow_wait_calls(1);
+    ck_assert(carries(0, "Idempotency-Key: o1.charge.do"));
+    ck_assert(carries(0, "Accept: application/json"));
+    ck_assert(carries(0, "Content-Type: application/json"));
+    ck_assert_ptr_null(strstr(fakes.calls[0].headers, "Authorization"));
+    ck_assert_str_eq(fakes.calls[0].body, "{\"sum\":14.00}");
+}
+END_TEST
+
+START_TEST(a_step_brings_headers_and_an_encoded_body)
+{
+    start(
+        ",\"key\":{\"header\":\"X-Request-Id\",\"prefix\":\"mg-\"},\"headers\":{\"X-A\":\"file\",\"X-B\":\"b\","
+        "\"Accept\":\"text/csv\",\"Content-Type\":\"text/csv\"},"
+        "\"auth\":{\"basic\":{\"user\":\"u\",\"password\":{\"file\":\"~\"}}}");
+    deliver(
+        "{\"method\":\"POST\",\"path\":\"/a?b=c\",\"headers\":{\"Accept\":\"text/plain\",\"x-a\":\"step\"},"
+        "\"content_type\":\"application/x-www-form-urlencoded\",\"body\":\"a=b+c\"}");
+    flow_wait_calls(1);
+    ck_assert_str_eq(fakes.calls[0].url, "http://127.0.0.1:1/base/a?b=c");
+    ck_assert_str_eq(fakes.calls[0].body, "a=b+c");
+    ck_assert(carries(0, "x-a: step") && !carries(0, "X-A: file") && carries(0, "X-B: b"));
+    ck_assert(carries(0, "Accept: text/plain") && !carries(0, "Accept: text/csv"));
+    ck_assert(carries(0, "Content-Type: application/x-www-form-urlencoded"));
+    ck_assert(!carries(0, "Content-Type: text/csv"));
+    ck_assert(carries(0, "X-Request-Id: mg-o1.charge.do"));
+    ck_assert_ptr_null(strstr(fakes.calls[0].headers, "Idempotency-Key"));
+    ck_assert(carries(0, "Authorization: Basic dTpwIHcmMQ=="));
+}
+END_TEST
+
+/* Catches: an order's data in the place of a credential. */
+START_TEST(a_step_does_not_replace_a_secret_or_the_key)
+{
+    static const char *const NAMES[] = {"X-Api-Key", "x-request-id", "X-Signature"};
+    start(",\"key\":{\"header\":\"X-Request-Id\"},\"headers\":{\"X-Api-Key\":{\"file\":\"~\"}},"
+          "\"auth\":{\"hmac\":{\"header\":\"X-Signature\",\"secret\":{\"file\":\"~\"}}}");
+    for (int i = 0; i < 3; i++) {
+        char request[256];
+        (void)snprintf(request, sizeof(request),
+                       "{\"method\":\"GET\",\"path\":\"/\",\"headers\":{\"%s\":\"x\"}}", NAMES[i]);
+        deliver(request);
+        flow_wait_replies(i + 1);
+        ck_assert_int_eq(flow_reply(i)->outcome, MG_OUTCOME_PERMANENT);
+        ck_assert_int_eq(flow_reply(i)->executed, MG_EXECUTED_NO);
+        ck_assert_str_eq(flow_reply(i)->error_code, "unsendable");
+        ck_assert_ptr_nonnull(strcasestr(flow_reply(i)->error_text, NAMES[i]));
+        fakes_confirm(MG_PUBLISH_CONFIRMED);
+    }
+    ck_assert_int_eq(fakes.call_count, 0);
+}
+END_TEST
+
+START_TEST(a_signature_covers_timestamp_and_body)
+{
+    uint8_t digest[MG_HMAC_MAX];
+    char *at, timestamp[32] = "", wanted[256], hex[2 * MG_HMAC_MAX + 1];
+    start(
+        ",\"auth\":{\"hmac\":{\"header\":\"X-Signature\",\"prefix\":\"sha256=\",\"timestamp_header\":\"X-Time\","
+        "\"secret\":{\"file\":\"~\"}}}");
+    int64_t before_s = mg_clock_wall_ms() / 1000;
+    deliver(NULL);
+    flow_wait_calls(1);
+    ck_assert_ptr_nonnull(at = strstr(fakes.calls[0].headers, "X-Time: "));
+    (void)snprintf(timestamp, sizeof(timestamp), "%.*s", (int)strcspn(at + 8, "\n"), at + 8);
+    ck_assert_int_ge(strtoll(timestamp, NULL, 10), before_s);
+    const struct mg_slice parts[] = {mg_slice_of(timestamp), mg_slice_of(".{\"sum\":14.00}")};
+    size_t len = mg_hmac(MG_HASH_SHA256, mg_slice_of("p w&1"), parts, 2, digest);
+    *mg_hex_write(digest, len, hex) = '\0';
+    (void)snprintf(wanted, sizeof(wanted), "X-Signature: sha256=%s", hex);
+    ck_assert(carries(0, wanted));
+}
+END_TEST
+
+static void answer(int call, int status, const char *content_type, const char *body)
+{
+    struct mg_http_answer got = {.sent = MG_SENT_YES,
+                                 .status = status,
+                                 .body = mg_slice_of(body),
+                                 .content_type = content_type,
+                                 .retry_after_ms = -1};
+    fakes_answer(call, &got);
+}
+
+START_TEST(a_text_answer_becomes_a_string)
+{
+    start(",\"response\":\"text\",\"result\":{\"max_bytes\":20}");
+    deliver(NULL);
+    flow_wait_calls(1);
+    answer(0, 200, "text/plain", "OK \"1\"\n\xff");
+    flow_wait_replies(1);
+    ck_assert(mg_slice_is(flow_reply(0)->result, "\"OK \\\"1\\\"\\n\xef\xbf\xbd\""));
+    fakes_confirm(MG_PUBLISH_CONFIRMED);
+    deliver(NULL);
+    flow_wait_calls(2);
+    answer(1, 200, "text/plain", "123"); /* no number: its type does not depend on its content */
+    flow_wait_replies(2);
+    ck_assert(mg_slice_is(flow_reply(1)->result, "\"123\""));
+    fakes_confirm(MG_PUBLISH_CONFIRMED);
+    deliver(NULL);
+    flow_wait_calls(3);
+    answer(2, 200, "application/json", "{\"a\":14.00}");
+    flow_wait_replies(3);
+    ck_assert(mg_slice_is(flow_reply(2)->result, "{\"a\":14.00}"));
+    fakes_confirm(MG_PUBLISH_CONFIRMED);
+    deliver(NULL);
+    flow_wait_calls(4);
+    answer(3, 200, "text/plain", "a text above the bound of a result");
+    flow_wait_replies(4);
+    ck_assert(flow_reply(3)->is_truncated);
+}
+END_TEST
+
+START_TEST(an_action_may_ask_for_text)
+{
+    start("");
+    deliver("{\"method\":\"GET\",\"path\":\"/\",\"response\":\"text\"}");
+    flow_wait_calls(1);
+    answer(0, 200, "", "plain");
+    flow_wait_replies(1);
+    ck_assert(mg_slice_is(flow_reply(0)->result, "\"plain\""));
+}
+END_TEST
+
+/* ---- access tokens ---- */
+
+#define TOKEN(text, life) "{\"access_token\":\"" text "\",\"token_type\":\"bearer\",\"expires_in\":" life "}"
+
+START_TEST(requests_share_one_token)
+{
+    start(OAUTH2(",\"scope\":\"a b\",\"audience\":\"x\""));
+    flow_deliver(&(struct flow_request){.order_id = "o1"});
+    flow_deliver(&(struct flow_request){.order_id = "o2"});
+    flow_wait_calls(1);
+    flow_linger(30);
+    ck_assert_int_eq(fakes.call_count, 1); /* one fetch for both */
+    ck_assert_str_eq(fakes.calls[0].url, "http://127.0.0.1:2/token");
+    ck_assert_str_eq(fakes.calls[0].body, "grant_type=client_credentials&scope=a+b&audience=x");
+    ck_assert(carries(0, "Authorization: Basic c2hvcCsxOnArdyUyNjE=")); /* shop+1:p+w%261 */
+    ck_assert(carries(0, "Content-Type: application/x-www-form-urlencoded"));
+    answer(0, 200, "application/json", TOKEN("t1", "3600"));
+    flow_wait_calls(3);
+    ck_assert(carries(1, "Authorization: Bearer t1") && carries(2, "Authorization: Bearer t1"));
+}
+END_TEST
+
+START_TEST(a_client_may_prove_itself_in_the_body)
+{
+    start(OAUTH2(",\"client_auth\":\"body\""));
+    deliver(NULL);
+    flow_wait_calls(1);
+    ck_assert_str_eq(fakes.calls[0].body,
+                     "grant_type=client_credentials&client_id=shop+1&client_secret=p+w%261");
+    ck_assert_ptr_null(strstr(fakes.calls[0].headers, "Authorization"));
+}
+END_TEST
+
+/* Catches: calls that wait for a renewal, or a token that is used after its end. */
+START_TEST(a_token_is_renewed_before_it_ends)
+{
+    start(OAUTH2(""));
+    flow_deliver(&(struct flow_request){.order_id = "o1"});
+    flow_wait_calls(1);
+    answer(0, 200, "application/json",
+           TOKEN("t1", "\"1000\"")); /* renewed in its last minute; some give a text */
+    flow_wait_calls(2);
+    answer(1, 200, "application/json", "{}");
+    flow_wait_replies(1);
+    fakes_confirm(MG_PUBLISH_CONFIRMED);
+    ahead_ms = 945000;
+    flow_deliver(&(struct flow_request){.order_id = "o2"});
+    flow_wait_calls(4); /* the call goes out at once, and the fetch beside it */
+    int fetch = strcmp(fakes.calls[2].url, "http://127.0.0.1:2/token") == 0 ? 2 : 3;
+    ck_assert_str_eq(fakes.calls[fetch].url, "http://127.0.0.1:2/token");
+    ahead_ms = 1000000;
+    flow_deliver(&(struct flow_request){.order_id = "o3"});
+    flow_linger(30);
+    ck_assert_int_eq(fakes.call_count, 4); /* t1 has ended */
+    answer(fetch, 200, "application/json", TOKEN("t2", "3600"));
+    flow_wait_calls(5);
+    ck_assert(carries(4, "Authorization: Bearer t2"));
+}
+END_TEST
+
+START_TEST(a_refused_token_is_renewed_once)
+{
+    start(OAUTH2(""));
+    deliver(NULL);
+    flow_wait_calls(1);
+    answer(0, 200, "application/json", TOKEN("t1", "3600"));
+    flow_wait_calls(2);
+    answer(1, 401, "", "");
+    flow_wait_calls(3);
+    ck_assert_str_eq(fakes.calls[2].url, "http://127.0.0.1:2/token");
+    ck_assert_int_eq(fakes.reply_count, 0);
+    answer(2, 200, "application/json", TOKEN("t2", "3600"));
+    flow_wait_calls(4);
+    ck_assert(carries(3, "Authorization: Bearer t2"));
+    answer(3, 401, "", "");
+    flow_wait_replies(1);
+    ck_assert_int_eq(flow_reply(0)->outcome, MG_OUTCOME_PERMANENT);
+    ck_assert_str_eq(flow_reply(0)->error_code, "http_401");
+    ck_assert_int_eq(flow_reply(0)->executed, MG_EXECUTED_NO);
+}
+END_TEST
+
+/* Catches: two calls with the same token, whose refusals cause two fetches. */
+START_TEST(refusals_of_one_token_cause_one_fetch)
+{
+    start(OAUTH2(""));
+    flow_deliver(&(struct flow_request){.order_id = "o1"});
+    flow_deliver(&(struct flow_request){.order_id = "o2", .is_at_most_once = true});
+    flow_wait_calls(1);
+    answer(0, 200, "application/json", TOKEN("t1", "3600"));
+    flow_wait_calls(3);
+    answer(1, 401, "", "");
+    flow_wait_calls(4);
+    answer(3, 200, "application/json", TOKEN("t2", "3600"));
+    flow_wait_calls(5);
+    answer(2, 401, "", ""); /* of t1 */
+    flow_wait_calls(6);
+    ck_assert(carries(4, "Authorization: Bearer t2") && carries(5, "Authorization: Bearer t2"));
+}
+END_TEST
+
+/* Catches: a 401 that ends in an order, because the agent was told to stop meanwhile. */
+START_TEST(a_refused_token_costs_no_attempt_while_stopping)
+{
+    start(OAUTH2(""));
+    deliver(NULL);
+    flow_wait_calls(1);
+    answer(0, 200, "application/json", TOKEN("t1", "3600"));
+    flow_wait_calls(2);
+    mg_agent_drain(&flow_agent);
+    answer(1, 401, "", "");
+    flow_wait_replies(1);
+    ck_assert_int_eq(flow_reply(0)->outcome, MG_OUTCOME_TRANSIENT);
+    ck_assert_int_eq(flow_reply(0)->executed, MG_EXECUTED_NO);
+    ck_assert_str_eq(flow_reply(0)->error_code, MG_ERROR_CODE_TOKEN_UNAVAILABLE);
+}
+END_TEST
+
+static const struct {
+    int status; /* 0: none came */
+    const char *content_type, *body, *says;
+} BAD_ANSWERS[] = {
+    {200, "text/html; charset=x", "<html>p w&1</html>",
+     "answered 200 with text/html, not with JSON; check token_url"},
+    {200, "<evil>", "x", "answered 200 with something else, not with JSON"},
+    {200, "application/json", "{\"token\":\"t\"}", "has no access_token"},
+    {200, "application/json", "{\"access_token\":\"\"}", "has no access_token"},
+    {200, "application/json", "{\"access_token\":7}", "has no access_token"},
+    {200, "application/json", "{\"access_token\":\"a b\"}", "no header can hold it"},
+    {200, "application/json", "{\"access_token\":\"a\\r\\nX: 1\"}", "no header can hold it"},
+    {200, "application/json", "{\"access_token\":\"t\",\"token_type\":\"mac\"}", "another token_type"},
+    {401, "application/json", "{\"error\":\"invalid_client\",\"error_description\":\"p w&1\"}",
+     "answered 401 invalid_client"},
+    {400, "application/json", "{\"error\":\"p w&1\"}", "answered 400"},
+    {503, "text/html", "busy", "answered 503"},
+    {302, "", "", "answered 302"},
+    {0, NULL, NULL, "gave no answer: answer's body is above 65536 bytes; cut off"},
+};
+
+/* Catches: an attempt that the token endpoint costs, and a secret in the text of its failure. */
+START_TEST(without_a_token_a_step_waits)
+{
+    start(OAUTH2(""));
+    flow_deliver(&(struct flow_request){.order_id = "o1"});
+    flow_deliver(&(struct flow_request){.order_id = "o2"});
+    flow_wait_calls(1);
+    if (BAD_ANSWERS[_i].status == 0) {
+        fakes_answer(0, &(struct mg_http_answer){.sent = MG_SENT_MAYBE,
+                                                 .status = 200,
+                                                 .content_type = "",
+                                                 .reason = "answer's body is above 65536 bytes; cut off",
+                                                 .retry_after_ms = -1});
+    } else {
+        answer(0, BAD_ANSWERS[_i].status, BAD_ANSWERS[_i].content_type, BAD_ANSWERS[_i].body);
+    }
+    flow_wait_replies(2);
+    ck_assert_int_eq(fakes.call_count, 1);
+    for (int i = 0; i < 2; i++) {
+        const struct mg_reply *reply = flow_reply(i);
+        ck_assert_int_eq(reply->outcome, MG_OUTCOME_TRANSIENT);
+        ck_assert_int_eq(reply->executed, MG_EXECUTED_NO);
+        ck_assert_str_eq(reply->error_code, MG_ERROR_CODE_TOKEN_UNAVAILABLE);
+        ck_assert_msg(strstr(reply->error_text, BAD_ANSWERS[_i].says) != NULL, "%s", reply->error_text);
+        ck_assert_ptr_null(strstr(reply->error_text, "p w"));
+    }
+    ck_assert_int_eq(flow_agent.served[0].breaker.state, MG_BREAKER_OPEN);
+}
+END_TEST
+
+START_TEST(a_probe_asks_for_the_token_again)
+{
+    start(OAUTH2("") ",\"breaker\":{\"open_for\":\"50ms\"}");
+    deliver(NULL);
+    flow_wait_calls(1);
+    answer(0, 503, "", "");
+    flow_wait_replies(1);
+    fakes_confirm(MG_PUBLISH_CONFIRMED);
+    flow_linger(100); /* half-open by now */
+    deliver(NULL);
+    flow_wait_calls(2);
+    answer(1, 200, "application/json", TOKEN("t1", "3600"));
+    flow_wait_calls(3);
+    answer(2, 200, "application/json", "{}");
+    flow_wait_replies(2);
+    ck_assert_int_eq(flow_reply(1)->outcome, MG_OUTCOME_DONE);
+    ck_assert_int_eq(flow_agent.served[0].breaker.state, MG_BREAKER_CLOSED);
+}
+END_TEST
+
+/* Catches: an attempt that expires in the agent's hands while the endpoint stays silent. */
+START_TEST(a_silent_endpoint_costs_no_attempt)
+{
+    start(OAUTH2(""));
+    flow_deliver(&(struct flow_request){.left_ms = 400});
+    flow_wait_calls(1);
+    flow_wait_replies(1);
+    ck_assert(fakes.calls[0].is_open);
+    ck_assert_str_eq(flow_reply(0)->error_code, MG_ERROR_CODE_TOKEN_UNAVAILABLE);
+    ck_assert_ptr_nonnull(strstr(flow_reply(0)->error_text, "no access token has come in time"));
+    fakes_confirm(MG_PUBLISH_CONFIRMED);
+    answer(0, 200, "application/json", TOKEN("t1", "3600"));
+    deliver(NULL);
+    flow_wait_calls(2);
+    ck_assert(carries(1, "Authorization: Bearer t1"));
+}
+END_TEST
+
+/* A failed renewal leaves the old token in use. */
+START_TEST(a_failed_renewal_stops_nothing)
+{
+    start(OAUTH2(""));
+    flow_deliver(&(struct flow_request){.order_id = "o1"});
+    flow_wait_calls(1);
+    answer(0, 200, "application/json", TOKEN("t1", "1000"));
+    flow_wait_calls(2);
+    answer(1, 200, "application/json", "{}");
+    flow_wait_replies(1);
+    fakes_confirm(MG_PUBLISH_CONFIRMED);
+    ahead_ms = 945000;
+    flow_deliver(&(struct flow_request){.order_id = "o2"});
+    flow_wait_calls(4);
+    int fetch = strcmp(fakes.calls[2].url, "http://127.0.0.1:2/token") == 0 ? 2 : 3;
+    answer(fetch, 503, "", "");
+    ck_assert_int_eq(flow_agent.served[0].breaker.state, MG_BREAKER_CLOSED);
+    answer(5 - fetch, 200, "application/json", "{}");
+    flow_wait_replies(2);
+    ck_assert_int_eq(flow_reply(1)->outcome, MG_OUTCOME_DONE);
+}
+END_TEST
+
+#define COUNT(array) ((int)(sizeof(array) / sizeof((array)[0])))
+
+int main(void)
+{
+    Suite *suite = suite_create("agent_reach");
+    TCase *tests = tcase_create("agent_reach");
+    tcase_set_timeout(tests, 60);
+    tcase_add_checked_fixture(tests, set_up, tear_down);
+    tcase_add_test(tests, a_plain_call_carries_what_it_did);
+    tcase_add_test(tests, a_step_brings_headers_and_an_encoded_body);
+    tcase_add_test(tests, a_step_does_not_replace_a_secret_or_the_key);
+    tcase_add_test(tests, a_signature_covers_timestamp_and_body);
+    tcase_add_test(tests, a_text_answer_becomes_a_string);
+    tcase_add_test(tests, an_action_may_ask_for_text);
+    tcase_add_test(tests, requests_share_one_token);
+    tcase_add_test(tests, a_client_may_prove_itself_in_the_body);
+    tcase_add_test(tests, a_token_is_renewed_before_it_ends);
+    tcase_add_test(tests, a_refused_token_is_renewed_once);
+    tcase_add_test(tests, refusals_of_one_token_cause_one_fetch);
+    tcase_add_test(tests, a_refused_token_costs_no_attempt_while_stopping);
+    tcase_add_loop_test(tests, without_a_token_a_step_waits, 0, COUNT(BAD_ANSWERS));
+    tcase_add_test(tests, a_probe_asks_for_the_token_again);
+    tcase_add_test(tests, a_silent_endpoint_costs_no_attempt);
+    tcase_add_test(tests, a_failed_renewal_stops_nothing);
+    suite_add_tcase(suite, tests);
+    return run_suite(suite);
+}
