@@ -30,7 +30,7 @@ struct mg_reply {
     "breaker_open" /* no attempt was made, or the service was unreachable: uses up no attempt */
 /* Not made, since the service's token endpoint gives no access token: the same. */
 #define MG_ERROR_CODE_TOKEN_UNAVAILABLE "token_unavailable"
-#define MG_ERROR_CODE_SERVICE_PAUSED "service_paused" /* not made, paused by an operator: the same */
+#define MG_ERROR_CODE_SERVICE_PAUSED    "service_paused" /* not made, paused by an operator: the same */
 
 void mg_reply_write(const struct mg_reply *reply, struct mg_buf *ret_body);
 enum mg_class mg_reply_parse(struct mg_slice body, const struct mg_json_limits *limits,

@@ -69,7 +69,9 @@ static void report_served(struct mg_served *served, bool is_ready, const char *r
     };
     memcpy(report.service, served->service->name, sizeof(report.service));
     snprintf(report.instance, sizeof(report.instance), "%s", agent->instance);
-    if (reason[0] == '\0' && served->breaker.service_health == MG_HEALTH_DOWN) {
+    if (reason[0] == '\0' && served->token != NULL && mg_token_fault(served->token)[0] != '\0') {
+        snprintf(report.reason, sizeof(report.reason), "%s", mg_token_fault(served->token));
+    } else if (reason[0] == '\0' && served->breaker.service_health == MG_HEALTH_DOWN) {
         snprintf(report.reason, sizeof(report.reason), "down for most agents; %s probes",
                  served->control.prober);
     } else if (reason[0] == '\0' && served->breaker.service_health == MG_HEALTH_PROBE) {

@@ -22,7 +22,8 @@ def handle(channel, method, properties, body):
             reply = {"outcome": "done", "executed": "yes"}
         else:  # verify
             reply = {"outcome": "done" if request["do_key"] in done else "absent", "executed": "no"}
-        for name in ("v", "order_id", "step", "attempt", "kind"):
+        reply["v"] = 1
+        for name in ("order_id", "step", "attempt", "kind"):
             reply[name] = request[name]
         if method.redelivered:  # another agent may be at work on it
             reply["may_still_act"] = True

@@ -182,11 +182,16 @@ def all_messages(s):
             found[name] = "".join(f"{body} {properties}" for body, properties in s.client.messages)
             continue
         found[name] = ""
-        while True:
-            method, properties, body = channel.basic_get(name)  # given back when the connection closes
-            if method is None:
-                break
-            found[name] += f"{body} {properties}"
+        try:
+            while True:
+                method, properties, body = channel.basic_get(name)  # given back when the connection closes
+                if method is None:
+                    break
+                found[name] += f"{body} {properties}"
+        except pika.exceptions.ChannelClosedByBroker as refusal:
+            if refusal.reply_code != 405:
+                raise
+            channel = channel.connection.channel()  # an agent's own queue for control messages
     channel.connection.close()
     return found
 

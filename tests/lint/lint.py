@@ -48,7 +48,7 @@ LIBRARIES = {
     r"gnutls/.*": ("deploy/sample/remote/tls.c",),
     r"sqlite3\.h": ("deploy/sample/remote/*",),
     r"uuid/.*": ("common/base/id*",),
-    r"openssl/.*": ("common/base/id*", "common/io/tls/*", "common/io/*/tls.c", "common/io/http/request_curl.c", "tests/*"),
+    r"openssl/.*": ("common/base/id*", "common/base/hmac.c", "common/io/tls/*", "common/io/*/tls.c", "common/io/http/request_curl.c", "tests/*"),
     r"systemd/.*": ("services/notify*",),
     r"(n?curses\w*/)?n?curses\.h": ("services/cli/top_curses.c",),
     r"check\.h": ("tests/*",),

@@ -350,6 +350,11 @@ void mg_http_client_destroy(struct mg_http_client *client)
     free(client);
 }
 
+void mg_http_client_reload(struct mg_http_client *client, bool keeps_connections)
+{
+    (void)client, (void)keeps_connections; /* there are no certificates */
+}
+
 enum mg_class mg_tls_check(const struct mg_tls_files *files, char *ret_warning, size_t size,
                            struct mg_err *err)
 {

@@ -65,7 +65,7 @@ struct mg_http_call {
     int64_t timeout_ms;
     int64_t deadline_boot_ms;
     size_t header_bytes;
-    int sends; /* times libcurl was about to send */
+    int sends;      /* times libcurl was about to send */
     bool is_secret; /* both bodies are wiped */
     bool is_plain_http;
     bool is_head_only;     /* the method is HEAD: the answer has no body */
