@@ -76,6 +76,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     for (int i = 0; i <= MG_SERVICE_HEADERS_MAX && service->headers[i] != NULL; i++) {
         header_is_one_line(service->headers[i]);
     }
+    FUZZ_REQUIRE(strpbrk(service->key_line, "\r\n") == NULL && strchr(service->key_line, ':') != NULL);
+    if (service->auth.line != NULL) {
+        header_is_one_line(service->auth.line);
+    }
+    FUZZ_REQUIRE(service->auth.hmac.header == NULL || service->auth.hmac.key.value != NULL);
+    FUZZ_REQUIRE(service->auth.scheme == MG_AUTH_NONE || service->auth.secret.value != NULL);
     calls_are_bounded(service);
     every_status_counts(service);
     mg_service_destroy(service);

@@ -145,6 +145,43 @@ START_TEST(the_changes_of_state_are_kept_in_one_form)
 }
 END_TEST
 
+/* Would catch: attempts used up by a token endpoint that is down, and a step that waits without its cause. */
+START_TEST(a_reply_without_an_access_token_counts_nothing)
+{
+    stage_submit("o1", false);
+    stage_settle();
+    stage_reply(&(struct stage_reply){.order_id = "o1",
+                                      .step = "reserve",
+                                      .attempt = 1,
+                                      .outcome = "transient",
+                                      .executed = "no",
+                                      .error_code = "token_unavailable"});
+    stage_settle();
+    const struct mg_order *order = &fake_store_order("o1")->order;
+    ck_assert_int_eq(stage_step("o1", 0), MG_STEP_WAITING);
+    ck_assert_int_eq(order->steps[0].reason, MG_REASON_BREAKER_OPEN);
+    ck_assert_uint_eq(order->failure_count, 0);
+    ck_assert_uint_eq(order->steps[0].failure_count, 0);
+    ck_assert(has_error("token_unavailable"));
+}
+END_TEST
+
+#define REACHING                                                                                             \
+    "{\"workflow\":\"two\",\"version\":1,\"steps\":[{\"step\":\"reserve\",\"service\":\"inventory\","        \
+    "\"do\":{\"method\":\"POST\",\"path\":\"/r\",\"headers\":{\"X-A\":\"${/order_id}\"}},\"undo\":\"none\"}]}"
+
+/* Would catch: a request that an agent of the version before takes, and sends without its headers. */
+START_TEST(a_request_with_headers_has_a_version_of_its_own)
+{
+    fake_store.definition = REACHING;
+    stage_submit("o1", false);
+    stage_settle();
+    const char *body = fake_broker_last("request")->body;
+    ck_assert_msg(strstr(body, "{\"v\":2,") == body, "%s", body);
+    ck_assert_ptr_nonnull(strstr(body, "\"headers\":{\"X-A\":\"o1\"}"));
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("scheduler: cause");
@@ -153,6 +190,8 @@ int main(void)
     tcase_add_test(test, what_a_step_failed_for_is_the_answer_to_its_do);
     tcase_add_test(test, the_answer_to_a_verify_stands_where_nothing_else_is_known);
     tcase_add_test(test, the_changes_of_state_are_kept_in_one_form);
+    tcase_add_test(test, a_reply_without_an_access_token_counts_nothing);
+    tcase_add_test(test, a_request_with_headers_has_a_version_of_its_own);
     suite_add_tcase(suite, test);
     return run_suite(suite);
 }
