@@ -49,7 +49,7 @@ static void tear_down(void)
 /* `members` with the secret's file for each "~". */
 static void start(const char *members)
 {
-    char text[900];
+    char text[900] = "";
     size_t len = 0;
     for (const char *at = members; *at != '\0'; at++) {
         char one[2] = {*at, '\0'};
