@@ -162,13 +162,60 @@ static void rounds_print(FILE *out, const struct mg_table *events, const struct 
     (void)fputs(")\n", out);
 }
 
-static void steps_print(FILE *out, const struct mg_table *steps)
+static bool is_cut(const struct mg_table *events)
+{
+    return events->row_count > 0 && strcmp(mg_table_cell(events, 0, "version"), "1") != 0;
+}
+
+/* Counts the attempts of a step by kind. */
+static void attempts_count(const struct mg_table *events, const struct mg_event_lists *lists,
+                           const char *step, int ret_counts[MG_KIND_COUNT])
+{
+    for (int row = 0; row < events->row_count; row++) {
+        const struct json_t *change;
+        for (int i = 0; (change = mg_document_element(lists[row].transitions, i)) != NULL; i++) {
+            struct mg_slice to = mg_document_text(mg_document_member(change, "to"));
+            struct mg_slice word = mg_document_text(mg_document_member(change, "kind"));
+            enum mg_kind kind = MG_KIND_DO;
+            if (mg_slice_is(mg_document_text(mg_document_member(change, "step")), step) &&
+                (mg_slice_is(to, "running") || mg_slice_is(to, "undo_running")) && word.data != NULL &&
+                mg_kind_parse(word.data, word.len, &kind)) {
+                ret_counts[kind]++;
+            }
+        }
+    }
+}
+
+/* Prints the number of attempts of each kind. The row's own number is a fence, which all kinds share and
+ * which never goes back, so it says nothing about the limit of one kind. */
+static void attempts_print(FILE *out, const struct mg_table *events, const struct mg_event_lists *lists,
+                           const char *step)
+{
+    int counts[MG_KIND_COUNT] = {0};
+    const char *before = is_cut(events) ? "attempts shown: " : "attempts: ";
+    if (lists != NULL) {
+        attempts_count(events, lists, step, counts);
+    }
+    for (int kind = 0; kind < MG_KIND_COUNT; kind++) {
+        if (counts[kind] > 0) {
+            (void)fprintf(out, "%s%d %s", before, counts[kind], mg_kind_name((enum mg_kind)kind));
+            before = ", ";
+        }
+    }
+    if (strcmp(before, ", ") != 0) {
+        (void)fputs("no attempt", out);
+    }
+}
+
+static void steps_print(FILE *out, const struct mg_table *steps, const struct mg_table *events,
+                        const struct mg_event_lists *lists)
 {
     for (int row = 0; row < steps->row_count; row++) {
+        const char *step = mg_table_cell(steps, row, "step");
         const char *error = mg_table_cell(steps, row, "error_text");
-        (void)fprintf(out, "  %-16s %-13s attempt %s, failures %s%s%s%s\n", mg_table_cell(steps, row, "step"),
-                      mg_table_cell(steps, row, "state"), mg_table_cell(steps, row, "attempt"),
-                      mg_table_cell(steps, row, "failure_count"),
+        (void)fprintf(out, "  %-16s %-13s ", step, mg_table_cell(steps, row, "state"));
+        attempts_print(out, events, lists, step);
+        (void)fprintf(out, "%s%s%s\n",
                       strcmp(mg_table_cell(steps, row, "maybe"), "t") == 0 ? ", may have happened" : "",
                       error[0] != '\0' ? ", last failure: " : "", error);
     }
@@ -185,15 +232,15 @@ void mg_story_print(FILE *out, const struct mg_table *order, const struct mg_tab
                       mg_table_cell(order, 0, "version"), mg_table_cell(order, 0, "generation"),
                       client[0] != '\0' ? "  client " : "", client);
     }
-    if (steps != NULL) {
-        steps_print(out, steps);
-        (void)fputc('\n', out);
-    }
-    if (order != NULL && events->row_count > 0 && strcmp(mg_table_cell(events, 0, "version"), "1") != 0) {
-        (void)fprintf(out, "(events before version %s are left out)\n", mg_table_cell(events, 0, "version"));
-    }
     struct mg_err err;
     struct mg_event_lists *lists = lists_read(events, &err);
+    if (steps != NULL) {
+        steps_print(out, steps, events, lists);
+        (void)fputc('\n', out);
+    }
+    if (order != NULL && is_cut(events)) {
+        (void)fprintf(out, "(events before version %s are left out)\n", mg_table_cell(events, 0, "version"));
+    }
     if (lists == NULL) {
         mg_text_make_plain(err.text);
         (void)fprintf(out, "(the events could not be read: %s)\n", err.text);

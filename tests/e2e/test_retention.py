@@ -6,6 +6,7 @@ import re
 
 from jsonschema import Draft202012Validator
 
+import answers
 from harness import scenario
 from local import orders, verdict
 from test_console import Console
@@ -108,6 +109,7 @@ def an_archived_order_is_read_as_it_was_and_not_changed(s):
     assert f"order {order.order_id} was archived on" in note, note
     shown = json.loads(tool(s, "order", "show", order.order_id, "-o", "json").stdout)
     archived_on = shown["archived_on"]
+    assert not (faults := answers.faults("order show", json.dumps(shown))), faults
     assert "it is read-only" in shown.pop("explanation") and before["archived_on"] is None, shown
     before.pop("explanation")
     assert shown == {**before, "exported_at": shown["exported_at"], "archived_on": archived_on}

@@ -26,6 +26,7 @@ import psycopg2
 import psycopg2.extensions
 
 sys.path[:0] = [str(pathlib.Path(__file__).resolve().parents[up] / folder) for up, folder in ((1, "e2e"), (2, "deploy"))]
+import answers  # noqa: E402
 from local import servers  # noqa: E402
 from refusing import Refusing  # noqa: E402
 
@@ -99,6 +100,10 @@ def run(*words, code=None, env=None, stdin="", stdout=subprocess.PIPE, timeout_s
                           stderr=subprocess.PIPE, encoding="utf-8", errors="replace", timeout=timeout_s, check=False)
     if code is not None and done.returncode != code:
         raise AssertionError(f"makegood {words}: exit code {done.returncode} instead of {code}\n{done.stdout}{done.stderr}")
+    if done.stdout and "-o" in words and (form := words[words.index("-o") + 1]) in ("json", "jsonl"):
+        verb = next(verb for verb in (" ".join(words[:2]), words[0]) if verb in answers.verbs_with_schema())
+        if faults := answers.faults(verb, done.stdout, form == "jsonl"):
+            raise AssertionError(f"makegood {words}: {faults}\n{done.stdout}")
     return done
 
 

@@ -81,15 +81,31 @@ static void failed(int attempt, const char *why)
     event("due", "charge", "the step's wait is over", "waiting", "waiting", "breaker_open", attempt, NULL);
 }
 
-static const char *told(void)
+/* Replaces the first `from` in the text. */
+static void replace(char **text, const char *from, const char *to)
+{
+    char *at = strstr(*text, from);
+    ck_assert_ptr_nonnull(at);
+    *at = '\0';
+    char *whole = text_of("%s%s%s", *text, to, at + strlen(from));
+    free(*text);
+    *text = whole;
+}
+
+static const char *told_of(const struct mg_table *steps)
 {
     static char text[16384];
     FILE *out = fmemopen(text, sizeof(text), "w");
     memset(text, 0, sizeof(text));
     ck_assert_ptr_nonnull(out);
-    mg_story_print(out, NULL, NULL, &events);
+    mg_story_print(out, NULL, steps, &events);
     (void)fclose(out);
     return text;
+}
+
+static const char *told(void)
+{
+    return told_of(NULL);
 }
 
 static int lines(void)
@@ -156,6 +172,33 @@ START_TEST(rounds_that_wait_for_something_else_are_told_apart)
 }
 END_TEST
 
+/* Would catch: a number of attempts that all kinds share, beside a limit of one kind. */
+START_TEST(a_step_has_its_attempts_by_kind)
+{
+    char *step_columns[] = {(char[]){"step"}, (char[]){"state"}, (char[]){"maybe"}, (char[]){"error_text"}};
+    char *step_cells[] = {
+        (char[]){"charge"}, (char[]){"undone"},  (char[]){"t"}, (char[]){"payment answered 503"},
+        (char[]){"ship"},   (char[]){"pending"}, (char[]){"f"}, NULL};
+    const struct mg_table steps = {
+        .row_count = 2, .column_count = 4, .columns = step_columns, .cells = step_cells};
+    for (int i = 0; i < 3; i++) {
+        failed(2 * i + 1, "payment answered 503");
+        event("due", "charge", "", "unknown", "running", "none", 2 * i + 2, NULL);
+        replace(&cells[5 + (events.row_count - 1) * COLUMN_COUNT], "\"do\"", "\"verify\"");
+    }
+    event("due", "charge", "", "undo_waiting", "undo_running", "none", 7, NULL);
+    replace(&cells[5 + (events.row_count - 1) * COLUMN_COUNT], "\"do\"", "\"undo\"");
+    event("due", "book", "", "pending", "running", "none", 1, NULL);
+    ck_assert_ptr_nonnull(
+        strstr(told_of(&steps), "  charge           undone        attempts: 3 do, 1 undo, 3 verify, may have "
+                                "happened, last failure: payment answered 503\n"
+                                "  ship             pending       no attempt\n\n"));
+    free(cells[0]);
+    cells[0] = strdup("7"); /* those before it are left out */
+    ck_assert_ptr_nonnull(strstr(told_of(&steps), "attempts shown: 3 do, 1 undo, 3 verify, may"));
+}
+END_TEST
+
 START_TEST(one_round_is_printed_as_it_was)
 {
     unserved(2);
@@ -216,6 +259,7 @@ int main(void)
     tcase_add_test(tests, rounds_that_called_the_service_say_what_it_answered);
     tcase_add_test(tests, rounds_of_both_kinds_take_one_line);
     tcase_add_test(tests, rounds_that_wait_for_something_else_are_told_apart);
+    tcase_add_test(tests, a_step_has_its_attempts_by_kind);
     tcase_add_test(tests, one_round_is_printed_as_it_was);
     tcase_add_test(tests, what_is_no_waiting_is_printed_as_it_was);
     tcase_add_test(tests, what_is_not_over_is_printed);
