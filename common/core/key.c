@@ -75,6 +75,19 @@ bool mg_name_is_valid(const char *text, size_t len)
     return true;
 }
 
+bool mg_label_name_is_valid(const char *text, size_t len)
+{
+    if (len == 0 || len > MG_LABEL_NAME_MAX || !is_lower(text[0])) {
+        return false;
+    }
+    for (size_t i = 1; i < len; i++) {
+        if (!is_lower(text[i]) && !is_digit(text[i]) && text[i] != '_') {
+            return false;
+        }
+    }
+    return true;
+}
+
 bool mg_order_id_is_valid(const char *text, size_t len)
 {
     if (len == 0 || len > MG_ORDER_ID_MAX) {

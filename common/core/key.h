@@ -11,6 +11,12 @@
 /* "<order>.<step>.undo.4294967295" and NUL; also holds "<order>.<step>.<attempt>.verify". */
 #define MG_KEY_SIZE (MG_ORDER_ID_MAX + 1 + MG_NAME_MAX + 1 + 10 + 1 + 10 + 1)
 
+/* Labels by which operators find an order. As many as one line of a list has room for; a value is a name or a
+ * number, and stays far below the largest key of an index. */
+#define MG_LABELS_MAX      8
+#define MG_LABEL_NAME_MAX  32
+#define MG_LABEL_VALUE_MAX 128
+
 /* Writes "<order>.<step>.<do|undo>[.<generation>]", by which the service de-duplicates. A verify carries the
  * key of its do. Generation 0 is not written. */
 void mg_key_write(const char *order_id, const char *step, enum mg_kind kind, uint32_t generation,
@@ -21,6 +27,8 @@ void mg_correlation_write(const char *order_id, const char *step, uint32_t attem
                           char ret_correlation[MG_KEY_SIZE]);
 
 bool mg_name_is_valid(const char *text, size_t len);
+/* Of an order's label: [a-z][a-z0-9_]*. */
+bool mg_label_name_is_valid(const char *text, size_t len);
 bool mg_order_id_is_valid(const char *text, size_t len);
 
 #endif

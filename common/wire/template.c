@@ -243,6 +243,32 @@ enum mg_class mg_template_render_path(struct mg_slice path_template, mg_template
     return class != MG_OK ? class : buf_check(ret_path, err);
 }
 
+enum mg_class mg_template_render_text(struct mg_slice text_template, mg_template_value_fn *value, void *arg,
+                                      struct mg_buf *ret_text, bool *ret_is_absent, struct mg_err *err)
+{
+    const char *at = text_template.data, *end = text_template.data + text_template.len;
+    struct piece piece;
+    enum mg_class class;
+
+    *ret_is_absent = false;
+    while ((class = piece_next(&at, end, &piece, err)) == MG_OK && piece.kind != PIECE_END) {
+        if (piece.kind == PIECE_TEXT) {
+            mg_buf_append_slice(ret_text, piece.text);
+            continue;
+        }
+        struct mg_slice json = value(arg, piece.pointer);
+        if (json.data == NULL || mg_json_type_of(json) == MG_JSON_NULL) {
+            *ret_is_absent = true;
+            return MG_OK;
+        }
+        class = reference_text(piece.pointer, value, arg, ret_text, err);
+        if (class != MG_OK) {
+            return class;
+        }
+    }
+    return class;
+}
+
 /* True for ".", ".." and their percent-encoded spellings. */
 static bool is_dot_segment(const char *segment, size_t len)
 {

@@ -21,6 +21,11 @@ enum mg_class mg_template_render_json(struct mg_slice json_template, mg_template
                                       struct mg_buf *ret_json, struct mg_err *err) MG_MUSTCHECK;
 enum mg_class mg_template_render_path(struct mg_slice path_template, mg_template_value_fn *value, void *arg,
                                       struct mg_buf *ret_path, struct mg_err *err) MG_MUSTCHECK;
+/* As text. `ret_is_absent` is true, and the text is undefined, if a reference has no value, or null.
+ * MG_PERMANENT: a reference to an object or an array. A text above ret_text->max sets only its `failed`. */
+enum mg_class mg_template_render_text(struct mg_slice text_template, mg_template_value_fn *value, void *arg,
+                                      struct mg_buf *ret_text, bool *ret_is_absent,
+                                      struct mg_err *err) MG_MUSTCHECK;
 /* `text`: a path (it starts with "/") or JSON text that mg_json_check has accepted. Calls `seen` for each
  * reference. MG_BAD_INPUT for "${" without an end, or for an invalid pointer. `seen` returns false to end the
  * scan there (MG_OK). */

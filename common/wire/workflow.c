@@ -30,8 +30,8 @@ static const struct mg_retry_plan DO_RETRY_DEFAULT = {
 static const struct mg_retry_plan UNDO_RETRY_DEFAULT = {
     .attempts = 10, .backoff_ms = 500, .max_backoff_ms = 30 * SECOND_MS};
 
-static const char *const WORKFLOW_NAMES[] = {"$schema",    "workflow",  "version", "complete_within",
-                                             "on_failure", "on_expiry", "steps",   NULL};
+static const char *const WORKFLOW_NAMES[] = {
+    "$schema", "workflow", "version", "complete_within", "on_failure", "on_expiry", "labels", "steps", NULL};
 static const char *const STEP_NAMES[] = {"step",
                                          "service",
                                          "after",
@@ -339,6 +339,7 @@ static void read_workflow(struct mg_json_faults *faults, struct owned_workflow *
     int on_expiry = mg_json_get_word(&object, "on_expiry", MG_OPTIONAL, ON_FAILURE, MG_BAD_INPUT, 0);
     workflow->plan.on_failure = on_failure == 1 ? MG_ON_FAILURE_ERROR : MG_ON_FAILURE_COMPENSATE;
     workflow->plan.on_expiry = on_expiry == 1 ? MG_ON_FAILURE_ERROR : MG_ON_FAILURE_COMPENSATE;
+    mg_workflow_labels_read(&object, owned->arena, workflow);
     read_steps(&object, owned, sources);
     mg_workflow_check(workflow, sources, faults);
 }

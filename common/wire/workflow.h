@@ -6,6 +6,7 @@
 #ifndef MG_WIRE_WORKFLOW_H
 #define MG_WIRE_WORKFLOW_H
 
+#include "core/key.h"
 #include "core/model.h"
 #include "wire/json.h"
 #include "wire/template.h"
@@ -30,12 +31,19 @@ struct mg_workflow_step {
     struct mg_action actions[MG_KIND_COUNT];
 };
 
+struct mg_workflow_label {
+    char name[MG_LABEL_NAME_MAX + 1];
+    struct mg_slice text; /* template over ${/payload/…} and ${/order_id} */
+};
+
 struct mg_workflow {
     char name[MG_NAME_MAX + 1];
     int64_t version;
     struct mg_slice text; /* the received definition, owned */
     struct mg_plan plan;
     struct mg_workflow_step steps[MG_STEPS_MAX];
+    struct mg_workflow_label labels[MG_LABELS_MAX];
+    int label_count;
 };
 
 /* Deadlines above this would outlive the broker's consumer time-out (30 min default, RabbitMQ consumers
@@ -64,5 +72,13 @@ enum mg_class mg_workflow_render(const struct mg_render_input *input, int step, 
 
 /* The version of the message that carries this action's request; 1 if it needs no newer reader. */
 int mg_action_version(const struct mg_action *action);
+
+/* The values of a new order's labels, by index in `workflow->labels`; they live in `arena`. Absent: the order
+ * has no such label, because a value that its template refers to is missing or null, or because its text is
+ * empty. MG_PERMANENT: the text names the label that cannot be made, and why. MG_TRANSIENT: no memory. */
+enum mg_class mg_workflow_labels_render(const struct mg_workflow *workflow, const char *order_id,
+                                        struct mg_slice payload, struct mg_arena *arena,
+                                        struct mg_slice ret_values[MG_LABELS_MAX],
+                                        struct mg_err *err) MG_MUSTCHECK;
 
 #endif

@@ -17,5 +17,8 @@ struct mg_step_source {
 /* Resolves `after`, then finds duplicate names, cycles and references without a possible value. */
 void mg_workflow_check(struct mg_workflow *workflow, const struct mg_step_source *sources,
                        struct mg_json_faults *faults);
+/* Reads the member `labels` of the definition (workflow_labels.c). */
+void mg_workflow_labels_read(const struct mg_json_object *object, struct mg_arena *arena,
+                             struct mg_workflow *workflow);
 
 #endif

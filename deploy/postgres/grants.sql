@@ -28,6 +28,7 @@ BEGIN
             ' generation, failure_count, locked_by, complete_by, wake_at, revision, reply_to, correlation_id, traceparent,'
             ' wants_step_status, updated_at)'),
         ('makegood_scheduler', 'order_step', 'SELECT, INSERT, UPDATE'),
+        ('makegood_scheduler', 'order_label', 'INSERT (order_id, name, value, created_at)'),
         ('makegood_scheduler', 'order_event', 'SELECT, INSERT, UPDATE (owed, owed_asked_at, owed_to, given_up_at)'),
         ('makegood_scheduler', 'reply_queue', 'SELECT, INSERT, UPDATE'),
         ('makegood_scheduler', 'operator_alert', 'SELECT (code, subject, closed_at),'

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "cli.h"
+#include "core/key.h"
 #include "core/words.h"
 #include "operator/moment.h"
 #include "rounds.h"
@@ -221,6 +222,26 @@ static void steps_print(FILE *out, const struct mg_table *steps, const struct mg
     }
 }
 
+static void labels_print(FILE *out, const char *text)
+{
+    struct json_t *labels = NULL;
+    struct mg_err err;
+    const char *name;
+    if (!list_read(text, &labels, &err)) {
+        mg_text_make_plain(err.text);
+        (void)fprintf(out, "(the labels could not be read: %s)\n", err.text);
+        return;
+    }
+    for (int i = 0; mg_document_pair(labels, i, &name) != NULL; i++) {
+        char value[MG_LABEL_VALUE_MAX + 1];
+        (void)snprintf(value, sizeof(value), "%s", mg_document_text(mg_document_pair(labels, i, &name)).data);
+        mg_text_make_plain(value);
+        (void)fprintf(out, "%s%s=%s", i == 0 ? "labels " : "  ", name, value);
+    }
+    (void)fputs(mg_document_pair(labels, 0, &name) != NULL ? "\n" : "", out);
+    mg_document_free(labels);
+}
+
 void mg_story_print(FILE *out, const struct mg_table *order, const struct mg_table *steps,
                     const struct mg_table *events)
 {
@@ -231,6 +252,7 @@ void mg_story_print(FILE *out, const struct mg_table *order, const struct mg_tab
                       mg_table_cell(order, 0, "workflow_version"), mg_table_cell(order, 0, "state"),
                       mg_table_cell(order, 0, "version"), mg_table_cell(order, 0, "generation"),
                       client[0] != '\0' ? "  client " : "", client);
+        labels_print(out, mg_table_cell(order, 0, "labels"));
     }
     struct mg_err err;
     struct mg_event_lists *lists = lists_read(events, &err);

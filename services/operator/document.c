@@ -101,6 +101,16 @@ const struct json_t *mg_document_member(const struct json_t *object, const char 
     return json_object_get(object, name);
 }
 
+const struct json_t *mg_document_pair(struct json_t *object, int index, const char **ret_name)
+{
+    void *at = json_object_iter(object);
+    for (int i = 0; i < index && at != NULL; i++) {
+        at = json_object_iter_next(object, at);
+    }
+    *ret_name = json_object_iter_key(at);
+    return json_object_iter_value(at);
+}
+
 struct mg_slice mg_document_text(const struct json_t *value)
 {
     return (struct mg_slice){json_string_value(value), json_string_length(value)};

@@ -29,6 +29,8 @@ void mg_document_free(struct json_t *document);
  */
 const struct json_t *mg_document_element(const struct json_t *array, int index);
 const struct json_t *mg_document_member(const struct json_t *object, const char *name);
+/* The value of the object's member number `index`, from 0, and its name. */
+const struct json_t *mg_document_pair(struct json_t *object, int index, const char **ret_name);
 struct mg_slice mg_document_text(const struct json_t *value); /* NUL-terminated; borrowed from the document */
 /* False if `value` is no integer. */
 bool mg_document_integer(const struct json_t *value, int64_t *ret_number);

@@ -282,6 +282,32 @@ static struct mg_story story_of(const struct mg_batch *batch)
     return (struct mg_story){.by = mg_slice_of(batch->scheduler->options->instance)};
 }
 
+/* Makes the labels of a new order. False: the submission is refused, or there is no memory for it. */
+static bool labels_make(struct mg_batch *batch, struct mg_item *item, struct mg_order_record *record)
+{
+    const struct mg_workflow *workflow = item->workflow->workflow;
+    struct mg_slice values[MG_LABELS_MAX];
+    struct mg_err err;
+    enum mg_class class = mg_workflow_labels_render(workflow, item->order_id, item->submission->payload,
+                                                    batch->arena, values, &err);
+    struct mg_label *labels = mg_arena_alloc(batch->arena, sizeof(*labels) * MG_LABELS_MAX);
+    if (class == MG_PERMANENT) {
+        item_refuse(batch, item, err.text);
+        return false;
+    }
+    if (class != MG_OK || labels == NULL) {
+        item->fold->has_failed = true;
+        return false;
+    }
+    record->labels = labels;
+    for (int i = 0; i < workflow->label_count; i++) {
+        if (values[i].data != NULL) {
+            labels[record->label_count++] = (struct mg_label){workflow->labels[i].name, values[i]};
+        }
+    }
+    return true;
+}
+
 static void order_create(struct mg_batch *batch, struct mg_item *item)
 {
     struct mg_fold *fold = item->fold;
@@ -291,6 +317,9 @@ static void order_create(struct mg_batch *batch, struct mg_item *item)
     struct mg_order_record *record = mg_arena_alloc(batch->arena, sizeof(*record));
     if (record == NULL) {
         fold->has_failed = true;
+        return;
+    }
+    if (workflow->label_count > 0 && !labels_make(batch, item, record)) {
         return;
     }
     snprintf(record->order_id, sizeof(record->order_id), "%s", item->order_id);

@@ -12,7 +12,7 @@
 #define EPOCH 7
 #define HOT_TABLES                                                                                             \
     "(SELECT count(*) FROM orders) + (SELECT count(*) FROM order_process) + (SELECT count(*) FROM order_step)" \
-    " + (SELECT count(*) FROM order_event) + (SELECT count(*) FROM operator_alert)"
+    " + (SELECT count(*) FROM order_event) + (SELECT count(*) FROM operator_alert) + (SELECT count(*) FROM order_label)"
 #define TODAY "(now() AT TIME ZONE 'UTC')::date"
 
 static struct rig rig;
@@ -253,10 +253,12 @@ START_TEST(what_was_kept_is_what_there_was)
     char before[4][4096];
     const char *const id[] = {"o-1"};
     orders_end(1);
-    rig_admin(&rig,
-              "INSERT INTO workflow (name, version, definition) VALUES ('w', 1, E'{\"steps\" :\\n []}');"
-              "INSERT INTO operator_alert (code, subject, order_id, text, closed_at)"
-              " VALUES ('order_error', 'o-1', 'o-1', E'a \"quoted\"\\n\\u00e9', now())");
+    rig_admin(
+        &rig,
+        "INSERT INTO workflow (name, version, definition) VALUES ('w', 1, E'{\"steps\" :\\n []}');"
+        "INSERT INTO order_label SELECT order_id, 'customer', E'a \"quoted\"', created_at FROM order_process;"
+        "INSERT INTO operator_alert (code, subject, order_id, text, closed_at)"
+        " VALUES ('order_error', 'o-1', 'o-1', E'a \"quoted\"\\n\\u00e9', now())");
     for (int i = 0; i < 4; i++) {
         PGresult *rows =
             PQexecParams(rig.admin, mg_store_report_sql(pairs[i].hot), 1, NULL, id, NULL, NULL, 0);
@@ -270,6 +272,7 @@ START_TEST(what_was_kept_is_what_there_was)
         PQclear(rows);
     }
     ck_assert_int_eq(retire(10), 1);
+    ck_assert_str_eq(rig_value(&rig, "SELECT " HOT_TABLES), "0");
     for (int i = 0; i < 4; i++) {
         PGresult *rows =
             PQexecParams(rig.admin, mg_store_report_sql(pairs[i].archived), 1, NULL, id, NULL, NULL, 0);

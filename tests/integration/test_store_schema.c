@@ -334,8 +334,8 @@ START_TEST(the_tables_have_the_columns_of_columns_def)
 {
     static const char *const DIFFERENCES[] = {
         DIFFERENCE("order_process", MG_ORDER_COLUMNS), DIFFERENCE("order_step", MG_STEP_COLUMNS),
-        DIFFERENCE("orders", MG_PAYLOAD_COLUMNS), DIFFERENCE("order_event", MG_EVENT_COLUMNS),
-        DIFFERENCE("operator_alert", MG_ALERT_COLUMNS)};
+        DIFFERENCE("orders", MG_PAYLOAD_COLUMNS),      DIFFERENCE("order_event", MG_EVENT_COLUMNS),
+        DIFFERENCE("order_label", MG_LABEL_COLUMNS),   DIFFERENCE("operator_alert", MG_ALERT_COLUMNS)};
     struct rig own;
     rig_open(&own);
     for (size_t i = 0; i < sizeof(DIFFERENCES) / sizeof(DIFFERENCES[0]); i++) {

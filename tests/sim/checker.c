@@ -17,6 +17,7 @@
 #include "nodes.h"
 #include "scheduler.h"
 #include "wire/command.h"
+#include "wire/json.h"
 #include "wire/reply.h"
 #include "wire/request.h"
 
@@ -310,6 +311,20 @@ int sim_check_commits(void)
     return check.commits;
 }
 
+/* A new order of the first workflow has its label with the digits of its payload, another one has none. */
+static void labels_check(const struct mg_order_record *record, const struct sim_submitted *order)
+{
+    struct mg_slice n = mg_json_find(record->payload, "/n");
+    bool is_right = order->workflow != 0
+                        ? record->label_count == 0
+                        : record->label_count == 1 && strcmp(record->labels[0].name, "n") == 0 &&
+                              mg_slice_equal(record->labels[0].value, n);
+    if (!is_right) {
+        sim_violated("labels", "order %s is stored with %d labels, and its payload has n %.*s",
+                     record->order_id, record->label_count, (int)n.len, n.data);
+    }
+}
+
 void sim_check_committed(const struct mg_order_record *before, const struct mg_order_write *write)
 {
     const struct mg_order_record *record = write->record;
@@ -330,7 +345,9 @@ void sim_check_committed(const struct mg_order_record *before, const struct mg_o
         }
     }
     versions_check(before, write);
-    if (before != NULL) {
+    if (before == NULL) {
+        labels_check(record, order);
+    } else {
         ends_check(before, write);
         replies_check(before, write);
         waiting_check(before, write);

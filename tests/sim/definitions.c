@@ -24,7 +24,8 @@
 static const struct {
     const char *name, *text;
 } WORKFLOWS[] = {
-    {"line", "{\"workflow\":\"line\",\"version\":1,\"complete_within\":\"60s\",\"steps\":[" STEP(
+    {"line", "{\"workflow\":\"line\",\"version\":1,\"complete_within\":\"60s\","
+             "\"labels\":{\"n\":\"${/payload/n}\",\"gone\":\"${/payload/gone}\"},\"steps\":[" STEP(
                  "reserve", "stock") RETRY("4") DO("") "," UNDO() "}," STEP("charge", "bank") RETRY("4")
                  DO(",\"of\":\"${/results/reserve/number}\"") "," UNDO() "}," STEP("ship", "stock") RETRY("3")
                      DO("") "," UNDO() "}]}"},

@@ -57,6 +57,7 @@ struct sim_order *sim_order_copy(const struct sim_order *from)
     if (from != NULL) {
         *order = *from;
     }
+    order->record.labels = order->labels;
     order->events = copy_of(order->events, order->event_count, sizeof(*order->events));
     order->times = copy_of(order->times, order->event_count, sizeof(*order->times));
     order->payloads = copy_of(order->payloads, order->payload_count, sizeof(*order->payloads));

@@ -9,6 +9,7 @@
 #ifndef SIM_STORE_TABLES_H
 #define SIM_STORE_TABLES_H
 
+#include "core/key.h"
 #include "io/pg/libpq.h"
 #include "sim.h"
 
@@ -31,9 +32,11 @@ struct sim_parking {
     int64_t until_ms;
 };
 
-/* An order's rows in order_process, order_step, orders and order_event. A transaction makes a new one. */
+/* An order's rows in order_process, order_step, orders, order_label and order_event. A transaction makes a
+ * new one. */
 struct sim_order {
-    struct mg_order_record record;
+    struct mg_order_record record; /* its labels are `labels` */
+    struct mg_label labels[MG_LABELS_MAX];
     int64_t updated_at_ms;
     struct sim_parking parking[MG_STEPS_MAX];
     struct sim_payload *payloads;

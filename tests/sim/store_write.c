@@ -287,7 +287,7 @@ static void insert_steps(struct sim_input *input, struct sim_output *output)
     }
 }
 
-/* ---- orders, order_event, operator_alert ---- */
+/* ---- orders, order_label, order_event, operator_alert ---- */
 
 #define AS_PAYLOAD_COLUMN(name, ...) PAYLOAD_##name,
 enum { PAYLOAD_order_id, MG_PAYLOAD_COLUMNS(MG_FIRST, AS_PAYLOAD_COLUMN) };
@@ -317,6 +317,34 @@ static void insert_payloads(struct sim_input *input, struct sim_output *output)
         sim_order_add_payload(order, &payload);
         payload_show(order);
         change->is_payload_changed = change->before != NULL;
+    }
+}
+
+#define AS_LABEL_COLUMN(name, ...) LABEL_##name,
+enum { LABEL_order_id, MG_LABEL_COLUMNS(MG_FIRST, AS_LABEL_COLUMN) };
+static const char *const LABELS[] = {"order_id", MG_LABEL_COLUMNS(MG_FIRST, AS_NAME)};
+
+static void insert_labels(struct sim_input *input, struct sim_output *output)
+{
+    (void)output;
+    while (sim_input_next(input)) {
+        const struct mg_slice *values = input->values;
+        struct sim_change *change = sim_transaction_change(input->transaction, values[LABEL_order_id]);
+        struct mg_order_record *record = &change->after->record;
+        if (values[LABEL_value].len < 1 || values[LABEL_value].len > MG_LABEL_VALUE_MAX) {
+            sim_transaction_fail(input->transaction, "23514", "new row violates a check constraint");
+            return;
+        }
+        for (int i = 0; i < record->label_count; i++) {
+            if (mg_slice_is(values[LABEL_name], record->labels[i].name)) {
+                sim_transaction_fail(input->transaction, "23505",
+                                     "duplicate key value violates unique constraint \"order_label_pkey\"");
+                return;
+            }
+        }
+        assert(record->label_count < MG_LABELS_MAX);
+        change->after->labels[record->label_count++] =
+            (struct mg_label){sim_text(values[LABEL_name]).data, sim_text(values[LABEL_value])};
     }
 }
 
@@ -401,6 +429,7 @@ const struct sim_statement SIM_WRITE_STATEMENTS[] = {
     SIM_STATEMENT("update_steps", update_steps, OLD_STEP, true),
     SIM_STATEMENT("insert_steps", insert_steps, NEW_STEP, true),
     SIM_STATEMENT("insert_payloads", insert_payloads, PAYLOADS, true),
+    SIM_STATEMENT("insert_labels", insert_labels, LABELS, true),
     SIM_STATEMENT("insert_events", insert_events, EVENTS, true),
     SIM_STATEMENT("close_alerts", close_alerts, OLD_ALERTS, true),
     SIM_STATEMENT("open_alerts", open_alerts, NEW_ALERTS, true),

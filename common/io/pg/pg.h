@@ -85,7 +85,7 @@ enum mg_pg_fault {
     MG_PG_WRONG, /* the statement itself is refused: a missing table or right, or a bug */
 };
 
-#define MG_PG_STATEMENTS_MAX 8 /* in one call; none of ours has more */
+#define MG_PG_STATEMENTS_MAX 9 /* in one call; none of ours has more */
 
 struct mg_pg_answer {
     const struct mg_rows *rows[MG_PG_STATEMENTS_MAX]; /* one for each statement, if `err` is NULL */

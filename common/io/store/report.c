@@ -6,6 +6,7 @@
 #include <assert.h>
 
 #include "io/store/failures.h"
+#include "io/store/labels.h"
 #include "io/store/pages.h"
 #include "io/store/private.h"
 #include "io/store/retention.h"
@@ -100,6 +101,9 @@ static const struct {
         "  AND ($5::text = '' OR (p.created_at, p.order_id) <"
         "   (SELECT a.created_at, a.order_id FROM order_process a WHERE a.order_id = $5::text))"
         " ORDER BY p.created_at DESC, p.order_id DESC LIMIT least($6::text::bigint, " ROWS_MAX ")"}, 6},
+    [MG_REPORT_ORDERS_LABELLED] = {{"report_orders_labelled", MG_LIST_LABELLED}, 7},
+    [MG_REPORT_FIND] = {{"report_find", MG_FIND}, 2},
+    [MG_REPORT_PAGE_LABELLED] = {{"report_page_labelled", MG_PAGE_LABELLED}, 7},
     [MG_REPORT_PAGE_OPEN] = {{"report_page_open", MG_PAGE_OPEN}, 6},
     [MG_REPORT_PAGE_NEWEST] = {{"report_page_newest", MG_PAGE_NEWEST}, 6},
     [MG_REPORT_VERSIONS] = {{
@@ -131,7 +135,8 @@ static const struct {
     [MG_REPORT_ORDER] = {{
         "report_order",
         "SELECT p.order_id, p.process_state AS state" MG_ORDER_COLUMNS(MG_LISTED, SHOWN_P) ","
-        " " ISO("o.received_at") " AS received_at, encode(o.digest, 'hex') AS digest, o.payload::json AS payload, o.client"
+        " " ISO("o.received_at") " AS received_at, encode(o.digest, 'hex') AS digest, o.payload::json AS payload, o.client,"
+        " " MG_SQL_LABELS_OF("p.order_id") " AS labels"
         " FROM order_process p LEFT JOIN orders o ON o.order_id = p.order_id AND o.revision = p.revision"
         " WHERE p.order_id = $1::text"}, 1},
     [MG_REPORT_ORDER_STEPS] = {{
@@ -149,7 +154,7 @@ static const struct {
         "SELECT d AS dossier FROM makegood_dossier($1::text) d WHERE d IS NOT NULL"}, 1},
     [MG_REPORT_ARCHIVED_ORDER] = {{
         "report_archived_order",
-        "SELECT $1::text AS order_id, p.*, r.*, a.archived_on FROM " ARCHIVED ","
+        "SELECT $1::text AS order_id, p.*, r.*, coalesce(a.dossier->'labels', '{}') AS labels, a.archived_on FROM " ARCHIVED ","
         " json_to_record(a.dossier->'order') AS p (state text" MG_ORDER_COLUMNS(MG_LISTED, ARCHIVED_AS) ")"
         " LEFT JOIN LATERAL (SELECT received_at, digest, payload, client FROM json_to_recordset(a.dossier->'revisions')"
         "   AS r (revision bigint, received_at text, digest text, payload json, client text)"

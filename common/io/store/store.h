@@ -26,7 +26,7 @@
 
 struct mg_store;
 
-#define MG_SCHEMA_VERSION 16 /* newest file in deploy/postgres/ that this program was written for */
+#define MG_SCHEMA_VERSION 17 /* newest file in deploy/postgres/ that this program was written for */
 
 /* A program runs on its own schema, and on a newer one that serves it. `ret_reason`: if false the remedy, if
  * true how they fit. `version` 0: no schema. */
@@ -86,6 +86,11 @@ struct mg_step_record {
     struct mg_slice error_code, error_text; /* of the last failure */
 };
 
+struct mg_label {
+    const char *name;
+    struct mg_slice value;
+};
+
 /* A whole order: the core's aggregate and its data. The slices belong to the batch's arena. */
 struct mg_order_record {
     char order_id[MG_ORDER_ID_MAX + 1];
@@ -107,6 +112,9 @@ struct mg_order_record {
      * first change; the others are zero, which is MG_STEP_PENDING. */
     const char *step_names[MG_STEPS_MAX], *services[MG_STEPS_MAX];
     struct mg_step_record steps[MG_STEPS_MAX];
+    /* Of a new order: written with it, and never read back. */
+    const struct mg_label *labels;
+    int label_count;
 };
 
 /* The row of one cause in order_event. `order show` and law 3, re-creation, read the JSON texts back. */
@@ -393,14 +401,21 @@ enum mg_report {
     /* $1 state, $2 workflow, $3 since, $4 until, $5 behind this order, $6 limit: order_id, workflow, state,
      * goal, reason, failure_count, created_at, updated_at, complete_by */
     MG_REPORT_ORDERS,
+    /* The same of orders with all labels of $7, a JSON object of texts. State 'open': any of the open states
+     */
+    MG_REPORT_ORDERS_LABELLED,
+    /* $1 text, $2 limit, of each kind: found_by ('id', 'label NAME'), order_id, workflow, state, created_at,
+     * archived_on (NULL: not in the archive). Ids that begin with the text, and labels with this value */
+    MG_REPORT_FIND,
     /* Pages of the console, each a row with one column `page`, JSON: {"orders": [as above], "looked_at":
      * orders read, "is_full": open ones are left unread, "back_to": time of the oldest order read, "next":
      * cursor of the next page or null}. For tables of any size a page reads at most some ten thousand rows; a
      * page without a match still has a next. */
     /* open orders, oldest first. $1 state, $2 workflow, $3 since, $4 until, $5 cursor, $6 limit */
     MG_REPORT_PAGE_OPEN,
-    MG_REPORT_PAGE_NEWEST, /* all orders, newest first; parameters likewise */
-    MG_REPORT_VERSIONS,    /* $1 order ids, separated by blanks: order_id, version, state */
+    MG_REPORT_PAGE_NEWEST,   /* all orders, newest first; parameters likewise */
+    MG_REPORT_PAGE_LABELLED, /* newest first; parameters of ORDERS_LABELLED */
+    MG_REPORT_VERSIONS,      /* $1 order ids, separated by blanks: order_id, version, state */
     /* Open alerts about orders. $1 workflow, $2 step, $3 part of the error, $4 services, separated by blanks,
      * $5 since, $6 until, $7 behind this alert, $8 limit: alert_id, order_id, workflow, state, step, service,
      * error, error_code, alert, opened_at, acked_by, text */

@@ -20,6 +20,7 @@
 #define OLD_STEP(X)    MG_STEP_COLUMNS(MG_KEYS, X) MG_STEP_COLUMNS(MG_EACH, X)
 #define NEW_STEP(X)    OLD_STEP(X) MG_STEP_COLUMNS(MG_FIRST, X)
 #define NEW_PAYLOAD(X) MG_PAYLOAD_COLUMNS(MG_FIRST, X)
+#define NEW_LABEL(X)   MG_LABEL_COLUMNS(MG_FIRST, X)
 #define NEW_EVENT(X)   MG_EVENT_COLUMNS(MG_FIRST, X)
 #define OLD_ALERT(X)   MG_ALERT_COLUMNS(MG_KEYS, X) MG_ALERT_COLUMNS(MG_EACH, X)
 #define NEW_ALERT(X)   OLD_ALERT(X) MG_ALERT_COLUMNS(MG_FIRST, X)
@@ -28,12 +29,14 @@
 #define ORDER_INDEX(name, ...)   ORDER_##name,
 #define PAYLOAD_INDEX(name, ...) PAYLOAD_##name,
 #define STEP_INDEX(name, ...)    STEP_##name,
+#define LABEL_INDEX(name, ...)   LABEL_##name,
 #define EVENT_INDEX(name, ...)   EVENT_##name,
 #define ALERT_INDEX(name, ...)   ALERT_##name,
 enum { ORDER_order_id, OLD_ORDER(ORDER_INDEX) OLD_ORDER_COUNT };
 enum { LAST_OF_BOTH = ORDER_expected - 1, MG_ORDER_COLUMNS(MG_FIRST, ORDER_INDEX) NEW_ORDER_COUNT };
 enum { PAYLOAD_order_id, NEW_PAYLOAD(PAYLOAD_INDEX) NEW_PAYLOAD_COUNT };
 enum { STEP_order_id, NEW_STEP(STEP_INDEX) NEW_STEP_COUNT };
+enum { LABEL_order_id, NEW_LABEL(LABEL_INDEX) NEW_LABEL_COUNT };
 enum { EVENT_order_id, NEW_EVENT(EVENT_INDEX) NEW_EVENT_COUNT };
 enum { ALERT_order_id, NEW_ALERT(ALERT_INDEX) NEW_ALERT_COUNT };
 
@@ -104,8 +107,10 @@ enum { ALERT_order_id, NEW_ALERT(ALERT_INDEX) NEW_ALERT_COUNT };
 
 static_assert(OLD_ORDER_COUNT < MG_PG_PARAMS_MAX && NEW_ORDER_COUNT <= MG_PG_PARAMS_MAX &&
                   NEW_PAYLOAD_COUNT <= MG_PG_PARAMS_MAX && NEW_STEP_COUNT <= MG_PG_PARAMS_MAX &&
-                  NEW_EVENT_COUNT <= MG_PG_PARAMS_MAX && NEW_ALERT_COUNT <= MG_PG_PARAMS_MAX,
+                  NEW_LABEL_COUNT <= MG_PG_PARAMS_MAX && NEW_EVENT_COUNT <= MG_PG_PARAMS_MAX &&
+                  NEW_ALERT_COUNT <= MG_PG_PARAMS_MAX,
               "a parameter for each column, and one for the guard");
+static_assert(MG_STORE_WRITE_STATEMENTS <= MG_PG_STATEMENTS_MAX, "one call sends them all");
 static_assert(MG_PG_PARAMS_MAX == 32, "NUMBERED has as many numbers");
 
 /* In the order of sending: guarded ones first. Alerts are closed before others are opened; for each (code,
@@ -116,6 +121,7 @@ enum {
     UPDATE_STEPS,
     INSERT_STEPS,
     INSERT_PAYLOADS,
+    INSERT_LABELS,
     INSERT_EVENTS,
     CLOSE_ALERTS,
     OPEN_ALERTS
@@ -151,6 +157,11 @@ static const struct mg_sql STATEMENTS[MG_STORE_WRITE_STATEMENTS] = {
         "insert_payloads",
         "INSERT INTO orders (order_id" NEW_PAYLOAD(AS_NAME) ")"
         " SELECT i.order_id" NEW_PAYLOAD(AS_VALUE) " FROM " INPUT(NEW_PAYLOAD)},
+    [INSERT_LABELS] = {
+        "insert_labels",
+        "INSERT INTO order_label (order_id" NEW_LABEL(AS_NAME) ", created_at)"
+        " SELECT i.order_id" NEW_LABEL(AS_VALUE) ","
+        " (SELECT p.created_at FROM order_process p WHERE p.order_id = i.order_id) FROM " INPUT(NEW_LABEL)},
     [INSERT_EVENTS] = {
         "insert_events",
         "INSERT INTO order_event (order_id" NEW_EVENT(AS_NAME) ")"
@@ -174,6 +185,7 @@ void mg_store_write_begin(struct mg_store_write *write)
                                  PAYLOADS[] = {MG_PG_TEXT, NEW_PAYLOAD(AS_WIRE)},
                                  OLD_STEPS[] = {MG_PG_TEXT, OLD_STEP(AS_WIRE)},
                                  NEW_STEPS[] = {MG_PG_TEXT, NEW_STEP(AS_WIRE)},
+                                 LABELS[] = {MG_PG_TEXT, NEW_LABEL(AS_WIRE)},
                                  EVENTS[] = {MG_PG_TEXT, NEW_EVENT(AS_WIRE)},
                                  OLD_ALERTS[] = {MG_PG_TEXT, OLD_ALERT(AS_WIRE)},
                                  NEW_ALERTS[] = {MG_PG_TEXT, NEW_ALERT(AS_WIRE)};
@@ -187,8 +199,9 @@ void mg_store_write_begin(struct mg_store_write *write)
     } INPUTS[MG_STORE_WRITE_STATEMENTS] = {
         [INSERT_ORDERS] = TYPES(NEW_ORDERS), [UPDATE_ORDERS] = TYPES(OLD_ORDERS),
         [UPDATE_STEPS] = TYPES(OLD_STEPS),   [INSERT_STEPS] = TYPES(NEW_STEPS),
-        [INSERT_PAYLOADS] = TYPES(PAYLOADS), [INSERT_EVENTS] = TYPES(EVENTS),
-        [CLOSE_ALERTS] = TYPES(OLD_ALERTS),  [OPEN_ALERTS] = TYPES(NEW_ALERTS)};
+        [INSERT_PAYLOADS] = TYPES(PAYLOADS), [INSERT_LABELS] = TYPES(LABELS),
+        [INSERT_EVENTS] = TYPES(EVENTS),     [CLOSE_ALERTS] = TYPES(OLD_ALERTS),
+        [OPEN_ALERTS] = TYPES(NEW_ALERTS)};
     for (int i = 0; i < MG_STORE_WRITE_STATEMENTS; i++) {
         write->row_counts[i] = 0;
         mg_pg_params_init(&write->params[i]);
@@ -246,6 +259,8 @@ static void push_flag(struct mg_pg_params *params, int index, bool is_true, bool
     PUSH_##conversion(PAYLOAD_##name, member, with)
 #define PUSH_STEP(name, type, written, loaded, listed, conversion, member, with)                             \
     PUSH_##conversion(STEP_##name, member, with)
+#define PUSH_LABEL(name, type, written, loaded, listed, conversion, member, with)                            \
+    PUSH_##conversion(LABEL_##name, member, with)
 #define PUSH_EVENT(name, type, written, loaded, listed, conversion, member, with)                            \
     PUSH_##conversion(EVENT_##name, member, with)
 #define PUSH_ALERT(name, type, written, loaded, listed, conversion, member, with)                            \
@@ -270,6 +285,12 @@ static void push_payload(struct mg_store_write *write, const struct mg_order_rec
     const bool has_digest = true;
     struct mg_pg_params *params = row_begin(write, INSERT_PAYLOADS, record->order_id);
     NEW_PAYLOAD(PUSH_PAYLOAD);
+}
+
+static void push_label(struct mg_store_write *write, const char *order_id, const struct mg_label *label)
+{
+    struct mg_pg_params *params = row_begin(write, INSERT_LABELS, order_id);
+    NEW_LABEL(PUSH_LABEL);
 }
 
 static void push_step(struct mg_store_write *write, const struct mg_order_record *record, int index)
@@ -320,6 +341,9 @@ void mg_store_write_add(struct mg_store_write *write, const struct mg_order_writ
     push_order(write, from);
     if (from->expected_version == 0 || from->is_payload_changed) {
         push_payload(write, from->record);
+    }
+    for (int i = 0; from->expected_version == 0 && i < from->record->label_count; i++) {
+        push_label(write, from->record->order_id, &from->record->labels[i]);
     }
     for (int i = 0; i < MG_STEPS_MAX; i++) {
         if ((from->changed_steps >> i & 1) != 0) {

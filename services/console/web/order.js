@@ -98,8 +98,13 @@ function stepsShow(data) {
   ], data.steps, {empty: "No step has started.", key: (row) => row.step}));
 }
 
-function factsShow(order) {
-  return panel("Details", h("dl", {class: "facts"},
+function labelsShow(labels) {
+  const pairs = Object.entries(labels ?? {}).map(([name, value]) => `${name}=${value}`);
+  return pairs.length > 0 && h("ul", {class: "labels"}, pairs.map((pair) => h("li", {"data-key": pair}, pair)));
+}
+
+function factsShow({order, labels}) {
+  return panel("Details", h("dl", {class: "facts"}, fact("labels", labelsShow(labels)),
     fact("workflow", `${order.workflow}, version ${order.workflow_version}`), fact("goal", words(order.goal)),
     fact("created", when(order.created_at)), fact("updated", when(order.updated_at)), fact("complete by", when(order.complete_by)),
     fact("next check", when(order.wake_at)), fact("version", number(order.version)), fact("generation", order.generation > 0 && number(order.generation)),
@@ -147,7 +152,7 @@ export async function show({main, path}) {
     morph(main, h("div", {},
       h("div", {class: "head"}, h("h1", {}, "Order ", h("span", {class: "id"}, orderId)), badge(order.state)),
       h("section", {class: `panel verdict ${order.state === "error" ? "is-bad" : ENDED.includes(order.state) ? "" : "is-wait"}`}, h("p", {}, `${data.explanation[0].toUpperCase()}${data.explanation.slice(1)}.`), data.archived_on === "" && acts(order, orderId, again)),
-      bars(data.dossier), story(data.dossier, shown, draw), stepsShow(data), factsShow(order), bytesShow(data)));
+      bars(data.dossier), story(data.dossier, shown, draw), stepsShow(data), factsShow(data.dossier), bytesShow(data)));
   };
   async function again() {
     if (isAsking) return;

@@ -56,6 +56,7 @@ struct fidelity_writing {
     struct mg_order_record record;
     struct mg_event_record events[FIDELITY_EVENTS_MAX];
     struct mg_alert_write alerts[FIDELITY_ALERTS_MAX];
+    struct mg_label labels[2]; /* of a new order */
 };
 /* `known`: the order as last read; all zero: never. */
 void fidelity_draw_write(const struct mg_order_record *known, int order, struct fidelity_writing *writing,

@@ -240,7 +240,13 @@ static void draw_events(struct fidelity_writing *writing, struct mg_order_write 
 /* Makes a write invalid; it must not affect the others in its batch. */
 static void spoil(struct fidelity_writing *writing, struct mg_order_write *write)
 {
-    switch (fidelity_draw(6)) {
+    switch (fidelity_draw(8)) {
+    case 6: /* a label, if the order is new */
+        writing->labels[0].value = mg_slice_of(NO_UTF8);
+        break;
+    case 7: /* the same label twice */
+        writing->labels[1].name = writing->labels[0].name;
+        break;
     case 0:
         writing->events[0].transitions = mg_slice_of(NO_JSON);
         break;
@@ -283,6 +289,10 @@ void fidelity_draw_write(const struct mg_order_record *known, int order, struct 
         record->payload = mg_slice_of(FIDELITY_ANY(PAYLOADS));
         record->client = fidelity_draw_text();
         memset(record->digest, (int)fidelity_draw(256), sizeof(record->digest));
+        record->labels = writing->labels;
+        record->label_count = (int)fidelity_draw(3);
+        writing->labels[0] = (struct mg_label){"customer", mg_slice_of("17")};
+        writing->labels[1] = (struct mg_label){"price", mg_slice_of("14.00")};
     }
     *write = (struct mg_order_write){.record = record,
                                      .expected_version = expected,

@@ -111,6 +111,12 @@ static struct mg_order_record record_copy(struct mg_arena *arena, const struct m
     copy.correlation_id = mg_arena_copy(arena, from->correlation_id);
     copy.traceparent = mg_arena_copy(arena, from->traceparent);
     copy.client = mg_arena_copy(arena, from->client);
+    struct mg_label *labels = mg_arena_alloc(arena, sizeof(*labels) * MG_LABELS_MAX);
+    for (int i = 0; i < from->label_count; i++) {
+        labels[i] = (struct mg_label){mg_arena_text(arena, mg_slice_of(from->labels[i].name)),
+                                      mg_arena_copy(arena, from->labels[i].value)};
+    }
+    copy.labels = labels;
     for (int i = 0; i < MG_STEPS_MAX; i++) {
         copy.steps[i].cause = mg_arena_copy(arena, from->steps[i].cause);
         copy.steps[i].result = mg_arena_copy(arena, from->steps[i].result);
@@ -221,6 +227,7 @@ static void load_answer(struct call *call)
         if (answer.orders[i].record == NULL) {
             answer.orders[i].record = mg_arena_alloc(call->arena, sizeof(struct mg_order_record));
             *answer.orders[i].record = record_copy(call->arena, &order->record);
+            answer.orders[i].record->label_count = 0; /* a load does not read them */
         }
         if (call->loads[i].wants_sent_status) {
             struct mg_status_text sent = last_sent(order);

@@ -1,0 +1,105 @@
+/*
+ * Orders by their labels as SQL, for store/report.c, with its macros. `labels` is a parameter: JSON text, an
+ * object of texts; all of them must match.
+ */
+#ifndef MG_IO_STORE_LABELS_H
+#define MG_IO_STORE_LABELS_H
+
+/* Number of orders counted for each label, to begin with the rarest. More are many. */
+#define MG_LABEL_COUNT_MAX "10000"
+/* Number of orders with the rarest label that a page of the console reads. */
+#define MG_PAGE_LABELLED_MAX "10000"
+/* Number of ids from the given text on that a search reads. The database's collation may put others among
+ * those that begin with it. */
+#define MG_FIND_IDS_MAX "10000"
+
+/* clang-format off */
+
+/* An order's labels as JSON. */
+#define MG_SQL_LABELS_OF(order_id)                                                                           \
+    "(SELECT coalesce(json_object_agg(l.name, l.value ORDER BY l.name), '{}') FROM order_label l"            \
+    " WHERE l.order_id = " order_id ")"
+
+/* Whether an order has all of the labels; '': any order. */
+#define MG_SQL_HAS_LABELS(order_id, labels)                                                                  \
+    "(" labels "::text = '' OR NOT EXISTS (SELECT FROM json_each_text(nullif(" labels "::text, '')::json) w" \
+    " WHERE NOT EXISTS (SELECT FROM order_label l WHERE l.order_id = " order_id " AND l.name = w.key AND l.value = w.value)))"
+
+/*
+ * WITH items: `rarest`, the label with the fewest orders, and `labelled`, the orders that have it, newest first,
+ * from the cursor (`at`, `id`: subqueries) on, within a time. Read through the index order_label_value in its order,
+ * so a limit behind it ends the reading.
+ */
+#define MG_SQL_RAREST(labels)                                                                                \
+    "rarest AS MATERIALIZED (SELECT w.key AS name, w.value FROM json_each_text(" labels "::text::json) w"    \
+    "  CROSS JOIN LATERAL (SELECT count(*) AS orders FROM (SELECT FROM order_label l"                        \
+    "   WHERE l.value = w.value AND l.name = w.key LIMIT " MG_LABEL_COUNT_MAX ") c) c"                       \
+    "  ORDER BY c.orders, w.key LIMIT 1)"
+#define MG_SQL_LABELLED(at, id, since, until)                                                                \
+    "SELECT l.order_id, l.created_at FROM order_label l"                                                     \
+    " WHERE l.value = (SELECT value FROM rarest) AND l.name = (SELECT name FROM rarest)"                     \
+    "  AND " MG_SQL_IS_WITHIN("l.created_at", since, until)                                                  \
+    "  AND (l.created_at, l.order_id) < (" at ", " id ")"                                                    \
+    " ORDER BY l.created_at DESC, l.order_id DESC"
+#define MG_SQL_IS_STATE_WANTED(state, wanted)                                                                \
+    "CASE " wanted "::text WHEN '' THEN true WHEN 'open' THEN " state " IN ('pending', 'processing', 'compensating')" \
+    " ELSE " state " = " wanted "::text END"
+
+/* $1 state, $2 workflow, $3 since, $4 until, $5 behind this order, $6 limit, $7 labels */
+#define MG_LIST_LABELLED                                                                                     \
+    "WITH " MG_SQL_RAREST("$7") ","                                                                          \
+    " behind AS MATERIALIZED (SELECT a.created_at AS at, a.order_id AS id FROM order_process a WHERE a.order_id = $5::text" \
+    "  UNION ALL SELECT 'infinity', '' WHERE $5::text = '')"                                                 \
+    " SELECT p.order_id, p.workflow, p.process_state AS state, p.goal, p.reason, p.failure_count,"           \
+    "  " ISO("p.created_at") " AS created_at, " ISO("p.updated_at") " AS updated_at,"                        \
+    "  " ISO("p.complete_by") " AS complete_by"                                                              \
+    " FROM (" MG_SQL_LABELLED("(SELECT at FROM behind)", "(SELECT id FROM behind)", "$3", "$4") ") s"        \
+    "  CROSS JOIN LATERAL (SELECT q.* FROM order_process q WHERE q.order_id = s.order_id OFFSET 0) p"        \
+    " WHERE " MG_SQL_IS_STATE_WANTED("p.process_state", "$1") " AND ($2::text = '' OR p.workflow = $2::text)" \
+    "  AND " MG_SQL_HAS_LABELS("p.order_id", "$7")                                                           \
+    " ORDER BY s.created_at DESC, s.order_id DESC LIMIT least($6::text::bigint, " ROWS_MAX ")"
+
+/* The console's page; its cursor is the order last read, MICROSECONDS/ORDER. Parameters as above. */
+#define MG_PAGE_LABELLED_CURSOR(f)                                                                           \
+    "(SELECT (extract(epoch FROM " f ".created_at) * 1000000)::bigint || '/' || " f ".order_id FROM " f      \
+    " ORDER BY " f ".created_at, " f ".order_id LIMIT 1)"
+#define MG_PAGE_LABELLED                                                                                     \
+    "WITH " MG_SQL_RAREST("$7") ","                                                                          \
+    " behind AS MATERIALIZED (SELECT CASE WHEN $5::text = '' THEN 'infinity' ELSE 'epoch'::timestamptz"      \
+    "   + split_part($5::text, '/', 1)::bigint * interval '1 microsecond' END AS at, split_part($5::text, '/', 2) AS id)," \
+    " seen AS MATERIALIZED (" MG_SQL_LABELLED("(SELECT at FROM behind)", "(SELECT id FROM behind)", "$3", "$4") \
+    "  LIMIT " MG_PAGE_LABELLED_MAX "),"                                                                     \
+    " shown AS MATERIALIZED (SELECT p.* FROM (SELECT s.* FROM seen s ORDER BY s.created_at DESC, s.order_id DESC) s" \
+    "  CROSS JOIN LATERAL (SELECT q.* FROM order_process q WHERE q.order_id = s.order_id OFFSET 0) p"        \
+    "  WHERE " MG_SQL_IS_STATE_WANTED("p.process_state", "$1") " AND ($2::text = '' OR p.workflow = $2::text)" \
+    "   AND " MG_SQL_HAS_LABELS("p.order_id", "$7")                                                          \
+    "  ORDER BY s.created_at DESC, s.order_id DESC LIMIT least($6::text::bigint, " ROWS_MAX ")),"            \
+    " counted AS (SELECT (SELECT count(*) FROM seen) AS seen, (SELECT count(*) FROM shown) AS shown)"        \
+    " SELECT json_build_object("                                                                             \
+    "  'orders', (SELECT coalesce(json_agg(" MG_PAGE_ORDER("s") " ORDER BY s.created_at DESC, s.order_id DESC), '[]') FROM shown s)," \
+    "  'looked_at', c.seen, 'is_full', false, 'back_to', (SELECT " ISO("min(s.created_at)") " FROM seen s)," \
+    "  'next', CASE WHEN c.shown = least($6::text::bigint, " ROWS_MAX ") THEN " MG_PAGE_LABELLED_CURSOR("shown") \
+    "   WHEN c.seen = " MG_PAGE_LABELLED_MAX " THEN " MG_PAGE_LABELLED_CURSOR("seen") " END) AS page FROM counted c"
+
+/*
+ * $1 text, $2 limit: orders whose id begins with the text, in the tables and in the archive, and orders with a label of
+ * this value, each kind up to the limit. The archive is read by id only: its labels are in the dossiers.
+ */
+#define MG_FIND                                                                                              \
+    "WITH ids AS MATERIALIZED (SELECT i.order_id FROM (SELECT p.order_id FROM order_process p"               \
+    "   WHERE p.order_id >= $1::text ORDER BY p.order_id LIMIT " MG_FIND_IDS_MAX ") i"                       \
+    "  WHERE starts_with(i.order_id, $1::text) ORDER BY i.order_id LIMIT least($2::text::bigint, " ROWS_MAX "))," \
+    " kept AS MATERIALIZED (SELECT a.* FROM (SELECT a.order_id, a.workflow, a.process_state, a.archived_on FROM order_archive a" \
+    "   WHERE a.order_id >= $1::text ORDER BY a.order_id LIMIT " MG_FIND_IDS_MAX ") a"                       \
+    "  WHERE starts_with(a.order_id, $1::text) ORDER BY a.order_id LIMIT least($2::text::bigint, " ROWS_MAX "))," \
+    " named AS MATERIALIZED (SELECT l.order_id, l.name FROM order_label l WHERE l.value = $1::text"          \
+    "  ORDER BY l.name DESC, l.created_at DESC, l.order_id DESC LIMIT least($2::text::bigint, " ROWS_MAX "))" \
+    " SELECT f.found_by, p.order_id, p.workflow, p.process_state AS state, " ISO("p.created_at") " AS created_at, NULL AS archived_on" \
+    "  FROM (SELECT 'id' AS found_by, order_id, 0 AS rank FROM ids"                                          \
+    "   UNION ALL SELECT 'label ' || name, order_id, 1 FROM named) f"                                        \
+    "  CROSS JOIN LATERAL (SELECT q.* FROM order_process q WHERE q.order_id = f.order_id OFFSET 0) p"        \
+    " UNION ALL SELECT 'id', k.order_id, k.workflow, k.process_state, NULL, k.archived_on::text FROM kept k"
+
+/* clang-format on */
+
+#endif
