@@ -120,6 +120,9 @@ struct mg_context {
      * SERVICE_PAUSED, WINDOW_FULL). */
     enum mg_reason gate[MG_STEPS_MAX];
     bool wants_step_status; /* the client requested step_completed */
+    /* The order's output cannot be built from its payload and results. It must not end as processed then,
+     * because its client would get that status without the output. */
+    bool is_output_unrenderable;
 };
 
 enum mg_verdict {

@@ -143,12 +143,22 @@ static bool is_expired(const struct mg_decider *decider)
            decider->context->now_ms - complete_by_ms < MG_EXPIRY_COMMAND_MS;
 }
 
+/* Every step is done or skipped. */
+static void order_finish(struct mg_decider *decider)
+{
+    if (decider->context->is_output_unrenderable) {
+        (void)mg_decider_order(decider, MG_ORDER_EVENT_RAISE, MG_REASON_UNRENDERABLE, -1);
+    } else {
+        (void)mg_decider_order(decider, MG_ORDER_EVENT_FINISH, MG_REASON_NONE, -1);
+    }
+}
+
 static void plan_forward(struct mg_decider *decider)
 {
     struct mg_order *order = &decider->order;
     uint64_t finished = finished_steps(order);
     if (finished == (order->step_count == MG_STEPS_MAX ? UINT64_MAX : bit(order->step_count) - 1)) {
-        (void)mg_decider_order(decider, MG_ORDER_EVENT_FINISH, MG_REASON_NONE, -1);
+        order_finish(decider);
         return;
     }
     if (is_expired(decider)) {

@@ -6,6 +6,8 @@
 #include "wire/json.h"
 
 #define MG_STATUS_REASON_MAX 511
+/* A status has no more members of its own. The limit of its output leaves room for them. */
+#define MG_STATUS_MEMBERS_MAX 16
 
 struct mg_status_message {
     char order_id[MG_ORDER_ID_MAX + 1]; /* "" for a rejection without order id */
@@ -14,6 +16,8 @@ struct mg_status_message {
     int64_t at_ms;
     char step[MG_NAME_MAX + 1];            /* "" if no step is concerned */
     char reason[MG_STATUS_REASON_MAX + 1]; /* "" if none */
+    struct mg_slice output; /* of an order that is processed: JSON text; absent: its workflow has none. Read:
+                             * a part of the body */
 };
 
 void mg_status_write(const struct mg_status_message *status, struct mg_buf *ret_body);

@@ -30,8 +30,9 @@ static const struct mg_retry_plan DO_RETRY_DEFAULT = {
 static const struct mg_retry_plan UNDO_RETRY_DEFAULT = {
     .attempts = 10, .backoff_ms = 500, .max_backoff_ms = 30 * SECOND_MS};
 
-static const char *const WORKFLOW_NAMES[] = {
-    "$schema", "workflow", "version", "complete_within", "on_failure", "on_expiry", "labels", "steps", NULL};
+static const char *const WORKFLOW_NAMES[] = {"$schema",    "workflow",  "version", "complete_within",
+                                             "on_failure", "on_expiry", "labels",  "output",
+                                             "steps",      NULL};
 static const char *const STEP_NAMES[] = {"step",
                                          "service",
                                          "after",
@@ -340,8 +341,12 @@ static void read_workflow(struct mg_json_faults *faults, struct owned_workflow *
     workflow->plan.on_failure = on_failure == 1 ? MG_ON_FAILURE_ERROR : MG_ON_FAILURE_COMPENSATE;
     workflow->plan.on_expiry = on_expiry == 1 ? MG_ON_FAILURE_ERROR : MG_ON_FAILURE_COMPENSATE;
     mg_workflow_labels_read(&object, owned->arena, workflow);
+    workflow->output = mg_json_get(&object, "output", MG_OPTIONAL);
     read_steps(&object, owned, sources);
     mg_workflow_check(workflow, sources, faults);
+    if (faults->class == MG_OK) {
+        mg_workflow_find_needs(workflow, owned->arena, faults);
+    }
 }
 
 enum mg_class mg_workflow_parse(struct mg_slice text, const struct mg_mistakes *mistakes,

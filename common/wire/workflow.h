@@ -36,6 +36,8 @@ struct mg_workflow_label {
     struct mg_slice text; /* template over ${/payload/…} and ${/order_id} */
 };
 
+struct mg_payload_need;
+
 struct mg_workflow {
     char name[MG_NAME_MAX + 1];
     int64_t version;
@@ -44,7 +46,21 @@ struct mg_workflow {
     struct mg_workflow_step steps[MG_STEPS_MAX];
     struct mg_workflow_label labels[MG_LABELS_MAX];
     int label_count;
+    struct mg_slice output;        /* template, JSON text; absent: the workflow gives nothing back */
+    struct mg_payload_need *needs; /* values that a payload must have; NULL: none */
 };
+
+/* A reference into the payload by the `do` of a step that waits for no other. Without the value an order
+ * could only fail. */
+struct mg_payload_need {
+    struct mg_payload_need *next;
+    char *pointer; /* in the payload, for example "/customer/id" */
+    int step;
+};
+
+/* An order's output goes out in one status, is stored with it and is read by people. This is the limit of a
+ * step's result, too. */
+#define MG_OUTPUT_MAX_BYTES (64 * 1024)
 
 /* Deadlines above this would outlive the broker's consumer time-out (30 min default, RabbitMQ consumers
  * guide): 20 min. */
@@ -69,6 +85,12 @@ struct mg_render_input {
 enum mg_class mg_workflow_render(const struct mg_render_input *input, int step, enum mg_kind kind,
                                  const char *idempotency_key, const char *do_key, struct mg_buf *ret_request,
                                  struct mg_err *err) MG_MUSTCHECK;
+/* Writes the output of an order with all steps done or skipped. MG_TRANSIENT: no memory. Any other failure:
+ * a reference has no value, or the output is too large or too deep for a status; the text names which. */
+enum mg_class mg_workflow_render_output(const struct mg_render_input *input, struct mg_buf *ret_output,
+                                        struct mg_err *err) MG_MUSTCHECK;
+/* The first need that this payload does not meet; NULL: it meets all. */
+const struct mg_payload_need *mg_workflow_lacks(const struct mg_workflow *workflow, struct mg_slice payload);
 
 /* The version of the message that carries this action's request; 1 if it needs no newer reader. */
 int mg_action_version(const struct mg_action *action);

@@ -160,7 +160,7 @@ struct reference_check {
     const struct mg_workflow *workflow;
     struct mg_json_faults *faults;
     const char *place; /* JSON pointer of the template */
-    int step;
+    int step;          /* -1: the template of the output, which is rendered when no step is left */
     enum mg_kind kind;
     uint64_t before;
 };
@@ -173,6 +173,8 @@ static void check_result(const struct reference_check *check, const char *pointe
 
     if (index < 0) {
         refuse_step_name(check->workflow, check->faults, check->place, step);
+    } else if (check->step < 0) {
+        return;
     } else if (index == check->step) {
         const char *why = check->kind == MG_KIND_DO       ? "the step's own result does not exist yet"
                           : check->kind == MG_KIND_VERIFY ? "a verify runs when the result never came"
@@ -192,7 +194,8 @@ static bool check_reference(void *arg, const char *pointer)
     static const char *const SINGLE[] = {"/order_id", "/idempotency_key", "/do_key"};
     const struct reference_check *check = arg;
 
-    for (size_t i = 0; i < sizeof(SINGLE) / sizeof(SINGLE[0]); i++) {
+    size_t singles = check->step < 0 ? 1 : sizeof(SINGLE) / sizeof(SINGLE[0]); /* keys are of steps */
+    for (size_t i = 0; i < singles; i++) {
         if (strcmp(pointer, SINGLE[i]) == 0) {
             return true;
         }
@@ -205,26 +208,51 @@ static bool check_reference(void *arg, const char *pointer)
         return true;
     }
     mg_json_fault(check->faults, MG_BAD_INPUT, check->place,
-                  "${%.120s} refers to nothing; there are ${/order_id}, ${/payload/…}, ${/results/<step>/…}, "
-                  "${/idempotency_key} and ${/do_key}",
-                  pointer);
+                  "${%.120s} refers to nothing; there are ${/order_id}, ${/payload/…}%s", pointer,
+                  check->step < 0 ? " and ${/results/<step>/…}"
+                                  : ", ${/results/<step>/…}, ${/idempotency_key} and ${/do_key}");
     return true;
 }
 
-static void check_template(struct reference_check *check, struct mg_slice text, const char *member)
+static void check_template(struct reference_check *check, struct mg_slice text, const char *place)
 {
-    char pointer[MG_JSON_POINTER_SIZE];
     struct mg_err err;
 
     if (text.data == NULL) {
         return;
     }
-    (void)snprintf(pointer, sizeof(pointer), "/steps/%d/%s/%s", check->step, mg_kind_name(check->kind),
-                   member);
-    check->place = pointer;
+    check->place = place;
     enum mg_class class = mg_template_scan(text, check_reference, check, &err);
     if (class != MG_OK) {
-        mg_json_fault(check->faults, class, pointer, "%s", err.text);
+        mg_json_fault(check->faults, class, place, "%s", err.text);
+    }
+}
+
+/* The templates of an action. */
+struct action_part {
+    const char *member;
+    struct mg_slice text; /* absent: the action has none */
+};
+#define ACTION_PARTS 4
+
+static void parts_of(const struct mg_action *action, struct action_part ret_parts[ACTION_PARTS])
+{
+    ret_parts[0] = (struct action_part){"path", action->path};
+    ret_parts[1] = (struct action_part){"query", action->query};
+    ret_parts[2] = (struct action_part){"headers", action->headers};
+    ret_parts[3] = (struct action_part){"body", action->body};
+}
+
+static void check_action(struct reference_check *check, const struct mg_action *action)
+{
+    char place[MG_JSON_POINTER_SIZE];
+    struct action_part parts[ACTION_PARTS];
+
+    parts_of(action, parts);
+    for (int i = 0; i < ACTION_PARTS; i++) {
+        (void)snprintf(place, sizeof(place), "/steps/%d/%s/%s", check->step, mg_kind_name(check->kind),
+                       parts[i].member);
+        check_template(check, parts[i].text, place);
     }
 }
 
@@ -253,10 +281,64 @@ void mg_workflow_check(struct mg_workflow *workflow, const struct mg_step_source
             if (!action->is_present || !sources[i].is_present) {
                 continue;
             }
-            check_template(&check, action->path, "path");
-            check_template(&check, action->query, "query");
-            check_template(&check, action->headers, "headers");
-            check_template(&check, action->body, "body");
+            check_action(&check, action);
         }
+    }
+    struct reference_check check = {.workflow = workflow, .faults = faults, .step = -1};
+    check_template(&check, workflow->output, "/output");
+}
+
+/* ---- the payload's needed values ---- */
+
+struct need_search {
+    struct mg_workflow *workflow;
+    struct mg_arena *arena;
+    int step;
+    bool has_failed; /* no memory */
+};
+
+static bool add_need(void *arg, const char *pointer)
+{
+    static const char ROOT[] = "/payload/";
+    struct need_search *search = arg;
+    struct mg_payload_need **at = &search->workflow->needs;
+
+    if (strncmp(pointer, ROOT, strlen(ROOT)) != 0) {
+        return true;
+    }
+    pointer += strlen(ROOT) - 1;
+    while (*at != NULL && strcmp((*at)->pointer, pointer) != 0) {
+        at = &(*at)->next;
+    }
+    if (*at == NULL) {
+        struct mg_payload_need *need = mg_arena_alloc(search->arena, sizeof(*need));
+        char *text = mg_arena_text(search->arena, mg_slice_of(pointer));
+        search->has_failed = need == NULL || text == NULL;
+        if (!search->has_failed) {
+            *need = (struct mg_payload_need){.pointer = text, .step = search->step};
+            *at = need;
+        }
+    }
+    return !search->has_failed;
+}
+
+void mg_workflow_find_needs(struct mg_workflow *workflow, struct mg_arena *arena,
+                            struct mg_json_faults *faults)
+{
+    struct need_search search = {.workflow = workflow, .arena = arena};
+    struct action_part parts[ACTION_PARTS];
+    struct mg_err err;
+    enum mg_class class = MG_OK; /* the templates have passed the check: a fault is a lack of memory */
+
+    for (int i = 0; i < workflow->plan.step_count; i++) {
+        search.step = i;
+        parts_of(&workflow->steps[i].actions[MG_KIND_DO], parts);
+        for (int k = 0; k < ACTION_PARTS && workflow->plan.steps[i].after == 0 && class == MG_OK; k++) {
+            class =
+                parts[k].text.data != NULL ? mg_template_scan(parts[k].text, add_need, &search, &err) : MG_OK;
+        }
+    }
+    if (class != MG_OK || search.has_failed) {
+        mg_json_fault(faults, MG_TRANSIENT, "", "could not be kept: no memory");
     }
 }

@@ -21,4 +21,8 @@ void mg_workflow_check(struct mg_workflow *workflow, const struct mg_step_source
 void mg_workflow_labels_read(const struct mg_json_object *object, struct mg_arena *arena,
                              struct mg_workflow *workflow);
 
+/* Lists the values that payloads of a checked workflow must have, in memory of `arena`. */
+void mg_workflow_find_needs(struct mg_workflow *workflow, struct mg_arena *arena,
+                            struct mg_json_faults *faults);
+
 #endif

@@ -1,11 +1,12 @@
-/* The `request` member of one attempt: the templates of its action, with the values that this order's
- * references may use. */
+/* The `request` member of one attempt, and the output of an order: their templates, with the values that this
+ * order's references may use. */
 #include <stdio.h>
 #include <string.h>
 
 #include "base/json_write.h"
 #include "core/key.h"
 #include "wire/reach.h"
+#include "wire/status.h"
 #include "wire/workflow.h"
 
 struct value_source {
@@ -124,4 +125,38 @@ enum mg_class mg_workflow_render(const struct mg_render_input *input, int step, 
     }
     return mg_err_prefix(err, "could not render \"%s\" of step \"%s\"", mg_kind_name(kind),
                          source_step->name);
+}
+
+/* Status messages and their readers have these limits; the status adds one level and some members. */
+static enum mg_class check_output(struct mg_slice output, struct mg_err *err)
+{
+    const struct mg_json_limits limits = {.max_bytes = MG_OUTPUT_MAX_BYTES,
+                                          .max_depth = MG_JSON_LIMITS_DEFAULT.max_depth - 1,
+                                          .max_members =
+                                              MG_JSON_LIMITS_DEFAULT.max_members - MG_STATUS_MEMBERS_MAX};
+    return mg_json_check(output, &limits, err);
+}
+
+enum mg_class mg_workflow_render_output(const struct mg_render_input *input, struct mg_buf *ret_output,
+                                        struct mg_err *err)
+{
+    struct value_source source = {.input = input};
+
+    (void)snprintf(source.order_id, sizeof(source.order_id), "\"%s\"", input->order_id);
+    enum mg_class class =
+        mg_template_render_json(input->workflow->output, find_value, &source, ret_output, err);
+    if (class == MG_OK) {
+        class = check_output(mg_buf_slice(ret_output), err);
+    }
+    return class == MG_OK ? MG_OK : mg_err_prefix(err, "could not render the output");
+}
+
+const struct mg_payload_need *mg_workflow_lacks(const struct mg_workflow *workflow, struct mg_slice payload)
+{
+    const struct mg_payload_need *need = workflow->needs;
+
+    while (need != NULL && mg_json_find(payload, need->pointer).data != NULL) {
+        need = need->next;
+    }
+    return need;
 }

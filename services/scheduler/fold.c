@@ -20,7 +20,6 @@
 #include "base/json_write.h"
 #include "base/log.h"
 #include "base/signature.h"
-#include "core/decide.h"
 #include "core/order.h"
 #include "item.h"
 #include "scheduler.h"
@@ -28,8 +27,9 @@
 
 /* A step can fail to render as do, as undo, and as do of a new generation. */
 #define MG_FOLLOW_MAX (3 * MG_STEPS_MAX)
-/* All statuses of one cause: at most one for each step and a few for the order, below 1 KiB each. */
-#define MG_STATUSES_MAX_BYTES (128 * 1024)
+/* All statuses of one cause: at most one for each step and a few for the order, below 1 KiB each, and one
+ * output. */
+#define MG_STATUSES_MAX_BYTES (128 * 1024 + MG_OUTPUT_MAX_BYTES)
 
 struct mg_follow {
     struct mg_cause causes[MG_FOLLOW_MAX];
@@ -211,9 +211,10 @@ static int effect_step(const struct mg_order *order, const struct mg_effect *eff
 
 /* A service's own error text is for operators only. The reason why a request could not be built concerns
  * the submission, so the client gets it. */
-static void status_reason(const struct mg_order_record *record, const struct mg_effect *effect,
+static void status_reason(const struct mg_fold *fold, const struct mg_effect *effect,
                           struct mg_status_message *status)
 {
+    const struct mg_order_record *record = fold->record;
     if (effect->reason == MG_REASON_NONE) {
         return;
     }
@@ -224,6 +225,9 @@ static void status_reason(const struct mg_order_record *record, const struct mg_
         struct mg_slice text = record->steps[step].error_text;
         snprintf(status->reason + len, sizeof(status->reason) - (size_t)len, "; step %s: %.*s",
                  record->step_names[step], (int)text.len, text.data);
+    } else if (step < 0 && effect->reason == MG_REASON_UNRENDERABLE) {
+        snprintf(status->reason + len, sizeof(status->reason) - (size_t)len, "; %.*s",
+                 (int)fold->output_fault.len, fold->output_fault.data);
     }
 }
 
@@ -235,7 +239,10 @@ static void effect_status(struct mg_batch *batch, struct mg_item *item, const st
     if (effect->step >= 0) {
         snprintf(status.step, sizeof(status.step), "%s", record->step_names[effect->step]);
     }
-    status_reason(record, effect, &status);
+    status_reason(item->fold, effect, &status);
+    if (effect->status == MG_STATUS_PROCESSED) {
+        status.output = item->fold->output;
+    }
     mg_buf_clear(&batch->scratch);
     mg_status_write(&status, &batch->scratch);
     item->fold->has_failed = item->fold->has_failed || batch->scratch.failed;
@@ -257,6 +264,9 @@ static void alert_text(const struct mg_fold *fold, const struct mg_effect *effec
         struct mg_slice text = record->steps[step].error_text;
         len += (size_t)snprintf(message->text + len, size - len, "; step %s: %.*s", record->step_names[step],
                                 (int)text.len, text.data);
+    } else if (step < 0 && effect->reason == MG_REASON_UNRENDERABLE && len < size) {
+        len += (size_t)snprintf(message->text + len, size - len, "; %.*s", (int)fold->output_fault.len,
+                                fold->output_fault.data);
     }
     uint64_t standing = mg_order_not_undone(&fold->workflow->workflow->plan, &record->order);
     for (int i = 0, n = 0; i < record->order.step_count && !message->is_closed && len < size; i++) {
@@ -288,6 +298,8 @@ static const struct mg_failure *alert_failure(struct mg_batch *batch, const stru
         text = record->steps[step].error_text;
         reason =
             record->order.steps[step].reason != MG_REASON_NONE ? record->order.steps[step].reason : reason;
+    } else if (reason == MG_REASON_UNRENDERABLE) {
+        text = fold->output_fault;
     }
     if (failure->error_code.data == NULL) {
         failure->error_code = mg_slice_of(mg_reason_name(reason));
@@ -454,25 +466,18 @@ static enum mg_verdict cause_decide(struct mg_batch *batch, struct mg_item *item
     for (int i = 0; i < fold->record->order.step_count; i++) {
         generations[i] = fold->record->order.steps[i].generation;
     }
-    mg_order_decide(&fold->workflow->workflow->plan, &context, cause, &fold->record->order, &batch->decision);
+    mg_output_decide(batch, fold, &context, cause);
     enum mg_verdict verdict = batch->decision.verdict;
     verdict_count(batch, item, cause);
     if (verdict == MG_GO) {
+        story.reason = story.reason.data != NULL ? story.reason : fold->output_fault;
         digests_renew(fold, generations);
         event_add(batch, item, cause, story);
     }
     return verdict;
 }
 
-enum mg_verdict mg_fold_decide(struct mg_batch *batch, struct mg_item *item, const struct mg_cause *cause,
-                               struct mg_story story)
-{
-    enum mg_verdict verdict = cause_decide(batch, item, cause, story);
-    item->why = batch->decision.why;
-    return verdict;
-}
-
-void mg_fold_effects(struct mg_batch *batch, struct mg_item *item, struct mg_story story)
+static void decision_publish(struct mg_batch *batch, struct mg_item *item, struct mg_story story)
 {
     struct mg_follow follow;
     follow.count = 0;
@@ -490,9 +495,10 @@ void mg_fold_effects(struct mg_batch *batch, struct mg_item *item, struct mg_sto
 enum mg_verdict mg_fold_cause(struct mg_batch *batch, struct mg_item *item, const struct mg_cause *cause,
                               struct mg_story story)
 {
-    enum mg_verdict verdict = mg_fold_decide(batch, item, cause, story);
+    enum mg_verdict verdict = cause_decide(batch, item, cause, story);
+    item->why = batch->decision.why;
     if (verdict == MG_GO) {
-        mg_fold_effects(batch, item, story);
+        decision_publish(batch, item, story);
     }
     return verdict;
 }

@@ -434,12 +434,29 @@ static void order_repeat(struct mg_batch *batch, struct mg_item *item)
     }
 }
 
+/* True for a payload with which the first step could not be sent. Such an order would only be turned back,
+ * so it is refused. */
+static bool is_lacking(struct mg_batch *batch, struct mg_item *item)
+{
+    const struct mg_workflow *workflow = item->workflow->workflow;
+    const struct mg_payload_need *lack = mg_workflow_lacks(workflow, item->submission->payload);
+    if (lack != NULL) {
+        char reason[MG_STATUS_REASON_MAX + 1];
+        snprintf(reason, sizeof(reason), "payload has no member \"%.300s\"; step \"%s\" needs it",
+                 lack->pointer, workflow->steps[lack->step].name);
+        item_refuse(batch, item, reason);
+    }
+    return lack != NULL;
+}
+
 void mg_intake_decide(struct mg_batch *batch, struct mg_item *item)
 {
     if (item->fold->record != NULL) {
         order_repeat(batch, item);
     } else if (item->workflow != NULL) {
-        order_create(batch, item);
+        if (!is_lacking(batch, item)) {
+            order_create(batch, item);
+        }
     } else if (item->want != NULL && item->want->outcome == MG_FETCH_UNREADABLE) {
         item->end = MG_END_NEWER;
     } else {

@@ -74,6 +74,8 @@ struct mg_fold {
     bool is_recalled;   /* its owed statuses are being sent again */
     bool has_failed;    /* no memory: nothing of this order may be written */
     bool is_unreadable; /* a newer version wrote it */
+    /* Of the last decision, if all steps were done or skipped: the output, or the reason against it. */
+    struct mg_slice output, output_fault;
     struct mg_event_record *events;
     int event_count, event_room;
     struct mg_alert_write *alerts;
@@ -108,6 +110,7 @@ struct mg_batch {
     size_t made_before;          /* outbox.made_bytes when the batch began */
     mg_batch_fn *done;           /* callback of the running stage */
     struct mg_decision decision; /* of the cause in hand */
+    struct mg_order undecided;   /* copy from before that decision, cut behind its last step (output.c) */
     struct mg_buf scratch;
 };
 
@@ -118,15 +121,10 @@ struct mg_story {
 
 /* ---- fold.c, render.c ---- */
 
-/* Decides one cause on the item's fold. MG_GO: the order is changed, its event is added, and
- * mg_fold_effects must follow. In between the caller may change the step's record, from which the next
- * request is built. */
-enum mg_verdict mg_fold_decide(struct mg_batch *batch, struct mg_item *item, const struct mg_cause *cause,
-                               struct mg_story story);
-/* Creates the messages of the last decision. A request that cannot be built is a further cause, decided
- * here. */
-void mg_fold_effects(struct mg_batch *batch, struct mg_item *item, struct mg_story story);
-/* mg_fold_decide and, after MG_GO, mg_fold_effects. */
+/* Decides one cause on the item's fold. MG_GO: the order is changed, its event is added, and so are the
+ * messages of the decision. A request that cannot be built is a further cause, decided here. Messages and
+ * output are made from the record: a caller that changes it does so before, and takes that back without
+ * MG_GO. */
 enum mg_verdict mg_fold_cause(struct mg_batch *batch, struct mg_item *item, const struct mg_cause *cause,
                               struct mg_story story);
 /* Law 3, re-creation: true if the item's cause has already made its event. For a redelivered cause its
@@ -146,6 +144,12 @@ enum mg_render { MG_RENDER_OK, MG_RENDER_UNRENDERABLE, MG_RENDER_CHANGED, MG_REN
 /* Builds the request of a step's running attempt and adds it to the fold's sends. With `is_again` the
  * digest is only compared. */
 enum mg_render mg_render_request(struct mg_batch *batch, struct mg_item *item, int step, bool is_again);
+
+/* ---- output.c ---- */
+
+/* mg_order_decide, with the order's output as an input of the decision. */
+void mg_output_decide(struct mg_batch *batch, struct mg_fold *fold, struct mg_context *context,
+                      const struct mg_cause *cause);
 
 /* ---- chain.c ---- */
 

@@ -52,8 +52,7 @@ static bool is_cause(const struct mg_reply *reply, const struct mg_step_record *
            (reply->outcome != MG_OUTCOME_ABSENT && record->error_code.data == NULL);
 }
 
-/* Puts the reply into the step's record. Before the effects, since the next request may be rendered from
- * it. */
+/* Puts the reply into the step's record. Before the decision, whose output and requests are made from it. */
 static void record_update(const struct mg_reply *reply, struct mg_step_record *record)
 {
     if (reply->outcome == MG_OUTCOME_DONE) {
@@ -92,14 +91,15 @@ static void reply_apply(struct mg_batch *batch, struct mg_item *item, int step)
     }
     bool is_awaited = mg_step_awaits(state, reply->attempt, reply->kind);
     int64_t attempt_ms = mg_attempt_ms(batch, fold, step);
-    if (mg_fold_decide(batch, item, &cause, story) != MG_GO) {
-        return;
-    }
+    struct mg_step_record before = fold->record->steps[step];
     if (is_awaited) { /* else a higher attempt than the row's: the record stays as it is */
         record_update(reply, &fold->record->steps[step]);
-        fold->touched |= UINT64_C(1) << step;
     }
-    mg_fold_effects(batch, item, story);
+    if (mg_fold_cause(batch, item, &cause, story) != MG_GO) {
+        fold->record->steps[step] = before;
+        return;
+    }
+    fold->touched |= is_awaited ? UINT64_C(1) << step : 0;
     mg_item_note_attempt(item, step, reply->kind, attempt_ms);
     if (reply->outcome == MG_OUTCOME_DONE) {
         mg_gate_served(fold->workflow->gates[step]);

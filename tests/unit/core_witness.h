@@ -215,6 +215,9 @@ static inline void witness_effects(struct witness *witness)
             break;
         case MG_EFFECT_STATUS:
             WITNESS(witness, effect->seq == ++seq, "a gap in seq");
+            WITNESS(witness,
+                    effect->status != MG_STATUS_PROCESSED || !witness->context.is_output_unrenderable,
+                    "processed goes out, and its output cannot be built");
             break;
         case MG_EFFECT_ALERT:
             witness->open_alerts[effect->step + 1][effect->alert] = true;

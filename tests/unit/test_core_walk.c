@@ -153,6 +153,8 @@ static enum mg_verdict decide(struct witness *witness, struct mg_cause cause)
     }
     witness->context.now_ms = witness->world.now_ms;
     witness->context.random = world_random(&witness->world);
+    witness->context.is_output_unrenderable =
+        !witness->world.is_calm && witness->context.random % 4 == 0; /* until a repair */
     witness->before = witness->order;
     mg_order_decide(&witness->plan, &witness->context, &cause, &witness->order, &witness->decision);
     enum mg_verdict verdict = witness->decision.verdict;
@@ -500,7 +502,6 @@ static const struct rare RARE_STEP_CELLS[] = {
     {MG_STEP_UNDONE, MG_STEP_EVENT_CLEAR, "the operator settles such a step as not happened"},
 };
 static const struct rare RARE_ORDER_CELLS[] = {
-    {MG_ORDER_PENDING, MG_ORDER_EVENT_RAISE, "the database lost the order's newest part"},
     {MG_ORDER_PROCESSED, MG_ORDER_EVENT_RAISE, "the database lost the order's newest part"},
     {MG_ORDER_COMPENSATED, MG_ORDER_EVENT_RAISE, "the database lost the order's newest part"},
     {MG_ORDER_CANCELLED, MG_ORDER_EVENT_RAISE, "the database lost the order's newest part"},

@@ -411,6 +411,32 @@ END_TEST
 
 /* Would catch: an order that still needs an operator's command after the operator has removed the
  * obstacle. */
+/* Would catch: an order that ends as processed without its output, or a repair that has its steps done again.
+ */
+START_TEST(order_whose_output_cannot_be_built_waits_for_its_repair)
+{
+    context.is_output_unrenderable = true;
+    submit();
+    for (int i = 0; i < 3; i++) {
+        ck_assert_int_eq(order.state, MG_ORDER_PROCESSING);
+        ck_assert_int_eq(reply_executed(i, MG_OUTCOME_DONE, MG_EXECUTED_YES), MG_GO);
+    }
+    ck_assert_int_eq(order.state, MG_ORDER_ERROR);
+    ck_assert_int_eq(order.reason, MG_REASON_UNRENDERABLE);
+    ck_assert(has_status(MG_STATUS_ERROR) && !has_status(MG_STATUS_PROCESSED));
+    ck_assert(has_alert(MG_EFFECT_ALERT, MG_ALERT_ORDER_ERROR));
+    ck_assert_int_eq(operate(MG_CAUSE_RESUME, -1, MG_OUTCOME_DONE), MG_GO);
+    ck_assert_int_eq(order.state, MG_ORDER_ERROR);
+    ck_assert_int_eq(order.seq, 3);
+    context.is_output_unrenderable = false;
+    ck_assert_int_eq(operate(MG_CAUSE_RESUME, -1, MG_OUTCOME_DONE), MG_GO);
+    ck_assert_int_eq(order.state, MG_ORDER_PROCESSED);
+    ck_assert(has_status(MG_STATUS_PROCESSED) && has_alert(MG_EFFECT_CLOSE_ALERT, MG_ALERT_ORDER_ERROR));
+    ck_assert_int_eq(count_effects(MG_EFFECT_REQUEST), 0);
+    ck_assert_uint_eq(order.steps[2].attempt, 1);
+}
+END_TEST
+
 START_TEST(order_in_error_goes_on_once_nothing_stands_in_its_way)
 {
     plan.on_failure = MG_ON_FAILURE_ERROR;
@@ -454,6 +480,7 @@ int main(void)
     tcase_add_test(cases, resuming_sends_nothing_twice_that_may_be_sent_only_once);
     tcase_add_test(cases, step_sent_once_that_failed_in_doubt_is_settled_before_its_order_is_resumed);
     tcase_add_test(cases, step_sent_once_that_may_have_happened_is_not_sent_again_by_a_restart);
+    tcase_add_test(cases, order_whose_output_cannot_be_built_waits_for_its_repair);
     tcase_add_loop_test(cases, order_in_error_goes_on_once_nothing_stands_in_its_way, 0, 2);
     suite_add_tcase(suite, cases);
     return run_suite(suite);

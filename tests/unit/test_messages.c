@@ -324,7 +324,23 @@ START_TEST(a_status_comes_back)
         ck_assert_int_eq(back.at_ms, AT_MS);
         ck_assert_str_eq(back.step, "charge");
         ck_assert_str_eq(back.reason, "b");
+        ck_assert_ptr_null(back.output.data);
     }
+}
+END_TEST
+
+/* Would catch: an output that a reader returns other than it was sent. */
+START_TEST(a_status_carries_its_output_as_it_is)
+{
+    struct mg_status_message back = {0}, status = {.order_id = "o-1",
+                                                   .seq = 7,
+                                                   .status = MG_STATUS_PROCESSED,
+                                                   .at_ms = AT_MS,
+                                                   .output = mg_slice_of("{ \"paid\" : 14.00 }")};
+    mg_buf_clear(&body);
+    mg_status_write(&status, &body);
+    ck_assert_ok(mg_status_parse(mg_buf_slice(&body), &back, &err));
+    ck_assert(mg_slice_equal(back.output, status.output));
 }
 END_TEST
 
@@ -502,6 +518,7 @@ int main(void)
     tcase_add_test(tests, a_service_report_comes_back);
     tcase_add_test(tests, what_is_wanted_of_a_service_comes_back);
     tcase_add_test(tests, a_status_comes_back);
+    tcase_add_test(tests, a_status_carries_its_output_as_it_is);
     tcase_add_test(tests, an_alert_comes_back);
     tcase_add_loop_test(tests, a_command_comes_back_with_what_belongs_to_it, 0, COUNT(COMMANDS));
     tcase_add_test(tests, what_is_no_command_is_not_written);

@@ -75,22 +75,22 @@ START_TEST(an_envelope_that_is_no_text_is_refused)
 {
     static const char *const texts[] = {"\xff\xfe", "caf\xc3", "\xed\xa0\x80"};
     for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
-        fake_broker_deliver(
-            &(struct fake_delivery){.consumer = MG_LANE_NORMAL,
-                                    .body = "{\"order_id\":\"o1\",\"workflow\":\"two\",\"payload\":{}}",
-                                    .reply_to = "client",
-                                    .correlation_id = texts[i]});
+        fake_broker_deliver(&(struct fake_delivery){
+            .consumer = MG_LANE_NORMAL,
+            .body = "{\"order_id\":\"o1\",\"workflow\":\"two\",\"payload\":{\"items\":1}}",
+            .reply_to = "client",
+            .correlation_id = texts[i]});
         stage_settle();
         ck_assert_ptr_null(fake_store_order("o1"));
         ck_assert_ptr_nonnull(strstr(fake_broker_last("submission")->reason, "correlation_id"));
         ck_assert_ptr_nonnull(strstr(fake_broker_last("status")->body, "\"rejected\""));
         ck_assert_int_eq(fake_broker.acked, (int)i + 1);
     }
-    fake_broker_deliver(
-        &(struct fake_delivery){.consumer = MG_LANE_NORMAL,
-                                .body = "{\"order_id\":\"o1\",\"workflow\":\"two\",\"payload\":{}}",
-                                .reply_to = "caf\xc3\xa9",
-                                .correlation_id = "\xf0\x9f\x92\xb6"});
+    fake_broker_deliver(&(struct fake_delivery){
+        .consumer = MG_LANE_NORMAL,
+        .body = "{\"order_id\":\"o1\",\"workflow\":\"two\",\"payload\":{\"items\":1}}",
+        .reply_to = "caf\xc3\xa9",
+        .correlation_id = "\xf0\x9f\x92\xb6"});
     stage_settle();
     ck_assert_ptr_nonnull(fake_store_order("o1"));
 }
@@ -126,10 +126,10 @@ END_TEST
 /* Would catch: a request that cannot be built, and an order that hangs for ever. */
 START_TEST(a_request_that_cannot_be_built_ends_its_order_in_the_same_write)
 {
-    fake_broker_deliver(
-        &(struct fake_delivery){.consumer = MG_LANE_NORMAL,
-                                .body = "{\"order_id\":\"o1\",\"workflow\":\"two\",\"payload\":{}}",
-                                .reply_to = "client"});
+    fake_store.definition = /* no request goes to a whole collection */
+        "{\"workflow\":\"two\",\"version\":1,\"steps\":[{\"step\":\"reserve\",\"service\":\"inventory\","
+        "\"do\":{\"method\":\"POST\",\"path\":\"/r/${/payload/items}\"},\"undo\":\"none\"}]}";
+    stage_submit_from("o1", "\"\"", "client", false);
     stage_settle();
     ck_assert_int_eq(stage_step("o1", 0), MG_STEP_FAILED);
     ck_assert_int_eq(stage_order("o1"), MG_ORDER_COMPENSATED);
@@ -139,11 +139,7 @@ START_TEST(a_request_that_cannot_be_built_ends_its_order_in_the_same_write)
     ck_assert_int_ge(statuses, 2); /* accepted, and the end with its cause */
     ck_assert_ptr_nonnull(strstr(fake_broker_last("status")->body, "step reserve: "));
     ck_assert_ptr_nonnull(strstr(fake_broker_last("status")->body, "/payload/"));
-    fake_broker_deliver(
-        &(struct fake_delivery){.consumer = MG_LANE_NORMAL,
-                                .body = "{\"order_id\":\"o1\",\"workflow\":\"two\",\"payload\":{}}",
-                                .reply_to = "client",
-                                .is_redelivered = true});
+    stage_submit_from("o1", "\"\"", "client", true);
     stage_settle();
     ck_assert_int_eq(fake_broker_count("status"), 2 * statuses); /* later effects belong to it */
 }

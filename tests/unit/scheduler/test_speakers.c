@@ -226,7 +226,7 @@ START_TEST(a_refused_submission_keeps_the_exchange_that_proves_its_client)
 }
 END_TEST
 
-static const char BODY[] = "{\"order_id\":\"o1\",\"workflow\":\"two\",\"payload\":{}}";
+static const char BODY[] = "{\"order_id\":\"o1\",\"workflow\":\"two\",\"payload\":{\"items\":1}}";
 
 /* Would catch: a sender that writes the broker's own x-death header, so that a requeue would attribute its
  * order to another client; one with a delay queue of its own, so that its orders are lost without an

@@ -1,0 +1,74 @@
+/*
+ * The output that a processed order gives back: its workflow's template, with the values of payload and
+ * results. Without it an order must not end as processed. So it is made while the order is decided: if every
+ * step is done and the output cannot be built, the core decides once more, with that fact.
+ *
+ * The output is kept in one place, the status `processed`, in the event that sent it. So each repetition has
+ * the same bytes, whatever becomes of template or program, and reports and archive have it with the event. A
+ * column of its own would hold the same bytes again. An order without output has none of this.
+ */
+#include <string.h>
+
+#include "core/decide.h"
+#include "core/order.h"
+#include "item.h"
+#include "scheduler.h"
+
+static bool is_processed(const struct mg_decision *decision)
+{
+    for (int i = 0; i < decision->effect_count; i++) {
+        if (decision->effects[i].kind == MG_EFFECT_STATUS &&
+            decision->effects[i].status == MG_STATUS_PROCESSED) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Sets the fold's output, or its fault. Out of memory sets has_failed. */
+static void output_make(struct mg_batch *batch, struct mg_fold *fold)
+{
+    const struct mg_workflow *workflow = fold->workflow->workflow;
+    const struct mg_order_record *record = fold->record;
+    struct mg_slice results[MG_STEPS_MAX];
+    for (int i = 0; i < workflow->plan.step_count; i++) {
+        results[i] = record->steps[i].result;
+    }
+    struct mg_render_input input = {workflow, record->order_id, record->payload, results};
+    struct mg_err err;
+    struct mg_buf output;
+    mg_buf_init(&output, MG_OUTPUT_MAX_BYTES);
+    enum mg_class class = mg_workflow_render_output(&input, &output, &err);
+    struct mg_slice made =
+        mg_arena_copy(batch->arena, class == MG_OK ? mg_buf_slice(&output) : mg_slice_of(err.text));
+    mg_buf_finish(&output);
+    fold->has_failed = fold->has_failed || class == MG_TRANSIENT || made.data == NULL;
+    if (class == MG_OK) {
+        fold->output = made;
+    } else {
+        fold->output_fault = made;
+    }
+}
+
+void mg_output_decide(struct mg_batch *batch, struct mg_fold *fold, struct mg_context *context,
+                      const struct mg_cause *cause)
+{
+    const struct mg_workflow *workflow = fold->workflow->workflow;
+    struct mg_order *order = &fold->record->order;
+    if (workflow->output.data == NULL) {
+        mg_order_decide(&workflow->plan, context, cause, order, &batch->decision);
+        return;
+    }
+    memcpy(&batch->undecided, order, mg_order_size(order));
+    fold->output = fold->output_fault = (struct mg_slice){NULL, 0};
+    mg_order_decide(&workflow->plan, context, cause, order, &batch->decision);
+    if (!is_processed(&batch->decision)) {
+        return;
+    }
+    output_make(batch, fold);
+    if (fold->output.data == NULL) {
+        memcpy(order, &batch->undecided, mg_order_size(&batch->undecided));
+        context->is_output_unrenderable = true;
+        mg_order_decide(&workflow->plan, context, cause, order, &batch->decision);
+    }
+}
