@@ -23,8 +23,9 @@ const struct mg_json_limits MG_REQUEST_LIMITS = {
 static const char *const NAMES[] = {"v",       "order_id",        "step",     "service",     "attempt",
                                     "kind",    "idempotency_key", "do_key",   "complete_by", "sent_at",
                                     "request", "at_most_once",    "pollable", "traceparent", NULL};
-static const char *const ACTION_NAMES[] = {"method",   "path", "headers", "content_type",
-                                           "response", "body", NULL};
+static const char *const ACTION_NAMES[] = {"method", "path", "body", NULL};
+static const char *const REACH_NAMES[] = {"method",       "path",     "body", "headers",
+                                          "content_type", "response", NULL};
 static const char *const RESPONSES[] = {"json", "text", NULL};
 /* Of a definition's headers, and its accept. */
 #define HEADERS_MAX (MG_ACTION_HEADERS_MAX + 1)
@@ -157,12 +158,11 @@ static void read_headers(const struct mg_json_object *action, struct mg_arena *a
 }
 
 /* A body with a content type is text, which is sent as it is. */
-static void read_content(const struct mg_json_object *action, struct mg_arena *arena,
-                         struct mg_request *request)
+static void read_content_type(const struct mg_json_object *action, struct mg_arena *arena,
+                              struct mg_request *request)
 {
     struct mg_slice type = mg_json_get_typed(action, "content_type", MG_OPTIONAL, MG_JSON_STRING);
 
-    request->content = mg_json_get(action, "body", MG_OPTIONAL);
     if (type.data == NULL) {
         return;
     }
@@ -188,15 +188,21 @@ static void read_action(const struct mg_json_object *object, struct mg_arena *ar
     if (request->request.data == NULL) {
         return;
     }
-    if (!mg_json_object_open(&action, faults, request->request, "/request", ACTION_NAMES,
-                             MG_JSON_UNKNOWN_IGNORED)) {
+    /* Most requests are of version 1, and cost what they did. */
+    bool is_reaching = request->version >= MG_REQUEST_VERSION_REACH;
+    if (!mg_json_object_open(&action, faults, request->request, "/request",
+                             is_reaching ? REACH_NAMES : ACTION_NAMES, MG_JSON_UNKNOWN_IGNORED)) {
         return;
     }
     int method = mg_json_get_word(&action, "method", MG_REQUIRED, MG_WORDS_METHOD, MG_STALE, -1);
     struct mg_slice path = mg_json_get_typed(&action, "path", MG_REQUIRED, MG_JSON_STRING);
-    read_headers(&action, arena, request);
-    read_content(&action, arena, request);
-    request->is_text_answer = mg_json_get_word(&action, "response", MG_OPTIONAL, RESPONSES, MG_STALE, 0) == 1;
+    request->content = mg_json_get(&action, "body", MG_OPTIONAL);
+    if (is_reaching) {
+        read_headers(&action, arena, request);
+        read_content_type(&action, arena, request);
+        request->is_text_answer =
+            mg_json_get_word(&action, "response", MG_OPTIONAL, RESPONSES, MG_STALE, 0) == 1;
+    }
     if (method >= 0) {
         request->method = mg_slice_of(MG_WORDS_METHOD[method]);
     }

@@ -98,6 +98,19 @@ static void put(struct mg_call_headers *headers, const char *line)
     headers->is_out_of_memory = headers->is_out_of_memory || line == NULL;
 }
 
+/* Without a format: every call has a key. */
+static void put_key(const struct mg_job *job, struct mg_call_headers *headers)
+{
+    const char *begin = job->served->service->key_line, *key = job->request.idempotency_key;
+    size_t begin_len = strlen(begin), key_len = strlen(key);
+    char *line = mg_arena_alloc(job->arena, begin_len + key_len + 1);
+    if (line != NULL) {
+        memcpy(line, begin, begin_len);
+        memcpy(line + begin_len, key, key_len + 1);
+    }
+    put(headers, line);
+}
+
 static void put_signature(const struct mg_job *job, struct mg_call_headers *headers)
 {
     const struct mg_hmac_rule *hmac = &job->served->service->auth.hmac;
@@ -157,8 +170,7 @@ enum mg_class mg_job_write_headers(struct mg_job *job, struct mg_call_headers *r
         return class;
     }
     mg_time_format(request->complete_by_ms, complete_by);
-    put(headers,
-        mg_arena_printf(job->arena, "%s%s", job->served->service->key_line, request->idempotency_key));
+    put_key(job, headers);
     put(headers, mg_arena_printf(job->arena, "X-Makegood-Complete-By: %s", complete_by));
     put(headers, mg_arena_printf(job->arena, "X-Makegood-Order: %s", request->order_id));
     put(headers, mg_arena_printf(job->arena, "X-Makegood-Step: %s", request->step));
