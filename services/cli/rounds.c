@@ -35,7 +35,8 @@ static bool move_take(const struct story *story, int row, struct move *ret)
     }
     const struct mg_event_lists *lists = &story->lists[row];
     const struct json_t *only = mg_document_element(lists->transitions, 0);
-    if (mg_document_member(only, "step") == NULL || mg_document_element(lists->transitions, 1) != NULL ||
+    if (lists->is_unreadable || mg_document_member(only, "step") == NULL ||
+        mg_document_element(lists->transitions, 1) != NULL ||
         mg_document_element(lists->statuses, 0) != NULL) {
         return false;
     }

@@ -9,9 +9,10 @@
 #include "operator/document.h"
 #include "operator/table.h"
 
-/* The lists of one event, read; NULL: none. */
+/* The lists of one event, read; NULL: none, or unreadable. */
 struct mg_event_lists {
     struct json_t *transitions, *statuses;
+    bool is_unreadable; /* one of them; the event is part of no round */
 };
 
 struct mg_rounds {

@@ -45,21 +45,17 @@ static bool list_read(const char *text, struct json_t **ret_list, struct mg_err 
     return text[0] == '\0' || mg_document_read(mg_slice_of(text), ret_list, err) == MG_OK;
 }
 
-/* The lists of all rows. The database has checked their texts; so NULL, with a reason, mostly is a lack of
- * memory. */
-static struct mg_event_lists *lists_read(const struct mg_table *events, struct mg_err *err)
+/* The lists of all rows; NULL: no memory. The database has checked the texts of the lists, but accepts more
+ * than a document may have: NUL in a string, for example. */
+static struct mg_event_lists *lists_read(const struct mg_table *events)
 {
+    struct mg_err ignored; /* list_excuse reads again for the reason */
     struct mg_event_lists *lists = calloc((size_t)events->row_count + 1, sizeof(*lists));
-    if (lists == NULL) {
-        (void)mg_err_set(err, MG_TRANSIENT, "no memory");
-        return NULL;
-    }
-    for (int row = 0; row < events->row_count; row++) {
-        if (!list_read(mg_table_cell(events, row, "transitions"), &lists[row].transitions, err) ||
-            !list_read(mg_table_cell(events, row, "statuses"), &lists[row].statuses, err)) {
-            lists_free(lists, events->row_count);
-            return NULL;
-        }
+    for (int row = 0; lists != NULL && row < events->row_count; row++) {
+        bool has_transitions =
+            list_read(mg_table_cell(events, row, "transitions"), &lists[row].transitions, &ignored);
+        bool has_statuses = list_read(mg_table_cell(events, row, "statuses"), &lists[row].statuses, &ignored);
+        lists[row].is_unreadable = !has_transitions || !has_statuses;
     }
     return lists;
 }
@@ -108,6 +104,18 @@ static void status_print(FILE *out, const struct json_t *list, int index, const 
     (void)fprintf(out, "%s\n", is_owed ? ", not yet delivered" : "");
 }
 
+/* Prints the reason in place of an unreadable list. */
+static void list_excuse(FILE *out, const struct mg_table *events, int row, const char *name)
+{
+    struct json_t *list = NULL;
+    struct mg_err err;
+    if (!list_read(mg_table_cell(events, row, name), &list, &err)) {
+        mg_text_make_plain(err.text);
+        (void)fprintf(out, "%-24s  %-16s  (the %s could not be read: %s)\n", "", "", name, err.text);
+    }
+    mg_document_free(list);
+}
+
 static void event_print(FILE *out, const struct mg_table *events, const struct mg_event_lists *lists, int row)
 {
     const char *at = mg_table_cell(events, row, "at");
@@ -121,6 +129,10 @@ static void event_print(FILE *out, const struct mg_table *events, const struct m
     }
     for (int i = 0; mg_document_element(lists[row].statuses, i) != NULL; i++) {
         status_print(out, lists[row].statuses, i, events, row);
+    }
+    if (lists[row].is_unreadable) {
+        list_excuse(out, events, row, "transitions");
+        list_excuse(out, events, row, "statuses");
     }
 }
 
@@ -168,6 +180,16 @@ static bool is_cut(const struct mg_table *events)
     return events->row_count > 0 && strcmp(mg_table_cell(events, 0, "version"), "1") != 0;
 }
 
+/* Whether attempts may be missing among those of the events. */
+static bool is_partial(const struct mg_table *events, const struct mg_event_lists *lists)
+{
+    bool is_unreadable = lists == NULL;
+    for (int row = 0; row < events->row_count && !is_unreadable; row++) {
+        is_unreadable = lists[row].is_unreadable;
+    }
+    return is_unreadable || is_cut(events);
+}
+
 /* Counts the attempts of a step by kind. */
 static void attempts_count(const struct mg_table *events, const struct mg_event_lists *lists,
                            const char *step, int ret_counts[MG_KIND_COUNT])
@@ -193,7 +215,7 @@ static void attempts_print(FILE *out, const struct mg_table *events, const struc
                            const char *step)
 {
     int counts[MG_KIND_COUNT] = {0};
-    const char *before = is_cut(events) ? "attempts shown: " : "attempts: ";
+    const char *before = is_partial(events, lists) ? "attempts shown: " : "attempts: ";
     if (lists != NULL) {
         attempts_count(events, lists, step, counts);
     }
@@ -254,8 +276,7 @@ void mg_story_print(FILE *out, const struct mg_table *order, const struct mg_tab
                       client[0] != '\0' ? "  client " : "", client);
         labels_print(out, mg_table_cell(order, 0, "labels"));
     }
-    struct mg_err err;
-    struct mg_event_lists *lists = lists_read(events, &err);
+    struct mg_event_lists *lists = lists_read(events);
     if (steps != NULL) {
         steps_print(out, steps, events, lists);
         (void)fputc('\n', out);
@@ -264,8 +285,7 @@ void mg_story_print(FILE *out, const struct mg_table *order, const struct mg_tab
         (void)fprintf(out, "(events before version %s are left out)\n", mg_table_cell(events, 0, "version"));
     }
     if (lists == NULL) {
-        mg_text_make_plain(err.text);
-        (void)fprintf(out, "(the events could not be read: %s)\n", err.text);
+        (void)fputs("(the events could not be read: no memory)\n", out);
     }
     for (int row = 0; lists != NULL && row < events->row_count; row++) {
         struct mg_rounds rounds = mg_rounds_find(events, lists, row);

@@ -250,6 +250,35 @@ START_TEST(rounds_without_a_moment_are_printed_without_a_time)
 }
 END_TEST
 
+/* Would catch: an order without a story for the sake of one event. */
+START_TEST(an_unreadable_list_hides_no_other_event)
+{
+    unserved(2);
+    unserved(3);
+    event("reply", "charge", "", "running", "done", "none", 3, "[{\"status\":\"\\u0000\"}]");
+    free(cells[1 * COLUMN_COUNT + 5]);
+    cells[1 * COLUMN_COUNT + 5] = strdup("[{\"step\":");
+    const char *story = told();
+    ck_assert_ptr_nonnull(strstr(story, "(do, attempt 2)"));
+    ck_assert_ptr_nonnull(strstr(story, "by s-1\n"));
+    ck_assert_ptr_nonnull(strstr(story, "transitions could not be read: "));
+    ck_assert_ptr_nonnull(strstr(story, "waiting → running  (do, attempt 3)"));
+    ck_assert_ptr_nonnull(strstr(story, "running → done"));
+    ck_assert_ptr_nonnull(strstr(story, "statuses could not be read: "));
+    ck_assert_ptr_nonnull(strstr(story, "NUL"));
+}
+END_TEST
+
+/* Would catch: a round whose client may have got a status. */
+START_TEST(an_event_that_cannot_be_read_is_part_of_no_round)
+{
+    unserved(2);
+    unserved(3);
+    cells[3 * COLUMN_COUNT + 6] = strdup("[");
+    ck_assert_int_eq(lines(), 4 * 2 + 1);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("story");
@@ -264,6 +293,8 @@ int main(void)
     tcase_add_test(tests, what_is_no_waiting_is_printed_as_it_was);
     tcase_add_test(tests, what_is_not_over_is_printed);
     tcase_add_test(tests, rounds_without_a_moment_are_printed_without_a_time);
+    tcase_add_test(tests, an_unreadable_list_hides_no_other_event);
+    tcase_add_test(tests, an_event_that_cannot_be_read_is_part_of_no_round);
     suite_add_tcase(suite, tests);
     return run_suite(suite);
 }
