@@ -23,6 +23,8 @@ struct walk {
     enum mg_dead_verb verb; /* for the chosen messages */
     int chosen;             /* number, from 1; 0: all; -1: none (list) */
     int at, done;
+    int barred;             /* chosen letters that no requeue can ever move; they stay */
+    const char *obstacle;   /* of the first of them; static */
     bool is_whole;          /* prints the body */
     enum mg_exit_code code; /* not DONE: a change could not be recorded, and the walk changes nothing more */
     bool is_noted;          /* the database has answered about the current letter */
@@ -182,6 +184,10 @@ static enum mg_dead_verb letter_pick(void *arg, const struct mg_dead_letter *let
     if (!is_chosen || walk->code != MG_EXIT_DONE) {
         return MG_DEAD_LIST;
     }
+    if (walk->verb == MG_DEAD_REQUEUE && letter->obstacle != NULL) {
+        walk->obstacle = walk->barred++ == 0 ? letter->obstacle : walk->obstacle;
+        return MG_DEAD_LIST;
+    }
     if (walk->verb != MG_DEAD_LIST) {
         letter_note(walk, letter);
         if (walk->code != MG_EXIT_DONE) {
@@ -193,6 +199,14 @@ static enum mg_dead_verb letter_pick(void *arg, const struct mg_dead_letter *let
         letter_print_whole(walk, letter);
     }
     return walk->verb;
+}
+
+static enum mg_exit_code barred_fail(const struct walk *walk)
+{
+    bool is_one = walk->barred == 1;
+    return mg_cli_fail(MG_EXIT_ERROR, "%d %s in %s, because no requeue can succeed: %s", walk->barred,
+                       is_one ? "message remains" : "messages remain", walk->cli->options.queue,
+                       walk->obstacle);
 }
 
 static enum mg_exit_code walk_run(struct walk *walk, int max)
@@ -209,9 +223,10 @@ static enum mg_exit_code walk_run(struct walk *walk, int max)
         return code;
     }
     if (mg_topology_walk(&walk->cli->options.broker, queue, max, letter_pick, walk, &count, &err) != MG_OK) {
+        walk->done -= walk->at > count; /* the error is about the last one */
         return mg_cli_fail_err(&err);
     }
-    return walk->code;
+    return walk->code == MG_EXIT_DONE && walk->barred > 0 ? barred_fail(walk) : walk->code;
 }
 
 static enum mg_exit_code number_read(const struct mg_cli *cli, int *ret_number)

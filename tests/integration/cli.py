@@ -1040,6 +1040,34 @@ class Json(Case):
         with World.channel() as channel:
             channel.queue_purge("orders.intake")
 
+    def test_a_dead_letter_that_can_never_go_keeps_no_other_and_leaves_no_record(self):
+        """Would catch: a record of a change at each try, where none is made; letters that stay for a neighbour's sake."""
+        mark = "cli-" + uuid.uuid4().hex
+        with World.channel() as channel:
+            for queue, body in (("dead.letters", b"no origin"), ("orders.rejected", b" " * (2 ** 20 + 1)), ("orders.rejected", b"small")):
+                channel.basic_publish("", queue, body, pika.BasicProperties(message_id=mark))
+
+        def left(queue):
+            values = json_list(run("dead", "list", "--queue", queue, "--limit", "10000", "-o", "json", code=DONE))
+            return [letter["number"] for letter in values if letter["message_id"] == mark]
+        deadline = time.monotonic() + 10
+        while len(left("dead.letters")) + len(left("orders.rejected")) < 3 and time.monotonic() < deadline:
+            pass
+        number, count = left("dead.letters")[0], len(json_list(run("dead", "list", "--queue", "orders.rejected", "-o", "json")))
+        for _ in range(2):
+            self.assertIn("no header names its origin", one_line(run("dead", "requeue", number, *REASON, code=ERROR)))
+        self.assertEqual(self.noted(mark), [])
+        said = run("dead", "requeue", "--all", "--queue", "orders.rejected", *REASON, code=ERROR).stderr
+        self.assertIn("1 message remains in orders.rejected", said)
+        self.assertIn("1 MiB", said)
+        self.assertIn(f"{count - 1} requeued", said)
+        self.assertEqual(len(left("orders.rejected")), 1)
+        self.assertEqual(self.noted(mark), [("dead requeue", "tester", "a test", "orders.rejected")])
+        run("dead", "drop", number, *REASON, code=DONE)
+        run("dead", "drop", "--all", "--queue", "orders.rejected", *REASON, code=DONE)
+        with World.channel() as channel:
+            channel.queue_purge("orders.intake")
+
 
 def main():
     if not SERVERS:

@@ -293,7 +293,7 @@ START_TEST(dead_letters)
                                           .reason = {"a\0b", 3},
                                           .exchange = mg_slice_of("makegood.replies"),
                                           .died_at_ms = INT64_C(1769862896789)},
-                                         {.queue = mg_slice_of("q")}};
+                                         {.queue = mg_slice_of("q"), .obstacle = "it is too large"}};
     char marks[2][33], expected[1024];
     uint8_t digest[MG_SHA256_SIZE];
     mg_sha256(mg_slice_of("replies\nm\n{\"n\": 14.00}\xc3"), digest);
@@ -304,11 +304,11 @@ START_TEST(dead_letters)
         expected, sizeof(expected),
         "{\"letters\": [{\"mark\": \"%s\", \"queue\": \"replies\", \"exchange\": \"makegood.replies\", "
         "\"type\": \"\", \"message_id\": \"m\", \"correlation_id\": null, \"reason\": \"a?b\", "
-        "\"died_at\": \"2026-01-31T12:34:56.789Z\", \"body\": \"{\\\"n\\\": 14.00}?\", "
+        "\"died_at\": \"2026-01-31T12:34:56.789Z\", \"obstacle\": null, \"body\": \"{\\\"n\\\": 14.00}?\", "
         "\"is_cut\": false},\n"
         " {\"mark\": \"%s\", \"queue\": \"q\", \"exchange\": null, \"type\": null, "
         "\"message_id\": null, \"correlation_id\": null, \"reason\": null, \"died_at\": null, "
-        "\"body\": null, \"is_cut\": false}], \"is_cut\": false}",
+        "\"obstacle\": \"it is too large\", \"body\": null, \"is_cut\": false}], \"is_cut\": false}",
         marks[0], marks[1]);
     for (letter_count = 2; letter_count >= 0; letter_count -= 2) {
         struct mg_dead *dead = mg_dead_create(&console);

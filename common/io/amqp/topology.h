@@ -135,6 +135,7 @@ struct mg_dead_letter {
     struct mg_slice body, message_id, type, correlation_id;
     struct mg_slice queue, reason; /* from x-death or x-makegood-reason */
     struct mg_slice exchange;      /* proves the sender; empty: the default exchange, or unknown */
+    const char *obstacle;          /* no requeue can ever succeed, for this reason; NULL: one may */
     int64_t died_at_ms;
     uint64_t count;
 };
@@ -145,7 +146,8 @@ enum mg_dead_verb { MG_DEAD_LIST, MG_DEAD_REQUEUE, MG_DEAD_DROP };
  * returns the action for each; MG_DEAD_LIST leaves it. REQUEUE publishes it again to the queue it came from,
  * marked x-makegood-again, and removes it after the confirm. It uses the default exchange, which may speak
  * for every service. So the header x-makegood-exchange names the first exchange, by which the receiver judges
- * it. Blocks (for the tool). */
+ * it. `ret_count`: the messages that were left or settled before the end or an error. Blocks (for the tool).
+ */
 enum mg_class mg_topology_walk(const struct mg_broker_address *address, const char *queue, int max,
                                enum mg_dead_verb (*pick)(void *arg, const struct mg_dead_letter *letter),
                                void *arg, int *ret_count, struct mg_err *err) MG_MUSTCHECK;

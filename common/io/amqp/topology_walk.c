@@ -57,6 +57,7 @@ enum mg_class mg_topology_walk(const struct mg_broker_address *address, const ch
                                void *arg, int *ret_count, struct mg_err *err)
 {
     struct walk walk = {.queue = queue};
+    *ret_count = 0;
     enum mg_class class = mg_amqp_connect(address, "makegood dead", &walk.connection, NULL, err);
     if (class != MG_OK) {
         return class;
@@ -64,19 +65,18 @@ enum mg_class mg_topology_walk(const struct mg_broker_address *address, const ch
     if (amqp_confirm_select(walk.connection, MG_AMQP_CHANNEL) == NULL) {
         class = mg_amqp_result(amqp_get_rpc_reply(walk.connection), NULL, err);
     }
-    int count = 0;
-    while (class == MG_OK && count < max) {
+    while (class == MG_OK && *ret_count < max) {
         struct letter letter = {0};
         bool is_empty = false;
         class = walk_fetch(&walk, &letter, &is_empty, err);
         if (class == MG_OK && !is_empty) {
             /* The walk ends with the messages that were there at its start: a requeued one may die again at
              * once, and would come again and again. */
-            if (count == 0 && letter.behind < (uint32_t)max) {
+            if (*ret_count == 0 && letter.behind < (uint32_t)max) {
                 max = (int)letter.behind + 1;
             }
-            count++;
             class = walk_settle(&walk, &letter, pick(arg, &letter.shown), err);
+            *ret_count += class == MG_OK;
         }
         free(letter.body);
         amqp_maybe_release_buffers(walk.connection);
@@ -93,9 +93,6 @@ enum mg_class mg_topology_walk(const struct mg_broker_address *address, const ch
                                     AMQP_REPLY_SUCCESS); /* held messages return to the queue by themselves */
     }
     mg_amqp_destroy(walk.connection);
-    if (class == MG_OK) {
-        *ret_count = count;
-    }
     return class;
 }
 
@@ -188,6 +185,21 @@ static struct mg_slice letter_origin(const struct letter *letter, const amqp_fie
     return broker.len > 0 ? broker : mg_amqp_header_text(letter->properties, MG_HEADER_ORIGIN);
 }
 
+/* A message above the size from a sender's own exchange may have died with an x-death that the sender forged.
+ */
+static const char *letter_obstacle(const struct letter *letter)
+{
+    struct mg_slice queue = letter->shown.queue;
+    if (queue.data == NULL || queue.len == 0 || queue.len > MG_AMQP_SHORT_MAX) {
+        return "no header names its origin";
+    }
+    _Static_assert(MG_REQUEUE_BODY_MAX == 1024 * 1024, "the text names another size");
+    if (!letter->is_whole || letter->body_len > MG_REQUEUE_BODY_MAX) {
+        return "it is above 1 MiB, the maximum that a scheduler takes";
+    }
+    return NULL;
+}
+
 /* The first entry of x-death is the last death. A rejected order has none: it came from the intake. */
 static void letter_show(const struct walk *walk, struct letter *letter)
 {
@@ -233,6 +245,7 @@ static void letter_show(const struct walk *walk, struct letter *letter)
     if (shown->queue.data == NULL && strcmp(walk->queue, MG_QUEUE_REJECTED) == 0) {
         shown->queue = mg_slice_of(MG_QUEUE_INTAKE);
     }
+    shown->obstacle = letter_obstacle(letter);
 }
 
 static enum mg_class walk_fetch(struct walk *walk, struct letter *ret_letter, bool *ret_is_empty,
@@ -356,17 +369,9 @@ static enum mg_class walk_confirm(struct walk *walk, struct mg_err *err)
 static enum mg_class walk_requeue(struct walk *walk, const struct letter *letter, struct mg_err *err)
 {
     struct mg_slice queue = letter->shown.queue;
-    if (queue.data == NULL || queue.len == 0 || queue.len > MG_AMQP_SHORT_MAX) {
-        return mg_err_set(err, MG_PERMANENT, "cannot requeue a message of %s: no header names its origin",
-                          walk->queue);
-    }
-    /* A message this large from a sender's own exchange may have died with an x-death that the sender
-     * forged. */
-    if (!letter->is_whole || letter->body_len > MG_REQUEUE_BODY_MAX) {
-        return mg_err_set(
-            err, MG_PERMANENT,
-            "cannot requeue a message of %s: it is above %d bytes, the maximum that a scheduler takes",
-            walk->queue, MG_REQUEUE_BODY_MAX);
+    if (letter->shown.obstacle != NULL) {
+        return mg_err_set(err, MG_PERMANENT, "cannot requeue a message of %s: %s", walk->queue,
+                          letter->shown.obstacle);
     }
     amqp_table_entry_t entries[HEADERS_MAX];
     amqp_basic_properties_t properties = *letter->properties;

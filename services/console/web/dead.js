@@ -15,7 +15,7 @@ function letterShow(queue, letter) {
       fact("correlation", letter.correlation_id && h("span", {class: "id"}, letter.correlation_id))),
     h("details", {}, h("summary", {}, "Body"), bytes("body", letter.body ?? ""), letter.is_cut && h("p", {class: "soft"}, "The body is cut. In full: makegood dead show.")),
     mayAct() && h("p", {class: "row"},
-      actButton("Requeue", {title: "Requeue the message", text: "The message returns to its queue and is processed again. The same failure can occur again.",
+      letter.obstacle ? h("span", {class: "soft"}, `No requeue can succeed: ${letter.obstacle}.`) : actButton("Requeue", {title: "Requeue the message", text: "The message returns to its queue and is processed again. The same failure can occur again.",
         act: (reason) => post("dead/requeue", {queue, mark: letter.mark, reason}), done: again}),
       actButton("Drop", {isHarm: true, title: "Drop the message permanently", text: "The message is deleted, and its request is never carried out.",
         act: (reason) => post("dead/drop", {queue, mark: letter.mark, reason}), done: again})));
