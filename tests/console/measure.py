@@ -9,6 +9,7 @@ that are closed.
 
 import argparse
 import collections
+import datetime
 import http.client
 import json
 import os
@@ -39,6 +40,8 @@ LETTERS = 100
 STREAMS = 20       # half of them show one order each
 PAGE_MS = 200
 PERIOD_S = 0.065   # between two requests: a lower rate than the console accepts
+# The store's probe (common/io/store/probe.c): readiness needs it at all times, whether pages are open or not.
+PROBES = ("WITH spilled ", "SELECT set_config('work_mem'")
 QUIET_S = 3        # without a query for pages: longer than any silence of the console while a page is open
 LOOK_S = 60
 ANSWER_S = 30
@@ -158,6 +161,7 @@ class Show:
     def __init__(self, options):
         self.options, self.scratch = options, cluster.make_scratch("makegood-console-")
         self.servers = self.cluster = self.console = self.browser = self.db = None
+        self.asked_at = None  # of the newest query for pages that was seen
 
     # --- the stage ---------------------------------------------------------------------------------------------------
 
@@ -272,32 +276,39 @@ class Show:
     # --- the cost ----------------------------------------------------------------------------------------------------
 
     def sessions(self):
-        """{name: (CPU seconds, time of the last activity)} of the console's sessions, and of itself."""
+        """{name: CPU seconds} of the console's sessions, and of itself."""
         found = {}
-        for name, pid, changed in self.rows("SELECT application_name, pid, state_change FROM pg_stat_activity"
-                                            " WHERE application_name LIKE 'makegood%%' UNION ALL SELECT 'itself', %s, NULL", self.console.pid):
+        for name, pid in self.rows("SELECT application_name, pid FROM pg_stat_activity"
+                                   " WHERE application_name LIKE 'makegood%%' UNION ALL SELECT 'itself', %s", self.console.pid):
             with open(f"/proc/{pid}/stat", encoding="ascii") as stat:
                 fields = stat.read().rsplit(")", 1)[1].split()
-            found[name] = (int(fields[11]) + int(fields[12])) * TICK_S, changed
+            found[name] = (int(fields[11]) + int(fields[12])) * TICK_S
         return found
 
     def is_quiet(self):
-        [(is_quiet,)] = self.rows("SELECT clock_timestamp() - state_change > %s * interval '1 second' FROM pg_stat_activity"
-                                  " WHERE application_name = 'makegood console'", QUIET_S)
-        return is_quiet
+        """No query for pages was seen for QUIET_S. Each is the session's newest until the next one or the next probe."""
+        [(query, at, now)] = self.rows("SELECT query, state_change, clock_timestamp() FROM pg_stat_activity"
+                                       " WHERE application_name = 'makegood console'")
+        if self.asked_at is None or not query.startswith(PROBES):
+            self.asked_at = at
+        return now - self.asked_at > datetime.timedelta(seconds=QUIET_S)
+
+    def watch(self, until):
+        while time.monotonic() < until:
+            self.is_quiet()
+            time.sleep(processes.POLL_S)
 
     def cost(self, what, act):
-        """Runs the act and prints the console's queries meanwhile; returns whether its session for pages was active."""
+        """Runs the act and prints the console's queries meanwhile."""
         self.rows("SELECT pg_stat_statements_reset()")
         before, began = self.sessions(), time.monotonic()
         act()
         after, took_s = self.sessions(), time.monotonic() - began
         [(calls, ran_ms)] = self.rows("SELECT coalesce(sum(calls), 0)::float, coalesce(sum(total_exec_time), 0)"
                                       " FROM pg_stat_statements")
-        shares = [f"{name} {(cpu_s - before.get(name, (0, None))[0]) / took_s:.2%}" for name, (cpu_s, _) in after.items()]
+        shares = [f"{name} {(cpu_s - before.get(name, 0)) / took_s:.2%}" for name, cpu_s in after.items()]
         say(f"{what}, {took_s:.0f} s: {calls / took_s:.1f} statements a second, which ran {ran_ms / took_s / 1000:.2%} of the"
             f" time; of one core: {', '.join(shares)}")
-        return after["makegood console"][1] != before["makegood console"][1]
 
     def tell_statements(self):
         print("\nwhat the database did for them, the dearest first")
@@ -325,7 +336,9 @@ class Show:
         self.cost(f"{STREAMS} pages only look on", lambda: pass_time(time.monotonic() + LOOK_S))
         streams.close()
         processes.wait_until(self.is_quiet, "the console has noticed that nobody looks on")
-        is_asking = self.cost("nobody looks on", lambda: pass_time(time.monotonic() + LOOK_S))
+        quiet_since = self.asked_at
+        self.cost("nobody looks on", lambda: self.watch(time.monotonic() + LOOK_S))
+        is_asking = self.asked_at != quiet_since
         slow = [f"{route.name} took {route.of(0.99):.0f} ms" for route in routes if route.of(0.99) > PAGE_MS]
         slow += [f"{route.name} was not answered {route.refused} times" for route in routes if route.refused > 0]
         slow += [f"a stream began after {max(streams.opened_ms):.0f} ms"] if max(streams.opened_ms) > PAGE_MS else []
