@@ -210,7 +210,7 @@ static void attempts_count(const struct mg_table *events, const struct mg_event_
 }
 
 /* Prints the number of attempts of each kind. The row's own number is a fence, which all kinds share and
- * which never goes back, so it says nothing about the limit of one kind. */
+ * which never goes back; it cannot be compared with the limit of one kind. */
 static void attempts_print(FILE *out, const struct mg_table *events, const struct mg_event_lists *lists,
                            const char *step)
 {
