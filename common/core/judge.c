@@ -7,44 +7,21 @@
 
 #include "core/backoff.h"
 #include "core/plan.h"
+#include "core/policy.h"
 #include "core/quiet.h"
-
-static const struct mg_retry_plan *retry_of(const struct mg_decider *decider, int index)
-{
-    const struct mg_step_plan *plan = &decider->plan->steps[index];
-    return decider->order.steps[index].kind == MG_KIND_UNDO ? &plan->undo_retry : &plan->retry;
-}
-
-static int64_t retry_after_ms(const struct mg_decider *decider)
-{
-    return decider->cause->kind == MG_CAUSE_REPLY ? decider->cause->retry_after_ms : -1;
-}
-
-static int64_t backoff_at_ms(const struct mg_decider *decider, int index)
-{
-    const struct mg_retry_plan *retry = retry_of(decider, index);
-    uint32_t failures = decider->order.steps[index].failure_count;
-    return decider->context->now_ms + mg_backoff_ms(retry->backoff_ms, retry->max_backoff_ms,
-                                                    failures > 0 ? failures - 1 : 0, retry_after_ms(decider),
-                                                    mg_decider_random(decider, index));
-}
-
-static int64_t park_until_ms(const struct mg_decider *decider)
-{
-    return decider->context->now_ms + decider->context->park_ms;
-}
+#include "core/undo.h"
 
 /* The longest possible wait of this step for its present reason. */
 static int64_t wait_max_ms(const struct mg_decider *decider, int index)
 {
-    const struct mg_retry_plan *retry = retry_of(decider, index);
+    const struct mg_retry_plan *retry = mg_policy_retry(decider, index);
     enum mg_reason reason = decider->order.steps[index].reason;
     if (reason == MG_REASON_COOLING_DOWN) {
         return retry->cool_down_ms;
     }
     const struct mg_step *step = &decider->order.steps[index];
     int64_t poll_ms = decider->plan->steps[index].poll_ms;
-    if (reason == MG_REASON_REMOTE_WORKING) {
+    if (reason == MG_REASON_REMOTE_WORKING && !mg_step_is_backward(step)) {
         return poll_ms;
     }
     bool is_answered = reason == MG_REASON_REPLY_TRANSIENT || reason == MG_REASON_REPLY_PERMANENT ||
@@ -71,58 +48,17 @@ bool mg_judge_wait_is_too_long(struct mg_decider *decider, int index, int64_t *r
     return step->due_at_ms > bar_ms && step->due_at_ms - now_ms > wait_max_ms(decider, index);
 }
 
-/* True for an unreachable service: waiting for it is no failure (law 7, waiting is not failing). A full
- * window concerns only requests that have not been sent. */
-static bool is_service_away(const struct mg_decider *decider, int index)
-{
-    enum mg_reason gate = decider->context->gate[index];
-    return gate == MG_REASON_NO_CONSUMER || gate == MG_REASON_BREAKER_OPEN ||
-           gate == MG_REASON_SERVICE_PAUSED;
-}
-
-/* The reason why an agent made no call. */
-static enum mg_reason down_reason(const struct mg_decider *decider)
-{
-    return decider->cause->is_service_paused ? MG_REASON_SERVICE_PAUSED : MG_REASON_BREAKER_OPEN;
-}
-
-/* Law 11, quiesce: the running attempt is over for its step, but may still act at the service. A request that
- * could overtake it waits until the attempt's time is over. */
-static void attempt_stays_open(struct mg_decider *decider, int index)
-{
-    mg_quiet_extend(decider, index, decider->order.steps[index].complete_by_ms);
-}
-
-enum budget { BUDGET_ATTEMPT, BUDGET_COOL_DOWN, BUDGET_SPENT };
-
-/* Counts one failure against the attempts and cool-downs of the step's direction. */
-static enum budget failure_count(struct mg_decider *decider, int index)
-{
-    struct mg_step *step = &decider->order.steps[index];
-    const struct mg_retry_plan *retry = retry_of(decider, index);
-    step->failure_count++;
-    decider->order.failure_count++;
-    if (step->failure_count < retry->attempts) {
-        return BUDGET_ATTEMPT;
-    }
-    if (step->cool_down_count >= retry->cool_downs) {
-        return BUDGET_SPENT;
-    }
-    step->cool_down_count++;
-    step->failure_count = 0;
-    return BUDGET_COOL_DOWN;
-}
-
 /* The do failed, and another attempt may succeed. */
 static enum mg_verdict do_retry(struct mg_decider *decider, int index, enum mg_reason reason)
 {
-    switch (failure_count(decider, index)) {
-    case BUDGET_ATTEMPT:
-        return mg_decider_step(decider, index, MG_STEP_EVENT_RETRY, reason, backoff_at_ms(decider, index));
-    case BUDGET_COOL_DOWN:
+    switch (mg_policy_count_failure(decider, index)) {
+    case MG_BUDGET_ATTEMPT:
+        return mg_decider_step(decider, index, MG_STEP_EVENT_RETRY, reason,
+                               mg_policy_backoff_at_ms(decider, index));
+    case MG_BUDGET_COOL_DOWN:
         return mg_decider_step(decider, index, MG_STEP_EVENT_COOL_DOWN, MG_REASON_COOLING_DOWN,
-                               decider->context->now_ms + retry_of(decider, index)->cool_down_ms);
-    case BUDGET_SPENT:
+                               decider->context->now_ms + mg_policy_retry(decider, index)->cool_down_ms);
+    case MG_BUDGET_SPENT:
         break;
     }
     return mg_decider_step(decider, index, MG_STEP_EVENT_FAIL, MG_REASON_ATTEMPTS_EXHAUSTED, 0);
@@ -158,11 +94,11 @@ static enum mg_verdict do_wait(struct mg_decider *decider, int index, enum mg_re
 {
     const struct mg_step_plan *plan = &decider->plan->steps[index];
     if (!may_have_acted || (plan->on_unknown == MG_ON_UNKNOWN_RETRY && !plan->is_at_most_once)) {
-        return mg_decider_step(decider, index, MG_STEP_EVENT_PARK, reason, park_until_ms(decider));
+        return mg_decider_step(decider, index, MG_STEP_EVENT_PARK, reason, mg_policy_park_until_ms(decider));
     }
     if (plan->on_unknown == MG_ON_UNKNOWN_VERIFY && plan->has_verify) {
         return mg_decider_step(decider, index, MG_STEP_EVENT_DOUBT, reason,
-                               mg_later(mg_quiet_at(decider, index), park_until_ms(decider)));
+                               mg_later(mg_quiet_at(decider, index), mg_policy_park_until_ms(decider)));
     }
     return do_doubt(decider, index, reason);
 }
@@ -171,7 +107,7 @@ static enum mg_verdict do_failed(struct mg_decider *decider, int index)
 {
     const struct mg_cause *cause = decider->cause;
     struct mg_step *step = &decider->order.steps[index];
-    bool is_certain = cause->executed == MG_EXECUTED_NO && !cause->may_still_act;
+    bool is_certain = mg_policy_is_refusal_certain(cause);
     step->is_maybe = step->is_maybe || !is_certain;
     step->is_refused = is_certain;
     if (cause->outcome == MG_OUTCOME_PERMANENT || cause->outcome == MG_OUTCOME_ABSENT) {
@@ -179,7 +115,7 @@ static enum mg_verdict do_failed(struct mg_decider *decider, int index)
         return mg_decider_step(decider, index, MG_STEP_EVENT_FAIL, MG_REASON_REPLY_PERMANENT, 0);
     }
     if (cause->is_service_down) {
-        return do_wait(decider, index, down_reason(decider), !is_certain);
+        return do_wait(decider, index, mg_policy_down_reason(decider), !is_certain);
     }
     enum mg_reason reason =
         cause->outcome == MG_OUTCOME_UNKNOWN ? MG_REASON_REPLY_UNKNOWN : MG_REASON_REPLY_TRANSIENT;
@@ -200,7 +136,7 @@ static enum mg_verdict do_accepted(struct mg_decider *decider, int index)
     const struct mg_step_plan *plan = &decider->plan->steps[index];
     struct mg_step *step = &decider->order.steps[index];
     bool is_first_open = !mg_quiet_is_reached(decider, index);
-    attempt_stays_open(decider, index);
+    mg_policy_attempt_stays_open(decider, index);
     int64_t poll_at_ms = is_first_open ? step->quiet_at_ms : decider->context->now_ms + plan->poll_ms;
     if (plan->finish_within_ms == 0 || !plan->has_verify) {
         return mg_decider_step(decider, index, MG_STEP_EVENT_COMPLETE, MG_REASON_NONE, 0);
@@ -215,7 +151,7 @@ static enum mg_verdict do_accepted(struct mg_decider *decider, int index)
 static enum mg_verdict do_replied(struct mg_decider *decider, int index)
 {
     if (decider->cause->may_still_act) {
-        attempt_stays_open(decider, index);
+        mg_policy_attempt_stays_open(decider, index);
     }
     switch (decider->cause->outcome) {
     case MG_OUTCOME_DONE:
@@ -263,7 +199,7 @@ static enum mg_verdict poll_failed(struct mg_decider *decider, int index, enum m
     }
     step->poll_failure_count++;
     int64_t wait_ms = mg_backoff_ms(plan->poll_ms, mg_later(plan->poll_ms, plan->retry.max_backoff_ms),
-                                    (uint32_t)step->poll_failure_count, retry_after_ms(decider),
+                                    (uint32_t)step->poll_failure_count, mg_policy_retry_after_ms(decider),
                                     mg_decider_random(decider, index));
     return verify_again(decider, index, reason,
                         poll_next_ms(decider, step, mg_later(plan->poll_ms, wait_ms)));
@@ -274,13 +210,13 @@ static enum mg_verdict verify_failed(struct mg_decider *decider, int index, enum
     if (decider->order.steps[index].is_accepted) {
         return poll_failed(decider, index, reason);
     }
-    switch (failure_count(decider, index)) {
-    case BUDGET_ATTEMPT:
-        return verify_again(decider, index, reason, backoff_at_ms(decider, index));
-    case BUDGET_COOL_DOWN:
+    switch (mg_policy_count_failure(decider, index)) {
+    case MG_BUDGET_ATTEMPT:
+        return verify_again(decider, index, reason, mg_policy_backoff_at_ms(decider, index));
+    case MG_BUDGET_COOL_DOWN:
         return verify_again(decider, index, MG_REASON_COOLING_DOWN,
-                            decider->context->now_ms + retry_of(decider, index)->cool_down_ms);
-    case BUDGET_SPENT:
+                            decider->context->now_ms + mg_policy_retry(decider, index)->cool_down_ms);
+    case MG_BUDGET_SPENT:
         break;
     }
     return mg_decider_step(decider, index, MG_STEP_EVENT_FAIL, MG_REASON_ATTEMPTS_EXHAUSTED, 0);
@@ -325,7 +261,7 @@ static enum mg_verdict verify_absent(struct mg_decider *decider, int index)
     }
     if (step->failure_count < plan->retry.attempts) { /* the doubt before this verify is already counted */
         return mg_decider_step(decider, index, MG_STEP_EVENT_RETRY, MG_REASON_VERIFIED_ABSENT,
-                               backoff_at_ms(decider, index));
+                               mg_policy_backoff_at_ms(decider, index));
     }
     step->failure_count--; /* do_retry counts it again */
     decider->order.failure_count--;
@@ -358,51 +294,12 @@ static enum mg_verdict verify_replied(struct mg_decider *decider, int index)
     case MG_OUTCOME_TRANSIENT:
     case MG_OUTCOME_UNKNOWN:
         if (decider->cause->is_service_down) {
-            return verify_again(decider, index, down_reason(decider), park_until_ms(decider));
+            return verify_again(decider, index, mg_policy_down_reason(decider),
+                                mg_policy_park_until_ms(decider));
         }
         return verify_failed(decider, index, MG_REASON_REPLY_TRANSIENT);
     case MG_OUTCOME_PERMANENT:
         return verify_failed(decider, index, MG_REASON_REPLY_PERMANENT);
-    case MG_OUTCOME_COUNT:
-        break;
-    }
-    return mg_decider_end(decider, MG_IMPOSSIBLE, "no such outcome");
-}
-
-static enum mg_verdict undo_retry(struct mg_decider *decider, int index, enum mg_reason reason)
-{
-    switch (failure_count(decider, index)) {
-    case BUDGET_ATTEMPT:
-        return mg_decider_step(decider, index, MG_STEP_EVENT_UNDO_RETRY, reason,
-                               backoff_at_ms(decider, index));
-    case BUDGET_COOL_DOWN:
-        return mg_decider_step(decider, index, MG_STEP_EVENT_UNDO_RETRY, MG_REASON_COOLING_DOWN,
-                               decider->context->now_ms + retry_of(decider, index)->cool_down_ms);
-    case BUDGET_SPENT:
-        break;
-    }
-    return mg_decider_step(decider, index, MG_STEP_EVENT_UNDO_FAIL, MG_REASON_ATTEMPTS_EXHAUSTED, 0);
-}
-
-static enum mg_verdict undo_replied(struct mg_decider *decider, int index)
-{
-    switch (decider->cause->outcome) {
-    case MG_OUTCOME_DONE:
-    case MG_OUTCOME_ABSENT:
-    case MG_OUTCOME_ACCEPTED: /* the service has accepted the undo; undos are not polled */
-        decider->order.steps[index].is_maybe = false;
-        decider->order.steps[index].is_accepted = false;
-        return mg_decider_step(decider, index, MG_STEP_EVENT_UNDO_COMPLETE, MG_REASON_NONE, 0);
-    case MG_OUTCOME_TRANSIENT:
-    case MG_OUTCOME_UNKNOWN:
-        if (decider->cause->is_service_down) {
-            return mg_decider_step(decider, index, MG_STEP_EVENT_PARK, down_reason(decider),
-                                   park_until_ms(decider));
-        }
-        return undo_retry(decider, index, MG_REASON_REPLY_TRANSIENT);
-    case MG_OUTCOME_PERMANENT:
-        decider->order.failure_count++;
-        return mg_decider_step(decider, index, MG_STEP_EVENT_UNDO_FAIL, MG_REASON_REPLY_PERMANENT, 0);
     case MG_OUTCOME_COUNT:
         break;
     }
@@ -440,13 +337,15 @@ enum mg_verdict mg_judge_reply(struct mg_decider *decider)
     if (cause->reply_kind != step->kind) {
         return mg_decider_end(decider, MG_STALE_CAUSE, "the running attempt is of another kind");
     }
+    if (mg_step_is_backward(step)) {
+        return mg_undo_replied(decider, cause->step);
+    }
     switch (step->kind) {
     case MG_KIND_DO:
         return do_replied(decider, cause->step);
     case MG_KIND_VERIFY:
         return verify_replied(decider, cause->step);
     case MG_KIND_UNDO:
-        return undo_replied(decider, cause->step);
     case MG_KIND_COUNT:
         break;
     }
@@ -457,10 +356,18 @@ static enum mg_verdict do_overdue(struct mg_decider *decider, int index)
 {
     decider->order.steps[index].is_maybe = true;
     decider->order.steps[index].is_refused = false;
-    if (is_service_away(decider, index)) {
+    if (mg_policy_is_service_away(decider, index)) {
         return do_wait(decider, index, decider->context->gate[index], true);
     }
     return do_doubt(decider, index, MG_REASON_EXPIRED);
+}
+
+static enum mg_verdict verify_overdue(struct mg_decider *decider, int index)
+{
+    if (mg_policy_is_service_away(decider, index)) {
+        return verify_again(decider, index, decider->context->gate[index], mg_policy_park_until_ms(decider));
+    }
+    return verify_failed(decider, index, MG_REASON_EXPIRED);
 }
 
 /* A clock that was set forward has passed the deadline, and the supervisor may not have detected that step.
@@ -487,21 +394,16 @@ enum mg_verdict mg_judge_overdue(struct mg_decider *decider)
     if (step->complete_by_ms > decider->context->now_ms || is_spared(decider, index)) {
         return mg_decider_end(decider, MG_STALE_CAUSE, "the attempt's complete-by has not passed");
     }
-    attempt_stays_open(decider, index);
+    mg_policy_attempt_stays_open(decider, index);
+    if (mg_step_is_backward(step)) {
+        return mg_undo_overdue(decider, index);
+    }
     switch (step->kind) {
     case MG_KIND_DO:
         return do_overdue(decider, index);
     case MG_KIND_VERIFY:
-        if (is_service_away(decider, index)) {
-            return verify_again(decider, index, decider->context->gate[index], park_until_ms(decider));
-        }
-        return verify_failed(decider, index, MG_REASON_EXPIRED);
+        return verify_overdue(decider, index);
     case MG_KIND_UNDO:
-        if (is_service_away(decider, index)) {
-            return mg_decider_step(decider, index, MG_STEP_EVENT_PARK, decider->context->gate[index],
-                                   park_until_ms(decider));
-        }
-        return undo_retry(decider, index, MG_REASON_EXPIRED);
     case MG_KIND_COUNT:
         break;
     }
@@ -527,17 +429,16 @@ enum mg_verdict mg_judge_unpublishable(struct mg_decider *decider)
     }
     bool may_be_out = decider->cause->executed != MG_EXECUTED_NO || may_have_copies(decider, index);
     if (may_be_out) {
-        attempt_stays_open(decider, index);
+        mg_policy_attempt_stays_open(decider, index);
+    }
+    if (mg_step_is_backward(step)) {
+        return mg_undo_unpublishable(decider, index, may_be_out);
     }
     if (step->kind == MG_KIND_VERIFY) {
-        return verify_again(decider, index, MG_REASON_UNPUBLISHABLE, park_until_ms(decider));
+        return verify_again(decider, index, MG_REASON_UNPUBLISHABLE, mg_policy_park_until_ms(decider));
     }
-    if (step->kind == MG_KIND_DO) {
-        step->is_maybe = step->is_maybe || may_be_out;
-        return do_wait(decider, index, MG_REASON_UNPUBLISHABLE, may_be_out);
-    }
-    return mg_decider_step(decider, index, MG_STEP_EVENT_PARK, MG_REASON_UNPUBLISHABLE,
-                           park_until_ms(decider));
+    step->is_maybe = step->is_maybe || may_be_out;
+    return do_wait(decider, index, MG_REASON_UNPUBLISHABLE, may_be_out);
 }
 
 /* The request was never sent: it cannot be built, or the same key would carry other bytes (law 8, derived
@@ -550,7 +451,7 @@ enum mg_verdict mg_judge_unsendable(struct mg_decider *decider, enum mg_reason r
         return mg_decider_end(decider, MG_STALE_CAUSE, "this attempt has been answered or judged");
     }
     decider->order.failure_count++;
-    if (step->kind == MG_KIND_UNDO) {
+    if (mg_step_is_backward(step)) {
         return mg_decider_step(decider, index, MG_STEP_EVENT_UNDO_FAIL, reason, 0);
     }
     step->is_refused = true;
@@ -574,7 +475,7 @@ enum mg_verdict mg_judge_republished(struct mg_decider *decider)
     if (step->kind != MG_KIND_DO) {
         return mg_decider_end(decider, MG_DUPLICATE, "another copy of the request changes nothing");
     }
-    attempt_stays_open(decider, index);
+    mg_policy_attempt_stays_open(decider, index);
     if (step->is_maybe && step->quiet_at_ms == quiet_at_ms) {
         return mg_decider_end(decider, MG_DUPLICATE, "it is known that there is more than one copy");
     }

@@ -39,6 +39,9 @@ struct mg_retry_plan {
 
 enum mg_on_unknown { MG_ON_UNKNOWN_RETRY, MG_ON_UNKNOWN_VERIFY, MG_ON_UNKNOWN_OPERATOR };
 enum mg_on_failure { MG_ON_FAILURE_COMPENSATE, MG_ON_FAILURE_ERROR };
+/* The way to a result that an undo needs, if no answer has carried it: the do once more under its key, for a
+ * service that then replays its first answer, or the verify. */
+enum mg_learn { MG_LEARN_NONE, MG_LEARN_REPEAT, MG_LEARN_VERIFY };
 
 struct mg_step_plan {
     uint64_t after; /* bit i: step i must be done or skipped first */
@@ -47,7 +50,9 @@ struct mg_step_plan {
     int64_t poll_ms;          /* interval of the verifies of accepted work */
     struct mg_retry_plan retry, undo_retry;
     enum mg_on_unknown on_unknown;
+    enum mg_learn learn;
     bool has_verify, has_undo;
+    bool needs_result; /* the undo refers to the result of its own do */
     bool is_pivot, is_at_most_once, is_absent_final;
 };
 
@@ -107,6 +112,7 @@ struct mg_cause {
     bool may_still_act;
     int64_t retry_after_ms;  /* reply: the service's Retry-After; -1: none */
     bool is_request_changed; /* resume: the payload was repaired */
+    bool has_result;         /* settle: the operator gives the step's result, too */
 };
 
 /* The environment of a decision, as known to the scheduler. */
@@ -119,6 +125,9 @@ struct mg_context {
     /* For each step: NONE lets a request out; otherwise the reason against it (NO_CONSUMER, BREAKER_OPEN,
      * SERVICE_PAUSED, WINDOW_FULL). */
     enum mg_reason gate[MG_STEPS_MAX];
+    /* Bit i: the known result of step i has all that its undo refers to. A reply's own result, or an
+     * operator's, is known already. The core sees no result. */
+    uint64_t known_results;
     bool wants_step_status; /* the client requested step_completed */
     /* The order's output cannot be built from its payload and results. It must not end as processed then,
      * because its client would get that status without the output. */
@@ -187,6 +196,12 @@ static inline bool mg_step_runs(const struct mg_step *step, uint32_t attempt)
 static inline bool mg_step_awaits(const struct mg_step *step, uint32_t attempt, enum mg_kind kind)
 {
     return mg_step_runs(step, attempt) && step->kind == kind;
+}
+
+/* The step is being undone, or is undone, or its undo has failed. */
+static inline bool mg_step_is_backward(const struct mg_step *step)
+{
+    return step->state >= MG_STEP_UNDO_PENDING;
 }
 
 /* The undo is under way or planned. */

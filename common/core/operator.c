@@ -213,6 +213,36 @@ static bool has_undo_begun(const struct mg_order *order)
     return false;
 }
 
+/* An order that is in error only for undos that failed goes on as soon as none is left. */
+static enum mg_verdict undo_go_on(struct mg_decider *decider)
+{
+    struct mg_order *order = &decider->order;
+    if (order->state == MG_ORDER_ERROR && order->reason == MG_REASON_UNDO_FAILED &&
+        !mg_plan_has_failed_undo(order)) {
+        return mg_decider_order(decider, MG_ORDER_EVENT_AMEND, MG_REASON_OPERATOR, -1);
+    }
+    return MG_GO;
+}
+
+/* The result that the undo of a step needs, from the operator: the undo begins anew with it. */
+static enum mg_verdict settle_result(struct mg_decider *decider)
+{
+    step_revive(decider, decider->cause->step);
+    decider->is_changed = true;
+    (void)mg_decider_end(decider, MG_GO, "the operator gives the result that the undo needs");
+    return undo_go_on(decider);
+}
+
+/* Law 8, derived identities: after the first undo its key stands for the result that it carried. */
+static bool is_undo_open_to_result(const struct mg_decider *decider, int index)
+{
+    const struct mg_step *step = &decider->order.steps[index];
+    bool is_waiting = step->state == MG_STEP_UNDO_PENDING || step->state == MG_STEP_UNDO_WAITING ||
+                      step->state == MG_STEP_UNDO_FAILED;
+    return is_waiting && !step->is_undo_dispatched && decider->cause->has_result &&
+           decider->plan->steps[index].needs_result;
+}
+
 /* Settles a step as done. Refused if the order can neither go forward with it nor undo it any more. */
 static enum mg_verdict settle_done(struct mg_decider *decider)
 {
@@ -224,12 +254,22 @@ static enum mg_verdict settle_done(struct mg_decider *decider)
         return mg_decider_end(decider, MG_REFUSED,
                               "the order has ended as undone; nothing would undo this step");
     }
+    if (mg_decider_lacks_result(decider, index)) {
+        return mg_decider_end(decider, MG_REFUSED,
+                              "its undo needs its result; settle it with the result (--result)");
+    }
+    if (is_undo_open_to_result(decider, index)) {
+        return settle_result(decider);
+    }
     if (plan->is_pivot && order->goal != MG_GOAL_PROCESSED && has_undo_begun(order)) {
         return mg_decider_end(
             decider, MG_REFUSED,
             "the steps before the pivot are being undone; the order cannot go forward again");
     }
     struct mg_step *step = &decider->order.steps[index];
+    if (step->state == MG_STEP_DONE && decider->cause->has_result) {
+        return mg_decider_end(decider, MG_REFUSED, "it is done, and the result that it has stays");
+    }
     bool was_running = mg_step_is_running(step);
     int64_t complete_by_ms = step->complete_by_ms;
     enum mg_verdict verdict = mg_decider_step(decider, index, MG_STEP_EVENT_COMPLETE, MG_REASON_OPERATOR, 0);
@@ -265,12 +305,7 @@ static enum mg_verdict settle_absent(struct mg_decider *decider)
     step->is_refused = true;
     step->finish_by_ms = 0;
     step_forget_failures(step);
-    if (order->state == MG_ORDER_ERROR && order->reason == MG_REASON_UNDO_FAILED &&
-        !mg_plan_has_failed_undo(order)) {
-        return mg_decider_order(decider, MG_ORDER_EVENT_AMEND, MG_REASON_OPERATOR,
-                                -1); /* no step blocks it */
-    }
-    return MG_GO;
+    return undo_go_on(decider);
 }
 
 static enum mg_verdict step_settle(struct mg_decider *decider)

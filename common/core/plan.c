@@ -285,6 +285,37 @@ static void finish_backward(struct mg_decider *decider)
     }
 }
 
+/* The next request of a step that is to be undone: the undo, or an attempt that learns the result which the
+ * undo needs. If neither way leads to the result, it is the undo, which then cannot be built. */
+static enum mg_kind next_kind(const struct mg_decider *decider, int index)
+{
+    const struct mg_step_plan *plan = &decider->plan->steps[index];
+    if (!mg_decider_lacks_result(decider, index)) {
+        return MG_KIND_UNDO;
+    }
+    if (plan->learn == MG_LEARN_VERIFY) {
+        return MG_KIND_VERIFY;
+    }
+    /* Law 8, derived identities: no do goes out under the key of a dispatched undo. Its result was known, and
+     * only a database that has lost it can lack it. */
+    bool can_repeat = plan->learn == MG_LEARN_REPEAT && !decider->order.steps[index].is_undo_dispatched;
+    return can_repeat ? MG_KIND_DO : MG_KIND_UNDO;
+}
+
+/* An attempt to learn the result may still act like any do. No undo overtakes it (law 11, quiesce), and no
+ * further attempt to learn: so what such an attempt finds holds for all before it. An undo does not wait for
+ * an undo. */
+static void undo_advance(struct mg_decider *decider, int index)
+{
+    bool was_undo = decider->order.steps[index].kind == MG_KIND_UNDO;
+    if (!was_undo && !mg_quiet_is_reached(decider, index)) {
+        (void)mg_decider_step(decider, index, MG_STEP_EVENT_PARK, MG_REASON_QUIESCING,
+                              mg_quiet_due_at(decider, index));
+    } else {
+        step_dispatch(decider, index, next_kind(decider, index));
+    }
+}
+
 static void plan_backward(struct mg_decider *decider)
 {
     struct mg_order *order = &decider->order;
@@ -309,7 +340,7 @@ static void plan_backward(struct mg_decider *decider)
                 decider->is_changed = true;
             }
             if (is_due(decider, i)) {
-                step_dispatch(decider, i, MG_KIND_UNDO);
+                undo_advance(decider, i);
             }
         }
     }

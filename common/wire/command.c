@@ -12,8 +12,9 @@
 #include "wire/json_reader.h"
 #include "wire/message_write.h"
 
-static const char *const NAMES[] = {"v",   "command_id", "command", "order_id", "step", "attempt", "version",
-                                    "seq", "outcome",    "by",      "reason",   "set",  NULL};
+static const char *const NAMES[] = {"v",       "command_id", "command", "order_id", "step",
+                                    "attempt", "version",    "seq",     "outcome",  "result",
+                                    "by",      "reason",     "set",     NULL};
 static const char *const SET_NAMES[] = {"pointer", "value", NULL};
 
 #define POINTER_MAX_BYTES 511 /* of a repair; no order has deeper places */
@@ -82,6 +83,9 @@ void mg_command_write(const struct mg_command *command, struct mg_buf *ret_body)
     if (COMMANDS[index].has_outcome) {
         mg_json_member_word(&json, "outcome", mg_outcome_name(command->outcome));
     }
+    if (command->result.data != NULL) {
+        mg_json_member_raw(&json, "result", command->result);
+    }
     mg_message_put_text(&json, "by", command->by);
     mg_message_put_text_if(&json, "reason", command->reason);
     if (COMMANDS[index].has_set && command->set_count > 0) {
@@ -140,6 +144,22 @@ static void read_set(const struct mg_json_object *object, struct mg_slice entry,
     command->set_count++;
 }
 
+static void read_result(const struct mg_json_object *object, struct mg_command *command)
+{
+    command->result = mg_json_get(object, "result", MG_OPTIONAL);
+    if (command->result.data == NULL) {
+        return;
+    }
+    if (command->outcome != MG_OUTCOME_DONE) {
+        mg_json_member_fault(object, MG_BAD_INPUT, "result",
+                             "only a step that is \"done\" has a result; leave it out");
+    }
+    if (command->result.len > MG_COMMAND_RESULT_MAX) {
+        mg_json_member_fault(object, MG_BAD_INPUT, "result", "%zu bytes; up to %d are allowed",
+                             command->result.len, MG_COMMAND_RESULT_MAX);
+    }
+}
+
 /* Members of other commands are refused: the sender expects an effect that would not happen. */
 static void refuse_foreign(const struct mg_json_object *object, const char *command, const char *name,
                            bool has_it)
@@ -159,6 +179,7 @@ static void read_by_kind(const struct mg_json_object *object, int index, struct 
     refuse_foreign(object, word, "attempt", COMMANDS[index].has_attempt);
     refuse_foreign(object, word, "seq", COMMANDS[index].has_seq);
     refuse_foreign(object, word, "outcome", COMMANDS[index].has_outcome);
+    refuse_foreign(object, word, "result", COMMANDS[index].has_outcome);
     refuse_foreign(object, word, "set", COMMANDS[index].has_set);
     if (COMMANDS[index].has_step) {
         mg_json_get_name(object, "step", MG_REQUIRED, command->step);
@@ -173,6 +194,7 @@ static void read_by_kind(const struct mg_json_object *object, int index, struct 
     if (COMMANDS[index].has_outcome) {
         int outcome = mg_json_get_word(object, "outcome", MG_REQUIRED, SETTLED, MG_BAD_INPUT, -1);
         command->outcome = outcome == 1 ? MG_OUTCOME_ABSENT : MG_OUTCOME_DONE;
+        read_result(object, command);
     }
     if (COMMANDS[index].has_set) {
         struct mg_json_walk walk;

@@ -11,7 +11,8 @@
 
 #define MG_COMMAND_REASON_MAX 511
 #define MG_COMMAND_BY_MAX     127
-#define MG_COMMAND_SETS_MAX   16 /* repairs of the payload in one resume */
+#define MG_COMMAND_SETS_MAX   16    /* repairs of the payload in one resume */
+#define MG_COMMAND_RESULT_MAX 65536 /* bytes of a result; of an agent's reply by default, too */
 
 struct mg_command {
     char command_id[MG_UUID_SIZE]; /* also the message_id; the same command sent twice causes one change */
@@ -23,6 +24,7 @@ struct mg_command {
     uint64_t version;           /* the version that was the basis of the decision; 0: not given */
     uint64_t seq;               /* owed: number of the event with owed statuses */
     enum mg_outcome outcome;    /* settle: done or absent */
+    struct mg_slice result;     /* settle as done: the step's result, borrowed from the body; absent: none */
     char by[MG_COMMAND_BY_MAX + 1];
     char reason[MG_COMMAND_REASON_MAX + 1];
     int set_count; /* resume: repairs of the payload */

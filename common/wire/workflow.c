@@ -33,21 +33,11 @@ static const struct mg_retry_plan UNDO_RETRY_DEFAULT = {
 static const char *const WORKFLOW_NAMES[] = {"$schema",    "workflow",  "version", "complete_within",
                                              "on_failure", "on_expiry", "labels",  "output",
                                              "steps",      NULL};
-static const char *const STEP_NAMES[] = {"step",
-                                         "service",
-                                         "after",
-                                         "complete_within",
-                                         "finish_within",
-                                         "poll",
-                                         "retry",
-                                         "pivot",
-                                         "at_most_once",
-                                         "absent_is_final",
-                                         "on_unknown",
-                                         "do",
-                                         "verify",
-                                         "undo",
-                                         NULL};
+static const char *const STEP_NAMES[] = {
+    "step",       "service", "after", "complete_within", "finish_within",
+    "poll",       "retry",   "pivot", "at_most_once",    "absent_is_final",
+    "on_unknown", "learn",   "do",    "verify",          "undo",
+    NULL};
 static const char *const RETRY_NAMES[] = {"attempts",  "backoff",    "max_backoff",
                                           "cool_down", "cool_downs", NULL};
 static const char *const ACTION_NAMES[] = {"method", "path",   "query",    "headers", "body",
@@ -56,6 +46,7 @@ static const char *const UNDO_NAMES[] = {"method", "path",     "query", "headers
                                          "accept", "response", "retry", "complete_within", NULL};
 static const char *const ON_FAILURE[] = {"compensate", "error", NULL};
 static const char *const ON_UNKNOWN[] = {"retry", "verify", "operator", NULL};
+static const char *const LEARN[] = {"repeat", "verify", NULL};
 
 /* The definition and the memory that its slices point into. */
 struct owned_workflow {
@@ -243,6 +234,10 @@ static void read_policy(const struct mg_json_object *step, struct mg_step_plan *
         mg_json_member_fault(
             step, MG_BAD_INPUT, "on_unknown",
             "\"verify\" without a \"verify\" action; add the action, or use \"retry\" or \"operator\"");
+    }
+    int learn = mg_json_get_word(step, "learn", MG_OPTIONAL, LEARN, MG_BAD_INPUT, -1);
+    if (learn >= 0) {
+        plan->learn = learn == 0 ? MG_LEARN_REPEAT : MG_LEARN_VERIFY;
     }
     if (plan->is_absent_final && !plan->has_verify) {
         mg_json_member_fault(

@@ -29,6 +29,7 @@ struct mg_workflow_step {
     char name[MG_NAME_MAX + 1];
     char service[MG_NAME_MAX + 1];
     struct mg_action actions[MG_KIND_COUNT];
+    bool uses_own_result; /* its verify or undo refers to its own result: the result of a 202 is kept, too */
 };
 
 struct mg_workflow_label {
@@ -91,6 +92,10 @@ enum mg_class mg_workflow_render_output(const struct mg_render_input *input, str
                                         struct mg_err *err) MG_MUSTCHECK;
 /* The first need that this payload does not meet; NULL: it meets all. */
 const struct mg_payload_need *mg_workflow_lacks(const struct mg_workflow *workflow, struct mg_slice payload);
+/* MG_OK: `result` (absent: none is known) has all that the undo of the step refers to in its own result, as
+ * the undo needs it. MG_PERMANENT: it lacks something; the text names it. MG_TRANSIENT: no memory. */
+enum mg_class mg_workflow_undo_check(const struct mg_workflow *workflow, int step, struct mg_slice result,
+                                     struct mg_err *err) MG_MUSTCHECK;
 
 /* The version of the message that carries this action's request; 1 if it needs no newer reader. */
 int mg_action_version(const struct mg_action *action);

@@ -157,15 +157,38 @@ static bool check_cycles(const struct mg_workflow *workflow, const uint64_t befo
 /* ---- references ---- */
 
 struct reference_check {
-    const struct mg_workflow *workflow;
+    struct mg_workflow *workflow;
     struct mg_json_faults *faults;
     const char *place; /* JSON pointer of the template */
     int step;          /* -1: the template of the output, which is rendered when no step is left */
     enum mg_kind kind;
     uint64_t before;
+    bool has_own; /* a template refers to the step's own result */
 };
 
-static void check_result(const struct reference_check *check, const char *pointer)
+/* Whether the step's own result can exist when the request goes out. */
+static void check_own_result(struct reference_check *check, const char *pointer)
+{
+    const struct mg_step_plan *plan = &check->workflow->plan.steps[check->step];
+    check->has_own = true;
+    if (check->kind == MG_KIND_DO) {
+        mg_json_fault(check->faults, MG_BAD_INPUT, check->place,
+                      "${%.120s}: the step's own result does not exist yet; refer to ${/do_key} instead",
+                      pointer);
+    } else if (check->kind == MG_KIND_UNDO && plan->learn == MG_LEARN_NONE) {
+        mg_json_fault(check->faults, MG_BAD_INPUT, check->place,
+                      "${%.120s}: an undo may run when the result never came; give the step \"learn\": "
+                      "\"repeat\" or \"verify\", or refer to ${/do_key} instead",
+                      pointer);
+    } else if (check->kind == MG_KIND_VERIFY && plan->finish_within_ms == 0) {
+        mg_json_fault(check->faults, MG_BAD_INPUT, check->place,
+                      "${%.120s}: a verify runs when the result never came; refer to ${/do_key} instead, or "
+                      "poll accepted work (\"finish_within\") by what its 202 gave",
+                      pointer);
+    }
+}
+
+static void check_result(struct reference_check *check, const char *pointer)
 {
     const char *name = pointer + strlen("/results/");
     struct mg_slice step = {name, strcspn(name, "/")};
@@ -176,11 +199,7 @@ static void check_result(const struct reference_check *check, const char *pointe
     } else if (check->step < 0) {
         return;
     } else if (index == check->step) {
-        const char *why = check->kind == MG_KIND_DO       ? "the step's own result does not exist yet"
-                          : check->kind == MG_KIND_VERIFY ? "a verify runs when the result never came"
-                                                          : "an undo may run when the result never came";
-        mg_json_fault(check->faults, MG_BAD_INPUT, check->place, "${%.120s}: %s; refer to ${/do_key} instead",
-                      pointer, why);
+        check_own_result(check, pointer);
     } else if (!(check->before & (UINT64_C(1) << index))) {
         mg_json_fault(
             check->faults, MG_BAD_INPUT, check->place,
@@ -192,7 +211,7 @@ static void check_result(const struct reference_check *check, const char *pointe
 static bool check_reference(void *arg, const char *pointer)
 {
     static const char *const SINGLE[] = {"/order_id", "/idempotency_key", "/do_key"};
-    const struct reference_check *check = arg;
+    struct reference_check *check = arg;
 
     size_t singles = check->step < 0 ? 1 : sizeof(SINGLE) / sizeof(SINGLE[0]); /* keys are of steps */
     for (size_t i = 0; i < singles; i++) {
@@ -256,6 +275,54 @@ static void check_action(struct reference_check *check, const struct mg_action *
     }
 }
 
+/* `learn` needs an undo that uses the result, and a way that leads to it. */
+static void check_learn(const struct mg_workflow *workflow, int step, bool has_own_verify,
+                        struct mg_json_faults *faults)
+{
+    const struct mg_step_plan *plan = &workflow->plan.steps[step];
+    const char *wrong = NULL;
+    char pointer[MG_JSON_POINTER_SIZE];
+
+    if (plan->learn != MG_LEARN_NONE && !plan->needs_result) {
+        wrong = "the step's undo does not refer to the step's own result; leave it out";
+    } else if (plan->learn == MG_LEARN_REPEAT && plan->is_at_most_once) {
+        wrong = "\"repeat\" would call an \"at_most_once\" step again; use \"verify\"";
+    } else if (plan->learn == MG_LEARN_REPEAT && plan->is_pivot) {
+        wrong = "\"repeat\" could carry out the pivot of an order that is turned back; use \"verify\"";
+    } else if (plan->learn == MG_LEARN_VERIFY && !plan->has_verify) {
+        wrong = "\"verify\" without a \"verify\" action; add the action, or use \"repeat\"";
+    } else if (plan->learn == MG_LEARN_VERIFY && has_own_verify) {
+        wrong = "the \"verify\" itself refers to the step's own result; use \"repeat\"";
+    }
+    if (wrong != NULL) {
+        (void)snprintf(pointer, sizeof(pointer), "/steps/%d/learn", step);
+        mg_json_fault(faults, MG_BAD_INPUT, pointer, "%s", wrong);
+    }
+    if (has_own_verify && plan->on_unknown == MG_ON_UNKNOWN_VERIFY) {
+        (void)snprintf(pointer, sizeof(pointer), "/steps/%d/on_unknown", step);
+        mg_json_fault(faults, MG_BAD_INPUT, pointer,
+                      "a lost answer leaves the \"verify\" without the result that it refers to; say "
+                      "\"retry\" or \"operator\"");
+    }
+}
+
+static void check_actions(struct mg_workflow *workflow, int step, uint64_t before,
+                          struct mg_json_faults *faults)
+{
+    bool has_own[MG_KIND_COUNT] = {false};
+    for (int kind = 0; kind < MG_KIND_COUNT; kind++) {
+        const struct mg_action *action = &workflow->steps[step].actions[kind];
+        struct reference_check check = {workflow, faults, "", step, (enum mg_kind)kind, before, false};
+        if (action->is_present) {
+            check_action(&check, action);
+        }
+        has_own[kind] = check.has_own;
+    }
+    workflow->plan.steps[step].needs_result = has_own[MG_KIND_UNDO];
+    workflow->steps[step].uses_own_result = has_own[MG_KIND_UNDO] || has_own[MG_KIND_VERIFY];
+    check_learn(workflow, step, has_own[MG_KIND_VERIFY], faults);
+}
+
 void mg_workflow_check(struct mg_workflow *workflow, const struct mg_step_source *sources,
                        struct mg_json_faults *faults)
 {
@@ -275,13 +342,8 @@ void mg_workflow_check(struct mg_workflow *workflow, const struct mg_step_source
         return; /* "before" is undefined in a cycle */
     }
     for (int i = 0; i < count; i++) {
-        for (int kind = 0; kind < MG_KIND_COUNT; kind++) {
-            const struct mg_action *action = &workflow->steps[i].actions[kind];
-            struct reference_check check = {workflow, faults, "", i, (enum mg_kind)kind, before[i]};
-            if (!action->is_present || !sources[i].is_present) {
-                continue;
-            }
-            check_action(&check, action);
+        if (sources[i].is_present) {
+            check_actions(workflow, i, before[i], faults);
         }
     }
     struct reference_check check = {.workflow = workflow, .faults = faults, .step = -1};

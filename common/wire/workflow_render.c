@@ -9,8 +9,14 @@
 #include "wire/status.h"
 #include "wire/workflow.h"
 
+/* Of a rendering that only tries a result: its text is discarded. Requests of this size are refused anyway.
+ */
+#define TRIED_MAX_BYTES (1024 * 1024)
+
 struct value_source {
     const struct mg_render_input *input;
+    bool is_trial; /* only the values of tried_step's result count: any text stands for others */
+    int tried_step;
     /* Order id and keys as JSON strings: their characters need no escaping. */
     char order_id[MG_KEY_SIZE + 2], idempotency_key[MG_KEY_SIZE + 2], do_key[MG_KEY_SIZE + 2];
 };
@@ -25,12 +31,29 @@ static const char *behind(const char *pointer, const char *root)
     return pointer + len;
 }
 
+static struct mg_slice find_result(const struct value_source *source, const char *rest)
+{
+    struct mg_slice step = {rest + 1, strcspn(rest + 1, "/")};
+    int index = mg_workflow_step_index(source->input->workflow, step);
+    if (source->is_trial && index != source->tried_step) {
+        return mg_slice_of("\"x\"");
+    }
+    return index >= 0 ? mg_json_find(source->input->results[index], step.data + step.len)
+                      : (struct mg_slice){0};
+}
+
 static struct mg_slice find_value(void *arg, const char *pointer)
 {
     const struct value_source *source = arg;
     const struct mg_render_input *input = source->input;
     const char *rest;
 
+    if ((rest = behind(pointer, "/results")) != NULL && *rest == '/') {
+        return find_result(source, rest);
+    }
+    if (source->is_trial) {
+        return mg_slice_of("\"x\"");
+    }
     if (strcmp(pointer, "/order_id") == 0) {
         return mg_slice_of(source->order_id);
     }
@@ -42,13 +65,6 @@ static struct mg_slice find_value(void *arg, const char *pointer)
     }
     if ((rest = behind(pointer, "/payload")) != NULL) {
         return mg_json_find(input->payload, rest);
-    }
-    if ((rest = behind(pointer, "/results")) != NULL && *rest == '/') {
-        struct mg_slice step = {rest + 1, strcspn(rest + 1, "/")};
-        int index = mg_workflow_step_index(input->workflow, step);
-        if (index >= 0) {
-            return mg_json_find(input->results[index], step.data + step.len);
-        }
     }
     return (struct mg_slice){0};
 }
@@ -159,4 +175,19 @@ const struct mg_payload_need *mg_workflow_lacks(const struct mg_workflow *workfl
         need = need->next;
     }
     return need;
+}
+
+enum mg_class mg_workflow_undo_check(const struct mg_workflow *workflow, int step, struct mg_slice result,
+                                     struct mg_err *err)
+{
+    struct mg_slice results[MG_STEPS_MAX] = {{0}};
+    struct mg_render_input input = {workflow, "", {NULL, 0}, results};
+    struct value_source source = {.input = &input, .is_trial = true, .tried_step = step};
+    struct mg_buf tried;
+
+    results[step] = result;
+    mg_buf_init(&tried, TRIED_MAX_BYTES);
+    enum mg_class class = render_action(&workflow->steps[step].actions[MG_KIND_UNDO], &source, &tried, err);
+    mg_buf_finish(&tried);
+    return class == MG_OK || class == MG_TRANSIENT ? class : MG_PERMANENT;
 }

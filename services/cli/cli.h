@@ -36,7 +36,7 @@ struct mg_cli_options {
     const char *pg_dsn, *output;
     const char *http, *http_cert_file, *http_ca_file; /* of the service that `probe` calls */
     int64_t timeout_ms;
-    const char *reason, *by, *step, *outcome, *state, *workflow, *queue, *migrations;
+    const char *reason, *by, *step, *outcome, *step_result, *state, *workflow, *queue, *migrations;
     const char *error, *group_by, *since, *until, *after;
     const char *concurrency, *rate, *result;
     const char *hot, *keep, *export_command;

@@ -38,6 +38,8 @@ static const struct {
          "name of the step; order list and bulk start: only failures of this step"),
     TEXT(MG_EXTRA_OUTCOME, outcome, "outcome", NULL, "done|absent",
          "outcome of the step: done (it took effect) or absent (it did not)"),
+    TEXT(MG_EXTRA_OUTCOME, step_result, "result", NULL, "JSON",
+         "with --outcome done: the result of the step, which its undo or later steps refer to"),
     LIST(MG_EXTRA_SET, sets, "set", "POINTER=JSON",
          "JSON pointer to a value of the payload, and its new value"),
     FLAG(MG_EXTRA_WAIT, waits, "wait", "wait until every order has ended, and print its state"),

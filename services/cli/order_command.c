@@ -149,6 +149,27 @@ static enum mg_exit_code sets_read(struct mg_cli *cli, struct mg_command *comman
     return MG_EXIT_DONE;
 }
 
+static enum mg_exit_code result_read(struct mg_cli *cli, struct mg_command *command)
+{
+    struct mg_err err;
+    if (cli->options.step_result == NULL || cli->options.step_result[0] == '\0') {
+        return MG_EXIT_DONE;
+    }
+    if (command->outcome != MG_OUTCOME_DONE) {
+        return mg_cli_fail(MG_EXIT_USAGE, "--result: only a step with --outcome done has a result");
+    }
+    command->result = mg_slice_of(cli->options.step_result);
+    if (command->result.len > MG_COMMAND_RESULT_MAX) {
+        return mg_cli_fail(MG_EXIT_USAGE, "--result is longer than %d bytes", MG_COMMAND_RESULT_MAX);
+    }
+    if (mg_json_check(command->result, &MG_JSON_LIMITS_DEFAULT, &err) != MG_OK) {
+        return mg_cli_fail(MG_EXIT_USAGE,
+                           "--result %.60s: no JSON: %s; write it as in --result '{\"id\":\"ch_42\"}'",
+                           cli->options.step_result, err.text);
+    }
+    return MG_EXIT_DONE;
+}
+
 static enum mg_exit_code command_run(struct mg_cli *cli, enum mg_cause_kind kind)
 {
     struct asking asking = {.cli = cli};
@@ -185,6 +206,9 @@ static enum mg_exit_code command_run(struct mg_cli *cli, enum mg_cause_kind kind
         command->outcome = strcmp(outcome, "done") == 0 ? MG_OUTCOME_DONE : MG_OUTCOME_ABSENT;
     }
     enum mg_exit_code code = sets_read(cli, command);
+    if (code == MG_EXIT_DONE) {
+        code = result_read(cli, command);
+    }
     if (code == MG_EXIT_DONE) {
         code = version_read(cli, command);
     }

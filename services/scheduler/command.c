@@ -188,6 +188,37 @@ static enum mg_verdict restart_apply(struct mg_batch *batch, struct mg_item *ite
     return verdict;
 }
 
+/* MG_OK: the command gives no result, or one with which the step can be undone. */
+static enum mg_class settle_check(const struct mg_fold *fold, const struct mg_command *command, int step,
+                                  struct mg_err *err)
+{
+    const struct mg_workflow *workflow = fold->workflow->workflow;
+    if (command->result.data == NULL || step < 0 || !workflow->plan.steps[step].needs_result) {
+        return MG_OK;
+    }
+    enum mg_class class = mg_workflow_undo_check(workflow, step, command->result, err);
+    return class == MG_OK ? class : mg_err_prefix(err, "the result lacks what the step's undo needs");
+}
+
+/* The result is set before the decision, since requests are rendered from it. Without MG_GO it is restored.
+ */
+static enum mg_verdict settle_apply(struct mg_batch *batch, struct mg_item *item, struct mg_cause *cause,
+                                    struct mg_story story)
+{
+    struct mg_fold *fold = item->fold;
+    struct mg_step_record *record = &fold->record->steps[cause->step];
+    struct mg_slice before = record->result;
+    cause->has_result = true;
+    record->result = item->command->result;
+    enum mg_verdict verdict = mg_fold_cause(batch, item, cause, story);
+    if (verdict == MG_GO) {
+        fold->touched |= UINT64_C(1) << cause->step;
+    } else {
+        record->result = before;
+    }
+    return verdict;
+}
+
 static void command_apply(struct mg_batch *batch, struct mg_item *item, int step)
 {
     const struct mg_command *command = item->command;
@@ -202,8 +233,17 @@ static void command_apply(struct mg_batch *batch, struct mg_item *item, int step
         story.reason = mg_slice_of(command->reason);
     }
     enum mg_verdict verdict;
+    struct mg_err err;
+    enum mg_class class = settle_check(item->fold, command, step, &err);
+    if (class == MG_TRANSIENT) {
+        item->fold->has_failed = true;
+        return;
+    }
+    if (class != MG_OK) {
+        result_add(batch, item, MG_COMMAND_INVALID, err.text);
+        return;
+    }
     if (command->kind == MG_CAUSE_RESUME && command->set_count > 0) {
-        struct mg_err err;
         struct mg_slice repaired = mg_repair_payload(batch, item->fold, command, &err);
         if (repaired.data == NULL) {
             result_add(batch, item, MG_COMMAND_INVALID, err.text);
@@ -212,6 +252,8 @@ static void command_apply(struct mg_batch *batch, struct mg_item *item, int step
         verdict = resume_apply(batch, item, &cause, story, repaired);
     } else if (command->kind == MG_CAUSE_OVERDUE && step >= 0) {
         verdict = overdue_apply(batch, item, &cause, story);
+    } else if (command->result.data != NULL && step >= 0) {
+        verdict = settle_apply(batch, item, &cause, story);
     } else if (command->kind == MG_CAUSE_RESTART) {
         verdict = restart_apply(batch, item, &cause, story);
     } else {

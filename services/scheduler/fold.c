@@ -401,8 +401,7 @@ static void effects_make(struct mg_batch *batch, struct mg_item *item, struct mg
 
 /* ---- deciding ---- */
 
-static void context_make(const struct mg_batch *batch, const struct mg_fold *fold,
-                         struct mg_context *ret_context)
+static void context_make(const struct mg_batch *batch, struct mg_fold *fold, struct mg_context *ret_context)
 {
     const struct mg_scheduler *scheduler = batch->scheduler;
     memset(ret_context, 0, sizeof(*ret_context));
@@ -412,6 +411,7 @@ static void context_make(const struct mg_batch *batch, const struct mg_fold *fol
     ret_context->quiesce_ms = scheduler->options->quiesce_ms;
     ret_context->park_ms = scheduler->options->park_ms;
     ret_context->wants_step_status = fold->record->wants_step_status;
+    ret_context->known_results = mg_render_known_results(fold);
     for (int i = 0; i < fold->workflow->workflow->plan.step_count; i++) {
         ret_context->gate[i] = mg_gate_reason(fold->workflow->gates[i], fold->record->is_high);
     }
@@ -481,6 +481,7 @@ static void decision_publish(struct mg_batch *batch, struct mg_item *item, struc
 {
     struct mg_follow follow;
     follow.count = 0;
+    mg_render_note_missing(batch, item->fold);
     effects_make(batch, item, &follow);
     for (int i = 0; i < follow.count && !item->fold->has_failed; i++) {
         struct mg_story what = {.by = story.by,

@@ -144,6 +144,12 @@ enum mg_render { MG_RENDER_OK, MG_RENDER_UNRENDERABLE, MG_RENDER_CHANGED, MG_REN
 /* Builds the request of a step's running attempt and adds it to the fold's sends. With `is_again` the
  * digest is only compared. */
 enum mg_render mg_render_request(struct mg_batch *batch, struct mg_item *item, int step, bool is_again);
+/* Bit i: the result of step i has what its undo refers to (known_results of the core). Out of memory sets the
+ * fold's has_failed. */
+uint64_t mg_render_known_results(struct mg_fold *fold);
+/* After a decision: for each undo that it gave up for want of a result, the step's error names what is
+ * missing, and the last answer. */
+void mg_render_note_missing(struct mg_batch *batch, struct mg_fold *fold);
 
 /* ---- output.c ---- */
 

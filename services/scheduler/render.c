@@ -17,6 +17,56 @@ static void error_note(struct mg_batch *batch, struct mg_fold *fold, int step, c
     fold->touched |= UINT64_C(1) << step;
 }
 
+uint64_t mg_render_known_results(struct mg_fold *fold)
+{
+    const struct mg_workflow *workflow = fold->workflow->workflow;
+    uint64_t known = 0;
+    for (int i = 0; i < workflow->plan.step_count; i++) {
+        if (!workflow->plan.steps[i].needs_result || fold->record->order.steps[i].attempt == 0) {
+            continue;
+        }
+        struct mg_err err;
+        enum mg_class class = mg_workflow_undo_check(workflow, i, fold->record->steps[i].result, &err);
+        known |= class == MG_OK ? UINT64_C(1) << i : 0;
+        fold->has_failed = fold->has_failed || class == MG_TRANSIENT;
+    }
+    return known;
+}
+
+static void missing_note(struct mg_batch *batch, struct mg_fold *fold, int step)
+{
+    const struct mg_step_record *record = &fold->record->steps[step];
+    struct mg_err err;
+    enum mg_class class = mg_workflow_undo_check(fold->workflow->workflow, step, record->result, &err);
+    if (class != MG_PERMANENT) {
+        fold->has_failed = fold->has_failed || class == MG_TRANSIENT;
+        return;
+    }
+    bool has_text = record->error_text.data != NULL;
+    const char *text = mg_arena_printf(
+        batch->arena,
+        "the undo needs the step's result, and it is not known: %s%s%.*s; find it at the service and settle "
+        "the step with --outcome done --result JSON",
+        err.text, has_text ? "; last answer: " : "", has_text ? (int)record->error_text.len : 0,
+        has_text ? record->error_text.data : "");
+    if (text == NULL) {
+        fold->has_failed = true;
+        return;
+    }
+    error_note(batch, fold, step, mg_reason_name(MG_REASON_UNRENDERABLE), text);
+}
+
+void mg_render_note_missing(struct mg_batch *batch, struct mg_fold *fold)
+{
+    for (int i = 0; i < batch->decision.transition_count; i++) {
+        const struct mg_transition *transition = &batch->decision.transitions[i];
+        if (transition->step >= 0 && transition->to == MG_STEP_UNDO_FAILED &&
+            transition->reason == MG_REASON_UNRENDERABLE) {
+            missing_note(batch, fold, transition->step);
+        }
+    }
+}
+
 /* False: this key has carried other bytes. A verify has the key of its do and bytes of its own, so it is
  * not compared. */
 static bool digest_check(struct mg_fold *fold, int step, enum mg_kind kind, struct mg_slice rendered,

@@ -52,16 +52,30 @@ static bool is_cause(const struct mg_reply *reply, const struct mg_step_record *
            (reply->outcome != MG_OUTCOME_ABSENT && record->error_code.data == NULL);
 }
 
-/* Puts the reply into the step's record. Before the decision, whose output and requests are made from it. */
-static void record_update(const struct mg_reply *reply, struct mg_step_record *record)
+/* True if the reply gives the step's result. Of accepted work only an undo or a verify that refers to it
+ * needs one; a poll gives it only where the 202 gave none. */
+static bool has_result(const struct mg_reply *reply, const struct mg_workflow_step *step,
+                       const struct mg_step_record *record)
 {
-    if (reply->outcome == MG_OUTCOME_DONE) {
-        if (reply->kind != MG_KIND_UNDO) {
-            record->result = reply->result;
-        }
-    } else if (reply->outcome == MG_OUTCOME_ACCEPTED && reply->kind == MG_KIND_DO) {
+    if (reply->kind == MG_KIND_UNDO) {
+        return false;
+    }
+    bool is_first = reply->kind == MG_KIND_DO || record->result.data == NULL;
+    return reply->outcome == MG_OUTCOME_DONE ||
+           (reply->outcome == MG_OUTCOME_ACCEPTED && step->uses_own_result && is_first);
+}
+
+/* Puts the reply into the step's record. Before the decision, which needs to see the known results, and whose
+ * output and requests are made from it. */
+static void record_update(const struct mg_reply *reply, const struct mg_workflow_step *step,
+                          struct mg_step_record *record)
+{
+    if (has_result(reply, step, record)) {
+        record->result = reply->result;
+    }
+    if (reply->outcome == MG_OUTCOME_ACCEPTED && reply->kind == MG_KIND_DO) {
         record->error_code = record->error_text = (struct mg_slice){NULL, 0}; /* an earlier attempt's */
-    } else if (is_cause(reply, record)) {
+    } else if (reply->outcome != MG_OUTCOME_DONE && is_cause(reply, record)) {
         record->error_code = mg_slice_of(reply->error_code);
         record->error_text = mg_slice_of(reply->error_text);
     }
@@ -89,14 +103,16 @@ static void reply_apply(struct mg_batch *batch, struct mg_item *item, int step)
     if (reply->error_text[0] != '\0') {
         story.reason = mg_slice_of(reply->error_text);
     }
+    /* Not awaited: a higher attempt than the row's. The record stays as it is. */
     bool is_awaited = mg_step_awaits(state, reply->attempt, reply->kind);
     int64_t attempt_ms = mg_attempt_ms(batch, fold, step);
-    struct mg_step_record before = fold->record->steps[step];
-    if (is_awaited) { /* else a higher attempt than the row's: the record stays as it is */
-        record_update(reply, &fold->record->steps[step]);
+    struct mg_step_record *record = &fold->record->steps[step];
+    struct mg_step_record before = *record;
+    if (is_awaited) {
+        record_update(reply, &fold->workflow->workflow->steps[step], record);
     }
     if (mg_fold_cause(batch, item, &cause, story) != MG_GO) {
-        fold->record->steps[step] = before;
+        *record = before;
         return;
     }
     fold->touched |= is_awaited ? UINT64_C(1) << step : 0;

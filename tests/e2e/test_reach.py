@@ -20,7 +20,8 @@ OWN = {"schedulers": 1, "agents": 0, "supervisors": 1, "services": NAMES}  # the
 
 
 class StandIn:
-    """An HTTP server on a thread of its own. `answer(call, body)` returns (status, content type, bytes, more headers)."""
+    """An HTTP server on a thread of its own. `answer(call, body)` returns (status, content type, bytes, more headers),
+    or None: the connection ends without an answer."""
 
     def __init__(self):
         self.calls = []     # (method, path, headers, body), as they came
@@ -35,7 +36,11 @@ class StandIn:
                 body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
                 with stand_in.lock:
                     stand_in.calls.append((self.command, self.path, dict(self.headers), body))
-                    status, kind, text, more = stand_in.answer(self, body)
+                    answered = stand_in.answer(self, body)
+                if answered is None:
+                    self.close_connection = True
+                    return
+                status, kind, text, more = answered
                 self.send_response(status)
                 for name, value in {"Content-Type": kind, "Content-Length": str(len(text)), **more}.items():
                     self.send_header(name, value)

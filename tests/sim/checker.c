@@ -186,8 +186,7 @@ static void step_left(const struct mg_order_record *before, const struct mg_orde
 {
     const struct mg_step *was = &before->order.steps[step], *is = &write->record->order.steps[step];
     struct sim_submitted *order = sim_submitted_find(mg_slice_of(before->order_id));
-    bool has_left =
-        was->state == MG_STEP_RUNNING && (is->state != MG_STEP_RUNNING || is->attempt != was->attempt);
+    bool has_left = mg_step_is_running(was) && (!mg_step_is_running(is) || is->attempt != was->attempt);
     if (!has_left || was->kind != MG_KIND_DO || has_cause(write, is_reply)) { /* remote.c has the truth */
         return;
     }

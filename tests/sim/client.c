@@ -356,9 +356,10 @@ static void on_next(void *arg)
 
 /* ---- the operator ---- */
 
-/* The operator settles only work that can change no more, with its true outcome. */
+/* The operator settles only work that can change no more, with its true outcome and its true result. */
 static bool settle_truly(const struct mg_order_record *record, int step, struct mg_command *command)
 {
+    static char result[48]; /* until the command is written */
     struct mg_slice order_id = mg_slice_of(record->order_id);
     bool has_acted = false;
     for (size_t i = 0; i < sim_ledger()->count; i++) {
@@ -367,7 +368,11 @@ static bool settle_truly(const struct mg_order_record *record, int step, struct 
             if (work->pending > 0) {
                 return false;
             }
-            has_acted = has_acted || work->is_effective;
+            if (work->is_effective) {
+                has_acted = true;
+                (void)snprintf(result, sizeof(result), "{\"number\":%llu}", (unsigned long long)work->number);
+                command->result = mg_slice_of(result);
+            }
         }
     }
     command->outcome = has_acted ? MG_OUTCOME_DONE : MG_OUTCOME_ABSENT;

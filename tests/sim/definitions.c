@@ -12,7 +12,13 @@
 #define UNDO()                                                                                               \
     "\"undo\":{\"method\":\"DELETE\",\"path\":\"/of/${/do_key}\",\"complete_within\":\"4s\","                \
     "\"retry\":{\"attempts\":6,\"backoff\":\"200ms\",\"max_backoff\":\"2s\",\"cool_down\":\"5s\",\"cool_downs\":3}}"
-#define VERIFY "\"verify\":{\"method\":\"GET\",\"path\":\"/of/${/do_key}\"}"
+/* By the number that the service gave, and in no other way. */
+#define UNDO_OF(step)                                                                                        \
+    "\"undo\":{\"method\":\"DELETE\",\"path\":\"/no/${/results/" step                                        \
+    "/number}\",\"complete_within\":\"4s\","                                                                 \
+    "\"retry\":{\"attempts\":6,\"backoff\":\"200ms\",\"max_backoff\":\"2s\",\"cool_down\":\"5s\",\"cool_downs\":3}}"
+#define VERIFY_OF(step) "\"verify\":{\"method\":\"GET\",\"path\":\"/no/${/results/" step "/number}\"}"
+#define VERIFY          "\"verify\":{\"method\":\"GET\",\"path\":\"/of/${/do_key}\"}"
 #define DO(body)                                                                                                       \
     "\"do\":{\"method\":\"POST\",\"path\":\"\\/do\",\"body\":{\"order\":\"${/order_id}\",\"n\":\"${/payload/n}\"" body \
     "}}"
@@ -64,6 +70,20 @@ static const struct {
      "{\"workflow\":\"strict\",\"version\":1,\"complete_within\":\"30s\",\"on_failure\":\"error\","
      "\"on_expiry\":\"error\",\"steps\":[" STEP("one", "bank") "\"on_unknown\":\"verify\"," RETRY("3")
          DO("") "," VERIFY "," UNDO() "}," STEP("two", "stock") RETRY("3") DO("") "," UNDO() "}]}"},
+    {"till",
+     "{\"workflow\":\"till\",\"version\":1,\"complete_within\":\"45s\",\"steps\":[" STEP("pay", "bank")
+         RETRY("2") "\"learn\":\"repeat\"," DO("") "," UNDO_OF("pay") "}," STEP("pack", "stock") RETRY("2")
+             DO(",\"of\":\"${/results/pay/number}\"") "," UNDO() "}]}"},
+    {"desk",
+     "{\"workflow\":\"desk\",\"version\":1,\"complete_within\":\"45s\",\"steps\":[" STEP("hire", "stock")
+         RETRY("2") "\"learn\":\"verify\",\"absent_is_final\":true,\"on_unknown\":\"retry\"," DO(
+             "") "," VERIFY "," UNDO_OF("hire") "}," STEP("bill", "bank") RETRY("2")
+             DO(",\"of\":\"${/results/hire/number}\"") "," UNDO() "}]}"},
+    {"dock",
+     "{\"workflow\":\"dock\",\"version\":1,\"complete_within\":\"90s\",\"steps\":[" STEP("load", "yard")
+         RETRY("2") "\"finish_within\":\"40s\",\"learn\":\"repeat\",\"on_unknown\":\"retry\"," DO(
+             "") "," VERIFY_OF("load") "," UNDO_OF("load") "}," STEP("seal", "bank") RETRY("2")
+             DO("") "," UNDO() "}]}"},
 };
 #define WORKFLOW_COUNT ((int)(sizeof(WORKFLOWS) / sizeof(WORKFLOWS[0])))
 

@@ -11,6 +11,8 @@
  * They act at any time, whether or not a caller still waits: before the answer is lost, after it was given
  * up, in any order. All but the bank act no later than complete-by and quiesce.
  *
+ * Till, desk and dock are undone by the number in the answer, and by nothing else.
+ *
  * All but post repeat their answer to the same key, also a refusal. Otherwise a redelivered copy of a request
  * could act after the first copy's refusal had ended the step.
  */

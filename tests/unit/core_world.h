@@ -20,6 +20,7 @@
 /* A remote service's record of one key. */
 struct remote_key {
     bool stands, is_tombstoned, is_working, was_undo_dispatched;
+    bool is_refused;      /* to every call that comes from now on, by a service that replays its answers */
     int64_t finish_at_ms; /* of work that it accepted */
 };
 
@@ -164,7 +165,7 @@ static inline bool remote_do(struct world *world, int step, uint32_t attempt)
         return false;
     }
     key->stands = true;
-    key->is_working = false;
+    key->is_working = key->is_refused = false;
     world->attempts[step][attempt].may_have_acted = true;
     return true;
 }
@@ -185,6 +186,8 @@ static inline void remote_do_later(struct world *world, int step, uint32_t attem
 static inline void agent_do_badly(struct world *world, int step, uint32_t attempt)
 {
     struct remote_attempt *at = &world->attempts[step][attempt];
+    struct remote_key *key = world_key(world, step, attempt);
+    bool is_replaying = world->plan->steps[step].learn == MG_LEARN_REPEAT, is_certain;
     enum mg_outcome doubt = world_chance(world, 50) ? MG_OUTCOME_TRANSIENT : MG_OUTCOME_UNKNOWN;
     bool is_down = world_chance(world, 25);
     switch (world_pick(world, 8)) {
@@ -207,9 +210,11 @@ static inline void agent_do_badly(struct world *world, int step, uint32_t attemp
         return;
     case 5:
         return;
-    case 6:
+    case 6: /* a service that replays refuses neither finished nor accepted work */
+        is_certain = !at->may_have_acted && !(is_replaying && (key->stands || key->is_working));
+        key->is_refused = is_replaying && is_certain;
         world_reply(world, step, attempt, MG_OUTCOME_PERMANENT,
-                    at->may_have_acted ? MG_EXECUTED_MAYBE : MG_EXECUTED_NO, false);
+                    is_certain ? MG_EXECUTED_NO : MG_EXECUTED_MAYBE, false);
         return;
     default:
         world_reply(world, step, attempt, MG_OUTCOME_TRANSIENT,
@@ -231,7 +236,7 @@ static inline void agent_do(struct world *world, int step, uint32_t attempt)
         return;
     }
     at->was_delivered = true;
-    if (key->is_tombstoned) {
+    if (key->is_tombstoned || key->is_refused) {
         world_reply(world, step, attempt, MG_OUTCOME_PERMANENT, MG_EXECUTED_NO, false);
     } else if (world_fault(world, 35)) {
         agent_do_badly(world, step, attempt);
@@ -309,7 +314,10 @@ static inline void world_deliver(struct world *world, const struct message *mess
     TRACE(world, "    %s step %d attempt %u %s gen %u", message->kind == MESSAGE_REQUEST ? "agent" : "late",
           message->step, message->attempt, mg_kind_name(at->kind), at->generation);
     if (message->kind == MESSAGE_LATE_DO) {
-        (void)remote_do(world, message->step, message->attempt);
+        bool is_refused = world_key(world, message->step, message->attempt)->is_refused;
+        if (!is_refused || !message->is_of_late_copy) {
+            (void)remote_do(world, message->step, message->attempt);
+        }
     } else if (world->now_ms >= at->complete_by_ms) {
         return; /* past complete-by: silence */
     } else if (at->kind == MG_KIND_DO) {

@@ -32,6 +32,17 @@ static void retry_make(struct world *world, struct mg_retry_plan *retry)
     retry->cool_down_ms = 20000;
 }
 
+/* As far as a definition may name it (common/wire/workflow_check.c). */
+static void learn_make(struct world *world, struct mg_step_plan *step)
+{
+    bool can_repeat = !step->is_at_most_once && !step->is_pivot;
+    if (step->has_undo && coin(world, 40) && (can_repeat || step->has_verify)) {
+        bool is_repeat = can_repeat && (!step->has_verify || coin(world, 60));
+        step->needs_result = true;
+        step->learn = is_repeat ? MG_LEARN_REPEAT : MG_LEARN_VERIFY;
+    }
+}
+
 static void step_make(struct world *world, struct mg_step_plan *step)
 {
     *step = (struct mg_step_plan){.complete_within_ms = 1000 + world_pick(world, 9000),
@@ -54,6 +65,7 @@ static void step_make(struct world *world, struct mg_step_plan *step)
         step->retry.attempts = 1;
         step->retry.cool_downs = 0;
     }
+    learn_make(world, step);
 }
 
 /* Steps come in any order, as in a definition: `after` names steps of a lower rank. */
@@ -151,6 +163,8 @@ static enum mg_verdict decide(struct witness *witness, struct mg_cause cause)
     if (witness->failure[0] != '\0') {
         return MG_REFUSED;
     }
+    uint64_t known_before = witness->context.known_results;
+    witness->context.known_results = witness_known_results(witness, &cause);
     witness->context.now_ms = witness->world.now_ms;
     witness->context.random = world_random(&witness->world);
     witness->context.is_output_unrenderable =
@@ -162,6 +176,7 @@ static enum mg_verdict decide(struct witness *witness, struct mg_cause cause)
     WITNESS(witness, verdict != MG_IMPOSSIBLE, "%s: impossible: %s", mg_cause_name(cause.kind),
             witness->decision.why);
     if (verdict != MG_GO) {
+        witness->context.known_results = known_before;
         const unsigned char *before = (const void *)&witness->before, *after = (const void *)&witness->order;
         WITNESS(witness,
                 memcmp(before, after, sizeof(witness->order)) == 0, /* to the byte: nothing was written */
@@ -171,6 +186,9 @@ static enum mg_verdict decide(struct witness *witness, struct mg_cause cause)
         return verdict;
     }
     witness_go(witness, &cause);
+    if (cause.kind == MG_CAUSE_RESTART) {
+        witness_forget_results(witness);
+    }
     int steps[WORLD_STEPS], count = 0;
     uint32_t attempts[WORLD_STEPS];
     for (int i = 0; i < witness->order.step_count; i++) {
@@ -244,7 +262,9 @@ static enum mg_verdict operate(struct witness *witness, enum mg_cause_kind kind,
                              .version = witness->order.version - (world_fault(&witness->world, 10) ? 1 : 0),
                              .outcome = outcome,
                              .retry_after_ms = -1,
-                             .is_request_changed = is_request_changed};
+                             .is_request_changed = is_request_changed,
+                             .has_result = kind == MG_CAUSE_SETTLE && outcome == MG_OUTCOME_DONE &&
+                                           coin(&witness->world, 70)};
     return decide(witness, cause);
 }
 
@@ -254,7 +274,9 @@ static void operator_settle(struct witness *witness, int step)
     const struct remote_key *key = &witness->world.keys[step][at->generation % WORLD_GENERATIONS];
     if (key->stands) {
         bool is_backward = is_undo_open(at) || at->state == MG_STEP_UNDO_FAILED;
-        if (!is_backward) {
+        bool lacks_result =
+            witness->plan.steps[step].needs_result && (witness->context.known_results >> step & 1) == 0;
+        if (!is_backward || lacks_result) {
             (void)operate(witness, MG_CAUSE_SETTLE, step, MG_OUTCOME_DONE, false);
         }
     } else if (!key->is_working && !world_is_unsettled(&witness->world, step)) {

@@ -30,8 +30,11 @@ static struct mg_workflow *parse(const char *text)
     return workflow;
 }
 
-#define DO   "\"do\":{\"method\":\"POST\",\"path\":\"/x\"}"
-#define NONE "\"undo\":\"none\""
+#define DO         "\"do\":{\"method\":\"POST\",\"path\":\"/x\"}"
+#define NONE       "\"undo\":\"none\""
+#define VERIFY     "\"verify\":{\"method\":\"GET\",\"path\":\"/by/${/do_key}\"}"
+#define OWN_UNDO   "\"undo\":{\"method\":\"POST\",\"path\":\"/${/results/a/id}/refund\"}"
+#define OWN_VERIFY "\"verify\":{\"method\":\"GET\",\"path\":\"/${/results/a/id}\"}"
 
 /* Catches: a default that differs from the documented one of the schema. */
 START_TEST(absent_members_have_the_documented_defaults)
@@ -208,6 +211,37 @@ static const struct {
      "id}\"},\"undo\":{\"method\":\"DELETE\","
      "\"path\":\"/${/results/b/id}\"}}",
      NULL},
+    /* the step's own result, and the way to it */
+    {"{\"step\":\"a\",\"service\":\"s\",\"learn\":\"repeat\"," DO "," OWN_UNDO "}", NULL},
+    {"{\"step\":\"a\",\"service\":\"s\",\"learn\":\"verify\"," DO "," VERIFY "," OWN_UNDO "}", NULL},
+    {"{\"step\":\"a\",\"service\":\"s\"," DO "," OWN_UNDO "}",
+     "/steps/0/undo/path: ${/results/a/id}: an undo may run when the result never came; give the step "
+     "\"learn\""},
+    {"{\"step\":\"a\",\"service\":\"s\",\"learn\":\"ask\"," DO "," OWN_UNDO "}", "/steps/0/learn: "},
+    {"{\"step\":\"a\",\"service\":\"s\",\"learn\":\"verify\"," DO "," OWN_UNDO "}",
+     "/steps/0/learn: \"verify\" without a \"verify\" action"},
+    {"{\"step\":\"a\",\"service\":\"s\",\"learn\":\"repeat\"," DO "," NONE "}",
+     "/steps/0/learn: the step's undo does not refer"},
+    {"{\"step\":\"a\",\"service\":\"s\",\"learn\":\"repeat\",\"at_most_once\":true," DO "," OWN_UNDO "}",
+     "/steps/0/learn: \"repeat\" would call"},
+    {"{\"step\":\"a\",\"service\":\"s\",\"learn\":\"verify\",\"at_most_once\":true," DO "," VERIFY
+     "," OWN_UNDO "}",
+     NULL},
+    {"{\"step\":\"a\",\"service\":\"s\",\"learn\":\"repeat\",\"pivot\":true," DO "," OWN_UNDO "}",
+     "/steps/0/learn: \"repeat\" could carry out the pivot"},
+    {"{\"step\":\"a\",\"service\":\"s\"," DO "," OWN_VERIFY "," NONE "}",
+     "/steps/0/verify/path: ${/results/a/id}: a verify runs when the result never came"},
+    {"{\"step\":\"a\",\"service\":\"s\",\"finish_within\":\"1m\"," DO "," OWN_VERIFY "," NONE "}",
+     "/steps/0/on_unknown: a lost answer leaves"},
+    {"{\"step\":\"a\",\"service\":\"s\",\"finish_within\":\"1m\",\"on_unknown\":\"retry\"," DO "," OWN_VERIFY
+     "," NONE "}",
+     NULL},
+    {"{\"step\":\"a\",\"service\":\"s\",\"finish_within\":\"1m\",\"on_unknown\":\"retry\","
+     "\"learn\":\"verify\"," DO "," OWN_VERIFY "," OWN_UNDO "}",
+     "/steps/0/learn: the \"verify\" itself refers"},
+    {"{\"step\":\"a\",\"service\":\"s\",\"do\":{\"method\":\"POST\",\"path\":\"/${/results/a/id}\"},"
+     "\"learn\":\"repeat\"," OWN_UNDO "}",
+     "/steps/0/do/path: ${/results/a/id}: the step's own result does not exist yet"},
 };
 
 /* Catches: a rule of the whole definition that is not held, or holds where it should not. */
@@ -225,6 +259,42 @@ START_TEST(a_definition_is_checked_as_a_whole)
         ck_assert_msg(strstr(err.text, STEPS[_i].says) != NULL, "%s", err.text);
     }
     mg_workflow_destroy(workflow);
+}
+END_TEST
+
+static const struct {
+    const char *result, *says; /* `result` NULL: none is known; `says` NULL: the undo can be built */
+} OWN_RESULTS[] = {
+    {"{\"id\":\"ch_1\",\"amount\":null}", NULL},
+    {"{\"id\":7,\"amount\":14.00}", NULL},
+    {NULL, "${/results/a/id}: there is no such value"},
+    {"null", "${/results/a/id}: there is no such value"},
+    {"{\"amount\":1}", "${/results/a/id}: there is no such value"},
+    {"{\"id\":\"\",\"amount\":1}", "its text is empty"},
+    {"{\"id\":null,\"amount\":1}", "its value is null"},
+    {"{\"id\":\"..\",\"amount\":1}", "path: "},
+    {"{\"id\":\"ch_1\"}", "${/results/a/amount}: there is no such value"},
+};
+
+/* Catches: a result that is taken for known and cannot be built into the undo, or the reverse. Other
+ * references are of no account: no answer of this step can fill them. */
+START_TEST(a_result_is_known_if_the_undo_can_be_built_with_it)
+{
+    struct mg_workflow *w = parse(
+        "{\"workflow\":\"w\",\"version\":1,\"steps\":[{\"step\":\"a\",\"service\":\"s\",\"learn\":\"repeat\"," DO
+        ",\"undo\":{\"method\":\"POST\",\"path\":\"/${/results/a/id}/refund\",\"body\":{\"of\":"
+        "\"${/results/a/amount}\",\"for\":\"${/payload/none}\"}}}]}");
+    struct mg_err err = {MG_OK, ""};
+    struct mg_slice result = mg_slice_of(OWN_RESULTS[_i].result);
+    enum mg_class class = mg_workflow_undo_check(w, 0, result, &err);
+    ck_assert(w->plan.steps[0].needs_result && w->steps[0].uses_own_result);
+    if (OWN_RESULTS[_i].says == NULL) {
+        ck_assert_msg(class == MG_OK, "%s", err.text);
+    } else {
+        ck_assert_int_eq(class, MG_PERMANENT);
+        ck_assert_msg(strstr(err.text, OWN_RESULTS[_i].says) != NULL, "%s", err.text);
+    }
+    mg_workflow_destroy(w);
 }
 END_TEST
 
@@ -406,6 +476,7 @@ int main(void)
     tcase_add_test(tests, all_mistakes_are_told_in_one_go);
     tcase_add_test(tests, mistakes_beyond_a_hundred_are_only_counted);
     tcase_add_loop_test(tests, a_definition_is_checked_as_a_whole, 0, COUNT(STEPS));
+    tcase_add_loop_test(tests, a_result_is_known_if_the_undo_can_be_built_with_it, 0, COUNT(OWN_RESULTS));
     tcase_add_test(tests, sixty_four_steps_are_the_most);
     tcase_add_test(tests, a_request_carries_the_bytes_as_they_came);
     tcase_add_test(tests, results_go_into_later_requests);

@@ -1,0 +1,64 @@
+/* See policy.h. */
+#include "core/policy.h"
+
+#include "core/backoff.h"
+#include "core/quiet.h"
+
+const struct mg_retry_plan *mg_policy_retry(const struct mg_decider *decider, int index)
+{
+    const struct mg_step_plan *plan = &decider->plan->steps[index];
+    return mg_step_is_backward(&decider->order.steps[index]) ? &plan->undo_retry : &plan->retry;
+}
+
+int64_t mg_policy_retry_after_ms(const struct mg_decider *decider)
+{
+    return decider->cause->kind == MG_CAUSE_REPLY ? decider->cause->retry_after_ms : -1;
+}
+
+int64_t mg_policy_backoff_at_ms(const struct mg_decider *decider, int index)
+{
+    const struct mg_retry_plan *retry = mg_policy_retry(decider, index);
+    uint32_t failures = decider->order.steps[index].failure_count;
+    return decider->context->now_ms +
+           mg_backoff_ms(retry->backoff_ms, retry->max_backoff_ms, failures > 0 ? failures - 1 : 0,
+                         mg_policy_retry_after_ms(decider), mg_decider_random(decider, index));
+}
+
+int64_t mg_policy_park_until_ms(const struct mg_decider *decider)
+{
+    return decider->context->now_ms + decider->context->park_ms;
+}
+
+enum mg_budget mg_policy_count_failure(struct mg_decider *decider, int index)
+{
+    struct mg_step *step = &decider->order.steps[index];
+    const struct mg_retry_plan *retry = mg_policy_retry(decider, index);
+    step->failure_count++;
+    decider->order.failure_count++;
+    if (step->failure_count < retry->attempts) {
+        return MG_BUDGET_ATTEMPT;
+    }
+    if (step->cool_down_count >= retry->cool_downs) {
+        return MG_BUDGET_SPENT;
+    }
+    step->cool_down_count++;
+    step->failure_count = 0;
+    return MG_BUDGET_COOL_DOWN;
+}
+
+bool mg_policy_is_service_away(const struct mg_decider *decider, int index)
+{
+    enum mg_reason gate = decider->context->gate[index];
+    return gate == MG_REASON_NO_CONSUMER || gate == MG_REASON_BREAKER_OPEN ||
+           gate == MG_REASON_SERVICE_PAUSED;
+}
+
+enum mg_reason mg_policy_down_reason(const struct mg_decider *decider)
+{
+    return decider->cause->is_service_paused ? MG_REASON_SERVICE_PAUSED : MG_REASON_BREAKER_OPEN;
+}
+
+void mg_policy_attempt_stays_open(struct mg_decider *decider, int index)
+{
+    mg_quiet_extend(decider, index, decider->order.steps[index].complete_by_ms);
+}

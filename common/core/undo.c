@@ -1,0 +1,222 @@
+/*
+ * The meaning of a reply, a passed deadline or a refused publish for a step that is being undone.
+ *
+ * Its running attempt is the undo, or it learns the result that the undo needs and that no answer has
+ * carried: a do repeated under its key (the same bytes, law 8, derived identities), or a verify. A repeated
+ * do may have the effect that it asks about. That is harmless, because the step stays to be undone until its
+ * undo is done or nothing is proved to stand. All attempts back count against the undo's policy.
+ */
+#include "core/undo.h"
+
+#include "core/policy.h"
+#include "core/quiet.h"
+
+/* No further attempt. Without the result the undo could not be built. */
+static enum mg_verdict give_up(struct mg_decider *decider, int index, enum mg_reason reason)
+{
+    bool is_undo = decider->order.steps[index].kind == MG_KIND_UNDO;
+    return mg_decider_step(decider, index, MG_STEP_EVENT_UNDO_FAIL, is_undo ? reason : MG_REASON_UNRENDERABLE,
+                           0);
+}
+
+static enum mg_verdict give_up_counted(struct mg_decider *decider, int index, enum mg_reason reason)
+{
+    decider->order.failure_count++;
+    return give_up(decider, index, reason);
+}
+
+static enum mg_verdict retry(struct mg_decider *decider, int index, enum mg_reason reason)
+{
+    switch (mg_policy_count_failure(decider, index)) {
+    case MG_BUDGET_ATTEMPT:
+        return mg_decider_step(decider, index, MG_STEP_EVENT_UNDO_RETRY, reason,
+                               mg_policy_backoff_at_ms(decider, index));
+    case MG_BUDGET_COOL_DOWN:
+        return mg_decider_step(decider, index, MG_STEP_EVENT_UNDO_RETRY, MG_REASON_COOLING_DOWN,
+                               decider->context->now_ms + mg_policy_retry(decider, index)->cool_down_ms);
+    case MG_BUDGET_SPENT:
+        break;
+    }
+    return give_up(decider, index, MG_REASON_ATTEMPTS_EXHAUSTED);
+}
+
+/* The service is away; nothing is counted (law 7, waiting is not failing). */
+static enum mg_verdict park(struct mg_decider *decider, int index, enum mg_reason reason)
+{
+    return mg_decider_step(decider, index, MG_STEP_EVENT_PARK, reason, mg_policy_park_until_ms(decider));
+}
+
+/* Nothing of the step stands any more. */
+static enum mg_verdict complete(struct mg_decider *decider, int index)
+{
+    decider->order.steps[index].is_maybe = false;
+    decider->order.steps[index].is_accepted = false;
+    return mg_decider_step(decider, index, MG_STEP_EVENT_UNDO_COMPLETE, MG_REASON_NONE, 0);
+}
+
+static enum mg_verdict failed(struct mg_decider *decider, int index, enum mg_reason reason)
+{
+    return decider->cause->is_service_down ? park(decider, index, mg_policy_down_reason(decider))
+                                           : retry(decider, index, reason);
+}
+
+static enum mg_verdict undo_replied(struct mg_decider *decider, int index)
+{
+    switch (decider->cause->outcome) {
+    case MG_OUTCOME_DONE:
+    case MG_OUTCOME_ABSENT:
+    case MG_OUTCOME_ACCEPTED: /* the service has accepted the undo; undos are not polled */
+        return complete(decider, index);
+    case MG_OUTCOME_TRANSIENT:
+    case MG_OUTCOME_UNKNOWN:
+        return failed(decider, index, MG_REASON_REPLY_TRANSIENT);
+    case MG_OUTCOME_PERMANENT:
+        return give_up_counted(decider, index, MG_REASON_REPLY_PERMANENT);
+    case MG_OUTCOME_COUNT:
+        break;
+    }
+    return mg_decider_end(decider, MG_IMPOSSIBLE, "no such outcome");
+}
+
+/* ---- learning ---- */
+
+/* The do that was repeated, or one before it, may still act: the undo waits for it (law 11, quiesce). */
+static enum mg_verdict learned(struct mg_decider *decider, int index)
+{
+    bool is_quiet = mg_quiet_is_reached(decider, index);
+    return mg_decider_step(decider, index, MG_STEP_EVENT_LEARN,
+                           is_quiet ? MG_REASON_ORDER_TURNED_BACK : MG_REASON_QUIESCING,
+                           mg_quiet_due_at(decider, index));
+}
+
+/* The service has finished. An answer without the result will not change. */
+static enum mg_verdict learn_done(struct mg_decider *decider, int index)
+{
+    return mg_decider_lacks_result(decider, index) ? give_up_counted(decider, index, MG_REASON_UNRENDERABLE)
+                                                   : learned(decider, index);
+}
+
+/* The service still works. It may give the result already. */
+static enum mg_verdict learn_accepted(struct mg_decider *decider, int index)
+{
+    return mg_decider_lacks_result(decider, index) ? retry(decider, index, MG_REASON_REMOTE_WORKING)
+                                                   : learned(decider, index);
+}
+
+/* Every attempt before it was over when the running one began, and it has no second copy. */
+static bool is_alone(struct mg_decider *decider, int index)
+{
+    const struct mg_step *step = &decider->order.steps[index];
+    int64_t begun_ms = step->complete_by_ms - decider->plan->steps[index].complete_within_ms;
+    return mg_quiet_is_reached(decider, index) && step->quiet_at_ms <= begun_ms;
+}
+
+/* A service that replays answers a key on which it has acted with its first answer. So its refusal proves
+ * that no attempt has acted, if none can act any more. A step that was answered as done is not cleared so:
+ * that service contradicts itself. */
+static enum mg_verdict repeat_refused(struct mg_decider *decider, int index)
+{
+    struct mg_step *step = &decider->order.steps[index];
+    bool is_certain = mg_policy_is_refusal_certain(decider->cause);
+    if (is_certain && step->is_maybe && is_alone(decider, index)) {
+        step->is_refused = true;
+        return complete(decider, index);
+    }
+    step->is_maybe = step->is_maybe || !is_certain;
+    return retry(decider, index, MG_REASON_REPLY_PERMANENT);
+}
+
+static enum mg_verdict repeat_replied(struct mg_decider *decider, int index)
+{
+    const struct mg_cause *cause = decider->cause;
+    struct mg_step *step = &decider->order.steps[index];
+    bool is_working =
+        cause->outcome == MG_OUTCOME_ACCEPTED && decider->plan->steps[index].finish_within_ms > 0;
+    if (cause->may_still_act || cause->outcome == MG_OUTCOME_ACCEPTED) {
+        mg_policy_attempt_stays_open(decider, index);
+    }
+    step->is_maybe = step->is_maybe || is_working;
+    switch (cause->outcome) {
+    case MG_OUTCOME_DONE:
+        return learn_done(decider, index);
+    case MG_OUTCOME_ACCEPTED:
+        return learn_accepted(decider, index);
+    case MG_OUTCOME_ABSENT:
+    case MG_OUTCOME_PERMANENT:
+        return repeat_refused(decider, index);
+    case MG_OUTCOME_TRANSIENT:
+    case MG_OUTCOME_UNKNOWN:
+        step->is_maybe = step->is_maybe || !mg_policy_is_refusal_certain(cause);
+        return failed(decider, index,
+                      cause->outcome == MG_OUTCOME_UNKNOWN ? MG_REASON_REPLY_UNKNOWN
+                                                           : MG_REASON_REPLY_TRANSIENT);
+    case MG_OUTCOME_COUNT:
+        break;
+    }
+    return mg_decider_end(decider, MG_IMPOSSIBLE, "no such outcome");
+}
+
+/* Only an absence that the definition calls final is a proof (law 11, quiesce). Any other may end. */
+static enum mg_verdict verify_absent(struct mg_decider *decider, int index)
+{
+    if (!decider->plan->steps[index].is_absent_final) {
+        return retry(decider, index, MG_REASON_VERIFIED_ABSENT);
+    }
+    decider->order.steps[index].is_refused = true;
+    return complete(decider, index);
+}
+
+static enum mg_verdict verify_replied(struct mg_decider *decider, int index)
+{
+    switch (decider->cause->outcome) {
+    case MG_OUTCOME_DONE:
+        return learn_done(decider, index);
+    case MG_OUTCOME_ACCEPTED:
+        return learn_accepted(decider, index);
+    case MG_OUTCOME_ABSENT:
+        return verify_absent(decider, index);
+    case MG_OUTCOME_TRANSIENT:
+    case MG_OUTCOME_UNKNOWN:
+        return failed(decider, index, MG_REASON_REPLY_TRANSIENT);
+    case MG_OUTCOME_PERMANENT:
+        return retry(decider, index, MG_REASON_REPLY_PERMANENT);
+    case MG_OUTCOME_COUNT:
+        break;
+    }
+    return mg_decider_end(decider, MG_IMPOSSIBLE, "no such outcome");
+}
+
+enum mg_verdict mg_undo_replied(struct mg_decider *decider, int index)
+{
+    switch (decider->order.steps[index].kind) {
+    case MG_KIND_DO:
+        return repeat_replied(decider, index);
+    case MG_KIND_VERIFY:
+        return verify_replied(decider, index);
+    case MG_KIND_UNDO:
+        return undo_replied(decider, index);
+    case MG_KIND_COUNT:
+        break;
+    }
+    return mg_decider_end(decider, MG_IMPOSSIBLE, "no such kind");
+}
+
+/* ---- without a reply ---- */
+
+enum mg_verdict mg_undo_overdue(struct mg_decider *decider, int index)
+{
+    struct mg_step *step = &decider->order.steps[index];
+    if (step->kind >= MG_KIND_COUNT) {
+        return mg_decider_end(decider, MG_IMPOSSIBLE, "no such kind");
+    }
+    step->is_maybe = step->is_maybe || step->kind == MG_KIND_DO;
+    return mg_policy_is_service_away(decider, index) ? park(decider, index, decider->context->gate[index])
+                                                     : retry(decider, index, MG_REASON_EXPIRED);
+}
+
+enum mg_verdict mg_undo_unpublishable(struct mg_decider *decider, int index, bool may_be_out)
+{
+    struct mg_step *step = &decider->order.steps[index];
+    step->is_maybe = step->is_maybe || (step->kind == MG_KIND_DO && may_be_out);
+    return park(decider, index, MG_REASON_UNPUBLISHABLE);
+}

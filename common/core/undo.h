@@ -1,0 +1,14 @@
+/* Inside of the core: see undo.c. */
+#ifndef MG_CORE_UNDO_H
+#define MG_CORE_UNDO_H
+
+#include "core/decider.h"
+
+/* A reply to the running attempt of a step that is being undone. */
+enum mg_verdict mg_undo_replied(struct mg_decider *decider, int index);
+/* Its complete-by has passed without a reply. */
+enum mg_verdict mg_undo_overdue(struct mg_decider *decider, int index);
+/* The broker refused its request. `may_be_out`: a copy may act nevertheless. */
+enum mg_verdict mg_undo_unpublishable(struct mg_decider *decider, int index, bool may_be_out);
+
+#endif

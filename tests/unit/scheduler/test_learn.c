@@ -1,0 +1,190 @@
+/*
+ * An undo that refers to its own step's result: known results, the request, the report of an undo that fails
+ * for want of one, and the operator's remedy.
+ */
+#include <check.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "../suite.h"
+#include "stage.h"
+
+#define LEARNING(learn, undo_ref)                                                                            \
+    "{\"workflow\":\"two\",\"version\":1,\"steps\":[{\"step\":\"reserve\",\"service\":\"inventory\","        \
+    "\"complete_within\":\"10s\",\"on_unknown\":\"retry\",\"retry\":{\"attempts\":1},\"learn\":\"" learn     \
+    "\","                                                                                                    \
+    "\"do\":{\"method\":\"POST\",\"path\":\"/r\",\"body\":{\"items\":\"${/payload/items}\"}},"               \
+    "\"verify\":{\"method\":\"GET\",\"path\":\"/r/${/do_key}\"},"                                            \
+    "\"undo\":{\"method\":\"DELETE\",\"path\":\"/r/${/results/reserve/" undo_ref                             \
+    "}\",\"retry\":{\"attempts\":2,\"backoff\":\"1ms\",\"max_backoff\":\"1ms\"}}},"                          \
+    "{\"step\":\"charge\",\"service\":\"payment\",\"after\":[\"reserve\"],\"complete_within\":\"10s\","      \
+    "\"retry\":{\"attempts\":1},"                                                                            \
+    "\"do\":{\"method\":\"POST\",\"path\":\"/c\"},\"undo\":\"none\"}]}"
+
+static bool request_has(const char *text)
+{
+    return strstr(fake_broker_last("request")->body, text) != NULL;
+}
+
+/* The result of a reply in the stage is {"ref":7.50}. */
+static void reply(const char *step, uint32_t attempt, const char *kind, const char *outcome)
+{
+    bool is_refusal = strcmp(outcome, "permanent") == 0;
+    stage_reply(&(struct stage_reply){.order_id = "o1",
+                                      .step = step,
+                                      .attempt = attempt,
+                                      .kind = kind,
+                                      .outcome = outcome,
+                                      .executed = is_refusal ? "no" : "maybe",
+                                      .error_code = strcmp(outcome, "done") != 0 ? "http_503" : NULL,
+                                      .is_over = true});
+    stage_settle();
+}
+
+/* The answer of reserve is lost, its only attempt is used up, and the order turns back. */
+static void lose_the_answer(const char *definition)
+{
+    fake_store.definition = definition;
+    stage_submit("o1", false);
+    stage_settle();
+    reply("reserve", 1, "do", "transient");
+    ck_assert_int_eq(stage_order("o1"), MG_ORDER_COMPENSATING);
+}
+
+START_TEST(a_known_result_goes_into_the_undo_as_it_came)
+{
+    fake_store.definition = LEARNING("repeat", "ref");
+    stage_submit("o1", false);
+    stage_settle();
+    reply("reserve", 1, "do", "done");
+    reply("charge", 1, "do", "permanent");
+    ck_assert(request_has("\"kind\":\"undo\"") && request_has("/r/7.50"));
+}
+END_TEST
+
+/* Catches: a do that is repeated under another key or with other bytes (law 8, derived identities). */
+START_TEST(a_lost_result_is_learned_under_the_same_key_and_then_undone)
+{
+    lose_the_answer(LEARNING("repeat", "ref"));
+    ck_assert(request_has("\"kind\":\"do\"") && request_has("\"idempotency_key\":\"o1.reserve.do\""));
+    ck_assert(request_has("\"path\":\"/r\",\"body\":{\"items\":"));
+    reply("reserve", 2, "do", "done");
+    ck_assert(request_has("\"kind\":\"undo\"") && request_has("/r/7.50"));
+    reply("reserve", 3, "undo", "done");
+    ck_assert_int_eq(stage_step("o1", 0), MG_STEP_UNDONE);
+    ck_assert_int_eq(stage_order("o1"), MG_ORDER_COMPENSATED);
+}
+END_TEST
+
+START_TEST(a_lost_result_is_learned_by_verify)
+{
+    lose_the_answer(LEARNING("verify", "ref"));
+    ck_assert(request_has("\"kind\":\"verify\"") && request_has("/r/o1.reserve.do"));
+    reply("reserve", 2, "verify", "done");
+    ck_assert(request_has("\"kind\":\"undo\"") && request_has("/r/7.50"));
+}
+END_TEST
+
+/* Catches: a failed undo that leaves the operator without the reason and the remedy. */
+START_TEST(an_undo_that_lacks_its_result_names_what_is_missing)
+{
+    lose_the_answer(LEARNING("repeat", "number"));
+    if (_i == 0) { /* answered, and the member is not there */
+        reply("reserve", 2, "do", "done");
+    } else { /* never answered */
+        reply("reserve", 2, "do", "transient");
+        fake_store.ahead_ms += 5000; /* its backoff is over */
+        stage_command("due-1", "o1", "\"command\":\"due\",\"step\":\"reserve\",\"attempt\":2,\"by\":\"s\"",
+                      NULL);
+        stage_settle();
+        reply("reserve", 3, "do", "transient");
+    }
+    ck_assert_int_eq(stage_step("o1", 0), MG_STEP_UNDO_FAILED);
+    ck_assert_int_eq(stage_order("o1"), MG_ORDER_ERROR);
+    struct mg_slice text = fake_store_record("o1")->steps[0].error_text;
+    char error[1024];
+    (void)snprintf(error, sizeof(error), "%.*s", (int)text.len, text.data);
+    ck_assert_msg(strstr(error, "${/results/reserve/number}: there is no such value") != NULL, "%s", error);
+    ck_assert_msg(strstr(error, "--result JSON") != NULL, "%s", error);
+    ck_assert(mg_slice_is(fake_store_record("o1")->steps[0].error_code, "unrenderable"));
+    ck_assert_ptr_nonnull(strstr(fake_broker_last("alert")->body, "${/results/reserve/number}"));
+}
+END_TEST
+
+static void settle(const char *id, const char *more)
+{
+    char words[256];
+    (void)snprintf(words, sizeof(words), "\"command\":\"settle\",\"step\":\"reserve\",\"by\":\"ann\",%s",
+                   more);
+    stage_command(id, "o1", words, "me");
+    stage_settle();
+}
+
+START_TEST(a_result_from_the_operator_mends_the_undo)
+{
+    lose_the_answer(LEARNING("repeat", "number"));
+    reply("reserve", 2, "do", "done");
+    ck_assert_int_eq(stage_order("o1"), MG_ORDER_ERROR);
+    settle("s-1", "\"outcome\":\"done\"");
+    ck_assert_ptr_nonnull(strstr(fake_broker_last("command_result")->body, "settle it with the result"));
+    settle("s-2", "\"outcome\":\"done\",\"result\":{\"id\":1}");
+    ck_assert_ptr_nonnull(strstr(fake_broker_last("command_result")->body, "\"invalid\""));
+    ck_assert_ptr_nonnull(strstr(fake_broker_last("command_result")->body, "${/results/reserve/number}"));
+    ck_assert_int_eq(stage_step("o1", 0), MG_STEP_UNDO_FAILED);
+    settle("s-3", "\"outcome\":\"done\",\"result\":{\"number\":\"a b\"}");
+    ck_assert_ptr_nonnull(strstr(fake_broker_last("command_result")->body, "\"done\""));
+    ck_assert(request_has("\"kind\":\"undo\"") && request_has("/r/a%20b"));
+    ck_assert(mg_slice_is(fake_store_record("o1")->steps[0].result, "{\"number\":\"a b\"}"));
+    reply("reserve", 3, "undo", "done");
+    ck_assert_int_eq(stage_order("o1"), MG_ORDER_COMPENSATED);
+}
+END_TEST
+
+/* Catches: a refused settle that leaves its result in the row. */
+START_TEST(a_result_that_is_refused_changes_nothing)
+{
+    fake_store.definition = LEARNING("repeat", "ref");
+    stage_submit("o1", false);
+    stage_settle();
+    reply("reserve", 1, "do", "done");
+    settle("s-1", "\"outcome\":\"done\",\"result\":{\"ref\":8}");
+    ck_assert_ptr_nonnull(strstr(fake_broker_last("command_result")->body, "\"conflict\""));
+    reply("charge", 1, "do", "permanent");
+    ck_assert(request_has("\"kind\":\"undo\"") && request_has("/r/7.50"));
+}
+END_TEST
+
+/* The 202 gives the id by which its work is polled. */
+START_TEST(accepted_work_is_polled_by_what_its_202_gave)
+{
+    fake_store.definition =
+        "{\"workflow\":\"two\",\"version\":1,\"steps\":[{\"step\":\"reserve\",\"service\":\"inventory\","
+        "\"complete_within\":\"10s\",\"on_unknown\":\"retry\",\"finish_within\":\"10m\",\"poll\":\"1s\","
+        "\"do\":{\"method\":\"POST\",\"path\":\"/r\"},"
+        "\"verify\":{\"method\":\"GET\",\"path\":\"/r/${/results/reserve/ref}\"},\"undo\":\"none\"}]}";
+    stage_submit("o1", false);
+    stage_settle();
+    reply("reserve", 1, "do", "accepted");
+    ck_assert_int_eq(stage_step("o1", 0), MG_STEP_WAITING);
+    fake_store.ahead_ms += 5000;
+    stage_command("due-1", "o1", "\"command\":\"due\",\"step\":\"reserve\",\"attempt\":1,\"by\":\"s\"", NULL);
+    stage_settle();
+    ck_assert(request_has("\"kind\":\"verify\"") && request_has("/r/7.50"));
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("scheduler_learn");
+    TCase *tests = tcase_create("results that an undo needs");
+    tcase_add_checked_fixture(tests, stage_start, stage_finish);
+    tcase_add_test(tests, a_known_result_goes_into_the_undo_as_it_came);
+    tcase_add_test(tests, a_lost_result_is_learned_under_the_same_key_and_then_undone);
+    tcase_add_test(tests, a_lost_result_is_learned_by_verify);
+    tcase_add_loop_test(tests, an_undo_that_lacks_its_result_names_what_is_missing, 0, 2);
+    tcase_add_test(tests, a_result_from_the_operator_mends_the_undo);
+    tcase_add_test(tests, a_result_that_is_refused_changes_nothing);
+    tcase_add_test(tests, accepted_work_is_polled_by_what_its_202_gave);
+    suite_add_tcase(suite, tests);
+    return run_suite(suite);
+}
