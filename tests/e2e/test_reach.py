@@ -332,7 +332,8 @@ def without_tokens(s, rounds, least):
         s.wait(lambda words=words: any(words in (row["reason"] or "") for row in s.rows("SELECT reason FROM service_state")),
                "its agent reports the cause")
         s.wait(lambda newest=newest: s.step_state(newest, "reward") == "waiting", "the newest order's step waits")
-    s.wait(lambda: s.rows("SELECT clock_timestamp() > %s + %s::interval AS past", since, least)[0]["past"], f"{least} have passed")
+    s.wait(lambda: s.rows("SELECT clock_timestamp() > %s + %s::interval AS past", since, least)[0]["past"], f"{least} have passed",
+           timeout_s=120)
     assert not s.rows("SELECT 1 FROM order_step WHERE state NOT IN ('waiting', 'running')")
     assert_nothing_failed(s)
     assert not street.wallet.effects
