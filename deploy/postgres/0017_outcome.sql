@@ -18,7 +18,14 @@ CREATE TABLE order_label (
 
 CREATE INDEX order_label_value ON order_label (value, name, created_at, order_id);
 
--- As before, with the labels. All that is kept of an order, as `makegood order export` prints it; NULL: there is no such
+-- The newest status of an order with this word. A processed order has its output in it, and nowhere else: it is stored as
+-- it was sent.
+CREATE OR REPLACE FUNCTION makegood_last_status(wanted text, word text) RETURNS json LANGUAGE sql STABLE AS $$
+    SELECT s.status FROM order_event e, json_array_elements(e.statuses) WITH ORDINALITY AS s(status, nth)
+    WHERE e.order_id = wanted AND s.status->>'status' = word ORDER BY e.version DESC, s.nth DESC LIMIT 1
+$$;
+
+-- As before, with the labels and the output. All that is kept of an order, as `makegood order export` prints it; NULL: there is no such
 -- order. One statement, so one moment. Payloads, results and statuses stand in it as they came. Of what can grow without end
 -- the newest are in it, and how many older ones are not: an order that people repair and repeat for months stays below.
 CREATE OR REPLACE FUNCTION makegood_dossier(wanted text) RETURNS json LANGUAGE sql STABLE AS $$
@@ -32,6 +39,8 @@ CREATE OR REPLACE FUNCTION makegood_dossier(wanted text) RETURNS json LANGUAGE s
             'created_at', makegood_time(p.created_at), 'updated_at', makegood_time(p.updated_at)),
         'labels', (SELECT coalesce(json_object_agg(t.name, t.value ORDER BY t.name), '{}')
             FROM order_label t WHERE t.order_id = p.order_id),
+        'output', CASE WHEN p.process_state = 'processed'
+            THEN makegood_last_status(p.order_id, 'processed')->'output' END,
         'workflow', (SELECT json_build_object('name', w.name, 'version', w.version,
                 'loaded_at', makegood_time(w.loaded_at), 'definition', w.definition::json)
             FROM workflow w WHERE w.name = p.workflow AND w.version = p.workflow_version),

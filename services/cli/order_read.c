@@ -145,7 +145,11 @@ enum mg_exit_code mg_verb_order_show(struct mg_cli *cli)
         code = dossier_load(cli, &tables);
         code = code == MG_EXIT_DONE ? dossier_print(cli, &tables) : code;
     } else if (code == MG_EXIT_DONE) {
+        const char *output = mg_table_cell(&tables.order, 0, "output");
         mg_story_print(stdout, &tables.order, &tables.steps, &tables.events);
+        if (output[0] != '\0') {
+            (void)printf("output: %s\n", output);
+        }
         explanation_print(cli, &tables);
     }
     order_free(&tables);

@@ -271,6 +271,18 @@ static void message_print(const struct submit *submit, const struct order *order
     (void)mg_answer_print(&answer);
 }
 
+static void output_print(struct mg_slice output)
+{
+    struct mg_buf text;
+    mg_buf_init(&text, output.len + 1);
+    mg_buf_append_slice(&text, output);
+    if (text.len > 0 && !text.failed) {
+        mg_text_make_plain(text.data);
+        (void)printf("  %s", text.data);
+    }
+    mg_buf_finish(&text);
+}
+
 static void status_print(const struct submit *submit, const struct order *order,
                          struct mg_status_message *status, struct mg_slice message)
 {
@@ -283,9 +295,11 @@ static void status_print(const struct submit *submit, const struct order *order,
         char at[MG_TIME_TEXT_SIZE];
         mg_time_format(status->at_ms, at);
         mg_text_make_plain(status->reason);
-        (void)printf("%s  %s  %s%s%s%s%s\n", at, status->order_id, mg_status_name(status->status),
+        (void)printf("%s  %s  %s%s%s%s%s", at, status->order_id, mg_status_name(status->status),
                      status->step[0] != '\0' ? "  " : "", status->step, status->reason[0] != '\0' ? "  " : "",
                      status->reason);
+        output_print(status->output);
+        (void)putchar('\n');
     }
     (void)fflush(stdout);
 }

@@ -179,7 +179,10 @@ void mg_explain_write(struct mg_buf *out, const struct mg_explain_facts *facts)
     int row = step_choose(steps);
     mg_buf_printf(out, "order %s is %s", mg_table_cell(order, 0, "order_id"), state);
     if (is_word(state, "error")) {
-        mg_buf_printf(out, ": %s", reason_text(mg_table_cell(order, 0, "reason")));
+        bool is_of_output = row < 0 && is_word(mg_table_cell(order, 0, "reason"), "unrenderable");
+        mg_buf_printf(out, ": %s",
+                      is_of_output ? mg_table_cell(order, 0, "status_reason")
+                                   : reason_text(mg_table_cell(order, 0, "reason")));
         if (row >= 0) {
             mg_buf_printf(out, "; step %s is %s: %s", mg_table_cell(steps, row, "step"),
                           mg_table_cell(steps, row, "state"), mg_table_cell(steps, row, "error_text"));

@@ -41,10 +41,12 @@ class Client:
         self.channel.confirm_delivery()
         self.queue = queue or self.channel.queue_declare("", exclusive=True).method.queue
         self.messages = []  # (status message, pika properties), as they came
+        self.bodies = []    # the bytes of each
         self.channel.basic_consume(self.queue, self.take, auto_ack=True)
 
     def take(self, _channel, _method, properties, body):
         self.messages.append((json.loads(body), properties))
+        self.bodies.append(body)
 
     def publish(self, body, routing_key="orders.intake", exchange=None, **properties):
         """Publishes bytes with the given properties. Raises an exception unless the message is confirmed and routed."""

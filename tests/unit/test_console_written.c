@@ -193,20 +193,21 @@ END_TEST
 
 START_TEST(an_order)
 {
-    static const char *const columns[] = {"order_id", "state", "payload", "archived_on"};
-    static const char *const cells[] = {"o-1", "pending", "{\"price\": 14.00}", "2026-01-31"};
+    static const char *const columns[] = {"order_id", "state", "payload", "archived_on", "output"};
+    static const char *const cells[] = {"o-1", "pending", "{\"price\": 14.00}", "2026-01-31", "[7.50]"};
     static const char dossier[] = "{\"workflow\": {\"definition\": {\"steps\":[1.0]}}}";
     tables_clear();
     one_put(0, 1, "dossier", dossier);
-    rows_put(1, 1, 4, columns, cells);
+    rows_put(1, 1, 5, columns, cells);
     one_put(2, 1, "result", "{\"paid\": 14.00}");
     render(mg_query_order, "o-1");
-    assert_written(200,
-                   "{\"explanation\": \"order o-1 is pending: no request has been sent yet; the supervisor "
-                   "checks it at \", \"archived_on\": \"2026-01-31\", "
-                   "\"dossier\": {\"workflow\": {\"definition\": {\"steps\":[1.0]}}}, "
-                   "\"payload\": \"{\\\"price\\\": 14.00}\", \"definition\": \"{\\\"steps\\\":[1.0]}\", "
-                   "\"steps\": [{\"result\": \"{\\\"paid\\\": 14.00}\"}]}");
+    assert_written(
+        200,
+        "{\"explanation\": \"order o-1 is pending: no request has been sent yet; the supervisor "
+        "checks it at \", \"archived_on\": \"2026-01-31\", "
+        "\"dossier\": {\"workflow\": {\"definition\": {\"steps\":[1.0]}}}, "
+        "\"payload\": \"{\\\"price\\\": 14.00}\", \"output\": \"[7.50]\", \"definition\": \"{\\\"steps\\\":[1.0]}\", "
+        "\"steps\": [{\"result\": \"{\\\"paid\\\": 14.00}\"}]}");
     one_put(0, 1, "dossier", "{}");
     render(mg_query_order, "o-1");
     ck_assert_ptr_nonnull(strstr(out.data, ", \"definition\": \"\", \"steps\": ["));

@@ -79,8 +79,10 @@ class Roll:
         self.builds = {"old": old, "new": new}
         self.scratch = cluster.make_scratch()
         self.both = servers.Servers(self.scratch).start()
+        # A definition of the present may have members that the old programs refuse.
+        self.workflows = old / "source" / cluster.SAMPLE.relative_to(cluster.REPOSITORY) / "workflows"
         self.cluster = cluster.Cluster(self.scratch, old / "build", self.both.postgres.dsn, self.both.rabbit.url,
-                                       source=old / "source")
+                                       workflows=self.workflows, source=old / "source")
         self.load = None
 
     def use(self, version):
@@ -120,7 +122,7 @@ class Roll:
 
     def judge(self):
         states = dict(self.both.postgres.psql("SELECT order_id, process_state FROM order_process"))
-        workflow = json.loads((cluster.SAMPLE / "workflows" / "fulfilment.json").read_text(encoding="utf-8"))
+        workflow = json.loads((self.workflows / "fulfilment.json").read_text(encoding="utf-8"))
         wrong, numbers = verdict.judge(self.load.lines, workflow, states, self.load.told, self.cluster.remotes)
         for (code, subject, text) in self.both.postgres.psql("SELECT code, subject, text FROM operator_alert"):
             wrong.append(f"alert {code} of {subject}: {text}")

@@ -136,8 +136,11 @@ static const struct {
         "report_order",
         "SELECT p.order_id, p.process_state AS state" MG_ORDER_COLUMNS(MG_LISTED, SHOWN_P) ","
         " " ISO("o.received_at") " AS received_at, encode(o.digest, 'hex') AS digest, o.payload::json AS payload, o.client,"
-        " " MG_SQL_LABELS_OF("p.order_id") " AS labels"
+        " " MG_SQL_LABELS_OF("p.order_id") " AS labels,"
+        " CASE WHEN p.process_state = 'processed' THEN l.status->'output' END AS output,"
+        " CASE WHEN p.process_state = 'error' THEN l.status->>'reason' END AS status_reason"
         " FROM order_process p LEFT JOIN orders o ON o.order_id = p.order_id AND o.revision = p.revision"
+        " LEFT JOIN LATERAL makegood_last_status(p.order_id, p.process_state) AS l(status) ON true"
         " WHERE p.order_id = $1::text"}, 1},
     [MG_REPORT_ORDER_STEPS] = {{
         "report_order_steps",
@@ -154,7 +157,8 @@ static const struct {
         "SELECT d AS dossier FROM makegood_dossier($1::text) d WHERE d IS NOT NULL"}, 1},
     [MG_REPORT_ARCHIVED_ORDER] = {{
         "report_archived_order",
-        "SELECT $1::text AS order_id, p.*, r.*, coalesce(a.dossier->'labels', '{}') AS labels, a.archived_on FROM " ARCHIVED ","
+        "SELECT $1::text AS order_id, p.*, r.*, coalesce(a.dossier->'labels', '{}') AS labels,"
+        " nullif((a.dossier->'output')::text, 'null')::json AS output, NULL::text AS status_reason, a.archived_on FROM " ARCHIVED ","
         " json_to_record(a.dossier->'order') AS p (state text" MG_ORDER_COLUMNS(MG_LISTED, ARCHIVED_AS) ")"
         " LEFT JOIN LATERAL (SELECT received_at, digest, payload, client FROM json_to_recordset(a.dossier->'revisions')"
         "   AS r (revision bigint, received_at text, digest text, payload json, client text)"

@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define ANSWER_SIZE (KEY_MAX_LEN * 6 + 128) /* a key, every character escaped, and the rest of the answer */
+#define ANSWER_SIZE (KEY_MAX_LEN * 6 + 192) /* a key, every character escaped, and the rest of the answer */
 
 static enum MHD_Result answer_ledger_failed(const struct exchange *exchange)
 {
@@ -27,6 +27,11 @@ static void describe(const struct entry *entry, const char *service, const char 
     char id[64];
     (void)snprintf(id, sizeof(id), "%s-%lld", service, (long long)entry->id);
     json_t *object = json_pack("{s:s, s:s, s:s}", "id", id, "key", key, "state", state);
+    if (strcmp(service, "carrier") == 0) {
+        char tracking[32];
+        (void)snprintf(tracking, sizeof(tracking), "MG%09lld", (long long)entry->id);
+        (void)json_object_set_new(object, "tracking", json_string(tracking));
+    }
     char *dumped = json_dumps(object, JSON_COMPACT);
     (void)snprintf(text, ANSWER_SIZE, "%s", dumped ? dumped : "{}");
     free(dumped);

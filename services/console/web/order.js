@@ -115,6 +115,7 @@ function factsShow({order, labels}) {
 function bytesShow(data) {
   const {dossier} = data;
   return h("section", {class: "panel"}, h("h2", {}, "Stored data"),
+    data.output && h("details", {open: true}, h("summary", {}, "Output"), bytes("output", data.output)),
     h("details", {}, h("summary", {}, dossier.order.revision > 1 ? `Payload as received, revision ${dossier.order.revision}` : "Payload as received"), bytes("payload", data.payload)),
     dossier.workflow && h("details", {}, h("summary", {}, `Definition of ${dossier.workflow.name} ${dossier.workflow.version}`), bytes("definition", data.definition)),
     dossier.alerts.length > 0 && h("details", {open: dossier.alerts.some((alert) => !alert.closed_at)}, h("summary", {}, plural(dossier.alerts.length, "alert", "alerts")), table("Alerts", [
