@@ -106,7 +106,7 @@ static void orders_end(int count)
         "INSERT INTO order_event (order_id, version, cause_kind, cause, by_whom, attempt, transitions, statuses,"
         "  owed)"
         " SELECT 'o-' || n, v, 'reply', n || '.' || v, 'x', v, '[{\"from\":\"pending\",\"to\":\"processed\"}]',"
-        "  '[{\"v\":1,\"seq\":1}]', false FROM generate_series(1, %d) n, generate_series(1, 2) v",
+        "  '[{\"v\":1,\"seq\":1,\"status\":\"processed\",\"output\":[14.00]}]', false FROM generate_series(1, %d) n, generate_series(1, 2) v",
         count, count, count, count);
     rig_admin(&rig, sql);
 }
@@ -271,7 +271,9 @@ START_TEST(what_was_kept_is_what_there_was)
         }
         PQclear(rows);
     }
+    ck_assert_ptr_nonnull(strstr(before[0], "|output=[14.00]|")); /* of the order, and of its dossier */
     ck_assert_int_eq(retire(10), 1);
+    ck_assert_str_eq(rig_value(&rig, "SELECT dossier->>'output' FROM order_archive"), "[14.00]");
     ck_assert_str_eq(rig_value(&rig, "SELECT " HOT_TABLES), "0");
     for (int i = 0; i < 4; i++) {
         PGresult *rows =

@@ -78,6 +78,24 @@ bool sim_clients_are_done(void)
 
 /* ---- statuses that clients receive ---- */
 
+/* A processed order of a workflow with OUTPUT (definitions.c) gives back its own values. */
+static void output_check(const struct sim_submitted *order, const struct mg_status_message *status)
+{
+    const char *name = order->workflow >= 0 ? sim_workflow_name(order->workflow) : "";
+    bool has_output = strcmp(name, "line") == 0 || strcmp(name, "fan") == 0;
+    struct mg_slice n = mg_json_find(mg_slice_of(order->body), "/payload/n");
+    struct mg_slice output = status->output;
+    char of[128];
+    (void)snprintf(of, sizeof(of), "\"%s\"", order->order_id);
+    bool is_own = has_output ? mg_slice_is(mg_json_find(output, "/of"), of) &&
+                                   (order->is_repeated || mg_slice_equal(mg_json_find(output, "/n"), n))
+                             : output.data == NULL;
+    if (status->status == MG_STATUS_PROCESSED && !is_own) {
+        sim_violated("statuses", "order %s of workflow %s gave back %.*s", order->order_id, name,
+                     (int)output.len, output.data != NULL ? output.data : "");
+    }
+}
+
 static void on_status(const struct sim_queue *queue, const struct sim_message *message)
 {
     struct mg_status_message status;
@@ -100,6 +118,7 @@ static void on_status(const struct sim_queue *queue, const struct sim_message *m
     if (status.seq == 0) {
         return;
     }
+    output_check(order, &status);
     order->seen |= UINT64_C(1) << (status.seq & 63);
     if (status.seq < SIM_SENT_MAX && order->sent[status.seq].data == NULL) {
         order->sent[status.seq] = sim_text(message->body);

@@ -22,6 +22,8 @@
 #define DO(body)                                                                                                       \
     "\"do\":{\"method\":\"POST\",\"path\":\"\\/do\",\"body\":{\"order\":\"${/order_id}\",\"n\":\"${/payload/n}\"" body \
     "}}"
+/* Without results: an operator may settle any step, and then it has none. */
+#define OUTPUT              "\"output\":{\"n\":\"${/payload/n}\",\"of\":\"${/order_id}\"}"
 #define STEP(name, service) "{\"step\":\"" name "\",\"service\":\"" service "\","
 #define RETRY(attempts)                                                                                      \
     "\"complete_within\":\"4s\",\"retry\":{\"attempts\":" attempts                                           \
@@ -31,20 +33,20 @@ static const struct {
     const char *name, *text;
 } WORKFLOWS[] = {
     {"line", "{\"workflow\":\"line\",\"version\":1,\"complete_within\":\"60s\","
-             "\"labels\":{\"n\":\"${/payload/n}\",\"gone\":\"${/payload/gone}\"},\"steps\":[" STEP(
-                 "reserve", "stock") RETRY("4") DO("") "," UNDO() "}," STEP("charge", "bank") RETRY("4")
-                 DO(",\"of\":\"${/results/reserve/number}\"") "," UNDO() "}," STEP("ship", "stock") RETRY("3")
-                     DO("") "," UNDO() "}]}"},
+             "\"labels\":{\"n\":\"${/payload/n}\",\"gone\":\"${/payload/gone}\"}," OUTPUT
+             ",\"steps\":[" STEP("reserve", "stock") RETRY("4") DO("") "," UNDO() "}," STEP("charge", "bank")
+                 RETRY("4") DO(",\"of\":\"${/results/reserve/number}\"") "," UNDO() "}," STEP("ship", "stock")
+                     RETRY("3") DO("") "," UNDO() "}]}"},
     {"fan",
-     "{\"workflow\":\"fan\",\"version\":1,\"complete_within\":\"60s\",\"steps\":[" STEP("begin", "stock")
-         RETRY("4") DO("") "," UNDO() "}," STEP(
-             "left", "bank") "\"after\":[\"begin\"],\"on_unknown\":\"verify\"," RETRY("4")
-             DO(",\"of\":\"${/results/begin/number}\"") "," VERIFY "," UNDO() "}," STEP(
-                 "right",
-                 "stock") "\"after\":[\"begin\"],\"on_unknown\":\"verify\",\"absent_is_final\":true," RETRY("4")
-                 DO("") "," VERIFY "," UNDO() "}," STEP(
-                     "join", "bank") "\"after\":[\"left\",\"right\"],\"on_unknown\":\"verify\"," RETRY("3")
-                     DO("") "," VERIFY "," UNDO() "}]}"},
+     "{\"workflow\":\"fan\",\"version\":1,\"complete_within\":\"60s\"," OUTPUT
+     ",\"steps\":[" STEP("begin", "stock") RETRY("4") DO("") "," UNDO() "}," STEP(
+         "left", "bank") "\"after\":[\"begin\"],\"on_unknown\":\"verify\"," RETRY("4")
+         DO(",\"of\":\"${/results/begin/number}\"") "," VERIFY "," UNDO() "}," STEP(
+             "right",
+             "stock") "\"after\":[\"begin\"],\"on_unknown\":\"verify\",\"absent_is_final\":true," RETRY("4")
+             DO("") "," VERIFY "," UNDO() "}," STEP(
+                 "join", "bank") "\"after\":[\"left\",\"right\"],\"on_unknown\":\"verify\"," RETRY("3")
+                 DO("") "," VERIFY "," UNDO() "}]}"},
     {"pivot",
      "{\"workflow\":\"pivot\",\"version\":1,\"complete_within\":\"45s\",\"steps\":[" STEP(
          "hold", "bank") "\"on_unknown\":\"verify\"," RETRY("4")
