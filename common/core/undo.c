@@ -4,7 +4,8 @@
  * Its running attempt is the undo, or it learns the result that the undo needs and that no answer has
  * carried: a do repeated under its key (the same bytes, law 8, derived identities), or a verify. A repeated
  * do may have the effect that it asks about. That is harmless, because the step stays to be undone until its
- * undo is done or nothing is proved to stand. All attempts back count against the undo's policy.
+ * undo is done or nothing is proved to stand. Learning and the undo have the attempts of the undo's policy,
+ * each for itself.
  */
 #include "core/undo.h"
 
@@ -80,9 +81,13 @@ static enum mg_verdict undo_replied(struct mg_decider *decider, int index)
 
 /* ---- learning ---- */
 
-/* The do that was repeated, or one before it, may still act: the undo waits for it (law 11, quiesce). */
+/* The undo has all of its attempts before it. The do that was repeated, or one before it, may still act: the
+ * undo waits for it (law 11, quiesce). */
 static enum mg_verdict learned(struct mg_decider *decider, int index)
 {
+    struct mg_step *step = &decider->order.steps[index];
+    step->failure_count = 0;
+    step->cool_down_count = 0;
     bool is_quiet = mg_quiet_is_reached(decider, index);
     return mg_decider_step(decider, index, MG_STEP_EVENT_LEARN,
                            is_quiet ? MG_REASON_ORDER_TURNED_BACK : MG_REASON_QUIESCING,

@@ -29,6 +29,9 @@
 #ifndef ON_UNKNOWN
 #define ON_UNKNOWN 0 /* enum mg_on_unknown: retry, verify */
 #endif
+#ifndef LEARN
+#define LEARN 0 /* enum mg_learn: none, repeat. With repeat the undo needs its step's result */
+#endif
 #ifndef ANSWERED_MAY_ACT
 /* Whether a request with a final answer other than done may be delivered again. Its agent died between the
  * confirm of the reply and its ack. */

@@ -27,7 +27,7 @@ enum { DUE_NEVER, DUE_SOME_TIME, DUE_WHEN_QUIET };
 enum { TOLD_ACCEPTED = 1, TOLD_TURNED = 2, TOLD_END = 4 };
 
 /* Flags of a step. */
-enum { IS_MAYBE = 1, IS_UNDO_DISPATCHED = 2, IS_ACCEPTED = 4 };
+enum { IS_MAYBE = 1, IS_UNDO_DISPATCHED = 2, IS_ACCEPTED = 4, IS_KNOWN = 8 /* its result */ };
 
 /* ---- the plan ---- */
 
@@ -49,6 +49,8 @@ static void plan_init(void)
                                               .on_unknown = ON_UNKNOWN,
                                               .has_verify = ON_UNKNOWN == MG_ON_UNKNOWN_VERIFY,
                                               .has_undo = true,
+                                              .learn = (enum mg_learn)LEARN,
+                                              .needs_result = LEARN != 0,
                                               .is_absent_final = true};
     }
 }
@@ -121,8 +123,37 @@ static void order_read(const struct Row *row, int passed_step, bool is_soon_over
     }
 }
 
+/* The cause brings the step's result. */
+static bool has_result(const struct mg_cause *cause, const struct Row *row, int step)
+{
+    return LEARN && cause->kind == MG_CAUSE_REPLY && cause->step == step &&
+           cause->attempt == row->attempt[step] && cause->reply_kind == row->kind[step] &&
+           cause->reply_kind != MG_KIND_UNDO && cause->outcome == MG_OUTCOME_DONE;
+}
+
+static uint64_t known_results(const struct mg_cause *cause, const struct Row *row)
+{
+    uint64_t known = 0;
+    for (int i = 0; i < 2; i++) {
+        known |= (row->flags[i] & IS_KNOWN) || has_result(cause, row, i) ? UINT64_C(1) << i : 0;
+    }
+    return known;
+}
+
+/* As the core sees it. */
+static uint64_t told_results(const struct mg_cause *cause, const struct Row *row)
+{
+#ifdef WITHOUT_LEARNING
+    (void)cause, (void)row;
+    return UINT64_MAX;
+#else
+    return known_results(cause, row);
+#endif
+}
+
 static void order_write(const struct mg_cause *cause, struct Row *row)
 {
+    uint64_t known = known_results(cause, row);
     row->is_stored = 1;
     row->order = (unsigned char)order.state;
     row->goal = (unsigned char)order.goal;
@@ -146,7 +177,7 @@ static void order_write(const struct mg_cause *cause, struct Row *row)
         row->failures[i] = (unsigned char)step->failure_count;
         row->flags[i] = (step->is_maybe ? IS_MAYBE : 0) |
                         (step->is_undo_dispatched ? IS_UNDO_DISPATCHED : 0) |
-                        (step->is_accepted ? IS_ACCEPTED : 0);
+                        (step->is_accepted ? IS_ACCEPTED : 0) | (known >> i & 1 ? IS_KNOWN : 0);
         bool is_at_quiet = step->due_at_ms > NOW_MS && step->due_at_ms == step->quiet_at_ms;
         row->due[i] = step->due_at_ms == 0 ? DUE_NEVER : is_at_quiet ? DUE_WHEN_QUIET : DUE_SOME_TIME;
         assert(step->generation == 0 && step->attempt <= 7);
@@ -194,7 +225,10 @@ static struct mg_cause cause_of(const struct Row *row, int m)
 static enum mg_verdict decide(const struct Row *row, const struct mg_cause *cause, bool is_gate_closed,
                               bool is_soon_over)
 {
-    struct mg_context context = {.now_ms = NOW_MS, .park_ms = SOON_MS, .quiesce_ms = QUIESCE_MS};
+    struct mg_context context = {.now_ms = NOW_MS,
+                                 .park_ms = SOON_MS,
+                                 .quiesce_ms = QUIESCE_MS,
+                                 .known_results = told_results(cause, row)};
     context.gate[0] = context.gate[1] = is_gate_closed ? MG_REASON_BREAKER_OPEN : MG_REASON_NONE;
     order_read(row, cause->kind == MG_CAUSE_DUE ? cause->step : -1, is_soon_over);
     mg_order_decide(&plan, &context, cause, &order, &decision);

@@ -239,7 +239,7 @@ end_idle:
         :: c_expr { (is_kind(Pagent->job, MG_KIND_DO)) } ->
             if
             :: c_code { serve(Pagent->job); }; word = DO_DONE
-            :: word = DO_REFUSED_NO
+            :: c_expr { (may_refuse(Pagent->job)) } -> word = DO_REFUSED_NO
             :: word = DO_FAILED_NO
             :: c_code { serve(Pagent->job); }; word = DO_FAILED_MAYBE /* the service acts and reports a failure */
             :: word = DO_FAILED_MAYBE

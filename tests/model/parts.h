@@ -143,6 +143,12 @@ static void serve(int call)
 #endif
 }
 
+/* A service that replays answers a key on which it has acted as it did first. */
+static bool may_refuse(int call)
+{
+    return !LEARN || now.done_keys[STEP(call)] == 0;
+}
+
 static bool stands(int call)
 {
     return now.effects[STEP(call)] != 0;
@@ -245,7 +251,8 @@ static void check(void)
         if (is_done && now.done_keys[i] == 0) {
             now.broken |= BROKEN_TRUTH;
         }
-        if (row->state[i] == MG_STEP_UNDONE && !now.is_undone[i]) {
+        bool is_nothing = LEARN && now.done_keys[i] == 0; /* its service refused, and will not act */
+        if (row->state[i] == MG_STEP_UNDONE && !now.is_undone[i] && !is_nothing) {
             now.broken |= BROKEN_TRUTH;
         }
 #ifndef MAY_LOSE_TAIL

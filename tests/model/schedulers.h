@@ -143,7 +143,8 @@ static void count_failures(const struct mg_cause *cause, bool is_gate_closed)
     int step = cause->step;
     bool is_failure =
         (cause->kind == MG_CAUSE_OVERDUE && !is_gate_closed) ||
-        (cause->kind == MG_CAUSE_REPLY && !cause->is_service_down && cause->outcome == MG_OUTCOME_TRANSIENT);
+        (cause->kind == MG_CAUSE_REPLY && !cause->is_service_down &&
+         (cause->outcome == MG_OUTCOME_TRANSIENT || (LEARN && cause->outcome == MG_OUTCOME_PERMANENT)));
     if (is_failure) {
         now.genuine[step]++;
     }
@@ -221,6 +222,8 @@ static void row_write(int me, const struct mg_cause *cause, int cause_id, bool i
     for (int i = 0; i < decision.effect_count; i++) {
         const struct mg_effect *effect = &decision.effects[i];
         if (effect->kind == MG_EFFECT_REQUEST && is_running(&row, effect->step)) {
+            bool is_blind = row.kind[effect->step] == MG_KIND_UNDO && !(row.flags[effect->step] & IS_KNOWN);
+            now.broken |= LEARN && is_blind ? BROKEN_TRUTH : 0;
             send_add(me, send_of(&row, effect->step, false));
         }
     }

@@ -188,6 +188,22 @@ START_TEST(learning_ends_with_the_undos_attempts)
 }
 END_TEST
 
+/* Catches: an undo that is given up early for the failures of learning. */
+START_TEST(undo_has_its_own_attempts_after_learning)
+{
+    turn_back_in_doubt();
+    reply_executed(0, MG_OUTCOME_TRANSIENT, MG_EXECUTED_NO);
+    due(0);
+    ck_assert_int_eq(reply_with_result(0, MG_OUTCOME_DONE), MG_GO);
+    ck_assert(has_request(0, MG_KIND_UNDO));
+    reply(0, MG_OUTCOME_TRANSIENT);
+    ck_assert_int_eq(order.steps[0].state, MG_STEP_UNDO_WAITING);
+    due(0);
+    reply(0, MG_OUTCOME_TRANSIENT);
+    ck_assert_int_eq(order.steps[0].state, MG_STEP_UNDO_FAILED);
+}
+END_TEST
+
 START_TEST(only_final_absence_ends_the_undo)
 {
     plan.steps[0].learn = MG_LEARN_VERIFY;
@@ -343,6 +359,7 @@ int main(void)
     tcase_add_test(cases, refusal_clears_no_step_that_was_answered_as_done);
     tcase_add_loop_test(cases, answer_without_the_needed_member_fails_the_undo_at_once, 0, 2);
     tcase_add_loop_test(cases, learning_ends_with_the_undos_attempts, 0, 2);
+    tcase_add_test(cases, undo_has_its_own_attempts_after_learning);
     tcase_add_loop_test(cases, only_final_absence_ends_the_undo, 0, 2);
     tcase_add_test(cases, learning_waits_for_a_service_that_is_away_and_counts_nothing);
     tcase_add_loop_test(cases, accepted_repeat_is_undone_only_when_quiet, 0, 2);
