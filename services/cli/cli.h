@@ -44,6 +44,8 @@ struct mg_cli_options {
     const char *proxy_user_header, *proxy_groups_header;
     struct mg_list sets, services, clients, hosts, proxy_operator_groups;
     int64_t version, limit, pause_ms, canary, stop_percent;
+    const char *picture; /* of `workflow draw` */
+    bool shows_undo;
     bool waits, is_all, is_mermaid, is_csv, is_dry_run, is_strict;
 };
 
@@ -131,6 +133,9 @@ cli_verb_fn mg_verb_order_submit, mg_verb_order_list, mg_verb_order_show, mg_ver
     mg_verb_order_explain, mg_verb_order_export;
 cli_verb_fn mg_verb_order_resume, mg_verb_order_restart, mg_verb_order_settle, mg_verb_order_skip,
     mg_verb_order_compensate, mg_verb_order_cancel;
+
+/* workflow_show.c: two verbs of `workflow` */
+cli_verb_fn mg_verb_workflow_show, mg_verb_workflow_draw;
 
 /* retention.c: two verbs of `db` */
 cli_verb_fn mg_verb_db_vacuum_policy, mg_verb_db_retain;

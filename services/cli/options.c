@@ -114,6 +114,8 @@ static const struct {
          "group whose members are operators; the proxy's other users are readers"),
     LIST(MG_EXTRA_CONSOLE, hosts, "host", "NAME", "host name in browsers' requests, besides localhost"),
     FLAG(MG_EXTRA_STRICT, is_strict, "strict", "refuse a service that has no queue, instead of warning"),
+    TEXT(MG_EXTRA_DRAW, picture, "as", "mermaid", "mermaid|dot|svg", "form of the picture"),
+    FLAG(MG_EXTRA_DRAW, shows_undo, "undo", "show the way back, too, as dashed arrows"),
     FLAG(MG_EXTRA_STATES, is_mermaid, "mermaid", "print Mermaid state diagrams"),
     FLAG(MG_EXTRA_STATES, is_csv, "csv", "print CSV, one line for each cell"),
 };

@@ -36,6 +36,7 @@ enum mg_extra {
     MG_EXTRA_EXPORT = 1 << 24,
     MG_EXTRA_CONSOLE = 1 << 25,
     MG_EXTRA_STRICT = 1 << 27,
+    MG_EXTRA_DRAW = 1 << 28,
     MG_EXTRA_APART = 1 << 20, /* no option: the verb uses neither broker nor database */
     MG_EXTRA_ALONE = 1 << 26, /* no server at all and one output format: no common option */
 };

@@ -1,29 +1,10 @@
-/* `workflow check|load|list|states`. */
-#include <stdlib.h>
+/* `workflow check|load|list|states`, and the table of all verbs of `workflow`. */
 #include <string.h>
 
 #include "core/describe.h"
+#include "definition.h"
 #include "verbs.h"
 #include "workflow_services.h"
-
-/* Well above a definition of 64 steps with large templates. */
-#define DEFINITION_MAX_BYTES ((size_t)1024 * 1024)
-
-static enum mg_exit_code definition_read(const char *path, struct mg_workflow **ret_workflow)
-{
-    struct mg_mistake_printer printer = {.path = path};
-    const struct mg_mistakes mistakes = {mg_mistake_print, &printer};
-    struct mg_err err;
-    char *text = NULL;
-    size_t len = 0;
-    enum mg_exit_code code = mg_cli_read_file(path, DEFINITION_MAX_BYTES, &text, &len);
-    if (code == MG_EXIT_DONE &&
-        mg_workflow_parse((struct mg_slice){text, len}, &mistakes, ret_workflow, &err) != MG_OK) {
-        code = printer.count > 0 ? MG_EXIT_USAGE : mg_cli_fail(MG_EXIT_USAGE, "%s: %s", path, err.text);
-    }
-    free(text);
-    return code;
-}
 
 static enum mg_exit_code definition_print(struct mg_cli *cli, const char *path,
                                           const struct mg_workflow *workflow,
@@ -101,7 +82,7 @@ static enum mg_exit_code definitions_read(struct mg_cli *cli, struct mg_workflow
 {
     enum mg_exit_code worst = MG_EXIT_DONE;
     for (int i = 0; i < cli->words.count; i++) {
-        enum mg_exit_code code = definition_read(cli->words.items[i], &ret_workflows[i]);
+        enum mg_exit_code code = mg_definition_read(cli->words.items[i], &ret_workflows[i]);
         worst = code != MG_EXIT_DONE ? code : worst;
     }
     return worst;
@@ -217,6 +198,10 @@ const struct mg_verb MG_WORKFLOW_VERBS[] = {
      "checks and stores definitions"},
     {"workflow", "list", "", 0, 0, 0, MG_PRINTS_LIST, verb_workflow_list,
      "lists stored definitions and their open orders"},
+    {"workflow", "show", "NAME [VERSION]", 1, 2, 0, MG_PRINTS_TEXT, mg_verb_workflow_show,
+     "prints a stored definition as it was loaded, the newest version if none is given"},
+    {"workflow", "draw", "FILE", 1, 1, MG_EXTRA_DRAW | MG_EXTRA_APART | MG_EXTRA_ALONE, MG_PRINTS_TEXT,
+     mg_verb_workflow_draw, "prints the picture of a definition's steps"},
     {"workflow", "states", "", 0, 0, MG_EXTRA_STATES, MG_PRINTS_TEXT, verb_workflow_states,
      "prints the tables of states, as diagrams or CSV"},
     {0}};

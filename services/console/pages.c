@@ -284,6 +284,7 @@ static unsigned int render_order(const struct mg_query *query, const struct mg_t
     mg_json_member_string(&json, "payload", mg_table_cell(&place[PLACE_ROW], 0, "payload"));
     mg_json_member_string(&json, "output", mg_table_cell(&place[PLACE_ROW], 0, "output"));
     mg_json_member_text(&json, "definition", definition);
+    mg_picture_write(&json, definition);
     array_write(&json, "steps", &place[PLACE_STEPS], STEP_QUOTED);
     mg_json_object_end(&json);
     mg_buf_finish(&text);

@@ -160,6 +160,12 @@ query_fn mg_query_orders, mg_query_order, mg_query_failures, mg_query_alerts, mg
 void mg_query_overview(struct mg_query *ret_query);
 void mg_query_versions(const char *order_ids, struct mg_query *ret_query);
 
+/* ---- picture.c ---- */
+
+/* Writes the member "graph": the picture of a definition's steps (operator/graph.h), or null if the definition
+ * cannot be read. */
+void mg_picture_write(struct mg_json_writer *json, struct mg_slice definition);
+
 /* ---- live.c: server-sent events ---- */
 
 struct mg_live *mg_live_create(struct mg_console *console);

@@ -11,7 +11,7 @@ TOKENS = {"reader": ("rita", "a token to read with"), "operator": ("otto", "a to
 PROXY = {"proxy": ("gate", "a token that only the proxy has")}
 VIEWS = ("/", "/orders", "/orders/x", "/failures", "/bulk", "/bulk/x", "/alerts", "/dead", "/services", "/login")
 PARTS = ("/app.css", "/app.js", "/dom.js", "/api.js", "/act.js", "/overview.js", "/orders.js", "/order.js", "/failures.js",
-         "/bulk_list.js", "/bulk.js", "/alerts.js", "/dead.js", "/services.js", "/rounds.js", "/icon.svg")
+         "/bulk_list.js", "/bulk.js", "/alerts.js", "/dead.js", "/services.js", "/rounds.js", "/graph.js", "/icon.svg")
 ROUTES = ("me", "overview", "orders", "orders?state=open", "orders?state=error", "orders?state=processed&workflow=pay&since=1h&until=1s",
           "orders?error=http", "failures", "bulk", "choice", "choice?step=charge&service=payment",
           "alerts", "alerts?all=1", "services", "workflows", "dead", "dead?queue=orders.rejected")
@@ -147,6 +147,8 @@ def the_console_shows_all_and_a_get_changes_nothing(s):
     seen = console.get(f"orders/{orders[0].order_id}")
     assert seen["dossier"]["order"]["state"] == "error" and "http_422" in json.dumps(seen["dossier"]), seen
     assert "charge is failed" in seen["explanation"], seen["explanation"]
+    graph = seen["graph"]
+    assert [node["step"] for node in graph["nodes"]] == ["charge"] and graph["edges"] == [], graph
     groups = console.get("failures")["groups"]
     assert [(group["step"], group["count"]) for group in groups] == [("charge", 3)], groups
     listed = [row["order_id"] for row in console.get("orders")["orders"]]

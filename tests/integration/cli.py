@@ -11,6 +11,7 @@ import contextlib
 import json
 import os
 import pathlib
+import re
 import socket
 import subprocess
 import sys
@@ -20,6 +21,7 @@ import time
 import unittest
 import urllib.parse
 import uuid
+import xml.etree.ElementTree
 
 import pika
 import psycopg2
@@ -42,7 +44,7 @@ DONE, ERROR, USAGE, NOT_FOUND, CONFLICT, TIMED_OUT, UNAVAILABLE = range(7)
 VERBS = [
     "order submit", "order list", "order show", "order watch", "order explain", "order export", "order resume", "order restart",
     "order settle", "order skip", "order compensate", "order cancel", "workflow check", "workflow load", "workflow list",
-    "workflow states", "alert list", "alert ack", "dead list", "dead show", "dead requeue", "dead drop", "broker apply",
+    "workflow show", "workflow draw", "workflow states", "alert list", "alert ack", "dead list", "dead show", "dead requeue", "dead drop", "broker apply",
     "broker check", "service list", "service pause", "service resume", "service limit", "service forget", "bulk start", "bulk list", "bulk show",
     "bulk pause", "bulk resume", "bulk stop", "bulk run", "db migrate", "db status", "doctor", "top",
     "console", "completion",
@@ -294,6 +296,7 @@ class WrongInput(Case):
             ["alert", "ack", "x", *REASON], ["alert", "ack", "-1", *REASON],
             ["broker", "apply", "--amqp-url", "http://x/"], ["broker", "check", "--amqp-url", "amqp://h:x/"],
             ["workflow", "states"], ["workflow", "states", "--csv", "--mermaid"],
+            ["workflow", "draw", "x.json", "--as", "png"], ["workflow", "show", "w", "0"], ["workflow", "show", "w", "1.5"],
             ["workflow", "states", "--csv", "-o", "json"], ["db", "migrate", "--migrations", "/nonexistent"],
             ["service", "pause", "payment"], ["service", "pause", "no service", *REASON],
             ["service", "pause", "payment", "--for", "tomorrow", *REASON],
@@ -371,13 +374,36 @@ class WrongInput(Case):
         run("workflow", "load", good, path, code=USAGE)  # a mistake in one file stores none
         self.assertNotIn("cli-none", run("workflow", "list", code=DONE).stdout)
 
+    def test_a_definition_is_shown_as_it_was_loaded_and_drawn(self):
+        text = (SOURCE / "deploy/sample/workflows/fulfilment.json").read_text(encoding="utf-8")
+        name = f"cli-{uuid.uuid4().hex[:8]}"
+        older = text.replace('"fulfilment"', f'"{name}"')
+        newer = re.sub(r'"version": *\d+', '"version": 90', older)
+        for definition in (newer, older):
+            run("workflow", "load", self.file(definition, f"{uuid.uuid4()}.json"), code=DONE)
+        self.addCleanup(World.sql, "DELETE FROM workflow WHERE name = %s", (name,))
+        version = re.search(r'"version": *(\d+)', older).group(1)
+        self.assertEqual(run("workflow", "show", name, code=DONE).stdout.rstrip("\n"), newer.rstrip("\n"))
+        self.assertEqual(run("workflow", "show", name, version, code=DONE).stdout.rstrip("\n"), older.rstrip("\n"))
+        self.assertIn(f"no workflow {name}, version 91 is stored", one_line(run("workflow", "show", name, "91", code=NOT_FOUND)))
+        path = self.file(older, "drawn.json")
+        steps = [step["step"] for step in json.loads(older)["steps"]]
+        for form, start in (("mermaid", "flowchart TD\n"), ("dot", f'digraph "{name}"'), ("svg", "<svg ")):
+            drawn = run("workflow", "draw", path, "--as", form, code=DONE).stdout
+            self.assertTrue(drawn.startswith(start), drawn)
+            for step in steps:
+                self.assertIn(step, drawn)
+        xml.etree.ElementTree.fromstring(drawn)
+        self.assertEqual(run("workflow", "draw", path, code=DONE).stdout, run("workflow", "draw", path, "--as", "mermaid", code=DONE).stdout)
+        self.assertIn("undo", run("workflow", "draw", path, "--undo", code=DONE).stdout)
+
 
 class Away(Case):
     """Absent servers: one line, and exit code 6."""
 
     DATABASE = ["order list", "order show x", "order watch x", "order explain x", "order export x", "alert list",
                 "alert ack 1 --reason r", "workflow list", "db status", "db migrate", "order cancel x --reason r",
-                "service list", "service pause x --reason r", "service forget x --reason r", "workflow load {good}", "bulk list", "bulk show x",
+                "workflow show x", "service list", "service pause x --reason r", "service forget x --reason r", "workflow load {good}", "bulk list", "bulk show x",
                 "bulk start resume --all --reason r", "bulk start resume --all --dry-run", "bulk stop x --reason r",
                 "dead requeue 1 --reason r", "dead drop --all --reason r"]
     BROKER = ["dead list", "dead show 1", "dead requeue 1 --reason r", "dead drop --all --reason r", "broker apply",

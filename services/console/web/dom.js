@@ -1,8 +1,12 @@
 // Builds the page. Foreign texts are inserted only as text nodes; these files never use innerHTML.
 
 /** h("a", {href: "/", class: "x"}, "text", child, [children]): null, false and "" are left out. */
-export function h(name, attributes = {}, ...children) {
-  const element = document.createElement(name);
+export const h = (name, attributes = {}, ...children) => fill(document.createElement(name), attributes, children);
+
+/** The same for a part of a picture. */
+export const svg = (name, attributes = {}, ...children) => fill(document.createElementNS("http://www.w3.org/2000/svg", name), attributes, children);
+
+function fill(element, attributes, children) {
   for (const [key, value] of Object.entries(attributes)) {
     if (value === null || value === undefined || value === false) continue;
     if (key.startsWith("on")) element[key] = value;

@@ -1,0 +1,232 @@
+/* The picture of a workflow: layers, arrows that say something, boxes that do not touch, and its forms. */
+#include "operator/graph.h"
+
+#include <check.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "suite.h"
+
+static struct mg_workflow workflow;
+static struct mg_graph graph;
+static struct mg_buf text;
+
+static void set_up(void)
+{
+    memset(&workflow, 0, sizeof(workflow));
+    mg_buf_init(&text, 1024 * 1024);
+}
+
+static void tear_down(void)
+{
+    mg_buf_finish(&text);
+}
+
+static void step_add(const char *name, uint64_t after)
+{
+    int i = workflow.plan.step_count++;
+    (void)snprintf(workflow.steps[i].name, sizeof(workflow.steps[i].name), "%s", name);
+    (void)snprintf(workflow.steps[i].service, sizeof(workflow.steps[i].service), "service-%d", i);
+    workflow.plan.steps[i].after = after;
+    workflow.plan.steps[i].has_undo = true;
+}
+
+static bool has_edge(int from, int to)
+{
+    for (int i = 0; i < graph.edge_count; i++) {
+        if (graph.edges[i].from == from && graph.edges[i].to == to) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* A diamond, and an arrow that follows from two others. */
+static void diamond(void)
+{
+    step_add("first", 0);
+    step_add("left", 1);
+    step_add("right", 1);
+    step_add("join", 1 | 2 | 4);
+}
+
+START_TEST(a_step_is_below_all_steps_before_it)
+{
+    diamond();
+    mg_graph_lay_out(&workflow, &graph);
+    ck_assert_int_eq(graph.layer_count, 3);
+    ck_assert_int_eq(graph.spots[0].layer, 0);
+    ck_assert_int_eq(graph.spots[1].layer, 1);
+    ck_assert_int_eq(graph.spots[2].layer, 1);
+    ck_assert_int_eq(graph.spots[3].layer, 2);
+    ck_assert_int_lt(graph.spots[1].x, graph.spots[2].x);
+    ck_assert_int_eq(graph.spots[0].x, graph.spots[3].x);
+}
+END_TEST
+
+START_TEST(an_arrow_that_follows_from_others_is_left_out)
+{
+    diamond();
+    mg_graph_lay_out(&workflow, &graph);
+    ck_assert_int_eq(graph.edge_count, 4);
+    ck_assert(has_edge(0, 1) && has_edge(0, 2) && has_edge(1, 3) && has_edge(2, 3));
+    ck_assert(!has_edge(0, 3));
+}
+END_TEST
+
+/* Two rows whose order by the definition would cross all arrows. */
+START_TEST(arrows_of_a_ladder_do_not_cross)
+{
+    step_add("a", 0);
+    step_add("b", 0);
+    step_add("of_b", 2);
+    step_add("of_a", 1);
+    mg_graph_lay_out(&workflow, &graph);
+    ck_assert_int_eq(graph.spots[0].x < graph.spots[1].x, graph.spots[3].x < graph.spots[2].x);
+}
+END_TEST
+
+/* Definitions list steps in any order. */
+START_TEST(a_step_may_be_listed_before_the_steps_it_waits_for)
+{
+    step_add("last", 4);
+    step_add("first", 0);
+    step_add("middle", 2);
+    mg_graph_lay_out(&workflow, &graph);
+    ck_assert_int_eq(graph.spots[0].layer, 2);
+    ck_assert_int_eq(graph.spots[1].layer, 0);
+    ck_assert_int_eq(graph.spots[2].layer, 1);
+}
+END_TEST
+
+static void check_inside(const struct mg_graph_spot *spot, bool is_box)
+{
+    int half = is_box ? MG_GRAPH_BOX_WIDTH / 2 : 0;
+    ck_assert_int_ge(spot->x - half, MG_GRAPH_MARGIN);
+    ck_assert_int_le(spot->x + half, graph.width - MG_GRAPH_MARGIN);
+    ck_assert_int_ge(spot->y, MG_GRAPH_MARGIN);
+    ck_assert_int_le(spot->y + MG_GRAPH_BOX_HEIGHT, graph.height - MG_GRAPH_MARGIN);
+}
+
+static void check_picture(void)
+{
+    mg_graph_lay_out(&workflow, &graph);
+    ck_assert_int_le(graph.spot_count, MG_GRAPH_SPOTS_MAX);
+    ck_assert_int_le(graph.edge_count, MG_GRAPH_EDGES_MAX);
+    for (int i = 0; i < graph.spot_count; i++) {
+        check_inside(&graph.spots[i], i < graph.step_count);
+    }
+    for (int i = 0; i < graph.step_count; i++) {
+        for (int j = 0; j < i; j++) {
+            bool is_level = graph.spots[i].layer == graph.spots[j].layer;
+            ck_assert(!is_level ||
+                      abs(graph.spots[i].x - graph.spots[j].x) >= MG_GRAPH_BOX_WIDTH + MG_GRAPH_GAP_X);
+        }
+    }
+    for (int i = 0; i < graph.edge_count; i++) {
+        const struct mg_graph_edge *edge = &graph.edges[i];
+        ck_assert_int_lt(graph.spots[edge->from].layer, graph.spots[edge->to].layer);
+        for (int bend = 0; bend < edge->bends; bend++) {
+            ck_assert_int_eq(graph.spots[edge->bend + bend].layer, graph.spots[edge->from].layer + 1 + bend);
+        }
+    }
+}
+
+/* Catches: a bound that a permitted definition exceeds. */
+START_TEST(random_definitions_have_a_picture)
+{
+    srand((unsigned int)_i + 1);
+    int count = 1 + rand() % MG_STEPS_MAX, percent = rand() % 100;
+    for (int i = 0; i < count; i++) {
+        uint64_t after = 0;
+        for (int j = 0; j < i; j++) {
+            after |= rand() % 100 < percent ? UINT64_C(1) << j : 0;
+        }
+        step_add("step", after);
+    }
+    check_picture();
+}
+END_TEST
+
+/* The most arrows: two halves, each step of one before each step of the other. And the longest arrows. */
+START_TEST(the_largest_definitions_have_a_picture)
+{
+    for (int i = 0; i < MG_STEPS_MAX; i++) {
+        step_add("step", i < MG_STEPS_MAX / 2 ? 0 : UINT32_MAX);
+    }
+    check_picture();
+    ck_assert_int_eq(graph.edge_count, MG_GRAPH_EDGES_MAX);
+
+    memset(&workflow, 0, sizeof(workflow));
+    for (int i = 0; i < MG_STEPS_MAX; i++) { /* a chain of 32, and 31 steps from its beginning to its end */
+        step_add("step", i == 0 ? 0 : i < 32 ? UINT64_C(1) << (i - 1) : i < 63 ? 1 : UINT64_MAX >> 1);
+    }
+    check_picture();
+}
+END_TEST
+
+START_TEST(each_form_names_every_step_and_the_pivot)
+{
+    diamond();
+    workflow.plan.steps[3].is_pivot = true;
+    workflow.plan.steps[2].has_undo = false;
+    mg_graph_lay_out(&workflow, &graph);
+    mg_graph_write_mermaid(&workflow, &graph, true, &text);
+    ck_assert_ptr_nonnull(strstr(text.data, "    s3[[\"join<br/>service-3\"]]\n"));
+    ck_assert_ptr_nonnull(strstr(text.data, "    s0 --> s1\n"));
+    ck_assert_ptr_nonnull(strstr(text.data, "    s1 -. undo .-> s0\n"));
+    ck_assert_ptr_null(strstr(text.data, "s2 -. undo .-> s0"));
+    mg_buf_clear(&text);
+    mg_graph_write_dot(&workflow, &graph, false, &text);
+    ck_assert_ptr_nonnull(strstr(text.data, "s3 [label=\"join\\nservice-3\", peripheries=2];"));
+    ck_assert_ptr_null(strstr(text.data, "undo"));
+    mg_buf_clear(&text);
+    mg_graph_write_svg(&workflow, &graph, false, &text);
+    ck_assert_ptr_nonnull(strstr(text.data, "<title>join: service service-3, pivot</title>"));
+    ck_assert_ptr_nonnull(strstr(text.data, "</svg>\n"));
+}
+END_TEST
+
+START_TEST(a_long_name_is_cut_in_its_box)
+{
+    step_add("a_name_of_more_characters_than_a_box_has", 0);
+    mg_graph_lay_out(&workflow, &graph);
+    mg_graph_write_svg(&workflow, &graph, false, &text);
+    ck_assert_ptr_nonnull(strstr(text.data, ">a_name_of_more_charac…</text>"));
+}
+END_TEST
+
+START_TEST(json_has_the_places_of_boxes_and_arrows)
+{
+    step_add("a", 0);
+    step_add("b", 1);
+    mg_graph_lay_out(&workflow, &graph);
+    struct mg_json_writer json = mg_json_compact(&text);
+    mg_graph_write_json(&workflow, &graph, &json);
+    ck_assert_str_eq(
+        text.data,
+        "{\"width\":200,\"height\":156,\"box_width\":176,\"box_height\":46,\"nodes\":["
+        "{\"step\":\"a\",\"service\":\"service-0\",\"x\":100,\"y\":12,\"is_pivot\":false,\"has_undo\":true},"
+        "{\"step\":\"b\",\"service\":\"service-1\",\"x\":100,\"y\":98,\"is_pivot\":false,\"has_undo\":true}],"
+        "\"edges\":[{\"from\":\"a\",\"to\":\"b\",\"points\":[[100,58],[100,98]]}]}");
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("graph");
+    TCase *cases = tcase_create("picture");
+    tcase_add_checked_fixture(cases, set_up, tear_down);
+    tcase_add_test(cases, a_step_is_below_all_steps_before_it);
+    tcase_add_test(cases, an_arrow_that_follows_from_others_is_left_out);
+    tcase_add_test(cases, arrows_of_a_ladder_do_not_cross);
+    tcase_add_test(cases, a_step_may_be_listed_before_the_steps_it_waits_for);
+    tcase_add_loop_test(cases, random_definitions_have_a_picture, 0, 200);
+    tcase_add_test(cases, the_largest_definitions_have_a_picture);
+    tcase_add_test(cases, each_form_names_every_step_and_the_pivot);
+    tcase_add_test(cases, a_long_name_is_cut_in_its_box);
+    tcase_add_test(cases, json_has_the_places_of_boxes_and_arrows);
+    suite_add_tcase(suite, cases);
+    return run_suite(suite);
+}
