@@ -162,8 +162,8 @@ void mg_query_versions(const char *order_ids, struct mg_query *ret_query);
 
 /* ---- picture.c ---- */
 
-/* Writes the member "graph": the picture of a definition's steps (operator/graph.h), or null if the definition
- * cannot be read. */
+/* Writes the member "graph": the picture of a definition's steps (operator/graph.h), or null if the
+ * definition cannot be read. */
 void mg_picture_write(struct mg_json_writer *json, struct mg_slice definition);
 
 /* ---- live.c: server-sent events ---- */
