@@ -66,7 +66,7 @@ static enum mg_exit_code filter_read(const struct mg_cli *cli, struct mg_bulk_fi
     if (code == MG_EXIT_DONE && !cli->options.is_all && !mg_bulk_filter_is_narrow(&ret->filter)) {
         return mg_cli_fail(
             MG_EXIT_USAGE,
-            "no failures are selected: expected --workflow, --step, --service, --error or a time, as "
+            "no failures are selected: expected --workflow, --step, --service, --error, --label or a time, as "
             "makegood order list --group-by error shows them, or --all");
     }
     return code;
@@ -76,9 +76,9 @@ static enum mg_exit_code filter_read(const struct mg_cli *cli, struct mg_bulk_fi
 static enum mg_exit_code choice_read(struct mg_cli *cli, const struct mg_failure_filter *filter,
                                      struct mg_table *ret_table)
 {
-    const char *const params[] = {filter->workflow, filter->step,  filter->error,
-                                  filter->services, filter->since, filter->until};
-    return mg_table_read(cli, MG_REPORT_BULK_CHOICE, params, 6, ret_table);
+    const char *const params[] = {filter->workflow, filter->step,  filter->error, filter->services,
+                                  filter->since,    filter->until, filter->labels};
+    return mg_table_read(cli, MG_REPORT_BULK_CHOICE, params, 7, ret_table);
 }
 
 static enum mg_exit_code choice_tell(struct mg_cli *cli, const struct mg_failure_filter *filter)

@@ -42,7 +42,7 @@ struct mg_cli_options {
     const char *hot, *keep, *export_command;
     const char *listen, *listen_cert_file, *listen_key_file, *tokens_file; /* of `console` */
     const char *proxy_user_header, *proxy_groups_header;
-    struct mg_list sets, services, clients, hosts, proxy_operator_groups;
+    struct mg_list sets, services, labels, clients, hosts, proxy_operator_groups;
     int64_t version, limit, pause_ms, canary, stop_percent;
     const char *picture; /* of `workflow draw` */
     bool shows_undo;
@@ -129,8 +129,8 @@ enum mg_exit_code mg_cli_flush(void);
 
 /* ---- order_*.c: run the verbs of order_verbs.c ---- */
 
-cli_verb_fn mg_verb_order_submit, mg_verb_order_list, mg_verb_order_show, mg_verb_order_watch,
-    mg_verb_order_explain, mg_verb_order_export;
+cli_verb_fn mg_verb_order_submit, mg_verb_order_list, mg_verb_order_find, mg_verb_order_show,
+    mg_verb_order_watch, mg_verb_order_explain, mg_verb_order_export;
 cli_verb_fn mg_verb_order_resume, mg_verb_order_restart, mg_verb_order_settle, mg_verb_order_skip,
     mg_verb_order_compensate, mg_verb_order_cancel;
 

@@ -62,6 +62,8 @@ static const struct {
          "queue that holds the messages"),
     LIST(MG_EXTRA_SERVICE | MG_EXTRA_BULK | MG_EXTRA_FAILURE, services, "service", "NAME",
          "service to declare or check; order list and bulk start: only failures of this service"),
+    LIST(MG_EXTRA_FAILURE | MG_EXTRA_BULK, labels, "label", "NAME=VALUE",
+         "only orders with this label; several: orders with all of them"),
     DURATION(MG_EXTRA_PAUSE, pause_ms, "for", 1000, PAUSE_MAX_MS, "DURATION",
              "length of the pause; if not given, until service resume"),
     TEXT(MG_EXTRA_LIMITS, concurrency, "concurrency", NULL, "N|none",

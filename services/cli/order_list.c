@@ -1,7 +1,8 @@
 /*
- * `order list`: orders by time of arrival. With --step, --service or --error it lists the orders that failed
- * so; with --group-by error it counts failures by cause. --after gives the next page. Notes about omitted
- * rows go to stderr, so that standard output holds the list alone.
+ * `order list`: orders by time of arrival; with --label only those with all these labels. With --step,
+ * --service or --error it lists the orders that failed so; with --group-by error it counts failures by cause.
+ * --after gives the next page. Notes about omitted rows go to stderr, so that standard output holds the list
+ * alone.
  */
 #include <string.h>
 
@@ -76,15 +77,15 @@ static enum mg_exit_code groups_list(struct mg_cli *cli, const struct filter *fi
 {
     const struct mg_failure_filter *wanted = &filter->failures.filter;
     const char *const params[] = {wanted->workflow, wanted->step,  wanted->error, wanted->services,
-                                  wanted->since,    wanted->until, filter->limit};
+                                  wanted->since,    wanted->until, filter->limit, wanted->labels};
     struct mg_table table = {0};
-    enum mg_exit_code code = mg_table_read(cli, MG_REPORT_FAILURE_GROUPS, params, 7, &table);
+    enum mg_exit_code code = mg_table_read(cli, MG_REPORT_FAILURE_GROUPS, params, 8, &table);
     if (code == MG_EXIT_DONE) {
         code = mg_table_print(cli, &table, NULL);
         if (table.row_count >= cli->options.limit) {
             mg_cli_note(
-                "there may be more groups: raise --limit, or narrow by --workflow, --step, --service, --error "
-                "or the time");
+                "there may be more groups: raise --limit, or narrow by --workflow, --step, --service, --error, "
+                "--label or the time");
         }
     }
     if (code == MG_EXIT_DONE) {
@@ -99,10 +100,11 @@ static enum mg_exit_code failures_list(struct mg_cli *cli, const struct filter *
     static const char *const columns[] = {"alert_id", "order_id", "workflow",  "state", "step",
                                           "service",  "error",    "opened_at", NULL};
     const struct mg_failure_filter *wanted = &filter->failures.filter;
-    const char *const params[] = {wanted->workflow, wanted->step,  wanted->error, wanted->services,
-                                  wanted->since,    wanted->until, filter->after, filter->limit};
+    const char *const params[] = {wanted->workflow, wanted->step,  wanted->error,
+                                  wanted->services, wanted->since, wanted->until,
+                                  filter->after,    filter->limit, wanted->labels};
     struct mg_table table = {0};
-    enum mg_exit_code code = mg_table_read(cli, MG_REPORT_FAILURES, params, 8, &table);
+    enum mg_exit_code code = mg_table_read(cli, MG_REPORT_FAILURES, params, 9, &table);
     if (code == MG_EXIT_DONE) {
         code = mg_table_print(cli, &table, columns);
         more_print(cli, &table, "alert_id");
@@ -119,8 +121,9 @@ static enum mg_exit_code orders_list(struct mg_cli *cli, const struct filter *fi
     static const char *const columns[] = {"order_id", "workflow",      "state",      "goal",
                                           "reason",   "failure_count", "created_at", NULL};
     const struct mg_failure_filter *wanted = &filter->failures.filter;
-    const char *const params[] = {filter->state, wanted->workflow, wanted->since,
-                                  wanted->until, filter->after,    filter->limit};
+    const char *const params[] = {filter->state, wanted->workflow, wanted->since, wanted->until,
+                                  filter->after, filter->limit,    wanted->labels};
+    bool is_labelled = wanted->labels[0] != '\0';
     const char *const after[] = {filter->after};
     struct mg_table table = {0};
     enum mg_exit_code code = MG_EXIT_DONE;
@@ -134,7 +137,8 @@ static enum mg_exit_code orders_list(struct mg_cli *cli, const struct filter *fi
         mg_table_free(&table);
     }
     if (code == MG_EXIT_DONE) {
-        code = mg_table_read(cli, MG_REPORT_ORDERS, params, 6, &table);
+        code = mg_table_read(cli, is_labelled ? MG_REPORT_ORDERS_LABELLED : MG_REPORT_ORDERS, params,
+                             is_labelled ? 7 : 6, &table);
     }
     if (code == MG_EXIT_DONE) {
         code = mg_table_print(cli, &table, columns);

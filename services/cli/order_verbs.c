@@ -9,6 +9,8 @@ const struct mg_verb MG_ORDER_VERBS[] = {
     {"order", "list", "", 0, 0,
      MG_EXTRA_FILTER | MG_EXTRA_STEP | MG_EXTRA_FAILURE | MG_EXTRA_TIME | MG_EXTRA_AFTER | MG_EXTRA_LIMIT,
      MG_PRINTS_LIST, mg_verb_order_list, "lists the newest orders by state, workflow, time or failure"},
+    {"order", "find", "TEXT", 1, 1, MG_EXTRA_LIMIT, MG_PRINTS_LIST, mg_verb_order_find,
+     "finds orders by the beginning of an id or by a label's value, and rejected submissions"},
     {"order", "show", "ORDER", 1, 1, 0, MG_PRINTS_ONE, mg_verb_order_show,
      "shows an order's history: attempts, waits and reasons"},
     {"order", "watch", "ORDER", 1, 1, 0, MG_PRINTS_LIST, mg_verb_order_watch,

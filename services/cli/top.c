@@ -53,7 +53,7 @@ struct top {
 static const struct reading {
     enum mg_report report;
     size_t offset; /* of the table in struct mg_top_view */
-    const char *params[7];
+    const char *params[8];
     int param_count;
     bool is_count;
 } READINGS[] = {
@@ -64,8 +64,8 @@ static const struct reading {
     {MG_REPORT_OLDEST, offsetof(struct mg_top_view, oldest), {ROWS_SHOWN}, 1, true},
     {MG_REPORT_FAILURE_GROUPS,
      offsetof(struct mg_top_view, failures),
-     {"", "", "", "", "", "", ROWS_SHOWN},
-     7,
+     {"", "", "", "", "", "", ROWS_SHOWN, ""},
+     8,
      true},
 };
 #define READING_COUNT (sizeof(READINGS) / sizeof(READINGS[0]))

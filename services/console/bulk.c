@@ -84,7 +84,7 @@ static void bulk_id_make(const struct mg_change *change, const char *ticket, enu
                          const struct mg_failure_filter *filter, char ret_bulk_id[MG_UUID_SIZE])
 {
     const char *const parts[] = {ticket,       change->by,    mg_cause_name(verb), filter->workflow,
-                                 filter->step, filter->error, filter->services};
+                                 filter->step, filter->error, filter->services,    filter->labels};
     struct mg_buf identity;
     mg_buf_init(&identity, TICKET_SIZE + MG_USER_NAME_SIZE + 2 * MG_FAILURE_FILTER_MAX);
     for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++) {
@@ -98,7 +98,7 @@ static void bulk_id_make(const struct mg_change *change, const char *ticket, enu
 /* The fields of the request's body, as texts. */
 struct asked {
     char verb[MG_PATH_PART_SIZE], workflow[MG_PATH_PART_SIZE], step[MG_PATH_PART_SIZE], error[MG_PARAM_SIZE],
-        service[MG_PATH_PART_SIZE];
+        service[MG_PATH_PART_SIZE], label[MG_PARAM_SIZE];
     char rate[MG_PATH_PART_SIZE], ticket[TICKET_SIZE];
 };
 
@@ -109,6 +109,7 @@ static bool asked_read(const struct json_t *body, struct asked *ret)
            mg_member_text(body, "step", ret->step, sizeof(ret->step)) &&
            mg_member_text(body, "error", ret->error, sizeof(ret->error)) &&
            mg_member_text(body, "service", ret->service, sizeof(ret->service)) &&
+           mg_member_text(body, "label", ret->label, sizeof(ret->label)) &&
            mg_member_text(body, "rate", ret->rate, sizeof(ret->rate)) &&
            mg_member_text(body, "ticket", ret->ticket, sizeof(ret->ticket));
 }
@@ -147,20 +148,23 @@ static const char *start_begin(struct mg_change *change, const struct json_t *bo
     char bulk_id[MG_UUID_SIZE];
     struct mg_bulk_start start = {.bulk_id = bulk_id};
     if (!asked_read(body, &asked)) {
-        return "verb, workflow, step, service, error, rate, ticket: expected short texts";
+        return "verb, workflow, step, service, error, label, rate, ticket: expected short texts";
     }
     const char *wrong = start_read(change, body, &asked, &start);
     if (wrong != NULL) {
         return wrong;
     }
     const struct mg_list services = {.items = {asked.service}, .count = asked.service[0] != '\0' ? 1 : 0};
-    const struct mg_bulk_words words = {
-        .workflow = asked.workflow, .step = asked.step, .error = asked.error, .services = &services};
+    const struct mg_bulk_words words = {.workflow = asked.workflow,
+                                        .step = asked.step,
+                                        .error = asked.error,
+                                        .services = &services,
+                                        .label_text = asked.label};
     if (!mg_bulk_filter_read(&words, &chosen, change->refusal)) {
         return change->refusal;
     }
     if (!mg_bulk_filter_is_narrow(&chosen.filter)) {
-        return "no filter: expected at least one of workflow, step, service, error";
+        return "no filter: expected at least one of workflow, step, service, error, label";
     }
     start.filter = chosen.filter;
     bulk_id_make(change, asked.ticket, start.verb, &start.filter, bulk_id);

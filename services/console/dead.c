@@ -22,6 +22,7 @@ struct walk {
     struct mg_broker_address address;
     char *url; /* a copy: a reload may replace the console's */
     char queue[MG_QUEUE_NAME_SIZE];
+    char find[MG_PARAM_SIZE];          /* of a list: only messages of such an order; "": all */
     struct mg_http_exchange *settling; /* request that settles a letter; NULL: a list, or it is closed */
     char by[MG_USER_NAME_SIZE], reason[MG_COMMAND_REASON_MAX + 1]; /* of that request */
     char mark[MG_LETTER_MARK_SIZE], message_id[MG_LETTER_ID_SIZE]; /* of that letter; id: once it is found */
@@ -39,7 +40,7 @@ struct mg_dead {
     struct walk *walk; /* under way */
     struct mg_http_exchange *waiting[WAITERS_MAX];
     int waiting_count;
-    char queue[MG_QUEUE_NAME_SIZE]; /* of the kept list */
+    char queue[MG_QUEUE_NAME_SIZE], find[MG_PARAM_SIZE]; /* of the kept list */
     struct mg_buf json;
     int64_t made_ms;
 };
@@ -70,12 +71,20 @@ static void letter_list(void *arg, const struct mg_dead_letter *letter)
     struct walk *walk = arg;
     struct mg_json_writer *json = &walk->writer;
     char mark[MG_LETTER_MARK_SIZE], died_at[MG_TIME_TEXT_SIZE];
+    char id[MG_LETTER_ID_SIZE];
     bool is_cut = letter->body.len > BODY_SHOWN_MAX;
+    bool is_search = walk->find[0] != '\0';
+    if (is_search && !mg_letter_find(letter, walk->find, id)) {
+        return;
+    }
     mg_letter_mark_make(letter, mark);
     mg_time_format(letter->died_at_ms, died_at);
     mg_json_wrap(json, "\n ");
     mg_json_element_object(json);
     mg_json_member_word(json, "mark", mark);
+    if (is_search) {
+        text_write(json, "order_id", mg_slice_of(id));
+    }
     text_write(json, "queue", letter->queue);
     text_write(json, "exchange", letter->exchange);
     text_write(json, "type", letter->type);
@@ -118,13 +127,14 @@ static void list_work(void *arg)
 {
     struct walk *walk = arg;
     struct mg_json_writer *json = &walk->writer;
+    int max = walk->find[0] != '\0' ? MG_DEAD_LOOK_MAX : LETTERS_MAX;
     *json = mg_json_spaced(&walk->json);
     mg_json_object_begin(json);
     mg_json_member_array(json, "letters");
-    walk->class = mg_topology_look(&walk->address, walk->queue, LETTERS_MAX, letter_list, walk, &walk->count,
-                                   &walk->err);
+    walk->class =
+        mg_topology_look(&walk->address, walk->queue, max, letter_list, walk, &walk->count, &walk->err);
     mg_json_array_end(json);
-    mg_json_member_bool(json, "is_cut", walk->count == LETTERS_MAX);
+    mg_json_member_bool(json, "is_cut", walk->count == max);
     mg_json_object_end(json);
     if (walk->class == MG_OK && walk->json.failed) {
         walk->class =
@@ -194,6 +204,7 @@ static void walk_done(void *arg)
         dead->json = walk->json;
         walk->json = before;
         memcpy(dead->queue, walk->queue, sizeof(dead->queue));
+        memcpy(dead->find, walk->find, sizeof(dead->find));
         dead->made_ms = mg_clock_boot_ms();
     }
     int count = dead->waiting_count;
@@ -254,9 +265,19 @@ bool mg_dead_queue_is_known(const char *queue)
     return strcmp(queue, MG_QUEUE_DEAD) == 0 || strcmp(queue, MG_QUEUE_REJECTED) == 0;
 }
 
-static bool is_busy_otherwise(const struct mg_dead *dead, const char *queue)
+static bool is_busy_otherwise(const struct mg_dead *dead, const char *queue, const char *find)
 {
-    return dead->walk != NULL && (dead->walk->verb != MG_DEAD_LIST || strcmp(dead->walk->queue, queue) != 0);
+    return dead->walk != NULL && (dead->walk->verb != MG_DEAD_LIST || strcmp(dead->walk->queue, queue) != 0 ||
+                                  strcmp(dead->walk->find, find) != 0);
+}
+
+static struct walk *list_create(struct mg_dead *dead, const char *queue, const char *find)
+{
+    struct walk *walk = walk_create(dead, queue);
+    if (walk != NULL) {
+        (void)snprintf(walk->find, sizeof(walk->find), "%s", find);
+    }
+    return walk;
 }
 
 void mg_dead_settle(struct mg_dead *dead, struct mg_http_exchange *request,
@@ -280,14 +301,18 @@ void mg_dead_settle(struct mg_dead *dead, struct mg_http_exchange *request,
 void mg_dead_list(struct mg_dead *dead, struct mg_http_exchange *request)
 {
     const char *queue = mg_http_exchange_query(request, "queue");
+    const char *find = mg_http_exchange_query(request, "find");
+    find = find != NULL ? find : "";
     queue = queue != NULL ? queue : MG_QUEUE_DEAD;
     if (!mg_dead_queue_is_known(queue)) {
         mg_answer_error(request, 400, "queue: expected %s or %s", MG_QUEUE_DEAD, MG_QUEUE_REJECTED);
-    } else if (dead->json.len > 0 && strcmp(dead->queue, queue) == 0 &&
+    } else if (strlen(find) >= MG_PARAM_SIZE) {
+        mg_answer_error(request, 400, "find: expected a text of at most %d bytes", MG_PARAM_SIZE - 1);
+    } else if (dead->json.len > 0 && strcmp(dead->queue, queue) == 0 && strcmp(dead->find, find) == 0 &&
                mg_clock_boot_ms() - dead->made_ms < FRESH_MS) {
         mg_answer_json(request, 200, mg_buf_slice(&dead->json));
-    } else if (dead->waiting_count == WAITERS_MAX || is_busy_otherwise(dead, queue) ||
-               (dead->walk == NULL && !walk_begin(dead, walk_create(dead, queue)))) {
+    } else if (dead->waiting_count == WAITERS_MAX || is_busy_otherwise(dead, queue, find) ||
+               (dead->walk == NULL && !walk_begin(dead, list_create(dead, queue, find)))) {
         mg_answer_error(request, 503, "another request reads a queue; try again");
     } else {
         dead->waiting[dead->waiting_count] = request;

@@ -110,7 +110,21 @@ static bool moment_read(const struct mg_http_exchange *request, const char *name
 struct filter {
     const char *state, *workflow, *step, *service, *error, *after;
     char since[MG_MOMENT_SIZE], until[MG_MOMENT_SIZE];
+    char labels[MG_PARAM_SIZE];
 };
+
+_Static_assert(MG_LABELS_REFUSAL_SIZE <= MG_REFUSAL_SIZE, "a refusal goes out as it is");
+
+/* The parameter `label`: one label, or several behind commas. */
+static bool labels_read(const struct mg_http_exchange *request, char ret_json[MG_PARAM_SIZE],
+                        char ret_refusal[MG_REFUSAL_SIZE])
+{
+    struct mg_label_words words = {.count = 0};
+    const char *text;
+    return param_read(request, "label", &text, ret_refusal) &&
+           mg_label_words_add_all(&words, text, ret_refusal) &&
+           mg_label_words_write(&words, ret_json, MG_PARAM_SIZE, ret_refusal);
+}
 
 static bool filter_read(const struct mg_http_exchange *request, struct filter *ret,
                         char ret_refusal[MG_REFUSAL_SIZE])
@@ -121,6 +135,7 @@ static bool filter_read(const struct mg_http_exchange *request, struct filter *r
            param_read(request, "service", &ret->service, ret_refusal) &&
            param_read(request, "error", &ret->error, ret_refusal) &&
            param_read(request, "after", &ret->after, ret_refusal) &&
+           labels_read(request, ret->labels, ret_refusal) &&
            moment_read(request, "since", ret->since, ret_refusal) &&
            moment_read(request, "until", ret->until, ret_refusal);
 }
@@ -217,9 +232,9 @@ bool mg_query_orders(const struct mg_http_exchange *request, const char *id, str
               state == MG_ORDER_COMPENSATING;
     if (state == MG_ORDER_ERROR || filter.step[0] != '\0' || filter.service[0] != '\0' ||
         filter.error[0] != '\0') {
-        const char *const failures[] = {filter.workflow, filter.step,         filter.error,
-                                        filter.service,  filter.since,        filter.until,
-                                        filter.after,    TEXT_OF(LIST_LIMIT), NULL};
+        const char *const failures[] = {filter.workflow, filter.step,  filter.error, filter.service,
+                                        filter.since,    filter.until, filter.after, TEXT_OF(LIST_LIMIT),
+                                        filter.labels,   NULL};
         const char *const looked_at[] = {filter.since, filter.until, filter.after, NULL};
         if (!is_number(filter.after)) {
             (void)snprintf(ret_refusal, MG_REFUSAL_SIZE, "after: expected the next of the page before");
@@ -230,20 +245,59 @@ bool mg_query_orders(const struct mg_http_exchange *request, const char *id, str
         query_add(query, MG_REPORT_FAILURES_LOOKED_AT, looked_at);
         return true;
     }
-    if (!(is_open ? filter.after[0] == '\0' || mg_order_id_is_valid(filter.after, strlen(filter.after))
-                  : is_newest_cursor(filter.after))) {
+    bool is_labelled = filter.labels[0] != '\0';
+    if (!(is_open && !is_labelled
+              ? filter.after[0] == '\0' || mg_order_id_is_valid(filter.after, strlen(filter.after))
+              : is_newest_cursor(filter.after))) {
         (void)snprintf(ret_refusal, MG_REFUSAL_SIZE, "after: expected the next of the page before");
         return false;
     }
-    const char *const params[] = {state == MG_ORDER_STATE_COUNT ? "" : filter.state,
+    bool is_any_state = state == MG_ORDER_STATE_COUNT && !is_labelled; /* "open" has a report of its own */
+    const char *const params[] = {is_any_state ? "" : filter.state,
                                   filter.workflow,
                                   filter.since,
                                   filter.until,
                                   filter.after,
                                   TEXT_OF(LIST_LIMIT),
+                                  is_labelled ? filter.labels : NULL,
                                   NULL};
-    query_begin(query, is_open ? "open orders" : "orders", render_page);
-    query_add(query, is_open ? MG_REPORT_PAGE_OPEN : MG_REPORT_PAGE_NEWEST, params);
+    query_begin(query, is_labelled ? "labelled orders" : is_open ? "open orders" : "orders", render_page);
+    query_add(query,
+              is_labelled ? MG_REPORT_PAGE_LABELLED
+              : is_open   ? MG_REPORT_PAGE_OPEN
+                          : MG_REPORT_PAGE_NEWEST,
+              params);
+    return true;
+}
+
+static unsigned int render_find(const struct mg_query *query, const struct mg_table *tables,
+                                struct mg_buf *out)
+{
+    struct mg_json_writer json = mg_json_spaced(out);
+    (void)query;
+    mg_json_object_begin(&json);
+    array_write(&json, "found", &tables[0], NULL);
+    mg_json_member_bool(&json, "is_cut", tables[0].row_count >= LIST_LIMIT);
+    mg_json_object_end(&json);
+    return STATUS_OK;
+}
+
+bool mg_query_find(const struct mg_http_exchange *request, const char *id, struct mg_query *query,
+                   char ret_refusal[MG_REFUSAL_SIZE])
+{
+    const char *text;
+    (void)id;
+    if (!param_read(request, "text", &text, ret_refusal)) {
+        return false;
+    }
+    if (text[0] == '\0') {
+        (void)snprintf(ret_refusal, MG_REFUSAL_SIZE,
+                       "text: expected the beginning of an id, or a label's value");
+        return false;
+    }
+    const char *const params[] = {text, TEXT_OF(LIST_LIMIT), NULL};
+    query_begin(query, "find", render_find);
+    query_add(query, MG_REPORT_FIND, params);
     return true;
 }
 
@@ -353,8 +407,9 @@ bool mg_query_failures(const struct mg_http_exchange *request, const char *id, s
     if (!filter_read(request, &filter, ret_refusal)) {
         return false;
     }
-    const char *const groups[] = {filter.workflow, filter.step,  filter.error,          filter.service,
-                                  filter.since,    filter.until, TEXT_OF(GROUPS_LIMIT), NULL};
+    const char *const groups[] = {filter.workflow,       filter.step,   filter.error,
+                                  filter.service,        filter.since,  filter.until,
+                                  TEXT_OF(GROUPS_LIMIT), filter.labels, NULL};
     const char *const looked_at[] = {filter.since, filter.until, "", NULL};
     query_begin(query, "failures", render_groups);
     query_add(query, MG_REPORT_FAILURE_GROUPS, groups);
@@ -534,7 +589,8 @@ bool mg_query_choice(const struct mg_http_exchange *request, const char *id, str
     if (!mg_bulk_filter_read(&words, &chosen, ret_refusal)) {
         return false;
     }
-    const char *const params[] = {filter.workflow, filter.step, filter.error, chosen.services, "", "", NULL};
+    const char *const params[] = {filter.workflow, filter.step, filter.error, chosen.services, "", "",
+                                  filter.labels,   NULL};
     query_begin(query, "choice", render_choice);
     query_add(query, MG_REPORT_BULK_CHOICE, params);
     return true;
@@ -574,7 +630,7 @@ static unsigned int render_overview(const struct mg_query *query, const struct m
 void mg_query_overview(struct mg_query *query)
 {
     static const char *const oldest[] = {"", "", "", "", "", TEXT_OF(OLDEST_LIMIT), NULL};
-    static const char *const groups[] = {"", "", "", "", "", "", TEXT_OF(TOP_GROUPS_LIMIT), NULL};
+    static const char *const groups[] = {"", "", "", "", "", "", TEXT_OF(TOP_GROUPS_LIMIT), "", NULL};
     static const char *const top[] = {TEXT_OF(TOP_BULK_LIMIT), NULL};
     query_begin(query, "overview", render_overview);
     query_add(query, MG_REPORT_FIGURES, NULL);

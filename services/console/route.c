@@ -71,7 +71,7 @@ static const struct {
     {"failures", false, mg_query_failures}, {"alerts", false, mg_query_alerts},
     {"services", false, mg_query_services}, {"workflows", false, mg_query_workflows},
     {"bulk", false, mg_query_bulk_list},    {"bulk", true, mg_query_bulk},
-    {"choice", false, mg_query_choice},
+    {"choice", false, mg_query_choice},     {"find", false, mg_query_find},
 };
 
 static void report_get(struct mg_console *console, struct mg_http_exchange *request, const char *rest)

@@ -110,7 +110,7 @@ const char *mg_proxy_read(const struct mg_console_proxy *proxy, const struct mg_
 /* ---- ask.c: reports, read once for all viewers ---- */
 
 #define MG_REPORTS_MAX    8
-#define MG_PARAMS_MAX     8
+#define MG_PARAMS_MAX     9
 #define MG_PARAM_SIZE     256
 #define MG_QUERY_KEY_SIZE 4096
 
@@ -156,7 +156,7 @@ bool mg_queues_put(struct mg_queues *queues, struct mg_table *controlled);
 typedef bool query_fn(const struct mg_http_exchange *request, const char *id, struct mg_query *ret_query,
                       char ret_refusal[MG_REFUSAL_SIZE]);
 query_fn mg_query_orders, mg_query_order, mg_query_failures, mg_query_alerts, mg_query_services,
-    mg_query_workflows, mg_query_bulk_list, mg_query_bulk, mg_query_choice;
+    mg_query_workflows, mg_query_bulk_list, mg_query_bulk, mg_query_choice, mg_query_find;
 void mg_query_overview(struct mg_query *ret_query);
 void mg_query_versions(const char *order_ids, struct mg_query *ret_query);
 

@@ -44,6 +44,21 @@ static bool services_read(const struct mg_list *list, char ret_text[MG_BULK_SERV
     return true;
 }
 
+_Static_assert(MG_LABELS_REFUSAL_SIZE == MG_BULK_REFUSAL_SIZE, "a refusal goes out as it is");
+
+static bool labels_read(const struct mg_bulk_words *words, char ret_json[MG_LABELS_TEXT_SIZE],
+                        char ret_refusal[MG_BULK_REFUSAL_SIZE])
+{
+    struct mg_label_words labels = {.count = 0};
+    for (int i = 0; words->labels != NULL && i < words->labels->count; i++) {
+        if (!mg_label_words_add(&labels, mg_slice_of(words->labels->items[i]), ret_refusal)) {
+            return false;
+        }
+    }
+    return mg_label_words_add_all(&labels, or_empty(words->label_text), ret_refusal) &&
+           mg_label_words_write(&labels, ret_json, MG_LABELS_TEXT_SIZE, ret_refusal);
+}
+
 bool mg_bulk_filter_read(const struct mg_bulk_words *words, struct mg_bulk_filter *ret,
                          char ret_refusal[MG_BULK_REFUSAL_SIZE])
 {
@@ -52,7 +67,8 @@ bool mg_bulk_filter_read(const struct mg_bulk_words *words, struct mg_bulk_filte
                                              .error = or_empty(words->error),
                                              .services = ret->services,
                                              .since = ret->since,
-                                             .until = ret->until};
+                                             .until = ret->until,
+                                             .labels = ret->labels};
     if (strlen(ret->filter.error) > ERROR_MAX_BYTES || strlen(ret->filter.workflow) > MG_NAME_MAX ||
         strlen(ret->filter.step) > MG_NAME_MAX) {
         (void)snprintf(ret_refusal, MG_BULK_REFUSAL_SIZE,
@@ -61,6 +77,7 @@ bool mg_bulk_filter_read(const struct mg_bulk_words *words, struct mg_bulk_filte
         return false;
     }
     return services_read(words->services, ret->services, ret_refusal) &&
+           labels_read(words, ret->labels, ret_refusal) &&
            moment_read("since", words->since, ret->since, ret_refusal) &&
            moment_read("until", words->until, ret->until, ret_refusal);
 }
@@ -68,7 +85,8 @@ bool mg_bulk_filter_read(const struct mg_bulk_words *words, struct mg_bulk_filte
 bool mg_bulk_filter_is_narrow(const struct mg_failure_filter *filter)
 {
     return filter->workflow[0] != '\0' || filter->step[0] != '\0' || filter->error[0] != '\0' ||
-           filter->services[0] != '\0' || filter->since[0] != '\0' || filter->until[0] != '\0';
+           filter->services[0] != '\0' || filter->since[0] != '\0' || filter->until[0] != '\0' ||
+           filter->labels[0] != '\0';
 }
 
 bool mg_bulk_verb_parse(const char *word, enum mg_cause_kind *ret_verb)

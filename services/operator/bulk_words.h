@@ -7,6 +7,7 @@
 
 #include "base/config.h"
 #include "io/store/bulk.h"
+#include "operator/labels.h"
 #include "operator/moment.h"
 
 #define MG_BULK_CANARY_TEXT "5" /* the default */
@@ -23,12 +24,15 @@
 struct mg_bulk_words {
     const char *workflow, *step, *error, *since, *until;
     const struct mg_list *services;
+    const struct mg_list *labels; /* one label each */
+    const char *label_text;       /* further ones in one text */
 };
 
 /* The filter points into this struct and into the words, so it must not be copied or outlive them. */
 struct mg_bulk_filter {
     struct mg_failure_filter filter;
-    char since[MG_MOMENT_SIZE], until[MG_MOMENT_SIZE], services[MG_BULK_SERVICES_MAX];
+    char since[MG_MOMENT_SIZE], until[MG_MOMENT_SIZE], services[MG_BULK_SERVICES_MAX],
+        labels[MG_LABELS_TEXT_SIZE];
 };
 
 /* False: `ret_refusal` names the wrong parameter and the expected form. */

@@ -13,4 +13,9 @@ void mg_letter_mark_make(const struct mg_dead_letter *letter, char ret_mark[MG_L
 /* The message id for logs and tables; "" if it is absent. Cut at a NUL; invalid UTF-8 is replaced. */
 void mg_letter_id_write(const struct mg_dead_letter *letter, char ret_id[MG_LETTER_ID_SIZE]);
 
+/* Whether this is a message of the searched order: the order_id in its body, its message id or its
+ * correlation id begins with `text`. A submission without an order_id derives its id from the message id.
+ * `ret_id`: the order_id, or the message id if there is none. */
+bool mg_letter_find(const struct mg_dead_letter *letter, const char *text, char ret_id[MG_LETTER_ID_SIZE]);
+
 #endif

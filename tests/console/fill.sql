@@ -33,6 +33,11 @@ UPDATE order_process SET process_state = 'compensated', goal = 'compensated'
 UPDATE order_process SET process_state = 'cancelled', goal = 'cancelled'
  WHERE process_state = 'processed' AND wake_at IS NULL AND hashtext(order_id) % 10000 = 2;
 
+-- Some fifty orders of each customer, and all in one country: a label that names few orders, and one that names all.
+INSERT INTO order_label (order_id, name, value, created_at)
+SELECT order_id, name, value, created_at FROM order_process,
+       LATERAL (VALUES ('customer', (abs(hashtext(order_id)) % 20000)::text), ('country', 'CH')) l (name, value);
+
 INSERT INTO order_event (order_id, version, cause_kind, cause, by_whom, step, attempt, transitions, owed)
 SELECT order_id, v, 'resume', order_id || '.' || v, 'otto', step, v,
        '[{"step":"charge","from":"failed","to":"running","attempt":7,"kind":"do","reason":"none"}]', false

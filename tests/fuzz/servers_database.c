@@ -85,7 +85,8 @@ static int columns_set(PGresult *result)
 /* Reports that have one row in any database have one row here. */
 static int row_count_of(enum mg_report report)
 {
-    return report == MG_REPORT_PAGE_OPEN || report == MG_REPORT_PAGE_NEWEST || report == MG_REPORT_SETTINGS ||
+    return report == MG_REPORT_PAGE_OPEN || report == MG_REPORT_PAGE_LABELLED ||
+                   report == MG_REPORT_PAGE_NEWEST || report == MG_REPORT_SETTINGS ||
                    report == MG_REPORT_FAILURES_LOOKED_AT || report == MG_REPORT_BULK_CHOICE
                ? 1
                : servers.row_count;
@@ -154,18 +155,22 @@ static const char *casts_of(enum mg_report report)
         return "ttmmti";
     case MG_REPORT_PAGE_NEWEST:
         return "ttmm/i";
+    case MG_REPORT_PAGE_LABELLED:
+        return "ttmm/il";
     case MG_REPORT_FAILURES:
-        return "ttttmmoi";
+        return "ttttmmoil";
     case MG_REPORT_FAILURE_GROUPS:
-        return "ttttmmi";
+        return "ttttmmil";
     case MG_REPORT_FAILURES_LOOKED_AT:
         return "mmo";
     case MG_REPORT_ALERTS:
         return "ti";
     case MG_REPORT_BULK_LIST:
         return "i";
+    case MG_REPORT_FIND:
+        return "ti";
     case MG_REPORT_BULK_CHOICE:
-        return "ttttmm";
+        return "ttttmml";
     case MG_REPORT_BULK_ORDERS:
         return "ttoi";
     case MG_REPORT_BULK:

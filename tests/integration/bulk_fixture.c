@@ -44,7 +44,7 @@ void bulk_on_started(void *arg, const struct mg_bulk_started *answer, const stru
 
 struct mg_failure_filter all_failures(void)
 {
-    return (struct mg_failure_filter){"", "", "", "", "", ""};
+    return (struct mg_failure_filter){"", "", "", "", "", "", ""};
 }
 
 void bulk_start_with(const char *bulk_id, struct mg_failure_filter filter)

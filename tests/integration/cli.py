@@ -42,7 +42,7 @@ REASON = ("--reason", "a test")
 DONE, ERROR, USAGE, NOT_FOUND, CONFLICT, TIMED_OUT, UNAVAILABLE = range(7)
 
 VERBS = [
-    "order submit", "order list", "order show", "order watch", "order explain", "order export", "order resume", "order restart",
+    "order submit", "order list", "order find", "order show", "order watch", "order explain", "order export", "order resume", "order restart",
     "order settle", "order skip", "order compensate", "order cancel", "workflow check", "workflow load", "workflow list",
     "workflow show", "workflow draw", "workflow states", "alert list", "alert ack", "dead list", "dead show", "dead requeue", "dead drop", "broker apply",
     "broker check", "service list", "service pause", "service resume", "service limit", "service forget", "bulk start", "bulk list", "bulk show",
@@ -401,7 +401,7 @@ class WrongInput(Case):
 class Away(Case):
     """Absent servers: one line, and exit code 6."""
 
-    DATABASE = ["order list", "order show x", "order watch x", "order explain x", "order export x", "alert list",
+    DATABASE = ["order list", "order find x", "order show x", "order watch x", "order explain x", "order export x", "alert list",
                 "alert ack 1 --reason r", "workflow list", "db status", "db migrate", "order cancel x --reason r",
                 "workflow show x", "service list", "service pause x --reason r", "service forget x --reason r", "workflow load {good}", "bulk list", "bulk show x",
                 "bulk start resume --all --reason r", "bulk start resume --all --dry-run", "bulk stop x --reason r",

@@ -372,20 +372,20 @@ END_TEST
 
 START_TEST(reports_tell_of_bulk_actions)
 {
-    static const char *const charge[] = {"", "charge", "", "", "", ""}, *const none[] = {"w", "", "",
-                                                                                         "",  "", ""};
-    static const char *const ship[] = {"", "", "422", "x carrier", "-7200000", ""};
+    static const char *const charge[] = {"", "charge", "", "", "", "", ""}, *const none[] = {"w", "", "", "",
+                                                                                             "",  "", ""};
+    static const char *const ship[] = {"", "", "422", "x carrier", "-7200000", "", ""};
     static const char *const one[] = {A}, *const limit[] = {"10"};
     static const char *const of_bulk[] = {A, "asked", "0", "10"}, *const behind[] = {A, "", "3", "1"};
     fail_orders(1, 6, "charge", "payment");
     fail_orders(7, 8, "ship", "carrier");
     rig_admin(&rig, "UPDATE order_process SET process_state = 'processing' WHERE order_id = 'o-2'");
-    assert_has(rig_report(&rig, MG_REPORT_BULK_CHOICE, charge, 6),
+    assert_has(rig_report(&rig, MG_REPORT_BULK_CHOICE, charge, 7),
                "orders=5 not_in_error=1 of_lost_state=0 in_other_bulk=0");
-    assert_has(rig_report(&rig, MG_REPORT_BULK_CHOICE, ship, 6), "orders=2");
-    assert_has(rig_report(&rig, MG_REPORT_BULK_CHOICE, none, 6), "orders=0");
+    assert_has(rig_report(&rig, MG_REPORT_BULK_CHOICE, ship, 7), "orders=2");
+    assert_has(rig_report(&rig, MG_REPORT_BULK_CHOICE, none, 7), "orders=0");
     bulk_start(A, "charge");
-    assert_has(rig_report(&rig, MG_REPORT_BULK_CHOICE, charge, 6),
+    assert_has(rig_report(&rig, MG_REPORT_BULK_CHOICE, charge, 7),
                "orders=0 not_in_error=1 of_lost_state=0 in_other_bulk=5");
     rig_lead(&rig, "runner-1");
     look();

@@ -115,7 +115,7 @@ START_TEST(of_two_who_start_at_once_each_has_a_list_without_holes)
               " SELECT '" B "', i, 'o-' || i, 7, 'processed' FROM generate_series(1, 3) AS i");
     struct mg_bulk_start wanted = {.bulk_id = A,
                                    .verb = MG_CAUSE_RESUME,
-                                   .filter = {"", "charge", "", "", "", ""},
+                                   .filter = {"", "charge", "", "", "", "", ""},
                                    .reason = "r",
                                    .by = "anna",
                                    .rate_per_s = "1"};

@@ -5,11 +5,23 @@
 #include "store_fixture.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "core/key.h"
 
+#define PAGE_TEXT_MAX 60000
+
 static struct rig rig;
+static char page[PAGE_TEXT_MAX]; /* the last */
+
+static void on_page(void *arg, const struct mg_rows *rows, const struct mg_err *err)
+{
+    if (err == NULL) {
+        mg_rows_copy(rows, 0, 0, page, sizeof(page));
+    }
+    rig_done(arg, err);
+}
 
 static void setup(void)
 {
@@ -106,6 +118,200 @@ START_TEST(an_order_keeps_the_labels_that_it_came_with)
 }
 END_TEST
 
+/* ---- reading ---- */
+
+/* 30,000 orders, one a second: all of country CH, 30 of each customer, one of each number; more of one value
+ * than a page reads. Each hundredth is in error, with a failure. */
+static void fill(void)
+{
+    rig_admin(
+        &rig,
+        "INSERT INTO order_process (order_id, process_state, goal, reason, version, seq, generation, failure_count,"
+        "  locked_by, workflow, workflow_version, revision, is_high, wants_step_status, created_at)"
+        " SELECT 'o-' || n, CASE n % 100 WHEN 0 THEN 'error' WHEN 1 THEN 'processing' ELSE 'processed' END, 'processed',"
+        "  'none', 1, 1, 0, 0, 'test', CASE n % 3 WHEN 0 THEN 'billing' ELSE 'shipping' END, 1, 1, false, false,"
+        "  '2026-01-01T00:00:00Z'::timestamptz + n * interval '1 second' FROM generate_series(1, 30000) AS n;"
+        "INSERT INTO order_label SELECT order_id, name, value, created_at FROM order_process p,"
+        " LATERAL (SELECT substr(p.order_id, 3)::integer AS n) x,"
+        " LATERAL (VALUES ('country', 'CH'), ('customer', (n % 1000)::text), ('number', n::text)) AS l (name, value);"
+        "INSERT INTO operator_alert (code, subject, order_id, text, workflow, step, service, signature)"
+        " SELECT 'order_error', order_id, order_id, 'x', workflow, 'charge', 'payment', 'http_422'"
+        "  FROM order_process WHERE process_state = 'error';"
+        "ANALYZE order_process, order_label, operator_alert");
+    rig_admin(&rig, "VACUUM order_label, order_process"); /* so that the numbers of pages repeat */
+    rig_admin(
+        &rig,
+        "CREATE TEMPORARY TABLE IF NOT EXISTS seen (n bigint GENERATED ALWAYS AS IDENTITY, order_id text)");
+}
+
+static const char *list(const char *state, const char *after, const char *limit, const char *labels)
+{
+    const char *const params[] = {state, "", "", "", after, limit, labels};
+    return rig_report(&rig, MG_REPORT_ORDERS_LABELLED, params, 7);
+}
+
+/* The store's sessions are set so, too (store.c). The number of pages that a statement reads. */
+static long pages_of(enum mg_report report, const char *params)
+{
+    char sql[16384];
+    rig_admin(&rig, "SET enable_seqscan = off; SET plan_cache_mode = force_generic_plan; SET jit = off");
+    (void)snprintf(sql, sizeof(sql), "PREPARE looked AS %s", mg_store_report_sql(report));
+    rig_admin(&rig, sql);
+    (void)snprintf(sql, sizeof(sql), "EXPLAIN (ANALYZE, BUFFERS, TIMING OFF) EXECUTE looked(%s)", params);
+    PGresult *plan = PQexec(rig.admin, sql);
+    ck_assert_msg(PQresultStatus(plan) == PGRES_TUPLES_OK, "%s", PQerrorMessage(rig.admin));
+    long pages = -1;
+    for (int row = 0; row < PQntuples(plan) && pages < 0; row++) {
+        const char *line = PQgetvalue(plan, row, 0), *hit = strstr(line, "hit="),
+                   *read = strstr(line, "read=");
+        if (strstr(line, "Buffers: shared") != NULL) {
+            pages = (hit != NULL ? strtol(hit + 4, NULL, 10) : 0) +
+                    (read != NULL ? strtol(read + 5, NULL, 10) : 0);
+        }
+    }
+    PQclear(plan);
+    rig_admin(&rig, "DEALLOCATE looked");
+    return pages;
+}
+
+/* Would catch: an order with one of the labels only, or of another customer. */
+START_TEST(all_labels_of_a_list_must_match)
+{
+    fill();
+    (void)list("", "", "100", "{\"customer\":\"42\"}");
+    ck_assert_int_eq(rig.row_count, 30);
+    assert_has(list("", "", "1", "{\"customer\":\"42\",\"country\":\"CH\"}"), "order_id=o-29042 ");
+    (void)list("", "", "100", "{\"customer\":\"42\",\"country\":\"DE\"}");
+    ck_assert_int_eq(rig.row_count, 0);
+    (void)list("", "", "100", "{\"customer\":\"42\",\"number\":\"7042\"}");
+    ck_assert_int_eq(rig.row_count, 1);
+    (void)list("error", "", "100", "{\"customer\":\"100\"}");
+    ck_assert_int_eq(rig.row_count, 30);
+    (void)list("open", "", "100", "{\"customer\":\"101\"}");
+    ck_assert_int_eq(rig.row_count, 30);
+    (void)list("processed", "", "100", "{\"customer\":\"100\"}");
+    ck_assert_int_eq(rig.row_count, 0);
+    (void)list("", "", "100", "{\"customer\":\"42' OR true --\"}");
+    ck_assert_int_eq(rig.row_count, 0);
+}
+END_TEST
+
+/* Would catch: an order at the border of two pages that is shown twice, or never. */
+START_TEST(pages_of_one_label_show_every_order_once)
+{
+    char after[80] = "";
+    fill();
+    for (int shown = 0; shown < 30; shown += rig.row_count) {
+        const char *text = list("", after, "7", "{\"customer\":\"42\"}");
+        ck_assert_int_gt(rig.row_count, 0);
+        for (const char *at = strstr(text, "order_id="); at != NULL; at = strstr(at + 1, "order_id=")) {
+            char sql[160];
+            (void)snprintf(after, sizeof(after), "%.*s", (int)strcspn(at + 9, " "), at + 9);
+            (void)snprintf(sql, sizeof(sql), "INSERT INTO seen (order_id) VALUES ('%s')", after);
+            rig_admin(&rig, sql);
+        }
+    }
+    ck_assert_str_eq(
+        rig_value(
+            &rig,
+            "SELECT (SELECT array_agg(order_id ORDER BY n) FROM seen) ="
+            " (SELECT array_agg(order_id ORDER BY created_at DESC) FROM order_label WHERE value = '42' AND name = 'customer')"),
+        "t");
+}
+END_TEST
+
+/* Would catch: a list that reads all orders of a common value before it takes the first ones or the rare
+ * ones, which at a million orders takes seconds. */
+START_TEST(a_list_reads_the_rarest_label_and_no_more_than_it_shows)
+{
+    fill();
+    long one = pages_of(MG_REPORT_ORDERS_LABELLED, "'', '', '', '', '', '50', '{\"customer\":\"42\"}'");
+    long rare = pages_of(MG_REPORT_ORDERS_LABELLED,
+                         "'', '', '', '', '', '50', '{\"country\":\"CH\",\"number\":\"7042\"}'");
+    long common = pages_of(MG_REPORT_ORDERS_LABELLED, "'', '', '', '', '', '50', '{\"country\":\"CH\"}'");
+    long mixed = pages_of(MG_REPORT_PAGE_LABELLED,
+                          "'error', '', '', '', '', '50', '{\"country\":\"CH\",\"customer\":\"42\"}'");
+    ck_assert_msg(one > 0 && one < 400, "%ld pages", one);
+    ck_assert_msg(rare > 0 && rare < 600, "%ld pages", rare); /* the common one is counted, up to a bound */
+    ck_assert_msg(common > 0 && common < 600, "%ld pages", common);
+    ck_assert_msg(mixed > 0 && mixed < 600, "%ld pages", mixed);
+    ck_assert_msg(pages_of(MG_REPORT_FIND, "'o-1234', '50'") < 600, "the search by id");
+    ck_assert_msg(pages_of(MG_REPORT_FIND, "'CH', '50'") < 600, "the search by label");
+}
+END_TEST
+
+/* Would catch: a page of the console that is without an end, or without the orders behind its bound. */
+START_TEST(pages_of_a_common_label_are_bounded_and_show_every_order)
+{
+    char cursor[128] = "";
+    int pages = 0;
+    fill();
+    do {
+        const char *const params[] = {"error", "", "", "", cursor, "1000", "{\"country\":\"CH\"}"};
+        char sql[65536];
+        mg_store_report(rig.store, MG_REPORT_PAGE_LABELLED, params, 7, on_page, &rig);
+        rig_wait_answer(&rig);
+        ck_assert_msg(rig.err.class == MG_OK, "%s", rig.err.text);
+        (void)snprintf(
+            sql, sizeof(sql),
+            "INSERT INTO seen (order_id) SELECT o->>'order_id' FROM json_array_elements('%s'::json->'orders') o",
+            page);
+        rig_admin(&rig, sql);
+        (void)snprintf(sql, sizeof(sql), "SELECT '%s'::json->>'next'", page);
+        (void)snprintf(cursor, sizeof(cursor), "%s", rig_value(&rig, sql));
+        ck_assert_int_lt(++pages, 20);
+    } while (cursor[0] != '\0');
+    ck_assert_int_eq(pages, 4);
+    ck_assert_str_eq(
+        rig_value(&rig,
+                  "SELECT (SELECT array_agg(order_id ORDER BY n) FROM seen) = (SELECT array_agg(order_id"
+                  " ORDER BY created_at DESC) FROM order_process WHERE process_state = 'error')"),
+        "t");
+}
+END_TEST
+
+/* Would catch: failures and bulk actions of orders without the label. */
+START_TEST(failures_are_chosen_by_label)
+{
+    const char *const failures[] = {"", "charge", "", "", "", "", "", "1000", "{\"customer\":\"100\"}"};
+    const char *const groups[] = {"shipping", "", "", "", "", "", "50", "{\"customer\":\"100\"}"};
+    const char *const choice[] = {"", "", "", "", "", "", "{\"customer\":\"100\",\"country\":\"CH\"}"};
+    const char *const none[] = {"", "", "", "", "", "", "{\"customer\":\"101\"}"};
+    fill();
+    (void)rig_report(&rig, MG_REPORT_FAILURES, failures, 9);
+    ck_assert_int_eq(rig.row_count, 30);
+    assert_has(rig_report(&rig, MG_REPORT_FAILURE_GROUPS, groups, 8), "count=20 ");
+    assert_has(rig_report(&rig, MG_REPORT_BULK_CHOICE, choice, 7), "orders=30 ");
+    assert_has(rig_report(&rig, MG_REPORT_BULK_CHOICE, none, 7), "orders=0 ");
+}
+END_TEST
+
+/* Would catch: an id that only resembles the text, a label that only begins with it, and a pattern in place
+ * of a text. */
+START_TEST(a_search_finds_ids_by_their_beginning_and_labels_by_their_value)
+{
+    const char *const id[] = {"o-2904", "100"}, *const value[] = {"42", "100"},
+                      *const pattern[] = {"o-%", "100"};
+    fill();
+    rig_admin(
+        &rig,
+        "DO $$ BEGIN EXECUTE format('CREATE TABLE IF NOT EXISTS order_archive_%s PARTITION OF order_archive FOR VALUES FROM"
+        " (%L) TO (%L)', to_char(now(), 'YYYYMMDD'), now()::date, now()::date + 1); END $$;"
+        "INSERT INTO order_archive (archived_on, order_id, workflow, process_state, ended_at, dossier)"
+        " VALUES (now()::date, 'o-2904x', 'w', 'processed', now(), '{}')");
+    const char *found = rig_report(&rig, MG_REPORT_FIND, id, 2);
+    ck_assert_int_eq(rig.row_count, 12); /* o-2904, o-29040 to o-29049, and the archived one */
+    assert_has(found, "found_by=id order_id=o-2904 ");
+    assert_has(found, "order_id=o-2904x workflow=w state=processed created_at=- archived_on=2");
+    found = rig_report(&rig, MG_REPORT_FIND, value, 2);
+    ck_assert_int_eq(rig.row_count, 31); /* 30 of the customer, and the order of this number */
+    assert_has(found, "found_by=label number order_id=o-42 ");
+    assert_has(found, "found_by=label customer order_id=o-29042 ");
+    (void)rig_report(&rig, MG_REPORT_FIND, pattern, 2);
+    ck_assert_int_eq(rig.row_count, 0);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("store_labels");
@@ -114,6 +320,12 @@ int main(void)
     tcase_set_timeout(tests, 60);
     tcase_add_test(tests, labels_are_written_with_their_order);
     tcase_add_test(tests, an_order_keeps_the_labels_that_it_came_with);
+    tcase_add_test(tests, all_labels_of_a_list_must_match);
+    tcase_add_test(tests, pages_of_one_label_show_every_order_once);
+    tcase_add_test(tests, a_list_reads_the_rarest_label_and_no_more_than_it_shows);
+    tcase_add_test(tests, pages_of_a_common_label_are_bounded_and_show_every_order);
+    tcase_add_test(tests, failures_are_chosen_by_label);
+    tcase_add_test(tests, a_search_finds_ids_by_their_beginning_and_labels_by_their_value);
     suite_add_tcase(suite, tests);
     return store_main(suite, "store_labels");
 }

@@ -51,12 +51,33 @@ START_TEST(an_id_is_a_text_that_can_be_stored)
 }
 END_TEST
 
+/* Would catch: a refused order that is not found, because its id stands only in the body, or only beside it.
+ */
+START_TEST(a_letter_is_found_by_its_order)
+{
+    char id[MG_LETTER_ID_SIZE];
+    struct mg_dead_letter letter = letter_of("q", "m-1", "{\"order_id\": \"shop-2026-7\", \"workflow\": 7}");
+    letter.correlation_id = mg_slice_of("c-1");
+    ck_assert(mg_letter_find(&letter, "shop-2026", id));
+    ck_assert_str_eq(id, "shop-2026-7");
+    ck_assert(mg_letter_find(&letter, "m-1", id) && mg_letter_find(&letter, "c-", id));
+    ck_assert(!mg_letter_find(&letter, "hop-2026", id) && !mg_letter_find(&letter, "shop-2026-77", id));
+    letter = letter_of("q", "m-1", "no JSON: {\"order_id\": \"shop-2026-7\"}");
+    ck_assert(!mg_letter_find(&letter, "shop", id));
+    ck_assert_str_eq(id, "m-1");
+    letter = letter_of("q", NULL, "{\"order_id\": 7}");
+    ck_assert(!mg_letter_find(&letter, "7", id));
+    ck_assert_str_eq(id, "");
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("letter");
     TCase *tests = tcase_create("letter");
     tcase_add_test(tests, a_mark_is_of_one_content);
     tcase_add_test(tests, an_id_is_a_text_that_can_be_stored);
+    tcase_add_test(tests, a_letter_is_found_by_its_order);
     suite_add_tcase(suite, tests);
     return run_suite(suite);
 }

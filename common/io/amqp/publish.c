@@ -231,7 +231,8 @@ static bool publish_send_head(struct mg_publisher *publisher, struct mg_outgoing
                   (message->message_id.data != NULL ? AMQP_BASIC_MESSAGE_ID_FLAG : 0U) |
                   (message->correlation_id.data != NULL ? AMQP_BASIC_CORRELATION_ID_FLAG : 0U) |
                   (message->reply_to.data != NULL ? AMQP_BASIC_REPLY_TO_FLAG : 0U) |
-                  (message->app_id.data != NULL ? AMQP_BASIC_APP_ID_FLAG : 0U),
+                  (message->app_id.data != NULL ? AMQP_BASIC_APP_ID_FLAG : 0U) |
+                  (message->reason.data != NULL ? AMQP_BASIC_TIMESTAMP_FLAG : 0U),
         .content_type = amqp_cstring_bytes("application/json"),
         .delivery_mode = AMQP_DELIVERY_PERSISTENT,
         .headers = {.num_entries = count, .entries = headers},
@@ -240,6 +241,8 @@ static bool publish_send_head(struct mg_publisher *publisher, struct mg_outgoing
         .correlation_id = mg_amqp_bytes(message->correlation_id),
         .reply_to = mg_amqp_bytes(message->reply_to),
         .app_id = mg_amqp_bytes(message->app_id),
+        /* Of a refusal: when it was made, for people who look for it. */
+        .timestamp = message->reason.data != NULL ? (uint64_t)(mg_clock_wall_ms() / 1000) : 0,
     };
     amqp_basic_publish_t method = {.exchange = mg_amqp_bytes(message->exchange),
                                    .routing_key = mg_amqp_bytes(message->routing_key),

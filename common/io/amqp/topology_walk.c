@@ -242,6 +242,11 @@ static void letter_show(const struct walk *walk, struct letter *letter)
     if (reason.data != NULL) {
         shown->reason = reason;
     }
+    /* A rejected order has no death, and the scheduler's time in its place. */
+    if (reason.data != NULL && shown->died_at_ms == 0 &&
+        (properties->_flags & AMQP_BASIC_TIMESTAMP_FLAG) != 0) {
+        shown->died_at_ms = letter_time_ms((int64_t)properties->timestamp);
+    }
     if (shown->queue.data == NULL && strcmp(walk->queue, MG_QUEUE_REJECTED) == 0) {
         shown->queue = mg_slice_of(MG_QUEUE_INTAKE);
     }

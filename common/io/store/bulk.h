@@ -18,9 +18,10 @@ struct mg_failure_filter {
     const char *error;    /* a part of the error's text */
     const char *services; /* one of these, separated by blanks */
     const char *since, *until;
+    const char *labels; /* a JSON object of texts; all must match */
 };
-/* All parts together. */
-#define MG_FAILURE_FILTER_MAX 1024
+/* All parts together. The index of open bulk actions has them as JSON, and holds no key above 2,704 bytes. */
+#define MG_FAILURE_FILTER_MAX 2048
 
 /* ---- for operators ---- */
 

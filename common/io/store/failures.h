@@ -3,6 +3,7 @@
 #define MG_IO_STORE_FAILURES_H
 
 #include "io/pg/pg.h"
+#include "io/store/labels.h"
 
 /* Only this many of the newest open failures are read: counted in a few tenths of a second, and more than any
  * person reads. */
@@ -38,12 +39,13 @@
     " AND (" after "::text = '' OR f.opened_at < " MG_SQL_BEHIND("opened_at", after)                         \
     "  OR f.alert_id < " MG_SQL_BEHIND("alert_id", after) ")"                                                \
     " ORDER BY f.opened_at DESC, f.alert_id DESC LIMIT " MG_SQL_FAILURES_MAX
-/* `services`: names separated by blanks. */
-#define MG_SQL_IS_FAILURE_WANTED(workflow, step, error, services)                                            \
+/* `services`: names separated by blanks; `labels`: store/labels.h. */
+#define MG_SQL_IS_FAILURE_WANTED(workflow, step, error, services, labels)                                    \
     "(" workflow "::text = '' OR f.workflow = " workflow "::text)"                                           \
     " AND (" step "::text = '' OR f.step = " step "::text)"                                                  \
     " AND (" error "::text = '' OR strpos(f.error, " error "::text) > 0)"                                    \
-    " AND (" services "::text = '' OR f.service = ANY (string_to_array(" services "::text, ' ')))"
+    " AND (" services "::text = '' OR f.service = ANY (string_to_array(" services "::text, ' ')))"             \
+    " AND " MG_SQL_HAS_LABELS("f.order_id", labels)
 
 /* An order is in one bulk action at a time. */
 #define MG_SQL_IS_IN_BULK(order_id)                                                                         \

@@ -33,7 +33,8 @@
 #define MG_SQL_RAREST(labels)                                                                                \
     "rarest AS MATERIALIZED (SELECT w.key AS name, w.value FROM json_each_text(" labels "::text::json) w"    \
     "  CROSS JOIN LATERAL (SELECT count(*) AS orders FROM (SELECT FROM order_label l"                        \
-    "   WHERE l.value = w.value AND l.name = w.key LIMIT " MG_LABEL_COUNT_MAX ") c) c"                       \
+    "   WHERE l.value = w.value AND l.name = w.key"                                                          \
+    "   LIMIT (SELECT CASE count(*) WHEN 1 THEN 0 ELSE " MG_LABEL_COUNT_MAX " END FROM json_object_keys(" labels "::text::json))) c) c" \
     "  ORDER BY c.orders, w.key LIMIT 1)"
 #define MG_SQL_LABELLED(at, id, since, until)                                                                \
     "SELECT l.order_id, l.created_at FROM order_label l"                                                     \
@@ -94,11 +95,12 @@
     "  WHERE starts_with(a.order_id, $1::text) ORDER BY a.order_id LIMIT least($2::text::bigint, " ROWS_MAX "))," \
     " named AS MATERIALIZED (SELECT l.order_id, l.name FROM order_label l WHERE l.value = $1::text"          \
     "  ORDER BY l.name DESC, l.created_at DESC, l.order_id DESC LIMIT least($2::text::bigint, " ROWS_MAX "))" \
-    " SELECT f.found_by, p.order_id, p.workflow, p.process_state AS state, " ISO("p.created_at") " AS created_at, NULL AS archived_on" \
+    " SELECT f.found_by, p.order_id, p.workflow, p.process_state AS state, " ISO("p.created_at") " AS created_at,"                                             \
+    "   NULL AS archived_on, NULL AS reason"                                                                 \
     "  FROM (SELECT 'id' AS found_by, order_id, 0 AS rank FROM ids"                                          \
     "   UNION ALL SELECT 'label ' || name, order_id, 1 FROM named) f"                                        \
     "  CROSS JOIN LATERAL (SELECT q.* FROM order_process q WHERE q.order_id = f.order_id OFFSET 0) p"        \
-    " UNION ALL SELECT 'id', k.order_id, k.workflow, k.process_state, NULL, k.archived_on::text FROM kept k"
+    " UNION ALL SELECT 'id', k.order_id, k.workflow, k.process_state, NULL, k.archived_on::text, NULL FROM kept k"
 
 /* clang-format on */
 

@@ -115,18 +115,18 @@ static const struct {
         "SELECT f.alert_id, f.order_id, f.workflow, p.process_state AS state, f.step, f.service, f.error,"
         " a.error_code, a.code AS alert, " ISO("f.opened_at") " AS opened_at, a.acked_by, a.text"
         " FROM (SELECT f.* FROM (" MG_SQL_FAILURES("$5", "$6", "$7") ") f"
-        "  WHERE " MG_SQL_IS_FAILURE_WANTED("$1", "$2", "$3", "$4")
+        "  WHERE " MG_SQL_IS_FAILURE_WANTED("$1", "$2", "$3", "$4", "$9")
         "  ORDER BY f.opened_at DESC, f.alert_id DESC LIMIT least($8::text::bigint, " ROWS_MAX ")) f"
         " JOIN operator_alert a ON a.alert_id = f.alert_id LEFT JOIN order_process p ON p.order_id = f.order_id"
-        " ORDER BY f.opened_at DESC, f.alert_id DESC"}, 8},
+        " ORDER BY f.opened_at DESC, f.alert_id DESC"}, 9},
     [MG_REPORT_FAILURE_GROUPS] = {{
         "report_failure_groups",
         "SELECT f.workflow, f.step, f.service, f.error, count(DISTINCT f.order_id) AS count,"
         " " ISO("min(f.opened_at)") " AS oldest, (array_agg(f.order_id ORDER BY f.opened_at DESC, f.alert_id DESC))[1] AS example"
-        " FROM (" MG_SQL_FAILURES("$5", "$6", "''") ") f WHERE " MG_SQL_IS_FAILURE_WANTED("$1", "$2", "$3", "$4")
+        " FROM (" MG_SQL_FAILURES("$5", "$6", "''") ") f WHERE " MG_SQL_IS_FAILURE_WANTED("$1", "$2", "$3", "$4", "$8")
         " GROUP BY f.workflow, f.step, f.service, f.error"
         " ORDER BY count(DISTINCT f.order_id) DESC, min(f.opened_at), f.workflow, f.step, f.service, f.error"
-        " LIMIT least($7::text::bigint, " ROWS_MAX ")"}, 7},
+        " LIMIT least($7::text::bigint, " ROWS_MAX ")"}, 8},
     [MG_REPORT_FAILURES_LOOKED_AT] = {{
         "report_failures_looked_at",
         "SELECT count(*) AS looked_at, count(*) = " MG_SQL_FAILURES_MAX " AS is_full, " ISO("(min(f.opened_at) + interval '1 millisecond')") " AS oldest,"
@@ -308,8 +308,8 @@ static const struct {
         " FROM (SELECT p.order_id, min(f.opened_at) AS opened_at, p.process_state = 'error' AS is_error,"
         "   p.reason = 'state_lost' AS is_lost, " MG_SQL_IS_IN_BULK("p.order_id") " AS is_taken"
         "  FROM (" MG_SQL_FAILURES("$5", "$6", "''") ") f JOIN order_process p ON p.order_id = f.order_id"
-        "  WHERE " MG_SQL_IS_FAILURE_WANTED("$1", "$2", "$3", "$4")
-        "  GROUP BY p.order_id) AS chosen"}, 6},
+        "  WHERE " MG_SQL_IS_FAILURE_WANTED("$1", "$2", "$3", "$4", "$7")
+        "  GROUP BY p.order_id) AS chosen"}, 7},
     [MG_REPORT_BULK_LIST] = {{
         "report_bulk_list",
         "SELECT " BULK_COLUMNS " FROM bulk b ORDER BY b.created_at DESC, b.bulk_id DESC"

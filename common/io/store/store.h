@@ -405,7 +405,8 @@ enum mg_report {
      */
     MG_REPORT_ORDERS_LABELLED,
     /* $1 text, $2 limit, of each kind: found_by ('id', 'label NAME'), order_id, workflow, state, created_at,
-     * archived_on (NULL: not in the archive). Ids that begin with the text, and labels with this value */
+     * archived_on (NULL: not in the archive), reason (NULL). Ids that begin with the text, and labels with
+     * this value */
     MG_REPORT_FIND,
     /* Pages of the console, each a row with one column `page`, JSON: {"orders": [as above], "looked_at":
      * orders read, "is_full": open ones are left unread, "back_to": time of the oldest order read, "next":
@@ -417,11 +418,11 @@ enum mg_report {
     MG_REPORT_PAGE_LABELLED, /* newest first; parameters of ORDERS_LABELLED */
     MG_REPORT_VERSIONS,      /* $1 order ids, separated by blanks: order_id, version, state */
     /* Open alerts about orders. $1 workflow, $2 step, $3 part of the error, $4 services, separated by blanks,
-     * $5 since, $6 until, $7 behind this alert, $8 limit: alert_id, order_id, workflow, state, step, service,
-     * error, error_code, alert, opened_at, acked_by, text */
+     * $5 since, $6 until, $7 behind this alert, $8 limit, $9 labels: alert_id, order_id, workflow, state,
+     * step, service, error, error_code, alert, opened_at, acked_by, text */
     MG_REPORT_FAILURES,
-    /* By cause, most orders first. $1 to $6 as above, $7 limit: workflow, step, service, error, count,
-     * oldest, example */
+    /* By cause, most orders first. $1 to $6 as above, $7 limit, $8 labels: workflow, step, service, error,
+     * count, oldest, example */
     MG_REPORT_FAILURE_GROUPS,
     /* How far back both reports read. $1 since, $2 until, $3 behind this alert: looked_at, is_full (there may
      * be older ones), oldest (rounded up, so that nothing lies between) */
@@ -465,8 +466,8 @@ enum mg_report {
     MG_REPORT_ACCEPTED, /* now, accepted: orders stored since the server's counter began, some seconds late */
     MG_REPORT_STUCK,    /* open orders that nothing will move */
     /* The contents of a bulk action of these failures. $1 workflow, $2 step, $3 part of the error, $4
-     * services separated by blanks, $5 since, $6 until: orders, not_in_error, in_other_bulk, of_lost_state
-     * (left out), oldest, newest */
+     * services separated by blanks, $5 since, $6 until, $7 labels: orders, not_in_error, in_other_bulk,
+     * of_lost_state (left out), oldest, newest */
     MG_REPORT_BULK_CHOICE,
     MG_REPORT_BULK_LIST, /* $1 limit, newest first */
     MG_REPORT_BULK,      /* $1 bulk_id: the same columns */

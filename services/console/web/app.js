@@ -1,7 +1,7 @@
 // The shell: views by path, keys, theme, login. Each view is a file that exports `show(page)`; it may return a function
 // that ends its streams and timers.
 import {h, say} from "/dom.js";
-import {listen, me, meRead, login, logout} from "/api.js";
+import {get, listen, me, meRead, login, logout} from "/api.js";
 
 const VIEWS = [
   {path: "/", name: "Overview", key: "o", file: "/overview.js"},
@@ -16,11 +16,12 @@ const ONE_OF = [ // views of one object, below the list of all
   {below: "/orders", name: "Order", file: "/order.js"},
   {below: "/bulk", name: "Bulk action", file: "/bulk.js"},
 ];
+const FIND = {path: "/find", name: "Search", file: "/find.js"};
 const element = (id) => document.getElementById(id);
 let end = null, shown = 0;
 
 function viewOf(path) {
-  return ONE_OF.find((view) => path.startsWith(`${view.below}/`)) ?? VIEWS.find((view) => view.path === path) ?? VIEWS[0];
+  return ONE_OF.find((view) => path.startsWith(`${view.below}/`)) ?? [...VIEWS, FIND].find((view) => view.path === path) ?? VIEWS[0];
 }
 
 /** Shows a fault of the whole page; "" removes it. */
@@ -178,10 +179,14 @@ document.addEventListener("click", (event) => {
 window.addEventListener("popstate", () => show());
 window.addEventListener("loggedout", () => show());
 
-element("find").onsubmit = (event) => {
+/** An id that is whole leads to its order, any other text to a list. The list's page reports an error of the search. */
+element("find").onsubmit = async (event) => {
   event.preventDefault();
-  const id = element("find-id").value.trim();
-  if (id !== "") go(`/orders/${encodeURIComponent(id)}`);
+  const text = element("find-id").value.trim();
+  if (text === "") return;
+  const {found} = await get("find", {text}).catch(() => ({found: []}));
+  const isWhole = found.some((row) => row.order_id === text);
+  go(isWhole ? `/orders/${encodeURIComponent(text)}` : `/find?${new URLSearchParams({text})}`);
 };
 
 // Not awaited here: views import this file, so they would wait for its end.

@@ -8,8 +8,8 @@ import {GROUP_COLUMNS} from "/overview.js";
 const NOT_KNOWN = "not known"; // of failures recorded by an earlier version
 
 /** The filter of a bulk action for one group, with the names of the tool's options. */
-function filterOf(row) {
-  const known = Object.entries({workflow: row.workflow, step: row.step, service: row.service, error: row.error});
+function filterOf(row, label) {
+  const known = Object.entries({workflow: row.workflow, step: row.step, service: row.service, error: row.error, label});
   return Object.fromEntries(known.filter(([name, value]) => value && !(name === "service" && value === NOT_KNOWN)));
 }
 
@@ -24,8 +24,8 @@ function choiceText(choice, row) {
   return `${taken}${others}${left.length > 0 ? ` Excluded: ${left.join(", ")}.` : ""}`;
 }
 
-function againButton(row, ticket) {
-  const filter = filterOf(row);
+function againButton(row, label, ticket) {
+  const filter = filterOf(row, label);
   return actButton("Start a bulk action", {
     title: `Start a bulk action: ${row.error}`,
     prepare: async () => {
@@ -43,15 +43,17 @@ function againButton(row, ticket) {
   });
 }
 
-export async function show({main}) {
-  const data = await get("failures");
+export async function show({main, query}) {
+  const label = query.get("label") ?? "";
+  const data = await get("failures", {label});
   const ticket = ticketMake(); // one for each page: a second click or a lost answer makes no second bulk action
   main.append(h("h1", {}, "Failures"),
     h("p", {}, "Orders that need an operator, counted by cause. Variable parts of an error, such as numbers and ids, are shown as #."),
+    label && h("p", {}, "Only orders with ", h("strong", {}, label), ". ", h("a", {href: "/failures"}, "Show all failures")),
     panel("By cause", table("Failures by cause", [
       ...GROUP_COLUMNS,
       {name: "example", cell: (row) => orderLink(row.example)},
-      ...(mayAct() ? [{name: "action", cell: (row) => againButton(row, ticket)}] : []),
+      ...(mayAct() ? [{name: "action", cell: (row) => againButton(row, label, ticket)}] : []),
     ], data.groups, {empty: "No failures: no order needs an operator."}),
     data.is_full && h("p", {class: "soft"}, `Counted in the newest ${number(data.looked_at)} failures, back to ${data.back_to}.`),
     data.is_cut && h("p", {class: "soft"}, "These are the largest groups; there are more.")));

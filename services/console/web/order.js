@@ -99,13 +99,14 @@ function stepsShow(data) {
   ], data.steps, {empty: "No step has started.", key: (row) => row.step}));
 }
 
-function labelsShow(labels) {
+/** Each label is a link to all orders that have it. */
+function labelLinks(labels) {
   const pairs = Object.entries(labels ?? {}).map(([name, value]) => `${name}=${value}`);
-  return pairs.length > 0 && h("ul", {class: "labels"}, pairs.map((pair) => h("li", {"data-key": pair}, pair)));
+  return pairs.length > 0 && h("ul", {class: "labels"}, pairs.map((pair) => h("li", {"data-key": pair}, h("a", {href: `/orders?${new URLSearchParams({label: pair})}`}, pair))));
 }
 
 function factsShow({order, labels}) {
-  return panel("Details", h("dl", {class: "facts"}, fact("labels", labelsShow(labels)),
+  return panel("Details", h("dl", {class: "facts"}, fact("labels", labelLinks(labels)),
     fact("workflow", `${order.workflow}, version ${order.workflow_version}`), fact("goal", words(order.goal)),
     fact("created", when(order.created_at)), fact("updated", when(order.updated_at)), fact("complete by", when(order.complete_by)),
     fact("next check", when(order.wake_at)), fact("version", number(order.version)), fact("generation", order.generation > 0 && number(order.generation)),

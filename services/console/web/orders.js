@@ -1,4 +1,4 @@
-// Orders by state, workflow, step, error and time. Searches are bounded, and the page shows the bound if it cut one:
+// Orders by state, workflow, labels, step, error and time. Searches are bounded, and the page shows the bound if it cut one:
 // "none" is always certain.
 import {h, badge, number, orderLink, panel, plural, table, when, say} from "/dom.js";
 import {get} from "/api.js";
@@ -6,7 +6,7 @@ import {go, trouble} from "/app.js";
 
 const STATES = [["", "any"], ["open", "open"], ["pending", "pending"], ["processing", "processing"], ["compensating", "compensating"],
   ["error", "error"], ["processed", "processed"], ["compensated", "compensated"], ["cancelled", "cancelled"]];
-const FIELDS = ["state", "workflow", "step", "error", "since", "until"];
+const FIELDS = ["state", "workflow", "label", "step", "error", "since", "until"];
 
 const ORDER_COLUMNS = [
   {name: "order", cell: (row) => orderLink(row.order_id)},
@@ -47,6 +47,7 @@ function form(filter, workflows) {
   }},
   field("state", "state", select(STATES, filter.state)),
   field("workflow", "workflow", select([["", "any"], ...names.map((name) => [name, name])], filter.workflow)),
+  field("label", "labels", input("label", "customer=17, country=CH")),
   field("step", "failed at step", input("step", "")),
   field("error", "error contains", input("error", "")),
   field("since", "since", input("since", "2h, 7d, 2026-01-31")),
@@ -94,6 +95,6 @@ export async function show({main, query}) {
       ...[note && h("p", {class: "soft"}, note), page.next !== null && h("p", {class: "row"}, more)].filter(Boolean));
   };
   main.append(h("h1", {}, "Orders"), h("section", {class: "panel", "aria-label": "Search"}, form(filter, workflows)),
-    panel(isFailures ? "Open failures, newest first" : ["open", "pending", "processing", "compensating"].includes(filter.state) ? "Open orders, oldest first" : "Newest first", list));
+    panel(isFailures ? "Open failures, newest first" : filter.label === "" && ["open", "pending", "processing", "compensating"].includes(filter.state) ? "Open orders, oldest first" : "Newest first", list));
   draw();
 }

@@ -209,6 +209,7 @@ PLAN(workflows)
 PLAN(bulk_list)
 PLAN(bulk)
 PLAN(choice)
+PLAN(find)
 
 bool mg_query_order(const struct mg_http_exchange *request, const char *id, struct mg_query *ret_query,
                     char ret_refusal[MG_REFUSAL_SIZE])
@@ -340,8 +341,8 @@ void mg_store_start_bulk(struct mg_store *store, const struct mg_bulk_start *sta
     keep(fake.by, sizeof(fake.by), start->by);
     keep(fake.rate, sizeof(fake.rate), start->rate_per_s);
     const struct mg_failure_filter *filter = &start->filter;
-    ck_assert_int_lt(snprintf(fake.filter, sizeof(fake.filter), "%s/%s/%s/%s", filter->workflow, filter->step,
-                              filter->error, filter->services),
+    ck_assert_int_lt(snprintf(fake.filter, sizeof(fake.filter), "%s/%s/%s/%s%s", filter->workflow,
+                              filter->step, filter->error, filter->services, filter->labels),
                      (int)sizeof(fake.filter));
     fake.started = done;
     ask(FAKE_START, arg);

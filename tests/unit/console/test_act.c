@@ -377,8 +377,10 @@ START_TEST(a_ticket_is_one_bulk_action_for_one_verb_and_filter)
     bulk_id_of(BULK_BODY(", \"canary\": \"7\""), again);
     ck_assert_str_eq(first, again);
     static const char *const others[] = {
-        BULK_BODY(", \"step\": \"charge\""), BULK_BODY(", \"error\": \"http\""),
+        BULK_BODY(", \"step\": \"charge\""),
+        BULK_BODY(", \"error\": \"http\""),
         BULK_BODY(", \"service\": \"payment\""),
+        BULK_BODY(", \"label\": \"customer=17\""),
         "{\"reason\": \"mended\", \"verb\": \"cancel\", \"workflow\": \"pay\", \"orders\": 3, \"ticket\": \"t\"}",
         "{\"reason\": \"mended\", \"verb\": \"resume\", \"workflow\": \"pay\", \"orders\": 3, \"ticket\": \"u\"}"};
     for (size_t i = 0; i < COUNT(others); i++) {

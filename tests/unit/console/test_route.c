@@ -230,6 +230,7 @@ static const struct {
     {"/api/v1/bulk", 200, "bulk_list", ""},
     {"/api/v1/bulk/x", 200, "bulk", "x"},
     {"/api/v1/choice", 200, "choice", ""},
+    {"/api/v1/find", 200, "find", ""},
     {"/api/v1/login", 404, NULL, NULL},
 };
 

@@ -1,0 +1,29 @@
+// A search by one text: the beginning of an order's id, a label's value, and the rejected submissions.
+import {h, badge, orderLink, panel, table, when} from "/dom.js";
+import {get} from "/api.js";
+
+const FOUND_COLUMNS = [
+  {name: "order", cell: (row) => orderLink(row.order_id)},
+  {name: "found by", cell: (row) => row.found_by},
+  {name: "state", cell: (row) => badge(row.state)},
+  {name: "workflow", cell: (row) => row.workflow},
+  {name: "created", cell: (row) => (row.archived_on === null ? when(row.created_at) : `in the archive of ${row.archived_on}`)},
+];
+const REJECTED_COLUMNS = [
+  {name: "order id or message id", cell: (row) => h("span", {class: "id"}, row.order_id)},
+  {name: "rejected", cell: (row) => (row.died_at === null ? "" : when(row.died_at))},
+  {name: "reason", cell: (row) => row.reason ?? ""},
+];
+
+export async function show({main, query}) {
+  const text = query.get("text") ?? "", rejected = h("div", {}, h("p", {class: "soft"}, "Searching …"));
+  const {found, is_cut: isCut} = await get("find", {text});
+  main.append(h("h1", {}, "Search: ", h("span", {class: "id"}, text)),
+    panel("Orders", table("Orders", FOUND_COLUMNS, found, {empty: "No order's id begins so, and no order has such a label.", key: (row) => `${row.found_by} ${row.order_id}`}),
+      isCut && h("p", {class: "soft"}, "The list is cut. Give more of the id, or search the orders by labels.")),
+    panel("Rejected submissions", rejected));
+  get("dead", {queue: "orders.rejected", find: text}).then((data) => {
+    rejected.replaceChildren(table("Rejected submissions", REJECTED_COLUMNS, data.letters, {empty: "None of the rejected submissions has such an id.", key: (row) => row.mark}),
+      data.is_cut ? h("p", {class: "soft"}, "Only the first messages of the queue were searched.") : "");
+  }, (error) => rejected.replaceChildren(h("p", {class: "failed"}, `The rejected submissions could not be searched: ${error.message}.`)));
+}
