@@ -4,27 +4,18 @@
 #include <string.h>
 
 #include "base/id.h"
-#include "console/server.h"
+#include "console/page_parts.h"
 #include "core/key.h"
 #include "core/words.h"
 #include "operator/bulk_words.h"
 #include "operator/explain.h"
 #include "wire/json.h"
 
-#define STATUS_OK        200u
-#define STATUS_NOT_FOUND 404u
-/* Rows of a page; further rows follow its cursor. */
-#define LIST_LIMIT            50
-#define GROUPS_LIMIT          200
-#define ALERTS_LIMIT          200
-#define OLDEST_LIMIT          10
-#define TOP_GROUPS_LIMIT      5
-#define BULK_LIST_LIMIT       50
-#define TOP_BULK_LIMIT        20 /* more than the number of bulk actions that may be open */
-#define BULK_ORDERS_LIMIT     100
-#define TEXT_OF(number)       TEXT_AS_IT_IS(number) /* as text, for a report's parameter */
-#define TEXT_AS_IT_IS(number) #number
-#define EXPLANATION_BYTES     (64u * 1024)
+#define GROUPS_LIMIT      200
+#define ALERTS_LIMIT      200
+#define BULK_LIST_LIMIT   50
+#define BULK_ORDERS_LIMIT 100
+#define EXPLANATION_BYTES (64u * 1024)
 
 static const char *or_empty(const char *text)
 {
@@ -33,9 +24,7 @@ static const char *or_empty(const char *text)
 
 /* ---- queries ---- */
 
-static void query_begin(struct mg_query *query, const char *name,
-                        unsigned int (*render)(const struct mg_query *, const struct mg_table *,
-                                               struct mg_buf *))
+void mg_page_begin(struct mg_query *query, const char *name, mg_page_render_fn *render)
 {
     query->count = 0;
     query->render = render;
@@ -51,9 +40,7 @@ static void key_append(struct mg_query *query, const char *text)
     memcpy(query->key + len + 1, text, more + 1);
 }
 
-/* Adds a report with its parameters (NULL-ended), which become part of the key. Each parameter has passed
- * param_read or is a constant. */
-static void query_add(struct mg_query *query, enum mg_report report, const char *const *params)
+void mg_page_add(struct mg_query *query, enum mg_report report, const char *const *params)
 {
     assert(query->count < MG_REPORTS_MAX);
     int index = query->count++;
@@ -79,9 +66,8 @@ static bool is_text(const char *text)
     return true;
 }
 
-/* Reads a parameter of the request; "" if it is absent. False: it is too long or invalid. */
-static bool param_read(const struct mg_http_exchange *request, const char *name, const char **ret_text,
-                       char ret_refusal[MG_REFUSAL_SIZE])
+bool mg_page_param_read(const struct mg_http_exchange *request, const char *name, const char **ret_text,
+                        char ret_refusal[MG_REFUSAL_SIZE])
 {
     *ret_text = or_empty(mg_http_exchange_query(request, name));
     if (strlen(*ret_text) < MG_PARAM_SIZE && is_text(*ret_text)) {
@@ -96,7 +82,7 @@ static bool moment_read(const struct mg_http_exchange *request, const char *name
                         char ret_number[MG_MOMENT_SIZE], char ret_refusal[MG_REFUSAL_SIZE])
 {
     const char *text;
-    if (!param_read(request, name, &text, ret_refusal)) {
+    if (!mg_page_param_read(request, name, &text, ret_refusal)) {
         return false;
     }
     if (!mg_moment_parse(text, ret_number)) {
@@ -121,7 +107,7 @@ static bool labels_read(const struct mg_http_exchange *request, char ret_json[MG
 {
     struct mg_label_words words = {.count = 0};
     const char *text;
-    return param_read(request, "label", &text, ret_refusal) &&
+    return mg_page_param_read(request, "label", &text, ret_refusal) &&
            mg_label_words_add_all(&words, text, ret_refusal) &&
            mg_label_words_write(&words, ret_json, MG_PARAM_SIZE, ret_refusal);
 }
@@ -129,12 +115,12 @@ static bool labels_read(const struct mg_http_exchange *request, char ret_json[MG
 static bool filter_read(const struct mg_http_exchange *request, struct filter *ret,
                         char ret_refusal[MG_REFUSAL_SIZE])
 {
-    return param_read(request, "state", &ret->state, ret_refusal) &&
-           param_read(request, "workflow", &ret->workflow, ret_refusal) &&
-           param_read(request, "step", &ret->step, ret_refusal) &&
-           param_read(request, "service", &ret->service, ret_refusal) &&
-           param_read(request, "error", &ret->error, ret_refusal) &&
-           param_read(request, "after", &ret->after, ret_refusal) &&
+    return mg_page_param_read(request, "state", &ret->state, ret_refusal) &&
+           mg_page_param_read(request, "workflow", &ret->workflow, ret_refusal) &&
+           mg_page_param_read(request, "step", &ret->step, ret_refusal) &&
+           mg_page_param_read(request, "service", &ret->service, ret_refusal) &&
+           mg_page_param_read(request, "error", &ret->error, ret_refusal) &&
+           mg_page_param_read(request, "after", &ret->after, ret_refusal) &&
            labels_read(request, ret->labels, ret_refusal) &&
            moment_read(request, "since", ret->since, ret_refusal) &&
            moment_read(request, "until", ret->until, ret_refusal);
@@ -143,16 +129,16 @@ static bool filter_read(const struct mg_http_exchange *request, struct filter *r
 /* ---- JSON ---- */
 
 /* JSON in the columns named in `quoted` (NULL: none) becomes a string: browsers would turn 14.00 into 14. */
-static void array_write(struct mg_json_writer *json, const char *name, const struct mg_table *table,
-                        const char *const *quoted)
+void mg_page_array_write(struct mg_json_writer *json, const char *name, const struct mg_table *table,
+                         const char *const *quoted)
 {
     mg_json_name(json, name);
     mg_table_write_array(json, table, quoted);
 }
 
 /* A cell that is JSON already. */
-static void raw_write(struct mg_json_writer *json, const char *name, const struct mg_table *table,
-                      const char *column)
+void mg_page_raw_write(struct mg_json_writer *json, const char *name, const struct mg_table *table,
+                       const char *column)
 {
     mg_json_member_raw(json, name, mg_slice_of(mg_table_cell(table, 0, column)));
 }
@@ -180,7 +166,7 @@ static unsigned int render_page(const struct mg_query *query, const struct mg_ta
 
 static void looked_at_write(struct mg_json_writer *json, const struct mg_table *looked)
 {
-    raw_write(json, "looked_at", looked, "looked_at");
+    mg_page_raw_write(json, "looked_at", looked, "looked_at");
     mg_json_member_bool(json, "is_full", strcmp(mg_table_cell(looked, 0, "is_full"), "t") == 0);
     mg_json_member_string(json, "back_to", mg_table_cell(looked, 0, "oldest"));
 }
@@ -191,7 +177,7 @@ static unsigned int render_failures(const struct mg_query *query, const struct m
     struct mg_json_writer json = mg_json_spaced(out);
     (void)query;
     mg_json_object_begin(&json);
-    array_write(&json, "failures", &tables[0], NULL);
+    mg_page_array_write(&json, "failures", &tables[0], NULL);
     looked_at_write(&json, &tables[1]);
     next_write(&json, &tables[0], LIST_LIMIT, "alert_id");
     mg_json_object_end(&json);
@@ -240,9 +226,9 @@ bool mg_query_orders(const struct mg_http_exchange *request, const char *id, str
             (void)snprintf(ret_refusal, MG_REFUSAL_SIZE, "after: expected the next of the page before");
             return false;
         }
-        query_begin(query, "failed orders", render_failures);
-        query_add(query, MG_REPORT_FAILURES, failures);
-        query_add(query, MG_REPORT_FAILURES_LOOKED_AT, looked_at);
+        mg_page_begin(query, "failed orders", render_failures);
+        mg_page_add(query, MG_REPORT_FAILURES, failures);
+        mg_page_add(query, MG_REPORT_FAILURES_LOOKED_AT, looked_at);
         return true;
     }
     bool is_labelled = filter.labels[0] != '\0';
@@ -261,43 +247,12 @@ bool mg_query_orders(const struct mg_http_exchange *request, const char *id, str
                                   TEXT_OF(LIST_LIMIT),
                                   is_labelled ? filter.labels : NULL,
                                   NULL};
-    query_begin(query, is_labelled ? "labelled orders" : is_open ? "open orders" : "orders", render_page);
-    query_add(query,
-              is_labelled ? MG_REPORT_PAGE_LABELLED
-              : is_open   ? MG_REPORT_PAGE_OPEN
-                          : MG_REPORT_PAGE_NEWEST,
-              params);
-    return true;
-}
-
-static unsigned int render_find(const struct mg_query *query, const struct mg_table *tables,
-                                struct mg_buf *out)
-{
-    struct mg_json_writer json = mg_json_spaced(out);
-    (void)query;
-    mg_json_object_begin(&json);
-    array_write(&json, "found", &tables[0], NULL);
-    mg_json_member_bool(&json, "is_cut", tables[0].row_count >= LIST_LIMIT);
-    mg_json_object_end(&json);
-    return STATUS_OK;
-}
-
-bool mg_query_find(const struct mg_http_exchange *request, const char *id, struct mg_query *query,
-                   char ret_refusal[MG_REFUSAL_SIZE])
-{
-    const char *text;
-    (void)id;
-    if (!param_read(request, "text", &text, ret_refusal)) {
-        return false;
-    }
-    if (text[0] == '\0') {
-        (void)snprintf(ret_refusal, MG_REFUSAL_SIZE,
-                       "text: expected the beginning of an id, or a label's value");
-        return false;
-    }
-    const char *const params[] = {text, TEXT_OF(LIST_LIMIT), NULL};
-    query_begin(query, "find", render_find);
-    query_add(query, MG_REPORT_FIND, params);
+    mg_page_begin(query, is_labelled ? "labelled orders" : is_open ? "open orders" : "orders", render_page);
+    mg_page_add(query,
+                is_labelled ? MG_REPORT_PAGE_LABELLED
+                : is_open   ? MG_REPORT_PAGE_OPEN
+                            : MG_REPORT_PAGE_NEWEST,
+                params);
     return true;
 }
 
@@ -339,7 +294,7 @@ static unsigned int render_order(const struct mg_query *query, const struct mg_t
     mg_json_member_string(&json, "output", mg_table_cell(&place[PLACE_ROW], 0, "output"));
     mg_json_member_text(&json, "definition", definition);
     mg_picture_write(&json, definition);
-    array_write(&json, "steps", &place[PLACE_STEPS], STEP_QUOTED);
+    mg_page_array_write(&json, "steps", &place[PLACE_STEPS], STEP_QUOTED);
     mg_json_object_end(&json);
     mg_buf_finish(&text);
     return STATUS_OK;
@@ -356,15 +311,15 @@ bool mg_query_order(const struct mg_http_exchange *request, const char *id, stru
                        MG_ORDER_ID_MAX);
         return false;
     }
-    query_begin(query, "order", render_order);
-    query_add(query, MG_REPORT_DOSSIER, params);
-    query_add(query, MG_REPORT_ORDER, params);
-    query_add(query, MG_REPORT_ORDER_STEPS, params);
-    query_add(query, MG_REPORT_ARCHIVED_DOSSIER, params);
-    query_add(query, MG_REPORT_ARCHIVED_ORDER, params);
-    query_add(query, MG_REPORT_ARCHIVED_STEPS, params);
-    query_add(query, MG_REPORT_SERVICES, NULL);
-    query_add(query, MG_REPORT_CONTROLLED, NULL);
+    mg_page_begin(query, "order", render_order);
+    mg_page_add(query, MG_REPORT_DOSSIER, params);
+    mg_page_add(query, MG_REPORT_ORDER, params);
+    mg_page_add(query, MG_REPORT_ORDER_STEPS, params);
+    mg_page_add(query, MG_REPORT_ARCHIVED_DOSSIER, params);
+    mg_page_add(query, MG_REPORT_ARCHIVED_ORDER, params);
+    mg_page_add(query, MG_REPORT_ARCHIVED_STEPS, params);
+    mg_page_add(query, MG_REPORT_SERVICES, NULL);
+    mg_page_add(query, MG_REPORT_CONTROLLED, NULL);
     return true;
 }
 
@@ -380,8 +335,8 @@ static unsigned int render_versions(const struct mg_query *query, const struct m
 void mg_query_versions(const char *order_ids, struct mg_query *query)
 {
     const char *const params[] = {order_ids, NULL};
-    query_begin(query, "versions", render_versions);
-    query_add(query, MG_REPORT_VERSIONS, params);
+    mg_page_begin(query, "versions", render_versions);
+    mg_page_add(query, MG_REPORT_VERSIONS, params);
 }
 
 /* ---- failures, alerts, services, workflows ---- */
@@ -392,7 +347,7 @@ static unsigned int render_groups(const struct mg_query *query, const struct mg_
     struct mg_json_writer json = mg_json_spaced(out);
     (void)query;
     mg_json_object_begin(&json);
-    array_write(&json, "groups", &tables[0], NULL);
+    mg_page_array_write(&json, "groups", &tables[0], NULL);
     looked_at_write(&json, &tables[1]);
     mg_json_member_bool(&json, "is_cut", tables[0].row_count == GROUPS_LIMIT);
     mg_json_object_end(&json);
@@ -411,9 +366,9 @@ bool mg_query_failures(const struct mg_http_exchange *request, const char *id, s
                                   filter.service,        filter.since,  filter.until,
                                   TEXT_OF(GROUPS_LIMIT), filter.labels, NULL};
     const char *const looked_at[] = {filter.since, filter.until, "", NULL};
-    query_begin(query, "failures", render_groups);
-    query_add(query, MG_REPORT_FAILURE_GROUPS, groups);
-    query_add(query, MG_REPORT_FAILURES_LOOKED_AT, looked_at);
+    mg_page_begin(query, "failures", render_groups);
+    mg_page_add(query, MG_REPORT_FAILURE_GROUPS, groups);
+    mg_page_add(query, MG_REPORT_FAILURES_LOOKED_AT, looked_at);
     return true;
 }
 
@@ -423,7 +378,7 @@ static unsigned int render_alerts(const struct mg_query *query, const struct mg_
     struct mg_json_writer json = mg_json_spaced(out);
     (void)query;
     mg_json_object_begin(&json);
-    array_write(&json, "alerts", &tables[0], NULL);
+    mg_page_array_write(&json, "alerts", &tables[0], NULL);
     mg_json_member_bool(&json, "is_cut", tables[0].row_count == ALERTS_LIMIT);
     mg_json_object_end(&json);
     return STATUS_OK;
@@ -436,8 +391,8 @@ bool mg_query_alerts(const struct mg_http_exchange *request, const char *id, str
     const char *const params[] = {strcmp(all, "1") == 0 ? "all" : "open", TEXT_OF(ALERTS_LIMIT), NULL};
     (void)id;
     (void)ret_refusal;
-    query_begin(query, "alerts", render_alerts);
-    query_add(query, MG_REPORT_ALERTS, params);
+    mg_page_begin(query, "alerts", render_alerts);
+    mg_page_add(query, MG_REPORT_ALERTS, params);
     return true;
 }
 
@@ -447,8 +402,8 @@ static unsigned int render_services(const struct mg_query *query, const struct m
     struct mg_json_writer json = mg_json_spaced(out);
     (void)query;
     mg_json_object_begin(&json);
-    array_write(&json, "services", &tables[0], NULL);
-    array_write(&json, "agents", &tables[1], NULL);
+    mg_page_array_write(&json, "services", &tables[0], NULL);
+    mg_page_array_write(&json, "agents", &tables[1], NULL);
     mg_json_object_end(&json);
     return STATUS_OK;
 }
@@ -459,9 +414,9 @@ bool mg_query_services(const struct mg_http_exchange *request, const char *id, s
     (void)request;
     (void)id;
     (void)ret_refusal;
-    query_begin(query, "services", render_services);
-    query_add(query, MG_REPORT_CONTROLLED, NULL);
-    query_add(query, MG_REPORT_SERVICES, NULL);
+    mg_page_begin(query, "services", render_services);
+    mg_page_add(query, MG_REPORT_CONTROLLED, NULL);
+    mg_page_add(query, MG_REPORT_SERVICES, NULL);
     return true;
 }
 
@@ -471,7 +426,7 @@ static unsigned int render_workflows(const struct mg_query *query, const struct 
     struct mg_json_writer json = mg_json_spaced(out);
     (void)query;
     mg_json_object_begin(&json);
-    array_write(&json, "workflows", &tables[0], NULL);
+    mg_page_array_write(&json, "workflows", &tables[0], NULL);
     mg_json_object_end(&json);
     return STATUS_OK;
 }
@@ -482,8 +437,8 @@ bool mg_query_workflows(const struct mg_http_exchange *request, const char *id, 
     (void)request;
     (void)id;
     (void)ret_refusal;
-    query_begin(query, "workflows", render_workflows);
-    query_add(query, MG_REPORT_WORKFLOWS, NULL);
+    mg_page_begin(query, "workflows", render_workflows);
+    mg_page_add(query, MG_REPORT_WORKFLOWS, NULL);
     return true;
 }
 
@@ -495,8 +450,8 @@ static unsigned int render_bulk_list(const struct mg_query *query, const struct 
     struct mg_json_writer json = mg_json_spaced(out);
     (void)query;
     mg_json_object_begin(&json);
-    array_write(&json, "bulk", &tables[0], NULL);
-    array_write(&json, "runner", &tables[1], NULL);
+    mg_page_array_write(&json, "bulk", &tables[0], NULL);
+    mg_page_array_write(&json, "runner", &tables[1], NULL);
     mg_json_member_bool(&json, "is_cut", tables[0].row_count == BULK_LIST_LIMIT);
     mg_json_object_end(&json);
     return STATUS_OK;
@@ -509,9 +464,9 @@ bool mg_query_bulk_list(const struct mg_http_exchange *request, const char *id, 
     (void)request;
     (void)id;
     (void)ret_refusal;
-    query_begin(query, "bulk actions", render_bulk_list);
-    query_add(query, MG_REPORT_BULK_LIST, params);
-    query_add(query, MG_REPORT_BULK_RUNNER, NULL);
+    mg_page_begin(query, "bulk actions", render_bulk_list);
+    mg_page_add(query, MG_REPORT_BULK_LIST, params);
+    mg_page_add(query, MG_REPORT_BULK_RUNNER, NULL);
     return true;
 }
 
@@ -529,8 +484,8 @@ static unsigned int render_bulk(const struct mg_query *query, const struct mg_ta
     mg_json_object_begin(&json);
     mg_json_name(&json, "bulk");
     mg_table_write_object(&json, &tables[BULK_ROW], 0, NULL);
-    array_write(&json, "orders", &tables[BULK_ORDERS], NULL);
-    array_write(&json, "runner", &tables[BULK_RUNNER], NULL);
+    mg_page_array_write(&json, "orders", &tables[BULK_ORDERS], NULL);
+    mg_page_array_write(&json, "runner", &tables[BULK_RUNNER], NULL);
     next_write(&json, &tables[BULK_ORDERS], BULK_ORDERS_LIMIT, "n");
     mg_json_object_end(&json);
     return STATUS_OK;
@@ -545,8 +500,8 @@ bool mg_query_bulk(const struct mg_http_exchange *request, const char *id, struc
         (void)snprintf(ret_refusal, MG_REFUSAL_SIZE, "invalid bulk action id");
         return false;
     }
-    if (!param_read(request, "result", &result, ret_refusal) ||
-        !param_read(request, "after", &after, ret_refusal)) {
+    if (!mg_page_param_read(request, "result", &result, ret_refusal) ||
+        !mg_page_param_read(request, "after", &after, ret_refusal)) {
         return false;
     }
     if (!is_number(after) || (result[0] != '\0' && !mg_bulk_result_parse(result, strlen(result), &known))) {
@@ -557,10 +512,10 @@ bool mg_query_bulk(const struct mg_http_exchange *request, const char *id, struc
     }
     const char *const bulk[] = {id, NULL};
     const char *const orders[] = {id, result, after, TEXT_OF(BULK_ORDERS_LIMIT), NULL};
-    query_begin(query, "bulk action", render_bulk);
-    query_add(query, MG_REPORT_BULK, bulk);
-    query_add(query, MG_REPORT_BULK_ORDERS, orders);
-    query_add(query, MG_REPORT_BULK_RUNNER, NULL);
+    mg_page_begin(query, "bulk action", render_bulk);
+    mg_page_add(query, MG_REPORT_BULK, bulk);
+    mg_page_add(query, MG_REPORT_BULK_ORDERS, orders);
+    mg_page_add(query, MG_REPORT_BULK_RUNNER, NULL);
     return true;
 }
 
@@ -591,54 +546,7 @@ bool mg_query_choice(const struct mg_http_exchange *request, const char *id, str
     }
     const char *const params[] = {filter.workflow, filter.step, filter.error, chosen.services, "", "",
                                   filter.labels,   NULL};
-    query_begin(query, "choice", render_choice);
-    query_add(query, MG_REPORT_BULK_CHOICE, params);
+    mg_page_begin(query, "choice", render_choice);
+    mg_page_add(query, MG_REPORT_BULK_CHOICE, params);
     return true;
-}
-
-/* ---- overview ---- */
-
-enum {
-    OVERVIEW_FIGURES,
-    OVERVIEW_OLDEST,
-    OVERVIEW_GROUPS,
-    OVERVIEW_CONTROLLED,
-    OVERVIEW_LEADER,
-    OVERVIEW_SETTINGS,
-    OVERVIEW_BULK,
-    OVERVIEW_RUNNER,
-};
-
-static unsigned int render_overview(const struct mg_query *query, const struct mg_table *tables,
-                                    struct mg_buf *out)
-{
-    struct mg_json_writer json = mg_json_spaced(out);
-    (void)query;
-    mg_json_object_begin(&json);
-    array_write(&json, "figures", &tables[OVERVIEW_FIGURES], NULL);
-    array_write(&json, "groups", &tables[OVERVIEW_GROUPS], NULL);
-    array_write(&json, "services", &tables[OVERVIEW_CONTROLLED], NULL);
-    array_write(&json, "leader", &tables[OVERVIEW_LEADER], NULL);
-    array_write(&json, "bulk", &tables[OVERVIEW_BULK], NULL);
-    array_write(&json, "runner", &tables[OVERVIEW_RUNNER], NULL);
-    raw_write(&json, "oldest", &tables[OVERVIEW_OLDEST], "page");
-    raw_write(&json, "now_ms", &tables[OVERVIEW_SETTINGS], "now_ms");
-    mg_json_object_end(&json);
-    return STATUS_OK;
-}
-
-void mg_query_overview(struct mg_query *query)
-{
-    static const char *const oldest[] = {"", "", "", "", "", TEXT_OF(OLDEST_LIMIT), NULL};
-    static const char *const groups[] = {"", "", "", "", "", "", TEXT_OF(TOP_GROUPS_LIMIT), "", NULL};
-    static const char *const top[] = {TEXT_OF(TOP_BULK_LIMIT), NULL};
-    query_begin(query, "overview", render_overview);
-    query_add(query, MG_REPORT_FIGURES, NULL);
-    query_add(query, MG_REPORT_PAGE_OPEN, oldest);
-    query_add(query, MG_REPORT_FAILURE_GROUPS, groups);
-    query_add(query, MG_REPORT_CONTROLLED, NULL);
-    query_add(query, MG_REPORT_LEADER, NULL);
-    query_add(query, MG_REPORT_SETTINGS, NULL);
-    query_add(query, MG_REPORT_BULK_LIST, top);
-    query_add(query, MG_REPORT_BULK_RUNNER, NULL);
 }
