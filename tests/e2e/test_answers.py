@@ -126,7 +126,7 @@ def ask_all(s, form):
     def tool(*words):
         return s.cluster.tool(*words).stdout
 
-    s.load_workflow("stops", [step("charge", "payment")], on_failure="error")
+    s.load_workflow("stops", [step("charge", "payment")], on_failure="error", output={"paid": "${/payload/price}"})
     known = {verb: told for verb, told in answers.verbs(tool).items() if verb not in FOREVER and "json" in told[0]}
     ask = Asking(s, form)
     orders_ask(s, ask, fail(s, 8))
@@ -147,6 +147,8 @@ def each_verb_prints_json_by_its_schema(s):
     assert len(known) > 40 and set(known) == answers.verbs_with_schema(), set(known) ^ answers.verbs_with_schema()
     for verb, (_forms, told) in known.items():
         assert ("one array" in told) == answers.is_list(verb), (verb, told)
+    ended = s.cluster.tool("order", "submit", s.scratch / "one.json", "--wait", "-o", "json").stdout
+    assert '14.00' in ended and json.loads(ended)[0]["output"] == {"paid": 14.0}, ended  # as the scheduler sent it
     assert '{"price":\n14.00}' in s.cluster.tool("order", "show", "digits-json", "-o", "json").stdout
 
 
