@@ -4,12 +4,12 @@
 
 #include "console/server.h"
 
-#define STATUS_OK             200u
-#define STATUS_NOT_FOUND      404u
-#define TEXT_OF(number)       TEXT_AS_IT_IS(number) /* as text, for a report's parameter */
-#define TEXT_AS_IT_IS(number) #number
+#define MG_PAGE_STATUS_OK             200u
+#define MG_PAGE_STATUS_NOT_FOUND      404u
+#define MG_PAGE_TEXT_OF(number)       MG_PAGE_TEXT_AS_IT_IS(number) /* as text, for a report's parameter */
+#define MG_PAGE_TEXT_AS_IT_IS(number) #number
 /* Rows of a page; further rows follow its cursor. */
-#define LIST_LIMIT 50
+#define MG_PAGE_ROWS 50
 
 typedef unsigned int mg_page_render_fn(const struct mg_query *query, const struct mg_table *tables,
                                        struct mg_buf *out);

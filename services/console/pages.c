@@ -159,7 +159,7 @@ static unsigned int render_page(const struct mg_query *query, const struct mg_ta
 {
     (void)query;
     mg_buf_append_text(out, mg_table_cell(&tables[0], 0, "page"));
-    return STATUS_OK;
+    return MG_PAGE_STATUS_OK;
 }
 
 /* ---- orders ---- */
@@ -179,9 +179,9 @@ static unsigned int render_failures(const struct mg_query *query, const struct m
     mg_json_object_begin(&json);
     mg_page_array_write(&json, "failures", &tables[0], NULL);
     looked_at_write(&json, &tables[1]);
-    next_write(&json, &tables[0], LIST_LIMIT, "alert_id");
+    next_write(&json, &tables[0], MG_PAGE_ROWS, "alert_id");
     mg_json_object_end(&json);
-    return STATUS_OK;
+    return MG_PAGE_STATUS_OK;
 }
 
 static bool is_number(const char *text)
@@ -218,9 +218,10 @@ bool mg_query_orders(const struct mg_http_exchange *request, const char *id, str
               state == MG_ORDER_COMPENSATING;
     if (state == MG_ORDER_ERROR || filter.step[0] != '\0' || filter.service[0] != '\0' ||
         filter.error[0] != '\0') {
-        const char *const failures[] = {filter.workflow, filter.step,  filter.error, filter.service,
-                                        filter.since,    filter.until, filter.after, TEXT_OF(LIST_LIMIT),
-                                        filter.labels,   NULL};
+        const char *const failures[] = {
+            filter.workflow, filter.step,  filter.error, filter.service,
+            filter.since,    filter.until, filter.after, MG_PAGE_TEXT_OF(MG_PAGE_ROWS),
+            filter.labels,   NULL};
         const char *const looked_at[] = {filter.since, filter.until, filter.after, NULL};
         if (!is_number(filter.after)) {
             (void)snprintf(ret_refusal, MG_REFUSAL_SIZE, "after: expected the next of the page before");
@@ -244,7 +245,7 @@ bool mg_query_orders(const struct mg_http_exchange *request, const char *id, str
                                   filter.since,
                                   filter.until,
                                   filter.after,
-                                  TEXT_OF(LIST_LIMIT),
+                                  MG_PAGE_TEXT_OF(MG_PAGE_ROWS),
                                   is_labelled ? filter.labels : NULL,
                                   NULL};
     mg_page_begin(query, is_labelled ? "labelled orders" : is_open ? "open orders" : "orders", render_page);
@@ -272,7 +273,7 @@ static unsigned int render_order(const struct mg_query *query, const struct mg_t
         (void)snprintf(unknown, sizeof(unknown), "unknown order %s; give its full id",
                        query->asks[0].params[0]);
         mg_error_write(out, unknown);
-        return STATUS_NOT_FOUND;
+        return MG_PAGE_STATUS_NOT_FOUND;
     }
     const struct mg_explain_facts facts = {&place[PLACE_ROW],
                                            &place[PLACE_STEPS],
@@ -297,7 +298,7 @@ static unsigned int render_order(const struct mg_query *query, const struct mg_t
     mg_page_array_write(&json, "steps", &place[PLACE_STEPS], STEP_QUOTED);
     mg_json_object_end(&json);
     mg_buf_finish(&text);
-    return STATUS_OK;
+    return MG_PAGE_STATUS_OK;
 }
 
 bool mg_query_order(const struct mg_http_exchange *request, const char *id, struct mg_query *query,
@@ -329,7 +330,7 @@ static unsigned int render_versions(const struct mg_query *query, const struct m
     struct mg_json_writer json = mg_json_spaced(out);
     (void)query;
     mg_table_write_array(&json, &tables[0], NULL);
-    return STATUS_OK;
+    return MG_PAGE_STATUS_OK;
 }
 
 void mg_query_versions(const char *order_ids, struct mg_query *query)
@@ -351,7 +352,7 @@ static unsigned int render_groups(const struct mg_query *query, const struct mg_
     looked_at_write(&json, &tables[1]);
     mg_json_member_bool(&json, "is_cut", tables[0].row_count == GROUPS_LIMIT);
     mg_json_object_end(&json);
-    return STATUS_OK;
+    return MG_PAGE_STATUS_OK;
 }
 
 bool mg_query_failures(const struct mg_http_exchange *request, const char *id, struct mg_query *query,
@@ -362,9 +363,15 @@ bool mg_query_failures(const struct mg_http_exchange *request, const char *id, s
     if (!filter_read(request, &filter, ret_refusal)) {
         return false;
     }
-    const char *const groups[] = {filter.workflow,       filter.step,   filter.error,
-                                  filter.service,        filter.since,  filter.until,
-                                  TEXT_OF(GROUPS_LIMIT), filter.labels, NULL};
+    const char *const groups[] = {filter.workflow,
+                                  filter.step,
+                                  filter.error,
+                                  filter.service,
+                                  filter.since,
+                                  filter.until,
+                                  MG_PAGE_TEXT_OF(GROUPS_LIMIT),
+                                  filter.labels,
+                                  NULL};
     const char *const looked_at[] = {filter.since, filter.until, "", NULL};
     mg_page_begin(query, "failures", render_groups);
     mg_page_add(query, MG_REPORT_FAILURE_GROUPS, groups);
@@ -381,14 +388,15 @@ static unsigned int render_alerts(const struct mg_query *query, const struct mg_
     mg_page_array_write(&json, "alerts", &tables[0], NULL);
     mg_json_member_bool(&json, "is_cut", tables[0].row_count == ALERTS_LIMIT);
     mg_json_object_end(&json);
-    return STATUS_OK;
+    return MG_PAGE_STATUS_OK;
 }
 
 bool mg_query_alerts(const struct mg_http_exchange *request, const char *id, struct mg_query *query,
                      char ret_refusal[MG_REFUSAL_SIZE])
 {
     const char *all = or_empty(mg_http_exchange_query(request, "all"));
-    const char *const params[] = {strcmp(all, "1") == 0 ? "all" : "open", TEXT_OF(ALERTS_LIMIT), NULL};
+    const char *const params[] = {strcmp(all, "1") == 0 ? "all" : "open", MG_PAGE_TEXT_OF(ALERTS_LIMIT),
+                                  NULL};
     (void)id;
     (void)ret_refusal;
     mg_page_begin(query, "alerts", render_alerts);
@@ -405,7 +413,7 @@ static unsigned int render_services(const struct mg_query *query, const struct m
     mg_page_array_write(&json, "services", &tables[0], NULL);
     mg_page_array_write(&json, "agents", &tables[1], NULL);
     mg_json_object_end(&json);
-    return STATUS_OK;
+    return MG_PAGE_STATUS_OK;
 }
 
 bool mg_query_services(const struct mg_http_exchange *request, const char *id, struct mg_query *query,
@@ -428,7 +436,7 @@ static unsigned int render_workflows(const struct mg_query *query, const struct 
     mg_json_object_begin(&json);
     mg_page_array_write(&json, "workflows", &tables[0], NULL);
     mg_json_object_end(&json);
-    return STATUS_OK;
+    return MG_PAGE_STATUS_OK;
 }
 
 bool mg_query_workflows(const struct mg_http_exchange *request, const char *id, struct mg_query *query,
@@ -454,13 +462,13 @@ static unsigned int render_bulk_list(const struct mg_query *query, const struct 
     mg_page_array_write(&json, "runner", &tables[1], NULL);
     mg_json_member_bool(&json, "is_cut", tables[0].row_count == BULK_LIST_LIMIT);
     mg_json_object_end(&json);
-    return STATUS_OK;
+    return MG_PAGE_STATUS_OK;
 }
 
 bool mg_query_bulk_list(const struct mg_http_exchange *request, const char *id, struct mg_query *query,
                         char ret_refusal[MG_REFUSAL_SIZE])
 {
-    static const char *const params[] = {TEXT_OF(BULK_LIST_LIMIT), NULL};
+    static const char *const params[] = {MG_PAGE_TEXT_OF(BULK_LIST_LIMIT), NULL};
     (void)request;
     (void)id;
     (void)ret_refusal;
@@ -479,7 +487,7 @@ static unsigned int render_bulk(const struct mg_query *query, const struct mg_ta
     (void)query;
     if (tables[BULK_ROW].row_count == 0) {
         mg_error_write(out, "unknown bulk action");
-        return STATUS_NOT_FOUND;
+        return MG_PAGE_STATUS_NOT_FOUND;
     }
     mg_json_object_begin(&json);
     mg_json_name(&json, "bulk");
@@ -488,7 +496,7 @@ static unsigned int render_bulk(const struct mg_query *query, const struct mg_ta
     mg_page_array_write(&json, "runner", &tables[BULK_RUNNER], NULL);
     next_write(&json, &tables[BULK_ORDERS], BULK_ORDERS_LIMIT, "n");
     mg_json_object_end(&json);
-    return STATUS_OK;
+    return MG_PAGE_STATUS_OK;
 }
 
 bool mg_query_bulk(const struct mg_http_exchange *request, const char *id, struct mg_query *query,
@@ -511,7 +519,7 @@ bool mg_query_bulk(const struct mg_http_exchange *request, const char *id, struc
         return false;
     }
     const char *const bulk[] = {id, NULL};
-    const char *const orders[] = {id, result, after, TEXT_OF(BULK_ORDERS_LIMIT), NULL};
+    const char *const orders[] = {id, result, after, MG_PAGE_TEXT_OF(BULK_ORDERS_LIMIT), NULL};
     mg_page_begin(query, "bulk action", render_bulk);
     mg_page_add(query, MG_REPORT_BULK, bulk);
     mg_page_add(query, MG_REPORT_BULK_ORDERS, orders);
@@ -525,7 +533,7 @@ static unsigned int render_choice(const struct mg_query *query, const struct mg_
     struct mg_json_writer json = mg_json_spaced(out);
     (void)query;
     mg_table_write_object(&json, &tables[0], 0, NULL);
-    return STATUS_OK;
+    return MG_PAGE_STATUS_OK;
 }
 
 bool mg_query_choice(const struct mg_http_exchange *request, const char *id, struct mg_query *query,

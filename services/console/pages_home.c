@@ -17,9 +17,9 @@ static unsigned int render_find(const struct mg_query *query, const struct mg_ta
     (void)query;
     mg_json_object_begin(&json);
     mg_page_array_write(&json, "found", &tables[0], NULL);
-    mg_json_member_bool(&json, "is_cut", tables[0].row_count >= LIST_LIMIT);
+    mg_json_member_bool(&json, "is_cut", tables[0].row_count >= MG_PAGE_ROWS);
     mg_json_object_end(&json);
-    return STATUS_OK;
+    return MG_PAGE_STATUS_OK;
 }
 
 bool mg_query_find(const struct mg_http_exchange *request, const char *id, struct mg_query *query,
@@ -35,7 +35,7 @@ bool mg_query_find(const struct mg_http_exchange *request, const char *id, struc
                        "text: expected the beginning of an id, or a label's value");
         return false;
     }
-    const char *const params[] = {text, TEXT_OF(LIST_LIMIT), NULL};
+    const char *const params[] = {text, MG_PAGE_TEXT_OF(MG_PAGE_ROWS), NULL};
     mg_page_begin(query, "find", render_find);
     mg_page_add(query, MG_REPORT_FIND, params);
     return true;
@@ -69,14 +69,14 @@ static unsigned int render_overview(const struct mg_query *query, const struct m
     mg_page_raw_write(&json, "oldest", &tables[OVERVIEW_OLDEST], "page");
     mg_page_raw_write(&json, "now_ms", &tables[OVERVIEW_SETTINGS], "now_ms");
     mg_json_object_end(&json);
-    return STATUS_OK;
+    return MG_PAGE_STATUS_OK;
 }
 
 void mg_query_overview(struct mg_query *query)
 {
-    static const char *const oldest[] = {"", "", "", "", "", TEXT_OF(OLDEST_LIMIT), NULL};
-    static const char *const groups[] = {"", "", "", "", "", "", TEXT_OF(TOP_GROUPS_LIMIT), "", NULL};
-    static const char *const top[] = {TEXT_OF(TOP_BULK_LIMIT), NULL};
+    static const char *const oldest[] = {"", "", "", "", "", MG_PAGE_TEXT_OF(OLDEST_LIMIT), NULL};
+    static const char *const groups[] = {"", "", "", "", "", "", MG_PAGE_TEXT_OF(TOP_GROUPS_LIMIT), "", NULL};
+    static const char *const top[] = {MG_PAGE_TEXT_OF(TOP_BULK_LIMIT), NULL};
     mg_page_begin(query, "overview", render_overview);
     mg_page_add(query, MG_REPORT_FIGURES, NULL);
     mg_page_add(query, MG_REPORT_PAGE_OPEN, oldest);

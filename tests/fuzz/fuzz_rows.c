@@ -388,7 +388,7 @@ static void ask_everything(struct mg_store *store, struct mg_arena *arena)
     static const struct mg_bulk_row row = {.bulk_id = "b"};
     static const struct mg_bulk_write write = {.row = &row};
     static const struct mg_bulk_start start = {
-        .bulk_id = "b", .verb = MG_CAUSE_RESUME, .filter = {"", "", "", "", "", ""}, .rate_per_s = "1"};
+        .bulk_id = "b", .verb = MG_CAUSE_RESUME, .filter = {"", "", "", "", "", "", ""}, .rate_per_s = "1"};
     static const struct mg_bulk_change change = {.bulk_id = "b"};
     static const struct mg_service_setting setting = {.service = "s", .reason = "why", .by = "who"};
     static const struct mg_alert_write alert = {.subject = "s", .order_id = "", .is_closed = true};
