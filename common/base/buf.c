@@ -178,6 +178,20 @@ size_t mg_utf8_len(const char *text, size_t len)
     return need;
 }
 
+size_t mg_utf8_cut(struct mg_slice text, size_t max)
+{
+    if (text.len <= max) {
+        return text.len;
+    }
+    for (size_t back = 1; back < 4 && back <= max; back++) { /* a character has up to four bytes */
+        size_t from = max - back;
+        if (mg_utf8_len(text.data + from, text.len - from) > back) {
+            return from;
+        }
+    }
+    return max;
+}
+
 void mg_utf8_mend(char *text)
 {
     for (size_t left = strlen(text); left > 0;) {
@@ -203,7 +217,7 @@ static void append_json_escape(struct mg_buf *buf, unsigned char byte)
 }
 
 /* `unknown` replaces each byte that is not UTF-8, which cannot stand in JSON. */
-static void append_json(struct mg_buf *buf, struct mg_slice text, const char *unknown)
+static void append_json(struct mg_buf *buf, struct mg_slice text, const char *unknown, bool takes_nul)
 {
     const unsigned char *bytes = (const unsigned char *)text.data;
     size_t start = buf->len;
@@ -215,6 +229,7 @@ static void append_json(struct mg_buf *buf, struct mg_slice text, const char *un
     mg_buf_append(buf, "\"", 1);
     for (size_t i = 0; i < text.len && !buf->failed;) {
         size_t sequence = bytes[i] < 0x80 ? 1 : mg_utf8_len(text.data + i, text.len - i);
+        sequence = bytes[i] == '\0' && !takes_nul ? 0 : sequence;
         bool is_plain = sequence > 1 || (sequence == 1 && bytes[i] >= 0x20 && bytes[i] != '"' &&
                                          bytes[i] != '\\' && bytes[i] != 0x7f);
         if (is_plain) {
@@ -242,12 +257,12 @@ static void append_json(struct mg_buf *buf, struct mg_slice text, const char *un
 
 void mg_buf_append_json(struct mg_buf *buf, struct mg_slice text)
 {
-    append_json(buf, text, "\\ufffd");
+    append_json(buf, text, "\\ufffd", true);
 }
 
 void mg_buf_append_json_mended(struct mg_buf *buf, struct mg_slice text)
 {
-    append_json(buf, text, "\xef\xbf\xbd");
+    append_json(buf, text, "\xef\xbf\xbd", false);
 }
 
 void mg_buf_fail_with(struct mg_buf *buf, const struct mg_buf *part)

@@ -24,6 +24,9 @@ bool mg_slice_is(struct mg_slice a, const char *text);
 /* Bytes of the well-formed UTF-8 sequence at `text` (Unicode 15, table 3-7); 0 if there is none. `len` > 0.
  */
 size_t mg_utf8_len(const char *text, size_t len);
+/* The length of `text` if it is cut after at most `max` bytes, before a character that would be cut. Bytes
+ * that are no character may be cut anywhere. */
+size_t mg_utf8_cut(struct mg_slice text, size_t max);
 /* Replaces each byte that is not UTF-8 by '?', for example where a text was cut within a character. */
 void mg_utf8_mend(char *text);
 
@@ -53,7 +56,8 @@ void mg_buf_append_integer(struct mg_buf *buf, int64_t number); /* decimal */
 void mg_buf_printf(struct mg_buf *buf, const char *format, ...) MG_PRINTF(2, 3);
 /* A JSON string with its quotes; control characters, quotes and backslashes escaped (RFC 8259 §7). */
 void mg_buf_append_json(struct mg_buf *buf, struct mg_slice text);
-/* The same, but a byte that is not UTF-8 becomes U+FFFD itself, not its escape: the form in messages. */
+/* The same, but a byte that is not UTF-8 becomes U+FFFD itself, not its escape, and so does NUL, which
+ * neither our messages nor the database take: the form in messages. */
 void mg_buf_append_json_mended(struct mg_buf *buf, struct mg_slice text);
 /* Fails for the same reason as `part`, if `part` has failed: text made from it is incomplete. */
 void mg_buf_fail_with(struct mg_buf *buf, const struct mg_buf *part);

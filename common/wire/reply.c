@@ -10,7 +10,7 @@
 static const char *const NAMES[] = {
     "v",      "order_id",  "step",  "attempt",        "kind",          "outcome", "executed",
     "result", "truncated", "error", "retry_after_ms", "may_still_act", NULL};
-static const char *const ERROR_NAMES[] = {"code", "text", NULL};
+static const char *const ERROR_NAMES[] = {"code", "text", "message", "body", NULL};
 
 #define RETRY_AFTER_READ_MAX_MS                                                                              \
     (365LL * 24 * 3600 * 1000) /* a bound against nonsense only: the core clamps to minutes */
@@ -20,6 +20,20 @@ static const char *const ERROR_NAMES[] = {"code", "text", NULL};
 static bool may_still_act_by_default(enum mg_outcome outcome, enum mg_executed executed)
 {
     return executed == MG_EXECUTED_MAYBE && outcome != MG_OUTCOME_ACCEPTED;
+}
+
+static void write_error(struct mg_json_writer *json, const struct mg_reply *reply)
+{
+    mg_json_member_object(json, "error");
+    mg_message_put_text_if(json, "code", reply->error_code);
+    mg_message_put_text_if(json, "text", reply->error_text);
+    if (reply->error_message.data != NULL) {
+        mg_json_member_raw(json, "message", reply->error_message);
+    }
+    if (reply->error_body.data != NULL) {
+        mg_json_member_raw(json, "body", reply->error_body);
+    }
+    mg_json_object_end(json);
 }
 
 void mg_reply_write(const struct mg_reply *reply, struct mg_buf *ret_body)
@@ -42,11 +56,9 @@ void mg_reply_write(const struct mg_reply *reply, struct mg_buf *ret_body)
     if (reply->is_truncated) {
         mg_json_member_bool(&json, "truncated", true);
     }
-    if (reply->error_code[0] != '\0' || reply->error_text[0] != '\0') {
-        mg_json_member_object(&json, "error");
-        mg_message_put_text_if(&json, "code", reply->error_code);
-        mg_message_put_text_if(&json, "text", reply->error_text);
-        mg_json_object_end(&json);
+    bool has_words = reply->error_message.data != NULL || reply->error_body.data != NULL;
+    if (reply->error_code[0] != '\0' || reply->error_text[0] != '\0' || has_words) {
+        write_error(&json, reply);
     }
     if (reply->may_still_act != may_still_act_by_default(reply->outcome, reply->executed)) {
         mg_json_member_bool(&json, "may_still_act", reply->may_still_act);
@@ -70,6 +82,8 @@ static void read_error(const struct mg_json_object *object, struct mg_reply *rep
     }
     mg_json_get_text(&error, "code", MG_OPTIONAL, reply->error_code, sizeof(reply->error_code));
     mg_json_get_text(&error, "text", MG_OPTIONAL, reply->error_text, sizeof(reply->error_text));
+    reply->error_message = mg_json_get_typed(&error, "message", MG_OPTIONAL, MG_JSON_STRING);
+    reply->error_body = mg_json_get_typed(&error, "body", MG_OPTIONAL, MG_JSON_STRING);
 }
 
 enum mg_class mg_reply_parse(struct mg_slice body, const struct mg_json_limits *limits,

@@ -10,6 +10,10 @@
     (64 * 1024) /* a larger result becomes null: every later row and message carries the result */
 #define MG_ERROR_CODE_MAX 63
 #define MG_ERROR_TEXT_MAX 255
+/* Bytes kept of a refusing body. The row of a step, each read of its order and each reply carry them. */
+#define MG_ERROR_KEEP_DEFAULT 2048
+#define MG_ERROR_KEEP_MAX     (16 * 1024)
+#define MG_ERROR_MESSAGE_MAX  255 /* a sentence; the kept body has the rest */
 
 struct mg_reply {
     char order_id[MG_ORDER_ID_MAX + 1];
@@ -22,10 +26,16 @@ struct mg_reply {
                            quiesce) */
     struct mg_slice result; /* JSON text; absent if none */
     bool is_truncated;
-    char error_code[MG_ERROR_CODE_MAX + 1]; /* "http_422", "timeout", "breaker_open", …; "" if none */
-    char error_text[MG_ERROR_TEXT_MAX + 1];
+    /* "http_422/SOLD_OUT" (the class, and the service's own code), "timeout", "breaker_open", …; "" if none
+     */
+    char error_code[MG_ERROR_CODE_MAX + 1];
+    char error_text[MG_ERROR_TEXT_MAX + 1]; /* the agent's; it may stand in logs */
+    /* The service's own sentence, and the kept part of its body, each as a JSON string; absent if none. They
+     * stand in no log. */
+    struct mg_slice error_message, error_body;
     int64_t retry_after_ms; /* -1: none */
 };
+#define MG_ERROR_CODE_HTTP "http_" /* before the status of the service's own answer */
 #define MG_ERROR_CODE_BREAKER_OPEN                                                                           \
     "breaker_open" /* no attempt was made, or the service was unreachable: uses up no attempt */
 /* Not made, since the service's token endpoint gives no access token: the same. */

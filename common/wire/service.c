@@ -27,7 +27,7 @@
 static const char *const NAMES[] = {
     "$schema",          "service",         "url",         "headers", "tls",      "tries",  "try_timeout",
     "try_backoff",      "try_max_backoff", "concurrency", "rate",    "breaker",  "result", "answer_max_bytes",
-    "fresh_connection", "answers",         "key",         "auth",    "response", NULL};
+    "fresh_connection", "answers",         "key",         "auth",    "response", "error",  NULL};
 static const char *const RESPONSES[] = {"json", "text", NULL};
 static const char *const TLS_NAMES[] = {"ca_file", "cert_file", "key_file", NULL};
 static const char *const BREAKER_NAMES[] = {"failure_ratio", "min_calls", "window",
@@ -214,6 +214,7 @@ enum mg_class mg_service_parse(struct mg_slice text, const struct mg_mistakes *m
         read_breaker(&object, service);
         read_result(&object, service);
         mg_service_read_answers(&object, service);
+        mg_service_read_error(&object, service);
     }
     if (faults.class != MG_OK) {
         mg_service_destroy(service);
@@ -239,5 +240,6 @@ void mg_service_destroy(struct mg_service *service)
     free(service->client_cert_file);
     free(service->client_key_file);
     free(service->result_pointer);
+    mg_service_error_free(service);
     free(service);
 }

@@ -16,6 +16,8 @@
 #define MG_SERVICE_CONCURRENCY_MAX 4096    /* one descriptor for each call; a process has 1024 to 8192 */
 #define MG_SERVICE_RATE_MAX        1000000 /* calls a second: above the rate of any single process */
 
+#define MG_ERROR_POINTERS_MAX 8 /* places at which a code or a text is looked for */
+
 struct mg_answer_rule { /* "409": {"outcome": "done"} or with a range "5xx" */
     int status_from, status_to;
     bool for_kind[MG_KIND_COUNT];
@@ -46,6 +48,11 @@ struct mg_service {
     } breaker;                                 /* 0.5, 20, 10 s, 5 s, 1 */
     size_t result_max_bytes, answer_max_bytes; /* 64 KiB, 1 MiB */
     char *result_pointer; /* the part of the answer that is the result; NULL: the whole */
+    struct {
+        char *code[MG_ERROR_POINTERS_MAX + 1], *text[MG_ERROR_POINTERS_MAX + 1]; /* JSON pointers; the first
+                                                                                    that finds one counts */
+        size_t keep_bytes; /* 0: neither body nor text is kept */
+    } error;               /* in a refusing body */
     bool is_fresh_connection;
     bool is_text_answer; /* an answer that is no JSON becomes a JSON string */
     struct mg_answer_rule rules[MG_SERVICE_RULES_MAX];

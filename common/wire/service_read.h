@@ -20,5 +20,7 @@ void mg_service_read_key(const struct mg_json_object *object, struct mg_service 
 void mg_service_read_auth(const struct mg_json_object *object, struct mg_service *service);
 void mg_service_auth_finish(struct mg_auth *auth);
 void mg_service_read_answers(const struct mg_json_object *object, struct mg_service *service);
+void mg_service_read_error(const struct mg_json_object *object, struct mg_service *service);
+void mg_service_error_free(struct mg_service *service);
 
 #endif

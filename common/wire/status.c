@@ -4,7 +4,8 @@
 #include "wire/json_reader.h"
 #include "wire/message_write.h"
 
-static const char *const NAMES[] = {"v", "order_id", "seq", "status", "at", "step", "reason", "output", NULL};
+static const char *const NAMES[] = {"v",    "order_id", "seq",    "status", "at",
+                                    "step", "reason",   "output", "cause",  NULL};
 
 void mg_status_write(const struct mg_status_message *status, struct mg_buf *ret_body)
 {
@@ -20,6 +21,9 @@ void mg_status_write(const struct mg_status_message *status, struct mg_buf *ret_
     mg_message_put_text_if(&json, "reason", status->reason);
     if (status->output.data != NULL) {
         mg_json_member_raw(&json, "output", status->output);
+    }
+    if (status->cause.data != NULL) {
+        mg_json_member_raw(&json, "cause", status->cause);
     }
     mg_json_object_end(&json);
 }
@@ -44,6 +48,7 @@ enum mg_class mg_status_parse(struct mg_slice body, struct mg_status_message *re
     mg_json_get_name(&object, "step", MG_OPTIONAL, status.step);
     mg_json_get_text(&object, "reason", MG_OPTIONAL, status.reason, sizeof(status.reason));
     status.output = mg_json_get(&object, "output", MG_OPTIONAL);
+    status.cause = mg_json_get_typed(&object, "cause", MG_OPTIONAL, MG_JSON_OBJECT);
     if (faults.class != MG_OK) {
         return faults.class;
     }

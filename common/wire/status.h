@@ -18,6 +18,7 @@ struct mg_status_message {
     char reason[MG_STATUS_REASON_MAX + 1]; /* "" if none */
     struct mg_slice output; /* of an order that is processed: JSON text; absent: its workflow has none. Read:
                              * a part of the body */
+    struct mg_slice cause;  /* a JSON object: the failure, in the words of its service; absent: none */
 };
 
 void mg_status_write(const struct mg_status_message *status, struct mg_buf *ret_body);

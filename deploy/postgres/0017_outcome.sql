@@ -25,7 +25,20 @@ CREATE OR REPLACE FUNCTION makegood_last_status(wanted text, word text) RETURNS 
     WHERE e.order_id = wanted AND s.status->>'status' = word ORDER BY e.version DESC, s.nth DESC LIMIT 1
 $$;
 
--- As before, with the labels and the output. All that is kept of an order, as `makegood order export` prints it; NULL: there is no such
+-- Why the order turned back or needs an operator: the JSON of `cause` in its statuses.
+ALTER TABLE order_process ADD COLUMN failure text;
+
+-- The service's own words in the last failure of a step. The service file decides what is kept.
+ALTER TABLE order_step
+    ADD COLUMN error_message text,
+    ADD COLUMN error_body    text; -- the beginning of the refusing body, valid UTF-8
+
+-- Failures are counted by their code. `signature` repeats it for programs of schema 16 and below, which count by that.
+CREATE INDEX operator_alert_code ON operator_alert (opened_at, alert_id)
+    INCLUDE (workflow, step, service, error_code, order_id) WHERE closed_at IS NULL AND order_id IS NOT NULL;
+DROP INDEX operator_alert_group;
+
+-- As before, with all of these. All that is kept of an order, as `makegood order export` prints it; NULL: there is no such
 -- order. One statement, so one moment. Payloads, results and statuses stand in it as they came. Of what can grow without end
 -- the newest are in it, and how many older ones are not: an order that people repair and repeat for months stays below.
 CREATE OR REPLACE FUNCTION makegood_dossier(wanted text) RETURNS json LANGUAGE sql STABLE AS $$
@@ -35,7 +48,7 @@ CREATE OR REPLACE FUNCTION makegood_dossier(wanted text) RETURNS json LANGUAGE s
             'locked_by', p.locked_by, 'complete_by', makegood_time(p.complete_by), 'wake_at', makegood_time(p.wake_at),
             'workflow', p.workflow, 'workflow_version', p.workflow_version, 'revision', p.revision,
             'reply_to', p.reply_to, 'correlation_id', p.correlation_id, 'traceparent', p.traceparent,
-            'is_high', p.is_high, 'wants_step_status', p.wants_step_status,
+            'is_high', p.is_high, 'wants_step_status', p.wants_step_status, 'failure', p.failure::json,
             'created_at', makegood_time(p.created_at), 'updated_at', makegood_time(p.updated_at)),
         'labels', (SELECT coalesce(json_object_agg(t.name, t.value ORDER BY t.name), '{}')
             FROM order_label t WHERE t.order_id = p.order_id),
@@ -57,7 +70,8 @@ CREATE OR REPLACE FUNCTION makegood_dossier(wanted text) RETURNS json LANGUAGE s
                 'poll_failure_count', t.poll_failure_count, 'cool_down_count', t.cool_down_count, 'generation', t.generation, 'complete_by', makegood_time(t.complete_by), 'due_at', makegood_time(t.due_at),
                 'quiet_at', makegood_time(t.quiet_at), 'finish_by', makegood_time(t.finish_by), 'cause', t.cause,
                 'result', t.result::json, 'do_digest', encode(t.do_digest, 'hex'),
-                'undo_digest', encode(t.undo_digest, 'hex'), 'error_code', t.error_code, 'error_text', t.error_text) AS o
+                'undo_digest', encode(t.undo_digest, 'hex'), 'error_code', t.error_code, 'error_text', t.error_text,
+                'error_message', t.error_message, 'error_body', t.error_body) AS o
             FROM order_step t WHERE t.order_id = p.order_id) n),
         'events', (SELECT coalesce(json_agg(n.o ORDER BY n.k), '[]') FROM (
             SELECT t.version AS k, json_build_object('version', t.version, 'at', makegood_time(t.at),

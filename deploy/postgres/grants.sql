@@ -26,7 +26,7 @@ BEGIN
         ('makegood_scheduler', 'orders', 'SELECT, INSERT'),
         ('makegood_scheduler', 'order_process', 'SELECT, INSERT, UPDATE (process_state, goal, reason, version, seq,'
             ' generation, failure_count, locked_by, complete_by, wake_at, revision, reply_to, correlation_id, traceparent,'
-            ' wants_step_status, updated_at)'),
+            ' failure, wants_step_status, updated_at)'),
         ('makegood_scheduler', 'order_step', 'SELECT, INSERT, UPDATE'),
         ('makegood_scheduler', 'order_label', 'INSERT (order_id, name, value, created_at)'),
         ('makegood_scheduler', 'order_event', 'SELECT, INSERT, UPDATE (owed, owed_asked_at, owed_to, given_up_at)'),

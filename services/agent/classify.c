@@ -6,6 +6,8 @@
 #include <string.h>
 #include <strings.h>
 
+#include "refusal.h"
+
 /* A result is part of a reply, which must pass the schedulers' check as a whole. The reply adds these. */
 #define REPLY_LEVELS  1
 #define REPLY_MEMBERS 16
@@ -61,7 +63,7 @@ bool mg_classify_is_json_type(const char *content_type)
     return len > suffix_len && strncasecmp(content_type + len - suffix_len, suffix, suffix_len) == 0;
 }
 
-static struct mg_json_limits answer_limits(const struct mg_service *service)
+struct mg_json_limits mg_answer_limits(const struct mg_service *service)
 {
     struct mg_json_limits limits = MG_JSON_LIMITS_DEFAULT;
     limits.max_bytes = service->answer_max_bytes;
@@ -74,7 +76,7 @@ static struct mg_json_limits answer_limits(const struct mg_service *service)
  * own. Other types show nothing. */
 static bool may_be_cut(const struct mg_service *service, const struct mg_http_answer *answer)
 {
-    struct mg_json_limits limits = answer_limits(service);
+    struct mg_json_limits limits = mg_answer_limits(service);
     struct mg_err err;
     if (!answer->is_ended_by_close || !mg_classify_is_json_type(answer->content_type)) {
         return false;
@@ -90,6 +92,18 @@ static bool may_be_cut(const struct mg_service *service, const struct mg_http_an
 static bool is_gateway_status(int status)
 {
     return status == 502 || status == 504 || status >= 520;
+}
+
+static void classify_refusal(const struct mg_service *service, const struct mg_http_answer *answer,
+                             struct mg_verdict_of_try *verdict)
+{
+    const struct mg_json_limits limits = mg_answer_limits(service);
+    mg_refusal_code(service, answer->status, answer->body, &limits, verdict->code);
+    const char *slash = strchr(verdict->code, '/');
+    bool is_stranger = answer->status == 401 || answer->status == 403;
+    snprintf(verdict->text, sizeof(verdict->text), "%s answered %d%s%s%s", service->name, answer->status,
+             slash != NULL ? ", code " : "", slash != NULL ? slash + 1 : "",
+             is_stranger ? "; for credentials see auth, headers and tls in the service file" : "");
 }
 
 static void classify_whole_answer(const struct mg_service *service, enum mg_kind kind, bool is_pollable,
@@ -108,10 +122,7 @@ static void classify_whole_answer(const struct mg_service *service, enum mg_kind
     bool is_unpolled = answer->status == 202 && outcome == MG_OUTCOME_DONE;
     verdict->may_still_act = is_given_up || is_unpolled;
     if (!is_good(outcome)) {
-        snprintf(verdict->code, sizeof(verdict->code), "http_%d", answer->status);
-        bool is_stranger = answer->status == 401 || answer->status == 403;
-        snprintf(verdict->text, sizeof(verdict->text), "%s answered %d%s", service->name, answer->status,
-                 is_stranger ? "; for credentials see auth, headers and tls in the service file" : "");
+        classify_refusal(service, answer, verdict);
     }
 }
 
@@ -176,7 +187,7 @@ struct mg_slice mg_classify_result(const struct mg_service *service, struct mg_s
     if (answer_body.data == NULL || answer_body.len == 0) {
         return absent;
     }
-    struct mg_json_limits limits = answer_limits(service);
+    struct mg_json_limits limits = mg_answer_limits(service);
     struct mg_err err;
     if (mg_json_check(answer_body, &limits, &err) != MG_OK) {
         return absent; /* after a 2xx the step is done; later steps have nothing to refer to */

@@ -17,7 +17,7 @@ struct mg_verdict_of_try {
     enum mg_call_health health;
     int64_t retry_after_ms;           /* -1: none */
     char code[MG_ERROR_CODE_MAX + 1]; /* "" when it went well */
-    char text[MG_ERROR_TEXT_MAX + 1];
+    char text[MG_ERROR_TEXT_MAX + 1]; /* ours: it stands in logs. The service's words are in the reply only */
 };
 
 /* `budget_ms` is the time that the call had. A time-out before a connection stood proves little if it was
@@ -37,6 +37,9 @@ void mg_classify_redelivered(struct mg_verdict_of_try *ret_verdict);
 /* Law 10, sticky maybe: a refusal, or silence before the first byte, proves nothing about an earlier try of
  * the same request. */
 enum mg_executed mg_classify_fold(enum mg_kind kind, enum mg_executed executed, bool may_have_run_before);
+
+/* Of an answer whose parts go into a reply. */
+struct mg_json_limits mg_answer_limits(const struct mg_service *service);
 
 /* For resolving, TCP and TLS: a service that takes no connection in this time is not there. */
 #define MG_CONNECT_TIMEOUT_MS 3000

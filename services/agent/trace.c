@@ -52,9 +52,13 @@ static void put_call(struct mg_span *span, const char *method, const struct mg_h
     }
 }
 
-static void put_verdict(struct mg_span *span, const struct mg_verdict_of_try *verdict)
+/* `error` holds the error's text until the span is taken. It lacks the service's own code, since collectors
+ * keep an index of the values. */
+static void put_verdict(struct mg_span *span, const struct mg_verdict_of_try *verdict,
+                        char error[MG_ERROR_CODE_MAX + 1])
 {
-    const char *error = verdict == NULL ? "cancelled" : verdict->code;
+    const char *code = verdict == NULL ? "cancelled" : verdict->code;
+    snprintf(error, MG_ERROR_CODE_MAX + 1, "%.*s", (int)strcspn(code, "/"), code);
     span->is_error = error[0] != '\0';
     if (span->is_error) {
         mg_span_put_text(span, "error.type", error);
@@ -87,6 +91,7 @@ void mg_try_trace_end(struct mg_job *job, const struct mg_verdict_of_try *verdic
     mg_span_put_number(&span, "makegood.attempt", request->attempt);
     mg_span_put_number(&span, "makegood.try", job->try_count);
     put_call(&span, method, &job->served->service->endpoint, status);
-    put_verdict(&span, verdict);
+    char error[MG_ERROR_CODE_MAX + 1];
+    put_verdict(&span, verdict, error);
     spans->take(spans->arg, &span);
 }

@@ -283,6 +283,24 @@ static void output_print(struct mg_slice output)
     mg_buf_finish(&text);
 }
 
+/* Prints the parts of a cause that the reason does not have. */
+static void cause_print(struct mg_slice cause)
+{
+    static const struct {
+        const char *pointer, *before;
+    } PARTS[] = {{"/step", "; step "}, {"/code", ": "}, {"/text", ", "}};
+    for (size_t i = 0; i < sizeof(PARTS) / sizeof(PARTS[0]) && mg_json_find(cause, "/step").data != NULL;
+         i++) {
+        struct mg_buf text;
+        mg_buf_init(&text, cause.len);
+        if (mg_json_string(mg_json_find(cause, PARTS[i].pointer), &text) && text.len > 0 && !text.failed) {
+            mg_text_make_plain(text.data);
+            (void)printf("%s%s", PARTS[i].before, text.data);
+        }
+        mg_buf_finish(&text);
+    }
+}
+
 static void status_print(const struct submit *submit, const struct order *order,
                          struct mg_status_message *status, struct mg_slice message)
 {
@@ -298,6 +316,7 @@ static void status_print(const struct submit *submit, const struct order *order,
         (void)printf("%s  %s  %s%s%s%s%s", at, status->order_id, mg_status_name(status->status),
                      status->step[0] != '\0' ? "  " : "", status->step, status->reason[0] != '\0' ? "  " : "",
                      status->reason);
+        cause_print(status->cause);
         output_print(status->output);
         (void)putchar('\n');
     }

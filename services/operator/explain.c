@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "core/words.h"
+#include "operator/document.h"
 
 static bool is_word(const char *a, const char *b)
 {
@@ -155,6 +156,49 @@ bool mg_explain_asks_queue(const struct mg_table *order, const struct mg_table *
     return true;
 }
 
+/* One part of a cause, behind the parts before it. */
+static void part_write(struct mg_buf *out, const struct json_t *cause, const char *name, const char *first,
+                       const char *later, bool *has_part)
+{
+    struct mg_slice text = mg_document_text(mg_document_member(cause, name));
+    if (text.len > 0) {
+        mg_buf_append_text(out, *has_part ? later : first);
+        mg_buf_append_slice(out, text);
+        *has_part = true;
+    }
+}
+
+/* The cause as the client gets it, for an order that has turned back. */
+static void cause_write(struct mg_buf *out, const struct mg_table *order)
+{
+    struct json_t *cause = NULL;
+    struct mg_err err;
+    int64_t status;
+    bool has_part = false;
+    struct mg_slice failure = mg_slice_of(mg_table_cell(order, 0, "failure"));
+    if (failure.len == 0 || mg_document_read(failure, &cause, &err) != MG_OK) {
+        return; /* without memory the line lacks it */
+    }
+    part_write(out, cause, "step", " (step ", "", &has_part);
+    part_write(out, cause, "code", " (", ": ", &has_part);
+    part_write(out, cause, "text", " (", ", ", &has_part);
+    if (has_part && mg_document_integer(mg_document_member(cause, "status"), &status)) {
+        mg_buf_printf(out, ", HTTP status %lld", (long long)status);
+    }
+    mg_buf_append_text(out, has_part ? ")" : "");
+    mg_document_free(cause);
+}
+
+/* The step's last failure, with the service's own words. */
+static void failure_write(struct mg_buf *out, const struct mg_table *steps, int row)
+{
+    const char *message = mg_table_cell(steps, row, "error_message");
+    const char *body = mg_table_cell(steps, row, "error_body");
+    mg_buf_printf(out, "; step %s is %s: %s%s%s%s%s", mg_table_cell(steps, row, "step"),
+                  mg_table_cell(steps, row, "state"), mg_table_cell(steps, row, "error_text"),
+                  message[0] != '\0' ? ": " : "", message, body[0] != '\0' ? "; its answer: " : "", body);
+}
+
 static void owed_write(struct mg_buf *out, const struct mg_table *owed)
 {
     if (owed == NULL || owed->row_count == 0) {
@@ -184,18 +228,20 @@ void mg_explain_write(struct mg_buf *out, const struct mg_explain_facts *facts)
                       is_of_output ? mg_table_cell(order, 0, "status_reason")
                                    : reason_text(mg_table_cell(order, 0, "reason")));
         if (row >= 0) {
-            mg_buf_printf(out, "; step %s is %s: %s", mg_table_cell(steps, row, "step"),
-                          mg_table_cell(steps, row, "state"), mg_table_cell(steps, row, "error_text"));
+            failure_write(out, steps, row);
         }
         mg_buf_append_text(out, "; it needs an operator: resume, settle, skip, compensate or restart it");
     } else if (has_ended(state)) {
         const char *reason = reason_text(mg_table_cell(order, 0, "reason"));
         const char *archived_on = mg_table_cell(order, 0, "archived_on");
-        mg_buf_printf(out, "%s%s: it has ended", reason[0] != '\0' ? ", because " : "", reason);
+        mg_buf_printf(out, "%s%s", reason[0] != '\0' ? ", because " : "", reason);
+        cause_write(out, order);
+        mg_buf_append_text(out, ": it has ended");
         if (archived_on[0] != '\0') {
             mg_buf_printf(out, ", and was archived on %s: it is read-only", archived_on);
         }
     } else if (row >= 0) {
+        cause_write(out, order);
         mg_buf_append_text(out, ": ");
         step_write(out, facts, row);
     } else {

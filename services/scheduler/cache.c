@@ -33,14 +33,14 @@ struct mg_cached {
 static_assert(HEAD_SIZE % _Alignof(struct mg_order) == 0, "an order follows the head as it is");
 
 #define ONE_TEXT(member)  +1
-#define FIND_TEXT(member) *at++ = &(member);
+#define FIND_TEXT(member) *at = &(member), at += (member).data != NULL;
 #define TEXTS_OF_ORDER    (0 MG_ORDER_COLUMNS(MG_TEXTS, ONE_TEXT) MG_PAYLOAD_COLUMNS(MG_TEXTS, ONE_TEXT))
 #define TEXTS_OF_STEP     (0 MG_STEP_COLUMNS(MG_TEXTS, ONE_TEXT))
 #define TEXTS_MAX         (TEXTS_OF_ORDER + TEXTS_OF_STEP * MG_STEPS_MAX)
 
-/* Lists the slices of a record, in an order that depends only on its number of steps. Returns their
- * number. */
-static int texts_find(struct mg_order_record *record, struct mg_slice *ret_texts[TEXTS_MAX])
+/* Lists the present slices of a record, in an order that depends only on its number of steps. A copy of it
+ * lists the same ones. Returns their number. */
+static int texts_find(struct mg_order_record *record, struct mg_slice *ret_texts[TEXTS_MAX + 1])
 {
     struct mg_slice **at = ret_texts;
     MG_ORDER_COLUMNS(MG_TEXTS, FIND_TEXT);
@@ -109,13 +109,11 @@ struct mg_order_record *mg_cached_record(const struct mg_cached *cached, struct 
     size_t steps_size = (size_t)record->order.step_count * sizeof(record->steps[0]);
     memcpy(record->steps, at, steps_size);
     at += steps_size;
-    struct mg_slice *texts[TEXTS_MAX];
+    struct mg_slice *texts[TEXTS_MAX + 1]; /* the last is never filled */
     int text_count = texts_find(record, texts);
     for (int i = 0; i < text_count; i++) {
-        if (texts[i]->data != NULL) {
-            texts[i]->data = at;
-            at += texts[i]->len + 1;
-        }
+        texts[i]->data = at;
+        at += texts[i]->len + 1;
     }
     return record;
 }
@@ -135,10 +133,10 @@ void mg_cache_put(struct mg_cache *cache, struct mg_order_record *record, int64_
 {
     size_t steps_size = (size_t)record->order.step_count * sizeof(record->steps[0]);
     size_t size = sizeof(struct mg_cached) + HEAD_SIZE + mg_order_size(&record->order) + steps_size;
-    struct mg_slice *texts[TEXTS_MAX];
+    struct mg_slice *texts[TEXTS_MAX + 1]; /* the last is never filled */
     int text_count = texts_find(record, texts);
     for (int i = 0; i < text_count; i++) {
-        size += texts[i]->data != NULL ? texts[i]->len + 1 : 0;
+        size += texts[i]->len + 1;
     }
     struct mg_cached *cached = size <= cache->bytes_max ? malloc(size) : NULL;
     if (cached == NULL) { /* the order will be read */

@@ -153,20 +153,19 @@ static enum mg_verdict overdue_apply(struct mg_batch *batch, struct mg_item *ite
 {
     struct mg_fold *fold = item->fold;
     struct mg_step_record *record = &fold->record->steps[cause->step];
-    struct mg_slice error_code = record->error_code, error_text = record->error_text;
+    const struct mg_step_record before = *record;
     enum mg_kind kind = fold->record->order.steps[cause->step].kind;
     int64_t attempt_ms = mg_attempt_ms(batch, fold, cause->step);
-    if (kind != MG_KIND_VERIFY || error_code.data == NULL) {
-        record->error_code = mg_slice_of(mg_reason_name(MG_REASON_EXPIRED));
-        record->error_text = mg_slice_of(mg_reason_text(MG_REASON_EXPIRED));
+    if (kind != MG_KIND_VERIFY || before.error_code.data == NULL) {
+        mg_step_error_set(record, mg_slice_of(mg_reason_name(MG_REASON_EXPIRED)),
+                          mg_slice_of(mg_reason_text(MG_REASON_EXPIRED)));
     }
     enum mg_verdict verdict = mg_fold_cause(batch, item, cause, story);
     if (verdict == MG_GO) {
         fold->touched |= UINT64_C(1) << cause->step;
         mg_item_note_attempt(item, cause->step, kind, attempt_ms);
     } else {
-        record->error_code = error_code;
-        record->error_text = error_text;
+        *record = before; /* without MG_GO nothing has changed it meanwhile */
     }
     return verdict;
 }

@@ -19,7 +19,6 @@
 #include "base/clock.h"
 #include "base/json_write.h"
 #include "base/log.h"
-#include "base/signature.h"
 #include "core/order.h"
 #include "item.h"
 #include "scheduler.h"
@@ -195,22 +194,8 @@ void mg_fold_status(struct mg_batch *batch, struct mg_item *item, const struct m
     status_send(batch, item, &text);
 }
 
-/* The step that the effect is about. For an effect about the order: the step that failed; -1: none. */
-static int effect_step(const struct mg_order *order, const struct mg_effect *effect)
-{
-    if (effect->step >= 0) {
-        return effect->step;
-    }
-    for (int i = 0; i < order->step_count; i++) {
-        if (order->steps[i].state == MG_STEP_FAILED) {
-            return i;
-        }
-    }
-    return -1;
-}
-
-/* A service's own error text is for operators only. The reason why a request could not be built concerns
- * the submission, so the client gets it. */
+/* The reason why a request could not be built concerns the submission. Words of a service stand in the cause.
+ */
 static void status_reason(const struct mg_fold *fold, const struct mg_effect *effect,
                           struct mg_status_message *status)
 {
@@ -220,7 +205,7 @@ static void status_reason(const struct mg_fold *fold, const struct mg_effect *ef
     }
     int len = snprintf(status->reason, sizeof(status->reason), "%s: %s", mg_reason_name(effect->reason),
                        mg_reason_text(effect->reason));
-    int step = effect_step(&record->order, effect);
+    int step = mg_failure_step(&record->order, effect);
     if (step >= 0 && mg_slice_is(record->steps[step].error_code, mg_reason_name(MG_REASON_UNRENDERABLE))) {
         struct mg_slice text = record->steps[step].error_text;
         snprintf(status->reason + len, sizeof(status->reason) - (size_t)len, "; step %s: %.*s",
@@ -243,6 +228,7 @@ static void effect_status(struct mg_batch *batch, struct mg_item *item, const st
     if (effect->status == MG_STATUS_PROCESSED) {
         status.output = item->fold->output;
     }
+    status.cause = mg_failure_cause(batch, item->fold, effect);
     mg_buf_clear(&batch->scratch);
     mg_status_write(&status, &batch->scratch);
     item->fold->has_failed = item->fold->has_failed || batch->scratch.failed;
@@ -259,12 +245,10 @@ static void alert_text(const struct mg_fold *fold, const struct mg_effect *effec
     size_t size = sizeof(message->text);
     size_t len = (size_t)snprintf(message->text, size, "%s; %s", mg_alert_text(effect->alert),
                                   mg_reason_text(effect->reason));
-    int step = effect_step(&record->order, effect);
-    if (step >= 0 && record->steps[step].error_text.data != NULL && len < size) {
-        struct mg_slice text = record->steps[step].error_text;
-        len += (size_t)snprintf(message->text + len, size - len, "; step %s: %.*s", record->step_names[step],
-                                (int)text.len, text.data);
-    } else if (step < 0 && effect->reason == MG_REASON_UNRENDERABLE && len < size) {
+    int step = mg_failure_step(&record->order, effect);
+    mg_failure_describe(record, step, message->text, size);
+    len = strlen(message->text);
+    if (step < 0 && effect->reason == MG_REASON_UNRENDERABLE && len < size) {
         len += (size_t)snprintf(message->text + len, size - len, "; %.*s", (int)fold->output_fault.len,
                                 fold->output_fault.data);
     }
@@ -275,38 +259,6 @@ static void alert_text(const struct mg_fold *fold, const struct mg_effect *effec
                                     n++ == 0 ? "; not undone: " : ", ", record->step_names[i]);
         }
     }
-}
-
-/* The same facts for counting: failures with equal members have one cause. NULL: no memory. */
-static const struct mg_failure *alert_failure(struct mg_batch *batch, const struct mg_fold *fold,
-                                              const struct mg_effect *effect)
-{
-    const struct mg_order_record *record = fold->record;
-    struct mg_failure *failure = mg_arena_alloc(batch->arena, sizeof(*failure));
-    int step = effect_step(&record->order, effect);
-    enum mg_reason reason = effect->reason;
-    struct mg_slice text = {NULL, 0};
-    char signature[MG_SIGNATURE_MAX + 1];
-    if (failure == NULL) {
-        return NULL;
-    }
-    *failure = (struct mg_failure){.workflow = mg_slice_of(record->workflow)};
-    if (step >= 0) {
-        failure->step = mg_slice_of(record->step_names[step]);
-        failure->service = mg_slice_of(record->services[step]);
-        failure->error_code = record->steps[step].error_code;
-        text = record->steps[step].error_text;
-        reason =
-            record->order.steps[step].reason != MG_REASON_NONE ? record->order.steps[step].reason : reason;
-    } else if (reason == MG_REASON_UNRENDERABLE) {
-        text = fold->output_fault;
-    }
-    if (failure->error_code.data == NULL) {
-        failure->error_code = mg_slice_of(mg_reason_name(reason));
-    }
-    size_t len = mg_signature_write(failure->error_code, text, signature);
-    failure->signature = mg_arena_copy(batch->arena, (struct mg_slice){signature, len});
-    return failure->signature.data != NULL ? failure : NULL;
 }
 
 static void effect_alert(struct mg_batch *batch, struct mg_item *item, const struct mg_effect *effect)
@@ -324,7 +276,7 @@ static void effect_alert(struct mg_batch *batch, struct mg_item *item, const str
         array_grow(batch, fold->alerts, fold->alert_count, &fold->alert_room, sizeof(*fold->alerts));
     fold->alerts = wider != NULL ? wider : fold->alerts;
     const char *subject = mg_arena_text(batch->arena, mg_slice_of(message.subject));
-    const struct mg_failure *failure = message.is_closed ? NULL : alert_failure(batch, fold, effect);
+    const struct mg_failure *failure = message.is_closed ? NULL : mg_failure_of_alert(batch, fold, effect);
     struct mg_slice text = mg_arena_copy(batch->arena, mg_slice_of(message.text));
     mg_buf_clear(&batch->scratch);
     mg_alert_write(&message, &batch->scratch);
@@ -472,6 +424,7 @@ static enum mg_verdict cause_decide(struct mg_batch *batch, struct mg_item *item
     if (verdict == MG_GO) {
         story.reason = story.reason.data != NULL ? story.reason : fold->output_fault;
         digests_renew(fold, generations);
+        mg_failure_forget(fold, &batch->decision);
         event_add(batch, item, cause, story);
     }
     return verdict;

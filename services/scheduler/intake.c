@@ -16,6 +16,14 @@
 
 #define MG_CLIENT_USER_SIZE                                                                                  \
     (sizeof("client-") + 255) /* a client's name is part of an exchange's, a short string, too */
+/* Codes in the cause of a rejection, for programs; its text is the reason. */
+#define REFUSED_INVALID  "invalid"          /* the body, or a value that the workflow needs */
+#define REFUSED_ENVELOPE "invalid_envelope" /* reply_to, correlation_id, headers */
+#define REFUSED_IDENTITY "no_identity"
+#define REFUSED_SIZE     "too_large"
+#define REFUSED_CONFLICT "conflict"
+#define REFUSED_WORKFLOW "unknown_workflow"
+
 /* Replaces the body of an oversized message in orders.rejected. */
 #define MG_OVERSIZED_NOTE "{\"oversized\":true,\"original\":\"in dead.letters\"}"
 
@@ -70,13 +78,14 @@ static struct mg_slice sender_of(const struct mg_delivery *delivery)
 
 /* NULL: no memory. */
 static struct mg_send *rejection_make(struct mg_batch *batch, struct mg_work *work, const char *order_id,
-                                      const char *reason)
+                                      const char *code, const char *reason)
 {
     const struct mg_delivery *delivery = work->delivery;
     struct mg_status_message status = {.status = MG_STATUS_REJECTED,
                                        .at_ms = mg_scheduler_db_now_ms(batch->scheduler)};
     snprintf(status.order_id, sizeof(status.order_id), "%s", order_id);
     snprintf(status.reason, sizeof(status.reason), "%s", reason);
+    status.cause = mg_failure_of_refusal(batch, code, reason);
     mg_buf_clear(&batch->scratch);
     mg_status_write(&status, &batch->scratch);
     char queue[MG_REPLY_TO_MAX + 1];
@@ -99,7 +108,7 @@ static struct mg_send *rejection_make(struct mg_batch *batch, struct mg_work *wo
 /* Answers the sender and keeps the message. If orders.rejected cannot take it, it goes to dead.letters.
  * Without memory for both the message is left. */
 static enum mg_end refusal_make(struct mg_batch *batch, struct mg_work *work, const char *order_id,
-                                const char *reason, struct mg_send_list *list)
+                                const char *code, const char *reason, struct mg_send_list *list)
 {
     const struct mg_delivery *delivery = work->delivery;
     mg_log(MG_LOG_DEBUG, "a submission was refused", MG_LOG_TEXT("order_id", order_id),
@@ -122,7 +131,7 @@ static enum mg_end refusal_make(struct mg_batch *batch, struct mg_work *work, co
         spec.body = mg_slice_of(MG_OVERSIZED_NOTE);
     }
     bool is_answered = is_refusal_answered(delivery);
-    struct mg_send *status = is_answered ? rejection_make(batch, work, order_id, reason) : NULL;
+    struct mg_send *status = is_answered ? rejection_make(batch, work, order_id, code, reason) : NULL;
     struct mg_send *send = mg_send_create(batch->scheduler, &spec);
     if (send == NULL || (is_answered && status == NULL)) {
         free(status);
@@ -137,10 +146,10 @@ static enum mg_end refusal_make(struct mg_batch *batch, struct mg_work *work, co
 }
 
 static bool refuse_unread(struct mg_batch *batch, struct mg_work *work, const char *order_id,
-                          const char *reason)
+                          const char *code, const char *reason)
 {
     struct mg_send_list list = TAILQ_HEAD_INITIALIZER(list);
-    enum mg_end end = refusal_make(batch, work, order_id, reason, &list);
+    enum mg_end end = refusal_make(batch, work, order_id, code, reason, &list);
     if (end != MG_END_LEAVE) {
         mg_metric_add(batch->scheduler->series.submissions[MG_SUBMITTED_REJECTED], 1);
     }
@@ -149,9 +158,9 @@ static bool refuse_unread(struct mg_batch *batch, struct mg_work *work, const ch
     return false;
 }
 
-static void item_refuse(struct mg_batch *batch, struct mg_item *item, const char *reason)
+static void item_refuse(struct mg_batch *batch, struct mg_item *item, const char *code, const char *reason)
 {
-    item->end = refusal_make(batch, item->work, item->order_id, reason, &item->fold->sends);
+    item->end = refusal_make(batch, item->work, item->order_id, code, reason, &item->fold->sends);
     item->submitted = item->end != MG_END_LEAVE ? MG_SUBMITTED_REJECTED : MG_SUBMITTED_NOTHING;
 }
 
@@ -213,23 +222,23 @@ static bool envelope_read(struct mg_batch *batch, struct mg_item *item)
     struct mg_work *work = item->work;
     const struct mg_delivery *delivery = work->delivery;
     if (mg_topology_is_direct_reply(delivery->reply_to)) {
-        return refuse_unread(batch, work, item->submission->order_id,
+        return refuse_unread(batch, work, item->submission->order_id, REFUSED_ENVELOPE,
                              "reply_to is RabbitMQ's direct reply-to, where the loss of a status cannot be "
                              "noticed; use a queue of your own");
     }
     if (delivery->reply_to.len > 0 && !is_reply_to_usable(delivery)) {
         return refuse_unread(
-            batch, work, item->submission->order_id,
+            batch, work, item->submission->order_id, REFUSED_ENVELOPE,
             "reply_to names a queue of Makegood's or of another client; use a queue of your own");
     }
     if (!is_text(delivery->reply_to) || !is_text(delivery->correlation_id) || !is_text(item->client)) {
-        return refuse_unread(batch, work, item->submission->order_id,
+        return refuse_unread(batch, work, item->submission->order_id, REFUSED_ENVELOPE,
                              "reply_to, correlation_id and the client's name must be UTF-8 without NUL");
     }
     enum mg_class class = identity_of(batch, item, &item->order_id);
     if (class == MG_BAD_INPUT) {
         return refuse_unread(
-            batch, work, "",
+            batch, work, "", REFUSED_IDENTITY,
             "nothing identifies the order: give order_id, or message_id with user_id or app_id (with an "
             "exchange of your own: message_id)");
     }
@@ -250,12 +259,12 @@ bool mg_intake_read(struct mg_batch *batch, struct mg_item *item)
     }
     if (mg_work_is_forged(work)) { /* its copy in orders.rejected is without the header */
         return refuse_unread(
-            batch, work, "",
+            batch, work, "", REFUSED_ENVELOPE,
             "it has the header x-death, which only the broker may write; publish it without, even if a queue "
             "of your own delays it");
     }
     if (delivery->is_oversized) {
-        return refuse_unread(batch, work, "", "the message is larger than a submission may be");
+        return refuse_unread(batch, work, "", REFUSED_SIZE, "the message is larger than a submission may be");
     }
     item->submission = mg_arena_alloc(batch->arena, sizeof(*item->submission));
     if (item->submission == NULL) {
@@ -264,7 +273,7 @@ bool mg_intake_read(struct mg_batch *batch, struct mg_item *item)
     enum mg_class class =
         mg_submission_parse(delivery->body, &batch->scheduler->options->limits, item->submission, &err);
     if (class == MG_BAD_INPUT) {
-        return refuse_unread(batch, work, "", err.text);
+        return refuse_unread(batch, work, "", REFUSED_INVALID, err.text);
     }
     if (class != MG_OK) { /* a newer version's term, or no memory: another instance */
         return leave_unread(batch, work, class);
@@ -292,7 +301,7 @@ static bool labels_make(struct mg_batch *batch, struct mg_item *item, struct mg_
                                                     batch->arena, values, &err);
     struct mg_label *labels = mg_arena_alloc(batch->arena, sizeof(*labels) * MG_LABELS_MAX);
     if (class == MG_PERMANENT) {
-        item_refuse(batch, item, err.text);
+        item_refuse(batch, item, REFUSED_INVALID, err.text);
         return false;
     }
     if (class != MG_OK || labels == NULL) {
@@ -405,7 +414,7 @@ static void order_repeat(struct mg_batch *batch, struct mg_item *item)
     const struct mg_delivery *delivery = item->work->delivery;
     const struct mg_order_record *record = item->fold->record;
     if (is_conflict(item)) {
-        item_refuse(batch, item,
+        item_refuse(batch, item, REFUSED_CONFLICT,
                     "conflict: another order has this order_id; give the new one an id of its own");
         return;
     }
@@ -444,7 +453,7 @@ static bool is_lacking(struct mg_batch *batch, struct mg_item *item)
         char reason[MG_STATUS_REASON_MAX + 1];
         snprintf(reason, sizeof(reason), "payload has no member \"%.300s\"; step \"%s\" needs it",
                  lack->pointer, workflow->steps[lack->step].name);
-        item_refuse(batch, item, reason);
+        item_refuse(batch, item, REFUSED_INVALID, reason);
     }
     return lack != NULL;
 }
@@ -468,6 +477,6 @@ void mg_intake_decide(struct mg_batch *batch, struct mg_item *item)
             snprintf(reason, sizeof(reason), "/workflow: no workflow \"%s\" of version %lld has been loaded",
                      item->submission->workflow, (long long)item->submission->workflow_version);
         }
-        item_refuse(batch, item, reason);
+        item_refuse(batch, item, REFUSED_WORKFLOW, reason);
     }
 }

@@ -12,8 +12,8 @@
 static void error_note(struct mg_batch *batch, struct mg_fold *fold, int step, const char *code,
                        const char *text)
 {
-    fold->record->steps[step].error_code = mg_slice_of(code);
-    fold->record->steps[step].error_text = mg_arena_copy(batch->arena, mg_slice_of(text));
+    mg_step_error_set(&fold->record->steps[step], mg_slice_of(code),
+                      mg_arena_copy(batch->arena, mg_slice_of(text)));
     fold->touched |= UINT64_C(1) << step;
 }
 

@@ -42,14 +42,27 @@ bool mg_settle_read(struct mg_batch *batch, struct mg_item *item)
 }
 
 /* The failure of a step is the error of its do or undo. A verify only asks about that: its own error
- * counts if no other is recorded, and absence is an answer, not a failure. */
+ * counts if no other is recorded. That something is absent is the answer to a verify or an undo, not a
+ * failure. */
 static bool is_cause(const struct mg_reply *reply, const struct mg_step_record *record)
 {
-    if (reply->outcome == MG_OUTCOME_ACCEPTED || reply->error_code[0] == '\0') {
+    bool is_absence = reply->outcome == MG_OUTCOME_ABSENT && reply->kind != MG_KIND_DO;
+    if (reply->outcome == MG_OUTCOME_ACCEPTED || is_absence || reply->error_code[0] == '\0') {
         return false;
     }
-    return reply->kind != MG_KIND_VERIFY ||
-           (reply->outcome != MG_OUTCOME_ABSENT && record->error_code.data == NULL);
+    return reply->kind != MG_KIND_VERIFY || record->error_code.data == NULL;
+}
+
+/* The service's words, from their JSON string, cut at `max`: agents in other languages may send more. Absent
+ * if there are none. */
+static struct mg_slice words_take(struct mg_batch *batch, struct mg_slice quoted, size_t max)
+{
+    mg_buf_clear(&batch->scratch);
+    if (!mg_json_string(quoted, &batch->scratch) || batch->scratch.failed || batch->scratch.len == 0) {
+        return (struct mg_slice){NULL, 0};
+    }
+    struct mg_slice words = mg_buf_slice(&batch->scratch);
+    return mg_arena_copy(batch->arena, (struct mg_slice){words.data, mg_utf8_cut(words, max)});
 }
 
 /* True if the reply gives the step's result. Of accepted work only an undo or a verify that refers to it
@@ -67,17 +80,19 @@ static bool has_result(const struct mg_reply *reply, const struct mg_workflow_st
 
 /* Puts the reply into the step's record. Before the decision, which needs to see the known results, and whose
  * output and requests are made from it. */
-static void record_update(const struct mg_reply *reply, const struct mg_workflow_step *step,
-                          struct mg_step_record *record)
+static void record_update(struct mg_batch *batch, const struct mg_reply *reply,
+                          const struct mg_workflow_step *step, struct mg_step_record *record)
 {
     if (has_result(reply, step, record)) {
         record->result = reply->result;
     }
     if (reply->outcome == MG_OUTCOME_ACCEPTED && reply->kind == MG_KIND_DO) {
-        record->error_code = record->error_text = (struct mg_slice){NULL, 0}; /* an earlier attempt's */
+        const struct mg_slice none = {NULL, 0};
+        mg_step_error_set(record, none, none); /* an earlier attempt's */
     } else if (reply->outcome != MG_OUTCOME_DONE && is_cause(reply, record)) {
-        record->error_code = mg_slice_of(reply->error_code);
-        record->error_text = mg_slice_of(reply->error_text);
+        mg_step_error_set(record, mg_slice_of(reply->error_code), mg_slice_of(reply->error_text));
+        record->error_message = words_take(batch, reply->error_message, MG_ERROR_MESSAGE_MAX);
+        record->error_body = words_take(batch, reply->error_body, MG_ERROR_KEEP_MAX);
     }
 }
 
@@ -109,7 +124,7 @@ static void reply_apply(struct mg_batch *batch, struct mg_item *item, int step)
     struct mg_step_record *record = &fold->record->steps[step];
     struct mg_step_record before = *record;
     if (is_awaited) {
-        record_update(reply, &fold->workflow->workflow->steps[step], record);
+        record_update(batch, reply, &fold->workflow->workflow->steps[step], record);
     }
     if (mg_fold_cause(batch, item, &cause, story) != MG_GO) {
         *record = before;

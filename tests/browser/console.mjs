@@ -141,7 +141,7 @@ test("orders are found by state, workflow, step, error and time", async () => {
   const has = (rows, each) => assert(rows.length > 0 && rows.every((row) => each.test(row)), `${each} in each of ${rows.join("\n")}`);
   has(await search({state: "compensated"}), /^demo-.*compensated/);
   has(await search({workflow: "sale", state: "processed"}), /^browser-.*processed/);
-  has(await search({state: "error", "failed at step": "charge", "error contains": "http_422"}), /^browser-.*charge/);
+  has(await search({state: "error", "failed at step": "charge", "error code": "http_422"}), /^browser-.*charge/);
   has(await search({workflow: "fulfilment", since: "1h"}), /^demo-.*fulfilment/);
   assert.deepEqual(await search({state: "error", "failed at step": "book"}), []);
   await visitor.judge("orders-none");

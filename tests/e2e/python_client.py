@@ -25,6 +25,7 @@ for _method, properties, message in channel.consume(queue, auto_ack=True):
     if properties.correlation_id != order_id:
         continue  # of an order that was posted before, in a queue that is kept
     status = json.loads(message, parse_float=Decimal)
-    print(order_id, status["seq"], status["status"], status.get("reason", ""), status.get("output", ""), flush=True)
+    print(order_id, status["seq"], status["status"], status.get("reason", ""), status.get("output", ""),
+          *status.get("cause", {}).values(), flush=True)
     if status["status"] in ("processed", "compensated", "cancelled", "rejected", "error"):
         sys.exit(0 if status["status"] == "processed" else 1)

@@ -48,7 +48,7 @@ def a_dossier_tells_everything_of_an_order_and_no_secret(s):
     told = [status for event in dossier["events"] for status in event["statuses"] or []]
     assert [status["seq"] for status in told] == list(range(1, dossier["order"]["seq"] + 1)), told
     assert [(alert["code"], alert["closed_at"] is None) for alert in dossier["alerts"]] == [("order_error", False)]
-    assert dossier["alerts"][0]["signature"] == "http_422: till answered #", dossier["alerts"]
+    assert dossier["alerts"][0]["signature"] == "http_422", dossier["alerts"]
     assert [event["by_whom"] for event in dossier["events"] if event["cause_kind"] == "compensate"] == ["ann"]
 
     assert "Bearer" not in text and not vault.safe.found_in(text), text

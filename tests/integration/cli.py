@@ -151,10 +151,10 @@ def insert_order(order_id, state="processing", step_state="running"):
                '[{"from": "pending", "to": "processing"}]', '[{"seq": 1, "status": "accepted"}]'))
 
 
-def insert_failure(order_id, workflow="w", step="charge", service="payment", error="http_422: no card #", age="0 s", code="order_error"):
+def insert_failure(order_id, workflow="w", step="charge", service="payment", error="http_422/no_card", age="0 s", code="order_error"):
     World.sql("INSERT INTO operator_alert (code, subject, order_id, text, workflow, step, service, error_code, signature, opened_at)"
-              " VALUES (%s, %s, %s, 'words', %s, %s, %s, split_part(%s, ':', 1), %s, clock_timestamp() - %s::interval)",
-              (code, order_id, order_id, workflow, step, service, error, error, age))
+              " VALUES (%s, %s, %s, 'words', %s, %s, %s, %s, 'words of an earlier version', clock_timestamp() - %s::interval)",
+              (code, order_id, order_id, workflow, step, service, error, age))
 
 
 class FakeScheduler(threading.Thread):
@@ -555,7 +555,7 @@ class Answers(Case):
         for order_id in orders:
             insert_order(order_id, "error" if order_id != orders[0] else "processing", "failed")
             insert_failure(order_id, workflow=name)
-        words = ("bulk", "start", "compensate", "--workflow", name, "--error", "no card", "--service", "payment", "--since", "1h")
+        words = ("bulk", "start", "compensate", "--workflow", name, "--error", "no_card", "--service", "payment", "--since", "1h")
         self.assertIn("no order has such a failure", one_line(run(*words[:-4], "--service", "carrier", *REASON, code=NOT_FOUND)))
         dry = json.loads(run(*words, "--dry-run", "-o", "json", code=DONE).stdout)
         self.assertEqual((dry["orders"], dry["not_in_error"], dry["in_other_bulk"]), (3, 1, 0))
@@ -574,7 +574,7 @@ class Answers(Case):
         rows = ",\n ".join(json.dumps(row) for row in shown["orders"])
         self.assertEqual(printed, '{"bulk": ' + json.dumps(shown["bulk"]) + ',\n"orders": [' + rows + "]\n}\n")
         self.assertEqual((shown["bulk"]["by_whom"], shown["bulk"]["reason"]), ("ann", 'it is "over"'))
-        self.assertEqual(shown["bulk"]["filter"], {"workflow": name, "service": "payment", "error": "no card", "since": "1h"})
+        self.assertEqual(shown["bulk"]["filter"], {"workflow": name, "service": "payment", "error": "no_card", "since": "1h"})
         self.assertEqual([(row["n"], row["result"]) for row in shown["orders"]], [(1, "waiting"), (2, "waiting"), (3, "waiting")])
         page = run("bulk", "show", bulk["bulk_id"], "--limit", "2", code=DONE)
         self.assertIn("3: 0 done, 0 failed, 0 skipped, 0 under way, 3 waiting", page.stdout)
@@ -850,12 +850,16 @@ class Answers(Case):
         insert_failure(f"{mark}-6", mark, None, None, "order_expired")
         rows = json.loads(run("order", "list", "--group-by", "error", "--workflow", mark, "-o", "json", code=DONE).stdout)
         self.assertEqual([(row["step"], row["service"], row["error"], row["count"], row["example"]) for row in rows],
-                         [("charge", "payment", "http_422: no card #", 5, f"{mark}-0"),
+                         [("charge", "payment", "http_422/no_card", 5, f"{mark}-0"),
                           ("ship", "carrier", "timeout", 1, f"{mark}-5"),
                           (None, None, "order_expired", 1, f"{mark}-6")])
         insert_failure(f"{mark}-old", None, None, None, None)
-        for words, count in ((["--since", "150m"], 3), (["--until", "150m"], 2), (["--since", "2h30m"], None),
-                             (["--until", "2000-01-01"], 0), (["--since", "2000-01-01T00:00:00Z", "--error", "card"], 5)):
+        insert_failure(f"{mark}-7", mark, error="http_422")
+        insert_failure(f"{mark}-8", mark, error="http_4225/no", step="other")
+        for words, count in ((["--since", "150m"], 4), (["--until", "150m"], 2), (["--since", "2h30m"], None),
+                             (["--until", "2000-01-01"], 0), (["--since", "2000-01-01T00:00:00Z", "--error", "no_card"], 5),
+                             (["--error", "http_422"], 6), (["--error", "http_422/no_card"], 5), (["--error", "http_422/no"], 0),
+                             (["--error", "http_4"], 0), (["--error", "card"], 0), (["--error", "%_card"], 0)):
             done = run("order", "list", "--group-by", "error", "--workflow", mark, "--step", "charge", *words, "-o", "json")
             if count is None:
                 self.assertIn("expected how long ago", one_line(done))
@@ -864,7 +868,7 @@ class Answers(Case):
             self.assertEqual(sum(row["count"] for row in rows), count, words)
         rows = json.loads(run("order", "list", "--group-by", "error", "--error", "not known", "-o", "json", code=DONE).stdout)
         self.assertEqual([(row["workflow"], row["step"], row["service"], row["error"]) for row in rows], [("not known",) * 4])
-        self.assertIn("http_422: no card #", run("order", "list", "--group-by", "error", code=DONE).stdout)
+        self.assertIn("http_422/no_card", run("order", "list", "--group-by", "error", code=DONE).stdout)
 
     def test_pages_follow_each_other_and_say_so(self):
         mark = "w" + uuid.uuid4().hex[:8]
@@ -902,7 +906,7 @@ class Answers(Case):
     def test_a_bound_that_was_reached_is_said(self):
         mark = "w" + uuid.uuid4().hex[:8]
         insert_failure(f"{mark}-1", mark, age="30 days")
-        World.sql("INSERT INTO operator_alert (code, subject, order_id, text, workflow, step, service, signature)"
+        World.sql("INSERT INTO operator_alert (code, subject, order_id, text, workflow, step, service, error_code)"
                   " SELECT 'order_error', %s || n, %s || n, '', 'many', 's', 's', 'e' FROM generate_series(1, 100000) n", (mark, mark))
         try:
             for words in (["--group-by", "error"], ["--step", "charge"]):

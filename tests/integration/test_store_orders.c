@@ -425,11 +425,8 @@ START_TEST(alerts_go_with_the_order_and_the_last_word_counts)
 {
     static struct mg_order_record record;
     order_make(&record, "o-1");
-    const struct mg_failure failure = {mg_slice_of("fulfilment"),
-                                       mg_slice_of("reserve"),
-                                       {NULL, 0},
-                                       mg_slice_of("http_500"),
-                                       mg_slice_of("http_500: shelf # is on fire")};
+    const struct mg_failure failure = {
+        mg_slice_of("fulfilment"), mg_slice_of("reserve"), {NULL, 0}, mg_slice_of("http_500/shelf_on_fire")};
     struct mg_alert_write alerts[] = {
         {MG_ALERT_ORDER_ERROR, false, "o-1", "o-1", mg_slice_of("first"), NULL},
         {MG_ALERT_UNDO_FAILED, false, "o-1.reserve", "o-1", mg_slice_of("second"), &failure},
@@ -449,7 +446,7 @@ START_TEST(alerts_go_with_the_order_and_the_last_word_counts)
     ck_assert_str_eq(
         rig_value(&rig, "SELECT workflow || ' ' || step || ' ' || coalesce(service, '-') || ' ' || error_code"
                         " || ' ' || signature FROM operator_alert WHERE code = 'undo_failed'"),
-        "fulfilment reserve - http_500 http_500: shelf # is on fire");
+        "fulfilment reserve - http_500/shelf_on_fire http_500/shelf_on_fire");
     record.order.version = 2;
     write = write_make(&record, 1, &event, "r");
     alerts[0] = (struct mg_alert_write){MG_ALERT_UNDO_FAILED, true, "o-1.reserve", "o-1", {NULL, 0}, NULL};

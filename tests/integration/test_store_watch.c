@@ -45,7 +45,7 @@ static void setup(void)
         "INSERT INTO order_event (order_id, version, cause_kind, cause, by_whom, attempt, owed)"
         " SELECT 'o-' || n, v, 'reply', 'c', 'test', 1, n % 5000 = 0 FROM generate_series(1, " FINISHED ") n,"
         "  generate_series(1, 4) v;"
-        "INSERT INTO operator_alert (code, subject, order_id, text, closed_at, workflow, step, service, signature)"
+        "INSERT INTO operator_alert (code, subject, order_id, text, closed_at, workflow, step, service, error_code)"
         " SELECT 'order_error', 'o-' || n, 'o-' || n, repeat('y', 200), CASE WHEN n > " FAILING
         " THEN now() END,"
         "  'w', 's', 'payment', 'declined' FROM generate_series(1, " FINISHED ") n;"

@@ -192,8 +192,7 @@ static struct mg_failure failure_copy(const struct mg_failure *failure)
     return (struct mg_failure){.workflow = sim_text(failure->workflow),
                                .step = sim_text(failure->step),
                                .service = sim_text(failure->service),
-                               .error_code = sim_text(failure->error_code),
-                               .signature = sim_text(failure->signature)};
+                               .error_code = sim_text(failure->error_code)};
 }
 
 bool sim_alert_open(struct sim_tables *tables, const struct sim_alert *alert, int64_t now_ms)

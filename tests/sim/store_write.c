@@ -398,8 +398,7 @@ static void take_alerts(struct sim_input *input, bool is_closed)
             alert.failure = (struct mg_failure){.workflow = values[ALERT_workflow],
                                                 .step = values[ALERT_step],
                                                 .service = values[ALERT_service],
-                                                .error_code = values[ALERT_error_code],
-                                                .signature = values[ALERT_signature]};
+                                                .error_code = values[ALERT_error_code]};
         }
         take_word(input, mg_alert_word_parse(values[ALERT_code].data, values[ALERT_code].len, &alert.code));
         if (has_failed(input)) {

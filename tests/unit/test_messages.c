@@ -143,6 +143,8 @@ START_TEST(a_reply_comes_back)
                                              .kind = MG_KIND_VERIFY,
                                              .error_code = "http_503",
                                              .error_text = "it \"said\"\nno",
+                                             .error_message = mg_slice_of("\"no \\u00e9\""),
+                                             .error_body = mg_slice_of("\"{\\\"a\\\": 14.00}\""),
                                              .retry_after_ms = outcome - 1};
         reply.outcome = (enum mg_outcome)outcome;
         reply.executed = (enum mg_executed)(outcome % MG_EXECUTED_COUNT);
@@ -162,6 +164,8 @@ START_TEST(a_reply_comes_back)
         ck_assert(!back.is_truncated);
         ck_assert_str_eq(back.error_code, reply.error_code);
         ck_assert_str_eq(back.error_text, reply.error_text);
+        ck_assert(mg_slice_equal(back.error_message, reply.error_message));
+        ck_assert(mg_slice_equal(back.error_body, reply.error_body));
         ck_assert_int_eq(back.retry_after_ms, reply.retry_after_ms);
     }
 }

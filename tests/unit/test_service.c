@@ -42,6 +42,13 @@ START_TEST(absent_members_have_the_documented_defaults)
     ck_assert_uint_eq(s->result_max_bytes, MG_RESULT_MAX_DEFAULT);
     ck_assert_uint_eq(s->answer_max_bytes, 1024 * 1024);
     ck_assert_ptr_null(s->result_pointer);
+    ck_assert_str_eq(s->error.code[0], "/code");
+    ck_assert_str_eq(s->error.code[1], "/error/code");
+    ck_assert_ptr_null(s->error.code[2]);
+    ck_assert_str_eq(s->error.text[0], "/message");
+    ck_assert_str_eq(s->error.text[4], "/detail");
+    ck_assert_ptr_null(s->error.text[5]);
+    ck_assert_uint_eq(s->error.keep_bytes, 2048);
     ck_assert(!s->is_fresh_connection);
     mg_service_destroy(s);
 }
@@ -71,8 +78,45 @@ START_TEST(every_member_is_read)
     ck_assert_double_eq(s->rate_per_s, 50.5);
     ck_assert_str_eq(s->result_pointer, "/data");
     ck_assert_uint_eq(s->result_max_bytes, 16384);
+    ck_assert_str_eq(s->error.code[0], "/fault/code");
+    ck_assert_str_eq(s->error.code[1], "/code");
+    ck_assert_ptr_null(s->error.code[2]);
+    ck_assert_str_eq(s->error.text[0], "/fault/text");
+    ck_assert_ptr_null(s->error.text[1]);
+    ck_assert_uint_eq(s->error.keep_bytes, 512);
     ck_assert_int_eq(s->rule_count, 4);
     mg_service_destroy(s);
+}
+END_TEST
+
+static const struct {
+    const char *error, *fault; /* the pointer and the beginning of the text */
+} ERRORS[] = {
+    {"\"/code\"", "/error: a string"},
+    {"{\"kept\":1}", "/error/kept: "},
+    {"{\"code\":7}", "/error/code: a number; a JSON pointer or a list of them is expected"},
+    {"{\"code\":\"code\"}", "/error/code: \"code\" is no JSON pointer; write \"/member/"},
+    {"{\"code\":\"\"}", "/error/code: \"\" is no JSON pointer"},
+    {"{\"text\":\"/a~2\"}", "/error/text: \"/a~2\" is no JSON pointer"},
+    {"{\"text\":[\"/a\",\"b\"]}", "/error/text: \"b\" is no JSON pointer"},
+    {"{\"text\":[\"/a\",null]}", "/error/text: it holds null; a list of JSON pointers is expected"},
+    {"{\"text\":[\"/1\",\"/2\",\"/3\",\"/4\",\"/5\",\"/6\",\"/7\",\"/8\",\"/9\"]}",
+     "/error/text: more than 8 JSON pointers"},
+    {"{\"keep\":16385}", "/error/keep: "},
+    {"{\"keep\":-1}", "/error/keep: "},
+    {"{\"keep\":\"2k\"}", "/error/keep: "},
+};
+
+/* Catches: a mistake in the places of code and text that shows only when a service refuses. */
+START_TEST(a_mistake_in_the_places_of_an_error_is_named)
+{
+    char text[512];
+    struct mg_err err = {MG_OK, ""};
+    struct mg_service *s = NULL;
+    (void)snprintf(text, sizeof(text), "{\"service\":\"s\",\"url\":\"http://a\",\"error\":%s}",
+                   ERRORS[_i].error);
+    ck_assert_int_eq(mg_service_parse(mg_slice_of(text), NULL, &s, &err), MG_BAD_INPUT);
+    ck_assert_msg(strstr(err.text, ERRORS[_i].fault) == err.text, "%s", err.text);
 }
 END_TEST
 
@@ -305,6 +349,8 @@ int main(void)
     TCase *tests = tcase_create("service");
     tcase_add_test(tests, absent_members_have_the_documented_defaults);
     tcase_add_test(tests, every_member_is_read);
+    tcase_add_loop_test(tests, a_mistake_in_the_places_of_an_error_is_named, 0,
+                        sizeof(ERRORS) / sizeof(ERRORS[0]));
     tcase_add_loop_test(tests, only_plain_http_urls_are_taken, 0, COUNT(URLS));
     tcase_add_loop_test(tests, a_header_from_a_file_is_one_line, 0, COUNT(SECRETS));
     tcase_add_test(tests, headers_from_files_may_be_read_again);

@@ -32,18 +32,20 @@
     "SELECT f.alert_id, f.opened_at, f.order_id, coalesce(f.workflow, " MG_SQL_NOT_KNOWN ") AS workflow,"    \
     " CASE WHEN f.workflow IS NULL THEN " MG_SQL_NOT_KNOWN " ELSE f.step END AS step,"                       \
     " CASE WHEN f.workflow IS NULL THEN " MG_SQL_NOT_KNOWN " ELSE f.service END AS service,"                 \
-    " coalesce(f.signature, " MG_SQL_NOT_KNOWN ") AS error"                                                  \
+    " coalesce(f.error_code, " MG_SQL_NOT_KNOWN ") AS error"                                                 \
     " FROM operator_alert f WHERE f.closed_at IS NULL AND f.order_id IS NOT NULL"                            \
     " AND " MG_SQL_IS_WITHIN("f.opened_at", since, until)                                                    \
     " AND f.opened_at <= (SELECT coalesce(" MG_SQL_BEHIND("opened_at", after) ", 'infinity'))"               \
     " AND (" after "::text = '' OR f.opened_at < " MG_SQL_BEHIND("opened_at", after)                         \
     "  OR f.alert_id < " MG_SQL_BEHIND("alert_id", after) ")"                                                \
     " ORDER BY f.opened_at DESC, f.alert_id DESC LIMIT " MG_SQL_FAILURES_MAX
-/* `services`: names separated by blanks; `labels`: store/labels.h. */
+/* `error`: a whole code, the class of codes ("http_422" of "http_422/SOLD_OUT"), or a service's own code ("SOLD_OUT").
+ * `services`: names separated by blanks; `labels`: store/labels.h. */
 #define MG_SQL_IS_FAILURE_WANTED(workflow, step, error, services, labels)                                    \
     "(" workflow "::text = '' OR f.workflow = " workflow "::text)"                                           \
     " AND (" step "::text = '' OR f.step = " step "::text)"                                                  \
-    " AND (" error "::text = '' OR strpos(f.error, " error "::text) > 0)"                                    \
+    " AND (" error "::text = '' OR f.error = " error "::text OR starts_with(f.error, " error "::text || '/')"  \
+    "  OR right(f.error, length(" error "::text) + 1) = '/' || " error "::text)"                              \
     " AND (" services "::text = '' OR f.service = ANY (string_to_array(" services "::text, ' ')))"             \
     " AND " MG_SQL_HAS_LABELS("f.order_id", labels)
 

@@ -82,8 +82,9 @@ struct mg_step_record {
     struct mg_slice result; /* JSON text of a done step */
     bool has_do_digest, has_undo_digest;
     uint8_t do_digest[MG_SHA256_SIZE],
-        undo_digest[MG_SHA256_SIZE];        /* under the current key (law 8, derived identities) */
-    struct mg_slice error_code, error_text; /* of the last failure */
+        undo_digest[MG_SHA256_SIZE];           /* under the current key (law 8, derived identities) */
+    struct mg_slice error_code, error_text;    /* of the last failure */
+    struct mg_slice error_message, error_body; /* the service's own words in it; absent: it gave none */
 };
 
 struct mg_label {
@@ -101,6 +102,8 @@ struct mg_order_record {
     uint8_t digest[MG_SHA256_SIZE];           /* of the submission's body */
     struct mg_slice reply_to, correlation_id; /* where statuses go; reply_to absent: no client wants them */
     struct mg_slice traceparent;
+    struct mg_slice
+        failure; /* why it turned back or needs an operator: the JSON of status.schema.json's `cause` */
     /* The order's client, proved by the exchange that it came through. "": not proved; the users of a shared
      * exchange share such orders. Absent: an older version stored it, and the first repetition sets it. */
     struct mg_slice client;
@@ -172,8 +175,7 @@ void mg_store_load(struct mg_store *store, struct mg_arena *arena, const struct 
 /* The failure in an alert that a transition opens; absent slices: no step, or not known. */
 struct mg_failure {
     struct mg_slice workflow, step, service;
-    struct mg_slice error_code; /* the service's, or the reason's word */
-    struct mg_slice signature;  /* base/signature.h */
+    struct mg_slice error_code; /* the step's, or the reason's word; failures are grouped by it */
 };
 struct mg_alert_write {
     enum mg_alert alert;

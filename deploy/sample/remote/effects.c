@@ -67,11 +67,11 @@ static bool is_out(const struct exchange *exchange, enum mode mode, enum MHD_Res
         *ret_result = answer_error(exchange, MHD_HTTP_SERVICE_UNAVAILABLE, "unavailable",
                                    "the service is down for now");
     } else if (mode == MODE_TOO_MANY) {
-        *ret_result =
-            answer_json(exchange, MHD_HTTP_TOO_MANY_REQUESTS, "{\"error\":\"too_many\"}", "Retry-After", "1");
+        *ret_result = answer_json(exchange, MHD_HTTP_TOO_MANY_REQUESTS, "{\"error\":{\"code\":\"too_many\"}}",
+                                  "Retry-After", "1");
     } else if (mode == MODE_REDIRECT) {
-        *ret_result =
-            answer_json(exchange, MHD_HTTP_FOUND, "{\"error\":\"moved\"}", "Location", "/elsewhere");
+        *ret_result = answer_json(exchange, MHD_HTTP_FOUND, "{\"error\":{\"code\":\"moved\"}}", "Location",
+                                  "/elsewhere");
     } else if (mode == MODE_SILENT) {
         (void)wait_for_client_ms(exchange, BEHAVIOUR_MS_MAX); /* however it ends, there is no answer */
         *ret_result = answer_nothing();
@@ -126,7 +126,9 @@ static enum MHD_Result do_noted(const struct exchange *exchange, const char *ser
         return answer_cancelled(exchange, noted);
     }
     if (behaviour.mode == MODE_DECLINE && noted->state == STATE_NONE) {
-        return answer_error(exchange, STATUS_REFUSED, "declined", "declined, and will be again");
+        bool is_card = strcmp(service, "payment") == 0;
+        return answer_error(exchange, STATUS_REFUSED, is_card ? "card_declined" : "declined",
+                            is_card ? "the card was declined" : "declined, and will be again");
     }
     if (behaviour.mode == MODE_LATE && !wait_ms(exchange, behaviour.ms)) {
         return answer_nothing();

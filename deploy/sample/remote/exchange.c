@@ -47,7 +47,7 @@ enum MHD_Result answer_json(const struct exchange *exchange, unsigned int status
 enum MHD_Result answer_error(const struct exchange *exchange, unsigned int status, const char *code,
                              const char *reason)
 {
-    json_t *object = json_pack("{s:s, s:s}", "error", code, "reason", reason);
+    json_t *object = json_pack("{s:{s:s, s:s}}", "error", "code", code, "message", reason);
     char *text = json_dumps(object, JSON_COMPACT);
     enum MHD_Result result = text ? answer_json(exchange, status, text, NULL, NULL) : MHD_NO;
     free(text);

@@ -20,7 +20,7 @@ function choiceText(choice, row) {
     ? `The bulk action would take ${plural(choice.orders, "order", "orders")}, the oldest failure first. It starts with a few orders, and continues if all of these succeed.`
     : "No order is eligible.";
   const others = Number(choice.orders) > Number(row.count)
-    ? " This is more than the row shows: the filter also matches longer errors that contain this text, and orders that failed since." : "";
+    ? " This is more than the row shows: the filter also matches codes of the same kind, and orders that failed since." : "";
   return `${taken}${others}${left.length > 0 ? ` Excluded: ${left.join(", ")}.` : ""}`;
 }
 
@@ -48,7 +48,7 @@ export async function show({main, query}) {
   const data = await get("failures", {label});
   const ticket = ticketMake(); // one for each page: a second click or a lost answer makes no second bulk action
   main.append(h("h1", {}, "Failures"),
-    h("p", {}, "Orders that need an operator, counted by cause. Variable parts of an error, such as numbers and ids, are shown as #."),
+    h("p", {}, "Orders that need an operator, counted by cause. A cause is the code of an error: the kind of failure, and behind the slash the service's own code."),
     label && h("p", {}, "Only orders with ", h("strong", {}, label), ". ", h("a", {href: "/failures"}, "Show all failures")),
     panel("By cause", table("Failures by cause", [
       ...GROUP_COLUMNS,

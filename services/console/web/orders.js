@@ -49,7 +49,7 @@ function form(filter, workflows) {
   field("workflow", "workflow", select([["", "any"], ...names.map((name) => [name, name])], filter.workflow)),
   field("label", "labels", input("label", "customer=17, country=CH")),
   field("step", "failed at step", input("step", "")),
-  field("error", "error contains", input("error", "")),
+  field("error", "error code", input("error", "http_422, card_declined")),
   field("since", "since", input("since", "2h, 7d, 2026-01-31")),
   field("until", "until", input("until", "1h, 2026-01-31T12:00Z")),
   h("div", {class: "row"}, h("button", {type: "submit", class: "first"}, "Search"), h("a", {class: "button", href: "/orders"}, "Clear")));

@@ -158,8 +158,9 @@ struct mg_alert_write fidelity_draw_alert(void)
     static const char *const SUBJECTS[] = {"o-000", "o-001", "inventory", "queue"};
     static const enum mg_alert ALERTS[] = {MG_ALERT_ORDER_ERROR, MG_ALERT_UNPUBLISHABLE, MG_ALERT_STATE_LOST};
     static const struct mg_failure WHOLE = {
-        {"fulfilment", 10}, {"charge", 6}, {"payment", 7}, {"http_500", 8}, {"http_500: #", 11}};
-    static const struct mg_failure OF_ORDER = {.workflow = {"refund", 6}, .signature = {"order_expired", 13}};
+        {"fulfilment", 10}, {"charge", 6}, {"payment", 7}, {"http_500", 8}};
+    static const struct mg_failure OF_ORDER = {.workflow = {"refund", 6},
+                                               .error_code = {"order_expired", 13}};
     static const struct mg_failure *const FAILURES[] = {NULL, &WHOLE, &OF_ORDER};
     return (struct mg_alert_write){
         .alert = FIDELITY_ANY(ALERTS),

@@ -117,11 +117,14 @@ static struct mg_order_record record_copy(struct mg_arena *arena, const struct m
                                       mg_arena_copy(arena, from->labels[i].value)};
     }
     copy.labels = labels;
+    copy.failure = mg_arena_copy(arena, from->failure);
     for (int i = 0; i < MG_STEPS_MAX; i++) {
         copy.steps[i].cause = mg_arena_copy(arena, from->steps[i].cause);
         copy.steps[i].result = mg_arena_copy(arena, from->steps[i].result);
         copy.steps[i].error_code = mg_arena_copy(arena, from->steps[i].error_code);
         copy.steps[i].error_text = mg_arena_copy(arena, from->steps[i].error_text);
+        copy.steps[i].error_message = mg_arena_copy(arena, from->steps[i].error_message);
+        copy.steps[i].error_body = mg_arena_copy(arena, from->steps[i].error_body);
     }
     return copy;
 }

@@ -119,9 +119,12 @@ void stage_submit(const char *order_id, bool is_again)
 
 void stage_reply(const struct stage_reply *reply)
 {
-    char body[512], error[128] = "";
+    char body[2048], error[1024] = "";
     if (reply->error_code != NULL) {
-        snprintf(error, sizeof(error), ",\"error\":{\"code\":\"%s\",\"text\":\"\"}", reply->error_code);
+        snprintf(error, sizeof(error),
+                 ",\"error\":{\"code\":\"%s\",\"text\":\"\",\"message\":\"%s\",\"body\":%s}",
+                 reply->error_code, reply->message != NULL ? reply->message : "",
+                 reply->body != NULL ? reply->body : "\"\"");
     }
     snprintf(body, sizeof(body),
              "{\"v\":1,\"order_id\":\"%s\",\"step\":\"%s\",\"attempt\":%u,\"kind\":\"%s\",\"outcome\":\"%s\","

@@ -50,6 +50,8 @@ struct stage_reply {
     uint32_t delivery_count;
     const char *exchange;   /* that it came through */
     const char *error_code; /* NULL: no error */
+    const char *message;    /* the service's own, NULL: none; it is given with a code */
+    const char *body;       /* kept of its answer, as a JSON string; likewise */
     bool is_over;           /* the service has answered: it does not act any more */
 };
 void stage_reply(const struct stage_reply *reply);

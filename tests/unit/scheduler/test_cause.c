@@ -8,6 +8,7 @@
 
 #include "../suite.h"
 #include "stage.h"
+#include "wire/reply.h"
 
 #define DOUBTING                                                                                             \
     "{\"workflow\":\"two\",\"version\":1,\"steps\":[{\"step\":\"reserve\",\"service\":\"inventory\","        \
@@ -110,6 +111,212 @@ START_TEST(the_answer_to_a_verify_stands_where_nothing_else_is_known)
 }
 END_TEST
 
+/* ---- in the client's statuses ---- */
+
+#define TWO(on_failure)                                                                                      \
+    "{\"workflow\":\"two\",\"version\":1,\"complete_within\":\"15m\",\"on_failure\":\"" on_failure "\","     \
+    "\"on_expiry\":\"compensate\",\"steps\":["                                                               \
+    "{\"step\":\"reserve\",\"service\":\"inventory\",\"complete_within\":\"10s\",\"on_unknown\":\"retry\","  \
+    "\"do\":{\"method\":\"POST\",\"path\":\"/r\"},"                                                          \
+    "\"undo\":{\"method\":\"DELETE\",\"path\":\"/r/${/do_key}\",\"retry\":{\"attempts\":1}}},"               \
+    "{\"step\":\"charge\",\"service\":\"payment\",\"complete_within\":\"10s\","                              \
+    "\"on_unknown\":\"retry\",\"do\":{\"method\":\"POST\",\"path\":\"/c\"},\"undo\":\"none\"}]}"
+
+#define DECLINED "{\"step\":\"charge\",\"code\":\"card_declined\",\"text\":\"no cover\",\"status\":422}"
+#define OPERATOR "{\"code\":\"operator\",\"text\":\"an operator decided it\"}"
+
+static void step_reply(const char *step, uint32_t attempt, const char *kind, const char *outcome)
+{
+    stage_reply(&(struct stage_reply){.order_id = "o1",
+                                      .step = step,
+                                      .attempt = attempt,
+                                      .kind = kind,
+                                      .outcome = outcome,
+                                      .executed = strcmp(outcome, "done") == 0 ? "yes" : "no",
+                                      .error_code = strcmp(outcome, "done") == 0 ? NULL : "http_503",
+                                      .is_over = true});
+    stage_settle();
+}
+
+static void decline(void)
+{
+    stage_submit("o1", false);
+    stage_settle();
+    step_reply("reserve", 1, "do", "done");
+    stage_reply(&(struct stage_reply){.order_id = "o1",
+                                      .step = "charge",
+                                      .attempt = 1,
+                                      .outcome = "permanent",
+                                      .executed = "no",
+                                      .error_code = "http_422/card_declined",
+                                      .message = "no cover",
+                                      .body = "\"{\\\"code\\\":7}\"",
+                                      .is_over = true});
+    stage_settle();
+}
+
+static void command(const char *word)
+{
+    char words[64];
+    (void)snprintf(words, sizeof(words), "\"command\":\"%s\",\"by\":\"ann\"", word);
+    stage_command(word, "o1", words, NULL);
+    stage_settle();
+}
+
+/* The last status to the client, and its cause. */
+static void expect_status(const char *status, const char *cause)
+{
+    char text[64];
+    const char *body = fake_broker_last("status")->body;
+    struct mg_slice found = mg_json_find(mg_slice_of(body), "/cause");
+    (void)snprintf(text, sizeof(text), "\"status\":\"%s\"", status);
+    ck_assert_msg(strstr(body, text) != NULL, "%s", body);
+    if (cause == NULL) {
+        ck_assert_msg(found.data == NULL, "%s", body);
+    } else {
+        ck_assert_msg(mg_slice_is(found, cause), "%s", body);
+    }
+}
+
+/* Would catch: a client that learns that a step failed and not why; an undo's failure in place of the cause.
+ */
+START_TEST(a_client_gets_the_cause_in_the_services_words)
+{
+    fake_store.definition = TWO("compensate");
+    decline();
+    expect_status("compensating", DECLINED);
+    ck_assert(mg_slice_is(fake_store_record("o1")->failure, DECLINED));
+    ck_assert(mg_slice_is(fake_store_record("o1")->steps[1].error_message, "no cover"));
+    ck_assert(mg_slice_is(fake_store_record("o1")->steps[1].error_body, "{\"code\":7}"));
+    step_reply("reserve", 2, "undo", "permanent");
+    expect_status("error", "{\"step\":\"reserve\",\"code\":\"http_503\",\"status\":503}");
+    command("resume");
+    expect_status("compensating", DECLINED);
+    step_reply("reserve", 3, "undo", "done");
+    expect_status("compensated", DECLINED);
+    stage_submit("o1", false); /* the same once more, from the stored rows */
+    stage_settle();
+    expect_status("compensated", DECLINED);
+}
+END_TEST
+
+/* Would catch: a cause of an earlier failure in an order that went forward since. */
+START_TEST(a_cause_ends_when_the_order_goes_forward)
+{
+    fake_store.definition = TWO("error");
+    decline();
+    expect_status("error", DECLINED);
+    command("resume");
+    ck_assert_ptr_null(fake_store_record("o1")->failure.data);
+    step_reply("charge", 2, "do", "done");
+    expect_status("processed", NULL);
+}
+END_TEST
+
+/* Would catch: a cancellation that is told as a failure of the step before it. */
+START_TEST(the_cause_of_a_cancellation_is_the_operator)
+{
+    fake_store.definition = TWO("error");
+    decline();
+    command("cancel");
+    expect_status("compensating", OPERATOR);
+    step_reply("reserve", 2, "undo", "done");
+    expect_status("cancelled", OPERATOR);
+}
+END_TEST
+
+/* Would catch: an operator's compensation that hides from the client why the order failed. */
+START_TEST(the_cause_of_a_compensation_stays_the_failure)
+{
+    fake_store.definition = TWO("error");
+    decline();
+    command("compensate");
+    expect_status("compensating", DECLINED);
+}
+END_TEST
+
+START_TEST(the_cause_of_an_expiry_is_its_reason)
+{
+    fake_store.definition = TWO("compensate");
+    stage_submit("o1", false);
+    stage_settle();
+    step_reply("reserve", 1, "do", "done");
+    fake_store.ahead_ms += 16 * 60 * 1000;
+    stage_command("late", "o1", "\"command\":\"expired\",\"by\":\"s\"", NULL);
+    stage_settle();
+    expect_status("compensating", "{\"code\":\"order_expired\",\"text\":\"the order's complete-by passed\"}");
+}
+END_TEST
+
+/* Would catch: hosts and addresses of the inside that reach a client as the cause. */
+START_TEST(an_agents_own_text_stays_with_the_operator)
+{
+    fake_store.definition = TWO("compensate");
+    stage_submit("o1", false);
+    stage_settle();
+    stage_reply(&(struct stage_reply){.order_id = "o1",
+                                      .step = "reserve",
+                                      .attempt = 1,
+                                      .outcome = "permanent",
+                                      .executed = "no",
+                                      .error_code = "unsendable",
+                                      .is_over = true});
+    stage_settle();
+    expect_status("compensated", "{\"step\":\"reserve\",\"code\":\"unsendable\"}");
+}
+END_TEST
+
+START_TEST(a_rejection_has_a_code)
+{
+    stage_submit("o1", false);
+    stage_settle();
+    stage_submit_from("o1", "[15.00]", "client", false);
+    stage_settle();
+    expect_status("rejected",
+                  "{\"code\":\"conflict\",\"text\":\"conflict: another order has this order_id; give "
+                  "the new one an id of its own\"}");
+}
+END_TEST
+
+/* Would catch: the absence that an undo found, shown as the failure of its step. */
+START_TEST(what_an_undo_found_absent_is_no_failure)
+{
+    fake_store.definition = TWO("compensate");
+    decline();
+    stage_reply(&(struct stage_reply){.order_id = "o1",
+                                      .step = "reserve",
+                                      .attempt = 2,
+                                      .kind = "undo",
+                                      .outcome = "absent",
+                                      .executed = "no",
+                                      .error_code = "http_404"});
+    stage_settle();
+    ck_assert_int_eq(stage_step("o1", 0), MG_STEP_UNDONE);
+    ck_assert_ptr_null(fake_store_record("o1")->steps[0].error_code.data);
+}
+END_TEST
+
+/* Would catch: a body of an agent in another language that fills the row of a step. */
+START_TEST(a_body_is_cut_however_long_it_comes)
+{
+    static char body[20 * 1024];
+    memset(body, 'x', sizeof(body) - 1);
+    body[0] = body[sizeof(body) - 2] = '"';
+    fake_store.definition = TWO("error");
+    stage_submit("o1", false);
+    stage_settle();
+    char text[sizeof(body) + 512];
+    (void)snprintf(
+        text, sizeof(text),
+        "{\"v\":1,\"order_id\":\"o1\",\"step\":\"reserve\",\"attempt\":1,\"kind\":\"do\",\"outcome\":"
+        "\"permanent\",\"executed\":\"no\",\"error\":{\"code\":\"x\",\"body\":%s}}",
+        body);
+    fake_broker_deliver(&(struct fake_delivery){.consumer = MG_LANE_REPLIES, .type = "reply", .body = text});
+    stage_settle();
+    ck_assert_uint_eq(fake_store_record("o1")->steps[0].error_body.len, MG_ERROR_KEEP_MAX);
+}
+END_TEST
+
 /* Compares the transitions of an event to the byte, but for the moment of a wait. */
 static void assert_transitions(int event, const char *expected)
 {
@@ -192,6 +399,15 @@ int main(void)
     tcase_add_test(test, the_changes_of_state_are_kept_in_one_form);
     tcase_add_test(test, a_reply_without_an_access_token_counts_nothing);
     tcase_add_test(test, a_request_with_headers_has_a_version_of_its_own);
+    tcase_add_test(test, a_client_gets_the_cause_in_the_services_words);
+    tcase_add_test(test, a_cause_ends_when_the_order_goes_forward);
+    tcase_add_test(test, the_cause_of_a_cancellation_is_the_operator);
+    tcase_add_test(test, the_cause_of_a_compensation_stays_the_failure);
+    tcase_add_test(test, the_cause_of_an_expiry_is_its_reason);
+    tcase_add_test(test, an_agents_own_text_stays_with_the_operator);
+    tcase_add_test(test, a_rejection_has_a_code);
+    tcase_add_test(test, what_an_undo_found_absent_is_no_failure);
+    tcase_add_test(test, a_body_is_cut_however_long_it_comes);
     suite_add_tcase(suite, test);
     return run_suite(suite);
 }

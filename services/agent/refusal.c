@@ -1,0 +1,121 @@
+/* See refusal.h. */
+#include "refusal.h"
+
+#include <ctype.h>
+#include <stdio.h>
+#include <string.h>
+
+static bool is_code_char(char c)
+{
+    bool is_letter = (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z');
+    return is_letter || (c >= '0' && c <= '9') || c == '.' || c == '_' || c == '-';
+}
+
+/* Appends what is left of a code, as far as there is room. False: nothing is left of it. */
+static bool code_append(struct mg_slice text, char *code, size_t size)
+{
+    size_t begin = strlen(code), len = begin;
+    bool is_gap = false; /* between two parts of the code */
+    for (size_t i = 0; i < text.len && len + 1 < size; i++) {
+        if (!is_code_char(text.data[i])) {
+            is_gap = len > begin;
+            continue;
+        }
+        if (is_gap && len + 2 < size) {
+            code[len++] = '_';
+        }
+        code[len++] = text.data[i];
+        is_gap = false;
+    }
+    code[len] = '\0';
+    return len > begin;
+}
+
+/* A string's or a number's text in `ret`; false for other values, and for no memory: then a reply goes out
+ * without it, which loses less than no reply. */
+static bool text_read(struct mg_slice value, bool takes_number, struct mg_buf *ret)
+{
+    mg_buf_clear(ret);
+    if (value.data == NULL) {
+        return false;
+    }
+    if (takes_number && (value.data[0] == '-' || isdigit((unsigned char)value.data[0]))) {
+        mg_buf_append_slice(ret, value);
+    } else if (!mg_json_string(value, ret)) {
+        return false;
+    }
+    return !ret->failed && ret->len > 0;
+}
+
+static void code_find(const struct mg_service *service, struct mg_slice body, struct mg_buf *text,
+                      char code[MG_ERROR_CODE_MAX + 1])
+{
+    size_t class_len = strlen(code);
+    for (int i = 0; service->error.code[i] != NULL; i++) {
+        if (text_read(mg_json_find(body, service->error.code[i]), true, text)) {
+            memcpy(code + class_len, "/", 2);
+            if (code_append(mg_buf_slice(text), code, MG_ERROR_CODE_MAX + 1)) {
+                return;
+            }
+            code[class_len] = '\0';
+        }
+    }
+}
+
+/* Copies text for people: blanks for controls. JSON has checked that it is UTF-8. */
+static void message_copy(struct mg_slice text, char ret_message[MG_ERROR_MESSAGE_MAX + 1])
+{
+    size_t len = 0, step;
+    for (size_t i = 0; i < text.len; i += step) {
+        step = mg_utf8_len(text.data + i, text.len - i);
+        if (step == 0 || len + step > MG_ERROR_MESSAGE_MAX) {
+            break;
+        }
+        bool is_control = (unsigned char)text.data[i] < ' ' || text.data[i] == 0x7f;
+        memcpy(ret_message + len, is_control ? " " : text.data + i, step);
+        len += step;
+    }
+    ret_message[len] = '\0';
+}
+
+/* True if the body is JSON, which alone has places. */
+static bool is_searchable(struct mg_slice body, const struct mg_json_limits *limits)
+{
+    struct mg_err err;
+    return body.data != NULL && body.len > 0 && mg_json_check(body, limits, &err) == MG_OK;
+}
+
+void mg_refusal_code(const struct mg_service *service, int status, struct mg_slice body,
+                     const struct mg_json_limits *limits, char ret_code[MG_ERROR_CODE_MAX + 1])
+{
+    struct mg_buf text;
+    snprintf(ret_code, MG_ERROR_CODE_MAX + 1, MG_ERROR_CODE_HTTP "%d", status);
+    if (is_searchable(body, limits)) {
+        mg_buf_init(&text, body.len);
+        code_find(service, body, &text, ret_code);
+        mg_buf_finish(&text);
+    }
+}
+
+void mg_refusal_message(const struct mg_service *service, struct mg_slice body,
+                        const struct mg_json_limits *limits, char ret_message[MG_ERROR_MESSAGE_MAX + 1])
+{
+    struct mg_buf text;
+    bool is_found = service->error.keep_bytes == 0 || !is_searchable(body, limits);
+    ret_message[0] = '\0';
+    mg_buf_init(&text, body.len);
+    for (int i = 0; service->error.text[i] != NULL && !is_found; i++) {
+        is_found = text_read(mg_json_find(body, service->error.text[i]), false, &text);
+        if (is_found) {
+            message_copy(mg_buf_slice(&text), ret_message);
+        }
+    }
+    mg_buf_finish(&text);
+}
+
+struct mg_slice mg_refusal_kept(const struct mg_service *service, struct mg_slice body)
+{
+    const struct mg_slice none = {NULL, 0};
+    size_t len = body.data != NULL ? mg_utf8_cut(body, service->error.keep_bytes) : 0;
+    return len > 0 ? (struct mg_slice){body.data, len} : none;
+}
