@@ -4,6 +4,7 @@
  *   {"value": …, "text": "…", "steps": 3}   text: as within a longer text; absent for null, lists and objects
  *   {"error": "column 1: …"}                at evaluation
  *   {"refused": "syntax|name|type", "text": "column 1: …"}
+ *   {"refused": "json", "text": "…"}        the line is no JSON that the project would take
  * With --time COUNT each expression is evaluated so often, and the line has "ns" and "compile_ns" too.
  */
 #include <stdio.h>
@@ -134,10 +135,14 @@ int main(int argc, char **argv)
         struct mg_buf buf;
         mg_buf_init(&buf, WIDE);
         if (mg_json_check(slice, &LIMITS, &err) != MG_OK) {
-            (void)fprintf(stderr, "expr_lines: %s\n", err.text);
-            return 2;
+            struct mg_json_writer out = mg_json_compact(&buf);
+            mg_json_object_begin(&out);
+            mg_json_member_string(&out, "refused", "json");
+            mg_json_member_string(&out, "text", err.text);
+            mg_json_object_end(&out);
+        } else {
+            answer(slice, times, &buf);
         }
-        answer(slice, times, &buf);
         if (buf.failed) {
             (void)fprintf(stderr, "expr_lines: an answer is above %d bytes\n", WIDE);
             return 2;
