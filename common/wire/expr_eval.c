@@ -73,7 +73,7 @@ struct mg_slice mg_expr_run_member(struct mg_expr_run *run, struct mg_slice obje
         other.is_escaped = memchr(other.text.data, '\\', other.text.len) != NULL;
         bool is_it = (name->is_escaped || other.is_escaped || name->text.len == other.text.len) &&
                      mg_expr_text_compare(&other, name, &passed) == 0;
-        passed += (size_t)(walk.at - from) + MG_EXPR_STEP / 2;
+        passed += (size_t)(walk.at - from) + MG_EXPR_STEP;
         if (!mg_expr_spend(run, passed)) {
             return (struct mg_slice){0};
         }

@@ -165,7 +165,7 @@ static bool equal_objects(struct mg_expr_run *run, int node, struct mg_slice a, 
     while (*ret && mg_json_walk_next(&walk, &quoted, &json)) {
         struct mg_expr_value name = mg_expr_value_of(quoted);
         struct mg_slice found = mg_expr_run_member(run, b, &name);
-        if (run->is_over) {
+        if (run->is_over || !mg_expr_spend(run, 2 * MG_EXPR_STEP + quoted.len + json.len)) {
             return false;
         }
         *ret = found.data != NULL;
@@ -185,6 +185,9 @@ static bool equal_whole(struct mg_expr_run *run, int node, const struct mg_expr_
     if (run->depth >= MG_EXPR_RUN_MAX) {
         (void)mg_expr_fault(run, MG_EXPR_FAULT_DEEP, node);
         run->is_over = true;
+        return false;
+    }
+    if (!mg_expr_spend(run, MG_EXPR_STEP)) {
         return false;
     }
     run->depth++;

@@ -41,7 +41,7 @@ struct mg_expr_run {
     struct mg_expr_frame *frame;
     const struct mg_expr_scope *scope;
     struct mg_expr_room *room;
-    int64_t left; /* of the steps, in 64ths: a byte is one */
+    int64_t left; /* of the steps, in bytes passed over */
     int depth;
     bool is_over; /* out of steps or too deep: nothing absorbs that */
     struct mg_expr_fault fault;
@@ -49,7 +49,7 @@ struct mg_expr_run {
     int loop_node, loop_count;
 };
 
-#define MG_EXPR_STEP    64 /* in `left` */
+#define MG_EXPR_STEP    MG_EXPR_STEP_BYTES /* in `left` */
 #define MG_EXPR_RUN_MAX 256 /* nodes and values below each other; some 100 KiB of the stack */
 
 bool mg_expr_spend(struct mg_expr_run *run, size_t bytes);

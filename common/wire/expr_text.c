@@ -129,7 +129,7 @@ bool mg_expr_text_contains(const struct mg_expr_value *text, const struct mg_exp
         if (begins(reader, reader_of(part), ret_passed)) {
             return true;
         }
-    } while (next_byte(&reader) >= 0 && *ret_passed <= (size_t)MG_EXPR_STEPS_MAX * 64);
+    } while (next_byte(&reader) >= 0 && *ret_passed <= (size_t)MG_EXPR_STEPS_MAX * MG_EXPR_STEP_BYTES);
     return false; /* beyond the steps: the caller charges them and ends */
 }
 

@@ -8,6 +8,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#define SHORT_BYTES 16
+
 static bool is_blank(char c)
 {
     return c == ' ' || c == '\t' || c == '\n' || c == '\r';
@@ -63,7 +65,12 @@ static const char *skip_blanks(const char *at, const char *end)
  * number of backslashes before it. */
 static const char *skip_string(const char *at, const char *end)
 {
-    const char *quote = at;
+    const char *quote = at, *near = end - at > SHORT_BYTES ? at + SHORT_BYTES : end;
+    for (const char *p = at + 1; p < near && *p != '\\'; p++) { /* names mostly end before a call pays */
+        if (*p == '"') {
+            return p + 1;
+        }
+    }
     while ((quote = memchr(quote + 1, '"', (size_t)(end - quote - 1))) != NULL) {
         const char *escape = quote;
         while (escape[-1] == '\\') {
@@ -85,19 +92,18 @@ static const char *skip_value(const char *at, const char *end)
         return skip_string(at, end);
     }
     if (*at == '{' || *at == '[') {
+        /* One path for all but quotes: brackets come in no order that a processor could predict. */
+        static const signed char DEPTHS[256] = {['{'] = 1, ['['] = 1, ['}'] = -1, [']'] = -1};
         int depth = 0;
         while (at < end) {
             if (*at == '"') {
                 at = skip_string(at, end);
                 continue;
             }
-            if (*at == '{' || *at == '[') {
-                depth++;
+            depth += DEPTHS[(unsigned char)*at++];
+            if (depth == 0) {
+                return at;
             }
-            if ((*at == '}' || *at == ']') && --depth == 0) {
-                return at + 1;
-            }
-            at++;
         }
         return end;
     }
