@@ -101,14 +101,14 @@ static void write_reason(const struct mg_expr_run *run, struct mg_buf *text)
 enum mg_class mg_expr_fault_text(const struct mg_expr_run *run, struct mg_err *err)
 {
     const struct mg_expr *expr = run->fault.expr;
-    char memory[MG_ERR_TEXT_MAX];
+    char memory[MG_EXPR_MESSAGE_SIZE];
     struct mg_buf text;
     struct mg_slice whole = cut(expr->text, SHOWN_EXPR_MAX);
 
     mg_buf_init_fixed(&text, memory, sizeof(memory));
     write_reason(run, &text);
     mg_buf_printf(&text, " (%.*s%s)", (int)whole.len, whole.data, whole.len < expr->text.len ? "…" : "");
-    mg_utf8_mend(memory);
+    mg_expr_line(memory);
     return mg_err_set(err, MG_PERMANENT, "column %d: %s",
                       mg_expr_column(expr->text, expr->nodes[run->fault.node].at), memory);
 }
@@ -224,6 +224,9 @@ void mg_expr_explain(const struct mg_expr *expr, const struct mg_expr_scope *sco
     mg_buf_init_fixed(&text, memory, sizeof(memory));
     if (!add_reason(&reason, expr->root, &is_true) && !text.failed) {
         return;
+    }
+    if (text.len > 0) {
+        mg_expr_line(memory);
     }
     struct mg_slice whole = mg_buf_slice(&text);
     if (text.failed || whole.len > max) {

@@ -94,7 +94,7 @@ static bool count_elements(struct mg_expr_run *run, const struct mg_expr_value *
     }
     mg_json_walk_begin(&walk, whole->text);
     for (const char *from = walk.at; mg_json_walk_next(&walk, &name, &json); from = walk.at) {
-        if (!mg_expr_spend(run, MG_EXPR_STEP / 2 + (size_t)(walk.at - from))) {
+        if (!mg_expr_spend(run, MG_EXPR_STEP + (size_t)(walk.at - from))) {
             return false;
         }
         (*ret_count)++;

@@ -24,7 +24,7 @@ int mg_expr_column(struct mg_slice text, size_t at)
 int mg_expr_fail(struct mg_expr_compile *compile, size_t at, enum mg_expr_mistake mistake, const char *format,
                  ...)
 {
-    char text[MG_ERR_TEXT_MAX];
+    char text[MG_EXPR_MESSAGE_SIZE];
     va_list args;
     if (compile->has_failed) {
         return MG_EXPR_NONE;
@@ -32,7 +32,7 @@ int mg_expr_fail(struct mg_expr_compile *compile, size_t at, enum mg_expr_mistak
     va_start(args, format);
     (void)vsnprintf(text, sizeof(text), format, args);
     va_end(args);
-    mg_utf8_mend(text);
+    mg_expr_line(text);
     compile->has_failed = true;
     compile->place = (struct mg_expr_place){mg_expr_column(compile->text, at), mistake};
     (void)mg_err_set(compile->err, MG_BAD_INPUT, "column %d: %s", compile->place.column, text);

@@ -101,6 +101,9 @@ size_t mg_expr_duration_write(mg_int128 ns, char ret_text[MG_EXPR_TIME_TEXT_SIZE
 struct mg_expr_value mg_expr_value_of(struct mg_slice json);
 /* Appends at most `max` bytes of it as a person would write it: 'high', 65.00, a list. */
 void mg_expr_show(const struct mg_expr_value *value, struct mg_buf *ret_text);
+/* Makes one line of a message that quotes an expression or a payload, and mends a character that was cut. */
+void mg_expr_line(char *text);
+#define MG_EXPR_MESSAGE_SIZE (MG_ERR_TEXT_MAX - 24) /* room for "column 1024: " */
 /* "column 9" counts characters. */
 int mg_expr_column(struct mg_slice text, size_t at);
 

@@ -142,6 +142,14 @@ bool mg_expr_write_text(const struct mg_expr_value *value, struct mg_buf *ret_te
     return true;
 }
 
+void mg_expr_line(char *text)
+{
+    for (char *at = text; *at != '\0'; at++) {
+        *at = (unsigned char)*at < ' ' || *at == 0x7f ? ' ' : *at;
+    }
+    mg_utf8_mend(text);
+}
+
 static void show_text(const struct mg_expr_value *value, struct mg_buf *ret_text)
 {
     char plain[SHOWN_TEXT_MAX];
