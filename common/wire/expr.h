@@ -39,11 +39,12 @@
 #include "base/buf.h"
 #include "wire/expr_decimal.h"
 
-#define MG_EXPR_TEXT_MAX   1024  /* bytes; a longer condition belongs into several values */
-#define MG_EXPR_NODES_MAX  256   /* more cannot be read by a person */
-#define MG_EXPR_DEPTH_MAX  32    /* nested brackets, calls and conditionals, as CEL asks for; bounds recursion */
-#define MG_EXPR_HEIGHT_MAX 96    /* of the tree: a row of terms nests to the left */
-#define MG_EXPR_LOOPS_MAX  2     /* macros within each other: more would be a program */
+#define MG_EXPR_TEXT_MAX  1024 /* bytes; a longer condition belongs into several values */
+#define MG_EXPR_NODES_MAX 256  /* more cannot be read by a person */
+#define MG_EXPR_DEPTH_MAX 32   /* nested brackets, calls and conditionals, as CEL asks for; bounds recursion \
+                                */
+#define MG_EXPR_HEIGHT_MAX 96  /* of the tree: a row of terms nests to the left */
+#define MG_EXPR_LOOPS_MAX  2   /* macros within each other: more would be a program */
 #define MG_EXPR_STEPS_MAX  20000 /* below a millisecond of the loop, measured (tests/README.md) */
 #define MG_EXPR_STEP_BYTES 40    /* of JSON passed over; at 64, a text of quotes and brackets took 1.2 ms */
 #define MG_EXPR_ROOM_BYTES 4096  /* texts made by + and string() at one time */
@@ -111,6 +112,10 @@ enum mg_class mg_expr_compile(struct mg_slice text, const struct mg_expr_names *
                               const struct mg_expr **ret_expr, struct mg_expr_place *ret_place,
                               struct mg_err *err) MG_MUSTCHECK;
 
+/* Of text that begins with an expression: the place of the first "}" outside the expression's texts; NULL:
+ * there is none. */
+const char *mg_expr_close(const char *at, const char *end);
+
 struct mg_slice mg_expr_text(const struct mg_expr *expr);
 /* The type of every value that it can have; MG_EXPR_UNKNOWN if it depends on the input. */
 enum mg_expr_type mg_expr_type_of(const struct mg_expr *expr);
@@ -165,8 +170,8 @@ struct mg_expr_room {
 struct mg_expr_value {
     enum mg_expr_type type;
     bool boolean;
-    bool is_escaped; /* a text that still has JSON's escapes */
-    bool is_wide;    /* a number with more digits than can be reckoned with; it may be passed on */
+    bool is_escaped;          /* a text that still has JSON's escapes */
+    bool is_wide;             /* a number with more digits than can be reckoned with; it may be passed on */
     struct mg_decimal number; /* also nanoseconds: of a time since 1970, of a duration */
     struct mg_slice text;     /* a text without quotes; JSON of a list, an object, or a number as received */
     const struct mg_expr *list_of; /* a list that stands in this expression, at `list_node` */

@@ -32,9 +32,8 @@ static const struct function METHODS[] = {
     {"count", "payload.items.count(i, i.qty > 100)", 2, MG_OP_COUNT},
     {"sum", "payload.items.sum(i, i.qty * i.price)", 2, MG_OP_SUM},
 };
-static const char *const METHOD_NAMES[] = {"startsWith", "endsWith", "contains", "size",
-                                           "all",        "exists",   "count",    "sum",
-                                           NULL};
+static const char *const METHOD_NAMES[] = {"startsWith", "endsWith", "contains", "size", "all",
+                                           "exists",     "count",    "sum",      NULL};
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 

@@ -29,7 +29,7 @@ bool mg_expr_fault_type(struct mg_expr_run *run, int node, enum mg_expr_type is,
 }
 
 bool mg_expr_fault_types(struct mg_expr_run *run, int node, const struct mg_expr_value *a,
-                        const struct mg_expr_value *b)
+                         const struct mg_expr_value *b)
 {
     (void)mg_expr_fault(run, MG_EXPR_FAULT_TYPES, node);
     run->fault.left = a->type;
@@ -378,10 +378,8 @@ void mg_expr_run_begin(struct mg_expr_run *run, struct mg_expr_frame *frame, con
 {
     frame->expr = expr;
     room->used = 0;
-    *run = (struct mg_expr_run){.frame = frame,
-                                .scope = scope,
-                                .room = room,
-                                .left = (int64_t)MG_EXPR_STEPS_MAX * MG_EXPR_STEP};
+    *run = (struct mg_expr_run){
+        .frame = frame, .scope = scope, .room = room, .left = (int64_t)MG_EXPR_STEPS_MAX * MG_EXPR_STEP};
 }
 
 enum mg_class mg_expr_evaluate(const struct mg_expr *expr, const struct mg_expr_scope *scope,

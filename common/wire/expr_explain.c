@@ -4,7 +4,7 @@
 
 #include "wire/expr_run.h"
 
-#define SHOWN_EXPR_MAX 120 /* bytes of an expression in a message: one line */
+#define SHOWN_EXPR_MAX 120  /* bytes of an expression in a message: one line */
 #define REASON_MAX     1000 /* bytes of a reason before it is cut: it goes into an event row */
 
 static struct mg_slice span(const struct mg_expr *expr, int node)

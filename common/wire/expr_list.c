@@ -1,5 +1,5 @@
-/* Lists and objects: walking, equality, `in`, size and the macros. An element of JSON is read where it lies; an
- * element of a list in the expression is evaluated each time it is met. */
+/* Lists and objects: walking, equality, `in`, size and the macros. An element of JSON is read where it lies;
+ * an element of a list in the expression is evaluated each time it is met. */
 #include <string.h>
 
 #include "wire/expr_run.h"
@@ -269,7 +269,8 @@ bool mg_expr_run_in(struct mg_expr_run *run, int node, struct mg_expr_value *ret
 
 /* ---- macros ---- */
 
-/* One element of all() or exists(): true when it decides. A fault stays until the end, as beside && and ||. */
+/* One element of all() or exists(): true when it decides. A fault stays until the end, as beside && and ||.
+ */
 static bool run_test(struct mg_expr_run *run, int body, bool decider, struct mg_expr_fault *first)
 {
     bool is_true;
@@ -356,8 +357,8 @@ bool mg_expr_run_loop(struct mg_expr_run *run, int node, struct mg_expr_value *r
     }
     mg_expr_cursor_begin(&cursor, &list);
     bool is_quantor = of->op == MG_OP_ALL || of->op == MG_OP_EXISTS;
-    bool is_good = is_quantor ? run_quantor(run, node, &cursor, ret, &count)
-                              : run_sum(run, node, &cursor, ret, &count);
+    bool is_good =
+        is_quantor ? run_quantor(run, node, &cursor, ret, &count) : run_sum(run, node, &cursor, ret, &count);
     if (run->is_over) { /* the outermost loop is named last, and stays */
         run->loop_expr = run->frame->expr;
         run->loop_node = node;

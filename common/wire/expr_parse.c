@@ -118,8 +118,8 @@ static int take_number(struct mg_expr_compile *compile)
 
 static int take_text(struct mg_expr_compile *compile)
 {
-    struct mg_expr_value literal = {
-        .type = MG_EXPR_TEXT, .text = {compile->plain + compile->token.name, compile->token.name_len}};
+    struct mg_expr_value literal = {.type = MG_EXPR_TEXT,
+                                    .text = {compile->plain + compile->token.name, compile->token.name_len}};
     size_t begin = mg_expr_token_at(compile);
     mg_expr_token_next(compile);
     return add_literal(compile, literal, begin);
@@ -186,6 +186,31 @@ static int unknown_name(struct mg_expr_compile *compile, struct mg_slice name, s
                         mg_expr_is_reserved(name) ? ", and this word is reserved" : "");
 }
 
+static int unknown_listed(struct mg_expr_compile *compile, const struct mg_expr_root *root,
+                          struct mg_slice name, size_t at)
+{
+    const char *nearest = mg_json_nearest(root->members, name);
+    int shown = name.len < 64 ? (int)name.len : 64;
+    char list[200] = "";
+    size_t len = 0;
+
+    if (nearest != NULL) {
+        return mg_expr_fail(compile, at, MG_EXPR_MISTAKE_NAME,
+                            "\"%s.%.*s\" is not there; did you mean \"%s.%s\"?", root->name, shown, name.data,
+                            root->name, nearest);
+    }
+    for (int i = 0; root->members[i] != NULL; i++) {
+        int n = snprintf(list + len, sizeof(list) - len, "%s%s", i > 0 ? ", " : "", root->members[i]);
+        if (n < 0 || (size_t)n >= sizeof(list) - len) {
+            list[len] = '\0';
+            break;
+        }
+        len += (size_t)n;
+    }
+    return mg_expr_fail(compile, at, MG_EXPR_MISTAKE_NAME, "\"%s.%.*s\" is not there; there are %s",
+                        root->name, shown, name.data, list);
+}
+
 /* The member behind a root that has a list of them. */
 static int take_listed(struct mg_expr_compile *compile, int root, size_t begin)
 {
@@ -220,12 +245,7 @@ static int take_listed(struct mg_expr_compile *compile, int root, size_t begin)
             return mg_expr_node_add(compile, node, begin, at);
         }
     }
-    const char *nearest = mg_json_nearest(known->members, name);
-    return mg_expr_fail(compile, at, MG_EXPR_MISTAKE_NAME, "\"%s.%.*s\" is not there%s%s%s%s%s", known->name,
-                        name.len < 64 ? (int)name.len : 64, name.data,
-                        nearest != NULL ? "; did you mean \"" : "", nearest != NULL ? known->name : "",
-                        nearest != NULL ? "." : "", nearest != NULL ? nearest : "",
-                        nearest != NULL ? "\"?" : "");
+    return unknown_listed(compile, known, name, at);
 }
 
 static int take_root(struct mg_expr_compile *compile, struct mg_slice name, size_t begin)
@@ -370,8 +390,7 @@ static int take_unary(struct mg_expr_compile *compile)
     int node = take_postfix(compile);
     while (count > 0 && node >= 0) {
         count--;
-        node = mg_expr_node_add(compile,
-                                node_of(is_not ? MG_OP_NOT : MG_OP_NEGATE, node, MG_EXPR_NONE),
+        node = mg_expr_node_add(compile, node_of(is_not ? MG_OP_NOT : MG_OP_NEGATE, node, MG_EXPR_NONE),
                                 begins[count], begins[count]);
     }
     return node;
@@ -382,9 +401,10 @@ static const struct {
     enum mg_expr_op op;
     int level; /* a higher one binds closer */
 } BINARIES[] = {
-    {"||", MG_OP_OR, 1},      {"&&", MG_OP_AND, 2},        {"==", MG_OP_EQUAL, 3}, {"!=", MG_OP_UNEQUAL, 3},
-    {"<=", MG_OP_LESS_EQUAL, 3}, {">=", MG_OP_MORE_EQUAL, 3}, {"<", MG_OP_LESS, 3},   {">", MG_OP_MORE, 3},
-    {"in", MG_OP_IN, 3},      {"+", MG_OP_ADD, 4},         {"-", MG_OP_SUBTRACT, 4}, {"*", MG_OP_MULTIPLY, 5},
+    {"||", MG_OP_OR, 1},      {"&&", MG_OP_AND, 2},        {"==", MG_OP_EQUAL, 3},
+    {"!=", MG_OP_UNEQUAL, 3}, {"<=", MG_OP_LESS_EQUAL, 3}, {">=", MG_OP_MORE_EQUAL, 3},
+    {"<", MG_OP_LESS, 3},     {">", MG_OP_MORE, 3},        {"in", MG_OP_IN, 3},
+    {"+", MG_OP_ADD, 4},      {"-", MG_OP_SUBTRACT, 4},    {"*", MG_OP_MULTIPLY, 5},
 };
 #define BINARY_COUNT (sizeof(BINARIES) / sizeof(BINARIES[0]))
 

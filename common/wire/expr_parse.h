@@ -41,8 +41,8 @@ struct mg_expr_compile {
 };
 
 /* The first mistake stays. Always MG_EXPR_NONE. */
-int mg_expr_fail(struct mg_expr_compile *compile, size_t at, enum mg_expr_mistake mistake,
-                 const char *format, ...) MG_PRINTF(4, 5);
+int mg_expr_fail(struct mg_expr_compile *compile, size_t at, enum mg_expr_mistake mistake, const char *format,
+                 ...) MG_PRINTF(4, 5);
 
 /* ---- expr_token.c ---- */
 
@@ -59,7 +59,8 @@ bool mg_expr_is_reserved(struct mg_slice name); /* no name by CEL's grammar, but
 /* ---- expr_parse.c ---- */
 
 int mg_expr_parse(struct mg_expr_compile *compile); /* a whole condition, up to what cannot continue it */
-/* Adds a node, with its type; its text is from `begin` to the last token taken, and mistakes point to `at`. */
+/* Adds a node, with its type; its text is from `begin` to the last token taken, and mistakes point to `at`.
+ */
 int mg_expr_node_add(struct mg_expr_compile *compile, struct mg_expr_node node, size_t begin, size_t at);
 
 /* ---- expr_call.c ---- */
@@ -71,7 +72,8 @@ int mg_expr_call_method(struct mg_expr_compile *compile, int target, struct mg_s
 
 /* ---- expr_type.c ---- */
 
-/* Sets the type and the shape of the last node from its children's; a mistake if they can never go together. */
+/* Sets the type and the shape of the last node from its children's; a mistake if they can never go together.
+ */
 void mg_expr_infer(struct mg_expr_compile *compile, int node);
 
 #endif

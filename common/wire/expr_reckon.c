@@ -1,4 +1,5 @@
-/* Numbers, texts and times: what operators and functions make of them. Texts that are made lie in the room. */
+/* Numbers, texts and times: what operators and functions make of them. Texts that are made lie in the room.
+ */
 #include <string.h>
 
 #include "wire/expr_run.h"
@@ -62,8 +63,7 @@ static bool run_join(struct mg_expr_run *run, int node, const struct mg_expr_val
 {
     struct mg_expr_value first = *left, second;
     struct mg_expr_room *room = run->room;
-    bool is_last = first.text.len > 0 && first.text.len <= room->used &&
-                   first.text.data + first.text.len == room->bytes + room->used;
+    bool is_last = first.text.data + first.text.len == room->bytes + room->used; /* only a text in the room */
     if (!is_last && !keep_text(run, node, left, &first)) {
         return false;
     }
@@ -227,8 +227,7 @@ bool mg_expr_run_moment(struct mg_expr_run *run, int node, struct mg_expr_value 
     size_t len = 0;
     mg_int128 ns;
     bool is_time = node_of(run, node)->op == MG_OP_TIME;
-    if (!run_text(run, node_of(run, node)->a, &value) ||
-        !mg_expr_spend(run, STRING_STEPS * MG_EXPR_STEP)) {
+    if (!run_text(run, node_of(run, node)->a, &value) || !mg_expr_spend(run, STRING_STEPS * MG_EXPR_STEP)) {
         return false;
     }
     bool is_good = mg_expr_text_copy(&value, text, sizeof(text), &len);

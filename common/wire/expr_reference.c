@@ -26,8 +26,8 @@ static int root_below(const struct walk *walk, int node)
         if (of->op == MG_OP_ROOT) {
             return node;
         }
-        bool is_path = of->op == MG_OP_MEMBER ||
-                       (of->op == MG_OP_INDEX && node_of(walk, of->b)->op == MG_OP_LITERAL);
+        bool is_path =
+            of->op == MG_OP_MEMBER || (of->op == MG_OP_INDEX && node_of(walk, of->b)->op == MG_OP_LITERAL);
         if (!is_path) {
             return MG_EXPR_NONE;
         }

@@ -50,7 +50,7 @@ struct mg_expr_run {
 };
 
 #define MG_EXPR_STEP    MG_EXPR_STEP_BYTES /* in `left` */
-#define MG_EXPR_RUN_MAX 256 /* nodes and values below each other; some 100 KiB of the stack */
+#define MG_EXPR_RUN_MAX 256                /* nodes and values below each other; some 100 KiB of the stack */
 
 bool mg_expr_spend(struct mg_expr_run *run, size_t bytes);
 /* Always false. */

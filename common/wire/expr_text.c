@@ -13,9 +13,8 @@ struct reader {
 
 static struct reader reader_of(const struct mg_expr_value *text)
 {
-    return (struct reader){.at = text->text.data,
-                           .end = text->text.data + text->text.len,
-                           .is_escaped = text->is_escaped};
+    return (struct reader){
+        .at = text->text.data, .end = text->text.data + text->text.len, .is_escaped = text->is_escaped};
 }
 
 static int next_byte(struct reader *reader) /* -1: the end */

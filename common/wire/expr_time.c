@@ -4,10 +4,10 @@
 
 #include "wire/expr_tree.h"
 
-#define SECOND_NS ((mg_int128)1000000000)
-#define DAY_S     INT64_C(86400)
-#define YEAR_MIN  1
-#define YEAR_MAX  9999
+#define SECOND_NS     ((mg_int128)1000000000)
+#define DAY_S         INT64_C(86400)
+#define YEAR_MIN      1
+#define YEAR_MAX      9999
 #define FRACTION_SIZE 16 /* more than "." and nine digits: any int fits */
 /* Longer ones are a typing mistake; the sum with any time stays far below 128 bits. */
 #define DURATION_MAX_NS (SECOND_NS * DAY_S * 366 * YEAR_MAX)
@@ -160,8 +160,8 @@ size_t mg_expr_time_write(mg_int128 ns, char ret_text[MG_EXPR_TIME_TEXT_SIZE])
     char digits[FRACTION_SIZE];
     write_fraction((int)fraction, digits);
     int n = snprintf(ret_text, MG_EXPR_TIME_TEXT_SIZE, "%04d-%02d-%02dT%02d:%02d:%02d%sZ", year, month,
-                     (int)(days - days_of(year, month, 1)) + 1, (int)(second / 3600),
-                     (int)(second / 60 % 60), (int)(second % 60), digits);
+                     (int)(days - days_of(year, month, 1)) + 1, (int)(second / 3600), (int)(second / 60 % 60),
+                     (int)(second % 60), digits);
     return n > 0 ? (size_t)n : 0;
 }
 
@@ -179,7 +179,8 @@ static bool take_part(struct mg_slice *text, mg_int128 *ret_ns)
                  {"m", INT64_C(60000000000)},
                  {"s", 1000000000}};
     size_t len = 0;
-    while (len < text->len && ((text->data[len] >= '0' && text->data[len] <= '9') || text->data[len] == '.')) {
+    while (len < text->len &&
+           ((text->data[len] >= '0' && text->data[len] <= '9') || text->data[len] == '.')) {
         len++;
     }
     struct mg_decimal number, product;

@@ -111,7 +111,8 @@ static void take_text(struct mg_expr_compile *compile, size_t at, bool is_raw)
     compile->token.name = (uint16_t)compile->names_len;
     at += quotes;
     while (!compile->has_failed) {
-        if (at + quotes > compile->text.len || (quotes == 1 && (char_at(compile, at) == '\n' || char_at(compile, at) == '\r'))) {
+        if (at + quotes > compile->text.len ||
+            (quotes == 1 && (char_at(compile, at) == '\n' || char_at(compile, at) == '\r'))) {
             (void)mg_expr_fail(compile, begin, MG_EXPR_MISTAKE_SYNTAX, "a text without its closing quote");
             return;
         }
@@ -276,13 +277,40 @@ void mg_expr_token_need(struct mg_expr_compile *compile, const char *symbol, con
 
 bool mg_expr_is_reserved(struct mg_slice name)
 {
-    static const char *const RESERVED[] = {"as",     "break", "const", "continue", "else", "for",
-                                           "function", "if",  "import", "let",     "loop", "package",
-                                           "namespace", "return", "var", "void",   "while", "in", "true", "false", "null"};
+    static const char *const RESERVED[] = {"as",        "break",  "const",  "continue", "else",  "for",
+                                           "function",  "if",     "import", "let",      "loop",  "package",
+                                           "namespace", "return", "var",    "void",     "while", "in",
+                                           "true",      "false",  "null"};
     for (size_t i = 0; i < sizeof(RESERVED) / sizeof(RESERVED[0]); i++) {
         if (mg_slice_is(name, RESERVED[i])) {
             return true;
         }
     }
     return false;
+}
+
+const char *mg_expr_close(const char *at, const char *end)
+{
+    bool is_raw = false;
+    while (at < end && *at != '}') {
+        if (*at != '"' && *at != '\'') {
+            is_raw = *at == 'r' || *at == 'R';
+            at++;
+            continue;
+        }
+        char quote = *at;
+        size_t quotes = end - at >= 3 && at[1] == quote && at[2] == quote ? 3 : 1;
+        const char triple[] = {quote, quote, quote};
+        for (at += quotes; (size_t)(end - at) >= quotes && memcmp(at, triple, quotes) != 0; at++) {
+            if (*at == '\\' && !is_raw && (size_t)(end - at) > quotes) {
+                at++;
+            }
+        }
+        if ((size_t)(end - at) < quotes) {
+            return NULL;
+        }
+        at += quotes;
+        is_raw = false;
+    }
+    return at < end ? at : NULL;
 }

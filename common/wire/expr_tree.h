@@ -9,15 +9,15 @@
 #include "wire/json_scan.h"
 
 enum mg_expr_op {
-    MG_OP_LITERAL,   /* value: index of the literal */
-    MG_OP_ROOT,      /* root, member */
-    MG_OP_VARIABLE,  /* value: slot */
-    MG_OP_MEMBER,    /* a, name in at_name */
-    MG_OP_INDEX,     /* a[b] */
-    MG_OP_LIST,      /* first element in a; elements are linked by `next` */
-    MG_OP_NOT,       /* a */
-    MG_OP_NEGATE,    /* a */
-    MG_OP_ADD,       /* a, b */
+    MG_OP_LITERAL,  /* value: index of the literal */
+    MG_OP_ROOT,     /* root, member */
+    MG_OP_VARIABLE, /* value: slot */
+    MG_OP_MEMBER,   /* a, name in at_name */
+    MG_OP_INDEX,    /* a[b] */
+    MG_OP_LIST,     /* first element in a; elements are linked by `next` */
+    MG_OP_NOT,      /* a */
+    MG_OP_NEGATE,   /* a */
+    MG_OP_ADD,      /* a, b */
     MG_OP_SUBTRACT,
     MG_OP_MULTIPLY,
     MG_OP_EQUAL,
@@ -33,14 +33,14 @@ enum mg_expr_op {
     MG_OP_HAS,         /* a: a MEMBER, or a ROOT with a member */
     MG_OP_SIZE,        /* a */
     MG_OP_STRING,
-    MG_OP_ROUND,       /* a, b */
-    MG_OP_DIVIDE,      /* a, b, c */
-    MG_OP_TIME,        /* a */
+    MG_OP_ROUND,  /* a, b */
+    MG_OP_DIVIDE, /* a, b, c */
+    MG_OP_TIME,   /* a */
     MG_OP_DURATION,
     MG_OP_STARTS_WITH, /* a, b */
     MG_OP_ENDS_WITH,
     MG_OP_CONTAINS,
-    MG_OP_ALL,         /* a: the list, b: the body, value: slot */
+    MG_OP_ALL, /* a: the list, b: the body, value: slot */
     MG_OP_EXISTS,
     MG_OP_COUNT,
     MG_OP_SUM,
@@ -49,13 +49,13 @@ enum mg_expr_op {
 #define MG_EXPR_NONE (-1)
 
 struct mg_expr_node {
-    uint8_t op, type;   /* enum mg_expr_op, enum mg_expr_type */
-    int16_t a, b, c;    /* children; MG_EXPR_NONE: none */
-    int16_t next;       /* of an element: the next one */
-    int16_t value;      /* a literal, a slot or a root, by op */
-    int16_t member;     /* of a root */
-    uint16_t begin, end; /* of its text */
-    uint16_t at;         /* the place to point at: an operator, a name */
+    uint8_t op, type;        /* enum mg_expr_op, enum mg_expr_type */
+    int16_t a, b, c;         /* children; MG_EXPR_NONE: none */
+    int16_t next;            /* of an element: the next one */
+    int16_t value;           /* a literal, a slot or a root, by op */
+    int16_t member;          /* of a root */
+    uint16_t begin, end;     /* of its text */
+    uint16_t at;             /* the place to point at: an operator, a name */
     uint16_t name, name_len; /* of a member, in `names` */
 };
 

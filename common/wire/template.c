@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "base/form.h"
+#include "wire/expr.h"
 #include "wire/json_scan.h"
 
 #define POINTER_MAX_BYTES 511  /* of one reference; no sensible definition has longer ones */
@@ -19,9 +20,11 @@ enum piece_kind { PIECE_END, PIECE_TEXT, PIECE_REFERENCE };
 
 struct piece {
     enum piece_kind kind;
-    struct mg_slice text;                /* PIECE_TEXT */
-    char pointer[POINTER_MAX_BYTES + 1]; /* PIECE_REFERENCE */
+    struct mg_slice text;               /* PIECE_TEXT */
+    char pointer[MG_EXPR_TEXT_MAX + 2]; /* PIECE_REFERENCE; an expression begins with "=" */
 };
+/* Not cleared for each text: most of it is never used. */
+#define UNCLEARED __attribute__((uninitialized))
 
 static bool begins(const char *at, const char *end, const char *with)
 {
@@ -29,10 +32,36 @@ static bool begins(const char *at, const char *end, const char *with)
     return (size_t)(end - at) >= len && memcmp(at, with, len) == 0;
 }
 
+/* "${= e}" */
+static enum mg_class expression_next(const char **at, const char *end, struct piece *ret_piece,
+                                     struct mg_err *err)
+{
+    const char *begin = *at + strlen("${=");
+    const char *close = mg_expr_close(begin, end);
+    int shown = end - begin < 80 ? (int)(end - begin) : 80;
+    if (close == NULL) {
+        return mg_err_set(err, MG_BAD_INPUT, "expression ${=%.*s without \"}\"", shown, begin);
+    }
+    struct mg_slice text = mg_json_trim((struct mg_slice){begin, (size_t)(close - begin)});
+    if (text.len > MG_EXPR_TEXT_MAX || memchr(begin, '\0', (size_t)(close - begin)) != NULL) {
+        return mg_err_set(err, MG_BAD_INPUT, "expression ${=%.*s…} is too long; up to %d bytes are allowed",
+                          shown, begin, MG_EXPR_TEXT_MAX);
+    }
+    ret_piece->pointer[0] = '=';
+    memcpy(ret_piece->pointer + 1, text.data, text.len);
+    ret_piece->pointer[1 + text.len] = '\0';
+    ret_piece->kind = PIECE_REFERENCE;
+    *at = close + 1;
+    return MG_OK;
+}
+
 static enum mg_class reference_next(const char **at, const char *end, struct piece *ret_piece,
                                     struct mg_err *err)
 {
     const char *begin = *at + 2;
+    if (begin < end && *begin == '=') {
+        return expression_next(at, end, ret_piece, err);
+    }
     const char *close = memchr(begin, '}', (size_t)(end - begin));
     if (close == NULL) {
         return mg_err_set(err, MG_BAD_INPUT,
@@ -124,7 +153,7 @@ static enum mg_class render_string(struct mg_slice text, mg_template_value_fn *v
                                    struct mg_buf *ret, struct mg_err *err)
 {
     const char *at = text.data, *end = text.data + text.len;
-    struct piece piece;
+    struct piece piece UNCLEARED;
     struct mg_buf out;
     enum mg_class class = piece_next(&at, end, &piece, err);
 
@@ -216,7 +245,7 @@ enum mg_class mg_template_render_path(struct mg_slice path_template, mg_template
                                       struct mg_buf *ret_path, struct mg_err *err)
 {
     const char *at = path_template.data, *end = path_template.data + path_template.len;
-    struct piece piece;
+    struct piece piece UNCLEARED;
     struct mg_buf text;
     enum mg_class class;
 
@@ -323,7 +352,7 @@ static enum mg_class scan_text(struct mg_slice text, bool (*seen)(void *arg, con
                                bool *ret_is_over, struct mg_err *err)
 {
     const char *at = text.data, *end = text.data + text.len;
-    struct piece piece;
+    struct piece piece UNCLEARED;
     enum mg_class class;
 
     while ((class = piece_next(&at, end, &piece, err)) == MG_OK && piece.kind != PIECE_END) {

@@ -1,6 +1,7 @@
 /*
  * Templates: JSON text or a path with ${/json/pointer} references (RFC 6901) into
  *   /order_id  /payload/…  /results/<step>/…  /idempotency_key  /do_key
+ * or ${= expression}, evaluated by wire/expr.h.
  * A string that is only one reference takes the value's bytes unchanged (a number keeps every digit). A
  * reference inside a longer string is inserted as text; in paths the text is percent-encoded (RFC 3986 §2.3
  * unreserved stay). "$${" writes a plain "${".
@@ -14,7 +15,8 @@
 #include "base/buf.h"
 #include "base/err.h"
 
-/* Returns the JSON text of the value at a pointer; absent: there is no value. */
+/* Returns the JSON text of the value at a pointer, or of the expression behind "="; absent: there is no
+ * value. It is used before the next call. */
 typedef struct mg_slice mg_template_value_fn(void *arg, const char *pointer);
 
 enum mg_class mg_template_render_json(struct mg_slice json_template, mg_template_value_fn *value, void *arg,
@@ -27,8 +29,8 @@ enum mg_class mg_template_render_text(struct mg_slice text_template, mg_template
                                       struct mg_buf *ret_text, bool *ret_is_absent,
                                       struct mg_err *err) MG_MUSTCHECK;
 /* `text`: a path (it starts with "/") or JSON text that mg_json_check has accepted. Calls `seen` for each
- * reference. MG_BAD_INPUT for "${" without an end, or for an invalid pointer. `seen` returns false to end the
- * scan there (MG_OK). */
+ * reference. MG_BAD_INPUT for "${" without an end, or for an invalid pointer. An expression comes as "=" and
+ * its text, unread. `seen` returns false to end the scan there (MG_OK). */
 enum mg_class mg_template_scan(struct mg_slice text, bool (*seen)(void *arg, const char *pointer), void *arg,
                                struct mg_err *err) MG_MUSTCHECK;
 

@@ -12,6 +12,8 @@
 #include "wire/json_reader.h"
 #include "wire/reach.h"
 #include "wire/workflow_check.h"
+#include "wire/workflow_exprs.h"
+#include "wire/workflow_input.h"
 
 #define SECOND_MS INT64_C(1000)
 #define HOUR_MS   (3600 * SECOND_MS)
@@ -32,7 +34,7 @@ static const struct mg_retry_plan UNDO_RETRY_DEFAULT = {
 
 static const char *const WORKFLOW_NAMES[] = {"$schema",    "workflow",  "version", "complete_within",
                                              "on_failure", "on_expiry", "labels",  "output",
-                                             "steps",      NULL};
+                                             "input",      "values",    "steps",   NULL};
 static const char *const STEP_NAMES[] = {
     "step",       "service", "after", "complete_within", "finish_within",
     "poll",       "retry",   "pivot", "at_most_once",    "absent_is_final",
@@ -338,6 +340,12 @@ static void read_workflow(struct mg_json_faults *faults, struct owned_workflow *
     mg_workflow_labels_read(&object, owned->arena, workflow);
     workflow->output = mg_json_get(&object, "output", MG_OPTIONAL);
     read_steps(&object, owned, sources);
+    struct mg_slice input = mg_json_get_typed(&object, "input", MG_OPTIONAL, MG_JSON_OBJECT);
+    if (input.data != NULL) {
+        workflow->input = mg_input_read(input, owned->arena, faults);
+    }
+    struct mg_slice values = mg_json_get_typed(&object, "values", MG_OPTIONAL, MG_JSON_OBJECT);
+    workflow->exprs = mg_workflow_exprs_read(workflow, values, owned->arena, faults);
     mg_workflow_check(workflow, sources, faults);
     if (faults->class == MG_OK) {
         mg_workflow_find_needs(workflow, owned->arena, faults);
@@ -372,6 +380,12 @@ enum mg_class mg_workflow_parse(struct mg_slice text, const struct mg_mistakes *
     }
     *ret_workflow = &owned->workflow;
     return MG_OK;
+}
+
+enum mg_class mg_workflow_payload_check(const struct mg_workflow *workflow, struct mg_slice payload,
+                                        struct mg_err *err)
+{
+    return workflow->input != NULL ? mg_input_check(workflow->input, payload, err) : MG_OK;
 }
 
 void mg_workflow_destroy(struct mg_workflow *workflow)

@@ -38,6 +38,8 @@ struct mg_workflow_label {
 };
 
 struct mg_payload_need;
+struct mg_workflow_exprs;
+struct mg_input_shape;
 
 struct mg_workflow {
     char name[MG_NAME_MAX + 1];
@@ -47,8 +49,10 @@ struct mg_workflow {
     struct mg_workflow_step steps[MG_STEPS_MAX];
     struct mg_workflow_label labels[MG_LABELS_MAX];
     int label_count;
-    struct mg_slice output;        /* template, JSON text; absent: the workflow gives nothing back */
-    struct mg_payload_need *needs; /* values that a payload must have; NULL: none */
+    struct mg_slice output;             /* template, JSON text; absent: the workflow gives nothing back */
+    struct mg_payload_need *needs;      /* values that a payload must have; NULL: none */
+    const struct mg_input_shape *input; /* of its payload; NULL: any */
+    struct mg_workflow_exprs *exprs;    /* its values, and the expressions of its templates */
 };
 
 /* A reference into the payload by the `do` of a step that waits for no other. Without the value an order
@@ -72,6 +76,11 @@ enum mg_class mg_workflow_parse(struct mg_slice text, const struct mg_mistakes *
                                 struct mg_workflow **ret_workflow, struct mg_err *err) MG_MUSTCHECK;
 void mg_workflow_destroy(struct mg_workflow *workflow);                               /* accepts NULL */
 int mg_workflow_step_index(const struct mg_workflow *workflow, struct mg_slice step); /* -1: none */
+
+/* Holds a submission's payload against `input`. MG_BAD_INPUT: the text has the JSON pointer of the first
+ * mistake, and what would be right. */
+enum mg_class mg_workflow_payload_check(const struct mg_workflow *workflow, struct mg_slice payload,
+                                        struct mg_err *err) MG_MUSTCHECK;
 
 /* The values that references of this workflow may use. */
 struct mg_render_input {

@@ -7,6 +7,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "wire/workflow_exprs.h"
+
 static struct mg_slice name_of(const struct mg_workflow *workflow, int step)
 {
     return mg_slice_of(workflow->steps[step].name);
@@ -188,6 +190,22 @@ static void check_own_result(struct reference_check *check, const char *pointer)
     }
 }
 
+/* `reference` is the text within "${…}". */
+static void check_step(struct reference_check *check, const char *reference, int index)
+{
+    if (check->step < 0) {
+        return;
+    }
+    if (index == check->step) {
+        check_own_result(check, reference);
+    } else if (!(check->before & (UINT64_C(1) << index))) {
+        mg_json_fault(
+            check->faults, MG_BAD_INPUT, check->place,
+            "${%.120s}: step \"%s\" is not before this one; add it to \"after\", here or in a step before",
+            reference, check->workflow->steps[index].name);
+    }
+}
+
 static void check_result(struct reference_check *check, const char *pointer)
 {
     const char *name = pointer + strlen("/results/");
@@ -196,15 +214,46 @@ static void check_result(struct reference_check *check, const char *pointer)
 
     if (index < 0) {
         refuse_step_name(check->workflow, check->faults, check->place, step);
-    } else if (check->step < 0) {
+    } else {
+        check_step(check, pointer, index);
+    }
+}
+
+struct expression_check {
+    const struct reference_check *check;
+    uint64_t steps; /* whose results it needs */
+};
+
+static void note_steps(void *arg, const struct mg_expr_reference *reference)
+{
+    struct expression_check *expression = arg;
+    if (reference->root == MG_ROOT_RESULTS) {
+        expression->steps |= UINT64_C(1) << reference->member;
+    } else if (reference->root == MG_ROOT_VALUES) {
+        expression->steps |= expression->check->workflow->exprs->value_steps[reference->member];
+    }
+}
+
+/* `text` begins with "=". */
+static void check_expression(struct reference_check *check, const char *text)
+{
+    struct expression_check expression = {.check = check};
+    const struct mg_expr *expr;
+    struct mg_err err;
+
+    if (check->workflow->exprs == NULL) {
+        return; /* no memory; it is a fault already */
+    }
+    enum mg_class class = mg_workflow_exprs_add(check->workflow->exprs, text + 1, &expr, &err);
+    if (class != MG_OK) {
+        mg_json_fault(check->faults, class, check->place, "${%.120s}: %s", text, err.text);
         return;
-    } else if (index == check->step) {
-        check_own_result(check, pointer);
-    } else if (!(check->before & (UINT64_C(1) << index))) {
-        mg_json_fault(
-            check->faults, MG_BAD_INPUT, check->place,
-            "${%.120s}: step \"%s\" is not before this one; add it to \"after\", here or in a step before",
-            pointer, check->workflow->steps[index].name);
+    }
+    mg_expr_references(expr, note_steps, &expression);
+    for (int i = 0; i < check->workflow->plan.step_count; i++) {
+        if (expression.steps & (UINT64_C(1) << i)) {
+            check_step(check, text, i);
+        }
     }
 }
 
@@ -213,6 +262,10 @@ static bool check_reference(void *arg, const char *pointer)
     static const char *const SINGLE[] = {"/order_id", "/idempotency_key", "/do_key"};
     struct reference_check *check = arg;
 
+    if (pointer[0] == '=') {
+        check_expression(check, pointer);
+        return true;
+    }
     size_t singles = check->step < 0 ? 1 : sizeof(SINGLE) / sizeof(SINGLE[0]); /* keys are of steps */
     for (size_t i = 0; i < singles; i++) {
         if (strcmp(pointer, SINGLE[i]) == 0) {
@@ -227,7 +280,9 @@ static bool check_reference(void *arg, const char *pointer)
         return true;
     }
     mg_json_fault(check->faults, MG_BAD_INPUT, check->place,
-                  "${%.120s} refers to nothing; there are ${/order_id}, ${/payload/…}%s", pointer,
+                  "${%.120s} refers to nothing; there are ${/order_id}, ${/payload/…}%s, and expressions: "
+                  "${= payload.total}",
+                  pointer,
                   check->step < 0 ? " and ${/results/<step>/…}"
                                   : ", ${/results/<step>/…}, ${/idempotency_key} and ${/do_key}");
     return true;

@@ -1,13 +1,21 @@
 /* The `request` member of one attempt, and the output of an order: their templates, with the values that this
  * order's references may use. */
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/json_write.h"
 #include "core/key.h"
 #include "wire/reach.h"
 #include "wire/status.h"
-#include "wire/workflow.h"
+#include "wire/workflow_exprs.h"
+
+/* What the first expression of a request needs; a request without one pays nothing. */
+struct evaluation {
+    struct mg_buf json;
+    struct mg_err err; /* the fault of the last one */
+    struct mg_expr_room room;
+};
 
 /* Of a rendering that only tries a result: its text is discarded. Requests of this size are refused anyway.
  */
@@ -19,6 +27,9 @@ struct value_source {
     int tried_step;
     /* Order id and keys as JSON strings: their characters need no escaping. */
     char order_id[MG_KEY_SIZE + 2], idempotency_key[MG_KEY_SIZE + 2], do_key[MG_KEY_SIZE + 2];
+    struct evaluation *evaluation;  /* NULL until an expression is met */
+    size_t max;                     /* of the request, so of each of its values */
+    enum mg_class expression_class; /* of the last expression */
 };
 
 /* The rest of `pointer` behind `root`, or NULL if it does not lead there. */
@@ -42,12 +53,121 @@ static struct mg_slice find_result(const struct value_source *source, const char
                       : (struct mg_slice){0};
 }
 
-static struct mg_slice find_value(void *arg, const char *pointer)
+static struct mg_expr_found find_root(void *arg, int root, int member)
 {
     const struct value_source *source = arg;
     const struct mg_render_input *input = source->input;
+    struct mg_expr_found found = {0};
+
+    switch ((enum mg_workflow_root)root) {
+    case MG_ROOT_PAYLOAD:
+        found.json = input->payload;
+        break;
+    case MG_ROOT_RESULTS:
+        found.json = input->results[member];
+        break;
+    case MG_ROOT_ORDER:
+        found.json = mg_slice_of(source->order_id);
+        break;
+    case MG_ROOT_VALUES:
+        found.expr = input->workflow->exprs->values[member];
+        break;
+    case MG_ROOT_COUNT:
+        break;
+    }
+    return found;
+}
+
+struct trial {
+    int step;
+    bool has_other;
+};
+
+static void note_other(void *arg, const struct mg_expr_reference *reference)
+{
+    struct trial *trial = arg;
+    trial->has_other =
+        trial->has_other || reference->root != MG_ROOT_RESULTS || reference->member != trial->step;
+}
+
+static bool needs_only_tried(const struct value_source *source, const struct mg_expr *expr)
+{
+    struct trial trial = {.step = source->tried_step};
+    mg_expr_references(expr, note_other, &trial);
+    return !trial.has_other;
+}
+
+/* The JSON of an expression's value; absent, with the reason in `evaluation`, if it has none. */
+static struct mg_slice evaluate(struct value_source *source, const char *text)
+{
+    const struct mg_expr *expr = mg_workflow_exprs_find(source->input->workflow->exprs, text);
+    const struct mg_expr_scope scope = {find_root, source};
+    struct mg_expr_value value;
+
+    if (source->is_trial && expr != NULL && !needs_only_tried(source, expr)) {
+        return mg_slice_of("\"x\"");
+    }
+
+    if (source->evaluation == NULL) {
+        source->evaluation = malloc(sizeof(*source->evaluation));
+        if (source->evaluation == NULL) {
+            source->expression_class = MG_TRANSIENT;
+            return (struct mg_slice){0};
+        }
+        mg_buf_init(&source->evaluation->json, source->max);
+    }
+    struct evaluation *evaluation = source->evaluation;
+    mg_buf_clear(&evaluation->json);
+    if (expr == NULL) {
+        source->expression_class = mg_err_set(&evaluation->err, MG_BUG, "it was not compiled");
+        return (struct mg_slice){0};
+    }
+    source->expression_class =
+        mg_expr_evaluate(expr, &scope, &evaluation->room, &value, NULL, &evaluation->err);
+    if (source->expression_class != MG_OK) {
+        return (struct mg_slice){0};
+    }
+    mg_expr_write_json(&value, &evaluation->json);
+    source->expression_class = mg_buf_class(&evaluation->json);
+    if (source->expression_class != MG_OK) {
+        (void)mg_err_set(&evaluation->err, source->expression_class,
+                         "its value is above %zu bytes, or no memory", source->max);
+        return (struct mg_slice){0};
+    }
+    return mg_buf_slice(&evaluation->json);
+}
+
+static void evaluation_end(struct value_source *source)
+{
+    if (source->evaluation != NULL) {
+        mg_buf_finish(&source->evaluation->json);
+        free(source->evaluation);
+    }
+}
+
+/* An expression's own reason in place of the template's, which knows only that there is no value. */
+static enum mg_class template_fault(const struct value_source *source, enum mg_class class,
+                                    struct mg_err *err)
+{
+    if (source->expression_class == MG_OK) {
+        return class;
+    }
+    if (source->evaluation == NULL) {
+        return mg_err_set(err, source->expression_class, "there is no memory for an expression");
+    }
+    *err = source->evaluation->err;
+    return err->class;
+}
+
+static struct mg_slice find_value(void *arg, const char *pointer)
+{
+    struct value_source *source = arg;
+    const struct mg_render_input *input = source->input;
     const char *rest;
 
+    if (pointer[0] == '=') {
+        return evaluate(source, pointer + 1);
+    }
     if ((rest = behind(pointer, "/results")) != NULL && *rest == '/') {
         return find_result(source, rest);
     }
@@ -85,7 +205,8 @@ static enum mg_class render_action(const struct mg_action *action, struct value_
             class = mg_err_set(err, MG_PERMANENT, "path: %s", wrong);
         }
     } else {
-        mg_err_prefix(err, "path");
+        (void)template_fault(source, class, err);
+        class = mg_err_prefix(err, "path");
     }
     if (class == MG_OK) {
         mg_json_object_begin(&json);
@@ -99,13 +220,14 @@ static enum mg_class render_action(const struct mg_action *action, struct value_
     if (mg_reach_is_used(action)) {
         class = mg_reach_render(action, find_value, source, &json, err);
         if (class != MG_OK) {
-            return class;
+            return template_fault(source, class, err);
         }
     }
     if (action->body.data != NULL && action->encode == MG_ENCODE_JSON) {
         mg_json_name(&json, "body");
         class = mg_template_render_json(action->body, find_value, source, ret_request, err);
         if (class != MG_OK) {
+            (void)template_fault(source, class, err);
             return mg_err_prefix(err, "body");
         }
     }
@@ -126,7 +248,7 @@ enum mg_class mg_workflow_render(const struct mg_render_input *input, int step, 
 {
     const struct mg_workflow_step *source_step = &input->workflow->steps[step];
     const struct mg_action *action = &source_step->actions[kind];
-    struct value_source source = {.input = input};
+    struct value_source source = {.input = input, .max = ret_request->max};
 
     if (!action->is_present) {
         return mg_err_set(err, MG_BUG, "cannot render step \"%s\": it has no \"%s\"", source_step->name,
@@ -136,6 +258,7 @@ enum mg_class mg_workflow_render(const struct mg_render_input *input, int step, 
     (void)snprintf(source.idempotency_key, sizeof(source.idempotency_key), "\"%s\"", idempotency_key);
     (void)snprintf(source.do_key, sizeof(source.do_key), "\"%s\"", do_key);
     enum mg_class class = render_action(action, &source, ret_request, err);
+    evaluation_end(&source);
     if (class == MG_OK) {
         return MG_OK;
     }
@@ -156,14 +279,14 @@ static enum mg_class check_output(struct mg_slice output, struct mg_err *err)
 enum mg_class mg_workflow_render_output(const struct mg_render_input *input, struct mg_buf *ret_output,
                                         struct mg_err *err)
 {
-    struct value_source source = {.input = input};
+    struct value_source source = {.input = input, .max = ret_output->max};
 
     (void)snprintf(source.order_id, sizeof(source.order_id), "\"%s\"", input->order_id);
     enum mg_class class =
         mg_template_render_json(input->workflow->output, find_value, &source, ret_output, err);
-    if (class == MG_OK) {
-        class = check_output(mg_buf_slice(ret_output), err);
-    }
+    class =
+        class == MG_OK ? check_output(mg_buf_slice(ret_output), err) : template_fault(&source, class, err);
+    evaluation_end(&source);
     return class == MG_OK ? MG_OK : mg_err_prefix(err, "could not render the output");
 }
 
@@ -182,12 +305,14 @@ enum mg_class mg_workflow_undo_check(const struct mg_workflow *workflow, int ste
 {
     struct mg_slice results[MG_STEPS_MAX] = {{0}};
     struct mg_render_input input = {workflow, "", {NULL, 0}, results};
-    struct value_source source = {.input = &input, .is_trial = true, .tried_step = step};
+    struct value_source source = {
+        .input = &input, .is_trial = true, .tried_step = step, .max = TRIED_MAX_BYTES};
     struct mg_buf tried;
 
     results[step] = result;
     mg_buf_init(&tried, TRIED_MAX_BYTES);
     enum mg_class class = render_action(&workflow->steps[step].actions[MG_KIND_UNDO], &source, &tried, err);
     mg_buf_finish(&tried);
+    evaluation_end(&source);
     return class == MG_OK || class == MG_TRANSIENT ? class : MG_PERMANENT;
 }

@@ -458,12 +458,24 @@ static bool is_lacking(struct mg_batch *batch, struct mg_item *item)
     return lack != NULL;
 }
 
+/* Refuses a payload of another shape than the workflow's `input`. */
+static bool is_misshapen(struct mg_batch *batch, struct mg_item *item)
+{
+    struct mg_err err;
+    bool is_right =
+        mg_workflow_payload_check(item->workflow->workflow, item->submission->payload, &err) == MG_OK;
+    if (!is_right) {
+        item_refuse(batch, item, err.text);
+    }
+    return !is_right;
+}
+
 void mg_intake_decide(struct mg_batch *batch, struct mg_item *item)
 {
     if (item->fold->record != NULL) {
         order_repeat(batch, item);
     } else if (item->workflow != NULL) {
-        if (!is_lacking(batch, item)) {
+        if (!is_misshapen(batch, item) && !is_lacking(batch, item)) {
             order_create(batch, item);
         }
     } else if (item->want != NULL && item->want->outcome == MG_FETCH_UNREADABLE) {

@@ -1,6 +1,6 @@
 /*
- * Evaluates expressions for the scripts beside it. Each line of the input is {"expr": "…", "roots": {…}}; each
- * line of the output is one of
+ * Evaluates expressions for the scripts beside it. Each line of the input is {"expr": "…", "roots": {…}};
+ * each line of the output is one of
  *   {"value": …, "text": "…", "steps": 3}   text: as within a longer text; absent for null, lists and objects
  *   {"error": "column 1: …"}                at evaluation
  *   {"refused": "syntax|name|type", "text": "column 1: …"}

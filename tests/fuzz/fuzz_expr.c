@@ -1,9 +1,10 @@
 /*
- * Expressions, and JSON for their values. The input is the expression and, after an optional NUL, the payload.
- * The judge is a second reader and evaluator, written for this file alone: it reads the text again by
- * recursion, each operator for itself, computes with long double and binary text, and knows nothing of steps.
- * Where it has an answer, the answers agree. Beyond that: the same input has the same result, a refusal names
- * its column, the text in brackets means the same, the steps stay within their bound, and the result is JSON.
+ * Expressions, and JSON for their values. The input is the expression and, after an optional NUL, the
+ * payload. The judge is a second reader and evaluator, written for this file alone: it reads the text again
+ * by recursion, each operator for itself, computes with long double and binary text, and knows nothing of
+ * steps. Where it has an answer, the answers agree. Beyond that: the same input has the same result, a
+ * refusal names its column, the text in brackets means the same, the steps stay within their bound, and the
+ * result is JSON.
  */
 #include <ctype.h>
 #include <math.h>
@@ -184,8 +185,8 @@ static struct answer judged_primary(struct judge *judge)
         }
         char *rest;
         answer.number = strtold(digits, &rest);
-        bool is_plain = *rest == '\0' && digits[len - 1] != '.' &&
-                        (judge->at >= judge->end || !is_word_char(*judge->at));
+        bool is_plain =
+            *rest == '\0' && digits[len - 1] != '.' && (judge->at >= judge->end || !is_word_char(*judge->at));
         answer.kind = is_plain ? NUMBER : UNSURE;
         return answer;
     }
@@ -216,7 +217,8 @@ static struct answer judged_unary(struct judge *judge)
 {
     if (takes(judge, "!")) {
         struct answer answer = judged_unary(judge);
-        return answer.kind == TRUTH ? truth_of(!answer.truth) : answer_of(answer.kind == FAULT ? FAULT : UNSURE);
+        return answer.kind == TRUTH ? truth_of(!answer.truth)
+                                    : answer_of(answer.kind == FAULT ? FAULT : UNSURE);
     }
     if (takes(judge, "-")) {
         struct answer answer = judged_unary(judge);
@@ -353,7 +355,8 @@ static struct answer judged(struct judge *judge)
     }
     struct answer no = judged(judge);
     judge->depth--;
-    return answer.kind == TRUTH ? (answer.truth ? yes : no) : answer_of(answer.kind == UNSURE ? UNSURE : FAULT);
+    return answer.kind == TRUTH ? (answer.truth ? yes : no)
+                                : answer_of(answer.kind == UNSURE ? UNSURE : FAULT);
 }
 
 /* ---- the properties ---- */

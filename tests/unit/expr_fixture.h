@@ -29,7 +29,8 @@ static const char PAYLOAD[] =
     " \"wide\": 0.12345678901234567890123456789012345, \"exp\": 1.5e3, \"zero\": -0,"
     " \"items\": [{\"sku\": \"a\", \"qty\": 2, \"price\": 1.50}, {\"sku\": \"b\", \"qty\": 1, \"price\": 2.25}],"
     " \"tags\": [\"x\", \"y\"], \"mixed\": [1, \"a\", null], \"nothing\": [], \"ship-to\": {\"zip\": \"8000\"},"
-    " \"object\": {\"b\": 1.0, \"a\": [true]}, \"same\": {\"\\u0061\": [ true ], \"b\": 1} } ";
+    " \"object\": {\"b\": 1.0, \"a\": [true]}, \"same\": {\"\\u0061\": [ true ], \"b\": 1},"
+    " \"more\": {\"b\": 1, \"a\": [true], \"c\": 2} } ";
 
 struct world {
     struct mg_arena *arena;

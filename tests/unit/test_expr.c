@@ -86,6 +86,7 @@ static const struct {
     {"payload.nothing == []", "true"},
     {"payload.mixed == [1.0, 'a', null]", "true"},
     {"payload.object == payload['ship-to']", "false"},
+    {"payload.object == payload.more || payload.more == payload.object", "false"},
     /* in, has, size */
     {"payload.country in ['DE', 'CH']", "true"},
     {"payload.country in values.allowed", "true"},
@@ -170,7 +171,8 @@ static const struct {
     {"payload.tags[2]", "payload.tags[2]: there is no such element; the first one is 0"},
     {"payload.tags[-1]", "no such element"},
     {"payload.tags[0.5]", "no such element"},
-    {"payload.total == 'X'", "column 15: payload.total == 'X' has a number and a text, which do not go together"},
+    {"payload.total == 'X'",
+     "column 15: payload.total == 'X' has a number and a text, which do not go together"},
     {"payload.total < payload.country", "has a number and a text"},
     {"payload.express < payload.express", "has a boolean and a boolean"},
     {"payload.none < 1", "has null and a number"},
@@ -189,8 +191,11 @@ static const struct {
     {"'a' in payload.total", "where a list is needed"},
     {"1 in payload.object", "where a text is needed"},
     {"payload.wide + 0", "payload.wide + 0: more than 38 digits"},
+    {"-payload.wide", "more than 38 digits"},
+    {"round(payload.wide, 2)", "more than 38 digits"},
     {"payload.wide > 0", "more than 38 digits"},
     {"9999999999999999999 * 99999999999999999999", "more than 38 digits"},
+    {"6e33 * 10000 + 6e33 * 10000", "more than 38 digits"}, /* within 128 bits */
     {"round(9999999999999999999999999999999999, 5)", "more than 38 digits"},
     {"round(payload.total, payload.items[0].price)", "the places are a whole number from 0 to 34"},
     {"round(1, 35)", "the places are"},
@@ -232,7 +237,8 @@ START_TEST(only_true_and_false_decide)
     ck_assert(is_true);
     ck_assert_int_eq(world_compile("payload.none", &expr), MG_OK);
     ck_assert_int_eq(mg_expr_decide(expr, &SCOPE, &world.room, &is_true, &world.err), MG_PERMANENT);
-    ck_assert_str_eq(world.err.text, "column 9: payload.none has null where a boolean is needed (payload.none)");
+    ck_assert_str_eq(world.err.text,
+                     "column 9: payload.none has null where a boolean is needed (payload.none)");
 }
 END_TEST
 
@@ -254,7 +260,8 @@ static const struct {
     {"payload.text == 'x'", "payload.text == 'x' was 'M\xc3\xbcll ' == 'x'"},
     {"payload.tags != ['x']", "payload.tags != ['x'] was a list != a list"},
     {"payload.none == null", "payload.none == null was null == null"},
-    {"payload.express ? true : payload.total < 1", "payload.express was false, payload.total < 1 was 14.00 < 1"},
+    {"payload.express ? true : payload.total < 1",
+     "payload.express was false, payload.total < 1 was 14.00 < 1"},
     {"true", "true"},
     {"payload.coupon == 'X'", ""}, /* an error has a text of its own */
 };
@@ -295,9 +302,15 @@ END_TEST
 static const struct {
     const char *text, *plain; /* NULL: none within a text */
 } TEXTS[] = {
-    {"payload.text", "M\xc3\xbcll\n"}, {"payload.total", "14.00"}, {"payload.total + 0.5", "14.50"},
-    {"payload.express", "false"},      {"'a' + 'b'", "ab"},        {"time(payload.at)", "2026-01-31T12:00:00Z"},
-    {"payload.none", NULL},            {"payload.tags", NULL},     {"payload.object", NULL},
+    {"payload.text", "M\xc3\xbcll\n"},
+    {"payload.total", "14.00"},
+    {"payload.total + 0.5", "14.50"},
+    {"payload.express", "false"},
+    {"'a' + 'b'", "ab"},
+    {"time(payload.at)", "2026-01-31T12:00:00Z"},
+    {"payload.none", NULL},
+    {"payload.tags", NULL},
+    {"payload.object", NULL},
     {"payload.empty", ""},
 };
 

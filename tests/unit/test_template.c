@@ -1,5 +1,6 @@
 /* Templates: values go in byte for byte, and no value can turn a path or a text into another one. */
 #include <check.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "suite.h"
@@ -12,7 +13,12 @@ static const char VALUES[] =
 
 static struct mg_slice value_of(void *arg, const char *pointer)
 {
-    (void)arg; /* one set of values serves all */
+    (void)arg;               /* one set of values serves all */
+    if (pointer[0] == '=') { /* an expression's text stands for its value; "none" has none */
+        static char text[1100];
+        (void)snprintf(text, sizeof(text), "%s", pointer + 1);
+        return strcmp(text, "none") == 0 ? (struct mg_slice){0} : mg_slice_of(text);
+    }
     return mg_json_find(mg_slice_of(VALUES), pointer);
 }
 
@@ -31,6 +37,13 @@ static const struct {
     {"\"${/dollar}!\"", "\"${/n}!\"", NULL, MG_OK},
     {"{\"${/n}\": 1.50}", "{\"${/n}\":1.50}", NULL, MG_OK},
     {"[1, 2.0, \"\", {}]", "[1,2.0,\"\",{}]", NULL, MG_OK},
+    {"[\"${= 14.00 }\", \"${=[1,2]}\", \"a ${=\\\"b}c\\\"} ${=true}\"]", "[14.00,[1,2],\"a b}c true\"]", NULL,
+     MG_OK},
+    {"[\"${=r'\\\\'}\", \"${='''a'}b'''}\", \"$${=1}\"]", "[r'\\','''a'}b''',\"${=1}\"]", NULL, MG_OK},
+    {"\"${=none}\"", NULL, "${=none}: there is no such value", MG_PERMANENT},
+    {"\"a ${=null}\"", NULL, "its value is null", MG_PERMANENT},
+    {"\"${= 'a}\"", NULL, "expression ${= 'a} without \"}\"", MG_BAD_INPUT},
+    {"\"${= 1\"", NULL, "expression ${= 1 without \"}\"", MG_BAD_INPUT},
     {"\"${/missing}\"", NULL, "${/missing}: there is no such value", MG_PERMANENT},
     {"\"a ${/missing}\"", NULL, "${/missing}: there is no such value", MG_PERMANENT},
     {"\"a ${/z}\"", NULL, "its value is null", MG_PERMANENT},
@@ -65,6 +78,8 @@ static const struct {
     {"/a/${/u}/b", "/a/M%C3%BCnster%2FNord%205%25/b", NULL},
     {"/a/${/q}", "/a/a%22b%0A", NULL},
     {"/a/$${x}", "/a/${x}", NULL},
+    {"/a/${= \"b/}\" }/c", "/a/b%2F%7D/c", NULL},
+    {"/a/${= \"\" }", NULL, "its text is empty"},
     {"/a/${/e}", NULL, "its text is empty"},
     {"/a/${/o}", NULL, "its value is an object"},
     {"/a/${/nothing}", NULL, "no such value"},

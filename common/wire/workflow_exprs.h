@@ -1,0 +1,39 @@
+/*
+ * The expressions of one workflow: its `values`, and those in its templates. They are compiled once, with the
+ * definition, and found again by their text. Private to common/wire.
+ */
+#ifndef MG_WIRE_WORKFLOW_EXPRS_H
+#define MG_WIRE_WORKFLOW_EXPRS_H
+
+#include "wire/expr.h"
+#include "wire/json_reader.h"
+#include "wire/workflow.h"
+
+#define MG_VALUES_MAX         64  /* as many as steps: a person reads them */
+#define MG_TEMPLATE_EXPRS_MAX 512 /* eight a step */
+
+enum mg_workflow_root { MG_ROOT_PAYLOAD, MG_ROOT_RESULTS, MG_ROOT_ORDER, MG_ROOT_VALUES, MG_ROOT_COUNT };
+#define MG_ROOT_ORDER_ID 0 /* the only member of `order` */
+
+struct mg_workflow_exprs {
+    struct mg_arena *arena;
+    struct mg_expr_root roots[MG_ROOT_COUNT];
+    struct mg_expr_shapes shapes;
+    struct mg_expr_names names; /* without values there is no such root */
+    const char *step_names[MG_STEPS_MAX + 1];
+    const char *value_names[MG_VALUES_MAX + 1];
+    const struct mg_expr *values[MG_VALUES_MAX]; /* NULL: it could not be compiled */
+    uint64_t value_steps[MG_VALUES_MAX];         /* whose results it needs, also through other values */
+    int value_count, template_count;
+    const struct mg_expr *templates[MG_TEMPLATE_EXPRS_MAX];
+};
+
+/* Reads `values` (absent: none); the steps' names are known. NULL, with a fault: no memory. */
+struct mg_workflow_exprs *mg_workflow_exprs_read(struct mg_workflow *workflow, struct mg_slice values,
+                                                 struct mg_arena *arena, struct mg_json_faults *faults);
+/* Compiles an expression of a template, unless it is known. */
+enum mg_class mg_workflow_exprs_add(struct mg_workflow_exprs *exprs, const char *text,
+                                    const struct mg_expr **ret_expr, struct mg_err *err) MG_MUSTCHECK;
+const struct mg_expr *mg_workflow_exprs_find(const struct mg_workflow_exprs *exprs, const char *text);
+
+#endif

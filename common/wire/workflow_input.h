@@ -1,0 +1,30 @@
+/*
+ * The shape of a workflow's payload, `input`: what a submission must hold, and the types of expressions over
+ * it. A shape is a word (text, number, boolean, time, any), an object of shapes, or a list of one shape. "?"
+ * behind the word, or behind a member's name, makes the member optional.
+ */
+#ifndef MG_WIRE_WORKFLOW_INPUT_H
+#define MG_WIRE_WORKFLOW_INPUT_H
+
+#include "wire/expr.h"
+#include "wire/json_reader.h"
+
+#define MG_INPUT_SHAPES_MAX                                                                                  \
+    256 /* members and lists in all; a payload of more is described in parts, by "any" */
+
+struct mg_input_shape;
+
+/* Reads `input`; NULL after a fault. The shapes live in the arena. */
+const struct mg_input_shape *mg_input_read(struct mg_slice input, struct mg_arena *arena,
+                                           struct mg_json_faults *faults);
+/* Checks a payload. MG_BAD_INPUT: the text has the pointer below /payload, and what would be right. */
+enum mg_class mg_input_check(const struct mg_input_shape *shape, struct mg_slice payload,
+                             struct mg_err *err) MG_MUSTCHECK;
+
+/* The shape as the compiler of expressions asks for it; its `root` is the caller's. */
+enum mg_expr_type mg_input_type(void *arg, const void *shape);
+const void *mg_input_member(void *arg, const void *shape, struct mg_slice name, bool *ret_is_there,
+                            const char **ret_nearest);
+const void *mg_input_element(void *arg, const void *shape);
+
+#endif

@@ -1,0 +1,138 @@
+/* Expressions in a workflow: computed values, and ${= …} in its templates. */
+#include <check.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "suite.h"
+#include "wire/workflow.h"
+
+#define STEP(name, body)                                                                                     \
+    "{\"step\":\"" name                                                                                      \
+    "\",\"service\":\"s\",\"undo\":\"none\",\"do\":{\"method\":\"POST\",\"path\":\"/a\","                    \
+    "\"body\":" body "}}"
+#define WORKFLOW(values, steps)                                                                              \
+    "{\"workflow\":\"w\",\"version\":1,\"values\":" values ",\"steps\":[" steps "]}"
+
+static const struct {
+    const char *body, *result, *says;
+} BODIES[] = {
+    {"{\"amount\":\"${= values.gross}\"}", "{\"amount\":15.08}", NULL},
+    {"{\"amount\":\"${=payload.total + 1}\",\"n\":\"${/payload/total}\"}", "{\"amount\":15.00,\"n\":14.00}",
+     NULL},
+    {"\"Order ${= order.id} over ${= values.gross} ${/order_id}\"", "\"Order o-1 over 15.08 o-1\"", NULL},
+    {"[\"${= payload.name}\",\"a ${= payload.name}\"]", "[\"M\\u00fcll\",\"a M\xc3\xbcll\"]", NULL},
+    {"\"${= has(payload.coupon) ? payload.coupon : null}\"", "null", NULL},
+    {"\"${= payload.items}\"", "[ 1, 2.0 ]", NULL},
+    {"\"${= payload.total > 10 && 'x' in [\\\"x\\\", '}']}\"", "true", NULL},
+    {"\"${= results.one.id + '/' + string(results.one.n)}\"", "\"r-1/7.50\"", NULL},
+    {"\"${= values.from_result}\"", "15.00", NULL},
+    {"\"$${= 1}\"", "\"${= 1}\"", NULL},
+    {"\"${= payload.coupon}\"", NULL,
+     "could not render \"do\" of step \"two\": body: column 9: there is no member \"coupon\" (payload.coupon)"},
+    {"\"a ${= payload.items}\"", NULL, "its value is an array"},
+    {"\"a ${= payload.coupon} b\"", NULL, "there is no member \"coupon\""},
+    {"\"${= values.bad}\"", NULL,
+     "has a number and a text, which do not go together (payload.total == payload.name)"},
+};
+
+static const char VALUES[] =
+    "{\"gross\":\" round(values.net * 1.077, 2) \",\"net\":\"payload.total\",\"from_result\":\"results.one.n * 2\","
+    "\"bad\":\"payload.total == payload.name\"}";
+
+static enum mg_class parse(const char *text, struct mg_workflow **ret_workflow, struct mg_err *err)
+{
+    return mg_workflow_parse(mg_slice_of(text), NULL, ret_workflow, err);
+}
+
+START_TEST(an_expression_is_rendered_as_its_value)
+{
+    char text[2000], request[500];
+    struct mg_workflow *workflow;
+    struct mg_slice results[MG_STEPS_MAX] = {mg_slice_of("{\"id\":\"r-1\",\"n\":7.50}")};
+    struct mg_buf buf;
+    struct mg_err err = {MG_OK, ""};
+    (void)snprintf(text, sizeof(text), WORKFLOW("%s", STEP("one", "1") "," STEP("two", "%s")), VALUES,
+                   BODIES[_i].body);
+    ck_assert_msg(parse(text, &workflow, &err) == MG_OK, "%s", err.text);
+    for (int round = 0; round < 2; round++) { /* the same bytes each time (law 8) */
+        struct mg_render_input input = {
+            workflow, "o-1",
+            mg_slice_of("{\"total\": 14.00, \"name\": \"M\\u00fcll\", \"items\": [ 1, 2.0 ]}"), results};
+        mg_buf_init(&buf, 10000);
+        enum mg_class class = mg_workflow_render(&input, 1, MG_KIND_DO, "k", "k", &buf, &err);
+        if (BODIES[_i].result != NULL) {
+            ck_assert_msg(class == MG_OK, "%s", err.text);
+            (void)snprintf(request, sizeof(request), "{\"method\":\"POST\",\"path\":\"/a\",\"body\":%s}",
+                           BODIES[_i].result);
+            ck_assert_str_eq(buf.data, request);
+        } else {
+            ck_assert_int_eq(class, MG_PERMANENT);
+            ck_assert_msg(strstr(err.text, BODIES[_i].says) != NULL, "%s", err.text);
+        }
+        mg_buf_finish(&buf);
+    }
+    mg_workflow_destroy(workflow);
+}
+END_TEST
+
+static const struct {
+    const char *text, *says;
+} MISTAKES[] = {
+    {WORKFLOW("{\"a\":\"payload.x +\"}", STEP("one", "1")),
+     "/values/a: column 12: a value is expected where the expression ends"},
+    {WORKFLOW("{\"a\":\"values.b\",\"b\":\"values.c + 1\",\"c\":\"values.a\"}", STEP("one", "1")),
+     "/values/a: a circle: values.a needs itself"},
+    {WORKFLOW("{\"a\":\"values.a\"}", STEP("one", "1")), "/values/a: a circle"},
+    {WORKFLOW("{\"a\":12}", STEP("one", "1")), "/values/a: a number; an expression is expected"},
+    {WORKFLOW("{\"Net\":\"1\"}", STEP("one", "1")), "/values/Net: a value's name has small letters"},
+    {WORKFLOW("[]", STEP("one", "1")), "/values"},
+    {WORKFLOW("{}", STEP("one", "\"${= values.x}\"")),
+     "/steps/0/do/body: ${=values.x}: column 1: no such name"},
+    {WORKFLOW("{\"gross\":\"1\"}", STEP("one", "\"${= values.gros}\"")), "did you mean \"values.gross\"?"},
+    {WORKFLOW("{}", STEP("one", "\"${= results.one.x}\"")), "the step's own result does not exist yet"},
+    {WORKFLOW("{}", STEP("one", "\"${= results.two.x}\"") "," STEP("two", "1")),
+     "step \"two\" is not before this one"},
+    {WORKFLOW("{\"a\":\"values.b\",\"b\":\"results.two.x\"}",
+              STEP("one", "\"${= values.a}\"") "," STEP("two", "1")),
+     "step \"two\" is not before this one"},
+    {WORKFLOW("{}", STEP("one", "\"${= results.tow.x}\"") "," STEP("two", "1")),
+     "\"results.tow\" is not there; there are one, two"},
+    {WORKFLOW("{}", STEP("one", "\"${= payload.x\"")), "without \"}\""},
+    {WORKFLOW("{}", STEP("one", "\"${= 1 == 'a'}\"")), "they can never be equal"},
+};
+
+START_TEST(a_mistake_in_an_expression_is_found_when_the_definition_is)
+{
+    struct mg_workflow *workflow = NULL;
+    struct mg_err err = {MG_OK, ""};
+    ck_assert_int_eq(parse(MISTAKES[_i].text, &workflow, &err), MG_BAD_INPUT);
+    ck_assert_ptr_null(workflow);
+    ck_assert_msg(strstr(err.text, MISTAKES[_i].says) != NULL, "%s", err.text);
+}
+END_TEST
+
+/* Catches: a value that would refuse a step which does not use it. */
+START_TEST(a_value_is_evaluated_where_it_is_used)
+{
+    struct mg_workflow *workflow;
+    struct mg_err err = {MG_OK, ""};
+    const char *text = WORKFLOW("{\"later\":\"results.two.x\",\"ok\":\"payload.total\"}",
+                                STEP("one", "\"${= values.ok}\"") "," STEP("two", "1"));
+    ck_assert_msg(parse(text, &workflow, &err) == MG_OK, "%s", err.text);
+    mg_workflow_destroy(workflow);
+}
+END_TEST
+
+#define COUNT(array) ((int)(sizeof(array) / sizeof((array)[0])))
+
+int main(void)
+{
+    Suite *suite = suite_create("workflow_exprs");
+    TCase *tests = tcase_create("workflow_exprs");
+    tcase_add_loop_test(tests, an_expression_is_rendered_as_its_value, 0, COUNT(BODIES));
+    tcase_add_loop_test(tests, a_mistake_in_an_expression_is_found_when_the_definition_is, 0,
+                        COUNT(MISTAKES));
+    tcase_add_test(tests, a_value_is_evaluated_where_it_is_used);
+    suite_add_tcase(suite, tests);
+    return run_suite(suite);
+}
