@@ -39,12 +39,11 @@
 #include "base/buf.h"
 #include "wire/expr_decimal.h"
 
-#define MG_EXPR_TEXT_MAX  1024 /* bytes; a longer condition belongs into several values */
-#define MG_EXPR_NODES_MAX 256  /* more cannot be read by a person */
-#define MG_EXPR_DEPTH_MAX 32   /* nested brackets, calls and conditionals, as CEL asks for; bounds recursion \
-                                */
-#define MG_EXPR_HEIGHT_MAX 96  /* of the tree: a row of terms nests to the left */
-#define MG_EXPR_LOOPS_MAX  2   /* macros within each other: more would be a program */
+#define MG_EXPR_TEXT_MAX   1024  /* bytes; a longer condition belongs into several values */
+#define MG_EXPR_NODES_MAX  256   /* more cannot be read by a person */
+#define MG_EXPR_DEPTH_MAX  32    /* nested brackets, calls, conditionals, as CEL asks for; bounds recursion */
+#define MG_EXPR_HEIGHT_MAX 96    /* of the tree: a row of terms nests to the left */
+#define MG_EXPR_LOOPS_MAX  2     /* macros within each other: more would be a program */
 #define MG_EXPR_STEPS_MAX  20000 /* below a millisecond of the loop, measured (tests/README.md) */
 #define MG_EXPR_STEP_BYTES 40    /* of JSON passed over; at 64, a text of quotes and brackets took 1.2 ms */
 #define MG_EXPR_ROOM_BYTES 4096  /* texts made by + and string() at one time */
@@ -67,7 +66,7 @@ struct mg_expr;
 
 /* ---- names ---- */
 
-/* What the definition states about the values, for the check of types. A shape is the caller's; NULL is one
+/* The definition's own account of the values, for the check of types. A shape is the caller's; NULL is one
  * of which nothing is known. Only called by mg_expr_compile. */
 struct mg_expr_shapes {
     const void *(*root)(void *arg, int root, int member); /* member: -1 for a root without members */

@@ -296,6 +296,6 @@ bool mg_decimal_divide(struct mg_decimal a, struct mg_decimal b, int places, str
     if (dropped == 0) {
         return with_sign(quotient + (rest >= divisor - rest), is_negative, places, ret);
     }
-    /* Half of what is dropped decides; the rest is below it, and a half needs no more than half. */
+    /* The dropped digits decide; the rest is below one of them, so it cannot make or break a half. */
     return with_sign(divide_half_up(quotient, (magnitude)power_of_ten(dropped)), is_negative, places, ret);
 }

@@ -1,5 +1,5 @@
 /*
- * Evaluation over the tree. Each node costs a step before it is looked at, so the bound holds whatever the
+ * Evaluation over the tree. Each node costs a step before it is looked at, so the bound holds for every
  * input; depth is bounded by the tree and by the count of values below each other. A fault ends everything up
  * to the next && or ||, and the end of the steps ends everything.
  */
@@ -255,7 +255,7 @@ bool mg_expr_run_boolean(struct mg_expr_run *run, int node, bool *ret)
     return value.type == MG_EXPR_BOOLEAN || mg_expr_fault_type(run, node, value.type, MG_EXPR_BOOLEAN);
 }
 
-/* The side that decides does so, whichever it is and whatever the other one's fault (CEL). */
+/* The side that decides does so, whichever it is and even if the other one fails (CEL). */
 static bool run_logic(struct mg_expr_run *run, int node, struct mg_expr_value *ret)
 {
     const struct mg_expr_node *of = node_of(run, node);

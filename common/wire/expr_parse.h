@@ -58,7 +58,8 @@ bool mg_expr_is_reserved(struct mg_slice name); /* no name by CEL's grammar, but
 
 /* ---- expr_parse.c ---- */
 
-int mg_expr_parse(struct mg_expr_compile *compile); /* a whole condition, up to what cannot continue it */
+int mg_expr_parse(
+    struct mg_expr_compile *compile); /* a whole condition, up to a token that cannot continue it */
 /* Adds a node, with its type; its text is from `begin` to the last token taken, and mistakes point to `at`.
  */
 int mg_expr_node_add(struct mg_expr_compile *compile, struct mg_expr_node node, size_t begin, size_t at);

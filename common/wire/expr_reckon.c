@@ -1,10 +1,10 @@
-/* Numbers, texts and times: what operators and functions make of them. Texts that are made lie in the room.
+/* Numbers, texts and times: the operators and functions over them. Texts that are made lie in the room.
  */
 #include <string.h>
 
 #include "wire/expr_run.h"
 
-/* What takes longer than other nodes, in steps (measured: no evaluation takes a millisecond). */
+/* Nodes that take longer than others, in steps (measured: no evaluation takes a millisecond). */
 #define DIVIDE_STEPS 16
 #define STRING_STEPS 2
 

@@ -165,7 +165,7 @@ static void show_text(const struct mg_expr_value *value, struct mg_buf *ret_text
     if (!mg_expr_text_copy(&part, plain, sizeof(plain), &len)) {
         len = 0;
     }
-    for (size_t i = 0; i < len; i++) { /* one line, whatever a payload holds */
+    for (size_t i = 0; i < len; i++) { /* one line, even of a payload with line breaks */
         plain[i] = (unsigned char)plain[i] < ' ' ? ' ' : plain[i];
     }
     mg_buf_append_text(ret_text, "'");

@@ -78,7 +78,7 @@ void mg_workflow_destroy(struct mg_workflow *workflow);                         
 int mg_workflow_step_index(const struct mg_workflow *workflow, struct mg_slice step); /* -1: none */
 
 /* Holds a submission's payload against `input`. MG_BAD_INPUT: the text has the JSON pointer of the first
- * mistake, and what would be right. */
+ * mistake, and a correction. */
 enum mg_class mg_workflow_payload_check(const struct mg_workflow *workflow, struct mg_slice payload,
                                         struct mg_err *err) MG_MUSTCHECK;
 

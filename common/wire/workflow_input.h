@@ -1,5 +1,5 @@
 /*
- * The shape of a workflow's payload, `input`: what a submission must hold, and the types of expressions over
+ * The shape of a workflow's payload, `input`: the members of a submission, and the types of expressions over
  * it. A shape is a word (text, number, boolean, time, any), an object of shapes, or a list of one shape. "?"
  * behind the word, or behind a member's name, makes the member optional.
  */
@@ -17,7 +17,7 @@ struct mg_input_shape;
 /* Reads `input`; NULL after a fault. The shapes live in the arena. */
 const struct mg_input_shape *mg_input_read(struct mg_slice input, struct mg_arena *arena,
                                            struct mg_json_faults *faults);
-/* Checks a payload. MG_BAD_INPUT: the text has the pointer below /payload, and what would be right. */
+/* Checks a payload. MG_BAD_INPUT: the text has the pointer below /payload, and a correction. */
 enum mg_class mg_input_check(const struct mg_input_shape *shape, struct mg_slice payload,
                              struct mg_err *err) MG_MUSTCHECK;
 

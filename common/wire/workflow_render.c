@@ -10,7 +10,7 @@
 #include "wire/status.h"
 #include "wire/workflow_exprs.h"
 
-/* What the first expression of a request needs; a request without one pays nothing. */
+/* The memory that the first expression of a request needs; a request without one pays nothing. */
 struct evaluation {
     struct mg_buf json;
     struct mg_err err; /* the fault of the last one */

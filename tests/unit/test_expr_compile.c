@@ -180,14 +180,10 @@ START_TEST(nesting_is_bounded)
     const struct mg_expr *expr;
     for (size_t i = 0; i < sizeof(PAIRS) / sizeof(PAIRS[0]); i++) {
         for (int count = 1; count <= 40; count++) {
-            char text[1024] = "";
+            char text[1024], *at = text;
             int depth = i == 2 ? 2 * count : count;
-            for (int j = 0; j < count; j++) {
-                strcat(text, PAIRS[i][0]);
-            }
-            strcat(text, PAIRS[i][1]);
-            for (int j = 0; j < count; j++) {
-                strcat(text, PAIRS[i][2]);
+            for (int j = 0; j < 2 * count + 1; j++) {
+                at = stpcpy(at, PAIRS[i][j < count ? 0 : j == count ? 1 : 2]);
             }
             ck_assert_msg((world_compile(text, &expr) == MG_OK) == (depth <= MG_EXPR_DEPTH_MAX), "%s: %s",
                           text, world.err.text);

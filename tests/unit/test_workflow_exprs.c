@@ -54,7 +54,7 @@ START_TEST(an_expression_is_rendered_as_its_value)
     (void)snprintf(text, sizeof(text), WORKFLOW("%s", STEP("one", "1") "," STEP("two", "%s")), VALUES,
                    BODIES[_i].body);
     ck_assert_msg(parse(text, &workflow, &err) == MG_OK, "%s", err.text);
-    for (int round = 0; round < 2; round++) { /* the same bytes each time (law 8) */
+    for (int round = 0; round < 2; round++) { /* the same bytes each time (law 8, derived identities) */
         struct mg_render_input input = {
             workflow, "o-1",
             mg_slice_of("{\"total\": 14.00, \"name\": \"M\\u00fcll\", \"items\": [ 1, 2.0 ]}"), results};

@@ -40,29 +40,6 @@ START_TEST(the_same_id_with_other_bytes_is_a_conflict)
 }
 END_TEST
 
-/* Would catch: an order that begins with a payload which its workflow cannot use, and fails in the middle. */
-START_TEST(a_payload_of_another_shape_is_refused_before_there_is_an_order)
-{
-    fake_store.definition =
-        "{\"workflow\":\"two\",\"version\":1,\"input\":{\"items\":[\"number\"]},"
-        "\"values\":{\"total\":\"payload.items.sum(i, i * 1.10)\"},\"steps\":[{\"step\":\"reserve\","
-        "\"service\":\"inventory\",\"do\":{\"method\":\"POST\",\"path\":\"/r\","
-        "\"body\":{\"total\":\"${= values.total}\"}},\"undo\":\"none\"}]}";
-    stage_submit_from("o1", "[14.00,\"x\"]", "client", false);
-    stage_settle();
-    ck_assert_ptr_nonnull(strstr(fake_broker_last("status")->body, "\"rejected\""));
-    ck_assert_ptr_nonnull(
-        strstr(fake_broker_last("status")->body, "/payload/items/1: a string; a number is expected"));
-    ck_assert_str_eq(fake_broker_last("submission")->queue, "orders.rejected");
-    ck_assert_ptr_null(fake_store_order("o1"));
-    stage_submit_from("o2", "[14.00,1]", "client", false);
-    stage_settle();
-    ck_assert_ptr_nonnull(fake_store_order("o2"));
-    ck_assert_ptr_nonnull(strstr(fake_broker_last("request")->body, "\"body\":{\"total\":16.5000}"));
-    ck_assert_int_eq(fake_broker.acked, 2);
-}
-END_TEST
-
 /* Would catch: a client that makes the scheduler write into its own queues. */
 START_TEST(a_reserved_reply_queue_is_refused_and_never_written_to)
 {
@@ -591,7 +568,6 @@ int main(void)
     tcase_add_checked_fixture(messages, stage_start, stage_finish);
     tcase_add_test(messages, the_same_order_from_another_place_is_attached_there);
     tcase_add_test(messages, the_same_id_with_other_bytes_is_a_conflict);
-    tcase_add_test(messages, a_payload_of_another_shape_is_refused_before_there_is_an_order);
     tcase_add_test(messages, a_reserved_reply_queue_is_refused_and_never_written_to);
     tcase_add_test(messages, direct_reply_to_is_refused_with_a_reason_once);
     tcase_add_test(messages, an_envelope_that_is_no_text_is_refused);

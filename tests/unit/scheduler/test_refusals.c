@@ -47,6 +47,29 @@ static void refuse_for_now(void)
     fake_store.ahead_ms = 1000; /* it is due */
 }
 
+/* Would catch: an order that begins with a payload which its workflow cannot use, and fails in the middle. */
+START_TEST(a_payload_of_another_shape_is_refused_before_there_is_an_order)
+{
+    fake_store.definition =
+        "{\"workflow\":\"two\",\"version\":1,\"input\":{\"items\":[\"number\"]},"
+        "\"values\":{\"total\":\"payload.items.sum(i, i * 1.10)\"},\"steps\":[{\"step\":\"reserve\","
+        "\"service\":\"inventory\",\"do\":{\"method\":\"POST\",\"path\":\"/r\","
+        "\"body\":{\"total\":\"${= values.total}\"}},\"undo\":\"none\"}]}";
+    stage_submit_from("o1", "[14.00,\"x\"]", "client", false);
+    stage_settle();
+    ck_assert_ptr_nonnull(strstr(fake_broker_last("status")->body, "\"rejected\""));
+    ck_assert_ptr_nonnull(
+        strstr(fake_broker_last("status")->body, "/payload/items/1: a string; a number is expected"));
+    ck_assert_str_eq(fake_broker_last("submission")->queue, "orders.rejected");
+    ck_assert_ptr_null(fake_store_order("o1"));
+    stage_submit_from("o2", "[14.00,1]", "client", false);
+    stage_settle();
+    ck_assert_ptr_nonnull(fake_store_order("o2"));
+    ck_assert_ptr_nonnull(strstr(fake_broker_last("request")->body, "\"body\":{\"total\":16.5000}"));
+    ck_assert_int_eq(fake_broker.acked, 2);
+}
+END_TEST
+
 /* Would catch: a key that carries other bytes the second time; a remote answers it with the result of the
  * first bytes (law 8, derived identities). */
 START_TEST(a_key_that_would_carry_other_bytes_is_not_sent)
@@ -453,6 +476,7 @@ int main(void)
     Suite *suite = suite_create("scheduler refusals");
     TCase *refusals = tcase_create("refusals");
     tcase_add_checked_fixture(refusals, stage_start, stage_finish);
+    tcase_add_test(refusals, a_payload_of_another_shape_is_refused_before_there_is_an_order);
     tcase_add_test(refusals, a_key_that_would_carry_other_bytes_is_not_sent);
     tcase_add_test(refusals, no_second_copy_is_made_of_other_bytes);
     tcase_add_test(refusals, a_submission_whose_workflow_cannot_be_read_is_left_to_others);
