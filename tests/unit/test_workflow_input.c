@@ -1,4 +1,4 @@
-/* The shape of a payload: what a submission must hold, and the types that expressions over it have. */
+/* The shape of a payload: the members of a submission, and the types that expressions over it have. */
 #include <check.h>
 #include <stdio.h>
 #include <string.h>
