@@ -123,6 +123,34 @@ START_TEST(a_value_is_evaluated_where_it_is_used)
 }
 END_TEST
 
+/* Catches: an output whose expressions are not evaluated, and a trial of a result that leaves its expressions
+ * out. */
+START_TEST(an_output_and_an_undo_may_have_expressions)
+{
+    static const char TEXT[] =
+        "{\"workflow\":\"w\",\"version\":1,\"output\":{\"sum\":\"${= results.one.n + 1}\"},\"steps\":[{"
+        "\"step\":\"one\",\"service\":\"s\",\"learn\":\"repeat\",\"do\":{\"method\":\"POST\",\"path\":\"/a\"},"
+        "\"undo\":{\"method\":\"DELETE\",\"path\":\"/a/${= results.one.id + '-x'}\"}}]}";
+    struct mg_workflow *workflow;
+    struct mg_slice results[MG_STEPS_MAX] = {mg_slice_of("{\"n\":7.50}")};
+    struct mg_buf buf;
+    struct mg_err err = {MG_OK, ""};
+    ck_assert_msg(parse(TEXT, &workflow, &err) == MG_OK, "%s", err.text);
+    struct mg_render_input input = {workflow, "o-1", mg_slice_of("{}"), results};
+    mg_buf_init(&buf, 10000);
+    ck_assert_int_eq(mg_workflow_render_output(&input, &buf, &err), MG_OK);
+    ck_assert_str_eq(buf.data, "{\"sum\":8.50}");
+    mg_buf_clear(&buf);
+    results[0] = mg_slice_of("{}");
+    ck_assert_int_eq(mg_workflow_render_output(&input, &buf, &err), MG_PERMANENT);
+    ck_assert_ptr_nonnull(strstr(err.text, "there is no member \"n\""));
+    ck_assert_int_eq(mg_workflow_undo_check(workflow, 0, mg_slice_of("{\"id\":\"i\"}"), &err), MG_OK);
+    ck_assert_int_eq(mg_workflow_undo_check(workflow, 0, mg_slice_of("{}"), &err), MG_PERMANENT);
+    mg_buf_finish(&buf);
+    mg_workflow_destroy(workflow);
+}
+END_TEST
+
 #define COUNT(array) ((int)(sizeof(array) / sizeof((array)[0])))
 
 int main(void)
@@ -133,6 +161,7 @@ int main(void)
     tcase_add_loop_test(tests, a_mistake_in_an_expression_is_found_when_the_definition_is, 0,
                         COUNT(MISTAKES));
     tcase_add_test(tests, a_value_is_evaluated_where_it_is_used);
+    tcase_add_test(tests, an_output_and_an_undo_may_have_expressions);
     suite_add_tcase(suite, tests);
     return run_suite(suite);
 }
