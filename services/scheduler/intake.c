@@ -465,7 +465,7 @@ static bool is_misshapen(struct mg_batch *batch, struct mg_item *item)
     bool is_right =
         mg_workflow_payload_check(item->workflow->workflow, item->submission->payload, &err) == MG_OK;
     if (!is_right) {
-        item_refuse(batch, item, err.text);
+        item_refuse(batch, item, REFUSED_INVALID, err.text);
     }
     return !is_right;
 }
