@@ -218,10 +218,7 @@ class Demo:
               f"{numbers['values_different']} differ")
         if self.after_kill_s is not None:
             print(f"the {self.options.kill} was killed; the last order ended {self.after_kill_s:.1f} s later")
-        chosen = next((line for line in lines if line.kind.meant != "processed"), lines[len(lines) // 2])
-        print(f"\nthe story of one order ({chosen.kind.name}):\n")
-        sys.stdout.flush()
-        print(self.cluster.tool("order", "show", chosen.order_id, check=False).stdout)
+        self.tell_stories(lines)
         for text in wrong[:20]:
             print(f"wrong: {text}")
         if len(wrong) > 20:
@@ -229,6 +226,18 @@ class Demo:
         still_open = [line.order_id for line in lines if line.order_id not in self.ended]
         for order_id in still_open[:5]:
             print(self.cluster.tool("order", "explain", order_id, check=False).stdout.strip())
+
+    def tell_stories(self, lines):
+        """One order that turned back, with the service's own words, and what one that was processed gives back."""
+        chosen = next((line for line in lines if line.kind.meant != "processed"), lines[len(lines) // 2])
+        print(f"\nthe story of one order ({chosen.kind.name}):\n")
+        sys.stdout.flush()
+        print(self.cluster.tool("order", "show", chosen.order_id, check=False).stdout)
+        processed = next((line for line in lines if self.ended.get(line.order_id) == "processed"), None)
+        if processed is not None:
+            story = self.cluster.tool("order", "show", processed.order_id, check=False).stdout
+            given = [text.strip() for text in story.splitlines() if text.strip().startswith("output")]
+            print(f"{processed.order_id} ({processed.kind.name}) gives back: {' '.join(given)}\n")
 
     def leave_running(self):
         """For --keep: how to talk to it, and how to end it."""

@@ -158,7 +158,7 @@ def a_service_that_wants_a_certificate_says_so_and_nothing_is_executed(s):
     agent = till.start_agent()
     order = s.client.submit("pay", {"n": 1})
     s.wait_state(order, "compensated")
-    assert "see headers and tls in the service file" in s.cluster.tool("order", "show", order.order_id).stdout
+    assert "see auth, headers and tls in the service file" in s.cluster.tool("order", "show", order.order_id).stdout
     assert any("answered 403" in json.dumps(line) for line in log_lines(agent)), agent.tail()
     s.wait(lambda: "the client showed no certificate of the CA" in till.remote.process.tail(), "the remote says why")
     assert s.effect(order, "charge", "payment")["do_requests"] == 0

@@ -374,7 +374,7 @@ START_TEST(reports_tell_of_bulk_actions)
 {
     static const char *const charge[] = {"", "charge", "", "", "", "", ""}, *const none[] = {"w", "", "", "",
                                                                                              "",  "", ""};
-    static const char *const ship[] = {"", "", "422", "x carrier", "-7200000", "", ""};
+    static const char *const ship[] = {"", "", "http_422", "x carrier", "-7200000", "", ""};
     static const char *const one[] = {A}, *const limit[] = {"10"};
     static const char *const of_bulk[] = {A, "asked", "0", "10"}, *const behind[] = {A, "", "3", "1"};
     fail_orders(1, 6, "charge", "payment");
