@@ -92,7 +92,7 @@ static enum mg_exit_code found_print(struct mg_cli *cli, const struct finding *f
 {
     static const char *const columns[] = {"found_by",   "order_id",    "workflow", "state",
                                           "created_at", "archived_on", "reason",   NULL};
-    if (finding->table.row_count == 0 && !cli->is_json) { /* the reason follows on stderr */
+    if (finding->table.row_count == 0) {
         return MG_EXIT_DONE;
     }
     enum mg_exit_code code = mg_table_print(cli, &finding->table, columns);

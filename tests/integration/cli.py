@@ -758,7 +758,7 @@ class Answers(Case):
         loaded = run("workflow", "load", path, "-o", "json", code=DONE)
         self.assertEqual(loaded.stderr, done.stderr)
         [warning] = json_list(loaded)[0]["warnings"]
-        self.assertEqual(loaded.stdout, as_listed([{"file": str(path), "workflow": "trip-" + mark, "version": 1, "verdict": "stored",
+        self.assertEqual(loaded.stdout, as_listed([{"file": str(path), "workflow": "trip-" + mark, "version": 2, "verdict": "stored",
                                                     "warnings": [warning]}]))
         self.assertIn(apply, warning)
         far = self.definition("far-" + mark, "x" + uuid.uuid4().hex)
