@@ -8,8 +8,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#define SHORT_BYTES 16
-
 static bool is_blank(char c)
 {
     return c == ' ' || c == '\t' || c == '\n' || c == '\r';
@@ -65,12 +63,7 @@ static const char *skip_blanks(const char *at, const char *end)
  * number of backslashes before it. */
 static const char *skip_string(const char *at, const char *end)
 {
-    const char *quote = at, *near = end - at > SHORT_BYTES ? at + SHORT_BYTES : end;
-    for (const char *p = at + 1; p < near && *p != '\\'; p++) { /* names mostly end before a call pays */
-        if (*p == '"') {
-            return p + 1;
-        }
-    }
+    const char *quote = at;
     while ((quote = memchr(quote + 1, '"', (size_t)(end - quote - 1))) != NULL) {
         const char *escape = quote;
         while (escape[-1] == '\\') {
