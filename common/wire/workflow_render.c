@@ -49,8 +49,12 @@ static struct mg_slice find_result(const struct value_source *source, const char
     if (source->is_trial && index != source->tried_step) {
         return mg_slice_of("\"x\"");
     }
-    return index >= 0 ? mg_json_find(source->input->results[index], step.data + step.len)
-                      : (struct mg_slice){0};
+    struct mg_slice value =
+        index >= 0 ? mg_json_find(source->input->results[index], step.data + step.len) : (struct mg_slice){0};
+    bool is_empty =
+        value.data != NULL && (mg_json_type_of(value) == MG_JSON_NULL || mg_slice_is(value, "\"\""));
+    /* An undo that names nothing would find nothing, and pass for done. */
+    return source->is_trial && is_empty ? (struct mg_slice){0} : value;
 }
 
 static struct mg_expr_found find_root(void *arg, int root, int member)

@@ -96,6 +96,35 @@ static void record_update(struct mg_batch *batch, const struct mg_reply *reply,
     }
 }
 
+/* True if the service itself refused, so that its store of keys has answered. The agent's own refusal does
+ * not come from there. Neither do answers about credentials or about a route, which a gateway may give, too.
+ */
+static bool is_refusal_of_service(const struct mg_reply *reply)
+{
+    static const char *const FOREIGN[] = {"401", "403", "404", "407", "410"};
+    static const char HTTP[] = "http_";
+    size_t len = strlen(HTTP);
+    if (strncmp(reply->error_code, HTTP, len) != 0) {
+        return false;
+    }
+    const char *status = reply->error_code + len;
+    for (size_t i = 0; i < sizeof(FOREIGN) / sizeof(FOREIGN[0]); i++) {
+        if (strncmp(status, FOREIGN[i], strlen(FOREIGN[i])) == 0) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* Law 10, sticky maybe: a do that is repeated to learn its result proves that nothing stands only by a
+ * refusal that replays the first one. */
+static enum mg_executed executed_of(const struct mg_reply *reply, const struct mg_step *step)
+{
+    bool is_learning = mg_step_is_backward(step) && reply->kind == MG_KIND_DO;
+    bool is_refusal = reply->outcome == MG_OUTCOME_PERMANENT || reply->outcome == MG_OUTCOME_ABSENT;
+    return is_learning && is_refusal && !is_refusal_of_service(reply) ? MG_EXECUTED_MAYBE : reply->executed;
+}
+
 static void reply_apply(struct mg_batch *batch, struct mg_item *item, int step)
 {
     const struct mg_reply *reply = item->reply;
@@ -109,7 +138,7 @@ static void reply_apply(struct mg_batch *batch, struct mg_item *item, int step)
                              .attempt = reply->attempt,
                              .reply_kind = reply->kind,
                              .outcome = reply->outcome,
-                             .executed = reply->executed,
+                             .executed = executed_of(reply, state),
                              .may_still_act = reply->may_still_act,
                              .is_service_down = is_open || is_paused,
                              .is_service_paused = is_paused,

@@ -265,13 +265,15 @@ END_TEST
 static const struct {
     const char *result, *says; /* `result` NULL: none is known; `says` NULL: the undo can be built */
 } OWN_RESULTS[] = {
-    {"{\"id\":\"ch_1\",\"amount\":null}", NULL},
+    {"{\"id\":\"ch_1\",\"amount\":0}", NULL},
+    {"{\"id\":\"ch_1\",\"amount\":null}", "${/results/a/amount}: there is no such value"},
+    {"{\"id\":\"ch_1\",\"amount\":\"\"}", "${/results/a/amount}: there is no such value"},
     {"{\"id\":7,\"amount\":14.00}", NULL},
     {NULL, "${/results/a/id}: there is no such value"},
     {"null", "${/results/a/id}: there is no such value"},
     {"{\"amount\":1}", "${/results/a/id}: there is no such value"},
-    {"{\"id\":\"\",\"amount\":1}", "its text is empty"},
-    {"{\"id\":null,\"amount\":1}", "its value is null"},
+    {"{\"id\":\"\",\"amount\":1}", "there is no such value"},
+    {"{\"id\":null,\"amount\":1}", "there is no such value"},
     {"{\"id\":\"..\",\"amount\":1}", "path: "},
     {"{\"id\":\"ch_1\"}", "${/results/a/amount}: there is no such value"},
 };

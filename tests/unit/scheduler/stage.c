@@ -128,10 +128,11 @@ void stage_reply(const struct stage_reply *reply)
     }
     snprintf(body, sizeof(body),
              "{\"v\":1,\"order_id\":\"%s\",\"step\":\"%s\",\"attempt\":%u,\"kind\":\"%s\",\"outcome\":\"%s\","
-             "\"executed\":\"%s\",\"result\":{\"ref\":7.50}%s%s}",
+             "\"executed\":\"%s\",\"result\":%s%s%s}",
              reply->order_id, reply->step, reply->attempt, reply->kind != NULL ? reply->kind : "do",
              reply->outcome != NULL ? reply->outcome : "done",
-             reply->executed != NULL ? reply->executed : "yes", error,
+             reply->executed != NULL ? reply->executed : "yes",
+             reply->result != NULL ? reply->result : "{\"ref\":7.50}", error,
              reply->is_over ? ",\"may_still_act\":false" : "");
     struct fake_delivery delivery = {.consumer = MG_LANE_REPLIES,
                                      .type = "reply",

@@ -52,6 +52,7 @@ struct stage_reply {
     const char *error_code; /* NULL: no error */
     const char *message;    /* the service's own, NULL: none; it is given with a code */
     const char *body;       /* kept of its answer, as a JSON string; likewise */
+    const char *result;     /* JSON; NULL: {"ref":7.50} */
     bool is_over;           /* the service has answered: it does not act any more */
 };
 void stage_reply(const struct stage_reply *reply);

@@ -111,6 +111,48 @@ START_TEST(an_undo_that_lacks_its_result_names_what_is_missing)
 }
 END_TEST
 
+/* Catches: a charge that stands, because an answer which says nothing about it was taken for its absence. */
+START_TEST(only_a_refusal_of_the_service_itself_proves_absence)
+{
+    static const struct {
+        const char *code;
+        bool is_proof;
+    } refusals[] = {{"unsendable", false}, {"http_401", false},        {"http_403/forbidden", false},
+                    {"http_404", false},   {"http_410", false},        {"http_407", false},
+                    {"http_422", true},    {"http_402/declined", true}};
+    lose_the_answer(LEARNING("repeat", "ref"));
+    fake_store.ahead_ms += 20000; /* the first attempt is quiet */
+    stage_reply(&(struct stage_reply){.order_id = "o1",
+                                      .step = "reserve",
+                                      .attempt = 2,
+                                      .kind = "do",
+                                      .outcome = "permanent",
+                                      .executed = "no",
+                                      .error_code = refusals[_i].code,
+                                      .is_over = true});
+    stage_settle();
+    ck_assert_int_eq(stage_step("o1", 0), refusals[_i].is_proof ? MG_STEP_UNDONE : MG_STEP_UNDO_WAITING);
+}
+END_TEST
+
+/* Catches: an undo of nothing, which the service answers with 404, and a charge that stands. */
+START_TEST(an_empty_value_is_no_result)
+{
+    static const char *const empty[] = {"{\"ref\":null}", "{\"ref\":\"\"}"};
+    lose_the_answer(LEARNING("repeat", "ref"));
+    stage_reply(&(struct stage_reply){.order_id = "o1",
+                                      .step = "reserve",
+                                      .attempt = 2,
+                                      .kind = "do",
+                                      .outcome = "done",
+                                      .executed = "yes",
+                                      .result = empty[_i],
+                                      .is_over = true});
+    stage_settle();
+    ck_assert_int_eq(stage_step("o1", 0), MG_STEP_UNDO_FAILED);
+}
+END_TEST
+
 static void settle(const char *id, const char *more)
 {
     char words[256];
@@ -178,6 +220,8 @@ int main(void)
     Suite *suite = suite_create("scheduler_learn");
     TCase *tests = tcase_create("results that an undo needs");
     tcase_add_checked_fixture(tests, stage_start, stage_finish);
+    tcase_add_loop_test(tests, only_a_refusal_of_the_service_itself_proves_absence, 0, 8);
+    tcase_add_loop_test(tests, an_empty_value_is_no_result, 0, 2);
     tcase_add_test(tests, a_known_result_goes_into_the_undo_as_it_came);
     tcase_add_test(tests, a_lost_result_is_learned_under_the_same_key_and_then_undone);
     tcase_add_test(tests, a_lost_result_is_learned_by_verify);
