@@ -67,6 +67,29 @@ static void check_header_twice(const struct mg_json_object *object, const char *
     names->given[names->count++] = name;
 }
 
+/* A value without a reference is the same in every order; others are checked when rendered. */
+static void check_header_literal(const struct mg_json_object *object, const char *pointer,
+                                 struct mg_slice value)
+{
+    struct mg_buf text;
+
+    mg_buf_init(&text, value.len);
+    if (!mg_json_string(value, &text)) {
+        mg_buf_finish(&text);
+        return; /* a number, a boolean, or a mistake of check_scalars */
+    }
+    struct mg_slice literal = text.len > 0 ? mg_buf_slice(&text) : mg_slice_of("");
+    const char *wrong = mg_header_value_fault(literal);
+    if (text.failed) {
+        mg_json_fault(object->faults, MG_TRANSIENT, pointer, "could not be read: no memory");
+    } else if (wrong != NULL && memmem(literal.data, literal.len, "${", 2) == NULL) {
+        mg_json_fault(object->faults, MG_BAD_INPUT, pointer,
+                      "its value cannot be sent: %s; use 1 to %d bytes, all in one line", wrong,
+                      MG_HEADER_VALUE_MAX);
+    }
+    mg_buf_finish(&text);
+}
+
 static void read_headers(const struct mg_json_object *object, struct mg_action *action)
 {
     char parent[MG_JSON_POINTER_SIZE], pointer[MG_JSON_POINTER_SIZE];
@@ -89,6 +112,7 @@ static void read_headers(const struct mg_json_object *object, struct mg_action *
         mg_json_pointer_join(parent, name, pointer);
         check_header_name(object, pointer, name);
         check_header_twice(object, pointer, name, &names);
+        check_header_literal(object, pointer, value);
     }
     check_scalars(object, action->headers, "headers");
 }

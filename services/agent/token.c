@@ -13,6 +13,7 @@
 #include "classify.h"
 #include "io/http/client.h"
 #include "wire/http_header.h"
+#include "wire/json_scan.h"
 
 /* An endpoint that has not answered within this time is down; requests wait for it meanwhile. */
 #define FETCH_TIMEOUT_MS 5000
@@ -28,10 +29,13 @@
 #define RENEW_MAX_MS 60000
 /* After a renewal that failed, while the old token is still good. */
 #define RENEW_AGAIN_MS 5000
-/* Between fetches after refusals: a service that refuses every token causes no storm of them. */
-#define REFUSED_REST_MS 1000
+/* From an answer to the next fetch. A service that refuses every token, or an endpoint whose tokens end at
+ * once, causes no storm of fetches. */
+#define REST_MS 1000
 /* A longer life is no life that a process sees the end of. */
 #define LIFE_MAX_S INT64_C(31536000)
+/* Of expires_in: the digits of any double, with sign, point and exponent, and some zeros. */
+#define NUMBER_MAX_BYTES 63
 
 struct mg_token {
     struct mg_loop *loop;
@@ -98,22 +102,37 @@ static enum mg_class no_json(const struct mg_http_answer *answer, struct mg_err 
                       is_named ? type.data : "something else");
 }
 
-/* Seconds, as a number or as the text of one; -1: not given. */
-static int64_t read_life_s(struct mg_slice body)
+/* Seconds, as a JSON number or as the text of one. -1: there is no end. A negative number or 0 cannot be
+ * meant as a life; some endpoints give it for a token without an end. */
+static enum mg_class read_life_s(struct mg_slice body, int64_t *ret_life_s, struct mg_err *err)
 {
     struct mg_slice life = mg_json_find(body, "/expires_in");
-    char digits[32];
+    char digits[NUMBER_MAX_BYTES + 1] = "";
     struct mg_buf text;
+    struct mg_err number_err;
+
+    *ret_life_s = -1;
+    if (life.data == NULL || mg_json_type_of(life) == MG_JSON_NULL) {
+        return MG_OK;
+    }
     mg_buf_init_fixed(&text, digits, sizeof(digits));
-    digits[0] = '\0';
-    if (life.data != NULL && !mg_json_string(life, &text)) {
+    if (!mg_json_string(life, &text)) {
         mg_buf_append_slice(&text, life);
     }
-    if (text.failed || digits[0] < '0' || digits[0] > '9') {
-        return -1;
+    bool is_number = !text.failed && text.len > 0 &&
+                     mg_json_check(mg_buf_slice(&text), &MG_JSON_LIMITS_DEFAULT, &number_err) == MG_OK &&
+                     mg_json_type_of(mg_buf_slice(&text)) == MG_JSON_NUMBER;
+    if (!is_number) {
+        return mg_err_set(err, MG_PERMANENT,
+                          "the token endpoint's expires_in is no number of seconds; it must be one, as 3600");
     }
-    long long seconds = strtoll(digits, NULL, 10);
-    return seconds < LIFE_MAX_S ? seconds : LIFE_MAX_S;
+    double seconds = strtod(digits, NULL);
+    if (seconds >= (double)LIFE_MAX_S) {
+        *ret_life_s = LIFE_MAX_S;
+    } else if (seconds > 0) { /* a part of a second is a life with an end, too */
+        *ret_life_s = seconds < 1 ? 1 : (int64_t)seconds;
+    }
+    return MG_OK;
 }
 
 /* Makes the header of the token in a good answer. */
@@ -166,8 +185,14 @@ static enum mg_class read_answer(const struct mg_http_answer *answer, char **ret
     if (!is_json) {
         return no_json(answer, err);
     }
-    *ret_life_s = read_life_s(answer->body);
-    return read_token(answer->body, ret_line, err);
+    enum mg_class class = read_life_s(answer->body, ret_life_s, err);
+    return class == MG_OK ? read_token(answer->body, ret_line, err) : class;
+}
+
+/* Counted from the question: the endpoint counts from some moment after it. */
+static int64_t end_of(const struct mg_token *token, int64_t life_s)
+{
+    return life_s > 0 ? token->began_boot_ms + life_s * 1000 : INT64_MAX;
 }
 
 static void take(struct mg_token *token, char *line, int64_t life_s)
@@ -177,9 +202,8 @@ static void take(struct mg_token *token, char *line, int64_t life_s)
     token->line = line;
     token->number++;
     token->fault[0] = '\0';
-    token->end_boot_ms = token->renew_boot_ms = INT64_MAX;
-    if (life_s > 0) { /* counted from the question: the endpoint counts from some moment after it */
-        token->end_boot_ms = token->began_boot_ms + life_s * 1000;
+    token->end_boot_ms = token->renew_boot_ms = end_of(token, life_s);
+    if (life_s > 0) {
         token->renew_boot_ms = token->end_boot_ms - (renew_ms < RENEW_MAX_MS ? renew_ms : RENEW_MAX_MS);
     }
     mg_log(MG_LOG_INFO, "access token fetched", MG_LOG_TEXT("service", token->service->name),
@@ -194,11 +218,16 @@ static void on_answer(void *arg, const struct mg_http_answer *answer)
     char *line = NULL;
     int64_t life_s = -1;
 
+    int64_t now_ms = mg_clock_boot_ms();
     token->call = NULL;
-    if (read_answer(answer, &line, &life_s, &err) == MG_OK) {
-        take(token, line, life_s);
-    } else {
+    token->rest_boot_ms = now_ms + REST_MS;
+    if (read_answer(answer, &line, &life_s, &err) != MG_OK) {
         fail(token, err.text);
+    } else if (now_ms >= end_of(token, life_s)) {
+        mg_secret_free(line);
+        fail(token, "the access token had ended when it came; check expires_in of token_url");
+    } else {
+        take(token, line, life_s);
     }
 }
 
@@ -293,8 +322,8 @@ static void fetch(struct mg_token *token)
         mg_log(MG_LOG_WARN, "could not ask for an access token; it is tried again",
                MG_LOG_TEXT("service", token->service->name), MG_LOG_TEXT("why", err.text));
         token->call = NULL;
-        token->rest_boot_ms = now_ms + REFUSED_REST_MS;
-        mg_timer_start(token->timer, REFUSED_REST_MS, 0);
+        token->rest_boot_ms = now_ms + REST_MS;
+        mg_timer_start(token->timer, REST_MS, 0);
     }
 }
 
@@ -329,7 +358,6 @@ void mg_token_refuse(struct mg_token *token, uint64_t number)
            MG_LOG_TEXT("service", token->service->name));
     mg_secret_free(token->line);
     token->line = NULL;
-    token->rest_boot_ms = token->began_boot_ms + REFUSED_REST_MS;
 }
 
 const char *mg_token_fault(const struct mg_token *token)

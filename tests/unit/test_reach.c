@@ -158,6 +158,11 @@ static const struct {
     {"\"headers\":{\"X-A\":[\"1\"]}", "/steps/0/do/headers/X-A: an array"},
     {"\"headers\":\"X-A: 1\"", "/steps/0/do/headers"},
     {"\"headers\":{\"X-A\":\"${/results/b/id}\"}", "/steps/0/do/headers: there is no step \"b\""},
+    {"\"headers\":{\"X-A\":\"a\\r\\nb\"}",
+     "/steps/0/do/headers/X-A: its value cannot be sent: it holds a control character, which no header may; "
+     "use 1 to 4096 bytes, all in one line"},
+    {"\"headers\":{\"X-A\":\"\"}", "/steps/0/do/headers/X-A: its value cannot be sent: it is empty"},
+    {"\"headers\":{\"X-B\":\"b\",\"X-A\":\"  \"}", "/steps/0/do/headers/X-A: its value cannot be sent"},
     {"\"query\":{\"a\":{}}", "/steps/0/do/query/a: an object"},
     {"\"query\":{\"a\":\"${/nothing}\"}", "/steps/0/do/query: ${/nothing} refers to nothing"},
     {"\"encode\":\"xml\",\"body\":1", "/steps/0/do/encode"},
@@ -203,6 +208,32 @@ START_TEST(headers_and_parameters_are_bounded)
     ck_assert_int_eq(parse(text, &workflow), MG_BAD_INPUT);
     (void)snprintf(text, sizeof(text), "\"headers\":{\"%s\":1}", name + 1);
     ck_assert_msg(parse(text, &workflow) == MG_OK, "%s", err.text);
+    mg_workflow_destroy(workflow);
+}
+END_TEST
+
+#define LITERAL_HEADER                                                                                          \
+    "{\"workflow\":\"w\",\"version\":1,\"steps\":[{\"step\":\"a\",\"service\":\"s\",\"undo\":\"none\",\"do\":{" \
+    "\"method\":\"POST\",\"path\":\"/x\",\"headers\":{\"X-A\":\"%s\"}}}]}"
+
+/* Catches: a literal value that every order would turn back, and a template that is judged before it is
+ * filled in. */
+START_TEST(a_literal_header_is_one_line)
+{
+    struct mg_workflow *workflow = NULL;
+    char value[MG_HEADER_VALUE_MAX + 2], text[MG_HEADER_VALUE_MAX + 200];
+    memset(value, 'a', sizeof(value) - 1);
+    value[sizeof(value) - 1] = '\0';
+    (void)snprintf(text, sizeof(text), LITERAL_HEADER, value);
+    ck_assert_int_eq(mg_workflow_parse(mg_slice_of(text), NULL, &workflow, &err), MG_BAD_INPUT);
+    ck_assert_msg(strstr(err.text, "/steps/0/do/headers/X-A: its value cannot be sent: it is above") != NULL,
+                  "%s", err.text);
+    (void)snprintf(text, sizeof(text), LITERAL_HEADER, value + 1);
+    ck_assert_msg(mg_workflow_parse(mg_slice_of(text), NULL, &workflow, &err) == MG_OK, "%s", err.text);
+    mg_workflow_destroy(workflow);
+    ck_assert_msg(parse("\"headers\":{\"X-A\":\"${= payload.a +\\n1 }\",\"X-B\":\"$${\",\"X-C\":-1e3}",
+                        &workflow) == MG_OK,
+                  "%s", err.text);
     mg_workflow_destroy(workflow);
 }
 END_TEST
@@ -276,6 +307,7 @@ int main(void)
     tcase_add_loop_test(tests, an_action_is_rendered, 0, COUNT(ACTIONS));
     tcase_add_loop_test(tests, a_mistake_is_named_with_its_place, 0, COUNT(MISTAKES));
     tcase_add_test(tests, headers_and_parameters_are_bounded);
+    tcase_add_test(tests, a_literal_header_is_one_line);
     tcase_add_test(tests, an_agent_reads_what_was_rendered);
     tcase_add_loop_test(tests, an_agent_checks_what_came, 0, COUNT(REQUESTS));
     tcase_add_test(tests, a_later_version_is_left_for_a_newer_agent);

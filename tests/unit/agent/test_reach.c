@@ -433,6 +433,111 @@ START_TEST(a_failed_renewal_stops_nothing)
 }
 END_TEST
 
+static void check_no_token(int reply, const char *says)
+{
+    flow_wait_replies(reply + 1);
+    ck_assert_str_eq(flow_reply(reply)->error_code, MG_ERROR_CODE_TOKEN_UNAVAILABLE);
+    ck_assert_msg(strstr(flow_reply(reply)->error_text, says) != NULL, "%s", flow_reply(reply)->error_text);
+}
+
+/* Catches: a token that has ended when it comes, and fetches without a pause between them. */
+START_TEST(an_ended_token_is_none_and_fetches_rest)
+{
+    start(OAUTH2("") ",\"breaker\":{\"open_for\":\"50ms\"}");
+    deliver(NULL);
+    flow_wait_calls(1);
+    ahead_ms = 1500;
+    int64_t came_ms = mg_clock_boot_ms();
+    answer(0, 200, "application/json", TOKEN("t1", "1"));
+    check_no_token(0, "the access token had ended when it came; check expires_in of token_url");
+    ck_assert_int_eq(fakes.call_count, 1);
+    fakes_confirm(MG_PUBLISH_CONFIRMED);
+    flow_linger(100); /* half-open by now */
+    deliver(NULL);
+    flow_wait_calls(2);
+    ck_assert_int_ge(mg_clock_boot_ms() - came_ms, 1000);
+    answer(1, 200, "application/json", TOKEN("t2", "60"));
+    flow_wait_calls(3);
+    ck_assert(carries(2, "Authorization: Bearer t2"));
+}
+END_TEST
+
+/* Catches: a token that is dropped for a late one which has ended. */
+START_TEST(an_ended_token_replaces_no_good_one)
+{
+    start(OAUTH2(""));
+    flow_deliver(&(struct flow_request){.order_id = "o1"});
+    flow_wait_calls(1);
+    answer(0, 200, "application/json", TOKEN("t1", "1000"));
+    flow_wait_calls(2);
+    answer(1, 200, "application/json", "{}");
+    flow_wait_replies(1);
+    fakes_confirm(MG_PUBLISH_CONFIRMED);
+    ahead_ms = 945000;
+    flow_deliver(&(struct flow_request){.order_id = "o2"});
+    flow_wait_calls(4);
+    int fetch = strcmp(fakes.calls[2].url, "http://127.0.0.1:2/token") == 0 ? 2 : 3;
+    ahead_ms = 950000;
+    answer(fetch, 200, "application/json", TOKEN("t2", "1"));
+    answer(5 - fetch, 200, "application/json", "{}");
+    flow_wait_replies(2);
+    fakes_confirm(MG_PUBLISH_CONFIRMED);
+    flow_deliver(&(struct flow_request){.order_id = "o3"});
+    flow_wait_calls(5);
+    ck_assert(carries(4, "Authorization: Bearer t1"));
+}
+END_TEST
+
+static const struct {
+    const char *answer;
+    int64_t good_ms, ended_ms; /* after the question; 0: has no end */
+} LIVES[] = {
+    {TOKEN("t", "3.6e3"), 3599000, 3600000},
+    {TOKEN("t", "\"3.6E+3\""), 3599000, 3600000},
+    {TOKEN("t", "59.9"), 58000, 59000},
+    {TOKEN("t", "600000e-4"), 59000, 60000},
+    {TOKEN("t", "0.9"), 0, 1000},
+    {TOKEN("t", "1e300"), 31535000000, 31536000000},
+    {TOKEN("t", "9000000000000000000"), 31535000000, 31536000000},
+    {TOKEN("t", "0"), 315360000000, 0},
+    {TOKEN("t", "-1e3"), 315360000000, 0},
+    {TOKEN("t", "null"), 315360000000, 0},
+    {"{\"access_token\":\"t\"}", 315360000000, 0},
+};
+
+/* Catches: a life that is read as another. At good_ms a call goes out, at ended_ms none. */
+START_TEST(a_life_is_read_as_a_number)
+{
+    start(OAUTH2(""));
+    deliver(NULL);
+    flow_wait_calls(1);
+    answer(0, 200, "application/json", LIVES[_i].answer);
+    flow_wait_calls(2);
+    answer(1, 200, "application/json", "{}");
+    flow_wait_replies(1);
+    ck_assert(mg_token_is_ready(flow_agent.served[0].token));
+    ahead_ms = LIVES[_i].good_ms - (LIVES[_i].good_ms > 0 ? 1 : 0);
+    ck_assert(LIVES[_i].good_ms == 0 || mg_token_is_ready(flow_agent.served[0].token));
+    ahead_ms = LIVES[_i].ended_ms;
+    ck_assert(mg_token_is_ready(flow_agent.served[0].token) == (LIVES[_i].ended_ms == 0));
+}
+END_TEST
+
+static const char *const NO_LIVES[] = {"\"soon\"",  "\"\"",     "true",   "[3600]",
+                                       "\"36 00\"", "\"0x10\"", "\"inf\""};
+
+START_TEST(a_life_that_is_no_number_is_refused)
+{
+    char body[256];
+    (void)snprintf(body, sizeof(body), "{\"access_token\":\"t\",\"expires_in\":%s}", NO_LIVES[_i]);
+    start(OAUTH2(""));
+    deliver(NULL);
+    flow_wait_calls(1);
+    answer(0, 200, "application/json", body);
+    check_no_token(0, "expires_in is no number of seconds");
+}
+END_TEST
+
 #define COUNT(array) ((int)(sizeof(array) / sizeof((array)[0])))
 
 int main(void)
@@ -457,6 +562,10 @@ int main(void)
     tcase_add_test(tests, a_probe_asks_for_the_token_again);
     tcase_add_test(tests, a_silent_endpoint_costs_no_attempt);
     tcase_add_test(tests, a_failed_renewal_stops_nothing);
+    tcase_add_test(tests, an_ended_token_is_none_and_fetches_rest);
+    tcase_add_test(tests, an_ended_token_replaces_no_good_one);
+    tcase_add_loop_test(tests, a_life_is_read_as_a_number, 0, COUNT(LIVES));
+    tcase_add_loop_test(tests, a_life_that_is_no_number_is_refused, 0, COUNT(NO_LIVES));
     suite_add_tcase(suite, tests);
     return run_suite(suite);
 }
