@@ -110,13 +110,14 @@ static void take_text(struct mg_expr_compile *compile, size_t at, bool is_raw)
     compile->token.kind = MG_TOKEN_TEXT;
     compile->token.name = (uint16_t)compile->names_len;
     at += quotes;
+    const char *closing = quote == '"' ? "\"\"\"" : "'''";
     while (!compile->has_failed) {
         if (at + quotes > compile->text.len ||
             (quotes == 1 && (char_at(compile, at) == '\n' || char_at(compile, at) == '\r'))) {
             (void)mg_expr_fail(compile, begin, MG_EXPR_MISTAKE_SYNTAX, "a text without its closing quote");
             return;
         }
-        if (memcmp(compile->text.data + at, "\"\"\"'''" + (quote == '"' ? 0 : 3), quotes) == 0) {
+        if (memcmp(compile->text.data + at, closing, quotes) == 0) {
             break;
         }
         char c = char_at(compile, at++);

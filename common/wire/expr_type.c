@@ -249,6 +249,76 @@ static enum mg_expr_type infer_choice(struct mg_expr_compile *compile, int node)
     return type_of(compile, of->b) == type_of(compile, of->c) ? type_of(compile, of->b) : MG_EXPR_UNKNOWN;
 }
 
+static enum mg_expr_type infer_rounding(struct mg_expr_compile *compile, int node)
+{
+    const struct mg_expr_node *of = &compile->nodes[node];
+    const char *name = of->op == MG_OP_ROUND ? "round()" : "divide()";
+    if (of->op == MG_OP_DIVIDE) {
+        need(compile, node, of->c, MG_EXPR_NUMBER, name);
+    }
+    need(compile, node, of->a, MG_EXPR_NUMBER, name);
+    need(compile, node, of->b, MG_EXPR_NUMBER, name);
+    return MG_EXPR_NUMBER;
+}
+
+/* A macro over a list. */
+static enum mg_expr_type infer_loop(struct mg_expr_compile *compile, int node)
+{
+    const struct mg_expr_node *of = &compile->nodes[node];
+    enum mg_expr_op op = (enum mg_expr_op)of->op;
+    need(compile, node, of->a, MG_EXPR_LIST, method_name(op));
+    need(compile, node, of->b, op == MG_OP_SUM ? MG_EXPR_NUMBER : MG_EXPR_BOOLEAN, method_name(op));
+    return op == MG_OP_COUNT || op == MG_OP_SUM ? MG_EXPR_NUMBER : MG_EXPR_BOOLEAN;
+}
+
+/* Functions and methods, in the order of enum mg_expr_op. */
+static enum mg_expr_type infer_call(struct mg_expr_compile *compile, int node)
+{
+    const struct mg_expr_node *of = &compile->nodes[node];
+    enum mg_expr_op op = (enum mg_expr_op)of->op;
+    if (op == MG_OP_HAS) {
+        return MG_EXPR_BOOLEAN;
+    }
+    if (op == MG_OP_SIZE) {
+        infer_size(compile, node);
+        return MG_EXPR_NUMBER;
+    }
+    if (op == MG_OP_STRING) {
+        infer_string(compile, node);
+        return MG_EXPR_TEXT;
+    }
+    if (op == MG_OP_ROUND || op == MG_OP_DIVIDE) {
+        return infer_rounding(compile, node);
+    }
+    if (op == MG_OP_TIME || op == MG_OP_DURATION) {
+        infer_moment(compile, node);
+        return op == MG_OP_TIME ? MG_EXPR_TIME : MG_EXPR_DURATION;
+    }
+    if (op >= MG_OP_ALL) {
+        return infer_loop(compile, node);
+    }
+    need(compile, node, of->a, MG_EXPR_TEXT, method_name(op));
+    need(compile, node, of->b, MG_EXPR_TEXT, method_name(op));
+    return MG_EXPR_BOOLEAN;
+}
+
+static void infer_part(struct mg_expr_compile *compile, int node)
+{
+    if (compile->nodes[node].op == MG_OP_MEMBER) {
+        infer_member(compile, node);
+    } else {
+        infer_index(compile, node);
+    }
+}
+
+static void infer_logic(struct mg_expr_compile *compile, int node)
+{
+    const struct mg_expr_node *of = &compile->nodes[node];
+    const char *name = of->op == MG_OP_AND ? "&&" : "||";
+    need(compile, node, of->a, MG_EXPR_BOOLEAN, name);
+    need(compile, node, of->b, MG_EXPR_BOOLEAN, name);
+}
+
 void mg_expr_infer(struct mg_expr_compile *compile, int node)
 {
     struct mg_expr_node *of = &compile->nodes[node];
@@ -264,10 +334,8 @@ void mg_expr_infer(struct mg_expr_compile *compile, int node)
         infer_name(compile, node);
         return;
     case MG_OP_MEMBER:
-        infer_member(compile, node);
-        return;
     case MG_OP_INDEX:
-        infer_index(compile, node);
+        infer_part(compile, node);
         return;
     case MG_OP_LIST:
         type = MG_EXPR_LIST;
@@ -299,48 +367,26 @@ void mg_expr_infer(struct mg_expr_compile *compile, int node)
         break;
     case MG_OP_AND:
     case MG_OP_OR:
-        need(compile, node, of->a, MG_EXPR_BOOLEAN, op == MG_OP_AND ? "&&" : "||");
-        need(compile, node, of->b, MG_EXPR_BOOLEAN, op == MG_OP_AND ? "&&" : "||");
+        infer_logic(compile, node);
         break;
     case MG_OP_CONDITIONAL:
         type = infer_choice(compile, node);
         break;
     case MG_OP_HAS:
-        break;
     case MG_OP_SIZE:
-        infer_size(compile, node);
-        type = MG_EXPR_NUMBER;
-        break;
     case MG_OP_STRING:
-        infer_string(compile, node);
-        type = MG_EXPR_TEXT;
-        break;
-    case MG_OP_DIVIDE:
-        need(compile, node, of->c, MG_EXPR_NUMBER, "divide()");
-        /* fallthrough */
     case MG_OP_ROUND:
-        need(compile, node, of->a, MG_EXPR_NUMBER, op == MG_OP_ROUND ? "round()" : "divide()");
-        need(compile, node, of->b, MG_EXPR_NUMBER, op == MG_OP_ROUND ? "round()" : "divide()");
-        type = MG_EXPR_NUMBER;
-        break;
+    case MG_OP_DIVIDE:
     case MG_OP_TIME:
     case MG_OP_DURATION:
-        infer_moment(compile, node);
-        type = op == MG_OP_TIME ? MG_EXPR_TIME : MG_EXPR_DURATION;
-        break;
     case MG_OP_STARTS_WITH:
     case MG_OP_ENDS_WITH:
     case MG_OP_CONTAINS:
-        need(compile, node, of->a, MG_EXPR_TEXT, method_name(op));
-        need(compile, node, of->b, MG_EXPR_TEXT, method_name(op));
-        break;
     case MG_OP_ALL:
     case MG_OP_EXISTS:
     case MG_OP_COUNT:
     case MG_OP_SUM:
-        need(compile, node, of->a, MG_EXPR_LIST, method_name(op));
-        need(compile, node, of->b, op == MG_OP_SUM ? MG_EXPR_NUMBER : MG_EXPR_BOOLEAN, method_name(op));
-        type = op == MG_OP_COUNT || op == MG_OP_SUM ? MG_EXPR_NUMBER : MG_EXPR_BOOLEAN;
+        type = infer_call(compile, node);
         break;
     }
     of->type = (uint8_t)type;

@@ -223,7 +223,8 @@ START_TEST(an_error_names_its_place_and_its_cure)
     ck_assert_msg(class == MG_PERMANENT, "%s", BAD[_i].text);
     ck_assert_msg(strstr(world.err.text, BAD[_i].says) != NULL, "%s: %s", BAD[_i].text, world.err.text);
     ck_assert_int_eq(strncmp(world.err.text, "column ", 7), 0);
-    ck_assert_int_eq(memcmp(&value, &untouched, sizeof(value)), 0);
+    const unsigned char *given = (const void *)&value, *before = (const void *)&untouched;
+    ck_assert_int_eq(memcmp(given, before, sizeof(value)), 0);
 }
 END_TEST
 
