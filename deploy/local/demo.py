@@ -229,7 +229,9 @@ class Demo:
 
     def tell_stories(self, lines):
         """One order that turned back, with the service's own words, and what one that was processed gives back."""
-        chosen = next((line for line in lines if line.kind.meant != "processed"), lines[len(lines) // 2])
+        turned_back = [line for line in lines if line.kind.meant != "processed"]
+        declined = [line for line in turned_back if line.kind.name == "payment declines"]
+        chosen = (declined or turned_back or lines[len(lines) // 2:])[0]
         print(f"\nthe story of one order ({chosen.kind.name}):\n")
         sys.stdout.flush()
         print(self.cluster.tool("order", "show", chosen.order_id, check=False).stdout)
