@@ -24,5 +24,7 @@ char *mg_hex_write(const uint8_t *bytes, size_t size, char *ret_text);
 /* Writes "host:pid:start" in at most `size` bytes: the name of a process in logs, locked_by and reports. */
 void mg_instance_name(char *ret_text, size_t size);
 uint64_t mg_random_u64(void); /* from the kernel's generator; for jitter and ids of the tool */
+/* From now on the numbers of this thread follow from `seed`: for a rehearsal, which must repeat exactly. */
+void mg_random_fix(uint64_t seed);
 
 #endif

@@ -14,7 +14,7 @@
  *   report.c    service reports for the schedulers, /readyz and /metrics
  *   drain.c     the way out
  *   clock.c tick.c   standstills and the database's clock; the work of each second
- *   deadline.c limiter.c breaker.c classify.c   the arithmetic, pure
+ *   deadline.c limiter.c breaker.c classify.c tries.c   the arithmetic, pure
  *
  * A job lives from its delivery until the delivery is given back to the broker, in any way. It is in exactly
  * one list of its service. There are at most as many jobs as both prefetches allow, plus the same number
@@ -41,6 +41,7 @@
 #include "io/http/client.h"
 #include "limiter.h"
 #include "token.h"
+#include "tries.h"
 #include "wire/http_header.h"
 #include "wire/request.h"
 
@@ -101,11 +102,9 @@ struct mg_job {
     enum mg_suspicion suspicion;
     bool is_high;
     bool is_redelivered;
-    bool may_have_run; /* a try of this or an earlier delivery may have reached the remote */
-    /* An earlier call, given up or of another delivery, may still act there (law 11, quiesce). The second
-     * flag is its value in the reply that was written last. */
-    bool may_still_act, replied_may_still_act;
-    mg_job_end_fn *on_end; /* cancels all that still runs for it, just before it is freed */
+    struct mg_tries tries;
+    bool replied_may_still_act; /* tries.may_still_act, as in the reply that was written last */
+    mg_job_end_fn *on_end;      /* cancels all that still runs for it, just before it is freed */
     struct mg_delivery *delivery;
     struct mg_arena *arena; /* memory that the request borrows beside the delivery's body */
     struct mg_request request;
@@ -113,8 +112,7 @@ struct mg_job {
     struct mg_timer *timer;
     struct mg_http_call *call; /* while CALLING */
     int64_t call_budget_ms, call_began_us;
-    uint32_t ticket; /* the breaker's */
-    int try_count;
+    uint32_t ticket;       /* the breaker's */
     uint64_t token_number; /* of the access token that the last try carried */
     bool is_token_renewed; /* a try was refused by 401 and is repeated once with a new token */
     bool has_text_result;  /* the answer becomes a JSON string */

@@ -10,35 +10,12 @@
 #include "base/id.h"
 #include "base/log.h"
 #include "core/backoff.h"
-#include "refusal.h"
 
 /* Backoff between offers of one reply. A broker that fails over needs about a second. */
 #define REPLY_BACKOFF_MS     100
 #define REPLY_BACKOFF_MAX_MS 2000
-/* Size of a reply without its result and its kept body: identity, words, and two error texts of 255
- * characters at six bytes each when escaped. */
-#define REPLY_ROOM_BYTES 8192
-/* Message and kept body as JSON strings; an escaped byte has up to six. */
-#define WORDS_MAX_BYTES (6 * (MG_ERROR_MESSAGE_MAX + MG_ERROR_KEEP_MAX) + 8)
-
-struct reply_parts {
-    struct mg_slice result, message, body; /* JSON; absent if none */
-    bool is_truncated;
-};
 
 static void offer(struct mg_job *job);
-
-static bool has_result(enum mg_outcome outcome)
-{
-    return outcome == MG_OUTCOME_DONE || outcome == MG_OUTCOME_ACCEPTED;
-}
-
-/* A whole answer of the service with a body that explains it. "Absent" is an answer and no failure. */
-static bool is_refusal(const struct mg_verdict_of_try *verdict)
-{
-    return strncmp(verdict->code, MG_ERROR_CODE_HTTP, strlen(MG_ERROR_CODE_HTTP)) == 0 &&
-           verdict->outcome != MG_OUTCOME_ABSENT;
-}
 
 static void on_offer_again(void *arg)
 {
@@ -89,31 +66,14 @@ static void on_published(void *arg, enum mg_publish_outcome outcome)
     offer_later(job, mg_publish_outcome_name(outcome));
 }
 
-static bool write_reply(struct mg_job *job, const struct reply_parts *parts)
+static bool write_reply(struct mg_job *job, const struct mg_reply_parts *parts)
 {
     const struct mg_request *request = &job->request;
     struct mg_verdict_of_try *last = &job->last;
-    last->executed = mg_classify_fold(request->kind, last->executed, job->may_have_run);
-    job->replied_may_still_act = job->may_still_act;
-    struct mg_reply reply = {
-        .attempt = request->attempt,
-        .kind = request->kind,
-        .outcome = last->outcome,
-        .executed = last->executed,
-        .may_still_act = job->may_still_act,
-        .retry_after_ms = last->retry_after_ms,
-        .result = parts->result,
-        .is_truncated = parts->is_truncated,
-        .error_message = parts->message,
-        .error_body = parts->body,
-    };
-    memcpy(reply.order_id, request->order_id, sizeof(reply.order_id));
-    memcpy(reply.step, request->step, sizeof(reply.step));
-    memcpy(reply.error_code, last->code, sizeof(reply.error_code));
-    memcpy(reply.error_text, last->text, sizeof(reply.error_text));
+    last->executed = mg_classify_fold(request->kind, last->executed, job->tries.may_have_run);
+    job->replied_may_still_act = job->tries.may_still_act;
     mg_buf_finish(&job->reply);
-    mg_buf_init(&job->reply, job->served->service->result_max_bytes + parts->body.len + REPLY_ROOM_BYTES);
-    mg_reply_write(&reply, &job->reply);
+    mg_tries_reply_write(job->served->service, request, last, job->tries.may_still_act, parts, &job->reply);
     if (job->reply.failed) {
         mg_log(MG_LOG_ERROR, "could not write a reply: no memory; the request returns to its queue",
                MG_LOG_TEXT("order_id", request->order_id), MG_LOG_TEXT("step", request->step));
@@ -125,10 +85,10 @@ static bool write_reply(struct mg_job *job, const struct reply_parts *parts)
  * longer a proof, and in any case a call of the other agent may be at work. */
 static bool is_outdated(const struct mg_job *job)
 {
-    bool is_doubtful =
-        !has_result(job->last.outcome) &&
-        mg_classify_fold(job->request.kind, job->last.executed, job->may_have_run) != job->last.executed;
-    return is_doubtful || job->may_still_act != job->replied_may_still_act;
+    bool is_doubtful = !mg_outcome_has_result(job->last.outcome) &&
+                       mg_classify_fold(job->request.kind, job->last.executed, job->tries.may_have_run) !=
+                           job->last.executed;
+    return is_doubtful || job->tries.may_still_act != job->replied_may_still_act;
 }
 
 /* Writes the reply anew. The only copies of its parts are in the old one. */
@@ -136,9 +96,9 @@ static bool rewrite_reply(struct mg_job *job)
 {
     struct mg_buf old = job->reply;
     struct mg_slice text = mg_buf_slice(&old);
-    struct reply_parts parts = {.message = mg_json_find(text, "/error/message"),
-                                .body = mg_json_find(text, "/error/body"),
-                                .is_truncated = mg_json_find(text, "/truncated").data != NULL};
+    struct mg_reply_parts parts = {.message = mg_json_find(text, "/error/message"),
+                                   .body = mg_json_find(text, "/error/body"),
+                                   .is_truncated = mg_json_find(text, "/truncated").data != NULL};
     if (!parts.is_truncated) {
         parts.result = mg_json_find(text, "/result");
     }
@@ -181,43 +141,16 @@ static void offer(struct mg_job *job)
     MG_FAILPOINT(AGENT_REPLIED);
 }
 
-/* The service's own words as JSON strings, in `words`; without memory the reply goes out without them. */
-static void words_take(const struct mg_service *service, struct mg_slice answer_body, struct mg_buf *words,
-                       struct reply_parts *parts)
-{
-    const struct mg_json_limits limits = mg_answer_limits(service);
-    char message[MG_ERROR_MESSAGE_MAX + 1];
-    mg_refusal_message(service, answer_body, &limits, message);
-    mg_buf_append_json_mended(words, mg_slice_of(message));
-    size_t message_len = words->len;
-    struct mg_slice kept = mg_refusal_kept(service, answer_body);
-    mg_buf_append_json_mended(words, kept);
-    if (!words->failed && message[0] != '\0') {
-        parts->message = (struct mg_slice){words->data, message_len};
-    }
-    if (!words->failed && kept.data != NULL) {
-        parts->body = (struct mg_slice){words->data + message_len, words->len - message_len};
-    }
-}
-
 void mg_job_answer(struct mg_job *job, const struct mg_verdict_of_try *verdict, struct mg_slice answer_body)
 {
-    struct reply_parts parts = {.is_truncated = false};
+    struct mg_reply_parts parts;
     struct mg_buf words;
     if (mg_job_left_ms(job) <= 0) {
         mg_job_drop_late(job);
         return;
     }
     job->last = *verdict;
-    mg_buf_init(&words, WORDS_MAX_BYTES);
-    if (has_result(verdict->outcome) && job->has_text_result) {
-        parts.is_truncated = !mg_classify_text_result(job->served->service, answer_body, &words);
-        parts.result = parts.is_truncated ? parts.result : mg_buf_slice(&words);
-    } else if (has_result(verdict->outcome)) {
-        parts.result = mg_classify_result(job->served->service, answer_body, &parts.is_truncated);
-    } else if (is_refusal(verdict)) {
-        words_take(job->served->service, answer_body, &words, &parts);
-    }
+    mg_reply_parts_take(job->served->service, verdict, answer_body, job->has_text_result, &words, &parts);
     mg_job_move(job, MG_JOB_REPLYING);
     mg_timer_destroy(job->timer);
     job->timer = NULL;
@@ -244,7 +177,7 @@ void mg_job_put_back(struct mg_job *job)
 {
     if (job->phase == MG_JOB_SET_ASIDE) {
         mg_job_finish(job, MG_JOB_REQUEUE);
-    } else if (job->try_count > 0) {
+    } else if (job->tries.count > 0) {
         mg_job_answer(job, &job->last, (struct mg_slice){NULL, 0});
     } else if (job->request.is_at_most_once) {
         mg_job_answer_not_made(job, MG_ERROR_CODE_BREAKER_OPEN, "the agent stopped before the call");

@@ -15,9 +15,6 @@
 #include "base/log.h"
 #include "core/backoff.h"
 
-/* A shorter try could not even connect across a network. */
-#define TRY_MIN_MS 20
-
 static void on_backoff_over(void *arg)
 {
     mg_job_enqueue(arg, true);
@@ -47,24 +44,18 @@ void mg_job_cancel_call(struct mg_job *job)
 /* Milliseconds until the next try; -1: this was the last. */
 static int64_t next_try_in_ms(const struct mg_job *job, const struct mg_verdict_of_try *verdict)
 {
-    const struct mg_service *service = job->served->service;
-    if (verdict->outcome != MG_OUTCOME_TRANSIENT || job->request.is_at_most_once ||
-        job->try_count >= service->tries || job->served->agent->is_draining ||
-        job->served->breaker.state != MG_BREAKER_CLOSED || job->served->control.is_paused) {
+    const struct mg_served *served = job->served;
+    if (served->agent->is_draining || served->breaker.state != MG_BREAKER_CLOSED ||
+        served->control.is_paused) {
         return -1;
     }
-    int64_t wait_ms = mg_backoff_ms(service->try_backoff_ms, service->try_max_backoff_ms,
-                                    (uint32_t)job->try_count - 1, verdict->retry_after_ms, mg_random_u64());
-    return mg_deadline_budget_ms(mg_job_left_ms(job) - wait_ms) < TRY_MIN_MS ? -1 : wait_ms;
+    return mg_tries_next_ms(served->service, &job->request, &job->tries, verdict, mg_job_left_ms(job));
 }
 
 /* Ends a try: another one follows, or the answer. */
 static void conclude(struct mg_job *job, struct mg_verdict_of_try *verdict, struct mg_slice answer_body)
 {
-    bool may_have_run = verdict->executed != MG_EXECUTED_NO;
-    verdict->executed = mg_classify_fold(job->request.kind, verdict->executed, job->may_have_run);
-    job->may_have_run = job->may_have_run || may_have_run;
-    job->may_still_act = job->may_still_act || verdict->may_still_act;
+    mg_tries_note(&job->tries, job->request.kind, verdict);
     job->last = *verdict;
     release(job, verdict->health);
     int64_t wait_ms = next_try_in_ms(job, verdict);
@@ -83,8 +74,8 @@ static void conclude(struct mg_job *job, struct mg_verdict_of_try *verdict, stru
 static void try_again(struct mg_job *job, const struct mg_verdict_of_try *refusal)
 {
     const struct mg_served *served = job->served;
-    job->may_have_run = job->may_have_run || refusal->executed != MG_EXECUTED_NO;
-    job->may_still_act = job->may_still_act || refusal->may_still_act;
+    job->tries.may_have_run = job->tries.may_have_run || refusal->executed != MG_EXECUTED_NO;
+    job->tries.may_still_act = job->tries.may_still_act || refusal->may_still_act;
     mg_classify_not_made(MG_ERROR_CODE_TOKEN_UNAVAILABLE, "the service refused the access token", &job->last);
     release(job, refusal->health);
     if (served->agent->is_draining || served->control.is_paused ||
@@ -112,7 +103,7 @@ static void on_answer(void *arg, const struct mg_http_answer *answer)
                        job->call_budget_ms, &verdict);
     mg_log(verdict.code[0] == '\0' ? MG_LOG_DEBUG : MG_LOG_INFO, "call made",
            MG_LOG_TEXT("order_id", job->request.order_id), MG_LOG_TEXT("step", job->request.step),
-           MG_LOG_NUMBER("attempt", job->request.attempt), MG_LOG_NUMBER("try", job->try_count),
+           MG_LOG_NUMBER("attempt", job->request.attempt), MG_LOG_NUMBER("try", job->tries.count),
            MG_LOG_NUMBER("status", answer->status), MG_LOG_TEXT("outcome", mg_outcome_name(verdict.outcome)),
            MG_LOG_TEXT("why", verdict.text));
     mg_try_trace_end(job, &verdict, answer->status);
@@ -145,8 +136,8 @@ void mg_job_call(struct mg_job *job)
     struct mg_err err;
     mg_job_move(job, MG_JOB_CALLING);
     assert(!job->request.is_at_most_once ||
-           ((job->try_count == 0 || job->is_token_renewed) && !job->is_redelivered));
-    job->try_count++;
+           ((job->tries.count == 0 || job->is_token_renewed) && !job->is_redelivered));
+    job->tries.count++;
     mg_try_trace_begin(job);
 
     char *method = mg_arena_text(job->arena, job->request.method);
@@ -171,14 +162,11 @@ void mg_job_call(struct mg_job *job)
         .client_key_file = service->client_key_file,
         .is_fresh = service->is_fresh_connection || job->request.is_at_most_once,
     };
-    request.timeout_ms = mg_deadline_budget_ms(mg_job_left_ms(job));
+    request.timeout_ms = mg_tries_budget_ms(service, mg_job_left_ms(job));
     if (request.timeout_ms <= 0) {
         release(job, MG_CALL_VOID);
         mg_job_drop_late(job);
         return;
-    }
-    if (service->try_timeout_ms > 0 && service->try_timeout_ms < request.timeout_ms) {
-        request.timeout_ms = service->try_timeout_ms;
     }
     job->call_budget_ms = request.timeout_ms;
     job->call_began_us = mg_clock_boot_us();

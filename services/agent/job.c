@@ -108,7 +108,7 @@ void mg_job_drop_late(struct mg_job *job)
     mg_metric_add(job->served->metrics.late, 1);
     mg_log(MG_LOG_INFO, "request dropped without a reply: its complete-by has passed",
            MG_LOG_TEXT("order_id", job->request.order_id), MG_LOG_TEXT("step", job->request.step),
-           MG_LOG_NUMBER("attempt", job->request.attempt), MG_LOG_NUMBER("tries", job->try_count));
+           MG_LOG_NUMBER("attempt", job->request.attempt), MG_LOG_NUMBER("tries", job->tries.count));
     mg_job_finish(job, MG_JOB_ACK);
 }
 

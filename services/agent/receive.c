@@ -132,7 +132,7 @@ static void join(struct mg_job *twin, struct mg_job *newcomer)
     later_take(twin, newcomer);
     twin->is_high = newcomer->is_high;
     twin->is_redelivered = true;
-    twin->may_have_run = twin->may_still_act = true;
+    twin->tries.may_have_run = twin->tries.may_still_act = true;
     enum mg_suspicion old_suspicion = twin->suspicion;
     twin->suspicion = newcomer->suspicion;
     newcomer->suspicion = old_suspicion;
@@ -250,7 +250,7 @@ static void receive(struct mg_job *job, bool is_fresh)
     name_reply(job);
     struct mg_job *twin = job->is_redelivered ? find_twin(served, job) : NULL;
     if (twin == NULL) {
-        job->may_have_run = job->may_still_act = job->is_redelivered;
+        job->tries.may_have_run = job->tries.may_still_act = job->is_redelivered;
         admit(job);
         return;
     }
@@ -317,8 +317,8 @@ static void doubt_all(struct mg_served *served)
     for (size_t i = 0; i < sizeof(lists) / sizeof(lists[0]); i++) {
         TAILQ_FOREACH(job, lists[i], entry)
         {
-            job->may_have_run = job->may_have_run || !job->request.is_at_most_once;
-            job->may_still_act = job->may_still_act || !job->request.is_at_most_once;
+            job->tries.may_have_run = job->tries.may_have_run || !job->request.is_at_most_once;
+            job->tries.may_still_act = job->tries.may_still_act || !job->request.is_at_most_once;
         }
     }
 }

@@ -10,7 +10,7 @@
 void mg_job_answer_uncalled(struct mg_job *job)
 {
     const struct mg_token *token = job->served->token;
-    if (job->try_count > 0) {
+    if (job->tries.count > 0) {
         mg_job_answer(job, &job->last, (struct mg_slice){NULL, 0});
     } else if (job->served->control.is_paused) {
         mg_job_answer_not_made(job, MG_ERROR_CODE_SERVICE_PAUSED, "an operator has paused the service");

@@ -27,7 +27,7 @@ void mg_try_trace_begin(struct mg_job *job)
     char correlation[MG_KEY_SIZE], identity[MG_KEY_SIZE + 32];
     mg_correlation_write(request->order_id, request->step, request->attempt, request->kind, correlation);
     snprintf(identity, sizeof(identity), "%s.%u.%d", correlation, (unsigned)job->delivery->delivery_count,
-             job->try_count);
+             job->tries.count);
     mg_span_id("try", identity, try->id);
     struct mg_trace own = try->trace;
     memcpy(own.parent_id, try->id, sizeof(own.parent_id));
@@ -89,7 +89,7 @@ void mg_try_trace_end(struct mg_job *job, const struct mg_verdict_of_try *verdic
     mg_span_put_text(&span, "makegood.service", request->service);
     mg_span_put_text(&span, "makegood.kind", mg_kind_name(request->kind));
     mg_span_put_number(&span, "makegood.attempt", request->attempt);
-    mg_span_put_number(&span, "makegood.try", job->try_count);
+    mg_span_put_number(&span, "makegood.try", job->tries.count);
     put_call(&span, method, &job->served->service->endpoint, status);
     char error[MG_ERROR_CODE_MAX + 1];
     put_verdict(&span, verdict, error);

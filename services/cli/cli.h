@@ -44,7 +44,9 @@ struct mg_cli_options {
     const char *proxy_user_header, *proxy_groups_header;
     struct mg_list sets, services, labels, clients, hosts, proxy_operator_groups;
     int64_t version, limit, pause_ms, canary, stop_percent;
-    const char *picture; /* of `workflow draw` */
+    const char *picture;    /* of `workflow draw` */
+    const char *junit_file; /* of `workflow test`; NULL: none */
+    bool wants_coverage;
     bool shows_undo;
     bool waits, is_all, is_mermaid, is_csv, is_dry_run, is_strict;
 };
@@ -134,8 +136,8 @@ cli_verb_fn mg_verb_order_submit, mg_verb_order_list, mg_verb_order_find, mg_ver
 cli_verb_fn mg_verb_order_resume, mg_verb_order_restart, mg_verb_order_settle, mg_verb_order_skip,
     mg_verb_order_compensate, mg_verb_order_cancel;
 
-/* workflow_show.c: two verbs of `workflow` */
-cli_verb_fn mg_verb_workflow_show, mg_verb_workflow_draw;
+/* workflow_show.c, workflow_test.c: verbs of `workflow` */
+cli_verb_fn mg_verb_workflow_show, mg_verb_workflow_draw, mg_verb_workflow_test;
 
 /* retention.c: two verbs of `db` */
 cli_verb_fn mg_verb_db_vacuum_policy, mg_verb_db_retain;

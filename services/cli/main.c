@@ -159,8 +159,9 @@ int main(int argc, char **argv)
 {
     char hardening[MG_HARDENING_SIZE];
     const struct mg_verb *verb = verb_of(argc, argv);
-    bool runs_programs = verb != NULL && (verb->extras & MG_EXTRA_EXPORT) != 0;
-    (runs_programs ? mg_harden_but_files : mg_harden)(hardening);
+    /* These run a program, or write a file that the user names. */
+    bool writes_files = verb != NULL && (verb->extras & (MG_EXTRA_EXPORT | MG_EXTRA_TEST)) != 0;
+    (writes_files ? mg_harden_but_files : mg_harden)(hardening);
     mg_log_open("makegood", "", MG_LOG_ERROR);
     enum mg_exit_code code = words_run(argc, argv);
     enum mg_exit_code flushed = mg_cli_flush(); /* a part of an answer is none */

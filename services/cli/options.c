@@ -118,6 +118,9 @@ static const struct {
     FLAG(MG_EXTRA_STRICT, is_strict, "strict", "refuse a service that has no queue, instead of warning"),
     TEXT(MG_EXTRA_DRAW, picture, "as", "mermaid", "mermaid|dot|svg", "form of the picture"),
     FLAG(MG_EXTRA_DRAW, shows_undo, "undo", "show the way back, too, as dashed arrows"),
+    TEXT(MG_EXTRA_TEST, junit_file, "junit", NULL, "FILE", "write the results as JUnit XML, too"),
+    FLAG(MG_EXTRA_TEST, wants_coverage, "coverage",
+         "list the branches that no case takes; one that is left out fails the test"),
     FLAG(MG_EXTRA_STATES, is_mermaid, "mermaid", "print Mermaid state diagrams"),
     FLAG(MG_EXTRA_STATES, is_csv, "csv", "print CSV, one line for each cell"),
 };

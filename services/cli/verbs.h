@@ -37,6 +37,7 @@ enum mg_extra {
     MG_EXTRA_CONSOLE = 1 << 25,
     MG_EXTRA_STRICT = 1 << 27,
     MG_EXTRA_DRAW = 1 << 28,
+    MG_EXTRA_TEST = 1 << 29,
     MG_EXTRA_APART = 1 << 20, /* no option: the verb uses neither broker nor database */
     MG_EXTRA_ALONE = 1 << 26, /* no server at all and one output format: no common option */
 };

@@ -202,6 +202,8 @@ const struct mg_verb MG_WORKFLOW_VERBS[] = {
      "prints a stored definition as it was loaded, the newest version if none is given"},
     {"workflow", "draw", "FILE", 1, 1, MG_EXTRA_DRAW | MG_EXTRA_APART | MG_EXTRA_ALONE, MG_PRINTS_TEXT,
      mg_verb_workflow_draw, "prints the picture of a definition's steps"},
+    {"workflow", "test", "FILE CASES", 2, 2, MG_EXTRA_TEST | MG_EXTRA_APART, MG_PRINTS_ONE,
+     mg_verb_workflow_test, "runs a definition against cases, without servers"},
     {"workflow", "states", "", 0, 0, MG_EXTRA_STATES, MG_PRINTS_TEXT, verb_workflow_states,
      "prints the tables of states, as diagrams or CSV"},
     {0}};

@@ -18,7 +18,7 @@ from jsonschema import Draft202012Validator
 SOURCE, TOOL = os.path.abspath(sys.argv[1]), os.path.abspath(sys.argv[2])
 PROTO = os.path.join(SOURCE, "proto")
 MESSAGES = ["submission", "request", "reply", "service_report", "status", "command", "command_result", "alert",
-            "service_control", "workflow", "service"]
+            "service_control", "workflow", "cases", "service"]
 WRITTEN = ["dossier"]  # for other readers: C writes it and never reads it
 faults = []
 
@@ -88,7 +88,8 @@ def check_message(message, words):
 
 
 def check_samples():
-    for message, folder in (("workflow", "deploy/sample/workflows"), ("service", "deploy/sample/services")):
+    for message, folder in (("workflow", "deploy/sample/workflows"), ("cases", "deploy/sample/cases"),
+                            ("service", "deploy/sample/services")):
         with open(os.path.join(PROTO, message + ".schema.json"), encoding="utf-8") as file:
             validator = Draft202012Validator(json.load(file))
         folder = os.path.join(SOURCE, folder)
@@ -135,7 +136,7 @@ def check_asyncapi():
     with open(os.path.join(PROTO, "asyncapi.yaml"), encoding="utf-8") as file:
         text = file.read()
     named = set(re.findall(r"\./([a-z_]+\.schema\.json)", text))
-    wanted = {message + ".schema.json" for message in MESSAGES if message not in ("workflow", "service")}
+    wanted = {message + ".schema.json" for message in MESSAGES if message not in ("workflow", "cases", "service")}
     if named != wanted:
         faults.append(f"asyncapi.yaml names {sorted(named)}, the messages are {sorted(wanted)}")
 

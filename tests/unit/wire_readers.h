@@ -14,6 +14,7 @@
 #include "wire/status.h"
 #include "wire/submission.h"
 #include "wire/workflow.h"
+#include "wire/workflow_cases.h"
 
 static enum mg_class read_submission(struct mg_slice text, struct mg_arena *arena, struct mg_err *err)
 {
@@ -76,6 +77,15 @@ static enum mg_class read_service_control(struct mg_slice text, struct mg_arena 
     return mg_service_control_parse(text, &control, err);
 }
 
+static enum mg_class read_cases(struct mg_slice text, struct mg_arena *arena, struct mg_err *err)
+{
+    struct mg_cases *cases = NULL;
+    (void)arena; /* of the common signature */
+    enum mg_class class = mg_cases_parse(text, NULL, NULL, &cases, err);
+    mg_cases_destroy(cases);
+    return class;
+}
+
 static enum mg_class read_workflow(struct mg_slice text, struct mg_arena *arena, struct mg_err *err)
 {
     struct mg_workflow *workflow = NULL;
@@ -111,6 +121,7 @@ static const struct {
     {"alert", read_alert},
     {"command_result", read_command_result},
     {"workflow", read_workflow},
+    {"cases", read_cases},
     {"service", read_service},
     {"service_control", read_service_control},
 };

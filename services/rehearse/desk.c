@@ -1,0 +1,309 @@
+/*
+ * See desk.h. A batch of one cause passes the scheduler's stages `read` and `decide`. Between them the
+ * order in memory stands for the load, and after them it stands for the write. The gates are open: NULL gates
+ * are those of services whose queues are not watched.
+ */
+#include "desk.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/id.h"
+#include "base/json_write.h"
+#include "core/order.h"
+#include "scheduler/decide.h"
+#include "scheduler/item.h"
+#include "scheduler/read.h"
+#include "scheduler/scheduler.h"
+#include "wire/json_scan.h"
+
+/* Of one cause, with the largest order and all its results. */
+#define BATCH_MEMORY_MAX  ((size_t)128 * 1024 * 1024)
+#define COMMAND_MAX_BYTES 4096
+#define QUIESCE_MS        3000 /* as --quiesce and --park of the scheduler, if not given */
+#define PARK_MS           1000
+/* The order's statuses go to no queue; the name only makes them wanted. */
+#define REPLY_TO "rehearsal"
+
+/* Batches stay until the end: texts of the order live in them. */
+struct kept {
+    struct kept *next;
+    struct mg_batch *batch;
+};
+
+struct mg_desk {
+    struct mg_scheduler_options options;
+    struct mg_scheduler scheduler;
+    struct mg_workflow_entry entry;
+    struct mg_desk_events events;
+    struct mg_order_record *record; /* NULL: no order yet */
+    struct kept *kept;
+    bool has_failed;
+};
+
+/* The ends of works, which have no broker to go to. */
+static void on_settled(void *arg, struct mg_work *work)
+{
+    mg_work_free(arg, work);
+}
+
+struct mg_desk *mg_desk_create(const struct mg_workflow *workflow, const struct mg_desk_events *events)
+{
+    struct mg_desk *desk = calloc(1, sizeof(*desk));
+    struct mg_metrics *metrics = mg_metrics_create();
+    if (desk == NULL || metrics == NULL) {
+        free(desk);
+        mg_metrics_destroy(metrics);
+        return NULL;
+    }
+    struct mg_scheduler *scheduler = &desk->scheduler;
+    desk->events = *events;
+    desk->options = (struct mg_scheduler_options){.instance = "rehearsal",
+                                                  .quiesce_ms = QUIESCE_MS,
+                                                  .park_ms = PARK_MS,
+                                                  .memory_bytes = BATCH_MEMORY_MAX,
+                                                  .limits = MG_JSON_LIMITS_DEFAULT};
+    scheduler->options = &desk->options;
+    scheduler->metrics = metrics;
+    scheduler->message_limits = MG_REQUEST_LIMITS;
+    scheduler->works.on_settled = on_settled;
+    scheduler->works.arg = &scheduler->works;
+    TAILQ_INIT(&scheduler->outbox.unsent);
+    TAILQ_INIT(&scheduler->outbox.sent);
+    mg_scheduler_metrics_init(&scheduler->series, metrics);
+    desk->entry.workflow = (struct mg_workflow *)(uintptr_t)workflow; /* only read */
+    return desk;
+}
+
+void mg_desk_destroy(struct mg_desk *desk)
+{
+    if (desk == NULL) {
+        return;
+    }
+    while (desk->kept != NULL) {
+        struct kept *kept = desk->kept;
+        desk->kept = kept->next;
+        mg_batch_destroy(kept->batch);
+        free(kept);
+    }
+    mg_send_list_drop(&desk->scheduler.outbox.unsent);
+    mg_metrics_destroy(desk->scheduler.metrics);
+    free(desk);
+}
+
+/* ---- one cause ---- */
+
+static struct mg_batch *batch_create(struct mg_desk *desk, int64_t now_ms)
+{
+    struct mg_batch *batch = calloc(1, sizeof(*batch));
+    struct kept *kept = calloc(1, sizeof(*kept));
+    struct mg_arena *arena = mg_arena_create(BATCH_MEMORY_MAX);
+    struct mg_item *items = arena != NULL ? mg_arena_alloc(arena, sizeof(*items)) : NULL;
+    struct mg_fold **folds = arena != NULL ? mg_arena_alloc(arena, sizeof(struct mg_fold *)) : NULL;
+    if (batch == NULL || kept == NULL || items == NULL || folds == NULL) {
+        free(batch);
+        free(kept);
+        mg_arena_destroy(arena);
+        return NULL;
+    }
+    batch->scheduler = &desk->scheduler;
+    batch->arena = arena;
+    batch->items = items;
+    batch->folds = folds;
+    batch->now_ms = now_ms;
+    mg_buf_init(&batch->scratch, MG_REQUEST_MAX);
+    kept->batch = batch;
+    kept->next = desk->kept;
+    desk->kept = kept;
+    return batch;
+}
+
+/* The item's order, as a load would have found it. */
+static bool fold_bind(struct mg_desk *desk, struct mg_batch *batch, struct mg_item *item)
+{
+    struct mg_fold *fold = mg_arena_alloc(batch->arena, sizeof(*fold));
+    if (fold == NULL) {
+        return false;
+    }
+    fold->order_id = item->order_id;
+    fold->item_count = 1;
+    TAILQ_INIT(&fold->sends);
+    batch->folds[batch->fold_count++] = fold;
+    item->fold = fold;
+    item->load = -1;
+    if (desk->record == NULL) {
+        item->workflow = &desk->entry;
+        return true;
+    }
+    fold->record = desk->record;
+    fold->workflow = &desk->entry;
+    return mg_fold_bind(batch, fold, desk->record);
+}
+
+static void change_report(struct mg_desk *desk, struct mg_slice transition)
+{
+    struct mg_slice step = mg_json_find(transition, "/step");
+    struct mg_slice from = mg_json_find(transition, "/from"), to = mg_json_find(transition, "/to");
+    struct mg_slice reason = mg_json_find(transition, "/reason");
+    struct mg_desk_change change;
+    if (step.data == NULL || reason.len < 2) {
+        return; /* of the order itself */
+    }
+    change.step =
+        mg_workflow_step_index(desk->entry.workflow, (struct mg_slice){step.data + 1, step.len - 2});
+    change.reason = (struct mg_slice){reason.data + 1, reason.len - 2};
+    if (change.step >= 0 && mg_step_state_parse(from.data + 1, from.len - 2, &change.from) &&
+        mg_step_state_parse(to.data + 1, to.len - 2, &change.to)) {
+        desk->events.change(desk->events.arg, &change);
+    }
+}
+
+static void changes_report(struct mg_desk *desk, const struct mg_fold *fold)
+{
+    for (int i = 0; i < fold->event_count; i++) {
+        struct mg_json_walk walk;
+        struct mg_slice none, transition;
+        mg_json_walk_begin(&walk, fold->events[i].transitions);
+        while (mg_json_walk_next(&walk, &none, &transition)) {
+            change_report(desk, mg_json_trim(transition));
+        }
+    }
+}
+
+static void sends_report(struct mg_desk *desk, struct mg_send_list *sends)
+{
+    struct mg_send *send;
+    TAILQ_FOREACH(send, sends, entry)
+    {
+        if (send->kind == MG_SEND_REQUEST) {
+            desk->events.request(desk->events.arg, send->step, send->request);
+        } else if (send->kind == MG_SEND_STATUS || send->is_status) {
+            desk->events.status(desk->events.arg, send->body);
+        }
+    }
+    mg_send_list_drop(sends);
+}
+
+/* Delivers a message and decides it. */
+static bool deliver(struct mg_desk *desk, enum mg_lane lane, const struct mg_delivery *message,
+                    int64_t now_ms)
+{
+    struct mg_batch *batch = batch_create(desk, now_ms);
+    struct mg_delivery *delivery = batch != NULL ? mg_arena_alloc(batch->arena, sizeof(*delivery)) : NULL;
+    struct mg_work *work = delivery != NULL ? mg_work_create(&desk->scheduler.works, lane) : NULL;
+    if (work == NULL) {
+        return false;
+    }
+    *delivery = *message;
+    delivery->body = mg_arena_copy(batch->arena, message->body);
+    work->delivery = delivery;
+    batch->works[batch->work_count++] = work;
+    if (delivery->body.data == NULL) {
+        mg_work_free(&desk->scheduler.works, work);
+        return false;
+    }
+    mg_batch_read(batch);
+    if (batch->item_count == 0) { /* refused unread: its work is settled, or waits for its messages */
+        sends_report(desk, &desk->scheduler.outbox.unsent);
+        if (!LIST_EMPTY(&desk->scheduler.works.all)) {
+            mg_work_free(&desk->scheduler.works, work);
+        }
+        return true;
+    }
+    struct mg_item *item = &batch->items[0];
+    if (!fold_bind(desk, batch, item)) {
+        return false;
+    }
+    mg_batch_decide(batch);
+    struct mg_fold *fold = item->fold;
+    desk->record = fold->record;
+    desk->has_failed = desk->has_failed || fold->has_failed;
+    changes_report(desk, fold);
+    sends_report(desk, &fold->sends);
+    mg_work_free(&desk->scheduler.works, work);
+    return !desk->has_failed;
+}
+
+bool mg_desk_submit(struct mg_desk *desk, struct mg_slice body, int64_t now_ms)
+{
+    const struct mg_delivery delivery = {.exchange = mg_slice_of(MG_EXCHANGE_INTAKE),
+                                         .reply_to = mg_slice_of(REPLY_TO),
+                                         .correlation_id = mg_slice_of(""),
+                                         .message_id = mg_slice_of("1"),
+                                         .type = mg_slice_of("submission"),
+                                         .body = body};
+    return deliver(desk, MG_LANE_NORMAL, &delivery, now_ms);
+}
+
+bool mg_desk_reply(struct mg_desk *desk, struct mg_slice body, int64_t now_ms)
+{
+    const struct mg_delivery delivery = {
+        .exchange = mg_slice_of(MG_EXCHANGE_REPLIES), .type = mg_slice_of("reply"), .body = body};
+    return deliver(desk, MG_LANE_REPLIES, &delivery, now_ms);
+}
+
+static bool command_deliver(struct mg_desk *desk, enum mg_cause_kind kind, int step, int64_t now_ms)
+{
+    const struct mg_order_record *record = desk->record;
+    struct mg_command command = {.kind = kind, .by = "rehearsal"};
+    char memory[COMMAND_MAX_BYTES];
+    struct mg_buf body;
+    memcpy(command.order_id, record->order_id, sizeof(command.order_id));
+    mg_uuid_random(command.command_id);
+    if (step >= 0) {
+        command.attempt = record->order.steps[step].attempt;
+        snprintf(command.step, sizeof(command.step), "%s", record->step_names[step]);
+    }
+    command.version = kind == MG_CAUSE_NUDGE ? record->order.version : 0;
+    mg_buf_init_fixed(&body, memory, sizeof(memory));
+    mg_command_write(&command, &body);
+    const struct mg_delivery delivery = {.exchange = mg_slice_of(MG_EXCHANGE_SUPERVISOR),
+                                         .type = mg_slice_of("command"),
+                                         .body = mg_buf_slice(&body)};
+    return deliver(desk, MG_LANE_COMMANDS, &delivery, now_ms);
+}
+
+/* ---- what is due ---- */
+
+const struct mg_order *mg_desk_order(const struct mg_desk *desk)
+{
+    return desk->record != NULL ? &desk->record->order : NULL;
+}
+
+int64_t mg_desk_due_ms(const struct mg_desk *desk)
+{
+    return desk->record != NULL ? mg_order_wake_at_ms(&desk->record->order) : 0;
+}
+
+/* Parked steps are asked for like others: no service is down for good. */
+bool mg_desk_ask(struct mg_desk *desk, int64_t now_ms)
+{
+    bool is_done = true;
+    const struct mg_order *order = &desk->record->order;
+    for (int i = 0; i < order->step_count && is_done; i++) {
+        const struct mg_step *step = &order->steps[i];
+        if (mg_step_is_running(step) && step->complete_by_ms <= now_ms) {
+            is_done = command_deliver(desk, MG_CAUSE_OVERDUE, i, now_ms);
+        } else if (!mg_step_is_running(step) && step->due_at_ms != 0 && step->due_at_ms <= now_ms &&
+                   !mg_order_state_is_terminal(order->state)) {
+            is_done = command_deliver(desk, MG_CAUSE_DUE, i, now_ms);
+        }
+        order = &desk->record->order;
+    }
+    bool is_expired = order->goal == MG_GOAL_PROCESSED && order->complete_by_ms != 0 &&
+                      order->complete_by_ms <= now_ms && !mg_order_state_is_terminal(order->state);
+    return is_done && is_expired ? command_deliver(desk, MG_CAUSE_EXPIRED, -1, now_ms) : is_done;
+}
+
+void mg_desk_labels(const struct mg_desk *desk, struct mg_buf *ret_labels)
+{
+    struct mg_json_writer json = mg_json_compact(ret_labels);
+    const struct mg_order_record *record = desk->record;
+    mg_json_object_begin(&json);
+    for (int i = 0; record != NULL && i < record->label_count; i++) {
+        mg_json_member_text(&json, record->labels[i].name, record->labels[i].value);
+    }
+    mg_json_object_end(&json);
+}

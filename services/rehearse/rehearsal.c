@@ -1,0 +1,254 @@
+/* See rehearsal.h. Time passes only when nothing else is left to happen. */
+#include "rehearsal.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/id.h"
+#include "base/json_write.h"
+#include "play.h"
+
+/* 2026-01-01T00:00:00Z: each rehearsal begins at the same moment, so that its bytes repeat. */
+#define START_MS INT64_C(1767225600000)
+/* All cases have the same order, whose keys expectations may name. */
+#define ORDER_ID "order-1"
+/* Causes of one order: a hundred attempts of each of 64 steps. More is an order that does not end. */
+#define CAUSES_MAX 6400
+#define FAULTS_MAX 50 /* of one case; a person repairs the first ones anyway */
+/* Of one case: its messages and calls. An order of 64 steps with large payloads fits. */
+#define ARENA_MAX_BYTES      ((size_t)256 * 1024 * 1024)
+#define SUBMISSION_MAX_BYTES ((size_t)1024 * 1024) /* a scheduler refuses it far below */
+
+void mg_play_fault(struct mg_play *play, const char *pointer, const char *format, ...)
+{
+    struct mg_rehearsal *rehearsal = play->rehearsal;
+    if (rehearsal->fault_count++ >= FAULTS_MAX) {
+        return;
+    }
+    struct mg_fault *fault = mg_arena_alloc(rehearsal->arena, sizeof(*fault));
+    if (fault == NULL) {
+        play->has_failed = true;
+        return;
+    }
+    va_list args;
+    va_start(args, format);
+    vsnprintf(fault->text, sizeof(fault->text), format, args);
+    va_end(args);
+    mg_utf8_mend(fault->text);
+    snprintf(fault->pointer, sizeof(fault->pointer), "%s", pointer);
+    struct mg_fault **last = &rehearsal->faults;
+    while (*last != NULL) {
+        last = &(*last)->next;
+    }
+    *last = fault;
+}
+
+/* ---- what the scheduler sends and does ---- */
+
+static void on_request(void *arg, int step, const struct mg_request *request)
+{
+    mg_play_call(arg, step, request);
+}
+
+static struct mg_slice kept(struct mg_play *play, struct mg_slice found, struct mg_slice before)
+{
+    if (found.data == NULL) {
+        return before;
+    }
+    struct mg_slice copy = mg_arena_copy(play->rehearsal->arena, found);
+    play->has_failed = play->has_failed || copy.data == NULL;
+    return copy;
+}
+
+static void on_status(void *arg, struct mg_slice body)
+{
+    struct mg_play *play = arg;
+    play->output = kept(play, mg_json_find(body, "/output"), play->output);
+    play->cause = kept(play, mg_json_find(body, "/cause"), play->cause);
+    if (mg_slice_is(mg_json_find(body, "/status"), "\"rejected\"")) {
+        play->is_rejected = true;
+        play->refusal = kept(play, mg_json_find(body, "/reason"), play->refusal);
+    }
+}
+
+static void on_change(void *arg, const struct mg_desk_change *change)
+{
+    struct mg_play *play = arg;
+    bool *seen = play->coverage->seen[change->step];
+    seen[MG_BRANCH_DONE] = seen[MG_BRANCH_DONE] || change->to == MG_STEP_DONE;
+    seen[MG_BRANCH_REFUSED] = seen[MG_BRANCH_REFUSED] || change->to == MG_STEP_FAILED;
+    seen[MG_BRANCH_UNKNOWN] = seen[MG_BRANCH_UNKNOWN] || change->to == MG_STEP_UNKNOWN;
+    seen[MG_BRANCH_UNDONE] = seen[MG_BRANCH_UNDONE] || change->to == MG_STEP_UNDONE;
+    seen[MG_BRANCH_SKIPPED] = seen[MG_BRANCH_SKIPPED] || change->to == MG_STEP_SKIPPED;
+}
+
+/* A step that waits for its next attempt, and of which an attempt may have acted. */
+static void doubts_note(struct mg_play *play)
+{
+    const struct mg_order *order = mg_desk_order(play->desk);
+    for (int i = 0; order != NULL && i < order->step_count; i++) {
+        const struct mg_step *step = &order->steps[i];
+        bool is_between =
+            step->state == MG_STEP_WAITING || step->state == MG_STEP_UNKNOWN || step->state == MG_STEP_FAILED;
+        if (is_between && step->is_maybe && !step->is_accepted) {
+            play->coverage->seen[i][MG_BRANCH_UNKNOWN] = true;
+        }
+    }
+}
+
+/* ---- the run ---- */
+
+static bool submit(struct mg_play *play)
+{
+    struct mg_buf body;
+    mg_buf_init(&body, SUBMISSION_MAX_BYTES);
+    struct mg_json_writer json = mg_json_compact(&body);
+    mg_json_object_begin(&json);
+    mg_json_member_word(&json, "order_id", ORDER_ID);
+    mg_json_member_word(&json, "workflow", play->workflow->name);
+    mg_json_member_raw(&json, "payload", play->one->payload);
+    mg_json_object_end(&json);
+    bool is_done = !body.failed && mg_desk_submit(play->desk, mg_buf_slice(&body), play->now_ms);
+    mg_buf_finish(&body);
+    return is_done;
+}
+
+/* The next cause: a reply that has come, or a question of the supervisor. False: nothing is left. */
+static bool cause_take(struct mg_play *play)
+{
+    struct mg_coming *coming = play->coming;
+    int64_t due_ms = mg_desk_due_ms(play->desk);
+    bool is_reply = coming != NULL && (due_ms == 0 || coming->at_ms <= due_ms);
+    if (!is_reply && due_ms == 0) {
+        return false;
+    }
+    int64_t at_ms = is_reply ? coming->at_ms : due_ms;
+    play->now_ms = at_ms > play->now_ms ? at_ms : play->now_ms;
+    if (is_reply) {
+        play->coming = coming->next;
+        play->has_failed = !mg_desk_reply(play->desk, coming->body, play->now_ms) || play->has_failed;
+    } else {
+        play->has_failed = !mg_desk_ask(play->desk, play->now_ms) || play->has_failed;
+    }
+    doubts_note(play);
+    return true;
+}
+
+static void run(struct mg_play *play)
+{
+    int count = 0;
+    play->has_failed = !submit(play) || play->has_failed;
+    while (!play->has_failed && !play->lacks_answer && cause_take(play)) {
+        if (++count >= CAUSES_MAX) {
+            mg_play_fault(play, play->one->pointer, "the order did not end after %d messages", count);
+            return;
+        }
+    }
+}
+
+static void end_write(struct mg_play *play)
+{
+    const struct mg_order *order = mg_desk_order(play->desk);
+    const char *end = order == NULL ? "rejected" : mg_order_state_name(order->state);
+    if (order != NULL && !mg_order_state_is_terminal(order->state)) {
+        end = "waiting";
+    }
+    snprintf(play->rehearsal->end, sizeof(play->rehearsal->end), "%s", end);
+    play->rehearsal->took_ms = play->now_ms - START_MS;
+}
+
+enum mg_class mg_rehearse(const struct mg_workflow *workflow, const struct mg_cases *cases,
+                          const struct mg_case *one, const struct mg_service *const *services,
+                          struct mg_coverage *coverage, struct mg_rehearsal *ret_rehearsal,
+                          struct mg_err *err)
+{
+    memset(ret_rehearsal, 0, sizeof(*ret_rehearsal));
+    struct mg_play play = {.workflow = workflow,
+                           .cases = cases,
+                           .one = one,
+                           .services = services,
+                           .coverage = coverage,
+                           .rehearsal = ret_rehearsal,
+                           .now_ms = START_MS};
+    const struct mg_desk_events events = {
+        .request = on_request, .status = on_status, .change = on_change, .arg = &play};
+    play.last_call = &play.calls;
+    ret_rehearsal->arena = mg_arena_create(ARENA_MAX_BYTES);
+    mg_random_fix(1);
+    play.desk = ret_rehearsal->arena != NULL ? mg_desk_create(workflow, &events) : NULL;
+    play.has_failed = play.desk == NULL;
+    if (!play.has_failed) {
+        run(&play);
+        end_write(&play);
+        mg_play_judge(&play);
+    }
+    mg_desk_destroy(play.desk);
+    if (!play.has_failed) {
+        return MG_OK;
+    }
+    mg_rehearsal_finish(ret_rehearsal);
+    return mg_err_set(err, MG_TRANSIENT, "could not rehearse case \"%s\": no memory", one->name);
+}
+
+void mg_rehearsal_finish(struct mg_rehearsal *rehearsal)
+{
+    mg_arena_destroy(rehearsal->arena);
+    rehearsal->arena = NULL;
+    rehearsal->faults = NULL;
+}
+
+/* ---- branches ---- */
+
+const char *mg_branch_name(enum mg_branch branch)
+{
+    static const char *const NAMES[] = {[MG_BRANCH_DONE] = "done",
+                                        [MG_BRANCH_REFUSED] = "failed",
+                                        [MG_BRANCH_UNKNOWN] = "unknown",
+                                        [MG_BRANCH_UNDONE] = "undone",
+                                        [MG_BRANCH_SKIPPED] = "skipped"};
+    return branch < MG_BRANCH_COUNT ? NAMES[branch] : "?";
+}
+
+/* The steps that are certainly done or skipped before this one: its `after`, and theirs. */
+static uint64_t before_of(const struct mg_plan *plan, int step)
+{
+    uint64_t all = plan->steps[step].after, last;
+    do {
+        last = all;
+        for (int i = 0; i < plan->step_count; i++) {
+            all |= (all >> i & 1) != 0 ? plan->steps[i].after : 0;
+        }
+    } while (all != last);
+    return all;
+}
+
+/* After a pivot the order only goes forward: nothing behind it is undone. An order that stops for an operator
+ * never turns back by itself. */
+static bool can_be_undone(const struct mg_workflow *workflow, int step)
+{
+    const struct mg_plan *plan = &workflow->plan;
+    bool only_stops = plan->on_failure == MG_ON_FAILURE_ERROR && plan->on_expiry == MG_ON_FAILURE_ERROR;
+    uint64_t before = before_of(plan, step);
+    bool is_past_pivot = false;
+    for (int i = 0; i < plan->step_count; i++) {
+        is_past_pivot = is_past_pivot || ((before >> i & 1) != 0 && plan->steps[i].is_pivot);
+    }
+    return plan->steps[step].has_undo && !is_past_pivot && !only_stops;
+}
+
+bool mg_branch_exists(const struct mg_workflow *workflow, int step, enum mg_branch branch)
+{
+    switch (branch) {
+    case MG_BRANCH_DONE:
+    case MG_BRANCH_REFUSED:
+    case MG_BRANCH_UNKNOWN:
+        return true;
+    case MG_BRANCH_UNDONE:
+        return can_be_undone(workflow, step);
+    case MG_BRANCH_SKIPPED:
+    case MG_BRANCH_COUNT:
+        break;
+    }
+    return false;
+}
