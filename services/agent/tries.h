@@ -11,7 +11,7 @@
 /* A shorter try could not even connect across a network. */
 #define MG_TRY_MIN_MS 20
 
-/* What all tries of one request have shown so far. */
+/* The knowledge from all tries of one request so far. */
 struct mg_tries {
     int count;
     bool may_have_run; /* a try of this or an earlier delivery may have reached the remote */

@@ -48,7 +48,7 @@ static void call_note(struct mg_play *play, int step, const struct mg_request *r
     play->last_call = &call->next;
 }
 
-/* What libcurl would have reported. */
+/* The report that the HTTP client would have made. */
 static void answer_make(struct mg_play *play, const struct mg_case_answer *answer, bool is_late,
                         struct mg_http_answer *ret)
 {

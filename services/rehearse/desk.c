@@ -265,7 +265,7 @@ static bool command_deliver(struct mg_desk *desk, enum mg_cause_kind kind, int s
     return deliver(desk, MG_LANE_COMMANDS, &delivery, now_ms);
 }
 
-/* ---- what is due ---- */
+/* ---- due moments ---- */
 
 const struct mg_order *mg_desk_order(const struct mg_desk *desk)
 {

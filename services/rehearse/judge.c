@@ -1,4 +1,4 @@
-/* Compares what became of an order with what its case expects. */
+/* Compares the end of an order with the expectations of its case. */
 #include <stdio.h>
 #include <string.h>
 
@@ -162,7 +162,7 @@ static void judge_labels(struct mg_play *play)
 void mg_play_judge(struct mg_play *play)
 {
     if (play->lacks_answer) {
-        return; /* what followed is not known */
+        return; /* the rest is not known */
     }
     judge_end(play);
     judge_steps(play);

@@ -39,7 +39,7 @@ struct mg_play {
 };
 
 void mg_play_fault(struct mg_play *play, const char *pointer, const char *format, ...) MG_PRINTF(3, 4);
-/* Compares what happened with what was expected. */
+/* Compares the end of the play with the expectations. */
 void mg_play_judge(struct mg_play *play);
 
 /* agent.c: makes the calls of a request, and puts the reply on its way. */

@@ -44,7 +44,7 @@ void mg_play_fault(struct mg_play *play, const char *pointer, const char *format
     *last = fault;
 }
 
-/* ---- what the scheduler sends and does ---- */
+/* ---- events of the desk ---- */
 
 static void on_request(void *arg, int step, const struct mg_request *request)
 {

@@ -10,7 +10,7 @@
 #include "wire/service.h"
 #include "wire/workflow_cases.h"
 
-/* A difference between a case and what became of its order. */
+/* A difference between a case and its order. */
 struct mg_fault {
     struct mg_fault *next;
     char pointer[256]; /* its place in the file of cases */

@@ -34,7 +34,8 @@ LAYERS = {
     "services/supervisor": ("base/", "core/", "wire/", "io/", "supervisor/"),
     "services/operator": ("base/", "core/", "wire/", "io/", "operator/"),
     "services/console": ("base/", "core/", "wire/", "io/", "operator/", "console/"),
-    "services/cli": ("base/", "core/", "wire/", "io/", "operator/", "console/console.h", "cli/"),
+    "services/rehearse": ("base/", "core/", "wire/", "scheduler/", "agent/", "rehearse/"),
+    "services/cli": ("base/", "core/", "wire/", "io/", "operator/", "console/console.h", "rehearse/rehearsal.h", "cli/"),
 }
 # Where a library's header may be included; never in a header that other parts include.
 LIBRARIES = {

@@ -112,18 +112,12 @@ static const struct {
     const char *message;
     enum mg_class (*read)(struct mg_slice text, struct mg_arena *arena, struct mg_err *err);
 } READERS[] = {
-    {"submission", read_submission},
-    {"request", read_request},
-    {"reply", read_reply},
-    {"service_report", read_service_report},
-    {"status", read_status},
-    {"command", read_command},
-    {"alert", read_alert},
-    {"command_result", read_command_result},
-    {"workflow", read_workflow},
-    {"cases", read_cases},
-    {"service", read_service},
-    {"service_control", read_service_control},
+    {"submission", read_submission}, {"request", read_request},
+    {"reply", read_reply},           {"service_report", read_service_report},
+    {"status", read_status},         {"command", read_command},
+    {"alert", read_alert},           {"command_result", read_command_result},
+    {"workflow", read_workflow},     {"cases", read_cases},
+    {"service", read_service},       {"service_control", read_service_control},
 };
 #define READER_COUNT (sizeof(READERS) / sizeof(READERS[0]))
 
