@@ -7,6 +7,7 @@
  */
 #include "wire/json.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -18,7 +19,8 @@ const struct mg_json_limits MG_JSON_LIMITS_DEFAULT = {
     .max_members = 10000,
 };
 
-#define SORTED_ABOVE 16 /* names in one object; fewer are compared pairwise */
+#define EXPLANATION_SIZE 128
+#define SORTED_ABOVE     16 /* names in one object; fewer are compared pairwise */
 /* Each fault and its remedy. */
 static const char *const EXPLANATIONS[] = {
     [MG_FAULT_SYNTAX] =
@@ -100,7 +102,12 @@ static int compare_names(const void *a, const void *b)
 static enum mg_check_fault name_twice(struct mg_check *check, const struct mg_check_name *a,
                                       const struct mg_check_name *b)
 {
-    check->at = a->quoted.data > b->quoted.data ? a->quoted.data : b->quoted.data;
+    bool is_in_order = a->quoted.data < b->quoted.data;
+    struct mg_slice first = is_in_order ? a->quoted : b->quoted, second = is_in_order ? b->quoted : a->quoted;
+    if (mg_check_mend_twice(check, first, second)) {
+        return MG_FAULT_NONE;
+    }
+    check->at = second.data;
     return MG_FAULT_TWICE;
 }
 
@@ -115,7 +122,10 @@ static enum mg_check_fault check_twice(struct mg_check *check, struct mg_check_n
     for (size_t i = 1; i < count; i++) {
         for (size_t k = is_sorted ? i - 1 : 0; k < i; k++) {
             if (is_same_name(&names[k], &names[i])) {
-                return name_twice(check, &names[k], &names[i]);
+                enum mg_check_fault fault = name_twice(check, &names[k], &names[i]);
+                if (fault != MG_FAULT_NONE) {
+                    return fault;
+                }
             }
         }
     }
@@ -153,35 +163,70 @@ static int check_next(struct mg_check *check)
     return check->at < check->end ? (unsigned char)*check->at : -1;
 }
 
-static enum mg_check_fault check_name(struct mg_check *check)
+/* A name that is read up to its end: quoted, or mended. */
+static enum mg_check_fault check_quoted_name(struct mg_check *check)
 {
-    if (check_next(check) != '"') {
-        return MG_FAULT_SYNTAX;
+    while (check_next(check) != '"') {
+        enum mg_mend mend = mg_check_mend(check, MG_WANT_NAME);
+        if (mend != MG_MEND_AGAIN) {
+            return mend == MG_MEND_TAKEN ? MG_FAULT_NONE : MG_FAULT_SYNTAX;
+        }
     }
     struct mg_check_name name = {.quoted.data = check->at};
     enum mg_check_fault fault = mg_check_string(check, &name.has_escapes);
     if (fault != MG_FAULT_NONE) {
-        return fault;
+        return mg_check_mend_scalar(check, name.quoted.data, fault);
     }
     name.quoted.len = (size_t)(check->at - name.quoted.data);
-    if (!keep_name(check, name)) {
-        return MG_FAULT_MEMORY;
+    return keep_name(check, name) ? MG_FAULT_NONE : MG_FAULT_MEMORY;
+}
+
+static enum mg_check_fault check_name(struct mg_check *check)
+{
+    enum mg_check_fault fault = check_quoted_name(check);
+    if (fault != MG_FAULT_NONE) {
+        return fault;
     }
-    if (check_next(check) != ':') {
-        return MG_FAULT_SYNTAX;
+    while (check_next(check) != ':') {
+        enum mg_mend mend = mg_check_mend(check, MG_WANT_COLON);
+        if (mend != MG_MEND_AGAIN) {
+            return mend == MG_MEND_TAKEN ? MG_FAULT_NONE : MG_FAULT_SYNTAX;
+        }
     }
     check->at++;
     return MG_FAULT_NONE;
+}
+
+/* Behind a member or an element. `ret_is_over`: at the closing bracket, or at what mending takes for it. */
+static enum mg_check_fault check_more(struct mg_check *check, char close, bool *ret_is_over)
+{
+    for (;;) {
+        int next = check_next(check);
+        *ret_is_over = next == close;
+        if (next == close) {
+            return MG_FAULT_NONE;
+        }
+        if (next == ',') {
+            check->at++;
+            return MG_FAULT_NONE;
+        }
+        enum mg_mend mend = mg_check_mend(check, MG_WANT_MORE);
+        *ret_is_over = mend == MG_MEND_CLOSED;
+        if (mend == MG_MEND_TAKEN || mend == MG_MEND_CLOSED) {
+            return MG_FAULT_NONE;
+        }
+        if (mend == MG_MEND_NONE) {
+            return MG_FAULT_SYNTAX;
+        }
+    }
 }
 
 /* The members of an object or elements of an array, up to the closing bracket. */
 static enum mg_check_fault check_children(struct mg_check *check, bool is_object)
 {
     char close = is_object ? '}' : ']';
-    if (check_next(check) == close) {
-        return MG_FAULT_NONE;
-    }
-    for (;;) {
+    bool is_over = check_next(check) == close;
+    while (!is_over) {
         if (++check->members > check->limits->max_members) {
             return MG_FAULT_MEMBERS;
         }
@@ -189,18 +234,17 @@ static enum mg_check_fault check_children(struct mg_check *check, bool is_object
         if (fault == MG_FAULT_NONE) {
             fault = check_value(check);
         }
+        if (fault == MG_FAULT_SYNTAX && mg_check_mend_comma(check, close)) {
+            return MG_FAULT_NONE;
+        }
+        if (fault == MG_FAULT_NONE) {
+            fault = check_more(check, close, &is_over);
+        }
         if (fault != MG_FAULT_NONE) {
             return fault;
         }
-        int next = check_next(check);
-        if (next == close) {
-            return MG_FAULT_NONE;
-        }
-        if (next != ',') {
-            return MG_FAULT_SYNTAX;
-        }
-        check->at++;
     }
+    return MG_FAULT_NONE;
 }
 
 static enum mg_check_fault check_container(struct mg_check *check, bool is_object)
@@ -208,6 +252,9 @@ static enum mg_check_fault check_container(struct mg_check *check, bool is_objec
     size_t names_before = check->name_count;
     if (++check->depth > check->limits->max_depth) {
         return MG_FAULT_DEPTH;
+    }
+    if (check->mender != NULL && check->depth <= MG_MEND_DEPTH_MAX) {
+        check->mender->open[check->depth - 1] = check->at;
     }
     check->at++;
     enum mg_check_fault fault = check_children(check, is_object);
@@ -234,22 +281,43 @@ static enum mg_check_fault check_word(struct mg_check *check, const char *word)
     return MG_FAULT_NONE;
 }
 
+static enum mg_check_fault check_scalar(struct mg_check *check, bool is_string)
+{
+    const char *begin = check->at;
+    bool has_escapes;
+    enum mg_check_fault fault = is_string ? mg_check_string(check, &has_escapes) : mg_check_number(check);
+    return fault == MG_FAULT_NONE ? MG_FAULT_NONE : mg_check_mend_scalar(check, begin, fault);
+}
+
+/* Where no value begins, or a word is none of JSON's. */
+static enum mg_check_fault check_other(struct mg_check *check)
+{
+    enum mg_mend mend = mg_check_mend(check, MG_WANT_VALUE);
+    if (mend == MG_MEND_AGAIN) {
+        return check_value(check); /* the mender's bound of mistakes bounds the recursion */
+    }
+    return mend == MG_MEND_TAKEN ? MG_FAULT_NONE : MG_FAULT_SYNTAX;
+}
+
 static enum mg_check_fault check_value(struct mg_check *check)
 {
-    bool has_escapes;
+    enum mg_check_fault fault = MG_FAULT_SYNTAX;
     switch (check_next(check)) {
     case '{':
         return check_container(check, true);
     case '[':
         return check_container(check, false);
     case '"':
-        return mg_check_string(check, &has_escapes);
+        return check_scalar(check, true);
     case 't':
-        return check_word(check, "true");
+        fault = check_word(check, "true");
+        break;
     case 'f':
-        return check_word(check, "false");
+        fault = check_word(check, "false");
+        break;
     case 'n':
-        return check_word(check, "null");
+        fault = check_word(check, "null");
+        break;
     case '-':
     case '0':
     case '1':
@@ -261,44 +329,19 @@ static enum mg_check_fault check_value(struct mg_check *check)
     case '7':
     case '8':
     case '9':
-        return mg_check_number(check);
+        return check_scalar(check, false);
     default:
-        return MG_FAULT_SYNTAX;
+        break;
     }
+    return fault == MG_FAULT_NONE ? MG_FAULT_NONE : check_other(check);
 }
 
 /* ---- the whole ---- */
 
-struct place {
-    int line, column; /* from 1; columns count characters, not bytes */
-};
-
-static struct place place_of(struct mg_slice text, const char *at)
+/* The fault with its remedy. */
+static const char *explain(const struct mg_check *check, enum mg_check_fault fault, char *ret_text,
+                           size_t size)
 {
-    struct place place = {1, 1};
-    for (const char *c = text.data; c < at; c++) {
-        if (*c == '\n') {
-            place.line++;
-            place.column = 1;
-        } else if (((unsigned char)*c & 0xc0) != 0x80) {
-            place.column++;
-        }
-    }
-    return place;
-}
-
-static enum mg_class refuse(struct mg_slice text, const struct mg_check *check, enum mg_check_fault fault,
-                            struct mg_err *err)
-{
-    struct place place = place_of(text, check->at);
-    if (fault == MG_FAULT_MEMORY) {
-        return mg_err_set(err, MG_TRANSIENT, "could not check %zu bytes of JSON: no memory", text.len);
-    }
-    if (fault == MG_FAULT_DEPTH || fault == MG_FAULT_MEMBERS) {
-        return mg_err_set(err, MG_BAD_INPUT, "line %d, column %d: %s; up to %d are allowed", place.line,
-                          place.column, EXPLANATIONS[fault],
-                          fault == MG_FAULT_DEPTH ? check->limits->max_depth : check->limits->max_members);
-    }
     if (fault == MG_FAULT_SYNTAX || fault == MG_FAULT_MORE) {
         if (check->at >= check->end) {
             fault = MG_FAULT_END;
@@ -306,8 +349,38 @@ static enum mg_class refuse(struct mg_slice text, const struct mg_check *check, 
             fault = MG_FAULT_NUL;
         }
     }
+    if (fault != MG_FAULT_DEPTH && fault != MG_FAULT_MEMBERS) {
+        return EXPLANATIONS[fault];
+    }
+    (void)snprintf(ret_text, size, "%s; up to %d are allowed", EXPLANATIONS[fault],
+                   fault == MG_FAULT_DEPTH ? check->limits->max_depth : check->limits->max_members);
+    return ret_text;
+}
+
+static enum mg_class refuse(struct mg_slice text, const struct mg_check *check, enum mg_check_fault fault,
+                            struct mg_err *err)
+{
+    char explanation[EXPLANATION_SIZE];
+    struct mg_json_place place = mg_json_place_of(text, check->at);
+    if (fault == MG_FAULT_MEMORY) {
+        return mg_err_set(err, MG_TRANSIENT, "could not check %zu bytes of JSON: no memory", text.len);
+    }
     return mg_err_set(err, MG_BAD_INPUT, "line %d, column %d: %s", place.line, place.column,
-                      EXPLANATIONS[fault]);
+                      explain(check, fault, explanation, sizeof(explanation)));
+}
+
+static enum mg_check_fault check_text(struct mg_check *check)
+{
+    check->names = check->few;
+    check->name_capacity = MG_CHECK_NAMES_FEW;
+    enum mg_check_fault fault = check_value(check);
+    if (fault == MG_FAULT_NONE && check_next(check) != -1) {
+        fault = MG_FAULT_MORE;
+    }
+    if (check->names != check->few) {
+        free(check->names);
+    }
+    return fault;
 }
 
 enum mg_class mg_json_check(struct mg_slice text, const struct mg_json_limits *limits, struct mg_err *err)
@@ -319,15 +392,20 @@ enum mg_class mg_json_check(struct mg_slice text, const struct mg_json_limits *l
         return mg_err_set(err, MG_BAD_INPUT, "the text has %zu bytes; up to %zu are allowed", text.len,
                           limits->max_bytes);
     }
-    struct mg_check check = {
-        .at = text.data, .end = text.data + text.len, .limits = limits, .name_capacity = MG_CHECK_NAMES_FEW};
-    check.names = check.few;
-    enum mg_check_fault fault = check_value(&check);
-    if (fault == MG_FAULT_NONE && check_next(&check) != -1) {
-        fault = MG_FAULT_MORE;
-    }
-    if (check.names != check.few) {
-        free(check.names);
-    }
+    struct mg_check check = {.at = text.data, .end = text.data + text.len, .limits = limits};
+    enum mg_check_fault fault = check_text(&check);
     return fault == MG_FAULT_NONE ? MG_OK : refuse(text, &check, fault, err);
+}
+
+void mg_json_check_all(struct mg_slice text, const struct mg_json_limits *limits,
+                       void (*tell)(void *arg, const char *at, const char *text), void *arg)
+{
+    char explanation[EXPLANATION_SIZE];
+    struct mg_mender mender = {.text = text, .tell = tell, .arg = arg};
+    struct mg_check check = {
+        .at = text.data, .end = text.data + text.len, .mender = &mender, .limits = limits};
+    enum mg_check_fault fault = check_text(&check);
+    if (fault != MG_FAULT_NONE) {
+        mg_check_mend_end(&check, fault, explain(&check, fault, explanation, sizeof(explanation)));
+    }
 }

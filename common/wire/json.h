@@ -34,19 +34,28 @@ struct mg_slice mg_json_find(struct mg_slice text, const char *pointer);
 enum mg_class mg_json_set(struct mg_slice text, const char *pointer, struct mg_slice value,
                           struct mg_buf *ret_text, struct mg_err *err) MG_MUSTCHECK;
 
-/* A callback for mistakes of definition files: each has its JSON pointer, the mistake and a valid form. */
+struct mg_json_place {
+    int line, column; /* from 1; columns count characters, not bytes. 0: the mistake has no place */
+};
+
+/* The place of the value at a pointer in checked text, or of the innermost value around it. */
+struct mg_json_place mg_json_place_at(struct mg_slice text, const char *pointer);
+
+/* A callback for mistakes of definition files: each has its place, the mistake and a valid form. `pointer` is
+ * NULL if the text is no JSON. */
 struct mg_mistakes {
-    void (*add)(void *arg, const char *pointer, const char *text);
+    void (*add)(void *arg, struct mg_json_place place, const char *pointer, const char *text);
     void *arg;
 };
 
-/* Prints the mistakes of a file to stderr, one line each; `arg` is a struct mg_mistake_printer. */
+/* Prints the mistakes of a file to stderr, one line each, "FILE:LINE:COLUMN: POINTER: …", as editors and
+ * terminals follow it; `arg` is a struct mg_mistake_printer. */
 struct mg_mistake_printer {
     const char *path;
     bool skips_first; /* the caller prints it as its error */
     int count;
 };
-void mg_mistake_print(void *arg, const char *pointer, const char *text);
+void mg_mistake_print(void *arg, struct mg_json_place place, const char *pointer, const char *text);
 
 /* Appends a string value's text to `ret`, without quotes and with escapes resolved; false if the slice is not
  * a string. */

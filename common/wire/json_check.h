@@ -1,7 +1,8 @@
-/* The state of a check of JSON text. Private to json.c and json_scalar.c. */
+/* The state of a check of JSON text. Private to json.c, json_scalar.c and json_mend.c. */
 #ifndef MG_WIRE_JSON_CHECK_H
 #define MG_WIRE_JSON_CHECK_H
 
+#include "wire/json_place.h"
 #include "wire/json_scan.h"
 
 #define MG_CHECK_NAMES_FEW 64 /* of all open objects together: a usual message needs no allocation */
@@ -27,13 +28,53 @@ struct mg_check_name {
     bool has_escapes;
 };
 
+struct mg_mender;
+
 struct mg_check {
-    const char *at, *end; /* after a fault: `at` is its place */
+    const char *at, *end;     /* after a fault: `at` is its place */
+    struct mg_mender *mender; /* NULL: the first fault ends the check */
     const struct mg_json_limits *limits;
     int depth, members;
     struct mg_check_name few[MG_CHECK_NAMES_FEW], *names; /* of the open objects, the innermost's last */
     size_t name_count, name_capacity;
 };
+
+/* ---- mending, json_mend.c: the check of a definition goes on behind a mistake ---- */
+
+#define MG_MEND_DEPTH_MAX 64 /* deeper than the limit of any definition */
+
+struct mg_mender {
+    struct mg_slice text;
+    void (*tell)(void *arg, const char *at, const char *text); /* a mistake, and its place */
+    void *arg;
+    int count;
+    const char *lost;                    /* behind an unclosed string: a comma may lie within it */
+    const char *open[MG_MEND_DEPTH_MAX]; /* the brackets of the open containers */
+};
+
+/* What the grammar needs at the place of a fault. */
+enum mg_want { MG_WANT_NAME, MG_WANT_COLON, MG_WANT_VALUE, MG_WANT_MORE };
+enum mg_mend {
+    MG_MEND_NONE,   /* the fault stays, and ends the check */
+    MG_MEND_AGAIN,  /* the obstacle is passed; the same is needed behind it */
+    MG_MEND_TAKEN,  /* as if the needed thing had been there */
+    MG_MEND_CLOSED, /* as if the container's closing bracket were at `at` */
+};
+
+/* Each tells a mistake before it mends. Without a mender the fault stays. */
+enum mg_mend mg_check_mend(struct mg_check *check, enum mg_want want);
+/* True if the fault is a comma before the closing bracket, at `at`. */
+bool mg_check_mend_comma(struct mg_check *check, char close);
+/* The string or number from `begin` has this fault; `at` moves behind it. */
+enum mg_check_fault mg_check_mend_scalar(struct mg_check *check, const char *begin,
+                                         enum mg_check_fault fault);
+bool mg_check_mend_twice(struct mg_check *check, struct mg_slice first, struct mg_slice second);
+/* The fault that ends the check. */
+void mg_check_mend_end(struct mg_check *check, enum mg_check_fault fault, const char *explanation);
+
+/* Tells all mistakes of a definition that mg_json_check refuses. */
+void mg_json_check_all(struct mg_slice text, const struct mg_json_limits *limits,
+                       void (*tell)(void *arg, const char *at, const char *text), void *arg);
 
 /* Each begins at the value's first character. Without a fault, `at` is behind the value afterwards. */
 

@@ -15,57 +15,9 @@
 
 #include "base/clock.h"
 #include "core/key.h"
+#include "wire/json_check.h"
 
-#define THE_WHOLE       "(the whole)" /* the empty JSON pointer (RFC 6901), for people */
-#define FAULT_TEXT_SIZE 400           /* with the pointer in front it still fits struct mg_err */
-#define WORD_MAX        64            /* longer than any known word, key or duration */
-
-bool mg_json_faults_are_many(const struct mg_json_faults *faults)
-{
-    /* The reader of a message reports only its first mistake. */
-    return faults->count >= (faults->mistakes != NULL ? MG_JSON_FAULTS_MAX : 1);
-}
-
-void mg_json_fault(struct mg_json_faults *faults, enum mg_class class, const char *pointer,
-                   const char *format, ...)
-{
-    char text[FAULT_TEXT_SIZE];
-    va_list args;
-
-    va_start(args, format);
-    (void)vsnprintf(text, sizeof(text), format, args); /* a cut text is better than none */
-    va_end(args);
-    for (char *c = text; *c != '\0'; c++) { /* quoted input must not break the line */
-        if ((unsigned char)*c < 0x20 || *c == 0x7f) {
-            *c = '?';
-        }
-    }
-    if (faults->count == 0 || (class == MG_BAD_INPUT && faults->class == MG_STALE && !faults->is_newer)) {
-        faults->class =
-            mg_err_set(faults->err, class, "%s: %s", *pointer != '\0' ? pointer : THE_WHOLE, text);
-    }
-    if (faults->mistakes != NULL && !mg_json_faults_are_many(faults)) {
-        faults->mistakes->add(faults->mistakes->arg, pointer, text);
-    }
-    faults->count++;
-}
-
-void mg_mistake_print(void *arg, const char *pointer, const char *text)
-{
-    struct mg_mistake_printer *printer = arg;
-    if (printer->count++ > 0 || !printer->skips_first) {
-        (void)fprintf(stderr, "%s: %s: %s\n", printer->path, *pointer != '\0' ? pointer : THE_WHOLE, text);
-    }
-}
-
-enum mg_class mg_json_faults_end(struct mg_json_faults *faults)
-{
-    if (faults->count > 1) {
-        struct mg_err first = *faults->err;
-        (void)mg_err_set(faults->err, first.class, "%.460s (and %d more)", first.text, faults->count - 1);
-    }
-    return faults->class;
-}
+#define WORD_MAX 64 /* longer than any known word, key or duration */
 
 void mg_json_pointer_join(const char *pointer, struct mg_slice name, char ret_pointer[MG_JSON_POINTER_SIZE])
 {
@@ -88,7 +40,7 @@ void mg_json_pointer_join(const char *pointer, struct mg_slice name, char ret_po
 void mg_json_member_fault(const struct mg_json_object *object, enum mg_class class, const char *name,
                           const char *format, ...)
 {
-    char pointer[MG_JSON_POINTER_SIZE], text[FAULT_TEXT_SIZE];
+    char pointer[MG_JSON_POINTER_SIZE], text[MG_FAULT_TEXT_SIZE];
     va_list args;
 
     va_start(args, format);
@@ -141,24 +93,26 @@ static unsigned least(unsigned a, unsigned b)
     return a < b ? a : b;
 }
 
-/* Levenshtein's distance of two short words. */
+/* Levenshtein's distance of two short words; two letters in the wrong order are one mistake, too. */
 static unsigned distance(const char *a, size_t a_len, const char *b, size_t b_len)
 {
-    unsigned row[WORD_MAX + 1];
+    unsigned rows[3][WORD_MAX + 1]; /* the row at i, the one before it, and the one before that */
     for (size_t j = 0; j <= b_len; j++) {
-        row[j] = (unsigned)j;
+        rows[0][j] = (unsigned)j;
     }
     for (size_t i = 1; i <= a_len; i++) {
-        unsigned diagonal = row[0];
+        unsigned *row = rows[i % 3];
+        const unsigned *above = rows[(i - 1) % 3], *second = rows[(i + 1) % 3];
         row[0] = (unsigned)i;
         for (size_t j = 1; j <= b_len; j++) {
-            unsigned above = row[j];
-            unsigned change = diagonal + (a[i - 1] == b[j - 1] ? 0u : 1u);
-            row[j] = least(change, least(above, row[j - 1]) + 1u);
-            diagonal = above;
+            unsigned change = above[j - 1] + (a[i - 1] == b[j - 1] ? 0u : 1u);
+            row[j] = least(change, least(above[j], row[j - 1]) + 1u);
+            if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1]) {
+                row[j] = least(row[j], second[j - 2] + 1u);
+            }
         }
     }
-    return row[b_len];
+    return rows[a_len % 3][b_len];
 }
 
 const char *mg_json_nearest(const char *const *names, struct mg_slice name)
@@ -198,7 +152,7 @@ static void list_words(const char *const *words, char *ret_text, size_t size)
 
 static void refuse_unknown(const struct mg_json_object *object, struct mg_slice quoted_name)
 {
-    char name[WORD_MAX + 1], known[FAULT_TEXT_SIZE / 2], pointer[MG_JSON_POINTER_SIZE];
+    char name[WORD_MAX + 1], known[MG_FAULT_TEXT_SIZE / 2], pointer[MG_JSON_POINTER_SIZE];
 
     if (mg_json_faults_are_many(object->faults) && object->faults->class != MG_STALE) {
         object->faults->count++;
@@ -208,10 +162,12 @@ static void refuse_unknown(const struct mg_json_object *object, struct mg_slice 
     mg_json_pointer_join(object->pointer, mg_slice_of(name), pointer);
     const char *nearest = mg_json_nearest(object->names, mg_slice_of(name));
     if (nearest != NULL) {
-        mg_json_fault(object->faults, MG_BAD_INPUT, pointer, "no such member; did you mean \"%s\"?", nearest);
+        mg_json_fault_at(object->faults, MG_BAD_INPUT, pointer, quoted_name.data,
+                         "no such member; did you mean \"%s\"?", nearest);
     } else {
         list_words(object->names, known, sizeof(known));
-        mg_json_fault(object->faults, MG_BAD_INPUT, pointer, "no such member; there are %s", known);
+        mg_json_fault_at(object->faults, MG_BAD_INPUT, pointer, quoted_name.data,
+                         "no such member; there are %s", known);
     }
 }
 
@@ -251,19 +207,31 @@ bool mg_json_object_open(struct mg_json_object *ret_object, struct mg_json_fault
     return true;
 }
 
+static void add_syntax_fault(void *arg, const char *at, const char *text)
+{
+    mg_json_fault_at(arg, MG_BAD_INPUT, NULL, at, "%s", text);
+}
+
 bool mg_json_message_open(struct mg_json_object *ret_object, struct mg_json_faults *faults,
                           struct mg_slice body, const struct mg_json_limits *limits, const char *const *names,
                           enum mg_json_unknown unknown)
 {
     faults->class = mg_json_check(body, limits, faults->err);
-    if (faults->class != MG_OK) {
-        if (faults->mistakes != NULL && faults->class == MG_BAD_INPUT) {
-            faults->mistakes->add(faults->mistakes->arg, "", faults->err->text);
-        }
-        faults->count++;
+    if (faults->class == MG_OK) {
+        return mg_json_object_open(ret_object, faults, body, "", names, unknown);
+    }
+    bool is_whole = faults->text.data != NULL && mg_json_trim(body).len > 0 && body.len <= limits->max_bytes;
+    if (faults->class == MG_BAD_INPUT && is_whole) {
+        mg_json_check_all(body, limits, add_syntax_fault, faults);
+    }
+    if (faults->count > 0) {
         return false;
     }
-    return mg_json_object_open(ret_object, faults, body, "", names, unknown);
+    if (faults->mistakes != NULL && faults->class == MG_BAD_INPUT) {
+        faults->mistakes->add(faults->mistakes->arg, (struct mg_json_place){0, 0}, NULL, faults->err->text);
+    }
+    faults->count++;
+    return false;
 }
 
 int mg_json_get_version(const struct mg_json_object *object, int newest)
@@ -441,7 +409,7 @@ int64_t mg_json_get_duration(const struct mg_json_object *object, const char *na
 int mg_json_word_of(const struct mg_json_object *object, const char *name, struct mg_slice value,
                     const char *const *words, enum mg_class unknown)
 {
-    char word[WORD_MAX + 1], known[FAULT_TEXT_SIZE / 2];
+    char word[WORD_MAX + 1], known[MG_FAULT_TEXT_SIZE / 2];
 
     for (int i = 0; words[i] != NULL; i++) {
         if (mg_json_string_is(value, mg_slice_of(words[i]))) {

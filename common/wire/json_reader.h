@@ -13,11 +13,14 @@
 
 /* Longest pointer in a message; a longer one is cut, only in the message. */
 #define MG_JSON_POINTER_SIZE 256
+/* Of one mistake; with place and pointer in front it still fits struct mg_err. */
+#define MG_FAULT_TEXT_SIZE 400
 
 struct mg_json_faults {
     struct mg_err *err;                 /* the first mistake; MG_BAD_INPUT takes precedence over MG_STALE */
     const struct mg_mistakes *mistakes; /* receives all mistakes; NULL: none */
-    enum mg_class class;                /* MG_OK: none so far */
+    struct mg_slice text; /* of a definition, whose mistakes have line and column; absent: a message */
+    enum mg_class class;  /* MG_OK: none so far */
     int count;
     bool is_newer; /* "v" is above the known version: other apparent mistakes may be valid there */
 };
@@ -30,6 +33,10 @@ bool mg_json_faults_are_many(const struct mg_json_faults *faults);
 
 void mg_json_fault(struct mg_json_faults *faults, enum mg_class class, const char *pointer,
                    const char *format, ...) MG_PRINTF(4, 5);
+/* A mistake whose place in the definition is not where the value at `pointer` begins, but `at`. `pointer` is
+ * NULL if the text is no JSON. */
+void mg_json_fault_at(struct mg_json_faults *faults, enum mg_class class, const char *pointer, const char *at,
+                      const char *format, ...) MG_PRINTF(5, 6);
 
 #define MG_JSON_NAMES_MAX 24 /* members of the largest known object */
 

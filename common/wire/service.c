@@ -194,7 +194,7 @@ static void read_tries(const struct mg_json_object *object, struct mg_service *s
 enum mg_class mg_service_parse(struct mg_slice text, const struct mg_mistakes *mistakes,
                                struct mg_service **ret_service, struct mg_err *err)
 {
-    struct mg_json_faults faults = {.err = err, .mistakes = mistakes};
+    struct mg_json_faults faults = {.err = err, .mistakes = mistakes, .text = text};
     struct mg_json_object object;
     struct mg_service *service = calloc(1, sizeof(*service));
 

@@ -373,6 +373,7 @@ enum mg_class mg_workflow_parse(struct mg_slice text, const struct mg_mistakes *
         mg_workflow_destroy(&owned->workflow);
         return mg_err_set(err, MG_TRANSIENT, "could not read a workflow of %zu bytes: no memory", text.len);
     }
+    faults.text = owned->workflow.text;
     read_workflow(&faults, owned);
     if (faults.class != MG_OK) {
         mg_workflow_destroy(&owned->workflow);

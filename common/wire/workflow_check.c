@@ -53,13 +53,13 @@ static const char *nearest_step(const struct mg_workflow *workflow, struct mg_sl
 }
 
 static void refuse_step_name(const struct mg_workflow *workflow, struct mg_json_faults *faults,
-                             const char *pointer, struct mg_slice name)
+                             const char *pointer, const char *at, struct mg_slice name)
 {
     const char *nearest = mg_json_faults_are_many(faults) ? NULL : nearest_step(workflow, name);
-    mg_json_fault(faults, MG_BAD_INPUT, pointer, "there is no step \"%.*s\"; %s%s%s",
-                  name.len < 64 ? (int)name.len : 64, name.data != NULL ? name.data : "",
-                  nearest != NULL ? "did you mean \"" : "name a step of this workflow",
-                  nearest != NULL ? nearest : "", nearest != NULL ? "\"?" : "");
+    mg_json_fault_at(faults, MG_BAD_INPUT, pointer, at, "there is no step \"%.*s\"; %s%s%s",
+                     name.len < 64 ? (int)name.len : 64, name.data != NULL ? name.data : "",
+                     nearest != NULL ? "did you mean \"" : "name a step of this workflow",
+                     nearest != NULL ? nearest : "", nearest != NULL ? "\"?" : "");
 }
 
 static uint64_t resolve_after(const struct mg_workflow *workflow, int step, struct mg_slice after,
@@ -85,7 +85,8 @@ static uint64_t resolve_after(const struct mg_workflow *workflow, int step, stru
             }
         }
         if (before < 0) {
-            refuse_step_name(workflow, faults, pointer, (struct mg_slice){value.data + 1, value.len - 2});
+            refuse_step_name(workflow, faults, pointer, value.data,
+                             (struct mg_slice){value.data + 1, value.len - 2});
         } else if (before == step) {
             mg_json_fault(faults, MG_BAD_INPUT, pointer,
                           "a step cannot come after itself; name the steps it waits for");
@@ -161,46 +162,65 @@ static bool check_cycles(const struct mg_workflow *workflow, const uint64_t befo
 struct reference_check {
     struct mg_workflow *workflow;
     struct mg_json_faults *faults;
-    const char *place; /* JSON pointer of the template */
-    int step;          /* -1: the template of the output, which is rendered when no step is left */
+    const char *place;      /* JSON pointer of the text that has the reference */
+    struct mg_slice quoted; /* this text, in the definition */
+    int step;               /* -1: the template of the output, which is rendered when no step is left */
     enum mg_kind kind;
     uint64_t before;
     bool has_own; /* a template refers to the step's own result */
 };
 
+/* Where the reference stands: `reference` is the text within "${…}", `column` one of its characters, from 1.
+ * With escapes in it, the place is the text that has it. */
+static const char *at_reference(const struct reference_check *check, const char *reference, int column)
+{
+    const char *text = reference[0] == '=' ? reference + 1 : reference;
+    size_t len = strlen(text);
+    const char *at = memmem(check->quoted.data, check->quoted.len, text, len);
+    if (at == NULL || len == 0) {
+        return check->quoted.data;
+    }
+    for (int i = 1; i < column && *at != '\0'; i++) {
+        for (at++; ((unsigned char)*at & 0xc0) == 0x80; at++) {
+        }
+    }
+    return at;
+}
+
 /* Whether the step's own result can exist when the request goes out. */
-static void check_own_result(struct reference_check *check, const char *pointer)
+static void check_own_result(struct reference_check *check, const char *pointer, const char *at)
 {
     const struct mg_step_plan *plan = &check->workflow->plan.steps[check->step];
     check->has_own = true;
     if (check->kind == MG_KIND_DO) {
-        mg_json_fault(check->faults, MG_BAD_INPUT, check->place,
-                      "${%.120s}: the step's own result does not exist yet; refer to ${/do_key} instead",
-                      pointer);
+        mg_json_fault_at(check->faults, MG_BAD_INPUT, check->place, at,
+                         "${%.120s}: the step's own result does not exist yet; refer to ${/do_key} instead",
+                         pointer);
     } else if (check->kind == MG_KIND_UNDO && plan->learn == MG_LEARN_NONE) {
-        mg_json_fault(check->faults, MG_BAD_INPUT, check->place,
-                      "${%.120s}: an undo may run when the result never came; give the step \"learn\": "
-                      "\"repeat\" or \"verify\", or refer to ${/do_key} instead",
-                      pointer);
+        mg_json_fault_at(check->faults, MG_BAD_INPUT, check->place, at,
+                         "${%.120s}: an undo may run when the result never came; give the step \"learn\": "
+                         "\"repeat\" or \"verify\", or refer to ${/do_key} instead",
+                         pointer);
     } else if (check->kind == MG_KIND_VERIFY && plan->finish_within_ms == 0) {
-        mg_json_fault(check->faults, MG_BAD_INPUT, check->place,
-                      "${%.120s}: a verify runs when the result never came; refer to ${/do_key} instead, or "
-                      "poll accepted work (\"finish_within\") by what its 202 gave",
-                      pointer);
+        mg_json_fault_at(
+            check->faults, MG_BAD_INPUT, check->place, at,
+            "${%.120s}: a verify runs when the result never came; refer to ${/do_key} instead, or "
+            "poll accepted work (\"finish_within\") by what its 202 gave",
+            pointer);
     }
 }
 
-/* `reference` is the text within "${…}". */
-static void check_step(struct reference_check *check, const char *reference, int index)
+/* `reference` is the text within "${…}", `at` its place. */
+static void check_step(struct reference_check *check, const char *reference, const char *at, int index)
 {
     if (check->step < 0) {
         return;
     }
     if (index == check->step) {
-        check_own_result(check, reference);
+        check_own_result(check, reference, at);
     } else if (!(check->before & (UINT64_C(1) << index))) {
-        mg_json_fault(
-            check->faults, MG_BAD_INPUT, check->place,
+        mg_json_fault_at(
+            check->faults, MG_BAD_INPUT, check->place, at,
             "${%.120s}: step \"%s\" is not before this one; add it to \"after\", here or in a step before",
             reference, check->workflow->steps[index].name);
     }
@@ -211,27 +231,36 @@ static void check_result(struct reference_check *check, const char *pointer)
     const char *name = pointer + strlen("/results/");
     struct mg_slice step = {name, strcspn(name, "/")};
     int index = mg_workflow_step_index(check->workflow, step);
+    const char *at = at_reference(check, pointer, 1);
 
     if (index < 0) {
-        refuse_step_name(check->workflow, check->faults, check->place, step);
+        refuse_step_name(check->workflow, check->faults, check->place, at, step);
     } else {
-        check_step(check, pointer, index);
+        check_step(check, pointer, at, index);
     }
 }
 
 struct expression_check {
     const struct reference_check *check;
-    uint64_t steps; /* whose results it needs */
+    uint64_t steps;            /* whose results it needs */
+    int columns[MG_STEPS_MAX]; /* where each is first needed */
 };
 
 static void note_steps(void *arg, const struct mg_expr_reference *reference)
 {
     struct expression_check *expression = arg;
+    uint64_t steps = 0;
     if (reference->root == MG_ROOT_RESULTS) {
-        expression->steps |= UINT64_C(1) << reference->member;
+        steps = UINT64_C(1) << reference->member;
     } else if (reference->root == MG_ROOT_VALUES) {
-        expression->steps |= expression->check->workflow->exprs->value_steps[reference->member];
+        steps = expression->check->workflow->exprs->value_steps[reference->member];
     }
+    for (int i = 0; i < MG_STEPS_MAX; i++) {
+        if ((steps & ~expression->steps) & (UINT64_C(1) << i)) {
+            expression->columns[i] = reference->column;
+        }
+    }
+    expression->steps |= steps;
 }
 
 /* `text` begins with "=". */
@@ -239,20 +268,22 @@ static void check_expression(struct reference_check *check, const char *text)
 {
     struct expression_check expression = {.check = check};
     const struct mg_expr *expr;
+    struct mg_expr_place place = {.column = 1};
     struct mg_err err;
 
     if (check->workflow->exprs == NULL) {
         return; /* no memory; it is a fault already */
     }
-    enum mg_class class = mg_workflow_exprs_add(check->workflow->exprs, text + 1, &expr, &err);
+    enum mg_class class = mg_workflow_exprs_add(check->workflow->exprs, text + 1, &expr, &place, &err);
     if (class != MG_OK) {
-        mg_json_fault(check->faults, class, check->place, "${%.120s}: %s", text, err.text);
+        mg_json_fault_at(check->faults, class, check->place, at_reference(check, text, place.column),
+                         "${%.120s}: %s", text, err.text);
         return;
     }
     mg_expr_references(expr, note_steps, &expression);
     for (int i = 0; i < check->workflow->plan.step_count; i++) {
         if (expression.steps & (UINT64_C(1) << i)) {
-            check_step(check, text, i);
+            check_step(check, text, at_reference(check, text, expression.columns[i]), i);
         }
     }
 }
@@ -279,26 +310,58 @@ static bool check_reference(void *arg, const char *pointer)
         check_result(check, pointer);
         return true;
     }
-    mg_json_fault(check->faults, MG_BAD_INPUT, check->place,
-                  "${%.120s} refers to nothing; there are ${/order_id}, ${/payload/…}%s, and expressions: "
-                  "${= payload.total}",
-                  pointer,
-                  check->step < 0 ? " and ${/results/<step>/…}"
-                                  : ", ${/results/<step>/…}, ${/idempotency_key} and ${/do_key}");
+    mg_json_fault_at(check->faults, MG_BAD_INPUT, check->place, at_reference(check, pointer, 1),
+                     "${%.120s} refers to nothing; there are ${/order_id}, ${/payload/…}%s, and expressions: "
+                     "${= payload.total}",
+                     pointer,
+                     check->step < 0 ? " and ${/results/<step>/…}"
+                                     : ", ${/results/<step>/…}, ${/idempotency_key} and ${/do_key}");
     return true;
 }
 
-static void check_template(struct reference_check *check, struct mg_slice text, const char *place)
+/* One string of a template, or a member's name with its colon. */
+static void check_text(struct reference_check *check, struct mg_slice quoted, const char *place)
 {
     struct mg_err err;
+    check->place = place;
+    check->quoted = quoted;
+    enum mg_class class = mg_template_scan(quoted, check_reference, check, &err);
+    if (class != MG_OK) {
+        mg_json_fault_at(check->faults, class, place, quoted.data, "%s", err.text);
+    }
+}
 
-    if (text.data == NULL) {
+/* Each string of a template by itself, so that a mistake has its own place. The recursion ends at the depth
+ * that the check of the definition has allowed. */
+static void check_texts(struct reference_check *check, struct mg_slice value, const char *place)
+{
+    char inner[MG_JSON_POINTER_SIZE], index[16];
+    struct mg_json_walk walk;
+    struct mg_slice name, element;
+
+    if (mg_json_type_of(value) == MG_JSON_STRING) {
+        check_text(check, value, place);
         return;
     }
-    check->place = place;
-    enum mg_class class = mg_template_scan(text, check_reference, check, &err);
-    if (class != MG_OK) {
-        mg_json_fault(check->faults, class, place, "%s", err.text);
+    mg_json_walk_begin(&walk, value);
+    for (int i = 0; mg_json_walk_next(&walk, &name, &element); i++) {
+        (void)snprintf(index, sizeof(index), "%d", i);
+        mg_json_pointer_join(
+            place, name.data != NULL ? (struct mg_slice){name.data + 1, name.len - 2} : mg_slice_of(index),
+            inner);
+        if (name.data != NULL) {
+            check_text(check, (struct mg_slice){name.data, (size_t)(element.data - name.data)}, inner);
+        }
+        check_texts(check, element, inner);
+    }
+}
+
+/* `place` is the pointer of a template in the definition. */
+static void check_template(struct reference_check *check, const char *place)
+{
+    struct mg_slice value = mg_json_find(check->workflow->text, place);
+    if (value.data != NULL) {
+        check_texts(check, value, place);
     }
 }
 
@@ -326,7 +389,9 @@ static void check_action(struct reference_check *check, const struct mg_action *
     for (int i = 0; i < ACTION_PARTS; i++) {
         (void)snprintf(place, sizeof(place), "/steps/%d/%s/%s", check->step, mg_kind_name(check->kind),
                        parts[i].member);
-        check_template(check, parts[i].text, place);
+        if (parts[i].text.data != NULL) {
+            check_template(check, place);
+        }
     }
 }
 
@@ -367,7 +432,11 @@ static void check_actions(struct mg_workflow *workflow, int step, uint64_t befor
     bool has_own[MG_KIND_COUNT] = {false};
     for (int kind = 0; kind < MG_KIND_COUNT; kind++) {
         const struct mg_action *action = &workflow->steps[step].actions[kind];
-        struct reference_check check = {workflow, faults, "", step, (enum mg_kind)kind, before, false};
+        struct reference_check check = {.workflow = workflow,
+                                        .faults = faults,
+                                        .step = step,
+                                        .kind = (enum mg_kind)kind,
+                                        .before = before};
         if (action->is_present) {
             check_action(&check, action);
         }
@@ -402,7 +471,7 @@ void mg_workflow_check(struct mg_workflow *workflow, const struct mg_step_source
         }
     }
     struct reference_check check = {.workflow = workflow, .faults = faults, .step = -1};
-    check_template(&check, workflow->output, "/output");
+    check_template(&check, "/output");
 }
 
 /* ---- the payload's needed values ---- */

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "wire/json_place.h"
 #include "wire/workflow_input.h"
 
 static bool is_value_name(struct mg_slice name)
@@ -35,9 +36,10 @@ static void read_names(struct mg_workflow_exprs *exprs, struct mg_slice values,
             return;
         }
         if (!is_value_name(name)) {
-            mg_json_fault(faults, MG_BAD_INPUT, pointer,
-                          "a value's name has small letters, digits and \"_\", up to %d; write \"net_total\"",
-                          MG_NAME_MAX);
+            mg_json_fault_at(
+                faults, MG_BAD_INPUT, pointer, quoted.data,
+                "a value's name has small letters, digits and \"_\", up to %d; write \"net_total\"",
+                MG_NAME_MAX);
         } else if (mg_json_type_of(value) != MG_JSON_STRING) {
             mg_json_fault(faults, MG_BAD_INPUT, pointer,
                           "%s; an expression is expected, as in \"round(payload.total * 1.077, 2)\"",
@@ -54,10 +56,20 @@ static void read_names(struct mg_workflow_exprs *exprs, struct mg_slice values,
     }
 }
 
+const char *mg_workflow_expr_at(struct mg_slice quoted, int column)
+{
+    size_t blanks = 0; /* before the expression, which is compiled without them */
+    while (blanks + 2 < quoted.len && quoted.data[1 + blanks] == ' ') {
+        blanks++;
+    }
+    return mg_json_char_at(quoted, (int)blanks + column - 1);
+}
+
 static void compile_value(struct mg_workflow_exprs *exprs, int value, struct mg_slice quoted,
                           struct mg_json_faults *faults)
 {
     char pointer[MG_JSON_POINTER_SIZE];
+    struct mg_expr_place place = {.column = 1};
     struct mg_err err;
     struct mg_buf text;
 
@@ -66,9 +78,9 @@ static void compile_value(struct mg_workflow_exprs *exprs, int value, struct mg_
     (void)mg_json_string(quoted, &text); /* checked: a string */
     struct mg_slice trimmed = text.len > 0 ? mg_json_trim(mg_buf_slice(&text)) : mg_slice_of("");
     enum mg_class class =
-        mg_expr_compile(trimmed, &exprs->names, exprs->arena, &exprs->values[value], NULL, &err);
+        mg_expr_compile(trimmed, &exprs->names, exprs->arena, &exprs->values[value], &place, &err);
     if (class != MG_OK) {
-        mg_json_fault(faults, class, pointer, "%s", err.text);
+        mg_json_fault_at(faults, class, pointer, mg_workflow_expr_at(quoted, place.column), "%s", err.text);
     }
     mg_buf_finish(&text);
 }
@@ -188,7 +200,8 @@ const struct mg_expr *mg_workflow_exprs_find(const struct mg_workflow_exprs *exp
 }
 
 enum mg_class mg_workflow_exprs_add(struct mg_workflow_exprs *exprs, const char *text,
-                                    const struct mg_expr **ret_expr, struct mg_err *err)
+                                    const struct mg_expr **ret_expr, struct mg_expr_place *ret_place,
+                                    struct mg_err *err)
 {
     const struct mg_expr *known = mg_workflow_exprs_find(exprs, text);
     if (known != NULL) {
@@ -200,7 +213,7 @@ enum mg_class mg_workflow_exprs_add(struct mg_workflow_exprs *exprs, const char 
                           MG_TEMPLATE_EXPRS_MAX);
     }
     enum mg_class class =
-        mg_expr_compile(mg_slice_of(text), &exprs->names, exprs->arena, ret_expr, NULL, err);
+        mg_expr_compile(mg_slice_of(text), &exprs->names, exprs->arena, ret_expr, ret_place, err);
     if (class == MG_OK) {
         exprs->templates[exprs->template_count++] = *ret_expr;
     }

@@ -31,9 +31,12 @@ struct mg_workflow_exprs {
 /* Reads `values` (absent: none); the steps' names are known. NULL, with a fault: no memory. */
 struct mg_workflow_exprs *mg_workflow_exprs_read(struct mg_workflow *workflow, struct mg_slice values,
                                                  struct mg_arena *arena, struct mg_json_faults *faults);
-/* Compiles an expression of a template, unless it is known. */
+/* The place of a mistake in an expression that is a whole string of the definition. */
+const char *mg_workflow_expr_at(struct mg_slice quoted, int column);
+/* Compiles an expression of a template, unless it is known. `ret_place` may be NULL. */
 enum mg_class mg_workflow_exprs_add(struct mg_workflow_exprs *exprs, const char *text,
-                                    const struct mg_expr **ret_expr, struct mg_err *err) MG_MUSTCHECK;
+                                    const struct mg_expr **ret_expr, struct mg_expr_place *ret_place,
+                                    struct mg_err *err) MG_MUSTCHECK;
 const struct mg_expr *mg_workflow_exprs_find(const struct mg_workflow_exprs *exprs, const char *text);
 
 #endif

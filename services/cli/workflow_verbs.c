@@ -39,15 +39,15 @@ static enum mg_exit_code definition_print(struct mg_cli *cli, const char *path,
 static int doubts_print(const char *path, const struct mg_workflow *workflow,
                         struct mg_workflow_services *services)
 {
-    char doubt[MG_DOUBT_SIZE];
-    int count = 0;
+    struct mg_mistake_printer printer = {.path = path};
+    char doubt[MG_DOUBT_SIZE], pointer[48];
     for (int step = mg_workflow_services_next(services, workflow, -1); step >= 0;
          step = mg_workflow_services_next(services, workflow, step)) {
         mg_workflow_services_doubt(services, workflow->steps[step].service, doubt);
-        (void)fprintf(stderr, "%s: /steps/%d/service: %s\n", path, step, doubt);
-        count++;
+        (void)snprintf(pointer, sizeof(pointer), "/steps/%d/service", step);
+        mg_mistake_print(&printer, mg_json_place_at(workflow->text, pointer), pointer, doubt);
     }
-    return count;
+    return printer.count;
 }
 
 /* Reads the queues of all files' services. With --strict an unknown service is an error, and so is an

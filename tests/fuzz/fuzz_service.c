@@ -5,10 +5,11 @@
 #include "fuzz.h"
 #include "wire/service.h"
 
-static void on_mistake(void *arg, const char *pointer, const char *text)
+static void on_mistake(void *arg, struct mg_json_place place, const char *pointer, const char *text)
 {
     int *count = arg;
-    FUZZ_REQUIRE((pointer[0] == '\0' || pointer[0] == '/') && text[0] != '\0');
+    FUZZ_REQUIRE(pointer == NULL || pointer[0] == '\0' || pointer[0] == '/');
+    FUZZ_REQUIRE(text[0] != '\0' && place.line >= (pointer != NULL ? 1 : 0));
     (*count)++;
 }
 

@@ -15,10 +15,11 @@ static const char PAYLOAD[] =
     "\"customer\":{\"id\":\"../x\"},\"items\":[{\"sku\":\"a\\\"b\\n\",\"n\":2}]}";
 static const char RESULT[] = "{\"id\":\"r?1#\",\"n\":1.50,\"greeting\":\"${/payload/n}\"}";
 
-static void on_mistake(void *arg, const char *pointer, const char *text)
+static void on_mistake(void *arg, struct mg_json_place place, const char *pointer, const char *text)
 {
     int *count = arg;
-    FUZZ_REQUIRE((pointer[0] == '\0' || pointer[0] == '/') && text[0] != '\0');
+    FUZZ_REQUIRE(pointer == NULL || pointer[0] == '\0' || pointer[0] == '/');
+    FUZZ_REQUIRE(text[0] != '\0' && place.line >= (pointer != NULL ? 1 : 0));
     (*count)++;
 }
 

@@ -750,7 +750,8 @@ class Answers(Case):
         self.addCleanup(World.sql, "DELETE FROM workflow WHERE name = %s", ("trip-" + mark,))
         apply = f"run: makegood broker apply --service {wrong}"
         done = run("workflow", "check", path, code=DONE)
-        self.assertEqual(done.stderr, f'{path}: /steps/1/service: service "{wrong}" has no queue; did you mean "{there}"? If not, {apply}\n')
+        column = 1 + pathlib.Path(path).read_text(encoding="utf-8").index(f'"{wrong}"')
+        self.assertEqual(done.stderr, f'{path}:1:{column}: /steps/1/service: service "{wrong}" has no queue; did you mean "{there}"? If not, {apply}\n')
         self.assertIn(": good", done.stdout)
         self.assertEqual(run("workflow", "check", path, "--strict", code=USAGE).stderr, done.stderr)
         self.assertEqual(run("workflow", "load", path, "--strict", code=USAGE).stderr, done.stderr)

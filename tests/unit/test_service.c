@@ -116,7 +116,7 @@ START_TEST(a_mistake_in_the_places_of_an_error_is_named)
     (void)snprintf(text, sizeof(text), "{\"service\":\"s\",\"url\":\"http://a\",\"error\":%s}",
                    ERRORS[_i].error);
     ck_assert_int_eq(mg_service_parse(mg_slice_of(text), NULL, &s, &err), MG_BAD_INPUT);
-    ck_assert_msg(strstr(err.text, ERRORS[_i].fault) == err.text, "%s", err.text);
+    ck_assert_msg(strstr(err.text, ERRORS[_i].fault) != NULL, "%s", err.text);
 }
 END_TEST
 

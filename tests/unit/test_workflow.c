@@ -105,8 +105,9 @@ struct gathered {
     char all[8192];
 };
 
-static void gather(void *arg, const char *pointer, const char *text)
+static void gather(void *arg, struct mg_json_place place, const char *pointer, const char *text)
 {
+    ck_assert_int_gt(place.line, 0);
     struct gathered *gathered = arg;
     size_t len = strlen(gathered->all);
     (void)snprintf(gathered->all + len, sizeof(gathered->all) - len, "%s: %s\n", pointer, text);
@@ -397,9 +398,10 @@ static const struct {
     {"{\"a\":[\"${/order_id}\",\"${/payload}\",\"for ${/payload/who}\",\"${/results/a/x}\"]}", NULL},
     {"\"${/results/c}\"", "/output: there is no step \"c\""},
     {"\"${/results}\"", "/output: ${/results} refers to nothing"},
-    {"[\"${/do_key}\"]", "/output: ${/do_key} refers to nothing; there are ${/order_id}, ${/payload/…} and"},
-    {"[\"${/idempotency_key}\"]", "/output: ${/idempotency_key} refers to nothing"},
-    {"{\"${/order_id}\":1}", "/output: \"${\" in a member's name"},
+    {"[\"${/do_key}\"]",
+     "/output/0: ${/do_key} refers to nothing; there are ${/order_id}, ${/payload/…} and"},
+    {"[\"${/idempotency_key}\"]", "/output/0: ${/idempotency_key} refers to nothing"},
+    {"{\"${/order_id}\":1}", "/output/${~1order_id}: \"${\" in a member's name"},
     {"\"${/order_id\"", "/output: \"${\" without \"}\""},
 };
 

@@ -96,7 +96,7 @@ static const struct {
               STEP("one", "\"${= values.a}\"") "," STEP("two", "1")),
      "step \"two\" is not before this one"},
     {WORKFLOW("{}", STEP("one", "\"${= results.tow.x}\"") "," STEP("two", "1")),
-     "\"results.tow\" is not there; there are one, two"},
+     "\"results.tow\" is not there; did you mean \"results.two\"?"},
     {WORKFLOW("{}", STEP("one", "\"${= payload.x\"")), "without \"}\""},
     {WORKFLOW("{}", STEP("one", "\"${= 1 == 'a'}\"")), "they can never be equal"},
 };

@@ -1,0 +1,108 @@
+/* The mistakes of one text: the first is the error, all go to the caller, each with its place in a
+ * definition. */
+#include <stdarg.h>
+#include <stdio.h>
+
+#include "wire/json_place.h"
+#include "wire/json_reader.h"
+
+#define THE_WHOLE "(the whole)" /* the empty JSON pointer (RFC 6901), for people */
+
+static const char *shown(const char *pointer)
+{
+    return *pointer != '\0' ? pointer : THE_WHOLE;
+}
+
+bool mg_json_faults_are_many(const struct mg_json_faults *faults)
+{
+    /* The reader of a message reports only its first mistake. */
+    return faults->count >= (faults->mistakes != NULL ? MG_JSON_FAULTS_MAX : 1);
+}
+
+static struct mg_json_place place_in(const struct mg_json_faults *faults, const char *pointer, const char *at)
+{
+    const char *begin = faults->text.data;
+    if (begin == NULL || mg_json_faults_are_many(faults)) {
+        return (struct mg_json_place){0, 0};
+    }
+    if (at == NULL || at < begin || at > begin + faults->text.len) {
+        at = mg_json_locate(faults->text, pointer);
+    }
+    return mg_json_place_of(faults->text, at);
+}
+
+static void set_first(struct mg_json_faults *faults, enum mg_class class, struct mg_json_place place,
+                      const char *pointer, const char *text)
+{
+    char where[48] = "";
+    if (place.line > 0) {
+        (void)snprintf(where, sizeof(where), "line %d, column %d: ", place.line, place.column);
+    }
+    faults->class = mg_err_set(faults->err, class, "%s%s%s%s", where, pointer != NULL ? shown(pointer) : "",
+                               pointer != NULL ? ": " : "", text);
+}
+
+static void add_fault(struct mg_json_faults *faults, enum mg_class class, const char *pointer, const char *at,
+                      char *text)
+{
+    struct mg_json_place place = place_in(faults, pointer, at);
+    for (char *c = text; *c != '\0'; c++) { /* quoted input must not break the line */
+        if ((unsigned char)*c < 0x20 || *c == 0x7f) {
+            *c = '?';
+        }
+    }
+    if (faults->count == 0 || (class == MG_BAD_INPUT && faults->class == MG_STALE && !faults->is_newer)) {
+        set_first(faults, class, place, pointer, text);
+    }
+    if (faults->mistakes != NULL && !mg_json_faults_are_many(faults)) {
+        faults->mistakes->add(faults->mistakes->arg, place, pointer, text);
+    }
+    faults->count++;
+}
+
+void mg_json_fault(struct mg_json_faults *faults, enum mg_class class, const char *pointer,
+                   const char *format, ...)
+{
+    char text[MG_FAULT_TEXT_SIZE];
+    va_list args;
+
+    va_start(args, format);
+    (void)vsnprintf(text, sizeof(text), format, args); /* a cut text is better than none */
+    va_end(args);
+    add_fault(faults, class, pointer, NULL, text);
+}
+
+void mg_json_fault_at(struct mg_json_faults *faults, enum mg_class class, const char *pointer, const char *at,
+                      const char *format, ...)
+{
+    char text[MG_FAULT_TEXT_SIZE];
+    va_list args;
+
+    va_start(args, format);
+    (void)vsnprintf(text, sizeof(text), format, args);
+    va_end(args);
+    add_fault(faults, class, pointer, at, text);
+}
+
+void mg_mistake_print(void *arg, struct mg_json_place place, const char *pointer, const char *text)
+{
+    struct mg_mistake_printer *printer = arg;
+    if (printer->count++ == 0 && printer->skips_first) {
+        return;
+    }
+    (void)fputs(printer->path, stderr);
+    if (place.line > 0) {
+        (void)fprintf(stderr, ":%d:%d", place.line, place.column);
+    }
+    (void)fprintf(stderr, ": %s%s%s\n", pointer != NULL ? shown(pointer) : "", pointer != NULL ? ": " : "",
+                  text);
+}
+
+enum mg_class mg_json_faults_end(struct mg_json_faults *faults)
+{
+    if (faults->count > 1) {
+        struct mg_err first = *faults->err;
+        (void)mg_err_set(faults->err, first.class, "%.460s (and %d more)", first.text, faults->count - 1);
+    }
+    return faults->class;
+}
