@@ -197,7 +197,8 @@ static enum mg_check_fault check_name(struct mg_check *check)
     return MG_FAULT_NONE;
 }
 
-/* Behind a member or an element. `ret_is_over`: at the closing bracket, or at what mending takes for it. */
+/* Behind a member or an element. `ret_is_over`: at the closing bracket, or at a bracket that stands for it.
+ */
 static enum mg_check_fault check_more(struct mg_check *check, char close, bool *ret_is_over)
 {
     for (;;) {
@@ -398,10 +399,10 @@ enum mg_class mg_json_check(struct mg_slice text, const struct mg_json_limits *l
 }
 
 void mg_json_check_all(struct mg_slice text, const struct mg_json_limits *limits,
-                       void (*tell)(void *arg, const char *at, const char *text), void *arg)
+                       void (*report)(void *arg, const char *at, const char *text), void *arg)
 {
     char explanation[EXPLANATION_SIZE];
-    struct mg_mender mender = {.text = text, .tell = tell, .arg = arg};
+    struct mg_mender mender = {.text = text, .report = report, .arg = arg};
     struct mg_check check = {
         .at = text.data, .end = text.data + text.len, .mender = &mender, .limits = limits};
     enum mg_check_fault fault = check_text(&check);

@@ -45,14 +45,14 @@ struct mg_check {
 
 struct mg_mender {
     struct mg_slice text;
-    void (*tell)(void *arg, const char *at, const char *text); /* a mistake, and its place */
+    void (*report)(void *arg, const char *at, const char *text); /* a mistake, and its place */
     void *arg;
     int count;
     const char *lost;                    /* behind an unclosed string: a comma may lie within it */
     const char *open[MG_MEND_DEPTH_MAX]; /* the brackets of the open containers */
 };
 
-/* What the grammar needs at the place of a fault. */
+/* The thing that the grammar needs at the place of a fault. */
 enum mg_want { MG_WANT_NAME, MG_WANT_COLON, MG_WANT_VALUE, MG_WANT_MORE };
 enum mg_mend {
     MG_MEND_NONE,   /* the fault stays, and ends the check */
@@ -61,7 +61,7 @@ enum mg_mend {
     MG_MEND_CLOSED, /* as if the container's closing bracket were at `at` */
 };
 
-/* Each tells a mistake before it mends. Without a mender the fault stays. */
+/* Each reports a mistake before it mends. Without a mender the fault stays. */
 enum mg_mend mg_check_mend(struct mg_check *check, enum mg_want want);
 /* True if the fault is a comma before the closing bracket, at `at`. */
 bool mg_check_mend_comma(struct mg_check *check, char close);
@@ -72,9 +72,9 @@ bool mg_check_mend_twice(struct mg_check *check, struct mg_slice first, struct m
 /* The fault that ends the check. */
 void mg_check_mend_end(struct mg_check *check, enum mg_check_fault fault, const char *explanation);
 
-/* Tells all mistakes of a definition that mg_json_check refuses. */
+/* Reports all mistakes of a definition that mg_json_check refuses. */
 void mg_json_check_all(struct mg_slice text, const struct mg_json_limits *limits,
-                       void (*tell)(void *arg, const char *at, const char *text), void *arg);
+                       void (*report)(void *arg, const char *at, const char *text), void *arg);
 
 /* Each begins at the value's first character. Without a fault, `at` is behind the value afterwards. */
 

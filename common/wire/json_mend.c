@@ -1,7 +1,7 @@
 /*
- * Mistakes of syntax in a definition, for its author: what is wrong, where, and what would be right. The
- * check of json.c asks here where it would end. Each mistake is told, and the check goes on as if it were
- * mended, so that one run finds most of them. Messages are not mended: their first fault refuses them.
+ * Mistakes of syntax in a definition, each with its place and its cure. The check of json.c calls the mender
+ * where it would end. The mender reports the mistake, and the check goes on as if it were mended, so one run
+ * finds most of them. Messages are not mended: their first fault refuses them.
  */
 #include <stdarg.h>
 #include <stdio.h>
@@ -9,14 +9,14 @@
 
 #include "wire/json_check.h"
 
-#define MENDED_MAX  20             /* after so many, what follows is mostly no definition */
+#define MENDED_MAX  20             /* a text with more is mostly no definition */
 #define TEXT_SIZE   256            /* of one mistake */
 #define SHOWN_MAX   40             /* characters of the text that a mistake quotes */
 #define OPEN_DOUBLE "\xe2\x80\x9c" /* typographic quotes, as word processors write them */
 #define SHUT_DOUBLE "\xe2\x80\x9d"
 
-/* False, without a word, if there is no mender or it has told enough. */
-MG_PRINTF(3, 4) static bool tell(struct mg_check *check, const char *at, const char *format, ...)
+/* False, without a report, if there is no mender or its reports are many enough. */
+MG_PRINTF(3, 4) static bool report(struct mg_check *check, const char *at, const char *format, ...)
 {
     char text[TEXT_SIZE];
     va_list args;
@@ -29,7 +29,7 @@ MG_PRINTF(3, 4) static bool tell(struct mg_check *check, const char *at, const c
     (void)vsnprintf(text, sizeof(text), format, args); /* a cut text is better than none */
     va_end(args);
     mender->count++;
-    mender->tell(mender->arg, at, text);
+    mender->report(mender->arg, at, text);
     return true;
 }
 
@@ -75,7 +75,7 @@ static int shown(const char *at, const char *end)
 static enum mg_mend pass_comment(struct mg_check *check)
 {
     bool is_block = begins(check, "/*");
-    if (!tell(check, check->at, "a comment; JSON has none: take it out")) {
+    if (!report(check, check->at, "a comment; JSON has none: take it out")) {
         return MG_MEND_NONE;
     }
     const char *end =
@@ -88,7 +88,7 @@ static enum mg_mend pass_comment(struct mg_check *check)
 static enum mg_mend pass_quoted(struct mg_check *check, size_t open_len, const char *close, const char *what)
 {
     const char *begin = check->at, *stop = line_end(check, begin);
-    if (!tell(check, begin, "%s; a text stands in double quotes: \"…\"", what)) {
+    if (!report(check, begin, "%s; a text stands in double quotes: \"…\"", what)) {
         return MG_MEND_NONE;
     }
     const char *from = begin + open_len;
@@ -110,20 +110,21 @@ static enum mg_mend pass_other_quotes(struct mg_check *check)
                : MG_MEND_NONE;
 }
 
-/* ---- by what is needed ---- */
+/* ---- by the needed thing ---- */
 
 static enum mg_mend mend_name(struct mg_check *check)
 {
     const char *end = word_end(check, check->at);
     if (*check->at == ',') {
-        bool is_told = tell(check, check->at, "a comma too many; take it out");
+        bool is_reported = report(check, check->at, "a comma too many; take it out");
         check->at++;
-        return is_told ? MG_MEND_AGAIN : MG_MEND_NONE;
+        return is_reported ? MG_MEND_AGAIN : MG_MEND_NONE;
     }
     if (end == check->at) {
         return pass_other_quotes(check);
     }
-    if (!tell(check, check->at, "a name without quotes; write \"%.*s\"", shown(check->at, end), check->at)) {
+    if (!report(check, check->at, "a name without quotes; write \"%.*s\"", shown(check->at, end),
+                check->at)) {
         return MG_MEND_NONE;
     }
     check->at = end;
@@ -139,15 +140,15 @@ static enum mg_mend mend_colon(struct mg_check *check)
 {
     bool is_equal = *check->at == '=';
     if (is_equal || is_value_begin(check)) {
-        if (!tell(check, check->at,
-                  is_equal ? "\"=\" between name and value; write a colon"
-                           : "a colon is missing between name and value")) {
+        if (!report(check, check->at,
+                    is_equal ? "\"=\" between name and value; write a colon"
+                             : "a colon is missing between name and value")) {
             return MG_MEND_NONE;
         }
         check->at += is_equal ? 1 : 0;
         return MG_MEND_TAKEN;
     }
-    /* At the end of the member the value is missing, too, which is told then. */
+    /* At the end of the member the value is missing, too; that is reported then. */
     return *check->at == ',' || *check->at == '}' ? MG_MEND_TAKEN : MG_MEND_NONE;
 }
 
@@ -186,17 +187,17 @@ static enum mg_mend mend_word(struct mg_check *check, const char *begin)
     const char *end = word_end(check, begin);
     const char *meant = meant_word(begin, (size_t)(end - begin));
     bool is_number = (*begin >= '0' && *begin <= '9') || *begin == '+' || *begin == '-' || *begin == '.';
-    bool is_told = meant != NULL ? tell(check, begin, "%.*s; write %s", shown(begin, end), begin, meant)
-                   : is_number   ? tell(check, begin, "%s", number_cure(begin, end))
-                                 : tell(check, begin, "a text without quotes; write \"…\" around it");
+    bool is_reported = meant != NULL ? report(check, begin, "%.*s; write %s", shown(begin, end), begin, meant)
+                       : is_number   ? report(check, begin, "%s", number_cure(begin, end))
+                                     : report(check, begin, "a text without quotes; write \"…\" around it");
     check->at = end;
-    return is_told ? MG_MEND_TAKEN : MG_MEND_NONE;
+    return is_reported ? MG_MEND_TAKEN : MG_MEND_NONE;
 }
 
 static enum mg_mend mend_value(struct mg_check *check)
 {
     if (*check->at == ',' || *check->at == '}') {
-        return tell(check, check->at, "a value is missing here") ? MG_MEND_TAKEN : MG_MEND_NONE;
+        return report(check, check->at, "a value is missing here") ? MG_MEND_TAKEN : MG_MEND_NONE;
     }
     return is_word(*check->at) ? mend_word(check, check->at) : pass_other_quotes(check);
 }
@@ -225,14 +226,14 @@ static enum mg_mend mend_bracket(struct mg_check *check)
     const char *what = *open == '{' ? "object" : "array";
     struct mg_json_place place = mg_json_place_of(mender->text, open);
     bool is_missing = outer != NULL && closing(outer) == *check->at;
-    bool is_told =
-        is_missing ? tell(check, check->at, "a \"%c\" is missing here, for the %s of line %d, column %d",
-                          closing(open), what, place.line, place.column)
-                   : tell(check, check->at, "\"%c\" where the %s of line %d, column %d ends; write \"%c\"",
-                          *check->at, what, place.line, place.column, closing(open));
+    bool is_reported =
+        is_missing ? report(check, check->at, "a \"%c\" is missing here, for the %s of line %d, column %d",
+                            closing(open), what, place.line, place.column)
+                   : report(check, check->at, "\"%c\" where the %s of line %d, column %d ends; write \"%c\"",
+                            *check->at, what, place.line, place.column, closing(open));
 
     check->at -= is_missing ? 1 : 0; /* the check passes one bracket; the outer one must stay */
-    return is_told ? MG_MEND_CLOSED : MG_MEND_NONE;
+    return is_reported ? MG_MEND_CLOSED : MG_MEND_NONE;
 }
 
 /* A number goes on as no number does: 15m. */
@@ -258,9 +259,9 @@ static enum mg_mend mend_more(struct mg_check *check)
         return mend_bracket(check);
     }
     if (*check->at == ';') {
-        bool is_told = tell(check, check->at, "a semicolon; write a comma");
+        bool is_reported = report(check, check->at, "a semicolon; write a comma");
         check->at++;
-        return is_told ? MG_MEND_TAKEN : MG_MEND_NONE;
+        return is_reported ? MG_MEND_TAKEN : MG_MEND_NONE;
     }
     if (is_within_word(check, begin)) {
         return mend_word(check, word_begin(check)) == MG_MEND_TAKEN ? MG_MEND_AGAIN : MG_MEND_NONE;
@@ -271,7 +272,7 @@ static enum mg_mend mend_more(struct mg_check *check)
     if (check->mender->lost == begin) {
         return MG_MEND_TAKEN; /* it stands within the unclosed text before, perhaps */
     }
-    return tell(check, begin, "a comma is missing here") ? MG_MEND_TAKEN : MG_MEND_NONE;
+    return report(check, begin, "a comma is missing here") ? MG_MEND_TAKEN : MG_MEND_NONE;
 }
 
 enum mg_mend mg_check_mend(struct mg_check *check, enum mg_want want)
@@ -302,10 +303,10 @@ bool mg_check_mend_comma(struct mg_check *check, char close)
         return false;
     }
     const char *comma = behind_value(check) - 1;
-    if (*comma != ',' && check->mender->count > 0) { /* a comment, told before */
+    if (*comma != ',' && check->mender->count > 0) { /* a comment, reported before */
         return true;
     }
-    return *comma == ',' && tell(check, comma, "a comma before \"%c\"; take it out", close);
+    return *comma == ',' && report(check, comma, "a comma before \"%c\"; take it out", close);
 }
 
 /* ---- strings and numbers ---- */
@@ -325,9 +326,9 @@ static enum mg_check_fault mend_string(struct mg_check *check, const char *begin
     const char *at = check->at;
     bool is_over = at >= check->end || *at == '\n' || *at == '\r';
     if (is_over) {
-        if (!tell(check, begin,
-                  "a text without its closing quote; it ends on its line, and \\n stands for a "
-                  "new one")) {
+        if (!report(check, begin,
+                    "a text without its closing quote; it ends on its line, and \\n stands for a "
+                    "new one")) {
             return fault;
         }
         check->mender->lost = at;
@@ -339,9 +340,9 @@ static enum mg_check_fault mend_string(struct mg_check *check, const char *begin
     if (fault != MG_FAULT_SYNTAX) {
         return fault;
     }
-    if (!tell(check, at, "%s",
-              (unsigned char)*at < 0x20 ? "a control character in a text; write it as \\t or \\u00…"
-                                        : "no escape of JSON; a plain backslash is written twice: \\\\")) {
+    if (!report(check, at, "%s",
+                (unsigned char)*at < 0x20 ? "a control character in a text; write it as \\t or \\u00…"
+                                          : "no escape of JSON; a plain backslash is written twice: \\\\")) {
         return fault;
     }
     check->at = string_end(check, at);
@@ -368,9 +369,9 @@ bool mg_check_mend_twice(struct mg_check *check, struct mg_slice first, struct m
         return false;
     }
     struct mg_json_place place = mg_json_place_of(check->mender->text, first.data);
-    return tell(check, second.data,
-                "%.*s is already in this object, at line %d, column %d; use each name once",
-                second.len < SHOWN_MAX ? (int)second.len : SHOWN_MAX, second.data, place.line, place.column);
+    return report(
+        check, second.data, "%.*s is already in this object, at line %d, column %d; use each name once",
+        second.len < SHOWN_MAX ? (int)second.len : SHOWN_MAX, second.data, place.line, place.column);
 }
 
 void mg_check_mend_end(struct mg_check *check, enum mg_check_fault fault, const char *explanation)
@@ -378,14 +379,14 @@ void mg_check_mend_end(struct mg_check *check, enum mg_check_fault fault, const 
     struct mg_mender *mender = check->mender;
     bool is_open = check->at >= check->end && check->depth > 0 && check->depth <= MG_MEND_DEPTH_MAX;
     if (mender->count == MENDED_MAX) {
-        mender->tell(mender->arg, check->at, "and more behind this; mend the mistakes above first");
+        mender->report(mender->arg, check->at, "and more behind this; mend the mistakes above first");
     } else if (is_open) {
         const char *open = mender->open[check->depth - 1];
-        (void)tell(check, open, "the %s that begins here is not closed; a \"%c\" is missing",
-                   *open == '{' ? "object" : "array", closing(open));
+        (void)report(check, open, "the %s that begins here is not closed; a \"%c\" is missing",
+                     *open == '{' ? "object" : "array", closing(open));
     } else if (fault == MG_FAULT_MORE && check->at < check->end && (*check->at == '}' || *check->at == ']')) {
-        (void)tell(check, check->at, "a closing bracket too many; take it out");
+        (void)report(check, check->at, "a closing bracket too many; take it out");
     } else {
-        (void)tell(check, check->at, "%s", explanation);
+        (void)report(check, check->at, "%s", explanation);
     }
 }

@@ -19,7 +19,7 @@
 struct mg_json_faults {
     struct mg_err *err;                 /* the first mistake; MG_BAD_INPUT takes precedence over MG_STALE */
     const struct mg_mistakes *mistakes; /* receives all mistakes; NULL: none */
-    struct mg_slice text; /* of a definition, whose mistakes have line and column; absent: a message */
+    struct mg_slice text; /* of a definition: its mistakes have line and column; absent: a message */
     enum mg_class class;  /* MG_OK: none so far */
     int count;
     bool is_newer; /* "v" is above the known version: other apparent mistakes may be valid there */

@@ -242,7 +242,7 @@ static void check_result(struct reference_check *check, const char *pointer)
 
 struct expression_check {
     const struct reference_check *check;
-    uint64_t steps;            /* whose results it needs */
+    uint64_t steps;            /* it needs their results */
     int columns[MG_STEPS_MAX]; /* where each is first needed */
 };
 

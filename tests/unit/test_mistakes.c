@@ -1,4 +1,4 @@
-/* The tables of mistakes: each definition that an author may write, with the exact lines that he gets. */
+/* The tables of mistakes: definitions as authors write them, each with the exact lines of its report. */
 #include <check.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -136,7 +136,7 @@ START_TEST(the_first_mistake_has_its_place)
 }
 END_TEST
 
-/* Catches: a hostile text of mistakes whose report has no end. */
+/* Catches: a report without an end, of a hostile text. */
 START_TEST(mistakes_of_syntax_are_bounded)
 {
     struct lines lines = {.len = 0};
