@@ -136,8 +136,9 @@ cli_verb_fn mg_verb_order_submit, mg_verb_order_list, mg_verb_order_find, mg_ver
 cli_verb_fn mg_verb_order_resume, mg_verb_order_restart, mg_verb_order_settle, mg_verb_order_skip,
     mg_verb_order_compensate, mg_verb_order_cancel;
 
-/* workflow_show.c, workflow_test.c: verbs of `workflow` */
-cli_verb_fn mg_verb_workflow_show, mg_verb_workflow_draw, mg_verb_workflow_test;
+/* workflow_show.c, workflow_test.c, workflow_describe.c, workflow_diff.c: verbs of `workflow` */
+cli_verb_fn mg_verb_workflow_show, mg_verb_workflow_draw, mg_verb_workflow_test, mg_verb_workflow_describe,
+    mg_verb_workflow_diff;
 
 /* retention.c: two verbs of `db` */
 cli_verb_fn mg_verb_db_vacuum_policy, mg_verb_db_retain;

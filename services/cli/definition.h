@@ -8,5 +8,12 @@
 /* Reads and checks it; "-" is standard input. Prints all mistakes, each with file, pointer and a valid form.
  */
 enum mg_exit_code mg_definition_read(const char *path, struct mg_workflow **ret_workflow);
+/* The bytes of a stored definition, as they were loaded. `version` NULL: the newest. The caller finishes
+ * *ret_text after MG_EXIT_DONE. */
+enum mg_exit_code mg_definition_fetch(struct mg_cli *cli, const char *name, const char *version,
+                                      struct mg_buf *ret_text);
+/* The file of this name, else the stored definition of this name. */
+enum mg_exit_code mg_definition_find(struct mg_cli *cli, const char *file_or_name, const char *version,
+                                     struct mg_workflow **ret_workflow);
 
 #endif

@@ -44,7 +44,7 @@ DONE, ERROR, USAGE, NOT_FOUND, CONFLICT, TIMED_OUT, UNAVAILABLE = range(7)
 VERBS = [
     "order submit", "order list", "order find", "order show", "order watch", "order explain", "order export", "order resume", "order restart",
     "order settle", "order skip", "order compensate", "order cancel", "workflow check", "workflow load", "workflow list",
-    "workflow show", "workflow draw", "workflow test", "workflow states", "alert list", "alert ack", "dead list", "dead show", "dead requeue", "dead drop", "broker apply",
+    "workflow show", "workflow draw", "workflow test", "workflow describe", "workflow diff", "workflow states", "alert list", "alert ack", "dead list", "dead show", "dead requeue", "dead drop", "broker apply",
     "broker check", "service list", "service pause", "service resume", "service limit", "service forget", "bulk start", "bulk list", "bulk show",
     "bulk pause", "bulk resume", "bulk stop", "bulk run", "db migrate", "db status", "doctor", "top",
     "console", "completion",
@@ -387,6 +387,10 @@ class WrongInput(Case):
         self.assertEqual(run("workflow", "show", name, version, code=DONE).stdout.rstrip("\n"), older.rstrip("\n"))
         self.assertIn(f"no workflow {name}, version 91 is stored", one_line(run("workflow", "show", name, "91", code=NOT_FOUND)))
         path = self.file(older, "drawn.json")
+        self.assertIn(f"Workflow {name}, version 90, has ", run("workflow", "describe", name, code=DONE).stdout)
+        self.assertEqual(run("workflow", "describe", name, version, code=DONE).stdout, run("workflow", "describe", path, code=DONE).stdout)
+        self.assertEqual(run("workflow", "diff", name, version, "90", code=DONE).stdout, "no difference in meaning\n")
+        self.assertEqual(json.loads(run("workflow", "diff", path, name, "-o", "json", code=DONE).stdout)["to_version"], 90)
         steps = [step["step"] for step in json.loads(older)["steps"]]
         for form, start in (("mermaid", "flowchart TD\n"), ("dot", f'digraph "{name}"'), ("svg", "<svg ")):
             drawn = run("workflow", "draw", path, "--as", form, code=DONE).stdout
@@ -403,7 +407,7 @@ class Away(Case):
 
     DATABASE = ["order list", "order find x", "order show x", "order watch x", "order explain x", "order export x", "alert list",
                 "alert ack 1 --reason r", "workflow list", "db status", "db migrate", "order cancel x --reason r",
-                "workflow show x", "service list", "service pause x --reason r", "service forget x --reason r", "workflow load {good}", "bulk list", "bulk show x",
+                "workflow show x", "workflow describe x", "workflow diff x 1 2", "service list", "service pause x --reason r", "service forget x --reason r", "workflow load {good}", "bulk list", "bulk show x",
                 "bulk start resume --all --reason r", "bulk start resume --all --dry-run", "bulk stop x --reason r",
                 "dead requeue 1 --reason r", "dead drop --all --reason r"]
     BROKER = ["dead list", "dead show 1", "dead requeue 1 --reason r", "dead drop --all --reason r", "broker apply",

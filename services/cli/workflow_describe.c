@@ -1,0 +1,242 @@
+/* `workflow describe`: a definition in sentences, in the order of its steps. */
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "definition.h"
+#include "verbs.h"
+#include "wire/json_scan.h"
+
+#define SENTENCE_SIZE 1024 /* a longer one is cut: a body of many members */
+#define SHOWN_MAX     400  /* bytes of a template in a sentence */
+#define DURATION_SIZE 32
+#define WHOLE         (-1) /* about the workflow, not about a step */
+
+struct telling {
+    struct mg_cli *cli;
+    const struct mg_workflow *workflow;
+    struct mg_json_writer *json; /* NULL: text */
+};
+
+static void say(struct telling *telling, int step, const char *format, ...) MG_PRINTF(3, 4);
+
+static void say(struct telling *telling, int step, const char *format, ...)
+{
+    char text[SENTENCE_SIZE];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(text, sizeof(text), format, args);
+    va_end(args);
+    mg_utf8_mend(text);
+    if (telling->json == NULL) {
+        (void)printf("%s%s\n", step == WHOLE ? "" : "   ", text);
+        return;
+    }
+    mg_json_element_object(telling->json);
+    if (step == WHOLE) {
+        mg_json_member_null(telling->json, "step");
+    } else {
+        mg_json_member_word(telling->json, "step", telling->workflow->steps[step].name);
+    }
+    mg_json_member_string(telling->json, "text", text);
+    mg_json_object_end(telling->json);
+}
+
+static const char *duration(int64_t ms, char ret[DURATION_SIZE])
+{
+    mg_duration_format(ms, ret, DURATION_SIZE);
+    return ret;
+}
+
+/* ---- the workflow ---- */
+
+static const char *reaction(enum mg_on_failure reaction)
+{
+    return reaction == MG_ON_FAILURE_COMPENSATE
+               ? "everything that may have happened is undone, the last step first"
+               : "the order stops, and an operator decides";
+}
+
+/* On one line: JSON has no line's end within a text. */
+static void shown(struct mg_slice text, char ret[SHOWN_MAX + 8])
+{
+    size_t len = 0, at = 0;
+    while (at < text.len && len < SHOWN_MAX) {
+        bool is_end = text.data[at] == '\n' || text.data[at] == '\r' || text.data[at] == '\t';
+        ret[len++] = is_end ? ' ' : text.data[at];
+        at++;
+        while (is_end && at < text.len && strchr(" \t\r\n", text.data[at]) != NULL) {
+            at++;
+        }
+    }
+    snprintf(ret + mg_utf8_cut((struct mg_slice){ret, len}, len), 8, "%s", at < text.len ? " …" : "");
+}
+
+static void member_say(struct telling *telling, const char *pointer, const char *format)
+{
+    char text[SHOWN_MAX + 8], sentence[SENTENCE_SIZE];
+    struct mg_slice value = mg_json_find(telling->workflow->text, pointer);
+    if (value.data != NULL) {
+        shown(value, text);
+        snprintf(sentence, sizeof(sentence), "%s %s.", format, text);
+        say(telling, WHOLE, "%s", sentence);
+    }
+}
+
+static void workflow_say(struct telling *telling)
+{
+    const struct mg_workflow *workflow = telling->workflow;
+    const struct mg_plan *plan = &workflow->plan;
+    char time[DURATION_SIZE];
+    say(telling, WHOLE, "Workflow %s, version %lld, has %d step%s.", workflow->name,
+        (long long)workflow->version, plan->step_count, plan->step_count == 1 ? "" : "s");
+    member_say(telling, "/input", "A submission whose payload has another shape is rejected:");
+    if (plan->complete_within_ms > 0) {
+        say(telling, WHOLE, "The forward work has %s; after that %s.",
+            duration(plan->complete_within_ms, time), reaction(plan->on_expiry));
+    } else {
+        say(telling, WHOLE, "The forward work has no limit of time.");
+    }
+    say(telling, WHOLE, "If a step fails for good, %s.", reaction(plan->on_failure));
+    member_say(telling, "/labels", "Operators find an order by its labels:");
+    member_say(telling, "/values", "Computed values:");
+}
+
+/* ---- a step ---- */
+
+static void after_write(const struct mg_workflow *workflow, int step, char *ret, size_t size)
+{
+    size_t len = 0;
+    ret[0] = '\0';
+    for (int i = 0; i < workflow->plan.step_count && len < size; i++) {
+        if ((workflow->plan.steps[step].after >> i & 1) != 0) {
+            len += (size_t)snprintf(ret + len, size - len, "%s%s", len == 0 ? "" : ", ",
+                                    workflow->steps[i].name);
+        }
+    }
+}
+
+static void action_say(struct telling *telling, int step, enum mg_kind kind, const char *begin)
+{
+    const struct mg_action *action = &telling->workflow->steps[step].actions[kind];
+    char path[SHOWN_MAX + 8], body[SHOWN_MAX + 8];
+    shown(action->path, path);
+    if (action->body.data != NULL) {
+        shown(action->body, body);
+        say(telling, step, "%s %s %s with %s.", begin, action->method, path, body);
+    } else {
+        say(telling, step, "%s %s %s.", begin, action->method, path);
+    }
+}
+
+static void tries_say(struct telling *telling, int step, const char *what, int64_t within_ms,
+                      const struct mg_retry_plan *retry)
+{
+    char within[DURATION_SIZE], first[DURATION_SIZE], most[DURATION_SIZE], rest[DURATION_SIZE];
+    char more[128] = "";
+    if (retry->cool_downs > 0) {
+        snprintf(more, sizeof(more), "; then a rest of %s and the same again, at most %u time%s",
+                 duration(retry->cool_down_ms, rest), retry->cool_downs, retry->cool_downs == 1 ? "" : "s");
+    }
+    say(telling, step, "%s has %s for an answer, and up to %u attempt%s, %s to %s apart%s.", what,
+        duration(within_ms, within), retry->attempts, retry->attempts == 1 ? "" : "s",
+        duration(retry->backoff_ms, first), duration(retry->max_backoff_ms, most), more);
+}
+
+static void doubt_say(struct telling *telling, int step)
+{
+    const struct mg_step_plan *plan = &telling->workflow->plan.steps[step];
+    char within[DURATION_SIZE], poll[DURATION_SIZE];
+    if (plan->finish_within_ms > 0) {
+        say(telling, step, "An answer 202 means that the service works on it: it is asked every %s, for %s.",
+            duration(plan->poll_ms, poll), duration(plan->finish_within_ms, within));
+    }
+    if (plan->has_verify) {
+        action_say(telling, step, MG_KIND_VERIFY,
+                   plan->on_unknown == MG_ON_UNKNOWN_VERIFY ? "If the outcome is unclear, it asks"
+                                                            : "The service is asked by");
+    }
+    if (plan->on_unknown == MG_ON_UNKNOWN_RETRY) {
+        say(telling, step, "If the outcome is unclear, the call is repeated under the same key.");
+    } else if (plan->on_unknown == MG_ON_UNKNOWN_OPERATOR) {
+        say(telling, step, "If the outcome is unclear, an operator settles it.");
+    }
+}
+
+static void undo_say(struct telling *telling, int step)
+{
+    const struct mg_step_plan *plan = &telling->workflow->plan.steps[step];
+    if (!plan->has_undo) {
+        say(telling, step, "Nothing undoes it.");
+        return;
+    }
+    action_say(telling, step, MG_KIND_UNDO, "It is undone by");
+    tries_say(telling, step, "The undo", plan->undo_complete_within_ms, &plan->undo_retry);
+    if (plan->learn != MG_LEARN_NONE) {
+        say(telling, step, "An undo that lacks the step's result learns it first, by %s.",
+            plan->learn == MG_LEARN_REPEAT ? "the call once more" : "asking the service");
+    }
+}
+
+static void step_say(struct telling *telling, int step)
+{
+    const struct mg_step_plan *plan = &telling->workflow->plan.steps[step];
+    const struct mg_workflow_step *named = &telling->workflow->steps[step];
+    char after[SHOWN_MAX];
+    after_write(telling->workflow, step, after, sizeof(after));
+    if (telling->json == NULL) {
+        (void)printf("%d. %s\n", step + 1, named->name);
+    }
+    say(telling, step, "%s%s%s calls %s.", after[0] != '\0' ? "After " : "At the beginning, ", after,
+        after[0] != '\0' ? " it" : "it", named->service);
+    action_say(telling, step, MG_KIND_DO, "It sends");
+    if (plan->is_at_most_once) {
+        say(telling, step, "It is sent at most once.");
+    } else {
+        tries_say(telling, step, "It", plan->complete_within_ms, &plan->retry);
+    }
+    doubt_say(telling, step);
+    undo_say(telling, step);
+    if (plan->is_pivot) {
+        say(telling, step, "Once it is done, the order only goes forward.");
+    }
+}
+
+/* ---- the verb ---- */
+
+static void all_say(struct telling *telling)
+{
+    workflow_say(telling);
+    for (int i = 0; i < telling->workflow->plan.step_count; i++) {
+        step_say(telling, i);
+    }
+    member_say(telling, "/output", "A processed order gives back");
+}
+
+enum mg_exit_code mg_verb_workflow_describe(struct mg_cli *cli)
+{
+    struct mg_workflow *workflow = NULL;
+    struct mg_answer answer;
+    const char *version = cli->words.count > 1 ? cli->words.items[1] : NULL;
+    enum mg_exit_code code = mg_definition_find(cli, cli->words.items[0], version, &workflow);
+    if (code != MG_EXIT_DONE) {
+        return code;
+    }
+    struct telling telling = {.cli = cli, .workflow = workflow};
+    if (!cli->is_json) {
+        all_say(&telling);
+        mg_workflow_destroy(workflow);
+        return MG_EXIT_DONE;
+    }
+    telling.json = mg_answer_begin(cli, &answer);
+    mg_json_object_begin(telling.json);
+    mg_json_member_word(telling.json, "workflow", workflow->name);
+    mg_json_member_int(telling.json, "version", workflow->version);
+    mg_json_member_array(telling.json, "sentences");
+    all_say(&telling);
+    mg_json_array_end(telling.json);
+    mg_json_object_end(telling.json);
+    mg_workflow_destroy(workflow);
+    return mg_answer_print(&answer);
+}

@@ -1,0 +1,116 @@
+#!/usr/bin/python3
+"""workflow_words.py MAKEGOOD SOURCE: `makegood workflow describe` and `makegood workflow diff` on files.
+
+A description names every call, its undo and the output, in the order of the steps. A difference is one of meaning: what is written
+otherwise is none, and each member that matters is found. No server is needed, and none is reached.
+"""
+import json
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+import unittest
+
+from jsonschema import Draft202012Validator
+
+TOOL, SOURCE = sys.argv[1], pathlib.Path(sys.argv[2]).resolve()
+FULFILMENT = SOURCE / "deploy/sample/workflows/fulfilment.json"
+ENVIRONMENT = {name: value for name, value in os.environ.items() if not name.startswith(("MAKEGOOD_", "PG"))}
+DONE, ERROR, USAGE = range(3)
+
+
+def run(*words, code=DONE):
+    done = subprocess.run([TOOL, "workflow", *map(str, words)], capture_output=True, text=True, timeout=60, check=False,
+                          env=ENVIRONMENT)
+    assert done.returncode == code, (words, done)
+    return done.stdout
+
+
+class Words(unittest.TestCase):
+    def setUp(self):
+        self.folder = tempfile.TemporaryDirectory()
+        self.addCleanup(self.folder.cleanup)
+
+    def changed(self, change):
+        definition = json.loads(FULFILMENT.read_text(encoding="utf-8"))
+        change(definition)
+        path = pathlib.Path(self.folder.name, "new.json")
+        path.write_text(json.dumps(definition, indent=1), encoding="utf-8")
+        return path
+
+    def validate(self, verb, text):
+        schema = json.loads((SOURCE / f"proto/cli/workflow-{verb}.schema.json").read_text(encoding="utf-8"))
+        answer = json.loads(text)
+        Draft202012Validator(schema).validate(answer)
+        return answer
+
+    def test_a_description_names_calls_undos_and_output_in_order(self):
+        text = run("describe", FULFILMENT)
+        place = -1
+        for words in ("Workflow fulfilment, version 2, has 3 steps.", "The forward work has 15m;", "1. reserve\n",
+                      "At the beginning, it calls inventory.", "It sends POST /reservations with {", "asks GET /reservations/by-key/",
+                      "It is undone by DELETE /reservations/by-key/${/do_key}.", "2. charge\n", "After reserve it calls payment.",
+                      "3. book\n", 'A processed order gives back { "tracking": "${/results/book/tracking}"'):
+            found = text.find(words)
+            self.assertGreater(found, place, words)
+            place = found
+        answer = self.validate("describe", run("describe", "-o", "json", FULFILMENT))
+        self.assertEqual(answer["sentences"][0], {"step": None, "text": "Workflow fulfilment, version 2, has 3 steps."})
+        self.assertIn({"step": "book", "text": "After charge it calls carrier."}, answer["sentences"])
+
+    def test_every_valid_example_is_described_and_equals_itself(self):
+        for path in sorted((SOURCE / "proto/examples/workflow/valid").glob("*.json")):
+            with self.subTest(path.name):
+                self.assertIn("has ", run("describe", path))
+                self.assertEqual(run("diff", path, path), "no difference in meaning\n")
+
+    def test_another_way_to_write_it_is_no_difference(self):
+        def otherwise(definition):
+            definition["on_failure"] = definition["on_expiry"] = "compensate"
+            definition["steps"][0].update(complete_within="3000ms", pivot=False, at_most_once=False)
+            del definition["steps"][1]["after"]
+            definition["steps"][2] = dict(reversed(definition["steps"][2].items()))
+        self.assertEqual(run("diff", FULFILMENT, self.changed(otherwise)), "no difference in meaning\n")
+
+    def test_each_change_is_named(self):
+        for change, line in (
+                (lambda d: d.update(complete_within="20m"), "workflow: complete_within changed from 15m to 20m"),
+                (lambda d: d.update(on_failure="error"), "workflow: on_failure changed from compensate to error"),
+                (lambda d: d["output"].pop("charged"), 'workflow: output/charged removed: "${/payload/total}"'),
+                (lambda d: d["labels"].update(city="x"), 'workflow: labels/city changed from "${/payload/ship_to/city}" to "x"'),
+                (lambda d: d["steps"].pop(), "step book: removed"),
+                (lambda d: d["steps"][0].update(service="other"), "step reserve: service changed from inventory to other"),
+                (lambda d: d["steps"][1].update(after=[]), "step charge: after changed from reserve to the beginning"),
+                (lambda d: d["steps"][1]["do"]["body"].update(amount=1.0),
+                 'step charge: do/body/amount changed from "${/payload/total}" to 1.0'),
+                (lambda d: d["steps"][1]["do"].update(path="/c"), "step charge: do/path changed from /charges to /c"),
+                (lambda d: d["steps"][1].update(undo="none"), "step charge: undo removed: DELETE /charges/by-key/${/do_key}"),
+                (lambda d: d["steps"][1]["undo"].update(complete_within="11s"),
+                 "step charge: undo/complete_within changed from 10s to 11s"),
+                (lambda d: d["steps"][1]["retry"].update(attempts=6), "step charge: retry/attempts changed from 5 to 6"),
+                (lambda d: d["steps"][2].update(pivot=True), "step book: pivot changed from false to true"),
+                (lambda d: d["steps"][2].update(on_unknown="operator"), "step book: on_unknown changed from verify to operator"),
+        ):
+            with self.subTest(line):
+                output = (lambda d: d.pop("output")) if "book: removed" in line else (lambda d: None)
+                path = self.changed(lambda d, change=change, output=output: (change(d), output(d)))
+                self.assertIn(line + "\n", run("diff", FULFILMENT, path, code=ERROR))
+
+    def test_the_json_has_its_schema_and_the_version_its_advice(self):
+        path = self.changed(lambda d: d["steps"][1]["retry"].update(attempts=6))
+        self.assertIn("both are version 2", run("diff", FULFILMENT, path, code=ERROR))
+        path = self.changed(lambda d: (d.update(version=3), d["steps"][1]["retry"].update(attempts=6)))
+        self.assertIn("orders that have begun keep version 2", run("diff", FULFILMENT, path, code=ERROR))
+        answer = self.validate("diff", run("diff", "-o", "json", FULFILMENT, path, code=ERROR))
+        self.assertEqual(answer["changes"], [{"step": "charge", "member": "retry/attempts", "change": "changed", "from": "5", "to": "6"}])
+
+    def test_a_file_that_is_not_there_is_trouble(self):
+        run("diff", FULFILMENT, "./missing.json", code=USAGE)
+        run("describe", SOURCE / "proto/examples/workflow/invalid/no_steps.json"
+            if (SOURCE / "proto/examples/workflow/invalid/no_steps.json").exists()
+            else next((SOURCE / "proto/examples/workflow/invalid").glob("*.json")), code=USAGE)
+
+
+if __name__ == "__main__":
+    unittest.main(argv=sys.argv[:1], verbosity=2)
