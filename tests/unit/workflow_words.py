@@ -89,6 +89,7 @@ class Words(unittest.TestCase):
                 (lambda d: d["steps"][1]["undo"].update(complete_within="11s"),
                  "step charge: undo/complete_within changed from 10s to 11s"),
                 (lambda d: d["steps"][1]["retry"].update(attempts=6), "step charge: retry/attempts changed from 5 to 6"),
+                (lambda d: d["steps"][0].update(complete_within="4s"), "step reserve: complete_within changed from 3s to 4s"),
                 (lambda d: d["steps"][2].update(pivot=True), "step book: pivot changed from false to true"),
                 (lambda d: d["steps"][2].update(on_unknown="operator"), "step book: on_unknown changed from verify to operator"),
         ):
@@ -96,6 +97,10 @@ class Words(unittest.TestCase):
                 output = (lambda d: d.pop("output")) if "book: removed" in line else (lambda d: None)
                 path = self.changed(lambda d, change=change, output=output: (change(d), output(d)))
                 self.assertIn(line + "\n", run("diff", FULFILMENT, path, code=ERROR))
+
+    def test_a_step_put_between_others_is_the_only_change(self):
+        path = self.changed(lambda d: d["steps"].insert(1, {**d["steps"][0], "step": "pack", "after": ["reserve"]}))
+        self.assertEqual(run("diff", FULFILMENT, path, code=ERROR).splitlines()[:-1], ["step pack: added"])
 
     def test_the_json_has_its_schema_and_the_version_its_advice(self):
         path = self.changed(lambda d: d["steps"][1]["retry"].update(attempts=6))
