@@ -274,21 +274,40 @@ static void on_act(void *arg)
     }
 }
 
-/* A refusal means that this call did nothing. Stock also refuses a do with a standing effect, so its refusal
- * proves nothing about earlier calls. In a script Stock does not do so: occasions are counted there, and a
- * repeated do would use up another step's occasion. */
-static bool is_refused(const struct mg_http_call *call)
+/* The refusal that such a call always gets while nothing stands, or 0 as long as none has been given. Nothing
+ * is refused while a do may act: its copy would be no less refused. */
+static int refusal_draw(const struct mg_http_call *call)
+{
+    static const int OF_GATEWAY[] = {401, 403, 404, 407, 410};
+    const struct sim_work *work = call->work;
+    bool may_refuse_again = call->service == SIM_STOCK && sim_script() == NULL;
+    if ((!work->is_effective || may_refuse_again) && sim_happens(SIM_REMOTE_REFUSES)) {
+        return 422;
+    }
+    if ((!work->is_effective || sim_script() == NULL) && sim_happens(SIM_REMOTE_GATEWAY)) {
+        return OF_GATEWAY[sim_draw(sizeof(OF_GATEWAY) / sizeof(OF_GATEWAY[0]))];
+    }
+    return 0;
+}
+
+/* A refusal means that this call did nothing. Stock also refuses a do with a standing effect, and so does the
+ * gateway in front of any service, since neither looks at the keys first: their refusal proves nothing about
+ * earlier calls. In a script they do not do so: occasions are counted there, and a repeated do would use up
+ * another step's occasion. 0: not refused. */
+static int refusal_of(const struct mg_http_call *call)
 {
     struct sim_work *work = call->work;
-    bool may_refuse_again = call->service == SIM_STOCK && sim_script() == NULL;
-    if (call->verb != VERB_DO || work->pending > 0 || (work->is_effective && !may_refuse_again)) {
-        return false;
+    if (call->verb != VERB_DO || work->pending > 0) {
+        return 0;
     }
-    if (!work->is_refused && sim_happens(SIM_REMOTE_REFUSES)) {
-        work->is_refused = !work->is_effective && call->service != SIM_POST;
-        return true;
+    if (work->refused != 0 && !work->is_effective) {
+        return work->refused;
     }
-    return work->is_refused;
+    int status = refusal_draw(call);
+    if (!work->is_effective && call->service != SIM_POST) {
+        work->refused = status;
+    }
+    return status;
 }
 
 static void on_arrival(void *arg)
@@ -296,7 +315,8 @@ static void on_arrival(void *arg)
     struct mg_http_call *call = arg;
     struct sim_work *work = call->work;
     bool is_ailing = sim_now_us() < remote.ails_until_us[call->service];
-    int status = is_ailing ? 503 : is_refused(call) ? 422 : sim_happens(SIM_REMOTE_BUSY) ? 503 : 0;
+    int status = is_ailing ? 503 : refusal_of(call);
+    status = status == 0 && sim_happens(SIM_REMOTE_BUSY) ? 503 : status;
     if (status != 0) {
         call->status = status;
         answer_send(call, MG_SENT_YES, NULL);

@@ -15,6 +15,8 @@
  *
  * All but post repeat their answer to the same key, also a refusal. Otherwise a redelivered copy of a request
  * could act after the first copy's refusal had ended the step.
+ *
+ * Before all of them stands a gateway. It refuses a do without a look at its key, so also one that has acted.
  */
 #ifndef SIM_REMOTE_H
 #define SIM_REMOTE_H
@@ -33,7 +35,7 @@ struct sim_work {
     int acted;          /* number of new effects */
     int undone;         /* number of effects taken back */
     bool is_effective;  /* net result: the effect stands */
-    bool is_refused;    /* a do was refused before any took effect: the refusal stays */
+    int refused;        /* status of a do that was refused before any took effect: it stays; 0: none */
     bool is_undo_asked; /* an undo has arrived, before or after the do */
     bool is_queued;     /* yard: accepted, and not begun */
     int pending;        /* dos that were sent and have not ended */

@@ -64,7 +64,7 @@ static enum kind kind_of(enum sim_fault fault)
 /* Faults after which an order may rightly end in another way: a refusal of a service or a client. */
 static bool may_end_otherwise(enum sim_fault fault)
 {
-    return fault == SIM_REMOTE_REFUSES || kind_of(fault) == CLIENT;
+    return fault == SIM_REMOTE_REFUSES || fault == SIM_REMOTE_GATEWAY || kind_of(fault) == CLIENT;
 }
 
 static void ends_compare(const struct sim_result *calm, const struct sim_options *options,
