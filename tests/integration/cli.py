@@ -366,7 +366,7 @@ class WrongInput(Case):
     def test_definitions(self):
         path = self.file('{"workflow": "w", "version": 1, "frob": 1, "steps": []}', "w.json")
         done = run("workflow", "check", path, code=USAGE)
-        self.assertTrue(all(line.startswith(f"{path}: /") for line in done.stderr.splitlines()), done.stderr)
+        self.assertTrue(all(re.match(re.escape(f"{path}") + r":\d+:\d+: /", line) for line in done.stderr.splitlines()), done.stderr)
         self.assertIn("/frob", done.stderr)
         text = (SOURCE / "deploy/sample/workflows/fulfilment.json").read_text(encoding="utf-8")
         good = self.file(text.replace('"fulfilment"', '"cli-none"'), "good.json")
