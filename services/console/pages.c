@@ -1,6 +1,7 @@
 /* The reports of each page, and the JSON from their rows. Values have the types that the tool prints. */
 #include <assert.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/id.h"
@@ -428,13 +429,21 @@ bool mg_query_services(const struct mg_http_exchange *request, const char *id, s
     return true;
 }
 
+enum { WORKFLOWS, WORKFLOW_STEPS };
+
 static unsigned int render_workflows(const struct mg_query *query, const struct mg_table *tables,
                                      struct mg_buf *out)
 {
     struct mg_json_writer json = mg_json_spaced(out);
     (void)query;
     mg_json_object_begin(&json);
-    mg_page_array_write(&json, "workflows", &tables[0], NULL);
+    int64_t looked_at = 0;
+    mg_page_array_write(&json, "workflows", &tables[WORKFLOWS], NULL);
+    mg_page_array_write(&json, "steps", &tables[WORKFLOW_STEPS], NULL);
+    if (tables[WORKFLOW_STEPS].row_count > 0) {
+        looked_at = strtoll(or_empty(mg_table_cell(&tables[WORKFLOW_STEPS], 0, "looked_at")), NULL, 10);
+    }
+    mg_json_member_bool(&json, "is_cut", looked_at >= MG_STEPS_COUNTED_ORDERS);
     mg_json_object_end(&json);
     return MG_PAGE_STATUS_OK;
 }
@@ -447,6 +456,7 @@ bool mg_query_workflows(const struct mg_http_exchange *request, const char *id, 
     (void)ret_refusal;
     mg_page_begin(query, "workflows", render_workflows);
     mg_page_add(query, MG_REPORT_WORKFLOWS, NULL);
+    mg_page_add(query, MG_REPORT_WORKFLOW_STEPS, NULL);
     return true;
 }
 

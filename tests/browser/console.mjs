@@ -320,7 +320,7 @@ test("at 320 pixels all is there, without scrolling sideways, and large enough f
   await submit(1, {workflow: "never"});
   const visitor = await Visitor.login("operator", NARROW);
   for (const path of ["/", "/orders", "/orders?state=error", `/orders/${id}`, `/orders/${COMPENSATED}`, "/failures", "/bulk", "/alerts", "/dead",
-    "/dead?queue=orders.rejected", "/services"]) {
+    "/dead?queue=orders.rejected", "/services", "/workflows"]) {
     await visitor.open(path);
     await visitor.page.locator("main .panel").last().waitFor();
     await unfold(visitor);
@@ -385,7 +385,7 @@ test("a reader is offered nothing to do, and refused when asking nevertheless", 
   const [id] = await failing(1);
   await behave("payment", "order");
   const visitor = await Visitor.login("reader");
-  for (const path of [`/orders/${id}`, "/failures", "/services", "/alerts", "/dead?queue=orders.rejected"]) {
+  for (const path of [`/orders/${id}`, "/failures", "/services", "/workflows", "/alerts", "/dead?queue=orders.rejected"]) {
     await visitor.open(path);
     await visitor.page.locator("main .panel").last().waitFor();
     assert.deepEqual(await visitor.page.locator("main button").allTextContents(), [], path);

@@ -18,6 +18,8 @@
  * of the others. PAGES_OPEN: each open row on a page of its own, twice over. The others: each failing row
  * with its order and the way there; rows of one key; a page of the console, 50 to 200 rows; tables that do
  * not grow with orders. */
+/* Each order counted is found in two tables by its key, and its steps in a third. */
+#define PAGES_STEPS   (12L * MG_STEPS_COUNTED_ORDERS)
 #define PAGES_OPEN    700
 #define PAGES_FAILING 400
 #define PAGES_KEY     100
@@ -126,6 +128,7 @@ static const struct mg_watched {
     {MG_REPORT_SETTINGS, "", PAGES_SMALL, false},
     {MG_REPORT_SERVICES, "", PAGES_SMALL, false},
     {MG_REPORT_WORKFLOWS, "", PAGES_OPEN, true},
+    {MG_REPORT_WORKFLOW_STEPS, "", PAGES_STEPS, true},
     {MG_REPORT_VERSIONS, "('o-1 o-2 o-3')", PAGES_KEY, false},
     {MG_REPORT_PAGE_OPEN, "(" NOTHING ", '50')", PAGES_OPEN, true},
     {MG_REPORT_PAGE_OPEN, "('pending', 'w', '-3600000', '', 'o-20100', '50')", PAGES_OPEN, true},

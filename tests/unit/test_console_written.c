@@ -226,7 +226,7 @@ START_TEST(lists)
     render(mg_query_services, NULL);
     assert_written(200, "{\"services\": [{\"a\": \"b\"}], \"agents\": [{\"c\": \"d\"}]}");
     render(mg_query_workflows, NULL);
-    assert_written(200, "{\"workflows\": [{\"a\": \"b\"}]}");
+    assert_written(200, "{\"workflows\": [{\"a\": \"b\"}], \"steps\": [{\"c\": \"d\"}], \"is_cut\": false}");
     render(mg_query_alerts, NULL);
     assert_written(200, "{\"alerts\": [{\"a\": \"b\"}], \"is_cut\": false}");
     render(mg_query_choice, NULL);

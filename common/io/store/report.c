@@ -17,6 +17,8 @@
 /* Number of open rows counted, each kind through an index: some tenths of a second at most. Beyond it an
  * exact number is of no use. */
 #define FIGURES_MAX     "100000"
+#define STEPS_COUNTED   "5000"
+_Static_assert(MG_STEPS_COUNTED_ORDERS == 5000, "the same");
 #define MS_OF(interval) "(extract(epoch FROM " interval ") * 1000)::bigint"
 #define AGE_MS(time)    "coalesce(floor(extract(epoch FROM " MG_SQL_NOW " - " time ") * 1000), 0)::bigint"
 
@@ -212,6 +214,24 @@ static const struct {
         " SELECT w.name, w.version, " ISO("w.loaded_at") " AS loaded_at, coalesce(c.open_orders, 0) AS open_orders"
         " FROM workflow w LEFT JOIN counted c ON c.workflow = w.name AND c.workflow_version = w.version"
         " ORDER BY w.name, w.version LIMIT " ROWS_MAX}, 0},
+    [MG_REPORT_WORKFLOW_STEPS] = {{
+        "report_workflow_steps",
+        "WITH newest AS MATERIALIZED (SELECT order_id FROM orders"
+        "  WHERE revision = 1 AND received_at > " MG_SQL_NOW " - interval '1 day'"
+        "  ORDER BY received_at DESC, order_id DESC LIMIT " STEPS_COUNTED "),"
+        /* Each order by its key: with a plan for all orders at once the tables would be read whole. */
+        " met AS MATERIALIZED (SELECT s.workflow, s.step, s.state FROM newest n JOIN LATERAL ("
+        "  SELECT p.workflow, t.step, t.state FROM order_process p JOIN order_step t ON t.order_id = p.order_id"
+        "  WHERE p.order_id = n.order_id OFFSET 0) s ON true)"
+        " SELECT workflow, step, count(*) FILTER (WHERE state = 'done') AS done,"
+        " count(*) FILTER (WHERE state IN ('failed', 'undo_failed')) AS failed,"
+        " count(*) FILTER (WHERE state = 'unknown') AS unknown,"
+        " count(*) FILTER (WHERE state IN ('waiting', 'undo_pending', 'undo_waiting')) AS waiting,"
+        " count(*) FILTER (WHERE state IN ('running', 'undo_running')) AS running,"
+        " count(*) FILTER (WHERE state = 'undone') AS undone,"
+        " count(*) FILTER (WHERE state = 'skipped') AS skipped,"
+        " (SELECT count(*) FROM newest) AS looked_at"
+        " FROM met GROUP BY workflow, step ORDER BY workflow, step LIMIT " ROWS_MAX}, 0},
     [MG_REPORT_SERVICES] = {{
         "report_services",
         "SELECT service, instance, breaker, is_ready, in_flight, concurrency, reason,"

@@ -399,6 +399,9 @@ void mg_store_wake(struct mg_store *store, uint64_t epoch, const char *holder, i
 /* Named reports; store/report.c has their queries. A column's SQL type is the form of its values in JSON.
  * Lists begin with the newest. A parameter '' means any; times are milliseconds since 1970 or, below 0,
  * before now. */
+/* Their steps are read one order at a time by their key: some 50 ms. */
+#define MG_STEPS_COUNTED_ORDERS 5000
+
 enum mg_report {
     /* $1 state, $2 workflow, $3 since, $4 until, $5 behind this order, $6 limit: order_id, workflow, state,
      * goal, reason, failure_count, created_at, updated_at, complete_by */
@@ -448,7 +451,11 @@ enum mg_report {
     MG_REPORT_RETENTION,
     MG_REPORT_ALERTS,    /* $1 'open' (of 100,000 of them) or 'all', $2 limit */
     MG_REPORT_WORKFLOWS, /* name, version, loaded_at, open orders (of 100,000 in all) */
-    MG_REPORT_SERVICES,  /* service_state */
+    /* workflow, step, and the number of orders in which the step is done, failed, unknown, waiting (also for
+     * its undo), running, undone, or skipped; of the newest MG_STEPS_COUNTED_ORDERS orders of the last day,
+     * whose number is in the column looked_at */
+    MG_REPORT_WORKFLOW_STEPS,
+    MG_REPORT_SERVICES, /* service_state */
     /* operator settings of each service, one row for each of its reporting agents: service, version,
      * is_paused, concurrency, rate_per_s, instance, breaker, is_ready; in this order. Without settings
      * version is 0, without an agent instance is '' */

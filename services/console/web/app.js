@@ -11,6 +11,7 @@ const VIEWS = [
   {path: "/alerts", name: "Alerts", key: "a", file: "/alerts.js"},
   {path: "/dead", name: "Dead letters", key: "d", file: "/dead.js"},
   {path: "/services", name: "Services", key: "s", file: "/services.js"},
+  {path: "/workflows", name: "Workflows", key: "w", file: "/workflows.js"},
 ];
 const ONE_OF = [ // views of one object, below the list of all
   {below: "/orders", name: "Order", file: "/order.js"},
