@@ -16,8 +16,8 @@
 #define ROWS_MAX "10000"
 /* Number of open rows counted, each kind through an index: some tenths of a second at most. Beyond it an
  * exact number is of no use. */
-#define FIGURES_MAX     "100000"
-#define STEPS_COUNTED   "5000"
+#define FIGURES_MAX   "100000"
+#define STEPS_COUNTED "5000"
 _Static_assert(MG_STEPS_COUNTED_ORDERS == 5000, "the same");
 #define MS_OF(interval) "(extract(epoch FROM " interval ") * 1000)::bigint"
 #define AGE_MS(time)    "coalesce(floor(extract(epoch FROM " MG_SQL_NOW " - " time ") * 1000), 0)::bigint"
