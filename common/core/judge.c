@@ -268,6 +268,18 @@ static enum mg_verdict verify_absent(struct mg_decider *decider, int index)
     return do_retry(decider, index, MG_REASON_VERIFIED_ABSENT);
 }
 
+/* Every earlier attempt was quiet before this verify, or the verify polls the one that the service accepted
+ * (law 11, quiesce). So the refused work is all that there was. */
+static enum mg_verdict verify_refused(struct mg_decider *decider, int index)
+{
+    struct mg_step *step = &decider->order.steps[index];
+    step->is_maybe = false;
+    step->is_refused = true;
+    step->is_accepted = false;
+    decider->order.failure_count++;
+    return mg_decider_step(decider, index, MG_STEP_EVENT_FAIL, MG_REASON_REPLY_PERMANENT, 0);
+}
+
 static enum mg_verdict verify_accepted(struct mg_decider *decider, int index)
 {
     const struct mg_step_plan *plan = &decider->plan->steps[index];
@@ -299,7 +311,8 @@ static enum mg_verdict verify_replied(struct mg_decider *decider, int index)
         }
         return verify_failed(decider, index, MG_REASON_REPLY_TRANSIENT);
     case MG_OUTCOME_PERMANENT:
-        return verify_failed(decider, index, MG_REASON_REPLY_PERMANENT);
+        return decider->cause->is_work_refused ? verify_refused(decider, index)
+                                               : verify_failed(decider, index, MG_REASON_REPLY_PERMANENT);
     case MG_OUTCOME_COUNT:
         break;
     }

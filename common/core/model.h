@@ -110,6 +110,9 @@ struct mg_cause {
     /* reply: a call of this attempt that was given up, or another copy of its request, may still be at work
      * at the service, or may reach it later. Implied for accepted work. */
     bool may_still_act;
+    /* reply of a verify: by the definition the work has failed for good, and nothing of it stands. The word
+     * of the service about this key, where a refused verify is only one that was not answered. */
+    bool is_work_refused;
     int64_t retry_after_ms;  /* reply: the service's Retry-After; -1: none */
     bool is_request_changed; /* resume: the payload was repaired */
     bool has_result;         /* settle: the operator gives the step's result, too */

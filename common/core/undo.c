@@ -171,6 +171,18 @@ static enum mg_verdict verify_absent(struct mg_decider *decider, int index)
     return complete(decider, index);
 }
 
+/* Nothing stands to be undone. A step that was answered as done is not cleared so: that service contradicts
+ * itself. */
+static enum mg_verdict verify_refused(struct mg_decider *decider, int index)
+{
+    struct mg_step *step = &decider->order.steps[index];
+    if (!decider->cause->is_work_refused || !step->is_maybe) {
+        return retry(decider, index, MG_REASON_REPLY_PERMANENT);
+    }
+    step->is_refused = true;
+    return complete(decider, index);
+}
+
 static enum mg_verdict verify_replied(struct mg_decider *decider, int index)
 {
     switch (decider->cause->outcome) {
@@ -184,7 +196,7 @@ static enum mg_verdict verify_replied(struct mg_decider *decider, int index)
     case MG_OUTCOME_UNKNOWN:
         return failed(decider, index, MG_REASON_REPLY_TRANSIENT);
     case MG_OUTCOME_PERMANENT:
-        return retry(decider, index, MG_REASON_REPLY_PERMANENT);
+        return verify_refused(decider, index);
     case MG_OUTCOME_COUNT:
         break;
     }

@@ -96,9 +96,13 @@ bool mg_reach_is_used(const struct mg_action *action)
            action->encode != MG_ENCODE_JSON;
 }
 
-int mg_action_version(const struct mg_action *action)
+int mg_workflow_request_version(const struct mg_workflow *workflow, int step, enum mg_kind kind)
 {
-    return mg_reach_is_used(action) ? MG_REQUEST_VERSION_REACH : 1;
+    const struct mg_workflow_step *of = &workflow->steps[step];
+    if (kind == MG_KIND_DO && of->refused_when != NULL) {
+        return MG_REQUEST_VERSION_JUDGED;
+    }
+    return mg_reach_is_used(&of->actions[kind]) ? MG_REQUEST_VERSION_REACH : 1;
 }
 
 static enum mg_class write_headers(struct mg_slice object, struct mg_json_writer *json, struct mg_err *err)

@@ -4,6 +4,8 @@
  */
 #include "wire/reply.h"
 
+#include <string.h>
+
 #include "wire/json_reader.h"
 #include "wire/message_write.h"
 
@@ -20,6 +22,32 @@ static const char *const ERROR_NAMES[] = {"code", "text", "message", "body", NUL
 static bool may_still_act_by_default(enum mg_outcome outcome, enum mg_executed executed)
 {
     return executed == MG_EXECUTED_MAYBE && outcome != MG_OUTCOME_ACCEPTED;
+}
+
+static bool is_code_char(char c)
+{
+    bool is_letter = (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z');
+    return is_letter || (c >= '0' && c <= '9') || c == '.' || c == '_' || c == '-';
+}
+
+bool mg_error_code_append(struct mg_slice text, char code[MG_ERROR_CODE_MAX + 1])
+{
+    const size_t size = MG_ERROR_CODE_MAX + 1;
+    size_t begin = strlen(code), len = begin;
+    bool is_gap = false; /* between two parts of the code */
+    for (size_t i = 0; i < text.len && len + 1 < size; i++) {
+        if (!is_code_char(text.data[i])) {
+            is_gap = len > begin;
+            continue;
+        }
+        if (is_gap && len + 2 < size) {
+            code[len++] = '_';
+        }
+        code[len++] = text.data[i];
+        is_gap = false;
+    }
+    code[len] = '\0';
+    return len > begin;
 }
 
 static void write_error(struct mg_json_writer *json, const struct mg_reply *reply)

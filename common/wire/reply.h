@@ -34,13 +34,24 @@ struct mg_reply {
      * stand in no log. */
     struct mg_slice error_message, error_body;
     int64_t retry_after_ms; /* -1: none */
+    /* Never in a message: the step's definition takes this good answer for a refusal (workflow_answer.h). */
+    bool is_refused_by_body;
 };
 #define MG_ERROR_CODE_HTTP "http_" /* before the status of the service's own answer */
+/* Of answers that the definition judges (workflow_answer.h): refused in a good answer, "refused/DECLINED"
+ * with the service's own code; not finished; not to be judged. */
+#define MG_ERROR_CODE_REFUSED      "refused"
+#define MG_ERROR_CODE_NOT_DONE_YET "not_done_yet"
+#define MG_ERROR_CODE_UNCLEAR      "answer_unclear"
 #define MG_ERROR_CODE_BREAKER_OPEN                                                                           \
     "breaker_open" /* no attempt was made, or the service was unreachable: uses up no attempt */
 /* Not made, since the service's token endpoint gives no access token: the same. */
 #define MG_ERROR_CODE_TOKEN_UNAVAILABLE "token_unavailable"
 #define MG_ERROR_CODE_SERVICE_PAUSED    "service_paused" /* not made, paused by an operator: the same */
+
+/* Appends what is left of a service's own code, as far as there is room: letters, digits, ".", "_", "-".
+ * False: nothing is left of it. */
+bool mg_error_code_append(struct mg_slice text, char code[MG_ERROR_CODE_MAX + 1]);
 
 void mg_reply_write(const struct mg_reply *reply, struct mg_buf *ret_body);
 enum mg_class mg_reply_parse(struct mg_slice body, const struct mg_json_limits *limits,

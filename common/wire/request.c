@@ -227,7 +227,7 @@ enum mg_class mg_request_parse(struct mg_slice body, struct mg_arena *arena, str
     if (!mg_json_message_open(&object, &faults, body, &MG_REQUEST_LIMITS, NAMES, MG_JSON_UNKNOWN_IGNORED)) {
         return faults.class;
     }
-    request.version = mg_json_get_version(&object, MG_REQUEST_VERSION_REACH);
+    request.version = mg_json_get_version(&object, MG_REQUEST_VERSION_JUDGED);
     mg_json_get_order_id(&object, "order_id", MG_REQUIRED, request.order_id);
     mg_json_get_name(&object, "step", MG_REQUIRED, request.step);
     mg_json_get_name(&object, "service", MG_REQUIRED, request.service);

@@ -10,6 +10,10 @@ extern const struct mg_json_limits MG_REQUEST_LIMITS; /* above a submission's: w
 /* Version 2 has headers, content_type and response in `request`. A reader of version 1 would pass them over,
  * and so make another call. */
 #define MG_REQUEST_VERSION_REACH 2
+/* Version 3 asks for an honest `executed` beside a good answer: maybe, if an earlier try or delivery may have
+ * acted. The definition may judge that answer to be a refusal, which then proves nothing about them. A reader
+ * of version 2 says yes. */
+#define MG_REQUEST_VERSION_JUDGED 3
 
 struct mg_request {
     char order_id[MG_ORDER_ID_MAX + 1];
@@ -23,7 +27,7 @@ struct mg_request {
     int64_t sent_at_ms;      /* database clock, when published */
     bool is_at_most_once;    /* one try, and no call on a redelivery */
     bool is_pollable;        /* a 202 means accepted, and a verify polls it (the step has finish_within) */
-    int version;             /* MG_REQUEST_VERSION_REACH if `request` has members of it; 0 counts as 1 */
+    int version;             /* of the oldest reader that serves it right; 0 counts as 1 */
     struct mg_slice request; /* the `request` member: {"method", "path", "body"?, …} as text */
     /* The same, parsed; borrowed from the body or, for unescaped text, from the arena. */
     struct mg_slice method, path, content; /* content: the bytes of "body", or its text if it has a

@@ -25,6 +25,8 @@ struct mg_answer_rule { /* "409": {"outcome": "done"} or with a range "5xx" */
     enum mg_executed executed;
 };
 
+extern const char *const MG_ERROR_CODE_PLACES[], *const MG_ERROR_TEXT_PLACES[]; /* the defaults; NULL-ended */
+
 struct mg_service {
     char name[MG_NAME_MAX + 1];
     char *url;                                  /* base, no trailing slash, no query, no user */

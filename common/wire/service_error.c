@@ -10,10 +10,12 @@ static const char *const ERROR_NAMES[] = {"code", "text", "keep", NULL};
 
 /* Bodies as many services give them; "/title" and "/detail" are those of RFC 9457. "/error" counts where it
  * is a string itself. */
-static const char *const CODE_PLACES[] = {"/code", "/error/code", NULL};
-static const char *const TEXT_PLACES[] = {"/message", "/error/message", "/error", "/title", "/detail", NULL};
+const char *const MG_ERROR_CODE_PLACES[] = {"/code", "/error/code", NULL};
+const char *const MG_ERROR_TEXT_PLACES[] = {"/message", "/error/message", "/error",
+                                            "/title",   "/detail",        NULL};
 
-static_assert(sizeof(TEXT_PLACES) / sizeof(TEXT_PLACES[0]) <= MG_ERROR_POINTERS_MAX + 1, "they fit");
+static_assert(sizeof(MG_ERROR_TEXT_PLACES) / sizeof(MG_ERROR_TEXT_PLACES[0]) <= MG_ERROR_POINTERS_MAX + 1,
+              "they fit");
 
 static void place_add(const struct mg_json_object *object, const char *name, char **places, int count,
                       char *text)
@@ -91,8 +93,8 @@ void mg_service_read_error(const struct mg_json_object *object, struct mg_servic
         !mg_json_object_open(&error, object->faults, value, "/error", ERROR_NAMES, MG_JSON_UNKNOWN_REFUSED)) {
         return;
     }
-    read_places(&error, "code", CODE_PLACES, service->error.code);
-    read_places(&error, "text", TEXT_PLACES, service->error.text);
+    read_places(&error, "code", MG_ERROR_CODE_PLACES, service->error.code);
+    read_places(&error, "text", MG_ERROR_TEXT_PLACES, service->error.text);
     service->error.keep_bytes =
         (size_t)mg_json_get_integer(&error, "keep", MG_OPTIONAL, 0, MG_ERROR_KEEP_MAX, MG_ERROR_KEEP_DEFAULT);
 }

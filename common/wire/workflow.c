@@ -36,10 +36,9 @@ static const char *const WORKFLOW_NAMES[] = {"$schema",    "workflow",  "version
                                              "on_failure", "on_expiry", "labels",  "output",
                                              "input",      "values",    "steps",   NULL};
 static const char *const STEP_NAMES[] = {
-    "step",       "service", "after", "complete_within", "finish_within",
-    "poll",       "retry",   "pivot", "at_most_once",    "absent_is_final",
-    "on_unknown", "learn",   "do",    "verify",          "undo",
-    NULL};
+    "step",  "service", "after",        "complete_within", "finish_within", "poll",
+    "retry", "pivot",   "at_most_once", "absent_is_final", "on_unknown",    "learn",
+    "do",    "verify",  "undo",         "done_when",       "refused_when",  NULL};
 static const char *const RETRY_NAMES[] = {"attempts",  "backoff",    "max_backoff",
                                           "cool_down", "cool_downs", NULL};
 static const char *const ACTION_NAMES[] = {"method", "path",   "query",    "headers", "body",
@@ -283,6 +282,8 @@ static void read_step(struct mg_json_faults *faults, struct owned_workflow *owne
     mg_json_get_name(&object, "step", MG_REQUIRED, step->name);
     mg_json_get_name(&object, "service", MG_REQUIRED, step->service);
     source->after = mg_json_get_typed(&object, "after", MG_OPTIONAL, MG_JSON_ARRAY);
+    source->done_when = mg_json_get_typed(&object, "done_when", MG_OPTIONAL, MG_JSON_STRING);
+    source->refused_when = mg_json_get_typed(&object, "refused_when", MG_OPTIONAL, MG_JSON_STRING);
     plan->has_verify = mg_json_get(&object, "verify", MG_OPTIONAL).data != NULL;
     read_times(&object, plan);
     read_policy(&object, plan);

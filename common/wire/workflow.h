@@ -11,6 +11,8 @@
 #include "wire/json.h"
 #include "wire/template.h"
 
+struct mg_expr;
+
 enum mg_encode { MG_ENCODE_JSON, MG_ENCODE_FORM, MG_ENCODE_TEXT };
 
 struct mg_action { /* the template of one kind; absent: is_present false */
@@ -29,6 +31,8 @@ struct mg_workflow_step {
     char name[MG_NAME_MAX + 1];
     char service[MG_NAME_MAX + 1];
     struct mg_action actions[MG_KIND_COUNT];
+    /* What its good answers mean (workflow_answer.h); NULL: the HTTP status alone decides. */
+    const struct mg_expr *done_when, *refused_when;
     bool uses_own_result; /* its verify or undo refers to its own result: the result of a 202 is kept, too */
 };
 
@@ -106,8 +110,8 @@ const struct mg_payload_need *mg_workflow_lacks(const struct mg_workflow *workfl
 enum mg_class mg_workflow_undo_check(const struct mg_workflow *workflow, int step, struct mg_slice result,
                                      struct mg_err *err) MG_MUSTCHECK;
 
-/* The version of the message that carries this action's request; 1 if it needs no newer reader. */
-int mg_action_version(const struct mg_action *action);
+/* The version of the message that carries this request; 1 if it needs no newer reader. */
+int mg_workflow_request_version(const struct mg_workflow *workflow, int step, enum mg_kind kind);
 
 /* The values of a new order's labels, by index in `workflow->labels`; they live in `arena`. Absent: the order
  * has no such label, because a value that its template refers to is missing or null, or because its text is

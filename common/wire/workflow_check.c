@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "wire/workflow_answer.h"
 #include "wire/workflow_exprs.h"
 
 static struct mg_slice name_of(const struct mg_workflow *workflow, int step)
@@ -468,6 +469,7 @@ void mg_workflow_check(struct mg_workflow *workflow, const struct mg_step_source
     for (int i = 0; i < count; i++) {
         if (sources[i].is_present) {
             check_actions(workflow, i, before[i], faults);
+            mg_workflow_answer_check(workflow, i, &sources[i], before[i], faults);
         }
     }
     struct reference_check check = {.workflow = workflow, .faults = faults, .step = -1};

@@ -10,8 +10,9 @@
 
 /* The place of a step in the definition, and its `after` as written. */
 struct mg_step_source {
-    bool is_present;       /* it is an object and was parsed */
-    struct mg_slice after; /* absent: the step before it in the list */
+    bool is_present;                         /* it is an object and was parsed */
+    struct mg_slice done_when, refused_when; /* JSON strings; absent: none */
+    struct mg_slice after;                   /* absent: the step before it in the list */
 };
 
 /* Resolves `after`, then finds duplicate names, cycles and references without a possible value. */

@@ -55,7 +55,7 @@ static int64_t next_try_in_ms(const struct mg_job *job, const struct mg_verdict_
 /* Ends a try: another one follows, or the answer. */
 static void conclude(struct mg_job *job, struct mg_verdict_of_try *verdict, struct mg_slice answer_body)
 {
-    mg_tries_note(&job->tries, job->request.kind, verdict);
+    mg_tries_note(&job->tries, &job->request, verdict);
     job->last = *verdict;
     release(job, verdict->health);
     int64_t wait_ms = next_try_in_ms(job, verdict);

@@ -5,32 +5,6 @@
 #include <stdio.h>
 #include <string.h>
 
-static bool is_code_char(char c)
-{
-    bool is_letter = (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z');
-    return is_letter || (c >= '0' && c <= '9') || c == '.' || c == '_' || c == '-';
-}
-
-/* Appends what is left of a code, as far as there is room. False: nothing is left of it. */
-static bool code_append(struct mg_slice text, char *code, size_t size)
-{
-    size_t begin = strlen(code), len = begin;
-    bool is_gap = false; /* between two parts of the code */
-    for (size_t i = 0; i < text.len && len + 1 < size; i++) {
-        if (!is_code_char(text.data[i])) {
-            is_gap = len > begin;
-            continue;
-        }
-        if (is_gap && len + 2 < size) {
-            code[len++] = '_';
-        }
-        code[len++] = text.data[i];
-        is_gap = false;
-    }
-    code[len] = '\0';
-    return len > begin;
-}
-
 /* A string's or a number's text in `ret`; false for other values, and for no memory: then a reply goes out
  * without it, which loses less than no reply. */
 static bool text_read(struct mg_slice value, bool takes_number, struct mg_buf *ret)
@@ -54,7 +28,7 @@ static void code_find(const struct mg_service *service, struct mg_slice body, st
     for (int i = 0; service->error.code[i] != NULL; i++) {
         if (text_read(mg_json_find(body, service->error.code[i]), true, text)) {
             memcpy(code + class_len, "/", 2);
-            if (code_append(mg_buf_slice(text), code, MG_ERROR_CODE_MAX + 1)) {
+            if (mg_error_code_append(mg_buf_slice(text), code)) {
                 return;
             }
             code[class_len] = '\0';

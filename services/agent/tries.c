@@ -14,10 +14,15 @@
 /* Message and kept body as JSON strings; an escaped byte has up to six. */
 #define WORDS_MAX_BYTES (6 * (MG_ERROR_MESSAGE_MAX + MG_ERROR_KEEP_MAX) + 8)
 
-void mg_tries_note(struct mg_tries *tries, enum mg_kind kind, struct mg_verdict_of_try *verdict)
+void mg_tries_note(struct mg_tries *tries, const struct mg_request *request,
+                   struct mg_verdict_of_try *verdict)
 {
     bool may_have_run = verdict->executed != MG_EXECUTED_NO;
-    verdict->executed = mg_classify_fold(kind, verdict->executed, tries->may_have_run);
+    bool is_judged = request->version >= MG_REQUEST_VERSION_JUDGED && request->kind == MG_KIND_DO;
+    if (is_judged && tries->may_have_run && verdict->executed == MG_EXECUTED_YES) {
+        verdict->executed = MG_EXECUTED_MAYBE; /* the answer may be judged to be a refusal */
+    }
+    verdict->executed = mg_classify_fold(request->kind, verdict->executed, tries->may_have_run);
     tries->may_have_run = tries->may_have_run || may_have_run;
     tries->may_still_act = tries->may_still_act || verdict->may_still_act;
 }

@@ -20,7 +20,8 @@ struct mg_tries {
 };
 
 /* Adds a try's verdict, and bends it by those before (law 10, sticky maybe). */
-void mg_tries_note(struct mg_tries *tries, enum mg_kind kind, struct mg_verdict_of_try *verdict);
+void mg_tries_note(struct mg_tries *tries, const struct mg_request *request,
+                   struct mg_verdict_of_try *verdict);
 
 /* The time-out of a try that begins with `left_ms` until complete-by; 0: too late for one. */
 int64_t mg_tries_budget_ms(const struct mg_service *service, int64_t left_ms);

@@ -11,6 +11,7 @@
 #include "core/words.h"
 #include "operator/moment.h"
 #include "rounds.h"
+#include "wire/reply.h"
 
 /* The longest text in a transition or status is a reason. */
 #define MEMBER_MAX 1024
@@ -236,14 +237,17 @@ static void steps_print(FILE *out, const struct mg_table *steps, const struct mg
     for (int row = 0; row < steps->row_count; row++) {
         const char *step = mg_table_cell(steps, row, "step");
         const char *error = mg_table_cell(steps, row, "error_text");
+        bool is_open = strcmp(mg_table_cell(steps, row, "error_code"), MG_ERROR_CODE_NOT_DONE_YET) == 0;
         const char *message = mg_table_cell(steps, row, "error_message");
         const char *body = mg_table_cell(steps, row, "error_body");
         (void)fprintf(out, "  %-16s %-13s ", step, mg_table_cell(steps, row, "state"));
         attempts_print(out, events, lists, step);
         (void)fprintf(out, "%s%s%s%s%s\n",
                       strcmp(mg_table_cell(steps, row, "maybe"), "t") == 0 ? ", may have happened" : "",
-                      error[0] != '\0' ? ", last failure: " : "", error, message[0] != '\0' ? ": " : "",
-                      message);
+                      error[0] == '\0' ? ""
+                      : is_open        ? ", last answer: "
+                                       : ", last failure: ",
+                      error, message[0] != '\0' ? ": " : "", message);
         if (body[0] != '\0') {
             (void)fprintf(out, "  %-16s %-13s its answer: %s\n", "", "", body);
         }

@@ -5,6 +5,7 @@
 
 #include "core/words.h"
 #include "operator/document.h"
+#include "wire/reply.h"
 
 static bool is_word(const char *a, const char *b)
 {
@@ -108,6 +109,9 @@ static void step_write(struct mg_buf *out, const struct mg_explain_facts *facts,
                       mg_table_cell(steps, row, "failure_count"));
     } else {
         mg_buf_printf(out, "for service %s is %s: %s", service, state, reason_text(reason));
+    }
+    if (is_word(mg_table_cell(steps, row, "error_code"), MG_ERROR_CODE_NOT_DONE_YET)) {
+        mg_buf_printf(out, "; %s", mg_table_cell(steps, row, "error_text"));
     }
     breaker_write(out, facts->services, service);
     if (is_word(reason, "service_paused")) {

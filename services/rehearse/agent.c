@@ -134,7 +134,7 @@ static bool try_make(struct mg_play *play, int step, const struct mg_request *re
     *at_ms += is_late || given->fate == MG_FATE_TIMEOUT ? budget_ms : given->after_ms;
     answer_make(play, given, is_late, answer);
     mg_classify_answer(service, request->kind, request->is_pollable, answer, budget_ms, verdict);
-    mg_tries_note(tries, request->kind, verdict);
+    mg_tries_note(tries, request, verdict);
     return true;
 }
 

@@ -49,8 +49,13 @@ void mg_step_error_set(struct mg_step_record *record, struct mg_slice code, stru
  */
 static int http_status(struct mg_slice error_code, struct mg_slice *ret_code)
 {
-    const size_t prefix = strlen(MG_ERROR_CODE_HTTP), len = prefix + 3;
+    static const char REFUSED[] = MG_ERROR_CODE_REFUSED "/";
+    const size_t prefix = strlen(MG_ERROR_CODE_HTTP), len = prefix + 3, refused = sizeof(REFUSED) - 1;
     *ret_code = error_code;
+    if (error_code.len > refused && memcmp(error_code.data, REFUSED, refused) == 0) {
+        *ret_code = (struct mg_slice){error_code.data + refused, error_code.len - refused};
+        return 0;
+    }
     if (error_code.len < len || memcmp(error_code.data, MG_ERROR_CODE_HTTP, prefix) != 0) {
         return 0;
     }
@@ -90,6 +95,13 @@ static void text_put(struct mg_json_writer *json, const char *name, struct mg_sl
     }
 }
 
+/* The code of a failure; absent if the step's reason says it. The last answer of work that ran out of time is
+ * no failure itself. */
+static struct mg_slice code_of(const struct mg_step_record *record)
+{
+    return mg_slice_is(record->error_code, MG_ERROR_CODE_NOT_DONE_YET) ? NO_TEXT : record->error_code;
+}
+
 static bool is_of_step(enum mg_reason reason)
 {
     return reason != MG_REASON_ORDER_EXPIRED && reason != MG_REASON_OPERATOR &&
@@ -110,7 +122,7 @@ static void cause_write(const struct mg_fold *fold, enum mg_reason reason, int s
     const struct mg_step_record *more = step >= 0 ? &record->steps[step] : NULL;
     mg_buf_clear(ret);
     mg_json_object_begin(&json);
-    if (more != NULL && more->error_code.data != NULL) {
+    if (more != NULL && code_of(more).data != NULL) {
         struct mg_slice code;
         int status = http_status(more->error_code, &code);
         mg_json_member_word(&json, "step", record->step_names[step]);
@@ -220,7 +232,7 @@ const struct mg_failure *mg_failure_of_alert(struct mg_batch *batch, const struc
     if (step >= 0) {
         failure->step = mg_slice_of(record->step_names[step]);
         failure->service = mg_slice_of(record->services[step]);
-        failure->error_code = record->steps[step].error_code;
+        failure->error_code = code_of(&record->steps[step]);
         reason =
             record->order.steps[step].reason != MG_REASON_NONE ? record->order.steps[step].reason : reason;
     }

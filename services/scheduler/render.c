@@ -167,7 +167,7 @@ enum mg_render mg_render_request(struct mg_batch *batch, struct mg_item *item, i
         return MG_RENDER_NO_MEMORY;
     }
     request.request = mg_buf_slice(&batch->scratch);
-    request.version = mg_action_version(&workflow->steps[step].actions[state->kind]);
+    request.version = mg_workflow_request_version(workflow, step, state->kind);
     if (!digest_check(fold, step, state->kind, request.request, is_again)) {
         if (!is_again) {
             error_note(batch, fold, step, "request_changed", mg_reason_text(MG_REASON_REQUEST_CHANGED));

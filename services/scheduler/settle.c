@@ -10,6 +10,7 @@
 #include "base/log.h"
 #include "item.h"
 #include "scheduler.h"
+#include "wire/workflow_answer.h"
 
 bool mg_settle_read(struct mg_batch *batch, struct mg_item *item)
 {
@@ -41,16 +42,36 @@ bool mg_settle_read(struct mg_batch *batch, struct mg_item *item)
     return true;
 }
 
+static bool is_work_refused(const struct mg_reply *reply)
+{
+    return reply->kind == MG_KIND_VERIFY && reply->is_refused_by_body;
+}
+
+static bool is_not_done_yet(const struct mg_reply *reply)
+{
+    return strcmp(reply->error_code, MG_ERROR_CODE_NOT_DONE_YET) == 0;
+}
+
+/* The last answer was that the work is not done yet. That is no failure. */
+static bool is_open(const struct mg_step_record *record)
+{
+    return mg_slice_is(record->error_code, MG_ERROR_CODE_NOT_DONE_YET);
+}
+
 /* The failure of a step is the error of its do or undo. A verify only asks about that: its own error
  * counts if no other is recorded. That something is absent is the answer to a verify or an undo, not a
  * failure. */
 static bool is_cause(const struct mg_reply *reply, const struct mg_step_record *record)
 {
+    if (is_work_refused(reply)) {
+        return true;
+    }
     bool is_absence = reply->outcome == MG_OUTCOME_ABSENT && reply->kind != MG_KIND_DO;
     if (reply->outcome == MG_OUTCOME_ACCEPTED || is_absence || reply->error_code[0] == '\0') {
         return false;
     }
-    return reply->kind != MG_KIND_VERIFY || record->error_code.data == NULL;
+    bool is_free = record->error_code.data == NULL || is_open(record);
+    return reply->kind != MG_KIND_VERIFY || is_free;
 }
 
 /* The service's words, from their JSON string, cut at `max`: agents in other languages may send more. Absent
@@ -86,7 +107,10 @@ static void record_update(struct mg_batch *batch, const struct mg_reply *reply,
     if (has_result(reply, step, record)) {
         record->result = reply->result;
     }
-    if (reply->outcome == MG_OUTCOME_ACCEPTED && reply->kind == MG_KIND_DO) {
+    if (reply->outcome == MG_OUTCOME_ACCEPTED && is_not_done_yet(reply)) {
+        mg_step_error_set(record, mg_slice_of(reply->error_code), mg_slice_of(reply->error_text));
+    } else if ((reply->outcome == MG_OUTCOME_ACCEPTED && reply->kind == MG_KIND_DO) ||
+               (reply->outcome == MG_OUTCOME_DONE && is_open(record))) {
         const struct mg_slice none = {NULL, 0};
         mg_step_error_set(record, none, none); /* an earlier attempt's */
     } else if (reply->outcome != MG_OUTCOME_DONE && is_cause(reply, record)) {
@@ -104,6 +128,9 @@ static bool is_refusal_of_service(const struct mg_reply *reply)
     static const char *const FOREIGN[] = {"401", "403", "404", "407", "410"};
     static const char HTTP[] = "http_";
     size_t len = strlen(HTTP);
+    if (reply->is_refused_by_body) {
+        return true;
+    }
     if (strncmp(reply->error_code, HTTP, len) != 0) {
         return false;
     }
@@ -125,10 +152,37 @@ static enum mg_executed executed_of(const struct mg_reply *reply, const struct m
     return is_learning && is_refusal && !is_refusal_of_service(reply) ? MG_EXECUTED_MAYBE : reply->executed;
 }
 
+/* The reply as the step's conditions judge it; that of the agent if there are none. The item keeps the
+ * latter, because it may be decided again on other rows. NULL: no memory. */
+static const struct mg_reply *reply_judged(struct mg_batch *batch, const struct mg_item *item, int step)
+{
+    const struct mg_workflow *workflow = item->fold->workflow->workflow;
+    const struct mg_order_record *record = item->fold->record;
+    if (!mg_workflow_step_is_judged(&workflow->steps[step])) {
+        return item->reply;
+    }
+    struct mg_reply *judged = mg_arena_alloc(batch->arena, sizeof(*judged));
+    struct mg_slice results[MG_STEPS_MAX];
+    if (judged == NULL) {
+        return NULL;
+    }
+    for (int i = 0; i < workflow->plan.step_count; i++) {
+        results[i] = record->steps[i].result;
+    }
+    const struct mg_render_input input = {workflow, record->order_id, record->payload, results};
+    *judged = *item->reply;
+    (void)mg_workflow_answer_judge(&input, step, judged);
+    return judged;
+}
+
 static void reply_apply(struct mg_batch *batch, struct mg_item *item, int step)
 {
-    const struct mg_reply *reply = item->reply;
+    const struct mg_reply *reply = reply_judged(batch, item, step);
     struct mg_fold *fold = item->fold;
+    if (reply == NULL) {
+        fold->has_failed = true;
+        return;
+    }
     const struct mg_step *state = &fold->record->order.steps[step];
     bool is_paused = strcmp(reply->error_code, MG_ERROR_CODE_SERVICE_PAUSED) == 0;
     bool is_open = strcmp(reply->error_code, MG_ERROR_CODE_BREAKER_OPEN) == 0 ||
@@ -140,6 +194,7 @@ static void reply_apply(struct mg_batch *batch, struct mg_item *item, int step)
                              .outcome = reply->outcome,
                              .executed = executed_of(reply, state),
                              .may_still_act = reply->may_still_act,
+                             .is_work_refused = is_work_refused(reply),
                              .is_service_down = is_open || is_paused,
                              .is_service_paused = is_paused,
                              .retry_after_ms = reply->retry_after_ms};

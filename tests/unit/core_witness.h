@@ -128,7 +128,7 @@ static inline void witness_maybe(struct witness *witness, const struct mg_cause 
         bool is_doubt = !is_good && (cause->executed != MG_EXECUTED_NO || cause->may_still_act);
         witness->is_maybe[i] = witness->is_maybe[i] || is_working || is_doubt;
     } else if (kind == MG_KIND_VERIFY && cause->kind == MG_CAUSE_REPLY &&
-               cause->outcome == MG_OUTCOME_ABSENT && plan->is_absent_final) {
+               (cause->is_work_refused || (cause->outcome == MG_OUTCOME_ABSENT && plan->is_absent_final))) {
         witness->is_maybe[i] = false;
     } else if (kind == MG_KIND_UNDO && cause->kind == MG_CAUSE_REPLY &&
                (is_good || cause->outcome == MG_OUTCOME_ABSENT)) {
@@ -353,7 +353,7 @@ static inline void witness_polls(struct witness *witness, const struct mg_cause 
     bool is_of_poll = cause->step == i && before->state == MG_STEP_RUNNING && before->is_accepted;
     bool is_silent = cause->kind == MG_CAUSE_OVERDUE && !is_away(witness->context.gate[i]);
     bool is_bad = cause->kind == MG_CAUSE_REPLY &&
-                  (cause->outcome == MG_OUTCOME_PERMANENT ||
+                  ((cause->outcome == MG_OUTCOME_PERMANENT && !cause->is_work_refused) ||
                    (!cause->is_service_down &&
                     (cause->outcome == MG_OUTCOME_TRANSIENT || cause->outcome == MG_OUTCOME_UNKNOWN)));
     if (is_of_poll && (is_silent || is_bad)) {

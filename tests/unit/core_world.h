@@ -146,15 +146,18 @@ static inline void world_reply(struct world *world, int step, uint32_t attempt, 
     if (executed == MG_EXECUTED_NO && at->kind == MG_KIND_DO) {
         at->is_no = true;
     }
-    reply.reply = (struct mg_cause){.kind = MG_CAUSE_REPLY,
-                                    .step = step,
-                                    .attempt = attempt,
-                                    .reply_kind = at->kind,
-                                    .outcome = outcome,
-                                    .executed = executed,
-                                    .is_service_down = is_service_down,
-                                    .may_still_act = at->is_late || at->was_delivered_again,
-                                    .retry_after_ms = world_chance(world, 10) ? 2000 : -1};
+    reply.reply =
+        (struct mg_cause){.kind = MG_CAUSE_REPLY,
+                          .step = step,
+                          .attempt = attempt,
+                          .reply_kind = at->kind,
+                          .outcome = outcome,
+                          .executed = executed,
+                          .is_service_down = is_service_down,
+                          .is_work_refused = at->kind == MG_KIND_VERIFY && outcome == MG_OUTCOME_PERMANENT &&
+                                             executed == MG_EXECUTED_NO,
+                          .may_still_act = at->is_late || at->was_delivered_again,
+                          .retry_after_ms = world_chance(world, 10) ? 2000 : -1};
     world_broker_take(world, &reply);
 }
 
@@ -277,6 +280,10 @@ static inline void agent_verify(struct world *world, int step, uint32_t attempt)
         }
     } else if (key->stands) {
         world_reply(world, step, attempt, MG_OUTCOME_DONE, MG_EXECUTED_YES, false);
+    } else if (world_chance(world, 12)) { /* the service refuses this key from now on */
+        key->is_working = false;
+        key->is_refused = true;
+        world_reply(world, step, attempt, MG_OUTCOME_PERMANENT, MG_EXECUTED_NO, false);
     } else if (key->is_working) {
         world_reply(world, step, attempt, MG_OUTCOME_ACCEPTED, MG_EXECUTED_YES, false);
     } else {

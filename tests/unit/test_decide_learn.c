@@ -220,6 +220,27 @@ START_TEST(only_final_absence_ends_the_undo)
 }
 END_TEST
 
+/* Guard: the definition's word that the work is refused. Catches: a verify's own refusal that is taken for
+ * it, and a step that was answered as done and is cleared by a service that contradicts itself. */
+START_TEST(refused_work_needs_no_undo)
+{
+    plan.steps[0].learn = MG_LEARN_VERIFY;
+    turn_back_in_doubt();
+    order.steps[0].is_maybe = _i != 2;
+    ck_assert_int_eq(decide((struct mg_cause){.kind = MG_CAUSE_REPLY,
+                                              .step = 0,
+                                              .attempt = order.steps[0].attempt,
+                                              .reply_kind = MG_KIND_VERIFY,
+                                              .outcome = MG_OUTCOME_PERMANENT,
+                                              .executed = MG_EXECUTED_NO,
+                                              .is_work_refused = _i >= 1,
+                                              .retry_after_ms = -1}),
+                     MG_GO);
+    ck_assert_int_eq(order.steps[0].state, _i == 1 ? MG_STEP_UNDONE : MG_STEP_UNDO_WAITING);
+    ck_assert(order.steps[0].is_maybe == (_i == 0));
+}
+END_TEST
+
 START_TEST(learning_waits_for_a_service_that_is_away_and_counts_nothing)
 {
     turn_back_in_doubt();
@@ -361,6 +382,7 @@ int main(void)
     tcase_add_loop_test(cases, learning_ends_with_the_undos_attempts, 0, 2);
     tcase_add_test(cases, undo_has_its_own_attempts_after_learning);
     tcase_add_loop_test(cases, only_final_absence_ends_the_undo, 0, 2);
+    tcase_add_loop_test(cases, refused_work_needs_no_undo, 0, 3);
     tcase_add_test(cases, learning_waits_for_a_service_that_is_away_and_counts_nothing);
     tcase_add_loop_test(cases, accepted_repeat_is_undone_only_when_quiet, 0, 2);
     tcase_add_test(cases, operators_result_has_the_undo_begin_anew);

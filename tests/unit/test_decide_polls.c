@@ -184,6 +184,55 @@ START_TEST(alert_of_failing_polls_closes_with_the_polling)
 }
 END_TEST
 
+static enum mg_verdict verify_refuses(bool is_work_refused)
+{
+    ck_assert_int_eq(order.steps[0].kind, MG_KIND_VERIFY);
+    return decide((struct mg_cause){.kind = MG_CAUSE_REPLY,
+                                    .step = 0,
+                                    .attempt = order.steps[0].attempt,
+                                    .reply_kind = MG_KIND_VERIFY,
+                                    .outcome = MG_OUTCOME_PERMANENT,
+                                    .executed = MG_EXECUTED_NO,
+                                    .is_work_refused = is_work_refused,
+                                    .retry_after_ms = -1});
+}
+
+/* Guard: the definition's word that the work is refused. Catches: work that is polled on, and undone,
+ * although it has failed for good; and a verify's own refusal (401) that is taken for that word. */
+START_TEST(accepted_work_that_was_refused_has_failed_and_is_not_undone)
+{
+    plan.steps[0].finish_within_ms = 600000;
+    submit();
+    reply(0, MG_OUTCOME_ACCEPTED);
+    (void)due(0);
+    ck_assert_int_eq(verify_refuses(_i == 1), MG_GO);
+    if (_i == 0) {
+        ck_assert_int_eq(order.steps[0].state, MG_STEP_WAITING);
+        ck_assert(order.steps[0].is_maybe);
+        return;
+    }
+    ck_assert_int_eq(order.steps[0].state, MG_STEP_FAILED);
+    ck_assert_int_eq(order.steps[0].reason, MG_REASON_REPLY_PERMANENT);
+    ck_assert(!order.steps[0].is_maybe && order.steps[0].is_refused && !order.steps[0].is_accepted);
+    ck_assert_int_eq(order.state, MG_ORDER_COMPENSATED);
+    ck_assert_uint_eq(order.failure_count, 1);
+}
+END_TEST
+
+/* The same after an answer that was lost. */
+START_TEST(a_doubt_ends_when_a_verify_finds_the_work_refused)
+{
+    plan.steps[0].on_unknown = MG_ON_UNKNOWN_VERIFY;
+    submit();
+    ck_assert_int_eq(reply_executed(0, MG_OUTCOME_UNKNOWN, MG_EXECUTED_MAYBE), MG_GO);
+    ck_assert(order.steps[0].is_maybe);
+    ck_assert_int_eq(verify_refuses(true), MG_GO);
+    ck_assert_int_eq(order.steps[0].state, MG_STEP_FAILED);
+    ck_assert(!order.steps[0].is_maybe);
+    ck_assert_int_eq(order.state, MG_ORDER_COMPENSATED);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("decide_polls");
@@ -196,6 +245,8 @@ int main(void)
                         0, 2);
     tcase_add_loop_test(cases, accepted_work_is_not_absent_before_its_attempt_is_over, 0, 2);
     tcase_add_test(cases, work_that_a_verify_finds_under_way_has_not_failed);
+    tcase_add_loop_test(cases, accepted_work_that_was_refused_has_failed_and_is_not_undone, 0, 2);
+    tcase_add_test(cases, a_doubt_ends_when_a_verify_finds_the_work_refused);
     tcase_add_loop_test(cases, alert_of_failing_polls_closes_with_the_polling, 0, 3);
     suite_add_tcase(suite, cases);
     return run_suite(suite);

@@ -1,0 +1,354 @@
+/*
+ * The meaning of a service's good answer: `done_when` and `refused_when` of a step, over the answer's body.
+ * They see `result` (the answer's, as the service file takes it) beside what the step's request may see.
+ *
+ * A condition that cannot be evaluated counts as unclear, unless the other one holds, as beside && and || in
+ * an expression. Nothing unclear is taken for done or refused.
+ */
+#include "wire/workflow_answer.h"
+
+#include <ctype.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "wire/service.h"
+#include "wire/workflow_exprs.h"
+
+/* ---- reading ---- */
+
+/* The names that every expression of the workflow has, and `result` behind them. */
+struct answer_names {
+    struct mg_expr_root roots[MG_ROOT_COUNT + 1];
+    struct mg_expr_names names;
+};
+
+static int result_root(const struct mg_workflow_exprs *exprs)
+{
+    return exprs->names.root_count;
+}
+
+static void names_make(const struct mg_workflow_exprs *exprs, struct answer_names *ret_names)
+{
+    memcpy(ret_names->roots, exprs->roots, sizeof(exprs->roots));
+    ret_names->roots[result_root(exprs)] = (struct mg_expr_root){"result", NULL};
+    ret_names->names = (struct mg_expr_names){
+        .roots = ret_names->roots, .root_count = result_root(exprs) + 1, .shapes = exprs->names.shapes};
+}
+
+struct reference_check {
+    const struct mg_workflow_exprs *exprs;
+    bool has_result;
+    uint64_t steps; /* whose results it needs */
+};
+
+static void note_reference(void *arg, const struct mg_expr_reference *reference)
+{
+    struct reference_check *check = arg;
+    if (reference->root == result_root(check->exprs)) {
+        check->has_result = true;
+    } else if (reference->root == MG_ROOT_RESULTS) {
+        check->steps |= UINT64_C(1) << reference->member;
+    } else if (reference->root == MG_ROOT_VALUES) {
+        check->steps |= check->exprs->value_steps[reference->member];
+    }
+}
+
+struct condition {
+    const struct mg_workflow *workflow;
+    int step;
+    uint64_t before;
+    char pointer[MG_JSON_POINTER_SIZE];
+    struct mg_json_faults *faults;
+};
+
+static void check_steps(const struct condition *condition, uint64_t steps)
+{
+    for (int i = 0; i < condition->workflow->plan.step_count; i++) {
+        const char *name = condition->workflow->steps[i].name;
+        if (!(steps & (UINT64_C(1) << i))) {
+            continue;
+        }
+        if (i == condition->step) {
+            mg_json_fault(condition->faults, MG_BAD_INPUT, condition->pointer,
+                          "results.%s is the step's own result, which is not kept yet; write \"result\"",
+                          name);
+        } else if (!(condition->before & (UINT64_C(1) << i))) {
+            mg_json_fault(condition->faults, MG_BAD_INPUT, condition->pointer,
+                          "step \"%s\" is not before this one; add it to \"after\", here or in a step before",
+                          name);
+        }
+    }
+}
+
+static void check_condition(const struct condition *condition, const struct mg_expr *expr)
+{
+    struct reference_check check = {.exprs = condition->workflow->exprs};
+    enum mg_expr_type type = mg_expr_type_of(expr);
+
+    mg_expr_references(expr, note_reference, &check);
+    check_steps(condition, check.steps);
+    if (type != MG_EXPR_UNKNOWN && type != MG_EXPR_BOOLEAN) {
+        mg_json_fault(condition->faults, MG_BAD_INPUT, condition->pointer,
+                      "it is %s; a condition is needed, as in \"result.state == 'SETTLED'\"",
+                      mg_expr_type_name(type));
+    } else if (!check.has_result) {
+        mg_json_fault(
+            condition->faults, MG_BAD_INPUT, condition->pointer,
+            "it does not look at the answer; refer to \"result\", as in \"result.state == 'SETTLED'\"");
+    }
+}
+
+static const struct mg_expr *read_condition(struct condition *condition, const char *name,
+                                            struct mg_slice quoted)
+{
+    struct mg_workflow_exprs *exprs = condition->workflow->exprs;
+    struct answer_names names;
+    const struct mg_expr *expr = NULL;
+    struct mg_err err;
+    struct mg_buf text;
+
+    if (quoted.data == NULL || exprs == NULL) {
+        return NULL;
+    }
+    (void)snprintf(condition->pointer, sizeof(condition->pointer), "/steps/%d/%s", condition->step, name);
+    names_make(exprs, &names);
+    mg_buf_init(&text, quoted.len);
+    (void)mg_json_string(quoted, &text); /* checked: a string */
+    struct mg_slice trimmed = text.len > 0 ? mg_json_trim(mg_buf_slice(&text)) : mg_slice_of("");
+    enum mg_class class = text.failed
+                              ? mg_err_set(&err, MG_TRANSIENT, "there is no memory for it")
+                              : mg_expr_compile(trimmed, &names.names, exprs->arena, &expr, NULL, &err);
+    mg_buf_finish(&text);
+    if (class != MG_OK) {
+        mg_json_fault(condition->faults, class, condition->pointer, "%s", err.text);
+        return NULL;
+    }
+    check_condition(condition, expr);
+    return expr;
+}
+
+void mg_workflow_answer_check(struct mg_workflow *workflow, int step, const struct mg_step_source *source,
+                              uint64_t before, struct mg_json_faults *faults)
+{
+    struct condition condition = {.workflow = workflow, .step = step, .before = before, .faults = faults};
+    struct mg_workflow_step *of = &workflow->steps[step];
+
+    of->done_when = read_condition(&condition, "done_when", source->done_when);
+    of->refused_when = read_condition(&condition, "refused_when", source->refused_when);
+    if (of->done_when != NULL && of->refused_when != NULL &&
+        mg_slice_equal(mg_expr_text(of->done_when), mg_expr_text(of->refused_when))) {
+        mg_json_fault(faults, MG_BAD_INPUT, condition.pointer,
+                      "the same as \"done_when\": no answer could be done; leave one of them out");
+    }
+}
+
+/* ---- evaluating ---- */
+
+struct answer_source {
+    const struct mg_render_input *input;
+    struct mg_slice result;
+    char order_id[MG_KEY_SIZE + 2]; /* as a JSON string: its characters need no escaping */
+};
+
+static struct mg_expr_found find_root(void *arg, int root, int member)
+{
+    const struct answer_source *source = arg;
+    const struct mg_workflow_exprs *exprs = source->input->workflow->exprs;
+    struct mg_expr_found found = {0};
+
+    if (root == result_root(exprs)) {
+        found.json = source->result;
+    } else if (root == MG_ROOT_PAYLOAD) {
+        found.json = source->input->payload;
+    } else if (root == MG_ROOT_RESULTS) {
+        found.json = source->input->results[member];
+    } else if (root == MG_ROOT_ORDER) {
+        found.json = mg_slice_of(source->order_id);
+    } else if (root == MG_ROOT_VALUES) {
+        found.expr = exprs->values[member];
+    }
+    return found;
+}
+
+enum holds { HOLDS_ABSENT, HOLDS_YES, HOLDS_NO, HOLDS_UNCLEAR };
+
+static enum holds evaluate(const struct mg_expr *expr, const struct mg_expr_scope *scope,
+                           struct mg_expr_room *room, struct mg_err *err)
+{
+    bool is_true = false;
+    if (expr == NULL) {
+        return HOLDS_ABSENT;
+    }
+    if (mg_expr_decide(expr, scope, room, &is_true, err) != MG_OK) {
+        return HOLDS_UNCLEAR;
+    }
+    return is_true ? HOLDS_YES : HOLDS_NO;
+}
+
+/* Appends to the text, cut at a character. */
+static void why_append(char why[MG_ERROR_TEXT_MAX + 1], struct mg_slice more)
+{
+    size_t len = strlen(why), size = mg_utf8_cut(more, MG_ERROR_TEXT_MAX - len);
+    memcpy(why + len, more.data, size);
+    why[len + size] = '\0';
+}
+
+/* `what` and the condition with the values that decided it. */
+static void explain(const char *what, const struct mg_expr *expr, const struct mg_expr_scope *scope,
+                    struct mg_expr_room *room, char why[MG_ERROR_TEXT_MAX + 1])
+{
+    struct mg_buf text;
+    why[0] = '\0';
+    why_append(why, mg_slice_of(what));
+    mg_buf_init(&text, MG_ERROR_TEXT_MAX);
+    mg_expr_explain(expr, scope, room, MG_ERROR_TEXT_MAX - strlen(why), &text);
+    if (!text.failed && text.len > 0) {
+        why_append(why, mg_buf_slice(&text));
+    }
+    mg_buf_finish(&text);
+}
+
+static void say_unclear(const char *name, const struct mg_err *err, bool is_truncated,
+                        char why[MG_ERROR_TEXT_MAX + 1])
+{
+    why[0] = '\0';
+    why_append(why, mg_slice_of("the answer is not clear: "));
+    why_append(why, mg_slice_of(name));
+    why_append(why, mg_slice_of(": "));
+    why_append(why, mg_slice_of(is_truncated
+                                    ? "the result is larger than the service file allows, and was left out"
+                                    : err->text));
+}
+
+enum mg_answer_meaning mg_workflow_answer(const struct mg_render_input *input, int step,
+                                          struct mg_slice result, bool is_truncated,
+                                          char ret_why[MG_ERROR_TEXT_MAX + 1])
+{
+    const struct mg_workflow_step *of = &input->workflow->steps[step];
+    struct answer_source source = {.input = input, .result = result};
+    const struct mg_expr_scope scope = {find_root, &source};
+    struct mg_expr_room room;
+    struct mg_err done_err, refused_err;
+
+    (void)snprintf(source.order_id, sizeof(source.order_id), "\"%s\"", input->order_id);
+    enum holds done = evaluate(of->done_when, &scope, &room, &done_err);
+    enum holds refused = evaluate(of->refused_when, &scope, &room, &refused_err);
+    ret_why[0] = '\0';
+    if (done == HOLDS_YES && refused == HOLDS_YES) {
+        why_append(ret_why, mg_slice_of("the answer is not clear: done_when and refused_when both hold"));
+        return MG_ANSWER_UNCLEAR;
+    }
+    if (refused == HOLDS_YES) {
+        explain("refused: refused_when: ", of->refused_when, &scope, &room, ret_why);
+        return MG_ANSWER_REFUSED;
+    }
+    if (done == HOLDS_YES || (done == HOLDS_ABSENT && refused == HOLDS_NO)) {
+        return MG_ANSWER_DONE;
+    }
+    if (done == HOLDS_UNCLEAR || refused == HOLDS_UNCLEAR) {
+        bool is_done = done == HOLDS_UNCLEAR;
+        say_unclear(is_done ? "done_when" : "refused_when", is_done ? &done_err : &refused_err, is_truncated,
+                    ret_why);
+        return MG_ANSWER_UNCLEAR;
+    }
+    explain("not done yet: done_when: ", of->done_when, &scope, &room, ret_why);
+    return MG_ANSWER_OPEN;
+}
+
+/* ---- the reply ---- */
+
+/* The first of the places with a text, or with a number if `takes_number`; absent: none. */
+static struct mg_slice find_first(struct mg_slice result, const char *const *places, bool takes_number)
+{
+    for (int i = 0; places[i] != NULL; i++) {
+        struct mg_slice value = mg_json_find(result, places[i]);
+        bool is_number =
+            value.data != NULL && (value.data[0] == '-' || isdigit((unsigned char)value.data[0]));
+        bool is_text = value.data != NULL && value.data[0] == '"' && value.len > 2;
+        if (is_text || (takes_number && is_number)) {
+            return value;
+        }
+    }
+    return (struct mg_slice){NULL, 0};
+}
+
+static void code_take(struct mg_reply *reply)
+{
+    struct mg_slice value = find_first(reply->result, MG_ERROR_CODE_PLACES, true);
+    struct mg_buf text;
+    size_t len = strlen(MG_ERROR_CODE_REFUSED);
+
+    memcpy(reply->error_code, MG_ERROR_CODE_REFUSED, len + 1);
+    if (value.data == NULL) {
+        return;
+    }
+    mg_buf_init(&text, value.len);
+    if (!mg_json_string(value, &text)) {
+        mg_buf_clear(&text);
+        mg_buf_append_slice(&text, value);
+    }
+    memcpy(reply->error_code + len, "/", 2);
+    /* No memory: the refusal goes on without the service's code. */
+    if (text.failed || text.len == 0 || !mg_error_code_append(mg_buf_slice(&text), reply->error_code)) {
+        reply->error_code[len] = '\0';
+    }
+    mg_buf_finish(&text);
+}
+
+/* Law 10, sticky maybe: a good answer whose delivery may have acted before says executed maybe, and so does
+ * accepted work. Then the refusal proves nothing about that. */
+static void refuse(struct mg_reply *reply)
+{
+    bool is_proof = reply->kind == MG_KIND_VERIFY ||
+                    (reply->outcome == MG_OUTCOME_DONE && reply->executed == MG_EXECUTED_YES);
+    reply->outcome = MG_OUTCOME_PERMANENT;
+    reply->executed = is_proof ? MG_EXECUTED_NO : MG_EXECUTED_MAYBE;
+    reply->is_refused_by_body = true;
+    code_take(reply);
+    reply->error_message = find_first(reply->result, MG_ERROR_TEXT_PLACES, false);
+}
+
+/* Neither done nor refused. The service has not finished, or nothing proves that it has; so the attempt may
+ * still act (law 11, quiesce). */
+static void leave_open(struct mg_reply *reply, bool is_polled, const char *code)
+{
+    if (reply->outcome == MG_OUTCOME_DONE) {
+        reply->outcome = is_polled ? MG_OUTCOME_ACCEPTED : MG_OUTCOME_UNKNOWN;
+        /* Implied for accepted work, which is polled at once if nothing else may act. */
+        reply->may_still_act = reply->may_still_act || (!is_polled && reply->kind == MG_KIND_DO);
+    } else {
+        code = MG_ERROR_CODE_NOT_DONE_YET; /* a 202 says so itself */
+    }
+    reply->executed = MG_EXECUTED_MAYBE;
+    memcpy(reply->error_code, code, strlen(code) + 1);
+}
+
+bool mg_workflow_answer_judge(const struct mg_render_input *input, int step, struct mg_reply *reply)
+{
+    const struct mg_workflow_step *of = &input->workflow->steps[step];
+    bool is_polled = input->workflow->plan.steps[step].finish_within_ms > 0;
+    bool is_good = reply->outcome == MG_OUTCOME_DONE || reply->outcome == MG_OUTCOME_ACCEPTED;
+
+    if (!mg_workflow_step_is_judged(of) || !is_good || reply->kind == MG_KIND_UNDO) {
+        return false;
+    }
+    switch (mg_workflow_answer(input, step, reply->result, reply->is_truncated, reply->error_text)) {
+    case MG_ANSWER_DONE:
+        /* Without done_when an accepted answer is what it was. */
+        if (reply->outcome == MG_OUTCOME_ACCEPTED && of->done_when != NULL) {
+            reply->outcome = MG_OUTCOME_DONE;
+            reply->may_still_act = reply->may_still_act || reply->kind == MG_KIND_DO;
+        }
+        return true;
+    case MG_ANSWER_REFUSED:
+        refuse(reply);
+        return true;
+    case MG_ANSWER_OPEN:
+        leave_open(reply, is_polled, MG_ERROR_CODE_NOT_DONE_YET);
+        return true;
+    case MG_ANSWER_UNCLEAR:
+        leave_open(reply, false, MG_ERROR_CODE_UNCLEAR);
+        return true;
+    }
+    return false;
+}

@@ -1,0 +1,45 @@
+/* The meaning of a service's good answer for its step: `done_when` and `refused_when` of the definition. */
+#ifndef MG_WIRE_WORKFLOW_ANSWER_H
+#define MG_WIRE_WORKFLOW_ANSWER_H
+
+#include "wire/reply.h"
+#include "wire/workflow.h"
+#include "wire/workflow_check.h"
+
+enum mg_answer_meaning {
+    MG_ANSWER_DONE,
+    MG_ANSWER_REFUSED,
+    MG_ANSWER_OPEN,    /* neither: the service has not finished */
+    MG_ANSWER_UNCLEAR, /* a condition cannot be evaluated, or both hold */
+};
+
+static inline bool mg_workflow_step_is_judged(const struct mg_workflow_step *step)
+{
+    return step->done_when != NULL || step->refused_when != NULL;
+}
+
+/* Of a step with conditions; `input->results` are those of the steps before it. `result` absent: the answer
+ * gave none, or it was too large. `ret_why` is the condition with its values, or the reason why it cannot be
+ * evaluated; empty if the answer is done. */
+enum mg_answer_meaning mg_workflow_answer(const struct mg_render_input *input, int step,
+                                          struct mg_slice result, bool is_truncated,
+                                          char ret_why[MG_ERROR_TEXT_MAX + 1]);
+
+/* Changes a reply to what the conditions of its step make of it. False: they do not concern it, and it is as
+ * it was. Only a good answer (done or accepted) to a do or a verify is judged.
+ *
+ * | conditions   | do                                          | verify                                    |
+ * |--------------|---------------------------------------------|-------------------------------------------|
+ * | done         | done                                        | done                                      |
+ * | refused      | permanent; executed no if nothing of this   | permanent, executed no                    |
+ * |              | delivery may have acted before              |                                           |
+ * | neither      | accepted with finish_within, else unknown   | accepted with finish_within, else unknown |
+ * | unclear      | unknown; a 202 stays accepted               | unknown; a 202 stays accepted             |
+ */
+bool mg_workflow_answer_judge(const struct mg_render_input *input, int step, struct mg_reply *reply);
+
+/* Compiles and checks the conditions of a step; `before`: the steps that have ended when it begins. */
+void mg_workflow_answer_check(struct mg_workflow *workflow, int step, const struct mg_step_source *source,
+                              uint64_t before, struct mg_json_faults *faults);
+
+#endif
