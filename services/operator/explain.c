@@ -110,7 +110,8 @@ static void step_write(struct mg_buf *out, const struct mg_explain_facts *facts,
     } else {
         mg_buf_printf(out, "for service %s is %s: %s", service, state, reason_text(reason));
     }
-    if (is_word(mg_table_cell(steps, row, "error_code"), MG_ERROR_CODE_NOT_DONE_YET)) {
+    const char *code = mg_table_cell(steps, row, "error_code");
+    if (is_word(code, MG_ERROR_CODE_NOT_DONE_YET) || is_word(code, MG_ERROR_CODE_UNCLEAR)) {
         mg_buf_printf(out, "; %s", mg_table_cell(steps, row, "error_text"));
     }
     breaker_write(out, facts->services, service);

@@ -38,12 +38,11 @@ class Bank(StandIn):
         return 200, "application/json", b'{"state":"SETTLED","amount":14.00}', {}
 
 
-def charge_of(**fields):
-    return step("charge", **{
-        "service": "bank", "complete_within": "2s", "poll": "100ms", "finish_within": "2m",
-        "do": {"method": "POST", "path": "/charges", "body": {"n": "${/payload/n}"}},
-        **CONDITIONS, **fields}) | {"verify": {"method": "GET", "path": "/charges/${/do_key}"},
-                                      "undo": {"method": "POST", "path": "/refunds", "body": {}}} | {"undo": {"method": "POST", "path": "/refunds", "body": {}}}
+def charge_of(service="bank", **fields):
+    return {**step("charge", service, complete_within="2s", poll="100ms", finish_within="2m",
+                   do={"method": "POST", "path": "/charges", "body": "${/payload}"},
+                   verify={"method": "GET", "path": "/charges/${/do_key}"}, **CONDITIONS),
+            "undo": {"method": "POST", "path": "/refunds", "body": {}}, **fields}
 
 
 @scenario(**OWN)
@@ -101,11 +100,12 @@ def an_answer_that_is_not_clear_makes_nothing_done(s):
     """Would catch: a 200 without the awaited member, or with a body that no condition can read, that counts as done."""
     post = Post()
     start_agents(s, {"post": post.url}, 1)
-    s.load_workflow("unclear", [step("ship", "post", undo=False, on_unknown="operator", **CONDITIONS)])
-    s.load_workflow("waits", [charge_of(service="post", do={"method": "POST", "path": "/ship", "body": "${/payload}"}, poll="30s")])
+    s.load_workflow("unclear", [step("ship", "post", undo=False, on_unknown="operator",
+                                 do={"method": "POST", "path": "/ship", "body": "${/payload}"}, **CONDITIONS)])
+    s.load_workflow("waits", [charge_of("post", poll="4s")])
     orders = {name: s.client.submit("unclear", {"answer": answer}) for name, answer in UNCLEAR.items()}
     for name, order in orders.items():
-        s.wait_state(order, "error")
+        s.wait(lambda order=order: s.step_state(order, "ship") == "unknown", f"{name}: the outcome is unknown")
         row = s.step(order, "ship")
         assert (row["state"], row["error_code"]) == ("unknown", "answer_unclear"), (name, row)
         assert row["maybe"] and row["error_text"].startswith("the answer is not clear: "), (name, row)
@@ -117,3 +117,8 @@ def an_answer_that_is_not_clear_makes_nothing_done(s):
     s.wait(lambda: s.step_state(waits, "charge") == "waiting", "the charge waits")
     explained = s.cluster.tool("order", "explain", waits.order_id).stdout
     assert "not done yet: done_when: result.state == 'SETTLED' was 'PENDING' == 'SETTLED'" in explained, explained
+    post.effects[f"{waits.order_id}.charge.do"] = ["application/json", '{"state":"SETTLED"}']
+    s.wait_state(waits, "processed")
+    for order in orders.values():
+        s.cluster.tool("order", "settle", order.order_id, "--step", "ship", "--outcome", "done", "--reason", "asked the service")
+        s.wait_state(order, "processed")

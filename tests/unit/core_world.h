@@ -20,6 +20,7 @@
 /* A remote service's record of one key. */
 struct remote_key {
     bool stands, is_tombstoned, is_working, was_undo_dispatched;
+    bool is_work_refused; /* for good, and each verify answers so */
     bool is_refused;      /* to every call that comes from now on, by a service that replays its answers */
     int64_t finish_at_ms; /* of work that it accepted */
 };
@@ -168,7 +169,7 @@ static inline bool remote_do(struct world *world, int step, uint32_t attempt)
         return false;
     }
     key->stands = true;
-    key->is_working = key->is_refused = false;
+    key->is_working = key->is_refused = key->is_work_refused = false;
     world->attempts[step][attempt].may_have_acted = true;
     return true;
 }
@@ -280,9 +281,9 @@ static inline void agent_verify(struct world *world, int step, uint32_t attempt)
         }
     } else if (key->stands) {
         world_reply(world, step, attempt, MG_OUTCOME_DONE, MG_EXECUTED_YES, false);
-    } else if (world_chance(world, 12)) { /* the service refuses this key from now on */
+    } else if (key->is_work_refused || world_chance(world, 12)) {
         key->is_working = false;
-        key->is_refused = true;
+        key->is_refused = key->is_work_refused = true;
         world_reply(world, step, attempt, MG_OUTCOME_PERMANENT, MG_EXECUTED_NO, false);
     } else if (key->is_working) {
         world_reply(world, step, attempt, MG_OUTCOME_ACCEPTED, MG_EXECUTED_YES, false);
