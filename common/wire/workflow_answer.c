@@ -104,6 +104,7 @@ static const struct mg_expr *read_condition(struct condition *condition, const c
     struct mg_workflow_exprs *exprs = condition->workflow->exprs;
     struct answer_names names;
     const struct mg_expr *expr = NULL;
+    struct mg_expr_place place = {.column = 1};
     struct mg_err err;
     struct mg_buf text;
 
@@ -117,10 +118,11 @@ static const struct mg_expr *read_condition(struct condition *condition, const c
     struct mg_slice trimmed = text.len > 0 ? mg_json_trim(mg_buf_slice(&text)) : mg_slice_of("");
     enum mg_class class = text.failed
                               ? mg_err_set(&err, MG_TRANSIENT, "there is no memory for it")
-                              : mg_expr_compile(trimmed, &names.names, exprs->arena, &expr, NULL, &err);
+                              : mg_expr_compile(trimmed, &names.names, exprs->arena, &expr, &place, &err);
     mg_buf_finish(&text);
     if (class != MG_OK) {
-        mg_json_fault(condition->faults, class, condition->pointer, "%s", err.text);
+        mg_json_fault_at(condition->faults, class, condition->pointer,
+                         mg_workflow_expr_at(quoted, place.column), "%s", err.text);
         return NULL;
     }
     check_condition(condition, expr);
