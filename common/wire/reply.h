@@ -49,7 +49,7 @@ struct mg_reply {
 #define MG_ERROR_CODE_TOKEN_UNAVAILABLE "token_unavailable"
 #define MG_ERROR_CODE_SERVICE_PAUSED    "service_paused" /* not made, paused by an operator: the same */
 
-/* Appends what is left of a service's own code, as far as there is room: letters, digits, ".", "_", "-".
+/* Appends the usable part of a service's own code, as far as there is room: letters, digits, ".", "_", "-".
  * False: nothing is left of it. */
 bool mg_error_code_append(struct mg_slice text, char code[MG_ERROR_CODE_MAX + 1]);
 

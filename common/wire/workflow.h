@@ -31,7 +31,7 @@ struct mg_workflow_step {
     char name[MG_NAME_MAX + 1];
     char service[MG_NAME_MAX + 1];
     struct mg_action actions[MG_KIND_COUNT];
-    /* What its good answers mean (workflow_answer.h); NULL: the HTTP status alone decides. */
+    /* The meaning of its good answers (workflow_answer.h); NULL: the HTTP status alone decides. */
     const struct mg_expr *done_when, *refused_when;
     bool uses_own_result; /* its verify or undo refers to its own result: the result of a 202 is kept, too */
 };

@@ -1,6 +1,6 @@
 /*
  * The meaning of a service's good answer: `done_when` and `refused_when` of a step, over the answer's body.
- * They see `result` (the answer's, as the service file takes it) beside what the step's request may see.
+ * They see `result` (the answer's, as the service file takes it) beside all that the step's request may use.
  *
  * A condition that cannot be evaluated counts as unclear, unless the other one holds, as beside && and || in
  * an expression. Nothing unclear is taken for done or refused.
@@ -38,7 +38,7 @@ static void names_make(const struct mg_workflow_exprs *exprs, struct answer_name
 struct reference_check {
     const struct mg_workflow_exprs *exprs;
     bool has_result;
-    uint64_t steps; /* whose results it needs */
+    uint64_t steps; /* needed results */
 };
 
 static void note_reference(void *arg, const struct mg_expr_reference *reference)
@@ -195,13 +195,13 @@ static void why_append(char why[MG_ERROR_TEXT_MAX + 1], struct mg_slice more)
     why[len + size] = '\0';
 }
 
-/* `what` and the condition with the values that decided it. */
-static void explain(const char *what, const struct mg_expr *expr, const struct mg_expr_scope *scope,
+/* `label` and the condition with the values that decided it. */
+static void explain(const char *label, const struct mg_expr *expr, const struct mg_expr_scope *scope,
                     struct mg_expr_room *room, char why[MG_ERROR_TEXT_MAX + 1])
 {
     struct mg_buf text;
     why[0] = '\0';
-    why_append(why, mg_slice_of(what));
+    why_append(why, mg_slice_of(label));
     mg_buf_init(&text, MG_ERROR_TEXT_MAX);
     mg_expr_explain(expr, scope, room, MG_ERROR_TEXT_MAX - strlen(why), &text);
     if (!text.failed && text.len > 0) {
@@ -297,8 +297,8 @@ static void code_take(struct mg_reply *reply)
     mg_buf_finish(&text);
 }
 
-/* Law 10, sticky maybe: a good answer whose delivery may have acted before says executed maybe, and so does
- * accepted work. Then the refusal proves nothing about that. */
+/* Law 10, sticky maybe: beside a good answer, executed is maybe if the delivery may have acted before, and so
+ * does accepted work. Then the refusal proves nothing about that. */
 static void refuse(struct mg_reply *reply)
 {
     bool is_proof = reply->kind == MG_KIND_VERIFY ||
@@ -319,7 +319,7 @@ static void leave_open(struct mg_reply *reply, bool is_polled, const char *code)
         /* Implied for accepted work, which is polled at once if nothing else may act. */
         reply->may_still_act = reply->may_still_act || (!is_polled && reply->kind == MG_KIND_DO);
     } else {
-        code = MG_ERROR_CODE_NOT_DONE_YET; /* a 202 says so itself */
+        code = MG_ERROR_CODE_NOT_DONE_YET; /* that is the meaning of a 202 */
     }
     reply->executed = MG_EXECUTED_MAYBE;
     memcpy(reply->error_code, code, strlen(code) + 1);
@@ -336,7 +336,7 @@ bool mg_workflow_answer_judge(const struct mg_render_input *input, int step, str
     }
     switch (mg_workflow_answer(input, step, reply->result, reply->is_truncated, reply->error_text)) {
     case MG_ANSWER_DONE:
-        /* Without done_when an accepted answer is what it was. */
+        /* Without done_when an accepted answer stays accepted. */
         if (reply->outcome == MG_OUTCOME_ACCEPTED && of->done_when != NULL) {
             reply->outcome = MG_OUTCOME_DONE;
             reply->may_still_act = reply->may_still_act || reply->kind == MG_KIND_DO;

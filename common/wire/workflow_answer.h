@@ -25,7 +25,7 @@ enum mg_answer_meaning mg_workflow_answer(const struct mg_render_input *input, i
                                           struct mg_slice result, bool is_truncated,
                                           char ret_why[MG_ERROR_TEXT_MAX + 1]);
 
-/* Changes a reply to what the conditions of its step make of it. False: they do not concern it, and it is as
+/* Changes a reply by the conditions of its step. False: they do not concern it, and it is as
  * it was. Only a good answer (done or accepted) to a do or a verify is judged.
  *
  * | conditions   | do                                          | verify                                    |

@@ -1,4 +1,4 @@
-"""What an answer means: services that answer 200 whatever became of the work, and tell it in the body."""
+"""The meaning of an answer: services that answer 200 whatever became of the work, and tell it in the body."""
 
 import json
 

@@ -1,4 +1,4 @@
-/* What a good answer means: done_when and refused_when over its body. */
+/* The meaning of a good answer: done_when and refused_when over its body. */
 #include <check.h>
 #include <stdio.h>
 #include <string.h>
@@ -188,7 +188,7 @@ static const struct {
     /* An earlier try or copy may have acted: the refusal of this one proves nothing about it. */
     {BOTH, REFUSED_BODY, MG_KIND_DO, MG_OUTCOME_DONE, MG_EXECUTED_MAYBE, MG_OUTCOME_PERMANENT,
      MG_EXECUTED_MAYBE, false, true, "refused/card_declined"},
-    /* 202: the service may still begin the work, whatever the body says. */
+    /* 202: the service may still begin the work, with any body. */
     {BOTH POLL, REFUSED_BODY, MG_KIND_DO, MG_OUTCOME_ACCEPTED, MG_EXECUTED_MAYBE, MG_OUTCOME_PERMANENT,
      MG_EXECUTED_MAYBE, false, true, "refused/card_declined"},
     {BOTH POLL, "{\"state\":\"SETTLED\"}", MG_KIND_DO, MG_OUTCOME_ACCEPTED, MG_EXECUTED_MAYBE,

@@ -1,4 +1,4 @@
-/* done_when and refused_when in the scheduler: what becomes of a step, its record, its messages and its
+/* done_when and refused_when in the scheduler: the step, its record, its messages and its
  * story. */
 #include <check.h>
 #include <stdio.h>
