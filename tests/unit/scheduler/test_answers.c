@@ -16,7 +16,7 @@
     "\"do\":{\"method\":\"POST\",\"path\":\"/c\"},\"undo\":\"none\"}]}"
 #define VERIFY   "\"verify\":{\"method\":\"GET\",\"path\":\"/r/${/do_key}\"},"
 #define UNDO     "\"undo\":{\"method\":\"DELETE\",\"path\":\"/r/${/do_key}\"}"
-#define POLLED   DEFINITION("\"finish_within\":\"1h\"," VERIFY UNDO)
+#define POLLED   DEFINITION("\"finish_within\":\"1h\",\"poll\":\"1s\"," VERIFY UNDO)
 #define UNPOLLED DEFINITION("\"on_unknown\":\"operator\"," VERIFY UNDO)
 #define DECLINED "{\"state\":\"DECLINED\",\"code\":\"card_declined\",\"message\":\"the card was declined\"}"
 
