@@ -4,6 +4,7 @@
 
 #include "../suite.h"
 #include "classify.h"
+#include "tries.h"
 
 static struct mg_service *service;
 static struct mg_verdict_of_try verdict;
@@ -247,6 +248,29 @@ START_TEST(a_result_at_the_limits_leaves_room_for_its_reply)
 }
 END_TEST
 
+/* Catches: a refusal in the body of a second try, which would be taken for a proof about the first one. */
+START_TEST(a_good_answer_to_a_judged_do_is_maybe_after_a_doubtful_try)
+{
+    static const struct {
+        int version;
+        enum mg_kind kind;
+        bool may_have_run;
+        enum mg_executed executed;
+    } CASES[] = {
+        {MG_REQUEST_VERSION_JUDGED, MG_KIND_DO, true, MG_EXECUTED_MAYBE},
+        {MG_REQUEST_VERSION_JUDGED, MG_KIND_DO, false, MG_EXECUTED_YES},
+        {MG_REQUEST_VERSION_JUDGED, MG_KIND_VERIFY, true, MG_EXECUTED_YES},
+        {MG_REQUEST_VERSION_REACH, MG_KIND_DO, true, MG_EXECUTED_YES},
+        {1, MG_KIND_DO, true, MG_EXECUTED_YES},
+    };
+    struct mg_request request = {.version = CASES[_i].version, .kind = CASES[_i].kind};
+    struct mg_tries tries = {.may_have_run = CASES[_i].may_have_run};
+    struct mg_verdict_of_try good = {.outcome = MG_OUTCOME_DONE, .executed = MG_EXECUTED_YES};
+    mg_tries_note(&tries, &request, &good);
+    ck_assert_int_eq(good.executed, CASES[_i].executed);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("agent classify");
@@ -260,6 +284,7 @@ int main(void)
     tcase_add_test(tcase, a_broken_answer_to_a_do_leaves_its_outcome_unknown);
     tcase_add_test(tcase, a_good_status_with_a_body_cut_off_is_not_done);
     tcase_add_test(tcase, a_refusal_proves_nothing_about_an_earlier_try);
+    tcase_add_loop_test(tcase, a_good_answer_to_a_judged_do_is_maybe_after_a_doubtful_try, 0, 5);
     tcase_add_test(tcase, the_result_is_the_part_pointed_at_digit_for_digit);
     tcase_add_test(tcase, what_is_no_json_or_has_no_such_part_gives_no_result);
     tcase_add_test(tcase, a_result_above_the_limit_is_cut_and_says_so);
