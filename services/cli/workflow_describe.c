@@ -144,6 +144,24 @@ static void tries_say(struct telling *telling, int step, const char *what, int64
         duration(retry->backoff_ms, first), duration(retry->max_backoff_ms, most), more);
 }
 
+/* Members whose text says all. */
+static void conditions_say(struct telling *telling, int step)
+{
+    static const struct {
+        const char *name, *begin;
+    } CONDITIONS[] = {{"done_when", "A good answer means that it is done only if"},
+                      {"refused_when", "A good answer is a refusal if"}};
+    char pointer[64], text[SHOWN_MAX + 8];
+    for (size_t i = 0; i < sizeof(CONDITIONS) / sizeof(CONDITIONS[0]); i++) {
+        snprintf(pointer, sizeof(pointer), "/steps/%d/%s", step, CONDITIONS[i].name);
+        struct mg_slice value = mg_json_find(telling->workflow->text, pointer);
+        if (value.data != NULL) {
+            shown(value, text);
+            say(telling, step, "%s %s.", CONDITIONS[i].begin, text);
+        }
+    }
+}
+
 static void doubt_say(struct telling *telling, int step)
 {
     const struct mg_step_plan *plan = &telling->workflow->plan.steps[step];
@@ -196,6 +214,7 @@ static void step_say(struct telling *telling, int step)
     } else {
         tries_say(telling, step, "It", plan->complete_within_ms, &plan->retry);
     }
+    conditions_say(telling, step);
     doubt_say(telling, step);
     undo_say(telling, step);
     if (plan->is_pivot) {

@@ -98,6 +98,14 @@ class Words(unittest.TestCase):
                 path = self.changed(lambda d, change=change, output=output: (change(d), output(d)))
                 self.assertIn(line + "\n", run("diff", FULFILMENT, path, code=ERROR))
 
+    def test_the_meaning_of_an_answer_is_described_and_compared(self):
+        path = self.changed(lambda d: d["steps"][1].update(done_when="result.status == 'captured'"))
+        self.assertIn("A good answer means that it is done only if \"result.status == 'captured'\".", run("describe", path))
+        self.assertEqual(run("diff", FULFILMENT, path, code=ERROR).splitlines()[0],
+                         "step charge: done_when added: \"result.status == 'captured'\"")
+        self.assertEqual(run("diff", path, FULFILMENT, code=ERROR).splitlines()[0],
+                         "step charge: done_when removed: \"result.status == 'captured'\"")
+
     def test_a_step_put_between_others_is_the_only_change(self):
         path = self.changed(lambda d: d["steps"].insert(1, {**d["steps"][0], "step": "pack", "after": ["reserve"]}))
         self.assertEqual(run("diff", FULFILMENT, path, code=ERROR).splitlines()[:-1], ["step pack: added"])
