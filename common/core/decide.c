@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "core/decider.h"
+#include "core/guard.h"
 #include "core/judge.h"
 #include "core/operator.h"
 #include "core/order.h"
@@ -111,6 +112,8 @@ static enum mg_verdict cause_apply(struct mg_decider *decider)
         return mg_judge_unsendable(decider, MG_REASON_UNRENDERABLE);
     case MG_CAUSE_REQUEST_CHANGED:
         return mg_judge_unsendable(decider, MG_REASON_REQUEST_CHANGED);
+    case MG_CAUSE_FACTS:
+        return mg_guard_facts(decider);
     case MG_CAUSE_RESUME:
     case MG_CAUSE_RESTART:
     case MG_CAUSE_SETTLE:
@@ -128,7 +131,8 @@ static bool cause_names_step(enum mg_cause_kind kind)
 {
     return kind == MG_CAUSE_REPLY || kind == MG_CAUSE_OVERDUE || kind == MG_CAUSE_DUE ||
            kind == MG_CAUSE_UNPUBLISHABLE || kind == MG_CAUSE_REPUBLISHED || kind == MG_CAUSE_UNRENDERABLE ||
-           kind == MG_CAUSE_REQUEST_CHANGED || kind == MG_CAUSE_SETTLE || kind == MG_CAUSE_SKIP;
+           kind == MG_CAUSE_REQUEST_CHANGED || kind == MG_CAUSE_FACTS || kind == MG_CAUSE_SETTLE ||
+           kind == MG_CAUSE_SKIP;
 }
 
 void mg_order_decide(const struct mg_plan *plan, const struct mg_context *context,

@@ -50,6 +50,12 @@ void mg_decider_status(struct mg_decider *decider, enum mg_status status, enum m
     effect->seq = ++decider->order.seq;
 }
 
+void mg_decider_ask(struct mg_decider *decider, int step)
+{
+    effect_add(decider, MG_EFFECT_ASK)->step = step;
+    decider->is_changed = true;
+}
+
 static void alert_add(struct mg_decider *decider, enum mg_effect_kind kind, enum mg_alert alert,
                       enum mg_reason reason, int step)
 {

@@ -14,6 +14,8 @@ struct mg_decider {
     struct mg_order order; /* the working copy */
     struct mg_decision *decision;
     bool is_changed;
+    bool has_skipped; /* planning skipped a step in its present round */
+    uint64_t asked;   /* steps whose guards this decision asks about */
 };
 
 /* Applies an event to a step: state, reason, due_at_ms, the transition for the event row, and the effects of
@@ -30,6 +32,8 @@ void mg_decider_worsen(struct mg_decider *decider, enum mg_reason reason);
 
 /* Adds a status to the client, under the order's next seq. */
 void mg_decider_status(struct mg_decider *decider, enum mg_status status, enum mg_reason reason, int step);
+/* Asks the handler for the facts of a step's guard; the answer is the cause FACTS. */
+void mg_decider_ask(struct mg_decider *decider, int step);
 /* Opens and closes the alerts about failing polls, by comparison with `before`: a good poll closes one, and
  * so does any other end of the polling. */
 void mg_decider_poll_alerts(struct mg_decider *decider, const struct mg_order *before);

@@ -43,8 +43,19 @@ enum mg_on_failure { MG_ON_FAILURE_COMPENSATE, MG_ON_FAILURE_ERROR };
  * service that then replays its first answer, or the verify. */
 enum mg_learn { MG_LEARN_NONE, MG_LEARN_REPEAT, MG_LEARN_VERIFY };
 
+/* The result of a step's guard, `when` and `require`. The core sees no payload: it asks, and the handler
+ * evaluates. */
+enum mg_fact {
+    MG_FACT_GO,     /* the step may go out */
+    MG_FACT_SKIP,   /* `when` is false */
+    MG_FACT_REFUSE, /* `require` is false */
+    MG_FACT_ERROR,  /* an expression has no value */
+};
+
 struct mg_step_plan {
     uint64_t after; /* bit i: step i must be done or skipped first */
+    uint64_t needs; /* part of `after`: if one of them is skipped, so is this step */
+    bool has_guard; /* a ready step is not dispatched before its guard is evaluated */
     int64_t complete_within_ms, undo_complete_within_ms;
     int64_t finish_within_ms; /* 0: a 202 counts as a 200 */
     int64_t poll_ms;          /* interval of the verifies of accepted work */
@@ -116,6 +127,7 @@ struct mg_cause {
     int64_t retry_after_ms;  /* reply: the service's Retry-After; -1: none */
     bool is_request_changed; /* resume: the payload was repaired */
     bool has_result;         /* settle: the operator gives the step's result, too */
+    enum mg_fact fact;       /* facts */
 };
 
 /* The environment of a decision, as known to the scheduler. */
@@ -150,6 +162,7 @@ enum mg_effect_kind {
     MG_EFFECT_STATUS,      /* send the client `status`, with `seq` */
     MG_EFFECT_ALERT,       /* open an alert about `step` (-1: the order) */
     MG_EFFECT_CLOSE_ALERT, /* the cause is gone */
+    MG_EFFECT_ASK,         /* evaluate the guard of `step`, and decide FACTS on the same fold */
 };
 
 struct mg_effect {
@@ -171,7 +184,8 @@ struct mg_transition {
     int64_t due_at_ms;
 };
 
-/* A cause can end, plan and dispatch every step at most once each, and add a few for the order. */
+/* A cause can end, plan and dispatch (or ask about) every step at most once each, and add a few for the
+ * order. */
 #define MG_EFFECTS_MAX     (2 * MG_STEPS_MAX + 16)
 #define MG_TRANSITIONS_MAX (4 * MG_STEPS_MAX + 8)
 

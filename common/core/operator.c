@@ -35,7 +35,7 @@ static void step_revive(struct mg_decider *decider, int index)
         step->due_at_ms = mg_quiet_due_at(decider, index);
         return;
     }
-    if (from == MG_STEP_FAILED && step->is_refused && !step->is_maybe) {
+    if (from == MG_STEP_FAILED && step->is_refused && !step->is_maybe && step->attempt > 0) {
         mg_step_renew_key(step);
     }
     step->is_refused = false;

@@ -51,9 +51,7 @@ static bool needs_undo(const struct mg_plan *plan, const struct mg_order *order,
     return plan->steps[index].has_undo && (step->state == MG_STEP_DONE || step->is_maybe);
 }
 
-/* Sends the next request of a step, or parks the step if its gate is closed. A request takes the next attempt
- * (law 5, attempt fence). If no attempt number is left, the order goes to error for an operator. */
-static void step_dispatch(struct mg_decider *decider, int index, enum mg_kind kind)
+void mg_plan_dispatch(struct mg_decider *decider, int index, enum mg_kind kind)
 {
     const struct mg_step_plan *plan = &decider->plan->steps[index];
     struct mg_step *step = &decider->order.steps[index];
@@ -120,18 +118,50 @@ static int failed_step(const struct mg_order *order)
     return -1;
 }
 
+enum mg_verdict mg_plan_pass_by(struct mg_decider *decider, int index, enum mg_reason reason)
+{
+    if (decider->order.steps[index].is_maybe) {
+        return mg_decider_step(decider, index, MG_STEP_EVENT_LAPSE, MG_REASON_SKIP_REFUSED, 0);
+    }
+    decider->has_skipped = true;
+    return mg_decider_step(decider, index, MG_STEP_EVENT_SKIP, reason, 0);
+}
+
+static bool has_skipped(const struct mg_order *order, uint64_t steps)
+{
+    for (; steps != 0; steps &= steps - 1) {
+        if (order->steps[lowest(steps)].state == MG_STEP_SKIPPED) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static void step_begin(struct mg_decider *decider, int index)
+{
+    const struct mg_step_plan *plan = &decider->plan->steps[index];
+    if (has_skipped(&decider->order, plan->needs)) {
+        (void)mg_plan_pass_by(decider, index, MG_REASON_NEEDS_SKIPPED);
+    } else if (!plan->has_guard) {
+        mg_plan_dispatch(decider, index, MG_KIND_DO);
+    } else if ((decider->asked & bit(index)) == 0) { /* once in a decision */
+        decider->asked |= bit(index);
+        mg_decider_ask(decider, index);
+    }
+}
+
 static void step_advance(struct mg_decider *decider, int index, uint64_t finished)
 {
     const struct mg_step *step = &decider->order.steps[index];
     if (step->state == MG_STEP_PENDING) {
         if ((decider->plan->steps[index].after & ~finished) == 0) {
-            step_dispatch(decider, index, MG_KIND_DO);
+            step_begin(decider, index);
         }
     } else if (step->state == MG_STEP_WAITING && is_due(decider, index)) {
-        step_dispatch(decider, index, step->is_accepted ? MG_KIND_VERIFY : MG_KIND_DO);
+        mg_plan_dispatch(decider, index, step->is_accepted ? MG_KIND_VERIFY : MG_KIND_DO);
     } else if (step->state == MG_STEP_UNKNOWN && is_due(decider, index)) {
         if (mg_quiet_is_reached(decider, index)) {
-            step_dispatch(decider, index, MG_KIND_VERIFY);
+            mg_plan_dispatch(decider, index, MG_KIND_VERIFY);
         }
     }
 }
@@ -153,23 +183,39 @@ static void order_finish(struct mg_decider *decider)
     }
 }
 
-static void plan_forward(struct mg_decider *decider)
+static uint64_t all_steps(const struct mg_order *order)
+{
+    return order->step_count == MG_STEPS_MAX ? UINT64_MAX : bit(order->step_count) - 1;
+}
+
+/* Moves each step on once. */
+static void steps_advance(struct mg_decider *decider, uint64_t finished)
 {
     struct mg_order *order = &decider->order;
-    uint64_t finished = finished_steps(order);
-    if (finished == (order->step_count == MG_STEPS_MAX ? UINT64_MAX : bit(order->step_count) - 1)) {
-        order_finish(decider);
-        return;
-    }
-    if (is_expired(decider)) {
-        return; /* no new work */
-    }
     for (int i = 0; i < order->step_count && order->state != MG_ORDER_ERROR; i++) {
         step_advance(decider, i, finished);
         if (order->state == MG_ORDER_PENDING && order->steps[i].state == MG_STEP_RUNNING) {
             (void)mg_decider_order(decider, MG_ORDER_EVENT_BEGIN, MG_REASON_NONE, -1);
         }
     }
+}
+
+/* A skipped step makes others ready at once; each further round has at least one more finished step. */
+static void plan_forward(struct mg_decider *decider)
+{
+    struct mg_order *order = &decider->order;
+    do {
+        uint64_t finished = finished_steps(order);
+        decider->has_skipped = false;
+        if (finished == all_steps(order)) {
+            order_finish(decider);
+            return;
+        }
+        if (is_expired(decider)) {
+            return; /* no new work */
+        }
+        steps_advance(decider, finished);
+    } while (decider->has_skipped && order->state != MG_ORDER_ERROR && failed_step(order) < 0);
 }
 
 /* ---- backward ---- */
@@ -312,7 +358,7 @@ static void undo_advance(struct mg_decider *decider, int index)
         (void)mg_decider_step(decider, index, MG_STEP_EVENT_PARK, MG_REASON_QUIESCING,
                               mg_quiet_due_at(decider, index));
     } else {
-        step_dispatch(decider, index, next_kind(decider, index));
+        mg_plan_dispatch(decider, index, next_kind(decider, index));
     }
 }
 
@@ -389,8 +435,10 @@ void mg_plan_order(struct mg_decider *decider)
         order->state == MG_ORDER_PROCESSING) { /* also after a turn forward */
         if (order->goal == MG_GOAL_PROCESSED && failed_step(order) < 0) {
             plan_forward(decider);
-        } else if (order->goal == MG_GOAL_PROCESSED) {
-            (void)plan_failure(decider);
+        }
+        if (order->goal == MG_GOAL_PROCESSED && failed_step(order) >= 0 &&
+            !mg_order_state_is_terminal(order->state) && !plan_failure(decider)) {
+            plan_backward(decider); /* a guard refused a step that had become ready */
         }
     }
 }

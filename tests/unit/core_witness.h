@@ -18,6 +18,7 @@ struct witness {
     bool is_maybe[WORLD_STEPS];
     uint32_t poll_failures[WORLD_STEPS];               /* in a row, of accepted work */
     uint32_t revived_at[WORLD_STEPS];                  /* attempts up to here precede a resending command */
+    bool is_let_go[WORLD_STEPS];                       /* by its guard, since the step was last pending */
     bool open_alerts[WORLD_STEPS + 1][MG_ALERT_COUNT]; /* [0]: the order's */
     char failure[256];                                 /* the first broken law */
 };
@@ -46,10 +47,10 @@ static inline bool is_away(enum mg_reason gate)
            gate == MG_REASON_SERVICE_PAUSED;
 }
 
-static inline bool has_request(const struct mg_decision *decision, int step)
+static inline bool has_effect(const struct mg_decision *decision, enum mg_effect_kind kind, int step)
 {
     for (int i = 0; i < decision->effect_count; i++) {
-        if (decision->effects[i].kind == MG_EFFECT_REQUEST && decision->effects[i].step == step) {
+        if (decision->effects[i].kind == kind && (step < 0 || decision->effects[i].step == step)) {
             return true;
         }
     }
@@ -99,6 +100,17 @@ static inline bool is_refusal_a_proof(const struct witness *witness, const struc
            cause->kind == MG_CAUSE_REPLY && cause->executed == MG_EXECUTED_NO && !cause->may_still_act &&
            !attempts[cause->attempt].is_open &&
            (cause->outcome == MG_OUTCOME_PERMANENT || cause->outcome == MG_OUTCOME_ABSENT);
+}
+
+static inline bool has_request(const struct mg_decision *decision, int step)
+{
+    return has_effect(decision, MG_EFFECT_REQUEST, step);
+}
+
+/* A guard is evaluated in the same fold, before anything is written. */
+static inline bool is_asking_facts(const struct mg_decision *decision)
+{
+    return has_effect(decision, MG_EFFECT_ASK, -1);
 }
 
 /* The witness's own account of maybe (law 10, sticky maybe), from the cause alone. */
@@ -190,6 +202,14 @@ static inline void witness_do(struct witness *witness, int i, bool is_backward)
                     order->steps[j].state == MG_STEP_SKIPPED,
                 "step %d goes out before step %d is done", i, j);
     }
+    for (int j = 0; j < order->step_count; j++) {
+        WITNESS(witness,
+                (witness->plan.steps[i].needs >> j & 1) == 0 || order->steps[j].state == MG_STEP_DONE,
+                "step %d goes out, and step %d, which it needs, is %s", i, j,
+                mg_step_state_name(order->steps[j].state));
+    }
+    WITNESS(witness, !witness->plan.steps[i].has_guard || witness->is_let_go[i],
+            "step %d goes out before its guard lets it go", i);
     WITNESS(witness, order->goal == MG_GOAL_PROCESSED || is_backward,
             "step %d: a do after the order turned back", i);
     WITNESS(witness,
@@ -272,6 +292,27 @@ static inline void witness_dispatch(struct witness *witness, const struct mg_eff
     }
 }
 
+/* A guard is asked about only when its step is ready, and once in a decision. */
+static inline void witness_ask(struct witness *witness, int i)
+{
+    const struct mg_order *order = &witness->order;
+    int count = 0;
+    for (int e = 0; e < witness->decision.effect_count; e++) {
+        const struct mg_effect *effect = &witness->decision.effects[e];
+        count += effect->kind == MG_EFFECT_ASK && effect->step == i;
+    }
+    WITNESS(witness, count == 1, "step %d: asked about %d times", i, count);
+    WITNESS(witness, witness->plan.steps[i].has_guard && order->steps[i].state == MG_STEP_PENDING,
+            "step %d: asked about while %s", i, mg_step_state_name(order->steps[i].state));
+    for (int j = 0; j < order->step_count; j++) {
+        bool is_before = (witness->plan.steps[i].after >> j & 1) != 0;
+        WITNESS(witness,
+                !is_before || order->steps[j].state == MG_STEP_DONE ||
+                    order->steps[j].state == MG_STEP_SKIPPED,
+                "step %d is asked about before step %d is done", i, j);
+    }
+}
+
 static inline void witness_effects(struct witness *witness)
 {
     uint64_t seq = witness->before.seq;
@@ -291,6 +332,9 @@ static inline void witness_effects(struct witness *witness)
             break;
         case MG_EFFECT_ALERT:
             witness->open_alerts[effect->step + 1][effect->alert] = true;
+            break;
+        case MG_EFFECT_ASK:
+            witness_ask(witness, effect->step);
             break;
         case MG_EFFECT_CLOSE_ALERT:
             WITNESS(witness, witness->open_alerts[effect->step + 1][effect->alert],
@@ -325,7 +369,9 @@ static inline void witness_transitions(struct witness *witness)
 static inline void witness_counts(struct witness *witness, const struct mg_cause *cause)
 {
     const struct mg_order *before = &witness->before, *after = &witness->order;
-    bool may_count = cause->kind == MG_CAUSE_UNRENDERABLE || cause->kind == MG_CAUSE_REQUEST_CHANGED;
+    bool may_count =
+        cause->kind == MG_CAUSE_UNRENDERABLE || cause->kind == MG_CAUSE_REQUEST_CHANGED ||
+        (cause->kind == MG_CAUSE_FACTS && (cause->fact == MG_FACT_REFUSE || cause->fact == MG_FACT_ERROR));
     if (cause->kind == MG_CAUSE_REPLY) {
         may_count = !cause->is_service_down || cause->outcome == MG_OUTCOME_PERMANENT ||
                     cause->outcome == MG_OUTCOME_ABSENT;
@@ -407,6 +453,11 @@ static inline void witness_steps(struct witness *witness, const struct mg_cause 
         WITNESS(witness,
                 witness->open_alerts[i + 1][MG_ALERT_UNDO_FAILED] == (after->state == MG_STEP_UNDO_FAILED),
                 "step %d: alert undo_failed", i);
+        WITNESS(witness,
+                after->state != MG_STEP_SKIPPED || before->state == MG_STEP_SKIPPED ||
+                    cause->kind == MG_CAUSE_SKIP || !witness->is_maybe[i],
+                "step %d may have happened, and is skipped without an operator", i);
+        witness->is_let_go[i] = witness->is_let_go[i] && after->state != MG_STEP_PENDING;
         if (witness->plan.steps[i].is_pivot && before->state == MG_STEP_DONE) {
             WITNESS(witness, after->state == MG_STEP_DONE, "step %d: a pivot that was done is undone", i);
             WITNESS(witness,
@@ -446,7 +497,7 @@ static inline void witness_order(struct witness *witness)
         WITNESS(witness, !witness->open_alerts[0][MG_ALERT_ORDER_ERROR],
                 "not in error, and its alert is open");
     }
-    if (!mg_order_state_is_terminal(order->state)) {
+    if (!mg_order_state_is_terminal(order->state) && !is_asking_facts(&witness->decision)) {
         WITNESS(witness, mg_order_is_moving(order, witness->context.now_ms), "nothing moves it");
         WITNESS(witness, order->wake_at_ms != 0 || (is_asking && order->goal == MG_GOAL_PROCESSED),
                 "nothing wakes it");
@@ -480,9 +531,26 @@ static inline void witness_cause(struct witness *witness, const struct mg_cause 
     }
 }
 
+/* The facts of a guard count only for a step that is about to begin. */
+static inline void witness_facts(struct witness *witness, const struct mg_cause *cause)
+{
+    const struct mg_step *before = &witness->before.steps[cause->step],
+                         *after = &witness->order.steps[cause->step];
+    WITNESS(witness, before->state == MG_STEP_PENDING, "step %d: facts of a step that is %s", cause->step,
+            mg_step_state_name(before->state));
+    WITNESS(witness, cause->fact == MG_FACT_GO || after->state != MG_STEP_RUNNING,
+            "step %d goes out against its guard", cause->step);
+    WITNESS(witness, cause->fact == MG_FACT_GO || after->state != MG_STEP_PENDING,
+            "step %d: its guard is passed over", cause->step);
+    witness->is_let_go[cause->step] = cause->fact == MG_FACT_GO;
+}
+
 static inline void witness_go(struct witness *witness, const struct mg_cause *cause)
 {
     witness_cause(witness, cause);
+    if (cause->kind == MG_CAUSE_FACTS) {
+        witness_facts(witness, cause);
+    }
     WITNESS(witness, witness->order.version == witness->before.version + 1,
             "the version does not rise by one");
     for (int i = 0; i < witness->order.step_count; i++) {
@@ -511,7 +579,8 @@ static inline void witness_go(struct witness *witness, const struct mg_cause *ca
     static struct mg_decision second;
     again = witness->order;
     mg_order_decide(&witness->plan, &witness->context, &nudge, &again, &second);
-    WITNESS(witness, second.verdict == MG_DUPLICATE, "planning twice is not planning once");
+    WITNESS(witness, second.verdict == MG_DUPLICATE || is_asking_facts(&witness->decision),
+            "planning twice is not planning once");
 }
 
 #endif

@@ -78,7 +78,7 @@ static void plan_make(struct witness *witness)
     plan->complete_within_ms = coin(world, 40) ? 10000 + world_pick(world, 60000) : 0;
     plan->on_failure = coin(world, 75) ? MG_ON_FAILURE_COMPENSATE : MG_ON_FAILURE_ERROR;
     plan->on_expiry = coin(world, 75) ? MG_ON_FAILURE_COMPENSATE : MG_ON_FAILURE_ERROR;
-    bool is_shuffled = coin(world, 30);
+    bool is_shuffled = coin(world, 30), has_guards = coin(world, 40);
     for (int i = 0; i < plan->step_count; i++) {
         int j = is_shuffled ? world_pick(world, i + 1) : i;
         order[i] = order[j];
@@ -90,6 +90,8 @@ static void plan_make(struct witness *witness)
         for (int j = 0; j < i; j++) {
             step->after |= coin(world, 45) ? UINT64_C(1) << order[j] : 0;
         }
+        step->needs = has_guards ? step->after & world_random(world) : 0;
+        step->has_guard = has_guards && coin(world, 40);
     }
     for (int round = 0; round < plan->step_count; round++) {
         for (int i = 0; i < plan->step_count; i++) {
@@ -158,7 +160,20 @@ static void request_send(struct witness *witness, int step, uint32_t attempt)
     }
 }
 
-static enum mg_verdict decide(struct witness *witness, struct mg_cause cause)
+static struct mg_cause facts_find(struct witness *witness, int step)
+{
+    static const enum mg_fact facts[] = {MG_FACT_GO, MG_FACT_GO, MG_FACT_GO, MG_FACT_SKIP, MG_FACT_SKIP};
+    struct world *world = &witness->world;
+    struct mg_cause cause = {.kind = MG_CAUSE_FACTS, .step = step, .retry_after_ms = -1};
+    cause.fact = facts[world_pick(world, 5)];
+    if (world_fault(world, 15)) {
+        cause.fact = coin(world, 50) ? MG_FACT_REFUSE : MG_FACT_ERROR;
+    }
+    return cause;
+}
+
+/* One decision, held against the laws. */
+static enum mg_verdict decide_once(struct witness *witness, struct mg_cause cause)
 {
     if (witness->failure[0] != '\0') {
         return MG_REFUSED;
@@ -175,30 +190,61 @@ static enum mg_verdict decide(struct witness *witness, struct mg_cause cause)
     trace_decision(witness, &cause);
     WITNESS(witness, verdict != MG_IMPOSSIBLE, "%s: impossible: %s", mg_cause_name(cause.kind),
             witness->decision.why);
-    if (verdict != MG_GO) {
-        witness->context.known_results = known_before;
-        const unsigned char *before = (const void *)&witness->before, *after = (const void *)&witness->order;
-        WITNESS(witness,
-                memcmp(before, after, sizeof(witness->order)) == 0, /* to the byte: nothing was written */
-                "the order changed without a verdict to go");
-        WITNESS(witness, witness->decision.effect_count == 0 && witness->decision.transition_count == 0,
-                "effects without a verdict to go");
+    if (verdict == MG_GO) {
+        witness_go(witness, &cause);
+        if (cause.kind == MG_CAUSE_RESTART) {
+            witness_forget_results(witness);
+        }
         return verdict;
     }
-    witness_go(witness, &cause);
-    if (cause.kind == MG_CAUSE_RESTART) {
-        witness_forget_results(witness);
-    }
-    int steps[WORLD_STEPS], count = 0;
+    witness->context.known_results = known_before;
+    const unsigned char *before = (const void *)&witness->before, *after = (const void *)&witness->order;
+    WITNESS(witness,
+            memcmp(before, after, sizeof(witness->order)) == 0, /* to the byte: nothing was written */
+            "the order changed without a verdict to go");
+    WITNESS(witness, witness->decision.effect_count == 0 && witness->decision.transition_count == 0,
+            "effects without a verdict to go");
+    return verdict;
+}
+
+/* The requests that one fold sends, and the guards that it has yet to evaluate. */
+struct fold {
+    uint64_t asked, sent;
     uint32_t attempts[WORLD_STEPS];
+};
+
+static void effects_add(const struct witness *witness, struct fold *fold)
+{
     for (int i = 0; i < witness->order.step_count; i++) {
+        if (has_effect(&witness->decision, MG_EFFECT_ASK, i)) {
+            fold->asked |= UINT64_C(1) << i;
+        }
         if (has_request(&witness->decision, i)) {
-            attempts[count] = witness->order.steps[i].attempt;
-            steps[count++] = i;
+            fold->sent |= UINT64_C(1) << i;
+            fold->attempts[i] = witness->order.steps[i].attempt;
         }
     }
-    for (int i = 0; i < count; i++) {
-        request_send(witness, steps[i], attempts[i]);
+}
+
+/* One fold: the cause, the guards of the steps that became ready, then the requests of all. */
+static enum mg_verdict decide(struct witness *witness, struct mg_cause cause)
+{
+    struct fold fold = {0};
+    enum mg_verdict verdict = decide_once(witness, cause);
+    if (verdict != MG_GO) {
+        return verdict;
+    }
+    effects_add(witness, &fold);
+    while (fold.asked != 0 && witness->failure[0] == '\0') {
+        int step = __builtin_ctzll(fold.asked);
+        fold.asked &= fold.asked - 1;
+        if (decide_once(witness, facts_find(witness, step)) == MG_GO) {
+            effects_add(witness, &fold);
+        }
+    }
+    for (; fold.sent != 0; fold.sent &= fold.sent - 1) {
+        int step = __builtin_ctzll(fold.sent);
+        request_send(witness, step, fold.attempts[step]);
     }
     return verdict;
 }
@@ -519,7 +565,6 @@ struct rare {
 };
 
 static const struct rare RARE_STEP_CELLS[] = {
-    {MG_STEP_PENDING, MG_STEP_EVENT_PLAN_UNDO, "an attempt of it turned up that the database had lost"},
     {MG_STEP_UNDONE, MG_STEP_EVENT_PLAN_UNDO, "an attempt of it turned up that the database had lost"},
     {MG_STEP_UNDONE, MG_STEP_EVENT_CLEAR, "the operator settles such a step as not happened"},
 };
