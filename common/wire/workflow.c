@@ -32,13 +32,13 @@ static const struct mg_retry_plan DO_RETRY_DEFAULT = {
 static const struct mg_retry_plan UNDO_RETRY_DEFAULT = {
     .attempts = 10, .backoff_ms = 500, .max_backoff_ms = 30 * SECOND_MS};
 
-static const char *const WORKFLOW_NAMES[] = {"$schema",    "workflow",  "version", "complete_within",
-                                             "on_failure", "on_expiry", "labels",  "output",
-                                             "input",      "values",    "steps",   NULL};
+static const char *const WORKFLOW_NAMES[] = {
+    "$schema", "workflow", "version", "complete_within", "on_failure", "on_expiry", "labels",
+    "output",  "input",    "values",  "require",         "steps",      NULL};
 static const char *const STEP_NAMES[] = {
-    "step",  "service", "after",        "complete_within", "finish_within", "poll",
-    "retry", "pivot",   "at_most_once", "absent_is_final", "on_unknown",    "learn",
-    "do",    "verify",  "undo",         "done_when",       "refused_when",  NULL};
+    "step",          "service", "after",  "needs", "when",         "require",         "complete_within",
+    "finish_within", "poll",    "retry",  "pivot", "at_most_once", "absent_is_final", "on_unknown",
+    "learn",         "do",      "verify", "undo",  "done_when",    "refused_when",    NULL};
 static const char *const RETRY_NAMES[] = {"attempts",  "backoff",    "max_backoff",
                                           "cool_down", "cool_downs", NULL};
 static const char *const ACTION_NAMES[] = {"method", "path",   "query",    "headers", "body",
@@ -284,6 +284,9 @@ static void read_step(struct mg_json_faults *faults, struct owned_workflow *owne
     source->after = mg_json_get_typed(&object, "after", MG_OPTIONAL, MG_JSON_ARRAY);
     source->done_when = mg_json_get_typed(&object, "done_when", MG_OPTIONAL, MG_JSON_STRING);
     source->refused_when = mg_json_get_typed(&object, "refused_when", MG_OPTIONAL, MG_JSON_STRING);
+    source->needs = mg_json_get_typed(&object, "needs", MG_OPTIONAL, MG_JSON_ARRAY);
+    source->guard.when = mg_json_get_typed(&object, "when", MG_OPTIONAL, MG_JSON_STRING);
+    source->guard.require = mg_json_get_typed(&object, "require", MG_OPTIONAL, MG_JSON_ARRAY);
     plan->has_verify = mg_json_get(&object, "verify", MG_OPTIONAL).data != NULL;
     read_times(&object, plan);
     read_policy(&object, plan);
@@ -320,6 +323,26 @@ static void read_steps(const struct mg_json_object *object, struct owned_workflo
     owned->workflow.plan.step_count = count < MG_STEPS_MAX ? count : MG_STEPS_MAX;
 }
 
+/* Compiled once the names of all steps and values are known. */
+static void read_guards(const struct mg_json_object *object, struct owned_workflow *owned,
+                        const struct mg_step_source sources[MG_STEPS_MAX])
+{
+    struct mg_workflow *workflow = &owned->workflow;
+    const struct mg_guard_source of_order = {
+        .require = mg_json_get_typed(object, "require", MG_OPTIONAL, MG_JSON_ARRAY)};
+    char pointer[MG_JSON_POINTER_SIZE];
+
+    workflow->guard = mg_workflow_guard_read(workflow, &of_order, "", owned->arena, object->faults);
+    for (int i = 0; i < workflow->plan.step_count; i++) {
+        (void)snprintf(pointer, sizeof(pointer), "/steps/%d", i);
+        struct mg_guard *guard =
+            mg_workflow_guard_read(workflow, &sources[i].guard, pointer, owned->arena, object->faults);
+        workflow->steps[i].guard = guard;
+        workflow->plan.steps[i].has_guard = guard != NULL;
+        workflow->has_guards = workflow->has_guards || guard != NULL || sources[i].needs.data != NULL;
+    }
+}
+
 static void read_workflow(struct mg_json_faults *faults, struct owned_workflow *owned)
 {
     struct mg_json_object object;
@@ -347,6 +370,7 @@ static void read_workflow(struct mg_json_faults *faults, struct owned_workflow *
     }
     struct mg_slice values = mg_json_get_typed(&object, "values", MG_OPTIONAL, MG_JSON_OBJECT);
     workflow->exprs = mg_workflow_exprs_read(workflow, values, owned->arena, faults);
+    read_guards(&object, owned, sources);
     mg_workflow_check(workflow, sources, faults);
     if (faults->class == MG_OK) {
         mg_workflow_find_needs(workflow, owned->arena, faults);

@@ -34,6 +34,7 @@ struct mg_workflow_step {
     /* The meaning of its good answers (workflow_answer.h); NULL: the HTTP status alone decides. */
     const struct mg_expr *done_when, *refused_when;
     bool uses_own_result; /* its verify or undo refers to its own result: the result of a 202 is kept, too */
+    struct mg_guard *guard; /* `when` and `require`; NULL: none */
 };
 
 struct mg_workflow_label {
@@ -44,6 +45,7 @@ struct mg_workflow_label {
 struct mg_payload_need;
 struct mg_workflow_exprs;
 struct mg_input_shape;
+struct mg_guard;
 
 struct mg_workflow {
     char name[MG_NAME_MAX + 1];
@@ -57,6 +59,8 @@ struct mg_workflow {
     struct mg_payload_need *needs;      /* values that a payload must have; NULL: none */
     const struct mg_input_shape *input; /* of its payload; NULL: any */
     struct mg_workflow_exprs *exprs;    /* its values, and the expressions of its templates */
+    struct mg_guard *guard;             /* `require` of the order; NULL: none */
+    bool has_guards;                    /* of steps: `when`, `require` or `needs` */
 };
 
 /* A reference into the payload by the `do` of a step that waits for no other. Without the value an order
@@ -103,6 +107,15 @@ enum mg_class mg_workflow_render(const struct mg_render_input *input, int step, 
  * a reference has no value, or the output is too large or too deep for a status; the text names which. */
 enum mg_class mg_workflow_render_output(const struct mg_render_input *input, struct mg_buf *ret_output,
                                         struct mg_err *err) MG_MUSTCHECK;
+/* The guard of a step that is about to begin: all steps before it are done, or among `skipped`, whose results
+ * do not count. `ret_why` has the reason of any verdict but GO, and `ret_text` the definition's own text of
+ * the requirement that is not met. The same input gives the same verdict (law 8, derived identities). */
+enum mg_fact mg_workflow_guard_decide(const struct mg_render_input *input, int step, uint64_t skipped,
+                                      struct mg_slice *ret_text, struct mg_buf *ret_why);
+/* Holds a submission against `require` of the order. MG_PERMANENT: the text is the reason for its client.
+ * MG_TRANSIENT: no memory. */
+enum mg_class mg_workflow_require(const struct mg_workflow *workflow, const char *order_id,
+                                  struct mg_slice payload, struct mg_err *err) MG_MUSTCHECK;
 /* The first need that this payload does not meet; NULL: it meets all. */
 const struct mg_payload_need *mg_workflow_lacks(const struct mg_workflow *workflow, struct mg_slice payload);
 /* MG_OK: `result` (absent: none is known) has all that the undo of the step refers to in its own result, as

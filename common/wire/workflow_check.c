@@ -63,17 +63,18 @@ static void refuse_step_name(const struct mg_workflow *workflow, struct mg_json_
                      nearest != NULL ? nearest : "", nearest != NULL ? "\"?" : "");
 }
 
-static uint64_t resolve_after(const struct mg_workflow *workflow, int step, struct mg_slice after,
-                              struct mg_json_faults *faults)
+/* `member`: "after" or "needs". */
+static uint64_t resolve_steps(const struct mg_workflow *workflow, int step, const char *member,
+                              struct mg_slice names, struct mg_json_faults *faults)
 {
     char pointer[MG_JSON_POINTER_SIZE];
     struct mg_json_walk walk;
     struct mg_slice none, value;
     uint64_t bits = 0;
 
-    mg_json_walk_begin(&walk, after);
+    mg_json_walk_begin(&walk, names);
     for (int i = 0; mg_json_walk_next(&walk, &none, &value); i++) {
-        (void)snprintf(pointer, sizeof(pointer), "/steps/%d/after/%d", step, i);
+        (void)snprintf(pointer, sizeof(pointer), "/steps/%d/%s/%d", step, member, i);
         if (mg_json_type_of(value) != MG_JSON_STRING) {
             mg_json_fault(faults, MG_BAD_INPUT, pointer, "%s; the name of a step is expected",
                           mg_json_type_name(mg_json_type_of(value)));
@@ -99,6 +100,22 @@ static uint64_t resolve_after(const struct mg_workflow *workflow, int step, stru
         }
     }
     return bits;
+}
+
+static void resolve_order(struct mg_workflow *workflow, int step, const struct mg_step_source *source,
+                          struct mg_json_faults *faults)
+{
+    struct mg_step_plan *plan = &workflow->plan.steps[step];
+    uint64_t previous = step > 0 ? UINT64_C(1) << (step - 1) : 0;
+
+    if (source->needs.data != NULL) {
+        plan->needs = resolve_steps(workflow, step, "needs", source->needs, faults);
+    }
+    if (source->after.data != NULL) {
+        plan->after = resolve_steps(workflow, step, "after", source->after, faults) | plan->needs;
+    } else {
+        plan->after = source->needs.data != NULL ? plan->needs : previous;
+    }
 }
 
 /* before[i]: every step that is done or skipped when step i begins. */
@@ -448,6 +465,66 @@ static void check_actions(struct mg_workflow *workflow, int step, uint64_t befor
     check_learn(workflow, step, has_own[MG_KIND_VERIFY], faults);
 }
 
+/* ---- guards ---- */
+
+struct guard_check {
+    const struct mg_workflow *workflow;
+    struct mg_json_faults *faults;
+    uint64_t before;
+    bool is_of_order;
+    uint64_t steps; /* to which the expression in hand refers */
+};
+
+static void note_guard_steps(void *arg, const struct mg_expr_reference *reference)
+{
+    struct guard_check *check = arg;
+    if (reference->root == MG_ROOT_RESULTS || reference->root == MG_ROOT_STATE) {
+        check->steps |= UINT64_C(1) << reference->member;
+    } else if (reference->root == MG_ROOT_VALUES) {
+        check->steps |= check->workflow->exprs->value_steps[reference->member];
+    }
+}
+
+static void check_condition(void *arg, const struct mg_expr *expr, const char *pointer)
+{
+    struct guard_check *check = arg;
+    check->steps = 0;
+    mg_expr_references(expr, note_guard_steps, check);
+    uint64_t later = check->steps & ~check->before;
+    for (int i = 0; i < check->workflow->plan.step_count; i++) {
+        if ((later >> i & 1) == 0) {
+            continue;
+        }
+        const char *name = check->workflow->steps[i].name;
+        if (check->is_of_order) {
+            mg_json_fault(
+                check->faults, MG_BAD_INPUT, pointer,
+                "step \"%s\" has no result yet when an order comes in; move this to \"require\" of a "
+                "step after it",
+                name);
+        } else {
+            mg_json_fault(check->faults, MG_BAD_INPUT, pointer,
+                          "step \"%s\" is not before this one; add it to \"after\", here or in a step before",
+                          name);
+        }
+    }
+}
+
+static void check_guards(const struct mg_workflow *workflow, const uint64_t before[MG_STEPS_MAX],
+                         struct mg_json_faults *faults)
+{
+    char pointer[MG_JSON_POINTER_SIZE];
+    struct guard_check check = {.workflow = workflow, .faults = faults, .is_of_order = true};
+
+    mg_workflow_guard_each(workflow->guard, "", check_condition, &check);
+    check.is_of_order = false;
+    for (int i = 0; i < workflow->plan.step_count; i++) {
+        (void)snprintf(pointer, sizeof(pointer), "/steps/%d", i);
+        check.before = before[i];
+        mg_workflow_guard_each(workflow->steps[i].guard, pointer, check_condition, &check);
+    }
+}
+
 void mg_workflow_check(struct mg_workflow *workflow, const struct mg_step_source *sources,
                        struct mg_json_faults *faults)
 {
@@ -456,11 +533,7 @@ void mg_workflow_check(struct mg_workflow *workflow, const struct mg_step_source
 
     check_names(workflow, faults);
     for (int i = 0; i < count; i++) {
-        if (sources[i].after.data != NULL) {
-            workflow->plan.steps[i].after = resolve_after(workflow, i, sources[i].after, faults);
-        } else {
-            workflow->plan.steps[i].after = i > 0 ? UINT64_C(1) << (i - 1) : 0;
-        }
+        resolve_order(workflow, i, &sources[i], faults);
     }
     close_before(workflow, before);
     if (!check_cycles(workflow, before, faults)) {
@@ -472,6 +545,7 @@ void mg_workflow_check(struct mg_workflow *workflow, const struct mg_step_source
             mg_workflow_answer_check(workflow, i, &sources[i], before[i], faults);
         }
     }
+    check_guards(workflow, before, faults);
     struct reference_check check = {.workflow = workflow, .faults = faults, .step = -1};
     check_template(&check, "/output");
 }
@@ -519,6 +593,9 @@ void mg_workflow_find_needs(struct mg_workflow *workflow, struct mg_arena *arena
     enum mg_class class = MG_OK; /* the templates have passed the check: a fault is a lack of memory */
 
     for (int i = 0; i < workflow->plan.step_count; i++) {
+        if (workflow->plan.steps[i].has_guard) {
+            continue; /* its request may never be made */
+        }
         search.step = i;
         parts_of(&workflow->steps[i].actions[MG_KIND_DO], parts);
         for (int k = 0; k < ACTION_PARTS && workflow->plan.steps[i].after == 0 && class == MG_OK; k++) {

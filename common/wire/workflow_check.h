@@ -7,12 +7,15 @@
 
 #include "wire/json_reader.h"
 #include "wire/workflow.h"
+#include "wire/workflow_guard.h"
 
 /* The place of a step in the definition, and its `after` as written. */
 struct mg_step_source {
     bool is_present;                         /* it is an object and was parsed */
     struct mg_slice done_when, refused_when; /* JSON strings; absent: none */
-    struct mg_slice after;                   /* absent: the step before it in the list */
+    struct mg_slice after;                   /* absent, without `needs`: the step before it in the list */
+    struct mg_slice needs;                   /* absent: none */
+    struct mg_guard_source guard;
 };
 
 /* Resolves `after`, then finds duplicate names, cycles and references without a possible value. */

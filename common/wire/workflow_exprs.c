@@ -173,6 +173,7 @@ struct mg_workflow_exprs *mg_workflow_exprs_read(struct mg_workflow *workflow, s
     exprs->roots[MG_ROOT_RESULTS] = (struct mg_expr_root){"results", exprs->step_names};
     exprs->roots[MG_ROOT_ORDER] = (struct mg_expr_root){"order", ORDER_NAMES};
     exprs->roots[MG_ROOT_VALUES] = (struct mg_expr_root){"values", exprs->value_names};
+    exprs->roots[MG_ROOT_STATE] = (struct mg_expr_root){"state", exprs->step_names};
     exprs->shapes = (struct mg_expr_shapes){.root = shape_of_root,
                                             .type = mg_input_type,
                                             .member = mg_input_member,
@@ -180,8 +181,10 @@ struct mg_workflow_exprs *mg_workflow_exprs_read(struct mg_workflow *workflow, s
                                             .arg = workflow};
     exprs->names =
         (struct mg_expr_names){.roots = exprs->roots,
-                               .root_count = exprs->value_count > 0 ? MG_ROOT_COUNT : MG_ROOT_VALUES,
+                               .root_count = exprs->value_count > 0 ? MG_ROOT_STATE : MG_ROOT_VALUES,
                                .shapes = &exprs->shapes};
+    exprs->guard_names = exprs->names;
+    exprs->guard_names.root_count = MG_ROOT_COUNT;
     for (int i = 0; i < exprs->value_count; i++) {
         compile_value(exprs, i, texts[i], faults);
     }

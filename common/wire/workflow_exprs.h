@@ -12,14 +12,22 @@
 #define MG_VALUES_MAX         64  /* as many as steps: a person reads them */
 #define MG_TEMPLATE_EXPRS_MAX 512 /* eight a step */
 
-enum mg_workflow_root { MG_ROOT_PAYLOAD, MG_ROOT_RESULTS, MG_ROOT_ORDER, MG_ROOT_VALUES, MG_ROOT_COUNT };
+enum mg_workflow_root {
+    MG_ROOT_PAYLOAD,
+    MG_ROOT_RESULTS,
+    MG_ROOT_ORDER,
+    MG_ROOT_VALUES,
+    MG_ROOT_STATE, /* of guards alone */
+    MG_ROOT_COUNT,
+};
 #define MG_ROOT_ORDER_ID 0 /* the only member of `order` */
 
 struct mg_workflow_exprs {
     struct mg_arena *arena;
     struct mg_expr_root roots[MG_ROOT_COUNT];
     struct mg_expr_shapes shapes;
-    struct mg_expr_names names; /* without values there is no such root */
+    struct mg_expr_names names;       /* without values there is no such root */
+    struct mg_expr_names guard_names; /* with `state`: 'done' or 'skipped', of a step before */
     const char *step_names[MG_STEPS_MAX + 1];
     const char *value_names[MG_VALUES_MAX + 1];
     const struct mg_expr *values[MG_VALUES_MAX]; /* NULL: it could not be compiled */

@@ -76,6 +76,7 @@ static struct mg_expr_found find_root(void *arg, int root, int member)
     case MG_ROOT_VALUES:
         found.expr = input->workflow->exprs->values[member];
         break;
+    case MG_ROOT_STATE: /* of guards alone (workflow_guard.c) */
     case MG_ROOT_COUNT:
         break;
     }

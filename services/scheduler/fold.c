@@ -24,15 +24,24 @@
 #include "scheduler.h"
 #include "wire/alert.h"
 
-/* A step can fail to render as do, as undo, and as do of a new generation. */
-#define MG_FOLLOW_MAX (3 * MG_STEPS_MAX)
+/* A step can be asked about, and fail to render as do, as undo, and as do of a new generation. */
+#define MG_FOLLOW_MAX (4 * MG_STEPS_MAX)
 /* All statuses of one cause: at most one for each step and a few for the order, below 1 KiB each, and one
  * output. */
 #define MG_STATUSES_MAX_BYTES (128 * 1024 + MG_OUTPUT_MAX_BYTES)
 
+/* What follows from a decision, in the same fold: a request that cannot be built, or the facts of a guard. It
+ * is short, since every cause clears the whole list. */
+struct mg_followed {
+    enum mg_cause_kind kind;
+    int step;
+    uint32_t attempt;
+};
+
 struct mg_follow {
-    struct mg_cause causes[MG_FOLLOW_MAX];
+    struct mg_followed causes[MG_FOLLOW_MAX];
     int count;
+    uint64_t asked; /* steps whose facts are in the list, not yet decided: further decisions ask again */
 };
 
 /* ---- the order ---- */
@@ -194,6 +203,13 @@ void mg_fold_status(struct mg_batch *batch, struct mg_item *item, const struct m
     status_send(batch, item, &text);
 }
 
+static bool is_of_definition(struct mg_slice error_code)
+{
+    return mg_slice_is(error_code, mg_reason_name(MG_REASON_UNRENDERABLE)) ||
+           mg_slice_is(error_code, mg_reason_name(MG_REASON_REQUIREMENT)) ||
+           mg_slice_is(error_code, mg_reason_name(MG_REASON_EXPRESSION));
+}
+
 /* The reason why a request could not be built concerns the submission. Words of a service stand in the cause.
  */
 static void status_reason(const struct mg_fold *fold, const struct mg_effect *effect,
@@ -206,8 +222,10 @@ static void status_reason(const struct mg_fold *fold, const struct mg_effect *ef
     int len = snprintf(status->reason, sizeof(status->reason), "%s: %s", mg_reason_name(effect->reason),
                        mg_reason_text(effect->reason));
     int step = mg_failure_step(&record->order, effect);
-    if (step >= 0 && mg_slice_is(record->steps[step].error_code, mg_reason_name(MG_REASON_UNRENDERABLE))) {
-        struct mg_slice text = record->steps[step].error_text;
+    if (step >= 0 && is_of_definition(record->steps[step].error_code)) {
+        struct mg_slice text = record->steps[step].error_message.data != NULL
+                                   ? record->steps[step].error_message
+                                   : record->steps[step].error_text;
         snprintf(status->reason + len, sizeof(status->reason) - (size_t)len, "; step %s: %.*s",
                  record->step_names[step], (int)text.len, text.data);
     } else if (step < 0 && effect->reason == MG_REASON_UNRENDERABLE) {
@@ -304,6 +322,16 @@ static void effect_alert(struct mg_batch *batch, struct mg_item *item, const str
                                                                 .failure = failure};
 }
 
+static void follow_add(struct mg_fold *fold, struct mg_follow *follow, enum mg_cause_kind kind, int step)
+{
+    if (follow->count >= MG_FOLLOW_MAX) {
+        fold->has_failed = true;
+        return;
+    }
+    follow->causes[follow->count++] =
+        (struct mg_followed){kind, step, fold->record->order.steps[step].attempt};
+}
+
 static void effect_request(struct mg_batch *batch, struct mg_item *item, int step, struct mg_follow *follow)
 {
     struct mg_fold *fold = item->fold;
@@ -323,12 +351,16 @@ static void effect_request(struct mg_batch *batch, struct mg_item *item, int ste
         kind = MG_CAUSE_REQUEST_CHANGED;
         break;
     }
-    if (follow->count >= MG_FOLLOW_MAX) {
-        fold->has_failed = true;
-        return;
+    follow_add(fold, follow, kind, step);
+}
+
+static void effect_ask(struct mg_fold *fold, int step, struct mg_follow *follow)
+{
+    uint64_t bit = UINT64_C(1) << step;
+    if ((follow->asked & bit) == 0) {
+        follow->asked |= bit;
+        follow_add(fold, follow, MG_CAUSE_FACTS, step);
     }
-    follow->causes[follow->count++] = (struct mg_cause){
-        .kind = kind, .step = step, .attempt = fold->record->order.steps[step].attempt, .retry_after_ms = -1};
 }
 
 static void effects_make(struct mg_batch *batch, struct mg_item *item, struct mg_follow *follow)
@@ -339,6 +371,9 @@ static void effects_make(struct mg_batch *batch, struct mg_item *item, struct mg
         switch (effect->kind) {
         case MG_EFFECT_REQUEST:
             effect_request(batch, item, effect->step, follow);
+            break;
+        case MG_EFFECT_ASK:
+            effect_ask(item->fold, effect->step, follow);
             break;
         case MG_EFFECT_STATUS:
             effect_status(batch, item, effect);
@@ -430,19 +465,42 @@ static enum mg_verdict cause_decide(struct mg_batch *batch, struct mg_item *item
     return verdict;
 }
 
+/* Without MG_GO the step was turned back before. */
+static void follow_decide(struct mg_batch *batch, struct mg_item *item, struct mg_follow *follow,
+                          struct mg_followed followed, struct mg_slice by)
+{
+    struct mg_fold *fold = item->fold;
+    struct mg_step_record *record = &fold->record->steps[followed.step];
+    const struct mg_step_record before = *record;
+    bool is_guard = followed.kind == MG_CAUSE_FACTS;
+    struct mg_cause cause = {
+        .kind = followed.kind, .step = followed.step, .attempt = followed.attempt, .retry_after_ms = -1};
+    struct mg_story story = {.by = by};
+    if (is_guard) {
+        follow->asked &= ~(UINT64_C(1) << followed.step);
+        cause.fact = mg_guard_evaluate(batch, fold, followed.step);
+    }
+    if (!is_guard || cause.fact != MG_FACT_GO) {
+        story.reason = record->error_text;
+    }
+    if (cause_decide(batch, item, &cause, story) == MG_GO) {
+        mg_guard_note_needs(batch, fold);
+        effects_make(batch, item, follow);
+    } else if (is_guard) {
+        *record = before;
+    }
+}
+
 static void decision_publish(struct mg_batch *batch, struct mg_item *item, struct mg_story story)
 {
     struct mg_follow follow;
     follow.count = 0;
+    follow.asked = 0;
     mg_render_note_missing(batch, item->fold);
+    mg_guard_note_needs(batch, item->fold);
     effects_make(batch, item, &follow);
     for (int i = 0; i < follow.count && !item->fold->has_failed; i++) {
-        struct mg_story what = {.by = story.by,
-                                .reason = item->fold->record->steps[follow.causes[i].step].error_text};
-        /* Without MG_GO the step was turned back before. */
-        if (cause_decide(batch, item, &follow.causes[i], what) == MG_GO) {
-            effects_make(batch, item, &follow);
-        }
+        follow_decide(batch, item, &follow, follow.causes[i], story.by);
     }
 }
 

@@ -470,12 +470,27 @@ static bool is_misshapen(struct mg_batch *batch, struct mg_item *item)
     return !is_right;
 }
 
+/* Refuses an order that does not meet its workflow's own `require`. */
+static bool is_unmet(struct mg_batch *batch, struct mg_item *item)
+{
+    struct mg_err err;
+    const struct mg_submission *submission = item->submission;
+    enum mg_class class =
+        mg_workflow_require(item->workflow->workflow, item->order_id, submission->payload, &err);
+    if (class == MG_TRANSIENT) {
+        item->fold->has_failed = true;
+    } else if (class != MG_OK) {
+        item_refuse(batch, item, REFUSED_INVALID, err.text);
+    }
+    return class != MG_OK;
+}
+
 void mg_intake_decide(struct mg_batch *batch, struct mg_item *item)
 {
     if (item->fold->record != NULL) {
         order_repeat(batch, item);
     } else if (item->workflow != NULL) {
-        if (!is_misshapen(batch, item) && !is_lacking(batch, item)) {
+        if (!is_misshapen(batch, item) && !is_lacking(batch, item) && !is_unmet(batch, item)) {
             order_create(batch, item);
         }
     } else if (item->want != NULL && item->want->outcome == MG_FETCH_UNREADABLE) {

@@ -140,6 +140,13 @@ uint64_t mg_fold_changed_steps(const struct mg_fold *fold);
 /* Puts the collected statuses into the item's event. */
 void mg_fold_close_item(struct mg_batch *batch, struct mg_item *item);
 
+/* ---- guard.c ---- */
+
+/* The fact of a step's guard. The reason of any other than GO is set in the step's record. */
+enum mg_fact mg_guard_evaluate(struct mg_batch *batch, struct mg_fold *fold, int step);
+/* Notes, for each step that the decision skipped because of `needs`, which step is missing. */
+void mg_guard_note_needs(struct mg_batch *batch, struct mg_fold *fold);
+
 /* ---- failure.c ---- */
 
 /* The step that the effect is about. For an effect about the order: the step that failed; -1: none. */

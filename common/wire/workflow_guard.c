@@ -1,0 +1,278 @@
+/*
+ * Guards, read and evaluated. An evaluation sees what is stored of the order and nothing else: the payload,
+ * the results and states of steps before, and computed values. So the same guard has the same result whenever
+ * it is evaluated again for the same step (law 8, derived identities).
+ */
+#include "wire/workflow_guard.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "wire/workflow_exprs.h"
+
+#define REQUIREMENT_TEXT_MAX 256 /* it stands in a status's reason, beside the values */
+#define WHY_MAX              400 /* bytes of the values behind a verdict; the rest of an event row's reason */
+
+static const char *const REQUIREMENT_NAMES[] = {"that", "text", NULL};
+
+/* ---- reading ---- */
+
+static const struct mg_expr *compile(const struct mg_workflow *workflow, struct mg_slice quoted,
+                                     const char *pointer, struct mg_json_faults *faults)
+{
+    const struct mg_expr *expr = NULL;
+    struct mg_err err;
+    struct mg_buf text;
+
+    mg_buf_init(&text, quoted.len);
+    (void)mg_json_string(quoted, &text); /* checked: a string */
+    struct mg_slice trimmed = text.len > 0 ? mg_json_trim(mg_buf_slice(&text)) : mg_slice_of("");
+    enum mg_class class =
+        mg_expr_compile(trimmed, &workflow->exprs->guard_names, workflow->exprs->arena, &expr, NULL, &err);
+    mg_buf_finish(&text);
+    if (class != MG_OK) {
+        mg_json_fault(faults, class, pointer, "%s", err.text);
+        return NULL;
+    }
+    enum mg_expr_type type = mg_expr_type_of(expr);
+    if (type != MG_EXPR_UNKNOWN && type != MG_EXPR_BOOLEAN) {
+        mg_json_fault(faults, MG_BAD_INPUT, pointer,
+                      "%s; a condition is expected, as in \"payload.total > 100\"", mg_expr_type_name(type));
+    } else if (mg_expr_is_constant(expr)) {
+        mg_json_fault(faults, MG_BAD_INPUT, pointer, "the same for every order; leave it out");
+    }
+    return expr;
+}
+
+static bool is_text(const char *text, size_t len)
+{
+    (void)text;
+    return len > 0;
+}
+
+static struct mg_requirement *read_requirement(struct mg_workflow *workflow, struct mg_slice value,
+                                               const char *pointer, struct mg_arena *arena,
+                                               struct mg_json_faults *faults)
+{
+    struct mg_json_object object;
+    struct mg_requirement *requirement = mg_arena_alloc(arena, sizeof(*requirement));
+    char text[REQUIREMENT_TEXT_MAX + 1], that[MG_JSON_POINTER_SIZE];
+
+    if (requirement == NULL) {
+        mg_json_fault(faults, MG_TRANSIENT, pointer, "could not be kept: no memory");
+        return NULL;
+    }
+    if (!mg_json_object_open(&object, faults, value, pointer, REQUIREMENT_NAMES, MG_JSON_UNKNOWN_REFUSED)) {
+        return NULL;
+    }
+    struct mg_slice quoted = mg_json_get_typed(&object, "that", MG_REQUIRED, MG_JSON_STRING);
+    mg_json_get_checked(&object, "text", MG_REQUIRED, is_text, "a text of 1 to 256 bytes for the client",
+                        text, sizeof(text));
+    mg_json_pointer_join(pointer, mg_slice_of("that"), that);
+    *requirement = (struct mg_requirement){
+        .that = quoted.data != NULL ? compile(workflow, quoted, that, faults) : NULL,
+        .text = mg_arena_copy(arena, mg_slice_of(text)),
+    };
+    return requirement;
+}
+
+static struct mg_requirement *read_requirements(struct mg_workflow *workflow, struct mg_slice array,
+                                                const char *pointer, struct mg_arena *arena,
+                                                struct mg_json_faults *faults)
+{
+    struct mg_requirement *first = NULL, **at = &first;
+    char each[MG_JSON_POINTER_SIZE + 16];
+    struct mg_json_walk walk;
+    struct mg_slice none, value;
+    int count = 0;
+
+    mg_json_walk_begin(&walk, array);
+    for (; mg_json_walk_next(&walk, &none, &value); count++) {
+        (void)snprintf(each, sizeof(each), "%s/%d", pointer, count);
+        *at = count < MG_REQUIREMENTS_MAX ? read_requirement(workflow, value, each, arena, faults) : NULL;
+        at = *at != NULL ? &(*at)->next : at;
+    }
+    if (count == 0 || count > MG_REQUIREMENTS_MAX) {
+        mg_json_fault(faults, MG_BAD_INPUT, pointer, "%d requirements; there are 1 to %d", count,
+                      MG_REQUIREMENTS_MAX);
+    }
+    return first;
+}
+
+struct mg_guard *mg_workflow_guard_read(struct mg_workflow *workflow, const struct mg_guard_source *source,
+                                        const char *pointer, struct mg_arena *arena,
+                                        struct mg_json_faults *faults)
+{
+    char place[MG_JSON_POINTER_SIZE];
+
+    if ((source->when.data == NULL && source->require.data == NULL) || workflow->exprs == NULL) {
+        return NULL;
+    }
+    struct mg_guard *guard = mg_arena_alloc(arena, sizeof(*guard));
+    if (guard == NULL) {
+        mg_json_fault(faults, MG_TRANSIENT, pointer, "could not be kept: no memory");
+        return NULL;
+    }
+    *guard = (struct mg_guard){0};
+    if (source->when.data != NULL) {
+        mg_json_pointer_join(pointer, mg_slice_of("when"), place);
+        guard->when = compile(workflow, source->when, place, faults);
+    }
+    if (source->require.data != NULL) {
+        mg_json_pointer_join(pointer, mg_slice_of("require"), place);
+        guard->requirements = read_requirements(workflow, source->require, place, arena, faults);
+    }
+    return guard;
+}
+
+void mg_workflow_guard_each(const struct mg_guard *guard, const char *pointer,
+                            void (*seen)(void *arg, const struct mg_expr *expr, const char *pointer),
+                            void *arg)
+{
+    char place[MG_JSON_POINTER_SIZE + 32];
+    int index = 0;
+
+    if (guard != NULL && guard->when != NULL) {
+        (void)snprintf(place, sizeof(place), "%s/when", pointer);
+        seen(arg, guard->when, place);
+    }
+    for (const struct mg_requirement *at = guard != NULL ? guard->requirements : NULL; at != NULL;
+         at = at->next, index++) {
+        (void)snprintf(place, sizeof(place), "%s/require/%d/that", pointer, index);
+        if (at->that != NULL) {
+            seen(arg, at->that, place);
+        }
+    }
+}
+
+/* ---- evaluating ---- */
+
+struct guard_scope {
+    const struct mg_render_input *input;
+    uint64_t skipped;
+    char order_id[MG_KEY_SIZE + 2]; /* a JSON string: its characters need no escaping */
+};
+
+static struct mg_expr_found guard_find(void *arg, int root, int member)
+{
+    const struct guard_scope *scope = arg;
+    const struct mg_render_input *input = scope->input;
+    bool is_skipped = member >= 0 && (scope->skipped >> member & 1) != 0;
+    struct mg_expr_found found = {0};
+
+    switch ((enum mg_workflow_root)root) {
+    case MG_ROOT_PAYLOAD:
+        found.json = input->payload;
+        break;
+    case MG_ROOT_RESULTS:
+        found.json = is_skipped || input->results == NULL ? found.json : input->results[member];
+        break;
+    case MG_ROOT_ORDER:
+        found.json = mg_slice_of(scope->order_id);
+        break;
+    case MG_ROOT_VALUES:
+        found.expr = input->workflow->exprs->values[member];
+        break;
+    case MG_ROOT_STATE:
+        found.json = mg_slice_of(is_skipped ? "\"skipped\"" : "\"done\"");
+        break;
+    case MG_ROOT_COUNT:
+        break;
+    }
+    return found;
+}
+
+/* One condition. Without a value the reason is the fault; else it has the values that decided. */
+static enum mg_class condition_decide(const struct guard_scope *from, const char *name,
+                                      const struct mg_expr *expr, bool *ret_is_true, struct mg_buf *ret_why)
+{
+    const struct mg_expr_scope scope = {guard_find, (void *)(uintptr_t)from};
+    struct mg_expr_room room;
+    struct mg_err err;
+
+    room.used = 0;
+    enum mg_class class = mg_expr_decide(expr, &scope, &room, ret_is_true, &err);
+    if (class != MG_OK) {
+        mg_buf_append_text(ret_why, name);
+        mg_buf_append_text(ret_why, ": ");
+        mg_buf_append_text(ret_why, err.text);
+    } else if (!*ret_is_true) {
+        room.used = 0;
+        mg_expr_explain(expr, &scope, &room, WHY_MAX, ret_why);
+    }
+    return class;
+}
+
+static enum mg_fact requirements_decide(const struct guard_scope *scope, const struct mg_guard *guard,
+                                        const struct mg_requirement **ret_broken, struct mg_buf *ret_why)
+{
+    bool is_true;
+
+    for (const struct mg_requirement *at = guard->requirements; at != NULL; at = at->next) {
+        if (condition_decide(scope, "require", at->that, &is_true, ret_why) != MG_OK) {
+            return MG_FACT_ERROR;
+        }
+        if (!is_true) {
+            *ret_broken = at;
+            return MG_FACT_REFUSE;
+        }
+    }
+    return MG_FACT_GO;
+}
+
+static void scope_make(struct guard_scope *scope, const struct mg_render_input *input, uint64_t skipped)
+{
+    *scope = (struct guard_scope){.input = input, .skipped = skipped};
+    (void)snprintf(scope->order_id, sizeof(scope->order_id), "\"%s\"", input->order_id);
+}
+
+enum mg_fact mg_workflow_guard_decide(const struct mg_render_input *input, int step, uint64_t skipped,
+                                      struct mg_slice *ret_text, struct mg_buf *ret_why)
+{
+    const struct mg_guard *guard = input->workflow->steps[step].guard;
+    const struct mg_requirement *broken = NULL;
+    struct guard_scope scope;
+    bool is_true = true;
+
+    *ret_text = (struct mg_slice){NULL, 0};
+    if (guard == NULL) {
+        return MG_FACT_GO;
+    }
+    scope_make(&scope, input, skipped);
+    if (guard->when != NULL && condition_decide(&scope, "when", guard->when, &is_true, ret_why) != MG_OK) {
+        return MG_FACT_ERROR;
+    }
+    if (!is_true) {
+        return MG_FACT_SKIP;
+    }
+    enum mg_fact fact = requirements_decide(&scope, guard, &broken, ret_why);
+    *ret_text = broken != NULL ? broken->text : *ret_text;
+    return fact;
+}
+
+enum mg_class mg_workflow_require(const struct mg_workflow *workflow, const char *order_id,
+                                  struct mg_slice payload, struct mg_err *err)
+{
+    const struct mg_render_input input = {workflow, order_id, payload, NULL};
+    const struct mg_requirement *broken = NULL;
+    struct guard_scope scope;
+    struct mg_buf why;
+
+    if (workflow->guard == NULL) {
+        return MG_OK;
+    }
+    mg_buf_init(&why, sizeof(err->text));
+    scope_make(&scope, &input, 0);
+    enum mg_class class = MG_OK;
+    enum mg_fact fact = requirements_decide(&scope, workflow->guard, &broken, &why);
+    if (why.failed && fact != MG_FACT_GO && why.len == 0) {
+        class = mg_err_set(err, MG_TRANSIENT, "there is no memory for a requirement's reason");
+    } else if (fact == MG_FACT_REFUSE) {
+        class = mg_err_set(err, MG_PERMANENT, "requirement: %.*s (%.*s)", (int)broken->text.len,
+                           broken->text.data, (int)why.len, why.len > 0 ? why.data : "");
+    } else if (fact == MG_FACT_ERROR) {
+        class = mg_err_set(err, MG_PERMANENT, "expression: %.*s", (int)why.len, why.data);
+    }
+    mg_buf_finish(&why);
+    return class;
+}

@@ -1,0 +1,80 @@
+/*
+ * The guards of steps, evaluated for the core: it asks when a step becomes ready, and the answer is decided
+ * in the same fold, with an event row of its own. The evaluation reads the record alone. So a batch that is
+ * decided again, after a crash or a lost write, comes to the same verdicts.
+ *
+ * The reason is kept with the step: the values that decided as error_text, and the definition's text of a
+ * requirement as error_message, which the client gets.
+ */
+#include <string.h>
+
+#include "item.h"
+#include "scheduler.h"
+
+/* Bytes of a reason; what is longer is cut. As long as the errors of agents. */
+#define WHY_MAX 1024
+
+static uint64_t skipped_steps(const struct mg_order *order)
+{
+    uint64_t skipped = 0;
+    for (int i = 0; i < order->step_count; i++) {
+        skipped |= order->steps[i].state == MG_STEP_SKIPPED ? UINT64_C(1) << i : 0;
+    }
+    return skipped;
+}
+
+static void reason_keep(struct mg_batch *batch, struct mg_fold *fold, int step, enum mg_reason reason,
+                        struct mg_slice why, struct mg_slice text)
+{
+    struct mg_step_record *record = &fold->record->steps[step];
+    struct mg_slice kept = mg_arena_copy(batch->arena, why);
+    mg_step_error_set(record, mg_slice_of(mg_reason_name(reason)), kept);
+    record->error_message = text.data != NULL ? mg_arena_copy(batch->arena, text) : record->error_message;
+    fold->touched |= UINT64_C(1) << step;
+    fold->has_failed = fold->has_failed || kept.data == NULL;
+}
+
+enum mg_fact mg_guard_evaluate(struct mg_batch *batch, struct mg_fold *fold, int step)
+{
+    static const enum mg_reason reasons[] = {[MG_FACT_GO] = MG_REASON_NONE,
+                                             [MG_FACT_SKIP] = MG_REASON_WHEN_FALSE,
+                                             [MG_FACT_REFUSE] = MG_REASON_REQUIREMENT,
+                                             [MG_FACT_ERROR] = MG_REASON_EXPRESSION};
+    const struct mg_order_record *record = fold->record;
+    struct mg_slice results[MG_STEPS_MAX], text;
+    struct mg_buf why;
+    for (int i = 0; i < record->order.step_count; i++) {
+        results[i] = record->steps[i].result;
+    }
+    struct mg_render_input input = {fold->workflow->workflow, record->order_id, record->payload, results};
+    mg_buf_init(&why, WHY_MAX);
+    enum mg_fact fact = mg_workflow_guard_decide(&input, step, skipped_steps(&record->order), &text, &why);
+    if (fact != MG_FACT_GO) {
+        reason_keep(batch, fold, step, reasons[fact], mg_buf_slice(&why), text);
+    }
+    mg_buf_finish(&why);
+    return fact;
+}
+
+void mg_guard_note_needs(struct mg_batch *batch, struct mg_fold *fold)
+{
+    const struct mg_workflow *workflow = fold->workflow->workflow;
+    if (!workflow->has_guards) {
+        return;
+    }
+    for (int i = 0; i < batch->decision.transition_count; i++) {
+        const struct mg_transition *transition = &batch->decision.transitions[i];
+        if (transition->step < 0 || transition->reason != MG_REASON_NEEDS_SKIPPED) {
+            continue;
+        }
+        uint64_t missing = workflow->plan.steps[transition->step].needs & skipped_steps(&fold->record->order);
+        const char *why = mg_arena_printf(batch->arena, "step \"%s\", which it needs, was skipped",
+                                          workflow->steps[__builtin_ctzll(missing)].name);
+        if (why == NULL) {
+            fold->has_failed = true;
+            return;
+        }
+        reason_keep(batch, fold, transition->step, transition->reason, mg_slice_of(why),
+                    (struct mg_slice){NULL, 0});
+    }
+}
