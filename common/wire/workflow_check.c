@@ -465,66 +465,6 @@ static void check_actions(struct mg_workflow *workflow, int step, uint64_t befor
     check_learn(workflow, step, has_own[MG_KIND_VERIFY], faults);
 }
 
-/* ---- guards ---- */
-
-struct guard_check {
-    const struct mg_workflow *workflow;
-    struct mg_json_faults *faults;
-    uint64_t before;
-    bool is_of_order;
-    uint64_t steps; /* to which the expression in hand refers */
-};
-
-static void note_guard_steps(void *arg, const struct mg_expr_reference *reference)
-{
-    struct guard_check *check = arg;
-    if (reference->root == MG_ROOT_RESULTS || reference->root == MG_ROOT_STATE) {
-        check->steps |= UINT64_C(1) << reference->member;
-    } else if (reference->root == MG_ROOT_VALUES) {
-        check->steps |= check->workflow->exprs->value_steps[reference->member];
-    }
-}
-
-static void check_condition(void *arg, const struct mg_expr *expr, const char *pointer)
-{
-    struct guard_check *check = arg;
-    check->steps = 0;
-    mg_expr_references(expr, note_guard_steps, check);
-    uint64_t later = check->steps & ~check->before;
-    for (int i = 0; i < check->workflow->plan.step_count; i++) {
-        if ((later >> i & 1) == 0) {
-            continue;
-        }
-        const char *name = check->workflow->steps[i].name;
-        if (check->is_of_order) {
-            mg_json_fault(
-                check->faults, MG_BAD_INPUT, pointer,
-                "step \"%s\" has no result yet when an order comes in; move this to \"require\" of a "
-                "step after it",
-                name);
-        } else {
-            mg_json_fault(check->faults, MG_BAD_INPUT, pointer,
-                          "step \"%s\" is not before this one; add it to \"after\", here or in a step before",
-                          name);
-        }
-    }
-}
-
-static void check_guards(const struct mg_workflow *workflow, const uint64_t before[MG_STEPS_MAX],
-                         struct mg_json_faults *faults)
-{
-    char pointer[MG_JSON_POINTER_SIZE];
-    struct guard_check check = {.workflow = workflow, .faults = faults, .is_of_order = true};
-
-    mg_workflow_guard_each(workflow->guard, "", check_condition, &check);
-    check.is_of_order = false;
-    for (int i = 0; i < workflow->plan.step_count; i++) {
-        (void)snprintf(pointer, sizeof(pointer), "/steps/%d", i);
-        check.before = before[i];
-        mg_workflow_guard_each(workflow->steps[i].guard, pointer, check_condition, &check);
-    }
-}
-
 void mg_workflow_check(struct mg_workflow *workflow, const struct mg_step_source *sources,
                        struct mg_json_faults *faults)
 {
@@ -545,7 +485,7 @@ void mg_workflow_check(struct mg_workflow *workflow, const struct mg_step_source
             mg_workflow_answer_check(workflow, i, &sources[i], before[i], faults);
         }
     }
-    check_guards(workflow, before, faults);
+    mg_workflow_guards_check(workflow, before, faults);
     struct reference_check check = {.workflow = workflow, .faults = faults, .step = -1};
     check_template(&check, "/output");
 }

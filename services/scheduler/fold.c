@@ -30,8 +30,8 @@
  * output. */
 #define MG_STATUSES_MAX_BYTES (128 * 1024 + MG_OUTPUT_MAX_BYTES)
 
-/* What follows from a decision, in the same fold: a request that cannot be built, or the facts of a guard. It
- * is short, since every cause clears the whole list. */
+/* The consequences of a decision, in the same fold: a request that cannot be built, or the facts of a guard.
+ * It is short, since every cause clears the whole list. */
 struct mg_followed {
     enum mg_cause_kind kind;
     int step;

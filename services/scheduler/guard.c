@@ -11,7 +11,7 @@
 #include "item.h"
 #include "scheduler.h"
 
-/* Bytes of a reason; what is longer is cut. As long as the errors of agents. */
+/* Bytes of a reason; the rest is cut. As long as the errors of agents. */
 #define WHY_MAX 1024
 
 static uint64_t skipped_steps(const struct mg_order *order)

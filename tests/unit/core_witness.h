@@ -204,11 +204,12 @@ static inline void witness_do(struct witness *witness, int i, bool is_backward)
     }
     for (int j = 0; j < order->step_count; j++) {
         WITNESS(witness,
-                (witness->plan.steps[i].needs >> j & 1) == 0 || order->steps[j].state == MG_STEP_DONE,
+                is_backward || (witness->plan.steps[i].needs >> j & 1) == 0 ||
+                    order->steps[j].state == MG_STEP_DONE,
                 "step %d goes out, and step %d, which it needs, is %s", i, j,
                 mg_step_state_name(order->steps[j].state));
     }
-    WITNESS(witness, !witness->plan.steps[i].has_guard || witness->is_let_go[i],
+    WITNESS(witness, is_backward || !witness->plan.steps[i].has_guard || witness->is_let_go[i],
             "step %d goes out before its guard lets it go", i);
     WITNESS(witness, order->goal == MG_GOAL_PROCESSED || is_backward,
             "step %d: a do after the order turned back", i);

@@ -11,6 +11,7 @@
 #include <sys/mman.h>
 
 #include "core/transition.h"
+#include "core_fold.h"
 #include "core_witness.h"
 #include "suite.h"
 
@@ -160,18 +161,6 @@ static void request_send(struct witness *witness, int step, uint32_t attempt)
     }
 }
 
-static struct mg_cause facts_find(struct witness *witness, int step)
-{
-    static const enum mg_fact facts[] = {MG_FACT_GO, MG_FACT_GO, MG_FACT_GO, MG_FACT_SKIP, MG_FACT_SKIP};
-    struct world *world = &witness->world;
-    struct mg_cause cause = {.kind = MG_CAUSE_FACTS, .step = step, .retry_after_ms = -1};
-    cause.fact = facts[world_pick(world, 5)];
-    if (world_fault(world, 15)) {
-        cause.fact = coin(world, 50) ? MG_FACT_REFUSE : MG_FACT_ERROR;
-    }
-    return cause;
-}
-
 /* One decision, held against the laws. */
 static enum mg_verdict decide_once(struct witness *witness, struct mg_cause cause)
 {
@@ -205,25 +194,6 @@ static enum mg_verdict decide_once(struct witness *witness, struct mg_cause caus
     WITNESS(witness, witness->decision.effect_count == 0 && witness->decision.transition_count == 0,
             "effects without a verdict to go");
     return verdict;
-}
-
-/* The requests that one fold sends, and the guards that it has yet to evaluate. */
-struct fold {
-    uint64_t asked, sent;
-    uint32_t attempts[WORLD_STEPS];
-};
-
-static void effects_add(const struct witness *witness, struct fold *fold)
-{
-    for (int i = 0; i < witness->order.step_count; i++) {
-        if (has_effect(&witness->decision, MG_EFFECT_ASK, i)) {
-            fold->asked |= UINT64_C(1) << i;
-        }
-        if (has_request(&witness->decision, i)) {
-            fold->sent |= UINT64_C(1) << i;
-            fold->attempts[i] = witness->order.steps[i].attempt;
-        }
-    }
 }
 
 /* One fold: the cause, the guards of the steps that became ready, then the requests of all. */

@@ -1,0 +1,39 @@
+/* The handler of a walk: the facts of guards, and the work that a fold has yet to do. Only for
+ * test_core_walk.c. */
+#ifndef MG_TEST_CORE_FOLD_H
+#define MG_TEST_CORE_FOLD_H
+
+#include "core_witness.h"
+
+static inline struct mg_cause facts_find(struct witness *witness, int step)
+{
+    static const enum mg_fact facts[] = {MG_FACT_GO, MG_FACT_GO, MG_FACT_GO, MG_FACT_SKIP, MG_FACT_SKIP};
+    struct world *world = &witness->world;
+    struct mg_cause cause = {.kind = MG_CAUSE_FACTS, .step = step, .retry_after_ms = -1};
+    cause.fact = facts[world_pick(world, 5)];
+    if (world_fault(world, 15)) {
+        cause.fact = world_chance(world, 50) ? MG_FACT_REFUSE : MG_FACT_ERROR;
+    }
+    return cause;
+}
+
+/* The requests that one fold sends, and the guards that it has yet to evaluate. */
+struct fold {
+    uint64_t asked, sent;
+    uint32_t attempts[WORLD_STEPS];
+};
+
+static inline void effects_add(const struct witness *witness, struct fold *fold)
+{
+    for (int i = 0; i < witness->order.step_count; i++) {
+        if (has_effect(&witness->decision, MG_EFFECT_ASK, i)) {
+            fold->asked |= UINT64_C(1) << i;
+        }
+        if (has_request(&witness->decision, i)) {
+            fold->sent |= UINT64_C(1) << i;
+            fold->attempts[i] = witness->order.steps[i].attempt;
+        }
+    }
+}
+
+#endif

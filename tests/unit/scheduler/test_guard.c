@@ -1,0 +1,143 @@
+/* Guards of steps in the scheduler: the verdict is decided in the fold of its cause, and its reason is kept.
+ */
+#include <check.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "../suite.h"
+#include "stage.h"
+
+#define STEP(name, service, more)                                                                            \
+    "{\"step\":\"" name "\",\"service\":\"" service "\"," more                                               \
+    "\"do\":{\"method\":\"POST\",\"path\":\"/x\"},\"undo\":\"none\"}"
+#define WORKFLOW(more, steps)                                                                                \
+    "{\"workflow\":\"two\",\"version\":1,\"on_failure\":\"error\"," more "\"steps\":[" steps "]}"
+
+static void submit(const char *definition, const char *items)
+{
+    stage_start();
+    fake_store.definition = definition;
+    stage_submit_from("o1", items, "client", false);
+    stage_settle();
+}
+
+static int sent(const char *type, const char *text)
+{
+    int count = 0;
+    for (int i = 0; i < fake_broker.count; i++) {
+        const struct fake_published *published = &fake_broker.published[i];
+        count += strcmp(published->type, type) == 0 && strstr(published->body, text) != NULL;
+    }
+    return count;
+}
+
+/* The first event of the order with this cause. */
+static const struct mg_event_record *event_of(enum mg_cause_kind kind)
+{
+    for (int i = 0; i < fake_store_event_count("o1"); i++) {
+        if (fake_store_event("o1", i)->cause_kind == kind) {
+            return fake_store_event("o1", i);
+        }
+    }
+    return NULL;
+}
+
+/* Would catch: a request of a skipped step, a step that runs without those that it needs, a reason without
+ * values.
+ */
+START_TEST(a_step_whose_condition_is_false_sends_nothing)
+{
+    submit(
+        WORKFLOW("", STEP("reserve", "inventory", "\"when\":\"size(payload.items) > 5\",") "," STEP(
+                         "wrap", "inventory", "\"needs\":[\"reserve\"],") "," STEP("charge", "payment", "")),
+        "[3.00]");
+    ck_assert_int_eq(sent("request", "\"reserve\""), 0);
+    ck_assert_int_eq(sent("request", "\"wrap\""), 0);
+    ck_assert_int_eq(sent("request", "\"charge\""), 1);
+    const struct mg_event_record *event = event_of(MG_CAUSE_FACTS);
+    ck_assert_ptr_nonnull(event);
+    ck_assert_msg(mg_slice_is(event->reason, "size(payload.items) > 5 was 1 > 5"), "%.*s",
+                  (int)event->reason.len, event->reason.data);
+    ck_assert_ptr_nonnull(strstr(event->transitions.data, "\"reason\":\"when_false\""));
+    ck_assert_ptr_nonnull(strstr(event->transitions.data, "\"reason\":\"needs_skipped\""));
+    stage_reply(&(struct stage_reply){.order_id = "o1", .step = "charge", .attempt = 1});
+    stage_settle();
+    ck_assert_int_eq(sent("status", "\"processed\""), 1);
+    stage_finish();
+}
+END_TEST
+
+START_TEST(a_step_whose_condition_is_true_goes_out)
+{
+    submit(WORKFLOW("", STEP("reserve", "inventory", "\"when\":\"size(payload.items) == 1\",")), "[3.00]");
+    ck_assert_int_eq(sent("request", "\"reserve\""), 1);
+    ck_assert_ptr_nonnull(event_of(MG_CAUSE_FACTS));
+    stage_finish();
+}
+END_TEST
+
+/* Would catch: an error that passes for false, and a refusal that its client cannot understand. */
+START_TEST(a_step_that_is_refused_fails_with_its_reason)
+{
+    submit(WORKFLOW("",
+                    STEP("reserve", "inventory",
+                         "\"require\":[{\"that\":\"size(payload.items) > 5\",\"text\":\"too few items\"}],")),
+           "[3.00]");
+    ck_assert_int_eq(sent("request", "\"reserve\""), 0);
+    ck_assert_int_eq(sent("status", "too few items"), 1);
+    ck_assert_int_eq(sent("status", "\"code\":\"requirement\""), 1);
+    stage_finish();
+    submit(WORKFLOW("", STEP("reserve", "inventory", "\"when\":\"payload.coupon == 1\",")), "[3.00]");
+    ck_assert_int_eq(sent("request", "\"reserve\""), 0);
+    ck_assert_int_eq(sent("status", "there is no member \\\"coupon\\\""), 1);
+    stage_finish();
+}
+END_TEST
+
+/* Would catch: an order that is taken against `require` of its workflow. */
+START_TEST(an_order_that_is_refused_is_rejected)
+{
+    submit(WORKFLOW("\"require\":[{\"that\":\"size(payload.items) > 5\",\"text\":\"too few items\"}],",
+                    STEP("reserve", "inventory", "")),
+           "[3.00]");
+    ck_assert_int_eq(sent("request", "\"reserve\""), 0);
+    ck_assert_int_eq(sent("status", "requirement: too few items (size(payload.items) > 5 was 1 > 5)"), 1);
+    stage_finish();
+}
+END_TEST
+
+/* Below the events that the fake store keeps; each asking anew about all others would be far above. */
+#define GUARDS 48
+
+/* Would catch: guards that ask about each other until the list of follow-ups is full. */
+START_TEST(many_guards_are_decided_in_one_fold)
+{
+    char text[16000];
+    size_t len = (size_t)snprintf(text, sizeof(text), "{\"workflow\":\"two\",\"version\":1,\"steps\":[");
+    for (int i = 0; i < GUARDS; i++) {
+        len += (size_t)snprintf(text + len, sizeof(text) - len,
+                                "%s{\"step\":\"s%d\",\"service\":\"payment\",\"after\":[],"
+                                "\"when\":\"size(payload.items) > 5\",\"undo\":\"none\","
+                                "\"do\":{\"method\":\"POST\",\"path\":\"/x\"}}",
+                                i > 0 ? "," : "", i);
+    }
+    (void)snprintf(text + len, sizeof(text) - len, "]}");
+    submit(text, "[3.00]");
+    ck_assert_int_eq(sent("status", "\"processed\""), 1);
+    ck_assert_int_eq(fake_store_event_count("o1"), 1 + GUARDS);
+    stage_finish();
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("scheduler_guard");
+    TCase *tests = tcase_create("scheduler_guard");
+    tcase_add_test(tests, a_step_whose_condition_is_false_sends_nothing);
+    tcase_add_test(tests, a_step_whose_condition_is_true_goes_out);
+    tcase_add_test(tests, a_step_that_is_refused_fails_with_its_reason);
+    tcase_add_test(tests, an_order_that_is_refused_is_rejected);
+    tcase_add_test(tests, many_guards_are_decided_in_one_fold);
+    suite_add_tcase(suite, tests);
+    return run_suite(suite);
+}
