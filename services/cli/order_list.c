@@ -4,13 +4,18 @@
  * --after gives the next page. Notes about omitted rows go to stderr, so that standard output holds the list
  * alone.
  */
+#include <stdlib.h>
 #include <string.h>
 
+#include "base/clock.h"
+#include "core/key.h"
 #include "core/words.h"
 #include "failure_options.h"
 
 #define NUMBER_SIZE      24
-#define ALERT_DIGITS_MAX 18 /* an alert's number stays an int64 */
+#define CURSOR_SIZE      (NUMBER_SIZE + MG_ORDER_ID_MAX + 2) /* MICROSECONDS/ORDER */
+#define MICROS_DIGITS    18                                  /* an int64, up to the year 33658 */
+#define ALERT_DIGITS_MAX 18                                  /* an alert's number stays an int64 */
 
 /* The parameters of the reports, as text; "": no condition. */
 struct filter {
@@ -116,36 +121,125 @@ static enum mg_exit_code failures_list(struct mg_cli *cli, const struct filter *
     return code;
 }
 
-static enum mg_exit_code orders_list(struct mg_cli *cli, const struct filter *filter)
+static const char *const ORDER_COLUMNS[] = {"order_id", "workflow",      "state",      "goal",
+                                            "reason",   "failure_count", "created_at", NULL};
+
+/* ---- by labels: page after page ---- */
+
+struct labelled {
+    struct mg_table table;  /* the orders found so far */
+    long long looked_at;    /* orders that the pages read */
+    char back_to[32];       /* time of the oldest of them */
+    char next[CURSOR_SIZE]; /* where the next page begins; "": all were read */
+    int64_t until_boot_ms;  /* no further page begins after this */
+};
+
+static bool is_cursor(const char *text)
 {
-    static const char *const columns[] = {"order_id", "workflow",      "state",      "goal",
-                                          "reason",   "failure_count", "created_at", NULL};
+    size_t digits = strspn(text, "0123456789");
+    return digits > 0 && digits <= MICROS_DIGITS && text[digits] == '/' &&
+           mg_order_id_is_valid(text + digits + 1, strlen(text + digits + 1));
+}
+
+static enum mg_exit_code page_read(struct mg_cli *cli, const struct filter *filter, struct labelled *list)
+{
     const struct mg_failure_filter *wanted = &filter->failures.filter;
-    const char *const params[] = {filter->state, wanted->workflow, wanted->since, wanted->until,
-                                  filter->after, filter->limit,    wanted->labels};
-    bool is_labelled = wanted->labels[0] != '\0';
+    char limit[NUMBER_SIZE];
+    const char *const params[] = {filter->state, wanted->workflow, wanted->since, wanted->until, list->next,
+                                  limit,         wanted->labels};
+    struct mg_table page = {0};
+
+    (void)snprintf(limit, sizeof(limit), "%lld", (long long)cli->options.limit - list->table.row_count);
+    enum mg_exit_code code = mg_table_read(cli, MG_REPORT_ORDERS_LABELLED, params, 7, &page);
+    if (code == MG_EXIT_DONE) {
+        const char *back_to = mg_table_cell(&page, 0, "back_to");
+        list->looked_at += strtoll(mg_table_cell(&page, 0, "looked_at"), NULL, 10);
+        (void)snprintf(list->next, sizeof(list->next), "%s", mg_table_cell(&page, 0, "next"));
+        if (back_to[0] != '\0') {
+            (void)snprintf(list->back_to, sizeof(list->back_to), "%s", back_to);
+        }
+        if (!mg_table_move(&list->table, &page, MG_ORDERS_LISTED_COLUMNS)) {
+            code = mg_cli_fail(MG_EXIT_ERROR, "could not keep the answer: out of memory");
+        }
+    }
+    mg_table_free(&page);
+    return code;
+}
+
+/* A page without the wanted orders is followed by the next. Half of the time for an answer is left to the
+ * last page, so that a rare state behind a common label ends in an answer or in a cursor. */
+static enum mg_exit_code pages_read(struct mg_cli *cli, const struct filter *filter, struct labelled *list)
+{
+    enum mg_exit_code code;
+    do {
+        code = page_read(cli, filter, list);
+    } while (code == MG_EXIT_DONE && list->next[0] != '\0' && list->table.row_count < cli->options.limit &&
+             mg_clock_boot_ms() < list->until_boot_ms);
+    return code;
+}
+
+static enum mg_exit_code labelled_list(struct mg_cli *cli, const struct filter *filter)
+{
+    struct labelled list = {.until_boot_ms = mg_clock_boot_ms() + cli->options.timeout_ms / 2};
+    (void)snprintf(list.next, sizeof(list.next), "%s", filter->after);
+    enum mg_exit_code code = pages_read(cli, filter, &list);
+    if (code == MG_EXIT_DONE) {
+        code = mg_table_print(cli, &list.table, ORDER_COLUMNS);
+        if (list.table.row_count >= cli->options.limit) {
+            more_print(cli, &list.table, "order_id");
+        } else if (list.next[0] != '\0') {
+            mg_cli_note(
+                "looked at %lld orders, back to %s; for those before them the same with --after %s, or "
+                "with a longer --timeout",
+                list.looked_at, list.back_to, list.next);
+        }
+    }
+    mg_table_free(&list.table);
+    return code;
+}
+
+/* ---- any orders ---- */
+
+static enum mg_exit_code after_check(struct mg_cli *cli, const struct filter *filter)
+{
     const char *const after[] = {filter->after};
     struct mg_table table = {0};
-    enum mg_exit_code code = MG_EXIT_DONE;
-    if (filter->after[0] != '\0') {
-        code = mg_table_read(cli, MG_REPORT_ORDER, after, 1, &table);
-        if (code == MG_EXIT_DONE && table.row_count == 0) {
-            code = mg_cli_fail(MG_EXIT_NOT_FOUND,
-                               "--after %s: there is no such order; name the last one of the page before",
-                               filter->after);
-        }
-        mg_table_free(&table);
+    enum mg_exit_code code = mg_table_read(cli, MG_REPORT_ORDER, after, 1, &table);
+    if (code == MG_EXIT_DONE && table.row_count == 0) {
+        code = mg_cli_fail(MG_EXIT_NOT_FOUND,
+                           "--after %s: there is no such order; name the last one of the page before",
+                           filter->after);
     }
+    mg_table_free(&table);
+    return code;
+}
+
+static enum mg_exit_code all_list(struct mg_cli *cli, const struct filter *filter)
+{
+    const struct mg_failure_filter *wanted = &filter->failures.filter;
+    const char *const params[] = {filter->state, wanted->workflow, wanted->since,
+                                  wanted->until, filter->after,    filter->limit};
+    struct mg_table table = {0};
+    enum mg_exit_code code = mg_table_read(cli, MG_REPORT_ORDERS, params, 6, &table);
     if (code == MG_EXIT_DONE) {
-        code = mg_table_read(cli, is_labelled ? MG_REPORT_ORDERS_LABELLED : MG_REPORT_ORDERS, params,
-                             is_labelled ? 7 : 6, &table);
-    }
-    if (code == MG_EXIT_DONE) {
-        code = mg_table_print(cli, &table, columns);
+        code = mg_table_print(cli, &table, ORDER_COLUMNS);
         more_print(cli, &table, "order_id");
     }
     mg_table_free(&table);
     return code;
+}
+
+static enum mg_exit_code orders_list(struct mg_cli *cli, const struct filter *filter)
+{
+    bool is_labelled = filter->failures.filter.labels[0] != '\0';
+    enum mg_exit_code code = MG_EXIT_DONE;
+    if (filter->after[0] != '\0' && !(is_labelled && is_cursor(filter->after))) {
+        code = after_check(cli, filter);
+    }
+    if (code != MG_EXIT_DONE) {
+        return code;
+    }
+    return is_labelled ? labelled_list(cli, filter) : all_list(cli, filter);
 }
 
 static bool is_of_failures(const struct filter *filter)

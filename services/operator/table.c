@@ -71,12 +71,47 @@ bool mg_table_keep(struct mg_table *table, const struct mg_rows *rows, bool is_f
     return true;
 }
 
+static void head_move(struct mg_table *to, struct mg_table *from, int column_count)
+{
+    to->columns = from->columns;
+    to->types = from->types;
+    to->column_count = column_count;
+    for (int column = column_count; column < from->column_count; column++) {
+        free(from->columns[column]);
+    }
+    from->columns = NULL;
+    from->types = NULL;
+}
+
+bool mg_table_move(struct mg_table *to, struct mg_table *from, int column_count)
+{
+    size_t rows = (size_t)to->row_count + (size_t)from->row_count;
+    char **cells = realloc(to->cells, (rows * (size_t)column_count + 1) * sizeof(char *));
+    if (cells == NULL) {
+        return false;
+    }
+    to->cells = cells;
+    for (int row = 0; row < from->row_count; row++) {
+        char **cell = &from->cells[row * from->column_count];
+        if (cell[0] == NULL) {
+            continue;
+        }
+        memcpy(&cells[to->row_count * column_count], cell, (size_t)column_count * sizeof(char *));
+        memset(cell, 0, (size_t)column_count * sizeof(char *));
+        to->row_count++;
+    }
+    if (to->columns == NULL) {
+        head_move(to, from, column_count);
+    }
+    return true;
+}
+
 void mg_table_free(struct mg_table *table)
 {
     for (int i = 0; i < table->row_count * table->column_count; i++) {
         free(table->cells[i]);
     }
-    for (int i = 0; i < table->column_count; i++) {
+    for (int i = 0; table->columns != NULL && i < table->column_count; i++) {
         free(table->columns[i]);
     }
     free(table->cells);

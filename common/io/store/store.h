@@ -396,6 +396,8 @@ void mg_store_wake(struct mg_store *store, uint64_t epoch, const char *holder, i
 
 /* ---- reading, for the operator's tool ---- */
 
+#define MG_ORDERS_LISTED_COLUMNS 9 /* of MG_REPORT_ORDERS */
+
 /* Named reports; store/report.c has their queries. A column's SQL type is the form of its values in JSON.
  * Lists begin with the newest. A parameter '' means any; times are milliseconds since 1970 or, below 0,
  * before now. */
@@ -406,8 +408,9 @@ enum mg_report {
     /* $1 state, $2 workflow, $3 since, $4 until, $5 behind this order, $6 limit: order_id, workflow, state,
      * goal, reason, failure_count, created_at, updated_at, complete_by */
     MG_REPORT_ORDERS,
-    /* The same of orders with all labels of $7, a JSON object of texts. State 'open': any of the open states
-     */
+    /* The same of orders with all labels of $7, a JSON object of texts, by pages. State 'open': any of the
+     * open states. $5 may be a cursor. Behind the columns of an order each row has its page: looked_at,
+     * back_to, next, as below. A page without orders has one row, whose order_id is NULL. */
     MG_REPORT_ORDERS_LABELLED,
     /* $1 text, $2 limit, of each kind: found_by ('id', 'label NAME'), order_id, workflow, state, created_at,
      * archived_on (NULL: not in the archive), reason (NULL). Ids that begin with the text, and labels with
