@@ -39,7 +39,7 @@ struct mg_workflow_step {
 
 struct mg_workflow_label {
     char name[MG_LABEL_NAME_MAX + 1];
-    struct mg_slice text; /* template over ${/payload/…} and ${/order_id} */
+    struct mg_slice text; /* template over ${/payload/…}, ${/order_id}, ${= …} */
 };
 
 struct mg_payload_need;

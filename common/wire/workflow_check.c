@@ -183,6 +183,7 @@ struct reference_check {
     const char *place;      /* JSON pointer of the text that has the reference */
     struct mg_slice quoted; /* this text, in the definition */
     int step;               /* -1: the template of the output, which is rendered when no step is left */
+    bool is_label;          /* made before any step; step is -1 */
     enum mg_kind kind;
     uint64_t before;
     bool has_own; /* a template refers to the step's own result */
@@ -281,6 +282,23 @@ static void note_steps(void *arg, const struct mg_expr_reference *reference)
     expression->steps |= steps;
 }
 
+/* Whether an expression can make a label: it has what it needs at intake, and a text form. */
+static void check_label(const struct reference_check *check, const char *text, const struct mg_expr *expr,
+                        const struct expression_check *expression)
+{
+    enum mg_expr_type type = mg_expr_type_of(expr);
+    if (expression->steps != 0) {
+        mg_json_fault_at(check->faults, MG_BAD_INPUT, check->place, at_reference(check, text, 1),
+                         "${%.120s}: a label is made when the order comes in, before any step has a result; "
+                         "use payload, order.id and values of these",
+                         text);
+    } else if (type == MG_EXPR_NULL || type == MG_EXPR_LIST || type == MG_EXPR_OBJECT) {
+        mg_json_fault_at(check->faults, MG_BAD_INPUT, check->place, at_reference(check, text, 1),
+                         "${%.120s}: it is always %s; a label is a text, a number or a boolean", text,
+                         mg_expr_type_name(type));
+    }
+}
+
 /* `text` begins with "=". */
 static void check_expression(struct reference_check *check, const char *text)
 {
@@ -299,6 +317,10 @@ static void check_expression(struct reference_check *check, const char *text)
         return;
     }
     mg_expr_references(expr, note_steps, &expression);
+    if (check->is_label) {
+        check_label(check, text, expr, &expression);
+        return;
+    }
     for (int i = 0; i < check->workflow->plan.step_count; i++) {
         if (expression.steps & (UINT64_C(1) << i)) {
             check_step(check, text, at_reference(check, text, expression.columns[i]), i);
@@ -314,6 +336,9 @@ static bool check_reference(void *arg, const char *pointer)
     if (pointer[0] == '=') {
         check_expression(check, pointer);
         return true;
+    }
+    if (check->is_label) {
+        return true; /* checked in workflow_labels.c */
     }
     size_t singles = check->step < 0 ? 1 : sizeof(SINGLE) / sizeof(SINGLE[0]); /* keys are of steps */
     for (size_t i = 0; i < singles; i++) {
@@ -488,6 +513,12 @@ void mg_workflow_check(struct mg_workflow *workflow, const struct mg_step_source
     mg_workflow_guards_check(workflow, before, faults);
     struct reference_check check = {.workflow = workflow, .faults = faults, .step = -1};
     check_template(&check, "/output");
+    check.is_label = true;
+    for (int i = 0; i < workflow->label_count; i++) {
+        char place[MG_JSON_POINTER_SIZE];
+        mg_json_pointer_join("/labels", mg_slice_of(workflow->labels[i].name), place);
+        check_template(&check, place);
+    }
 }
 
 /* ---- the payload's needed values ---- */

@@ -47,4 +47,11 @@ enum mg_class mg_workflow_exprs_add(struct mg_workflow_exprs *exprs, const char 
                                     struct mg_err *err) MG_MUSTCHECK;
 const struct mg_expr *mg_workflow_exprs_find(const struct mg_workflow_exprs *exprs, const char *text);
 
+/* Renders a text over payload and order id. `ret_is_absent` as of mg_template_render_text. MG_PERMANENT: an
+ * expression cannot be evaluated, or its value is null, a list or an object; `err` has its place and values.
+ */
+enum mg_class mg_workflow_render_text(const struct mg_render_input *input, struct mg_slice text,
+                                      struct mg_buf *ret_text, bool *ret_is_absent,
+                                      struct mg_err *err) MG_MUSTCHECK;
+
 #endif

@@ -8,6 +8,7 @@
 #include "wire/json_reader.h"
 #include "wire/workflow.h"
 #include "wire/workflow_check.h"
+#include "wire/workflow_exprs.h"
 
 /* A template is shown in messages up to this length. */
 #define SHOWN_MAX 80
@@ -31,6 +32,9 @@ struct reference_check {
 static bool check_reference(void *arg, const char *pointer)
 {
     const struct reference_check *check = arg;
+    if (pointer[0] == '=') {
+        return true; /* compiled and checked with the other expressions, in workflow_check.c */
+    }
     if (strcmp(pointer, "/order_id") != 0 && behind_payload(pointer) == NULL) {
         mg_json_fault(check->faults, MG_BAD_INPUT, check->place,
                       "${%.120s}: a label is made when the order comes in; it refers to ${/payload/…} and "
@@ -121,28 +125,13 @@ void mg_workflow_labels_read(const struct mg_json_object *object, struct mg_aren
 
 /* ---- rendering ---- */
 
-struct value_source {
-    struct mg_slice payload;
-    char order_id[MG_ORDER_ID_MAX + 3]; /* as a JSON string: its characters need no escaping */
-};
-
-static struct mg_slice find_value(void *arg, const char *pointer)
-{
-    const struct value_source *source = arg;
-    const char *rest = behind_payload(pointer);
-    if (rest != NULL) {
-        return mg_json_find(source->payload, rest);
-    }
-    return strcmp(pointer, "/order_id") == 0 ? mg_slice_of(source->order_id) : (struct mg_slice){0};
-}
-
-static enum mg_class label_render(const struct mg_workflow_label *label, struct value_source *source,
+static enum mg_class label_render(const struct mg_workflow_label *label, const struct mg_render_input *input,
                                   struct mg_arena *arena, struct mg_buf *text, struct mg_slice *ret_value,
                                   struct mg_err *err)
 {
     bool is_absent = false;
     int shown = label->text.len < SHOWN_MAX ? (int)label->text.len : SHOWN_MAX;
-    enum mg_class class = mg_template_render_text(label->text, find_value, source, text, &is_absent, err);
+    enum mg_class class = mg_workflow_render_text(input, label->text, text, &is_absent, err);
     if (class != MG_OK) {
         return mg_err_prefix(err, "label \"%s\"", label->name);
     }
@@ -167,15 +156,15 @@ enum mg_class mg_workflow_labels_render(const struct mg_workflow *workflow, cons
                                         struct mg_slice payload, struct mg_arena *arena,
                                         struct mg_slice ret_values[MG_LABELS_MAX], struct mg_err *err)
 {
-    struct value_source source = {.payload = payload};
+    /* No label needs a result: the check of the definition has refused those. */
+    struct mg_render_input input = {.workflow = workflow, .order_id = order_id, .payload = payload};
     enum mg_class class = MG_OK;
 
-    (void)snprintf(source.order_id, sizeof(source.order_id), "\"%s\"", order_id);
     for (int i = 0; i < workflow->label_count && class == MG_OK; i++) {
         struct mg_buf text;
         ret_values[i] = (struct mg_slice){0};
         mg_buf_init(&text, MG_LABEL_VALUE_MAX);
-        class = label_render(&workflow->labels[i], &source, arena, &text, &ret_values[i], err);
+        class = label_render(&workflow->labels[i], &input, arena, &text, &ret_values[i], err);
         mg_buf_finish(&text);
     }
     return class;

@@ -295,6 +295,36 @@ enum mg_class mg_workflow_render_output(const struct mg_render_input *input, str
     return class == MG_OK ? MG_OK : mg_err_prefix(err, "could not render the output");
 }
 
+/* An expression that has no value, or null: a mistake, while a reference without a value is none. */
+static struct mg_slice find_text_value(void *arg, const char *pointer)
+{
+    struct value_source *source = arg;
+    struct mg_slice value = find_value(source, pointer);
+    bool is_null = value.data != NULL && mg_json_type_of(value) == MG_JSON_NULL;
+    if (pointer[0] == '=' && is_null) {
+        source->expression_class =
+            mg_err_set(&source->evaluation->err, MG_PERMANENT,
+                       "${%.120s}: its value is null; a text, a number or a boolean is "
+                       "expected, or \"\" for no label",
+                       pointer);
+        return (struct mg_slice){0};
+    }
+    return value;
+}
+
+enum mg_class mg_workflow_render_text(const struct mg_render_input *input, struct mg_slice text,
+                                      struct mg_buf *ret_text, bool *ret_is_absent, struct mg_err *err)
+{
+    struct value_source source = {.input = input, .max = MG_OUTPUT_MAX_BYTES};
+
+    (void)snprintf(source.order_id, sizeof(source.order_id), "\"%s\"", input->order_id);
+    enum mg_class class =
+        mg_template_render_text(text, find_text_value, &source, ret_text, ret_is_absent, err);
+    class = template_fault(&source, class, err);
+    evaluation_end(&source);
+    return class;
+}
+
 const struct mg_payload_need *mg_workflow_lacks(const struct mg_workflow *workflow, struct mg_slice payload)
 {
     const struct mg_payload_need *need = workflow->needs;

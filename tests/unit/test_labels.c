@@ -108,6 +108,47 @@ START_TEST(a_value_that_is_no_text_is_named)
 }
 END_TEST
 
+/* Catches: a number that is rounded, a null or a fault that becomes no label in silence, and a label that
+ * could only be made once a step has a result. */
+START_TEST(a_label_may_be_an_expression_over_the_payload)
+{
+    static const struct {
+        const char *expression, *text;
+    } REFUSED[] = {
+        {"payload.coupon + 'x'", "coupon"},
+        {"payload.none", "its value is null"},
+        {"payload.items", "its value is an array"},
+        {"payload.total > 'a'", "column"},
+    };
+    char labels[256];
+    const char *payload = "{\"total\":14.00,\"none\":null,\"items\":[1],\"paid\":true}";
+    ck_assert_int_eq(render("{\"gross\":\"${= payload.total * 2}\",\"paid\":\"${= payload.paid}\","
+                            "\"size\":\"x-${= payload.total > 500 ? 'large' : 'small'}\","
+                            "\"same\":\"${= payload.total}\",\"id\":\"${= order.id}\"}",
+                            payload),
+                     MG_OK);
+    const char *const expected[] = {"28.00", "true", "x-small", "14.00", "order-7"};
+    for (int i = 0; i < 5; i++) {
+        ck_assert_msg(mg_slice_is(values[i], expected[i]), "%d: %.*s", i, (int)values[i].len, values[i].data);
+    }
+    for (size_t i = 0; i < sizeof(REFUSED) / sizeof(REFUSED[0]); i++) {
+        mg_workflow_destroy(workflow);
+        workflow = NULL;
+        (void)snprintf(labels, sizeof(labels), "{\"l\":\"${= %s}\"}", REFUSED[i].expression);
+        ck_assert_int_eq(render(labels, payload), MG_PERMANENT);
+        ck_assert_msg(strstr(err.text, "label \"l\": ") == err.text &&
+                          strstr(err.text, REFUSED[i].text) != NULL,
+                      "%s", err.text);
+    }
+    mg_workflow_destroy(workflow);
+    workflow = NULL;
+    ck_assert_int_eq(parse("{\"l\":\"${= results.a.id}\"}"), MG_BAD_INPUT);
+    ck_assert_msg(strstr(err.text, "before any step has a result") != NULL, "%s", err.text);
+    ck_assert_int_eq(parse("{\"l\":\"${= null}\"}"), MG_BAD_INPUT);
+    ck_assert_int_eq(parse("{\"l\":\"${= payloda.x}\"}"), MG_BAD_INPUT);
+}
+END_TEST
+
 static const struct {
     const char *labels, *pointer, *text;
 } MISTAKES[] = {
@@ -148,6 +189,7 @@ int main(void)
     tcase_add_test(tests, a_value_that_is_not_there_makes_no_label);
     tcase_add_test(tests, a_value_of_128_bytes_fits_and_one_of_129_is_named);
     tcase_add_test(tests, a_value_that_is_no_text_is_named);
+    tcase_add_test(tests, a_label_may_be_an_expression_over_the_payload);
     tcase_add_loop_test(tests, a_wrong_label_is_refused_with_its_place, 0,
                         (int)(sizeof(MISTAKES) / sizeof(MISTAKES[0])));
     suite_add_tcase(suite, tests);
