@@ -525,14 +525,14 @@ class Answers(Case):
         one_line(run("dead", "drop", "9999", *REASON, code=NOT_FOUND))
 
     def test_a_list_by_label_reads_on_behind_a_page_without_a_match(self):
-        self.addCleanup(World.sql, "DELETE FROM order_label; DELETE FROM order_process WHERE order_id LIKE 'labelled-%'")
+        self.addCleanup(World.sql, "DELETE FROM order_label; DELETE FROM order_process WHERE order_id LIKE 'labelled-%%'")
         World.sql("INSERT INTO order_process (order_id, process_state, goal, reason, version, seq, generation, failure_count,"
                   " locked_by, workflow, workflow_version, revision, is_high, wants_step_status, created_at)"
                   " SELECT 'labelled-' || n, CASE n WHEN 20001 THEN 'cancelled' ELSE 'processed' END, 'processed', 'none', 1, 1,"
                   " 0, 0, 'me', 'w', 1, 1, false, false, '2026-01-01T00:00:00Z'::timestamptz - n * interval '1 second'"
                   " FROM generate_series(1, 20001) n;"
                   "INSERT INTO order_label SELECT order_id, 'country', 'XK', created_at FROM order_process"
-                  " WHERE order_id LIKE 'labelled-%'; ANALYZE order_process, order_label")
+                  " WHERE order_id LIKE 'labelled-%%'; ANALYZE order_process, order_label")
         wanted = ("order", "list", "--label", "country=XK", "-o", "json", "--timeout", "1h", "--state")
         self.assertEqual([row["order_id"] for row in json.loads(run(*wanted, "cancelled").stdout)], ["labelled-20001"])
         self.assertEqual(json.loads(run(*wanted, "compensated").stdout), [])
