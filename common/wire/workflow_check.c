@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "wire/workflow_answer.h"
+#include "wire/workflow_certainty.h"
 #include "wire/workflow_exprs.h"
 
 static struct mg_slice name_of(const struct mg_workflow *workflow, int step)
@@ -180,6 +181,7 @@ static bool check_cycles(const struct mg_workflow *workflow, const uint64_t befo
 struct reference_check {
     struct mg_workflow *workflow;
     struct mg_json_faults *faults;
+    const struct mg_certainty *certainty;
     const char *place;      /* JSON pointer of the text that has the reference */
     struct mg_slice quoted; /* this text, in the definition */
     int step;               /* -1: the template of the output, which is rendered when no step is left */
@@ -229,20 +231,58 @@ static void check_own_result(struct reference_check *check, const char *pointer,
     }
 }
 
+static bool is_earlier(const struct reference_check *check, int index)
+{
+    return check->step < 0 || (check->before & (UINT64_C(1) << index)) != 0;
+}
+
 /* `reference` is the text within "${…}", `at` its place. */
 static void check_step(struct reference_check *check, const char *reference, const char *at, int index)
 {
-    if (check->step < 0) {
-        return;
-    }
     if (index == check->step) {
         check_own_result(check, reference, at);
-    } else if (!(check->before & (UINT64_C(1) << index))) {
+    } else if (!is_earlier(check, index)) {
         mg_json_fault_at(
             check->faults, MG_BAD_INPUT, check->place, at,
             "${%.120s}: step \"%s\" is not before this one; add it to \"after\", here or in a step before",
             reference, check->workflow->steps[index].name);
     }
+}
+
+/* The steps that are done when the template is rendered. */
+static uint64_t certain_for(const struct reference_check *check)
+{
+    return check->step < 0 ? check->certainty->always : check->certainty->begun[check->step];
+}
+
+/* A step that may be skipped. `asking` is an expression that does without its result. */
+static void refuse_uncertain(struct reference_check *check, const char *reference, const char *at, int index,
+                             const char *asking)
+{
+    const char *name = check->workflow->steps[index].name;
+    char why[MG_CERTAINTY_WHY_SIZE];
+    mg_certainty_why(check->certainty, index, why);
+    if (check->step < 0) {
+        mg_json_fault_at(check->faults, MG_BAD_INPUT, check->place, at,
+                         "${%.120s}: step \"%s\" may be skipped (%s); use %s", reference, name, why, asking);
+    } else {
+        mg_json_fault_at(check->faults, MG_BAD_INPUT, check->place, at,
+                         "${%.120s}: step \"%s\" may be skipped (%s); use \"needs\": [\"%s\"], or %s",
+                         reference, name, why, name, asking);
+    }
+}
+
+/* The expression that gives the reference's value, or null. */
+static void asking_for(const char *reference, char *ret_text, size_t size)
+{
+    char path[121];
+    size_t len = 0;
+    for (const char *c = reference + 1; *c != '\0' && len + 1 < sizeof(path); c++) {
+        path[len++] = (char)(*c == '/' ? '.' : *c);
+    }
+    path[len] = '\0';
+    (void)snprintf(ret_text, size, "${= has(results.%.*s) ? %s : null}",
+                   (int)strcspn(path + strlen("results."), "."), path + strlen("results."), path);
 }
 
 static void check_result(struct reference_check *check, const char *pointer)
@@ -256,6 +296,12 @@ static void check_result(struct reference_check *check, const char *pointer)
         refuse_step_name(check->workflow, check->faults, check->place, at, step);
     } else {
         check_step(check, pointer, at, index);
+        bool is_certain = (certain_for(check) & (UINT64_C(1) << index)) != 0;
+        if (index != check->step && is_earlier(check, index) && !is_certain) {
+            char asking[320];
+            asking_for(pointer, asking, sizeof(asking));
+            refuse_uncertain(check, pointer, at, index, asking);
+        }
     }
 }
 
@@ -299,6 +345,20 @@ static void check_label(const struct reference_check *check, const char *text, c
     }
 }
 
+static void check_certainty(struct reference_check *check, const char *text, const struct mg_expr *expr)
+{
+    int columns[MG_STEPS_MAX] = {0};
+    uint64_t lacks = mg_certainty_lacks(check->certainty, expr, certain_for(check), columns);
+    for (int i = 0; i < check->workflow->plan.step_count; i++) {
+        if ((lacks & (UINT64_C(1) << i)) != 0 && i != check->step && is_earlier(check, i)) {
+            char asking[128];
+            (void)snprintf(asking, sizeof(asking), "ask first: has(results.%s) ? … : …",
+                           check->workflow->steps[i].name);
+            refuse_uncertain(check, text, at_reference(check, text, columns[i]), i, asking);
+        }
+    }
+}
+
 /* `text` begins with "=". */
 static void check_expression(struct reference_check *check, const char *text)
 {
@@ -326,6 +386,7 @@ static void check_expression(struct reference_check *check, const char *text)
             check_step(check, text, at_reference(check, text, expression.columns[i]), i);
         }
     }
+    check_certainty(check, text, expr);
 }
 
 static bool check_reference(void *arg, const char *pointer)
@@ -408,28 +469,13 @@ static void check_template(struct reference_check *check, const char *place)
     }
 }
 
-/* The templates of an action. */
-struct action_part {
-    const char *member;
-    struct mg_slice text; /* absent: the action has none */
-};
-#define ACTION_PARTS 4
-
-static void parts_of(const struct mg_action *action, struct action_part ret_parts[ACTION_PARTS])
-{
-    ret_parts[0] = (struct action_part){"path", action->path};
-    ret_parts[1] = (struct action_part){"query", action->query};
-    ret_parts[2] = (struct action_part){"headers", action->headers};
-    ret_parts[3] = (struct action_part){"body", action->body};
-}
-
 static void check_action(struct reference_check *check, const struct mg_action *action)
 {
     char place[MG_JSON_POINTER_SIZE];
-    struct action_part parts[ACTION_PARTS];
+    struct mg_action_part parts[MG_ACTION_PARTS];
 
-    parts_of(action, parts);
-    for (int i = 0; i < ACTION_PARTS; i++) {
+    mg_action_parts(action, parts);
+    for (int i = 0; i < MG_ACTION_PARTS; i++) {
         (void)snprintf(place, sizeof(place), "/steps/%d/%s/%s", check->step, mg_kind_name(check->kind),
                        parts[i].member);
         if (parts[i].text.data != NULL) {
@@ -470,13 +516,14 @@ static void check_learn(const struct mg_workflow *workflow, int step, bool has_o
 }
 
 static void check_actions(struct mg_workflow *workflow, int step, uint64_t before,
-                          struct mg_json_faults *faults)
+                          const struct mg_certainty *certainty, struct mg_json_faults *faults)
 {
     bool has_own[MG_KIND_COUNT] = {false};
     for (int kind = 0; kind < MG_KIND_COUNT; kind++) {
         const struct mg_action *action = &workflow->steps[step].actions[kind];
         struct reference_check check = {.workflow = workflow,
                                         .faults = faults,
+                                        .certainty = certainty,
                                         .step = step,
                                         .kind = (enum mg_kind)kind,
                                         .before = before};
@@ -494,6 +541,7 @@ void mg_workflow_check(struct mg_workflow *workflow, const struct mg_step_source
                        struct mg_json_faults *faults)
 {
     uint64_t before[MG_STEPS_MAX] = {0};
+    struct mg_certainty certainty;
     int count = workflow->plan.step_count;
 
     check_names(workflow, faults);
@@ -504,77 +552,22 @@ void mg_workflow_check(struct mg_workflow *workflow, const struct mg_step_source
     if (!check_cycles(workflow, before, faults)) {
         return; /* "before" is undefined in a cycle */
     }
+    mg_certainty_find(workflow, before, &certainty);
     for (int i = 0; i < count; i++) {
         if (sources[i].is_present) {
-            check_actions(workflow, i, before[i], faults);
+            check_actions(workflow, i, before[i], &certainty, faults);
             mg_workflow_answer_check(workflow, i, &sources[i], before[i], faults);
         }
     }
-    mg_workflow_guards_check(workflow, before, faults);
-    struct reference_check check = {.workflow = workflow, .faults = faults, .step = -1};
+    mg_workflow_guards_check(&certainty, before, faults);
+    mg_certainty_check(&certainty, faults);
+    struct reference_check check = {
+        .workflow = workflow, .faults = faults, .certainty = &certainty, .step = -1};
     check_template(&check, "/output");
     check.is_label = true;
     for (int i = 0; i < workflow->label_count; i++) {
         char place[MG_JSON_POINTER_SIZE];
         mg_json_pointer_join("/labels", mg_slice_of(workflow->labels[i].name), place);
         check_template(&check, place);
-    }
-}
-
-/* ---- the payload's needed values ---- */
-
-struct need_search {
-    struct mg_workflow *workflow;
-    struct mg_arena *arena;
-    int step;
-    bool has_failed; /* no memory */
-};
-
-static bool add_need(void *arg, const char *pointer)
-{
-    static const char ROOT[] = "/payload/";
-    struct need_search *search = arg;
-    struct mg_payload_need **at = &search->workflow->needs;
-
-    if (strncmp(pointer, ROOT, strlen(ROOT)) != 0) {
-        return true;
-    }
-    pointer += strlen(ROOT) - 1;
-    while (*at != NULL && strcmp((*at)->pointer, pointer) != 0) {
-        at = &(*at)->next;
-    }
-    if (*at == NULL) {
-        struct mg_payload_need *need = mg_arena_alloc(search->arena, sizeof(*need));
-        char *text = mg_arena_text(search->arena, mg_slice_of(pointer));
-        search->has_failed = need == NULL || text == NULL;
-        if (!search->has_failed) {
-            *need = (struct mg_payload_need){.pointer = text, .step = search->step};
-            *at = need;
-        }
-    }
-    return !search->has_failed;
-}
-
-void mg_workflow_find_needs(struct mg_workflow *workflow, struct mg_arena *arena,
-                            struct mg_json_faults *faults)
-{
-    struct need_search search = {.workflow = workflow, .arena = arena};
-    struct action_part parts[ACTION_PARTS];
-    struct mg_err err;
-    enum mg_class class = MG_OK; /* the templates have passed the check: a fault is a lack of memory */
-
-    for (int i = 0; i < workflow->plan.step_count; i++) {
-        if (workflow->plan.steps[i].has_guard) {
-            continue; /* its request may never be made */
-        }
-        search.step = i;
-        parts_of(&workflow->steps[i].actions[MG_KIND_DO], parts);
-        for (int k = 0; k < ACTION_PARTS && workflow->plan.steps[i].after == 0 && class == MG_OK; k++) {
-            class =
-                parts[k].text.data != NULL ? mg_template_scan(parts[k].text, add_need, &search, &err) : MG_OK;
-        }
-    }
-    if (class != MG_OK || search.has_failed) {
-        mg_json_fault(faults, MG_TRANSIENT, "", "could not be kept: no memory");
     }
 }

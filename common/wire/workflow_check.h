@@ -28,6 +28,14 @@ void mg_workflow_guards_check(const struct mg_workflow *workflow, const uint64_t
 void mg_workflow_labels_read(const struct mg_json_object *object, struct mg_arena *arena,
                              struct mg_workflow *workflow);
 
+/* The templates of an action. */
+struct mg_action_part {
+    const char *member;
+    struct mg_slice text; /* absent: the action has none */
+};
+#define MG_ACTION_PARTS 4
+void mg_action_parts(const struct mg_action *action, struct mg_action_part ret_parts[MG_ACTION_PARTS]);
+
 /* Lists the values that payloads of a checked workflow must have, in memory of `arena`. */
 void mg_workflow_find_needs(struct mg_workflow *workflow, struct mg_arena *arena,
                             struct mg_json_faults *faults);

@@ -21,6 +21,7 @@ static const struct mg_expr *compile(const struct mg_workflow *workflow, struct 
                                      const char *pointer, struct mg_json_faults *faults)
 {
     const struct mg_expr *expr = NULL;
+    struct mg_expr_place place = {.column = 1};
     struct mg_err err;
     struct mg_buf text;
 
@@ -28,10 +29,10 @@ static const struct mg_expr *compile(const struct mg_workflow *workflow, struct 
     (void)mg_json_string(quoted, &text); /* checked: a string */
     struct mg_slice trimmed = text.len > 0 ? mg_json_trim(mg_buf_slice(&text)) : mg_slice_of("");
     enum mg_class class =
-        mg_expr_compile(trimmed, &workflow->exprs->guard_names, workflow->exprs->arena, &expr, NULL, &err);
+        mg_expr_compile(trimmed, &workflow->exprs->guard_names, workflow->exprs->arena, &expr, &place, &err);
     mg_buf_finish(&text);
     if (class != MG_OK) {
-        mg_json_fault(faults, class, pointer, "%s", err.text);
+        mg_json_fault_at(faults, class, pointer, mg_workflow_expr_at(quoted, place.column), "%s", err.text);
         return NULL;
     }
     enum mg_expr_type type = mg_expr_type_of(expr);

@@ -1,62 +1,99 @@
-/* The steps to which a guard refers: each must be done or skipped whenever the guard is evaluated. */
+/* The conditions of a definition: each refers only to steps before it, and needs no result that a step may
+ * lack because it was skipped. */
 #include <stdio.h>
 
-#include "wire/workflow_check.h"
-#include "wire/workflow_exprs.h"
+#include "wire/workflow_certainty.h"
+#include "wire/workflow_guard.h"
 
 struct guard_check {
     const struct mg_workflow *workflow;
     struct mg_json_faults *faults;
+    const struct mg_certainty *certainty;
     uint64_t before;
-    bool is_of_order;
+    int step;       /* -1: the order */
     uint64_t steps; /* to which the expression in hand refers */
+    int columns[MG_STEPS_MAX];
 };
 
 static void note_guard_steps(void *arg, const struct mg_expr_reference *reference)
 {
     struct guard_check *check = arg;
+    uint64_t steps = 0;
     if (reference->root == MG_ROOT_RESULTS || reference->root == MG_ROOT_STATE) {
-        check->steps |= UINT64_C(1) << reference->member;
+        steps = UINT64_C(1) << reference->member;
     } else if (reference->root == MG_ROOT_VALUES) {
-        check->steps |= check->workflow->exprs->value_steps[reference->member];
+        steps = check->workflow->exprs->value_steps[reference->member];
+    }
+    for (int i = 0; i < MG_STEPS_MAX; i++) {
+        if ((steps & ~check->steps) & (UINT64_C(1) << i)) {
+            check->columns[i] = reference->column;
+        }
+    }
+    check->steps |= steps;
+}
+
+static void refuse_later_steps(const struct guard_check *check, const char *pointer, struct mg_slice quoted)
+{
+    for (int i = 0; i < check->workflow->plan.step_count; i++) {
+        if (((check->steps & ~check->before) >> i & 1) != 0) {
+            mg_json_fault_at(
+                check->faults, MG_BAD_INPUT, pointer, mg_workflow_expr_at(quoted, check->columns[i]),
+                check->step < 0 ? "step \"%s\" has no result yet when an order comes in; move this "
+                                  "to \"require\" of a step after it"
+                                : "step \"%s\" is not before this one; add it to \"after\", here "
+                                  "or in a step before",
+                check->workflow->steps[i].name);
+        }
+    }
+}
+
+/* A `when` is evaluated before it holds; a requirement only once it does. */
+static void refuse_uncertain_steps(const struct guard_check *check, const struct mg_expr *expr,
+                                   const char *pointer, struct mg_slice quoted)
+{
+    int columns[MG_STEPS_MAX] = {0};
+    bool is_when = expr == check->workflow->steps[check->step].guard->when;
+    uint64_t certain = is_when ? check->certainty->asked[check->step] : check->certainty->begun[check->step];
+    uint64_t lacks = mg_certainty_lacks(check->certainty, expr, certain, columns) & check->before;
+    for (int i = 0; i < check->workflow->plan.step_count; i++) {
+        if ((lacks & (UINT64_C(1) << i)) != 0) {
+            const char *name = check->workflow->steps[i].name;
+            char why[MG_CERTAINTY_WHY_SIZE];
+            mg_certainty_why(check->certainty, i, why);
+            mg_json_fault_at(check->faults, MG_BAD_INPUT, pointer, mg_workflow_expr_at(quoted, columns[i]),
+                             "step \"%s\" may be skipped (%s); use \"needs\": [\"%s\"], or ask first: "
+                             "has(results.%s) && …",
+                             name, why, name, name);
+        }
     }
 }
 
 static void check_condition(void *arg, const struct mg_expr *expr, const char *pointer)
 {
     struct guard_check *check = arg;
+    struct mg_slice quoted = mg_json_find(check->workflow->text, pointer);
+    if (quoted.data == NULL) {
+        return; /* a requirement before it has faults, and its index is another one */
+    }
     check->steps = 0;
     mg_expr_references(expr, note_guard_steps, check);
-    uint64_t later = check->steps & ~check->before;
-    for (int i = 0; i < check->workflow->plan.step_count; i++) {
-        if ((later >> i & 1) == 0) {
-            continue;
-        }
-        const char *name = check->workflow->steps[i].name;
-        if (check->is_of_order) {
-            mg_json_fault(
-                check->faults, MG_BAD_INPUT, pointer,
-                "step \"%s\" has no result yet when an order comes in; move this to \"require\" of a "
-                "step after it",
-                name);
-        } else {
-            mg_json_fault(check->faults, MG_BAD_INPUT, pointer,
-                          "step \"%s\" is not before this one; add it to \"after\", here or in a step before",
-                          name);
-        }
+    refuse_later_steps(check, pointer, quoted);
+    if (check->step >= 0) {
+        refuse_uncertain_steps(check, expr, pointer, quoted);
     }
 }
 
-void mg_workflow_guards_check(const struct mg_workflow *workflow, const uint64_t before[MG_STEPS_MAX],
+void mg_workflow_guards_check(const struct mg_certainty *certainty, const uint64_t before[MG_STEPS_MAX],
                               struct mg_json_faults *faults)
 {
+    const struct mg_workflow *workflow = certainty->workflow;
     char pointer[MG_JSON_POINTER_SIZE];
-    struct guard_check check = {.workflow = workflow, .faults = faults, .is_of_order = true};
+    struct guard_check check = {.workflow = workflow, .faults = faults, .certainty = certainty, .step = -1};
 
     mg_workflow_guard_each(workflow->guard, "", check_condition, &check);
-    check.is_of_order = false;
     for (int i = 0; i < workflow->plan.step_count; i++) {
         (void)snprintf(pointer, sizeof(pointer), "/steps/%d", i);
+        check.step = i;
         check.before = before[i];
         mg_workflow_guard_each(workflow->steps[i].guard, pointer, check_condition, &check);
     }

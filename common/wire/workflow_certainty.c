@@ -1,0 +1,383 @@
+/*
+ * Which steps are done whenever another one begins. A step may be skipped if it has `when`, or needs one that
+ * may be. It is done nevertheless for those that need it, that have all of its conditions, or that ask for
+ * it.
+ */
+#include "wire/workflow_certainty.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "wire/expr_tree.h"
+#include "wire/workflow_guard.h"
+
+#define CONJUNCTS_MAX 64 /* of one step and those it needs; more are left out, which only asks for has() */
+
+/* A part of a condition, all of which are true when the step begins. */
+struct conjunct {
+    const struct mg_expr *expr;
+    int node;
+    int step; /* the one that has it */
+};
+
+struct conjuncts {
+    struct conjunct each[CONJUNCTS_MAX];
+    int count;
+};
+
+static uint64_t bit(int step)
+{
+    return UINT64_C(1) << step;
+}
+
+static const struct mg_expr *when_of(const struct mg_workflow *workflow, int step)
+{
+    const struct mg_guard *guard = workflow->steps[step].guard;
+    return guard != NULL ? guard->when : NULL;
+}
+
+/* ---- conditions ---- */
+
+static const struct mg_expr_node *node_of(const struct mg_expr *expr, int node)
+{
+    return &expr->nodes[node];
+}
+
+static struct mg_slice text_of(const struct mg_expr *expr, int node)
+{
+    const struct mg_expr_node *of = node_of(expr, node);
+    return (struct mg_slice){expr->text.data + of->begin, (size_t)(of->end - of->begin)};
+}
+
+static bool is_same(const struct mg_expr *a, int a_node, const struct mg_expr *b, int b_node);
+
+static bool are_same_children(const struct mg_expr *a, const struct mg_expr_node *left,
+                              const struct mg_expr *b, const struct mg_expr_node *right)
+{
+    const int16_t lefts[] = {left->a, left->b, left->c, left->next};
+    const int16_t rights[] = {right->a, right->b, right->c, right->next};
+    for (int i = 0; i < 4; i++) {
+        bool is_none = lefts[i] == MG_EXPR_NONE || rights[i] == MG_EXPR_NONE;
+        if (is_none ? lefts[i] != rights[i] : !is_same(a, lefts[i], b, rights[i])) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* The same but for blanks and brackets. The recursion ends at the height that a compiled expression has. */
+static bool is_same(const struct mg_expr *a, int a_node, const struct mg_expr *b, int b_node)
+{
+    const struct mg_expr_node *left = node_of(a, a_node), *right = node_of(b, b_node);
+    if (left->op != right->op) {
+        return false;
+    }
+    if (left->op == MG_OP_LITERAL) {
+        return mg_slice_equal(text_of(a, a_node), text_of(b, b_node));
+    }
+    if (left->value != right->value || left->member != right->member || left->name_len != right->name_len ||
+        memcmp(a->names + left->name, b->names + right->name, left->name_len) != 0) {
+        return false;
+    }
+    return are_same_children(a, left, b, right);
+}
+
+/* The operator that is true where this one is false; itself if there is none. */
+static enum mg_expr_op opposite_of(enum mg_expr_op op)
+{
+    static const enum mg_expr_op PAIRS[][2] = {
+        {MG_OP_EQUAL, MG_OP_UNEQUAL}, {MG_OP_LESS, MG_OP_MORE_EQUAL}, {MG_OP_MORE, MG_OP_LESS_EQUAL}};
+    for (size_t i = 0; i < sizeof(PAIRS) / sizeof(PAIRS[0]); i++) {
+        if (op == PAIRS[i][0] || op == PAIRS[i][1]) {
+            return op == PAIRS[i][0] ? PAIRS[i][1] : PAIRS[i][0];
+        }
+    }
+    return op;
+}
+
+static bool are_opposite(const struct conjunct *a, const struct conjunct *b)
+{
+    const struct mg_expr_node *left = node_of(a->expr, a->node), *right = node_of(b->expr, b->node);
+    if (left->op == MG_OP_NOT && is_same(a->expr, left->a, b->expr, b->node)) {
+        return true;
+    }
+    if (right->op == MG_OP_NOT && is_same(a->expr, a->node, b->expr, right->a)) {
+        return true;
+    }
+    enum mg_expr_op op = (enum mg_expr_op)left->op;
+    return opposite_of(op) != op && opposite_of(op) == (enum mg_expr_op)right->op &&
+           is_same(a->expr, left->a, b->expr, right->a) && is_same(a->expr, left->b, b->expr, right->b);
+}
+
+static void add_conjuncts(struct conjuncts *conjuncts, const struct mg_expr *expr, int node, int step)
+{
+    if (node_of(expr, node)->op == MG_OP_AND) {
+        add_conjuncts(conjuncts, expr, node_of(expr, node)->a, step);
+        add_conjuncts(conjuncts, expr, node_of(expr, node)->b, step);
+    } else if (conjuncts->count < CONJUNCTS_MAX) {
+        conjuncts->each[conjuncts->count++] = (struct conjunct){expr, node, step};
+    }
+}
+
+/* All that is true when the step begins: its own conditions, and those of the steps that it needs. */
+static void find_conjuncts(const struct mg_workflow *workflow, int step, struct conjuncts *ret_conjuncts)
+{
+    uint64_t open = bit(step), seen = 0;
+    ret_conjuncts->count = 0;
+    while (open != 0) {
+        int next = __builtin_ctzll(open);
+        const struct mg_expr *when = when_of(workflow, next);
+        seen |= bit(next);
+        if (when != NULL) {
+            add_conjuncts(ret_conjuncts, when, when->root, next);
+        }
+        open = (open | workflow->plan.steps[next].needs) & ~seen;
+    }
+}
+
+/* ---- certainty ---- */
+
+/* The root of a path: results.a.b; NONE if the value is computed. */
+static int root_of(const struct mg_expr *expr, int node)
+{
+    while (node_of(expr, node)->op == MG_OP_MEMBER || node_of(expr, node)->op == MG_OP_INDEX) {
+        node = node_of(expr, node)->a;
+    }
+    return node_of(expr, node)->op == MG_OP_ROOT ? node : MG_EXPR_NONE;
+}
+
+static bool is_text(const struct mg_expr *expr, int node, const char *text)
+{
+    const struct mg_expr_node *of = node_of(expr, node);
+    return of->op == MG_OP_LITERAL && of->type == MG_EXPR_TEXT &&
+           mg_slice_is(expr->literals[of->value].text, text);
+}
+
+/* The step that the conjunct proves done: has(results.a), state.a == 'done', state.a != 'skipped'. */
+static uint64_t proved_by(const struct conjunct *conjunct)
+{
+    const struct mg_expr *expr = conjunct->expr;
+    const struct mg_expr_node *of = node_of(expr, conjunct->node);
+    if (of->op == MG_OP_HAS) {
+        int root = root_of(expr, of->a);
+        bool is_result = root != MG_EXPR_NONE && node_of(expr, root)->value == MG_ROOT_RESULTS;
+        return is_result ? bit(node_of(expr, root)->member) : 0;
+    }
+    if (of->op != MG_OP_EQUAL && of->op != MG_OP_UNEQUAL) {
+        return 0;
+    }
+    const char *text = of->op == MG_OP_EQUAL ? "done" : "skipped";
+    int state = is_text(expr, of->b, text) ? of->a : is_text(expr, of->a, text) ? of->b : MG_EXPR_NONE;
+    bool is_state = state != MG_EXPR_NONE && node_of(expr, state)->op == MG_OP_ROOT &&
+                    node_of(expr, state)->value == MG_ROOT_STATE;
+    return is_state ? bit(node_of(expr, state)->member) : 0;
+}
+
+static bool are_among(const struct conjuncts *inner, const struct conjuncts *outer)
+{
+    for (int i = 0; i < inner->count; i++) {
+        bool is_found = false;
+        for (int k = 0; k < outer->count && !is_found; k++) {
+            is_found =
+                is_same(inner->each[i].expr, inner->each[i].node, outer->each[k].expr, outer->each[k].node);
+        }
+        if (!is_found) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* The steps before this one that run whenever it does, by its conditions. */
+static uint64_t proved_for(const struct mg_workflow *workflow, int step, uint64_t before)
+{
+    struct conjuncts own, other;
+    uint64_t done = 0;
+    find_conjuncts(workflow, step, &own);
+    for (int i = 0; i < own.count; i++) {
+        done |= proved_by(&own.each[i]);
+    }
+    for (int i = 0; i < workflow->plan.step_count; i++) {
+        if (before & bit(i)) {
+            find_conjuncts(workflow, i, &other);
+            done |= other.count < CONJUNCTS_MAX && are_among(&other, &own) ? bit(i) : 0;
+        }
+    }
+    return done & before;
+}
+
+static uint64_t find_always(const struct mg_workflow *workflow)
+{
+    uint64_t always = ~UINT64_C(0);
+    bool has_changed = true;
+    for (int i = 0; i < workflow->plan.step_count; i++) {
+        always &= when_of(workflow, i) != NULL ? ~bit(i) : ~UINT64_C(0);
+    }
+    while (has_changed) { /* bits are only taken */
+        has_changed = false;
+        for (int i = 0; i < workflow->plan.step_count; i++) {
+            if ((always & bit(i)) != 0 && (workflow->plan.steps[i].needs & ~always) != 0) {
+                always &= ~bit(i);
+                has_changed = true;
+            }
+        }
+    }
+    return always;
+}
+
+/* What is done, so are the steps that were done when it began. */
+static uint64_t closed(const struct mg_certainty *certainty, uint64_t done)
+{
+    uint64_t all = done;
+    for (int i = 0; i < certainty->workflow->plan.step_count; i++) {
+        all |= (done & bit(i)) != 0 ? certainty->begun[i] : 0;
+    }
+    return all;
+}
+
+static void find_steps(struct mg_certainty *certainty, const uint64_t before[MG_STEPS_MAX])
+{
+    const struct mg_workflow *workflow = certainty->workflow;
+    bool has_changed = true;
+    while (has_changed) { /* bits are only added */
+        has_changed = false;
+        for (int i = 0; i < workflow->plan.step_count; i++) {
+            uint64_t asked =
+                closed(certainty, (before[i] & certainty->always) | workflow->plan.steps[i].needs);
+            uint64_t begun = closed(certainty, asked | certainty->begun[i]);
+            has_changed = has_changed || asked != certainty->asked[i] || begun != certainty->begun[i];
+            certainty->asked[i] = asked;
+            certainty->begun[i] = begun;
+        }
+    }
+}
+
+/* ---- expressions ---- */
+
+struct lacks {
+    const struct mg_certainty *certainty;
+    uint64_t certain, steps;
+    int *columns; /* NULL: of no interest */
+};
+
+static uint64_t done_by(const struct mg_expr_fact *fact)
+{
+    bool is_result = fact->is_has && fact->root == MG_ROOT_RESULTS;
+    bool is_state = !fact->is_has && fact->root == MG_ROOT_STATE && mg_slice_is(fact->text, "done");
+    return is_result || is_state ? bit(fact->member) : 0;
+}
+
+static void note_lack(void *arg, const struct mg_expr_reference *reference)
+{
+    struct lacks *lacks = arg;
+    uint64_t steps = 0, done = lacks->certain;
+    bool is_asked_itself = reference->is_asked && reference->path.len == 0;
+
+    if (reference->root == MG_ROOT_RESULTS && !is_asked_itself) {
+        steps = bit(reference->member);
+    } else if (reference->root == MG_ROOT_VALUES) {
+        steps = lacks->certainty->values[reference->member];
+    }
+    for (int i = 0; i < reference->fact_count; i++) {
+        done |= done_by(&reference->facts[i]);
+    }
+    steps &= ~closed(lacks->certainty, done) & ~lacks->steps;
+    for (int i = 0; lacks->columns != NULL && i < MG_STEPS_MAX; i++) {
+        lacks->columns[i] = (steps & bit(i)) != 0 ? reference->column : lacks->columns[i];
+    }
+    lacks->steps |= steps;
+}
+
+uint64_t mg_certainty_lacks(const struct mg_certainty *certainty, const struct mg_expr *expr,
+                            uint64_t certain, int ret_columns[MG_STEPS_MAX])
+{
+    struct lacks lacks = {.certainty = certainty, .certain = certain, .columns = ret_columns};
+    mg_expr_references(expr, note_lack, &lacks);
+    return lacks.steps;
+}
+
+static void find_values(struct mg_certainty *certainty)
+{
+    const struct mg_workflow_exprs *exprs = certainty->workflow->exprs;
+    bool has_changed = exprs != NULL;
+    while (has_changed) { /* bits are only added */
+        has_changed = false;
+        for (int i = 0; i < exprs->value_count; i++) {
+            uint64_t steps =
+                exprs->values[i] != NULL ? mg_certainty_lacks(certainty, exprs->values[i], 0, NULL) : 0;
+            has_changed = has_changed || steps != certainty->values[i];
+            certainty->values[i] = steps;
+        }
+    }
+}
+
+void mg_certainty_find(const struct mg_workflow *workflow, const uint64_t before[MG_STEPS_MAX],
+                       struct mg_certainty *ret_certainty)
+{
+    *ret_certainty = (struct mg_certainty){.workflow = workflow, .always = find_always(workflow)};
+    for (int i = 0; i < workflow->plan.step_count; i++) {
+        ret_certainty->begun[i] = proved_for(workflow, i, before[i]);
+    }
+    find_steps(ret_certainty, before);
+    find_values(ret_certainty);
+}
+
+void mg_certainty_why(const struct mg_certainty *certainty, int step, char ret_text[MG_CERTAINTY_WHY_SIZE])
+{
+    const struct mg_workflow *workflow = certainty->workflow;
+    const struct mg_expr *when = when_of(workflow, step);
+    uint64_t needs = workflow->plan.steps[step].needs & ~certainty->always;
+    if (when != NULL) {
+        struct mg_slice text = mg_expr_text(when);
+        bool is_short = text.len <= 80;
+        (void)snprintf(ret_text, MG_CERTAINTY_WHY_SIZE, "its \"when\": %.*s%s", is_short ? (int)text.len : 80,
+                       text.data, is_short ? "" : "…");
+    } else {
+        (void)snprintf(ret_text, MG_CERTAINTY_WHY_SIZE, "it needs \"%s\"",
+                       needs != 0 ? workflow->steps[__builtin_ctzll(needs)].name : "");
+    }
+}
+
+/* ---- contradictions ---- */
+
+static void refuse_contradiction(const struct mg_workflow *workflow, int step, const struct conjunct *a,
+                                 const struct conjunct *b, struct mg_json_faults *faults)
+{
+    char pointer[MG_JSON_POINTER_SIZE];
+    struct mg_slice left = text_of(a->expr, a->node), right = text_of(b->expr, b->node);
+    bool is_own = a->step == step && b->step == step;
+
+    (void)snprintf(pointer, sizeof(pointer), "/steps/%d/%s", step, is_own ? "when" : "needs");
+    if (is_own) {
+        mg_json_fault(faults, MG_BAD_INPUT, pointer,
+                      "never true: %.*s and %.*s are opposites; this step could never run", (int)left.len,
+                      left.data, (int)right.len, right.data);
+    } else {
+        mg_json_fault(faults, MG_BAD_INPUT, pointer,
+                      "\"%s\" and \"%s\" have opposite conditions, %.*s and %.*s: this step could never run",
+                      workflow->steps[a->step].name, workflow->steps[b->step].name, (int)left.len, left.data,
+                      (int)right.len, right.data);
+    }
+}
+
+static void check_conjuncts(const struct mg_workflow *workflow, int step, const struct conjuncts *conjuncts,
+                            struct mg_json_faults *faults)
+{
+    for (int i = 0; i < conjuncts->count; i++) {
+        for (int k = i + 1; k < conjuncts->count; k++) {
+            if (are_opposite(&conjuncts->each[i], &conjuncts->each[k])) {
+                refuse_contradiction(workflow, step, &conjuncts->each[i], &conjuncts->each[k], faults);
+                return;
+            }
+        }
+    }
+}
+
+void mg_certainty_check(const struct mg_certainty *certainty, struct mg_json_faults *faults)
+{
+    struct conjuncts conjuncts;
+    for (int i = 0; i < certainty->workflow->plan.step_count; i++) {
+        find_conjuncts(certainty->workflow, i, &conjuncts);
+        check_conjuncts(certainty->workflow, i, &conjuncts, faults);
+    }
+}

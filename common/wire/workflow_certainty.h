@@ -1,0 +1,36 @@
+/*
+ * Steps that are certainly done: a step with a guard may be skipped, and then it has no result. A definition
+ * that passes cannot fail for the result of a step that was skipped. Private to common/wire.
+ */
+#ifndef MG_WIRE_WORKFLOW_CERTAINTY_H
+#define MG_WIRE_WORKFLOW_CERTAINTY_H
+
+#include "wire/json_reader.h"
+#include "wire/workflow.h"
+#include "wire/workflow_exprs.h"
+
+struct mg_certainty {
+    const struct mg_workflow *workflow;
+    uint64_t always;                /* steps that no guard skips: done at the order's end */
+    uint64_t asked[MG_STEPS_MAX];   /* done when the step's `when` is evaluated */
+    uint64_t begun[MG_STEPS_MAX];   /* done when the step begins, and when it is undone */
+    uint64_t values[MG_VALUES_MAX]; /* results that a value needs without asking for them */
+};
+
+/* `before` has no cycle. */
+void mg_certainty_find(const struct mg_workflow *workflow, const uint64_t before[MG_STEPS_MAX],
+                       struct mg_certainty *ret_certainty);
+/* The steps that are not `certain` and whose results the expression needs without has() or state on the
+ * deciding side; `ret_columns` has the first place of each. */
+uint64_t mg_certainty_lacks(const struct mg_certainty *certainty, const struct mg_expr *expr,
+                            uint64_t certain, int ret_columns[MG_STEPS_MAX]);
+#define MG_CERTAINTY_WHY_SIZE 160
+/* The reason for which the step may be skipped: `its "when": payload.express`. */
+void mg_certainty_why(const struct mg_certainty *certainty, int step, char ret_text[MG_CERTAINTY_WHY_SIZE]);
+/* Refuses steps with conditions of which never all are true, their own and those of the steps they need. */
+void mg_certainty_check(const struct mg_certainty *certainty, struct mg_json_faults *faults);
+/* Checks the references of all conditions (workflow_guard_check.c). */
+void mg_workflow_guards_check(const struct mg_certainty *certainty, const uint64_t before[MG_STEPS_MAX],
+                              struct mg_json_faults *faults);
+
+#endif
