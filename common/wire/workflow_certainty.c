@@ -338,6 +338,18 @@ void mg_certainty_why(const struct mg_certainty *certainty, int step, char ret_t
     }
 }
 
+void mg_certainty_asking(const char *reference, char *ret_text, size_t size)
+{
+    char path[121];
+    size_t len = 0;
+    for (const char *c = reference + 1; *c != '\0' && len + 1 < sizeof(path); c++) {
+        path[len++] = (char)(*c == '/' ? '.' : *c);
+    }
+    path[len] = '\0';
+    (void)snprintf(ret_text, size, "${= has(results.%.*s) ? %s : null}",
+                   (int)strcspn(path + strlen("results."), "."), path + strlen("results."), path);
+}
+
 /* ---- contradictions ---- */
 
 static void refuse_contradiction(const struct mg_workflow *workflow, int step, const struct conjunct *a,

@@ -27,6 +27,8 @@ uint64_t mg_certainty_lacks(const struct mg_certainty *certainty, const struct m
 #define MG_CERTAINTY_WHY_SIZE 160
 /* The reason for which the step may be skipped: `its "when": payload.express`. */
 void mg_certainty_why(const struct mg_certainty *certainty, int step, char ret_text[MG_CERTAINTY_WHY_SIZE]);
+/* The expression that gives the value of `/results/…`, or null. */
+void mg_certainty_asking(const char *reference, char *ret_text, size_t size);
 /* Refuses steps with conditions of which never all are true, their own and those of the steps they need. */
 void mg_certainty_check(const struct mg_certainty *certainty, struct mg_json_faults *faults);
 /* Checks the references of all conditions (workflow_guard_check.c). */

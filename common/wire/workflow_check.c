@@ -272,19 +272,6 @@ static void refuse_uncertain(struct reference_check *check, const char *referenc
     }
 }
 
-/* The expression that gives the reference's value, or null. */
-static void asking_for(const char *reference, char *ret_text, size_t size)
-{
-    char path[121];
-    size_t len = 0;
-    for (const char *c = reference + 1; *c != '\0' && len + 1 < sizeof(path); c++) {
-        path[len++] = (char)(*c == '/' ? '.' : *c);
-    }
-    path[len] = '\0';
-    (void)snprintf(ret_text, size, "${= has(results.%.*s) ? %s : null}",
-                   (int)strcspn(path + strlen("results."), "."), path + strlen("results."), path);
-}
-
 static void check_result(struct reference_check *check, const char *pointer)
 {
     const char *name = pointer + strlen("/results/");
@@ -299,7 +286,7 @@ static void check_result(struct reference_check *check, const char *pointer)
         bool is_certain = (certain_for(check) & (UINT64_C(1) << index)) != 0;
         if (index != check->step && is_earlier(check, index) && !is_certain) {
             char asking[320];
-            asking_for(pointer, asking, sizeof(asking));
+            mg_certainty_asking(pointer, asking, sizeof(asking));
             refuse_uncertain(check, pointer, at, index, asking);
         }
     }
