@@ -225,7 +225,7 @@ static uint64_t find_always(const struct mg_workflow *workflow)
     return always;
 }
 
-/* What is done, so are the steps that were done when it began. */
+/* With each step, those that were done when it began. */
 static uint64_t closed(const struct mg_certainty *certainty, uint64_t done)
 {
     uint64_t all = done;

@@ -20,8 +20,8 @@ struct mg_certainty {
 /* `before` has no cycle. */
 void mg_certainty_find(const struct mg_workflow *workflow, const uint64_t before[MG_STEPS_MAX],
                        struct mg_certainty *ret_certainty);
-/* The steps that are not `certain` and whose results the expression needs without has() or state on the
- * deciding side; `ret_columns` has the first place of each. */
+/* The steps beyond `certain` with results that the expression needs, without has() or state on the deciding
+ * side; `ret_columns` has the first place of each. */
 uint64_t mg_certainty_lacks(const struct mg_certainty *certainty, const struct mg_expr *expr,
                             uint64_t certain, int ret_columns[MG_STEPS_MAX]);
 #define MG_CERTAINTY_WHY_SIZE 160
