@@ -21,9 +21,6 @@ struct mg_step_source {
 /* Resolves `after`, then finds duplicate names, cycles and references without a possible value. */
 void mg_workflow_check(struct mg_workflow *workflow, const struct mg_step_source *sources,
                        struct mg_json_faults *faults);
-/* before[i]: the steps that are done or skipped when step i begins. */
-void mg_workflow_guards_check(const struct mg_workflow *workflow, const uint64_t before[MG_STEPS_MAX],
-                              struct mg_json_faults *faults);
 /* Reads the member `labels` of the definition (workflow_labels.c). */
 void mg_workflow_labels_read(const struct mg_json_object *object, struct mg_arena *arena,
                              struct mg_workflow *workflow);
