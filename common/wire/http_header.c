@@ -57,15 +57,25 @@ bool mg_header_is_reserved(struct mg_slice name)
     return name.len >= len && strncasecmp(name.data, OWN_PREFIX, len) == 0;
 }
 
+bool mg_header_part_is_printable(struct mg_slice part)
+{
+    for (size_t i = 0; i < part.len; i++) {
+        unsigned char c = (unsigned char)part.data[i];
+        if (c < ' ' || c == 0x7f) {
+            return false;
+        }
+    }
+    return true;
+}
+
 const char *mg_header_value_fault(struct mg_slice value)
 {
     bool is_blank = true;
     for (size_t i = 0; i < value.len; i++) {
-        unsigned char c = (unsigned char)value.data[i];
-        if (c < ' ' || c == 0x7f) {
-            return "it holds a control character, which no header may";
-        }
-        is_blank = is_blank && c == ' ';
+        is_blank = is_blank && value.data[i] == ' ';
+    }
+    if (!mg_header_part_is_printable(value)) {
+        return MG_HEADER_CONTROL_FAULT;
     }
     if (is_blank) {
         return "it is empty, and a header needs a value";

@@ -7,8 +7,9 @@
 
 #include "base/buf.h"
 
-#define MG_HEADER_NAME_MAX  63   /* MG_JSON_NAME_MAX: it is a member's name in a request */
-#define MG_HEADER_VALUE_MAX 4096 /* common servers accept 8 KiB for all headers together */
+#define MG_HEADER_CONTROL_FAULT "it holds a control character, which no header may"
+#define MG_HEADER_NAME_MAX      63   /* MG_JSON_NAME_MAX: it is a member's name in a request */
+#define MG_HEADER_VALUE_MAX     4096 /* common servers accept 8 KiB for all headers together */
 /* Of one action's `headers`: as many as a service file may give. */
 #define MG_ACTION_HEADERS_MAX 16
 
@@ -17,6 +18,8 @@ bool mg_header_name_is(struct mg_slice name, const char *word);
 /* True for headers that the agent, its service file or libcurl sets: a second one would contradict it. */
 bool mg_header_is_reserved(struct mg_slice name);
 
+/* False if a control character is in it: no value with this part may be sent. */
+bool mg_header_part_is_printable(struct mg_slice part);
 /* NULL if the value may be sent, else its fault. libcurl drops a header whose value is blank. */
 const char *mg_header_value_fault(struct mg_slice value);
 

@@ -5,6 +5,7 @@
 #include <strings.h>
 
 #include "wire/http_header.h"
+#include "wire/template.h"
 
 static const char *const ENCODES[] = {"json", "form", "text", NULL};
 static const char *const RESPONSES[] = {"json", "text", NULL};
@@ -67,7 +68,16 @@ static void check_header_twice(const struct mg_json_object *object, const char *
     names->given[names->count++] = name;
 }
 
-/* A value without a reference is the same in every order; others are checked when rendered. */
+/* The fault of a value in every order: of a whole literal, or of a literal part beside references. Values of
+ * references are checked when rendered. */
+static const char *literal_fault(struct mg_slice literal)
+{
+    if (memmem(literal.data, literal.len, "${", 2) == NULL) {
+        return mg_header_value_fault(literal);
+    }
+    return mg_template_literals_are(literal, mg_header_part_is_printable) ? NULL : MG_HEADER_CONTROL_FAULT;
+}
+
 static void check_header_literal(const struct mg_json_object *object, const char *pointer,
                                  struct mg_slice value)
 {
@@ -79,10 +89,10 @@ static void check_header_literal(const struct mg_json_object *object, const char
         return; /* a number, a boolean, or a mistake of check_scalars */
     }
     struct mg_slice literal = text.len > 0 ? mg_buf_slice(&text) : mg_slice_of("");
-    const char *wrong = mg_header_value_fault(literal);
+    const char *wrong = literal_fault(literal);
     if (text.failed) {
         mg_json_fault(object->faults, MG_TRANSIENT, pointer, "could not be read: no memory");
-    } else if (wrong != NULL && memmem(literal.data, literal.len, "${", 2) == NULL) {
+    } else if (wrong != NULL) {
         mg_json_fault(object->faults, MG_BAD_INPUT, pointer,
                       "its value cannot be sent: %s; use 1 to %d bytes, all in one line", wrong,
                       MG_HEADER_VALUE_MAX);

@@ -364,6 +364,20 @@ static enum mg_class scan_text(struct mg_slice text, bool (*seen)(void *arg, con
     return class;
 }
 
+bool mg_template_literals_are(struct mg_slice text, bool (*is_good)(struct mg_slice literal))
+{
+    const char *at = text.data, *end = text.data + text.len;
+    struct piece piece UNCLEARED;
+    struct mg_err err;
+
+    while (piece_next(&at, end, &piece, &err) == MG_OK && piece.kind != PIECE_END) {
+        if (piece.kind == PIECE_TEXT && !is_good(piece.text)) {
+            return false;
+        }
+    }
+    return true;
+}
+
 enum mg_class mg_template_scan(struct mg_slice text, bool (*seen)(void *arg, const char *pointer), void *arg,
                                struct mg_err *err)
 {

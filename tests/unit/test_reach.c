@@ -161,6 +161,10 @@ static const struct {
     {"\"headers\":{\"X-A\":\"a\\r\\nb\"}",
      "/steps/0/do/headers/X-A: its value cannot be sent: it holds a control character, which no header may; "
      "use 1 to 4096 bytes, all in one line"},
+    {"\"headers\":{\"X-A\":\"a\\r\\n${/payload/n}\"}",
+     "/steps/0/do/headers/X-A: its value cannot be sent: it holds a control character"},
+    {"\"headers\":{\"X-A\":\"${= payload.a}$${\\u007f\"}",
+     "/steps/0/do/headers/X-A: its value cannot be sent"},
     {"\"headers\":{\"X-A\":\"\"}", "/steps/0/do/headers/X-A: its value cannot be sent: it is empty"},
     {"\"headers\":{\"X-B\":\"b\",\"X-A\":\"  \"}", "/steps/0/do/headers/X-A: its value cannot be sent"},
     {"\"query\":{\"a\":{}}", "/steps/0/do/query/a: an object"},
