@@ -216,6 +216,12 @@ static void append_json_escape(struct mg_buf *buf, unsigned char byte)
     }
 }
 
+/* True for a byte that stands in a JSON string as it is, and alone: most bytes of most texts. */
+static bool is_plain_ascii(unsigned char byte)
+{
+    return byte >= 0x20 && byte < 0x7f && byte != '"' && byte != '\\';
+}
+
 /* `unknown` replaces each byte that is not UTF-8, which cannot stand in JSON. */
 static void append_json(struct mg_buf *buf, struct mg_slice text, const char *unknown, bool takes_nul)
 {
@@ -228,11 +234,13 @@ static void append_json(struct mg_buf *buf, struct mg_slice text, const char *un
     }
     mg_buf_append(buf, "\"", 1);
     for (size_t i = 0; i < text.len && !buf->failed;) {
+        if (is_plain_ascii(bytes[i])) {
+            i++;
+            continue;
+        }
         size_t sequence = bytes[i] < 0x80 ? 1 : mg_utf8_len(text.data + i, text.len - i);
         sequence = bytes[i] == '\0' && !takes_nul ? 0 : sequence;
-        bool is_plain = sequence > 1 || (sequence == 1 && bytes[i] >= 0x20 && bytes[i] != '"' &&
-                                         bytes[i] != '\\' && bytes[i] != 0x7f);
-        if (is_plain) {
+        if (sequence > 1) {
             i += sequence;
             continue;
         }

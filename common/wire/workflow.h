@@ -56,6 +56,7 @@ struct mg_workflow {
     struct mg_workflow_label labels[MG_LABELS_MAX];
     int label_count;
     struct mg_slice output;             /* template, JSON text; absent: the workflow gives nothing back */
+    bool has_learning;                  /* an undo refers to its step's result: some plan's needs_result */
     struct mg_payload_need *needs;      /* values that a payload must have; NULL: none */
     const struct mg_input_shape *input; /* of its payload; NULL: any */
     struct mg_workflow_exprs *exprs;    /* its values, and the expressions of its templates */

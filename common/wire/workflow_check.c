@@ -520,6 +520,7 @@ static void check_actions(struct mg_workflow *workflow, int step, uint64_t befor
         has_own[kind] = check.has_own;
     }
     workflow->plan.steps[step].needs_result = has_own[MG_KIND_UNDO];
+    workflow->has_learning = workflow->has_learning || has_own[MG_KIND_UNDO];
     workflow->steps[step].uses_own_result = has_own[MG_KIND_UNDO] || has_own[MG_KIND_VERIFY];
     check_learn(workflow, step, has_own[MG_KIND_VERIFY], faults);
 }

@@ -96,17 +96,21 @@ struct mg_cached *mg_cache_take(struct mg_cache *cache, const char *order_id, in
 
 struct mg_order_record *mg_cached_record(const struct mg_cached *cached, struct mg_arena *arena)
 {
-    struct mg_order_record *record = mg_arena_alloc(arena, sizeof(*record));
+    const char *at = cached->bytes;
+    const struct mg_order *order = (const void *)(at + HEAD_SIZE);
+    size_t steps_size = (size_t)order->step_count * sizeof(struct mg_step_record);
+    /* Cut behind its last step: clearing room for all possible ones costs more than the rest. */
+    struct mg_order_record *record =
+        mg_arena_alloc(arena, offsetof(struct mg_order_record, steps) + steps_size);
     if (record == NULL) {
         return NULL;
     }
-    const char *at = cached->bytes;
     memcpy(record, at, HEAD_SIZE);
     at += HEAD_SIZE;
-    memcpy(&record->order, at, offsetof(struct mg_order, steps)); /* has the number of steps that follow */
-    memcpy(&record->order, at, mg_order_size(&record->order));
-    at += mg_order_size(&record->order);
-    size_t steps_size = (size_t)record->order.step_count * sizeof(record->steps[0]);
+    record->labels = NULL; /* of another batch */
+    record->label_count = 0;
+    memcpy(&record->order, order, mg_order_size(order));
+    at += mg_order_size(order);
     memcpy(record->steps, at, steps_size);
     at += steps_size;
     struct mg_slice *texts[TEXTS_MAX + 1]; /* the last is never filled */

@@ -21,7 +21,7 @@ uint64_t mg_render_known_results(struct mg_fold *fold)
 {
     const struct mg_workflow *workflow = fold->workflow->workflow;
     uint64_t known = 0;
-    for (int i = 0; i < workflow->plan.step_count; i++) {
+    for (int i = 0; workflow->has_learning && i < workflow->plan.step_count; i++) {
         if (!workflow->plan.steps[i].needs_result || fold->record->order.steps[i].attempt == 0) {
             continue;
         }
@@ -58,7 +58,8 @@ static void missing_note(struct mg_batch *batch, struct mg_fold *fold, int step)
 
 void mg_render_note_missing(struct mg_batch *batch, struct mg_fold *fold)
 {
-    for (int i = 0; i < batch->decision.transition_count; i++) {
+    bool may_miss = fold->workflow->workflow->has_learning;
+    for (int i = 0; may_miss && i < batch->decision.transition_count; i++) {
         const struct mg_transition *transition = &batch->decision.transitions[i];
         if (transition->step >= 0 && transition->to == MG_STEP_UNDO_FAILED &&
             transition->reason == MG_REASON_UNRENDERABLE) {

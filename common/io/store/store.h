@@ -110,14 +110,14 @@ struct mg_order_record {
     int64_t created_at_ms;
     bool is_high, wants_step_status;
     uint64_t stored_steps; /* bits: steps with a row, as of the load or the caller's writes */
+    /* Of a new order: written with it, and never read back. */
+    const struct mg_label *labels;
+    int label_count;
     struct mg_order order;
     /* By step index of its workflow version. A load fills only existing rows. A step's row is created at its
      * first change; the others are zero, which is MG_STEP_PENDING. */
     const char *step_names[MG_STEPS_MAX], *services[MG_STEPS_MAX];
-    struct mg_step_record steps[MG_STEPS_MAX];
-    /* Of a new order: written with it, and never read back. */
-    const struct mg_label *labels;
-    int label_count;
+    struct mg_step_record steps[MG_STEPS_MAX]; /* last: the scheduler's cache cuts the record behind them */
 };
 
 /* The row of one cause in order_event. `order show` and law 3, re-creation, read the JSON texts back. */

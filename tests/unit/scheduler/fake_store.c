@@ -1,5 +1,6 @@
 /* A store in memory with the version guard of the real one. Calls wait in line until the test answers
  * them. */
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -105,7 +106,11 @@ void fake_store_bump(const char *order_id)
 
 static struct mg_order_record record_copy(struct mg_arena *arena, const struct mg_order_record *from)
 {
-    struct mg_order_record copy = *from;
+    struct mg_order_record copy;
+    size_t steps_size = (size_t)from->order.step_count * sizeof(from->steps[0]);
+    memset(&copy, 0, sizeof(copy));
+    memcpy(&copy, from,
+           offsetof(struct mg_order_record, steps) + steps_size); /* a record out of the cache ends there */
     copy.payload = mg_arena_copy(arena, from->payload);
     copy.reply_to = mg_arena_copy(arena, from->reply_to);
     copy.correlation_id = mg_arena_copy(arena, from->correlation_id);
@@ -118,7 +123,7 @@ static struct mg_order_record record_copy(struct mg_arena *arena, const struct m
     }
     copy.labels = labels;
     copy.failure = mg_arena_copy(arena, from->failure);
-    for (int i = 0; i < MG_STEPS_MAX; i++) {
+    for (int i = 0; i < from->order.step_count; i++) {
         copy.steps[i].cause = mg_arena_copy(arena, from->steps[i].cause);
         copy.steps[i].result = mg_arena_copy(arena, from->steps[i].result);
         copy.steps[i].error_code = mg_arena_copy(arena, from->steps[i].error_code);
