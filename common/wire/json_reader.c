@@ -144,6 +144,7 @@ static void list_words(const char *const *words, char *ret_text, size_t size)
     for (; *words != NULL; words++) {
         int n = snprintf(ret_text + len, size - len, "%s\"%s\"", len > 0 ? ", " : "", *words);
         if (n < 0 || (size_t)n >= size - len) {
+            ret_text[len] = '\0'; /* whole words only */
             return;
         }
         len += (size_t)n;
@@ -152,7 +153,7 @@ static void list_words(const char *const *words, char *ret_text, size_t size)
 
 static void refuse_unknown(const struct mg_json_object *object, struct mg_slice quoted_name)
 {
-    char name[WORD_MAX + 1], known[MG_FAULT_TEXT_SIZE / 2], pointer[MG_JSON_POINTER_SIZE];
+    char name[WORD_MAX + 1], known[MG_FAULT_TEXT_SIZE - 64], pointer[MG_JSON_POINTER_SIZE];
 
     if (mg_json_faults_are_many(object->faults) && object->faults->class != MG_STALE) {
         object->faults->count++;

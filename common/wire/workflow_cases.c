@@ -24,7 +24,7 @@ static const char *const EXPECT_NAMES[] = {"end",    "steps", "calls",  "request
 static const char *const REQUEST_NAMES[] = {"step", "kind", "number", "request", NULL};
 /* In the order of enum mg_case_fate, which begins with the answered call. */
 static const char *const FATES[] = {"timeout", "broken", "unreachable", "lost", NULL};
-/* The ends of an order first, then what is no state. */
+/* The ends of an order first, then the words that are no state. */
 static const char *const ENDS[] = {"processed", "compensated", "cancelled", "error",
                                    "rejected",  "waiting",     NULL};
 enum { END_REJECTED = 4, END_WAITING = 5 };

@@ -1,6 +1,6 @@
 /*
- * Cases of a workflow (proto/cases.schema.json): payloads, the answers of the services, and what must become
- * of the order. `makegood workflow test` runs them. Expectations stay JSON text: they are compared as such.
+ * Cases of a workflow (proto/cases.schema.json): payloads, the answers of the services, and the expected
+ * ends. `makegood workflow test` runs them. Expectations stay JSON text: they are compared as such.
  */
 #ifndef MG_WIRE_WORKFLOW_CASES_H
 #define MG_WIRE_WORKFLOW_CASES_H

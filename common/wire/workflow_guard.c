@@ -1,7 +1,7 @@
 /*
- * Guards, read and evaluated. An evaluation sees what is stored of the order and nothing else: the payload,
- * the results and states of steps before, and computed values. So the same guard has the same result whenever
- * it is evaluated again for the same step (law 8, derived identities).
+ * Guards, read and evaluated. An evaluation sees the stored values of the order and nothing else: its
+ * payload, the results and states of steps before, and computed values. So the same guard has the same result
+ * whenever it is evaluated again for the same step (law 8, derived identities).
  */
 #include "wire/workflow_guard.h"
 

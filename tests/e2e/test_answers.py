@@ -48,6 +48,16 @@ def set_aside(s):
     s.wait(lambda: s.client.depth("dead.letters") > 0 and s.client.depth("orders.rejected") > 0, "both are set aside")
 
 
+def definition_ask(s, ask, flow):
+    cases = s.scratch / "cases.json"
+    cases.write_text(json.dumps({"workflow": "stops", "cases": [{
+        "case": "it is paid", "payload": {"price": 14}, "answers": {"charge": [{"status": 201, "body": {}}]}, "expect": {"end": "processed"}}]}),
+                     encoding="utf-8")
+    ask("workflow test", flow, cases)
+    ask("workflow describe", flow)
+    ask("workflow diff", flow, flow)
+
+
 def orders_ask(s, ask, ids):
     path, lost, flow = s.scratch / "one.json", s.scratch / "lost.json", s.scratch / "workflow-stops.json"
     path.write_text('{"order_id": "digits-%s", "workflow": "stops", "payload": {"price":\n14.00}}' % ask.form, encoding="utf-8")
@@ -55,6 +65,7 @@ def orders_ask(s, ask, ids):
     ask("workflow check", flow)
     ask("workflow load", flow)
     assert [row["name"] for row in ask("workflow list")] == ["stops"]
+    definition_ask(s, ask, flow)
     ask("order submit", path)
     assert [end["status"] for end in ask("order submit", path, "--wait")] == ["processed"]
     assert [end["status"] for end in ask("order submit", lost, "--wait", codes=(1,))] == ["rejected"]
