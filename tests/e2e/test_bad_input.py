@@ -251,8 +251,8 @@ def a_bad_service_file_or_option_ends_with_one_clear_line(s):
     for name in ("one", "two"):
         (flows / f"{name}.json").write_text(json.dumps({"workflow": "W 1", "version": 0, "steps": []}), encoding="utf-8")
     for kind, words, mistakes in (("agent", ("--service", bad), ("/service:", "/url:", "tires")),
-                                  ("scheduler", ("--workflows", flows), ("one.json:1:14: /workflow:", "one.json:1:32: /version:",
-                                                                         "two.json:1:14: /workflow:", "two.json:1:32: /version:"))):
+                                  ("scheduler", ("--workflows", flows), ("one.json: line 1, column 14: /workflow:", "one.json:1:32: /version:",
+                                                                         "two.json: line 1, column 14: /workflow:", "two.json:1:32: /version:"))):
         done = subprocess.run([str(word) for word in (s.cluster.bin / f"makegood-{kind}", *words, "--check-config")],
                               env=environment, capture_output=True, text=True, timeout=30, check=False)
         told = [done.stderr.count(mistake) for mistake in mistakes]
