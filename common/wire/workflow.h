@@ -42,6 +42,8 @@ struct mg_workflow_label {
     struct mg_slice text; /* template over ${/payload/…}, ${/order_id}, ${= …} */
 };
 
+#define MG_REQUIREMENTS_MAX 16 /* of one step, or of the order: a person reads them */
+
 struct mg_payload_need;
 struct mg_workflow_exprs;
 struct mg_input_shape;
@@ -113,6 +115,19 @@ enum mg_class mg_workflow_render_output(const struct mg_render_input *input, str
  * the requirement that is not met. The same input gives the same verdict (law 8, derived identities). */
 enum mg_fact mg_workflow_guard_decide(const struct mg_render_input *input, int step, uint64_t skipped,
                                       struct mg_slice *ret_text, struct mg_buf *ret_why);
+/* The number of a guard's condition: requirements count from 0. */
+#define MG_CONDITION_WHEN (-1)
+#define MG_STEP_OF_ORDER  (-1) /* instead of a step: the order's own guard, which has no `when` */
+
+/* A condition of a guard, as written; a requirement has its text for the client. False: there is no such
+ * condition. */
+bool mg_workflow_condition(const struct mg_workflow *workflow, int step, int number,
+                           struct mg_slice *ret_expr, struct mg_slice *ret_text);
+/* Evaluates a guard as mg_workflow_guard_decide does, and calls `seen` for each condition that has a value,
+ * up to the first that is false. */
+typedef void mg_condition_seen_fn(void *arg, int number, bool is_true);
+void mg_workflow_guard_watch(const struct mg_render_input *input, int step, uint64_t skipped,
+                             mg_condition_seen_fn *seen, void *arg);
 /* Holds a submission against `require` of the order. MG_PERMANENT: the text is the reason for its client.
  * MG_TRANSIENT: no memory. */
 enum mg_class mg_workflow_require(const struct mg_workflow *workflow, const char *order_id,

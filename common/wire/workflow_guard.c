@@ -151,6 +151,8 @@ void mg_workflow_guard_each(const struct mg_guard *guard, const char *pointer,
 struct guard_scope {
     const struct mg_render_input *input;
     uint64_t skipped;
+    mg_condition_seen_fn *seen; /* NULL: the verdict alone counts */
+    void *seen_arg;
     char order_id[MG_KEY_SIZE + 2]; /* a JSON string: its characters need no escaping */
 };
 
@@ -184,8 +186,8 @@ static struct mg_expr_found guard_find(void *arg, int root, int member)
 }
 
 /* One condition. Without a value the reason is the fault; else it has the values that decided. */
-static enum mg_class condition_decide(const struct guard_scope *from, const char *name,
-                                      const struct mg_expr *expr, bool *ret_is_true, struct mg_buf *ret_why)
+static enum mg_class condition_decide(const struct guard_scope *from, int number, const struct mg_expr *expr,
+                                      bool *ret_is_true, struct mg_buf *ret_why)
 {
     const struct mg_expr_scope scope = {guard_find, (void *)(uintptr_t)from};
     struct mg_expr_room room;
@@ -194,12 +196,14 @@ static enum mg_class condition_decide(const struct guard_scope *from, const char
     room.used = 0;
     enum mg_class class = mg_expr_decide(expr, &scope, &room, ret_is_true, &err);
     if (class != MG_OK) {
-        mg_buf_append_text(ret_why, name);
-        mg_buf_append_text(ret_why, ": ");
+        mg_buf_append_text(ret_why, number == MG_CONDITION_WHEN ? "when: " : "require: ");
         mg_buf_append_text(ret_why, err.text);
     } else if (!*ret_is_true) {
         room.used = 0;
         mg_expr_explain(expr, &scope, &room, WHY_MAX, ret_why);
+    }
+    if (class == MG_OK && from->seen != NULL) {
+        from->seen(from->seen_arg, number, *ret_is_true);
     }
     return class;
 }
@@ -208,9 +212,10 @@ static enum mg_fact requirements_decide(const struct guard_scope *scope, const s
                                         const struct mg_requirement **ret_broken, struct mg_buf *ret_why)
 {
     bool is_true;
+    int number = 0;
 
-    for (const struct mg_requirement *at = guard->requirements; at != NULL; at = at->next) {
-        if (condition_decide(scope, "require", at->that, &is_true, ret_why) != MG_OK) {
+    for (const struct mg_requirement *at = guard->requirements; at != NULL; at = at->next, number++) {
+        if (condition_decide(scope, number, at->that, &is_true, ret_why) != MG_OK) {
             return MG_FACT_ERROR;
         }
         if (!is_true) {
@@ -227,28 +232,80 @@ static void scope_make(struct guard_scope *scope, const struct mg_render_input *
     (void)snprintf(scope->order_id, sizeof(scope->order_id), "\"%s\"", input->order_id);
 }
 
+static enum mg_fact guard_decide(const struct guard_scope *scope, const struct mg_guard *guard,
+                                 const struct mg_requirement **ret_broken, struct mg_buf *ret_why)
+{
+    bool is_true = true;
+
+    if (guard->when != NULL &&
+        condition_decide(scope, MG_CONDITION_WHEN, guard->when, &is_true, ret_why) != MG_OK) {
+        return MG_FACT_ERROR;
+    }
+    return is_true ? requirements_decide(scope, guard, ret_broken, ret_why) : MG_FACT_SKIP;
+}
+
 enum mg_fact mg_workflow_guard_decide(const struct mg_render_input *input, int step, uint64_t skipped,
                                       struct mg_slice *ret_text, struct mg_buf *ret_why)
 {
     const struct mg_guard *guard = input->workflow->steps[step].guard;
     const struct mg_requirement *broken = NULL;
     struct guard_scope scope;
-    bool is_true = true;
 
     *ret_text = (struct mg_slice){NULL, 0};
     if (guard == NULL) {
         return MG_FACT_GO;
     }
     scope_make(&scope, input, skipped);
-    if (guard->when != NULL && condition_decide(&scope, "when", guard->when, &is_true, ret_why) != MG_OK) {
-        return MG_FACT_ERROR;
-    }
-    if (!is_true) {
-        return MG_FACT_SKIP;
-    }
-    enum mg_fact fact = requirements_decide(&scope, guard, &broken, ret_why);
+    enum mg_fact fact = guard_decide(&scope, guard, &broken, ret_why);
     *ret_text = broken != NULL ? broken->text : *ret_text;
     return fact;
+}
+
+static const struct mg_guard *guard_of(const struct mg_workflow *workflow, int step)
+{
+    return step == MG_STEP_OF_ORDER ? workflow->guard : workflow->steps[step].guard;
+}
+
+void mg_workflow_guard_watch(const struct mg_render_input *input, int step, uint64_t skipped,
+                             mg_condition_seen_fn *seen, void *arg)
+{
+    const struct mg_guard *guard = guard_of(input->workflow, step);
+    const struct mg_requirement *broken = NULL;
+    struct guard_scope scope;
+    struct mg_buf why;
+
+    if (guard == NULL) {
+        return;
+    }
+    mg_buf_init(&why, WHY_MAX);
+    scope_make(&scope, input, skipped);
+    scope.seen = seen;
+    scope.seen_arg = arg;
+    (void)guard_decide(&scope, guard, &broken, &why);
+    mg_buf_finish(&why);
+}
+
+bool mg_workflow_condition(const struct mg_workflow *workflow, int step, int number,
+                           struct mg_slice *ret_expr, struct mg_slice *ret_text)
+{
+    const struct mg_guard *guard = guard_of(workflow, step);
+    const struct mg_requirement *at = guard != NULL ? guard->requirements : NULL;
+
+    *ret_text = (struct mg_slice){NULL, 0};
+    if (number == MG_CONDITION_WHEN) {
+        if (guard != NULL && guard->when != NULL) {
+            *ret_expr = mg_expr_text(guard->when);
+        }
+        return guard != NULL && guard->when != NULL;
+    }
+    while (at != NULL && number-- > 0) {
+        at = at->next;
+    }
+    if (at != NULL) {
+        *ret_expr = mg_expr_text(at->that);
+        *ret_text = at->text;
+    }
+    return at != NULL;
 }
 
 enum mg_class mg_workflow_require(const struct mg_workflow *workflow, const char *order_id,

@@ -10,8 +10,6 @@
 #include "wire/json_reader.h"
 #include "wire/workflow.h"
 
-#define MG_REQUIREMENTS_MAX 16 /* of one step, or of the order: a person reads them */
-
 struct mg_requirement {
     struct mg_requirement *next;
     const struct mg_expr *that;

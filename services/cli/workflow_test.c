@@ -13,6 +13,7 @@
 
 #define SERVICE_MAX_BYTES ((size_t)256 * 1024) /* as an agent reads it */
 #define PATH_SIZE         4096
+#define MISSING_MAX_BYTES ((size_t)4096) /* a name and an expression */
 #define JUNIT_MAX_BYTES   ((size_t)16 * 1024 * 1024)
 /* Of a service without a file: only its name matters, and the defaults of all else. */
 #define DEFAULT_SERVICE "{\"service\": \"%s\", \"url\": \"http://127.0.0.1\"}"
@@ -27,7 +28,7 @@ struct testing {
     const struct mg_service *by_step[MG_STEPS_MAX];
     struct mg_coverage coverage;
     struct mg_rehearsal *results; /* one for each case */
-    int failed_count, uncovered_count;
+    int failed_count, branch_count, uncovered_count;
 };
 
 /* ---- reading ---- */
@@ -134,51 +135,123 @@ static enum mg_exit_code cases_run(struct testing *testing)
 /* ---- coverage ---- */
 
 /* The reason that the file gives for a branch that no case takes; absent: none. */
-static struct mg_slice reason_of(const struct testing *testing, const char *step, enum mg_branch branch)
+static struct mg_slice reason_of(const struct testing *testing, int step, int branch)
 {
-    char pointer[2 * MG_NAME_MAX + 8];
-    snprintf(pointer, sizeof(pointer), "/%s.%s", step, mg_branch_name(branch));
+    char name[MG_BRANCH_NAME_SIZE], pointer[MG_BRANCH_NAME_SIZE + 1];
+    mg_branch_name(testing->workflow, step, branch, name);
+    snprintf(pointer, sizeof(pointer), "/%s", name);
     return testing->cases->uncovered.data != NULL ? mg_json_find(testing->cases->uncovered, pointer)
                                                   : (struct mg_slice){NULL, 0};
 }
 
-static bool is_missing(const struct testing *testing, int step, enum mg_branch branch)
+static bool is_missing(const struct testing *testing, int step, int branch)
 {
-    return mg_branch_exists(testing->workflow, step, branch) && !testing->coverage.seen[step][branch] &&
-           reason_of(testing, testing->workflow->steps[step].name, branch).data == NULL;
+    return !testing->coverage.seen[step][branch] && reason_of(testing, step, branch).data == NULL;
 }
 
-typedef void branch_fn(const struct testing *testing, int step, enum mg_branch branch, void *arg);
+typedef void branch_fn(const struct testing *testing, int step, int branch, void *arg);
 
-static int missing_each(const struct testing *testing, branch_fn *seen, void *arg)
+/* Calls `seen` for each branch of the workflow: those of the order itself stand last. */
+static void branches_each(const struct testing *testing, branch_fn *seen, void *arg)
 {
-    int count = 0;
-    for (int step = 0; step < testing->workflow->plan.step_count; step++) {
-        for (int branch = 0; branch < MG_BRANCH_COUNT; branch++) {
-            if (is_missing(testing, step, (enum mg_branch)branch)) {
-                seen(testing, step, (enum mg_branch)branch, arg);
-                count++;
+    for (int step = 0; step < MG_COVERED_COUNT; step++) {
+        bool is_there = step == MG_COVERED_ORDER || step < testing->workflow->plan.step_count;
+        for (int branch = 0; is_there && branch < MG_BRANCH_COUNT; branch++) {
+            if (mg_branch_exists(testing->workflow, step, branch)) {
+                seen(testing, step, branch, arg);
             }
         }
     }
-    return count;
 }
 
-static void missing_count(const struct testing *testing, int step, enum mg_branch branch, void *arg)
+/* A name of `uncovered` and the branch that it stands for. */
+struct excuse {
+    struct mg_slice name; /* quoted */
+    bool is_known, is_taken;
+};
+
+static void excuse_match(const struct testing *testing, int step, int branch, void *arg)
 {
-    (void)testing;
-    (void)step;
-    (void)branch;
-    (void)arg;
+    struct excuse *excuse = arg;
+    char name[MG_BRANCH_NAME_SIZE], quoted[MG_BRANCH_NAME_SIZE + 2];
+    mg_branch_name(testing->workflow, step, branch, name);
+    snprintf(quoted, sizeof(quoted), "\"%s\"", name);
+    if (mg_slice_is(excuse->name, quoted)) {
+        excuse->is_known = true;
+        excuse->is_taken = testing->coverage.seen[step][branch];
+    }
+}
+
+/* A reason without its branch would hide the next branch of that name. */
+static enum mg_exit_code excuses_check(const struct testing *testing)
+{
+    struct mg_json_walk walk;
+    struct mg_slice value;
+    struct excuse excuse;
+    mg_json_walk_begin(&walk, testing->cases->uncovered);
+    while (testing->cases->uncovered.data != NULL && mg_json_walk_next(&walk, &excuse.name, &value)) {
+        excuse.is_known = excuse.is_taken = false;
+        branches_each(testing, excuse_match, &excuse);
+        if (!excuse.is_known || excuse.is_taken) {
+            return mg_cli_fail(MG_EXIT_USAGE, "%s: /uncovered: %.*s %s", testing->cases_path,
+                               (int)mg_utf8_cut(excuse.name, MG_BRANCH_NAME_SIZE), excuse.name.data,
+                               excuse.is_known
+                                   ? "is taken by a case; leave it out"
+                                   : "is no branch of the workflow; --coverage lists their names");
+        }
+    }
+    return MG_EXIT_DONE;
+}
+
+static void branch_count(const struct testing *testing, int step, int branch, void *arg)
+{
+    struct testing *counts = arg;
+    counts->branch_count++;
+    counts->uncovered_count += is_missing(testing, step, branch) ? 1 : 0;
 }
 
 /* ---- printing ---- */
 
-static void missing_print(const struct testing *testing, int step, enum mg_branch branch, void *arg)
+/* "step charge is done in no case", with the condition where it is one. */
+static void missing_tell(const struct testing *testing, int step, int branch, struct mg_buf *out)
 {
+    const struct mg_workflow *workflow = testing->workflow;
+    const char *name = step == MG_COVERED_ORDER ? "" : workflow->steps[step].name;
+    char word[MG_BRANCH_NAME_SIZE];
+    struct mg_slice expr = {"", 0}, text;
+    int of = step == MG_COVERED_ORDER ? MG_STEP_OF_ORDER : step;
+    if (branch >= MG_BRANCH_REQUIRE) {
+        int number = (branch - MG_BRANCH_REQUIRE) / 2;
+        (void)mg_workflow_condition(workflow, of, number, &expr, &text);
+        mg_buf_printf(out, "%s%s%s: %s in no case: %.*s", step == MG_COVERED_ORDER ? "the order" : "step ",
+                      name, ", require", (branch - MG_BRANCH_REQUIRE) % 2 == 0 ? "met" : "refused",
+                      (int)expr.len, expr.data);
+    } else if (branch == MG_BRANCH_WHEN_TRUE || branch == MG_BRANCH_WHEN_FALSE) {
+        (void)mg_workflow_condition(workflow, of, MG_CONDITION_WHEN, &expr, &text);
+        mg_buf_printf(out, "step %s, when: %s in no case: %.*s", name,
+                      branch == MG_BRANCH_WHEN_TRUE ? "true" : "false", (int)expr.len, expr.data);
+    } else if (branch >= MG_BRANCH_ANSWER_DONE) {
+        mg_buf_printf(out, "step %s: no case has a good answer that means %s", name,
+                      branch == MG_BRANCH_ANSWER_DONE      ? "done"
+                      : branch == MG_BRANCH_ANSWER_REFUSED ? "refused"
+                                                           : "not done yet");
+    } else {
+        mg_buf_printf(out, "step %s is %s in no case", name, mg_branch_word(branch, word));
+    }
+}
+
+static void missing_print(const struct testing *testing, int step, int branch, void *arg)
+{
+    char name[MG_BRANCH_NAME_SIZE];
+    struct mg_buf text;
     (void)arg;
-    (void)printf("not covered: step %s is %s in no case\n", testing->workflow->steps[step].name,
-                 mg_branch_name(branch));
+    if (is_missing(testing, step, branch)) {
+        mg_buf_init(&text, MISSING_MAX_BYTES);
+        mg_branch_name(testing->workflow, step, branch, name);
+        missing_tell(testing, step, branch, &text);
+        (void)printf("not covered: %s: %.*s\n", name, (int)text.len, text.len > 0 ? text.data : "");
+        mg_buf_finish(&text);
+    }
 }
 
 static void result_print(const struct mg_case *one, const struct mg_rehearsal *result)
@@ -201,17 +274,25 @@ static void text_print(const struct testing *testing)
     (void)printf("%d of %d cases passed\n", testing->cases->case_count - testing->failed_count,
                  testing->cases->case_count);
     if (testing->cli->options.wants_coverage) {
-        (void)missing_each(testing, missing_print, NULL);
-        (void)printf("%d branches not covered\n", testing->uncovered_count);
+        branches_each(testing, missing_print, NULL);
+        (void)printf("%d of %d branches not covered\n", testing->uncovered_count, testing->branch_count);
     }
 }
 
-static void missing_write(const struct testing *testing, int step, enum mg_branch branch, void *arg)
+static void missing_write(const struct testing *testing, int step, int branch, void *arg)
 {
     struct mg_json_writer *json = arg;
+    char word[MG_BRANCH_NAME_SIZE];
+    if (!is_missing(testing, step, branch)) {
+        return;
+    }
     mg_json_element_object(json);
-    mg_json_member_word(json, "step", testing->workflow->steps[step].name);
-    mg_json_member_word(json, "branch", mg_branch_name(branch));
+    if (step == MG_COVERED_ORDER) {
+        mg_json_member_null(json, "step");
+    } else {
+        mg_json_member_word(json, "step", testing->workflow->steps[step].name);
+    }
+    mg_json_member_word(json, "branch", mg_branch_word(branch, word));
     mg_json_object_end(json);
 }
 
@@ -248,8 +329,9 @@ static enum mg_exit_code json_print(const struct testing *testing)
         result_write(json, &testing->cases->cases[i], &testing->results[i]);
     }
     mg_json_array_end(json);
+    mg_json_member_int(json, "branches", testing->branch_count);
     mg_json_member_array(json, "not_covered");
-    (void)missing_each(testing, missing_write, json);
+    branches_each(testing, missing_write, json);
     mg_json_array_end(json);
     mg_json_object_end(json);
     return mg_answer_print(&answer);
@@ -299,16 +381,52 @@ static void junit_case_write(struct mg_buf *out, const struct testing *testing, 
     mg_buf_append_text(out, "</testcase>\n");
 }
 
+static void junit_missing_write(const struct testing *testing, int step, int branch, void *arg)
+{
+    struct mg_buf *out = arg, text;
+    if (!is_missing(testing, step, branch)) {
+        return;
+    }
+    mg_buf_init(&text, MISSING_MAX_BYTES);
+    missing_tell(testing, step, branch, &text);
+    mg_buf_append(&text, "", 1);
+    if (!text.failed) {
+        xml_append(out, text.data);
+        mg_buf_append_text(out, "\n");
+    }
+    out->failed = out->failed || text.failed;
+    mg_buf_finish(&text);
+}
+
+/* A test of its own: a pipeline shows it beside the cases. */
+static void junit_coverage_write(struct mg_buf *out, const struct testing *testing)
+{
+    mg_buf_printf(out, "  <testcase classname=\"%s\" name=\"coverage\">", testing->workflow->name);
+    if (testing->uncovered_count > 0) {
+        mg_buf_printf(out, "<failure message=\"%d of %d branches not covered\">", testing->uncovered_count,
+                      testing->branch_count);
+        branches_each(testing, junit_missing_write, out);
+        mg_buf_append_text(out, "</failure>");
+    }
+    mg_buf_append_text(out, "</testcase>\n");
+}
+
 static enum mg_exit_code junit_write(const struct testing *testing, const char *path)
 {
     struct mg_buf out;
+    bool wants_coverage = testing->cli->options.wants_coverage;
+    int is_uncovered = wants_coverage && testing->uncovered_count > 0 ? 1 : 0;
     mg_buf_init(&out, JUNIT_MAX_BYTES);
     mg_buf_printf(&out,
                   "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuite name=\"%s\" tests=\"%d\" "
                   "failures=\"%d\">\n",
-                  testing->workflow->name, testing->cases->case_count, testing->failed_count);
+                  testing->workflow->name, testing->cases->case_count + (wants_coverage ? 1 : 0),
+                  testing->failed_count + is_uncovered);
     for (int i = 0; i < testing->cases->case_count; i++) {
         junit_case_write(&out, testing, i);
+    }
+    if (wants_coverage) {
+        junit_coverage_write(&out, testing);
     }
     mg_buf_append_text(&out, "</testsuite>\n");
     FILE *file = out.failed ? NULL : fopen(path, "we");
@@ -330,10 +448,11 @@ static enum mg_exit_code test(struct testing *testing)
     code = code == MG_EXIT_DONE ? cases_read(testing) : code;
     code = code == MG_EXIT_DONE ? services_read(testing) : code;
     code = code == MG_EXIT_DONE ? cases_run(testing) : code;
+    code = code == MG_EXIT_DONE ? excuses_check(testing) : code;
     if (code != MG_EXIT_DONE) {
         return code;
     }
-    testing->uncovered_count = missing_each(testing, missing_count, NULL);
+    branches_each(testing, branch_count, testing);
     if (testing->cli->options.junit_file != NULL && testing->cli->options.junit_file[0] != '\0') {
         code = junit_write(testing, testing->cli->options.junit_file);
     }

@@ -142,6 +142,71 @@ static bool fold_bind(struct mg_desk *desk, struct mg_batch *batch, struct mg_it
     return mg_fold_bind(batch, fold, desk->record);
 }
 
+/* ---- conditions ----
+ * The scheduler has evaluated them, and reports verdicts alone. They are evaluated once more over the same
+ * record, which gives the same values. */
+
+static struct mg_render_input input_of(const struct mg_desk *desk, struct mg_slice results[MG_STEPS_MAX])
+{
+    const struct mg_order_record *record = desk->record;
+    for (int i = 0; i < record->order.step_count; i++) {
+        results[i] = record->steps[i].result;
+    }
+    return (struct mg_render_input){desk->entry.workflow, record->order_id, record->payload, results};
+}
+
+struct condition_report {
+    struct mg_desk *desk;
+    int step;
+};
+
+static void condition_report(void *arg, int number, bool is_true)
+{
+    const struct condition_report *report = arg;
+    report->desk->events.condition(report->desk->events.arg, report->step, number, is_true);
+}
+
+/* Of a step that has just left `pending`. */
+static void guard_report(struct mg_desk *desk, const struct mg_desk_change *change)
+{
+    const struct mg_order *order = &desk->record->order;
+    struct condition_report report = {desk, change->step};
+    struct mg_slice results[MG_STEPS_MAX];
+    uint64_t skipped = 0;
+    if (change->from != MG_STEP_PENDING ||
+        mg_slice_is(change->reason, mg_reason_name(MG_REASON_NEEDS_SKIPPED))) {
+        return;
+    }
+    for (int i = 0; i < order->step_count; i++) {
+        skipped |= i != change->step && order->steps[i].state == MG_STEP_SKIPPED ? UINT64_C(1) << i : 0;
+    }
+    const struct mg_render_input input = input_of(desk, results);
+    mg_workflow_guard_watch(&input, change->step, skipped, condition_report, &report);
+}
+
+/* Of a reply that has been read and is not decided yet. */
+static void answer_report(struct mg_desk *desk, const struct mg_item *item)
+{
+    const struct mg_reply *reply = item->reply;
+    if (reply == NULL || desk->record == NULL) {
+        return;
+    }
+    int step = mg_workflow_step_index(desk->entry.workflow, mg_slice_of(reply->step));
+    bool is_good = reply->outcome == MG_OUTCOME_DONE || reply->outcome == MG_OUTCOME_ACCEPTED;
+    if (step < 0 || !is_good || reply->kind == MG_KIND_UNDO ||
+        !mg_workflow_step_is_judged(&desk->entry.workflow->steps[step]) ||
+        !mg_step_awaits(&desk->record->order.steps[step], reply->attempt, reply->kind)) {
+        return;
+    }
+    struct mg_slice results[MG_STEPS_MAX];
+    char why[MG_ERROR_TEXT_MAX + 1];
+    const struct mg_render_input input = input_of(desk, results);
+    desk->events.answer(desk->events.arg, step,
+                        mg_workflow_answer(&input, step, reply->result, reply->is_truncated, why));
+}
+
+/* ---- reports of a decision ---- */
+
 static void change_report(struct mg_desk *desk, struct mg_slice transition)
 {
     struct mg_slice step = mg_json_find(transition, "/step");
@@ -157,6 +222,7 @@ static void change_report(struct mg_desk *desk, struct mg_slice transition)
     if (change.step >= 0 && mg_step_state_parse(from.data + 1, from.len - 2, &change.from) &&
         mg_step_state_parse(to.data + 1, to.len - 2, &change.to)) {
         desk->events.change(desk->events.arg, &change);
+        guard_report(desk, &change);
     }
 }
 
@@ -216,6 +282,7 @@ static bool deliver(struct mg_desk *desk, enum mg_lane lane, const struct mg_del
     if (!fold_bind(desk, batch, item)) {
         return false;
     }
+    answer_report(desk, item);
     mg_batch_decide(batch);
     struct mg_fold *fold = item->fold;
     desk->record = fold->record;

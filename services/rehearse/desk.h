@@ -9,6 +9,7 @@
 #include "core/model.h"
 #include "wire/request.h"
 #include "wire/workflow.h"
+#include "wire/workflow_answer.h"
 
 /* One change of a step's state. */
 struct mg_desk_change {
@@ -21,6 +22,10 @@ struct mg_desk_events {
     void (*request)(void *arg, int step, const struct mg_request *request);
     void (*status)(void *arg, struct mg_slice body); /* a status message */
     void (*change)(void *arg, const struct mg_desk_change *change);
+    /* A condition of a step's guard had this value (MG_CONDITION_WHEN, or a requirement). */
+    void (*condition)(void *arg, int step, int number, bool is_true);
+    /* The conditions of a step gave a good answer this meaning. */
+    void (*answer)(void *arg, int step, enum mg_answer_meaning meaning);
     void *arg;
 };
 

@@ -72,15 +72,57 @@ static void on_status(void *arg, struct mg_slice body)
     }
 }
 
+/* Failed without a request. It does not show the order's way after the service's own refusal. */
+static bool is_failed_by_guard(const struct mg_desk_change *change)
+{
+    static const enum mg_reason reasons[] = {MG_REASON_REQUIREMENT, MG_REASON_EXPRESSION,
+                                             MG_REASON_SKIP_REFUSED};
+    for (size_t i = 0; i < sizeof(reasons) / sizeof(reasons[0]); i++) {
+        if (mg_slice_is(change->reason, mg_reason_name(reasons[i]))) {
+            return true;
+        }
+    }
+    return false;
+}
+
 static void on_change(void *arg, const struct mg_desk_change *change)
 {
     struct mg_play *play = arg;
     bool *seen = play->coverage->seen[change->step];
+    bool is_refused = change->to == MG_STEP_FAILED && !is_failed_by_guard(change);
     seen[MG_BRANCH_DONE] = seen[MG_BRANCH_DONE] || change->to == MG_STEP_DONE;
-    seen[MG_BRANCH_REFUSED] = seen[MG_BRANCH_REFUSED] || change->to == MG_STEP_FAILED;
+    seen[MG_BRANCH_REFUSED] = seen[MG_BRANCH_REFUSED] || is_refused;
     seen[MG_BRANCH_UNKNOWN] = seen[MG_BRANCH_UNKNOWN] || change->to == MG_STEP_UNKNOWN;
     seen[MG_BRANCH_UNDONE] = seen[MG_BRANCH_UNDONE] || change->to == MG_STEP_UNDONE;
     seen[MG_BRANCH_SKIPPED] = seen[MG_BRANCH_SKIPPED] || change->to == MG_STEP_SKIPPED;
+}
+
+static void condition_note(struct mg_play *play, int row, int number, bool is_true)
+{
+    int branch = number == MG_CONDITION_WHEN ? (is_true ? MG_BRANCH_WHEN_TRUE : MG_BRANCH_WHEN_FALSE)
+                                             : MG_BRANCH_REQUIRE + 2 * number + (is_true ? 0 : 1);
+    play->coverage->seen[row][branch] = true;
+}
+
+static void on_condition(void *arg, int step, int number, bool is_true)
+{
+    condition_note(arg, step, number, is_true);
+}
+
+static void on_order_condition(void *arg, int number, bool is_true)
+{
+    condition_note(arg, MG_COVERED_ORDER, number, is_true);
+}
+
+static void on_answer(void *arg, int step, enum mg_answer_meaning meaning)
+{
+    static const int branches[] = {[MG_ANSWER_DONE] = MG_BRANCH_ANSWER_DONE,
+                                   [MG_ANSWER_REFUSED] = MG_BRANCH_ANSWER_REFUSED,
+                                   [MG_ANSWER_OPEN] = MG_BRANCH_ANSWER_OPEN};
+    struct mg_play *play = arg;
+    if (meaning != MG_ANSWER_UNCLEAR) { /* a fault of the definition or the service, and no way to plan for */
+        play->coverage->seen[step][branches[meaning]] = true;
+    }
 }
 
 /* A step that waits for its next attempt, and of which an attempt may have acted. */
@@ -99,6 +141,17 @@ static void doubts_note(struct mg_play *play)
 
 /* ---- the run ---- */
 
+/* The order's own requirements, which a submission meets behind the shape of its payload. */
+static void requirements_note(struct mg_play *play)
+{
+    const struct mg_render_input input = {play->workflow, ORDER_ID, play->one->payload, NULL};
+    struct mg_err err;
+    if (mg_workflow_payload_check(play->workflow, input.payload, &err) == MG_OK &&
+        mg_workflow_lacks(play->workflow, input.payload) == NULL) {
+        mg_workflow_guard_watch(&input, MG_STEP_OF_ORDER, 0, on_order_condition, play);
+    }
+}
+
 static bool submit(struct mg_play *play)
 {
     struct mg_buf body;
@@ -111,6 +164,7 @@ static bool submit(struct mg_play *play)
     mg_json_object_end(&json);
     bool is_done = !body.failed && mg_desk_submit(play->desk, mg_buf_slice(&body), play->now_ms);
     mg_buf_finish(&body);
+    requirements_note(play);
     return is_done;
 }
 
@@ -171,8 +225,12 @@ enum mg_class mg_rehearse(const struct mg_workflow *workflow, const struct mg_ca
                            .coverage = coverage,
                            .rehearsal = ret_rehearsal,
                            .now_ms = START_MS};
-    const struct mg_desk_events events = {
-        .request = on_request, .status = on_status, .change = on_change, .arg = &play};
+    const struct mg_desk_events events = {.request = on_request,
+                                          .status = on_status,
+                                          .change = on_change,
+                                          .condition = on_condition,
+                                          .answer = on_answer,
+                                          .arg = &play};
     play.last_call = &play.calls;
     ret_rehearsal->arena = mg_arena_create(ARENA_MAX_BYTES);
     mg_random_fix(1);
@@ -196,59 +254,4 @@ void mg_rehearsal_finish(struct mg_rehearsal *rehearsal)
     mg_arena_destroy(rehearsal->arena);
     rehearsal->arena = NULL;
     rehearsal->faults = NULL;
-}
-
-/* ---- branches ---- */
-
-const char *mg_branch_name(enum mg_branch branch)
-{
-    static const char *const NAMES[] = {[MG_BRANCH_DONE] = "done",
-                                        [MG_BRANCH_REFUSED] = "failed",
-                                        [MG_BRANCH_UNKNOWN] = "unknown",
-                                        [MG_BRANCH_UNDONE] = "undone",
-                                        [MG_BRANCH_SKIPPED] = "skipped"};
-    return branch < MG_BRANCH_COUNT ? NAMES[branch] : "?";
-}
-
-/* The steps that are certainly done or skipped before this one: its `after`, and theirs. */
-static uint64_t before_of(const struct mg_plan *plan, int step)
-{
-    uint64_t all = plan->steps[step].after, last;
-    do {
-        last = all;
-        for (int i = 0; i < plan->step_count; i++) {
-            all |= (all >> i & 1) != 0 ? plan->steps[i].after : 0;
-        }
-    } while (all != last);
-    return all;
-}
-
-/* After a pivot the order only goes forward: nothing behind it is undone. An order that stops for an operator
- * never turns back by itself. */
-static bool can_be_undone(const struct mg_workflow *workflow, int step)
-{
-    const struct mg_plan *plan = &workflow->plan;
-    bool only_stops = plan->on_failure == MG_ON_FAILURE_ERROR && plan->on_expiry == MG_ON_FAILURE_ERROR;
-    uint64_t before = before_of(plan, step);
-    bool is_past_pivot = false;
-    for (int i = 0; i < plan->step_count; i++) {
-        is_past_pivot = is_past_pivot || ((before >> i & 1) != 0 && plan->steps[i].is_pivot);
-    }
-    return plan->steps[step].has_undo && !is_past_pivot && !only_stops;
-}
-
-bool mg_branch_exists(const struct mg_workflow *workflow, int step, enum mg_branch branch)
-{
-    switch (branch) {
-    case MG_BRANCH_DONE:
-    case MG_BRANCH_REFUSED:
-    case MG_BRANCH_UNKNOWN:
-        return true;
-    case MG_BRANCH_UNDONE:
-        return can_be_undone(workflow, step);
-    case MG_BRANCH_SKIPPED:
-    case MG_BRANCH_COUNT:
-        break;
-    }
-    return false;
 }

@@ -24,16 +24,32 @@ enum mg_branch {
     MG_BRANCH_UNKNOWN, /* for a while it was not known whether it had happened */
     MG_BRANCH_UNDONE,
     MG_BRANCH_SKIPPED, /* its condition was false, or a step that it needs was skipped */
-    MG_BRANCH_COUNT
+    MG_BRANCH_WHEN_TRUE,
+    MG_BRANCH_WHEN_FALSE,
+    /* The meaning of a good answer by `done_when` and `refused_when`. */
+    MG_BRANCH_ANSWER_DONE,
+    MG_BRANCH_ANSWER_REFUSED,
+    MG_BRANCH_ANSWER_OPEN, /* neither: the service has not finished */
+    /* Behind it, for each requirement: met, and not met. */
+    MG_BRANCH_REQUIRE,
+    MG_BRANCH_COUNT = MG_BRANCH_REQUIRE + 2 * MG_REQUIREMENTS_MAX
 };
-const char *mg_branch_name(enum mg_branch branch);
+
+/* Steps of the workflow, and behind them the order itself, which has requirements alone. */
+#define MG_COVERED_ORDER MG_STEPS_MAX
+#define MG_COVERED_COUNT (MG_STEPS_MAX + 1)
 
 struct mg_coverage {
-    bool seen[MG_STEPS_MAX][MG_BRANCH_COUNT];
+    bool seen[MG_COVERED_COUNT][MG_BRANCH_COUNT];
 };
 
 /* True if some order of this workflow can take the branch. */
-bool mg_branch_exists(const struct mg_workflow *workflow, int step, enum mg_branch branch);
+bool mg_branch_exists(const struct mg_workflow *workflow, int step, int branch);
+/* "charge.done", "charge.require.0.met"; of the order itself "require.0.met". The longest is 83 bytes. */
+#define MG_BRANCH_NAME_SIZE (MG_NAME_MAX + 1 + 32)
+void mg_branch_name(const struct mg_workflow *workflow, int step, int branch, char ret[MG_BRANCH_NAME_SIZE]);
+/* The part of the name behind the step: "done", "require.0.met". */
+const char *mg_branch_word(int branch, char ret[MG_BRANCH_NAME_SIZE]);
 
 struct mg_rehearsal {
     struct mg_arena *arena; /* of the faults */

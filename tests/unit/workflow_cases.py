@@ -18,6 +18,8 @@ from jsonschema import Draft202012Validator
 TOOL, SOURCE = sys.argv[1], pathlib.Path(sys.argv[2]).resolve()
 SAMPLES = {
     "fulfilment": ("deploy/sample/workflows/fulfilment.json", "deploy/sample/cases/fulfilment.json"),
+    "trip": ("deploy/sample/workflows/trip.json", "deploy/sample/cases/trip.json"),
+    "returns": ("deploy/sample/workflows/returns.json", "deploy/sample/cases/returns.json"),
     "values": ("proto/examples/workflow/valid/values.json", "proto/examples/cases/valid/values.json"),
     "parallel": ("proto/examples/workflow/valid/parallel.json", "proto/examples/cases/valid/parallel.json"),
 }
@@ -64,7 +66,7 @@ class Cases(unittest.TestCase):
             with self.subTest(name):
                 done = run("--coverage", *(SOURCE / file for file in files))
                 self.assertEqual(done.returncode, DONE, done.stdout + done.stderr)
-                self.assertIn("0 branches not covered", done.stdout)
+                self.assertRegex(done.stdout, r"\n0 of [1-9]\d* branches not covered\n")
 
     def test_a_run_repeats_exactly(self):
         words = ["-o", "json", *(SOURCE / file for file in SAMPLES["fulfilment"])]
@@ -111,10 +113,53 @@ class Cases(unittest.TestCase):
         self.assertEqual(run(workflow, path).returncode, DONE)
         done = run("--coverage", workflow, path)
         self.assertEqual(done.returncode, ERROR)
-        self.assertIn("not covered: step reserve is failed in no case", done.stdout)
+        self.assertIn("not covered: reserve.failed: step reserve is failed in no case\n1 of 12 branches not covered", done.stdout)
         text = path.read_text(encoding="utf-8").replace('"cases": [', '"uncovered": {"reserve.failed": "a test"}, "cases": [', 1)
         path.write_text(text, encoding="utf-8")
         self.assertEqual(run("--coverage", workflow, path).returncode, DONE)
+
+    def without(self, sample, *names):
+        """The branches that the cases of a sample leave out without the cases whose names begin so."""
+        workflow, path = (SOURCE / file for file in SAMPLES[sample])
+        cases = json.loads(path.read_text(encoding="utf-8").replace("../services/", f"{SOURCE}/deploy/sample/services/"))
+        # the ends alone are compared: the digits of numbers do not survive this
+        kept = [{**one, "expect": {"end": one["expect"]["end"]}} for one in cases["cases"] if not one["case"].startswith(tuple(names))]
+        self.assertEqual(len(kept), len(cases["cases"]) - len(names))
+        shorter = pathlib.Path(self.folder.name, f"{sample}.json")
+        shorter.write_text(json.dumps({**cases, "cases": kept}), encoding="utf-8")
+        answer = json.loads(run("-o", "json", workflow, shorter).stdout)
+        self.assertEqual((answer["passed"], answer["failed"]), (len(kept), 0), answer)
+        return [branch["branch"] if branch["step"] is None else f'{branch["step"]}.{branch["branch"]}' for branch in answer["not_covered"]]
+
+    def test_each_outcome_of_a_condition_is_a_branch(self):
+        """Each case is left out in turn; the only case of an outcome is missed."""
+        for sample, names, missing in (
+                ("trip", ["a trip for nothing"], ["require.0.refused"]),
+                ("trip", ["a fare above"], ["charge.require.0.refused"]),
+                ("trip", ["a charge that"], ["charge.answer.open"]),
+                ("trip", ["a refusal in"], ["charge.failed", "charge.answer.refused"]),  # a requirement's failure is another one
+                ("trip", ["with insurance", "the insurer", "the policy", "the driver", "answers that"],
+                 ["seat.unknown", "charge.unknown", "insure.done", "insure.failed", "insure.unknown", "insure.undone", "insure.when.true",
+                  "policy.done", "policy.failed", "policy.unknown", "policy.undone", "transfer.done", "transfer.failed",
+                  "transfer.unknown", "transfer.undone", "transfer.when.true", "ticket.unknown"]),
+                ("returns", ["a person inspects", "the person rejects"], ["inspect.failed", "inspect.answer.refused", "inspect.answer.open"]),
+                ("returns", ["a condition that"], ["require.0.refused"]),
+        ):
+            with self.subTest(sample=sample, names=names):
+                self.assertEqual(sorted(self.without(sample, *names)), sorted(missing))
+
+    def test_a_step_that_needs_a_skipped_one_can_be_skipped(self):
+        always = self.without("trip", "without extras", "insurance that", "a trip", "a fare", "a charge", "a refusal", "without a seat", "no ticket")
+        self.assertEqual([name for name in always if name.endswith((".skipped", ".false"))],
+                         ["insure.skipped", "insure.when.false", "policy.skipped"])
+
+    def test_a_reason_stands_for_a_branch_that_no_case_takes(self):
+        for name, text in (("charge.skipped", '"charge.skipped" is no branch of the workflow'), ("charge", '"charge" is no branch'),
+                           ("charge.done", '"charge.done" is taken by a case; leave it out')):
+            with self.subTest(name):
+                done = run(SOURCE / SAMPLES["fulfilment"][0], self.changed(('"cases": [', f'"uncovered": {{"{name}": "why"}}, "cases": [')))
+                self.assertEqual(done.returncode, USAGE, done.stdout)
+                self.assertIn(f"/uncovered: {text}", done.stderr)
 
     def test_an_order_that_a_longer_time_would_end_ends_by_its_deadline(self):
         path = self.changed(('"answers": { "book": [{ "status": 422 }] }', '"answers": { "book": [{ "fails": "unreachable" }] }'))
@@ -136,15 +181,29 @@ class Cases(unittest.TestCase):
         schema = json.loads((SOURCE / "proto/cli/workflow-test.schema.json").read_text(encoding="utf-8"))
         junit = pathlib.Path(self.folder.name, "junit.xml")
         path = self.changed(('"end": "processed"', '"end": "error"'), ("all is well", r'a < b & \"c\"'))
-        done = run("-o", "json", "--junit", junit, SOURCE / SAMPLES["fulfilment"][0], path)
+        done = run("-o", "json", "--junit", junit, "--coverage", SOURCE / SAMPLES["fulfilment"][0], path)
         self.assertEqual(done.returncode, ERROR, done.stderr)
         answer = json.loads(done.stdout)
         Draft202012Validator(schema).validate(answer)
         self.assertEqual((answer["passed"], answer["failed"]), (5, 1))
         suite = xml.etree.ElementTree.parse(junit).getroot()
-        self.assertEqual((suite.get("tests"), suite.get("failures")), ("6", "1"))
+        self.assertEqual((suite.get("tests"), suite.get("failures"), len(suite)), ("7", "1", 7))
+        self.assertEqual([(test.get("classname"), len(test)) for test in suite[1:]], [("fulfilment", 0)] * 6)
+        self.assertEqual(suite[6].get("name"), "coverage")
         self.assertEqual(suite[0].get("name"), 'a < b & "c"')
         self.assertIn("/cases/0/expect/end", suite[0][0].text)
+
+    def test_what_no_case_takes_is_a_failure_in_junit(self):
+        junit = pathlib.Path(self.folder.name, "junit.xml")
+        path = self.changed(('"answers": { "reserve": [{ "status": 422, "body": { "code": "SOLD_OUT" } }] },', ""),
+                            ('"end": "compensated", "steps": { "reserve": "failed" }, "calls": ["reserve.do"]', '"end": "processed"'))
+        for words, failures, tests in ((["--coverage"], "1", "7"), ([], "0", "6")):
+            run("--junit", junit, *words, SOURCE / SAMPLES["fulfilment"][0], path)
+            suite = xml.etree.ElementTree.parse(junit).getroot()
+            self.assertEqual((suite.get("failures"), suite.get("tests"), len(suite)), (failures, tests, int(tests)))
+            failed = [test for test in suite if len(test) > 0]
+            self.assertEqual([(test.get("name"), test[0].get("message"), test[0].text) for test in failed],
+                             [("coverage", "1 of 12 branches not covered", "step reserve is failed in no case\n")] if words else [])
 
 
 if __name__ == "__main__":

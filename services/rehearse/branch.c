@@ -1,0 +1,120 @@
+/* The branches of a workflow: the ways of its steps, and the outcomes of its conditions. */
+#include <stdio.h>
+
+#include "rehearsal.h"
+#include "wire/workflow_answer.h"
+
+/* ---- names ---- */
+
+const char *mg_branch_word(int branch, char ret[MG_BRANCH_NAME_SIZE])
+{
+    static const char *const WORDS[MG_BRANCH_REQUIRE] = {
+        [MG_BRANCH_DONE] = "done",
+        [MG_BRANCH_REFUSED] = "failed",
+        [MG_BRANCH_UNKNOWN] = "unknown",
+        [MG_BRANCH_UNDONE] = "undone",
+        [MG_BRANCH_SKIPPED] = "skipped",
+        [MG_BRANCH_WHEN_TRUE] = "when.true",
+        [MG_BRANCH_WHEN_FALSE] = "when.false",
+        [MG_BRANCH_ANSWER_DONE] = "answer.done",
+        [MG_BRANCH_ANSWER_REFUSED] = "answer.refused",
+        [MG_BRANCH_ANSWER_OPEN] = "answer.open",
+    };
+    if (branch < MG_BRANCH_REQUIRE) {
+        return WORDS[branch];
+    }
+    int number = branch - MG_BRANCH_REQUIRE;
+    (void)snprintf(ret, MG_BRANCH_NAME_SIZE, "require.%d.%s", number / 2,
+                   number % 2 == 0 ? "met" : "refused");
+    return ret;
+}
+
+void mg_branch_name(const struct mg_workflow *workflow, int step, int branch, char ret[MG_BRANCH_NAME_SIZE])
+{
+    char word[MG_BRANCH_NAME_SIZE];
+    bool is_order = step == MG_COVERED_ORDER;
+    (void)snprintf(ret, MG_BRANCH_NAME_SIZE, "%s%s%.31s", is_order ? "" : workflow->steps[step].name,
+                   is_order ? "" : ".", mg_branch_word(branch, word));
+}
+
+/* ---- existence ---- */
+
+/* The steps that are certainly done or skipped before this one: its `after`, and theirs. */
+static uint64_t before_of(const struct mg_plan *plan, int step)
+{
+    uint64_t all = plan->steps[step].after, last;
+    do {
+        last = all;
+        for (int i = 0; i < plan->step_count; i++) {
+            all |= (all >> i & 1) != 0 ? plan->steps[i].after : 0;
+        }
+    } while (all != last);
+    return all;
+}
+
+/* After a pivot the order only goes forward: nothing behind it is undone. An order that stops for an operator
+ * never turns back by itself. */
+static bool can_be_undone(const struct mg_workflow *workflow, int step)
+{
+    const struct mg_plan *plan = &workflow->plan;
+    bool only_stops = plan->on_failure == MG_ON_FAILURE_ERROR && plan->on_expiry == MG_ON_FAILURE_ERROR;
+    uint64_t before = before_of(plan, step);
+    bool is_past_pivot = false;
+    for (int i = 0; i < plan->step_count; i++) {
+        is_past_pivot = is_past_pivot || ((before >> i & 1) != 0 && plan->steps[i].is_pivot);
+    }
+    return plan->steps[step].has_undo && !is_past_pivot && !only_stops;
+}
+
+/* A condition of its own, or a need of a step that can be skipped. The needs have no circle, so this ends
+ * after as many levels as there are steps; each step is looked at once. */
+static uint64_t skippable_steps(const struct mg_workflow *workflow)
+{
+    const struct mg_plan *plan = &workflow->plan;
+    struct mg_slice expr, text;
+    uint64_t all = 0, last;
+    for (int i = 0; i < plan->step_count; i++) {
+        bool has_when = mg_workflow_condition(workflow, i, MG_CONDITION_WHEN, &expr, &text);
+        all |= has_when ? UINT64_C(1) << i : 0;
+    }
+    do { /* bits are only added */
+        last = all;
+        for (int i = 0; i < plan->step_count; i++) {
+            all |= (plan->steps[i].needs & all) != 0 ? UINT64_C(1) << i : 0;
+        }
+    } while (all != last);
+    return all;
+}
+
+static bool has_condition(const struct mg_workflow *workflow, int step, int branch)
+{
+    struct mg_slice expr, text;
+    int number = branch < MG_BRANCH_REQUIRE ? MG_CONDITION_WHEN : (branch - MG_BRANCH_REQUIRE) / 2;
+    return mg_workflow_condition(workflow, step, number, &expr, &text);
+}
+
+bool mg_branch_exists(const struct mg_workflow *workflow, int step, int branch)
+{
+    if (step == MG_COVERED_ORDER) {
+        return branch >= MG_BRANCH_REQUIRE && has_condition(workflow, MG_STEP_OF_ORDER, branch);
+    }
+    const struct mg_workflow_step *of = &workflow->steps[step];
+    switch (branch) {
+    case MG_BRANCH_DONE:
+    case MG_BRANCH_REFUSED:
+    case MG_BRANCH_UNKNOWN:
+        return true;
+    case MG_BRANCH_UNDONE:
+        return can_be_undone(workflow, step);
+    case MG_BRANCH_SKIPPED:
+        return (skippable_steps(workflow) >> step & 1) != 0;
+    case MG_BRANCH_ANSWER_DONE:
+        return mg_workflow_step_is_judged(of);
+    case MG_BRANCH_ANSWER_REFUSED:
+        return of->refused_when != NULL;
+    case MG_BRANCH_ANSWER_OPEN:
+        return of->done_when != NULL;
+    default:
+        return has_condition(workflow, step, branch);
+    }
+}
