@@ -119,6 +119,7 @@ static void on_status(const struct sim_queue *queue, const struct sim_message *m
         return;
     }
     output_check(order, &status);
+    sim_check_cause(order, &status);
     order->seen |= UINT64_C(1) << (status.seq & 63);
     if (status.seq < SIM_SENT_MAX && order->sent[status.seq].data == NULL) {
         order->sent[status.seq] = sim_text(message->body);

@@ -75,6 +75,11 @@ bool sim_is_foreign(struct mg_slice reply_to);
 void sim_check_speakers(
     const struct mg_order_write *write); /* checks that no stored value comes from a stranger */
 
+/* check_cause.c */
+struct mg_status_message;
+void sim_check_cause(const struct sim_submitted *order, const struct mg_status_message *status);
+void sim_check_causes_end(const struct sim_submitted *order); /* its statuses in their order */
+
 /* checker.c */
 void sim_check_start(void);
 bool sim_check_is_rejected(const struct sim_submitted *order); /* it was put into orders.rejected */

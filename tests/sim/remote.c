@@ -235,6 +235,8 @@ static void answer_send(struct mg_http_call *call, enum mg_sent sent, const char
 {
     call->sent = sent;
     call->reason = reason;
+    uint64_t bit = call->verb == VERB_UNDO ? 0 : UINT64_C(1) << SIM_ANSWER_BIT(call->status);
+    call->work->answers |= bit;
     if (call->node->is_alive && call->node->life == call->life) {
         sim_after(call->node, sim_draw_delay_us(HOP_US), on_answer, call);
     }

@@ -25,11 +25,15 @@
 
 enum sim_remote { SIM_STOCK, SIM_BANK, SIM_POST, SIM_YARD, SIM_REMOTE_COUNT };
 
+/* Of all statuses that the services give each has its own bit. */
+#define SIM_ANSWER_BIT(status) ((status) % 64)
+
 /* All calls with one do's key. */
 struct sim_work {
     enum sim_remote service;
     char order_id[72], step[72];
     uint64_t number;    /* in the answer: later steps refer to this result */
+    uint64_t answers;   /* bits: what a do or a verify of it was answered */
     uint64_t body_hash; /* of the do; every call with the key must have the same */
     bool has_body;
     int acted;          /* number of new effects */

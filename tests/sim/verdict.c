@@ -281,6 +281,7 @@ void sim_check_end(bool is_whole)
             continue;
         }
         statuses_check(&stored, order, is_whole);
+        sim_check_causes_end(order);
         owed_check(&stored, order, is_whole && !sim_may_happen(SIM_STORE_CLOCK_JUMP));
         if (is_whole && stored.record->order.state == MG_ORDER_ERROR) {
             error_check(stored.record, order);
