@@ -47,7 +47,8 @@ void mg_explain_order(struct mg_cli *cli, const struct mg_table *order, const st
     struct mg_table controlled = {0}, owed = {0};
     struct mg_explain_queue queue;
     const char *params[] = {mg_table_cell(order, 0, "order_id")};
-    struct mg_explain_facts facts = {order, steps, services, &controlled, NULL, &owed};
+    struct mg_explain_facts facts = {
+        .order = order, .steps = steps, .services = services, .controlled = &controlled, .owed = &owed};
     if (mg_explain_asks_controlled(steps)) { /* if this fails, the line does not name the operator */
         (void)mg_table_read(cli, MG_REPORT_CONTROLLED, NULL, 0, &controlled);
     }

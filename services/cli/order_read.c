@@ -4,6 +4,8 @@
 
 #include "cli.h"
 #include "core/words.h"
+#include "definition.h"
+#include "operator/steps.h"
 
 /* How often `watch` reads the order. */
 #define WATCH_PERIOD_MS 500
@@ -30,6 +32,20 @@ static void order_free(struct order_tables *tables)
     mg_table_free(&tables->dossier);
 }
 
+/* The rows of the steps, with those that have not begun and the reasons of all. */
+static enum mg_exit_code steps_complete(struct mg_cli *cli, struct order_tables *tables)
+{
+    struct mg_table steps;
+    struct mg_buf definition;
+    mg_definition_try(cli, mg_table_cell(&tables->order, 0, "workflow"),
+                      mg_table_cell(&tables->order, 0, "workflow_version"), &definition);
+    bool is_done = mg_steps_complete(&tables->order, &tables->steps, mg_buf_slice(&definition), &steps);
+    mg_buf_finish(&definition);
+    mg_table_free(&tables->steps);
+    tables->steps = steps;
+    return is_done ? MG_EXIT_DONE : mg_cli_fail(MG_EXIT_ERROR, "could not read the steps: no memory");
+}
+
 static enum mg_exit_code order_load(struct mg_cli *cli, struct order_tables *ret)
 {
     const char *params[] = {cli->words.items[0]};
@@ -46,6 +62,9 @@ static enum mg_exit_code order_load(struct mg_cli *cli, struct order_tables *ret
     }
     if (code == MG_EXIT_DONE) {
         code = mg_table_read(cli, place->steps, params, 1, &ret->steps);
+    }
+    if (code == MG_EXIT_DONE) {
+        code = steps_complete(cli, ret);
     }
     if (code == MG_EXIT_DONE) {
         code = mg_table_read(cli, place->events, params, 1, &ret->events);
@@ -97,6 +116,24 @@ static void explanation_write(struct mg_json_writer *json, struct mg_cli *cli,
     mg_buf_finish(&text);
 }
 
+static void steps_write(struct mg_json_writer *json, const struct mg_table *steps)
+{
+    mg_json_member_array(json, "steps");
+    for (int row = 0; row < steps->row_count; row++) {
+        const char *why = mg_table_cell(steps, row, MG_STEPS_WHY);
+        mg_json_element_object(json);
+        mg_json_member_string(json, "step", mg_table_cell(steps, row, "step"));
+        mg_json_member_string(json, "state", mg_table_cell(steps, row, "state"));
+        if (why[0] != '\0') {
+            mg_json_member_string(json, MG_STEPS_WHY, why);
+        } else {
+            mg_json_member_null(json, MG_STEPS_WHY);
+        }
+        mg_json_object_end(json);
+    }
+    mg_json_array_end(json);
+}
+
 /* `order explain`, and the last line of `order watch`. */
 static enum mg_exit_code order_explain(struct mg_cli *cli, const struct order_tables *tables)
 {
@@ -110,6 +147,7 @@ static enum mg_exit_code order_explain(struct mg_cli *cli, const struct order_ta
     mg_json_member_string(json, "order_id", mg_table_cell(&tables->order, 0, "order_id"));
     mg_json_member_string(json, "state", mg_table_cell(&tables->order, 0, "state"));
     explanation_write(json, cli, tables);
+    steps_write(json, &tables->steps);
     mg_json_object_end(json);
     return mg_answer_print(&answer);
 }

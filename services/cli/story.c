@@ -10,6 +10,7 @@
 #include "core/key.h"
 #include "core/words.h"
 #include "operator/moment.h"
+#include "operator/steps.h"
 #include "rounds.h"
 #include "wire/reply.h"
 
@@ -231,23 +232,46 @@ static void attempts_print(FILE *out, const struct mg_table *events, const struc
     }
 }
 
+/* A step that its guard has stopped, or has not come to yet, has a reason instead of attempts. */
+static bool is_without_attempts(const struct mg_table *steps, int row)
+{
+    return mg_table_cell(steps, row, MG_STEPS_WHY)[0] != '\0' &&
+           strcmp(mg_table_cell(steps, row, "attempt"), "0") == 0;
+}
+
+/* The words before the step's last error or reason, and these. */
+static void reason_print(FILE *out, const struct mg_table *steps, int row, bool is_first)
+{
+    const char *why = mg_table_cell(steps, row, MG_STEPS_WHY);
+    const char *error = mg_table_cell(steps, row, "error_text");
+    const char *message = mg_table_cell(steps, row, "error_message");
+    bool is_open = strcmp(mg_table_cell(steps, row, "error_code"), MG_ERROR_CODE_NOT_DONE_YET) == 0;
+    if (why[0] != '\0') {
+        (void)fprintf(out, "%s%s%s", is_first ? "" : ", ", mg_steps_is_refused(steps, row) ? "refused: " : "",
+                      why);
+        is_first = false;
+    }
+    if (error[0] != '\0' && strcmp(error, why) != 0) {
+        (void)fprintf(out, "%s%s%s%s%s", is_first ? "" : ", ",
+                      is_open ? "last answer: " : "last failure: ", error, message[0] != '\0' ? ": " : "",
+                      message);
+    }
+}
+
 static void steps_print(FILE *out, const struct mg_table *steps, const struct mg_table *events,
                         const struct mg_event_lists *lists)
 {
     for (int row = 0; row < steps->row_count; row++) {
-        const char *step = mg_table_cell(steps, row, "step");
-        const char *error = mg_table_cell(steps, row, "error_text");
-        bool is_open = strcmp(mg_table_cell(steps, row, "error_code"), MG_ERROR_CODE_NOT_DONE_YET) == 0;
-        const char *message = mg_table_cell(steps, row, "error_message");
+        bool is_without = is_without_attempts(steps, row);
         const char *body = mg_table_cell(steps, row, "error_body");
-        (void)fprintf(out, "  %-16s %-13s ", step, mg_table_cell(steps, row, "state"));
-        attempts_print(out, events, lists, step);
-        (void)fprintf(out, "%s%s%s%s%s\n",
-                      strcmp(mg_table_cell(steps, row, "maybe"), "t") == 0 ? ", may have happened" : "",
-                      error[0] == '\0' ? ""
-                      : is_open        ? ", last answer: "
-                                       : ", last failure: ",
-                      error, message[0] != '\0' ? ": " : "", message);
+        (void)fprintf(out, "  %-16s %-13s ", mg_table_cell(steps, row, "step"),
+                      mg_table_cell(steps, row, "state"));
+        if (!is_without) {
+            attempts_print(out, events, lists, mg_table_cell(steps, row, "step"));
+        }
+        (void)fputs(strcmp(mg_table_cell(steps, row, "maybe"), "t") == 0 ? ", may have happened" : "", out);
+        reason_print(out, steps, row, is_without);
+        (void)fputc('\n', out);
         if (body[0] != '\0') {
             (void)fprintf(out, "  %-16s %-13s its answer: %s\n", "", "", body);
         }

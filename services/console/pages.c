@@ -10,6 +10,7 @@
 #include "core/words.h"
 #include "operator/bulk_words.h"
 #include "operator/explain.h"
+#include "operator/steps.h"
 #include "wire/json.h"
 
 #define GROUPS_LIMIT      200
@@ -276,14 +277,15 @@ static unsigned int render_order(const struct mg_query *query, const struct mg_t
         mg_error_write(out, unknown);
         return MG_PAGE_STATUS_NOT_FOUND;
     }
-    const struct mg_explain_facts facts = {&place[PLACE_ROW],
-                                           &place[PLACE_STEPS],
-                                           &tables[ORDER_SERVICES],
-                                           &tables[ORDER_CONTROLLED],
-                                           NULL,
-                                           NULL};
     const char *dossier = mg_table_cell(&place[PLACE_DOSSIER], 0, "dossier");
     struct mg_slice definition = mg_json_find(mg_slice_of(dossier), "/workflow/definition");
+    struct mg_table whole;
+    bool is_whole = mg_steps_complete(&place[PLACE_ROW], &place[PLACE_STEPS], definition, &whole);
+    const struct mg_table *steps = is_whole ? &whole : &place[PLACE_STEPS];
+    const struct mg_explain_facts facts = {.order = &place[PLACE_ROW],
+                                           .steps = steps,
+                                           .services = &tables[ORDER_SERVICES],
+                                           .controlled = &tables[ORDER_CONTROLLED]};
     mg_buf_init(&text, EXPLANATION_BYTES);
     mg_explain_write(&text, &facts);
     struct mg_json_writer json = mg_json_spaced(out);
@@ -296,8 +298,9 @@ static unsigned int render_order(const struct mg_query *query, const struct mg_t
     mg_json_member_string(&json, "output", mg_table_cell(&place[PLACE_ROW], 0, "output"));
     mg_json_member_text(&json, "definition", definition);
     mg_picture_write(&json, definition);
-    mg_page_array_write(&json, "steps", &place[PLACE_STEPS], STEP_QUOTED);
+    mg_page_array_write(&json, "steps", steps, STEP_QUOTED);
     mg_json_object_end(&json);
+    mg_table_free(&whole);
     mg_buf_finish(&text);
     return MG_PAGE_STATUS_OK;
 }

@@ -5,7 +5,11 @@
 
 #include "core/words.h"
 #include "operator/document.h"
+#include "operator/steps.h"
 #include "wire/reply.h"
+
+/* Steps of one kind that the line names: the graph and `order show` have all. */
+#define STEPS_NAMED 3
 
 static bool is_word(const char *a, const char *b)
 {
@@ -194,9 +198,14 @@ static void cause_write(struct mg_buf *out, const struct mg_table *order)
     mg_document_free(cause);
 }
 
-/* The step's last failure, with the service's own words. */
+/* The step's last failure, with the service's own words; or the reason of its guard. */
 static void failure_write(struct mg_buf *out, const struct mg_table *steps, int row)
 {
+    if (mg_steps_is_refused(steps, row)) {
+        mg_buf_printf(out, "; step %s is refused: %s", mg_table_cell(steps, row, "step"),
+                      mg_table_cell(steps, row, MG_STEPS_WHY));
+        return;
+    }
     const char *message = mg_table_cell(steps, row, "error_message");
     const char *body = mg_table_cell(steps, row, "error_body");
     mg_buf_printf(out, "; step %s is %s: %s%s%s%s%s", mg_table_cell(steps, row, "step"),
@@ -219,6 +228,38 @@ static void owed_write(struct mg_buf *out, const struct mg_table *owed)
                       "; statuses of %s events were given up, the last at %s, because no queue accepted them",
                       given_up, mg_table_cell(owed, 0, "given_up_at"));
     }
+}
+
+/* The steps in this state that have a reason; `words` stand between step and reason. */
+static void whys_write(struct mg_buf *out, const struct mg_table *steps, const char *state, const char *words)
+{
+    int count = 0;
+    for (int row = 0; row < steps->row_count; row++) {
+        const char *why = mg_table_cell(steps, row, MG_STEPS_WHY);
+        if (!is_word(mg_table_cell(steps, row, "state"), state) || why[0] == '\0') {
+            continue;
+        }
+        if (count++ < STEPS_NAMED) {
+            mg_buf_printf(out, "; step %s is %s: %s", mg_table_cell(steps, row, "step"), words, why);
+        }
+    }
+    if (count > STEPS_NAMED) {
+        mg_buf_printf(out, "; so %s %d more", count == STEPS_NAMED + 1 ? "is" : "are", count - STEPS_NAMED);
+    }
+}
+
+/* The branches of an order that goes forward, or has gone: taken back, they matter no more. */
+static void branches_write(struct mg_buf *out, const struct mg_table *order, const struct mg_table *steps)
+{
+    static const enum mg_order_state back[] = {MG_ORDER_COMPENSATING, MG_ORDER_COMPENSATED,
+                                               MG_ORDER_CANCELLED};
+    for (size_t i = 0; i < sizeof(back) / sizeof(back[0]); i++) {
+        if (is_word(mg_table_cell(order, 0, "state"), mg_order_state_name(back[i]))) {
+            return;
+        }
+    }
+    whys_write(out, steps, mg_step_state_name(MG_STEP_SKIPPED), "skipped");
+    whys_write(out, steps, MG_STEPS_NOT_YET, "not yet decided");
 }
 
 void mg_explain_write(struct mg_buf *out, const struct mg_explain_facts *facts)
@@ -253,5 +294,6 @@ void mg_explain_write(struct mg_buf *out, const struct mg_explain_facts *facts)
         mg_buf_printf(out, ": no request has been sent yet; the supervisor checks it at %s",
                       mg_table_cell(order, 0, "wake_at"));
     }
+    branches_write(out, order, steps);
     owed_write(out, facts->owed);
 }

@@ -15,6 +15,7 @@ struct mg_explain_queue {
 
 /* Reports, each of one order or of all services. */
 struct mg_explain_facts {
+    /* The steps have the column of mg_steps_complete; without it the line lacks the reasons of guards. */
     const struct mg_table *order, *steps, *services;
     const struct mg_table *controlled;    /* may be empty if mg_explain_asks_controlled is false */
     const struct mg_explain_queue *queue; /* the queue of mg_explain_asks_queue; NULL: unknown */

@@ -207,7 +207,8 @@ static bool is_of_definition(struct mg_slice error_code)
 {
     return mg_slice_is(error_code, mg_reason_name(MG_REASON_UNRENDERABLE)) ||
            mg_slice_is(error_code, mg_reason_name(MG_REASON_REQUIREMENT)) ||
-           mg_slice_is(error_code, mg_reason_name(MG_REASON_EXPRESSION));
+           mg_slice_is(error_code, mg_reason_name(MG_REASON_EXPRESSION)) ||
+           mg_slice_is(error_code, mg_reason_name(MG_REASON_SKIP_REFUSED));
 }
 
 /* The reason why a request could not be built concerns the submission. Words of a service stand in the cause.
@@ -223,9 +224,7 @@ static void status_reason(const struct mg_fold *fold, const struct mg_effect *ef
                        mg_reason_text(effect->reason));
     int step = mg_failure_step(&record->order, effect);
     if (step >= 0 && is_of_definition(record->steps[step].error_code)) {
-        struct mg_slice text = record->steps[step].error_message.data != NULL
-                                   ? record->steps[step].error_message
-                                   : record->steps[step].error_text;
+        struct mg_slice text = record->steps[step].error_text;
         snprintf(status->reason + len, sizeof(status->reason) - (size_t)len, "; step %s: %.*s",
                  record->step_names[step], (int)text.len, text.data);
     } else if (step < 0 && effect->reason == MG_REASON_UNRENDERABLE) {

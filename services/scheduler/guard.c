@@ -3,8 +3,9 @@
  * in the same fold, with an event row of its own. The evaluation reads the record alone. So a batch that is
  * decided again, after a crash or a lost write, comes to the same verdicts.
  *
- * The reason is kept with the step: the values that decided as error_text, and the definition's text of a
- * requirement as error_message, which the client gets.
+ * The reason is kept with the step, as error_text: the values that decided. Of a refusal its text stands
+ * before them, "the total must be above 0 (payload.total > 0 was 0 > 0)", as for an order that is rejected.
+ * Operators and the client get the same words.
  */
 #include <string.h>
 
@@ -23,15 +24,19 @@ static uint64_t skipped_steps(const struct mg_order *order)
     return skipped;
 }
 
-static void reason_keep(struct mg_batch *batch, struct mg_fold *fold, int step, enum mg_reason reason,
-                        struct mg_slice why, struct mg_slice text)
+static void reason_keep(struct mg_fold *fold, int step, enum mg_reason reason, const char *why)
 {
-    struct mg_step_record *record = &fold->record->steps[step];
-    struct mg_slice kept = mg_arena_copy(batch->arena, why);
-    mg_step_error_set(record, mg_slice_of(mg_reason_name(reason)), kept);
-    record->error_message = text.data != NULL ? mg_arena_copy(batch->arena, text) : record->error_message;
+    mg_step_error_set(&fold->record->steps[step], mg_slice_of(mg_reason_name(reason)), mg_slice_of(why));
     fold->touched |= UINT64_C(1) << step;
-    fold->has_failed = fold->has_failed || kept.data == NULL;
+    fold->has_failed = fold->has_failed || why == NULL;
+}
+
+/* The values, behind the text of a refusal. NULL: no memory. */
+static const char *why_make(struct mg_batch *batch, struct mg_slice text, struct mg_slice values)
+{
+    return text.len == 0 ? mg_arena_text(batch->arena, values)
+                         : mg_arena_printf(batch->arena, "%.*s (%.*s)", (int)text.len, text.data,
+                                           (int)values.len, values.len > 0 ? values.data : "");
 }
 
 enum mg_fact mg_guard_evaluate(struct mg_batch *batch, struct mg_fold *fold, int step)
@@ -49,8 +54,13 @@ enum mg_fact mg_guard_evaluate(struct mg_batch *batch, struct mg_fold *fold, int
     struct mg_render_input input = {fold->workflow->workflow, record->order_id, record->payload, results};
     mg_buf_init(&why, WHY_MAX);
     enum mg_fact fact = mg_workflow_guard_decide(&input, step, skipped_steps(&record->order), &text, &why);
+    enum mg_reason reason = reasons[fact];
+    if (fact == MG_FACT_SKIP && record->order.steps[step].is_maybe) { /* the core refuses to pass it by */
+        reason = MG_REASON_SKIP_REFUSED;
+        text = mg_slice_of(mg_reason_text(reason));
+    }
     if (fact != MG_FACT_GO) {
-        reason_keep(batch, fold, step, reasons[fact], mg_buf_slice(&why), text);
+        reason_keep(fold, step, reason, why_make(batch, text, mg_buf_slice(&why)));
     }
     mg_buf_finish(&why);
     return fact;
@@ -70,11 +80,6 @@ void mg_guard_note_needs(struct mg_batch *batch, struct mg_fold *fold)
         uint64_t missing = workflow->plan.steps[transition->step].needs & skipped_steps(&fold->record->order);
         const char *why = mg_arena_printf(batch->arena, "step \"%s\", which it needs, was skipped",
                                           workflow->steps[__builtin_ctzll(missing)].name);
-        if (why == NULL) {
-            fold->has_failed = true;
-            return;
-        }
-        reason_keep(batch, fold, transition->step, transition->reason, mg_slice_of(why),
-                    (struct mg_slice){NULL, 0});
+        reason_keep(fold, transition->step, transition->reason, why);
     }
 }

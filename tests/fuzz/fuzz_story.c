@@ -32,7 +32,7 @@ static const char *const COLUMNS[] = {
     "order_id",    "workflow",   "state",      "reason",  "step",    "service",  "attempt",
     "kind",        "error_text", "due_at",     "by_whom", "breaker", "instance", "archived_on",
     "complete_by", "cause_kind", "wake_at",    "at",      "version", "maybe",    "failure_count",
-    "transitions", "statuses",   "generation", "is_high"};
+    "transitions", "statuses",   "generation", "is_high", "why"};
 #define COLUMN_COUNT ((int)(sizeof(COLUMNS) / sizeof(COLUMNS[0])))
 
 static const char *const LISTS[] = {"transitions", "statuses", NULL};

@@ -207,7 +207,7 @@ START_TEST(an_order)
         "checks it at \", \"archived_on\": \"2026-01-31\", "
         "\"dossier\": {\"workflow\": {\"definition\": {\"steps\":[1.0]}}}, "
         "\"payload\": \"{\\\"price\\\": 14.00}\", \"output\": \"[7.50]\", \"definition\": \"{\\\"steps\\\":[1.0]}\", "
-        "\"graph\": null, \"steps\": [{\"result\": \"{\\\"paid\\\": 14.00}\"}]}");
+        "\"graph\": null, \"steps\": [{\"result\": \"{\\\"paid\\\": 14.00}\", \"why\": null}]}");
     one_put(0, 1, "dossier", "{}");
     render(mg_query_order, "o-1");
     ck_assert_ptr_nonnull(strstr(out.data, ", \"definition\": \"\", \"graph\": null, \"steps\": ["));

@@ -84,8 +84,11 @@ START_TEST(a_step_that_is_refused_fails_with_its_reason)
                          "\"require\":[{\"that\":\"size(payload.items) > 5\",\"text\":\"too few items\"}],")),
            "[3.00]");
     ck_assert_int_eq(sent("request", "\"reserve\""), 0);
-    ck_assert_int_eq(sent("status", "too few items"), 1);
-    ck_assert_int_eq(sent("status", "\"code\":\"requirement\""), 1);
+    ck_assert_int_eq(sent("status",
+                          "\"code\":\"requirement\",\"text\":\"too few items (size(payload.items) > 5 "
+                          "was 1 > 5)\""),
+                     1);
+    ck_assert_int_eq(sent("alert", "; step reserve: too few items (size(payload.items) > 5 was 1 > 5)"), 1);
     stage_finish();
     submit(WORKFLOW("", STEP("reserve", "inventory", "\"when\":\"payload.coupon == 1\",")), "[3.00]");
     ck_assert_int_eq(sent("request", "\"reserve\""), 0);

@@ -1,0 +1,220 @@
+/* The steps of an order as people see them: all steps of its workflow, each with the reason of its guard. */
+#include <check.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/words.h"
+#include "operator/explain.h"
+#include "operator/steps.h"
+#include "suite.h"
+
+static const char DEFINITION[] =
+    "{\"workflow\":\"w\",\"version\":1,\"steps\":["
+    "{\"step\":\"score\",\"service\":\"risk\",\"do\":{\"method\":\"POST\",\"path\":\"/x\"},\"undo\":\"none\"},"
+    "{\"step\":\"express\",\"service\":\"carrier\",\"after\":[],\"when\":\"payload.express\","
+    "\"do\":{\"method\":\"POST\",\"path\":\"/x\"},\"undo\":\"none\"},"
+    "{\"step\":\"letter\",\"service\":\"mail\",\"needs\":[\"express\"],\"do\":{\"method\":\"POST\",\"path\":\"/x\"},\"undo\":\"none\"},"
+    "{\"step\":\"approve\",\"service\":\"desk\",\"after\":[\"score\",\"letter\"],"
+    "\"when\":\"results.score.risk == \\u0027high\\u0027\",\"do\":{\"method\":\"POST\",\"path\":\"/x\"},\"undo\":\"none\"},"
+    "{\"step\":\"charge\",\"service\":\"payment\",\"after\":[\"approve\"],"
+    "\"require\":[{\"that\":\"payload.total > 0\",\"text\":\"the total must be above 0\"}],"
+    "\"do\":{\"method\":\"POST\",\"path\":\"/x\"},\"undo\":\"none\"},"
+    "{\"step\":\"ship\",\"service\":\"carrier\",\"do\":{\"method\":\"POST\",\"path\":\"/x\"},\"undo\":\"none\"}]}";
+
+#define COLUMNS    7
+#define ORDER_COLS 3
+static const char *const STEP_COLUMNS[COLUMNS] = {"step",    "service",    "state", "reason",
+                                                  "attempt", "error_text", "maybe"};
+static const char *const ORDER_COLUMNS[ORDER_COLS] = {"order_id", "state", "goal"};
+
+static struct mg_table order, begun, whole;
+static char *order_cells[ORDER_COLS];
+static char *cells[8 * COLUMNS];
+static char *step_names[COLUMNS], *order_names[ORDER_COLS];
+
+static void setup(void)
+{
+    for (int i = 0; i < COLUMNS; i++) {
+        step_names[i] = strdup(STEP_COLUMNS[i]);
+    }
+    for (int i = 0; i < ORDER_COLS; i++) {
+        order_names[i] = strdup(ORDER_COLUMNS[i]);
+    }
+    order = (struct mg_table){
+        .row_count = 1, .column_count = ORDER_COLS, .columns = order_names, .cells = order_cells};
+    begun = (struct mg_table){.column_count = COLUMNS, .columns = step_names, .cells = cells};
+    whole = (struct mg_table){0};
+}
+
+static void teardown(void)
+{
+    for (int i = 0; i < COLUMNS; i++) {
+        free(step_names[i]);
+    }
+    for (int i = 0; i < ORDER_COLS; i++) {
+        free(order_names[i]);
+        free(order_cells[i]);
+        order_cells[i] = NULL;
+    }
+    for (int i = 0; i < begun.row_count * COLUMNS; i++) {
+        free(cells[i]);
+    }
+    mg_table_free(&whole);
+}
+
+static void order_is(enum mg_order_state state, enum mg_goal goal)
+{
+    order_cells[0] = strdup("o-1");
+    order_cells[1] = strdup(mg_order_state_name(state));
+    order_cells[2] = strdup(mg_goal_name(goal));
+}
+
+static void step_is(const char *step, enum mg_step_state state, enum mg_reason reason, int attempt,
+                    const char *error_text)
+{
+    char **row = &cells[begun.row_count++ * COLUMNS];
+    char number[16];
+    (void)snprintf(number, sizeof(number), "%d", attempt);
+    row[0] = strdup(step);
+    row[1] = strdup("risk");
+    row[2] = strdup(mg_step_state_name(state));
+    row[3] = strdup(mg_reason_name(reason));
+    row[4] = strdup(number);
+    row[5] = error_text != NULL ? strdup(error_text) : NULL;
+    row[6] = strdup("f");
+}
+
+static void complete(const char *definition)
+{
+    ck_assert(mg_steps_complete(&order, &begun, mg_slice_of(definition), &whole));
+}
+
+static void assert_step(int row, const char *step, const char *state, const char *why)
+{
+    ck_assert_str_eq(mg_table_cell(&whole, row, "step"), step);
+    ck_assert_str_eq(mg_table_cell(&whole, row, "state"), state);
+    ck_assert_str_eq(mg_table_cell(&whole, row, MG_STEPS_WHY), why);
+}
+
+static const char *explained(void)
+{
+    static char text[2048];
+    const struct mg_table none = {0};
+    const struct mg_explain_facts facts = {
+        .order = &order, .steps = &whole, .services = &none, .controlled = &none};
+    struct mg_buf out;
+    mg_buf_init_fixed(&out, text, sizeof(text));
+    mg_explain_write(&out, &facts);
+    ck_assert(!out.failed);
+    return text;
+}
+
+/* Would catch: a skip without the values that decided, or with those of an earlier failure. */
+START_TEST(a_skipped_step_has_the_reason_of_its_guard)
+{
+    order_is(MG_ORDER_PROCESSED, MG_GOAL_PROCESSED);
+    step_is("score", MG_STEP_DONE, MG_REASON_NONE, 1, "risk answered 503");
+    step_is("express", MG_STEP_SKIPPED, MG_REASON_WHEN_FALSE, 0, "payload.express was false");
+    step_is("letter", MG_STEP_SKIPPED, MG_REASON_NEEDS_SKIPPED, 0,
+            "step \"express\", which it needs, was skipped");
+    step_is("approve", MG_STEP_SKIPPED, MG_REASON_OPERATOR, 3, "desk answered 503");
+    complete(DEFINITION);
+    assert_step(0, "score", "done", "");
+    assert_step(1, "express", "skipped", "payload.express was false");
+    assert_step(2, "letter", "skipped", "step \"express\", which it needs, was skipped");
+    assert_step(3, "approve", "skipped", "an operator decided it");
+    ck_assert_str_eq(explained(),
+                     "order o-1 is processed: it has ended; step express is skipped: payload.express was "
+                     "false; step letter is skipped: step \"express\", which it needs, was skipped; "
+                     "step approve is skipped: an operator decided it");
+}
+END_TEST
+
+/* Would catch: an order that waits for the input of a guard, without a word about the guard. */
+START_TEST(a_step_that_has_not_begun_has_its_condition)
+{
+    order_is(MG_ORDER_PROCESSING, MG_GOAL_PROCESSED);
+    step_is("score", MG_STEP_RUNNING, MG_REASON_NONE, 1, NULL);
+    step_is("express", MG_STEP_SKIPPED, MG_REASON_WHEN_FALSE, 0, "payload.express was false");
+    complete(DEFINITION);
+    ck_assert_int_eq(whole.row_count, 6);
+    assert_step(2, "letter", "not yet", "");
+    assert_step(3, "approve", "not yet",
+                "it runs when results.score.risk == 'high', after step score, letter");
+    assert_step(4, "charge", "not yet", "it is refused unless payload.total > 0, after step approve");
+    assert_step(5, "ship", "not yet", "");
+    ck_assert_str_eq(mg_table_cell(&whole, 4, "service"), "payment");
+    ck_assert_ptr_nonnull(strstr(explained(),
+                                 "; step express is skipped: payload.express was false"
+                                 "; step approve is not yet decided: it runs when results.score.risk == "
+                                 "'high', after step score, letter"
+                                 "; step charge is not yet decided: it is refused unless"));
+}
+END_TEST
+
+START_TEST(a_refused_step_has_the_text_and_the_values)
+{
+    order_is(MG_ORDER_ERROR, MG_GOAL_PROCESSED);
+    step_is("charge", MG_STEP_FAILED, MG_REASON_REQUIREMENT, 0,
+            "the total must be above 0 (payload.total > 0 was 0 > 0)");
+    complete(DEFINITION);
+    assert_step(0, "charge", "failed", "the total must be above 0 (payload.total > 0 was 0 > 0)");
+    ck_assert(mg_steps_is_refused(&whole, 0));
+    ck_assert_ptr_nonnull(strstr(
+        explained(), "; step charge is refused: the total must be above 0 (payload.total > 0 was 0 > 0); "));
+}
+END_TEST
+
+/* Would catch: "not yet" of a step to which the order never comes. */
+START_TEST(an_order_that_turned_back_comes_to_no_other_step)
+{
+    order_is(MG_ORDER_ERROR, MG_GOAL_COMPENSATED);
+    step_is("score", MG_STEP_UNDO_FAILED, MG_REASON_ATTEMPTS_EXHAUSTED, 4, "risk answered 503");
+    complete(DEFINITION);
+    assert_step(0, "score", "undo_failed", "");
+    assert_step(3, "approve", "not reached", "");
+    ck_assert_ptr_null(strstr(explained(), "approve"));
+}
+END_TEST
+
+START_TEST(without_a_readable_definition_the_rows_stay)
+{
+    order_is(MG_ORDER_PROCESSING, MG_GOAL_PROCESSED);
+    step_is("score", MG_STEP_RUNNING, MG_REASON_NONE, 1, NULL);
+    complete("{\"steps\":[1.0]}");
+    ck_assert_int_eq(whole.row_count, 1);
+    mg_table_free(&whole);
+    complete("");
+    ck_assert_int_eq(whole.row_count, 1);
+}
+END_TEST
+
+/* Would catch: a line of sixty skipped steps. */
+START_TEST(the_line_names_three_steps_of_each_kind)
+{
+    order_is(MG_ORDER_PROCESSED, MG_GOAL_PROCESSED);
+    for (int i = 0; i < 5; i++) {
+        char name[] = {'s', (char)('0' + i), '\0'};
+        step_is(name, MG_STEP_SKIPPED, MG_REASON_WHEN_FALSE, 0, "payload.gift was false");
+    }
+    complete("");
+    ck_assert_ptr_nonnull(strstr(explained(), "; step s2 is skipped: payload.gift was false; so are 2 more"));
+    ck_assert_ptr_null(strstr(explained(), "s3"));
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("steps");
+    TCase *tests = tcase_create("steps");
+    tcase_add_checked_fixture(tests, setup, teardown);
+    tcase_add_test(tests, a_skipped_step_has_the_reason_of_its_guard);
+    tcase_add_test(tests, a_step_that_has_not_begun_has_its_condition);
+    tcase_add_test(tests, a_refused_step_has_the_text_and_the_values);
+    tcase_add_test(tests, an_order_that_turned_back_comes_to_no_other_step);
+    tcase_add_test(tests, without_a_readable_definition_the_rows_stay);
+    tcase_add_test(tests, the_line_names_three_steps_of_each_kind);
+    suite_add_tcase(suite, tests);
+    return run_suite(suite);
+}
