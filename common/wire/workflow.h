@@ -128,8 +128,8 @@ bool mg_workflow_condition(const struct mg_workflow *workflow, int step, int num
 typedef void mg_condition_seen_fn(void *arg, int number, bool is_true);
 void mg_workflow_guard_watch(const struct mg_render_input *input, int step, uint64_t skipped,
                              mg_condition_seen_fn *seen, void *arg);
-/* Holds a submission against `require` of the order. MG_PERMANENT: the text is the reason for its client.
- * MG_TRANSIENT: no memory. */
+/* Holds a submission against `require` of the order. MG_PERMANENT: it does not meet one; MG_BAD_INPUT: one
+ * has no value for it. The text is the reason for its client. MG_TRANSIENT: no memory. */
 enum mg_class mg_workflow_require(const struct mg_workflow *workflow, const char *order_id,
                                   struct mg_slice payload, struct mg_err *err) MG_MUSTCHECK;
 /* The first need that this payload does not meet; NULL: it meets all. */

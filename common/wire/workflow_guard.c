@@ -329,7 +329,7 @@ enum mg_class mg_workflow_require(const struct mg_workflow *workflow, const char
         class = mg_err_set(err, MG_PERMANENT, "requirement: %.*s (%.*s)", (int)broken->text.len,
                            broken->text.data, (int)why.len, why.len > 0 ? why.data : "");
     } else if (fact == MG_FACT_ERROR) {
-        class = mg_err_set(err, MG_PERMANENT, "expression: %.*s", (int)why.len, why.data);
+        class = mg_err_set(err, MG_BAD_INPUT, "expression: %.*s", (int)why.len, why.data);
     }
     mg_buf_finish(&why);
     return class;

@@ -480,7 +480,8 @@ static bool is_unmet(struct mg_batch *batch, struct mg_item *item)
     if (class == MG_TRANSIENT) {
         item->fold->has_failed = true;
     } else if (class != MG_OK) {
-        item_refuse(batch, item, REFUSED_INVALID, err.text);
+        enum mg_reason reason = class == MG_PERMANENT ? MG_REASON_REQUIREMENT : MG_REASON_EXPRESSION;
+        item_refuse(batch, item, mg_reason_name(reason), err.text); /* as a step that is refused */
     }
     return class != MG_OK;
 }

@@ -1,8 +1,12 @@
 """Guards: steps that an order takes or not by its payload and by results, and the words in which people read that."""
 
+import decimal
 import json
+import random
 
-from harness import scenario, step
+from harness import Order, scenario, step
+
+SEED = 20261124
 
 
 def branch_steps():
@@ -12,6 +16,19 @@ def branch_steps():
             {name: value for name, value in step("label", "carrier", needs=["express"]).items() if name != "after"},
             step("slow", "inventory", after=["express"], when="state.express == 'skipped'"),
             step("charge", "payment", after=["label", "slow"])]
+
+
+def paused(s, service):
+    """Pauses a service; its agents have the setting."""
+    s.cluster.tool("service", "pause", service, "--reason", "a look at the orders")
+    s.wait(lambda: all(agent.metric("makegood_agent_paused") == 1 for agent in s.cluster.agents_of(service)), f"{service} is paused")
+
+
+def refusal(s, order, *words):
+    """The answer to a command that is refused."""
+    done = s.cluster.tool("order", words[0], order.order_id, *words[1:], "--reason", "by hand", check=False)
+    assert done.returncode == 4, (words, done)
+    return done.stderr
 
 
 @scenario()
@@ -51,7 +68,7 @@ MISSING = "when: column 9: there is no member \"coupon\" (payload.coupon == 'X')
 
 @scenario()
 def what_a_guard_refuses_is_told_with_the_values_as_they_were(s):
-    """Would catch: a missing member that counts as false, a refusal whose client, operator or alert lacks the text or the values, an
+    """Would catch: a missing member that counts as false, a refusal without its text or its values for client, operator or alert, an
     evaluation without an end, an order that waits for a guard's input without a word about it."""
     numbers = list(range(2000))
     s.load_workflow("strict", [step("reserve", "inventory"),
@@ -88,9 +105,9 @@ def what_a_guard_refuses_is_told_with_the_values_as_they_were(s):
     assert told["cause"]["code"] == "expression" and "20000 steps" in told["cause"]["text"], told
     s.cluster.tool("order", "resume", stopped.order_id, "--set", "/qty=1", "--reason", "the shop has mended it")
     s.wait_state(stopped, "processed")
-    s.cluster.tool("service", "pause", "inventory", "--reason", "a look at the order")
+    paused(s, "inventory")
     waits = s.client.submit("strict", {"total": 1, "qty": 1, "coupon": "Y"})
-    s.wait(lambda: s.step_state(waits, "reserve") == "waiting", "the order waits for its first step")
+    s.wait_step(waits, "reserve", "waiting")
     show, explain = (s.cluster.tool("order", verb, waits.order_id).stdout for verb in ("show", "explain"))
     ahead = "it is refused unless payload.qty > 0, after step reserve"
     assert f"\n  charge           not yet       {ahead}\n" in show, show
@@ -98,3 +115,195 @@ def what_a_guard_refuses_is_told_with_the_values_as_they_were(s):
     s.cluster.tool("service", "resume", "inventory", "--reason", "seen")
     s.wait_state(waits, "processed")
     assert s.step(waits, "ship")["error_text"] == "payload.coupon == 'X' was 'Y' == 'X'", s.step(waits, "ship")
+
+
+@scenario()
+def an_operators_verbs_meet_skipped_and_refused_steps(s):
+    """Would catch: a skipped step that a verb sends, settles or undoes; a skip by hand that leaves the steps which need it; a refused
+    step that no verb moves; a restart that remembers old verdicts."""
+    def verb(order, *words):
+        s.cluster.tool("order", words[0], order.order_id, *words[1:], "--reason", "by hand")
+
+    s.load_workflow("verbs", branch_steps(), on_failure="error")
+    s.load_workflow("paid", [step("charge", "payment", require=[{"that": "payload.total > 0", "text": "nothing to pay"}]),
+                             step("ship", "carrier", after=["charge"])], on_failure="error")
+    declined = {"express": False, "behaviour": {"payment": "decline"}}
+    resumed, cancelled = (s.client.submit("verbs", {**declined, "n": n}) for n in range(2))
+    lost = s.client.submit("verbs", {"express": True, "behaviour": {"carrier": "decline"}})
+    settled, skipped = (s.client.submit("paid", {"total": 0, "n": n}) for n in range(2))
+    for order in (resumed, cancelled, lost, settled, skipped):
+        s.client.wait_status(order, "error")
+
+    for outcome in ("done", "absent"):
+        text = refusal(s, resumed, "settle", "--step", "express", "--outcome", outcome)
+        assert "no request that may have happened has gone out" in text, text
+    version = s.process(resumed)["version"]
+    verb(resumed, "skip", "--step", "express")  # it is: nothing changes
+    assert s.process(resumed)["version"] == version, s.story(resumed)
+    verb(resumed, "resume", "--set", '/behaviour="normal"')
+    s.wait_state(resumed, "processed")
+    assert s.step(resumed, "express")["attempt"] == 0 and s.step_state(resumed, "label") == "skipped", s.story(resumed)
+    assert "compensate it instead" in refusal(s, resumed, "cancel")
+    verb(resumed, "compensate")
+    s.wait_state(resumed, "compensated")
+    assert {key for key in s.remote("carrier").entries() if key.startswith(resumed.order_id)} == set(), "a skipped step was undone"
+    s.assert_effects(resumed, {("reserve", "inventory"): "undone", ("slow", "inventory"): "undone"})
+    paid = s.effect(resumed, "charge", "payment", generation=s.step(resumed, "charge")["generation"])
+    assert paid["state"] == "undone", paid
+    verb(resumed, "restart")
+    s.wait_state(resumed, "processed")
+    assert [s.step(resumed, name)["reason"] for name in ("express", "label")] == ["when_false", "needs_skipped"], s.story(resumed)
+    assert len([row for row in s.events(resumed) if row["cause_kind"] == "facts"]) == 4, s.story(resumed)
+
+    verb(cancelled, "cancel")
+    s.wait_state(cancelled, "cancelled")
+    assert s.step_state(cancelled, "express") == "skipped", s.story(cancelled)
+
+    verb(lost, "skip", "--step", "express")
+    s.wait_state(lost, "processed")
+    show = s.cluster.tool("order", "show", lost.order_id).stdout
+    assert "\n  express          skipped       attempts: 1 do, an operator decided it, last failure: " in show, show
+    assert '\n  label            skipped       step "express", which it needs, was skipped\n' in show, show
+    assert s.step_state(lost, "slow") == "done", s.story(lost)  # its condition reads the state
+
+    verb(settled, "settle", "--step", "charge", "--outcome", "done", "--result", '{"id":"cash"}')
+    s.wait_state(settled, "processed")
+    assert s.step(settled, "charge")["result"] == '{"id":"cash"}' and s.effect(settled, "charge", "payment")["do_requests"] == 0
+    verb(skipped, "skip", "--step", "charge")
+    s.wait_state(skipped, "processed")
+    s.assert_effects(skipped, {("charge", "payment"): "none", ("ship", "carrier"): "done"})
+
+
+@scenario(schedulers=1)
+def an_order_goes_on_under_the_version_that_accepted_it(s):
+    """Would catch: guards of a newer version that skip steps of an order which was accepted without them."""
+    s.load_workflow("grows", [step("reserve", "inventory"), step("charge", "payment", after=["reserve"])])
+    paused(s, "inventory")
+    old = [s.client.submit("grows", {"total": 5, "n": n}) for n in range(10)]
+    for order in old:
+        s.client.wait_status(order, "accepted")
+    s.load_workflow("grows", [step("reserve", "inventory"), step("charge", "payment", after=["reserve"], when="payload.total > 100"),
+                              step("ship", "carrier", after=["charge"])], version=2)
+    victim = s.cluster.schedulers[0]
+    victim.kill()  # the next one reads both versions anew, and the newest one at once
+    victim.start()
+    new = [s.client.submit("grows", {"total": 5, "n": n}) for n in range(10)]
+    for order in new:
+        s.client.wait_status(order, "accepted")
+    s.cluster.tool("service", "resume", "inventory", "--reason", "the new version is loaded")
+    for order in old + new:
+        s.client.wait_status(order, "processed")
+    versions = [{s.process(order)["workflow_version"] for order in orders} for orders in (old, new)]
+    assert versions == [{1}, {2}], versions
+    for order in old:
+        s.assert_effects(order, {("charge", "payment"): "done", ("ship", "carrier"): "none"})
+        assert all(row["cause_kind"] != "facts" for row in s.events(order)), s.story(order)
+    for order in new:
+        s.assert_effects(order, {("charge", "payment"): "none", ("ship", "carrier"): "done"})
+
+
+# Between the verdict of a guard and the next step: when it is decided, when it is written, and when the request is out.
+KILLS = ((0, "scheduler_decided:3"), (0, "scheduler_committing:2"), (0, "scheduler_committed:3"), (0, "scheduler_published:4"),
+         (1, "agent_called:3"), (1, "agent_answered:2"))
+ORDERS = 200
+RATE = decimal.Decimal("1.077")
+
+
+def walk_steps():
+    """Guards over the payload, over values, over states and over results."""
+    steps = [step("reserve", "inventory"),
+             step("approve", "carrier", after=["reserve"], when="values.gross > 500.00 || payload.risk == 'high'"),
+             step("letter", "carrier", needs=["approve"]),
+             step("plain", "inventory", after=["approve"], when="state.approve == 'skipped'"),
+             step("charge", "payment", after=["letter", "plain"],
+                  require=[{"that": "payload.total > 0 || has(results.approve)", "text": "nothing to pay"}]),
+             step("gift", "carrier", after=["charge"], when="payload.gift.wrap"),
+             step("ship", "inventory", after=["gift"])]
+    del steps[2]["after"]
+    for each in steps:
+        each["complete_within"] = "3s"  # the undo of a request that came again waits so long (law 11, quiesce)
+        each["retry"] = {"attempts": 20, "backoff": "50ms", "max_backoff": "200ms"}
+    return steps
+
+
+def walk_payload(chance):
+    payload = {"total": decimal.Decimal(chance.choice((0, 1, 46428, 46425, 46426, 99999))) / 100, "risk": chance.choice(("low", "low", "high")),
+               "qty": chance.choice((1, 1, 1, 1, 1, 0)), "gift": chance.choice(({"wrap": True}, {"wrap": False}, {"wrap": False}, {}))}
+    if chance.random() < 0.1:
+        payload["behaviour"] = {"payment": "decline"}
+    return payload
+
+
+def oracle(payload):
+    """What becomes of an order: its end, the states of the steps that it came to, its output, and the code of its cause."""
+    if payload["qty"] < 1:
+        return "rejected", {}, None, "requirement"
+    gross = (payload["total"] * RATE).quantize(decimal.Decimal("0.01"), decimal.ROUND_HALF_UP)
+    is_approved = gross > 500 or payload["risk"] == "high"
+    taken, other = ("done", "skipped") if is_approved else ("skipped", "done")
+    states = {"reserve": "done", "approve": taken, "letter": taken, "plain": other, "charge": "done"}
+    code = "card_declined" if "behaviour" in payload else None
+    if payload["total"] == 0 and not is_approved:
+        code = "requirement"
+    if code is not None:
+        states["charge"] = "failed"
+    elif "wrap" not in payload["gift"]:
+        states["gift"], code = "failed", "expression"
+    else:
+        states["gift"], states["ship"] = "done" if payload["gift"]["wrap"] else "skipped", "done"
+    if code is None:
+        return "processed", states, f'{{"gross":{gross}}}', None
+    return "compensated", {name: "undone" if state == "done" else state for name, state in states.items()}, None, code
+
+
+def to_json(payload):
+    """JSON with the digits of its decimals."""
+    total = payload["total"]
+    return json.dumps({**payload, "total": "@"}).replace('"@"', f"{total:.2f}")
+
+
+@scenario(schedulers=1, agents=1)
+def branches_end_as_an_oracle_says_however_often_processes_die(s):
+    """Would catch: a verdict that is lost or taken again with another result, a request of a step that was skipped, an undo of one,
+    digits that a value loses. 200 orders of random branches; processes die between verdict and request."""
+    s.load_workflow("walk", walk_steps(), values={"gross": "round(payload.total * 1.077, 2)"}, output={"gross": "${= values.gross}"},
+                    require=[{"that": "payload.qty > 0", "text": "no piece"}])
+    chance, orders, agent = random.Random(SEED), [], s.cluster.agents_of("carrier")[0]
+    for number, (is_agent, place) in enumerate(KILLS):
+        victim = agent if is_agent else s.cluster.schedulers[0]
+        environment = dict(victim.env)
+        victim.kill()
+        victim.env = {**environment, "MAKEGOOD_FAILPOINT": place}
+        victim.start()
+        for n in range(len(orders), ORDERS * (number + 1) // len(KILLS)):
+            payload = walk_payload(chance)
+            order = Order(f"walk-{n}", f'{{"order_id":"walk-{n}","workflow":"walk","payload":{to_json(payload)}}}', f"corr-walk-{n}")
+            s.client.post(order)
+            orders.append((order, payload, oracle(payload)))
+        s.wait(lambda v=victim: not v.is_running(), f"{victim.name} dies at {place}")
+        victim.env = environment
+        victim.start()
+        s.ends_badly.add(victim.name)
+    for order, _, (end, _, _, _) in orders:
+        s.client.wait_status(order, end)
+    assert len({end for _, _, (end, _, _, _) in orders}) == 3 and len({code for _, _, (_, _, _, code) in orders}) == 4, "a case is missing"
+
+    states, bodies = {}, {}
+    for row in s.rows("SELECT order_id, step, state FROM order_step"):
+        states.setdefault(row["order_id"], {})[row["step"]] = row["state"]
+    for (message, _), body in zip(s.client.messages, s.client.bodies):
+        bodies[message["order_id"], message["status"]] = (message, body.decode())
+    wanted, services = {}, {each["step"]: each["service"] for each in walk_steps()}
+    for order, payload, (end, steps, output, code) in orders:
+        message, body = bodies[order.order_id, end]
+        seen = states.get(order.order_id, {})
+        if code == "card_declined" and seen["charge"] == "undone":  # its request came again: either copy may have acted
+            seen["charge"] = "failed"
+        assert seen == steps, f"{payload}: {steps}\n{s.story(order)}"
+        assert output is None or f'"output":{output}' in body, (payload, body)
+        assert code is None or message["cause"]["code"] == code, (payload, body)
+        wanted.update({(services[name], f"{order.order_id}.{name}.do"): state for name, state in steps.items() if state in ("done", "undone")})
+    stands = {(service, key): entry["state"] for service in sorted(set(services.values()))
+              for key, entry in s.remote(service).entries().items() if entry["effects"] > 0}
+    assert stands == wanted, {place: (stands.get(place), wanted.get(place)) for place in stands.keys() | wanted.keys()
+                              if stands.get(place) != wanted.get(place)}

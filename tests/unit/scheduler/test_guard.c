@@ -105,6 +105,7 @@ START_TEST(an_order_that_is_refused_is_rejected)
            "[3.00]");
     ck_assert_int_eq(sent("request", "\"reserve\""), 0);
     ck_assert_int_eq(sent("status", "requirement: too few items (size(payload.items) > 5 was 1 > 5)"), 1);
+    ck_assert_int_eq(sent("status", "\"cause\":{\"code\":\"requirement\","), 1);
     stage_finish();
 }
 END_TEST
