@@ -862,7 +862,8 @@ class Answers(Case):
                 tool.kill()
                 tool.wait()
         self.assertEqual(rest, as_printed({"order_id": self.order_id, "state": "processed",
-                                           "explanation": json.loads(rest)["explanation"]}))
+                                           "explanation": json.loads(rest)["explanation"],
+                                           "steps": [{"step": "charge", "state": "done", "why": None}]}))
         self.assertEqual(tool.returncode, DONE)
 
     def test_failures_are_counted_by_their_cause(self):
