@@ -5,9 +5,8 @@
 
 __extension__ typedef unsigned __int128 magnitude;
 
-/* No text reaches an exponent beyond this with digits that could balance it: 1 KiB of digits, or a payload's
- * number, whose value is within a double's. */
-#define EXPONENT_MAX 100000
+/* Above the bytes of any text, so no count of zeros balances a larger exponent. */
+#define EXPONENT_MAX 100000000
 #define LONG_DIGITS  19 /* of the largest power of ten in 64 bits */
 
 /* 10 to `exponent`, which is at most 38. */

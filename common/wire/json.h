@@ -16,12 +16,15 @@ struct mg_json_limits {
     size_t max_bytes; /* a body; default 256 KiB: a broker moves it without harm to other traffic */
     int max_depth;    /* default 32: no order is deeper; bounds recursion */
     int max_members;  /* default 10,000 members and elements in all: bounds memory and time */
+    bool any_number;  /* false: integers fit int64, others a double, as this program reads them */
 };
 extern const struct mg_json_limits MG_JSON_LIMITS_DEFAULT;
+/* The same for texts with the data of clients and services, whose numbers are passed on digit for digit. */
+extern const struct mg_json_limits MG_JSON_LIMITS_DATA;
 
 /* Checks strict RFC 8259 text. Refused, with line and column: bytes above a limit, duplicate names, invalid
- * UTF-8, NUL, numbers outside int64 and double, and text after the value. Holds no memory after its return.
- * MG_BAD_INPUT, or MG_TRANSIENT when out of memory. */
+ * UTF-8, NUL, numbers out of range unless any are allowed, and text after the value. Holds no memory after
+ * its return. MG_BAD_INPUT, or MG_TRANSIENT when out of memory. */
 enum mg_class mg_json_check(struct mg_slice text, const struct mg_json_limits *limits,
                             struct mg_err *err) MG_MUSTCHECK;
 

@@ -247,6 +247,9 @@ enum mg_check_fault mg_check_number(struct mg_check *check)
             return MG_FAULT_SYNTAX;
         }
     }
+    if (check->limits->any_number) {
+        return MG_FAULT_NONE;
+    }
     bool is_above = is_integer ? is_above_int64(mantissa, digits, begin != mantissa)
                                : is_above_double(mantissa, end, exponent);
     if (!is_above) {

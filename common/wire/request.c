@@ -18,6 +18,7 @@ const struct mg_json_limits MG_REQUEST_LIMITS = {
     .max_bytes = 4 * 1024 * 1024,
     .max_depth = 1040,
     .max_members = 512 * 1024,
+    .any_number = true,
 };
 
 static const char *const NAMES[] = {"v",       "order_id",        "step",     "service",     "attempt",

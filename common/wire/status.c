@@ -34,8 +34,7 @@ enum mg_class mg_status_parse(struct mg_slice body, struct mg_status_message *re
     struct mg_json_object object;
     struct mg_status_message status = {0};
 
-    if (!mg_json_message_open(&object, &faults, body, &MG_JSON_LIMITS_DEFAULT, NAMES,
-                              MG_JSON_UNKNOWN_IGNORED)) {
+    if (!mg_json_message_open(&object, &faults, body, &MG_JSON_LIMITS_DATA, NAMES, MG_JSON_UNKNOWN_IGNORED)) {
         return faults.class;
     }
     mg_json_version_check(&object);

@@ -277,7 +277,8 @@ static enum mg_class check_output(struct mg_slice output, struct mg_err *err)
     const struct mg_json_limits limits = {.max_bytes = MG_OUTPUT_MAX_BYTES,
                                           .max_depth = MG_JSON_LIMITS_DEFAULT.max_depth - 1,
                                           .max_members =
-                                              MG_JSON_LIMITS_DEFAULT.max_members - MG_STATUS_MEMBERS_MAX};
+                                              MG_JSON_LIMITS_DEFAULT.max_members - MG_STATUS_MEMBERS_MAX,
+                                          .any_number = true};
     return mg_json_check(output, &limits, err);
 }
 

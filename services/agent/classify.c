@@ -65,7 +65,7 @@ bool mg_classify_is_json_type(const char *content_type)
 
 struct mg_json_limits mg_answer_limits(const struct mg_service *service)
 {
-    struct mg_json_limits limits = MG_JSON_LIMITS_DEFAULT;
+    struct mg_json_limits limits = MG_JSON_LIMITS_DATA;
     limits.max_bytes = service->answer_max_bytes;
     limits.max_depth -= REPLY_LEVELS;
     limits.max_members -= REPLY_MEMBERS;

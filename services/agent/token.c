@@ -120,7 +120,7 @@ static enum mg_class read_life_s(struct mg_slice body, int64_t *ret_life_s, stru
         mg_buf_append_slice(&text, life);
     }
     bool is_number = !text.failed && text.len > 0 &&
-                     mg_json_check(mg_buf_slice(&text), &MG_JSON_LIMITS_DEFAULT, &number_err) == MG_OK &&
+                     mg_json_check(mg_buf_slice(&text), &MG_JSON_LIMITS_DATA, &number_err) == MG_OK &&
                      mg_json_type_of(mg_buf_slice(&text)) == MG_JSON_NUMBER;
     if (!is_number) {
         return mg_err_set(err, MG_PERMANENT,
@@ -175,7 +175,7 @@ static enum mg_class read_answer(const struct mg_http_answer *answer, char **ret
     if (answer->sent != MG_SENT_YES) {
         return mg_err_set(err, MG_TRANSIENT, "the token endpoint gave no answer: %.150s", answer->reason);
     }
-    bool is_json = mg_json_check(answer->body, &MG_JSON_LIMITS_DEFAULT, &json_err) == MG_OK;
+    bool is_json = mg_json_check(answer->body, &MG_JSON_LIMITS_DATA, &json_err) == MG_OK;
     if (answer->status < 200 || answer->status > 299) {
         char word[41];
         put_error_word(is_json ? answer->body : mg_slice_of("{}"), word, sizeof(word));

@@ -141,7 +141,7 @@ static enum mg_exit_code sets_read(struct mg_cli *cli, struct mg_command *comman
         }
         command->sets[i].pointer = (struct mg_slice){text, (size_t)(equals - text)};
         command->sets[i].value = mg_slice_of(equals + 1);
-        if (mg_json_check(command->sets[i].value, &MG_JSON_LIMITS_DEFAULT, &err) != MG_OK) {
+        if (mg_json_check(command->sets[i].value, &MG_JSON_LIMITS_DATA, &err) != MG_OK) {
             return mg_cli_fail(MG_EXIT_USAGE, "--set %s: the value is no JSON: %s", text, err.text);
         }
         command->set_count++;
@@ -162,7 +162,7 @@ static enum mg_exit_code result_read(struct mg_cli *cli, struct mg_command *comm
     if (command->result.len > MG_COMMAND_RESULT_MAX) {
         return mg_cli_fail(MG_EXIT_USAGE, "--result is longer than %d bytes", MG_COMMAND_RESULT_MAX);
     }
-    if (mg_json_check(command->result, &MG_JSON_LIMITS_DEFAULT, &err) != MG_OK) {
+    if (mg_json_check(command->result, &MG_JSON_LIMITS_DATA, &err) != MG_OK) {
         return mg_cli_fail(MG_EXIT_USAGE,
                            "--result %.60s: no JSON: %s; write it as in --result '{\"id\":\"ch_42\"}'",
                            cli->options.step_result, err.text);

@@ -12,6 +12,7 @@
 #include "operator/moment.h"
 #include "operator/steps.h"
 #include "rounds.h"
+#include "wire/json.h"
 #include "wire/reply.h"
 
 /* The longest text in a transition or status is a reason. */
@@ -42,9 +43,44 @@ static void lists_free(struct mg_event_lists *lists, int count)
     free(lists);
 }
 
+/* A list's text without the outputs in it. They are the client's, may have any number, and are printed
+ * from the order's own row. MG_TRANSIENT: no memory. */
+static enum mg_class outputs_drop(struct mg_slice list, struct mg_buf *ret, struct mg_err *err)
+{
+    char pointer[32];
+    struct mg_buf next;
+    mg_buf_append_slice(ret, list);
+    for (int i = 0; i < MG_STEPS_MAX && !ret->failed; i++) { /* above the statuses of one event */
+        (void)snprintf(pointer, sizeof(pointer), "/%d/output", i);
+        if (mg_json_find(mg_buf_slice(ret), pointer).data == NULL) {
+            continue;
+        }
+        mg_buf_init(&next, MG_DOCUMENT_MAX_BYTES);
+        enum mg_class class = mg_json_set(mg_buf_slice(ret), pointer, mg_slice_of("null"), &next, err);
+        mg_buf_finish(ret);
+        *ret = next;
+        if (class != MG_OK) {
+            return class;
+        }
+    }
+    return ret->failed ? mg_err_set(err, MG_TRANSIENT, "the JSON text could not be read: no memory") : MG_OK;
+}
+
 static bool list_read(const char *text, struct json_t **ret_list, struct mg_err *err)
 {
-    return text[0] == '\0' || mg_document_read(mg_slice_of(text), ret_list, err) == MG_OK;
+    struct mg_buf list;
+    struct mg_slice whole = mg_slice_of(text);
+    if (text[0] == '\0') {
+        return true;
+    }
+    if (strstr(text, "\"output\"") == NULL || mg_json_check(whole, &MG_JSON_LIMITS_DATA, err) != MG_OK) {
+        return mg_document_read(whole, ret_list, err) == MG_OK;
+    }
+    mg_buf_init(&list, MG_DOCUMENT_MAX_BYTES);
+    bool is_read = outputs_drop(whole, &list, err) == MG_OK &&
+                   mg_document_read(mg_buf_slice(&list), ret_list, err) == MG_OK;
+    mg_buf_finish(&list);
+    return is_read;
 }
 
 /* The lists of all rows; NULL: no memory. The database has checked the texts of the lists, but accepts more

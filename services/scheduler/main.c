@@ -49,8 +49,10 @@ static enum mg_class scheduler_check(struct mg_process *process, struct mg_err *
     options.pg_dsn = process->options.pg_dsn;
     options.is_unsafe_durability_allowed = process->options.is_unsafe_durability_allowed;
     options.instance = process->instance;
-    options.limits = (struct mg_json_limits){
-        .max_bytes = (size_t)body_max, .max_depth = (int)depth_max, .max_members = (int)members_max};
+    options.limits = (struct mg_json_limits){.max_bytes = (size_t)body_max,
+                                             .max_depth = (int)depth_max,
+                                             .max_members = (int)members_max,
+                                             .any_number = true};
     if (!mg_trace_threshold_parse(trace_sample, &trace_threshold)) {
         return mg_err_set(err, MG_BAD_INPUT, "--trace-sample %s: expected a number from 0 to 1",
                           trace_sample);

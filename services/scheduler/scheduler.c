@@ -274,7 +274,7 @@ static int most(int a, int b)
  * cut results to it. */
 static struct mg_json_limits message_limits(const struct mg_json_limits *of_submissions)
 {
-    struct mg_json_limits limits = MG_JSON_LIMITS_DEFAULT;
+    struct mg_json_limits limits = MG_JSON_LIMITS_DATA;
     if (of_submissions->max_bytes > limits.max_bytes) {
         limits.max_bytes = of_submissions->max_bytes;
     }

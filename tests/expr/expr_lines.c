@@ -124,7 +124,7 @@ static void answer(struct mg_slice json, long times, struct mg_buf *buf)
 
 int main(int argc, char **argv)
 {
-    static const struct mg_json_limits LIMITS = {WIDE, 100, WIDE};
+    static const struct mg_json_limits LIMITS = {WIDE, 100, WIDE, true};
     long times = argc == 3 && strcmp(argv[1], "--time") == 0 ? strtol(argv[2], NULL, 10) : 1;
     char *json = NULL;
     size_t size = 0;

@@ -31,7 +31,7 @@ static void sets_can_be_made(const struct mg_command *command)
         enum mg_class class = mg_json_set(mg_slice_of(payload), command->sets[i].pointer.data,
                                           command->sets[i].value, &changed, &err);
         FUZZ_REQUIRE(class == MG_OK || (class == MG_BAD_INPUT && err.text[0] != '\0'));
-        struct mg_json_limits limits = MG_JSON_LIMITS_DEFAULT;
+        struct mg_json_limits limits = MG_JSON_LIMITS_DATA;
         limits.max_depth *= 2; /* the value's levels are added to the payload's */
         if (class == MG_OK) {
             FUZZ_REQUIRE(mg_json_check(mg_buf_slice(&changed), &limits, &err) == MG_OK);
@@ -46,7 +46,7 @@ static void try_command(struct mg_slice body, struct mg_arena *arena)
     struct mg_buf first, second;
     struct mg_err err;
     FUZZ_POISON(command);
-    enum mg_class class = mg_command_parse(body, &MG_JSON_LIMITS_DEFAULT, arena, &command, &err);
+    enum mg_class class = mg_command_parse(body, &MG_JSON_LIMITS_DATA, arena, &command, &err);
     if (class != MG_OK) {
         FUZZ_REQUIRE_REFUSAL(class, err, command);
         return;
@@ -55,7 +55,7 @@ static void try_command(struct mg_slice body, struct mg_arena *arena)
     mg_buf_init(&first, FUZZ_TEXT_MAX);
     mg_buf_init(&second, FUZZ_TEXT_MAX);
     mg_command_write(&command, &first);
-    class = mg_command_parse(mg_buf_slice(&first), &MG_JSON_LIMITS_DEFAULT, arena, &again, &err);
+    class = mg_command_parse(mg_buf_slice(&first), &MG_JSON_LIMITS_DATA, arena, &again, &err);
     FUZZ_REQUIRE(class == MG_OK);
     is_same_command(&command, &again);
     sets_can_be_made(&command);

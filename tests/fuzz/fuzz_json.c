@@ -1,6 +1,6 @@
 /*
- * JSON text: the validator against a second one (jansson), its limits, and the functions that walk over
- * accepted text. The input is the text.
+ * JSON text: the validator against a second one (jansson), with and without bounds for numbers; its limits,
+ * and the functions that walk over accepted text. The input is the text.
  */
 #include <jansson.h>
 #include <stdlib.h>
@@ -11,7 +11,7 @@
 
 #define DEPTH_MAX 2048 /* jansson's own limit */
 
-static const struct mg_json_limits WIDE = {FUZZ_TEXT_MAX, DEPTH_MAX, FUZZ_TEXT_MAX};
+static const struct mg_json_limits WIDE = {FUZZ_TEXT_MAX, DEPTH_MAX, FUZZ_TEXT_MAX, false};
 
 static bool is_taken_by_jansson(struct mg_slice text)
 {
@@ -22,6 +22,46 @@ static bool is_taken_by_jansson(struct mg_slice text)
     json_t *root = json_loadb(text.data, text.len, JSON_REJECT_DUPLICATES | JSON_DECODE_ANY, &error);
     json_decref(root);
     return root != NULL;
+}
+
+/* The text with a 0 for each number that JSON's grammar has; other text is not changed. */
+static void numbers_replace(struct mg_slice text, struct mg_buf *ret)
+{
+    static const char DIGITS[] = "0123456789";
+    bool is_in_string = false;
+    for (size_t i = 0; i < text.len; i++) {
+        char c = text.data[i];
+        if (is_in_string || (c != '-' && (c < '0' || c > '9'))) {
+            is_in_string = c == '"' ? !is_in_string : is_in_string;
+            mg_buf_append(ret, text.data + i, 1);
+            if (is_in_string && c == '\\' && i + 1 < text.len) {
+                mg_buf_append(ret, text.data + ++i, 1);
+            }
+            continue;
+        }
+        mg_buf_append_text(ret, "0");
+        while (i + 1 < text.len && text.data[i + 1] != '\0' &&
+               (strchr(DIGITS, text.data[i + 1]) != NULL || strchr("+-.eE", text.data[i + 1]) != NULL)) {
+            i++;
+        }
+    }
+}
+
+/* Without bounds for numbers no other text is accepted, and none is refused. */
+static void any_number_changes_nothing_else(struct mg_slice text, enum mg_class class)
+{
+    static const struct mg_json_limits ANY = {FUZZ_TEXT_MAX, DEPTH_MAX, FUZZ_TEXT_MAX, true};
+    struct mg_err err;
+    struct mg_buf bounded;
+    enum mg_class any = mg_json_check(text, &ANY, &err);
+    FUZZ_REQUIRE(class != MG_OK || any == MG_OK);
+    FUZZ_REQUIRE(any == MG_OK || strstr(err.text, "out of range") == NULL);
+    if (any == MG_OK && class != MG_OK) {
+        mg_buf_init(&bounded, FUZZ_TEXT_MAX);
+        numbers_replace(text, &bounded);
+        FUZZ_REQUIRE(mg_buf_slice(&bounded).len <= text.len && is_taken_by_jansson(mg_buf_slice(&bounded)));
+        mg_buf_finish(&bounded);
+    }
 }
 
 static bool is_taken_within(struct mg_slice text, struct mg_json_limits limits)
@@ -58,16 +98,21 @@ static struct size measure(struct mg_slice value)
     return size;
 }
 
+static struct mg_json_limits within(size_t bytes, int depth, int members)
+{
+    return (struct mg_json_limits){.max_bytes = bytes, .max_depth = depth, .max_members = members};
+}
+
 static void limits_hold(struct mg_slice text)
 {
     struct size size = measure(mg_json_trim(text));
-    FUZZ_REQUIRE(is_taken_within(text, (struct mg_json_limits){text.len, size.depth, size.members}));
-    FUZZ_REQUIRE(!is_taken_within(text, (struct mg_json_limits){text.len - 1, size.depth, size.members}));
+    FUZZ_REQUIRE(is_taken_within(text, within(text.len, size.depth, size.members)));
+    FUZZ_REQUIRE(!is_taken_within(text, within(text.len - 1, size.depth, size.members)));
     if (size.depth > 0) {
-        FUZZ_REQUIRE(!is_taken_within(text, (struct mg_json_limits){text.len, size.depth - 1, size.members}));
+        FUZZ_REQUIRE(!is_taken_within(text, within(text.len, size.depth - 1, size.members)));
     }
     if (size.members > 0) {
-        FUZZ_REQUIRE(!is_taken_within(text, (struct mg_json_limits){text.len, size.depth, size.members - 1}));
+        FUZZ_REQUIRE(!is_taken_within(text, within(text.len, size.depth, size.members - 1)));
     }
 }
 
@@ -152,6 +197,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     char nothing = 0x5A;
     enum mg_class class = mg_json_check(text, &WIDE, &err);
     FUZZ_REQUIRE((class == MG_OK) == is_taken_by_jansson(text));
+    any_number_changes_nothing_else(text, class);
     if (class != MG_OK) {
         FUZZ_REQUIRE_REFUSAL(class, err, nothing);
         return 0;

@@ -31,7 +31,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     struct mg_submission submission;
     struct mg_err err;
     FUZZ_POISON(submission);
-    enum mg_class class = mg_submission_parse(body, &MG_JSON_LIMITS_DEFAULT, &submission, &err);
+    enum mg_class class = mg_submission_parse(body, &MG_JSON_LIMITS_DATA, &submission, &err);
     if (class != MG_OK) {
         FUZZ_REQUIRE_REFUSAL(class, err, submission);
         return 0;
@@ -41,7 +41,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     FUZZ_REQUIRE(mg_name_is_valid(submission.workflow, strlen(submission.workflow)));
     FUZZ_REQUIRE(submission.workflow_version >= 0 && submission.complete_within_ms >= 0);
     FUZZ_REQUIRE(fuzz_is_within(submission.payload, body) || mg_slice_is(submission.payload, "{}"));
-    FUZZ_REQUIRE(mg_json_check(submission.payload, &MG_JSON_LIMITS_DEFAULT, &err) == MG_OK);
+    FUZZ_REQUIRE(mg_json_check(submission.payload, &MG_JSON_LIMITS_DATA, &err) == MG_OK);
     digest_knows_each_byte(body);
     return 0;
 }

@@ -130,7 +130,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     struct mg_err err, scratch;
     int count = 0;
     const struct mg_mistakes mistakes = {on_mistake, &count};
-    if (mg_json_check(payload, &MG_JSON_LIMITS_DEFAULT, &scratch) != MG_OK) {
+    if (mg_json_check(payload, &MG_JSON_LIMITS_DATA, &scratch) != MG_OK) {
         payload = mg_slice_of(PAYLOAD);
     }
     enum mg_class class = mg_workflow_parse(text, &mistakes, &workflow, &err);

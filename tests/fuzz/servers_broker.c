@@ -59,7 +59,7 @@ enum mg_class mg_command_client_send(struct mg_command_client *client, const str
     mg_buf_init(&body, FUZZ_TEXT_MAX);
     mg_command_write(command, &body);
     FUZZ_REQUIRE(arena != NULL && command->version > 0);
-    FUZZ_REQUIRE(mg_command_parse(mg_buf_slice(&body), &MG_JSON_LIMITS_DEFAULT, arena, &again, err) == MG_OK);
+    FUZZ_REQUIRE(mg_command_parse(mg_buf_slice(&body), &MG_JSON_LIMITS_DATA, arena, &again, err) == MG_OK);
     FUZZ_REQUIRE(strcmp(again.by, servers.who) == 0 && strcmp(again.reason, command->reason) == 0);
     mg_buf_finish(&body);
     mg_arena_destroy(arena);

@@ -127,7 +127,7 @@ static void reply_acked(const struct sim_message *message)
     struct mg_err err;
     struct sim_stored stored;
     if (mg_slice_is(message->type, "service_report") ||
-        mg_reply_parse(message->body, &MG_JSON_LIMITS_DEFAULT, &reply, &err) != MG_OK ||
+        mg_reply_parse(message->body, &MG_JSON_LIMITS_DATA, &reply, &err) != MG_OK ||
         !sim_store_find(reply.order_id, &stored)) {
         return;
     }

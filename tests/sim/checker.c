@@ -420,10 +420,10 @@ static struct sim_submitted *order_of(const struct sim_message *message)
     if (mg_slice_is(message->type, "submission")) {
         order_id = message->correlation_id;
     } else if (mg_slice_is(message->type, "reply") &&
-               mg_reply_parse(message->body, &MG_JSON_LIMITS_DEFAULT, &reply, &err) == MG_OK) {
+               mg_reply_parse(message->body, &MG_JSON_LIMITS_DATA, &reply, &err) == MG_OK) {
         order_id = mg_slice_of(reply.order_id);
     } else if (mg_slice_is(message->type, "command") &&
-               mg_command_parse(message->body, &MG_JSON_LIMITS_DEFAULT, arena, &command, &err) == MG_OK) {
+               mg_command_parse(message->body, &MG_JSON_LIMITS_DATA, arena, &command, &err) == MG_OK) {
         order_id = mg_slice_of(command.order_id);
     }
     struct sim_submitted *order = sim_submitted_find(order_id);

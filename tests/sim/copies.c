@@ -67,7 +67,7 @@ static void reply_published(const struct sim_message *message)
     struct mg_reply reply;
     struct mg_err err;
     if (!mg_slice_is(message->type, "reply") || sim_is_forged(message->message_id) ||
-        mg_reply_parse(message->body, &MG_JSON_LIMITS_DEFAULT, &reply, &err) != MG_OK) {
+        mg_reply_parse(message->body, &MG_JSON_LIMITS_DATA, &reply, &err) != MG_OK) {
         return;
     }
     if (reply.kind == MG_KIND_DO && reply.outcome == MG_OUTCOME_DONE && reply.result.data == NULL) {

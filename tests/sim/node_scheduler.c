@@ -36,7 +36,7 @@ static enum mg_class start(struct sim_process *process, struct sim_node *node, s
                                                      .park_ms = 1000,
                                                      .owed_for_ms = sim_owed_for_ms(),
                                                      .drain_timeout_ms = 10000,
-                                                     .limits = MG_JSON_LIMITS_DEFAULT,
+                                                     .limits = MG_JSON_LIMITS_DATA,
                                                      .on_end = on_end,
                                                      .arg = node};
     struct mg_definition *definitions = sim_definitions_create(err);

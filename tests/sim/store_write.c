@@ -48,7 +48,7 @@ static bool is_there(struct sim_input *input, struct mg_slice value)
 
 static bool is_json(struct sim_input *input, struct mg_slice value)
 {
-    static const struct mg_json_limits LIMITS = {64u * 1024 * 1024, 1000, 10000000};
+    static const struct mg_json_limits LIMITS = {64u * 1024 * 1024, 1000, 10000000, true};
     struct mg_err err;
     bool is_good = value.data == NULL || mg_json_check(value, &LIMITS, &err) == MG_OK;
     if (!is_good) {

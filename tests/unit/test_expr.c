@@ -1,5 +1,6 @@
 /* Expressions: each form's value, each kind of error, and the reasons that people read. */
 #include "expr_fixture.h"
+#include "wire/expr_decimal.h"
 
 static const struct {
     const char *text, *json;
@@ -153,6 +154,26 @@ START_TEST(an_expression_has_its_value)
     enum mg_expr_type type = mg_expr_type_of(expr);
     ck_assert_msg(type == MG_EXPR_UNKNOWN || type == value.type, "%s: type", GOOD[_i].text);
     mg_buf_finish(&json);
+}
+END_TEST
+
+/* Would catch: a number that is read as another one, because its exponent was cut before the digits that
+ * balance it. */
+START_TEST(a_number_that_cannot_be_reckoned_with_is_none)
+{
+    static char far[110000];
+    struct mg_decimal number;
+    memset(far, '0', sizeof(far));
+    memcpy(far, "0.", 2);
+    memcpy(far + 100006, "1e1000005", sizeof("1e1000005"));
+    ck_assert(!mg_decimal_read(mg_slice_of(far), &number));
+    memcpy(far + 100006, "1e100005", sizeof("1e100005"));
+    ck_assert(mg_decimal_read(mg_slice_of(far), &number));
+    ck_assert(number.coefficient == 1 && number.places == 0);
+    ck_assert(!mg_decimal_read(mg_slice_of("1e400000"), &number));
+    ck_assert(!mg_decimal_read(mg_slice_of("1e-999999999999"), &number));
+    ck_assert(mg_decimal_read(mg_slice_of("0e999999999999"), &number));
+    ck_assert(number.coefficient == 0);
 }
 END_TEST
 
@@ -338,6 +359,7 @@ int main(void)
     TCase *tests = tcase_create("expr");
     tcase_add_checked_fixture(tests, world_open, world_close);
     tcase_add_loop_test(tests, an_expression_has_its_value, 0, COUNT(GOOD));
+    tcase_add_test(tests, a_number_that_cannot_be_reckoned_with_is_none);
     tcase_add_loop_test(tests, an_error_names_its_place_and_its_cure, 0, COUNT(BAD));
     tcase_add_test(tests, only_true_and_false_decide);
     tcase_add_loop_test(tests, a_reason_keeps_the_values_that_decided, 0, COUNT(REASONS));

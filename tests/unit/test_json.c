@@ -237,6 +237,24 @@ START_TEST(a_nul_byte_is_refused_wherever_it_stands)
 }
 END_TEST
 
+/* Catches: numbers of a service that break its order, or that let other texts through. */
+START_TEST(any_number_is_taken_where_it_is_passed_on)
+{
+    struct mg_err err;
+    ck_assert_uint_eq(MG_JSON_LIMITS_DATA.max_bytes, MG_JSON_LIMITS_DEFAULT.max_bytes);
+    ck_assert_int_eq(MG_JSON_LIMITS_DATA.max_depth, MG_JSON_LIMITS_DEFAULT.max_depth);
+    ck_assert_int_eq(MG_JSON_LIMITS_DATA.max_members, MG_JSON_LIMITS_DEFAULT.max_members);
+    for (size_t i = 0; i < sizeof(TEXTS) / sizeof(TEXTS[0]); i++) {
+        bool is_taken = TEXTS[i].says == NULL || strstr(TEXTS[i].says, "a number out of range") != NULL;
+        ck_assert_msg((check(text_of(TEXTS[i].text), &MG_JSON_LIMITS_DATA, &err) == MG_OK) == is_taken,
+                      "%s: %s", TEXTS[i].text, err.text);
+    }
+    ck_assert_int_eq(check(text_of("{\"amount\":123456789012345678901234567890,\"rate\":-1.5e+400000}"),
+                           &MG_JSON_LIMITS_DATA, &err),
+                     MG_OK);
+}
+END_TEST
+
 /* Catches: limits off by one, and containers in strings counted as containers. */
 START_TEST(limits_hold_exactly)
 {
@@ -422,6 +440,7 @@ int main(void)
     tcase_add_loop_test(tests, text_is_judged_strictly, 0, COUNT(TEXTS));
     tcase_add_test(tests, the_borders_are_where_the_standard_has_them);
     tcase_add_test(tests, a_nul_byte_is_refused_wherever_it_stands);
+    tcase_add_test(tests, any_number_is_taken_where_it_is_passed_on);
     tcase_add_test(tests, limits_hold_exactly);
     tcase_add_test(tests, a_quarter_megabyte_of_brackets_is_refused_at_once);
     tcase_add_test(tests, one_name_that_comes_again_is_found_among_thousands);

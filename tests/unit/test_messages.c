@@ -336,11 +336,13 @@ END_TEST
 /* Would catch: an output that a reader returns other than it was sent. */
 START_TEST(a_status_carries_its_output_as_it_is)
 {
-    struct mg_status_message back = {0}, status = {.order_id = "o-1",
-                                                   .seq = 7,
-                                                   .status = MG_STATUS_PROCESSED,
-                                                   .at_ms = AT_MS,
-                                                   .output = mg_slice_of("{ \"paid\" : 14.00 }")};
+    struct mg_status_message back = {0},
+                             status = {.order_id = "o-1",
+                                       .seq = 7,
+                                       .status = MG_STATUS_PROCESSED,
+                                       .at_ms = AT_MS,
+                                       .output = mg_slice_of("{ \"paid\" : 14.00, \"sum\" : "
+                                                             "12345678901234567890, \"of\" : 1e400 }")};
     mg_buf_clear(&body);
     mg_status_write(&status, &body);
     ck_assert_ok(mg_status_parse(mg_buf_slice(&body), &back, &err));

@@ -269,6 +269,22 @@ START_TEST(an_unreadable_list_hides_no_other_event)
 }
 END_TEST
 
+/* Would catch: the end of an order that the story hides, because its output has numbers as services have
+ * them. */
+START_TEST(an_output_hides_no_status)
+{
+    event(
+        "reply", "charge", "", "running", "done", "none", 3,
+        "[{\"status\":\"step_completed\",\"step\":\"charge\",\"seq\":2},{\"status\":\"processed\",\"seq\":3,"
+        "\"output\":{\"amount\":123456789012345678901234567890,\"rate\":1e400,\"status\":\"not ours\"}}]");
+    const char *story = told();
+    ck_assert_msg(strstr(story, "status to client: step_completed charge (2)\n") != NULL, "%s", story);
+    ck_assert_msg(strstr(story, "status to client: processed (3)\n") != NULL, "%s", story);
+    ck_assert_ptr_null(strstr(story, "could not be read"));
+    ck_assert_ptr_null(strstr(story, "not ours"));
+}
+END_TEST
+
 /* Would catch: a round whose client may have got a status. */
 START_TEST(an_event_that_cannot_be_read_is_part_of_no_round)
 {
@@ -294,6 +310,7 @@ int main(void)
     tcase_add_test(tests, what_is_not_over_is_printed);
     tcase_add_test(tests, rounds_without_a_moment_are_printed_without_a_time);
     tcase_add_test(tests, an_unreadable_list_hides_no_other_event);
+    tcase_add_test(tests, an_output_hides_no_status);
     tcase_add_test(tests, an_event_that_cannot_be_read_is_part_of_no_round);
     suite_add_tcase(suite, tests);
     return run_suite(suite);

@@ -20,7 +20,7 @@ static enum mg_class read_submission(struct mg_slice text, struct mg_arena *aren
 {
     struct mg_submission submission;
     (void)arena; /* of the common signature */
-    return mg_submission_parse(text, &MG_JSON_LIMITS_DEFAULT, &submission, err);
+    return mg_submission_parse(text, &MG_JSON_LIMITS_DATA, &submission, err);
 }
 
 static enum mg_class read_request(struct mg_slice text, struct mg_arena *arena, struct mg_err *err)
@@ -33,7 +33,7 @@ static enum mg_class read_reply(struct mg_slice text, struct mg_arena *arena, st
 {
     struct mg_reply reply;
     (void)arena; /* of the common signature */
-    return mg_reply_parse(text, &MG_JSON_LIMITS_DEFAULT, &reply, err);
+    return mg_reply_parse(text, &MG_JSON_LIMITS_DATA, &reply, err);
 }
 
 static enum mg_class read_service_report(struct mg_slice text, struct mg_arena *arena, struct mg_err *err)
@@ -53,7 +53,7 @@ static enum mg_class read_status(struct mg_slice text, struct mg_arena *arena, s
 static enum mg_class read_command(struct mg_slice text, struct mg_arena *arena, struct mg_err *err)
 {
     struct mg_command command;
-    return mg_command_parse(text, &MG_JSON_LIMITS_DEFAULT, arena, &command, err);
+    return mg_command_parse(text, &MG_JSON_LIMITS_DATA, arena, &command, err);
 }
 
 static enum mg_class read_command_result(struct mg_slice text, struct mg_arena *arena, struct mg_err *err)

@@ -126,7 +126,7 @@ int main(int argc, char **argv)
     }
     (void)fclose(file);
     mg_log_open("scheduler", options.instance, MG_LOG_WARN);
-    options.limits = MG_JSON_LIMITS_DEFAULT;
+    options.limits = MG_JSON_LIMITS_DATA;
     fake_loop_reset();
     fake_store_reset();
     fake_broker_reset();

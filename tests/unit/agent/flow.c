@@ -200,7 +200,7 @@ const struct mg_reply *flow_reply(int number)
     struct mg_err err;
     ck_assert_int_lt(number, fakes.reply_count);
     enum mg_class class =
-        mg_reply_parse(mg_slice_of(fakes.replies[number].body), &MG_JSON_LIMITS_DEFAULT, &reply, &err);
+        mg_reply_parse(mg_slice_of(fakes.replies[number].body), &MG_JSON_LIMITS_DATA, &reply, &err);
     ck_assert_msg(class == MG_OK, "%s", err.text);
     return &reply;
 }

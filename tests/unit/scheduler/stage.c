@@ -27,7 +27,7 @@ static void on_end(void *arg, int exit_code)
 
 void stage_start(void)
 {
-    stage_start_limited(MG_JSON_LIMITS_DEFAULT);
+    stage_start_limited(MG_JSON_LIMITS_DATA);
 }
 
 void stage_start_limited(struct mg_json_limits limits)

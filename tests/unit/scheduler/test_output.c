@@ -88,6 +88,28 @@ START_TEST(a_processed_order_brings_its_output_digit_for_digit)
 }
 END_TEST
 
+/* Would catch: a number of a client or a service that breaks its order, because no variable holds it. */
+START_TEST(an_output_may_have_any_number)
+{
+    static const char ITEMS[] = "[123456789012345678901234567890,-1.50e400,1e400000]";
+    char expected[128];
+    start_with(OUTPUT("[\"${/payload/items}\",\"${/results/charge}\"]"));
+    submit(ITEMS);
+    done("reserve");
+    stage_reply(&(struct stage_reply){
+        .order_id = "o1", .step = "charge", .attempt = 1, .result = "12345678901234567890"});
+    stage_settle();
+    ck_assert_int_eq(stage_order("o1"), MG_ORDER_PROCESSED);
+    (void)snprintf(expected, sizeof(expected), "\"output\":[%s,12345678901234567890]}", ITEMS);
+    const char *body = fake_broker_last("status")->body;
+    ck_assert_msg(strstr(body, expected) != NULL, "%s", body);
+    (void)snprintf(expected, sizeof(expected), "{\"items\":%s}", ITEMS);
+    ck_assert(was_sent_as("request", expected));
+    submit(ITEMS); /* the same bytes once more */
+    ck_assert_str_eq(fake_broker_last("status")->body, body);
+}
+END_TEST
+
 /* Would catch: an output made anew for each repetition, with other bytes (law 8, derived identities). */
 START_TEST(a_repeated_submission_brings_the_same_bytes)
 {
@@ -338,6 +360,7 @@ int main(void)
     TCase *output = tcase_create("output");
     tcase_add_checked_fixture(output, NULL, finish);
     tcase_add_test(output, a_processed_order_brings_its_output_digit_for_digit);
+    tcase_add_test(output, an_output_may_have_any_number);
     tcase_add_test(output, a_repeated_submission_brings_the_same_bytes);
     tcase_add_test(output, a_cause_that_comes_again_brings_the_same_output);
     tcase_add_test(output, an_output_without_a_value_is_an_error_that_a_repair_ends);

@@ -487,7 +487,7 @@ static void message_keep(const struct mg_message *message)
     struct mg_arena *arena = mg_arena_create(4096);
     struct mg_command *command = &fake.commands[fake.command_count++];
     assert(fake.command_count <= FAKE_PUBLISHED_MAX && arena != NULL);
-    assert(mg_command_parse(message->body, &MG_JSON_LIMITS_DEFAULT, arena, command, &err) == MG_OK);
+    assert(mg_command_parse(message->body, &MG_JSON_LIMITS_DATA, arena, command, &err) == MG_OK);
     assert(strcmp(command->command_id, message->message_id) == 0);
     assert(message->reply_to == NULL);
     mg_arena_destroy(arena);
