@@ -353,6 +353,8 @@ void sim_check_committed(const struct mg_order_record *before, const struct mg_o
         accepted_check(before, write);
     }
     steps_check(before, write);
+    sim_check_branch_committed(before, write);
+    sim_check_answer_committed(before, write);
     sim_check_speakers(write);
     sim_check_clock_committed(before, write);
     sim_check_minority_committed(before, write);
@@ -461,7 +463,8 @@ void sim_check_dead(const struct sim_queue *from, const struct sim_message *mess
     /* A refused submission is here when orders.rejected does not accept it. */
     const struct sim_submitted *order = sim_submitted_find(message->correlation_id);
     bool is_refusable = mg_slice_is(message->type, "submission") &&
-                        (order == NULL || order->workflow < 0 || sim_is_foreign(message->reply_to));
+                        (order == NULL || order->workflow < 0 || sim_is_foreign(message->reply_to) ||
+                         !sim_choice_is_taken(&order->choice));
     bool is_lawful = sim_is_forged(message->message_id) || strcmp(why, "delivery_limit") == 0 ||
                      is_refusable || sim_newer_may_die(message) || sim_has_happened(SIM_STORE_FAILOVER);
     if (!is_lawful) {

@@ -22,6 +22,35 @@ void sim_check_parked_written(struct sim_submitted *order); /* check_deadline.c:
 void sim_check_clock_committed(const struct mg_order_record *before, const struct mg_order_write *write);
 /* minority_run.c: checks a commit of a run in which only queues lose their majority. */
 void sim_check_minority_committed(const struct mg_order_record *before, const struct mg_order_write *write);
+/* check_branch.c: checks a commit of an order with conditions. */
+void sim_check_branch_committed(const struct mg_order_record *before, const struct mg_order_write *write);
+/* Each call to a service; `body` absent: it has none. */
+void sim_check_called(const char *order_id, const char *step, struct mg_slice body);
+/* False: by its payload the step has to be skipped or refused. */
+bool sim_check_had_to_run(const struct mg_order_record *record, const struct sim_submitted *order, int step);
+void sim_check_branch_ended(const struct mg_order_record *record, const struct sim_submitted *order);
+struct mg_status_message;
+void sim_check_refusal(const struct sim_submitted *order, const struct mg_status_message *status);
+void sim_check_not_refused(const struct sim_submitted *order);
+
+/* One transition of an event. */
+struct sim_moved {
+    int step; /* -1: the order itself; then the states have no meaning */
+    enum mg_step_state from, to;
+    bool is_verify;         /* of the attempt */
+    struct mg_slice reason; /* quoted */
+};
+/* False: the event has no such transition. */
+bool sim_check_moved(const struct mg_event_record *event, const struct mg_workflow *workflow, int index,
+                     struct sim_moved *ret_moved);
+bool sim_check_moved_for(const struct sim_moved *moved, enum mg_reason reason);
+
+/* check_answer.c: a reply has entered its queue. */
+struct mg_reply;
+void sim_check_answered(const struct mg_reply *reply, struct mg_slice correlation_id);
+/* By its body the work may still act, or may still begin (law 11, quiesce). */
+bool sim_check_leaves_open(const struct mg_reply *reply);
+void sim_check_answer_committed(const struct mg_order_record *before, const struct mg_order_write *write);
 const struct mg_workflow *sim_check_workflow(const char *name); /* as parsed from definitions.c; NULL: none */
 
 /* Whether a queue ever had a message of this type and id. */

@@ -9,6 +9,7 @@
 
 #include "base/id.h"
 #include "broker.h"
+#include "checker.h"
 #include "io/amqp/topology.h"
 #include "nodes.h"
 #include "orders.h"
@@ -114,7 +115,11 @@ static void on_status(const struct sim_queue *queue, const struct sim_message *m
         order->is_answered = true;
         clients.unanswered--;
     }
-    order->is_refused = order->is_refused || (status.status == MG_STATUS_REJECTED && status.seq == 0);
+    bool is_rejected = status.status == MG_STATUS_REJECTED && status.seq == 0;
+    order->is_refused = order->is_refused || is_rejected;
+    if (is_rejected) {
+        sim_check_refusal(order, &status);
+    }
     if (status.seq == 0) {
         return;
     }
@@ -333,7 +338,11 @@ static void order_make(int number)
         (void)snprintf(order->queue, sizeof(order->queue), SIM_DEAD_QUEUE);
     }
     (void)snprintf(order->message_id, sizeof(order->message_id), "order-%d", number);
-    char id[96] = "", body[512];
+    char id[96] = "", more[128] = "", body[512];
+    if (order->workflow >= 0 && sim_workflow_branches(sim_workflow_name(order->workflow))) {
+        sim_choice_draw(number, &order->choice);
+        sim_choice_write(&order->choice, more, sizeof(more));
+    }
     if (order->has_app_id) {
         char user[32] = "client";
         if (order->is_proved) {
@@ -347,10 +356,10 @@ static void order_make(int number)
     bool is_short = sim_draw(8) == 0 && sim_script() == NULL && !sim_is_alone();
     const char *within = is_short ? ",\"complete_within\":\"10s\"" : "";
     (void)snprintf(body, sizeof(body),
-                   "{%s\"workflow\":\"%s\"%s%s%s, \"payload\": {\"n\": %d.50, \"who\":\"\\u00e9\"} }", id,
+                   "{%s\"workflow\":\"%s\"%s%s%s, \"payload\": {\"n\": %d.50, \"who\":\"\\u00e9\"%s} }", id,
                    order->workflow < 0 ? "nobody" : sim_workflow_name(order->workflow),
                    order->is_high ? ",\"priority\":\"high\"" : "",
-                   sim_draw(2) == 0 ? ",\"notify\":\"steps\"" : "", within, number);
+                   sim_draw(2) == 0 ? ",\"notify\":\"steps\"" : "", within, number, more);
     order->body = strdup(body);
     sim_table_put(&clients.orders, mg_slice_of(order->order_id))->value = order;
     clients.unanswered++;
@@ -379,7 +388,7 @@ static void on_next(void *arg)
 /* The operator settles only work that can change no more, with its true outcome and its true result. */
 static bool settle_truly(const struct mg_order_record *record, int step, struct mg_command *command)
 {
-    static char result[48]; /* until the command is written */
+    static char result[SIM_ANSWER_SIZE]; /* until the command is written */
     struct mg_slice order_id = mg_slice_of(record->order_id);
     bool has_acted = false;
     for (size_t i = 0; i < sim_ledger()->count; i++) {
@@ -390,7 +399,7 @@ static bool settle_truly(const struct mg_order_record *record, int step, struct 
             }
             if (work->is_effective) {
                 has_acted = true;
-                (void)snprintf(result, sizeof(result), "{\"number\":%llu}", (unsigned long long)work->number);
+                sim_answer_write(work, result);
                 command->result = mg_slice_of(result);
             }
         }

@@ -74,7 +74,8 @@ static void reply_published(const struct sim_message *message)
         sim_violated("cut_is_no_answer", "order %s: %s is done without its result", reply.order_id,
                      reply.step);
     }
-    if (!reply.may_still_act && reply.outcome != MG_OUTCOME_ACCEPTED) {
+    sim_check_answered(&reply, message->correlation_id);
+    if (!reply.may_still_act && reply.outcome != MG_OUTCOME_ACCEPTED && !sim_check_leaves_open(&reply)) {
         (void)sim_table_put(&copies.settled, message->correlation_id);
     }
 }

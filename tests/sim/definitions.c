@@ -1,10 +1,11 @@
 /*
- * Workflows of a run's orders: small ones that together use every policy a definition can name, and four
+ * Workflows of a run's orders: small ones that together use every policy a definition can name, and five
  * services that differ in how they treat keys (remote.c).
  */
 #include <assert.h>
 #include <stdlib.h>
 
+#include "choice.h"
 #include "nodes.h"
 #include "scheduler.h"
 #include "wire/service.h"
@@ -25,6 +26,51 @@
 /* Without results: an operator may settle any step, and then it has none. */
 #define OUTPUT              "\"output\":{\"n\":\"${/payload/n}\",\"of\":\"${/order_id}\"}"
 #define STEP(name, service) "{\"step\":\"" name "\",\"service\":\"" service "\","
+/* A value of the answer to a step that may be skipped, or 0. */
+#define NUMBER_OR_0(name, step)  ",\"" name "\":\"${= has(results." step ") ? results." step ".number : 0}\""
+#define WHEN(condition)          "\"when\":\"" condition "\","
+#define REQUIRE(condition, text) "{\"that\":\"" condition "\",\"text\":\"" text "\"}"
+/* The answers of clerk. */
+#define BY_STATE                                                                                             \
+    "\"on_unknown\":\"verify\",\"done_when\":\"result.state == 'done'\","                                    \
+    "\"refused_when\":\"result.state == 'refused'\","
+/* The steps of `branch` and `fork`. choice.c has the fate of each, written apart from these conditions. */
+#define AFTER(steps) "\"after\":[" steps "],"
+#define NEEDS(step)  "\"needs\":[\"" step "\"],"
+#define LOOK         STEP("look", "stock") RETRY("4") DO("") "," UNDO() "},"
+#define FAST         STEP("fast", "bank") AFTER("\"look\"") WHEN("payload.express") RETRY("3") DO("") "," UNDO() "},"
+#define SLOW                                                                                                 \
+    STEP("slow", "stock")                                                                                    \
+    AFTER("\"look\"")                                                                                        \
+    WHEN("!payload.express")                                                                                 \
+    "\"require\":[" REQUIRE("payload.zone != 'x'", "no way there") "," REQUIRE(                              \
+        "payload.weight <= 5", "too heavy") "]," RETRY("3") DO("") "," UNDO() "},"
+#define WRAP                                                                                                 \
+    STEP("wrap", "stock")                                                                                    \
+    NEEDS("fast")                                                                                            \
+    WHEN("payload.weight > 2 && results.look.grade == 'gold'")                                               \
+    RETRY("3") DO(",\"of\":\"${/results/fast/number}\"") "," UNDO() "},"
+#define STAMP                                                                                                \
+    STEP("stamp", "bank") AFTER("\"wrap\"") RETRY("3") DO(NUMBER_OR_0("wrap", "wrap")) "," UNDO() "},"
+#define INSURE                                                                                               \
+    STEP("insure", "clerk")                                                                                  \
+    NEEDS("slow")                                                                                            \
+    WHEN("has(payload.value)")                                                                               \
+    "\"require\":[" REQUIRE("payload.value <= 100",                                                          \
+                            "too much") "],\"finish_within\":\"40s\"," BY_STATE RETRY("3")                   \
+        DO("") "," VERIFY "," UNDO() "},"
+#define JOIN                                                                                                 \
+    STEP("join", "stock")                                                                                    \
+    AFTER("\"stamp\",\"insure\"")                                                                            \
+    RETRY("3") DO(NUMBER_OR_0("wrap", "wrap") NUMBER_OR_0("insured", "insure")) "," UNDO() "},"
+#define SEAL                                                                                                 \
+    STEP("seal", "bank")                                                                                     \
+    AFTER("\"join\"") NEEDS("wrap") RETRY("3") DO(",\"of\":\"${/results/wrap/number}\"") "," UNDO() "}"
+#define BRANCH(name, on_failure)                                                                             \
+    "{\"workflow\":\"" name "\",\"version\":1,\"complete_within\":\"90s\",\"on_failure\":\"" on_failure      \
+    "\",\"on_expiry\":\"" on_failure "\",\"require\":[" REQUIRE(                                             \
+        "payload.weight < 9", SIM_REQUIREMENT) "],\"steps\":[" LOOK FAST SLOW WRAP STAMP INSURE JOIN SEAL    \
+                                               "]}"
 #define RETRY(attempts)                                                                                      \
     "\"complete_within\":\"4s\",\"retry\":{\"attempts\":" attempts                                           \
     ",\"backoff\":\"200ms\",\"max_backoff\":\"2s\",\"cool_down\":\"5s\",\"cool_downs\":1},"
@@ -86,6 +132,14 @@ static const struct {
          RETRY("2") "\"finish_within\":\"40s\",\"learn\":\"repeat\",\"on_unknown\":\"retry\"," DO(
              "") "," VERIFY_OF("load") "," UNDO_OF("load") "}," STEP("seal", "bank") RETRY("2")
              DO("") "," UNDO() "}]}"},
+    {"branch", BRANCH("branch", "compensate")},
+    {"fork", BRANCH("fork", "error")},
+    {"claim",
+     "{\"workflow\":\"claim\",\"version\":1,\"complete_within\":\"120s\",\"steps\":[" STEP("hold", "bank")
+         RETRY("4") DO("") "," UNDO() "}," STEP(
+             "file", "clerk") "\"finish_within\":\"40s\",\"poll\":\"2s\"," BY_STATE RETRY("2")
+             DO("") "," VERIFY "," UNDO() "}," STEP("sign", "clerk") BY_STATE RETRY("4")
+                 DO(",\"of\":\"${/results/file/number}\"") "," VERIFY "," UNDO() "}]}"},
 };
 #define WORKFLOW_COUNT ((int)(sizeof(WORKFLOWS) / sizeof(WORKFLOWS[0])))
 
@@ -97,7 +151,8 @@ static const struct {
 } SERVICES[] = {{"stock", SERVICE("stock")},
                 {"bank", SERVICE("bank")},
                 {"post", SERVICE("post")},
-                {"yard", SERVICE("yard")}};
+                {"yard", SERVICE("yard")},
+                {"clerk", SERVICE("clerk")}};
 
 int sim_workflow_count(void)
 {

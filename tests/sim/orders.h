@@ -2,6 +2,7 @@
 #ifndef SIM_ORDERS_H
 #define SIM_ORDERS_H
 
+#include "choice.h"
 #include "kernel.h"
 #include "table.h"
 
@@ -23,9 +24,10 @@ struct sim_passed {
 struct sim_submitted {
     char order_id[72];
     int number, workflow; /* index in definitions.c; -1: an unknown workflow */
-    char *body;           /* the submission, with the same bytes each time */
-    char queue[32];       /* its first reply queue */
-    char exchange[32];    /* its client's exchange for this order, always the same */
+    struct sim_choice choice;
+    char *body;        /* the submission, with the same bytes each time */
+    char queue[32];    /* its first reply queue */
+    char exchange[32]; /* its client's exchange for this order, always the same */
     int client;
     bool is_proved; /* that exchange is this client's alone */
     char message_id[48];

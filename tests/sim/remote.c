@@ -19,10 +19,6 @@
 #define WORK_US 20000
 /* Slow enough that calls are open whenever the clock is set, and within the agent's time for a try. */
 #define CLOCK_RUN_WORK_US 1200000
-/* A step forward by 30 s leaves that much less time to work that ends later. */
-#define CLOCK_RUN_YARD_US 5000000
-#define YARD_QUEUE_US     300000
-#define YARD_WORK_MAX_US  15000000
 #define LATE_MAX_US       30000000
 #define AWAY_MAX_US       20000000
 #define MG_QUERY_KEY_SIZE 256
@@ -53,7 +49,7 @@ struct mg_http_call {
     enum mg_sent sent;
     bool is_cut; /* the connection broke within the body; the head had no length */
     int status;
-    char body[96];
+    char body[SIM_ANSWER_SIZE];
     const char *reason;
 };
 
@@ -62,7 +58,7 @@ static struct {
     int64_t away_until_us[SIM_REMOTE_COUNT], ails_until_us[SIM_REMOTE_COUNT];
 } remote;
 
-static const char *const NAMES[SIM_REMOTE_COUNT] = {"stock", "bank", "post", "yard"};
+static const char *const NAMES[SIM_REMOTE_COUNT] = {"stock", "bank", "post", "yard", "clerk"};
 static const char *const VERBS[] = {"do", "undo", "verify"};
 
 const struct sim_table *sim_ledger(void)
@@ -117,9 +113,16 @@ static void take_effect(struct mg_http_call *call)
     overtaken_check(call);
     call->work->acted++;
     call->work->is_effective = true;
-    if (call->service == SIM_YARD) {
-        int64_t most_us = sim_is_clock_run() ? CLOCK_RUN_YARD_US : YARD_WORK_MAX_US;
-        call->work->done_at_us = sim_now_us() + sim_draw_between(100000, most_us);
+}
+
+static void work_begin(struct mg_http_call *call)
+{
+    struct sim_work *work = call->work;
+    work->done_at_us = sim_now_us() + sim_work_takes_us(work);
+    if (work->is_to_decline) {
+        work->is_declined = true;
+    } else {
+        take_effect(call);
     }
 }
 
@@ -128,30 +131,42 @@ static void on_begin(void *arg)
     struct mg_http_call *call = arg;
     call->work->is_queued = false;
     call->work->pending--;
-    sim_trace("yard: begins %s", call->key);
-    take_effect(call);
+    sim_trace("%s: begins %s", NAMES[call->service], call->key);
+    work_begin(call);
 }
 
 /* The work begins in its attempt's time: otherwise the service does not accept it. */
-static void yard_accept(struct mg_http_call *call)
+static void work_accept(struct mg_http_call *call)
 {
     int64_t left_us = time_left_us(call) - 1;
-    int64_t wait_us = sim_happens(SIM_REMOTE_LATE) ? left_us : sim_draw_delay_us(YARD_QUEUE_US);
+    int64_t wait_us = sim_happens(SIM_REMOTE_LATE) ? left_us : sim_work_begins_in_us(call->work);
+    sim_work_draw(call->work);
+    if (wait_us == 0) {
+        work_begin(call);
+        return;
+    }
     call->work->is_queued = true;
     call->work->pending++;
     sim_after(NULL, wait_us < left_us ? wait_us : left_us, on_begin, call);
 }
 
-static bool is_yard_working(const struct sim_work *work)
+static bool is_slow(enum sim_remote service)
 {
-    return work->service == SIM_YARD && (work->is_queued || sim_now_us() < work->done_at_us);
+    return service == SIM_YARD || service == SIM_CLERK;
+}
+
+/* Clerk's body says more than its status. */
+static int status_of(const struct sim_work *work)
+{
+    bool is_accepted = sim_is_at_work(work) && (work->service == SIM_YARD || sim_draw(2) == 0);
+    return is_accepted ? 202 : 200;
 }
 
 /* False: it is too late for an effect, and the caller gets no answer. */
 static bool act_do(struct mg_http_call *call)
 {
     struct sim_work *work = call->work;
-    bool is_known = call->service != SIM_POST && (work->is_effective || work->is_queued);
+    bool is_known = call->service != SIM_POST && (work->is_effective || work->is_queued || work->is_declined);
     if (is_forbidden(call)) {
         overtaken_check(call);
         call->status = 410;
@@ -161,14 +176,14 @@ static bool act_do(struct mg_http_call *call)
         if (!is_in_time(call) && call->service != SIM_BANK) {
             return false;
         }
-        if (call->service == SIM_YARD) {
-            yard_accept(call);
+        if (is_slow(call->service)) {
+            work_accept(call);
         } else {
             take_effect(call);
         }
     }
-    call->status = is_yard_working(work) ? 202 : 200;
-    (void)snprintf(call->body, sizeof(call->body), "{\"number\":%llu}", (unsigned long long)work->number);
+    call->status = status_of(work);
+    sim_answer_draw(work, call->body);
     return true;
 }
 
@@ -184,10 +199,10 @@ static void act_undo(struct mg_http_call *call)
 static void act_verify(struct mg_http_call *call)
 {
     struct sim_work *work = call->work;
-    bool is_there = work->is_effective || work->is_queued;
-    call->status = !is_there ? 404 : is_yard_working(work) ? 202 : 200;
+    bool is_there = work->is_effective || work->is_queued || work->is_declined;
+    call->status = !is_there ? 404 : status_of(work);
     work->absent_by = is_there ? 0 : call->attempt;
-    (void)snprintf(call->body, sizeof(call->body), "{\"number\":%llu}", (unsigned long long)work->number);
+    sim_answer_draw(work, call->body);
 }
 
 /* ---- answers to the caller ---- */
@@ -269,7 +284,7 @@ static void on_act(void *arg)
     } else {
         /* Accepted work continues after its answer, so 500 would be a false answer. No client can guard
          * against that, because law 11, quiesce, relies on the service's own answer. */
-        if (call->status != 202 && sim_happens(SIM_REMOTE_FAILED_AFTER)) {
+        if (!sim_is_at_work(call->work) && sim_happens(SIM_REMOTE_FAILED_AFTER)) {
             call->status = 500;
         }
         answer_send(call, MG_SENT_YES, NULL);
@@ -522,6 +537,7 @@ enum mg_class mg_http_client_call(struct mg_http_client *client, const struct mg
     sim_trace("call %s %s %s, %lld ms", NAMES[call->service], VERBS[call->verb], call->key,
               (long long)request->timeout_ms);
     check_in_time(call, request);
+    sim_check_called(call->work->order_id, call->work->step, request->body);
     call->attempt = (uint32_t)strtoul(header_of(request, "X-Makegood-Attempt: "), NULL, 10);
     call->act_before_ms = time_read_ms(header_of(request, "X-Makegood-Complete-By: ")) + SIM_QUIESCE_MS;
     call->is_unknown_copy = call->verb == VERB_DO && is_answered_before(call);

@@ -7,6 +7,8 @@
  *   post    recognises no key: every call has an effect
  *   yard    as stock, but answers 202, begins after a while and then works for a while; it remembers an undo
  *           only against copies that no process can detect
+ *   clerk   as yard, but the body says how far the work is, and the status is 200 or 202 meanwhile; some work
+ *           is refused in the end and has no effect then, and some answers do not say
  *
  * They act at any time, whether or not a caller still waits: before the answer is lost, after it was given
  * up, in any order. All but the bank act no later than complete-by and quiesce.
@@ -23,7 +25,7 @@
 
 #include "table.h"
 
-enum sim_remote { SIM_STOCK, SIM_BANK, SIM_POST, SIM_YARD, SIM_REMOTE_COUNT };
+enum sim_remote { SIM_STOCK, SIM_BANK, SIM_POST, SIM_YARD, SIM_CLERK, SIM_REMOTE_COUNT };
 
 /* Of all statuses that the services give each has its own bit. */
 #define SIM_ANSWER_BIT(status) ((status) % 64)
@@ -41,14 +43,28 @@ struct sim_work {
     bool is_effective;  /* net result: the effect stands */
     int refused;        /* status of a do that was refused before any took effect: it stays; 0: none */
     bool is_undo_asked; /* an undo has arrived, before or after the do */
-    bool is_queued;     /* yard: accepted, and not begun */
+    bool is_queued;     /* yard, clerk: accepted, and not begun */
+    bool is_to_decline; /* clerk: it will be refused, drawn with the work */
+    bool is_declined;   /* it was begun, and is refused once the work ends */
     int pending;        /* dos that were sent and have not ended */
     uint32_t absent_by; /* attempt of the last verify that found nothing; 0: none */
-    int64_t done_at_us; /* yard: when the work ends; 0: not begun */
+    int64_t done_at_us; /* yard, clerk: when the work ends; 0: not begun */
 };
 
 void sim_remote_start(void);
 void sim_remote_heal(void);
 const struct sim_table *sim_ledger(void); /* by the do's key: struct sim_work */
+
+/* answers.c: how far the work of yard and clerk is, and the bodies of answers. */
+#define SIM_ANSWER_SIZE 96
+bool sim_is_at_work(const struct sim_work *work);
+/* The work as its service reports it. */
+void sim_answer_write(const struct sim_work *work, char ret_body[SIM_ANSWER_SIZE]);
+/* The same, as an answer to a call: now and then it does not say how far the work is. */
+void sim_answer_draw(const struct sim_work *work, char ret_body[SIM_ANSWER_SIZE]);
+/* The time that a new work takes before it begins and after, and its outcome. */
+int64_t sim_work_begins_in_us(const struct sim_work *work);
+int64_t sim_work_takes_us(const struct sim_work *work);
+void sim_work_draw(struct sim_work *work);
 
 #endif

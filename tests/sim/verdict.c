@@ -144,7 +144,8 @@ static void ledger_check(const struct mg_order_record *record, const struct sim_
         const struct mg_step *step = &record->order.steps[i];
         struct sums sums = step_sums(record, workflow->steps[i].name);
         bool is_undone = state == MG_ORDER_COMPENSATED || state == MG_ORDER_CANCELLED;
-        if (state == MG_ORDER_PROCESSED && sums.effective != 1) {
+        int should = sim_check_had_to_run(record, order, i) ? 1 : 0;
+        if (state == MG_ORDER_PROCESSED && sums.effective != should) {
             sim_violated("processed_is_done", "order %s is processed, and %s stands %d times",
                          record->order_id, workflow->steps[i].name, sums.effective);
         }
@@ -273,6 +274,12 @@ void sim_check_end(bool is_whole)
         if (order->workflow < 0 || order->is_lost || is_refused) {
             continue;
         }
+        if (!sim_choice_is_taken(&order->choice)) { /* it is nowhere stored: check_branch.c */
+            if (is_whole) {
+                sim_check_not_refused(order);
+            }
+            continue;
+        }
         if (!is_stored && (is_whole || order->is_answered)) {
             sim_violated("nothing_is_lost", "order %s was %s and is not there", order->order_id,
                          order->is_answered ? "answered" : "posted");
@@ -288,6 +295,7 @@ void sim_check_end(bool is_whole)
         }
         if (mg_order_state_is_terminal(stored.record->order.state)) {
             ledger_check(stored.record, order);
+            sim_check_branch_ended(stored.record, order);
         }
     }
     once_check();

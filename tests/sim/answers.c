@@ -1,0 +1,77 @@
+/* How far the work of yard and clerk is, and the bodies of all answers. */
+#include <stdio.h>
+#include <string.h>
+
+#include "orders.h"
+#include "remote.h"
+
+/* A step forward of the clock by 30 s leaves that much less time to work that ends later. */
+#define CLOCK_RUN_WORK_US 5000000
+#define QUEUE_US          300000
+#define WORK_MIN_US       100000
+#define WORK_MAX_US       15000000
+#define AT_ONCE_ONE_IN    3  /* of the works of clerk */
+#define DECLINED_ONE_IN   6  /* the same */
+#define SILENT_ONE_IN     16 /* answers of clerk that do not say how far the work is */
+
+/* Otherwise every order must go well. */
+static bool may_vary(void)
+{
+    return sim_script() == NULL && !sim_is_alone();
+}
+
+/* Without `finish_within` an answer that leaves the work open counts as a failure. */
+static bool is_to_end_at_once(const struct sim_work *work)
+{
+    return work->service == SIM_CLERK && !may_vary() && strcmp(work->step, "sign") == 0;
+}
+
+void sim_work_draw(struct sim_work *work)
+{
+    work->is_to_decline = work->service == SIM_CLERK && may_vary() && sim_draw(DECLINED_ONE_IN) == 0;
+}
+
+int64_t sim_work_begins_in_us(const struct sim_work *work)
+{
+    bool is_at_once =
+        is_to_end_at_once(work) || (work->service == SIM_CLERK && sim_draw(AT_ONCE_ONE_IN) == 0);
+    return is_at_once ? 0 : sim_draw_delay_us(QUEUE_US);
+}
+
+int64_t sim_work_takes_us(const struct sim_work *work)
+{
+    if (is_to_end_at_once(work) || (work->service == SIM_CLERK && sim_draw(AT_ONCE_ONE_IN) == 0)) {
+        return 0;
+    }
+    return sim_draw_between(WORK_MIN_US, sim_is_clock_run() ? CLOCK_RUN_WORK_US : WORK_MAX_US);
+}
+
+bool sim_is_at_work(const struct sim_work *work)
+{
+    bool is_slow = work->service == SIM_YARD || work->service == SIM_CLERK;
+    return is_slow && (work->is_queued || sim_now_us() < work->done_at_us);
+}
+
+static const char *state_of(const struct sim_work *work)
+{
+    return sim_is_at_work(work) ? "at_work" : work->is_declined ? "refused" : "done";
+}
+
+void sim_answer_write(const struct sim_work *work, char ret_body[SIM_ANSWER_SIZE])
+{
+    const struct sim_submitted *order = sim_submitted_find(mg_slice_of(work->order_id));
+    char state[32] = "";
+    if (work->service == SIM_CLERK) {
+        (void)snprintf(state, sizeof(state), ",\"state\":\"%s\"", state_of(work));
+    }
+    (void)snprintf(ret_body, SIM_ANSWER_SIZE, "{\"number\":%llu,\"grade\":\"%s\"%s}",
+                   (unsigned long long)work->number, order->choice.is_gold ? "gold" : "plain", state);
+}
+
+void sim_answer_draw(const struct sim_work *work, char ret_body[SIM_ANSWER_SIZE])
+{
+    sim_answer_write(work, ret_body);
+    if (work->service == SIM_CLERK && may_vary() && sim_draw(SILENT_ONE_IN) == 0) {
+        (void)snprintf(ret_body, SIM_ANSWER_SIZE, "{\"number\":%llu}", (unsigned long long)work->number);
+    }
+}
