@@ -51,9 +51,10 @@ bool sim_is_taken_nowhere(struct mg_slice routing_key)
 
 void sim_minority_keep(const struct sim_queue *queue, struct sim_message *message)
 {
-    /* A message for another queue only waited behind; its arrival is rare. */
+    /* A message for another queue only waited behind; its arrival is rare. NULL: the channel goes on again,
+     * and its first message is for a queue that does not exist. */
     bool is_its_own = sim_queue_find(message->routing_key) == queue;
-    if (!sim_queue_takes_nothing(queue) || sim_draw(is_its_own ? 2 : 8) != 0) {
+    if (queue == NULL || !sim_queue_takes_nothing(queue) || sim_draw(is_its_own ? 2 : 8) != 0) {
         sim_message_release(message);
         return;
     }

@@ -95,6 +95,40 @@ static void moved_check(const struct sim_submitted *order, const struct mg_workf
     }
 }
 
+static bool has_failed_step(const struct mg_order *order)
+{
+    for (int i = 0; i < order->step_count; i++) {
+        if (order->steps[i].state == MG_STEP_FAILED) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* A step begins, or is skipped, in the same commit in which the last step before it is done or skipped. */
+void sim_check_ready_begin(const struct mg_order_record *record)
+{
+    const struct mg_order *order = &record->order;
+    const struct mg_workflow *workflow = sim_check_workflow(record->workflow);
+    bool is_open = order->state == MG_ORDER_PENDING || order->state == MG_ORDER_PROCESSING;
+    bool is_late = order->complete_by_ms != 0 && order->complete_by_ms <= sim_store_now_ms();
+    if (!is_open || order->goal != MG_GOAL_PROCESSED || is_late || has_failed_step(order) ||
+        !sim_is_time_true()) {
+        return;
+    }
+    uint64_t finished = 0;
+    for (int i = 0; i < order->step_count; i++) {
+        enum mg_step_state state = order->steps[i].state;
+        finished |= state == MG_STEP_DONE || state == MG_STEP_SKIPPED ? UINT64_C(1) << i : 0;
+    }
+    for (int i = 0; i < order->step_count; i++) {
+        if (order->steps[i].state == MG_STEP_PENDING && (workflow->plan.steps[i].after & ~finished) == 0) {
+            sim_violated("ready_steps_begin", "order %s: %s is pending, and all steps before it are over",
+                         record->order_id, workflow->steps[i].name);
+        }
+    }
+}
+
 static bool is_branching(const struct mg_order_record *record, const struct sim_submitted *order)
 {
     /* Another body under the id of an order that a failover lost makes an order of another workflow. */

@@ -125,13 +125,27 @@ static void ends_check(const struct mg_order_record *before, const struct mg_ord
     }
 }
 
-/* Every direct follower of this step has come to rest before the step is undone. */
+/* The steps that follow this one, also through others, which may have been skipped. */
+static uint64_t followers_of(const struct mg_workflow *workflow, int step)
+{
+    uint64_t found = UINT64_C(1) << step, before = 0;
+    while (found != before) { /* bits are only added */
+        before = found;
+        for (int i = 0; i < workflow->plan.step_count; i++) {
+            found |= (workflow->plan.steps[i].after & found) != 0 ? UINT64_C(1) << i : 0;
+        }
+    }
+    return found & ~(UINT64_C(1) << step);
+}
+
+/* Every follower of this step has come to rest before the step is undone. */
 static void followers_check(const struct mg_order_record *record, const struct mg_workflow *workflow,
                             int step)
 {
+    uint64_t followers = followers_of(workflow, step);
     for (int i = 0; i < record->order.step_count; i++) {
         const struct mg_step *follower = &record->order.steps[i];
-        bool is_follower = (workflow->plan.steps[i].after >> step & 1) != 0;
+        bool is_follower = (followers >> i & 1) != 0;
         bool must_go_first =
             workflow->plan.steps[i].has_undo && (follower->state == MG_STEP_DONE || follower->is_maybe);
         /* A failover lost an attempt of the follower. The reply that reveals it comes when this step's undo
@@ -353,6 +367,7 @@ void sim_check_committed(const struct mg_order_record *before, const struct mg_o
         accepted_check(before, write);
     }
     steps_check(before, write);
+    sim_check_ready_begin(record);
     sim_check_branch_committed(before, write);
     sim_check_answer_committed(before, write);
     sim_check_speakers(write);

@@ -24,6 +24,7 @@ void sim_check_clock_committed(const struct mg_order_record *before, const struc
 void sim_check_minority_committed(const struct mg_order_record *before, const struct mg_order_write *write);
 /* check_branch.c: checks a commit of an order with conditions. */
 void sim_check_branch_committed(const struct mg_order_record *before, const struct mg_order_write *write);
+void sim_check_ready_begin(const struct mg_order_record *record); /* a commit of any order */
 /* Each call to a service; `body` absent: it has none. */
 void sim_check_called(const char *order_id, const char *step, struct mg_slice body);
 /* False: by its payload the step has to be skipped or refused. */

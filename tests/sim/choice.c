@@ -32,7 +32,7 @@ void sim_choice_draw(int number, struct sim_choice *ret_choice)
                                       .has_value = number % 4 == 1,
                                       .weight = 3,
                                       .value = VALUE_MAX / 2,
-                                      .is_gold = number % 4 < 2};
+                                      .is_gold = number % 4 >= 2};
     if (sim_script() == NULL && !sim_is_alone()) {
         ret_choice->is_express = sim_draw(2) == 0;
         ret_choice->has_zone = sim_draw(8) != 0;
