@@ -105,7 +105,8 @@ static bool has_failed_step(const struct mg_order *order)
     return false;
 }
 
-/* A step begins, or is skipped, in the same commit in which the last step before it is done or skipped. */
+/* A step begins, or is skipped, in the same commit in which the last step before it is done or skipped. So
+ * does the order's end. */
 void sim_check_ready_begin(const struct mg_order_record *record)
 {
     const struct mg_order *order = &record->order;
@@ -120,6 +121,10 @@ void sim_check_ready_begin(const struct mg_order_record *record)
     for (int i = 0; i < order->step_count; i++) {
         enum mg_step_state state = order->steps[i].state;
         finished |= state == MG_STEP_DONE || state == MG_STEP_SKIPPED ? UINT64_C(1) << i : 0;
+    }
+    if (finished == (UINT64_C(1) << order->step_count) - 1) {
+        sim_violated("ready_steps_begin", "order %s is %s, and all of its steps are over", record->order_id,
+                     mg_order_state_name(order->state));
     }
     for (int i = 0; i < order->step_count; i++) {
         if (order->steps[i].state == MG_STEP_PENDING && (workflow->plan.steps[i].after & ~finished) == 0) {
