@@ -97,6 +97,47 @@ START_TEST(a_step_that_is_refused_fails_with_its_reason)
 }
 END_TEST
 
+/* Would catch: a verdict that does not count any more, and yet stands with its step as its failure. */
+START_TEST(a_verdict_behind_a_refusal_leaves_its_step_alone)
+{
+    submit(
+        WORKFLOW(
+            "",
+            STEP("reserve", "inventory", "\"after\":[],\"require\":[{\"that\":\"size(payload.items) > 5\",\"text\":\"few\"}],") "," STEP(
+                "charge", "payment", "\"after\":[],\"when\":\"size(payload.items) > 5\",")),
+        "[3.00]");
+    const struct mg_order_record *record = fake_store_order("o1");
+    ck_assert_int_eq(record->order.state, MG_ORDER_ERROR);
+    ck_assert(mg_slice_is(record->steps[0].error_code, "requirement"));
+    ck_assert_int_eq(record->order.steps[1].state, MG_STEP_PENDING);
+    ck_assert_ptr_null(record->steps[1].error_code.data);
+    ck_assert_ptr_null(record->steps[1].error_text.data);
+    stage_finish();
+}
+END_TEST
+
+/* Would catch: a step that may have happened, and is passed by or refused without that reason. */
+START_TEST(a_step_that_may_have_happened_is_not_skipped)
+{
+    submit(WORKFLOW("", STEP("reserve", "inventory", "") "," STEP("charge", "payment",
+                                                                  "\"when\":\"size(payload.items) > 5\",")),
+           "[3.00]");
+    fake_store_record("o1")->order.steps[1].is_maybe = true; /* as a restart leaves it */
+    fake_store_bump("o1");
+    stage_reply(&(struct stage_reply){.order_id = "o1", .step = "reserve", .attempt = 1});
+    stage_settle();
+    const struct mg_order_record *record = fake_store_order("o1");
+    ck_assert_int_eq(record->order.steps[1].state, MG_STEP_FAILED);
+    ck_assert(mg_slice_is(record->steps[1].error_code, "skip_refused"));
+    ck_assert(
+        mg_slice_is(record->steps[1].error_text,
+                    "it would be skipped, but an earlier attempt may have happened (size(payload.items) > 5 "
+                    "was 1 > 5)"));
+    ck_assert_int_eq(sent("status", "\"code\":\"skip_refused\",\"text\":\"it would be skipped, but"), 1);
+    stage_finish();
+}
+END_TEST
+
 /* Would catch: an order that is taken against `require` of its workflow. */
 START_TEST(an_order_that_is_refused_is_rejected)
 {
@@ -140,6 +181,8 @@ int main(void)
     tcase_add_test(tests, a_step_whose_condition_is_false_sends_nothing);
     tcase_add_test(tests, a_step_whose_condition_is_true_goes_out);
     tcase_add_test(tests, a_step_that_is_refused_fails_with_its_reason);
+    tcase_add_test(tests, a_verdict_behind_a_refusal_leaves_its_step_alone);
+    tcase_add_test(tests, a_step_that_may_have_happened_is_not_skipped);
     tcase_add_test(tests, an_order_that_is_refused_is_rejected);
     tcase_add_test(tests, many_guards_are_decided_in_one_fold);
     suite_add_tcase(suite, tests);
