@@ -26,7 +26,7 @@ const struct mg_verb MG_ORDER_VERBS[] = {
     {"order", "settle", "ORDER", 1, 1, CHANGES_ORDER | MG_EXTRA_STEP | MG_EXTRA_OUTCOME, MG_PRINTS_ONE,
      mg_verb_order_settle, "records the outcome of a step by hand"},
     {"order", "skip", "ORDER", 1, 1, CHANGES_ORDER | MG_EXTRA_STEP, MG_PRINTS_ONE, mg_verb_order_skip,
-     "continues an order without a step"},
+     "continues an order without a step and the steps that need it"},
     {"order", "compensate", "ORDER", 1, 1, CHANGES_ORDER, MG_PRINTS_ONE, mg_verb_order_compensate,
      "compensates all steps of an order"},
     {"order", "cancel", "ORDER", 1, 1, CHANGES_ORDER, MG_PRINTS_ONE, mg_verb_order_cancel,

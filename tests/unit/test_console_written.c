@@ -218,6 +218,31 @@ START_TEST(an_order)
 }
 END_TEST
 
+/* Would catch: a page without the steps that have not begun, or without the words of a skip. */
+START_TEST(an_order_with_all_its_steps)
+{
+    static const char *const columns[] = {"step", "state", "reason", "error_text", "attempt"};
+    static const char *const cells[] = {"gift", "skipped", "when_false", "payload.gift was false", "0"};
+    static const char *const order_columns[] = {"order_id", "state", "goal"};
+    static const char *const order_cells[] = {"o-1", "processing", "processed"};
+    static const char dossier[] =
+        "{\"workflow\": {\"definition\": {\"workflow\":\"w\",\"version\":1,\"steps\":["
+        "{\"step\":\"gift\",\"service\":\"s\",\"when\":\"payload.gift\","
+        "\"do\":{\"method\":\"POST\",\"path\":\"/x\"},\"undo\":\"none\"},"
+        "{\"step\":\"ship\",\"service\":\"s\",\"do\":{\"method\":\"POST\",\"path\":\"/x\"},\"undo\":\"none\"}]}}}";
+    tables_clear();
+    one_put(0, 1, "dossier", dossier);
+    rows_put(1, 1, 3, order_columns, order_cells);
+    rows_put(2, 1, 5, columns, cells);
+    render(mg_query_order, "o-1");
+    ck_assert_ptr_nonnull(strstr(out.data, "; step gift is skipped: payload.gift was false\""));
+    ck_assert_ptr_nonnull(strstr(out.data, "\"why\": \"payload.gift was false\"}"));
+    ck_assert_ptr_nonnull(strstr(out.data,
+                                 "{\"step\": \"ship\", \"state\": \"not yet\", \"reason\": \"none\", "
+                                 "\"error_text\": null, \"attempt\": \"0\", \"why\": null}"));
+}
+END_TEST
+
 START_TEST(lists)
 {
     tables_clear();
@@ -358,6 +383,7 @@ int main(void)
     tcase_add_checked_fixture(tests, set_up, tear_down);
     tcase_add_test(tests, the_overview);
     tcase_add_test(tests, an_order);
+    tcase_add_test(tests, an_order_with_all_its_steps);
     tcase_add_test(tests, lists);
     tcase_add_test(tests, groups_of_failures);
     tcase_add_test(tests, bulks);
