@@ -132,8 +132,10 @@ void mg_workflow_guard_watch(const struct mg_render_input *input, int step, uint
  * has no value for it. The text is the reason for its client. MG_TRANSIENT: no memory. */
 enum mg_class mg_workflow_require(const struct mg_workflow *workflow, const char *order_id,
                                   struct mg_slice payload, struct mg_err *err) MG_MUSTCHECK;
-/* The first need that this payload does not meet; NULL: it meets all. */
+/* The first need that this payload does not meet, and the one behind `need`; NULL: it meets the rest. */
 const struct mg_payload_need *mg_workflow_lacks(const struct mg_workflow *workflow, struct mg_slice payload);
+const struct mg_payload_need *mg_workflow_lacks_behind(const struct mg_payload_need *need,
+                                                       struct mg_slice payload);
 /* MG_OK: `result` (absent: none is known) has all that the undo of the step refers to in its own result, as
  * the undo needs it. MG_PERMANENT: it lacks something; the text names it. MG_TRANSIENT: no memory. */
 enum mg_class mg_workflow_undo_check(const struct mg_workflow *workflow, int step, struct mg_slice result,

@@ -326,14 +326,23 @@ enum mg_class mg_workflow_render_text(const struct mg_render_input *input, struc
     return class;
 }
 
-const struct mg_payload_need *mg_workflow_lacks(const struct mg_workflow *workflow, struct mg_slice payload)
+static const struct mg_payload_need *unmet(const struct mg_payload_need *need, struct mg_slice payload)
 {
-    const struct mg_payload_need *need = workflow->needs;
-
     while (need != NULL && mg_json_find(payload, need->pointer).data != NULL) {
         need = need->next;
     }
     return need;
+}
+
+const struct mg_payload_need *mg_workflow_lacks(const struct mg_workflow *workflow, struct mg_slice payload)
+{
+    return unmet(workflow->needs, payload);
+}
+
+const struct mg_payload_need *mg_workflow_lacks_behind(const struct mg_payload_need *need,
+                                                       struct mg_slice payload)
+{
+    return unmet(need->next, payload);
 }
 
 enum mg_class mg_workflow_undo_check(const struct mg_workflow *workflow, int step, struct mg_slice result,

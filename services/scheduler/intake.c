@@ -24,6 +24,9 @@
 #define REFUSED_CONFLICT "conflict"
 #define REFUSED_WORKFLOW "unknown_workflow"
 
+/* Missing members that a refusal names: more do not help a person, and a reason is short. */
+#define LACKS_NAMED_MAX 8
+
 /* Replaces the body of an oversized message in orders.rejected. */
 #define MG_OVERSIZED_NOTE "{\"oversized\":true,\"original\":\"in dead.letters\"}"
 
@@ -449,13 +452,21 @@ static bool is_lacking(struct mg_batch *batch, struct mg_item *item)
 {
     const struct mg_workflow *workflow = item->workflow->workflow;
     const struct mg_payload_need *lack = mg_workflow_lacks(workflow, item->submission->payload);
-    if (lack != NULL) {
+    bool is_lacking = lack != NULL;
+    if (is_lacking) {
         char reason[MG_STATUS_REASON_MAX + 1];
-        snprintf(reason, sizeof(reason), "payload has no member \"%.300s\"; step \"%s\" needs it",
-                 lack->pointer, workflow->steps[lack->step].name);
+        size_t len =
+            (size_t)snprintf(reason, sizeof(reason), "payload has no member \"%.300s\"; step \"%s\" needs it",
+                             lack->pointer, workflow->steps[lack->step].name);
+        for (int i = 1; i < LACKS_NAMED_MAX && len < sizeof(reason) &&
+                        (lack = mg_workflow_lacks_behind(lack, item->submission->payload)) != NULL;
+             i++) {
+            len += (size_t)snprintf(reason + len, sizeof(reason) - len, "; nor \"%.100s\", for \"%s\"",
+                                    lack->pointer, workflow->steps[lack->step].name);
+        }
         item_refuse(batch, item, REFUSED_INVALID, reason);
     }
-    return lack != NULL;
+    return is_lacking;
 }
 
 /* Refuses a payload of another shape than the workflow's `input`. */

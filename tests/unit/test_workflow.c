@@ -465,6 +465,12 @@ START_TEST(the_needs_of_first_steps_are_found)
             ck_assert_int_eq(lack->step, CASES[i].step);
         }
     }
+    count = 0;
+    for (const struct mg_payload_need *lack = mg_workflow_lacks(w, mg_slice_of("{\"b\":0,\"q\":1}"));
+         lack != NULL; lack = mg_workflow_lacks_behind(lack, mg_slice_of("{\"b\":0,\"q\":1}"))) {
+        count++;
+    }
+    ck_assert_int_eq(count, 3); /* /a/id, /h, /c/1 */
     mg_workflow_destroy(w);
 }
 END_TEST

@@ -300,7 +300,8 @@ START_TEST(a_submission_that_its_first_steps_cannot_use_is_refused)
         const char *payload, *reason;
     } CASES[] = {
         {"{\"who\":\"ann\"}", "payload has no member \"/items/0/sku\"; step \"reserve\" needs it"},
-        {"", "payload has no member \"/items/0/sku\"; step \"reserve\" needs it"},
+        {"",
+         "payload has no member \"/items/0/sku\"; step \"reserve\" needs it; nor \"/who\", for \"charge\""},
         {"{\"items\":[{\"sku\":1}],\"whom\":2}", "payload has no member \"/who\"; step \"charge\" needs it"},
     };
     start_with(FORK);
