@@ -136,9 +136,15 @@ struct mg_expr_reference {
     int column;
     struct mg_slice path; /* behind root and member, as written: ".items[0].qty"; up to a computed index */
     bool is_asked;        /* it is only asked for by has() or in */
+    bool is_certain;      /* its value is needed whatever the others are: without it there is no result */
     const struct mg_expr_fact *facts; /* these hold whenever its value is needed */
     int fact_count;
+    const struct mg_expr *expr;
+    int node;
 };
+
+/* Appends the path as a JSON pointer (RFC 6901): "/items/0/qty". */
+void mg_expr_reference_pointer(const struct mg_expr_reference *reference, struct mg_buf *ret_pointer);
 
 /* Calls `seen` for each reference, from left to right. An error beside && or || does not count if the other
  * side decides; hence a condition on either side guards the other. */

@@ -11,6 +11,7 @@ struct walk {
     void *arg;
     struct mg_expr_fact facts[FACTS_MAX];
     int fact_count;
+    int doubt; /* so many nodes above may have a result without the visited one */
 };
 
 static const struct mg_expr_node *node_of(const struct walk *walk, int node)
@@ -93,8 +94,11 @@ static void report(struct walk *walk, int root, int node, bool is_asked)
                                           .column = mg_expr_column(walk->expr->text, of->begin),
                                           .path = path_of(walk, root, node),
                                           .is_asked = is_asked,
+                                          .is_certain = walk->doubt == 0 && !is_asked,
                                           .facts = walk->facts,
-                                          .fact_count = walk->fact_count};
+                                          .fact_count = walk->fact_count,
+                                          .expr = walk->expr,
+                                          .node = node};
     walk->seen(walk->arg, &reference);
 }
 
@@ -105,8 +109,19 @@ static void visit_given(struct walk *walk, int node, int other, bool is_true)
 {
     int mark = walk->fact_count;
     assume(walk, other, is_true);
+    walk->doubt++;
     visit(walk, node);
+    walk->doubt--;
     walk->fact_count = mark;
+}
+
+/* The body of a macro counts only for a list with elements. */
+static void visit_macro(struct walk *walk, const struct mg_expr_node *macro)
+{
+    visit(walk, macro->a);
+    walk->doubt++;
+    visit(walk, macro->b);
+    walk->doubt--;
 }
 
 /* has(a.b.c) asks for c and needs a.b. */
@@ -159,6 +174,10 @@ static void visit(struct walk *walk, int node)
         visit_given(walk, of->c, of->a, false);
         return;
     }
+    if (of->op >= MG_OP_ALL) {
+        visit_macro(walk, of);
+        return;
+    }
     const int16_t children[] = {of->a, of->b, of->c};
     for (int i = 0; i < 3; i++) {
         if (children[i] != MG_EXPR_NONE) {
@@ -172,4 +191,41 @@ void mg_expr_references(const struct mg_expr *expr,
 {
     struct walk walk = {.expr = expr, .seen = seen, .arg = arg};
     visit(&walk, expr->root);
+}
+
+/* ---- pointers ---- */
+
+static void append_escaped(struct mg_buf *pointer, const char *name, size_t len)
+{
+    mg_buf_append(pointer, "/", 1);
+    for (size_t i = 0; i < len; i++) {
+        bool is_special = name[i] == '~' || name[i] == '/';
+        mg_buf_append_text(pointer, is_special ? "~" : "");
+        mg_buf_append(pointer, !is_special ? &name[i] : name[i] == '~' ? "0" : "1", 1);
+    }
+}
+
+/* A path is no higher than its expression (MG_EXPR_HEIGHT_MAX). */
+static void append_path(const struct mg_expr *expr, int node, struct mg_buf *pointer)
+{
+    const struct mg_expr_node *of = &expr->nodes[node];
+    if (of->op == MG_OP_ROOT) {
+        return;
+    }
+    append_path(expr, of->a, pointer);
+    if (of->op == MG_OP_MEMBER) {
+        append_escaped(pointer, expr->names + of->name, of->name_len);
+        return;
+    }
+    const struct mg_expr_value *index = &expr->literals[expr->nodes[of->b].value];
+    if (index->type == MG_EXPR_TEXT) {
+        append_escaped(pointer, index->text.data, index->text.len);
+    } else {
+        mg_buf_printf(pointer, "/%d", mg_decimal_index(index->number, INT32_MAX));
+    }
+}
+
+void mg_expr_reference_pointer(const struct mg_expr_reference *reference, struct mg_buf *ret_pointer)
+{
+    append_path(reference->expr, reference->node, ret_pointer);
 }

@@ -40,7 +40,7 @@ enum mg_expr_op {
     MG_OP_STARTS_WITH, /* a, b */
     MG_OP_ENDS_WITH,
     MG_OP_CONTAINS,
-    MG_OP_ALL, /* a: the list, b: the body, value: slot */
+    MG_OP_ALL, /* macros, up to the end: a: the list, b: the body, value: slot */
     MG_OP_EXISTS,
     MG_OP_COUNT,
     MG_OP_SUM,

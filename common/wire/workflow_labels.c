@@ -130,18 +130,19 @@ static enum mg_class label_render(const struct mg_workflow_label *label, const s
                                   struct mg_err *err)
 {
     bool is_absent = false;
-    int shown = label->text.len < SHOWN_MAX ? (int)label->text.len : SHOWN_MAX;
+    int shown = (int)mg_utf8_cut(label->text, SHOWN_MAX);
     enum mg_class class = mg_workflow_render_text(input, label->text, text, &is_absent, err);
     if (class != MG_OK) {
-        return mg_err_prefix(err, "label \"%s\"", label->name);
+        return mg_err_prefix(err, "/labels/%s of workflow \"%s\"", label->name, input->workflow->name);
     }
     if (is_absent || (text->len == 0 && !text->failed)) {
         return MG_OK;
     }
     class = mg_buf_class(text);
     if (class != MG_OK && class != MG_TRANSIENT) {
-        return mg_err_set(err, MG_PERMANENT, "label \"%s\": the value of \"%.*s\" is above %d bytes",
-                          label->name, shown, label->text.data, MG_LABEL_VALUE_MAX);
+        return mg_err_set(err, MG_PERMANENT,
+                          "/labels/%s of workflow \"%s\": the value of \"%.*s\" is above %d bytes",
+                          label->name, input->workflow->name, shown, label->text.data, MG_LABEL_VALUE_MAX);
     }
     if (class == MG_OK) {
         *ret_value = mg_arena_copy(arena, mg_buf_slice(text));

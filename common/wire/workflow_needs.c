@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "wire/workflow_check.h"
+#include "wire/workflow_exprs.h"
 
 void mg_action_parts(const struct mg_action *action, struct mg_action_part ret_parts[MG_ACTION_PARTS])
 {
@@ -18,32 +19,80 @@ struct need_search {
     struct mg_workflow *workflow;
     struct mg_arena *arena;
     int step;
+    uint64_t values; /* that the step's expressions need */
     bool has_failed; /* no memory */
 };
 
-static bool add_need(void *arg, const char *pointer)
+/* `pointer` leads into the payload. */
+static void add_need(struct need_search *search, const char *pointer)
 {
-    static const char ROOT[] = "/payload/";
-    struct need_search *search = arg;
     struct mg_payload_need **at = &search->workflow->needs;
 
-    if (strncmp(pointer, ROOT, strlen(ROOT)) != 0) {
-        return true;
-    }
-    pointer += strlen(ROOT) - 1;
     while (*at != NULL && strcmp((*at)->pointer, pointer) != 0) {
         at = &(*at)->next;
     }
     if (*at == NULL) {
         struct mg_payload_need *need = mg_arena_alloc(search->arena, sizeof(*need));
         char *text = mg_arena_text(search->arena, mg_slice_of(pointer));
-        search->has_failed = need == NULL || text == NULL;
+        search->has_failed = search->has_failed || need == NULL || text == NULL;
         if (!search->has_failed) {
             *need = (struct mg_payload_need){.pointer = text, .step = search->step};
             *at = need;
         }
     }
+}
+
+/* A path that is too long for a message is left out: then the expression fails once it is rendered. */
+static void add_certain(void *arg, const struct mg_expr_reference *reference)
+{
+    struct need_search *search = arg;
+    char memory[MG_JSON_POINTER_SIZE];
+    struct mg_buf pointer;
+
+    if (!reference->is_certain) {
+        return;
+    }
+    if (reference->root == MG_ROOT_VALUES) {
+        search->values |= UINT64_C(1) << reference->member;
+    } else if (reference->root == MG_ROOT_PAYLOAD && reference->path.len > 0) {
+        mg_buf_init_fixed(&pointer, memory, sizeof(memory));
+        mg_expr_reference_pointer(reference, &pointer);
+        if (!pointer.failed) {
+            add_need(search, pointer.data);
+        }
+    }
+}
+
+static bool add_reference(void *arg, const char *pointer)
+{
+    static const char ROOT[] = "/payload/";
+    struct need_search *search = arg;
+
+    if (pointer[0] == '=') {
+        const struct mg_expr *expr = mg_workflow_exprs_find(search->workflow->exprs, pointer + 1);
+        if (expr != NULL) {
+            mg_expr_references(expr, add_certain, search);
+        }
+    } else if (strncmp(pointer, ROOT, strlen(ROOT)) == 0) {
+        add_need(search, pointer + strlen(ROOT) - 1);
+    }
     return !search->has_failed;
+}
+
+/* Follows the values that the step needs, each once. They form no circle, but two may need a third. */
+static void add_values(struct need_search *search)
+{
+    const struct mg_workflow_exprs *exprs = search->workflow->exprs;
+    uint64_t followed = 0;
+
+    for (int i = 0; i < MG_VALUES_MAX; i++) {
+        uint64_t bit = UINT64_C(1) << i;
+        if ((search->values & ~followed & bit) != 0) {
+            followed |= bit;
+            mg_expr_references(exprs->values[i], add_certain, search);
+            i = -1; /* it may need one before it */
+        }
+    }
 }
 
 void mg_workflow_find_needs(struct mg_workflow *workflow, struct mg_arena *arena,
@@ -55,15 +104,17 @@ void mg_workflow_find_needs(struct mg_workflow *workflow, struct mg_arena *arena
     enum mg_class class = MG_OK; /* the templates have passed the check: a fault is a lack of memory */
 
     for (int i = 0; i < workflow->plan.step_count; i++) {
-        if (workflow->plan.steps[i].has_guard) {
+        if (workflow->plan.steps[i].has_guard || workflow->plan.steps[i].after != 0) {
             continue; /* its request may never be made */
         }
         search.step = i;
+        search.values = 0;
         mg_action_parts(&workflow->steps[i].actions[MG_KIND_DO], parts);
-        for (int k = 0; k < MG_ACTION_PARTS && workflow->plan.steps[i].after == 0 && class == MG_OK; k++) {
-            class =
-                parts[k].text.data != NULL ? mg_template_scan(parts[k].text, add_need, &search, &err) : MG_OK;
+        for (int k = 0; k < MG_ACTION_PARTS && class == MG_OK; k++) {
+            class = parts[k].text.data != NULL ? mg_template_scan(parts[k].text, add_reference, &search, &err)
+                                               : MG_OK;
         }
+        add_values(&search);
     }
     if (class != MG_OK || search.has_failed) {
         mg_json_fault(faults, MG_TRANSIENT, "", "could not be kept: no memory");

@@ -61,7 +61,7 @@ def a_search_finds_orders_and_refused_submissions(s):
         s.wait(lambda refused=refused: [status for status in s.client.statuses(refused.order_id) if status["status"] == "rejected"],
                f"{refused.order_id} is refused")
     reason = s.client.statuses(long.order_id)[-1]["reason"]
-    assert 'label "customer": the value of "${/payload/customer}" is above 128 bytes' in reason, reason
+    assert '/labels/customer of workflow "shop": the value of "${/payload/customer}" is above 128 bytes' in reason, reason
     found = json.loads(s.cluster.tool("order", "find", "shop-2026", "-o", "json").stdout)
     assert [(row["found_by"], row["order_id"]) for row in found][:1] == [("id", "shop-2026-1")], found
     rejected = {row["order_id"]: row for row in found if row["found_by"] == "rejected"}

@@ -89,8 +89,28 @@ START_TEST(a_value_of_128_bytes_fits_and_one_of_129_is_named)
     (void)snprintf(payload, sizeof(payload), "{\"customer\":\"%sx\"}", text);
     ck_assert_int_eq(mg_workflow_labels_render(workflow, "o", mg_slice_of(payload), arena, values, &err),
                      MG_PERMANENT);
-    ck_assert_str_eq(err.text,
-                     "label \"customer\": the value of \"${/payload/customer}\" is above 128 bytes");
+    ck_assert_str_eq(
+        err.text,
+        "/labels/customer of workflow \"w\": the value of \"${/payload/customer}\" is above 128 bytes");
+}
+END_TEST
+
+/* Catches: half a character in a reason, where a template longer than a message shows is cut. */
+START_TEST(a_template_is_shown_up_to_a_character)
+{
+    char labels[512], payload[256], text[79] = "";
+    memset(text, 'x', sizeof(text) - 1);
+    (void)snprintf(labels, sizeof(labels), "{\"l\":\"%s\xc3\xa4${/payload/v}\"}",
+                   text + 1); /* 77, then two of 80 */
+    (void)snprintf(payload, sizeof(payload), "{\"v\":\"%s\"}", text);
+    ck_assert_int_eq(render(labels, payload), MG_PERMANENT);
+    ck_assert_ptr_nonnull(strstr(err.text, "x\xc3\xa4$\" is above"));
+    mg_workflow_destroy(workflow);
+    workflow = NULL;
+    (void)snprintf(labels, sizeof(labels), "{\"l\":\"x%s\xc3\xa4${/payload/v}\"}",
+                   text); /* 79, then two of 80 */
+    ck_assert_int_eq(render(labels, payload), MG_PERMANENT);
+    ck_assert_ptr_nonnull(strstr(err.text, "xx\" is above"));
 }
 END_TEST
 
@@ -98,7 +118,8 @@ START_TEST(a_value_that_is_no_text_is_named)
 {
     ck_assert_int_eq(render("{\"customer\":\"${/payload/customer}\"}", "{\"customer\":{\"id\":17}}"),
                      MG_PERMANENT);
-    ck_assert_msg(strstr(err.text, "label \"customer\": reference ${/payload/customer}") == err.text &&
+    ck_assert_msg(strstr(err.text, "/labels/customer of workflow \"w\": reference ${/payload/customer}") ==
+                          err.text &&
                       strstr(err.text, "its value is an object") != NULL,
                   "%s", err.text);
     ck_assert_int_eq(
@@ -136,7 +157,7 @@ START_TEST(a_label_may_be_an_expression_over_the_payload)
         workflow = NULL;
         (void)snprintf(labels, sizeof(labels), "{\"l\":\"${= %s}\"}", REFUSED[i].expression);
         ck_assert_int_eq(render(labels, payload), MG_PERMANENT);
-        ck_assert_msg(strstr(err.text, "label \"l\": ") == err.text &&
+        ck_assert_msg(strstr(err.text, "/labels/l of workflow \"w\": ") == err.text &&
                           strstr(err.text, REFUSED[i].text) != NULL,
                       "%s", err.text);
     }
@@ -188,6 +209,7 @@ int main(void)
     tcase_add_test(tests, a_value_is_the_text_as_it_came);
     tcase_add_test(tests, a_value_that_is_not_there_makes_no_label);
     tcase_add_test(tests, a_value_of_128_bytes_fits_and_one_of_129_is_named);
+    tcase_add_test(tests, a_template_is_shown_up_to_a_character);
     tcase_add_test(tests, a_value_that_is_no_text_is_named);
     tcase_add_test(tests, a_label_may_be_an_expression_over_the_payload);
     tcase_add_loop_test(tests, a_wrong_label_is_refused_with_its_place, 0,

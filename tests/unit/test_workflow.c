@@ -475,6 +475,52 @@ START_TEST(the_needs_of_first_steps_are_found)
 }
 END_TEST
 
+/* Catches: a need of an expression that is missed, and one without which it has a value. */
+START_TEST(the_needs_of_expressions_are_those_without_which_they_have_no_value)
+{
+    static const char *const NEEDS[] = {"/a/0/id", "/m~1n", "/list", "/from", "/deep", "/also"};
+    struct mg_workflow *w = parse(
+        "{\"workflow\":\"w\",\"version\":1,\"values\":{\"deep\":\"payload.deep + 1\","
+        "\"net\":\"payload.from * values.deep\",\"other\":\"payload.other\"},\"steps\":["
+        "{\"step\":\"x\",\"service\":\"s\",\"do\":{\"method\":\"POST\",\"path\":\"/${= payload.a[0].id}\",\"body\":["
+        "\"${= payload['m/n'] == null}\",\"${= payload.list.all(i, i == payload.loop)}\","
+        "\"${= has(payload.asked) ? payload.asked : 0}\",\"${= payload.left == 1 || payload.right == 1}\","
+        "\"n ${= values.net + values.deep}\",\"${= size(payload.list) > 1 ? values.other : 0}\","
+        "\"${= order.id}\",\"${= payload}\"],\"headers\":{\"X-H\":\"${= string(payload.also)}\"}}," NONE "},"
+        "{\"step\":\"y\",\"service\":\"s\",\"do\":{\"method\":\"POST\",\"path\":\"/${= payload.f}\"}," NONE
+        "}]}");
+    uint64_t found = 0;
+    for (const struct mg_payload_need *need = w->needs; need != NULL; need = need->next) {
+        int i = 0;
+        while (i < 6 && strcmp(NEEDS[i], need->pointer) != 0) {
+            i++;
+        }
+        ck_assert_msg(i < 6, "%s", need->pointer);
+        ck_assert_int_eq(need->step, 0);
+        found |= UINT64_C(1) << i;
+    }
+    ck_assert_uint_eq(found, 0x3f);
+    ck_assert_ptr_null(mg_workflow_lacks(w, mg_slice_of("{\"a\":[{\"id\":1}],\"m/n\":2,\"list\":[],"
+                                                        "\"from\":3,\"deep\":4,\"also\":5}")));
+    mg_workflow_destroy(w);
+}
+END_TEST
+
+/* A pointer that is too long for a message is not cut to another one. */
+START_TEST(a_need_has_its_whole_pointer)
+{
+    char text[1024], name[300] = "";
+    memset(name, 'n', sizeof(name) - 1);
+    (void)snprintf(text, sizeof(text),
+                   "{\"workflow\":\"w\",\"version\":1,\"steps\":[{\"step\":\"x\",\"service\":\"s\",\"do\":{"
+                   "\"method\":\"POST\",\"path\":\"/\",\"body\":\"${= payload.%s}\"}," NONE "}]}",
+                   name);
+    struct mg_workflow *w = parse(text);
+    ck_assert_ptr_null(w->needs);
+    mg_workflow_destroy(w);
+}
+END_TEST
+
 #define COUNT(array) ((int)(sizeof(array) / sizeof((array)[0])))
 
 int main(void)
@@ -492,6 +538,8 @@ int main(void)
     tcase_add_test(tests, results_go_into_later_requests);
     tcase_add_loop_test(tests, an_output_is_checked_when_it_is_loaded, 0, COUNT(OUTPUTS));
     tcase_add_test(tests, the_needs_of_first_steps_are_found);
+    tcase_add_test(tests, the_needs_of_expressions_are_those_without_which_they_have_no_value);
+    tcase_add_test(tests, a_need_has_its_whole_pointer);
     suite_add_tcase(suite, tests);
     return run_suite(suite);
 }

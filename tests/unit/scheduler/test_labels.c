@@ -61,7 +61,9 @@ START_TEST(a_label_that_cannot_be_made_refuses_the_submission)
     ck_assert_int_eq(fake_broker_count("submission"), 2); /* kept in orders.rejected */
     ck_assert_int_eq(fake_broker_count("status"), 2);
     const char *body = fake_broker_last("status")->body;
-    ck_assert_msg(strstr(body, "label \\\"first\\\": reference ${/payload/items/0}") != NULL, "%s", body);
+    ck_assert_msg(strstr(body, "/labels/first of workflow \\\"two\\\": reference ${/payload/items/0}") !=
+                      NULL,
+                  "%s", body);
     submit("o1", "[\"short\"]"); /* the id is still free */
     ck_assert_ptr_nonnull(fake_store_order("o1"));
 }

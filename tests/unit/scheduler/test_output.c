@@ -276,9 +276,9 @@ END_TEST
 #define FORK                                                                                                 \
     WORKFLOW("\"\"", STEP("reserve", "inventory", "", "{\"items\":\"${/payload/items/0/sku}\"}") "," STEP(   \
                          "charge", "payment", "",                                                            \
-                         "{\"who\":\"for ${/payload/who}\"}") "," STEP("book", "carrier", "\"reserve\"",     \
-                                                                       "\"${/payload/"                       \
-                                                                       "later}\""))
+                         "{\"who\":\"for ${= payload.who}\"}") "," STEP("book", "carrier", "\"reserve\"",    \
+                                                                        "\"${/payload/"                      \
+                                                                        "later}\""))
 
 static void submit_payload(const char *order_id, const char *payload)
 {
@@ -323,6 +323,22 @@ START_TEST(a_submission_that_its_first_steps_cannot_use_is_refused)
     ck_assert_msg(strstr(body, escaped) != NULL, "%s", body);
     ck_assert_int_eq(fake_broker_count("request"), 0);
     ck_assert_int_eq(fake_broker.acked, 1);
+}
+END_TEST
+
+/* Would catch: a reason as long as the definition. */
+START_TEST(a_refusal_names_eight_missing_members)
+{
+    start_with(
+        WORKFLOW("\"\"", STEP("reserve", "inventory", "",
+                              "[\"${/payload/a}\",\"${/payload/b}\",\"${/payload/c}\",\"${/payload/d}\","
+                              "\"${/payload/e}\",\"${/payload/f}\",\"${/payload/g}\",\"${/payload/h}\","
+                              "\"${/payload/i}\"]")));
+    submit_payload("o1", "{}");
+    ck_assert_ptr_null(fake_store_order("o1"));
+    const char *reason = fake_broker_last("submission")->reason;
+    ck_assert_msg(strstr(reason, "; nor \"/h\", for \"reserve\"") != NULL, "%s", reason);
+    ck_assert_msg(strstr(reason, "/i\"") == NULL, "%s", reason);
 }
 END_TEST
 
@@ -373,6 +389,7 @@ int main(void)
     TCase *intake = tcase_create("intake");
     tcase_add_checked_fixture(intake, NULL, finish);
     tcase_add_loop_test(intake, a_submission_that_its_first_steps_cannot_use_is_refused, 0, 3);
+    tcase_add_test(intake, a_refusal_names_eight_missing_members);
     tcase_add_test(intake, what_a_later_step_needs_refuses_no_order);
     tcase_add_test(intake, an_order_of_that_id_is_looked_for_before_the_refusal);
     suite_add_tcase(suite, intake);
