@@ -192,6 +192,24 @@ size_t mg_utf8_cut(struct mg_slice text, size_t max)
     return max;
 }
 
+size_t mg_text_steers(const char *text, size_t len)
+{
+    const unsigned char *at = (const unsigned char *)text;
+    if (at[0] < 0x20 || at[0] == 0x7f) {
+        return at[0] == '\n' || at[0] == '\t' ? 0 : 1;
+    }
+    if (len >= 2 && at[0] == 0xc2 && at[1] >= 0x80 && at[1] < 0xa0) { /* U+0080 to U+009F */
+        return 2;
+    }
+    if (len < 3 || at[0] != 0xe2) {
+        return 0;
+    }
+    bool is_mark = at[1] == 0x80 && (at[2] == 0x8e || at[2] == 0x8f);    /* U+200E, U+200F */
+    bool is_turn = at[1] == 0x80 && at[2] >= 0xa8 && at[2] <= 0xae;      /* U+2028 to U+202E */
+    bool is_isolation = at[1] == 0x81 && at[2] >= 0xa6 && at[2] <= 0xa9; /* U+2066 to U+2069 */
+    return is_mark || is_turn || is_isolation ? 3 : 0;
+}
+
 void mg_utf8_mend(char *text)
 {
     for (size_t left = strlen(text); left > 0;) {

@@ -27,6 +27,10 @@ size_t mg_utf8_len(const char *text, size_t len);
 /* The length of `text` if it is cut after at most `max` bytes, before a character that would be cut. Bytes
  * that are no character may be cut anywhere. */
 size_t mg_utf8_cut(struct mg_slice text, size_t max);
+/* The length in bytes of the UTF-8 character at `text` if it is a control character for a terminal, a mark of
+ * text direction, or a line end beyond ASCII. Else 0, as for line ends and tabs. At most `len` bytes are
+ * read, at least 1 must be there. */
+size_t mg_text_steers(const char *text, size_t len);
 /* Replaces each byte that is not UTF-8 by '?', for example where a text was cut within a character. */
 void mg_utf8_mend(char *text);
 

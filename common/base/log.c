@@ -118,17 +118,14 @@ static bool is_bare(struct mg_slice text)
     return text.len > 0;
 }
 
-/* JSON's escapes serve for terminals too, once C1 controls (U+0080 to U+009F, in UTF-8 c2 80 to c2 9f) are
- * taken out. */
+/* JSON's escapes serve for terminals too, once C1 controls and marks of direction are taken out. */
 static void append_quoted(struct mg_buf *line, struct mg_slice text)
 {
     size_t start = line->len;
 
     mg_buf_append_json(line, text);
-    for (size_t i = start; i + 1 < line->len; i++) {
-        if ((unsigned char)line->data[i] == 0xc2 && (unsigned char)line->data[i + 1] < 0xa0) {
-            memcpy(line->data + i, "??", 2);
-        }
+    for (size_t i = start; i < line->len; i++) {
+        memset(line->data + i, '?', mg_text_steers(line->data + i, line->len - i));
     }
 }
 

@@ -144,8 +144,14 @@ bool mg_expr_write_text(const struct mg_expr_value *value, struct mg_buf *ret_te
 
 void mg_expr_line(char *text)
 {
-    for (char *at = text; *at != '\0'; at++) {
-        *at = (unsigned char)*at < ' ' || *at == 0x7f ? ' ' : *at;
+    size_t left = strlen(text);
+    for (char *at = text; left > 0;) {
+        bool is_end = *at == '\n' || *at == '\t';
+        size_t len = is_end ? 1 : mg_text_steers(at, left);
+        memset(at, ' ', len);
+        len = len > 0 ? len : 1;
+        at += len;
+        left -= len;
     }
     mg_utf8_mend(text);
 }

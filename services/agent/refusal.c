@@ -36,7 +36,8 @@ static void code_find(const struct mg_service *service, struct mg_slice body, st
     }
 }
 
-/* Copies text for people: blanks for controls. JSON has checked that it is UTF-8. */
+/* Copies text for people: a blank for each character that would steer a terminal. JSON has checked that it is
+ * UTF-8. */
 static void message_copy(struct mg_slice text, char ret_message[MG_ERROR_MESSAGE_MAX + 1])
 {
     size_t len = 0, step;
@@ -45,9 +46,11 @@ static void message_copy(struct mg_slice text, char ret_message[MG_ERROR_MESSAGE
         if (step == 0 || len + step > MG_ERROR_MESSAGE_MAX) {
             break;
         }
-        bool is_control = (unsigned char)text.data[i] < ' ' || text.data[i] == 0x7f;
-        memcpy(ret_message + len, is_control ? " " : text.data + i, step);
-        len += step;
+        bool is_end = text.data[i] == '\n' || text.data[i] == '\t';
+        bool is_plain = !is_end && mg_text_steers(text.data + i, text.len - i) == 0;
+        size_t shown = is_plain ? step : 1;
+        memcpy(ret_message + len, is_plain ? text.data + i : " ", shown);
+        len += shown;
     }
     ret_message[len] = '\0';
 }

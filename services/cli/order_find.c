@@ -13,6 +13,8 @@
 
 /* A label's value is the longest of the texts. */
 #define TEXT_MAX MG_LABEL_VALUE_MAX
+/* A text that is too long is shown up to this length. */
+#define SHOWN_MAX 80
 
 struct finding {
     const struct mg_cli *cli;
@@ -109,7 +111,8 @@ enum mg_exit_code mg_verb_order_find(struct mg_cli *cli)
     (void)snprintf(limit, sizeof(limit), "%lld", (long long)cli->options.limit);
     const char *const params[] = {finding.text, limit};
     if (finding.text[0] == '\0' || strlen(finding.text) > TEXT_MAX) {
-        return mg_cli_fail(MG_EXIT_USAGE, "%.80s: expected a text of 1 to %d bytes", finding.text, TEXT_MAX);
+        return mg_cli_fail(MG_EXIT_USAGE, "%.*s: expected a text of 1 to %d bytes",
+                           (int)mg_utf8_cut(mg_slice_of(finding.text), SHOWN_MAX), finding.text, TEXT_MAX);
     }
     enum mg_exit_code code = mg_cli_open_store(cli, false);
     if (code == MG_EXIT_DONE) {

@@ -10,7 +10,7 @@
 
 static bool refuse(char ret_refusal[MG_LABELS_REFUSAL_SIZE], struct mg_slice text, const char *right)
 {
-    int len = text.len < SHOWN_MAX ? (int)text.len : SHOWN_MAX;
+    int len = (int)mg_utf8_cut(text, SHOWN_MAX);
     (void)snprintf(ret_refusal, MG_LABELS_REFUSAL_SIZE, "label %.*s: %s", len, text.data, right);
     return false;
 }

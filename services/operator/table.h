@@ -38,10 +38,6 @@ void mg_table_write_object(struct mg_json_writer *json, const struct mg_table *t
 void mg_table_write_array(struct mg_json_writer *json, const struct mg_table *table,
                           const char *const *quoted);
 
-/* The length in bytes of the UTF-8 character at `text` if it is a control character for a terminal or a
- * mark of text direction. Else 0, as for line ends and tabs. At most `len` bytes are read, at least 1 must
- * be there. */
-size_t mg_text_steers(const char *text, size_t len);
 /* Makes a foreign text safe for a terminal, in place: blanks for line ends and tabs, dots for the bytes of
  * mg_text_steers. mg_table_keep with `is_for_people` has done it already. */
 void mg_text_make_plain(char *text);

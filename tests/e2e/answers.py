@@ -75,7 +75,7 @@ def is_list(verb):
 def faults(verb, text, is_lines=False):
     """What is wrong with the verb's standard output in the form json, or jsonl."""
     uri = (CLI / name_of(verb)).as_uri()
-    value = [json.loads(line) for line in text.splitlines()] if is_lines else json.loads(text)
+    value = [json.loads(line) for line in text.split("\n")[:-1]] if is_lines else json.loads(text)
     if is_lines and not is_list(verb):
         if len(value) != 1:
             return [f"{len(value)} lines"]

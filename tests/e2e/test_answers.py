@@ -25,7 +25,7 @@ class Asking:
         except (ValueError, KeyError) as error:
             found = [repr(error)]
         self.wrong += [f"{verb} {' '.join(map(str, words))} -o {self.form}: {fault}" for fault in found]
-        lines = [json.loads(line) for line in done.stdout.splitlines()] if self.form == "jsonl" else None
+        lines = [json.loads(line) for line in done.stdout.split("\n")[:-1]] if self.form == "jsonl" else None
         if lines is None:
             return json.loads(done.stdout)
         return lines if answers.is_list(verb) else lines[0]

@@ -278,6 +278,11 @@ class WrongInput(Case):
                       one_line(run("order", "list", "--state", "nope", code=USAGE)))
         self.assertIn("service limit SERVICE [options]", one_line(run("service", "limit", "payment", "3", *REASON, code=USAGE)))
 
+    def test_a_refusal_shows_whole_characters(self):
+        text = "x" * 79 + "ä" * 60
+        for words in (["order", "find", text], ["order", "list", "--label", text]):
+            self.assertIn("x" * 79 + ": expected", one_line(run(*words, code=USAGE)))
+
     def test_option_values(self):
         self.each([
             ["order", "list", "--state", "nope"], ["order", "list", "-o", "xml"], ["order", "list", "--limit", "0"],
@@ -960,6 +965,17 @@ class Answers(Case):
         line = run("order", "show", self.order_id, "-o", "jsonl", code=DONE).stdout
         self.assertEqual((line.count("\n"), line[-1]), (1, "\n"))
         self.assertIn('{"price": 14.00,  "text": "\\u00e9"}', line)  # a line end between values is a blank
+
+    def test_json_steers_no_terminal_and_a_line_is_a_line(self):
+        """Would catch: a service's text that turns the direction of a terminal, and a line end that only some readers know."""
+        foreign = "a\u2028b\u2029c\u0085d\u202ee\u2066f\u009bg\u00a0ü€😀"
+        World.sql("UPDATE order_event SET reason = %s WHERE order_id = %s", (foreign, self.order_id))
+        for form in ("json", "jsonl"):
+            printed = run("order", "show", self.order_id, "-o", form, code=DONE).stdout
+            self.assertEqual(json.loads(printed)["events"][0]["reason"], foreign)
+            self.assertEqual([c for c in "\u2028\u2029\u0085\u202e\u2066\u009b" if c in printed], [])
+            self.assertIn("a\\u2028b\\u2029c\\u0085d\\u202ee\\u2066f\\u009bg\u00a0ü€😀", printed)
+        self.assertEqual(len(printed.splitlines()), 1)
 
     def test_an_export_is_whole_or_fails(self):
         World.sql("INSERT INTO order_event (order_id, version, cause_kind, cause, by_whom, attempt, owed)"

@@ -82,12 +82,26 @@ START_TEST(a_comma_ends_a_value_only_before_another_label)
 }
 END_TEST
 
+/* Would catch: half a character in an answer of the console or the tool. */
+START_TEST(a_refusal_shows_whole_characters)
+{
+    char text[256] = "";
+    memset(text, 'x', 79);
+    memcpy(text + 79, "\xc3\xa4\xc3\xa4", 5);
+    ck_assert(!add(text));
+    ck_assert_int_eq(memcmp(refusal + 6 + 78, "x: expected", strlen("x: expected")), 0);
+    ck_assert(!add(text + 1)); /* 78 and two bytes fit */
+    ck_assert_int_eq(memcmp(refusal + 6 + 78, "\xc3\xa4: expected", strlen("\xc3\xa4: expected")), 0);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("label words");
     TCase *tests = tcase_create("label words");
     tcase_add_checked_fixture(tests, setup, NULL);
     tcase_add_test(tests, equal_labels_give_equal_text);
+    tcase_add_test(tests, a_refusal_shows_whole_characters);
     tcase_add_loop_test(tests, a_wrong_label_is_named, 0, (int)(sizeof(WRONG) / sizeof(WRONG[0])));
     tcase_add_test(tests, a_value_and_a_list_have_their_limits);
     tcase_add_test(tests, a_comma_ends_a_value_only_before_another_label);

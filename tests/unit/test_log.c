@@ -228,9 +228,12 @@ START_TEST(a_terminal_gets_readable_text_without_control_characters)
     ck_assert_int_ge(dup2(terminal, STDERR_FILENO), 0);
     mg_log_open("agent", "i", MG_LOG_INFO);
     mg_log(MG_LOG_WARN, "bad \x1b[31mreply\xc2\x9b", MG_LOG_TEXT("order_id", "7"),
-           MG_LOG_TEXT("text", "a b\x1b]0;x\a"), MG_LOG_NUMBER("attempt", 2));
-    ck_assert_str_eq(await_line(master) + strlen("12:34:56.789 "),
-                     "warn  bad \\u001b[31mreply?? order_id=7 text=\"a b\\u001b]0;x\\u0007\" attempt=2\r\n");
+           MG_LOG_TEXT("text", "a b\x1b]0;x\a\xe2\x80\xae\xe2\x81\xa6"
+                               "c"),
+           MG_LOG_NUMBER("attempt", 2));
+    ck_assert_str_eq(
+        await_line(master) + strlen("12:34:56.789 "),
+        "warn  bad \\u001b[31mreply?? order_id=7 text=\"a b\\u001b]0;x\\u0007??????c\" attempt=2\r\n");
     (void)close(terminal);
     (void)close(master);
 }

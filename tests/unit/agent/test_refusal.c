@@ -116,6 +116,9 @@ START_TEST(a_message_is_one_plain_line_cut_at_a_character)
 {
     struct mg_buf body;
     expect(NULL, "{\"message\":\"a\\u001b[2J\\nb\"}", "http_422", "a [2J b");
+    expect(NULL, "{\"message\":\"c\\u009b\\u0085d\\u202e\\u2066e\\u2028f\\u200fg\"}", "http_422",
+           "c  d  e f g");
+    expect(NULL, "{\"message\":\"h\xc2\x9bi\xe2\x80\xaej\xc2\xa0k\"}", "http_422", "h i j\xc2\xa0k");
     mg_buf_init(&body, 4096);
     mg_buf_append_text(&body, "{\"message\":\"x");
     for (int i = 0; i < 200; i++) {
