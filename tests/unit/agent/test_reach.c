@@ -236,22 +236,36 @@ START_TEST(a_client_may_prove_itself_in_the_body)
 }
 END_TEST
 
-/* Catches: calls that wait for a renewal, or a token that is used after its end. */
-START_TEST(a_token_is_renewed_before_it_ends)
+/* Two calls: one with the token t1, and one in the last minute of its `life`, 1,000 s. The second goes out at
+ * once, and a renewal of the token beside it. */
+static void call_in_last_minute(const char *life)
 {
+    char token[128];
+    (void)snprintf(token, sizeof(token), TOKEN("t1", "%s"), life);
     start(OAUTH2(""));
     flow_deliver(&(struct flow_request){.order_id = "o1"});
     flow_wait_calls(1);
-    answer(0, 200, "application/json",
-           TOKEN("t1", "\"1000\"")); /* renewed in its last minute; some give a text */
+    answer(0, 200, "application/json", token);
     flow_wait_calls(2);
     answer(1, 200, "application/json", "{}");
     flow_wait_replies(1);
     fakes_confirm(MG_PUBLISH_CONFIRMED);
     ahead_ms = 945000;
     flow_deliver(&(struct flow_request){.order_id = "o2"});
-    flow_wait_calls(4); /* the call goes out at once, and the fetch beside it */
-    int fetch = strcmp(fakes.calls[2].url, "http://127.0.0.1:2/token") == 0 ? 2 : 3;
+    flow_wait_calls(4);
+}
+
+/* Of the calls 2 and 3 the renewal; the other one is the service's. */
+static int fetch_among_last(void)
+{
+    return strcmp(fakes.calls[2].url, "http://127.0.0.1:2/token") == 0 ? 2 : 3;
+}
+
+/* Catches: calls that wait for a renewal, or a token that is used after its end. */
+START_TEST(a_token_is_renewed_before_it_ends)
+{
+    call_in_last_minute("\"1000\""); /* some give a text */
+    int fetch = fetch_among_last();
     ck_assert_str_eq(fakes.calls[fetch].url, "http://127.0.0.1:2/token");
     ahead_ms = 1000000;
     flow_deliver(&(struct flow_request){.order_id = "o3"});
@@ -413,18 +427,8 @@ END_TEST
 /* A failed renewal leaves the old token in use. */
 START_TEST(a_failed_renewal_stops_nothing)
 {
-    start(OAUTH2(""));
-    flow_deliver(&(struct flow_request){.order_id = "o1"});
-    flow_wait_calls(1);
-    answer(0, 200, "application/json", TOKEN("t1", "1000"));
-    flow_wait_calls(2);
-    answer(1, 200, "application/json", "{}");
-    flow_wait_replies(1);
-    fakes_confirm(MG_PUBLISH_CONFIRMED);
-    ahead_ms = 945000;
-    flow_deliver(&(struct flow_request){.order_id = "o2"});
-    flow_wait_calls(4);
-    int fetch = strcmp(fakes.calls[2].url, "http://127.0.0.1:2/token") == 0 ? 2 : 3;
+    call_in_last_minute("1000");
+    int fetch = fetch_among_last();
     answer(fetch, 503, "", "");
     ck_assert_int_eq(flow_agent.served[0].breaker.state, MG_BREAKER_CLOSED);
     answer(5 - fetch, 200, "application/json", "{}");
@@ -465,18 +469,8 @@ END_TEST
 /* Catches: a token that is dropped for a late one which has ended. */
 START_TEST(an_ended_token_replaces_no_good_one)
 {
-    start(OAUTH2(""));
-    flow_deliver(&(struct flow_request){.order_id = "o1"});
-    flow_wait_calls(1);
-    answer(0, 200, "application/json", TOKEN("t1", "1000"));
-    flow_wait_calls(2);
-    answer(1, 200, "application/json", "{}");
-    flow_wait_replies(1);
-    fakes_confirm(MG_PUBLISH_CONFIRMED);
-    ahead_ms = 945000;
-    flow_deliver(&(struct flow_request){.order_id = "o2"});
-    flow_wait_calls(4);
-    int fetch = strcmp(fakes.calls[2].url, "http://127.0.0.1:2/token") == 0 ? 2 : 3;
+    call_in_last_minute("1000");
+    int fetch = fetch_among_last();
     ahead_ms = 950000;
     answer(fetch, 200, "application/json", TOKEN("t2", "1"));
     answer(5 - fetch, 200, "application/json", "{}");
