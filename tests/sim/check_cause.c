@@ -72,7 +72,7 @@ void sim_check_causes_end(const struct sim_submitted *order)
     for (int seq = 1; seq < SIM_SENT_MAX && !order->is_tail_lost; seq++) {
         struct mg_status_message status;
         if (order->sent[seq].data == NULL || mg_status_parse(order->sent[seq], &status, &err) != MG_OK) {
-            turn = (struct mg_slice){NULL, 0}; /* what has not arrived may have been another turn */
+            turn = (struct mg_slice){NULL, 0}; /* a status that has not arrived may have been another turn */
             continue;
         }
         bool is_end = status.status == MG_STATUS_COMPENSATED || status.status == MG_STATUS_CANCELLED;
