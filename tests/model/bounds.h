@@ -32,6 +32,9 @@
 #ifndef LEARN
 #define LEARN 0 /* enum mg_learn: none, repeat. With repeat the undo needs its step's result */
 #endif
+#ifndef GUARDS
+#define GUARDS 0 /* 1: the second step has a condition; 2: the first one has, and the second one needs it */
+#endif
 #ifndef ANSWERED_MAY_ACT
 /* Whether a request with a final answer other than done may be delivered again. Its agent died between the
  * confirm of the reply and its ack. */
@@ -57,7 +60,13 @@
 #define BROKEN_WAITING     64  /* given up although fewer attempts failed than the definition allows */
 #define BROKEN_TRUTH       128 /* done without having been done, undone without having been undone */
 #define BROKEN_ERROR       256 /* in error without need of a person */
+#define BROKEN_GUARD       1024 /* a step ran, or was skipped, against its condition; or that was judged twice */
 #define BROKEN_BOUND       512 /* not of Makegood: a queue of the model is too short */
+
+/* What the condition finds: enum mg_fact. */
+#define FACT_GO     0
+#define FACT_SKIP   1
+#define FACT_REFUSE 2
 
 /* Words of replies; a request's word is its kind. An open reply is about a call that was given up, or that
  * has another delivery of its request beside it. Then a call of the attempt may still act. */

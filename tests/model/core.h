@@ -18,6 +18,8 @@
 #include "core/order.h"
 #include "messages.h"
 
+_Static_assert(FACT_GO == MG_FACT_GO && FACT_SKIP == MG_FACT_SKIP && FACT_REFUSE == MG_FACT_REFUSE, "facts");
+
 enum { NOW_MS = 100000, SOON_MS = 100, LATER_MS = 2000, QUIESCE_MS = 3000, LONG_MS = 10000 };
 
 /* The end of a wait, in row.due. */
@@ -29,9 +31,47 @@ enum { TOLD_ACCEPTED = 1, TOLD_TURNED = 2, TOLD_END = 4 };
 /* Flags of a step. */
 enum { IS_MAYBE = 1, IS_UNDO_DISPATCHED = 2, IS_ACCEPTED = 4, IS_KNOWN = 8 /* its result */ };
 
+/* Without conditions the model has no state for them. */
+#if GUARDS
+#define FACT     now.fact
+#define JUDGED   now.judged
+#define JUDGE(n) (now.judged += (n))
+#else
+#define FACT     FACT_GO
+#define JUDGED   0
+#define JUDGE(n) ((void)(n))
+#endif
+
 /* ---- the plan ---- */
 
 static struct mg_plan plan;
+
+/* What the definition says. */
+static bool is_guarded(int step)
+{
+    return GUARDS != 0 && step == 2 - GUARDS;
+}
+
+/* As the core sees it. */
+static bool has_guard(int step)
+{
+#ifdef WITHOUT_GUARD
+    (void)step;
+    return false;
+#else
+    return is_guarded(step);
+#endif
+}
+
+static bool has_need(int step)
+{
+#ifdef WITHOUT_NEEDS
+    (void)step;
+    return false;
+#else
+    return GUARDS == 2 && step == 1;
+#endif
+}
 
 static void plan_init(void)
 {
@@ -42,6 +82,8 @@ static void plan_init(void)
     plan.on_failure = plan.on_expiry = MG_ON_FAILURE_COMPENSATE;
     for (int i = 0; i < 2; i++) {
         plan.steps[i] = (struct mg_step_plan){.after = i == 1 && !IN_PARALLEL ? 1 : 0,
+                                              .needs = has_need(i) ? 1 : 0,
+                                              .has_guard = has_guard(i),
                                               .complete_within_ms = LONG_MS,
                                               .undo_complete_within_ms = LONG_MS,
                                               .retry = retry,
@@ -58,7 +100,8 @@ static void plan_init(void)
 /* ---- deciding ---- */
 
 static struct mg_order order;
-static struct mg_decision decision;
+static struct mg_decision decision; /* of a whole fold: a cause, and the conditions of the steps made ready */
+static int facts;                   /* conditions judged in that fold */
 
 static bool is_deadline_passed(int step, int attempt)
 {
@@ -181,6 +224,9 @@ static void order_write(const struct mg_cause *cause, struct Row *row)
         bool is_at_quiet = step->due_at_ms > NOW_MS && step->due_at_ms == step->quiet_at_ms;
         row->due[i] = step->due_at_ms == 0 ? DUE_NEVER : is_at_quiet ? DUE_WHEN_QUIET : DUE_SOME_TIME;
         assert(step->generation == 0 && step->attempt <= 7);
+#ifdef WITHOUT_SKIP
+        row->state[i] = step->state == MG_STEP_SKIPPED ? MG_STEP_PENDING : row->state[i];
+#endif
 #ifdef WITHOUT_MAYBE
         row->flags[i] &= ~IS_MAYBE;
 #endif
@@ -222,6 +268,48 @@ static struct mg_cause cause_of(const struct Row *row, int m)
     return cause;
 }
 
+/* The step with a condition that is to be judged; -1: none. */
+static int asked_step(const struct mg_decision *from)
+{
+    for (int i = 0; i < from->effect_count; i++) {
+        if (from->effects[i].kind == MG_EFFECT_ASK) {
+            return from->effects[i].step;
+        }
+    }
+    return -1;
+}
+
+static void decision_append(const struct mg_decision *more)
+{
+    for (int i = 0; i < more->effect_count; i++) {
+        assert(decision.effect_count < MG_EFFECTS_MAX);
+        decision.effects[decision.effect_count++] = more->effects[i];
+    }
+    for (int i = 0; i < more->transition_count; i++) {
+        assert(decision.transition_count < MG_TRANSITIONS_MAX);
+        decision.transitions[decision.transition_count++] = more->transitions[i];
+    }
+}
+
+/* What follows in the same fold, as mg_fold_cause has it: at most one step has a condition. */
+static void facts_decide(const struct mg_context *context)
+{
+    static struct mg_decision more;
+    int step = asked_step(&decision);
+    facts = 0;
+    if (step < 0) {
+        return;
+    }
+    const struct mg_cause cause = {
+        .kind = MG_CAUSE_FACTS, .step = step, .fact = (enum mg_fact)FACT, .retry_after_ms = -1};
+    mg_order_decide(&plan, context, &cause, &order, &more);
+    if (more.verdict == MG_GO) {
+        facts++;
+        assert(asked_step(&more) < 0);
+        decision_append(&more);
+    }
+}
+
 static enum mg_verdict decide(const struct Row *row, const struct mg_cause *cause, bool is_gate_closed,
                               bool is_soon_over)
 {
@@ -232,6 +320,9 @@ static enum mg_verdict decide(const struct Row *row, const struct mg_cause *caus
     context.gate[0] = context.gate[1] = is_gate_closed ? MG_REASON_BREAKER_OPEN : MG_REASON_NONE;
     order_read(row, cause->kind == MG_CAUSE_DUE ? cause->step : -1, is_soon_over);
     mg_order_decide(&plan, &context, cause, &order, &decision);
+    if (decision.verdict == MG_GO) {
+        facts_decide(&context);
+    }
     return decision.verdict;
 }
 

@@ -53,6 +53,11 @@ byte late[2];
 byte quiet[2];
 bit is_order_late;
 
+#if GUARDS
+byte fact;   /* what the condition finds: by the payload, so always the same */
+byte judged; /* committed verdicts */
+#endif
+
 /* The remote services. */
 byte effects[2];   /* effects that stand */
 byte done_keys[2]; /* keys of dos known to the service */
@@ -345,6 +350,13 @@ proctype end()
 
 init {
     atomic {
+#if GUARDS
+        if
+        :: fact = FACT_GO
+        :: fact = FACT_SKIP
+        :: fact = FACT_REFUSE
+        fi;
+#endif
         c_code { plan_init(); inbox_put(message(SUBMISSION, 0, 0, 0)); };
         run scheduler(0);
         run scheduler(1);

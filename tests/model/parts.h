@@ -242,9 +242,33 @@ static void forget(void)
 
 /* ---- properties ---- */
 
+/* By the condition the step has to run, if its order goes on. */
+static bool is_to_run(int step)
+{
+    bool depends = is_guarded(step) || (GUARDS == 2 && step == 1);
+    return !depends || FACT == FACT_GO;
+}
+
+static void guard_check(void)
+{
+    const struct Row *row = &now.row;
+    for (int i = 0; i < 2; i++) {
+        bool is_skipped = row->state[i] == MG_STEP_SKIPPED;
+        bool is_wrong = !is_to_run(i) && now.done_keys[i] != 0;
+        bool is_wrongly_skipped = is_skipped && (is_to_run(i) || FACT != FACT_SKIP);
+        bool is_left = row->order == MG_ORDER_PROCESSED && is_skipped != !is_to_run(i);
+        if (is_wrong || is_wrongly_skipped || is_left) {
+            now.broken |= BROKEN_GUARD;
+        }
+    }
+    bool is_refused = FACT == FACT_REFUSE && row->order == MG_ORDER_PROCESSED;
+    now.broken |= JUDGED > 1 || is_refused ? BROKEN_GUARD : 0;
+}
+
 static void check(void)
 {
     forget();
+    guard_check();
     const struct Row *row = &now.row;
     for (int i = 0; i < 2; i++) {
         bool is_done = row->state[i] == MG_STEP_DONE;
@@ -256,7 +280,7 @@ static void check(void)
             now.broken |= BROKEN_TRUTH;
         }
 #ifndef MAY_LOSE_TAIL
-        if (row->order == MG_ORDER_PROCESSED && (now.effects[i] != 1 || now.is_undone[i])) {
+        if (row->order == MG_ORDER_PROCESSED && is_to_run(i) && (now.effects[i] != 1 || now.is_undone[i])) {
             now.broken |= BROKEN_PROCESSED;
         }
         if (row->order == MG_ORDER_COMPENSATED && now.effects[i] != 0) {

@@ -191,6 +191,7 @@ static void row_write(int me, const struct mg_cause *cause, int cause_id, bool i
     now.before = now.row;
 #endif
     count_failures(cause, is_gate_closed);
+    JUDGE(facts);
     order_write(cause, &row);
     for (int i = 0; i < decision.effect_count; i++) {
         const struct mg_effect *effect = &decision.effects[i];
