@@ -63,7 +63,7 @@
 #define BROKEN_GUARD       1024 /* a step ran, or was skipped, against its condition; or that was judged twice */
 #define BROKEN_BOUND       512 /* not of Makegood: a queue of the model is too short */
 
-/* What the condition finds: enum mg_fact. */
+/* Results of the condition: enum mg_fact. */
 #define FACT_GO     0
 #define FACT_SKIP   1
 #define FACT_REFUSE 2

@@ -46,7 +46,7 @@ enum { IS_MAYBE = 1, IS_UNDO_DISPATCHED = 2, IS_ACCEPTED = 4, IS_KNOWN = 8 /* it
 
 static struct mg_plan plan;
 
-/* What the definition says. */
+/* By the definition. */
 static bool is_guarded(int step)
 {
     return GUARDS != 0 && step == 2 - GUARDS;
@@ -291,7 +291,7 @@ static void decision_append(const struct mg_decision *more)
     }
 }
 
-/* What follows in the same fold, as mg_fold_cause has it: at most one step has a condition. */
+/* The verdict that follows in the same fold, as mg_fold_cause has it: at most one step has a condition. */
 static void facts_decide(const struct mg_context *context)
 {
     static struct mg_decision more;

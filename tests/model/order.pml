@@ -54,7 +54,7 @@ byte quiet[2];
 bit is_order_late;
 
 #if GUARDS
-byte fact;   /* what the condition finds: by the payload, so always the same */
+byte fact;   /* the result of the condition: by the payload, so always the same */
 byte judged; /* committed verdicts */
 #endif
 

@@ -10,8 +10,8 @@
 #include <stdlib.h>
 #include <sys/mman.h>
 
-#include "core/transition.h"
 #include "core_fold.h"
+#include "core_reached.h"
 #include "core_witness.h"
 #include "suite.h"
 
@@ -181,6 +181,7 @@ static enum mg_verdict decide_once(struct witness *witness, struct mg_cause caus
             witness->decision.why);
     if (verdict == MG_GO) {
         witness_go(witness, &cause);
+        verdicts_look(witness, &cause);
         if (cause.kind == MG_CAUSE_RESTART) {
             witness_forget_results(witness);
         }
@@ -503,86 +504,6 @@ START_TEST(laws_hold_on_random_walks)
 }
 END_TEST
 
-/* ---- which cells the walks reach ---- */
-
-/* Shared by the processes of all blocks: Check runs each test in a process of its own. */
-static struct reached {
-    bool steps[MG_STEP_STATE_COUNT][MG_STEP_EVENT_COUNT];
-    bool orders[MG_ORDER_STATE_COUNT][MG_ORDER_EVENT_COUNT];
-} * reached;
-
-const struct mg_cell *__real_mg_step_cell(enum mg_step_state state, enum mg_step_event event);
-const struct mg_cell *__wrap_mg_step_cell(enum mg_step_state state, enum mg_step_event event);
-const struct mg_cell *__real_mg_order_cell(enum mg_order_state state, enum mg_order_event event);
-const struct mg_cell *__wrap_mg_order_cell(enum mg_order_state state, enum mg_order_event event);
-
-const struct mg_cell *__wrap_mg_step_cell(enum mg_step_state state, enum mg_step_event event)
-{
-    reached->steps[state][event] = true;
-    return __real_mg_step_cell(state, event);
-}
-
-const struct mg_cell *__wrap_mg_order_cell(enum mg_order_state state, enum mg_order_event event)
-{
-    reached->orders[state][event] = true;
-    return __real_mg_order_cell(state, event);
-}
-
-/* Cells that no walk reaches, with the reason why they exist. */
-struct rare {
-    int state, event;
-    const char *why;
-};
-
-static const struct rare RARE_STEP_CELLS[] = {
-    {MG_STEP_UNDONE, MG_STEP_EVENT_PLAN_UNDO, "an attempt of it turned up that the database had lost"},
-    {MG_STEP_UNDONE, MG_STEP_EVENT_CLEAR, "the operator settles such a step as not happened"},
-};
-static const struct rare RARE_ORDER_CELLS[] = {
-    {MG_ORDER_PROCESSED, MG_ORDER_EVENT_RAISE, "the database lost the order's newest part"},
-    {MG_ORDER_COMPENSATED, MG_ORDER_EVENT_RAISE, "the database lost the order's newest part"},
-    {MG_ORDER_CANCELLED, MG_ORDER_EVENT_RAISE, "the database lost the order's newest part"},
-};
-
-static bool is_rare(const struct rare *cells, size_t count, int state, int event)
-{
-    for (size_t i = 0; i < count; i++) {
-        if (cells[i].state == state && cells[i].event == event) {
-            return true;
-        }
-    }
-    return false;
-}
-
-/* Would catch: a transition that the table allows and that no decision makes, or a reason that no longer
- * holds. */
-START_TEST(every_cell_that_allows_a_transition_is_reached_or_rare)
-{
-    for (int i = 0; i < MG_STEP_STATE_COUNT * MG_STEP_EVENT_COUNT; i++) {
-        enum mg_step_state state = (enum mg_step_state)(i / MG_STEP_EVENT_COUNT);
-        enum mg_step_event event = (enum mg_step_event)(i % MG_STEP_EVENT_COUNT);
-        bool rare = is_rare(RARE_STEP_CELLS, sizeof(RARE_STEP_CELLS) / sizeof(RARE_STEP_CELLS[0]), (int)state,
-                            (int)event);
-        if (__real_mg_step_cell(state, event)->verdict == MG_GO) {
-            ck_assert_msg(reached->steps[state][event] != rare, "%s of a step that is %s is %s",
-                          mg_step_event_name(event), mg_step_state_name(state),
-                          rare ? "listed as rare, and reached" : "never reached");
-        }
-    }
-    for (int i = 0; i < MG_ORDER_STATE_COUNT * MG_ORDER_EVENT_COUNT; i++) {
-        enum mg_order_state state = (enum mg_order_state)(i / MG_ORDER_EVENT_COUNT);
-        enum mg_order_event event = (enum mg_order_event)(i % MG_ORDER_EVENT_COUNT);
-        bool rare = is_rare(RARE_ORDER_CELLS, sizeof(RARE_ORDER_CELLS) / sizeof(RARE_ORDER_CELLS[0]),
-                            (int)state, (int)event);
-        if (__real_mg_order_cell(state, event)->verdict == MG_GO) {
-            ck_assert_msg(reached->orders[state][event] != rare, "%s of an order that is %s is %s",
-                          mg_order_event_name(event), mg_order_state_name(state),
-                          rare ? "listed as rare, and reached" : "never reached");
-        }
-    }
-}
-END_TEST
-
 int main(void)
 {
     reached = mmap(NULL, sizeof(*reached), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
@@ -594,6 +515,7 @@ int main(void)
     tcase_set_timeout(cases, 100);
     tcase_add_loop_test(cases, laws_hold_on_random_walks, 0, WALK_BLOCKS);
     tcase_add_test(cases, every_cell_that_allows_a_transition_is_reached_or_rare);
+    tcase_add_test(cases, every_verdict_of_a_condition_is_reached);
     suite_add_tcase(suite, cases);
     return run_suite(suite);
 }
