@@ -104,22 +104,15 @@ static const struct mg_expr *read_condition(struct condition *condition, const c
     struct mg_workflow_exprs *exprs = condition->workflow->exprs;
     struct answer_names names;
     const struct mg_expr *expr = NULL;
-    struct mg_expr_place place = {.column = 1};
+    struct mg_expr_place place;
     struct mg_err err;
-    struct mg_buf text;
 
     if (quoted.data == NULL || exprs == NULL) {
         return NULL;
     }
     (void)snprintf(condition->pointer, sizeof(condition->pointer), "/steps/%d/%s", condition->step, name);
     names_make(exprs, &names);
-    mg_buf_init(&text, quoted.len);
-    (void)mg_json_string(quoted, &text); /* checked: a string */
-    struct mg_slice trimmed = text.len > 0 ? mg_json_trim(mg_buf_slice(&text)) : mg_slice_of("");
-    enum mg_class class = text.failed
-                              ? mg_err_set(&err, MG_TRANSIENT, "there is no memory for it")
-                              : mg_expr_compile(trimmed, &names.names, exprs->arena, &expr, &place, &err);
-    mg_buf_finish(&text);
+    enum mg_class class = mg_workflow_expr_compile(quoted, &names.names, exprs->arena, &expr, &place, &err);
     if (class != MG_OK) {
         mg_json_fault_at(condition->faults, class, condition->pointer,
                          mg_workflow_expr_at(quoted, place.column), "%s", err.text);

@@ -65,24 +65,35 @@ const char *mg_workflow_expr_at(struct mg_slice quoted, int column)
     return mg_json_char_at(quoted, (int)blanks + column - 1);
 }
 
+enum mg_class mg_workflow_expr_compile(struct mg_slice quoted, const struct mg_expr_names *names,
+                                       struct mg_arena *arena, const struct mg_expr **ret_expr,
+                                       struct mg_expr_place *ret_place, struct mg_err *err)
+{
+    struct mg_buf text;
+
+    *ret_place = (struct mg_expr_place){.column = 1};
+    mg_buf_init(&text, quoted.len);
+    (void)mg_json_string(quoted, &text); /* checked: a string */
+    struct mg_slice trimmed = text.len > 0 ? mg_json_trim(mg_buf_slice(&text)) : mg_slice_of("");
+    enum mg_class class = text.failed ? mg_err_set(err, MG_TRANSIENT, "there is no memory for it")
+                                      : mg_expr_compile(trimmed, names, arena, ret_expr, ret_place, err);
+    mg_buf_finish(&text);
+    return class;
+}
+
 static void compile_value(struct mg_workflow_exprs *exprs, int value, struct mg_slice quoted,
                           struct mg_json_faults *faults)
 {
     char pointer[MG_JSON_POINTER_SIZE];
-    struct mg_expr_place place = {.column = 1};
+    struct mg_expr_place place;
     struct mg_err err;
-    struct mg_buf text;
 
     mg_json_pointer_join("/values", mg_slice_of(exprs->value_names[value]), pointer);
-    mg_buf_init(&text, quoted.len);
-    (void)mg_json_string(quoted, &text); /* checked: a string */
-    struct mg_slice trimmed = text.len > 0 ? mg_json_trim(mg_buf_slice(&text)) : mg_slice_of("");
     enum mg_class class =
-        mg_expr_compile(trimmed, &exprs->names, exprs->arena, &exprs->values[value], &place, &err);
+        mg_workflow_expr_compile(quoted, &exprs->names, exprs->arena, &exprs->values[value], &place, &err);
     if (class != MG_OK) {
         mg_json_fault_at(faults, class, pointer, mg_workflow_expr_at(quoted, place.column), "%s", err.text);
     }
-    mg_buf_finish(&text);
 }
 
 /* ---- the order among values ---- */

@@ -39,6 +39,11 @@ struct mg_workflow_exprs {
 /* Reads `values` (absent: none); the steps' names are known. NULL, with a fault: no memory. */
 struct mg_workflow_exprs *mg_workflow_exprs_read(struct mg_workflow *workflow, struct mg_slice values,
                                                  struct mg_arena *arena, struct mg_json_faults *faults);
+/* Compiles the expression in a string of the definition. MG_TRANSIENT: no memory, which is no mistake of the
+ * definition. */
+enum mg_class mg_workflow_expr_compile(struct mg_slice quoted, const struct mg_expr_names *names,
+                                       struct mg_arena *arena, const struct mg_expr **ret_expr,
+                                       struct mg_expr_place *ret_place, struct mg_err *err) MG_MUSTCHECK;
 /* The place of a mistake in an expression that is a whole string of the definition. */
 const char *mg_workflow_expr_at(struct mg_slice quoted, int column);
 /* Compiles an expression of a template, unless it is known. `ret_place` may be NULL. */

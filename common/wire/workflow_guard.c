@@ -21,16 +21,11 @@ static const struct mg_expr *compile(const struct mg_workflow *workflow, struct 
                                      const char *pointer, struct mg_json_faults *faults)
 {
     const struct mg_expr *expr = NULL;
-    struct mg_expr_place place = {.column = 1};
+    struct mg_expr_place place;
     struct mg_err err;
-    struct mg_buf text;
 
-    mg_buf_init(&text, quoted.len);
-    (void)mg_json_string(quoted, &text); /* checked: a string */
-    struct mg_slice trimmed = text.len > 0 ? mg_json_trim(mg_buf_slice(&text)) : mg_slice_of("");
-    enum mg_class class =
-        mg_expr_compile(trimmed, &workflow->exprs->guard_names, workflow->exprs->arena, &expr, &place, &err);
-    mg_buf_finish(&text);
+    enum mg_class class = mg_workflow_expr_compile(quoted, &workflow->exprs->guard_names,
+                                                   workflow->exprs->arena, &expr, &place, &err);
     if (class != MG_OK) {
         mg_json_fault_at(faults, class, pointer, mg_workflow_expr_at(quoted, place.column), "%s", err.text);
         return NULL;

@@ -63,7 +63,15 @@ static bool has(uint64_t steps, enum sim_branch_step step)
     return (steps >> step & 1) != 0;
 }
 
-/* Without an answer of `look`, which only an operator skips, only the weight can decide. */
+/* Without an answer of `look`, which only an operator skips, only the payload can decide. */
+static enum sim_fate fast_fate(const struct sim_choice *choice, uint64_t skipped)
+{
+    if (!choice->is_express) {
+        return SIM_SKIPPED_BY_WHEN;
+    }
+    return has(skipped, SIM_LOOK) ? SIM_NOT_EVALUATED : SIM_RUNS;
+}
+
 static enum sim_fate wrap_fate(const struct sim_choice *choice, uint64_t skipped)
 {
     if (has(skipped, SIM_FAST)) {
@@ -104,7 +112,7 @@ enum sim_fate sim_choice_fate(const struct sim_choice *choice, uint64_t skipped,
 {
     switch ((enum sim_branch_step)step) {
     case SIM_FAST:
-        return choice->is_express ? SIM_RUNS : SIM_SKIPPED_BY_WHEN;
+        return fast_fate(choice, skipped);
     case SIM_SLOW:
         return slow_fate(choice);
     case SIM_WRAP:

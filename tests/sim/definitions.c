@@ -38,7 +38,10 @@
 #define AFTER(steps) "\"after\":[" steps "],"
 #define NEEDS(step)  "\"needs\":[\"" step "\"],"
 #define LOOK         STEP("look", "stock") RETRY("4") DO("") "," UNDO() "},"
-#define FAST         STEP("fast", "bank") AFTER("\"look\"") WHEN("payload.express") RETRY("3") DO("") "," UNDO() "},"
+#define FAST                                                                                                 \
+    STEP("fast", "bank")                                                                                     \
+    AFTER("\"look\"")                                                                                        \
+    WHEN("payload.express && results.look.grade != 'none'") RETRY("3") DO("") "," UNDO() "},"
 #define SLOW                                                                                                 \
     STEP("slow", "stock")                                                                                    \
     AFTER("\"look\"")                                                                                        \
