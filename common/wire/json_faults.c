@@ -46,6 +46,7 @@ static void add_fault(struct mg_json_faults *faults, enum mg_class class, const 
                       char *text)
 {
     struct mg_json_place place = place_in(faults, pointer, at);
+    mg_utf8_mend(text);                     /* the cut may split a character */
     for (char *c = text; *c != '\0'; c++) { /* quoted input must not break the line */
         if ((unsigned char)*c < 0x20 || *c == 0x7f) {
             *c = '?';

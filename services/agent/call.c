@@ -14,6 +14,7 @@
 #include "base/id.h"
 #include "base/log.h"
 #include "core/backoff.h"
+#include "mask.h"
 
 static void on_backoff_over(void *arg)
 {
@@ -86,6 +87,27 @@ static void try_again(struct mg_job *job, const struct mg_verdict_of_try *refusa
     }
 }
 
+static void classify(const struct mg_job *job, struct mg_http_answer *answer,
+                     struct mg_verdict_of_try *ret_verdict)
+{
+    const struct mg_request *request = &job->request;
+    const char *body = answer->body.data;
+    mg_classify_answer(job->served->service, request->kind, request->is_pollable, answer, job->call_budget_ms,
+                       ret_verdict);
+    if (mg_outcome_has_result(ret_verdict->outcome)) {
+        return;
+    }
+    answer->body = mg_job_mask(job, answer->body);
+    if (answer->body.data != body) { /* the code, too, was read from the body */
+        const struct mg_verdict_of_try first = *ret_verdict;
+        mg_classify_answer(job->served->service, request->kind, request->is_pollable, answer,
+                           job->call_budget_ms, ret_verdict);
+        ret_verdict->outcome = first.outcome; /* asterisks in the place of a number are no JSON */
+        ret_verdict->executed = first.executed;
+        ret_verdict->may_still_act = first.may_still_act;
+    }
+}
+
 static void on_answer(void *arg, const struct mg_http_answer *answer)
 {
     struct mg_job *job = arg;
@@ -99,8 +121,8 @@ static void on_answer(void *arg, const struct mg_http_answer *answer)
     mg_metric_observe(served->metrics.call_seconds, (double)(mg_clock_boot_us() - job->call_began_us) / 1e6);
 
     struct mg_verdict_of_try verdict;
-    mg_classify_answer(served->service, job->request.kind, job->request.is_pollable, answer,
-                       job->call_budget_ms, &verdict);
+    struct mg_http_answer told = *answer; /* without our secrets, if it refuses */
+    classify(job, &told, &verdict);
     mg_log(verdict.code[0] == '\0' ? MG_LOG_DEBUG : MG_LOG_INFO, "call made",
            MG_LOG_TEXT("order_id", job->request.order_id), MG_LOG_TEXT("step", job->request.step),
            MG_LOG_NUMBER("attempt", job->request.attempt), MG_LOG_NUMBER("try", job->tries.count),
@@ -113,7 +135,7 @@ static void on_answer(void *arg, const struct mg_http_answer *answer)
     }
     job->has_text_result = (served->service->is_text_answer || job->request.is_text_answer) &&
                            !mg_classify_is_json_type(answer->content_type);
-    conclude(job, &verdict, answer->body);
+    conclude(job, &verdict, told.body);
 }
 
 static void not_sent(struct mg_job *job, enum mg_class class, const char *why)

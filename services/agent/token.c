@@ -46,6 +46,7 @@ struct mg_token {
     struct mg_http_call *call; /* while a fetch is under way */
     struct mg_timer *timer;    /* while a fetch waits for its rest */
     char *line;                /* "Authorization: Bearer …"; NULL: no token */
+    char *old_line;            /* of the token before it */
     uint64_t number;
     int64_t renew_boot_ms, end_boot_ms; /* INT64_MAX: its end is not given */
     int64_t rest_boot_ms;               /* no fetch before it */
@@ -195,10 +196,20 @@ static int64_t end_of(const struct mg_token *token, int64_t life_s)
     return life_s > 0 ? token->began_boot_ms + life_s * 1000 : INT64_MAX;
 }
 
+/* Calls under way may still carry it. */
+static void line_drop(struct mg_token *token)
+{
+    if (token->line != NULL) {
+        mg_secret_free(token->old_line);
+        token->old_line = token->line;
+        token->line = NULL;
+    }
+}
+
 static void take(struct mg_token *token, char *line, int64_t life_s)
 {
     int64_t renew_ms = life_s * 1000 / RENEW_PART;
-    mg_secret_free(token->line);
+    line_drop(token);
     token->line = line;
     token->number++;
     token->fault[0] = '\0';
@@ -344,6 +355,11 @@ const char *mg_token_line(const struct mg_token *token)
     return token->line;
 }
 
+const char *mg_token_old_line(const struct mg_token *token)
+{
+    return token->old_line;
+}
+
 uint64_t mg_token_number(const struct mg_token *token)
 {
     return token->number;
@@ -356,8 +372,7 @@ void mg_token_refuse(struct mg_token *token, uint64_t number)
     }
     mg_log(MG_LOG_INFO, "the service refused the access token before its end; a new one is fetched",
            MG_LOG_TEXT("service", token->service->name));
-    mg_secret_free(token->line);
-    token->line = NULL;
+    line_drop(token);
 }
 
 const char *mg_token_fault(const struct mg_token *token)
@@ -414,5 +429,6 @@ void mg_token_destroy(struct mg_token *token)
     }
     mg_timer_destroy(token->timer);
     mg_secret_free(token->line);
+    mg_secret_free(token->old_line);
     free(token);
 }

@@ -22,6 +22,8 @@ void mg_token_destroy(struct mg_token *token); /* accepts NULL */
 bool mg_token_is_ready(struct mg_token *token);
 /* For a ready token: "Authorization: Bearer …", valid until the loop's next turn, and its number. */
 const char *mg_token_line(const struct mg_token *token);
+/* The one before it, which a call under way may carry; NULL: none. */
+const char *mg_token_old_line(const struct mg_token *token);
 uint64_t mg_token_number(const struct mg_token *token);
 /* The service refused this token; a newer one stays. */
 void mg_token_refuse(struct mg_token *token, uint64_t number);

@@ -86,7 +86,9 @@ void mg_reply_parts_take(const struct mg_service *service, const struct mg_verdi
     mg_buf_init(words, WORDS_MAX_BYTES);
     if (mg_outcome_has_result(verdict->outcome) && has_text_result) {
         ret_parts->is_truncated = !mg_classify_text_result(service, answer_body, words);
-        ret_parts->result = ret_parts->is_truncated ? ret_parts->result : mg_buf_slice(words);
+        if (!ret_parts->is_truncated && words->len > 0) { /* an empty answer has no result */
+            ret_parts->result = mg_buf_slice(words);
+        }
     } else if (mg_outcome_has_result(verdict->outcome)) {
         ret_parts->result = mg_classify_result(service, answer_body, &ret_parts->is_truncated);
     } else if (is_refusal(verdict)) {

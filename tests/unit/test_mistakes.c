@@ -160,6 +160,22 @@ START_TEST(mistakes_of_syntax_are_bounded)
 }
 END_TEST
 
+/* Catches: a quotation that is cut within a character, so that the report is no UTF-8. */
+START_TEST(a_quotation_is_cut_at_a_character)
+{
+    struct lines lines = {.len = 0};
+    const struct mg_mistakes mistakes = {add_line, &lines};
+    struct mg_workflow *workflow = NULL;
+    struct mg_err err;
+    char text[] = "{\"workflow\":\"aéééééééééééééééééééééééééééééé\",\"version\":1,\"steps\":[]}";
+    ck_assert_int_eq(mg_workflow_parse(mg_slice_of(text), &mistakes, &workflow, &err), MG_BAD_INPUT);
+    for (size_t at = 0, len; at < lines.len; at += len) {
+        len = mg_utf8_len(lines.text + at, lines.len - at);
+        ck_assert_msg(len > 0, "%s", lines.text);
+    }
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("mistakes");
@@ -168,6 +184,7 @@ int main(void)
                         (int)(sizeof(TABLES) / sizeof(TABLES[0])));
     tcase_add_test(tests, the_first_mistake_has_its_place);
     tcase_add_test(tests, mistakes_of_syntax_are_bounded);
+    tcase_add_test(tests, a_quotation_is_cut_at_a_character);
     suite_add_tcase(suite, tests);
     return run_suite(suite);
 }

@@ -192,6 +192,19 @@ START_TEST(a_text_answer_becomes_a_string)
 }
 END_TEST
 
+/* Catches: a reply that is no JSON, so that work which the service did counts as expired. */
+START_TEST(an_empty_text_answer_has_no_result)
+{
+    start(",\"response\":\"text\"");
+    deliver(NULL);
+    flow_wait_calls(1);
+    answer(0, 204, "", "");
+    flow_wait_replies(1);
+    ck_assert_int_eq(flow_reply(0)->outcome, MG_OUTCOME_DONE);
+    ck_assert(flow_reply(0)->result.data == NULL && !flow_reply(0)->is_truncated);
+}
+END_TEST
+
 START_TEST(an_action_may_ask_for_text)
 {
     start("");
@@ -547,6 +560,7 @@ int main(void)
     tcase_add_test(tests, a_step_does_not_replace_a_secret_or_the_key);
     tcase_add_test(tests, a_signature_covers_timestamp_and_body);
     tcase_add_test(tests, a_text_answer_becomes_a_string);
+    tcase_add_test(tests, an_empty_text_answer_has_no_result);
     tcase_add_test(tests, an_action_may_ask_for_text);
     tcase_add_test(tests, requests_share_one_token);
     tcase_add_test(tests, a_client_may_prove_itself_in_the_body);

@@ -1,0 +1,139 @@
+/* Secrets of a call in a refusing body. Each test names the failure that it would catch. */
+#include <check.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "../suite.h"
+#include "flow.h"
+#include "mask.h"
+
+#define COUNT(array) ((int)(sizeof(array) / sizeof((array)[0])))
+
+static struct mg_arena *arena;
+static char file[] = "/tmp/makegood-test-secret-XXXXXX";
+
+static void file_write(const char *content)
+{
+    FILE *to = fopen(file, "we");
+    ck_assert_ptr_nonnull(to);
+    ck_assert_int_ge(fputs(content, to), 0);
+    ck_assert_int_eq(fclose(to), 0);
+}
+
+static void set_up(void)
+{
+    (void)snprintf(file, sizeof(file), "/tmp/makegood-test-secret-XXXXXX");
+    int fd = mkstemp(file);
+    ck_assert_int_ge(fd, 0);
+    (void)close(fd); /* nothing is in it yet */
+    arena = mg_arena_create(1024 * 1024);
+    ck_assert_ptr_nonnull(arena);
+}
+
+static void tear_down(void)
+{
+    mg_arena_destroy(arena);
+    ck_assert_int_eq(unlink(file), 0);
+}
+
+static void expect(const char *body, const char *masked)
+{
+    const struct mg_slice secrets[] = {mg_slice_of("sesame/open"), mg_slice_of("short"),
+                                       mg_slice_of("sesame/open/wide")};
+    struct mg_slice made = mg_mask(mg_slice_of(body), secrets, 3, arena);
+    ck_assert_msg(mg_slice_is(made, masked), "%.*s", (int)made.len, made.data);
+}
+
+/* Catches: a secret that stays because it stands at an end, twice, escaped or within a longer one; a word
+ * that is blotted out because a password is short. */
+START_TEST(each_secret_is_masked_wherever_it_stands)
+{
+    expect("sesame/open", "***********");
+    expect("a sesame/opensesame/open.", "a **********************.");
+    expect("{\"a\":\"sesame\\/open\"}", "{\"a\":\"************\"}");
+    expect("sesame/open/wide", "****************");
+    expect("sesame/ope short sesame", "sesame/ope short sesame");
+    expect("sesame\\", "sesame\\");
+    expect("", "");
+}
+END_TEST
+
+/* Catches: a copy of each refusing body, though it holds no secret. */
+START_TEST(a_body_without_a_secret_is_the_body)
+{
+    const struct mg_slice secret = mg_slice_of("sesame/open"), body = mg_slice_of("{\"code\":\"no\"}");
+    ck_assert_ptr_eq(mg_mask(body, &secret, 1, arena).data, body.data);
+}
+END_TEST
+
+/* Catches: a body with the secret, because there was no memory for the one without it. */
+START_TEST(without_memory_the_body_is_left_out)
+{
+    struct mg_arena *small = mg_arena_create(4);
+    const struct mg_slice secret = mg_slice_of("sesame/open");
+    ck_assert_ptr_nonnull(small);
+    ck_assert_ptr_null(mg_mask(secret, &secret, 1, small).data);
+    mg_arena_destroy(small);
+}
+END_TEST
+
+static const struct {
+    const char *members, *said; /* "~": the secret's file */
+    const char *content;        /* of the file; NULL: "sesame/open" */
+} WAYS[] = {
+    {",\"auth\":{\"bearer\":{\"file\":\"~\"}}", "Bearer sesame/open", NULL},
+    {",\"auth\":{\"basic\":{\"user\":\"u\",\"password\":{\"file\":\"~\"}}}", "dTpzZXNhbWUvb3Blbg==", NULL},
+    {",\"auth\":{\"basic\":{\"user\":\"u\",\"password\":{\"file\":\"~\"}}}", "u:sesame/open", NULL},
+    {",\"headers\":{\"X-Api-Key\":{\"file\":\"~\"}}", "sesame/open", NULL},
+    {",\"headers\":{\"X-Api-Key\":{\"file\":\"~\"}}", "u:sesame/open", "Token sesame/open"},
+    {",\"auth\":{\"hmac\":{\"header\":\"X-Signature\",\"secret\":{\"file\":\"~\"}}}", "sesame\\/open", NULL},
+};
+
+/* Catches: a credential in the code, text or kept body that a client and an operator get. */
+START_TEST(a_refusal_that_repeats_a_credential_hides_it)
+{
+    char members[300] = "", body[200];
+    size_t len = 0;
+    for (const char *at = WAYS[_i].members; *at != '\0'; at++) {
+        len += (size_t)snprintf(members + len, sizeof(members) - len, "%.*s", *at == '~' ? 99 : 1,
+                                *at == '~' ? file : at);
+    }
+    file_write(WAYS[_i].content != NULL ? WAYS[_i].content : "sesame/open");
+    flow_start(members);
+    flow_deliver(&(struct flow_request){.left_ms = 10000});
+    flow_wait_calls(1);
+    (void)snprintf(body, sizeof(body), "{\"code\":\"bad %s\",\"message\":\"no %s here\"}", WAYS[_i].said,
+                   WAYS[_i].said);
+    flow_answer_status(0, 422, body);
+    flow_wait_replies(1);
+    const struct mg_reply *reply = flow_reply(0);
+    ck_assert_int_eq(reply->outcome, MG_OUTCOME_PERMANENT);
+    ck_assert_int_eq(reply->executed, MG_EXECUTED_NO);
+    ck_assert_str_eq(reply->error_code, strchr(WAYS[_i].said, ' ') != NULL   ? "http_422/bad_Bearer"
+                                        : strchr(WAYS[_i].said, ':') != NULL ? "http_422/bad_u"
+                                                                             : "http_422/bad");
+    ck_assert_ptr_null(memmem(reply->error_message.data, reply->error_message.len, "sesame", 6));
+    ck_assert_ptr_null(memmem(reply->error_message.data, reply->error_message.len, "dTpz", 4));
+    ck_assert_ptr_null(memmem(reply->error_body.data, reply->error_body.len, "sesame", 6));
+    ck_assert_ptr_null(memmem(reply->error_body.data, reply->error_body.len, "dTpz", 4));
+    ck_assert_ptr_nonnull(memmem(reply->error_message.data, reply->error_message.len, "****", 4));
+    ck_assert_ptr_null(strstr(reply->error_text, "sesame"));
+    flow_finish();
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("agent mask");
+    TCase *tests = tcase_create("mask");
+    tcase_set_timeout(tests, 60);
+    tcase_add_checked_fixture(tests, set_up, tear_down);
+    tcase_add_test(tests, each_secret_is_masked_wherever_it_stands);
+    tcase_add_test(tests, a_body_without_a_secret_is_the_body);
+    tcase_add_test(tests, without_memory_the_body_is_left_out);
+    tcase_add_loop_test(tests, a_refusal_that_repeats_a_credential_hides_it, 0, COUNT(WAYS));
+    suite_add_tcase(suite, tests);
+    return run_suite(suite);
+}
