@@ -108,6 +108,12 @@ static enum mg_verdict learn_accepted(struct mg_decider *decider, int index)
                                                    : learned(decider, index);
 }
 
+/* No answer, or one that does not say whether the work is done. The latter may give the result as well. */
+static enum mg_verdict learn_unknown(struct mg_decider *decider, int index, enum mg_reason reason)
+{
+    return mg_decider_lacks_result(decider, index) ? failed(decider, index, reason) : learned(decider, index);
+}
+
 /* Every attempt before it was over when the running one began, and it has no second copy. */
 static bool is_alone(struct mg_decider *decider, int index)
 {
@@ -150,11 +156,11 @@ static enum mg_verdict repeat_replied(struct mg_decider *decider, int index)
     case MG_OUTCOME_PERMANENT:
         return repeat_refused(decider, index);
     case MG_OUTCOME_TRANSIENT:
+        step->is_maybe = step->is_maybe || !mg_policy_is_refusal_certain(cause);
+        return failed(decider, index, MG_REASON_REPLY_TRANSIENT);
     case MG_OUTCOME_UNKNOWN:
         step->is_maybe = step->is_maybe || !mg_policy_is_refusal_certain(cause);
-        return failed(decider, index,
-                      cause->outcome == MG_OUTCOME_UNKNOWN ? MG_REASON_REPLY_UNKNOWN
-                                                           : MG_REASON_REPLY_TRANSIENT);
+        return learn_unknown(decider, index, MG_REASON_REPLY_UNKNOWN);
     case MG_OUTCOME_COUNT:
         break;
     }
@@ -193,8 +199,9 @@ static enum mg_verdict verify_replied(struct mg_decider *decider, int index)
     case MG_OUTCOME_ABSENT:
         return verify_absent(decider, index);
     case MG_OUTCOME_TRANSIENT:
-    case MG_OUTCOME_UNKNOWN:
         return failed(decider, index, MG_REASON_REPLY_TRANSIENT);
+    case MG_OUTCOME_UNKNOWN:
+        return learn_unknown(decider, index, MG_REASON_REPLY_TRANSIENT);
     case MG_OUTCOME_PERMANENT:
         return verify_refused(decider, index);
     case MG_OUTCOME_COUNT:

@@ -86,8 +86,8 @@ static struct mg_slice words_take(struct mg_batch *batch, struct mg_slice quoted
     return mg_arena_copy(batch->arena, (struct mg_slice){words.data, mg_utf8_cut(words, max)});
 }
 
-/* True if the reply gives the step's result. Of accepted work only an undo or a verify that refers to it
- * needs one; a poll gives it only where the 202 gave none. */
+/* True if the reply gives the step's result. Of work that is accepted, or whose answer is not clear, only an
+ * undo or a verify that refers to it needs one; a poll gives it only where the do gave none. */
 static bool has_result(const struct mg_reply *reply, const struct mg_workflow_step *step,
                        const struct mg_step_record *record)
 {
@@ -95,8 +95,9 @@ static bool has_result(const struct mg_reply *reply, const struct mg_workflow_st
         return false;
     }
     bool is_first = reply->kind == MG_KIND_DO || record->result.data == NULL;
-    return reply->outcome == MG_OUTCOME_DONE ||
-           (reply->outcome == MG_OUTCOME_ACCEPTED && step->uses_own_result && is_first);
+    bool is_unfinished = reply->outcome == MG_OUTCOME_ACCEPTED ||
+                         (reply->outcome == MG_OUTCOME_UNKNOWN && reply->result.data != NULL);
+    return reply->outcome == MG_OUTCOME_DONE || (is_unfinished && step->uses_own_result && is_first);
 }
 
 /* Puts the reply into the step's record. Before the decision, which needs to see the known results, and whose

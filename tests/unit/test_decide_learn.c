@@ -82,6 +82,18 @@ START_TEST(lost_result_is_learned_by_verify_and_then_undone)
 }
 END_TEST
 
+/* Catches: a charge that stands although each answer has its id, because none of them says that it is done.
+ */
+START_TEST(an_answer_that_is_not_clear_is_enough_if_it_has_the_result)
+{
+    plan.steps[0].learn = _i == 0 ? MG_LEARN_REPEAT : MG_LEARN_VERIFY;
+    plan.steps[0].undo_retry.attempts = 1;
+    turn_back_in_doubt();
+    ck_assert_int_eq(reply_with_result(0, MG_OUTCOME_UNKNOWN), MG_GO);
+    ck_assert(has_request(0, MG_KIND_UNDO));
+}
+END_TEST
+
 /* Catches: an undo, or a further attempt to learn, that overtakes the repeated do. It may act as late as any
  * other. */
 START_TEST(repeated_do_that_may_still_act_is_overtaken_by_nothing)
@@ -373,6 +385,7 @@ int main(void)
     tcase_add_test(cases, undo_with_a_known_result_is_sent_at_once);
     tcase_add_test(cases, lost_result_is_learned_by_the_do_under_the_same_key_and_then_undone);
     tcase_add_test(cases, lost_result_is_learned_by_verify_and_then_undone);
+    tcase_add_loop_test(cases, an_answer_that_is_not_clear_is_enough_if_it_has_the_result, 0, 2);
     tcase_add_test(cases, repeated_do_that_may_still_act_is_overtaken_by_nothing);
     tcase_add_test(cases, open_reply_gives_the_result_and_not_the_time);
     tcase_add_test(cases, refusal_of_the_repeated_do_proves_that_nothing_stands);

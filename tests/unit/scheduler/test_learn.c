@@ -85,6 +85,31 @@ START_TEST(a_lost_result_is_learned_by_verify)
 }
 END_TEST
 
+#define JUDGED LEARNING("repeat\",\"done_when\":\"result.state == 'SETTLED'", "ref")
+
+/* Catches: a charge that stands although each answer has its id, because none of them says that it is done.
+ */
+START_TEST(an_answer_that_is_not_done_has_the_result_nevertheless)
+{
+    fake_store.definition = JUDGED;
+    stage_submit("o1", false);
+    stage_settle();
+    stage_reply(
+        &(struct stage_reply){.order_id = "o1",
+                              .step = "reserve",
+                              .attempt = 1,
+                              .kind = "do",
+                              .result = _i == 0 ? "{\"ref\":7.50,\"state\":\"PENDING\"}" : "{\"ref\":7.50}",
+                              .is_over = true});
+    stage_settle();
+    ck_assert_int_eq(stage_order("o1"), MG_ORDER_COMPENSATING);
+    stage_pass(20000); /* the attempt is quiet */
+    stage_command("due-1", "o1", "\"command\":\"due\",\"step\":\"reserve\",\"attempt\":1,\"by\":\"s\"", NULL);
+    stage_settle();
+    ck_assert(request_has("\"kind\":\"undo\"") && request_has("/r/7.50"));
+}
+END_TEST
+
 /* Catches: a failed undo that leaves the operator without the reason and the remedy. */
 START_TEST(an_undo_that_lacks_its_result_names_what_is_missing)
 {
@@ -225,6 +250,7 @@ int main(void)
     tcase_add_test(tests, a_known_result_goes_into_the_undo_as_it_came);
     tcase_add_test(tests, a_lost_result_is_learned_under_the_same_key_and_then_undone);
     tcase_add_test(tests, a_lost_result_is_learned_by_verify);
+    tcase_add_loop_test(tests, an_answer_that_is_not_done_has_the_result_nevertheless, 0, 2);
     tcase_add_loop_test(tests, an_undo_that_lacks_its_result_names_what_is_missing, 0, 2);
     tcase_add_test(tests, a_result_from_the_operator_mends_the_undo);
     tcase_add_test(tests, a_result_that_is_refused_changes_nothing);
