@@ -1,5 +1,6 @@
 /* The `request` member of one attempt, and the output of an order: their templates, with the values that this
  * order's references may use. */
+#include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -42,6 +43,12 @@ static const char *behind(const char *pointer, const char *root)
     return pointer + len;
 }
 
+/* An undo that names nothing would find nothing, and pass for done. */
+static bool names_something(struct mg_slice value)
+{
+    return value.data != NULL && mg_json_type_of(value) != MG_JSON_NULL && !mg_slice_is(value, "\"\"");
+}
+
 static struct mg_slice find_result(const struct value_source *source, const char *rest)
 {
     struct mg_slice step = {rest + 1, strcspn(rest + 1, "/")};
@@ -51,10 +58,7 @@ static struct mg_slice find_result(const struct value_source *source, const char
     }
     struct mg_slice value =
         index >= 0 ? mg_json_find(source->input->results[index], step.data + step.len) : (struct mg_slice){0};
-    bool is_empty =
-        value.data != NULL && (mg_json_type_of(value) == MG_JSON_NULL || mg_slice_is(value, "\"\""));
-    /* An undo that names nothing would find nothing, and pass for done. */
-    return source->is_trial && is_empty ? (struct mg_slice){0} : value;
+    return source->is_trial && !names_something(value) ? (struct mg_slice){0} : value;
 }
 
 static struct mg_expr_found find_root(void *arg, int root, int member)
@@ -102,6 +106,71 @@ static bool needs_only_tried(const struct value_source *source, const struct mg_
     return !trial.has_other;
 }
 
+/* What an expression, and the computed values that it uses, need of the tried result. */
+struct tried {
+    const struct value_source *source;
+    uint64_t values; /* looked at */
+    bool is_lacking;
+};
+
+/* The pointer behind a path as written: ".id[0]". Up to the first name in quotes, which may have escapes;
+ * what stands before it is asked for. */
+static void pointer_of(struct mg_slice path, char ret_pointer[MG_JSON_POINTER_SIZE])
+{
+    size_t len = 0, end = 0;
+    while (end < path.len && strchr("\"'", path.data[end]) == NULL) {
+        end++;
+    }
+    while (end < path.len && end > 0 && path.data[end] != '[') {
+        end--;
+    }
+    for (size_t i = 0; i < end && len + 1 < MG_JSON_POINTER_SIZE; i++) {
+        bool is_begin = path.data[i] == '.' || path.data[i] == '[';
+        if (is_begin || path.data[i] == '_' || isalnum((unsigned char)path.data[i])) {
+            ret_pointer[len++] = is_begin ? '/' : path.data[i];
+        }
+    }
+    ret_pointer[len + 1 < MG_JSON_POINTER_SIZE ? len : 0] = '\0'; /* too long: the whole is asked for */
+}
+
+/* True if a condition asks for the tried result before this reference counts. */
+static bool is_guarded(const struct tried *tried, const struct mg_expr_reference *reference)
+{
+    bool is_asked = reference->is_asked;
+    for (int i = 0; i < reference->fact_count && !is_asked; i++) {
+        const struct mg_expr_fact *fact = &reference->facts[i];
+        is_asked = fact->is_has && fact->root == MG_ROOT_RESULTS && fact->member == tried->source->tried_step;
+    }
+    return is_asked;
+}
+
+static void note_need(void *arg, const struct mg_expr_reference *reference)
+{
+    struct tried *tried = arg;
+    const struct mg_workflow_exprs *exprs = tried->source->input->workflow->exprs;
+    int step = tried->source->tried_step;
+    char pointer[MG_JSON_POINTER_SIZE];
+    if (is_guarded(tried, reference)) {
+        return;
+    }
+    if (reference->root == MG_ROOT_RESULTS && reference->member == step) {
+        pointer_of(reference->path, pointer);
+        struct mg_slice result = tried->source->input->results[step];
+        tried->is_lacking = tried->is_lacking || !names_something(mg_json_find(result, pointer));
+    } else if (reference->root == MG_ROOT_VALUES && (exprs->value_steps[reference->member] >> step & 1) &&
+               !(tried->values >> reference->member & 1)) {
+        tried->values |= UINT64_C(1) << reference->member;
+        mg_expr_references(exprs->values[reference->member], note_need, tried);
+    }
+}
+
+static bool lacks_tried(const struct value_source *source, const struct mg_expr *expr)
+{
+    struct tried tried = {.source = source};
+    mg_expr_references(expr, note_need, &tried);
+    return tried.is_lacking;
+}
+
 /* The JSON of an expression's value; absent, with the reason in `evaluation`, if it has none. */
 static struct mg_slice evaluate(struct value_source *source, const char *text)
 {
@@ -109,10 +178,12 @@ static struct mg_slice evaluate(struct value_source *source, const char *text)
     const struct mg_expr_scope scope = {find_root, source};
     struct mg_expr_value value;
 
+    if (source->is_trial && expr != NULL && lacks_tried(source, expr)) {
+        return (struct mg_slice){0};
+    }
     if (source->is_trial && expr != NULL && !needs_only_tried(source, expr)) {
         return mg_slice_of("\"x\"");
     }
-
     if (source->evaluation == NULL) {
         source->evaluation = malloc(sizeof(*source->evaluation));
         if (source->evaluation == NULL) {

@@ -151,6 +151,51 @@ START_TEST(an_output_and_an_undo_may_have_expressions)
 }
 END_TEST
 
+static const struct {
+    const char *expression, *result;
+    bool is_known;
+} OWN[] = {
+    {"results.a.id + order.id", "{\"id\":\"i\"}", true},
+    {"results.a.id + order.id", NULL, false},
+    {"results.a.id + order.id", "{}", false},
+    {"results.a.id + order.id", "{\"id\":\"\"}", false},
+    {"results.a.id", "{\"id\":\"\"}", false},
+    {"string(results.a.id)", "{\"id\":null}", false},
+    {"values.both", "{\"id\":\"i\"}", true},
+    {"values.both", "{\"x\":\"i\"}", false},
+    {"values.both", NULL, false},
+    {"results.a.list[1].id + payload.x", "{\"list\":[{},{\"id\":\"i\"}]}", true},
+    {"results.a.list[1].id + payload.x", "{\"list\":[{\"id\":\"i\"}]}", false},
+    {"results.a['i-d'] + payload.x", "{\"i-d\":\"i\"}", true},
+    {"results.a['i-d'] + payload.x", NULL, false},
+    {"results.a.b[r'id'] + payload.x", "{\"b\":{\"id\":\"i\"}}", true},
+    {"results.a.b[r'id'] + payload.x", "{}", false},
+    {"has(results.a.id) ? results.a.id + order.id : order.id", "{}", true},
+};
+
+/* Catches: an undo that goes out, or is given up, without its step's result, because the expression with that
+ * result also uses something else. */
+START_TEST(an_undo_lacks_its_result_in_an_expression)
+{
+    char text[1024];
+    struct mg_workflow *workflow = NULL;
+    struct mg_err err = {MG_OK, ""};
+    (void)snprintf(
+        text, sizeof(text),
+        "{\"workflow\":\"w\",\"version\":1,\"values\":{\"id\":\"results.a.id\",\"both\":\"values.id + order.id\"},"
+        "\"steps\":[{\"step\":\"a\",\"service\":\"s\",\"learn\":\"repeat\",\"do\":{\"method\":\"POST\",\"path\":\"/\"},"
+        "\"undo\":{\"method\":\"POST\",\"path\":\"/\",\"body\":{\"id\":\"${= %s}\"}}}]}",
+        OWN[_i].expression);
+    ck_assert_msg(mg_workflow_parse(mg_slice_of(text), NULL, &workflow, &err) == MG_OK, "%s", err.text);
+    struct mg_slice result =
+        OWN[_i].result != NULL ? mg_slice_of(OWN[_i].result) : (struct mg_slice){NULL, 0};
+    ck_assert_msg(mg_workflow_undo_check(workflow, 0, result, &err) ==
+                      (OWN[_i].is_known ? MG_OK : MG_PERMANENT),
+                  "%s of %s: %s", OWN[_i].expression, OWN[_i].result, err.text);
+    mg_workflow_destroy(workflow);
+}
+END_TEST
+
 #define COUNT(array) ((int)(sizeof(array) / sizeof((array)[0])))
 
 int main(void)
@@ -162,6 +207,7 @@ int main(void)
                         COUNT(MISTAKES));
     tcase_add_test(tests, a_value_is_evaluated_where_it_is_used);
     tcase_add_test(tests, an_output_and_an_undo_may_have_expressions);
+    tcase_add_loop_test(tests, an_undo_lacks_its_result_in_an_expression, 0, COUNT(OWN));
     suite_add_tcase(suite, tests);
     return run_suite(suite);
 }
