@@ -171,18 +171,28 @@ static enum mg_verdict overdue_apply(struct mg_batch *batch, struct mg_item *ite
 }
 
 /* The steps' earlier results belong to effects that are undone by now. A step that is skipped after the
- * restart must have no result for others. */
+ * restart must have no result for others, which may be sent by the same decision: so they go before it. */
 static enum mg_verdict restart_apply(struct mg_batch *batch, struct mg_item *item,
                                      const struct mg_cause *cause, struct mg_story story)
 {
     struct mg_fold *fold = item->fold;
-    enum mg_verdict verdict = mg_fold_cause(batch, item, cause, story);
-    for (int i = 0; verdict == MG_GO && i < fold->record->order.step_count; i++) {
+    struct mg_slice before[MG_STEPS_MAX];
+    uint64_t cleared = 0;
+    for (int i = 0; i < fold->record->order.step_count; i++) {
         struct mg_step_record *record = &fold->record->steps[i];
+        before[i] = record->result;
         if (record->result.data != NULL && fold->record->order.steps[i].state != MG_STEP_DONE) {
             record->result = (struct mg_slice){NULL, 0};
-            fold->touched |= UINT64_C(1) << i;
+            cleared |= UINT64_C(1) << i;
         }
+    }
+    enum mg_verdict verdict = mg_fold_cause(batch, item, cause, story);
+    if (verdict == MG_GO) {
+        fold->touched |= cleared;
+        return verdict;
+    }
+    for (int i = 0; i < fold->record->order.step_count; i++) {
+        fold->record->steps[i].result = before[i];
     }
     return verdict;
 }

@@ -174,6 +174,51 @@ START_TEST(many_guards_are_decided_in_one_fold)
 }
 END_TEST
 
+static void command(const char *id, const char *words)
+{
+    stage_command(id, "o1", words, "me");
+    stage_settle();
+    ck_assert_ptr_nonnull(strstr(fake_broker_last("command_result")->body, "\"done\""));
+}
+
+static void refuse_charge(uint32_t attempt)
+{
+    stage_reply(&(struct stage_reply){
+        .order_id = "o1", .step = "charge", .attempt = attempt, .outcome = "permanent", .executed = "no"});
+    stage_settle();
+    ck_assert_int_eq(stage_order("o1"), MG_ORDER_ERROR);
+}
+
+/* Would catch: a charge for a reservation that was undone before the order began again, because the step that
+ * made it is skipped this time. */
+START_TEST(a_skip_of_a_restarted_order_leaves_no_result_of_before)
+{
+    submit(WORKFLOW(
+               "", "{\"step\":\"reserve\",\"service\":\"inventory\",\"when\":\"size(payload.items) < 2\","
+                   "\"do\":{\"method\":\"POST\",\"path\":\"/r\"},"
+                   "\"undo\":{\"method\":\"DELETE\",\"path\":\"/r/${/do_key}\"}},"
+                   "{\"step\":\"charge\",\"service\":\"payment\",\"do\":{\"method\":\"POST\",\"path\":\"/c\","
+                   "\"body\":{\"of\":\"${= has(results.reserve) ? results.reserve.ref : null}\"}},"
+                   "\"undo\":\"none\"}"),
+           "[3.00]");
+    stage_reply(&(struct stage_reply){.order_id = "o1", .step = "reserve", .attempt = 1});
+    stage_settle();
+    ck_assert_ptr_nonnull(strstr(fake_broker_last("request")->body, "{\"of\":7.50}"));
+    refuse_charge(1);
+    command("c-1",
+            "\"command\":\"resume\",\"by\":\"ann\",\"set\":[{\"pointer\":\"/items\",\"value\":[1,2]}]");
+    refuse_charge(2);
+    command("c-2", "\"command\":\"compensate\",\"by\":\"ann\"");
+    stage_reply(&(struct stage_reply){.order_id = "o1", .step = "reserve", .attempt = 2, .kind = "undo"});
+    stage_settle();
+    ck_assert_int_eq(stage_order("o1"), MG_ORDER_COMPENSATED);
+    command("c-3", "\"command\":\"restart\",\"by\":\"ann\"");
+    ck_assert_int_eq(stage_step("o1", 0), MG_STEP_SKIPPED);
+    ck_assert_ptr_nonnull(strstr(fake_broker_last("request")->body, "{\"of\":null}"));
+    stage_finish();
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("scheduler_guard");
@@ -185,6 +230,7 @@ int main(void)
     tcase_add_test(tests, a_step_that_may_have_happened_is_not_skipped);
     tcase_add_test(tests, an_order_that_is_refused_is_rejected);
     tcase_add_test(tests, many_guards_are_decided_in_one_fold);
+    tcase_add_test(tests, a_skip_of_a_restarted_order_leaves_no_result_of_before);
     suite_add_tcase(suite, tests);
     return run_suite(suite);
 }
