@@ -106,7 +106,7 @@ static bool needs_only_tried(const struct value_source *source, const struct mg_
     return !trial.has_other;
 }
 
-/* What an expression, and the computed values that it uses, need of the tried result. */
+/* The need of an expression, and of the computed values in it, for the tried result. */
 struct tried {
     const struct value_source *source;
     uint64_t values; /* looked at */
