@@ -123,6 +123,8 @@ enum mg_fact mg_workflow_guard_decide(const struct mg_render_input *input, int s
  * condition. */
 bool mg_workflow_condition(const struct mg_workflow *workflow, int step, int number,
                            struct mg_slice *ret_expr, struct mg_slice *ret_text);
+/* The steps that their own condition can skip, or the skipping of a step that they need. */
+uint64_t mg_workflow_skippable(const struct mg_workflow *workflow);
 /* Evaluates a guard as mg_workflow_guard_decide does, and calls `seen` for each condition that has a value,
  * up to the first that is false. */
 typedef void mg_condition_seen_fn(void *arg, int number, bool is_true);

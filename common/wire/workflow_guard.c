@@ -329,3 +329,21 @@ enum mg_class mg_workflow_require(const struct mg_workflow *workflow, const char
     mg_buf_finish(&why);
     return class;
 }
+
+uint64_t mg_workflow_skippable(const struct mg_workflow *workflow)
+{
+    const struct mg_plan *plan = &workflow->plan;
+    uint64_t all = 0, last;
+
+    for (int i = 0; i < plan->step_count; i++) {
+        const struct mg_guard *guard = workflow->steps[i].guard;
+        all |= guard != NULL && guard->when != NULL ? UINT64_C(1) << i : 0;
+    }
+    do { /* bits are only added */
+        last = all;
+        for (int i = 0; i < plan->step_count; i++) {
+            all |= (plan->steps[i].needs & all) != 0 ? UINT64_C(1) << i : 0;
+        }
+    } while (all != last);
+    return all;
+}

@@ -6,6 +6,7 @@
 #include "base/clock.h"
 #include "definition.h"
 #include "verbs.h"
+#include "wire/expr.h"
 #include "wire/json_scan.h"
 
 #define SENTENCE_SIZE 1024 /* a longer one is cut: a body of many members */
@@ -84,6 +85,57 @@ static void member_say(struct telling *telling, const char *pointer, const char 
     }
 }
 
+/* ---- guards ---- */
+
+/* "a", "a and b", "a, b and c". */
+static void names_join(const struct mg_workflow *workflow, uint64_t steps, const char *last, char *ret,
+                       size_t size)
+{
+    size_t len = 0;
+    ret[0] = '\0';
+    for (; steps != 0 && len < size; steps &= steps - 1) {
+        bool is_last = (steps & (steps - 1)) == 0;
+        len += (size_t)snprintf(ret + len, size - len, "%s%s",
+                                len == 0  ? ""
+                                : is_last ? last
+                                          : ", ",
+                                workflow->steps[__builtin_ctzll(steps)].name);
+    }
+}
+
+static void requirements_say(struct telling *telling, int step)
+{
+    char that[SHOWN_MAX + 8], text[SHOWN_MAX + 8];
+    struct mg_slice expr, words;
+    bool is_order = step == WHOLE;
+    int of = is_order ? MG_STEP_OF_ORDER : step;
+    for (int i = 0; mg_workflow_condition(telling->workflow, of, i, &expr, &words); i++) {
+        shown(expr, that);
+        shown(words, text);
+        say(telling, step,
+            is_order ? "An order is rejected unless %s. Its client gets \"%s\"."
+                     : "It requires %s. Otherwise it fails without a call, and the client gets \"%s\".",
+            that, text);
+    }
+}
+
+static void guard_say(struct telling *telling, int step)
+{
+    uint64_t needs = telling->workflow->plan.steps[step].needs;
+    char text[SHOWN_MAX + 8];
+    struct mg_slice expr, none;
+    if (needs != 0) {
+        names_join(telling->workflow, needs, " or ", text, sizeof(text));
+        say(telling, step, "It is skipped if %s was skipped.", text);
+    }
+    if (mg_workflow_condition(telling->workflow, step, MG_CONDITION_WHEN, &expr, &none)) {
+        shown(expr, text);
+        say(telling, step, "It runs only if %s. Otherwise it is skipped, and the steps after it go on.",
+            text);
+    }
+    requirements_say(telling, step);
+}
+
 static void workflow_say(struct telling *telling)
 {
     const struct mg_workflow *workflow = telling->workflow;
@@ -92,6 +144,7 @@ static void workflow_say(struct telling *telling)
     say(telling, WHOLE, "Workflow %s, version %lld, has %d step%s.", workflow->name,
         (long long)workflow->version, plan->step_count, plan->step_count == 1 ? "" : "s");
     member_say(telling, "/input", "A submission whose payload has another shape is rejected:");
+    requirements_say(telling, WHOLE);
     if (plan->complete_within_ms > 0) {
         say(telling, WHOLE, "The forward work has %s; after that %s.",
             duration(plan->complete_within_ms, time), reaction(plan->on_expiry));
@@ -105,15 +158,18 @@ static void workflow_say(struct telling *telling)
 
 /* ---- a step ---- */
 
-static void after_write(const struct mg_workflow *workflow, int step, char *ret, size_t size)
+static void begin_say(struct telling *telling, int step)
 {
-    size_t len = 0;
-    ret[0] = '\0';
-    for (int i = 0; i < workflow->plan.step_count && len < size; i++) {
-        if ((workflow->plan.steps[step].after >> i & 1) != 0) {
-            len += (size_t)snprintf(ret + len, size - len, "%s%s", len == 0 ? "" : ", ",
-                                    workflow->steps[i].name);
-        }
+    uint64_t after = telling->workflow->plan.steps[step].after;
+    const char *service = telling->workflow->steps[step].service;
+    char names[SHOWN_MAX];
+    names_join(telling->workflow, after, " and ", names, sizeof(names));
+    if (after == 0) {
+        say(telling, step, "At the beginning, it calls %s.", service);
+    } else {
+        say(telling, step, "When %s %s done%s, it calls %s.", names,
+            (after & (after - 1)) == 0 ? "is" : "are",
+            (after & mg_workflow_skippable(telling->workflow)) != 0 ? " or skipped" : "", service);
     }
 }
 
@@ -144,21 +200,25 @@ static void tries_say(struct telling *telling, int step, const char *what, int64
         duration(retry->backoff_ms, first), duration(retry->max_backoff_ms, most), more);
 }
 
-/* Members whose text says all. */
-static void conditions_say(struct telling *telling, int step)
+static void answers_say(struct telling *telling, int step)
 {
-    static const struct {
-        const char *name, *begin;
-    } CONDITIONS[] = {{"done_when", "A good answer means that it is done only if"},
-                      {"refused_when", "A good answer is a refusal if"}};
-    char pointer[64], text[SHOWN_MAX + 8];
-    for (size_t i = 0; i < sizeof(CONDITIONS) / sizeof(CONDITIONS[0]); i++) {
-        snprintf(pointer, sizeof(pointer), "/steps/%d/%s", step, CONDITIONS[i].name);
-        struct mg_slice value = mg_json_find(telling->workflow->text, pointer);
-        if (value.data != NULL) {
-            shown(value, text);
-            say(telling, step, "%s %s.", CONDITIONS[i].begin, text);
-        }
+    const struct mg_workflow_step *of = &telling->workflow->steps[step];
+    bool is_polled = telling->workflow->plan.steps[step].finish_within_ms > 0;
+    char text[SHOWN_MAX + 8];
+    if (of->done_when != NULL) {
+        shown(mg_expr_text(of->done_when), text);
+        say(telling, step, "A good answer counts as done if %s.", text);
+    }
+    if (of->refused_when != NULL) {
+        shown(mg_expr_text(of->refused_when), text);
+        say(telling, step, "A good answer counts as refused if %s.", text);
+    }
+    if (of->done_when != NULL) {
+        say(telling, step,
+            is_polled ? "Any other good answer means that the service works on it."
+                      : "Any other good answer leaves its outcome unclear.");
+    } else if (of->refused_when != NULL) {
+        say(telling, step, "Any other good answer counts as done.");
     }
 }
 
@@ -167,7 +227,7 @@ static void doubt_say(struct telling *telling, int step)
     const struct mg_step_plan *plan = &telling->workflow->plan.steps[step];
     char within[DURATION_SIZE], poll[DURATION_SIZE];
     if (plan->finish_within_ms > 0) {
-        say(telling, step, "An answer 202 means that the service works on it: it is asked every %s, for %s.",
+        say(telling, step, "An answer 202 means that the service works on it. It is asked every %s, for %s.",
             duration(plan->poll_ms, poll), duration(plan->finish_within_ms, within));
     }
     if (plan->has_verify) {
@@ -201,20 +261,18 @@ static void step_say(struct telling *telling, int step)
 {
     const struct mg_step_plan *plan = &telling->workflow->plan.steps[step];
     const struct mg_workflow_step *named = &telling->workflow->steps[step];
-    char after[SHOWN_MAX];
-    after_write(telling->workflow, step, after, sizeof(after));
     if (telling->json == NULL) {
         (void)printf("%d. %s\n", step + 1, named->name);
     }
-    say(telling, step, "%s%s%s calls %s.", after[0] != '\0' ? "After " : "At the beginning, ", after,
-        after[0] != '\0' ? " it" : "it", named->service);
+    begin_say(telling, step);
+    guard_say(telling, step);
     action_say(telling, step, MG_KIND_DO, "It sends");
     if (plan->is_at_most_once) {
         say(telling, step, "It is sent at most once.");
     } else {
         tries_say(telling, step, "It", plan->complete_within_ms, &plan->retry);
     }
-    conditions_say(telling, step);
+    answers_say(telling, step);
     doubt_say(telling, step);
     undo_say(telling, step);
     if (plan->is_pivot) {

@@ -6,6 +6,7 @@
 
 #include "base/file.h"
 #include "definition.h"
+#include "operator/xml.h"
 #include "rehearse/rehearsal.h"
 #include "verbs.h"
 #include "wire/json_scan.h"
@@ -339,41 +340,18 @@ static enum mg_exit_code json_print(const struct testing *testing)
 
 /* ---- JUnit ---- */
 
-/* XML 1.0 has no way to write most control characters. */
-static void xml_append(struct mg_buf *out, const char *text)
-{
-    for (const char *at = text; *at != '\0'; at++) {
-        switch (*at) {
-        case '&':
-            mg_buf_append_text(out, "&amp;");
-            break;
-        case '<':
-            mg_buf_append_text(out, "&lt;");
-            break;
-        case '>':
-            mg_buf_append_text(out, "&gt;");
-            break;
-        case '"':
-            mg_buf_append_text(out, "&quot;");
-            break;
-        default:
-            mg_buf_append(out, (unsigned char)*at < 0x20 && *at != '\n' ? " " : at, 1);
-        }
-    }
-}
-
 static void junit_case_write(struct mg_buf *out, const struct testing *testing, int index)
 {
     const struct mg_rehearsal *result = &testing->results[index];
     mg_buf_printf(out, "  <testcase classname=\"%s\" name=\"", testing->workflow->name);
-    xml_append(out, testing->cases->cases[index].name);
+    mg_xml_append(out, mg_slice_of(testing->cases->cases[index].name));
     mg_buf_append_text(out, "\">");
     if (result->fault_count > 0) {
         mg_buf_printf(out, "<failure message=\"%d differences\">", result->fault_count);
         for (const struct mg_fault *fault = result->faults; fault != NULL; fault = fault->next) {
-            xml_append(out, fault->pointer);
+            mg_xml_append(out, mg_slice_of(fault->pointer));
             mg_buf_append_text(out, ": ");
-            xml_append(out, fault->text);
+            mg_xml_append(out, mg_slice_of(fault->text));
             mg_buf_append_text(out, "\n");
         }
         mg_buf_append_text(out, "</failure>");
@@ -389,12 +367,11 @@ static void junit_missing_write(const struct testing *testing, int step, int bra
     }
     mg_buf_init(&text, MISSING_MAX_BYTES);
     missing_tell(testing, step, branch, &text);
-    mg_buf_append(&text, "", 1);
     if (!text.failed) {
-        xml_append(out, text.data);
+        mg_xml_append(out, mg_buf_slice(&text));
         mg_buf_append_text(out, "\n");
     }
-    out->failed = out->failed || text.failed;
+    mg_buf_fail_with(out, &text);
     mg_buf_finish(&text);
 }
 

@@ -74,14 +74,14 @@ static bool is_implied(const struct mg_plan *plan, const uint64_t before[MG_STEP
     return false;
 }
 
-static void edge_add(struct mg_graph *graph, int from, int to)
+static void edge_add(struct mg_graph *graph, int from, int to, bool is_need)
 {
     int bends = graph->spots[to].layer - graph->spots[from].layer - 1;
     if (graph->spot_count + bends > MG_GRAPH_SPOTS_MAX) {
         bends = 0;
     }
-    graph->edges[graph->edge_count++] =
-        (struct mg_graph_edge){.from = from, .to = to, .bend = graph->spot_count, .bends = bends};
+    graph->edges[graph->edge_count++] = (struct mg_graph_edge){
+        .from = from, .to = to, .bend = graph->spot_count, .bends = bends, .is_need = is_need};
     for (int i = 0; i < bends; i++) {
         graph->spots[graph->spot_count++].layer = graph->spots[from].layer + 1 + i;
     }
@@ -92,9 +92,10 @@ static void edges_find(const struct mg_plan *plan, const uint64_t before[MG_STEP
 {
     for (int to = 0; to < plan->step_count; to++) {
         for (int from = 0; from < plan->step_count; from++) {
-            if (has_bit(plan->steps[to].after, from) && !is_implied(plan, before, from, to) &&
-                graph->edge_count < MG_GRAPH_EDGES_MAX) {
-                edge_add(graph, from, to);
+            bool is_need = has_bit(plan->steps[to].needs, from);
+            bool is_shown = is_need || !is_implied(plan, before, from, to);
+            if (has_bit(plan->steps[to].after, from) && is_shown && graph->edge_count < MG_GRAPH_EDGES_MAX) {
+                edge_add(graph, from, to, is_need);
             }
         }
     }
@@ -201,25 +202,63 @@ static int layer_width(const struct mg_graph *graph, const struct rows *rows, in
     return width;
 }
 
-static void spots_place(struct mg_graph *graph, const struct rows *rows)
+/* Lines above the boxes of a layer. */
+static int layer_lines(const struct mg_workflow *workflow, const struct mg_graph *graph,
+                       const struct rows *rows, int layer)
+{
+    struct mg_graph_label labels[MG_GRAPH_LABELS_MAX];
+    int lines = 0;
+    for (int i = rows->first[layer]; i < rows->first[layer + 1]; i++) {
+        int spot = rows->spots[i];
+        int count = spot < graph->step_count ? mg_graph_guards(workflow, spot, labels) : 0;
+        lines = count > lines ? count : lines;
+    }
+    return lines;
+}
+
+/* Of the highest box; a passing arrow is as long. */
+static int layer_height(const struct mg_workflow *workflow, struct mg_graph *graph, const struct rows *rows,
+                        int layer)
+{
+    struct mg_graph_label labels[MG_GRAPH_LABELS_MAX];
+    int most = MG_GRAPH_BOX_HEIGHT;
+    for (int i = rows->first[layer]; i < rows->first[layer + 1]; i++) {
+        int spot = rows->spots[i];
+        int lines = spot < graph->step_count ? mg_graph_answers(workflow, spot, labels) : 0;
+        graph->spots[spot].height = MG_GRAPH_BOX_HEIGHT + lines * MG_GRAPH_LINE;
+        most = graph->spots[spot].height > most ? graph->spots[spot].height : most;
+    }
+    for (int i = rows->first[layer]; i < rows->first[layer + 1]; i++) {
+        struct mg_graph_spot *spot = &graph->spots[rows->spots[i]];
+        spot->height = rows->spots[i] < graph->step_count ? spot->height : most;
+    }
+    return most;
+}
+
+static void spots_place(const struct mg_workflow *workflow, struct mg_graph *graph, const struct rows *rows)
 {
     int widest = 0;
     for (int layer = 0; layer < graph->layer_count; layer++) {
         int width = layer_width(graph, rows, layer);
         widest = width > widest ? width : widest;
     }
+    struct mg_graph_label labels[MG_GRAPH_LABELS_MAX];
+    int y = MG_GRAPH_MARGIN + mg_graph_guards(workflow, MG_STEP_OF_ORDER, labels) * MG_GRAPH_LINE;
     for (int layer = 0; layer < graph->layer_count; layer++) {
+        int lines = layer_lines(workflow, graph, rows, layer);
+        /* Above the first layer there is no arrow's room. */
+        y += lines * MG_GRAPH_LINE + (layer == 0 && lines > 0 ? MG_GRAPH_HEAD : 0);
         int x = MG_GRAPH_MARGIN + (widest - layer_width(graph, rows, layer)) / 2;
         for (int i = rows->first[layer]; i < rows->first[layer + 1]; i++) {
             struct mg_graph_spot *spot = &graph->spots[rows->spots[i]];
             spot->x = x + width_of(graph, rows->spots[i]) / 2;
-            spot->y = MG_GRAPH_MARGIN + layer * (MG_GRAPH_BOX_HEIGHT + MG_GRAPH_GAP_Y);
+            spot->y = y;
             x += width_of(graph, rows->spots[i]) + MG_GRAPH_GAP_X;
         }
+        y += layer_height(workflow, graph, rows, layer) + MG_GRAPH_GAP_Y;
     }
     graph->width = widest + 2 * MG_GRAPH_MARGIN;
-    graph->height =
-        graph->layer_count * (MG_GRAPH_BOX_HEIGHT + MG_GRAPH_GAP_Y) - MG_GRAPH_GAP_Y + 2 * MG_GRAPH_MARGIN;
+    graph->height = y - MG_GRAPH_GAP_Y + MG_GRAPH_MARGIN;
 }
 
 void mg_graph_lay_out(const struct mg_workflow *workflow, struct mg_graph *graph)
@@ -232,5 +271,5 @@ void mg_graph_lay_out(const struct mg_workflow *workflow, struct mg_graph *graph
     edges_find(&workflow->plan, before, graph);
     rows_fill(graph, &rows);
     crossings_lessen(graph, &rows);
-    spots_place(graph, &rows);
+    spots_place(workflow, graph, &rows);
 }

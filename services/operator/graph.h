@@ -10,28 +10,42 @@
 #include "wire/workflow.h"
 
 /* Pixels of the picture. A box holds a name of about 20 characters; longer ones are cut with an ellipsis. */
-#define MG_GRAPH_BOX_WIDTH  176
-#define MG_GRAPH_BOX_HEIGHT 46
+#define MG_GRAPH_BOX_WIDTH  200
+#define MG_GRAPH_BOX_HEIGHT 46 /* without lines */
+#define MG_GRAPH_LINE       16 /* of a condition: above a box its guards, in it the meaning of answers */
 #define MG_GRAPH_GAP_X      24 /* between boxes of one layer */
 #define MG_GRAPH_GAP_Y      40 /* between layers: room for the arrows */
+#define MG_GRAPH_HEAD       12 /* of an arrow, which the lines above a box leave free */
 #define MG_GRAPH_MARGIN     12
 
 /* Steps, and the points at which long arrows pass the layers between their ends. 64 steps in a usual shape
  * need fewer; arrows beyond the limit are straight. */
 #define MG_GRAPH_SPOTS_MAX 1024
-/* Arrows that say something: one that follows from others is left out. At most a quarter of the square of
- * the steps can remain (Mantel 1907: a graph without triangles). */
-#define MG_GRAPH_EDGES_MAX (MG_STEPS_MAX * MG_STEPS_MAX / 4)
+/* Arrows that say something: one that follows from others is left out, unless it is one of `needs`. */
+#define MG_GRAPH_EDGES_MAX (MG_STEPS_MAX * (MG_STEPS_MAX - 1) / 2)
+
+/* A condition in a picture is cut at a character; the whole stands in a tooltip or a comment. */
+#define MG_GRAPH_LABEL_SHOWN 34 /* bytes: the width of a box, in a smaller script */
+#define MG_GRAPH_LABEL_SIZE  (MG_GRAPH_LABEL_SHOWN + 8)
+#define MG_GRAPH_LABELS_MAX  2
+
+struct mg_graph_label {
+    const char *word; /* "when", "require", "done when", "refused when" */
+    struct mg_slice whole;
+    int more; /* further ones of the same word */
+};
 
 struct mg_graph_spot {
     int layer;
     int place; /* in its layer, from the left */
     int x, y;  /* the middle of its upper side */
+    int height;
 };
 
 struct mg_graph_edge {
     int from, to;    /* steps */
     int bend, bends; /* its first point in `spots`, and their number */
+    bool is_need;    /* without `from` there is no `to` */
 };
 
 struct mg_graph {
@@ -43,8 +57,17 @@ struct mg_graph {
 
 void mg_graph_lay_out(const struct mg_workflow *workflow, struct mg_graph *ret_graph);
 
-/* Writes {"width", "height", "nodes": [{"step", "service", "x", "y", "is_pivot", "has_undo"}, …],
- * "edges": [{"from", "to", "points": [[x, y], …]}, …]}. The steps stand in the definition's order. */
+/* Lines of a step (MG_STEP_OF_ORDER: of the order itself), and their number. */
+int mg_graph_guards(const struct mg_workflow *workflow, int step,
+                    struct mg_graph_label ret_labels[MG_GRAPH_LABELS_MAX]);
+int mg_graph_answers(const struct mg_workflow *workflow, int step,
+                     struct mg_graph_label ret_labels[MG_GRAPH_LABELS_MAX]);
+void mg_graph_label_cut(const struct mg_graph_label *label, char ret[MG_GRAPH_LABEL_SIZE]);
+
+/* Writes {"width", "height", "box_width", "line", "nodes": [NODE, …], "edges": [EDGE, …]}.
+ *   NODE   {"step", "service", "x", "y", "height", "is_pivot", "has_undo", "guards": [LABEL, …], "answers":
+ * …} EDGE   {"from", "to", "is_need", "points": [[x, y], …]} LABEL  {"text", "word", "whole"} The steps stand
+ * in the definition's order. The lines of guards end MG_GRAPH_HEAD above the box. */
 void mg_graph_write_json(const struct mg_workflow *workflow, const struct mg_graph *graph,
                          struct mg_json_writer *json);
 

@@ -66,26 +66,6 @@ static bool can_be_undone(const struct mg_workflow *workflow, int step)
     return plan->steps[step].has_undo && !is_past_pivot && !only_stops;
 }
 
-/* A condition of its own, or a need of a step that can be skipped. The needs have no circle, so this ends
- * after as many levels as there are steps; each step is looked at once. */
-static uint64_t skippable_steps(const struct mg_workflow *workflow)
-{
-    const struct mg_plan *plan = &workflow->plan;
-    struct mg_slice expr, text;
-    uint64_t all = 0, last;
-    for (int i = 0; i < plan->step_count; i++) {
-        bool has_when = mg_workflow_condition(workflow, i, MG_CONDITION_WHEN, &expr, &text);
-        all |= has_when ? UINT64_C(1) << i : 0;
-    }
-    do { /* bits are only added */
-        last = all;
-        for (int i = 0; i < plan->step_count; i++) {
-            all |= (plan->steps[i].needs & all) != 0 ? UINT64_C(1) << i : 0;
-        }
-    } while (all != last);
-    return all;
-}
-
 static bool has_condition(const struct mg_workflow *workflow, int step, int branch)
 {
     struct mg_slice expr, text;
@@ -107,7 +87,7 @@ bool mg_branch_exists(const struct mg_workflow *workflow, int step, int branch)
     case MG_BRANCH_UNDONE:
         return can_be_undone(workflow, step);
     case MG_BRANCH_SKIPPED:
-        return (skippable_steps(workflow) >> step & 1) != 0;
+        return (mg_workflow_skippable(workflow) >> step & 1) != 0;
     case MG_BRANCH_ANSWER_DONE:
         return mg_workflow_step_is_judged(of);
     case MG_BRANCH_ANSWER_REFUSED:

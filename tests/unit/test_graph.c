@@ -106,7 +106,8 @@ static void check_inside(const struct mg_graph_spot *spot, bool is_box)
     ck_assert_int_ge(spot->x - half, MG_GRAPH_MARGIN);
     ck_assert_int_le(spot->x + half, graph.width - MG_GRAPH_MARGIN);
     ck_assert_int_ge(spot->y, MG_GRAPH_MARGIN);
-    ck_assert_int_le(spot->y + MG_GRAPH_BOX_HEIGHT, graph.height - MG_GRAPH_MARGIN);
+    ck_assert_int_ge(spot->height, MG_GRAPH_BOX_HEIGHT);
+    ck_assert_int_le(spot->y + spot->height, graph.height - MG_GRAPH_MARGIN);
 }
 
 static void check_picture(void)
@@ -163,13 +164,22 @@ START_TEST(the_largest_definitions_have_a_picture)
         step_add("step", i < MG_STEPS_MAX / 2 ? 0 : UINT32_MAX);
     }
     check_picture();
-    ck_assert_int_eq(graph.edge_count, MG_GRAPH_EDGES_MAX);
+    ck_assert_int_eq(graph.edge_count,
+                     MG_STEPS_MAX * MG_STEPS_MAX / 4); /* Mantel 1907: none without a triangle has more */
 
     memset(&workflow, 0, sizeof(workflow));
     for (int i = 0; i < MG_STEPS_MAX; i++) { /* a chain of 32, and 31 steps from its beginning to its end */
         step_add("step", i == 0 ? 0 : i < 32 ? UINT64_C(1) << (i - 1) : i < 63 ? 1 : UINT64_MAX >> 1);
     }
     check_picture();
+
+    memset(&workflow, 0, sizeof(workflow));
+    for (int i = 0; i < MG_STEPS_MAX; i++) { /* each step needs all before it: no arrow is left out */
+        step_add("step", (UINT64_C(1) << i) - 1);
+        workflow.plan.steps[i].needs = workflow.plan.steps[i].after;
+    }
+    check_picture();
+    ck_assert_int_eq(graph.edge_count, MG_GRAPH_EDGES_MAX);
 }
 END_TEST
 
@@ -213,10 +223,139 @@ START_TEST(json_has_the_places_of_boxes_and_arrows)
     mg_graph_write_json(&workflow, &graph, &json);
     ck_assert_str_eq(
         text.data,
-        "{\"width\":200,\"height\":156,\"box_width\":176,\"box_height\":46,\"nodes\":["
-        "{\"step\":\"a\",\"service\":\"service-0\",\"x\":100,\"y\":12,\"is_pivot\":false,\"has_undo\":true},"
-        "{\"step\":\"b\",\"service\":\"service-1\",\"x\":100,\"y\":98,\"is_pivot\":false,\"has_undo\":true}],"
-        "\"edges\":[{\"from\":\"a\",\"to\":\"b\",\"points\":[[100,58],[100,98]]}]}");
+        "{\"width\":224,\"height\":156,\"box_width\":200,\"line\":16,\"nodes\":["
+        "{\"step\":\"a\",\"service\":\"service-0\",\"x\":112,\"y\":12,\"height\":46,\"is_pivot\":false,"
+        "\"has_undo\":true,\"guards\":[],\"answers\":[]},"
+        "{\"step\":\"b\",\"service\":\"service-1\",\"x\":112,\"y\":98,\"height\":46,\"is_pivot\":false,"
+        "\"has_undo\":true,\"guards\":[],\"answers\":[]}],"
+        "\"edges\":[{\"from\":\"a\",\"to\":\"b\",\"is_need\":false,\"points\":[[112,58],[112,98]]}]}");
+}
+END_TEST
+
+/* ---- conditions ---- */
+
+#define CALL "\"service\": \"bank\", \"do\": {\"method\": \"POST\", \"path\": \"/x\"}, \"undo\": \"none\""
+
+static const char GUARDED[] =
+    "{\"workflow\": \"guarded\", \"version\": 1,"
+    " \"require\": [{\"that\": \"payload.total > 0\", \"text\": \"a total\"}], \"steps\": ["
+    "{\"step\": \"first\", " CALL "},"
+    "{\"step\": \"gift\", \"when\": \"payload.note != \\\"<&>\\\" && payload.address.country == 'ÅÄÖ'\", " CALL
+    "},"
+    "{\"step\": \"card\", \"needs\": [\"gift\"], \"require\": ["
+    "{\"that\": \"payload.total > 1\", \"text\": \"more\"}, {\"that\": \"payload.total < 9\", \"text\": \"less\"}],"
+    " \"done_when\": \"result.state\\n== 'done'\", " CALL "},"
+    "{\"step\": \"last\", \"after\": [\"card\"], \"needs\": [\"gift\"], " CALL "}]}";
+
+/* The cut condition has 27 bytes of its text: a character of two would be broken. */
+#define GIFT_WHOLE "when payload.note != \"<&>\" && payload.address.country == 'ÅÄÖ'"
+
+static struct mg_workflow *guarded(void)
+{
+    struct mg_workflow *parsed = NULL;
+    struct mg_err err;
+    ck_assert_msg(mg_workflow_parse(mg_slice_of(GUARDED), NULL, &parsed, &err) == MG_OK, "%s", err.text);
+    mg_graph_lay_out(parsed, &graph);
+    return parsed;
+}
+
+START_TEST(an_arrow_of_needs_stays_though_it_follows_from_others)
+{
+    struct mg_workflow *parsed = guarded();
+    ck_assert(has_edge(1, 3) && has_edge(2, 3) && !has_edge(0, 2));
+    mg_graph_write_mermaid(parsed, &graph, false, &text);
+    ck_assert_ptr_nonnull(strstr(text.data, "    s1 ==> s3\n"));
+    ck_assert_ptr_nonnull(strstr(text.data, "    s2 --> s3\n"));
+    mg_buf_clear(&text);
+    mg_graph_write_dot(parsed, &graph, false, &text);
+    ck_assert_ptr_nonnull(strstr(text.data, "    s1 -> s3 [style=bold];\n"));
+    mg_buf_clear(&text);
+    mg_graph_write_svg(parsed, &graph, false, &text);
+    ck_assert_ptr_nonnull(strstr(text.data, "<path class=\"arrow need\""));
+    mg_workflow_destroy(parsed);
+}
+END_TEST
+
+START_TEST(mermaid_has_conditions_at_arrows_and_whole_in_comments)
+{
+    struct mg_workflow *parsed = guarded();
+    mg_graph_write_mermaid(parsed, &graph, false, &text);
+    ck_assert_ptr_nonnull(strstr(text.data, "    order([\"order<br/>require payload.total #gt; 0\"])\n"));
+    ck_assert_ptr_nonnull(strstr(text.data, "    order --> s0\n"));
+    ck_assert_ptr_nonnull(strstr(text.data, "    %% gift: " GIFT_WHOLE "\n"));
+    ck_assert_ptr_nonnull(strstr(
+        text.data, "    s0 -->|\"when payload.note != #quot;#lt;#amp;#gt;#quot; #amp;#amp; pay…\"| s1\n"));
+    ck_assert_ptr_nonnull(strstr(text.data, "    s1 ==>|\"require payload.total #gt; 1 +1\"| s2\n"));
+    ck_assert_ptr_nonnull(
+        strstr(text.data, "    s2[\"card<br/>bank<br/>done when result.state == 'done'\"]\n"));
+    mg_workflow_destroy(parsed);
+}
+END_TEST
+
+START_TEST(dot_has_conditions_at_arrows_and_whole_in_tooltips)
+{
+    struct mg_workflow *parsed = guarded();
+    mg_graph_write_dot(parsed, &graph, false, &text);
+    ck_assert_ptr_nonnull(
+        strstr(text.data, "    order [label=\"order\\nrequire payload.total > 0\", shape=oval];\n"));
+    ck_assert_ptr_nonnull(strstr(
+        text.data,
+        "    s0 -> s1 [label=\"when payload.note != \\\"<&>\\\" && pay…\", labeltooltip=\"when payload.note != \\\"<&>\\\" && payload.address.country == 'ÅÄÖ'\"];\n"));
+    ck_assert_ptr_nonnull(strstr(
+        text.data,
+        "label=\"card\\nbank\\ndone when result.state == 'done'\", tooltip=\"require payload.total > 1\\ndone when result.state == 'done'\"];"));
+    mg_workflow_destroy(parsed);
+}
+END_TEST
+
+START_TEST(svg_has_conditions_above_boxes_and_whole_in_titles)
+{
+    struct mg_workflow *parsed = guarded();
+    mg_graph_write_svg(parsed, &graph, false, &text);
+    ck_assert_ptr_nonnull(strstr(
+        text.data,
+        "<title>when payload.note != &quot;&lt;&amp;&gt;&quot; &amp;&amp; payload.address.country == 'ÅÄÖ'</title>"));
+    ck_assert_ptr_nonnull(
+        strstr(text.data, ">when payload.note != &quot;&lt;&amp;&gt;&quot; &amp;&amp; pay…</text>"));
+    ck_assert_ptr_nonnull(strstr(text.data, ">require payload.total &gt; 0</text>"));
+    /* room for the guard above the box, and for the answer within it */
+    ck_assert_int_eq(graph.spots[1].y - graph.spots[0].y,
+                     MG_GRAPH_BOX_HEIGHT + MG_GRAPH_GAP_Y + MG_GRAPH_LINE);
+    ck_assert_int_eq(graph.spots[2].height, MG_GRAPH_BOX_HEIGHT + MG_GRAPH_LINE);
+    mg_workflow_destroy(parsed);
+}
+END_TEST
+
+START_TEST(json_has_conditions_cut_and_whole)
+{
+    struct mg_workflow *parsed = guarded();
+    struct mg_json_writer json = mg_json_compact(&text);
+    mg_graph_write_json(parsed, &graph, &json);
+    ck_assert_ptr_nonnull(strstr(
+        text.data,
+        "\"guards\":[{\"text\":\"require payload.total > 1 +1\",\"word\":\"require\",\"whole\":\"payload.total > 1\"}],\"answers\":[{\"text\":\"done when result.state == 'done'\""));
+    ck_assert_ptr_nonnull(strstr(text.data, "{\"from\":\"gift\",\"to\":\"last\",\"is_need\":true,"));
+    mg_workflow_destroy(parsed);
+}
+END_TEST
+
+/* Would catch: a character broken by the cut. Each length of the text before it. */
+START_TEST(a_condition_is_cut_at_a_character)
+{
+    char whole[MG_GRAPH_LABEL_SHOWN * 2 + 16] = "";
+    char cut[MG_GRAPH_LABEL_SIZE];
+    memset(whole, 'a', (size_t)_i);
+    for (int i = 0; i < MG_GRAPH_LABEL_SHOWN; i++) {
+        (void)strcat(whole, "é");
+        whole[MG_GRAPH_LABEL_SHOWN * 2] = '\0';
+    }
+    const struct mg_graph_label label = {.word = "when", .whole = mg_slice_of(whole)};
+    mg_graph_label_cut(&label, cut);
+    ck_assert_ptr_nonnull(strstr(cut, "…"));
+    for (size_t at = 0, len = 0; cut[at] != '\0'; at += len) {
+        len = mg_utf8_len(cut + at, strlen(cut + at));
+        ck_assert_uint_gt(len, 0);
+    }
 }
 END_TEST
 
@@ -234,6 +373,15 @@ int main(void)
     tcase_add_test(cases, each_form_names_every_step_and_the_pivot);
     tcase_add_test(cases, a_long_name_is_cut_in_its_box);
     tcase_add_test(cases, json_has_the_places_of_boxes_and_arrows);
+    suite_add_tcase(suite, cases);
+    cases = tcase_create("conditions");
+    tcase_add_checked_fixture(cases, set_up, tear_down);
+    tcase_add_test(cases, an_arrow_of_needs_stays_though_it_follows_from_others);
+    tcase_add_test(cases, mermaid_has_conditions_at_arrows_and_whole_in_comments);
+    tcase_add_test(cases, dot_has_conditions_at_arrows_and_whole_in_tooltips);
+    tcase_add_test(cases, svg_has_conditions_above_boxes_and_whole_in_titles);
+    tcase_add_test(cases, json_has_conditions_cut_and_whole);
+    tcase_add_loop_test(cases, a_condition_is_cut_at_a_character, 0, 8);
     suite_add_tcase(suite, cases);
     return run_suite(suite);
 }

@@ -50,14 +50,38 @@ class Words(unittest.TestCase):
         place = -1
         for words in ("Workflow fulfilment, version 2, has 3 steps.", "The forward work has 15m;", "1. reserve\n",
                       "At the beginning, it calls inventory.", "It sends POST /reservations with {", "asks GET /reservations/by-key/",
-                      "It is undone by DELETE /reservations/by-key/${/do_key}.", "2. charge\n", "After reserve it calls payment.",
+                      "It is undone by DELETE /reservations/by-key/${/do_key}.", "2. charge\n", "When reserve is done, it calls payment.",
                       "3. book\n", 'A processed order gives back { "tracking": "${/results/book/tracking}"'):
             found = text.find(words)
             self.assertGreater(found, place, words)
             place = found
         answer = self.validate("describe", run("describe", "-o", "json", FULFILMENT))
         self.assertEqual(answer["sentences"][0], {"step": None, "text": "Workflow fulfilment, version 2, has 3 steps."})
-        self.assertIn({"step": "book", "text": "After charge it calls carrier."}, answer["sentences"])
+        self.assertIn({"step": "book", "text": "When charge is done, it calls carrier."}, answer["sentences"])
+
+    def test_a_description_tells_when_a_step_runs_what_it_requires_and_what_an_answer_means(self):
+        for name, step, sentences in (
+                ("trip", None, ['An order is rejected unless payload.fare > 0. Its client gets "the fare must be above 0".']),
+                ("trip", "charge", ['It requires payload.fare <= 5000. Otherwise it fails without a call, and the client gets '
+                                    '"fares above 5000 are sold at the counter".',
+                                    "A good answer counts as done if result.state == 'done'.",
+                                    "A good answer counts as refused if result.state == 'declined'.",
+                                    "Any other good answer means that the service works on it."]),
+                ("trip", "insure", ["When charge is done, it calls payment.",
+                                    "It runs only if values.is_insured. Otherwise it is skipped, and the steps after it go on."]),
+                ("trip", "policy", ["When insure is done or skipped, it calls carrier.", "It is skipped if insure was skipped."]),
+                ("returns", "letter", ["When restock, refund and voucher are done or skipped, it calls carrier."]),
+        ):
+            answer = self.validate("describe", run("describe", "-o", "json", SOURCE / f"deploy/sample/workflows/{name}.json"))
+            told = [sentence["text"] for sentence in answer["sentences"] if sentence["step"] == step]
+            for sentence in sentences:
+                self.assertIn(sentence, told)
+
+    def test_other_good_answers_without_a_poll(self):
+        for member, sentence in (("done_when", "Any other good answer leaves its outcome unclear."),
+                                 ("refused_when", "Any other good answer counts as done.")):
+            path = self.changed(lambda definition: definition["steps"][1].update({member: "result.state == 'x'"}))
+            self.assertIn(f"   {sentence}\n", run("describe", path))
 
     def test_every_valid_example_is_described_and_equals_itself(self):
         for path in sorted((SOURCE / "proto/examples/workflow/valid").glob("*.json")):
@@ -100,7 +124,7 @@ class Words(unittest.TestCase):
 
     def test_the_meaning_of_an_answer_is_described_and_compared(self):
         path = self.changed(lambda d: d["steps"][1].update(done_when="result.status == 'captured'"))
-        self.assertIn("A good answer means that it is done only if \"result.status == 'captured'\".", run("describe", path))
+        self.assertIn("A good answer counts as done if result.status == 'captured'.", run("describe", path))
         self.assertEqual(run("diff", FULFILMENT, path, code=ERROR).splitlines()[0],
                          "step charge: done_when added: \"result.status == 'captured'\"")
         self.assertEqual(run("diff", path, FULFILMENT, code=ERROR).splitlines()[0],

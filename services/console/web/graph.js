@@ -1,11 +1,38 @@
-// The picture of a workflow: boxes and arrows at the places that the server computed, coloured by an order's states.
-import {kindOf, panel, svg} from "/dom.js";
+// The picture of a workflow: boxes and arrows at the places that the server computed, with an order's states. Each state has a colour
+// and a mark. On a narrow screen a list of the same steps replaces the picture.
+import {h, badge, kindOf, panel, svg} from "/dom.js";
 
-const NAME_SHOWN = 22; // characters that fit into a box
-const UNDOING = ["undo_pending", "undo_running", "undo_waiting", "undone", "undo_failed"];
+const NAME_SHOWN = 20, WHY_SHOWN = 30; // characters that fit into a box
+const HEAD = 12; // of an arrow; the server leaves it free below the conditions
+const MARK = 16; // its side
+const BACK = ["undo_pending", "undo_running", "undo_waiting", "undone", "undo_failed"];
+const NOT_BEGUN = ["pending", "not yet", "not reached"];
 
-const cut = (name) => (name.length > NAME_SHOWN ? `${name.slice(0, NAME_SHOWN - 1)}…` : name);
-const stateOf = (step) => (step ? step.state.replaceAll("_", " ") : "not yet");
+// each in a square of 16
+const MARKS = {
+  done: "M2.5 8.5 6.5 12.5 13.5 4",
+  failed: "M3.5 3.5 12.5 12.5M12.5 3.5 3.5 12.5",
+  running: "M4.5 3 12.5 8 4.5 13Z",
+  waiting: "M8 2a6 6 0 1 0 .01 0M8 4.5V8l2.5 2",
+  unknown: "M5 5.5a3 3 0 1 1 4.4 2.7C8.4 8.8 8 9.3 8 10.4M8 13v.2",
+  skipped: "M2 8h8.5M7.5 4.5 11 8 7.5 11.5M13.5 3.5v9",
+  back: "M6.5 3 3 6.5 6.5 10M3 6.5h6.5a3.5 3.5 0 0 1 0 7H6",
+  none: "M8 3.5a4.5 4.5 0 1 0 .01 0",
+};
+const MARK_OF = {done: "done", failed: "failed", undo_failed: "failed", running: "running", waiting: "waiting", unknown: "unknown",
+  skipped: "skipped", undone: "back", undo_pending: "back", undo_running: "back", undo_waiting: "back"};
+
+const cut = (text, most) => ([...text].length > most ? `${[...text].slice(0, most - 1).join("")}…` : text);
+
+/** The order's step of this name; one that has not begun is "not yet". */
+function stepOf(steps, name) {
+  const found = steps.find((step) => step.step === name);
+  const state = found?.state ?? "not yet";
+  const why = found?.why ?? (state === "skipped" ? found.error_text : null);
+  return {state, why, words: state.replaceAll("_", " ")};
+}
+
+const markShow = (state, at = {}) => svg("path", {class: "mark", d: MARKS[MARK_OF[state] ?? "none"], ...at});
 
 /** A curve that leaves and enters each box vertically. */
 function curve(points) {
@@ -19,27 +46,81 @@ function curve(points) {
   return path;
 }
 
+/** "back": the order came back this way; "taken": it went on; "passed": to a skipped step; "open": it has not come here. */
+function wayOf(from, to) {
+  if (BACK.includes(to.state)) return "back";
+  if (BACK.includes(from.state)) return to.state === "skipped" ? "passed" : NOT_BEGUN.includes(to.state) ? "open" : "back";
+  if (to.state === "skipped") return "passed";
+  return ["done", "skipped"].includes(from.state) && !NOT_BEGUN.includes(to.state) ? "taken" : "open";
+}
+
+function arrow(edge, way) {
+  const head = `url(#graph-${way})`;
+  return svg("path", {class: `arrow is-${way}${edge.is_need ? " is-need" : ""}`, d: curve(edge.points),
+    "marker-end": way === "back" ? null : head, "marker-start": way === "back" ? head : null});
+}
+
+const heads = () => svg("defs", {}, ["open", "taken", "passed", "back"].map((way) => svg("marker", {id: `graph-${way}`, class: `head is-${way}`,
+  markerUnits: "userSpaceOnUse", markerWidth: 10, markerHeight: 10, refX: 9, refY: 5, orient: "auto-start-reverse"}, svg("path", {d: "M0 0 9 5 0 10Z"}))));
+
+const line = (label, x, y) => svg("g", {}, svg("title", {}, `${label.word} ${label.whole}`), svg("text", {x, y, class: "line"}, label.text));
+
+/** The conditions of a step, where the arrows come in. */
+function guards(node, graph) {
+  const top = node.y - HEAD - node.guards.length * graph.line;
+  return node.guards.length > 0 && svg("g", {class: "guards"},
+    svg("rect", {x: node.x - graph.box_width / 2, y: top, width: graph.box_width, height: node.guards.length * graph.line}),
+    node.guards.map((label, index) => line(label, node.x, top + index * graph.line + 12)));
+}
+
+const notesOf = (node) => [node.is_pivot && "pivot: from here the order only goes forward", !node.has_undo && "has no undo"].filter(Boolean);
+
 function box(node, graph, step) {
-  const left = node.x - graph.box_width / 2;
-  const kind = step ? `is-${kindOf(step.state)}` : "is-over";
-  const inner = 4; // a second line marks the pivot
-  return svg("g", {class: `box ${kind}`, "data-key": node.step},
-    svg("title", {}, `${node.step}: ${stateOf(step)}; service ${node.service}${node.is_pivot ? "; pivot: from here the order only goes forward" : ""}${node.has_undo ? "" : "; has no undo"}`),
-    svg("rect", {x: left, y: node.y, width: graph.box_width, height: graph.box_height, rx: 6}),
-    node.is_pivot && svg("rect", {x: left + inner, y: node.y + inner, width: graph.box_width - 2 * inner, height: graph.box_height - 2 * inner, rx: 4}),
-    svg("text", {x: node.x, y: node.y + 20}, cut(node.step)),
-    svg("text", {x: node.x, y: node.y + 37, class: "state"}, stateOf(step)));
+  const left = node.x - graph.box_width / 2, inner = 4; // a second line marks the pivot
+  const told = step.why ? `${step.words}: ${step.why}` : step.words;
+  return svg("g", {class: `box is-${kindOf(step.state)}${NOT_BEGUN.includes(step.state) ? " is-open" : ""}${step.state === "skipped" ? " is-passed" : ""}`, "data-key": node.step},
+    svg("title", {}, [`${node.step}: ${told}`, `service ${node.service}`, ...notesOf(node)].join("; ")),
+    svg("rect", {x: left, y: node.y, width: graph.box_width, height: node.height, rx: 6}),
+    node.is_pivot && svg("rect", {class: "pivot", x: left + inner, y: node.y + inner, width: graph.box_width - 2 * inner, height: node.height - 2 * inner, rx: 4}),
+    markShow(step.state, {transform: `translate(${left + 9} ${node.y + 8})`}),
+    svg("text", {x: node.x, y: node.y + 20}, cut(node.step, NAME_SHOWN)),
+    svg("text", {x: node.x, y: node.y + 37, class: "state"}, cut(told, WHY_SHOWN)),
+    node.answers.map((label, index) => line(label, node.x, node.y + 53 + index * graph.line)));
+}
+
+/** What the marks mean that stand for no state. */
+function legend(graph, ways) {
+  const entries = [
+    graph.nodes.some((node) => node.is_pivot) && "double frame: pivot, from here the order only goes forward",
+    graph.edges.some((edge) => edge.is_need) && "thick arrow: skipped with the step before it",
+    ways.includes("passed") && "dotted: skipped",
+    ways.includes("back") && "dashed, backwards: undone",
+  ].filter(Boolean);
+  return entries.length > 0 && h("p", {class: "soft legend"}, `${entries.join("; ")}.`);
+}
+
+function listed(node, step) {
+  return h("li", {"data-key": node.step, class: `is-${kindOf(step.state)}`},
+    svg("svg", {class: "mark-of", viewBox: `0 0 ${MARK} ${MARK}`, width: MARK, height: MARK, "aria-hidden": "true"}, markShow(step.state)),
+    h("div", {}, h("strong", {}, node.step), " ", badge(step.state),
+      step.why && h("div", {}, step.why),
+      [...node.guards, ...node.answers].map((label) => h("div", {class: "soft"}, `${label.word} ${label.whole}`)),
+      notesOf(node).map((note) => h("div", {class: "soft"}, note))));
 }
 
 /** The steps of an order's workflow, from the start; null without a picture. */
 export function graphShow(graph, steps) {
   if (!graph) return null;
-  const byName = new Map(steps.map((step) => [step.step, step]));
-  const isTaken = (name) => ["done", ...UNDOING].includes(byName.get(name)?.state);
-  const isUndone = (edge) => UNDOING.includes(byName.get(edge.to)?.state);
-  const words = graph.nodes.map((node) => `${node.step} ${stateOf(byName.get(node.step))}`).join(", ");
-  return panel("Workflow", svg("svg", {class: "graph", role: "img", "aria-label": `Steps: ${words}`, width: graph.width, height: graph.height,
-    viewBox: `0 0 ${graph.width} ${graph.height}`},
-  graph.edges.map((edge) => svg("path", {class: `arrow${isUndone(edge) ? " is-back" : isTaken(edge.from) ? " is-taken" : ""}`, d: curve(edge.points)})),
-  graph.nodes.map((node) => box(node, graph, byName.get(node.step)))));
+  const states = new Map(graph.nodes.map((node) => [node.step, stepOf(steps, node.step)]));
+  const ways = graph.edges.map((edge) => wayOf(states.get(edge.from), states.get(edge.to)));
+  const words = graph.nodes.map((node) => `${node.step} ${states.get(node.step).words}`).join(", ");
+  const inOrder = [...graph.nodes].sort((a, b) => a.y - b.y || a.x - b.x);
+  return panel("Workflow",
+    svg("svg", {class: "graph", role: "img", "aria-label": `Steps: ${words}`, width: graph.width, height: graph.height, viewBox: `0 0 ${graph.width} ${graph.height}`},
+      heads(),
+      graph.edges.map((edge, index) => arrow(edge, ways[index])),
+      graph.nodes.map((node) => guards(node, graph)),
+      graph.nodes.map((node) => box(node, graph, states.get(node.step)))),
+    h("ol", {class: "graph-list"}, inOrder.map((node) => listed(node, states.get(node.step)))),
+    legend(graph, ways));
 }

@@ -156,7 +156,7 @@ export async function show({main, path}) {
     morph(main, h("div", {},
       h("div", {class: "head"}, h("h1", {}, "Order ", h("span", {class: "id"}, orderId)), badge(order.state)),
       h("section", {class: `panel verdict ${order.state === "error" ? "is-bad" : ENDED.includes(order.state) ? "" : "is-wait"}`}, h("p", {}, `${data.explanation[0].toUpperCase()}${data.explanation.slice(1)}.`), data.archived_on === "" && acts(order, orderId, again)),
-      graphShow(data.graph, data.dossier.steps), bars(data.dossier), story(data.dossier, shown, draw), stepsShow(data), factsShow(data.dossier), bytesShow(data)));
+      graphShow(data.graph, data.steps), bars(data.dossier), story(data.dossier, shown, draw), stepsShow(data), factsShow(data.dossier), bytesShow(data)));
   };
   async function again() {
     if (isAsking) return;
