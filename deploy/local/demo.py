@@ -76,20 +76,20 @@ class Demo:
             processes.wait_until(self.leader, "a supervisor leads")
 
     def workflows(self):
-        """The sample workflow; with --kill, its steps get so much time that nothing can end by waiting for it. For orders that
+        """The sample workflows; with --kill, the steps of the one that is run get so much time that nothing can end by waiting for it. For orders that
         are to turn back it has its own times: their undo waits for the attempts that the kill sends out once more."""
         folder = self.scratch / "workflows"
         folder.mkdir()
         for path in sorted((cluster.SAMPLE / "workflows").glob("*.json")):
             definition = json.loads(path.read_text(encoding="utf-8"))
-            if self.options.kill:
+            if definition["workflow"] == "fulfilment":
+                self.workflow = definition
+            if self.options.kill and definition is self.workflow:
                 back = {**definition, "workflow": BACK}
                 (folder / f"back-{path.name}").write_text(json.dumps(back, indent=2, ensure_ascii=False), encoding="utf-8")
                 for step in definition["steps"]:
                     step["complete_within"] = KILL_COMPLETE_WITHIN
                     step["on_unknown"] = "retry"  # a verify would wait for it
-            if definition["workflow"] == "fulfilment":
-                self.workflow = definition
             (folder / path.name).write_text(json.dumps(definition, indent=2, ensure_ascii=False), encoding="utf-8")
         return folder
 

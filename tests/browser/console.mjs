@@ -5,7 +5,7 @@ import {tmpdir} from "node:os";
 import {after, before, beforeEach, test} from "node:test";
 import {fileURLToPath} from "node:url";
 import {behave, ended, failing, order, submit, tokens, tool, until} from "./demo.mjs";
-import {NARROW, Visitor, leave} from "./visitor.mjs";
+import {DESK, NARROW, PHONE, Visitor, leave} from "./visitor.mjs";
 
 const SALE = fileURLToPath(new URL("sale.json", import.meta.url));
 const COMPENSATED = "demo-00003"; // deploy/demo's third order: its carrier declines
@@ -149,6 +149,117 @@ test("orders are found by state, workflow, step, error and time", async () => {
   await visitor.page.getByRole("link", {name: id, exact: true}).waitFor();
   await visitor.judge("orders");
   await visitor.leave();
+});
+
+// ---- branches ----
+
+const TRIP = {traveller: "Ada", fare: 120, currency: "CHF"};
+const PICKUP = {street: "Marktgasse 1", city: "Bern"};
+
+/** The boxes of an order's picture: {step: text}, and the classes of its arrows: {"from>to": way}. */
+const pictureOf = ({page}, id) => page.evaluate(async (asked) => {
+  const {graph} = await (await fetch(`/api/v1/orders/${asked}`)).json();
+  const arrows = [...document.querySelectorAll(".graph .arrow")].map((path) => path.getAttribute("class").replace(/arrow|is-need|is-|\s/g, ""));
+  const boxes = [...document.querySelectorAll(".graph .box")];
+  return {
+    steps: Object.fromEntries(boxes.map((box) => [box.dataset.key, box.querySelector("title").textContent])),
+    marks: new Set(boxes.map((box) => box.querySelector(".mark").getAttribute("d"))).size,
+    ways: Object.fromEntries(graph.edges.map((edge, index) => [`${edge.from}>${edge.to}`, arrows[index]])),
+  };
+}, id);
+
+async function branched() {
+  const [plain] = await submit(1, {workflow: "trip", payload: TRIP, bare: true});
+  const [costly] = await submit(1, {workflow: "trip", payload: {...TRIP, fare: 9000, insurance: true}, bare: true});
+  const [whole] = await submit(1, {workflow: "trip", payload: {...TRIP, insurance: true, pickup: PICKUP}, bare: true});
+  const [returned] = await submit(1, {workflow: "returns", payload: {order_number: "A-17", total: 160.5, condition: "new", wants: "voucher"}, bare: true});
+  await ended([plain, whole, returned], "processed");
+  await ended([costly], "compensated");
+  return {plain, costly, whole, returned};
+}
+
+test("which way did a branching order go? its picture has every step from the start, and the reason of each skip", async () => {
+  const {plain, costly, whole, returned} = await branched();
+  const visitor = await Visitor.login("reader", DESK);
+  await visitor.open(`/orders/${plain}`, visitor.page.locator(".graph"));
+  let {steps, ways, marks} = await pictureOf(visitor, plain);
+  assert.match(steps.insure, /^insure: skipped: values\.is_insured was false/);
+  assert.match(steps.policy, /^policy: skipped: .*insure/);
+  assert.match(steps.transfer, /^transfer: skipped: has\(payload\.pickup\)/);
+  assert.match(steps.ticket, /^ticket: done; .*pivot/);
+  assert.deepEqual(ways, {"seat>charge": "taken", "charge>insure": "passed", "insure>policy": "passed", "charge>transfer": "passed",
+    "policy>ticket": "taken", "transfer>ticket": "taken"});
+  assert.equal(marks, 2, "states differ by colour alone");
+  assert.equal(await visitor.page.locator(".graph .guards").count(), 3);
+  assert.match(await visitor.page.locator(".graph .guards title").first().textContent(), /^require payload\.fare <= 5000$/);
+  await visitor.judge("graph-skipped");
+
+  await visitor.open(`/orders/${costly}`, visitor.page.locator(".graph"));
+  ({steps, ways} = await pictureOf(visitor, costly));
+  assert.match(steps.seat, /^seat: undone/);
+  assert.match(steps.charge, /^charge: failed/);
+  assert.match(steps.ticket, /^ticket: not /);
+  assert.deepEqual([ways["seat>charge"], ways["charge>insure"]], ["back", "open"]);
+  assert.equal(await visitor.page.locator(".graph .arrow.is-back[marker-start]").count(), 1, "the way back has no head that points back");
+  await visitor.judge("graph-undone");
+
+  await visitor.open(`/orders/${whole}`, visitor.page.locator(".graph"));
+  ({ways} = await pictureOf(visitor, whole));
+  assert.deepEqual(new Set(Object.values(ways)), new Set(["taken"]));
+  await visitor.judge("graph-whole");
+  await visitor.open(`/orders/${returned}`, visitor.page.locator(".graph"));
+  await visitor.judge("graph-returns");
+  await visitor.leave();
+});
+
+test("an order that waits has its coming steps in the picture, and an undo has its way back", async () => {
+  const visitor = await Visitor.login("operator", DESK);
+  await tool(["service", "pause", "payment", "--reason", REASON]);
+  const [id] = await submit(1, {workflow: "trip", payload: {...TRIP, insurance: true, pickup: PICKUP}, bare: true});
+  try {
+    await visitor.open(`/orders/${id}`, visitor.page.locator(".graph .box[data-key=charge].is-wait"));
+    const {steps} = await pictureOf(visitor, id);
+    assert.deepEqual(Object.keys(steps), ["seat", "charge", "insure", "policy", "transfer", "ticket"]);
+    for (const step of ["insure", "policy", "transfer", "ticket"]) assert.match(steps[step], new RegExp(`^${step}: (not yet|pending)`));
+    await visitor.judge("graph-waits");
+  } finally {
+    await behave("carrier", "decline");
+    await tool(["service", "resume", "payment", "--reason", REASON]);
+  }
+  await ended([id], "compensated");
+  await behave("carrier", "order");
+  await visitor.page.locator(".graph .box[data-key=charge]", {hasText: "undone"}).waitFor();
+  const {ways} = await pictureOf(visitor, id);
+  assert.deepEqual([ways["seat>charge"], ways["charge>insure"], ways["charge>transfer"]], ["back", "back", "back"]);
+  await visitor.judge("graph-back");
+  await visitor.leave();
+});
+
+test("on a phone the same steps stand in a list, and workflows count what was skipped", async () => {
+  const {plain, costly} = await branched();
+  for (const [viewport, size] of [[PHONE, "phone"], [DESK, "desk"]]) {
+    const visitor = await Visitor.login("reader", viewport);
+    await visitor.open("/workflows");
+    const insure = panelOf(visitor, "trip").getByRole("row", {name: "insure"});
+    await insure.waitFor();
+    const skipped = insure.locator("td[data-name=skipped]");
+    assert(Number(await skipped.textContent()) > 0, "the workflows page counts no skip");
+    await visitor.judge(`workflows-${size}`);
+    await visitor.measure("/workflows");
+    for (const [id, name] of [[plain, "skipped"], [costly, "undone"]]) {
+      await visitor.open(`/orders/${id}`, visitor.page.locator("main h1"));
+      await visitor.page.locator(size === "phone" ? ".graph-list" : ".graph").waitFor();
+      assert.equal(await visitor.page.locator(size === "phone" ? ".graph" : ".graph-list").isVisible(), false);
+      if (size === "phone") {
+        const lines = await visitor.page.locator(".graph-list > li").allTextContents();
+        assert.equal(lines.length, 6);
+        assert.match(lines.find((line) => line.startsWith("insure")), name === "skipped" ? /skipped.*values\.is_insured was false.*when values\.is_insured/ : /not .*when values\.is_insured/);
+      }
+      await visitor.judge(`graph-${size}-${name}`);
+      await visitor.measure(`order ${name}`);
+    }
+    await visitor.leave();
+  }
 });
 
 // ---- an operator's actions ----

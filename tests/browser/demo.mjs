@@ -40,10 +40,10 @@ export async function until(what, isSo) {
 }
 
 let submitted = 0;
-/** Posts `count` orders of a workflow and returns their ids; they may wait, fail or end. */
-export async function submit(count, {workflow = "sale", payload = {}} = {}) {
+/** Posts `count` orders of a workflow and returns their ids; they may wait, fail or end. A `bare` payload has no number beside it. */
+export async function submit(count, {workflow = "sale", payload = {}, bare = false} = {}) {
   const ids = Array.from({length: count}, () => `browser-${process.pid}-${++submitted}`);
-  await tool(["order", "submit", "-"], ids.map((id) => JSON.stringify({order_id: id, workflow, payload: {number: id, ...payload}})).join("\n"));
+  await tool(["order", "submit", "-"], ids.map((id) => JSON.stringify({order_id: id, workflow, payload: bare ? payload : {number: id, ...payload}})).join("\n"));
   return ids;
 }
 

@@ -13,7 +13,7 @@ const axe = readFileSync(require.resolve("axe-core/axe.min.js"), "utf8");
 const SOON_MS = 60000; // a wait ends in failure after this time
 const TABS_MAX = 80; // the most presses of Tab until the wanted element has the focus
 const TOUCH_MIN = 44;
-export const WIDE = {width: 1280, height: 800}, NARROW = {width: 320, height: 640};
+export const WIDE = {width: 1280, height: 800}, NARROW = {width: 320, height: 640}, DESK = {width: 1440, height: 900}, PHONE = {width: 390, height: 844};
 
 const browser = await chromium.launch({executablePath: process.env.MAKEGOOD_CHROMIUM ?? "/usr/bin/chromium", chromiumSandbox: true});
 export const leave = () => browser.close();
