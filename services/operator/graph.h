@@ -25,7 +25,7 @@
 #define MG_GRAPH_EDGES_MAX (MG_STEPS_MAX * (MG_STEPS_MAX - 1) / 2)
 
 /* A condition in a picture is cut at a character; the whole stands in a tooltip or a comment. */
-#define MG_GRAPH_LABEL_SHOWN 34 /* bytes: the width of a box, in a smaller script */
+#define MG_GRAPH_LABEL_SHOWN 32 /* bytes: the width of a box, in a smaller script */
 #define MG_GRAPH_LABEL_SIZE  (MG_GRAPH_LABEL_SHOWN + 8)
 #define MG_GRAPH_LABELS_MAX  2
 
@@ -64,10 +64,16 @@ int mg_graph_answers(const struct mg_workflow *workflow, int step,
                      struct mg_graph_label ret_labels[MG_GRAPH_LABELS_MAX]);
 void mg_graph_label_cut(const struct mg_graph_label *label, char ret[MG_GRAPH_LABEL_SIZE]);
 
-/* Writes {"width", "height", "box_width", "line", "nodes": [NODE, …], "edges": [EDGE, …]}.
- *   NODE   {"step", "service", "x", "y", "height", "is_pivot", "has_undo", "guards": [LABEL, …], "answers":
- * …} EDGE   {"from", "to", "is_need", "points": [[x, y], …]} LABEL  {"text", "word", "whole"} The steps stand
- * in the definition's order. The lines of guards end MG_GRAPH_HEAD above the box. */
+/* Writes one object. The steps stand in the definition's order; the lines of guards end MG_GRAPH_HEAD above
+ * the box; the guards of the whole are those of the order itself.
+ *
+ * | object | members                                                                                    |
+ * |--------|--------------------------------------------------------------------------------------------|
+ * | whole  | width height box_width line guards: [label, …] nodes: [node, …] edges: [edge, …]           |
+ * | node   | step service x y height is_pivot has_undo guards: [label, …] answers: [label, …]           |
+ * | edge   | from to is_need points: [[x, y], …]                                                        |
+ * | label  | text (cut) word whole                                                                      |
+ */
 void mg_graph_write_json(const struct mg_workflow *workflow, const struct mg_graph *graph,
                          struct mg_json_writer *json);
 

@@ -70,11 +70,13 @@ static void node_write(struct mg_json_writer *json, const struct mg_workflow *wo
 void mg_graph_write_json(const struct mg_workflow *workflow, const struct mg_graph *graph,
                          struct mg_json_writer *json)
 {
+    struct mg_graph_label labels[MG_GRAPH_LABELS_MAX];
     mg_json_object_begin(json);
     mg_json_member_int(json, "width", graph->width);
     mg_json_member_int(json, "height", graph->height);
     mg_json_member_int(json, "box_width", MG_GRAPH_BOX_WIDTH);
     mg_json_member_int(json, "line", MG_GRAPH_LINE);
+    labels_write(json, "guards", labels, mg_graph_guards(workflow, MG_STEP_OF_ORDER, labels));
     mg_json_member_array(json, "nodes");
     for (int i = 0; i < graph->step_count; i++) {
         node_write(json, workflow, graph, i);

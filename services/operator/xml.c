@@ -1,3 +1,4 @@
+/* The escapes of XML 1.0. See xml.h. */
 #include "operator/xml.h"
 
 void mg_xml_append(struct mg_buf *out, struct mg_slice text)

@@ -141,11 +141,11 @@ static int draw(uint64_t *random, int limit)
     return (int)(*random >> 33) % limit;
 }
 
-/* Catches: a bound that a permitted definition exceeds. */
-START_TEST(random_definitions_have_a_picture)
+static void random_definition(uint64_t seed)
 {
-    uint64_t random = (uint64_t)_i;
+    uint64_t random = seed;
     int count = 1 + draw(&random, MG_STEPS_MAX), percent = draw(&random, 100);
+    memset(&workflow, 0, sizeof(workflow));
     for (int i = 0; i < count; i++) {
         uint64_t after = 0;
         for (int j = 0; j < i; j++) {
@@ -153,7 +153,15 @@ START_TEST(random_definitions_have_a_picture)
         }
         step_add("step", after);
     }
-    check_picture();
+}
+
+/* Catches: a bound that a permitted definition exceeds. */
+START_TEST(random_definitions_have_a_picture)
+{
+    for (int i = 0; i < 10; i++) { /* a process for ten: each takes a tenth of a second with sanitizers */
+        random_definition((uint64_t)(_i * 10 + i));
+        check_picture();
+    }
 }
 END_TEST
 
@@ -223,7 +231,7 @@ START_TEST(json_has_the_places_of_boxes_and_arrows)
     mg_graph_write_json(&workflow, &graph, &json);
     ck_assert_str_eq(
         text.data,
-        "{\"width\":224,\"height\":156,\"box_width\":200,\"line\":16,\"nodes\":["
+        "{\"width\":224,\"height\":156,\"box_width\":200,\"line\":16,\"guards\":[],\"nodes\":["
         "{\"step\":\"a\",\"service\":\"service-0\",\"x\":112,\"y\":12,\"height\":46,\"is_pivot\":false,"
         "\"has_undo\":true,\"guards\":[],\"answers\":[]},"
         "{\"step\":\"b\",\"service\":\"service-1\",\"x\":112,\"y\":98,\"height\":46,\"is_pivot\":false,"
@@ -284,7 +292,7 @@ START_TEST(mermaid_has_conditions_at_arrows_and_whole_in_comments)
     ck_assert_ptr_nonnull(strstr(text.data, "    order --> s0\n"));
     ck_assert_ptr_nonnull(strstr(text.data, "    %% gift: " GIFT_WHOLE "\n"));
     ck_assert_ptr_nonnull(strstr(
-        text.data, "    s0 -->|\"when payload.note != #quot;#lt;#amp;#gt;#quot; #amp;#amp; pay…\"| s1\n"));
+        text.data, "    s0 -->|\"when payload.note != #quot;#lt;#amp;#gt;#quot; #amp;#amp; p…\"| s1\n"));
     ck_assert_ptr_nonnull(strstr(text.data, "    s1 ==>|\"require payload.total #gt; 1 +1\"| s2\n"));
     ck_assert_ptr_nonnull(
         strstr(text.data, "    s2[\"card<br/>bank<br/>done when result.state == 'done'\"]\n"));
@@ -300,7 +308,7 @@ START_TEST(dot_has_conditions_at_arrows_and_whole_in_tooltips)
         strstr(text.data, "    order [label=\"order\\nrequire payload.total > 0\", shape=oval];\n"));
     ck_assert_ptr_nonnull(strstr(
         text.data,
-        "    s0 -> s1 [label=\"when payload.note != \\\"<&>\\\" && pay…\", labeltooltip=\"when payload.note != \\\"<&>\\\" && payload.address.country == 'ÅÄÖ'\"];\n"));
+        "    s0 -> s1 [label=\"when payload.note != \\\"<&>\\\" && p…\", labeltooltip=\"when payload.note != \\\"<&>\\\" && payload.address.country == 'ÅÄÖ'\"];\n"));
     ck_assert_ptr_nonnull(strstr(
         text.data,
         "label=\"card\\nbank\\ndone when result.state == 'done'\", tooltip=\"require payload.total > 1\\ndone when result.state == 'done'\"];"));
@@ -316,7 +324,7 @@ START_TEST(svg_has_conditions_above_boxes_and_whole_in_titles)
         text.data,
         "<title>when payload.note != &quot;&lt;&amp;&gt;&quot; &amp;&amp; payload.address.country == 'ÅÄÖ'</title>"));
     ck_assert_ptr_nonnull(
-        strstr(text.data, ">when payload.note != &quot;&lt;&amp;&gt;&quot; &amp;&amp; pay…</text>"));
+        strstr(text.data, ">when payload.note != &quot;&lt;&amp;&gt;&quot; &amp;&amp; p…</text>"));
     ck_assert_ptr_nonnull(strstr(text.data, ">require payload.total &gt; 0</text>"));
     /* room for the guard above the box, and for the answer within it */
     ck_assert_int_eq(graph.spots[1].y - graph.spots[0].y,
@@ -331,6 +339,8 @@ START_TEST(json_has_conditions_cut_and_whole)
     struct mg_workflow *parsed = guarded();
     struct mg_json_writer json = mg_json_compact(&text);
     mg_graph_write_json(parsed, &graph, &json);
+    ck_assert_ptr_nonnull(
+        strstr(text.data, "\"line\":16,\"guards\":[{\"text\":\"require payload.total > 0\""));
     ck_assert_ptr_nonnull(strstr(
         text.data,
         "\"guards\":[{\"text\":\"require payload.total > 1 +1\",\"word\":\"require\",\"whole\":\"payload.total > 1\"}],\"answers\":[{\"text\":\"done when result.state == 'done'\""));
@@ -342,12 +352,10 @@ END_TEST
 /* Would catch: a character broken by the cut. Each length of the text before it. */
 START_TEST(a_condition_is_cut_at_a_character)
 {
-    char whole[MG_GRAPH_LABEL_SHOWN * 2 + 16] = "";
-    char cut[MG_GRAPH_LABEL_SIZE];
+    char whole[MG_GRAPH_LABEL_SHOWN * 2 + 16] = "", cut[MG_GRAPH_LABEL_SIZE];
     memset(whole, 'a', (size_t)_i);
     for (int i = 0; i < MG_GRAPH_LABEL_SHOWN; i++) {
-        (void)strcat(whole, "é");
-        whole[MG_GRAPH_LABEL_SHOWN * 2] = '\0';
+        memcpy(whole + _i + 2 * i, "é", 3);
     }
     const struct mg_graph_label label = {.word = "when", .whole = mg_slice_of(whole)};
     mg_graph_label_cut(&label, cut);
@@ -368,7 +376,7 @@ int main(void)
     tcase_add_test(cases, an_arrow_that_follows_from_others_is_left_out);
     tcase_add_test(cases, arrows_of_a_ladder_do_not_cross);
     tcase_add_test(cases, a_step_may_be_listed_before_the_steps_it_waits_for);
-    tcase_add_loop_test(cases, random_definitions_have_a_picture, 0, 200);
+    tcase_add_loop_test(cases, random_definitions_have_a_picture, 0, 20);
     tcase_add_test(cases, the_largest_definitions_have_a_picture);
     tcase_add_test(cases, each_form_names_every_step_and_the_pivot);
     tcase_add_test(cases, a_long_name_is_cut_in_its_box);

@@ -4,6 +4,7 @@ import {h, badge, kindOf, panel, svg} from "/dom.js";
 
 const NAME_SHOWN = 20, WHY_SHOWN = 30; // characters that fit into a box
 const HEAD = 12; // of an arrow; the server leaves it free below the conditions
+const MARGIN = 12;
 const MARK = 16; // its side
 const BACK = ["undo_pending", "undo_running", "undo_waiting", "undone", "undo_failed"];
 const NOT_BEGUN = ["pending", "not yet", "not reached"];
@@ -28,7 +29,7 @@ const cut = (text, most) => ([...text].length > most ? `${[...text].slice(0, mos
 function stepOf(steps, name) {
   const found = steps.find((step) => step.step === name);
   const state = found?.state ?? "not yet";
-  const why = found?.why ?? (state === "skipped" ? found.error_text : null);
+  const why = NOT_BEGUN.includes(state) ? null : found?.why ?? null; // the conditions of a coming step stand at its arrows
   return {state, why, words: state.replaceAll("_", " ")};
 }
 
@@ -88,7 +89,7 @@ function box(node, graph, step) {
     node.answers.map((label, index) => line(label, node.x, node.y + 53 + index * graph.line)));
 }
 
-/** What the marks mean that stand for no state. */
+/** The meaning of the marks that stand for no state. */
 function legend(graph, ways) {
   const entries = [
     graph.nodes.some((node) => node.is_pivot) && "double frame: pivot, from here the order only goes forward",
@@ -118,9 +119,11 @@ export function graphShow(graph, steps) {
   return panel("Workflow",
     svg("svg", {class: "graph", role: "img", "aria-label": `Steps: ${words}`, width: graph.width, height: graph.height, viewBox: `0 0 ${graph.width} ${graph.height}`},
       heads(),
+      graph.guards.map((label) => line(label, graph.width / 2, MARGIN + 12)),
       graph.edges.map((edge, index) => arrow(edge, ways[index])),
       graph.nodes.map((node) => guards(node, graph)),
       graph.nodes.map((node) => box(node, graph, states.get(node.step)))),
+    graph.guards.map((label) => h("p", {class: "graph-list soft"}, `order: ${label.word} ${label.whole}`)),
     h("ol", {class: "graph-list"}, inOrder.map((node) => listed(node, states.get(node.step)))),
     legend(graph, ways));
 }

@@ -16,7 +16,7 @@ function workflowShow(name, rows, steps) {
     h("p", {}, h("a", {href: `/orders?workflow=${encodeURIComponent(name)}`}, "Its orders")),
     table(`Steps of ${name}`, [
       {name: "step", cell: (row) => row.step},
-      ...STATES.map((state) => ({name: state, number: true, cell: (row) => number(row[state])})),
+      ...STATES.map((state) => ({name: state, number: true, cell: (row) => h("span", {class: Number(row[state]) > 0 ? null : "soft"}, number(row[state]))})),
     ], steps, {empty: "No order of the last day has begun a step.", key: (row) => row.step}));
 }
 
