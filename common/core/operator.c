@@ -243,6 +243,18 @@ static bool is_undo_open_to_result(const struct mg_decider *decider, int index)
            decider->plan->steps[index].needs_result;
 }
 
+/* The result of a step that is done. One that an answer has carried stays: requests, the order's output and
+ * the undo are made from it (law 8, derived identities). */
+static enum mg_verdict settle_missing_result(struct mg_decider *decider)
+{
+    if (!decider->cause->is_result_missing) {
+        return mg_decider_end(decider, MG_REFUSED, "it is done, and the result that it has stays");
+    }
+    decider->is_changed = true;
+    (void)mg_decider_end(decider, MG_GO, "the operator gives the result that it lacked");
+    return order_go_on(decider);
+}
+
 /* Settles a step as done. Refused if the order can neither go forward with it nor undo it any more. */
 static enum mg_verdict settle_done(struct mg_decider *decider)
 {
@@ -268,7 +280,7 @@ static enum mg_verdict settle_done(struct mg_decider *decider)
     }
     struct mg_step *step = &decider->order.steps[index];
     if (step->state == MG_STEP_DONE && decider->cause->has_result) {
-        return mg_decider_end(decider, MG_REFUSED, "it is done, and the result that it has stays");
+        return settle_missing_result(decider);
     }
     bool was_running = mg_step_is_running(step);
     int64_t complete_by_ms = step->complete_by_ms;

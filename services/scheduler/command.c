@@ -197,16 +197,38 @@ static enum mg_verdict restart_apply(struct mg_batch *batch, struct mg_item *ite
     return verdict;
 }
 
-/* MG_OK: the command gives no result, or one with which the step can be undone. */
-static enum mg_class settle_check(const struct mg_fold *fold, const struct mg_command *command, int step,
+/* True if no answer has carried the result, or what the undo needs of it. Out of memory sets has_failed. */
+static bool is_result_missing(struct mg_fold *fold, int step)
+{
+    const struct mg_workflow *workflow = fold->workflow->workflow;
+    struct mg_slice result = fold->record->steps[step].result;
+    struct mg_err err;
+    if (result.data == NULL || !workflow->plan.steps[step].needs_result) {
+        return result.data == NULL;
+    }
+    enum mg_class class = mg_workflow_undo_check(workflow, step, result, &err);
+    fold->has_failed = fold->has_failed || class == MG_TRANSIENT;
+    return class == MG_PERMANENT;
+}
+
+/* MG_OK: the command gives no result, or one with which the step can be undone and which changes no request
+ * that is out. */
+static enum mg_class settle_check(struct mg_fold *fold, const struct mg_command *command, int step,
                                   struct mg_err *err)
 {
     const struct mg_workflow *workflow = fold->workflow->workflow;
-    if (command->result.data == NULL || step < 0 || !workflow->plan.steps[step].needs_result) {
+    if (command->result.data == NULL || step < 0) {
         return MG_OK;
     }
-    enum mg_class class = mg_workflow_undo_check(workflow, step, command->result, err);
-    return class == MG_OK ? class : mg_err_prefix(err, "the result lacks what the step's undo needs");
+    enum mg_class class = workflow->plan.steps[step].needs_result
+                              ? mg_workflow_undo_check(workflow, step, command->result, err)
+                              : MG_OK;
+    if (class != MG_OK) {
+        return mg_err_prefix(err, "the result lacks what the step's undo needs");
+    }
+    bool is_done = fold->record->order.steps[step].state == MG_STEP_DONE;
+    return is_done && is_result_missing(fold, step) ? mg_repair_check_result(fold, step, command->result, err)
+                                                    : MG_OK;
 }
 
 /* The result is set before the decision, since requests are rendered from it. Without MG_GO it is restored.
@@ -218,6 +240,7 @@ static enum mg_verdict settle_apply(struct mg_batch *batch, struct mg_item *item
     struct mg_step_record *record = &fold->record->steps[cause->step];
     struct mg_slice before = record->result;
     cause->has_result = true;
+    cause->is_result_missing = is_result_missing(fold, cause->step);
     record->result = item->command->result;
     enum mg_verdict verdict = mg_fold_cause(batch, item, cause, story);
     if (verdict == MG_GO) {

@@ -1,32 +1,39 @@
 /*
- * An operator's repair of an order's payload, and its limits. A step that is done or maybe is undone as it
- * was done: had the payload's total risen since the charge, the refund would rise with it. So a repair that
- * would change such an undo request is refused as a whole.
+ * An operator's repair of an order's payload or of a step's result, and its limits. A step that is done or
+ * maybe is undone as it was done: had the payload's total risen since the charge, the refund would rise with
+ * it. So a repair that would change such an undo request is refused as a whole. So is a result that would
+ * change a request which is out.
  */
+#include <string.h>
+
 #include "item.h"
 #include "scheduler.h"
 
 #include "core/key.h"
 
-/* Renders the undo of a step from `payload` into `ret_request`. MG_TRANSIENT: no memory. Any other
- * failure: it cannot be rendered, which is reported when the undo is due. */
-static enum mg_class undo_render(const struct mg_fold *fold, int step, struct mg_slice payload,
-                                 struct mg_buf *ret_request)
+/* Renders the do or the undo of a step into `ret_request`. MG_TRANSIENT: no memory. Any other failure: it
+ * cannot be rendered, which is reported when it is due. */
+static enum mg_class request_render(const struct mg_fold *fold, int step, enum mg_kind kind,
+                                    struct mg_slice payload, const struct mg_slice *results,
+                                    struct mg_buf *ret_request)
 {
     const struct mg_order_record *record = fold->record;
     const struct mg_workflow *workflow = fold->workflow->workflow;
     uint32_t generation = record->order.steps[step].generation;
     char key[MG_KEY_SIZE], do_key[MG_KEY_SIZE];
-    mg_key_write(record->order_id, workflow->steps[step].name, MG_KIND_UNDO, generation, key);
+    mg_key_write(record->order_id, workflow->steps[step].name, kind, generation, key);
     mg_key_write(record->order_id, workflow->steps[step].name, MG_KIND_DO, generation, do_key);
-    struct mg_slice results[MG_STEPS_MAX];
-    for (int i = 0; i < workflow->plan.step_count; i++) {
-        results[i] = record->steps[i].result;
-    }
     struct mg_render_input input = {workflow, record->order_id, payload, results};
     struct mg_err err;
-    enum mg_class class = mg_workflow_render(&input, step, MG_KIND_UNDO, key, do_key, ret_request, &err);
+    enum mg_class class = mg_workflow_render(&input, step, kind, key, do_key, ret_request, &err);
     return class == MG_OK && ret_request->failed ? MG_TRANSIENT : class;
+}
+
+static void results_of(const struct mg_fold *fold, struct mg_slice ret_results[MG_STEPS_MAX])
+{
+    for (int i = 0; i < fold->workflow->workflow->plan.step_count; i++) {
+        ret_results[i] = fold->record->steps[i].result;
+    }
 }
 
 /* In other states nothing is left to undo, or the repair is meant for the undo itself. */
@@ -39,11 +46,13 @@ static bool is_to_be_undone(const struct mg_step *step)
 static enum mg_class undo_compare(const struct mg_fold *fold, int step, struct mg_slice repaired)
 {
     struct mg_buf before, after;
+    struct mg_slice results[MG_STEPS_MAX];
+    results_of(fold, results);
     mg_buf_init(&before, MG_REQUEST_MAX);
     mg_buf_init(&after, MG_REQUEST_MAX);
-    enum mg_class class = undo_render(fold, step, fold->record->payload, &before);
+    enum mg_class class = request_render(fold, step, MG_KIND_UNDO, fold->record->payload, results, &before);
     if (class == MG_OK) {
-        class = undo_render(fold, step, repaired, &after);
+        class = request_render(fold, step, MG_KIND_UNDO, repaired, results, &after);
         bool is_kept = class == MG_OK && mg_slice_equal(mg_buf_slice(&before), mg_buf_slice(&after));
         class = is_kept || class == MG_TRANSIENT ? class : MG_BAD_INPUT;
     } else if (class != MG_TRANSIENT) {
@@ -131,4 +140,51 @@ struct mg_slice mg_repair_payload(struct mg_batch *batch, struct mg_fold *fold,
     }
     fold->has_failed = fold->has_failed || class == MG_TRANSIENT;
     return class == MG_OK ? repaired : (struct mg_slice){NULL, 0};
+}
+
+/* MG_BAD_INPUT: the request that this key has carried would change. MG_TRANSIENT: no memory. */
+static enum mg_class digest_compare(const struct mg_fold *fold, int step, enum mg_kind kind,
+                                    const struct mg_slice *results)
+{
+    const struct mg_step_record *record = &fold->record->steps[step];
+    bool has_digest = kind == MG_KIND_DO ? record->has_do_digest : record->has_undo_digest;
+    uint8_t digest[MG_SHA256_SIZE];
+    struct mg_buf request;
+    if (!has_digest) {
+        return MG_OK;
+    }
+    mg_buf_init(&request, MG_REQUEST_MAX);
+    enum mg_class class = request_render(fold, step, kind, fold->record->payload, results, &request);
+    if (class == MG_OK) {
+        mg_sha256(mg_buf_slice(&request), digest);
+    }
+    mg_buf_finish(&request);
+    bool is_kept =
+        class == MG_OK &&
+        memcmp(digest, kind == MG_KIND_DO ? record->do_digest : record->undo_digest, sizeof(digest)) == 0;
+    return is_kept || class == MG_TRANSIENT ? class : MG_BAD_INPUT;
+}
+
+enum mg_class mg_repair_check_result(const struct mg_fold *fold, int step, struct mg_slice result,
+                                     struct mg_err *err)
+{
+    const struct mg_workflow *workflow = fold->workflow->workflow;
+    struct mg_slice results[MG_STEPS_MAX];
+    results_of(fold, results);
+    results[step] = result;
+    for (int i = 0; i < workflow->plan.step_count; i++) {
+        enum mg_class class = i == step ? MG_OK : digest_compare(fold, i, MG_KIND_DO, results);
+        class = class == MG_OK && i != step ? digest_compare(fold, i, MG_KIND_UNDO, results) : class;
+        if (class == MG_TRANSIENT) {
+            return mg_err_set(err, MG_TRANSIENT, "no memory");
+        }
+        if (class != MG_OK) {
+            return mg_err_set(
+                err, MG_BAD_INPUT,
+                "a request of step %s was made without this result, and would differ with it; undo "
+                "the step by hand and settle it with --outcome absent",
+                workflow->steps[i].name);
+        }
+    }
+    return MG_OK;
 }

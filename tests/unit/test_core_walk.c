@@ -274,14 +274,15 @@ static void stray_cause(struct witness *witness)
 static enum mg_verdict operate(struct witness *witness, enum mg_cause_kind kind, int step,
                                enum mg_outcome outcome, bool is_request_changed)
 {
-    struct mg_cause cause = {.kind = kind,
-                             .step = step,
-                             .version = witness->order.version - (world_fault(&witness->world, 10) ? 1 : 0),
-                             .outcome = outcome,
-                             .retry_after_ms = -1,
-                             .is_request_changed = is_request_changed,
-                             .has_result = kind == MG_CAUSE_SETTLE && outcome == MG_OUTCOME_DONE &&
-                                           coin(&witness->world, 70)};
+    struct mg_cause cause = {
+        .kind = kind,
+        .step = step,
+        .version = witness->order.version - (world_fault(&witness->world, 10) ? 1 : 0),
+        .outcome = outcome,
+        .retry_after_ms = -1,
+        .is_request_changed = is_request_changed,
+        .has_result = kind == MG_CAUSE_SETTLE && outcome == MG_OUTCOME_DONE && coin(&witness->world, 70),
+        .is_result_missing = step >= 0 && (witness->context.known_results >> step & 1) == 0};
     return decide(witness, cause);
 }
 

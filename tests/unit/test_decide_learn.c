@@ -42,7 +42,8 @@ static enum mg_verdict settle_with_result(int step)
                                                        .step = step,
                                                        .version = order.version,
                                                        .outcome = MG_OUTCOME_DONE,
-                                                       .has_result = true});
+                                                       .has_result = true,
+                                                       .is_result_missing = (known >> step & 1) == 0});
     context.known_results = verdict == MG_GO ? context.known_results : known;
     return verdict;
 }
@@ -337,6 +338,43 @@ START_TEST(result_stands_once_an_undo_has_gone_out)
 }
 END_TEST
 
+/* Catches: a done step whose undo must fail before its result can be given, and a second operator's result.
+ */
+START_TEST(done_step_is_given_the_result_that_it_lacks)
+{
+    submit();
+    reply(0, MG_OUTCOME_DONE); /* lacks it */
+    uint64_t version = order.version;
+    ck_assert_int_eq(operate(MG_CAUSE_SETTLE, 0, MG_OUTCOME_DONE), MG_REFUSED);
+    ck_assert_int_eq(settle_with_result(0), MG_GO);
+    ck_assert_uint_eq(order.version, version + 1);
+    ck_assert_int_eq(order.steps[0].state, MG_STEP_DONE);
+    ck_assert_int_eq(order.state, MG_ORDER_PROCESSING);
+    ck_assert_int_eq(count_effects(MG_EFFECT_REQUEST), 0);
+    ck_assert_int_eq(settle_with_result(0), MG_REFUSED);
+    reply(1, MG_OUTCOME_PERMANENT);
+    ck_assert(has_request(0, MG_KIND_UNDO));
+}
+END_TEST
+
+/* Catches: an order in error for its output that no command but a repair of the payload ends. */
+START_TEST(output_is_made_with_the_result_that_was_missing)
+{
+    plan.steps[0].needs_result = false;
+    submit();
+    reply(0, MG_OUTCOME_DONE);
+    context.is_output_unrenderable = true;
+    reply(1, MG_OUTCOME_DONE);
+    for (int i = 2; i < order.step_count; i++) {
+        reply(i, MG_OUTCOME_DONE);
+    }
+    ck_assert_int_eq(order.state, MG_ORDER_ERROR);
+    context.is_output_unrenderable = false;
+    ck_assert_int_eq(settle_with_result(0), MG_GO);
+    ck_assert_int_eq(order.state, MG_ORDER_PROCESSED);
+}
+END_TEST
+
 /* A step that is settled without its result could not be undone. */
 START_TEST(step_in_doubt_is_settled_only_with_its_result)
 {
@@ -402,6 +440,8 @@ int main(void)
     tcase_add_test(cases, operators_result_waits_for_an_attempt_that_may_still_act);
     tcase_add_test(cases, result_stands_once_an_undo_has_gone_out);
     tcase_add_test(cases, step_in_doubt_is_settled_only_with_its_result);
+    tcase_add_test(cases, done_step_is_given_the_result_that_it_lacks);
+    tcase_add_test(cases, output_is_made_with_the_result_that_was_missing);
     tcase_add_test(cases, resumed_undo_learns_again);
     tcase_add_test(cases, no_do_is_repeated_under_the_key_of_a_dispatched_undo);
     suite_add_tcase(suite, cases);

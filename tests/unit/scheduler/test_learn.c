@@ -221,6 +221,58 @@ START_TEST(a_result_that_is_refused_changes_nothing)
 }
 END_TEST
 
+/* Catches: a step without its result that must fail to be undone before an operator can give it. */
+START_TEST(a_done_step_is_given_the_result_that_it_lacks)
+{
+    fake_store.definition = LEARNING("repeat", "number");
+    stage_submit("o1", false);
+    stage_settle();
+    reply("reserve", 1, "do", "done"); /* {"ref":7.50} */
+    settle("s-1", "\"outcome\":\"done\",\"result\":{\"id\":8}");
+    ck_assert_ptr_nonnull(
+        strstr(fake_broker_last("command_result")->body, "lacks what the step's undo needs"));
+    settle("s-2", "\"outcome\":\"done\",\"result\":{\"number\":8}");
+    ck_assert_ptr_nonnull(strstr(fake_broker_last("command_result")->body, "\"done\""));
+    ck_assert(mg_slice_is(fake_store_record("o1")->steps[0].result, "{\"number\":8}"));
+    settle("s-3", "\"outcome\":\"done\",\"result\":{\"number\":9}");
+    ck_assert_ptr_nonnull(strstr(fake_broker_last("command_result")->body, "the result that it has stays"));
+    reply("charge", 1, "do", "permanent");
+    ck_assert(request_has("\"kind\":\"undo\"") && request_has("/r/8"));
+}
+END_TEST
+
+/* Law 8, derived identities. Catches: a key that would carry other bytes, since a request was made from the
+ * lack of the result. */
+START_TEST(a_result_that_would_change_a_request_is_refused)
+{
+    static const char FORMAT[] =
+        "{\"workflow\":\"two\",\"version\":1,\"steps\":[{\"step\":\"reserve\",\"service\":\"inventory\","
+        "\"do\":{\"method\":\"POST\",\"path\":\"/r\"},\"undo\":\"none\"},"
+        "{\"step\":\"charge\",\"service\":\"payment\",\"after\":[\"reserve\"],\"do\":{\"method\":\"POST\","
+        "\"path\":\"/c\",\"body\":{\"of\":\"${= has(results.reserve) ? '%s' : 'none'}\"}},"
+        "\"undo\":\"none\"}]}";
+    char definition[1024];
+    (void)snprintf(definition, sizeof(definition), FORMAT, _i == 0 ? "some" : "none");
+    fake_store.definition = definition;
+    stage_submit("o1", false);
+    stage_settle();
+    stage_reply(&(struct stage_reply){.order_id = "o1", .step = "reserve", .attempt = 1, .result = "null"});
+    stage_settle();
+    ck_assert(request_has("\"of\":\"none\""));
+    settle("s-1", "\"outcome\":\"done\",\"result\":{\"id\":8}");
+    const char *answer = fake_broker_last("command_result")->body;
+    struct mg_slice result = fake_store_record("o1")->steps[0].result;
+    if (_i == 0) {
+        ck_assert_msg(strstr(answer, "a request of step charge was made without this result") != NULL, "%s",
+                      answer);
+        ck_assert_ptr_null(result.data);
+    } else {
+        ck_assert_msg(strstr(answer, "\"done\"") != NULL, "%s", answer);
+        ck_assert(mg_slice_is(result, "{\"id\":8}"));
+    }
+}
+END_TEST
+
 /* The 202 gives the id by which its work is polled. */
 START_TEST(accepted_work_is_polled_by_what_its_202_gave)
 {
@@ -253,6 +305,8 @@ int main(void)
     tcase_add_loop_test(tests, an_answer_that_is_not_done_has_the_result_nevertheless, 0, 2);
     tcase_add_loop_test(tests, an_undo_that_lacks_its_result_names_what_is_missing, 0, 2);
     tcase_add_test(tests, a_result_from_the_operator_mends_the_undo);
+    tcase_add_test(tests, a_done_step_is_given_the_result_that_it_lacks);
+    tcase_add_loop_test(tests, a_result_that_would_change_a_request_is_refused, 0, 2);
     tcase_add_test(tests, a_result_that_is_refused_changes_nothing);
     tcase_add_test(tests, accepted_work_is_polled_by_what_its_202_gave);
     suite_add_tcase(suite, tests);
