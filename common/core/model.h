@@ -127,7 +127,7 @@ struct mg_cause {
     int64_t retry_after_ms;  /* reply: the service's Retry-After; -1: none */
     bool is_request_changed; /* resume: the payload was repaired */
     bool has_result;         /* settle: the operator gives the step's result, too */
-    bool is_result_missing;  /* settle: no answer has carried the result, or what the undo needs of it */
+    bool is_result_missing;  /* settle: no answer has carried the result, or the part that the undo needs */
     enum mg_fact fact;       /* facts */
 };
 

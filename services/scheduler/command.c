@@ -197,7 +197,8 @@ static enum mg_verdict restart_apply(struct mg_batch *batch, struct mg_item *ite
     return verdict;
 }
 
-/* True if no answer has carried the result, or what the undo needs of it. Out of memory sets has_failed. */
+/* True if no answer has carried the result, or the part that the undo needs. Out of memory sets has_failed.
+ */
 static bool is_result_missing(struct mg_fold *fold, int step)
 {
     const struct mg_workflow *workflow = fold->workflow->workflow;
