@@ -248,10 +248,10 @@ test("on a phone the same steps stand in a list, and workflows count what was sk
     await visitor.measure("/workflows");
     for (const [id, name] of [[plain, "skipped"], [costly, "undone"]]) {
       await visitor.open(`/orders/${id}`, visitor.page.locator("main h1"));
-      await visitor.page.locator(size === "phone" ? ".graph-list" : ".graph").waitFor();
-      assert.equal(await visitor.page.locator(size === "phone" ? ".graph" : ".graph-list").isVisible(), false);
+      await visitor.page.locator(size === "phone" ? "ol.graph-list" : ".graph").waitFor();
+      assert.equal(await visitor.page.locator(size === "phone" ? ".graph" : "ol.graph-list").isVisible(), false);
       if (size === "phone") {
-        const lines = await visitor.page.locator(".graph-list > li").allTextContents();
+        const lines = await visitor.page.locator("ol.graph-list > li").allTextContents();
         assert.equal(lines.length, 6);
         assert.match(lines.find((line) => line.startsWith("insure")), name === "skipped" ? /skipped.*values\.is_insured was false.*when values\.is_insured/ : /not .*when values\.is_insured/);
       }
