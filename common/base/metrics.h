@@ -10,9 +10,9 @@
 
 #include "base/buf.h"
 
-/* Maximum of series of one process; more means a label that grows. A scheduler has seventeen for each service
- * (six of them of its two queues), seven for each workflow and some two hundred others. So there is room for
- * about a hundred services. */
+/* Maximum of series of one process; more means a label that grows. A scheduler has up to 26 for each service
+ * (six of them of its two queues, up to nine of its failures' codes), seven for each workflow and some two
+ * hundred others. So there is room for about seventy services. */
 #define MG_METRICS_MAX 2048
 
 enum mg_metric_type {

@@ -43,6 +43,12 @@ void mg_fold_count(const struct mg_fold *fold)
     }
 }
 
+static bool is_failure(enum mg_outcome outcome)
+{
+    return outcome == MG_OUTCOME_TRANSIENT || outcome == MG_OUTCOME_PERMANENT ||
+           outcome == MG_OUTCOME_UNKNOWN;
+}
+
 void mg_item_count(struct mg_scheduler *scheduler, const struct mg_item *item)
 {
     if (item->submitted != MG_SUBMITTED_NOTHING) {
@@ -51,8 +57,13 @@ void mg_item_count(struct mg_scheduler *scheduler, const struct mg_item *item)
     if (item->service == NULL) {
         return;
     }
-    const struct mg_service_metrics *metrics = &item->service->metrics;
+    struct mg_service_metrics *metrics = &item->service->metrics;
     mg_metric_add(item->reply != NULL ? metrics->outcomes[item->reply->outcome] : metrics->expirations, 1);
+    if (item->reply != NULL && is_failure(item->reply->outcome)) {
+        mg_metric_add(mg_service_metrics_failure(metrics, scheduler->metrics, item->service->service,
+                                                 item->reply->error_code),
+                      1);
+    }
     if (item->attempt_ms >= 0) {
         mg_metric_observe(metrics->step_seconds, (double)item->attempt_ms / 1000.0);
     }

@@ -3,6 +3,10 @@
 #include "metrics.h"
 
 #include <stdio.h>
+#include <string.h>
+
+#define FAILURES      "makegood_failures_total"
+#define FAILURES_HELP "attempts that a reply ended as a failure, by its code"
 
 static struct mg_metric *counter(struct mg_metrics *metrics, const char *name, const char *help)
 {
@@ -133,4 +137,32 @@ void mg_service_metrics_init(struct mg_service_metrics *service, struct mg_metri
     service->step_seconds = mg_metrics_series(
         metrics, MG_HISTOGRAM, "makegood_step_seconds", labels,
         "from the dispatch of a step's attempt to its end by a reply or by its complete-by");
+    snprintf(labels, sizeof(labels), "service=\"%s\",code=\"other\"", name);
+    service->other_failures = mg_metrics_series(metrics, MG_COUNTER, FAILURES, labels, FAILURES_HELP);
+}
+
+/* Agents in any language send codes: a label has the characters of our own agents only. */
+static bool is_plain_code(const char *code)
+{
+    static const char PLAIN[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._-/";
+    return code[0] != '\0' && code[strspn(code, PLAIN)] == '\0';
+}
+
+struct mg_metric *mg_service_metrics_failure(struct mg_service_metrics *service, struct mg_metrics *metrics,
+                                             const char *name, const char *code)
+{
+    char labels[MG_NAME_MAX + MG_ERROR_CODE_MAX + 64];
+    for (int i = 0; i < service->failure_code_count; i++) {
+        if (strcmp(service->failure_codes[i], code) == 0) {
+            return service->failures[i];
+        }
+    }
+    if (service->failure_code_count == MG_FAILURE_CODES_MAX || !is_plain_code(code)) {
+        return service->other_failures;
+    }
+    int new = service->failure_code_count++;
+    snprintf(service->failure_codes[new], sizeof(service->failure_codes[new]), "%s", code);
+    snprintf(labels, sizeof(labels), "service=\"%s\",code=\"%s\"", name, code);
+    service->failures[new] = mg_metrics_series(metrics, MG_COUNTER, FAILURES, labels, FAILURES_HELP);
+    return service->failures[new];
 }

@@ -7,10 +7,18 @@
 
 #include "base/metrics.h"
 #include "core/model.h"
+#include "wire/reply.h"
+
+/* Codes of failures with a series of their own, the first of each service. Services make codes, so their
+ * number has no other bound; few services have more that matter. */
+#define MG_FAILURE_CODES_MAX 8
 
 /* The series of one service. */
 struct mg_service_metrics {
     struct mg_metric *attempts[MG_KIND_COUNT], *outcomes[MG_OUTCOME_COUNT], *expirations, *step_seconds;
+    struct mg_metric *failures[MG_FAILURE_CODES_MAX], *other_failures;
+    char failure_codes[MG_FAILURE_CODES_MAX][MG_ERROR_CODE_MAX + 1];
+    int failure_code_count;
 };
 
 /* The result of a submission. */
@@ -35,6 +43,10 @@ struct mg_scheduler_metrics {
 void mg_scheduler_metrics_init(struct mg_scheduler_metrics *series, struct mg_metrics *metrics);
 void mg_service_metrics_init(struct mg_service_metrics *service, struct mg_metrics *metrics,
                              const char *name);
+/* The series of failures with this code; one for all others beyond the first MG_FAILURE_CODES_MAX, and for
+ * codes that no label may hold. */
+struct mg_metric *mg_service_metrics_failure(struct mg_service_metrics *service, struct mg_metrics *metrics,
+                                             const char *name, const char *code);
 void mg_workflow_metrics_init(struct mg_metric *entered[MG_ORDER_STATE_COUNT], struct mg_metrics *metrics,
                               const char *name);
 

@@ -1,5 +1,6 @@
 /* The scheduler's metrics of its orders: counted once, when stored, under the names of their services. */
 #include <check.h>
+#include <stdio.h>
 
 #include "../page.h"
 #include "../suite.h"
@@ -40,6 +41,34 @@ START_TEST(an_order_leaves_its_figures)
     ck_assert(shows("\nmakegood_statuses_sent_total{status=\"processed\"} 1\n"));
     ck_assert(shows("\nmakegood_batch_causes_sum 3\n"));
     ck_assert(shows("\nmakegood_commit_seconds_count 3\n"));
+}
+END_TEST
+
+/* Would catch: a service whose codes fill the metrics, and a code that breaks their page. */
+START_TEST(failures_are_counted_by_a_bounded_number_of_codes)
+{
+    struct mg_gate *gate = mg_gates_of(stage_scheduler, "inventory");
+    struct mg_metrics *all = stage_scheduler->metrics;
+    stage_submit("o1", false);
+    stage_settle();
+    stage_reply(&(struct stage_reply){.order_id = "o1",
+                                      .step = "reserve",
+                                      .attempt = 1,
+                                      .outcome = "permanent",
+                                      .executed = "no",
+                                      .error_code = "http_422/SOLD_OUT"});
+    stage_settle();
+    ck_assert(shows("\nmakegood_failures_total{service=\"inventory\",code=\"http_422/SOLD_OUT\"} 1\n"));
+    ck_assert(shows("\nmakegood_failures_total{service=\"inventory\",code=\"other\"} 0\n"));
+    const struct mg_metric *other = mg_service_metrics_failure(&gate->metrics, all, "inventory", "a\"b");
+    ck_assert_ptr_eq(other, mg_service_metrics_failure(&gate->metrics, all, "inventory", ""));
+    for (int i = 1; i <= 20; i++) {
+        char code[32];
+        (void)snprintf(code, sizeof(code), "http_400/n-%d", i);
+        const struct mg_metric *metric = mg_service_metrics_failure(&gate->metrics, all, "inventory", code);
+        ck_assert_int_eq(metric == other, i >= MG_FAILURE_CODES_MAX);
+        ck_assert_ptr_eq(metric, mg_service_metrics_failure(&gate->metrics, all, "inventory", code));
+    }
 }
 END_TEST
 
@@ -147,6 +176,7 @@ int main(void)
     TCase *tests = tcase_create("decision metrics");
     tcase_add_checked_fixture(tests, stage_start, stage_finish);
     tcase_add_test(tests, an_order_leaves_its_figures);
+    tcase_add_test(tests, failures_are_counted_by_a_bounded_number_of_codes);
     tcase_add_test(tests, submissions_are_told_apart);
     tcase_add_test(tests, what_becomes_of_a_submission_counts_when_it_is_known);
     tcase_add_test(tests, what_is_decided_again_counts_once);
