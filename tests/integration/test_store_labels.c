@@ -224,6 +224,39 @@ START_TEST(a_rare_state_behind_a_common_label_costs_a_page)
 }
 END_TEST
 
+static const char *list_all(const char *state, const char *after, const char *limit)
+{
+    const char *const params[] = {state, "", "", "", after, limit};
+    return rig_report(&rig, MG_REPORT_ORDERS, params, 6);
+}
+
+/* Would catch: a list of the newest orders that reads the table, and a list by state that misses one. */
+START_TEST(a_list_of_all_orders_reads_no_more_than_it_shows)
+{
+    fill();
+    rig_admin(
+        &rig,
+        "INSERT INTO orders (order_id, revision, workflow, workflow_version, payload, digest, is_high, received_at)"
+        " SELECT order_id, 1, workflow, 1, '{}', decode(repeat('00', 32), 'hex'), false, created_at FROM order_process;"
+        "INSERT INTO orders (order_id, revision, workflow, workflow_version, payload, digest, is_high)"
+        " VALUES ('o-30000', 2, 'billing', 1, '{}', decode(repeat('00', 32), 'hex'), false);"
+        "ANALYZE orders");
+    rig_admin(&rig, "VACUUM orders");
+    assert_has(list_all("", "", "1"), "order_id=o-30000 ");
+    ck_assert_int_eq(rig.row_count, 1);
+    assert_has(list_all("", "o-30000", "1"), "order_id=o-29999 ");
+    assert_has(list_all("", "o-2", "9"), "order_id=o-1 ");
+    ck_assert_int_eq(rig.row_count, 1);
+    assert_has(list_all("error", "o-30000", "1"), "order_id=o-29900 ");
+    assert_has(list_all("error", "o-200", "9"), "order_id=o-100 ");
+    ck_assert_int_eq(rig.row_count, 1);
+    long pages = pages_of(MG_REPORT_ORDERS, "'', '', '', '', '', '1'");
+    ck_assert_msg(pages > 0 && pages < 40, "%ld pages", pages);
+    pages = pages_of(MG_REPORT_ORDERS, "'', '', '', '', 'o-15000', '1'");
+    ck_assert_msg(pages > 0 && pages < 40, "%ld pages", pages);
+}
+END_TEST
+
 /* Would catch: an order at the border of two pages that is shown twice, or never. */
 START_TEST(pages_of_one_label_show_every_order_once)
 {
@@ -350,6 +383,7 @@ int main(void)
     tcase_add_test(tests, an_order_keeps_the_labels_that_it_came_with);
     tcase_add_test(tests, all_labels_of_a_list_must_match);
     tcase_add_test(tests, a_rare_state_behind_a_common_label_costs_a_page);
+    tcase_add_test(tests, a_list_of_all_orders_reads_no_more_than_it_shows);
     tcase_add_test(tests, pages_of_one_label_show_every_order_once);
     tcase_add_test(tests, a_list_reads_the_rarest_label_and_no_more_than_it_shows);
     tcase_add_test(tests, pages_of_a_common_label_are_bounded_and_show_every_order);

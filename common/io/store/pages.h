@@ -66,6 +66,31 @@
     "   WHEN c.seen = CASE WHEN " MG_PAGE_NEWEST_ALL " THEN least($6::text::bigint, " ROWS_MAX ")"              \
     "    ELSE " MG_PAGE_NEWEST_MAX " END THEN " MG_PAGE_NEWEST_CURSOR("seen") " END) AS page FROM counted c"
 
+/*
+ * For the tool: orders, newest first. $1 state, $2 workflow, $3 since, $4 until, $5 the last order of the page before,
+ * $6 limit. Without state and workflow every order is wanted, so `newest` reads the index orders_received and no more
+ * than it shows. Else `chosen` reads the whole table, since no index has the states: a list by state is complete.
+ */
+#define MG_LIST_ORDERS                                                                                       \
+    "WITH behind AS MATERIALIZED (SELECT 'infinity'::timestamptz AS at, '' AS id WHERE $5::text = ''"        \
+    "  UNION ALL SELECT a.received_at, a.order_id FROM orders a WHERE a.order_id = $5::text AND a.revision = 1)," \
+    " newest AS (SELECT p.*, o.received_at AS at FROM (SELECT o.order_id, o.received_at FROM orders o"       \
+    "   WHERE o.revision = 1 AND " MG_PAGE_NEWEST_ALL " AND " MG_SQL_IS_WITHIN("o.received_at", "$3", "$4")  \
+    "   AND (o.received_at, o.order_id) < ((SELECT at FROM behind), (SELECT id FROM behind))"                \
+    "   ORDER BY o.received_at DESC, o.order_id DESC) o"                                                     \
+    "  CROSS JOIN LATERAL (SELECT q.* FROM order_process q WHERE q.order_id = o.order_id OFFSET 0) p"        \
+    "  ORDER BY o.received_at DESC, o.order_id DESC LIMIT least($6::text::bigint, " ROWS_MAX ")),"           \
+    " chosen AS (SELECT p.*, p.created_at AS at FROM order_process p"                                        \
+    "  WHERE NOT " MG_PAGE_NEWEST_ALL " AND ($1::text = '' OR p.process_state = $1::text)"                   \
+    "  AND ($2::text = '' OR p.workflow = $2::text) AND " MG_SQL_IS_WITHIN("p.created_at", "$3", "$4")       \
+    "  AND ($5::text = '' OR (p.created_at, p.order_id) <"                                                   \
+    "   (SELECT a.created_at, a.order_id FROM order_process a WHERE a.order_id = $5::text))"                 \
+    "  ORDER BY p.created_at DESC, p.order_id DESC LIMIT least($6::text::bigint, " ROWS_MAX "))"             \
+    " SELECT p.order_id, p.workflow, p.process_state AS state, p.goal, p.reason, p.failure_count,"           \
+    "  " ISO("p.created_at") " AS created_at, " ISO("p.updated_at") " AS updated_at,"                        \
+    "  " ISO("p.complete_by") " AS complete_by"                                                              \
+    " FROM (SELECT * FROM newest UNION ALL SELECT * FROM chosen) p ORDER BY p.at DESC, p.order_id DESC"
+
 /* clang-format on */
 
 #endif

@@ -94,15 +94,7 @@ static const struct {
 } REPORTS[MG_REPORT_COUNT] = {
     [MG_REPORT_ORDERS] = {{
         "report_orders",
-        "SELECT order_id, workflow, process_state AS state, goal, reason, failure_count,"
-        " " ISO("created_at") " AS created_at, " ISO("updated_at") " AS updated_at,"
-        " " ISO("complete_by") " AS complete_by"
-        " FROM order_process p"
-        " WHERE ($1::text = '' OR process_state = $1::text) AND ($2::text = '' OR workflow = $2::text)"
-        "  AND " MG_SQL_IS_WITHIN("p.created_at", "$3", "$4")
-        "  AND ($5::text = '' OR (p.created_at, p.order_id) <"
-        "   (SELECT a.created_at, a.order_id FROM order_process a WHERE a.order_id = $5::text))"
-        " ORDER BY p.created_at DESC, p.order_id DESC LIMIT least($6::text::bigint, " ROWS_MAX ")"}, 6},
+        MG_LIST_ORDERS}, 6},
     [MG_REPORT_ORDERS_LABELLED] = {{"report_orders_labelled", MG_LIST_LABELLED}, 7},
     [MG_REPORT_FIND] = {{"report_find", MG_FIND}, 2},
     [MG_REPORT_PAGE_LABELLED] = {{"report_page_labelled", MG_PAGE_LABELLED}, 7},
