@@ -1,4 +1,4 @@
-"""Numbers that no variable of a program holds pass through an order digit for digit."""
+"""Answers beyond the usual: numbers that no variable holds pass through an order digit for digit, and a huge refusal is cut."""
 
 import json
 import uuid
@@ -60,3 +60,23 @@ def any_number_passes_through_an_order(s):
     page = console.get("orders/" + order_id)
     assert (page["output"], page["payload"], page["steps"][0]["result"]) == (OUTPUT, PAYLOAD, ANSWER), page
     assert OUTPUT in console.ask("GET", "/api/v1/orders/" + order_id)[2]
+
+
+class Flood(StandIn):
+    def answer(self, _call, _body):
+        return 422, "application/json", b'{"code":"sold_out","message":"' + b"x" * 10_000_000 + b'"}', {}
+
+
+@scenario(schedulers=1, agents=0, supervisors=1, services=("bank",))
+def a_refusal_of_ten_megabytes_is_cut_and_its_cause_is_clear(s):
+    """Would catch: an agent that reads such a body whole, and an operator without the reason."""
+    bank = Flood()
+    start_agents(s, {"bank": bank.url}, 1)
+    s.load_workflow("flood", [step("charge", "bank", retry={"attempts": 1, "backoff": "50ms"},
+                                   do={"method": "POST", "path": "/charge", "body": "${/payload}"})], on_failure="error")
+    order = s.client.submit("flood", {})
+    s.client.wait_status(order, "error")
+    row = s.step(order, "charge")
+    assert "above 1048576 bytes" in row["error_text"] and row["maybe"] and not row["error_body"], row
+    assert "above 1048576 bytes" in s.cluster.tool("order", "explain", order.order_id).stdout
+    assert all(len(body) < 4096 for body in s.client.bodies), [len(body) for body in s.client.bodies]
