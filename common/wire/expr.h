@@ -77,6 +77,8 @@ struct mg_expr_shapes {
                           const char **ret_nearest);
     const void *(*element)(void *arg, const void *shape);
     void *arg;
+    /* The only texts that it can be, NULL-ended; NULL: any. The function may be NULL. */
+    const char *const *(*words)(void *arg, const void *shape);
 };
 
 /* A name at the start of a path. With `members` it is no value itself: one of these names follows, as in
@@ -123,9 +125,11 @@ bool mg_expr_is_constant(const struct mg_expr *expr);
 
 /* ---- references ---- */
 
-/* A condition that holds wherever a reference is needed: has(results.score) or state.score == "done". */
+/* A condition that holds wherever a reference is needed: has(results.score), state.score == "done" or, with
+ * is_negated, state.score != "skipped". */
 struct mg_expr_fact {
     bool is_has;          /* else an equality with `text` */
+    bool is_negated;      /* of an equality */
     int root, member;     /* -1: a root without members */
     struct mg_slice path; /* behind root and member, as written: "" or ".risk" */
     struct mg_slice text; /* of the literal, without quotes */

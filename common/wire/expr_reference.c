@@ -57,13 +57,16 @@ static void add_fact(struct walk *walk, struct mg_expr_fact fact, int node)
     walk->facts[walk->fact_count++] = fact;
 }
 
-static void add_equality(struct walk *walk, const struct mg_expr_node *of)
+static void add_equality(struct walk *walk, const struct mg_expr_node *of, bool is_negated)
 {
     for (int i = 0; i < 2; i++) {
         int name = i == 0 ? of->a : of->b, other = i == 0 ? of->b : of->a;
         const struct mg_expr_node *literal = node_of(walk, other);
         if (literal->op == MG_OP_LITERAL && literal->type == MG_EXPR_TEXT) {
-            add_fact(walk, (struct mg_expr_fact){.text = walk->expr->literals[literal->value].text}, name);
+            add_fact(walk,
+                     (struct mg_expr_fact){.is_negated = is_negated,
+                                           .text = walk->expr->literals[literal->value].text},
+                     name);
         }
     }
 }
@@ -79,8 +82,8 @@ static void assume(struct walk *walk, int node, bool is_true)
         assume(walk, of->b, is_true);
     } else if (of->op == MG_OP_HAS && is_true) {
         add_fact(walk, (struct mg_expr_fact){.is_has = true}, of->a);
-    } else if (of->op == (is_true ? MG_OP_EQUAL : MG_OP_UNEQUAL)) {
-        add_equality(walk, of);
+    } else if (of->op == MG_OP_EQUAL || of->op == MG_OP_UNEQUAL) {
+        add_equality(walk, of, (of->op == MG_OP_EQUAL) != is_true);
     }
 }
 

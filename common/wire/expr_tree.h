@@ -82,6 +82,14 @@ size_t mg_expr_text_size(const struct mg_expr_value *text, size_t *ret_passed); 
 /* Writes the plain text; false if it needs more than `size` bytes. */
 bool mg_expr_text_copy(const struct mg_expr_value *text, char *ret, size_t size, size_t *ret_len);
 
+/* ---- two conditions, expr_compare.c: nodes of one expression, or of two over the same names ---- */
+
+bool mg_expr_is_same(const struct mg_expr *a, int a_node, const struct mg_expr *b, int b_node);
+/* One is true exactly where the other is false. */
+bool mg_expr_is_opposite(const struct mg_expr *a, int a_node, const struct mg_expr *b, int b_node);
+/* Both compare the same with literals, so that never both are true: x == 'a' and x == 'b'. */
+bool mg_expr_excludes(const struct mg_expr *a, int a_node, const struct mg_expr *b, int b_node);
+
 /* ---- times, expr_time.c ---- */
 
 #define MG_EXPR_TIME_TEXT_SIZE 40

@@ -1,6 +1,7 @@
 /* Types, as far as they are known before an order is: of literals, of results, and of the shapes that the
  * caller knows. Two that can never go together are a mistake of the definition. */
 #include "wire/expr_parse.h"
+#include "wire/json_reader.h"
 
 static enum mg_expr_type type_of(const struct mg_expr_compile *compile, int node)
 {
@@ -108,12 +109,41 @@ static void infer_order(struct mg_expr_compile *compile, int node)
     }
 }
 
+/* A name that has few words, against a text that is none of them. */
+static void check_word(struct mg_expr_compile *compile, int node, int literal)
+{
+    const struct mg_expr_shapes *shapes = compile->names->shapes;
+    const struct mg_expr_node *of = &compile->nodes[literal];
+    bool is_text = of->op == MG_OP_LITERAL && of->type == MG_EXPR_TEXT;
+    if (compile->has_failed || !is_text || shapes == NULL || shapes->words == NULL ||
+        compile->shapes[node] == NULL) {
+        return;
+    }
+    const char *const *words = shapes->words(shapes->arg, compile->shapes[node]);
+    struct mg_slice text = compile->literals[of->value].text, name = text_of(compile, node);
+    bool is_there = words == NULL;
+    for (int i = 0; !is_there && words[i] != NULL; i++) {
+        is_there = mg_slice_is(text, words[i]);
+    }
+    if (!is_there) {
+        const char *nearest = mg_json_nearest(words, text);
+        (void)mg_expr_fail(compile, of->at, MG_EXPR_MISTAKE_TYPE, "%.*s is never \"%.*s\"; %s \"%s\"%s%s%s",
+                           (int)name.len, name.data, text.len < 64 ? (int)text.len : 64, text.data,
+                           nearest != NULL ? "did you mean" : "it is", nearest != NULL ? nearest : words[0],
+                           nearest != NULL ? "?" : " or \"", nearest != NULL ? "" : words[1],
+                           nearest != NULL ? "" : "\"");
+    }
+}
+
 static void infer_equality(struct mg_expr_compile *compile, int node)
 {
     const struct mg_expr_node *of = &compile->nodes[node];
     enum mg_expr_type a = type_of(compile, of->a), b = type_of(compile, of->b);
     if (a != b && a != MG_EXPR_UNKNOWN && b != MG_EXPR_UNKNOWN && a != MG_EXPR_NULL && b != MG_EXPR_NULL) {
         mismatch(compile, node, "they can never be equal");
+    }
+    for (int i = 0; i < 2; i++) {
+        check_word(compile, i == 0 ? of->a : of->b, i == 0 ? of->b : of->a);
     }
 }
 

@@ -98,7 +98,9 @@ struct mg_render_input {
     const struct mg_workflow *workflow;
     const char *order_id;
     struct mg_slice payload;
-    const struct mg_slice *results; /* by step index; absent if none */
+    const struct mg_slice *results; /* by step index; absent if none, and of a skipped step */
+    uint64_t skipped;               /* bits: the steps that were skipped */
+    bool is_high;
 };
 /* Writes the `request` member for one step and kind: {"method":…,"path":…,"body":…}. MG_PERMANENT: a
  * reference has no value; the text names it. The same input gives the same bytes (law 8, derived
@@ -110,10 +112,10 @@ enum mg_class mg_workflow_render(const struct mg_render_input *input, int step, 
  * a reference has no value, or the output is too large or too deep for a status; the text names which. */
 enum mg_class mg_workflow_render_output(const struct mg_render_input *input, struct mg_buf *ret_output,
                                         struct mg_err *err) MG_MUSTCHECK;
-/* The guard of a step that is about to begin: all steps before it are done, or among `skipped`, whose results
- * do not count. `ret_why` has the reason of any verdict but GO, and `ret_text` the definition's own text of
- * the requirement that is not met. The same input gives the same verdict (law 8, derived identities). */
-enum mg_fact mg_workflow_guard_decide(const struct mg_render_input *input, int step, uint64_t skipped,
+/* The guard of a step that is about to begin: all steps before it are done or skipped. `ret_why` has the
+ * reason of any verdict but GO, and `ret_text` the definition's own text of the requirement that is not met.
+ * The same input gives the same verdict (law 8, derived identities). */
+enum mg_fact mg_workflow_guard_decide(const struct mg_render_input *input, int step,
                                       struct mg_slice *ret_text, struct mg_buf *ret_why);
 /* The number of a guard's condition: requirements count from 0. */
 #define MG_CONDITION_WHEN (-1)
@@ -128,12 +130,11 @@ uint64_t mg_workflow_skippable(const struct mg_workflow *workflow);
 /* Evaluates a guard as mg_workflow_guard_decide does, and calls `seen` for each condition that has a value,
  * up to the first that is false. */
 typedef void mg_condition_seen_fn(void *arg, int number, bool is_true);
-void mg_workflow_guard_watch(const struct mg_render_input *input, int step, uint64_t skipped,
-                             mg_condition_seen_fn *seen, void *arg);
+void mg_workflow_guard_watch(const struct mg_render_input *input, int step, mg_condition_seen_fn *seen,
+                             void *arg);
 /* Holds a submission against `require` of the order. MG_PERMANENT: it does not meet one; MG_BAD_INPUT: one
  * has no value for it. The text is the reason for its client. MG_TRANSIENT: no memory. */
-enum mg_class mg_workflow_require(const struct mg_workflow *workflow, const char *order_id,
-                                  struct mg_slice payload, struct mg_err *err) MG_MUSTCHECK;
+enum mg_class mg_workflow_require(const struct mg_render_input *input, struct mg_err *err) MG_MUSTCHECK;
 /* The first need that this payload does not meet, and the one behind `need`; NULL: it meets the rest. */
 const struct mg_payload_need *mg_workflow_lacks(const struct mg_workflow *workflow, struct mg_slice payload);
 const struct mg_payload_need *mg_workflow_lacks_behind(const struct mg_payload_need *need,
@@ -149,8 +150,7 @@ int mg_workflow_request_version(const struct mg_workflow *workflow, int step, en
 /* The values of a new order's labels, by index in `workflow->labels`; they live in `arena`. Absent: the order
  * has no such label, because a value that its template refers to is missing or null, or because its text is
  * empty. MG_PERMANENT: the text names the label that cannot be made, and why. MG_TRANSIENT: no memory. */
-enum mg_class mg_workflow_labels_render(const struct mg_workflow *workflow, const char *order_id,
-                                        struct mg_slice payload, struct mg_arena *arena,
+enum mg_class mg_workflow_labels_render(const struct mg_render_input *input, struct mg_arena *arena,
                                         struct mg_slice ret_values[MG_LABELS_MAX],
                                         struct mg_err *err) MG_MUSTCHECK;
 

@@ -11,159 +11,156 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "wire/expr_tree.h"
 #include "wire/service.h"
+#include "wire/workflow_certainty.h"
 #include "wire/workflow_exprs.h"
+#include "wire/workflow_guard.h"
 
 /* ---- reading ---- */
 
-/* The names that every expression of the workflow has, and `result` behind them. */
-struct answer_names {
-    struct mg_expr_root roots[MG_ROOT_COUNT + 1];
-    struct mg_expr_names names;
-};
-
-static int result_root(const struct mg_workflow_exprs *exprs)
-{
-    return exprs->names.root_count;
-}
-
-static void names_make(const struct mg_workflow_exprs *exprs, struct answer_names *ret_names)
-{
-    memcpy(ret_names->roots, exprs->roots, sizeof(exprs->roots));
-    ret_names->roots[result_root(exprs)] = (struct mg_expr_root){"result", NULL};
-    ret_names->names = (struct mg_expr_names){
-        .roots = ret_names->roots, .root_count = result_root(exprs) + 1, .shapes = exprs->names.shapes};
-}
-
-struct reference_check {
-    const struct mg_workflow_exprs *exprs;
+struct condition {
+    const struct mg_workflow *workflow;
+    const struct mg_certainty *certainty;
+    int step;
+    uint64_t before;
+    const struct mg_expr *expr;
+    struct mg_slice quoted; /* the expression in the definition */
+    char pointer[MG_JSON_POINTER_SIZE];
+    struct mg_json_faults *faults;
     bool has_result;
-    uint64_t steps; /* needed results */
+    int own_state_column; /* 0: it does not ask for the state of its step */
+    uint64_t steps;       /* to which it refers */
+    int columns[MG_STEPS_MAX];
 };
 
 static void note_reference(void *arg, const struct mg_expr_reference *reference)
 {
-    struct reference_check *check = arg;
-    if (reference->root == result_root(check->exprs)) {
-        check->has_result = true;
-    } else if (reference->root == MG_ROOT_RESULTS) {
-        check->steps |= UINT64_C(1) << reference->member;
+    struct condition *condition = arg;
+    uint64_t steps = 0;
+    if (reference->root == MG_ROOT_RESULT) {
+        condition->has_result = true;
+    } else if (reference->root == MG_ROOT_STATE && reference->member == condition->step) {
+        condition->own_state_column = reference->column;
+    } else if (mg_root_step(reference) >= 0) {
+        steps = UINT64_C(1) << mg_root_step(reference);
     } else if (reference->root == MG_ROOT_VALUES) {
-        check->steps |= check->exprs->value_steps[reference->member];
+        steps = condition->workflow->exprs->value_steps[reference->member];
     }
+    for (int i = 0; i < MG_STEPS_MAX; i++) {
+        if ((steps & ~condition->steps) & (UINT64_C(1) << i)) {
+            condition->columns[i] = reference->column;
+        }
+    }
+    condition->steps |= steps;
 }
 
-struct condition {
-    const struct mg_workflow *workflow;
-    int step;
-    uint64_t before;
-    char pointer[MG_JSON_POINTER_SIZE];
-    struct mg_json_faults *faults;
-};
-
-static void check_steps(const struct condition *condition, uint64_t steps)
+static const char *at(const struct condition *condition, int column)
 {
+    return mg_workflow_expr_at(condition->quoted, column);
+}
+
+static void check_steps(const struct condition *condition)
+{
+    if (condition->own_state_column > 0) {
+        mg_json_fault_at(condition->faults, MG_BAD_INPUT, condition->pointer,
+                         at(condition, condition->own_state_column),
+                         "state.%s is the step's own state; refer to the states of steps before",
+                         condition->workflow->steps[condition->step].name);
+    }
     for (int i = 0; i < condition->workflow->plan.step_count; i++) {
         const char *name = condition->workflow->steps[i].name;
-        if (!(steps & (UINT64_C(1) << i))) {
+        if (!(condition->steps & (UINT64_C(1) << i))) {
             continue;
         }
         if (i == condition->step) {
-            mg_json_fault(condition->faults, MG_BAD_INPUT, condition->pointer,
-                          "results.%s is the step's own result, which is not kept yet; write \"result\"",
-                          name);
+            mg_json_fault_at(
+                condition->faults, MG_BAD_INPUT, condition->pointer, at(condition, condition->columns[i]),
+                "results.%s is the step's own result, which is not kept yet; write \"result\"", name);
         } else if (!(condition->before & (UINT64_C(1) << i))) {
-            mg_json_fault(condition->faults, MG_BAD_INPUT, condition->pointer,
-                          "step \"%s\" is not before this one; add it to \"after\", here or in a step before",
-                          name);
+            mg_json_fault_at(
+                condition->faults, MG_BAD_INPUT, condition->pointer, at(condition, condition->columns[i]),
+                "step \"%s\" is not before this one; add it to \"after\", here or in a step before", name);
         }
     }
 }
 
-static void check_condition(const struct condition *condition, const struct mg_expr *expr)
+/* Steps that may be skipped: the condition could not be evaluated, and no answer would be clear. */
+static void check_certainty(const struct condition *condition)
 {
-    struct reference_check check = {.exprs = condition->workflow->exprs};
-    enum mg_expr_type type = mg_expr_type_of(expr);
-
-    mg_expr_references(expr, note_reference, &check);
-    check_steps(condition, check.steps);
-    if (type != MG_EXPR_UNKNOWN && type != MG_EXPR_BOOLEAN) {
-        mg_json_fault(condition->faults, MG_BAD_INPUT, condition->pointer,
-                      "it is %s; a condition is needed, as in \"result.state == 'SETTLED'\"",
-                      mg_expr_type_name(type));
-    } else if (!check.has_result) {
-        mg_json_fault(
-            condition->faults, MG_BAD_INPUT, condition->pointer,
-            "it does not look at the answer; refer to \"result\", as in \"result.state == 'SETTLED'\"");
+    int columns[MG_STEPS_MAX] = {0};
+    const struct mg_certainty *certainty = condition->certainty;
+    uint64_t lacks =
+        mg_certainty_lacks(certainty, condition->expr, certainty->begun[condition->step], columns) &
+        condition->before;
+    for (int i = 0; i < condition->workflow->plan.step_count; i++) {
+        if ((lacks & (UINT64_C(1) << i)) != 0) {
+            mg_certainty_refuse(certainty, i, condition->pointer, at(condition, columns[i]),
+                                condition->faults);
+        }
     }
 }
 
-static const struct mg_expr *read_condition(struct condition *condition, const char *name,
+static void check_condition(struct condition *condition)
+{
+    enum mg_expr_type type = mg_expr_type_of(condition->expr);
+
+    mg_expr_references(condition->expr, note_reference, condition);
+    check_steps(condition);
+    check_certainty(condition);
+    if (type != MG_EXPR_UNKNOWN && type != MG_EXPR_BOOLEAN) {
+        mg_json_fault_at(condition->faults, MG_BAD_INPUT, condition->pointer, at(condition, 1),
+                         "it is %s; a condition is needed, as in \"result.state == 'SETTLED'\"",
+                         mg_expr_type_name(type));
+    } else if (!condition->has_result) {
+        mg_json_fault_at(
+            condition->faults, MG_BAD_INPUT, condition->pointer, at(condition, 1),
+            "it does not look at the answer; refer to \"result\", as in \"result.state == 'SETTLED'\"");
+    } else {
+        mg_workflow_constants_check(condition->expr, condition->pointer, condition->quoted,
+                                    "no answer could fulfil it", condition->faults);
+    }
+}
+
+static const struct mg_expr *read_condition(const struct condition *common, const char *name,
                                             struct mg_slice quoted)
 {
-    struct mg_workflow_exprs *exprs = condition->workflow->exprs;
-    struct answer_names names;
-    const struct mg_expr *expr = NULL;
-    struct mg_expr_place place;
-    struct mg_err err;
+    struct condition condition = *common;
+    struct mg_workflow_exprs *exprs = condition.workflow->exprs;
 
     if (quoted.data == NULL || exprs == NULL) {
         return NULL;
     }
-    (void)snprintf(condition->pointer, sizeof(condition->pointer), "/steps/%d/%s", condition->step, name);
-    names_make(exprs, &names);
-    enum mg_class class = mg_workflow_expr_compile(quoted, &names.names, exprs->arena, &expr, &place, &err);
-    if (class != MG_OK) {
-        mg_json_fault_at(condition->faults, class, condition->pointer,
-                         mg_workflow_expr_at(quoted, place.column), "%s", err.text);
-        return NULL;
+    (void)snprintf(condition.pointer, sizeof(condition.pointer), "/steps/%d/%s", condition.step, name);
+    condition.quoted = quoted;
+    condition.expr =
+        mg_workflow_expr_read(exprs, &exprs->answer_names, quoted, condition.pointer, condition.faults);
+    if (condition.expr != NULL) {
+        check_condition(&condition);
     }
-    check_condition(condition, expr);
-    return expr;
+    return condition.expr;
 }
 
 void mg_workflow_answer_check(struct mg_workflow *workflow, int step, const struct mg_step_source *source,
-                              uint64_t before, struct mg_json_faults *faults)
+                              uint64_t before, const struct mg_certainty *certainty,
+                              struct mg_json_faults *faults)
 {
-    struct condition condition = {.workflow = workflow, .step = step, .before = before, .faults = faults};
+    const struct condition condition = {
+        .workflow = workflow, .certainty = certainty, .step = step, .before = before, .faults = faults};
     struct mg_workflow_step *of = &workflow->steps[step];
+    char pointer[MG_JSON_POINTER_SIZE];
 
     of->done_when = read_condition(&condition, "done_when", source->done_when);
     of->refused_when = read_condition(&condition, "refused_when", source->refused_when);
     if (of->done_when != NULL && of->refused_when != NULL &&
-        mg_slice_equal(mg_expr_text(of->done_when), mg_expr_text(of->refused_when))) {
-        mg_json_fault(faults, MG_BAD_INPUT, condition.pointer,
-                      "the same as \"done_when\": no answer could be done; leave one of them out");
+        mg_expr_is_same(of->done_when, of->done_when->root, of->refused_when, of->refused_when->root)) {
+        (void)snprintf(pointer, sizeof(pointer), "/steps/%d/refused_when", step);
+        mg_json_fault_at(faults, MG_BAD_INPUT, pointer, mg_workflow_expr_at(source->refused_when, 1),
+                         "the same as \"done_when\": no answer could be done; leave one of them out");
     }
 }
 
 /* ---- evaluating ---- */
-
-struct answer_source {
-    const struct mg_render_input *input;
-    struct mg_slice result;
-    char order_id[MG_KEY_SIZE + 2]; /* as a JSON string: its characters need no escaping */
-};
-
-static struct mg_expr_found find_root(void *arg, int root, int member)
-{
-    const struct answer_source *source = arg;
-    const struct mg_workflow_exprs *exprs = source->input->workflow->exprs;
-    struct mg_expr_found found = {0};
-
-    if (root == result_root(exprs)) {
-        found.json = source->result;
-    } else if (root == MG_ROOT_PAYLOAD) {
-        found.json = source->input->payload;
-    } else if (root == MG_ROOT_RESULTS) {
-        found.json = source->input->results[member];
-    } else if (root == MG_ROOT_ORDER) {
-        found.json = mg_slice_of(source->order_id);
-    } else if (root == MG_ROOT_VALUES) {
-        found.expr = exprs->values[member];
-    }
-    return found;
-}
 
 enum holds { HOLDS_ABSENT, HOLDS_YES, HOLDS_NO, HOLDS_UNCLEAR };
 
@@ -220,12 +217,13 @@ enum mg_answer_meaning mg_workflow_answer(const struct mg_render_input *input, i
                                           char ret_why[MG_ERROR_TEXT_MAX + 1])
 {
     const struct mg_workflow_step *of = &input->workflow->steps[step];
-    struct answer_source source = {.input = input, .result = result};
-    const struct mg_expr_scope scope = {find_root, &source};
+    struct mg_root_values roots;
+    const struct mg_expr_scope scope = {mg_root_find, &roots};
     struct mg_expr_room room;
     struct mg_err done_err, refused_err;
 
-    (void)snprintf(source.order_id, sizeof(source.order_id), "\"%s\"", input->order_id);
+    mg_root_values_make(input, &roots);
+    roots.result = result;
     enum holds done = evaluate(of->done_when, &scope, &room, &done_err);
     enum holds refused = evaluate(of->refused_when, &scope, &room, &refused_err);
     ret_why[0] = '\0';

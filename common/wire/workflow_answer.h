@@ -6,6 +6,8 @@
 #include "wire/workflow.h"
 #include "wire/workflow_check.h"
 
+struct mg_certainty;
+
 enum mg_answer_meaning {
     MG_ANSWER_DONE,
     MG_ANSWER_REFUSED,
@@ -40,6 +42,7 @@ bool mg_workflow_answer_judge(const struct mg_render_input *input, int step, str
 
 /* Compiles and checks the conditions of a step; `before`: the steps that have ended when it begins. */
 void mg_workflow_answer_check(struct mg_workflow *workflow, int step, const struct mg_step_source *source,
-                              uint64_t before, struct mg_json_faults *faults);
+                              uint64_t before, const struct mg_certainty *certainty,
+                              struct mg_json_faults *faults);
 
 #endif

@@ -49,64 +49,14 @@ static struct mg_slice text_of(const struct mg_expr *expr, int node)
     return (struct mg_slice){expr->text.data + of->begin, (size_t)(of->end - of->begin)};
 }
 
-static bool is_same(const struct mg_expr *a, int a_node, const struct mg_expr *b, int b_node);
-
-static bool are_same_children(const struct mg_expr *a, const struct mg_expr_node *left,
-                              const struct mg_expr *b, const struct mg_expr_node *right)
-{
-    const int16_t lefts[] = {left->a, left->b, left->c, left->next};
-    const int16_t rights[] = {right->a, right->b, right->c, right->next};
-    for (int i = 0; i < 4; i++) {
-        bool is_none = lefts[i] == MG_EXPR_NONE || rights[i] == MG_EXPR_NONE;
-        if (is_none ? lefts[i] != rights[i] : !is_same(a, lefts[i], b, rights[i])) {
-            return false;
-        }
-    }
-    return true;
-}
-
-/* The same but for blanks and brackets. The recursion ends at the height that a compiled expression has. */
-static bool is_same(const struct mg_expr *a, int a_node, const struct mg_expr *b, int b_node)
-{
-    const struct mg_expr_node *left = node_of(a, a_node), *right = node_of(b, b_node);
-    if (left->op != right->op) {
-        return false;
-    }
-    if (left->op == MG_OP_LITERAL) {
-        return mg_slice_equal(text_of(a, a_node), text_of(b, b_node));
-    }
-    if (left->value != right->value || left->member != right->member || left->name_len != right->name_len ||
-        memcmp(a->names + left->name, b->names + right->name, left->name_len) != 0) {
-        return false;
-    }
-    return are_same_children(a, left, b, right);
-}
-
-/* The operator that is true where this one is false; itself if there is none. */
-static enum mg_expr_op opposite_of(enum mg_expr_op op)
-{
-    static const enum mg_expr_op PAIRS[][2] = {
-        {MG_OP_EQUAL, MG_OP_UNEQUAL}, {MG_OP_LESS, MG_OP_MORE_EQUAL}, {MG_OP_MORE, MG_OP_LESS_EQUAL}};
-    for (size_t i = 0; i < sizeof(PAIRS) / sizeof(PAIRS[0]); i++) {
-        if (op == PAIRS[i][0] || op == PAIRS[i][1]) {
-            return op == PAIRS[i][0] ? PAIRS[i][1] : PAIRS[i][0];
-        }
-    }
-    return op;
-}
-
 static bool are_opposite(const struct conjunct *a, const struct conjunct *b)
 {
-    const struct mg_expr_node *left = node_of(a->expr, a->node), *right = node_of(b->expr, b->node);
-    if (left->op == MG_OP_NOT && is_same(a->expr, left->a, b->expr, b->node)) {
-        return true;
-    }
-    if (right->op == MG_OP_NOT && is_same(a->expr, a->node, b->expr, right->a)) {
-        return true;
-    }
-    enum mg_expr_op op = (enum mg_expr_op)left->op;
-    return opposite_of(op) != op && opposite_of(op) == (enum mg_expr_op)right->op &&
-           is_same(a->expr, left->a, b->expr, right->a) && is_same(a->expr, left->b, b->expr, right->b);
+    return mg_expr_is_opposite(a->expr, a->node, b->expr, b->node);
+}
+
+static bool never_both(const struct conjunct *a, const struct conjunct *b)
+{
+    return are_opposite(a, b) || mg_expr_excludes(a->expr, a->node, b->expr, b->node);
 }
 
 static void add_conjuncts(struct conjuncts *conjuncts, const struct mg_expr *expr, int node, int step)
@@ -153,24 +103,42 @@ static bool is_text(const struct mg_expr *expr, int node, const char *text)
            mg_slice_is(expr->literals[of->value].text, text);
 }
 
-/* The step that the conjunct proves done: has(results.a), state.a == 'done', state.a != 'skipped'. */
-static uint64_t proved_by(const struct conjunct *conjunct)
+/* The step whose state the conjunct asks for; NONE if it asks for no state. `ret_is_done`: it is done where
+ * the conjunct is true, else skipped. */
+static int state_asked(const struct conjunct *conjunct, bool *ret_is_done)
 {
     const struct mg_expr *expr = conjunct->expr;
     const struct mg_expr_node *of = node_of(expr, conjunct->node);
+    if (of->op != MG_OP_EQUAL && of->op != MG_OP_UNEQUAL) {
+        return MG_EXPR_NONE;
+    }
+    for (int i = 0; i < 2; i++) {
+        const struct mg_expr_node *name = node_of(expr, i == 0 ? of->a : of->b);
+        int other = i == 0 ? of->b : of->a;
+        bool is_done = is_text(expr, other, "done");
+        if (name->op == MG_OP_ROOT && name->value == MG_ROOT_STATE &&
+            (is_done || is_text(expr, other, "skipped"))) {
+            *ret_is_done = is_done == (of->op == MG_OP_EQUAL);
+            return name->member;
+        }
+    }
+    return MG_EXPR_NONE;
+}
+
+/* The steps that the conjunct proves done: has(results.a), state.a == 'done', state.a != 'skipped'; and those
+ * that run where `a` does not. */
+static uint64_t proved_by(const struct mg_certainty *certainty, const struct conjunct *conjunct)
+{
+    const struct mg_expr *expr = conjunct->expr;
+    const struct mg_expr_node *of = node_of(expr, conjunct->node);
+    bool is_done = false;
     if (of->op == MG_OP_HAS) {
         int root = root_of(expr, of->a);
         bool is_result = root != MG_EXPR_NONE && node_of(expr, root)->value == MG_ROOT_RESULTS;
         return is_result ? bit(node_of(expr, root)->member) : 0;
     }
-    if (of->op != MG_OP_EQUAL && of->op != MG_OP_UNEQUAL) {
-        return 0;
-    }
-    const char *text = of->op == MG_OP_EQUAL ? "done" : "skipped";
-    int state = is_text(expr, of->b, text) ? of->a : is_text(expr, of->a, text) ? of->b : MG_EXPR_NONE;
-    bool is_state = state != MG_EXPR_NONE && node_of(expr, state)->op == MG_OP_ROOT &&
-                    node_of(expr, state)->value == MG_ROOT_STATE;
-    return is_state ? bit(node_of(expr, state)->member) : 0;
+    int step = state_asked(conjunct, &is_done);
+    return step == MG_EXPR_NONE ? 0 : is_done ? bit(step) : certainty->instead[step];
 }
 
 static bool are_among(const struct conjuncts *inner, const struct conjuncts *outer)
@@ -178,8 +146,8 @@ static bool are_among(const struct conjuncts *inner, const struct conjuncts *out
     for (int i = 0; i < inner->count; i++) {
         bool is_found = false;
         for (int k = 0; k < outer->count && !is_found; k++) {
-            is_found =
-                is_same(inner->each[i].expr, inner->each[i].node, outer->each[k].expr, outer->each[k].node);
+            is_found = mg_expr_is_same(inner->each[i].expr, inner->each[i].node, outer->each[k].expr,
+                                       outer->each[k].node);
         }
         if (!is_found) {
             return false;
@@ -188,14 +156,33 @@ static bool are_among(const struct conjuncts *inner, const struct conjuncts *out
     return true;
 }
 
-/* The steps before this one that run whenever it does, by its conditions. */
-static uint64_t proved_for(const struct mg_workflow *workflow, int step, uint64_t before)
+/* The steps that run where this one is skipped: all of their conditions are the opposite of its only one. The
+ * conditions are evaluated at different times, and see the same values. */
+static uint64_t find_instead(const struct mg_workflow *workflow, int step)
 {
+    struct conjuncts own, other;
+    uint64_t instead = 0;
+    find_conjuncts(workflow, step, &own);
+    for (int i = 0; i < workflow->plan.step_count && own.count == 1; i++) {
+        find_conjuncts(workflow, i, &other);
+        bool is_instead = other.count > 0 && other.count < CONJUNCTS_MAX;
+        for (int k = 0; k < other.count; k++) {
+            is_instead = is_instead && are_opposite(&own.each[0], &other.each[k]);
+        }
+        instead |= is_instead ? bit(i) : 0;
+    }
+    return instead;
+}
+
+/* The steps before this one that run whenever it does, by its conditions. */
+static uint64_t proved_for(const struct mg_certainty *certainty, int step, uint64_t before)
+{
+    const struct mg_workflow *workflow = certainty->workflow;
     struct conjuncts own, other;
     uint64_t done = 0;
     find_conjuncts(workflow, step, &own);
     for (int i = 0; i < own.count; i++) {
-        done |= proved_by(&own.each[i]);
+        done |= proved_by(certainty, &own.each[i]);
     }
     for (int i = 0; i < workflow->plan.step_count; i++) {
         if (before & bit(i)) {
@@ -260,11 +247,18 @@ struct lacks {
     int *columns; /* NULL: of no interest */
 };
 
-static uint64_t done_by(const struct mg_expr_fact *fact)
+/* The steps that are done where the fact holds. That a result is not there proves no skip: a service may have
+ * given none. */
+static uint64_t done_by(const struct mg_certainty *certainty, const struct mg_expr_fact *fact)
 {
-    bool is_result = fact->is_has && fact->root == MG_ROOT_RESULTS;
-    bool is_state = !fact->is_has && fact->root == MG_ROOT_STATE && mg_slice_is(fact->text, "done");
-    return is_result || is_state ? bit(fact->member) : 0;
+    bool is_done = mg_slice_is(fact->text, "done"), is_skipped = mg_slice_is(fact->text, "skipped");
+    if (fact->is_has) {
+        return fact->root == MG_ROOT_RESULTS ? bit(fact->member) : 0;
+    }
+    if (fact->root != MG_ROOT_STATE || fact->path.len > 0 || (!is_done && !is_skipped)) {
+        return 0;
+    }
+    return is_done != fact->is_negated ? bit(fact->member) : certainty->instead[fact->member];
 }
 
 static void note_lack(void *arg, const struct mg_expr_reference *reference)
@@ -279,7 +273,7 @@ static void note_lack(void *arg, const struct mg_expr_reference *reference)
         steps = lacks->certainty->values[reference->member];
     }
     for (int i = 0; i < reference->fact_count; i++) {
-        done |= done_by(&reference->facts[i]);
+        done |= done_by(lacks->certainty, &reference->facts[i]);
     }
     steps &= ~closed(lacks->certainty, done) & ~lacks->steps;
     for (int i = 0; lacks->columns != NULL && i < MG_STEPS_MAX; i++) {
@@ -316,7 +310,10 @@ void mg_certainty_find(const struct mg_workflow *workflow, const uint64_t before
 {
     *ret_certainty = (struct mg_certainty){.workflow = workflow, .always = find_always(workflow)};
     for (int i = 0; i < workflow->plan.step_count; i++) {
-        ret_certainty->begun[i] = proved_for(workflow, i, before[i]);
+        ret_certainty->instead[i] = find_instead(workflow, i);
+    }
+    for (int i = 0; i < workflow->plan.step_count; i++) {
+        ret_certainty->begun[i] = proved_for(ret_certainty, i, before[i]);
     }
     find_steps(ret_certainty, before);
     find_values(ret_certainty);
@@ -338,6 +335,18 @@ void mg_certainty_why(const struct mg_certainty *certainty, int step, char ret_t
     }
 }
 
+void mg_certainty_refuse(const struct mg_certainty *certainty, int step, const char *pointer, const char *at,
+                         struct mg_json_faults *faults)
+{
+    const char *name = certainty->workflow->steps[step].name;
+    char why[MG_CERTAINTY_WHY_SIZE];
+    mg_certainty_why(certainty, step, why);
+    mg_json_fault_at(faults, MG_BAD_INPUT, pointer, at,
+                     "step \"%s\" may be skipped (%s); use \"needs\": [\"%s\"], or ask first: "
+                     "has(results.%s) && …",
+                     name, why, name, name);
+}
+
 void mg_certainty_asking(const char *reference, char *ret_text, size_t size)
 {
     char path[121];
@@ -352,23 +361,32 @@ void mg_certainty_asking(const char *reference, char *ret_text, size_t size)
 
 /* ---- contradictions ---- */
 
+static const char *at_conjunct(const struct mg_workflow *workflow, const char *pointer,
+                               const struct conjunct *conjunct)
+{
+    const struct mg_expr_node *node = node_of(conjunct->expr, conjunct->node);
+    return mg_workflow_expr_at(mg_json_find(workflow->text, pointer),
+                               mg_expr_column(conjunct->expr->text, node->begin));
+}
+
 static void refuse_contradiction(const struct mg_workflow *workflow, int step, const struct conjunct *a,
                                  const struct conjunct *b, struct mg_json_faults *faults)
 {
     char pointer[MG_JSON_POINTER_SIZE];
     struct mg_slice left = text_of(a->expr, a->node), right = text_of(b->expr, b->node);
-    bool is_own = a->step == step && b->step == step;
+    bool is_own = a->step == step && b->step == step, is_opposite = are_opposite(a, b);
 
     (void)snprintf(pointer, sizeof(pointer), "/steps/%d/%s", step, is_own ? "when" : "needs");
     if (is_own) {
-        mg_json_fault(faults, MG_BAD_INPUT, pointer,
-                      "never true: %.*s and %.*s are opposites; this step could never run", (int)left.len,
-                      left.data, (int)right.len, right.data);
+        mg_json_fault_at(faults, MG_BAD_INPUT, pointer, at_conjunct(workflow, pointer, b),
+                         "never true: %.*s and %.*s %s; this step could never run", (int)left.len, left.data,
+                         (int)right.len, right.data, is_opposite ? "are opposites" : "exclude each other");
     } else {
         mg_json_fault(faults, MG_BAD_INPUT, pointer,
-                      "\"%s\" and \"%s\" have opposite conditions, %.*s and %.*s: this step could never run",
-                      workflow->steps[a->step].name, workflow->steps[b->step].name, (int)left.len, left.data,
-                      (int)right.len, right.data);
+                      "\"%s\" and \"%s\" have %s, %.*s and %.*s: this step could never run",
+                      workflow->steps[a->step].name, workflow->steps[b->step].name,
+                      is_opposite ? "opposite conditions" : "conditions that exclude each other",
+                      (int)left.len, left.data, (int)right.len, right.data);
     }
 }
 
@@ -377,7 +395,7 @@ static void check_conjuncts(const struct mg_workflow *workflow, int step, const 
 {
     for (int i = 0; i < conjuncts->count; i++) {
         for (int k = i + 1; k < conjuncts->count; k++) {
-            if (are_opposite(&conjuncts->each[i], &conjuncts->each[k])) {
+            if (never_both(&conjuncts->each[i], &conjuncts->each[k])) {
                 refuse_contradiction(workflow, step, &conjuncts->each[i], &conjuncts->each[k], faults);
                 return;
             }

@@ -14,6 +14,7 @@ struct mg_certainty {
     uint64_t always;                /* steps that no guard skips: done at the order's end */
     uint64_t asked[MG_STEPS_MAX];   /* done when the step's `when` is evaluated */
     uint64_t begun[MG_STEPS_MAX];   /* done when the step begins, and when it is undone */
+    uint64_t instead[MG_STEPS_MAX]; /* done if the step was skipped */
     uint64_t values[MG_VALUES_MAX]; /* results that a value needs without asking for them */
 };
 
@@ -27,6 +28,9 @@ uint64_t mg_certainty_lacks(const struct mg_certainty *certainty, const struct m
 #define MG_CERTAINTY_WHY_SIZE 160
 /* The reason for which the step may be skipped: `its "when": payload.express`. */
 void mg_certainty_why(const struct mg_certainty *certainty, int step, char ret_text[MG_CERTAINTY_WHY_SIZE]);
+/* The fault of a condition that needs the result of such a step. */
+void mg_certainty_refuse(const struct mg_certainty *certainty, int step, const char *pointer, const char *at,
+                         struct mg_json_faults *faults);
 /* The expression that gives the value of `/results/…`, or null. */
 void mg_certainty_asking(const char *reference, char *ret_text, size_t size);
 /* Refuses steps with conditions of which never all are true, their own and those of the steps they need. */

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "wire/json_place.h"
 #include "wire/workflow_answer.h"
 #include "wire/workflow_certainty.h"
 #include "wire/workflow_exprs.h"
@@ -192,20 +193,23 @@ struct reference_check {
 };
 
 /* Where the reference stands: `reference` is the text within "${…}", `column` one of its characters, from 1.
- * With escapes in it, the place is the text that has it. */
+ */
 static const char *at_reference(const struct reference_check *check, const char *reference, int column)
 {
-    const char *text = reference[0] == '=' ? reference + 1 : reference;
-    size_t len = strlen(text);
-    const char *at = memmem(check->quoted.data, check->quoted.len, text, len);
-    if (at == NULL || len == 0) {
-        return check->quoted.data;
+    const char *text = reference[0] == '=' ? reference + 1 : reference, *at = NULL;
+    struct mg_buf plain;
+    int index = 0;
+
+    mg_buf_init(&plain, check->quoted.len);
+    if (mg_json_string(check->quoted, &plain) && !plain.failed && plain.len > 0) {
+        at = memmem(plain.data, plain.len, text, strlen(text));
     }
-    for (int i = 1; i < column && *at != '\0'; i++) {
-        for (at++; ((unsigned char)*at & 0xc0) == 0x80; at++) {
-        }
+    for (const char *c = plain.data; at != NULL && c < at; c++) {
+        index += ((unsigned char)*c & 0xc0) != 0x80 ? 1 : 0;
     }
-    return at;
+    const char *found = at != NULL ? mg_json_char_at(check->quoted, index + column - 1) : check->quoted.data;
+    mg_buf_finish(&plain);
+    return found;
 }
 
 /* Whether the step's own result can exist when the request goes out. */
@@ -294,16 +298,19 @@ static void check_result(struct reference_check *check, const char *pointer)
 
 struct expression_check {
     const struct reference_check *check;
-    uint64_t steps;            /* it needs their results */
-    int columns[MG_STEPS_MAX]; /* where each is first needed */
+    uint64_t steps;            /* to which it refers */
+    int columns[MG_STEPS_MAX]; /* where each is first named */
+    bool has_own_state;        /* it asks for the state of the step that has it */
 };
 
 static void note_steps(void *arg, const struct mg_expr_reference *reference)
 {
     struct expression_check *expression = arg;
     uint64_t steps = 0;
-    if (reference->root == MG_ROOT_RESULTS) {
-        steps = UINT64_C(1) << reference->member;
+    if (reference->root == MG_ROOT_STATE && reference->member == expression->check->step) {
+        expression->has_own_state = true;
+    } else if (mg_root_step(reference) >= 0) {
+        steps = UINT64_C(1) << mg_root_step(reference);
     } else if (reference->root == MG_ROOT_VALUES) {
         steps = expression->check->workflow->exprs->value_steps[reference->member];
     }
@@ -323,7 +330,7 @@ static void check_label(const struct reference_check *check, const char *text, c
     if (expression->steps != 0) {
         mg_json_fault_at(check->faults, MG_BAD_INPUT, check->place, at_reference(check, text, 1),
                          "${%.120s}: a label is made when the order comes in, before any step has a result; "
-                         "use payload, order.id and values of these",
+                         "use payload, order and values of these",
                          text);
     } else if (type == MG_EXPR_NULL || type == MG_EXPR_LIST || type == MG_EXPR_OBJECT) {
         mg_json_fault_at(check->faults, MG_BAD_INPUT, check->place, at_reference(check, text, 1),
@@ -368,6 +375,11 @@ static void check_expression(struct reference_check *check, const char *text)
         check_label(check, text, expr, &expression);
         return;
     }
+    if (expression.has_own_state) {
+        mg_json_fault_at(check->faults, MG_BAD_INPUT, check->place, at_reference(check, text, 1),
+                         "${%.120s}: state.%s is the step's own state; refer to the states of steps before",
+                         text, check->workflow->steps[check->step].name);
+    }
     for (int i = 0; i < check->workflow->plan.step_count; i++) {
         if (expression.steps & (UINT64_C(1) << i)) {
             check_step(check, text, at_reference(check, text, expression.columns[i]), i);
@@ -410,13 +422,14 @@ static bool check_reference(void *arg, const char *pointer)
     return true;
 }
 
-/* One string of a template, or a member's name with its colon. */
-static void check_text(struct reference_check *check, struct mg_slice quoted, const char *place)
+/* One string of a template; of a member's name, `text` has the colon, too. */
+static void check_text(struct reference_check *check, struct mg_slice quoted, struct mg_slice text,
+                       const char *place)
 {
     struct mg_err err;
     check->place = place;
     check->quoted = quoted;
-    enum mg_class class = mg_template_scan(quoted, check_reference, check, &err);
+    enum mg_class class = mg_template_scan(text, check_reference, check, &err);
     if (class != MG_OK) {
         mg_json_fault_at(check->faults, class, place, quoted.data, "%s", err.text);
     }
@@ -431,7 +444,7 @@ static void check_texts(struct reference_check *check, struct mg_slice value, co
     struct mg_slice name, element;
 
     if (mg_json_type_of(value) == MG_JSON_STRING) {
-        check_text(check, value, place);
+        check_text(check, value, value, place);
         return;
     }
     mg_json_walk_begin(&walk, value);
@@ -441,7 +454,7 @@ static void check_texts(struct reference_check *check, struct mg_slice value, co
             place, name.data != NULL ? (struct mg_slice){name.data + 1, name.len - 2} : mg_slice_of(index),
             inner);
         if (name.data != NULL) {
-            check_text(check, (struct mg_slice){name.data, (size_t)(element.data - name.data)}, inner);
+            check_text(check, name, (struct mg_slice){name.data, (size_t)(element.data - name.data)}, inner);
         }
         check_texts(check, element, inner);
     }
@@ -544,7 +557,7 @@ void mg_workflow_check(struct mg_workflow *workflow, const struct mg_step_source
     for (int i = 0; i < count; i++) {
         if (sources[i].is_present) {
             check_actions(workflow, i, before[i], &certainty, faults);
-            mg_workflow_answer_check(workflow, i, &sources[i], before[i], faults);
+            mg_workflow_answer_check(workflow, i, &sources[i], before[i], &certainty, faults);
         }
     }
     mg_workflow_guards_check(&certainty, before, faults);

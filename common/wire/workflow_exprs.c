@@ -1,4 +1,5 @@
-/* Compiling the expressions of a workflow, and the order among its values: no value may need itself. */
+/* Compiling the expressions of a workflow, the order among its values (no value may need itself), and the
+ * values of their names. */
 #include "wire/workflow_exprs.h"
 
 #include <stdio.h>
@@ -56,51 +57,52 @@ static void read_names(struct mg_workflow_exprs *exprs, struct mg_slice values,
     }
 }
 
-const char *mg_workflow_expr_at(struct mg_slice quoted, int column)
+/* The blanks before the expression, which is compiled without them; an escape is one character. */
+static int blanks_count(struct mg_slice quoted)
 {
-    size_t blanks = 0; /* before the expression, which is compiled without them */
-    while (blanks + 2 < quoted.len && quoted.data[1 + blanks] == ' ') {
-        blanks++;
+    int count = 0;
+    for (size_t i = 1; i + 1 < quoted.len; i++, count++) {
+        bool is_escape = quoted.data[i] == '\\' && strchr("tnr", quoted.data[i + 1]) != NULL;
+        if (quoted.data[i] != ' ' && !is_escape) {
+            break;
+        }
+        i += is_escape ? 1 : 0;
     }
-    return mg_json_char_at(quoted, (int)blanks + column - 1);
+    return count;
 }
 
-enum mg_class mg_workflow_expr_compile(struct mg_slice quoted, const struct mg_expr_names *names,
-                                       struct mg_arena *arena, const struct mg_expr **ret_expr,
-                                       struct mg_expr_place *ret_place, struct mg_err *err)
+const char *mg_workflow_expr_at(struct mg_slice quoted, int column)
 {
+    return mg_json_char_at(quoted, blanks_count(quoted) + column - 1);
+}
+
+const struct mg_expr *mg_workflow_expr_read(struct mg_workflow_exprs *exprs,
+                                            const struct mg_expr_names *names, struct mg_slice quoted,
+                                            const char *pointer, struct mg_json_faults *faults)
+{
+    const struct mg_expr *expr = NULL;
+    struct mg_expr_place place = {.column = 1};
+    struct mg_err err;
     struct mg_buf text;
 
-    *ret_place = (struct mg_expr_place){.column = 1};
     mg_buf_init(&text, quoted.len);
     (void)mg_json_string(quoted, &text); /* checked: a string */
     struct mg_slice trimmed = text.len > 0 ? mg_json_trim(mg_buf_slice(&text)) : mg_slice_of("");
-    enum mg_class class = text.failed ? mg_err_set(err, MG_TRANSIENT, "there is no memory for it")
-                                      : mg_expr_compile(trimmed, names, arena, ret_expr, ret_place, err);
+    enum mg_class class = text.failed ? mg_err_set(&err, MG_TRANSIENT, "there is no memory for it")
+                                      : mg_expr_compile(trimmed, names, exprs->arena, &expr, &place, &err);
     mg_buf_finish(&text);
-    return class;
-}
-
-static void compile_value(struct mg_workflow_exprs *exprs, int value, struct mg_slice quoted,
-                          struct mg_json_faults *faults)
-{
-    char pointer[MG_JSON_POINTER_SIZE];
-    struct mg_expr_place place;
-    struct mg_err err;
-
-    mg_json_pointer_join("/values", mg_slice_of(exprs->value_names[value]), pointer);
-    enum mg_class class =
-        mg_workflow_expr_compile(quoted, &exprs->names, exprs->arena, &exprs->values[value], &place, &err);
     if (class != MG_OK) {
         mg_json_fault_at(faults, class, pointer, mg_workflow_expr_at(quoted, place.column), "%s", err.text);
+        return NULL;
     }
+    return expr;
 }
 
 /* ---- the order among values ---- */
 
 struct needs {
-    const struct mg_workflow_exprs *exprs;
     uint64_t values, steps; /* that one value needs itself */
+    int columns[MG_VALUES_MAX];
 };
 
 static void note_need(void *arg, const struct mg_expr_reference *reference)
@@ -108,8 +110,9 @@ static void note_need(void *arg, const struct mg_expr_reference *reference)
     struct needs *needs = arg;
     if (reference->root == MG_ROOT_VALUES) {
         needs->values |= UINT64_C(1) << reference->member;
-    } else if (reference->root == MG_ROOT_RESULTS) {
-        needs->steps |= UINT64_C(1) << reference->member;
+        needs->columns[reference->member] = reference->column;
+    } else if (mg_root_step(reference) >= 0) {
+        needs->steps |= UINT64_C(1) << mg_root_step(reference);
     }
 }
 
@@ -133,13 +136,28 @@ static void close_values(struct mg_workflow_exprs *exprs, uint64_t values[MG_VAL
     }
 }
 
-static void check_circles(struct mg_workflow_exprs *exprs, struct mg_json_faults *faults)
+/* The place of the first reference through which the value needs itself. */
+static const char *circle_at(const struct mg_workflow_exprs *exprs, int value,
+                             const uint64_t values[MG_VALUES_MAX], struct mg_slice quoted)
+{
+    struct needs needs = {0};
+    int column = 1;
+    mg_expr_references(exprs->values[value], note_need, &needs);
+    for (int i = exprs->value_count - 1; i >= 0; i--) {
+        bool leads_back = i == value || (values[i] & (UINT64_C(1) << value)) != 0;
+        column = leads_back && (needs.values & (UINT64_C(1) << i)) != 0 ? needs.columns[i] : column;
+    }
+    return mg_workflow_expr_at(quoted, column);
+}
+
+static void check_circles(struct mg_workflow_exprs *exprs, const struct mg_slice texts[MG_VALUES_MAX],
+                          struct mg_json_faults *faults)
 {
     uint64_t values[MG_VALUES_MAX] = {0};
     char pointer[MG_JSON_POINTER_SIZE];
 
     for (int i = 0; i < exprs->value_count; i++) {
-        struct needs needs = {.exprs = exprs};
+        struct needs needs = {0};
         if (exprs->values[i] != NULL) {
             mg_expr_references(exprs->values[i], note_need, &needs);
         }
@@ -150,32 +168,61 @@ static void check_circles(struct mg_workflow_exprs *exprs, struct mg_json_faults
     for (int i = 0; i < exprs->value_count; i++) {
         if (values[i] & (UINT64_C(1) << i)) {
             mg_json_pointer_join("/values", mg_slice_of(exprs->value_names[i]), pointer);
-            mg_json_fault(faults, MG_BAD_INPUT, pointer,
-                          "a circle: values.%s needs itself; take one of the references out",
-                          exprs->value_names[i]);
+            mg_json_fault_at(faults, MG_BAD_INPUT, pointer, circle_at(exprs, i, values, texts[i]),
+                             "a circle: values.%s needs itself; take one of the references out",
+                             exprs->value_names[i]);
         }
     }
+}
+
+/* The members of `order`, and the words of those names that have no other value. */
+enum { ORDER_ID, ORDER_PRIORITY };
+static const char *const ORDER_NAMES[] = {"id", "priority", NULL};
+static const char *const STATES[] = {"done", "skipped", NULL};
+static const char *const PRIORITIES[] = {"normal", "high", NULL};
+
+/* Of a value that stands above the expression in hand; of others the type is not known yet. */
+static const void *shape_of_value(const struct mg_workflow_exprs *exprs, int value)
+{
+    const struct mg_expr *expr = exprs->values[value];
+    return expr != NULL ? mg_input_shape_of(mg_expr_type_of(expr)) : NULL;
 }
 
 static const void *shape_of_root(void *arg, int root, int member)
 {
     const struct mg_workflow *workflow = arg;
-    (void)member;
-    return root == MG_ROOT_PAYLOAD ? workflow->input : NULL;
+    switch ((enum mg_workflow_root)root) {
+    case MG_ROOT_PAYLOAD:
+        return workflow->input;
+    case MG_ROOT_ORDER:
+        return member == ORDER_PRIORITY ? workflow->exprs->priority_shape : mg_input_shape_of(MG_EXPR_TEXT);
+    case MG_ROOT_STATE:
+        return workflow->exprs->state_shape;
+    case MG_ROOT_VALUES:
+        return shape_of_value(workflow->exprs, member);
+    case MG_ROOT_RESULTS:
+    case MG_ROOT_RESULT:
+    case MG_ROOT_COUNT:
+        break;
+    }
+    return NULL;
 }
 
 struct mg_workflow_exprs *mg_workflow_exprs_read(struct mg_workflow *workflow, struct mg_slice values,
                                                  struct mg_arena *arena, struct mg_json_faults *faults)
 {
-    static const char *const ORDER_NAMES[] = {"id", NULL};
     struct mg_workflow_exprs *exprs = mg_arena_alloc(arena, sizeof(*exprs));
     struct mg_slice texts[MG_VALUES_MAX];
+    char pointer[MG_JSON_POINTER_SIZE];
 
     if (exprs == NULL) {
         mg_json_fault(faults, MG_TRANSIENT, "/values", "could not be read: no memory");
         return NULL;
     }
     exprs->arena = arena;
+    workflow->exprs = exprs;
+    exprs->state_shape = mg_input_shape_of_words(STATES, arena);
+    exprs->priority_shape = mg_input_shape_of_words(PRIORITIES, arena);
     for (int i = 0; i < workflow->plan.step_count; i++) {
         exprs->step_names[i] = workflow->steps[i].name;
     }
@@ -187,19 +234,22 @@ struct mg_workflow_exprs *mg_workflow_exprs_read(struct mg_workflow *workflow, s
     exprs->roots[MG_ROOT_STATE] = (struct mg_expr_root){"state", exprs->step_names};
     exprs->shapes = (struct mg_expr_shapes){.root = shape_of_root,
                                             .type = mg_input_type,
+                                            .words = mg_input_words,
                                             .member = mg_input_member,
                                             .element = mg_input_element,
                                             .arg = workflow};
+    exprs->roots[MG_ROOT_RESULT] = (struct mg_expr_root){"result", NULL};
     exprs->names =
         (struct mg_expr_names){.roots = exprs->roots,
-                               .root_count = exprs->value_count > 0 ? MG_ROOT_STATE : MG_ROOT_VALUES,
+                               .root_count = exprs->value_count > 0 ? MG_ROOT_RESULT : MG_ROOT_VALUES,
                                .shapes = &exprs->shapes};
-    exprs->guard_names = exprs->names;
-    exprs->guard_names.root_count = MG_ROOT_COUNT;
+    exprs->answer_names = exprs->names;
+    exprs->answer_names.root_count = MG_ROOT_COUNT;
     for (int i = 0; i < exprs->value_count; i++) {
-        compile_value(exprs, i, texts[i], faults);
+        mg_json_pointer_join("/values", mg_slice_of(exprs->value_names[i]), pointer);
+        exprs->values[i] = mg_workflow_expr_read(exprs, &exprs->names, texts[i], pointer, faults);
     }
-    check_circles(exprs, faults);
+    check_circles(exprs, texts, faults);
     return exprs;
 }
 
@@ -232,4 +282,51 @@ enum mg_class mg_workflow_exprs_add(struct mg_workflow_exprs *exprs, const char 
         exprs->templates[exprs->template_count++] = *ret_expr;
     }
     return class;
+}
+
+/* ---- the values of the names ---- */
+
+void mg_root_values_make(const struct mg_render_input *input, struct mg_root_values *ret_values)
+{
+    ret_values->input = input;
+    ret_values->result = (struct mg_slice){NULL, 0};
+    (void)snprintf(ret_values->order_id, sizeof(ret_values->order_id), "\"%s\"", input->order_id);
+}
+
+struct mg_expr_found mg_root_find(void *arg, int root, int member)
+{
+    const struct mg_root_values *values = arg;
+    const struct mg_render_input *input = values->input;
+    struct mg_expr_found found = {0};
+
+    switch ((enum mg_workflow_root)root) {
+    case MG_ROOT_PAYLOAD:
+        found.json = input->payload;
+        break;
+    case MG_ROOT_RESULTS:
+        found.json = input->results != NULL ? input->results[member] : found.json;
+        break;
+    case MG_ROOT_ORDER:
+        found.json = mg_slice_of(member == ORDER_ID ? values->order_id
+                                 : input->is_high   ? "\"high\""
+                                                    : "\"normal\"");
+        break;
+    case MG_ROOT_STATE:
+        found.json = mg_slice_of((input->skipped >> member & 1) != 0 ? "\"skipped\"" : "\"done\"");
+        break;
+    case MG_ROOT_VALUES:
+        found.expr = input->workflow->exprs->values[member];
+        break;
+    case MG_ROOT_RESULT:
+        found.json = values->result;
+        break;
+    case MG_ROOT_COUNT:
+        break;
+    }
+    return found;
+}
+
+int mg_root_step(const struct mg_expr_reference *reference)
+{
+    return reference->root == MG_ROOT_RESULTS || reference->root == MG_ROOT_STATE ? reference->member : -1;
 }

@@ -16,22 +16,23 @@ enum mg_workflow_root {
     MG_ROOT_PAYLOAD,
     MG_ROOT_RESULTS,
     MG_ROOT_ORDER,
+    MG_ROOT_STATE, /* 'done' or 'skipped', of a step before */
     MG_ROOT_VALUES,
-    MG_ROOT_STATE, /* of guards alone */
+    MG_ROOT_RESULT, /* of done_when and refused_when alone */
     MG_ROOT_COUNT,
 };
-#define MG_ROOT_ORDER_ID 0 /* the only member of `order` */
 
 struct mg_workflow_exprs {
     struct mg_arena *arena;
     struct mg_expr_root roots[MG_ROOT_COUNT];
     struct mg_expr_shapes shapes;
-    struct mg_expr_names names;       /* without values there is no such root */
-    struct mg_expr_names guard_names; /* with `state`: 'done' or 'skipped', of a step before */
+    const void *state_shape, *priority_shape; /* NULL: no memory; then their words are not checked */
+    struct mg_expr_names names;               /* without values there is no such root */
+    struct mg_expr_names answer_names;        /* with `result` */
     const char *step_names[MG_STEPS_MAX + 1];
     const char *value_names[MG_VALUES_MAX + 1];
     const struct mg_expr *values[MG_VALUES_MAX]; /* NULL: it could not be compiled */
-    uint64_t value_steps[MG_VALUES_MAX];         /* whose results it needs, also through other values */
+    uint64_t value_steps[MG_VALUES_MAX];         /* to which it refers, also through other values */
     int value_count, template_count;
     const struct mg_expr *templates[MG_TEMPLATE_EXPRS_MAX];
 };
@@ -39,18 +40,30 @@ struct mg_workflow_exprs {
 /* Reads `values` (absent: none); the steps' names are known. NULL, with a fault: no memory. */
 struct mg_workflow_exprs *mg_workflow_exprs_read(struct mg_workflow *workflow, struct mg_slice values,
                                                  struct mg_arena *arena, struct mg_json_faults *faults);
-/* Compiles the expression in a string of the definition. MG_TRANSIENT: no memory, which is no mistake of the
- * definition. */
-enum mg_class mg_workflow_expr_compile(struct mg_slice quoted, const struct mg_expr_names *names,
-                                       struct mg_arena *arena, const struct mg_expr **ret_expr,
-                                       struct mg_expr_place *ret_place, struct mg_err *err) MG_MUSTCHECK;
 /* The place of a mistake in an expression that is a whole string of the definition. */
 const char *mg_workflow_expr_at(struct mg_slice quoted, int column);
+/* Compiles such a string. NULL, with a fault at its place: it has a mistake, or there is no memory, which is
+ * no mistake of the definition. */
+const struct mg_expr *mg_workflow_expr_read(struct mg_workflow_exprs *exprs,
+                                            const struct mg_expr_names *names, struct mg_slice quoted,
+                                            const char *pointer, struct mg_json_faults *faults);
 /* Compiles an expression of a template, unless it is known. `ret_place` may be NULL. */
 enum mg_class mg_workflow_exprs_add(struct mg_workflow_exprs *exprs, const char *text,
                                     const struct mg_expr **ret_expr, struct mg_expr_place *ret_place,
                                     struct mg_err *err) MG_MUSTCHECK;
 const struct mg_expr *mg_workflow_exprs_find(const struct mg_workflow_exprs *exprs, const char *text);
+
+/* The values of all roots in one order. `result` is the answer's; absent where none is judged. */
+struct mg_root_values {
+    const struct mg_render_input *input;
+    struct mg_slice result;
+    char order_id[MG_KEY_SIZE + 2]; /* as a JSON string: its characters need no escaping */
+};
+void mg_root_values_make(const struct mg_render_input *input, struct mg_root_values *ret_values);
+/* The function of a scope over struct mg_root_values. */
+struct mg_expr_found mg_root_find(void *values, int root, int member);
+/* The step to which a reference leads, by its result or its state; -1: to none. */
+int mg_root_step(const struct mg_expr_reference *reference);
 
 /* Renders a text over payload and order id. `ret_is_absent` as of mg_template_render_text. MG_PERMANENT: an
  * expression cannot be evaluated, or its value is null, a list or an object; `err` has its place and values.

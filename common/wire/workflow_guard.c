@@ -20,22 +20,13 @@ static const char *const REQUIREMENT_NAMES[] = {"that", "text", NULL};
 static const struct mg_expr *compile(const struct mg_workflow *workflow, struct mg_slice quoted,
                                      const char *pointer, struct mg_json_faults *faults)
 {
-    const struct mg_expr *expr = NULL;
-    struct mg_expr_place place;
-    struct mg_err err;
-
-    enum mg_class class = mg_workflow_expr_compile(quoted, &workflow->exprs->guard_names,
-                                                   workflow->exprs->arena, &expr, &place, &err);
-    if (class != MG_OK) {
-        mg_json_fault_at(faults, class, pointer, mg_workflow_expr_at(quoted, place.column), "%s", err.text);
-        return NULL;
-    }
-    enum mg_expr_type type = mg_expr_type_of(expr);
+    struct mg_workflow_exprs *exprs = workflow->exprs;
+    const struct mg_expr *expr = mg_workflow_expr_read(exprs, &exprs->names, quoted, pointer, faults);
+    enum mg_expr_type type = expr != NULL ? mg_expr_type_of(expr) : MG_EXPR_BOOLEAN;
     if (type != MG_EXPR_UNKNOWN && type != MG_EXPR_BOOLEAN) {
-        mg_json_fault(faults, MG_BAD_INPUT, pointer,
-                      "%s; a condition is expected, as in \"payload.total > 100\"", mg_expr_type_name(type));
-    } else if (mg_expr_is_constant(expr)) {
-        mg_json_fault(faults, MG_BAD_INPUT, pointer, "the same for every order; leave it out");
+        mg_json_fault_at(faults, MG_BAD_INPUT, pointer, mg_workflow_expr_at(quoted, 1),
+                         "%s; a condition is expected, as in \"payload.total > 100\"",
+                         mg_expr_type_name(type));
     }
     return expr;
 }
@@ -144,47 +135,16 @@ void mg_workflow_guard_each(const struct mg_guard *guard, const char *pointer,
 /* ---- evaluating ---- */
 
 struct guard_scope {
-    const struct mg_render_input *input;
-    uint64_t skipped;
+    struct mg_root_values roots;
     mg_condition_seen_fn *seen; /* NULL: the verdict alone counts */
     void *seen_arg;
-    char order_id[MG_KEY_SIZE + 2]; /* a JSON string: its characters need no escaping */
 };
 
-static struct mg_expr_found guard_find(void *arg, int root, int member)
-{
-    const struct guard_scope *scope = arg;
-    const struct mg_render_input *input = scope->input;
-    bool is_skipped = member >= 0 && (scope->skipped >> member & 1) != 0;
-    struct mg_expr_found found = {0};
-
-    switch ((enum mg_workflow_root)root) {
-    case MG_ROOT_PAYLOAD:
-        found.json = input->payload;
-        break;
-    case MG_ROOT_RESULTS:
-        found.json = is_skipped || input->results == NULL ? found.json : input->results[member];
-        break;
-    case MG_ROOT_ORDER:
-        found.json = mg_slice_of(scope->order_id);
-        break;
-    case MG_ROOT_VALUES:
-        found.expr = input->workflow->exprs->values[member];
-        break;
-    case MG_ROOT_STATE:
-        found.json = mg_slice_of(is_skipped ? "\"skipped\"" : "\"done\"");
-        break;
-    case MG_ROOT_COUNT:
-        break;
-    }
-    return found;
-}
-
 /* One condition. Without a value the reason is the fault; else it has the values that decided. */
-static enum mg_class condition_decide(const struct guard_scope *from, int number, const struct mg_expr *expr,
+static enum mg_class condition_decide(struct guard_scope *from, int number, const struct mg_expr *expr,
                                       bool *ret_is_true, struct mg_buf *ret_why)
 {
-    const struct mg_expr_scope scope = {guard_find, (void *)(uintptr_t)from};
+    const struct mg_expr_scope scope = {mg_root_find, &from->roots};
     struct mg_expr_room room;
     struct mg_err err;
 
@@ -203,7 +163,7 @@ static enum mg_class condition_decide(const struct guard_scope *from, int number
     return class;
 }
 
-static enum mg_fact requirements_decide(const struct guard_scope *scope, const struct mg_guard *guard,
+static enum mg_fact requirements_decide(struct guard_scope *scope, const struct mg_guard *guard,
                                         const struct mg_requirement **ret_broken, struct mg_buf *ret_why)
 {
     bool is_true;
@@ -221,13 +181,13 @@ static enum mg_fact requirements_decide(const struct guard_scope *scope, const s
     return MG_FACT_GO;
 }
 
-static void scope_make(struct guard_scope *scope, const struct mg_render_input *input, uint64_t skipped)
+static void scope_make(struct guard_scope *scope, const struct mg_render_input *input)
 {
-    *scope = (struct guard_scope){.input = input, .skipped = skipped};
-    (void)snprintf(scope->order_id, sizeof(scope->order_id), "\"%s\"", input->order_id);
+    mg_root_values_make(input, &scope->roots);
+    scope->seen = NULL;
 }
 
-static enum mg_fact guard_decide(const struct guard_scope *scope, const struct mg_guard *guard,
+static enum mg_fact guard_decide(struct guard_scope *scope, const struct mg_guard *guard,
                                  const struct mg_requirement **ret_broken, struct mg_buf *ret_why)
 {
     bool is_true = true;
@@ -239,7 +199,7 @@ static enum mg_fact guard_decide(const struct guard_scope *scope, const struct m
     return is_true ? requirements_decide(scope, guard, ret_broken, ret_why) : MG_FACT_SKIP;
 }
 
-enum mg_fact mg_workflow_guard_decide(const struct mg_render_input *input, int step, uint64_t skipped,
+enum mg_fact mg_workflow_guard_decide(const struct mg_render_input *input, int step,
                                       struct mg_slice *ret_text, struct mg_buf *ret_why)
 {
     const struct mg_guard *guard = input->workflow->steps[step].guard;
@@ -250,7 +210,7 @@ enum mg_fact mg_workflow_guard_decide(const struct mg_render_input *input, int s
     if (guard == NULL) {
         return MG_FACT_GO;
     }
-    scope_make(&scope, input, skipped);
+    scope_make(&scope, input);
     enum mg_fact fact = guard_decide(&scope, guard, &broken, ret_why);
     *ret_text = broken != NULL ? broken->text : *ret_text;
     return fact;
@@ -261,8 +221,8 @@ static const struct mg_guard *guard_of(const struct mg_workflow *workflow, int s
     return step == MG_STEP_OF_ORDER ? workflow->guard : workflow->steps[step].guard;
 }
 
-void mg_workflow_guard_watch(const struct mg_render_input *input, int step, uint64_t skipped,
-                             mg_condition_seen_fn *seen, void *arg)
+void mg_workflow_guard_watch(const struct mg_render_input *input, int step, mg_condition_seen_fn *seen,
+                             void *arg)
 {
     const struct mg_guard *guard = guard_of(input->workflow, step);
     const struct mg_requirement *broken = NULL;
@@ -273,7 +233,7 @@ void mg_workflow_guard_watch(const struct mg_render_input *input, int step, uint
         return;
     }
     mg_buf_init(&why, WHY_MAX);
-    scope_make(&scope, input, skipped);
+    scope_make(&scope, input);
     scope.seen = seen;
     scope.seen_arg = arg;
     (void)guard_decide(&scope, guard, &broken, &why);
@@ -303,10 +263,9 @@ bool mg_workflow_condition(const struct mg_workflow *workflow, int step, int num
     return at != NULL;
 }
 
-enum mg_class mg_workflow_require(const struct mg_workflow *workflow, const char *order_id,
-                                  struct mg_slice payload, struct mg_err *err)
+enum mg_class mg_workflow_require(const struct mg_render_input *input, struct mg_err *err)
 {
-    const struct mg_render_input input = {workflow, order_id, payload, NULL};
+    const struct mg_workflow *workflow = input->workflow;
     const struct mg_requirement *broken = NULL;
     struct guard_scope scope;
     struct mg_buf why;
@@ -315,7 +274,7 @@ enum mg_class mg_workflow_require(const struct mg_workflow *workflow, const char
         return MG_OK;
     }
     mg_buf_init(&why, sizeof(err->text));
-    scope_make(&scope, &input, 0);
+    scope_make(&scope, input);
     enum mg_class class = MG_OK;
     enum mg_fact fact = requirements_decide(&scope, workflow->guard, &broken, &why);
     if (why.failed && fact != MG_FACT_GO && why.len == 0) {

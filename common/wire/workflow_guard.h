@@ -37,4 +37,9 @@ void mg_workflow_guard_each(const struct mg_guard *guard, const char *pointer,
                             void (*seen)(void *arg, const struct mg_expr *expr, const char *pointer),
                             void *arg);
 
+/* Refuses the parts of a condition that are the same for every order (workflow_constant.c). `never` is the
+ * effect if the whole is always false. */
+void mg_workflow_constants_check(const struct mg_expr *expr, const char *pointer, struct mg_slice quoted,
+                                 const char *never, struct mg_json_faults *faults);
+
 #endif

@@ -19,8 +19,8 @@ static void note_guard_steps(void *arg, const struct mg_expr_reference *referenc
 {
     struct guard_check *check = arg;
     uint64_t steps = 0;
-    if (reference->root == MG_ROOT_RESULTS || reference->root == MG_ROOT_STATE) {
-        steps = UINT64_C(1) << reference->member;
+    if (mg_root_step(reference) >= 0) {
+        steps = UINT64_C(1) << mg_root_step(reference);
     } else if (reference->root == MG_ROOT_VALUES) {
         steps = check->workflow->exprs->value_steps[reference->member];
     }
@@ -57,13 +57,8 @@ static void refuse_uncertain_steps(const struct guard_check *check, const struct
     uint64_t lacks = mg_certainty_lacks(check->certainty, expr, certain, columns) & check->before;
     for (int i = 0; i < check->workflow->plan.step_count; i++) {
         if ((lacks & (UINT64_C(1) << i)) != 0) {
-            const char *name = check->workflow->steps[i].name;
-            char why[MG_CERTAINTY_WHY_SIZE];
-            mg_certainty_why(check->certainty, i, why);
-            mg_json_fault_at(check->faults, MG_BAD_INPUT, pointer, mg_workflow_expr_at(quoted, columns[i]),
-                             "step \"%s\" may be skipped (%s); use \"needs\": [\"%s\"], or ask first: "
-                             "has(results.%s) && …",
-                             name, why, name, name);
+            mg_certainty_refuse(check->certainty, i, pointer, mg_workflow_expr_at(quoted, columns[i]),
+                                check->faults);
         }
     }
 }
@@ -75,6 +70,12 @@ static void check_condition(void *arg, const struct mg_expr *expr, const char *p
     if (quoted.data == NULL) {
         return; /* a requirement before it has faults, and its index is another one */
     }
+    bool is_when = check->step >= 0 && expr == check->workflow->steps[check->step].guard->when;
+    mg_workflow_constants_check(expr, pointer, quoted,
+                                is_when           ? "this step could never run"
+                                : check->step < 0 ? "no order could be accepted"
+                                                  : "this step would always fail",
+                                check->faults);
     check->steps = 0;
     mg_expr_references(expr, note_guard_steps, check);
     refuse_later_steps(check, pointer, quoted);

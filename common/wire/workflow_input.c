@@ -18,6 +18,7 @@ struct mg_input_shape {
     const struct mg_input_shape *first; /* member, or the element of a list */
     const struct mg_input_shape *next;  /* member */
     const char *const *names;           /* of an object's members, NULL-ended */
+    const char *const *words;           /* a text is one of these, NULL-ended; NULL: any */
 };
 
 struct reading {
@@ -315,4 +316,30 @@ const void *mg_input_element(void *arg, const void *shape)
     return ((const struct mg_input_shape *)shape)->kind == KIND_LIST
                ? ((const struct mg_input_shape *)shape)->first
                : NULL;
+}
+
+const char *const *mg_input_words(void *arg, const void *shape)
+{
+    (void)arg;
+    return ((const struct mg_input_shape *)shape)->words;
+}
+
+const struct mg_input_shape *mg_input_shape_of(enum mg_expr_type type)
+{
+    static const struct mg_input_shape TEXT = {.kind = KIND_TEXT}, NUMBER = {.kind = KIND_NUMBER},
+                                       BOOLEAN = {.kind = KIND_BOOLEAN}, LIST = {.kind = KIND_LIST};
+    return type == MG_EXPR_TEXT      ? &TEXT
+           : type == MG_EXPR_NUMBER  ? &NUMBER
+           : type == MG_EXPR_BOOLEAN ? &BOOLEAN
+           : type == MG_EXPR_LIST    ? &LIST
+                                     : NULL;
+}
+
+const struct mg_input_shape *mg_input_shape_of_words(const char *const *words, struct mg_arena *arena)
+{
+    struct mg_input_shape *shape = mg_arena_alloc(arena, sizeof(*shape));
+    if (shape != NULL) {
+        *shape = (struct mg_input_shape){.kind = KIND_TEXT, .words = words};
+    }
+    return shape;
 }

@@ -26,5 +26,10 @@ enum mg_expr_type mg_input_type(void *arg, const void *shape);
 const void *mg_input_member(void *arg, const void *shape, struct mg_slice name, bool *ret_is_there,
                             const char **ret_nearest);
 const void *mg_input_element(void *arg, const void *shape);
+const char *const *mg_input_words(void *arg, const void *shape);
+/* A shape of which only the type is known; NULL for a type that `input` has no word for. */
+const struct mg_input_shape *mg_input_shape_of(enum mg_expr_type type);
+/* A text that is one of the NULL-ended words. NULL: no memory. */
+const struct mg_input_shape *mg_input_shape_of_words(const char *const *words, struct mg_arena *arena);
 
 #endif

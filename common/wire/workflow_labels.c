@@ -153,19 +153,18 @@ static enum mg_class label_render(const struct mg_workflow_label *label, const s
     return MG_OK;
 }
 
-enum mg_class mg_workflow_labels_render(const struct mg_workflow *workflow, const char *order_id,
-                                        struct mg_slice payload, struct mg_arena *arena,
+/* No label needs a result: the check of the definition has refused those. */
+enum mg_class mg_workflow_labels_render(const struct mg_render_input *input, struct mg_arena *arena,
                                         struct mg_slice ret_values[MG_LABELS_MAX], struct mg_err *err)
 {
-    /* No label needs a result: the check of the definition has refused those. */
-    struct mg_render_input input = {.workflow = workflow, .order_id = order_id, .payload = payload};
+    const struct mg_workflow *workflow = input->workflow;
     enum mg_class class = MG_OK;
 
     for (int i = 0; i < workflow->label_count && class == MG_OK; i++) {
         struct mg_buf text;
         ret_values[i] = (struct mg_slice){0};
         mg_buf_init(&text, MG_LABEL_VALUE_MAX);
-        class = label_render(&workflow->labels[i], &input, arena, &text, &ret_values[i], err);
+        class = label_render(&workflow->labels[i], input, arena, &text, &ret_values[i], err);
         mg_buf_finish(&text);
     }
     return class;

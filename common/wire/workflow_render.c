@@ -26,8 +26,9 @@ struct value_source {
     const struct mg_render_input *input;
     bool is_trial; /* only the values of tried_step's result count: any text stands for others */
     int tried_step;
-    /* Order id and keys as JSON strings: their characters need no escaping. */
-    char order_id[MG_KEY_SIZE + 2], idempotency_key[MG_KEY_SIZE + 2], do_key[MG_KEY_SIZE + 2];
+    struct mg_root_values roots;
+    /* As JSON strings: their characters need no escaping. */
+    char idempotency_key[MG_KEY_SIZE + 2], do_key[MG_KEY_SIZE + 2];
     struct evaluation *evaluation;  /* NULL until an expression is met */
     size_t max;                     /* of the request, so of each of its values */
     enum mg_class expression_class; /* of the last expression */
@@ -59,32 +60,6 @@ static struct mg_slice find_result(const struct value_source *source, const char
     struct mg_slice value =
         index >= 0 ? mg_json_find(source->input->results[index], step.data + step.len) : (struct mg_slice){0};
     return source->is_trial && !names_something(value) ? (struct mg_slice){0} : value;
-}
-
-static struct mg_expr_found find_root(void *arg, int root, int member)
-{
-    const struct value_source *source = arg;
-    const struct mg_render_input *input = source->input;
-    struct mg_expr_found found = {0};
-
-    switch ((enum mg_workflow_root)root) {
-    case MG_ROOT_PAYLOAD:
-        found.json = input->payload;
-        break;
-    case MG_ROOT_RESULTS:
-        found.json = input->results[member];
-        break;
-    case MG_ROOT_ORDER:
-        found.json = mg_slice_of(source->order_id);
-        break;
-    case MG_ROOT_VALUES:
-        found.expr = input->workflow->exprs->values[member];
-        break;
-    case MG_ROOT_STATE: /* of guards alone (workflow_guard.c) */
-    case MG_ROOT_COUNT:
-        break;
-    }
-    return found;
 }
 
 struct trial {
@@ -175,7 +150,7 @@ static bool lacks_tried(const struct value_source *source, const struct mg_expr 
 static struct mg_slice evaluate(struct value_source *source, const char *text)
 {
     const struct mg_expr *expr = mg_workflow_exprs_find(source->input->workflow->exprs, text);
-    const struct mg_expr_scope scope = {find_root, source};
+    const struct mg_expr_scope scope = {mg_root_find, &source->roots};
     struct mg_expr_value value;
 
     if (source->is_trial && expr != NULL && lacks_tried(source, expr)) {
@@ -251,7 +226,7 @@ static struct mg_slice find_value(void *arg, const char *pointer)
         return mg_slice_of("\"x\"");
     }
     if (strcmp(pointer, "/order_id") == 0) {
-        return mg_slice_of(source->order_id);
+        return mg_slice_of(source->roots.order_id);
     }
     if (strcmp(pointer, "/idempotency_key") == 0) {
         return mg_slice_of(source->idempotency_key);
@@ -330,7 +305,7 @@ enum mg_class mg_workflow_render(const struct mg_render_input *input, int step, 
         return mg_err_set(err, MG_BUG, "cannot render step \"%s\": it has no \"%s\"", source_step->name,
                           mg_kind_name(kind));
     }
-    (void)snprintf(source.order_id, sizeof(source.order_id), "\"%s\"", input->order_id);
+    mg_root_values_make(input, &source.roots);
     (void)snprintf(source.idempotency_key, sizeof(source.idempotency_key), "\"%s\"", idempotency_key);
     (void)snprintf(source.do_key, sizeof(source.do_key), "\"%s\"", do_key);
     enum mg_class class = render_action(action, &source, ret_request, err);
@@ -358,7 +333,7 @@ enum mg_class mg_workflow_render_output(const struct mg_render_input *input, str
 {
     struct value_source source = {.input = input, .max = ret_output->max};
 
-    (void)snprintf(source.order_id, sizeof(source.order_id), "\"%s\"", input->order_id);
+    mg_root_values_make(input, &source.roots);
     enum mg_class class =
         mg_template_render_json(input->workflow->output, find_value, &source, ret_output, err);
     class =
@@ -389,7 +364,7 @@ enum mg_class mg_workflow_render_text(const struct mg_render_input *input, struc
 {
     struct value_source source = {.input = input, .max = MG_OUTPUT_MAX_BYTES};
 
-    (void)snprintf(source.order_id, sizeof(source.order_id), "\"%s\"", input->order_id);
+    mg_root_values_make(input, &source.roots);
     enum mg_class class =
         mg_template_render_text(text, find_text_value, &source, ret_text, ret_is_absent, err);
     class = template_fault(&source, class, err);
@@ -420,12 +395,13 @@ enum mg_class mg_workflow_undo_check(const struct mg_workflow *workflow, int ste
                                      struct mg_err *err)
 {
     struct mg_slice results[MG_STEPS_MAX] = {{0}};
-    struct mg_render_input input = {workflow, "", {NULL, 0}, results};
+    struct mg_render_input input = {.workflow = workflow, .order_id = "", .results = results};
     struct value_source source = {
         .input = &input, .is_trial = true, .tried_step = step, .max = TRIED_MAX_BYTES};
     struct mg_buf tried;
 
     results[step] = result;
+    mg_root_values_make(&input, &source.roots);
     mg_buf_init(&tried, TRIED_MAX_BYTES);
     enum mg_class class = render_action(&workflow->steps[step].actions[MG_KIND_UNDO], &source, &tried, err);
     mg_buf_finish(&tried);

@@ -15,6 +15,7 @@
 #include "core/order.h"
 #include "scheduler/decide.h"
 #include "scheduler/item.h"
+#include "scheduler/order_input.h"
 #include "scheduler/read.h"
 #include "scheduler/scheduler.h"
 #include "wire/json_scan.h"
@@ -146,15 +147,6 @@ static bool fold_bind(struct mg_desk *desk, struct mg_batch *batch, struct mg_it
  * The scheduler has evaluated them, and reports verdicts alone. They are evaluated once more over the same
  * record, which gives the same values. */
 
-static struct mg_render_input input_of(const struct mg_desk *desk, struct mg_slice results[MG_STEPS_MAX])
-{
-    const struct mg_order_record *record = desk->record;
-    for (int i = 0; i < record->order.step_count; i++) {
-        results[i] = record->steps[i].result;
-    }
-    return (struct mg_render_input){desk->entry.workflow, record->order_id, record->payload, results};
-}
-
 struct condition_report {
     struct mg_desk *desk;
     int step;
@@ -169,19 +161,14 @@ static void condition_report(void *arg, int number, bool is_true)
 /* Of a step that has just left `pending`. */
 static void guard_report(struct mg_desk *desk, const struct mg_desk_change *change)
 {
-    const struct mg_order *order = &desk->record->order;
     struct condition_report report = {desk, change->step};
-    struct mg_slice results[MG_STEPS_MAX];
-    uint64_t skipped = 0;
+    struct mg_order_input input;
     if (change->from != MG_STEP_PENDING ||
         mg_slice_is(change->reason, mg_reason_name(MG_REASON_NEEDS_SKIPPED))) {
         return;
     }
-    for (int i = 0; i < order->step_count; i++) {
-        skipped |= i != change->step && order->steps[i].state == MG_STEP_SKIPPED ? UINT64_C(1) << i : 0;
-    }
-    const struct mg_render_input input = input_of(desk, results);
-    mg_workflow_guard_watch(&input, change->step, skipped, condition_report, &report);
+    mg_order_input_make(desk->entry.workflow, desk->record, change->step, &input);
+    mg_workflow_guard_watch(&input.input, change->step, condition_report, &report);
 }
 
 /* Of a reply that has been read and is not decided yet. */
@@ -198,11 +185,11 @@ static void answer_report(struct mg_desk *desk, const struct mg_item *item)
         !mg_step_awaits(&desk->record->order.steps[step], reply->attempt, reply->kind)) {
         return;
     }
-    struct mg_slice results[MG_STEPS_MAX];
+    struct mg_order_input input;
     char why[MG_ERROR_TEXT_MAX + 1];
-    const struct mg_render_input input = input_of(desk, results);
+    mg_order_input_make(desk->entry.workflow, desk->record, step, &input);
     desk->events.answer(desk->events.arg, step,
-                        mg_workflow_answer(&input, step, reply->result, reply->is_truncated, why));
+                        mg_workflow_answer(&input.input, step, reply->result, reply->is_truncated, why));
 }
 
 /* ---- reports of a decision ---- */

@@ -144,11 +144,12 @@ static void doubts_note(struct mg_play *play)
 /* The order's own requirements, which a submission meets behind the shape of its payload. */
 static void requirements_note(struct mg_play *play)
 {
-    const struct mg_render_input input = {play->workflow, ORDER_ID, play->one->payload, NULL};
+    const struct mg_render_input input = {
+        .workflow = play->workflow, .order_id = ORDER_ID, .payload = play->one->payload};
     struct mg_err err;
     if (mg_workflow_payload_check(play->workflow, input.payload, &err) == MG_OK &&
         mg_workflow_lacks(play->workflow, input.payload) == NULL) {
-        mg_workflow_guard_watch(&input, MG_STEP_OF_ORDER, 0, on_order_condition, play);
+        mg_workflow_guard_watch(&input, MG_STEP_OF_ORDER, on_order_condition, play);
     }
 }
 

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "item.h"
+#include "order_input.h"
 #include "scheduler.h"
 
 /* Bytes of a reason; the rest is cut. As long as the errors of agents. */
@@ -45,17 +46,15 @@ enum mg_fact mg_guard_evaluate(struct mg_batch *batch, struct mg_fold *fold, int
                                              [MG_FACT_SKIP] = MG_REASON_WHEN_FALSE,
                                              [MG_FACT_REFUSE] = MG_REASON_REQUIREMENT,
                                              [MG_FACT_ERROR] = MG_REASON_EXPRESSION};
-    const struct mg_order_record *record = fold->record;
-    struct mg_slice results[MG_STEPS_MAX], text;
+    struct mg_order_input input;
+    struct mg_slice text;
     struct mg_buf why;
-    for (int i = 0; i < record->order.step_count; i++) {
-        results[i] = record->steps[i].result;
-    }
-    struct mg_render_input input = {fold->workflow->workflow, record->order_id, record->payload, results};
+    mg_order_input_make(fold->workflow->workflow, fold->record, step, &input);
     mg_buf_init(&why, WHY_MAX);
-    enum mg_fact fact = mg_workflow_guard_decide(&input, step, skipped_steps(&record->order), &text, &why);
+    enum mg_fact fact = mg_workflow_guard_decide(&input.input, step, &text, &why);
     enum mg_reason reason = reasons[fact];
-    if (fact == MG_FACT_SKIP && record->order.steps[step].is_maybe) { /* the core refuses to pass it by */
+    if (fact == MG_FACT_SKIP &&
+        fold->record->order.steps[step].is_maybe) { /* the core refuses to pass it by */
         reason = MG_REASON_SKIP_REFUSED;
         text = mg_slice_of(mg_reason_text(reason));
     }

@@ -294,14 +294,30 @@ static struct mg_story story_of(const struct mg_batch *batch)
     return (struct mg_story){.by = mg_slice_of(batch->scheduler->options->instance)};
 }
 
+static bool is_high(const struct mg_item *item)
+{
+    return item->submission->is_high || item->work->lane == MG_LANE_HIGH;
+}
+
+/* The values of a new order, which has no result yet. */
+static struct mg_render_input order_input(const struct mg_item *item)
+{
+    return (struct mg_render_input){
+        .workflow = item->workflow->workflow,
+        .order_id = item->order_id,
+        .payload = item->submission->payload,
+        .is_high = is_high(item),
+    };
+}
+
 /* Makes the labels of a new order. False: the submission is refused, or there is no memory for it. */
 static bool labels_make(struct mg_batch *batch, struct mg_item *item, struct mg_order_record *record)
 {
     const struct mg_workflow *workflow = item->workflow->workflow;
     struct mg_slice values[MG_LABELS_MAX];
     struct mg_err err;
-    enum mg_class class = mg_workflow_labels_render(workflow, item->order_id, item->submission->payload,
-                                                    batch->arena, values, &err);
+    const struct mg_render_input input = order_input(item);
+    enum mg_class class = mg_workflow_labels_render(&input, batch->arena, values, &err);
     struct mg_label *labels = mg_arena_alloc(batch->arena, sizeof(*labels) * MG_LABELS_MAX);
     if (class == MG_PERMANENT) {
         item_refuse(batch, item, REFUSED_INVALID, err.text);
@@ -344,7 +360,7 @@ static void order_create(struct mg_batch *batch, struct mg_item *item)
     record->correlation_id = delivery->correlation_id;
     record->traceparent = traceparent_of(batch, delivery);
     record->client = item->client;
-    record->is_high = submission->is_high || item->work->lane == MG_LANE_HIGH;
+    record->is_high = is_high(item);
     record->wants_step_status = submission->wants_step_status;
     record->created_at_ms = batch->now_ms;
     struct mg_context context = {.now_ms = batch->now_ms};
@@ -485,9 +501,8 @@ static bool is_misshapen(struct mg_batch *batch, struct mg_item *item)
 static bool is_unmet(struct mg_batch *batch, struct mg_item *item)
 {
     struct mg_err err;
-    const struct mg_submission *submission = item->submission;
-    enum mg_class class =
-        mg_workflow_require(item->workflow->workflow, item->order_id, submission->payload, &err);
+    const struct mg_render_input input = order_input(item);
+    enum mg_class class = mg_workflow_require(&input, &err);
     if (class == MG_TRANSIENT) {
         item->fold->has_failed = true;
     } else if (class != MG_OK) {

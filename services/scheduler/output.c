@@ -12,6 +12,7 @@
 #include "core/decide.h"
 #include "core/order.h"
 #include "item.h"
+#include "order_input.h"
 #include "scheduler.h"
 
 static bool is_processed(const struct mg_decision *decision)
@@ -29,16 +30,12 @@ static bool is_processed(const struct mg_decision *decision)
 static void output_make(struct mg_batch *batch, struct mg_fold *fold)
 {
     const struct mg_workflow *workflow = fold->workflow->workflow;
-    const struct mg_order_record *record = fold->record;
-    struct mg_slice results[MG_STEPS_MAX];
-    for (int i = 0; i < workflow->plan.step_count; i++) {
-        results[i] = record->steps[i].result;
-    }
-    struct mg_render_input input = {workflow, record->order_id, record->payload, results};
+    struct mg_order_input input;
+    mg_order_input_make(workflow, fold->record, -1, &input);
     struct mg_err err;
     struct mg_buf output;
     mg_buf_init(&output, MG_OUTPUT_MAX_BYTES);
-    enum mg_class class = mg_workflow_render_output(&input, &output, &err);
+    enum mg_class class = mg_workflow_render_output(&input.input, &output, &err);
     struct mg_slice made =
         mg_arena_copy(batch->arena, class == MG_OK ? mg_buf_slice(&output) : mg_slice_of(err.text));
     mg_buf_finish(&output);

@@ -7,6 +7,7 @@
 #include "base/log.h"
 #include "core/key.h"
 #include "item.h"
+#include "order_input.h"
 #include "scheduler.h"
 
 static void error_note(struct mg_batch *batch, struct mg_fold *fold, int step, const char *code,
@@ -151,14 +152,11 @@ enum mg_render mg_render_request(struct mg_batch *batch, struct mg_item *item, i
         mg_request_trace(batch->scheduler, record, &request);
     }
 
-    struct mg_slice results[MG_STEPS_MAX];
-    for (int i = 0; i < workflow->plan.step_count; i++) {
-        results[i] = record->steps[i].result;
-    }
-    struct mg_render_input input = {workflow, record->order_id, record->payload, results};
+    struct mg_order_input input;
+    mg_order_input_make(workflow, record, step, &input);
     struct mg_err err;
     mg_buf_clear(&batch->scratch);
-    enum mg_class class = mg_workflow_render(&input, step, state->kind, request.idempotency_key,
+    enum mg_class class = mg_workflow_render(&input.input, step, state->kind, request.idempotency_key,
                                              request.do_key, &batch->scratch, &err);
     if (class == MG_PERMANENT || class == MG_BAD_INPUT || class == MG_BUG) {
         error_note(batch, fold, step, mg_reason_name(MG_REASON_UNRENDERABLE), err.text);

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "item.h"
+#include "order_input.h"
 #include "scheduler.h"
 
 #include "core/key.h"
@@ -23,9 +24,15 @@ static enum mg_class request_render(const struct mg_fold *fold, int step, enum m
     char key[MG_KEY_SIZE], do_key[MG_KEY_SIZE];
     mg_key_write(record->order_id, workflow->steps[step].name, kind, generation, key);
     mg_key_write(record->order_id, workflow->steps[step].name, MG_KIND_DO, generation, do_key);
-    struct mg_render_input input = {workflow, record->order_id, payload, results};
+    struct mg_order_input input;
+    mg_order_input_make(workflow, record, step, &input);
+    input.input.payload = payload;
+    for (int i = 0; i < workflow->plan.step_count; i++) {
+        bool counts = i == step || (input.input.skipped >> i & 1) == 0;
+        input.results[i] = counts ? results[i] : input.results[i];
+    }
     struct mg_err err;
-    enum mg_class class = mg_workflow_render(&input, step, kind, key, do_key, ret_request, &err);
+    enum mg_class class = mg_workflow_render(&input.input, step, kind, key, do_key, ret_request, &err);
     return class == MG_OK && ret_request->failed ? MG_TRANSIENT : class;
 }
 

@@ -9,6 +9,7 @@
 
 #include "base/log.h"
 #include "item.h"
+#include "order_input.h"
 #include "scheduler.h"
 #include "wire/workflow_answer.h"
 
@@ -158,21 +159,17 @@ static enum mg_executed executed_of(const struct mg_reply *reply, const struct m
 static const struct mg_reply *reply_judged(struct mg_batch *batch, const struct mg_item *item, int step)
 {
     const struct mg_workflow *workflow = item->fold->workflow->workflow;
-    const struct mg_order_record *record = item->fold->record;
     if (!mg_workflow_step_is_judged(&workflow->steps[step])) {
         return item->reply;
     }
     struct mg_reply *judged = mg_arena_alloc(batch->arena, sizeof(*judged));
-    struct mg_slice results[MG_STEPS_MAX];
+    struct mg_order_input input;
     if (judged == NULL) {
         return NULL;
     }
-    for (int i = 0; i < workflow->plan.step_count; i++) {
-        results[i] = record->steps[i].result;
-    }
-    const struct mg_render_input input = {workflow, record->order_id, record->payload, results};
+    mg_order_input_make(workflow, item->fold->record, step, &input);
     *judged = *item->reply;
-    (void)mg_workflow_answer_judge(&input, step, judged);
+    (void)mg_workflow_answer_judge(&input.input, step, judged);
     return judged;
 }
 

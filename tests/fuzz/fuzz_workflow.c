@@ -88,7 +88,8 @@ static void render(const struct mg_workflow *workflow, int step, enum mg_kind ki
     for (int i = 0; i < MG_STEPS_MAX; i++) {
         results[i] = mg_slice_of(RESULT);
     }
-    const struct mg_render_input input = {workflow, "o-1", payload, results};
+    const struct mg_render_input input = {
+        .workflow = workflow, .order_id = "o-1", .payload = payload, .results = results};
     struct mg_buf first, second;
     struct mg_err err;
     mg_buf_init(&first, FUZZ_TEXT_MAX);

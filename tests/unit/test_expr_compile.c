@@ -387,8 +387,8 @@ static const struct {
 
 START_TEST(known_shapes_give_types)
 {
-    static const struct mg_expr_shapes SHAPES_OF = {shape_root, shape_type, shape_member, shape_element,
-                                                    NULL};
+    static const struct mg_expr_shapes SHAPES_OF = {shape_root,    shape_type, shape_member,
+                                                    shape_element, NULL,       NULL};
     const struct mg_expr_names names = {.roots = ROOTS, .root_count = 5, .shapes = &SHAPES_OF};
     const struct mg_expr *expr;
     enum mg_class class =
@@ -421,8 +421,11 @@ static void note(void *arg, const struct mg_expr_reference *reference)
         const struct mg_expr_root *of = &ROOTS[fact->root];
         len += (size_t)snprintf(seen_text + len, sizeof(seen_text) - len, "{%s%s%.*s%s%.*s}", of->name,
                                 fact->member >= 0 ? of->members[fact->member] : "", (int)fact->path.len,
-                                fact->path.data, fact->is_has ? "" : "=", (int)fact->text.len,
-                                fact->text.data != NULL ? fact->text.data : "");
+                                fact->path.data,
+                                fact->is_has       ? ""
+                                : fact->is_negated ? "!="
+                                                   : "=",
+                                (int)fact->text.len, fact->text.data != NULL ? fact->text.data : "");
     }
     (void)snprintf(seen_text + len, sizeof(seen_text) - len, " ");
 }

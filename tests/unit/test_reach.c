@@ -51,7 +51,8 @@ static enum mg_class render(const char *members, int *ret_version)
     struct mg_workflow *workflow = NULL;
     struct mg_slice results[MG_STEPS_MAX] = {{0}};
     ck_assert_msg(parse(members, &workflow) == MG_OK, "%s", err.text);
-    struct mg_render_input input = {workflow, "o-1", mg_slice_of(PAYLOAD), results};
+    struct mg_render_input input = {
+        .workflow = workflow, .order_id = "o-1", .payload = mg_slice_of(PAYLOAD), .results = results};
     enum mg_class class = mg_workflow_render(&input, 0, MG_KIND_DO, "o-1.a.do", "o-1.a.do", &rendered, &err);
     *ret_version = mg_workflow_request_version(workflow, 0, MG_KIND_DO);
     mg_workflow_destroy(workflow);

@@ -328,7 +328,8 @@ END_TEST
 static enum mg_class render(const struct mg_workflow *w, int step, enum mg_kind kind, const char *payload,
                             const struct mg_slice *results, struct mg_buf *buf, struct mg_err *err)
 {
-    struct mg_render_input input = {w, "o-1", mg_slice_of(payload), results};
+    struct mg_render_input input = {
+        .workflow = w, .order_id = "o-1", .payload = mg_slice_of(payload), .results = results};
     mg_buf_init(buf, 100000);
     return mg_workflow_render(&input, step, kind, "o-1.key.undo", "o-1.key.do", buf, err);
 }

@@ -112,7 +112,10 @@ static struct mg_slice RESULTS[MG_STEPS_MAX];
 static struct mg_render_input input_of(void)
 {
     RESULTS[0] = mg_slice_of("{\"ref\":\"r\"}");
-    return (struct mg_render_input){workflow, "o-1", mg_slice_of("{\"limit\": 14.00}"), RESULTS};
+    return (struct mg_render_input){.workflow = workflow,
+                                    .order_id = "o-1",
+                                    .payload = mg_slice_of("{\"limit\": 14.00}"),
+                                    .results = RESULTS};
 }
 
 START_TEST(an_answer_means_what_the_conditions_make_of_it)

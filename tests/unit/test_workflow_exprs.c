@@ -56,8 +56,10 @@ START_TEST(an_expression_is_rendered_as_its_value)
     ck_assert_msg(parse(text, &workflow, &err) == MG_OK, "%s", err.text);
     for (int round = 0; round < 2; round++) { /* the same bytes each time (law 8, derived identities) */
         struct mg_render_input input = {
-            workflow, "o-1",
-            mg_slice_of("{\"total\": 14.00, \"name\": \"M\\u00fcll\", \"items\": [ 1, 2.0 ]}"), results};
+            .workflow = workflow,
+            .order_id = "o-1",
+            .payload = mg_slice_of("{\"total\": 14.00, \"name\": \"M\\u00fcll\", \"items\": [ 1, 2.0 ]}"),
+            .results = results};
         mg_buf_init(&buf, 10000);
         enum mg_class class = mg_workflow_render(&input, 1, MG_KIND_DO, "k", "k", &buf, &err);
         if (BODIES[_i].result != NULL) {
@@ -136,7 +138,8 @@ START_TEST(an_output_and_an_undo_may_have_expressions)
     struct mg_buf buf;
     struct mg_err err = {MG_OK, ""};
     ck_assert_msg(parse(TEXT, &workflow, &err) == MG_OK, "%s", err.text);
-    struct mg_render_input input = {workflow, "o-1", mg_slice_of("{}"), results};
+    struct mg_render_input input = {
+        .workflow = workflow, .order_id = "o-1", .payload = mg_slice_of("{}"), .results = results};
     mg_buf_init(&buf, 10000);
     ck_assert_int_eq(mg_workflow_render_output(&input, &buf, &err), MG_OK);
     ck_assert_str_eq(buf.data, "{\"sum\":8.50}");

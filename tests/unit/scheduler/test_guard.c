@@ -219,6 +219,56 @@ START_TEST(a_skip_of_a_restarted_order_leaves_no_result_of_before)
 }
 END_TEST
 
+#define ACCEPTED                                                                                             \
+    "{\"step\":\"reserve\",\"service\":\"inventory\",\"finish_within\":\"1h\",\"learn\":\"verify\","         \
+    "\"do\":{\"method\":\"POST\",\"path\":\"/r\"},\"verify\":{\"method\":\"GET\",\"path\":\"/r\"},"          \
+    "\"undo\":{\"method\":\"DELETE\",\"path\":\"/r/${/results/reserve/ref}/${/payload/items/0}\"}}"
+#define ASKING                                                                                               \
+    "{\"step\":\"charge\",\"service\":\"payment\",\"undo\":\"none\",\"do\":{\"method\":\"POST\","            \
+    "\"path\":\"/c\",\"body\":[\"${= has(results.reserve)}\",\"${= state.reserve}\","                        \
+    "\"${= state.reserve == 'done' ? results.reserve.ref : 0}\"]}}"
+
+static void due(const char *step)
+{
+    char words[128];
+    (void)snprintf(words, sizeof(words), "\"command\":\"due\",\"step\":\"%s\",\"attempt\":1,\"by\":\"s\"",
+                   step);
+    stage_command("d-1", "o1", words, NULL);
+    stage_settle();
+}
+
+/* Would catch: the result of accepted work, kept for its undo, that later steps use though an operator
+ * skipped the work; and an undo that has lost it. */
+START_TEST(a_kept_result_of_a_skipped_step_is_for_its_undo_alone)
+{
+    submit(WORKFLOW("", ACCEPTED "," ASKING), "[3.00]");
+    stage_reply(&(struct stage_reply){.order_id = "o1",
+                                      .step = "reserve",
+                                      .attempt = 1,
+                                      .outcome = "accepted",
+                                      .executed = "maybe",
+                                      .is_over = true});
+    stage_settle();
+    stage_command("s-1", "o1", "\"command\":\"skip\",\"step\":\"reserve\",\"by\":\"ann\"", "amq.gen-tool");
+    stage_settle();
+    ck_assert_int_eq(sent("request", "[false,\"skipped\",0]"), 1);
+    stage_reply(&(struct stage_reply){
+        .order_id = "o1", .step = "charge", .attempt = 1, .outcome = "permanent", .executed = "no"});
+    stage_settle();
+    stage_command("r-1", "o1",
+                  "\"command\":\"resume\",\"by\":\"ann\",\"set\":[{\"pointer\":\"/items\",\"value\":[4]}]",
+                  "amq.gen-tool");
+    stage_settle();
+    ck_assert_int_eq(sent("command_result", "its undo would no longer fit"), 1);
+    stage_command("c-1", "o1", "\"command\":\"compensate\",\"by\":\"ann\"", "amq.gen-tool");
+    stage_settle();
+    stage_pass(60000);
+    due("reserve");
+    ck_assert_int_eq(sent("request", "/r/7.50/3.00"), 1);
+    stage_finish();
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("scheduler_guard");
@@ -231,6 +281,7 @@ int main(void)
     tcase_add_test(tests, an_order_that_is_refused_is_rejected);
     tcase_add_test(tests, many_guards_are_decided_in_one_fold);
     tcase_add_test(tests, a_skip_of_a_restarted_order_leaves_no_result_of_before);
+    tcase_add_test(tests, a_kept_result_of_a_skipped_step_is_for_its_undo_alone);
     suite_add_tcase(suite, tests);
     return run_suite(suite);
 }

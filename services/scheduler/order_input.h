@@ -1,0 +1,17 @@
+/* The values that the templates, guards and conditions of a stored order may use. */
+#ifndef MG_SCHEDULER_ORDER_INPUT_H
+#define MG_SCHEDULER_ORDER_INPUT_H
+
+#include "io/store/store.h"
+#include "wire/workflow.h"
+
+struct mg_order_input {
+    struct mg_render_input input;
+    struct mg_slice results[MG_STEPS_MAX];
+};
+
+/* For a request, a guard or a condition of `step`; -1: for the output. The record outlives it. */
+void mg_order_input_make(const struct mg_workflow *workflow, const struct mg_order_record *record, int step,
+                         struct mg_order_input *ret_input);
+
+#endif
