@@ -155,7 +155,7 @@ static enum mg_class digest_compare(const struct mg_fold *fold, int step, enum m
 {
     const struct mg_step_record *record = &fold->record->steps[step];
     bool has_digest = kind == MG_KIND_DO ? record->has_do_digest : record->has_undo_digest;
-    uint8_t digest[MG_SHA256_SIZE];
+    const uint8_t *kept = kind == MG_KIND_DO ? record->do_digest : record->undo_digest;
     struct mg_buf request;
     if (!has_digest) {
         return MG_OK;
@@ -163,13 +163,12 @@ static enum mg_class digest_compare(const struct mg_fold *fold, int step, enum m
     mg_buf_init(&request, MG_REQUEST_MAX);
     enum mg_class class = request_render(fold, step, kind, fold->record->payload, results, &request);
     if (class == MG_OK) {
+        uint8_t digest[MG_SHA256_SIZE];
         mg_sha256(mg_buf_slice(&request), digest);
+        class = memcmp(digest, kept, sizeof(digest)) == 0 ? MG_OK : MG_BAD_INPUT;
     }
     mg_buf_finish(&request);
-    bool is_kept =
-        class == MG_OK &&
-        memcmp(digest, kind == MG_KIND_DO ? record->do_digest : record->undo_digest, sizeof(digest)) == 0;
-    return is_kept || class == MG_TRANSIENT ? class : MG_BAD_INPUT;
+    return class == MG_OK || class == MG_TRANSIENT ? class : MG_BAD_INPUT;
 }
 
 enum mg_class mg_repair_check_result(const struct mg_fold *fold, int step, struct mg_slice result,

@@ -159,7 +159,7 @@ static void random_definition(uint64_t seed)
 START_TEST(random_definitions_have_a_picture)
 {
     for (int i = 0; i < 10; i++) { /* a process for ten: each takes a tenth of a second with sanitizers */
-        random_definition((uint64_t)(_i * 10 + i));
+        random_definition((uint64_t)_i * 10 + (uint64_t)i);
         check_picture();
     }
 }
