@@ -20,7 +20,7 @@ struct sim_message {
     int owners;                          /* the queue or the unacked list, and each delivery of it */
     uint32_t delivery_count;
     bool is_redelivered, is_again;
-    int64_t published_us;
+    int64_t published_us; /* when its publisher sent it */
     struct mg_slice exchange, routing_key, type, message_id, correlation_id, reply_to, traceparent, reason,
         app_id, body; /* absent: not set; each ends with a NUL beyond its length */
 };

@@ -8,9 +8,9 @@
 /* Whether there was another copy of a do of this step: redelivered by the broker, or sent again (law 3,
  * re-creation). */
 bool sim_check_has_copies(const char *order_id, const char *step);
-/* A conclusive answer to this do is on its way, and Makegood sent its request once. A later redelivery, after
- * an ack that the broker lost, is known to no process. */
-bool sim_check_is_do_settled(const char *correlation_id);
+/* A conclusive answer to this do was sent before that moment, and Makegood sent its request once. A later
+ * redelivery, after an ack that the broker lost, is known to no process. */
+bool sim_check_is_do_settled(const char *correlation_id, int64_t before_us);
 bool sim_check_has_left(const char *correlation_id); /* this request was sent, with any outcome */
 /* copies.c: a message has entered a queue; `is_again`: it is not the first copy. */
 struct sim_message;

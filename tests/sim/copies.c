@@ -15,7 +15,8 @@ static struct {
     struct sim_table copied;     /* "<order_id>.<step>" of dos with more than one copy; no values */
     struct sim_table sent_twice; /* correlation ids of requests that Makegood itself sent twice; no values */
     struct sim_table left;       /* correlation ids of all requests sent; no values */
-    struct sim_table settled;    /* correlation ids of requests with a conclusive answer; no values */
+    struct sim_table
+        settled; /* correlation ids of requests with a conclusive answer; when it was sent, in us */
 } copies;
 
 void sim_check_left(const struct sim_message *message)
@@ -54,10 +55,22 @@ bool sim_check_has_copies(const char *order_id, const char *step)
     return sim_table_find(&copies.copied, step_key(order_id, step, key)) != NULL;
 }
 
-bool sim_check_is_do_settled(const char *correlation_id)
+bool sim_check_is_do_settled(const char *correlation_id, int64_t before_us)
 {
     struct mg_slice id = mg_slice_of(correlation_id);
-    return sim_table_find(&copies.settled, id) != NULL && sim_table_find(&copies.sent_twice, id) == NULL;
+    const struct sim_entry *settled = sim_table_find(&copies.settled, id);
+    return settled != NULL && (intptr_t)settled->value <= before_us &&
+           sim_table_find(&copies.sent_twice, id) == NULL;
+}
+
+/* By the first conclusive answer to enter a queue. A queue without a majority may have kept it since it was
+ * sent. */
+static void settled_at(const struct sim_message *message)
+{
+    if (sim_table_find(&copies.settled, message->correlation_id) == NULL) {
+        sim_table_put(&copies.settled, message->correlation_id)->value =
+            (void *)(intptr_t)message->published_us;
+    }
 }
 
 /* Law 10, sticky maybe: every service here puts a number into its answer to a do. A do without one was cut
@@ -76,7 +89,7 @@ static void reply_published(const struct sim_message *message)
     }
     sim_check_answered(&reply, message->correlation_id);
     if (!reply.may_still_act && reply.outcome != MG_OUTCOME_ACCEPTED && !sim_check_leaves_open(&reply)) {
-        (void)sim_table_put(&copies.settled, message->correlation_id);
+        settled_at(message);
     }
 }
 

@@ -44,7 +44,7 @@ struct mg_http_call {
     int64_t timeout_ms;
     uint32_t attempt;
     int64_t act_before_ms; /* complete-by and quiesce, by the database's clock */
-    bool is_unknown_copy;  /* of a do with its answer on its way before it began */
+    int64_t began_us;
     /* the value that the caller will receive */
     enum mg_sent sent;
     bool is_cut; /* the connection broke within the body; the head had no length */
@@ -68,13 +68,21 @@ const struct sim_table *sim_ledger(void)
 
 /* ---- effects ---- */
 
+/* A copy of a do with its answer on its way before the copy began. That answer may enter its queue later. */
+static bool is_unknown_copy(const struct mg_http_call *call)
+{
+    char id[MG_KEY_SIZE];
+    mg_correlation_write(call->work->order_id, call->work->step, call->attempt, MG_KIND_DO, id);
+    return call->verb == VERB_DO && sim_check_is_do_settled(id, call->began_us);
+}
+
 /* Law 11, quiesce: an undo waits until the attempt is answered. A copy of the attempt's request may arrive
  * later, after a lost ack, and no process can detect it. So a service remembers its undos, as deploy/sample
  * does. */
 static bool is_forbidden(const struct mg_http_call *call)
 {
     const struct sim_work *work = call->work;
-    return work->is_undo_asked && !work->is_effective && (call->service == SIM_BANK || call->is_unknown_copy);
+    return work->is_undo_asked && !work->is_effective && (call->service == SIM_BANK || is_unknown_copy(call));
 }
 
 /* By the database's clock. In runs that set this clock the service uses its own, and no call takes long. */
@@ -95,7 +103,7 @@ static void overtaken_check(const struct mg_http_call *call)
 {
     const struct sim_work *work = call->work;
     const struct sim_submitted *order = sim_submitted_find(mg_slice_of(work->order_id));
-    if (!sim_is_time_true() || order->is_tail_lost || !is_in_time(call) || call->is_unknown_copy) {
+    if (!sim_is_time_true() || order->is_tail_lost || !is_in_time(call) || is_unknown_copy(call)) {
         return;
     }
     if (work->is_undo_asked) {
@@ -511,13 +519,6 @@ static void check_in_time(const struct mg_http_call *call, const struct mg_http_
     }
 }
 
-static bool is_answered_before(const struct mg_http_call *call)
-{
-    char id[MG_KEY_SIZE];
-    mg_correlation_write(call->work->order_id, call->work->step, call->attempt, MG_KIND_DO, id);
-    return sim_check_is_do_settled(id);
-}
-
 enum mg_class mg_http_client_call(struct mg_http_client *client, const struct mg_http_request *request,
                                   mg_http_done_fn *done, void *arg, struct mg_http_call **ret_call,
                                   struct mg_err *err)
@@ -540,7 +541,7 @@ enum mg_class mg_http_client_call(struct mg_http_client *client, const struct mg
     sim_check_called(call->work->order_id, call->work->step, request->body);
     call->attempt = (uint32_t)strtoul(header_of(request, "X-Makegood-Attempt: "), NULL, 10);
     call->act_before_ms = time_read_ms(header_of(request, "X-Makegood-Complete-By: ")) + SIM_QUIESCE_MS;
-    call->is_unknown_copy = call->verb == VERB_DO && is_answered_before(call);
+    call->began_us = sim_now_us();
     *ret_call = call;
     if (sim_now_us() < remote.away_until_us[call->service] || sim_happens(SIM_REMOTE_UNREACHABLE)) {
         answer_send(call, MG_SENT_NO, "connection refused");

@@ -239,12 +239,13 @@ static int64_t unset_ms(void)
 }
 
 /* A second step forward, while moments passed by the first are still spared, extends that span: a leader adds
- * the steps up (far_clock.c). */
+ * the steps up (far_clock.c). If the clock was set back below the span meanwhile, the span begins anew. */
 static void set_forward_note(int64_t from_ms, int64_t to_ms)
 {
-    if (unset_ms() >= sim_server.set_to_ms) {
+    if (unset_ms() >= sim_server.set_to_ms || from_ms < unset_ms()) {
         sim_server.set_us = sim_now_us();
         sim_server.set_from_ms = from_ms;
+        sim_server.set_to_ms = to_ms;
     }
     sim_server.set_to_ms = to_ms > sim_server.set_to_ms ? to_ms : sim_server.set_to_ms;
 }
