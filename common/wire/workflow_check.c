@@ -192,8 +192,7 @@ struct reference_check {
     bool has_own; /* a template refers to the step's own result */
 };
 
-/* Where the reference stands: `reference` is the text within "${…}", `column` one of its characters, from 1.
- */
+/* Where the reference stands: `reference` is the text in "${…}", `column` one of its characters, from 1. */
 static const char *at_reference(const struct reference_check *check, const char *reference, int column)
 {
     const char *text = reference[0] == '=' ? reference + 1 : reference, *at = NULL;

@@ -1,6 +1,5 @@
 /* The `request` member of one attempt, and the output of an order: their templates, with the values that this
  * order's references may use. */
-#include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -88,26 +87,6 @@ struct tried {
     bool is_lacking;
 };
 
-/* The pointer behind a path as written: ".id[0]". Up to the first name in quotes, which may have escapes;
- * what stands before it is asked for. */
-static void pointer_of(struct mg_slice path, char ret_pointer[MG_JSON_POINTER_SIZE])
-{
-    size_t len = 0, end = 0;
-    while (end < path.len && strchr("\"'", path.data[end]) == NULL) {
-        end++;
-    }
-    while (end < path.len && end > 0 && path.data[end] != '[') {
-        end--;
-    }
-    for (size_t i = 0; i < end && len + 1 < MG_JSON_POINTER_SIZE; i++) {
-        bool is_begin = path.data[i] == '.' || path.data[i] == '[';
-        if (is_begin || path.data[i] == '_' || isalnum((unsigned char)path.data[i])) {
-            ret_pointer[len++] = is_begin ? '/' : path.data[i];
-        }
-    }
-    ret_pointer[len + 1 < MG_JSON_POINTER_SIZE ? len : 0] = '\0'; /* too long: the whole is asked for */
-}
-
 /* True if a condition asks for the tried result before this reference counts. */
 static bool is_guarded(const struct tried *tried, const struct mg_expr_reference *reference)
 {
@@ -124,14 +103,17 @@ static void note_need(void *arg, const struct mg_expr_reference *reference)
     struct tried *tried = arg;
     const struct mg_workflow_exprs *exprs = tried->source->input->workflow->exprs;
     int step = tried->source->tried_step;
-    char pointer[MG_JSON_POINTER_SIZE];
+    char memory[MG_JSON_POINTER_SIZE];
+    struct mg_buf pointer;
     if (is_guarded(tried, reference)) {
         return;
     }
     if (reference->root == MG_ROOT_RESULTS && reference->member == step) {
-        pointer_of(reference->path, pointer);
+        mg_buf_init_fixed(&pointer, memory, sizeof(memory));
+        mg_expr_reference_pointer(reference, &pointer);
+        const char *asked = pointer.len > 0 && !pointer.failed ? pointer.data : ""; /* "": the whole */
         struct mg_slice result = tried->source->input->results[step];
-        tried->is_lacking = tried->is_lacking || !names_something(mg_json_find(result, pointer));
+        tried->is_lacking = tried->is_lacking || !names_something(mg_json_find(result, asked));
     } else if (reference->root == MG_ROOT_VALUES && (exprs->value_steps[reference->member] >> step & 1) &&
                !(tried->values >> reference->member & 1)) {
         tried->values |= UINT64_C(1) << reference->member;

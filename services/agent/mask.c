@@ -42,14 +42,16 @@ struct mg_slice mg_mask(struct mg_slice body, const struct mg_slice *secrets, in
                         struct mg_arena *arena)
 {
     char *copy = NULL;
-    for (size_t i = 0, len; i<body.len; i += len> 0 ? len : 1) {
-        len = match_any((struct mg_slice){body.data + i, body.len - i}, secrets, count);
+    size_t at = 0;
+    while (at < body.len) {
+        size_t len = match_any((struct mg_slice){body.data + at, body.len - at}, secrets, count);
         if (len > 0 && copy == NULL && (copy = mg_arena_text(arena, body)) == NULL) {
             return (struct mg_slice){NULL, 0};
         }
         if (len > 0) {
-            memset(copy + i, '*', len);
+            memset(copy + at, '*', len);
         }
+        at += len > 0 ? len : 1;
     }
     return copy != NULL ? (struct mg_slice){copy, body.len} : body;
 }

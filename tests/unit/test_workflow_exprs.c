@@ -171,8 +171,10 @@ static const struct {
     {"results.a.list[1].id + payload.x", "{\"list\":[{\"id\":\"i\"}]}", false},
     {"results.a['i-d'] + payload.x", "{\"i-d\":\"i\"}", true},
     {"results.a['i-d'] + payload.x", NULL, false},
+    {"results.a['i-d'] + payload.x", "{\"x\":1}", false},
     {"results.a.b[r'id'] + payload.x", "{\"b\":{\"id\":\"i\"}}", true},
     {"results.a.b[r'id'] + payload.x", "{}", false},
+    {"results.a.b[r'id'] + payload.x", "{\"b\":{\"x\":1}}", false},
     {"has(results.a.id) ? results.a.id + order.id : order.id", "{}", true},
 };
 
