@@ -234,7 +234,7 @@ def test_names(source):
     return (kinds | set(scenarios) | files | {f"e2e.{name}" for name in scenarios}
             | {f"{kind}.{name}" for kind in kinds for name in files} | {"unit.readme", "unit.proto_examples"}
             | {name for path in (source / "tests").rglob("CMakeLists.txt")
-               for name in re.findall(r"NAME ((?:bench|chaos|lint|model|sim|unit)\.\w+)", path.read_text("utf-8"))}
+               for name in re.findall(r"NAME ((?:bench|chaos|expr|lint|model|sim|unit)\.\w+)", path.read_text("utf-8"))}
             | {path.stem.replace("_", ".", 1) for path in (source / "tests/fuzz").glob("fuzz_*.c")}
             | {"lint." + name for name in re.findall(r"def check_(\w+)", (source / "tests/lint/lint.py").read_text("utf-8"))})
 
