@@ -1,7 +1,8 @@
 /*
  * HTTP calls to remote services (libcurl's multi interface on our loop). One call is one try: the request is
  * sent at most once. libcurl by itself re-sends a request after its reused connection died. Here a second
- * send within one call is stopped before its first byte and reported as MG_SENT_MAYBE.
+ * send within one call is stopped before its first byte and reported as MG_SENT_MAYBE. A kept connection with
+ * bytes that no request has asked for is closed, and its call takes a new one.
  *
  * TLS 1.2 or newer, always verified. A server that asks for a certificate only after the request
  * (post-handshake authentication) gets none.

@@ -1,8 +1,8 @@
 /*
  * HTTP calls by libcurl's multi interface, driven by our loop. libcurl names the sockets and the time-out
  * that it waits for; the loop watches them and passes the events back. libcurl never waits by itself.
- * http/request_curl.c sets up the single call, and prevents a second send; http/answer_curl.c makes its
- * answer.
+ * http/request_curl.c sets up the single call, and prevents a second send; http/socket_curl.c looks after
+ * kept connections; http/answer_curl.c makes the call's answer.
  *
  * Connections are divided among pools, each with a multi handle of its own. To find a reusable connection,
  * libcurl walks all connections of the host. Among 2,000 busy ones that takes longer than the rest of a call
@@ -145,6 +145,17 @@ static void on_call_timer(void *arg)
     mg_http_call_fail(call, CURLE_OPERATION_TIMEDOUT);
 }
 
+/* Nothing of the request was sent, and libcurl has closed the connection. A new one has no older bytes. */
+static bool call_restart(struct mg_http_call *call)
+{
+    CURLM *multi = call->pool->multi;
+    call->is_unclean = false;
+    call->error_text[0] = '\0';
+    (void)curl_multi_remove_handle(multi, call->easy);
+    return curl_easy_setopt(call->easy, CURLOPT_FRESH_CONNECT, 1L) == CURLE_OK &&
+           curl_multi_add_handle(multi, call->easy) == CURLM_OK;
+}
+
 static void pool_drive(struct mg_http_pool *pool, curl_socket_t fd, int events)
 {
     int running = 0;
@@ -159,6 +170,9 @@ static void pool_drive(struct mg_http_pool *pool, curl_socket_t fd, int events)
         CURLcode result = message->data.result;
         (void)curl_easy_getinfo(message->easy_handle, CURLINFO_PRIVATE, &call);
         assert(call);
+        if (call->is_unclean && call_restart(call)) {
+            continue;
+        }
         call_finish(call, result);
     }
     client_answer(pool->client);
@@ -262,6 +276,7 @@ static void pool_destroy(struct mg_http_pool *pool)
         return;
     }
     (void)curl_multi_cleanup(pool->multi); /* closes kept connections; watches go with them. Accepts NULL */
+    mg_http_sockets_finish(&pool->sockets);
     mg_timer_destroy(pool->timer);
     if (pool->idle) {
         mg_idle_destroy(pool->idle);
@@ -387,7 +402,9 @@ enum mg_class mg_http_client_call(struct mg_http_client *client, const struct mg
     /* A call without time left is not started; its timer ends it. */
     if (call->timeout_ms > 0) {
         struct mg_http_pool *pool = client_choose_pool(client);
-        CURLMcode code = curl_multi_add_handle(pool->multi, call->easy);
+        CURLMcode code = mg_http_sockets_watch(&pool->sockets, call->easy)
+                             ? curl_multi_add_handle(pool->multi, call->easy)
+                             : CURLM_OUT_OF_MEMORY;
         if (code != CURLM_OK) {
             (void)mg_err_set(err, class, "could not start %s: %s", request->method,
                              curl_multi_strerror(code));

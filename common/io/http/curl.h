@@ -1,6 +1,6 @@
 /*
- * Private to http/client_curl.c, http/request_curl.c, http/answer_curl.c and http/room_curl.c, the only files
- * that use libcurl.
+ * Private to http/client_curl.c, http/request_curl.c, http/answer_curl.c, http/room_curl.c and
+ * http/socket_curl.c, the only files that use libcurl.
  */
 #ifndef MG_IO_HTTP_CURL_H
 #define MG_IO_HTTP_CURL_H
@@ -16,15 +16,25 @@ TAILQ_HEAD(mg_http_calls, mg_http_call);
  * time, and as many begin. */
 #define MG_HTTP_SPARE_MAX 256
 
+/* The open sockets of a pool, kept connections and those in use. */
+struct mg_http_sockets {
+    struct mg_http_socket {
+        curl_socket_t fd;
+        int port; /* the local one; 0: not known yet */
+    } * all;
+    int count, capacity;
+};
+
 /* A part of the connections, with a multi handle of its own. */
 struct mg_http_pool {
     struct mg_http_client *client;
     CURLM *multi;
     struct mg_timer *timer; /* libcurl's next time-out */
     struct mg_idle *idle;   /* the same, if it is due now */
-    int room;               /* largest number of its connections */
-    int call_count;         /* calls given to it and not yet taken back */
-    int64_t empty_boot_ms;  /* since when it has no call, if it has none */
+    struct mg_http_sockets sockets;
+    int room;              /* largest number of its connections */
+    int call_count;        /* calls given to it and not yet taken back */
+    int64_t empty_boot_ms; /* since when it has no call, if it has none */
 };
 
 struct mg_http_client {
@@ -73,6 +83,7 @@ struct mg_http_call {
     bool keeps_connection; /* kept once an answer has come over it */
     bool is_late;          /* complete-by passed; the client stopped the call */
     bool is_resend;        /* libcurl tried to send again; the client stopped the call */
+    bool is_unclean;       /* its kept connection had bytes before the send; a new one is needed */
     bool is_headers_over;  /* the answer's headers are above their bound */
     bool is_body_over;
     bool is_finished;    /* in the list of finished calls */
@@ -100,6 +111,13 @@ void mg_http_call_conclude(struct mg_http_call *call, struct mg_http_answer *ans
 /* http/room_curl.c. False: no room for this many bytes; the caller pauses the call. */
 bool mg_http_room_take(struct mg_http_call *call, size_t len);
 void mg_http_room_leave(struct mg_http_call *call);
+
+/* http/socket_curl.c. The handle's new connections are among the sockets until they are closed, which may be
+ * after the call. False: no memory. */
+bool mg_http_sockets_watch(struct mg_http_sockets *sockets, CURL *easy);
+/* False if bytes have come over the kept connection with this local port, or if it has ended. */
+bool mg_http_sockets_are_clean(struct mg_http_sockets *sockets, int local_port);
+void mg_http_sockets_finish(struct mg_http_sockets *sockets);
 
 /* http/client_curl.c. Ends a call that libcurl did not end by itself. */
 void mg_http_call_fail(struct mg_http_call *call, CURLcode result);

@@ -133,10 +133,17 @@ static CURLcode on_tls_context(CURL *easy, void *context, void *arg)
     return CURLE_OK;
 }
 
+/* Whether the call has a connection that an earlier call made. */
+static bool is_kept(const struct mg_http_call *call)
+{
+    long made = 0;
+    return curl_easy_getinfo(call->easy, CURLINFO_NUM_CONNECTS, &made) == CURLE_OK && made == 0;
+}
+
 /* The last moment before a send, on an established connection. */
 static int on_before_send(void *arg, char *remote_ip, char *local_ip, int remote_port, int local_port)
 {
-    (void)remote_ip, (void)local_ip, (void)remote_port, (void)local_port;
+    (void)remote_ip, (void)local_ip, (void)remote_port;
     struct mg_http_call *call = arg;
     if (mg_http_call_has_sent(call)) {
         call->is_resend = true;
@@ -144,6 +151,10 @@ static int on_before_send(void *arg, char *remote_ip, char *local_ip, int remote
     }
     if (mg_clock_boot_ms() >= call->deadline_boot_ms) {
         call->is_late = true;
+        return CURL_PREREQFUNC_ABORT;
+    }
+    if (is_kept(call) && !mg_http_sockets_are_clean(&call->pool->sockets, local_port)) {
+        call->is_unclean = true;
         return CURL_PREREQFUNC_ABORT;
     }
     call->sends++;
