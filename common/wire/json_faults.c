@@ -2,6 +2,7 @@
  * definition. */
 #include <stdarg.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "wire/json_place.h"
 #include "wire/json_reader.h"
@@ -42,16 +43,29 @@ static void set_first(struct mg_json_faults *faults, enum mg_class class, struct
                                pointer != NULL ? ": " : "", text);
 }
 
+/* Quoted input must neither break the line nor steer a terminal; a cut may have split a character. */
+static void make_plain(char *text)
+{
+    mg_utf8_mend(text);
+    for (size_t len; *text != '\0'; text += len) {
+        bool is_end = *text == '\n' || *text == '\t';
+        size_t steering = is_end ? 1 : mg_text_steers(text, strnlen(text, 3));
+        memset(text, '?', steering);
+        len = steering > 0 ? steering : 1;
+    }
+}
+
 static void add_fault(struct mg_json_faults *faults, enum mg_class class, const char *pointer, const char *at,
                       char *text)
 {
     struct mg_json_place place = place_in(faults, pointer, at);
-    mg_utf8_mend(text);                     /* the cut may split a character */
-    for (char *c = text; *c != '\0'; c++) { /* quoted input must not break the line */
-        if ((unsigned char)*c < 0x20 || *c == 0x7f) {
-            *c = '?';
-        }
+    char plain[MG_JSON_POINTER_SIZE]; /* names in a pointer are input, too */
+    if (pointer != NULL) {
+        (void)snprintf(plain, sizeof(plain), "%s", pointer);
+        make_plain(plain);
+        pointer = plain;
     }
+    make_plain(text);
     if (faults->count == 0 || (class == MG_BAD_INPUT && faults->class == MG_STALE && !faults->is_newer)) {
         set_first(faults, class, place, pointer, text);
     }

@@ -45,17 +45,18 @@ static void *take(struct reading *reading, size_t size)
     return memory;
 }
 
-/* The step of a quoted name; -1, with a fault, if there is none. */
+/* The step of a quoted name, whose place the fault has; -1, with a fault, if there is none. */
 static int step_of(struct reading *reading, struct mg_slice quoted, const char *pointer)
 {
     struct mg_slice name = {quoted.data + 1, quoted.len - 2};
     int step = reading->workflow != NULL ? mg_workflow_step_index(reading->workflow, name) : -1;
     if (step < 0 && reading->workflow != NULL) {
         const char *nearest = mg_json_nearest(reading->step_names, name);
-        mg_json_fault(reading->faults, MG_BAD_INPUT, pointer, "the workflow has no step \"%.*s\"%s%s%s",
-                      (int)(name.len < MG_NAME_MAX ? name.len : MG_NAME_MAX), name.data,
-                      nearest != NULL ? "; did you mean \"" : "", nearest != NULL ? nearest : "",
-                      nearest != NULL ? "\"?" : "");
+        mg_json_fault_at(reading->faults, MG_BAD_INPUT, pointer, quoted.data,
+                         "the workflow has no step \"%.*s\"; %s%s%s",
+                         (int)(name.len < MG_NAME_MAX ? name.len : MG_NAME_MAX), name.data,
+                         nearest != NULL ? "did you mean \"" : "name one of its steps",
+                         nearest != NULL ? nearest : "", nearest != NULL ? "\"?" : "");
     }
     return step;
 }
@@ -65,14 +66,15 @@ static int step_of(struct reading *reading, struct mg_slice quoted, const char *
 static void fate_read(struct mg_json_object *object, struct mg_case_answer *answer)
 {
     int fate = mg_json_get_word(object, "fails", MG_OPTIONAL, FATES, MG_BAD_INPUT, -1);
+    bool has_fate = mg_json_get(object, "fails", MG_OPTIONAL).data != NULL;
     bool has_status = mg_json_get(object, "status", MG_OPTIONAL).data != NULL;
-    if (has_status == (fate >= 0)) {
+    if (has_status == has_fate) {
         mg_json_fault(object->faults, MG_BAD_INPUT, object->pointer,
                       "give either \"status\", or \"fails\" for a call without an answer");
         return;
     }
-    if (fate >= 0) {
-        answer->fate = (enum mg_case_fate)(MG_FATE_TIMEOUT + fate);
+    if (has_fate) { /* -1 has its fault */
+        answer->fate = fate >= 0 ? (enum mg_case_fate)(MG_FATE_TIMEOUT + fate) : MG_FATE_TIMEOUT;
         return;
     }
     answer->status = (int)mg_json_get_integer(object, "status", MG_REQUIRED, STATUS_MIN, STATUS_MAX, 0);
@@ -95,9 +97,9 @@ static void answer_read(struct reading *reading, struct mg_slice value, const ch
                              MG_JSON_UNKNOWN_REFUSED)) {
         return;
     }
-    answer->kind =
-        (enum mg_kind)mg_json_get_word(&object, "kind", MG_OPTIONAL, MG_WORDS_KIND, MG_BAD_INPUT, MG_KIND_DO);
-    if (answer->step >= 0 && !reading->workflow->steps[answer->step].actions[answer->kind].is_present) {
+    int kind = mg_json_get_word(&object, "kind", MG_OPTIONAL, MG_WORDS_KIND, MG_BAD_INPUT, MG_KIND_DO);
+    answer->kind = kind >= 0 ? (enum mg_kind)kind : MG_KIND_DO;
+    if (answer->step >= 0 && kind >= 0 && !reading->workflow->steps[answer->step].actions[kind].is_present) {
         mg_json_member_fault(&object, MG_BAD_INPUT, "kind", "step \"%s\" has no %s",
                              reading->workflow->steps[answer->step].name, mg_kind_name(answer->kind));
     }
@@ -164,7 +166,7 @@ static void requests_check(struct reading *reading, struct mg_slice requests, co
 {
     struct mg_json_walk walk;
     struct mg_slice none, value;
-    char place[MG_JSON_POINTER_SIZE];
+    char place[MG_JSON_POINTER_SIZE], at[MG_JSON_POINTER_SIZE];
     mg_json_walk_begin(&walk, requests);
     for (int i = 0; mg_json_walk_next(&walk, &none, &value); i++) {
         struct mg_json_object object;
@@ -175,7 +177,8 @@ static void requests_check(struct reading *reading, struct mg_slice requests, co
         }
         struct mg_slice step = mg_json_get_typed(&object, "step", MG_REQUIRED, MG_JSON_STRING);
         if (step.data != NULL) {
-            (void)step_of(reading, step, place);
+            mg_json_pointer_join(object.pointer, mg_slice_of("step"), at);
+            (void)step_of(reading, step, at);
         }
         (void)mg_json_get_word(&object, "kind", MG_OPTIONAL, MG_WORDS_KIND, MG_BAD_INPUT, MG_KIND_DO);
         (void)mg_json_get_integer(&object, "number", MG_OPTIONAL, 1, INT32_MAX, 1);
@@ -255,16 +258,22 @@ static void services_read(struct reading *reading, struct mg_slice array)
 {
     struct mg_json_walk walk;
     struct mg_slice none, value;
+    char place[MG_JSON_POINTER_SIZE];
     mg_json_walk_begin(&walk, array);
-    while (mg_json_walk_next(&walk, &none, &value)) {
+    for (int i = 0; mg_json_walk_next(&walk, &none, &value); i++) {
         value = mg_json_trim(value);
-        if (mg_json_type_of(value) != MG_JSON_STRING ||
-            reading->cases->service_count >= MG_CASE_SERVICES_MAX) {
-            mg_json_fault(reading->faults, MG_BAD_INPUT, "/services",
-                          "expected at most %d paths of service files", MG_CASE_SERVICES_MAX);
+        (void)snprintf(place, sizeof(place), "/services/%d", i);
+        if (i == MG_CASE_SERVICES_MAX) {
+            mg_json_fault(reading->faults, MG_BAD_INPUT, place, "one too many; a file names up to %d",
+                          MG_CASE_SERVICES_MAX);
             return;
         }
-        reading->cases->services[reading->cases->service_count++] = value;
+        if (mg_json_type_of(value) == MG_JSON_STRING) {
+            reading->cases->services[reading->cases->service_count++] = value;
+        } else {
+            mg_json_fault(reading->faults, MG_BAD_INPUT, place, "%s; the path of a service file is expected",
+                          mg_json_type_name(mg_json_type_of(value)));
+        }
     }
 }
 
@@ -289,6 +298,7 @@ static void cases_read(struct reading *reading)
                               MG_JSON_UNKNOWN_REFUSED)) {
         return;
     }
+    (void)mg_json_get_typed(&object, "$schema", MG_OPTIONAL, MG_JSON_STRING); /* for editors */
     name_check(reading, &object);
     struct mg_slice services = mg_json_get_typed(&object, "services", MG_OPTIONAL, MG_JSON_ARRAY);
     if (services.data != NULL) {
@@ -335,9 +345,10 @@ enum mg_class mg_cases_parse(struct mg_slice text, const struct mg_workflow *wor
         mg_cases_destroy(cases);
         return mg_err_set(err, MG_TRANSIENT, "could not read cases of %zu bytes: no memory", text.len);
     }
+    faults.text = cases->text;
     cases_read(&reading);
     if (faults.class != MG_OK) {
-        mg_cases_destroy(cases);
+        mg_cases_destroy(cases); /* with the text that has the places */
         return mg_json_faults_end(&faults);
     }
     *ret_cases = cases;

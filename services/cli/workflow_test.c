@@ -183,6 +183,19 @@ static void excuse_match(const struct testing *testing, int step, int branch, vo
     }
 }
 
+static enum mg_exit_code excuse_refuse(const struct testing *testing, const struct excuse *excuse)
+{
+    struct mg_mistake_printer printer = {.path = testing->cases_path};
+    char pointer[MG_BRANCH_NAME_SIZE + 16], text[2 * MG_BRANCH_NAME_SIZE];
+    int len = (int)mg_utf8_cut(excuse->name, MG_BRANCH_NAME_SIZE);
+    snprintf(pointer, sizeof(pointer), "/uncovered/%.*s", (int)excuse->name.len - 2, excuse->name.data + 1);
+    snprintf(text, sizeof(text), "%.*s %s", len, excuse->name.data,
+             excuse->is_known ? "is taken by a case; leave it out"
+                              : "is no branch of the workflow; --coverage lists their names");
+    mg_mistake_print(&printer, mg_json_place_at(testing->cases->text, pointer), "/uncovered", text);
+    return MG_EXIT_USAGE;
+}
+
 /* A reason without its branch would hide the next branch of that name. */
 static enum mg_exit_code excuses_check(const struct testing *testing)
 {
@@ -194,11 +207,7 @@ static enum mg_exit_code excuses_check(const struct testing *testing)
         excuse.is_known = excuse.is_taken = false;
         branches_each(testing, excuse_match, &excuse);
         if (!excuse.is_known || excuse.is_taken) {
-            return mg_cli_fail(MG_EXIT_USAGE, "%s: /uncovered: %.*s %s", testing->cases_path,
-                               (int)mg_utf8_cut(excuse.name, MG_BRANCH_NAME_SIZE), excuse.name.data,
-                               excuse.is_known
-                                   ? "is taken by a case; leave it out"
-                                   : "is no branch of the workflow; --coverage lists their names");
+            return excuse_refuse(testing, &excuse);
         }
     }
     return MG_EXIT_DONE;

@@ -7,6 +7,7 @@
 #include "suite.h"
 #include "wire/service.h"
 #include "wire/workflow.h"
+#include "wire/workflow_cases.h"
 
 #define FILE_MAX  (1 << 20)
 #define LINES_MAX 8192
@@ -49,11 +50,27 @@ static enum mg_class read_service(struct mg_slice text, const struct mg_mistakes
     return class;
 }
 
+static enum mg_class read_cases(struct mg_slice text, const struct mg_mistakes *mistakes, struct mg_err *err)
+{
+    static const char WORKFLOW[] =
+        "{\"workflow\":\"trip\",\"version\":1,\"steps\":[{\"step\":\"flight\",\"service\":\"s\",\"undo\":\"none\","
+        "\"do\":{\"method\":\"POST\",\"path\":\"/a\"}},{\"step\":\"hotel\",\"service\":\"s\","
+        "\"undo\":{\"method\":\"DELETE\",\"path\":\"/b\"},\"do\":{\"method\":\"POST\",\"path\":\"/b\"}}]}";
+    struct mg_workflow *workflow = NULL;
+    struct mg_cases *cases = NULL;
+    ck_assert_msg(mg_workflow_parse(mg_slice_of(WORKFLOW), NULL, &workflow, err) == MG_OK, "%s", err->text);
+    enum mg_class class = mg_cases_parse(text, workflow, mistakes, &cases, err);
+    mg_cases_destroy(cases);
+    mg_workflow_destroy(workflow);
+    return class;
+}
+
 static const struct {
     const char *file;
     enum mg_class (*read)(struct mg_slice text, const struct mg_mistakes *mistakes, struct mg_err *err);
     int rows_min; /* a table that is not read would pass */
-} TABLES[] = {{"workflow.txt", read_workflow, 100}, {"service.txt", read_service, 8}};
+} TABLES[] = {
+    {"workflow.txt", read_workflow, 100}, {"service.txt", read_service, 8}, {"cases.txt", read_cases, 15}};
 
 static char *table_text(const char *name)
 {
@@ -176,6 +193,30 @@ START_TEST(a_quotation_is_cut_at_a_character)
 }
 END_TEST
 
+/* Catches: a name of the input in a pointer that splits a character where it is cut, or steers a terminal. */
+START_TEST(a_pointer_is_plain)
+{
+    struct lines lines = {.len = 0};
+    const struct mg_mistakes mistakes = {add_line, &lines};
+    struct mg_cases *cases = NULL;
+    struct mg_err err;
+    struct mg_buf text;
+    mg_buf_init(&text, 10000);
+    mg_buf_append_text(&text, "{\"workflow\":\"w\",\"answers\":{\"\u202e\xc2\x9b\x7f");
+    for (int i = 0; i < 200; i++) {
+        mg_buf_append_text(&text, "é");
+    }
+    mg_buf_append_text(&text, "\":1},\"cases\":[]}");
+    ck_assert_int_eq(mg_cases_parse(mg_buf_slice(&text), NULL, &mistakes, &cases, &err), MG_BAD_INPUT);
+    ck_assert_ptr_nonnull(strstr(lines.text, "/answers/??????\xc3\xa9"));
+    for (size_t at = 0, len; at < lines.len; at += len) {
+        len = mg_utf8_len(lines.text + at, lines.len - at);
+        ck_assert_msg(len > 0 && mg_text_steers(lines.text + at, lines.len - at) == 0, "%s", lines.text);
+    }
+    mg_buf_finish(&text);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("mistakes");
@@ -185,6 +226,7 @@ int main(void)
     tcase_add_test(tests, the_first_mistake_has_its_place);
     tcase_add_test(tests, mistakes_of_syntax_are_bounded);
     tcase_add_test(tests, a_quotation_is_cut_at_a_character);
+    tcase_add_test(tests, a_pointer_is_plain);
     suite_add_tcase(suite, tests);
     return run_suite(suite);
 }

@@ -7,6 +7,7 @@ The answer as JSON has its schema, and JUnit's file its form. No server is neede
 import json
 import os
 import pathlib
+import re
 import subprocess
 import sys
 import tempfile
@@ -159,7 +160,7 @@ class Cases(unittest.TestCase):
             with self.subTest(name):
                 done = run(SOURCE / SAMPLES["fulfilment"][0], self.changed(('"cases": [', f'"uncovered": {{"{name}": "why"}}, "cases": [')))
                 self.assertEqual(done.returncode, USAGE, done.stdout)
-                self.assertIn(f"/uncovered: {text}", done.stderr)
+                self.assertRegex(done.stderr, rf"^{re.escape(self.folder.name)}/cases.json:\d+:\d+: /uncovered: {re.escape(text)}")
 
     def test_an_order_that_a_longer_time_would_end_ends_by_its_deadline(self):
         path = self.changed(('"answers": { "book": [{ "status": 422 }] }', '"answers": { "book": [{ "fails": "unreachable" }] }'))
@@ -168,14 +169,16 @@ class Cases(unittest.TestCase):
 
     def test_mistakes_of_the_file_have_a_pointer_and_a_cure(self):
         for old, new, text in (
-                ('"answers": { "charge": [', '"answers": { "chargee": [', 'the workflow has no step "chargee"; did you mean "charge"?'),
-                ('"expect": {', '"expects": {', "/cases/0"),
+                ('"answers": { "charge": [', '"answers": { "chargee": [',
+                 '/cases/1/answers/chargee: the workflow has no step "chargee"; did you mean "charge"?'),
+                ('"expect": {', '"expects": {', '/cases/0/expects: no such member; did you mean "expect"?'),
                 ('"workflow": "fulfilment"', '"workflow": "other"', "/workflow: the cases are for workflow"),
+                ('"workflow": "fulfilment",', '"workflow": "fulfilment"', "a comma is missing here"),
         ):
             with self.subTest(text):
                 done = run(SOURCE / SAMPLES["fulfilment"][0], self.changed((old, new)))
                 self.assertEqual(done.returncode, USAGE, done.stdout)
-                self.assertIn(text, done.stderr)
+                self.assertRegex(done.stderr, rf"(?m)^{re.escape(self.folder.name)}/cases.json:\d+:\d+: {re.escape(text)}")
 
     def test_the_json_has_its_schema_and_junit_its_form(self):
         schema = json.loads((SOURCE / "proto/cli/workflow-test.schema.json").read_text(encoding="utf-8"))
