@@ -210,6 +210,23 @@ size_t mg_text_steers(const char *text, size_t len)
     return is_mark || is_turn || is_isolation ? 3 : 0;
 }
 
+void mg_text_copy_plain(struct mg_slice text, char *ret_text, size_t size)
+{
+    size_t len = 0, step;
+    for (size_t i = 0; i < text.len; i += step) {
+        step = mg_utf8_len(text.data + i, text.len - i);
+        if (step == 0 || len + step >= size) {
+            break;
+        }
+        bool is_end = text.data[i] == '\n' || text.data[i] == '\t';
+        bool is_plain = !is_end && mg_text_steers(text.data + i, text.len - i) == 0;
+        size_t shown = is_plain ? step : 1;
+        memcpy(ret_text + len, is_plain ? text.data + i : " ", shown);
+        len += shown;
+    }
+    ret_text[len] = '\0';
+}
+
 void mg_utf8_mend(char *text)
 {
     for (size_t left = strlen(text); left > 0;) {

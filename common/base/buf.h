@@ -31,6 +31,9 @@ size_t mg_utf8_cut(struct mg_slice text, size_t max);
  * text direction, or a line end beyond ASCII. Else 0, as for line ends and tabs. At most `len` bytes are
  * read, at least 1 must be there. */
 size_t mg_text_steers(const char *text, size_t len);
+/* Copies UTF-8 for people as one plain line: a blank for each line end, tab, and character that steers. Cut
+ * before the first character without room; `size` > 0. */
+void mg_text_copy_plain(struct mg_slice text, char *ret_text, size_t size);
 /* Replaces each byte that is not UTF-8 by '?', for example where a text was cut within a character. */
 void mg_utf8_mend(char *text);
 

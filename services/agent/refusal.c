@@ -36,25 +36,6 @@ static void code_find(const struct mg_service *service, struct mg_slice body, st
     }
 }
 
-/* Copies text for people: a blank for each character that would steer a terminal. JSON has checked that it is
- * UTF-8. */
-static void message_copy(struct mg_slice text, char ret_message[MG_ERROR_MESSAGE_MAX + 1])
-{
-    size_t len = 0, step;
-    for (size_t i = 0; i < text.len; i += step) {
-        step = mg_utf8_len(text.data + i, text.len - i);
-        if (step == 0 || len + step > MG_ERROR_MESSAGE_MAX) {
-            break;
-        }
-        bool is_end = text.data[i] == '\n' || text.data[i] == '\t';
-        bool is_plain = !is_end && mg_text_steers(text.data + i, text.len - i) == 0;
-        size_t shown = is_plain ? step : 1;
-        memcpy(ret_message + len, is_plain ? text.data + i : " ", shown);
-        len += shown;
-    }
-    ret_message[len] = '\0';
-}
-
 /* True if the body is JSON, which alone has places. */
 static bool is_searchable(struct mg_slice body, const struct mg_json_limits *limits)
 {
@@ -84,7 +65,7 @@ void mg_refusal_message(const struct mg_service *service, struct mg_slice body,
     for (int i = 0; service->error.text[i] != NULL && !is_found; i++) {
         is_found = text_read(mg_json_find(body, service->error.text[i]), false, &text);
         if (is_found) {
-            message_copy(mg_buf_slice(&text), ret_message);
+            mg_text_copy_plain(mg_buf_slice(&text), ret_message, MG_ERROR_MESSAGE_MAX + 1);
         }
     }
     mg_buf_finish(&text);

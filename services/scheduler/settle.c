@@ -75,16 +75,34 @@ static bool is_cause(const struct mg_reply *reply, const struct mg_step_record *
     return reply->kind != MG_KIND_VERIFY || is_free;
 }
 
-/* The service's words, from their JSON string, cut at `max`: agents in other languages may send more. Absent
- * if there are none. */
-static struct mg_slice words_take(struct mg_batch *batch, struct mg_slice quoted, size_t max)
+/* The service's words, from their JSON string, in the batch's scratch. Absent if there are none. */
+static struct mg_slice words_read(struct mg_batch *batch, struct mg_slice quoted)
 {
     mg_buf_clear(&batch->scratch);
     if (!mg_json_string(quoted, &batch->scratch) || batch->scratch.failed || batch->scratch.len == 0) {
         return (struct mg_slice){NULL, 0};
     }
-    struct mg_slice words = mg_buf_slice(&batch->scratch);
-    return mg_arena_copy(batch->arena, (struct mg_slice){words.data, mg_utf8_cut(words, max)});
+    return mg_buf_slice(&batch->scratch);
+}
+
+/* Its sentence. A good answer that refuses, and agents in other languages, give any characters. */
+static struct mg_slice message_take(struct mg_batch *batch, struct mg_slice quoted)
+{
+    char message[MG_ERROR_MESSAGE_MAX + 1];
+    struct mg_slice words = words_read(batch, quoted);
+    if (words.data == NULL) {
+        return words;
+    }
+    mg_text_copy_plain(words, message, sizeof(message));
+    return mg_arena_copy(batch->arena, mg_slice_of(message));
+}
+
+/* Its body; agents in other languages may send more than a step keeps. */
+static struct mg_slice body_take(struct mg_batch *batch, struct mg_slice quoted)
+{
+    struct mg_slice words = words_read(batch, quoted);
+    words.len = mg_utf8_cut(words, MG_ERROR_KEEP_MAX);
+    return words.data != NULL ? mg_arena_copy(batch->arena, words) : words;
 }
 
 /* True if the reply gives the step's result. Of work that is accepted, or whose answer is not clear, only an
@@ -117,8 +135,8 @@ static void record_update(struct mg_batch *batch, const struct mg_reply *reply,
         mg_step_error_set(record, none, none); /* an earlier attempt's */
     } else if (reply->outcome != MG_OUTCOME_DONE && is_cause(reply, record)) {
         mg_step_error_set(record, mg_slice_of(reply->error_code), mg_slice_of(reply->error_text));
-        record->error_message = words_take(batch, reply->error_message, MG_ERROR_MESSAGE_MAX);
-        record->error_body = words_take(batch, reply->error_body, MG_ERROR_KEEP_MAX);
+        record->error_message = message_take(batch, reply->error_message);
+        record->error_body = body_take(batch, reply->error_body);
     }
 }
 

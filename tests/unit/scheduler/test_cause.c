@@ -266,6 +266,57 @@ START_TEST(an_agents_own_text_stays_with_the_operator)
 }
 END_TEST
 
+/* The code of a reply, and the cause of its step's failure. */
+static const char *const CAUSES[][2] = {
+    {"http_422/SOLD_OUT", "{\"step\":\"reserve\",\"code\":\"SOLD_OUT\",\"status\":422}"},
+    {"http_503", "{\"step\":\"reserve\",\"code\":\"http_503\",\"status\":503}"},
+    {"http_42", "{\"step\":\"reserve\",\"code\":\"http_42\"}"},
+    {"http_4222", "{\"step\":\"reserve\",\"code\":\"http_4222\"}"},
+    {"refused/SOLD_OUT", "{\"step\":\"reserve\",\"code\":\"SOLD_OUT\"}"},
+    {"refused", "{\"step\":\"reserve\",\"code\":\"refused\"}"},
+    {"answer_unclear", "{\"step\":\"reserve\",\"code\":\"answer_unclear\"}"},
+    {"timeout", "{\"step\":\"reserve\",\"code\":\"timeout\"}"},
+};
+
+/* Would catch: a status in a cause that no status refused, or a class of errors in front of the service's
+ * code. */
+START_TEST(a_cause_has_a_status_if_one_refused)
+{
+    fake_store.definition = TWO("compensate");
+    stage_submit("o1", false);
+    stage_settle();
+    stage_reply(&(struct stage_reply){.order_id = "o1",
+                                      .step = "reserve",
+                                      .attempt = 1,
+                                      .outcome = "permanent",
+                                      .executed = "no",
+                                      .error_code = CAUSES[_i][0],
+                                      .is_over = true});
+    stage_settle();
+    expect_status("compensated", CAUSES[_i][1]);
+}
+END_TEST
+
+/* Would catch: a service's text that steers the terminal of a client or an operator. */
+START_TEST(the_text_of_a_cause_is_one_plain_line)
+{
+    fake_store.definition = TWO("compensate");
+    stage_submit("o1", false);
+    stage_settle();
+    stage_reply(&(struct stage_reply){.order_id = "o1",
+                                      .step = "reserve",
+                                      .attempt = 1,
+                                      .outcome = "permanent",
+                                      .executed = "no",
+                                      .error_code = "http_422",
+                                      .message = "no\\u001b[31m\\n\\u202ecover",
+                                      .is_over = true});
+    stage_settle();
+    expect_status("compensated",
+                  "{\"step\":\"reserve\",\"code\":\"http_422\",\"text\":\"no [31m  cover\",\"status\":422}");
+}
+END_TEST
+
 START_TEST(a_rejection_has_a_code)
 {
     stage_submit("o1", false);
@@ -405,6 +456,9 @@ int main(void)
     tcase_add_test(test, the_cause_of_a_compensation_stays_the_failure);
     tcase_add_test(test, the_cause_of_an_expiry_is_its_reason);
     tcase_add_test(test, an_agents_own_text_stays_with_the_operator);
+    tcase_add_loop_test(test, a_cause_has_a_status_if_one_refused, 0,
+                        (int)(sizeof(CAUSES) / sizeof(CAUSES[0])));
+    tcase_add_test(test, the_text_of_a_cause_is_one_plain_line);
     tcase_add_test(test, a_rejection_has_a_code);
     tcase_add_test(test, what_an_undo_found_absent_is_no_failure);
     tcase_add_test(test, a_body_is_cut_however_long_it_comes);
