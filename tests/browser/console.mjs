@@ -242,6 +242,8 @@ test("on a phone the same steps stand in a list, and workflows count what was sk
     await visitor.open("/workflows");
     const insure = panelOf(visitor, "trip").getByRole("row", {name: "insure"});
     await insure.waitFor();
+    const names = await panelOf(visitor, "trip").locator("tbody td[data-name=step], tbody th").allTextContents();
+    assert.deepEqual(names.map((text) => text.trim()), ["seat", "charge", "insure", "policy", "transfer", "ticket"], "the workflow's order");
     const skipped = insure.locator("td[data-name=skipped]");
     assert(Number(await skipped.textContent()) > 0, "the workflows page counts no skip");
     await visitor.judge(`workflows-${size}`);

@@ -212,8 +212,9 @@ static const struct {
         "  WHERE revision = 1 AND received_at > " MG_SQL_NOW " - interval '1 day'"
         "  ORDER BY received_at DESC, order_id DESC LIMIT " STEPS_COUNTED "),"
         /* Each order by its key: with a plan for all orders at once the tables would be read whole. */
-        " met AS MATERIALIZED (SELECT s.workflow, s.step, s.state FROM newest n JOIN LATERAL ("
-        "  SELECT p.workflow, t.step, t.state FROM order_process p JOIN order_step t ON t.order_id = p.order_id"
+        " met AS MATERIALIZED (SELECT s.* FROM newest n JOIN LATERAL ("
+        "  SELECT p.workflow, p.workflow_version, t.step, t.position, t.state"
+        "  FROM order_process p JOIN order_step t ON t.order_id = p.order_id"
         "  WHERE p.order_id = n.order_id OFFSET 0) s ON true)"
         " SELECT workflow, step, count(*) FILTER (WHERE state = 'done') AS done,"
         " count(*) FILTER (WHERE state IN ('failed', 'undo_failed')) AS failed,"
@@ -223,7 +224,8 @@ static const struct {
         " count(*) FILTER (WHERE state = 'undone') AS undone,"
         " count(*) FILTER (WHERE state = 'skipped') AS skipped,"
         " (SELECT count(*) FROM newest) AS looked_at"
-        " FROM met GROUP BY workflow, step ORDER BY workflow, step LIMIT " ROWS_MAX}, 0},
+        " FROM met GROUP BY workflow, step"
+        " ORDER BY workflow, (array_agg(position ORDER BY workflow_version DESC))[1], step LIMIT " ROWS_MAX}, 0},
     [MG_REPORT_SERVICES] = {{
         "report_services",
         "SELECT service, instance, breaker, is_ready, in_flight, concurrency, reason,"

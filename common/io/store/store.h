@@ -456,7 +456,7 @@ enum mg_report {
     MG_REPORT_WORKFLOWS, /* name, version, loaded_at, open orders (of 100,000 in all) */
     /* workflow, step, and the number of orders in which the step is done, failed, unknown, waiting (also for
      * its undo), running, undone, or skipped; of the newest MG_STEPS_COUNTED_ORDERS orders of the last day,
-     * whose number is in the column looked_at */
+     * whose number is in the column looked_at. By workflow, and by the step's place in its newest version */
     MG_REPORT_WORKFLOW_STEPS,
     MG_REPORT_SERVICES, /* service_state */
     /* operator settings of each service, one row for each of its reporting agents: service, version,
