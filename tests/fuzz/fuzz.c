@@ -64,6 +64,58 @@ void fuzz_require_same(struct mg_buf *first, struct mg_buf *second)
     mg_buf_finish(second);
 }
 
+bool fuzz_has_place(struct mg_slice text, struct mg_json_place place)
+{
+    int line = 1, column = 1;
+    for (size_t i = 0; i < text.len && line < place.line; i++) {
+        line += text.data[i] == '\n';
+        text = line == place.line ? (struct mg_slice){text.data + i + 1, text.len - i - 1} : text;
+    }
+    for (size_t i = 0; i < text.len && text.data[i] != '\n' && column < place.column; i++) {
+        column += i + 1 == text.len || ((unsigned char)text.data[i + 1] & 0xc0) != 0x80;
+    }
+    return place.line == line && place.column == column;
+}
+
+bool fuzz_steers(const char *text, size_t len)
+{
+    const unsigned char *at = (const unsigned char *)text, *end = at + len;
+    for (; at < end; at++) {
+        unsigned second = end - at > 1 ? at[1] : 0, third = end - at > 2 ? at[2] : 0;
+        bool is_mark = at[0] == 0xe2 && second == 0x80 &&
+                       (third == 0x8e || third == 0x8f || (third >= 0xa8 && third <= 0xae));
+        bool is_isolation = at[0] == 0xe2 && second == 0x81 && third >= 0xa6 && third <= 0xa9;
+        bool is_control = at[0] == 0xc2 && second >= 0x80 && second <= 0x9f;
+        if ((*at < ' ' && *at != '\n') || *at == 0x7f || is_mark || is_isolation || is_control) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* The least code point of a sequence with so many bytes behind its first one. */
+static const uint32_t LEAST[] = {0, 0x80, 0x800, 0x10000};
+
+bool fuzz_is_plain(const char *text, size_t len)
+{
+    for (size_t i = 0; i < len;) {
+        unsigned char first = (unsigned char)text[i++];
+        int more = first < 0x80 ? 0 : first < 0xc0 ? -1 : first < 0xe0 ? 1 : first < 0xf0 ? 2 : 3;
+        uint32_t point = more <= 0 ? first : first & (0x3fu >> more);
+        for (int k = 0; k < more; k++, i++) {
+            if (i == len || ((unsigned char)text[i] & 0xc0) != 0x80) {
+                return false;
+            }
+            point = point << 6 | ((unsigned char)text[i] & 0x3fu);
+        }
+        bool is_surrogate = point >= 0xd800 && point < 0xe000;
+        if (more < 0 || first > 0xf4 || point < LEAST[more] || point > 0x10ffff || is_surrogate) {
+            return false;
+        }
+    }
+    return !fuzz_steers(text, len) && (len == 0 || memchr(text, '\n', len) == NULL);
+}
+
 bool fuzz_is_within(struct mg_slice part, struct mg_slice whole)
 {
     return part.data >= whole.data && part.len <= whole.len && part.data + part.len <= whole.data + whole.len;

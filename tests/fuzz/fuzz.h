@@ -13,6 +13,7 @@
 
 #include "base/buf.h"
 #include "base/err.h"
+#include "wire/json.h"
 
 /* libFuzzer's interface: `data` is exactly `size` bytes long, so a sanitizer detects a read past its end.
  * Returns 0. */
@@ -36,6 +37,14 @@ char *fuzz_take_text(struct mg_slice *rest);
 
 /* Text that is written, read and written again has the same bytes. Finishes both bufs. */
 void fuzz_require_same(struct mg_buf *first, struct mg_buf *second);
+
+/* A line and a column of the text, or its end. */
+bool fuzz_has_place(struct mg_slice text, struct mg_json_place place);
+/* True if a character of the text controls a terminal or changes how a line reads. A line end does neither.
+ */
+bool fuzz_steers(const char *text, size_t len);
+/* UTF-8 on one line, without such a character. A second reader of UTF-8, by code points. */
+bool fuzz_is_plain(const char *text, size_t len);
 
 bool fuzz_is_within(struct mg_slice part, struct mg_slice whole);
 bool fuzz_contains(struct mg_slice text, const char *word);

@@ -189,19 +189,9 @@ static void try_filter(const char *text, struct mg_slice rest)
 
 /* ---- texts for a terminal ---- */
 
-/* Control bytes of UTF-8 for a terminal, at any place. */
 static bool steers(const char *text)
 {
-    for (const unsigned char *at = (const unsigned char *)text; *at != '\0'; at++) {
-        bool is_mark = at[0] == 0xe2 && at[1] == 0x80 &&
-                       (at[2] == 0x8e || at[2] == 0x8f || (at[2] >= 0xa8 && at[2] <= 0xae));
-        bool is_isolation = at[0] == 0xe2 && at[1] == 0x81 && at[2] >= 0xa6 && at[2] <= 0xa9;
-        bool is_control = at[0] == 0xc2 && at[1] >= 0x80 && at[1] <= 0x9f;
-        if (*at < ' ' || *at == 0x7f || is_mark || is_isolation || is_control) {
-            return true;
-        }
-    }
-    return false;
+    return strchr(text, '\n') != NULL || fuzz_steers(text, strlen(text));
 }
 
 static void try_plain(const char *text)

@@ -80,22 +80,6 @@ static struct mg_table table_make(int row_count, bool is_for_people)
 
 /* ---- for people ---- */
 
-/* A character, as bytes of UTF-8, that controls a terminal or changes how a line reads. */
-static bool steers(const char *text, size_t len)
-{
-    for (size_t i = 0; i < len; i++) {
-        const unsigned char *at = (const unsigned char *)text + i; /* NUL-terminated */
-        bool is_mark = at[0] == 0xe2 && at[1] == 0x80 &&
-                       (at[2] == 0x8e || at[2] == 0x8f || (at[2] >= 0xa8 && at[2] <= 0xae));
-        bool is_isolation = at[0] == 0xe2 && at[1] == 0x81 && at[2] >= 0xa6 && at[2] <= 0xa9;
-        bool is_control = at[0] == 0xc2 && at[1] >= 0x80 && at[1] <= 0x9f;
-        if ((*at < ' ' && *at != '\n') || *at == 0x7f || is_mark || is_isolation || is_control) {
-            return true;
-        }
-    }
-    return false;
-}
-
 static int lines_of(const char *text, size_t len)
 {
     int lines = 0;
@@ -116,7 +100,7 @@ static void story_is_plain(int steps_count, int events_count)
     mg_story_print(out, &order, &steps, &events);
     (void)fclose(out);
     bool is_cut = events_count > 0 && strcmp(mg_table_cell(&events, 0, "version"), "1") != 0;
-    FUZZ_REQUIRE(!steers(text, len));
+    FUZZ_REQUIRE(!fuzz_steers(text, len));
     FUZZ_REQUIRE(lines_of(text, len) ==
                  1 + steps_count + 1 + (is_cut ? 1 : 0) + events_count * (1 + world.entries));
     free(text);
@@ -135,10 +119,10 @@ static void explanation_is_plain(int steps_count)
     struct mg_buf text;
     mg_buf_init(&text, STORY_MAX);
     if (mg_explain_asks_queue(&order, &steps, name)) {
-        FUZZ_REQUIRE(memchr(name, '\0', sizeof(name)) != NULL && !steers(name, strlen(name)));
+        FUZZ_REQUIRE(memchr(name, '\0', sizeof(name)) != NULL && !fuzz_steers(name, strlen(name)));
     }
     mg_explain_write(&text, &facts);
-    FUZZ_REQUIRE(!text.failed && !steers(text.data, text.len) && lines_of(text.data, text.len) == 0);
+    FUZZ_REQUIRE(!text.failed && !fuzz_steers(text.data, text.len) && lines_of(text.data, text.len) == 0);
     mg_buf_finish(&text);
     mg_table_free(&order);
     mg_table_free(&steps);
