@@ -6,7 +6,7 @@
  *   served.c    how much is consumed; answers without a call, by breaker, pause and limits
  *   serve.c     which waiting job is next
  *   call.c      one try: one HTTP call, judged by the clock before and after
- *   headers.c   what a call carries beside its body
+ *   outgoing.c headers.c mask.c   the call and the meaning of its answer, without a job
  *   token.c token_wait.c   the access token of a service with OAuth 2, and the requests that wait for it
  *   trace.c     spans of the tries, if tracing is on
  *   answer.c    the reply is published, and confirmed, before the request is acked
@@ -40,9 +40,9 @@
 #include "io/amqp/topology.h"
 #include "io/http/client.h"
 #include "limiter.h"
+#include "outgoing.h"
 #include "token.h"
 #include "tries.h"
-#include "wire/http_header.h"
 #include "wire/request.h"
 
 /* Two queues each, and the broker's interface has room for so many consumers. */
@@ -261,19 +261,6 @@ void mg_served_expire_health(struct mg_served *served);
 /* call.c */
 void mg_job_call(struct mg_job *job); /* requires a slot, a token and the breaker's admission */
 void mg_job_cancel_call(struct mg_job *job);
-
-/* headers.c */
-/* Ours: key, traceparent, complete-by, order, step, attempt, accept, content type; for the proof of origin:
- * credential, timestamp, signature. The step's: its headers and its accept. */
-#define MG_CALL_HEADERS_MAX (8 + 3 + MG_SERVICE_HEADERS_MAX + MG_ACTION_HEADERS_MAX + 1)
-struct mg_call_headers {
-    const char *lines[MG_CALL_HEADERS_MAX + 1]; /* ends with NULL; live in the job's arena, or longer */
-    int count;
-    bool has_accept, has_content_type, is_out_of_memory;
-};
-/* MG_BAD_INPUT: the step sets a header of the service file's secrets. */
-enum mg_class mg_job_write_headers(struct mg_job *job, struct mg_call_headers *ret_headers,
-                                   struct mg_err *err) MG_MUSTCHECK;
 
 /* token_wait.c */
 bool mg_served_has_token(struct mg_served *served); /* false: one is being fetched */

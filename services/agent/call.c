@@ -14,7 +14,6 @@
 #include "base/id.h"
 #include "base/log.h"
 #include "core/backoff.h"
-#include "mask.h"
 
 static void on_backoff_over(void *arg)
 {
@@ -87,25 +86,13 @@ static void try_again(struct mg_job *job, const struct mg_verdict_of_try *refusa
     }
 }
 
-static void classify(const struct mg_job *job, struct mg_http_answer *answer,
-                     struct mg_verdict_of_try *ret_verdict)
+static struct mg_outgoing outgoing_of(const struct mg_job *job)
 {
-    const struct mg_request *request = &job->request;
-    const char *body = answer->body.data;
-    mg_classify_answer(job->served->service, request->kind, request->is_pollable, answer, job->call_budget_ms,
-                       ret_verdict);
-    if (mg_outcome_has_result(ret_verdict->outcome)) {
-        return;
-    }
-    answer->body = mg_job_mask(job, answer->body);
-    if (answer->body.data != body) { /* the code, too, was read from the body */
-        const struct mg_verdict_of_try first = *ret_verdict;
-        mg_classify_answer(job->served->service, request->kind, request->is_pollable, answer,
-                           job->call_budget_ms, ret_verdict);
-        ret_verdict->outcome = first.outcome; /* asterisks in the place of a number are no JSON */
-        ret_verdict->executed = first.executed;
-        ret_verdict->may_still_act = first.may_still_act;
-    }
+    return (struct mg_outgoing){.service = job->served->service,
+                                .token = job->served->token,
+                                .request = &job->request,
+                                .traceparent = mg_try_traceparent(job),
+                                .arena = job->arena};
 }
 
 static void on_answer(void *arg, const struct mg_http_answer *answer)
@@ -122,7 +109,8 @@ static void on_answer(void *arg, const struct mg_http_answer *answer)
 
     struct mg_verdict_of_try verdict;
     struct mg_http_answer told = *answer; /* without our secrets, if it refuses */
-    classify(job, &told, &verdict);
+    const struct mg_outgoing outgoing = outgoing_of(job);
+    mg_outgoing_classify(&outgoing, &told, job->call_budget_ms, &verdict);
     mg_log(verdict.code[0] == '\0' ? MG_LOG_DEBUG : MG_LOG_INFO, "call made",
            MG_LOG_TEXT("order_id", job->request.order_id), MG_LOG_TEXT("step", job->request.step),
            MG_LOG_NUMBER("attempt", job->request.attempt), MG_LOG_NUMBER("try", job->tries.count),
@@ -153,8 +141,8 @@ static void not_sent(struct mg_job *job, enum mg_class class, const char *why)
 void mg_job_call(struct mg_job *job)
 {
     struct mg_served *served = job->served;
-    const struct mg_service *service = served->service;
     struct mg_call_headers headers;
+    struct mg_http_request request;
     struct mg_err err;
     mg_job_move(job, MG_JOB_CALLING);
     assert(!job->request.is_at_most_once ||
@@ -162,29 +150,16 @@ void mg_job_call(struct mg_job *job)
     job->tries.count++;
     mg_try_trace_begin(job);
 
-    char *method = mg_arena_text(job->arena, job->request.method);
-    char *url = mg_arena_printf(job->arena, "%s%.*s", service->url, (int)job->request.path.len,
-                                job->request.path.data);
-    if (method == NULL || url == NULL) {
-        not_sent(job, MG_TRANSIENT, "no memory for the call");
-        return;
+    if (served->token != NULL) {
+        job->token_number = mg_token_number(served->token);
     }
-    enum mg_class class = mg_job_write_headers(job, &headers, &err);
+    const struct mg_outgoing outgoing = outgoing_of(job);
+    enum mg_class class = mg_outgoing_make(&outgoing, &headers, &request, &err);
     if (class != MG_OK) {
         not_sent(job, class, err.text);
         return;
     }
-    struct mg_http_request request = {
-        .method = method,
-        .url = url,
-        .headers = headers.lines,
-        .body = job->request.content,
-        .ca_file = service->ca_file,
-        .client_cert_file = service->client_cert_file,
-        .client_key_file = service->client_key_file,
-        .is_fresh = service->is_fresh_connection || job->request.is_at_most_once,
-    };
-    request.timeout_ms = mg_tries_budget_ms(service, mg_job_left_ms(job));
+    request.timeout_ms = mg_tries_budget_ms(served->service, mg_job_left_ms(job));
     if (request.timeout_ms <= 0) {
         release(job, MG_CALL_VOID);
         mg_job_drop_late(job);

@@ -9,9 +9,9 @@
 #include <string.h>
 #include <strings.h>
 
-#include "agent.h"
 #include "base/clock.h"
 #include "base/id.h"
+#include "outgoing.h"
 #include "wire/http_header.h"
 
 static bool is_named(const char *line, const char *name)
@@ -51,11 +51,11 @@ static bool is_own(const struct mg_service *service, struct mg_slice name)
 }
 
 /* Those of the service file that the step does not replace. */
-static enum mg_class put_service_headers(const struct mg_job *job, struct mg_call_headers *headers,
+static enum mg_class put_service_headers(const struct mg_outgoing *outgoing, struct mg_call_headers *headers,
                                          struct mg_err *err)
 {
-    const struct mg_service *service = job->served->service;
-    const struct mg_request *request = &job->request;
+    const struct mg_service *service = outgoing->service;
+    const struct mg_request *request = outgoing->request;
     for (int i = 0; service->headers[i] != NULL; i++) {
         const char *line = service->headers[i];
         bool is_type = is_named(line, "Content-Type");
@@ -77,13 +77,13 @@ static enum mg_class put_service_headers(const struct mg_job *job, struct mg_cal
     return MG_OK;
 }
 
-static enum mg_class put_step_headers(const struct mg_job *job, struct mg_call_headers *headers,
+static enum mg_class put_step_headers(const struct mg_outgoing *outgoing, struct mg_call_headers *headers,
                                       struct mg_err *err)
 {
-    for (int i = 0; job->request.headers[i] != NULL; i++) {
-        const char *line = job->request.headers[i];
+    for (int i = 0; outgoing->request->headers[i] != NULL; i++) {
+        const char *line = outgoing->request->headers[i];
         struct mg_slice name = {line, strcspn(line, ":")};
-        if (is_own(job->served->service, name)) {
+        if (is_own(outgoing->service, name)) {
             return refuse(name, err);
         }
         headers->lines[headers->count++] = line;
@@ -99,11 +99,11 @@ static void put(struct mg_call_headers *headers, const char *line)
 }
 
 /* Without a format: every call has a key. */
-static void put_key(const struct mg_job *job, struct mg_call_headers *headers)
+static void put_key(const struct mg_outgoing *outgoing, struct mg_call_headers *headers)
 {
-    const char *begin = job->served->service->key_line, *key = job->request.idempotency_key;
+    const char *begin = outgoing->service->key_line, *key = outgoing->request->idempotency_key;
     size_t begin_len = strlen(begin), key_len = strlen(key);
-    char *line = mg_arena_alloc(job->arena, begin_len + key_len + 1);
+    char *line = mg_arena_alloc(outgoing->arena, begin_len + key_len + 1);
     if (line != NULL) {
         memcpy(line, begin, begin_len);
         memcpy(line + begin_len, key, key_len + 1);
@@ -111,13 +111,13 @@ static void put_key(const struct mg_job *job, struct mg_call_headers *headers)
     put(headers, line);
 }
 
-static void put_signature(const struct mg_job *job, struct mg_call_headers *headers)
+static void put_signature(const struct mg_outgoing *outgoing, struct mg_call_headers *headers)
 {
-    const struct mg_hmac_rule *hmac = &job->served->service->auth.hmac;
+    const struct mg_hmac_rule *hmac = &outgoing->service->auth.hmac;
     char timestamp[24], digest_text[2 * MG_HMAC_MAX + 1];
     uint8_t digest[MG_HMAC_MAX];
     (void)snprintf(timestamp, sizeof(timestamp), "%" PRId64, mg_clock_wall_ms() / 1000);
-    const struct mg_slice parts[] = {mg_slice_of(timestamp), mg_slice_of("."), job->request.content};
+    const struct mg_slice parts[] = {mg_slice_of(timestamp), mg_slice_of("."), outgoing->request->content};
     int skipped = hmac->is_timestamp_signed ? 0 : 2;
     size_t len = mg_hmac(hmac->hash, mg_slice_of(hmac->key.value), parts + skipped, 3 - skipped, digest);
 
@@ -129,65 +129,63 @@ static void put_signature(const struct mg_job *job, struct mg_call_headers *head
         *mg_hex_write(digest, len, digest_text) = '\0';
     }
     if (hmac->timestamp_header != NULL) {
-        put(headers, mg_arena_printf(job->arena, "%s: %s", hmac->timestamp_header, timestamp));
+        put(headers, mg_arena_printf(outgoing->arena, "%s: %s", hmac->timestamp_header, timestamp));
     }
     put(headers, len == 0 ? NULL
-                          : mg_arena_printf(job->arena, "%s: %s%s", hmac->header,
+                          : mg_arena_printf(outgoing->arena, "%s: %s%s", hmac->header,
                                             hmac->prefix != NULL ? hmac->prefix : "", digest_text));
 }
 
-static void put_auth(struct mg_job *job, struct mg_call_headers *headers)
+static void put_auth(const struct mg_outgoing *outgoing, struct mg_call_headers *headers)
 {
-    const struct mg_served *served = job->served;
-    const struct mg_auth *auth = &served->service->auth;
+    const struct mg_auth *auth = &outgoing->service->auth;
     if (auth->line != NULL) {
         put(headers, auth->line);
     }
-    if (served->token != NULL) {
-        job->token_number = mg_token_number(served->token);
-        put(headers, mg_token_line(served->token));
+    if (outgoing->token != NULL) {
+        put(headers, mg_token_line(outgoing->token));
     }
     if (auth->hmac.header != NULL) {
-        put_signature(job, headers);
+        put_signature(outgoing, headers);
     }
 }
 
-enum mg_class mg_job_write_headers(struct mg_job *job, struct mg_call_headers *ret_headers,
-                                   struct mg_err *err)
+enum mg_class mg_outgoing_write_headers(const struct mg_outgoing *outgoing,
+                                        struct mg_call_headers *ret_headers, struct mg_err *err)
 {
-    const struct mg_request *request = &job->request;
+    const struct mg_request *request = outgoing->request;
     char complete_by[MG_TIME_TEXT_SIZE];
     struct mg_call_headers *headers = ret_headers;
 
     headers->count = 0;
     headers->has_accept = headers->is_out_of_memory = false;
     headers->has_content_type = request->content.data == NULL;
-    enum mg_class class = put_service_headers(job, headers, err);
+    enum mg_class class = put_service_headers(outgoing, headers, err);
     if (class == MG_OK && request->headers != NULL) {
-        class = put_step_headers(job, headers, err);
+        class = put_step_headers(outgoing, headers, err);
     }
     if (class != MG_OK) {
         return class;
     }
     mg_time_format(request->complete_by_ms, complete_by);
-    put_key(job, headers);
-    put(headers, mg_arena_printf(job->arena, "X-Makegood-Complete-By: %s", complete_by));
-    put(headers, mg_arena_printf(job->arena, "X-Makegood-Order: %s", request->order_id));
-    put(headers, mg_arena_printf(job->arena, "X-Makegood-Step: %s", request->step));
-    put(headers, mg_arena_printf(job->arena, "X-Makegood-Attempt: %" PRIu32, request->attempt));
-    if (mg_try_traceparent(job)[0] != '\0') {
-        put(headers, mg_arena_printf(job->arena, "traceparent: %s", mg_try_traceparent(job)));
+    put_key(outgoing, headers);
+    put(headers, mg_arena_printf(outgoing->arena, "X-Makegood-Complete-By: %s", complete_by));
+    put(headers, mg_arena_printf(outgoing->arena, "X-Makegood-Order: %s", request->order_id));
+    put(headers, mg_arena_printf(outgoing->arena, "X-Makegood-Step: %s", request->step));
+    put(headers, mg_arena_printf(outgoing->arena, "X-Makegood-Attempt: %" PRIu32, request->attempt));
+    if (outgoing->traceparent[0] != '\0') {
+        put(headers, mg_arena_printf(outgoing->arena, "traceparent: %s", outgoing->traceparent));
     }
     if (!headers->has_accept) {
         put(headers, "Accept: application/json");
     }
     if (request->content_type.data != NULL) {
-        put(headers, mg_arena_printf(job->arena, "Content-Type: %.*s", (int)request->content_type.len,
+        put(headers, mg_arena_printf(outgoing->arena, "Content-Type: %.*s", (int)request->content_type.len,
                                      request->content_type.data));
     } else if (!headers->has_content_type) {
         put(headers, "Content-Type: application/json");
     }
-    put_auth(job, headers);
+    put_auth(outgoing, headers);
     assert(headers->count <= MG_CALL_HEADERS_MAX);
     headers->lines[headers->count] = NULL;
     return headers->is_out_of_memory ? mg_err_set(err, MG_TRANSIENT, "no memory for the call") : MG_OK;

@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "agent.h"
+#include "outgoing.h"
 
 /* Two of each header with a file, three of `auth`, two access tokens. */
 #define SECRETS_MAX (2 * MG_SERVICE_HEADERS_MAX + 5)
@@ -73,9 +73,9 @@ static void add_line(struct secrets *secrets, const char *line, bool has_scheme)
     add(secrets, at != NULL ? at + 1 : NULL);
 }
 
-struct mg_slice mg_job_mask(const struct mg_job *job, struct mg_slice body)
+struct mg_slice mg_outgoing_mask(const struct mg_outgoing *outgoing, struct mg_slice body)
 {
-    const struct mg_service *service = job->served->service;
+    const struct mg_service *service = outgoing->service;
     struct secrets secrets = {.count = 0};
     for (int i = 0; service->headers[i] != NULL; i++) {
         const char *line = service->header_files[i] != NULL ? service->headers[i] : NULL;
@@ -85,9 +85,9 @@ struct mg_slice mg_job_mask(const struct mg_job *job, struct mg_slice body)
     add(&secrets, service->auth.secret.value);
     add(&secrets, service->auth.hmac.key.value);
     add_line(&secrets, service->auth.line, true);
-    if (job->served->token != NULL) { /* the call may have carried the one before */
-        add_line(&secrets, mg_token_line(job->served->token), true);
-        add_line(&secrets, mg_token_old_line(job->served->token), true);
+    if (outgoing->token != NULL) { /* the call may have carried the one before */
+        add_line(&secrets, mg_token_line(outgoing->token), true);
+        add_line(&secrets, mg_token_old_line(outgoing->token), true);
     }
-    return mg_mask(body, secrets.each, secrets.count, job->arena);
+    return mg_mask(body, secrets.each, secrets.count, outgoing->arena);
 }

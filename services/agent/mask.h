@@ -15,8 +15,4 @@
 struct mg_slice mg_mask(struct mg_slice body, const struct mg_slice *secrets, int count,
                         struct mg_arena *arena);
 
-struct mg_job;
-/* The same with all secrets that the job's last call may have carried. */
-struct mg_slice mg_job_mask(const struct mg_job *job, struct mg_slice body);
-
 #endif

@@ -14,10 +14,6 @@
 
 /* A service file is a page of text; a larger one is some other file. */
 #define SERVICE_FILE_MAX (64 * 1024)
-/* Below the keep-alive of common servers (Node.js closes after 5 s), so that a reused connection is seldom a
- * dead one. */
-#define IDLE_CONNECTION_MS 4000
-#define ANSWER_HEADERS_MAX (64 * 1024)
 
 static enum mg_class certificates_check(const struct mg_service *service,
                                         char ret_warning[MG_TLS_WARNING_SIZE], struct mg_err *err)
@@ -156,14 +152,8 @@ static enum mg_class served_start(struct mg_served *served, struct mg_err *err)
     size_t answers_bytes = served->agent->options->memory_bytes / MG_AGENT_MEMORY_ANSWERS;
     served->answers =
         mg_http_room_create(served->agent->loop, answers_bytes / (size_t)served->agent->served_count);
-    const struct mg_http_client_options options = {
-        .room = served->answers,
-        .max_connections = service->concurrency,
-        .connect_timeout_ms = MG_CONNECT_TIMEOUT_MS,
-        .idle_connection_ms = IDLE_CONNECTION_MS,
-        .max_body_bytes = service->answer_max_bytes,
-        .max_header_bytes = ANSWER_HEADERS_MAX,
-    };
+    struct mg_http_client_options options = mg_outgoing_client_options(service);
+    options.room = served->answers;
     mg_served_register_metrics(served);
     served->pump = mg_idle_create(served->agent->loop, mg_served_pump, served);
     served->timer = mg_timer_create(served->agent->loop, mg_served_pump, served);

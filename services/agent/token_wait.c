@@ -59,8 +59,8 @@ void mg_served_wait_for_token(struct mg_served *served)
 bool mg_job_renews_token(struct mg_job *job, const struct mg_verdict_of_try *verdict, int status)
 {
     struct mg_served *served = job->served;
-    bool may_repeat = !job->request.is_at_most_once || verdict->executed == MG_EXECUTED_NO;
-    if (served->token == NULL || status != 401 || job->is_token_renewed || !may_repeat) {
+    if (served->token == NULL || job->is_token_renewed ||
+        !mg_tries_may_renew_token(&job->request, verdict, status)) {
         return false;
     }
     job->is_token_renewed = true;

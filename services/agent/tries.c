@@ -47,6 +47,12 @@ int64_t mg_tries_next_ms(const struct mg_service *service, const struct mg_reque
     return mg_deadline_budget_ms(left_ms - wait_ms) < MG_TRY_MIN_MS ? -1 : wait_ms;
 }
 
+bool mg_tries_may_renew_token(const struct mg_request *request, const struct mg_verdict_of_try *verdict,
+                              int status)
+{
+    return status == 401 && (!request->is_at_most_once || verdict->executed == MG_EXECUTED_NO);
+}
+
 bool mg_outcome_has_result(enum mg_outcome outcome)
 {
     return outcome == MG_OUTCOME_DONE || outcome == MG_OUTCOME_ACCEPTED;

@@ -31,6 +31,11 @@ int64_t mg_tries_next_ms(const struct mg_service *service, const struct mg_reque
                          const struct mg_tries *tries, const struct mg_verdict_of_try *verdict,
                          int64_t left_ms);
 
+/* True if a try that was answered 401 is repeated with a new access token. The service refused the token, not
+ * the order; each request has one such try. */
+bool mg_tries_may_renew_token(const struct mg_request *request, const struct mg_verdict_of_try *verdict,
+                              int status);
+
 /* The parts of an answer that a reply carries: JSON; absent if none. */
 struct mg_reply_parts {
     struct mg_slice result, message, body;

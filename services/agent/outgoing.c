@@ -1,0 +1,65 @@
+/* See outgoing.h. */
+#include "outgoing.h"
+
+#include "tries.h"
+
+/* Below the keep-alive of common servers (Node.js closes after 5 s), so that a reused connection is seldom a
+ * dead one. */
+#define IDLE_CONNECTION_MS 4000
+#define ANSWER_HEADERS_MAX (64 * 1024)
+
+struct mg_http_client_options mg_outgoing_client_options(const struct mg_service *service)
+{
+    return (struct mg_http_client_options){
+        .max_connections = service->concurrency,
+        .connect_timeout_ms = MG_CONNECT_TIMEOUT_MS,
+        .idle_connection_ms = IDLE_CONNECTION_MS,
+        .max_body_bytes = service->answer_max_bytes,
+        .max_header_bytes = ANSWER_HEADERS_MAX,
+    };
+}
+
+enum mg_class mg_outgoing_make(const struct mg_outgoing *outgoing, struct mg_call_headers *ret_headers,
+                               struct mg_http_request *ret_call, struct mg_err *err)
+{
+    const struct mg_service *service = outgoing->service;
+    const struct mg_request *request = outgoing->request;
+    char *method = mg_arena_text(outgoing->arena, request->method);
+    char *url =
+        mg_arena_printf(outgoing->arena, "%s%.*s", service->url, (int)request->path.len, request->path.data);
+    if (method == NULL || url == NULL) {
+        return mg_err_set(err, MG_TRANSIENT, "no memory for the call");
+    }
+    enum mg_class class = mg_outgoing_write_headers(outgoing, ret_headers, err);
+    *ret_call = (struct mg_http_request){
+        .method = method,
+        .url = url,
+        .headers = ret_headers->lines,
+        .body = request->content,
+        .ca_file = service->ca_file,
+        .client_cert_file = service->client_cert_file,
+        .client_key_file = service->client_key_file,
+        .is_fresh = service->is_fresh_connection || request->is_at_most_once,
+    };
+    return class;
+}
+
+void mg_outgoing_classify(const struct mg_outgoing *outgoing, struct mg_http_answer *answer,
+                          int64_t budget_ms, struct mg_verdict_of_try *ret_verdict)
+{
+    const struct mg_service *service = outgoing->service;
+    const struct mg_request *request = outgoing->request;
+    const char *body = answer->body.data;
+    mg_classify_answer(service, request->kind, request->is_pollable, answer, budget_ms, ret_verdict);
+    if (mg_outcome_has_result(ret_verdict->outcome)) {
+        return;
+    }
+    answer->body = mg_outgoing_mask(outgoing, answer->body);
+    if (answer->body.data != body) { /* the code, too, was read from the body */
+        const struct mg_verdict_of_try first = *ret_verdict;
+        mg_classify_answer(service, request->kind, request->is_pollable, answer, budget_ms, ret_verdict);
+        ret_verdict->outcome = first.outcome; /* asterisks in the place of a number are no JSON */
+        ret_verdict->executed = first.executed;
+        ret_verdict->may_still_act = first.may_still_act;
+    }
+}
