@@ -89,24 +89,38 @@ static const char *url_fault(const char *text, enum mg_class class, const struct
     return NULL;
 }
 
+/* Takes `text` as the URL. MG_BAD_INPUT: `*ret_wrong` is its fault. */
+static enum mg_class url_take(struct mg_service *service, char *text, const char **ret_wrong)
+{
+    enum mg_class class = mg_http_url_parse(text, &service->endpoint);
+    *ret_wrong = class != MG_TRANSIENT ? url_fault(text, class, &service->endpoint) : NULL;
+    for (size_t len = strlen(text); len > 0 && text[len - 1] == '/'; len--) {
+        text[len - 1] = '\0'; /* paths begin with a slash */
+    }
+    free(service->url);
+    service->url = text;
+    return class == MG_TRANSIENT ? MG_TRANSIENT : *ret_wrong != NULL ? MG_BAD_INPUT : MG_OK;
+}
+
 static void read_url(const struct mg_json_object *object, struct mg_service *service)
 {
     char *text = mg_service_read_text(object, "url", MG_REQUIRED);
-    enum mg_class class = text != NULL ? mg_http_url_parse(text, &service->endpoint) : MG_OK;
+    const char *wrong = NULL;
+    enum mg_class class = text != NULL ? url_take(service, text, &wrong) : MG_OK;
+    if (class != MG_OK) {
+        mg_json_member_fault(object, class, "url", "%s",
+                             wrong != NULL ? wrong : "could not be read: no memory");
+    }
+}
 
-    if (class == MG_TRANSIENT) {
-        mg_json_member_fault(object, MG_TRANSIENT, "url", "could not be read: no memory");
-    } else if (text != NULL) {
-        const char *wrong = url_fault(text, class, &service->endpoint);
-        if (wrong != NULL) {
-            mg_json_member_fault(object, MG_BAD_INPUT, "url", "%s", wrong);
-        }
-    }
-    size_t len = text != NULL ? strlen(text) : 0;
-    while (len > 0 && text[len - 1] == '/') {
-        text[--len] = '\0'; /* paths begin with a slash */
-    }
-    service->url = text;
+enum mg_class mg_service_set_url(struct mg_service *service, const char *url, struct mg_err *err)
+{
+    const char *wrong = NULL;
+    char *text = strdup(url);
+    enum mg_class class = text != NULL ? url_take(service, text, &wrong) : MG_TRANSIENT;
+    return class == MG_OK ? class
+                          : mg_err_set(err, class, "%.200s: %s", url,
+                                       wrong != NULL ? wrong : "could not be read: no memory");
 }
 
 static void read_tls(const struct mg_json_object *object, struct mg_service *service)

@@ -64,6 +64,9 @@ struct mg_service {
 enum mg_class mg_service_parse(struct mg_slice text, const struct mg_mistakes *mistakes,
                                struct mg_service **ret_service, struct mg_err *err) MG_MUSTCHECK;
 void mg_service_destroy(struct mg_service *service); /* accepts NULL */
+/* Another URL in place of the file's. MG_BAD_INPUT: the text has its fault; the service is of no more use. */
+enum mg_class mg_service_set_url(struct mg_service *service, const char *url,
+                                 struct mg_err *err) MG_MUSTCHECK;
 
 /* Reads the header values from their files again (renewed tokens); later calls carry them. On error nothing
  * has changed. `*ret_count`: the number of such headers; `*ret_is_new`: at least one has changed. */
