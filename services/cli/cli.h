@@ -44,8 +44,9 @@ struct mg_cli_options {
     const char *proxy_user_header, *proxy_groups_header;
     struct mg_list sets, services, labels, clients, hosts, proxy_operator_groups;
     int64_t version, limit, pause_ms, canary, stop_percent;
-    const char *picture;    /* of `workflow draw` */
-    const char *junit_file; /* of `workflow test`; NULL: none */
+    const char *picture;                                          /* of `workflow draw` */
+    const char *junit_file;                                       /* of `workflow test`; NULL: none */
+    const char *service_file, *workflow_file, *payload, *results; /* of `service test`; NULL: not given */
     bool wants_coverage;
     bool shows_undo;
     bool waits, is_all, is_mermaid, is_csv, is_dry_run, is_strict;
@@ -139,6 +140,9 @@ cli_verb_fn mg_verb_order_resume, mg_verb_order_restart, mg_verb_order_settle, m
 /* workflow_show.c, workflow_test.c, workflow_describe.c, workflow_diff.c: verbs of `workflow` */
 cli_verb_fn mg_verb_workflow_show, mg_verb_workflow_draw, mg_verb_workflow_test, mg_verb_workflow_describe,
     mg_verb_workflow_diff;
+
+/* service_test.c: a verb of `service` */
+cli_verb_fn mg_verb_service_test;
 
 /* retention.c: two verbs of `db` */
 cli_verb_fn mg_verb_db_vacuum_policy, mg_verb_db_retain;

@@ -25,7 +25,7 @@
     OPTION(extra, member, name, MG_OPTION_INTEGER, NULL, initial, min, max, false, value, help)
 
 static const struct {
-    int extra; /* verbs with any of these extras have the option */
+    uint64_t extra; /* verbs with any of these extras have the option */
     size_t offset;
     struct mg_option option;
 } OPTIONS[] = {
@@ -34,7 +34,7 @@ static const struct {
          "name of the operator; if not given, $USER"),
     INTEGER(MG_EXTRA_VERSION, version, "if-version", "0", 0, INT64_MAX, "N",
             "act only at version N; 0: at the current version; order cancel and compensate: at any version"),
-    TEXT(MG_EXTRA_STEP, step, "step", NULL, "STEP",
+    TEXT(MG_EXTRA_STEP | MG_EXTRA_AUDIT, step, "step", NULL, "STEP",
          "name of the step; order list and bulk start: only failures of this step"),
     TEXT(MG_EXTRA_OUTCOME, outcome, "outcome", NULL, "done|absent",
          "outcome of the step: done (it took effect) or absent (it did not)"),
@@ -77,7 +77,8 @@ static const struct {
         MG_EXTRA_BULK, stop_percent, "stop-above", MG_BULK_STOP_ABOVE, 0, 100, "PERCENT",
         "percentage of new failures in the canary, later in the last 50 orders, above which the bulk action "
         "stops"),
-    FLAG(MG_EXTRA_BULK, is_dry_run, "dry-run", "only print the number of orders"),
+    FLAG(MG_EXTRA_BULK | MG_EXTRA_AUDIT, is_dry_run, "dry-run",
+         "bulk start: only print the number of orders; service test: only print the calls"),
     TEXT(MG_EXTRA_RESULT, result, "result", NULL, "waiting|asked|done|failed|skipped",
          "only orders with this result"),
     LIST(MG_EXTRA_CLIENT, clients, "client", "NAME",
@@ -121,6 +122,16 @@ static const struct {
     TEXT(MG_EXTRA_TEST, junit_file, "junit", NULL, "FILE", "write the results as JUnit XML, too"),
     FLAG(MG_EXTRA_TEST, wants_coverage, "coverage",
          "list the branches that no case takes; one that is left out fails the test"),
+    TEXT(MG_EXTRA_AUDIT, service_file, "service", NULL, "FILE",
+         "service test: the service file, as of an agent"),
+    TEXT(
+        MG_EXTRA_AUDIT, workflow_file, "workflow", NULL, "FILE",
+        "service test: workflow whose step is called below URL; if not given, POST URL with the payload, GET "
+        "and DELETE URL/by-key/KEY"),
+    TEXT(MG_EXTRA_AUDIT, payload, "payload", "{}", "FILE|JSON",
+         "payload of the orders, as JSON or in a file"),
+    TEXT(MG_EXTRA_AUDIT, results, "results", NULL, "FILE|JSON",
+         "results of earlier steps that the step refers to: an object with a member for each"),
     FLAG(MG_EXTRA_STATES, is_mermaid, "mermaid", "print Mermaid state diagrams"),
     FLAG(MG_EXTRA_STATES, is_csv, "csv", "print CSV, one line for each cell"),
 };
@@ -129,10 +140,17 @@ static const struct {
 /* The texts of options that mean something else to some verbs; the first match counts. OPTIONS has the text
  * of the manual page, where an option stands once. */
 static const struct {
-    int extra;
+    uint64_t extra;
     const char *name, *help;
 } MEANINGS[] = {
     {MG_EXTRA_FAILURE | MG_EXTRA_BULK, "step", "only failures of this step"},
+    {MG_EXTRA_AUDIT, "step", "step of the workflow; if not given, the only one that calls the service"},
+    {MG_EXTRA_AUDIT, "service", "service file, as an agent reads it; URL counts in place of its url"},
+    {MG_EXTRA_AUDIT, "workflow",
+     "workflow whose step is called, below URL; if not given, the calls are POST URL with the payload, and GET "
+     "and DELETE URL/by-key/KEY"},
+    {MG_EXTRA_AUDIT, "dry-run", "only print the calls"},
+    {MG_EXTRA_BULK, "dry-run", "only print the number of orders"},
     {MG_EXTRA_STEP, "step", "name of the step"},
     {MG_EXTRA_FAILURE | MG_EXTRA_BULK, "service", "only failures of this service"},
     {MG_EXTRA_CLIENT, "service",
@@ -148,20 +166,20 @@ static const struct {
      "unchanged"},
 };
 
-bool mg_extras_are_apart(int extras)
+bool mg_extras_are_apart(uint64_t extras)
 {
     return (extras & MG_EXTRA_APART) != 0;
 }
 
-static const char *timeout_default(int extras)
+static const char *timeout_default(uint64_t extras)
 {
-    if (mg_extras_are_apart(extras)) {
+    if (mg_extras_are_apart(extras) && !(extras & MG_EXTRA_AUDIT)) {
         return "3s";
     }
     return (extras & MG_EXTRA_WAIT) ? "1h" : "10s";
 }
 
-static const char *help_of(int extras, const struct mg_option *option)
+static const char *help_of(uint64_t extras, const struct mg_option *option)
 {
     for (size_t i = 0; i < sizeof(MEANINGS) / sizeof(MEANINGS[0]) && extras != MG_EXTRA_ANY; i++) {
         if ((extras & MEANINGS[i].extra) && strcmp(MEANINGS[i].name, option->name) == 0) {
@@ -184,7 +202,7 @@ static const struct {
 };
 
 /* The options of every verb after its own: those of the output, then those of connections. */
-static void common_make(struct mg_cli_options *to, int extras, enum mg_prints prints,
+static void common_make(struct mg_cli_options *to, uint64_t extras, enum mg_prints prints,
                         struct mg_verb_options *ret)
 {
     const struct mg_option of_output[] = {
@@ -214,7 +232,7 @@ static void common_make(struct mg_cli_options *to, int extras, enum mg_prints pr
     }
 }
 
-void mg_options_make(struct mg_cli_options *to, int extras, enum mg_prints prints,
+void mg_options_make(struct mg_cli_options *to, uint64_t extras, enum mg_prints prints,
                      struct mg_verb_options *ret)
 {
     *ret = (struct mg_verb_options){.own_count = 0};

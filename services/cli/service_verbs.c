@@ -281,4 +281,6 @@ const struct mg_verb MG_SERVICE_VERBS[] = {
      verb_service_limit, "sets limits for the calls of all its agents together"},
     {"service", "forget", "SERVICE", 1, 1, MG_EXTRA_REASON, MG_PRINTS_ONE, verb_service_forget,
      "deletes the reports, pause, limits and alert of a removed service"},
+    {"service", "test", "URL", 1, 1, MG_EXTRA_AUDIT | MG_EXTRA_APART, MG_PRINTS_ONE, mg_verb_service_test,
+     "calls a running service as an agent would, with real effects, and prints the promises that it keeps"},
     {0}};

@@ -8,39 +8,39 @@
 
 #include "cli.h"
 
-/* The options of a verb beside those of every verb. */
-enum mg_extra {
-    MG_EXTRA_REASON = 1 << 0, /* of verbs that change something: the reason, and the operator */
-    MG_EXTRA_VERSION = 1 << 1,
-    MG_EXTRA_STEP = 1 << 2,
-    MG_EXTRA_OUTCOME = 1 << 3,
-    MG_EXTRA_SET = 1 << 4,
-    MG_EXTRA_WAIT = 1 << 5,
-    MG_EXTRA_FILTER = 1 << 6,
-    MG_EXTRA_LIMIT = 1 << 7,
-    MG_EXTRA_ALL = 1 << 8,
-    MG_EXTRA_QUEUE = 1 << 9,
-    MG_EXTRA_SERVICE = 1 << 10,
-    MG_EXTRA_MIGRATIONS = 1 << 11,
-    MG_EXTRA_STATES = 1 << 12,
-    MG_EXTRA_CLIENT = 1 << 13,
-    MG_EXTRA_HTTP = 1 << 14,
-    MG_EXTRA_FAILURE = 1 << 15,
-    MG_EXTRA_TIME = 1 << 16,
-    MG_EXTRA_AFTER = 1 << 17,
-    MG_EXTRA_PAUSE = 1 << 18,
-    MG_EXTRA_LIMITS = 1 << 19,
-    MG_EXTRA_BULK = 1 << 21,
-    MG_EXTRA_RESULT = 1 << 22,
-    MG_EXTRA_POLICY = 1 << 23,
-    MG_EXTRA_EXPORT = 1 << 24,
-    MG_EXTRA_CONSOLE = 1 << 25,
-    MG_EXTRA_STRICT = 1 << 27,
-    MG_EXTRA_DRAW = 1 << 28,
-    MG_EXTRA_TEST = 1 << 29,
-    MG_EXTRA_APART = 1 << 20, /* no option: the verb uses neither broker nor database */
-    MG_EXTRA_ALONE = 1 << 26, /* no server at all and one output format: no common option */
-};
+/* The options of a verb beside those of every verb: bits of a uint64_t. REASON, for verbs that change
+ * something, has the reason and the operator. */
+#define MG_EXTRA_REASON     (UINT64_C(1) << 0)
+#define MG_EXTRA_VERSION    (UINT64_C(1) << 1)
+#define MG_EXTRA_STEP       (UINT64_C(1) << 2)
+#define MG_EXTRA_OUTCOME    (UINT64_C(1) << 3)
+#define MG_EXTRA_SET        (UINT64_C(1) << 4)
+#define MG_EXTRA_WAIT       (UINT64_C(1) << 5)
+#define MG_EXTRA_FILTER     (UINT64_C(1) << 6)
+#define MG_EXTRA_LIMIT      (UINT64_C(1) << 7)
+#define MG_EXTRA_ALL        (UINT64_C(1) << 8)
+#define MG_EXTRA_QUEUE      (UINT64_C(1) << 9)
+#define MG_EXTRA_SERVICE    (UINT64_C(1) << 10)
+#define MG_EXTRA_MIGRATIONS (UINT64_C(1) << 11)
+#define MG_EXTRA_STATES     (UINT64_C(1) << 12)
+#define MG_EXTRA_CLIENT     (UINT64_C(1) << 13)
+#define MG_EXTRA_HTTP       (UINT64_C(1) << 14)
+#define MG_EXTRA_FAILURE    (UINT64_C(1) << 15)
+#define MG_EXTRA_TIME       (UINT64_C(1) << 16)
+#define MG_EXTRA_AFTER      (UINT64_C(1) << 17)
+#define MG_EXTRA_PAUSE      (UINT64_C(1) << 18)
+#define MG_EXTRA_LIMITS     (UINT64_C(1) << 19)
+#define MG_EXTRA_BULK       (UINT64_C(1) << 20)
+#define MG_EXTRA_RESULT     (UINT64_C(1) << 21)
+#define MG_EXTRA_POLICY     (UINT64_C(1) << 22)
+#define MG_EXTRA_EXPORT     (UINT64_C(1) << 23)
+#define MG_EXTRA_CONSOLE    (UINT64_C(1) << 24)
+#define MG_EXTRA_STRICT     (UINT64_C(1) << 25)
+#define MG_EXTRA_DRAW       (UINT64_C(1) << 26)
+#define MG_EXTRA_TEST       (UINT64_C(1) << 27)
+#define MG_EXTRA_AUDIT      (UINT64_C(1) << 28)
+#define MG_EXTRA_APART      (UINT64_C(1) << 29) /* no option: the verb uses neither broker nor database */
+#define MG_EXTRA_ALONE      (UINT64_C(1) << 30) /* no server at all and one output format: no common option */
 
 /* A verb's answer as JSON. proto/cli/NOUN.schema.json holds its schema; tests compare. */
 enum mg_prints {
@@ -56,7 +56,7 @@ struct mg_verb {
     const char *noun, *verb; /* verb NULL: the noun is itself the verb */
     const char *words;       /* arguments, as the usage shows them */
     int min_words, max_words;
-    int extras;
+    uint64_t extras;
     enum mg_prints prints;
     cli_verb_fn *run;
     const char *summary;
@@ -86,14 +86,14 @@ void mg_verb_write(const struct mg_verb *verb, char *ret_text, size_t size);
 #define MG_EXTRA_ANY ~(MG_EXTRA_APART | MG_EXTRA_ALONE) /* the options of all verbs */
 
 /* Such a verb must work while the servers are down or not configured. */
-bool mg_extras_are_apart(int extras);
+bool mg_extras_are_apart(uint64_t extras);
 struct mg_verb_options {
     struct mg_option all[MG_OPTIONS_MAX]; /* the verb's own, then those of every verb; ends with name NULL */
     size_t own_count;
     const struct mg_option *connections; /* the last ones of `all`; NULL: none */
 };
 /* The options of a verb with these extras. Their values are stored in `to`. */
-void mg_options_make(struct mg_cli_options *to, int extras, enum mg_prints prints,
+void mg_options_make(struct mg_cli_options *to, uint64_t extras, enum mg_prints prints,
                      struct mg_verb_options *ret);
 
 /* ---- completion.c ---- */

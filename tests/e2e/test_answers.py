@@ -98,6 +98,17 @@ def services_ask(s, ask):
     assert [row["rate_per_s"] for row in ask("service list") if row["service"] == "payment"] == [0.5]
     ask("service limit", "payment", "--concurrency", "none", "--rate", "none", *WHY)
     ask("service forget", "gone", *WHY)
+    audit_ask(s, ask)
+
+
+def audit_ask(s, ask):
+    """A sample service keeps each promise."""
+    path = s.scratch / "audited.json"
+    path.write_text(json.dumps({"service": "payment", "url": "http://127.0.0.1:1"}), encoding="utf-8")
+    words = (s.remote("payment").url + "/charges", "--service", path, "--payload", '{"amount": 14.00}')
+    found = ask("service test", *words)
+    assert {each["verdict"] for each in found["promises"]} == {"kept"}, found
+    ask("service test", *words, "--dry-run")
 
 
 def bulk_ask(ask):

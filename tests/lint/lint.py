@@ -35,7 +35,9 @@ LAYERS = {
     "services/operator": ("base/", "core/", "wire/", "io/", "operator/"),
     "services/console": ("base/", "core/", "wire/", "io/", "operator/", "console/"),
     "services/rehearse": ("base/", "core/", "wire/", "scheduler/", "agent/", "rehearse/"),
-    "services/cli": ("base/", "core/", "wire/", "io/", "operator/", "console/console.h", "rehearse/rehearsal.h", "cli/"),
+    "services/audit": ("base/", "core/", "wire/", "io/http/", "agent/", "audit/"),
+    "services/cli": ("base/", "core/", "wire/", "io/", "operator/", "console/console.h", "rehearse/rehearsal.h", "audit/audit.h",
+                     "cli/"),
 }
 # Where a library's header may be included; never in a header that other parts include.
 LIBRARIES = {
