@@ -1,8 +1,8 @@
 /*
  * `order list`: orders by time of arrival; with --label only those with all these labels. With --step,
  * --service or --error it lists the orders that failed so; with --group-by error it counts failures by cause.
- * --after gives the next page. Notes about omitted rows go to stderr, so that standard output holds the list
- * alone.
+ * --after gives the next page, behind an order or behind the cursor of a page without enough matches. Notes
+ * about omitted rows go to stderr, so that standard output holds the list alone.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -124,9 +124,9 @@ static enum mg_exit_code failures_list(struct mg_cli *cli, const struct filter *
 static const char *const ORDER_COLUMNS[] = {"order_id", "workflow",      "state",      "goal",
                                             "reason",   "failure_count", "created_at", NULL};
 
-/* ---- by labels: page after page ---- */
+/* ---- page after page ---- */
 
-struct labelled {
+struct pages {
     struct mg_table table;  /* the orders found so far */
     long long looked_at;    /* orders that the pages read */
     char back_to[32];       /* time of the oldest of them */
@@ -141,16 +141,18 @@ static bool is_cursor(const char *text)
            mg_order_id_is_valid(text + digits + 1, strlen(text + digits + 1));
 }
 
-static enum mg_exit_code page_read(struct mg_cli *cli, const struct filter *filter, struct labelled *list)
+static enum mg_exit_code page_read(struct mg_cli *cli, const struct filter *filter, struct pages *list)
 {
     const struct mg_failure_filter *wanted = &filter->failures.filter;
+    bool is_labelled = wanted->labels[0] != '\0';
     char limit[NUMBER_SIZE];
     const char *const params[] = {filter->state, wanted->workflow, wanted->since, wanted->until, list->next,
                                   limit,         wanted->labels};
     struct mg_table page = {0};
 
     (void)snprintf(limit, sizeof(limit), "%lld", (long long)cli->options.limit - list->table.row_count);
-    enum mg_exit_code code = mg_table_read(cli, MG_REPORT_ORDERS_LABELLED, params, 7, &page);
+    enum mg_exit_code code = is_labelled ? mg_table_read(cli, MG_REPORT_ORDERS_LABELLED, params, 7, &page)
+                                         : mg_table_read(cli, MG_REPORT_ORDERS, params, 6, &page);
     if (code == MG_EXIT_DONE) {
         const char *back_to = mg_table_cell(&page, 0, "back_to");
         list->looked_at += strtoll(mg_table_cell(&page, 0, "looked_at"), NULL, 10);
@@ -167,8 +169,9 @@ static enum mg_exit_code page_read(struct mg_cli *cli, const struct filter *filt
 }
 
 /* A page without the wanted orders is followed by the next. Half of the time for an answer is left to the
- * last page, so that a rare state behind a common label ends in an answer or in a cursor. */
-static enum mg_exit_code pages_read(struct mg_cli *cli, const struct filter *filter, struct labelled *list)
+ * last page, so that a rare workflow or a rare state behind a common label ends in an answer or in a cursor.
+ */
+static enum mg_exit_code pages_read(struct mg_cli *cli, const struct filter *filter, struct pages *list)
 {
     enum mg_exit_code code;
     do {
@@ -178,9 +181,9 @@ static enum mg_exit_code pages_read(struct mg_cli *cli, const struct filter *fil
     return code;
 }
 
-static enum mg_exit_code labelled_list(struct mg_cli *cli, const struct filter *filter)
+static enum mg_exit_code pages_list(struct mg_cli *cli, const struct filter *filter)
 {
-    struct labelled list = {.until_boot_ms = mg_clock_boot_ms() + cli->options.timeout_ms / 2};
+    struct pages list = {.until_boot_ms = mg_clock_boot_ms() + cli->options.timeout_ms / 2};
     (void)snprintf(list.next, sizeof(list.next), "%s", filter->after);
     enum mg_exit_code code = pages_read(cli, filter, &list);
     if (code == MG_EXIT_DONE) {
@@ -198,8 +201,6 @@ static enum mg_exit_code labelled_list(struct mg_cli *cli, const struct filter *
     return code;
 }
 
-/* ---- any orders ---- */
-
 static enum mg_exit_code after_check(struct mg_cli *cli, const struct filter *filter)
 {
     const char *const after[] = {filter->after};
@@ -214,32 +215,13 @@ static enum mg_exit_code after_check(struct mg_cli *cli, const struct filter *fi
     return code;
 }
 
-static enum mg_exit_code all_list(struct mg_cli *cli, const struct filter *filter)
-{
-    const struct mg_failure_filter *wanted = &filter->failures.filter;
-    const char *const params[] = {filter->state, wanted->workflow, wanted->since,
-                                  wanted->until, filter->after,    filter->limit};
-    struct mg_table table = {0};
-    enum mg_exit_code code = mg_table_read(cli, MG_REPORT_ORDERS, params, 6, &table);
-    if (code == MG_EXIT_DONE) {
-        code = mg_table_print(cli, &table, ORDER_COLUMNS);
-        more_print(cli, &table, "order_id");
-    }
-    mg_table_free(&table);
-    return code;
-}
-
 static enum mg_exit_code orders_list(struct mg_cli *cli, const struct filter *filter)
 {
-    bool is_labelled = filter->failures.filter.labels[0] != '\0';
     enum mg_exit_code code = MG_EXIT_DONE;
-    if (filter->after[0] != '\0' && !(is_labelled && is_cursor(filter->after))) {
+    if (filter->after[0] != '\0' && !is_cursor(filter->after)) {
         code = after_check(cli, filter);
     }
-    if (code != MG_EXIT_DONE) {
-        return code;
-    }
-    return is_labelled ? labelled_list(cli, filter) : all_list(cli, filter);
+    return code == MG_EXIT_DONE ? pages_list(cli, filter) : code;
 }
 
 static bool is_of_failures(const struct filter *filter)

@@ -28,9 +28,9 @@ SELECT 'order_error', order_id, order_id, repeat(signature || ' ', 5), workflow,
 INSERT INTO operator_alert (code, subject, text)
 SELECT 'dead_letter', 'queue-' || n, 'messages lie there' FROM generate_series(1, 20) n;
 
-UPDATE order_process SET process_state = 'compensated', goal = 'compensated'
+UPDATE order_process SET process_state = 'compensated', goal = 'compensated', reason = 'step_failed'
  WHERE process_state = 'processed' AND wake_at IS NULL AND hashtext(order_id) % 100 = 1;
-UPDATE order_process SET process_state = 'cancelled', goal = 'cancelled'
+UPDATE order_process SET process_state = 'cancelled', goal = 'cancelled', reason = 'operator'
  WHERE process_state = 'processed' AND wake_at IS NULL AND hashtext(order_id) % 10000 = 2;
 
 -- Some fifty orders of each customer, and all in one country: a label that names few orders, and one that names all.

@@ -139,8 +139,8 @@ def insert_order(order_id, state="processing", step_state="running"):
               (order_id,))
     World.sql("INSERT INTO order_process (order_id, process_state, goal, reason, version, seq, generation, failure_count,"
               " locked_by, wake_at, workflow, workflow_version, revision, is_high, wants_step_status) VALUES"
-              " (%s, %s, 'processed', 'none', 3, 1, 0, 0, 'me', clock_timestamp() + interval '1 hour', 'w', 1, 1, false,"
-              " false)", (order_id, state))
+              " (%s, %s, 'processed', %s, 3, 1, 0, 0, 'me', clock_timestamp() + interval '1 hour', 'w', 1, 1, false,"
+              " false)", (order_id, state, "step_failed" if state == "error" else "none"))
     World.sql("INSERT INTO order_step (order_id, step, position, service, state, kind, reason, maybe, is_undo_dispatched,"
               " is_refused, is_accepted, attempt, failure_count, cool_down_count, generation, complete_by, result) VALUES"
               " (%s, 'charge', 0, 'payment', %s, 'do', 'none', true, false, false, false, 1, 0, 0, 0,"
@@ -530,23 +530,33 @@ class Answers(Case):
         one_line(run("dead", "show", "9999", code=NOT_FOUND))
         one_line(run("dead", "drop", "9999", *REASON, code=NOT_FOUND))
 
-    def test_a_list_by_label_reads_on_behind_a_page_without_a_match(self):
-        self.addCleanup(World.sql, "DELETE FROM order_label; DELETE FROM order_process WHERE order_id LIKE 'labelled-%%'")
+    def test_a_list_reads_on_behind_a_page_without_a_match(self):
+        self.addCleanup(World.sql, "DELETE FROM order_label; DELETE FROM order_process WHERE order_id LIKE 'labelled-%%';"
+                        " DELETE FROM orders WHERE order_id LIKE 'labelled-%%'")
         World.sql("INSERT INTO order_process (order_id, process_state, goal, reason, version, seq, generation, failure_count,"
                   " locked_by, workflow, workflow_version, revision, is_high, wants_step_status, created_at)"
-                  " SELECT 'labelled-' || n, CASE n WHEN 20001 THEN 'cancelled' ELSE 'processed' END, 'processed', 'none', 1, 1,"
-                  " 0, 0, 'me', 'w', 1, 1, false, false, '2026-01-01T00:00:00Z'::timestamptz - n * interval '1 second'"
+                  " SELECT 'labelled-' || n, CASE n WHEN 20001 THEN 'cancelled' ELSE 'processed' END, 'processed',"
+                  " CASE n WHEN 20001 THEN 'operator' ELSE 'none' END, 1, 1,"
+                  " 0, 0, 'me', CASE n WHEN 20001 THEN 'rare' ELSE 'w' END, 1, 1, false, false, '2026-01-01T00:00:00Z'::timestamptz - n * interval '1 second'"
                   " FROM generate_series(1, 20001) n;"
                   "INSERT INTO order_label SELECT order_id, 'country', 'XK', created_at FROM order_process"
-                  " WHERE order_id LIKE 'labelled-%%'; ANALYZE order_process, order_label")
-        wanted = ("order", "list", "--label", "country=XK", "-o", "json", "--timeout", "1h", "--state")
-        self.assertEqual([row["order_id"] for row in json.loads(run(*wanted, "cancelled").stdout)], ["labelled-20001"])
-        self.assertEqual(json.loads(run(*wanted, "compensated").stdout), [])
-        self.assertEqual(len(json.loads(run(*wanted, "processed", "--limit", "10000").stdout)), 10000)
+                  " WHERE order_id LIKE 'labelled-%%';"
+                  "INSERT INTO orders (order_id, revision, workflow, workflow_version, payload, digest, is_high, received_at)"
+                  " SELECT order_id, 1, workflow, 1, '{}', sha256(''), false, created_at FROM order_process"
+                  " WHERE order_id LIKE 'labelled-%%'; ANALYZE orders, order_process, order_label")
         behind = f"{1767225600_000_000 - 20_000_000_000}/labelled-20000"
-        self.assertEqual([row["order_id"] for row in json.loads(run(*wanted, "cancelled", "--after", behind).stdout)],
-                         ["labelled-20001"])
-        run(*wanted, "cancelled", "--after", "12/no blanks", code=NOT_FOUND)
+
+        def ids(*words):
+            return [row["order_id"] for row in json.loads(run("order", "list", "-o", "json", "--timeout", "1h", *words).stdout)]
+
+        for wanted in (("--label", "country=XK"), ()):
+            self.assertEqual(ids(*wanted, "--workflow", "rare"), ["labelled-20001"])
+            self.assertEqual(ids(*wanted, "--workflow", "rare", "--state", "processed"), [])
+            self.assertEqual(ids(*wanted, "--state", "cancelled"), ["labelled-20001"])
+            self.assertEqual(ids(*wanted, "--state", "compensated"), [])
+            self.assertEqual(len(ids(*wanted, "--state", "processed", "--limit", "10000")), 10000)
+            self.assertEqual(ids(*wanted, "--workflow", "rare", "--after", behind), ["labelled-20001"])
+            run("order", "list", *wanted, "--after", "12/no blanks", code=NOT_FOUND)
 
     def test_verdicts_become_exit_codes(self):
         for verdict, code in (("done", DONE), ("conflict", CONFLICT), ("not_found", NOT_FOUND), ("invalid", USAGE)):
@@ -921,8 +931,9 @@ class Answers(Case):
         ids = sorted(mark + uuid.uuid4().hex[:4] for _ in range(5))
         for order_id in ids:
             insert_order(order_id)
-            World.sql("UPDATE order_process SET workflow = %s, created_at = '2026-01-31T12:00:00.000001Z' WHERE order_id = %s",
-                      (mark, order_id))
+            for table, moment in (("order_process", "created_at"), ("orders", "received_at")):
+                World.sql(f"UPDATE {table} SET workflow = %s, {moment} = '2026-01-31T12:00:00.000001Z' WHERE order_id = %s",
+                          (mark, order_id))
         seen, after = [], []
         for size in (2, 2, 1):
             done = run("order", "list", "--workflow", mark, "--limit", "2", *after, code=DONE)

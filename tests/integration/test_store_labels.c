@@ -121,7 +121,8 @@ END_TEST
 /* ---- reading ---- */
 
 /* 30,000 orders, one a second: all of country CH, 30 of each customer, one of each number; more of one value
- * than a page reads. Each hundredth is in error, with a failure. */
+ * than a page reads. Each hundredth is in error, with a failure; another hundredth is of the workflow "rare".
+ */
 static void fill(void)
 {
     rig_admin(
@@ -129,7 +130,8 @@ static void fill(void)
         "INSERT INTO order_process (order_id, process_state, goal, reason, version, seq, generation, failure_count,"
         "  locked_by, workflow, workflow_version, revision, is_high, wants_step_status, wake_at, created_at)"
         " SELECT 'o-' || n, CASE n % 100 WHEN 0 THEN 'error' WHEN 1 THEN 'processing' ELSE 'processed' END, 'processed',"
-        "  'none', 1, 1, 0, 0, 'test', CASE n % 3 WHEN 0 THEN 'billing' ELSE 'shipping' END, 1, 1, false, false,"
+        "  CASE n % 100 WHEN 0 THEN 'step_failed' ELSE 'none' END, 1, 1, 0, 0, 'test',"
+        "  CASE WHEN n % 100 = 7 THEN 'rare' WHEN n % 3 = 0 THEN 'billing' ELSE 'shipping' END, 1, 1, false, false,"
         "  CASE n % 100 WHEN 1 THEN now() + interval '1 day' END, '2026-01-01T00:00:00Z'::timestamptz + n * interval '1 second' FROM generate_series(1, 30000) AS n;"
         "INSERT INTO order_label SELECT order_id, name, value, created_at FROM order_process p,"
         " LATERAL (SELECT substr(p.order_id, 3)::integer AS n) x,"
@@ -137,17 +139,28 @@ static void fill(void)
         "INSERT INTO operator_alert (code, subject, order_id, text, workflow, step, service, signature)"
         " SELECT 'order_error', order_id, order_id, 'x', workflow, 'charge', 'payment', 'http_422'"
         "  FROM order_process WHERE process_state = 'error';"
-        "ANALYZE order_process, order_label, operator_alert");
-    rig_admin(&rig, "VACUUM order_label, order_process"); /* so that the numbers of pages repeat */
+        "INSERT INTO orders (order_id, revision, workflow, workflow_version, payload, digest, is_high, received_at)"
+        " SELECT order_id, 1, workflow, 1, '{}', decode(repeat('00', 32), 'hex'), false, created_at FROM order_process;"
+        "INSERT INTO orders (order_id, revision, workflow, workflow_version, payload, digest, is_high)"
+        " VALUES ('o-30000', 2, 'billing', 1, '{}', decode(repeat('00', 32), 'hex'), false);"
+        "ANALYZE orders, order_process, order_label, operator_alert");
+    rig_admin(&rig, "VACUUM orders, order_label, order_process"); /* so that the numbers of pages repeat */
     rig_admin(
         &rig,
         "CREATE TEMPORARY TABLE IF NOT EXISTS seen (n bigint GENERATED ALWAYS AS IDENTITY, order_id text)");
 }
 
+static const char *list_of(const char *state, const char *workflow, const char *after, const char *limit,
+                           const char *labels)
+{
+    const char *const params[] = {state, workflow, "", "", after, limit, labels};
+    return labels != NULL ? rig_report(&rig, MG_REPORT_ORDERS_LABELLED, params, 7)
+                          : rig_report(&rig, MG_REPORT_ORDERS, params, 6);
+}
+
 static const char *list(const char *state, const char *after, const char *limit, const char *labels)
 {
-    const char *const params[] = {state, "", "", "", after, limit, labels};
-    return rig_report(&rig, MG_REPORT_ORDERS_LABELLED, params, 7);
+    return list_of(state, "", after, limit, labels);
 }
 
 /* The number of orders in the last list; without any there is the row of the page. */
@@ -196,22 +209,32 @@ START_TEST(all_labels_of_a_list_must_match)
 }
 END_TEST
 
+static void assert_found(const char *found, int count, const char *first, const char *looked_at)
+{
+    ck_assert_msg(orders_in(found) == count, "%d orders in %.500s", rig.row_count, found);
+    assert_has(found, first);
+    assert_has(found, looked_at);
+    ck_assert_ptr_null(strstr(found, "next=1"));
+}
+
 /* Would catch: a list without an end, whose time-out is the only answer; and one that reads all orders of a
- * label although fewer are open. */
+ * label although fewer are open, or have turned back. */
 START_TEST(a_rare_state_behind_a_common_label_costs_a_page)
 {
     fill();
-    const char *none = list("cancelled", "", "50", "{\"country\":\"CH\"}");
+    const char *none = list_of("", "none", "", "50", "{\"country\":\"CH\"}");
     ck_assert_int_eq(rig.row_count, 1);
     assert_has(none, "order_id=- ");
     assert_has(none, "looked_at=10000 ");
     assert_has(none, "back_to=2026-01-01T05:33:21.000Z");
     assert_has(none, "next=1767245601000000/o-20001");
-    none = list("cancelled", "1767245601000000/o-20001", "50", "{\"country\":\"CH\"}");
+    none = list_of("", "none", "1767245601000000/o-20001", "50", "{\"country\":\"CH\"}");
     assert_has(none, "next=1767235601000000/o-10001");
-    none = list("cancelled", "1767225602000000/o-2", "50", "{\"country\":\"CH\"}");
+    none = list_of("processed", "none", "1767225602000000/o-2", "50", "{\"country\":\"CH\"}");
     assert_has(none, "looked_at=1 ");
     ck_assert_ptr_null(strstr(none, "next=1"));
+    assert_found(list("cancelled", "", "50", "{\"country\":\"CH\"}"), 0, "order_id=- ", "looked_at=300 ");
+    assert_found(list("error", "o-300", "50", "{\"country\":\"CH\"}"), 2, "order_id=o-200 ", "looked_at=2 ");
     const char *open = list("processing", "", "1000", "{\"country\":\"CH\"}");
     ck_assert_int_eq(orders_in(open), 300);
     assert_has(open, "order_id=o-29901 ");
@@ -224,36 +247,57 @@ START_TEST(a_rare_state_behind_a_common_label_costs_a_page)
 }
 END_TEST
 
-static const char *list_all(const char *state, const char *after, const char *limit)
-{
-    const char *const params[] = {state, "", "", "", after, limit};
-    return rig_report(&rig, MG_REPORT_ORDERS, params, 6);
-}
-
-/* Would catch: a list of the newest orders that reads the table, and a list by state that misses one. */
+/* Would catch: a list of the newest orders that reads the table. */
 START_TEST(a_list_of_all_orders_reads_no_more_than_it_shows)
 {
     fill();
-    rig_admin(
-        &rig,
-        "INSERT INTO orders (order_id, revision, workflow, workflow_version, payload, digest, is_high, received_at)"
-        " SELECT order_id, 1, workflow, 1, '{}', decode(repeat('00', 32), 'hex'), false, created_at FROM order_process;"
-        "INSERT INTO orders (order_id, revision, workflow, workflow_version, payload, digest, is_high)"
-        " VALUES ('o-30000', 2, 'billing', 1, '{}', decode(repeat('00', 32), 'hex'), false);"
-        "ANALYZE orders");
-    rig_admin(&rig, "VACUUM orders");
-    assert_has(list_all("", "", "1"), "order_id=o-30000 ");
+    assert_has(list("", "", "1", NULL), "order_id=o-30000 ");
     ck_assert_int_eq(rig.row_count, 1);
-    assert_has(list_all("", "o-30000", "1"), "order_id=o-29999 ");
-    assert_has(list_all("", "o-2", "9"), "order_id=o-1 ");
-    ck_assert_int_eq(rig.row_count, 1);
-    assert_has(list_all("error", "o-30000", "1"), "order_id=o-29900 ");
-    assert_has(list_all("error", "o-200", "9"), "order_id=o-100 ");
+    assert_has(list("", "o-30000", "1", NULL), "order_id=o-29999 ");
+    assert_has(list("", "o-2", "9", NULL), "order_id=o-1 ");
     ck_assert_int_eq(rig.row_count, 1);
     long pages = pages_of(MG_REPORT_ORDERS, "'', '', '', '', '', '1'");
     ck_assert_msg(pages > 0 && pages < 40, "%ld pages", pages);
     pages = pages_of(MG_REPORT_ORDERS, "'', '', '', '', 'o-15000', '1'");
     ck_assert_msg(pages > 0 && pages < 40, "%ld pages", pages);
+}
+END_TEST
+
+/* Would catch: a list by state or workflow that reads the table, or that misses an order. */
+START_TEST(a_rare_state_or_workflow_of_all_orders_costs_a_page)
+{
+    fill();
+    assert_found(list("error", "o-30000", "1000", NULL), 299, "order_id=o-29900 ", "looked_at=299 ");
+    assert_found(list("error", "o-200", "9", NULL), 1, "order_id=o-100 ", "looked_at=1 ");
+    assert_found(list("cancelled", "", "50", NULL), 0, "order_id=- ", "looked_at=300 ");
+    assert_found(list("processing", "", "1000", NULL), 300, "order_id=o-29901 ", "looked_at=300 ");
+    assert_found(list_of("error", "rare", "", "50", NULL), 0, "order_id=- ", "looked_at=300 ");
+    const char *rare = list_of("", "rare", "", "1000", NULL);
+    ck_assert_int_eq(orders_in(rare), 100);
+    assert_has(rare, "looked_at=10000 ");
+    assert_has(rare, "next=1767245601000000/o-20001");
+    assert_has(list_of("processed", "rare", "1767245601000000/o-20001", "1", NULL), "order_id=o-19907 ");
+    long pages = pages_of(MG_REPORT_ORDERS, "'error', '', '', '', '', '1'");
+    ck_assert_msg(pages > 0 && pages < 400, "%ld pages", pages);
+    pages = pages_of(MG_REPORT_PAGE_NEWEST, "'compensated', 'rare', '', '', '', '50'");
+    ck_assert_msg(pages > 0 && pages < 1200, "%ld pages", pages); /* each of 300 orders by its key */
+    pages = pages_of(MG_REPORT_ORDERS, "'', 'none', '', '', '', '1'");
+    ck_assert_msg(pages > 0 && pages < 1000, "%ld pages",
+                  pages); /* an order of another workflow is not looked up */
+}
+END_TEST
+
+/* Would catch: an open order that no list shows, because nothing but a person will move it. */
+START_TEST(an_order_that_waits_for_a_person_alone_is_open)
+{
+    fill();
+    rig_admin(&rig,
+              "UPDATE order_process SET wake_at = NULL WHERE order_id = 'o-29901';"
+              "INSERT INTO operator_alert (code, subject, order_id, text)"
+              " SELECT 'outcome_unknown', 'o-29901.' || n, 'o-29901', 'x' FROM generate_series(1, 2) n");
+    assert_found(list("processing", "", "1000", NULL), 300, "order_id=o-29901 ", "looked_at=300 ");
+    assert_found(list("open", "", "1000", "{\"country\":\"CH\"}"), 300, "order_id=o-29901 ",
+                 "looked_at=300 ");
 }
 END_TEST
 
@@ -308,7 +352,7 @@ START_TEST(pages_of_a_common_label_are_bounded_and_show_every_order)
     int pages = 0;
     fill();
     do {
-        const char *const params[] = {"error", "", "", "", cursor, "1000", "{\"country\":\"CH\"}"};
+        const char *const params[] = {"", "rare", "", "", cursor, "1000", "{\"country\":\"CH\"}"};
         char sql[65536];
         mg_store_report(rig.store, MG_REPORT_PAGE_LABELLED, params, 7, on_page, &rig);
         rig_wait_answer(&rig);
@@ -326,7 +370,7 @@ START_TEST(pages_of_a_common_label_are_bounded_and_show_every_order)
     ck_assert_str_eq(
         rig_value(&rig,
                   "SELECT (SELECT array_agg(order_id ORDER BY n) FROM seen) = (SELECT array_agg(order_id"
-                  " ORDER BY created_at DESC) FROM order_process WHERE process_state = 'error')"),
+                  " ORDER BY created_at DESC) FROM order_process WHERE workflow = 'rare')"),
         "t");
 }
 END_TEST
@@ -344,6 +388,18 @@ START_TEST(failures_are_chosen_by_label)
     assert_has(rig_report(&rig, MG_REPORT_FAILURE_GROUPS, groups, 8), "count=20 ");
     assert_has(rig_report(&rig, MG_REPORT_BULK_CHOICE, choice, 7), "orders=30 ");
     assert_has(rig_report(&rig, MG_REPORT_BULK_CHOICE, none, 7), "orders=0 ");
+}
+END_TEST
+
+/* Would catch: each failure's labels looked up, though few orders have the wanted one. */
+START_TEST(failures_of_a_rare_label_are_found_by_it)
+{
+    fill();
+    long rare = pages_of(MG_REPORT_FAILURES, "'', '', '', '', '', '', '', '50', '{\"customer\":\"42\"}'");
+    ck_assert_msg(rare > 0 && rare < 60, "%ld pages", rare);
+    const char *const common[] = {"", "", "", "", "", "", "", "1000", "{\"country\":\"CH\"}"};
+    (void)rig_report(&rig, MG_REPORT_FAILURES, common, 9);
+    ck_assert_int_eq(rig.row_count, 300);
 }
 END_TEST
 
@@ -384,6 +440,9 @@ int main(void)
     tcase_add_test(tests, all_labels_of_a_list_must_match);
     tcase_add_test(tests, a_rare_state_behind_a_common_label_costs_a_page);
     tcase_add_test(tests, a_list_of_all_orders_reads_no_more_than_it_shows);
+    tcase_add_test(tests, a_rare_state_or_workflow_of_all_orders_costs_a_page);
+    tcase_add_test(tests, an_order_that_waits_for_a_person_alone_is_open);
+    tcase_add_test(tests, failures_of_a_rare_label_are_found_by_it);
     tcase_add_test(tests, pages_of_one_label_show_every_order_once);
     tcase_add_test(tests, a_list_reads_the_rarest_label_and_no_more_than_it_shows);
     tcase_add_test(tests, pages_of_a_common_label_are_bounded_and_show_every_order);

@@ -117,6 +117,12 @@ static const struct mg_watched {
     /* top */
     {MG_REPORT_ACCEPTED, "", PAGES_SMALL, false},
     {MG_REPORT_OLDEST, "('50')", PAGES_OPEN, true},
+    /* the lists of the tool */
+    {MG_REPORT_ORDERS, "(" NOTHING ", '50')", PAGES_LIST, true},
+    {MG_REPORT_ORDERS, "('error', '', '', '', '', '50')", PAGES_LIST, true},
+    {MG_REPORT_ORDERS, "('processing', '', '', '', '', '50')", PAGES_OPEN, true},
+    {MG_REPORT_ORDERS, "('processed', 'none', '', '', 'o-7777', '50')", PAGES_SOUGHT, true},
+    {MG_REPORT_ORDERS_LABELLED, "('error', '', '', '', '', '50', '{\"n\":\"1\"}')", PAGES_LIST, true},
     /* both */
     {MG_REPORT_LEADER, "", PAGES_SMALL, false},
     {MG_REPORT_CONTROLLED, "", PAGES_SMALL, false},
@@ -135,7 +141,9 @@ static const struct mg_watched {
     {MG_REPORT_PAGE_NEWEST, "(" NOTHING ", '50')", PAGES_LIST, true},
     {MG_REPORT_PAGE_NEWEST, "('', '', '', '', '4102444800000000/o-7777', '50')", PAGES_LIST, true},
     {MG_REPORT_PAGE_NEWEST, "('', '', '', '-100', '', '50')", PAGES_LIST, true},
-    {MG_REPORT_PAGE_NEWEST, "('cancelled', '', '', '', '', '50')", PAGES_SOUGHT, true},
+    {MG_REPORT_PAGE_NEWEST, "('', 'none', '', '', '', '50')", PAGES_SOUGHT, true},
+    {MG_REPORT_PAGE_NEWEST, "('processed', '', '', '', '', '50')", PAGES_SOUGHT, true},
+    {MG_REPORT_PAGE_NEWEST, "('cancelled', '', '', '', '', '50')", PAGES_LIST, true},
     {MG_REPORT_FAILURES, "(" NOTHING ", '', '', '50', '')", PAGES_FAILING, true},
     {MG_REPORT_FAILURES, "('w', 's', 'decl', 'payment', '-3600000', '', '30', '50', '{\"n\":\"1\"}')",
      PAGES_FAILING, true},

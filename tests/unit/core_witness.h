@@ -492,6 +492,10 @@ static inline void witness_order(struct witness *witness)
                     (mg_order_not_undone(&witness->plan, order) >> i & 1) != 0,
                 "step %d stands, and the list of what is not undone lacks it", i);
     }
+    bool is_amiss = order->goal != MG_GOAL_PROCESSED || order->state == MG_ORDER_ERROR ||
+                    order->state == MG_ORDER_COMPENSATING;
+    WITNESS(witness, !is_amiss || order->reason != MG_REASON_NONE, /* lists find it by its reason */
+            "%s without a reason", mg_order_state_name(order->state));
     if (order->state == MG_ORDER_ERROR) {
         WITNESS(witness, has_alert, "in error without an open alert");
     } else {

@@ -47,7 +47,7 @@
     " AND (" error "::text = '' OR f.error = " error "::text OR starts_with(f.error, " error "::text || '/')"  \
     "  OR right(f.error, length(" error "::text) + 1) = '/' || " error "::text)"                              \
     " AND (" services "::text = '' OR f.service = ANY (string_to_array(" services "::text, ' ')))"             \
-    " AND " MG_SQL_HAS_LABELS("f.order_id", labels)
+    " AND " MG_SQL_IS_AMONG_LABELLED("f.order_id", labels)
 
 /* An order is in one bulk action at a time. */
 #define MG_SQL_IS_IN_BULK(order_id)                                                                         \

@@ -1,13 +1,13 @@
 /*
- * The console's pages of orders as SQL, for store/report.c, with its macros. Bounded for tables of any
- * size.
+ * Pages of orders as SQL, for the lists of console and tool: store/report.c, with its macros. Bounded for
+ * tables of any size.
  */
 #ifndef MG_IO_STORE_PAGES_H
 #define MG_IO_STORE_PAGES_H
 
 /* Number of open orders read, those due first. */
 #define MG_PAGE_OPEN_MAX "10000"
-/* Number of orders read where a filter selects some of all orders. */
+/* Number of orders read where a filter selects some of them: some tenths of a second at most. */
 #define MG_PAGE_NEWEST_MAX "10000"
 
 /* clang-format off */
@@ -37,59 +37,92 @@
     "   (array_agg(s.order_id ORDER BY s.created_at DESC, s.order_id DESC))[1] END FROM shown s)) AS page"
 
 /*
- * Uses the index orders_received. The cursor is the last order of the previous page, MICROSECONDS/ORDER; it
- * stays valid after that order has left for the archive. An order without a row in order_process has just
- * left.
+ * Pages of orders, newest first: $1 state, $2 workflow, $3 since, $4 until, $5 cursor, $6 limit. The cursor is the
+ * order last read, MICROSECONDS/ORDER, which stays valid after that order has left for the archive; or the id of an
+ * order in the tables.
+ *
+ * `seen` are the orders that a page reads, from one source; `shown` are those of them that are wanted.
+ *   newest  all orders, by the index orders_received. Without state and workflow no more than are shown. An order
+ *           without a row in order_process has just left.
+ *   amiss   orders that turned back or need an operator, by the index order_process_reason. Of these states the core
+ *           leaves no order without a reason.
+ *   open    all open orders, if an open state is wanted and they are fewer than a page reads
+ * A page without a match has a cursor, so that a rare state or workflow costs pages, and each of them is bounded.
  */
-#define MG_PAGE_NEWEST_ALL "($1::text = '' AND $2::text = '')"
-#define MG_PAGE_NEWEST_CURSOR(f)                                                                                \
-    "(SELECT (extract(epoch FROM " f ".received_at) * 1000000)::bigint || '/' || " f ".order_id FROM " f     \
-    " ORDER BY " f ".received_at, " f ".order_id LIMIT 1)"
-#define MG_PAGE_NEWEST                                                                                          \
-    "WITH behind AS MATERIALIZED (SELECT CASE WHEN $5::text = '' THEN 'infinity' ELSE 'epoch'::timestamptz"  \
-    "   + split_part($5::text, '/', 1)::bigint * interval '1 microsecond' END AS at, split_part($5::text, '/', 2) AS id)," \
-    " seen AS MATERIALIZED (SELECT o.order_id, o.received_at, o.workflow FROM orders o"                      \
-    "  WHERE o.revision = 1 AND " MG_SQL_IS_WITHIN("o.received_at", "$3", "$4")                              \
-    "  AND (o.received_at, o.order_id) < ((SELECT at FROM behind), (SELECT id FROM behind))"                 \
-    "  ORDER BY o.received_at DESC, o.order_id DESC"                                                         \
-    "  LIMIT CASE WHEN " MG_PAGE_NEWEST_ALL " THEN least($6::text::bigint, " ROWS_MAX ") ELSE " MG_PAGE_NEWEST_MAX " END)," \
-    " shown AS MATERIALIZED (SELECT p.*, s.received_at FROM (SELECT s.* FROM seen s"                         \
-    "   WHERE $2::text = '' OR s.workflow = $2::text ORDER BY s.received_at DESC, s.order_id DESC) s"        \
+#define MG_SQL_OPEN_STATES  "('pending', 'processing', 'compensating')"
+#define MG_SQL_AMISS_STATES "('compensating', 'compensated', 'cancelled', 'error')"
+#define MG_SQL_IS_STATE_WANTED(state, wanted)                                                                \
+    "CASE " wanted "::text WHEN '' THEN true WHEN 'open' THEN " state " IN " MG_SQL_OPEN_STATES              \
+    " ELSE " state " = " wanted "::text END"
+#define MG_SQL_IS_ANY_WANTED "($1::text = '' AND $2::text = '')"
+/* Whether open orders are wanted and few. */
+#define MG_SQL_IS_OPEN_AND_FEW                                                                               \
+    "(($1::text = 'open' OR $1::text IN " MG_SQL_OPEN_STATES ")"                                             \
+    " AND (SELECT count(*) FROM (SELECT FROM order_process p WHERE p.wake_at IS NOT NULL"                    \
+    "  ORDER BY p.wake_at LIMIT " MG_PAGE_OPEN_MAX ") o) < " MG_PAGE_OPEN_MAX ")"
+#define MG_SQL_IS_SOURCE(name) "(SELECT s.name FROM source s) = '" name "'"
+#define MG_SQL_BEHIND_CURSOR                                                                                 \
+    "behind AS MATERIALIZED (SELECT 'infinity'::timestamptz AS at, '' AS id WHERE $5::text = ''"             \
+    "  UNION ALL SELECT 'epoch'::timestamptz + split_part($5::text, '/', 1)::bigint * interval '1 microsecond'," \
+    "   split_part($5::text, '/', 2) WHERE $5::text LIKE '%/%'"                                              \
+    "  UNION ALL SELECT coalesce((SELECT o.received_at FROM orders o WHERE o.order_id = a.order_id AND o.revision = 1" \
+    "    AND " MG_SQL_IS_SOURCE("newest") "), a.created_at), a.order_id"                                     \
+    "   FROM order_process a WHERE a.order_id = $5::text)"
+#define MG_SQL_IS_ON_PAGE(time, id)                                                                          \
+    MG_SQL_IS_WITHIN(time, "$3", "$4") " AND (" time ", " id ") < ((SELECT at FROM behind), (SELECT id FROM behind))"
+#define MG_SQL_SEEN_NEWEST                                                                                   \
+    "(SELECT o.order_id, o.received_at AS at, o.workflow FROM orders o"                                      \
+    " WHERE o.revision = 1 AND " MG_SQL_IS_SOURCE("newest") " AND " MG_SQL_IS_ON_PAGE("o.received_at", "o.order_id") \
+    " ORDER BY o.received_at DESC, o.order_id DESC"                                                          \
+    " LIMIT CASE WHEN " MG_SQL_IS_ANY_WANTED " THEN least($6::text::bigint, " ROWS_MAX ") ELSE " MG_PAGE_NEWEST_MAX " END)"
+#define MG_SQL_SEEN_AMISS                                                                                    \
+    "(SELECT p.order_id, p.created_at AS at, $2::text AS workflow FROM order_process p"                      \
+    " WHERE p.reason <> 'none' AND " MG_SQL_IS_SOURCE("amiss") " AND " MG_SQL_IS_ON_PAGE("p.created_at", "p.order_id") \
+    " ORDER BY p.created_at DESC, p.order_id DESC LIMIT " MG_PAGE_NEWEST_MAX ")"
+/* An order in doubt that only a person can settle may have no moment at which it wakes; it has an alert. */
+#define MG_SQL_SEEN_OPEN                                                                                     \
+    "SELECT o.order_id, o.created_at AS at, o.workflow FROM ("                                               \
+    "  (SELECT p.order_id, p.created_at, p.workflow FROM order_process p"                                    \
+    "   WHERE p.wake_at IS NOT NULL AND " MG_SQL_IS_SOURCE("open") " ORDER BY p.wake_at LIMIT " MG_PAGE_OPEN_MAX ")" \
+    "  UNION ALL SELECT p.order_id, p.created_at, p.workflow FROM (SELECT DISTINCT d.order_id FROM ("        \
+    "    SELECT a.order_id FROM operator_alert a WHERE a.code = 'outcome_unknown' AND a.closed_at IS NULL"   \
+    "     AND " MG_SQL_IS_SOURCE("open") " ORDER BY a.code, a.subject LIMIT " MG_PAGE_OPEN_MAX ") d) d"      \
+    "   CROSS JOIN LATERAL (SELECT q.* FROM order_process q WHERE q.order_id = d.order_id OFFSET 0) p"       \
+    "   WHERE p.wake_at IS NULL) o"                                                                          \
+    " WHERE " MG_SQL_IS_ON_PAGE("o.created_at", "o.order_id")
+#define MG_SQL_PAGE_CURSOR(f)                                                                                \
+    "(SELECT (extract(epoch FROM " f ".at) * 1000000)::bigint || '/' || " f ".order_id FROM " f              \
+    " ORDER BY " f ".at, " f ".order_id LIMIT 1)"
+/* `source` is a table of this name with one row, `name`; `seen` has order_id, at and workflow, where that is found
+ * without the order's row; `is_wanted` is a condition of p. */
+#define MG_SQL_PAGE(source, seen, is_wanted)                                                                 \
+    "WITH " source ", " MG_SQL_BEHIND_CURSOR ", seen AS MATERIALIZED (" seen "),"                            \
+    " shown AS MATERIALIZED (SELECT p.*, s.at FROM (SELECT s.* FROM seen s"                                  \
+    "   WHERE $2::text = '' OR s.workflow = $2::text ORDER BY s.at DESC, s.order_id DESC) s"                 \
     "  CROSS JOIN LATERAL (SELECT q.* FROM order_process q WHERE q.order_id = s.order_id OFFSET 0) p"        \
-    "  WHERE $1::text = '' OR p.process_state = $1::text"                                                    \
-    "  ORDER BY s.received_at DESC, s.order_id DESC LIMIT least($6::text::bigint, " ROWS_MAX ")),"           \
-    " counted AS (SELECT (SELECT count(*) FROM seen) AS seen, (SELECT count(*) FROM shown) AS shown)"        \
-    " SELECT json_build_object("                                                                             \
-    "  'orders', (SELECT coalesce(json_agg(" MG_PAGE_ORDER("s") " ORDER BY s.received_at DESC, s.order_id DESC), '[]') FROM shown s)," \
-    "  'looked_at', c.seen, 'is_full', false, 'back_to', (SELECT " ISO("min(s.received_at)") " FROM seen s)," \
-    "  'next', CASE WHEN c.shown = least($6::text::bigint, " ROWS_MAX ") THEN " MG_PAGE_NEWEST_CURSOR("shown")   \
-    "   WHEN c.seen = CASE WHEN " MG_PAGE_NEWEST_ALL " THEN least($6::text::bigint, " ROWS_MAX ")"              \
-    "    ELSE " MG_PAGE_NEWEST_MAX " END THEN " MG_PAGE_NEWEST_CURSOR("seen") " END) AS page FROM counted c"
-
-/*
- * For the tool: orders, newest first. $1 state, $2 workflow, $3 since, $4 until, $5 the last order of the page before,
- * $6 limit. Without state and workflow every order is wanted, so `newest` reads the index orders_received and no more
- * than it shows. Else `chosen` reads the whole table, since no index has the states: a list by state is complete.
- */
-#define MG_LIST_ORDERS                                                                                       \
-    "WITH behind AS MATERIALIZED (SELECT 'infinity'::timestamptz AS at, '' AS id WHERE $5::text = ''"        \
-    "  UNION ALL SELECT a.received_at, a.order_id FROM orders a WHERE a.order_id = $5::text AND a.revision = 1)," \
-    " newest AS (SELECT p.*, o.received_at AS at FROM (SELECT o.order_id, o.received_at FROM orders o"       \
-    "   WHERE o.revision = 1 AND " MG_PAGE_NEWEST_ALL " AND " MG_SQL_IS_WITHIN("o.received_at", "$3", "$4")  \
-    "   AND (o.received_at, o.order_id) < ((SELECT at FROM behind), (SELECT id FROM behind))"                \
-    "   ORDER BY o.received_at DESC, o.order_id DESC) o"                                                     \
-    "  CROSS JOIN LATERAL (SELECT q.* FROM order_process q WHERE q.order_id = o.order_id OFFSET 0) p"        \
-    "  ORDER BY o.received_at DESC, o.order_id DESC LIMIT least($6::text::bigint, " ROWS_MAX ")),"           \
-    " chosen AS (SELECT p.*, p.created_at AS at FROM order_process p"                                        \
-    "  WHERE NOT " MG_PAGE_NEWEST_ALL " AND ($1::text = '' OR p.process_state = $1::text)"                   \
-    "  AND ($2::text = '' OR p.workflow = $2::text) AND " MG_SQL_IS_WITHIN("p.created_at", "$3", "$4")       \
-    "  AND ($5::text = '' OR (p.created_at, p.order_id) <"                                                   \
-    "   (SELECT a.created_at, a.order_id FROM order_process a WHERE a.order_id = $5::text))"                 \
-    "  ORDER BY p.created_at DESC, p.order_id DESC LIMIT least($6::text::bigint, " ROWS_MAX "))"             \
-    " SELECT p.order_id, p.workflow, p.process_state AS state, p.goal, p.reason, p.failure_count,"           \
-    "  " ISO("p.created_at") " AS created_at, " ISO("p.updated_at") " AS updated_at,"                        \
-    "  " ISO("p.complete_by") " AS complete_by"                                                              \
-    " FROM (SELECT * FROM newest UNION ALL SELECT * FROM chosen) p ORDER BY p.at DESC, p.order_id DESC"
+    "  WHERE " MG_SQL_IS_STATE_WANTED("p.process_state", "$1")                                               \
+    "   AND ($2::text = '' OR p.workflow = $2::text) AND " is_wanted                                         \
+    "  ORDER BY s.at DESC, s.order_id DESC LIMIT least($6::text::bigint, " ROWS_MAX ")),"                    \
+    " counted AS (SELECT (SELECT count(*) FROM seen) AS seen, (SELECT count(*) FROM shown) AS shown),"       \
+    " page AS (SELECT c.seen AS looked_at, (SELECT " ISO("min(s.at)") " FROM seen s) AS back_to,"            \
+    "  CASE WHEN c.shown = least($6::text::bigint, " ROWS_MAX ") THEN " MG_SQL_PAGE_CURSOR("shown")          \
+    "   WHEN c.seen = CASE WHEN " MG_SQL_IS_SOURCE("newest") " AND " MG_SQL_IS_ANY_WANTED " THEN least($6::text::bigint, " ROWS_MAX ")" \
+    "    ELSE " MG_PAGE_NEWEST_MAX " END THEN " MG_SQL_PAGE_CURSOR("seen") " END AS next FROM counted c)"
+#define MG_SQL_PAGE_OF_ORDERS                                                                                \
+    MG_SQL_PAGE("source AS MATERIALIZED (SELECT CASE WHEN $1::text IN " MG_SQL_AMISS_STATES " THEN 'amiss'"  \
+                "  WHEN " MG_SQL_IS_OPEN_AND_FEW " THEN 'open' ELSE 'newest' END AS name)",                  \
+                MG_SQL_SEEN_NEWEST " UNION ALL " MG_SQL_SEEN_AMISS " UNION ALL " MG_SQL_SEEN_OPEN, "true")
+/* For the tool: the orders of a page, each with the page; without an order one row with the page alone. */
+#define MG_LIST_PAGE(page)                                                                                   \
+    page " SELECT s.order_id, s.workflow, s.process_state AS state, s.goal, s.reason, s.failure_count,"      \
+    "  " ISO("s.created_at") " AS created_at, " ISO("s.updated_at") " AS updated_at,"                        \
+    "  " ISO("s.complete_by") " AS complete_by, p.looked_at, p.back_to, p.next"                              \
+    " FROM page p LEFT JOIN shown s ON true ORDER BY s.at DESC, s.order_id DESC"
+/* For the console. */
+#define MG_JSON_PAGE(page)                                                                                   \
+    page " SELECT json_build_object("                                                                        \
+    "  'orders', (SELECT coalesce(json_agg(" MG_PAGE_ORDER("s") " ORDER BY s.at DESC, s.order_id DESC), '[]') FROM shown s)," \
+    "  'looked_at', p.looked_at, 'is_full', false, 'back_to', p.back_to, 'next', p.next) AS page FROM page p"
 
 /* clang-format on */
 

@@ -94,12 +94,12 @@ static const struct {
 } REPORTS[MG_REPORT_COUNT] = {
     [MG_REPORT_ORDERS] = {{
         "report_orders",
-        MG_LIST_ORDERS}, 6},
-    [MG_REPORT_ORDERS_LABELLED] = {{"report_orders_labelled", MG_LIST_LABELLED}, 7},
+        MG_LIST_PAGE(MG_SQL_PAGE_OF_ORDERS)}, 6},
+    [MG_REPORT_ORDERS_LABELLED] = {{"report_orders_labelled", MG_LIST_PAGE(MG_SQL_PAGE_OF_LABELLED)}, 7},
     [MG_REPORT_FIND] = {{"report_find", MG_FIND}, 2},
-    [MG_REPORT_PAGE_LABELLED] = {{"report_page_labelled", MG_PAGE_LABELLED}, 7},
+    [MG_REPORT_PAGE_LABELLED] = {{"report_page_labelled", MG_JSON_PAGE(MG_SQL_PAGE_OF_LABELLED)}, 7},
     [MG_REPORT_PAGE_OPEN] = {{"report_page_open", MG_PAGE_OPEN}, 6},
-    [MG_REPORT_PAGE_NEWEST] = {{"report_page_newest", MG_PAGE_NEWEST}, 6},
+    [MG_REPORT_PAGE_NEWEST] = {{"report_page_newest", MG_JSON_PAGE(MG_SQL_PAGE_OF_ORDERS)}, 6},
     [MG_REPORT_VERSIONS] = {{
         "report_versions",
         "SELECT order_id, version, process_state AS state FROM order_process"

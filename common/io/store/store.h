@@ -26,7 +26,7 @@
 
 struct mg_store;
 
-#define MG_SCHEMA_VERSION 18 /* newest file in deploy/postgres/ that this program was written for */
+#define MG_SCHEMA_VERSION 19 /* newest file in deploy/postgres/ that this program was written for */
 
 /* A program runs on its own schema, and on a newer one that serves it. `ret_reason`: if false the remedy, if
  * true how they fit. `version` 0: no schema. */
@@ -405,13 +405,12 @@ void mg_store_wake(struct mg_store *store, uint64_t epoch, const char *holder, i
 #define MG_STEPS_COUNTED_ORDERS 5000
 
 enum mg_report {
-    /* $1 state, $2 workflow, $3 since, $4 until, $5 behind this order, $6 limit: order_id, workflow, state,
-     * goal, reason, failure_count, created_at, updated_at, complete_by */
+    /* $1 state ('open': any of the open states), $2 workflow, $3 since, $4 until, $5 cursor or the order
+     * before, $6 limit: order_id, workflow, state, goal, reason, failure_count, created_at, updated_at,
+     * complete_by; behind them each row has its page: looked_at, back_to, next, as below. A page without
+     * orders has one row, whose order_id is NULL. */
     MG_REPORT_ORDERS,
-    /* The same of orders with all labels of $7, a JSON object of texts, by pages. State 'open': any of the
-     * open states. $5 may be a cursor. Behind the columns of an order each row has its page: looked_at,
-     * back_to, next, as below. A page without orders has one row, whose order_id is NULL. */
-    MG_REPORT_ORDERS_LABELLED,
+    MG_REPORT_ORDERS_LABELLED, /* the same of orders with all labels of $7, a JSON object of texts */
     /* $1 text, $2 limit, of each kind: found_by ('id', 'label NAME'), order_id, workflow, state, created_at,
      * archived_on (NULL: not in the archive), reason (NULL). Ids that begin with the text, and labels with
      * this value */
