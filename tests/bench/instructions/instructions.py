@@ -1,11 +1,12 @@
 #!/usr/bin/python3
-"""instructions.py FOLDER [--write]: instructions an order costs in the scheduler and in the agent, against bounds.json.
+"""instructions.py FOLDER [--write | --guard]: instructions an order costs in the scheduler and in the agent, against bounds.json.
 
 Times vary on a machine that others use; counts of instructions do not. The programs in FOLDER put recorded orders through the real
 handlers, over fakes; callgrind counts. Each runs twice, for few and for more waves of orders: the difference is the orders' cost,
 without the start. "own" is the services' code with core, base and wire. "libraries" is the libraries' work for it (memory, hashes,
 text), including the little that the fakes cause. The cost of common/io and libcurl is not in it. A count above its bound is red.
-One well below it is red, too, so that a gain is kept: --write renews the bounds.
+One well below it is red, too, so that a gain is kept: --write renews the bounds. --guard counts the same orders with a condition at
+their second step, and prints the condition's cost.
 """
 
 import collections
@@ -25,6 +26,8 @@ MARGIN = 0.04
 FEW, MORE = 2, 6  # waves
 ORDERS_OF_WAVE = {"scheduler": 64, "agent": 16}
 SERVICE = {"service": "bench", "url": "http://127.0.0.1:1"}
+WORKFLOW = ROOT / "tests/bench/bench.workflow.json"
+GUARD = "payload.total > 100"  # true of the recorded order
 # The plainest code of the libraries, the same on each processor.
 ENV = {"GLIBC_TUNABLES": "glibc.cpu.hwcaps=-AVX2,-AVX,-ERMS,-FSRM,-SSSE3,-SSE4_1,-SSE4_2", "OPENSSL_ia32cap": "0"}
 
@@ -69,22 +72,38 @@ def count(program, given, waves, scratch):
     return counts(out)
 
 
+def measure_one(folder, service, given, scratch):
+    few, more = (count(folder / f"makegood-bench-counted-{service}", given, waves, scratch) for waves in (FEW, MORE))
+    return {part: round((more[part] - few[part]) / (MORE - FEW) / ORDERS_OF_WAVE[service]) for part in ("own", "libraries")}
+
+
 def measure(folder):
-    found = {}
     with tempfile.TemporaryDirectory() as name:
         scratch = pathlib.Path(name)
         (scratch / "service.json").write_text(json.dumps(SERVICE), encoding="utf-8")
-        given = {"scheduler": ROOT / "tests/bench/bench.workflow.json", "agent": scratch / "service.json"}
-        for service, orders in ORDERS_OF_WAVE.items():
-            few, more = (count(folder / f"makegood-bench-counted-{service}", given[service], waves, scratch)
-                         for waves in (FEW, MORE))
-            found[service] = {part: round((more[part] - few[part]) / (MORE - FEW) / orders) for part in ("own", "libraries")}
-    return found
+        given = {"scheduler": WORKFLOW, "agent": scratch / "service.json"}
+        return {service: measure_one(folder, service, given[service], scratch) for service in ORDERS_OF_WAVE}
+
+
+def measure_guard(folder):
+    """Prints the scheduler's counts without and with the guard; the agent sees none of it."""
+    guarded = json.loads(WORKFLOW.read_text(encoding="utf-8"))
+    guarded["steps"][1]["when"] = GUARD
+    with tempfile.TemporaryDirectory() as name:
+        scratch = pathlib.Path(name)
+        (scratch / "guarded.json").write_text(json.dumps(guarded), encoding="utf-8")
+        plain, more = (measure_one(folder, "scheduler", given, scratch) for given in (WORKFLOW, scratch / "guarded.json"))
+    for part, before in plain.items():
+        print(f"scheduler  {part:10} {before:8} instructions an order, {more[part]:8} with {GUARD!r}: "
+              f"{more[part] - before:+} ({more[part] / before - 1:+.1%})")
 
 
 def main(words):
-    if not words or words[1:] not in ([], ["--write"]):
+    if not words or words[1:] not in ([], ["--write"], ["--guard"]):
         sys.exit(__doc__.splitlines()[0])
+    if words[1:] == ["--guard"]:
+        measure_guard(pathlib.Path(words[0]))
+        return 0
     found = measure(pathlib.Path(words[0]))
     if words[1:]:
         BOUNDS.write_text(json.dumps(found, indent=2) + "\n", encoding="utf-8")
