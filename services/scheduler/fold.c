@@ -21,6 +21,7 @@
 #include "base/log.h"
 #include "core/order.h"
 #include "item.h"
+#include "order_input.h"
 #include "scheduler.h"
 #include "wire/alert.h"
 
@@ -458,6 +459,7 @@ static enum mg_verdict cause_decide(struct mg_batch *batch, struct mg_item *item
     if (verdict == MG_GO) {
         story.reason = story.reason.data != NULL ? story.reason : fold->output_fault;
         digests_renew(fold, generations);
+        mg_order_input_note_skips(fold->record, &batch->decision);
         mg_failure_forget(fold, &batch->decision);
         event_add(batch, item, cause, story);
     }

@@ -1,6 +1,7 @@
 /*
  * A skipped step has no result for others, though one may be kept: that of accepted work which an operator
- * skipped. Its own undo still uses it, because the work may stand.
+ * skipped. Its own undo still uses it, because the work may stand. While it is undone it stays skipped for
+ * others: their requests are the same on the way back (law 8, derived identities).
  */
 #include "order_input.h"
 
@@ -16,9 +17,25 @@ void mg_order_input_make(const struct mg_workflow *workflow, const struct mg_ord
         .is_high = record->is_high,
     };
     for (int i = 0; i < workflow->plan.step_count; i++) {
-        bool is_skipped = order->steps[i].state == MG_STEP_SKIPPED;
+        bool is_skipped =
+            i != step && (order->steps[i].state == MG_STEP_SKIPPED || record->steps[i].was_skipped);
         ret_input->input.skipped |= is_skipped ? UINT64_C(1) << i : 0;
-        ret_input->results[i] =
-            is_skipped && i != step ? (struct mg_slice){NULL, 0} : record->steps[i].result;
+        ret_input->results[i] = is_skipped ? (struct mg_slice){NULL, 0} : record->steps[i].result;
+    }
+}
+
+void mg_order_input_note_skips(struct mg_order_record *record, const struct mg_decision *decision)
+{
+    for (int i = 0; i < decision->transition_count; i++) {
+        const struct mg_transition *transition = &decision->transitions[i];
+        if (transition->step < 0) {
+            continue;
+        }
+        struct mg_step_record *step = &record->steps[transition->step];
+        if (transition->from == MG_STEP_SKIPPED) {
+            step->was_skipped = transition->to == MG_STEP_UNDO_PENDING;
+        } else if (transition->to == MG_STEP_PENDING) {
+            step->was_skipped = false;
+        }
     }
 }

@@ -2,6 +2,7 @@
 #ifndef MG_SCHEDULER_ORDER_INPUT_H
 #define MG_SCHEDULER_ORDER_INPUT_H
 
+#include "core/decide.h"
 #include "io/store/store.h"
 #include "wire/workflow.h"
 
@@ -13,5 +14,8 @@ struct mg_order_input {
 /* For a request, a guard or a condition of `step`; -1: for the output. The record outlives it. */
 void mg_order_input_make(const struct mg_workflow *workflow, const struct mg_order_record *record, int step,
                          struct mg_order_input *ret_input);
+/* Notes the steps that are to be undone though they were skipped, until they begin anew. After each decision.
+ */
+void mg_order_input_note_skips(struct mg_order_record *record, const struct mg_decision *decision);
 
 #endif

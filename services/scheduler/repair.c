@@ -28,7 +28,7 @@ static enum mg_class request_render(const struct mg_fold *fold, int step, enum m
     mg_order_input_make(workflow, record, step, &input);
     input.input.payload = payload;
     for (int i = 0; i < workflow->plan.step_count; i++) {
-        bool counts = i == step || (input.input.skipped >> i & 1) == 0;
+        bool counts = (input.input.skipped >> i & 1) == 0;
         input.results[i] = counts ? results[i] : input.results[i];
     }
     struct mg_err err;
