@@ -165,28 +165,40 @@ size_t mg_decimal_write(struct mg_decimal number, char ret_text[MG_DECIMAL_TEXT_
     return written;
 }
 
-/* Gives both the larger count of places. */
-static bool align(struct mg_decimal *a, struct mg_decimal *b)
+/* Multiplies by ten so often; false if no number of 38 digits, added to it, makes one of 38 digits. */
+static bool shift_up_to_add(magnitude *size, int count)
 {
-    struct mg_decimal *short_one = a->places < b->places ? a : b;
-    int places = a->places < b->places ? b->places : a->places;
-    if (!shift_up(&short_one->coefficient, places - short_one->places)) {
+    magnitude shifted;
+    if (*size == 0 || count == 0) {
+        return true;
+    }
+    if (__builtin_mul_overflow(*size, (magnitude)power_of_ten(count), &shifted) ||
+        shifted / 2 >= (magnitude)power_of_ten(MG_DECIMAL_DIGITS)) {
         return false;
     }
-    short_one->places = places;
+    *size = shifted;
     return true;
 }
 
+/* The sum decides: one of the two may have a digit too many with the other's places. */
 bool mg_decimal_add(struct mg_decimal a, struct mg_decimal b, struct mg_decimal *ret)
 {
-    if (!align(&a, &b)) {
+    struct mg_decimal fine = a.places < b.places ? b : a, coarse = a.places < b.places ? a : b;
+    magnitude sum, size = size_of(coarse.coefficient), other = size_of(fine.coefficient);
+    bool is_negative = coarse.coefficient < 0;
+    if (!shift_up_to_add(&size, fine.places - coarse.places)) {
         return false;
     }
-    mg_int128 sum;
-    if (__builtin_add_overflow(a.coefficient, b.coefficient, &sum) || !is_within(sum)) {
+    if (is_negative == (fine.coefficient < 0)) {
+        sum = size + other; /* below 3 * 10^38, which 128 bits hold */
+    } else {
+        sum = size > other ? size - other : other - size;
+        is_negative = size > other ? is_negative : !is_negative;
+    }
+    if (sum >= (magnitude)power_of_ten(MG_DECIMAL_DIGITS)) {
         return false;
     }
-    *ret = (struct mg_decimal){sum, a.places};
+    *ret = (struct mg_decimal){is_negative ? -(mg_int128)sum : (mg_int128)sum, fine.places};
     return true;
 }
 

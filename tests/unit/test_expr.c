@@ -107,6 +107,11 @@ static const struct {
     {"payload.items.exists(i, i.sku == 'b')", "true"},
     {"payload.items.count(i, i.price > 2)", "1"},
     {"payload.items.sum(i, i.qty * i.price)", "5.25"},
+    /* a sum of 38 digits, though one of its terms has 39 with the places of the other */
+    {"1200000000000000000000000000000000 - round(900000000000000000000000000000000, 5)",
+     "300000000000000000000000000000000.00000"},
+    {"round(900000000000000000000000000000000, 5) - 1200000000000000000000000000000000",
+     "-300000000000000000000000000000000.00000"},
     {"payload.nothing.sum(i, i.x)", "0"},
     {"payload.nothing.all(i, i.x)", "true"},
     {"[1, 2].exists(x, ['a' + 'b'].exists(y, y + 'c' == 'abc' && x == 2))", "true"},
@@ -217,6 +222,10 @@ static const struct {
     {"payload.wide > 0", "more than 38 digits"},
     {"9999999999999999999 * 99999999999999999999", "more than 38 digits"},
     {"6e33 * 10000 + 6e33 * 10000", "more than 38 digits"}, /* within 128 bits */
+    {"1200000000000000000000000000000000 + round(900000000000000000000000000000000, 5)",
+     "more than 38 digits"},
+    {"2100000000000000000000000000000000 - round(900000000000000000000000000000000, 5)",
+     "more than 38 digits"},
     {"round(9999999999999999999999999999999999, 5)", "more than 38 digits"},
     {"round(payload.total, payload.items[0].price)", "the places are a whole number from 0 to 34"},
     {"round(1, 35)", "the places are"},
