@@ -245,6 +245,7 @@ void mg_service_destroy(struct mg_service *service)
     }
     for (int i = 0; i < MG_SERVICE_HEADERS_MAX; i++) {
         mg_secret_free(service->headers[i]);
+        mg_secret_free(service->old_headers[i]);
         free(service->header_files[i]);
     }
     mg_service_auth_finish(&service->auth);

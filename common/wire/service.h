@@ -34,6 +34,8 @@ struct mg_service {
     char *headers[MG_SERVICE_HEADERS_MAX + 1];  /* "Name: value" */
     char *header_files[MG_SERVICE_HEADERS_MAX]; /* for each header: the file of its value; NULL: given
                                                    directly */
+    char *old_headers[MG_SERVICE_HEADERS_MAX];  /* before their last renewal; a call under way may carry
+                                                   them. NULL: none */
     struct mg_auth auth;
     char *key_line; /* "Idempotency-Key: ", with the key's prefix if it has one */
     char *ca_file, *client_cert_file, *client_key_file;

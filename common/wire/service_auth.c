@@ -278,15 +278,6 @@ void mg_service_read_auth(const struct mg_json_object *object, struct mg_service
     }
 }
 
-/* Replaces the value; the old one is wiped. */
-static bool take(char **value, char *fresh)
-{
-    bool is_new = strcmp(*value, fresh) != 0;
-    mg_secret_free(*value);
-    *value = fresh;
-    return is_new;
-}
-
 static enum mg_class reread(const struct mg_secret *secret, const char *what, char **ret_value, int *count,
                             struct mg_err *err)
 {
@@ -316,10 +307,10 @@ enum mg_class mg_service_reread_auth(struct mg_service *service, int *ret_count,
         mg_secret_free(key);
         return class;
     }
-    bool is_new = secret != NULL && take(&auth->secret.value, secret);
-    is_new = (key != NULL && take(&auth->hmac.key.value, key)) || is_new;
+    bool is_new = secret != NULL && mg_secret_renew(&auth->secret.value, &auth->secret.old, secret);
+    is_new = (key != NULL && mg_secret_renew(&auth->hmac.key.value, &auth->hmac.key.old, key)) || is_new;
     if (line != NULL) {
-        (void)take(&auth->line, line);
+        (void)mg_secret_renew(&auth->line, &auth->old_line, line);
     }
     *ret_count = count;
     *ret_is_new = is_new;
@@ -329,6 +320,7 @@ enum mg_class mg_service_reread_auth(struct mg_service *service, int *ret_count,
 static void secret_finish(struct mg_secret *secret)
 {
     mg_secret_free(secret->value);
+    mg_secret_free(secret->old);
     free(secret->file);
 }
 
@@ -337,6 +329,7 @@ void mg_service_auth_finish(struct mg_auth *auth)
     secret_finish(&auth->secret);
     secret_finish(&auth->hmac.key);
     mg_secret_free(auth->line);
+    mg_secret_free(auth->old_line);
     free(auth->user);
     free(auth->oauth2.token_url);
     free(auth->oauth2.client_id);

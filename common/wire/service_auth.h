@@ -19,6 +19,7 @@ enum mg_auth_scheme {
 struct mg_secret {
     char *file;  /* NULL: there is no such secret */
     char *value; /* the file's only line */
+    char *old;   /* before its last renewal; a call under way may carry it. NULL: none */
 };
 
 struct mg_oauth2 {
@@ -43,6 +44,7 @@ struct mg_auth {
     struct mg_secret secret; /* password, token or client secret */
     char *user;              /* of basic */
     char *line;              /* of basic and bearer: "Authorization: …" */
+    char *old_line;          /* before its last renewal; NULL: none */
     struct mg_oauth2 oauth2;
     struct mg_hmac_rule hmac;
 };

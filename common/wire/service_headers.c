@@ -194,9 +194,7 @@ enum mg_class mg_service_reread_headers(struct mg_service *service, int *ret_cou
             mg_secret_free(lines[i]);
             continue;
         }
-        is_new = is_new || strcmp(lines[i], service->headers[i]) != 0;
-        mg_secret_free(service->headers[i]);
-        service->headers[i] = lines[i];
+        is_new = mg_secret_renew(&service->headers[i], &service->old_headers[i], lines[i]) || is_new;
         count++;
     }
     if (class != MG_OK) {

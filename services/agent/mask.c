@@ -4,36 +4,53 @@
 #include <string.h>
 
 #include "outgoing.h"
+#include "wire/json_scan.h"
 
-/* Two of each header with a file, three of `auth`, two access tokens. */
-#define SECRETS_MAX (2 * MG_SERVICE_HEADERS_MAX + 5)
+/* For each header with a file two, for `auth` three, and as many from before the last renewal; two access
+ * tokens. */
+#define SECRETS_MAX (4 * MG_SERVICE_HEADERS_MAX + 8)
 
 struct secrets {
     struct mg_slice each[SECRETS_MAX];
     int count;
 };
 
-/* The bytes of `text` that write the secret at its beginning; 0: it does not begin with the secret. */
-static size_t match(struct mg_slice text, struct mg_slice secret)
+/* The bytes of `text` that write the secret at its beginning, in plain text or, if `is_json`, with escapes:
+ * "\/" and "\u003c" are common. 0: it does not begin with the secret. */
+static size_t match(struct mg_slice text, struct mg_slice secret, bool is_json)
 {
-    size_t at = 0;
-    for (size_t i = 0; i < secret.len; i++, at++) {
-        bool is_escaped =
-            at + 1 < text.len && text.data[at] == '\\' && text.data[at + 1] == '/' && secret.data[i] == '/';
-        at += is_escaped;
-        if (at >= text.len || text.data[at] != secret.data[i]) {
+    const char *at = text.data, *end = text.data + text.len;
+    char character[4];
+    size_t done = 0;
+    while (done < secret.len && at < end) {
+        size_t len = 1;
+        character[0] = *at;
+        if (is_json) {
+            len = (size_t)mg_json_char_next(&at, end, character);
+        } else {
+            at++;
+        }
+        if (len == 0 || len > secret.len - done || memcmp(secret.data + done, character, len) != 0) {
             return 0;
         }
+        done += len;
     }
-    return at;
+    return done == secret.len ? (size_t)(at - text.data) : 0;
+}
+
+static size_t longer(size_t a, size_t b)
+{
+    return a > b ? a : b;
 }
 
 static size_t match_any(struct mg_slice text, const struct mg_slice *secrets, int count)
 {
     size_t longest = 0;
     for (int i = 0; i < count; i++) {
-        size_t len = secrets[i].len >= MG_MASK_MIN_BYTES ? match(text, secrets[i]) : 0;
-        longest = len > longest ? len : longest;
+        if (secrets[i].len >= MG_MASK_MIN_BYTES) {
+            longest = longer(longest, match(text, secrets[i], false));
+            longest = longer(longest, match(text, secrets[i], true));
+        }
     }
     return longest;
 }
@@ -73,19 +90,32 @@ static void add_line(struct secrets *secrets, const char *line, bool has_scheme)
     add(secrets, at != NULL ? at + 1 : NULL);
 }
 
+static void add_header(struct secrets *secrets, const char *line)
+{
+    add_line(secrets, line, false);
+    add_line(secrets, line, true);
+}
+
+static void add_secret(struct secrets *secrets, const struct mg_secret *secret)
+{
+    add(secrets, secret->value);
+    add(secrets, secret->old);
+}
+
+/* The call may have begun before the secrets were renewed. */
 struct mg_slice mg_outgoing_mask(const struct mg_outgoing *outgoing, struct mg_slice body)
 {
     const struct mg_service *service = outgoing->service;
     struct secrets secrets = {.count = 0};
     for (int i = 0; service->headers[i] != NULL; i++) {
-        const char *line = service->header_files[i] != NULL ? service->headers[i] : NULL;
-        add_line(&secrets, line, false);
-        add_line(&secrets, line, true);
+        add_header(&secrets, service->header_files[i] != NULL ? service->headers[i] : NULL);
+        add_header(&secrets, service->old_headers[i]);
     }
-    add(&secrets, service->auth.secret.value);
-    add(&secrets, service->auth.hmac.key.value);
+    add_secret(&secrets, &service->auth.secret);
+    add_secret(&secrets, &service->auth.hmac.key);
     add_line(&secrets, service->auth.line, true);
-    if (outgoing->token != NULL) { /* the call may have carried the one before */
+    add_line(&secrets, service->auth.old_line, true);
+    if (outgoing->token != NULL) {
         add_line(&secrets, mg_token_line(outgoing->token), true);
         add_line(&secrets, mg_token_old_line(outgoing->token), true);
     }

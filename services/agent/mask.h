@@ -10,8 +10,8 @@
 /* A shorter secret could be a word of any text. */
 #define MG_MASK_MIN_BYTES 8
 
-/* `body` with an asterisk for each byte of a secret; JSON's "\/" counts as "/". The body itself if it holds
- * none, otherwise a copy in the arena; absent without memory. */
+/* `body` with an asterisk for each byte of a secret, also of one with JSON's escapes. The body itself if it
+ * holds none, otherwise a copy in the arena; absent without memory. */
 struct mg_slice mg_mask(struct mg_slice body, const struct mg_slice *secrets, int count,
                         struct mg_arena *arena);
 

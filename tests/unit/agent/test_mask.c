@@ -41,8 +41,8 @@ static void tear_down(void)
 static void expect(const char *body, const char *masked)
 {
     const struct mg_slice secrets[] = {mg_slice_of("sesame/open"), mg_slice_of("short"),
-                                       mg_slice_of("sesame/open/wide")};
-    struct mg_slice made = mg_mask(mg_slice_of(body), secrets, 3, arena);
+                                       mg_slice_of("sesame/open/wide"), mg_slice_of("say \"<open>\\")};
+    struct mg_slice made = mg_mask(mg_slice_of(body), secrets, COUNT(secrets), arena);
     ck_assert_msg(mg_slice_is(made, masked), "%.*s", (int)made.len, made.data);
 }
 
@@ -53,6 +53,9 @@ START_TEST(each_secret_is_masked_wherever_it_stands)
     expect("sesame/open", "***********");
     expect("a sesame/opensesame/open.", "a **********************.");
     expect("{\"a\":\"sesame\\/open\"}", "{\"a\":\"************\"}");
+    expect("{\"a\":\"s\\u0065same\\u002Fopen\"}", "{\"a\":\"*********************\"}");
+    expect("{\"a\":\"say \\\"\\u003copen\\u003E\\\\\"}", "{\"a\":\"************************\"}");
+    expect("say \"<open>\\ twice: say \"<open>\\", "************ twice: ************");
     expect("sesame/open/wide", "****************");
     expect("sesame/ope short sesame", "sesame/ope short sesame");
     expect("sesame\\", "sesame\\");
@@ -91,35 +94,67 @@ static const struct {
     {",\"auth\":{\"hmac\":{\"header\":\"X-Signature\",\"secret\":{\"file\":\"~\"}}}", "sesame\\/open", NULL},
 };
 
-/* Catches: a credential in the code, text or kept body that a client and an operator get. */
-START_TEST(a_refusal_that_repeats_a_credential_hides_it)
+static void start(int way)
 {
-    char members[300] = "", body[200];
+    char members[300] = "";
     size_t len = 0;
-    for (const char *at = WAYS[_i].members; *at != '\0'; at++) {
+    for (const char *at = WAYS[way].members; *at != '\0'; at++) {
         len += (size_t)snprintf(members + len, sizeof(members) - len, "%.*s", *at == '~' ? 99 : 1,
                                 *at == '~' ? file : at);
     }
-    file_write(WAYS[_i].content != NULL ? WAYS[_i].content : "sesame/open");
+    file_write(WAYS[way].content != NULL ? WAYS[way].content : "sesame/open");
     flow_start(members);
     flow_deliver(&(struct flow_request){.left_ms = 10000});
     flow_wait_calls(1);
-    (void)snprintf(body, sizeof(body), "{\"code\":\"bad %s\",\"message\":\"no %s here\"}", WAYS[_i].said,
-                   WAYS[_i].said);
+}
+
+/* The service's answer, and the reply that must not repeat it. */
+static void expect_hidden(int way)
+{
+    char body[200];
+    (void)snprintf(body, sizeof(body), "{\"code\":\"bad %s\",\"message\":\"no %s here\"}", WAYS[way].said,
+                   WAYS[way].said);
     flow_answer_status(0, 422, body);
     flow_wait_replies(1);
     const struct mg_reply *reply = flow_reply(0);
     ck_assert_int_eq(reply->outcome, MG_OUTCOME_PERMANENT);
     ck_assert_int_eq(reply->executed, MG_EXECUTED_NO);
-    ck_assert_str_eq(reply->error_code, strchr(WAYS[_i].said, ' ') != NULL   ? "http_422/bad_Bearer"
-                                        : strchr(WAYS[_i].said, ':') != NULL ? "http_422/bad_u"
-                                                                             : "http_422/bad");
+    ck_assert_str_eq(reply->error_code, strchr(WAYS[way].said, ' ') != NULL   ? "http_422/bad_Bearer"
+                                        : strchr(WAYS[way].said, ':') != NULL ? "http_422/bad_u"
+                                                                              : "http_422/bad");
     ck_assert_ptr_null(memmem(reply->error_message.data, reply->error_message.len, "sesame", 6));
     ck_assert_ptr_null(memmem(reply->error_message.data, reply->error_message.len, "dTpz", 4));
     ck_assert_ptr_null(memmem(reply->error_body.data, reply->error_body.len, "sesame", 6));
     ck_assert_ptr_null(memmem(reply->error_body.data, reply->error_body.len, "dTpz", 4));
     ck_assert_ptr_nonnull(memmem(reply->error_message.data, reply->error_message.len, "****", 4));
     ck_assert_ptr_null(strstr(reply->error_text, "sesame"));
+}
+
+/* Catches: a credential in the code, text or kept body that a client and an operator get. */
+START_TEST(a_refusal_that_repeats_a_credential_hides_it)
+{
+    start(_i);
+    expect_hidden(_i);
+    flow_finish();
+}
+END_TEST
+
+/* Catches: a credential that was renewed while its call was under way, in the answer to that call. */
+START_TEST(a_credential_is_hidden_after_its_renewal)
+{
+    struct mg_service *service;
+    struct mg_err err;
+    int count;
+    bool is_new_header, is_new_auth;
+    start(_i);
+    service = flow_agent.served[0].service;
+    file_write("another/word");
+    for (int i = 0; i < 2; i++) { /* the second one finds nothing new */
+        ck_assert_int_eq(mg_service_reread_headers(service, &count, &is_new_header, &err), MG_OK);
+        ck_assert_int_eq(mg_service_reread_auth(service, &count, &is_new_auth, &err), MG_OK);
+        ck_assert_int_eq(is_new_header || is_new_auth, i == 0);
+    }
+    expect_hidden(_i);
     flow_finish();
 }
 END_TEST
@@ -134,6 +169,7 @@ int main(void)
     tcase_add_test(tests, a_body_without_a_secret_is_the_body);
     tcase_add_test(tests, without_memory_the_body_is_left_out);
     tcase_add_loop_test(tests, a_refusal_that_repeats_a_credential_hides_it, 0, COUNT(WAYS));
+    tcase_add_loop_test(tests, a_credential_is_hidden_after_its_renewal, 0, COUNT(WAYS));
     suite_add_tcase(suite, tests);
     return run_suite(suite);
 }
