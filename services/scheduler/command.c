@@ -212,23 +212,36 @@ static bool is_result_missing(struct mg_fold *fold, int step)
     return class == MG_PERMANENT;
 }
 
-/* MG_OK: the command gives no result, or one with which the step can be undone and which changes no request
- * that is out. */
+/* True if steps behind this one may have requests out: it was done without its result, or skipped. */
+static bool may_change_requests(struct mg_fold *fold, const struct mg_command *command, int step)
+{
+    enum mg_step_state state = fold->record->order.steps[step].state;
+    bool is_settled = command->kind == MG_CAUSE_SETTLE && command->outcome == MG_OUTCOME_DONE;
+    if (state == MG_STEP_DONE) {
+        return is_settled && command->result.data != NULL && is_result_missing(fold, step);
+    }
+    return is_settled && state == MG_STEP_SKIPPED;
+}
+
+/* MG_OK: the step can be undone with the result that the command gives, if any, and no request that is out
+ * changes. */
 static enum mg_class settle_check(struct mg_fold *fold, const struct mg_command *command, int step,
                                   struct mg_err *err)
 {
-    const struct mg_workflow *workflow = fold->workflow->workflow;
-    if (command->result.data == NULL || step < 0) {
+    if (step < 0) {
         return MG_OK;
     }
-    enum mg_class class = workflow->plan.steps[step].needs_result
-                              ? mg_workflow_undo_check(workflow, step, command->result, err)
-                              : MG_OK;
-    if (class != MG_OK) {
-        return mg_err_prefix(err, "the result lacks what the step's undo needs");
+    const struct mg_workflow *workflow = fold->workflow->workflow;
+    struct mg_slice result = command->result;
+    if (result.data == NULL) {
+        result = fold->record->steps[step].result;
+    } else if (workflow->plan.steps[step].needs_result) {
+        enum mg_class class = mg_workflow_undo_check(workflow, step, result, err);
+        if (class != MG_OK) {
+            return mg_err_prefix(err, "the result lacks what the step's undo needs");
+        }
     }
-    bool is_done = fold->record->order.steps[step].state == MG_STEP_DONE;
-    return is_done && is_result_missing(fold, step) ? mg_repair_check_result(fold, step, command->result, err)
+    return may_change_requests(fold, command, step) ? mg_repair_check_settled(fold, step, result, err)
                                                     : MG_OK;
 }
 

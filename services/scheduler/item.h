@@ -219,10 +219,10 @@ void mg_item_trace(const struct mg_batch *batch, const struct mg_item *item);
  * memory sets the fold's has_failed, too. */
 struct mg_slice mg_repair_payload(struct mg_batch *batch, struct mg_fold *fold,
                                   const struct mg_command *command, struct mg_err *err);
-/* Whether the requests of other steps that have gone out stay as they are with this result of a step (law 8,
- * derived identities). MG_BAD_INPUT: one would change. MG_TRANSIENT: no memory. */
-enum mg_class mg_repair_check_result(const struct mg_fold *fold, int step, struct mg_slice result,
-                                     struct mg_err *err) MG_MUSTCHECK;
+/* Whether the requests of other steps that have gone out stay as they are if this step is done with this
+ * result (law 8, derived identities). MG_BAD_INPUT: one would change. MG_TRANSIENT: no memory. */
+enum mg_class mg_repair_check_settled(struct mg_fold *fold, int step, struct mg_slice result,
+                                      struct mg_err *err) MG_MUSTCHECK;
 
 /* ---- intake.c, settle.c, command.c ---- */
 

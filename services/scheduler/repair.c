@@ -149,48 +149,63 @@ struct mg_slice mg_repair_payload(struct mg_batch *batch, struct mg_fold *fold,
     return class == MG_OK ? repaired : (struct mg_slice){NULL, 0};
 }
 
-/* MG_BAD_INPUT: the request that this key has carried would change. MG_TRANSIENT: no memory. */
-static enum mg_class digest_compare(const struct mg_fold *fold, int step, enum mg_kind kind,
-                                    const struct mg_slice *results)
-{
-    const struct mg_step_record *record = &fold->record->steps[step];
-    bool has_digest = kind == MG_KIND_DO ? record->has_do_digest : record->has_undo_digest;
-    const uint8_t *kept = kind == MG_KIND_DO ? record->do_digest : record->undo_digest;
-    struct mg_buf request;
-    if (!has_digest) {
-        return MG_OK;
-    }
-    mg_buf_init(&request, MG_REQUEST_MAX);
-    enum mg_class class = request_render(fold, step, kind, fold->record->payload, results, &request);
-    if (class == MG_OK) {
-        uint8_t digest[MG_SHA256_SIZE];
-        mg_sha256(mg_buf_slice(&request), digest);
-        class = memcmp(digest, kept, sizeof(digest)) == 0 ? MG_OK : MG_BAD_INPUT;
-    }
-    mg_buf_finish(&request);
-    return class == MG_OK || class == MG_TRANSIENT ? class : MG_BAD_INPUT;
-}
-
-enum mg_class mg_repair_check_result(const struct mg_fold *fold, int step, struct mg_slice result,
-                                     struct mg_err *err)
+/* Steps whose request of this kind is out and has the same bytes when it is rendered anew. `except` counts
+ * not. MG_TRANSIENT: no memory. */
+static enum mg_class requests_kept(const struct mg_fold *fold, int except, enum mg_kind kind,
+                                   const struct mg_slice *results, uint64_t *ret_steps)
 {
     const struct mg_workflow *workflow = fold->workflow->workflow;
-    struct mg_slice results[MG_STEPS_MAX];
-    results_of(fold, results);
-    results[step] = result;
-    for (int i = 0; i < workflow->plan.step_count; i++) {
-        enum mg_class class = i == step ? MG_OK : digest_compare(fold, i, MG_KIND_DO, results);
-        class = class == MG_OK && i != step ? digest_compare(fold, i, MG_KIND_UNDO, results) : class;
-        if (class == MG_TRANSIENT) {
+    enum mg_class class = MG_OK;
+    struct mg_buf request;
+    *ret_steps = 0;
+    mg_buf_init(&request, MG_REQUEST_MAX);
+    for (int i = 0; i < workflow->plan.step_count && class != MG_TRANSIENT; i++) {
+        const struct mg_step_record *record = &fold->record->steps[i];
+        const uint8_t *digest = kind == MG_KIND_DO ? record->do_digest : record->undo_digest;
+        if (i == except || !(kind == MG_KIND_DO ? record->has_do_digest : record->has_undo_digest)) {
+            continue;
+        }
+        mg_buf_clear(&request);
+        class = request_render(fold, i, kind, fold->record->payload, results, &request);
+        if (class == MG_OK) {
+            uint8_t now[MG_SHA256_SIZE];
+            mg_sha256(mg_buf_slice(&request), now);
+            *ret_steps |= memcmp(now, digest, sizeof(now)) == 0 ? UINT64_C(1) << i : 0;
+        }
+    }
+    mg_buf_finish(&request);
+    return class == MG_TRANSIENT ? MG_TRANSIENT : MG_OK;
+}
+
+enum mg_class mg_repair_check_settled(struct mg_fold *fold, int step, struct mg_slice result,
+                                      struct mg_err *err)
+{
+    static const enum mg_kind KINDS[] = {MG_KIND_DO, MG_KIND_UNDO};
+    struct mg_step *settled = &fold->record->order.steps[step];
+    const enum mg_step_state state = settled->state;
+    struct mg_slice before[MG_STEPS_MAX], after[MG_STEPS_MAX];
+    uint64_t changed = 0;
+    results_of(fold, before);
+    results_of(fold, after);
+    after[step] = result;
+    for (size_t i = 0; i < sizeof(KINDS) / sizeof(KINDS[0]); i++) {
+        uint64_t kept = 0, stays = 0;
+        enum mg_class class = requests_kept(fold, step, KINDS[i], before, &kept);
+        settled->state = MG_STEP_DONE;
+        class = class == MG_OK ? requests_kept(fold, step, KINDS[i], after, &stays) : class;
+        settled->state = state;
+        if (class != MG_OK) {
             return mg_err_set(err, MG_TRANSIENT, "no memory");
         }
-        if (class != MG_OK) {
-            return mg_err_set(
-                err, MG_BAD_INPUT,
-                "a request of step %s was made without this result, and would differ with it; undo "
-                "the step by hand and settle it with --outcome absent",
-                workflow->steps[i].name);
-        }
+        changed |= kept & ~stays;
+    }
+    if (changed != 0) {
+        return mg_err_set(
+            err, MG_BAD_INPUT,
+            "a request of step %s was made without this %s, and would differ with it; undo the step by hand "
+            "and settle it with --outcome absent",
+            fold->workflow->workflow->steps[__builtin_ctzll(changed)].name,
+            state == MG_STEP_SKIPPED ? "step" : "result");
     }
     return MG_OK;
 }

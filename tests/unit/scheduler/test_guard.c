@@ -310,6 +310,38 @@ START_TEST(a_step_stays_skipped_for_others_while_it_is_undone)
 }
 END_TEST
 
+/* Law 8, derived identities. Catches: a skipped step that is settled as done, so that the request of a step
+ * behind it, which is out, would carry other bytes at its next attempt. */
+START_TEST(a_skipped_step_is_not_settled_against_a_request_that_is_out)
+{
+    submit(WORKFLOW("", ACCEPTED "," ASKING), "[3.00]");
+    stage_reply(&(struct stage_reply){.order_id = "o1",
+                                      .step = "reserve",
+                                      .attempt = 1,
+                                      .outcome = "accepted",
+                                      .executed = "maybe",
+                                      .is_over = true});
+    stage_settle();
+    stage_command("s-1", "o1", "\"command\":\"skip\",\"step\":\"reserve\",\"by\":\"ann\"", "amq.gen-tool");
+    stage_settle();
+    ck_assert_int_eq(sent("request", "[false,\"skipped\",0]"), 1);
+    stage_command("s-2", "o1",
+                  _i == 0 ? "\"command\":\"settle\",\"step\":\"reserve\",\"outcome\":\"done\",\"by\":\"ann\""
+                          : "\"command\":\"settle\",\"step\":\"reserve\",\"outcome\":\"done\",\"by\":\"ann\","
+                            "\"result\":{\"ref\":7.50}",
+                  "amq.gen-tool");
+    stage_settle();
+    ck_assert_int_eq(sent("command_result", "a request of step charge was made without this step"), 1);
+    ck_assert_int_eq(stage_step("o1", 0), MG_STEP_SKIPPED);
+    stage_command("s-3", "o1",
+                  "\"command\":\"settle\",\"step\":\"reserve\",\"outcome\":\"absent\",\"by\":\"ann\"",
+                  "amq.gen-tool");
+    stage_settle();
+    ck_assert_int_eq(sent("command_result", "made without"), 1);
+    stage_finish();
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("scheduler_guard");
@@ -324,6 +356,7 @@ int main(void)
     tcase_add_test(tests, a_skip_of_a_restarted_order_leaves_no_result_of_before);
     tcase_add_test(tests, a_kept_result_of_a_skipped_step_is_for_its_undo_alone);
     tcase_add_test(tests, a_step_stays_skipped_for_others_while_it_is_undone);
+    tcase_add_loop_test(tests, a_skipped_step_is_not_settled_against_a_request_that_is_out, 0, 2);
     suite_add_tcase(suite, tests);
     return run_suite(suite);
 }
