@@ -57,22 +57,23 @@ static void line_make(struct mg_buf *buf)
     }
 }
 
-/* The code point of a character of two or three bytes. */
+/* The code point of a character of one to three bytes. */
 static unsigned code_of(const char *text, size_t len)
 {
     const unsigned char *at = (const unsigned char *)text;
-    return len == 2 ? (at[0] & 0x1fU) << 6 | (at[1] & 0x3fU)
-                    : (at[0] & 0xfU) << 12 | (at[1] & 0x3fU) << 6 | (at[2] & 0x3fU);
+    return len == 1   ? at[0]
+           : len == 2 ? (at[0] & 0x1fU) << 6 | (at[1] & 0x3fU)
+                      : (at[0] & 0xfU) << 12 | (at[1] & 0x3fU) << 6 | (at[2] & 0x3fU);
 }
 
 /* Prints JSON. A character that would steer a terminal, or that some readers take for a line's end (U+0085,
- * U+2028, U+2029), is escaped: the value is the same. Below U+0080, JSON has it only between its values. */
+ * U+2028, U+2029), is escaped: the value is the same. Below U+007F, JSON has it only between its values. */
 static void json_print(struct mg_slice json)
 {
     size_t printed = 0;
     for (size_t at = 0; at < json.len;) {
         size_t len = mg_text_steers(json.data + at, json.len - at);
-        if (len > 1) {
+        if (len > 0 && (unsigned char)json.data[at] >= 0x7f) {
             (void)fwrite(json.data + printed, 1, at - printed, stdout);
             (void)printf("\\u%04x", code_of(json.data + at, len));
             printed = at + len;

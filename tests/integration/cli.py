@@ -980,13 +980,13 @@ class Answers(Case):
 
     def test_json_steers_no_terminal_and_a_line_is_a_line(self):
         """Would catch: a service's text that turns the direction of a terminal, and a line end that only some readers know."""
-        foreign = "a\u2028b\u2029c\u0085d\u202ee\u2066f\u009bg\u00a0ü€😀"
+        foreign = "a\u2028b\u2029c\u0085d\u202ee\u2066f\u009bg\x7fh\u00a0ü€😀"
         World.sql("UPDATE order_event SET reason = %s WHERE order_id = %s", (foreign, self.order_id))
         for form in ("json", "jsonl"):
             printed = run("order", "show", self.order_id, "-o", form, code=DONE).stdout
             self.assertEqual(json.loads(printed)["events"][0]["reason"], foreign)
-            self.assertEqual([c for c in "\u2028\u2029\u0085\u202e\u2066\u009b" if c in printed], [])
-            self.assertIn("a\\u2028b\\u2029c\\u0085d\\u202ee\\u2066f\\u009bg\u00a0ü€😀", printed)
+            self.assertEqual([c for c in "\u2028\u2029\u0085\u202e\u2066\u009b\x7f" if c in printed], [])
+            self.assertIn("a\\u2028b\\u2029c\\u0085d\\u202ee\\u2066f\\u009bg\\u007fh\u00a0ü€😀", printed)
         self.assertEqual(len(printed.splitlines()), 1)
 
     def test_an_export_is_whole_or_fails(self):
