@@ -246,6 +246,9 @@ static const char *lack_of(const struct mg_audit *audit, enum mg_audit_call call
     bool is_done = is_outcome(audit, MG_AUDIT_DO, MG_OUTCOME_DONE);
     bool is_undone = is_outcome(audit, made->before, MG_OUTCOME_DONE) ||
                      is_outcome(audit, made->before, MG_OUTCOME_ABSENT);
+    /* A service may act and answer that it does not. */
+    bool is_found =
+        call == MG_AUDIT_UNDO_BEHIND && is_outcome(audit, MG_AUDIT_VERIFY_BEHIND, MG_OUTCOME_DONE);
     if (audit->options.is_dry_run) {
         return made->need == NEED_UNDONE && before->path.data == NULL ? before->why : NULL;
     }
@@ -262,7 +265,7 @@ static const char *lack_of(const struct mg_audit *audit, enum mg_audit_call call
                : is_undone        ? NULL
                                   : "the undo was not done";
     case NEED_EFFECT:
-        return may_stand(audit, made->before) ? NULL : "nothing was done";
+        return may_stand(audit, made->before) || is_found ? NULL : "nothing was done";
     }
     return NULL;
 }

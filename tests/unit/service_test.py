@@ -164,6 +164,23 @@ class ForgetsUndo(Service):
         return super().undo(key)
 
 
+class Repeats(Service):
+    """Answers an undone key as at first, and does not act."""
+
+    def do(self, key, body):
+        status, text = super().do(key, body)
+        return as_json(201, {"id": self.entries[key]["id"]}) if status == 422 else (status, text)
+
+
+class ActsBehindUndo(Service):
+    """Refuses an undone key, and acts."""
+
+    def do(self, key, body):
+        answer = super().do(key, body)
+        self.entries[key]["state"] = "done"
+        return answer
+
+
 class RefusesUnknownUndo(Service):
     def undo(self, key):
         return super().undo(key) if key in self.entries else as_json(400, {})
@@ -348,6 +365,14 @@ class ServiceTest(unittest.TestCase):
     def test_an_undone_key_that_is_shown_is_not_absent(self):
         _, verdicts = self.audit(self.start(ShowsUndone))
         self.assertEqual({name for name, verdict in verdicts.items() if verdict == "broken"}, {"undo", "stays_undone", "tombstone"})
+
+    def test_the_verify_behind_a_late_do_decides(self):
+        _, verdicts = self.audit(self.start(Repeats), code=DONE)
+        self.assertEqual(verdicts, dict.fromkeys(PROMISES, "kept"))
+        service = self.start(ActsBehindUndo)
+        _, verdicts = self.audit(service)
+        self.assertEqual({name for name, verdict in verdicts.items() if verdict == "broken"}, {"stays_undone", "tombstone"})
+        self.assertEqual((verdicts["undo_again"], service.standing()), ("not_shown", []))
 
     def test_a_report_for_people(self):
         done = self.run_text(self.start(KeepsNoMark).url + "/things/", code=ERROR)
