@@ -105,26 +105,48 @@ static struct mg_slice body_take(struct mg_batch *batch, struct mg_slice quoted)
     return words.data != NULL ? mg_arena_copy(batch->arena, words) : words;
 }
 
-/* True if the reply gives the step's result. Of work that is accepted, or whose answer is not clear, only an
- * undo or a verify that refers to it needs one; a poll gives it only where the do gave none. */
-static bool has_result(const struct mg_reply *reply, const struct mg_workflow_step *step,
-                       const struct mg_step_record *record)
+static bool has_all(struct mg_fold *fold, int step, struct mg_slice result)
 {
-    if (reply->kind == MG_KIND_UNDO) {
+    struct mg_err err;
+    enum mg_class class = mg_workflow_undo_check(fold->workflow->workflow, step, result, &err);
+    fold->has_failed = fold->has_failed || class == MG_TRANSIENT;
+    return class == MG_OK;
+}
+
+/* True if an answer that does not end the work gives the step's result. Only an undo or a verify that refers
+ * to it needs one. A poll gives it only where the do gave none, and no answer takes away what the undo needs.
+ */
+static bool is_kept(struct mg_fold *fold, int step, const struct mg_reply *reply)
+{
+    const struct mg_workflow *workflow = fold->workflow->workflow;
+    struct mg_slice known = fold->record->steps[step].result;
+    if (!workflow->steps[step].uses_own_result) {
         return false;
     }
-    bool is_first = reply->kind == MG_KIND_DO || record->result.data == NULL;
+    bool is_first = reply->kind == MG_KIND_DO || known.data == NULL;
+    if (!workflow->plan.steps[step].needs_result) {
+        return is_first;
+    }
+    bool has = has_all(fold, step, reply->result);
+    return has == has_all(fold, step, known) ? is_first : has;
+}
+
+/* True if the reply gives the step's result. */
+static bool has_result(struct mg_fold *fold, int step, const struct mg_reply *reply)
+{
     bool is_unfinished = reply->outcome == MG_OUTCOME_ACCEPTED ||
                          (reply->outcome == MG_OUTCOME_UNKNOWN && reply->result.data != NULL);
-    return reply->outcome == MG_OUTCOME_DONE || (is_unfinished && step->uses_own_result && is_first);
+    return reply->kind != MG_KIND_UNDO &&
+           (reply->outcome == MG_OUTCOME_DONE || (is_unfinished && is_kept(fold, step, reply)));
 }
 
 /* Puts the reply into the step's record. Before the decision, which needs to see the known results, and whose
  * output and requests are made from it. */
-static void record_update(struct mg_batch *batch, const struct mg_reply *reply,
-                          const struct mg_workflow_step *step, struct mg_step_record *record)
+static void record_update(struct mg_batch *batch, const struct mg_reply *reply, struct mg_fold *fold,
+                          int step)
 {
-    if (has_result(reply, step, record)) {
+    struct mg_step_record *record = &fold->record->steps[step];
+    if (has_result(fold, step, reply)) {
         record->result = reply->result;
     }
     if (reply->outcome == MG_OUTCOME_ACCEPTED && is_not_done_yet(reply)) {
@@ -224,7 +246,7 @@ static void reply_apply(struct mg_batch *batch, struct mg_item *item, int step)
     struct mg_step_record *record = &fold->record->steps[step];
     struct mg_step_record before = *record;
     if (is_awaited) {
-        record_update(batch, reply, &fold->workflow->workflow->steps[step], record);
+        record_update(batch, reply, fold, step);
     }
     if (mg_fold_cause(batch, item, &cause, story) != MG_GO) {
         *record = before;

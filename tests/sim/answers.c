@@ -2,17 +2,22 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "nodes.h"
 #include "orders.h"
 #include "remote.h"
+#include "wire/json.h"
 
 /* A step forward of the clock by 30 s leaves that much less time to work that ends later. */
-#define CLOCK_RUN_WORK_US 5000000
-#define QUEUE_US          300000
-#define WORK_MIN_US       100000
-#define WORK_MAX_US       15000000
-#define AT_ONCE_ONE_IN    3  /* of the works of clerk */
-#define DECLINED_ONE_IN   6  /* the same */
-#define SILENT_ONE_IN     16 /* answers of clerk that do not say how far the work is */
+#define CLOCK_RUN_WORK_US  5000000
+#define QUEUE_US           300000
+#define WORK_MIN_US        100000
+#define WORK_MAX_US        15000000
+#define AT_ONCE_ONE_IN     3  /* of the works of clerk */
+#define DECLINED_ONE_IN    6  /* the same */
+#define SILENT_ONE_IN      16 /* answers of clerk that do not give the state of the work */
+#define DEED_SILENT_ONE_IN 5  /* the same, for deed */
+/* The number of a deed: quotes are needed in an expression, and an escape in a pointer. */
+#define DEED_NUMBER "deed/no"
 
 /* Otherwise every order must go well. */
 static bool may_vary(void)
@@ -23,7 +28,8 @@ static bool may_vary(void)
 /* Without `finish_within` an answer that leaves the work open counts as a failure. */
 static bool is_to_end_at_once(const struct sim_work *work)
 {
-    return work->service == SIM_CLERK && !may_vary() && strcmp(work->step, "sign") == 0;
+    bool is_unpolled = strcmp(work->step, "sign") == 0 || strcmp(work->step, "write") == 0;
+    return work->service == SIM_CLERK && !may_vary() && is_unpolled;
 }
 
 void sim_work_draw(struct sim_work *work)
@@ -57,6 +63,19 @@ static const char *state_of(const struct sim_work *work)
     return sim_is_at_work(work) ? "at_work" : work->is_declined ? "refused" : "done";
 }
 
+static bool is_deed(const struct sim_work *work)
+{
+    const struct sim_submitted *order = sim_submitted_find(mg_slice_of(work->order_id));
+    bool is_known = order != NULL && order->workflow >= 0;
+    return is_known && work->service == SIM_CLERK && strcmp(sim_workflow_name(order->workflow), "deed") == 0;
+}
+
+struct mg_slice sim_answer_number(struct mg_slice body)
+{
+    struct mg_slice number = mg_json_find(body, "/number");
+    return number.data != NULL ? number : mg_json_find(body, "/deed~1no");
+}
+
 void sim_answer_write(const struct sim_work *work, char ret_body[SIM_ANSWER_SIZE])
 {
     const struct sim_submitted *order = sim_submitted_find(mg_slice_of(work->order_id));
@@ -64,14 +83,34 @@ void sim_answer_write(const struct sim_work *work, char ret_body[SIM_ANSWER_SIZE
     if (work->service == SIM_CLERK) {
         (void)snprintf(state, sizeof(state), ",\"state\":\"%s\"", state_of(work));
     }
-    (void)snprintf(ret_body, SIM_ANSWER_SIZE, "{\"number\":%llu,\"grade\":\"%s\"%s}",
-                   (unsigned long long)work->number, order->choice.is_gold ? "gold" : "plain", state);
+    (void)snprintf(ret_body, SIM_ANSWER_SIZE, "{\"%s\":%llu,\"grade\":\"%s\"%s}",
+                   is_deed(work) ? DEED_NUMBER : "number", (unsigned long long)work->number,
+                   order->choice.is_gold ? "gold" : "plain", state);
+}
+
+/* Without a state, without the number, or without both. Finished work always gives its number. */
+static void deed_answer_draw(const struct sim_work *work, char ret_body[SIM_ANSWER_SIZE])
+{
+    bool has_number = sim_draw(2) == 0, is_silent = sim_draw(DEED_SILENT_ONE_IN) == 0;
+    if (is_silent && has_number) {
+        (void)snprintf(ret_body, SIM_ANSWER_SIZE, "{\"" DEED_NUMBER "\":%llu}",
+                       (unsigned long long)work->number);
+    } else if (is_silent) {
+        (void)snprintf(ret_body, SIM_ANSWER_SIZE, "{\"grade\":\"none\"}");
+    } else if (sim_is_at_work(work) && !has_number) {
+        (void)snprintf(ret_body, SIM_ANSWER_SIZE, "{\"state\":\"at_work\"}");
+    }
 }
 
 void sim_answer_draw(const struct sim_work *work, char ret_body[SIM_ANSWER_SIZE])
 {
     sim_answer_write(work, ret_body);
-    if (work->service == SIM_CLERK && may_vary() && sim_draw(SILENT_ONE_IN) == 0) {
+    if (work->service != SIM_CLERK || !may_vary()) {
+        return;
+    }
+    if (is_deed(work)) {
+        deed_answer_draw(work, ret_body);
+    } else if (sim_draw(SILENT_ONE_IN) == 0) {
         (void)snprintf(ret_body, SIM_ANSWER_SIZE, "{\"number\":%llu}", (unsigned long long)work->number);
     }
 }

@@ -119,7 +119,8 @@ static void moved_check(const struct mg_order_record *before, const struct mg_or
                      (int)moved->reason.len, moved->reason.data, failed ? ", and that counts" : "");
     }
     /* The answer to a poll speaks for all of the work. */
-    if (word == REFUSED && moved->is_verify && is_alone && record->order.steps[moved->step].is_maybe) {
+    if (word == REFUSED && moved->kind == MG_KIND_VERIFY && is_alone &&
+        record->order.steps[moved->step].is_maybe) {
         sim_violated("answers_by_body", "order %s: the work of %s is refused, and the step stays maybe",
                      record->order_id, step);
     }

@@ -36,6 +36,15 @@ static int state_read(struct mg_slice quoted)
     return state;
 }
 
+static enum mg_kind kind_read(struct mg_slice quoted)
+{
+    int kind = 0;
+    while (kind < MG_KIND_COUNT && !word_is(quoted, mg_kind_name((enum mg_kind)kind))) {
+        kind++;
+    }
+    return (enum mg_kind)kind;
+}
+
 bool sim_check_moved(const struct mg_event_record *event, const struct mg_workflow *workflow, int index,
                      struct sim_moved *ret_moved)
 {
@@ -49,7 +58,7 @@ bool sim_check_moved(const struct mg_event_record *event, const struct mg_workfl
             ret_moved->step = i;
             ret_moved->from = (enum mg_step_state)state_read(member_of(event, index, "from"));
             ret_moved->to = (enum mg_step_state)state_read(member_of(event, index, "to"));
-            ret_moved->is_verify = word_is(member_of(event, index, "kind"), mg_kind_name(MG_KIND_VERIFY));
+            ret_moved->kind = kind_read(member_of(event, index, "kind"));
         }
     }
     return true;

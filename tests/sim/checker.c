@@ -370,6 +370,7 @@ void sim_check_committed(const struct mg_order_record *before, const struct mg_o
     sim_check_ready_begin(record);
     sim_check_branch_committed(before, write);
     sim_check_answer_committed(before, write);
+    sim_check_learn_committed(before, write);
     sim_check_speakers(write);
     sim_check_clock_committed(before, write);
     sim_check_minority_committed(before, write);

@@ -38,7 +38,7 @@ void sim_check_not_refused(const struct sim_submitted *order);
 struct sim_moved {
     int step; /* -1: the order itself; then the states have no meaning */
     enum mg_step_state from, to;
-    bool is_verify;         /* of the attempt */
+    enum mg_kind kind;      /* of the attempt */
     struct mg_slice reason; /* quoted */
 };
 /* False: the event has no such transition. */
@@ -46,8 +46,16 @@ bool sim_check_moved(const struct mg_event_record *event, const struct mg_workfl
                      struct sim_moved *ret_moved);
 bool sim_check_moved_for(const struct sim_moved *moved, enum mg_reason reason);
 
-/* check_answer.c: a reply has entered its queue. */
+/* check_learn.c: a reply has entered its queue, or an operator gives a step this result. */
 struct mg_reply;
+void sim_check_given(const struct mg_reply *reply, struct mg_slice correlation_id);
+void sim_check_told(const char *order_id, const char *step, struct mg_slice result);
+/* The key of the work with this number, as a request names it. A number that its service never gave, or gave
+ * for another step, is in no call that Makegood may make. */
+const char *sim_check_named(const char *order_id, const char *step, const char *text);
+void sim_check_learn_committed(const struct mg_order_record *before, const struct mg_order_write *write);
+
+/* check_answer.c: a reply has entered its queue. */
 void sim_check_answered(const struct mg_reply *reply, struct mg_slice correlation_id);
 /* By its body the work may still act, or may still begin (law 11, quiesce). */
 bool sim_check_leaves_open(const struct mg_reply *reply);

@@ -442,6 +442,7 @@ static void command_post(const struct mg_command *command)
     mg_buf_init(&body, 4096);
     mg_command_write(command, &body);
     assert(!body.failed);
+    sim_check_told(command->order_id, command->step, command->result);
     struct mg_message message = {.exchange = MG_EXCHANGE_COMMANDS,
                                  .routing_key = MG_QUEUE_COMMANDS,
                                  .type = "command",

@@ -88,6 +88,7 @@ static void reply_published(const struct sim_message *message)
                      reply.step);
     }
     sim_check_answered(&reply, message->correlation_id);
+    sim_check_given(&reply, message->correlation_id);
     if (!reply.may_still_act && reply.outcome != MG_OUTCOME_ACCEPTED && !sim_check_leaves_open(&reply)) {
         settled_at(message);
     }

@@ -18,6 +18,10 @@
     "\"undo\":{\"method\":\"DELETE\",\"path\":\"/no/${/results/" step                                        \
     "/number}\",\"complete_within\":\"4s\","                                                                 \
     "\"retry\":{\"attempts\":6,\"backoff\":\"200ms\",\"max_backoff\":\"2s\",\"cool_down\":\"5s\",\"cool_downs\":3}}"
+/* By the number of a deed, with the `n` of its order behind it. */
+#define UNDO_BY(mark)                                                                                        \
+    "\"undo\":{\"method\":\"DELETE\",\"path\":\"/no/" mark "\",\"complete_within\":\"4s\","                  \
+    "\"retry\":{\"attempts\":6,\"backoff\":\"200ms\",\"max_backoff\":\"2s\",\"cool_down\":\"5s\",\"cool_downs\":3}}"
 #define VERIFY_OF(step) "\"verify\":{\"method\":\"GET\",\"path\":\"/no/${/results/" step "/number}\"}"
 #define VERIFY          "\"verify\":{\"method\":\"GET\",\"path\":\"/of/${/do_key}\"}"
 #define DO(body)                                                                                                       \
@@ -31,9 +35,8 @@
 #define WHEN(condition)          "\"when\":\"" condition "\","
 #define REQUIRE(condition, text) "{\"that\":\"" condition "\",\"text\":\"" text "\"}"
 /* The answers of clerk. */
-#define BY_STATE                                                                                             \
-    "\"on_unknown\":\"verify\",\"done_when\":\"result.state == 'done'\","                                    \
-    "\"refused_when\":\"result.state == 'refused'\","
+#define JUDGED   "\"done_when\":\"result.state == 'done'\",\"refused_when\":\"result.state == 'refused'\","
+#define BY_STATE "\"on_unknown\":\"verify\"," JUDGED
 /* The steps of `branch` and `fork`. choice.c has the fate of each, written apart from these conditions. */
 #define AFTER(steps) "\"after\":[" steps "],"
 #define NEEDS(step)  "\"needs\":[\"" step "\"],"
@@ -143,6 +146,20 @@ static const struct {
              "file", "clerk") "\"finish_within\":\"40s\",\"poll\":\"2s\"," BY_STATE RETRY("2")
              DO("") "," VERIFY "," UNDO() "}," STEP("sign", "clerk") BY_STATE RETRY("4")
                  DO(",\"of\":\"${/results/file/number}\"") "," VERIFY "," UNDO() "}]}"},
+    {"deed",
+     "{\"workflow\":\"deed\",\"version\":1,\"complete_within\":\"120s\",\"values\":{\"mark\":"
+     "\"string(results.enter['deed/no']) + '-' + string(payload.n)\"},\"steps\":[" STEP(
+         "write", "clerk") "\"learn\":\"repeat\",\"on_unknown\":\"retry\"," JUDGED RETRY("2")
+         DO("") "," UNDO_BY("${= results.write['deed/no']}-${/payload/n}") "}," STEP(
+             "enter",
+             "clerk") "\"learn\":\"verify\",\"absent_is_final\":true,\"on_unknown\":\"retry\",\"finish_within\":\"40s\"," JUDGED
+             RETRY("2") DO(",\"of\":\"${= results.write['deed/no']}\"") "," VERIFY "," UNDO_BY(
+                 "${= values.mark}") "}," STEP("lodge",
+                                               "clerk") "\"learn\":\"repeat\",\"finish_within\":\"40s\"," BY_STATE
+                 RETRY("2") DO("") "," VERIFY "," UNDO_BY(
+                     "${= string(results.lodge['deed/no']) + '-' + string(payload.n)}") "}," STEP("bind",
+                                                                                                  "bank")
+                     RETRY("2") DO(",\"of\":\"${= results.enter['deed/no']}\"") "," UNDO() "}]}"},
 };
 #define WORKFLOW_COUNT ((int)(sizeof(WORKFLOWS) / sizeof(WORKFLOWS[0])))
 

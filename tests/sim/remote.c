@@ -428,25 +428,6 @@ static uint64_t hash_of(struct mg_slice bytes)
     return hash;
 }
 
-/* The key of the work that a service gave this number: its place in the ledger. A number that it never gave,
- * or gave for another step, is in no call that Makegood may make. */
-static const char *key_of_number(const struct mg_http_request *request, const char *text)
-{
-    uint64_t number = strtoull(text, NULL, 10);
-    const char *order_id = header_of(request, "X-Makegood-Order: ");
-    const char *step = header_of(request, "X-Makegood-Step: ");
-    if (number == 0 || number > remote.ledger.count) {
-        sim_violated("own_number", "%s of %s names number %s, which no service gave", step, order_id, text);
-    }
-    const struct sim_entry *entry = remote.ledger.entries[number - 1];
-    const struct sim_work *work = entry->value;
-    if (strcmp(work->order_id, order_id) != 0 || strcmp(work->step, step) != 0) {
-        sim_violated("own_number", "%s of %s names number %s, which is of %s of %s", step, order_id, text,
-                     work->step, work->order_id);
-    }
-    return entry->key;
-}
-
 static void call_read(struct mg_http_call *call, const struct mg_http_request *request)
 {
     const char *at = request->url + strlen("http://127.0.0.1:1/");
@@ -465,7 +446,11 @@ static void call_read(struct mg_http_call *call, const struct mg_http_request *r
     } else {
         call->verb = strcmp(request->method, "DELETE") == 0 ? VERB_UNDO : VERB_VERIFY;
         bool is_of_number = strncmp(at, "/no/", strlen("/no/")) == 0;
-        const char *key = is_of_number ? key_of_number(request, at + strlen("/no/")) : at + strlen("/of/");
+        const char *key = at + strlen("/of/");
+        if (is_of_number) {
+            key = sim_check_named(header_of(request, "X-Makegood-Order: "),
+                                  header_of(request, "X-Makegood-Step: "), at + strlen("/no/"));
+        }
         (void)snprintf(call->key, sizeof(call->key), "%s", key);
     }
 }

@@ -13,7 +13,8 @@
  * They act at any time, whether or not a caller still waits: before the answer is lost, after it was given
  * up, in any order. All but the bank act no later than complete-by and quiesce.
  *
- * Till, desk and dock are undone by the number in the answer, and by nothing else.
+ * Till, desk, dock and deed are undone by the number in the answer, and by nothing else. The number of a deed
+ * may be missing while its work goes on, and in answers that do not give its state.
  *
  * All but post repeat their answer to the same key, also a refusal. Otherwise a redelivered copy of a request
  * could act after the first copy's refusal had ended the step.
@@ -58,6 +59,8 @@ const struct sim_table *sim_ledger(void); /* by the do's key: struct sim_work */
 /* answers.c: how far the work of yard and clerk is, and the bodies of answers. */
 #define SIM_ANSWER_SIZE 96
 bool sim_is_at_work(const struct sim_work *work);
+/* The number in an answer's body; absent: there is none. */
+struct mg_slice sim_answer_number(struct mg_slice body);
 /* The work as its service reports it. */
 void sim_answer_write(const struct sim_work *work, char ret_body[SIM_ANSWER_SIZE]);
 /* The same, as an answer to a call: now and then it does not say how far the work is. */

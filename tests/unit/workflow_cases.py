@@ -154,6 +154,30 @@ class Cases(unittest.TestCase):
         self.assertEqual([name for name in always if name.endswith((".skipped", ".false"))],
                          ["insure.skipped", "insure.when.false", "policy.skipped"])
 
+    def test_an_id_that_only_an_open_answer_gave_undoes_its_step(self):
+        """The do's answer is lost. The id comes with an answer that the conditions leave open, or cannot read."""
+        undo = {"method": "DELETE", "path": "/deeds/${= string(results.write['deed/no']) + '-' + order.id}"}
+        write = {"step": "write", "service": "clerk", "done_when": "result.state == 'done'", "refused_when": "result.state == 'refused'",
+                 "on_unknown": "retry", "retry": {"attempts": 1}, "do": {"method": "POST", "path": "/deeds", "body": {"of": "${/payload/of}"}},
+                 "verify": {"method": "GET", "path": "/deeds/of/${/do_key}"}, "undo": undo}
+        lost = {"fails": "lost"}
+        for learn, finish_within in (("repeat", None), ("repeat", "40s"), ("verify", None), ("verify", "40s")):
+            kind = "do" if learn == "repeat" else "verify"
+            for body in ({"state": "at_work", "deed/no": 7}, {"deed/no": 7}):
+                step = {**write, "learn": learn, **({"finish_within": finish_within} if finish_within else {})}
+                empty = {"kind": kind, "status": 200, "body": {"grade": "none"}}  # read as little, and without the id: asked again
+                cases = {"workflow": "deed", "cases": [{
+                    "case": "undone by the id that was learned", "payload": {"of": "x"},
+                    "answers": {"write": [lost, empty, {"kind": kind, "status": 200, "body": body}, {"kind": "undo", "status": 204}]},
+                    "expect": {"end": "compensated", "steps": {"write": "undone"}, "calls": ["write.do", f"write.{kind}", f"write.{kind}", "write.undo"],
+                               "requests": [{"step": "write", "kind": "undo", "request": {"path": "/deeds/7-order-1"}}]}}]}
+                workflow, path = (pathlib.Path(self.folder.name, name) for name in ("deed.json", "deed_cases.json"))
+                workflow.write_text(json.dumps({"workflow": "deed", "version": 1, "steps": [step]}), encoding="utf-8")
+                path.write_text(json.dumps(cases), encoding="utf-8")
+                with self.subTest(learn=learn, finish_within=finish_within, body=body):
+                    done = run(workflow, path)
+                    self.assertEqual(done.returncode, DONE, done.stdout + done.stderr)
+
     def test_a_reason_stands_for_a_branch_that_no_case_takes(self):
         for name, text in (("charge.skipped", '"charge.skipped" is no branch of the workflow'), ("charge", '"charge" is no branch'),
                            ("charge.done", '"charge.done" is taken by a case; leave it out')):

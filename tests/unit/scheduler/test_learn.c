@@ -9,10 +9,10 @@
 #include "../suite.h"
 #include "stage.h"
 
-#define LEARNING(learn, undo_ref)                                                                            \
+#define LEARNING_IN(attempts, learn, undo_ref)                                                               \
     "{\"workflow\":\"two\",\"version\":1,\"steps\":[{\"step\":\"reserve\",\"service\":\"inventory\","        \
-    "\"complete_within\":\"10s\",\"on_unknown\":\"retry\",\"retry\":{\"attempts\":1},\"learn\":\"" learn     \
-    "\","                                                                                                    \
+    "\"complete_within\":\"10s\",\"on_unknown\":\"retry\",\"retry\":{\"attempts\":" attempts                 \
+    "},\"learn\":\"" learn "\","                                                                             \
     "\"do\":{\"method\":\"POST\",\"path\":\"/r\",\"body\":{\"items\":\"${/payload/items}\"}},"               \
     "\"verify\":{\"method\":\"GET\",\"path\":\"/r/${/do_key}\"},"                                            \
     "\"undo\":{\"method\":\"DELETE\",\"path\":\"/r/${/results/reserve/" undo_ref                             \
@@ -20,6 +20,7 @@
     "{\"step\":\"charge\",\"service\":\"payment\",\"after\":[\"reserve\"],\"complete_within\":\"10s\","      \
     "\"retry\":{\"attempts\":1},"                                                                            \
     "\"do\":{\"method\":\"POST\",\"path\":\"/c\"},\"undo\":\"none\"}]}"
+#define LEARNING(learn, undo_ref) LEARNING_IN("1", learn, undo_ref)
 
 static bool request_has(const char *text)
 {
@@ -106,6 +107,57 @@ START_TEST(an_answer_that_is_not_done_has_the_result_nevertheless)
     stage_pass(20000); /* the attempt is quiet */
     stage_command("due-1", "o1", "\"command\":\"due\",\"step\":\"reserve\",\"attempt\":1,\"by\":\"s\"", NULL);
     stage_settle();
+    ck_assert(request_has("\"kind\":\"undo\"") && request_has("/r/7.50"));
+}
+END_TEST
+
+static void answer(uint32_t attempt, const char *kind, const char *result)
+{
+    stage_reply(&(struct stage_reply){.order_id = "o1",
+                                      .step = "reserve",
+                                      .attempt = attempt,
+                                      .kind = kind,
+                                      .result = result,
+                                      .is_over = true});
+    stage_settle();
+}
+
+static void wait_for(uint32_t attempt)
+{
+    char command[96];
+    (void)snprintf(command, sizeof(command),
+                   "\"command\":\"due\",\"step\":\"reserve\",\"attempt\":%u,\"by\":\"s\"", attempt);
+    stage_pass(20000);
+    stage_command(attempt == 1 ? "due-1" : "due-2", "o1", command, NULL);
+    stage_settle();
+}
+
+/* Catches: an id that an answer gave, and that is not kept because the answer before it was as unclear. */
+START_TEST(an_open_answer_gives_the_result_that_the_one_before_lacks)
+{
+    fake_store.definition = LEARNING("verify\",\"done_when\":\"result.state == 'SETTLED'", "ref");
+    stage_submit("o1", false);
+    stage_settle();
+    answer(1, "do", "{\"state\":\"PENDING\"}");
+    ck_assert_int_eq(stage_order("o1"), MG_ORDER_COMPENSATING);
+    wait_for(1);
+    ck_assert(request_has("\"kind\":\"verify\""));
+    answer(2, "verify", "{\"ref\":7.50,\"state\":\"PENDING\"}");
+    ck_assert(request_has("\"kind\":\"undo\"") && request_has("/r/7.50"));
+}
+END_TEST
+
+/* Catches: an id that is lost because a later answer is unclear without it. */
+START_TEST(an_open_answer_takes_no_result_away)
+{
+    fake_store.definition = LEARNING_IN("2", "repeat\",\"done_when\":\"result.state == 'SETTLED'", "ref");
+    stage_submit("o1", false);
+    stage_settle();
+    answer(1, "do", "{\"ref\":7.50,\"state\":\"PENDING\"}");
+    wait_for(1);
+    answer(2, "do", "{\"state\":\"PENDING\"}");
+    ck_assert_int_eq(stage_order("o1"), MG_ORDER_COMPENSATING);
+    wait_for(2);
     ck_assert(request_has("\"kind\":\"undo\"") && request_has("/r/7.50"));
 }
 END_TEST
@@ -303,6 +355,8 @@ int main(void)
     tcase_add_test(tests, a_lost_result_is_learned_under_the_same_key_and_then_undone);
     tcase_add_test(tests, a_lost_result_is_learned_by_verify);
     tcase_add_loop_test(tests, an_answer_that_is_not_done_has_the_result_nevertheless, 0, 2);
+    tcase_add_test(tests, an_open_answer_gives_the_result_that_the_one_before_lacks);
+    tcase_add_test(tests, an_open_answer_takes_no_result_away);
     tcase_add_loop_test(tests, an_undo_that_lacks_its_result_names_what_is_missing, 0, 2);
     tcase_add_test(tests, a_result_from_the_operator_mends_the_undo);
     tcase_add_test(tests, a_done_step_is_given_the_result_that_it_lacks);
