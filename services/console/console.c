@@ -11,6 +11,7 @@
 #include "base/log.h"
 #include "console/server.h"
 #include "io/amqp/broker.h"
+#include "io/amqp/topology.h"
 #include "io/vitals.h"
 
 #define STATEMENT_TIMEOUT                                                                                    \
@@ -156,8 +157,8 @@ static enum mg_class parts_create(struct mg_console *console, struct mg_err *err
         class = runner_start(console, err);
     }
     if (class == MG_OK) {
-        class = mg_commander_create(console->loop, &options->broker, "makegood console", &console->commander,
-                                    err);
+        class = mg_commander_create(console->loop, &options->broker, MG_EXCHANGE_COMMANDS, "makegood console",
+                                    NULL, &console->commander, err);
     }
     if (class != MG_OK) {
         return class;

@@ -10,11 +10,11 @@
 
 #include "base/id.h"
 #include "base/json_write.h"
-#include "console/commander.h"
 #include "console/console.h"
 #include "io/http/server.h"
 #include "io/store/store.h"
 #include "operator/bulk_runner.h"
+#include "operator/commander.h"
 #include "operator/table.h"
 #include "wire/command.h"
 

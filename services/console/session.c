@@ -7,43 +7,32 @@
  * Alternatively a proxy names the user (proxy.c) and proves itself in each request by a token of its own.
  * Such a user has no session and no cookie; the CSRF token is derived from the name.
  */
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/clock.h"
-#include "base/file.h"
 #include "base/id.h"
 #include "base/log.h"
 #include "console/server.h"
+#include "io/http/tokens.h"
 #include "operator/document.h"
 
-#define TOKENS_MAX      256
-#define TOKENS_FILE_MAX (64 * 1024) /* enough for TOKENS_MAX lines with comments */
-#define SESSIONS_MAX    256         /* the least recently used one is replaced */
-#define OWN_MAX         8           /* of one token: a few browsers; spares other users' sessions */
-#define SESSION_MAX_MS  (INT64_C(12) * 3600 * 1000) /* a working day */
-#define SECRET_BYTES    32
-#define SECRET_SIZE     (2 * SECRET_BYTES + 1)
+#define SESSIONS_MAX   256 /* the least recently used one is replaced */
+#define OWN_MAX        8   /* of one token: a few browsers; spares other users' sessions */
+#define SESSION_MAX_MS (INT64_C(12) * 3600 * 1000) /* a working day */
+#define SECRET_BYTES   32
+#define SECRET_SIZE    (2 * SECRET_BYTES + 1)
 _Static_assert(SECRET_SIZE == MG_CSRF_SIZE, "the token of a change is drawn, or derived by SHA-256");
-#define TOKEN_NAME_SIZE 64
-#define TOKEN_MAX       512
 #define REFUSALS_PER_S                                                                                       \
     5 /* logged with a reason; further ones get 429. A valid token is never refused, so an attacker with     \
          guesses locks no user out */
 #define COOKIE_PLAIN "makegood"
 #define COOKIE_TLS   "__Host-makegood" /* browsers accept it only over TLS, and only for this host */
 
-struct token {
-    enum mg_role role;
-    char name[TOKEN_NAME_SIZE];
-    uint8_t digest[MG_SHA256_SIZE];
-};
-
 struct session {
     bool is_open;
-    struct token token;
+    struct mg_token token;
     char secret[SECRET_SIZE], csrf[SECRET_SIZE];
     int64_t began_ms, used_ms; /* by the clock since boot */
 };
@@ -51,7 +40,7 @@ struct session {
 struct mg_sessions {
     const struct mg_console_options *options;
     uint8_t key[SECRET_BYTES]; /* derives the CSRF tokens of a proxy's users */
-    struct token *tokens;
+    struct mg_token *tokens;
     int token_count;
     bool has_people; /* has tokens of readers or operators */
     struct session sessions[SESSIONS_MAX];
@@ -61,131 +50,41 @@ struct mg_sessions {
 
 /* ---- the file ---- */
 
-static int hex_digit(char c)
+/* The rights of a token are one bit, of its role. */
+#define RIGHT(role)      (1u << (unsigned int)(role))
+#define RIGHTS_OF_PEOPLE (RIGHT(MG_ROLE_READER) | RIGHT(MG_ROLE_OPERATOR))
+
+static unsigned int role_parse(struct mg_slice word)
 {
-    return c >= '0' && c <= '9'   ? c - '0'
-           : c >= 'a' && c <= 'f' ? c - 'a' + 10
-           : c >= 'A' && c <= 'F' ? c - 'A' + 10
-                                  : -1;
+    return mg_slice_is(word, "reader")     ? RIGHT(MG_ROLE_READER)
+           : mg_slice_is(word, "operator") ? RIGHT(MG_ROLE_OPERATOR)
+           : mg_slice_is(word, "proxy")    ? RIGHT(MG_ROLE_PROXY)
+                                           : 0;
 }
 
-static bool digest_parse(struct mg_slice text, uint8_t ret_digest[MG_SHA256_SIZE])
+static enum mg_role role_of(const struct mg_token *token)
 {
-    if (text.len != (size_t)2 * MG_SHA256_SIZE) {
-        return false;
-    }
-    for (int i = 0; i < MG_SHA256_SIZE; i++) {
-        int high = hex_digit(text.data[2 * i]), low = hex_digit(text.data[2 * i + 1]);
-        if (high < 0 || low < 0) {
-            return false;
-        }
-        ret_digest[i] = (uint8_t)(high << 4 | low);
-    }
-    return true;
+    return token->rights == RIGHT(MG_ROLE_READER)     ? MG_ROLE_READER
+           : token->rights == RIGHT(MG_ROLE_OPERATOR) ? MG_ROLE_OPERATOR
+                                                      : MG_ROLE_PROXY;
 }
 
-/* A name goes into the database and on pages, so it is printable ASCII. */
-static bool name_is_valid(struct mg_slice name)
-{
-    for (size_t i = 0; i < name.len; i++) {
-        if (name.data[i] <= ' ' || name.data[i] > '~') {
-            return false;
-        }
-    }
-    return name.len > 0;
-}
+static const struct mg_tokens_format FORMAT = {
+    .rights_of = role_parse,
+    .expected =
+        "reader, operator or proxy, a name without blanks, and the SHA-256 of a token in hexadecimal"};
 
-/* The digest of an empty token, as `printf %s "$token" | sha256sum` makes it if the variable is not set. */
-static bool is_digest_of_nothing(const uint8_t digest[MG_SHA256_SIZE])
-{
-    uint8_t nothing[MG_SHA256_SIZE];
-    mg_sha256(mg_slice_of(""), nothing);
-    return memcmp(digest, nothing, sizeof(nothing)) == 0;
-}
-
-/* Takes the part before the first of these bytes, or all of it. */
-static struct mg_slice piece_take(struct mg_slice *rest, const char *ends, size_t end_count)
-{
-    struct mg_slice piece = {rest->data, 0};
-    while (piece.len < rest->len && memchr(ends, piece.data[piece.len], end_count) == NULL) {
-        piece.len++;
-    }
-    size_t used = piece.len + (piece.len < rest->len);
-    *rest = (struct mg_slice){rest->data + used, rest->len - used};
-    return piece;
-}
-
-/* Empty after the last word. CR counts as a blank, because some editors leave one at the end of each line. */
-static struct mg_slice word_take(struct mg_slice *line)
-{
-    struct mg_slice word = {line->data, 0};
-    while (word.len == 0 && line->len > 0) {
-        word = piece_take(line, " \t\r", 3);
-    }
-    return word;
-}
-
-static bool line_parse(struct mg_slice line, struct token *ret_token)
-{
-    struct mg_slice role = word_take(&line), name = word_take(&line), digest = word_take(&line);
-    if (word_take(&line).len > 0 || !name_is_valid(name) || name.len >= TOKEN_NAME_SIZE ||
-        !digest_parse(digest, ret_token->digest)) {
-        return false;
-    }
-    memcpy(ret_token->name, name.data, name.len);
-    ret_token->name[name.len] = '\0';
-    ret_token->role = mg_slice_is(role, "reader")     ? MG_ROLE_READER
-                      : mg_slice_is(role, "operator") ? MG_ROLE_OPERATOR
-                      : mg_slice_is(role, "proxy")    ? MG_ROLE_PROXY
-                                                      : MG_ROLE_NONE;
-    return ret_token->role != MG_ROLE_NONE;
-}
-
-static enum mg_class tokens_parse(const char *path, struct mg_slice text, struct token *ret_tokens,
-                                  int *ret_count, struct mg_err *err)
-{
-    for (int number = 1; text.len > 0; number++) {
-        struct mg_slice line = piece_take(&text, "\n", 1), rest = line;
-        struct mg_slice first = word_take(&rest);
-        if (first.len == 0 || first.data[0] == '#') {
-            continue;
-        }
-        if (*ret_count == TOKENS_MAX) {
-            return mg_err_set(err, MG_BAD_INPUT,
-                              "could not read --tokens-file %s: it has more than %d entries", path,
-                              TOKENS_MAX);
-        }
-        struct token *token = &ret_tokens[(*ret_count)++];
-        if (!line_parse(line, token)) {
-            return mg_err_set(
-                err, MG_BAD_INPUT,
-                "could not read --tokens-file %s, line %d: expected reader, operator or proxy, a name without "
-                "blanks, and the SHA-256 of a token in hexadecimal",
-                path, number);
-        }
-        if (is_digest_of_nothing(token->digest)) {
-            return mg_err_set(
-                err, MG_BAD_INPUT,
-                "could not read --tokens-file %s, line %d: this is the SHA-256 of an empty token", path,
-                number);
-        }
-    }
-    return *ret_count > 0
-               ? MG_OK
-               : mg_err_set(err, MG_BAD_INPUT, "could not read --tokens-file %s: it has no entry", path);
-}
-
-static int tokens_count(const struct token *tokens, int count, bool of_proxies)
+static int tokens_count(const struct mg_token *tokens, int count, bool of_proxies)
 {
     int found = 0;
     for (int i = 0; i < count; i++) {
-        found += (tokens[i].role == MG_ROLE_PROXY) == of_proxies;
+        found += (role_of(&tokens[i]) == MG_ROLE_PROXY) == of_proxies;
     }
     return found;
 }
 
 /* Checks that the file has proxies' tokens if, and only if, the options name a proxy's headers. */
-static enum mg_class proxies_check(const struct mg_console_options *options, const struct token *tokens,
+static enum mg_class proxies_check(const struct mg_console_options *options, const struct mg_token *tokens,
                                    int count, struct mg_err *err)
 {
     bool is_named = tokens_count(tokens, count, true) > 0;
@@ -206,35 +105,29 @@ static enum mg_class proxies_check(const struct mg_console_options *options, con
     return MG_OK;
 }
 
-static enum mg_class tokens_read(const struct mg_console_options *options, struct token *ret_tokens,
+/* The caller frees the tokens. */
+static enum mg_class tokens_read(const struct mg_console_options *options, struct mg_token **ret_tokens,
                                  int *ret_count, struct mg_err *err)
 {
-    const char *path = options->tokens_file;
-    char *text = malloc(TOKENS_FILE_MAX + 1);
-    if (text == NULL) {
-        return mg_err_set(err, MG_TRANSIENT, "could not read tokens: no memory");
+    enum mg_class class = mg_tokens_read(options->tokens_file, &FORMAT, ret_tokens, ret_count, err);
+    if (class != MG_OK) {
+        return class;
     }
-    ssize_t len = mg_file_read(path, false, text, TOKENS_FILE_MAX + 1); /* a FIFO must not block the loop */
-    enum mg_class class = MG_OK;
-    if (len < 0) {
-        class = mg_err_set(err, MG_BAD_INPUT, "could not read --tokens-file %s: %s", path, strerror(errno));
-    } else if (len > TOKENS_FILE_MAX) {
-        class = mg_err_set(err, MG_BAD_INPUT, "could not read --tokens-file %s: it is longer than %d bytes",
-                           path, TOKENS_FILE_MAX);
-    } else {
-        class = tokens_parse(path, (struct mg_slice){text, (size_t)len}, ret_tokens, ret_count, err);
+    class = proxies_check(options, *ret_tokens, *ret_count, err);
+    if (class != MG_OK) {
+        free(*ret_tokens);
     }
-    free(text);
-    return class == MG_OK ? proxies_check(options, ret_tokens, *ret_count, err) : class;
+    return class;
 }
 
 enum mg_class mg_tokens_check(const struct mg_console_options *options, struct mg_err *err)
 {
     int count = 0;
-    struct token *tokens = calloc(TOKENS_MAX, sizeof(*tokens));
-    enum mg_class class = tokens == NULL ? mg_err_set(err, MG_TRANSIENT, "could not read tokens: no memory")
-                                         : tokens_read(options, tokens, &count, err);
-    free(tokens);
+    struct mg_token *tokens = NULL;
+    enum mg_class class = tokens_read(options, &tokens, &count, err);
+    if (class == MG_OK) {
+        free(tokens);
+    }
     return class;
 }
 
@@ -281,13 +174,9 @@ enum mg_class mg_sessions_reload(struct mg_sessions *sessions, struct mg_err *er
         return MG_OK;
     }
     int count = 0;
-    struct token *tokens = calloc(TOKENS_MAX, sizeof(*tokens));
-    if (tokens == NULL) {
-        return mg_err_set(err, MG_TRANSIENT, "could not read tokens: no memory");
-    }
-    enum mg_class class = tokens_read(sessions->options, tokens, &count, err);
+    struct mg_token *tokens = NULL;
+    enum mg_class class = tokens_read(sessions->options, &tokens, &count, err);
     if (class != MG_OK) {
-        free(tokens);
         return class;
     }
     free(sessions->tokens);
@@ -306,17 +195,6 @@ enum mg_class mg_sessions_reload(struct mg_sessions *sessions, struct mg_err *er
 }
 
 /* ---- sessions ---- */
-
-/* Compares in constant time, so that the duration does not reveal the first difference. */
-static bool is_equal(const void *a, const void *b, size_t size)
-{
-    const unsigned char *x = a, *y = b;
-    unsigned char difference = 0;
-    for (size_t i = 0; i < size; i++) {
-        difference |= x[i] ^ y[i];
-    }
-    return difference == 0;
-}
 
 static void secret_make(char ret_text[SECRET_SIZE])
 {
@@ -344,7 +222,7 @@ static struct session *session_of(struct mg_sessions *sessions, const struct mg_
     }
     for (int i = 0; i < SESSIONS_MAX; i++) {
         struct session *session = &sessions->sessions[i];
-        if (session->is_open && is_equal(session->secret, secret, SECRET_SIZE - 1)) {
+        if (session->is_open && mg_secret_is_equal(session->secret, secret, SECRET_SIZE - 1)) {
             session->is_open = now_ms - session->began_ms < SESSION_MAX_MS;
             session->used_ms = now_ms;
             return session->is_open ? session : NULL;
@@ -355,7 +233,7 @@ static struct session *session_of(struct mg_sessions *sessions, const struct mg_
 
 static void session_visit(const struct session *session, struct mg_visitor *ret_visitor)
 {
-    ret_visitor->role = session->token.role;
+    ret_visitor->role = role_of(&session->token);
     ret_visitor->has_login = true;
     memcpy(ret_visitor->csrf, session->csrf, sizeof(ret_visitor->csrf));
     (void)snprintf(ret_visitor->name, sizeof(ret_visitor->name), "%s", session->token.name);
@@ -387,18 +265,10 @@ static void login_refuse(struct mg_sessions *sessions, struct mg_http_exchange *
 }
 
 /* A proxy's token gives no login, and a user's token proves no proxy. */
-static const struct token *token_find(const struct mg_sessions *sessions, struct mg_slice text, bool of_proxy)
+static const struct mg_token *token_find(const struct mg_sessions *sessions, struct mg_slice text,
+                                         unsigned int rights)
 {
-    const struct token *found = NULL;
-    uint8_t digest[MG_SHA256_SIZE];
-    mg_sha256(text, digest);
-    for (int i = 0; i < sessions->token_count; i++) {
-        const struct token *token = &sessions->tokens[i];
-        if (is_equal(token->digest, digest, sizeof(digest)) && (token->role == MG_ROLE_PROXY) == of_proxy) {
-            found = token;
-        }
-    }
-    return found;
+    return mg_token_find(sessions->tokens, sessions->token_count, text, rights);
 }
 
 /* ---- users named by a proxy ---- */
@@ -406,7 +276,7 @@ static const struct token *token_find(const struct mg_sessions *sessions, struct
 /* Returns NULL, or why the name is not valid. The blanks distinguish it from any token's name. */
 static const char *name_make(const char *user, const char *proxy, char ret_name[MG_USER_NAME_SIZE])
 {
-    if (!name_is_valid(mg_slice_of(user))) {
+    if (!mg_token_name_is_valid(mg_slice_of(user))) {
         return "the proxy named an invalid user: expected printable ASCII without blanks";
     }
     if (snprintf(ret_name, MG_USER_NAME_SIZE, "%s via %s", user, proxy) >= MG_USER_NAME_SIZE) {
@@ -436,7 +306,8 @@ static void named_find(struct mg_sessions *sessions, const struct mg_http_exchan
     const char *user = "", *refusal = NULL;
     char name[MG_USER_NAME_SIZE];
     enum mg_role role = MG_ROLE_NONE;
-    const struct token *proxy = token_find(sessions, mg_slice_of(mg_proxy_token(request)), true);
+    const struct mg_token *proxy =
+        token_find(sessions, mg_slice_of(mg_proxy_token(request)), RIGHT(MG_ROLE_PROXY));
     if (proxy == NULL) {
         refusal =
             "only the proxy may name users: this request does not have its token in " MG_PROXY_TOKEN_HEADER;
@@ -476,7 +347,7 @@ void mg_session_find(struct mg_sessions *sessions, const struct mg_http_exchange
 
 /* ---- login ---- */
 
-static struct session *session_begin(struct mg_sessions *sessions, const struct token *token)
+static struct session *session_begin(struct mg_sessions *sessions, const struct mg_token *token)
 {
     struct session *place = &sessions->sessions[0], *own = NULL;
     int own_count = 0;
@@ -546,8 +417,8 @@ void mg_session_login(struct mg_sessions *sessions, struct mg_http_exchange *req
     struct mg_err err;
     bool is_read = mg_document_read(body, &login, &err) == MG_OK;
     struct mg_slice text = mg_document_text(mg_document_member(login, "token"));
-    bool is_text = is_read && text.data != NULL && text.len <= TOKEN_MAX;
-    const struct token *token = is_text ? token_find(sessions, text, false) : NULL;
+    bool is_text = is_read && text.data != NULL && text.len <= MG_TOKEN_MAX;
+    const struct mg_token *token = is_text ? token_find(sessions, text, RIGHTS_OF_PEOPLE) : NULL;
     mg_document_free(login);
     if (token == NULL) {
         login_refuse(sessions, request);

@@ -47,6 +47,9 @@ enum mg_class mg_command_client_create(struct mg_loop *loop, const struct mg_com
         return mg_err_set(err, MG_TRANSIENT, "could not connect to the broker: no memory");
     }
     client->options = *options;
+    if (client->options.exchange == NULL) {
+        client->options.exchange = MG_EXCHANGE_COMMANDS;
+    }
     const struct mg_broker_options broker = {.address = options->address,
                                              .name = options->name,
                                              .metrics = options->metrics,
@@ -95,7 +98,7 @@ enum mg_class mg_command_client_send(struct mg_command_client *client, const str
         class = body.is_out_of_memory ? mg_err_set(err, MG_TRANSIENT, "could not send the command: no memory")
                                       : mg_err_set(err, MG_BAD_INPUT, "the command is too large");
     } else {
-        const struct mg_message message = {.exchange = MG_EXCHANGE_COMMANDS,
+        const struct mg_message message = {.exchange = client->options.exchange,
                                            .routing_key = MG_QUEUE_COMMANDS,
                                            .type = "command",
                                            .message_id = command->command_id,

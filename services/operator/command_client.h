@@ -13,7 +13,8 @@ struct mg_command_client;
 
 struct mg_command_client_options {
     struct mg_broker_address address;
-    const char *name; /* connection name, shown in RabbitMQ's lists */
+    const char *exchange; /* proves the sender; NULL: makegood.commands, the operators' */
+    const char *name;     /* connection name, shown in RabbitMQ's lists */
     struct mg_metrics *metrics;
     void (*on_result)(void *arg, const struct mg_command_result *result);
     /* Called when the reply queue is new: answers to earlier commands are lost, so the caller sends

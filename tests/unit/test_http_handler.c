@@ -237,11 +237,18 @@ START_TEST(body_has_a_limit)
     free(text);
     (void)snprintf(head, sizeof(head), format, MG_HTTP_BODY_MAX + 1);
     assert_answer(ask(head), "HTTP/1.1 413 ", "the body is too large");
+    (void)snprintf(
+        head, sizeof(head),
+        "POST / HTTP/1.1\r\nHost: x\r\nConnection: close\r\nTransfer-Encoding: chunked\r\n\r\n%x\r\n",
+        MG_HTTP_BODY_MAX + 1);
+    text = body_make(head, MG_HTTP_BODY_MAX + 1, "\r\n0\r\n\r\n", &len);
+    assert_answer(ask_in_pieces(text, len, 4096), "HTTP/1.1 413 ", "the body is too large");
+    free(text);
     (void)snprintf(head, sizeof(head),
                    "POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n%x\r\n",
-                   MG_HTTP_BODY_MAX + 1);
-    text = body_make(head, MG_HTTP_BODY_MAX + 1, "\r\n0\r\n\r\n", &len);
-    ck_assert_str_eq(ask_in_pieces(text, len, 4096), ""); /* the server closed it */
+                   MG_HTTP_BODY_MAX + MG_HTTP_DROPPED_MAX + 1);
+    text = body_make(head, MG_HTTP_BODY_MAX + MG_HTTP_DROPPED_MAX + 1, "\r\n0\r\n\r\n", &len);
+    ck_assert_str_eq(ask_in_pieces(text, len, 65536), ""); /* the server closed it */
     free(text);
     assert_answer(ask("GET /" CLOSE), "HTTP/1.1 200 ", "GET /");
 }

@@ -36,6 +36,7 @@ struct mg_http_exchange {
     struct MHD_Connection *connection;
     const char *method, *path; /* owned by libmicrohttpd, for the request's life */
     struct mg_buf body;
+    size_t received; /* bytes of the body, the dropped ones too */
     bool is_handled, is_answered, is_suspended;
     struct MHD_Response *response; /* answered from within the handler, not yet queued */
     unsigned int status;
@@ -87,6 +88,27 @@ static enum MHD_Result probe_send(struct MHD_Connection *connection, unsigned in
 static enum MHD_Result probe_plain(struct MHD_Connection *connection, unsigned int status, const char *text)
 {
     return probe_send(connection, status, "text/plain; charset=utf-8", mg_slice_of(text));
+}
+
+static const char *title_of(unsigned int status)
+{
+    return status == STATUS_TOO_LARGE ? "Content Too Large" : "Service Unavailable";
+}
+
+/* Refuses a request before the handler gets it. `text` needs no escape in JSON. */
+static enum MHD_Result refuse(const struct mg_http_server *server, struct MHD_Connection *connection,
+                              unsigned int status, const char *text)
+{
+    char problem[256];
+    if (!server->options.answers_problems) {
+        char line[128];
+        (void)snprintf(line, sizeof(line), "%s\n", text);
+        return probe_plain(connection, status, line);
+    }
+    (void)snprintf(problem, sizeof(problem),
+                   "{\"type\": \"about:blank\", \"title\": \"%s\", \"status\": %u, \"detail\": \"%s\"}\n",
+                   title_of(status), status, text);
+    return probe_send(connection, status, "application/problem+json", mg_slice_of(problem));
 }
 
 static enum MHD_Result answer_readiness(struct mg_http_server *server, struct MHD_Connection *connection)
@@ -144,6 +166,11 @@ static enum MHD_Result answer_probe(struct mg_http_server *server, struct MHD_Co
 
 /* ---- requests ---- */
 
+static size_t body_max(const struct mg_http_server *server)
+{
+    return server->options.body_max > 0 ? server->options.body_max : MG_HTTP_BODY_MAX;
+}
+
 static struct mg_http_exchange *request_create(struct mg_http_daemon *daemon,
                                                struct MHD_Connection *connection, const char *path,
                                                const char *method)
@@ -156,7 +183,7 @@ static struct mg_http_exchange *request_create(struct mg_http_daemon *daemon,
     request->connection = connection;
     request->path = path;
     request->method = method;
-    mg_buf_init(&request->body, MG_HTTP_BODY_MAX);
+    mg_buf_init(&request->body, body_max(daemon->server));
     mg_buf_init(&request->stream.unsent, MG_HTTP_STREAM_UNSENT_MAX);
     request->stream.request = request;
     LIST_INSERT_HEAD(&daemon->exchanges, request, entry);
@@ -220,21 +247,34 @@ void mg_http_on_completed(void *arg, struct MHD_Connection *connection, void **r
     *request_arg = NULL;
 }
 
-static bool is_too_long(struct MHD_Connection *connection)
+static bool is_too_long(const struct mg_http_server *server, struct MHD_Connection *connection)
 {
     const char *text =
         MHD_lookup_connection_value(connection, MHD_HEADER_KIND, MHD_HTTP_HEADER_CONTENT_LENGTH);
     return text &&
-           strtoull(text, NULL, 10) > MG_HTTP_BODY_MAX; /* the library has checked that it is a number */
+           strtoull(text, NULL, 10) > body_max(server); /* the library has checked that it is a number */
+}
+
+/* Keeps a piece of the body, or drops it above the limit. False: too much is dropped. */
+static bool body_take(struct mg_http_exchange *request, const char *bytes, size_t len)
+{
+    request->received += len;
+    mg_buf_append(&request->body, bytes, len);
+    return request->received <= body_max(request->daemon->server) + MG_HTTP_DROPPED_MAX;
 }
 
 static enum MHD_Result request_handle(struct mg_http_exchange *request)
 {
+    if (request->body.failed) {
+        return refuse(request->daemon->server, request->connection,
+                      request->body.is_out_of_memory ? MHD_HTTP_SERVICE_UNAVAILABLE : STATUS_TOO_LARGE,
+                      request->body.is_out_of_memory ? "no memory for the body" : "the body is too large");
+    }
     const struct mg_http_server_options *options = &request->daemon->server->options;
     if (!request->is_handled) {
         if (!mg_http_is_handler_free(request->daemon->server)) {
-            return probe_plain(request->connection, MHD_HTTP_SERVICE_UNAVAILABLE,
-                               "too many requests at once\n");
+            return refuse(request->daemon->server, request->connection, MHD_HTTP_SERVICE_UNAVAILABLE,
+                          "too many requests at once");
         }
         mg_http_place_set(request->connection, MG_HTTP_HANDLED);
         request->is_handled = true;
@@ -265,16 +305,16 @@ enum MHD_Result mg_http_on_request(void *arg, struct MHD_Connection *connection,
         if (!daemon->server->options.handle || is_probe(path)) {
             return answer_probe(daemon->server, connection, path, method);
         }
-        if (is_too_long(connection)) {
-            return probe_plain(connection, STATUS_TOO_LARGE, "the body is too large\n");
+        if (is_too_long(daemon->server, connection)) {
+            return refuse(daemon->server, connection, STATUS_TOO_LARGE, "the body is too large");
         }
         *request_arg = request_create(daemon, connection, path, method);
         return *request_arg ? MHD_YES : MHD_NO;
     }
     if (*upload_len > 0) {
-        mg_buf_append(&request->body, upload, *upload_len);
+        bool is_taken = body_take(request, upload, *upload_len);
         *upload_len = 0;
-        return request->body.failed ? MHD_NO : MHD_YES; /* within a body the only answer is to close */
+        return is_taken ? MHD_YES : MHD_NO; /* within a body the only answer is to close */
     }
     return request_handle(request);
 }

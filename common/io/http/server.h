@@ -33,6 +33,10 @@ struct mg_http_server_options {
     void (*handle)(void *arg, struct mg_http_exchange *request);
     void *arg;
     unsigned int handled_max; /* requests in hand of `handle`, streams too; others get 503. 0: 32 */
+    size_t body_max;          /* bytes of a request's body; 0: MG_HTTP_BODY_MAX */
+    /* The server's own refusals (413, 503) are problem documents (RFC 9457) instead of plain text. The probes
+     * stay plain. */
+    bool answers_problems;
 };
 
 /* The check of --check-config, which listens on nothing. MG_BAD_INPUT: the address cannot be read or would
@@ -52,8 +56,11 @@ int mg_http_server_port(const struct mg_http_server *server);
 
 /* ---- a request until its answer ---- */
 
-#define MG_HTTP_BODY_MAX                                                                                     \
-    (64u * 1024) /* a larger request body gets 413; without a length, its connection is closed */
+#define MG_HTTP_BODY_MAX (64u * 1024)
+/* A body with a length above the limit gets 413 at once. One without a length is read to its end and dropped,
+ * and then gets 413. More than this above the limit is not read: the connection is closed without an answer,
+ * since the library cannot answer within a body. */
+#define MG_HTTP_DROPPED_MAX (1024u * 1024)
 
 const char *mg_http_exchange_method(const struct mg_http_exchange *request);
 const char *mg_http_exchange_path(const struct mg_http_exchange *request); /* decoded, without the query */

@@ -1,5 +1,5 @@
 /* See commander.h. */
-#include "console/commander.h"
+#include "operator/commander.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -64,16 +64,20 @@ static void on_tick(void *arg)
 }
 
 enum mg_class mg_commander_create(struct mg_loop *loop, const struct mg_broker_address *address,
-                                  const char *name, struct mg_command_link **ret_commander,
-                                  struct mg_err *err)
+                                  const char *exchange, const char *name, struct mg_metrics *metrics,
+                                  struct mg_command_link **ret_commander, struct mg_err *err)
 {
     struct mg_command_link *commander = calloc(1, sizeof(*commander));
     if (commander == NULL || (commander->timer = mg_timer_create(loop, on_tick, commander)) == NULL) {
         free(commander);
         return mg_err_set(err, MG_TRANSIENT, "could not send commands: no memory");
     }
-    const struct mg_command_client_options options = {
-        .address = *address, .name = name, .on_result = on_result, .arg = commander};
+    const struct mg_command_client_options options = {.address = *address,
+                                                      .exchange = exchange,
+                                                      .name = name,
+                                                      .metrics = metrics,
+                                                      .on_result = on_result,
+                                                      .arg = commander};
     enum mg_class class = mg_command_client_create(loop, &options, &commander->client, err);
     if (class != MG_OK) {
         mg_commander_destroy(commander);
