@@ -14,7 +14,7 @@ DECLARE
     target text;
     wanted record;
 BEGIN
-    FOREACH holder IN ARRAY ARRAY['makegood_scheduler', 'makegood_supervisor', 'makegood_operator', 'makegood_reader'] LOOP
+    FOREACH holder IN ARRAY ARRAY['makegood_scheduler', 'makegood_supervisor', 'makegood_operator', 'makegood_gateway', 'makegood_reader'] LOOP
         CONTINUE WHEN to_regrole(holder) IS NULL;
         EXECUTE format('REVOKE ALL ON ALL TABLES IN SCHEMA %I FROM %I', current_schema(), holder);
         EXECUTE format('REVOKE ALL ON ALL FUNCTIONS IN SCHEMA %I FROM %I', current_schema(), holder);
@@ -74,11 +74,21 @@ BEGIN
             ' UPDATE (result, asked_at, ended_at, text)'),
         ('makegood_operator', 'bulk_runner', 'UPDATE (epoch, holder, seen_at)'),
 
+        -- looks up the orders of its clients, and what a workflow demands of a submission: no payload, no step
+        ('makegood_gateway', 'orders', 'SELECT (order_id, revision, workflow, digest, client, received_at)'),
+        ('makegood_gateway', 'order_process', 'SELECT'),
+        ('makegood_gateway', 'order_label', 'SELECT'),
+        ('makegood_gateway', 'order_event', 'SELECT (order_id, version, statuses)'),
+        ('makegood_gateway', 'workflow', 'SELECT'),
+        ('makegood_gateway', 'operator_alert', 'SELECT (code, subject, order_id, closed_at)'),
+
         ('makegood_reader', '*', 'SELECT'),
 
         -- every program looks whether the schema serves it
         ('makegood_scheduler', 'makegood_migration', 'SELECT'),
         ('makegood_scheduler', 'makegood_schema', 'SELECT'),
+        ('makegood_gateway', 'makegood_migration', 'SELECT'),
+        ('makegood_gateway', 'makegood_schema', 'SELECT'),
         ('makegood_supervisor', 'makegood_migration', 'SELECT'),
         ('makegood_supervisor', 'makegood_schema', 'SELECT')
     ) AS list (holder, target, rights) LOOP

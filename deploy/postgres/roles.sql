@@ -12,6 +12,7 @@
 --   makegood_scheduler   the schedulers' role
 --   makegood_supervisor  the supervisors' role
 --   makegood_operator    the operator's tool
+--   makegood_gateway     the gateways: reads the orders' states, outputs and causes, and no payload; changes nothing
 --   makegood_reader      people and reports: reads everything, changes nothing
 -- Agents have no role. The rights on each table are in grants.sql, which every `makegood db migrate` applies.
 
@@ -36,6 +37,7 @@ SET password_encryption = 'scram-sha-256';
 \set scheduler  `head -n 1 "$MAKEGOOD_PASSWORD_FOLDER/makegood_scheduler"  2>/dev/null || true`
 \set supervisor `head -n 1 "$MAKEGOOD_PASSWORD_FOLDER/makegood_supervisor" 2>/dev/null || true`
 \set operator   `head -n 1 "$MAKEGOOD_PASSWORD_FOLDER/makegood_operator"   2>/dev/null || true`
+\set gateway    `head -n 1 "$MAKEGOOD_PASSWORD_FOLDER/makegood_gateway"    2>/dev/null || true`
 \set reader     `head -n 1 "$MAKEGOOD_PASSWORD_FOLDER/makegood_reader"     2>/dev/null || true`
 
 -- Sessions: of the 97 that PostgreSQL gives by default, so that no role can take those of the others. A service has one
@@ -47,6 +49,7 @@ INSERT INTO wanted_role VALUES
     ('makegood_scheduler',  :'scheduler',  40),
     ('makegood_supervisor', :'supervisor', 12),
     ('makegood_operator',   :'operator',   16),
+    ('makegood_gateway',    :'gateway',     8),
     ('makegood_reader',     :'reader',     16);
 
 SELECT format('CREATE ROLE %I', name) FROM wanted_role WHERE to_regrole(name) IS NULL \gexec
@@ -60,7 +63,8 @@ SELECT format('CREATE DATABASE %I OWNER makegood_owner', :'database')
  WHERE NOT EXISTS (SELECT FROM pg_database WHERE datname = :'database') \gexec
 ALTER DATABASE :"database" OWNER TO makegood_owner;
 REVOKE ALL ON DATABASE :"database" FROM PUBLIC; -- CONNECT and TEMPORARY
-GRANT CONNECT ON DATABASE :"database" TO makegood_scheduler, makegood_supervisor, makegood_operator, makegood_reader;
+GRANT CONNECT ON DATABASE :"database" TO makegood_scheduler, makegood_supervisor, makegood_operator, makegood_gateway,
+    makegood_reader;
 
 -- Names resolve to the tables of this schema only, not to objects that another role makes elsewhere.
 ALTER DATABASE :"database" SET search_path = public, pg_temp;
@@ -80,6 +84,10 @@ ALTER ROLE makegood_supervisor IN DATABASE :"database" SET idle_in_transaction_s
 ALTER ROLE makegood_operator IN DATABASE :"database" SET lock_timeout = '2s';
 ALTER ROLE makegood_operator IN DATABASE :"database" SET statement_timeout = '1min';
 ALTER ROLE makegood_operator IN DATABASE :"database" SET idle_in_transaction_session_timeout = '10s';
+ALTER ROLE makegood_gateway IN DATABASE :"database" SET lock_timeout = '2s';
+ALTER ROLE makegood_gateway IN DATABASE :"database" SET statement_timeout = '10s';
+ALTER ROLE makegood_gateway IN DATABASE :"database" SET idle_in_transaction_session_timeout = '5s';
+ALTER ROLE makegood_gateway IN DATABASE :"database" SET default_transaction_read_only = on;
 ALTER ROLE makegood_reader IN DATABASE :"database" SET lock_timeout = '2s';
 ALTER ROLE makegood_reader IN DATABASE :"database" SET statement_timeout = '1min';
 ALTER ROLE makegood_reader IN DATABASE :"database" SET idle_in_transaction_session_timeout = '1min';
@@ -95,4 +103,4 @@ ALTER DATABASE :"database" SET tcp_user_timeout = '10s';
 \connect :"database"
 ALTER SCHEMA public OWNER TO makegood_owner;
 REVOKE ALL ON SCHEMA public FROM PUBLIC;
-GRANT USAGE ON SCHEMA public TO makegood_scheduler, makegood_supervisor, makegood_operator, makegood_reader;
+GRANT USAGE ON SCHEMA public TO makegood_scheduler, makegood_supervisor, makegood_operator, makegood_gateway, makegood_reader;

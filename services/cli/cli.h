@@ -40,9 +40,10 @@ struct mg_cli_options {
     const char *error, *group_by, *since, *until, *after;
     const char *concurrency, *rate, *result;
     const char *hot, *keep, *export_command;
-    const char *listen, *listen_cert_file, *listen_key_file, *tokens_file; /* of `console` */
+    const char *listen, *listen_cert_file, *listen_key_file, *tokens_file; /* of `console`, `gateway` */
     const char *proxy_user_header, *proxy_groups_header;
-    struct mg_list sets, services, labels, clients, hosts, proxy_operator_groups;
+    struct mg_list sets, services, labels, clients, hosts, proxy_operator_groups, cors_origins;
+    int64_t client_rate, body_max; /* of `gateway` */
     int64_t version, limit, pause_ms, canary, stop_percent;
     const char *picture;                                          /* of `workflow draw` */
     const char *junit_file;                                       /* of `workflow test`; NULL: none */
@@ -154,6 +155,8 @@ cli_verb_fn mg_verb_db_vacuum_policy, mg_verb_db_retain;
 bool mg_bulk_is_driven(const struct mg_table *runner);
 /* console_verb.c: whether the console could start with these options */
 enum mg_exit_code mg_console_verb_check(const struct mg_cli *cli);
+/* gateway_verb.c: the same for the gateway */
+enum mg_exit_code mg_gateway_verb_check(const struct mg_cli *cli);
 
 /* explain.c: appends why the order is where it is; one line, without its end */
 void mg_explain_order(struct mg_cli *cli, const struct mg_table *order, const struct mg_table *steps,

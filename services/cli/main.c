@@ -100,6 +100,9 @@ static enum mg_exit_code verb_run(const struct mg_verb *verb, int argc, char **a
     if (action == MG_CONFIG_CHECK && code == MG_EXIT_DONE && (verb->extras & MG_EXTRA_CONSOLE)) {
         code = mg_console_verb_check(&cli);
     }
+    if (action == MG_CONFIG_CHECK && code == MG_EXIT_DONE && (verb->extras & MG_EXTRA_GATEWAY)) {
+        code = mg_gateway_verb_check(&cli);
+    }
     if (code == MG_EXIT_DONE && action == MG_CONFIG_RUN) {
         cli.loop = mg_loop_create();
         code = cli.loop != NULL ? verb->run(&cli)

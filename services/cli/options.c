@@ -99,13 +99,13 @@ static const struct {
          "certificate of the process, as in its own --http-cert-file; if not empty, https is used"),
     TEXT(MG_EXTRA_HTTP, http_ca_file, "http-ca-file", "", "FILE",
          "CA certificates (PEM) for the process's certificate; empty: the system's CAs"),
-    TEXT(MG_EXTRA_CONSOLE, listen, "listen", "127.0.0.1:9180", "ADDRESS:PORT",
+    TEXT(MG_EXTRA_CONSOLE | MG_EXTRA_GATEWAY, listen, "listen", "127.0.0.1:9180", "ADDRESS:PORT",
          "listen address for browsers; port 0 takes a free port and logs it"),
-    TEXT(MG_EXTRA_CONSOLE, listen_cert_file, "listen-cert-file", "", "FILE",
+    TEXT(MG_EXTRA_CONSOLE | MG_EXTRA_GATEWAY, listen_cert_file, "listen-cert-file", "", "FILE",
          "certificate (PEM) for https; required if other machines can connect"),
-    TEXT(MG_EXTRA_CONSOLE, listen_key_file, "listen-key-file", "", "FILE",
+    TEXT(MG_EXTRA_CONSOLE | MG_EXTRA_GATEWAY, listen_key_file, "listen-key-file", "", "FILE",
          "private key (PEM) of that certificate"),
-    TEXT(MG_EXTRA_CONSOLE, tokens_file, "tokens-file", "", "FILE",
+    TEXT(MG_EXTRA_CONSOLE | MG_EXTRA_GATEWAY, tokens_file, "tokens-file", "", "FILE",
          "users, one per line: ROLE NAME SHA256, where ROLE is reader, operator or proxy, and SHA256 the "
          "digest of the user's token; without it all users have read-only access"),
     TEXT(MG_EXTRA_CONSOLE, proxy_user_header, "proxy-user-header", "", "HEADER",
@@ -116,6 +116,12 @@ static const struct {
     LIST(MG_EXTRA_CONSOLE, proxy_operator_groups, "proxy-operator-group", "GROUP",
          "group whose members are operators; the proxy's other users are readers"),
     LIST(MG_EXTRA_CONSOLE, hosts, "host", "NAME", "host name in browsers' requests, besides localhost"),
+    INTEGER(MG_EXTRA_GATEWAY, client_rate, "client-rate", "1000", 1, 1000000, "N",
+            "requests of one client in a second; further ones are refused with 429"),
+    INTEGER(MG_EXTRA_GATEWAY, body_max, "body-max", "262144", 1024, 900 * 1024, "BYTES",
+            "maximum size of an order's body, at most that of the schedulers"),
+    LIST(MG_EXTRA_GATEWAY, cors_origins, "cors-origin", "ORIGIN",
+         "origin (https://shop.example.org) of pages that may send requests from a browser"),
     FLAG(MG_EXTRA_STRICT, is_strict, "strict", "refuse a service that has no queue, instead of warning"),
     TEXT(MG_EXTRA_DRAW, picture, "as", "mermaid", "mermaid|dot|svg", "form of the picture"),
     FLAG(MG_EXTRA_DRAW, shows_undo, "undo", "show the way back, too, as dashed arrows"),
@@ -137,33 +143,42 @@ static const struct {
 };
 #define OPTION_COUNT (sizeof(OPTIONS) / sizeof(OPTIONS[0]))
 
-/* The texts of options that mean something else to some verbs; the first match counts. OPTIONS has the text
- * of the manual page, where an option stands once. */
+/* The texts of options that mean something else to some verbs, and their defaults if these differ; the first
+ * match counts. OPTIONS has the text of the manual page, where an option stands once. */
 static const struct {
     uint64_t extra;
-    const char *name, *help;
+    const char *name, *help, *initial;
 } MEANINGS[] = {
-    {MG_EXTRA_FAILURE | MG_EXTRA_BULK, "step", "only failures of this step"},
-    {MG_EXTRA_AUDIT, "step", "step of the workflow; if not given, the only one that calls the service"},
-    {MG_EXTRA_AUDIT, "service", "service file, as an agent reads it; URL counts in place of its url"},
+    {MG_EXTRA_GATEWAY, "listen", "listen address for clients; port 0 takes a free port and logs it",
+     "127.0.0.1:9280"},
+    {MG_EXTRA_GATEWAY, "tokens-file",
+     "clients, one per line: RIGHTS CLIENT SHA256, where RIGHTS is any of submit, read and cancel, separated by "
+     "commas, and SHA256 the digest of a token; required",
+     NULL},
+    {MG_EXTRA_FAILURE | MG_EXTRA_BULK, "step", "only failures of this step", NULL},
+    {MG_EXTRA_AUDIT, "step", "step of the workflow; if not given, the only one that calls the service", NULL},
+    {MG_EXTRA_AUDIT, "service", "service file, as an agent reads it; URL counts in place of its url", NULL},
     {MG_EXTRA_AUDIT, "workflow",
      "workflow whose step is called, below URL; if not given, the calls are POST URL with the payload, and GET "
-     "and DELETE URL/by-key/KEY"},
-    {MG_EXTRA_AUDIT, "dry-run", "only print the calls"},
-    {MG_EXTRA_BULK, "dry-run", "only print the number of orders"},
-    {MG_EXTRA_STEP, "step", "name of the step"},
-    {MG_EXTRA_FAILURE | MG_EXTRA_BULK, "service", "only failures of this service"},
+     "and DELETE URL/by-key/KEY",
+     NULL},
+    {MG_EXTRA_AUDIT, "dry-run", "only print the calls", NULL},
+    {MG_EXTRA_BULK, "dry-run", "only print the number of orders", NULL},
+    {MG_EXTRA_STEP, "step", "name of the step", NULL},
+    {MG_EXTRA_FAILURE | MG_EXTRA_BULK, "service", "only failures of this service", NULL},
     {MG_EXTRA_CLIENT, "service",
      "service whose request queues are declared or checked; without --service and --client, those of the "
-     "loaded workflows"},
-    {MG_EXTRA_SERVICE, "service", "service to check besides those of the loaded workflows"},
-    {MG_EXTRA_BULK, "all", "all failures, if no other option selects some"},
-    {MG_EXTRA_QUEUE, "all", "all messages of the queue"},
-    {MG_EXTRA_ALL, "all", "closed alerts, too"},
-    {MG_EXTRA_BULK, "rate", "orders a second; " MG_BULK_RATE " if not given"},
+     "loaded workflows",
+     NULL},
+    {MG_EXTRA_SERVICE, "service", "service to check besides those of the loaded workflows", NULL},
+    {MG_EXTRA_BULK, "all", "all failures, if no other option selects some", NULL},
+    {MG_EXTRA_QUEUE, "all", "all messages of the queue", NULL},
+    {MG_EXTRA_ALL, "all", "closed alerts, too", NULL},
+    {MG_EXTRA_BULK, "rate", "orders a second; " MG_BULK_RATE " if not given", NULL},
     {MG_EXTRA_LIMITS, "rate",
      "maximum calls a second of all agents together; none: only each agent's own limit; if not given, "
-     "unchanged"},
+     "unchanged",
+     NULL},
 };
 
 bool mg_extras_are_apart(uint64_t extras)
@@ -179,14 +194,16 @@ static const char *timeout_default(uint64_t extras)
     return (extras & MG_EXTRA_WAIT) ? "1h" : "10s";
 }
 
-static const char *help_of(uint64_t extras, const struct mg_option *option)
+/* Gives an option its meaning for these verbs. */
+static void option_adapt(uint64_t extras, struct mg_option *option)
 {
     for (size_t i = 0; i < sizeof(MEANINGS) / sizeof(MEANINGS[0]) && extras != MG_EXTRA_ANY; i++) {
         if ((extras & MEANINGS[i].extra) && strcmp(MEANINGS[i].name, option->name) == 0) {
-            return MEANINGS[i].help;
+            option->help = MEANINGS[i].help;
+            option->default_value = MEANINGS[i].initial != NULL ? MEANINGS[i].initial : option->default_value;
+            return;
         }
     }
-    return option->help;
 }
 
 #define FORMS "table|json|jsonl"
@@ -241,7 +258,7 @@ void mg_options_make(struct mg_cli_options *to, uint64_t extras, enum mg_prints 
             struct mg_option *option = &ret->all[ret->own_count++];
             *option = OPTIONS[i].option;
             option->target = (char *)to + OPTIONS[i].offset;
-            option->help = help_of(extras, option);
+            option_adapt(extras, option);
         }
     }
     common_make(to, extras, prints, ret);

@@ -11,7 +11,7 @@ struct mg_command_link;
 /* `result` NULL: no scheduler answered in time; the command may still be executed. */
 typedef void commanded_fn(void *arg, const struct mg_command_result *result);
 
-/* `exchange` proves to the schedulers who sends (io/amqp/topology.h), `name` is the connection's; both are
+/* `exchange` proves the sender to the schedulers (io/amqp/topology.h), `name` is the connection's; both are
  * borrowed for its life. `metrics` may be NULL. MG_BAD_INPUT: the address is wrong. */
 enum mg_class mg_commander_create(struct mg_loop *loop, const struct mg_broker_address *address,
                                   const char *exchange, const char *name, struct mg_metrics *metrics,

@@ -1,8 +1,8 @@
 /*
- * Commands of the supervisor and the operator. Each carries the attempt or version on which it was decided.
- * If that no longer holds, the core returns stale or refused, and nothing changes (law 5, attempt fence). A
- * command with a reply_to gets its result. The same command sent twice changes the order once, because its
- * event records the command's id.
+ * Commands of the supervisor, the operator and the gateway. Each carries the attempt or version on which it
+ * was decided. If that no longer holds, the core returns stale or refused, and nothing changes (law 5,
+ * attempt fence). A command with a reply_to gets its result. The same command sent twice changes the order
+ * once, because its event records the command's id.
  */
 #include <stdio.h>
 #include <string.h>
@@ -23,15 +23,16 @@ bool mg_command_comes_again(const struct mg_item *item)
     return item->command != NULL && is_supervisors(item->command->kind);
 }
 
-/* The result for an operator's command with a reply_to; else NULL. Supervisors set no reply_to, so a
- * result for one would go to a foreign queue. */
+/* The result for an operator's or a gateway's command with a reply_to; else NULL. Supervisors set no
+ * reply_to, so a result for one would go to a foreign queue. */
 static struct mg_send *result_make(struct mg_batch *batch, const struct mg_item *item,
                                    enum mg_command_verdict verdict, const struct mg_order_record *record,
                                    const char *text)
 {
     const struct mg_delivery *delivery = item->work->delivery;
+    enum mg_commander commander = mg_topology_commander(delivery->exchange);
     if (delivery->reply_to.len == 0 || mg_topology_is_reserved(delivery->reply_to) ||
-        mg_topology_commander(delivery->exchange) != MG_COMMANDER_OPERATOR) {
+        (commander != MG_COMMANDER_OPERATOR && commander != MG_COMMANDER_GATEWAY)) {
         return NULL;
     }
     struct mg_command_result result = {.verdict = verdict};
@@ -72,16 +73,19 @@ static void result_add(struct mg_batch *batch, struct mg_item *item, enum mg_com
 /* The exchange proves the commander; the member `by` proves nothing. */
 static bool is_allowed(const struct mg_delivery *delivery, const struct mg_command *command)
 {
+    static const char *const refusals[] = {
+        [MG_COMMANDER_NONE] = "ignored a command from an exchange that does not carry commands",
+        [MG_COMMANDER_OPERATOR] = "",
+        [MG_COMMANDER_SUPERVISOR] = "ignored an operator's command that a supervisor published",
+        [MG_COMMANDER_GATEWAY] = "ignored a command that no client may give, from a gateway"};
     enum mg_commander commander = mg_topology_commander(delivery->exchange);
     if (commander == MG_COMMANDER_OPERATOR ||
-        (commander == MG_COMMANDER_SUPERVISOR && is_supervisors(command->kind))) {
+        (commander == MG_COMMANDER_SUPERVISOR && is_supervisors(command->kind)) ||
+        (commander == MG_COMMANDER_GATEWAY && command->kind == MG_CAUSE_CANCEL)) {
         return true;
     }
-    mg_log(MG_LOG_ERROR,
-           commander == MG_COMMANDER_SUPERVISOR
-               ? "ignored an operator's command that a supervisor published"
-               : "ignored a command from an exchange that does not carry commands",
-           MG_LOG_TEXT("order_id", command->order_id), MG_LOG_TEXT("command", mg_cause_name(command->kind)),
+    mg_log(MG_LOG_ERROR, refusals[commander], MG_LOG_TEXT("order_id", command->order_id),
+           MG_LOG_TEXT("command", mg_cause_name(command->kind)),
            MG_LOG_TEXT("exchange", delivery->exchange.data));
     return false;
 }

@@ -13,7 +13,7 @@ import sys
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 PARTS = ["common/core", "common/wire", "common/base", "common/io", "services/scheduler", "services/agent", "services/supervisor",
-         "services/console", "services/operator", "services/cli", "services"]
+         "services/console", "services/gateway", "services/operator", "services/cli", "services"]
 WHOLE = "common/core"  # every branch of it, both ways
 SENTINEL = re.compile(r"case MG_\w+_COUNT$")
 

@@ -10,9 +10,9 @@ from local.processes import Failure
 MAKE_DEFINITIONS = REPOSITORY / "deploy" / "rabbitmq" / "make-definitions"
 ROLES = REPOSITORY / "deploy" / "postgres" / "roles.sql"
 CLIENTS = ("shop", "other")
-USERS = (("scheduler", "supervisor", "operator", "deployer", "admin") + tuple(f"agent-{name}" for name in SERVICES)
+USERS = (("scheduler", "supervisor", "operator", "gateway", "deployer", "admin") + tuple(f"agent-{name}" for name in SERVICES)
          + tuple(f"client-{name}" for name in CLIENTS))
-ROLE_NAMES = ("owner", "scheduler", "supervisor", "operator", "reader")
+ROLE_NAMES = ("owner", "scheduler", "supervisor", "operator", "gateway", "reader")
 
 
 def run(words, **options):

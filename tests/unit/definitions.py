@@ -12,7 +12,7 @@ import tempfile
 import unittest
 
 FOLDER = pathlib.Path(sys.argv[1]) / "deploy" / "rabbitmq"
-FIXED = ("scheduler", "supervisor", "operator", "deployer", "admin")
+FIXED = ("scheduler", "supervisor", "operator", "gateway", "deployer", "admin")
 
 
 class Definitions(unittest.TestCase):

@@ -26,8 +26,9 @@
 #define FANOUT          "fanout"
 
 static const char *const exchanges[] = {
-    MG_EXCHANGE_INTAKE,     MG_EXCHANGE_REQUESTS, MG_EXCHANGE_REPLIES, MG_EXCHANGE_COMMANDS,
-    MG_EXCHANGE_SUPERVISOR, MG_EXCHANGE_ALERTS,   MG_EXCHANGE_DEAD,    MG_EXCHANGE_CONTROL,
+    MG_EXCHANGE_INTAKE,   MG_EXCHANGE_REQUESTS,   MG_EXCHANGE_REPLIES,
+    MG_EXCHANGE_COMMANDS, MG_EXCHANGE_SUPERVISOR, MG_EXCHANGE_GATEWAY,
+    MG_EXCHANGE_ALERTS,   MG_EXCHANGE_DEAD,       MG_EXCHANGE_CONTROL,
 };
 
 struct queue_plan {
@@ -160,6 +161,9 @@ static enum mg_class topology_run(const struct mg_broker_address *address,
     }
     if (class == MG_OK) {
         class = run_binding(&run, MG_EXCHANGE_SUPERVISOR, MG_QUEUE_COMMANDS, err);
+    }
+    if (class == MG_OK) {
+        class = run_binding(&run, MG_EXCHANGE_GATEWAY, MG_QUEUE_COMMANDS, err);
     }
     if (class == MG_OK) {
         class = run_services(&run, names->services, names->service_count, err);

@@ -22,6 +22,9 @@
 /* The exchange to which supervisors publish. Their user may write only here and to the exchange of alerts. So
  * its messages are the supervisor's, and no operator's commands. */
 #define MG_EXCHANGE_SUPERVISOR "makegood.commands.supervisor"
+/* The exchange to which gateways publish their clients' wish to cancel. Its messages cancel orders and do
+ * nothing else. */
+#define MG_EXCHANGE_GATEWAY "makegood.commands.gateway"
 /* Supervisors publish the operator settings of a service here, with the service's name as routing key. The
  * fanout exchanges of the services are bound to it. So supervisors need no right on those, and a missing one
  * loses only its own messages. */
@@ -63,9 +66,14 @@ void mg_topology_control_queue(const char *service, char ret_prefix[MG_QUEUE_NAM
 /* For a reply or report of `service`: its own exchange, makegood.replies (for agents of older versions), the
  * default exchange. */
 bool mg_topology_is_reply_of(struct mg_slice exchange, const char *service);
-enum mg_commander { MG_COMMANDER_NONE, MG_COMMANDER_OPERATOR, MG_COMMANDER_SUPERVISOR };
+enum mg_commander {
+    MG_COMMANDER_NONE,
+    MG_COMMANDER_OPERATOR,
+    MG_COMMANDER_SUPERVISOR,
+    MG_COMMANDER_GATEWAY,
+};
 /* makegood.commands and the default exchange are the operator's, makegood.commands.supervisor the
- * supervisor's. */
+ * supervisor's, makegood.commands.gateway the gateway's. */
 enum mg_commander mg_topology_commander(struct mg_slice exchange);
 /* The client that submits through an exchange. For makegood.intake.<client> it is that name. For
  * makegood.intake and the default exchange it is "", the namespace shared by all their writers. False: the

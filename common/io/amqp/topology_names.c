@@ -60,6 +60,9 @@ enum mg_commander mg_topology_commander(struct mg_slice exchange)
     if (mg_slice_is(exchange, MG_EXCHANGE_SUPERVISOR)) {
         return MG_COMMANDER_SUPERVISOR;
     }
+    if (mg_slice_is(exchange, MG_EXCHANGE_GATEWAY)) {
+        return MG_COMMANDER_GATEWAY;
+    }
     bool is_operators = is_default(exchange) || mg_slice_is(exchange, MG_EXCHANGE_COMMANDS);
     return is_operators ? MG_COMMANDER_OPERATOR : MG_COMMANDER_NONE;
 }

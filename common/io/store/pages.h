@@ -70,11 +70,12 @@
     "   FROM order_process a WHERE a.order_id = $5::text)"
 #define MG_SQL_IS_ON_PAGE(time, id)                                                                          \
     MG_SQL_IS_WITHIN(time, "$3", "$4") " AND (" time ", " id ") < ((SELECT at FROM behind), (SELECT id FROM behind))"
-#define MG_SQL_SEEN_NEWEST                                                                                   \
+/* `all`: whether each order read is shown, so that no more are read. */
+#define MG_SQL_SEEN_NEWEST(all)                                                                              \
     "(SELECT o.order_id, o.received_at AS at, o.workflow FROM orders o"                                      \
     " WHERE o.revision = 1 AND " MG_SQL_IS_SOURCE("newest") " AND " MG_SQL_IS_ON_PAGE("o.received_at", "o.order_id") \
     " ORDER BY o.received_at DESC, o.order_id DESC"                                                          \
-    " LIMIT CASE WHEN " MG_SQL_IS_ANY_WANTED " THEN least($6::text::bigint, " ROWS_MAX ") ELSE " MG_PAGE_NEWEST_MAX " END)"
+    " LIMIT CASE WHEN " all " THEN least($6::text::bigint, " ROWS_MAX ") ELSE " MG_PAGE_NEWEST_MAX " END)"
 #define MG_SQL_SEEN_AMISS                                                                                    \
     "(SELECT p.order_id, p.created_at AS at, $2::text AS workflow FROM order_process p"                      \
     " WHERE p.reason <> 'none' AND " MG_SQL_IS_SOURCE("amiss") " AND " MG_SQL_IS_ON_PAGE("p.created_at", "p.order_id") \
@@ -95,7 +96,7 @@
     " ORDER BY " f ".at, " f ".order_id LIMIT 1)"
 /* `source` is a table of this name with one row, `name`; `seen` has order_id, at and workflow, where that is found
  * without the order's row; `is_wanted` is a condition of p. */
-#define MG_SQL_PAGE(source, seen, is_wanted)                                                                 \
+#define MG_SQL_PAGE(source, seen, all, is_wanted)                                                            \
     "WITH " source ", " MG_SQL_BEHIND_CURSOR ", seen AS MATERIALIZED (" seen "),"                            \
     " shown AS MATERIALIZED (SELECT p.*, s.at FROM (SELECT s.* FROM seen s"                                  \
     "   WHERE $2::text = '' OR s.workflow = $2::text ORDER BY s.at DESC, s.order_id DESC) s"                 \
@@ -106,12 +107,13 @@
     " counted AS (SELECT (SELECT count(*) FROM seen) AS seen, (SELECT count(*) FROM shown) AS shown),"       \
     " page AS (SELECT c.seen AS looked_at, (SELECT " ISO("min(s.at)") " FROM seen s) AS back_to,"            \
     "  CASE WHEN c.shown = least($6::text::bigint, " ROWS_MAX ") THEN " MG_SQL_PAGE_CURSOR("shown")          \
-    "   WHEN c.seen = CASE WHEN " MG_SQL_IS_SOURCE("newest") " AND " MG_SQL_IS_ANY_WANTED " THEN least($6::text::bigint, " ROWS_MAX ")" \
+    "   WHEN c.seen = CASE WHEN " MG_SQL_IS_SOURCE("newest") " AND " all " THEN least($6::text::bigint, " ROWS_MAX ")" \
     "    ELSE " MG_PAGE_NEWEST_MAX " END THEN " MG_SQL_PAGE_CURSOR("seen") " END AS next FROM counted c)"
-#define MG_SQL_PAGE_OF_ORDERS                                                                                \
+#define MG_SQL_PAGE_OF_ORDERS MG_SQL_PAGE_OF_SOME(MG_SQL_IS_ANY_WANTED, "true")
+#define MG_SQL_PAGE_OF_SOME(all, is_wanted)                                                                  \
     MG_SQL_PAGE("source AS MATERIALIZED (SELECT CASE WHEN $1::text IN " MG_SQL_AMISS_STATES " THEN 'amiss'"  \
                 "  WHEN " MG_SQL_IS_OPEN_AND_FEW " THEN 'open' ELSE 'newest' END AS name)",                  \
-                MG_SQL_SEEN_NEWEST " UNION ALL " MG_SQL_SEEN_AMISS " UNION ALL " MG_SQL_SEEN_OPEN, "true")
+                MG_SQL_SEEN_NEWEST(all) " UNION ALL " MG_SQL_SEEN_AMISS " UNION ALL " MG_SQL_SEEN_OPEN, all, is_wanted)
 /* For the tool: the orders of a page, each with the page; without an order one row with the page alone. */
 #define MG_LIST_PAGE(page)                                                                                   \
     page " SELECT s.order_id, s.workflow, s.process_state AS state, s.goal, s.reason, s.failure_count,"      \
@@ -123,6 +125,27 @@
     page " SELECT json_build_object("                                                                        \
     "  'orders', (SELECT coalesce(json_agg(" MG_PAGE_ORDER("s") " ORDER BY s.at DESC, s.order_id DESC), '[]') FROM shown s)," \
     "  'looked_at', p.looked_at, 'is_full', false, 'back_to', p.back_to, 'next', p.next) AS page FROM page p"
+
+/* The orders of one client, for the gateway. Those of other clients are read, too, so a page may show fewer than its
+ * limit, and have a next. An order that an older version stored gets its client by a later revision. */
+#define MG_SQL_IS_OF_CLIENT(p, client)                                                                       \
+    "EXISTS (SELECT FROM orders c WHERE c.order_id = " p ".order_id AND c.client = " client "::text)"
+#define MG_SQL_PAGE_OF_CLIENT MG_SQL_PAGE_OF_SOME("false", MG_SQL_IS_OF_CLIENT("p", "$7"))
+/* One of them. $1 client, $2 order_id. */
+#define MG_ORDER_OF_CLIENT                                                                                   \
+    "SELECT p.order_id, p.workflow, p.workflow_version, p.process_state AS state, p.goal, p.reason, p.failure_count," \
+    "  " ISO("p.created_at") " AS created_at, " ISO("p.updated_at") " AS updated_at,"                        \
+    "  " ISO("p.complete_by") " AS complete_by, p.version, " MG_SQL_LABELS_OF("p.order_id") " AS labels,"    \
+    "  CASE WHEN p.process_state = 'processed' THEN makegood_last_status(p.order_id, 'processed')->'output' END AS output," \
+    "  p.failure::json AS cause"                                                                             \
+    " FROM order_process p WHERE p.order_id = $2::text AND " MG_SQL_IS_OF_CLIENT("p", "$1")
+/* What a submission meets: $1 order_id, $2 workflow, $3 its version or 0 for the newest. One row. */
+#define MG_SUBMISSION_MEETS                                                                                  \
+    "SELECT p.process_state AS state, o.client, encode(o.digest, 'hex') AS digest,"                          \
+    "  (SELECT max(w.version) FROM workflow w WHERE w.name = $2::text"                                       \
+    "   AND ($3::text = '0' OR w.version = $3::text::bigint)) AS workflow_version"                           \
+    " FROM (SELECT) one LEFT JOIN order_process p ON p.order_id = $1::text"                                  \
+    " LEFT JOIN orders o ON o.order_id = p.order_id AND o.revision = p.revision"
 
 /* clang-format on */
 

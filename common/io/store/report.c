@@ -100,6 +100,12 @@ static const struct {
     [MG_REPORT_PAGE_LABELLED] = {{"report_page_labelled", MG_JSON_PAGE(MG_SQL_PAGE_OF_LABELLED)}, 7},
     [MG_REPORT_PAGE_OPEN] = {{"report_page_open", MG_PAGE_OPEN}, 6},
     [MG_REPORT_PAGE_NEWEST] = {{"report_page_newest", MG_JSON_PAGE(MG_SQL_PAGE_OF_ORDERS)}, 6},
+    [MG_REPORT_PAGE_OF_CLIENT] = {{"report_page_of_client", MG_JSON_PAGE(MG_SQL_PAGE_OF_CLIENT)}, 7},
+    [MG_REPORT_PAGE_LABELLED_OF_CLIENT] = {{
+        "report_page_labelled_of_client",
+        MG_JSON_PAGE(MG_SQL_PAGE_OF_CLIENT_LABELLED)}, 8},
+    [MG_REPORT_ORDER_OF_CLIENT] = {{"report_order_of_client", MG_ORDER_OF_CLIENT}, 2},
+    [MG_REPORT_SUBMISSION_MEETS] = {{"report_submission_meets", MG_SUBMISSION_MEETS}, 3},
     [MG_REPORT_VERSIONS] = {{
         "report_versions",
         "SELECT order_id, version, process_state AS state FROM order_process"

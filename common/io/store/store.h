@@ -424,7 +424,17 @@ enum mg_report {
     MG_REPORT_PAGE_OPEN,
     MG_REPORT_PAGE_NEWEST,   /* all orders, newest first; parameters likewise */
     MG_REPORT_PAGE_LABELLED, /* newest first; parameters of ORDERS_LABELLED */
-    MG_REPORT_VERSIONS,      /* $1 order ids, separated by blanks: order_id, version, state */
+    /* The same of one client, the last parameter, for the gateway: newest first. */
+    MG_REPORT_PAGE_OF_CLIENT,
+    MG_REPORT_PAGE_LABELLED_OF_CLIENT,
+    /* $1 client, $2 order_id: order_id, workflow, workflow_version, state, goal, reason, failure_count,
+     * created_at, updated_at, complete_by, version, labels, output, cause. No row: the client has no such
+     * order in the tables. */
+    MG_REPORT_ORDER_OF_CLIENT,
+    /* $1 order_id, $2 workflow, $3 its version, 0: the newest. One row: state (NULL: no such order), client,
+     * digest of the order, workflow_version (NULL: not loaded) */
+    MG_REPORT_SUBMISSION_MEETS,
+    MG_REPORT_VERSIONS, /* $1 order ids, separated by blanks: order_id, version, state */
     /* Open alerts about orders. $1 workflow, $2 step, $3 part of the error, $4 services, separated by blanks,
      * $5 since, $6 until, $7 behind this alert, $8 limit, $9 labels: alert_id, order_id, workflow, state,
      * step, service, error, error_code, alert, opened_at, acked_by, text */

@@ -1,0 +1,138 @@
+/* Declarations shared by the gateway's files. route.c dispatches, clients.c authenticates, answer.c sends.
+ * submit.c posts orders; recent.c and kept.c help it to refuse. read.c, list.c, wait.c and cancel.c
+ * are about orders that exist. */
+#ifndef MG_GATEWAY_CALL_H
+#define MG_GATEWAY_CALL_H
+
+#include <sys/queue.h>
+
+#include "base/id.h"
+#include "base/metrics.h"
+#include "core/model.h"
+#include "gateway/gateway.h"
+#include "io/http/server.h"
+#include "io/store/store.h"
+#include "operator/commander.h"
+
+enum { MG_RIGHT_SUBMIT = 1, MG_RIGHT_READ = 2, MG_RIGHT_CANCEL = 4 };
+
+struct mg_client; /* clients.c */
+
+/* A request of a client, from its dispatch to its answer. */
+struct mg_call {
+    TAILQ_ENTRY(mg_call) entry;
+    struct mg_gateway *gateway;
+    struct mg_http_exchange *request; /* NULL: it is gone, and gets no answer */
+    const struct mg_route *route;     /* NULL: none matches */
+    struct mg_client *client;         /* NULL: not known */
+    int64_t began_us;                 /* by the clock since boot */
+    const char *origin;               /* a page that may read the answer; NULL: no page may */
+    char allow[16];                   /* without a route: the methods of its path, as 405 names them */
+    char order_id[MG_ORDER_ID_MAX + 1];
+    uint8_t digest[MG_SHA256_SIZE]; /* of the submission */
+    int64_t wait_until_ms;          /* by the clock since boot; 0: it does not wait */
+    bool is_waiting;
+    bool is_unknown; /* the client has no such order yet; it waits for one */
+    bool is_seen;    /* meanwhile there is an order of this id */
+};
+TAILQ_HEAD(mg_call_queue, mg_call);
+
+struct mg_route {
+    const char *method, *path; /* {order_id} in the path stands for an order's id */
+    unsigned int right;
+    bool has_body;
+    void (*run)(struct mg_call *call);
+    const char *statuses; /* all that it answers, separated by blanks; proto/openapi.yaml declares the same */
+};
+
+struct mg_gateway {
+    const struct mg_gateway_options *options; /* its secrets may be outdated after a reload */
+    char *url;                                /* of the broker, read again; NULL: that of the options */
+    struct mg_loop *loop;
+    struct mg_metrics *metrics;
+    struct mg_store *store;
+    struct mg_vitals *vitals;
+    struct mg_http_server *http;
+    struct mg_command_link *commander;
+    struct mg_broker *broker; /* the commander's */
+    struct mg_clients *clients;
+    struct mg_recent *recent;
+    struct mg_kept *kept;
+    struct mg_waits *waits;
+    struct mg_call_queue calls; /* under way */
+};
+
+/* ---- clients.c ---- */
+
+/* MG_BAD_INPUT: the file of tokens is not valid. */
+enum mg_class mg_clients_check(const struct mg_gateway_options *options, struct mg_err *err) MG_MUSTCHECK;
+struct mg_clients *mg_clients_create(struct mg_gateway *gateway, struct mg_err *err);
+void mg_clients_destroy(struct mg_clients *clients); /* accepts NULL */
+enum mg_class mg_clients_reload(struct mg_clients *clients, struct mg_err *err) MG_MUSTCHECK;
+/* NULL: the request has no valid token. `ret_rights` are those of the token. */
+struct mg_client *mg_client_find(struct mg_clients *clients, const struct mg_http_exchange *request,
+                                 unsigned int *ret_rights);
+const char *mg_client_name(const struct mg_client *client);
+/* The exchange that proves the client to the schedulers. NULL: the broker does not have it, so nothing may be
+ * published to it. */
+const char *mg_client_exchange(const struct mg_client *client);
+/* Counts a request. False: the client has made too many. */
+bool mg_client_count(struct mg_client *client);
+/* False: the exchanges of some clients are missing, or not yet known; `ret_reason` names the first. */
+bool mg_clients_are_known(const struct mg_clients *clients, char *ret_reason, size_t size);
+
+/* ---- answer.c: each ends the call, and frees it ---- */
+
+void mg_call_answer(struct mg_call *call, unsigned int status, struct mg_slice json, const char *location);
+/* A problem document (RFC 9457). The text names the attempt, the reason and the remedy. */
+void mg_call_refuse(struct mg_call *call, unsigned int status, const char *format, ...) MG_PRINTF(3, 4);
+/* 204, for a page of an allowed origin that asks whether it may send a request. */
+void mg_call_permit(struct mg_call *call);
+
+/* ---- recent.c: submissions that are perhaps still in the queue ---- */
+
+enum mg_recent_match { MG_RECENT_NONE, MG_RECENT_SAME, MG_RECENT_OTHER };
+struct mg_recent *mg_recent_create(void); /* NULL: no memory */
+void mg_recent_destroy(struct mg_recent *recent);
+enum mg_recent_match mg_recent_match(const struct mg_recent *recent, const char *client, const char *order_id,
+                                     const uint8_t digest[MG_SHA256_SIZE]);
+bool mg_recent_has(const struct mg_recent *recent, const char *client, const char *order_id);
+void mg_recent_note(struct mg_recent *recent, const char *client, const char *order_id,
+                    const uint8_t digest[MG_SHA256_SIZE]);
+/* The submission is surely in no queue. */
+void mg_recent_forget(struct mg_recent *recent, const char *client, const char *order_id);
+
+/* ---- kept.c: workflows, by which a submission is refused before it is posted ---- */
+
+struct mg_kept *mg_kept_create(void); /* NULL: no memory */
+void mg_kept_destroy(struct mg_kept *kept);
+/* NULL: it is not kept. The result is valid until the next put. */
+const struct mg_workflow *mg_kept_find(struct mg_kept *kept, const char *name, int64_t version);
+/* Keeps a definition. NULL: it cannot be read, being one of a newer version, or there is no memory. */
+const struct mg_workflow *mg_kept_put(struct mg_kept *kept, struct mg_slice text);
+
+/* ---- the calls of routes ---- */
+
+void mg_submit_run(struct mg_call *call);
+void mg_read_run(struct mg_call *call);
+void mg_list_run(struct mg_call *call);
+void mg_cancel_run(struct mg_call *call);
+
+/* ---- wait.c ---- */
+
+struct mg_waits *mg_waits_create(struct mg_gateway *gateway,
+                                 void (*ended)(struct mg_call *call)); /* NULL: no memory */
+void mg_waits_destroy(struct mg_waits *waits);                         /* accepts NULL */
+/* Calls `ended` once the order has ended, or exists if it is unknown, or the call's time is over. False: too
+ * many wait. */
+bool mg_wait_begin(struct mg_waits *waits, struct mg_call *call);
+
+/* ---- read.c ---- */
+
+void mg_read_again(struct mg_call *call); /* `ended` of the waits */
+
+/* ---- route.c ---- */
+
+void mg_gateway_route(void *gateway, struct mg_http_exchange *request);
+
+#endif

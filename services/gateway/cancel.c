@@ -1,0 +1,109 @@
+/*
+ * Cancelling an order: a command to the schedulers, at any version. Its exchange lets it cancel and do
+ * nothing else. An order that is cancelled already, or on its way to it, is answered as it is.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "core/model.h"
+#include "gateway/call.h"
+#include "operator/document.h"
+
+#define COMMAND_TIMEOUT_MS 5000 /* a scheduler answers within milliseconds */
+#define REASON_DEFAULT     "its client cancelled it"
+#define REASON_MAX_TEXT    "500"
+#define REASON_MAX         500
+_Static_assert(REASON_MAX <= MG_COMMAND_REASON_MAX, "a reason fits into the command");
+
+static void state_answer(struct mg_call *call, const char *state)
+{
+    char memory[MG_ORDER_ID_MAX + 64];
+    struct mg_buf json;
+    mg_buf_init_fixed(&json, memory, sizeof(memory));
+    mg_buf_printf(&json, "{\"order_id\": \"%s\", \"state\": \"%s\"}\n", call->order_id, state);
+    mg_call_answer(call, 200, mg_buf_slice(&json), NULL);
+}
+
+static void on_commanded(void *arg, const struct mg_command_result *result)
+{
+    struct mg_call *call = arg;
+    if (result == NULL) {
+        mg_call_refuse(call, 503, "no scheduler has answered yet; the order may still be cancelled: read it");
+    } else if (result->verdict == MG_COMMAND_DONE) {
+        state_answer(call, mg_order_state_name(result->state));
+    } else if (result->verdict == MG_COMMAND_NOT_FOUND) {
+        mg_call_refuse(call, 404, "order %s has just been moved to the archive", call->order_id);
+    } else {
+        mg_call_refuse(call, 409, "could not cancel order %s: %s", call->order_id, result->text);
+    }
+}
+
+/* NULL: the body is empty or has a valid reason; else the reason for a refusal. */
+static const char *reason_read(const struct mg_call *call, char ret_reason[REASON_MAX + 1],
+                               struct mg_err *err)
+{
+    struct mg_slice body = mg_http_exchange_body(call->request);
+    struct json_t *document = NULL;
+    (void)snprintf(ret_reason, REASON_MAX + 1, REASON_DEFAULT);
+    if (body.len == 0) {
+        return NULL;
+    }
+    if (mg_document_read(body, &document, err) != MG_OK) {
+        return err->text;
+    }
+    struct mg_slice reason = mg_document_text(mg_document_member(document, "reason"));
+    bool is_fit = reason.data == NULL || (reason.len > 0 && reason.len <= REASON_MAX);
+    if (reason.data != NULL && is_fit) {
+        (void)snprintf(ret_reason, REASON_MAX + 1, "%s", reason.data);
+    }
+    mg_document_free(document);
+    return is_fit ? NULL : "reason: expected at most " REASON_MAX_TEXT " bytes";
+}
+
+static void order_cancel(struct mg_call *call)
+{
+    struct mg_command command = {.kind = MG_CAUSE_CANCEL, .outcome = MG_OUTCOME_DONE};
+    char reason[REASON_MAX + 1];
+    struct mg_err err;
+    const char *wrong = reason_read(call, reason, &err);
+    if (wrong != NULL) {
+        mg_call_refuse(call, 400, "%s", wrong);
+        return;
+    }
+    mg_uuid_random(command.command_id);
+    memcpy(command.order_id, call->order_id, sizeof(command.order_id));
+    (void)snprintf(command.by, sizeof(command.by), "client %s", mg_client_name(call->client));
+    (void)snprintf(command.reason, sizeof(command.reason), "%s", reason);
+    if (!mg_commander_send(call->gateway->commander, &command, COMMAND_TIMEOUT_MS, on_commanded, call)) {
+        mg_call_refuse(call, 503, "too many orders are being cancelled; try again");
+    }
+}
+
+static void on_order(void *arg, const struct mg_rows *rows, const struct mg_err *err)
+{
+    struct mg_call *call = arg;
+    if (call->request == NULL || err != NULL) {
+        mg_call_refuse(call, 503, "could not look up the order: %s", err != NULL ? err->text : "the end");
+        return;
+    }
+    if (mg_rows_count(rows) == 0) {
+        mg_call_refuse(call, 404, "client %s has no order %s that a scheduler has taken",
+                       mg_client_name(call->client), call->order_id);
+        return;
+    }
+    char state[32];
+    mg_rows_copy(rows, 0, 3, state, sizeof(state));
+    if (mg_slice_is(mg_rows_value(rows, 0, 4), mg_goal_name(MG_GOAL_CANCELLED))) {
+        state_answer(call, state);
+    } else if (strcmp(state, "processed") == 0 || strcmp(state, "compensated") == 0) {
+        mg_call_refuse(call, 409, "order %s has ended: it is %s", call->order_id, state);
+    } else {
+        order_cancel(call);
+    }
+}
+
+void mg_cancel_run(struct mg_call *call)
+{
+    mg_store_report(call->gateway->store, MG_REPORT_ORDER_OF_CLIENT,
+                    (const char *[]){mg_client_name(call->client), call->order_id}, 2, on_order, call);
+}

@@ -1,0 +1,287 @@
+/*
+ * The clients: their tokens, the rate of their requests, and whether the broker has their exchanges. A
+ * publish to a missing exchange would end the channel for all clients. So the queue that `makegood broker
+ * apply` makes with the exchange is watched: where it is missing, nothing is published.
+ */
+#include <ctype.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "core/key.h"
+#include "gateway/call.h"
+#include "io/amqp/broker.h"
+#include "io/amqp/topology.h"
+#include "io/http/tokens.h"
+
+#define CLIENTS_MAX     128 /* each has a watched queue, of which a process has 256 */
+#define WATCH_PERIOD_MS 5000
+#define SCHEME          "Bearer "
+#define RIGHTS_ALL      (MG_RIGHT_SUBMIT | MG_RIGHT_READ | MG_RIGHT_CANCEL)
+#define REFUSALS_PER_S  5 /* logged; further ones are only answered */
+
+enum presence { PRESENCE_UNKNOWN, PRESENCE_MISSING, PRESENCE_THERE };
+
+struct mg_client {
+    struct mg_client *next;
+    struct mg_clients *clients;
+    char name[MG_TOKEN_NAME_SIZE];
+    char exchange[MG_QUEUE_NAME_SIZE], queue[MG_QUEUE_NAME_SIZE];
+    enum presence presence;
+    bool is_listed; /* the file has a token of it; others stay for calls under way */
+    int64_t left;   /* thousandths of a request */
+    int64_t at_ms;  /* when `left` was last filled, by the clock since boot */
+};
+
+struct mg_clients {
+    struct mg_gateway *gateway;
+    struct mg_token *tokens;
+    int token_count;
+    struct mg_client *first;
+    int count;
+    int64_t refusal_at_ms;
+    int refusals_left;
+};
+
+/* ---- the file ---- */
+
+static unsigned int right_of(struct mg_slice word)
+{
+    return mg_slice_is(word, "submit")   ? MG_RIGHT_SUBMIT
+           : mg_slice_is(word, "read")   ? MG_RIGHT_READ
+           : mg_slice_is(word, "cancel") ? MG_RIGHT_CANCEL
+                                         : 0;
+}
+
+static unsigned int rights_parse(struct mg_slice word)
+{
+    unsigned int rights = 0;
+    for (;;) {
+        const char *comma = memchr(word.data, ',', word.len);
+        size_t len = comma != NULL ? (size_t)(comma - word.data) : word.len;
+        unsigned int right = right_of((struct mg_slice){word.data, len});
+        if (right == 0) {
+            return 0;
+        }
+        rights |= right;
+        if (comma == NULL) {
+            return rights;
+        }
+        word = (struct mg_slice){comma + 1, word.len - len - 1};
+    }
+}
+
+static bool is_client_name(struct mg_slice name)
+{
+    return mg_name_is_valid(name.data, name.len);
+}
+
+static const struct mg_tokens_format FORMAT = {
+    .rights_of = rights_parse,
+    .is_name = is_client_name,
+    .expected =
+        "rights (submit, read, cancel; separated by commas), the name of a client (a letter a-z, then a-z, "
+        "0-9, _ and -), and the SHA-256 of a token in hexadecimal"};
+
+enum mg_class mg_clients_check(const struct mg_gateway_options *options, struct mg_err *err)
+{
+    struct mg_token *tokens = NULL;
+    int count = 0;
+    if (options->tokens_file[0] == '\0') {
+        return mg_err_set(err, MG_BAD_INPUT,
+                          "could not start the gateway: name the clients and their tokens in --tokens-file");
+    }
+    enum mg_class class = mg_tokens_read(options->tokens_file, &FORMAT, &tokens, &count, err);
+    if (class == MG_OK) {
+        free(tokens);
+    }
+    return class;
+}
+
+/* ---- clients ---- */
+
+static void on_seen(void *arg, const char *queue, int64_t ready, int64_t consumers)
+{
+    (void)ready;
+    struct mg_clients *clients = arg;
+    for (struct mg_client *client = clients->first; client != NULL; client = client->next) {
+        if (strcmp(client->queue, queue) == 0) {
+            client->presence = consumers < 0 ? PRESENCE_MISSING : PRESENCE_THERE;
+        }
+    }
+}
+
+static struct mg_client *client_of(struct mg_clients *clients, const char *name)
+{
+    for (struct mg_client *client = clients->first; client != NULL; client = client->next) {
+        if (strcmp(client->name, name) == 0) {
+            return client;
+        }
+    }
+    return NULL;
+}
+
+static enum mg_class client_add(struct mg_clients *clients, const char *name, struct mg_err *err)
+{
+    struct mg_client *client = clients->count < CLIENTS_MAX ? calloc(1, sizeof(*client)) : NULL;
+    if (client == NULL) {
+        return mg_err_set(err, clients->count < CLIENTS_MAX ? MG_TRANSIENT : MG_BAD_INPUT,
+                          "could not serve client %s: no memory, or more than %d clients", name, CLIENTS_MAX);
+    }
+    client->clients = clients;
+    client->at_ms = mg_clock_boot_ms();
+    client->left = clients->gateway->options->rate_per_s * 1000;
+    (void)snprintf(client->name, sizeof(client->name), "%s", name);
+    (void)snprintf(client->exchange, sizeof(client->exchange), MG_INTAKE_PREFIX "%s", name);
+    (void)snprintf(client->queue, sizeof(client->queue), MG_CLIENT_PREFIX "%s.statuses", name);
+    enum mg_class class = mg_broker_watch_queue(clients->gateway->broker, client->queue, WATCH_PERIOD_MS,
+                                                on_seen, clients, err);
+    if (class != MG_OK) {
+        free(client);
+        return class;
+    }
+    client->next = clients->first;
+    clients->first = client;
+    clients->count++;
+    return MG_OK;
+}
+
+struct mg_clients *mg_clients_create(struct mg_gateway *gateway, struct mg_err *err)
+{
+    struct mg_clients *clients = calloc(1, sizeof(*clients));
+    if (clients == NULL) {
+        (void)mg_err_set(err, MG_TRANSIENT, "could not read tokens: no memory");
+        return NULL;
+    }
+    clients->gateway = gateway;
+    if (mg_clients_reload(clients, err) != MG_OK) {
+        mg_clients_destroy(clients);
+        return NULL;
+    }
+    return clients;
+}
+
+void mg_clients_destroy(struct mg_clients *clients)
+{
+    while (clients != NULL && clients->first != NULL) {
+        struct mg_client *client = clients->first;
+        clients->first = client->next;
+        mg_broker_unwatch_queue(clients->gateway->broker, client->queue);
+        free(client);
+    }
+    if (clients != NULL) {
+        free(clients->tokens);
+    }
+    free(clients);
+}
+
+enum mg_class mg_clients_reload(struct mg_clients *clients, struct mg_err *err)
+{
+    struct mg_token *tokens = NULL;
+    int count = 0;
+    enum mg_class class =
+        mg_tokens_read(clients->gateway->options->tokens_file, &FORMAT, &tokens, &count, err);
+    if (class != MG_OK) {
+        return class;
+    }
+    for (int i = 0; i < count && class == MG_OK; i++) {
+        if (client_of(clients, tokens[i].name) == NULL) {
+            class = client_add(clients, tokens[i].name, err);
+        }
+    }
+    if (class != MG_OK) {
+        free(tokens);
+        return class;
+    }
+    free(clients->tokens);
+    clients->tokens = tokens;
+    clients->token_count = count;
+    for (struct mg_client *client = clients->first; client != NULL; client = client->next) {
+        client->is_listed = false;
+    }
+    for (int i = 0; i < count; i++) {
+        client_of(clients, tokens[i].name)->is_listed = true;
+    }
+    return MG_OK;
+}
+
+const char *mg_client_name(const struct mg_client *client)
+{
+    return client->name;
+}
+
+const char *mg_client_exchange(const struct mg_client *client)
+{
+    return client->presence == PRESENCE_THERE ? client->exchange : NULL;
+}
+
+bool mg_clients_are_known(const struct mg_clients *clients, char *ret_reason, size_t size)
+{
+    const struct mg_client *client = clients->first;
+    while (client != NULL && (!client->is_listed || client->presence == PRESENCE_THERE)) {
+        client = client->next;
+    }
+    if (client == NULL) {
+        (void)snprintf(ret_reason, size, "%s", "");
+        return true;
+    }
+    (void)snprintf(ret_reason, size,
+                   client->presence == PRESENCE_MISSING
+                       ? "client %s has no exchange; run: makegood broker apply --client %s"
+                       : "the exchange of client %s (makegood broker apply --client %s) is not looked up yet",
+                   client->name, client->name);
+    return false;
+}
+
+/* ---- requests ---- */
+
+static void refusal_log(struct mg_clients *clients)
+{
+    int64_t now_ms = mg_clock_boot_ms();
+    if (now_ms - clients->refusal_at_ms >= 1000) {
+        clients->refusal_at_ms = now_ms;
+        clients->refusals_left = REFUSALS_PER_S;
+    }
+    if (clients->refusals_left > 0) {
+        clients->refusals_left--;
+        mg_log(MG_LOG_WARN, "request refused: unknown token", MG_LOG_NONE);
+    }
+}
+
+struct mg_client *mg_client_find(struct mg_clients *clients, const struct mg_http_exchange *request,
+                                 unsigned int *ret_rights)
+{
+    const char *text = mg_http_exchange_header(request, "Authorization");
+    *ret_rights = 0;
+    if (text == NULL || mg_http_exchange_header_count(request, "Authorization") != 1 ||
+        strncasecmp(text, SCHEME, strlen(SCHEME)) != 0) {
+        return NULL;
+    }
+    struct mg_slice token = mg_slice_of(text + strlen(SCHEME));
+    const struct mg_token *found =
+        token.len <= MG_TOKEN_MAX ? mg_token_find(clients->tokens, clients->token_count, token, RIGHTS_ALL)
+                                  : NULL;
+    if (found == NULL) {
+        refusal_log(clients);
+        return NULL;
+    }
+    *ret_rights = found->rights;
+    return client_of(clients, found->name);
+}
+
+bool mg_client_count(struct mg_client *client)
+{
+    int64_t now_ms = mg_clock_boot_ms(), rate = client->clients->gateway->options->rate_per_s;
+    int64_t passed_ms = now_ms - client->at_ms < 1000 ? now_ms - client->at_ms : 1000;
+    client->left += passed_ms * rate;
+    client->left = client->left < rate * 1000 ? client->left : rate * 1000;
+    client->at_ms = now_ms;
+    if (client->left < 1000) {
+        return false;
+    }
+    client->left -= 1000;
+    return true;
+}

@@ -1,0 +1,227 @@
+/* Creates, connects and destroys the gateway's parts. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/log.h"
+#include "gateway/call.h"
+#include "io/amqp/broker.h"
+#include "io/amqp/topology.h"
+#include "io/pg/dsn.h"
+#include "io/vitals.h"
+
+#define STATEMENT_TIMEOUT "5s"  /* its statements take milliseconds */
+#define HANDLED_MAX       1500u /* 1,000 calls that wait, and 500 in hand */
+#define NO_MEMORY         "could not start the gateway: no memory"
+
+bool mg_gateway_is_ready(void *arg, char *ret_reason, size_t size)
+{
+    const struct mg_gateway *gateway = arg;
+    return mg_store_is_ready(gateway->store, ret_reason, size) &&
+           mg_commander_is_up(gateway->commander, ret_reason, size) &&
+           mg_clients_are_known(gateway->clients, ret_reason, size) &&
+           mg_vitals_are_good(gateway->vitals, ret_reason, size);
+}
+
+static struct mg_http_server_options http_options(const struct mg_gateway_options *options,
+                                                  struct mg_gateway *gateway)
+{
+    return (struct mg_http_server_options){.address = options->listen,
+                                           .cert_file = options->cert_file,
+                                           .key_file = options->key_file,
+                                           .is_plaintext_allowed = options->broker.is_plaintext_allowed,
+                                           .metrics = gateway != NULL ? gateway->metrics : NULL,
+                                           .is_ready = mg_gateway_is_ready,
+                                           .handle = mg_gateway_route,
+                                           .arg = gateway,
+                                           .handled_max = HANDLED_MAX,
+                                           .body_max = (size_t)options->body_max,
+                                           .answers_problems = true};
+}
+
+enum mg_class mg_gateway_check(const struct mg_gateway_options *options, struct mg_err *err)
+{
+    const struct mg_http_server_options http = http_options(options, NULL);
+    enum mg_class class = mg_http_server_check(&http, err);
+    if (class == MG_OK) {
+        class = mg_broker_check_address(&options->broker, err);
+    }
+    if (class == MG_OK) {
+        class = mg_dsn_check(options->pg_dsn, options->broker.is_plaintext_allowed, err);
+    }
+    return class == MG_OK ? mg_clients_check(options, err) : class;
+}
+
+static void store_changed(void *arg, bool is_up, const char *reason)
+{
+    (void)arg;
+    if (is_up) {
+        mg_log(MG_LOG_INFO, "database up", MG_LOG_NONE);
+    } else {
+        mg_log(MG_LOG_WARN, "database down", MG_LOG_TEXT("reason", reason));
+    }
+}
+
+/* The gateway goes on: it answers 503 until the schema is migrated. */
+static void store_refused(void *arg, const char *reason)
+{
+    (void)arg;
+    mg_log(MG_LOG_ERROR, "cannot use this database", MG_LOG_TEXT("reason", reason));
+}
+
+static enum mg_class servers_connect(struct mg_gateway *gateway, struct mg_err *err)
+{
+    const struct mg_gateway_options *options = gateway->options;
+    const struct mg_store_options store = {.dsn = options->pg_dsn,
+                                           .name = "makegood gateway",
+                                           .is_plaintext_allowed = options->broker.is_plaintext_allowed,
+                                           .is_unsafe_durability_allowed = true, /* it writes nothing */
+                                           .statement_timeout = STATEMENT_TIMEOUT,
+                                           .metrics = gateway->metrics,
+                                           .on_state = store_changed,
+                                           .on_refused = store_refused,
+                                           .arg = gateway};
+    enum mg_class class = mg_store_create(gateway->loop, &store, &gateway->store, err);
+    if (class == MG_OK) {
+        class = mg_commander_create(gateway->loop, &options->broker, MG_EXCHANGE_GATEWAY, "makegood gateway",
+                                    gateway->metrics, &gateway->commander, err);
+    }
+    if (class != MG_OK) {
+        return class;
+    }
+    gateway->broker = mg_commander_broker(gateway->commander);
+    const struct mg_vitals_of vitals = {
+        .store = gateway->store, .broker = gateway->broker, .probe_exchange = MG_EXCHANGE_GATEWAY};
+    gateway->vitals = mg_vitals_create(gateway->loop, &vitals);
+    return gateway->vitals != NULL ? MG_OK : mg_err_set(err, MG_TRANSIENT, NO_MEMORY);
+}
+
+static enum mg_class parts_create(struct mg_gateway *gateway, struct mg_err *err)
+{
+    enum mg_class class = servers_connect(gateway, err);
+    if (class != MG_OK) {
+        return class;
+    }
+    gateway->recent = mg_recent_create();
+    gateway->kept = mg_kept_create();
+    gateway->waits = mg_waits_create(gateway, mg_read_again);
+    if (gateway->recent == NULL || gateway->kept == NULL || gateway->waits == NULL) {
+        return mg_err_set(err, MG_TRANSIENT, NO_MEMORY);
+    }
+    gateway->clients = mg_clients_create(gateway, err);
+    if (gateway->clients == NULL) {
+        return err->class;
+    }
+    const struct mg_http_server_options http = http_options(gateway->options, gateway);
+    return mg_http_server_create(gateway->loop, &http, &gateway->http, err);
+}
+
+enum mg_class mg_gateway_create(struct mg_loop *loop, const struct mg_gateway_options *options,
+                                struct mg_gateway **ret_gateway, struct mg_err *err)
+{
+    enum mg_class class = mg_gateway_check(options, err);
+    if (class != MG_OK) {
+        return class;
+    }
+    struct mg_gateway *gateway = calloc(1, sizeof(*gateway));
+    if (gateway == NULL) {
+        return mg_err_set(err, MG_TRANSIENT, NO_MEMORY);
+    }
+    gateway->options = options;
+    gateway->loop = loop;
+    TAILQ_INIT(&gateway->calls);
+    gateway->metrics = mg_metrics_create();
+    class = gateway->metrics != NULL ? parts_create(gateway, err) : mg_err_set(err, MG_TRANSIENT, NO_MEMORY);
+    if (class != MG_OK) {
+        mg_gateway_destroy(gateway);
+        return class;
+    }
+    *ret_gateway = gateway;
+    return MG_OK;
+}
+
+void mg_gateway_destroy(struct mg_gateway *gateway)
+{
+    if (gateway == NULL) {
+        return;
+    }
+    mg_http_server_destroy(gateway->http); /* first, because requests wait for the parts below */
+    mg_vitals_destroy(gateway->vitals);
+    mg_clients_destroy(gateway->clients);
+    mg_commander_destroy(gateway->commander);
+    mg_store_destroy(gateway->store);
+    mg_waits_destroy(gateway->waits);
+    mg_kept_destroy(gateway->kept);
+    mg_recent_destroy(gateway->recent);
+    while (!TAILQ_EMPTY(&gateway->calls)) {
+        struct mg_call *call = TAILQ_FIRST(&gateway->calls);
+        TAILQ_REMOVE(&gateway->calls, call, entry);
+        free(call);
+    }
+    mg_metrics_destroy(gateway->metrics);
+    free(gateway->url);
+    free(gateway);
+}
+
+int mg_gateway_port(const struct mg_gateway *gateway)
+{
+    return mg_http_server_port(gateway->http);
+}
+
+/* ---- reading files again ---- */
+
+static void reread_log(const char *file, const struct mg_err *err, bool is_good)
+{
+    if (is_good) {
+        mg_log(MG_LOG_INFO, "file read again", MG_LOG_TEXT("file", file));
+    } else {
+        mg_log(MG_LOG_ERROR, "could not read a file again; its previous contents stay in use",
+               MG_LOG_TEXT("file", file), MG_LOG_TEXT("reason", err->text));
+    }
+}
+
+static enum mg_class take_url(void *arg, const char *text, struct mg_err *err)
+{
+    struct mg_gateway *gateway = arg;
+    char *url = strdup(text);
+    if (url == NULL) {
+        return mg_err_set(err, MG_TRANSIENT, "could not keep the URL: no memory");
+    }
+    enum mg_class class = mg_commander_set_url(gateway->commander, url, err);
+    if (class != MG_OK) {
+        free(url);
+        return class;
+    }
+    free(gateway->url);
+    gateway->url = url;
+    return MG_OK;
+}
+
+static enum mg_class take_dsn(void *arg, const char *text, struct mg_err *err)
+{
+    return mg_store_set_dsn(((struct mg_gateway *)arg)->store, text, err);
+}
+
+static void secret_reread(struct mg_gateway *gateway, const char *name, mg_config_take_fn *take)
+{
+    enum mg_config_reread state = MG_REREAD_NO_FILE;
+    struct mg_err err;
+    enum mg_class class =
+        mg_config_reread_secret(gateway->options->config, name, take, gateway, &state, &err);
+    if (class != MG_OK || state != MG_REREAD_NO_FILE) {
+        reread_log(name, &err, class == MG_OK);
+    }
+}
+
+void mg_gateway_reload(struct mg_gateway *gateway)
+{
+    struct mg_err err;
+    if (gateway->options->config != NULL) {
+        secret_reread(gateway, "amqp-url", take_url);
+        secret_reread(gateway, "pg-dsn", take_dsn);
+    }
+    reread_log("tokens-file", &err, mg_clients_reload(gateway->clients, &err) == MG_OK);
+    if (gateway->options->cert_file[0] != '\0') {
+        reread_log("listen-cert-file", &err, mg_http_server_reload(gateway->http, &err) == MG_OK);
+    }
+}

@@ -1,0 +1,84 @@
+/* The client's orders, newest first, by state and labels. */
+#include <stdio.h>
+#include <string.h>
+
+#include "base/json_write.h"
+#include "core/model.h"
+#include "gateway/call.h"
+#include "operator/labels.h"
+#include "wire/json.h"
+
+#define ROWS       "50" /* of a page; further ones follow its cursor */
+#define CURSOR_MAX (20 + 1 + MG_ORDER_ID_MAX)
+#define PAGE_MAX   (1024u * 1024)
+
+static bool is_state(const char *text)
+{
+    for (int state = 0; state < MG_ORDER_STATE_COUNT; state++) {
+        if (strcmp(mg_order_state_name((enum mg_order_state)state), text) == 0) {
+            return true;
+        }
+    }
+    return text[0] == '\0';
+}
+
+/* A cursor is MICROSECONDS/ORDER. */
+static bool is_cursor(const char *text)
+{
+    size_t digits = strspn(text, "0123456789");
+    const char *order_id = text + digits + 1;
+    return text[0] == '\0' || (digits > 0 && digits < 19 && text[digits] == '/' &&
+                               mg_order_id_is_valid(order_id, strlen(order_id)));
+}
+
+static void on_page(void *arg, const struct mg_rows *rows, const struct mg_err *err)
+{
+    struct mg_call *call = arg;
+    struct mg_buf json;
+    if (err != NULL) {
+        mg_call_refuse(call, 503, "could not list the orders: %s", err->text);
+        return;
+    }
+    struct mg_slice page = mg_rows_value(rows, 0, 0);
+    mg_buf_init(&json, PAGE_MAX);
+    struct mg_json_writer writer = mg_json_spaced(&json);
+    mg_json_object_begin(&writer);
+    mg_json_member_raw(&writer, "orders", mg_json_find(page, "/orders"));
+    mg_json_member_raw(&writer, "next", mg_json_find(page, "/next"));
+    mg_json_object_end(&writer);
+    mg_buf_append_text(&json, "\n");
+    if (json.failed) {
+        mg_call_refuse(call, 503, "no memory for the answer");
+    } else {
+        mg_call_answer(call, 200, mg_buf_slice(&json), NULL);
+    }
+    mg_buf_finish(&json);
+}
+
+static const char *param_of(const struct mg_call *call, const char *name)
+{
+    const char *text = mg_http_exchange_query(call->request, name);
+    return text != NULL ? text : "";
+}
+
+void mg_list_run(struct mg_call *call)
+{
+    struct mg_label_words words = {.count = 0};
+    char labels[MG_LABELS_TEXT_SIZE], refusal[MG_LABELS_REFUSAL_SIZE];
+    const char *client = mg_client_name(call->client);
+    const char *state = param_of(call, "state"), *cursor = param_of(call, "cursor");
+    if (!is_state(state)) {
+        mg_call_refuse(call, 400, "state: expected a state of orders, such as processing");
+    } else if (!is_cursor(cursor)) {
+        mg_call_refuse(call, 400, "cursor: expected \"next\" of the page before");
+    } else if (!mg_label_words_add_all(&words, param_of(call, "label"), refusal) ||
+               !mg_label_words_write(&words, labels, sizeof(labels), refusal)) {
+        mg_call_refuse(call, 400, "label: %s", refusal);
+    } else if (words.count == 0) {
+        mg_store_report(call->gateway->store, MG_REPORT_PAGE_OF_CLIENT,
+                        (const char *[]){state, "", "", "", cursor, ROWS, client}, 7, on_page, call);
+    } else {
+        mg_store_report(call->gateway->store, MG_REPORT_PAGE_LABELLED_OF_CLIENT,
+                        (const char *[]){state, "", "", "", cursor, ROWS, labels, client}, 8, on_page, call);
+    }
+}

@@ -1,0 +1,105 @@
+/* One order, at once or when it has ended (?wait=20s). */
+#include <stdio.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/json_write.h"
+#include "gateway/call.h"
+#include "operator/table.h"
+
+#define WAIT_MAX_MS 60000          /* proxies in between may end a longer silence */
+#define ORDER_MAX   (1024u * 1024) /* the output has 64 KiB, the rest is short */
+
+/* A posted order that no scheduler has taken yet. */
+static void posted_answer(struct mg_call *call)
+{
+    char memory[MG_ORDER_ID_MAX + 64];
+    struct mg_buf json;
+    mg_buf_init_fixed(&json, memory, sizeof(memory));
+    mg_buf_printf(&json, "{\"order_id\": \"%s\", \"state\": \"posted\"}\n", call->order_id);
+    mg_call_answer(call, 200, mg_buf_slice(&json), NULL);
+}
+
+static void order_answer(struct mg_call *call, const struct mg_rows *rows)
+{
+    struct mg_table table = {0};
+    struct mg_buf json;
+    mg_buf_init(&json, ORDER_MAX);
+    if (mg_table_keep(&table, rows, false)) {
+        struct mg_json_writer writer = mg_json_spaced(&json);
+        mg_table_write_object(&writer, &table, 0, NULL);
+        mg_buf_append_text(&json, "\n");
+    }
+    mg_table_free(&table);
+    if (json.failed || json.len == 0) {
+        mg_call_refuse(call, 503, "no memory for the answer");
+    } else {
+        mg_call_answer(call, 200, mg_buf_slice(&json), NULL);
+    }
+    mg_buf_finish(&json);
+}
+
+static bool has_ended(struct mg_slice state)
+{
+    return mg_slice_is(state, "processed") || mg_slice_is(state, "compensated") ||
+           mg_slice_is(state, "cancelled") || mg_slice_is(state, "error");
+}
+
+static bool is_wait_begun(struct mg_call *call)
+{
+    return mg_clock_boot_ms() < call->wait_until_ms && mg_wait_begin(call->gateway->waits, call);
+}
+
+static void unknown_answer(struct mg_call *call)
+{
+    bool is_posted = mg_recent_has(call->gateway->recent, mg_client_name(call->client), call->order_id);
+    if (call->is_seen && call->is_unknown) { /* another client's, or it would have been found */
+        is_posted = false;
+    } else {
+        call->is_unknown = true;
+        if (is_wait_begun(call)) {
+            return;
+        }
+    }
+    if (is_posted) {
+        posted_answer(call);
+    } else {
+        mg_call_refuse(call, 404, "client %s has no order %s", mg_client_name(call->client), call->order_id);
+    }
+}
+
+static void on_order(void *arg, const struct mg_rows *rows, const struct mg_err *err)
+{
+    struct mg_call *call = arg;
+    if (err != NULL) {
+        mg_call_refuse(call, 503, "could not look up the order: %s", err->text);
+    } else if (mg_rows_count(rows) == 0) {
+        unknown_answer(call);
+    } else {
+        call->is_unknown = false;
+        if (has_ended(mg_rows_value(rows, 0, 3)) || !is_wait_begun(call)) {
+            order_answer(call, rows);
+        }
+    }
+}
+
+void mg_read_again(struct mg_call *call)
+{
+    mg_store_report(call->gateway->store, MG_REPORT_ORDER_OF_CLIENT,
+                    (const char *[]){mg_client_name(call->client), call->order_id}, 2, on_order, call);
+}
+
+void mg_read_run(struct mg_call *call)
+{
+    const char *wait = mg_http_exchange_query(call->request, "wait");
+    if (wait != NULL) {
+        int64_t wait_ms = mg_duration_parse(wait);
+        if (wait_ms < 0 || wait_ms > WAIT_MAX_MS) {
+            mg_call_refuse(call, 400, "wait: expected a duration up to %d s, such as 20s",
+                           WAIT_MAX_MS / 1000);
+            return;
+        }
+        call->wait_until_ms = mg_clock_boot_ms() + wait_ms;
+    }
+    mg_read_again(call);
+}

@@ -1,0 +1,175 @@
+/*
+ * The routes, and the checks that all of them share. They come in this order: the path and the method, the
+ * token, its right, the client's rate, the forms of answer and body.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "base/clock.h"
+#include "core/key.h"
+#include "gateway/call.h"
+
+#define ORDER_MARK "{order_id}"
+
+/* tests/unit/openapi.py reads these lines. */
+static const struct mg_route ROUTES[] = {
+    {"POST", "/v1/orders", MG_RIGHT_SUBMIT, true, mg_submit_run,
+     "202 400 401 403 406 409 413 415 422 429 503"},
+    {"GET", "/v1/orders", MG_RIGHT_READ, false, mg_list_run, "200 400 401 403 406 429 503"},
+    {"GET", "/v1/orders/{order_id}", MG_RIGHT_READ, false, mg_read_run, "200 400 401 403 404 406 429 503"},
+    {"POST", "/v1/orders/{order_id}/cancel", MG_RIGHT_CANCEL, true, mg_cancel_run,
+     "200 400 401 403 404 406 409 413 415 429 503"},
+};
+#define ROUTE_COUNT (sizeof(ROUTES) / sizeof(ROUTES[0]))
+
+/* Whether the path has the form of the route's; `ret_order_id` gets its order. */
+static bool path_matches(const char *form, const char *path, char ret_order_id[MG_ORDER_ID_MAX + 1])
+{
+    const char *mark = strstr(form, ORDER_MARK);
+    if (mark == NULL) {
+        return strcmp(form, path) == 0;
+    }
+    size_t before = (size_t)(mark - form);
+    if (strncmp(form, path, before) != 0) {
+        return false;
+    }
+    size_t len = strcspn(path + before, "/");
+    if (!mg_order_id_is_valid(path + before, len) ||
+        strcmp(path + before + len, mark + strlen(ORDER_MARK)) != 0) {
+        return false;
+    }
+    (void)snprintf(ret_order_id, MG_ORDER_ID_MAX + 1, "%.*s", (int)len, path + before);
+    return true;
+}
+
+/* NULL: there is no such route. `call->allow` gets the methods that the path has. */
+static const struct mg_route *route_find(struct mg_call *call, const char *method, const char *path)
+{
+    const char *wanted = strcmp(method, "HEAD") == 0 ? "GET" : method;
+    size_t len = 0;
+    for (size_t i = 0; i < ROUTE_COUNT; i++) {
+        if (path_matches(ROUTES[i].path, path, call->order_id)) {
+            if (strcmp(ROUTES[i].method, wanted) == 0) {
+                return &ROUTES[i];
+            }
+            len += (size_t)snprintf(call->allow + len, sizeof(call->allow) - len, "%s%s", len > 0 ? ", " : "",
+                                    ROUTES[i].method);
+        }
+    }
+    return NULL;
+}
+
+/* The page's origin, if the options name it. */
+static const char *origin_of(const struct mg_gateway *gateway, const struct mg_http_exchange *request)
+{
+    const char *origin = mg_http_exchange_header(request, "Origin");
+    for (int i = 0; origin != NULL && i < gateway->options->origins->count; i++) {
+        if (strcmp(gateway->options->origins->items[i], origin) == 0) {
+            return gateway->options->origins->items[i];
+        }
+    }
+    return NULL;
+}
+
+/* Whether a header's media type, up to its parameters, is `type`. */
+static bool is_type(const char *text, size_t len, const char *type)
+{
+    size_t end = 0;
+    while (end < len && text[end] != ';') {
+        end++;
+    }
+    while (end > 0 && strchr(" \t", text[end - 1]) != NULL) {
+        end--;
+    }
+    return end == strlen(type) && strncasecmp(text, type, end) == 0;
+}
+
+static bool is_json_accepted(const struct mg_http_exchange *request)
+{
+    const char *accept = mg_http_exchange_header(request, "Accept");
+    while (accept != NULL && *accept != '\0') {
+        accept += strspn(accept, " \t,");
+        size_t len = strcspn(accept, ",");
+        if (is_type(accept, len, "*/*") || is_type(accept, len, "application/*") ||
+            is_type(accept, len, "application/json")) {
+            return true;
+        }
+        accept += len;
+    }
+    return mg_http_exchange_header(request, "Accept") == NULL;
+}
+
+static bool is_body_json(const struct mg_http_exchange *request)
+{
+    const char *type = mg_http_exchange_header(request, "Content-Type");
+    return type != NULL && is_type(type, strlen(type), "application/json");
+}
+
+static void call_check(struct mg_call *call)
+{
+    unsigned int rights = 0;
+    const struct mg_route *route = call->route;
+    call->client = mg_client_find(call->gateway->clients, call->request, &rights);
+    if (call->client == NULL) {
+        mg_call_refuse(call, 401,
+                       "expected the header Authorization: Bearer TOKEN with the token of a client");
+    } else if (!(rights & route->right)) {
+        mg_call_refuse(call, 403, "the token of client %s does not have the right for this",
+                       mg_client_name(call->client));
+    } else if (!mg_client_count(call->client)) {
+        mg_call_refuse(call, 429, "client %s makes more than %lld requests a second; try again later",
+                       mg_client_name(call->client), (long long)call->gateway->options->rate_per_s);
+    } else if (!is_json_accepted(call->request)) {
+        mg_call_refuse(call, 406, "the answer is application/json, which the header Accept excludes");
+    } else if (route->has_body && mg_http_exchange_body(call->request).len > 0 &&
+               !is_body_json(call->request)) {
+        mg_call_refuse(call, 415, "expected a body of the type application/json");
+    } else {
+        route->run(call);
+    }
+}
+
+static void on_gone(void *arg)
+{
+    ((struct mg_call *)arg)->request = NULL;
+}
+
+static void no_memory_answer(struct mg_http_exchange *request)
+{
+    const struct mg_http_response answer = {
+        .status = 503,
+        .type = "application/problem+json",
+        .body =
+            mg_slice_of("{\"type\": \"about:blank\", \"title\": \"Service Unavailable\", \"status\": 503, "
+                        "\"detail\": \"no memory\"}\n")};
+    mg_http_answer(request, &answer);
+}
+
+void mg_gateway_route(void *arg, struct mg_http_exchange *request)
+{
+    struct mg_gateway *gateway = arg;
+    const char *method = mg_http_exchange_method(request);
+    struct mg_call *call = calloc(1, sizeof(*call));
+    if (call == NULL) {
+        no_memory_answer(request);
+        return;
+    }
+    call->gateway = gateway;
+    call->request = request;
+    call->began_us = mg_clock_boot_us();
+    call->origin = origin_of(gateway, request);
+    call->route = route_find(call, method, mg_http_exchange_path(request));
+    TAILQ_INSERT_TAIL(&gateway->calls, call, entry);
+    mg_http_exchange_on_gone(request, on_gone, call);
+    if (call->route != NULL) {
+        call_check(call);
+    } else if (call->allow[0] == '\0') {
+        mg_call_refuse(call, 404, "there is no such address; proto/openapi.yaml lists all");
+    } else if (strcmp(method, "OPTIONS") == 0 && call->origin != NULL) {
+        mg_call_permit(call);
+    } else {
+        mg_call_refuse(call, 405, "this address does not have the method");
+    }
+}

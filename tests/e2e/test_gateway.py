@@ -1,0 +1,344 @@
+"""The HTTP front door: orders posted, read, awaited, listed and cancelled by its clients, over the real broker and database."""
+
+import hashlib
+import http.client
+import json
+import socket
+import threading
+import uuid
+
+import yaml
+
+from harness import Order, scenario, step
+from local import processes
+from local.cluster import REPOSITORY
+from local.servers import connects
+from privileges import OwnAccess
+
+SOON_S = 30
+CONTRACT = REPOSITORY / "proto" / "openapi.yaml"
+TOKENS = {"shop": "a token of the shop", "other": "a token of another client"}
+READS_ONLY, UNMADE = "a token that may only read", "a token of a client without an exchange"
+
+
+class Gateway:
+    """A gateway on a stage's cluster, which ends with it."""
+
+    def __init__(self, s, *words, tokens=None, env=None):
+        self.port = processes.free_port()
+        self.seen = set()  # (method, path of the contract, status)
+        path = s.scratch / "gateway-tokens"
+        tokens = tokens or [("submit,read,cancel", name, token) for name, token in TOKENS.items()]
+        path.write_text("".join(f"{rights} {name} {hashlib.sha256(token.encode()).hexdigest()}\n" for rights, name, token in tokens),
+                        encoding="ascii")
+        name = f"gateway-{len(s.others) + 1}"
+        argv = [s.cluster.bin / "makegood", "gateway", "--listen", f"127.0.0.1:{self.port}", "--tokens-file", path, *words]
+        self.process = processes.Process(name, argv, s.scratch / f"{name}.log", http_port=self.port, env=env or s.cluster.tool_env)
+        s.others.append(self.process)
+        self.process.start()
+        processes.wait_until(lambda: connects(self.port), f"{name} listens", alive=self.process)
+
+    def ask(self, method, path, body=None, client="shop", token=None, **headers):
+        """(status, headers, bytes) of one request."""
+        own = {"Authorization": f"Bearer {token or TOKENS[client]}"} if client else {}
+        if body is not None:
+            own["Content-Type"] = "application/json"
+        own |= {name.replace("_", "-"): value for name, value in headers.items()}
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=SOON_S)
+        try:
+            connection.request(method, path, body, {name: value for name, value in own.items() if value is not None})
+            answer = connection.getresponse()
+            data = answer.read()
+            self.note(method, path, answer.status)
+            if answer.status >= 400:
+                assert answer.headers["Content-Type"] == "application/problem+json", (path, answer.status, data)
+                problem = json.loads(data)
+                assert problem["status"] == answer.status and problem["detail"] and problem["title"], problem
+            return answer.status, answer.headers, data
+        finally:
+            connection.close()
+
+    def note(self, method, path, status):
+        bare = path.split("?")[0]
+        form = bare if bare == "/v1/orders" else "/v1/orders/{order_id}" + ("/cancel" if bare.endswith("/cancel") else "")
+        self.seen.add((method, form, status))
+
+    def post(self, order, status=202, **options):
+        """Posts an order, a dictionary or bytes; returns the answer's JSON."""
+        seen, headers, data = self.ask("POST", "/v1/orders", order if isinstance(order, bytes) else json.dumps(order), **options)
+        assert seen == status, (seen, data)
+        if status == 202:
+            assert headers["Location"] == f"/v1/orders/{json.loads(data)['order_id']}", headers
+        return json.loads(data)
+
+    def get(self, order_id, status=200, wait="20s", **options):
+        seen, _, data = self.ask("GET", f"/v1/orders/{order_id}" + (f"?wait={wait}" if wait else ""), **options)
+        assert seen == status, (seen, data)
+        return json.loads(data)
+
+
+def start(s, *words, clients=("shop", "other"), **options):
+    for name in clients:
+        s.cluster.tool("broker", "apply", "--client", name)
+    gateway = Gateway(s, *words, **options)
+    gateway.process.wait_ready()
+    return gateway
+
+
+def load(s):
+    s.load_workflow("priced", [step("charge", "payment", do={"method": "POST", "path": "/charges", "body": "${/payload}"})],
+                    output={"price": "${/payload/price}"}, labels={"customer": "${/payload/customer}"},
+                    input={"price": "number", "customer": "text"})
+
+
+def order_of(price="14.00", customer="17", order_id=None):
+    order_id = order_id or str(uuid.uuid4())
+    return order_id, (f'{{"order_id": "{order_id}", "workflow": "priced",'
+                      f' "payload": {{"price": {price}, "customer": "{customer}"}}}}').encode()
+
+
+@scenario(agents=1, schedulers=1, supervisors=1)
+def an_order_over_http_is_its_client_s_and_brings_its_output_or_cause(s):
+    """Would catch: an answer before the broker's confirm, a second order for the same bytes, digits lost in an output, an order
+    shown to another client, a cause that does not arrive, a wait without end."""
+    load(s)
+    door = start(s)
+
+    order_id, body = order_of()
+    assert door.post(body) == door.post(body) == {"order_id": order_id}
+    seen, _, data = door.ask("GET", f"/v1/orders/{order_id}?wait=20s")
+    assert seen == 200 and b'"output": {"price": 14.00}' in data.replace(b'{"price":14.00}', b'{"price": 14.00}'), data
+    ended = json.loads(data)
+    assert ended["state"] == "processed" and ended["labels"] == {"customer": "17"} and ended["cause"] is None, ended
+    assert door.post(body) == {"order_id": order_id}, "the same again"
+    door.post(order_of("15.00", order_id=order_id)[1], 409)
+    door.post(body, 409, client="other")
+    door.get(order_id, 404, client="other")
+    door.get("never-posted", 404, wait="100ms")
+    door.get("never-posted", 404, wait=None)
+
+    plain = {"workflow": "priced", "payload": {"price": 3, "customer": "17"}}
+    keyed = door.post(plain, Idempotency_Key='"key-1"')
+    assert door.post(plain, Idempotency_Key="key-1") == keyed
+    assert door.post(plain, client="other", Idempotency_Key="key-1") != keyed, "a client's keys are its own"
+    door.post({**plain, "payload": {"price": 4}}, 409, Idempotency_Key="key-1")
+    assert door.get(keyed["order_id"])["state"] == "processed"
+    s.client.publish(json.dumps(plain), exchange="makegood.intake.shop", message_id="key-1", reply_to="client.shop.statuses",
+                     correlation_id="again")
+    s.wait(lambda: s.client.depth("client.shop.statuses") > 0, "the same message over AMQP is the same order")
+
+    s.remote("payment").switch("decline")
+    declined = door.post(order_of()[1])["order_id"]
+    turned_back = door.get(declined)
+    assert turned_back["state"] == "compensated" and turned_back["cause"]["step"] == "charge", turned_back
+    s.remote("payment").switch("silent")
+    slow = door.post(order_of(customer="18")[1])["order_id"]
+    assert door.get(slow, wait="200ms")["state"] in ("pending", "processing", "posted")
+    waiting = []
+    waiter = threading.Thread(target=lambda: waiting.append(door.get(slow)))
+    waiter.start()
+    s.wait(lambda: (door.process.metric("makegood_gateway_waiting_calls") or 0) == 1, "one call waits")
+    s.wait(lambda: door.get(slow, wait=None)["state"] == "processing", "the order is taken")
+    door.ask("POST", f"/v1/orders/{slow}/cancel", client="other")
+    seen, _, data = door.ask("POST", f"/v1/orders/{slow}/cancel", json.dumps({"reason": "it rains"}))
+    assert seen == 200 and json.loads(data)["order_id"] == slow, data
+    s.remote("payment").switch("order")
+    waiter.join()
+    assert waiting and waiting[0]["state"] == "cancelled", waiting
+    assert door.ask("POST", f"/v1/orders/{slow}/cancel")[0] == 200, "cancelled is cancelled"
+    assert door.ask("POST", f"/v1/orders/{order_id}/cancel")[0] == 409
+    assert "it rains" in json.dumps(s.rows("SELECT reason FROM order_event WHERE order_id = %s", slow))
+
+    def listed(query="", client="shop"):
+        seen, _, data = door.ask("GET", "/v1/orders" + query, client=client)
+        assert seen == 200, data
+        return {row["order_id"] for row in json.loads(data)["orders"]}
+    mine = {order_id, keyed["order_id"], declined, slow}
+    assert listed() == mine and listed("?label=customer=18") == {slow} == listed("?state=cancelled"), listed()
+    assert listed("?label=customer=17&state=processed") == {order_id, keyed["order_id"]}
+    assert not listed(client="other") & mine and len(listed(client="other")) == 1
+    for _ in range(50):
+        door.post(order_of(customer="many")[1])
+    s.wait(lambda: len(listed("?label=customer=many")) == 50, "all are there")
+    _, _, data = door.ask("GET", "/v1/orders?label=customer=many")
+    following = json.loads(door.ask("GET", f"/v1/orders?label=customer=many&cursor={json.loads(data)['next']}")[2])
+    assert following == {"orders": [], "next": None}, following
+
+
+def cut_body(door, size):
+    """The first line of the answer to a body without a length, of that many bytes; "" if there is none."""
+    with socket.create_connection(("127.0.0.1", door.port), timeout=SOON_S) as line:
+        head = f"POST /v1/orders HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {TOKENS['shop']}\r\nConnection: close\r\n"
+        try:
+            line.sendall(f"{head}Content-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n{size:x}\r\n".encode())
+            line.sendall(b"x" * size + b"\r\n0\r\n\r\n")
+            return line.makefile("rb").readline().decode()
+        except OSError:
+            return ""
+
+
+@scenario(agents=1, schedulers=1, supervisors=1)
+def each_status_of_the_contract_is_given(s):
+    """Would catch: a status that the contract declares and the gateway never gives, or the other way round; an error that is no
+    problem document; a hostile body that ends the gateway or is accepted."""
+    load(s)
+    door = start(s, "--client-rate", "1000", "--cors-origin", "https://shop.example.org",
+                 tokens=[("submit,read,cancel", name, token) for name, token in TOKENS.items()] + [("read", "shop", READS_ONLY)])
+    order_id, body = order_of()
+    door.post(body)
+    door.get(order_id)
+    door.post(order_of("15.00", order_id=order_id)[1], 409)
+    door.ask("POST", f"/v1/orders/{order_id}/cancel")
+    s.remote("payment").switch("silent")
+    slow = door.post(order_of()[1])["order_id"]
+    s.wait(lambda: door.get(slow, wait=None)["state"] == "processing", "the order is taken")
+    assert door.ask("POST", f"/v1/orders/{slow}/cancel", "{")[0] == 400
+    assert door.ask("POST", f"/v1/orders/{slow}/cancel")[0] == 200
+    s.remote("payment").switch("order")
+    assert door.get("unknown", 404, wait=None) and door.ask("POST", "/v1/orders/unknown/cancel")[0] == 404
+    assert door.get(order_id, 400, wait="2h") and door.get(order_id, 400, wait="soon")
+    for query in ("?state=open", "?cursor=x", "?label=x", "?label=" + "x" * 300):
+        assert door.ask("GET", "/v1/orders" + query)[0] == 400, query
+    assert door.ask("GET", "/v1/orders")[0] == 200
+    places = [("POST", "/v1/orders"), ("GET", "/v1/orders"), ("GET", f"/v1/orders/{order_id}"), ("POST", f"/v1/orders/{order_id}/cancel")]
+    for method, path in places:
+        data = body if method == "POST" else None
+        assert door.ask(method, path, data, client=None)[0] == 401, path
+        assert door.ask(method, path, data, token="no token of anyone")[0] == 401, path
+        assert door.ask(method, path, data, Accept="text/html, application/xml;q=0.9")[0] == 406, path
+        if method == "POST":
+            assert door.ask(method, path, data, token=READS_ONLY)[0] == 403, path
+            assert door.ask(method, path, data, Content_Type="text/plain")[0] == 415, path
+            assert door.ask(method, path, b"x" * 300000)[0] == 413, path
+    assert door.ask("PUT", "/v1/orders", body)[0] == 405 and door.ask("GET", "/v1/nothing")[0] == 404
+    assert door.ask("GET", "/v1/orders/%00%2f..")[0] == 404
+
+    hostile = sorted((REPOSITORY / "tests" / "fuzz" / "corpus").glob("json/*"))
+    assert hostile, "the kept inputs of the fuzz tests"
+    for path in hostile:
+        status = door.ask("POST", "/v1/orders", path.read_bytes())[0]
+        assert status in (400, 413, 422), (path, status)
+    for name, bad in {"not JSON": b"{", "empty": b"", "no id": b'{"workflow": "priced"}'}.items():
+        assert door.ask("POST", "/v1/orders", bad)[0] == 400, name
+    for name, bad in {"no workflow": {"workflow": "nothing"}, "no price": {"workflow": "priced", "payload": {}},
+                      "a misspelt member": {"workflow": "priced", "paylod": {}}}.items():
+        door.post({"order_id": "bad", **bad}, 422)
+        assert door.get("bad", 404, wait=None), name
+    for key in ("", "with blank", "ü", "x" * 256):
+        assert door.ask("POST", "/v1/orders", b'{"workflow": "priced"}', Idempotency_Key=key.encode())[0] == 400, key
+    assert "413" in cut_body(door, 300000) and cut_body(door, 4 * 1024 * 1024) == ""
+
+    page = {"Origin": "https://shop.example.org"}
+    seen, headers, _ = door.ask("OPTIONS", "/v1/orders", client=None, **page)
+    assert seen == 204 and headers["Access-Control-Allow-Origin"] == page["Origin"], headers
+    assert door.ask("GET", "/v1/orders", **page)[1]["Access-Control-Allow-Origin"] == page["Origin"]
+    assert door.ask("OPTIONS", "/v1/orders", client=None, Origin="https://evil.example.org")[0] == 405
+    assert "Access-Control-Allow-Origin" not in door.ask("GET", "/v1/orders", Origin="https://evil.example.org")[1]
+
+    idle = [socket.create_connection(("127.0.0.1", door.port), timeout=SOON_S) for _ in range(300)]
+    for line in idle:
+        line.sendall(b"POST /v1/orders HTTP/1.1\r\nHost: x\r\n")  # a head without an end
+    assert door.post(order_of()[1])
+    for line in idle:
+        line.close()
+
+    narrow = Gateway(s, "--client-rate", "1", tokens=[("submit", "shop", TOKENS["shop"]), ("submit,read,cancel", "other", TOKENS["other"]),
+                                                      ("submit,read,cancel", "nobody", UNMADE)])
+    narrow.seen = door.seen
+    assert "client nobody has no exchange" in s.wait(lambda: processes_text(narrow, "no exchange"), "it is not ready")
+    for method, path in places:
+        data = body if method == "POST" else None
+        s.wait(lambda: narrow.ask(method, path, data, client="other")[0] == 429, f"too many of {path}")
+        if method == "GET":
+            s.wait(lambda: narrow.ask(method, path, data)[0] == 403, f"no right to {path}")
+    s.wait(lambda: narrow.ask("POST", "/v1/orders", order_of()[1], token=UNMADE)[0] == 503, "a client without an exchange")
+    apart = Gateway(s, env={**s.cluster.tool_env, "MAKEGOOD_PG_DSN": "host=127.0.0.1 port=1 dbname=none"})
+    apart.seen = door.seen
+    for method, path in places:
+        assert apart.ask(method, path, body if method == "POST" else None)[0] == 503, path
+
+    assert door.get(slow)["state"] == "cancelled"
+    contract = yaml.safe_load(CONTRACT.read_text(encoding="utf-8"))
+    declared = {(method.upper(), path, int(status)) for path, item in contract["paths"].items() for method, operation in item.items()
+                if isinstance(operation, dict) for status in operation["responses"]}
+    given = {place for place in door.seen if place[0] in ("GET", "POST") and place[2] not in (404, 405)} | (door.seen & declared)
+    assert given == declared, (sorted(declared - given), sorted(given - declared))
+
+
+def processes_text(door, part):
+    """The text of /readyz, if it has that part."""
+    connection = http.client.HTTPConnection("127.0.0.1", door.port, timeout=SOON_S)
+    try:
+        connection.request("GET", "/readyz")
+        text = connection.getresponse().read().decode()
+        return text if part in text else None
+    finally:
+        connection.close()
+
+
+@scenario(agents=1, schedulers=1, supervisors=1)
+def a_gateway_killed_at_any_moment_leaves_one_order_for_each_post(s):
+    """Would catch: an order that is lost with the gateway that accepted it, or made twice by the client's repetition."""
+    load(s)
+    door = start(s)
+    bodies = [order_of() for _ in range(60)]
+    accepted = set()
+
+    def post(order_id, body):
+        def is_accepted():
+            try:
+                return door.ask("POST", "/v1/orders", body)[0] == 202
+            except (OSError, http.client.HTTPException):
+                return False  # it was killed; the next one begins soon
+        processes.wait_until(is_accepted, f"{order_id} is accepted", SOON_S)
+        accepted.add(order_id)
+    posters = [threading.Thread(target=lambda part=part: [post(*one) for one in bodies[part::6]]) for part in range(6)]
+    for poster in posters:
+        poster.start()
+    for share in (5, 20, 40):
+        s.wait(lambda share=share: len(accepted) >= share, "some are accepted")
+        door.process.kill()
+        door.process.start()
+    for poster in posters:
+        poster.join()
+    assert accepted == {order_id for order_id, _ in bodies}
+    door.process.wait_ready()
+    for order_id, _ in bodies:
+        assert door.get(order_id)["state"] == "processed"
+    assert len(s.remote("payment").entries()) == len(bodies)
+    assert not s.client.get("orders.rejected")
+
+
+@scenario(own_servers=True, access=OwnAccess, agents=1, schedulers=1, supervisors=1)
+def a_gateway_has_the_rights_that_it_needs_and_no_others(s):
+    """Would catch: a right that the gateway lacks, or one by which it could read a payload or give an operator's command."""
+    for name in ("shop", "other"):
+        s.cluster.tool("broker", "apply", "--client", name, env=s.cluster.env_of("deployer", None))
+    load(s)
+    door = Gateway(s, env=s.cluster.env_of("gateway", "gateway"))
+    door.process.wait_ready()
+    order_id, body = order_of()
+    door.post(body)
+    assert door.get(order_id)["state"] == "processed"
+    s.remote("payment").switch("silent")
+    slow = door.post(order_of(customer="18")[1])["order_id"]
+    s.wait(lambda: door.get(slow, wait=None)["state"] == "processing", "the order is taken")
+    assert door.ask("POST", f"/v1/orders/{slow}/cancel")[0] == 200
+    s.remote("payment").switch("order")
+    assert door.get(slow)["state"] == "cancelled"
+    assert door.ask("GET", "/v1/orders?label=customer=18")[0] == door.ask("GET", "/v1/orders")[0] == 200
+    from test_privileges import channel_of, depth, execute, publish, refusals  # pylint: disable=import-outside-toplevel
+    assert not refusals(s), refusals(s)
+    for sql in ("SELECT payload FROM orders", "SELECT * FROM order_step", "UPDATE order_process SET reason = 'none'",
+                "SELECT transitions FROM order_event", "SELECT * FROM order_archive"):
+        try:
+            execute(s, "gateway", sql)
+        except Exception as error:  # pylint: disable=broad-exception-caught
+            assert "permission denied" in str(error) or "read-only transaction" in str(error), (sql, error)
+        else:
+            raise AssertionError(f"the gateway may: {sql}")
+    forged = {"v": 1, "command_id": "forged", "command": "compensate", "order_id": order_id, "by": "ann", "reason": "because"}
+    publish(s, "gateway", "makegood.commands.gateway", "scheduler.commands", json.dumps(forged).encode(), type="command")
+    s.wait(lambda: depth(s, "dead.letters") == 1, "a command that no client may give is a dead letter")
+    assert channel_of(s, "gateway").is_open
+    assert s.state(Order(order_id, "", "")) == "processed"
