@@ -100,6 +100,7 @@ struct mg_render_input {
     struct mg_slice payload;
     const struct mg_slice *results; /* by step index; absent if none, and of a skipped step */
     uint64_t skipped;               /* bits: the steps that were skipped */
+    int64_t accepted_at_ms;         /* as stored with the order, or about to be */
     bool is_high;
 };
 /* Writes the `request` member for one step and kind: {"method":…,"path":…,"body":…}. MG_PERMANENT: a

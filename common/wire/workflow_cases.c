@@ -16,7 +16,7 @@ static const struct mg_json_limits LIMITS = {
 
 static const char *const FILE_NAMES[] = {"$schema", "workflow",  "services", "answers",
                                          "cases",   "uncovered", NULL};
-static const char *const CASE_NAMES[] = {"case", "payload", "answers", "expect", NULL};
+static const char *const CASE_NAMES[] = {"case", "payload", "accepted_at", "answers", "expect", NULL};
 static const char *const ANSWER_NAMES[] = {"kind",  "status", "body",        "text",
                                            "fails", "after",  "retry_after", NULL};
 static const char *const EXPECT_NAMES[] = {"end",    "steps", "calls",  "requests",
@@ -228,6 +228,9 @@ static void case_read(struct reading *reading, struct mg_slice value, int index,
     }
     mg_json_get_text(&object, "case", MG_REQUIRED, one->name, sizeof(one->name));
     one->payload = mg_json_get_typed(&object, "payload", MG_REQUIRED, MG_JSON_OBJECT);
+    one->accepted_at_ms = mg_json_get(&object, "accepted_at", MG_OPTIONAL).data != NULL
+                              ? mg_json_get_time(&object, "accepted_at")
+                              : MG_CASE_ACCEPTED_AT_MS;
     struct mg_slice answers = mg_json_get_typed(&object, "answers", MG_OPTIONAL, MG_JSON_OBJECT);
     if (answers.data != NULL) {
         char at[MG_JSON_POINTER_SIZE];

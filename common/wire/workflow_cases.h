@@ -15,6 +15,8 @@
 #define MG_CASE_SERVICES_MAX 64 /* as many as a workflow has steps */
 /* A case lives in simulated time; the longest cool-downs and waits of a definition fit. */
 #define MG_CASE_AFTER_MAX_MS (INT64_C(365) * 24 * 3600 * 1000)
+/* 2026-01-01T00:00:00Z: cases that name no moment begin here, so that their bytes repeat. */
+#define MG_CASE_ACCEPTED_AT_MS INT64_C(1767225600000)
 
 /* How a call ends, if it has no answer. */
 enum mg_case_fate {
@@ -42,6 +44,7 @@ struct mg_case_answer {
 struct mg_case {
     char name[MG_CASE_NAME_MAX + 1];
     struct mg_slice payload;
+    int64_t accepted_at_ms;         /* the submission's acceptance; the case begins there */
     struct mg_case_answer *answers; /* in the order of the file */
     enum mg_order_state end;
     bool is_rejected; /* expected: the submission is refused */

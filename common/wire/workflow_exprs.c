@@ -176,8 +176,8 @@ static void check_circles(struct mg_workflow_exprs *exprs, const struct mg_slice
 }
 
 /* The members of `order`, and the words of those names that have no other value. */
-enum { ORDER_ID, ORDER_PRIORITY };
-static const char *const ORDER_NAMES[] = {"id", "priority", NULL};
+enum { ORDER_ID, ORDER_PRIORITY, ORDER_ACCEPTED_AT };
+static const char *const ORDER_NAMES[] = {"id", "priority", "accepted_at", NULL};
 static const char *const STATES[] = {"done", "skipped", NULL};
 static const char *const PRIORITIES[] = {"normal", "high", NULL};
 
@@ -293,9 +293,26 @@ void mg_root_values_make(const struct mg_render_input *input, struct mg_root_val
     (void)snprintf(ret_values->order_id, sizeof(ret_values->order_id), "\"%s\"", input->order_id);
 }
 
+/* Of a member of `order`, as a JSON string. */
+static const char *order_member(struct mg_root_values *values, int member)
+{
+    switch (member) {
+    case ORDER_PRIORITY:
+        return values->input->is_high ? "\"high\"" : "\"normal\"";
+    case ORDER_ACCEPTED_AT: { /* few expressions need it, so only these pay for it */
+        char text[MG_TIME_TEXT_SIZE];
+        mg_time_format(values->input->accepted_at_ms, text);
+        (void)snprintf(values->accepted_at, sizeof(values->accepted_at), "\"%s\"", text);
+        return values->accepted_at;
+    }
+    default:
+        return values->order_id;
+    }
+}
+
 struct mg_expr_found mg_root_find(void *arg, int root, int member)
 {
-    const struct mg_root_values *values = arg;
+    struct mg_root_values *values = arg;
     const struct mg_render_input *input = values->input;
     struct mg_expr_found found = {0};
 
@@ -307,9 +324,7 @@ struct mg_expr_found mg_root_find(void *arg, int root, int member)
         found.json = input->results != NULL ? input->results[member] : found.json;
         break;
     case MG_ROOT_ORDER:
-        found.json = mg_slice_of(member == ORDER_ID ? values->order_id
-                                 : input->is_high   ? "\"high\""
-                                                    : "\"normal\"");
+        found.json = mg_slice_of(order_member(values, member));
         break;
     case MG_ROOT_STATE:
         found.json = mg_slice_of((input->skipped >> member & 1) != 0 ? "\"skipped\"" : "\"done\"");

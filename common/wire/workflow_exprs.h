@@ -5,6 +5,7 @@
 #ifndef MG_WIRE_WORKFLOW_EXPRS_H
 #define MG_WIRE_WORKFLOW_EXPRS_H
 
+#include "base/clock.h"
 #include "wire/expr.h"
 #include "wire/json_reader.h"
 #include "wire/workflow.h"
@@ -57,7 +58,9 @@ const struct mg_expr *mg_workflow_exprs_find(const struct mg_workflow_exprs *exp
 struct mg_root_values {
     const struct mg_render_input *input;
     struct mg_slice result;
-    char order_id[MG_KEY_SIZE + 2]; /* as a JSON string: its characters need no escaping */
+    /* As JSON strings: their characters need no escaping. */
+    char order_id[MG_KEY_SIZE + 2];
+    char accepted_at[MG_TIME_TEXT_SIZE + 2]; /* written when it is first found */
 };
 void mg_root_values_make(const struct mg_render_input *input, struct mg_root_values *ret_values);
 /* The function of a scope over struct mg_root_values. */

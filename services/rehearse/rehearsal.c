@@ -9,8 +9,6 @@
 #include "base/json_write.h"
 #include "play.h"
 
-/* 2026-01-01T00:00:00Z: each rehearsal begins at the same moment, so that its bytes repeat. */
-#define START_MS INT64_C(1767225600000)
 /* All cases have the same order, whose keys expectations may name. */
 #define ORDER_ID "order-1"
 /* Causes of one order: a hundred attempts of each of 64 steps. More is an order that does not end. */
@@ -144,8 +142,10 @@ static void doubts_note(struct mg_play *play)
 /* The order's own requirements, which a submission meets behind the shape of its payload. */
 static void requirements_note(struct mg_play *play)
 {
-    const struct mg_render_input input = {
-        .workflow = play->workflow, .order_id = ORDER_ID, .payload = play->one->payload};
+    const struct mg_render_input input = {.workflow = play->workflow,
+                                          .order_id = ORDER_ID,
+                                          .payload = play->one->payload,
+                                          .accepted_at_ms = play->one->accepted_at_ms};
     struct mg_err err;
     if (mg_workflow_payload_check(play->workflow, input.payload, &err) == MG_OK &&
         mg_workflow_lacks(play->workflow, input.payload) == NULL) {
@@ -210,7 +210,7 @@ static void end_write(struct mg_play *play)
         end = "waiting";
     }
     snprintf(play->rehearsal->end, sizeof(play->rehearsal->end), "%s", end);
-    play->rehearsal->took_ms = play->now_ms - START_MS;
+    play->rehearsal->took_ms = play->now_ms - play->one->accepted_at_ms;
 }
 
 enum mg_class mg_rehearse(const struct mg_workflow *workflow, const struct mg_cases *cases,
@@ -225,7 +225,7 @@ enum mg_class mg_rehearse(const struct mg_workflow *workflow, const struct mg_ca
                            .services = services,
                            .coverage = coverage,
                            .rehearsal = ret_rehearsal,
-                           .now_ms = START_MS};
+                           .now_ms = one->accepted_at_ms};
     const struct mg_desk_events events = {.request = on_request,
                                           .status = on_status,
                                           .change = on_change,

@@ -299,13 +299,14 @@ static bool is_high(const struct mg_item *item)
     return item->submission->is_high || item->work->lane == MG_LANE_HIGH;
 }
 
-/* The values of a new order, which has no result yet. */
-static struct mg_render_input order_input(const struct mg_item *item)
+/* The values of a new order, which has no result yet. If it is taken, this moment is stored with it. */
+static struct mg_render_input order_input(const struct mg_batch *batch, const struct mg_item *item)
 {
     return (struct mg_render_input){
         .workflow = item->workflow->workflow,
         .order_id = item->order_id,
         .payload = item->submission->payload,
+        .accepted_at_ms = batch->now_ms,
         .is_high = is_high(item),
     };
 }
@@ -316,7 +317,7 @@ static bool labels_make(struct mg_batch *batch, struct mg_item *item, struct mg_
     const struct mg_workflow *workflow = item->workflow->workflow;
     struct mg_slice values[MG_LABELS_MAX];
     struct mg_err err;
-    const struct mg_render_input input = order_input(item);
+    const struct mg_render_input input = order_input(batch, item);
     enum mg_class class = mg_workflow_labels_render(&input, batch->arena, values, &err);
     struct mg_label *labels = mg_arena_alloc(batch->arena, sizeof(*labels) * MG_LABELS_MAX);
     if (class == MG_PERMANENT) {
@@ -501,7 +502,7 @@ static bool is_misshapen(struct mg_batch *batch, struct mg_item *item)
 static bool is_unmet(struct mg_batch *batch, struct mg_item *item)
 {
     struct mg_err err;
-    const struct mg_render_input input = order_input(item);
+    const struct mg_render_input input = order_input(batch, item);
     enum mg_class class = mg_workflow_require(&input, &err);
     if (class == MG_TRANSIENT) {
         item->fold->has_failed = true;

@@ -14,6 +14,7 @@ void mg_order_input_make(const struct mg_workflow *workflow, const struct mg_ord
         .order_id = record->order_id,
         .payload = record->payload,
         .results = ret_input->results,
+        .accepted_at_ms = record->created_at_ms,
         .is_high = record->is_high,
     };
     for (int i = 0; i < workflow->plan.step_count; i++) {

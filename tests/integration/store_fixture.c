@@ -6,6 +6,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/clock.h"
+
 static char database_dsn[2048];
 
 /* Relative to this file's folder; CMake compiles with absolute paths. */
@@ -376,6 +378,7 @@ void order_make(struct mg_order_record *record, const char *order_id)
     record->workflow_version = 1;
     record->revision = 1;
     record->payload = mg_slice_of("{\"price\":14.00}");
+    record->created_at_ms = mg_clock_wall_ms();
     record->order.version = 1;
     record->order.step_count = 1;
     record->step_names[0] = "reserve";

@@ -120,9 +120,60 @@ START_TEST(every_field_comes_back_as_it_was_written)
     ck_assert_msg(write.result == MG_WRITE_DONE, "%s%s", rig.err.text, write.text);
     const struct mg_order_record *loaded = rig_load_one(&rig, "o-1");
     record.stored_steps = UINT64_MAX;
-    record.created_at_ms = loaded->created_at_ms;
     assert_same(loaded, &record);
     ck_assert_str_eq(rig_value(&rig, "SELECT locked_by FROM order_process"), "test:1");
+}
+END_TEST
+
+/* Law 8, derived identities: requests carry the moment. Would catch: a row with the moment of the insert, one
+ * that an update moves, or a fraction that is rounded up and so read as another moment. */
+START_TEST(the_moment_of_acceptance_is_read_as_it_was_written)
+{
+    static const int64_t MOMENTS_MS[] = {1, 999, 1769862896700, 1769862896789, 253402300799999};
+    static struct mg_order_record record;
+    struct mg_event_record event;
+    char order_id[16];
+    for (size_t i = 0; i < sizeof(MOMENTS_MS) / sizeof(MOMENTS_MS[0]); i++) {
+        snprintf(order_id, sizeof(order_id), "o-%zu", i);
+        order_make(&record, order_id);
+        record.created_at_ms = MOMENTS_MS[i];
+        order_store(&rig, &record, NULL);
+        ck_assert_int_eq(rig_load_one(&rig, order_id)->created_at_ms, MOMENTS_MS[i]);
+        record.order.version = 2;
+        record.created_at_ms++; /* not a value of an update */
+        struct mg_order_write write = write_make(&record, 1, &event, "r-1");
+        rig_commit(&rig, &write, 1);
+        ck_assert_int_eq(write.result, MG_WRITE_DONE);
+        ck_assert_int_eq(rig_load_one(&rig, order_id)->created_at_ms, MOMENTS_MS[i]);
+    }
+    ck_assert_str_eq(
+        rig_value(&rig, "SELECT makegood_time(created_at) FROM order_process WHERE order_id = 'o-3'"),
+        "2026-01-31T12:34:56.789Z");
+}
+END_TEST
+
+/* Orders of before have the moment of their insert, in microseconds. Would catch: one that is rounded up, or
+ * that differs between two reads. */
+START_TEST(an_order_of_an_older_version_has_the_moment_of_its_insert)
+{
+    static struct mg_order_record record;
+    order_make(&record, "o-1");
+    order_store(&rig, &record, NULL);
+    rig_admin(&rig, "UPDATE order_process SET created_at = '2026-01-31T12:34:56.789999Z'");
+    ck_assert_int_eq(rig_load_one(&rig, "o-1")->created_at_ms, 1769862896789);
+    ck_assert_str_eq(rig_value(&rig, "SELECT makegood_time(created_at) FROM order_process"),
+                     "2026-01-31T12:34:56.789Z");
+    rig_admin(
+        &rig,
+        "INSERT INTO order_process (order_id, process_state, goal, version, seq, generation, failure_count,"
+        "  locked_by, workflow, workflow_version, revision, is_high, wants_step_status)"
+        " SELECT 'o-2', process_state, goal, version, seq, generation, failure_count, locked_by, workflow,"
+        "  workflow_version, revision, is_high, wants_step_status FROM order_process;"
+        "INSERT INTO orders SELECT 'o-2', revision, workflow, workflow_version, payload, digest, is_high"
+        "  FROM orders");
+    int64_t first_ms = rig_load_one(&rig, "o-2")->created_at_ms;
+    ck_assert_int_gt(first_ms, 1769862896789);
+    ck_assert_int_eq(rig_load_one(&rig, "o-2")->created_at_ms, first_ms);
 }
 END_TEST
 
@@ -498,6 +549,8 @@ int main(void)
     tcase_set_timeout(test, 60);
     tcase_add_checked_fixture(test, setup, teardown);
     tcase_add_test(test, every_field_comes_back_as_it_was_written);
+    tcase_add_test(test, the_moment_of_acceptance_is_read_as_it_was_written);
+    tcase_add_test(test, an_order_of_an_older_version_has_the_moment_of_its_insert);
     tcase_add_test(test, an_update_replaces_what_it_names_and_only_that);
     tcase_add_test(test, a_stale_version_writes_nothing_at_all);
     tcase_add_test(test, an_order_that_exists_is_not_inserted_again);

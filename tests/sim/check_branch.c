@@ -199,6 +199,21 @@ static void number_check(const struct sim_submitted *order, const char *step, st
     }
 }
 
+/* The moment in the body is that of the order's row, in each copy of each request. */
+static void moment_check(const struct sim_submitted *order, const char *step, struct mg_slice moment)
+{
+    struct sim_stored stored;
+    char text[MG_TIME_TEXT_SIZE];
+    if (moment.data == NULL || order->is_tail_lost || !sim_store_find(order->order_id, &stored)) {
+        return;
+    }
+    mg_time_format(stored.record->created_at_ms, text);
+    if (!word_is(moment, text)) {
+        sim_violated("moment_of_acceptance", "order %s: %s has the moment %.*s, and its row has %s",
+                     order->order_id, step, (int)moment.len, moment.data, text);
+    }
+}
+
 void sim_check_called(const char *order_id, const char *step, struct mg_slice body)
 {
     const struct sim_submitted *order = sim_submitted_find(mg_slice_of(order_id));
@@ -218,6 +233,7 @@ void sim_check_called(const char *order_id, const char *step, struct mg_slice bo
     if (body.data != NULL) {
         number_check(order, step, mg_json_find(body, "/wrap"), SIM_WRAP, "wrap");
         number_check(order, step, mg_json_find(body, "/insured"), SIM_INSURE, "insure");
+        moment_check(order, step, mg_json_find(body, "/at"));
     }
 }
 

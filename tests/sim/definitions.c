@@ -37,10 +37,12 @@
 /* The answers of clerk. */
 #define JUDGED   "\"done_when\":\"result.state == 'done'\",\"refused_when\":\"result.state == 'refused'\","
 #define BY_STATE "\"on_unknown\":\"verify\"," JUDGED
+/* The moment in the order's row; check_branch.c compares. */
+#define AT ",\"at\":\"${= order.accepted_at}\""
 /* The steps of `branch` and `fork`. choice.c has the fate of each, written apart from these conditions. */
 #define AFTER(steps) "\"after\":[" steps "],"
 #define NEEDS(step)  "\"needs\":[\"" step "\"],"
-#define LOOK         STEP("look", "stock") RETRY("4") DO("") "," UNDO() "},"
+#define LOOK         STEP("look", "stock") RETRY("4") DO(AT) "," UNDO() "},"
 #define FAST                                                                                                 \
     STEP("fast", "bank")                                                                                     \
     AFTER("\"look\"")                                                                                        \
@@ -57,7 +59,7 @@
     WHEN("payload.weight > 2 && results.look.grade == 'gold'")                                               \
     RETRY("3") DO(",\"of\":\"${/results/fast/number}\"") "," UNDO() "},"
 #define STAMP                                                                                                \
-    STEP("stamp", "bank") AFTER("\"wrap\"") RETRY("3") DO(NUMBER_OR_0("wrap", "wrap")) "," UNDO() "},"
+    STEP("stamp", "bank") AFTER("\"wrap\"") RETRY("3") DO(NUMBER_OR_0("wrap", "wrap") AT) "," UNDO() "},"
 #define INSURE                                                                                               \
     STEP("insure", "clerk")                                                                                  \
     NEEDS("slow")                                                                                            \

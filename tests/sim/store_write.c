@@ -130,7 +130,7 @@ static void insert_orders(struct sim_input *input, struct sim_output *output)
             return;
         }
         MG_ORDER_COLUMNS(MG_FIRST, TAKE_ORDER);
-        record->created_at_ms = change->after->updated_at_ms = input->transaction->now_ms;
+        change->after->updated_at_ms = input->transaction->now_ms;
     }
 }
 

@@ -39,8 +39,10 @@ static enum mg_class parse(const char *labels)
 
 static enum mg_class render_again(const char *order_id, const char *payload)
 {
-    const struct mg_render_input input = {
-        .workflow = workflow, .order_id = order_id, .payload = mg_slice_of(payload)};
+    const struct mg_render_input input = {.workflow = workflow,
+                                          .order_id = order_id,
+                                          .payload = mg_slice_of(payload),
+                                          .accepted_at_ms = INT64_C(1769862896000)};
     return mg_workflow_labels_render(&input, arena, values, &err);
 }
 
@@ -149,11 +151,13 @@ START_TEST(a_label_may_be_an_expression_over_the_payload)
     const char *payload = "{\"total\":14.00,\"none\":null,\"items\":[1],\"paid\":true}";
     ck_assert_int_eq(render("{\"gross\":\"${= payload.total * 2}\",\"paid\":\"${= payload.paid}\","
                             "\"size\":\"x-${= payload.total > 500 ? 'large' : 'small'}\","
-                            "\"same\":\"${= payload.total}\",\"id\":\"${= order.id}\"}",
+                            "\"same\":\"${= payload.total}\",\"id\":\"${= order.id}\","
+                            "\"at\":\"${= order.accepted_at}\"}",
                             payload),
                      MG_OK);
-    const char *const expected[] = {"28.00", "true", "x-small", "14.00", "order-7"};
-    for (int i = 0; i < 5; i++) {
+    const char *const expected[] = {"28.00", "true",    "x-small",
+                                    "14.00", "order-7", "2026-01-31T12:34:56.000Z"};
+    for (int i = 0; i < 6; i++) {
         ck_assert_msg(mg_slice_is(values[i], expected[i]), "%d: %.*s", i, (int)values[i].len, values[i].data);
     }
     for (size_t i = 0; i < sizeof(REFUSED) / sizeof(REFUSED[0]); i++) {

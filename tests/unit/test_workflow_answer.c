@@ -105,6 +105,10 @@ static const struct {
      "not done yet: done_when: result.paid == values.limit was 28.01 == 28.00"},
     {"\"done_when\":\"result.order == order.id && result.ref == results.before.ref\"",
      "{\"order\":\"o-1\",\"ref\":\"r\"}", MG_ANSWER_DONE, ""},
+    {"\"done_when\":\"time(result.at) > time(order.accepted_at)\"", "{\"at\":\"2026-01-31T12:34:56.701Z\"}",
+     MG_ANSWER_DONE, ""},
+    {"\"refused_when\":\"result.at == order.accepted_at\"", "{\"at\":\"2026-01-31T12:34:56.700Z\"}",
+     MG_ANSWER_REFUSED, "'2026-01-31T12:34:56.700Z' == '2026-01-31T12:34:56.700Z'"},
 };
 
 static struct mg_slice RESULTS[MG_STEPS_MAX];
@@ -115,7 +119,8 @@ static struct mg_render_input input_of(void)
     return (struct mg_render_input){.workflow = workflow,
                                     .order_id = "o-1",
                                     .payload = mg_slice_of("{\"limit\": 14.00}"),
-                                    .results = RESULTS};
+                                    .results = RESULTS,
+                                    .accepted_at_ms = INT64_C(1769862896700)};
 }
 
 START_TEST(an_answer_means_what_the_conditions_make_of_it)

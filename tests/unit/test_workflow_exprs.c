@@ -27,6 +27,9 @@ static const struct {
     {"\"${= results.one.id + '/' + string(results.one.n)}\"", "\"r-1/7.50\"", NULL},
     {"\"${= values.from_result}\"", "15.00", NULL},
     {"\"$${= 1}\"", "\"${= 1}\"", NULL},
+    {"[\"${= order.accepted_at}\",\"a ${= order.accepted_at + '/' + order.priority}\"]",
+     "[\"2026-01-31T12:34:56.700Z\",\"a 2026-01-31T12:34:56.700Z/normal\"]", NULL},
+    {"\"${= time(order.accepted_at) + duration('36h')}\"", "\"2026-02-02T00:34:56.700Z\"", NULL},
     {"\"${= payload.coupon}\"", NULL,
      "could not render \"do\" of step \"two\": body: column 9: there is no member \"coupon\" (payload.coupon)"},
     {"\"a ${= payload.items}\"", NULL, "its value is an array"},
@@ -59,7 +62,8 @@ START_TEST(an_expression_is_rendered_as_its_value)
             .workflow = workflow,
             .order_id = "o-1",
             .payload = mg_slice_of("{\"total\": 14.00, \"name\": \"M\\u00fcll\", \"items\": [ 1, 2.0 ]}"),
-            .results = results};
+            .results = results,
+            .accepted_at_ms = INT64_C(1769862896700)};
         mg_buf_init(&buf, 10000);
         enum mg_class class = mg_workflow_render(&input, 1, MG_KIND_DO, "k", "k", &buf, &err);
         if (BODIES[_i].result != NULL) {
@@ -176,6 +180,7 @@ static const struct {
     {"results.a.b[r'id'] + payload.x", "{}", false},
     {"results.a.b[r'id'] + payload.x", "{\"b\":{\"x\":1}}", false},
     {"has(results.a.id) ? results.a.id + order.id : order.id", "{}", true},
+    {"results.a.at > order.accepted_at ? results.a.id : 'none'", "{\"at\":\"2026\",\"id\":\"i\"}", true},
 };
 
 /* Catches: an undo that goes out, or is given up, without its step's result, because the expression with that

@@ -48,6 +48,12 @@ static const struct {
     {"\"require\":[{\"that\":\"payload.coupon == 1\",\"text\":\"a\"}],", 0, MG_FACT_ERROR, NULL,
      "require: column"},
     {"\"when\":\"order.priority == 'high'\",", 0, MG_FACT_GO, NULL, ""},
+    {"\"when\":\"time(order.accepted_at) < time('2026-01-31T13:34:56.701+01:00')\",", 0, MG_FACT_GO, NULL,
+     ""},
+    {"\"when\":\"order.accepted_at >= '2026-02'\",", 0, MG_FACT_SKIP, NULL,
+     "order.accepted_at >= '2026-02' was '2026-01-31T12:34:56.700Z' >= '2026-02'"},
+    {"\"require\":[{\"that\":\"order.accepted_at < '2026'\",\"text\":\"too late\"}],", 0, MG_FACT_REFUSE,
+     "too late", "was '2026-01-31T12:34:56.700Z' < '2026'"},
     {"", 0, MG_FACT_GO, NULL, ""},
 };
 
@@ -65,6 +71,7 @@ START_TEST(a_guard_decides_by_what_is_stored)
                                     .payload = mg_slice_of(PAYLOAD),
                                     .results = results,
                                     .skipped = VERDICTS[_i].skipped,
+                                    .accepted_at_ms = INT64_C(1769862896700),
                                     .is_high = true};
     results[0] = VERDICTS[_i].skipped == 0 ? results[0] : (struct mg_slice){NULL, 0};
     for (int round = 0; round < 2; round++) {
@@ -112,6 +119,17 @@ START_TEST(an_order_is_held_against_its_requirements)
     input.payload = mg_slice_of("{}");
     ck_assert_int_eq(mg_workflow_require(&input, &err), MG_BAD_INPUT);
     ck_assert_ptr_nonnull(strstr(err.text, "there is no member \"total\""));
+    mg_workflow_destroy(workflow);
+    workflow = input.workflow = parse(
+        WORKFLOW("\"require\":[{\"that\":\"order.accepted_at < '2026'\",\"text\":\"the sale is over\"}],",
+                 STEP("one", "")));
+    input.accepted_at_ms = INT64_C(1767225599999);
+    ck_assert_int_eq(mg_workflow_require(&input, &err), MG_OK);
+    input.accepted_at_ms++;
+    ck_assert_int_eq(mg_workflow_require(&input, &err), MG_PERMANENT);
+    ck_assert_str_eq(
+        err.text,
+        "requirement: the sale is over (order.accepted_at < '2026' was '2026-01-01T00:00:00.000Z' < '2026')");
     mg_workflow_destroy(workflow);
 }
 END_TEST

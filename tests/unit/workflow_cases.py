@@ -73,6 +73,35 @@ class Cases(unittest.TestCase):
         words = ["-o", "json", *(SOURCE / file for file in SAMPLES["fulfilment"])]
         self.assertEqual(run(*words).stdout, run(*words).stdout)
 
+    def test_a_case_has_the_moment_that_it_names(self):
+        """The default is a fixed one. A case's own moment counts in conditions, requests, output and labels."""
+        at = "${= order.accepted_at}"
+        definition = {"workflow": "timed", "version": 1, "labels": {"at": at}, "output": {"at": at},
+                      "require": [{"that": "order.accepted_at < '2027'", "text": "over"}],
+                      "steps": [{"step": "a", "service": "s", "undo": "none", "when": "time(order.accepted_at) > time('2026-01-01T00:00:00Z')",
+                                 "do": {"method": "POST", "path": "/a", "body": {"at": at}}}]}
+        moment, default = "2026-01-31T12:34:56.700Z", "2026-01-01T00:00:00.000Z"
+        answers = {"a": [{"status": 200}]}
+        cases = [{"case": "the moment of all others", "payload": {},
+                  "expect": {"end": "processed", "steps": {"a": "skipped"}, "output": {"at": default}, "labels": {"at": default}}},
+                 {"case": "its own", "payload": {}, "accepted_at": "2026-01-31T12:34:56.7009Z", "answers": answers,
+                  "expect": {"end": "processed", "steps": {"a": "done"}, "output": {"at": moment}, "labels": {"at": moment},
+                             "requests": [{"step": "a", "request": {"body": {"at": moment}}}]}},
+                 {"case": "too late", "payload": {}, "accepted_at": "2027-01-01T00:00:00Z",
+                  "expect": {"end": "rejected", "cause": {"code": "requirement"}}}]
+        workflow, path = (pathlib.Path(self.folder.name, name) for name in ("timed.json", "moments.json"))
+        workflow.write_text(json.dumps(definition), encoding="utf-8")
+        path.write_text(json.dumps({"workflow": "timed", "cases": cases}), encoding="utf-8")
+        done = run(workflow, path, "-o", "json")
+        self.assertEqual(done.returncode, DONE, done.stdout + done.stderr)
+        answer = json.loads(done.stdout)
+        self.assertNotIn("require.0.refused", [branch["branch"] for branch in answer["not_covered"]])
+        cases[1]["accepted_at"] = "2026-02-30T00:00:00Z"
+        path.write_text(json.dumps({"workflow": "timed", "cases": cases}), encoding="utf-8")
+        done = run(workflow, path)
+        self.assertEqual(done.returncode, USAGE, done.stdout)
+        self.assertIn('/cases/1/accepted_at: "2026-02-30T00:00:00Z" is no time; write RFC 3339 in UTC', done.stderr)
+
     def test_digits_count(self):
         self.fails(self.changed(('"amount": 600.00', '"amount": 600.0')),
                    "/cases/0/expect/requests/0/request/body/amount: expected 600.0, and it is 600.00")

@@ -284,6 +284,7 @@ void fidelity_draw_write(const struct mg_order_record *known, int order, struct 
     if (expected == 0) {
         *record = (struct mg_order_record){.workflow_version = 1 + (int64_t)fidelity_draw(3),
                                            .revision = 1,
+                                           .created_at_ms = draw_past(),
                                            .is_high = fidelity_draw(2) == 0};
         (void)snprintf(record->order_id, sizeof(record->order_id), "%s", fidelity_order_id(order));
         (void)snprintf(record->workflow, sizeof(record->workflow), "fulfilment");
