@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "checker.h"
 #include "nodes.h"
 #include "remote.h"

@@ -76,11 +76,25 @@ START_TEST(each_request_has_the_moment_of_the_row)
     stage_reply(&(struct stage_reply){.order_id = "o1", .step = "reserve", .attempt = 2});
     stage_settle();
     assert_sent(4); /* charge: its condition is true */
+    ck_assert_int_eq(fake_store_order("o1")->created_at_ms, accepted_at_ms);
+    stage_finish();
+}
+END_TEST
+
+START_TEST(an_undo_has_the_moment_of_the_row)
+{
+    stage_start();
+    fake_store.definition = TIMED;
+    submit(false);
+    stage_reply(&(struct stage_reply){.order_id = "o1", .step = "reserve", .attempt = 1});
+    stage_settle();
+    stage_pass(3000);
+    mg_cache_clear(&stage_scheduler->cache);
     stage_reply(&(struct stage_reply){
         .order_id = "o1", .step = "charge", .attempt = 1, .outcome = "permanent", .executed = "no"});
     stage_settle();
-    assert_sent(5); /* the undo */
-    ck_assert_int_eq(fake_store_order("o1")->created_at_ms, accepted_at_ms);
+    ck_assert_ptr_nonnull(strstr(fake_broker_last("request")->body, "\"path\":\"/u\""));
+    assert_sent(3);
     stage_finish();
 }
 END_TEST
@@ -157,6 +171,7 @@ int main(void)
     Suite *suite = suite_create("scheduler_accepted_at");
     TCase *test = tcase_create("all");
     tcase_add_test(test, each_request_has_the_moment_of_the_row);
+    tcase_add_test(test, an_undo_has_the_moment_of_the_row);
     tcase_add_test(test, label_and_output_have_the_moment_of_the_row);
     tcase_add_loop_test(test, an_unknown_commit_keeps_its_moment, 0, 2);
     tcase_add_test(test, a_refused_submission_has_no_moment_and_is_judged_anew);
