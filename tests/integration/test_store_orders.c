@@ -165,9 +165,9 @@ START_TEST(an_order_of_an_older_version_has_the_moment_of_its_insert)
                      "2026-01-31T12:34:56.789Z");
     rig_admin(
         &rig,
-        "INSERT INTO order_process (order_id, process_state, goal, version, seq, generation, failure_count,"
+        "INSERT INTO order_process (order_id, process_state, goal, reason, version, seq, generation, failure_count,"
         "  locked_by, workflow, workflow_version, revision, is_high, wants_step_status)"
-        " SELECT 'o-2', process_state, goal, version, seq, generation, failure_count, locked_by, workflow,"
+        " SELECT 'o-2', process_state, goal, reason, version, seq, generation, failure_count, locked_by, workflow,"
         "  workflow_version, revision, is_high, wants_step_status FROM order_process;"
         "INSERT INTO orders SELECT 'o-2', revision, workflow, workflow_version, payload, digest, is_high"
         "  FROM orders");
