@@ -108,7 +108,8 @@ struct mg_order_record {
     /* The order's client, proved by the exchange that it came through. "": not proved; the users of a shared
      * exchange share such orders. Absent: an older version stored it, and the first repetition sets it. */
     struct mg_slice client;
-    int64_t created_at_ms; /* by the clock of the batch that accepted it; requests may carry it (law 8) */
+    /* By the clock of the batch that accepted it. Requests may carry it (law 8, derived identities). */
+    int64_t created_at_ms;
     bool is_high, wants_step_status;
     uint64_t stored_steps; /* bits: steps with a row, as of the load or the caller's writes */
     /* Of a new order: written with it, and never read back. */

@@ -1,5 +1,5 @@
-/* The moment of acceptance: whatever comes again, at whatever time and in whichever instance, has the moment
- * of the order's row (law 8, derived identities). Each test names the failure that it would catch. */
+/* The moment of acceptance: each message of an order has that of the order's row, at any time and in any
+ * instance (law 8, derived identities). Each test names the failure that it would catch. */
 #include <check.h>
 #include <stdio.h>
 #include <string.h>
@@ -122,8 +122,8 @@ START_TEST(label_and_output_have_the_moment_of_the_row)
 }
 END_TEST
 
-/* Would catch: a moment of a commit that came to nothing, or a second one after a commit whose answer was
- * lost. */
+/* Would catch: a moment of a commit that came to nothing, or a second one after a commit with a lost
+ * answer. */
 START_TEST(an_unknown_commit_keeps_its_moment)
 {
     static const enum fake_commit KINDS[] = {FAKE_COMMIT_UNKNOWN_DONE, FAKE_COMMIT_UNKNOWN_LOST};
