@@ -87,7 +87,6 @@ ALTER ROLE makegood_operator IN DATABASE :"database" SET idle_in_transaction_ses
 ALTER ROLE makegood_gateway IN DATABASE :"database" SET lock_timeout = '2s';
 ALTER ROLE makegood_gateway IN DATABASE :"database" SET statement_timeout = '10s';
 ALTER ROLE makegood_gateway IN DATABASE :"database" SET idle_in_transaction_session_timeout = '5s';
-ALTER ROLE makegood_gateway IN DATABASE :"database" SET default_transaction_read_only = on;
 ALTER ROLE makegood_reader IN DATABASE :"database" SET lock_timeout = '2s';
 ALTER ROLE makegood_reader IN DATABASE :"database" SET statement_timeout = '1min';
 ALTER ROLE makegood_reader IN DATABASE :"database" SET idle_in_transaction_session_timeout = '1min';
