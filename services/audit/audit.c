@@ -71,7 +71,8 @@ static struct mg_render_input input_of(const struct row *row, const char *order_
     return (struct mg_render_input){.workflow = options->workflow,
                                     .order_id = order_id,
                                     .payload = options->payload,
-                                    .results = row->results};
+                                    .results = row->results,
+                                    .accepted_at_ms = row->audit->accepted_at_ms};
 }
 
 /* ---- the request ---- */
@@ -305,6 +306,7 @@ enum mg_class mg_audit_run(const struct mg_audit_options *options, struct mg_aud
     audit->options = *options;
     audit->arena = mg_arena_create(ARENA_MAX_BYTES);
     snprintf(audit->order_id, sizeof(audit->order_id), "service-test-%016" PRIx64, mg_random_u64());
+    audit->accepted_at_ms = mg_clock_wall_ms();
     struct row row = {.audit = audit, .err = err};
     memcpy(row.results, options->results, sizeof(row.results));
     enum mg_class class = audit->arena != NULL ? mg_caller_open(audit, &row.caller, err)

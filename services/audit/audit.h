@@ -101,6 +101,7 @@ struct mg_audit {
     struct mg_audit_options options;
     struct mg_arena *arena;
     char order_id[MG_ORDER_ID_MAX + 1]; /* the beginning of the three orders' ids */
+    int64_t accepted_at_ms;             /* of all three: a key carries the same bytes whenever it is used */
     struct mg_audit_seen seen[MG_AUDIT_CALL_COUNT];
     struct mg_finding findings[MG_PROMISE_COUNT];
     struct mg_advice advice;

@@ -3,12 +3,14 @@
  * for statuses would never learn the reason. Then it publishes the body as it came, and answers when the
  * broker has confirmed it. The same request may be sent again after any failure: its order has the same id.
  *
- * Between the look at the database and the scheduler's decision, another post may come in between, or a newer
- * version of the workflow. Then the scheduler rejects the submission, which stays in orders.rejected.
+ * Between the look at the database and the scheduler's decision, another post may come, or a newer version of
+ * the workflow; and the scheduler's moment of acceptance is a later one, by the database's clock. Then the
+ * scheduler may reject the submission, which stays in orders.rejected.
  */
 #include <stdio.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "core/key.h"
 #include "gateway/call.h"
 #include "io/amqp/broker.h"
@@ -150,6 +152,7 @@ static enum mg_class workflow_check(const struct mg_workflow *workflow, const st
     const struct mg_render_input input = {.workflow = workflow,
                                           .order_id = call->order_id,
                                           .payload = submission->payload,
+                                          .accepted_at_ms = mg_clock_wall_ms(),
                                           .is_high = submission->is_high};
     enum mg_class class = mg_workflow_payload_check(workflow, submission->payload, err);
     const struct mg_payload_need *lack =

@@ -88,7 +88,8 @@ def start(s, *words, clients=("shop", "other"), **options):
 def load(s):
     s.load_workflow("priced", [step("charge", "payment", do={"method": "POST", "path": "/charges", "body": "${/payload}"})],
                     output={"price": "${/payload/price}"}, labels={"customer": "${/payload/customer}"},
-                    input={"price": "number", "customer": "text"})
+                    input={"price": "number", "customer": "text"},
+                    require=[{"that": "time(order.accepted_at) > time('2020-01-01T00:00:00Z')", "text": "an order is accepted now"}])
 
 
 def order_of(price="14.00", customer="17", order_id=None):

@@ -103,7 +103,7 @@ START_TEST(apply_is_idempotent_and_check_names_what_is_missing)
 {
     apply();
     ck_assert_int_eq(made_count, 0);
-    ck_assert_int_eq(line_count, 8 + 7 + 4);
+    ck_assert_int_eq(line_count, 8 + 8 + 4);
     struct mg_err err;
     const char *services[] = {service, "test-nobody-serves-this"};
     struct mg_topology_names names = {.services = services, .service_count = 1};

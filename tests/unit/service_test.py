@@ -413,6 +413,13 @@ class ServiceTest(unittest.TestCase):
         self.assertEqual(json.loads(service.calls[1][3]), {"for": "Ada", "of": 7.0})
         self.assertIn(b"7.0", service.calls[1][3])
         self.assertEqual((found["workflow"], found["step"]), ("w", "buy"))
+        dated = {"do": {"method": "POST", "path": "/a/things", "body": {"at": "${= order.accepted_at}"}}}
+        service = self.start(Service)
+        self.audit(service, "--workflow", self.workflow(**dated), *values, path="", code=DONE)
+        moments = [json.loads(call[3])["at"] for call in service.calls if call[0] == "POST"]
+        self.assertGreater(len(moments), 2)
+        self.assertEqual(len(set(moments)), 1, moments)
+        self.assertGreater(moments[0], "2026")
         missing = self.run_text(service.url, "--workflow", self.workflow(), *values[:2], code=USAGE)
         self.assertIn("/results/ask/id", missing.stderr)
 
