@@ -117,6 +117,16 @@ def an_order_over_http_is_its_client_s_and_brings_its_output_or_cause(s):
     door.get(order_id, 404, client="other")
     door.get("never-posted", 404, wait="100ms")
     door.get("never-posted", 404, wait=None)
+    scheduler = s.cluster.schedulers[0]
+    scheduler.pause()
+    try:
+        queued, first = order_of()
+        door.post(first)
+        assert door.get(queued, wait=None)["state"] == "posted"
+        door.post(order_of("15.00", order_id=queued)[1], 409)
+    finally:
+        scheduler.resume()
+    assert door.get(queued)["state"] == "processed"
 
     plain = {"workflow": "priced", "payload": {"price": 3, "customer": "17"}}
     keyed = door.post(plain, Idempotency_Key='"key-1"')
@@ -154,9 +164,9 @@ def an_order_over_http_is_its_client_s_and_brings_its_output_or_cause(s):
         seen, _, data = door.ask("GET", "/v1/orders" + query, client=client)
         assert seen == 200, data
         return {row["order_id"] for row in json.loads(data)["orders"]}
-    mine = {order_id, keyed["order_id"], declined, slow}
+    mine = {order_id, queued, keyed["order_id"], declined, slow}
     assert listed() == mine and listed("?label=customer=18") == {slow} == listed("?state=cancelled"), listed()
-    assert listed("?label=customer=17&state=processed") == {order_id, keyed["order_id"]}
+    assert listed("?label=customer=17&state=processed") == {order_id, queued, keyed["order_id"]}
     assert not listed(client="other") & mine and len(listed(client="other")) == 1
     for _ in range(50):
         door.post(order_of(customer="many")[1])
@@ -235,6 +245,11 @@ def each_status_of_the_contract_is_given(s):
     assert door.ask("GET", "/v1/orders", **page)[1]["Access-Control-Allow-Origin"] == page["Origin"]
     assert door.ask("OPTIONS", "/v1/orders", client=None, Origin="https://evil.example.org")[0] == 405
     assert "Access-Control-Allow-Origin" not in door.ask("GET", "/v1/orders", Origin="https://evil.example.org")[1]
+
+    way = ("orders.intake", "makegood.intake.shop", "orders.intake")
+    s.client.channel.queue_unbind(*way)
+    assert door.ask("POST", "/v1/orders", order_of()[1])[0] == 503, "the broker returns it"
+    s.client.channel.queue_bind(*way)
 
     idle = [socket.create_connection(("127.0.0.1", door.port), timeout=SOON_S) for _ in range(300)]
     for line in idle:
