@@ -153,7 +153,8 @@ static void dispatch_check(const struct mg_order_record *record, int step, const
 static void failed_check(const struct mg_order_record *record, const struct sim_moved *moved,
                          const char *name)
 {
-    if (moved->to != MG_STEP_UNDO_FAILED || !sim_check_moved_for(moved, MG_REASON_UNRENDERABLE)) {
+    if (record->order.steps[moved->step].state != MG_STEP_UNDO_FAILED || moved->to != MG_STEP_UNDO_FAILED ||
+        !sim_check_moved_for(moved, MG_REASON_UNRENDERABLE)) {
         return;
     }
     if (number_of(record->steps[moved->step].result) != NO_NUMBER) {
@@ -166,13 +167,27 @@ static void failed_check(const struct mg_order_record *record, const struct sim_
     }
 }
 
+/* A request that cannot be built has an event of its own, behind that of its dispatch. */
+static void event_check(const struct mg_order_record *record, const struct mg_workflow *workflow,
+                        const struct mg_event_record *event)
+{
+    struct sim_moved moved;
+    for (int k = 0; sim_check_moved(event, workflow, k, &moved); k++) {
+        if (moved.step >= 0 && workflow->plan.steps[moved.step].needs_result) {
+            failed_check(record, &moved, workflow->steps[moved.step].name);
+        }
+    }
+}
+
 void sim_check_learn_committed(const struct mg_order_record *before, const struct mg_order_write *write)
 {
     const struct mg_order_record *record = write->record;
     const struct sim_submitted *order = sim_submitted_find(mg_slice_of(record->order_id));
     const struct mg_workflow *workflow = sim_check_workflow(record->workflow);
-    bool is_judged = before != NULL && write->event_count == 1 && !order->is_tail_lost;
-    for (int i = 0; is_judged && i < workflow->plan.step_count; i++) {
+    if (before == NULL || order->is_tail_lost) {
+        return;
+    }
+    for (int i = 0; write->event_count == 1 && i < workflow->plan.step_count; i++) {
         const struct mg_step *is = &record->order.steps[i], *was = &before->order.steps[i];
         if (!workflow->plan.steps[i].needs_result) {
             continue;
@@ -182,10 +197,7 @@ void sim_check_learn_committed(const struct mg_order_record *before, const struc
             dispatch_check(record, i, workflow->steps[i].name);
         }
     }
-    struct sim_moved moved;
-    for (int k = 0; is_judged && sim_check_moved(&write->events[0], workflow, k, &moved); k++) {
-        if (moved.step >= 0 && workflow->plan.steps[moved.step].needs_result) {
-            failed_check(record, &moved, workflow->steps[moved.step].name);
-        }
+    for (int i = 0; i < write->event_count; i++) {
+        event_check(record, workflow, &write->events[i]);
     }
 }
