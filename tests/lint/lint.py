@@ -152,15 +152,13 @@ def circle_of(graph):
 
 def calls_of(names, objects):
     """For each of the C files: the others of them with a function that it names, by their objects."""
-    home, wanted = {}, {}
-    for name in names:
-        wanted[name] = set()
-        _, text = run(["nm", "--format=posix", str(objects / f"{pathlib.Path(name).name}.o")])
-        for symbol, kind, *_ in (line.split() for line in text.splitlines() if len(line.split()) > 1):
-            if kind == "U":
-                wanted[name].add(symbol)
-            elif kind in "TDBR":
-                home[symbol] = name
+    home, wanted = {}, {name: set() for name in names}
+    by_object = {str(objects / f"{pathlib.Path(name).name}.o"): name for name in names}
+    for place, symbol, kind, *_ in symbols_of(by_object):
+        if kind == "U":
+            wanted[by_object[place]].add(symbol)
+        elif kind in "TDBR":
+            home[symbol] = by_object[place]
     return {name: {home[symbol] for symbol in wanted[name] if home.get(symbol, name) != name} for name in names}
 
 
@@ -233,20 +231,26 @@ def check_names(build):
     objects = {name: place for name, place in objects_of(build).items() if name in names}
     if len(objects) < len(names) / 2:
         findings.append(f"common:0: of {len(names)} files only {len(objects)} have an object in {build}")
-    for name, place in sorted(objects.items()):
-        _, text = run(["nm", "--format=posix", "--defined-only", "--extern-only", place])
-        findings += [f"{name}:1: {words[0]} is visible to other files and needs the prefix mg_ or MG_"
-                     for words in map(str.split, text.splitlines())
-                     if words and words[0] != "main" and not words[0].startswith(("mg_", "MG_", "_"))]
+    for place, symbol, *_ in symbols_of(objects.values(), "--defined-only", "--extern-only"):
+        if symbol != "main" and not symbol.startswith(("mg_", "MG_", "_")):
+            name = next(name for name in names if objects.get(name) == place)
+            findings.append(f"{name}:1: {symbol} is visible to other files and needs the prefix mg_ or MG_")
     return findings
+
+
+def symbols_of(objects, *options):
+    """Yields each symbol of the object files as words: the file, the name, the kind."""
+    _, text = run(["nm", "--format=posix", "--print-file-name", *options, *objects])
+    for line in text.splitlines():
+        place, _, rest = line.partition(": ")
+        yield [place, *rest.split()]
 
 
 def objects_of(build):
     """The object files of our own sources, by source."""
     found = {}
     for entry in json.loads((pathlib.Path(build) / "compile_commands.json").read_text(encoding="utf-8")):
-        words = shlex.split(entry["command"])
-        place = pathlib.Path(entry["directory"]) / words[words.index("-o") + 1]
+        place = pathlib.Path(entry["directory"]) / re.search(r" -o (\S+)", entry["command"]).group(1)
         if place.exists():
             found[os.path.relpath(os.path.realpath(entry["file"]), ROOT)] = str(place)
     return found
