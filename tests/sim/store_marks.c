@@ -62,7 +62,7 @@ static bool is_valid(const struct sim_service *row, int64_t now_ms)
 /* The reports of one call and their verdicts: all are judged before any is written. */
 struct said {
     struct sim_service *states; /* one per instance, the last, in the order of arrival */
-    bool *is_refused, *is_crowded;
+    bool *is_newcomer, *is_refused, *is_crowded;
     int count;
 };
 
@@ -77,11 +77,6 @@ static void said_add(struct said *said, const struct sim_service *state)
     said->states[said->count++] = *state;
 }
 
-static bool is_newcomer(const struct sim_tables *tables, const struct sim_service *state)
-{
-    return service_find(tables->services, tables->service_count, state) == NULL;
-}
-
 static void said_judge(struct said *said, int index, const struct sim_tables *tables, int64_t now_ms)
 {
     const struct sim_service *state = &said->states[index];
@@ -92,16 +87,20 @@ static void said_judge(struct said *said, int index, const struct sim_tables *ta
         valid += is_of_it && is_valid(&tables->services[i], now_ms);
     }
     for (int i = 0; i < said->count; i++) {
-        newcomers +=
-            mg_slice_equal(said->states[i].service, state->service) && is_newcomer(tables, &said->states[i]);
+        newcomers += said->is_newcomer[i] && mg_slice_equal(said->states[i].service, state->service);
         nth = i == index ? newcomers : nth;
     }
-    said->is_refused[index] = is_newcomer(tables, state) && nth + valid > MG_SERVICE_INSTANCES_MAX;
+    said->is_refused[index] = said->is_newcomer[index] && nth + valid > MG_SERVICE_INSTANCES_MAX;
     said->is_crowded[index] = newcomers > 0 && kept + newcomers > MG_SERVICE_INSTANCES_MAX;
 }
 
 static void said_judge_all(struct said *said, const struct sim_tables *tables, int64_t now_ms)
 {
+    for (int i = 0; i < said->count; i++) {
+        said->is_newcomer = sim_grow(said->is_newcomer, i, sizeof(*said->is_newcomer));
+        said->is_newcomer[i] =
+            service_find(tables->services, tables->service_count, &said->states[i]) == NULL;
+    }
     for (int i = 0; i < said->count; i++) {
         said->is_refused = sim_grow(said->is_refused, i, sizeof(*said->is_refused));
         said->is_crowded = sim_grow(said->is_crowded, i, sizeof(*said->is_crowded));
@@ -210,6 +209,7 @@ static void put_service_states(struct sim_input *input, struct sim_output *outpu
         said_put(&said, tables, now_ms);
     }
     free(said.states);
+    free(said.is_newcomer);
     free(said.is_refused);
     free(said.is_crowded);
 }
