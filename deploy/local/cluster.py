@@ -108,11 +108,12 @@ class OneAccess:
 
 class Cluster:
     """Options: the number of processes of each service, the services called, extra options by service name, the folder of
-    workflows (None: none are loaded), the sources of the build, the accounts at the servers (`access`)."""
+    workflows (None: none are loaded), the sources of the build, the accounts at the servers (`access`), and whether the
+    database has its schema already."""
 
     def __init__(self, scratch, build, dsn, url, schedulers=2, agents=2, supervisors=2, services=SERVICES,
                  workflows=SAMPLE / "workflows", options=None, edit_service=None, env=None, outlives=False, source=REPOSITORY,
-                 access=None):
+                 access=None, is_migrated=False):
         self.scratch = pathlib.Path(scratch)
         self.bin = self.migrations = None
         self.use(build, source)
@@ -124,6 +125,7 @@ class Cluster:
         self.edit_service = edit_service or (lambda name, definition: definition)
         self.env = env or {}
         self.outlives = outlives
+        self.is_migrated = is_migrated
         self.successors = 0
         self.remotes = {name: Remote(self, name) for name in self.services if name in SERVICES}
         self.schedulers, self.supervisors, self.agents = [], [], []  # agents: all, of every service
@@ -163,7 +165,8 @@ class Cluster:
     def prepare(self):
         """Schema, topology and workflows: what an operator does once."""
         deployer = self.env_of("deployer", "owner")
-        self.tool("db", "migrate", "--migrations", self.migrations, env=deployer)
+        if not self.is_migrated:
+            self.tool("db", "migrate", "--migrations", self.migrations, env=deployer)
         words = []
         for name in self.services:
             words += ["--service", name]

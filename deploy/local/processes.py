@@ -2,7 +2,7 @@
 
 Every process has a log file, is known by its pid, and is ended when the program ends, also by SIGINT and SIGTERM (see
 `end_on_signals`). Nothing is ever looked up by name. A wait has a condition and a deadline; the condition is
-polled every POLL_S, often enough that the delay does not matter.
+polled every POLL_S at first, and less often the longer the wait lasts.
 """
 
 import atexit
@@ -19,6 +19,8 @@ import urllib.error
 import urllib.request
 
 POLL_S = 0.02
+POLL_MOST_S = 0.1
+POLL_SHARE = 0.1  # of the time waited so far: polling prolongs no wait by more
 LOG_END = 4000  # characters of a log: some twenty lines of it
 # Below the ephemeral range (32768 up). Otherwise a client that retries a port without a listener can get that very port
 # as its own source port, and then connects to itself.
@@ -33,17 +35,19 @@ class Failure(Exception):
 
 def wait_until(condition, what, timeout_s=30.0, alive=None):
     """Waits until condition() is true and returns its value. `alive` is a process that must live on meanwhile."""
-    deadline = time.monotonic() + timeout_s
+    began = time.monotonic()
+    deadline = began + timeout_s
     while True:
         value = condition()
         if value:
             return value
         if alive is not None and alive.popen.poll() is not None:
             raise Failure(f"{alive.name} ended with {alive.popen.returncode} while waiting until {what}\n{alive.tail()}")
-        if time.monotonic() > deadline:
+        now = time.monotonic()
+        if now > deadline:
             tail = f"\n{alive.tail()}" if alive is not None else ""
             raise Failure(f"waited {timeout_s:g} s in vain until {what}{tail}")
-        time.sleep(POLL_S)
+        time.sleep(min(POLL_MOST_S, max(POLL_S, POLL_SHARE * (now - began))))  # POLL_S at the least
 
 
 taken_ports = []

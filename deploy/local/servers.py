@@ -4,6 +4,7 @@ They are servers as in production where it matters (fsync on, quorum queues on d
 runs on this machine already: own ports, own node name, own epmd, own cookie, own user.
 """
 
+import fcntl
 import glob
 import json
 import os
@@ -23,6 +24,7 @@ CTL_S = 180.0    # of rabbitmqctl: beside other work on two cores a minute is so
 ACTOR = "makegood"  # whom RabbitMQ notes as the author of a change
 PROGRAM_S = 300  # of initdb, pg_basebackup, psql: none waits for another process, but a disk may be busy
 DATABASE = "makegood"
+TEMPLATE = "makegood_template"
 ROLE = "makegood"
 
 
@@ -168,8 +170,19 @@ class Postgres:
             raise Failure(f"psql failed: {done.stderr.strip()}: {sql}")
         return [line.split("\t") for line in done.stdout.splitlines()]
 
-    def create_database(self, database):
-        self.psql(f'CREATE DATABASE "{database}"', "postgres")
+    def create_database(self, database, template="template1"):
+        self.psql(f'CREATE DATABASE "{database}" TEMPLATE "{template}"', "postgres")
+
+    def template(self, fill):
+        """The name of a database to copy: made at the first call by any program, and filled by fill(dsn)."""
+        with open(self.folder / "template.lock", "a", encoding="ascii") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            if not self.psql(f"SELECT 1 FROM pg_database WHERE datname = '{TEMPLATE}' AND datistemplate", "postgres"):
+                self.psql(f'DROP DATABASE IF EXISTS "{TEMPLATE}"', "postgres")  # of a call that failed half-way
+                self.create_database(TEMPLATE)
+                fill(self.dsn_of(TEMPLATE))
+                self.psql(f'ALTER DATABASE "{TEMPLATE}" IS_TEMPLATE true ALLOW_CONNECTIONS false', "postgres")
+        return TEMPLATE
 
     def kill(self):
         self.process.kill()
@@ -415,7 +428,7 @@ class Servers:
 def describe(both, path):
     """Writes down how to reach servers that run, for another program of this package."""
     text = json.dumps({
-        "postgres": {"port": both.postgres.port, "password": both.postgres.password},
+        "postgres": {"folder": str(both.postgres.folder), "port": both.postgres.port, "password": both.postgres.password},
         "rabbit": {"folder": str(both.rabbit.folder), "node": both.rabbit.node, "port": both.rabbit.port,
                    "dist_port": both.rabbit.dist_port, "epmd_port": both.rabbit.epmd_port},
     })
@@ -427,10 +440,8 @@ def describe(both, path):
 def attach(path):
     """Servers that another program started and described: to be used, not to be started or killed."""
     described = json.loads(pathlib.Path(path).read_text(encoding="ascii"))
-    folder = pathlib.Path(described["rabbit"]["folder"])
-    both = Servers(folder.parent)
+    both = Servers(pathlib.Path(described["rabbit"]["folder"]).parent)
     for server, values in ((both.postgres, described["postgres"]), (both.rabbit, described["rabbit"])):
         for name, value in values.items():
-            setattr(server, name, value)
-    both.rabbit.folder = folder
+            setattr(server, name, value if name != "folder" else pathlib.Path(value))
     return both

@@ -9,6 +9,7 @@ import json
 import os
 import re
 import secrets
+import subprocess
 import time
 import traceback
 import uuid
@@ -19,7 +20,11 @@ import psycopg2
 from local import cluster, processes, servers
 
 DEADLINE_S = 45.0  # on an idle machine every condition here needs less than a tenth of it
+PUMP_S = 0.1  # of waiting for the next message; it ends with the message
+ONE_OF_EACH = {"schedulers": 1, "agents": 1, "supervisors": 1}
+PAIRS = {"schedulers": 2, "agents": 2, "supervisors": 2}  # where a process stands still or dies and another goes on
 TERMINAL = ("processed", "compensated", "cancelled", "error")
+MIGRATIONS = cluster.REPOSITORY / "deploy" / "postgres"
 SANITIZER = re.compile(r"(ERROR: (Address|Leak)Sanitizer|runtime error:|SUMMARY: \w+Sanitizer).*")
 
 
@@ -68,8 +73,8 @@ class Client:
         self.publish(order.body, "orders.intake.high" if high else "orders.intake", message_id=order.order_id,
                      correlation_id=order.correlation_id, reply_to=reply_to or self.queue, headers=headers)
 
-    def pump(self):
-        self.connection.process_data_events(time_limit=processes.POLL_S)
+    def pump(self, time_limit_s=PUMP_S):
+        self.connection.process_data_events(time_limit=time_limit_s)
 
     def statuses(self, order_id):
         """Statuses of one order by seq, each once."""
@@ -130,7 +135,7 @@ class Stage:
             dsn, url = both.postgres.dsn, both.rabbit.url
         else:  # a database and a virtual host of the scenario's own in the shared servers
             name = "e2e_" + secrets.token_hex(6)
-            both.postgres.create_database(name)
+            both.postgres.create_database(name, both.postgres.template(migrate))
             both.rabbit.create_vhost(name)
             dsn, url = both.postgres.dsn_of(name), both.rabbit.url_of(name)
         self.dsn, self.url = dsn, url  # for clients of a scenario: never with TLS
@@ -140,7 +145,8 @@ class Stage:
             options["env"] = {"MAKEGOOD_AMQP_CA_FILE": str(both.tls.ca), "MAKEGOOD_AMQP_CERT_FILE": str(certificate),
                               "MAKEGOOD_AMQP_KEY_FILE": str(key), **options.get("env", {})}
         access = options.pop("access", lambda _both, _scratch: None)(both, scratch)
-        self.cluster = cluster.Cluster(scratch, cluster.build_folder(), dsn, url, workflows=None, access=access, **options)
+        self.cluster = cluster.Cluster(scratch, cluster.build_folder(), dsn, url, workflows=None, access=access,
+                                       is_migrated=not owns_servers, **{**ONE_OF_EACH, **options})
         self.clients, self.database = [], None
         self.others = []                  # processes beside the cluster's, with the same checks at their end
         self.expects_open_orders = False  # set by a scenario that leaves orders open on purpose
@@ -217,7 +223,7 @@ class Stage:
             for client in self.clients:
                 if client.connection.is_open:
                     try:
-                        client.pump()
+                        client.pump(processes.POLL_S)
                     except pika.exceptions.AMQPError:
                         pass  # the scenario killed its broker; the database has the state then
             return condition()
@@ -321,9 +327,19 @@ def step(name, service, after=(), undo=True, verify=False, **fields):
     return definition
 
 
+def migrate(dsn):
+    """Gives a database the schema, as an operator does."""
+    tool = cluster.build_folder() / "bin" / "makegood"
+    done = subprocess.run([tool, "db", "migrate", "--migrations", MIGRATIONS], capture_output=True, text=True, check=False,
+                          env={**processes.plain_environment(), "MAKEGOOD_PG_DSN": dsn})
+    if done.returncode != 0:
+        raise processes.Failure(f"makegood db migrate ended with {done.returncode}: {done.stderr}")
+
+
 def scenario(own_servers=False, tls=False, **options):
-    """Marks a scenario. own_servers: it kills or starves a server; otherwise it may share them with other tests. tls: own servers,
-    which Makegood reaches by TLS only."""
+    """Marks a scenario. own_servers: it kills or starves a server; otherwise it may share them with other tests, and its database is
+    a copy of one with the schema. tls: own servers, which Makegood reaches by TLS only. Options as those of a cluster, with one of
+    each service unless they state another number."""
     def mark(function):
         @functools.wraps(function)
         def run():

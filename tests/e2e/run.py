@@ -18,11 +18,12 @@ def is_scenario(node):
     return False
 
 
-def scenarios():
-    """{name: module} of all scenarios, found without running anything."""
+def scenarios(name=""):
+    """{name: module} of all scenarios, found without running anything; with a name, only the files that have it are parsed."""
     found = {}
     for path in sorted(HERE.glob("test_*.py")):
-        for node in ast.parse(path.read_text(encoding="utf-8")).body:
+        text = path.read_text(encoding="utf-8")
+        for node in ast.parse(text).body if f"def {name}" in text else ():
             if isinstance(node, ast.FunctionDef) and is_scenario(node):
                 if node.name in found:
                     raise SystemExit(f"{path.name}: there are two scenarios {node.name}")
@@ -31,10 +32,10 @@ def scenarios():
 
 
 def main(words):
-    known = scenarios()
     if words == ["--list"]:
-        print("\n".join(known))
+        print("\n".join(scenarios()))
         return 0
+    known = scenarios(words[0]) if len(words) == 1 else {}
     if len(words) != 1 or words[0] not in known:
         print(__doc__, file=sys.stderr)
         return 2

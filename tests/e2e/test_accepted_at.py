@@ -13,7 +13,7 @@ def posts(path):
     return {"method": "POST", "path": path, "body": {"at": AT, "by": "${= time(order.accepted_at) + duration('36h')}"}}
 
 
-@scenario(schedulers=1)
+@scenario()
 def the_moment_of_acceptance_outlives_the_scheduler_that_took_it(s):
     """Would catch: a moment that is taken anew by another process, so that a key carries other bytes the second time."""
     s.load_workflow("timed", [step("ship", "carrier", do=posts("/bookings")),

@@ -42,7 +42,7 @@ BAD = {  # name: (body, a word that the reason must hold)
 }
 
 
-@scenario(schedulers=1)
+@scenario()
 def every_bad_submission_is_rejected_with_its_reason_and_kept(s):
     """Would catch: a crash, a silent loss, or a row made of nonsense."""
     for number, (name, (body, word)) in enumerate(BAD.items()):
@@ -73,7 +73,7 @@ def every_bad_submission_is_rejected_with_its_reason_and_kept(s):
     s.client.wait_status(order, "processed")
 
 
-@scenario(schedulers=1)
+@scenario()
 def what_brings_a_note_of_its_death_is_refused_and_kept(s):
     """Would catch: bytes that are acked unread; a letter that a requeue attributes to another client; orders of a delay queue that
     vanish."""
@@ -267,7 +267,7 @@ def resident_kib(pid):
         return next(int(line.split()[1]) for line in status if line.startswith("VmRSS"))
 
 
-@scenario(agents=1)
+@scenario()
 def a_remote_that_answers_nonsense_is_classified_and_memory_stays_flat(s):
     """Would catch: a redirect followed, an endless body kept, garbage taken for success or for proof of absence."""
     s.load_workflow("wild", [step("charge", "payment", complete_within="3s", retry={"attempts": 2, "backoff": "50ms"})])
@@ -314,7 +314,7 @@ def unreachable(name, service):
     return service
 
 
-@scenario(agents=1, edit_service=unreachable)
+@scenario(edit_service=unreachable)
 def a_remote_that_cannot_be_reached_has_executed_nothing(s):
     """Would catch: a name or certificate failure taken for a maybe, which would be undone or verified in vain."""
     s.load_workflow("nameless", [step("charge", "payment")], complete_within="4s")
@@ -325,7 +325,7 @@ def a_remote_that_cannot_be_reached_has_executed_nothing(s):
         assert s.state(order) == "compensated" and s.step(order, name)["maybe"] is False, s.story(order)
 
 
-@scenario(own_servers=True, schedulers=1, agents=1, supervisors=1)
+@scenario(own_servers=True)
 def services_that_find_no_server_say_so_once_and_recover(s):
     """Would catch: a service that exits, floods its log or never connects when it started before its servers."""
     for process in s.cluster.all:

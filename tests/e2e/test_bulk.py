@@ -8,7 +8,7 @@ from harness import scenario, step
 from test_failpoints import PLACES
 
 ORDERS = 60
-PAY = {"services": ("payment",), "schedulers": 1, "agents": 1, "supervisors": 1}
+PAY = {"services": ("payment",)}
 BURST_S = 1  # the burst that the rate limiter allows after a delay (MG_BULK_BURST_US)
 
 

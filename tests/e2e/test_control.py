@@ -88,7 +88,7 @@ def a_paused_service_is_called_by_no_replica_and_no_attempt_is_lost(s):
     assert noted[0]["subject"] == "payment" and noted[0]["detail"]["is_paused"] is True, noted
 
 
-@scenario(agents=3, services=("payment",))
+@scenario(agents=3, services=("payment",), schedulers=2, supervisors=2)
 def a_limit_is_of_all_replicas_together(s):
     """Would catch: a limit that each replica applies by itself, one that a restarted agent loses, and one that stays after its
     removal."""
@@ -117,7 +117,7 @@ def a_limit_is_of_all_replicas_together(s):
     assert_nothing_counted(s)
 
 
-@scenario(agents=3, services=("payment",))
+@scenario(agents=3, services=("payment",), supervisors=2)
 def a_pause_outlives_its_leader_and_ends_by_the_next_ones_word(s):
     """Would catch: agents that resume when they receive nothing; a new leader that has lost the settings, or that agents ignore."""
     s.load_workflow("pay", [step("charge", "payment")])
@@ -141,7 +141,7 @@ def a_pause_outlives_its_leader_and_ends_by_the_next_ones_word(s):
     assert_nothing_counted(s)
 
 
-@scenario(agents=1, services=("payment",))
+@scenario(services=("payment",))
 def a_service_that_is_gone_is_forgotten_until_an_agent_of_it_reports(s):
     """Would catch: a row "no agent" that stays for ever; a live service that is forgotten by mistake; one that stays unknown."""
     def is_listed():

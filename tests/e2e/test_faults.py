@@ -6,7 +6,7 @@ import time
 
 import psycopg2
 
-from harness import scenario, step
+from harness import PAIRS, scenario, step
 from local import processes
 
 ORDERS = 60
@@ -75,25 +75,25 @@ def kill_and_check(s, victim):
     victim.start().wait_ready()
 
 
-@scenario()
+@scenario(**PAIRS)
 def a_killed_scheduler_loses_nothing_and_nobody_waits(s):
     """Would catch: a cause acked before its effects were durable."""
     kill_and_check(s, s.cluster.schedulers[0])
 
 
-@scenario()
+@scenario(**PAIRS)
 def a_killed_agent_loses_nothing_and_nobody_waits(s):
     """Would catch: a request acked before its reply was confirmed."""
     kill_and_check(s, s.cluster.agents_of("payment")[0])
 
 
-@scenario()
+@scenario(**PAIRS)
 def a_killed_supervisor_loses_nothing_and_nobody_waits(s):
     """Would catch: state that exists only in the memory of one supervisor."""
     kill_and_check(s, leader(s))
 
 
-@scenario(schedulers=1, agents=1, supervisors=1)
+@scenario()
 def everything_of_ours_killed_at_once_comes_back(s):
     """Would catch: state in memory that the tables do not have."""
     load_long(s)
@@ -107,7 +107,7 @@ def everything_of_ours_killed_at_once_comes_back(s):
     check_told(s, orders)
 
 
-@scenario(own_servers=True)
+@scenario(own_servers=True, **PAIRS)
 def a_killed_broker_comes_back_and_nothing_is_lost(s):
     """Would catch: a message that was taken for delivered, or a service that does not connect again."""
     s.servers.rabbit.settle()  # or the kill may hit queues that RabbitMQ itself has not yet written down
@@ -124,7 +124,7 @@ def a_killed_broker_comes_back_and_nothing_is_lost(s):
         process.wait_ready()
 
 
-@scenario(own_servers=True)
+@scenario(own_servers=True, **PAIRS)
 def a_killed_database_comes_back_and_nothing_is_lost(s):
     """Would catch: a commit taken for done, or one that is done twice because its answer was lost."""
     load_long(s)
@@ -144,7 +144,7 @@ def leader(s):
                                 and supervisor.metric("makegood_supervisor_leading") == 1), None), "a supervisor leads")
 
 
-@scenario()
+@scenario(supervisors=2)
 def another_supervisor_leads_within_two_seconds_of_a_kill(s):
     """Would catch: a lock that outlives its holder."""
     old = leader(s)
@@ -156,7 +156,7 @@ def another_supervisor_leads_within_two_seconds_of_a_kill(s):
     assert time.monotonic() - began < 2.0, f"it took {time.monotonic() - began:.2f} s"
 
 
-@scenario()
+@scenario(**PAIRS)
 def a_paused_leader_is_replaced_and_changes_nothing_on_waking(s):
     """Would catch: two leaders after a pause, without a fence by their epochs."""
     old = leader(s)
@@ -197,19 +197,19 @@ def pause_and_check(s, victim):
     check_told(s, orders)
 
 
-@scenario()
+@scenario(**PAIRS)
 def a_paused_scheduler_is_taken_over_and_changes_nothing_on_waking(s):
     """Would catch: writes that are not guarded by the version."""
     pause_and_check(s, s.cluster.schedulers[0])
 
 
-@scenario()
+@scenario(**PAIRS)
 def a_paused_agent_is_taken_over_and_changes_nothing_on_waking(s):
     """Would catch: an effect or a reply that counts twice."""
     pause_and_check(s, s.cluster.agents_of("payment")[0])
 
 
-@scenario(agents=1)
+@scenario()
 def a_request_past_its_complete_by_is_dropped_in_silence(s):
     """Would catch: an agent that acts, or answers, after the scheduler may have given the step to another one."""
     payment = s.cluster.agents_of("payment")[0]
@@ -222,7 +222,7 @@ def a_request_past_its_complete_by_is_dropped_in_silence(s):
     assert s.effect(order, "charge", "payment")["effects"] == 0
 
 
-@scenario(schedulers=4, agents=1, options={"scheduler": ("--prefetch", 4)})
+@scenario(schedulers=4, options={"scheduler": ("--prefetch", 4)})
 def many_schedulers_take_each_order_once(s):
     """Would catch: a claim that is not exclusive."""
     load_long(s)
@@ -242,7 +242,7 @@ def many_schedulers_take_each_order_once(s):
     check_told(s, [(order, "processed") for order in [first, *orders]])
 
 
-@scenario()
+@scenario(**PAIRS)
 def services_end_on_sigterm_with_work_in_hand_and_lose_nothing(s):
     """Would catch: a deployment that loses or doubles orders."""
     load_long(s)
@@ -255,14 +255,14 @@ def services_end_on_sigterm_with_work_in_hand_and_lose_nothing(s):
     check_told(s, orders)
 
 
-@scenario(own_servers=True)
+@scenario()
 def a_supervisor_refuses_to_lead_through_a_transaction_pool(s):
     """Would catch: a leader's lock on a session that a pool shares among clients."""
-    port = processes.free_port()
+    port, database = processes.free_port(), s.dsn.rpartition("/")[2]
     users = s.scratch / "users.txt"
     users.write_text(f'"makegood" "{s.servers.postgres.password}"\n', encoding="ascii")
     ini = s.scratch / "pgbouncer.ini"
-    ini.write_text(f"[databases]\nmakegood = host=127.0.0.1 port={s.servers.postgres.port} dbname=makegood\n"
+    ini.write_text(f"[databases]\n{database} = host=127.0.0.1 port={s.servers.postgres.port} dbname={database}\n"
                    f"[pgbouncer]\nlisten_addr = 127.0.0.1\nlisten_port = {port}\nunix_socket_dir =\nauth_type = plain\n"
                    f"auth_file = {users}\npool_mode = transaction\nignore_startup_parameters = extra_float_digits,options\n",
                    encoding="ascii")
@@ -270,7 +270,7 @@ def a_supervisor_refuses_to_lead_through_a_transaction_pool(s):
         path.chmod(0o644)
     user = "postgres" if os.geteuid() == 0 else None  # pgbouncer refuses to run as root
     pooler = processes.Process("pgbouncer", ["/usr/sbin/pgbouncer", ini], s.scratch / "pgbouncer.log", user=user).start()
-    dsn = f"postgresql://makegood:{s.servers.postgres.password}@127.0.0.1:{port}/makegood"
+    dsn = f"postgresql://makegood:{s.servers.postgres.password}@127.0.0.1:{port}/{database}"
     pooled = s.cluster.make("supervisor", "supervisor-pooled")
     pooled.env["MAKEGOOD_PG_DSN"] = dsn
     pooled.start()
@@ -286,27 +286,25 @@ def assert_refused(s, words):
     assert refused.popen.returncode == 1 and words in refused.tail(50), refused.tail(50)
 
 
-@scenario(own_servers=True)
+@scenario()
 def services_refuse_a_database_that_forgets_commits(s):
     """Would catch: orders stored on a server without durable commits."""
-    s.servers.postgres.psql("ALTER DATABASE makegood SET synchronous_commit = off")
+    s.servers.postgres.psql(f'ALTER DATABASE "{s.dsn.rpartition("/")[2]}" SET synchronous_commit = off')
     assert_refused(s, "synchronous_commit")
-    s.servers.postgres.psql("ALTER DATABASE makegood RESET synchronous_commit")
 
 
-@scenario(own_servers=True)
+@scenario()
 def services_refuse_a_schema_that_does_not_serve_them(s):
     """Would catch: an old program that writes into tables of a newer schema."""
-    s.servers.postgres.psql("UPDATE makegood_migration SET version = version + 1000, serves_from = 1000"
-                            " WHERE version = (SELECT max(version) FROM makegood_migration)")
+    s.rows("UPDATE makegood_migration SET version = version + 1000, serves_from = 1000"
+           " WHERE version = (SELECT max(version) FROM makegood_migration) RETURNING version")
     assert_refused(s, "schema")
-    s.servers.postgres.psql("UPDATE makegood_migration SET version = version - 1000, serves_from = 1 WHERE version > 1000")
 
 
 ALERTS_LOCKED_S = 20  # ten times lock_timeout; a delivery that came again with each would be near its limit
 
 
-@scenario(agents=1)
+@scenario(schedulers=2, supervisors=2)
 def a_locked_table_costs_time_and_nothing_else(s):
     """Another session locks the alerts' table before its first write. Would catch: a session given up for a statement that waited
     in vain; consumers begun anew with each; dead letters; a flooded log."""

@@ -98,7 +98,7 @@ def order_of(price="14.00", customer="17", order_id=None):
                       f' "payload": {{"price": {price}, "customer": "{customer}"}}}}').encode()
 
 
-@scenario(agents=1, schedulers=1, supervisors=1)
+@scenario()
 def an_order_over_http_is_its_client_s_and_brings_its_output_or_cause(s):
     """Would catch: an answer before the broker's confirm, a second order for the same bytes, digits lost in an output, an order
     shown to another client, a cause that does not arrive, a wait without end."""
@@ -188,7 +188,7 @@ def cut_body(door, size):
             return ""
 
 
-@scenario(agents=1, schedulers=1, supervisors=1)
+@scenario()
 def each_status_of_the_contract_is_given(s):
     """Would catch: a status that the contract declares and the gateway never gives, or the other way round; an error that is no
     problem document; a hostile body that ends the gateway or is accepted."""
@@ -292,7 +292,7 @@ def processes_text(door, part):
         connection.close()
 
 
-@scenario(agents=1, schedulers=1, supervisors=1)
+@scenario()
 def a_gateway_killed_at_any_moment_leaves_one_order_for_each_post(s):
     """Would catch: an order that is lost with the gateway that accepted it, or made twice by the client's repetition."""
     load(s)
@@ -325,7 +325,7 @@ def a_gateway_killed_at_any_moment_leaves_one_order_for_each_post(s):
     assert not s.client.get("orders.rejected")
 
 
-@scenario(own_servers=True, access=OwnAccess, agents=1, schedulers=1, supervisors=1)
+@scenario(own_servers=True, access=OwnAccess)
 def a_gateway_has_the_rights_that_it_needs_and_no_others(s):
     """Would catch: a right that the gateway lacks, or one by which it could read a payload or give an operator's command."""
     for name in ("shop", "other"):

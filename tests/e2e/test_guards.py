@@ -174,7 +174,7 @@ def an_operators_verbs_meet_skipped_and_refused_steps(s):
     s.assert_effects(skipped, {("charge", "payment"): "none", ("ship", "carrier"): "done"})
 
 
-@scenario(schedulers=1)
+@scenario()
 def an_order_goes_on_under_the_version_that_accepted_it(s):
     """Would catch: guards of a newer version that skip steps of an order which was accepted without them."""
     s.load_workflow("grows", [step("reserve", "inventory"), step("charge", "payment", after=["reserve"])])
@@ -262,7 +262,7 @@ def to_json(payload):
     return json.dumps({**payload, "total": "@"}).replace('"@"', f"{total:.2f}")
 
 
-@scenario(schedulers=1, agents=1)
+@scenario()
 def branches_end_as_an_oracle_says_however_often_processes_die(s):
     """Would catch: a verdict that is lost or taken again with another result, a request of a step that was skipped, an undo of one,
     digits that a value loses. 200 orders of random branches; processes die between verdict and request."""

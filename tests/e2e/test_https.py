@@ -10,7 +10,7 @@ import urllib.request
 from harness import scenario, step
 from local import processes, servers
 
-ALONE = {"schedulers": 1, "agents": 0, "supervisors": 1, "services": ("payment",)}  # the scenario starts the rest
+ALONE = {"agents": 0, "services": ("payment",)}  # the scenario starts the rest
 
 
 def put(source, target):

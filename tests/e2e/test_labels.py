@@ -4,7 +4,7 @@ import json
 
 from harness import scenario, step
 
-ONE = {"services": ("payment",), "schedulers": 1, "agents": 1, "supervisors": 1}
+ONE = {"services": ("payment",)}
 LABELS = {"customer": "${/payload/customer}", "country": "${/payload/country}", "total": "${/payload/total}"}
 
 

@@ -7,7 +7,7 @@ import urllib.parse
 from harness import scenario, step
 from test_reach import StandIn, as_json
 
-OWN = {"schedulers": 1, "agents": 0, "supervisors": 1, "services": ("till", "van")}  # the scenario starts the agents
+OWN = {"agents": 0, "services": ("till", "van")}  # the scenario starts the agents
 RETRY = {"attempts": 2, "backoff": "20ms", "max_backoff": "100ms"}
 UNDO_RETRY = {"attempts": 20, "backoff": "20ms", "max_backoff": "200ms"}
 LOST = 0.2  # of all answers

@@ -6,7 +6,7 @@ from harness import scenario, step
 from test_learn import start_agents
 from test_reach import StandIn, as_json
 
-OWN = {"schedulers": 1, "agents": 0, "supervisors": 1, "services": ("bank", "post")}  # the scenario starts the agents
+OWN = {"agents": 0, "services": ("bank", "post")}  # the scenario starts the agents
 PENDING_ANSWERS = 4
 ORDERS = 30
 WORDS = {"code": "card_declined", "message": "the card was declined"}

@@ -3,7 +3,7 @@
 import re
 import subprocess
 
-from harness import scenario
+from harness import PAIRS, scenario
 
 # The metrics that dashboards and alerts of each kind of process use: one that is renamed breaks them.
 OF_ALL = ("makegood_build_info", "makegood_broker_up", "makegood_deliveries_total", "makegood_redeliveries_total",
@@ -21,7 +21,7 @@ OF = {
 }
 
 
-@scenario()
+@scenario(**PAIRS)
 def what_prometheus_scrapes_keeps_to_its_conventions_and_is_true(s):
     """Would catch: a metric against Prometheus' conventions, one that is gone, or a number that differs from the orders'."""
     processed = [s.client.submit(payload={"n": n}) for n in range(3)]
@@ -65,7 +65,7 @@ def what_prometheus_scrapes_keeps_to_its_conventions_and_is_true(s):
     assert leader.series("makegood_invariant_violations") == 0
 
 
-@scenario()
+@scenario(**PAIRS)
 def what_lies_in_the_database_and_in_queues_is_reported_by_the_leader(s):
     """Would catch: an order, an alert or a message that waits without a figure that shows it."""
     s.expects_open_orders = True

@@ -40,7 +40,7 @@ def left_count(scheduler):
     return int(re.search(r"(\d+) left to other", scheduler.get("/readyz")[1]).group(1))
 
 
-@scenario(schedulers=1)
+@scenario()
 def what_was_set_aside_as_newer_comes_back_by_a_requeue(s):
     """Would catch: a message that is lost in a roll-out in the wrong order, because it cannot be brought back."""
     s.client.publish(NEWER, "scheduler.replies", exchange="makegood.replies", type="reply", headers={"x-acquired-count": 15})

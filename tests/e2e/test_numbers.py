@@ -25,7 +25,7 @@ def exact(text):
     return json.loads(text, parse_int=Decimal, parse_float=Decimal)
 
 
-@scenario(schedulers=1, agents=0, supervisors=1, services=("bank",))
+@scenario(agents=0, services=("bank",))
 def any_number_passes_through_an_order(s):
     """Would catch: an order that a service's number breaks, or digits that change on their way to client, operator or console."""
     bank = Bank()
@@ -67,7 +67,7 @@ class Flood(StandIn):
         return 422, "application/json", b'{"code":"sold_out","message":"' + b"x" * 10_000_000 + b'"}', {}
 
 
-@scenario(schedulers=1, agents=0, supervisors=1, services=("bank",))
+@scenario(agents=0, services=("bank",))
 def a_refusal_of_ten_megabytes_is_cut_and_its_cause_is_clear(s):
     """Would catch: an agent that reads such a body whole, and an operator without the reason."""
     bank = Flood()

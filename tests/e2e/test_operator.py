@@ -38,7 +38,7 @@ def a_payload_is_repaired_and_its_step_resumed_with_a_new_key(s):
     assert s.rows("SELECT max(revision) AS newest FROM orders WHERE order_id = %s", order.order_id)[0]["newest"] == 2
 
 
-@scenario()
+@scenario(schedulers=2)
 def two_operators_or_one_who_clicks_twice_cause_one_change(s):
     """Would catch: a verb that acts on a state its operator has not seen."""
     s.load_workflow("stops", [step("charge", "payment")], on_failure="error")
@@ -143,7 +143,7 @@ def the_tool_tells_an_orders_story_and_why_it_does_not_move(s):
     s.cluster.tool("doctor")
 
 
-@scenario(schedulers=1, agents=1, supervisors=1)
+@scenario()
 def the_newest_of_a_story_too_long_to_be_shown_is_shown(s):
     """Would catch: an order that is polled for days, of which only the first hours are shown."""
     order = s.client.submit(payload={"n": 1})
@@ -229,7 +229,7 @@ def a_dead_letter_raises_an_alert_and_can_be_requeued_or_dropped(s):
     s.wait(lambda: all(row["closed_at"] for row in s.alerts("dead_letter")), "the alert is closed")
 
 
-@scenario(schedulers=1, agents=1, supervisors=1)
+@scenario()
 def all_that_is_requeued_is_requeued_once(s):
     """Would catch: a walk that meets again the letters that it has requeued, and sends the client thousands of rejections."""
     for number in range(8):
@@ -241,7 +241,7 @@ def all_that_is_requeued_is_requeued_once(s):
     s.wait(lambda: len(s.client.messages) == 16, "each was told twice")
 
 
-@scenario(schedulers=1, agents=1, supervisors=1)
+@scenario()
 def a_requeued_order_without_an_id_is_the_order_that_it_was(s):
     """Would catch: a refused order that can never be accepted, because the source of its id is gone; or one that becomes two."""
     names = {"app": {"app_id": "shop"}, "user": {"user_id": urllib.parse.urlsplit(s.url).username}}

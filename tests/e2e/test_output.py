@@ -34,7 +34,7 @@ def wait_processed(s, order, number):
     return processed(s, order)
 
 
-@scenario()
+@scenario(schedulers=2)
 def an_output_has_the_same_bytes_however_often_its_order_is_posted(s):
     """Would catch: 14.00 that arrives as 14.0, or an output that is made anew for each answer."""
     load(s)
@@ -55,7 +55,7 @@ def an_output_has_the_same_bytes_however_often_its_order_is_posted(s):
     assert '"total":14.00' in s.cluster.tool("order", "submit", path, "--wait", "-o", "json").stdout
 
 
-@scenario(schedulers=1)
+@scenario()
 def an_output_outlives_the_scheduler_that_made_it(s):
     """Would catch: a status without output, or with another one, because a kill -9 came between the commit and the status."""
     load(s)

@@ -39,7 +39,7 @@ def refusals(s):
     return [line for line in found if "operation exchange.declare" not in line or "for user 'operator'" not in line]
 
 
-@scenario(own_servers=True, access=OwnAccess, agents=1)
+@scenario(own_servers=True, access=OwnAccess, schedulers=2, supervisors=2)
 def with_the_least_rights_all_that_is_promised_works(s):
     """Would catch: a right that one of the programs needs, and that its user or role does not have."""
     shop = client_of(s, "shop")
@@ -339,7 +339,7 @@ def assert_kept_out(attempt, *words):
         raise AssertionError(f"{words[1:]} was let in")
 
 
-@scenario(own_servers=True, access=OwnAccess, agents=1, supervisors=1, schedulers=1)
+@scenario(own_servers=True, access=OwnAccess)
 def what_nobody_needs_nobody_may(s):
     """Would catch: a taken-over process that reaches more than its own work."""
     for name in ("shop", "other"):
@@ -362,7 +362,7 @@ def what_nobody_needs_nobody_may(s):
     assert not [what for what in permitted(s) if what.startswith("supervisor:")], permitted(s)
 
 
-@scenario(own_servers=True, access=OwnAccess, agents=1, supervisors=1, schedulers=1)
+@scenario(own_servers=True, access=OwnAccess)
 def a_missing_right_is_said_in_one_line_with_user_right_and_object(s):
     """Would catch: a service that waits silently, or an error that does not name the missing right."""
     agent = s.cluster.agents_of("payment")[0]

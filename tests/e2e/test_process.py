@@ -152,7 +152,7 @@ def a_process_that_stands_still_no_longer_feeds_the_watchdog(s):
     assert unwatched.is_running() and without.count("WATCHDOG=1") == 0
 
 
-@scenario(schedulers=1, agents=1, supervisors=1, services=("payment",), options={
+@scenario(services=("payment",), options={
     kind: ("--log-level", "debug") for kind in ("scheduler", "agent", "supervisor")})
 def services_give_up_what_they_never_need(s):
     """Would catch: a core file with orders and passwords, or a service that forgot to be hardened."""
@@ -175,7 +175,7 @@ def crowd(port, count):
     return held
 
 
-@scenario(schedulers=1, agents=1, supervisors=1, services=("payment",))
+@scenario(services=("payment",))
 def a_crowd_at_the_http_port_makes_no_process_deaf(s):
     """Would catch: a port that 32 connections which end together silence until a restart, or that idle ones fill."""
     for process in (*s.cluster.all, Console(s).process):

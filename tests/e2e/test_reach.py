@@ -16,7 +16,7 @@ from local import processes
 from test_secrets import Safe, all_messages, log_lines
 
 NAMES = ("card", "wallet", "mail", "shop", "hook")
-OWN = {"schedulers": 1, "agents": 0, "supervisors": 1, "services": NAMES}  # the scenario starts the agents
+OWN = {"agents": 0, "services": NAMES}  # the scenario starts the agents
 
 
 class StandIn:

@@ -31,7 +31,7 @@ def stop_all(process, number):
             os.kill(pid, number)
 
 
-@scenario(own_servers=True, schedulers=2, agents=1, supervisors=2, services=("payment",))
+@scenario(own_servers=True, schedulers=2, supervisors=2, services=("payment",))
 def readiness_tells_that_a_server_is_silent(s):
     """Would catch: idle processes that are ready for 15 s and more while a server does not answer."""
     with_broker = [*s.cluster.schedulers, *s.cluster.supervisors, *s.cluster.agents]
@@ -47,7 +47,7 @@ def readiness_tells_that_a_server_is_silent(s):
             process.wait_ready()
 
 
-@scenario(own_servers=True, schedulers=2, agents=1, supervisors=1, services=("payment",))
+@scenario(own_servers=True, schedulers=2, services=("payment",))
 def all_schedulers_say_the_same_of_an_alarm_of_the_broker(s):
     """The broker informs only publishers of its alarm. Would catch: an idle scheduler that is ready while another is not."""
     s.servers.rabbit.ctl("set_disk_free_limit", "1000000GB")
@@ -70,7 +70,7 @@ def tiny_disk(s):
         subprocess.run(["umount", "--lazy", folder], check=True)
 
 
-@scenario(own_servers=True, schedulers=2, agents=1, supervisors=2)
+@scenario(own_servers=True, schedulers=2, supervisors=2)
 def readiness_tells_that_the_databases_disk_is_full(s):
     """Would catch: processes that are ready while no order can be stored: those that write, and those that do not."""
     members = [*s.cluster.schedulers, *s.cluster.supervisors, Console(s).process]

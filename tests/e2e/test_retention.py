@@ -7,7 +7,7 @@ import re
 from jsonschema import Draft202012Validator
 
 import answers
-from harness import scenario
+from harness import PAIRS, scenario
 from local import orders, verdict
 from test_console import Console
 
@@ -46,7 +46,7 @@ def export(s, order):
     return re.sub(r'"exported_at" : "[^"]*"', '"exported_at" : ""', done.stdout, count=1), done.stderr
 
 
-@scenario()
+@scenario(**PAIRS)
 def orders_leave_under_load_and_nothing_of_them_is_lost(s):
     """Would catch: an order that leaves while it is still needed; a status, an undo or an event that leaves with it; a message that
     arrives too late for it."""
@@ -89,7 +89,7 @@ def orders_leave_under_load_and_nothing_of_them_is_lost(s):
     assert retired == len(lines), retired
 
 
-@scenario(agents=1, schedulers=1)
+@scenario(supervisors=2)
 def an_archived_order_is_read_as_it_was_and_not_changed(s):
     """Would catch: an order that can no longer be found, that reads otherwise than before, or that a command brings back."""
     order, other = s.client.submit(payload={"total": 14.00}), s.client.submit(payload={"behaviour": {"carrier": "decline"}})
@@ -132,7 +132,7 @@ def an_archived_order_is_read_as_it_was_and_not_changed(s):
     assert s.effect(order, "charge", "payment")["effects"] == 1
 
 
-@scenario(agents=1, schedulers=1)
+@scenario()
 def a_day_of_the_archive_is_given_away_before_it_is_dropped(s):
     """Would catch: a day that is dropped although its export failed; an export with gaps; a policy that lets orders leave while
     their clients still use them."""
@@ -161,7 +161,7 @@ def a_day_of_the_archive_is_given_away_before_it_is_dropped(s):
     assert tool(s, "db", "retain", "--export", "exit 3").stdout == ""
 
 
-@scenario(agents=1, schedulers=1)
+@scenario(supervisors=2)
 def who_forgets_the_archive_gets_an_alert(s):
     """Would catch: tables that grow for months because a timer was never enabled."""
     order = s.client.submit()

@@ -1,14 +1,14 @@
 """Sweeps that take longer than a gap: deadlines are still judged, and an alert is raised."""
 
 import slow_sweeps
-from harness import scenario, step
+from harness import PAIRS, scenario, step
 
 LAG_S = 3.5       # longer than --gap, which is 3 s
 LATE_S = 30.0     # the verdict and the end of the backoff are each found by the sweep that has begun or the next one: 14 s;
                   # and the machine may be busy
 
 
-@scenario()
+@scenario(**PAIRS)
 def a_slow_sweep_judges_deadlines_and_is_alerted(s):
     """Would catch: a sweep that counts its own duration as a gap, so that the grace of deadlines never ends."""
     database = s.rows("SELECT current_database() AS name")[0]["name"]

@@ -149,7 +149,7 @@ def forgetful_payment(name, service):
     return service
 
 
-@scenario(agents=1, edit_service=forgetful_payment)
+@scenario(edit_service=forgetful_payment)
 def a_step_that_happened_and_was_then_refused_is_undone_all_the_same(s):
     """Would catch: a maybe that a later refusal clears (law 10, sticky maybe)."""
     s.load_workflow("sticky", [step("charge", "payment")])
@@ -158,7 +158,7 @@ def a_step_that_happened_and_was_then_refused_is_undone_all_the_same(s):
     assert ForgetfulBank.seen == ["executed", "refused", "undone"], (ForgetfulBank.seen, s.story(order))
 
 
-@scenario(agents=1)
+@scenario()
 def a_service_that_is_down_longer_than_complete_within_costs_no_attempt(s):
     """Would catch: an outage that is counted as failures of the orders."""
     s.load_workflow("outage", [step("charge", "payment", complete_within="2s", retry={
@@ -243,7 +243,7 @@ def an_order_cancelled_in_the_middle_is_undone(s):
     assert s.effect(order, "ship", "carrier")["state"] in ("undone", "cancelled", "none")
 
 
-@scenario()
+@scenario(schedulers=2)
 def an_order_that_moves_fast_is_cancelled_at_the_first_try(s):
     """Would catch: a cancel that is refused because the order went on between the look and the command."""
     s.load_workflow("moves", [step(f"s{n}", "payment", after=[f"s{n - 1}"] if n else []) for n in range(60)])

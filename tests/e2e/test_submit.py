@@ -43,7 +43,7 @@ def a_python_agent_of_forty_lines_serves_a_step(s):
     agent.terminate()
 
 
-@scenario(schedulers=2)
+@scenario(schedulers=2, supervisors=2)
 def a_client_that_comes_back_is_sent_the_state_of_its_order(s):
     """Would catch: statuses that still go to the queue of a client that is gone."""
     s.load_workflow("slow", [step("reserve", "inventory")])
@@ -59,7 +59,7 @@ def a_client_that_comes_back_is_sent_the_state_of_its_order(s):
     assert len(s.rows("SELECT * FROM orders WHERE order_id = %s", order.order_id)) == 1
 
 
-@scenario()
+@scenario(schedulers=2)
 def the_same_bytes_many_times_are_one_order_and_other_bytes_a_conflict(s):
     """Would catch: an order taken twice, or one that a later message overwrites."""
     order = s.client.submit(payload={"total": 10})
@@ -118,7 +118,7 @@ def every_value_arrives_digit_for_digit(s):
     assert entry["body"] == payload, entry["body"]
 
 
-@scenario(schedulers=1)
+@scenario()
 def high_priority_has_queues_of_its_own_and_normal_orders_go_on(s):
     """Would catch: high orders behind normal ones in a queue, and normal ones that starve."""
     normal = [s.client.submit(payload={"n": n}) for n in range(30)]
@@ -163,7 +163,7 @@ def what_a_client_that_is_gone_is_owed_is_given_up_and_kept(s):
     assert s.alerts("statuses_given_up")[0]["closed_at"] is not None
 
 
-@scenario()
+@scenario(schedulers=2)
 def a_client_that_comes_back_gets_what_it_is_owed_and_wakes_the_rest(s):
     """Would catch: thousands of statuses that each wait separately, and a client that waits out the delay of its old queue."""
     orders = [s.client.submit(payload={"n": n}, reply_to="long-away") for n in range(30)]

@@ -3,7 +3,7 @@
 import pathlib
 import subprocess
 
-from harness import scenario
+from harness import PAIRS, scenario
 from local import processes, servers
 from test_faults import check_all, check_told, load_long, submit_mixed, wait_some_ended
 
@@ -18,7 +18,7 @@ def check_no_plaintext(s):
     assert ours and all(line.startswith("true") for line in ours), lines
 
 
-@scenario(tls=True)
+@scenario(tls=True, **PAIRS)
 def a_killed_broker_comes_back_over_tls_and_nothing_is_lost(s):
     """Would catch: bytes that OpenSSL holds and the loop does not read, a send that blocks, a connection made without TLS."""
     load_long(s)

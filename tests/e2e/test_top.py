@@ -67,7 +67,7 @@ def the_screen_shows_what_happens(s):
         assert terminal.end() == 0, terminal
 
 
-@scenario(schedulers=1, agents=1, supervisors=1)
+@scenario()
 def the_terminal_is_given_back_however_the_screen_ends(s):
     """Would catch: a shell without an echo, a cursor that is gone, after a kill or an interrupt."""
     for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, None):
@@ -80,7 +80,7 @@ def the_terminal_is_given_back_however_the_screen_ends(s):
             assert terminal.end() == 0, terminal
 
 
-@scenario(own_servers=True, schedulers=1, agents=1, supervisors=1)
+@scenario(own_servers=True)
 def a_lost_database_is_shown_and_found_again(s):
     """Would catch: a screen that ends, or still shows "well", when the database is gone."""
     with top(s) as terminal:
@@ -98,7 +98,7 @@ def a_lost_database_is_shown_and_found_again(s):
         assert terminal.end() == 0, terminal
 
 
-@scenario(schedulers=1, agents=1, supervisors=1)
+@scenario()
 def without_a_terminal_it_is_printed_once(s):
     """Would catch: escape sequences in a file, or a loop in a cron job."""
     s.wait(lambda: s.cluster.tool("top").stdout.startswith("well"), "it is well")

@@ -13,7 +13,7 @@ from local import processes
 ORDERS = 60  # of a scenario with a bad collector: more than one batch of spans per process
 SLACK_NS = 5_000_000_000  # clocks of two processes; a wrong unit is off by far more
 TRACED = ("scheduler", "agent")
-NOBODY = {"schedulers": 0, "agents": 0, "supervisors": 1}
+NOBODY = {"schedulers": 0, "agents": 0}
 
 
 def context(flags="01"):
@@ -202,7 +202,7 @@ def a_half_open_collector_costs_no_order(s):
         assert all(s.state(order) == "processed" for order in orders)
 
 
-@scenario(schedulers=1, agents=1, supervisors=1)
+@scenario()
 def without_a_collector_the_context_goes_through_as_it_came(s):
     """Would catch: contexts changed, or series shown, although spans are off; an address accepted that must be refused."""
     trace, span, traceparent = context()
