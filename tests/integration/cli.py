@@ -57,6 +57,7 @@ class World:
 
     name = "makegood_cli_" + uuid.uuid4().hex[:12]
     dsn = url = ""
+    session = None  # of sql()
 
     @classmethod
     def make(cls):
@@ -72,14 +73,12 @@ class World:
 
     @classmethod
     def sql(cls, text, params=()):
-        connection = psycopg2.connect(cls.dsn)
-        connection.autocommit = True
-        try:
-            with connection.cursor() as cursor:
-                cursor.execute(text, params)
-                return cursor.fetchall() if cursor.description else []
-        finally:
-            connection.close()
+        if cls.session is None:
+            cls.session = psycopg2.connect(cls.dsn)
+            cls.session.autocommit = True
+        with cls.session.cursor() as cursor:
+            cursor.execute(text, params)
+            return cursor.fetchall() if cursor.description else []
 
     @classmethod
     @contextlib.contextmanager

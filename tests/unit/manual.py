@@ -5,6 +5,7 @@ Both come from the same tables. Would catch: a table that one of them does not p
 roff takes for a request of its own.
 """
 
+import functools
 import os
 import pathlib
 import re
@@ -27,6 +28,7 @@ def options_in(text):
     return set(re.findall(r"(?<![\w-])--[a-z][a-z-]*", text))
 
 
+@functools.cache
 def helps(program):
     """All texts of --help: of the program itself, and of its verbs."""
     texts = [run(program, "--help").stdout]

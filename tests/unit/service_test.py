@@ -24,6 +24,7 @@ DONE, ERROR, USAGE, UNAVAILABLE = 0, 1, 2, 6
 SCHEMA = json.loads((SOURCE / "proto/cli/service-test.schema.json").read_text(encoding="utf-8"))
 PROMISES = SCHEMA["properties"]["promises"]["items"]["properties"]["promise"]["enum"]
 SECRET = "sesame-open-sesame"
+CLOSE_S = 0.05  # at most, until a server notices that it is closed
 
 
 def as_json(status, value):
@@ -64,7 +65,7 @@ class Service:
         self.server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
         self.server.daemon_threads = True
         self.url = f"http://127.0.0.1:{self.server.server_address[1]}"
-        self.thread = threading.Thread(target=self.server.serve_forever, daemon=True)
+        self.thread = threading.Thread(target=self.server.serve_forever, args=(CLOSE_S,), daemon=True)
         self.thread.start()
 
     def close(self):
