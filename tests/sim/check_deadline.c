@@ -13,12 +13,12 @@
 /* After a sweep an order may stay hidden from the next ones for so long: twice the ask-again time. */
 #define HIDDEN_MAX_US INT64_C(4000000)
 
-void sim_check_deadline(const char *order_id, int step, uint32_t attempt, bool is_asked, int64_t sent_us)
+void sim_check_deadline(const char *order_id, int step, int64_t of, bool is_asked, int64_t sent_us)
 {
     struct sim_submitted *order = sim_submitted_find(mg_slice_of(order_id));
     struct sim_passed *passed = &order->passed[step + 1];
-    if (is_asked || passed->attempt != attempt || !sim_is_time_true()) {
-        passed->attempt = attempt;
+    if (is_asked || passed->of != of || !sim_is_time_true()) {
+        passed->of = of;
         passed->left_since_us = is_asked ? 0 : sim_now_us();
     } else if (passed->left_since_us == 0) {
         passed->left_since_us = sim_now_us();

@@ -16,7 +16,7 @@
 
 /* A deadline that has passed. */
 struct sim_passed {
-    uint32_t attempt;
+    int64_t of;            /* the attempt of a step; of the order its complete-by, which a resume sets anew */
     int64_t left_since_us; /* 0: the last sweep asked for the verdict, or there was none */
     int64_t left_until_us; /* the last time that a sweep was allowed to leave it alone */
 };

@@ -131,9 +131,9 @@ void sim_check_committed(const struct mg_order_record *before, const struct mg_o
 void sim_check_tail_lost(const char *order_id, bool is_all, uint64_t lost_marks);
 /* This session has written a sweep, or an alert fenced by an epoch. */
 void sim_check_led(uint64_t epoch, const char *holder);
-/* A sweep of the leader, sent at that time, looked at this passed deadline: of a step's attempt, or (step -1)
- * of the order. It asked for the verdict, or left the deadline alone. */
-void sim_check_deadline(const char *order_id, int step, uint32_t attempt, bool is_asked, int64_t sent_us);
+/* A sweep of the leader, sent at that time, looked at this passed deadline. It asked for the verdict, or left
+ * the deadline alone. `of`: the step's attempt, or (step -1) the order's complete-by itself. */
+void sim_check_deadline(const char *order_id, int step, int64_t of, bool is_asked, int64_t sent_us);
 void sim_check_sweeps_lost(void); /* in a failover: the next sweep may repeat a grace */
 /* A sweep asked about this step, which is parked. */
 void sim_check_parked_asked(const char *order_id, int step);

@@ -518,7 +518,7 @@ static void order_tell(const struct sweep *sweep, const struct sim_order *order)
         }
     }
     if (complete_by_ms != 0 && complete_by_ms <= sweep->now_ms) {
-        sim_check_deadline(record->order_id, -1, 0, is_asked(sweep, order, NULL), sent_us);
+        sim_check_deadline(record->order_id, -1, complete_by_ms, is_asked(sweep, order, NULL), sent_us);
     }
 }
 

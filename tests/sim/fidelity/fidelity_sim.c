@@ -28,11 +28,11 @@ void sim_check_tail_lost(const char *order_id, bool is_all, uint64_t lost_marks)
     (void)lost_marks;
 }
 
-void sim_check_deadline(const char *order_id, int step, uint32_t attempt, bool is_asked, int64_t sent_us)
+void sim_check_deadline(const char *order_id, int step, int64_t of, bool is_asked, int64_t sent_us)
 {
     (void)order_id;
     (void)step;
-    (void)attempt;
+    (void)of;
     (void)is_asked;
     (void)sent_us;
 }
