@@ -151,7 +151,8 @@ static void followers_check(const struct mg_order_record *record, const struct m
         /* A failover lost an attempt of the follower. The reply that reveals it comes when this step's undo
          * is out, or turns the order back itself. */
         bool is_learnt_late = record->order.reason == MG_REASON_STATE_LOST &&
-                              (follower->state == MG_STEP_PENDING || follower->state == MG_STEP_UNDONE);
+                              (follower->state == MG_STEP_PENDING || follower->state == MG_STEP_UNDONE ||
+                               follower->state == MG_STEP_FAILED);
         if (is_follower && (mg_step_is_running(follower) || must_go_first) && !is_learnt_late &&
             follower->state != MG_STEP_UNDO_FAILED) {
             sim_violated("undo_in_reverse", "order %s: %s is being undone while %s, which follows it, is %s",
