@@ -251,6 +251,22 @@ START_TEST(a_clock_that_went_back_makes_nobody_wait)
 }
 END_TEST
 
+/* Would catch: the same, if the clock was set only while the retry was under way. */
+START_TEST(a_clock_that_was_ahead_when_a_retry_failed_makes_nobody_wait)
+{
+    orders_make(1, 2, "away");
+    mark(1, 2, true, false, "away");
+    pass("2 seconds");
+    ck_assert_int_eq(ask(), 1);
+    pass("1 hour"); /* the clock is set ahead */
+    mark(1, 1, true, true, "away");
+    pass("-1 hour"); /* and right again */
+    pass("2 seconds");
+    ck_assert_int_eq(ask(), 1);
+    ck_assert(waits_s() <= 2);
+}
+END_TEST
+
 /* Would catch: statuses that stay with the queue that their client has left. */
 START_TEST(what_is_owed_is_owed_to_where_the_order_is_attached_now)
 {
@@ -514,6 +530,7 @@ int main(void)
     tcase_add_test(test, a_queue_that_refuses_one_of_many_is_tried_with_one_again);
     tcase_add_test(test, what_no_queue_was_tried_for_is_asked_for_after_a_second);
     tcase_add_test(test, a_clock_that_went_back_makes_nobody_wait);
+    tcase_add_test(test, a_clock_that_was_ahead_when_a_retry_failed_makes_nobody_wait);
     tcase_add_test(test, what_is_owed_is_owed_to_where_the_order_is_attached_now);
     tcase_add_test(test, what_is_owed_for_too_long_is_given_up_and_kept);
     tcase_add_test(test, each_queue_counts_the_alerts_of_those_before_it);
