@@ -16,6 +16,7 @@
 #include "io/vitals.h"
 #include "notify.h"
 #include "process_metrics.h"
+#include "reread.h"
 #include "tracer.h"
 
 enum { EXIT_ENDED = 0, EXIT_FAILED = 1, EXIT_USAGE = 2 };
@@ -232,8 +233,7 @@ void mg_process_reread(struct mg_process *shared, const char *what, bool is_new,
     struct process *process = (struct process *)shared;
     size_t len = strlen(process->reread);
     if (err != NULL) {
-        mg_log(MG_LOG_ERROR, "could not read a file again; its previous contents stay in use",
-               MG_LOG_TEXT("what", what), MG_LOG_TEXT("reason", err->text));
+        mg_reread_log_failure(what, err);
         return;
     }
     (void)snprintf(process->reread + len, sizeof(process->reread) - len, "%s%s (%s)", len > 0 ? ", " : "",

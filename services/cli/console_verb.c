@@ -1,33 +1,7 @@
 /* `console`: serves the operator's web page until SIGTERM. */
-#include <signal.h>
-
-#include "base/log.h"
 #include "console/console.h"
-#include "notify.h"
+#include "serve.h"
 #include "verbs.h"
-
-#define TEARDOWN_MAX_MS 5000 /* the console has no work in hand that must be finished */
-
-struct serving {
-    struct mg_cli *cli;
-    struct mg_console *console;
-};
-
-static void on_end(void *arg)
-{
-    mg_notify_stopping(TEARDOWN_MAX_MS);
-    mg_loop_stop(((struct serving *)arg)->cli->loop);
-}
-
-static void on_hangup(void *arg)
-{
-    struct serving *serving = arg;
-    mg_notify_reloading();
-    if (serving->console != NULL) {
-        mg_console_reload(serving->console);
-    }
-    mg_notify_reloaded();
-}
 
 static struct mg_console_options options_of(const struct mg_cli *cli)
 {
@@ -52,32 +26,40 @@ enum mg_exit_code mg_console_verb_check(const struct mg_cli *cli)
     return mg_console_check(&options, &err) == MG_OK ? MG_EXIT_DONE : mg_cli_fail_err(&err);
 }
 
+static enum mg_class server_create(struct mg_loop *loop, const void *options, void **ret_server,
+                                   struct mg_err *err)
+{
+    struct mg_console *console = NULL;
+    enum mg_class class = mg_console_create(loop, options, &console, err);
+    *ret_server = console;
+    return class;
+}
+
+static int server_port(const void *server)
+{
+    return mg_console_port(server);
+}
+
+static void server_reload(void *server)
+{
+    mg_console_reload(server);
+}
+
+static void server_destroy(void *server)
+{
+    mg_console_destroy(server);
+}
+
 static enum mg_exit_code verb_console(struct mg_cli *cli)
 {
+    static const struct mg_server server = {.name = "console",
+                                            .create = server_create,
+                                            .is_ready = mg_console_is_ready,
+                                            .port = server_port,
+                                            .reload = server_reload,
+                                            .destroy = server_destroy};
     const struct mg_console_options options = options_of(cli);
-    struct serving serving = {.cli = cli};
-    struct mg_err err;
-    mg_log_open("console", "", MG_LOG_INFO);
-    if (!mg_loop_on_signal(cli->loop, SIGTERM, on_end, &serving) ||
-        !mg_loop_on_signal(cli->loop, SIGINT, on_end, &serving) ||
-        !mg_loop_on_signal(cli->loop, SIGHUP, on_hangup, &serving)) {
-        return mg_cli_fail(MG_EXIT_ERROR, "could not start: no memory or descriptors");
-    }
-    if (mg_console_create(cli->loop, &options, &serving.console, &err) != MG_OK) {
-        return mg_cli_fail_err(&err);
-    }
-    struct mg_notify *notify = mg_notify_create(cli->loop, mg_console_is_ready, serving.console);
-    if (notify == NULL) {
-        mg_console_destroy(serving.console);
-        return mg_cli_fail(MG_EXIT_ERROR, "could not start: no memory");
-    }
-    mg_log(MG_LOG_INFO, "started", MG_LOG_TEXT("version", MG_VERSION), MG_LOG_TEXT("listen", options.listen),
-           MG_LOG_NUMBER("port", mg_console_port(serving.console)));
-    mg_loop_run(cli->loop);
-    mg_notify_destroy(notify);
-    mg_console_destroy(serving.console);
-    mg_log(MG_LOG_INFO, "stopped", MG_LOG_NONE);
-    return MG_EXIT_DONE;
+    return mg_serve(cli, &server, &options);
 }
 
 const struct mg_verb MG_CONSOLE_VERBS[] = {

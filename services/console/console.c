@@ -13,6 +13,7 @@
 #include "io/amqp/broker.h"
 #include "io/amqp/topology.h"
 #include "io/vitals.h"
+#include "reread.h"
 
 #define STATEMENT_TIMEOUT                                                                                    \
     "2s" /* pages take milliseconds; an overloaded machine must still show its state on them */
@@ -218,16 +219,6 @@ int mg_console_port(const struct mg_console *console)
     return mg_http_server_port(console->http);
 }
 
-static void reread_log(const char *what, const struct mg_err *err, bool is_good)
-{
-    if (is_good) {
-        mg_log(MG_LOG_INFO, "file read again", MG_LOG_TEXT("what", what));
-    } else {
-        mg_log(MG_LOG_ERROR, "could not read a file again; its previous contents stay in use",
-               MG_LOG_TEXT("what", what), MG_LOG_TEXT("reason", err->text));
-    }
-}
-
 static enum mg_class take_url(void *arg, const char *text, struct mg_err *err)
 {
     struct mg_console *console = arg;
@@ -261,28 +252,18 @@ static enum mg_class take_dsn(void *arg, const char *text, struct mg_err *err)
     return class;
 }
 
-static void secret_reread(struct mg_console *console, const char *name, mg_config_take_fn *take)
-{
-    enum mg_config_reread state = MG_REREAD_NO_FILE;
-    struct mg_err err;
-    enum mg_class class =
-        mg_config_reread_secret(console->options->config, name, take, console, &state, &err);
-    if (class != MG_OK || state != MG_REREAD_NO_FILE) {
-        reread_log(name, &err, class == MG_OK);
-    }
-}
-
 void mg_console_reload(struct mg_console *console)
 {
+    struct mg_config *config = console->options->config;
     struct mg_err err;
-    if (console->options->config != NULL) {
-        secret_reread(console, "amqp-url", take_url);
-        secret_reread(console, "pg-dsn", take_dsn);
+    if (config != NULL) {
+        mg_reread_secret(config, "amqp-url", take_url, console);
+        mg_reread_secret(config, "pg-dsn", take_dsn, console);
     }
     if (console->options->tokens_file[0] != '\0') {
-        reread_log("tokens-file", &err, mg_sessions_reload(console->sessions, &err) == MG_OK);
+        mg_reread_log("tokens-file", mg_sessions_reload(console->sessions, &err), &err);
     }
     if (console->options->cert_file[0] != '\0') {
-        reread_log("listen-cert-file", &err, mg_http_server_reload(console->http, &err) == MG_OK);
+        mg_reread_log("listen-cert-file", mg_http_server_reload(console->http, &err), &err);
     }
 }

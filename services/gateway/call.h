@@ -47,7 +47,6 @@ struct mg_route {
 
 struct mg_gateway {
     const struct mg_gateway_options *options; /* its secrets may be outdated after a reload */
-    char *url;                                /* of the broker, read again; NULL: that of the options */
     struct mg_loop *loop;
     struct mg_metrics *metrics;
     struct mg_store *store;

@@ -9,6 +9,7 @@
 #include "io/amqp/topology.h"
 #include "io/pg/dsn.h"
 #include "io/vitals.h"
+#include "reread.h"
 
 #define STATEMENT_TIMEOUT "5s"  /* its statements take milliseconds */
 #define HANDLED_MAX       1500u /* 1,000 calls that wait, and 500 in hand */
@@ -159,7 +160,6 @@ void mg_gateway_destroy(struct mg_gateway *gateway)
         free(call);
     }
     mg_metrics_destroy(gateway->metrics);
-    free(gateway->url);
     free(gateway);
 }
 
@@ -170,31 +170,9 @@ int mg_gateway_port(const struct mg_gateway *gateway)
 
 /* ---- reading files again ---- */
 
-static void reread_log(const char *file, const struct mg_err *err, bool is_good)
-{
-    if (is_good) {
-        mg_log(MG_LOG_INFO, "file read again", MG_LOG_TEXT("file", file));
-    } else {
-        mg_log(MG_LOG_ERROR, "could not read a file again; its previous contents stay in use",
-               MG_LOG_TEXT("file", file), MG_LOG_TEXT("reason", err->text));
-    }
-}
-
 static enum mg_class take_url(void *arg, const char *text, struct mg_err *err)
 {
-    struct mg_gateway *gateway = arg;
-    char *url = strdup(text);
-    if (url == NULL) {
-        return mg_err_set(err, MG_TRANSIENT, "could not keep the URL: no memory");
-    }
-    enum mg_class class = mg_commander_set_url(gateway->commander, url, err);
-    if (class != MG_OK) {
-        free(url);
-        return class;
-    }
-    free(gateway->url);
-    gateway->url = url;
-    return MG_OK;
+    return mg_commander_set_url(((struct mg_gateway *)arg)->commander, text, err);
 }
 
 static enum mg_class take_dsn(void *arg, const char *text, struct mg_err *err)
@@ -202,26 +180,16 @@ static enum mg_class take_dsn(void *arg, const char *text, struct mg_err *err)
     return mg_store_set_dsn(((struct mg_gateway *)arg)->store, text, err);
 }
 
-static void secret_reread(struct mg_gateway *gateway, const char *name, mg_config_take_fn *take)
-{
-    enum mg_config_reread state = MG_REREAD_NO_FILE;
-    struct mg_err err;
-    enum mg_class class =
-        mg_config_reread_secret(gateway->options->config, name, take, gateway, &state, &err);
-    if (class != MG_OK || state != MG_REREAD_NO_FILE) {
-        reread_log(name, &err, class == MG_OK);
-    }
-}
-
 void mg_gateway_reload(struct mg_gateway *gateway)
 {
+    struct mg_config *config = gateway->options->config;
     struct mg_err err;
-    if (gateway->options->config != NULL) {
-        secret_reread(gateway, "amqp-url", take_url);
-        secret_reread(gateway, "pg-dsn", take_dsn);
+    if (config != NULL) {
+        mg_reread_secret(config, "amqp-url", take_url, gateway);
+        mg_reread_secret(config, "pg-dsn", take_dsn, gateway);
     }
-    reread_log("tokens-file", &err, mg_clients_reload(gateway->clients, &err) == MG_OK);
+    mg_reread_log("tokens-file", mg_clients_reload(gateway->clients, &err), &err);
     if (gateway->options->cert_file[0] != '\0') {
-        reread_log("listen-cert-file", &err, mg_http_server_reload(gateway->http, &err) == MG_OK);
+        mg_reread_log("listen-cert-file", mg_http_server_reload(gateway->http, &err), &err);
     }
 }
