@@ -11,7 +11,6 @@
 
 #define HEADERS_MAX     12
 #define PROBLEM_MAX     (16u * 1024)
-#define TYPE_OF_DATA    "application/json"
 #define TYPE_OF_PROBLEM "application/problem+json"
 /* Without memory for more. */
 #define NO_MEMORY                                                                                            \
@@ -61,6 +60,12 @@ static void call_measure(const struct mg_call *call, unsigned int status)
     }
 }
 
+static void call_free(struct mg_call *call)
+{
+    TAILQ_REMOVE(&call->gateway->calls, call, entry);
+    free(call);
+}
+
 static void call_send(struct mg_call *call, const struct mg_http_response *answer)
 {
     assert(is_declared(call->route, answer->status));
@@ -68,8 +73,7 @@ static void call_send(struct mg_call *call, const struct mg_http_response *answe
     if (call->request != NULL) {
         mg_http_answer(call->request, answer);
     }
-    TAILQ_REMOVE(&call->gateway->calls, call, entry);
-    free(call);
+    call_free(call);
 }
 
 /* Appends the headers of every answer, and those of CORS for a page that may read it. */
@@ -94,9 +98,26 @@ void mg_call_answer(struct mg_call *call, unsigned int status, struct mg_slice j
         headers[count++] = (struct mg_http_header){"Location", location};
     }
     headers[count] = (struct mg_http_header){NULL, NULL};
-    const struct mg_http_response answer = {
-        .status = status, .type = TYPE_OF_DATA, .body = json, .headers = headers};
+    const struct mg_http_response answer = {.status = status,
+                                            .type = json.data != NULL ? call->route->answers : NULL,
+                                            .body = json,
+                                            .headers = headers};
     call_send(call, &answer);
+}
+
+struct mg_http_stream *mg_call_stream(struct mg_call *call, struct mg_slice beginning,
+                                      void (*closed)(void *arg), void *arg)
+{
+    struct mg_http_header headers[HEADERS_MAX];
+    int count = headers_make(call, headers);
+    headers[count++] = (struct mg_http_header){"X-Accel-Buffering", "no"}; /* nginx must not buffer */
+    headers[count] = (struct mg_http_header){NULL, NULL};
+    const struct mg_http_response answer = {
+        .status = 200, .type = call->route->answers, .body = beginning, .headers = headers};
+    struct mg_http_stream *stream = mg_http_stream_open(call->request, &answer, closed, arg);
+    call_measure(call, stream != NULL ? 200 : 503);
+    call_free(call);
+    return stream;
 }
 
 static void problem_write(struct mg_buf *out, unsigned int status, const char *text)
@@ -147,7 +168,8 @@ void mg_call_permit(struct mg_call *call)
     int count = headers_make(call, headers);
     headers[count++] = (struct mg_http_header){"Access-Control-Allow-Methods", "GET, POST"};
     headers[count++] = (struct mg_http_header){"Access-Control-Allow-Headers",
-                                               "Authorization, Content-Type, Idempotency-Key, traceparent"};
+                                               "Authorization, Content-Type, Idempotency-Key, Last-Event-ID, "
+                                               "traceparent"};
     headers[count++] = (struct mg_http_header){"Access-Control-Max-Age", "600"};
     headers[count] = (struct mg_http_header){NULL, NULL};
     const struct mg_http_response answer = {.status = 204, .headers = headers};

@@ -1,6 +1,6 @@
 /* Declarations shared by the gateway's files. route.c dispatches, clients.c authenticates, answer.c sends.
- * submit.c posts orders; recent.c and kept.c help it to refuse. read.c, list.c, wait.c and cancel.c
- * are about orders that exist. */
+ * submit.c posts orders; recent.c and kept.c help it to refuse. read.c, list.c, events.c and cancel.c are
+ * about orders that exist; wait.c and observe.c bring them the changes of orders. */
 #ifndef MG_GATEWAY_CALL_H
 #define MG_GATEWAY_CALL_H
 
@@ -16,7 +16,23 @@
 
 enum { MG_RIGHT_SUBMIT = 1, MG_RIGHT_READ = 2, MG_RIGHT_CANCEL = 4 };
 
+#define MG_WAITS_MAX     1000
+#define MG_STREAMS_MAX   1000
+#define MG_OBSERVERS_MAX (MG_WAITS_MAX + MG_STREAMS_MAX)
+
 struct mg_client; /* clients.c */
+
+/* Observes an order; observe.c. */
+struct mg_observer {
+    TAILQ_ENTRY(mg_observer) entry;
+    const char *order_id; /* borrowed; there may be no such order yet */
+    int64_t version;      /* the last one noticed; 0: none */
+    int place;            /* in the report under way */
+    /* The order has another version, or exists. `is_end`: its state is one of the end. It may end this
+     * observer, and no other. */
+    void (*changed)(void *arg, bool is_end);
+    void *arg;
+};
 
 /* A request of a client, from its dispatch to its answer. */
 struct mg_call {
@@ -30,10 +46,13 @@ struct mg_call {
     char allow[16];                   /* without a route: the methods of its path, as 405 names them */
     char order_id[MG_ORDER_ID_MAX + 1];
     uint8_t digest[MG_SHA256_SIZE]; /* of the submission */
+    int64_t after_seq;              /* of events: the last status that the client has */
     int64_t wait_until_ms;          /* by the clock since boot; 0: it does not wait */
     bool is_waiting;
-    bool is_unknown; /* the client has no such order yet; it waits for one */
-    bool is_seen;    /* meanwhile there is an order of this id */
+    struct mg_observer observer;         /* while it waits */
+    void (*woken)(struct mg_call *call); /* when it has waited */
+    bool is_unknown;                     /* the client has no such order yet; it waits for one */
+    bool is_seen;                        /* meanwhile there is an order of this id */
 };
 TAILQ_HEAD(mg_call_queue, mg_call);
 
@@ -41,6 +60,7 @@ struct mg_route {
     const char *method, *path; /* {order_id} in the path stands for an order's id */
     unsigned int right;
     bool has_body;
+    const char *answers; /* the media type of its answers that are no problem */
     void (*run)(struct mg_call *call);
     const char *statuses; /* all that it answers, separated by blanks; proto/openapi.yaml declares the same */
 };
@@ -57,7 +77,9 @@ struct mg_gateway {
     struct mg_clients *clients;
     struct mg_recent *recent;
     struct mg_kept *kept;
+    struct mg_observers *observers;
     struct mg_waits *waits;
+    struct mg_streams *streams;
     struct mg_call_queue calls; /* under way */
 };
 
@@ -82,11 +104,15 @@ bool mg_clients_are_known(const struct mg_clients *clients, char *ret_reason, si
 
 /* ---- answer.c: each ends the call, and frees it ---- */
 
+/* `json` absent: the answer has no body. */
 void mg_call_answer(struct mg_call *call, unsigned int status, struct mg_slice json, const char *location);
 /* A problem document (RFC 9457). The text names the attempt, the reason and the remedy. */
 void mg_call_refuse(struct mg_call *call, unsigned int status, const char *format, ...) MG_PRINTF(3, 4);
 /* 204, for a page of an allowed origin that asks whether it may send a request. */
 void mg_call_permit(struct mg_call *call);
+/* 200 with a body that begins so and is written later (mg_http_stream_open). NULL: no memory; it got 503. */
+struct mg_http_stream *mg_call_stream(struct mg_call *call, struct mg_slice beginning,
+                                      void (*closed)(void *arg), void *arg);
 
 /* ---- recent.c: submissions that are perhaps still in the queue ---- */
 
@@ -115,20 +141,32 @@ const struct mg_workflow *mg_kept_put(struct mg_kept *kept, struct mg_slice text
 void mg_submit_run(struct mg_call *call);
 void mg_read_run(struct mg_call *call);
 void mg_list_run(struct mg_call *call);
+void mg_events_run(struct mg_call *call);
 void mg_cancel_run(struct mg_call *call);
+
+/* ---- observe.c: changes of orders, from one report for all ---- */
+
+struct mg_observers *mg_observers_create(struct mg_gateway *gateway); /* NULL: no memory */
+void mg_observers_destroy(struct mg_observers *observers);            /* accepts NULL */
+/* The first notice comes for an order that exists, whatever its state. The observer is borrowed until its
+ * end. False: no memory, or MG_OBSERVERS_MAX observe. */
+bool mg_observe_begin(struct mg_observers *observers, struct mg_observer *observer);
+void mg_observe_end(struct mg_observers *observers, struct mg_observer *observer);
+/* Whether nothing further happens to an order in this state, but by an operator. */
+bool mg_is_end(struct mg_slice state);
 
 /* ---- wait.c ---- */
 
-struct mg_waits *mg_waits_create(struct mg_gateway *gateway,
-                                 void (*ended)(struct mg_call *call)); /* NULL: no memory */
-void mg_waits_destroy(struct mg_waits *waits);                         /* accepts NULL */
-/* Calls `ended` once the order has ended, or exists if it is unknown, or the call's time is over. False: too
- * many wait. */
-bool mg_wait_begin(struct mg_waits *waits, struct mg_call *call);
+struct mg_waits *mg_waits_create(struct mg_gateway *gateway); /* NULL: no memory */
+void mg_waits_destroy(struct mg_waits *waits);                /* accepts NULL */
+/* Calls `woken` once the order has ended, or exists if it is unknown, or the call's time is over. False: its
+ * time is over already, or too many wait. */
+bool mg_wait_begin(struct mg_call *call, void (*woken)(struct mg_call *call));
 
-/* ---- read.c ---- */
+/* ---- events.c ---- */
 
-void mg_read_again(struct mg_call *call); /* `ended` of the waits */
+struct mg_streams *mg_streams_create(struct mg_gateway *gateway); /* NULL: no memory */
+void mg_streams_destroy(struct mg_streams *streams);              /* after the HTTP server; accepts NULL */
 
 /* ---- route.c ---- */
 

@@ -11,8 +11,8 @@
 #include "io/vitals.h"
 #include "reread.h"
 
-#define STATEMENT_TIMEOUT "5s"  /* its statements take milliseconds */
-#define HANDLED_MAX       1500u /* 1,000 calls that wait, and 500 in hand */
+#define STATEMENT_TIMEOUT "5s"                                   /* its statements take milliseconds */
+#define HANDLED_MAX       (MG_WAITS_MAX + MG_STREAMS_MAX + 500u) /* 500: calls in hand */
 #define NO_MEMORY         "could not start the gateway: no memory"
 
 bool mg_gateway_is_ready(void *arg, char *ret_reason, size_t size)
@@ -105,8 +105,11 @@ static enum mg_class parts_create(struct mg_gateway *gateway, struct mg_err *err
     }
     gateway->recent = mg_recent_create();
     gateway->kept = mg_kept_create();
-    gateway->waits = mg_waits_create(gateway, mg_read_again);
-    if (gateway->recent == NULL || gateway->kept == NULL || gateway->waits == NULL) {
+    gateway->observers = mg_observers_create(gateway);
+    gateway->waits = mg_waits_create(gateway);
+    gateway->streams = mg_streams_create(gateway);
+    if (gateway->recent == NULL || gateway->kept == NULL || gateway->observers == NULL ||
+        gateway->waits == NULL || gateway->streams == NULL) {
         return mg_err_set(err, MG_TRANSIENT, NO_MEMORY);
     }
     gateway->clients = mg_clients_create(gateway, err);
@@ -151,7 +154,9 @@ void mg_gateway_destroy(struct mg_gateway *gateway)
     mg_clients_destroy(gateway->clients);
     mg_commander_destroy(gateway->commander);
     mg_store_destroy(gateway->store);
+    mg_streams_destroy(gateway->streams);
     mg_waits_destroy(gateway->waits);
+    mg_observers_destroy(gateway->observers);
     mg_kept_destroy(gateway->kept);
     mg_recent_destroy(gateway->recent);
     while (!TAILQ_EMPTY(&gateway->calls)) {

@@ -39,16 +39,7 @@ static void order_answer(struct mg_call *call, const struct mg_rows *rows)
     mg_buf_finish(&json);
 }
 
-static bool has_ended(struct mg_slice state)
-{
-    return mg_slice_is(state, "processed") || mg_slice_is(state, "compensated") ||
-           mg_slice_is(state, "cancelled") || mg_slice_is(state, "error");
-}
-
-static bool is_wait_begun(struct mg_call *call)
-{
-    return mg_clock_boot_ms() < call->wait_until_ms && mg_wait_begin(call->gateway->waits, call);
-}
+static void order_ask(struct mg_call *call);
 
 static void unknown_answer(struct mg_call *call)
 {
@@ -57,7 +48,7 @@ static void unknown_answer(struct mg_call *call)
         is_posted = false;
     } else {
         call->is_unknown = true;
-        if (is_wait_begun(call)) {
+        if (mg_wait_begin(call, order_ask)) {
             return;
         }
     }
@@ -77,13 +68,13 @@ static void on_order(void *arg, const struct mg_rows *rows, const struct mg_err 
         unknown_answer(call);
     } else {
         call->is_unknown = false;
-        if (has_ended(mg_rows_value(rows, 0, 3)) || !is_wait_begun(call)) {
+        if (mg_is_end(mg_rows_value(rows, 0, 3)) || !mg_wait_begin(call, order_ask)) {
             order_answer(call, rows);
         }
     }
 }
 
-void mg_read_again(struct mg_call *call)
+static void order_ask(struct mg_call *call)
 {
     mg_store_report(call->gateway->store, MG_REPORT_ORDER_OF_CLIENT,
                     (const char *[]){mg_client_name(call->client), call->order_id}, 2, on_order, call);
@@ -101,5 +92,5 @@ void mg_read_run(struct mg_call *call)
         }
         call->wait_until_ms = mg_clock_boot_ms() + wait_ms;
     }
-    mg_read_again(call);
+    order_ask(call);
 }

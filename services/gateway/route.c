@@ -12,14 +12,19 @@
 #include "gateway/call.h"
 
 #define ORDER_MARK "{order_id}"
+#define JSON       "application/json"
+#define EVENTS     "text/event-stream"
 
 /* tests/unit/openapi.py reads these lines. */
 static const struct mg_route ROUTES[] = {
-    {"POST", "/v1/orders", MG_RIGHT_SUBMIT, true, mg_submit_run,
+    {"POST", "/v1/orders", MG_RIGHT_SUBMIT, true, JSON, mg_submit_run,
      "202 400 401 403 406 409 413 415 422 429 503"},
-    {"GET", "/v1/orders", MG_RIGHT_READ, false, mg_list_run, "200 400 401 403 406 429 503"},
-    {"GET", "/v1/orders/{order_id}", MG_RIGHT_READ, false, mg_read_run, "200 400 401 403 404 406 429 503"},
-    {"POST", "/v1/orders/{order_id}/cancel", MG_RIGHT_CANCEL, true, mg_cancel_run,
+    {"GET", "/v1/orders", MG_RIGHT_READ, false, JSON, mg_list_run, "200 400 401 403 406 429 503"},
+    {"GET", "/v1/orders/{order_id}", MG_RIGHT_READ, false, JSON, mg_read_run,
+     "200 400 401 403 404 406 429 503"},
+    {"GET", "/v1/orders/{order_id}/events", MG_RIGHT_READ, false, EVENTS, mg_events_run,
+     "200 204 400 401 403 404 406 429 503"},
+    {"POST", "/v1/orders/{order_id}/cancel", MG_RIGHT_CANCEL, true, JSON, mg_cancel_run,
      "200 400 401 403 404 406 409 413 415 429 503"},
 };
 #define ROUTE_COUNT (sizeof(ROUTES) / sizeof(ROUTES[0]))
@@ -86,14 +91,21 @@ static bool is_type(const char *text, size_t len, const char *type)
     return end == strlen(type) && strncasecmp(text, type, end) == 0;
 }
 
-static bool is_json_accepted(const struct mg_http_exchange *request)
+/* Whether `range` of the header Accept has the type, up to its parameters. */
+static bool is_in_range(const char *range, size_t len, const char *type)
+{
+    char all[32];
+    (void)snprintf(all, sizeof(all), "%.*s*", (int)(strchr(type, '/') + 1 - type), type);
+    return is_type(range, len, "*/*") || is_type(range, len, all) || is_type(range, len, type);
+}
+
+static bool is_accepted(const struct mg_http_exchange *request, const char *type)
 {
     const char *accept = mg_http_exchange_header(request, "Accept");
     while (accept != NULL && *accept != '\0') {
         accept += strspn(accept, " \t,");
         size_t len = strcspn(accept, ",");
-        if (is_type(accept, len, "*/*") || is_type(accept, len, "application/*") ||
-            is_type(accept, len, "application/json")) {
+        if (is_in_range(accept, len, type)) {
             return true;
         }
         accept += len;
@@ -104,7 +116,7 @@ static bool is_json_accepted(const struct mg_http_exchange *request)
 static bool is_body_json(const struct mg_http_exchange *request)
 {
     const char *type = mg_http_exchange_header(request, "Content-Type");
-    return type != NULL && is_type(type, strlen(type), "application/json");
+    return type != NULL && is_type(type, strlen(type), JSON);
 }
 
 static void call_check(struct mg_call *call)
@@ -121,11 +133,11 @@ static void call_check(struct mg_call *call)
     } else if (!mg_client_count(call->client)) {
         mg_call_refuse(call, 429, "client %s makes more than %lld requests a second; try again later",
                        mg_client_name(call->client), (long long)call->gateway->options->rate_per_s);
-    } else if (!is_json_accepted(call->request)) {
-        mg_call_refuse(call, 406, "the answer is application/json, which the header Accept excludes");
+    } else if (!is_accepted(call->request, route->answers)) {
+        mg_call_refuse(call, 406, "the answer is %s, which the header Accept excludes", route->answers);
     } else if (route->has_body && mg_http_exchange_body(call->request).len > 0 &&
                !is_body_json(call->request)) {
-        mg_call_refuse(call, 415, "expected a body of the type application/json");
+        mg_call_refuse(call, 415, "expected a body of the type " JSON);
     } else {
         route->run(call);
     }

@@ -60,7 +60,8 @@ class Gateway:
 
     def note(self, method, path, status):
         bare = path.split("?")[0]
-        form = bare if bare == "/v1/orders" else "/v1/orders/{order_id}" + ("/cancel" if bare.endswith("/cancel") else "")
+        action = next((action for action in ("/cancel", "/events") if bare.endswith(action)), "")
+        form = bare if bare == "/v1/orders" else "/v1/orders/{order_id}" + action
         self.seen.add((method, form, status))
 
     def post(self, order, status=202, **options):
@@ -211,7 +212,11 @@ def each_status_of_the_contract_is_given(s):
     for query in ("?state=open", "?cursor=x", "?label=x", "?label=" + "x" * 300):
         assert door.ask("GET", "/v1/orders" + query)[0] == 400, query
     assert door.ask("GET", "/v1/orders")[0] == 200
-    places = [("POST", "/v1/orders"), ("GET", "/v1/orders"), ("GET", f"/v1/orders/{order_id}"), ("POST", f"/v1/orders/{order_id}/cancel")]
+    events = f"/v1/orders/{order_id}/events"
+    assert door.ask("GET", events)[0] == 200 and door.ask("GET", events + "?after=9")[0] == 204
+    assert door.ask("GET", events + "?after=x")[0] == 400 and door.ask("GET", "/v1/orders/unknown/events")[0] == 404
+    places = [("POST", "/v1/orders"), ("GET", "/v1/orders"), ("GET", f"/v1/orders/{order_id}"), ("GET", events),
+              ("POST", f"/v1/orders/{order_id}/cancel")]
     for method, path in places:
         data = body if method == "POST" else None
         assert door.ask(method, path, data, client=None)[0] == 401, path

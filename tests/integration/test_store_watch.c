@@ -136,6 +136,10 @@ static const struct mg_watched {
     {MG_REPORT_WORKFLOWS, "", PAGES_OPEN, true},
     {MG_REPORT_WORKFLOW_STEPS, "", PAGES_STEPS, true},
     {MG_REPORT_VERSIONS, "('o-1 o-2 o-3')", PAGES_KEY, false},
+    /* the gateway */
+    {MG_REPORT_CHANGES, "('o-1 o-2 o-3', '3 4 0')", PAGES_KEY, false},
+    {MG_REPORT_STATUSES_OF_CLIENT, "('shop', 'o-20', '0', '0', '100')", PAGES_KEY, false},
+    /* the console */
     {MG_REPORT_PAGE_OPEN, "(" NOTHING ", '50')", PAGES_OPEN, true},
     {MG_REPORT_PAGE_OPEN, "('pending', 'w', '-3600000', '', 'o-20100', '50')", PAGES_OPEN, true},
     {MG_REPORT_PAGE_NEWEST, "(" NOTHING ", '50')", PAGES_LIST, true},

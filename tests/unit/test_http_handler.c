@@ -478,6 +478,38 @@ START_TEST(stream_that_is_ended_is_sent_whole_and_no_more)
 }
 END_TEST
 
+static void tick_write_until_full(void)
+{
+    static char much[16 * 1024];
+    memset(much, 'm', sizeof(much));
+    if (stream && mg_http_stream_unsent(stream) < MG_HTTP_STREAM_UNSENT_MAX / 2) {
+        ck_assert(mg_http_stream_write(stream, (struct mg_slice){much, sizeof(much)}));
+        written += sizeof(much);
+    } else if (stream) {
+        mg_http_stream_cut(stream);
+        ck_assert(!mg_http_stream_write(stream, mg_slice_of(LATE_EVENT)));
+    } else if (closed_count > 0) {
+        mg_loop_stop(loop);
+    }
+}
+
+/* Catches: a stream whose client reads nothing, and that cannot be ended. */
+START_TEST(stream_that_is_cut_ends_without_its_reader)
+{
+    listener = client_connect();
+    ck_assert(http_send(listener, "GET /stream" CLOSE, strlen("GET /stream" CLOSE)));
+    on_tick = tick_write_until_full;
+    mg_timer_start(timer, 1, 1);
+    mg_loop_run(loop);
+    mg_timer_stop(timer);
+    ck_assert(mg_loop_offload(loop, read_blocking, on_asked, NULL));
+    mg_loop_run(loop);
+    ck_assert_int_eq(closed_count, 1);
+    ck_assert_uint_lt(question.answer_len, written);
+    close(listener);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("http_handler");
@@ -494,6 +526,7 @@ int main(void)
     tcase_add_test(cases, stream_is_heard_as_it_is_written_and_ends_with_its_client);
     tcase_add_test(cases, slow_reader_is_let_go);
     tcase_add_test(cases, stream_that_is_ended_is_sent_whole_and_no_more);
+    tcase_add_test(cases, stream_that_is_cut_ends_without_its_reader);
     suite_add_tcase(suite, cases);
     return run_suite(suite);
 }

@@ -113,6 +113,14 @@ void mg_http_place_set(struct MHD_Connection *connection, enum mg_http_stage sta
     place_move(place, stage);
 }
 
+void mg_http_place_close(struct MHD_Connection *connection)
+{
+    struct mg_http_place *place = place_of(connection);
+    if (place && place->stage != MG_HTTP_CLOSING) {
+        place_close(place);
+    }
+}
+
 bool mg_http_is_handler_free(const struct mg_http_server *server)
 {
     return server->crowds[MG_HTTP_HANDLED].count < server->handled_max;

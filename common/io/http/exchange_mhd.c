@@ -509,6 +509,20 @@ bool mg_http_stream_write(struct mg_http_stream *stream, struct mg_slice bytes)
     return !stream->is_cut;
 }
 
+size_t mg_http_stream_unsent(const struct mg_http_stream *stream)
+{
+    return stream->unsent.len - stream->sent;
+}
+
+void mg_http_stream_cut(struct mg_http_stream *stream)
+{
+    stream->is_cut = true;
+    mg_http_place_close(stream->request->connection);
+    if (stream->is_resting) {
+        request_resume(stream->request);
+    }
+}
+
 void mg_http_stream_end(struct mg_http_stream *stream)
 {
     stream->is_ended = true;

@@ -69,6 +69,8 @@ void mg_http_door_close(struct mg_http_server *server); /* after the daemons */
 void mg_http_on_connection(void *arg, struct MHD_Connection *connection, void **place_arg,
                            enum MHD_ConnectionNotificationCode what);
 void mg_http_place_set(struct MHD_Connection *connection, enum mg_http_stage stage);
+/* Closes the connection, even if its client reads nothing. */
+void mg_http_place_close(struct MHD_Connection *connection);
 bool mg_http_is_handler_free(const struct mg_http_server *server);
 
 /* ---- http/exchange_mhd.c: libmicrohttpd's callbacks; `arg` is the daemon ---- */

@@ -103,7 +103,11 @@ struct mg_http_stream *mg_http_stream_open(struct mg_http_exchange *request,
 /* False: it has ended, or its client has not read earlier writes and is cut off. A client that hung up is
  * detected by a later write. */
 bool mg_http_stream_write(struct mg_http_stream *stream, struct mg_slice bytes);
+/* Bytes of earlier writes that are not on their way yet. */
+size_t mg_http_stream_unsent(const struct mg_http_stream *stream);
 /* Ends it once all writes are sent; it takes no more. `closed` is called then. */
 void mg_http_stream_end(struct mg_http_stream *stream);
+/* Ends it at once, however slowly its client reads: the connection is closed. `closed` is called soon. */
+void mg_http_stream_cut(struct mg_http_stream *stream);
 
 #endif

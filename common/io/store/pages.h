@@ -139,6 +139,15 @@
     "  CASE WHEN p.process_state = 'processed' THEN makegood_last_status(p.order_id, 'processed')->'output' END AS output," \
     "  p.failure::json AS cause"                                                                             \
     " FROM order_process p WHERE p.order_id = $2::text AND " MG_SQL_IS_OF_CLIENT("p", "$1")
+/* Its statuses behind one. $1 client, $2 order_id, $3 seq, $4 version, $5 limit. */
+#define MG_STATUSES_OF_CLIENT                                                                                \
+    "SELECT p.process_state AS state, s.version, s.seq, s.status, s.body FROM order_process p"               \
+    " LEFT JOIN LATERAL (SELECT e.version, (t.body->>'seq')::bigint AS seq, t.body->>'status' AS status, t.body" \
+    "  FROM order_event e, json_array_elements(e.statuses) WITH ORDINALITY AS t(body, nth)"                  \
+    "  WHERE e.order_id = p.order_id AND e.version >= $4::text::bigint"                                      \
+    "   AND (t.body->>'seq')::bigint > $3::text::bigint"                                                     \
+    "  ORDER BY e.version, t.nth LIMIT least($5::text::bigint, " ROWS_MAX ")) s ON true"                     \
+    " WHERE p.order_id = $2::text AND " MG_SQL_IS_OF_CLIENT("p", "$1") " ORDER BY s.version, s.seq"
 /* What a submission meets: $1 order_id, $2 workflow, $3 its version or 0 for the newest. One row. */
 #define MG_SUBMISSION_MEETS                                                                                  \
     "SELECT p.process_state AS state, o.client, encode(o.digest, 'hex') AS digest,"                          \

@@ -106,6 +106,13 @@ static const struct {
         MG_JSON_PAGE(MG_SQL_PAGE_OF_CLIENT_LABELLED)}, 8},
     [MG_REPORT_ORDER_OF_CLIENT] = {{"report_order_of_client", MG_ORDER_OF_CLIENT}, 2},
     [MG_REPORT_SUBMISSION_MEETS] = {{"report_submission_meets", MG_SUBMISSION_MEETS}, 3},
+    [MG_REPORT_STATUSES_OF_CLIENT] = {{"report_statuses_of_client", MG_STATUSES_OF_CLIENT}, 5},
+    [MG_REPORT_CHANGES] = {{
+        "report_changes",
+        "SELECT w.place, p.version, p.process_state AS state"
+        " FROM unnest(string_to_array($1::text, ' '), string_to_array($2::text, ' ')::bigint[])"
+        "  WITH ORDINALITY AS w(order_id, version, place)"
+        " JOIN order_process p ON p.order_id = w.order_id WHERE p.version <> w.version LIMIT " ROWS_MAX}, 2},
     [MG_REPORT_VERSIONS] = {{
         "report_versions",
         "SELECT order_id, version, process_state AS state FROM order_process"

@@ -435,6 +435,13 @@ enum mg_report {
     /* $1 order_id, $2 workflow, $3 its version, 0: the newest. One row: state (NULL: no such order), client,
      * digest of the order, workflow_version (NULL: not loaded) */
     MG_REPORT_SUBMISSION_MEETS,
+    /* $1 client, $2 order_id, $3 seq, $4 version, $5 limit: the statuses behind that seq, of events from that
+     * version on (0: all), oldest first: state of the order, version of the event, seq, status (its word),
+     * body. An order without such statuses has one row, whose seq is NULL. No row: as above. */
+    MG_REPORT_STATUSES_OF_CLIENT,
+    /* $1 order ids, $2 a version of each, both separated by blanks: place (from 1), version, state, of the
+     * orders that have another version */
+    MG_REPORT_CHANGES,
     MG_REPORT_VERSIONS, /* $1 order ids, separated by blanks: order_id, version, state */
     /* Open alerts about orders. $1 workflow, $2 step, $3 part of the error, $4 services, separated by blanks,
      * $5 since, $6 until, $7 behind this alert, $8 limit, $9 labels: alert_id, order_id, workflow, state,
