@@ -81,6 +81,8 @@ BEGIN
         ('makegood_gateway', 'order_event', 'SELECT (order_id, version, statuses)'),
         ('makegood_gateway', 'workflow', 'SELECT'),
         ('makegood_gateway', 'operator_alert', 'SELECT (code, subject, order_id, closed_at)'),
+        ('makegood_gateway', 'makegood_archived_order(text, text)', 'EXECUTE'),
+        ('makegood_gateway', 'makegood_archived_statuses(text, text, bigint)', 'EXECUTE'),
 
         ('makegood_reader', '*', 'SELECT'),
 

@@ -53,6 +53,7 @@ struct mg_call {
     void (*woken)(struct mg_call *call); /* when it has waited */
     bool is_unknown;                     /* the client has no such order yet; it waits for one */
     bool is_seen;                        /* meanwhile there is an order of this id */
+    bool is_archive_read;                /* it is not in the tables */
 };
 TAILQ_HEAD(mg_call_queue, mg_call);
 

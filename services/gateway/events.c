@@ -344,8 +344,20 @@ static struct stream *stream_open(struct mg_call *call)
 
 static void on_statuses(void *arg, const struct mg_rows *rows, const struct mg_err *err);
 
+static void archive_ask(struct mg_call *call)
+{
+    char seq[24], limit[24];
+    (void)snprintf(seq, sizeof(seq), "%lld", (long long)call->after_seq);
+    (void)snprintf(limit, sizeof(limit), "%d", PAGE_ROWS);
+    call->is_archive_read = true;
+    mg_store_report(call->gateway->store, MG_REPORT_ARCHIVED_STATUSES_OF_CLIENT,
+                    (const char *[]){mg_client_name(call->client), call->order_id, seq, limit}, 4,
+                    on_statuses, call);
+}
+
 static void order_ask(struct mg_call *call)
 {
+    call->is_archive_read = false;
     statuses_ask(call->gateway, call->client, call->order_id, call->after_seq, 0, on_statuses, call);
 }
 
@@ -361,6 +373,8 @@ static void unknown_answer(struct mg_call *call)
     }
 }
 
+/* From the tables, then from the archive: a stream of more than a page ends behind it, and its client comes
+ * back for the next one. */
 static void on_statuses(void *arg, const struct mg_rows *rows, const struct mg_err *err)
 {
     struct mg_call *call = arg;
@@ -368,6 +382,8 @@ static void on_statuses(void *arg, const struct mg_rows *rows, const struct mg_e
         mg_call_refuse(call, 503, "could not look up the order: %s", err != NULL ? err->text : "the end");
     } else if (is_refused(call)) {
         return;
+    } else if (mg_rows_count(rows) == 0 && !call->is_archive_read) {
+        archive_ask(call);
     } else if (mg_rows_count(rows) == 0) {
         unknown_answer(call);
     } else if (has_ended(rows) && status_count(rows) == 0) {

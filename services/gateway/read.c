@@ -59,13 +59,31 @@ static void unknown_answer(struct mg_call *call)
     }
 }
 
-static void on_order(void *arg, const struct mg_rows *rows, const struct mg_err *err)
+static void on_archived(void *arg, const struct mg_rows *rows, const struct mg_err *err)
 {
     struct mg_call *call = arg;
     if (err != NULL) {
         mg_call_refuse(call, 503, "could not look up the order: %s", err->text);
     } else if (mg_rows_count(rows) == 0) {
         unknown_answer(call);
+    } else {
+        order_answer(call, rows);
+    }
+}
+
+static void archive_ask(struct mg_call *call)
+{
+    mg_store_report(call->gateway->store, MG_REPORT_ARCHIVED_ORDER_OF_CLIENT,
+                    (const char *[]){mg_client_name(call->client), call->order_id}, 2, on_archived, call);
+}
+
+static void on_order(void *arg, const struct mg_rows *rows, const struct mg_err *err)
+{
+    struct mg_call *call = arg;
+    if (err != NULL) {
+        mg_call_refuse(call, 503, "could not look up the order: %s", err->text);
+    } else if (mg_rows_count(rows) == 0) {
+        archive_ask(call);
     } else {
         call->is_unknown = false;
         if (mg_is_end(mg_rows_value(rows, 0, 3)) || !mg_wait_begin(call, order_ask)) {

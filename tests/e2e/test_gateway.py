@@ -351,7 +351,8 @@ def a_gateway_has_the_rights_that_it_needs_and_no_others(s):
     from test_privileges import channel_of, depth, execute, publish, refusals  # pylint: disable=import-outside-toplevel
     assert not refusals(s), refusals(s)
     for sql in ("SELECT payload FROM orders", "SELECT * FROM order_step", "UPDATE order_process SET reason = 'none'",
-                "SELECT transitions FROM order_event", "SELECT * FROM order_archive", "SELECT makegood_dossier('x')"):
+                "SELECT transitions FROM order_event", "SELECT * FROM order_archive", "SELECT makegood_dossier('x')",
+                "SELECT * FROM makegood_archived_of_client('shop', 'x')"):
         try:
             execute(s, "gateway", sql)
         except Exception as error:  # pylint: disable=broad-exception-caught

@@ -9,6 +9,7 @@ import uuid
 from harness import TERMINAL, scenario, step
 from local import processes
 from test_gateway import SOON_S, TOKENS, Gateway, load, order_of, start
+from test_retention import leave_at_once
 
 HEARTBEAT_WAIT_S = 60  # four heartbeats
 
@@ -180,3 +181,23 @@ def a_gateway_killed_under_its_streams_loses_no_status(s):
         follower.join()
     for order_id, _ in orders:
         assert same(seen[order_id], told(s, order_id)), (order_id, seen[order_id])
+
+
+@scenario(agents=1, schedulers=1, supervisors=1)
+def an_archived_order_is_read_with_its_events_by_its_client_alone(s):
+    """Would catch: an order that its client loses with the tables' row, or reads in other words; one that another client reads."""
+    load(s)
+    door = start(s)
+    order_id, body = order_of()
+    door.post(body)
+    before, events = door.get(order_id), list(Stream(door, order_id))
+    assert before["state"] == "processed" and words(events)[-1] == "processed", events
+    leave_at_once(s)
+    s.wait(lambda: not s.rows("SELECT FROM order_process WHERE order_id = %s", order_id), "it has left")
+    kept = door.get(order_id)
+    assert kept.pop("archived_on") == str(s.rows("SELECT archived_on FROM order_archive WHERE order_id = %s", order_id)[0]["archived_on"])
+    assert kept == before, (kept, before)
+    assert list(Stream(door, order_id)) == events and list(Stream(door, order_id, after=1)) == events[1:]
+    assert Stream(door, order_id, after=events[-1][0]).status == 204
+    door.get(order_id, 404, wait=None, client="other")
+    assert Stream(door, order_id, client="other").status == 404

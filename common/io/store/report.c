@@ -105,6 +105,13 @@ static const struct {
         "report_page_labelled_of_client",
         MG_JSON_PAGE(MG_SQL_PAGE_OF_CLIENT_LABELLED)}, 8},
     [MG_REPORT_ORDER_OF_CLIENT] = {{"report_order_of_client", MG_ORDER_OF_CLIENT}, 2},
+    [MG_REPORT_ARCHIVED_ORDER_OF_CLIENT] = {{
+        "report_archived_order_of_client",
+        "SELECT * FROM makegood_archived_order($1::text, $2::text)"}, 2},
+    [MG_REPORT_ARCHIVED_STATUSES_OF_CLIENT] = {{
+        "report_archived_statuses_of_client",
+        "SELECT * FROM makegood_archived_statuses($1::text, $2::text, $3::text::bigint)"
+        " LIMIT least($4::text::bigint, " ROWS_MAX ")"}, 4},
     [MG_REPORT_SUBMISSION_MEETS] = {{"report_submission_meets", MG_SUBMISSION_MEETS}, 3},
     [MG_REPORT_STATUSES_OF_CLIENT] = {{"report_statuses_of_client", MG_STATUSES_OF_CLIENT}, 5},
     [MG_REPORT_CHANGES] = {{

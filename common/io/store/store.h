@@ -26,7 +26,7 @@
 
 struct mg_store;
 
-#define MG_SCHEMA_VERSION 20 /* newest file in deploy/postgres/ that this program was written for */
+#define MG_SCHEMA_VERSION 21 /* newest file in deploy/postgres/ that this program was written for */
 
 /* A program runs on its own schema, and on a newer one that serves it. `ret_reason`: if false the remedy, if
  * true how they fit. `version` 0: no schema. */
@@ -432,6 +432,7 @@ enum mg_report {
      * created_at, updated_at, complete_by, version, labels, output, cause. No row: the client has no such
      * order in the tables. */
     MG_REPORT_ORDER_OF_CLIENT,
+    MG_REPORT_ARCHIVED_ORDER_OF_CLIENT, /* the same of an archived order, with archived_on */
     /* $1 order_id, $2 workflow, $3 its version, 0: the newest. One row: state (NULL: no such order), client,
      * digest of the order, workflow_version (NULL: not loaded) */
     MG_REPORT_SUBMISSION_MEETS,
@@ -439,6 +440,8 @@ enum mg_report {
      * version on (0: all), oldest first: state of the order, version of the event, seq, status (its word),
      * body. An order without such statuses has one row, whose seq is NULL. No row: as above. */
     MG_REPORT_STATUSES_OF_CLIENT,
+    /* $1 client, $2 order_id, $3 seq, $4 limit: the same of an archived order */
+    MG_REPORT_ARCHIVED_STATUSES_OF_CLIENT,
     /* $1 order ids, $2 a version of each, both separated by blanks: place (from 1), version, state, of the
      * orders that have another version */
     MG_REPORT_CHANGES,
