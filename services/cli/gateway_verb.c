@@ -63,5 +63,5 @@ static enum mg_exit_code verb_gateway(struct mg_cli *cli)
 
 const struct mg_verb MG_GATEWAY_VERBS[] = {
     {"gateway", NULL, "", 0, 0, MG_EXTRA_GATEWAY, MG_PRINTS_NOTHING, verb_gateway,
-     "serves clients over HTTP: they post orders, read and follow them, wait for their end, and cancel them"},
+     "serves clients over HTTP: they post orders, one by one or in batches, read and follow them, wait for their end, and cancel them"},
     {0}};

@@ -19,10 +19,18 @@
 static const struct {
     unsigned int status;
     const char *title;
-} TITLES[] = {{400, "Bad Request"},       {401, "Unauthorized"},           {403, "Forbidden"},
-              {404, "Not Found"},         {405, "Method Not Allowed"},     {406, "Not Acceptable"},
-              {409, "Conflict"},          {415, "Unsupported Media Type"}, {422, "Unprocessable Content"},
-              {429, "Too Many Requests"}, {503, "Service Unavailable"}};
+} TITLES[] = {{400, "Bad Request"},
+              {401, "Unauthorized"},
+              {403, "Forbidden"},
+              {404, "Not Found"},
+              {405, "Method Not Allowed"},
+              {406, "Not Acceptable"},
+              {409, "Conflict"},
+              {413, "Content Too Large"},
+              {415, "Unsupported Media Type"},
+              {422, "Unprocessable Content"},
+              {429, "Too Many Requests"},
+              {503, "Service Unavailable"}};
 
 static const char *title_of(unsigned int status)
 {
@@ -120,7 +128,7 @@ struct mg_http_stream *mg_call_stream(struct mg_call *call, struct mg_slice begi
     return stream;
 }
 
-static void problem_write(struct mg_buf *out, unsigned int status, const char *text)
+void mg_problem_write(struct mg_buf *out, unsigned int status, const char *text)
 {
     struct mg_json_writer json = mg_json_spaced(out);
     mg_json_object_begin(&json);
@@ -152,7 +160,7 @@ void mg_call_refuse(struct mg_call *call, unsigned int status, const char *forma
     }
     headers[count] = (struct mg_http_header){NULL, NULL};
     mg_buf_init(&body, PROBLEM_MAX);
-    problem_write(&body, status, text);
+    mg_problem_write(&body, status, text);
     const struct mg_http_response answer = {.status = body.failed ? 503 : status,
                                             .type = TYPE_OF_PROBLEM,
                                             .body =

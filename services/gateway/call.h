@@ -1,6 +1,6 @@
 /* Declarations shared by the gateway's files. route.c dispatches, clients.c authenticates, answer.c sends.
- * submit.c posts orders; recent.c and kept.c help it to refuse. read.c, list.c, events.c and cancel.c are
- * about orders that exist; wait.c and observe.c bring them the changes of orders. */
+ * submit.c and batch.c post orders by post.c; recent.c and kept.c help it to refuse. read.c, list.c, events.c
+ * and cancel.c are about orders that exist; wait.c and observe.c bring them the changes of orders. */
 #ifndef MG_GATEWAY_CALL_H
 #define MG_GATEWAY_CALL_H
 
@@ -34,6 +34,23 @@ struct mg_observer {
     void *arg;
 };
 
+#define MG_POST_KEY_MAX      255 /* a short string of AMQP, as the message's id */
+#define MG_POST_KEY_MAX_TEXT "255"
+
+/* A submission on its way to the queue; post.c. Texts and bytes are borrowed until `done`. */
+struct mg_post {
+    struct mg_gateway *gateway;
+    struct mg_client *client;
+    struct mg_slice body;               /* absent: it is gone with its request */
+    struct mg_slice key;                /* identifies the order if the body does not; absent: none */
+    const char *key_name, *traceparent; /* where the key would be; of the order's trace, or NULL */
+    char order_id[MG_ORDER_ID_MAX + 1];
+    uint8_t digest[MG_SHA256_SIZE];
+    /* 202: the broker has the order. Else `text` is the reason of a refusal. */
+    void (*done)(struct mg_post *post, unsigned int status, const char *text);
+    void *arg;
+};
+
 /* A request of a client, from its dispatch to its answer. */
 struct mg_call {
     TAILQ_ENTRY(mg_call) entry;
@@ -45,9 +62,9 @@ struct mg_call {
     const char *origin;               /* a page that may read the answer; NULL: no page may */
     char allow[16];                   /* without a route: the methods of its path, as 405 names them */
     char order_id[MG_ORDER_ID_MAX + 1];
-    uint8_t digest[MG_SHA256_SIZE]; /* of the submission */
-    int64_t after_seq;              /* of events: the last status that the client has */
-    int64_t wait_until_ms;          /* by the clock since boot; 0: it does not wait */
+    struct mg_post post;   /* of a single submission */
+    int64_t after_seq;     /* of events: the last status that the client has */
+    int64_t wait_until_ms; /* by the clock since boot; 0: it does not wait */
     bool is_waiting;
     struct mg_observer observer;         /* while it waits */
     void (*woken)(struct mg_call *call); /* when it has waited */
@@ -60,7 +77,8 @@ TAILQ_HEAD(mg_call_queue, mg_call);
 struct mg_route {
     const char *method, *path; /* {order_id} in the path stands for an order's id */
     unsigned int right;
-    bool has_body;
+    const char *takes;   /* the media type of its body; NULL: it has none */
+    bool needs_body;     /* which is then taken in pieces */
     const char *answers; /* the media type of its answers that are no problem */
     void (*run)(struct mg_call *call);
     const char *statuses; /* all that it answers, separated by blanks; proto/openapi.yaml declares the same */
@@ -81,6 +99,7 @@ struct mg_gateway {
     struct mg_observers *observers;
     struct mg_waits *waits;
     struct mg_streams *streams;
+    struct mg_batches *batches;
     struct mg_call_queue calls; /* under way */
 };
 
@@ -115,6 +134,9 @@ void mg_call_permit(struct mg_call *call);
 struct mg_http_stream *mg_call_stream(struct mg_call *call, struct mg_slice beginning,
                                       void (*closed)(void *arg), void *arg);
 
+/* The document of a problem, as one line. */
+void mg_problem_write(struct mg_buf *out, unsigned int status, const char *text);
+
 /* ---- recent.c: submissions that are perhaps still in the queue ---- */
 
 enum mg_recent_match { MG_RECENT_NONE, MG_RECENT_SAME, MG_RECENT_OTHER };
@@ -137,9 +159,16 @@ const struct mg_workflow *mg_kept_find(struct mg_kept *kept, const char *name, i
 /* Keeps a definition. NULL: it cannot be read, being one of a newer version, or there is no memory. */
 const struct mg_workflow *mg_kept_put(struct mg_kept *kept, struct mg_slice text);
 
+/* ---- post.c ---- */
+
+bool mg_post_key_is_valid(struct mg_slice key);
+/* Checks the submission and publishes it. `done` is called once, perhaps before the return. */
+void mg_post_begin(struct mg_post *post);
+
 /* ---- the calls of routes ---- */
 
 void mg_submit_run(struct mg_call *call);
+void mg_batch_run(struct mg_call *call); /* at the head of the request */
 void mg_read_run(struct mg_call *call);
 void mg_list_run(struct mg_call *call);
 void mg_events_run(struct mg_call *call);
@@ -169,8 +198,14 @@ bool mg_wait_begin(struct mg_call *call, void (*woken)(struct mg_call *call));
 struct mg_streams *mg_streams_create(struct mg_gateway *gateway); /* NULL: no memory */
 void mg_streams_destroy(struct mg_streams *streams);              /* after the HTTP server; accepts NULL */
 
+/* ---- batch.c ---- */
+
+struct mg_batches *mg_batches_create(struct mg_gateway *gateway); /* NULL: no memory */
+void mg_batches_destroy(struct mg_batches *batches); /* after the store and the broker; accepts NULL */
+
 /* ---- route.c ---- */
 
 void mg_gateway_route(void *gateway, struct mg_http_exchange *request);
+bool mg_gateway_takes_pieces(void *gateway, const char *method, const char *path);
 
 #endif

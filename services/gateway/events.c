@@ -213,7 +213,7 @@ static void on_closed(void *arg)
     }
 }
 
-/* Cuts off a client that has not read for too long, ends what is old, and writes comments into pauses. */
+/* Cuts off a client that has not read for too long, ends an old stream, and writes comments into pauses. */
 static void stream_look(struct stream *stream, int64_t now_ms)
 {
     if (mg_http_stream_unsent(stream->http) == 0) {

@@ -34,6 +34,7 @@ static struct mg_http_server_options http_options(const struct mg_gateway_option
                                            .metrics = gateway != NULL ? gateway->metrics : NULL,
                                            .is_ready = mg_gateway_is_ready,
                                            .handle = mg_gateway_route,
+                                           .takes_pieces = mg_gateway_takes_pieces,
                                            .arg = gateway,
                                            .handled_max = HANDLED_MAX,
                                            .body_max = (size_t)options->body_max,
@@ -108,8 +109,9 @@ static enum mg_class parts_create(struct mg_gateway *gateway, struct mg_err *err
     gateway->observers = mg_observers_create(gateway);
     gateway->waits = mg_waits_create(gateway);
     gateway->streams = mg_streams_create(gateway);
+    gateway->batches = mg_batches_create(gateway);
     if (gateway->recent == NULL || gateway->kept == NULL || gateway->observers == NULL ||
-        gateway->waits == NULL || gateway->streams == NULL) {
+        gateway->waits == NULL || gateway->streams == NULL || gateway->batches == NULL) {
         return mg_err_set(err, MG_TRANSIENT, NO_MEMORY);
     }
     gateway->clients = mg_clients_create(gateway, err);
@@ -154,6 +156,7 @@ void mg_gateway_destroy(struct mg_gateway *gateway)
     mg_clients_destroy(gateway->clients);
     mg_commander_destroy(gateway->commander);
     mg_store_destroy(gateway->store);
+    mg_batches_destroy(gateway->batches);
     mg_streams_destroy(gateway->streams);
     mg_waits_destroy(gateway->waits);
     mg_observers_destroy(gateway->observers);

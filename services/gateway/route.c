@@ -14,17 +14,20 @@
 #define ORDER_MARK "{order_id}"
 #define JSON       "application/json"
 #define EVENTS     "text/event-stream"
+#define LINES      "application/x-ndjson"
 
 /* tests/unit/openapi.py reads these lines. */
 static const struct mg_route ROUTES[] = {
-    {"POST", "/v1/orders", MG_RIGHT_SUBMIT, true, JSON, mg_submit_run,
+    {"POST", "/v1/orders", MG_RIGHT_SUBMIT, JSON, false, JSON, mg_submit_run,
      "202 400 401 403 406 409 413 415 422 429 503"},
-    {"GET", "/v1/orders", MG_RIGHT_READ, false, JSON, mg_list_run, "200 400 401 403 406 429 503"},
-    {"GET", "/v1/orders/{order_id}", MG_RIGHT_READ, false, JSON, mg_read_run,
+    {"POST", "/v1/orders:batch", MG_RIGHT_SUBMIT, LINES, true, LINES, mg_batch_run,
+     "200 400 401 403 406 415 429 503"},
+    {"GET", "/v1/orders", MG_RIGHT_READ, NULL, false, JSON, mg_list_run, "200 400 401 403 406 429 503"},
+    {"GET", "/v1/orders/{order_id}", MG_RIGHT_READ, NULL, false, JSON, mg_read_run,
      "200 400 401 403 404 406 429 503"},
-    {"GET", "/v1/orders/{order_id}/events", MG_RIGHT_READ, false, EVENTS, mg_events_run,
+    {"GET", "/v1/orders/{order_id}/events", MG_RIGHT_READ, NULL, false, EVENTS, mg_events_run,
      "200 204 400 401 403 404 406 429 503"},
-    {"POST", "/v1/orders/{order_id}/cancel", MG_RIGHT_CANCEL, true, JSON, mg_cancel_run,
+    {"POST", "/v1/orders/{order_id}/cancel", MG_RIGHT_CANCEL, JSON, false, JSON, mg_cancel_run,
      "200 400 401 403 404 406 409 413 415 429 503"},
 };
 #define ROUTE_COUNT (sizeof(ROUTES) / sizeof(ROUTES[0]))
@@ -113,10 +116,13 @@ static bool is_accepted(const struct mg_http_exchange *request, const char *type
     return mg_http_exchange_header(request, "Accept") == NULL;
 }
 
-static bool is_body_json(const struct mg_http_exchange *request)
+static bool is_body_fit(const struct mg_route *route, const struct mg_http_exchange *request)
 {
     const char *type = mg_http_exchange_header(request, "Content-Type");
-    return type != NULL && is_type(type, strlen(type), JSON);
+    if (route->takes == NULL || (!route->needs_body && mg_http_exchange_body(request).len == 0)) {
+        return true;
+    }
+    return type != NULL && is_type(type, strlen(type), route->takes);
 }
 
 static void call_check(struct mg_call *call)
@@ -135,9 +141,8 @@ static void call_check(struct mg_call *call)
                        mg_client_name(call->client), (long long)call->gateway->options->rate_per_s);
     } else if (!is_accepted(call->request, route->answers)) {
         mg_call_refuse(call, 406, "the answer is %s, which the header Accept excludes", route->answers);
-    } else if (route->has_body && mg_http_exchange_body(call->request).len > 0 &&
-               !is_body_json(call->request)) {
-        mg_call_refuse(call, 415, "expected a body of the type " JSON);
+    } else if (!is_body_fit(route, call->request)) {
+        mg_call_refuse(call, 415, "expected a body of the type %s", route->takes);
     } else {
         route->run(call);
     }
@@ -145,7 +150,9 @@ static void call_check(struct mg_call *call)
 
 static void on_gone(void *arg)
 {
-    ((struct mg_call *)arg)->request = NULL;
+    struct mg_call *call = arg;
+    call->request = NULL;
+    call->post.body = (struct mg_slice){0};
 }
 
 static void no_memory_answer(struct mg_http_exchange *request)
@@ -157,6 +164,18 @@ static void no_memory_answer(struct mg_http_exchange *request)
             mg_slice_of("{\"type\": \"about:blank\", \"title\": \"Service Unavailable\", \"status\": 503, "
                         "\"detail\": \"no memory\"}\n")};
     mg_http_answer(request, &answer);
+}
+
+bool mg_gateway_takes_pieces(void *arg, const char *method, const char *path)
+{
+    (void)arg;
+    for (size_t i = 0; i < ROUTE_COUNT; i++) {
+        if (ROUTES[i].needs_body && strcmp(ROUTES[i].method, method) == 0 &&
+            strcmp(ROUTES[i].path, path) == 0) {
+            return true;
+        }
+    }
+    return false;
 }
 
 void mg_gateway_route(void *arg, struct mg_http_exchange *request)

@@ -5,7 +5,7 @@
 #include "base/clock.h"
 #include "gateway/call.h"
 
-#define PERIOD_MS 25 /* between two looks for calls whose time is over */
+#define PERIOD_MS 25 /* between two looks for calls at the end of their time */
 
 struct mg_waits {
     struct mg_gateway *gateway;

@@ -41,6 +41,8 @@ class Gateway:
     def ask(self, method, path, body=None, client="shop", token=None, **headers):
         """(status, headers, bytes) of one request."""
         own = {"Authorization": f"Bearer {token or TOKENS[client]}"} if client else {}
+        if path == "/v1/orders:batch":
+            headers = {"Content_Type": "application/x-ndjson"} | headers
         if body is not None:
             own["Content-Type"] = "application/json"
         own |= {name.replace("_", "-"): value for name, value in headers.items()}
@@ -61,7 +63,7 @@ class Gateway:
     def note(self, method, path, status):
         bare = path.split("?")[0]
         action = next((action for action in ("/cancel", "/events") if bare.endswith(action)), "")
-        form = bare if bare == "/v1/orders" else "/v1/orders/{order_id}" + action
+        form = "/v1/orders/{order_id}" + action if bare.startswith("/v1/orders/") else bare
         self.seen.add((method, form, status))
 
     def post(self, order, status=202, **options):
@@ -215,7 +217,9 @@ def each_status_of_the_contract_is_given(s):
     events = f"/v1/orders/{order_id}/events"
     assert door.ask("GET", events)[0] == 200 and door.ask("GET", events + "?after=9")[0] == 204
     assert door.ask("GET", events + "?after=x")[0] == 400 and door.ask("GET", "/v1/orders/unknown/events")[0] == 404
-    places = [("POST", "/v1/orders"), ("GET", "/v1/orders"), ("GET", f"/v1/orders/{order_id}"), ("GET", events),
+    lines = "/v1/orders:batch"
+    assert door.ask("POST", lines, order_of()[1])[0] == 200 and door.ask("POST", lines, b" \n\n")[0] == 400
+    places = [("POST", "/v1/orders"), ("POST", lines), ("GET", "/v1/orders"), ("GET", f"/v1/orders/{order_id}"), ("GET", events),
               ("POST", f"/v1/orders/{order_id}/cancel")]
     for method, path in places:
         data = body if method == "POST" else None
@@ -225,7 +229,8 @@ def each_status_of_the_contract_is_given(s):
         if method == "POST":
             assert door.ask(method, path, data, token=READS_ONLY)[0] == 403, path
             assert door.ask(method, path, data, Content_Type="text/plain")[0] == 415, path
-            assert door.ask(method, path, b"x" * 300000)[0] == 413, path
+            if path != lines:
+                assert door.ask(method, path, b"x" * 300000)[0] == 413, path
     assert door.ask("PUT", "/v1/orders", body)[0] == 405 and door.ask("GET", "/v1/nothing")[0] == 404
     assert door.ask("GET", "/v1/orders/%00%2f..")[0] == 404
 

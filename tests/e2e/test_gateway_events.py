@@ -105,7 +105,7 @@ def statuses_over_http_come_in_order_and_again_behind_the_last_one(s):
     scheduler.pause()
     try:
         queued = str(uuid.uuid4())
-        door.post(json.dumps({"order_id": queued, "workflow": "told"}))
+        door.post({"order_id": queued, "workflow": "told"})
         waiting = Stream(door, queued)
         other_door = Gateway(s)
         other_door.process.wait_ready()
@@ -121,7 +121,7 @@ def statuses_over_http_come_in_order_and_again_behind_the_last_one(s):
 
     s.remote("payment").switch("decline")
     declined = str(uuid.uuid4())
-    door.post(json.dumps({"order_id": declined, "workflow": "told"}))
+    door.post({"order_id": declined, "workflow": "told"})
     turned = list(Stream(door, declined))
     assert words(turned)[-1] == "compensated" and json.loads(turned[-1][2])["cause"]["step"] == "charge", turned
     s.wait(lambda: door.process.metric("makegood_gateway_event_streams") == 0, "all streams have ended")

@@ -70,11 +70,59 @@ static void on_closed(void *arg)
     stream = NULL;
 }
 
+/* ---- a body in pieces ---- */
+
+static struct mg_http_exchange *paused;
+static size_t piece_bytes;
+static int piece_count, whole_count;
+
+static enum mg_http_next on_piece(void *arg, struct mg_slice bytes)
+{
+    ck_assert_ptr_eq(arg, &piece_count);
+    ck_assert_ptr_null(paused); /* a pause holds until the resume */
+    ck_assert_uint_le(bytes.len, MG_HTTP_PIECE_MAX);
+    piece_bytes += bytes.len;
+    piece_count++;
+    if (memchr(bytes.data, '!', bytes.len) != NULL) {
+        return MG_HTTP_CLOSE;
+    }
+    paused = piece_count % 2 == 0 ? kept[0] : NULL;
+    return paused ? MG_HTTP_PAUSE : MG_HTTP_NEXT;
+}
+
+static void on_whole(void *arg)
+{
+    char text[64];
+    ck_assert_ptr_eq(arg, &piece_count);
+    whole_count++;
+    (void)snprintf(text, sizeof(text), "%zu bytes", piece_bytes);
+    answer_text(kept[0], 200, text);
+}
+
+static bool takes_pieces(void *arg, const char *method, const char *path)
+{
+    ck_assert_ptr_eq(arg, &kept_count);
+    return strcmp(method, "POST") == 0 && strncmp(path, "/pieces", strlen("/pieces")) == 0;
+}
+
+static void pieces_handle(struct mg_http_exchange *request)
+{
+    if (strcmp(mg_http_exchange_path(request), "/pieces/refused") == 0) {
+        answer_text(request, 403, "no");
+        return;
+    }
+    kept[0] = request;
+    mg_http_exchange_on_gone(request, on_gone, NULL);
+    mg_http_exchange_on_body(request, on_piece, on_whole, &piece_count);
+}
+
 static void handle(void *arg, struct mg_http_exchange *request)
 {
     ck_assert_ptr_eq(arg, &kept_count);
     const char *path = mg_http_exchange_path(request);
-    if (strcmp(path, "/later") == 0) {
+    if (takes_pieces(arg, mg_http_exchange_method(request), path)) {
+        pieces_handle(request);
+    } else if (strcmp(path, "/later") == 0) {
         ck_assert_int_lt(kept_count, KEPT_MAX);
         mg_http_exchange_on_gone(request, on_gone, NULL);
         kept[kept_count++] = request;
@@ -89,7 +137,13 @@ static void handle(void *arg, struct mg_http_exchange *request)
     }
 }
 
-static void on_timer(void *arg);
+static void (*on_tick)(void);
+
+static void on_timer(void *arg)
+{
+    (void)arg;
+    on_tick();
+}
 
 static void set_up(void)
 {
@@ -98,8 +152,11 @@ static void set_up(void)
     guard = mg_timer_create(loop, on_guard, NULL);
     timer = mg_timer_create(loop, on_timer, NULL);
     mg_timer_start(guard, GUARD_MS, 0);
-    const struct mg_http_server_options options = {
-        .address = "127.0.0.1:0", .handle = handle, .arg = &kept_count, .handled_max = HANDLED_MAX};
+    const struct mg_http_server_options options = {.address = "127.0.0.1:0",
+                                                   .handle = handle,
+                                                   .takes_pieces = takes_pieces,
+                                                   .arg = &kept_count,
+                                                   .handled_max = HANDLED_MAX};
     ck_assert_msg(mg_http_server_create(loop, &options, &server, &err) == MG_OK, "%s", err.text);
 }
 
@@ -254,6 +311,50 @@ START_TEST(body_has_a_limit)
 }
 END_TEST
 
+static void tick_resume(void)
+{
+    if (paused) {
+        struct mg_http_exchange *request = paused;
+        paused = NULL;
+        mg_http_exchange_resume(request);
+    }
+}
+
+#define PIECES_LEN (1024u * 1024) /* far above the limit of a body that is kept */
+
+/* Catches: a body that is kept whole or cut at the limit; a piece that comes in a pause, or is lost with one.
+ */
+START_TEST(body_in_pieces_has_no_limit_and_waits_in_a_pause)
+{
+    char head[200];
+    size_t len;
+    (void)snprintf(head, sizeof(head),
+                   "POST /pieces HTTP/1.1\r\nHost: x\r\nConnection: close\r\nContent-Length: %u\r\n\r\n",
+                   PIECES_LEN);
+    on_tick = tick_resume;
+    mg_timer_start(timer, 1, 1);
+    char *text = body_make(head, PIECES_LEN, "", &len);
+    assert_answer(ask_in_pieces(text, len, 65536), "HTTP/1.1 200 ", "1048576 bytes");
+    free(text);
+    ck_assert_int_eq(whole_count, 1);
+    ck_assert_int_gt(piece_count, (int)(PIECES_LEN / MG_HTTP_PIECE_MAX));
+    ck_assert_int_eq(gone_count, 0);
+    assert_answer(
+        ask("POST /pieces/refused HTTP/1.1\r\nHost: x\r\nConnection: close\r\nContent-Length: 5\r\n\r\n"),
+        "HTTP/1.1 403 ", "no");
+    assert_answer(ask("GET /" CLOSE), "HTTP/1.1 200 ", "GET /");
+}
+END_TEST
+
+/* Catches: a handler that waits for the rest of a body whose connection has ended. */
+START_TEST(body_in_pieces_may_end_with_its_connection)
+{
+    ck_assert_str_eq(ask("POST /pieces HTTP/1.1\r\nHost: x\r\nContent-Length: 50\r\n\r\nhalf!"), "");
+    ck_assert_int_eq(gone_count, 1);
+    ck_assert_int_eq(whole_count, 0);
+}
+END_TEST
+
 /* ---- answers that come later ---- */
 
 static void kept_answer_first(void)
@@ -264,14 +365,6 @@ static void kept_answer_first(void)
         kept[i] = kept[i + 1];
     }
     answer_text(request, 202, "it took a while");
-}
-
-static void (*on_tick)(void);
-
-static void on_timer(void *arg)
-{
-    (void)arg;
-    on_tick();
 }
 
 static void tick_answer(void)
@@ -520,6 +613,8 @@ int main(void)
     tcase_add_test(cases, head_has_headers_only);
     tcase_add_test(cases, request_in_pieces_is_handled_once_it_is_whole);
     tcase_add_test(cases, body_has_a_limit);
+    tcase_add_test(cases, body_in_pieces_has_no_limit_and_waits_in_a_pause);
+    tcase_add_test(cases, body_in_pieces_may_end_with_its_connection);
     tcase_add_test(cases, answer_may_come_later);
     tcase_add_test(cases, requests_above_the_limit_are_refused_and_probes_are_not);
     tcase_add_test(cases, server_ends_with_requests_under_way);

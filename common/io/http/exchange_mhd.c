@@ -1,7 +1,7 @@
 /*
- * The requests of the HTTP server. The probes are answered here; others go to the service's handler once they
- * are whole. libmicrohttpd polls for an answer. So a connection is suspended while its answer is still to
- * come, and a stream's while it has nothing to send.
+ * The requests of the HTTP server. Probes are answered by http/probe_mhd.c; others go to the service's
+ * handler once they are whole. libmicrohttpd polls for an answer. So a connection is suspended while its
+ * answer is still to come, and a stream's while it has nothing to send.
  *
  * A request lives from its headers until libmicrohttpd reports its completion, after its answer or at the end
  * of the daemon. While a connection is suspended, a client that hangs up is not detected.
@@ -13,10 +13,7 @@
 
 #include "io/http/mhd.h"
 
-#define METRICS_TEXT_MAX_BYTES (8 * 1024 * 1024) /* MG_METRICS_MAX histograms stay below */
-#define REASON_SIZE            512
-#define STATUS_TOO_LARGE       413u /* the library's versions name it differently */
-#define STREAM_BLOCK_BYTES     8192 /* requested from a stream at once; fits into the connection's memory */
+#define STREAM_BLOCK_BYTES 8192 /* requested from a stream at once; fits into the connection's memory */
 
 struct mg_http_stream {
     struct mg_http_exchange *request;
@@ -38,131 +35,16 @@ struct mg_http_exchange {
     struct mg_buf body;
     size_t received; /* bytes of the body, the dropped ones too */
     bool is_handled, is_answered, is_suspended;
+    bool is_in_pieces, is_whole; /* of the body */
+    enum mg_http_next (*piece)(void *arg, struct mg_slice bytes);
+    void (*whole)(void *arg);
+    void *body_arg;
     struct MHD_Response *response; /* answered from within the handler, not yet queued */
     unsigned int status;
     void (*gone)(void *arg);
     void *arg;
     struct mg_http_stream stream;
 };
-
-/* ---- the probes ---- */
-
-static struct MHD_Response *response_copy(struct mg_slice body)
-{
-    char *copy = malloc(body.len + 1);
-    if (!copy) {
-        return NULL;
-    }
-    if (body.len > 0) {
-        memcpy(copy, body.data, body.len);
-    }
-    struct MHD_Response *response = MHD_create_response_from_buffer(body.len, copy, MHD_RESPMEM_MUST_FREE);
-    if (!response) {
-        free(copy);
-    }
-    return response;
-}
-
-static enum MHD_Result probe_send(struct MHD_Connection *connection, unsigned int status, const char *type,
-                                  struct mg_slice text)
-{
-    struct MHD_Response *response = response_copy(text);
-    if (!response) {
-        return MHD_NO;
-    }
-    enum MHD_Result result = MHD_add_response_header(response, "Content-Type", type);
-    if (result == MHD_YES && status == MHD_HTTP_METHOD_NOT_ALLOWED) {
-        result = MHD_add_response_header(response, "Allow", "GET, HEAD");
-    }
-    if (result == MHD_YES) {
-        result = MHD_add_response_header(response, "Cache-Control", "no-store");
-    }
-    if (result == MHD_YES) {
-        result = MHD_queue_response(connection, status, response);
-    }
-    MHD_destroy_response(response);
-    mg_http_place_set(connection, MG_HTTP_ANSWERED);
-    return result;
-}
-
-static enum MHD_Result probe_plain(struct MHD_Connection *connection, unsigned int status, const char *text)
-{
-    return probe_send(connection, status, "text/plain; charset=utf-8", mg_slice_of(text));
-}
-
-static const char *title_of(unsigned int status)
-{
-    return status == STATUS_TOO_LARGE ? "Content Too Large" : "Service Unavailable";
-}
-
-/* Refuses a request before the handler gets it. `text` needs no escape in JSON. */
-static enum MHD_Result refuse(const struct mg_http_server *server, struct MHD_Connection *connection,
-                              unsigned int status, const char *text)
-{
-    char problem[256];
-    if (!server->options.answers_problems) {
-        char line[128];
-        (void)snprintf(line, sizeof(line), "%s\n", text);
-        return probe_plain(connection, status, line);
-    }
-    (void)snprintf(problem, sizeof(problem),
-                   "{\"type\": \"about:blank\", \"title\": \"%s\", \"status\": %u, \"detail\": \"%s\"}\n",
-                   title_of(status), status, text);
-    return probe_send(connection, status, "application/problem+json", mg_slice_of(problem));
-}
-
-static enum MHD_Result answer_readiness(struct mg_http_server *server, struct MHD_Connection *connection)
-{
-    char reason[REASON_SIZE] = "", line[REASON_SIZE + 16];
-    bool is_ready =
-        !server->options.is_ready || server->options.is_ready(server->options.arg, reason, sizeof(reason));
-    (void)snprintf(line, sizeof(line), "%sready%s%s\n", is_ready ? "" : "not ", reason[0] != '\0' ? ": " : "",
-                   reason);
-    return probe_plain(connection, is_ready ? MHD_HTTP_OK : MHD_HTTP_SERVICE_UNAVAILABLE, line);
-}
-
-static enum MHD_Result answer_metrics(struct mg_http_server *server, struct MHD_Connection *connection)
-{
-    struct mg_buf text;
-    mg_buf_init(&text, METRICS_TEXT_MAX_BYTES);
-    if (server->options.metrics) {
-        mg_metrics_render(server->options.metrics, &text);
-    }
-    enum MHD_Result result;
-    if (text.failed) {
-        result = probe_plain(connection, MHD_HTTP_INTERNAL_SERVER_ERROR, "no memory for the metrics\n");
-    } else {
-        result = probe_send(connection, MHD_HTTP_OK, "text/plain; version=0.0.4; charset=utf-8",
-                            text.len > 0 ? mg_buf_slice(&text) : mg_slice_of(""));
-    }
-    mg_buf_finish(&text);
-    return result;
-}
-
-static bool is_probe(const char *path)
-{
-    return strcmp(path, "/healthz") == 0 || strcmp(path, "/readyz") == 0 || strcmp(path, "/metrics") == 0;
-}
-
-/* Answers as soon as the headers are in. A body is not read: the library closes after such an answer. The
- * answer itself proves that the loop turns; /healthz proves nothing more. */
-static enum MHD_Result answer_probe(struct mg_http_server *server, struct MHD_Connection *connection,
-                                    const char *path, const char *method)
-{
-    if (strcmp(method, MHD_HTTP_METHOD_GET) != 0 && strcmp(method, MHD_HTTP_METHOD_HEAD) != 0) {
-        return probe_plain(connection, MHD_HTTP_METHOD_NOT_ALLOWED, "only GET and HEAD\n");
-    }
-    if (strcmp(path, "/healthz") == 0) {
-        return probe_plain(connection, MHD_HTTP_OK, "ok\n");
-    }
-    if (strcmp(path, "/readyz") == 0) {
-        return answer_readiness(server, connection);
-    }
-    if (strcmp(path, "/metrics") == 0) {
-        return answer_metrics(server, connection);
-    }
-    return probe_plain(connection, MHD_HTTP_NOT_FOUND, "there are /healthz, /readyz and /metrics\n");
-}
 
 /* ---- requests ---- */
 
@@ -263,26 +145,31 @@ static bool body_take(struct mg_http_exchange *request, const char *bytes, size_
     return request->received <= body_max(request->daemon->server) + MG_HTTP_DROPPED_MAX;
 }
 
-static enum MHD_Result request_handle(struct mg_http_exchange *request)
+static enum MHD_Result overload_refuse(struct mg_http_exchange *request)
 {
-    if (request->body.failed) {
-        return refuse(request->daemon->server, request->connection,
-                      request->body.is_out_of_memory ? MHD_HTTP_SERVICE_UNAVAILABLE : STATUS_TOO_LARGE,
-                      request->body.is_out_of_memory ? "no memory for the body" : "the body is too large");
-    }
-    const struct mg_http_server_options *options = &request->daemon->server->options;
-    if (!request->is_handled) {
-        if (!mg_http_is_handler_free(request->daemon->server)) {
-            return refuse(request->daemon->server, request->connection, MHD_HTTP_SERVICE_UNAVAILABLE,
+    return mg_http_refuse(request->daemon->server, request->connection, MHD_HTTP_SERVICE_UNAVAILABLE,
                           "too many requests at once");
-        }
-        mg_http_place_set(request->connection, MG_HTTP_HANDLED);
-        request->is_handled = true;
-        options->handle(options->arg, request);
-    }
+}
+
+static void request_suspend(struct mg_http_exchange *request)
+{
+    MHD_suspend_connection(request->connection);
+    request->is_suspended = true;
+}
+
+static void request_handle(struct mg_http_exchange *request)
+{
+    const struct mg_http_server_options *options = &request->daemon->server->options;
+    mg_http_place_set(request->connection, MG_HTTP_HANDLED);
+    request->is_handled = true;
+    options->handle(options->arg, request);
+}
+
+/* Queues the answer, or waits for it. */
+static enum MHD_Result request_go_on(struct mg_http_exchange *request)
+{
     if (!request->is_answered) {
-        MHD_suspend_connection(request->connection);
-        request->is_suspended = true;
+        request_suspend(request);
         return MHD_YES;
     }
     if (!request->response) {
@@ -294,6 +181,66 @@ static enum MHD_Result request_handle(struct mg_http_exchange *request)
     return result;
 }
 
+/* The body is whole, or the answer has come. */
+static enum MHD_Result request_finish(struct mg_http_exchange *request)
+{
+    if (request->body.failed) {
+        return mg_http_refuse(
+            request->daemon->server, request->connection,
+            request->body.is_out_of_memory ? MHD_HTTP_SERVICE_UNAVAILABLE : MG_HTTP_TOO_LARGE,
+            request->body.is_out_of_memory ? "no memory for the body" : "the body is too large");
+    }
+    if (!request->is_handled) {
+        if (!mg_http_is_handler_free(request->daemon->server)) {
+            return overload_refuse(request);
+        }
+        request_handle(request);
+    } else if (request->is_in_pieces && !request->is_whole) {
+        request->is_whole = true;
+        request->whole(request->body_arg);
+    }
+    return request_go_on(request);
+}
+
+/* ---- a body in pieces ---- */
+
+static enum MHD_Result pieces_begin(struct mg_http_exchange *request)
+{
+    if (!mg_http_is_handler_free(request->daemon->server)) {
+        return overload_refuse(request);
+    }
+    request_handle(request);
+    return request->is_answered ? request_go_on(request) : MHD_YES;
+}
+
+static enum MHD_Result piece_take(struct mg_http_exchange *request, struct mg_slice bytes)
+{
+    if (request->is_answered) {
+        return MHD_YES; /* in `handle`; the library closes behind that answer */
+    }
+    enum mg_http_next next = request->piece(request->body_arg, bytes);
+    if (next == MG_HTTP_PAUSE) {
+        request_suspend(request);
+    }
+    return next == MG_HTTP_CLOSE ? MHD_NO : MHD_YES;
+}
+
+void mg_http_exchange_on_body(struct mg_http_exchange *request,
+                              enum mg_http_next (*piece)(void *arg, struct mg_slice bytes),
+                              void (*whole)(void *arg), void *arg)
+{
+    request->piece = piece;
+    request->whole = whole;
+    request->body_arg = arg;
+}
+
+void mg_http_exchange_resume(struct mg_http_exchange *request)
+{
+    if (request->is_suspended) {
+        request_resume(request);
+    }
+}
+
 enum MHD_Result mg_http_on_request(void *arg, struct MHD_Connection *connection, const char *path,
                                    const char *method, const char *version, const char *upload,
                                    size_t *upload_len, void **request_arg)
@@ -302,21 +249,32 @@ enum MHD_Result mg_http_on_request(void *arg, struct MHD_Connection *connection,
     struct mg_http_daemon *daemon = arg;
     struct mg_http_exchange *request = *request_arg;
     if (!request) {
-        if (!daemon->server->options.handle || is_probe(path)) {
-            return answer_probe(daemon->server, connection, path, method);
+        if (!daemon->server->options.handle || mg_http_is_probe(path)) {
+            return mg_http_probe_answer(daemon->server, connection, path, method);
         }
-        if (is_too_long(daemon->server, connection)) {
-            return refuse(daemon->server, connection, STATUS_TOO_LARGE, "the body is too large");
+        const struct mg_http_server_options *options = &daemon->server->options;
+        bool is_in_pieces = options->takes_pieces && options->takes_pieces(options->arg, method, path);
+        if (!is_in_pieces && is_too_long(daemon->server, connection)) {
+            return mg_http_refuse(daemon->server, connection, MG_HTTP_TOO_LARGE, "the body is too large");
         }
-        *request_arg = request_create(daemon, connection, path, method);
-        return *request_arg ? MHD_YES : MHD_NO;
+        *request_arg = request = request_create(daemon, connection, path, method);
+        if (!request) {
+            return MHD_NO;
+        }
+        request->is_in_pieces = is_in_pieces;
+        return is_in_pieces ? pieces_begin(request) : MHD_YES;
+    }
+    if (*upload_len > 0 && request->is_in_pieces) {
+        struct mg_slice bytes = {upload, *upload_len};
+        *upload_len = 0;
+        return piece_take(request, bytes);
     }
     if (*upload_len > 0) {
         bool is_taken = body_take(request, upload, *upload_len);
         *upload_len = 0;
         return is_taken ? MHD_YES : MHD_NO; /* within a body the only answer is to close */
     }
-    return request_handle(request);
+    return request_finish(request);
 }
 
 const char *mg_http_exchange_method(const struct mg_http_exchange *request)
@@ -429,7 +387,7 @@ static void request_answer(struct mg_http_exchange *request, struct MHD_Response
 void mg_http_answer(struct mg_http_exchange *request, const struct mg_http_response *answer)
 {
     mg_http_place_set(request->connection, MG_HTTP_ANSWERED);
-    request_answer(request, response_copy(answer->body), answer);
+    request_answer(request, mg_http_response_copy(answer->body), answer);
 }
 
 /* ---- streams ---- */

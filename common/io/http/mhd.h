@@ -1,4 +1,4 @@
-/* Private to the three files that use libmicrohttpd: the server with its daemons, connections and
+/* Private to the four files that use libmicrohttpd: the server with its daemons, connections and
  * requests. */
 #ifndef MG_IO_HTTP_MHD_H
 #define MG_IO_HTTP_MHD_H
@@ -72,6 +72,17 @@ void mg_http_place_set(struct MHD_Connection *connection, enum mg_http_stage sta
 /* Closes the connection, even if its client reads nothing. */
 void mg_http_place_close(struct MHD_Connection *connection);
 bool mg_http_is_handler_free(const struct mg_http_server *server);
+
+/* ---- http/probe_mhd.c ---- */
+
+#define MG_HTTP_TOO_LARGE 413u /* the library's versions name it differently */
+bool mg_http_is_probe(const char *path);
+enum MHD_Result mg_http_probe_answer(struct mg_http_server *server, struct MHD_Connection *connection,
+                                     const char *path, const char *method);
+/* Refuses a request before the handler gets it. `text` needs no escape in JSON. */
+enum MHD_Result mg_http_refuse(const struct mg_http_server *server, struct MHD_Connection *connection,
+                               unsigned int status, const char *text);
+struct MHD_Response *mg_http_response_copy(struct mg_slice body); /* NULL: no memory */
 
 /* ---- http/exchange_mhd.c: libmicrohttpd's callbacks; `arg` is the daemon ---- */
 

@@ -31,6 +31,9 @@ struct mg_http_server_options {
     bool (*is_ready)(void *arg, char *ret_reason, size_t size);
     /* Gets each other request once it is whole, and answers it, at once or later; NULL: no handler. */
     void (*handle)(void *arg, struct mg_http_exchange *request);
+    /* Whether the body of such a request is taken in pieces. Then `handle` gets it when its head is whole,
+     * and answers it or calls mg_http_exchange_on_body. NULL: no body is. */
+    bool (*takes_pieces)(void *arg, const char *method, const char *path);
     void *arg;
     unsigned int handled_max; /* requests in hand of `handle`, streams too; others get 503. 0: 32 */
     size_t body_max;          /* bytes of a request's body; 0: MG_HTTP_BODY_MAX */
@@ -86,8 +89,24 @@ struct mg_http_response {
 /* Ends the request. The caller does not learn whether the client received the answer. */
 void mg_http_answer(struct mg_http_exchange *request, const struct mg_http_response *answer);
 /* For later answers: `gone` is called if the request ends without an answer. Only the end of the server or of
- * an old certificate causes that. After `gone` it must not be answered. */
+ * an old certificate causes that, and, within a body that is taken in pieces, the end of the connection.
+ * After `gone` it must not be answered. */
 void mg_http_exchange_on_gone(struct mg_http_exchange *request, void (*gone)(void *arg), void *arg);
+
+/* ---- a body in pieces ---- */
+
+/* What follows a piece: the next one, the next one after mg_http_exchange_resume, or the end of the
+ * connection. */
+enum mg_http_next { MG_HTTP_NEXT, MG_HTTP_PAUSE, MG_HTTP_CLOSE };
+/* `piece` gets each part of the body, of at most MG_HTTP_PIECE_MAX bytes; the server keeps none of it, and
+ * knows no limit of the whole. `whole` is called behind the last one. The answer must come in it or later,
+ * since the library cannot answer within a body. A client that sends nothing for 10 s is closed. */
+#define MG_HTTP_PIECE_MAX (16u * 1024)
+void mg_http_exchange_on_body(struct mg_http_exchange *request,
+                              enum mg_http_next (*piece)(void *arg, struct mg_slice bytes),
+                              void (*whole)(void *arg), void *arg);
+/* After MG_HTTP_PAUSE. */
+void mg_http_exchange_resume(struct mg_http_exchange *request);
 
 /* ---- an endless answer ---- */
 

@@ -1,0 +1,270 @@
+/*
+ * Posting a submission. The gateway refuses one that a scheduler would reject: a client without a queue for
+ * statuses would never learn the reason. Then it publishes the body as it came, and reports when the broker
+ * has confirmed it. The same may be posted again after any failure: its order has the same id.
+ *
+ * Between the look at the database and the scheduler's decision, another post may come, or a newer version of
+ * the workflow; and the scheduler's moment of acceptance is a later one, by the database's clock. Then the
+ * scheduler may reject the submission, which stays in orders.rejected.
+ */
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "core/key.h"
+#include "gateway/call.h"
+#include "io/amqp/broker.h"
+#include "io/amqp/topology.h"
+#include "wire/submission.h"
+#include "wire/workflow.h"
+
+#define LABELS_MEMORY (64u * 1024) /* for the values of an order's labels */
+#define CONFLICT      "another order has this id; give the new one an id of its own"
+
+/* ---- the result ---- */
+
+static void post_accept(struct mg_post *post)
+{
+    post->done(post, 202, NULL);
+}
+
+static void post_refuse(struct mg_post *post, unsigned int status, const char *format, ...)
+{
+    char text[MG_ERR_TEXT_MAX + 256];
+    va_list args;
+    va_start(args, format);
+    (void)vsnprintf(text, sizeof(text), format, args);
+    va_end(args);
+    mg_utf8_mend(text); /* the cut may split a character */
+    post->done(post, status, text);
+}
+
+static bool is_gone(const struct mg_post *post)
+{
+    return post->body.data == NULL;
+}
+
+/* ---- the submission ---- */
+
+/* The order's id: the submitted one, else the one that a scheduler derives from client and message id. */
+static void identity_make(struct mg_post *post, const struct mg_submission *submission)
+{
+    char user[sizeof("client-") + MG_QUEUE_NAME_SIZE];
+    if (submission->order_id[0] != '\0') {
+        memcpy(post->order_id, submission->order_id, sizeof(post->order_id));
+        return;
+    }
+    (void)snprintf(user, sizeof(user), "client-%s", mg_client_name(post->client));
+    mg_uuid_derived(mg_slice_of(user), post->key, post->order_id);
+}
+_Static_assert(MG_UUID_SIZE <= MG_ORDER_ID_MAX + 1, "a derived id fits");
+
+/* False: the post has been refused. */
+static bool submission_read(struct mg_post *post, struct mg_submission *ret_submission)
+{
+    struct mg_json_limits limits = MG_JSON_LIMITS_DATA;
+    struct mg_err err;
+    limits.max_bytes = (size_t)post->gateway->options->body_max;
+    enum mg_class class = mg_json_check(post->body, &limits, &err);
+    unsigned int status = 400;
+    if (class == MG_OK) {
+        status = 422;
+        class = mg_submission_parse(post->body, &limits, ret_submission, &err);
+    }
+    if (class != MG_OK) {
+        post_refuse(post, class == MG_TRANSIENT ? 503 : status, "%s", err.text);
+    }
+    return class == MG_OK;
+}
+
+/* ---- publishing ---- */
+
+static void on_published(void *arg, enum mg_publish_outcome outcome)
+{
+    struct mg_post *post = arg;
+    if (outcome == MG_PUBLISH_CONFIRMED) {
+        post_accept(post);
+        return;
+    }
+    if (outcome == MG_PUBLISH_UNKNOWN) {
+        post_refuse(post, 503, "the broker did not confirm the order, but may have it; send the same again");
+        return;
+    }
+    mg_recent_forget(post->gateway->recent, mg_client_name(post->client), post->order_id);
+    post_refuse(post, 503,
+                outcome == MG_PUBLISH_REFUSED ? "the queue of new orders is full; send the same again later"
+                : outcome == MG_PUBLISH_RETURNED
+                    ? "there is no queue for new orders; the operator runs: makegood broker apply"
+                    : "the broker took nothing in time; send the same again");
+}
+
+/* The message's id is the key if there is one, so that the scheduler derives the same order from it. */
+static void order_publish(struct mg_post *post, const struct mg_submission *submission)
+{
+    char message_id[MG_POST_KEY_MAX + 1];
+    struct mg_err err;
+    const char *client = mg_client_name(post->client), *exchange = mg_client_exchange(post->client);
+    if (mg_recent_match(post->gateway->recent, client, post->order_id, post->digest) == MG_RECENT_OTHER) {
+        post_refuse(post, 409, CONFLICT);
+        return;
+    }
+    if (exchange == NULL) {
+        post_refuse(
+            post, 503,
+            "the broker has no exchange for client %s; the operator runs: makegood broker apply --client %s",
+            client, client);
+        return;
+    }
+    (void)snprintf(message_id, sizeof(message_id), "%.*s", (int)post->key.len, post->key.data);
+    const struct mg_message message = {
+        .exchange = exchange,
+        .routing_key = submission->is_high ? MG_QUEUE_INTAKE_HIGH : MG_QUEUE_INTAKE,
+        .type = "submission",
+        .message_id = submission->order_id[0] == '\0' ? message_id : post->order_id,
+        .traceparent = post->traceparent,
+        .body = post->body};
+    mg_recent_note(post->gateway->recent, client, post->order_id, post->digest);
+    if (mg_broker_publish(post->gateway->broker, &message, on_published, post, &err) != MG_OK) {
+        mg_recent_forget(post->gateway->recent, client, post->order_id);
+        post_refuse(post, 503, "%s", err.text);
+    }
+}
+
+/* ---- the demands of the workflow ---- */
+
+/* MG_OK; MG_TRANSIENT: no memory; else the text is the reason for the client. */
+static enum mg_class workflow_check(const struct mg_workflow *workflow, const struct mg_post *post,
+                                    const struct mg_submission *submission, struct mg_err *err)
+{
+    const struct mg_render_input input = {.workflow = workflow,
+                                          .order_id = post->order_id,
+                                          .payload = submission->payload,
+                                          .accepted_at_ms = mg_clock_wall_ms(),
+                                          .is_high = submission->is_high};
+    enum mg_class class = mg_workflow_payload_check(workflow, submission->payload, err);
+    const struct mg_payload_need *lack =
+        class == MG_OK ? mg_workflow_lacks(workflow, submission->payload) : NULL;
+    if (lack != NULL) {
+        return mg_err_set(err, MG_BAD_INPUT, "payload has no member \"%.300s\"; step \"%s\" needs it",
+                          lack->pointer, workflow->steps[lack->step].name);
+    }
+    if (class == MG_OK) {
+        class = mg_workflow_require(&input, err);
+    }
+    if (class != MG_OK) {
+        return class;
+    }
+    struct mg_slice labels[MG_LABELS_MAX];
+    struct mg_arena *arena = mg_arena_create(LABELS_MEMORY);
+    class = arena != NULL ? mg_workflow_labels_render(&input, arena, labels, err)
+                          : mg_err_set(err, MG_TRANSIENT, "no memory");
+    mg_arena_destroy(arena);
+    return class;
+}
+
+/* `workflow` NULL: it is one of a newer version, which the scheduler can read. */
+static void submission_check(struct mg_post *post, const struct mg_workflow *workflow)
+{
+    struct mg_submission submission;
+    struct mg_err err;
+    if (!submission_read(post, &submission)) { /* for memory only: it was read before */
+        return;
+    }
+    enum mg_class class = workflow != NULL ? workflow_check(workflow, post, &submission, &err) : MG_OK;
+    if (class == MG_OK) {
+        order_publish(post, &submission);
+    } else {
+        post_refuse(post, class == MG_TRANSIENT ? 503 : 422, "%s", err.text);
+    }
+}
+
+static void on_workflow(void *arg, bool found, int64_t version, struct mg_slice definition,
+                        const struct mg_err *err)
+{
+    struct mg_post *post = arg;
+    (void)version;
+    if (is_gone(post) || err != NULL) {
+        post_refuse(post, 503, "could not read the workflow: %s", err != NULL ? err->text : "the end");
+    } else if (!found) {
+        post_refuse(post, 422, "/workflow: this version has just been taken away");
+    } else {
+        submission_check(post, mg_kept_put(post->gateway->kept, definition));
+    }
+}
+
+/* ---- the order that is there already ---- */
+
+static bool is_same(const struct mg_post *post, const struct mg_rows *rows)
+{
+    char digest[2 * MG_SHA256_SIZE + 1];
+    *mg_hex_write(post->digest, sizeof(post->digest), digest) = '\0';
+    return mg_slice_is(mg_rows_value(rows, 0, 2), digest);
+}
+
+static void new_order_take(struct mg_post *post, const struct mg_rows *rows)
+{
+    struct mg_submission submission;
+    if (!submission_read(post, &submission)) {
+        return;
+    }
+    if (mg_rows_is_null(rows, 0, 3)) {
+        post_refuse(post, 422, "/workflow: no workflow \"%s\"%s has been loaded", submission.workflow,
+                    submission.workflow_version != 0 ? " of this version" : "");
+        return;
+    }
+    int64_t version = mg_rows_int(rows, 0, 3);
+    const struct mg_workflow *workflow = mg_kept_find(post->gateway->kept, submission.workflow, version);
+    if (workflow != NULL) {
+        submission_check(post, workflow);
+    } else {
+        mg_store_get_workflow(post->gateway->store, submission.workflow, version, on_workflow, post);
+    }
+}
+
+/* An order without a client was stored by an older version; its bytes make the client its own. */
+static void on_met(void *arg, const struct mg_rows *rows, const struct mg_err *err)
+{
+    struct mg_post *post = arg;
+    if (is_gone(post) || err != NULL) {
+        post_refuse(post, 503, "could not look up the order: %s", err != NULL ? err->text : "the end");
+        return;
+    }
+    bool is_there = !mg_rows_is_null(rows, 0, 0), has_client = !mg_rows_is_null(rows, 0, 1);
+    bool is_own = mg_slice_is(mg_rows_value(rows, 0, 1), mg_client_name(post->client));
+    if (is_there && (!is_same(post, rows) || (has_client && !is_own))) {
+        post_refuse(post, 409, CONFLICT);
+    } else if (is_there && is_own) {
+        post_accept(post);
+    } else {
+        new_order_take(post, rows);
+    }
+}
+
+bool mg_post_key_is_valid(struct mg_slice key)
+{
+    bool is_valid = key.len > 0 && key.len <= MG_POST_KEY_MAX;
+    for (size_t i = 0; i < key.len; i++) {
+        is_valid = is_valid && key.data[i] > ' ' && key.data[i] <= '~';
+    }
+    return is_valid;
+}
+
+void mg_post_begin(struct mg_post *post)
+{
+    struct mg_submission submission;
+    char version[24];
+    if (!submission_read(post, &submission)) {
+        return;
+    }
+    if (submission.order_id[0] == '\0' && post->key.data == NULL) {
+        post_refuse(post, 400, "nothing identifies the order: give %s, or order_id in the body",
+                    post->key_name);
+        return;
+    }
+    identity_make(post, &submission);
+    mg_submission_digest(post->body, post->digest);
+    (void)snprintf(version, sizeof(version), "%lld", (long long)submission.workflow_version);
+    mg_store_report(post->gateway->store, MG_REPORT_SUBMISSION_MEETS,
+                    (const char *[]){post->order_id, submission.workflow, version}, 3, on_met, post);
+}
