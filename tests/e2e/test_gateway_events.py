@@ -148,6 +148,8 @@ def streams_are_bounded_and_stay_alive_in_a_pause(s):
     s.wait(lambda: door.process.metric("makegood_gateway_event_streams") == 0, "clients that hung up are missed", HEARTBEAT_WAIT_S)
     assert Stream(door, order_id).status == 200
     s.remote("payment").switch("order")
+    for client, wanted in (("shop", order_id), ("other", foreign_id)):
+        s.wait(lambda client=client, wanted=wanted: door.get(wanted, client=client)["state"] in TERMINAL, "it ends")
 
 
 @scenario(agents=1, schedulers=2, supervisors=1)
