@@ -7,37 +7,17 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "http_connect.h"
-#include "io/http/server.h"
+#include "http_ask.h"
 #include "suite.h"
 
-#define ANSWER_MAX  (8 * 1024 * 1024) /* all that two sockets can hold, and more */
-#define GUARD_MS    20000             /* a test that takes so long has failed */
 #define KEPT_MAX    8
 #define HANDLED_MAX 2u
 #define EVENT       "data: 1\n\n"
 #define LATE_EVENT  "data: late\n\n"
 
-static struct mg_loop *loop;
-static struct mg_http_server *server;
-static struct mg_timer *guard, *timer;
 static struct mg_http_exchange *kept[KEPT_MAX]; /* to be answered later */
 static int kept_count, kept_most, gone_count, closed_count;
 static struct mg_http_stream *stream;
-
-static void on_guard(void *arg)
-{
-    (void)arg;
-    ck_abort_msg("nothing came for %d ms", GUARD_MS);
-}
-
-static void answer_text(struct mg_http_exchange *request, unsigned int status, const char *text)
-{
-    static const struct mg_http_header headers[] = {{"X-Made-By", "test"}, {NULL, NULL}};
-    const struct mg_http_response answer = {
-        .status = status, .type = "text/plain", .body = mg_slice_of(text), .headers = headers};
-    mg_http_answer(request, &answer);
-}
 
 static const char *or_none(const char *text)
 {
@@ -70,59 +50,11 @@ static void on_closed(void *arg)
     stream = NULL;
 }
 
-/* ---- a body in pieces ---- */
-
-static struct mg_http_exchange *paused;
-static size_t piece_bytes;
-static int piece_count, whole_count;
-
-static enum mg_http_next on_piece(void *arg, struct mg_slice bytes)
-{
-    ck_assert_ptr_eq(arg, &piece_count);
-    ck_assert_ptr_null(paused); /* a pause holds until the resume */
-    ck_assert_uint_le(bytes.len, MG_HTTP_PIECE_MAX);
-    piece_bytes += bytes.len;
-    piece_count++;
-    if (memchr(bytes.data, '!', bytes.len) != NULL) {
-        return MG_HTTP_CLOSE;
-    }
-    paused = piece_count % 2 == 0 ? kept[0] : NULL;
-    return paused ? MG_HTTP_PAUSE : MG_HTTP_NEXT;
-}
-
-static void on_whole(void *arg)
-{
-    char text[64];
-    ck_assert_ptr_eq(arg, &piece_count);
-    whole_count++;
-    (void)snprintf(text, sizeof(text), "%zu bytes", piece_bytes);
-    answer_text(kept[0], 200, text);
-}
-
-static bool takes_pieces(void *arg, const char *method, const char *path)
-{
-    ck_assert_ptr_eq(arg, &kept_count);
-    return strcmp(method, "POST") == 0 && strncmp(path, "/pieces", strlen("/pieces")) == 0;
-}
-
-static void pieces_handle(struct mg_http_exchange *request)
-{
-    if (strcmp(mg_http_exchange_path(request), "/pieces/refused") == 0) {
-        answer_text(request, 403, "no");
-        return;
-    }
-    kept[0] = request;
-    mg_http_exchange_on_gone(request, on_gone, NULL);
-    mg_http_exchange_on_body(request, on_piece, on_whole, &piece_count);
-}
-
 static void handle(void *arg, struct mg_http_exchange *request)
 {
     ck_assert_ptr_eq(arg, &kept_count);
     const char *path = mg_http_exchange_path(request);
-    if (takes_pieces(arg, mg_http_exchange_method(request), path)) {
-        pieces_handle(request);
-    } else if (strcmp(path, "/later") == 0) {
+    if (strcmp(path, "/later") == 0) {
         ck_assert_int_lt(kept_count, KEPT_MAX);
         mg_http_exchange_on_gone(request, on_gone, NULL);
         kept[kept_count++] = request;
@@ -137,96 +69,12 @@ static void handle(void *arg, struct mg_http_exchange *request)
     }
 }
 
-static void (*on_tick)(void);
-
-static void on_timer(void *arg)
-{
-    (void)arg;
-    on_tick();
-}
-
 static void set_up(void)
 {
-    struct mg_err err;
-    loop = mg_loop_create();
-    guard = mg_timer_create(loop, on_guard, NULL);
-    timer = mg_timer_create(loop, on_timer, NULL);
-    mg_timer_start(guard, GUARD_MS, 0);
-    const struct mg_http_server_options options = {.address = "127.0.0.1:0",
-                                                   .handle = handle,
-                                                   .takes_pieces = takes_pieces,
-                                                   .arg = &kept_count,
-                                                   .handled_max = HANDLED_MAX};
-    ck_assert_msg(mg_http_server_create(loop, &options, &server, &err) == MG_OK, "%s", err.text);
+    const struct mg_http_server_options options = {
+        .address = "127.0.0.1:0", .handle = handle, .arg = &kept_count, .handled_max = HANDLED_MAX};
+    ask_set_up(&options);
 }
-
-static void tear_down(void)
-{
-    mg_http_server_destroy(server);
-    mg_timer_destroy(timer);
-    mg_timer_destroy(guard);
-    mg_loop_destroy(loop);
-}
-
-/* ---- clients ---- */
-
-static int client_connect(void)
-{
-    return http_connect(mg_http_server_port(server));
-}
-
-struct question {
-    const char *text;
-    size_t len, piece; /* sent in pieces of so many bytes */
-    char answer[ANSWER_MAX];
-    size_t answer_len;
-};
-static struct question question;
-
-/* On another thread, because it blocks; a server that closes the connection amid the request ends the
- * sending. */
-static void ask_blocking(void *arg)
-{
-    (void)arg;
-    int fd = client_connect();
-    for (size_t at = 0; at < question.len; at += question.piece) {
-        size_t len = question.len - at < question.piece ? question.len - at : question.piece;
-        if (!http_send(fd, question.text + at, len)) {
-            break;
-        }
-    }
-    question.answer_len = http_read_to_end(fd, question.answer, sizeof(question.answer));
-    close(fd);
-}
-
-static void on_asked(void *arg)
-{
-    (void)arg;
-    mg_loop_stop(loop);
-}
-
-static const char *ask_in_pieces(const char *text, size_t len, size_t piece)
-{
-    question.text = text;
-    question.len = len;
-    question.piece = piece;
-    ck_assert(mg_loop_offload(loop, ask_blocking, on_asked, NULL));
-    mg_loop_run(loop);
-    return question.answer;
-}
-
-static const char *ask(const char *text)
-{
-    return ask_in_pieces(text, strlen(text), strlen(text));
-}
-
-static void assert_answer(const char *answer, const char *status, const char *part)
-{
-    ck_assert_msg(strncmp(answer, status, strlen(status)) == 0, "%.300s", answer);
-    ck_assert_msg(strstr(answer, part) != NULL, "%.300s", answer);
-}
-
-#define CLOSE " HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n"
 
 /* ---- requests ---- */
 
@@ -270,18 +118,6 @@ START_TEST(request_in_pieces_is_handled_once_it_is_whole)
 }
 END_TEST
 
-static char *body_make(const char *head, size_t body_len, const char *tail, size_t *ret_len)
-{
-    size_t head_len = strlen(head), tail_len = strlen(tail);
-    char *text = malloc(head_len + body_len + tail_len + 1);
-    ck_assert_ptr_nonnull(text);
-    memcpy(text, head, head_len);
-    memset(text + head_len, 'b', body_len);
-    memcpy(text + head_len + body_len, tail, tail_len + 1);
-    *ret_len = head_len + body_len + tail_len;
-    return text;
-}
-
 START_TEST(body_has_a_limit)
 {
     char head[200];
@@ -308,50 +144,6 @@ START_TEST(body_has_a_limit)
     ck_assert_str_eq(ask_in_pieces(text, len, 65536), ""); /* the server closed it */
     free(text);
     assert_answer(ask("GET /" CLOSE), "HTTP/1.1 200 ", "GET /");
-}
-END_TEST
-
-static void tick_resume(void)
-{
-    if (paused) {
-        struct mg_http_exchange *request = paused;
-        paused = NULL;
-        mg_http_exchange_resume(request);
-    }
-}
-
-#define PIECES_LEN (1024u * 1024) /* far above the limit of a body that is kept */
-
-/* Catches: a body that is kept whole or cut at the limit; a piece that comes in a pause, or is lost with one.
- */
-START_TEST(body_in_pieces_has_no_limit_and_waits_in_a_pause)
-{
-    char head[200];
-    size_t len;
-    (void)snprintf(head, sizeof(head),
-                   "POST /pieces HTTP/1.1\r\nHost: x\r\nConnection: close\r\nContent-Length: %u\r\n\r\n",
-                   PIECES_LEN);
-    on_tick = tick_resume;
-    mg_timer_start(timer, 1, 1);
-    char *text = body_make(head, PIECES_LEN, "", &len);
-    assert_answer(ask_in_pieces(text, len, 65536), "HTTP/1.1 200 ", "1048576 bytes");
-    free(text);
-    ck_assert_int_eq(whole_count, 1);
-    ck_assert_int_gt(piece_count, (int)(PIECES_LEN / MG_HTTP_PIECE_MAX));
-    ck_assert_int_eq(gone_count, 0);
-    assert_answer(
-        ask("POST /pieces/refused HTTP/1.1\r\nHost: x\r\nConnection: close\r\nContent-Length: 5\r\n\r\n"),
-        "HTTP/1.1 403 ", "no");
-    assert_answer(ask("GET /" CLOSE), "HTTP/1.1 200 ", "GET /");
-}
-END_TEST
-
-/* Catches: a handler that waits for the rest of a body whose connection has ended. */
-START_TEST(body_in_pieces_may_end_with_its_connection)
-{
-    ck_assert_str_eq(ask("POST /pieces HTTP/1.1\r\nHost: x\r\nContent-Length: 50\r\n\r\nhalf!"), "");
-    ck_assert_int_eq(gone_count, 1);
-    ck_assert_int_eq(whole_count, 0);
 }
 END_TEST
 
@@ -607,14 +399,12 @@ int main(void)
 {
     Suite *suite = suite_create("http_handler");
     TCase *cases = tcase_create("requests");
-    tcase_add_checked_fixture(cases, set_up, tear_down);
+    tcase_add_checked_fixture(cases, set_up, ask_tear_down);
     tcase_set_timeout(cases, 2.0 * GUARD_MS / 1000);
     tcase_add_test(cases, handler_reads_all_of_a_request);
     tcase_add_test(cases, head_has_headers_only);
     tcase_add_test(cases, request_in_pieces_is_handled_once_it_is_whole);
     tcase_add_test(cases, body_has_a_limit);
-    tcase_add_test(cases, body_in_pieces_has_no_limit_and_waits_in_a_pause);
-    tcase_add_test(cases, body_in_pieces_may_end_with_its_connection);
     tcase_add_test(cases, answer_may_come_later);
     tcase_add_test(cases, requests_above_the_limit_are_refused_and_probes_are_not);
     tcase_add_test(cases, server_ends_with_requests_under_way);
