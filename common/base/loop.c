@@ -1,17 +1,16 @@
 /*
- * The event loop on libuv; no type of libuv leaves this file. Every object is one allocation that contains
- * its handle. Destroying the object closes the handle; libuv reports the close at the end of the loop's turn,
- * and then the memory is freed. So an object may be destroyed within any callback, its own too: the running
- * callback still has valid memory, and no other callback of that object runs afterwards.
+ * The event loop on libuv; no type of libuv leaves the files loop*.c. Every object is one allocation that
+ * contains its handle. Destroying the object closes the handle; libuv reports the close at the end of the
+ * loop's turn, and then the memory is freed. So an object may be destroyed within any callback, its own too:
+ * the running callback still has valid memory, and no other callback of that object runs afterwards.
  */
-#include "base/loop.h"
+#include "base/loop_uv.h"
 
 #include <assert.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <sys/signalfd.h>
 #include <unistd.h>
-#include <uv.h>
 
 /* Threads for blocking work: four AMQP handshakes and a database's name resolution may hang at once, and must
  * leave room for others. libuv's default is 4. */
@@ -70,12 +69,22 @@ static void on_closed(uv_handle_t *handle)
     free(handle->data);
 }
 
-static void close_handle(uv_handle_t *handle, void *arg)
+void mg_loop_close(uv_handle_t *handle)
 {
-    (void)arg;
     if (!uv_is_closing(handle)) {
         uv_close(handle, on_closed);
     }
+}
+
+static void close_handle(uv_handle_t *handle, void *arg)
+{
+    (void)arg;
+    mg_loop_close(handle);
+}
+
+uv_loop_t *mg_loop_uv(struct mg_loop *loop)
+{
+    return &loop->uv;
 }
 
 static void on_alive(uv_async_t *handle)
@@ -172,7 +181,7 @@ struct mg_timer *mg_timer_create(struct mg_loop *loop, mg_loop_fn *fn, void *arg
 void mg_timer_destroy(struct mg_timer *timer)
 {
     if (timer) {
-        close_handle((uv_handle_t *)&timer->handle, NULL);
+        mg_loop_close((uv_handle_t *)&timer->handle);
     }
 }
 
@@ -239,7 +248,7 @@ void mg_idle_destroy(struct mg_idle *idle)
         return;
     }
     disarm(idle);
-    close_handle((uv_handle_t *)&idle->handle, NULL);
+    mg_loop_close((uv_handle_t *)&idle->handle);
 }
 
 void mg_idle_arm(struct mg_idle *idle)
@@ -305,7 +314,7 @@ struct mg_watch *mg_watch_create(struct mg_loop *loop, int fd, mg_watch_fn *fn, 
 void mg_watch_destroy(struct mg_watch *watch)
 {
     if (watch) {
-        close_handle((uv_handle_t *)&watch->handle, NULL);
+        mg_loop_close((uv_handle_t *)&watch->handle);
     }
 }
 

@@ -43,7 +43,8 @@ struct mg_cli_options {
     const char *listen, *listen_cert_file, *listen_key_file, *tokens_file; /* of `console`, `gateway` */
     const char *proxy_user_header, *proxy_groups_header;
     struct mg_list sets, services, labels, clients, hosts, proxy_operator_groups, cors_origins;
-    int64_t client_rate, body_max; /* of `gateway` */
+    int64_t client_rate, body_max;                 /* of `gateway` */
+    const char *workflows_dir, *gateway, *console; /* of `dev` */
     int64_t version, limit, pause_ms, canary, stop_percent;
     const char *picture;                                          /* of `workflow draw` */
     const char *junit_file;                                       /* of `workflow test`; NULL: none */
@@ -155,6 +156,11 @@ cli_verb_fn mg_verb_db_vacuum_policy, mg_verb_db_retain;
 bool mg_bulk_is_driven(const struct mg_table *runner);
 /* console_verb.c: whether the console could start with these options */
 enum mg_exit_code mg_console_verb_check(const struct mg_cli *cli);
+/* system_verbs.c: the folder of this program and its companions; false: it is not known */
+bool mg_programs_folder(char *ret_path, size_t size);
+/* system_verbs.c: the folder of migrations: the given one, else that of an installed program, relative to its
+ * own path, else deploy/postgres of the sources, relative to the working directory */
+const char *mg_migrations_folder(const struct mg_cli *cli, char *ret_path, size_t size);
 /* gateway_verb.c: the same for the gateway */
 enum mg_exit_code mg_gateway_verb_check(const struct mg_cli *cli);
 

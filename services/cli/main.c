@@ -81,8 +81,9 @@ static enum mg_exit_code verb_run(const struct mg_verb *verb, int argc, char **a
                            "--if-version N names the version to act on; makegood --version prints this "
                            "program's");
     }
-    if (mg_extras_are_apart(verb->extras)) {
-        (void)unsetenv("MAKEGOOD_CONFIG"); /* it holds options that this verb does not accept */
+    if (mg_extras_are_apart(verb->extras) || (verb->extras & MG_EXTRA_DEV)) {
+        /* It holds options that this verb does not accept, or servers that are no place for development. */
+        (void)unsetenv("MAKEGOOD_CONFIG");
     }
     if (mg_config_load(&program, argc, argv, &config, &action, &cli.words, &err) != MG_OK) {
         return mg_cli_fail(MG_EXIT_USAGE, "%s", err.text);
@@ -92,7 +93,7 @@ static enum mg_exit_code verb_run(const struct mg_verb *verb, int argc, char **a
     if (action == MG_CONFIG_RUN) {
         code = usage_check(verb, &cli);
     }
-    if (action == MG_CONFIG_CHECK && !mg_extras_are_apart(verb->extras) &&
+    if (action == MG_CONFIG_CHECK && !mg_extras_are_apart(verb->extras) && !(verb->extras & MG_EXTRA_DEV) &&
         (mg_broker_check_address(&cli.options.broker, &err) != MG_OK ||
          mg_cli_check_dsn(&cli, &err) != MG_OK)) {
         code = mg_cli_fail_err(&err);
@@ -162,8 +163,9 @@ int main(int argc, char **argv)
 {
     char hardening[MG_HARDENING_SIZE];
     const struct mg_verb *verb = verb_of(argc, argv);
-    /* These run a program, or write a file that the user names. */
-    bool writes_files = verb != NULL && (verb->extras & (MG_EXTRA_EXPORT | MG_EXTRA_TEST)) != 0;
+    /* These run programs, or write files that the user names. */
+    bool writes_files =
+        verb != NULL && (verb->extras & (MG_EXTRA_EXPORT | MG_EXTRA_TEST | MG_EXTRA_DEV)) != 0;
     (writes_files ? mg_harden_but_files : mg_harden)(hardening);
     mg_log_open("makegood", "", MG_LOG_ERROR);
     enum mg_exit_code code = words_run(argc, argv);

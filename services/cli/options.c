@@ -43,7 +43,8 @@ static const struct {
     LIST(MG_EXTRA_SET, sets, "set", "POINTER=JSON",
          "JSON pointer to a value of the payload, and its new value"),
     FLAG(MG_EXTRA_WAIT, waits, "wait", "wait until every order has ended, and print its state"),
-    TEXT(MG_EXTRA_FILTER, state, "state", NULL, "STATE", "only orders in this state"),
+    TEXT(MG_EXTRA_FILTER | MG_EXTRA_DEV, state, "state", NULL, "STATE",
+         "only orders in this state; dev: folder of data and logs"),
     TEXT(MG_EXTRA_FILTER | MG_EXTRA_BULK, workflow, "workflow", NULL, "NAME", "only orders of this workflow"),
     TEXT(MG_EXTRA_FAILURE | MG_EXTRA_BULK, error, "error", NULL, "CODE",
          "only failures with this code: http_422/SOLD_OUT, http_422 for all of its kind, or SOLD_OUT"),
@@ -60,8 +61,10 @@ static const struct {
          "alert list: closed alerts, too; dead requeue and drop: all messages; bulk start: all failures"),
     TEXT(MG_EXTRA_QUEUE, queue, "queue", "dead.letters", "dead.letters|orders.rejected",
          "queue that holds the messages"),
-    LIST(MG_EXTRA_SERVICE | MG_EXTRA_BULK | MG_EXTRA_FAILURE, services, "service", "NAME",
-         "service to declare or check; order list and bulk start: only failures of this service"),
+    LIST(
+        MG_EXTRA_SERVICE | MG_EXTRA_BULK | MG_EXTRA_FAILURE | MG_EXTRA_DEV, services, "service", "NAME",
+        "service to declare or check; order list and bulk start: only failures of this service; dev: service "
+        "to call, as NAME=URL or a service file"),
     LIST(MG_EXTRA_FAILURE | MG_EXTRA_BULK, labels, "label", "NAME=VALUE",
          "only orders with this label; several: orders with all of them"),
     DURATION(MG_EXTRA_PAUSE, pause_ms, "for", 1000, PAUSE_MAX_MS, "DURATION",
@@ -90,7 +93,7 @@ static const struct {
     TEXT(MG_EXTRA_EXPORT, export_command, "export", NULL, "COMMAND",
          "shell command that reads a day's orders before the drop: one dossier per line on standard "
          "input, the day in MAKEGOOD_DAY; if it fails, the day is kept"),
-    TEXT(MG_EXTRA_MIGRATIONS, migrations, "migrations", NULL, "DIR",
+    TEXT(MG_EXTRA_MIGRATIONS | MG_EXTRA_DEV, migrations, "migrations", NULL, "DIR",
          "directory of the numbered SQL files; if not given, the installed one, or deploy/postgres for a "
          "program that is not installed"),
     TEXT(MG_EXTRA_HTTP, http, "http", "", "ADDRESS:PORT",
@@ -122,6 +125,10 @@ static const struct {
             "maximum size of an order's body, at most that of the schedulers"),
     LIST(MG_EXTRA_GATEWAY, cors_origins, "cors-origin", "ORIGIN",
          "origin (https://shop.example.org) of pages that may send requests from a browser"),
+    TEXT(MG_EXTRA_DEV, workflows_dir, "workflows", "", "DIR",
+         "folder of definitions, loaded at the start and after each change; if not given, ./workflows"),
+    TEXT(MG_EXTRA_DEV, gateway, "gateway", "127.0.0.1:9280", "ADDRESS:PORT", "listen address of the gateway"),
+    TEXT(MG_EXTRA_DEV, console, "console", "127.0.0.1:9180", "ADDRESS:PORT", "listen address of the console"),
     FLAG(MG_EXTRA_STRICT, is_strict, "strict", "refuse a service that has no queue, instead of warning"),
     TEXT(MG_EXTRA_DRAW, picture, "as", "mermaid", "mermaid|dot|svg", "form of the picture"),
     FLAG(MG_EXTRA_DRAW, shows_undo, "undo", "show the way back, too, as dashed arrows"),
@@ -147,38 +154,43 @@ static const struct {
  * match counts. OPTIONS has the text of the manual page, where an option stands once. */
 static const struct {
     uint64_t extra;
-    const char *name, *help, *initial;
+    const char *name, *help, *initial, *value_name; /* NULL: as in OPTIONS */
 } MEANINGS[] = {
+    {MG_EXTRA_DEV, "state", "folder of the servers' data, the token and logs", ".makegood", "DIR"},
+    {MG_EXTRA_DEV, "service", "service to call: its name and URL, or its service file; each gets an agent",
+     NULL, "NAME=URL|FILE"},
     {MG_EXTRA_GATEWAY, "listen", "listen address for clients; port 0 takes a free port and logs it",
-     "127.0.0.1:9280"},
+     "127.0.0.1:9280", NULL},
     {MG_EXTRA_GATEWAY, "tokens-file",
      "clients, one per line: RIGHTS CLIENT SHA256, where RIGHTS is any of submit, read and cancel, separated by "
      "commas, and SHA256 the digest of a token; required",
+     NULL, NULL},
+    {MG_EXTRA_FAILURE | MG_EXTRA_BULK, "step", "only failures of this step", NULL, NULL},
+    {MG_EXTRA_AUDIT, "step", "step of the workflow; if not given, the only one that calls the service", NULL,
      NULL},
-    {MG_EXTRA_FAILURE | MG_EXTRA_BULK, "step", "only failures of this step", NULL},
-    {MG_EXTRA_AUDIT, "step", "step of the workflow; if not given, the only one that calls the service", NULL},
-    {MG_EXTRA_AUDIT, "service", "service file, as an agent reads it; URL counts in place of its url", NULL},
+    {MG_EXTRA_AUDIT, "service", "service file, as an agent reads it; URL counts in place of its url", NULL,
+     NULL},
     {MG_EXTRA_AUDIT, "workflow",
      "workflow whose step is called, below URL; if not given, the calls are POST URL with the payload, and GET "
      "and DELETE URL/by-key/KEY",
-     NULL},
-    {MG_EXTRA_AUDIT, "dry-run", "only print the calls", NULL},
-    {MG_EXTRA_BULK, "dry-run", "only print the number of orders", NULL},
-    {MG_EXTRA_STEP, "step", "name of the step", NULL},
-    {MG_EXTRA_FAILURE | MG_EXTRA_BULK, "service", "only failures of this service", NULL},
+     NULL, NULL},
+    {MG_EXTRA_AUDIT, "dry-run", "only print the calls", NULL, NULL},
+    {MG_EXTRA_BULK, "dry-run", "only print the number of orders", NULL, NULL},
+    {MG_EXTRA_STEP, "step", "name of the step", NULL, NULL},
+    {MG_EXTRA_FAILURE | MG_EXTRA_BULK, "service", "only failures of this service", NULL, NULL},
     {MG_EXTRA_CLIENT, "service",
      "service whose request queues are declared or checked; without --service and --client, those of the "
      "loaded workflows",
-     NULL},
-    {MG_EXTRA_SERVICE, "service", "service to check besides those of the loaded workflows", NULL},
-    {MG_EXTRA_BULK, "all", "all failures, if no other option selects some", NULL},
-    {MG_EXTRA_QUEUE, "all", "all messages of the queue", NULL},
-    {MG_EXTRA_ALL, "all", "closed alerts, too", NULL},
-    {MG_EXTRA_BULK, "rate", "orders a second; " MG_BULK_RATE " if not given", NULL},
+     NULL, NULL},
+    {MG_EXTRA_SERVICE, "service", "service to check besides those of the loaded workflows", NULL, NULL},
+    {MG_EXTRA_BULK, "all", "all failures, if no other option selects some", NULL, NULL},
+    {MG_EXTRA_QUEUE, "all", "all messages of the queue", NULL, NULL},
+    {MG_EXTRA_ALL, "all", "closed alerts, too", NULL, NULL},
+    {MG_EXTRA_BULK, "rate", "orders a second; " MG_BULK_RATE " if not given", NULL, NULL},
     {MG_EXTRA_LIMITS, "rate",
      "maximum calls a second of all agents together; none: only each agent's own limit; if not given, "
      "unchanged",
-     NULL},
+     NULL, NULL},
 };
 
 bool mg_extras_are_apart(uint64_t extras)
@@ -201,6 +213,7 @@ static void option_adapt(uint64_t extras, struct mg_option *option)
         if ((extras & MEANINGS[i].extra) && strcmp(MEANINGS[i].name, option->name) == 0) {
             option->help = MEANINGS[i].help;
             option->default_value = MEANINGS[i].initial != NULL ? MEANINGS[i].initial : option->default_value;
+            option->value_name = MEANINGS[i].value_name != NULL ? MEANINGS[i].value_name : option->value_name;
             return;
         }
     }
@@ -218,6 +231,20 @@ static const struct {
     [MG_PRINTS_ANY] = {FORMS, "output format; json: one document; jsonl: one object per line"},
 };
 
+/* Without an address `dev` starts servers of its own. */
+static void connections_make_private(struct mg_option *connections, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        if (strcmp(connections[i].name, "amqp-url") == 0) {
+            connections[i].default_value = "";
+            connections[i].help = "RabbitMQ to use; empty: a private one is started";
+        } else if (strcmp(connections[i].name, "pg-dsn") == 0) {
+            connections[i].help =
+                "PostgreSQL to use, as a connection string of libpq; empty: a private one is started";
+        }
+    }
+}
+
 /* The options of every verb after its own: those of the output, then those of connections. */
 static void common_make(struct mg_cli_options *to, uint64_t extras, enum mg_prints prints,
                         struct mg_verb_options *ret)
@@ -228,12 +255,15 @@ static void common_make(struct mg_cli_options *to, uint64_t extras, enum mg_prin
         {"timeout", MG_OPTION_DURATION, &to->timeout_ms, timeout_default(extras), 1, INT64_C(86400000), false,
          "DURATION", "maximum wait for an answer"},
     };
-    const struct mg_option connections[] = {
+    struct mg_option connections[] = {
         MG_BROKER_OPTIONS(to->broker),
         {"pg-dsn", MG_OPTION_TEXT, &to->pg_dsn, "", 0, 0, true, "DSN",
          "PostgreSQL, as a connection string of libpq; empty: libpq's PG* environment"},
     };
     struct mg_option *next = ret->all + ret->own_count;
+    if (extras != MG_EXTRA_ANY && (extras & MG_EXTRA_DEV)) {
+        connections_make_private(connections, sizeof(connections) / sizeof(connections[0]));
+    }
     _Static_assert(sizeof(of_output) + sizeof(connections) + (OPTION_COUNT + 1) * sizeof(struct mg_option) <=
                        sizeof(ret->all),
                    "`all` has room for all options");

@@ -86,16 +86,25 @@ static enum mg_exit_code verb_broker_check(struct mg_cli *cli)
     return MG_EXIT_DONE;
 }
 
-/* The folder of this program's migrations. An installed program finds it relative to its own path. A build
- * takes deploy/postgres of the sources, relative to the working directory. */
-static const char *migrations_folder(char *ret_path, size_t size)
+bool mg_programs_folder(char *ret_path, size_t size)
 {
-    char program[PATH_MAX];
-    ssize_t len = readlink("/proc/self/exe", program, sizeof(program) - 1);
-    char *slash = len > 0 ? memrchr(program, '/', (size_t)len) : NULL;
+    ssize_t len = readlink("/proc/self/exe", ret_path, size - 1);
+    char *slash = len > 0 ? memrchr(ret_path, '/', (size_t)len) : NULL;
     if (slash != NULL) {
         *slash = '\0';
-        int needed = snprintf(ret_path, size, "%s/" MG_SHARE_FROM_BIN "/migrations", program);
+    }
+    return slash != NULL;
+}
+
+const char *mg_migrations_folder(const struct mg_cli *cli, char *ret_path, size_t size)
+{
+    char programs[PATH_MAX];
+    const char *given = cli->options.migrations;
+    if (given != NULL && given[0] != '\0') {
+        return given;
+    }
+    if (mg_programs_folder(programs, sizeof(programs))) {
+        int needed = snprintf(ret_path, size, "%s/" MG_SHARE_FROM_BIN "/migrations", programs);
         if (needed > 0 && (size_t)needed < size && access(ret_path, R_OK) == 0) {
             return ret_path;
         }
@@ -107,10 +116,7 @@ static enum mg_exit_code verb_db_migrate(struct mg_cli *cli)
 {
     struct mg_err err;
     char installed[PATH_MAX];
-    const char *folder = cli->options.migrations;
-    if (folder == NULL || folder[0] == '\0') {
-        folder = migrations_folder(installed, sizeof(installed));
-    }
+    const char *folder = mg_migrations_folder(cli, installed, sizeof(installed));
     if (mg_cli_check_dsn(cli, &err) != MG_OK ||
         mg_store_migrate(cli->options.pg_dsn, folder, mg_cli_print_line, cli, &err) != MG_OK) {
         return mg_cli_fail_err(&err);

@@ -35,9 +35,10 @@ LAYERS = {
     "services/operator": ("base/", "core/", "wire/", "io/", "operator/"),
     "services/console": ("base/", "core/", "wire/", "io/", "operator/", "console/"),
     "services/gateway": ("base/", "core/", "wire/", "io/", "operator/", "gateway/"),
+    "services/dev": ("base/", "core/", "wire/", "io/", "dev/"),
     "services/rehearse": ("base/", "core/", "wire/", "scheduler/", "agent/", "rehearse/"),
     "services/audit": ("base/", "core/", "wire/", "io/http/", "agent/", "audit/"),
-    "services/cli": ("base/", "core/", "wire/", "io/", "operator/", "console/console.h", "gateway/gateway.h", "rehearse/rehearsal.h",
+    "services/cli": ("base/", "core/", "wire/", "io/", "operator/", "console/console.h", "gateway/gateway.h", "dev/dev.h", "rehearse/rehearsal.h",
                      "audit/audit.h", "cli/"),
 }
 # Where a library's header may be included; never in a header that other parts include.
@@ -65,6 +66,7 @@ LINES = {"common/core": "common/CMakeFiles/mg_core.dir/core",
          "common/io/amqp": "common/CMakeFiles/mg_io.dir/io/amqp",
          "services/agent": "services/CMakeFiles/mg_agent.dir/agent",
          "services/console": "services/CMakeFiles/mg_console.dir/console",
+         "services/dev": "services/CMakeFiles/mg_dev.dir/dev",
          "services/gateway": "services/CMakeFiles/mg_gateway.dir/gateway",
          "services/scheduler": "services/CMakeFiles/mg_scheduler.dir/scheduler",
          "services/supervisor": "services/CMakeFiles/mg_supervisor.dir/supervisor"}

@@ -1,0 +1,40 @@
+/*
+ * `makegood dev`: all of Makegood on this machine, in the foreground, for the development of workflows and
+ * services.
+ *
+ *   dev.c         the order of start and end; wait.c: events and blocking work
+ *   programs.c    Makegood's own processes
+ *   doors.c       tokens, and the lines that show the way in
+ *   services.c    --service: names, files
+ *   workflows.c   a folder of workflows, loaded and loaded again
+ *   numbering.c   the version of a changed definition
+ *   servers.c     private servers: postgres.c, rabbit.c
+ *   part.c        processes: start, restart, end; part_log.c, part_notify.c
+ *   state.c       the state folder and its lock
+ *   ports.c       ports without a listener
+ */
+#ifndef MG_DEV_DEV_H
+#define MG_DEV_DEV_H
+
+#include "base/config.h"
+#include "base/loop.h"
+#include "io/amqp/address.h"
+
+struct mg_dev_options {
+    const struct mg_list *services;  /* NAME=URL, or a service file */
+    const char *workflows;           /* a folder; "": ./workflows if there is one */
+    const char *state;               /* a folder */
+    const char *gateway, *console;   /* "ADDRESS:PORT" */
+    struct mg_broker_address broker; /* url "": a private RabbitMQ */
+    const char *pg_dsn;              /* "": a private PostgreSQL */
+    const char *migrations;          /* the folder of the schema */
+    const char *programs;            /* the folder of Makegood's programs */
+};
+
+/* Runs until SIGINT, SIGTERM or SIGHUP; a second signal kills all processes and this one. Prints on standard
+ * output. MG_OK: it ended as asked. Any other failure: the text has the reason, and all that was started has
+ * ended. */
+enum mg_class mg_dev_run(struct mg_loop *loop, const struct mg_dev_options *options,
+                         struct mg_err *err) MG_MUSTCHECK;
+
+#endif

@@ -1,0 +1,76 @@
+/* See doors.h. */
+#include "doors.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/id.h"
+
+#define TOKEN_FILE "token"
+#define LINE_SIZE  256
+
+static enum mg_class tokens_write(const struct mg_state *state, const char *file, const char *user,
+                                  const char *token, struct mg_err *err)
+{
+    uint8_t digest[MG_SHA256_SIZE];
+    char hex[2 * MG_SHA256_SIZE + 1], line[LINE_SIZE];
+    mg_sha256(mg_slice_of(token), digest);
+    *mg_hex_write(digest, sizeof(digest), hex) = '\0';
+    (void)snprintf(line, sizeof(line), "%s %s\n", user, hex);
+    return mg_state_write(state, file, mg_slice_of(line), err);
+}
+
+enum mg_class mg_doors_write_tokens(const struct mg_state *state, char ret_token[MG_STATE_SECRET_SIZE],
+                                    struct mg_err *err)
+{
+    enum mg_class class = mg_state_secret(state, TOKEN_FILE, ret_token, err);
+    if (class == MG_OK) {
+        class =
+            tokens_write(state, MG_DOORS_GATEWAY_TOKENS, "submit,read,cancel " MG_DEV_CLIENT, ret_token, err);
+    }
+    return class == MG_OK ? tokens_write(state, MG_DOORS_CONSOLE_TOKENS, "operator dev", ret_token, err)
+                          : class;
+}
+
+/* "http://127.0.0.1:9280"; an address of all interfaces is reached by the name of this machine. */
+static void url_write(const char *address, char ret_url[LINE_SIZE])
+{
+    const char *colon = strrchr(address, ':');
+    bool is_any = strncmp(address, "0.0.0.0:", 8) == 0 || strncmp(address, "[::]:", 5) == 0;
+    (void)snprintf(ret_url, LINE_SIZE, "http://%s%s", is_any ? "localhost" : "", is_any ? colon : address);
+}
+
+static void order_describe(const struct mg_doors_view *view, const char *gateway, struct mg_buf *text)
+{
+    mg_buf_printf(
+        text,
+        "\nan order, and its end:\n"
+        "  curl -s -H \"Authorization: Bearer %s\" --json '{\"order_id\": \"first\", \"workflow\": \"%s\", "
+        "\"payload\": %.*s}' %s/v1/orders\n",
+        view->token, view->workflow, (int)view->payload.len, view->payload.data, gateway);
+    mg_buf_printf(text, "  curl -s -H \"Authorization: Bearer %s\" '%s/v1/orders/first?wait=20s'\n",
+                  view->token, gateway);
+}
+
+void mg_doors_describe(const struct mg_doors_view *view, struct mg_buf *ret_text)
+{
+    char gateway[LINE_SIZE], console[LINE_SIZE];
+    url_write(view->gateway, gateway);
+    url_write(view->console, console);
+    mg_buf_printf(ret_text, "\nready\n  gateway  %s\n  console  %s\n  token    %s (of both)\n", gateway,
+                  console, view->token);
+    if (view->workflow != NULL) {
+        order_describe(view, gateway, ret_text);
+    }
+    mg_buf_printf(ret_text, "\nthe tool, in another shell:\n  . %s/env && makegood order list\n",
+                  view->state);
+    if (view->workflows_folder != NULL) {
+        mg_buf_printf(ret_text, "\na changed file of %s is loaded; logs are in %s/logs; Ctrl-C ends all\n\n",
+                      view->workflows_folder, view->state);
+    } else {
+        mg_buf_printf(ret_text,
+                      "\nthere is no folder of workflows (--workflows); logs are in %s/logs; Ctrl-C "
+                      "ends all\n\n",
+                      view->state);
+    }
+}

@@ -1,0 +1,381 @@
+/* See part.h. */
+#include "part.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/buf.h"
+#include "base/clock.h"
+#include "base/loop_child.h"
+#include "part_log.h"
+#include "part_notify.h"
+
+#define PARTS_MAX 80 /* an agent for each of 64 services, and all others */
+#define WORDS_MAX 48
+#define ENV_MAX   24
+#define TEXTS_MAX ((size_t)1024 * 1024) /* words and environments of all parts, a few KiB each */
+
+/* Restarts: at once at first, since all others wait for the part; then rarer, because a process that ends
+ * soon again costs more than it gives. */
+#define RESTART_MIN_MS 250
+#define RESTART_MAX_MS 8000
+/* A process that has lived for so long has recovered: its next end is a first one. */
+#define STEADY_MS 30000
+/* With the delays above these take half a minute. By then a server that had to recover is there. */
+#define RESTARTS_MAX 8
+
+struct mg_part {
+    struct mg_parts *parts;
+    char name[64];
+    enum mg_part_rank rank;
+    enum mg_part_sign sign;
+    int end_signal;
+    char *words[WORDS_MAX + 1], *env[ENV_MAX];
+    int word_count, env_count;
+    bool is_short_of_memory;
+    struct mg_child *child; /* NULL: it does not run */
+    struct mg_part_notify *notify;
+    struct mg_timer *restart;
+    int64_t started_at_ms;
+    int restarts; /* since it was steady */
+    bool is_ready, was_ready, is_lost;
+};
+
+struct mg_parts {
+    struct mg_parts_options options;
+    struct mg_arena *texts;
+    struct mg_part *items[PARTS_MAX];
+    int count;
+    bool is_ending;
+};
+
+struct mg_parts *mg_parts_create(const struct mg_parts_options *options)
+{
+    struct mg_parts *parts = calloc(1, sizeof(*parts));
+    if (parts == NULL) {
+        return NULL;
+    }
+    parts->options = *options;
+    parts->texts = mg_arena_create(TEXTS_MAX);
+    if (parts->texts == NULL) {
+        free(parts);
+        return NULL;
+    }
+    return parts;
+}
+
+void mg_parts_destroy(struct mg_parts *parts)
+{
+    if (parts == NULL) {
+        return;
+    }
+    for (int i = 0; i < parts->count; i++) {
+        mg_child_destroy(parts->items[i]->child);
+        mg_part_notify_destroy(parts->items[i]->notify);
+        mg_timer_destroy(parts->items[i]->restart);
+        free(parts->items[i]);
+    }
+    mg_arena_destroy(parts->texts);
+    free(parts);
+}
+
+static void part_report(const struct mg_part *part, const char *format, ...) MG_PRINTF(2, 3);
+static void part_report(const struct mg_part *part, const char *format, ...)
+{
+    char line[512];
+    va_list args;
+    va_start(args, format);
+    (void)vsnprintf(line, sizeof(line), format, args);
+    va_end(args);
+    part->parts->options.report(part->parts->options.arg, line);
+}
+
+static void changed(const struct mg_part *part)
+{
+    part->parts->options.changed(part->parts->options.arg);
+}
+
+/* ---- making ---- */
+
+static void on_restart(void *arg);
+
+struct mg_part *mg_part_add(struct mg_parts *parts, const char *name, enum mg_part_rank rank, int end_signal)
+{
+    struct mg_part *part = parts->count < PARTS_MAX ? calloc(1, sizeof(*part)) : NULL;
+    if (part == NULL) {
+        return NULL;
+    }
+    part->parts = parts;
+    part->rank = rank;
+    part->end_signal = end_signal;
+    (void)snprintf(part->name, sizeof(part->name), "%s", name);
+    part->restart = mg_timer_create(parts->options.loop, on_restart, part);
+    if (part->restart == NULL) {
+        free(part);
+        return NULL;
+    }
+    parts->items[parts->count++] = part;
+    return part;
+}
+
+static void text_add(struct mg_part *part, char **items, int *count, int max, const char *format,
+                     va_list args) MG_PRINTF(5, 0);
+static void text_add(struct mg_part *part, char **items, int *count, int max, const char *format,
+                     va_list args)
+{
+    char text[4096];
+    int len = vsnprintf(text, sizeof(text), format, args);
+    char *copy = len >= 0 && (size_t)len < sizeof(text) && *count < max
+                     ? mg_arena_text(part->parts->texts, mg_slice_of(text))
+                     : NULL;
+    if (copy == NULL) {
+        part->is_short_of_memory = true;
+        return;
+    }
+    items[(*count)++] = copy;
+}
+
+void mg_part_word(struct mg_part *part, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    text_add(part, part->words, &part->word_count, WORDS_MAX, format, args);
+    va_end(args);
+}
+
+void mg_part_env(struct mg_part *part, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    text_add(part, part->env, &part->env_count, ENV_MAX, format, args);
+    va_end(args);
+}
+
+/* ---- running ---- */
+
+/* Variables that would give a part options, servers or a service manager that are not this command's. */
+static bool is_foreign(const char *variable)
+{
+    return strncmp(variable, "MAKEGOOD_", 9) == 0 || strncmp(variable, "NOTIFY_SOCKET=", 14) == 0 ||
+           strncmp(variable, "RABBITMQ_", 9) == 0 ||
+           (strncmp(variable, "PG", 2) == 0 && variable[2] >= 'A' && variable[2] <= 'Z');
+}
+
+static bool is_own(const struct mg_part *part, const char *variable)
+{
+    size_t len = strcspn(variable, "=") + 1;
+    for (int i = 0; i < part->env_count; i++) {
+        if (strncmp(part->env[i], variable, len) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* The part's own variables, and those of this process; NULL: no memory. The caller frees the array. */
+static char **env_make(const struct mg_part *part, char *notify)
+{
+    size_t count = 0, used = 0;
+    while (environ[count] != NULL) {
+        count++;
+    }
+    char **all = calloc(count + ENV_MAX + 2, sizeof(*all));
+    if (all == NULL) {
+        return NULL;
+    }
+    for (int i = 0; i < part->env_count; i++) {
+        all[used++] = part->env[i];
+    }
+    if (notify != NULL) {
+        all[used++] = notify;
+    }
+    for (size_t i = 0; i < count; i++) {
+        if (!is_foreign(environ[i]) && !is_own(part, environ[i])) {
+            all[used++] = environ[i];
+        }
+    }
+    return all;
+}
+
+static void ready_set(struct mg_part *part, bool is_ready)
+{
+    part->is_ready = is_ready;
+    part->was_ready = part->was_ready || is_ready;
+    changed(part);
+}
+
+static void on_notified(void *arg, bool is_ready)
+{
+    ready_set(arg, is_ready);
+}
+
+static const char *end_write(int exit_code, int signal_number, char *ret_text, size_t size)
+{
+    if (signal_number != 0) {
+        (void)snprintf(ret_text, size, "was ended by signal %d (%s)", signal_number,
+                       strsignal(signal_number));
+    } else {
+        (void)snprintf(ret_text, size, "ended with %d", exit_code);
+    }
+    return ret_text;
+}
+
+static int64_t restart_delay_ms(const struct mg_part *part)
+{
+    int64_t delay_ms = (int64_t)RESTART_MIN_MS << (part->restarts - 1);
+    return delay_ms < RESTART_MAX_MS ? delay_ms : RESTART_MAX_MS;
+}
+
+/* An end that was not asked for. */
+static void ended_report(struct mg_part *part, const char *how)
+{
+    bool is_steady = mg_clock_boot_ms() - part->started_at_ms >= STEADY_MS;
+    part->restarts = is_steady ? 1 : part->restarts + 1;
+    part->is_lost = !part->was_ready || part->restarts > RESTARTS_MAX;
+    if (part->is_lost) {
+        part_report(part, "%s %s%s", part->name, how, part->was_ready ? ", again and again" : "");
+    } else {
+        part_report(part, "%s %s; it is started again", part->name, how);
+    }
+    mg_part_log_show(part->parts->options.logs, part->name, part->parts->options.report,
+                     part->parts->options.arg);
+    if (!part->is_lost) {
+        mg_timer_start(part->restart, restart_delay_ms(part), 0);
+    }
+}
+
+static void on_ended(void *arg, int exit_code, int signal_number)
+{
+    struct mg_part *part = arg;
+    char how[96];
+    mg_child_destroy(part->child);
+    part->child = NULL;
+    bool is_done = part->sign == MG_PART_ENDS && exit_code == 0 && signal_number == 0;
+    if (part->sign != MG_PART_TRIED) {
+        part->is_ready = is_done;
+    }
+    if (!part->parts->is_ending && !is_done) {
+        ended_report(part, end_write(exit_code, signal_number, how, sizeof(how)));
+    }
+    changed(part);
+}
+
+static enum mg_class part_spawn(struct mg_part *part, bool is_first, struct mg_err *err)
+{
+    char **env = env_make(part, part->notify != NULL ? mg_part_notify_env(part->notify) : NULL);
+    int log = mg_part_log_open(part->parts->options.logs, part->name, is_first);
+    enum mg_class class = MG_OK;
+    if (env == NULL || log < 0 || part->is_short_of_memory) {
+        class = mg_err_set(err, MG_PERMANENT, "could not start %s: %s", part->name,
+                           log < 0 ? "its log cannot be written" : "no memory");
+    } else {
+        const struct mg_child_plan plan = {.argv = part->words, .env = env, .output_fd = log};
+        part->started_at_ms = mg_clock_boot_ms();
+        class = mg_child_spawn(part->parts->options.loop, &plan, on_ended, part, &part->child, err);
+    }
+    if (log >= 0) {
+        (void)close(log);
+    }
+    free(env);
+    return class;
+}
+
+static void on_restart(void *arg)
+{
+    struct mg_part *part = arg;
+    struct mg_err err;
+    if (!part->parts->is_ending && part_spawn(part, false, &err) != MG_OK) {
+        part->is_lost = true;
+        part_report(part, "%s", err.text);
+        changed(part);
+    }
+}
+
+enum mg_class mg_part_start(struct mg_part *part, enum mg_part_sign sign, struct mg_err *err)
+{
+    part->sign = sign;
+    if (sign == MG_PART_NOTIFIES) {
+        part->notify = mg_part_notify_create(part->parts->options.loop, on_notified, part);
+        if (part->notify == NULL) {
+            return mg_err_set(err, MG_TRANSIENT, "could not start %s: no memory or descriptors", part->name);
+        }
+    }
+    return part_spawn(part, true, err);
+}
+
+void mg_part_set_ready(struct mg_part *part)
+{
+    ready_set(part, true);
+}
+
+bool mg_part_is_ready(const struct mg_part *part)
+{
+    return part->is_ready;
+}
+
+const char *mg_parts_unready(const struct mg_parts *parts, const char **ret_reason)
+{
+    for (int i = 0; i < parts->count; i++) {
+        if (!parts->items[i]->is_ready) {
+            *ret_reason =
+                parts->items[i]->notify != NULL ? mg_part_notify_status(parts->items[i]->notify) : "";
+            return parts->items[i]->name;
+        }
+    }
+    return NULL;
+}
+
+bool mg_parts_have_lost(const struct mg_parts *parts)
+{
+    for (int i = 0; i < parts->count; i++) {
+        if (parts->items[i]->is_lost) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* ---- the end ---- */
+
+void mg_parts_ask_end(struct mg_parts *parts, enum mg_part_rank rank)
+{
+    parts->is_ending = true;
+    for (int i = 0; i < parts->count; i++) {
+        if (parts->items[i]->rank == rank && parts->items[i]->child != NULL) {
+            mg_child_signal(parts->items[i]->child, parts->items[i]->end_signal);
+        }
+    }
+}
+
+bool mg_parts_run(const struct mg_parts *parts, enum mg_part_rank rank)
+{
+    for (int i = 0; i < parts->count; i++) {
+        if (parts->items[i]->rank == rank && parts->items[i]->child != NULL) {
+            return true;
+        }
+    }
+    return false;
+}
+
+void mg_parts_kill(struct mg_parts *parts, enum mg_part_rank rank)
+{
+    parts->is_ending = true;
+    for (int i = 0; i < parts->count; i++) {
+        struct mg_part *part = parts->items[i];
+        if (part->rank < rank || part->child == NULL) {
+            continue;
+        }
+        /* A killed PostgreSQL leaves shared memory, for which its next start waits; SIGQUIT does not. */
+        if (part->end_signal == SIGINT) {
+            mg_child_signal(part->child, SIGQUIT);
+        } else {
+            mg_child_kill(part->child);
+        }
+    }
+}

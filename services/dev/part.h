@@ -1,0 +1,69 @@
+/*
+ * The processes that `makegood dev` has started: their logs, readiness, restarts and end.
+ *
+ * A part that ends by itself is reported with the last lines of its log. One that was ready before
+ * is started again, after a growing delay. One that was never ready is lost, because its cause is most often
+ * a mistake that a restart repeats. So is one that ends again and again. A lost part ends the whole.
+ */
+#ifndef MG_DEV_PART_H
+#define MG_DEV_PART_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/err.h"
+#include "base/loop.h"
+
+/* The order of the end: a higher rank ends first, and a lower one only after all of it has ended. */
+enum mg_part_rank {
+    MG_PART_REGISTER, /* epmd, in which RabbitMQ is registered */
+    MG_PART_SERVER,   /* PostgreSQL, RabbitMQ */
+    MG_PART_SERVICE,  /* scheduler, supervisor, agents */
+    MG_PART_DOOR,     /* gateway, console */
+    MG_PART_RANK_COUNT,
+};
+
+struct mg_parts;
+struct mg_part;
+
+struct mg_parts_options {
+    struct mg_loop *loop;
+    const char *logs;                            /* a folder; each part has the file NAME.log there */
+    void (*report)(void *arg, const char *line); /* a line for people */
+    mg_loop_fn *changed;                         /* a part has become ready, has ended or is lost */
+    void *arg;
+};
+
+struct mg_parts *mg_parts_create(const struct mg_parts_options *options); /* NULL: no memory */
+/* Forgets all of them. Those that still run go on. Accepts NULL. */
+void mg_parts_destroy(struct mg_parts *parts);
+
+/* NULL: no memory, or too many. `end_signal` asks the process to end. */
+struct mg_part *mg_part_add(struct mg_parts *parts, const char *name, enum mg_part_rank rank, int end_signal);
+/* A word of its command, or "NAME=VALUE" of its environment. Without memory the start fails. */
+void mg_part_word(struct mg_part *part, const char *format, ...) MG_PRINTF(2, 3);
+void mg_part_env(struct mg_part *part, const char *format, ...) MG_PRINTF(2, 3);
+
+/* How its readiness is known. */
+enum mg_part_sign {
+    MG_PART_NOTIFIES, /* by STATUS= of sd_notify(3): Makegood's own */
+    MG_PART_TRIED,    /* by mg_part_set_ready: its user has tried it */
+    MG_PART_ENDS,     /* it does its work and exits with 0, which counts as ready */
+};
+enum mg_class mg_part_start(struct mg_part *part, enum mg_part_sign sign, struct mg_err *err) MG_MUSTCHECK;
+void mg_part_set_ready(struct mg_part *part);
+bool mg_part_is_ready(const struct mg_part *part);
+
+/* The first part that is not ready, with its own reason; NULL: all are. */
+const char *mg_parts_unready(const struct mg_parts *parts, const char **ret_reason);
+bool mg_parts_have_lost(const struct mg_parts *parts);
+
+/* Asks all parts of this rank to end, and starts none again from now on. */
+void mg_parts_ask_end(struct mg_parts *parts, enum mg_part_rank rank);
+bool mg_parts_run(const struct mg_parts *parts, enum mg_part_rank rank);
+/* Ends all parts of this rank and above at once. PostgreSQL shuts down without a checkpoint, others are
+ * killed. */
+void mg_parts_kill(struct mg_parts *parts, enum mg_part_rank rank);
+
+#endif

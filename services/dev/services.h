@@ -1,0 +1,27 @@
+/* The services of `makegood dev --service`: an agent each. */
+#ifndef MG_DEV_SERVICES_H
+#define MG_DEV_SERVICES_H
+
+#include <limits.h>
+
+#include "base/config.h"
+#include "core/key.h"
+#include "state.h"
+
+struct mg_dev_service {
+    char name[MG_NAME_MAX + 1];
+    char file[PATH_MAX]; /* its service file */
+};
+
+struct mg_dev_services {
+    struct mg_dev_service items[MG_LIST_MAX];
+    const char *names[MG_LIST_MAX];
+    int count;
+};
+
+/* Reads NAME=URL, for which it writes a file into the state folder, or the path of a service file. The
+ * mistakes of a file are printed. MG_BAD_INPUT: the text names the first word that is wrong. */
+enum mg_class mg_dev_services_read(const struct mg_list *words, const struct mg_state *state,
+                                   struct mg_dev_services *ret_services, struct mg_err *err) MG_MUSTCHECK;
+
+#endif

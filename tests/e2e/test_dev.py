@@ -1,0 +1,257 @@
+"""`makegood dev`: one command for all of Makegood, over given servers and over servers of its own."""
+
+import http.server
+import json
+import os
+import re
+import signal
+import socket
+import threading
+import urllib.request
+
+from harness import DEADLINE_S, scenario
+from local import processes
+from local.cluster import REPOSITORY
+from local.servers import connects
+
+START_S = 300  # the first boot of RabbitMQ takes ten seconds of a processor
+NONE = {"schedulers": 0, "agents": 0, "supervisors": 0, "services": ()}
+
+
+class Service:
+    """A service of one's own: it greets, and declines to greet Bob."""
+
+    def __init__(self):
+        self.undone = undone = []
+
+        class Handler(http.server.BaseHTTPRequestHandler):
+            def answer(self, status, value):
+                text = json.dumps(value).encode()
+                self.send_response(status)
+                self.send_header("Content-Length", str(len(text)))
+                self.end_headers()
+                self.wfile.write(text)
+
+            def do_POST(self):  # the name is the library's
+                name = json.loads(self.rfile.read(int(self.headers["Content-Length"])))["name"]
+                if self.path == "/letters" and name == "Bob":
+                    self.answer(422, {"error": "no letters for Bob"})
+                else:
+                    self.answer(201, {"text": f"Hello, {name}"})
+
+            def do_DELETE(self):
+                undone.append(self.path)
+                self.answer(200, {})
+
+            def log_message(self, *_words):
+                pass
+
+        self.server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self.server.daemon_threads = True
+        self.url = f"http://127.0.0.1:{self.server.server_address[1]}"
+        threading.Thread(target=self.server.serve_forever, daemon=True).start()
+
+    def close(self):
+        self.server.shutdown()
+        self.server.server_close()
+
+
+def definition(name="hello", version=1, greeting="${/results/greet/text}"):
+    return json.dumps({"workflow": name, "version": version, "output": {"text": greeting}, "steps": [
+        {"step": "greet", "service": "letters", "complete_within": "10s", "do": {"method": "POST", "path": "/greetings", "body": "${/payload}"},
+         "undo": {"method": "DELETE", "path": "/greetings/${/do_key}"}},
+        {"step": "write", "service": "letters", "after": ["greet"], "complete_within": "10s",
+         "do": {"method": "POST", "path": "/letters", "body": "${/payload}"}, "undo": "none"}]}, indent=2)
+
+
+class Dev:
+    """A running `makegood dev` in a folder of the scenario's."""
+
+    def __init__(self, s, *words, env=None, name="dev"):
+        self.stage, self.folder = s, s.scratch
+        self.gateway, self.console = processes.free_port(), processes.free_port()
+        argv = [s.cluster.bin / "makegood", "dev", "--migrations", REPOSITORY / "deploy" / "postgres", "--state", self.folder / "state",
+                "--workflows", self.folder / "workflows", "--gateway", f"127.0.0.1:{self.gateway}", "--console", f"127.0.0.1:{self.console}"]
+        self.process = processes.Process(name, [*argv, *words], s.scratch / f"{name}.log", env=env)
+        s.others.append(self.process)
+
+    def start(self):
+        self.process.start()
+        processes.wait_until(lambda: self.count("Ctrl-C ends all"), "it prints the way in", START_S, alive=self.process)
+        return self
+
+    @property
+    def output(self):
+        with open(self.process.log_path, encoding="utf-8") as log:
+            return log.read()
+
+    def count(self, text):
+        return self.output.count(text)
+
+    def wait_line(self, text, times=1):
+        self.stage.wait(lambda: self.count(text) >= times, f"it prints {text!r} {times} times")
+
+    def pids(self):
+        """{pid: command} of all that it started."""
+        found = {}
+        for pid in processes.descendants(self.process.pid):
+            try:
+                with open(f"/proc/{pid}/cmdline", "rb") as line:
+                    found[pid] = line.read().replace(b"\0", b" ").decode(errors="replace")
+            except OSError:
+                pass  # it has just ended
+        return found
+
+    def ports(self):
+        """The ports on which it or anything that it started listens."""
+        inodes, ports = set(), set()
+        for pid in [self.process.pid, *processes.descendants(self.process.pid)]:
+            try:
+                for entry in os.scandir(f"/proc/{pid}/fd"):
+                    inodes.update(re.findall(r"socket:\[(\d+)\]", os.readlink(entry.path)))
+            except OSError:
+                pass
+        with open("/proc/net/tcp", encoding="ascii") as table:
+            for row in [line.split() for line in table.readlines()[1:]]:
+                if row[3] == "0A" and row[9] in inodes:
+                    ports.add(int(row[1].rsplit(":", 1)[1], 16))
+        return ports
+
+    def ask(self, path, body=None):
+        token = (self.folder / "state" / "token").read_text(encoding="ascii")
+        request = urllib.request.Request(f"http://127.0.0.1:{self.gateway}{path}", data=body and json.dumps(body).encode(),
+                                         headers={"Authorization": f"Bearer {token}", "Content-Type": "application/json"})
+        with urllib.request.urlopen(request, timeout=DEADLINE_S) as answer:
+            return json.loads(answer.read())
+
+    def order(self, order_id, name="Ada", workflow="hello"):
+        """Posts an order through the gateway, and returns it with its end."""
+        self.ask("/v1/orders", {"order_id": order_id, "workflow": workflow, "payload": {"name": name}})
+        return self.ask(f"/v1/orders/{order_id}?wait=40s")
+
+    def end(self, number=signal.SIGINT):
+        """Ends it by a signal; returns its exit code, after the check that nothing of it is left."""
+        pids, ports = self.pids(), self.ports()
+        assert len(pids) >= 5 and len(ports) >= 5, (pids, ports)
+        self.process.signal(number)
+        code = self.process.wait_end(60)
+        processes.wait_until(lambda: not [pid for pid in pids if processes.is_alive(pid)], f"all of {pids} has ended")
+        assert not [port for port in ports if connects(port)], ports
+        return code
+
+
+def begin(s, *words, env=None):
+    (s.scratch / "workflows").mkdir()
+    (s.scratch / "workflows" / "hello.json").write_text(definition(), encoding="utf-8")
+    service = Service()
+    return service, Dev(s, "--service", f"letters={service.url}", *words, env=env)
+
+
+def replace(path, text):
+    """Writes a file as editors do: beside it, then in its place."""
+    new = path.with_suffix(".new")
+    new.write_text(text, encoding="utf-8")
+    new.rename(path)
+
+
+@scenario(**NONE)
+def one_command_runs_and_reloads_own_workflows_over_given_servers(s):
+    """Would catch: an order that does not get through, a changed workflow that is not loaded or overwrites a version, a broken file
+    that takes one away or floods the output, a child that stays dead, a second dev over the first, a process or port left behind."""
+    service, dev = begin(s, env={**s.cluster.env, **s.cluster.tool_env})
+    dev.start()
+    assert "starting" not in dev.output, "it started servers of its own beside the given ones"
+    assert "hello.json: workflow hello, version 1\n" in dev.output and '"payload": {"name": "…"}' in dev.output, dev.output
+    assert dev.order("first")["output"] == {"text": "Hello, Ada"}
+    ended = dev.order("declined", "Bob")
+    assert ended["state"] == "compensated" and ended["cause"]["step"] == "write", ended
+    assert service.undone == ["/greetings/declined.greet.do"], service.undone
+
+    file = s.scratch / "workflows" / "hello.json"
+    replace(file, definition(greeting="changed"))
+    dev.wait_line("hello.json: workflow hello, version 2 (the file has 1, which is loaded already)")
+    s.wait(lambda: dev.order(f"second-{dev.count('')}")["output"] == {"text": "changed"}, "orders run the changed definition")
+    assert [row["version"] for row in s.rows("SELECT version FROM workflow WHERE name = 'hello' ORDER BY 1")] == [1, 2]
+
+    replace(file, definition().replace('"complete_within"', '"complet_within"', 1))
+    dev.wait_line("hello.json has mistakes; version 2 stays in use")
+    os.utime(file)  # the same mistake again is not printed again
+    replace(s.scratch / "workflows" / "more.json", definition("more", version=7))
+    dev.wait_line("more.json: workflow more, version 7")
+    mistakes = re.findall(r"workflows/hello\.json:\d+:\d+: /steps/0/complet_within: .*", dev.output)
+    assert len(mistakes) == 1 and dev.count("has mistakes") == 1, dev.output
+    assert dev.order("third")["output"] == {"text": "changed"}
+    replace(s.scratch / "workflows" / "twice.json", definition("more", version=8))
+    dev.wait_line("twice.json: workflow more is in more.json, too; keep it in one file")
+    replace(file, definition("hello", greeting="changed"))
+    dev.wait_line("hello.json: workflow hello, version 2 (", 2)
+
+    scheduler = next(pid for pid, command in dev.pids().items() if "makegood-scheduler" in command)
+    os.kill(scheduler, signal.SIGKILL)
+    dev.wait_line("scheduler was ended by signal 9 (Killed); it is started again")
+    assert dev.order("fourth")["state"] == "processed"
+
+    other = Dev(s, env={**s.cluster.env, **s.cluster.tool_env}, name="other-dev")
+    other.process.start()
+    assert other.process.wait_end() == 1 and f"another makegood dev (pid {dev.process.pid}) uses" in other.output, other.output
+    assert dev.end() == 0
+    assert "ending all that was started" in dev.output
+    service.close()
+
+
+@scenario(**NONE)
+def a_service_that_cannot_start_ends_the_whole(s):
+    """Would catch: a dev that runs on without an agent, or restarts one for ever whose file is wrong."""
+    service, dev = begin(s, "--service", s.scratch / "far.json", env={**s.cluster.env, **s.cluster.tool_env})
+    (s.scratch / "far.json").write_text('{"service": "far", "url": "http://far.example.org"}', encoding="utf-8")
+    dev.process.start()
+    assert dev.process.wait_end(START_S) == 1, dev.output
+    assert "agent-far ended with 2\n" in dev.output and "would send orders in plaintext" in dev.output, dev.output
+    assert not processes.descendants(dev.process.pid)
+    s.ends_badly.add("dev")
+    service.close()
+
+
+@scenario(**NONE)
+def one_command_starts_servers_of_its_own_and_finds_their_data_again(s):
+    """Would catch: servers that outlive the command, data that the next start does not find, a killed server that is not started
+    again, a second Ctrl-C that is waited for, a second dev in its folder."""
+    service, dev = begin(s)
+    dev.start()
+    assert dev.order("kept")["state"] == "processed"
+    assert os.stat(s.scratch / "state" / "env").st_mode & 0o077 == 0, "others may read the password"
+    postgres = next(pid for pid, command in dev.pids().items() if "/bin/postgres -D" in command)
+    os.kill(postgres, signal.SIGKILL)
+    dev.wait_line("postgres was ended by signal 9 (Killed); it is started again")
+    assert dev.order("after-the-kill")["state"] == "processed"
+    assert dev.end(signal.SIGTERM) == 0
+
+    again = Dev(s, "--service", f"letters={service.url}", name="again").start()
+    assert again.ask("/v1/orders/kept")["state"] == "processed"
+    assert "hello.json: workflow hello, version 1\n" in again.output
+    pids = again.pids()
+    again.process.signal(signal.SIGINT)
+    again.wait_line("once more ends it at once")
+    again.process.signal(signal.SIGINT)
+    again.process.wait_end()
+    processes.wait_until(lambda: not [pid for pid in pids if processes.is_alive(pid)], f"all of {pids} is gone")
+
+    # The kernel ends its children even if it is killed itself.
+    last = Dev(s, "--service", f"letters={service.url}", name="last").start()
+    pids = last.pids()
+    os.kill(last.process.pid, signal.SIGKILL)
+    processes.wait_until(lambda: not [pid for pid in pids if processes.is_alive(pid)], f"all of {pids} has ended", 60)
+    s.ends_badly.update(("again", "last"))
+    service.close()
+
+
+@scenario(**NONE)
+def a_taken_port_ends_a_dev_before_it_starts_anything(s):
+    """Would catch: servers that are started, only to fail at the last of the ports."""
+    service, dev = begin(s, env={**s.cluster.env, **s.cluster.tool_env})
+    with socket.create_server(("127.0.0.1", dev.console)):
+        dev.process.start()
+        assert dev.process.wait_end() == 1 and f"--console 127.0.0.1:{dev.console}: cannot listen there: Address already in use" in dev.output
+    assert not (s.scratch / "state").exists()
+    s.ends_badly.add("dev")
+    service.close()
