@@ -18,7 +18,7 @@
 #include "run.h"
 
 /* initdb takes some seconds of a processor, which many others may want. */
-#define SERVERS_MAX_MS 300000
+#define SERVERS_MAX_MS 600000
 /* A server that is given runs already. */
 #define GIVEN_MAX_MS 15000
 #define READY_MAX_MS 60000

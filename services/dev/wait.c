@@ -7,7 +7,7 @@
 
 /* The first boot of RabbitMQ takes ten seconds of a processor, which many others may want. A given server
  * runs already. */
-#define OWN_MAX_MS   300000
+#define OWN_MAX_MS   600000
 #define GIVEN_MAX_MS 15000
 #define RETRY_MS     250
 /* A wait that is longer than this is explained, again and again. */

@@ -14,7 +14,7 @@ from local import processes
 from local.cluster import REPOSITORY
 from local.servers import connects
 
-START_S = 300  # the first boot of RabbitMQ takes ten seconds of a processor
+START_S = 600  # the first boot of RabbitMQ takes ten seconds of a processor
 NONE = {"schedulers": 0, "agents": 0, "supervisors": 0, "services": ()}
 
 
@@ -58,7 +58,8 @@ class Service:
 
 def definition(name="hello", version=1, greeting="${/results/greet/text}"):
     return json.dumps({"workflow": name, "version": version, "output": {"text": greeting}, "steps": [
-        {"step": "greet", "service": "letters", "complete_within": "10s", "do": {"method": "POST", "path": "/greetings", "body": "${/payload}"},
+        {"step": "greet", "service": "letters", "complete_within": "10s",
+         "do": {"method": "POST", "path": "/greetings", "body": {"name": "${/payload/name}"}},
          "undo": {"method": "DELETE", "path": "/greetings/${/do_key}"}},
         {"step": "write", "service": "letters", "after": ["greet"], "complete_within": "10s",
          "do": {"method": "POST", "path": "/letters", "body": "${/payload}"}, "undo": "none"}]}, indent=2)
@@ -127,7 +128,7 @@ class Dev:
     def order(self, order_id, name="Ada", workflow="hello"):
         """Posts an order through the gateway, and returns it with its end."""
         self.ask("/v1/orders", {"order_id": order_id, "workflow": workflow, "payload": {"name": name}})
-        return self.ask(f"/v1/orders/{order_id}?wait=40s")
+        return self.ask(f"/v1/orders/{order_id}?wait=60s")
 
     def end(self, number=signal.SIGINT):
         """Ends it by a signal; returns its exit code, after the check that nothing of it is left."""
@@ -161,7 +162,7 @@ def one_command_runs_and_reloads_own_workflows_over_given_servers(s):
     service, dev = begin(s, env={**s.cluster.env, **s.cluster.tool_env})
     dev.start()
     assert "starting" not in dev.output, "it started servers of its own beside the given ones"
-    assert "hello.json: workflow hello, version 1\n" in dev.output and '"payload": {"name": "…"}' in dev.output, dev.output
+    assert "hello.json: workflow hello, version 1\n" in dev.output and '"payload": {"name":"…"}' in dev.output, dev.output
     assert dev.order("first")["output"] == {"text": "Hello, Ada"}
     ended = dev.order("declined", "Bob")
     assert ended["state"] == "compensated" and ended["cause"]["step"] == "write", ended
