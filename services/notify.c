@@ -105,6 +105,11 @@ void mg_notify_destroy(struct mg_notify *notify)
     free(notify);
 }
 
+void mg_notify_port(int port)
+{
+    (void)sd_notifyf(0, "X_MAKEGOOD_HTTP_PORT=%d", port);
+}
+
 void mg_notify_reloading(void)
 {
     struct timespec now = {0};

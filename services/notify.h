@@ -21,6 +21,9 @@ struct mg_notify *mg_notify_create(struct mg_loop *loop,
                                    bool (*is_ready)(void *arg, char *ret_reason, size_t size), void *arg);
 void mg_notify_destroy(struct mg_notify *notify); /* accepts NULL */
 
+/* Gives the manager the port of this process's HTTP server, which `makegood agents` reads; systemd skips it.
+ */
+void mg_notify_port(int port);
 /* These concern the whole process. READY=1 at the start is sent by the loop's first turn. */
 void mg_notify_reloading(void);
 void mg_notify_reloaded(void);

@@ -323,6 +323,9 @@ static enum mg_class process_open(struct process *process, struct mg_err *err)
         const struct mg_http_server_options options = http_options(process);
         class = mg_http_server_create(shared->loop, &options, &process->http_server, err);
     }
+    if (process->http_server != NULL) {
+        mg_notify_port(mg_http_server_port(process->http_server));
+    }
     if (class != MG_OK) {
         return class;
     }

@@ -45,6 +45,8 @@ struct mg_cli_options {
     struct mg_list sets, services, labels, clients, hosts, proxy_operator_groups, cors_origins;
     int64_t client_rate, body_max;                 /* of `gateway` */
     const char *workflows_dir, *gateway, *console; /* of `dev` */
+    const char *agent_config;      /* of `agents` */
+    int64_t drain_timeout_ms;
     int64_t version, limit, pause_ms, canary, stop_percent;
     const char *picture;                                          /* of `workflow draw` */
     const char *junit_file;                                       /* of `workflow test`; NULL: none */
@@ -163,6 +165,7 @@ bool mg_programs_folder(char *ret_path, size_t size);
 const char *mg_migrations_folder(const struct mg_cli *cli, char *ret_path, size_t size);
 /* gateway_verb.c: the same for the gateway */
 enum mg_exit_code mg_gateway_verb_check(const struct mg_cli *cli);
+enum mg_exit_code mg_agents_verb_check(const struct mg_cli *cli);
 
 /* explain.c: appends why the order is where it is; one line, without its end */
 void mg_explain_order(struct mg_cli *cli, const struct mg_table *order, const struct mg_table *steps,

@@ -104,6 +104,9 @@ static enum mg_exit_code verb_run(const struct mg_verb *verb, int argc, char **a
     if (action == MG_CONFIG_CHECK && code == MG_EXIT_DONE && (verb->extras & MG_EXTRA_GATEWAY)) {
         code = mg_gateway_verb_check(&cli);
     }
+    if (action == MG_CONFIG_CHECK && code == MG_EXIT_DONE && (verb->extras & MG_EXTRA_AGENTS)) {
+        code = mg_agents_verb_check(&cli);
+    }
     if (code == MG_EXIT_DONE && action == MG_CONFIG_RUN) {
         cli.loop = mg_loop_create();
         code = cli.loop != NULL ? verb->run(&cli)
@@ -165,7 +168,7 @@ int main(int argc, char **argv)
     const struct mg_verb *verb = verb_of(argc, argv);
     /* These run programs, or write files that the user names. */
     bool writes_files =
-        verb != NULL && (verb->extras & (MG_EXTRA_EXPORT | MG_EXTRA_TEST | MG_EXTRA_DEV)) != 0;
+        verb != NULL && (verb->extras & (MG_EXTRA_EXPORT | MG_EXTRA_TEST | MG_EXTRA_DEV | MG_EXTRA_AGENTS)) != 0;
     (writes_files ? mg_harden_but_files : mg_harden)(hardening);
     mg_log_open("makegood", "", MG_LOG_ERROR);
     enum mg_exit_code code = words_run(argc, argv);

@@ -102,12 +102,12 @@ static const struct {
          "certificate of the process, as in its own --http-cert-file; if not empty, https is used"),
     TEXT(MG_EXTRA_HTTP, http_ca_file, "http-ca-file", "", "FILE",
          "CA certificates (PEM) for the process's certificate; empty: the system's CAs"),
-    TEXT(MG_EXTRA_CONSOLE | MG_EXTRA_GATEWAY, listen, "listen", "127.0.0.1:9180", "ADDRESS:PORT",
-         "listen address for browsers; port 0 takes a free port and logs it"),
-    TEXT(MG_EXTRA_CONSOLE | MG_EXTRA_GATEWAY, listen_cert_file, "listen-cert-file", "", "FILE",
-         "certificate (PEM) for https; required if other machines can connect"),
-    TEXT(MG_EXTRA_CONSOLE | MG_EXTRA_GATEWAY, listen_key_file, "listen-key-file", "", "FILE",
-         "private key (PEM) of that certificate"),
+    TEXT(MG_EXTRA_CONSOLE | MG_EXTRA_GATEWAY | MG_EXTRA_AGENTS, listen, "listen", "127.0.0.1:9180",
+         "ADDRESS:PORT", "listen address for browsers; port 0 takes a free port and logs it"),
+    TEXT(MG_EXTRA_CONSOLE | MG_EXTRA_GATEWAY | MG_EXTRA_AGENTS, listen_cert_file, "listen-cert-file", "",
+         "FILE", "certificate (PEM) for https; required if other machines can connect"),
+    TEXT(MG_EXTRA_CONSOLE | MG_EXTRA_GATEWAY | MG_EXTRA_AGENTS, listen_key_file, "listen-key-file", "",
+         "FILE", "private key (PEM) of that certificate"),
     TEXT(MG_EXTRA_CONSOLE | MG_EXTRA_GATEWAY, tokens_file, "tokens-file", "", "FILE",
          "users, one per line: ROLE NAME SHA256, where ROLE is reader, operator or proxy, and SHA256 the "
          "digest of the user's token; without it all users have read-only access"),
@@ -129,6 +129,11 @@ static const struct {
          "folder of definitions, loaded at the start and after each change; if not given, ./workflows"),
     TEXT(MG_EXTRA_DEV, gateway, "gateway", "127.0.0.1:9280", "ADDRESS:PORT", "listen address of the gateway"),
     TEXT(MG_EXTRA_DEV, console, "console", "127.0.0.1:9180", "ADDRESS:PORT", "listen address of the console"),
+    TEXT(MG_EXTRA_AGENTS, agent_config, "agent-config", "", "FILE",
+         "configuration file of every agent; empty: the environment only"),
+    OPTION(MG_EXTRA_AGENTS, drain_timeout_ms, "drain-timeout", MG_OPTION_DURATION, NULL, "30s", 0,
+           20 * 60 * 1000, false, "DURATION",
+           "time for an agent's calls in progress to end; a step's complete-by is at most 20m"),
     FLAG(MG_EXTRA_STRICT, is_strict, "strict", "refuse a service that has no queue, instead of warning"),
     TEXT(MG_EXTRA_DRAW, picture, "as", "mermaid", "mermaid|dot|svg", "form of the picture"),
     FLAG(MG_EXTRA_DRAW, shows_undo, "undo", "show the way back, too, as dashed arrows"),
@@ -170,6 +175,8 @@ static const struct {
      NULL},
     {MG_EXTRA_AUDIT, "service", "service file, as an agent reads it; URL counts in place of its url", NULL,
      NULL},
+    {MG_EXTRA_AGENTS, "listen",
+     "listen address of /healthz, /readyz and /metrics; port 0 takes a free port and logs it", "127.0.0.1:0", NULL},
     {MG_EXTRA_AUDIT, "workflow",
      "workflow whose step is called, below URL; if not given, the calls are POST URL with the payload, and GET "
      "and DELETE URL/by-key/KEY",
@@ -244,6 +251,7 @@ static void connections_make_private(struct mg_option *connections, size_t count
         }
     }
 }
+#define ALLOW_PLAINTEXT 4 /* its row among the connections */
 
 /* The options of every verb after its own: those of the output, then those of connections. */
 static void common_make(struct mg_cli_options *to, uint64_t extras, enum mg_prints prints,
@@ -276,6 +284,8 @@ static void common_make(struct mg_cli_options *to, uint64_t extras, enum mg_prin
     if (!mg_extras_are_apart(extras)) {
         memcpy(next, connections, sizeof(connections));
         ret->connections = next;
+    } else if (extras & MG_EXTRA_AGENTS) { /* it listens, and its agents connect */
+        *next = connections[ALLOW_PLAINTEXT];
     }
 }
 

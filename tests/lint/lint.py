@@ -35,10 +35,11 @@ LAYERS = {
     "services/operator": ("base/", "core/", "wire/", "io/", "operator/"),
     "services/console": ("base/", "core/", "wire/", "io/", "operator/", "console/"),
     "services/gateway": ("base/", "core/", "wire/", "io/", "operator/", "gateway/"),
+    "services/agents": ("base/", "core/", "wire/", "io/http/", "agents/"),
     "services/dev": ("base/", "core/", "wire/", "io/", "dev/"),
     "services/rehearse": ("base/", "core/", "wire/", "scheduler/", "agent/", "rehearse/"),
     "services/audit": ("base/", "core/", "wire/", "io/http/", "agent/", "audit/"),
-    "services/cli": ("base/", "core/", "wire/", "io/", "operator/", "console/console.h", "gateway/gateway.h", "dev/dev.h", "rehearse/rehearsal.h",
+    "services/cli": ("base/", "core/", "wire/", "io/", "operator/", "console/console.h", "gateway/gateway.h", "agents/agents.h", "dev/dev.h", "rehearse/rehearsal.h",
                      "audit/audit.h", "cli/"),
 }
 # Where a library's header may be included; never in a header that other parts include.
@@ -65,6 +66,7 @@ CONTRACTS = ("common/io/amqp/broker.h", "common/io/amqp/topology.h", "common/io/
 LINES = {"common/core": "common/CMakeFiles/mg_core.dir/core",
          "common/io/amqp": "common/CMakeFiles/mg_io.dir/io/amqp",
          "services/agent": "services/CMakeFiles/mg_agent.dir/agent",
+         "services/agents": "services/CMakeFiles/mg_agents.dir/agents",
          "services/console": "services/CMakeFiles/mg_console.dir/console",
          "services/dev": "services/CMakeFiles/mg_dev.dir/dev",
          "services/gateway": "services/CMakeFiles/mg_gateway.dir/gateway",

@@ -10,7 +10,7 @@ import pathlib
 import subprocess
 import sys
 
-UNITS = ("makegood-scheduler@1.service", "makegood-agent@payment.service", "makegood-supervisor.service",
+UNITS = ("makegood-scheduler@1.service", "makegood-agent@payment.service", "makegood-agents.service", "makegood-supervisor.service",
          "makegood-console.service", "makegood-gateway.service", "makegood-migrate.service", "makegood-retain.service", "makegood-retain.timer",
          "makegood.target")
 # systemd's measure, times ten: 0 is closed, 100 open. The rest is the network, the purpose of the services.

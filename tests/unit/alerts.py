@@ -105,6 +105,8 @@ WELL = {
 CASES = {
     "MakegoodPartDown": ({f"up{{{AGENT}}}": always(0)}, {"job": "makegood", "part": "agent-payment", "instance": "10.0.0.4:9100"},
                          "agent-payment at 10.0.0.4:9100 does not answer"),
+    "MakegoodServiceFileRefused": ({f'makegood_agents_file_refused{{{AGENT},service="parcels"}}': always(1)}, {"service": "parcels"},
+                                   "the service file of parcels is not used"),
     "MakegoodNoScheduler": ({f"up{{{SCHEDULER}}}": None}, {}, "no scheduler runs"),
     "MakegoodNoLeader": ({f"makegood_supervisor_leading{{{LEADER}}}": always(0)}, {}, "no supervisor leads"),
     "MakegoodTwoLeaders": ({f"makegood_supervisor_leading{{{STANDBY}}}": always(1)}, {}, "2 supervisors report that they lead"),

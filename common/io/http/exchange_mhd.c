@@ -249,7 +249,7 @@ enum MHD_Result mg_http_on_request(void *arg, struct MHD_Connection *connection,
     struct mg_http_daemon *daemon = arg;
     struct mg_http_exchange *request = *request_arg;
     if (!request) {
-        if (!daemon->server->options.handle || mg_http_is_probe(path)) {
+        if (!daemon->server->options.handle || mg_http_is_probe(daemon->server, path)) {
             return mg_http_probe_answer(daemon->server, connection, path, method);
         }
         const struct mg_http_server_options *options = &daemon->server->options;

@@ -76,7 +76,7 @@ bool mg_http_is_handler_free(const struct mg_http_server *server);
 /* ---- http/probe_mhd.c ---- */
 
 #define MG_HTTP_TOO_LARGE 413u /* the library's versions name it differently */
-bool mg_http_is_probe(const char *path);
+bool mg_http_is_probe(const struct mg_http_server *server, const char *path);
 enum MHD_Result mg_http_probe_answer(struct mg_http_server *server, struct MHD_Connection *connection,
                                      const char *path, const char *method);
 /* Refuses a request before the handler gets it. `text` needs no escape in JSON. */

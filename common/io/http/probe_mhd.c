@@ -99,9 +99,10 @@ static enum MHD_Result answer_metrics(struct mg_http_server *server, struct MHD_
     return result;
 }
 
-bool mg_http_is_probe(const char *path)
+bool mg_http_is_probe(const struct mg_http_server *server, const char *path)
 {
-    return strcmp(path, "/healthz") == 0 || strcmp(path, "/readyz") == 0 || strcmp(path, "/metrics") == 0;
+    return strcmp(path, "/healthz") == 0 || strcmp(path, "/readyz") == 0 ||
+           (strcmp(path, "/metrics") == 0 && !server->options.handles_metrics);
 }
 
 /* Answers as soon as the headers are in. A body is not read: the library closes after such an answer. The

@@ -34,6 +34,7 @@ struct mg_http_server_options {
     /* Whether the body of such a request is taken in pieces. Then `handle` gets it when its head is whole,
      * and answers it or calls mg_http_exchange_on_body. NULL: no body is. */
     bool (*takes_pieces)(void *arg, const char *method, const char *path);
+    bool handles_metrics; /* /metrics goes to `handle`, too */
     void *arg;
     unsigned int handled_max; /* requests in hand of `handle`, streams too; others get 503. 0: 32 */
     size_t body_max;          /* bytes of a request's body; 0: MG_HTTP_BODY_MAX */
