@@ -96,7 +96,7 @@ static char *pair_fill(const char *pair, const char *name)
     return copy;
 }
 
-static void environment_make(const struct mg_child_setup *setup, struct pairs *ret_pairs)
+static void environment_make(const struct mg_agents_child_setup *setup, struct pairs *ret_pairs)
 {
     char forced[FORCED_MAX][128];
     int count = 0;
@@ -111,7 +111,7 @@ static void environment_make(const struct mg_child_setup *setup, struct pairs *r
     (void)snprintf(forced[count++], sizeof(forced[0]), "MAKEGOOD_DRAIN_TIMEOUT=%" PRId64 "ms",
                    setup->drain_timeout_ms);
     (void)snprintf(forced[count++], sizeof(forced[0]), "NOTIFY_SOCKET=%s", setup->notify_socket);
-    (void)snprintf(forced[count++], sizeof(forced[0]), "WATCHDOG_USEC=%d000", MG_CHILD_SILENCE_MAX_MS);
+    (void)snprintf(forced[count++], sizeof(forced[0]), "WATCHDOG_USEC=%d000", MG_AGENTS_CHILD_SILENCE_MAX_MS);
     if (getenv("MAKEGOOD_MEMORY_BUDGET") == NULL) {
         (void)snprintf(forced[count++], sizeof(forced[0]), "MAKEGOOD_MEMORY_BUDGET=%" PRId64,
                        setup->memory_budget);
@@ -152,7 +152,8 @@ static _Noreturn void child_become(const char *program, char *const *words, char
     _exit(EXEC_FAILED);
 }
 
-static pid_t process_fork(const struct mg_child_setup *setup, const char *program, char *const *environment)
+static pid_t process_fork(const struct mg_agents_child_setup *setup, const char *program,
+                          char *const *environment)
 {
     char name[] = PROGRAM, service[] = "--service", config[] = "--config";
     char *path = strdup(setup->path), *config_path = strdup(setup->agent_config);
@@ -174,7 +175,7 @@ static pid_t process_fork(const struct mg_child_setup *setup, const char *progra
 
 static void on_handle(void *arg, int events)
 {
-    struct mg_child *child = arg;
+    struct mg_agents_child *child = arg;
     int state = 0;
     (void)events;
     if (waitpid(child->pid, &state, WNOHANG) != child->pid) {
@@ -186,7 +187,7 @@ static void on_handle(void *arg, int events)
     child->on_end(child, WIFEXITED(state) ? WEXITSTATUS(state) : -WTERMSIG(state));
 }
 
-static enum mg_class process_start(struct mg_child *child, const struct mg_child_setup *setup,
+static enum mg_class process_start(struct mg_agents_child *child, const struct mg_agents_child_setup *setup,
                                    struct mg_err *err)
 {
     char program[PATH_MAX];
@@ -214,10 +215,10 @@ static enum mg_class process_start(struct mg_child *child, const struct mg_child
     return MG_OK;
 }
 
-enum mg_class mg_child_start(const struct mg_child_setup *setup, struct mg_child **ret_child,
-                             struct mg_err *err)
+enum mg_class mg_agents_child_start(const struct mg_agents_child_setup *setup,
+                                    struct mg_agents_child **ret_child, struct mg_err *err)
 {
-    struct mg_child *child = calloc(1, sizeof(*child));
+    struct mg_agents_child *child = calloc(1, sizeof(*child));
     if (child == NULL) {
         return mg_err_set(err, MG_TRANSIENT, "could not start the agent of %s: no memory", setup->name);
     }
@@ -228,28 +229,28 @@ enum mg_class mg_child_start(const struct mg_child_setup *setup, struct mg_child
     child->begun_ms = child->alive_ms = mg_clock_boot_ms();
     enum mg_class class = process_start(child, setup, err);
     if (class != MG_OK) {
-        mg_child_destroy(child);
+        mg_agents_child_destroy(child);
         return class;
     }
     *ret_child = child;
     return MG_OK;
 }
 
-void mg_child_signal(const struct mg_child *child, int number)
+void mg_agents_child_signal(const struct mg_agents_child *child, int number)
 {
     if (child->pid > 0) {
         (void)kill(child->pid, number); /* it has not been waited for, so the number is still its own */
     }
 }
 
-void mg_child_stop(struct mg_child *child, int64_t kill_at_ms)
+void mg_agents_child_stop(struct mg_agents_child *child, int64_t kill_at_ms)
 {
     child->is_stopping = true;
     child->kill_at_ms = kill_at_ms;
-    mg_child_signal(child, SIGTERM);
+    mg_agents_child_signal(child, SIGTERM);
 }
 
-static void line_take(struct mg_child *child, const char *line)
+static void line_take(struct mg_agents_child *child, const char *line)
 {
     if (strcmp(line, "READY=1") == 0) {
         child->has_started = true;
@@ -262,7 +263,7 @@ static void line_take(struct mg_child *child, const char *line)
     }
 }
 
-void mg_child_take(struct mg_child *child, const char *text, size_t len)
+void mg_agents_child_take(struct mg_agents_child *child, const char *text, size_t len)
 {
     char line[sizeof(child->status) + 16];
     child->alive_ms = mg_clock_boot_ms();
@@ -275,9 +276,9 @@ void mg_child_take(struct mg_child *child, const char *text, size_t len)
     }
 }
 
-bool mg_child_look(struct mg_child *child, int64_t now_ms)
+bool mg_agents_child_look(struct mg_agents_child *child, int64_t now_ms)
 {
-    bool is_silent = now_ms - child->alive_ms > MG_CHILD_SILENCE_MAX_MS;
+    bool is_silent = now_ms - child->alive_ms > MG_AGENTS_CHILD_SILENCE_MAX_MS;
     bool is_late = child->is_stopping && now_ms >= child->kill_at_ms;
     if (child->pid == 0 || (!is_late && (child->is_stopping || !is_silent))) {
         return false;
@@ -285,11 +286,11 @@ bool mg_child_look(struct mg_child *child, int64_t now_ms)
     mg_log(MG_LOG_ERROR,
            is_late ? "an agent did not end in time, and is killed" : "an agent stands still, and is killed",
            MG_LOG_TEXT("service", child->name), MG_LOG_NUMBER("pid", child->pid));
-    mg_child_signal(child, SIGKILL);
+    mg_agents_child_signal(child, SIGKILL);
     return true;
 }
 
-void mg_child_destroy(struct mg_child *child)
+void mg_agents_child_destroy(struct mg_agents_child *child)
 {
     if (child == NULL) {
         return;

@@ -17,17 +17,17 @@
 
 /* An agent whose loop has not turned for this long is killed; it reports twice as often as needed. As
  * WatchdogSec= of the unit makegood-agent@. */
-#define MG_CHILD_SILENCE_MAX_MS 30000
+#define MG_AGENTS_CHILD_SILENCE_MAX_MS 30000
 
-struct mg_child {
-    TAILQ_ENTRY(mg_child) entry;
+struct mg_agents_child {
+    TAILQ_ENTRY(mg_agents_child) entry;
     char name[MG_NAME_MAX + 1]; /* of the service */
     void *arg;                  /* for the callback */
     pid_t pid;
     int handle; /* pidfd */
     struct mg_watch *watch;
-    void (*on_end)(struct mg_child *child, int exit_code); /* negative: the signal that ended it */
-    bool has_started;                                      /* its loop runs */
+    void (*on_end)(struct mg_agents_child *child, int exit_code); /* negative: the signal that ended it */
+    bool has_started;                                             /* its loop runs */
     bool is_stopping;
     int port;           /* of its HTTP server, on loopback; 0: not known yet */
     char status[256];   /* "ready", "not ready: …"; "" until the first report */
@@ -35,29 +35,30 @@ struct mg_child {
     int64_t alive_ms;   /* of its last report */
     int64_t kill_at_ms; /* while it stops */
 };
-TAILQ_HEAD(mg_children, mg_child);
+TAILQ_HEAD(mg_agents_children, mg_agents_child);
 
-struct mg_child_setup {
+struct mg_agents_child_setup {
     struct mg_loop *loop;
     const char *name, *path;   /* of the service, and of its file */
     const char *agent_config;  /* "": none */
     const char *notify_socket; /* "@name" */
     int64_t drain_timeout_ms;
-    int64_t memory_budget;                                 /* for an environment that has none */
-    void (*on_end)(struct mg_child *child, int exit_code); /* at its end; destroy it there, or later */
+    int64_t memory_budget;                                        /* for an environment that has none */
+    void (*on_end)(struct mg_agents_child *child, int exit_code); /* at its end; destroy it there, or later */
     void *arg;
 };
 
 /* MG_TRANSIENT: no memory, descriptors or processes. */
-enum mg_class mg_child_start(const struct mg_child_setup *setup, struct mg_child **ret_child,
-                             struct mg_err *err) MG_MUSTCHECK;
-void mg_child_signal(const struct mg_child *child, int number);
-/* Drains it; kills it at `kill_at_ms` of mg_child_look. Again: it stops at once. */
-void mg_child_stop(struct mg_child *child, int64_t kill_at_ms);
+enum mg_class mg_agents_child_start(const struct mg_agents_child_setup *setup,
+                                    struct mg_agents_child **ret_child, struct mg_err *err) MG_MUSTCHECK;
+void mg_agents_child_signal(const struct mg_agents_child *child, int number);
+/* Drains it; kills it at `kill_at_ms` of mg_agents_child_look. Again: it stops at once. */
+void mg_agents_child_stop(struct mg_agents_child *child, int64_t kill_at_ms);
 /* Takes a message of sd_notify(3), of `len` bytes. */
-void mg_child_take(struct mg_child *child, const char *text, size_t len);
+void mg_agents_child_take(struct mg_agents_child *child, const char *text, size_t len);
 /* Kills it if it is silent, or stops for too long. Returns true if it was killed. */
-bool mg_child_look(struct mg_child *child, int64_t now_ms);
-void mg_child_destroy(struct mg_child *child); /* kills a process that still runs; accepts NULL */
+bool mg_agents_child_look(struct mg_agents_child *child, int64_t now_ms);
+void mg_agents_child_destroy(
+    struct mg_agents_child *child); /* kills a process that still runs; accepts NULL */
 
 #endif

@@ -37,7 +37,7 @@ struct post {
     int missing;                 /* looks without the file */
     char fault[MG_ERR_TEXT_MAX]; /* of the file as tried; "": none */
     bool is_refused;             /* by the last process started */
-    struct mg_child *serving, *coming;
+    struct mg_agents_child *serving, *coming;
     bool is_outdated; /* `serving` has an older file */
     int failures;     /* since a process ran for a while */
     int64_t start_at_ms;
@@ -47,7 +47,7 @@ struct post {
 struct mg_posts {
     struct mg_posts_setup setup;
     TAILQ_HEAD(, post) list;
-    struct mg_children stopping;
+    struct mg_agents_children stopping;
     struct mg_listing listing;
     int64_t memory_budget;
     int surplus;         /* as last logged */
@@ -55,14 +55,14 @@ struct mg_posts {
     bool has_looked, is_draining;
 };
 
-static bool is_ready(const struct mg_child *child)
+static bool is_ready(const struct mg_agents_child *child)
 {
     return child != NULL && strncmp(child->status, "ready", 5) == 0;
 }
 
 /* ---- processes ---- */
 
-static void post_on_end(struct mg_child *child, int exit_code);
+static void post_on_end(struct mg_agents_child *child, int exit_code);
 
 static void path_of(const struct post *post, char ret_path[MG_SERVICE_PATH_SIZE])
 {
@@ -76,31 +76,32 @@ static void post_start(struct post *post)
     char path[MG_SERVICE_PATH_SIZE];
     struct mg_err err;
     path_of(post, path);
-    const struct mg_child_setup setup = {.loop = of->loop,
-                                         .name = post->name,
-                                         .path = path,
-                                         .agent_config = of->options->agent_config,
-                                         .notify_socket = of->notify_socket,
-                                         .drain_timeout_ms = of->options->drain_timeout_ms,
-                                         .memory_budget = post->posts->memory_budget,
-                                         .on_end = post_on_end,
-                                         .arg = post};
+    const struct mg_agents_child_setup setup = {.loop = of->loop,
+                                                .name = post->name,
+                                                .path = path,
+                                                .agent_config = of->options->agent_config,
+                                                .notify_socket = of->notify_socket,
+                                                .drain_timeout_ms = of->options->drain_timeout_ms,
+                                                .memory_budget = post->posts->memory_budget,
+                                                .on_end = post_on_end,
+                                                .arg = post};
     mg_metric_add(post->starts, 1);
-    if (mg_child_start(&setup, &post->coming, &err) != MG_OK) {
+    if (mg_agents_child_start(&setup, &post->coming, &err) != MG_OK) {
         mg_log(MG_LOG_ERROR, "could not start an agent; it is tried again",
                MG_LOG_TEXT("service", post->name), MG_LOG_TEXT("reason", err.text));
         post->start_at_ms = mg_clock_boot_ms() + RESTART_MAX_MS;
     }
 }
 
-static void child_retire(struct mg_posts *posts, struct mg_child *child)
+static void child_retire(struct mg_posts *posts, struct mg_agents_child *child)
 {
     if (child == NULL) {
         return;
     }
     child->arg = posts; /* it belongs to no post any more */
     TAILQ_INSERT_TAIL(&posts->stopping, child, entry);
-    mg_child_stop(child, mg_clock_boot_ms() + posts->setup.options->drain_timeout_ms + KILL_AFTER_DRAIN_MS);
+    mg_agents_child_stop(child,
+                         mg_clock_boot_ms() + posts->setup.options->drain_timeout_ms + KILL_AFTER_DRAIN_MS);
 }
 
 static int64_t restart_delay_ms(const struct post *post)
@@ -123,7 +124,7 @@ static void post_refused(struct post *post)
            MG_LOG_NUMBER("tried_again_after_ms", REFUSED_RETRY_MS));
 }
 
-static void post_failed(struct post *post, const struct mg_child *child, int exit_code)
+static void post_failed(struct post *post, const struct mg_agents_child *child, int exit_code)
 {
     int64_t now_ms = mg_clock_boot_ms();
     bool was_well = now_ms - child->begun_ms >= SETTLED_MS;
@@ -144,17 +145,17 @@ static void post_start_due(struct post *post)
     }
 }
 
-static void retired_end(struct mg_posts *posts, struct mg_child *child)
+static void retired_end(struct mg_posts *posts, struct mg_agents_child *child)
 {
     TAILQ_REMOVE(&posts->stopping, child, entry);
     mg_log(MG_LOG_INFO, "an agent has drained", MG_LOG_TEXT("service", child->name));
-    mg_child_destroy(child);
+    mg_agents_child_destroy(child);
     if (posts->is_draining && TAILQ_EMPTY(&posts->stopping)) {
         posts->setup.on_empty(posts->setup.arg);
     }
 }
 
-static void post_on_end(struct mg_child *child, int exit_code)
+static void post_on_end(struct mg_agents_child *child, int exit_code)
 {
     if (child->is_stopping) {
         retired_end(child->arg, child);
@@ -172,7 +173,7 @@ static void post_on_end(struct mg_child *child, int exit_code)
     } else {
         post_failed(post, child, exit_code);
     }
-    mg_child_destroy(child);
+    mg_agents_child_destroy(child);
     post_start_due(post);
 }
 
@@ -334,18 +335,18 @@ static void folder_look(struct mg_posts *posts)
 static void children_look(struct mg_posts *posts, int64_t now_ms)
 {
     struct post *post;
-    struct mg_child *child;
+    struct mg_agents_child *child;
     TAILQ_FOREACH(child, &posts->stopping, entry)
     {
-        (void)mg_child_look(child, now_ms);
+        (void)mg_agents_child_look(child, now_ms);
     }
     TAILQ_FOREACH(post, &posts->list, entry)
     {
         if (post->serving != NULL) {
-            (void)mg_child_look(post->serving, now_ms);
+            (void)mg_agents_child_look(post->serving, now_ms);
         }
         if (post->coming != NULL) {
-            (void)mg_child_look(post->coming, now_ms);
+            (void)mg_agents_child_look(post->coming, now_ms);
         }
     }
 }
@@ -392,9 +393,9 @@ void mg_posts_destroy(struct mg_posts *posts)
         post_destroy(TAILQ_FIRST(&posts->list));
     }
     while (!TAILQ_EMPTY(&posts->stopping)) {
-        struct mg_child *child = TAILQ_FIRST(&posts->stopping);
+        struct mg_agents_child *child = TAILQ_FIRST(&posts->stopping);
         TAILQ_REMOVE(&posts->stopping, child, entry);
-        mg_child_destroy(child);
+        mg_agents_child_destroy(child);
     }
     free(posts);
 }
@@ -402,10 +403,10 @@ void mg_posts_destroy(struct mg_posts *posts)
 void mg_posts_drain(struct mg_posts *posts)
 {
     if (posts->is_draining) {
-        struct mg_child *child;
+        struct mg_agents_child *child;
         TAILQ_FOREACH(child, &posts->stopping, entry)
         {
-            mg_child_signal(child, SIGTERM);
+            mg_agents_child_signal(child, SIGTERM);
         }
         return;
     }
@@ -425,11 +426,11 @@ void mg_posts_reload(struct mg_posts *posts)
     {
         post->start_at_ms = 0; /* a secret may have come */
         if (post->serving != NULL) {
-            mg_child_signal(post->serving, SIGHUP);
+            mg_agents_child_signal(post->serving, SIGHUP);
         }
         /* Before its loop runs, a signal would end it. It has not read its files yet, or just now. */
         if (post->coming != NULL && post->coming->has_started) {
-            mg_child_signal(post->coming, SIGHUP);
+            mg_agents_child_signal(post->coming, SIGHUP);
         }
     }
 }
@@ -439,12 +440,12 @@ void mg_posts_take(struct mg_posts *posts, pid_t pid, const char *text, size_t l
     struct post *post;
     TAILQ_FOREACH(post, &posts->list, entry)
     {
-        struct mg_child *child = post->coming;
+        struct mg_agents_child *child = post->coming;
         if (child == NULL || child->pid != pid) {
             child = post->serving;
         }
         if (child != NULL && child->pid == pid) {
-            mg_child_take(child, text, len);
+            mg_agents_child_take(child, text, len);
             post_take_over(post);
             return;
         }
@@ -483,8 +484,8 @@ bool mg_posts_are_ready(const struct mg_posts *posts, char *ret_reason, size_t s
     return are_ready && !posts->is_draining;
 }
 
-void mg_posts_walk(const struct mg_posts *posts, void (*visit)(void *arg, const struct mg_child *child),
-                   void *arg)
+void mg_posts_walk(const struct mg_posts *posts,
+                   void (*visit)(void *arg, const struct mg_agents_child *child), void *arg)
 {
     const struct post *post;
     TAILQ_FOREACH(post, &posts->list, entry)

@@ -40,7 +40,7 @@ void mg_posts_reload(struct mg_posts *posts);
 void mg_posts_take(struct mg_posts *posts, pid_t pid, const char *text, size_t len);
 bool mg_posts_are_ready(const struct mg_posts *posts, char *ret_reason, size_t size);
 /* Calls `visit` for each process that serves. */
-void mg_posts_walk(const struct mg_posts *posts, void (*visit)(void *arg, const struct mg_child *child),
-                   void *arg);
+void mg_posts_walk(const struct mg_posts *posts,
+                   void (*visit)(void *arg, const struct mg_agents_child *child), void *arg);
 
 #endif

@@ -90,7 +90,7 @@ static void on_answer(void *arg, const struct mg_http_answer *answer)
     }
 }
 
-static void part_begin(void *arg, const struct mg_child *child)
+static void part_begin(void *arg, const struct mg_agents_child *child)
 {
     struct scrape *scrape = arg;
     struct part *part = &scrape->parts[scrape->count];

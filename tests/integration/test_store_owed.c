@@ -384,7 +384,7 @@ START_TEST(a_queue_that_is_marked_meanwhile_is_not_forgotten)
                     "  now() - interval '1 second')");
     rig_admin(
         &rig,
-        "CREATE FUNCTION public.clock_timestamp() RETURNS timestamptz LANGUAGE plpgsql VOLATILE AS $$"
+        "CREATE FUNCTION public.clock_timestamp() RETURNS timestamptz LANGUAGE plpgsql VOLATILE SET lock_timeout = 0 AS $$"
         " BEGIN PERFORM pg_advisory_xact_lock_shared(4711); RETURN pg_catalog.clock_timestamp(); END $$;"
         "SELECT pg_advisory_lock(4711)");
     char sql[128];

@@ -28,28 +28,28 @@ static int empty_count;
 
 #define FIRST_PID 1000000000 /* of no process: Linux has at most 4194304 */
 
-static struct mg_child *started[64]; /* in the order of their starts; NULL: destroyed */
+static struct mg_agents_child *started[64]; /* in the order of their starts; NULL: destroyed */
 static int start_count;
 static bool starts_fail;
 
 int64_t __wrap_mg_clock_boot_ms(void);
-enum mg_class __wrap_mg_child_start(const struct mg_child_setup *setup, struct mg_child **ret_child,
-                                    struct mg_err *err);
+enum mg_class __wrap_mg_child_start(const struct mg_agents_child_setup *setup,
+                                    struct mg_agents_child **ret_child, struct mg_err *err);
 int __wrap_kill(pid_t pid, int number);
-void __wrap_mg_child_destroy(struct mg_child *child);
+void __wrap_mg_child_destroy(struct mg_agents_child *child);
 
 int64_t __wrap_mg_clock_boot_ms(void)
 {
     return now_ms;
 }
 
-enum mg_class __wrap_mg_child_start(const struct mg_child_setup *setup, struct mg_child **ret_child,
-                                    struct mg_err *err)
+enum mg_class __wrap_mg_child_start(const struct mg_agents_child_setup *setup,
+                                    struct mg_agents_child **ret_child, struct mg_err *err)
 {
     if (starts_fail) {
         return mg_err_set(err, MG_TRANSIENT, "no process");
     }
-    struct mg_child *child = calloc(1, sizeof(*child));
+    struct mg_agents_child *child = calloc(1, sizeof(*child));
     ck_assert_ptr_nonnull(child);
     (void)snprintf(child->name, sizeof(child->name), "%s", setup->name);
     child->on_end = setup->on_end;
@@ -70,7 +70,7 @@ int __wrap_kill(pid_t pid, int number)
     return 0;
 }
 
-void __wrap_mg_child_destroy(struct mg_child *child)
+void __wrap_mg_child_destroy(struct mg_agents_child *child)
 {
     if (child != NULL) {
         started[child->pid - FIRST_PID] = NULL;
