@@ -33,18 +33,18 @@ static int start_count;
 static bool starts_fail;
 
 int64_t __wrap_mg_clock_boot_ms(void);
-enum mg_class __wrap_mg_child_start(const struct mg_agents_child_setup *setup,
-                                    struct mg_agents_child **ret_child, struct mg_err *err);
+enum mg_class __wrap_mg_agents_child_start(const struct mg_agents_child_setup *setup,
+                                           struct mg_agents_child **ret_child, struct mg_err *err);
 int __wrap_kill(pid_t pid, int number);
-void __wrap_mg_child_destroy(struct mg_agents_child *child);
+void __wrap_mg_agents_child_destroy(struct mg_agents_child *child);
 
 int64_t __wrap_mg_clock_boot_ms(void)
 {
     return now_ms;
 }
 
-enum mg_class __wrap_mg_child_start(const struct mg_agents_child_setup *setup,
-                                    struct mg_agents_child **ret_child, struct mg_err *err)
+enum mg_class __wrap_mg_agents_child_start(const struct mg_agents_child_setup *setup,
+                                           struct mg_agents_child **ret_child, struct mg_err *err)
 {
     if (starts_fail) {
         return mg_err_set(err, MG_TRANSIENT, "no process");
@@ -70,7 +70,7 @@ int __wrap_kill(pid_t pid, int number)
     return 0;
 }
 
-void __wrap_mg_child_destroy(struct mg_agents_child *child)
+void __wrap_mg_agents_child_destroy(struct mg_agents_child *child)
 {
     if (child != NULL) {
         started[child->pid - FIRST_PID] = NULL;
