@@ -45,7 +45,7 @@ struct mg_cli_options {
     struct mg_list sets, services, labels, clients, hosts, proxy_operator_groups, cors_origins;
     int64_t client_rate, body_max;                 /* of `gateway` */
     const char *workflows_dir, *gateway, *console; /* of `dev` */
-    const char *agent_config;      /* of `agents` */
+    const char *agent_config;                      /* of `agents` */
     int64_t drain_timeout_ms;
     int64_t version, limit, pause_ms, canary, stop_percent;
     const char *picture;                                          /* of `workflow draw` */

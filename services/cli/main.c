@@ -168,7 +168,8 @@ int main(int argc, char **argv)
     const struct mg_verb *verb = verb_of(argc, argv);
     /* These run programs, or write files that the user names. */
     bool writes_files =
-        verb != NULL && (verb->extras & (MG_EXTRA_EXPORT | MG_EXTRA_TEST | MG_EXTRA_DEV | MG_EXTRA_AGENTS)) != 0;
+        verb != NULL &&
+        (verb->extras & (MG_EXTRA_EXPORT | MG_EXTRA_TEST | MG_EXTRA_DEV | MG_EXTRA_AGENTS)) != 0;
     (writes_files ? mg_harden_but_files : mg_harden)(hardening);
     mg_log_open("makegood", "", MG_LOG_ERROR);
     enum mg_exit_code code = words_run(argc, argv);

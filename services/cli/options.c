@@ -176,7 +176,8 @@ static const struct {
     {MG_EXTRA_AUDIT, "service", "service file, as an agent reads it; URL counts in place of its url", NULL,
      NULL},
     {MG_EXTRA_AGENTS, "listen",
-     "listen address of /healthz, /readyz and /metrics; port 0 takes a free port and logs it", "127.0.0.1:0", NULL},
+     "listen address of /healthz, /readyz and /metrics; port 0 takes a free port and logs it", "127.0.0.1:0",
+     NULL},
     {MG_EXTRA_AUDIT, "workflow",
      "workflow whose step is called, below URL; if not given, the calls are POST URL with the payload, and GET "
      "and DELETE URL/by-key/KEY",

@@ -136,6 +136,28 @@ class AgentsDie(Fault):
         self.show.start_again(*self.cluster.agents_of("carrier"))
 
 
+class ServiceFileIsBroken(Fault):
+    rules = ("MakegoodServiceFileRefused",)
+    about = "half of a service file lies in a folder of agents"
+
+    def begin(self):
+        folder = self.show.scratch / "services"
+        folder.mkdir()
+        self.file = folder / "crates.json"
+        self.text = json.dumps({"service": "crates", "url": self.cluster.remotes["inventory"].url})
+        self.file.write_text(self.text, encoding="utf-8")
+        self.cluster.tool("broker", "apply", "--service", "crates")
+        port = processes.free_port()
+        agents = processes.Process("agents", [self.cluster.bin / "makegood", "agents", folder, "--listen", f"127.0.0.1:{port}"],
+                                   self.show.scratch / "agents.log", http_port=port, env={**self.cluster.env, **self.cluster.tool_env})
+        agents.start()
+        self.show.watch_too("agents", agents.wait_ready())
+        self.file.write_text(self.text[:len(self.text) // 2], encoding="utf-8")
+
+    def mend(self):
+        self.file.write_text(self.text, encoding="utf-8")
+
+
 class RemoteIsAway(Fault):
     rules = ("MakegoodBreakerOpen",)
     about = "payment's service is away"
@@ -508,7 +530,7 @@ class ServersDie(Fault):
 
 OVERDUE_LIMIT = 2  # of the supervisors; see AttemptsExpire
 STAGES = (
-    (OrdersFail, AgentsDie, RemoteIsAway, BulkActionFails, ArchiveHasNoDay, NonsenseComes, RowsLie, RowsForget, AttemptsExpire, ServiceIsSlow,
+    (OrdersFail, AgentsDie, RemoteIsAway, ServiceFileIsBroken, BulkActionFails, ArchiveHasNoDay, NonsenseComes, RowsLie, RowsForget, AttemptsExpire, ServiceIsSlow,
      ClientIsGone, ClockIsWrong, AnotherDatabase, LoopStandsStill, DescriptorsRunOut),
     (DatabaseRefuses,),  # dead letters are requeued: so no nonsense may lie beside them
     (ServersStutter,),

@@ -193,7 +193,7 @@ class Show:
         return len(self.cluster.all) + 3  # RabbitMQ twice, and Prometheus
 
     def watch_too(self, part, process):
-        self.parts[part].append(f"127.0.0.1:{process.http_port}")
+        self.parts.setdefault(part, []).append(f"127.0.0.1:{process.http_port}")
         self.prometheus.configure(self.parts, self.options.hurry)
 
     def watch_no_more(self, process):

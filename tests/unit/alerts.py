@@ -61,6 +61,7 @@ def histogram(name, labels, below):
 
 
 WELL = {
+    f'makegood_agents_file_refused{{{AGENT},service="parcels"}}': always(0),
     **each("up", always(1)),
     **each("makegood_broker_up", always(1)),
     **each("process_open_fds", always(40)),

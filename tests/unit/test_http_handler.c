@@ -378,7 +378,7 @@ static void tick_write_until_full(void)
     }
 }
 
-/* Catches: a stream whose client reads nothing, and that cannot be ended. */
+/* Catches: a stream that cannot be ended while its client reads nothing. */
 START_TEST(stream_that_is_cut_ends_without_its_reader)
 {
     listener = client_connect();

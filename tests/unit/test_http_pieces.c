@@ -1,5 +1,6 @@
 /*
- * A request whose body its handler takes in pieces, sent over real sockets by a client on another thread.
+ * A request with a body that its handler takes in pieces, sent over real sockets by a client on another
+ * thread.
  */
 #include "http_ask.h"
 #include "suite.h"
@@ -104,7 +105,7 @@ START_TEST(body_in_pieces_has_no_limit_and_waits_in_a_pause)
 }
 END_TEST
 
-/* Catches: a handler that waits for the rest of a body whose connection has ended. */
+/* Catches: a handler that waits for the rest of a body after its connection has ended. */
 START_TEST(body_in_pieces_may_end_with_its_connection)
 {
     ck_assert_str_eq(ask("POST /pieces HTTP/1.1\r\nHost: x\r\nContent-Length: 50\r\n\r\nhalf!"), "");
