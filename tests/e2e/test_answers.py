@@ -5,7 +5,7 @@ import json
 import answers
 from harness import scenario, step
 
-FOREVER = {"console", "gateway", "bulk run"}  # they run until a signal ends them, and print no answer
+FOREVER = {"agents", "console", "dev", "gateway", "bulk run"}  # they run until a signal ends them, and print no answer
 WHY = ("--reason", "the test wants it")
 
 
