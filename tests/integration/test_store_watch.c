@@ -86,6 +86,11 @@ static const char *plan_of(enum mg_report report, const char *params)
     snprintf(sql, sizeof(sql), "EXPLAIN (ANALYZE, BUFFERS, TIMING OFF) EXECUTE looked_at%s", params);
     PGresult *result = PQexec(rig.admin, sql);
     ck_assert_msg(PQresultStatus(result) == PGRES_TUPLES_OK, "%s", PQresultErrorMessage(result));
+    if (strncmp(PQgetvalue(result, 0, 0), "Function Scan", strlen("Function Scan")) == 0) {
+        PQclear(result); /* a function's first call in a session reads catalogues, too */
+        result = PQexec(rig.admin, sql);
+        ck_assert_msg(PQresultStatus(result) == PGRES_TUPLES_OK, "%s", PQresultErrorMessage(result));
+    }
     plan[0] = '\0';
     for (int row = 0; row < PQntuples(result); row++) {
         size_t len = strlen(plan);
