@@ -90,7 +90,10 @@ void mg_part_logs_bound(const char *folder)
         int len = snprintf(path, sizeof(path), "%s/%s", folder, entry->d_name);
         if (len > 0 && len < PATH_MAX && stat(path, &status) == 0 && S_ISREG(status.st_mode) &&
             status.st_size > LOG_MAX) {
-            (void)truncate(path, 0); /* the writer appends, so it goes on at the beginning */
+            /* The writer appends, so it goes on at the beginning. The next look tries again after a failure.
+             */
+            int rc = truncate(path, 0);
+            (void)rc;
         }
     }
     if (logs != NULL) {
