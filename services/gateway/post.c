@@ -29,6 +29,8 @@ static void post_accept(struct mg_post *post)
     post->done(post, 202, NULL);
 }
 
+static void post_refuse(struct mg_post *post, unsigned int status, const char *format, ...) MG_PRINTF(3, 4);
+
 static void post_refuse(struct mg_post *post, unsigned int status, const char *format, ...)
 {
     char text[MG_ERR_TEXT_MAX + 256];
