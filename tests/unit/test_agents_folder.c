@@ -1,6 +1,7 @@
 /* The parts of `makegood agents` without processes: the folders' files, the check of a file, merged metrics.
  */
 #include <check.h>
+#include <ftw.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -25,13 +26,18 @@ static void set_up(void)
     folders = (struct mg_list){.items = {first, second}, .count = 2};
 }
 
+static int drop(const char *path, const struct stat *status, int kind, struct FTW *walk)
+{
+    (void)status;
+    (void)kind;
+    (void)walk;
+    return remove(path);
+}
+
 static void tear_down(void)
 {
-    char command[128];
-    (void)snprintf(command, sizeof(command), "exec rm -r %s %s", first, second);
-    FILE *shell = popen(command, "r");
-    ck_assert_ptr_nonnull(shell);
-    (void)pclose(shell);
+    ck_assert_int_eq(nftw(first, drop, 8, FTW_DEPTH | FTW_PHYS), 0);
+    ck_assert_int_eq(nftw(second, drop, 8, FTW_DEPTH | FTW_PHYS), 0);
 }
 
 static void file_write(const char *folder, const char *name, const char *text)
