@@ -8,6 +8,7 @@ import re
 import signal
 import socket
 import threading
+import urllib.error
 import urllib.request
 
 from harness import DEADLINE_S, scenario
@@ -126,9 +127,18 @@ class Dev:
         with urllib.request.urlopen(request, timeout=DEADLINE_S) as answer:
             return json.loads(answer.read())
 
+    def is_posted(self, order_id, name, workflow):
+        try:
+            self.ask("/v1/orders", {"order_id": order_id, "workflow": workflow, "payload": {"name": name}})
+            return True
+        except urllib.error.HTTPError as error:
+            if error.code != 503:
+                raise
+            return False  # a server is down; a client posts again
+
     def order(self, order_id, name="Ada", workflow="hello"):
         """Posts an order through the gateway, and returns it with its end."""
-        self.ask("/v1/orders", {"order_id": order_id, "workflow": workflow, "payload": {"name": name}})
+        self.stage.wait(lambda: self.is_posted(order_id, name, workflow), f"order {order_id} is posted")
         return self.ask(f"/v1/orders/{order_id}?wait=60s")
 
     def end(self, number=signal.SIGINT):
