@@ -267,6 +267,20 @@ START_TEST(a_clock_that_was_ahead_when_a_retry_failed_makes_nobody_wait)
 }
 END_TEST
 
+/* Would catch: the same, if the clock was ahead when the retry began and right when it failed. */
+START_TEST(a_clock_that_is_right_when_a_retry_fails_makes_nobody_wait)
+{
+    orders_make(1, 2, "away");
+    mark(1, 2, true, false, "away");
+    pass("2 seconds");
+    ck_assert_int_eq(ask(), 1);
+    pass("-1 hour"); /* that was by a clock ahead */
+    mark(1, 1, true, true, "away");
+    ck_assert_int_eq(ask(), 1);
+    ck_assert(waits_s() <= 2);
+}
+END_TEST
+
 /* Would catch: statuses that stay with the queue that their client has left. */
 START_TEST(what_is_owed_is_owed_to_where_the_order_is_attached_now)
 {
@@ -531,6 +545,7 @@ int main(void)
     tcase_add_test(test, what_no_queue_was_tried_for_is_asked_for_after_a_second);
     tcase_add_test(test, a_clock_that_went_back_makes_nobody_wait);
     tcase_add_test(test, a_clock_that_was_ahead_when_a_retry_failed_makes_nobody_wait);
+    tcase_add_test(test, a_clock_that_is_right_when_a_retry_fails_makes_nobody_wait);
     tcase_add_test(test, what_is_owed_is_owed_to_where_the_order_is_attached_now);
     tcase_add_test(test, what_is_owed_for_too_long_is_given_up_and_kept);
     tcase_add_test(test, each_queue_counts_the_alerts_of_those_before_it);

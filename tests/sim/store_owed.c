@@ -194,7 +194,7 @@ static void queue_mark(struct sim_tables *tables, const struct saying *saying, i
     } else if (saying->is_later) {
         int64_t patience_ms = (now_ms - queue->since_ms) / PATIENCE;
         int64_t at_ms = now_ms + (patience_ms < PATIENCE_MAX_MS ? patience_ms : PATIENCE_MAX_MS);
-        queue->tried_at_ms = now_ms;
+        queue->tried_at_ms = now_ms > queue->tried_at_ms ? now_ms : queue->tried_at_ms;
         queue->ask_at_ms = at_ms > queue->ask_at_ms ? at_ms : queue->ask_at_ms;
     }
 }

@@ -185,8 +185,10 @@ static const struct mg_sql MARK_OWED = {
     " ORDER BY n.name"
     " ON CONFLICT (name) DO UPDATE SET marks = q.marks + 1, is_open = excluded.is_open,"
     "  since = CASE WHEN excluded.is_open THEN excluded.since ELSE q.since END,"
-    /* With each new ask_at, by the same clock: if that clock was ahead, the queue is asked for nevertheless. */
-    "  tried_at = CASE WHEN excluded.is_open OR excluded.marks = 1 THEN excluded.tried_at ELSE q.tried_at END,"
+    /* If one of the two clocks was ahead, ask_at may be its own; then tried_at shows it, and the queue is
+     * asked for nevertheless. */
+    "  tried_at = CASE WHEN excluded.is_open THEN excluded.tried_at WHEN excluded.marks = 1"
+    "   THEN greatest(q.tried_at, excluded.tried_at) ELSE q.tried_at END,"
     "  ask_at = CASE WHEN excluded.is_open THEN excluded.tried_at WHEN excluded.marks = 1"
     "   THEN greatest(q.ask_at, excluded.tried_at + least((excluded.tried_at - q.since) / 16, " PATIENCE_MAX "))"
     "   ELSE q.ask_at END"};
