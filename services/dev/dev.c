@@ -16,6 +16,7 @@
 #include "part_log.h"
 #include "ports.h"
 #include "run.h"
+#include "shell.h"
 
 /* initdb takes some seconds of a processor, which many others may want. */
 #define SERVERS_MAX_MS 600000
@@ -306,8 +307,13 @@ static enum mg_class env_write(const struct mg_dev *dev, struct mg_err *err)
 {
     struct mg_buf text;
     mg_buf_init(&text, TEXT_MAX);
-    mg_buf_printf(&text, "export MAKEGOOD_AMQP_URL='%s'\nexport MAKEGOOD_PG_DSN='%s'\nPATH=\"%s:$PATH\"\n",
-                  dev->broker.url, dev->dsn, dev->options->programs);
+    mg_buf_append_text(&text, "export MAKEGOOD_AMQP_URL=");
+    mg_shell_append(&text, mg_slice_of(dev->broker.url));
+    mg_buf_append_text(&text, "\nexport MAKEGOOD_PG_DSN=");
+    mg_shell_append(&text, mg_slice_of(dev->dsn)); /* may hold quotes of its own */
+    mg_buf_append_text(&text, "\nPATH=");
+    mg_shell_append(&text, mg_slice_of(dev->options->programs));
+    mg_buf_append_text(&text, ":\"$PATH\"\n");
     enum mg_class class = text.failed ? mg_err_set(err, MG_TRANSIENT, "could not write env: no memory")
                                       : mg_state_write(&dev->state, "env", mg_buf_slice(&text), err);
     mg_buf_finish(&text);

@@ -5,9 +5,11 @@
 #include <string.h>
 
 #include "base/id.h"
+#include "shell.h"
 
 #define TOKEN_FILE "token"
 #define LINE_SIZE  256
+#define BODY_MAX   ((size_t)64 * 1024) /* of the order that is shown */
 
 static enum mg_class tokens_write(const struct mg_state *state, const char *file, const char *user,
                                   const char *token, struct mg_err *err)
@@ -42,12 +44,16 @@ static void url_write(const char *address, char ret_url[LINE_SIZE])
 
 static void order_describe(const struct mg_doors_view *view, const char *gateway, struct mg_buf *text)
 {
-    mg_buf_printf(
-        text,
-        "\nan order, and its end:\n"
-        "  curl -s -H \"Authorization: Bearer %s\" --json '{\"order_id\": \"first\", \"workflow\": \"%s\", "
-        "\"payload\": %.*s}' %s/v1/orders\n",
-        view->token, view->workflow, (int)view->payload.len, view->payload.data, gateway);
+    struct mg_buf body;
+    mg_buf_init(&body, BODY_MAX);
+    mg_buf_printf(&body, "{\"order_id\": \"first\", \"workflow\": \"%s\", \"payload\": ", view->workflow);
+    mg_buf_append_slice(&body, view->payload);
+    mg_buf_append_text(&body, "}");
+    mg_buf_printf(text, "\nan order, and its end:\n  curl -s -H \"Authorization: Bearer %s\" --json ",
+                  view->token);
+    mg_shell_append(text, mg_buf_slice(&body));
+    mg_buf_finish(&body);
+    mg_buf_printf(text, " %s/v1/orders\n", gateway);
     mg_buf_printf(text, "  curl -s -H \"Authorization: Bearer %s\" '%s/v1/orders/first?wait=20s'\n",
                   view->token, gateway);
 }
