@@ -8,6 +8,8 @@
 
 #include "base/clock.h"
 
+#define TICK_MS 5
+
 static char database_dsn[2048];
 
 /* Relative to this file's folder; CMake compiles with absolute paths. */
@@ -120,6 +122,16 @@ bool rig_is_refused(const struct rig *rig)
     return rig->is_refused;
 }
 
+/* Other suites have sessions of the same name on this server, in databases of their own. */
+bool rig_is_locked_out(const struct rig *rig)
+{
+    PGresult *result = PQexec(rig->admin, "SELECT FROM pg_stat_activity WHERE application_name = 'store-test'"
+                                          " AND datname = current_database() AND wait_event_type = 'Lock'");
+    bool is_locked_out = PQntuples(result) == 1;
+    PQclear(result);
+    return is_locked_out;
+}
+
 void rig_open(struct rig *rig)
 {
     *rig = (struct rig){.loop = mg_loop_create(), .arena = mg_arena_create(STORE_ARENA_BYTES)};
@@ -180,14 +192,22 @@ static void on_deadline(void *arg)
     mg_loop_stop(rig->loop);
 }
 
+static void on_tick(void *arg)
+{
+    mg_loop_stop(((struct rig *)arg)->loop);
+}
+
 void rig_wait(struct rig *rig, bool (*is_done)(const struct rig *rig))
 {
     struct mg_timer *deadline = mg_timer_create(rig->loop, on_deadline, rig);
+    struct mg_timer *ticks = mg_timer_create(rig->loop, on_tick, rig);
     rig->is_timed_out = false;
     mg_timer_start(deadline, STORE_WAIT_MS, 0);
+    mg_timer_start(ticks, TICK_MS, TICK_MS);
     while (!is_done(rig) && !rig->is_timed_out) {
         mg_loop_run(rig->loop);
     }
+    mg_timer_destroy(ticks);
     mg_timer_destroy(deadline);
     char reason[320] = "";
     if (rig->store != NULL) {

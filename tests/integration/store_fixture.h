@@ -50,11 +50,13 @@ void rig_open(struct rig *rig);  /* without a store */
 void rig_start(struct rig *rig); /* with one that is up, and empty tables */
 void rig_start_with(struct rig *rig, struct mg_store_options options, bool waits_until_up);
 void rig_finish(struct rig *rig);
-void rig_wait(struct rig *rig,
-              bool (*is_done)(const struct rig *rig)); /* fails the test if it does not come */
+/* Checks `is_done` after each callback of the store and every few milliseconds; fails the test if it does not
+ * come. */
+void rig_wait(struct rig *rig, bool (*is_done)(const struct rig *rig));
 bool rig_is_up(const struct rig *rig);
 bool rig_is_refused(const struct rig *rig);
-void rig_admin(struct rig *rig, const char *sql);        /* must succeed */
+bool rig_is_locked_out(const struct rig *rig);    /* the store's session waits for a lock of another one */
+void rig_admin(struct rig *rig, const char *sql); /* must succeed */
 const char *rig_value(struct rig *rig, const char *sql); /* first value as text; "" if NULL or no row */
 
 /* Each sends, waits for the answer and keeps it in the rig. */

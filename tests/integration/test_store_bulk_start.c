@@ -88,19 +88,6 @@ END_TEST
 
 /* ---- two starts at once ---- */
 
-static bool is_blocked(const struct rig *at)
-{
-    (void)at;
-    return strcmp(rig_value(&rig, "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database()"
-                                  " AND wait_event_type = 'Lock'"),
-                  "1") == 0;
-}
-
-static void look_again(void *arg)
-{
-    mg_loop_stop(arg);
-}
-
 /* The other start is the admin's session: it has listed o-1 to o-3 and not yet committed. Would catch: a list
  * that is numbered before the other's orders are found in it. The runner walks the numbers, so they may have
  * no holes. */
@@ -119,11 +106,8 @@ START_TEST(of_two_who_start_at_once_each_has_a_list_without_holes)
                                    .reason = "r",
                                    .by = "anna",
                                    .rate_per_s = "1"};
-    struct mg_timer *again = mg_timer_create(rig.loop, look_again, rig.loop);
-    mg_timer_start(again, 1, 10);
     mg_store_start_bulk(rig.store, &wanted, bulk_on_started, &rig);
-    rig_wait(&rig, is_blocked);
-    mg_timer_destroy(again);
+    rig_wait(&rig, rig_is_locked_out);
     rig_admin(&rig, "COMMIT");
     rig_wait_answer(&rig);
     ck_assert_msg(rig.err.class == MG_OK, "%s", rig.err.text);

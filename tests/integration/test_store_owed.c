@@ -374,20 +374,6 @@ START_TEST(what_is_given_up_is_given_up_in_bites)
 }
 END_TEST
 
-static bool is_waiting_for_a_lock(const struct rig *at)
-{
-    (void)at;
-    return strcmp(rig_value(&rig,
-                            "SELECT count(*) FROM pg_stat_activity WHERE application_name = 'store-test'"
-                            " AND wait_event_type = 'Lock'"),
-                  "1") == 0;
-}
-
-static void tick(void *arg)
-{
-    mg_loop_stop(((struct rig *)arg)->loop);
-}
-
 /* Would catch: a queue's row that is deleted while a status of it is being marked; no later question would
  * name that status. The question's clock stands still between its read and its lock, for as long as the mark
  * takes. */
@@ -407,11 +393,8 @@ START_TEST(a_queue_that_is_marked_meanwhile_is_not_forgotten)
     rig_admin(&rig, sql);
     mg_store_destroy(rig.store);
     rig_start_with(&rig, (struct mg_store_options){0}, true);
-    struct mg_timer *timer = mg_timer_create(rig.loop, tick, &rig);
-    mg_timer_start(timer, 5, 5);
     mg_store_ask_owed(rig.store, &options, on_asked, &rig);
-    rig_wait(&rig, is_waiting_for_a_lock);
-    mg_timer_destroy(timer);
+    rig_wait(&rig, rig_is_locked_out);
     rig_admin(&rig, "UPDATE order_event SET owed = true, owed_to = 'gone';"
                     "UPDATE reply_queue SET marks = marks + 1; SELECT pg_advisory_unlock(4711)");
     rig_wait_answer(&rig);

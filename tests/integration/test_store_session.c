@@ -24,28 +24,6 @@ static void setup_without_store(void)
     rig_open(&rig);
 }
 
-static void tick(void *arg)
-{
-    mg_loop_stop(((struct rig *)arg)->loop);
-}
-
-/* Makes rig_wait re-check a condition that no callback announces. */
-static struct mg_timer *start_ticking(void)
-{
-    struct mg_timer *timer = mg_timer_create(rig.loop, tick, &rig);
-    mg_timer_start(timer, 5, 5);
-    return timer;
-}
-
-static bool is_waiting_for_a_lock(const struct rig *at)
-{
-    (void)at;
-    return strcmp(rig_value(&rig,
-                            "SELECT count(*) FROM pg_stat_activity WHERE application_name = 'store-test'"
-                            " AND datname = current_database() AND wait_event_type = 'Lock'"),
-                  "1") == 0;
-}
-
 static bool was_down(const struct rig *at)
 {
     return at->downs > 0;
@@ -72,12 +50,10 @@ START_TEST(calls_of_a_session_that_is_killed_are_transient_and_it_comes_back)
     record.order.version = 2;
     struct mg_event_record event;
     struct mg_order_write write = write_make(&record, 1, &event, "r-1");
-    struct mg_timer *timer = start_ticking();
     mg_store_commit(rig.store, &write, 1, rig_done, &rig);
-    rig_wait(&rig, is_waiting_for_a_lock);
+    rig_wait(&rig, rig_is_locked_out);
     rig_admin(&rig, "ROLLBACK; " TERMINATE);
     rig_wait_answer(&rig);
-    mg_timer_destroy(timer);
     /* The commit had got the lock before the backend died, or its outcome is unknown. */
     if (rig.err.class != MG_OK) {
         ck_assert_int_eq(rig.err.class, MG_TRANSIENT);
@@ -102,16 +78,14 @@ START_TEST(a_call_that_hangs_in_the_killed_backend_is_transient)
     record.order.version = 2;
     struct mg_event_record event;
     struct mg_order_write write = write_make(&record, 1, &event, "r-1");
-    struct mg_timer *timer = start_ticking();
     mg_store_commit(rig.store, &write, 1, rig_done, &rig);
     mg_store_commit(rig.store, &write, 1, rig_done, &rig); /* one more in the queue behind it */
-    rig_wait(&rig, is_waiting_for_a_lock);
+    rig_wait(&rig, rig_is_locked_out);
     rig_admin(&rig, TERMINATE);
     rig_wait_answer(&rig);
     ck_assert_int_eq(rig.err.class, MG_TRANSIENT);
     rig_wait_answer(&rig);
     ck_assert_int_eq(rig.err.class, MG_TRANSIENT);
-    mg_timer_destroy(timer);
     rig_admin(&rig, "ROLLBACK");
     rig_wait(&rig, rig_is_up);
     ck_assert_uint_eq(rig_load_one(&rig, "o-1")->order.version, 1);
@@ -176,7 +150,6 @@ START_TEST(a_commit_that_waits_too_long_for_a_lock_is_run_again)
     struct mg_event_record event;
     struct mg_order_write write = write_make(&record, 1, &event, "r-1");
     rig_commit(&rig, &write, 1);
-    mg_timer_destroy(timer);
     ck_assert_int_eq(rig.err.class, MG_OK);
     ck_assert_int_eq(write.result, MG_WRITE_DONE);
 }
@@ -234,7 +207,6 @@ START_TEST(a_commit_whose_preparing_waits_too_long_is_run_again)
     struct mg_timer *timer = mg_timer_create(rig.loop, release, &rig);
     mg_timer_start(timer, 2600, 0);
     rig_commit(&rig, &write, 1);
-    mg_timer_destroy(timer);
     ck_assert_int_eq(rig.err.class, MG_OK);
     ck_assert_int_eq(write.result, MG_WRITE_DONE);
     ck_assert_int_eq(rig.downs, 0);

@@ -191,20 +191,6 @@ START_TEST(an_order_whose_end_is_left_is_nudged_once_no_scheduler_waits_for_the_
 }
 END_TEST
 
-static bool is_waiting_for_a_lock(const struct rig *at)
-{
-    (void)at;
-    return strcmp(rig_value(&rig,
-                            "SELECT count(*) FROM pg_stat_activity WHERE application_name = 'store-test'"
-                            " AND wait_event_type = 'Lock'"),
-                  "1") == 0;
-}
-
-static void tick(void *arg)
-{
-    mg_loop_stop(((struct rig *)arg)->loop);
-}
-
 static void on_woken(void *arg, bool is_leader, bool is_full, const struct mg_err *err)
 {
     struct rig *at = arg;
@@ -252,7 +238,7 @@ END_TEST
 
 static bool is_woken_or_waiting(const struct rig *at)
 {
-    return at->answers > 0 || is_waiting_for_a_lock(at);
+    return at->answers > 0 || rig_is_locked_out(at);
 }
 
 /* Would catch: an order that sleeps on because another session wrote it at that moment. */
@@ -267,11 +253,8 @@ START_TEST(an_order_that_is_being_written_is_woken_too)
     rig_sweep(&rig, &options);
     rig_admin(&rig, "BEGIN");
     rig_admin(&rig, "UPDATE order_process SET version = 2 WHERE order_id = 'o-1'");
-    struct mg_timer *timer = mg_timer_create(rig.loop, tick, &rig);
-    mg_timer_start(timer, 5, 5);
     mg_store_wake(rig.store, 7, "me", 100, on_woken, &rig);
     rig_wait(&rig, is_woken_or_waiting);
-    mg_timer_destroy(timer);
     rig_admin(&rig, "COMMIT");
     rig_wait_answer(&rig);
     ck_assert_msg(rig.err.class == MG_OK, "%s", rig.err.text);
@@ -479,18 +462,15 @@ static void on_swept(void *arg, const struct mg_sweep_answer *answer, const stru
 START_TEST(a_take_over_under_way_is_waited_for)
 {
     store_order("o-1", MG_ORDER_PENDING, NULL, 0);
-    struct mg_timer *timer = mg_timer_create(rig.loop, tick, &rig);
-    mg_timer_start(timer, 5, 5);
     rig_admin(&rig, "BEGIN");
     rig_admin(&rig, "UPDATE supervisor_leader SET epoch = 8, holder = 'other'");
     mg_store_sweep(rig.store, &options, on_swept, &rig);
-    rig_wait(&rig, is_waiting_for_a_lock);
+    rig_wait(&rig, rig_is_locked_out);
     rig_admin(&rig, "COMMIT");
     rig_wait_answer(&rig);
     ck_assert(!rig.sweep.is_leader);
     ck_assert_int_eq(rig.sweep.due_count, 0);
     ck_assert_int_eq(wake_at_ms("o-1"), now_ms - 60000);
-    mg_timer_destroy(timer);
 }
 END_TEST
 
