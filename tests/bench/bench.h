@@ -15,6 +15,7 @@
 _Noreturn void bench_fail(const char *format, ...) __attribute__((format(printf, 1, 2)));
 void *bench_alloc(size_t size); /* zeroed */
 int64_t bench_now_us(void);     /* CLOCK_MONOTONIC */
+double bench_cpu_s(void);       /* of this process */
 
 /* A buffer that grows. */
 struct bench_buf {
@@ -82,7 +83,10 @@ uint64_t bench_link_publish(struct bench_link *link, const struct bench_message 
 void bench_link_ack(struct bench_link *link, uint64_t tag); /* multiple: all up to it */
 void bench_link_flush(struct bench_link *link);
 
-/* ---- ids ---- */
+/* ---- orders ---- */
+
+/* A payload like an order's: some fields, and a text that fills it up to `size`. */
+void bench_payload_add(struct bench_buf *buf, size_t size);
 
 #define BENCH_ID_SIZE 37
 /* A UUID of version 7: one after another in time, the rest random by the number. */

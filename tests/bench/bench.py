@@ -13,6 +13,7 @@ import platform
 import sys
 import time
 
+import gateway
 import latency
 import memory
 import parts
@@ -20,7 +21,7 @@ import report
 import stage
 from local import cluster, processes
 
-PARTS = ("limit", "throughput", "latency", "idle", "start", "growth", "parked", "scale", "kill", "slow")
+PARTS = ("limit", "throughput", "latency", "idle", "start", "growth", "parked", "scale", "kill", "slow", "gateway")
 ONLY_NAMED = ("hour", "memory", "owed")  # longer than all the others; no figures but bounds
 
 
@@ -64,6 +65,9 @@ class Bench:
         if self.wants("slow"):
             say("slow: a remote service that takes its time")
             self.found["slow"] = parts.slow(self.stage, self.plan, rate)
+        if self.wants("gateway"):
+            say("gateway: orders over HTTP")
+            self.found["gateway"] = gateway.gateway(self.stage, self.plan)
         if self.wants("memory"):
             say("memory: bursts of the largest messages, with 256 MiB for each process")
             self.found["memory"] = memory.memory(self.stage, self.plan)

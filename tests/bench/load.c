@@ -16,7 +16,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
-#include <sys/resource.h>
 #include <time.h>
 
 #include "bench.h"
@@ -78,14 +77,7 @@ static void orders_make(void)
         }
         by_id[slot] = i;
     }
-    /* A payload like an order's: some fields, and a text that fills it up to its size. */
-    static const char letters[] = "abcdefghijklmnopqrstuvwxyz ";
-    const char head[] = "{\"customer\":\"ERNSH\",\"total\":1863.40,\"currency\":\"EUR\",\"note\":\"";
-    bench_buf_add(&payload, head, sizeof(head) - 1);
-    while (payload.len + 2 < (size_t)options.payload) {
-        bench_buf_add(&payload, &letters[payload.len % (sizeof(letters) - 1)], 1);
-    }
-    bench_buf_add(&payload, "\"}", 2);
+    bench_payload_add(&payload, (size_t)options.payload);
 }
 
 static void submit(struct order *order)
@@ -188,14 +180,6 @@ static void write_samples(const char *path, bool is_stamps)
     }
 }
 
-static double cpu_seconds(void)
-{
-    struct rusage usage;
-    (void)getrusage(RUSAGE_SELF, &usage);
-    return (double)(usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) +
-           (double)(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec) / 1e6;
-}
-
 static void options_read(int argc, char **argv)
 {
     for (int i = 1; i < argc; i += 2) {
@@ -262,6 +246,6 @@ int main(int argc, char **argv)
     printf("{\"orders\":%ld,\"ended\":%ld,\"other_statuses\":%ld,\"seconds\":%.3f,\"orders_per_s\":%.2f,"
            "\"cpu_s\":%.3f}\n",
            options.orders, ended, others, (double)last_us / 1e6,
-           seconds > 0 ? (double)counted / seconds : 0.0, cpu_seconds());
+           seconds > 0 ? (double)counted / seconds : 0.0, bench_cpu_s());
     return ended == options.orders ? 0 : 1;
 }

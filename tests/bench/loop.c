@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include <sys/resource.h>
 #include <time.h>
 
 #include "bench.h"
@@ -38,6 +39,14 @@ int64_t bench_now_us(void)
     struct timespec now;
     (void)clock_gettime(CLOCK_MONOTONIC, &now);
     return (int64_t)now.tv_sec * 1000000 + now.tv_nsec / 1000;
+}
+
+double bench_cpu_s(void)
+{
+    struct rusage usage;
+    (void)getrusage(RUSAGE_SELF, &usage);
+    return (double)(usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) +
+           (double)(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec) / 1e6;
 }
 
 void bench_buf_add(struct bench_buf *buf, const void *data, size_t len)
@@ -120,7 +129,19 @@ void bench_turn(int64_t timeout_us)
     }
 }
 
-/* ---- ids ---- */
+/* ---- orders ---- */
+
+void bench_payload_add(struct bench_buf *buf, size_t size)
+{
+    static const char letters[] = "abcdefghijklmnopqrstuvwxyz ";
+    const char head[] = "{\"customer\":\"ERNSH\",\"total\":1863.40,\"currency\":\"EUR\",\"note\":\"";
+    size_t begin = buf->len;
+    bench_buf_add(buf, head, sizeof(head) - 1);
+    while (buf->len - begin + 2 < size) {
+        bench_buf_add(buf, &letters[(buf->len - begin) % (sizeof(letters) - 1)], 1);
+    }
+    bench_buf_add(buf, "\"}", 2);
+}
 
 /* splitmix64 (Steele, Lea, Flood 2014): every number has its own well-mixed image. */
 static uint64_t mix(uint64_t x)
