@@ -41,7 +41,9 @@ class Client:
 
     def __init__(self, url, queue=None, exchange=""):
         self.exchange = exchange
-        self.connection = pika.BlockingConnection(pika.URLParameters(url))
+        parameters = pika.URLParameters(url)
+        parameters.heartbeat = 0  # a scenario may be busy elsewhere for longer than the broker waits for two of them
+        self.connection = pika.BlockingConnection(parameters)
         self.channel = self.connection.channel()
         self.channel.confirm_delivery()
         self.queue = queue or self.channel.queue_declare("", exclusive=True).method.queue

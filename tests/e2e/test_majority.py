@@ -4,7 +4,6 @@ that queue may suffer, no others.
 The scheduler has published nothing there before: its channel then asks the queue to register it, and waits.
 """
 
-import concurrent.futures
 import time
 
 from harness import TERMINAL, Client, scenario, step
@@ -92,12 +91,8 @@ class Load:
 
 
 def second_node(s, queue):
-    """Meanwhile the clients answer heartbeats: on a busy machine the start of a node takes longer than two of them."""
     second = servers.SecondRabbit(s.scratch / "rabbit2", s.servers.rabbit)
-    with concurrent.futures.ThreadPoolExecutor(max_workers=1) as pool:
-        joining = pool.submit(lambda: second.start_joined().share(queue))
-        s.wait(joining.done, "the second node has joined", ENDS_S)
-        joining.result()
+    second.start_joined().share(queue)
     return second
 
 
