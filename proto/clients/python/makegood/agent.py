@@ -1,0 +1,495 @@
+"""An agent: takes the requests of one service and answers them.
+
+It consumes, judges deadlines and answers on one thread; each call of a handler has a thread of its own. Nothing of a request
+outlives the process: a crash means redelivery.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import math
+import os
+import signal
+import socket
+import threading
+import time
+from collections import deque
+from typing import Any, Callable
+
+from .link import BACKOFF_MAX_S, BACKOFF_S, LOG, TICK_S, Link, read_json, write_json
+from .request import FAR_S, Clock, Newer, Outcome, Permanent, Request, Transient, boot_s, read_moment
+
+BODY_MAX = 4 * 1024 * 1024
+RESULT_MAX = 64 * 1024
+TEXT_MAX = 255
+NEWER_DELIVERIES_MAX = 15  # below the queues' delivery limit of 20
+NEWER_WAIT_S = 1.0         # so that it does not spin between agents that cannot read it
+CONTROLS_MAX = 10          # control messages in their queue; the newest counts
+REPORT_S = 5.0             # a report holds for 15 s
+DOWN_VALID_S = 20.0
+FORMER_LEADER_S = 5.0      # a lower epoch counts again after so long without the higher one
+DOUBT_S = 4.5              # three control messages come within this time
+ROOM_S = 1.0               # after so long with room a delivery has not waited in its queue
+STANDSTILL_S = 1.5         # a process without a turn for longer stood still
+BURST_S = 0.1              # of a rate; smooths the grain of timers
+HIGH_RUN_MAX = 4           # requests of high priority in a row while others wait
+
+Handler = Callable[[Request], Outcome]
+
+
+@dataclasses.dataclass(eq=False)
+class _Line:
+    """One of the two queues."""
+
+    queue: str
+    waiting: deque[_Job] = dataclasses.field(default_factory=deque)
+    held: int = 0
+    prefetch: int = 0
+    room_since: float = math.inf
+    consumer: str = ""
+
+    def hold(self, change: int) -> None:
+        self.held += change
+        self.room_since = math.inf if self.held >= self.prefetch else min(self.room_since, boot_s())
+
+
+@dataclasses.dataclass(eq=False)
+class _Delivery:
+    """A message in hand, until it is given back."""
+
+    channel: Any
+    tag: int
+    line: _Line
+
+    def give_back(self, verb: str, **options: Any) -> None:
+        """By basic_ack, basic_reject or basic_nack. A broken connection has given it back already."""
+        if self.channel.is_open:
+            getattr(self.channel, verb)(self.tag, **options)
+            self.line.hold(-1)
+
+
+@dataclasses.dataclass(eq=False)
+class _Job:
+    """A request in hand, from its delivery to the end of its reply."""
+
+    request: Request
+    delivery: _Delivery | None  # None: its connection is gone
+    received: float
+    is_fresh: bool              # it has not waited in its queue
+    may_still_act: bool         # so may an earlier delivery, and "no" of this one is no proof
+    correlation_id: str         # as it came
+    outcome: Outcome | None = None
+    result: str = "null"
+    refusals: int = 0
+
+    def __post_init__(self) -> None:
+        request = self.request
+        self.is_at_most_once = request.message.get("at_most_once") is True
+        self.name = f"{request.order_id}.{request.step}.{request.attempt}.{request.kind}"
+        self.correlation_id = self.correlation_id or self.name
+
+    def is_over(self) -> bool:
+        return self.request.until <= boot_s()
+
+    def judge(self, clock: Clock) -> str:
+        """in time, late, in doubt, or not called: too late or too early by a clock that may be wrong. Sets the request's time."""
+        boot, request = boot_s(), self.request
+        given = request.complete_by - request.sent_at - (boot - self.received)
+        now, is_known = clock.now(boot), clock.is_known(boot)
+        request.until = boot + given
+        if given <= 0:
+            return "late"
+        if self.is_fresh:
+            held_up = now - (boot - self.received) - request.sent_at
+            return "in time" if held_up <= FAR_S else "not called"
+        if is_known and request.sent_at - now > FAR_S:
+            return "not called"
+        request.until = boot + min(given, request.complete_by - now)
+        if request.until > boot:
+            return "in time"
+        return "late" if is_known or boot - self.received > DOUBT_S else "in doubt"
+
+    def reply(self) -> str:
+        request, outcome = self.request, self.outcome
+        assert outcome is not None
+        executed = outcome.executed
+        # Beside a good answer to version 3, which may be judged to be a refusal, "yes" speaks for earlier deliveries as well.
+        is_doubtful = executed == "no" and request.kind != "verify" or executed == "yes" and request.kind == "do" and request.version >= 3
+        if self.may_still_act and is_doubtful:
+            executed = "maybe"
+        reply = {"v": 1, "order_id": request.order_id, "step": request.step, "attempt": request.attempt, "kind": request.kind,
+                 "outcome": outcome.outcome, "executed": executed}
+        if self.may_still_act:
+            reply["may_still_act"] = True
+        if outcome.code:
+            reply["error"] = {"code": outcome.code, "text": outcome.text[:TEXT_MAX]}
+        if outcome.retry_after is not None:
+            reply["retry_after_ms"] = int(outcome.retry_after * 1000)
+        if len(self.result) > RESULT_MAX:  # ASCII
+            reply["truncated"] = True
+        elif self.result != "null":
+            return f'{write_json(reply)[:-1]},"result":{self.result}}}'
+        return write_json(reply)
+
+
+def _not_called(code: str, text: str) -> Outcome:
+    """With these codes the step waits, and no attempt is counted."""
+    return Transient(code=code, text=text, executed="no")
+
+
+class Agent:
+    """Serves the steps of one service with handlers for do, undo and verify. run() blocks until SIGTERM or SIGINT.
+
+    A handler returns Done, Accepted, Absent, Transient, Permanent or Unknown. An exception is logged and answered as transient:
+    the service may have acted. At most `concurrency` handlers run at once, each on a thread of its own.
+    """
+
+    def __init__(self, service: str, do: Handler, undo: Handler | None = None, verify: Handler | None = None, *, url: str,
+                 concurrency: int = 16, drain_timeout: float = 30.0):
+        self._service, self._concurrency, self._drain_timeout = service, concurrency, drain_timeout
+        self._handlers = {"do": do, "undo": undo, "verify": verify}
+        self._process = int(time.time() * 1000)
+        self._instance = f"{socket.gethostname()[:64]}:{os.getpid()}:{self._process // 1000}"
+        self._link = Link(url, self._on_up, self._on_down)
+        self._exchange = f"makegood.replies.{service}"
+        self._lines = {True: _Line(f"agent.{service}.requests.high"), False: _Line(f"agent.{service}.requests")}
+        self._jobs: set[_Job] = set()
+        self._doubtful: list[_Job] = []
+        self._clock = Clock()
+        self._running, self._high_run, self._newer = 0, 0, 0
+        self._limit, self._rate, self._tokens, self._refilled, self._has_timer = concurrency, 0.0, 1.0, boot_s(), False
+        self._control: dict[str, Any] = {"epoch": 0, "version": 0, "paused": False}
+        self._control_came, self._health_came, self._awake_since = -math.inf, -math.inf, boot_s()
+        self._is_named, self._is_down, self._is_prober = False, False, False
+        self._reports, self._reported_at, self._turned = 0, -math.inf, boot_s()
+        self._stops, self._drain_until = 0, math.inf
+
+    def run(self) -> bool:
+        """True: everything in hand was answered. Otherwise the broker gives the rest to another agent."""
+        if threading.current_thread() is threading.main_thread():
+            signal.signal(signal.SIGTERM, lambda *_: self.stop())
+            signal.signal(signal.SIGINT, lambda *_: self.stop())
+        self._link.loop.call_later(TICK_S, self._tick)
+        self._link.run()
+        return not self._jobs
+
+    def stop(self) -> None:
+        """Consuming stops, calls under way are answered, then run() returns. The second time it returns at once."""
+        self._stops += 1  # and no more: a signal may come in the middle of anything
+
+    # ---- connection ----
+
+    def _on_up(self) -> None:
+        self._awake_since = boot_s()
+        self._link.channel.queue_declare("", exclusive=True, auto_delete=True, arguments={"x-max-length": CONTROLS_MAX},
+                                         callback=lambda frame: self._listen(frame.method.queue))
+
+    def _listen(self, queue: str) -> None:
+        self._link.channel.queue_bind(queue, f"makegood.control.{self._service}")
+        self._link.channel.basic_consume(queue, self._on_control, auto_ack=True, exclusive=True)
+        self._consume()
+        self._report()
+        for job in [one for one in self._jobs if one.outcome is not None]:
+            self._offer(job)
+
+    def _consume(self) -> None:
+        """Consumes with the prefetch that fits the present limits."""
+        channel = self._link.channel
+        if channel is None or self._is_draining():
+            return
+        prefetch = max(1, min(self._limit, int(self._rate))) if self._rate else self._limit
+        for is_high, line in self._lines.items():
+            if line.consumer and line.prefetch == prefetch:
+                continue
+            if line.consumer:
+                channel.basic_cancel(line.consumer)
+            line.prefetch, line.room_since = prefetch, math.inf  # a backlog may have waited for this
+            line.hold(0)
+            channel.basic_qos(prefetch_count=prefetch)
+            line.consumer = channel.basic_consume(line.queue, functools.partial(self._on_delivery, is_high))
+
+    def _on_down(self) -> None:
+        """From now on other agents may have all that is in hand. Requests that have not begun are left to them."""
+        for line in self._lines.values():
+            self._jobs.difference_update(line.waiting)
+            line.waiting.clear()
+            line.held, line.consumer, line.room_since = 0, "", math.inf
+        self._doubtful.clear()
+        for job in self._jobs:
+            job.delivery = None
+            job.may_still_act = job.may_still_act or not job.is_at_most_once
+
+    # ---- requests ----
+
+    def _on_delivery(self, is_high: bool, channel: Any, method: Any, properties: Any, body: bytes) -> None:
+        line, headers = self._lines[is_high], properties.headers or {}
+        self._turn()
+        received = boot_s()
+        is_believed = method.exchange in ("", "makegood.requests")  # other writers may set the header at will
+        is_again = method.redelivered or (is_believed and bool(headers.get("x-makegood-again")))
+        is_fresh = not is_again and received - line.room_since >= ROOM_S
+        line.hold(1)
+        delivery = _Delivery(channel, method.delivery_tag, line)
+        try:
+            if properties.type not in (None, "", "request"):
+                raise Newer()
+            if len(body) > BODY_MAX:
+                raise ValueError(f"its body is above {BODY_MAX} bytes")
+            request = Request(body, self._service)
+        except Newer:
+            counts = (headers.get("x-delivery-count", 0), headers.get("x-acquired-count", 0)) if method.redelivered else (0,)
+            self._leave(delivery, max(counts))
+            return
+        except ValueError as error:
+            LOG.warning("message %s refused and dead-lettered: %s", properties.message_id, error)
+            delivery.give_back("basic_reject", requeue=False)
+            return
+        request.is_redelivered = is_again
+        if is_fresh or request.sent_at - self._clock.now(received) <= FAR_S:  # one that waited may be of a clock that went back
+            self._clock.note(received, request.sent_at, False)
+        job = _Job(request, delivery, received, is_fresh, is_again, properties.correlation_id or "")
+        twin = next((one for one in self._jobs if is_again and one.name == job.name), None)
+        if twin is None:
+            self._admit(job)
+        else:
+            self._join(twin, delivery)
+
+    @staticmethod
+    def _join(twin: _Job, delivery: _Delivery) -> None:
+        """The request came again while it is in work here: the work goes on for the newer delivery."""
+        if twin.delivery is not None:
+            twin.delivery.give_back("basic_ack")
+        twin.delivery, twin.may_still_act, twin.request.is_redelivered = delivery, True, True
+
+    def _leave(self, delivery: _Delivery, count: int) -> None:
+        """Leaves a request to a newer agent. One waits here at a time, so that others pass."""
+        if count >= NEWER_DELIVERIES_MAX:
+            LOG.warning("a request that no running agent can read was dead-lettered")
+            delivery.give_back("basic_reject", requeue=False)
+            return
+        self._newer += 1
+        self._link.loop.call_later(NEWER_WAIT_S if self._newer == 1 else 0, functools.partial(self._return_newer, delivery))
+
+    def _return_newer(self, delivery: _Delivery) -> None:
+        self._newer -= 1
+        delivery.give_back("basic_nack", requeue=True)
+
+    def _admit(self, job: _Job) -> None:
+        verdict = job.judge(self._clock)
+        if verdict == "in doubt":
+            self._doubtful.append(job)
+            return
+        self._jobs.add(job)
+        if verdict == "late":
+            self._end(job, "its complete-by has passed")
+        elif verdict == "not called":
+            self._answer(job, _not_called("breaker_open", "by the database's clock, as it was known, the request came late"))
+        elif job.is_at_most_once and job.request.is_redelivered:
+            self._answer(job, Outcome("unknown", "maybe", None, "redelivered", "an earlier agent may have been called"))
+        else:
+            assert job.delivery is not None
+            job.delivery.line.waiting.append(job)
+            self._pump()
+
+    def _pump(self) -> None:
+        """Lets out the requests that may go."""
+        while any(line.waiting for line in self._lines.values()):
+            is_down = self._is_down and not self._is_prober
+            is_called = not (self._is_draining() or self._control["paused"] or is_down)
+            if is_called and not self._may_call():
+                return
+            job = self._next()
+            if job.is_over():
+                self._end(job, "its complete-by has passed")
+            elif is_called:
+                self._running, self._tokens = self._running + 1, self._tokens - 1
+                threading.Thread(target=self._call, args=(job,), daemon=True).start()
+            elif self._is_draining():
+                self._put_back(job)
+            elif self._control["paused"]:
+                self._answer(job, _not_called("service_paused", "an operator has paused the service"))
+            else:
+                self._answer(job, _not_called("breaker_open", "the service is down for most agents"))
+
+    def _may_call(self) -> bool:
+        """False: a call that ends, or a timer, looks again."""
+        if self._running >= self._limit:
+            return False
+        elapsed, self._refilled = boot_s() - self._refilled, boot_s()
+        self._tokens = min(max(1.0, self._rate * BURST_S), self._tokens + self._rate * elapsed) if self._rate else 1.0
+        if self._tokens >= 1:
+            return True
+        if not self._has_timer:
+            self._has_timer = True
+            self._link.loop.call_later((1 - self._tokens) / self._rate, self._on_token)
+        return False
+
+    def _on_token(self) -> None:
+        self._has_timer = False
+        self._pump()
+
+    def _next(self) -> _Job:
+        high, normal = self._lines[True].waiting, self._lines[False].waiting
+        is_high = bool(high) and (not normal or self._high_run < HIGH_RUN_MAX)
+        self._high_run = self._high_run + 1 if is_high and normal else 0
+        return (high if is_high else normal).popleft()
+
+    def _call(self, job: _Job) -> None:
+        """On a thread of its own."""
+        request, result = job.request, "null"
+        handler = self._handlers[request.kind]
+        try:
+            outcome = handler(request) if handler else Permanent("no_handler", f"the agent has no {request.kind}")
+            if not isinstance(outcome, Outcome) or (outcome.outcome == "absent" and request.kind == "do"):
+                raise TypeError(f"a handler of {request.kind} returned {outcome!r}")
+            result = write_json(outcome.result)
+        except BaseException as error:  # pylint: disable=broad-except  # whatever it is, the service may have acted
+            LOG.exception("the handler failed for %s", job.name)
+            outcome = Transient(code="exception", text=f"{type(error).__name__}: {error}")
+        self._link.call(functools.partial(self._on_called, job, outcome, result))
+
+    def _on_called(self, job: _Job, outcome: Outcome, result: str) -> None:
+        self._running -= 1
+        job.result = result
+        self._answer(job, outcome)
+        self._pump()
+
+    # ---- replies ----
+
+    def _answer(self, job: _Job, outcome: Outcome) -> None:
+        job.outcome = outcome
+        self._offer(job)
+
+    def _offer(self, job: _Job) -> None:
+        """The reply is confirmed before the request is acked. Until complete-by it is offered again."""
+        if job not in self._jobs:
+            return  # an earlier offer was confirmed meanwhile
+        if job.is_over():
+            self._end(job, "its complete-by has passed")
+        elif self._link.channel is not None:  # otherwise it is offered with the next connection
+            trace = job.request.traceparent
+            self._link.publish(self._exchange, "scheduler.replies", job.reply(), functools.partial(self._on_settled, job), type="reply",
+                               correlation_id=job.correlation_id, message_id=job.name, headers={"traceparent": trace} if trace else None)
+
+    def _on_settled(self, job: _Job, settled: str) -> None:
+        if settled == "confirmed":
+            self._end(job)
+        elif settled != "unknown":
+            job.refusals += 1
+            self._link.loop.call_later(min(BACKOFF_MAX_S, BACKOFF_S * job.refusals), functools.partial(self._offer, job))
+
+    def _end(self, job: _Job, dropped: str = "") -> None:
+        if dropped:
+            LOG.info("%s dropped without a reply: %s", job.name, dropped)
+        self._jobs.discard(job)
+        if job.delivery is not None:
+            job.delivery.give_back("basic_ack")
+            job.delivery = None
+
+    def _put_back(self, job: _Job) -> None:
+        """Given back, a request that may be sent only once would count as redelivered, although it was not sent."""
+        if job.is_at_most_once:
+            self._answer(job, _not_called("breaker_open", "the agent stopped before the call"))
+            return
+        self._jobs.discard(job)
+        if job.delivery is not None:
+            job.delivery.give_back("basic_nack", requeue=True)
+
+    # ---- settings and reports ----
+
+    def _on_control(self, _channel: Any, _method: Any, _properties: Any, body: bytes) -> None:
+        now = boot_s()
+        self._turn()
+        try:
+            control = read_json(body)
+            if control["v"] != 1 or control["service"] != self._service:
+                raise ValueError("it has another version or service")
+            if control["epoch"] < self._control["epoch"] and now - self._control_came < FORMER_LEADER_S:
+                return  # of a former leader
+            shares = {share["instance"]: share for share in control["shares"]} if "shares" in control else None
+            prober = control["down"]["prober"] if "down" in control else None
+            sent_at = read_moment(control["sent_at"]) if "sent_at" in control else None
+            is_new = (control["version"], control["paused"]) != (self._control["version"], self._control["paused"])
+            self._limits_apply(shares)
+        except (ValueError, KeyError, TypeError, AttributeError) as error:
+            LOG.warning("a control message cannot be read; the previous settings stay in force: %r", error)
+            return
+        self._control, self._control_came = control, now
+        if sent_at is not None:
+            self._clock.note(now, sent_at, now - self._awake_since >= ROOM_S)
+        if not control.get("undecided", False):
+            health = prober is not None, prober == self._instance
+            is_new = is_new or health != (self._is_down, self._is_prober)
+            self._health_came, (self._is_down, self._is_prober) = now, health
+        self._look_again(is_new)
+
+    def _limits_apply(self, shares: dict[str, Any] | None) -> None:
+        """Without a share an agent makes one call at a time; if it had a share, it keeps that."""
+        share = {} if shares is None else shares.get(self._instance)
+        if share is None and self._is_named:
+            return
+        self._is_named = bool(share)
+        share = {"concurrency": 1} if share is None else share
+        limits = min(self._concurrency, share.get("concurrency", self._concurrency)), float(share.get("rate", 0))
+        if limits != (self._limit, self._rate):
+            (self._limit, self._rate), self._refilled = limits, boot_s()
+            LOG.info("limits changed: %d calls at once, %g a second", self._limit, self._rate or math.inf)
+            self._consume()
+
+    def _look_again(self, is_new: bool) -> None:
+        doubtful, self._doubtful = self._doubtful, []
+        for job in doubtful:
+            self._admit(job)
+        self._pump()
+        if is_new or boot_s() - self._reported_at >= REPORT_S:
+            self._report()
+
+    def _report(self) -> None:
+        if self._link.channel is None:
+            return
+        self._reports, self._reported_at = self._reports + 1, boot_s()
+        reason = "stopping" if self._is_draining() else self._clock.fault(boot_s())
+        is_open = self._is_down and not self._is_prober
+        report = {"v": 1, "service": self._service, "instance": self._instance, "breaker": "open" if is_open else "closed",
+                  "ready": not reason, "in_flight": self._running, "concurrency": self._limit, "reason": reason,
+                  "control_version": self._control["version"], "process": self._process, "sequence": self._reports,
+                  "prober": self._is_prober}
+        self._link.publish(self._exchange, "scheduler.replies", write_json(report), lambda _settled: None, type="service_report")
+
+    def _turn(self) -> None:
+        """After a standstill no message that comes soon counts as fresh."""
+        now = boot_s()
+        if now - self._turned > STANDSTILL_S:
+            self._awake_since = now
+            for line in self._lines.values():
+                line.room_since = now if line.room_since < math.inf else math.inf
+        self._turned = now
+
+    def _tick(self) -> None:
+        self._turn()
+        self._link.tick()
+        if boot_s() - self._health_came > DOWN_VALID_S:
+            self._is_down = self._is_prober = False
+        if self._stops > 0 and not self._is_draining():
+            self._drain()
+        self._look_again(False)
+        is_done = not self._jobs and self._running == 0
+        if self._is_draining() and (is_done or self._stops > 1 or boot_s() >= self._drain_until):
+            self._link.stop()
+        else:
+            self._link.loop.call_later(TICK_S, self._tick)
+
+    def _is_draining(self) -> bool:
+        return self._drain_until < math.inf
+
+    def _drain(self) -> None:
+        LOG.info("stopping: finishing %d calls under way", self._running)
+        self._drain_until = boot_s() + self._drain_timeout
+        self._report()
+        for line in self._lines.values():
+            if self._link.channel is not None and line.consumer:
+                self._link.channel.basic_cancel(line.consumer)
+        for job in self._doubtful:
+            self._put_back(job)
+        self._doubtful.clear()

@@ -1,0 +1,186 @@
+"""A client: posts orders and receives their statuses."""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import threading
+import time
+import traceback
+import uuid
+from typing import Any, Callable, Iterator
+
+from .link import BACKOFF_MAX_S, LOG, TICK_S, Link, read_json, write_json
+
+ENDS = ("processed", "compensated", "cancelled", "rejected", "error")
+FINAL = ENDS[:4]   # an order in error may go on
+ORDERS_MAX = 1000  # in hand of one client: all are posted again at once after a reconnect
+GAP_S = 5.0        # a status waits so long for the ones before it, which a lost queue may have taken along
+
+
+class Refused(Exception):
+    """The broker took the post of an order for certain not: its queue is full, or there is none."""
+
+
+@dataclasses.dataclass
+class _Order:
+    order_id: str
+    body: str
+    routing_key: str
+    headers: dict[str, str] | None
+    posted: str = ""  # how the last post was settled
+    by_seq: dict[int, tuple[float, dict[str, Any]]] = dataclasses.field(default_factory=dict)
+
+    def last(self) -> dict[str, Any]:
+        return self.by_seq[max(self.by_seq)][1] if self.by_seq else {}
+
+    def after(self, seq: int) -> dict[str, Any] | None:
+        """The next status behind `seq`, unless one before it may still come."""
+        following = min((one for one in self.by_seq if one > seq), default=None)
+        if following is None:
+            return None
+        came, status = self.by_seq[following]
+        is_next = following <= max(seq, 0) + 1  # 0 is a rejection, 1 the first status
+        return status if is_next or time.monotonic() - came > GAP_S else None
+
+
+class Client:
+    """Posts orders and receives their statuses. Its connection has a thread of its own; any thread may call the methods.
+
+    `client` names the client whose exchange and queue `makegood broker apply --client` made; without it the client shares the
+    exchange makegood.intake and makes a queue of its own. After a reconnect each order that has not ended is posted again: the same
+    bytes under the same id are the same order, and its statuses move to the new queue.
+    """
+
+    def __init__(self, url: str, client: str = ""):
+        self._exchange = f"makegood.intake.{client}" if client else "makegood.intake"
+        self._queue_name, self._queue = f"client.{client}.statuses" if client else "", ""
+        self._changed, self._fault = threading.Condition(), ""
+        self._orders: dict[str, _Order] = {}
+        self._link = Link(url, self._on_up, self._on_down)
+        self._thread = threading.Thread(target=self._run, name="makegood-client", daemon=True)
+        self._thread.start()
+
+    def __enter__(self) -> Client:
+        return self
+
+    def __exit__(self, *_: Any) -> None:
+        self.close()
+
+    def close(self) -> None:
+        self._link.call(self._link.stop)
+        self._thread.join(BACKOFF_MAX_S)
+
+    def submit(self, workflow: str, payload: dict[str, Any] | None = None, *, order_id: str = "", traceparent: str = "",
+               timeout: float = 30.0, **members: Any) -> str:
+        """Posts an order and returns its id once the broker has confirmed it.
+
+        `members` are further members of a submission: priority, complete_within, notify, workflow_version. TimeoutError: whether the
+        order was taken is unknown; submit it again with its id, or wait for it. Refused: it was not taken.
+        """
+        order_id = order_id or str(uuid.uuid4())
+        body = write_json({"order_id": order_id, "workflow": workflow, "payload": payload or {}, **members})
+        queue = "orders.intake.high" if members.get("priority") == "high" else "orders.intake"
+        with self._changed:
+            known = self._orders.get(order_id)
+            if known is None and len(self._orders) >= ORDERS_MAX:
+                raise Refused(f"{ORDERS_MAX} orders are in hand: forget() those that have ended")
+            if known is not None and known.body != body:
+                raise ValueError(f"order {order_id} was submitted with another content")
+            order = known or _Order(order_id, body, queue, {"traceparent": traceparent} if traceparent else None)
+            order.posted = ""
+            self._orders[order_id] = order
+        self._link.call(lambda: self._post(order))
+        self._await(lambda: order.posted or order.by_seq, timeout, f"the broker did not confirm order {order_id}")
+        if order.posted in ("refused", "returned") and not order.by_seq:
+            self.forget(order_id)
+            raise Refused(f"the broker {order.posted} the order {order_id}: {queue} is full or missing")
+        return order_id
+
+    def statuses(self, order_id: str, timeout: float) -> Iterator[dict[str, Any]]:
+        """The order's statuses by rising `seq`, each once, up to an end. TimeoutError: none came for `timeout` seconds."""
+        order, seq = self._orders[order_id], -1
+        while True:
+            status = self._await(functools.partial(order.after, seq), timeout, f"no further status of order {order_id}")
+            seq = status["seq"]
+            yield status
+            if status["status"] in ENDS:
+                return
+
+    def wait(self, order_id: str, timeout: float) -> dict[str, Any]:
+        """The status by which the order ended, one of ENDS. An order in `error` may go on after an operator's repair."""
+        order = self._orders[order_id]
+        self._await(lambda: order.last().get("status") in ENDS, timeout, f"order {order_id} has not ended")
+        return order.last()
+
+    def forget(self, order_id: str) -> None:
+        """Drops an order: it is not posted again, and its statuses are passed over."""
+        with self._changed:
+            self._orders.pop(order_id, None)
+
+    def _await(self, condition: Callable[[], Any], timeout: float, what: str) -> Any:
+        deadline = time.monotonic() + timeout
+        with self._changed:
+            while True:
+                if self._fault:
+                    raise RuntimeError(self._fault)
+                value, left = condition(), deadline - time.monotonic()
+                if value:
+                    return value
+                if left <= 0:
+                    raise TimeoutError(f"{what} within {timeout:g} s")
+                self._changed.wait(min(left, TICK_S))  # a gap in the statuses ends by the clock
+
+    def _run(self) -> None:
+        self._link.loop.call_later(TICK_S, self._tick)
+        try:
+            self._link.run()
+            self._fault = "the client is closed"
+        except Exception:  # pylint: disable=broad-except  # the callers get it
+            self._fault = f"the client's thread ended: {traceback.format_exc()}"
+        with self._changed:
+            self._changed.notify_all()
+
+    def _tick(self) -> None:
+        self._link.tick()
+        self._link.loop.call_later(TICK_S, self._tick)
+
+    def _on_up(self) -> None:
+        if self._queue_name:
+            self._consume(self._queue_name)
+        else:
+            self._link.channel.queue_declare("", exclusive=True, callback=lambda frame: self._consume(frame.method.queue))
+
+    def _consume(self, queue: str) -> None:
+        self._queue = queue
+        self._link.channel.basic_consume(queue, self._on_message, auto_ack=True)
+        with self._changed:
+            orders = [order for order in self._orders.values() if order.last().get("status", "error") not in FINAL]
+        for order in orders:
+            self._post(order)
+
+    def _on_down(self) -> None:
+        self._queue = ""
+
+    def _post(self, order: _Order) -> None:
+        if self._queue:  # otherwise it is posted as soon as there is a queue
+            self._link.publish(self._exchange, order.routing_key, order.body, functools.partial(self._on_posted, order),
+                               reply_to=self._queue, correlation_id=order.order_id, message_id=order.order_id, headers=order.headers)
+
+    def _on_posted(self, order: _Order, outcome: str) -> None:
+        with self._changed:
+            order.posted = "" if outcome == "unknown" else outcome
+            self._changed.notify_all()
+
+    def _on_message(self, _channel: Any, _method: Any, properties: Any, body: bytes) -> None:
+        try:
+            status = read_json(body)
+            seq = int(status["seq"])
+        except (ValueError, KeyError, TypeError) as error:
+            LOG.warning("a message that is no status was passed over: %s", error)
+            return
+        with self._changed:
+            order = self._orders.get(properties.correlation_id)
+            if order is not None:
+                order.by_seq.setdefault(seq, (time.monotonic(), status))
+                self._changed.notify_all()

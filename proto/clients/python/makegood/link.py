@@ -1,0 +1,147 @@
+"""JSON whose numbers keep their digits, and a connection to the broker that is made anew whenever it breaks."""
+
+from __future__ import annotations
+
+import json
+import logging
+import random
+import time
+from decimal import Decimal
+from typing import Any, Callable
+
+import pika
+from pika.adapters.select_connection import IOLoop
+
+LOG = logging.getLogger("makegood")
+
+TICK_S = 0.25          # a stop, a lost confirm and an expired state are noticed this late
+HEARTBEAT_S = 15       # unless the URL gives another one
+BACKOFF_S, BACKOFF_MAX_S = 0.2, 5.0
+CONFIRM_S = 30.0       # a broker that confirms nothing for so long is left, and connected to anew
+INTEGER_DIGITS = 4000  # Python reads no integer of more than 4,300 digits
+
+
+def _pairs(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    members = dict(pairs)
+    if len(members) != len(pairs):
+        raise ValueError("a name occurs twice in an object")
+    return members
+
+
+def _constant(text: str) -> Any:
+    raise ValueError(f"{text} is no JSON")
+
+
+def _integer(text: str) -> int | Decimal:
+    return int(text) if len(text) < INTEGER_DIGITS else Decimal(text)
+
+
+def read_json(body: bytes) -> Any:
+    """Raises ValueError. Numbers with a point or an exponent become Decimal."""
+    try:
+        return json.loads(body.decode("utf-8"), parse_float=Decimal, parse_int=_integer, parse_constant=_constant,
+                          object_pairs_hook=_pairs)
+    except (ArithmeticError, RecursionError) as error:
+        raise ValueError(f"it cannot be read: {type(error).__name__}") from error
+
+
+def write_json(value: Any) -> str:
+    """As json.dumps, and a Decimal with its digits."""
+    if isinstance(value, Decimal) and value.is_finite():
+        return str(value)
+    if isinstance(value, dict):
+        return "{" + ",".join(f"{json.dumps(str(name))}:{write_json(member)}" for name, member in value.items()) + "}"
+    if isinstance(value, (list, tuple)):
+        return "[" + ",".join(map(write_json, value)) + "]"
+    return json.dumps(value, allow_nan=False)
+
+
+class Link:
+    """One connection, made anew whenever it breaks. Everything but call() runs on its loop's thread, the callbacks too."""
+
+    def __init__(self, url: str, on_up: Callable[[], None], on_down: Callable[[], None]):
+        self.loop, self.channel = IOLoop(), None
+        self._on_up, self._on_down = on_up, on_down
+        self._parameters = pika.URLParameters(url)
+        if self._parameters.heartbeat is None:
+            self._parameters.heartbeat = HEARTBEAT_S
+        self._connection: Any = None
+        self._waiting: dict[int, tuple[float, str, Callable[[str], None]]] = {}  # by delivery tag: published, not yet settled
+        self._returned: set[str] = set()
+        self._published, self._failures, self._up_since, self._is_wanted = 0, 0, float("inf"), True
+
+    def run(self) -> None:
+        self._connect()
+        self.loop.start()
+
+    def call(self, function: Callable[[], Any]) -> None:
+        self.loop.add_callback_threadsafe(function)
+
+    def stop(self) -> None:
+        self._is_wanted = False
+        if self._connection is not None and self._connection.is_open:
+            self._connection.close()
+        else:
+            self.loop.stop()
+
+    def publish(self, exchange: str, routing_key: str, body: str, on_settled: Callable[[str], None], **properties: Any) -> None:
+        """Persistent and mandatory. `on_settled` gets "confirmed", "refused", "returned" or "unknown", not before this returns."""
+        if self.channel is None or not self.channel.is_open:
+            self.loop.call_later(0, lambda: on_settled("unknown"))
+            return
+        self._published += 1
+        self._waiting[self._published] = (time.monotonic(), properties.get("message_id", ""), on_settled)
+        self.channel.basic_publish(exchange, routing_key, body.encode(), mandatory=True, properties=pika.BasicProperties(
+            content_type="application/json", delivery_mode=2, **properties))
+
+    def tick(self) -> None:
+        oldest = next(iter(self._waiting.values()), None)
+        if oldest is not None and time.monotonic() - oldest[0] > CONFIRM_S and self._connection.is_open:
+            self._connection.close(320, "the broker confirms nothing")
+
+    def _connect(self) -> None:
+        if self._is_wanted:
+            self._connection = pika.SelectConnection(self._parameters, self._on_open, self._on_lost, self._on_lost, custom_ioloop=self.loop)
+
+    def _on_open(self, connection: Any) -> None:
+        connection.channel(on_open_callback=self._on_channel)
+
+    def _on_channel(self, channel: Any) -> None:
+        channel.add_on_close_callback(self._on_channel_closed)
+        channel.add_on_return_callback(lambda _channel, _method, properties, _body: self._returned.add(properties.message_id))
+        channel.confirm_delivery(self._on_confirm, callback=lambda _frame: self._up(channel))
+
+    def _up(self, channel: Any) -> None:
+        self.channel, self._published, self._up_since = channel, 0, time.monotonic()
+        self._on_up()
+
+    def _on_confirm(self, frame: Any) -> None:
+        tag = frame.method.delivery_tag
+        settled = [one for one in self._waiting if one <= tag] if frame.method.multiple else [tag]
+        for one in settled:
+            _, message_id, on_settled = self._waiting.pop(one)
+            is_returned = message_id in self._returned  # a return comes before its confirm
+            self._returned.discard(message_id)
+            on_settled("returned" if is_returned else "confirmed" if isinstance(frame.method, pika.spec.Basic.Ack) else "refused")
+
+    def _on_channel_closed(self, _channel: Any, reason: Exception) -> None:
+        self.channel = None
+        if self._connection.is_open:
+            LOG.warning("the broker closed the channel: %s", reason)
+            self._connection.close()
+
+    def _on_lost(self, _connection: Any, reason: Any) -> None:
+        self.channel, waiting, self._waiting, self._returned = None, self._waiting, {}, set()
+        for _, _, on_settled in waiting.values():
+            on_settled("unknown")
+        self._on_down()
+        if not self._is_wanted:
+            self.loop.stop()
+            return
+        if time.monotonic() - self._up_since > BACKOFF_MAX_S:
+            self._failures = 0
+        self._up_since = float("inf")
+        wait_s = min(BACKOFF_MAX_S, BACKOFF_S * 2 ** min(self._failures, 8)) * random.uniform(0.5, 1)
+        self._failures += 1
+        LOG.warning("no connection to the broker, next try in %.1f s: %s", wait_s, reason)
+        self.loop.call_later(wait_s, self._connect)
