@@ -8,6 +8,7 @@
 #define MG_AUDIT_AUDIT_H
 
 #include "base/loop.h"
+#include "finding.h"
 #include "wire/reply.h"
 #include "wire/service.h"
 #include "wire/workflow.h"
@@ -30,8 +31,6 @@ enum mg_audit_call {
     MG_AUDIT_CALL_COUNT
 };
 const char *mg_audit_call_name(enum mg_audit_call call); /* "do", "do_again", … */
-
-#define MG_AUDIT_WHY_SIZE 512
 
 /* One call with all of its tries, and its answer as a scheduler takes it. Texts live in the audit's arena and
  * hold no secret of the service file. */
@@ -66,14 +65,7 @@ enum mg_promise {
     MG_PROMISE_TIME,         /* each answer comes in its time */
     MG_PROMISE_COUNT
 };
-enum mg_keeping { MG_KEEPING_KEPT, MG_KEEPING_BROKEN, MG_KEEPING_NOT_SHOWN };
 const char *mg_promise_name(enum mg_promise promise);
-const char *mg_keeping_name(enum mg_keeping keeping); /* "kept", "broken", "not_shown" */
-
-struct mg_finding {
-    enum mg_keeping keeping;
-    char text[MG_AUDIT_WHY_SIZE];
-};
 
 #define MG_AUDIT_NOTES_MAX 6
 

@@ -51,6 +51,7 @@ struct mg_cli_options {
     const char *picture;                                          /* of `workflow draw` */
     const char *junit_file;                                       /* of `workflow test`; NULL: none */
     const char *service_file, *workflow_file, *payload, *results; /* of `service test`; NULL: not given */
+    const char *service, *path;                                   /* of `agent test` */
     bool wants_coverage;
     bool shows_undo;
     bool waits, is_all, is_mermaid, is_csv, is_dry_run, is_strict;

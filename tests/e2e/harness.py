@@ -168,7 +168,10 @@ class Stage:
         return self.new_client()
 
     def new_client(self):
-        client = Client(self.url)
+        return self.new_client_of(self.url)
+
+    def new_client_of(self, url):
+        client = Client(url)
         self.clients.append(client)
         return client
 

@@ -39,8 +39,9 @@ LAYERS = {
     "services/dev": ("base/", "core/", "wire/", "io/", "dev/"),
     "services/rehearse": ("base/", "core/", "wire/", "scheduler/", "agent/", "rehearse/"),
     "services/audit": ("base/", "core/", "wire/", "io/http/", "agent/", "audit/"),
+    "services/conformance": ("base/", "core/", "wire/", "io/amqp/", "audit/finding.h", "conformance/"),
     "services/cli": ("base/", "core/", "wire/", "io/", "operator/", "console/console.h", "gateway/gateway.h", "agents/agents.h", "dev/dev.h", "rehearse/rehearsal.h",
-                     "audit/audit.h", "cli/"),
+                     "audit/audit.h", "audit/finding.h", "conformance/conformance.h", "cli/"),
 }
 # Where a library's header may be included; never in a header that other parts include.
 LIBRARIES = {

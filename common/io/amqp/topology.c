@@ -449,3 +449,20 @@ enum mg_class mg_topology_ask_services(const struct mg_broker_address *address, 
     mg_amqp_destroy(run.connection);
     return class;
 }
+
+enum mg_class mg_topology_ask_queue(const struct mg_broker_address *address, const char *queue,
+                                    struct mg_service_queues *ret_queue, struct mg_err *err)
+{
+    struct run run = {.code = 0};
+    *ret_queue = (struct mg_service_queues){.consumers = -1};
+    enum mg_class class = mg_amqp_connect(address, "makegood broker", &run.connection, NULL, err);
+    if (class != MG_OK) {
+        return class;
+    }
+    class = queue_ask(&run, queue, ret_queue, err);
+    if (class == MG_OK) {
+        (void)amqp_connection_close(run.connection, AMQP_REPLY_SUCCESS);
+    }
+    mg_amqp_destroy(run.connection);
+    return class == MG_STALE ? MG_OK : class;
+}

@@ -130,6 +130,9 @@ struct mg_service_queues {
 enum mg_class mg_topology_ask_services(const struct mg_broker_address *address, const char *const *services,
                                        int count, struct mg_service_queues *ret_queues,
                                        struct mg_err *err) MG_MUSTCHECK;
+/* Reads one queue in the same way; consumers -1: it is missing. */
+enum mg_class mg_topology_ask_queue(const struct mg_broker_address *address, const char *queue,
+                                    struct mg_service_queues *ret_queue, struct mg_err *err) MG_MUSTCHECK;
 
 /* "makegood broker apply --service parcels --client shop": the whole command that makes these queues or
  * exchanges. Names that do not fit are left out. */

@@ -1,0 +1,126 @@
+/* `agent test`: a running agent, in any language, against the agent protocol (conformance/conformance.h). */
+#include <stdlib.h>
+#include <string.h>
+
+#include "audit/finding.h"
+#include "conformance/conformance.h"
+#include "verbs.h"
+#include "wire/json.h"
+
+#define PAYLOAD_MAX_BYTES ((size_t)256 * 1024) /* a scheduler takes no larger one */
+
+static const char *const WORDS[] = {
+    [MG_KEEPING_KEPT] = "kept", [MG_KEEPING_BROKEN] = "BROKEN", [MG_KEEPING_NOT_SHOWN] = "not shown"};
+
+struct counts {
+    int of[MG_KEEPING_NOT_SHOWN + 1];
+};
+
+/* JSON itself, or the file that holds it. */
+static enum mg_exit_code payload_read(const char *given, char **ret_text, struct mg_slice *ret_json)
+{
+    struct mg_err err;
+    size_t len = strlen(given);
+    if (given[0] != '{' && given[0] != '[' && given[0] != '"') {
+        enum mg_exit_code code = mg_cli_read_file(given, PAYLOAD_MAX_BYTES, ret_text, &len);
+        if (code != MG_EXIT_DONE) {
+            return code;
+        }
+    } else if ((*ret_text = strdup(given)) == NULL) {
+        return mg_cli_fail(MG_EXIT_ERROR, "could not read --payload: no memory");
+    }
+    const struct mg_slice text = {*ret_text, len};
+    if (mg_json_check(text, &MG_JSON_LIMITS_DATA, &err) != MG_OK) {
+        return mg_cli_fail(MG_EXIT_USAGE, "--payload: %s", err.text);
+    }
+    *ret_json = mg_json_find(text, "");
+    return MG_EXIT_DONE;
+}
+
+static void text_print(struct mg_conformance *conformance, const struct counts *counts)
+{
+    for (enum mg_rule rule = 0; rule < MG_RULE_COUNT; rule++) {
+        struct mg_finding *finding = &conformance->findings[rule];
+        mg_text_make_plain(finding->text); /* it may have values of the agent */
+        (void)printf("%-9s %-12s %s\n", WORDS[finding->keeping], mg_rule_name(rule), finding->text);
+    }
+    (void)printf("\n%d kept, %d broken, %d not shown\n", counts->of[MG_KEEPING_KEPT],
+                 counts->of[MG_KEEPING_BROKEN], counts->of[MG_KEEPING_NOT_SHOWN]);
+}
+
+static enum mg_exit_code json_print(struct mg_cli *cli, const struct mg_conformance *conformance,
+                                    const struct counts *counts)
+{
+    struct mg_answer answer;
+    struct mg_json_writer *json = mg_answer_begin(cli, &answer);
+    mg_json_object_begin(json);
+    mg_json_member_string(json, "service", cli->options.service);
+    mg_json_member_string(json, "orders", conformance->orders);
+    mg_json_member_int(json, "agents", conformance->agents);
+    mg_json_member_int(json, "kept", counts->of[MG_KEEPING_KEPT]);
+    mg_json_member_int(json, "broken", counts->of[MG_KEEPING_BROKEN]);
+    mg_json_member_int(json, "not_shown", counts->of[MG_KEEPING_NOT_SHOWN]);
+    mg_json_member_array(json, "rules");
+    for (enum mg_rule rule = 0; rule < MG_RULE_COUNT; rule++) {
+        mg_json_element_object(json);
+        mg_json_member_word(json, "rule", mg_rule_name(rule));
+        mg_json_member_word(json, "verdict", mg_keeping_name(conformance->findings[rule].keeping));
+        mg_json_member_string(json, "why", conformance->findings[rule].text);
+        mg_json_object_end(json);
+    }
+    mg_json_array_end(json);
+    mg_json_object_end(json);
+    return mg_answer_print(&answer);
+}
+
+static enum mg_exit_code test(struct mg_cli *cli, struct mg_slice payload)
+{
+    static struct mg_conformance conformance; /* too large for a stack */
+    const struct mg_conformance_options options = {.loop = cli->loop,
+                                                   .address = cli->options.broker,
+                                                   .service = cli->options.service,
+                                                   .path = cli->options.path,
+                                                   .payload = payload,
+                                                   .timeout_ms = cli->options.timeout_ms};
+    struct counts counts = {{0}};
+    struct mg_err err;
+    mg_cli_note(
+        "testing the agents of %s for half a minute; their calls have real effects, undone at the end "
+        "as far as the undo works",
+        options.service);
+    if (mg_conformance_run(&options, &conformance, &err) != MG_OK) {
+        return mg_cli_fail_err(&err);
+    }
+    for (enum mg_rule rule = 0; rule < MG_RULE_COUNT; rule++) {
+        counts.of[conformance.findings[rule].keeping]++;
+    }
+    enum mg_exit_code code = MG_EXIT_DONE;
+    if (cli->is_json) {
+        code = json_print(cli, &conformance, &counts);
+    } else {
+        text_print(&conformance, &counts);
+    }
+    return code == MG_EXIT_DONE && counts.of[MG_KEEPING_BROKEN] > 0 ? MG_EXIT_ERROR : code;
+}
+
+static enum mg_exit_code verb_agent_test(struct mg_cli *cli)
+{
+    const char *service = cli->options.service;
+    char *text = NULL;
+    struct mg_slice payload;
+    if (service == NULL || !mg_name_is_valid(service, strlen(service))) {
+        return mg_cli_fail(MG_EXIT_USAGE, "name the service with --service NAME");
+    }
+    if (cli->options.path[0] != '/') {
+        return mg_cli_fail(MG_EXIT_USAGE, "--path %s: expected a path that begins with /", cli->options.path);
+    }
+    enum mg_exit_code code = payload_read(cli->options.payload, &text, &payload);
+    code = code == MG_EXIT_DONE ? test(cli, payload) : code;
+    free(text);
+    return code;
+}
+
+const struct mg_verb MG_AGENT_VERBS[] = {
+    {"agent", "test", "", 0, 0, MG_EXTRA_CONFORM, MG_PRINTS_ONE, verb_agent_test,
+     "sends a running agent the schedulers' messages, and prints which rules of the protocol it keeps"},
+    {0}};

@@ -1,0 +1,185 @@
+/*
+ * The script of a run, and the steps that its parts share. A rule is broken only by a message that came, or
+ * that did not come within its time, against the protocol. Where an earlier failure leaves the evidence away,
+ * its verdict is "not shown".
+ */
+#include "run.h"
+
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/id.h"
+
+static const char *const NAMES[MG_RULE_COUNT] = {
+    [MG_RULE_REPORT] = "report",
+    [MG_RULE_SETTINGS] = "settings",
+    [MG_RULE_ANSWER] = "answer",
+    [MG_RULE_REPEAT] = "repeat",
+    [MG_RULE_VERIFY] = "verify",
+    [MG_RULE_HIGH] = "high",
+    [MG_RULE_REDELIVERED] = "redelivered",
+    [MG_RULE_AT_MOST_ONCE] = "at_most_once",
+    [MG_RULE_LATE] = "late",
+    [MG_RULE_FOREIGN] = "foreign",
+    [MG_RULE_UNREADABLE] = "unreadable",
+    [MG_RULE_NEWER] = "newer",
+    [MG_RULE_PAUSE] = "pause",
+    [MG_RULE_RESUME] = "resume",
+    [MG_RULE_LIMIT] = "limit",
+    [MG_RULE_CLOCK] = "clock",
+    [MG_RULE_UNDO] = "undo",
+    [MG_RULE_REPLIES] = "replies",
+};
+
+const char *mg_rule_name(enum mg_rule rule)
+{
+    return NAMES[rule];
+}
+
+/* ---- verdicts ---- */
+
+void mg_run_judge(struct mg_run *run, enum mg_rule rule, enum mg_keeping keeping, const char *format, ...)
+{
+    struct mg_finding *finding = &run->to->findings[rule];
+    va_list args;
+    finding->keeping = keeping;
+    va_start(args, format);
+    (void)vsnprintf(finding->text, sizeof(finding->text), format, args);
+    va_end(args);
+    mg_utf8_mend(finding->text);
+}
+
+const char *mg_run_answer(const struct mg_reply *reply, char ret[MG_RUN_ANSWER_SIZE])
+{
+    snprintf(ret, MG_RUN_ANSWER_SIZE, "%s, executed %s%s%s", mg_outcome_name(reply->outcome),
+             mg_executed_name(reply->executed), reply->error_code[0] != '\0' ? ", " : "", reply->error_code);
+    return ret;
+}
+
+bool mg_run_is_good(const struct mg_reply *reply)
+{
+    return reply->outcome == MG_OUTCOME_DONE || reply->outcome == MG_OUTCOME_ACCEPTED;
+}
+
+bool mg_run_is_uncalled(const struct mg_reply *reply, const char *code)
+{
+    return reply->outcome == MG_OUTCOME_TRANSIENT && reply->executed == MG_EXECUTED_NO &&
+           strcmp(reply->error_code, code) == 0;
+}
+
+/* ---- conditions ---- */
+
+bool mg_run_has_reply(const struct mg_peer *peer, const struct mg_sent *sent)
+{
+    (void)peer;
+    return sent->replies > 0;
+}
+
+static bool has_every_reply(const struct mg_peer *peer, const struct mg_sent *sent)
+{
+    (void)peer;
+    return sent->replies >= sent->copies;
+}
+
+static bool is_taken(const struct mg_peer *peer, const struct mg_sent *sent)
+{
+    return sent->taken != NULL || mg_run_has_reply(peer, sent);
+}
+
+/* ---- requests ---- */
+
+struct mg_sent *mg_run_make(struct mg_run *run, enum mg_kind kind, enum mg_run_order order)
+{
+    const struct mg_peer_plan plan = {.kind = kind, .order = order, .within_ms = run->timeout_ms};
+    return mg_peer_make(run->peer, &plan);
+}
+
+bool mg_run_ask(struct mg_run *run, struct mg_sent *sent)
+{
+    if (sent == NULL) {
+        return false;
+    }
+    mg_peer_publish(run->peer, sent);
+    return mg_peer_wait(run->peer, has_every_reply, sent, run->timeout_ms);
+}
+
+bool mg_run_ask_again(struct mg_run *run, struct mg_sent *sent, int64_t hold_ms)
+{
+    if (sent == NULL || !mg_peer_take_begin(run->peer)) {
+        return false;
+    }
+    mg_peer_publish(run->peer, sent);
+    (void)mg_peer_wait(run->peer, is_taken, sent, run->timeout_ms);
+    bool is_ours = sent->taken != NULL;
+    mg_peer_rest(run->peer, is_ours ? hold_ms : 0);
+    mg_peer_take_end(run->peer, sent);
+    return is_ours;
+}
+
+void mg_run_publish(struct mg_run *run, struct mg_sent *sent)
+{
+    if (sent != NULL) {
+        mg_peer_publish(run->peer, sent);
+    }
+}
+
+/* ---- the run ---- */
+
+static void replies_check(struct mg_run *run)
+{
+    const struct mg_peer *peer = run->peer;
+    if (peer->faulty == 0) {
+        mg_run_judge(run, MG_RULE_REPLIES, MG_KEEPING_KEPT,
+                     "every reply has the form and the identity of its request");
+    } else {
+        mg_run_judge(run, MG_RULE_REPLIES, MG_KEEPING_BROKEN, "%d are wrong; the first: %s", peer->faulty,
+                     peer->fault);
+    }
+}
+
+static void script(struct mg_run *run)
+{
+    for (enum mg_rule rule = 0; rule < MG_RULE_COUNT; rule++) {
+        mg_run_judge(run, rule, MG_KEEPING_NOT_SHOWN, "it answers no request");
+    }
+    mg_run_reports(run);
+    if (mg_run_answered(run)) {
+        mg_run_unanswered(run);
+        mg_run_pause(run);
+        mg_run_limit(run);
+        mg_run_clock(run);
+        mg_run_undo(run);
+    }
+    replies_check(run);
+}
+
+enum mg_class mg_conformance_run(const struct mg_conformance_options *options,
+                                 struct mg_conformance *ret_conformance, struct mg_err *err)
+{
+    static struct mg_peer peer; /* too large for a stack */
+    struct mg_run run = {.peer = &peer, .to = ret_conformance, .timeout_ms = options->timeout_ms};
+    *ret_conformance = (struct mg_conformance){.agents = 0};
+    snprintf(ret_conformance->orders, sizeof(ret_conformance->orders), "agent-test-%016" PRIx64,
+             mg_random_u64());
+    enum mg_class class = mg_peer_open(&peer, options, ret_conformance->orders, err);
+    if (class == MG_OK) {
+        script(&run);
+        ret_conformance->agents = peer.agent_count;
+    }
+    if (class == MG_OK && peer.is_crowded) {
+        class =
+            mg_err_set(err, MG_STALE,
+                       "a scheduler or a supervisor is at work here: stop it, or use another virtual host");
+    } else if (class == MG_OK && peer.others > 0) {
+        class = mg_err_set(err, MG_STALE,
+                           "%s holds %d replies to requests of others: let schedulers take them, or use "
+                           "another virtual host",
+                           MG_QUEUE_REPLIES, peer.others);
+    } else if (class == MG_OK && peer.lost[0] != '\0') {
+        class = mg_err_set(err, MG_TRANSIENT, "the broker was lost: %s", peer.lost);
+    }
+    mg_peer_close(&peer);
+    return class;
+}

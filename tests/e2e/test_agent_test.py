@@ -1,0 +1,88 @@
+"""`makegood agent test`: agents that keep the protocol, and one wrong agent for each rule."""
+
+import json
+import secrets
+import subprocess
+
+import answers
+from harness import DEADLINE_S, scenario
+from local import cluster, processes
+
+HERE = cluster.REPOSITORY / "tests" / "e2e"
+RUN_S = 150  # half a minute, and the time-outs of a wrong agent
+RULES = ("report", "settings", "answer", "repeat", "verify", "high", "redelivered", "at_most_once", "late", "foreign", "unreadable", "newer",
+         "pause", "resume", "limit", "clock", "undo", "replies")
+# Rules without evidence beside a broken one.
+FOLLOWS = {"report": {"settings", "limit"}, "answer": set(RULES) - {"report", "settings", "replies", "answer"}, "resume": {"limit", "undo"},
+           "settings": set()}
+
+
+def begin(s, url, service, *words):
+    """Starts the test of an agent; it waits most of its time."""
+    return subprocess.Popen([s.cluster.bin / "makegood", "agent", "test", "--service", service, "-o", "json", *words], text=True,
+                            env={**processes.plain_environment(), **s.cluster.env, "MAKEGOOD_AMQP_URL": url}, stdout=subprocess.PIPE,
+                            stderr=subprocess.PIPE)
+
+
+def end(test):
+    out, err = test.communicate(timeout=RUN_S)
+    assert out, err
+    assert not answers.faults("agent test", out), out
+    return test.returncode, {row["rule"]: row for row in json.loads(out)["rules"]}
+
+
+def of(found, verdict):
+    return {rule for rule, row in found.items() if row["verdict"] == verdict}
+
+
+class Wrong:
+    """An agent in a virtual host of its own, and its test."""
+
+    def __init__(self, s, rule):
+        name = "e2e_" + secrets.token_hex(6)
+        s.servers.rabbit.create_vhost(name)
+        self.rule, self.url = rule, s.servers.rabbit.url_of(name)
+        s.cluster.tool("broker", "apply", "--service", "parcels", env={"MAKEGOOD_AMQP_URL": self.url})
+        self.agent = processes.Process(f"wrong-{rule}", ["/usr/bin/python3", "-B", HERE / "wrong_agent.py", self.url, rule],
+                                       s.scratch / f"wrong-{rule}.log").start()
+        s.others.append(self.agent)
+        self.client = s.new_client_of(self.url)
+
+    def begin(self, s):
+        s.wait(lambda: self.client.consumers("agent.parcels.requests") == 1, f"the agent {self.rule} consumes", DEADLINE_S)
+        return begin(s, self.url, "parcels")
+
+
+@scenario(services=("payment",), schedulers=0, supervisors=0)
+def an_agent_of_any_language_keeps_the_protocol(s):
+    """Would catch: a test that finds fault with makegood-agent or with the Python library."""
+    right = Wrong(s, "none")
+    tests = begin(s, s.url, "payment", "--path", "/charges", "--payload", '{"amount": 14.00}'), right.begin(s)
+    for test in tests:
+        code, found = end(test)
+        assert set(found) == set(RULES) and of(found, "kept") == set(RULES) and code == 0, found
+    left = [entry for entry in s.remote("payment").entries().values() if entry["state"] == "done"]
+    assert not left, left
+
+
+@scenario(services=("payment",))
+def an_agent_beside_schedulers_is_not_tested(s):
+    """Would catch: a test that takes the replies of real orders, or that pauses agents at work."""
+    s.wait(lambda: s.client.consumers("scheduler.replies") == 1, "a scheduler consumes")
+    done = s.cluster.tool("agent", "test", "--service", "payment", check=False)
+    assert done.returncode == 4 and "schedulers consume scheduler.replies here" in done.stderr and not done.stdout, done
+    done = s.cluster.tool("agent", "test", "--service", "nothing", check=False)
+    assert done.returncode == 1 and "makegood broker apply --service nothing" in done.stderr, done
+
+
+@scenario(services=(), schedulers=0, supervisors=0, agents=0)
+def each_wrong_agent_breaks_its_rule_and_no_other(s):
+    """Would catch: a broken rule that is not found, and a verdict on a rule that was kept."""
+    for some in (RULES[:6], RULES[6:12], RULES[12:]):  # each is a process with its test: the machine bears so many at once
+        wrongs = [Wrong(s, rule) for rule in some]
+        tests = [wrong.begin(s) for wrong in wrongs]
+        for wrong, test in zip(wrongs, tests):
+            code, found = end(test)
+            wrong.agent.terminate()
+            assert of(found, "broken") == {wrong.rule} and code == 1, (wrong.rule, found)
+            assert of(found, "not_shown") == FOLLOWS.get(wrong.rule, set()), (wrong.rule, found)

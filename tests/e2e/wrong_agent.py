@@ -1,0 +1,104 @@
+#!/usr/bin/python3
+"""An agent by the Python library that breaks one rule of the protocol. Usage: wrong_agent.py AMQP-URL RULE, RULE "none" for none"""
+import itertools
+import pathlib
+import sys
+import time
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "proto" / "clients" / "python"))
+import makegood.agent as library  # noqa: E402  pylint: disable=wrong-import-position
+from makegood import Absent, Agent, Done  # noqa: E402  pylint: disable=wrong-import-position
+
+URL, RULE = sys.argv[1:3]
+numbers = itertools.count(1)
+done = set()
+
+
+def act(request):
+    done.add(request.idempotency_key)
+    return Done({"number": next(numbers) if RULE == "repeat" else 1})
+
+
+def take_back(request):
+    return Done() if request.do_key in done and not done.discard(request.do_key) else Absent()
+
+
+def find(request):
+    return Done() if request.do_key in done and RULE != "verify" else Absent()
+
+
+class Careless(library.Request):
+    """Reads what it should refuse."""
+
+    def __init__(self, body, service):
+        message = library.read_json(body)
+        if RULE == "foreign" and isinstance(message, dict):
+            service = message.get("service", service)
+        if RULE == "newer" and isinstance(message, dict) and message.get("v", 1) > 3:
+            body = library.write_json({**message, "v": 1}).encode()
+        super().__init__(body, service)
+
+
+class Hasty(library._Job):
+    """Judges time by the machine's clock, or not at all."""
+
+    def judge(self, clock):
+        if RULE == "late":
+            self.request.until = library.boot_s() + 5
+            return "in time"
+        if RULE == "clock":
+            self.request.until = library.boot_s() + self.request.complete_by - time.time()
+            return "late" if self.is_over() else "in time"
+        return super().judge(clock)
+
+
+def is_readable(body):
+    try:
+        return "order_id" in library.read_json(body)
+    except ValueError:
+        return False
+
+
+class Wrong(Agent):
+    def _on_delivery(self, is_high, channel, method, properties, body):
+        if RULE == "unreadable" and not is_readable(body):
+            channel.basic_ack(method.delivery_tag)
+        elif not (RULE == "high" and is_high):
+            super()._on_delivery(is_high, channel, method, properties, body)
+
+    def _admit(self, job):
+        if RULE == "redelivered":
+            job.may_still_act = False
+        if RULE == "at_most_once":
+            job.is_at_most_once = False
+        if RULE == "answer" or (RULE == "undo" and job.request.kind == "undo"):
+            self._end(job, "it is wrong")
+        else:
+            super()._admit(job)
+
+    def _on_control(self, channel, method, properties, body):
+        control = library.read_json(body)
+        if RULE == "pause":
+            control["paused"] = False
+        if RULE == "resume":
+            control["paused"] = control["paused"] or self._control["paused"]
+        if RULE == "limit":
+            control.pop("shares", None)
+        super()._on_control(channel, method, properties, library.write_json(control).encode())
+
+    def _report(self):
+        control = self._control
+        if RULE == "settings":
+            self._control = {**control, "version": 0}
+        if RULE != "report":
+            super()._report()
+        self._control = control
+
+
+library.Request, library._Job = Careless, Hasty
+agent = Wrong("parcels", url=URL, do=act, undo=take_back, verify=find)
+if RULE == "replies":
+    publish = agent._link.publish
+    agent._link.publish = lambda *words, type, **properties: publish(  # pylint: disable=redefined-builtin
+        *words, type="answer" if type == "reply" else type, **properties)
+agent.run()
