@@ -70,7 +70,7 @@ def passwords(show, say):
             raise processes.Failure(f"{part} was not told by SIGHUP")
     say(f"  rotated {', '.join(sorted(changed))}; the old ones are refused, all sessions were cut and came back with the new, "
         "no container was started again")
-    show.crash_and_return("agent-payment")
+    show.crash_and_return("agents")
 
 
 def serials(system):
@@ -107,7 +107,8 @@ def own_certificates(show, say):
     made = system.folder / "own-certificates"
     hosts = ["postgres", "rabbitmq", *cluster.SERVICES, *(f"{part},makegood" for part in PARTS)]
     words = [word for name in hosts for word in ("--host", name)]
-    run([REPOSITORY / "deploy" / "tls" / "make-dev-certs", made, *words, "--client", "roles,migrate,operator,client-sample"])
+    run([REPOSITORY / "deploy" / "tls" / "make-dev-certs", made, *words, "--client", "roles,migrate,operator,gateway,client-sample",
+         "--client", ",".join(f"agent-{name}" for name in cluster.SERVICES)])
     authority = (made / "ca.pem").read_text(encoding="ascii")
     system.compose("down", check=False)
     run(["bash", "-c", f"tar -C {made} -c . | {' '.join(system.program)} run --rm -T --no-deps setup certificates"], cwd=system.folder,

@@ -13,6 +13,7 @@ import ssl
 import sys
 import tempfile
 import time
+import urllib.request
 
 import pika
 import pika.exceptions
@@ -23,7 +24,7 @@ from local import cluster, orders, processes, verdict  # noqa: E402
 import refusals  # noqa: E402
 import rotation  # noqa: E402
 from client import Client  # noqa: E402
-from system import ONE_SHOTS, PARTS, REPOSITORY, SERVERS, System, fresh_copy, run  # noqa: E402
+from system import EDGE, ONE_SHOTS, PARTS, REPOSITORY, SERVERS, System, fresh_copy, run  # noqa: E402
 
 HEALTHY_WITHIN_S = 120.0  # after the build, from an empty state
 ORDERS = 500
@@ -37,7 +38,7 @@ OPEN_AT_LEAST = 0.25      # of the orders, when a show interferes with them
 END_WITHIN_S = 180.0      # every order, also after a fault
 FILES = ("docker-compose.yml",)
 OWN = REPOSITORY / "tests" / "compose" / "own"
-LONG_RUNNING = SERVERS + PARTS + cluster.SERVICES
+LONG_RUNNING = SERVERS + PARTS + EDGE + cluster.SERVICES
 
 
 class Show:
@@ -47,7 +48,7 @@ class Show:
         self.system = system
         self.wheel = iter(orders.mixed_lines(100000))
         self.lines = []
-        self.client = None
+        self.client = self.token = None  # the token of the gateway
         self.workflow = json.loads((cluster.SAMPLE / "workflows" / "fulfilment.json").read_text(encoding="utf-8"))
 
     def take(self, count):
@@ -156,9 +157,11 @@ def some_orders(show, count=ORDERS):
 def scale(show):
     """Four agents share a service's calls. Of three schedulers the longest up leads; it is killed, and the others go on."""
     system = show.system
-    system.up("--scale", "agent-inventory=4", "--scale", "scheduler=3")
+    before = system.starts()
+    system.up("--no-recreate", "--scale", "agents=4", "--scale", "scheduler=3")
     system.wait_healthy(PARTS)
-    agents, schedulers = system.containers("agent-inventory"), system.containers("scheduler")
+    system.assert_untouched(before, "scaling out")
+    agents, schedulers = system.containers("agents"), system.containers("scheduler")
     if (len(agents), len(schedulers)) != (4, 3):
         raise processes.Failure(f"there are {len(agents)} agents and {len(schedulers)} schedulers; meant were 4 and 3")
 
@@ -230,15 +233,14 @@ def connects(system, container, host, port):
 
 
 def reach(show):
-    """From inside an agent: PostgreSQL and other services are out of reach, and so are other services' queues."""
+    """From inside the agents: PostgreSQL is out of reach, and to the user of each so are other services' queues."""
     system = show.system
-    (agent, *_), (postgres, *_), (remote, *_) = (system.containers(name) for name in ("agent-payment", "postgres", "inventory"))
+    (agent, *_), (postgres, *_), (remote, *_) = (system.containers(name) for name in ("agents", "postgres", "inventory"))
 
     amqp, remote_port = (5671 if system.is_tls else 5672), system.remote_port
     if not connects(system, agent, "rabbitmq", amqp) or not connects(system, agent, "payment", remote_port):
         raise processes.Failure("an agent does not reach its own broker and service, so that nothing is shown")
-    targets = [("postgres by name", agent, "postgres", 5432), ("another's service by name", agent, "inventory", remote_port),
-               ("the broker, from a remote service", remote, "rabbitmq", amqp)]
+    targets = [("postgres by name", agent, "postgres", 5432), ("the broker, from a remote service", remote, "rabbitmq", amqp)]
     targets += [(f"postgres by its address in {name}", agent, address, 5432) for name, address in system.address(postgres).items()]
     targets += [(f"Erlang's port {port}", agent, "rabbitmq", port) for port in (4369, 25672)]
     (broker,) = system.containers("rabbitmq")
@@ -249,7 +251,7 @@ def reach(show):
     for (what, _, host, port), is_reached in zip(targets, reached):
         if is_reached:
             raise processes.Failure(f"{what} ({host}:{port}) was reached")
-    for name in PARTS + cluster.SERVICES + ("postgres",):
+    for name in ("scheduler", "supervisor", "postgres") + cluster.SERVICES:
         for network in system.networks(system.containers(name)[0]):
             if not network["Internal"]:
                 raise processes.Failure(f"{name} is in {network['Name']}, from which the outside is reached")
@@ -318,9 +320,11 @@ def canaries(show):
 def observability(show):
     """Prometheus finds every part and accepts the rules; every metric that a rule or panel names exists; Grafana starts."""
     system = show.system
-    system.up("--scale", "agent-inventory=2")
-    system.compose("--profile", "observability", "up", "-d", "prometheus", "grafana")
+    before = system.starts()
+    system.up("--no-recreate", "--scale", "agents=2")
+    system.compose("--profile", "observability", "up", "-d", "--no-recreate", "prometheus", "grafana")
     system.wait_healthy([*PARTS, "prometheus"])
+    system.assert_untouched(before, "the profile observability")
     (prometheus,) = system.containers("prometheus")
     some_orders(show, ORDERS_WATCHED)  # a process counts by service and workflow from its first order of them on
 
@@ -328,7 +332,7 @@ def observability(show):
         done = system.execute(prometheus, "promtool", "query", "instant", "-o", "json", "http://127.0.0.1:9090", expression, check=False)
         return json.loads(done.stdout) if done.returncode == 0 and done.stdout.strip() else []
 
-    wanted = sum(len(system.containers(part)) for part in PARTS)
+    wanted = sum(len(system.containers(part)) for part in PARTS + EDGE)
     processes.wait_until(lambda: len(query('up{job="makegood"} == 1')) >= wanted, f"Prometheus sees {wanted} processes", 60)
     processes.wait_until(lambda: query("rabbitmq_detailed_queue_messages"), "Prometheus sees the queues", 60)
     system.execute(prometheus, "promtool", "check", "config", "/etc/prometheus/prometheus.yml")
@@ -371,45 +375,83 @@ def rotate_certificates(show):
     rotation.certificates(show, say)
 
 
+def gateway(show, path, body=None):
+    """The gateway's answer to the first of the clients, as JSON."""
+    if show.token is None:
+        show.token = show.system.setup("password", "gateway").strip()
+    request = urllib.request.Request(f"http://127.0.0.1:{show.system.env['MAKEGOOD_GATEWAY_PORT']}/v1/orders{path}",
+                                     data=body and json.dumps(body).encode(), headers={"Authorization": f"Bearer {show.token}",
+                                                                                      "Content-Type": "application/json"})
+    with urllib.request.urlopen(request, timeout=60) as answer:
+        return json.load(answer)
+
+
+def shipments(show, prefix, meanwhile=lambda: None):
+    """Orders for a service of one's own, through the gateway; each has to be processed."""
+    names = [f"{prefix}-{number}" for number in range(ORDERS_OF_ONES_OWN)]
+    for name in names:
+        gateway(show, "", {"order_id": name, "workflow": "shipment", "payload": {"to": "Reims"}})
+    meanwhile()
+    for name in names:
+        order = gateway(show, f"/{name}?wait=60s")
+        if order["state"] != "processed":
+            raise processes.Failure(f"{name} is not processed: {order}")
+
+
+def agent_metric(system, name, service):
+    """Of the agent of one service; None: there is no such agent."""
+    (agents, *_) = system.containers("agents")
+    found = [line for line in system.fetch(agents, 9100, "/metrics")[1].splitlines() if line.startswith(f'{name}{{agent="{service}"')]
+    return float(found[0].rpartition(" ")[2]) if found else None
+
+
 def own(show):
-    """A service, a workflow and a client of one's own in place of the samples, by tests/compose/own."""
+    """A service of one's own by one line, while all runs: added, changed, removed; nothing is restarted. Then without the samples."""
     system = show.system
-    if system.program != ["docker", "compose"]:
-        say("  not shown: `!override` needs Compose 2.24")
-        return
-    system.compose("down", check=False)
-    for path in OWN.rglob("*"):
-        if path.is_file():
-            name = path.relative_to(OWN)
-            target = system.folder / (name if len(name.parts) == 1 else pathlib.Path("own", name))
-            target.parent.mkdir(parents=True, exist_ok=True)
-            shutil.copy(path, target)
-    system.env["COMPOSE_FILE"] += ":docker-compose.override.yml:somebody-else.yml"
-    system.up()
-    parts = ("scheduler", "supervisor", "agent-parcels", "parcels")
-    system.wait_healthy(SERVERS + parts)
-    show.connect("shop")
-    shipments(show, "shop")
+    folder = system.folder / "deploy" / "compose" / "own"
+    shutil.copy(OWN / "workflows" / "shipment.json", folder / "workflows")
+    shutil.copy(OWN / "somebody-else.yml", system.folder)
+    before = system.starts()
+    system.env["COMPOSE_FILE"] += ":somebody-else.yml"
+    system.compose("up", "-d", "--no-deps", "parcels")
+    system.wait_healthy(["parcels"])
+    began_at = time.monotonic()
+    run([system.folder / "deploy" / "compose" / "add-service", "parcels", "http://parcels:8080"],
+        env={**system.env, "COMPOSE": " ".join(system.program)})
+    added_s = time.monotonic() - began_at
+    system.compose("run", "--rm", "-T", "--no-deps", "migrate", "makegood", "workflow", "load", "/etc/makegood/workflows/shipment.json")
+    shipments(show, "added")
+    system.assert_untouched(before, "a service of one's own")
+
+    file = folder / "services" / "parcels.json"
+
+    def change():
+        draft = file.with_suffix(".new")
+        draft.write_text(json.dumps({**json.loads(file.read_text(encoding="utf-8")), "concurrency": 3}), encoding="utf-8")
+        draft.rename(file)
+        processes.wait_until(lambda: agent_metric(system, "makegood_agent_concurrency", "parcels") == 3, "the changed file counts", 60)
+    shipments(show, "changed", change)
+    file.write_text("{", encoding="utf-8")
+    processes.wait_until(lambda: '"service":"parcels","reason":"' in system.logs("agents"), "the mistake is logged", 60)
+    shipments(show, "broken")
+    file.unlink()
+    processes.wait_until(lambda: agent_metric(system, "makegood_agent_concurrency", "parcels") is None, "the agent is gone", 60)
+    system.assert_untouched(before, "a file changed and removed")
     ledger = json.loads(system.fetch(system.containers("parcels")[0], system.remote_port, "/ledger?entries=no")[1])
-    if ledger["totals"]["effects"] != ORDERS_OF_ONES_OWN or any(system.containers(name) for name in cluster.SERVICES):
-        raise processes.Failure(f"the samples run, too, or the wrong service was called: {ledger}")
-    system.env["MAKEGOOD_CLIENTS"] = "shop till"
-    system.up()
-    rotation.rotate(system)
-    show.connect("till")
-    shipments(show, "till")
-    say(f"  {ORDERS_OF_ONES_OWN} orders of a workflow of one's own ended for client shop, and as many for client till, who came while all was "
-        "running; the samples do not run")
+    if ledger["totals"]["effects"] != 3 * ORDERS_OF_ONES_OWN or ledger["totals"]["keys_with_several_effects"] != 0:
+        raise processes.Failure(f"not every order had its one effect: {ledger}")
+    say(f"  added in {added_s:.0f} s, changed, broken and removed: {3 * ORDERS_OF_ONES_OWN} orders processed through the gateway; "
+        f"{len(before)} containers untouched")
 
-
-def shipments(show, client):
-    names = [f"{client}-{number}" for number in range(ORDERS_OF_ONES_OWN)]
-    lines = [orders.Line(name, json.dumps({"order_id": name, "workflow": "shipment", "payload": {"to": "Reims"}}), None) for name in names]
-    show.client.post(lines)
-    show.client.wait_ended(lines, END_WITHIN_S)
-    told = show.client.told()
-    if any(told[name] != "processed" for name in names):
-        raise processes.Failure(f"not all were processed: {told}")
+    system.env["MAKEGOOD_SAMPLES"] = "0"
+    run([system.folder / "deploy" / "compose" / "add-service", "parcels", "http://parcels:8080"],
+        env={**system.env, "COMPOSE": " ".join(system.program)})
+    system.up("--remove-orphans")
+    system.wait_healthy(SERVERS + PARTS + EDGE + ("parcels",))
+    shipments(show, "alone")
+    if any(system.containers(name) for name in cluster.SERVICES) or agent_metric(system, "makegood_agent_concurrency", "payment") is not None:
+        raise processes.Failure("the samples run, too")
+    say("  the samples are gone by MAKEGOOD_SAMPLES=0")
 
 
 def own_certificates(show):

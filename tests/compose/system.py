@@ -13,7 +13,8 @@ import tarfile
 from local import cluster, processes
 
 REPOSITORY = cluster.REPOSITORY
-PARTS = ("scheduler", "supervisor", "agent-inventory", "agent-payment", "agent-carrier")
+PARTS = ("scheduler", "supervisor", "agents")
+EDGE = ("gateway", "console")  # reached from the host
 SERVERS = ("postgres", "rabbitmq")
 ONE_SHOTS = ("setup", "roles", "migrate")
 # The limit of an engine's command on a busy machine; a build has its own limit.
@@ -74,7 +75,7 @@ class System:
         self.program = compose_program()
         self.remote_port = 8443 if self.is_tls else 8080
         self.env = dict(processes.plain_environment(), COMPOSE_PROJECT_NAME=project, COMPOSE_FILE=":".join(files), **env)
-        for name in ("AMQP", "AMQPS", "RABBITMQ", "RABBITMQ_TLS", "PROMETHEUS", "GRAFANA"):
+        for name in ("AMQP", "AMQPS", "RABBITMQ", "RABBITMQ_TLS", "PROMETHEUS", "GRAFANA", "GATEWAY", "CONSOLE"):
             self.env[f"MAKEGOOD_{name}_PORT"] = str(processes.free_port())
         self.remotes = {name: Remote(self, name) for name in cluster.SERVICES}
 
@@ -179,6 +180,18 @@ class System:
 
     def setup(self, *words):
         return self.compose("run", "--rm", "-T", "--no-deps", "setup", *words).stdout
+
+    def starts(self):
+        """When each container of the project began that is meant to go on, by its id."""
+        running = [each for each in self.inspect(*self.all_containers()) if each["State"]["Running"]]
+        return {each["Id"]: (each["Name"], each["State"]["StartedAt"]) for each in running}
+
+    def assert_untouched(self, before, what):
+        """Every container that ran before still runs, and was not started again."""
+        now = self.starts()
+        touched = sorted(name for identity, (name, began) in before.items() if now.get(identity, (name, None))[1] != began)
+        if touched:
+            raise processes.Failure(f"{what} restarted or replaced {', '.join(touched)}")
 
     def client_url(self, name):
         return self.setup("client-url", name).strip()

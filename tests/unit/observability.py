@@ -115,7 +115,7 @@ def main():
     findings += unseen_metrics(metrics)
     if seen == 0:
         findings.append("no rule and no panel names a metric of ours")
-    for part in ("scheduler", "supervisor", "agent-inventory", "agent-payment", "agent-carrier"):
+    for part in ("scheduler", "supervisor", "agents", "gateway", "console"):
         for name in ("docker-compose.yml", "deploy/observability/prometheus.yml"):
             if not re.search(rf"\b{part}\b", (SOURCE / name).read_text(encoding="utf-8")):
                 findings.append(f"{name}: does not name {part}")
