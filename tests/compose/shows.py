@@ -320,8 +320,8 @@ def canaries(show):
 def observability(show):
     """Prometheus finds every part and accepts the rules; every metric that a rule or panel names exists; Grafana starts."""
     system = show.system
-    before = system.starts()
     system.up("--no-recreate", "--scale", "agents=2")
+    before = system.starts()
     system.compose("--profile", "observability", "up", "-d", "--no-recreate", "prometheus", "grafana")
     system.wait_healthy([*PARTS, "prometheus"])
     system.assert_untouched(before, "the profile observability")
