@@ -44,6 +44,7 @@ struct mg_cli_options {
     const char *proxy_user_header, *proxy_groups_header;
     struct mg_list sets, services, labels, clients, hosts, proxy_operator_groups, cors_origins;
     int64_t client_rate, body_max;                 /* of `gateway` */
+    const char *webhooks_file, *webhook_ca_file;   /* likewise */
     const char *workflows_dir, *gateway, *console; /* of `dev` */
     const char *agent_config;                      /* of `agents` */
     int64_t drain_timeout_ms;
@@ -54,7 +55,7 @@ struct mg_cli_options {
     const char *service, *path;                                   /* of `agent test` */
     bool wants_coverage;
     bool shows_undo;
-    bool waits, is_all, is_mermaid, is_csv, is_dry_run, is_strict;
+    bool waits, is_all, is_mermaid, is_csv, is_dry_run, is_strict, has_webhook;
 };
 
 struct mg_cli {

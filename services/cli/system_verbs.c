@@ -26,7 +26,11 @@ static enum mg_class names_read(const struct mg_cli *cli, struct mg_topology_nam
                                 struct mg_err *err)
 {
     const struct mg_list *services = &cli->options.services, *clients = &cli->options.clients;
-    *ret_names = (struct mg_topology_names){services->items, clients->items, services->count, clients->count};
+    *ret_names = (struct mg_topology_names){services->items, clients->items, services->count, clients->count,
+                                            cli->options.has_webhook};
+    if (cli->options.has_webhook && clients->count == 0) {
+        return mg_err_set(err, MG_BAD_INPUT, "--webhook: name the client with --client");
+    }
     enum mg_class class = list_check(services, "--service", err);
     return class == MG_OK ? list_check(clients, "--client", err) : class;
 }

@@ -96,7 +96,7 @@ def expected():
         "operator": writes("makegood.commands", "makegood.intake", "the default exchange")
                     | reads("dead.letters", "orders.rejected", "operator.alerts") | {"make a queue that the broker names"},
         "gateway": writes("makegood.commands.gateway", *(f"makegood.intake.{name}" for name in CLIENTS))
-                   | {"make a queue that the broker names"},
+                   | reads(*(f"client.{name}.webhook" for name in CLIENTS)) | {"make a queue that the broker names"},
     }
     for name in SERVICES:
         # The last one routes the supervisors' broadcasts to its agents on to the schedulers' exchange. This is harmless: no queue
@@ -119,9 +119,9 @@ def samples(names):
 def every_user_has_the_rights_that_are_named_and_no_others(s):
     """Would catch: any right to send, receive or declare beyond those of deploy/rabbitmq/README.md."""
     words = [word for name in CLIENTS for word in ("--client", name)]
-    s.cluster.tool("broker", "apply", *words, env=s.cluster.env_of("deployer", None))
+    s.cluster.tool("broker", "apply", "--webhook", *words, env=s.cluster.env_of("deployer", None))
     exchanges, queues = samples(names_of(s, "exchanges")), samples(names_of(s, "queues"))
-    assert len(exchanges) == 2 + 9 + 2 * 2 + 2 and len(queues) == 7 + 2 * 2 + 2, (exchanges, queues)
+    assert len(exchanges) == 2 + 9 + 2 * 2 + 2 and len(queues) == 7 + 2 * 2 + 2 * 2, (exchanges, queues)
     users = ("scheduler", "supervisor", "operator", "gateway", f"agent-{SERVICES[0]}", f"client-{CLIENTS[0]}")
     for user in users: # the template has one line for all services, and one for all clients
         rights = expected()[user]

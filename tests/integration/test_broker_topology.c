@@ -132,6 +132,7 @@ START_TEST(advice_is_a_whole_command)
     assert_command("makegood.control.parcels", "makegood broker apply --service parcels");
     assert_command("makegood.intake.shop", "makegood broker apply --client shop");
     assert_command("client.shop.statuses", "makegood broker apply --client shop");
+    assert_command("client.shop.webhook", "makegood broker apply --client shop --webhook");
     assert_command("makegood.intake.", "makegood broker apply");
     assert_command("agent..requests", "makegood broker apply");
     char command[MG_APPLY_COMMAND_SIZE];

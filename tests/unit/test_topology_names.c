@@ -107,6 +107,10 @@ START_TEST(client_names_its_own_queues_only)
         ck_assert(mg_topology_is_queue_of(mg_slice_of(""), mg_slice_of(others[i])));
     }
     ck_assert(mg_topology_is_queue_of(client, mg_slice_of("client.shop.x")));
+    ck_assert(mg_topology_is_queue_of(client, mg_slice_of("client.shop.webhook")));
+    ck_assert(!mg_topology_is_queue_of(client, mg_slice_of("client.other.webhook")));
+    ck_assert(!mg_topology_is_queue_of(mg_slice_of(""), mg_slice_of("client.shop.webhook")));
+    ck_assert(mg_topology_is_queue_of(mg_slice_of(""), mg_slice_of("shop.webhook")));
     static const char *const shared[] = {"makegood.intake", ""};
     for (size_t i = 0; i < sizeof(shared) / sizeof(shared[0]); i++) {
         ck_assert(mg_topology_client(mg_slice_of(shared[i]), &client));

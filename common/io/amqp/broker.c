@@ -79,7 +79,9 @@ enum mg_class mg_broker_create(struct mg_loop *loop, const struct mg_broker_opti
     } else {
         mg_link_start(&broker->consume);
     }
-    mg_link_start(&broker->publish.link);
+    if (!options->only_consumes) {
+        mg_link_start(&broker->publish.link);
+    }
     *ret_broker = broker;
     return MG_OK;
 }

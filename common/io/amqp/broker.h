@@ -78,7 +78,8 @@ struct mg_broker_options {
     const char *name; /* connection name, shown to operators */
     struct mg_consumer consumers[MG_CONSUMERS_MAX];
     int consumer_count;
-    int64_t rank; /* rank of all its consumers, see mg_broker_set_rank */
+    int64_t rank;       /* rank of all its consumers, see mg_broker_set_rank */
+    bool only_consumes; /* it publishes nothing, so it makes no connection for that */
     /* Passively declared at each connect, ends with NULL. The state's reason names missing ones, and the
      * connection is retried. */
     const char *check_queues[2 * MG_CONSUMERS_MAX];

@@ -40,6 +40,13 @@ void mg_broker_leave(struct mg_broker *broker)
     }
 }
 
+/* A broker that only consumes has no such link. */
+static bool publish_is_up(const struct mg_publisher *publisher)
+{
+    return !publisher->link.is_started ||
+           (publisher->link.is_open && !publisher->link.is_blocked && !publisher->is_doubted);
+}
+
 static bool consume_is_up(const struct mg_broker *broker)
 {
     if (broker->consumer_count == 0) {
@@ -105,8 +112,7 @@ enum mg_reach mg_broker_reach(const struct mg_broker *broker)
 
 bool mg_broker_is_up(const struct mg_broker *broker, char *ret_reason, size_t size)
 {
-    bool is_up = broker->publish.link.is_open && !broker->publish.link.is_blocked &&
-                 !broker->publish.is_doubted && consume_is_up(broker);
+    bool is_up = publish_is_up(&broker->publish) && consume_is_up(broker);
     if (ret_reason != NULL && size > 0) {
         const char *reason = "";
         if (!is_up) {

@@ -18,7 +18,7 @@
 #define DELIVERY_LIMIT_WALKED INT32_MAX
 /* From here on the queue refuses publishers, before the broker's disk alarm stops all of them. */
 #define QUEUE_BYTES_MAX (INT64_C(1) << 30)
-#define ARGUMENTS_MAX   7
+#define ARGUMENTS_MAX   8
 #define LINE_SIZE       MG_ERR_TEXT_MAX
 #define WHAT_MAX        (LINE_SIZE - 128) /* for the problem; the rest is for kind and name */
 #define CLIENT_SUFFIX   ".statuses"
@@ -35,17 +35,19 @@ struct queue_plan {
     const char *name;
     const char *exchange; /* bound by the queue's own name; NULL: reached through the default exchange only */
     bool is_dead_end;     /* has no dead-letter exchange: dead letters end here */
-    bool is_walked;
+    bool is_walked;       /* its messages are given back without limit */
+    bool is_webhook;      /* likewise, while the target is down; and it has one active consumer */
 };
 
 static const struct queue_plan queues[] = {
-    {MG_QUEUE_DEAD, MG_EXCHANGE_DEAD, true, true}, /* first: the others' dead letters need it */
-    {MG_QUEUE_INTAKE, MG_EXCHANGE_INTAKE, false, false},
-    {MG_QUEUE_INTAKE_HIGH, MG_EXCHANGE_INTAKE, false, false},
-    {MG_QUEUE_REPLIES, MG_EXCHANGE_REPLIES, false, false},
-    {MG_QUEUE_COMMANDS, MG_EXCHANGE_COMMANDS, false, false},
-    {MG_QUEUE_ALERTS, MG_EXCHANGE_ALERTS, false, false},
-    {MG_QUEUE_REJECTED, NULL, false, true},
+    /* first: the others' dead letters need it */
+    {.name = MG_QUEUE_DEAD, .exchange = MG_EXCHANGE_DEAD, .is_dead_end = true, .is_walked = true},
+    {.name = MG_QUEUE_INTAKE, .exchange = MG_EXCHANGE_INTAKE},
+    {.name = MG_QUEUE_INTAKE_HIGH, .exchange = MG_EXCHANGE_INTAKE},
+    {.name = MG_QUEUE_REPLIES, .exchange = MG_EXCHANGE_REPLIES},
+    {.name = MG_QUEUE_COMMANDS, .exchange = MG_EXCHANGE_COMMANDS},
+    {.name = MG_QUEUE_ALERTS, .exchange = MG_EXCHANGE_ALERTS},
+    {.name = MG_QUEUE_REJECTED, .is_walked = true},
 };
 
 /* One run of apply or check. */
@@ -99,7 +101,7 @@ static enum mg_class run_services(struct run *run, const char *const *services, 
         for (int high = 0; high < 2 && class == MG_OK; high++) {
             char name[MG_QUEUE_NAME_SIZE];
             mg_topology_request_queue(services[i], high == 1, name);
-            const struct queue_plan plan = {name, MG_EXCHANGE_REQUESTS, false, false};
+            const struct queue_plan plan = {.name = name, .exchange = MG_EXCHANGE_REQUESTS};
             class = run_queue(run, &plan, err);
         }
         char exchange[MG_QUEUE_NAME_SIZE];
@@ -121,15 +123,20 @@ static enum mg_class run_services(struct run *run, const char *const *services, 
     return class;
 }
 
-static enum mg_class run_clients(struct run *run, const char *const *clients, int count, struct mg_err *err)
+static enum mg_class run_clients(struct run *run, const struct mg_topology_names *names, struct mg_err *err)
 {
     enum mg_class class = MG_OK;
-    for (int i = 0; i < count && class == MG_OK; i++) {
+    for (int i = 0; i < names->client_count && class == MG_OK; i++) {
         char name[MG_QUEUE_NAME_SIZE];
-        (void)snprintf(name, sizeof(name), MG_CLIENT_PREFIX "%s" CLIENT_SUFFIX, clients[i]);
-        const struct queue_plan plan = {name, NULL, false, false};
+        (void)snprintf(name, sizeof(name), MG_CLIENT_PREFIX "%s" CLIENT_SUFFIX, names->clients[i]);
+        const struct queue_plan plan = {.name = name};
         class = run_queue(run, &plan, err);
-        (void)snprintf(name, sizeof(name), MG_INTAKE_PREFIX "%s", clients[i]);
+        if (class == MG_OK && names->has_webhook) {
+            mg_topology_webhook_queue(names->clients[i], name);
+            const struct queue_plan webhook = {.name = name, .is_webhook = true};
+            class = run_queue(run, &webhook, err);
+        }
+        (void)snprintf(name, sizeof(name), MG_INTAKE_PREFIX "%s", names->clients[i]);
         if (class == MG_OK) {
             class = run_exchange(run, name, DIRECT, err);
         }
@@ -169,7 +176,7 @@ static enum mg_class topology_run(const struct mg_broker_address *address,
         class = run_services(&run, names->services, names->service_count, err);
     }
     if (class == MG_OK) {
-        class = run_clients(&run, names->clients, names->client_count, err);
+        class = run_clients(&run, names, err);
     }
     if (class == MG_OK) {
         (void)amqp_connection_close(run.connection,
@@ -310,7 +317,13 @@ static void queue_arguments(const struct queue_plan *plan, amqp_table_t *table)
     amqp_table_entry_t *entry = &table->entries[table->num_entries++];
     entry->key = amqp_cstring_bytes("x-delivery-limit");
     entry->value.kind = AMQP_FIELD_KIND_I32;
-    entry->value.value.i32 = plan->is_walked ? DELIVERY_LIMIT_WALKED : DELIVERY_LIMIT;
+    entry->value.value.i32 = plan->is_walked || plan->is_webhook ? DELIVERY_LIMIT_WALKED : DELIVERY_LIMIT;
+    if (plan->is_webhook) {
+        amqp_table_entry_t *single = &table->entries[table->num_entries++];
+        single->key = amqp_cstring_bytes("x-single-active-consumer");
+        single->value.kind = AMQP_FIELD_KIND_BOOLEAN;
+        single->value.value.boolean = 1;
+    }
 }
 
 static enum mg_class run_queue(struct run *run, const struct queue_plan *plan, struct mg_err *err)

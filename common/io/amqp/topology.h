@@ -42,6 +42,8 @@
 /* Prefixes of a client's name: the exchange for its orders alone, and its own queues. */
 #define MG_INTAKE_PREFIX MG_EXCHANGE_INTAKE "."
 #define MG_CLIENT_PREFIX "client."
+/* Ends the name of the queue from which gateways send a client's statuses to its webhook. */
+#define MG_WEBHOOK_SUFFIX ".webhook"
 
 /* Every exchange binds its queues by the queue's own name as routing key. */
 
@@ -50,6 +52,7 @@ void mg_topology_request_queue(const char *service, bool is_high, char ret_queue
 /* makegood.replies.<service>: the agents of a service publish here. Their user may write to no other
  * exchange, so its messages are theirs. */
 void mg_topology_reply_exchange(const char *service, char ret_exchange[MG_QUEUE_NAME_SIZE]);
+void mg_topology_webhook_queue(const char *client, char ret_queue[MG_QUEUE_NAME_SIZE]);
 /* makegood.control.<service>; and agent.<service>.control. with a dot, the prefix that older rights give to
  * its agents' control queues. */
 void mg_topology_control_exchange(const char *service, char ret_exchange[MG_QUEUE_NAME_SIZE]);
@@ -80,7 +83,8 @@ enum mg_commander mg_topology_commander(struct mg_slice exchange);
  * exchange is not for orders. The slice is part of `exchange`. */
 bool mg_topology_client(struct mg_slice exchange, struct mg_slice *ret_client);
 /* Whether a client may name `queue` as its reply queue. A client with an exchange of its own may name only
- * client.<client>.*; clients of the shared namespace may name any. */
+ * client.<client>.*; clients of the shared namespace may name any but those of webhooks, whose statuses are
+ * sent with the signature of a client. */
 bool mg_topology_is_queue_of(struct mg_slice client, struct mg_slice queue);
 /* Whether a control message from a service's `control_exchange` comes from supervisors: through
  * makegood.control, or that exchange itself. */
@@ -101,10 +105,13 @@ bool mg_topology_is_direct_reply(struct mg_slice queue);
 
 /* The services and clients of a run, besides the queues that always exist. A service has
  * agent.<service>.requests[.high], with the exchanges for its replies and its operator settings. A client has
- * client.<client>.statuses, in case it may not make its own queue, with the exchange for its orders. */
+ * client.<client>.statuses, in case it may not make its own queue, with the exchange for its orders. With
+ * `has_webhook` each client has client.<client>.webhook, too. One of its consumers is active, so several
+ * gateways send in turn. */
 struct mg_topology_names {
     const char *const *services, *const *clients;
     int service_count, client_count;
+    bool has_webhook;
 };
 
 /* Makes missing objects; blocks (for the tool). For an object with other arguments the error states the

@@ -9,17 +9,22 @@
 
 #define APPLY "makegood broker apply"
 
-/* Prefix and suffix of a service's or client's name, and the option that takes it. */
+/* Prefix and suffix of a service's or client's name, the option that takes it, and a flag beside it or "". */
 static const struct {
-    const char *prefix, *suffix, *option;
+    const char *prefix, *suffix, *option, *flag;
 } PATTERNS[] = {
-    {"agent.", ".requests", "--service"},        {"agent.", ".requests.high", "--service"},
-    {MG_EXCHANGE_REPLIES ".", "", "--service"},  {MG_EXCHANGE_CONTROL ".", "", "--service"},
-    {MG_CLIENT_PREFIX, ".statuses", "--client"}, {MG_INTAKE_PREFIX, "", "--client"},
+    {"agent.", ".requests", "--service", ""},
+    {"agent.", ".requests.high", "--service", ""},
+    {MG_EXCHANGE_REPLIES ".", "", "--service", ""},
+    {MG_EXCHANGE_CONTROL ".", "", "--service", ""},
+    {MG_CLIENT_PREFIX, ".statuses", "--client", ""},
+    {MG_CLIENT_PREFIX, MG_WEBHOOK_SUFFIX, "--client", " --webhook"},
+    {MG_INTAKE_PREFIX, "", "--client", ""},
 };
 
-/* " --service parcels" for an object of that service; "" for one that apply always makes. */
-static void option_write(const char *name, char ret_option[MG_QUEUE_NAME_SIZE])
+/* " --service parcels" for an object of that service; "" for one that apply always makes. Returns the flag.
+ */
+static const char *option_write(const char *name, char ret_option[MG_QUEUE_NAME_SIZE])
 {
     size_t len = strlen(name);
     ret_option[0] = '\0';
@@ -29,9 +34,10 @@ static void option_write(const char *name, char ret_option[MG_QUEUE_NAME_SIZE])
             strcmp(name + len - behind, PATTERNS[i].suffix) == 0) {
             (void)snprintf(ret_option, MG_QUEUE_NAME_SIZE, " %s %.*s", PATTERNS[i].option,
                            (int)(len - before - behind), name + before);
-            return;
+            return PATTERNS[i].flag;
         }
     }
+    return "";
 }
 
 /* As a whole word: "--service pay" is not in "--service payment". */
@@ -46,17 +52,22 @@ static bool has_option(const char *command, const char *option)
     return false;
 }
 
+static void option_add(char command[MG_APPLY_COMMAND_SIZE], const char *option)
+{
+    size_t len = strlen(command);
+    if (option[0] != '\0' && len + strlen(option) < MG_APPLY_COMMAND_SIZE && !has_option(command, option)) {
+        memcpy(command + len, option, strlen(option) + 1);
+    }
+}
+
 void mg_topology_apply_command(const char *const *names, int count, char ret_command[MG_APPLY_COMMAND_SIZE])
 {
     char option[MG_QUEUE_NAME_SIZE];
     (void)snprintf(ret_command, MG_APPLY_COMMAND_SIZE, APPLY);
     for (int i = 0; i < count; i++) {
-        size_t len = strlen(ret_command);
-        option_write(names[i], option);
-        if (option[0] != '\0' && len + strlen(option) < MG_APPLY_COMMAND_SIZE &&
-            !has_option(ret_command, option)) {
-            memcpy(ret_command + len, option, strlen(option) + 1);
-        }
+        const char *flag = option_write(names[i], option);
+        option_add(ret_command, option);
+        option_add(ret_command, flag);
     }
 }
 

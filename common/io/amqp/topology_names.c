@@ -89,10 +89,22 @@ bool mg_topology_client(struct mg_slice exchange, struct mg_slice *ret_client)
     return true;
 }
 
+void mg_topology_webhook_queue(const char *client, char ret_queue[MG_QUEUE_NAME_SIZE])
+{
+    (void)snprintf(ret_queue, MG_QUEUE_NAME_SIZE, MG_CLIENT_PREFIX "%s" MG_WEBHOOK_SUFFIX, client);
+}
+
+static bool is_webhook_queue(struct mg_slice queue)
+{
+    size_t len = strlen(MG_WEBHOOK_SUFFIX);
+    return topology_starts_with(queue, MG_CLIENT_PREFIX) && queue.len >= len &&
+           memcmp(queue.data + queue.len - len, MG_WEBHOOK_SUFFIX, len) == 0;
+}
+
 bool mg_topology_is_queue_of(struct mg_slice client, struct mg_slice queue)
 {
     if (client.len == 0) {
-        return true;
+        return !is_webhook_queue(queue);
     }
     size_t prefix = strlen(MG_CLIENT_PREFIX);
     return queue.len > prefix + client.len && topology_starts_with(queue, MG_CLIENT_PREFIX) &&
