@@ -4,6 +4,7 @@
 #include <openssl/core_names.h>
 #include <openssl/evp.h>
 #include <openssl/params.h>
+#include <string.h>
 
 size_t mg_hmac(enum mg_hash hash, struct mg_slice key, const struct mg_slice *parts, int count,
                uint8_t ret_digest[MG_HMAC_MAX])
@@ -29,9 +30,10 @@ size_t mg_hmac(enum mg_hash hash, struct mg_slice key, const struct mg_slice *pa
     return is_good ? len : 0;
 }
 
+static const char DIGITS[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+
 void mg_buf_append_base64(struct mg_buf *buf, struct mg_slice bytes)
 {
-    static const char DIGITS[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
     for (size_t i = 0; i < bytes.len; i += 3) {
         size_t left = bytes.len - i;
         uint32_t bits = 0;
@@ -48,4 +50,27 @@ void mg_buf_append_base64(struct mg_buf *buf, struct mg_slice bytes)
         }
         mg_buf_append(buf, four, sizeof(four));
     }
+}
+
+bool mg_base64_read(struct mg_slice text, uint8_t *ret_bytes, size_t size, size_t *ret_len)
+{
+    size_t padding =
+        text.len >= 2 && text.data[text.len - 1] == '=' ? 1U + (text.data[text.len - 2] == '=') : 0;
+    size_t digits = text.len - padding, len = digits * 3 / 4;
+    uint32_t bits = 0;
+    if (text.len % 4 != 0 || len > size) {
+        return false;
+    }
+    for (size_t i = 0; i < digits; i++) {
+        const char *digit = memchr(DIGITS, text.data[i], sizeof(DIGITS) - 1);
+        if (digit == NULL) {
+            return false;
+        }
+        bits = bits << 6 | (uint32_t)(digit - DIGITS);
+        if (i % 4 != 0) { /* each digit but the first of four ends a byte */
+            ret_bytes[i / 4 * 3 + i % 4 - 1] = (uint8_t)(bits >> (6 - 2 * (i % 4)));
+        }
+    }
+    *ret_len = len;
+    return true;
 }

@@ -15,5 +15,7 @@ size_t mg_hmac(enum mg_hash hash, struct mg_slice key, const struct mg_slice *pa
                uint8_t ret_digest[MG_HMAC_MAX]);
 
 void mg_buf_append_base64(struct mg_buf *buf, struct mg_slice bytes); /* with padding */
+/* False: it is no base64 with padding, or has more than `size` bytes. */
+bool mg_base64_read(struct mg_slice text, uint8_t *ret_bytes, size_t size, size_t *ret_len);
 
 #endif

@@ -55,3 +55,22 @@ enum mg_class mg_status_parse(struct mg_slice body, struct mg_status_message *re
     *ret_status = status;
     return MG_OK;
 }
+
+enum mg_class mg_status_identify(struct mg_slice body, struct mg_status_identity *ret_identity,
+                                 struct mg_err *err)
+{
+    struct mg_json_faults faults = {.err = err};
+    struct mg_json_object object;
+    struct mg_status_identity identity = {0};
+
+    if (!mg_json_message_open(&object, &faults, body, &MG_JSON_LIMITS_DATA, NAMES, MG_JSON_UNKNOWN_IGNORED)) {
+        return faults.class;
+    }
+    mg_json_get_order_id(&object, "order_id", MG_OPTIONAL, identity.order_id);
+    identity.seq = (uint64_t)mg_json_get_integer(&object, "seq", MG_REQUIRED, 0, INT64_MAX, 0);
+    identity.at_ms = mg_json_get_time(&object, "at");
+    if (faults.class == MG_OK) {
+        *ret_identity = identity;
+    }
+    return faults.class;
+}

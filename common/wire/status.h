@@ -25,4 +25,13 @@ void mg_status_write(const struct mg_status_message *status, struct mg_buf *ret_
 enum mg_class mg_status_parse(struct mg_slice body, struct mg_status_message *ret_status,
                               struct mg_err *err) MG_MUSTCHECK;
 
+/* Only that which identifies a status, of any version and with any word, for those that pass it on. */
+struct mg_status_identity {
+    char order_id[MG_ORDER_ID_MAX + 1]; /* these three as above */
+    uint64_t seq;
+    int64_t at_ms;
+};
+enum mg_class mg_status_identify(struct mg_slice body, struct mg_status_identity *ret_identity,
+                                 struct mg_err *err) MG_MUSTCHECK;
+
 #endif

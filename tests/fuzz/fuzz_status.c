@@ -25,6 +25,24 @@ static void try_status(struct mg_slice body)
     fuzz_require_same(&first, &second);
 }
 
+/* A status is identified exactly as it is read; a gateway identifies others, too. */
+static void try_identity(struct mg_slice body)
+{
+    struct mg_status_message status;
+    struct mg_status_identity identity;
+    struct mg_err err, other;
+    FUZZ_POISON(identity);
+    enum mg_class class = mg_status_identify(body, &identity, &err);
+    bool is_status = mg_status_parse(body, &status, &other) == MG_OK;
+    if (class != MG_OK) {
+        FUZZ_REQUIRE(!is_status);
+        FUZZ_REQUIRE_REFUSAL(class, err, identity);
+        return;
+    }
+    FUZZ_REQUIRE(!is_status || (status.seq == identity.seq && status.at_ms == identity.at_ms &&
+                                strcmp(status.order_id, identity.order_id) == 0));
+}
+
 static void try_alert(struct mg_slice body)
 {
     struct mg_alert_message alert, again;
@@ -50,6 +68,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     struct mg_slice body = {(const char *)data, size};
     try_status(body);
+    try_identity(body);
     try_alert(body);
     return 0;
 }
