@@ -10,6 +10,8 @@ static struct mg_gateway_options options_of(const struct mg_cli *cli)
                                        .cert_file = options->listen_cert_file,
                                        .key_file = options->listen_key_file,
                                        .tokens_file = options->tokens_file,
+                                       .webhooks_file = options->webhooks_file,
+                                       .webhook_ca_file = options->webhook_ca_file,
                                        .rate_per_s = options->client_rate,
                                        .body_max = options->body_max,
                                        .origins = &options->cors_origins,

@@ -1,6 +1,7 @@
 /* Declarations shared by the gateway's files. route.c dispatches, clients.c authenticates, answer.c sends.
  * submit.c and batch.c post orders by post.c; recent.c and kept.c help it to refuse. read.c, list.c, events.c
- * and cancel.c are about orders that exist; wait.c and observe.c bring them the changes of orders. */
+ * and cancel.c are about orders that exist; wait.c and observe.c bring them the changes of orders. hooks.c
+ * sends statuses to clients (hook.h). */
 #ifndef MG_GATEWAY_CALL_H
 #define MG_GATEWAY_CALL_H
 
@@ -100,6 +101,7 @@ struct mg_gateway {
     struct mg_waits *waits;
     struct mg_streams *streams;
     struct mg_batches *batches;
+    struct mg_hooks *hooks;
     struct mg_call_queue calls; /* under way */
 };
 
@@ -202,6 +204,19 @@ void mg_streams_destroy(struct mg_streams *streams);              /* after the H
 
 struct mg_batches *mg_batches_create(struct mg_gateway *gateway); /* NULL: no memory */
 void mg_batches_destroy(struct mg_batches *batches); /* after the store and the broker; accepts NULL */
+
+/* ---- hooks.c: statuses that are sent to clients ---- */
+
+/* MG_BAD_INPUT: the file of webhooks, or one that it names, is not valid. */
+enum mg_class mg_hooks_check(const struct mg_gateway_options *options, struct mg_err *err) MG_MUSTCHECK;
+struct mg_hooks *mg_hooks_create(struct mg_gateway *gateway, struct mg_err *err);
+void mg_hooks_destroy(struct mg_hooks *hooks); /* before the store; accepts NULL */
+enum mg_class mg_hooks_reload(struct mg_hooks *hooks, struct mg_err *err) MG_MUSTCHECK;
+enum mg_class mg_hooks_set_amqp_url(struct mg_hooks *hooks, const char *url, struct mg_err *err) MG_MUSTCHECK;
+/* The queue for the statuses of this client's orders. NULL: it has no webhook. */
+const char *mg_hooks_queue(const struct mg_hooks *hooks, const char *client);
+/* False: the queue of one cannot be read; `ret_reason` names the first. */
+bool mg_hooks_are_up(const struct mg_hooks *hooks, char *ret_reason, size_t size);
 
 /* ---- route.c ---- */
 

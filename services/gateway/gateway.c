@@ -21,6 +21,7 @@ bool mg_gateway_is_ready(void *arg, char *ret_reason, size_t size)
     return mg_store_is_ready(gateway->store, ret_reason, size) &&
            mg_commander_is_up(gateway->commander, ret_reason, size) &&
            mg_clients_are_known(gateway->clients, ret_reason, size) &&
+           mg_hooks_are_up(gateway->hooks, ret_reason, size) &&
            mg_vitals_are_good(gateway->vitals, ret_reason, size);
 }
 
@@ -51,7 +52,10 @@ enum mg_class mg_gateway_check(const struct mg_gateway_options *options, struct 
     if (class == MG_OK) {
         class = mg_dsn_check(options->pg_dsn, options->broker.is_plaintext_allowed, err);
     }
-    return class == MG_OK ? mg_clients_check(options, err) : class;
+    if (class == MG_OK) {
+        class = mg_clients_check(options, err);
+    }
+    return class == MG_OK ? mg_hooks_check(options, err) : class;
 }
 
 static void store_changed(void *arg, bool is_up, const char *reason)
@@ -115,7 +119,8 @@ static enum mg_class parts_create(struct mg_gateway *gateway, struct mg_err *err
         return mg_err_set(err, MG_TRANSIENT, NO_MEMORY);
     }
     gateway->clients = mg_clients_create(gateway, err);
-    if (gateway->clients == NULL) {
+    gateway->hooks = gateway->clients != NULL ? mg_hooks_create(gateway, err) : NULL;
+    if (gateway->hooks == NULL) {
         return err->class;
     }
     const struct mg_http_server_options http = http_options(gateway->options, gateway);
@@ -153,6 +158,7 @@ void mg_gateway_destroy(struct mg_gateway *gateway)
     }
     mg_http_server_destroy(gateway->http); /* first, because requests wait for the parts below */
     mg_vitals_destroy(gateway->vitals);
+    mg_hooks_destroy(gateway->hooks);
     mg_clients_destroy(gateway->clients);
     mg_commander_destroy(gateway->commander);
     mg_store_destroy(gateway->store);
@@ -180,7 +186,9 @@ int mg_gateway_port(const struct mg_gateway *gateway)
 
 static enum mg_class take_url(void *arg, const char *text, struct mg_err *err)
 {
-    return mg_commander_set_url(((struct mg_gateway *)arg)->commander, text, err);
+    struct mg_gateway *gateway = arg;
+    enum mg_class class = mg_commander_set_url(gateway->commander, text, err);
+    return class == MG_OK ? mg_hooks_set_amqp_url(gateway->hooks, text, err) : class;
 }
 
 static enum mg_class take_dsn(void *arg, const char *text, struct mg_err *err)
@@ -197,6 +205,9 @@ void mg_gateway_reload(struct mg_gateway *gateway)
         mg_reread_secret(config, "pg-dsn", take_dsn, gateway);
     }
     mg_reread_log("tokens-file", mg_clients_reload(gateway->clients, &err), &err);
+    if (gateway->options->webhooks_file[0] != '\0') {
+        mg_reread_log("webhooks-file", mg_hooks_reload(gateway->hooks, &err), &err);
+    }
     if (gateway->options->cert_file[0] != '\0') {
         mg_reread_log("listen-cert-file", mg_http_server_reload(gateway->http, &err), &err);
     }

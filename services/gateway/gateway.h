@@ -22,6 +22,9 @@ struct mg_gateway_options {
     /* One line for each token: rights (submit, read, cancel; separated by commas), client, SHA-256 of the
      * token in hexadecimal. Required. */
     const char *tokens_file;
+    /* One line for each webhook: client, URL, file of its secrets. "": none. */
+    const char *webhooks_file;
+    const char *webhook_ca_file;   /* PEM, for the certificates of their targets; "": the system's CAs */
     int64_t rate_per_s;            /* requests of one client, as many at once */
     int64_t body_max;              /* bytes of a submission */
     const struct mg_list *origins; /* of pages that may use the gateway from a browser (CORS) */
@@ -41,7 +44,8 @@ void mg_gateway_destroy(struct mg_gateway *gateway); /* accepts NULL */
 /* For a struct mg_gateway: whether orders can be posted; `ret_reason` names the missing part. */
 bool mg_gateway_is_ready(void *gateway, char *ret_reason, size_t size);
 int mg_gateway_port(const struct mg_gateway *gateway);
-/* Reads secrets, tokens and certificate again and logs the result; an invalid one stays as it was. */
+/* Reads secrets, tokens, webhooks and certificate again and logs the result; an invalid one stays as it was.
+ */
 void mg_gateway_reload(struct mg_gateway *gateway);
 
 #endif

@@ -124,6 +124,7 @@ static void order_publish(struct mg_post *post, const struct mg_submission *subm
         .routing_key = submission->is_high ? MG_QUEUE_INTAKE_HIGH : MG_QUEUE_INTAKE,
         .type = "submission",
         .message_id = submission->order_id[0] == '\0' ? message_id : post->order_id,
+        .reply_to = mg_hooks_queue(post->gateway->hooks, client),
         .traceparent = post->traceparent,
         .body = post->body};
     mg_recent_note(post->gateway->recent, client, post->order_id, post->digest);

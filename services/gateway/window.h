@@ -1,0 +1,85 @@
+/*
+ * The statuses of one webhook that are in hand, and which of them may be sent now: those of one order
+ * strictly by `seq`, one at a time; of different orders several at once. A target that fails gets one request
+ * at a time, more and more seldom. No I/O, and the clock is a parameter.
+ */
+#ifndef MG_GATEWAY_WINDOW_H
+#define MG_GATEWAY_WINDOW_H
+
+#include <sys/queue.h>
+
+#include "core/model.h"
+#include "io/amqp/broker.h"
+#include "wire/status.h"
+
+/* Requests under way to one target: as many as a small receiver takes at once. */
+#define MG_WINDOW_CALLS_MAX 8
+/* Failures in a row after which a target counts as down: more than one bad status causes by itself. */
+#define MG_WINDOW_DOWN_AFTER 5
+/* Waits between two tries: full jitter below a bound that doubles. A target that is back is found within a
+ * minute, and one that is down gets two requests a minute. */
+#define MG_WINDOW_BACKOFF_MS     1000
+#define MG_WINDOW_BACKOFF_MAX_MS 60000
+
+struct mg_window_status {
+    TAILQ_ENTRY(mg_window_status) entry;
+    struct mg_delivery *delivery; /* NULL: read from the database */
+    struct mg_status_identity identity;
+    struct mg_slice body; /* the delivery's, or behind this struct */
+    int64_t failed_ms;    /* its first failure, by the clock since boot; 0: none */
+};
+TAILQ_HEAD(mg_window_queue, mg_window_status);
+
+/* The statuses of one order, in their turn. */
+struct mg_window_line {
+    TAILQ_ENTRY(mg_window_line) entry;
+    void *owner; /* free for the caller */
+    char order_id[MG_ORDER_ID_MAX + 1];
+    struct mg_window_queue statuses; /* by seq */
+    bool is_busy;
+    struct mg_window_status *sent; /* set by the caller: the one under way; NULL: none */
+    uint32_t failures;             /* in a row */
+    int64_t retry_at_ms;
+};
+
+struct mg_window {
+    TAILQ_HEAD(, mg_window_line) lines; /* the one that has waited longest first */
+    int busy_count;
+    bool is_down;
+    uint32_t failures;        /* in a row, of any line */
+    int64_t retry_at_ms;      /* while it is down */
+    int64_t failing_since_ms; /* 0: the last request was taken, or there was none */
+    int64_t taken_at_ms;      /* 0: none */
+    struct mg_window_memory *memory;
+};
+
+bool mg_window_init(struct mg_window *window); /* false: no memory */
+/* The caller has removed all lines. */
+void mg_window_finish(struct mg_window *window);
+
+/* Puts the status, which the window keeps, into its order's line. NULL: no memory; the status stays the
+ * caller's. */
+struct mg_window_line *mg_window_add(struct mg_window *window, struct mg_window_status *status);
+/* The line that is next, which is busy from now on. NULL: none may be sent now; `*ret_wait_ms` is the time
+ * until one may, or -1: at the next change. */
+struct mg_window_line *mg_window_next(struct mg_window *window, int64_t now_ms, int64_t *ret_wait_ms);
+
+/* Each of these ends a line's turn. */
+/* The target has taken the sent status, which the caller has removed. */
+void mg_window_taken(struct mg_window *window, struct mg_window_line *line, int64_t now_ms);
+/* It has not. `retry_after_ms`: -1: none. True: the target counts as down from now on. */
+bool mg_window_failed(struct mg_window *window, struct mg_window_line *line, int64_t retry_after_ms,
+                      uint64_t random, int64_t now_ms);
+/* The line could not be sent, for no fault of the target. */
+void mg_window_defer(struct mg_window *window, struct mg_window_line *line, int64_t until_ms);
+/* Every line may go at once, as to a new target. */
+void mg_window_restart(struct mg_window *window);
+/* Frees a line without statuses; a busy one's turn ends. */
+void mg_window_drop(struct mg_window *window, struct mg_window_line *line);
+
+/* The seq of the last status of an order that the target has taken, as far as it is remembered; -1: not
+ * known. It is forgotten with the process, and behind some thousand other orders. */
+int64_t mg_window_last(const struct mg_window *window, const char *order_id);
+void mg_window_note(struct mg_window *window, const char *order_id, int64_t seq);
+
+#endif

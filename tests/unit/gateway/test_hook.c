@@ -1,0 +1,396 @@
+/*
+ * Would catch: statuses of one order out of order or with a gap; a status that is acked before its target has
+ * taken it, or lost; a target that is down and gets a flood, or is not found when it is back; an order that
+ * holds up others; a delivery that is held until the broker ends the connection.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "../suite.h"
+#include "fakes.h"
+#include "gateway/window.h"
+
+START_TEST(statuses_of_one_order_go_one_by_one_and_those_of_others_beside_them)
+{
+    fake_deliver("a1");
+    fake_deliver("a3");
+    fake_deliver("a2");
+    fake_deliver("b1");
+    fake_expect("send:a1 send:b1");
+    fake_answer("a1", 200);
+    fake_expect("ack:a1 send:a2");
+    fake_answer("a2", 204);
+    fake_answer("b1", 202);
+    fake_expect("ack:a2 send:a3 ack:b1");
+    fake_answer("a3", 299);
+    fake_deliver("a2");
+    fake_deliver("a4");
+    fake_expect("ack:a3 send:a2");
+    fake_answer("a2", 200);
+    fake_expect("ack:a2 send:a4");
+}
+END_TEST
+
+START_TEST(a_rejection_has_no_predecessor_and_each_is_sent)
+{
+    fake_deliver("a0");
+    fake_answer("a0", 200);
+    fake_deliver("a0");
+    fake_answer("a0", 200);
+    fake_deliver("a1");
+    fake_expect("send:a0 ack:a0 send:a0 ack:a0 send:a1");
+}
+END_TEST
+
+START_TEST(a_status_that_overtook_others_waits_for_them)
+{
+    fake_deliver("a3"); /* after a restart, or behind statuses that are owed */
+    fake_deliver("b1");
+    fake_expect("ask:a>0 send:b1");
+    fake_deliver("a2"); /* meanwhile one of them arrives */
+    fake_rows(true, 1, 2);
+    fake_expect("send:a1");
+    fake_answer("a1", 200);
+    fake_answer("a2", 200);
+    fake_expect("send:a2 ack:a2 send:a3");
+    fake_answer("a3", 200);
+    fake_deliver("a5");
+    fake_expect("ack:a3 ask:a>3");
+    fake_rows(true, 4, 6);
+    fake_answer("a4", 200);
+    fake_answer("a5", 200);
+    fake_expect("send:a4 send:a5 ack:a5");
+    fake_deliver("a4");
+    fake_answer("a4", 200);
+    fake_deliver("a6");
+    fake_expect("send:a4 ack:a4 send:a6");
+}
+END_TEST
+
+START_TEST(copies_of_a_status_in_hand_are_acked_with_it)
+{
+    fake_deliver("a1");
+    fake_deliver("a2");
+    fake_deliver("a1");
+    fake_deliver("a2");
+    fake_answer("a1", 200);
+    fake_answer("a2", 200);
+    fake_expect("send:a1 ack:a1 ack:a1 send:a2 ack:a2 ack:a2");
+}
+END_TEST
+
+START_TEST(what_the_history_does_not_have_is_not_waited_for)
+{
+    fake_deliver("a3");
+    fake_expect("ask:a>0");
+    fake_rows(false, 0, 0);
+    fake_expect("archive:a>0");
+    fake_rows(true, 1, 1);
+    fake_answer("a1", 200);
+    fake_expect("send:a1 ask:a>1");
+    fake_rows(true, 3, 3);
+    fake_expect("send:a3");
+    fake_answer("a3", 200);
+    fake_deliver("b9");
+    fake_expect("ack:a3 ask:b>0");
+    fake_rows(false, 0, 0);
+    fake_rows(false, 0, 0);
+    fake_expect("archive:b>0 send:b9");
+}
+END_TEST
+
+START_TEST(a_database_that_is_down_delays_only_what_needs_it)
+{
+    fake_deliver("a3");
+    fake_rows_fail();
+    fake_deliver("b1");
+    fake_answer("b1", 200);
+    fake_expect("ask:a>0 send:b1 ack:b1");
+    fake_pass(999);
+    fake_expect("");
+    fake_pass(1);
+    fake_rows(true, 1, 2);
+    fake_expect("ask:a>0 send:a1");
+}
+END_TEST
+
+START_TEST(an_order_that_is_refused_delays_no_other)
+{
+    fake_deliver("a1");
+    fake_deliver("b1");
+    fake_answer("a1", 500);
+    fake_answer("b1", 200);
+    fake_deliver("b2");
+    fake_answer("b2", 200);
+    fake_expect("send:a1 send:b1 ack:b1 send:b2 ack:b2");
+    fake_pass(999);
+    fake_expect("");
+    fake_pass(1);
+    fake_expect("send:a1");
+    fake_answer("a1", -1);
+    fake_pass(1999);
+    fake_expect("");
+    fake_pass(1);
+    fake_expect("send:a1");
+    ck_assert_int_eq(fake.log_count, 0);
+}
+END_TEST
+
+START_TEST(an_answer_names_the_time_of_the_next_try)
+{
+    fake_deliver("a1");
+    fake_answer_later("a1", 429, 30000);
+    fake_expect("send:a1");
+    fake_pass(29999);
+    fake_expect("");
+    fake_pass(1);
+    fake_expect("send:a1");
+}
+END_TEST
+
+START_TEST(a_target_has_so_many_requests_at_once)
+{
+    char name[8];
+    for (int i = 0; i < 12; i++) {
+        (void)snprintf(name, sizeof(name), "%c1", 'a' + i);
+        fake_deliver(name);
+    }
+    fake_expect("send:a1 send:b1 send:c1 send:d1 send:e1 send:f1 send:g1 send:h1");
+    fake_answer("c1", 200);
+    fake_expect("ack:c1 send:i1");
+}
+END_TEST
+
+static void go_down(void)
+{
+    fake_deliver("a1");
+    fake_deliver("b1");
+    fake_deliver("b2");
+    fake_deliver("c1");
+    for (int i = 0; i < 5; i++) {
+        fake_pass(4000);
+        char name[8] = {fake.requests[fake.request_count - 1].body[19], '1', '\0'};
+        for (int k = 0; k < fake.request_count; k++) {
+            if (fake.requests[k].is_open) {
+                name[0] = fake.requests[k].body[19];
+                fake_answer(name, 503);
+                break;
+            }
+        }
+    }
+}
+
+START_TEST(a_target_that_is_down_gets_one_request_at_a_time_and_ever_fewer)
+{
+    int64_t waits[16];
+    go_down();
+    for (int i = 0; i < fake.request_count; i++) { /* those that were under way when it went down */
+        if (fake.requests[i].is_open) {
+            char name[8] = {fake.requests[i].body[19], '1', '\0'};
+            fake_answer(name, 503);
+        }
+    }
+    ck_assert_int_eq(fake.log_count, 1);
+    for (int i = 0; i < 16; i++) {
+        int before = fake.request_count;
+        int64_t since_ms = fake.boot_ms;
+        while (fake.request_count == before) {
+            fake_pass(1);
+        }
+        waits[i] = fake.boot_ms - since_ms;
+        fake_pass(20000);
+        ck_assert_int_eq(fake.request_count, before + 1); /* one at a time */
+        char name[8] = {fake.requests[before].body[19], '1', '\0'};
+        fake_answer(name, i % 2 == 0 ? 500 : -1);
+    }
+    ck_assert_int_eq(waits[15], 60000);
+    for (int i = 1; i < 16; i++) {
+        ck_assert_int_ge(waits[i], waits[i - 1]);
+    }
+    ck_assert_int_eq(fake.log_count, 1);
+    fake.story[0] = '\0';
+    fake_pass(60000);
+    char probe[8] = {fake.requests[fake.request_count - 1].body[19], '1', '\0'};
+    fake_answer(probe, 200);
+    int open = 0;
+    for (int i = 0; i < fake.request_count; i++) {
+        open += fake.requests[i].is_open;
+    }
+    ck_assert_int_ge(open, 2); /* all others at once */
+}
+END_TEST
+
+START_TEST(a_try_has_the_time_of_its_own_and_the_id_of_its_status)
+{
+    fake_deliver("a1");
+    fake_answer("a1", 500);
+    fake_pass(5000);
+    ck_assert_int_eq(fake.request_count, 2);
+    ck_assert_str_eq(fake.requests[0].id, fake.requests[1].id);
+    ck_assert(mg_uuid_is_valid(fake.requests[0].id));
+    ck_assert_str_eq(fake.requests[0].body, fake.requests[1].body);
+    ck_assert_str_eq(fake.requests[0].timestamp, "1769862897");
+    ck_assert_str_eq(fake.requests[1].timestamp, "1769862898");
+    ck_assert_str_ne(fake.requests[0].signature, fake.requests[1].signature);
+    ck_assert(strncmp(fake.requests[0].signature, "v1,", 3) == 0);
+}
+END_TEST
+
+START_TEST(a_delivery_is_given_back_before_the_broker_takes_it)
+{
+    fake_deliver("a1");
+    fake_answer("a1", 500);
+    fake_deliver("a2");
+    fake_pass(9 * 60 * 1000);
+    mg_hook_look(fake.hook);
+    ck_assert_ptr_null(strstr(fake.story, "requeue"));
+    for (int i = 0; i < fake.request_count; i++) {
+        if (fake.requests[i].is_open) {
+            fake_answer("a1", 500);
+        }
+    }
+    fake.story[0] = '\0';
+    fake_pass(60 * 1000 - 1);
+    if (fake.requests[fake.request_count - 1].is_open) {
+        mg_hook_look(fake.hook); /* not one that is under way */
+        ck_assert_ptr_null(strstr(fake.story, "requeue"));
+        fake_answer("a1", 500);
+    }
+    fake.story[0] = '\0';
+    fake_pass(1);
+    mg_hook_look(fake.hook);
+    fake_expect("requeue:a1 requeue:a2");
+    fake_deliver("a1");
+    fake_expect(fake.requests[fake.request_count - 1].is_open ? "send:a1" : "");
+}
+END_TEST
+
+START_TEST(a_status_that_alone_is_refused_for_a_day_is_set_aside)
+{
+    fake_deliver("a1");
+    fake_deliver("a2");
+    fake_answer("a1", 400);
+    fake.wall_ms += INT64_C(24) * 60 * 60 * 1000;
+    fake_pass(1000);
+    fake_answer("a1", 400); /* nothing shows that the target takes others */
+    fake_deliver("b1");
+    fake_expect("send:a1 send:a1 send:b1");
+    fake_answer("b1", 200);
+    fake_pass(2000);
+    fake_expect("ack:b1 send:a1");
+    fake_answer("a1", 400);
+    fake_expect("reject:a1 send:a2");
+    fake_answer("a2", 200);
+    fake_deliver("a1"); /* an operator requeues it */
+    fake_expect("ack:a2 send:a1");
+    ck_assert_int_eq(fake.log_count, 1);
+}
+END_TEST
+
+START_TEST(a_young_status_is_not_set_aside)
+{
+    fake_deliver("a1");
+    fake_answer("a1", 400);
+    fake_deliver("b1");
+    fake_answer("b1", 200);
+    fake.wall_ms += INT64_C(24) * 60 * 60 * 1000 - 10000;
+    fake_pass(1000);
+    fake_answer("a1", 400);
+    fake_expect("send:a1 send:b1 ack:b1 send:a1");
+}
+END_TEST
+
+START_TEST(bytes_that_are_no_status_are_set_aside)
+{
+    fake_deliver("?");
+    fake_deliver("-");
+    fake_deliver("a1");
+    fake_expect("reject:? reject:- send:a1");
+}
+END_TEST
+
+START_TEST(a_new_address_is_tried_at_once)
+{
+    struct mg_hook_target same = fake_target("https://shop.example.org/");
+    struct mg_hook_target moved = fake_target("https://new.example.org/");
+    fake_deliver("a1");
+    fake_answer_later("a1", 410, 60000);
+    mg_hook_set_target(fake.hook, &same);
+    fake_expect("send:a1");
+    mg_hook_set_target(fake.hook, &moved);
+    fake_expect("send:a1");
+    ck_assert_str_eq(fake.requests[1].url, "https://new.example.org/");
+}
+END_TEST
+
+START_TEST(a_request_that_cannot_begin_is_a_failure)
+{
+    fake.refuses_calls = true;
+    fake_deliver("a1");
+    fake_expect("refused:a1");
+    fake.refuses_calls = false;
+    fake_pass(1000);
+    fake_expect("send:a1");
+}
+END_TEST
+
+START_TEST(an_end_with_work_in_hand_frees_all_of_it)
+{
+    fake_deliver("a1");
+    fake_deliver("a2");
+    fake_deliver("b3");
+    mg_hook_destroy(fake.hook);
+    fake.hook = NULL;
+    fake_rows(true, 1, 2); /* the answer to a question of the hook that is gone */
+}
+END_TEST
+
+START_TEST(an_order_is_remembered_among_thousands)
+{
+    struct mg_window window;
+    char order_id[16];
+    ck_assert(mg_window_init(&window));
+    for (int i = 0; i < 4000; i++) {
+        (void)snprintf(order_id, sizeof(order_id), "order-%d", i);
+        mg_window_note(&window, order_id, i);
+    }
+    int known = 0;
+    for (int i = 0; i < 4000; i++) {
+        (void)snprintf(order_id, sizeof(order_id), "order-%d", i);
+        known += mg_window_last(&window, order_id) == i;
+    }
+    ck_assert_int_gt(known, 3700); /* of sets with four places, 5 in 100 get a fifth order */
+    ck_assert_int_eq(mg_window_last(&window, "order-4000"), -1);
+    mg_window_note(&window, "order-3999", 7);
+    ck_assert_int_eq(mg_window_last(&window, "order-3999"), 7);
+    mg_window_finish(&window);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("hook");
+    TCase *tests = tcase_create("hook");
+    tcase_add_checked_fixture(tests, fake_start, fake_end);
+    tcase_add_test(tests, statuses_of_one_order_go_one_by_one_and_those_of_others_beside_them);
+    tcase_add_test(tests, a_rejection_has_no_predecessor_and_each_is_sent);
+    tcase_add_test(tests, a_status_that_overtook_others_waits_for_them);
+    tcase_add_test(tests, copies_of_a_status_in_hand_are_acked_with_it);
+    tcase_add_test(tests, what_the_history_does_not_have_is_not_waited_for);
+    tcase_add_test(tests, a_database_that_is_down_delays_only_what_needs_it);
+    tcase_add_test(tests, an_order_that_is_refused_delays_no_other);
+    tcase_add_test(tests, an_answer_names_the_time_of_the_next_try);
+    tcase_add_test(tests, a_target_has_so_many_requests_at_once);
+    tcase_add_test(tests, a_target_that_is_down_gets_one_request_at_a_time_and_ever_fewer);
+    tcase_add_test(tests, a_try_has_the_time_of_its_own_and_the_id_of_its_status);
+    tcase_add_test(tests, a_delivery_is_given_back_before_the_broker_takes_it);
+    tcase_add_test(tests, a_status_that_alone_is_refused_for_a_day_is_set_aside);
+    tcase_add_test(tests, a_young_status_is_not_set_aside);
+    tcase_add_test(tests, bytes_that_are_no_status_are_set_aside);
+    tcase_add_test(tests, a_new_address_is_tried_at_once);
+    tcase_add_test(tests, a_request_that_cannot_begin_is_a_failure);
+    tcase_add_test(tests, an_end_with_work_in_hand_frees_all_of_it);
+    tcase_add_test(tests, an_order_is_remembered_among_thousands);
+    suite_add_tcase(suite, tests);
+    return run_suite(suite);
+}
