@@ -14,6 +14,7 @@ from local import processes
 from local.cluster import REPOSITORY
 from local.servers import connects
 from privileges import OwnAccess
+from webhooks import Receiver, new_secret, write_files
 
 SOON_S = 30
 CONTRACT = REPOSITORY / "proto" / "openapi.yaml"
@@ -338,14 +339,22 @@ def a_gateway_killed_at_any_moment_leaves_one_order_for_each_post(s):
 @scenario(own_servers=True, access=OwnAccess)
 def a_gateway_has_the_rights_that_it_needs_and_no_others(s):
     """Would catch: a right that the gateway lacks, or one by which it could read a payload or give an operator's command."""
-    for name in ("shop", "other"):
-        s.cluster.tool("broker", "apply", "--client", name, env=s.cluster.env_of("deployer", None))
+    from test_privileges import channel_of, depth, execute, publish, refusals  # pylint: disable=import-outside-toplevel
+    s.cluster.tool("broker", "apply", "--webhook", "--client", "shop", "--client", "other", env=s.cluster.env_of("deployer", None))
     load(s)
-    door = Gateway(s, env=s.cluster.env_of("gateway", "gateway"))
+    receiver = Receiver(new_secret())
+    webhooks = write_files(s.scratch, [("shop", receiver.url, [receiver.secret])])
+    door = Gateway(s, "--webhooks-file", webhooks, env=s.cluster.env_of("gateway", "gateway"))
     door.process.wait_ready()
     order_id, body = order_of()
     door.post(body)
     assert door.get(order_id)["state"] == "processed"
+    s.wait(lambda: receiver.seqs(order_id) == [1, 2], "its webhook has its statuses")
+    for queue in ("client.shop.statuses", "client.shop.webhook"):  # the second answer is the last status alone
+        publish(s, "client-shop", "makegood.intake.shop", "orders.intake", order_of(order_id="moved")[1], message_id="moved", reply_to=queue)
+        s.wait_state(Order("moved", "", ""), "processed")
+    s.wait(lambda: receiver.seqs("moved") == [1, 2], "the gateway reads the earlier one from the history")
+    receiver.end()
     s.remote("payment").switch("silent")
     slow = door.post(order_of(customer="18")[1])["order_id"]
     s.wait(lambda: door.get(slow, wait=None)["state"] == "processing", "the order is taken")
@@ -353,7 +362,6 @@ def a_gateway_has_the_rights_that_it_needs_and_no_others(s):
     s.remote("payment").switch("order")
     assert door.get(slow)["state"] == "cancelled"
     assert door.ask("GET", "/v1/orders?label=customer=18")[0] == door.ask("GET", "/v1/orders")[0] == 200
-    from test_privileges import channel_of, depth, execute, publish, refusals  # pylint: disable=import-outside-toplevel
     assert not refusals(s), refusals(s)
     for sql in ("SELECT payload FROM orders", "SELECT * FROM order_step", "UPDATE order_process SET reason = 'none'",
                 "SELECT transitions FROM order_event", "SELECT * FROM order_archive", "SELECT makegood_dossier('x')",

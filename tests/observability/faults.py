@@ -5,12 +5,14 @@ fall silent. Faults of one stage run side by side and do not hide each other; st
 belongs to one fault.
 """
 
+import http.server
 import json
 import os
 import resource
 import signal
 import struct
 import subprocess
+import threading
 import time
 import uuid
 
@@ -337,6 +339,42 @@ class ClientIsGone(Fault):
         self.traffic.channel.queue_declare(self.QUEUE)
 
 
+class WebhookIsAway(Fault):
+    rules = ("MakegoodWebhookFailing",)
+    about = "nothing listens at the address of a client's webhook"
+    is_lasting = True
+
+    def begin(self):
+        self.load("hooked", step("reserve", "inventory"))
+        self.cluster.tool("broker", "apply", "--webhook", "--client", "hooked")
+        port, target = processes.free_port(), processes.free_port()
+        folder = self.show.scratch
+        (folder / "hook-secrets").write_text("whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw\n", encoding="ascii")
+        (folder / "hooks").write_text(f"hooked http://127.0.0.1:{target}/ hook-secrets\n", encoding="ascii")
+        (folder / "hook-tokens").write_text(f"read hooked {'1' * 64}\n", encoding="ascii")
+        gateway = processes.Process(
+            "gateway", [self.cluster.bin / "makegood", "gateway", "--listen", f"127.0.0.1:{port}", "--tokens-file", folder / "hook-tokens",
+                        "--webhooks-file", folder / "hooks"],
+            folder / "gateway.log", http_port=port, env={**self.cluster.env, **self.cluster.tool_env})
+        gateway.start()
+        self.show.watch_too("gateway", gateway.wait_ready())
+        self.target = target
+        self.post("hooked", exchange="makegood.intake.hooked", reply_to="client.hooked.webhook")
+
+    def mend(self):
+        class Taker(http.server.BaseHTTPRequestHandler):
+            def do_POST(self):  # pylint: disable=invalid-name
+                self.rfile.read(int(self.headers["Content-Length"]))
+                self.send_response(204)
+                self.end_headers()
+
+            def log_message(self, *_words):
+                pass
+
+        taker = http.server.ThreadingHTTPServer(("127.0.0.1", self.target), Taker)
+        threading.Thread(target=taker.serve_forever, daemon=True).start()
+
+
 class ClockIsWrong(Fault):
     rules = ("MakegoodClockSkew",)
     about = "the clock of an agent's machine is a second and a half ahead"
@@ -531,7 +569,7 @@ class ServersDie(Fault):
 OVERDUE_LIMIT = 2  # of the supervisors; see AttemptsExpire
 STAGES = (
     (OrdersFail, AgentsDie, RemoteIsAway, ServiceFileIsBroken, BulkActionFails, ArchiveHasNoDay, NonsenseComes, RowsLie, RowsForget, AttemptsExpire, ServiceIsSlow,
-     ClientIsGone, ClockIsWrong, AnotherDatabase, LoopStandsStill, DescriptorsRunOut),
+     ClientIsGone, WebhookIsAway, ClockIsWrong, AnotherDatabase, LoopStandsStill, DescriptorsRunOut),
     (DatabaseRefuses,),  # dead letters are requeued: so no nonsense may lie beside them
     (ServersStutter,),
     (SweepsAreSlow,),

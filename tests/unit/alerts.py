@@ -27,6 +27,7 @@ SCHEDULER = 'job="makegood",part="scheduler",instance="10.0.0.1:9100"'
 LEADER = 'job="makegood",part="supervisor",instance="10.0.0.2:9100"'
 STANDBY = 'job="makegood",part="supervisor",instance="10.0.0.3:9100"'
 AGENT = 'job="makegood",part="agent-payment",instance="10.0.0.4:9100"'
+GATEWAY = 'job="makegood",part="gateway",instance="10.0.0.5:9280"'
 PROCESSES = (SCHEDULER, LEADER, STANDBY, AGENT)
 WHERE = {"job": "makegood", "part": "scheduler", "instance": "10.0.0.1:9100"}
 
@@ -95,6 +96,8 @@ WELL = {
     f'makegood_queue_messages{{{SCHEDULER},queue="agent.payment.requests"}}': always(20),
     f'makegood_queue_consumers{{{SCHEDULER},queue="agent.payment.requests"}}': always(2),
     f'makegood_queue_oldest_age_seconds{{{SCHEDULER},queue="agent.payment.requests"}}': always(2),
+    f'makegood_webhook_failing_seconds{{{GATEWAY},client="shop"}}': always(0),
+    f'makegood_webhook_failing_seconds{{{GATEWAY},client="other"}}': lately(200),
     "rabbitmq_alarms_memory_used_watermark": always(0),
     "rabbitmq_alarms_free_disk_space_watermark": always(0),
     **histogram("makegood_store_call_seconds", SCHEDULER, "0.01"),
@@ -163,6 +166,8 @@ CASES = {
                                  "scheduler at 10.0.0.1:9100 has used 90% of its file descriptors"),
     "MakegoodMetricsOverflow": ({f"makegood_metrics_overflow_total{{{SCHEDULER}}}": rising(1)}, {},
                                 "a process has more metric series than its limit"),
+    "MakegoodWebhookFailing": ({f'makegood_webhook_failing_seconds{{{GATEWAY},client="shop"}}': lately(600)}, {"client": "shop"},
+                               "the webhook of shop has taken no status for 10m 0s"),
     "RabbitMQAlarm": ({"rabbitmq_alarms_memory_used_watermark": always(1)}, {}, "RabbitMQ holds publishers back"),
 }
 

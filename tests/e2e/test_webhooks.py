@@ -1,0 +1,190 @@
+"""Webhooks of the gateway: every status at its client's address, signed and in order, whatever fails on the way."""
+
+import json
+import signal
+import urllib.parse
+import uuid
+
+from harness import TERMINAL, scenario
+from test_gateway import Gateway, load, order_of
+from test_gateway_events import told
+from webhooks import Receiver, new_secret, write_files
+
+BACK_S = 90  # the longest wait of a target that is down is 60 s
+
+
+class Hooks:
+    """Receivers of the clients, and the files that name them."""
+
+    def __init__(self, s, *clients):
+        self.receivers = {client: Receiver(new_secret()) for client in clients}
+        self.secrets = {client: [receiver.secret] for client, receiver in self.receivers.items()}
+        self.folder = s.scratch
+        words = [word for client in clients for word in ("--client", client)]
+        s.cluster.tool("broker", "apply", "--client", "shop", "--client", "other")  # the tokens' clients
+        s.cluster.tool("broker", "apply", "--webhook", *words)
+        s.cluster.tool("broker", "check", "--webhook", *words)
+        self.path = self.write()
+
+    def write(self):
+        return write_files(self.folder, [(client, receiver.url, self.secrets[client]) for client, receiver in self.receivers.items()])
+
+    def end(self):
+        for receiver in self.receivers.values():
+            receiver.end()
+
+
+def statuses_of(s, order_id):
+    return [status for _, _, status in told(s, order_id)]
+
+
+def wait_told(s, receiver, orders, timeout_s=45.0):
+    """Each of these orders has ended, and its receiver has all of its statuses."""
+    def is_told(order_id):
+        history = statuses_of(s, order_id)
+        return history and history[-1]["status"] in TERMINAL and set(receiver.seqs(order_id)) >= {each["seq"] for each in history}
+    for order_id in orders:
+        s.wait(lambda order_id=order_id: is_told(order_id), f"all statuses of {order_id} have come", timeout_s)
+        receiver.assert_whole(order_id, statuses_of(s, order_id))
+
+
+def post_some(door, count, **options):
+    made = []
+    for _ in range(count):
+        order_id, body = order_of()
+        door.post(body, **options)
+        made.append(order_id)
+    return made
+
+
+def logged(gateway, words):
+    with open(gateway.process.log_path, encoding="utf-8") as log:
+        return [line for line in log if words in line]
+
+
+@scenario(agents=1, schedulers=1, supervisors=1)
+def a_webhook_gets_every_status_signed_and_in_order_and_a_bad_one_harms_no_other(s):
+    """Would catch: a signature that Python's hmac does not accept; a status that is lost, or overtaken, while its target answers
+    500, is silent or is gone; another client that waits meanwhile; a secret that is not rotated, or is in a log."""
+    load(s)
+    hooks = Hooks(s, "shop", "other")
+    shop, other = hooks.receivers["shop"], hooks.receivers["other"]
+    door = Gateway(s, "--webhooks-file", hooks.path)
+    door.process.wait_ready()
+
+    orders = post_some(door, 3)
+    declined, body = order_of()
+    s.remote("payment").switch("decline")
+    door.post(body)
+    assert door.get(declined)["state"] == "compensated"
+    s.remote("payment").switch("order")
+    wait_told(s, shop, orders + [declined])
+
+    shop.answer = lambda status: 500 if status["seq"] > 1 else 302
+    refused = post_some(door, 12)
+    s.wait(lambda: len({status["order_id"] for _, _, status in shop.tries} & set(refused)) >= 5, "the target has refused some")
+    shop.answer = lambda status: None  # and now it is silent
+    others = post_some(door, 12, client="other")
+    wait_told(s, other, others)
+    s.wait(lambda: logged(door, "takes no statuses"), "the target counts as down")
+    assert door.process.series("makegood_webhook_failing_seconds", client="shop") > 0
+    assert door.process.series("makegood_webhook_failing_seconds", client="other") == 0
+    assert door.process.is_ready(), "a target is no part of the gateway"
+    shop.end()
+    later = post_some(door, 3)
+    shop.answer = lambda status: 200
+    shop.go.clear()
+    shop.begin()
+    wait_told(s, shop, refused + later, BACK_S)
+    assert other.most_at_once <= 8 and shop.most_at_once <= 8, (other.most_at_once, shop.most_at_once)
+    assert [shop.seqs(order_id) for order_id in later] == [[1, 2]] * 3, "once is enough for a target that takes them"
+    assert logged(door, "takes statuses again")
+
+    old = shop.secret
+    hooks.secrets["shop"] = [new_secret(), old]
+    hooks.write()
+    door.process.signal(signal.SIGHUP)
+    s.wait(lambda: len(logged(door, "webhooks-file")) == 1, "the file is read again")
+    wait_told(s, shop, post_some(door, 1))
+    shop.secret = hooks.secrets["shop"][0]
+    wait_told(s, shop, post_some(door, 1))
+    hooks.secrets["shop"] = ["whsec_tooshort"]
+    hooks.write()
+    door.process.signal(signal.SIGHUP)
+    s.wait(lambda: len(logged(door, "webhooks-file")) == 2, "it is read again")
+    refusal = logged(door, "webhooks-file")[1]
+    assert "line 1: secrets in" in refusal and "base64 of 24 to 64 random bytes" in refusal, refusal
+    wait_told(s, shop, post_some(door, 1))
+    checked = s.cluster.tool("gateway", "--tokens-file", s.scratch / "gateway-tokens", "--webhooks-file", hooks.path, "--check-config",
+                             check=False)
+    assert checked.returncode == 2 and "line 1: secrets in" in checked.stderr, checked
+    with open(door.process.log_path, encoding="utf-8") as log:
+        text = log.read() + door.process.page()
+    assert not [secret for secret in (old, shop.secret, "tooshort") if secret.removeprefix("whsec_") in text]
+
+    mine = str(uuid.uuid4())
+    s.client.publish(order_of(order_id=mine)[1], exchange="makegood.intake.shop", message_id=mine, reply_to="client.shop.webhook")
+    wait_told(s, shop, [mine])
+    stranger = str(uuid.uuid4())
+    s.client.publish(order_of(order_id=stranger)[1], message_id=stranger, reply_to="client.shop.webhook")
+    s.wait(lambda: s.client.depth("orders.rejected") == 1, "another client's statuses are not sent with this one's signature")
+    assert not shop.seqs(stranger) and s.client.get("orders.rejected")
+    hooks.end()
+
+
+@scenario(agents=1, schedulers=2, supervisors=1)
+def a_gateway_killed_under_its_webhooks_loses_no_status(s):
+    """Would catch: a status that is acked before its target has it; one that a gateway that takes over sends out of order; two
+    gateways that send side by side."""
+    load(s)
+    hooks = Hooks(s, "shop")
+    shop = hooks.receivers["shop"]
+    doors = [Gateway(s, "--webhooks-file", hooks.path) for _ in range(2)]
+    for door in doors:
+        door.process.wait_ready()
+    orders = []
+    for share in (10, 60, 110):
+        orders += post_some(doors[1], 40)
+        s.wait(lambda share=share: len(shop.taken) >= share, "some statuses have come")
+        doors[0].process.kill()
+        doors[0].process.start()
+        doors[0].process.wait_ready()
+        doors.reverse()  # the one that took over is the next to die
+    wait_told(s, shop, orders)
+    s.wait(lambda: not s.client.depth("client.shop.webhook"), "all are acked")
+    repeats = len(shop.taken) - sum(len(statuses_of(s, order_id)) for order_id in orders)
+    assert repeats <= 3 * 3 * 64, f"{repeats} of {len(shop.taken)} came again"  # of each kill the window, and the earlier ones
+    hooks.end()
+
+
+@scenario(agents=1, schedulers=1, supervisors=1)
+def statuses_that_find_no_room_for_a_webhook_come_later_in_their_order(s):
+    """Would catch: a status that is lost, or overtaken by later ones, while the queue of its webhook is missing or full; a gateway
+    that is ready without that queue, or does not find it."""
+    load(s)
+    hooks = Hooks(s, "shop")
+    shop = hooks.receivers["shop"]
+    s.client.channel.queue_delete("client.shop.webhook")
+    door = Gateway(s, "--webhooks-file", hooks.path)
+    s.wait(lambda: "makegood broker apply --client shop --webhook" in door.process.get("/readyz")[1], "it names the remedy")
+    orders = post_some(door, 3)
+    for order_id in orders:
+        assert door.get(order_id)["state"] == "processed"
+    s.wait(lambda: len(s.rows("SELECT DISTINCT order_id FROM order_event WHERE owed")) == 3, "all of them are owed")
+    s.cluster.tool("broker", "apply", "--webhook", "--client", "shop")
+    door.process.wait_ready()
+    wait_told(s, shop, orders, BACK_S)
+
+    door.process.terminate()
+    vhost = urllib.parse.unquote(s.url.rsplit("/", 1)[1])
+    s.servers.rabbit.ctl("set_policy", "-p", vhost, "--apply-to", "queues", "--priority", "9", "small", r"^client\.shop\.webhook$",
+                         json.dumps({"max-length": 2}))
+    orders = [order_of() for _ in range(8)]
+    for order_id, body in orders:
+        s.client.publish(body, exchange="makegood.intake.shop", message_id=order_id, reply_to="client.shop.webhook")
+    s.wait(lambda: s.rows("SELECT FROM order_event WHERE owed"), "some are owed")
+    door.process.start()
+    door.process.wait_ready()
+    wait_told(s, shop, [order_id for order_id, _ in orders], BACK_S)
+    s.wait(lambda: not s.rows("SELECT FROM order_event WHERE owed"), "nothing is owed any more", BACK_S)
+    hooks.end()
