@@ -196,7 +196,7 @@ def group_of(name, series, rules, firing=None):
 
 
 def promtool(*words):
-    done = subprocess.run(["promtool", *map(str, words)], capture_output=True, text=True, timeout=100, check=False)
+    done = subprocess.run(["promtool", *map(str, words)], capture_output=True, text=True, timeout=220, check=False)
     return [] if done.returncode == 0 else [f"promtool {words[0]} {words[1]}:\n{done.stdout}{done.stderr}"]
 
 
