@@ -137,6 +137,7 @@ static void post_done(struct wire *wire)
     if (answered == options.orders - options.connections) {
         steady_us = wire->post->answered_us;
     }
+    wire->post = NULL;
     wire->next_free = free_wires;
     free_wires = wire;
 }
@@ -149,8 +150,13 @@ static void on_answer(void *arg, uint32_t events)
     if (got < 0 && errno == EAGAIN) {
         return;
     }
-    if (got <= 0) {
-        bench_fail("the gateway closed a connection");
+    if (got <= 0 && wire->post != NULL) {
+        bench_fail("the gateway closed a connection before its answer");
+    }
+    if (got <= 0) { /* idle for too long; the next POST on it connects again */
+        (void)close(wire->source.fd);
+        wire->source = (struct bench_source){.fd = -1, .on_ready = on_answer, .arg = wire};
+        return;
     }
     wire->len += (size_t)got;
     wire->answer[wire->len] = '\0';
@@ -187,6 +193,10 @@ static void post_send(struct wire *wire, struct post *post)
     bench_buf_add(&request, begin, (size_t)begin_len);
     bench_buf_add(&request, payload.data, payload.len);
     bench_buf_add(&request, "}", 1);
+    if (wire->source.fd < 0) {
+        wire->source.fd = gateway_connect();
+        bench_watch(&wire->source, EPOLLIN);
+    }
     wire->post = post;
     wire->len = 0;
     if (options.rate <= 0) {
