@@ -346,6 +346,7 @@ def observability(show):
     else:
         gateway(show, ":batch", {"order_id": "refused", "workflow": "nowhere", "payload": {}}, "application/x-ndjson")
         gateway(show, "?state=processed")
+    absent |= set(re.findall(r"\bmakegood_webhook_\w+", text))  # no client has a webhook
     names = sorted(set(re.findall(r"\bmakegood_\w+", text)) - absent)
     for name in [*names, "rabbitmq_alarms_memory_used_watermark"]:
         processes.wait_until(lambda: query(name), f"Prometheus has a series of {name}", 60)
