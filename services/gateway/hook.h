@@ -1,7 +1,7 @@
 /*
  * Webhooks: statuses that the gateway sends to its clients' own addresses. hooks.c keeps one hook for each
- * client of
- * --webhooks-file (hook_file.c), hook.c sends the statuses of one, window.c chooses their order and pace.
+ * client of --webhooks-file (hook_file.c), hook.c sends the statuses of one, window.c chooses their order and
+ * pace.
  *
  * Such a client's orders have the queue client.<client>.webhook as reply_to, so schedulers publish its
  * statuses as to any other queue. A status is acked when the target has taken it. So nothing is lost with a
