@@ -80,6 +80,13 @@ static bool submission_read(struct mg_post *post, struct mg_submission *ret_subm
     return class == MG_OK;
 }
 
+/* This gateway has published other bytes for the same order, which no scheduler may have taken yet. */
+static bool is_other_queued(const struct mg_post *post)
+{
+    return mg_recent_match(post->gateway->recent, mg_client_name(post->client), post->order_id,
+                           post->digest) == MG_RECENT_OTHER;
+}
+
 /* ---- publishing ---- */
 
 static void on_published(void *arg, enum mg_publish_outcome outcome)
@@ -107,7 +114,7 @@ static void order_publish(struct mg_post *post, const struct mg_submission *subm
     char message_id[MG_POST_KEY_MAX + 1];
     struct mg_err err;
     const char *client = mg_client_name(post->client), *exchange = mg_client_exchange(post->client);
-    if (mg_recent_match(post->gateway->recent, client, post->order_id, post->digest) == MG_RECENT_OTHER) {
+    if (is_other_queued(post)) { /* it came while the workflow was read */
         post_refuse(post, 409, CONFLICT);
         return;
     }
@@ -235,7 +242,8 @@ static void on_met(void *arg, const struct mg_rows *rows, const struct mg_err *e
     }
     bool is_there = !mg_rows_is_null(rows, 0, 0), has_client = !mg_rows_is_null(rows, 0, 1);
     bool is_own = mg_slice_is(mg_rows_value(rows, 0, 1), mg_client_name(post->client));
-    if (is_there && (!is_same(post, rows) || (has_client && !is_own))) {
+    bool is_other = is_there ? !is_same(post, rows) || (has_client && !is_own) : is_other_queued(post);
+    if (is_other) {
         post_refuse(post, 409, CONFLICT);
     } else if (is_there && is_own) {
         post_accept(post);

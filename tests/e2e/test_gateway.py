@@ -128,6 +128,7 @@ def an_order_over_http_is_its_client_s_and_brings_its_output_or_cause(s):
         door.post(first)
         assert door.get(queued, wait=None)["state"] == "posted"
         door.post(order_of("15.00", order_id=queued)[1], 409)
+        door.post(order_of('"no price"', order_id=queued)[1], 409)
     finally:
         scheduler.resume()
     assert door.get(queued)["state"] == "processed"

@@ -87,7 +87,7 @@ def a_webhook_gets_every_status_signed_and_in_order_and_a_bad_one_harms_no_other
     others = post_some(door, 12, client="other")
     wait_told(s, other, others)
     s.wait(lambda: logged(door, "takes no statuses"), "the target counts as down")
-    assert door.process.series("makegood_webhook_failing_seconds", client="shop") > 0
+    s.wait(lambda: door.process.series("makegood_webhook_failing_seconds", client="shop") > 0, "its metric tells for how long")
     assert door.process.series("makegood_webhook_failing_seconds", client="other") == 0
     assert door.process.is_ready(), "a target is no part of the gateway"
     shop.end()
