@@ -1,157 +1,131 @@
 /*
- * One try is one HTTP call. The deadline is judged before the call is prepared, and again at the last instant
- * before it is sent. During the call a time-out bounds it: the time left, less a margin. The URL is the
- * service file's base and a path; nothing in an order chooses a host. The idempotency key is the same in
- * every try, so that the service can de-duplicate.
+ * One try is one HTTP call. The deadline is judged again at the last instant before it is sent. During the
+ * call a time-out bounds it: the time left, less a margin. The URL is the service file's base and a path;
+ * nothing in an order chooses a host.
  */
-#include <assert.h>
 #include <stdio.h>
-#include <string.h>
 
-#include "agent.h"
 #include "base/clock.h"
 #include "base/failpoint.h"
-#include "base/id.h"
 #include "base/log.h"
-#include "core/backoff.h"
+#include "http_agent.h"
+#include "outgoing.h"
+#include "parts.h"
 
-static void on_backoff_over(void *arg)
+static struct mg_http_job *http_job_of(struct mg_job *job)
 {
-    mg_job_enqueue(arg, true);
+    return (struct mg_http_job *)job;
 }
 
-static void release(struct mg_job *job, enum mg_call_health health)
+static void call_cancel(struct mg_job *job)
 {
-    struct mg_served *served = job->served;
-    mg_limiter_release(&served->limiter);
-    if (mg_breaker_record(&served->breaker, job->ticket, health, mg_clock_boot_ms())) {
-        mg_served_breaker_changed(served);
-    }
-    mg_idle_arm(served->pump);
+    struct mg_http_job *http_job = http_job_of(job);
+    mg_http_call_cancel(http_job->call);
+    http_job->call = NULL;
+    http_job->status = 0;
 }
 
-void mg_job_cancel_call(struct mg_job *job)
+/* OpenTelemetry's names for an HTTP client's span. */
+static void call_describe(struct mg_job *job, struct mg_span *span)
 {
-    if (job->call == NULL) {
-        return;
-    }
-    mg_http_call_cancel(job->call);
-    job->call = NULL;
-    mg_try_trace_end(job, NULL, 0);
-    release(job, MG_CALL_VOID);
-}
-
-/* Milliseconds until the next try; -1: this was the last. */
-static int64_t next_try_in_ms(const struct mg_job *job, const struct mg_verdict_of_try *verdict)
-{
-    const struct mg_served *served = job->served;
-    if (served->agent->is_draining || served->breaker.state != MG_BREAKER_CLOSED ||
-        served->control.is_paused) {
-        return -1;
-    }
-    return mg_tries_next_ms(served->service, &job->request, &job->tries, verdict, mg_job_left_ms(job));
-}
-
-/* Ends a try: another one follows, or the answer. */
-static void conclude(struct mg_job *job, struct mg_verdict_of_try *verdict, struct mg_slice answer_body)
-{
-    mg_tries_note(&job->tries, &job->request, verdict);
-    job->last = *verdict;
-    release(job, verdict->health);
-    int64_t wait_ms = next_try_in_ms(job, verdict);
-    if (wait_ms >= 0 && job->timer == NULL) {
-        job->timer = mg_timer_create(job->served->agent->loop, on_backoff_over, job);
-    }
-    if (wait_ms < 0 || job->timer == NULL) {
-        mg_job_answer(job, verdict, answer_body);
-        return;
-    }
-    job->phase = MG_JOB_BACKING_OFF;
-    mg_timer_start(job->timer, wait_ms, 0);
-}
-
-/* The service refused an access token, not the order. Until the next try the job has this answer. */
-static void try_again(struct mg_job *job, const struct mg_verdict_of_try *refusal)
-{
-    const struct mg_served *served = job->served;
-    job->tries.may_have_run = job->tries.may_have_run || refusal->executed != MG_EXECUTED_NO;
-    job->tries.may_still_act = job->tries.may_still_act || refusal->may_still_act;
-    mg_classify_not_made(MG_ERROR_CODE_TOKEN_UNAVAILABLE, "the service refused the access token", &job->last);
-    release(job, refusal->health);
-    if (served->agent->is_draining || served->control.is_paused ||
-        served->breaker.state != MG_BREAKER_CLOSED) {
-        mg_job_answer(job, &job->last, (struct mg_slice){NULL, 0});
-    } else {
-        mg_job_enqueue(job, true);
+    struct mg_http_job *http_job = http_job_of(job);
+    const struct mg_http_url *endpoint = &job->served->service->endpoint;
+    (void)snprintf(http_job->method, sizeof(http_job->method), "%.*s", (int)job->request.method.len,
+                   job->request.method.data);
+    span->name = http_job->method;
+    mg_span_put_text(span, "http.request.method", http_job->method);
+    mg_span_put_text(span, "server.address", endpoint->host);
+    mg_span_put_number(span, "server.port", endpoint->port);
+    if (http_job->status != 0) {
+        mg_span_put_number(span, "http.response.status_code", http_job->status);
     }
 }
 
 static struct mg_outgoing outgoing_of(const struct mg_job *job)
 {
     return (struct mg_outgoing){.service = job->served->service,
-                                .token = job->served->token,
+                                .token = mg_remote_of(job->served)->token,
                                 .request = &job->request,
                                 .traceparent = mg_try_traceparent(job),
                                 .arena = job->arena};
 }
 
-static void on_answer(void *arg, const struct mg_http_answer *answer)
+/* True if a refused try is repeated with a new token: once for each job. */
+static bool renews_token(struct mg_http_job *http_job, const struct mg_verdict_of_try *verdict)
 {
-    struct mg_job *job = arg;
-    struct mg_served *served = job->served;
-    MG_FAILPOINT(AGENT_ANSWERED);
-    job->call = NULL;
+    const struct mg_job *job = &http_job->job;
+    struct mg_token *token = mg_remote_of(job->served)->token;
+    if (token == NULL || job->is_try_repeated ||
+        !mg_outgoing_may_renew_token(&job->request, verdict, http_job->status)) {
+        return false;
+    }
+    mg_token_refuse(token, http_job->token_number);
+    return true;
+}
+
+static void measure(const struct mg_http_job *http_job, const struct mg_http_answer *answer)
+{
+    const struct mg_remote *remote = mg_remote_of(http_job->job.served);
     int digit = answer->sent == MG_SENT_YES && answer->status >= 100 && answer->status < 600
                     ? answer->status / 100
                     : 0;
-    mg_metric_add(served->metrics.calls[digit], 1);
-    mg_metric_observe(served->metrics.call_seconds, (double)(mg_clock_boot_us() - job->call_began_us) / 1e6);
+    mg_metric_add(remote->calls[digit], 1);
+    mg_metric_observe(remote->call_seconds, (double)(mg_clock_boot_us() - http_job->call_began_us) / 1e6);
+}
+
+static void on_answer(void *arg, const struct mg_http_answer *answer)
+{
+    struct mg_http_job *http_job = arg;
+    struct mg_job *job = &http_job->job;
+    const struct mg_service *service = job->served->service;
+    MG_FAILPOINT(AGENT_ANSWERED);
+    http_job->call = NULL;
+    http_job->status = answer->status;
+    measure(http_job, answer);
 
     struct mg_verdict_of_try verdict;
     struct mg_http_answer told = *answer; /* without our secrets, if it refuses */
     const struct mg_outgoing outgoing = outgoing_of(job);
-    mg_outgoing_classify(&outgoing, &told, job->call_budget_ms, &verdict);
+    mg_outgoing_classify(&outgoing, &told, http_job->call_budget_ms, &verdict);
     mg_log(verdict.code[0] == '\0' ? MG_LOG_DEBUG : MG_LOG_INFO, "call made",
            MG_LOG_TEXT("order_id", job->request.order_id), MG_LOG_TEXT("step", job->request.step),
            MG_LOG_NUMBER("attempt", job->request.attempt), MG_LOG_NUMBER("try", job->tries.count),
            MG_LOG_NUMBER("status", answer->status), MG_LOG_TEXT("outcome", mg_outcome_name(verdict.outcome)),
            MG_LOG_TEXT("why", verdict.text));
-    mg_try_trace_end(job, &verdict, answer->status);
-    if (answer->sent == MG_SENT_YES && mg_job_renews_token(job, &verdict, answer->status)) {
-        try_again(job, &verdict);
+    if (answer->sent == MG_SENT_YES && renews_token(http_job, &verdict)) {
+        mg_job_try_again(job, &verdict);
         return;
     }
-    job->has_text_result = (served->service->is_text_answer || job->request.is_text_answer) &&
+    bool has_text_result = (service->is_text_answer || job->request.is_text_answer) &&
                            !mg_classify_is_json_type(answer->content_type);
-    conclude(job, &verdict, told.body);
+    struct mg_reply_parts parts;
+    struct mg_buf words;
+    mg_reply_parts_take(service, &verdict, told.body, has_text_result, &words, &parts);
+    mg_job_tried(job, &verdict, &parts);
+    mg_buf_finish(&words);
 }
 
 static void not_sent(struct mg_job *job, enum mg_class class, const char *why)
 {
     struct mg_verdict_of_try verdict;
-    mg_classify_not_made(MG_ERROR_CODE_BREAKER_OPEN, why, &verdict);
+    mg_verdict_not_made(MG_ERROR_CODE_BREAKER_OPEN, why, &verdict);
     if (class == MG_BAD_INPUT) {
         verdict.outcome = MG_OUTCOME_PERMANENT;
-        snprintf(verdict.code, sizeof(verdict.code), "unsendable");
+        (void)snprintf(verdict.code, sizeof(verdict.code), "unsendable");
     }
-    mg_try_trace_end(job, &verdict, 0);
-    conclude(job, &verdict, (struct mg_slice){NULL, 0});
+    mg_job_tried(job, &verdict, NULL);
 }
 
-void mg_job_call(struct mg_job *job)
+static void call_begin(struct mg_job *job)
 {
-    struct mg_served *served = job->served;
+    struct mg_http_job *http_job = http_job_of(job);
+    const struct mg_remote *remote = mg_remote_of(job->served);
     struct mg_call_headers headers;
     struct mg_http_request request;
     struct mg_err err;
-    mg_job_move(job, MG_JOB_CALLING);
-    assert(!job->request.is_at_most_once ||
-           ((job->tries.count == 0 || job->is_token_renewed) && !job->is_redelivered));
-    job->tries.count++;
-    mg_try_trace_begin(job);
-
-    if (served->token != NULL) {
-        job->token_number = mg_token_number(served->token);
+    http_job->status = 0;
+    if (remote->token != NULL) {
+        http_job->token_number = mg_token_number(remote->token);
     }
     const struct mg_outgoing outgoing = outgoing_of(job);
     enum mg_class class = mg_outgoing_make(&outgoing, &headers, &request, &err);
@@ -159,19 +133,28 @@ void mg_job_call(struct mg_job *job)
         not_sent(job, class, err.text);
         return;
     }
-    request.timeout_ms = mg_tries_budget_ms(served->service, mg_job_left_ms(job));
+    request.timeout_ms = mg_job_budget_ms(job);
     if (request.timeout_ms <= 0) {
-        release(job, MG_CALL_VOID);
-        mg_job_drop_late(job);
+        mg_job_try_is_late(job);
         return;
     }
-    job->call_budget_ms = request.timeout_ms;
-    job->call_began_us = mg_clock_boot_us();
+    http_job->call_budget_ms = request.timeout_ms;
+    http_job->call_began_us = mg_clock_boot_us();
     MG_FAILPOINT(AGENT_CALLING);
-    class = mg_http_client_call(served->http, &request, on_answer, job, &job->call, &err);
+    class = mg_http_client_call(remote->http, &request, on_answer, http_job, &http_job->call, &err);
     MG_FAILPOINT(AGENT_CALLED);
     if (class != MG_OK) {
-        job->call = NULL;
+        http_job->call = NULL;
         not_sent(job, class, err.text);
     }
 }
+
+const struct mg_executor mg_http_executor = {
+    .job_bytes = sizeof(struct mg_http_job),
+    .open = mg_remote_open,
+    .close = mg_remote_close,
+    .begin = call_begin,
+    .cancel = call_cancel,
+    .describe = call_describe,
+    .tokens = &mg_remote_tokens,
+};

@@ -7,27 +7,7 @@
 #include <strings.h>
 
 #include "refusal.h"
-
-/* A result is part of a reply, which must pass the schedulers' check as a whole. The reply adds these. */
-#define REPLY_LEVELS  1
-#define REPLY_MEMBERS 16
-
-static void fill(struct mg_verdict_of_try *verdict, enum mg_outcome outcome, enum mg_executed executed,
-                 enum mg_call_health health, const char *code, const char *text)
-{
-    verdict->outcome = outcome;
-    verdict->executed = executed;
-    verdict->may_still_act = false;
-    verdict->health = health;
-    verdict->retry_after_ms = -1;
-    snprintf(verdict->code, sizeof(verdict->code), "%s", code);
-    snprintf(verdict->text, sizeof(verdict->text), "%s", text);
-}
-
-static bool is_good(enum mg_outcome outcome)
-{
-    return outcome == MG_OUTCOME_DONE || outcome == MG_OUTCOME_ACCEPTED;
-}
+#include "serving/tries.h"
 
 /* 408 and 429 report a service that cannot keep up; other 4xx are about the request. */
 static enum mg_call_health health_of_status(int status)
@@ -48,8 +28,8 @@ static void classify_half(enum mg_kind kind, const struct mg_http_answer *answer
                                "body is no whole JSON; send Content-Length"
                              : "no whole answer came";
     bool is_unknown = kind == MG_KIND_DO && !answer->is_timed_out;
-    fill(verdict, is_unknown ? MG_OUTCOME_UNKNOWN : MG_OUTCOME_TRANSIENT, MG_EXECUTED_MAYBE, MG_CALL_FAILING,
-         answer->is_timed_out ? "timeout" : "broken_answer", reason);
+    mg_verdict_make(is_unknown ? MG_OUTCOME_UNKNOWN : MG_OUTCOME_TRANSIENT, MG_EXECUTED_MAYBE,
+                    MG_CALL_FAILING, answer->is_timed_out ? "timeout" : "broken_answer", reason, verdict);
     verdict->may_still_act = true;
 }
 
@@ -61,15 +41,6 @@ bool mg_classify_is_json_type(const char *content_type)
         return true;
     }
     return len > suffix_len && strncasecmp(content_type + len - suffix_len, suffix, suffix_len) == 0;
-}
-
-struct mg_json_limits mg_answer_limits(const struct mg_service *service)
-{
-    struct mg_json_limits limits = MG_JSON_LIMITS_DATA;
-    limits.max_bytes = service->answer_max_bytes;
-    limits.max_depth -= REPLY_LEVELS;
-    limits.max_members -= REPLY_MEMBERS;
-    return limits;
 }
 
 /* Whether a body without a given length may lack its end. JSON shows this: only a number has no end of its
@@ -112,16 +83,16 @@ static void classify_whole_answer(const struct mg_service *service, enum mg_kind
     enum mg_outcome outcome;
     enum mg_executed executed;
     mg_service_classify(service, kind, answer->status, is_pollable, &outcome, &executed);
-    if ((is_good(outcome) || answer->body.len > 0) && may_be_cut(service, answer)) {
+    if ((mg_outcome_has_result(outcome) || answer->body.len > 0) && may_be_cut(service, answer)) {
         classify_half(kind, answer, verdict); /* a refusal may have no body */
         return;
     }
-    fill(verdict, outcome, executed, health_of_status(answer->status), "", "");
+    mg_verdict_make(outcome, executed, health_of_status(answer->status), "", "", verdict);
     verdict->retry_after_ms = answer->retry_after_ms;
     bool is_given_up = executed == MG_EXECUTED_MAYBE && is_gateway_status(answer->status);
     bool is_unpolled = answer->status == 202 && outcome == MG_OUTCOME_DONE;
     verdict->may_still_act = is_given_up || is_unpolled;
-    if (!is_good(outcome)) {
+    if (!mg_outcome_has_result(outcome)) {
         classify_refusal(service, answer, verdict);
     }
 }
@@ -141,28 +112,9 @@ void mg_classify_answer(const struct mg_service *service, enum mg_kind kind, boo
         break;
     }
     bool is_hasty = answer->is_timed_out && budget_ms < MG_CONNECT_TIMEOUT_MS;
-    fill(ret_verdict, MG_OUTCOME_TRANSIENT, MG_EXECUTED_NO, is_hasty ? MG_CALL_FAILING : MG_CALL_UNREACHABLE,
-         MG_ERROR_CODE_BREAKER_OPEN, answer->reason[0] != '\0' ? answer->reason : "nothing could be sent");
-}
-
-void mg_classify_not_made(const char *code, const char *why, struct mg_verdict_of_try *ret_verdict)
-{
-    fill(ret_verdict, MG_OUTCOME_TRANSIENT, MG_EXECUTED_NO, MG_CALL_VOID, code, why);
-}
-
-void mg_classify_redelivered(struct mg_verdict_of_try *ret_verdict)
-{
-    fill(ret_verdict, MG_OUTCOME_UNKNOWN, MG_EXECUTED_MAYBE, MG_CALL_VOID, "redelivered",
-         "the request came a second time and may be sent at most once: an earlier agent may have sent it");
-    ret_verdict->may_still_act = true;
-}
-
-enum mg_executed mg_classify_fold(enum mg_kind kind, enum mg_executed executed, bool may_have_run_before)
-{
-    if (kind == MG_KIND_VERIFY || !may_have_run_before || executed != MG_EXECUTED_NO) {
-        return executed;
-    }
-    return MG_EXECUTED_MAYBE;
+    mg_verdict_make(MG_OUTCOME_TRANSIENT, MG_EXECUTED_NO, is_hasty ? MG_CALL_FAILING : MG_CALL_UNREACHABLE,
+                    MG_ERROR_CODE_BREAKER_OPEN,
+                    answer->reason[0] != '\0' ? answer->reason : "nothing could be sent", ret_verdict);
 }
 
 bool mg_classify_text_result(const struct mg_service *service, struct mg_slice answer_body,
@@ -177,26 +129,4 @@ bool mg_classify_text_result(const struct mg_service *service, struct mg_slice a
     /* The check refuses a NUL, which no later reader takes. */
     return !ret_result->failed &&
            mg_json_check(mg_buf_slice(ret_result), &MG_JSON_LIMITS_DEFAULT, &err) == MG_OK;
-}
-
-struct mg_slice mg_classify_result(const struct mg_service *service, struct mg_slice answer_body,
-                                   bool *ret_is_truncated)
-{
-    struct mg_slice absent = {NULL, 0};
-    *ret_is_truncated = false;
-    if (answer_body.data == NULL || answer_body.len == 0) {
-        return absent;
-    }
-    struct mg_json_limits limits = mg_answer_limits(service);
-    struct mg_err err;
-    if (mg_json_check(answer_body, &limits, &err) != MG_OK) {
-        return absent; /* after a 2xx the step is done; later steps have nothing to refer to */
-    }
-    struct mg_slice result =
-        mg_json_find(answer_body, service->result_pointer ? service->result_pointer : "");
-    if (result.len > service->result_max_bytes) {
-        *ret_is_truncated = true;
-        return absent;
-    }
-    return result;
 }

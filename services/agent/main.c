@@ -1,20 +1,21 @@
 /* makegood-agent: its own options, and the agent's part in the life of a service's process. */
 #include <stdio.h>
 
-#include "agent.h"
 #include "base/log.h"
+#include "http_agent.h"
 #include "manual.h"
 #include "memory_option.h"
 #include "process.h"
 
 static struct mg_agent agent;
 static struct mg_agent_options options;
-static int64_t memory_budget;
+static struct mg_list service_files;
+static int64_t memory_budget, concurrency;
 
 static const struct mg_option option_table[] = {
     {.name = "service",
      .type = MG_OPTION_LIST,
-     .target = &options.service_files,
+     .target = &service_files,
      .value_name = "FILE",
      .help = "service file to serve; at most 16, because each has two queues on the same connection"},
     {.name = "drain-timeout",
@@ -27,7 +28,7 @@ static const struct mg_option option_table[] = {
      .help = "time for calls in progress to end after SIGTERM; a step's complete-by is at most 20m"},
     {.name = "concurrency",
      .type = MG_OPTION_INTEGER,
-     .target = &options.concurrency,
+     .target = &concurrency,
      .default_value = "0",
      .min = 0,
      .max = 4096,
@@ -53,7 +54,7 @@ static enum mg_class agent_check(struct mg_process *process, struct mg_err *err)
     options.broker = process->options.broker;
     options.instance = process->instance;
     enum mg_class class = mg_memory_option_check(memory_budget, &options.memory_bytes, err);
-    return class == MG_OK ? mg_agent_load(&agent, &options, err) : class;
+    return class == MG_OK ? mg_agent_load(&agent, &options, &service_files, (int)concurrency, err) : class;
 }
 
 static enum mg_class agent_create(struct mg_process *process, struct mg_err *err)
@@ -82,7 +83,7 @@ static void certificates_reread(struct mg_process *process, struct mg_served *se
     }
     (void)snprintf(what, sizeof(what), "certificates of %s", service->name);
     bool is_good = mg_served_check_certificates(served, &err) == MG_OK;
-    mg_http_client_reload(served->http, !is_good);
+    mg_http_client_reload(mg_remote_of(served)->http, !is_good);
     if (is_good) {
         mg_process_reread(process, what, true, NULL);
     } else {
@@ -105,8 +106,9 @@ static void secrets_reread(struct mg_process *process, struct mg_served *served)
     } else if (count > 0) {
         mg_process_reread(process, what, is_new, NULL);
     }
-    if (served->token != NULL) {
-        mg_token_reload(served->token);
+    struct mg_token *token = mg_remote_of(served)->token;
+    if (token != NULL) {
+        mg_token_reload(token);
     }
 }
 

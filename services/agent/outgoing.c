@@ -1,8 +1,6 @@
 /* See outgoing.h. */
 #include "outgoing.h"
 
-#include "tries.h"
-
 /* Below the keep-alive of common servers (Node.js closes after 5 s), so that a reused connection is seldom a
  * dead one. */
 #define IDLE_CONNECTION_MS 4000
@@ -42,6 +40,12 @@ enum mg_class mg_outgoing_make(const struct mg_outgoing *outgoing, struct mg_cal
         .is_fresh = service->is_fresh_connection || request->is_at_most_once,
     };
     return class;
+}
+
+bool mg_outgoing_may_renew_token(const struct mg_request *request, const struct mg_verdict_of_try *verdict,
+                                 int status)
+{
+    return status == 401 && (!request->is_at_most_once || verdict->executed == MG_EXECUTED_NO);
 }
 
 void mg_outgoing_classify(const struct mg_outgoing *outgoing, struct mg_http_answer *answer,

@@ -43,6 +43,10 @@ enum mg_class mg_outgoing_write_headers(const struct mg_outgoing *outgoing,
  * then be a copy in the arena. `budget_ms`: the time that the call had. */
 void mg_outgoing_classify(const struct mg_outgoing *outgoing, struct mg_http_answer *answer,
                           int64_t budget_ms, struct mg_verdict_of_try *ret_verdict);
+/* True if a try that was answered 401 is repeated with a new access token. The service refused the token, not
+ * the order; each request has one such try. */
+bool mg_outgoing_may_renew_token(const struct mg_request *request, const struct mg_verdict_of_try *verdict,
+                                 int status);
 /* mask.c: `body` with asterisks for all secrets that the call may have carried (mask.h), also for those from
  * before a renewal. */
 struct mg_slice mg_outgoing_mask(const struct mg_outgoing *outgoing, struct mg_slice body);

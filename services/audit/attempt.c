@@ -1,6 +1,6 @@
 /*
  * The agent's way of a request: headers, call, meaning of the answer and further tries are those of
- * services/agent. The loop runs while an answer, a token or the next try is awaited; each wait has an end.
+ * makegood-agent. The loop runs while an answer, a token or the next try is awaited; each wait has an end.
  */
 #include "attempt.h"
 
@@ -8,8 +8,9 @@
 #include <string.h>
 
 #include "agent/outgoing.h"
-#include "agent/tries.h"
+#include "agent/parts.h"
 #include "base/clock.h"
+#include "serving/tries.h"
 
 /* A reply with the largest result and the largest kept body, each byte of which may be escaped. */
 #define REPLY_MAX_BYTES ((size_t)512 * 1024)
@@ -111,10 +112,10 @@ static bool token_await(struct attempt *attempt)
     while (caller->token != NULL && !mg_token_is_ready(caller->token)) {
         bool is_late = mg_tries_budget_ms(attempt->outgoing.service, left_ms(attempt)) <= 0;
         if (is_late || caller->has_no_token) {
-            mg_classify_not_made(MG_ERROR_CODE_TOKEN_UNAVAILABLE,
-                                 caller->has_no_token ? mg_token_fault(caller->token)
-                                                      : "no access token came in time",
-                                 &attempt->verdict);
+            mg_verdict_not_made(MG_ERROR_CODE_TOKEN_UNAVAILABLE,
+                                caller->has_no_token ? mg_token_fault(caller->token)
+                                                     : "no access token came in time",
+                                &attempt->verdict);
             attempt->seen->is_unreached = true;
             return false;
         }
@@ -148,7 +149,7 @@ static bool try_make(struct attempt *attempt)
         class = mg_http_client_call(caller->http, &call, on_answer, attempt, &running, &err);
     }
     if (class != MG_OK) {
-        mg_classify_not_made("unsendable", err.text, &attempt->verdict);
+        mg_verdict_not_made("unsendable", err.text, &attempt->verdict);
         attempt->verdict.outcome = MG_OUTCOME_PERMANENT;
         attempt->is_out_of_memory = class == MG_TRANSIENT;
         return false;
@@ -161,7 +162,7 @@ static bool renews_token(struct attempt *attempt)
 {
     struct mg_token *token = attempt->caller->token;
     if (token == NULL || attempt->is_token_renewed ||
-        !mg_tries_may_renew_token(attempt->request, &attempt->verdict, attempt->seen->status)) {
+        !mg_outgoing_may_renew_token(attempt->request, &attempt->verdict, attempt->seen->status)) {
         return false;
     }
     attempt->is_token_renewed = true;
@@ -222,7 +223,7 @@ enum mg_class mg_caller_call(struct mg_caller *caller, const struct mg_request *
                      .traceparent = "",
                      .arena = audit->arena},
     };
-    mg_classify_not_made("no_time", "no time is left for a call; give a longer --timeout", &attempt.verdict);
+    mg_verdict_not_made("no_time", "no time is left for a call; give a longer --timeout", &attempt.verdict);
     caller->has_no_token = false;
     tries_make(&attempt);
     seen->is_made = true;

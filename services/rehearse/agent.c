@@ -1,12 +1,15 @@
 /*
  * An agent without broker and network: it reads the request from its message, makes its tries, classifies the
- * answers and writes the reply, all by services/agent.
+ * answers and writes the reply, all by services/agent and
+ * common/serving.
  */
 #include <stdio.h>
 #include <string.h>
 
-#include "agent/tries.h"
+#include "agent/classify.h"
+#include "agent/parts.h"
 #include "play.h"
+#include "serving/tries.h"
 #include "wire/reply.h"
 
 /* The answer to the next call of this step and kind; NULL: there is none left. The answers of the file stand

@@ -11,6 +11,7 @@
 #include "classify.h"
 #include "fuzz.h"
 #include "io/http/curl.h"
+#include "serving/tries.h"
 
 #define BODY_MAX_BYTES     2048
 #define HEADER_MAX_BYTES   2048
@@ -120,7 +121,7 @@ static void judge(const struct call *call, const struct mg_http_answer *answer)
     struct mg_slice result = {NULL, 0};
     if (answer->sent == MG_SENT_YES) {
         must_be_whole(call, answer, &verdict);
-        result = mg_classify_result(call->service, answer->body, &is_truncated);
+        result = mg_reply_result(call->service, answer->body, &is_truncated);
         FUZZ_REQUIRE(result.data == NULL || fuzz_is_within(result, answer->body));
         FUZZ_REQUIRE(result.len <= call->service->result_max_bytes);
     }

@@ -8,9 +8,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "classify.h"
 #include "fuzz.h"
+#include "parts.h"
 #include "refusal.h"
-#include "tries.h"
 #include "wire/json_scan.h"
 
 static const int STATUSES[] = {400, 401, 404, 409, 422, 429, 500, 503};

@@ -207,7 +207,7 @@ send:
 }
 
 /*
- * services/agent: receive.c, serve.c, call.c, classify.c, answer.c. One agent without memory stands for any number. A
+ * common/serving and services/agent. One agent without memory stands for any number. A
  * call that runs beside others is a call that acts later (`calls`). A request that two agents work on is a marked copy
  * that is taken later.
  */

@@ -2,8 +2,8 @@
 #include <assert.h>
 #include <stdlib.h>
 
-#include "agent.h"
 #include "broker.h"
+#include "http_agent.h"
 #include "nodes.h"
 
 struct service {
@@ -22,6 +22,7 @@ static enum mg_class start(struct sim_process *process, struct sim_node *node, s
                                                  .memory_bytes = (size_t)128 << 20};
     struct mg_agent *agent = &service->agent;
     agent->options = &service->options;
+    agent->executor = &mg_http_executor;
     for (int i = 0; i < sim_service_count(); i++) { /* mg_agent_load reads them from files */
         enum mg_class class =
             mg_service_parse(mg_slice_of(sim_service_text(i)), NULL, &agent->served[i].service, err);

@@ -4,6 +4,7 @@
  */
 #include "classify.h"
 #include "http_fixture.h"
+#include "serving/tries.h"
 #include "suite.h"
 
 #define RESULT_MAX 64
@@ -96,7 +97,7 @@ static void on_cut_answer(void *arg, const struct mg_http_answer *answer)
     heard.sent = answer->sent;
     mg_classify_answer(heard.service, MG_KIND_DO, true, answer, PATIENT_TIMEOUT_MS, &heard.verdict);
     if (heard.verdict.code[0] == '\0') {
-        result = mg_classify_result(heard.service, answer->body, &is_truncated);
+        result = mg_reply_result(heard.service, answer->body, &is_truncated);
     }
     ck_assert(!is_truncated);
     (void)snprintf(heard.result, sizeof(heard.result), "%.*s", (int)result.len,

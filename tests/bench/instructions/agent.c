@@ -10,8 +10,8 @@
 #include <string.h>
 
 #include "../../unit/scheduler/fakes.h"
-#include "agent.h"
 #include "fakes.h"
+#include "http_agent.h"
 #include "recorded.h"
 #include "still_clock.h"
 
@@ -92,8 +92,7 @@ static void wave(int first)
 
 int main(int argc, char **argv)
 {
-    struct mg_agent_options options = {.service_files = {.count = 1},
-                                       .broker = {.url = "amqp://recorded"},
+    struct mg_agent_options options = {.broker = {.url = "amqp://recorded"},
                                        .instance = "recorded:1:1",
                                        .drain_timeout_ms = 30000,
                                        .skew_limit_ms = 2000,
@@ -102,12 +101,12 @@ int main(int argc, char **argv)
     if (argc != 3) {
         fail("usage: makegood-bench-counted-agent SERVICE-FILE WAVES");
     }
-    options.service_files.items[0] = argv[1];
+    struct mg_list service_files = {.items = {argv[1]}, .count = 1};
     mg_log_open("agent", options.instance, MG_LOG_WARN);
     fake_loop_reset();
     fakes_reset();
     struct mg_metrics *metrics = mg_metrics_create();
-    if (mg_agent_load(&agent, &options, &err) != MG_OK ||
+    if (mg_agent_load(&agent, &options, &service_files, 0, &err) != MG_OK ||
         mg_agent_start(&agent, NULL, metrics, &err) != MG_OK) {
         fail(err.text);
     }

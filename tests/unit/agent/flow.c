@@ -15,6 +15,7 @@
 struct mg_agent flow_agent;
 const struct mg_span_sink *flow_spans;
 static struct mg_agent_options options;
+static struct mg_list service_files;
 static struct mg_loop *loop;
 static struct mg_metrics *metrics;
 
@@ -34,14 +35,14 @@ static void start(const char *members)
     fakes_reset();
     mg_log_open("test", "test", MG_LOG_ERROR);
     memset(&options, 0, sizeof(options));
-    options.service_files.items[0] = path;
-    options.service_files.count = 1;
+    service_files.items[0] = path;
+    service_files.count = 1;
     options.broker.url = "amqp://127.0.0.1";
     options.instance = "test";
     options.drain_timeout_ms = 300;
     options.skew_limit_ms = 2000;
     options.spans = flow_spans;
-    ck_assert_msg(mg_agent_load(&flow_agent, &options, &err) == MG_OK, "%s", err.text);
+    ck_assert_msg(mg_agent_load(&flow_agent, &options, &service_files, 0, &err) == MG_OK, "%s", err.text);
     unlink(path);
     loop = mg_loop_create();
     metrics = mg_metrics_create();

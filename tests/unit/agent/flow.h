@@ -5,8 +5,8 @@
 #ifndef MG_TESTS_AGENT_FLOW_H
 #define MG_TESTS_AGENT_FLOW_H
 
-#include "agent.h"
 #include "fakes.h"
+#include "http_agent.h"
 
 extern struct mg_agent flow_agent;
 extern const struct mg_span_sink *flow_spans; /* NULL: spans are off; set before flow_start */

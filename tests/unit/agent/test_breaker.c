@@ -2,7 +2,7 @@
 #include <check.h>
 
 #include "../suite.h"
-#include "breaker.h"
+#include "serving/breaker.h"
 
 static const struct mg_breaker_rules rules = {
     .failure_ratio = 0.5,

@@ -5,7 +5,7 @@
 
 #include "../suite.h"
 #include "classify.h"
-#include "tries.h"
+#include "serving/tries.h"
 
 static struct mg_service *service;
 static struct mg_verdict_of_try verdict;
@@ -92,9 +92,9 @@ START_TEST(only_the_services_own_answer_ends_a_call)
     ck_assert(verdict.may_still_act);
     broke(MG_KIND_DO, MG_SENT_NO, true, 9000);
     ck_assert(!verdict.may_still_act);
-    mg_classify_redelivered(&verdict);
+    mg_verdict_redelivered(&verdict);
     ck_assert(verdict.may_still_act);
-    mg_classify_not_made(MG_ERROR_CODE_BREAKER_OPEN, "no", &verdict);
+    mg_verdict_not_made(MG_ERROR_CODE_BREAKER_OPEN, "no", &verdict);
     ck_assert(!verdict.may_still_act);
 }
 END_TEST
@@ -156,11 +156,11 @@ END_TEST
 
 START_TEST(a_refusal_proves_nothing_about_an_earlier_try)
 {
-    ck_assert_int_eq(mg_classify_fold(MG_KIND_DO, MG_EXECUTED_NO, false), MG_EXECUTED_NO);
-    ck_assert_int_eq(mg_classify_fold(MG_KIND_DO, MG_EXECUTED_NO, true), MG_EXECUTED_MAYBE);
-    ck_assert_int_eq(mg_classify_fold(MG_KIND_UNDO, MG_EXECUTED_NO, true), MG_EXECUTED_MAYBE);
-    ck_assert_int_eq(mg_classify_fold(MG_KIND_DO, MG_EXECUTED_YES, true), MG_EXECUTED_YES);
-    ck_assert_int_eq(mg_classify_fold(MG_KIND_VERIFY, MG_EXECUTED_NO, true), MG_EXECUTED_NO);
+    ck_assert_int_eq(mg_verdict_fold(MG_KIND_DO, MG_EXECUTED_NO, false), MG_EXECUTED_NO);
+    ck_assert_int_eq(mg_verdict_fold(MG_KIND_DO, MG_EXECUTED_NO, true), MG_EXECUTED_MAYBE);
+    ck_assert_int_eq(mg_verdict_fold(MG_KIND_UNDO, MG_EXECUTED_NO, true), MG_EXECUTED_MAYBE);
+    ck_assert_int_eq(mg_verdict_fold(MG_KIND_DO, MG_EXECUTED_YES, true), MG_EXECUTED_YES);
+    ck_assert_int_eq(mg_verdict_fold(MG_KIND_VERIFY, MG_EXECUTED_NO, true), MG_EXECUTED_NO);
 }
 END_TEST
 
@@ -168,7 +168,7 @@ START_TEST(the_result_is_the_part_pointed_at_digit_for_digit)
 {
     bool is_truncated;
     struct mg_slice result =
-        mg_classify_result(service, mg_slice_of("{\"receipt\": {\"sum\": 14.00}, \"x\": 1}"), &is_truncated);
+        mg_reply_result(service, mg_slice_of("{\"receipt\": {\"sum\": 14.00}, \"x\": 1}"), &is_truncated);
     ck_assert(mg_slice_is(result, "{\"sum\": 14.00}"));
     ck_assert(!is_truncated);
 }
@@ -183,7 +183,7 @@ START_TEST(a_result_may_have_any_number)
         char body[128];
         bool is_truncated;
         (void)snprintf(body, sizeof(body), "{\"receipt\":%s}", RECEIPTS[i]);
-        ck_assert(mg_slice_is(mg_classify_result(service, mg_slice_of(body), &is_truncated), RECEIPTS[i]));
+        ck_assert(mg_slice_is(mg_reply_result(service, mg_slice_of(body), &is_truncated), RECEIPTS[i]));
         ck_assert(!is_truncated);
     }
 }
@@ -195,7 +195,7 @@ START_TEST(what_is_no_json_or_has_no_such_part_gives_no_result)
     static const char *const bodies[] = {"", "<html>", "{\"receipt\":1,\"receipt\":2}", "{\"other\":1}",
                                          "{\"receipt\":"};
     for (size_t i = 0; i < sizeof(bodies) / sizeof(bodies[0]); i++) {
-        ck_assert_ptr_null(mg_classify_result(service, mg_slice_of(bodies[i]), &is_truncated).data);
+        ck_assert_ptr_null(mg_reply_result(service, mg_slice_of(bodies[i]), &is_truncated).data);
         ck_assert(!is_truncated);
     }
 }
@@ -208,7 +208,7 @@ START_TEST(a_result_above_the_limit_is_cut_and_says_so)
     memset(body, 'a', sizeof(body));
     memcpy(body, "{\"receipt\":\"", 12);
     memcpy(body + sizeof(body) - 3, "\"}", 3);
-    ck_assert_ptr_null(mg_classify_result(service, mg_slice_of(body), &is_truncated).data);
+    ck_assert_ptr_null(mg_reply_result(service, mg_slice_of(body), &is_truncated).data);
     ck_assert(is_truncated);
 }
 END_TEST
@@ -226,7 +226,7 @@ static bool reaches_schedulers(const struct mg_service *whole, struct mg_slice a
                              .retry_after_ms = 1};
     struct mg_buf body;
     struct mg_err err;
-    reply.result = mg_classify_result(whole, answer, &reply.is_truncated);
+    reply.result = mg_reply_result(whole, answer, &reply.is_truncated);
     bool is_kept = reply.result.data != NULL;
     mg_buf_init(&body, 256 * 1024);
     mg_reply_write(&reply, &body);

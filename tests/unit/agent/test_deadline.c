@@ -3,7 +3,7 @@
 #include <check.h>
 
 #include "../suite.h"
-#include "deadline.h"
+#include "serving/deadline.h"
 
 /* Boot time 1,000 s is wall time WALL here, and the database's clock stands `behind_ms` behind this
  * machine's. */

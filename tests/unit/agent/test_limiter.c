@@ -3,7 +3,7 @@
 
 #include "../suite.h"
 #include "io/amqp/broker.h"
-#include "limiter.h"
+#include "serving/limiter.h"
 
 static struct mg_limiter limiter;
 

@@ -524,11 +524,11 @@ START_TEST(a_life_is_read_as_a_number)
     flow_wait_calls(2);
     answer(1, 200, "application/json", "{}");
     flow_wait_replies(1);
-    ck_assert(mg_token_is_ready(flow_agent.served[0].token));
+    ck_assert(mg_token_is_ready(mg_remote_of(&flow_agent.served[0])->token));
     ahead_ms = LIVES[_i].good_ms - (LIVES[_i].good_ms > 0 ? 1 : 0);
-    ck_assert(LIVES[_i].good_ms == 0 || mg_token_is_ready(flow_agent.served[0].token));
+    ck_assert(LIVES[_i].good_ms == 0 || mg_token_is_ready(mg_remote_of(&flow_agent.served[0])->token));
     ahead_ms = LIVES[_i].ended_ms;
-    ck_assert(mg_token_is_ready(flow_agent.served[0].token) == (LIVES[_i].ended_ms == 0));
+    ck_assert(mg_token_is_ready(mg_remote_of(&flow_agent.served[0])->token) == (LIVES[_i].ended_ms == 0));
 }
 END_TEST
 

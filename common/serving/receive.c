@@ -195,8 +195,8 @@ static void admit(struct mg_job *job)
     job->timer = NULL;
     if (job->request.is_at_most_once && job->is_redelivered) {
         struct mg_verdict_of_try verdict;
-        mg_classify_redelivered(&verdict);
-        mg_job_answer(job, &verdict, (struct mg_slice){NULL, 0});
+        mg_verdict_redelivered(&verdict);
+        mg_job_answer(job, &verdict, NULL);
         return;
     }
     if (job->suspicion == MG_SUSPECT_ISOLATED) {
@@ -263,7 +263,7 @@ static void receive(struct mg_job *job, bool is_fresh)
 
 static void on_job_end(struct mg_job *job)
 {
-    mg_job_cancel_call(job);
+    mg_job_cancel_try(job);
     mg_job_clear(job);
 }
 

@@ -1,31 +1,31 @@
 /*
- * The agent: takes requests from the queues of its services, calls the remote service over HTTP, and replies.
+ * The agent's part of the protocol: requests come from the queues of its services, tries are made, and
+ * replies go out. An executor makes the tries: makegood-agent's calls services over HTTP (services/agent),
+ * and libmakegood's runs the handlers of its user (proto/clients/c).
  *
  *   receive.c   a delivery becomes a job, or is refused; late ones are dropped, doubtful ones held
  *   job.c       a job's life, and the ways to give back its delivery
- *   served.c    how much is consumed; answers without a call, by breaker, pause and limits
+ *   served.c    how much is consumed; answers without a try, by breaker, pause and limits
  *   serve.c     which waiting job is next
- *   call.c      one try: one HTTP call, judged by the clock before and after
- *   outgoing.c headers.c mask.c   the call and the meaning of its answer, without a job
- *   token.c token_wait.c   the access token of a service with OAuth 2, and the requests that wait for it
+ *   try.c       one try: its begin, its result, and whether another follows
+ *   token.c token_wait.c   the access token of a service, and the requests that wait for it
  *   trace.c     spans of the tries, if tracing is on
  *   answer.c    the reply is published, and confirmed, before the request is acked
  *   control.c   operator settings and health of the service, as the leading supervisor sends them
- *   report.c    service reports for the schedulers, /readyz and /metrics
+ *   report.c    service reports for the schedulers, readiness, and metrics
  *   drain.c     the way out
  *   clock.c tick.c   standstills and the database's clock; the work of each second
- *   deadline.c limiter.c breaker.c classify.c tries.c   the arithmetic, pure
+ *   deadline.c limiter.c breaker.c verdict.c tries.c   the arithmetic, pure
  *
  * A job lives from its delivery until the delivery is given back to the broker, in any way. It is in exactly
  * one list of its service. There are at most as many jobs as both prefetches allow, plus the same number
  * again from a connection that broke. Nothing of a job outlives the process: a crash means redelivery.
  */
-#ifndef MG_AGENT_AGENT_H
-#define MG_AGENT_AGENT_H
+#ifndef MG_SERVING_AGENT_H
+#define MG_SERVING_AGENT_H
 
 #include <sys/queue.h>
 
-#include "base/config.h"
 #include "base/log.h"
 #include "base/loop.h"
 #include "base/metrics.h"
@@ -33,17 +33,15 @@
 #include "base/rest.h"
 #include "base/trace.h"
 #include "breaker.h"
-#include "classify.h"
 #include "core/suspects.h"
 #include "deadline.h"
 #include "io/amqp/broker.h"
 #include "io/amqp/topology.h"
-#include "io/http/client.h"
 #include "limiter.h"
-#include "outgoing.h"
-#include "token.h"
 #include "tries.h"
+#include "verdict.h"
 #include "wire/request.h"
+#include "wire/service.h"
 
 /* Two queues each, and the broker's interface has room for so many consumers. */
 #define MG_AGENT_SERVICES_MAX (MG_CONSUMERS_MAX / 2)
@@ -55,18 +53,16 @@
 #define MG_NEWER_ROOM_MS      30000
 #define MG_NEWER_PREFETCH_MIN 2 /* the prefetch during that time, at least */
 
-/* Parts of the memory for messages, each as 1/N of the whole. A request in hand counts twice, for its call
- * has a copy of the body. So does an answer: its buffer doubles as it grows. libcurl and the broker's
+/* Parts of the memory for messages, each as 1/N of the whole. A request in hand counts twice, for its try has
+ * a copy of the body. So does an answer: its buffer doubles as it grows. The executor and the broker's
  * interface hold the messages under way beside these. Together all stay below the whole. */
 #define MG_AGENT_MEMORY_HELD    4 /* requests in hand, of all queues */
 #define MG_AGENT_MEMORY_ANSWERS 8 /* answers that are being read; divided among the services */
 
 struct mg_agent_options {
-    struct mg_list service_files;
     struct mg_broker_address broker;
     const char *instance;
     int64_t drain_timeout_ms;
-    int64_t concurrency; /* 0: as the service file sets it */
     int64_t skew_limit_ms;
     size_t memory_bytes;              /* for requests and all that is derived from them */
     const struct mg_span_sink *spans; /* NULL: tracing is off */
@@ -74,7 +70,7 @@ struct mg_agent_options {
 
 enum mg_job_phase {
     MG_JOB_WAITING, /* for its first try, or for the next after a backoff */
-    MG_JOB_CALLING,
+    MG_JOB_TRYING,
     MG_JOB_BACKING_OFF,
     MG_JOB_REPLYING,   /* the reply is on its way to the broker */
     MG_JOB_REPLY_WAIT, /* the broker did not take it; it will be offered again */
@@ -92,6 +88,7 @@ struct mg_try_trace {
     char traceparent[MG_TRACEPARENT_SIZE]; /* as sent to the service */
 };
 
+struct mg_served;
 struct mg_job;
 typedef void mg_job_end_fn(struct mg_job *job);
 
@@ -110,12 +107,9 @@ struct mg_job {
     struct mg_request request;
     struct mg_deadline deadline;
     struct mg_timer *timer;
-    struct mg_http_call *call; /* while CALLING */
-    int64_t call_budget_ms, call_began_us;
-    uint32_t ticket;       /* the breaker's */
-    uint64_t token_number; /* of the access token that the last try carried */
-    bool is_token_renewed; /* a try was refused by 401 and is repeated once with a new token */
-    bool has_text_result;  /* the answer becomes a JSON string */
+    bool is_trying;       /* its try has begun and has not ended */
+    bool is_try_repeated; /* the service refused the access token; the try is repeated once with a new one */
+    uint32_t ticket;      /* the breaker's */
     struct mg_try_trace trace;
     struct mg_verdict_of_try last; /* of the last try, later of the reply; meaningless before */
     char correlation_id[MG_KEY_SIZE];
@@ -140,11 +134,8 @@ struct mg_line {
     int64_t room_since_ms; /* CLOCK_BOOTTIME; INT64_MAX while the broker gives no more */
 };
 
-#define MG_CALL_DIGITS 6
-
 struct mg_served_metrics {
-    struct mg_metric *calls[MG_CALL_DIGITS]; /* by first digit of the status; [0]: no whole answer */
-    struct mg_metric *call_seconds, *replies[MG_OUTCOME_COUNT];
+    struct mg_metric *replies[MG_OUTCOME_COUNT];
     struct mg_metric *late, *malformed, *reply_again, *breaker, *down, *paused, *in_flight, *concurrency,
         *waiting;
 };
@@ -161,13 +152,34 @@ struct mg_control {
     char prober[MG_INSTANCE_MAX + 1]; /* while the service is down for most: the agent that probes it */
 };
 
+/*
+ * The maker of tries. A try that `begin` begins has one end: mg_job_tried, mg_job_try_is_late or
+ * mg_job_try_again, also before `begin` returns. After `cancel` none of them may come.
+ */
+struct mg_executor {
+    size_t job_bytes; /* of its jobs; each begins with a struct mg_job */
+    enum mg_class (*open)(struct mg_served *served, struct mg_err *err);
+    void (*close)(struct mg_served *served); /* accepts a half-open one, and one that was never opened */
+    void (*begin)(struct mg_job *job);
+    void (*cancel)(struct mg_job *job);
+    /* Adds to the span of a try that has ended. The texts outlive the call. NULL: adds nothing. */
+    void (*describe)(struct mg_job *job, struct mg_span *span);
+    /* NULL if no service has an access token. */
+    const struct mg_token_source *tokens;
+};
+
+/* The access token of a service that needs one. */
+struct mg_token_source {
+    bool (*is_ready)(struct mg_served *served);           /* false: a fetch begins, or is under way */
+    bool (*is_coming)(const struct mg_served *served);    /* a fetch is under way, or about to begin */
+    const char *(*fault)(const struct mg_served *served); /* why there is none; "" if there is one */
+};
+
 /* One service with all that belongs to it. */
 struct mg_served {
     struct mg_agent *agent;
     struct mg_service *service;
-    struct mg_http_client *http;
-    struct mg_http_room *answers; /* memory for the answers being read */
-    struct mg_token *token;       /* NULL: the service needs none */
+    void *works; /* the executor's part */
     char reply_exchange[MG_QUEUE_NAME_SIZE];
     struct mg_limiter limiter;
     struct mg_breaker breaker;
@@ -180,8 +192,10 @@ struct mg_served {
     struct mg_served_metrics metrics;
 };
 
+/* Its owner sets options, executor and the services of `served`, and then starts it. */
 struct mg_agent {
     const struct mg_agent_options *options;
+    const struct mg_executor *executor;
     char instance[MG_INSTANCE_MAX + 1];
     struct mg_loop *loop;
     struct mg_metrics *metrics;
@@ -206,13 +220,9 @@ struct mg_agent {
 };
 
 /* setup.c */
-enum mg_class mg_agent_load(struct mg_agent *agent, const struct mg_agent_options *options,
-                            struct mg_err *err) MG_MUSTCHECK;
 enum mg_class mg_agent_start(struct mg_agent *agent, struct mg_loop *loop, struct mg_metrics *metrics,
                              struct mg_err *err) MG_MUSTCHECK;
 void mg_agent_finish(struct mg_agent *agent); /* accepts half-built ones */
-/* Checks the service's certificate files. An expired certificate only causes a warning in the log. */
-enum mg_class mg_served_check_certificates(const struct mg_served *served, struct mg_err *err) MG_MUSTCHECK;
 
 /* receive.c: the broker's callbacks */
 void mg_agent_on_delivery(void *arg, struct mg_delivery *delivery);
@@ -258,27 +268,36 @@ enum mg_class mg_served_listen(struct mg_served *served, struct mg_err *err) MG_
 /* Called at each tick: the supervisor that reported the service down may be dead. */
 void mg_served_expire_health(struct mg_served *served);
 
-/* call.c */
-void mg_job_call(struct mg_job *job); /* requires a slot, a token and the breaker's admission */
-void mg_job_cancel_call(struct mg_job *job);
+/* try.c */
+void mg_job_try(struct mg_job *job); /* requires a slot, a token and the breaker's admission */
+void mg_job_cancel_try(struct mg_job *job);
+/* The time-out of a try that begins now; 0: too late. An executor asks at the last instant. */
+int64_t mg_job_budget_ms(const struct mg_job *job);
+/* The ends of a try. `parts` NULL: none. They are borrowed during the call. */
+void mg_job_tried(struct mg_job *job, struct mg_verdict_of_try *verdict, const struct mg_reply_parts *parts);
+void mg_job_try_is_late(struct mg_job *job); /* too late for a try that was not made */
+/* The service refused the access token, not the order; once for each job. */
+void mg_job_try_again(struct mg_job *job, const struct mg_verdict_of_try *refusal);
+
+/* token.c */
+bool mg_served_has_token(struct mg_served *served); /* false: one is being fetched */
+bool mg_served_is_token_coming(const struct mg_served *served);
+const char *mg_served_token_fault(const struct mg_served *served);
 
 /* token_wait.c */
-bool mg_served_has_token(struct mg_served *served); /* false: one is being fetched */
-void mg_served_on_token(void *arg, bool is_good);
+void mg_served_on_token(void *arg, bool is_good); /* a fetch has ended */
 /* Called while there is no token: answers waiting jobs in time. */
 void mg_served_wait_for_token(struct mg_served *served);
-/* True if a refused try is repeated with a new token: once for each job. */
-bool mg_job_renews_token(struct mg_job *job, const struct mg_verdict_of_try *verdict, int status);
 
 /* trace.c */
 void mg_try_trace_begin(struct mg_job *job);
 /* The trace parent for the service: the try's own, or the one of the request; "" if it has none. */
 const char *mg_try_traceparent(const struct mg_job *job);
-/* `verdict` NULL: given up. `status` 0: no whole answer came. */
-void mg_try_trace_end(struct mg_job *job, const struct mg_verdict_of_try *verdict, int status);
+void mg_try_trace_end(struct mg_job *job, const struct mg_verdict_of_try *verdict); /* NULL: given up */
 
 /* answer.c: after these calls the job ends by itself */
-void mg_job_answer(struct mg_job *job, const struct mg_verdict_of_try *verdict, struct mg_slice answer_body);
+void mg_job_answer(struct mg_job *job, const struct mg_verdict_of_try *verdict,
+                   const struct mg_reply_parts *parts); /* NULL: none */
 void mg_job_answer_not_made(struct mg_job *job, const char *code, const char *why);
 void mg_job_put_back(struct mg_job *job); /* for a job that must not go on here */
 
@@ -288,6 +307,9 @@ bool mg_agent_is_sound(const struct mg_agent *agent, char *ret_reason, size_t si
 bool mg_agent_is_ready(void *arg, char *ret_reason, size_t size);
 void mg_served_set_gauges(struct mg_served *served);
 void mg_served_register_metrics(struct mg_served *served);
+/* One series of the service, also of an executor. `label` NULL: its name is the only label. */
+struct mg_metric *mg_served_series(struct mg_served *served, enum mg_metric_type type, const char *name,
+                                   const char *label, const char *value, const char *help);
 
 /* tick.c */
 void mg_agent_on_tick(void *arg);

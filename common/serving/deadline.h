@@ -24,8 +24,8 @@
  * fresh messages prove that a clock is *ahead*. Without them a full queue looks like a clock that is ahead,
  * so the later of both estimates is taken.
  */
-#ifndef MG_AGENT_DEADLINE_H
-#define MG_AGENT_DEADLINE_H
+#ifndef MG_SERVING_DEADLINE_H
+#define MG_SERVING_DEADLINE_H
 
 #include <stdbool.h>
 #include <stdint.h>

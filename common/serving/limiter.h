@@ -2,8 +2,8 @@
  * How many calls one process makes at a time and per second for one service, and which of two waiting lines
  * is served next. Pure: the time comes in as an argument.
  */
-#ifndef MG_AGENT_LIMITER_H
-#define MG_AGENT_LIMITER_H
+#ifndef MG_SERVING_LIMITER_H
+#define MG_SERVING_LIMITER_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -41,17 +41,6 @@ const char *mg_try_traceparent(const struct mg_job *job)
     return job->trace.is_sampled ? job->trace.traceparent : job->request.traceparent;
 }
 
-/* OpenTelemetry's names for an HTTP client's span. */
-static void put_call(struct mg_span *span, const char *method, const struct mg_http_url *endpoint, int status)
-{
-    mg_span_put_text(span, "http.request.method", method);
-    mg_span_put_text(span, "server.address", endpoint->host);
-    mg_span_put_number(span, "server.port", endpoint->port);
-    if (status != 0) {
-        mg_span_put_number(span, "http.response.status_code", status);
-    }
-}
-
 /* `error` holds the error's text until the span is taken. It lacks the service's own code, since collectors
  * keep an index of the values. */
 static void put_verdict(struct mg_span *span, const struct mg_verdict_of_try *verdict,
@@ -69,18 +58,17 @@ static void put_verdict(struct mg_span *span, const struct mg_verdict_of_try *ve
     }
 }
 
-void mg_try_trace_end(struct mg_job *job, const struct mg_verdict_of_try *verdict, int status)
+void mg_try_trace_end(struct mg_job *job, const struct mg_verdict_of_try *verdict)
 {
     struct mg_try_trace *try = &job->trace;
     const struct mg_request *request = &job->request;
+    const struct mg_executor *executor = job->served->agent->executor;
     const struct mg_span_sink *spans = job->served->agent->options->spans;
     if (!try->is_sampled) {
         return;
     }
     try->is_sampled = false;
-    char method[16];
-    snprintf(method, sizeof(method), "%.*s", (int)request->method.len, request->method.data);
-    struct mg_span span = {.trace = try->trace, .name = method, .kind = MG_SPAN_CLIENT};
+    struct mg_span span = {.trace = try->trace, .name = mg_kind_name(request->kind), .kind = MG_SPAN_CLIENT};
     memcpy(span.id, try->id, sizeof(span.id));
     span.begin_us = try->begin_us;
     span.end_us = try->begin_us + (mg_clock_boot_us() - try->begin_boot_us);
@@ -90,7 +78,9 @@ void mg_try_trace_end(struct mg_job *job, const struct mg_verdict_of_try *verdic
     mg_span_put_text(&span, "makegood.kind", mg_kind_name(request->kind));
     mg_span_put_number(&span, "makegood.attempt", request->attempt);
     mg_span_put_number(&span, "makegood.try", job->tries.count);
-    put_call(&span, method, &job->served->service->endpoint, status);
+    if (executor->describe != NULL) {
+        executor->describe(job, &span);
+    }
     char error[MG_ERROR_CODE_MAX + 1];
     put_verdict(&span, verdict, error);
     spans->take(spans->arg, &span);

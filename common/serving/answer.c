@@ -70,7 +70,7 @@ static bool write_reply(struct mg_job *job, const struct mg_reply_parts *parts)
 {
     const struct mg_request *request = &job->request;
     struct mg_verdict_of_try *last = &job->last;
-    last->executed = mg_classify_fold(request->kind, last->executed, job->tries.may_have_run);
+    last->executed = mg_verdict_fold(request->kind, last->executed, job->tries.may_have_run);
     job->replied_may_still_act = job->tries.may_still_act;
     mg_buf_finish(&job->reply);
     mg_tries_reply_write(job->served->service, request, last, job->tries.may_still_act, parts, &job->reply);
@@ -85,9 +85,9 @@ static bool write_reply(struct mg_job *job, const struct mg_reply_parts *parts)
  * longer a proof, and in any case a call of the other agent may be at work. */
 static bool is_outdated(const struct mg_job *job)
 {
-    bool is_doubtful = !mg_outcome_has_result(job->last.outcome) &&
-                       mg_classify_fold(job->request.kind, job->last.executed, job->tries.may_have_run) !=
-                           job->last.executed;
+    bool is_doubtful =
+        !mg_outcome_has_result(job->last.outcome) &&
+        mg_verdict_fold(job->request.kind, job->last.executed, job->tries.may_have_run) != job->last.executed;
     return is_doubtful || job->tries.may_still_act != job->replied_may_still_act;
 }
 
@@ -141,22 +141,19 @@ static void offer(struct mg_job *job)
     MG_FAILPOINT(AGENT_REPLIED);
 }
 
-void mg_job_answer(struct mg_job *job, const struct mg_verdict_of_try *verdict, struct mg_slice answer_body)
+void mg_job_answer(struct mg_job *job, const struct mg_verdict_of_try *verdict,
+                   const struct mg_reply_parts *parts)
 {
-    struct mg_reply_parts parts;
-    struct mg_buf words;
+    const struct mg_reply_parts none = {.is_truncated = false};
     if (mg_job_left_ms(job) <= 0) {
         mg_job_drop_late(job);
         return;
     }
     job->last = *verdict;
-    mg_reply_parts_take(job->served->service, verdict, answer_body, job->has_text_result, &words, &parts);
     mg_job_move(job, MG_JOB_REPLYING);
     mg_timer_destroy(job->timer);
     job->timer = NULL;
-    bool is_written = write_reply(job, &parts);
-    mg_buf_finish(&words);
-    if (!is_written) {
+    if (!write_reply(job, parts != NULL ? parts : &none)) {
         mg_job_finish(job, MG_JOB_REQUEUE);
         return;
     }
@@ -166,8 +163,8 @@ void mg_job_answer(struct mg_job *job, const struct mg_verdict_of_try *verdict, 
 void mg_job_answer_not_made(struct mg_job *job, const char *code, const char *why)
 {
     struct mg_verdict_of_try verdict;
-    mg_classify_not_made(code, why, &verdict);
-    mg_job_answer(job, &verdict, (struct mg_slice){NULL, 0});
+    mg_verdict_not_made(code, why, &verdict);
+    mg_job_answer(job, &verdict, NULL);
 }
 
 /* A request with a try is answered. So is one that may be sent only once: this process can still prove that
@@ -178,7 +175,7 @@ void mg_job_put_back(struct mg_job *job)
     if (job->phase == MG_JOB_SET_ASIDE) {
         mg_job_finish(job, MG_JOB_REQUEUE);
     } else if (job->tries.count > 0) {
-        mg_job_answer(job, &job->last, (struct mg_slice){NULL, 0});
+        mg_job_answer(job, &job->last, NULL);
     } else if (job->request.is_at_most_once) {
         mg_job_answer_not_made(job, MG_ERROR_CODE_BREAKER_OPEN, "the agent stopped before the call");
     } else {

@@ -9,14 +9,14 @@
 /* A failed try carries more information than a try that was not made. */
 void mg_job_answer_uncalled(struct mg_job *job)
 {
-    const struct mg_token *token = job->served->token;
+    const struct mg_served *served = job->served;
     if (job->tries.count > 0) {
-        mg_job_answer(job, &job->last, (struct mg_slice){NULL, 0});
-    } else if (job->served->control.is_paused) {
+        mg_job_answer(job, &job->last, NULL);
+    } else if (served->control.is_paused) {
         mg_job_answer_not_made(job, MG_ERROR_CODE_SERVICE_PAUSED, "an operator has paused the service");
-    } else if (token != NULL && mg_token_fault(token)[0] != '\0') {
-        mg_job_answer_not_made(job, MG_ERROR_CODE_TOKEN_UNAVAILABLE, mg_token_fault(token));
-    } else if (token != NULL && mg_token_is_coming(token)) {
+    } else if (mg_served_token_fault(served)[0] != '\0') {
+        mg_job_answer_not_made(job, MG_ERROR_CODE_TOKEN_UNAVAILABLE, mg_served_token_fault(served));
+    } else if (mg_served_is_token_coming(served)) {
         mg_job_answer_not_made(job, MG_ERROR_CODE_TOKEN_UNAVAILABLE, "no access token has come in time");
     } else {
         mg_job_answer_not_made(job, MG_ERROR_CODE_BREAKER_OPEN, "the circuit breaker is open");

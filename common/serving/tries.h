@@ -2,11 +2,12 @@
  * From the tries of one request to its reply. Pure: no loop, no broker. The agent's job and the rehearsal of
  * a workflow (`makegood workflow test`) both use it.
  */
-#ifndef MG_AGENT_TRIES_H
-#define MG_AGENT_TRIES_H
+#ifndef MG_SERVING_TRIES_H
+#define MG_SERVING_TRIES_H
 
-#include "classify.h"
+#include "verdict.h"
 #include "wire/request.h"
+#include "wire/service.h"
 
 /* A shorter try could not even connect across a network. */
 #define MG_TRY_MIN_MS 20
@@ -31,23 +32,20 @@ int64_t mg_tries_next_ms(const struct mg_service *service, const struct mg_reque
                          const struct mg_tries *tries, const struct mg_verdict_of_try *verdict,
                          int64_t left_ms);
 
-/* True if a try that was answered 401 is repeated with a new access token. The service refused the token, not
- * the order; each request has one such try. */
-bool mg_tries_may_renew_token(const struct mg_request *request, const struct mg_verdict_of_try *verdict,
-                              int status);
-
 /* The parts of an answer that a reply carries: JSON; absent if none. */
 struct mg_reply_parts {
     struct mg_slice result, message, body;
     bool is_truncated;
 };
 
-bool mg_outcome_has_result(enum mg_outcome outcome);
-/* Takes the parts for this verdict. They live in the answer and in `words`, which is initialised here and
- * which the caller finishes. */
-void mg_reply_parts_take(const struct mg_service *service, const struct mg_verdict_of_try *verdict,
-                         struct mg_slice answer_body, bool has_text_result, struct mg_buf *words,
-                         struct mg_reply_parts *ret_parts);
+/* Of an answer whose parts go into a reply. */
+struct mg_json_limits mg_answer_limits(const struct mg_service *service);
+/* The bytes of a good answer that become the result: all of it, or the part that the service file points at.
+ * Absent if the answer is no JSON or has no such part. `ret_is_truncated`: it is larger than a result may
+ * be. */
+struct mg_slice mg_reply_result(const struct mg_service *service, struct mg_slice answer_body,
+                                bool *ret_is_truncated);
+
 /* Writes the reply. `ret_body` is initialised here; its `failed` means no memory. */
 void mg_tries_reply_write(const struct mg_service *service, const struct mg_request *request,
                           const struct mg_verdict_of_try *verdict, bool may_still_act,

@@ -48,7 +48,7 @@ static bool serve_one(struct mg_served *served, int64_t now_ms)
         return false;
     }
     mg_limiter_take(&served->limiter);
-    mg_job_call(job);
+    mg_job_try(job);
     return true;
 }
 
@@ -69,8 +69,7 @@ void mg_served_pump(void *arg)
         while (serve_one(served, now_ms)) {
         }
     }
-    bool is_token_coming = served->token != NULL && mg_token_is_coming(served->token);
-    if (is_token_coming) {
+    if (mg_served_is_token_coming(served)) {
         mg_served_wait_for_token(served);
     } else if (served->breaker.service_health == MG_HEALTH_PROBE &&
                served->breaker.state != MG_BREAKER_CLOSED) {

@@ -1,5 +1,5 @@
 /*
- * Requests of a service with OAuth 2 and its access token. A request waits for a token without a slot. It is
+ * Requests of a service that needs an access token. A request waits for a token without a slot. It is
  * answered before its complete-by, so that its step waits and loses no attempt. An endpoint that gives no
  * token closes the service's gate as a service that cannot be reached does: the breaker opens, and a probe
  * asks for the token again.
@@ -10,11 +10,6 @@
 
 /* Time to publish the reply of a request that is given up; less where the attempt has little time. */
 #define GIVE_UP_MS 1000
-
-bool mg_served_has_token(struct mg_served *served)
-{
-    return served->token == NULL || mg_token_is_ready(served->token);
-}
 
 void mg_served_on_token(void *arg, bool is_good)
 {
@@ -54,16 +49,4 @@ void mg_served_wait_for_token(struct mg_served *served)
     if (next_ms > 0) {
         mg_timer_start(served->timer, next_ms, 0);
     }
-}
-
-bool mg_job_renews_token(struct mg_job *job, const struct mg_verdict_of_try *verdict, int status)
-{
-    struct mg_served *served = job->served;
-    if (served->token == NULL || job->is_token_renewed ||
-        !mg_tries_may_renew_token(&job->request, verdict, status)) {
-        return false;
-    }
-    job->is_token_renewed = true;
-    mg_token_refuse(served->token, job->token_number);
-    return true;
 }

@@ -11,8 +11,6 @@
 #include "base/clock.h"
 #include "base/log.h"
 
-static const char *const call_labels[] = {"none", "1xx", "2xx", "3xx", "4xx", "5xx"};
-
 static void on_report_published(void *arg, enum mg_publish_outcome outcome)
 {
     (void)arg;
@@ -69,8 +67,8 @@ static void report_served(struct mg_served *served, bool is_ready, const char *r
     };
     memcpy(report.service, served->service->name, sizeof(report.service));
     snprintf(report.instance, sizeof(report.instance), "%s", agent->instance);
-    if (reason[0] == '\0' && served->token != NULL && mg_token_fault(served->token)[0] != '\0') {
-        snprintf(report.reason, sizeof(report.reason), "%s", mg_token_fault(served->token));
+    if (reason[0] == '\0' && mg_served_token_fault(served)[0] != '\0') {
+        snprintf(report.reason, sizeof(report.reason), "%s", mg_served_token_fault(served));
     } else if (reason[0] == '\0' && served->breaker.service_health == MG_HEALTH_DOWN) {
         snprintf(report.reason, sizeof(report.reason), "down for most agents; %s probes",
                  served->control.prober);
@@ -124,8 +122,8 @@ void mg_served_set_gauges(struct mg_served *served)
     mg_metric_set(served->metrics.paused, served->control.is_paused);
 }
 
-static struct mg_metric *series(struct mg_served *served, enum mg_metric_type type, const char *name,
-                                const char *label, const char *value, const char *help)
+struct mg_metric *mg_served_series(struct mg_served *served, enum mg_metric_type type, const char *name,
+                                   const char *label, const char *value, const char *help)
 {
     char labels[MG_NAME_MAX + 64];
     if (label == NULL) {
@@ -139,32 +137,30 @@ static struct mg_metric *series(struct mg_served *served, enum mg_metric_type ty
 void mg_served_register_metrics(struct mg_served *served)
 {
     struct mg_served_metrics *metrics = &served->metrics;
-    for (int i = 0; i < MG_CALL_DIGITS; i++) {
-        metrics->calls[i] = series(served, MG_COUNTER, "makegood_agent_calls_total", "status", call_labels[i],
-                                   "HTTP calls that ended, by status; none: no whole answer came");
-    }
     for (int i = 0; i < MG_OUTCOME_COUNT; i++) {
-        metrics->replies[i] = series(served, MG_COUNTER, "makegood_agent_replies_total", "outcome",
-                                     mg_outcome_name((enum mg_outcome)i), "replies confirmed by the broker");
+        metrics->replies[i] =
+            mg_served_series(served, MG_COUNTER, "makegood_agent_replies_total", "outcome",
+                             mg_outcome_name((enum mg_outcome)i), "replies confirmed by the broker");
     }
-    metrics->call_seconds =
-        series(served, MG_HISTOGRAM, "makegood_agent_call_seconds", NULL, NULL, "duration of HTTP calls");
-    metrics->late = series(served, MG_COUNTER, "makegood_agent_late_total", NULL, NULL,
-                           "requests dropped in silence because their complete-by had passed");
-    metrics->malformed = series(served, MG_COUNTER, "makegood_agent_malformed_total", NULL, NULL,
-                                "messages dead-lettered because they are no request of this service");
-    metrics->reply_again = series(served, MG_COUNTER, "makegood_agent_reply_again_total", NULL, NULL,
-                                  "replies that the broker did not take and that were offered again");
-    metrics->breaker = series(served, MG_GAUGE, "makegood_agent_breaker_state", NULL, NULL,
-                              "circuit breaker: 0 closed, 1 open, 2 half-open");
-    metrics->down = series(served, MG_GAUGE, "makegood_agent_service_down", NULL, NULL,
-                           "the service is down for most agents: 1 another one probes it, 2 this one does");
-    metrics->paused = series(served, MG_GAUGE, "makegood_agent_paused", NULL, NULL,
-                             "1 while an operator has paused the service");
+    metrics->late = mg_served_series(served, MG_COUNTER, "makegood_agent_late_total", NULL, NULL,
+                                     "requests dropped in silence because their complete-by had passed");
+    metrics->malformed =
+        mg_served_series(served, MG_COUNTER, "makegood_agent_malformed_total", NULL, NULL,
+                         "messages dead-lettered because they are no request of this service");
+    metrics->reply_again =
+        mg_served_series(served, MG_COUNTER, "makegood_agent_reply_again_total", NULL, NULL,
+                         "replies that the broker did not take and that were offered again");
+    metrics->breaker = mg_served_series(served, MG_GAUGE, "makegood_agent_breaker_state", NULL, NULL,
+                                        "circuit breaker: 0 closed, 1 open, 2 half-open");
+    metrics->down =
+        mg_served_series(served, MG_GAUGE, "makegood_agent_service_down", NULL, NULL,
+                         "the service is down for most agents: 1 another one probes it, 2 this one does");
+    metrics->paused = mg_served_series(served, MG_GAUGE, "makegood_agent_paused", NULL, NULL,
+                                       "1 while an operator has paused the service");
     metrics->in_flight =
-        series(served, MG_GAUGE, "makegood_agent_in_flight", NULL, NULL, "HTTP calls under way");
-    metrics->concurrency = series(served, MG_GAUGE, "makegood_agent_concurrency", NULL, NULL,
-                                  "HTTP calls that may be under way at once");
-    metrics->waiting = series(served, MG_GAUGE, "makegood_agent_waiting", NULL, NULL,
-                              "requests in hand that wait for a call");
+        mg_served_series(served, MG_GAUGE, "makegood_agent_in_flight", NULL, NULL, "calls under way");
+    metrics->concurrency = mg_served_series(served, MG_GAUGE, "makegood_agent_concurrency", NULL, NULL,
+                                            "calls that may be under way at once");
+    metrics->waiting = mg_served_series(served, MG_GAUGE, "makegood_agent_waiting", NULL, NULL,
+                                        "requests in hand that wait for a call");
 }

@@ -14,7 +14,7 @@
 struct mg_job *mg_job_create(struct mg_served *served, bool is_high, struct mg_delivery *delivery,
                              mg_job_end_fn *on_end)
 {
-    struct mg_job *job = calloc(1, sizeof(*job));
+    struct mg_job *job = calloc(1, served->agent->executor->job_bytes);
     if (job == NULL) {
         return NULL;
     }

@@ -13,8 +13,8 @@
  * calls. The prober's own service file sets the time of its probes: no agent's clock is compared with
  * another's.
  */
-#ifndef MG_AGENT_BREAKER_H
-#define MG_AGENT_BREAKER_H
+#ifndef MG_SERVING_BREAKER_H
+#define MG_SERVING_BREAKER_H
 
 #include <stdbool.h>
 #include <stdint.h>

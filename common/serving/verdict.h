@@ -1,0 +1,40 @@
+/*
+ * The meaning of one try, or of its absence: for the order (outcome, executed), for the breaker, and for a
+ * quick second try. Pure.
+ */
+#ifndef MG_SERVING_VERDICT_H
+#define MG_SERVING_VERDICT_H
+
+#include "breaker.h"
+#include "wire/reply.h"
+
+struct mg_verdict_of_try {
+    enum mg_outcome outcome;
+    enum mg_executed executed;
+    bool may_still_act; /* given up: the service itself has not answered, and may still be at work on it */
+    enum mg_call_health health;
+    int64_t retry_after_ms;           /* -1: none */
+    char code[MG_ERROR_CODE_MAX + 1]; /* "" when it went well */
+    char text[MG_ERROR_TEXT_MAX + 1]; /* ours: it stands in logs. The service's words are in the reply only */
+};
+
+/* One that has ended for the service: it does not act any more, and names no time for a retry. */
+void mg_verdict_make(enum mg_outcome outcome, enum mg_executed executed, enum mg_call_health health,
+                     const char *code, const char *text, struct mg_verdict_of_try *ret_verdict);
+
+/* The call was not made, for no fault of the order, and nothing was sent. With MG_ERROR_CODE_BREAKER_OPEN,
+ * MG_ERROR_CODE_SERVICE_PAUSED or MG_ERROR_CODE_TOKEN_UNAVAILABLE it costs the step no attempt. */
+void mg_verdict_not_made(const char *code, const char *why, struct mg_verdict_of_try *ret_verdict);
+
+/* An at_most_once request that an agent may have begun before: its outcome is unknown, and no agent may
+ * try. */
+void mg_verdict_redelivered(struct mg_verdict_of_try *ret_verdict);
+
+/* Law 10, sticky maybe: a refusal, or silence before the first byte, proves nothing about an earlier try of
+ * the same request. */
+enum mg_executed mg_verdict_fold(enum mg_kind kind, enum mg_executed executed, bool may_have_run_before);
+
+/* Whether a reply of this outcome carries a result. */
+bool mg_outcome_has_result(enum mg_outcome outcome);
+
+#endif

@@ -1,0 +1,54 @@
+/* See parts.h. */
+#include "parts.h"
+
+#include <string.h>
+
+#include "classify.h"
+#include "refusal.h"
+
+/* Message and kept body as JSON strings; an escaped byte has up to six. */
+#define WORDS_MAX_BYTES (6 * (MG_ERROR_MESSAGE_MAX + MG_ERROR_KEEP_MAX) + 8)
+
+/* A whole answer of the service with a body that explains it. "Absent" is an answer and no failure. */
+static bool is_refusal(const struct mg_verdict_of_try *verdict)
+{
+    return strncmp(verdict->code, MG_ERROR_CODE_HTTP, strlen(MG_ERROR_CODE_HTTP)) == 0 &&
+           verdict->outcome != MG_OUTCOME_ABSENT;
+}
+
+/* The service's own words as JSON strings, in `words`; without memory the reply goes out without them. */
+static void words_take(const struct mg_service *service, struct mg_slice answer_body, struct mg_buf *words,
+                       struct mg_reply_parts *parts)
+{
+    const struct mg_json_limits limits = mg_answer_limits(service);
+    char message[MG_ERROR_MESSAGE_MAX + 1];
+    mg_refusal_message(service, answer_body, &limits, message);
+    mg_buf_append_json_mended(words, mg_slice_of(message));
+    size_t message_len = words->len;
+    struct mg_slice kept = mg_refusal_kept(service, answer_body);
+    mg_buf_append_json_mended(words, kept);
+    if (!words->failed && message[0] != '\0') {
+        parts->message = (struct mg_slice){words->data, message_len};
+    }
+    if (!words->failed && kept.data != NULL) {
+        parts->body = (struct mg_slice){words->data + message_len, words->len - message_len};
+    }
+}
+
+void mg_reply_parts_take(const struct mg_service *service, const struct mg_verdict_of_try *verdict,
+                         struct mg_slice answer_body, bool has_text_result, struct mg_buf *words,
+                         struct mg_reply_parts *ret_parts)
+{
+    *ret_parts = (struct mg_reply_parts){.is_truncated = false};
+    mg_buf_init(words, WORDS_MAX_BYTES);
+    if (mg_outcome_has_result(verdict->outcome) && has_text_result) {
+        ret_parts->is_truncated = !mg_classify_text_result(service, answer_body, words);
+        if (!ret_parts->is_truncated && words->len > 0) { /* an empty answer has no result */
+            ret_parts->result = mg_buf_slice(words);
+        }
+    } else if (mg_outcome_has_result(verdict->outcome)) {
+        ret_parts->result = mg_reply_result(service, answer_body, &ret_parts->is_truncated);
+    } else if (is_refusal(verdict)) {
+        words_take(service, answer_body, words, ret_parts);
+    }
+}
