@@ -42,7 +42,11 @@ endif()
 mg_harden_compiler(mg_hardening_released -ftrivial-auto-var-init=zero)
 target_compile_options(mg_hardening_released INTERFACE -U_FORTIFY_SOURCE $<$<NOT:$<CONFIG:Debug>>:-D_FORTIFY_SOURCE=3>)
 
-target_compile_options(mg_hardening INTERFACE -fPIE)
-target_link_options(mg_hardening INTERFACE -pie)
-mg_harden_linker(-Wl,-z,relro -Wl,-z,now -Wl,-z,noexecstack -Wl,-z,nodlopen -Wl,-z,separate-code -Wl,--as-needed
+# Parts of the shared library have the property POSITION_INDEPENDENT_CODE, and CMake compiles them with -fPIC.
+set(is_pic $<BOOL:$<TARGET_PROPERTY:POSITION_INDEPENDENT_CODE>>)
+set(is_executable $<STREQUAL:$<TARGET_PROPERTY:TYPE>,EXECUTABLE>)
+target_compile_options(mg_hardening INTERFACE $<$<NOT:${is_pic}>:-fPIE>)
+# A program is not loaded by another one; the shared library may be.
+target_link_options(mg_hardening INTERFACE $<${is_executable}:-pie> $<${is_executable}:-Wl,-z,nodlopen>)
+mg_harden_linker(-Wl,-z,relro -Wl,-z,now -Wl,-z,noexecstack -Wl,-z,separate-code -Wl,--as-needed
                  -Wl,--no-copy-dt-needed-entries)

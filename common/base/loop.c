@@ -99,16 +99,20 @@ static void on_spin(uv_idle_t *handle)
 
 struct mg_loop *mg_loop_create(void)
 {
-    struct mg_loop *loop = calloc(1, sizeof(*loop));
-    if (!loop) {
-        return NULL;
-    }
     /* A closed peer is an error of write(2), reported at that call; it must not end the process. */
     struct sigaction ignore = {.sa_handler = SIG_IGN};
     (void)sigaction(SIGPIPE, &ignore, NULL); /* fails only for a wrong signal number */
     /* libuv reads this once, at the first piece of work. A value in the environment takes precedence. */
     (void)setenv("UV_THREADPOOL_SIZE", OFFLOAD_THREADS, 0);
+    return mg_loop_create_as_guest();
+}
 
+struct mg_loop *mg_loop_create_as_guest(void)
+{
+    struct mg_loop *loop = calloc(1, sizeof(*loop));
+    if (!loop) {
+        return NULL;
+    }
     if (uv_loop_init(&loop->uv) != 0) {
         goto no_loop;
     }

@@ -15,7 +15,12 @@
 struct mg_loop;
 typedef void mg_loop_fn(void *arg);
 
-struct mg_loop *mg_loop_create(void); /* NULL: no memory or no descriptors */
+/* NULL: no memory or no descriptors. For a process of ours: it ignores SIGPIPE from now on, and libuv's pool
+ * gets the threads that our connections need. */
+struct mg_loop *mg_loop_create(void);
+/* The same in a process of another owner: its signals and its environment stay as they are. The thread that
+ * runs the loop should block SIGPIPE. */
+struct mg_loop *mg_loop_create_as_guest(void);
 /* Call it after the destruction of all objects of this loop. Waits for work under way and calls its `done`.
  * Accepts NULL. */
 void mg_loop_destroy(struct mg_loop *loop);

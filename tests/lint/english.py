@@ -25,8 +25,8 @@ ROWS = {
     "who": r"(?:who|whom|whoever|whose)",
     "hear": r"(?:hears?|heard|obeys?|obeyed)",
 }
-GROUPS = ("common/base", "common/core", "common/io", "common/serving", "common/wire", "services/agent", "services/agents", "services/cli", "services/console", "services/dev", "services/gateway",
-          "services/operator", "services/scheduler", "services/supervisor", "services", "proto", "deploy",
+GROUPS = ("common/base", "common/client", "common/core", "common/io", "common/serving", "common/wire", "services/agent", "services/agents", "services/cli", "services/console", "services/dev", "services/gateway",
+          "services/operator", "services/scheduler", "services/supervisor", "services", "proto/clients/c", "proto", "deploy",
           "tests/bench", "tests/chaos", "tests/console", "tests/e2e", "tests/fuzz", "tests/integration", "tests/lint", "tests/model",
           "tests/sim", "tests/unit", "tests", "common", "")
 # A migration that was applied must not change: its SHA-256 is compared.

@@ -15,7 +15,8 @@ import subprocess
 import sys
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-FOLDERS = ("common", "services", "deploy", "tests")
+FOLDERS = ("common", "services", "proto", "deploy", "tests")
+CODE = ("common/", "services/", "proto/clients/c/")
 LINES_MAX = 600  # a reader can hold so much in mind; the aim is 500
 
 # The allowed beginnings of a folder's quoted includes. The first folder that matches rules.
@@ -30,6 +31,8 @@ LAYERS = {
     "common/io/store": ("base/", "core/", "io/store/", "io/pg/", "io/reach.h"),
     "common/io": ("base/", "core/", "io/"),
     "common/serving": ("base/", "core/", "wire/", "io/"),
+    "common/client": ("base/", "core/", "wire/", "io/amqp/", "client/"),
+    "proto/clients/c": ("base/", "wire/", "io/amqp/", "client/"),
     "services/scheduler": ("base/", "core/", "wire/", "io/", "scheduler/"),
     "services/agent": ("base/", "core/", "wire/", "io/", "serving/", "agent/"),
     "services/supervisor": ("base/", "core/", "wire/", "io/", "supervisor/"),
@@ -230,11 +233,11 @@ def check_names(build):
     """One prefix for each name that more than one file can use: mg_ for functions and types, MG_ for constants and macros."""
     findings = []
     for name in sources("*.h"):
-        if name.startswith(("common/", "services/")):
+        if name.startswith(CODE):
             findings += [f"{name}:{line}: {word} needs the prefix mg_ or MG_"
                          for line, word in declared((ROOT / name).read_text(encoding="utf-8"))
                          if not word.startswith(("mg_", "MG_")) and word not in FOREIGN]
-    names = [name for name in sources("*.c") if name.startswith(("common/", "services/"))]
+    names = [name for name in sources("*.c") if name.startswith(CODE)]
     objects = {name: place for name, place in objects_of(build).items() if name in names}
     if len(objects) < len(names) / 2:
         findings.append(f"common:0: of {len(names)} files only {len(objects)} have an object in {build}")
@@ -300,7 +303,10 @@ def check_warnings(build):
                 words.append(word)
         code, text = run(words)
         return text if code else None
-    return each(sorted(by_file), one)
+    def one_header(name):
+        code, text = run(["clang", "-fsyntax-only", "-Wall", "-Wextra", "-Werror", "-x", "c++", name])
+        return text if code else None
+    return each(sorted(by_file), one) + each(["proto/clients/c/makegood.h"], one_header)
 
 
 def check_tidy(build):

@@ -1,0 +1,145 @@
+/*
+ * libmakegood: clients of Makegood in C11 and C++.
+ *
+ *     cc $(pkg-config --cflags makegood) example.c $(pkg-config --libs makegood)
+ *
+ * A client posts orders and receives their statuses. Its connection has a thread of its own, which takes no
+ * signals; the library changes no signal handler. Any thread may call the functions; those with a time-out
+ * wait. Not for use in a child after fork(2).
+ *
+ * Every function that can fail returns an error code, 0 for success, and fills `error`, which may be NULL. On
+ * failure `ret_` values are untouched, unless their comment differs.
+ *
+ * Options and orders are structures that may grow with the library's SONAME. Set them to zero first:
+ * `struct mg_client_options options = {0}`; a member of zero or NULL has its default.
+ */
+#ifndef MG_MAKEGOOD_H
+#define MG_MAKEGOOD_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define MG_API __attribute__((visibility("default")))
+
+/* ---- errors ---- */
+
+enum mg_error_code {
+    MG_ERROR_NONE = 0,
+    MG_ERROR_INPUT,   /* an argument is wrong; nothing was sent */
+    MG_ERROR_REFUSED, /* the broker took the order for certain not, or the client is full */
+    MG_ERROR_TIMEOUT, /* it did not happen in time; it may happen later */
+    MG_ERROR_CLOSED,  /* the client is being closed */
+    MG_ERROR_SYSTEM   /* no memory, no thread, no descriptor */
+};
+
+#define MG_ERROR_TEXT_SIZE 512
+
+struct mg_error {
+    enum mg_error_code code;
+    char text[MG_ERROR_TEXT_SIZE]; /* for people: the operation, its object and the reason */
+};
+
+/* ---- client ---- */
+
+#define MG_CLIENT_ORDER_ID_SIZE 65 /* the longest order id, and NUL */
+/* In hand of one client: all are posted again at once after a reconnect. */
+#define MG_CLIENT_ORDERS_MAX 1000
+
+struct mg_client;
+
+struct mg_client_options {
+    const char *url; /* amqps://user:password@host:port/vhost, or amqp:// */
+    /* The client's name: it writes to the exchange and reads from the queue that `makegood broker apply
+     * --client NAME` made. NULL: the common exchange, and a private queue. */
+    const char *client;
+    const char *ca_file;              /* CAs in PEM for the broker's certificate; NULL: the system's */
+    const char *cert_file, *key_file; /* the client's own, in PEM; NULL: none */
+    bool is_plaintext_allowed;        /* amqp:// to another machine */
+};
+
+/* Starts to connect, and returns without waiting for the broker. MG_ERROR_INPUT: URL, name or files. The
+ * texts need not outlive the call. */
+MG_API enum mg_error_code mg_client_open(const struct mg_client_options *options,
+                                         struct mg_client **ret_client, struct mg_error *error);
+
+/* Ends calls under way with MG_ERROR_CLOSED, closes the connection and frees the client. Orders that the
+ * broker has taken go on. An attempt to connect is waited for, some seconds. Accepts NULL. */
+MG_API void mg_client_close(struct mg_client *client);
+
+/* A submission: proto/submission.schema.json. */
+struct mg_client_order {
+    const char *workflow;
+    const char *payload;         /* the text of a JSON object, kept byte for byte; NULL: {} */
+    const char *order_id;        /* NULL: a new one */
+    const char *priority;        /* "normal", "high" */
+    const char *complete_within; /* "15m"; NULL: the workflow's */
+    const char *notify;          /* "steps": a status for each step that is completed */
+    int64_t workflow_version;    /* 0: the newest */
+    const char *traceparent;     /* W3C trace context; NULL: none */
+};
+
+/*
+ * Posts an order and waits for the broker's confirm. From then on the order is in hand until
+ * mg_client_forget: it is posted again after each reconnect, the same bytes under the same id, which is the
+ * same order.
+ *
+ * `ret_order_id` is set as soon as the order has its id, so also with MG_ERROR_TIMEOUT and MG_ERROR_CLOSED.
+ * MG_ERROR_TIMEOUT: it is unknown whether the order was taken, and it stays in hand. Submit it again with its
+ * id, or wait for it. MG_ERROR_REFUSED: it was not taken, or there are MG_CLIENT_ORDERS_MAX in hand.
+ * MG_ERROR_INPUT: the order is no submission, or its id is in hand with another content.
+ */
+MG_API enum mg_error_code mg_client_submit(struct mg_client *client, const struct mg_client_order *order,
+                                           int64_t timeout_ms, char ret_order_id[MG_CLIENT_ORDER_ID_SIZE],
+                                           struct mg_error *error);
+
+/* A status of an order. All texts belong to the status. */
+struct mg_client_status {
+    int64_t seq; /* from 1, rising; 0: a rejection */
+    /* accepted, step_completed, waiting, compensating, processed, compensated, cancelled, error, rejected; a
+     * newer engine may send others */
+    const char *status;
+    /* The order has ended: one of the last five. An order in `error` may go on after an operator's repair. */
+    bool is_end;
+    int64_t at_ms;          /* since 1970, by the database's clock */
+    const char *step;       /* NULL: no step is concerned */
+    const char *reason;     /* NULL: none */
+    const char *output;     /* JSON, of a processed order; NULL: its workflow has none */
+    const char *cause;      /* JSON: why the order failed; NULL: it did not */
+    const char *cause_step; /* parts of the cause; NULL: not in it */
+    const char *cause_code;
+    const char *cause_text;
+    const char *message; /* the whole message, JSON as it came */
+    size_t message_size; /* without the NUL */
+};
+
+/*
+ * The order's next status: by rising `seq`, each once. A status that went to a lost queue leaves a gap; the
+ * next one is held back for 5 s. MG_ERROR_TIMEOUT: none came in time; 0 does not wait. MG_ERROR_INPUT: the
+ * order is not in hand. The caller frees the status.
+ *
+ * Of an order with more than 64 unread statuses, or 256 KiB of them, the oldest are dropped.
+ */
+MG_API enum mg_error_code mg_client_next(struct mg_client *client, const char *order_id, int64_t timeout_ms,
+                                         struct mg_client_status **ret_status, struct mg_error *error);
+
+/* Waits until the order has ended, and gives the status by which it did. It may be called again, and leaves
+ * the statuses for mg_client_next. Errors as there. The caller frees the status. */
+MG_API enum mg_error_code mg_client_wait(struct mg_client *client, const char *order_id, int64_t timeout_ms,
+                                         struct mg_client_status **ret_status, struct mg_error *error);
+
+MG_API void mg_client_status_free(struct mg_client_status *status); /* accepts NULL */
+
+/* Drops an order: it is not posted again, and its statuses are passed over. Of an order that is not in hand
+ * nothing changes. */
+MG_API void mg_client_forget(struct mg_client *client, const char *order_id);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif
