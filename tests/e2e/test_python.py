@@ -1,53 +1,14 @@
 """The Python library of proto/clients: its agent serves the steps of a service, its client follows its orders."""
 
 import contextlib
-import json
 import sys
 
-from harness import DEADLINE_S, scenario, step
-from local import cluster, processes
+import parcels
+from harness import scenario
+from local import cluster
 
-HERE = cluster.REPOSITORY / "tests" / "e2e"
+AGENT = ("/usr/bin/python3", "-B", cluster.REPOSITORY / "tests" / "e2e" / "parcels_agent.py")
 LIBRARY = cluster.REPOSITORY / "proto" / "clients" / "python"
-TRACE = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
-QUICK = {"attempts": 3, "backoff": "50ms", "max_backoff": "200ms"}
-
-
-class Parcels:
-    """Agents of a service that only this test has, and the ledger of their calls."""
-
-    def __init__(self, s):
-        self.s, self.ledger, self.count = s, s.scratch / "parcels.jsonl", 0
-        s.cluster.tool("broker", "apply", "--service", "parcels")
-        deliver = {"step": "deliver", "service": "parcels", "after": [], "complete_within": "20s", "retry": QUICK,
-                   "do": {"method": "POST", "path": "/parcels", "body": "${/payload/parcel}"},
-                   "undo": {"method": "DELETE", "path": "/parcels/${/do_key}", "complete_within": "20s", "retry": QUICK}}
-        s.load_workflow("parcel", [deliver, step("charge", "payment", after=["deliver"])])
-
-    def start(self):
-        self.count += 1
-        name = f"parcels-{self.count}"
-        agent = processes.Process(name, ["/usr/bin/python3", "-B", HERE / "parcels_agent.py", self.s.url, self.ledger],
-                                  self.s.scratch / f"{name}.log")
-        self.s.others.append(agent)
-        agent.start()
-        self.s.wait(lambda: self.s.client.consumers("agent.parcels.requests") == 1, "the agent consumes")
-        return agent
-
-    def calls(self, **members):
-        lines = self.ledger.read_text(encoding="utf-8").splitlines() if self.ledger.exists() else []
-        calls = [json.loads(line) for line in lines]
-        return [call for call in calls if members.items() <= call.items()]
-
-    def go(self):
-        (self.s.scratch / "parcels.jsonl.go").touch()
-
-    def want(self, verb, *words):
-        """Gives the command, and waits until the agent reports its version."""
-        done = self.s.cluster.tool("service", verb, "parcels", "--reason", "the test wants it", "-o", "json", *words)
-        version = json.loads(done.stdout)["version"]
-        self.s.wait(lambda: self.s.rows("SELECT 1 FROM service_state WHERE service = 'parcels' AND control_version = %s", version),
-                    f"the agent reports version {version}")
 
 
 @contextlib.contextmanager
@@ -61,83 +22,17 @@ def library_client(s):
 @scenario(services=("payment",))
 def an_agent_and_a_client_by_the_python_library_work_as_any_other(s):
     """Would catch: a library whose replies, undos, refusals, statuses or second posts the engine does not take."""
-    parcels = Parcels(s)
-    agent = parcels.start()
     with library_client(s) as client:
-        plain = client.submit("parcel", {"parcel": "book"}, traceparent=TRACE)
-        assert client.wait(plain, DEADLINE_S)["status"] == "processed"
-        assert [(status["seq"], status["status"]) for status in client.statuses(plain, 1)] == [(1, "accepted"), (2, "processed")]
-        assert parcels.calls(order=plain)[0]["trace"].split("-")[1] == TRACE.split("-")[1]
-
-        raised = client.submit("parcel", {"parcel": "raise"})
-        assert client.wait(raised, DEADLINE_S)["status"] == "processed"
-        assert [call["attempt"] for call in parcels.calls(order=raised)] == [1, 2]
-
-        refused = client.submit("parcel", {"parcel": "refuse"})
-        end = client.wait(refused, DEADLINE_S)
-        assert end["status"] == "compensated" and end["cause"]["code"] == "no_such_street", end
-
-        s.remote("payment").switch("decline", on="do")
-        undone = client.submit("parcel", {"parcel": "vase"}, priority="high")
-        assert [status["status"] for status in client.statuses(undone, DEADLINE_S)] == ["accepted", "compensating", "compensated"]
-        assert [call["kind"] for call in parcels.calls(order=undone)] == ["do", "undo"]
-        s.remote("payment").switch("order")
-
-        wrong = client.submit("no-such-workflow")
-        assert client.wait(wrong, DEADLINE_S)["status"] == "rejected"
-
-        held = client.submit("parcel", {"parcel": "hold"})
-        s.wait(lambda: parcels.calls(order=held), "the agent is at work")
-        s.servers.rabbit.ctl("close_all_connections", "--vhost", s.url.rsplit("/", 1)[1], "the test")
-        parcels.go()
-        assert client.wait(held, DEADLINE_S)["status"] == "processed"  # the statuses came to another queue
-    assert agent.terminate() == 0
+        parcels.work_as_any_other(parcels.Parcels(s, AGENT), client)
 
 
 @scenario(services=("payment",))
 def an_agent_by_the_python_library_follows_pause_and_limit(s):
     """Would catch: calls of a paused service; attempts that a pause uses up; a limit that the agent passes over."""
-    parcels = Parcels(s)
-    parcels.start()
-    parcels.want("pause")
-    orders = [s.client.submit("parcel", {"parcel": n}) for n in range(8)]
-    s.wait(lambda: s.rows("SELECT count(*) AS n FROM order_step WHERE step = 'deliver' AND state = 'waiting'")[0]["n"] == 8,
-           "all steps wait for the end of the pause")
-    assert not parcels.calls()
-    parcels.want("limit", "--rate", "2")
-    parcels.want("resume")
-    for order in orders:
-        s.wait_state(order, "processed")
-    moments = [call["at"] for call in parcels.calls()]
-    assert len(moments) == 8, moments
-    assert moments[-1] - moments[0] > 7 / 2 * 0.9, moments  # a token each half second, the first one at once
-    counted = s.rows("SELECT order_id FROM order_step WHERE failure_count > 0")
-    assert not counted, counted
+    parcels.follow_pause_and_limit(parcels.Parcels(s, AGENT))
 
 
 @scenario(services=("payment",))
 def an_agent_by_the_python_library_ends_without_loss(s):
     """Would catch: a call under way that SIGTERM cuts off or leaves unanswered; a request that dies with its agent."""
-    parcels = Parcels(s)
-    first = parcels.start()
-    order = s.client.submit("parcel", {"parcel": "hold"})
-    s.wait(lambda: parcels.calls(order=order.order_id), "the agent is at work")
-    first.ask_to_end()
-    s.wait(lambda: "stopping: finishing 1 call" in first.tail(), "the agent is stopping")
-    parcels.go()
-    assert first.wait_end() == 0, first.tail()
-    s.wait_state(order, "processed")
-    assert [(call["attempt"], call["again"]) for call in parcels.calls(order=order.order_id)] == [(1, False)]
-
-    (s.scratch / "parcels.jsonl.go").unlink()
-    second = parcels.start()
-    orders = [s.client.submit("parcel", {"parcel": "hold"}) for _ in range(6)]  # more than it calls at once
-    s.wait(lambda: len(parcels.calls()) == 1 + 4, "the agent is at work on as many as it may")
-    s.ends_badly.add(second.name)
-    second.kill()
-    parcels.go()
-    parcels.start()
-    for order in orders:
-        s.wait_state(order, "processed")
-    calls = [call for order in orders for call in parcels.calls(order=order.order_id)]
-    assert all(call["attempt"] == 1 for call in calls) and sum(call["again"] for call in calls) >= 4, calls
+    parcels.end_without_loss(parcels.Parcels(s, AGENT))

@@ -40,11 +40,12 @@ def resolve(contract, node):
     reference = node.get("$ref")
     if reference is None:
         return {name: resolve(contract, part) for name, part in node.items()}
-    if not reference.startswith("#/"):
-        return json.loads((SOURCE / "proto" / reference).read_text(encoding="utf-8"))
-    target = contract
-    for name in reference[2:].split("/"):
+    file, _, pointer = reference.partition("#")
+    target = json.loads((SOURCE / "proto" / file).read_text(encoding="utf-8")) if file else contract
+    for name in pointer.split("/")[1:]:
         target = target[name]
+    if file:
+        return target
     return resolve(contract, target)
 
 

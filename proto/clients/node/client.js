@@ -1,0 +1,159 @@
+// A client: posts orders and receives their statuses.
+import {randomUUID} from "node:crypto";
+import {readJson, writeJson} from "./json.js";
+import {Link, TICK_S, monotonicS, stderrLog} from "./link.js";
+
+export const ENDS = ["processed", "compensated", "cancelled", "rejected", "error"];
+const ORDERS_MAX = 1000; // in hand of one client: all are posted again at once after a reconnect
+const GAP_S = 5;         // a status waits so long for the ones before it, which a lost queue may have taken along
+const TIMEOUT_S = 30;
+
+/** The broker took the post of an order for certain not: its queue is full, or there is none. */
+export class Refused extends Error { name = "Refused"; }
+
+export class TimeoutError extends Error { name = "TimeoutError"; }
+
+class Order {
+  posted = "";       // how the last post was settled
+  bySeq = new Map(); // {came, status}
+
+  constructor(orderId, body, routingKey, headers) {
+    Object.assign(this, {orderId, body, routingKey, headers});
+  }
+
+  last() {
+    return this.bySeq.get(Math.max(...this.bySeq.keys()))?.status;
+  }
+
+  /** The next status behind `seq`, unless one before it may still come. */
+  after(seq) {
+    const following = Math.min(...[...this.bySeq.keys()].filter((one) => one > seq)), found = this.bySeq.get(following);
+    const isNext = following <= Math.max(seq, 0) + 1; // 0 is a rejection, 1 the first status
+    return found && (isNext || monotonicS() - found.came > GAP_S) ? found.status : undefined;
+  }
+
+  hasEnded() {
+    return ENDS.includes(this.last()?.status);
+  }
+}
+
+export class Client {
+  #exchange; #queueName; #log; #link; #running; #wake; #changed;
+  #queue = ""; #fault = ""; #orders = new Map();
+
+  constructor(url, {client = "", socket, log = stderrLog} = {}) {
+    this.#exchange = client ? `makegood.intake.${client}` : "makegood.intake";
+    this.#queueName = client ? `client.${client}.statuses` : "";
+    this.#log = log;
+    this.#notify();
+    this.#link = new Link(url, {socket, log, onUp: (channel) => this.#onUp(channel), onDown: () => { this.#queue = ""; }});
+    this.#running = this.#run();
+  }
+
+  async close() {
+    this.#link.stop();
+    await this.#running;
+  }
+
+  async submit(workflow, payload = {}, {order_id: orderId = randomUUID(), traceparent, timeoutS = TIMEOUT_S, ...members} = {}) {
+    const body = writeJson({order_id: orderId, workflow, payload, ...members});
+    const queue = members.priority === "high" ? "orders.intake.high" : "orders.intake";
+    const known = this.#orders.get(orderId);
+    if (!known && this.#orders.size >= ORDERS_MAX) throw new Refused(`${ORDERS_MAX} orders are in hand: forget() those that have ended`);
+    if (known && known.body !== body) throw new Error(`order ${orderId} was submitted with another content`);
+    const order = known ?? new Order(orderId, body, queue, traceparent ? {traceparent} : {});
+    order.posted = "";
+    this.#orders.set(orderId, order);
+    this.#post(order);
+    await this.#await(() => order.posted || order.bySeq.size > 0, timeoutS, `the broker did not confirm order ${orderId}`);
+    if (["refused", "returned"].includes(order.posted) && order.bySeq.size === 0) {
+      this.forget(orderId);
+      throw new Refused(`the broker ${order.posted} the order ${orderId}: ${queue} is full or missing`);
+    }
+    return orderId;
+  }
+
+  async* statuses(orderId, {timeoutS = TIMEOUT_S} = {}) {
+    const order = this.#inHand(orderId);
+    for (let seq = -1; ;) {
+      const status = await this.#await(() => order.after(seq), timeoutS, `no further status of order ${orderId}`);
+      seq = status.seq;
+      yield status;
+      if (ENDS.includes(status.status)) return;
+    }
+  }
+
+  async wait(orderId, {timeoutS = TIMEOUT_S} = {}) {
+    const order = this.#inHand(orderId);
+    await this.#await(() => order.hasEnded(), timeoutS, `order ${orderId} has not ended`);
+    return order.last();
+  }
+
+  forget(orderId) {
+    this.#orders.delete(orderId);
+  }
+
+  #inHand(orderId) {
+    const order = this.#orders.get(orderId);
+    if (!order) throw new Error(`order ${orderId} is not in hand of this client`);
+    return order;
+  }
+
+  async #await(condition, timeoutS, what) {
+    for (const deadline = monotonicS() + timeoutS; ;) {
+      const value = condition();
+      if (value) return value;
+      if (this.#fault) throw new Error(this.#fault);
+      if (!(monotonicS() < deadline)) throw new TimeoutError(`${what} within ${timeoutS} s`);
+      await this.#changed; // at the latest by a tick: a gap in the statuses ends by the clock
+    }
+  }
+
+  #notify() {
+    this.#wake?.();
+    this.#changed = new Promise((resolve) => { this.#wake = resolve; });
+  }
+
+  async #run() {
+    const ticks = setInterval(() => {
+      this.#link.tick();
+      this.#notify();
+    }, TICK_S * 1000);
+    await this.#link.run();
+    clearInterval(ticks);
+    this.#fault = "the client is closed";
+    this.#notify();
+  }
+
+  async #onUp(channel) {
+    const queue = this.#queueName || (await channel.assertQueue("", {exclusive: true, durable: false})).queue;
+    await channel.consume(queue, (message) => this.#onMessage(message), {noAck: true});
+    this.#queue = queue;
+    for (const order of this.#orders.values()) {
+      if (!order.hasEnded() || order.last().status === "error") this.#post(order); // an order in error may go on
+    }
+  }
+
+  async #post(order) {
+    if (!this.#queue) return; // it is posted as soon as there is a queue
+    const settled = await this.#link.publish(this.#exchange, order.routingKey, order.body, {
+      replyTo: this.#queue, correlationId: order.orderId, messageId: order.orderId, headers: order.headers});
+    order.posted = settled === "unknown" ? "" : settled;
+    this.#notify();
+  }
+
+  #onMessage(message) {
+    if (!message) return this.#link.leave("the broker has cancelled the consumer of the statuses");
+    let status;
+    try {
+      status = readJson(message.content);
+      if (!Number.isSafeInteger(status.seq)) throw new TypeError("it has no seq");
+    } catch (error) {
+      this.#log.warn(`a message that is no status was passed over: ${error.message}`);
+      return;
+    }
+    const {bySeq} = this.#orders.get(message.properties.correlationId) ?? {};
+    if (bySeq && !bySeq.has(status.seq)) bySeq.set(status.seq, {came: monotonicS(), status});
+    this.#notify();
+  }
+}
