@@ -13,7 +13,7 @@ from local import cluster, processes
 LIBRARY = cluster.REPOSITORY / "proto" / "clients" / "node"
 TESTS = cluster.REPOSITORY / "tests" / "e2e" / "node"
 TOOL_S = 120
-NPM_S = 180  # for one command of npm; a registry is slow now and then
+NPM_S = 240  # for one command of npm; a registry is slow now and then
 MESSAGES = ("request", "status", "submission")
 QUIETLY = ("--ignore-scripts", "--no-audit", "--no-fund", "--loglevel=error")
 

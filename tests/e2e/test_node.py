@@ -1,7 +1,6 @@
-"""The Node library of proto/clients: its agent serves the steps of a service and keeps the protocol, its client follows its orders. A client
-generated from the gateway's contract."""
+"""The Node library of proto/clients: its agent serves the steps of a service and keeps the protocol, its client follows its orders.
+Beside it, a client generated from the gateway's contract."""
 
-import json
 import subprocess
 
 import node_library
