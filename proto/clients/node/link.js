@@ -87,7 +87,7 @@ export class Link {
   /** From one connect to the end of its connection, for the returned reason. */
   async #live() {
     const breaker = new AbortController();
-    let channel = null, isUp = false, timer = setTimeout(() => breaker.abort(), CONNECT_S * 1000);
+    let channel = null, isUp = false, timer = setTimeout(() => breaker.abort(new Error("the broker is silent")), CONNECT_S * 1000);
     const lose = () => {
       if (!channel || this.channel !== channel) return; // an event of this connection ends no later one
       this.channel = null;
@@ -122,7 +122,7 @@ export class Link {
       }
       return reason;
     } catch (error) {
-      return error;
+      return error.cause ?? error; // of an abort, its reason
     } finally {
       lose();
       this.#waiting.clear();
