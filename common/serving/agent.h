@@ -59,7 +59,7 @@
 #define MG_AGENT_MEMORY_HELD    4 /* requests in hand, of all queues */
 #define MG_AGENT_MEMORY_ANSWERS 8 /* answers that are being read; divided among the services */
 
-struct mg_agent_options {
+struct mg_serving_options {
     struct mg_broker_address broker;
     const char *instance;
     int64_t drain_timeout_ms;
@@ -159,7 +159,8 @@ struct mg_control {
 struct mg_executor {
     size_t job_bytes; /* of its jobs; each begins with a struct mg_job */
     enum mg_class (*open)(struct mg_served *served, struct mg_err *err);
-    void (*close)(struct mg_served *served); /* accepts a half-open one, and one that was never opened */
+    /* Frees the service and the executor's part. Accepts a half-open one, and one that was never opened. */
+    void (*close)(struct mg_served *served);
     void (*begin)(struct mg_job *job);
     void (*cancel)(struct mg_job *job);
     /* Adds to the span of a try that has ended. The texts outlive the call. NULL: adds nothing. */
@@ -194,7 +195,7 @@ struct mg_served {
 
 /* Its owner sets options, executor and the services of `served`, and then starts it. */
 struct mg_agent {
-    const struct mg_agent_options *options;
+    const struct mg_serving_options *options;
     const struct mg_executor *executor;
     char instance[MG_INSTANCE_MAX + 1];
     struct mg_loop *loop;

@@ -137,7 +137,6 @@ void mg_agent_finish(struct mg_agent *agent)
         if (served->pump != NULL) {
             mg_idle_destroy(served->pump);
         }
-        mg_service_destroy(served->service);
     }
     mg_timer_destroy(agent->tick_timer);
     mg_timer_destroy(agent->drain_timer);

@@ -41,7 +41,7 @@ struct mg_http_job {
 extern const struct mg_executor mg_http_executor;
 
 /* load.c. `concurrency` 0: as the service files set it. */
-enum mg_class mg_agent_load(struct mg_agent *agent, const struct mg_agent_options *options,
+enum mg_class mg_agent_load(struct mg_agent *agent, const struct mg_serving_options *options,
                             const struct mg_list *service_files, int concurrency,
                             struct mg_err *err) MG_MUSTCHECK;
 /* remote.c */

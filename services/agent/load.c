@@ -54,7 +54,7 @@ static enum mg_class service_load(const char *path, struct mg_service **ret_serv
     return class;
 }
 
-enum mg_class mg_agent_load(struct mg_agent *agent, const struct mg_agent_options *options,
+enum mg_class mg_agent_load(struct mg_agent *agent, const struct mg_serving_options *options,
                             const struct mg_list *files, int concurrency, struct mg_err *err)
 {
     memset(agent, 0, sizeof(*agent));

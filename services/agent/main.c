@@ -8,7 +8,7 @@
 #include "process.h"
 
 static struct mg_agent agent;
-static struct mg_agent_options options;
+static struct mg_serving_options options;
 static struct mg_list service_files;
 static int64_t memory_budget, concurrency;
 

@@ -69,6 +69,8 @@ enum mg_class mg_remote_open(struct mg_served *served, struct mg_err *err)
 void mg_remote_close(struct mg_served *served)
 {
     struct mg_remote *remote = served->works;
+    mg_service_destroy(served->service);
+    served->service = NULL;
     if (remote == NULL) {
         return;
     }

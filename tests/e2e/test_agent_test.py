@@ -7,6 +7,7 @@ import subprocess
 import answers
 from harness import DEADLINE_S, scenario
 from local import cluster, processes
+from test_library import SOURCES, Installed
 
 HERE = cluster.REPOSITORY / "tests" / "e2e"
 RUN_S = 150  # half a minute, and the time-outs of a wrong agent
@@ -35,14 +36,20 @@ def of(found, verdict):
     return {rule for rule, row in found.items() if row["verdict"] == verdict}
 
 
+def host_of_its_own(s, service):
+    """A virtual host for one agent and its test: the test plays the schedulers there."""
+    name = "e2e_" + secrets.token_hex(6)
+    s.servers.rabbit.create_vhost(name)
+    url = s.servers.rabbit.url_of(name)
+    s.cluster.tool("broker", "apply", "--service", service, env={"MAKEGOOD_AMQP_URL": url})
+    return url
+
+
 class Wrong:
     """An agent in a virtual host of its own, and its test."""
 
     def __init__(self, s, rule):
-        name = "e2e_" + secrets.token_hex(6)
-        s.servers.rabbit.create_vhost(name)
-        self.rule, self.url = rule, s.servers.rabbit.url_of(name)
-        s.cluster.tool("broker", "apply", "--service", "parcels", env={"MAKEGOOD_AMQP_URL": self.url})
+        self.rule, self.url = rule, host_of_its_own(s, "parcels")
         self.agent = processes.Process(f"wrong-{rule}", ["/usr/bin/python3", "-B", HERE / "wrong_agent.py", self.url, rule],
                                        s.scratch / f"wrong-{rule}.log").start()
         s.others.append(self.agent)
@@ -55,9 +62,24 @@ class Wrong:
 
 @scenario(services=("payment",), schedulers=0, supervisors=0)
 def an_agent_of_any_language_keeps_the_protocol(s):
-    """Would catch: a test that finds fault with makegood-agent or with the Python library."""
-    right = Wrong(s, "none")
-    tests = begin(s, s.url, "payment", "--path", "/charges", "--payload", '{"amount": 14.00}'), right.begin(s)
+    """Would catch: a test that finds fault with makegood-agent, or a rule that the Python or the C library breaks."""
+    installed, right = Installed(s), Wrong(s, "none")
+    url = host_of_its_own(s, "greeting")
+    client = s.new_client_of(url)
+    with open(s.scratch / "example_agent.log", "wb") as log, subprocess.Popen(
+            [installed.build(SOURCES / "example_agent.c"), url], env=installed.environment, stderr=log) as example:
+        try:
+            s.wait(lambda: client.consumers("agent.greeting.requests") == 1, "the example in C consumes", DEADLINE_S)
+            all_keep_it(s, right, url)
+            example.terminate()
+            assert example.wait(DEADLINE_S) == 0, log.name
+        finally:
+            example.kill()
+
+
+def all_keep_it(s, right, greeting_url):
+    tests = (begin(s, s.url, "payment", "--path", "/charges", "--payload", '{"amount": 14.00}'), right.begin(s),
+             begin(s, greeting_url, "greeting", "--payload", '{"name": "Ada"}'))
     for test in tests:
         code, found = end(test)
         assert set(found) == set(RULES) and of(found, "kept") == set(RULES) and code == 0, found

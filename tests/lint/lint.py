@@ -32,7 +32,7 @@ LAYERS = {
     "common/io": ("base/", "core/", "io/"),
     "common/serving": ("base/", "core/", "wire/", "io/"),
     "common/client": ("base/", "core/", "wire/", "io/amqp/", "client/"),
-    "proto/clients/c": ("base/", "wire/", "io/amqp/", "client/"),
+    "proto/clients/c": ("base/", "core/key.h", "wire/", "io/amqp/", "serving/agent.h", "client/"),
     "services/scheduler": ("base/", "core/", "wire/", "io/", "scheduler/"),
     "services/agent": ("base/", "core/", "wire/", "io/", "serving/", "agent/"),
     "services/supervisor": ("base/", "core/", "wire/", "io/", "supervisor/"),

@@ -7,7 +7,7 @@
 #include "nodes.h"
 
 struct service {
-    struct mg_agent_options options;
+    struct mg_serving_options options;
     struct mg_agent agent;
 };
 
@@ -16,7 +16,7 @@ static enum mg_class start(struct sim_process *process, struct sim_node *node, s
     struct service *service = calloc(1, sizeof(*service));
     assert(service != NULL);
     process->service = service;
-    service->options = (struct mg_agent_options){.instance = process->instance,
+    service->options = (struct mg_serving_options){.instance = process->instance,
                                                  .drain_timeout_ms = 30000,
                                                  .skew_limit_ms = 2000,
                                                  .memory_bytes = (size_t)128 << 20};

@@ -21,7 +21,7 @@ MUST_BE_QUOTED = {"README.md": ("tests/e2e/hello.json", "deploy/sample/services/
                   "proto/README.md": ("tests/e2e/python_client.py", "tests/e2e/python_agent.py"),
                   "proto/clients/README.md": ("proto/clients/python/example_client.py", "proto/clients/python/example_agent.py",
                                            "proto/clients/node/example_client.js", "proto/clients/node/example_agent.js",
-                                           "proto/clients/c/example_client.c")}
+                                           "proto/clients/c/example_client.c", "proto/clients/c/example_agent.c")}
 MUST_SHOW_STATES = "common/core/README.md"
 COMMANDS, ALERTS, INDEX = "deploy/docs/operate.md", "deploy/docs/alerts.md", "deploy/README.md"
 OWN_OPTIONS = {"deploy/sample/README.md": "deploy/sample/remote", "tests/bench/README.md": "tests/bench",

@@ -150,11 +150,6 @@ static void *thread_run(void *arg)
 
 /* ---- opening and closing ---- */
 
-static void log_start(void)
-{
-    mg_log_open(NAME_DEFAULT, "", MG_LOG_WARN);
-}
-
 static enum mg_class client_start(struct mg_client *client, const struct mg_client_options *options,
                                   struct mg_err *err)
 {
@@ -229,13 +224,12 @@ enum mg_error_code mg_client_open(const struct mg_client_options *options, struc
                                   struct mg_error *error)
 {
     static const int FAULTS[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT, SIGTRAP};
-    static pthread_once_t log_once = PTHREAD_ONCE_INIT;
     sigset_t all, before;
     struct mg_err err;
     if (options->url == NULL) {
         return mg_error_set(error, MG_ERROR_INPUT, "a client needs the broker's URL");
     }
-    (void)pthread_once(&log_once, log_start);
+    mg_library_log_start();
     struct mg_client *client = client_create();
     if (client == NULL) {
         return mg_error_set(error, MG_ERROR_SYSTEM, "could not open a client: no memory");

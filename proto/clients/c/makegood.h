@@ -1,11 +1,14 @@
 /*
- * libmakegood: clients of Makegood in C11 and C++.
+ * libmakegood: clients and agents of Makegood in C11 and C++.
  *
  *     cc $(pkg-config --cflags makegood) example.c $(pkg-config --libs makegood)
  *
  * A client posts orders and receives their statuses. Its connection has a thread of its own, which takes no
  * signals; the library changes no signal handler. Any thread may call the functions; those with a time-out
  * wait. Not for use in a child after fork(2).
+ *
+ * An agent takes the requests of services and answers them by handlers. It keeps the protocol as
+ * makegood-agent does: deadlines by the database's clock, priorities, the circuit breaker, pause and limit.
  *
  * Every function that can fail returns an error code, 0 for success, and fills `error`, which may be NULL. On
  * failure `ret_` values are untouched, unless their comment differs.
@@ -137,6 +140,98 @@ MG_API void mg_client_status_free(struct mg_client_status *status); /* accepts N
 /* Drops an order: it is not posted again, and its statuses are passed over. Of an order that is not in hand
  * nothing changes. */
 MG_API void mg_client_forget(struct mg_client *client, const char *order_id);
+
+/* ---- agent ---- */
+
+#define MG_AGENT_CONCURRENCY_DEFAULT 16
+#define MG_AGENT_CONCURRENCY_MAX     256 /* each is a thread */
+
+struct mg_agent;
+
+struct mg_agent_options {
+    const char *url;                  /* amqps://user:password@host:port/vhost, or amqp:// */
+    const char *ca_file;              /* CAs in PEM for the broker's certificate; NULL: the system's */
+    const char *cert_file, *key_file; /* the agent's own, in PEM; NULL: none */
+    bool is_plaintext_allowed;        /* amqp:// to another machine */
+    const char *instance;     /* its name, unlike that of every other process; NULL: host, process, time */
+    int concurrency;          /* handlers of one service at once; 0: MG_AGENT_CONCURRENCY_DEFAULT */
+    int64_t drain_timeout_ms; /* for the handlers under way after mg_agent_stop; 0: 30 s */
+    size_t memory_bytes;      /* for requests in hand and all that is derived from them; 0: 128 MiB */
+    /* SIGTERM and SIGINT stop the agent. Both are then blocked for good in the thread of mg_agent_run and in
+     * those that it makes. False: the agent takes no signal. */
+    bool takes_signals;
+};
+
+/* A request in the hands of a handler. It ends with the handler. */
+struct mg_work {
+    const char *order_id, *step, *service;
+    const char *kind; /* "do", "undo", "verify" */
+    uint32_t attempt;
+    const char *idempotency_key; /* the same for every attempt and every copy of this request */
+    const char *do_key;          /* that of the do which an undo or a verify is about */
+    const char *path;            /* of the definition; "" if it has none */
+    const char *body;            /* JSON as it came, or the text of a step with a content type; "" if none */
+    size_t body_size;            /* without the NUL */
+    const char *traceparent;     /* W3C trace context; "" if none */
+    const char *message;         /* the whole request, JSON as it came */
+    size_t message_size;
+};
+
+/* Answers one request by one of the functions below, before it returns. It runs on a thread of the agent's,
+ * at most `concurrency` at once for a service. The first answer counts. A handler without an answer counts as
+ * mg_work_transient: the step may have happened. */
+typedef void mg_work_fn(struct mg_work *work, void *arg);
+
+/* Makes an agent; it connects in mg_agent_run. The texts need not outlive the call. */
+MG_API enum mg_error_code mg_agent_open(const struct mg_agent_options *options, struct mg_agent **ret_agent,
+                                        struct mg_error *error);
+
+/* Adds a service, before mg_agent_run; 16 at most. A handler may be NULL: its requests are answered as
+ * permanent, with the code no_handler. `arg` is passed to the handlers. */
+MG_API enum mg_error_code mg_agent_serve(struct mg_agent *agent, const char *service, mg_work_fn *act,
+                                         mg_work_fn *undo, mg_work_fn *verify, void *arg,
+                                         struct mg_error *error);
+
+/*
+ * Serves until mg_agent_stop, and returns when all handlers have returned and their replies are confirmed.
+ * A broker that is down is tried again for ever. Only once for each agent. MG_ERROR_INPUT: no service, or a
+ * wrong URL or file. MG_ERROR_TIMEOUT: the drain's time is over; unfinished requests go to other agents, and
+ * handlers that still run keep their threads and `arg` until they return.
+ */
+MG_API enum mg_error_code mg_agent_run(struct mg_agent *agent, struct mg_error *error);
+
+/* Lets mg_agent_run finish; a second call ends it at once. From any thread and from a signal handler. */
+MG_API void mg_agent_stop(struct mg_agent *agent);
+
+/* After mg_agent_run, or without it. Accepts NULL. */
+MG_API void mg_agent_close(struct mg_agent *agent);
+
+/* ---- in a handler ---- */
+
+/* The value at an RFC 6901 pointer of the body, as JSON: a text with its quotes, a number with its digits.
+ * NULL: no such value, or no memory. It belongs to the work. */
+MG_API const char *mg_work_find(struct mg_work *work, const char *pointer);
+/* The text of a JSON string there; NULL likewise, and for another value. */
+MG_API const char *mg_work_text(struct mg_work *work, const char *pointer);
+/* Milliseconds until an answer is dropped because the attempt's time is over; 0: it is. */
+MG_API int64_t mg_work_left_ms(const struct mg_work *work);
+
+/* It is so: the do or undo happened, the verify found it done. `result` is JSON, or NULL; above 64 KiB the
+ * reply goes without it. MG_ERROR_INPUT: it is no JSON, and nothing is answered. */
+MG_API enum mg_error_code mg_work_done(struct mg_work *work, const char *result, struct mg_error *error);
+/* The service works on it, for a step with finish_within. Otherwise as mg_work_done. */
+MG_API enum mg_error_code mg_work_accepted(struct mg_work *work, const char *result, struct mg_error *error);
+/* The verify or undo found that it had not happened. */
+MG_API void mg_work_absent(struct mg_work *work);
+/* It failed in a way that may pass. `code` and `text` are for people; NULL: "transient", none. `executed`:
+ * "no" if it is certain that nothing happened; NULL: "maybe". `retry_after_ms` below 0: none. With the code
+ * "breaker_open" and "no" it costs the step no attempt: the service cannot be reached. */
+MG_API void mg_work_transient(struct mg_work *work, const char *code, const char *text, const char *executed,
+                              int64_t retry_after_ms);
+/* A refusal that another attempt would get, too. `executed` NULL: "no". */
+MG_API void mg_work_permanent(struct mg_work *work, const char *code, const char *text, const char *executed);
+/* No answer proves whether it happened; the step's on_unknown decides. */
+MG_API void mg_work_unknown(struct mg_work *work, const char *text);
 
 #ifdef __cplusplus
 }

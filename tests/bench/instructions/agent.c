@@ -92,7 +92,7 @@ static void wave(int first)
 
 int main(int argc, char **argv)
 {
-    struct mg_agent_options options = {.broker = {.url = "amqp://recorded"},
+    struct mg_serving_options options = {.broker = {.url = "amqp://recorded"},
                                        .instance = "recorded:1:1",
                                        .drain_timeout_ms = 30000,
                                        .skew_limit_ms = 2000,

@@ -14,7 +14,7 @@
 
 struct mg_agent flow_agent;
 const struct mg_span_sink *flow_spans;
-static struct mg_agent_options options;
+static struct mg_serving_options options;
 static struct mg_list service_files;
 static struct mg_loop *loop;
 static struct mg_metrics *metrics;
