@@ -23,7 +23,7 @@ def main(words):
     library, header, manual = words
     text = re.sub(r"/\*.*?\*/", "", pathlib.Path(header).read_text(encoding="utf-8"), flags=re.S)
     declared = set(re.findall(r"^MG_API\b[^;(]*?\b(mg_\w+)\(", text, re.M))
-    called = set(re.findall(r"^[^#\n]*?\b(mg_\w+)\(", text, re.M))
+    called = set(re.findall(r"^(?!typedef)[^#\n]*?\b(mg_\w+)\(", text, re.M))
     exported = {line.split()[0] for line in output("nm", "-D", "--defined-only", "--format=posix", library).splitlines()}
     documented = set(re.findall(r"\b(mg_\w+)\(", pathlib.Path(manual).read_text(encoding="utf-8")))
     findings = [f"{header}: declares no function"] if not declared else []

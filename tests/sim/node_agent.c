@@ -17,9 +17,9 @@ static enum mg_class start(struct sim_process *process, struct sim_node *node, s
     assert(service != NULL);
     process->service = service;
     service->options = (struct mg_serving_options){.instance = process->instance,
-                                                 .drain_timeout_ms = 30000,
-                                                 .skew_limit_ms = 2000,
-                                                 .memory_bytes = (size_t)128 << 20};
+                                                   .drain_timeout_ms = 30000,
+                                                   .skew_limit_ms = 2000,
+                                                   .memory_bytes = (size_t)128 << 20};
     struct mg_agent *agent = &service->agent;
     agent->options = &service->options;
     agent->executor = &mg_http_executor;

@@ -93,10 +93,10 @@ static void wave(int first)
 int main(int argc, char **argv)
 {
     struct mg_serving_options options = {.broker = {.url = "amqp://recorded"},
-                                       .instance = "recorded:1:1",
-                                       .drain_timeout_ms = 30000,
-                                       .skew_limit_ms = 2000,
-                                       .memory_bytes = (size_t)512 << 20};
+                                         .instance = "recorded:1:1",
+                                         .drain_timeout_ms = 30000,
+                                         .skew_limit_ms = 2000,
+                                         .memory_bytes = (size_t)512 << 20};
     struct mg_err err;
     if (argc != 3) {
         fail("usage: makegood-bench-counted-agent SERVICE-FILE WAVES");

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "../suite.h"
@@ -217,6 +218,10 @@ START_TEST(so_many_handlers_run_at_once)
     }
     (void)sem_wait(&begun);
     (void)sem_wait(&begun);
+    struct timespec until;
+    (void)clock_gettime(CLOCK_REALTIME, &until);
+    until.tv_sec++;
+    ck_assert_int_eq(sem_timedwait(&begun, &until), -1); /* no third one begins */
     ck_assert_int_eq(mg_pool_running(pool), 2);
     ck_assert(!mg_pool_withdraw(pool, works[0]));
     ck_assert(mg_pool_withdraw(pool, works[2])); /* it waits for a thread */
