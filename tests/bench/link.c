@@ -2,8 +2,13 @@
  * AMQP 0-9-1 by hand. The library opens the connection and the channel, then this file takes its socket over.
  * Frames are assembled in one buffer and parsed in another, with one system call for all available bytes.
  */
+#if __has_include(<rabbitmq-c/amqp.h>) /* 0.12 and newer */
+#include <rabbitmq-c/amqp.h>
+#include <rabbitmq-c/tcp_socket.h>
+#else
 #include <amqp.h>
 #include <amqp_tcp_socket.h>
+#endif
 #include <assert.h>
 #include <errno.h>
 #include <fcntl.h>

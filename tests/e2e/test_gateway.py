@@ -234,7 +234,7 @@ def each_status_of_the_contract_is_given(s):
             if path != lines:
                 assert door.ask(method, path, b"x" * 300000)[0] == 413, path
     assert door.ask("PUT", "/v1/orders", body)[0] == 405 and door.ask("GET", "/v1/nothing")[0] == 404
-    assert door.ask("GET", "/v1/orders/%00%2f..")[0] == 404
+    assert door.ask("GET", "/v1/orders/%01%2f..")[0] == 404
 
     hostile = sorted((REPOSITORY / "tests" / "fuzz" / "corpus").glob("json/*"))
     assert hostile, "the kept inputs of the fuzz tests"

@@ -85,7 +85,7 @@ def an_order_waits_until_certificates_are_right_and_is_executed_once(s):
     # certificate)
     wrongs = (
         ("the service's certificate is of another authority", till.others / "payment", None, "give the CA's file", ""),
-        ("the service's certificate has expired", till.ours / "old", None, "expired; renew the server's certificate", ""),
+        ("the service's certificate has expired", till.ours / "old", None, "renew the server's certificate", ""),
         ("the agent's certificate is of another authority", None, till.others / "agent",
          "the server refuses the client certificate: it must come from a CA", "turned away: the client's certificate is not of the CA"),
         ("the agent's certificate has expired", None, till.ours / "old", "renew the client certificate",

@@ -301,7 +301,7 @@ void test_queue_delete(const char *queue)
     mg_amqp_destroy(connection);
 }
 
-void test_publish_nested(const char *queue, int depth)
+bool test_publish_nested(const char *queue, int depth)
 {
     amqp_connection_state_t connection = test_connect();
     amqp_table_entry_t *levels = calloc((size_t)depth, sizeof(*levels));
@@ -322,8 +322,11 @@ void test_publish_nested(const char *queue, int depth)
     struct timeval timeout = {.tv_sec = 5};
     amqp_frame_t frame; /* the confirm, or the broker's refusal of such headers; either will do */
     ck_assert_int_eq(amqp_simple_wait_frame_noblock(connection, &frame, &timeout), AMQP_STATUS_OK);
+    bool is_taken =
+        frame.frame_type == AMQP_FRAME_METHOD && frame.payload.method.id == AMQP_BASIC_ACK_METHOD;
     free(levels);
     mg_amqp_destroy(connection);
+    return is_taken;
 }
 
 int test_queue_ready(const char *queue)

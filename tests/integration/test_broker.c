@@ -440,10 +440,12 @@ END_TEST
 START_TEST(deeply_nested_headers_do_no_harm)
 {
     fixture_start(&fixture);
-    test_publish_nested(queue, 17000); /* about the most that fits into a frame */
+    /* About the most that fits into a frame; from 0.14 on about the library's own limit. */
+    int depth = amqp_version_number() < AMQP_VERSION_CODE(0, 14, 0, 0) ? 17000 : 90;
+    int nested = test_publish_nested(queue, depth);
     fixture_publish(&fixture, queue, "{}");
     ck_assert(wait_outcomes(1));
-    ck_assert(wait_deliveries(2));
+    ck_assert(wait_deliveries(nested + 1));
     fixture_run_for(&fixture, 100);
     for (int i = 0; i < fixture.delivery_count; i++) {
         mg_broker_ack(fixture.broker, fixture.deliveries[i]);

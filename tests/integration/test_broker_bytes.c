@@ -28,7 +28,7 @@ static void on_delivery(void *arg, struct mg_delivery *delivery)
     struct fixture *f = arg;
     size_t held = mg_broker_held_bytes(f->broker, delivery->consumer);
     most_held = held > most_held ? held : most_held;
-    most_deliveries = delivery->delivery_count > most_deliveries ? delivery->delivery_count : most_deliveries;
+    most_deliveries = delivery->given_count > most_deliveries ? delivery->given_count : most_deliveries;
     is_any_redelivered = is_any_redelivered || delivery->is_redelivered;
     f->deliveries[f->delivery_count++] = delivery;
     if (f->acks_at_once) {

@@ -99,8 +99,9 @@ static char *row_take(char *at, struct row *ret_row)
     *expected = '\0';
     ret_row->name = at;
     ret_row->definition = mg_slice_of(definition);
-    ret_row->expected = expected + strlen("\n--\n");
-    char *next = strstr(ret_row->expected, "\n\n== ");
+    expected += strlen("\n--\n");
+    ret_row->expected = expected;
+    char *next = strstr(expected, "\n\n== ");
     if (next != NULL) {
         next[1] = '\0';
         next += strlen("\n\n== ");

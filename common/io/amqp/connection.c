@@ -5,7 +5,9 @@
  *
  * Before 0.14 the library decodes nested message headers recursively and without a depth limit. A frame of at
  * most 128 KiB nests some 18,000 tables. That needs less than the 8 MiB of the stacks that decode it (the
- * main thread; connecting threads consume nothing).
+ * main thread; connecting threads consume nothing). From 0.14 on it refuses more than 100 levels, and with
+ * them the connection: such a message ends its consumer's connection until the broker sets it aside by its
+ * limit of deliveries, perhaps with others that were delivered beside it.
  */
 #include "io/amqp/connection.h"
 #include "io/reach.h"

@@ -13,9 +13,6 @@
 /* Longer than any Retry-After that a caller would follow, short enough never to overflow (30 days). */
 #define RETRY_AFTER_MAX_S (30 * 24 * 3600LL)
 
-/* Three digits (RFC 9112, 4). libcurl reads more digits in a text that claims HTTP/2. */
-#define STATUS_MAX 999
-
 /* Retry-After is a number of seconds or a date (RFC 9110 §10.2.3); a date in the past means now. */
 static int64_t retry_after_ms(CURL *easy)
 {
@@ -46,7 +43,7 @@ static const struct {
 } ADVICE[] = {
     {"unable to get local issuer certificate", "its CA is not trusted here: give the CA's file"},
     {"self-signed certificate", "its CA is not trusted here: give the CA's file"},
-    {"problem: certificate has expired", "renew the server's certificate"},
+    {"certificate has expired", "renew the server's certificate"},
     {"certificate is not yet valid", "compare the clocks of both machines"},
     {"no alternative certificate subject name", "call it by a name that its certificate has"},
     {"certificate required", "the server requires a client certificate: name its file, and its key's"},
@@ -88,6 +85,8 @@ static void call_explain(const struct mg_http_call *call, struct mg_http_answer 
         (void)snprintf(reason, size, "%s within %lld ms",
                        answer->sent == MG_SENT_NO ? "could not be sent" : "no whole answer",
                        (long long)call->timeout_ms);
+    } else if (call->is_status_bad) {
+        (void)snprintf(reason, size, "answer's status is none: a status has three digits");
     } else if (call->result == CURLE_OK && !call->is_head_whole) {
         (void)snprintf(reason, size, "answer's head is cut off: the connection ended before its empty line");
     } else if (call->result == CURLE_OK) {
@@ -137,7 +136,7 @@ void mg_http_call_conclude(struct mg_http_call *call, struct mg_http_answer *ans
     long status = 0;
     (void)curl_easy_getinfo(call->easy, CURLINFO_RESPONSE_CODE, &status); /* stays 0 without one */
     *answer = (struct mg_http_answer){.retry_after_ms = -1, .content_type = ""};
-    bool is_final = status >= 200 && status <= STATUS_MAX;
+    bool is_final = status >= 200 && !call->is_status_bad;
     bool is_whole = call->result == CURLE_OK && !call->is_late && is_final && call->is_head_whole;
     if (is_whole) {
         answer->sent = MG_SENT_YES;
@@ -146,7 +145,7 @@ void mg_http_call_conclude(struct mg_http_call *call, struct mg_http_answer *ans
     } else {
         answer->sent = mg_http_call_has_sent(call) ? MG_SENT_MAYBE : MG_SENT_NO;
     }
-    answer->status = status >= 100 ? (int)status : 0;
+    answer->status = status >= 100 && !call->is_status_bad ? (int)status : 0;
     answer->is_timed_out = call->is_late || call->result == CURLE_OPERATION_TIMEDOUT;
     if (is_whole) {
         const char *content_type = NULL;

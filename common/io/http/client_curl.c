@@ -266,6 +266,9 @@ static bool pool_set_rules(struct mg_http_pool *pool)
     SET(CURLMOPT_MAX_TOTAL_CONNECTIONS, (long)pool->room);
     SET(CURLMOPT_MAXCONNECTS, (long)pool->room); /* all of them may be kept */
     SET(CURLMOPT_PIPELINING, (long)CURLPIPE_NOTHING);
+#if LIBCURL_VERSION_NUM >= 0x081400
+    SET(CURLMOPT_QUICK_EXIT, 1L); /* the end must not wait for the threads that resolve names */
+#endif
 #undef SET
     return is_set;
 }

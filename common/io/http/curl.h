@@ -80,6 +80,7 @@ struct mg_http_call {
     bool is_plain_http;
     bool is_head_only;     /* the method is HEAD: the answer has no body */
     bool is_head_whole;    /* the last head has ended with its empty line */
+    bool is_status_bad;    /* the last head's status has not three digits */
     bool keeps_connection; /* kept once an answer has come over it */
     bool is_late;          /* complete-by passed; the client stopped the call */
     bool is_resend;        /* libcurl tried to send again; the client stopped the call */

@@ -176,17 +176,31 @@ static size_t on_body(char *data, size_t size, size_t count, void *arg)
     return 0;
 }
 
-/* Gets each complete line, of interim answers and trailers too. libcurl treats a head that ends with its
- * connection as whole, so the empty line is checked here. */
+/* Three digits end a status (RFC 9112, 4). Some versions of libcurl read more of them, others their
+ * beginning. */
+static bool has_status(const char *line, size_t len)
+{
+    const char *status = memchr(line, ' ', len);
+    size_t digits = 0;
+    while (status != NULL && status + 1 + digits < line + len && isdigit((unsigned char)status[1 + digits])) {
+        digits++;
+    }
+    return digits == 3;
+}
+
+/* Gets each line, of interim answers and trailers too; newer libcurl also passes on the beginning of a line
+ * with which the connection ends. libcurl treats a head that ends with its connection as whole, so the empty
+ * line is checked here. */
 static size_t on_header(char *data, size_t size, size_t count, void *arg)
 {
     static const char status_line[] = "HTTP/";
     struct mg_http_call *call = arg;
     size_t len = size * count;
     if (len > 0 && (data[0] == '\r' || data[0] == '\n')) {
-        call->is_head_whole = true;
+        call->is_head_whole = data[len - 1] == '\n';
     } else if (len > sizeof(status_line) && strncasecmp(data, status_line, sizeof(status_line) - 1) == 0) {
         call->is_head_whole = false;
+        call->is_status_bad = !has_status(data, len);
     }
     if (call->header_bytes == 0 && call->keeps_connection) {
         (void)curl_easy_setopt(call->easy, CURLOPT_FORBID_REUSE, 0L);

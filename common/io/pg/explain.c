@@ -100,7 +100,8 @@ static void add(char *text, size_t size, const char *separator, const char *more
     if (used + len >= size) {
         used = size - 1 - len;
     }
-    (void)snprintf(text + used, size - used, "%s%s", separator, more);
+    memcpy(text + used, separator, strlen(separator));
+    memcpy(text + used + strlen(separator), more, strlen(more) + 1);
 }
 
 void mg_pg_explain_connect(PGconn *conn, const char *dsn, struct mg_pg_failure *failure)
