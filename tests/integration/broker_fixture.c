@@ -324,8 +324,7 @@ bool test_publish_nested(const char *queue)
     struct timeval timeout = {.tv_sec = 5};
     amqp_frame_t frame; /* the confirm, or the broker's refusal of such headers; either will do */
     ck_assert_int_eq(amqp_simple_wait_frame_noblock(connection, &frame, &timeout), AMQP_STATUS_OK);
-    bool is_taken =
-        frame.frame_type == AMQP_FRAME_METHOD && frame.payload.method.id == AMQP_BASIC_ACK_METHOD;
+    bool is_taken = frame.frame_type == AMQP_FRAME_METHOD && frame.payload.method.id == AMQP_BASIC_ACK_METHOD;
     free(levels);
     mg_amqp_destroy(connection);
     return is_taken;

@@ -64,8 +64,8 @@ void test_quorum_queue_declare(const char *queue);
 /* By the queue's own name as routing key. */
 void test_queue_bind(const char *queue, const char *exchange);
 void test_queue_delete(const char *queue);
-/* Publishes a message with headers of as many nested tables as can reach a consumer. False: the broker refused
- * it. */
+/* Publishes a message with headers of as many nested tables as can reach a consumer. False: the broker
+ * refused it. */
 bool test_publish_nested(const char *queue);
 int test_queue_ready(const char *queue); /* messages; -1: there is no such queue */
 
