@@ -1,7 +1,6 @@
 /*
- * `order submit`: works as a client does. Every order has its id before its first publish and keeps it, so
- * that a submission without a confirm can be published again. Statuses arrive at a private queue. After a
- * reconnect that queue has a new name; submitting again redirects the statuses to it.
+ * `order submit`: reads orders, hands them to the poster (client/poster.h) as every client does, and prints
+ * their statuses or ids. Each order has its id before its first post and keeps it.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -10,38 +9,34 @@
 #include "base/clock.h"
 #include "base/id.h"
 #include "cli.h"
+#include "client/poster.h"
+#include "client/statuses.h"
 #include "core/key.h"
-#include "io/amqp/topology.h"
 #include "wire/status.h"
 #include "wire/submission.h"
 
 /* The file is read into memory at once. A larger one must be split. */
 #define FILE_MAX_BYTES ((size_t)256 * 1024 * 1024)
-/* Submissions without a confirm. This stays below the broker client's publish window and keeps the intake
- * queue short. */
-#define SUBMIT_WINDOW  256
-#define PUMP_PERIOD_MS 20
+/* A progress bar looks steady at this pace. */
+#define PROGRESS_PERIOD_MS 50
 /* Up to this number of orders each status is printed; above it, a progress bar. */
 #define SHOW_EACH_MAX 20
 
 struct order {
-    struct submit *submit; /* set at each publish */
+    struct mg_posting posting;
+    struct mg_buf body;
+    struct mg_statuses statuses;
     char order_id[MG_ORDER_ID_MAX + 1];
-    char *body;
-    size_t body_len;
-    bool is_high, is_sent, is_confirmed, has_ended;
-    uint64_t seq; /* of the newest status shown */
+    bool is_confirmed, has_ended;
 };
 
 struct submit {
     struct mg_cli *cli;
+    struct mg_poster *poster;
     struct order *orders;
     int count, capacity;
-    int *by_id; /* hash table of indices into orders; -1: empty; the size is a power of two */
-    size_t slot_count;
-    char reply_queue[256];
     bool is_over;
-    int unconfirmed, confirmed, ended, processed, rejected;
+    int confirmed, ended, processed, rejected;
     int named_here; /* orders without an id in the file: the next run would give them another */
     enum mg_exit_code code;
 };
@@ -67,7 +62,7 @@ static enum mg_exit_code order_add(struct submit *submit, struct mg_slice text, 
     }
     struct order *order = &submit->orders[submit->count];
     memset(order, 0, sizeof(*order));
-    order->is_high = submission.is_high;
+    order->posting.is_high = submission.is_high;
     struct mg_buf body;
     mg_buf_init(&body, text.len + sizeof(id_json) + 64);
     if (submission.order_id[0] != '\0') {
@@ -88,8 +83,7 @@ static enum mg_exit_code order_add(struct submit *submit, struct mg_slice text, 
         mg_buf_finish(&body);
         return mg_cli_fail(MG_EXIT_ERROR, "could not keep the orders: out of memory");
     }
-    order->body = body.data;
-    order->body_len = body.len;
+    order->body = body;
     submit->count++;
     return MG_EXIT_DONE;
 }
@@ -117,51 +111,6 @@ static enum mg_exit_code orders_read(struct submit *submit, const char *text, si
     return submit->count > 0 ? MG_EXIT_DONE : mg_cli_fail(MG_EXIT_USAGE, "there is no order in the file");
 }
 
-static size_t slot_of(const struct submit *submit, const char *order_id)
-{
-    uint64_t hash = 14695981039346656037u; /* FNV-1a */
-    for (const char *at = order_id; *at != '\0'; at++) {
-        hash = (hash ^ (unsigned char)*at) * 1099511628211u;
-    }
-    return (size_t)(hash & (submit->slot_count - 1));
-}
-
-static struct order *order_find(const struct submit *submit, const char *order_id)
-{
-    for (size_t slot = slot_of(submit, order_id); submit->by_id[slot] >= 0;
-         slot = (slot + 1) & (submit->slot_count - 1)) {
-        if (strcmp(submit->orders[submit->by_id[slot]].order_id, order_id) == 0) {
-            return &submit->orders[submit->by_id[slot]];
-        }
-    }
-    return NULL;
-}
-
-static enum mg_exit_code orders_index(struct submit *submit)
-{
-    submit->slot_count = 64;
-    while (submit->slot_count < 2 * (size_t)submit->count) {
-        submit->slot_count *= 2;
-    }
-    submit->by_id = malloc(submit->slot_count * sizeof(int));
-    if (submit->by_id == NULL) {
-        return mg_cli_fail(MG_EXIT_ERROR, "could not keep the orders: out of memory");
-    }
-    memset(submit->by_id, 0xff, submit->slot_count * sizeof(int));
-    for (int i = 0; i < submit->count; i++) {
-        if (order_find(submit, submit->orders[i].order_id) != NULL) {
-            return mg_cli_fail(MG_EXIT_USAGE, "two orders of the file have the order_id %s",
-                               submit->orders[i].order_id);
-        }
-        size_t slot = slot_of(submit, submit->orders[i].order_id);
-        while (submit->by_id[slot] >= 0) {
-            slot = (slot + 1) & (submit->slot_count - 1);
-        }
-        submit->by_id[slot] = i;
-    }
-    return MG_EXIT_DONE;
-}
-
 /* ---- sending ---- */
 
 static void end_check(struct submit *submit)
@@ -170,47 +119,43 @@ static void end_check(struct submit *submit)
     submit->is_over = submit->is_over || total == submit->count;
 }
 
-static void order_published(void *arg, enum mg_publish_outcome outcome)
+static bool order_posted(void *arg, struct mg_posting *posting, enum mg_publish_outcome outcome)
 {
-    struct order *order = arg;
-    struct submit *submit = order->submit;
-    submit->unconfirmed--;
+    struct submit *submit = arg;
+    struct order *order = posting->owner;
     if (outcome == MG_PUBLISH_CONFIRMED) {
         submit->confirmed += !order->is_confirmed;
         order->is_confirmed = true;
-    } else {
-        order->is_sent = false; /* published again with the same id and bytes */
     }
-    if (outcome == MG_PUBLISH_RETURNED) {
+    if (outcome == MG_PUBLISH_RETURNED && !submit->is_over) {
         submit->code =
             mg_cli_fail(MG_EXIT_UNAVAILABLE, "there is no intake queue; run: makegood broker apply");
         submit->is_over = true;
     }
     end_check(submit);
+    return !submit->is_over;
 }
 
-static bool order_send(struct submit *submit, int index)
+/* The orders stay where they are from now on. */
+static enum mg_exit_code orders_hand_over(struct submit *submit)
 {
-    struct order *order = &submit->orders[index];
-    struct mg_err err;
-    order->submit = submit;
-    struct mg_message message = {.exchange = MG_EXCHANGE_INTAKE,
-                                 .routing_key = order->is_high ? MG_QUEUE_INTAKE_HIGH : MG_QUEUE_INTAKE,
-                                 .type = "submission",
-                                 .message_id = order->order_id,
-                                 .correlation_id = order->order_id,
-                                 .reply_to = submit->cli->options.waits ? submit->reply_queue : NULL,
-                                 .body = {order->body, order->body_len}};
-    if (mg_broker_publish(submit->cli->broker, &message, order_published, order, &err) != MG_OK) {
-        return false;
+    for (int i = 0; i < submit->count; i++) {
+        struct order *order = &submit->orders[i];
+        order->posting.order_id = order->order_id;
+        order->posting.body = mg_buf_slice(&order->body);
+        order->posting.owner = order;
+        mg_statuses_init(&order->statuses);
+        if (mg_poster_find(submit->poster, mg_slice_of(order->order_id)) != NULL) {
+            return mg_cli_fail(MG_EXIT_USAGE, "two orders of the file have the order_id %s", order->order_id);
+        }
+        mg_poster_add(submit->poster, &order->posting);
     }
-    order->is_sent = true;
-    submit->unconfirmed++;
-    return true;
+    return MG_EXIT_DONE;
 }
 
-static void progress_show(const struct submit *submit)
+static void progress_show(void *arg)
 {
+    const struct submit *submit = arg;
     if (submit->cli->options.waits && submit->count > SHOW_EACH_MAX && isatty(STDERR_FILENO)) {
         int filled = submit->ended * 30 / submit->count;
         (void)fprintf(stderr, "\r[%.*s%*s] %d of %d ended ", filled, "##############################",
@@ -218,42 +163,7 @@ static void progress_show(const struct submit *submit)
     }
 }
 
-static void pump(void *arg)
-{
-    struct submit *submit = arg;
-    char reason[16];
-    progress_show(submit);
-    if (!mg_broker_is_up(submit->cli->broker, reason, sizeof(reason)) ||
-        (submit->cli->options.waits && submit->reply_queue[0] == '\0')) {
-        return;
-    }
-    for (int i = 0; i < submit->count && submit->unconfirmed < SUBMIT_WINDOW; i++) {
-        const struct order *order = &submit->orders[i];
-        if (!order->is_sent && !order->has_ended && !order_send(submit, i)) {
-            return;
-        }
-    }
-}
-
 /* ---- statuses ---- */
-
-/* The private queue is new, at the start or after a reconnect. Orders that have not ended are submitted
- * again, with the new name as reply_to. */
-static void queue_named(void *arg, int consumer, const char *queue)
-{
-    struct submit *submit = arg;
-    (void)consumer;
-    (void)snprintf(submit->reply_queue, sizeof(submit->reply_queue), "%s", queue);
-    for (int i = 0; i < submit->count; i++) {
-        submit->orders[i].is_sent = submit->orders[i].has_ended;
-    }
-}
-
-static bool is_last(enum mg_status status)
-{
-    return status == MG_STATUS_PROCESSED || status == MG_STATUS_COMPENSATED ||
-           status == MG_STATUS_CANCELLED || status == MG_STATUS_ERROR || status == MG_STATUS_REJECTED;
-}
 
 /* Prints the status message as it came, so that its values keep their digits. A rejection may lack the id. */
 static void message_print(const struct submit *submit, const struct order *order, struct mg_slice message)
@@ -304,7 +214,7 @@ static void cause_print(struct mg_slice cause)
 static void status_print(const struct submit *submit, const struct order *order,
                          struct mg_status_message *status, struct mg_slice message)
 {
-    bool is_end = is_last(status->status);
+    bool is_end = mg_status_is_end(status->status);
     if (submit->cli->is_json) {
         if (is_end) {
             message_print(submit, order, message);
@@ -323,67 +233,64 @@ static void status_print(const struct submit *submit, const struct order *order,
     (void)fflush(stdout);
 }
 
-static void status_take(struct submit *submit, const struct mg_delivery *delivery)
+/* Shown as it comes: an order of an earlier run, of which only the last status is sent, waits for no gap. */
+static bool status_came(void *arg, struct mg_posting *posting, struct mg_slice body)
 {
+    struct submit *submit = arg;
+    struct order *order = posting->owner;
     struct mg_status_message status;
     struct mg_err err;
-    enum mg_class class = mg_status_parse(delivery->body, &status, &err);
-    char correlation[MG_ORDER_ID_MAX + 1] = "";
-    if (delivery->correlation_id.data != NULL && delivery->correlation_id.len <= MG_ORDER_ID_MAX) {
-        memcpy(correlation, delivery->correlation_id.data, delivery->correlation_id.len);
+    int64_t due_ms;
+    enum mg_class class = mg_status_parse(body, &status, &err);
+    if (class == MG_OK) {
+        class = mg_statuses_put(&order->statuses, status.seq, mg_status_is_end(status.status), body, 0, &err);
     }
     if (class != MG_OK) {
         (void)mg_cli_fail(MG_EXIT_ERROR, "a status could not be read: %s", err.text);
-        return;
+        return false;
     }
-    struct order *order = order_find(submit, correlation);
-    if (order == NULL || order->has_ended || (status.seq != 0 && status.seq <= order->seq)) {
-        return; /* a repeated status, or one of another run */
+    if (order->has_ended || mg_statuses_next(&order->statuses, 0, 0, &due_ms) == NULL) {
+        return order->has_ended; /* a repeated status */
     }
-    order->seq = status.seq;
+    mg_statuses_read(&order->statuses, status.seq);
     (void)snprintf(status.order_id, sizeof(status.order_id), "%s", order->order_id);
-    if (is_last(status.status)) {
+    if (mg_status_is_end(status.status)) {
         order->has_ended = true;
         submit->ended++;
         submit->processed += status.status == MG_STATUS_PROCESSED;
         submit->rejected += status.status == MG_STATUS_REJECTED;
     }
-    status_print(submit, order, &status, delivery->body);
+    status_print(submit, order, &status, body);
     end_check(submit);
-}
-
-static void status_came(void *arg, struct mg_delivery *delivery)
-{
-    struct submit *submit = arg;
-    status_take(submit, delivery);
-    mg_broker_ack(submit->cli->broker, delivery);
+    return order->has_ended;
 }
 
 static enum mg_exit_code submit_run(struct submit *submit)
 {
     struct mg_cli *cli = submit->cli;
     struct mg_err err;
-    struct mg_broker_options options = {.address = cli->options.broker,
-                                        .name = "makegood",
-                                        .on_delivery = status_came,
-                                        .on_state = NULL,
-                                        .arg = submit};
-    if (cli->options.waits) {
-        /* The private queue must be set up before the broker client first connects. */
-        if (mg_broker_create(cli->loop, &options, &cli->broker, &err) != MG_OK) {
-            return mg_cli_fail_err(&err);
-        }
-        mg_broker_consume_private(cli->broker, SUBMIT_WINDOW, queue_named, submit);
+    const struct mg_poster_options options = {.address = cli->options.broker,
+                                              .name = "makegood",
+                                              .wants_statuses = cli->options.waits,
+                                              .on_posted = order_posted,
+                                              .on_status = status_came,
+                                              .arg = submit};
+    if (mg_poster_create(cli->loop, &options, &submit->poster, &err) != MG_OK) {
+        return mg_cli_fail_err(&err);
     }
-    enum mg_exit_code code = mg_cli_open_broker(cli, &options);
+    cli->broker = mg_poster_broker(submit->poster);
+    enum mg_exit_code code = orders_hand_over(submit);
+    if (code == MG_EXIT_DONE) {
+        code = mg_cli_open_broker(cli, &(struct mg_broker_options){0});
+    }
     if (code != MG_EXIT_DONE) {
         return code;
     }
-    struct mg_timer *timer = mg_timer_create(cli->loop, pump, submit);
+    struct mg_timer *timer = mg_timer_create(cli->loop, progress_show, submit);
     if (timer == NULL) {
         return mg_cli_fail(MG_EXIT_ERROR, "could not start: no memory or descriptors");
     }
-    mg_timer_start(timer, 0, PUMP_PERIOD_MS);
+    mg_timer_start(timer, 0, PROGRESS_PERIOD_MS);
     (void)mg_cli_wait(cli, &submit->is_over, cli->options.timeout_ms);
     mg_timer_destroy(timer);
     progress_show(submit);
@@ -443,23 +350,18 @@ enum mg_exit_code mg_verb_order_submit(struct mg_cli *cli)
         code = orders_read(&submit, text, len);
     }
     if (code == MG_EXIT_DONE) {
-        code = orders_index(&submit);
-    }
-    if (code == MG_EXIT_DONE) {
         code = submit_run(&submit);
     }
     if (code == MG_EXIT_DONE) {
         code = submit_report(&submit);
     }
-    if (cli->broker != NULL) { /* its callbacks use the orders */
-        mg_broker_destroy(cli->broker);
-        cli->broker = NULL;
-    }
+    mg_poster_destroy(submit.poster); /* its callbacks use the orders */
+    cli->broker = NULL;
     for (int i = 0; i < submit.count; i++) {
-        free(submit.orders[i].body);
+        mg_statuses_finish(&submit.orders[i].statuses);
+        mg_buf_finish(&submit.orders[i].body);
     }
     free(submit.orders);
-    free(submit.by_id);
     free(text);
     return code;
 }

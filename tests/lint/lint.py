@@ -44,7 +44,7 @@ LAYERS = {
     "services/rehearse": ("base/", "core/", "wire/", "serving/tries.h", "scheduler/", "agent/", "rehearse/"),
     "services/audit": ("base/", "core/", "wire/", "io/http/", "serving/tries.h", "agent/", "audit/"),
     "services/conformance": ("base/", "core/", "wire/", "io/amqp/", "audit/finding.h", "conformance/"),
-    "services/cli": ("base/", "core/", "wire/", "io/", "operator/", "console/console.h", "gateway/gateway.h", "agents/agents.h", "dev/dev.h", "rehearse/rehearsal.h",
+    "services/cli": ("base/", "core/", "wire/", "io/", "client/", "operator/", "console/console.h", "gateway/gateway.h", "agents/agents.h", "dev/dev.h", "rehearse/rehearsal.h",
                      "audit/audit.h", "audit/finding.h", "conformance/conformance.h", "cli/"),
 }
 # Where a library's header may be included; never in a header that other parts include.
