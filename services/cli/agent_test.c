@@ -2,19 +2,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "audit/finding.h"
 #include "conformance/conformance.h"
+#include "findings.h"
 #include "verbs.h"
 #include "wire/json.h"
 
 #define PAYLOAD_MAX_BYTES ((size_t)256 * 1024) /* a scheduler takes no larger one */
-
-static const char *const WORDS[] = {
-    [MG_KEEPING_KEPT] = "kept", [MG_KEEPING_BROKEN] = "BROKEN", [MG_KEEPING_NOT_SHOWN] = "not shown"};
-
-struct counts {
-    int of[MG_KEEPING_NOT_SHOWN + 1];
-};
 
 /* JSON itself, or the file that holds it. */
 static enum mg_exit_code payload_read(const char *given, char **ret_text, struct mg_slice *ret_json)
@@ -37,19 +30,13 @@ static enum mg_exit_code payload_read(const char *given, char **ret_text, struct
     return MG_EXIT_DONE;
 }
 
-static void text_print(struct mg_conformance *conformance, const struct counts *counts)
+static const char *name_of(int rule)
 {
-    for (enum mg_rule rule = 0; rule < MG_RULE_COUNT; rule++) {
-        struct mg_finding *finding = &conformance->findings[rule];
-        mg_text_make_plain(finding->text); /* it may have values of the agent */
-        (void)printf("%-9s %-12s %s\n", WORDS[finding->keeping], mg_rule_name(rule), finding->text);
-    }
-    (void)printf("\n%d kept, %d broken, %d not shown\n", counts->of[MG_KEEPING_KEPT],
-                 counts->of[MG_KEEPING_BROKEN], counts->of[MG_KEEPING_NOT_SHOWN]);
+    return mg_rule_name((enum mg_rule)rule);
 }
 
 static enum mg_exit_code json_print(struct mg_cli *cli, const struct mg_conformance *conformance,
-                                    const struct counts *counts)
+                                    const struct mg_findings *findings)
 {
     struct mg_answer answer;
     struct mg_json_writer *json = mg_answer_begin(cli, &answer);
@@ -57,18 +44,8 @@ static enum mg_exit_code json_print(struct mg_cli *cli, const struct mg_conforma
     mg_json_member_string(json, "service", cli->options.service);
     mg_json_member_string(json, "orders", conformance->orders);
     mg_json_member_int(json, "agents", conformance->agents);
-    mg_json_member_int(json, "kept", counts->of[MG_KEEPING_KEPT]);
-    mg_json_member_int(json, "broken", counts->of[MG_KEEPING_BROKEN]);
-    mg_json_member_int(json, "not_shown", counts->of[MG_KEEPING_NOT_SHOWN]);
-    mg_json_member_array(json, "rules");
-    for (enum mg_rule rule = 0; rule < MG_RULE_COUNT; rule++) {
-        mg_json_element_object(json);
-        mg_json_member_word(json, "rule", mg_rule_name(rule));
-        mg_json_member_word(json, "verdict", mg_keeping_name(conformance->findings[rule].keeping));
-        mg_json_member_string(json, "why", conformance->findings[rule].text);
-        mg_json_object_end(json);
-    }
-    mg_json_array_end(json);
+    mg_findings_write_counts(findings, json);
+    mg_findings_write(findings, json);
     mg_json_object_end(json);
     return mg_answer_print(&answer);
 }
@@ -76,13 +53,13 @@ static enum mg_exit_code json_print(struct mg_cli *cli, const struct mg_conforma
 static enum mg_exit_code test(struct mg_cli *cli, struct mg_slice payload)
 {
     static struct mg_conformance conformance; /* too large for a stack */
+    const struct mg_findings findings = {conformance.findings, MG_RULE_COUNT, name_of, "rules", "rule"};
     const struct mg_conformance_options options = {.loop = cli->loop,
                                                    .address = cli->options.broker,
                                                    .service = cli->options.service,
                                                    .path = cli->options.path,
                                                    .payload = payload,
                                                    .timeout_ms = cli->options.timeout_ms};
-    struct counts counts = {{0}};
     struct mg_err err;
     mg_cli_note(
         "testing the agents of %s for half a minute; their calls have real effects, undone at the end "
@@ -91,16 +68,14 @@ static enum mg_exit_code test(struct mg_cli *cli, struct mg_slice payload)
     if (mg_conformance_run(&options, &conformance, &err) != MG_OK) {
         return mg_cli_fail_err(&err);
     }
-    for (enum mg_rule rule = 0; rule < MG_RULE_COUNT; rule++) {
-        counts.of[conformance.findings[rule].keeping]++;
-    }
     enum mg_exit_code code = MG_EXIT_DONE;
     if (cli->is_json) {
-        code = json_print(cli, &conformance, &counts);
+        code = json_print(cli, &conformance, &findings);
     } else {
-        text_print(&conformance, &counts);
+        mg_findings_print(&findings);
+        mg_findings_print_counts(&findings);
     }
-    return code == MG_EXIT_DONE && counts.of[MG_KEEPING_BROKEN] > 0 ? MG_EXIT_ERROR : code;
+    return mg_findings_code(&findings, code);
 }
 
 static enum mg_exit_code verb_agent_test(struct mg_cli *cli)

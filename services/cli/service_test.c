@@ -6,6 +6,7 @@
 #include "audit/audit.h"
 #include "base/file.h"
 #include "definition.h"
+#include "findings.h"
 #include "io/tls/check.h"
 #include "verbs.h"
 
@@ -23,7 +24,7 @@ struct testing {
     char *payload, *results_text;
     struct mg_slice payload_json, results[MG_STEPS_MAX];
     struct mg_audit audit;
-    int counts[MG_KEEPING_NOT_SHOWN + 1];
+    struct mg_findings findings; /* none of a dry run */
 };
 
 /* ---- reading ---- */
@@ -292,8 +293,6 @@ static void plan_print(const struct mg_audit *audit)
 
 static void text_print(struct testing *testing)
 {
-    static const char *const words[] = {
-        [MG_KEEPING_KEPT] = "kept", [MG_KEEPING_BROKEN] = "BROKEN", [MG_KEEPING_NOT_SHOWN] = "not shown"};
     const struct mg_audit *audit = &testing->audit;
     const struct mg_advice *advice = &audit->advice;
     if (testing->cli->options.is_dry_run) {
@@ -306,19 +305,14 @@ static void text_print(struct testing *testing)
         call_print(audit, call);
     }
     (void)printf("\n");
-    for (enum mg_promise promise = 0; promise < MG_PROMISE_COUNT; promise++) {
-        struct mg_finding *finding = &testing->audit.findings[promise];
-        mg_text_make_plain(finding->text); /* it may have values of the service */
-        (void)printf("%-9s %-12s %s\n", words[finding->keeping], mg_promise_name(promise), finding->text);
-    }
+    mg_findings_print(&testing->findings);
     (void)printf("\non_unknown: %s: %s\nat_most_once: %s: %s\n", on_unknown_name(advice->on_unknown),
                  advice->on_unknown_why, advice->is_at_most_once ? "true" : "false",
                  advice->at_most_once_why);
     for (int i = 0; i < advice->note_count; i++) {
         (void)printf("note: %s\n", advice->notes[i]);
     }
-    (void)printf("\n%d kept, %d broken, %d not shown\n", testing->counts[MG_KEEPING_KEPT],
-                 testing->counts[MG_KEEPING_BROKEN], testing->counts[MG_KEEPING_NOT_SHOWN]);
+    mg_findings_print_counts(&testing->findings);
 }
 
 static void text_or_null(struct mg_json_writer *json, const char *name, struct mg_slice text)
@@ -386,21 +380,6 @@ static void calls_json(struct mg_json_writer *json, const struct mg_audit *audit
     mg_json_array_end(json);
 }
 
-static void promises_json(struct mg_json_writer *json, const struct testing *testing)
-{
-    const struct mg_audit *audit = &testing->audit;
-    mg_json_member_array(json, "promises");
-    for (enum mg_promise promise = 0; promise < MG_PROMISE_COUNT && !testing->cli->options.is_dry_run;
-         promise++) {
-        mg_json_element_object(json);
-        mg_json_member_word(json, "promise", mg_promise_name(promise));
-        mg_json_member_word(json, "verdict", mg_keeping_name(audit->findings[promise].keeping));
-        mg_json_member_string(json, "why", audit->findings[promise].text);
-        mg_json_object_end(json);
-    }
-    mg_json_array_end(json);
-}
-
 static void advice_json(struct mg_json_writer *json, const struct testing *testing)
 {
     const struct mg_advice *advice = &testing->audit.advice;
@@ -431,10 +410,8 @@ static enum mg_exit_code json_print(const struct testing *testing)
     mg_json_member_word(json, "workflow", testing->workflow->name);
     mg_json_member_word(json, "step", testing->workflow->steps[testing->step].name);
     mg_json_member_string(json, "orders", testing->audit.order_id);
-    mg_json_member_int(json, "kept", testing->counts[MG_KEEPING_KEPT]);
-    mg_json_member_int(json, "broken", testing->counts[MG_KEEPING_BROKEN]);
-    mg_json_member_int(json, "not_shown", testing->counts[MG_KEEPING_NOT_SHOWN]);
-    promises_json(json, testing);
+    mg_findings_write_counts(&testing->findings, json);
+    mg_findings_write(&testing->findings, json);
     advice_json(json, testing);
     calls_json(json, &testing->audit);
     mg_json_object_end(json);
@@ -442,6 +419,11 @@ static enum mg_exit_code json_print(const struct testing *testing)
 }
 
 /* ---- the verb ---- */
+
+static const char *name_of(int promise)
+{
+    return mg_promise_name((enum mg_promise)promise);
+}
 
 static void warn(const struct testing *testing)
 {
@@ -479,15 +461,14 @@ static enum mg_exit_code test(struct testing *testing)
     if (mg_audit_run(&options, &testing->audit, &err) != MG_OK) {
         return mg_cli_fail_err(&err);
     }
-    for (enum mg_promise promise = 0; promise < MG_PROMISE_COUNT && !options.is_dry_run; promise++) {
-        testing->counts[testing->audit.findings[promise].keeping]++;
-    }
+    testing->findings = (struct mg_findings){
+        testing->audit.findings, options.is_dry_run ? 0 : MG_PROMISE_COUNT, name_of, "promises", "promise"};
     if (testing->cli->is_json) {
         code = json_print(testing);
     } else {
         text_print(testing);
     }
-    return code == MG_EXIT_DONE && testing->counts[MG_KEEPING_BROKEN] > 0 ? MG_EXIT_ERROR : code;
+    return mg_findings_code(&testing->findings, code);
 }
 
 enum mg_exit_code mg_verb_service_test(struct mg_cli *cli)

@@ -175,7 +175,7 @@ class Client:
     def _on_message(self, _channel: Any, _method: Any, properties: Any, body: bytes) -> None:
         try:
             status = read_json(body)
-            seq = int(status["seq"])
+            seq, _ = int(status["seq"]), status["status"]
         except (ValueError, KeyError, TypeError) as error:
             LOG.warning("a message that is no status was passed over: %s", error)
             return

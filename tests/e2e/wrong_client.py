@@ -1,0 +1,118 @@
+#!/usr/bin/python3
+"""A client by the Python library that breaks one rule. Usage: wrong_client.py RULE AMQP-URL, RULE "none" for none"""
+import pathlib
+import sys
+import threading
+import uuid
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "proto" / "clients" / "python"))
+import makegood.client as library  # noqa: E402  pylint: disable=wrong-import-position
+from makegood import Client  # noqa: E402  pylint: disable=wrong-import-position
+
+RULE, URL = sys.argv[1:3]
+WORDS = {"accepted", "rejected", "step_completed", "processed", "compensating", "compensated", "cancelled", "error"}
+MEMBERS = {"v", "order_id", "seq", "status", "at", "step", "reason", "output", "cause"}
+
+
+class Properties:
+    """Those of a message that is taken for an own one."""
+
+    def __init__(self, correlation_id):
+        self.correlation_id = correlation_id
+
+
+class Link(library.Link):
+    """Publishes as it should not."""
+
+    def publish(self, exchange, routing_key, body, on_settled, **properties):
+        if RULE == "reply_to":
+            properties["reply_to"] = "nowhere"
+        if RULE in ("form", "persistent", "mandatory"):
+            publish = self.channel.basic_publish
+
+            def wrong(exchange, routing_key, body, properties, mandatory):
+                if RULE == "form":
+                    properties.content_type = "text/plain"
+                elif RULE == "persistent":
+                    properties.delivery_mode = 1
+                publish(exchange, routing_key, body, properties, mandatory and RULE != "mandatory")
+
+            self.channel.basic_publish = wrong
+            super().publish(exchange, routing_key, body, on_settled, **properties)
+            self.channel.basic_publish = publish
+            return
+        super().publish(exchange, routing_key, body, on_settled, **properties)
+        if RULE == "confirms":
+            self._waiting.popitem()
+            self.loop.call_later(0, lambda: on_settled("confirmed"))
+
+    def _on_channel(self, channel):
+        if RULE == "confirms":
+            channel.confirm_delivery = lambda _on_confirm, callback: self.loop.call_later(0, lambda: callback(None))
+        super()._on_channel(channel)
+
+
+class Wrong(Client):
+    def __init__(self, url):
+        library.Link = Link
+        super().__init__(url)
+
+    def statuses(self, order_id, timeout):
+        if RULE == "order":  # as they come
+            order, count = self._orders[order_id], 0
+            while count == 0 or status["status"] not in library.ENDS:
+                self._await(lambda: len(order.by_seq) > count, timeout, "no status")
+                status = list(order.by_seq.values())[count][1]
+                count += 1
+                yield status
+        else:
+            yield from super().statuses(order_id, timeout)
+
+    def _consume(self, queue):
+        is_kept = {"confirm_lost": lambda order: order.by_seq, "cut": lambda order: not order.by_seq}.get(RULE, lambda order: True)
+        with self._changed:
+            known, self._orders = self._orders, {name: order for name, order in self._orders.items() if is_kept(order)}
+        super()._consume(queue)
+        self._orders = known
+
+    def _post(self, order):
+        super()._post(order)
+        if RULE == "same_bytes" and self._queue:
+            order.body += " "
+
+    def _on_posted(self, order, outcome):
+        super()._on_posted(order, "confirmed" if outcome == RULE else outcome)
+
+    def _on_message(self, channel, method, properties, body):
+        if RULE == "unreadable":
+            library.read_json(body)["status"]  # pylint: disable=expression-not-assigned
+        try:
+            status = library.read_json(body)
+            seq = status["seq"]
+        except (ValueError, KeyError):
+            seq, status = -1, {}
+        if RULE == "members" and set(status) - MEMBERS:
+            return
+        if RULE == "foreign":
+            properties = Properties(next(iter(self._orders)))
+        if RULE == "repeat" and seq in self._orders[properties.correlation_id].by_seq:
+            print(properties.correlation_id, seq, status["status"], flush=True)
+        super()._on_message(channel, method, properties, body)
+
+
+if RULE == "gap":
+    library.GAP_S = 1000
+if RULE == "rejected":
+    library.ENDS = library.FINAL = tuple(word for word in library.ENDS if word != "rejected")
+with Wrong(URL) as client:
+    order_id = client.submit("Not a name" if RULE == "submit" else "hello", {"name": "Ada", "amount": 14.5},
+                             order_id="one-for-all" if RULE == "new_id" else str(uuid.uuid4()))
+    if RULE == "patience":
+        client._await(lambda: client._orders[order_id].by_seq, 2, "an order is to be done in 2 s")  # pylint: disable=protected-access
+    for status in client.statuses(order_id, timeout=60):
+        if not (RULE == "statuses" and status["status"] == "accepted"):
+            print(order_id, status["seq"], status["status"], flush=True)
+        if RULE == "word" and status["status"] not in WORDS:
+            sys.exit(1)
+    if RULE == "ends":
+        threading.Event().wait()
