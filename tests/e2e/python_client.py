@@ -20,7 +20,7 @@ else:
     exchange, queue = "makegood.intake", channel.queue_declare("", exclusive=True).method.queue
 body = f'{{"order_id": "{order_id}", "workflow": "{workflow}", "payload": {payload}}}'  # 14.00 stays 14.00
 channel.basic_publish(exchange, "orders.intake", body, pika.BasicProperties(
-    delivery_mode=2, reply_to=queue, correlation_id=order_id, message_id=order_id), mandatory=True)
+    content_type="application/json", delivery_mode=2, reply_to=queue, correlation_id=order_id, message_id=order_id), mandatory=True)
 for _method, properties, message in channel.consume(queue, auto_ack=True):
     if properties.correlation_id != order_id:
         continue  # of an order that was posted before, in a queue that is kept

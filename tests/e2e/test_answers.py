@@ -5,7 +5,7 @@ import json
 import answers
 from harness import scenario, step
 
-ELSEWHERE = {"agent test"}  # which needs a broker without schedulers: test_agent_test.py
+ELSEWHERE = {"agent test", "client test"}  # which need a broker without schedulers: test_agent_test.py, test_client_test.py
 FOREVER = {"agents", "console", "dev", "gateway", "bulk run"}  # they run until a signal ends them, and print no answer
 WHY = ("--reason", "the test wants it")
 

@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""A client by the Python library that breaks one rule. Usage: wrong_client.py RULE AMQP-URL, RULE "none" for none"""
+"""A client by the Python library that breaks one rule. Usage: wrong_client.py RULE AMQP-URL [CLIENT], RULE "none" for none"""
 import pathlib
 import sys
 import threading
@@ -9,7 +9,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "proto" / "
 import makegood.client as library  # noqa: E402  pylint: disable=wrong-import-position
 from makegood import Client  # noqa: E402  pylint: disable=wrong-import-position
 
-RULE, URL = sys.argv[1:3]
+RULE = sys.argv[1]
 WORDS = {"accepted", "rejected", "step_completed", "processed", "compensating", "compensated", "cancelled", "error"}
 MEMBERS = {"v", "order_id", "seq", "status", "at", "step", "reason", "output", "cause"}
 
@@ -53,9 +53,11 @@ class Link(library.Link):
 
 
 class Wrong(Client):
-    def __init__(self, url):
+    was_up = False
+
+    def __init__(self, url, client=""):
         library.Link = Link
-        super().__init__(url)
+        super().__init__(url, client)
 
     def statuses(self, order_id, timeout):
         if RULE == "order":  # as they come
@@ -69,11 +71,11 @@ class Wrong(Client):
             yield from super().statuses(order_id, timeout)
 
     def _consume(self, queue):
-        is_kept = {"confirm_lost": lambda order: order.by_seq, "cut": lambda order: not order.by_seq}.get(RULE, lambda order: True)
+        is_kept = {"confirm_lost": lambda order: order.by_seq or not self.was_up, "cut": lambda order: not order.by_seq}.get(RULE, lambda order: True)
         with self._changed:
             known, self._orders = self._orders, {name: order for name, order in self._orders.items() if is_kept(order)}
         super()._consume(queue)
-        self._orders = known
+        self._orders, self.was_up = known, True
 
     def _post(self, order):
         super()._post(order)
@@ -95,7 +97,7 @@ class Wrong(Client):
             return
         if RULE == "foreign":
             properties = Properties(next(iter(self._orders)))
-        if RULE == "repeat" and seq in self._orders[properties.correlation_id].by_seq:
+        if RULE == "repeat" and properties.correlation_id in self._orders and seq in self._orders[properties.correlation_id].by_seq:
             print(properties.correlation_id, seq, status["status"], flush=True)
         super()._on_message(channel, method, properties, body)
 
@@ -103,8 +105,8 @@ class Wrong(Client):
 if RULE == "gap":
     library.GAP_S = 1000
 if RULE == "rejected":
-    library.ENDS = library.FINAL = tuple(word for word in library.ENDS if word != "rejected")
-with Wrong(URL) as client:
+    library.ENDS = tuple(word for word in library.ENDS if word != "rejected")
+with Wrong(*sys.argv[2:4]) as client:
     order_id = client.submit("Not a name" if RULE == "submit" else "hello", {"name": "Ada", "amount": 14.5},
                              order_id="one-for-all" if RULE == "new_id" else str(uuid.uuid4()))
     if RULE == "patience":
@@ -114,5 +116,5 @@ with Wrong(URL) as client:
             print(order_id, status["seq"], status["status"], flush=True)
         if RULE == "word" and status["status"] not in WORDS:
             sys.exit(1)
-    if RULE == "ends":
-        threading.Event().wait()
+        if RULE == "ends" and status["status"] == "processed":
+            threading.Event().wait()

@@ -45,7 +45,7 @@ VERBS = [
     "order submit", "order list", "order find", "order show", "order watch", "order explain", "order export", "order resume", "order restart",
     "order settle", "order skip", "order compensate", "order cancel", "workflow check", "workflow load", "workflow list",
     "workflow show", "workflow draw", "workflow test", "workflow describe", "workflow diff", "workflow states", "alert list", "alert ack", "dead list", "dead show", "dead requeue", "dead drop", "broker apply",
-    "broker check", "service list", "service pause", "service resume", "service limit", "service forget", "service test", "agent test", "bulk start", "bulk list", "bulk show",
+    "broker check", "service list", "service pause", "service resume", "service limit", "service forget", "service test", "agent test", "client test", "bulk start", "bulk list", "bulk show",
     "bulk pause", "bulk resume", "bulk stop", "bulk run", "db migrate", "db status", "doctor", "top",
     "console", "completion",
 ]

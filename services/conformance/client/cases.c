@@ -116,6 +116,16 @@ static size_t span_copy(const char *text, char *ret, size_t size)
     return len;
 }
 
+static bool is_status(const char *word)
+{
+    for (enum mg_status status = 0; status < MG_STATUS_COUNT; status++) {
+        if (strcmp(word, mg_status_name(status)) == 0) {
+            return true;
+        }
+    }
+    return strcmp(word, MG_CLIENT_LATER_WORD) == 0;
+}
+
 bool mg_client_line_parse(const char *text, struct mg_client_line *ret_line)
 {
     struct mg_client_line line = {.seq = 0};
@@ -130,7 +140,8 @@ bool mg_client_line_parse(const char *text, struct mg_client_line *ret_line)
         line.seq = line.seq * 10 + (uint64_t)(at[i] - '0');
     }
     at += digits + strspn(at + digits, " \t");
-    if (span_copy(at, line.status, sizeof(line.status)) == 0) {
+    (void)span_copy(at, line.status, sizeof(line.status));
+    if (!is_status(line.status)) {
         return false;
     }
     *ret_line = line;

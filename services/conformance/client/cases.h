@@ -65,7 +65,9 @@ struct mg_client_line {
     uint64_t seq;
     char status[MG_CLIENT_WORD_MAX + 1];
 };
-/* "ORDER_ID SEQ STATUS", and anything behind a blank. False: the line is none. */
+/* A status that no schema has yet. */
+#define MG_CLIENT_LATER_WORD "resting"
+/* "ORDER_ID SEQ STATUS", and anything behind a blank. False: the line is none, or its word is no status. */
 bool mg_client_line_parse(const char *text, struct mg_client_line *ret_line);
 
 struct mg_client_seen {

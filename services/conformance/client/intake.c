@@ -139,7 +139,7 @@ static void body_write(const char *order_id, const struct mg_client_send *send, 
         status_change(order_id, send, "/later", "{\"of\":[1,14.00,null],\"v\":99}", ret);
         break;
     case MG_MESSAGE_WORD:
-        status_change(order_id, send, "/status", "\"resting\"", ret);
+        status_change(order_id, send, "/status", "\"" MG_CLIENT_LATER_WORD "\"", ret);
         break;
     case MG_MESSAGE_TEXT:
         mg_buf_append_text(ret, "not JSON");
@@ -195,7 +195,8 @@ static enum mg_class place_check(const struct mg_broker_address *address, struct
             return class;
         }
         if (found.consumers < 0) {
-            return mg_err_set(err, MG_PERMANENT, "the queues are missing; run: makegood broker apply");
+            return mg_err_set(err, MG_PERMANENT,
+                              "the queues are missing; run: makegood broker apply --client NAME");
         }
         if (found.consumers > 0) {
             return mg_err_set(

@@ -1,0 +1,95 @@
+"""`makegood client test`: clients that keep the rules, and one wrong client for each rule."""
+
+import json
+import os
+import secrets
+import signal
+import subprocess
+
+import answers
+from harness import DEADLINE_S, scenario
+from local import cluster, processes
+
+HERE = cluster.REPOSITORY / "tests" / "e2e"
+RUN_S = 200  # half a minute, and the time-outs of a wrong client
+RULES = ("submit", "form", "persistent", "mandatory", "confirms", "reply_to", "statuses", "patience", "repeat", "order", "gap", "foreign",
+         "unreadable", "members", "word", "rejected", "refused", "returned", "confirm_lost", "cut", "same_bytes", "new_id", "ends")
+POST = set(RULES[:7])
+LATER = set(RULES) - POST
+# Rules without evidence beside a broken one.
+FOLLOWS = {"submit": LATER | {"statuses"}, "reply_to": LATER | {"statuses"}, "statuses": LATER, "mandatory": {"returned"},
+           "confirms": {"refused", "returned"}}
+WRONG = ("/usr/bin/python3", "-B", HERE / "wrong_client.py")
+EXAMPLE = ("/usr/bin/python3", "-B", cluster.REPOSITORY / "proto" / "clients" / "python" / "example_client.py")
+
+
+def place(s):
+    """A virtual host of its own."""
+    name = "e2e_" + secrets.token_hex(6)
+    s.servers.rabbit.create_vhost(name)
+    url = s.servers.rabbit.url_of(name)
+    s.cluster.tool("broker", "apply", "--client", "shop", env={"MAKEGOOD_AMQP_URL": url})
+    return url
+
+
+def begin(s, url, *command, timeout="20s"):
+    """Starts the test of a client; it waits most of its time."""
+    return subprocess.Popen([s.cluster.bin / "makegood", "client", "test", "-o", "json", "--timeout", timeout, "--", *command], text=True,
+                            env={**processes.plain_environment(), **s.cluster.env, "MAKEGOOD_AMQP_URL": url}, stdout=subprocess.PIPE,
+                            stderr=subprocess.PIPE)
+
+
+def end(test):
+    out, err = test.communicate(timeout=RUN_S)
+    assert out, err
+    assert not answers.faults("client test", out), out
+    return test.returncode, {row["rule"]: row for row in json.loads(out)["rules"]}
+
+
+def of(found, verdict):
+    return {rule for rule, row in found.items() if row["verdict"] == verdict}
+
+
+@scenario(services=(), schedulers=0, supervisors=0, agents=0)
+def a_client_of_any_language_keeps_the_rules(s):
+    """Would catch: a test that finds fault with the Python library, with a queue of its own or one that is kept."""
+    tests = begin(s, place(s), *EXAMPLE), begin(s, place(s), *WRONG, "none", "{url}", "shop")
+    for test in tests:
+        code, found = end(test)
+        assert set(found) == set(RULES) and of(found, "kept") == set(RULES) and code == 0, found
+
+
+@scenario(services=())
+def a_client_beside_schedulers_is_not_tested(s):
+    """Would catch: a test that takes real orders, one that hangs, and a command that outlives it."""
+    s.wait(lambda: s.client.consumers("orders.intake") == 1, "a scheduler consumes")
+    done = s.cluster.tool("client", "test", "--", *EXAMPLE, check=False)
+    assert done.returncode == 4 and "schedulers consume orders.intake here" in done.stderr and not done.stdout, done
+    url = place(s)
+    done = s.cluster.tool("client", "test", "--", "/nowhere/client", check=False, env={"MAKEGOOD_AMQP_URL": url})
+    assert done.returncode == 1 and "could not start /nowhere/client" in done.stderr, done
+    done = s.cluster.tool("client", "test", "--", *EXAMPLE, check=False, env={"MAKEGOOD_AMQP_URL": url.replace("amqp://", "amqps://")})
+    assert done.returncode == 2 and "begins with amqp://" in done.stderr, done
+    mark = s.scratch / "started"
+    test = begin(s, url, "/bin/sh", "-c", f"echo $$ > {mark}.new; mv {mark}.new {mark}; exec cat /dev/zero > /dev/null")
+    s.wait(mark.exists, "the command runs", DEADLINE_S)
+    test.send_signal(signal.SIGTERM)
+    _, err = test.communicate(timeout=DEADLINE_S)
+    assert test.returncode == 1 and "ended by a signal" in err, err
+    assert not os.path.exists(f"/proc/{mark.read_text(encoding='ascii').strip()}"), "the command outlives the test"
+    s.new_client_of(url).publish(b"{}", "orders.intake", "makegood.intake")
+    test = begin(s, url, *EXAMPLE)
+    _, err = test.communicate(timeout=DEADLINE_S)
+    assert test.returncode == 4 and "orders.intake holds 1 orders" in err, err
+
+
+@scenario(services=(), schedulers=0, supervisors=0, agents=0)
+def each_wrong_client_breaks_its_rule_and_no_other(s):
+    """Would catch: a broken rule that is not found, and a verdict on a rule that was kept."""
+    for first in range(0, len(RULES), 6):  # each is a process with its test: the machine bears so many at once
+        rules = RULES[first:first + 6]
+        tests = [begin(s, place(s), *WRONG, rule, timeout="12s") for rule in rules]
+        for rule, test in zip(rules, tests):
+            code, found = end(test)
+            assert of(found, "broken") == {rule} and code == 1, (rule, found)
+            assert of(found, "not_shown") == FOLLOWS.get(rule, set()), (rule, found)
