@@ -1,4 +1,4 @@
-/* `client test`: a client program, in any language, against what schedulers and broker may do to it
+/* `client test`: a client program, in any language, among the failures of schedulers and broker
  * (conformance/client/client.h). */
 #include "conformance/client/client.h"
 

@@ -183,7 +183,8 @@ def check_makegood(words, programs):
         known = programs.options(name, *verb.split())
     else:
         known = programs.options(name)
-    for option in (word.partition("=")[0] for word in words if word.startswith("--")):
+    own = words[:words.index("--")] if "--" in words else words  # behind it is another program's command line
+    for option in (word.partition("=")[0] for word in own if word.startswith("--")):
         if option not in known:
             yield f"`{' '.join(words)}`: there is no option {option}"
 

@@ -175,7 +175,7 @@ static bool is_due(const struct mg_case *its, const struct mg_client_seen *seen,
     return (its->due & SEQ(seq)) != 0;
 }
 
-/* The first seq whose line is missing; -1: none. */
+/* The first seq without its line; -1: none. */
 static int missing(enum mg_client_case which, const struct mg_client_seen *seen)
 {
     for (int seq = 0; seq < 8; seq++) {
@@ -222,7 +222,7 @@ static const char *ending(const struct mg_client_seen *seen, int64_t timeout_ms,
     return ret;
 }
 
-/* Judges the lines one by one. False: one is wrong, and the finding says which. */
+/* Judges the lines one by one. False: one is wrong, and the finding names it. */
 static bool lines_judge(const struct mg_case *its, const struct mg_client_seen *seen,
                         struct mg_finding *finding)
 {

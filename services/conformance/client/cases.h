@@ -1,5 +1,5 @@
 /*
- * The cases of a client's conformance, as data, and the verdicts on what a client did in them. No input or
+ * The cases of a client's conformance, as data, and the verdicts on the acts of a client. No input or
  * output.
  */
 #ifndef MG_CONFORMANCE_CLIENT_CASES_H
@@ -49,12 +49,12 @@ struct mg_case {
     enum mg_client_rule rule;
     const char *what; /* was sent; "" if the rule has words of its own */
     struct mg_client_send sends[MG_CASE_SENDS_MAX + 1];
-    uint64_t due;   /* one bit for each seq whose line must come */
+    uint64_t due;   /* one bit for each seq with a line that must come */
     bool is_strict; /* every line is judged; false: only those that are due */
 };
 const struct mg_case *mg_case_of(enum mg_client_case which);
 
-/* ---- what a client did ---- */
+/* ---- the acts of a client ---- */
 
 #define MG_CLIENT_LINES_MAX 32 /* none of the cases has a fourth of it */
 #define MG_CLIENT_WORD_MAX  23

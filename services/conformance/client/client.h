@@ -56,10 +56,10 @@ struct mg_client_conformance {
     struct mg_finding findings[MG_CLIENT_RULE_COUNT];
 };
 
-/* Runs the command for each case, and judges. It ends what it starts. MG_STALE: schedulers are at work there,
- * or orders wait. MG_BAD_INPUT: the address is not of a plain connection. MG_PERMANENT: the queues are
- * missing, the command cannot be started, or a signal ended the test. MG_TRANSIENT: the broker was lost, or
- * no memory.
+/* Runs the command for each case, and judges. It ends the processes that it starts. MG_STALE: schedulers are
+ * at work there, or orders wait. MG_BAD_INPUT: the address is not of a plain connection. MG_PERMANENT: the
+ * queues are missing, the command cannot be started, or a signal ended the test. MG_TRANSIENT: the broker was
+ * lost, or no memory.
  */
 enum mg_class mg_client_conformance_run(const struct mg_client_options *options,
                                         struct mg_client_conformance *ret_conformance,

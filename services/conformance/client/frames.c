@@ -70,8 +70,9 @@ static uint8_t *take(struct reader *reader, size_t len)
 static uint8_t *take_short(struct reader *reader, size_t *ret_len)
 {
     const uint8_t *len = take(reader, 1);
-    *ret_len = len != NULL ? *len : 0;
-    return take(reader, *ret_len);
+    uint8_t *text = take(reader, len != NULL ? *len : 0);
+    *ret_len = text != NULL ? *len : 0;
+    return text;
 }
 
 static struct reader reader_of(const struct mg_frame *frame)

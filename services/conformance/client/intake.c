@@ -26,7 +26,7 @@ static void text_copy(struct mg_slice text, char ret[MG_INTAKE_NAME_SIZE])
     snprintf(ret, MG_INTAKE_NAME_SIZE, "%.*s", (int)text.len, text.data != NULL ? text.data : "");
 }
 
-/* As schedulers derive it (law 8): the submitted id, else that of sender and message. */
+/* As schedulers derive it (law 8, derived identities): the submitted id, else that of sender and message. */
 static void identity_make(const struct mg_delivery *delivery, const struct mg_submission *submission,
                           struct mg_submitted *ret)
 {

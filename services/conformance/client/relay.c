@@ -33,7 +33,7 @@ struct connection {
     struct mg_watch *watches[SIDES];
     struct flow from[SIDES];
     uint64_t confirming; /* one bit for each channel, by its lowest six bits */
-    bool is_header_due;  /* of a post whose publish has passed */
+    bool is_header_due;  /* of a post that has begun */
     bool is_held;
 };
 
@@ -105,7 +105,7 @@ static void watches_set(struct connection *connection)
     }
 }
 
-/* A frame of the client: posts are counted, and the first one gets what the plan has for it. */
+/* A frame of the client: posts are counted, and the first one is treated by the plan. */
 static void client_frame(struct connection *connection, const struct mg_frame *frame)
 {
     struct mg_relay *relay = connection->relay;
@@ -190,7 +190,7 @@ static bool flow_write(struct connection *connection, int side)
     return true;
 }
 
-/* Both sides end together; what the other one has not got is lost, as in a network that fails. */
+/* Both sides end together; bytes on their way are lost, as in a network that fails. */
 static void on_side(struct connection *connection, int side, int events)
 {
     bool is_alive = (events & MG_WRITABLE) == 0 || flow_write(connection, side);

@@ -1,6 +1,6 @@
 /*
  * A TCP relay on loopback between the client and the broker. It passes whole frames, reads those of posts,
- * and does to them what the case wants. One connection at a time counts; a client may have several.
+ * and treats them by the plan of a case. One connection at a time counts; a client may have several.
  */
 #ifndef MG_CONFORMANCE_CLIENT_RELAY_H
 #define MG_CONFORMANCE_CLIENT_RELAY_H
@@ -9,7 +9,7 @@
 #include "base/loop.h"
 #include "frames.h"
 
-/* What happens to the first post of a run. */
+/* The treatment of the first post of a run. */
 enum mg_relay_plan {
     MG_RELAY_PASS,
     MG_RELAY_HOLD,   /* from the post on, nothing of the broker reaches the client */
@@ -27,7 +27,7 @@ struct mg_relay_seen {
 
 struct mg_relay;
 #define MG_RELAY_URL_SIZE 1024
-/* `url`: amqp://…, whose user, virtual host and options the relay's own URL has, too. Blocks while the name
+/* `url`: amqp://…; the relay's own URL has the same user, virtual host and options. Blocks while the name
  * is resolved. MG_BAD_INPUT: it is no such URL. */
 enum mg_class mg_relay_create(struct mg_loop *loop, const char *url, struct mg_relay **ret_relay,
                               struct mg_err *err) MG_MUSTCHECK;

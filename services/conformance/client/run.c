@@ -1,7 +1,7 @@
 /*
- * The script of a run: each case starts the command, does what the case is about, and notes what came. A rule
- * is broken only by what the client did, or did not do within its time. Where an earlier failure leaves the
- * evidence away, its verdict is "not shown".
+ * The script of a run: each case starts the command, plays the case, and notes the answers. A rule is
+ * broken only by an act of the client, or by one that fails to come within its time. Where an earlier failure
+ * leaves the evidence away, its verdict is "not shown".
  */
 #include <inttypes.h>
 #include <signal.h>
@@ -50,7 +50,7 @@ struct wait {
     struct run *run;
     condition_fn *is_met;
     int64_t until_boot_ms;
-    bool is_over;
+    bool is_over, outlasts_loss;
 };
 
 static bool is_lost(const struct run *run)
@@ -62,24 +62,32 @@ static void on_look(void *arg)
 {
     struct wait *wait = arg;
     wait->is_over = wait->is_met(wait->run);
-    if (wait->is_over || is_lost(wait->run) || mg_clock_boot_ms() >= wait->until_boot_ms) {
+    if (wait->is_over || (is_lost(wait->run) && !wait->outlasts_loss) ||
+        mg_clock_boot_ms() >= wait->until_boot_ms) {
         mg_loop_stop(wait->run->options->loop);
     }
 }
 
-/* Runs the loop until the condition holds, at most so long. False: it does not hold. */
-static bool wait_for(struct run *run, condition_fn *is_met, int64_t ms)
+static bool wait_run(struct wait *wait, int64_t ms)
 {
-    struct wait wait = {.run = run, .is_met = is_met, .until_boot_ms = mg_clock_boot_ms() + ms};
-    struct mg_timer *timer = mg_timer_create(run->options->loop, on_look, &wait);
+    struct run *run = wait->run;
+    struct mg_timer *timer = mg_timer_create(run->options->loop, on_look, wait);
     if (timer == NULL) {
         snprintf(run->intake.lost, sizeof(run->intake.lost), "no memory for a wait");
         return false;
     }
+    wait->until_boot_ms = mg_clock_boot_ms() + ms;
     mg_timer_start(timer, 0, LOOK_MS);
     mg_loop_run(run->options->loop);
     mg_timer_destroy(timer);
-    return wait.is_over;
+    return wait->is_over;
+}
+
+/* Runs the loop until the condition holds, at most so long. False: it does not hold, or all is lost. */
+static bool wait_for(struct run *run, condition_fn *is_met, int64_t ms)
+{
+    struct wait wait = {.run = run, .is_met = is_met};
+    return wait_run(&wait, ms);
 }
 
 static bool is_up(struct run *run)
@@ -133,7 +141,7 @@ static bool is_drained(struct run *run)
     return run->came >= mg_relay_seen(run->relay)->posts;
 }
 
-/* ---- what comes ---- */
+/* ---- incoming ---- */
 
 static void on_submitted(void *arg, const struct mg_submitted *submitted)
 {
@@ -228,7 +236,8 @@ static void ending_note(struct run *run)
     seen->exit_code = run->command.exit_code;
     seen->signal_number = run->command.signal_number;
     mg_command_kill(&run->command);
-    (void)wait_for(run, has_exited, KILLED_MS);
+    struct wait killed = {.run = run, .is_met = has_exited, .outlasts_loss = true};
+    (void)wait_run(&killed, KILLED_MS);
     mg_command_finish(&run->command);
 }
 
@@ -326,7 +335,7 @@ static bool plain_judge(struct run *run)
     return is_kept(run, MG_CLIENT_STATUSES);
 }
 
-/* A case whose evidence a broken rule takes away. */
+/* Why a broken rule leaves a case without evidence; NULL: it does not. */
 static const char *obstacle(const struct run *run, enum mg_client_case which)
 {
     if (which == MG_CASE_REFUSED && !is_kept(run, MG_CLIENT_CONFIRMS)) {
