@@ -67,6 +67,7 @@ static const struct {
      {"o-2 1 accepted", "o-2 1 accepted", "o-2 2 compensating", "o-2 3 compensated"}},
     {MG_CASE_ORDER, MG_KEEPING_KEPT, {"o-3 2 compensating", "o-3 3 compensated"}},
     {MG_CASE_ORDER, MG_KEEPING_BROKEN, {"o-3 2 compensating", "o-3 1 accepted", "o-3 3 compensated"}},
+    {MG_CASE_ORDER, MG_KEEPING_BROKEN, {"x-1 1 accepted", "o-3 2 compensating", "o-3 3 compensated"}},
     {MG_CASE_GAP, MG_KEEPING_BROKEN, {"o-4 1 accepted"}},
     {MG_CASE_FOREIGN, MG_KEEPING_BROKEN, {"x-1 1 cancelled", "o-5 1 accepted", "o-5 2 processed"}},
     {MG_CASE_FOREIGN, MG_KEEPING_BROKEN, {"o-5 1 cancelled", "o-5 1 accepted", "o-5 2 processed"}},
