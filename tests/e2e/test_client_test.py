@@ -7,8 +7,10 @@ import signal
 import subprocess
 
 import answers
+import node_library
 from harness import DEADLINE_S, scenario
 from local import cluster, processes
+from test_library import Installed, SOURCES
 
 HERE = cluster.REPOSITORY / "tests" / "e2e"
 RUN_S = 200  # half a minute, and the time-outs of a wrong client
@@ -52,8 +54,11 @@ def of(found, verdict):
 
 @scenario(services=(), schedulers=0, supervisors=0, agents=0)
 def a_client_of_any_language_keeps_the_rules(s):
-    """Would catch: a test that finds fault with the Python library, with a queue of its own or one that is kept."""
-    tests = begin(s, place(s), *EXAMPLE), begin(s, place(s), *WRONG, "none", "{url}", "shop")
+    """Would catch: a rule that the library for Python, C or Node breaks, with a queue of its own or one that is kept."""
+    installed = Installed(s)
+    in_c = ("env", f"LD_LIBRARY_PATH={installed.environment['LD_LIBRARY_PATH']}", installed.build(SOURCES / "example_client.c"))
+    in_node = ("node", node_library.install() / "node_modules" / "makegood" / "example_client.js")
+    tests = [begin(s, place(s), *words) for words in (EXAMPLE, (*WRONG, "none", "{url}", "shop"), in_c, in_node)]
     for test in tests:
         code, found = end(test)
         assert set(found) == set(RULES) and of(found, "kept") == set(RULES) and code == 0, found

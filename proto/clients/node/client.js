@@ -147,7 +147,7 @@ export class Client {
     let status;
     try {
       status = readJson(message.content);
-      if (!Number.isSafeInteger(status.seq)) throw new TypeError("it has no seq");
+      if (!Number.isSafeInteger(status.seq) || typeof status.status !== "string") throw new TypeError("it has no seq or no status");
     } catch (error) {
       this.#log.warn(`a message that is no status was passed over: ${error.message}`);
       return;
