@@ -34,7 +34,7 @@ extern "C" {
 enum mg_error_code {
     MG_ERROR_NONE = 0,
     MG_ERROR_INPUT,   /* an argument is wrong; nothing was sent */
-    MG_ERROR_REFUSED, /* the broker took the order for certain not, or the client is full */
+    MG_ERROR_REFUSED, /* the broker certainly did not take the order, or the client is full */
     MG_ERROR_TIMEOUT, /* it did not happen in time; it may happen later */
     MG_ERROR_CLOSED,  /* the client is being closed */
     MG_ERROR_SYSTEM   /* no memory, no thread, no descriptor */
@@ -50,7 +50,7 @@ struct mg_error {
 /* ---- client ---- */
 
 #define MG_CLIENT_ORDER_ID_SIZE 65 /* the longest order id, and NUL */
-/* In hand of one client: all are posted again at once after a reconnect. */
+/* Orders in hand of one client, at most: all are posted again at once after a reconnect. */
 #define MG_CLIENT_ORDERS_MAX 1000
 
 struct mg_client;
