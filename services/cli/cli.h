@@ -43,10 +43,10 @@ struct mg_cli_options {
     const char *listen, *listen_cert_file, *listen_key_file, *tokens_file; /* of `console`, `gateway` */
     const char *proxy_user_header, *proxy_groups_header;
     struct mg_list sets, services, labels, clients, hosts, proxy_operator_groups, cors_origins;
-    int64_t client_rate, body_max;                 /* of `gateway` */
-    const char *webhooks_file, *webhook_ca_file;   /* likewise */
-    const char *workflows_dir, *gateway, *console; /* of `dev` */
-    const char *agent_config;                      /* of `agents` */
+    int64_t client_rate, body_max;                               /* of `gateway` */
+    const char *webhooks_file, *webhook_ca_file;                 /* likewise */
+    const char *workflows_dir, *gateway, *console, *webhook_url; /* of `dev` */
+    const char *agent_config;                                    /* of `agents` */
     int64_t drain_timeout_ms;
     int64_t version, limit, pause_ms, canary, stop_percent;
     const char *picture;                                          /* of `workflow draw` */

@@ -18,6 +18,7 @@ static enum mg_exit_code verb_dev(struct mg_cli *cli)
     const struct mg_dev_options dev = {.services = &options->services,
                                        .workflows = options->workflows_dir,
                                        .state = options->state,
+                                       .webhook_url = options->webhook_url,
                                        .gateway = options->gateway,
                                        .console = options->console,
                                        .broker = options->broker,

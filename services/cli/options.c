@@ -134,6 +134,8 @@ static const struct {
          "origin (https://shop.example.org) of pages that may send requests from a browser"),
     TEXT(MG_EXTRA_DEV, workflows_dir, "workflows", "", "DIR",
          "folder of definitions, loaded at the start and after each change; if not given, ./workflows"),
+    TEXT(MG_EXTRA_DEV, webhook_url, "webhook-url", "", "URL",
+         "where the gateway posts every status, signed; if not given, nowhere"),
     TEXT(MG_EXTRA_DEV, gateway, "gateway", "127.0.0.1:9280", "ADDRESS:PORT", "listen address of the gateway"),
     TEXT(MG_EXTRA_DEV, console, "console", "127.0.0.1:9180", "ADDRESS:PORT", "listen address of the console"),
     TEXT(MG_EXTRA_AGENTS, agent_config, "agent-config", "", "FILE",

@@ -17,6 +17,7 @@
 #include "ports.h"
 #include "run.h"
 #include "shell.h"
+#include "wire/http_url.h"
 
 /* initdb takes some seconds of a processor, which many others may want. */
 #define SERVERS_MAX_MS 600000
@@ -82,6 +83,15 @@ static enum mg_class workflows_folder_find(struct mg_dev *dev, struct mg_err *er
                             : mg_err_set(err, MG_BAD_INPUT, "--workflows %s: there is no such folder", given);
 }
 
+static enum mg_class webhook_url_check(const char *text, struct mg_err *err)
+{
+    struct mg_http_url url;
+    bool is_good = text[0] == '\0' || (mg_http_url_parse(text, &url) == MG_OK && url.is_http && url.has_host);
+    return is_good ? MG_OK
+                   : mg_err_set(err, MG_BAD_INPUT,
+                                "--webhook-url %.300s: expected http:// or https:// with a host", text);
+}
+
 static enum mg_class given_check(struct mg_dev *dev, struct mg_err *err)
 {
     const struct mg_dev_options *options = dev->options;
@@ -91,6 +101,9 @@ static enum mg_class given_check(struct mg_dev *dev, struct mg_err *err)
     }
     if (class == MG_OK) {
         class = workflows_folder_find(dev, err);
+    }
+    if (class == MG_OK) {
+        class = webhook_url_check(options->webhook_url, err);
     }
     if (class == MG_OK && options->broker.url[0] != '\0') {
         class = mg_broker_check_address(&options->broker, err);
@@ -133,6 +146,9 @@ static enum mg_class prepare(struct mg_dev *dev, struct mg_err *err)
     }
     if (class == MG_OK) {
         class = mg_doors_write_tokens(&dev->state, dev->token, err);
+    }
+    if (class == MG_OK && dev->options->webhook_url[0] != '\0') {
+        class = mg_doors_write_webhook(&dev->state, dev->options->webhook_url, err);
     }
     if (class == MG_OK) {
         class = parts_make(dev, err);
@@ -188,7 +204,8 @@ static enum mg_class topology_apply(struct mg_dev *dev, struct mg_err *err)
     const struct mg_topology_names names = {.services = dev->services.names,
                                             .clients = clients,
                                             .service_count = dev->services.count,
-                                            .client_count = 1};
+                                            .client_count = 1,
+                                            .has_webhook = dev->options->webhook_url[0] != '\0'};
     return mg_topology_apply(&dev->broker, &names, line_ignore, NULL, err);
 }
 
@@ -329,6 +346,7 @@ static void ready_print(const struct mg_dev *dev)
                                  .token = dev->token,
                                  .gateway = dev->options->gateway,
                                  .console = dev->options->console,
+                                 .webhook_url = dev->options->webhook_url,
                                  .workflows_folder = dev->workflows_folder};
     view.workflow = dev->workflows != NULL ? mg_workflows_example(dev->workflows, &payload) : NULL;
     view.payload = mg_buf_slice(&payload);

@@ -24,6 +24,7 @@ struct mg_dev_options {
     const struct mg_list *services;  /* NAME=URL, or a service file */
     const char *workflows;           /* a folder; "": ./workflows if there is one */
     const char *state;               /* a folder */
+    const char *webhook_url;         /* for all statuses; "": none */
     const char *gateway, *console;   /* "ADDRESS:PORT" */
     struct mg_broker_address broker; /* url "": a private RabbitMQ */
     const char *pg_dsn;              /* "": a private PostgreSQL */

@@ -9,7 +9,10 @@
 
 #define TOKEN_FILE "token"
 #define LINE_SIZE  256
-#define BODY_MAX   ((size_t)64 * 1024) /* of the order that is shown */
+/* The secret without the form that the gateway wants. */
+#define WEBHOOK_KEY_FILE "webhook-key"
+#define WEBHOOK_LINE_MAX 4096
+#define BODY_MAX         ((size_t)64 * 1024) /* of the order that is shown */
 
 static enum mg_class tokens_write(const struct mg_state *state, const char *file, const char *user,
                                   const char *token, struct mg_err *err)
@@ -32,6 +35,22 @@ enum mg_class mg_doors_write_tokens(const struct mg_state *state, char ret_token
     }
     return class == MG_OK ? tokens_write(state, MG_DOORS_CONSOLE_TOKENS, "operator dev", ret_token, err)
                           : class;
+}
+
+enum mg_class mg_doors_write_webhook(const struct mg_state *state, const char *url, struct mg_err *err)
+{
+    char key[MG_STATE_SECRET_SIZE], text[WEBHOOK_LINE_MAX];
+    enum mg_class class = mg_state_secret(state, WEBHOOK_KEY_FILE, key, err);
+    if (class == MG_OK) {
+        (void)snprintf(text, sizeof(text), "whsec_%s\n", key); /* hexadecimal digits are base64, too */
+        class = mg_state_write(state, MG_DOORS_WEBHOOK_SECRET, mg_slice_of(text), err);
+    }
+    int len = snprintf(text, sizeof(text), "%s %s %s\n", MG_DEV_CLIENT, url, MG_DOORS_WEBHOOK_SECRET);
+    if (class == MG_OK && (size_t)len >= sizeof(text)) {
+        return mg_err_set(err, MG_BAD_INPUT, "--webhook-url: it has more than %d characters",
+                          WEBHOOK_LINE_MAX / 2);
+    }
+    return class == MG_OK ? mg_state_write(state, MG_DOORS_WEBHOOKS, mg_slice_of(text), err) : class;
 }
 
 /* "http://127.0.0.1:9280"; an address of all interfaces is reached by the name of this machine. */
@@ -65,6 +84,10 @@ void mg_doors_describe(const struct mg_doors_view *view, struct mg_buf *ret_text
     url_write(view->console, console);
     mg_buf_printf(ret_text, "\nready\n  gateway  %s\n  console  %s\n  token    %s (of both)\n", gateway,
                   console, view->token);
+    if (view->webhook_url[0] != '\0') {
+        mg_buf_printf(ret_text, "  webhook  %s (the secret is in %s/" MG_DOORS_WEBHOOK_SECRET ")\n",
+                      view->webhook_url, view->state);
+    }
     if (view->workflow != NULL) {
         order_describe(view, gateway, ret_text);
     }

@@ -56,6 +56,16 @@ static struct mg_part *door_make(struct mg_dev *dev, const char *verb, const cha
     return part;
 }
 
+static struct mg_part *gateway_make(struct mg_dev *dev)
+{
+    struct mg_part *part = door_make(dev, "gateway", dev->options->gateway, MG_DOORS_GATEWAY_TOKENS);
+    if (part != NULL && dev->options->webhook_url[0] != '\0') {
+        mg_part_word(part, "--webhooks-file");
+        mg_part_word(part, "%s/%s", dev->state.path, MG_DOORS_WEBHOOKS);
+    }
+    return part;
+}
+
 static enum mg_class part_begin(struct mg_part *part, struct mg_err *err)
 {
     return part != NULL ? mg_part_start(part, MG_PART_NOTIFIES, err)
@@ -84,7 +94,7 @@ enum mg_class mg_dev_start_programs(struct mg_dev *dev, struct mg_err *err)
         class = agent_start(dev, &dev->services.items[i], err);
     }
     if (class == MG_OK) {
-        class = part_begin(door_make(dev, "gateway", dev->options->gateway, MG_DOORS_GATEWAY_TOKENS), err);
+        class = part_begin(gateway_make(dev), err);
     }
     return class == MG_OK
                ? part_begin(door_make(dev, "console", dev->options->console, MG_DOORS_CONSOLE_TOKENS), err)

@@ -78,13 +78,15 @@ def type_page(scratch, build):
     began = time.monotonic()
     typist = Typist(clone, scratch)
     service, dev, *rest = commands
-    typist.stay(service, lambda _log: connects(9080), "the service listens", START_S)
+    shop = typist.stay(service, lambda _log: connects(9080), "the service listens", START_S)
     makegood = typist.stay(dev, lambda log: READY in log.read_text(encoding="utf-8"), "all is ready", BUILD_S)
     answers = [typist.run(command) for command in rest]
     good, dear = json_values(answers[-1])
     assert good["state"] == "processed" and good["output"] == {"charge": "good.charge.do"}, good
     assert dear["state"] == "compensated" and dear["cause"]["step"] == "charge" and dear["cause"]["status"] == 422, dear
     assert "the card is declined" in json.dumps(dear["cause"]), dear
+    for line in ("good processed", "dear compensated"):
+        processes.wait_until(lambda line=line: line in shop.tail(1000), f"the webhook brings {line}", COMMAND_S, alive=shop)
     assert len(commands) <= page.COMMANDS_MAX, f"the page has {len(commands)} commands"
     print(f"{len(commands)} commands in {time.monotonic() - began:.1f} s")
     pids = processes.descendants(makegood.pid)
