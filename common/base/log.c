@@ -40,7 +40,7 @@ static struct {
     enum mg_log_level level;
     int fd;
     bool is_open, is_own_fd, is_socket, is_text;
-    bool is_torn; /* the last line went out in part: end it before the next */
+    atomic_bool is_torn; /* the last line went out in part: end it before the next */
     _Atomic uint64_t dropped;
 } log_state = {.fd = STDERR_FILENO, .level = MG_LOG_INFO};
 
@@ -249,8 +249,8 @@ void mg_log_write(enum mg_log_level level, const char *message, const struct mg_
     }
     if (!log_state.is_open) {
         open_stream();
+        log_state.is_open = true;
     }
-    log_state.is_open = true;
 
     if (log_state.is_torn) {
         mg_buf_append_text(&line, "\n");

@@ -392,15 +392,25 @@ static enum mg_check_fault check_text(struct mg_check *check)
 
 enum mg_class mg_json_check(struct mg_slice text, const struct mg_json_limits *limits, struct mg_err *err)
 {
+    bool is_above_limit;
+    return mg_json_check_limits(text, limits, &is_above_limit, err);
+}
+
+enum mg_class mg_json_check_limits(struct mg_slice text, const struct mg_json_limits *limits,
+                                   bool *ret_is_above, struct mg_err *err)
+{
+    *ret_is_above = false;
     if (text.data == NULL || mg_json_trim(text).len == 0) {
         return mg_err_set(err, MG_BAD_INPUT, "line 1, column 1: empty; a JSON value is expected");
     }
     if (text.len > limits->max_bytes) {
+        *ret_is_above = true;
         return mg_err_set(err, MG_BAD_INPUT, "the text has %zu bytes; up to %zu are allowed", text.len,
                           limits->max_bytes);
     }
     struct mg_check check = {.at = text.data, .end = text.data + text.len, .limits = limits};
     enum mg_check_fault fault = check_text(&check);
+    *ret_is_above = fault == MG_FAULT_DEPTH || fault == MG_FAULT_MEMBERS;
     return fault == MG_FAULT_NONE ? MG_OK : refuse(text, &check, fault, err);
 }
 

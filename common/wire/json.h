@@ -27,6 +27,10 @@ extern const struct mg_json_limits MG_JSON_LIMITS_DATA;
  * its return. MG_BAD_INPUT, or MG_TRANSIENT when out of memory. */
 enum mg_class mg_json_check(struct mg_slice text, const struct mg_json_limits *limits,
                             struct mg_err *err) MG_MUSTCHECK;
+/* The same. `ret_is_above` is true if the text is refused because it is above a limit of bytes, levels or
+ * members; what follows there is not checked. */
+enum mg_class mg_json_check_limits(struct mg_slice text, const struct mg_json_limits *limits,
+                                   bool *ret_is_above, struct mg_err *err) MG_MUSTCHECK;
 
 /* In text accepted by mg_json_check (or by a message parser): the bytes of the value at an RFC 6901 pointer,
  * without surrounding blanks. Absent if there is no such value. "" is the whole text. */

@@ -14,9 +14,6 @@ static const char *const NAMES[] = {
     "result", "truncated", "error", "retry_after_ms", "may_still_act", NULL};
 static const char *const ERROR_NAMES[] = {"code", "text", "message", "body", NULL};
 
-#define RETRY_AFTER_READ_MAX_MS                                                                              \
-    (365LL * 24 * 3600 * 1000) /* a bound against nonsense only: the core clamps to minutes */
-
 /* The value if the member is missing, as from agents that do not implement it. For accepted work the verify
  * gives the answer. */
 static bool may_still_act_by_default(enum mg_outcome outcome, enum mg_executed executed)
@@ -138,7 +135,7 @@ enum mg_class mg_reply_parse(struct mg_slice body, const struct mg_json_limits *
     reply.is_truncated = mg_json_get_bool(&object, "truncated", MG_OPTIONAL, false);
     read_error(&object, &reply);
     reply.retry_after_ms =
-        mg_json_get_integer(&object, "retry_after_ms", MG_OPTIONAL, 0, RETRY_AFTER_READ_MAX_MS, -1);
+        mg_json_get_integer(&object, "retry_after_ms", MG_OPTIONAL, 0, MG_REPLY_RETRY_AFTER_MAX_MS, -1);
     reply.outcome = (enum mg_outcome)outcome;
     reply.executed = (enum mg_executed)executed;
     reply.may_still_act = mg_json_get_bool(&object, "may_still_act", MG_OPTIONAL,

@@ -14,6 +14,8 @@
 #define MG_ERROR_KEEP_DEFAULT 2048
 #define MG_ERROR_KEEP_MAX     (16 * 1024)
 #define MG_ERROR_MESSAGE_MAX  255 /* a sentence; the kept body has the rest */
+/* A bound against nonsense only: the core clamps to minutes. */
+#define MG_REPLY_RETRY_AFTER_MAX_MS (365LL * 24 * 3600 * 1000)
 
 struct mg_reply {
     char order_id[MG_ORDER_ID_MAX + 1];

@@ -243,6 +243,20 @@ void mg_agent_stop(struct mg_agent *agent)
 
 /* ---- opening and closing ---- */
 
+/* A limit of an operator counts instances, so each agent of a process has a name of its own. */
+static void instance_name(char ret_name[MG_INSTANCE_MAX + 1])
+{
+    static atomic_uint agents;
+    char number[16] = "";
+    unsigned before = atomic_fetch_add(&agents, 1);
+    if (before > 0) {
+        (void)snprintf(number, sizeof(number), ":%u", before + 1);
+    }
+    size_t room = MG_INSTANCE_MAX + 1 - strlen(number);
+    mg_instance_name(ret_name, room);
+    memcpy(ret_name + strlen(ret_name), number, strlen(number) + 1);
+}
+
 static bool options_keep(struct library_agent *library, const struct mg_agent_options *options)
 {
     const char *const given[] = {options->url, options->ca_file, options->cert_file, options->key_file};
@@ -251,10 +265,10 @@ static bool options_keep(struct library_agent *library, const struct mg_agent_op
         library->texts[i] = given[i] != NULL ? strdup(given[i]) : NULL;
         is_kept = is_kept && (library->texts[i] != NULL) == (given[i] != NULL);
     }
-    if (options->instance != NULL) {
+    if (options->instance != NULL && options->instance[0] != '\0') {
         (void)snprintf(library->instance, sizeof(library->instance), "%s", options->instance);
     } else {
-        mg_instance_name(library->instance, sizeof(library->instance));
+        instance_name(library->instance);
     }
     library->concurrency = options->concurrency != 0 ? options->concurrency : MG_AGENT_CONCURRENCY_DEFAULT;
     library->takes_signals = options->takes_signals;

@@ -58,7 +58,9 @@ struct mg_client;
 struct mg_client_options {
     const char *url; /* amqps://user:password@host:port/vhost, or amqp:// */
     /* The client's name: it writes to the exchange and reads from the queue that `makegood broker apply
-     * --client NAME` made. NULL: the common exchange, and a private queue. */
+     * --client NAME` made. NULL: the common exchange, and a private queue. At any time one process, and one
+     * client in it, has the name: two of them would share the queue, and each lose statuses to the other.
+     * The broker does not prevent that. */
     const char *client;
     const char *ca_file;              /* CAs in PEM for the broker's certificate; NULL: the system's */
     const char *cert_file, *key_file; /* the client's own, in PEM; NULL: none */
@@ -153,7 +155,9 @@ struct mg_agent_options {
     const char *ca_file;              /* CAs in PEM for the broker's certificate; NULL: the system's */
     const char *cert_file, *key_file; /* the agent's own, in PEM; NULL: none */
     bool is_plaintext_allowed;        /* amqp:// to another machine */
-    const char *instance;     /* its name, unlike that of every other process; NULL: host, process, time */
+    /* Its name, at most 127 bytes, unlike that of every other agent: an operator's limit counts agents by it.
+     * NULL or "": host, process, time, and from the second agent of a process on its number. */
+    const char *instance;
     int concurrency;          /* handlers of one service at once; 0: MG_AGENT_CONCURRENCY_DEFAULT */
     int64_t drain_timeout_ms; /* for the handlers under way after mg_agent_stop; 0: 30 s */
     size_t memory_bytes;      /* for requests in hand and all that is derived from them; 0: 128 MiB */
@@ -208,24 +212,30 @@ MG_API void mg_agent_close(struct mg_agent *agent);
 
 /* ---- in a handler ---- */
 
+#define MG_WORK_POINTER_MAX 240 /* bytes; more than any sensible pointer into a body has */
+
 /* The value at an RFC 6901 pointer of the body, as JSON: a text with its quotes, a number with its digits.
- * NULL: no such value, or no memory. It belongs to the work. */
+ * "" is the whole body. NULL: no such value, a pointer above MG_WORK_POINTER_MAX bytes, or no memory. The
+ * value is a copy that belongs to the work; the copies of one work have about 24 MiB in all, and further ones
+ * are NULL. So look a value up once. */
 MG_API const char *mg_work_find(struct mg_work *work, const char *pointer);
-/* The text of a JSON string there; NULL likewise, and for another value. */
+/* The text of a JSON string there, as a copy likewise; NULL likewise, and for another value. */
 MG_API const char *mg_work_text(struct mg_work *work, const char *pointer);
 /* Milliseconds until an answer is dropped because the attempt's time is over; 0: it is. */
 MG_API int64_t mg_work_left_ms(const struct mg_work *work);
 
-/* It is so: the do or undo happened, the verify found it done. `result` is JSON, or NULL; above 64 KiB the
- * reply goes without it. MG_ERROR_INPUT: it is no JSON, and nothing is answered. */
+/* It is so: the do or undo happened, the verify found it done. `result` is JSON, or NULL. Above
+ * 64 KiB, 31 levels or 9,984 members and elements the reply goes without it, marked as truncated.
+ * MG_ERROR_INPUT: it is no JSON, and nothing is answered. */
 MG_API enum mg_error_code mg_work_done(struct mg_work *work, const char *result, struct mg_error *error);
 /* The service works on it, for a step with finish_within. Otherwise as mg_work_done. */
 MG_API enum mg_error_code mg_work_accepted(struct mg_work *work, const char *result, struct mg_error *error);
 /* The verify or undo found that it had not happened. */
 MG_API void mg_work_absent(struct mg_work *work);
 /* It failed in a way that may pass. `code` and `text` are for people; NULL: "transient", none. `executed`:
- * "no" if it is certain that nothing happened; NULL: "maybe". `retry_after_ms` below 0: none. With the code
- * "breaker_open" and "no" it costs the step no attempt: the service cannot be reached. */
+ * "no" if it is certain that nothing happened; NULL: "maybe". `retry_after_ms` below 0: none; above 10
+ * minutes the engine waits 10 minutes. With the code "breaker_open" and "no" it costs the step no attempt:
+ * the service cannot be reached. */
 MG_API void mg_work_transient(struct mg_work *work, const char *code, const char *text, const char *executed,
                               int64_t retry_after_ms);
 /* A refusal that another attempt would get, too. `executed` NULL: "no". */

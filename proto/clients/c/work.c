@@ -80,7 +80,7 @@ static struct mg_library_work *work_of(struct mg_work *shown)
 
 static struct mg_slice find(const struct mg_work *shown, const char *pointer)
 {
-    char whole[256];
+    char whole[sizeof(BODY_POINTER) + MG_WORK_POINTER_MAX];
     const struct mg_slice message = {shown->message, shown->message_size};
     int len = snprintf(whole, sizeof(whole), BODY_POINTER "%s", pointer);
     return len < (int)sizeof(whole) ? mg_json_find(message, whole) : (struct mg_slice){NULL, 0};
@@ -89,7 +89,12 @@ static struct mg_slice find(const struct mg_work *shown, const char *pointer)
 const char *mg_work_find(struct mg_work *work, const char *pointer)
 {
     struct mg_slice value = find(work, pointer);
-    return value.data != NULL ? mg_arena_text(work_of(work)->arena, value) : NULL;
+    if (value.data == NULL) {
+        return NULL;
+    }
+    /* A body that is a text is shorter than its JSON. */
+    bool is_body = pointer[0] == '\0' && value.len == work->body_size;
+    return is_body ? work->body : mg_arena_text(work_of(work)->arena, value);
 }
 
 const char *mg_work_text(struct mg_work *work, const char *pointer)
@@ -135,10 +140,11 @@ static enum mg_error_code answer_good(struct mg_library_work *work, enum mg_outc
         return mg_error_set(error, MG_ERROR_INPUT, "the request is answered already");
     }
     bool is_cut = text.len > work->result_max_bytes;
+    if (text.data != NULL && !is_cut && mg_json_check_limits(text, &work->limits, &is_cut, &err) != MG_OK &&
+        !is_cut) {
+        return mg_error_set(error, MG_ERROR_INPUT, "the result is no JSON: %s", err.text);
+    }
     if (text.data != NULL && !is_cut) {
-        if (mg_json_check(text, &work->limits, &err) != MG_OK) {
-            return mg_error_set(error, MG_ERROR_INPUT, "the result is no JSON: %s", err.text);
-        }
         work->result = mg_arena_copy(work->arena, text);
         if (work->result.data == NULL) {
             return mg_error_set(error, MG_ERROR_SYSTEM, "no memory for the result");
@@ -186,7 +192,8 @@ void mg_work_transient(struct mg_work *work, const char *code, const char *text,
     answer(own, MG_OUTCOME_TRANSIENT, proof, is_unreached ? MG_CALL_UNREACHABLE : MG_CALL_FAILING,
            code != NULL ? code : "transient", text);
     if (is_first && retry_after_ms >= 0) {
-        own->verdict.retry_after_ms = retry_after_ms;
+        own->verdict.retry_after_ms =
+            retry_after_ms < MG_REPLY_RETRY_AFTER_MAX_MS ? retry_after_ms : MG_REPLY_RETRY_AFTER_MAX_MS;
     }
 }
 

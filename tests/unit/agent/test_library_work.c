@@ -6,6 +6,7 @@
  * replaces the first, and a handler that outlives its agent and takes memory with it.
  */
 #include <semaphore.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
@@ -17,6 +18,9 @@
 #include "handling.h"
 
 #define RESULT_MAX_BYTES 64
+#define LEVELS_32                                                                                            \
+    "[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]" /* as many bytes as a result may have \
+                                                                        */
 
 #define MESSAGE                                                                                                    \
     "{\"v\":1,\"order_id\":\"o1\",\"step\":\"greet\",\"service\":\"greeting\",\"attempt\":3,\"kind\":\"do\","      \
@@ -87,6 +91,12 @@ static void give_transient(struct mg_work *work, void *arg)
     mg_work_transient(work, NULL, NULL, "no", 7);
 }
 
+static void give_late(struct mg_work *work, void *arg)
+{
+    (void)arg;
+    mg_work_transient(work, NULL, NULL, NULL, INT64_MAX);
+}
+
 static void give_unreached(struct mg_work *work, void *arg)
 {
     (void)arg;
@@ -134,10 +144,13 @@ static const struct {
     {give_done, "{", MG_OUTCOME_TRANSIENT, MG_EXECUTED_MAYBE, MG_CALL_FAILING, -1, "no_answer", NULL, false},
     {give_done, "\"0123456789012345678901234567890123456789012345678901234567890123\"", MG_OUTCOME_DONE,
      MG_EXECUTED_YES, MG_CALL_HEALTHY, -1, "", NULL, true},
+    {give_done, LEVELS_32, MG_OUTCOME_DONE, MG_EXECUTED_YES, MG_CALL_HEALTHY, -1, "", NULL, true},
     {give_accepted, "7", MG_OUTCOME_ACCEPTED, MG_EXECUTED_YES, MG_CALL_HEALTHY, -1, "", "7", false},
     {give_absent, NULL, MG_OUTCOME_ABSENT, MG_EXECUTED_NO, MG_CALL_HEALTHY, -1, "", NULL, false},
     {give_transient, NULL, MG_OUTCOME_TRANSIENT, MG_EXECUTED_MAYBE, MG_CALL_FAILING, 1500, "transient", NULL,
      false},
+    {give_late, NULL, MG_OUTCOME_TRANSIENT, MG_EXECUTED_MAYBE, MG_CALL_FAILING, MG_REPLY_RETRY_AFTER_MAX_MS,
+     "transient", NULL, false},
     {give_unreached, NULL, MG_OUTCOME_TRANSIENT, MG_EXECUTED_NO, MG_CALL_UNREACHABLE, -1, "breaker_open",
      NULL, false},
     {give_wrong_word, NULL, MG_OUTCOME_TRANSIENT, MG_EXECUTED_MAYBE, MG_CALL_FAILING, -1, "transient", NULL,
@@ -166,6 +179,51 @@ START_TEST(each_answer_has_its_verdict)
     ck_assert(ANSWERS[_i].result == NULL ? work->result.data == NULL
                                          : mg_slice_is(work->result, ANSWERS[_i].result));
     mg_library_work_free(work);
+}
+END_TEST
+
+/* Catches: a result with too many elements that leaves its request without an answer, or a reply that its
+ * reader refuses. */
+START_TEST(a_result_with_too_many_elements_is_left_out)
+{
+    enum { COUNT = 12000 };
+    static char result[2 * COUNT + 2];
+    for (int i = 0; i < COUNT; i++) {
+        memcpy(result + 2 * (size_t)i, i == 0 ? "[1" : ",1", 2);
+    }
+    result[sizeof(result) - 2] = ']';
+    service.result_max_bytes = service.answer_max_bytes = sizeof(result);
+    struct mg_library_work *work = mg_library_work_create(&job, give_none, NULL);
+    ck_assert_int_eq(mg_work_done(&work->shown, result, NULL), MG_ERROR_NONE);
+    ck_assert(work->is_result_cut);
+    ck_assert_ptr_null(work->result.data);
+    ck_assert_int_eq(work->verdict.outcome, MG_OUTCOME_DONE);
+    mg_library_work_free(work);
+}
+END_TEST
+
+/* Catches: a copy for each look at the body, and a pointer that is cut and finds another value. */
+START_TEST(a_look_up_has_its_bounds)
+{
+    struct mg_library_work *own = mg_library_work_create(&job, give_none, NULL);
+    struct mg_work *work = &own->shown;
+    char message[1024], pointer[MG_WORK_POINTER_MAX + 2];
+    ck_assert_ptr_eq(mg_work_find(work, ""), work->body);
+    memset(pointer, 'k', sizeof(pointer));
+    pointer[0] = '/';
+    pointer[MG_WORK_POINTER_MAX + 1] = '\0';
+    (void)snprintf(message, sizeof(message), "{\"request\":{\"body\":{\"%s\":1,\"%.*s\":2}}}", pointer + 1,
+                   MG_WORK_POINTER_MAX - 1, pointer + 1);
+    work->message = message;
+    work->message_size = strlen(message);
+    ck_assert_ptr_null(mg_work_find(work, pointer));
+    pointer[MG_WORK_POINTER_MAX] = '\0';
+    ck_assert_str_eq(mg_work_find(work, pointer), "2");
+    work->message = "{\"request\":{}}";
+    work->message_size = strlen(work->message);
+    work->body_size = 0;
+    ck_assert_ptr_null(mg_work_find(work, ""));
+    mg_library_work_free(own);
 }
 END_TEST
 
@@ -241,6 +299,28 @@ START_TEST(so_many_handlers_run_at_once)
 }
 END_TEST
 
+/* Catches: agents of one process that an operator's limit takes for one, or an instance without a name. */
+START_TEST(each_agent_of_a_process_has_its_instance)
+{
+    const struct mg_agent_options unnamed = {.url = "amqp://127.0.0.1"},
+                                  empty = {.url = "amqp://127.0.0.1", .instance = ""},
+                                  named = {.url = "amqp://127.0.0.1", .instance = "till"};
+    struct mg_agent *made[3];
+    struct mg_error error;
+    ck_assert_int_eq(mg_agent_open(&unnamed, &made[0], &error), MG_ERROR_NONE);
+    ck_assert_int_eq(mg_agent_open(&empty, &made[1], &error), MG_ERROR_NONE);
+    ck_assert_int_eq(mg_agent_open(&named, &made[2], &error), MG_ERROR_NONE);
+    const char *first = made[0]->options->instance;
+    ck_assert_ptr_nonnull(strchr(first, ':'));
+    ck_assert(strncmp(made[1]->options->instance, first, strlen(first)) == 0);
+    ck_assert_str_eq(made[1]->options->instance + strlen(first), ":2");
+    ck_assert_str_eq(made[2]->options->instance, "till");
+    for (int i = 0; i < 3; i++) {
+        mg_agent_close(made[i]);
+    }
+}
+END_TEST
+
 START_TEST(a_wrong_call_is_an_error)
 {
     const struct mg_agent_options nowhere = {.url = NULL},
@@ -270,7 +350,10 @@ int main(void)
     TCase *some = tcase_create("works");
     tcase_add_checked_fixture(some, set_up, tear_down);
     tcase_add_loop_test(some, each_answer_has_its_verdict, 0, (int)(sizeof(ANSWERS) / sizeof(ANSWERS[0])));
+    tcase_add_test(some, a_result_with_too_many_elements_is_left_out);
+    tcase_add_test(some, a_look_up_has_its_bounds);
     tcase_add_test(some, a_handler_sees_the_request);
+    tcase_add_test(some, each_agent_of_a_process_has_its_instance);
     tcase_add_test(some, so_many_handlers_run_at_once);
     tcase_add_test(some, a_wrong_call_is_an_error);
     suite_add_tcase(suite, some);
