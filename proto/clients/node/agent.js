@@ -1,5 +1,6 @@
 // An agent: takes the requests of one service and answers them. Nothing of a request outlives the process: a crash means redelivery.
 import {hostname} from "node:os";
+import {threadId} from "node:worker_threads";
 import {Job, Line, notCalled, writeResult} from "./job.js";
 import {readJson, writeJson} from "./json.js";
 import {BACKOFF_MAX_S, BACKOFF_S, Link, TICK_S, stderrLog} from "./link.js";
@@ -18,12 +19,14 @@ const BURST_S = 0.1;             // of a rate; smooths the grain of timers
 const HIGH_RUN_MAX = 4;          // requests of high priority in a row while others wait
 const SIGNALS = ["SIGTERM", "SIGINT"];
 
+let agents = 0; // of this thread: an operator's limit is shared by instances
+
 const after = (seconds, function_) => { setTimeout(function_, seconds * 1000); };
 
 export class Agent {
   #service; #concurrency; #drainTimeoutS; #handlers; #log; #link; #clock; #exchange;
   #process = Date.now();
-  #instance = `${hostname().slice(0, 64)}:${process.pid}:${Math.floor(this.#process / 1000)}`;
+  #instance = `${hostname().slice(0, 64)}:${process.pid}:${Math.floor(this.#process / 1000)}.${threadId}.${++agents}`;
   #high; #normal; #consumers = 0;
   #jobs = new Set(); #doubtful = [];
   #running = 0; #highRun = 0; #newer = 0;

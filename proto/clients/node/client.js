@@ -7,6 +7,7 @@ export const ENDS = ["processed", "compensated", "cancelled", "rejected", "error
 const ORDERS_MAX = 1000; // in hand of one client: all are posted again at once after a reconnect
 const GAP_S = 5;         // a status waits so long for the ones before it, which a lost queue may have taken along
 const TIMEOUT_S = 30;
+const PAUSE_S = 0.5;     // after a refused post: a full queue takes some time to have room again
 
 /** The broker took the post of an order for certain not: its queue is full, or there is none. */
 export class Refused extends Error { name = "Refused"; }
@@ -14,7 +15,12 @@ export class Refused extends Error { name = "Refused"; }
 export class TimeoutError extends Error { name = "TimeoutError"; }
 
 class Order {
-  posted = "";       // how the last post was settled
+  submitters = 0;    // calls that wait for the confirm
+  post = null;       // the newest
+  isOut = false;     // it has no answer yet
+  isTaken = false;   // a post was confirmed, or a status came
+  isMaybe = false;   // a post without an answer may have arrived
+  refusal = "";      // the broker's, if it proves that the order was not taken
   bySeq = new Map(); // {came, status}
 
   constructor(orderId, body, routingKey, headers) {
@@ -62,14 +68,15 @@ export class Client {
     if (!known && this.#orders.size >= ORDERS_MAX) throw new Refused(`${ORDERS_MAX} orders are in hand: forget() those that have ended`);
     if (known && known.body !== body) throw new Error(`order ${orderId} was submitted with another content`);
     const order = known ?? new Order(orderId, body, queue, traceparent ? {traceparent} : {});
-    order.posted = "";
     this.#orders.set(orderId, order);
-    this.#post(order);
-    await this.#await(() => order.posted || order.bySeq.size > 0, timeoutS, `the broker did not confirm order ${orderId}`);
-    if (["refused", "returned"].includes(order.posted) && order.bySeq.size === 0) {
-      this.forget(orderId);
-      throw new Refused(`the broker ${order.posted} the order ${orderId}: ${queue} is full or missing`);
+    order.submitters++;
+    try {
+      if (!known) this.#post(order);
+      await this.#await(() => order.isTaken || order.refusal, timeoutS, `the broker did not confirm order ${orderId}`);
+    } finally {
+      order.submitters--;
     }
+    if (order.refusal) throw new Refused(`the broker ${order.refusal} the order ${orderId}: ${queue} is full or missing`);
     return orderId;
   }
 
@@ -129,16 +136,28 @@ export class Client {
     const queue = this.#queueName || (await channel.assertQueue("", {exclusive: true, durable: false})).queue;
     await channel.consume(queue, (message) => this.#onMessage(message), {noAck: true});
     this.#queue = queue;
-    for (const order of this.#orders.values()) {
-      if (!order.hasEnded() || order.last().status === "error") this.#post(order); // an order in error may go on
-    }
+    for (const order of this.#orders.values()) this.#post(order);
   }
 
   async #post(order) {
-    if (!this.#queue) return; // it is posted as soon as there is a queue
+    const isOver = order.hasEnded() && order.last().status !== "error"; // an order in error may go on
+    if (!this.#queue || isOver || this.#orders.get(order.orderId) !== order) return; // without a queue, as soon as there is one
+    const post = order.post = {};
+    order.isMaybe ||= order.isOut; // the one before went with its connection
+    order.isOut = true;
     const settled = await this.#link.publish(this.#exchange, order.routingKey, order.body, {
       replyTo: this.#queue, correlationId: order.orderId, messageId: order.orderId, headers: order.headers});
-    order.posted = settled === "unknown" ? "" : settled;
+    if (order.post === post) order.isOut = false;
+    const isRefused = ["refused", "returned"].includes(settled);
+    order.isTaken ||= settled === "confirmed";
+    order.isMaybe ||= settled === "unknown";
+    // A refusal proves nothing of an earlier post. And only a call that waits can report it.
+    if (isRefused && !order.isTaken && !order.isMaybe && order.submitters > 0) {
+      order.refusal = settled;
+      this.#orders.delete(order.orderId);
+    } else if (isRefused) {
+      setTimeout(() => { if (order.post === post) this.#post(order); }, PAUSE_S * 1000); // unless another connection has posted it
+    }
     this.#notify();
   }
 
@@ -152,8 +171,11 @@ export class Client {
       this.#log.warn(`a message that is no status was passed over: ${error.message}`);
       return;
     }
-    const {bySeq} = this.#orders.get(message.properties.correlationId) ?? {};
-    if (bySeq && !bySeq.has(status.seq)) bySeq.set(status.seq, {came: monotonicS(), status});
+    const order = this.#orders.get(message.properties.correlationId);
+    if (order) {
+      order.isTaken = true;
+      if (!order.bySeq.has(status.seq)) order.bySeq.set(status.seq, {came: monotonicS(), status});
+    }
     this.#notify();
   }
 }

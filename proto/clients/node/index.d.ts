@@ -154,8 +154,8 @@ export class TimeoutError extends Error {}
 /** Posts orders and receives their statuses. After a reconnect each order that has not ended is posted again: the same bytes under
  *  the same id are the same order, and its statuses move to the new queue. The timeouts are 30 s if none is given. */
 export class Client {
-  /** `client` names the client whose exchange and queue `makegood broker apply --client` made. Without it the client shares the
-   *  exchange makegood.intake and makes a queue of its own. */
+  /** `client` names the client whose exchange and queue `makegood broker apply --client` made; one process per name, since two would
+   *  take each other's statuses. Without it the client shares the exchange makegood.intake and makes a queue of its own. */
   constructor(url: string, options?: LinkOptions & {client?: string});
   /** Posts an order and returns its id once the broker has confirmed it. TimeoutError: whether the order was taken is unknown;
    *  submit it again with its id, or wait for it. Refused: it was not taken. */

@@ -11,17 +11,20 @@ const BACK_BAND_S = 0.05, BACK_CONTROL_BAND_S = 0.25; // the supervisor's look a
 const BACK_SPAN_S = 0.5;
 const SAMPLES_MIN = 3;     // control messages by which the database's clock counts as known
 const SKEW_MAX_S = 2;
-const TEXT_MAX = 255;
+const CODE_MAX = 63, TEXT_MAX = 255; // schedulers keep no more
+const OUTCOMES = ["done", "accepted", "absent", "transient", "permanent", "unknown"];
 const ASLEEP_S = 1;        // a machine's sleep is noticed from this length on: uptime() is coarse
 
-const clean = (text) => String(text).replace(/[\0\p{Surrogate}]/gu, "\ufffd"); // schedulers refuse these
+/** Without the characters that schedulers refuse. */
+const clean = (text, most) => [...String(text ?? "").replace(/[\0\p{Surrogate}]/gu, "\ufffd")].slice(0, most).join("");
 
 /** The answer of a handler. `executed` is the important member: "no" only if it is certain that nothing happened. */
 export class Outcome {
   constructor(outcome, executed, {result, code = "", text = "", retryAfterS} = {}) {
+    if (!OUTCOMES.includes(outcome)) throw new TypeError(`${outcome} is no outcome`);
     if (!["yes", "no", "maybe"].includes(executed)) throw new TypeError(`executed is yes, no or maybe, not ${executed}`);
     if (retryAfterS !== undefined && !(retryAfterS >= 0)) throw new TypeError(`retryAfterS is no time: ${retryAfterS}`);
-    Object.assign(this, {outcome, executed, result, retryAfterS, code: clean(code), text: [...clean(text)].slice(0, TEXT_MAX).join("")});
+    Object.assign(this, {outcome, executed, result, retryAfterS, code: clean(code, CODE_MAX), text: clean(text, TEXT_MAX)});
   }
 }
 

@@ -8,134 +8,34 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+import itertools
 import math
 import os
 import signal
 import socket
 import threading
 import time
-from collections import deque
+import traceback
 from typing import Any, Callable
 
+from .job import Delivery, Job, Line, not_called, write_result
 from .link import BACKOFF_MAX_S, BACKOFF_S, LOG, TICK_S, Link, read_json, write_json
 from .request import FAR_S, Clock, Newer, Outcome, Permanent, Request, Transient, boot_s, read_moment
 
 BODY_MAX = 4 * 1024 * 1024
-RESULT_MAX = 64 * 1024
-TEXT_MAX = 255
 NEWER_DELIVERIES_MAX = 15  # below the queues' delivery limit of 20
 NEWER_WAIT_S = 1.0         # so that it does not spin between agents that cannot read it
 CONTROLS_MAX = 10          # control messages in their queue; the newest counts
 REPORT_S = 5.0             # a report holds for 15 s
 DOWN_VALID_S = 20.0
 FORMER_LEADER_S = 5.0      # a lower epoch counts again after so long without the higher one
-DOUBT_S = 4.5              # three control messages come within this time
 ROOM_S = 1.0               # after so long with room a delivery has not waited in its queue
 STANDSTILL_S = 1.5         # a process without a turn for longer stood still
 BURST_S = 0.1              # of a rate; smooths the grain of timers
 HIGH_RUN_MAX = 4           # requests of high priority in a row while others wait
 
 Handler = Callable[[Request], Outcome]
-
-
-@dataclasses.dataclass(eq=False)
-class _Line:
-    """One of the two queues."""
-
-    queue: str
-    waiting: deque[_Job] = dataclasses.field(default_factory=deque)
-    held: int = 0
-    prefetch: int = 0
-    room_since: float = math.inf
-    consumer: str = ""
-
-    def hold(self, change: int) -> None:
-        self.held += change
-        self.room_since = math.inf if self.held >= self.prefetch else min(self.room_since, boot_s())
-
-
-@dataclasses.dataclass(eq=False)
-class _Delivery:
-    """A message in hand, until it is given back."""
-
-    channel: Any
-    tag: int
-    line: _Line
-
-    def give_back(self, verb: str, **options: Any) -> None:
-        """By basic_ack, basic_reject or basic_nack. A broken connection has given it back already."""
-        if self.channel.is_open:
-            getattr(self.channel, verb)(self.tag, **options)
-            self.line.hold(-1)
-
-
-@dataclasses.dataclass(eq=False)
-class _Job:
-    """A request in hand, from its delivery to the end of its reply."""
-
-    request: Request
-    delivery: _Delivery | None  # None: its connection is gone
-    received: float
-    is_fresh: bool              # it has not waited in its queue
-    may_still_act: bool         # so may an earlier delivery, and "no" of this one is no proof
-    correlation_id: str         # as it came
-    outcome: Outcome | None = None
-    result: str = "null"
-    refusals: int = 0
-
-    def __post_init__(self) -> None:
-        request = self.request
-        self.is_at_most_once = request.message.get("at_most_once") is True
-        self.name = f"{request.order_id}.{request.step}.{request.attempt}.{request.kind}"
-        self.correlation_id = self.correlation_id or self.name
-
-    def is_over(self) -> bool:
-        return self.request.until <= boot_s()
-
-    def judge(self, clock: Clock) -> str:
-        """in time, late, in doubt, or not called: too late or too early by a clock that may be wrong. Sets the request's time."""
-        boot, request = boot_s(), self.request
-        given = request.complete_by - request.sent_at - (boot - self.received)
-        now, is_known = clock.now(boot), clock.is_known(boot)
-        request.until = boot + given
-        if given <= 0:
-            return "late"
-        if self.is_fresh:
-            held_up = now - (boot - self.received) - request.sent_at
-            return "in time" if held_up <= FAR_S else "not called"
-        if is_known and request.sent_at - now > FAR_S:
-            return "not called"
-        request.until = boot + min(given, request.complete_by - now)
-        if request.until > boot:
-            return "in time"
-        return "late" if is_known or boot - self.received > DOUBT_S else "in doubt"
-
-    def reply(self) -> str:
-        request, outcome = self.request, self.outcome
-        assert outcome is not None
-        executed = outcome.executed
-        # Beside a good answer to version 3, which may be judged to be a refusal, "yes" speaks for earlier deliveries as well.
-        is_doubtful = executed == "no" and request.kind != "verify" or executed == "yes" and request.kind == "do" and request.version >= 3
-        if self.may_still_act and is_doubtful:
-            executed = "maybe"
-        reply = {"v": 1, "order_id": request.order_id, "step": request.step, "attempt": request.attempt, "kind": request.kind,
-                 "outcome": outcome.outcome, "executed": executed}
-        if self.may_still_act:
-            reply["may_still_act"] = True
-        if outcome.code:
-            reply["error"] = {"code": outcome.code, "text": outcome.text[:TEXT_MAX]}
-        if outcome.retry_after is not None:
-            reply["retry_after_ms"] = int(outcome.retry_after * 1000)
-        if len(self.result) > RESULT_MAX:  # ASCII
-            reply["truncated"] = True
-        elif self.result != "null":
-            return f'{write_json(reply)[:-1]},"result":{self.result}}}'
-        return write_json(reply)
-
-
-def _not_called(code: str, text: str) -> Outcome:
-    """With these codes the step waits, and no attempt is counted."""
-    return Transient(code=code, text=text, executed="no")
+_numbers = itertools.count(1)  # of the agents of this process: an operator's limit is shared by instances
 
 
 class Agent:
@@ -150,12 +50,12 @@ class Agent:
         self._service, self._concurrency, self._drain_timeout = service, concurrency, drain_timeout
         self._handlers = {"do": do, "undo": undo, "verify": verify}
         self._process = int(time.time() * 1000)
-        self._instance = f"{socket.gethostname()[:64]}:{os.getpid()}:{self._process // 1000}"
+        self._instance = f"{socket.gethostname()[:64]}:{os.getpid()}:{self._process // 1000}.{next(_numbers)}"
         self._link = Link(url, self._on_up, self._on_down)
         self._exchange = f"makegood.replies.{service}"
-        self._lines = {True: _Line(f"agent.{service}.requests.high"), False: _Line(f"agent.{service}.requests")}
-        self._jobs: set[_Job] = set()
-        self._doubtful: list[_Job] = []
+        self._lines = {True: Line(f"agent.{service}.requests.high"), False: Line(f"agent.{service}.requests")}
+        self._jobs: set[Job] = set()
+        self._doubtful: list[Job] = []
         self._clock = Clock()
         self._running, self._high_run, self._newer = 0, 0, 0
         self._limit, self._rate, self._tokens, self._refilled, self._has_timer = concurrency, 0.0, 1.0, boot_s(), False
@@ -198,7 +98,7 @@ class Agent:
         channel = self._link.channel
         if channel is None or self._is_draining():
             return
-        prefetch = max(1, min(self._limit, int(self._rate))) if self._rate else self._limit
+        prefetch = max(1, int(min(self._limit, self._rate))) if self._rate else self._limit
         for is_high, line in self._lines.items():
             if line.consumer and line.prefetch == prefetch:
                 continue
@@ -230,7 +130,7 @@ class Agent:
         is_again = method.redelivered or (is_believed and bool(headers.get("x-makegood-again")))
         is_fresh = not is_again and received - line.room_since >= ROOM_S
         line.hold(1)
-        delivery = _Delivery(channel, method.delivery_tag, line)
+        delivery = Delivery(channel, method.delivery_tag, line)
         try:
             if properties.type not in (None, "", "request"):
                 raise Newer()
@@ -248,7 +148,7 @@ class Agent:
         request.is_redelivered = is_again
         if is_fresh or request.sent_at - self._clock.now(received) <= FAR_S:  # one that waited may be of a clock that went back
             self._clock.note(received, request.sent_at, False)
-        job = _Job(request, delivery, received, is_fresh, is_again, properties.correlation_id or "")
+        job = Job(request, delivery, received, is_fresh, is_again, properties.correlation_id or "")
         twin = next((one for one in self._jobs if is_again and one.name == job.name), None)
         if twin is None:
             self._admit(job)
@@ -256,13 +156,13 @@ class Agent:
             self._join(twin, delivery)
 
     @staticmethod
-    def _join(twin: _Job, delivery: _Delivery) -> None:
+    def _join(twin: Job, delivery: Delivery) -> None:
         """The request came again while it is in work here: the work goes on for the newer delivery."""
         if twin.delivery is not None:
             twin.delivery.give_back("basic_ack")
         twin.delivery, twin.may_still_act, twin.request.is_redelivered = delivery, True, True
 
-    def _leave(self, delivery: _Delivery, count: int) -> None:
+    def _leave(self, delivery: Delivery, count: int) -> None:
         """Leaves a request to a newer agent. One waits here at a time, so that others pass."""
         if count >= NEWER_DELIVERIES_MAX:
             LOG.warning("a request that no running agent can read was dead-lettered")
@@ -271,11 +171,11 @@ class Agent:
         self._newer += 1
         self._link.loop.call_later(NEWER_WAIT_S if self._newer == 1 else 0, functools.partial(self._return_newer, delivery))
 
-    def _return_newer(self, delivery: _Delivery) -> None:
+    def _return_newer(self, delivery: Delivery) -> None:
         self._newer -= 1
         delivery.give_back("basic_nack", requeue=True)
 
-    def _admit(self, job: _Job) -> None:
+    def _admit(self, job: Job) -> None:
         verdict = job.judge(self._clock)
         if verdict == "in doubt":
             self._doubtful.append(job)
@@ -284,7 +184,7 @@ class Agent:
         if verdict == "late":
             self._end(job, "its complete-by has passed")
         elif verdict == "not called":
-            self._answer(job, _not_called("breaker_open", "by the database's clock, as it was known, the request came late"))
+            self._answer(job, not_called("breaker_open", "by the database's clock, as it was known, the request came late"))
         elif job.is_at_most_once and job.request.is_redelivered:
             self._answer(job, Outcome("unknown", "maybe", None, "redelivered", "an earlier agent may have been called"))
         else:
@@ -308,9 +208,9 @@ class Agent:
             elif self._is_draining():
                 self._put_back(job)
             elif self._control["paused"]:
-                self._answer(job, _not_called("service_paused", "an operator has paused the service"))
+                self._answer(job, not_called("service_paused", "an operator has paused the service"))
             else:
-                self._answer(job, _not_called("breaker_open", "the service is down for most agents"))
+                self._answer(job, not_called("breaker_open", "the service is down for most agents"))
 
     def _may_call(self) -> bool:
         """False: a call that ends, or a timer, looks again."""
@@ -329,27 +229,28 @@ class Agent:
         self._has_timer = False
         self._pump()
 
-    def _next(self) -> _Job:
+    def _next(self) -> Job:
         high, normal = self._lines[True].waiting, self._lines[False].waiting
         is_high = bool(high) and (not normal or self._high_run < HIGH_RUN_MAX)
         self._high_run = self._high_run + 1 if is_high and normal else 0
         return (high if is_high else normal).popleft()
 
-    def _call(self, job: _Job) -> None:
+    def _call(self, job: Job) -> None:
         """On a thread of its own."""
-        request, result = job.request, "null"
+        request, result = job.request, None
         handler = self._handlers[request.kind]
         try:
             outcome = handler(request) if handler else Permanent("no_handler", f"the agent has no {request.kind}")
             if not isinstance(outcome, Outcome) or (outcome.outcome == "absent" and request.kind == "do"):
                 raise TypeError(f"a handler of {request.kind} returned {outcome!r}")
-            result = write_json(outcome.result)
+            outcome = dataclasses.replace(outcome)  # checks it, since it may have been changed
+            result = write_result(outcome.result)
         except BaseException as error:  # pylint: disable=broad-except  # whatever it is, the service may have acted
             LOG.exception("the handler failed for %s", job.name)
-            outcome = Transient(code="exception", text=f"{type(error).__name__}: {error}")
+            outcome, result = Transient(code="exception", text=traceback.format_exception_only(type(error), error)[-1].strip()), "null"
         self._link.call(functools.partial(self._on_called, job, outcome, result))
 
-    def _on_called(self, job: _Job, outcome: Outcome, result: str) -> None:
+    def _on_called(self, job: Job, outcome: Outcome, result: str | None) -> None:
         self._running -= 1
         job.result = result
         self._answer(job, outcome)
@@ -357,11 +258,11 @@ class Agent:
 
     # ---- replies ----
 
-    def _answer(self, job: _Job, outcome: Outcome) -> None:
+    def _answer(self, job: Job, outcome: Outcome) -> None:
         job.outcome = outcome
         self._offer(job)
 
-    def _offer(self, job: _Job) -> None:
+    def _offer(self, job: Job) -> None:
         """The reply is confirmed before the request is acked. Until complete-by it is offered again."""
         if job not in self._jobs:
             return  # an earlier offer was confirmed meanwhile
@@ -372,14 +273,14 @@ class Agent:
             self._link.publish(self._exchange, "scheduler.replies", job.reply(), functools.partial(self._on_settled, job), type="reply",
                                correlation_id=job.correlation_id, message_id=job.name, headers={"traceparent": trace} if trace else None)
 
-    def _on_settled(self, job: _Job, settled: str) -> None:
+    def _on_settled(self, job: Job, settled: str) -> None:
         if settled == "confirmed":
             self._end(job)
         elif settled != "unknown":
             job.refusals += 1
             self._link.loop.call_later(min(BACKOFF_MAX_S, BACKOFF_S * job.refusals), functools.partial(self._offer, job))
 
-    def _end(self, job: _Job, dropped: str = "") -> None:
+    def _end(self, job: Job, dropped: str = "") -> None:
         if dropped:
             LOG.info("%s dropped without a reply: %s", job.name, dropped)
         self._jobs.discard(job)
@@ -387,10 +288,10 @@ class Agent:
             job.delivery.give_back("basic_ack")
             job.delivery = None
 
-    def _put_back(self, job: _Job) -> None:
+    def _put_back(self, job: Job) -> None:
         """Given back, a request that may be sent only once would count as redelivered, although it was not sent."""
         if job.is_at_most_once:
-            self._answer(job, _not_called("breaker_open", "the agent stopped before the call"))
+            self._answer(job, not_called("breaker_open", "the agent stopped before the call"))
             return
         self._jobs.discard(job)
         if job.delivery is not None:

@@ -16,6 +16,8 @@ ENDS = ("processed", "compensated", "cancelled", "rejected", "error")
 FINAL = ENDS[:4]   # an order in error may go on
 ORDERS_MAX = 1000  # in hand of one client: all are posted again at once after a reconnect
 GAP_S = 5.0        # a status waits so long for the ones before it, which a lost queue may have taken along
+PAUSE_S = 0.5      # after a refused post: a full queue takes some time to have room again
+SEQ_MAX = 2**63 - 1
 
 
 class Refused(Exception):
@@ -28,7 +30,11 @@ class _Order:
     body: str
     routing_key: str
     headers: dict[str, str] | None
-    posted: str = ""  # how the last post was settled
+    submitters: int = 0       # calls that wait for the confirm
+    is_posting: bool = False  # a post is under way, or a pause before the next one
+    is_taken: bool = False    # a post was confirmed, or a status came
+    is_maybe: bool = False    # a post without an answer may have arrived
+    refusal: str = ""         # the broker's, if it proves that the order was not taken
     by_seq: dict[int, tuple[float, dict[str, Any]]] = dataclasses.field(default_factory=dict)
 
     def last(self) -> dict[str, Any]:
@@ -47,9 +53,10 @@ class _Order:
 class Client:
     """Posts orders and receives their statuses. Its connection has a thread of its own; any thread may call the methods.
 
-    `client` names the client whose exchange and queue `makegood broker apply --client` made; without it the client shares the
-    exchange makegood.intake and makes a queue of its own. After a reconnect each order that has not ended is posted again: the same
-    bytes under the same id are the same order, and its statuses move to the new queue.
+    `client` names the client whose exchange and queue `makegood broker apply --client` made; one process per name, since two would
+    take each other's statuses. Without it the client shares the exchange makegood.intake and makes a queue of its own. After a
+    reconnect each order that has not ended is posted again: the same bytes under the same id are the same order, and its statuses
+    move to the new queue.
     """
 
     def __init__(self, url: str, client: str = ""):
@@ -88,13 +95,16 @@ class Client:
             if known is not None and known.body != body:
                 raise ValueError(f"order {order_id} was submitted with another content")
             order = known or _Order(order_id, body, queue, {"traceparent": traceparent} if traceparent else None)
-            order.posted = ""
             self._orders[order_id] = order
-        self._link.call(lambda: self._post(order))
-        self._await(lambda: order.posted or order.by_seq, timeout, f"the broker did not confirm order {order_id}")
-        if order.posted in ("refused", "returned") and not order.by_seq:
-            self.forget(order_id)
-            raise Refused(f"the broker {order.posted} the order {order_id}: {queue} is full or missing")
+            order.submitters += 1
+            try:
+                if known is None:
+                    self._link.call(lambda: order.is_posting or self._post(order))  # a new connection may have posted it
+                self._await(lambda: order.is_taken or order.refusal, timeout, f"the broker did not confirm order {order_id}")
+            finally:
+                order.submitters -= 1
+        if order.refusal:
+            raise Refused(f"the broker {order.refusal} the order {order_id}: {queue} is full or missing")
         return order_id
 
     def statuses(self, order_id: str, timeout: float) -> Iterator[dict[str, Any]]:
@@ -155,7 +165,7 @@ class Client:
         self._queue = queue
         self._link.channel.basic_consume(queue, self._on_message, auto_ack=True)
         with self._changed:
-            orders = [order for order in self._orders.values() if order.last().get("status", "error") not in FINAL]
+            orders = [order for order in self._orders.values() if not order.is_posting]
         for order in orders:
             self._post(order)
 
@@ -163,24 +173,39 @@ class Client:
         self._queue = ""
 
     def _post(self, order: _Order) -> None:
-        if self._queue:  # otherwise it is posted as soon as there is a queue
+        with self._changed:
+            is_wanted = self._orders.get(order.order_id) is order and order.last().get("status", "error") not in FINAL
+            order.is_posting = is_wanted and self._queue != ""  # without a queue it is posted as soon as there is one
+        if order.is_posting:
             self._link.publish(self._exchange, order.routing_key, order.body, functools.partial(self._on_posted, order),
                                reply_to=self._queue, correlation_id=order.order_id, message_id=order.order_id, headers=order.headers)
 
     def _on_posted(self, order: _Order, outcome: str) -> None:
+        is_refused = outcome in ("refused", "returned")
         with self._changed:
-            order.posted = "" if outcome == "unknown" else outcome
+            order.is_taken = order.is_taken or outcome == "confirmed"
+            order.is_maybe = order.is_maybe or outcome == "unknown"
+            # A refusal proves nothing of an earlier post. And only a call that waits can report it.
+            if is_refused and not order.is_taken and not order.is_maybe and order.submitters > 0:
+                order.refusal = outcome
+                self._orders.pop(order.order_id, None)
+            order.is_posting = is_refused and not order.refusal
             self._changed.notify_all()
+        if order.is_posting:
+            self._link.loop.call_later(PAUSE_S, functools.partial(self._post, order))
 
     def _on_message(self, _channel: Any, _method: Any, properties: Any, body: bytes) -> None:
         try:
             status = read_json(body)
-            seq, _ = int(status["seq"]), status["status"]
+            seq = status["seq"]
+            if type(seq) is not int or not 0 <= seq <= SEQ_MAX or not isinstance(status["status"], str):  # no bool, and no Decimal
+                raise ValueError("its seq is no number, or its status no word")
         except (ValueError, KeyError, TypeError) as error:
             LOG.warning("a message that is no status was passed over: %s", error)
             return
         with self._changed:
             order = self._orders.get(properties.correlation_id)
             if order is not None:
+                order.is_taken = True
                 order.by_seq.setdefault(seq, (time.monotonic(), status))
                 self._changed.notify_all()

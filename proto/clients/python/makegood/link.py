@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import logging
 import random
+import re
 import time
 from decimal import Decimal
 from typing import Any, Callable
@@ -19,6 +20,12 @@ HEARTBEAT_S = 15       # unless the URL gives another one
 BACKOFF_S, BACKOFF_MAX_S = 0.2, 5.0
 CONFIRM_S = 30.0       # a broker that confirms nothing for so long is left, and connected to anew
 INTEGER_DIGITS = 4000  # Python reads no integer of more than 4,300 digits
+LEVELS_MAX = 200       # more than schedulers take; bounds the recursion of write_json
+UNFIT = re.compile("[\0\ud800-\udfff]")  # schedulers refuse NUL, and halves of surrogate pairs
+
+
+class TooDeep(ValueError):
+    """A value with more levels than may be written."""
 
 
 def _pairs(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -45,15 +52,19 @@ def read_json(body: bytes) -> Any:
         raise ValueError(f"it cannot be read: {type(error).__name__}") from error
 
 
-def write_json(value: Any) -> str:
-    """As json.dumps, and a Decimal with its digits."""
+def write_json(value: Any, levels: int = LEVELS_MAX) -> str:
+    """As json.dumps, and a Decimal with its digits. Raises TooDeep, and ValueError or TypeError for a value that is no JSON."""
     if isinstance(value, Decimal) and value.is_finite():
         return str(value)
+    if isinstance(value, str) and UNFIT.search(value):
+        raise ValueError(f"{value!a:.80} has a NUL or half of a surrogate pair")
+    if not isinstance(value, (dict, list, tuple)):
+        return json.dumps(value, allow_nan=False)
+    if levels == 0:
+        raise TooDeep("it has too many levels")
     if isinstance(value, dict):
-        return "{" + ",".join(f"{json.dumps(str(name))}:{write_json(member)}" for name, member in value.items()) + "}"
-    if isinstance(value, (list, tuple)):
-        return "[" + ",".join(map(write_json, value)) + "]"
-    return json.dumps(value, allow_nan=False)
+        return "{" + ",".join(f"{write_json(str(name))}:{write_json(member, levels - 1)}" for name, member in value.items()) + "}"
+    return "[" + ",".join(write_json(element, levels - 1) for element in value) + "]"
 
 
 class Link:

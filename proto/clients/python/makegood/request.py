@@ -10,7 +10,7 @@ from collections import deque
 from datetime import datetime, timezone
 from typing import Any
 
-from .link import LOG, read_json
+from .link import LOG, UNFIT, read_json
 
 REQUEST_VERSION = 3  # a request of a higher version is left for a newer agent
 MARGIN_S = 0.25      # kept back of a handler's time, for the reply
@@ -20,11 +20,18 @@ BACK_BAND_S, BACK_CONTROL_BAND_S = 0.05, 0.25  # the supervisor's look at the cl
 BACK_SPAN_S = 0.5
 SAMPLES_MIN = 3      # control messages by which the database's clock counts as known
 SKEW_MAX_S = 2.0
+CODE_MAX, TEXT_MAX = 63, 255  # schedulers keep no more
+OUTCOMES = ("done", "accepted", "absent", "transient", "permanent", "unknown")
+
+
+def _clean(text: Any, most: int) -> str:
+    return UNFIT.sub("\ufffd", "" if text is None else str(text)[:most])
 
 
 @dataclasses.dataclass
 class Outcome:
-    """`executed` is the important member: "no" only if it is certain that nothing happened."""
+    """`executed` is the important member: "no" only if it is certain that nothing happened. Raises ValueError or TypeError for a word
+    that is none, and for a time that is none."""
 
     outcome: str
     executed: str
@@ -32,6 +39,13 @@ class Outcome:
     code: str = ""
     text: str = ""
     retry_after: float | None = None
+
+    def __post_init__(self) -> None:
+        if self.outcome not in OUTCOMES or self.executed not in ("yes", "no", "maybe"):
+            raise ValueError(f"executed is yes, no or maybe; {self.outcome!r}, {self.executed!r} is no answer")
+        if self.retry_after is not None and not self.retry_after >= 0:
+            raise ValueError(f"retry_after is no time: {self.retry_after!r}")
+        self.code, self.text = _clean(self.code, CODE_MAX), _clean(self.text, TEXT_MAX)
 
 
 def Done(result: Any = None) -> Outcome:

@@ -1,0 +1,133 @@
+// The Node library of proto/clients over a broker that the test plays: outcomes of posts, and the checks of answers.
+// Usage: node_library.mjs SOURCE
+import assert from "node:assert/strict";
+import {cpSync, mkdirSync, mkdtempSync, rmSync, writeFileSync} from "node:fs";
+import {tmpdir} from "node:os";
+import {join} from "node:path";
+import {after, beforeEach, test} from "node:test";
+
+const DEADLINE_S = 20;
+// Stands for amqplib. `answers` of the test are the outcomes of the posts to come: "cut" is a connection that breaks before the confirm.
+const AMQPLIB = `
+import {EventEmitter} from "node:events";
+class Channel extends EventEmitter {
+  constructor(connection) { super(); this.connection = connection; }
+  async assertQueue() { return {queue: "q"}; }
+  async bindQueue() {}
+  async consume(queue, onMessage) { broker.consumers[queue] = onMessage; }
+  async prefetch() {}
+  async cancel() {}
+  async close() { this.emit("close"); }
+  ack() {}
+  publish(exchange, key, body, options, onSettled) {
+    if (options.type === "service_report") return broker.report(JSON.parse(body));
+    broker.posts.push(JSON.parse(body));
+    const answer = broker.answers.shift();
+    const settle = {confirmed: () => onSettled(null), refused: () => onSettled(new Error("nack")), cut: () => this.cut(onSettled),
+      returned: () => { this.emit("return", {properties: options}); onSettled(null); }}[answer];
+    if (settle) setImmediate(settle);
+    broker.cut = () => this.cut(() => {});
+    broker.watch?.();
+  }
+  cut(onSettled) { this.emit("close"); this.connection.emit("close"); onSettled(new Error("channel closed")); }
+}
+class Connection extends EventEmitter {
+  async createConfirmChannel() { return new Channel(this); }
+  async close() { this.emit("close"); }
+}
+const {broker} = globalThis;
+export const connect = async () => new Connection();
+`;
+
+const folder = mkdtempSync(join(tmpdir(), "node_library."));
+after(() => rmSync(folder, {recursive: true}));
+cpSync(join(process.argv[2], "proto/clients/node"), folder, {recursive: true});
+mkdirSync(join(folder, "node_modules/amqplib"), {recursive: true});
+writeFileSync(join(folder, "node_modules/amqplib/package.json"), '{"type": "module", "exports": "./index.js"}');
+writeFileSync(join(folder, "node_modules/amqplib/index.js"), AMQPLIB);
+
+const broker = globalThis.broker = {};
+const {Agent, Client, Done, Outcome, Permanent, Refused, Transient} = await import(join(folder, "index.js"));
+const log = {info() {}, warn() {}}, url = "amqp://localhost";
+
+beforeEach(() => Object.assign(broker, {answers: [], posts: [], consumers: {}, watch: undefined}));
+
+/** A test with a client. `submit(...answers)` submits the same order each time. */
+function withClient(name, body) {
+  test(name, {timeout: DEADLINE_S * 1000}, async () => {
+    const client = new Client(url, {log});
+    try {
+      await body(client, (...answers) => {
+        broker.answers = answers;
+        return client.submit("w", {n: 1}, {order_id: "o-1", timeoutS: DEADLINE_S});
+      });
+    } finally {
+      await client.close();
+    }
+  });
+}
+
+const posted = (count) => new Promise((resolve) => {
+  broker.watch = () => { if (broker.posts.length >= count) resolve(); };
+  broker.watch();
+});
+
+// Would catch: a submission that is reported as refused while the queue holds it.
+withClient("a refusal proves nothing of a post without an answer", async (_client, submit) => {
+  assert.equal(await submit("cut", "refused", "returned", "confirmed"), "o-1");
+  assert.equal(broker.posts.length, 4);
+});
+
+// Would catch: a second submission whose refusal drops the order.
+withClient("a confirmed order is taken for good", async (client, submit) => {
+  await submit("confirmed");
+  assert.equal(await submit("refused"), "o-1");
+  assert.equal(broker.posts.length, 1);
+  broker.consumers.q({content: Buffer.from('{"seq": 1, "status": "processed"}'), properties: {correlationId: "o-1"}});
+  assert.equal((await client.wait("o-1")).seq, 1);
+});
+
+// Would catch: an order whose statuses stay with the lost queue after one refusal.
+withClient("a post from a new queue goes on until it is confirmed", async (_client, submit) => {
+  await submit("confirmed");
+  broker.answers = ["refused", "refused", "confirmed"];
+  broker.cut();
+  await posted(4);
+  broker.answers = ["refused"];
+  broker.cut();
+  await posted(6);
+  assert.equal(await submit(), "o-1");
+});
+
+// Would catch: a refused order that is reported as unknown, or that stays in hand.
+withClient("a refusal of the only post is one", async (client, submit) => {
+  for (const answer of ["refused", "returned"]) {
+    await assert.rejects(submit(answer), (error) => error instanceof Refused && error.message.includes(answer));
+    await assert.rejects(client.wait("o-1", {timeoutS: 0}), /not in hand/);
+  }
+  assert.equal(await submit("confirmed"), "o-1");
+});
+
+// Would catch: a refusal that is lost by its text; a word that no scheduler reads.
+test("the words of an answer are cleaned and checked", () => {
+  assert.equal(Permanent("x", null).text, "");
+  const {code, text} = Permanent(`a\0${"x".repeat(99)}`, `b\ud800${"y".repeat(300)}`);
+  assert.deepEqual({code, text}, {code: `a\ufffd${"x".repeat(61)}`, text: `b\ufffd${"y".repeat(253)}`});
+  assert.throws(() => new Outcome("good", "yes"), TypeError);
+  assert.throws(() => Permanent("x", "", {executed: true}), TypeError);
+  assert.throws(() => Transient({retryAfterS: -1}), TypeError);
+});
+
+/** The first report of an agent that starts. */
+async function reported() {
+  const agent = new Agent("bank", {url, do: Done, log}), report = new Promise((resolve) => { broker.report = resolve; });
+  const running = agent.run(), {instance} = await report;
+  agent.stop();
+  await running;
+  return instance;
+}
+
+// Would catch: two agents that both take the share of one.
+test("each agent of a process is an instance", {timeout: DEADLINE_S * 1000}, async () => {
+  assert.notEqual(await reported(), await reported());
+});

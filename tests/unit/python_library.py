@@ -1,0 +1,224 @@
+#!/usr/bin/python3
+"""python_library.py SOURCE: the Python library of proto/clients over a broker that the test plays: outcomes of posts, and replies to
+right and wrong answers of handlers."""
+
+import json
+import logging
+import pathlib
+import queue
+import sys
+import threading
+import types
+import unittest
+
+from jsonschema import Draft202012Validator
+
+SOURCE = pathlib.Path(sys.argv[1])
+sys.dont_write_bytecode = True
+sys.path.insert(0, str(SOURCE / "proto" / "clients" / "python"))
+
+from makegood import Absent, Accepted, Agent, Done, Outcome, Permanent, Refused, Request, Transient, Unknown, agent, client, job  # noqa: E402
+from makegood.link import UNFIT  # noqa: E402
+
+DEADLINE_S = 10
+URL = "amqp://localhost"
+SCHEMA = Draft202012Validator(json.loads((SOURCE / "proto" / "reply.schema.json").read_text(encoding="utf-8")))
+REQUEST = {"v": 1, "order_id": "o-1", "step": "pay", "service": "bank", "attempt": 1, "kind": "do", "idempotency_key": "o-1.pay.do",
+           "do_key": "o-1.pay.do", "complete_by": "2030-01-01T00:00:10Z", "sent_at": "2030-01-01T00:00:00Z",
+           "request": {"method": "POST", "path": "/"}}
+PAYLOAD = {"n": 1}
+
+
+class Broker:
+    """Stands for the link: `answers` are the outcomes of the posts to come. "cut" is a connection that breaks before the confirm."""
+
+    def __init__(self, _url, on_up, on_down):
+        self.loop = self.channel = self
+        self.answers, self.posts = [], []
+        self._on_up, self._on_down, self._calls = on_up, on_down, queue.SimpleQueue()
+
+    def run(self):
+        self._on_up()
+        while self._calls is not None:
+            self._calls.get(timeout=DEADLINE_S)()
+
+    def call(self, function):
+        self._calls.put(function)
+
+    def stop(self):
+        self._calls = None
+
+    def call_later(self, seconds, function):
+        if seconds != client.TICK_S:
+            self.call(function)
+
+    def queue_declare(self, *_words, callback, **_options):
+        callback(types.SimpleNamespace(method=types.SimpleNamespace(queue="q")))
+
+    def basic_consume(self, *_words, **_options):
+        pass
+
+    def publish(self, _exchange, _routing_key, body, on_settled, **_properties):
+        self.posts.append(body)
+        answer = self.answers.pop(0) if self.answers else "silence"
+        if answer == "cut":
+            self.call(lambda: (on_settled("unknown"), self.reconnect()))
+        elif answer != "silence":
+            self.call(lambda: on_settled(answer))
+
+    def reconnect(self):
+        self._on_down()
+        self._on_up()
+
+
+class Posts(unittest.TestCase):
+    def setUp(self):
+        client.Link = Broker
+        self.client = client.Client(URL)
+        self.addCleanup(self.client.close)
+        self.broker = self.client._link
+
+    def submit(self, *answers, order_id="o-1"):
+        self.broker.answers = list(answers)
+        return self.client.submit("w", PAYLOAD, order_id=order_id, timeout=DEADLINE_S)
+
+    def status(self, text):
+        self.client._on_message(None, None, types.SimpleNamespace(correlation_id="o-1"), text.encode())
+
+    def turn(self):
+        """All that was to be called before has been called."""
+        done = threading.Event()
+        self.broker.call(done.set)
+        self.assertTrue(done.wait(DEADLINE_S))
+
+    def settle(self, *answers):
+        self.broker.answers = list(answers)
+        self.broker.call(self.broker.reconnect)
+        while self.broker.answers:
+            self.turn()
+        self.turn()
+
+    def test_a_refusal_proves_nothing_of_a_post_without_an_answer(self):
+        """Would catch: a submission that is reported as refused while the queue holds it."""
+        self.assertEqual(self.submit("cut", "refused", "returned", "confirmed"), "o-1")
+        self.assertEqual(len(self.broker.posts), 4)
+
+    def test_a_confirmed_order_is_taken_for_good(self):
+        """Would catch: a second submission whose refusal drops the order."""
+        self.submit("confirmed")
+        self.assertEqual(self.submit("refused"), "o-1")
+        self.turn()
+        self.assertEqual(len(self.broker.posts), 1)
+        self.status('{"seq": 1, "status": "processed"}')
+        self.assertEqual(self.client.wait("o-1", DEADLINE_S)["seq"], 1)
+
+    def test_a_post_from_a_new_queue_goes_on_until_it_is_confirmed(self):
+        """Would catch: an order whose statuses stay with the lost queue after one refusal."""
+        self.submit("confirmed")
+        self.settle("refused", "refused", "confirmed")
+        self.assertEqual(len(self.broker.posts), 4)
+        self.settle("refused")
+        self.assertEqual(self.submit(), "o-1")
+
+    def test_a_refusal_of_the_only_post_is_one(self):
+        """Would catch: a refused order that is reported as unknown, or that stays in hand."""
+        for answer in ("refused", "returned"):
+            with self.assertRaisesRegex(Refused, answer):
+                self.submit(answer)
+            with self.assertRaises(KeyError):
+                self.client.wait("o-1", 0)
+        self.assertEqual(self.submit("confirmed"), "o-1")
+
+    def test_a_status_has_a_whole_number(self):
+        """Would catch: a number that takes seconds to read, or one that is no place in the order of statuses."""
+        self.submit("confirmed")
+        with self.assertLogs("makegood", logging.WARNING) as logs:
+            for number in ("1e400000", "1.0", "true", "-1", str(2**63), '"1"', "null"):
+                self.status(f'{{"seq": {number}, "status": "processed"}}')
+        self.assertEqual(len(logs.output), 7)
+        self.assertEqual(self.client._orders["o-1"].by_seq, {})
+
+
+class Replies(unittest.TestCase):
+    def setUp(self):
+        agent.Link = Broker
+        logging.getLogger("makegood").setLevel(logging.CRITICAL)
+
+    def tearDown(self):
+        logging.getLogger("makegood").setLevel(logging.NOTSET)
+
+    def reply(self, handler):
+        """What the broker gets."""
+        one = Agent("bank", handler, url=URL)
+        request = Request(json.dumps(REQUEST).encode(), "bank")
+        work = job.Job(request, None, 0, True, False, "")
+        one._jobs.add(work)
+        one._call(work)
+        one._link._calls.get_nowait()()
+        (body,) = one._link.posts
+        reply = json.loads(body)
+        SCHEMA.validate(reply)
+        self.assertIsNone(UNFIT.search("".join(reply.get("error", {}).values())))
+        return reply
+
+    def test_an_answer_arrives_as_it_was_given(self):
+        """Would catch: a check that refuses right answers."""
+        for answer, outcome, executed in ((Done({"a": [1]}), "done", "yes"), (Accepted(), "accepted", "yes"),
+                                          (Transient(30, executed="no"), "transient", "no"), (Permanent("sold_out"), "permanent", "no"),
+                                          (Unknown("why"), "unknown", "maybe")):
+            reply = self.reply(lambda _request, answer=answer: answer)
+            self.assertEqual((reply["outcome"], reply["executed"]), (outcome, executed))
+        self.assertEqual(self.reply(lambda _request: Done({"a": [1]}))["result"], {"a": [1]})
+        self.assertEqual(self.reply(lambda _request: Transient(1.5))["retry_after_ms"], 1500)
+
+    def test_a_wrong_answer_proves_nothing(self):
+        """Would catch: an agent that a wrong answer of a handler ends; a reply that no scheduler can read."""
+        def changed():
+            answer = Done()
+            answer.executed = "perhaps"
+            return answer
+
+        class Silent(Exception):
+            def __str__(self):
+                raise ValueError
+
+        def failing():
+            raise Silent
+
+        for wrong in (lambda: None, lambda: "done", Absent, changed, failing, lambda: Done({"a": "a\0b"}), lambda: Done({"\ud800": 1}),
+                      lambda: Done(float("nan")), lambda: Done(object()), lambda: Permanent("x", executed=True),
+                      lambda: Transient(retry_after="30"), lambda: Transient(retry_after=-1), lambda: Transient(float("nan")),
+                      lambda: Outcome("good", "yes")):
+            reply = self.reply(lambda _request, wrong=wrong: wrong())
+            self.assertEqual((reply["outcome"], reply["executed"], reply["error"]["code"]), ("transient", "maybe", "exception"))
+
+    def test_words_for_people_are_cleaned(self):
+        """Would catch: a refusal that is lost by its text."""
+        for code, text, error in (("x", None, {"code": "x", "text": ""}), (402, ValueError("v"), {"code": "402", "text": "v"}),
+                                  ("a\0" + "x" * 99, "b\0\ud800" + "y" * 300, {"code": "a\ufffd" + "x" * 61, "text": "b\ufffd\ufffd" + "y" * 252})):
+            reply = self.reply(lambda _request, code=code, text=text: Permanent(code, text))
+            self.assertEqual((reply["outcome"], reply["error"]), ("permanent", error))
+
+    def test_a_result_too_large_is_left_out(self):
+        """Would catch: a step that is done and that is undone, since its reply is dead-lettered."""
+        deep = [1]
+        for _ in range(31):
+            deep = [deep]
+        for result in (deep, [1] * 9901, [[]] * 5000 + [{"a": 1}] * 2500, "x" * 65535):
+            reply = self.reply(lambda _request, result=result: Done(result))
+            self.assertEqual((reply["outcome"], reply.get("result"), reply["truncated"]), ("done", None, True))
+        self.assertNotIn("truncated", self.reply(lambda _request: Done([1] * 9900)))
+
+    def test_a_pause_is_a_year_at_most(self):
+        """Would catch: a pause that the scheduler refuses with its reply."""
+        for pause in (1e12, float("inf")):
+            self.assertEqual(self.reply(lambda _request, pause=pause: Transient(pause))["retry_after_ms"], 365 * 86400000)
+
+    def test_each_agent_of_a_process_is_an_instance(self):
+        """Would catch: two agents that both take the share of one."""
+        agents = [Agent("bank", Done, url=URL) for _ in range(3)]
+        self.assertEqual(len({one._instance for one in agents}), 3)
+
+
+if __name__ == "__main__":
+    unittest.main(argv=sys.argv[:1])
