@@ -340,6 +340,9 @@ static void try_run(struct run *run)
         }
     }
     mg_watch_destroy(watch);
+    for (int role = 0; role < ROLE_COUNT; role++) { /* as a broker ends a connection that was closed */
+        (void)shutdown(sockets.fds[role][1], SHUT_WR);
+    }
     mg_broker_destroy(run->broker);
     mg_loop_destroy(run->loop);
     frames_reader_finish(&run->reader);
