@@ -39,7 +39,7 @@ class Careless(library.Request):
         super().__init__(body, service)
 
 
-class Hasty(library._Job):
+class Hasty(library.Job):
     """Judges time by the machine's clock, or not at all."""
 
     def judge(self, clock):
@@ -95,7 +95,7 @@ class Wrong(Agent):
         self._control = control
 
 
-library.Request, library._Job = Careless, Hasty
+library.Request, library.Job = Careless, Hasty
 agent = Wrong("parcels", url=URL, do=act, undo=take_back, verify=find)
 if RULE == "replies":
     publish = agent._link.publish

@@ -71,7 +71,7 @@ class Wrong(Client):
             yield from super().statuses(order_id, timeout)
 
     def _consume(self, queue):
-        is_kept = {"confirm_lost": lambda order: order.by_seq or not self.was_up, "cut": lambda order: order.posted != "confirmed"}.get(RULE, lambda order: True)
+        is_kept = {"confirm_lost": lambda order: order.by_seq or not self.was_up, "cut": lambda order: not order.is_taken}.get(RULE, lambda order: True)
         with self._changed:
             known, self._orders = self._orders, {name: order for name, order in self._orders.items() if is_kept(order)}
         super()._consume(queue)
