@@ -1,7 +1,7 @@
 /* Declarations shared by the gateway's files. route.c dispatches, clients.c authenticates, answer.c sends.
- * submit.c and batch.c post orders by post.c; recent.c and kept.c help it to refuse. read.c, list.c, events.c
- * and cancel.c are about orders that exist; wait.c and observe.c bring them the changes of orders. hooks.c
- * sends statuses to clients (hook.h). */
+ * submit.c and batch.c post orders by post.c; meets.c, recent.c and kept.c help it to refuse. read.c, list.c,
+ * events.c and cancel.c are about orders that exist; wait.c and observe.c bring them the changes of orders.
+ * hooks.c sends statuses to clients (hook.h). */
 #ifndef MG_GATEWAY_CALL_H
 #define MG_GATEWAY_CALL_H
 
@@ -14,6 +14,7 @@
 #include "io/http/server.h"
 #include "io/store/store.h"
 #include "operator/commander.h"
+#include "wire/submission.h"
 
 enum { MG_RIGHT_SUBMIT = 1, MG_RIGHT_READ = 2, MG_RIGHT_CANCEL = 4 };
 
@@ -45,8 +46,12 @@ struct mg_post {
     struct mg_slice body;               /* absent: it is gone with its request */
     struct mg_slice key;                /* identifies the order if the body does not; absent: none */
     const char *key_name, *traceparent; /* where the key would be; of the order's trace, or NULL */
+    struct mg_submission submission;    /* borrows from the body */
     char order_id[MG_ORDER_ID_MAX + 1];
     uint8_t digest[MG_SHA256_SIZE];
+    TAILQ_ENTRY(mg_post) entry; /* while it waits to be asked about; meets.c */
+    /* The answer: `row` of MG_REPORT_SUBMISSIONS_MEET, or a failure. */
+    void (*met)(struct mg_post *post, const struct mg_rows *rows, int row, const struct mg_err *err);
     /* 202: the broker has the order. Else `text` is the reason of a refusal. */
     void (*done)(struct mg_post *post, unsigned int status, const char *text);
     void *arg;
@@ -95,6 +100,7 @@ struct mg_gateway {
     struct mg_command_link *commander;
     struct mg_broker *broker; /* the commander's */
     struct mg_clients *clients;
+    struct mg_meets *meets;
     struct mg_recent *recent;
     struct mg_kept *kept;
     struct mg_observers *observers;
@@ -138,6 +144,14 @@ struct mg_http_stream *mg_call_stream(struct mg_call *call, struct mg_slice begi
 
 /* The document of a problem, as one line. */
 void mg_problem_write(struct mg_buf *out, unsigned int status, const char *text);
+
+/* ---- meets.c: the order and the workflow that a submission meets in the database ---- */
+
+struct mg_meets *mg_meets_create(struct mg_gateway *gateway); /* NULL: no memory */
+void mg_meets_destroy(struct mg_meets *meets);                /* after the store; accepts NULL */
+/* Calls `met` of the post once, perhaps before the return. Order id and workflow are valid names, without
+ * blanks. */
+void mg_meets_ask(struct mg_meets *meets, struct mg_post *post);
 
 /* ---- recent.c: submissions that are perhaps still in the queue ---- */
 

@@ -108,14 +108,16 @@ static enum mg_class parts_create(struct mg_gateway *gateway, struct mg_err *err
     if (class != MG_OK) {
         return class;
     }
+    gateway->meets = mg_meets_create(gateway);
     gateway->recent = mg_recent_create();
     gateway->kept = mg_kept_create();
     gateway->observers = mg_observers_create(gateway);
     gateway->waits = mg_waits_create(gateway);
     gateway->streams = mg_streams_create(gateway);
     gateway->batches = mg_batches_create(gateway);
-    if (gateway->recent == NULL || gateway->kept == NULL || gateway->observers == NULL ||
-        gateway->waits == NULL || gateway->streams == NULL || gateway->batches == NULL) {
+    if (gateway->meets == NULL || gateway->recent == NULL || gateway->kept == NULL ||
+        gateway->observers == NULL || gateway->waits == NULL || gateway->streams == NULL ||
+        gateway->batches == NULL) {
         return mg_err_set(err, MG_TRANSIENT, NO_MEMORY);
     }
     gateway->clients = mg_clients_create(gateway, err);
@@ -168,6 +170,7 @@ void mg_gateway_destroy(struct mg_gateway *gateway)
     mg_observers_destroy(gateway->observers);
     mg_kept_destroy(gateway->kept);
     mg_recent_destroy(gateway->recent);
+    mg_meets_destroy(gateway->meets);
     while (!TAILQ_EMPTY(&gateway->calls)) {
         struct mg_call *call = TAILQ_FIRST(&gateway->calls);
         TAILQ_REMOVE(&gateway->calls, call, entry);

@@ -16,7 +16,6 @@
 #include "gateway/call.h"
 #include "io/amqp/broker.h"
 #include "io/amqp/topology.h"
-#include "wire/submission.h"
 #include "wire/workflow.h"
 
 #define LABELS_MEMORY (64u * 1024) /* for the values of an order's labels */
@@ -50,8 +49,9 @@ static bool is_gone(const struct mg_post *post)
 /* ---- the submission ---- */
 
 /* The order's id: the submitted one, else the one that a scheduler derives from client and message id. */
-static void identity_make(struct mg_post *post, const struct mg_submission *submission)
+static void identity_make(struct mg_post *post)
 {
+    const struct mg_submission *submission = &post->submission;
     char user[sizeof("client-") + MG_QUEUE_NAME_SIZE];
     if (submission->order_id[0] != '\0') {
         memcpy(post->order_id, submission->order_id, sizeof(post->order_id));
@@ -63,7 +63,7 @@ static void identity_make(struct mg_post *post, const struct mg_submission *subm
 _Static_assert(MG_UUID_SIZE <= MG_ORDER_ID_MAX + 1, "a derived id fits");
 
 /* False: the post has been refused. */
-static bool submission_read(struct mg_post *post, struct mg_submission *ret_submission)
+static bool submission_read(struct mg_post *post)
 {
     struct mg_json_limits limits = MG_JSON_LIMITS_DATA;
     struct mg_err err;
@@ -72,7 +72,7 @@ static bool submission_read(struct mg_post *post, struct mg_submission *ret_subm
     unsigned int status = 400;
     if (class == MG_OK) {
         status = 422;
-        class = mg_submission_parse(post->body, &limits, ret_submission, &err);
+        class = mg_submission_parse(post->body, &limits, &post->submission, &err);
     }
     if (class != MG_OK) {
         post_refuse(post, class == MG_TRANSIENT ? 503 : status, "%s", err.text);
@@ -109,8 +109,9 @@ static void on_published(void *arg, enum mg_publish_outcome outcome)
 }
 
 /* The message's id is the key if there is one, so that the scheduler derives the same order from it. */
-static void order_publish(struct mg_post *post, const struct mg_submission *submission)
+static void order_publish(struct mg_post *post)
 {
+    const struct mg_submission *submission = &post->submission;
     char message_id[MG_POST_KEY_MAX + 1];
     struct mg_err err;
     const char *client = mg_client_name(post->client), *exchange = mg_client_exchange(post->client);
@@ -145,8 +146,9 @@ static void order_publish(struct mg_post *post, const struct mg_submission *subm
 
 /* MG_OK; MG_TRANSIENT: no memory; else the text is the reason for the client. */
 static enum mg_class workflow_check(const struct mg_workflow *workflow, const struct mg_post *post,
-                                    const struct mg_submission *submission, struct mg_err *err)
+                                    struct mg_err *err)
 {
+    const struct mg_submission *submission = &post->submission;
     const struct mg_render_input input = {.workflow = workflow,
                                           .order_id = post->order_id,
                                           .payload = submission->payload,
@@ -176,14 +178,10 @@ static enum mg_class workflow_check(const struct mg_workflow *workflow, const st
 /* `workflow` NULL: it is one of a newer version, which the scheduler can read. */
 static void submission_check(struct mg_post *post, const struct mg_workflow *workflow)
 {
-    struct mg_submission submission;
     struct mg_err err;
-    if (!submission_read(post, &submission)) { /* for memory only: it was read before */
-        return;
-    }
-    enum mg_class class = workflow != NULL ? workflow_check(workflow, post, &submission, &err) : MG_OK;
+    enum mg_class class = workflow != NULL ? workflow_check(workflow, post, &err) : MG_OK;
     if (class == MG_OK) {
-        order_publish(post, &submission);
+        order_publish(post);
     } else {
         post_refuse(post, class == MG_TRANSIENT ? 503 : 422, "%s", err.text);
     }
@@ -205,50 +203,46 @@ static void on_workflow(void *arg, bool found, int64_t version, struct mg_slice 
 
 /* ---- the order that is there already ---- */
 
-static bool is_same(const struct mg_post *post, const struct mg_rows *rows)
+static bool is_same(const struct mg_post *post, const struct mg_rows *rows, int row)
 {
     char digest[2 * MG_SHA256_SIZE + 1];
     *mg_hex_write(post->digest, sizeof(post->digest), digest) = '\0';
-    return mg_slice_is(mg_rows_value(rows, 0, 2), digest);
+    return mg_slice_is(mg_rows_value(rows, row, 2), digest);
 }
 
-static void new_order_take(struct mg_post *post, const struct mg_rows *rows)
+static void new_order_take(struct mg_post *post, const struct mg_rows *rows, int row)
 {
-    struct mg_submission submission;
-    if (!submission_read(post, &submission)) {
+    const struct mg_submission *submission = &post->submission;
+    if (mg_rows_is_null(rows, row, 3)) {
+        post_refuse(post, 422, "/workflow: no workflow \"%s\"%s has been loaded", submission->workflow,
+                    submission->workflow_version != 0 ? " of this version" : "");
         return;
     }
-    if (mg_rows_is_null(rows, 0, 3)) {
-        post_refuse(post, 422, "/workflow: no workflow \"%s\"%s has been loaded", submission.workflow,
-                    submission.workflow_version != 0 ? " of this version" : "");
-        return;
-    }
-    int64_t version = mg_rows_int(rows, 0, 3);
-    const struct mg_workflow *workflow = mg_kept_find(post->gateway->kept, submission.workflow, version);
+    int64_t version = mg_rows_int(rows, row, 3);
+    const struct mg_workflow *workflow = mg_kept_find(post->gateway->kept, submission->workflow, version);
     if (workflow != NULL) {
         submission_check(post, workflow);
     } else {
-        mg_store_get_workflow(post->gateway->store, submission.workflow, version, on_workflow, post);
+        mg_store_get_workflow(post->gateway->store, submission->workflow, version, on_workflow, post);
     }
 }
 
 /* An order without a client was stored by an older version; its bytes make the client its own. */
-static void on_met(void *arg, const struct mg_rows *rows, const struct mg_err *err)
+static void on_met(struct mg_post *post, const struct mg_rows *rows, int row, const struct mg_err *err)
 {
-    struct mg_post *post = arg;
     if (is_gone(post) || err != NULL) {
         post_refuse(post, 503, "could not look up the order: %s", err != NULL ? err->text : "the end");
         return;
     }
-    bool is_there = !mg_rows_is_null(rows, 0, 0), has_client = !mg_rows_is_null(rows, 0, 1);
-    bool is_own = mg_slice_is(mg_rows_value(rows, 0, 1), mg_client_name(post->client));
-    bool is_other = is_there ? !is_same(post, rows) || (has_client && !is_own) : is_other_queued(post);
+    bool is_there = !mg_rows_is_null(rows, row, 0), has_client = !mg_rows_is_null(rows, row, 1);
+    bool is_own = mg_slice_is(mg_rows_value(rows, row, 1), mg_client_name(post->client));
+    bool is_other = is_there ? !is_same(post, rows, row) || (has_client && !is_own) : is_other_queued(post);
     if (is_other) {
         post_refuse(post, 409, CONFLICT);
     } else if (is_there && is_own) {
         post_accept(post);
     } else {
-        new_order_take(post, rows);
+        new_order_take(post, rows, row);
     }
 }
 
@@ -263,19 +257,16 @@ bool mg_post_key_is_valid(struct mg_slice key)
 
 void mg_post_begin(struct mg_post *post)
 {
-    struct mg_submission submission;
-    char version[24];
-    if (!submission_read(post, &submission)) {
+    if (!submission_read(post)) {
         return;
     }
-    if (submission.order_id[0] == '\0' && post->key.data == NULL) {
+    if (post->submission.order_id[0] == '\0' && post->key.data == NULL) {
         post_refuse(post, 400, "nothing identifies the order: give %s, or order_id in the body",
                     post->key_name);
         return;
     }
-    identity_make(post, &submission);
+    identity_make(post);
     mg_submission_digest(post->body, post->digest);
-    (void)snprintf(version, sizeof(version), "%lld", (long long)submission.workflow_version);
-    mg_store_report(post->gateway->store, MG_REPORT_SUBMISSION_MEETS,
-                    (const char *[]){post->order_id, submission.workflow, version}, 3, on_met, post);
+    post->met = on_met;
+    mg_meets_ask(post->gateway->meets, post);
 }

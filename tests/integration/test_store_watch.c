@@ -143,6 +143,7 @@ static const struct mg_watched {
     {MG_REPORT_VERSIONS, "('o-1 o-2 o-3')", PAGES_KEY, false},
     /* the gateway */
     {MG_REPORT_CHANGES, "('o-1 o-2 o-3', '3 4 0')", PAGES_KEY, false},
+    {MG_REPORT_SUBMISSIONS_MEET, "('o-1 o-2 o-none', 'w w v', '0 1 0')", PAGES_KEY, false},
     {MG_REPORT_ARCHIVED_ORDER_OF_CLIENT, "('shop', 'o-20')", PAGES_KEY, false},
     {MG_REPORT_ARCHIVED_STATUSES_OF_CLIENT, "('shop', 'o-20', '0', '100')", PAGES_KEY, false},
     {MG_REPORT_STATUSES_OF_CLIENT, "('shop', 'o-20', '0', '0', '100')", PAGES_KEY, false},

@@ -148,13 +148,16 @@
     "   AND (t.body->>'seq')::bigint > $3::text::bigint"                                                     \
     "  ORDER BY e.version, t.nth LIMIT least($5::text::bigint, " ROWS_MAX ")) s ON true"                     \
     " WHERE p.order_id = $2::text AND " MG_SQL_IS_OF_CLIENT("p", "$1") " ORDER BY s.version, s.seq"
-/* What a submission meets: $1 order_id, $2 workflow, $3 its version or 0 for the newest. One row. */
-#define MG_SUBMISSION_MEETS                                                                                  \
-    "SELECT p.process_state AS state, o.client, encode(o.digest, 'hex') AS digest,"                          \
-    "  (SELECT max(w.version) FROM workflow w WHERE w.name = $2::text"                                       \
-    "   AND ($3::text = '0' OR w.version = $3::text::bigint)) AS workflow_version"                           \
-    " FROM (SELECT) one LEFT JOIN order_process p ON p.order_id = $1::text"                                  \
-    " LEFT JOIN orders o ON o.order_id = p.order_id AND o.revision = p.revision"
+/* What submissions meet: $1 order ids, $2 their workflows, $3 the versions of these or 0 for the newest. A row for each, in
+ * their order. */
+#define MG_SUBMISSIONS_MEET                                                                                  \
+    "SELECT p.process_state AS state, p.client, p.digest,"                                                   \
+    "  (SELECT max(w.version) FROM workflow w WHERE w.name = s.workflow AND s.version IN (0, w.version)) AS workflow_version" \
+    " FROM unnest(string_to_array($1::text, ' '), string_to_array($2::text, ' '),"                           \
+    "   string_to_array($3::text, ' ')::bigint[]) WITH ORDINALITY AS s(order_id, workflow, version, nth)"    \
+    " LEFT JOIN LATERAL (SELECT q.process_state, o.client, encode(o.digest, 'hex') AS digest"                \
+    "  FROM order_process q LEFT JOIN orders o ON o.order_id = q.order_id AND o.revision = q.revision"       \
+    "  WHERE q.order_id = s.order_id OFFSET 0) p ON true ORDER BY s.nth"
 
 /* clang-format on */
 

@@ -112,7 +112,7 @@ static const struct {
         "report_archived_statuses_of_client",
         "SELECT * FROM makegood_archived_statuses($1::text, $2::text, $3::text::bigint)"
         " LIMIT least($4::text::bigint, " ROWS_MAX ")"}, 4},
-    [MG_REPORT_SUBMISSION_MEETS] = {{"report_submission_meets", MG_SUBMISSION_MEETS}, 3},
+    [MG_REPORT_SUBMISSIONS_MEET] = {{"report_submissions_meet", MG_SUBMISSIONS_MEET}, 3},
     [MG_REPORT_STATUSES_OF_CLIENT] = {{"report_statuses_of_client", MG_STATUSES_OF_CLIENT}, 5},
     [MG_REPORT_CHANGES] = {{
         "report_changes",

@@ -433,9 +433,10 @@ enum mg_report {
      * order in the tables. */
     MG_REPORT_ORDER_OF_CLIENT,
     MG_REPORT_ARCHIVED_ORDER_OF_CLIENT, /* the same of an archived order, with archived_on */
-    /* $1 order_id, $2 workflow, $3 its version, 0: the newest. One row: state (NULL: no such order), client,
-     * digest of the order, workflow_version (NULL: not loaded) */
-    MG_REPORT_SUBMISSION_MEETS,
+    /* $1 order ids, $2 the workflow of each, $3 its version (0: the newest), all separated by blanks. A row
+     * for each, in their order: state (NULL: no such order), client, digest of the order, workflow_version
+     * (NULL: not loaded) */
+    MG_REPORT_SUBMISSIONS_MEET,
     /* $1 client, $2 order_id, $3 seq, $4 version, $5 limit: the statuses behind that seq, of events from that
      * version on (0: all), oldest first: state of the order, version of the event, seq, status (its word),
      * body. An order without such statuses has one row, whose seq is NULL. No row: as above. */
