@@ -1,7 +1,9 @@
 """Webhooks of the gateway: every status at its client's address, signed and in order, whatever fails on the way."""
 
 import json
+import os
 import signal
+import time
 import urllib.parse
 import uuid
 
@@ -11,6 +13,7 @@ from test_gateway_events import told
 from webhooks import Receiver, new_secret, write_files
 
 BACK_S = 90  # the longest wait of a target that is down is 60 s
+DARK_S = float(os.environ.get("MAKEGOOD_DARK_S", "100"))  # beyond that wait
 
 
 class Hooks:
@@ -187,4 +190,34 @@ def statuses_that_find_no_room_for_a_webhook_come_later_in_their_order(s):
     door.process.wait_ready()
     wait_told(s, shop, [order_id for order_id, _ in orders], BACK_S)
     s.wait(lambda: not s.rows("SELECT FROM order_event WHERE owed"), "nothing is owed any more", BACK_S)
+    hooks.end()
+
+
+@scenario(agents=1, schedulers=1, supervisors=1)
+def a_dark_receiver_gets_every_status_afterwards_and_holds_up_no_other(s):
+    """Would catch: a status that is given up, lost or overtaken while nothing listens, also across a kill of the gateway; another
+    client whose statuses wait for the dark one. MAKEGOOD_DARK_S sets the seconds of darkness."""
+    load(s)
+    hooks = Hooks(s, "shop", "other")
+    shop, other = hooks.receivers["shop"], hooks.receivers["other"]
+    door = Gateway(s, "--webhooks-file", hooks.path)
+    door.process.wait_ready()
+    orders = post_some(door, 5)
+    wait_told(s, shop, orders)
+
+    shop.end()
+    began, was_killed = time.monotonic(), False
+    while time.monotonic() - began < DARK_S:
+        orders += post_some(door, 1)
+        wait_told(s, other, post_some(door, 1, client="other"))
+        if not was_killed and time.monotonic() - began > DARK_S / 2:
+            was_killed = True
+            door.process.kill()
+            door.process.start()
+            door.process.wait_ready()
+    assert was_killed and sum(bool(shop.seqs(order_id)) for order_id in orders) == 5
+    assert s.client.depth("client.shop.webhook") > 64, "more than the gateway has in hand"
+    shop.begin()
+    wait_told(s, shop, orders, BACK_S)
+    s.wait(lambda: not s.client.depth("client.shop.webhook"), "all are acked")
     hooks.end()
