@@ -1,6 +1,7 @@
 """A receiver of webhooks, by Python's own hmac: none of Makegood's code."""
 
 import base64
+import collections
 import hashlib
 import hmac
 import http.server
@@ -34,7 +35,8 @@ class Receiver:
     def __init__(self, secret):
         self.secret, self.port = secret, processes.free_port()
         self.answer = lambda status: 200
-        self.taken, self.tries, self.faults, self.at_once, self.most_at_once = [], [], [], 0, 0
+        self.taken, self.taken_of = [], collections.defaultdict(list)  # (id, status) as they came, also by order
+        self.tries, self.faults, self.at_once, self.most_at_once = [], [], 0, 0
         self.go, self.lock = threading.Event(), threading.Lock()
         self.server = None
         self.begin()
@@ -89,18 +91,19 @@ class Receiver:
             self.at_once -= 1
             if answer is not None and 200 <= answer < 300:
                 self.taken.append((headers["webhook-id"], status))
+                self.taken_of[status["order_id"]].append((headers["webhook-id"], status))
         return answer
 
     def seqs(self, order_id):
         """The `seq` of each status of an order that was taken, as they came."""
         with self.lock:
-            return [status["seq"] for _, status in self.taken if status["order_id"] == order_id]
+            return [status["seq"] for _, status in self.taken_of[order_id]]
 
     def assert_whole(self, order_id, expected):
         """Each status came at least once; the first copies in their order; equal ids mean equal statuses."""
         assert not self.faults, self.faults[:3]
         with self.lock:
-            of_order = [(key, status) for key, status in self.taken if status["order_id"] == order_id]
+            of_order = list(self.taken_of[order_id])
         first = list(dict.fromkeys(key for key, _ in of_order))
         statuses = dict(of_order)
         assert [statuses[key] for key in first] == expected, (of_order, expected)
