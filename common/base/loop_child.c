@@ -1,24 +1,130 @@
-/* See loop_child.h. */
+/* See loop_child.h. fork(2), and neither posix_spawn(3) nor uv_spawn: only so can a process be bound to the
+ * life of this one (PR_SET_PDEATHSIG) before it runs. */
 #include "base/loop_child.h"
 
+#include <errno.h>
+#include <fcntl.h>
+#include <grp.h>
 #include <signal.h>
 #include <stdlib.h>
+#include <string.h>
+#include <sys/pidfd.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
-#include "base/loop_uv.h"
+#define EXEC_FAILED 127 /* as shells report it */
 
 struct mg_child {
-    uv_process_t handle;
     mg_child_fn *fn;
     void *arg;
-    int pid;
-    bool has_ended;
+    pid_t pid; /* 0: it has ended */
+    int handle;
+    struct mg_watch *watch;
 };
 
-static void on_exit_of(uv_process_t *handle, int64_t exit_code, int signal_number)
+/* ---- in the new process, where only async-signal-safe calls are allowed ---- */
+
+static void signals_reset(void)
 {
-    struct mg_child *child = handle->data;
-    child->has_ended = true;
-    child->fn(child->arg, (int)exit_code, signal_number);
+    sigset_t none;
+    for (int number = 1; number < NSIG; number++) {
+        (void)signal(number, SIG_DFL); /* fails for SIGKILL, SIGSTOP and the C library's own */
+    }
+    (void)sigemptyset(&none);
+    (void)sigprocmask(SIG_SETMASK, &none, NULL);
+}
+
+static bool descriptors_set(int output_fd)
+{
+    int input = open("/dev/null", O_RDONLY | O_CLOEXEC);
+    return input >= 0 && dup2(input, STDIN_FILENO) >= 0 &&
+           (output_fd < 0 || (dup2(output_fd, STDOUT_FILENO) >= 0 && dup2(output_fd, STDERR_FILENO) >= 0)) &&
+           close_range(STDERR_FILENO + 1, ~0U, CLOSE_RANGE_CLOEXEC) ==
+               0; /* a library may have forgotten one */
+}
+
+static bool user_set(uid_t user, gid_t group)
+{
+    return user == 0 || (setgroups(0, NULL) == 0 && setgid(group) == 0 && setuid(user) == 0);
+}
+
+static _Noreturn void child_become(const struct mg_child_plan *plan, pid_t parent, int failure)
+{
+    signals_reset();
+    /* The kernel forgets the death signal at a change of the user, so it comes after that. */
+    if (setsid() >= 0 && descriptors_set(plan->output_fd) && user_set(plan->user, plan->group) &&
+        prctl(PR_SET_PDEATHSIG, plan->death_signal) == 0 && getppid() == parent) {
+        (void)execvpe(plan->argv[0], plan->argv, plan->env);
+    }
+    int reason = errno;
+    (void)!write(failure, &reason, sizeof(reason));
+    _exit(EXEC_FAILED);
+}
+
+/* ---- in this process ---- */
+
+/* The errno with which the new process could not become the program; 0: it has. The new process holds the
+ * other end until then, which takes about a millisecond. */
+static int failure_read(int failure)
+{
+    int reason = 0;
+    ssize_t got = -1;
+    do {
+        got = read(failure, &reason, sizeof(reason));
+    } while (got < 0 && errno == EINTR);
+    return got == sizeof(reason) ? reason : 0;
+}
+
+static enum mg_class process_start(struct mg_child *child, const struct mg_child_plan *plan,
+                                   struct mg_err *err)
+{
+    int ends[2];
+    pid_t parent = getpid();
+    if (pipe2(ends, O_CLOEXEC) != 0) {
+        return mg_err_set(err, MG_TRANSIENT, "could not start %s: %s", plan->argv[0], strerror(errno));
+    }
+    (void)signal(SIGCHLD, SIG_DFL); /* if it is ignored, there is no exit code to wait for */
+    pid_t pid = fork();
+    if (pid == 0) {
+        child_become(plan, parent, ends[1]);
+    }
+    int reason = pid < 0 ? errno : 0;
+    (void)close(ends[1]);
+    if (pid > 0) {
+        child->pid = pid;
+        reason = failure_read(ends[0]);
+    }
+    (void)close(ends[0]);
+    return reason == 0 ? MG_OK
+                       : mg_err_set(err, pid < 0 ? MG_TRANSIENT : MG_PERMANENT, "could not start %s: %s",
+                                    plan->argv[0], strerror(reason));
+}
+
+static void on_handle(void *arg, int events)
+{
+    struct mg_child *child = arg;
+    int state = 0;
+    (void)events;
+    if (waitpid(child->pid, &state, WNOHANG) != child->pid) {
+        return;
+    }
+    child->pid = 0;
+    mg_watch_set(child->watch, 0);
+    child->fn(child->arg, WIFEXITED(state) ? WEXITSTATUS(state) : 0,
+              WIFSIGNALED(state) ? WTERMSIG(state) : 0);
+}
+
+static enum mg_class process_watch(struct mg_child *child, struct mg_loop *loop,
+                                   const struct mg_child_plan *plan, struct mg_err *err)
+{
+    child->handle = pidfd_open(child->pid, 0);
+    child->watch = child->handle >= 0 ? mg_watch_create(loop, child->handle, on_handle, child) : NULL;
+    if (child->watch == NULL) {
+        return mg_err_set(err, MG_TRANSIENT, "could not watch %s: no memory or descriptors", plan->argv[0]);
+    }
+    mg_watch_set(child->watch, MG_READABLE);
+    return MG_OK;
 }
 
 enum mg_class mg_child_spawn(struct mg_loop *loop, const struct mg_child_plan *plan, mg_child_fn *fn,
@@ -28,52 +134,53 @@ enum mg_class mg_child_spawn(struct mg_loop *loop, const struct mg_child_plan *p
     if (child == NULL) {
         return mg_err_set(err, MG_TRANSIENT, "could not start %s: no memory", plan->argv[0]);
     }
-    uv_stdio_container_t stdio[] = {{.flags = UV_IGNORE},
-                                    {.flags = UV_INHERIT_FD, .data.fd = plan->output_fd},
-                                    {.flags = UV_INHERIT_FD, .data.fd = plan->output_fd}};
-    const uv_process_options_t options = {.exit_cb = on_exit_of,
-                                          .file = plan->argv[0],
-                                          .args = plan->argv,
-                                          .env = plan->env,
-                                          .flags = UV_PROCESS_DETACHED,
-                                          .stdio_count = (int)(sizeof(stdio) / sizeof(stdio[0])),
-                                          .stdio = stdio};
     child->fn = fn;
     child->arg = arg;
-    int rc = uv_spawn(mg_loop_uv(loop), &child->handle, &options);
-    child->handle.data = child;
-    if (rc != 0) {
-        child->has_ended = true;
-        mg_child_destroy(child); /* a handle is initialized even by a failed spawn */
-        return mg_err_set(err, MG_PERMANENT, "could not start %s: %s", plan->argv[0], uv_strerror(rc));
+    child->handle = -1;
+    enum mg_class class = process_start(child, plan, err);
+    if (class == MG_OK) {
+        class = process_watch(child, loop, plan, err);
     }
-    child->pid = uv_process_get_pid(&child->handle);
+    if (class != MG_OK) {
+        mg_child_kill(child);
+        if (child->pid > 0) {
+            (void)waitpid(child->pid, NULL, 0); /* at once: it is killed, or has ended by itself */
+        }
+        mg_child_destroy(child);
+        return class;
+    }
     *ret_child = child;
     return MG_OK;
 }
 
-int mg_child_pid(const struct mg_child *child)
+pid_t mg_child_pid(const struct mg_child *child)
 {
     return child->pid;
 }
 
+/* A process that has not been waited for keeps its number. */
 void mg_child_signal(struct mg_child *child, int signal_number)
 {
-    if (!child->has_ended) {
-        (void)uv_process_kill(&child->handle, signal_number); /* fails only for a process that is gone */
+    if (child->pid > 0) {
+        (void)kill(child->pid, signal_number);
     }
 }
 
 void mg_child_kill(struct mg_child *child)
 {
-    if (!child->has_ended) {
-        (void)kill(-child->pid, SIGKILL); /* likewise */
+    if (child->pid > 0) {
+        (void)kill(-child->pid, SIGKILL);
     }
 }
 
 void mg_child_destroy(struct mg_child *child)
 {
-    if (child != NULL) {
-        mg_loop_close((uv_handle_t *)&child->handle);
+    if (child == NULL) {
+        return;
     }
+    mg_watch_destroy(child->watch);
+    if (child->handle >= 0) {
+        (void)close(child->handle);
+    }
+    free(child);
 }

@@ -2,24 +2,31 @@
 #ifndef MG_BASE_LOOP_CHILD_H
 #define MG_BASE_LOOP_CHILD_H
 
+#include <sys/types.h>
+
 #include "base/err.h"
 #include "base/loop.h"
 
 struct mg_child_plan {
-    char **argv;   /* ends with NULL; argv[0] is a path, or a name that PATH finds */
-    char **env;    /* the whole environment, "NAME=VALUE"; ends with NULL */
-    int output_fd; /* of its standard output and error; standard input is empty */
+    char **argv;      /* ends with NULL; argv[0] is a path, or a name that PATH finds */
+    char **env;       /* the whole environment, "NAME=VALUE"; ends with NULL */
+    int output_fd;    /* of its standard output and error; below 0: as this process's */
+    int death_signal; /* from the kernel at the end of the thread that started it, however that ends */
+    uid_t user; /* for a root that gives up its rights; 0: as this process, and `group` does not count */
+    gid_t group;
 };
 
 struct mg_child;
 /* Called once, when the process has ended. `signal_number` 0: it exited. */
 typedef void mg_child_fn(void *arg, int exit_code, int signal_number);
 
-/* Starts a process in a session of its own, so that a terminal's Ctrl-C does not reach it. It inherits no
- * other descriptor and no blocked signal. MG_PERMANENT: it could not be started. */
+/* Starts a process in a session of its own, so that a terminal's Ctrl-C does not reach it. Its standard input
+ * is empty. It inherits no other descriptor, and no blocked or ignored signal. Returns when the program has
+ * taken the place of this one, or could not. MG_PERMANENT: it could not be started; MG_TRANSIENT: no memory,
+ * descriptors or processes. */
 enum mg_class mg_child_spawn(struct mg_loop *loop, const struct mg_child_plan *plan, mg_child_fn *fn,
                              void *arg, struct mg_child **ret_child, struct mg_err *err) MG_MUSTCHECK;
-int mg_child_pid(const struct mg_child *child);
+pid_t mg_child_pid(const struct mg_child *child); /* 0: it has ended */
 void mg_child_signal(struct mg_child *child, int signal_number); /* the process alone */
 void mg_child_kill(struct mg_child *child); /* by SIGKILL, with all processes of its group */
 /* Forgets it. A process that still runs goes on. Accepts NULL. */

@@ -1,4 +1,4 @@
-/* The parts of loop.c that the other files on libuv share: loop_child.c and loop_folder.c. */
+/* The parts of loop.c that the other file on libuv, loop_folder.c, shares. */
 #ifndef MG_BASE_LOOP_UV_H
 #define MG_BASE_LOOP_UV_H
 

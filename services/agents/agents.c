@@ -1,31 +1,24 @@
-/* Creates and connects the parts: the folder's timer, the socket of the agents' reports, the HTTP server. */
+/* Creates and connects the parts: the folder's timer, the socket of the agents' notifications, the HTTP
+ * server. */
 #include "agents/agents.h"
 
-#include <errno.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/socket.h>
-#include <sys/un.h>
-#include <unistd.h>
 
 #include "agents/folder.h"
 #include "agents/posts.h"
 #include "agents/scrape.h"
 #include "base/log.h"
+#include "base/notify_socket.h"
 
 /* A changed file counts after one or two of these. */
-#define LOOK_MS          1000
-#define REPORT_MAX_BYTES 4096 /* of sd_notify(3); the agents' own are shorter */
-/* Before others get a turn. */
-#define REPORTS_MAX         64
-#define CONNECT_TIMEOUT_MS  1000 /* to an agent on loopback */
-#define IDLE_CONNECTION_MS  10000
-#define METRICS_MAX_BYTES   (256 * 1024) /* of one agent */
-#define HEADERS_MAX_BYTES   4096
-#define NOTIFY_ADDRESS_SIZE 64
-#define NO_MEMORY           "could not start: no memory"
+#define LOOK_MS            1000
+#define CONNECT_TIMEOUT_MS 1000 /* to an agent on loopback */
+#define IDLE_CONNECTION_MS 10000
+#define METRICS_MAX_BYTES  (256 * 1024) /* of one agent */
+#define HEADERS_MAX_BYTES  4096
+#define NO_MEMORY          "could not start: no memory"
 
 struct mg_agents {
     struct mg_loop *loop;
@@ -33,80 +26,14 @@ struct mg_agents {
     struct mg_metrics *metrics;
     struct mg_posts *posts;
     struct mg_timer *timer;
-    int reports; /* socket */
-    struct mg_watch *watch;
-    char notify_socket[NOTIFY_ADDRESS_SIZE]; /* "@name": an abstract address, so no file is left */
+    struct mg_notify_socket *notify;
     struct mg_http_server *server;
     struct mg_scraper scraper;
 };
 
-/* ---- reports of the agents ---- */
-
-/* The sender, by the kernel's word: any process of this network namespace can reach the address. */
-static pid_t sender_of(struct msghdr *message)
+static void on_notified(void *arg, pid_t sender, const char *text, size_t len)
 {
-    for (struct cmsghdr *part = CMSG_FIRSTHDR(message); part != NULL; part = CMSG_NXTHDR(message, part)) {
-        if (part->cmsg_level == SOL_SOCKET && part->cmsg_type == SCM_CREDENTIALS) {
-            struct ucred sender;
-            memcpy(&sender, CMSG_DATA(part), sizeof(sender));
-            return sender.pid;
-        }
-    }
-    return 0;
-}
-
-static bool report_take(struct mg_agents *agents)
-{
-    char text[REPORT_MAX_BYTES];
-    union {
-        char bytes[CMSG_SPACE(sizeof(struct ucred))];
-        struct cmsghdr alignment;
-    } control;
-    struct iovec part = {.iov_base = text, .iov_len = sizeof(text)};
-    struct msghdr message = {
-        .msg_iov = &part, .msg_iovlen = 1, .msg_control = &control, .msg_controllen = sizeof(control)};
-    ssize_t len = recvmsg(agents->reports, &message, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
-    if (len < 0) {
-        return false;
-    }
-    pid_t sender = sender_of(&message);
-    if (sender > 0) {
-        mg_posts_take(agents->posts, sender, text, (size_t)len);
-    }
-    return true;
-}
-
-static void on_report(void *arg, int events)
-{
-    (void)events;
-    for (int i = 0; i < REPORTS_MAX && report_take(arg); i++) {
-    }
-}
-
-/* The kernel chooses the abstract address (unix(7), autobind). */
-static enum mg_class reports_open(struct mg_agents *agents, struct mg_err *err)
-{
-    struct sockaddr_un address = {.sun_family = AF_UNIX};
-    socklen_t len = sizeof(address.sun_family);
-    int on = 1;
-    agents->reports = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-    bool is_open = agents->reports >= 0 &&
-                   setsockopt(agents->reports, SOL_SOCKET, SO_PASSCRED, &on, sizeof(on)) == 0 &&
-                   bind(agents->reports, (const struct sockaddr *)&address, len) == 0;
-    len = sizeof(address);
-    if (!is_open || getsockname(agents->reports, (struct sockaddr *)&address, &len) != 0) {
-        return mg_err_set(err, MG_TRANSIENT, "could not open a socket for the agents' reports: %s",
-                          strerror(errno));
-    }
-    int name_len = (int)(len - offsetof(struct sockaddr_un, sun_path)) - 1; /* behind the NUL */
-    (void)snprintf(agents->notify_socket, sizeof(agents->notify_socket), "@%.*s", name_len,
-                   address.sun_path + 1);
-    agents->watch = mg_watch_create(agents->loop, agents->reports, on_report, agents);
-    if (agents->watch == NULL) {
-        return mg_err_set(err, MG_TRANSIENT, NO_MEMORY);
-    }
-    mg_watch_set(agents->watch, MG_READABLE);
-    return MG_OK;
+    mg_posts_take(((struct mg_agents *)arg)->posts, sender, text, len);
 }
 
 /* ---- the parts ---- */
@@ -169,7 +96,7 @@ static enum mg_class server_open(struct mg_agents *agents, struct mg_err *err)
 
 static enum mg_class parts_create(struct mg_agents *agents, struct mg_err *err)
 {
-    enum mg_class class = reports_open(agents, err);
+    enum mg_class class = mg_notify_socket_create(agents->loop, on_notified, agents, &agents->notify, err);
     if (class != MG_OK) {
         return class;
     }
@@ -177,7 +104,7 @@ static enum mg_class parts_create(struct mg_agents *agents, struct mg_err *err)
     const struct mg_posts_setup setup = {.loop = agents->loop,
                                          .metrics = agents->metrics,
                                          .options = agents->options,
-                                         .notify_socket = agents->notify_socket,
+                                         .notify_socket = mg_notify_socket_address(agents->notify),
                                          .on_empty = on_empty,
                                          .arg = agents};
     agents->posts = agents->metrics != NULL ? mg_posts_create(&setup) : NULL;
@@ -214,7 +141,6 @@ enum mg_class mg_agents_create(struct mg_loop *loop, const struct mg_agents_opti
     }
     agents->loop = loop;
     agents->options = options;
-    agents->reports = -1;
     enum mg_class class = parts_create(agents, err);
     if (class != MG_OK) {
         mg_agents_destroy(agents);
@@ -233,10 +159,7 @@ void mg_agents_destroy(struct mg_agents *agents)
     mg_http_client_destroy(agents->scraper.client);
     mg_timer_destroy(agents->timer);
     mg_posts_destroy(agents->posts);
-    mg_watch_destroy(agents->watch);
-    if (agents->reports >= 0) {
-        (void)close(agents->reports);
-    }
+    mg_notify_socket_destroy(agents->notify);
     mg_metrics_destroy(agents->metrics);
     free(agents);
 }

@@ -1,5 +1,4 @@
-/* See child.h. fork(2) and not posix_spawn(3): only so can an agent be bound to the life of this process
- * (PR_SET_PDEATHSIG) before it runs. */
+/* See child.h. */
 #include "agents/child.h"
 
 #include <errno.h>
@@ -9,22 +8,17 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/pidfd.h>
-#include <sys/prctl.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/buf.h"
 #include "base/clock.h"
 #include "base/log.h"
 
-#define PROGRAM     "makegood-agent"
-#define PLACE       "{service}"
-#define EXEC_FAILED 127 /* as shells report it */
-#define PORT_WORD   "X_MAKEGOOD_HTTP_PORT="
-#define VALUE_MAX   (64 * 1024) /* of one environment variable */
-#define PAIRS_MAX   512         /* environment variables; a machine has some dozens */
-#define FORCED_MAX  7
+#define PROGRAM    "makegood-agent"
+#define PLACE      "{service}"
+#define VALUE_MAX  (64 * 1024) /* of one environment variable */
+#define PAIRS_MAX  512         /* environment variables; a machine has some dozens */
+#define FORCED_MAX 7
 
 /* ---- environment and words ---- */
 
@@ -136,83 +130,42 @@ static bool program_find(char ret_path[PATH_MAX])
 
 /* ---- the process ---- */
 
-/* In the new process, where only async-signal-safe calls are allowed. */
-static _Noreturn void child_become(const char *program, char *const *words, char *const *environment,
-                                   pid_t parent)
-{
-    sigset_t none;
-    (void)sigemptyset(&none);
-    (void)sigprocmask(SIG_SETMASK, &none, NULL); /* the loop has blocked the signals that it handles */
-    (void)signal(SIGPIPE, SIG_DFL);
-    (void)prctl(PR_SET_PDEATHSIG, SIGTERM);                         /* it drains if this process is killed */
-    (void)close_range(STDERR_FILENO + 1, ~0U, CLOSE_RANGE_CLOEXEC); /* a library may have forgotten one */
-    if (getppid() == parent) {
-        (void)execve(program, words, environment);
-    }
-    _exit(EXEC_FAILED);
-}
-
-static pid_t process_fork(const struct mg_agents_child_setup *setup, const char *program,
-                          char *const *environment)
-{
-    char name[] = PROGRAM, service[] = "--service", config[] = "--config";
-    char *path = strdup(setup->path), *config_path = strdup(setup->agent_config);
-    char *words[] = {name, service, path, config, config_path, NULL};
-    pid_t parent = getpid(), pid = -1;
-    if (setup->agent_config[0] == '\0') {
-        words[3] = NULL;
-    }
-    if (path != NULL && config_path != NULL) {
-        pid = fork();
-    }
-    if (pid == 0) {
-        child_become(program, words, environment, parent);
-    }
-    free(path);
-    free(config_path);
-    return pid;
-}
-
-static void on_handle(void *arg, int events)
+static void on_process_end(void *arg, int exit_code, int signal_number)
 {
     struct mg_agents_child *child = arg;
-    int state = 0;
-    (void)events;
-    if (waitpid(child->pid, &state, WNOHANG) != child->pid) {
-        return;
-    }
-    child->pid = 0;
-    mg_watch_destroy(child->watch);
-    child->watch = NULL;
-    child->on_end(child, WIFEXITED(state) ? WEXITSTATUS(state) : -WTERMSIG(state));
+    mg_child_destroy(child->process);
+    child->process = NULL;
+    child->on_end(child, signal_number != 0 ? -signal_number : exit_code);
 }
 
 static enum mg_class process_start(struct mg_agents_child *child, const struct mg_agents_child_setup *setup,
                                    struct mg_err *err)
 {
-    char program[PATH_MAX];
+    char program[PATH_MAX], service[] = "--service", config[] = "--config";
+    char *path = strdup(setup->path), *config_path = strdup(setup->agent_config);
+    char *words[] = {program,     service, path, setup->agent_config[0] != '\0' ? config : NULL,
+                     config_path, NULL};
     struct pairs pairs;
-    if (!program_find(program)) {
-        return mg_err_set(err, MG_TRANSIENT, "could not find %s: /proc/self/exe: %s", PROGRAM,
-                          strerror(errno));
-    }
+    enum mg_class class = MG_OK;
     environment_make(setup, &pairs);
-    child->pid = pairs.failed ? -1 : process_fork(setup, program, pairs.items);
-    int failed = errno;
+    if (pairs.failed || path == NULL || config_path == NULL) {
+        class = mg_err_set(err, MG_TRANSIENT, "could not start the agent of %s: no memory", setup->name);
+    } else if (!program_find(program)) {
+        class =
+            mg_err_set(err, MG_TRANSIENT, "could not find %s: /proc/self/exe: %s", PROGRAM, strerror(errno));
+    } else {
+        const struct mg_child_plan plan = {
+            .argv = words,
+            .env = pairs.items,
+            .output_fd = -1,
+            .death_signal = SIGTERM, /* it drains if this process is killed */
+        };
+        class = mg_child_spawn(setup->loop, &plan, on_process_end, child, &child->process, err);
+    }
     pairs_finish(&pairs);
-    if (child->pid < 0) {
-        child->pid = 0;
-        return mg_err_set(err, MG_TRANSIENT, "could not start %s for service %s: %s", program, setup->name,
-                          strerror(failed));
-    }
-    child->handle = pidfd_open(child->pid, 0);
-    child->watch = child->handle >= 0 ? mg_watch_create(setup->loop, child->handle, on_handle, child) : NULL;
-    if (child->watch == NULL) {
-        return mg_err_set(err, MG_TRANSIENT, "could not watch the agent of service %s: %s", setup->name,
-                          strerror(errno));
-    }
-    mg_watch_set(child->watch, MG_READABLE);
-    return MG_OK;
+    free(path);
+    free(config_path);
+    return class;
 }
 
 enum mg_class mg_agents_child_start(const struct mg_agents_child_setup *setup,
@@ -225,21 +178,21 @@ enum mg_class mg_agents_child_start(const struct mg_agents_child_setup *setup,
     (void)snprintf(child->name, sizeof(child->name), "%s", setup->name);
     child->on_end = setup->on_end;
     child->arg = setup->arg;
-    child->handle = -1;
     child->begun_ms = child->alive_ms = mg_clock_boot_ms();
     enum mg_class class = process_start(child, setup, err);
     if (class != MG_OK) {
         mg_agents_child_destroy(child);
         return class;
     }
+    child->pid = mg_child_pid(child->process);
     *ret_child = child;
     return MG_OK;
 }
 
 void mg_agents_child_signal(const struct mg_agents_child *child, int number)
 {
-    if (child->pid > 0) {
-        (void)kill(child->pid, number); /* it has not been waited for, so the number is still its own */
+    if (child->process != NULL) {
+        mg_child_signal(child->process, number);
     }
 }
 
@@ -250,37 +203,17 @@ void mg_agents_child_stop(struct mg_agents_child *child, int64_t kill_at_ms)
     mg_agents_child_signal(child, SIGTERM);
 }
 
-static void line_take(struct mg_agents_child *child, const char *line)
-{
-    if (strcmp(line, "READY=1") == 0) {
-        child->has_started = true;
-    } else if (strncmp(line, "STATUS=", 7) == 0) {
-        (void)snprintf(child->status, sizeof(child->status), "%.*s", (int)sizeof(child->status) - 1,
-                       line + 7);
-    } else if (strncmp(line, PORT_WORD, sizeof(PORT_WORD) - 1) == 0) {
-        long port = strtol(line + sizeof(PORT_WORD) - 1, NULL, 10);
-        child->port = port > 0 && port <= UINT16_MAX ? (int)port : 0;
-    }
-}
-
 void mg_agents_child_take(struct mg_agents_child *child, const char *text, size_t len)
 {
-    char line[sizeof(child->status) + 16];
     child->alive_ms = mg_clock_boot_ms();
-    for (const char *at = text, *end = text + len; at < end;) {
-        const char *feed = memchr(at, '\n', (size_t)(end - at));
-        size_t line_len = (size_t)((feed != NULL ? feed : end) - at);
-        (void)snprintf(line, sizeof(line), "%.*s", (int)line_len, at); /* a long status is cut */
-        line_take(child, line);
-        at += line_len + 1;
-    }
+    mg_notified_take(&child->notified, text, len);
 }
 
 bool mg_agents_child_look(struct mg_agents_child *child, int64_t now_ms)
 {
     bool is_silent = now_ms - child->alive_ms > MG_AGENTS_CHILD_SILENCE_MAX_MS;
     bool is_late = child->is_stopping && now_ms >= child->kill_at_ms;
-    if (child->pid == 0 || (!is_late && (child->is_stopping || !is_silent))) {
+    if (child->process == NULL || (!is_late && (child->is_stopping || !is_silent))) {
         return false;
     }
     mg_log(MG_LOG_ERROR,
@@ -295,13 +228,9 @@ void mg_agents_child_destroy(struct mg_agents_child *child)
     if (child == NULL) {
         return;
     }
-    mg_watch_destroy(child->watch);
-    if (child->handle >= 0) {
-        (void)close(child->handle);
-    }
-    if (child->pid > 0) {
-        (void)kill(child->pid, SIGKILL);
-        (void)waitpid(child->pid, NULL, 0); /* at once, after SIGKILL */
+    if (child->process != NULL) {
+        mg_child_kill(child->process);
+        mg_child_destroy(child->process);
     }
     free(child);
 }

@@ -13,6 +13,8 @@
 
 #include "base/err.h"
 #include "base/loop.h"
+#include "base/loop_child.h"
+#include "base/notify_socket.h"
 #include "core/model.h"
 
 /* An agent whose loop has not turned for this long is killed; it reports twice as often as needed. As
@@ -21,16 +23,13 @@
 
 struct mg_agents_child {
     TAILQ_ENTRY(mg_agents_child) entry;
-    char name[MG_NAME_MAX + 1]; /* of the service */
-    void *arg;                  /* for the callback */
-    pid_t pid;
-    int handle; /* pidfd */
-    struct mg_watch *watch;
+    char name[MG_NAME_MAX + 1];                                   /* of the service */
+    void *arg;                                                    /* for the callback */
+    pid_t pid;                                                    /* also after its end */
+    struct mg_child *process;                                     /* NULL: it has ended */
     void (*on_end)(struct mg_agents_child *child, int exit_code); /* negative: the signal that ended it */
-    bool has_started;                                             /* its loop runs */
+    struct mg_notified notified;                                  /* its port is on loopback */
     bool is_stopping;
-    int port;           /* of its HTTP server, on loopback; 0: not known yet */
-    char status[256];   /* "ready", "not ready: …"; "" until the first report */
     int64_t begun_ms;   /* boot clock */
     int64_t alive_ms;   /* of its last report */
     int64_t kill_at_ms; /* while it stops */
@@ -48,7 +47,7 @@ struct mg_agents_child_setup {
     void *arg;
 };
 
-/* MG_TRANSIENT: no memory, descriptors or processes. */
+/* MG_TRANSIENT: no memory, descriptors or processes. MG_PERMANENT: the program cannot be run. */
 enum mg_class mg_agents_child_start(const struct mg_agents_child_setup *setup,
                                     struct mg_agents_child **ret_child, struct mg_err *err) MG_MUSTCHECK;
 void mg_agents_child_signal(const struct mg_agents_child *child, int number);

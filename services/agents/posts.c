@@ -57,7 +57,7 @@ struct mg_posts {
 
 static bool is_ready(const struct mg_agents_child *child)
 {
-    return child != NULL && strncmp(child->status, "ready", 5) == 0;
+    return child != NULL && mg_notified_is_ready(&child->notified);
 }
 
 /* ---- processes ---- */
@@ -179,7 +179,7 @@ static void post_on_end(struct mg_agents_child *child, int exit_code)
 
 static void post_take_over(struct post *post)
 {
-    if (post->coming == NULL || !post->coming->has_started ||
+    if (post->coming == NULL || !post->coming->notified.has_started ||
         (is_ready(post->serving) && !is_ready(post->coming))) {
         return;
     }
@@ -429,7 +429,7 @@ void mg_posts_reload(struct mg_posts *posts)
             mg_agents_child_signal(post->serving, SIGHUP);
         }
         /* Before its loop runs, a signal would end it. It has not read its files yet, or just now. */
-        if (post->coming != NULL && post->coming->has_started) {
+        if (post->coming != NULL && post->coming->notified.has_started) {
             mg_agents_child_signal(post->coming, SIGHUP);
         }
     }
@@ -472,8 +472,9 @@ bool mg_posts_are_ready(const struct mg_posts *posts, char *ret_reason, size_t s
         } else if (post->is_refused) {
             note(ret_reason, size, post->name, "its agent has refused its configuration (see its log)");
         } else if (!has_agent) {
-            bool is_known = post->serving != NULL && post->serving->status[0] != '\0';
-            note(ret_reason, size, post->name, is_known ? post->serving->status : "no agent runs yet");
+            bool is_known = post->serving != NULL && post->serving->notified.status[0] != '\0';
+            note(ret_reason, size, post->name,
+                 is_known ? post->serving->notified.status : "no agent runs yet");
         }
     }
     if (posts->is_folder_lost) {

@@ -96,10 +96,10 @@ static void part_begin(void *arg, const struct mg_agents_child *child)
     struct part *part = &scrape->parts[scrape->count];
     char url[64];
     struct mg_err err;
-    if (child->port == 0 || scrape->count == MG_AGENTS_MAX) {
+    if (child->notified.port == 0 || scrape->count == MG_AGENTS_MAX) {
         return;
     }
-    (void)snprintf(url, sizeof(url), "http://127.0.0.1:%d/metrics", child->port);
+    (void)snprintf(url, sizeof(url), "http://127.0.0.1:%d/metrics", child->notified.port);
     (void)snprintf(part->agent, sizeof(part->agent), "%s", child->name);
     part->scrape = scrape;
     const struct mg_http_request request = {.method = "GET", .url = url, .timeout_ms = AGENT_TIMEOUT_MS};

@@ -123,11 +123,13 @@ static enum mg_class parts_make(struct mg_dev *dev, struct mg_err *err)
                                              .report = mg_dev_print_line,
                                              .changed = mg_dev_on_news,
                                              .arg = dev};
-    dev->parts = mg_parts_create(&options);
+    enum mg_class class = mg_parts_create(&options, &dev->parts, err);
+    if (class != MG_OK) {
+        return class;
+    }
     dev->patience = mg_timer_create(dev->loop, mg_dev_on_patience_end, dev);
-    return dev->parts != NULL && dev->patience != NULL
-               ? mg_state_folder(&dev->state, "logs", false, err)
-               : mg_err_set(err, MG_TRANSIENT, "could not start: no memory");
+    return dev->patience != NULL ? mg_state_folder(&dev->state, "logs", false, err)
+                                 : mg_err_set(err, MG_TRANSIENT, "could not start: no memory");
 }
 
 static enum mg_class prepare(struct mg_dev *dev, struct mg_err *err)

@@ -13,8 +13,8 @@
 #include "base/buf.h"
 #include "base/clock.h"
 #include "base/loop_child.h"
+#include "base/notify_socket.h"
 #include "part_log.h"
-#include "part_notify.h"
 
 #define PARTS_MAX 80 /* an agent for each of 64 services, and all others */
 #define WORDS_MAX 48
@@ -36,11 +36,13 @@ struct mg_part {
     enum mg_part_rank rank;
     enum mg_part_sign sign;
     int end_signal;
+    uid_t user;
+    gid_t group;
     char *words[WORDS_MAX + 1], *env[ENV_MAX];
     int word_count, env_count;
     bool is_short_of_memory;
     struct mg_child *child; /* NULL: it does not run */
-    struct mg_part_notify *notify;
+    struct mg_notified notified;
     struct mg_timer *restart;
     int64_t started_at_ms;
     int restarts; /* since it was steady */
@@ -50,24 +52,32 @@ struct mg_part {
 struct mg_parts {
     struct mg_parts_options options;
     struct mg_arena *texts;
+    struct mg_notify_socket *notify;
     struct mg_part *items[PARTS_MAX];
     int count;
     bool is_ending;
 };
 
-struct mg_parts *mg_parts_create(const struct mg_parts_options *options)
+static void on_notified(void *arg, pid_t sender, const char *text, size_t len);
+
+enum mg_class mg_parts_create(const struct mg_parts_options *options, struct mg_parts **ret_parts,
+                              struct mg_err *err)
 {
     struct mg_parts *parts = calloc(1, sizeof(*parts));
     if (parts == NULL) {
-        return NULL;
+        return mg_err_set(err, MG_TRANSIENT, "could not start: no memory");
     }
     parts->options = *options;
     parts->texts = mg_arena_create(TEXTS_MAX);
-    if (parts->texts == NULL) {
-        free(parts);
-        return NULL;
+    enum mg_class class =
+        parts->texts != NULL ? mg_notify_socket_create(options->loop, on_notified, parts, &parts->notify, err)
+                             : mg_err_set(err, MG_TRANSIENT, "could not start: no memory");
+    if (class != MG_OK) {
+        mg_parts_destroy(parts);
+        return class;
     }
-    return parts;
+    *ret_parts = parts;
+    return MG_OK;
 }
 
 void mg_parts_destroy(struct mg_parts *parts)
@@ -77,10 +87,10 @@ void mg_parts_destroy(struct mg_parts *parts)
     }
     for (int i = 0; i < parts->count; i++) {
         mg_child_destroy(parts->items[i]->child);
-        mg_part_notify_destroy(parts->items[i]->notify);
         mg_timer_destroy(parts->items[i]->restart);
         free(parts->items[i]);
     }
+    mg_notify_socket_destroy(parts->notify);
     mg_arena_destroy(parts->texts);
     free(parts);
 }
@@ -157,6 +167,12 @@ void mg_part_env(struct mg_part *part, const char *format, ...)
     va_end(args);
 }
 
+void mg_part_user(struct mg_part *part, uid_t user, gid_t group)
+{
+    part->user = user;
+    part->group = group;
+}
+
 /* ---- running ---- */
 
 /* Variables that would give a part options, servers or a service manager that are not this command's. */
@@ -179,21 +195,18 @@ static bool is_own(const struct mg_part *part, const char *variable)
 }
 
 /* The part's own variables, and those of this process; NULL: no memory. The caller frees the array. */
-static char **env_make(const struct mg_part *part, char *notify)
+static char **env_make(const struct mg_part *part)
 {
     size_t count = 0, used = 0;
     while (environ[count] != NULL) {
         count++;
     }
-    char **all = calloc(count + ENV_MAX + 2, sizeof(*all));
+    char **all = calloc(count + ENV_MAX + 1, sizeof(*all));
     if (all == NULL) {
         return NULL;
     }
     for (int i = 0; i < part->env_count; i++) {
         all[used++] = part->env[i];
-    }
-    if (notify != NULL) {
-        all[used++] = notify;
     }
     for (size_t i = 0; i < count; i++) {
         if (!is_foreign(environ[i]) && !is_own(part, environ[i])) {
@@ -210,9 +223,16 @@ static void ready_set(struct mg_part *part, bool is_ready)
     changed(part);
 }
 
-static void on_notified(void *arg, bool is_ready)
+static void on_notified(void *arg, pid_t sender, const char *text, size_t len)
 {
-    ready_set(arg, is_ready);
+    struct mg_parts *parts = arg;
+    for (int i = 0; i < parts->count; i++) {
+        struct mg_part *part = parts->items[i];
+        if (part->sign == MG_PART_NOTIFIES && part->child != NULL && mg_child_pid(part->child) == sender) {
+            mg_notified_take(&part->notified, text, len);
+            ready_set(part, mg_notified_is_ready(&part->notified));
+        }
+    }
 }
 
 static const char *end_write(int exit_code, int signal_number, char *ret_text, size_t size)
@@ -268,14 +288,20 @@ static void on_ended(void *arg, int exit_code, int signal_number)
 
 static enum mg_class part_spawn(struct mg_part *part, bool is_first, struct mg_err *err)
 {
-    char **env = env_make(part, part->notify != NULL ? mg_part_notify_env(part->notify) : NULL);
+    char **env = env_make(part);
     int log = mg_part_log_open(part->parts->options.logs, part->name, is_first);
     enum mg_class class = MG_OK;
     if (env == NULL || log < 0 || part->is_short_of_memory) {
         class = mg_err_set(err, MG_PERMANENT, "could not start %s: %s", part->name,
                            log < 0 ? "its log cannot be written" : "no memory");
     } else {
-        const struct mg_child_plan plan = {.argv = part->words, .env = env, .output_fd = log};
+        const struct mg_child_plan plan = {.argv = part->words,
+                                           .env = env,
+                                           .output_fd = log,
+                                           .death_signal = part->end_signal,
+                                           .user = part->user,
+                                           .group = part->group};
+        part->notified = (struct mg_notified){0};
         part->started_at_ms = mg_clock_boot_ms();
         class = mg_child_spawn(part->parts->options.loop, &plan, on_ended, part, &part->child, err);
     }
@@ -301,10 +327,7 @@ enum mg_class mg_part_start(struct mg_part *part, enum mg_part_sign sign, struct
 {
     part->sign = sign;
     if (sign == MG_PART_NOTIFIES) {
-        part->notify = mg_part_notify_create(part->parts->options.loop, on_notified, part);
-        if (part->notify == NULL) {
-            return mg_err_set(err, MG_TRANSIENT, "could not start %s: no memory or descriptors", part->name);
-        }
+        mg_part_env(part, "NOTIFY_SOCKET=%s", mg_notify_socket_address(part->parts->notify));
     }
     return part_spawn(part, true, err);
 }
@@ -323,8 +346,7 @@ const char *mg_parts_unready(const struct mg_parts *parts, const char **ret_reas
 {
     for (int i = 0; i < parts->count; i++) {
         if (!parts->items[i]->is_ready) {
-            *ret_reason =
-                parts->items[i]->notify != NULL ? mg_part_notify_status(parts->items[i]->notify) : "";
+            *ret_reason = parts->items[i]->notified.status;
             return parts->items[i]->name;
         }
     }

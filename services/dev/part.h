@@ -11,6 +11,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 #include "base/err.h"
 #include "base/loop.h"
@@ -35,15 +36,19 @@ struct mg_parts_options {
     void *arg;
 };
 
-struct mg_parts *mg_parts_create(const struct mg_parts_options *options); /* NULL: no memory */
+/* MG_TRANSIENT: no memory or descriptors. */
+enum mg_class mg_parts_create(const struct mg_parts_options *options, struct mg_parts **ret_parts,
+                              struct mg_err *err) MG_MUSTCHECK;
 /* Forgets all of them. Those that still run go on. Accepts NULL. */
 void mg_parts_destroy(struct mg_parts *parts);
 
-/* NULL: no memory, or too many. `end_signal` asks the process to end. */
+/* NULL: no memory, or too many. `end_signal` asks the process to end. The kernel sends it if this process is
+ * killed. */
 struct mg_part *mg_part_add(struct mg_parts *parts, const char *name, enum mg_part_rank rank, int end_signal);
 /* A word of its command, or "NAME=VALUE" of its environment. Without memory the start fails. */
 void mg_part_word(struct mg_part *part, const char *format, ...) MG_PRINTF(2, 3);
 void mg_part_env(struct mg_part *part, const char *format, ...) MG_PRINTF(2, 3);
+void mg_part_user(struct mg_part *part, uid_t user, gid_t group); /* instead of root */
 
 /* How its readiness is known. */
 enum mg_part_sign {

@@ -77,23 +77,19 @@ static enum mg_class folder_make(const struct mg_state *state, struct mg_err *er
     return class == MG_OK ? give(path, err) : class;
 }
 
-/* The command's first words: another account for root, and its end if this process is killed. */
-static void words_begin(struct mg_part *part, const char *death_signal)
+/* Without the account, PostgreSQL itself refuses to run as root. */
+static void part_give(struct mg_part *part)
 {
-    mg_part_word(part, "setpriv");
-    mg_part_word(part, "--pdeathsig=%s", death_signal);
-    if (is_root()) {
-        mg_part_word(part, "--reuid=" ACCOUNT);
-        mg_part_word(part, "--regid=" ACCOUNT);
-        mg_part_word(part, "--clear-groups");
+    const struct passwd *account = is_root() ? getpwnam(ACCOUNT) : NULL;
+    if (account != NULL) {
+        mg_part_user(part, account->pw_uid, account->pw_gid);
     }
-    mg_part_word(part, "--");
 }
 
 static void postgres_words(struct mg_part *part, const struct mg_servers *servers, const char *folder,
                            int port)
 {
-    words_begin(part, "INT");
+    part_give(part);
     mg_part_word(part, "%s/postgres", servers->postgres_bin);
     mg_part_word(part, "-D");
     mg_part_word(part, "%s/data", folder);
@@ -109,7 +105,7 @@ static void initdb_words(struct mg_part *part, const struct mg_servers *servers,
 {
     /* A shell, because a folder of an earlier attempt is in the way; its paths are arguments, not its text.
      */
-    words_begin(part, "TERM");
+    part_give(part);
     mg_part_word(part, "sh");
     mg_part_word(part, "-c");
     mg_part_word(part,

@@ -20,9 +20,6 @@ static struct mg_part *part_make(struct mg_dev *dev, const char *name, const cha
     if (part == NULL) {
         return NULL;
     }
-    mg_part_word(part, "setpriv");
-    mg_part_word(part, "--pdeathsig=TERM"); /* ends it if this process is killed */
-    mg_part_word(part, "--");
     mg_part_word(part, "%s/%s", dev->options->programs, program);
     option_env(part, "AMQP_URL", dev->broker.url);
     option_env(part, "AMQP_CA_FILE", dev->broker.tls.ca_file);

@@ -67,9 +67,6 @@ static struct mg_part *epmd_make(const struct mg_servers *servers, struct mg_par
 {
     struct mg_part *epmd = mg_part_add(parts, "epmd", MG_PART_REGISTER, SIGTERM);
     if (epmd != NULL) {
-        mg_part_word(epmd, "setpriv");
-        mg_part_word(epmd, "--pdeathsig=TERM");
-        mg_part_word(epmd, "--");
         mg_part_word(epmd, "%s", servers->epmd);
         mg_part_word(epmd, "-port");
         mg_part_word(epmd, "%d", port);
@@ -106,9 +103,6 @@ enum mg_class mg_rabbit_prepare(struct mg_servers *servers, const struct mg_stat
         return mg_err_set(err, MG_TRANSIENT, "could not start RabbitMQ: no memory");
     }
     rabbit_env(servers->rabbit, folder, port, dist_port, epmd_port);
-    mg_part_word(servers->rabbit, "setpriv");
-    mg_part_word(servers->rabbit, "--pdeathsig=TERM");
-    mg_part_word(servers->rabbit, "--");
     mg_part_word(servers->rabbit, "%s", servers->rabbit_bin);
     /* guest is RabbitMQ's own user, for connections from this machine only. */
     (void)snprintf(servers->amqp_url, sizeof(servers->amqp_url), "amqp://guest:guest@127.0.0.1:%d/", port);

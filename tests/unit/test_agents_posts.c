@@ -28,6 +28,9 @@ static int empty_count;
 
 #define FIRST_PID 1000000000 /* of no process: Linux has at most 4194304 */
 
+static struct mg_child {
+    int index;
+} processes[64];
 static struct mg_agents_child *started[64]; /* in the order of their starts; NULL: destroyed */
 static int start_count;
 static bool starts_fail;
@@ -35,7 +38,7 @@ static bool starts_fail;
 int64_t __wrap_mg_clock_boot_ms(void);
 enum mg_class __wrap_mg_agents_child_start(const struct mg_agents_child_setup *setup,
                                            struct mg_agents_child **ret_child, struct mg_err *err);
-int __wrap_kill(pid_t pid, int number);
+void __wrap_mg_child_signal(struct mg_child *process, int number);
 void __wrap_mg_agents_child_destroy(struct mg_agents_child *child);
 
 int64_t __wrap_mg_clock_boot_ms(void)
@@ -54,6 +57,8 @@ enum mg_class __wrap_mg_agents_child_start(const struct mg_agents_child_setup *s
     (void)snprintf(child->name, sizeof(child->name), "%s", setup->name);
     child->on_end = setup->on_end;
     child->arg = setup->arg;
+    processes[start_count].index = start_count;
+    child->process = &processes[start_count];
     child->pid = FIRST_PID + start_count;
     child->begun_ms = child->alive_ms = now_ms;
     started[start_count++] = child;
@@ -63,11 +68,9 @@ enum mg_class __wrap_mg_agents_child_start(const struct mg_agents_child_setup *s
 
 static int signals[64]; /* the last one to each process */
 
-int __wrap_kill(pid_t pid, int number)
+void __wrap_mg_child_signal(struct mg_child *process, int number)
 {
-    ck_assert_int_ge(pid, FIRST_PID);
-    signals[pid - FIRST_PID] = number;
-    return 0;
+    signals[process->index] = number;
 }
 
 void __wrap_mg_agents_child_destroy(struct mg_agents_child *child)

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -110,7 +111,8 @@ static enum mg_class spawn(struct mg_command *command, const char *const *words,
         mg_arena_destroy(arena);
         return mg_err_set(err, MG_TRANSIENT, "could not read the command's output: %s", strerror(errno));
     }
-    const struct mg_child_plan plan = {.argv = argv, .env = env, .output_fd = ends[1]};
+    const struct mg_child_plan plan = {
+        .argv = argv, .env = env, .output_fd = ends[1], .death_signal = SIGKILL};
     command->output = ends[0];
     command->watch = mg_watch_create(command->loop, ends[0], on_output, command);
     enum mg_class class =
