@@ -50,7 +50,7 @@ class Remote:
         self.process = Process(f"remote-{service}",
                                [cluster.bin / "makegood-sample-remote", "--service", service, "--listen",
                                 f"127.0.0.1:{self.port}", "--ledger", self.ledger],
-                               cluster.scratch / f"remote-{service}.log", outlives=cluster.outlives)
+                               cluster.scratch / f"remote-{service}.log")
 
     def start(self):
         self.process.start()
@@ -112,7 +112,7 @@ class Cluster:
     database has its schema already."""
 
     def __init__(self, scratch, build, dsn, url, schedulers=2, agents=2, supervisors=2, services=SERVICES,
-                 workflows=SAMPLE / "workflows", options=None, edit_service=None, env=None, outlives=False, source=REPOSITORY,
+                 workflows=SAMPLE / "workflows", options=None, edit_service=None, env=None, source=REPOSITORY,
                  access=None, is_migrated=False):
         self.scratch = pathlib.Path(scratch)
         self.bin = self.migrations = None
@@ -124,7 +124,6 @@ class Cluster:
         self.options = options or {}
         self.edit_service = edit_service or (lambda name, definition: definition)
         self.env = env or {}
-        self.outlives = outlives
         self.is_migrated = is_migrated
         self.successors = 0
         self.remotes = {name: Remote(self, name) for name in self.services if name in SERVICES}
@@ -189,7 +188,7 @@ class Cluster:
         user = name.rsplit("-", 1)[0]  # agent-payment-1 is one of those that agent-payment is for
         env = {**self.env, **self.env_of(user, None if kind == "agent" else kind)}  # an agent has no role
         argv = [self.bin / f"makegood-{kind}", *words, "--http", f"127.0.0.1:{port}", *self.options.get(kind, ())]
-        return Process(name, argv, self.scratch / f"{name}.log", env=env, http_port=port, outlives=self.outlives)
+        return Process(name, argv, self.scratch / f"{name}.log", env=env, http_port=port)
 
     def make_agent(self, service, number):
         return self.make("agent", f"agent-{service}-{number}", "--service", self.service_file(service))
@@ -206,8 +205,7 @@ class Cluster:
         own = {role: secrets.token_urlsafe(24) for role in ("operator", "reader")}
         write_tokens(tokens, [(role, role, token) for role, token in own.items()])
         argv = [self.bin / "makegood", "console", "--listen", f"127.0.0.1:{port}", "--tokens-file", tokens]
-        console = Process("console", argv, self.scratch / "console.log", env={**self.env, **self.tool_env}, http_port=port,
-                          outlives=self.outlives)
+        console = Process("console", argv, self.scratch / "console.log", env={**self.env, **self.tool_env}, http_port=port)
         return console.start().wait_ready(), *own.values()
 
     def start(self):

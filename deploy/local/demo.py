@@ -18,7 +18,7 @@ import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
 
-from local import cluster, orders, processes, servers, verdict  # noqa: E402
+from local import cluster, keep, orders, processes, servers, verdict  # noqa: E402
 
 VICTIMS = ("agent", "scheduler", "supervisor", "broker", "database")
 KILL_COMPLETE_WITHIN = "10m"  # an order that waited for a step's complete-by would miss AFTER_KILL_S by far
@@ -65,9 +65,9 @@ class Demo:
         print("starting PostgreSQL, RabbitMQ, the services and the sample remotes", file=sys.stderr)
         build = cluster.build_folder()
         print(f"using the build in {build}", file=sys.stderr)
-        self.servers = servers.Servers(self.scratch, outlives=options.keep).start()
+        self.servers = servers.Servers(self.scratch).start()
         self.cluster = cluster.Cluster(self.scratch, build, self.servers.postgres.dsn, self.servers.rabbit.url,
-                                       agents=options.agents, workflows=self.workflows(), outlives=options.keep)
+                                       agents=options.agents, workflows=self.workflows())
         if options.kill == "broker":
             self.cluster.prepare()
             self.servers.rabbit.settle()
@@ -241,36 +241,22 @@ class Demo:
             given = [text.strip() for text in story.splitlines() if text.strip().startswith("output")]
             print(f"{processed.order_id} ({processed.kind.name}) gives back: {' '.join(given)}\n")
 
-    def leave_running(self):
-        """For --keep: how to talk to it, and how to end it."""
-        console, token, reader_token = self.cluster.start_console()
-        stop = self.scratch / "stop"
-        pids = [str(process.pid) for process in processes.Process.started if process.is_running()]
-        stop.write_text("#!/bin/sh\n# Ends what this demo started and removes its folder.\nkill "
-                        f"{' '.join(reversed(pids))}\nfor pid in {' '.join(pids)}; do\n"
-                        "    while kill -0 \"$pid\" 2>/dev/null; do tail --pid=\"$pid\" -f /dev/null; done\ndone\n"
-                        f"rm -rf '{self.scratch}'\n", encoding="utf-8")
-        stop.chmod(0o755)
-        for process in list(processes.Process.started):
-            process.forget()
-        exports = "\n".join(f"  export {name}={value}" for name, value in self.cluster.tool_env.items())
-        print(f"\nit is left running. To talk to it:\n{exports}\n"
-              f"  PATH=$PATH:{self.cluster.bin}\n  makegood order list\n"
-              f"or in a browser: http://127.0.0.1:{console.http_port}\n  token: {token}\n  token to read only: {reader_token}\n"
-              f"logs are in {self.scratch}\nto end it: {stop}")
-
 
 def parse(words):
     parser = argparse.ArgumentParser(prog="deploy/demo", description="Shows Makegood at work on this machine.")
     parser.add_argument("--orders", type=int, metavar="N", help="how many orders to post, of all kinds (200; with --kill 300)")
     parser.add_argument("--file", metavar="FILE.jsonl", help="post these submissions instead, one a line; all should be processed")
-    parser.add_argument("--agents", type=int, default=2, metavar="N", help="agents of each service (2)")
+    parser.add_argument("--agents", type=int, metavar="N", help="agents of each service (2)")
     parser.add_argument("--kill", choices=VICTIMS, help="kill -9 one in the middle of the run and start it again")
-    parser.add_argument("--keep", action="store_true", help="leave it running and say how to talk to it")
+    parser.add_argument("--keep", action="store_true", help="run it under makegood dev, with gateway and console, until Ctrl-C")
     parser.add_argument("--json", action="store_true", help="the last line is one JSON object")
     options = parser.parse_args(words)
+    if options.keep and (options.kill or options.agents or options.json):
+        parser.error("--keep goes with --orders or --file only")
     if options.orders is None:
         options.orders = 300 if options.kill else 200
+    if options.agents is None:
+        options.agents = 2
     if options.orders < 1 or options.agents < 1:
         parser.error("--orders and --agents take numbers from 1 up")
     return options
@@ -280,12 +266,14 @@ def main(words):
     options = parse(words)
     processes.end_on_signals()
     began = time.monotonic()
-    demo, kept, wrong = None, False, []
+    demo, wrong = None, []
     summary = {"ok": False}
     try:
         lines = orders.file_lines(options.file) if options.file else orders.mixed_lines(options.orders)
         if not lines:
             raise processes.Failure(f"{options.file}: there are no submissions in it")
+        if options.keep:
+            return keep.run(lines)
         demo = Demo(options)
         demo.start()
         posted = time.monotonic()
@@ -297,9 +285,6 @@ def main(words):
                    "meant": dict(collections.Counter(line.kind.meant for line in lines)), "wrong": len(wrong),
                    "ledger": numbers, "killed": options.kill, "seconds_after_kill": demo.after_kill_s,
                    "seconds": round(took, 3)}
-        if options.keep:
-            demo.leave_running()
-            kept = True
         print(f"\n{'all is as it should be' if not wrong else f'{len(wrong)} things are wrong'}: {len(lines)} orders in "
               f"{took:.1f} s, {time.monotonic() - began:.1f} s with starting")
     except (processes.Failure, OSError) as failure:
@@ -307,7 +292,7 @@ def main(words):
         summary["error"] = str(failure)
         wrong = [str(failure)]
     finally:
-        if demo is not None and not kept:
+        if demo is not None:
             if demo.cluster is not None and not wrong:
                 demo.cluster.stop()
             processes.end_all()

@@ -102,6 +102,11 @@ def descendants(pid):
     return found
 
 
+def end_with_parent():
+    """In a new process: it is asked to end when the thread that started it dies."""
+    libc.prctl(PR_SET_PDEATHSIG, signal.SIGTERM)
+
+
 def plain_environment():
     """This program's environment without what would configure the services or libpq behind our back."""
     return {name: value for name, value in os.environ.items()
@@ -113,7 +118,7 @@ class Process:
 
     started = []  # in order of their starts; ended in reverse
 
-    def __init__(self, name, argv, log_path, env=None, user=None, cwd=None, http_port=None, outlives=False):
+    def __init__(self, name, argv, log_path, env=None, user=None, cwd=None, http_port=None):
         self.name = name
         self.argv = [str(word) for word in argv]
         self.log_path = str(log_path)
@@ -121,7 +126,6 @@ class Process:
         self.user = user
         self.cwd = cwd
         self.http_port = http_port
-        self.outlives = outlives  # True: it may live on when this program dies
         self.popen = None
         self.was_in_leak_check = False  # the last wait_end found it stuck there
 
@@ -134,10 +138,6 @@ class Process:
 
     def start(self):
         """Starts it; from the main thread only, because the death of the starting thread would end it."""
-        def with_parent():
-            if not self.outlives:
-                libc.prctl(PR_SET_PDEATHSIG, signal.SIGTERM)
-
         who = {}
         if self.user is not None:
             who = {"user": self.user, "group": self.user, "extra_groups": []}
@@ -145,7 +145,7 @@ class Process:
         environment.update(self.env or {})
         with open(self.log_path, "ab") as log:
             self.popen = subprocess.Popen(self.argv, stdin=subprocess.DEVNULL, stdout=log, stderr=log, env=environment,
-                                          cwd=self.cwd, start_new_session=True, preexec_fn=with_parent, **who)
+                                          cwd=self.cwd, start_new_session=True, preexec_fn=end_with_parent, **who)
         if self not in Process.started:
             Process.started.append(self)
         return self
@@ -195,11 +195,6 @@ class Process:
     def terminate(self):
         self.ask_to_end()
         return self.wait_end()
-
-    def forget(self):
-        """Leaves it running when this program ends."""
-        if self in Process.started:
-            Process.started.remove(self)
 
     def tail(self, lines=15):
         try:

@@ -61,7 +61,7 @@ class Certificates:
 class Postgres:
     """A cluster of its own in `folder`; killed and started again, it recovers as after a power failure."""
 
-    def __init__(self, folder, outlives=False, tls=None):
+    def __init__(self, folder, tls=None):
         self.folder = pathlib.Path(folder)
         self.tls = tls  # Certificates with one for "server": it speaks TLS, too
         self.bin = newest("/usr/lib/postgresql/*/bin", "PostgreSQL's server programs")
@@ -70,7 +70,6 @@ class Postgres:
         self.password = secrets.token_hex(12)
         # postgres refuses to run as root; its own account exists wherever the package is installed.
         self.user = "postgres" if os.geteuid() == 0 else None
-        self.outlives = outlives
         self.process = None
 
     @property
@@ -124,7 +123,7 @@ class Postgres:
             settings.update(ssl="on", ssl_cert_file=self.folder / "server.crt", ssl_key_file=self.folder / "server.key")
         self.set(settings)
         self.process = Process("postgres", [self.bin / "postgres", "-D", self.data], self.folder.parent / "postgres.log",
-                               user=self.user, cwd="/", outlives=self.outlives)
+                               user=self.user, cwd="/")
 
     def set(self, settings):
         """Writes {name: value} down. They count from the next start or reload on."""
@@ -197,7 +196,7 @@ class Rabbit:
     `first`, a node that is started already, it has that one's epmd and cookie, and may join it. The register of a cluster is
     RabbitMQ 3's Mnesia, which asks no majority: each node goes on without the other. (With Khepri one of two would not.)"""
 
-    def __init__(self, folder, outlives=False, tls=None, first=None):
+    def __init__(self, folder, tls=None, first=None):
         self.folder = pathlib.Path(folder)
         self.first = first
         self.tls = tls  # Certificates with one for "server": it listens with TLS, too, and wants a certificate of clients
@@ -206,7 +205,6 @@ class Rabbit:
         self.port, self.dist_port = free_port(), free_port()
         self.epmd_port = free_port() if first is None else first.epmd_port
         self.node = f"makegood-{self.port}@localhost"
-        self.outlives = outlives
         self.epmd = None
         self.process = None
 
@@ -269,14 +267,13 @@ class Rabbit:
         logs = self.folder.parent
         self.epmd = self.first.epmd if self.first is not None else self.make_epmd(logs / "epmd.log")
         name = "rabbitmq" if self.first is None else f"rabbitmq-{self.port}"
-        self.process = Process(name, [self.sbin / "rabbitmq-server"], logs / f"{name}.log", env=self.env, cwd="/",
-                               outlives=self.outlives)
+        self.process = Process(name, [self.sbin / "rabbitmq-server"], logs / f"{name}.log", env=self.env, cwd="/")
 
     def make_epmd(self, log):
         epmd = shutil.which("epmd", path=os.environ.get("PATH", "") + ":/usr/bin:/usr/sbin")
         if epmd is None:
             raise Failure("could not find epmd; deploy/local/install installs it with rabbitmq-server")
-        return Process("epmd", [epmd, "-port", self.epmd_port, "-address", "127.0.0.1"], log, outlives=self.outlives)
+        return Process("epmd", [epmd, "-port", self.epmd_port, "-address", "127.0.0.1"], log)
 
     @property
     def cookie(self):
@@ -406,11 +403,11 @@ def connects(port):
 class Servers:
     """The two of them, started together in `scratch`."""
 
-    def __init__(self, scratch, outlives=False, tls=False):
+    def __init__(self, scratch, tls=False):
         scratch = pathlib.Path(scratch)
         self.tls = Certificates(scratch / "tls") if tls else None
-        self.postgres = Postgres(scratch / "postgres", outlives, self.tls)
-        self.rabbit = Rabbit(scratch / "rabbit", outlives, self.tls)
+        self.postgres = Postgres(scratch / "postgres", self.tls)
+        self.rabbit = Rabbit(scratch / "rabbit", self.tls)
 
     def start(self):
         if self.tls is not None:

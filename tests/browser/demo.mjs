@@ -1,4 +1,4 @@
-// The system behind the console: the output of deploy/demo --keep, the operator's tool, the sample remotes.
+// The system behind the console: deploy/demo --keep, by the operator's tool and the sample remotes.
 import assert from "node:assert/strict";
 import {execFile} from "node:child_process";
 import {readFileSync} from "node:fs";
@@ -7,22 +7,13 @@ const SOON_MS = 120000; // a wait ends in failure after this time
 const AGAIN_MS = 100;
 const NOT_FOUND = 3; // makegood's exit code
 
-const printed = readFileSync(process.env.MAKEGOOD_BROWSER_DEMO, "utf8");
-function told(pattern) {
-  const found = printed.match(pattern);
-  assert(found, `deploy/demo --keep printed nothing like ${pattern}`);
-  return found[1];
-}
-
-export const address = told(/in a browser: (\S+)/);
-export const tokens = {operator: told(/token: (\S+)/), reader: told(/token to read only: (\S+)/)};
-const scratch = told(/logs are in (\S+)/), bin = told(/PATH=\$PATH:(\S+)/);
-const environment = Object.fromEntries([...printed.matchAll(/export (\w+)=(\S+)/g)].map(([, name, value]) => [name, value]));
+export const address = process.env.MAKEGOOD_BROWSER_ADDRESS;
+export const tokens = {operator: process.env.MAKEGOOD_BROWSER_OPERATOR, reader: process.env.MAKEGOOD_BROWSER_READER};
 
 /** Returns the output of `makegood WORDS`. */
 export function tool(words, stdin = "") {
   return new Promise((resolve, reject) => {
-    const child = execFile(`${bin}/makegood`, words, {env: {...process.env, ...environment}, maxBuffer: 64 << 20},
+    const child = execFile("makegood", words, {maxBuffer: 64 << 20},
       (error, stdout, stderr) => (error ? reject(Object.assign(error, {message: `makegood ${words.join(" ")}: ${stderr}`})) : resolve(stdout)));
     child.stdin.on("error", () => {}); // the exit code reports a tool that ends without reading its input
     child.stdin.end(stdin);
@@ -64,7 +55,7 @@ export const ended = (ids, state) => until(`${ids.length} orders are ${state}`, 
 
 /** Sets a sample remote's behaviour for all orders; "order": each order's own. */
 export async function behave(service, mode) {
-  const {url} = JSON.parse(readFileSync(`${scratch}/service-${service}.json`, "utf8"));
+  const {url} = JSON.parse(readFileSync(`${process.env.MAKEGOOD_BROWSER_SERVICES}/service-${service}.json`, "utf8"));
   const answer = await fetch(`${url}/switches/${service}`, {method: "PUT", body: JSON.stringify({mode, count: -1})});
   assert.equal(answer.status, 200, `${service} does not become ${mode}`);
 }
