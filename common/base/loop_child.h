@@ -26,7 +26,7 @@ typedef void mg_child_fn(void *arg, int exit_code, int signal_number);
  * descriptors or processes. */
 enum mg_class mg_child_spawn(struct mg_loop *loop, const struct mg_child_plan *plan, mg_child_fn *fn,
                              void *arg, struct mg_child **ret_child, struct mg_err *err) MG_MUSTCHECK;
-pid_t mg_child_pid(const struct mg_child *child); /* 0: it has ended */
+pid_t mg_child_pid(const struct mg_child *child);                /* 0: it has ended */
 void mg_child_signal(struct mg_child *child, int signal_number); /* the process alone */
 void mg_child_kill(struct mg_child *child); /* by SIGKILL, with all processes of its group */
 /* Forgets it. A process that still runs goes on. Accepts NULL. */
