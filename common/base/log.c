@@ -37,7 +37,8 @@
 /* The process has one stderr, hence one state, opened once, before there is a second thread. */
 static struct {
     char service[NAME_SIZE], instance[NAME_SIZE];
-    enum mg_log_level level;
+    _Atomic enum mg_log_level level;
+    _Atomic(mg_log_sink_fn *) sink; /* NULL: stderr */
     int fd;
     bool is_open, is_own_fd, is_socket, is_text;
     atomic_bool is_torn; /* the last line went out in part: end it before the next */
@@ -47,6 +48,14 @@ static struct {
 static const char *const LEVELS[] = {
     [MG_LOG_DEBUG] = "debug", [MG_LOG_INFO] = "info", [MG_LOG_WARN] = "warn", [MG_LOG_ERROR] = "error"};
 #define LEVEL_COUNT (sizeof(LEVELS) / sizeof(LEVELS[0]))
+
+enum form { FORM_JSON, FORM_TERMINAL, FORM_SINK };
+
+/* A line that is being built. */
+struct line {
+    struct mg_json_writer json; /* its buffer holds the line, whatever its form */
+    enum form form;
+};
 
 static void copy_name(char *ret_name, const char *name)
 {
@@ -85,11 +94,17 @@ static void open_stream(void)
     log_state.is_own_fd = true;
 }
 
+void mg_log_sink_set(mg_log_sink_fn *sink, enum mg_log_level level)
+{
+    atomic_store(&log_state.sink, sink);
+    atomic_store(&log_state.level, level);
+}
+
 void mg_log_open(const char *service, const char *instance, enum mg_log_level level)
 {
     copy_name(log_state.service, service);
     copy_name(log_state.instance, instance);
-    log_state.level = level;
+    atomic_store(&log_state.level, level);
     log_state.is_torn = false;
     log_state.is_open = true;
     open_stream();
@@ -129,68 +144,73 @@ static void append_quoted(struct mg_buf *line, struct mg_slice text)
     }
 }
 
-static void append_value(struct mg_buf *line, struct mg_slice text)
+static void append_value(struct line *line, struct mg_slice text)
 {
-    if (log_state.is_text && is_bare(text)) {
-        mg_buf_append_slice(line, text);
+    if (line->form != FORM_JSON && is_bare(text)) {
+        mg_buf_append_slice(line->json.buf, text);
     } else {
-        append_quoted(line, text);
+        append_quoted(line->json.buf, text);
     }
 }
 
-static void append_field(struct mg_json_writer *json, const struct mg_log_field *field, size_t text_max)
+static void append_field(struct line *line, const struct mg_log_field *field, size_t text_max)
 {
-    struct mg_buf *line = json->buf;
-
-    if (log_state.is_text) {
-        mg_buf_printf(line, " %s=", field->key);
+    if (line->form != FORM_JSON) {
+        mg_buf_printf(line->json.buf, " %s=", field->key);
     } else {
-        mg_json_name(json, field->key);
+        mg_json_name(&line->json, field->key);
     }
     if (field->text) {
         append_value(line, (struct mg_slice){field->text, strnlen(field->text, text_max)});
     } else {
-        mg_buf_printf(line, "%" PRId64, field->number);
+        mg_buf_printf(line->json.buf, "%" PRId64, field->number);
     }
 }
 
 /* Appends the whole field if it fits, else its beginning, else nothing. False: a part was left out. */
-static bool try_field(struct mg_json_writer *json, const struct mg_log_field *field)
+static bool try_field(struct line *line, const struct mg_log_field *field)
 {
-    struct mg_buf *line = json->buf;
-    size_t start = line->len;
+    struct mg_buf *text = line->json.buf;
+    size_t start = text->len;
 
-    append_field(json, field, line->max);
-    bool is_whole = !line->failed && (!field->text || strnlen(field->text, line->max) < line->max);
-    for (int i = 0; line->failed && i < 2; i++) {
-        line->len = start;
-        line->failed = false;
+    append_field(line, field, text->max);
+    bool is_whole = !text->failed && (!field->text || strnlen(field->text, text->max) < text->max);
+    for (int i = 0; text->failed && i < 2; i++) {
+        text->len = start;
+        text->failed = false;
         if (i == 0) {
-            append_field(json, field, VALUE_CUT);
+            append_field(line, field, VALUE_CUT);
         }
     }
-    if (line->data) {
-        line->data[line->len] = '\0';
+    if (text->data) {
+        text->data[text->len] = '\0';
     }
     return is_whole;
 }
 
-static bool append_start(struct mg_json_writer *json, enum mg_log_level level, const char *message)
+/* A sentence: escaped, since it may quote external text, and without quotes around it. */
+static void append_sentence(struct mg_buf *text, const char *message)
 {
-    struct mg_buf *line = json->buf;
+    size_t start = text->len;
+    append_quoted(text, (struct mg_slice){message, strnlen(message, LINE_MAX_SIZE / 8)});
+    if (!text->failed) {
+        memmove(text->data + start, text->data + start + 1, text->len - start - 1);
+        text->len -= 2;
+        text->data[text->len] = '\0';
+    }
+}
+
+static bool append_start(struct line *line, enum mg_log_level level, const char *message)
+{
+    struct mg_json_writer *json = &line->json;
     char time[MG_TIME_TEXT_SIZE];
     mg_time_format(mg_clock_wall_ms(), time);
 
-    if (log_state.is_text) {
-        /* The time of day is enough on a terminal. The message is a constant, but may quote external text. */
-        mg_buf_printf(line, "%.12s %-5s ", time + 11, LEVELS[level]);
-        size_t start = line->len;
-        append_quoted(line, (struct mg_slice){message, strnlen(message, LINE_MAX_SIZE / 8)});
-        if (!line->failed) { /* quotes off: a sentence needs none */
-            memmove(line->data + start, line->data + start + 1, line->len - start - 1);
-            line->len -= 2;
-            line->data[line->len] = '\0';
-        }
+    if (line->form == FORM_TERMINAL) { /* the time of day is enough there */
+        mg_buf_printf(json->buf, "%.12s %-5s ", time + 11, LEVELS[level]);
+    }
+    if (line->form != FORM_JSON) {
+        append_sentence(json->buf, message);
     } else {
         mg_json_object_begin(json);
         mg_json_member_word(json, "ts", time);
@@ -199,20 +219,41 @@ static bool append_start(struct mg_json_writer *json, enum mg_log_level level, c
         mg_json_member_string(json, "instance", log_state.instance);
         mg_json_member_text(json, "message", (struct mg_slice){message, strnlen(message, LINE_MAX_SIZE / 8)});
     }
-    return !line->failed;
+    return !json->buf->failed;
 }
 
-static void append_end(struct mg_json_writer *json, bool is_whole)
+static void append_end(struct line *line, bool is_whole)
 {
-    if (log_state.is_text) {
-        mg_buf_append_text(json->buf, is_whole ? "\n" : " …\n");
-        return;
+    if (line->form == FORM_JSON && !is_whole) {
+        mg_json_member_bool(&line->json, "cut", true);
+    } else if (!is_whole) {
+        mg_buf_append_text(line->json.buf, " …");
     }
-    if (!is_whole) {
-        mg_json_member_bool(json, "cut", true);
+    if (line->form == FORM_JSON) {
+        mg_json_object_end(&line->json);
     }
-    mg_json_object_end(json);
-    mg_buf_append_text(json->buf, "\n");
+    if (line->form != FORM_SINK) {
+        mg_buf_append_text(line->json.buf, "\n");
+    }
+}
+
+/* Builds the whole line, with room for its end. False: not even its beginning has room. */
+static bool line_build(struct line *line, enum mg_log_level level, const char *message,
+                       const struct mg_log_field *fields)
+{
+    bool is_whole = true;
+    if (!append_start(line, level, message)) {
+        return false;
+    }
+    for (const struct mg_log_field *field = fields; field && field->key; field++) {
+        if (!try_field(line, field)) {
+            is_whole = false;
+        }
+    }
+    line->json.buf->max += LINE_END_SIZE;
+    line->json.buf->capacity += LINE_END_SIZE;
+    append_end(line, is_whole);
+    return !line->json.buf->failed;
 }
 
 /* One attempt; true if the whole line is written. */
@@ -235,39 +276,37 @@ static bool write_line(const char *line, size_t len)
     return written == (ssize_t)len;
 }
 
-void mg_log_write(enum mg_log_level level, const char *message, const struct mg_log_field *fields)
+/* True: the whole line is on stderr. */
+static bool line_out(struct line *line, enum mg_log_level level, const char *message,
+                     const struct mg_log_field *fields)
 {
-    char memory[PIPE_BUF + 1]; /* no allocation: an out-of-memory line needs to be written, too */
-    struct mg_buf line = {.data = memory, .capacity = LINE_MAX_SIZE + 1, .max = LINE_MAX_SIZE};
-    struct mg_json_writer json = mg_json_compact(&line);
-    bool is_whole = true;
-    int saved_errno = errno; /* a log call during error handling must not change errno */
-
-    assert(level <= MG_LOG_ERROR && message);
-    if (level < log_state.level) {
-        return;
-    }
+    struct mg_buf *text = line->json.buf;
     if (!log_state.is_open) {
         open_stream();
         log_state.is_open = true;
     }
-
+    line->form = log_state.is_text ? FORM_TERMINAL : FORM_JSON;
     if (log_state.is_torn) {
-        mg_buf_append_text(&line, "\n");
+        mg_buf_append_text(text, "\n");
     }
-    bool is_written = false;
-    if (append_start(&json, level, message)) {
-        for (const struct mg_log_field *field = fields; field && field->key; field++) {
-            if (!try_field(&json, field)) {
-                is_whole = false;
-            }
-        }
-        line.max += LINE_END_SIZE;
-        line.capacity += LINE_END_SIZE;
-        append_end(&json, is_whole);
-        is_written = !line.failed && write_line(line.data, line.len);
+    return line_build(line, level, message, fields) && write_line(text->data, text->len);
+}
+
+void mg_log_write(enum mg_log_level level, const char *message, const struct mg_log_field *fields)
+{
+    char memory[PIPE_BUF + 1]; /* no allocation: an out-of-memory line needs to be written, too */
+    struct mg_buf text = {.data = memory, .capacity = LINE_MAX_SIZE + 1, .max = LINE_MAX_SIZE};
+    struct line line = {.json = mg_json_compact(&text), .form = FORM_SINK};
+    mg_log_sink_fn *sink = atomic_load(&log_state.sink);
+    int saved_errno = errno; /* a log call during error handling must not change errno */
+
+    assert(level <= MG_LOG_ERROR && message);
+    if (level < atomic_load(&log_state.level)) {
+        return;
     }
-    if (!is_written) {
+    if (sink != NULL && line_build(&line, level, message, fields)) {
+        sink(level, text.data);
+    } else if (sink != NULL || !line_out(&line, level, message, fields)) {
         atomic_fetch_add_explicit(&log_state.dropped, 1, memory_order_relaxed);
     }
     errno = saved_errno;

@@ -23,7 +23,14 @@ struct mg_log_field {
 #define MG_LOG_NUMBER(key, value) ((struct mg_log_field){(key), NULL, (int64_t)(value)})
 #define MG_LOG_NONE               ((struct mg_log_field){NULL, NULL, 0}) /* a line without fields */
 
+/* A line without a line end, of fewer than PIPE_BUF bytes, as text without time and level. Each thread that
+ * logs calls it, with lines of its own. */
+typedef void mg_log_sink_fn(enum mg_log_level level, const char *text);
+
 void mg_log_open(const char *service, const char *instance, enum mg_log_level level);
+/* From now on the lines of this level and above go to the sink; NULL: to stderr. After mg_log_open, from any
+ * thread. */
+void mg_log_sink_set(mg_log_sink_fn *sink, enum mg_log_level level);
 bool mg_log_level_parse(const char *text, enum mg_log_level *ret_level);
 /* mg_log(MG_LOG_INFO, "order accepted", MG_LOG_TEXT("order_id", id), MG_LOG_NUMBER("version", v)); */
 #define mg_log(level, message, ...)                                                                          \

@@ -4,6 +4,7 @@ import itertools
 import pathlib
 import sys
 import time
+from typing import Any
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "proto" / "clients" / "python"))
 import makegood.agent as library  # noqa: E402  pylint: disable=wrong-import-position
@@ -11,26 +12,29 @@ from makegood import Absent, Agent, Done  # noqa: E402  pylint: disable=wrong-im
 
 URL, RULE = sys.argv[1:3]
 numbers = itertools.count(1)
-done = set()
+done: set[str] = set()
 
 
-def act(request):
+def act(request: library.Request) -> library.Outcome:
     done.add(request.idempotency_key)
     return Done({"number": next(numbers) if RULE == "repeat" else 1})
 
 
-def take_back(request):
-    return Done() if request.do_key in done and not done.discard(request.do_key) else Absent()
+def take_back(request: library.Request) -> library.Outcome:
+    if request.do_key not in done:
+        return Absent()
+    done.remove(request.do_key)
+    return Done()
 
 
-def find(request):
+def find(request: library.Request) -> library.Outcome:
     return Done() if request.do_key in done and RULE != "verify" else Absent()
 
 
 class Careless(library.Request):
     """Reads what it should refuse."""
 
-    def __init__(self, body, service):
+    def __init__(self, body: bytes, service: str) -> None:
         message = library.read_json(body)
         if RULE == "foreign" and isinstance(message, dict):
             service = message.get("service", service)
@@ -42,7 +46,7 @@ class Careless(library.Request):
 class Hasty(library.Job):
     """Judges time by the machine's clock, or not at all."""
 
-    def judge(self, clock):
+    def judge(self, clock: library.Clock) -> str:
         if RULE == "late":
             self.request.until = library.boot_s() + 5
             return "in time"
@@ -52,7 +56,7 @@ class Hasty(library.Job):
         return super().judge(clock)
 
 
-def is_readable(body):
+def is_readable(body: bytes) -> bool:
     try:
         return "order_id" in library.read_json(body)
     except ValueError:
@@ -60,13 +64,13 @@ def is_readable(body):
 
 
 class Wrong(Agent):
-    def _on_delivery(self, is_high, channel, method, properties, body):
+    def _on_delivery(self, is_high: bool, channel: Any, method: Any, properties: Any, body: bytes) -> None:
         if RULE == "unreadable" and not is_readable(body):
             channel.basic_ack(method.delivery_tag)
         elif not (RULE == "high" and is_high):
             super()._on_delivery(is_high, channel, method, properties, body)
 
-    def _admit(self, job):
+    def _admit(self, job: library.Job) -> None:
         if RULE == "redelivered":
             job.may_still_act = False
         if RULE == "at_most_once":
@@ -76,7 +80,7 @@ class Wrong(Agent):
         else:
             super()._admit(job)
 
-    def _on_control(self, channel, method, properties, body):
+    def _on_control(self, channel: Any, method: Any, properties: Any, body: bytes) -> None:
         control = library.read_json(body)
         if RULE == "pause":
             control["paused"] = False
@@ -86,7 +90,7 @@ class Wrong(Agent):
             control.pop("shares", None)
         super()._on_control(channel, method, properties, library.write_json(control).encode())
 
-    def _report(self):
+    def _report(self) -> None:
         control = self._control
         if RULE == "settings":
             self._control = {**control, "version": 0}
@@ -95,10 +99,10 @@ class Wrong(Agent):
         self._control = control
 
 
-library.Request, library.Job = Careless, Hasty
+library.Request, library.Job = Careless, Hasty  # type: ignore[misc]
 agent = Wrong("parcels", url=URL, do=act, undo=take_back, verify=find)
 if RULE == "replies":
     publish = agent._link.publish
-    agent._link.publish = lambda *words, type, **properties: publish(  # pylint: disable=redefined-builtin
+    agent._link.publish = lambda *words, type, **properties: publish(  # type: ignore[assignment]  # pylint: disable=redefined-builtin
         *words, type="answer" if type == "reply" else type, **properties)
 agent.run()

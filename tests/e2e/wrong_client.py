@@ -4,6 +4,7 @@ import pathlib
 import sys
 import threading
 import uuid
+from typing import Any, Callable, Iterator
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "proto" / "clients" / "python"))
 import makegood.client as library  # noqa: E402  pylint: disable=wrong-import-position
@@ -17,20 +18,20 @@ MEMBERS = {"v", "order_id", "seq", "status", "at", "step", "reason", "output", "
 class Properties:
     """Those of a message that is taken for an own one."""
 
-    def __init__(self, correlation_id):
+    def __init__(self, correlation_id: str):
         self.correlation_id = correlation_id
 
 
 class Link(library.Link):
     """Publishes as it should not."""
 
-    def publish(self, exchange, routing_key, body, on_settled, **properties):
+    def publish(self, exchange: str, routing_key: str, body: str, on_settled: Callable[[str], None], **properties: Any) -> None:
         if RULE == "reply_to":
             properties["reply_to"] = "nowhere"
         if RULE in ("form", "persistent", "mandatory"):
             publish = self.channel.basic_publish
 
-            def wrong(exchange, routing_key, body, properties, mandatory):
+            def wrong(exchange: str, routing_key: str, body: bytes, properties: Any, mandatory: bool) -> None:
                 if RULE == "form":
                     properties.content_type = "text/plain"
                 elif RULE == "persistent":
@@ -46,7 +47,7 @@ class Link(library.Link):
             self._waiting.popitem()
             self.loop.call_later(0, lambda: on_settled("confirmed"))
 
-    def _on_channel(self, channel):
+    def _on_channel(self, channel: Any) -> None:
         if RULE == "confirms":
             channel.confirm_delivery = lambda _on_confirm, callback: self.loop.call_later(0, lambda: callback(None))
         super()._on_channel(channel)
@@ -55,11 +56,11 @@ class Link(library.Link):
 class Wrong(Client):
     was_up = False
 
-    def __init__(self, url, client=""):
-        library.Link = Link
+    def __init__(self, url: str, client: str = ""):
+        library.Link = Link  # type: ignore[misc]
         super().__init__(url, client)
 
-    def statuses(self, order_id, timeout):
+    def statuses(self, order_id: str, timeout: float) -> Iterator[dict[str, Any]]:
         if RULE == "order":  # as they come
             order, count = self._orders[order_id], 0
             while count == 0 or status["status"] not in library.ENDS:
@@ -70,22 +71,24 @@ class Wrong(Client):
         else:
             yield from super().statuses(order_id, timeout)
 
-    def _consume(self, queue):
-        is_kept = {"confirm_lost": lambda order: order.by_seq or not self.was_up, "cut": lambda order: not order.is_taken}.get(RULE, lambda order: True)
+    def _is_kept(self, order: library._Order) -> bool:
+        return not (RULE == "confirm_lost" and self.was_up and not order.by_seq or RULE == "cut" and order.is_taken)
+
+    def _consume(self, queue: str) -> None:
         with self._changed:
-            known, self._orders = self._orders, {name: order for name, order in self._orders.items() if is_kept(order)}
+            known, self._orders = self._orders, {name: order for name, order in self._orders.items() if self._is_kept(order)}
         super()._consume(queue)
         self._orders, self.was_up = known, True
 
-    def _post(self, order):
+    def _post(self, order: library._Order) -> None:
         super()._post(order)
         if RULE == "same_bytes" and self._queue:
             order.body += " "
 
-    def _on_posted(self, order, outcome):
+    def _on_posted(self, order: library._Order, outcome: str) -> None:
         super()._on_posted(order, "confirmed" if outcome == RULE else outcome)
 
-    def _on_message(self, channel, method, properties, body):
+    def _on_message(self, channel: Any, method: Any, properties: Any, body: bytes) -> None:
         if RULE == "unreadable":
             library.read_json(body)["status"]  # pylint: disable=expression-not-assigned
         try:

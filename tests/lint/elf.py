@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""elf.py BUILD-FOLDER: builds the executables as for a release, and checks that they are hardened.
+"""elf.py BUILD-FOLDER: builds executables and C library as for a release, and checks that they are hardened.
 
 A flag can be lost on its way: another compiler, a build type, a library linked by hand. No other test would detect that.
 common/hardening.cmake requests the flags; this program checks the result of compiler and linker.
@@ -14,6 +14,7 @@ import sys
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 EXECUTABLES = ("makegood", "makegood-scheduler", "makegood-agent", "makegood-supervisor", "makegood-sample-remote")
+LIBRARY = "lib/libmakegood.so"
 CET = ("IBT", "SHSTK")  # branch targets and return addresses checked by the processor (x86-64)
 
 
@@ -44,16 +45,16 @@ def has_cet(path):
 
 
 def look(path):
-    """The faults of one executable."""
+    """The faults of one executable, or of the library."""
     header, segments = run("readelf", "-W", "-h", path), run("readelf", "-W", "-l", path)
     dynamic, relocations = run("readelf", "-W", "-d", path), run("readelf", "-W", "-r", path)
-    symbols = list(dynamic_symbols(path))
+    symbols, is_library = list(dynamic_symbols(path)), path.suffix == ".so"
     names = {name for name, _, _, _ in symbols}
     flags = " ".join(re.findall(r"\((?:FLAGS|FLAGS_1)\)\s+(.*)", dynamic))
     copied = {int(address, 16) for address in re.findall(r"^(\w+).*_COPY\s", relocations, re.M)}
     stack = re.search(r"GNU_STACK.*", segments)
     wrong = {
-        "is not position independent (PIE)": not re.search(r"Type:\s+DYN", header) or "PIE" not in flags,
+        "is not position independent (PIE)": not re.search(r"Type:\s+DYN", header) or (not is_library and "PIE" not in flags),
         "has no GNU_RELRO segment": "GNU_RELRO" not in segments,
         "does not bind at start (BIND_NOW)": "NOW" not in flags.split(),
         "has an executable stack": stack is None or re.search(r"\sRWE?\s", stack.group()).group().strip() != "RW",
@@ -64,7 +65,7 @@ def look(path):
         "has no fortified calls": not any(re.fullmatch(r"__\w+_chk", name) and "stack" not in name for name in names),
     }
     findings = [text for text, is_so in wrong.items() if is_so]
-    for name, address, kind, is_defined in symbols:
+    for name, address, kind, is_defined in () if is_library else symbols:  # library.py compares the library's with its header
         if is_defined and (kind == "FUNC" or address not in copied):  # a library's variable, under each of its names, is copied here
             findings.append(f"exports {name}, which nobody outside uses")
     return findings
@@ -92,7 +93,8 @@ def main(words):
         return 2
     folder = pathlib.Path(words[0])
     build(folder)
-    findings = [f"{name} {text}" for name in EXECUTABLES for text in look(folder / "bin" / name)] + check_cet(folder)
+    paths = [*(f"bin/{name}" for name in EXECUTABLES), LIBRARY]
+    findings = [f"{path} {text}" for path in paths for text in look(folder / path)] + check_cet(folder)
     for finding in findings:
         print(finding)
     return 1 if findings else 0

@@ -97,8 +97,8 @@ def sources(*patterns):
     return found
 
 
-def run(words):
-    done = subprocess.run(words, cwd=ROOT, capture_output=True, text=True, check=False)
+def run(words, folder=ROOT):
+    done = subprocess.run(words, cwd=folder, capture_output=True, text=True, check=False)
     return done.returncode, done.stdout + done.stderr
 
 
@@ -374,6 +374,14 @@ def check_python(_build):
             if re.search(r"\btime\.sleep\(", line) and "POLL_S" not in line:
                 findings.append(f"{name}:{number}: sleeping where a condition could be awaited")
     return findings
+
+
+def check_types(build):
+    """Checks the Python library, and the programs that change its inner parts: a rename there breaks tests of the long part only."""
+    programs = [ROOT / "tests/e2e" / name for name in ("wrong_agent.py", "wrong_client.py")]
+    code, text = run(["mypy", "--strict", "--implicit-reexport", "--ignore-missing-imports", "--disable-error-code=func-returns-value",
+                      "--no-error-summary", f"--cache-dir={build}/mypy", "makegood", *programs], ROOT / "proto/clients/python")
+    return [text] if code else []
 
 
 def main(words):

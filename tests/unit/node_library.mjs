@@ -118,6 +118,37 @@ test("the words of an answer are cleaned and checked", () => {
   assert.throws(() => Transient({retryAfterS: -1}), TypeError);
 });
 
+/** The reply of an agent after one call of its handler. */
+async function answered(handler) {
+  const now = Date.now(), moment = (ms) => new Date(now + ms).toISOString(), agent = new Agent("bank", {url, do: handler, log});
+  const request = {v: 1, order_id: "o-1", step: "pay", service: "bank", attempt: 1, kind: "do", idempotency_key: "k", do_key: "k",
+    sent_at: moment(0), complete_by: moment(DEADLINE_S * 1000), request: {method: "POST", path: "/"}};
+  const started = new Promise((resolve) => { broker.report = resolve; }), running = agent.run();
+  await started;
+  Object.assign(broker, {answers: ["confirmed"], posts: []});
+  broker.consumers["agent.bank.requests"]({fields: {exchange: "makegood.requests"}, properties: {}, content: Buffer.from(JSON.stringify(request))});
+  await posted(1);
+  agent.stop();
+  assert.equal(await running, true);
+  return broker.posts[0];
+}
+
+const failing = () => { throw new Error("no text"); };
+
+// Would catch: an agent that a wrong answer of a handler ends; a request without a reply.
+test("each value that a handler throws or returns is answered", {timeout: DEADLINE_S * 1000}, async () => {
+  const thrown = [undefined, null, Symbol("s"), Object.create(null), {toString: failing}, {get stack() { return failing(); }}, {stack: {toString: failing}},
+    new Proxy({}, {get: failing})];
+  const changed = () => Object.assign(Permanent("sold_out"), {text: Symbol("s"), executed: "perhaps"});
+  const wrong = [...thrown.map((value) => () => { throw value; }), () => Promise.reject(thrown[4]), () => undefined, changed,
+    () => Done({toJSON: failing}), () => Object.create(Outcome.prototype), () => ({then: failing})];
+  for (const handler of wrong) {
+    const {outcome, executed, error} = await answered(handler);
+    assert.deepEqual([outcome, executed, error.code, typeof error.text], ["transient", "maybe", "exception", "string"]);
+  }
+  assert.equal((await answered(() => Done({n: 1}))).result.n, 1);
+});
+
 /** The first report of an agent that starts. */
 async function reported() {
   const agent = new Agent("bank", {url, do: Done, log}), report = new Promise((resolve) => { broker.report = resolve; });

@@ -32,7 +32,9 @@ PAYLOAD = {"n": 1}
 class Broker:
     """Stands for the link: `answers` are the outcomes of the posts to come. "cut" is a connection that breaks before the confirm."""
 
-    def __init__(self, _url, on_up, on_down):
+    fault = ""
+
+    def __init__(self, _url, _ssl_context, on_up, on_down):
         self.loop = self.channel = self
         self.answers, self.posts = [], []
         self._on_up, self._on_down, self._calls = on_up, on_down, queue.SimpleQueue()
@@ -120,6 +122,15 @@ class Posts(unittest.TestCase):
         self.settle("refused")
         self.assertEqual(self.submit(), "o-1")
 
+    def test_names_that_are_equal_as_text_are_refused(self):
+        """Would catch: a submission with a name twice, which schedulers refuse."""
+        for payload in ({1: "a", "1": "b"}, {"lines": [{None: 1, "None": 2}]}):
+            with self.assertRaisesRegex(ValueError, "a name occurs twice"):
+                self.client.submit("w", payload)
+        self.broker.answers = ["confirmed"]
+        self.client.submit("w", {1: {1: "a"}, "2": {1: "b"}})
+        self.assertIn('"payload":{"1":{"1":"a"},"2":{"1":"b"}}', self.broker.posts[0])
+
     def test_a_refusal_of_the_only_post_is_one(self):
         """Would catch: a refused order that is reported as unknown, or that stays in hand."""
         for answer in ("refused", "returned"):
@@ -186,6 +197,7 @@ class Replies(unittest.TestCase):
             raise Silent
 
         for wrong in (lambda: None, lambda: "done", Absent, changed, failing, lambda: Done({"a": "a\0b"}), lambda: Done({"\ud800": 1}),
+                      lambda: Done([{1: "a", "1": "b"}]),
                       lambda: Done(float("nan")), lambda: Done(object()), lambda: Permanent("x", executed=True),
                       lambda: Transient(retry_after="30"), lambda: Transient(retry_after=-1), lambda: Transient(float("nan")),
                       lambda: Outcome("good", "yes")):

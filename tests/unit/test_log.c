@@ -239,6 +239,38 @@ START_TEST(a_terminal_gets_readable_text_without_control_characters)
 }
 END_TEST
 
+static char sunk[PIPE_BUF];
+static enum mg_log_level sunk_level;
+
+static void sink(enum mg_log_level level, const char *text)
+{
+    ck_assert_uint_lt(strlen(text), sizeof(sunk));
+    memcpy(sunk, text, strlen(text) + 1);
+    sunk_level = level;
+}
+
+/* Catches: a line for a program that has a line end, is in two places, or is none of its level. */
+START_TEST(a_sink_gets_one_line_without_its_end)
+{
+    static char value[PIPE_BUF];
+    memset(value, 'x', sizeof(value) - 1);
+    mg_log_sink_set(sink, MG_LOG_WARN);
+    mg_log(MG_LOG_WARN, "order \"7\"\nwaits", MG_LOG_TEXT("reason", "a b"), MG_LOG_NUMBER("attempt", -3));
+    ck_assert_str_eq(sunk, "order \\\"7\\\"\\nwaits reason=\"a b\" attempt=-3");
+    ck_assert_int_eq(sunk_level, MG_LOG_WARN);
+    mg_log(MG_LOG_INFO, "less", MG_LOG_NONE);
+    ck_assert_ptr_null(strstr(sunk, "less"));
+    mg_log(MG_LOG_ERROR, "long", MG_LOG_TEXT("value", value));
+    ck_assert_int_eq(strncmp(sunk, "long value=xxx", 14), 0);
+    ck_assert_str_eq(sunk + strlen(sunk) - strlen("x …"), "x …");
+    ck_assert_str_eq(read_line(ends[0]), "");
+    mg_log_sink_set(NULL, MG_LOG_INFO);
+    mg_log(MG_LOG_INFO, "back", MG_LOG_NONE);
+    ck_assert_ptr_nonnull(strstr(read_line(ends[0]), "\"back\"}\n"));
+    ck_assert_ptr_null(strstr(sunk, "back"));
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("log");
@@ -254,6 +286,7 @@ int main(void)
     tcase_add_test(tests, a_full_socket_drops_lines_and_counts_them);
     tcase_add_test(tests, a_file_is_written_where_it_stands);
     tcase_add_test(tests, a_terminal_gets_readable_text_without_control_characters);
+    tcase_add_test(tests, a_sink_gets_one_line_without_its_end);
     suite_add_tcase(suite, tests);
     return run_suite(suite);
 }

@@ -47,6 +47,23 @@ struct mg_error {
     char text[MG_ERROR_TEXT_SIZE]; /* for people: the operation, its object and the reason */
 };
 
+/* ---- log ---- */
+
+enum mg_severity { MG_SEVERITY_DEBUG, MG_SEVERITY_INFO, MG_SEVERITY_WARNING, MG_SEVERITY_ERROR };
+
+/*
+ * Takes one line of the log: readable text without time, severity and line end, of fewer than 4,096 bytes. It
+ * belongs to the library, and is valid during the call. The thread that logs makes the call: a client's own,
+ * that of mg_agent_run, or a caller's; at any time one of them. It must not block, since connections and
+ * deadlines wait for it, and it calls no function of the library.
+ */
+typedef void mg_log_fn(void *arg, enum mg_severity severity, const char *line);
+
+/* Passes the lines of `least` and above to `log`, for all clients and agents of the process. NULL: warnings
+ * and errors go to standard error as JSON, as without this call. When it returns, no call of the function
+ * before is under way, and its `arg` may be freed. */
+MG_API void mg_log_redirect(mg_log_fn *log, void *arg, enum mg_severity least);
+
 /* ---- client ---- */
 
 #define MG_CLIENT_ORDER_ID_SIZE 65 /* the longest order id, and NUL */

@@ -21,6 +21,15 @@ const SIGNALS = ["SIGTERM", "SIGINT"];
 
 let agents = 0; // of this thread: an operator's limit is shared by instances
 
+/** A thrown value as text. It may have none, and its own code may fail. */
+function textOf(thrown, isWithStack) {
+  try {
+    return String((isWithStack && thrown?.stack) || thrown);
+  } catch {
+    return `a thrown ${typeof thrown} without text`;
+  }
+}
+
 const after = (seconds, function_) => { setTimeout(function_, seconds * 1000); };
 
 export class Agent {
@@ -237,10 +246,11 @@ export class Agent {
       if (!(outcome instanceof Outcome) || (outcome.outcome === "absent" && request.kind === "do")) {
         throw new TypeError(`a handler of ${request.kind} returned ${outcome?.outcome ?? typeof outcome}`);
       }
+      outcome = new Outcome(outcome.outcome, outcome.executed, outcome); // checks it, since it may have been changed
       job.result = writeResult(outcome.result);
     } catch (error) { // whatever it is, the service may have acted
-      this.#log.warn(`the handler failed for ${job.name}: ${error?.stack ?? error}`);
-      outcome = Transient({code: "exception", text: String(error)});
+      this.#log.warn(`the handler failed for ${job.name}: ${textOf(error, true)}`);
+      outcome = Transient({code: "exception", text: textOf(error, false)});
     }
     this.#running--;
     this.#answer(job, outcome);

@@ -5,6 +5,7 @@
  * Would catch: an answer that proves more than it may, a result that no reply holds, a second answer that
  * replaces the first, and a handler that outlives its agent and takes memory with it.
  */
+#include <sched.h>
 #include <semaphore.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,6 +16,7 @@
 
 #include "../suite.h"
 #include "base/clock.h"
+#include "base/log.h"
 #include "handling.h"
 
 #define RESULT_MAX_BYTES 64
@@ -344,6 +346,64 @@ START_TEST(a_wrong_call_is_an_error)
 }
 END_TEST
 
+#define LOGGERS        4
+#define LINES_A_LOGGER 25
+
+static int lines, lines_at_once, warnings; /* without a lock of its own: calls come one at a time */
+
+static void line_count(void *arg, enum mg_severity severity, const char *line)
+{
+    ck_assert_int_eq(++lines_at_once, 1);
+    ck_assert_ptr_eq(arg, &lines);
+    ck_assert_str_eq(line, "a line");
+    lines++;
+    warnings += severity == MG_SEVERITY_WARNING;
+    (void)sched_yield();
+    lines_at_once--;
+}
+
+static void *lines_log(void *arg)
+{
+    for (int i = 0; i < LINES_A_LOGGER; i++) {
+        mg_log(MG_LOG_WARN, "a line", MG_LOG_NONE);
+        mg_log(MG_LOG_INFO, "a line", MG_LOG_NONE);
+        mg_log(MG_LOG_DEBUG, "a line", MG_LOG_NONE);
+    }
+    return arg;
+}
+
+/* Would catch: a function of the program's that two threads enter, one that gets less than it asked for, or
+ * one that is called after it was taken back. */
+START_TEST(the_program_takes_the_lines_of_the_log)
+{
+    pthread_t loggers[LOGGERS];
+    int end[2];
+    char out[512] = "";
+    mg_log_redirect(line_count, &lines, MG_SEVERITY_INFO);
+    for (int i = 0; i < LOGGERS; i++) {
+        ck_assert_int_eq(pthread_create(&loggers[i], NULL, lines_log, NULL), 0);
+    }
+    for (int i = 0; i < LOGGERS; i++) {
+        ck_assert_int_eq(pthread_join(loggers[i], NULL), 0);
+    }
+    ck_assert_int_eq(lines, 2 * LOGGERS * LINES_A_LOGGER);
+    ck_assert_int_eq(warnings, LOGGERS * LINES_A_LOGGER);
+    mg_log_redirect(line_count, &lines, MG_SEVERITY_WARNING);
+    (void)lines_log(NULL);
+    ck_assert_int_eq(lines, 2 * LOGGERS * LINES_A_LOGGER + LINES_A_LOGGER);
+    ck_assert_int_eq(pipe(end), 0);
+    ck_assert_int_ge(dup2(end[1], STDERR_FILENO), 0);
+    mg_log_open("libmakegood", "", MG_LOG_WARN); /* stderr is another one now */
+    mg_log_redirect(NULL, NULL, MG_SEVERITY_DEBUG);
+    mg_log(MG_LOG_INFO, "a line", MG_LOG_NONE);
+    mg_log(MG_LOG_WARN, "another", MG_LOG_NONE);
+    ck_assert_int_gt(read(end[0], out, sizeof(out) - 1), 0);
+    ck_assert_ptr_nonnull(strstr(out, "\"level\":\"warn\",\"service\":\"libmakegood\""));
+    ck_assert_ptr_null(strstr(out, "a line"));
+    ck_assert_int_eq(lines, 2 * LOGGERS * LINES_A_LOGGER + LINES_A_LOGGER);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("library work");
@@ -356,6 +416,7 @@ int main(void)
     tcase_add_test(some, each_agent_of_a_process_has_its_instance);
     tcase_add_test(some, so_many_handlers_run_at_once);
     tcase_add_test(some, a_wrong_call_is_an_error);
+    tcase_add_test(some, the_program_takes_the_lines_of_the_log);
     suite_add_tcase(suite, some);
     return run_suite(suite);
 }

@@ -13,6 +13,7 @@ import math
 import os
 import signal
 import socket
+import ssl
 import threading
 import time
 import traceback
@@ -42,16 +43,17 @@ class Agent:
     """Serves the steps of one service with handlers for do, undo and verify. run() blocks until SIGTERM or SIGINT.
 
     A handler returns Done, Accepted, Absent, Transient, Permanent or Unknown. An exception is logged and answered as transient:
-    the service may have acted. At most `concurrency` handlers run at once, each on a thread of its own.
+    the service may have acted. At most `concurrency` handlers run at once, each on a thread of its own. `ssl_context` is for a URL
+    with amqps://, by default ssl.create_default_context(): the system's CAs.
     """
 
     def __init__(self, service: str, do: Handler, undo: Handler | None = None, verify: Handler | None = None, *, url: str,
-                 concurrency: int = 16, drain_timeout: float = 30.0):
+                 ssl_context: ssl.SSLContext | None = None, concurrency: int = 16, drain_timeout: float = 30.0):
         self._service, self._concurrency, self._drain_timeout = service, concurrency, drain_timeout
         self._handlers = {"do": do, "undo": undo, "verify": verify}
         self._process = int(time.time() * 1000)
         self._instance = f"{socket.gethostname()[:64]}:{os.getpid()}:{self._process // 1000}.{next(_numbers)}"
-        self._link = Link(url, self._on_up, self._on_down)
+        self._link = Link(url, ssl_context, self._on_up, self._on_down)
         self._exchange = f"makegood.replies.{service}"
         self._lines = {True: Line(f"agent.{service}.requests.high"), False: Line(f"agent.{service}.requests")}
         self._jobs: set[Job] = set()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+import ssl
 import threading
 import time
 import traceback
@@ -12,7 +13,7 @@ from typing import Any, Callable, Iterator
 
 from .link import BACKOFF_MAX_S, LOG, TICK_S, Link, read_json, write_json
 
-ENDS = ("processed", "compensated", "cancelled", "rejected", "error")
+ENDS: tuple[str, ...] = ("processed", "compensated", "cancelled", "rejected", "error")
 FINAL = ENDS[:4]   # an order in error may go on
 ORDERS_MAX = 1000  # in hand of one client: all are posted again at once after a reconnect
 GAP_S = 5.0        # a status waits so long for the ones before it, which a lost queue may have taken along
@@ -56,15 +57,15 @@ class Client:
     `client` names the client whose exchange and queue `makegood broker apply --client` made; one process per name, since two would
     take each other's statuses. Without it the client shares the exchange makegood.intake and makes a queue of its own. After a
     reconnect each order that has not ended is posted again: the same bytes under the same id are the same order, and its statuses
-    move to the new queue.
+    move to the new queue. `ssl_context` is for a URL with amqps://, by default ssl.create_default_context(): the system's CAs.
     """
 
-    def __init__(self, url: str, client: str = ""):
+    def __init__(self, url: str, client: str = "", *, ssl_context: ssl.SSLContext | None = None):
         self._exchange = f"makegood.intake.{client}" if client else "makegood.intake"
         self._queue_name, self._queue = f"client.{client}.statuses" if client else "", ""
         self._changed, self._fault = threading.Condition(), ""
         self._orders: dict[str, _Order] = {}
-        self._link = Link(url, self._on_up, self._on_down)
+        self._link = Link(url, ssl_context, self._on_up, self._on_down)
         self._thread = threading.Thread(target=self._run, name="makegood-client", daemon=True)
         self._thread.start()
 
@@ -138,7 +139,7 @@ class Client:
                 if value:
                     return value
                 if left <= 0:
-                    raise TimeoutError(f"{what} within {timeout:g} s")
+                    raise TimeoutError(f"{what} within {timeout:g} s" + (f": {self._link.fault}" if self._link.fault else ""))
                 self._changed.wait(min(left, TICK_S))  # a gap in the statuses ends by the clock
 
     def _run(self) -> None:

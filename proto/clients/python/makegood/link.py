@@ -6,7 +6,9 @@ import json
 import logging
 import random
 import re
+import ssl
 import time
+import urllib.parse
 from decimal import Decimal
 from typing import Any, Callable
 
@@ -63,19 +65,34 @@ def write_json(value: Any, levels: int = LEVELS_MAX) -> str:
     if levels == 0:
         raise TooDeep("it has too many levels")
     if isinstance(value, dict):
-        return "{" + ",".join(f"{write_json(str(name))}:{write_json(member, levels - 1)}" for name, member in value.items()) + "}"
+        members = _pairs([(str(name), member) for name, member in value.items()])
+        return "{" + ",".join(f"{write_json(name)}:{write_json(member, levels - 1)}" for name, member in members.items()) + "}"
     return "[" + ",".join(write_json(element, levels - 1) for element in value) + "]"
+
+
+def read_url(url: str, ssl_context: ssl.SSLContext | None) -> Any:
+    """The parameters of a connection. Raises ValueError for TLS that would not check the broker's certificate, or for none."""
+    if "ssl_options" in urllib.parse.parse_qs(urllib.parse.urlsplit(url).query):
+        raise ValueError("with ssl_options in the URL, pika checks neither certificate nor host: give an ssl_context")
+    parameters = pika.URLParameters(url)
+    if ssl_context is not None:
+        if parameters.ssl_options is None:
+            raise ValueError("with an ssl_context the URL begins with amqps://")
+        parameters.ssl_options = pika.SSLOptions(ssl_context)  # the certificate must be for the URL's host
+    if parameters.heartbeat is None:
+        parameters.heartbeat = HEARTBEAT_S
+    return parameters
 
 
 class Link:
     """One connection, made anew whenever it breaks. Everything but call() runs on its loop's thread, the callbacks too."""
 
-    def __init__(self, url: str, on_up: Callable[[], None], on_down: Callable[[], None]):
-        self.loop, self.channel = IOLoop(), None
+    def __init__(self, url: str, ssl_context: ssl.SSLContext | None, on_up: Callable[[], None], on_down: Callable[[], None]):
+        self._parameters = read_url(url, ssl_context)
+        self.loop = IOLoop()
+        self.channel: Any = None
+        self.fault = "connecting"  # why there is no channel; "": there is one
         self._on_up, self._on_down = on_up, on_down
-        self._parameters = pika.URLParameters(url)
-        if self._parameters.heartbeat is None:
-            self._parameters.heartbeat = HEARTBEAT_S
         self._connection: Any = None
         self._waiting: dict[int, tuple[float, str, Callable[[str], None]]] = {}  # by delivery tag: published, not yet settled
         self._returned: set[str] = set()
@@ -123,7 +140,7 @@ class Link:
         channel.confirm_delivery(self._on_confirm, callback=lambda _frame: self._up(channel))
 
     def _up(self, channel: Any) -> None:
-        self.channel, self._published, self._up_since = channel, 0, time.monotonic()
+        self.channel, self.fault, self._published, self._up_since = channel, "", 0, time.monotonic()
         self._on_up()
 
     def _on_confirm(self, frame: Any) -> None:
@@ -142,7 +159,7 @@ class Link:
             self._connection.close()
 
     def _on_lost(self, _connection: Any, reason: Any) -> None:
-        self.channel, waiting, self._waiting, self._returned = None, self._waiting, {}, set()
+        self.channel, self.fault, waiting, self._waiting, self._returned = None, str(reason), self._waiting, {}, set()
         for _, _, on_settled in waiting.values():
             on_settled("unknown")
         self._on_down()
