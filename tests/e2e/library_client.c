@@ -7,7 +7,7 @@
  *     forget ORDER
  *
  * Each line is answered by one: the error's code, its text, or the order's id or the status message.
- * Usage: library_client URL [CLIENT [CA-FILE]]
+ * Usage: library_client URL [CLIENT [CA-FILE [CERT-FILE KEY-FILE]]]
  */
 #include <makegood.h>
 #include <signal.h>
@@ -87,7 +87,9 @@ int main(int argc, char **argv)
 {
     struct mg_client_options options = {.url = argc > 1 ? argv[1] : NULL,
                                         .client = argc > 2 && argv[2][0] != '\0' ? argv[2] : NULL,
-                                        .ca_file = argc > 3 ? argv[3] : NULL};
+                                        .ca_file = argc > 3 ? argv[3] : NULL,
+                                        .cert_file = argc > 5 ? argv[4] : NULL,
+                                        .key_file = argc > 5 ? argv[5] : NULL};
     struct mg_client *client;
     struct mg_error error;
     char line[LINE_SIZE];

@@ -69,22 +69,25 @@ def message_schemas():
 class Client:
     """The library's client in a process of its own, with the methods of the Python library's."""
 
-    def __init__(self, folder, url, log):
+    def __init__(self, folder, words, log):
         self.log = log
-        self.process = subprocess.Popen(["node", folder / "client.js", url], text=True, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+        self.process = subprocess.Popen(["node", folder / "client.js", *words], text=True, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
                                         stderr=log.open("w", encoding="utf-8"))
 
     def call(self, *words):
-        """A method ends by its own time-out, which is an error of the process."""
+        """A method ends by its own time-out."""
         self.process.stdin.write(json.dumps(words) + "\n")
         self.process.stdin.flush()
         line = self.process.stdout.readline()
         if not line:
             raise processes.Failure(f"the client ended\n{self.log.read_text(encoding='utf-8')}")
-        return json.loads(line)
+        answer = json.loads(line)
+        if isinstance(answer, dict) and "failed" in answer:
+            raise processes.Failure(answer["failed"])
+        return answer
 
     def submit(self, workflow, payload=None, **members):
-        return self.call("submit", workflow, payload or {}, {**members, "timeoutS": DEADLINE_S})
+        return self.call("submit", workflow, payload or {}, {"timeoutS": DEADLINE_S, **members})
 
     def wait(self, order_id, timeout):
         return self.call("wait", order_id, {"timeoutS": timeout})
@@ -94,8 +97,9 @@ class Client:
 
 
 @contextlib.contextmanager
-def client(folder, s):
-    one = Client(folder, s.url, s.scratch / "node-client.log")
+def client(folder, s, *words):
+    """`words`: of client.js, if not the scenario's URL."""
+    one = Client(folder, words or [s.url], s.scratch / "node-client.log")
     try:
         yield one
         one.process.stdin.close()

@@ -1,11 +1,12 @@
 #!/usr/bin/python3
-"""An agent by the Python library, for tests: notes each call in a ledger. Usage: parcels_agent.py AMQP-URL LEDGER
+"""An agent by the Python library, for tests: notes each call in a ledger. Usage: parcels_agent.py AMQP-URL LEDGER [CA [CERT KEY]]
 
 The body of a do decides: "refuse", "raise", "hold" (until the file LEDGER.go exists or its time is over), or anything else.
 """
 import json
 import logging
 import pathlib
+import ssl
 import sys
 import time
 
@@ -45,5 +46,9 @@ def recall(request):
     return Done()
 
 
+context = ssl.create_default_context(cafile=sys.argv[3]) if len(sys.argv) > 3 else None
+if context and len(sys.argv) > 5:
+    context.load_cert_chain(*sys.argv[4:6])
 logging.basicConfig(level=logging.INFO, format="%(levelname)s %(message)s")
-Agent("parcels", url=URL, do=deliver, undo=recall, verify=lambda request: Done() if request.do_key in done else Absent(), concurrency=4).run()
+Agent("parcels", url=URL, do=deliver, undo=recall, verify=lambda request: Done() if request.do_key in done else Absent(), concurrency=4,
+      ssl_context=context).run()

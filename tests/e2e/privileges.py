@@ -10,7 +10,8 @@ from local.processes import Failure
 MAKE_DEFINITIONS = REPOSITORY / "deploy" / "rabbitmq" / "make-definitions"
 ROLES = REPOSITORY / "deploy" / "postgres" / "roles.sql"
 CLIENTS = ("shop", "other")
-USERS = (("scheduler", "supervisor", "operator", "gateway", "deployer", "admin") + tuple(f"agent-{name}" for name in SERVICES)
+AGENTS = (*SERVICES, "parcels")  # the last by a library, in tests of these
+USERS = (("scheduler", "supervisor", "operator", "gateway", "deployer", "admin") + tuple(f"agent-{name}" for name in AGENTS)
          + tuple(f"client-{name}" for name in CLIENTS))
 ROLE_NAMES = ("owner", "scheduler", "supervisor", "operator", "gateway", "reader")
 
@@ -33,7 +34,7 @@ class OwnAccess:
         for name, password in self.passwords.items():
             (folder / name).write_text(password + "\n", encoding="ascii")
         words = [MAKE_DEFINITIONS, "--secrets", folder]
-        for name in SERVICES:
+        for name in AGENTS:
             words += ["--service", name]
         for name in CLIENTS:
             words += ["--client", name]

@@ -1,6 +1,6 @@
 """The Python library of proto/clients: its agent serves the steps of a service, its client follows its orders."""
 
-import contextlib
+import importlib
 import sys
 
 import parcels
@@ -11,18 +11,16 @@ AGENT = ("/usr/bin/python3", "-B", cluster.REPOSITORY / "tests" / "e2e" / "parce
 LIBRARY = cluster.REPOSITORY / "proto" / "clients" / "python"
 
 
-@contextlib.contextmanager
-def library_client(s):
-    sys.path.insert(0, str(LIBRARY))
-    from makegood import Client  # pylint: disable=import-outside-toplevel
-    with Client(s.url) as client:
-        yield client
+def import_library():
+    if str(LIBRARY) not in sys.path:
+        sys.path.insert(0, str(LIBRARY))
+    return importlib.import_module("makegood")
 
 
 @scenario(services=("payment",))
 def an_agent_and_a_client_by_the_python_library_work_as_any_other(s):
     """Would catch: a library whose replies, undos, refusals, statuses or second posts the engine does not take."""
-    with library_client(s) as client:
+    with import_library().Client(s.url) as client:
         parcels.work_as_any_other(parcels.Parcels(s, AGENT), client)
 
 

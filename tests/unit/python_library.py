@@ -6,6 +6,8 @@ import json
 import logging
 import pathlib
 import queue
+import socket
+import ssl
 import sys
 import threading
 import types
@@ -18,7 +20,7 @@ sys.dont_write_bytecode = True
 sys.path.insert(0, str(SOURCE / "proto" / "clients" / "python"))
 
 from makegood import Absent, Accepted, Agent, Done, Outcome, Permanent, Refused, Request, Transient, Unknown, agent, client, job  # noqa: E402
-from makegood.link import UNFIT  # noqa: E402
+from makegood.link import UNFIT, Link, read_url  # noqa: E402
 
 DEADLINE_S = 10
 URL = "amqp://localhost"
@@ -148,6 +150,30 @@ class Posts(unittest.TestCase):
                 self.status(f'{{"seq": {number}, "status": "processed"}}')
         self.assertEqual(len(logs.output), 7)
         self.assertEqual(self.client._orders["o-1"].by_seq, {})
+
+
+class Addresses(unittest.TestCase):
+    def test_tls_checks_the_brokers_certificate_and_host(self):
+        """Would catch: pika's own ways to TLS, which check nothing, and a context that is silently left out."""
+        for url in ("amqps://localhost/?ssl_options=%7B%27ca_certs%27%3A%27ca.pem%27%7D", "amqp://localhost/?heartbeat=5&ssl_options=None"):
+            with self.assertRaisesRegex(ValueError, "give an ssl_context"):
+                read_url(url, None)
+        context = ssl.create_default_context()
+        with self.assertRaisesRegex(ValueError, "amqps://"):
+            read_url(URL, context)
+        self.assertIs(read_url("amqps://localhost", context).ssl_options.context, context)
+        default = read_url("amqps://localhost", None).ssl_options.context
+        self.assertEqual((default.verify_mode, default.check_hostname), (ssl.CERT_REQUIRED, True))
+        self.assertIsNone(read_url(URL, None).ssl_options)
+
+    def test_a_failed_connect_has_its_cause(self):
+        """Would catch: a line "no connection to the broker" without a reason."""
+        with socket.create_server(("127.0.0.1", 0)) as server:
+            url = f"amqp://127.0.0.1:{server.getsockname()[1]}"
+        one = Link(url, None, lambda: None, lambda: one.stop())  # pylint: disable=unnecessary-lambda
+        self.addCleanup(one.loop.close)
+        one.run()
+        self.assertRegex(one.fault, "Connection refused")
 
 
 class Replies(unittest.TestCase):

@@ -7,10 +7,16 @@
 #include "base/err.h"
 #include "io/tls/files.h"
 
+/* What errors call the settings. */
+struct mg_broker_names {
+    const char *ca_file, *cert_file, *key_file, *plaintext;
+};
+
 struct mg_broker_address {
     const char *url; /* amqps://user:password@host:port/vhost, or amqp:// */
     struct mg_tls_files tls;
-    bool is_plaintext_allowed; /* amqp:// to a host that is not loopback */
+    bool is_plaintext_allowed;           /* amqp:// to a host that is not loopback */
+    const struct mg_broker_names *names; /* constants; NULL: the options of a command line */
 };
 
 /* Checks the settings: the URL parses, plaintext stays on this machine unless allowed, the files exist and

@@ -109,6 +109,7 @@ static enum mg_class broker_copy_options(struct mg_broker *broker, const struct 
         .url = broker->url,
         .tls = {broker->ca_file, broker->cert_file, broker->key_file},
         .is_plaintext_allowed = options->address.is_plaintext_allowed,
+        .names = options->address.names,
     };
     has_memory =
         has_memory && (broker->name = strdup(options->name == NULL ? "makegood" : options->name)) != NULL;

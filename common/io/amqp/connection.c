@@ -95,8 +95,9 @@ static enum mg_class amqp_check_plaintext(const struct mg_broker_address *addres
     }
     return mg_err_set(err, MG_BAD_INPUT,
                       "cannot use the AMQP URL: password and orders would go to %s:%d in plain text; use "
-                      "amqps:// (and --amqp-ca-file), or --allow-plaintext if the network is private",
-                      info->host, info->port);
+                      "amqps:// (and %s), or %s if the network is private",
+                      info->host, info->port, mg_broker_names_of(address)->ca_file,
+                      mg_broker_names_of(address)->plaintext);
 }
 
 enum mg_class mg_amqp_check_address(const struct mg_broker_address *address,
@@ -110,7 +111,7 @@ enum mg_class mg_amqp_check_address(const struct mg_broker_address *address,
     }
     class = amqp_check_plaintext(address, &info, err);
     if (class == MG_OK && info.ssl) {
-        class = mg_tls_check_files(&address->tls, err);
+        class = mg_tls_check_files(address, err);
     }
     if (class == MG_OK) {
         (void)snprintf(ret_host_port, MG_AMQP_ADDRESS_SIZE, "%.255s:%d", info.host, info.port);
@@ -126,11 +127,12 @@ enum mg_class mg_broker_check_address(const struct mg_broker_address *address, s
 }
 
 static enum mg_class amqp_make_socket(amqp_connection_state_t connection,
-                                      const struct amqp_connection_info *info, const struct mg_tls_files *tls,
-                                      amqp_socket_t **ret_socket, struct mg_err *err)
+                                      const struct amqp_connection_info *info,
+                                      const struct mg_broker_address *address, amqp_socket_t **ret_socket,
+                                      struct mg_err *err)
 {
     if (connection != NULL && info->ssl) {
-        return mg_tls_socket_create(connection, tls, info->host, ret_socket, err);
+        return mg_tls_socket_create(connection, address, info->host, ret_socket, err);
     }
     *ret_socket = connection == NULL ? NULL : amqp_tcp_socket_new(connection);
     return *ret_socket == NULL ? mg_err_set(err, MG_TRANSIENT, "no memory") : MG_OK;
@@ -155,7 +157,7 @@ enum mg_class mg_amqp_connect(const struct mg_broker_address *address, const cha
     struct timeval timeout = {.tv_sec = MG_AMQP_RPC_TIMEOUT_MS / 1000};
     amqp_connection_state_t connection = amqp_new_connection();
     amqp_socket_t *socket = NULL;
-    class = amqp_make_socket(connection, &info, &address->tls, &socket, err);
+    class = amqp_make_socket(connection, &info, address, &socket, err);
     if (class != MG_OK) {
         mg_err_prefix(err, "could not connect to %s:%d", info.host, info.port);
         goto out;

@@ -34,6 +34,7 @@
 
 /* Lives as long as its context. */
 struct trace {
+    const struct mg_broker_names *names;
     char host[HOST_SIZE], ca_file[PATH_SIZE], cert_file[PATH_SIZE]; /* for messages; may be cut */
     char refusal[TEXT_SIZE]; /* our reason against the broker's certificate; "": none */
     int alert;               /* the broker's last fatal alert; -1: none */
@@ -65,6 +66,13 @@ static bool is_given(const char *path)
 
 /* ---- files ---- */
 
+const struct mg_broker_names *mg_broker_names_of(const struct mg_broker_address *address)
+{
+    static const struct mg_broker_names options = {"--amqp-ca-file", "--amqp-cert-file", "--amqp-key-file",
+                                                   "--allow-plaintext"};
+    return address->names != NULL ? address->names : &options;
+}
+
 static const char *last_reason(void)
 {
     const char *reason = ERR_reason_error_string(ERR_peek_last_error());
@@ -91,67 +99,68 @@ static int passphrase_none(char *buffer, int size, int is_writing, void *arg)
     return -1;
 }
 
-static enum mg_class files_load_own(SSL_CTX *context, const struct mg_tls_files *files, struct mg_err *err)
+static enum mg_class files_load_own(SSL_CTX *context, const struct mg_broker_address *address,
+                                    struct mg_err *err)
 {
+    const struct mg_tls_files *files = &address->tls;
+    const struct mg_broker_names *names = mg_broker_names_of(address);
     if (is_given(files->cert_file) != is_given(files->key_file)) {
-        return mg_err_set(err, MG_BAD_INPUT,
-                          "cannot use %s alone: --amqp-cert-file and --amqp-key-file go together",
-                          is_given(files->cert_file) ? files->cert_file : files->key_file);
+        return mg_err_set(err, MG_BAD_INPUT, "cannot use %s alone: %s and %s go together",
+                          is_given(files->cert_file) ? files->cert_file : files->key_file, names->cert_file,
+                          names->key_file);
     }
     if (!is_given(files->cert_file)) {
         return MG_OK;
     }
-    enum mg_class class = file_check("--amqp-cert-file", files->cert_file, err);
+    enum mg_class class = file_check(names->cert_file, files->cert_file, err);
     if (class == MG_OK) {
-        class = file_check("--amqp-key-file", files->key_file, err);
+        class = file_check(names->key_file, files->key_file, err);
     }
     if (class != MG_OK) {
         return class;
     }
     SSL_CTX_set_default_passwd_cb(context, passphrase_none);
     if (SSL_CTX_use_certificate_chain_file(context, files->cert_file) != 1) {
-        return mg_err_set(err, MG_BAD_INPUT,
-                          "cannot use --amqp-cert-file %s: %s; it should hold a PEM certificate",
-                          files->cert_file, last_reason());
+        return mg_err_set(err, MG_BAD_INPUT, "cannot use %s %s: %s; it should hold a PEM certificate",
+                          names->cert_file, files->cert_file, last_reason());
     }
     if (SSL_CTX_use_PrivateKey_file(context, files->key_file, SSL_FILETYPE_PEM) != 1) {
-        return mg_err_set(
-            err, MG_BAD_INPUT,
-            "cannot use --amqp-key-file %s: %s; it should hold the PEM key of %s, without a passphrase",
-            files->key_file, last_reason(), files->cert_file);
+        return mg_err_set(err, MG_BAD_INPUT,
+                          "cannot use %s %s: %s; it should hold the PEM key of %s, without a passphrase",
+                          names->key_file, files->key_file, last_reason(), files->cert_file);
     }
     return MG_OK;
 }
 
-static enum mg_class files_load(SSL_CTX *context, const struct mg_tls_files *files, struct mg_err *err)
+static enum mg_class files_load(SSL_CTX *context, const struct mg_broker_address *address, struct mg_err *err)
 {
+    const char *ca_file = address->tls.ca_file, *name = mg_broker_names_of(address)->ca_file;
     ERR_clear_error();
-    if (!is_given(files->ca_file)) {
+    if (!is_given(ca_file)) {
         if (SSL_CTX_set_default_verify_paths(context) != 1) {
             return mg_err_set(err, MG_TRANSIENT, "could not read the system's CA certificates: %s",
                               last_reason());
         }
-        return files_load_own(context, files, err);
+        return files_load_own(context, address, err);
     }
-    enum mg_class class = file_check("--amqp-ca-file", files->ca_file, err);
+    enum mg_class class = file_check(name, ca_file, err);
     if (class != MG_OK) {
         return class;
     }
-    if (SSL_CTX_load_verify_locations(context, files->ca_file, NULL) != 1) {
-        return mg_err_set(err, MG_BAD_INPUT,
-                          "cannot use --amqp-ca-file %s: %s; it should hold PEM certificates", files->ca_file,
-                          last_reason());
+    if (SSL_CTX_load_verify_locations(context, ca_file, NULL) != 1) {
+        return mg_err_set(err, MG_BAD_INPUT, "cannot use %s %s: %s; it should hold PEM certificates", name,
+                          ca_file, last_reason());
     }
-    return files_load_own(context, files, err);
+    return files_load_own(context, address, err);
 }
 
-enum mg_class mg_tls_check_files(const struct mg_tls_files *files, struct mg_err *err)
+enum mg_class mg_tls_check_files(const struct mg_broker_address *address, struct mg_err *err)
 {
     SSL_CTX *context = SSL_CTX_new(TLS_client_method());
     if (context == NULL) {
         return mg_err_set(err, MG_TRANSIENT, "could not check certificates: no memory");
     }
-    enum mg_class class = files_load(context, files, err);
+    enum mg_class class = files_load(context, address, err);
     SSL_CTX_free(context);
     ERR_clear_error(); /* otherwise the thread's next caller takes them for its own */
     return class;
@@ -171,7 +180,7 @@ static int on_verify(int is_good, X509_STORE_CTX *store)
     }
     const SSL *ssl = X509_STORE_CTX_get_ex_data(store, SSL_get_ex_data_X509_STORE_CTX_idx());
     struct trace *trace = trace_of(ssl);
-    const struct mg_tls_words words = {"broker", trace->host, trace->ca_file, "--amqp-ca-file"};
+    const struct mg_tls_words words = {"broker", trace->host, trace->ca_file, trace->names->ca_file};
     mg_tls_judge(store, &words, trace->refusal, sizeof(trace->refusal));
     return 0;
 }
@@ -204,9 +213,11 @@ static bool context_expect_host(SSL_CTX *context, const char *host)
     return X509_VERIFY_PARAM_set1_host(expected, host, 0) == 1;
 }
 
-enum mg_class mg_tls_socket_create(amqp_connection_state_t connection, const struct mg_tls_files *files,
-                                   const char *host, amqp_socket_t **ret_socket, struct mg_err *err)
+enum mg_class mg_tls_socket_create(amqp_connection_state_t connection,
+                                   const struct mg_broker_address *address, const char *host,
+                                   amqp_socket_t **ret_socket, struct mg_err *err)
 {
+    const struct mg_tls_files *files = &address->tls;
     (void)CRYPTO_THREAD_run_once(&trace_once, trace_start);
     amqp_socket_t *socket = amqp_ssl_socket_new(connection);
     struct trace *trace = socket == NULL ? NULL : calloc(1, sizeof(*trace));
@@ -215,6 +226,7 @@ enum mg_class mg_tls_socket_create(amqp_connection_state_t connection, const str
         free(trace);
         return mg_err_set(err, MG_TRANSIENT, "no memory for TLS");
     }
+    trace->names = mg_broker_names_of(address);
     trace->alert = -1;
     (void)snprintf(trace->host, sizeof(trace->host), "%s", host);
     (void)snprintf(trace->ca_file, sizeof(trace->ca_file), "%s",
@@ -230,7 +242,7 @@ enum mg_class mg_tls_socket_create(amqp_connection_state_t connection, const str
     }
     amqp_ssl_socket_set_verify_peer(socket, 1);
     amqp_ssl_socket_set_verify_hostname(socket, 0); /* OpenSSL has checked the name, addresses included */
-    enum mg_class class = files_load(context, files, err);
+    enum mg_class class = files_load(context, address, err);
     if (class == MG_BAD_INPUT) {
         class = err->class = MG_PERMANENT; /* they were good when the service started */
     }
@@ -250,11 +262,9 @@ static enum mg_class explain_own(const SSL_CTX *context, const struct trace *tra
     const X509 *own = SSL_CTX_get0_certificate(context);
     const char *colon = alert[0] == '\0' ? "" : ": ";
     if (own == NULL) {
-        return mg_err_set(
-            err, MG_PERMANENT,
-            "the broker requires a client certificate, and there is none%s%s; give --amqp-cert-file "
-            "and --amqp-key-file",
-            colon, alert);
+        return mg_err_set(err, MG_PERMANENT,
+                          "the broker requires a client certificate, and there is none%s%s; give %s and %s",
+                          colon, alert, trace->names->cert_file, trace->names->key_file);
     }
     char to[MG_TLS_TIME_SIZE];
     mg_tls_write_time(X509_get0_notAfter(own), to);

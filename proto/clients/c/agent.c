@@ -275,7 +275,8 @@ static bool options_keep(struct library_agent *library, const struct mg_agent_op
     library->options = (struct mg_serving_options){
         .broker = {.url = library->texts[0],
                    .tls = {library->texts[1], library->texts[2], library->texts[3]},
-                   .is_plaintext_allowed = options->is_plaintext_allowed},
+                   .is_plaintext_allowed = options->is_plaintext_allowed,
+                   .names = &mg_library_names},
         .instance = library->instance,
         .drain_timeout_ms = options->drain_timeout_ms > 0 ? options->drain_timeout_ms : DRAIN_TIMEOUT_MS,
         .skew_limit_ms = SKEW_LIMIT_MS,

@@ -156,7 +156,8 @@ static enum mg_class client_start(struct mg_client *client, const struct mg_clie
     const struct mg_poster_options poster = {
         .address = {.url = options->url,
                     .tls = {options->ca_file, options->cert_file, options->key_file},
-                    .is_plaintext_allowed = options->is_plaintext_allowed},
+                    .is_plaintext_allowed = options->is_plaintext_allowed,
+                    .names = &mg_library_names},
         .name = options->client != NULL ? options->client : NAME_DEFAULT,
         .client = options->client,
         .wants_statuses = true,

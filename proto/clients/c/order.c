@@ -32,6 +32,8 @@ enum mg_error_code mg_error_from(struct mg_error *error, const struct mg_err *er
     return mg_error_set(error, code, "%s", err->text);
 }
 
+const struct mg_broker_names mg_library_names = {"ca_file", "cert_file", "key_file", "is_plaintext_allowed"};
+
 static void member_put(struct mg_json_writer *json, const char *name, const char *text)
 {
     if (text != NULL) {

@@ -14,6 +14,9 @@ enum mg_error_code mg_error_set(struct mg_error *error, enum mg_error_code code,
 /* The same from an error of ours. */
 enum mg_error_code mg_error_from(struct mg_error *error, const struct mg_err *err);
 
+/* The members of the options, as errors call them. */
+extern const struct mg_broker_names mg_library_names;
+
 /* Opens the log of the process, once for all clients and agents. */
 void mg_library_log_start(void);
 

@@ -111,7 +111,7 @@ export class Client {
       const value = condition();
       if (value) return value;
       if (this.#fault) throw new Error(this.#fault);
-      if (!(monotonicS() < deadline)) throw new TimeoutError(`${what} within ${timeoutS} s`);
+      if (!(monotonicS() < deadline)) throw new TimeoutError(`${what} within ${timeoutS} s${this.#link.fault && `: ${this.#link.fault}`}`);
       await this.#changed; // at the latest by a tick: a gap in the statuses ends by the clock
     }
   }

@@ -100,7 +100,7 @@ export interface Log {
 }
 
 export interface LinkOptions {
-  /** Options of net.connect, or tls.connect for amqps: ca, cert, key. */
+  /** Options of net.connect, or tls.connect for amqps: the contents of PEM files as ca, cert and key. */
   socket?: object;
   /** Default: both to stderr. */
   log?: Log;

@@ -19,6 +19,8 @@ export function monotonicS() {
 export class Link {
   /** The open channel, with confirms; null while there is none. */
   channel = null;
+  /** Why there is no channel; "": there is one. */
+  fault = "connecting";
 
   #url; #socket; #log; #onUp; #onDown;
   #isWanted = true;
@@ -42,8 +44,9 @@ export class Link {
       const began = monotonicS(), reason = await this.#live();
       if (!this.#isWanted) return;
       if (monotonicS() - began > CONNECT_S + BACKOFF_MAX_S) failures = 0;
+      this.fault = String(reason).trim();
       const waitS = Math.min(BACKOFF_MAX_S, BACKOFF_S * 2 ** failures++) * (0.5 + Math.random() / 2);
-      this.#log.warn(`no connection to the broker, next try in ${waitS.toFixed(1)} s: ${reason}`);
+      this.#log.warn(`no connection to the broker, next try in ${waitS.toFixed(1)} s: ${this.fault}`);
       await new Promise((resolve) => { setTimeout(this.#cut = resolve, waitS * 1000); });
     }
   }
@@ -115,6 +118,7 @@ export class Link {
       await this.#onUp(channel);
       clearTimeout(timer);
       isUp = true;
+      this.fault = "";
       const reason = await ended;
       timer = setTimeout(() => breaker.abort(), CLOSE_S * 1000);
       for (const each of [channel, connection]) { // a close of the connection alone would overtake the channel's acks

@@ -1,12 +1,13 @@
-// An agent by the Node library, for tests: notes each call in a ledger. Usage: parcels_agent.js AMQP-URL LEDGER
+// An agent by the Node library, for tests: notes each call in a ledger. Usage: parcels_agent.js AMQP-URL LEDGER [CA [CERT KEY]]
 //
 // The body of a do decides: "refuse", "raise", "hold" (until the file LEDGER.go exists or its time is over), or anything else.
-import {appendFileSync, existsSync} from "node:fs";
+import {appendFileSync, existsSync, readFileSync} from "node:fs";
 import {setTimeout as pause} from "node:timers/promises";
 import {Absent, Agent, Done, Permanent, Transient} from "makegood";
 
 const POLL_MS = 20;
-const [url, ledger] = process.argv.slice(2);
+const [url, ledger, ...files] = process.argv.slice(2);
+const [ca, cert, key] = files.map((file) => readFileSync(file));
 const done = new Set();
 
 function note({kind, idempotencyKey, orderId, attempt, isRedelivered, traceparent}) {
@@ -30,4 +31,4 @@ function recall(request) {
 }
 
 const verify = ({doKey}) => (done.has(doKey) ? Done() : Absent());
-process.exit(await new Agent("parcels", {url, do: deliver, undo: recall, verify, concurrency: 4}).run() ? 0 : 1);
+process.exit(await new Agent("parcels", {url, do: deliver, undo: recall, verify, concurrency: 4, socket: {ca, cert, key}}).run() ? 0 : 1);

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
+import math
 import random
 import re
 import ssl
@@ -84,6 +85,14 @@ def read_url(url: str, ssl_context: ssl.SSLContext | None) -> Any:
     return parameters
 
 
+def _text_of(error: Any) -> str:
+    """Pika wraps the cause of a failed connect in exceptions without text."""
+    for inner in (*getattr(error, "exceptions", ())[-1:], getattr(error, "exception", None), *error.args[:1]):
+        if isinstance(inner, Exception):
+            return _text_of(inner)
+    return str(error) or repr(error)
+
+
 class Link:
     """One connection, made anew whenever it breaks. Everything but call() runs on its loop's thread, the callbacks too."""
 
@@ -96,7 +105,7 @@ class Link:
         self._connection: Any = None
         self._waiting: dict[int, tuple[float, str, Callable[[str], None]]] = {}  # by delivery tag: published, not yet settled
         self._returned: set[str] = set()
-        self._published, self._failures, self._up_since, self._is_wanted = 0, 0, float("inf"), True
+        self._published, self._failures, self._up_since, self._is_wanted = 0, 0, math.inf, True
 
     def run(self) -> None:
         self._connect()
@@ -159,7 +168,9 @@ class Link:
             self._connection.close()
 
     def _on_lost(self, _connection: Any, reason: Any) -> None:
-        self.channel, self.fault, waiting, self._waiting, self._returned = None, str(reason), self._waiting, {}, set()
+        self.channel, self.fault, waiting, self._waiting, self._returned = None, _text_of(reason), self._waiting, {}, set()
+        if self._parameters.ssl_options and isinstance(reason, pika.exceptions.IncompatibleProtocolError):
+            self.fault += "; a broker that requires a client certificate ends a connection without one like this"
         for _, _, on_settled in waiting.values():
             on_settled("unknown")
         self._on_down()
@@ -168,8 +179,8 @@ class Link:
             return
         if time.monotonic() - self._up_since > BACKOFF_MAX_S:
             self._failures = 0
-        self._up_since = float("inf")
+        self._up_since = math.inf
         wait_s = min(BACKOFF_MAX_S, BACKOFF_S * 2 ** min(self._failures, 8)) * random.uniform(0.5, 1)
         self._failures += 1
-        LOG.warning("no connection to the broker, next try in %.1f s: %s", wait_s, reason)
+        LOG.warning("no connection to the broker, next try in %.1f s: %s", wait_s, self.fault)
         self.loop.call_later(wait_s, self._connect)
