@@ -301,7 +301,8 @@ static void broker_check(struct doctor *doctor)
     finding(doctor, class == MG_OK, "broker",
             class != MG_OK ? err.text
             : is_compared  ? "exchanges, queues and bindings are as they should be"
-                           : "no exchange or queue is missing; this user may not compare their arguments");
+                           : "no exchange or queue that this user may look at is missing; it may not compare "
+                             "their arguments");
 }
 
 static enum mg_exit_code verb_doctor(struct mg_cli *cli)

@@ -138,6 +138,8 @@ def healthy(show):
         for state in (each["State"] for each in show.system.inspect(*show.system.containers(service, everyone=True))):
             if state["ExitCode"] != 0:
                 raise processes.Failure(f"{service} ended with {state['ExitCode']}\n{show.system.logs(service)}")
+    processes.wait_until(lambda: show.system.compose("run", "--rm", "-T", "--no-deps", "operator", "doctor", check=False).returncode == 0,
+                         "the doctor finds no fault", 60)
     show.connect()
 
 
@@ -225,6 +227,21 @@ def down_and_up(show):
         system.up()
         system.wait_healthy(LONG_RUNNING)
         say(f"  down with {left} of {len(lines)} orders open; healthy again after {time.monotonic() - began_at:.0f} s")
+
+
+def versions(show):
+    """An image that is not for its volume is refused before its server starts."""
+    system = show.system
+    major = int(system.psql("SHOW server_version_num")[0][0]) // 10000
+    (rabbitmq,) = system.containers("rabbitmq")
+    broker = tuple(int(part) for part in system.execute(rabbitmq, "rabbitmqctl", "-q", "version").stdout.split(".")[:2])
+    for name, image, refusal in (("POSTGRES_IMAGE", f"postgres:{major + 1}.1", "postgres-data is of PostgreSQL"),
+                                 ("POSTGRES_IMAGE", f"mirror:5000/postgres:{major}.1", None),
+                                 ("RABBITMQ_IMAGE", "rabbitmq:4.3.6-management", "rabbitmq-data is of" if broker < (4, 2) else None)):
+        done = system.compose("run", "--rm", "-T", "--no-deps", "-e", f"{name}={image}", "setup", check=False)
+        if (done.returncode == 0) != (refusal is None) or (refusal or "") not in done.stderr:
+            raise processes.Failure(f"setup ended with {done.returncode} for {name}={image}\n{done.stderr}")
+    say(f"  the volumes are of PostgreSQL {major} and RabbitMQ {'.'.join(map(str, broker))}")
 
 
 def connects(system, container, host, port):
@@ -471,7 +488,7 @@ def refused(show):
     refusals.show(show.system, say)
 
 
-PLAIN_SHOWS = {"healthy": healthy, "orders": some_orders, "scale": scale, "kill": kill, "crash": crash, "down": down_and_up,
+PLAIN_SHOWS = {"healthy": healthy, "orders": some_orders, "scale": scale, "kill": kill, "crash": crash, "down": down_and_up, "versions": versions,
                "reach": reach, "rotate": rotate_passwords, "canaries": canaries, "observability": observability, "own": own}
 TLS_SHOWS = {"tls": healthy, "tls-orders": orders_over_tls, "tls-refusals": refused, "tls-reach": reach,
              "tls-rotate": rotate_certificates, "tls-canaries": canaries, "tls-observability": observability,

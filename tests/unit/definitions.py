@@ -69,6 +69,19 @@ class Definitions(unittest.TestCase):
                 self.assertEqual(bool(re.search(rights[user]["configure"], name)), may, f"{user} {name}")
             self.assertIsNone(re.search(rights[user]["write"], "amq.default"))
 
+    def test_each_user_has_a_right_to_the_queues_whose_depth_it_reads(self):
+        """From 4.2.7 on RabbitMQ refuses a passive declaration to a user without any right to the queue."""
+        rights = {permission["user"]: permission for permission in self.make("--service", "mailing")["permissions"]}
+        requests = ("agent.mailing.requests", "agent.post_2.requests.high")
+        common = ("orders.intake", "orders.intake.high", "scheduler.replies", "scheduler.commands", "operator.alerts", "orders.rejected",
+                  "dead.letters", *requests)
+        read = {"scheduler": common, "supervisor": common, "operator": common, "agent-mailing": ("makegood.control.mailing",),
+                "gateway": ("client.shop.statuses", "client.shop.webhook")}
+        for user, names in read.items():
+            for name in names:
+                self.assertTrue(any(re.search(rights[user][right], name) for right in ("write", "read")), f"{user} {name}")
+            self.assertFalse(any(re.search(rights[user][right], "client.shop.other") for right in ("write", "read")), user)
+
     def test_without_services_and_clients_it_is_json_too(self):
         self.assertEqual(len(self.make()["users"]), len(FIXED))
 

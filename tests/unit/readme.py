@@ -305,7 +305,8 @@ def check_guards(readme, source, names):
     """The tables of guards name tests that there are, all patches of the simulator and all guards of the model."""
     known = names | {name for folder in ("unit", "integration") for path in (source / "tests" / folder).rglob("*.c")
                      for name in re.findall(r"START_TEST\((\w+)\)", path.read_text(encoding="utf-8"))}
-    for path in (source / "tests/integration/cli.py", source / "tests/unit/service_test.py", source / "tests/unit/dev_words.py", source / "tests/unit/first_hour.py"):
+    for path in (source / "tests/integration/cli.py", *(source / "tests/unit" / f"{name}.py"
+                                                        for name in ("service_test", "dev_words", "first_hour", "definitions"))):
         known |= set(re.findall(r"def (test_\w+)\(self", path.read_text(encoding="utf-8")))
     known.add("integration.cli")
     for cells in table_rows(readme.text, "| guard | deleted code"):

@@ -130,8 +130,8 @@ static void listener_name(struct mg_listener *listener, char ret_queue[MG_AMQP_S
     (void)snprintf(ret_queue, MG_AMQP_SHORT_MAX + 1, "%s%s", listener->prefix, unique);
 }
 
-/* A passive declare of the exchange comes first, and needs no right. Otherwise a queue that cannot be bound
- * would stay. */
+/* A passive declare of the exchange comes first, and needs the right to read it at most. Otherwise a queue
+ * that cannot be bound would stay. */
 static bool listener_ask(struct mg_link *link, struct mg_listener *listener, int index)
 {
     amqp_bytes_t exchange = amqp_cstring_bytes(listener->exchange),

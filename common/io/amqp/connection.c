@@ -334,9 +334,11 @@ enum mg_class mg_amqp_check_queues(amqp_connection_state_t connection, const cha
             *err = problem;
             return mg_err_prefix(err, "could not look at queue %s", queues[i]);
         }
-        int n = snprintf(missing + used, sizeof(missing) - used, "%s%s%s", used > 0 ? ", " : "", queues[i],
-                         code == AMQP_NOT_FOUND ? "" : " (not permitted)");
-        used = n < 0 || used + (size_t)n >= sizeof(missing) ? sizeof(missing) - 1 : used + (size_t)n;
+        if (code != AMQP_ACCESS_REFUSED) {
+            int n = snprintf(missing + used, sizeof(missing) - used, "%s%s%s", used > 0 ? ", " : "",
+                             queues[i], code == AMQP_NOT_FOUND ? "" : " (not permitted)");
+            used = n < 0 || used + (size_t)n >= sizeof(missing) ? sizeof(missing) - 1 : used + (size_t)n;
+        }
         if (code == AMQP_NOT_FOUND && absent_count < ABSENT_MAX) {
             absent[absent_count++] = queues[i];
         }

@@ -67,7 +67,8 @@ const char *mg_amqp_failure_text(amqp_connection_state_t connection, int status,
 /* Opens the channel anew after the broker has closed it. */
 enum mg_class mg_amqp_reopen_channel(amqp_connection_state_t connection, struct mg_err *err) MG_MUSTCHECK;
 
-/* Declares each queue passively; MG_PERMANENT names all that are missing or not permitted. */
+/* Declares each queue passively; MG_PERMANENT names all that are missing. A queue to which the user has no
+ * right passes: RabbitMQ from 4.2.7 on does not show it. */
 enum mg_class mg_amqp_check_queues(amqp_connection_state_t connection, const char *const *queues, int count,
                                    struct mg_err *err) MG_MUSTCHECK;
 

@@ -231,6 +231,17 @@ static enum mg_class run_answer(struct run *run, const void *answer, struct mg_e
     return run->code == AMQP_NOT_FOUND ? MG_STALE : MG_PERMANENT;
 }
 
+/* RabbitMQ from 4.2.7 on hides an object from a user without any right to it. */
+static bool run_is_hidden(struct run *run, const char *kind, const char *name, enum mg_class class)
+{
+    if (class != MG_PERMANENT || run->code != AMQP_ACCESS_REFUSED || run->is_making) {
+        return false;
+    }
+    run->is_compared = false;
+    run_report(run, kind, name, "not looked at: this user has no right to it");
+    return true;
+}
+
 /* It exists, but this user may not compare it. One request is enough, since each refusal is an error in the
  * broker's log. */
 static bool run_is_enough(struct run *run, const char *kind, const char *name, bool is_there)
@@ -243,19 +254,19 @@ static bool run_is_enough(struct run *run, const char *kind, const char *name, b
 }
 
 /* The broker refused: the object differs from the plan, or this user lacks the right. */
-static void run_refused(struct run *run, const char *kind, const char *name, bool is_there, const char *why,
+static void run_refused(struct run *run, const char *kind, const char *name, const char *why,
                         const char *remedy)
 {
     char text[LINE_SIZE];
     if (run->code != AMQP_ACCESS_REFUSED) {
         (void)snprintf(text, sizeof(text), "%.*s%s", LINE_SIZE - 64, why, remedy);
         run_problem(run, kind, name, text);
-    } else if (run->is_making || !is_there) {
+    } else if (run->is_making) {
         (void)snprintf(text, sizeof(text), "%.*s, or use the user that has it", LINE_SIZE - 64, why);
         run_problem(run, kind, name, text);
     } else {
         run->is_compared = false;
-        (void)run_is_enough(run, kind, name, is_there);
+        (void)run_is_enough(run, kind, name, true);
     }
 }
 
@@ -268,7 +279,8 @@ static enum mg_class run_exchange(struct run *run, const char *exchange, const c
         amqp_exchange_declare(run->connection, MG_AMQP_CHANNEL, name, type, 1, 1, 0, 0, amqp_empty_table),
         &why);
     bool is_there = class == MG_OK;
-    if (run_is_enough(run, "exchange", exchange, is_there)) {
+    if (run_is_hidden(run, "exchange", exchange, class) ||
+        run_is_enough(run, "exchange", exchange, is_there)) {
         return MG_OK;
     }
     if (class == MG_STALE && !run->is_making) {
@@ -282,7 +294,7 @@ static enum mg_class run_exchange(struct run *run, const char *exchange, const c
             &why);
     }
     if (class == MG_PERMANENT || class == MG_STALE) {
-        run_refused(run, "exchange", exchange, is_there, why.text, "");
+        run_refused(run, "exchange", exchange, why.text, "");
         return MG_OK;
     }
     if (class != MG_OK) {
@@ -336,7 +348,7 @@ static enum mg_class run_queue(struct run *run, const struct queue_plan *plan, s
     enum mg_class class = run_answer(
         run, amqp_queue_declare(run->connection, MG_AMQP_CHANNEL, name, 1, 0, 0, 0, amqp_empty_table), &why);
     bool is_there = class == MG_OK;
-    if (run_is_enough(run, "queue", plan->name, is_there)) {
+    if (run_is_hidden(run, "queue", plan->name, class) || run_is_enough(run, "queue", plan->name, is_there)) {
         return MG_OK;
     }
     if (class == MG_STALE && !run->is_making) {
@@ -358,7 +370,7 @@ static enum mg_class run_queue(struct run *run, const struct queue_plan *plan, s
         char remedy[LINE_SIZE], command[MG_APPLY_COMMAND_SIZE];
         mg_topology_apply_command(&plan->name, 1, command);
         (void)snprintf(remedy, sizeof(remedy), "; empty it, delete it, run: %s", command);
-        run_refused(run, "queue", plan->name, is_there, why.text, remedy);
+        run_refused(run, "queue", plan->name, why.text, remedy);
         return MG_OK;
     }
     if (class != MG_OK) {
