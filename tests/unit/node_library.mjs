@@ -36,7 +36,10 @@ class Connection extends EventEmitter {
   async close() { this.emit("close"); }
 }
 const {broker} = globalThis;
-export const connect = async () => new Connection();
+export const connect = async () => {
+  if (broker.fault) throw new Error(broker.fault);
+  return new Connection();
+};
 `;
 
 const folder = mkdtempSync(join(tmpdir(), "node_library."));
@@ -50,7 +53,7 @@ const broker = globalThis.broker = {};
 const {Agent, Client, Done, Outcome, Permanent, Refused, Transient} = await import(join(folder, "index.js"));
 const log = {info() {}, warn() {}}, url = "amqp://localhost";
 
-beforeEach(() => Object.assign(broker, {answers: [], posts: [], consumers: {}, watch: undefined}));
+beforeEach(() => Object.assign(broker, {fault: "", answers: [], posts: [], consumers: {}, watch: undefined}));
 
 /** A test with a client. `submit(...answers)` submits the same order each time. */
 function withClient(name, body) {
@@ -106,6 +109,17 @@ withClient("a refusal of the only post is one", async (client, submit) => {
     await assert.rejects(client.wait("o-1", {timeoutS: 0}), /not in hand/);
   }
   assert.equal(await submit("confirmed"), "o-1");
+});
+
+// Would catch: a wrong certificate or password that shows as a time-out only.
+test("a time-out has the reason for it", {timeout: DEADLINE_S * 1000}, async () => {
+  broker.fault = "the certificate is for another host";
+  const client = new Client(url, {log});
+  try {
+    await assert.rejects(client.submit("w", {}, {timeoutS: 0.5}), /within 0.5 s: Error: the certificate is for another host$/);
+  } finally {
+    await client.close();
+  }
 });
 
 // Would catch: a refusal that is lost by its text; a word that no scheduler reads.

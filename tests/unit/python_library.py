@@ -133,6 +133,12 @@ class Posts(unittest.TestCase):
         self.client.submit("w", {1: {1: "a"}, "2": {1: "b"}})
         self.assertIn('"payload":{"1":{"1":"a"},"2":{"1":"b"}}', self.broker.posts[0])
 
+    def test_a_time_out_has_the_reason_for_it(self):
+        """Would catch: a wrong certificate or password that shows as a time-out only."""
+        self.broker.fault = "the certificate is for another host"
+        with self.assertRaisesRegex(TimeoutError, "within 0.01 s: the certificate is for another host"):
+            self.client.submit("w", PAYLOAD, timeout=0.01)
+
     def test_a_refusal_of_the_only_post_is_one(self):
         """Would catch: a refused order that is reported as unknown, or that stays in hand."""
         for answer in ("refused", "returned"):
