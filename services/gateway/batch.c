@@ -30,6 +30,7 @@
 #define TRACEPARENT_SIZE      64
 #define REASON_SIZE           512
 #define KEY_MEMBER            "idempotency_key"
+#define TOO_LARGE             "the line is too large"
 
 struct item {
     STAILQ_ENTRY(item) entry;
@@ -207,14 +208,24 @@ static void on_posted(struct mg_post *post, unsigned int status, const char *tex
     lines_take(item->batch); /* may free it */
 }
 
+/* A line ends with LF or CR LF: neither is among the bytes of the order. */
+static struct mg_slice line_of(const struct batch *batch)
+{
+    struct mg_slice line = mg_buf_slice(&batch->line);
+    line.len -= line.len > 0 && line.data[line.len - 1] == '\r';
+    return line;
+}
+
 static void item_post(struct item *item)
 {
     const struct batch *batch = item->batch;
-    const char *refusal = line_read(item, mg_buf_slice(&batch->line));
+    const char *refusal = line_read(item, line_of(batch));
     if (item->body.failed || item->key.failed) {
         item_answer(item, 503, "no memory for the line; send it again");
     } else if (refusal != NULL) {
         item_answer(item, 400, refusal);
+    } else if (item->body.len > (size_t)batch->batches->gateway->options->body_max) {
+        item_answer(item, 413, TOO_LARGE);
     } else {
         item->post =
             (struct mg_post){.gateway = batch->batches->gateway,
@@ -266,7 +277,7 @@ static void line_take(struct batch *batch)
     } else if (batch->line.failed) {
         item_answer(item, batch->line.is_out_of_memory ? 503 : 413,
                     batch->line.is_out_of_memory ? "no memory for the line; send it again"
-                                                 : "the line is too large");
+                                                 : TOO_LARGE);
     } else if (mg_clock_boot_ms() > batch->end_ms) {
         item_answer(item, 503, "the batch takes too long; send this line again");
     } else {

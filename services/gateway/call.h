@@ -155,12 +155,12 @@ void mg_meets_ask(struct mg_meets *meets, struct mg_post *post);
 
 /* ---- recent.c: submissions that are perhaps still in the queue ---- */
 
-enum mg_recent_match { MG_RECENT_NONE, MG_RECENT_SAME, MG_RECENT_OTHER };
 struct mg_recent *mg_recent_create(void); /* NULL: no memory */
 void mg_recent_destroy(struct mg_recent *recent);
-enum mg_recent_match mg_recent_match(const struct mg_recent *recent, const char *client, const char *order_id,
-                                     const uint8_t digest[MG_SHA256_SIZE]);
-bool mg_recent_has(const struct mg_recent *recent, const char *client, const char *order_id);
+/* This gateway has published another submission for this order: of other bytes, or of another client. */
+bool mg_recent_is_other(struct mg_recent *recent, const char *client, const char *order_id,
+                        const uint8_t digest[MG_SHA256_SIZE]);
+bool mg_recent_has(struct mg_recent *recent, const char *client, const char *order_id);
 void mg_recent_note(struct mg_recent *recent, const char *client, const char *order_id,
                     const uint8_t digest[MG_SHA256_SIZE]);
 /* The submission is surely in no queue. */
@@ -213,6 +213,7 @@ bool mg_wait_begin(struct mg_call *call, void (*woken)(struct mg_call *call));
 
 struct mg_streams *mg_streams_create(struct mg_gateway *gateway); /* NULL: no memory */
 void mg_streams_destroy(struct mg_streams *streams);              /* after the HTTP server; accepts NULL */
+int mg_streams_of(const struct mg_streams *streams, const struct mg_client *client);
 
 /* ---- batch.c ---- */
 

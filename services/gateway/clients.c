@@ -17,7 +17,8 @@
 #include "io/amqp/topology.h"
 #include "io/http/tokens.h"
 
-#define CLIENTS_MAX     128 /* each has a watched queue, of which a process has 256 */
+/* Each has a watched queue, of which a process has 256: a reload that changes all has both. */
+#define CLIENTS_MAX     128
 #define WATCH_PERIOD_MS 5000
 #define SCHEME          "Bearer "
 #define RIGHTS_ALL      (MG_RIGHT_SUBMIT | MG_RIGHT_READ | MG_RIGHT_CANCEL)
@@ -31,7 +32,8 @@ struct mg_client {
     char name[MG_TOKEN_NAME_SIZE];
     char exchange[MG_QUEUE_NAME_SIZE], queue[MG_QUEUE_NAME_SIZE];
     enum presence presence;
-    bool is_listed; /* the file has a token of it; others stay for calls under way */
+    bool is_watched;
+    bool is_listed; /* the file has a token of it; others stay for calls and streams under way */
     int64_t left;   /* thousandths of a request */
     int64_t at_ms;  /* when `left` was last filled, by the clock since boot */
 };
@@ -41,7 +43,6 @@ struct mg_clients {
     struct mg_token *tokens;
     int token_count;
     struct mg_client *first;
-    int count;
     int64_t refusal_at_ms;
     int refusals_left;
 };
@@ -124,12 +125,11 @@ static struct mg_client *client_of(struct mg_clients *clients, const char *name)
     return NULL;
 }
 
-static enum mg_class client_add(struct mg_clients *clients, const char *name, struct mg_err *err)
+static struct mg_client *client_add(struct mg_clients *clients, const char *name)
 {
-    struct mg_client *client = clients->count < CLIENTS_MAX ? calloc(1, sizeof(*client)) : NULL;
+    struct mg_client *client = calloc(1, sizeof(*client));
     if (client == NULL) {
-        return mg_err_set(err, clients->count < CLIENTS_MAX ? MG_TRANSIENT : MG_BAD_INPUT,
-                          "could not serve client %s: no memory, or more than %d clients", name, CLIENTS_MAX);
+        return NULL;
     }
     client->clients = clients;
     client->at_ms = mg_clock_boot_ms();
@@ -137,16 +137,68 @@ static enum mg_class client_add(struct mg_clients *clients, const char *name, st
     (void)snprintf(client->name, sizeof(client->name), "%s", name);
     (void)snprintf(client->exchange, sizeof(client->exchange), MG_INTAKE_PREFIX "%s", name);
     (void)snprintf(client->queue, sizeof(client->queue), MG_CLIENT_PREFIX "%s.statuses", name);
-    enum mg_class class = mg_broker_watch_queue(clients->gateway->broker, client->queue, WATCH_PERIOD_MS,
-                                                on_seen, clients, err);
-    if (class != MG_OK) {
-        free(client);
-        return class;
-    }
     client->next = clients->first;
     clients->first = client;
-    clients->count++;
-    return MG_OK;
+    return client;
+}
+
+/* Finds or makes the client, and watches its queue. */
+static enum mg_class client_serve(struct mg_clients *clients, const char *name, struct mg_err *err)
+{
+    struct mg_client *client = client_of(clients, name);
+    if (client == NULL) {
+        client = client_add(clients, name);
+    }
+    if (client == NULL) {
+        return mg_err_set(err, MG_TRANSIENT, "could not serve client %s: no memory", name);
+    }
+    enum mg_class class = client->is_watched ? MG_OK
+                                             : mg_broker_watch_queue(clients->gateway->broker, client->queue,
+                                                                     WATCH_PERIOD_MS, on_seen, clients, err);
+    client->is_watched = client->is_watched || class == MG_OK;
+    return class;
+}
+
+static void client_unwatch(struct mg_client *client)
+{
+    if (client->is_watched) {
+        mg_broker_unwatch_queue(client->clients->gateway->broker, client->queue);
+        client->is_watched = false;
+        client->presence = PRESENCE_UNKNOWN;
+    }
+}
+
+static bool is_used(const struct mg_client *client)
+{
+    const struct mg_gateway *gateway = client->clients->gateway;
+    const struct mg_call *call;
+    TAILQ_FOREACH(call, &gateway->calls, entry)
+    {
+        if (call->client == client) {
+            return true;
+        }
+    }
+    return mg_streams_of(gateway->streams, client) > 0;
+}
+
+/* Those that the file does not name any more. */
+static void clients_leave(struct mg_clients *clients)
+{
+    struct mg_client **link = &clients->first;
+    while (*link != NULL) {
+        struct mg_client *client = *link;
+        if (client->is_listed) {
+            link = &client->next;
+            continue;
+        }
+        client_unwatch(client);
+        if (is_used(client)) {
+            link = &client->next;
+        } else {
+            *link = client->next;
+            free(client);
+        }
+    }
 }
 
 struct mg_clients *mg_clients_create(struct mg_gateway *gateway, struct mg_err *err)
@@ -169,13 +221,40 @@ void mg_clients_destroy(struct mg_clients *clients)
     while (clients != NULL && clients->first != NULL) {
         struct mg_client *client = clients->first;
         clients->first = client->next;
-        mg_broker_unwatch_queue(clients->gateway->broker, client->queue);
+        client_unwatch(client);
         free(client);
     }
     if (clients != NULL) {
         free(clients->tokens);
     }
     free(clients);
+}
+
+static int names_count(const struct mg_token *tokens, int count)
+{
+    int names = 0;
+    for (int i = 0; i < count; i++) {
+        int first = 0;
+        while (strcmp(tokens[first].name, tokens[i].name) != 0) {
+            first++;
+        }
+        names += first == i;
+    }
+    return names;
+}
+
+static void tokens_take(struct mg_clients *clients, struct mg_token *tokens, int count)
+{
+    free(clients->tokens);
+    clients->tokens = tokens;
+    clients->token_count = count;
+    for (struct mg_client *client = clients->first; client != NULL; client = client->next) {
+        client->is_listed = false;
+    }
+    for (int i = 0; i < count; i++) {
+        client_of(clients, tokens[i].name)->is_listed = true;
+    }
+    clients_leave(clients);
 }
 
 enum mg_class mg_clients_reload(struct mg_clients *clients, struct mg_err *err)
@@ -187,24 +266,18 @@ enum mg_class mg_clients_reload(struct mg_clients *clients, struct mg_err *err)
     if (class != MG_OK) {
         return class;
     }
+    if (names_count(tokens, count) > CLIENTS_MAX) {
+        class = mg_err_set(err, MG_BAD_INPUT, "%s names %d clients, more than %d: start a second gateway",
+                           clients->gateway->options->tokens_file, names_count(tokens, count), CLIENTS_MAX);
+    }
     for (int i = 0; i < count && class == MG_OK; i++) {
-        if (client_of(clients, tokens[i].name) == NULL) {
-            class = client_add(clients, tokens[i].name, err);
-        }
+        class = client_serve(clients, tokens[i].name, err);
     }
     if (class != MG_OK) {
         free(tokens);
         return class;
     }
-    free(clients->tokens);
-    clients->tokens = tokens;
-    clients->token_count = count;
-    for (struct mg_client *client = clients->first; client != NULL; client = client->next) {
-        client->is_listed = false;
-    }
-    for (int i = 0; i < count; i++) {
-        client_of(clients, tokens[i].name)->is_listed = true;
-    }
+    tokens_take(clients, tokens, count);
     return MG_OK;
 }
 

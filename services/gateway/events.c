@@ -275,7 +275,7 @@ void mg_streams_destroy(struct mg_streams *streams)
 
 /* ---- the request ---- */
 
-static int streams_of(const struct mg_streams *streams, const struct mg_client *client)
+int mg_streams_of(const struct mg_streams *streams, const struct mg_client *client)
 {
     const struct stream *stream;
     int count = 0;
@@ -290,7 +290,7 @@ static int streams_of(const struct mg_streams *streams, const struct mg_client *
 static bool is_refused(struct mg_call *call)
 {
     const struct mg_streams *streams = call->gateway->streams;
-    if (streams_of(streams, call->client) >= STREAMS_OF_CLIENT_MAX) {
+    if (mg_streams_of(streams, call->client) >= STREAMS_OF_CLIENT_MAX) {
         mg_call_refuse(call, 429, "client %s reads %d streams of events already, the maximum",
                        mg_client_name(call->client), STREAMS_OF_CLIENT_MAX);
         return true;

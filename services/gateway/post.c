@@ -80,11 +80,11 @@ static bool submission_read(struct mg_post *post)
     return class == MG_OK;
 }
 
-/* This gateway has published other bytes for the same order, which no scheduler may have taken yet. */
+/* A submission of this gateway that no scheduler may have taken yet has the id. */
 static bool is_other_queued(const struct mg_post *post)
 {
-    return mg_recent_match(post->gateway->recent, mg_client_name(post->client), post->order_id,
-                           post->digest) == MG_RECENT_OTHER;
+    return mg_recent_is_other(post->gateway->recent, mg_client_name(post->client), post->order_id,
+                              post->digest);
 }
 
 /* ---- publishing ---- */

@@ -1,8 +1,8 @@
 /*
- * The submissions that this gateway has published in the last minutes, by client and order. The database
- * learns of an order only when a scheduler has taken it from the queue. Until then a repetition with other
- * bytes is detected here. Another gateway does not detect it; the scheduler then rejects the second
- * submission.
+ * The submissions that this gateway has published in the last minutes, by order. The database learns of an
+ * order only when a scheduler has taken it from the queue. Until then a repetition with other bytes, or by
+ * another client, is detected here. Another gateway does not detect it, nor this one after a restart; the
+ * scheduler then rejects the second submission.
  *
  * A table of fixed size, in which a new entry replaces an old one of the same place.
  */
@@ -12,14 +12,14 @@
 #include "base/clock.h"
 #include "gateway/call.h"
 
-#define PLACES         65536u                    /* 3 MB: 40 s at 1,500 orders a second */
-#define KEPT_MS        (INT64_C(10) * 60 * 1000) /* beyond any usual wait in the queue */
-#define NAME_MAX_BYTES 256
+#define PLACES  65536u                    /* 4 MB: 40 s at 1,500 orders a second */
+#define KEPT_MS (INT64_C(10) * 60 * 1000) /* beyond any usual wait in the queue */
 
+/* Digests are cut: collisions are out of reach all the same. */
 struct entry {
-    uint8_t identity[16]; /* of client and order */
-    uint8_t digest[16];   /* of the submission; collisions are out of reach */
-    int64_t at_ms;        /* by the clock since boot; 0: free */
+    uint8_t order[16], client[16];
+    uint8_t submission[16];
+    int64_t at_ms; /* by the clock since boot; 0: free */
 };
 
 struct mg_recent {
@@ -36,58 +36,61 @@ void mg_recent_destroy(struct mg_recent *recent)
     free(recent);
 }
 
-static size_t place_of(const char *client, const char *order_id, uint8_t ret_identity[16])
+static struct entry *place_of(struct mg_recent *recent, const char *order_id, uint8_t ret_order[16])
 {
-    char name[NAME_MAX_BYTES];
     uint8_t digest[MG_SHA256_SIZE];
-    struct mg_buf text;
-    mg_buf_init_fixed(&text, name, sizeof(name));
-    mg_buf_printf(&text, "%s %s", client, order_id); /* neither has a blank */
-    mg_sha256(mg_buf_slice(&text), digest);
-    memcpy(ret_identity, digest, 16);
-    return ((size_t)digest[16] << 8 | digest[17]) % PLACES;
+    mg_sha256(mg_slice_of(order_id), digest);
+    memcpy(ret_order, digest, 16);
+    return &recent->entries[((size_t)digest[16] << 8 | digest[17]) % PLACES];
 }
 
-static const struct entry *entry_find(const struct mg_recent *recent, const char *client,
-                                      const char *order_id)
+/* NULL: it is not known. */
+static struct entry *entry_find(struct mg_recent *recent, const char *order_id)
 {
-    uint8_t identity[16];
-    const struct entry *entry = &recent->entries[place_of(client, order_id, identity)];
+    uint8_t order[16];
+    struct entry *entry = place_of(recent, order_id, order);
     bool is_kept = entry->at_ms != 0 && mg_clock_boot_ms() - entry->at_ms <= KEPT_MS &&
-                   memcmp(entry->identity, identity, sizeof(identity)) == 0;
+                   memcmp(entry->order, order, sizeof(order)) == 0;
     return is_kept ? entry : NULL;
 }
 
-enum mg_recent_match mg_recent_match(const struct mg_recent *recent, const char *client, const char *order_id,
-                                     const uint8_t digest[MG_SHA256_SIZE])
+static bool is_of(const struct entry *entry, const char *client)
 {
-    const struct entry *entry = entry_find(recent, client, order_id);
-    if (entry == NULL) {
-        return MG_RECENT_NONE;
-    }
-    return memcmp(entry->digest, digest, sizeof(entry->digest)) == 0 ? MG_RECENT_SAME : MG_RECENT_OTHER;
+    uint8_t digest[MG_SHA256_SIZE];
+    mg_sha256(mg_slice_of(client), digest);
+    return memcmp(entry->client, digest, sizeof(entry->client)) == 0;
 }
 
-bool mg_recent_has(const struct mg_recent *recent, const char *client, const char *order_id)
+bool mg_recent_is_other(struct mg_recent *recent, const char *client, const char *order_id,
+                        const uint8_t digest[MG_SHA256_SIZE])
 {
-    return entry_find(recent, client, order_id) != NULL;
+    const struct entry *entry = entry_find(recent, order_id);
+    return entry != NULL &&
+           (!is_of(entry, client) || memcmp(entry->submission, digest, sizeof(entry->submission)) != 0);
+}
+
+bool mg_recent_has(struct mg_recent *recent, const char *client, const char *order_id)
+{
+    const struct entry *entry = entry_find(recent, order_id);
+    return entry != NULL && is_of(entry, client);
 }
 
 void mg_recent_note(struct mg_recent *recent, const char *client, const char *order_id,
                     const uint8_t digest[MG_SHA256_SIZE])
 {
-    uint8_t identity[16];
-    struct entry *entry = &recent->entries[place_of(client, order_id, identity)];
-    memcpy(entry->identity, identity, sizeof(identity));
-    memcpy(entry->digest, digest, sizeof(entry->digest));
+    uint8_t order[16], client_digest[MG_SHA256_SIZE];
+    struct entry *entry = place_of(recent, order_id, order);
+    mg_sha256(mg_slice_of(client), client_digest);
+    memcpy(entry->order, order, sizeof(entry->order));
+    memcpy(entry->client, client_digest, sizeof(entry->client));
+    memcpy(entry->submission, digest, sizeof(entry->submission));
     entry->at_ms = mg_clock_boot_ms();
 }
 
 void mg_recent_forget(struct mg_recent *recent, const char *client, const char *order_id)
 {
-    uint8_t identity[16];
-    struct entry *entry = &recent->entries[place_of(client, order_id, identity)];
-    if (memcmp(entry->identity, identity, sizeof(identity)) == 0) {
+    struct entry *entry = entry_find(recent, order_id);
+    if (entry != NULL && is_of(entry, client)) {
         entry->at_ms = 0;
     }
 }

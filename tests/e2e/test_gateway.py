@@ -3,6 +3,7 @@
 import hashlib
 import http.client
 import json
+import signal
 import socket
 import threading
 import uuid
@@ -22,6 +23,16 @@ TOKENS = {"shop": "a token of the shop", "other": "a token of another client"}
 READS_ONLY, UNMADE = "a token that may only read", "a token of a client without an exchange"
 
 
+def write_tokens(path, tokens):
+    path.write_text("".join(f"{rights} {name} {hashlib.sha256(token.encode()).hexdigest()}\n" for rights, name, token in tokens),
+                    encoding="ascii")
+
+
+def logged(gateway, words):
+    with open(gateway.process.log_path, encoding="utf-8") as log:
+        return [line for line in log if words in line]
+
+
 class Gateway:
     """A gateway on a stage's cluster, which ends with it."""
 
@@ -29,9 +40,7 @@ class Gateway:
         self.port = processes.free_port()
         self.seen = set()  # (method, path of the contract, status)
         path = s.scratch / "gateway-tokens"
-        tokens = tokens or [("submit,read,cancel", name, token) for name, token in TOKENS.items()]
-        path.write_text("".join(f"{rights} {name} {hashlib.sha256(token.encode()).hexdigest()}\n" for rights, name, token in tokens),
-                        encoding="ascii")
+        write_tokens(path, tokens or [("submit,read,cancel", name, token) for name, token in TOKENS.items()])
         name = f"gateway-{len(s.others) + 1}"
         argv = [s.cluster.bin / "makegood", "gateway", "--listen", f"127.0.0.1:{self.port}", "--tokens-file", path, *words]
         self.process = processes.Process(name, argv, s.scratch / f"{name}.log", http_port=self.port, env=env or s.cluster.tool_env)
@@ -129,6 +138,8 @@ def an_order_over_http_is_its_client_s_and_brings_its_output_or_cause(s):
         assert door.get(queued, wait=None)["state"] == "posted"
         door.post(order_of("15.00", order_id=queued)[1], 409)
         door.post(order_of('"no price"', order_id=queued)[1], 409)
+        door.post(first, 409, client="other")
+        door.get(queued, 404, client="other", wait=None)
     finally:
         scheduler.resume()
     assert door.get(queued)["state"] == "processed"
@@ -378,3 +389,29 @@ def a_gateway_has_the_rights_that_it_needs_and_no_others(s):
     s.wait(lambda: depth(s, "dead.letters") == 1, "a command that no client may give is a dead letter")
     assert channel_of(s, "gateway").is_open
     assert s.state(Order(order_id, "", "")) == "processed"
+
+
+@scenario(schedulers=0, supervisors=0, agents=0)
+def clients_come_and_go_with_the_file_of_tokens(s):
+    """Would catch: clients that left and count for the limit, so that a token that was taken away stays valid; a file above the limit
+    that is taken in part."""
+    path = s.scratch / "gateway-tokens"
+    door = Gateway(s)
+
+    def reload(clients):
+        count = len(logged(door, "tokens-file"))
+        write_tokens(path, [("read", name, f"token of {name}") for name in clients])
+        door.process.signal(signal.SIGHUP)
+        s.wait(lambda: len(logged(door, "tokens-file")) > count, "the file is read again")
+
+    def is_known(name):
+        return door.ask("GET", "/v1/orders/none", token=f"token of {name}")[0] != 401
+
+    sets = [[f"{letter}{number}" for number in range(128)] for letter in "abc"]
+    for clients in sets:
+        reload(clients)
+        assert is_known(clients[0]) and is_known(clients[127])
+    assert door.ask("GET", "/v1/orders/none")[0] == 401 and not is_known("a0") and not is_known("b127")
+    reload(sets[0] + ["shop"])
+    assert "names 129 clients, more than 128" in logged(door, "tokens-file")[-1]
+    assert is_known("c0") and not is_known("a0")

@@ -64,6 +64,10 @@ def a_batch_means_the_same_as_its_lines_one_by_one(s):
         assert answer == answers[3], "wherever the member stands"
     assert batch(door, [keyed("key-1", 4)])[0]["status"] == 409
     assert batch(door, [keyed("key-1")], client="other")[0]["order_id"] != answers[3]["order_id"], "a client's keys are its own"
+    assert batch(door, [one + b"\r", keyed("key-1") + b"\r"]) == [answers[0], answers[3]], "CR LF ends a line, too"
+    wide = b'{"workflow": "priced", "payload": {"price": 3, "customer": "%s"}}'
+    wide = wide % (b"w" * (256 * 1024 + 1 - len(wide) + 2))
+    assert len(wide) == 256 * 1024 + 1 and batch(door, wide)[0]["status"] == 413
     nested = {"order_id": str(uuid.uuid4()), "workflow": "priced", "payload": {"price": 1, "customer": '"idempotency_key": 1,'}}
     assert batch(door, json.dumps(nested).encode())[0]["status"] == 202, "a last line needs no end"
     for order_id in (first, second, answers[3]["order_id"], answers[-1]["order_id"], nested["order_id"]):

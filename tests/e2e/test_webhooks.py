@@ -8,7 +8,7 @@ import urllib.parse
 import uuid
 
 from harness import TERMINAL, scenario
-from test_gateway import Gateway, load, order_of
+from test_gateway import Gateway, load, logged, order_of
 from test_gateway_events import told
 from webhooks import Receiver, new_secret, write_files
 
@@ -58,11 +58,6 @@ def post_some(door, count, **options):
         door.post(body, **options)
         made.append(order_id)
     return made
-
-
-def logged(gateway, words):
-    with open(gateway.process.log_path, encoding="utf-8") as log:
-        return [line for line in log if words in line]
 
 
 @scenario(agents=1, schedulers=1, supervisors=1)
