@@ -276,8 +276,7 @@ static void line_take(struct batch *batch)
                     " lines, or too many wrong ones: this line and all later ones are not posted");
     } else if (batch->line.failed) {
         item_answer(item, batch->line.is_out_of_memory ? 503 : 413,
-                    batch->line.is_out_of_memory ? "no memory for the line; send it again"
-                                                 : TOO_LARGE);
+                    batch->line.is_out_of_memory ? "no memory for the line; send it again" : TOO_LARGE);
     } else if (mg_clock_boot_ms() > batch->end_ms) {
         item_answer(item, 503, "the batch takes too long; send this line again");
     } else {

@@ -125,6 +125,9 @@ const char *mg_client_name(const struct mg_client *client);
 /* The exchange that proves the client to the schedulers. NULL: the broker does not have it, so nothing may be
  * published to it. */
 const char *mg_client_exchange(const struct mg_client *client);
+/* The client stays while it is held, beyond its calls under way. */
+void mg_client_hold(struct mg_client *client);
+void mg_client_release(struct mg_client *client);
 /* Counts a request. False: the client has made too many. */
 bool mg_client_count(struct mg_client *client);
 /* False: the exchanges of some clients are missing, or not yet known; `ret_reason` names the first. */
@@ -213,7 +216,6 @@ bool mg_wait_begin(struct mg_call *call, void (*woken)(struct mg_call *call));
 
 struct mg_streams *mg_streams_create(struct mg_gateway *gateway); /* NULL: no memory */
 void mg_streams_destroy(struct mg_streams *streams);              /* after the HTTP server; accepts NULL */
-int mg_streams_of(const struct mg_streams *streams, const struct mg_client *client);
 
 /* ---- batch.c ---- */
 

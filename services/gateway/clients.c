@@ -32,6 +32,7 @@ struct mg_client {
     char name[MG_TOKEN_NAME_SIZE];
     char exchange[MG_QUEUE_NAME_SIZE], queue[MG_QUEUE_NAME_SIZE];
     enum presence presence;
+    int holds;
     bool is_watched;
     bool is_listed; /* the file has a token of it; others stay for calls and streams under way */
     int64_t left;   /* thousandths of a request */
@@ -178,7 +179,7 @@ static bool is_used(const struct mg_client *client)
             return true;
         }
     }
-    return mg_streams_of(gateway->streams, client) > 0;
+    return client->holds > 0;
 }
 
 /* Those that the file does not name any more. */
@@ -284,6 +285,16 @@ enum mg_class mg_clients_reload(struct mg_clients *clients, struct mg_err *err)
 const char *mg_client_name(const struct mg_client *client)
 {
     return client->name;
+}
+
+void mg_client_hold(struct mg_client *client)
+{
+    client->holds++;
+}
+
+void mg_client_release(struct mg_client *client)
+{
+    client->holds--;
 }
 
 const char *mg_client_exchange(const struct mg_client *client)

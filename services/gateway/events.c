@@ -275,7 +275,7 @@ void mg_streams_destroy(struct mg_streams *streams)
 
 /* ---- the request ---- */
 
-int mg_streams_of(const struct mg_streams *streams, const struct mg_client *client)
+static int streams_of(const struct mg_streams *streams, const struct mg_client *client)
 {
     const struct stream *stream;
     int count = 0;
@@ -290,7 +290,7 @@ int mg_streams_of(const struct mg_streams *streams, const struct mg_client *clie
 static bool is_refused(struct mg_call *call)
 {
     const struct mg_streams *streams = call->gateway->streams;
-    if (mg_streams_of(streams, call->client) >= STREAMS_OF_CLIENT_MAX) {
+    if (streams_of(streams, call->client) >= STREAMS_OF_CLIENT_MAX) {
         mg_call_refuse(call, 429, "client %s reads %d streams of events already, the maximum",
                        mg_client_name(call->client), STREAMS_OF_CLIENT_MAX);
         return true;
@@ -311,6 +311,7 @@ static struct stream *stream_create(const struct mg_call *call)
     }
     stream->streams = call->gateway->streams;
     stream->client = call->client;
+    mg_client_hold(stream->client);
     stream->seq = call->after_seq;
     stream->began_ms = stream->written_ms = stream->empty_ms = mg_clock_boot_ms();
     (void)snprintf(stream->order_id, sizeof(stream->order_id), "%s", call->order_id);
