@@ -35,7 +35,7 @@ struct stream {
     TAILQ_ENTRY(stream) entry;
     struct mg_streams *streams;
     struct mg_http_stream *http;
-    const struct mg_client *client;
+    struct mg_client *client;
     struct mg_observer observer;
     char order_id[MG_ORDER_ID_MAX + 1];
     int64_t seq;                            /* of the last status written */
@@ -202,6 +202,7 @@ static void on_closed(void *arg)
     struct stream *stream = arg;
     struct mg_streams *streams = stream->streams;
     mg_observe_end(streams->gateway->observers, &stream->observer);
+    mg_client_release(stream->client);
     TAILQ_REMOVE(&streams->all, stream, entry);
     mg_metric_set(streams->gauge, --streams->count);
     if (streams->count == 0) {
@@ -311,7 +312,6 @@ static struct stream *stream_create(const struct mg_call *call)
     }
     stream->streams = call->gateway->streams;
     stream->client = call->client;
-    mg_client_hold(stream->client);
     stream->seq = call->after_seq;
     stream->began_ms = stream->written_ms = stream->empty_ms = mg_clock_boot_ms();
     (void)snprintf(stream->order_id, sizeof(stream->order_id), "%s", call->order_id);
@@ -330,6 +330,7 @@ static struct stream *stream_open(struct mg_call *call)
         mg_call_refuse(call, 503, "no memory for a stream of events");
         return NULL;
     }
+    mg_client_hold(call->client);
     TAILQ_INSERT_TAIL(&streams->all, stream, entry);
     mg_metric_set(streams->gauge, ++streams->count);
     if (streams->count == 1) {
