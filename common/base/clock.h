@@ -14,6 +14,13 @@ int64_t mg_clock_boot_ms(void); /* CLOCK_BOOTTIME: counts suspend time, too; for
 int64_t mg_clock_boot_us(void);
 int64_t mg_clock_wall_ms(void); /* milliseconds since 1970, UTC */
 
+/* The rest behind a piece of work, after which it may be repeated: `factor` times its duration, so that it
+ * takes a fixed share of the time, but at most `max_ms`. */
+static inline int64_t mg_clock_rest_ms(int64_t took_ms, int64_t factor, int64_t max_ms)
+{
+    return took_ms < max_ms / factor ? took_ms * factor : max_ms;
+}
+
 /* Writes "2026-01-31T12:34:56.789Z" (RFC 3339) into `ret_text`. */
 void mg_time_format(int64_t wall_ms, char ret_text[MG_TIME_TEXT_SIZE]);
 

@@ -27,7 +27,6 @@
 #define TICK_MS               10  /* between two looks whether the client's rate permits more */
 #define KEY_ROOM              512 /* for the member `idempotency_key` of a line */
 #define PENDING_MAX           (2 * MG_HTTP_PIECE_MAX)
-#define TRACEPARENT_SIZE      64
 #define REASON_SIZE           512
 #define KEY_MEMBER            "idempotency_key"
 #define TOO_LARGE             "the line is too large"
@@ -55,7 +54,6 @@ struct batch {
     struct mg_buf answers;
     int64_t lines;
     int64_t end_ms; /* by the clock since boot */
-    char traceparent[TRACEPARENT_SIZE];
     bool is_full;   /* further lines are dropped */
     bool is_whole;  /* the body */
     bool is_paused; /* the body */
@@ -233,7 +231,7 @@ static void item_post(struct item *item)
                              .body = mg_buf_slice(&item->body),
                              .key = item->key.len > 0 ? mg_buf_slice(&item->key) : (struct mg_slice){0},
                              .key_name = KEY_MEMBER,
-                             .traceparent = batch->traceparent[0] != '\0' ? batch->traceparent : NULL,
+                             .traceparent = batch->call->traceparent,
                              .done = on_posted,
                              .arg = item};
         mg_post_begin(&item->post);
@@ -446,7 +444,6 @@ static int batches_of(const struct mg_batches *batches, const struct mg_client *
 static struct batch *batch_create(struct mg_call *call)
 {
     struct mg_batches *batches = call->gateway->batches;
-    const char *traceparent = mg_http_exchange_header(call->request, "traceparent");
     struct batch *batch = calloc(1, sizeof(*batch));
     if (batch == NULL) {
         return NULL;
@@ -458,9 +455,7 @@ static struct batch *batch_create(struct mg_call *call)
     mg_buf_init(&batch->pending, PENDING_MAX);
     mg_buf_init(&batch->line, (size_t)call->gateway->options->body_max + KEY_ROOM);
     mg_buf_init(&batch->answers, ANSWERS_MAX);
-    if (traceparent != NULL && strlen(traceparent) < TRACEPARENT_SIZE) {
-        memcpy(batch->traceparent, traceparent, strlen(traceparent) + 1);
-    }
+    mg_post_trace_read(call->request, call->traceparent);
     TAILQ_INSERT_TAIL(&batches->all, batch, entry);
     if (batches->count++ == 0) {
         mg_timer_start(batches->timer, TICK_MS, TICK_MS);

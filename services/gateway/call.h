@@ -9,6 +9,7 @@
 
 #include "base/id.h"
 #include "base/metrics.h"
+#include "base/trace.h"
 #include "core/model.h"
 #include "gateway/gateway.h"
 #include "io/http/server.h"
@@ -43,10 +44,11 @@ struct mg_observer {
 struct mg_post {
     struct mg_gateway *gateway;
     struct mg_client *client;
-    struct mg_slice body;               /* absent: it is gone with its request */
-    struct mg_slice key;                /* identifies the order if the body does not; absent: none */
-    const char *key_name, *traceparent; /* where the key would be; of the order's trace, or NULL */
-    struct mg_submission submission;    /* borrows from the body */
+    struct mg_slice body;            /* absent: it is gone with its request */
+    struct mg_slice key;             /* identifies the order if the body does not; absent: none */
+    const char *key_name;            /* where the key would be */
+    const char *traceparent;         /* of the order's trace; "": none */
+    struct mg_submission submission; /* borrows from the body */
     char order_id[MG_ORDER_ID_MAX + 1];
     uint8_t digest[MG_SHA256_SIZE];
     TAILQ_ENTRY(mg_post) entry; /* while it waits to be asked about; meets.c */
@@ -68,7 +70,8 @@ struct mg_call {
     const char *origin;               /* a page that may read the answer; NULL: no page may */
     char allow[16];                   /* without a route: the methods of its path, as 405 names them */
     char order_id[MG_ORDER_ID_MAX + 1];
-    struct mg_post post;   /* of a single submission */
+    struct mg_post post; /* of a single submission */
+    char traceparent[MG_TRACEPARENT_SIZE];
     int64_t after_seq;     /* of events: the last status that the client has */
     int64_t wait_until_ms; /* by the clock since boot; 0: it does not wait */
     bool is_waiting;
@@ -181,6 +184,8 @@ const struct mg_workflow *mg_kept_put(struct mg_kept *kept, struct mg_slice text
 /* ---- post.c ---- */
 
 bool mg_post_key_is_valid(struct mg_slice key);
+/* The trace of the orders of a request; "" without a valid header. */
+void mg_post_trace_read(const struct mg_http_exchange *request, char ret_traceparent[MG_TRACEPARENT_SIZE]);
 /* Checks the submission and publishes it. `done` is called once, perhaps before the return. */
 void mg_post_begin(struct mg_post *post);
 
@@ -208,8 +213,8 @@ bool mg_is_end(struct mg_slice state);
 
 struct mg_waits *mg_waits_create(struct mg_gateway *gateway); /* NULL: no memory */
 void mg_waits_destroy(struct mg_waits *waits);                /* accepts NULL */
-/* Calls `woken` once the order has ended, or exists if it is unknown, or the call's time is over. False: its
- * time is over already, or too many wait. */
+/* Calls `woken` once the order has ended, or exists if it is unknown, or the call's time is over, or its
+ * client has hung up. False: its time is over already, or too many wait, of its client or in all. */
 bool mg_wait_begin(struct mg_call *call, void (*woken)(struct mg_call *call));
 
 /* ---- events.c ---- */

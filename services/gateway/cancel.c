@@ -57,7 +57,7 @@ static const char *reason_read(const struct mg_call *call, char ret_reason[REASO
         (void)snprintf(ret_reason, REASON_MAX + 1, "%s", reason.data);
     }
     mg_document_free(document);
-    return is_fit ? NULL : "reason: expected at most " REASON_MAX_TEXT " bytes";
+    return is_fit ? NULL : "reason: expected 1 to " REASON_MAX_TEXT " bytes of UTF-8";
 }
 
 static void order_cancel(struct mg_call *call)

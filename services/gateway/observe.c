@@ -1,7 +1,7 @@
 /*
  * Changes of orders. One report asks for all observed orders that have changed since their last notice, as
- * long as any is observed. The reports take at most a twentieth of the database's time, so many observers
- * make the notices later, and not the database slower.
+ * long as any is observed. The reports take at most a twentieth of the database's time while each takes less
+ * than 50 ms. So many observers make the notices later, and not the database slower.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -9,9 +9,11 @@
 #include "base/clock.h"
 #include "gateway/call.h"
 
-#define PERIOD_MS    25 /* between two reports; a person does not notice it */
-#define REST_FACTOR  20 /* times the duration of the last report */
-#define VERSION_SIZE 20 /* digits of an int64, and a blank */
+#define PERIOD_MS    25   /* between two reports; a person does not notice it */
+#define REST_FACTOR  20   /* times the duration of the last report */
+#define REST_MAX_MS  1000 /* a report that took long, as in a stall, delays the next one by no more */
+#define RETRY_MS     250  /* after a failure, of which the duration is no measure of the load */
+#define VERSION_SIZE 20   /* digits of an int64, and a blank */
 #define IDS_MAX      ((size_t)MG_OBSERVERS_MAX * (MG_ORDER_ID_MAX + 1))
 #define VERSIONS_MAX ((size_t)MG_OBSERVERS_MAX * VERSION_SIZE)
 
@@ -73,7 +75,8 @@ static void on_changes(void *arg, const struct mg_rows *rows, const struct mg_er
         change_take(observers, rows, row);
     }
     int64_t now_ms = mg_clock_boot_ms();
-    observers->ask_at_ms = now_ms + (now_ms - observers->asked_ms) * REST_FACTOR;
+    int64_t rest_ms = mg_clock_rest_ms(now_ms - observers->asked_ms, REST_FACTOR, REST_MAX_MS);
+    observers->ask_at_ms = now_ms + (err == NULL ? rest_ms : RETRY_MS);
 }
 
 /* Without memory it is tried again. */

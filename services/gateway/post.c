@@ -133,7 +133,7 @@ static void order_publish(struct mg_post *post)
         .type = "submission",
         .message_id = submission->order_id[0] == '\0' ? message_id : post->order_id,
         .reply_to = mg_hooks_queue(post->gateway->hooks, client),
-        .traceparent = post->traceparent,
+        .traceparent = post->traceparent[0] != '\0' ? post->traceparent : NULL,
         .body = post->body};
     mg_recent_note(post->gateway->recent, client, post->order_id, post->digest);
     if (mg_broker_publish(post->gateway->broker, &message, on_published, post, &err) != MG_OK) {
@@ -253,6 +253,15 @@ bool mg_post_key_is_valid(struct mg_slice key)
         is_valid = is_valid && key.data[i] > ' ' && key.data[i] <= '~';
     }
     return is_valid;
+}
+
+void mg_post_trace_read(const struct mg_http_exchange *request, char ret_traceparent[MG_TRACEPARENT_SIZE])
+{
+    struct mg_trace trace;
+    ret_traceparent[0] = '\0';
+    if (mg_trace_parse(mg_slice_of(mg_http_exchange_header(request, "traceparent")), &trace)) {
+        mg_trace_write(&trace, ret_traceparent);
+    }
 }
 
 void mg_post_begin(struct mg_post *post)

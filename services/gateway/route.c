@@ -1,6 +1,6 @@
 /*
  * The routes, and the checks that all of them share. They come in this order: the path and the method, the
- * token, its right, the client's rate, the forms of answer and body.
+ * token, its right, the client's rate, the forms of answer, body and query.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -50,6 +50,18 @@ static bool path_matches(const char *form, const char *path, char ret_order_id[M
     }
     (void)snprintf(ret_order_id, MG_ORDER_ID_MAX + 1, "%.*s", (int)len, path + before);
     return true;
+}
+
+/* Each parameter of a query, of any route. NULL: none is there twice. */
+static const char *parameter_repeated(const struct mg_http_exchange *request)
+{
+    static const char *const PARAMETERS[] = {"label", "state", "cursor", "wait", "after"};
+    for (size_t i = 0; i < sizeof(PARAMETERS) / sizeof(PARAMETERS[0]); i++) {
+        if (mg_http_exchange_query_count(request, PARAMETERS[i]) > 1) {
+            return PARAMETERS[i];
+        }
+    }
+    return NULL;
 }
 
 /* NULL: there is no such route. `call->allow` gets the methods that the path has. */
@@ -129,6 +141,7 @@ static void call_check(struct mg_call *call)
 {
     unsigned int rights = 0;
     const struct mg_route *route = call->route;
+    const char *repeated = parameter_repeated(call->request);
     call->client = mg_client_find(call->gateway->clients, call->request, &rights);
     if (call->client == NULL) {
         mg_call_refuse(call, 401,
@@ -143,6 +156,8 @@ static void call_check(struct mg_call *call)
         mg_call_refuse(call, 406, "the answer is %s, which the header Accept excludes", route->answers);
     } else if (!is_body_fit(route, call->request)) {
         mg_call_refuse(call, 415, "expected a body of the type %s", route->takes);
+    } else if (repeated != NULL) {
+        mg_call_refuse(call, 400, "%s: expected once in the query", repeated);
     } else {
         route->run(call);
     }

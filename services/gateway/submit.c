@@ -40,12 +40,13 @@ void mg_submit_run(struct mg_call *call)
                        MG_POST_KEY_MAX);
         return;
     }
+    mg_post_trace_read(call->request, call->traceparent);
     call->post = (struct mg_post){.gateway = call->gateway,
                                   .client = call->client,
                                   .body = mg_http_exchange_body(call->request),
                                   .key = key,
                                   .key_name = "the header " KEY_HEADER,
-                                  .traceparent = mg_http_exchange_header(call->request, "traceparent"),
+                                  .traceparent = call->traceparent,
                                   .done = on_posted,
                                   .arg = call};
     mg_post_begin(&call->post);

@@ -5,13 +5,16 @@
 #include "base/clock.h"
 #include "gateway/call.h"
 
-#define PERIOD_MS 25 /* between two looks for calls at the end of their time */
+#define PERIOD_MS           25   /* between two looks for calls at the end of their time */
+#define HANG_UP_MS          1000 /* between two looks for clients that have hung up, of a system call each */
+#define WAITS_OF_CLIENT_MAX 250  /* a quarter of all: one client leaves places for others */
 
 struct mg_waits {
     struct mg_gateway *gateway;
     struct mg_timer *timer; /* runs while calls wait */
     struct mg_metric *gauge;
     int count;
+    int64_t hang_up_at_ms; /* the next look, by the clock since boot */
 };
 
 struct mg_waits *mg_waits_create(struct mg_gateway *gateway)
@@ -51,20 +54,44 @@ static void on_changed(void *arg, bool is_end)
     }
 }
 
+static bool is_gone(const struct mg_call *call)
+{
+    return call->request == NULL || mg_http_exchange_is_hung_up(call->request);
+}
+
+/* A client that has hung up ends its call's time. */
 static void on_timer(void *arg)
 {
     struct mg_waits *waits = arg;
     int64_t now_ms = mg_clock_boot_ms();
+    bool is_look = waits->hang_up_at_ms <= now_ms;
     struct mg_call *next, *call = TAILQ_FIRST(&waits->gateway->calls);
     for (; call != NULL; call = next) {
         next = TAILQ_NEXT(call, entry);
+        if (call->is_waiting && is_look && is_gone(call)) {
+            call->wait_until_ms = now_ms;
+        }
         if (call->is_waiting && call->wait_until_ms <= now_ms) {
             wait_end(call);
         }
     }
+    if (is_look) {
+        waits->hang_up_at_ms = now_ms + HANG_UP_MS;
+    }
     if (waits->count == 0) {
         mg_timer_stop(waits->timer);
     }
+}
+
+static int waits_of(const struct mg_gateway *gateway, const struct mg_client *client)
+{
+    const struct mg_call *call;
+    int count = 0;
+    TAILQ_FOREACH(call, &gateway->calls, entry)
+    {
+        count += call->is_waiting && call->client == client;
+    }
+    return count;
 }
 
 bool mg_wait_begin(struct mg_call *call, void (*woken)(struct mg_call *call))
@@ -74,7 +101,8 @@ bool mg_wait_begin(struct mg_call *call, void (*woken)(struct mg_call *call))
         waits->timer = mg_timer_create(waits->gateway->loop, on_timer, waits);
     }
     call->observer = (struct mg_observer){.order_id = call->order_id, .changed = on_changed, .arg = call};
-    if (waits->timer == NULL || waits->count >= MG_WAITS_MAX || mg_clock_boot_ms() >= call->wait_until_ms ||
+    if (waits->timer == NULL || mg_clock_boot_ms() >= call->wait_until_ms || waits->count >= MG_WAITS_MAX ||
+        waits_of(call->gateway, call->client) >= WAITS_OF_CLIENT_MAX ||
         !mg_observe_begin(call->gateway->observers, &call->observer)) {
         return false;
     }

@@ -204,6 +204,16 @@ def cut_body(door, size):
             return ""
 
 
+def head_too_long(door):
+    """The status of a request with a header of 32 KiB; the HTTP library makes the answer."""
+    connection = http.client.HTTPConnection("127.0.0.1", door.port, timeout=SOON_S)
+    try:
+        connection.request("GET", "/v1/orders", headers={"X-Long": "x" * 32768})
+        return connection.getresponse().status
+    finally:
+        connection.close()
+
+
 @scenario()
 def each_status_of_the_contract_is_given(s):
     """Would catch: a status that the contract declares and the gateway never gives, or the other way round; an error that is no
@@ -224,9 +234,12 @@ def each_status_of_the_contract_is_given(s):
     s.remote("payment").switch("order")
     assert door.get("unknown", 404, wait=None) and door.ask("POST", "/v1/orders/unknown/cancel")[0] == 404
     assert door.get(order_id, 400, wait="2h") and door.get(order_id, 400, wait="soon")
-    for query in ("?state=open", "?cursor=x", "?label=x", "?label=" + "x" * 300):
+    for query in ("?state=open", "?cursor=x", "?label=x", "?label=" + "x" * 300, "?label=a=b&label=c=d", "?state=error&state=error"):
         assert door.ask("GET", "/v1/orders" + query)[0] == 400, query
+    assert door.ask("GET", f"/v1/orders/{order_id}?wait=1s&wait=2s")[0] == 400
+    assert door.ask("POST", f"/v1/orders/{order_id}/cancel", json.dumps({"reason": "ü" * 251}))[0] == 400
     assert door.ask("GET", "/v1/orders")[0] == 200
+    assert head_too_long(door) == 431
     events = f"/v1/orders/{order_id}/events"
     assert door.ask("GET", events)[0] == 200 and door.ask("GET", events + "?after=9")[0] == 204
     assert door.ask("GET", events + "?after=x")[0] == 400 and door.ask("GET", "/v1/orders/unknown/events")[0] == 404

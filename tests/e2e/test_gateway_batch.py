@@ -58,6 +58,15 @@ def a_batch_means_the_same_as_its_lines_one_by_one(s):
 
     plain = b'{"workflow": "priced", "payload": {"price": 3, "customer": "17"}}'
     assert door.post(plain, Idempotency_Key="key-1")["order_id"] == answers[3]["order_id"], "the same order by another way"
+    trace = "00-0123456789abcdef0123456789abcdef-0123456789abcdef-01"
+    for given, kept in ((trace, trace), ("cc" + trace[2:] + "-" + "x" * 300, trace), ("0" * 300, None)):
+        single, line = order_of(), order_of()
+        door.post(single[1], traceparent=given)
+        assert batch(door, [line[1]], traceparent=given)[0]["status"] == 202, given
+        for order_id in (single[0], line[0]):
+            assert door.get(order_id)["state"] == "processed"
+            row, = s.rows("SELECT traceparent FROM order_process WHERE order_id = %s", order_id)
+            assert row["traceparent"] == kept, (given, row)
     for form in (b'{"workflow": "priced", "payload": {"price": 3, "customer": "17"}, "idempotency_key": "key-1"}',
                  b'{"workflow": "priced", "idempotency_key" : "key-1", "payload": {"price": 3, "customer": "17"}}'):
         (answer,) = batch(door, [form])

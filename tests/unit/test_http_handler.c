@@ -59,6 +59,10 @@ static void handle(void *arg, struct mg_http_exchange *request)
         mg_http_exchange_on_gone(request, on_gone, NULL);
         kept[kept_count++] = request;
         kept_most = kept_count > kept_most ? kept_count : kept_most;
+    } else if (strcmp(path, "/count") == 0) {
+        char text[16];
+        (void)snprintf(text, sizeof(text), "%u of q", mg_http_exchange_query_count(request, "q"));
+        answer_text(request, 200, text);
     } else if (strcmp(path, "/stream") == 0) {
         const struct mg_http_response begin = {
             .status = 200, .type = "text/event-stream", .body = mg_slice_of(": begins\n\n")};
@@ -91,6 +95,7 @@ START_TEST(handler_reads_all_of_a_request)
                   "HTTP/1.1 200 ", "sid=none body 0: ");
     assert_answer(ask("GET / HTTP/1.1\r\nHost: x\r\nCookie: sid=1; sid=42\r\nConnection: close\r\n\r\n"),
                   "HTTP/1.1 200 ", "sid=none body 0: ");
+    assert_answer(ask("GET /count?q=1&r=2&Q=3&q" CLOSE), "HTTP/1.1 200 ", "3 of q"); /* in any case */
     assert_answer(ask("PUT /" CLOSE), "HTTP/1.1 200 ", "PUT / q=none x=none sid=none body 0: ");
     assert_answer(ask("GET /healthz" CLOSE), "HTTP/1.1 200 ", "\r\n\r\nok\n"); /* the probes go on */
 }
@@ -363,6 +368,44 @@ START_TEST(stream_that_is_ended_is_sent_whole_and_no_more)
 }
 END_TEST
 
+/* Catches: bytes of a body behind the head for HEAD; its client reads them as the next answer. */
+START_TEST(head_of_a_stream_leaves_the_connection_in_step)
+{
+    const char *text = ask("HEAD /stream HTTP/1.1\r\nHost: x\r\n\r\nGET /a" CLOSE);
+    const char *behind = strstr(text, "\r\n\r\n") + strlen("\r\n\r\n");
+    assert_answer(text, "HTTP/1.1 200 ", "text/event-stream");
+    assert_answer(behind, "HTTP/1.1 200 ", "GET /a q=none");
+    ck_assert_int_eq(closed_count, 1);
+}
+END_TEST
+
+static bool has_waited;
+
+/* Its client hangs up at the second look. */
+static void tick_hang_up(void)
+{
+    bool is_hung_up = kept_count > 0 && mg_http_exchange_is_hung_up(kept[0]);
+    if (is_hung_up) {
+        ck_assert(has_waited); /* at the first look it had not */
+        mg_loop_stop(loop);
+    } else if (kept_count > 0 && !has_waited) {
+        has_waited = true;
+        close(listener);
+    }
+}
+
+/* Catches: a client that is waited for although it has gone, or is taken for gone while it waits. */
+START_TEST(hang_up_is_detected_before_the_answer)
+{
+    listener = client_connect();
+    ck_assert(http_send(listener, "GET /later" CLOSE, strlen("GET /later" CLOSE)));
+    on_tick = tick_hang_up;
+    mg_timer_start(timer, 1, 1);
+    mg_loop_run(loop);
+    answer_text(kept[0], 200, "too late");
+}
+END_TEST
+
 static void tick_write_until_full(void)
 {
     static char much[16 * 1024];
@@ -412,6 +455,8 @@ int main(void)
     tcase_add_test(cases, slow_reader_is_let_go);
     tcase_add_test(cases, stream_that_is_ended_is_sent_whole_and_no_more);
     tcase_add_test(cases, stream_that_is_cut_ends_without_its_reader);
+    tcase_add_test(cases, head_of_a_stream_leaves_the_connection_in_step);
+    tcase_add_test(cases, hang_up_is_detected_before_the_answer);
     suite_add_tcase(suite, cases);
     return run_suite(suite);
 }

@@ -4,8 +4,10 @@
  * answer is still to come, and a stream's while it has nothing to send.
  *
  * A request lives from its headers until libmicrohttpd reports its completion, after its answer or at the end
- * of the daemon. While a connection is suspended, a client that hangs up is not detected.
+ * of the daemon. While a connection is suspended, only mg_http_exchange_is_hung_up detects a client that
+ * hangs up.
  */
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -297,24 +299,35 @@ const char *mg_http_exchange_header(const struct mg_http_exchange *request, cons
     return MHD_lookup_connection_value(request->connection, MHD_HEADER_KIND, name);
 }
 
-struct header_count {
+struct name_count {
     const char *name;
     unsigned int count;
 };
 
-static enum MHD_Result on_header(void *arg, enum MHD_ValueKind kind, const char *name, const char *value)
+static enum MHD_Result on_name(void *arg, enum MHD_ValueKind kind, const char *name, const char *value)
 {
     (void)kind, (void)value;
-    struct header_count *header = arg;
-    header->count += strcasecmp(name, header->name) == 0;
+    struct name_count *names = arg;
+    names->count += strcasecmp(name, names->name) == 0; /* as the library's look-ups compare */
     return MHD_YES;
+}
+
+static unsigned int names_count(const struct mg_http_exchange *request, enum MHD_ValueKind kind,
+                                const char *name)
+{
+    struct name_count names = {.name = name};
+    (void)MHD_get_connection_values(request->connection, kind, on_name, &names);
+    return names.count;
+}
+
+unsigned int mg_http_exchange_query_count(const struct mg_http_exchange *request, const char *name)
+{
+    return names_count(request, MHD_GET_ARGUMENT_KIND, name);
 }
 
 unsigned int mg_http_exchange_header_count(const struct mg_http_exchange *request, const char *name)
 {
-    struct header_count header = {.name = name};
-    (void)MHD_get_connection_values(request->connection, MHD_HEADER_KIND, on_header, &header);
-    return header.count;
+    return names_count(request, MHD_HEADER_KIND, name);
 }
 
 struct cookie_search {
@@ -350,6 +363,14 @@ void mg_http_exchange_on_gone(struct mg_http_exchange *request, void (*gone)(voi
 {
     request->gone = gone;
     request->arg = arg;
+}
+
+bool mg_http_exchange_is_hung_up(const struct mg_http_exchange *request)
+{
+    const union MHD_ConnectionInfo *info =
+        MHD_get_connection_info(request->connection, MHD_CONNECTION_INFO_CONNECTION_FD);
+    struct pollfd watched = {.fd = info ? info->connect_fd : -1, .events = POLLRDHUP};
+    return poll(&watched, 1, 0) > 0;
 }
 
 /* ---- answers ---- */
@@ -435,8 +456,10 @@ struct mg_http_stream *mg_http_stream_open(struct mg_http_exchange *request,
                                            void *arg)
 {
     struct mg_http_stream *stream = &request->stream;
+    /* Without a length the library writes the last chunk of a body even behind the head for HEAD. */
+    uint64_t size = strcmp(request->method, "HEAD") == 0 ? 0 : MHD_SIZE_UNKNOWN;
     struct MHD_Response *response =
-        MHD_create_response_from_callback(MHD_SIZE_UNKNOWN, STREAM_BLOCK_BYTES, stream_read, stream, NULL);
+        MHD_create_response_from_callback(size, STREAM_BLOCK_BYTES, stream_read, stream, NULL);
     if (answer->body.len > 0) {
         unsent_append(stream, answer->body);
     }

@@ -70,6 +70,8 @@ const char *mg_http_exchange_method(const struct mg_http_exchange *request);
 const char *mg_http_exchange_path(const struct mg_http_exchange *request); /* decoded, without the query */
 /* Decoded; NULL: none of this name. */
 const char *mg_http_exchange_query(const struct mg_http_exchange *request, const char *name);
+/* The number of parameters of this name; mg_http_exchange_query returns the first. */
+unsigned int mg_http_exchange_query_count(const struct mg_http_exchange *request, const char *name);
 const char *mg_http_exchange_header(const struct mg_http_exchange *request, const char *name);
 /* The number of headers of this name; mg_http_exchange_header returns the first. */
 unsigned int mg_http_exchange_header_count(const struct mg_http_exchange *request, const char *name);
@@ -94,6 +96,10 @@ void mg_http_answer(struct mg_http_exchange *request, const struct mg_http_respo
  * After `gone` it must not be answered. */
 void mg_http_exchange_on_gone(struct mg_http_exchange *request, void (*gone)(void *arg), void *arg);
 
+/* Whether the client has closed the connection, or its half of it. While an answer is still to come nothing
+ * else detects that. It may still be answered. */
+bool mg_http_exchange_is_hung_up(const struct mg_http_exchange *request);
+
 /* ---- a body in pieces ---- */
 
 /* What follows a piece: the next one, the next one after mg_http_exchange_resume, or the end of the
@@ -116,7 +122,7 @@ void mg_http_exchange_resume(struct mg_http_exchange *request);
 struct mg_http_stream;
 /* Ends the request like mg_http_answer, and sends later writes to its client piece by piece. The answer's
  * body begins it. `closed` is called once when the stream is over, for any cause; the stream is freed then.
- * NULL: no memory; the request has been answered with 503. */
+ * For HEAD it is over behind the head. NULL: no memory; the request has been answered with 503. */
 struct mg_http_stream *mg_http_stream_open(struct mg_http_exchange *request,
                                            const struct mg_http_response *answer, void (*closed)(void *arg),
                                            void *arg);
