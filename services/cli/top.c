@@ -16,9 +16,10 @@
 #include "verbs.h"
 
 #define PERIOD_MS 1000
-/* A count rests for 50 times its duration, so counts take at most a fiftieth of one processor of the
- * server. */
-#define COUNT_SHARE 50
+/* A count rests for 50 times its duration, so counts take at most a fiftieth of one processor of the server.
+ * Behind a stall of the server it rests no longer than a minute, as the figures have become old. */
+#define COUNT_REST_FACTOR 50
+#define COUNT_REST_MAX_MS 60000
 /* A count that takes longer costs too much. It is cancelled; the last one stays on the screen, with its
  * age. */
 #define STATEMENT_TIMEOUT "2s"
@@ -107,8 +108,8 @@ static void look_end(struct top *top)
         top->read_at_ms = now_ms;
     }
     if (top->is_counting) {
-        int64_t rest_ms = (now_ms - top->look_at_ms) * COUNT_SHARE;
-        top->count_due_ms = now_ms + rest_ms;
+        top->count_due_ms =
+            now_ms + mg_clock_rest_ms(now_ms - top->look_at_ms, COUNT_REST_FACTOR, COUNT_REST_MAX_MS);
         top->is_counting = false;
         if (top->view.count_fault[0] == '\0') {
             top->count_at_ms = now_ms;

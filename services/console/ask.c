@@ -1,8 +1,8 @@
 /*
  * Reports for pages. All requests for the same query share one answer, while it is read and for some time
  * after. The database's load therefore does not grow with the number of viewers. An answer is reused for
- * about a second, or longer, so that reading it takes at most 2 % of the time. Different queries are limited
- * by a rate and by a number.
+ * about a second, or longer, so that reading it takes at most 2 % of the time while that is below 100 ms.
+ * Different queries are limited by a rate and by a number.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,6 +15,7 @@
 #define KEPT_MAX_BYTES (1024u * 1024) /* a larger answer is not kept */
 #define FRESH_MS       900            /* below the 1 s between live events, so no event has old data */
 #define REST_FACTOR    50             /* times the duration of the last reading */
+#define REST_MAX_MS    5000           /* a page shows no older answer, however slow its reading was */
 #define RATE_PER_S     20             /* new queries: some ten busy operators */
 #define STATUS_BUSY    429u
 #define STATUS_TROUBLE 503u
@@ -145,7 +146,7 @@ static void question_end(struct question *question)
         }
     }
     tables_free(question);
-    int64_t rest_ms = REST_FACTOR * (now_ms - question->began_ms);
+    int64_t rest_ms = mg_clock_rest_ms(now_ms - question->began_ms, REST_FACTOR, REST_MAX_MS);
     question->fresh_until_ms = now_ms + (rest_ms > FRESH_MS ? rest_ms : FRESH_MS);
     question->state = QUESTION_ANSWERED;
     struct waiter *waiters = question->waiters;

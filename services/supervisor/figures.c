@@ -15,10 +15,12 @@
 #include "io/amqp/topology.h"
 #include "supervisor.h"
 
-/* As often as a person looks twice; and at most a fiftieth of one session's time. */
-#define COUNT_PERIOD_MS 15000
-#define COUNT_SHARE     50
-#define QUEUE_PERIOD_MS 1000
+/* As often as a person looks twice; and at most a fiftieth of one session's time. A count that took long, or
+ * failed late, is repeated in a minute: alerts need figures most in such a time. */
+#define COUNT_PERIOD_MS   15000
+#define COUNT_REST_FACTOR 50
+#define COUNT_REST_MAX_MS 60000
+#define QUEUE_PERIOD_MS   1000
 /* The size of a state or an alert; and of the labels that a row may have. */
 #define WORD_SIZE   64
 #define LABELS_SIZE (MG_NAME_MAX + WORD_SIZE + 32)
@@ -204,7 +206,7 @@ static void count_answered(void *arg, const struct mg_rows *rows, const struct m
 {
     struct mg_supervisor *supervisor = arg;
     int64_t took_us = mg_clock_boot_us() - supervisor->counting_since_boot_us;
-    int64_t next_ms = took_us / 1000 * COUNT_SHARE;
+    int64_t next_ms = mg_clock_rest_ms(took_us / 1000, COUNT_REST_FACTOR, COUNT_REST_MAX_MS);
     supervisor->is_counting = false;
     if (!supervisor->is_leader || supervisor->is_stopping) {
         return;

@@ -137,6 +137,20 @@ START_TEST(a_slow_count_is_made_seldom)
 }
 END_TEST
 
+/* Would catch: figures that are missing for ten minutes after a stall of seconds. */
+START_TEST(a_count_rests_for_a_minute_at_most)
+{
+    fake_lead(100);
+    fake_answer_sweep(NULL, 0);
+    fake_pass_quietly(12000);
+    fake_answer_count_failed();
+    fake_pass_quietly(59000);
+    ck_assert_int_eq(fake.counts, 1);
+    fake_pass_quietly(2500);
+    ck_assert_int_eq(fake.counts, 2);
+}
+END_TEST
+
 /* Would catch: dead letters that lie for days and look new. */
 START_TEST(the_age_of_a_queue_is_since_it_was_empty)
 {
@@ -229,6 +243,7 @@ int main(void)
     tcase_add_test(tests, a_session_that_does_not_come_is_a_count_that_fails);
     tcase_add_test(tests, who_leads_no_more_shows_nothing);
     tcase_add_test(tests, a_slow_count_is_made_seldom);
+    tcase_add_test(tests, a_count_rests_for_a_minute_at_most);
     tcase_add_test(tests, the_age_of_a_queue_is_since_it_was_empty);
     tcase_add_test(tests, what_a_leader_finds_in_a_queue_has_no_age_before_it_is_old);
     tcase_add_test(tests, a_violation_is_shown_long_enough);
