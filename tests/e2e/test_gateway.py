@@ -229,7 +229,8 @@ def each_status_of_the_contract_is_given(s):
     s.remote("payment").switch("silent")
     slow = door.post(order_of()[1])["order_id"]
     s.wait(lambda: door.get(slow, wait=None)["state"] == "processing", "the order is taken")
-    assert door.ask("POST", f"/v1/orders/{slow}/cancel", "{")[0] == 400
+    for bad in ("{", json.dumps({"reason": "ü" * 251})):
+        assert door.ask("POST", f"/v1/orders/{slow}/cancel", bad)[0] == 400, bad
     assert door.ask("POST", f"/v1/orders/{slow}/cancel")[0] == 200
     s.remote("payment").switch("order")
     assert door.get("unknown", 404, wait=None) and door.ask("POST", "/v1/orders/unknown/cancel")[0] == 404
@@ -237,7 +238,6 @@ def each_status_of_the_contract_is_given(s):
     for query in ("?state=open", "?cursor=x", "?label=x", "?label=" + "x" * 300, "?label=a=b&label=c=d", "?state=error&state=error"):
         assert door.ask("GET", "/v1/orders" + query)[0] == 400, query
     assert door.ask("GET", f"/v1/orders/{order_id}?wait=1s&wait=2s")[0] == 400
-    assert door.ask("POST", f"/v1/orders/{order_id}/cancel", json.dumps({"reason": "ü" * 251}))[0] == 400
     assert door.ask("GET", "/v1/orders")[0] == 200
     assert head_too_long(door) == 431
     events = f"/v1/orders/{order_id}/events"

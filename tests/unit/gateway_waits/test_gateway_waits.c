@@ -1,4 +1,4 @@
-/* Calls that wait for an order: which reports they cost, who may wait, and when a wait ends. */
+/* Calls that wait for an order: the reports that they cost, their limit for a client, and when a wait ends. */
 #include <check.h>
 #include <stdio.h>
 #include <string.h>
@@ -236,7 +236,7 @@ START_TEST(one_client_leaves_waits_for_others)
 }
 END_TEST
 
-/* Would catch: waits that clients who hung up keep for a minute. */
+/* Would catch: waits that go on for a minute after their clients have hung up. */
 START_TEST(a_wait_ends_when_its_client_has_hung_up_or_its_request_is_gone)
 {
     for (int i = 0; i < 3; i++) {
