@@ -1,4 +1,4 @@
-/* Calls that wait for an order: the reports that they cost, their limit for a client, and when a wait ends. */
+/* Calls that wait for an order: the reports that they cost, their limit for a client, the end of a wait. */
 #include <check.h>
 #include <stdio.h>
 #include <string.h>
