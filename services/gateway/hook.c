@@ -19,21 +19,17 @@
 #include "io/http/client.h"
 
 /* Deliveries in hand: some for each request under way, so that one slow order leaves work for the others. */
-#define PREFETCH   64
-#define BODY_MAX   (256 * 1024)  /* a status is below, with its output of 64 KiB */
-#define BYTES_MAX  (1024 * 1024) /* of deliveries in hand; the broker keeps the others */
-#define TIMEOUT_MS 15000         /* of a request; Standard Webhooks recommends 15 s to 30 s */
-#define CONNECT_MS 5000
-#define IDLE_MS    15000 /* common servers keep an idle connection for longer */
-#define ANSWER_MAX                                                                                           \
-    (64 * 1024) /* only its status counts, but a connection is kept only behind a whole answer */
+#define PREFETCH    64
+#define BODY_MAX    (256 * 1024)  /* a status is below, with its output of 64 KiB */
+#define BYTES_MAX   (1024 * 1024) /* of deliveries in hand; the broker keeps the others */
+#define TIMEOUT_MS  15000         /* of a request; Standard Webhooks recommends 15 s to 30 s */
+#define CONNECT_MS  5000
+#define IDLE_MS     15000       /* common servers keep an idle connection for longer */
+#define ANSWER_MAX  (64 * 1024) /* only its status counts, but one that is cut off counts as none */
 #define HEADERS_MAX (16 * 1024)
 /* A third of the broker's time-out for a delivery (consumer_timeout, 30 min), after which it would end the
  * connection. */
 #define HELD_MAX_MS (10 * 60 * 1000)
-/* A status that its target refuses for so long while it takes others is set aside. A target that takes none
- * keeps all of its queue. */
-#define GIVE_UP_MS (INT64_C(24) * 60 * 60 * 1000)
 /* Reads of earlier statuses: at once, their rows, and the bytes that are kept of one. */
 #define READS_MAX      2
 #define READ_ROWS      "16"
@@ -114,6 +110,15 @@ static void status_note(struct mg_hook *hook, const struct mg_window_status *sta
     }
 }
 
+/* Its refusals are forgotten. */
+static void status_settle(struct mg_hook *hook, const struct mg_window_status *status)
+{
+    char id[MG_UUID_SIZE];
+    mg_webhook_id(&status->identity, status->body, id);
+    mg_window_settle(&hook->window, id);
+    status_note(hook, status);
+}
+
 static void status_taken(struct mg_hook *hook, struct mg_window_line *line)
 {
     if (hook->window.is_down) {
@@ -121,15 +126,9 @@ static void status_taken(struct mg_hook *hook, struct mg_window_line *line)
                MG_LOG_TEXT("client", hook->target.client));
     }
     mg_metric_add(hook->delivered, 1);
-    status_note(hook, line->sent);
+    status_settle(hook, line->sent);
     status_ack_all(hook, line, line->sent);
     mg_window_taken(&hook->window, line, mg_clock_boot_ms());
-}
-
-static bool is_hopeless(const struct mg_hook *hook, const struct mg_window_status *status)
-{
-    return mg_clock_wall_ms() - status->identity.at_ms >= GIVE_UP_MS &&
-           hook->window.taken_at_ms > status->failed_ms;
 }
 
 /* Sets a status aside (law 13, nothing lost): a dead letter raises an alert. One that was read from the
@@ -141,7 +140,7 @@ static void status_give_up(struct mg_hook *hook, struct mg_window_line *line, st
            MG_LOG_TEXT("client", hook->target.client), MG_LOG_TEXT("order_id", status->identity.order_id),
            MG_LOG_NUMBER("seq", status->identity.seq), MG_LOG_TEXT("why", why));
     mg_metric_add(hook->given_up, 1);
-    status_note(hook, status);
+    status_settle(hook, status);
     if (status->delivery != NULL) {
         mg_broker_reject(hook->broker, status->delivery);
     }
@@ -153,14 +152,30 @@ static void status_give_up(struct mg_hook *hook, struct mg_window_line *line, st
 static void status_failed(struct mg_hook *hook, struct mg_window_line *line, int64_t retry_after_ms,
                           const char *why)
 {
-    struct mg_window_status *status = line->sent;
     mg_metric_add(hook->failed, 1);
     if (mg_window_failed(&hook->window, line, retry_after_ms, mg_random_u64(), mg_clock_boot_ms())) {
         mg_log(MG_LOG_WARN,
                "a webhook's target takes no statuses; they wait, and one at a time is tried again",
                MG_LOG_TEXT("client", hook->target.client), MG_LOG_TEXT("why", why));
     }
-    if (is_hopeless(hook, status)) {
+}
+
+/* The target cannot take more for now; the answer is not about this status. */
+static bool is_busy(const struct mg_http_answer *answer)
+{
+    return answer->status == 429 || (answer->status == 503 && answer->retry_after_ms >= 0);
+}
+
+static void status_refused(struct mg_hook *hook, struct mg_window_line *line,
+                           const struct mg_http_answer *answer)
+{
+    struct mg_window_status *status = line->sent;
+    char id[MG_UUID_SIZE], answered[32];
+    const char *why = answer->sent == MG_SENT_YES ? answered : answer->reason;
+    (void)snprintf(answered, sizeof(answered), "status %d", answer->status);
+    status_failed(hook, line, answer->retry_after_ms, why);
+    mg_webhook_id(&status->identity, status->body, id);
+    if (!is_busy(answer) && mg_window_refused(&hook->window, id, mg_clock_boot_ms())) {
         status_give_up(hook, line, status, why);
     }
 }
@@ -169,12 +184,10 @@ static void on_answer(void *arg, const struct mg_http_answer *answer)
 {
     struct mg_window_line *line = arg;
     struct mg_hook *hook = line->owner;
-    char why[32];
-    if (answer->status >= 200 && answer->status < 300) {
+    if (answer->sent == MG_SENT_YES && answer->status >= 200 && answer->status < 300) {
         status_taken(hook, line);
     } else {
-        (void)snprintf(why, sizeof(why), "status %d", answer->status);
-        status_failed(hook, line, answer->retry_after_ms, answer->status != 0 ? why : answer->reason);
+        status_refused(hook, line, answer);
     }
     hook_pump(hook);
 }
@@ -534,7 +547,7 @@ void mg_hook_set_target(struct mg_hook *hook, struct mg_hook_target *target)
     bool is_moved = strcmp(hook->target.url, target->url) != 0;
     target_take(hook, target);
     if (is_moved) {
-        mg_window_restart(&hook->window);
+        mg_window_retarget(&hook->window);
         hook_pump(hook);
     }
 }

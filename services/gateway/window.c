@@ -21,9 +21,15 @@ struct place {
     uint64_t used; /* number of the last use; 0: free */
 };
 
+struct refusal {
+    char id[MG_UUID_SIZE]; /* "": free */
+    int64_t first_ms, last_ms;
+};
+
 struct mg_window_memory {
     struct place sets[SETS][PLACES];
     uint64_t uses;
+    struct refusal refusals[MG_WINDOW_REFUSALS_MAX];
 };
 
 static struct place *set_of(struct mg_window_memory *memory, const char *order_id,
@@ -64,6 +70,47 @@ void mg_window_note(struct mg_window *window, const char *order_id, int64_t seq)
     memcpy(chosen->order, order, DIGEST_LEN);
     chosen->seq = seq;
     chosen->used = ++window->memory->uses;
+}
+
+/* ---- the memory of refused statuses ---- */
+
+/* The status's entry, else the one to be replaced: a free one, or that of the longest time without a refusal.
+ */
+static struct refusal *refusal_of(struct mg_window *window, const char *id)
+{
+    struct refusal *all = window->memory->refusals, *oldest = &all[0];
+    for (int i = 0; i < MG_WINDOW_REFUSALS_MAX; i++) {
+        if (strcmp(all[i].id, id) == 0) {
+            return &all[i];
+        }
+        oldest = all[i].last_ms < oldest->last_ms ? &all[i] : oldest;
+    }
+    return oldest;
+}
+
+static void refusals_forget(struct mg_window *window)
+{
+    memset(window->memory->refusals, 0, sizeof(window->memory->refusals));
+}
+
+bool mg_window_refused(struct mg_window *window, const char *id, int64_t now_ms)
+{
+    struct refusal *refusal = refusal_of(window, id);
+    if (strcmp(refusal->id, id) != 0) {
+        (void)snprintf(refusal->id, sizeof(refusal->id), "%s", id);
+        refusal->first_ms = now_ms;
+    }
+    refusal->last_ms = now_ms;
+    return now_ms - refusal->first_ms >= MG_WINDOW_GIVE_UP_MS &&
+           now_ms - window->taken_at_ms <= MG_WINDOW_TAKES_MS;
+}
+
+void mg_window_settle(struct mg_window *window, const char *id)
+{
+    struct refusal *refusal = refusal_of(window, id);
+    if (strcmp(refusal->id, id) == 0) {
+        *refusal = (struct refusal){.id = ""};
+    }
 }
 
 /* ---- lines ---- */
@@ -169,6 +216,9 @@ void mg_window_taken(struct mg_window *window, struct mg_window_line *line, int6
     turn_end(window, line);
     line->failures = 0;
     line->retry_at_ms = 0;
+    if (now_ms - window->taken_at_ms > MG_WINDOW_TAKES_MS) {
+        refusals_forget(window);
+    }
     window->taken_at_ms = now_ms;
     if (window->is_down) { /* those that failed meanwhile wait no longer */
         mg_window_restart(window);
@@ -188,13 +238,18 @@ void mg_window_restart(struct mg_window *window)
     }
 }
 
+void mg_window_retarget(struct mg_window *window)
+{
+    refusals_forget(window);
+    mg_window_restart(window);
+}
+
 bool mg_window_failed(struct mg_window *window, struct mg_window_line *line, int64_t retry_after_ms,
                       uint64_t random, int64_t now_ms)
 {
     bool was_down = window->is_down;
     int64_t wait_ms =
         mg_backoff_ms(MG_WINDOW_BACKOFF_MS, MG_WINDOW_BACKOFF_MAX_MS, line->failures, retry_after_ms, random);
-    line->sent->failed_ms = line->sent->failed_ms != 0 ? line->sent->failed_ms : now_ms;
     turn_end(window, line);
     line->failures++;
     line->retry_at_ms = now_ms + wait_ms;

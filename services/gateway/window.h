@@ -20,13 +20,19 @@
  * minute, and one that is down gets two requests a minute. */
 #define MG_WINDOW_BACKOFF_MS     1000
 #define MG_WINDOW_BACKOFF_MAX_MS 60000
+/* A status that its target refuses for so long, and takes others in each hour of it, is hopeless. A target
+ * that takes none keeps all of its queue. */
+#define MG_WINDOW_GIVE_UP_MS (INT64_C(24) * 60 * 60 * 1000)
+#define MG_WINDOW_TAKES_MS   (60 * 60 * 1000)
+/* Refused statuses that are remembered: twice those in hand, since one that is given back to the broker comes
+ * again. */
+#define MG_WINDOW_REFUSALS_MAX 128
 
 struct mg_window_status {
     TAILQ_ENTRY(mg_window_status) entry;
     struct mg_delivery *delivery; /* NULL: read from the database */
     struct mg_status_identity identity;
     struct mg_slice body; /* the delivery's, or behind this struct */
-    int64_t failed_ms;    /* its first failure, by the clock since boot; 0: none */
 };
 TAILQ_HEAD(mg_window_queue, mg_window_status);
 
@@ -72,8 +78,10 @@ bool mg_window_failed(struct mg_window *window, struct mg_window_line *line, int
                       uint64_t random, int64_t now_ms);
 /* The line could not be sent, for no fault of the target. */
 void mg_window_defer(struct mg_window *window, struct mg_window_line *line, int64_t until_ms);
-/* Every line may go at once, as to a new target. */
+/* Every line may go at once: the target has failed, and takes statuses again. */
 void mg_window_restart(struct mg_window *window);
+/* A new target has never failed, and refused nothing. */
+void mg_window_retarget(struct mg_window *window);
 /* Frees a line without statuses; a busy one's turn ends. */
 void mg_window_drop(struct mg_window *window, struct mg_window_line *line);
 
@@ -81,5 +89,12 @@ void mg_window_drop(struct mg_window *window, struct mg_window_line *line);
  * known. It is forgotten with the process, and behind some thousand other orders. */
 int64_t mg_window_last(const struct mg_window *window, const char *order_id);
 void mg_window_note(struct mg_window *window, const char *order_id, int64_t seq);
+
+/* Notes that the target has refused the status with this webhook-id. True: it is hopeless. The first refusal
+ * is remembered beyond the delivery, but not beyond the process, nor an hour in which the target took none.
+ */
+bool mg_window_refused(struct mg_window *window, const char *id, int64_t now_ms);
+/* The status was taken, or is set aside: its next refusal is a first one. */
+void mg_window_settle(struct mg_window *window, const char *id);
 
 #endif

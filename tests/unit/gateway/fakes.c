@@ -275,22 +275,37 @@ enum mg_class mg_http_client_call(struct mg_http_client *client, const struct mg
     return MG_OK;
 }
 
-void fake_answer_later(const char *status, int http_status, int64_t retry_after_ms)
+static void request_answer(const char *status, struct mg_http_answer answer)
 {
     char name[16];
     for (int i = 0; i < fake.request_count; i++) {
         struct fake_request *request = &fake.requests[i];
+        if (!request->is_open) {
+            continue;
+        }
         name_of(mg_slice_of(request->body), name);
-        if (request->is_open && strcmp(name, status) == 0) {
-            struct mg_http_answer answer = {.status = http_status < 0 ? 0 : http_status,
-                                            .sent = http_status < 0 ? MG_SENT_MAYBE : MG_SENT_YES,
-                                            .retry_after_ms = retry_after_ms};
+        if (strcmp(name, status) == 0) {
             request->is_open = false;
             request_done(request->arg, &answer);
             return;
         }
     }
     ck_abort_msg("no open request of %s", status);
+}
+
+void fake_answer_later(const char *status, int http_status, int64_t retry_after_ms)
+{
+    request_answer(status, (struct mg_http_answer){.status = http_status < 0 ? 0 : http_status,
+                                                   .sent = http_status < 0 ? MG_SENT_MAYBE : MG_SENT_YES,
+                                                   .retry_after_ms = retry_after_ms});
+}
+
+void fake_answer_cut(const char *status, int http_status)
+{
+    request_answer(status, (struct mg_http_answer){.status = http_status,
+                                                   .sent = MG_SENT_MAYBE,
+                                                   .retry_after_ms = -1,
+                                                   .reason = "answer's head is cut off"});
 }
 
 void fake_answer(const char *status, int http_status)

@@ -1,7 +1,8 @@
 /*
  * Would catch: statuses of one order out of order or with a gap; a status that is acked before its target has
  * taken it, or lost; a target that is down and gets a flood, or is not found when it is back; an order that
- * holds up others; a delivery that is held until the broker ends the connection.
+ * holds up others; a delivery that is held until the broker ends the connection; a status that is set aside
+ * for its age, or for the dark time of its target.
  */
 #include <stdio.h>
 #include <string.h>
@@ -265,38 +266,155 @@ START_TEST(a_delivery_is_given_back_before_the_broker_takes_it)
 }
 END_TEST
 
+#define HALF_HOUR_MS (30 * 60 * 1000)
+
+static bool is_open(char order)
+{
+    bool is_open = false;
+    for (int i = 0; i < fake.request_count; i++) {
+        is_open = is_open || (fake.requests[i].is_open && fake.requests[i].body[19] == order);
+    }
+    return is_open;
+}
+
+/* The target answers a1 so again and again, while its delivery goes back to the broker and comes again. Each
+ * half an hour it takes another status, or none. True: a1 was set aside. */
+static bool is_set_aside(int half_hours, int http_status, int64_t retry_after_ms, bool takes_others)
+{
+    for (int i = 0; i < half_hours; i++) {
+        fake.story[0] = '\0';
+        fake_pass(HALF_HOUR_MS);
+        if (takes_others) {
+            fake_deliver("b0");
+            fake_answer("b0", 200);
+        }
+        ck_assert(is_open('a'));
+        fake_answer_later("a1", http_status, retry_after_ms);
+        if (strstr(fake.story, "reject:a1") != NULL) {
+            return true;
+        }
+        mg_hook_look(fake.hook);
+        ck_assert_ptr_nonnull(strstr(fake.story, "requeue:a1"));
+        fake_deliver("a1");
+    }
+    return false;
+}
+
+/* The target was down, and takes a status when its turn comes. */
+static void come_back(void)
+{
+    fake_deliver("b0");
+    while (!is_open('b')) {
+        if (is_open('a')) {
+            fake_answer("a1", -1);
+        }
+        fake_pass(60 * 1000);
+    }
+    fake_answer("b0", 200);
+}
+
 START_TEST(a_status_that_alone_is_refused_for_a_day_is_set_aside)
 {
     fake_deliver("a1");
-    fake_deliver("a2");
     fake_answer("a1", 400);
-    fake.wall_ms += INT64_C(24) * 60 * 60 * 1000;
-    fake_pass(1000);
-    fake_answer("a1", 400); /* nothing shows that the target takes others */
-    fake_deliver("b1");
-    fake_expect("send:a1 send:a1 send:b1");
-    fake_answer("b1", 200);
-    fake_pass(2000);
-    fake_expect("ack:b1 send:a1");
-    fake_answer("a1", 400);
-    fake_expect("reject:a1 send:a2");
-    fake_answer("a2", 200);
-    fake_deliver("a1"); /* an operator requeues it */
-    fake_expect("ack:a2 send:a1");
+    ck_assert(!is_set_aside(47, 400, -1, true));
+    ck_assert(is_set_aside(1, 400, -1, true));
     ck_assert_int_eq(fake.log_count, 1);
+    fake.story[0] = '\0';
+    fake_deliver("a1"); /* an operator requeues it */
+    fake_answer("a1", 400);
+    fake_deliver("a2");
+    fake_pass(1000);
+    fake_answer("a1", 200);
+    fake_expect("send:a1 send:a1 ack:a1 send:a2");
 }
 END_TEST
 
-START_TEST(a_young_status_is_not_set_aside)
+START_TEST(the_time_of_a_status_is_no_time_of_its_refusal)
+{
+    fake.wall_ms += INT64_C(60) * 60 * 60 * 1000; /* its target was dark, or the clock is wrong */
+    fake_deliver("a1");
+    fake_answer("a1", 500);
+    fake_deliver("b1");
+    fake_answer("b1", 200);
+    fake_pass(1000);
+    fake_answer("a1", 500);
+    fake_expect("send:a1 send:b1 ack:b1 send:a1");
+}
+END_TEST
+
+START_TEST(the_dark_time_of_a_target_is_no_refusal_of_one_status)
+{
+    fake_deliver("a1");
+    fake_answer("a1", 500);
+    ck_assert(!is_set_aside(2, 500, -1, true));
+    ck_assert(!is_set_aside(96, -1, -1, false)); /* a weekend */
+    come_back();
+    ck_assert(!is_set_aside(47, 500, -1, true));
+    ck_assert(is_set_aside(2, 500, -1, true));
+}
+END_TEST
+
+START_TEST(a_busy_target_refuses_no_status)
+{
+    fake_deliver("a1");
+    fake_answer("a1", 429);
+    ck_assert(!is_set_aside(50, 429, -1, true));
+    ck_assert(!is_set_aside(50, 503, 5000, true));
+    ck_assert(!is_set_aside(48, 503, -1, true)); /* this one may be about the status */
+    ck_assert(is_set_aside(1, 503, -1, true));
+}
+END_TEST
+
+START_TEST(a_new_target_has_refused_nothing)
+{
+    struct mg_hook_target moved = fake_target("https://new.example.org/");
+    fake_deliver("a1");
+    fake_answer("a1", 400);
+    ck_assert(!is_set_aside(47, 400, -1, true));
+    mg_hook_set_target(fake.hook, &moved);
+    ck_assert(!is_set_aside(48, 400, -1, true));
+    ck_assert(is_set_aside(1, 400, -1, true));
+}
+END_TEST
+
+START_TEST(a_status_that_was_taken_has_no_refusals)
 {
     fake_deliver("a1");
     fake_answer("a1", 400);
-    fake_deliver("b1");
-    fake_answer("b1", 200);
-    fake.wall_ms += INT64_C(24) * 60 * 60 * 1000 - 10000;
+    ck_assert(!is_set_aside(47, 400, -1, true));
+    fake_answer("a1", 200);
+    fake_deliver("a1"); /* a copy */
+    ck_assert(!is_set_aside(48, 400, -1, true));
+}
+END_TEST
+
+START_TEST(the_refusal_of_the_longest_ago_is_forgotten_first)
+{
+    struct mg_window window;
+    char id[16];
+    ck_assert(mg_window_init(&window));
+    for (int i = 0; i <= MG_WINDOW_REFUSALS_MAX; i++) { /* one more than there is room for */
+        (void)snprintf(id, sizeof(id), "id-%d", i);
+        ck_assert(!mg_window_refused(&window, id, 1000 + i));
+    }
+    window.taken_at_ms = 2000 + MG_WINDOW_GIVE_UP_MS;
+    ck_assert(mg_window_refused(&window, "id-1", 2000 + MG_WINDOW_GIVE_UP_MS));
+    ck_assert(mg_window_refused(&window, id, 2000 + MG_WINDOW_GIVE_UP_MS));
+    ck_assert(!mg_window_refused(&window, "id-0", 2000 + MG_WINDOW_GIVE_UP_MS));
+    mg_window_finish(&window);
+}
+END_TEST
+
+/* The status of HTTP stands in the first line, before the end that is missing. */
+START_TEST(an_answer_that_is_cut_off_takes_no_status)
+{
+    fake_deliver("a1");
+    fake_answer_cut("a1", 200);
+    fake_expect("send:a1");
     fake_pass(1000);
-    fake_answer("a1", 400);
-    fake_expect("send:a1 send:b1 ack:b1 send:a1");
+    fake_answer("a1", 200);
+    fake_expect("send:a1 ack:a1");
 }
 END_TEST
 
@@ -385,7 +503,13 @@ int main(void)
     tcase_add_test(tests, a_try_has_the_time_of_its_own_and_the_id_of_its_status);
     tcase_add_test(tests, a_delivery_is_given_back_before_the_broker_takes_it);
     tcase_add_test(tests, a_status_that_alone_is_refused_for_a_day_is_set_aside);
-    tcase_add_test(tests, a_young_status_is_not_set_aside);
+    tcase_add_test(tests, the_time_of_a_status_is_no_time_of_its_refusal);
+    tcase_add_test(tests, the_dark_time_of_a_target_is_no_refusal_of_one_status);
+    tcase_add_test(tests, a_busy_target_refuses_no_status);
+    tcase_add_test(tests, a_new_target_has_refused_nothing);
+    tcase_add_test(tests, a_status_that_was_taken_has_no_refusals);
+    tcase_add_test(tests, the_refusal_of_the_longest_ago_is_forgotten_first);
+    tcase_add_test(tests, an_answer_that_is_cut_off_takes_no_status);
     tcase_add_test(tests, bytes_that_are_no_status_are_set_aside);
     tcase_add_test(tests, a_new_address_is_tried_at_once);
     tcase_add_test(tests, a_request_that_cannot_begin_is_a_failure);
