@@ -237,8 +237,8 @@ enum mg_class mg_hooks_reload(struct mg_hooks *hooks, struct mg_err *err) MG_MUS
 enum mg_class mg_hooks_set_amqp_url(struct mg_hooks *hooks, const char *url, struct mg_err *err) MG_MUSTCHECK;
 /* The queue for the statuses of this client's orders. NULL: it has no webhook. */
 const char *mg_hooks_queue(const struct mg_hooks *hooks, const char *client);
-/* False: the queue of one cannot be read; `ret_reason` names the first. */
-bool mg_hooks_are_up(const struct mg_hooks *hooks, char *ret_reason, size_t size);
+/* Names the first webhook whose queue cannot be read, with the reason; "": each is read. */
+void mg_hooks_remark(const struct mg_hooks *hooks, char *ret_remark, size_t size);
 
 /* ---- route.c ---- */
 

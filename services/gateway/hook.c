@@ -57,7 +57,7 @@ struct mg_hook {
     struct mg_window window;
     LIST_HEAD(, earlier) reads;
     int read_count;
-    struct mg_metric *delivered, *failed, *given_up, *failing, *oldest;
+    struct mg_metric *delivered, *failed, *given_up, *failing, *oldest, *queue_up;
 };
 
 static void hook_pump(struct mg_hook *hook);
@@ -436,6 +436,8 @@ static void metrics_make(struct mg_hook *hook)
                           "time since which the client's target has taken no status; 0: it takes them");
     hook->oldest = mg_metrics_series(metrics, MG_GAUGE, "makegood_webhook_oldest_age_seconds", labels,
                                      "age of the oldest status in hand; 0: none is");
+    hook->queue_up = mg_metrics_series(metrics, MG_GAUGE, "makegood_webhook_queue_up", labels,
+                                       "1: the queue of the client's webhook is read");
 }
 
 static enum mg_class parts_create(struct mg_hook *hook, struct mg_err *err)
@@ -527,6 +529,7 @@ void mg_hook_destroy(struct mg_hook *hook)
     mg_timer_destroy(hook->timer);
     mg_metric_silence(hook->failing);
     mg_metric_silence(hook->oldest);
+    mg_metric_silence(hook->queue_up);
     free(hook->target.url);
     mg_webhook_secrets_wipe(&hook->target.secrets);
     free(hook);
@@ -605,5 +608,6 @@ void mg_hook_look(struct mg_hook *hook)
     }
     int64_t since_ms = hook->window.failing_since_ms;
     mg_metric_set(hook->oldest, (double)(wall_ms - oldest_at_ms) / 1000);
+    mg_metric_set(hook->queue_up, mg_broker_is_up(hook->broker, NULL, 0));
     mg_metric_set(hook->failing, since_ms != 0 ? (double)(now_ms - since_ms) / 1000 : 0);
 }

@@ -170,15 +170,14 @@ const char *mg_hooks_queue(const struct mg_hooks *hooks, const char *client)
     return hook != NULL ? mg_hook_queue(hook) : NULL;
 }
 
-bool mg_hooks_are_up(const struct mg_hooks *hooks, char *ret_reason, size_t size)
+void mg_hooks_remark(const struct mg_hooks *hooks, char *ret_remark, size_t size)
 {
     char reason[MG_ERR_TEXT_MAX];
+    (void)snprintf(ret_remark, size, "%s", "");
     for (int i = 0; i < hooks->count; i++) {
         if (!mg_hook_is_up(hooks->all[i], reason, sizeof(reason))) {
-            (void)snprintf(ret_reason, size, "the webhook of %s: %s", mg_hook_client(hooks->all[i]), reason);
-            return false;
+            (void)snprintf(ret_remark, size, "the webhook of %s: %s", mg_hook_client(hooks->all[i]), reason);
+            return;
         }
     }
-    (void)snprintf(ret_reason, size, "%s", "");
-    return true;
 }

@@ -239,10 +239,12 @@ static void on_met(struct mg_post *post, const struct mg_rows *rows, int row, co
     bool is_other = is_there ? !is_same(post, rows, row) || (has_client && !is_own) : is_other_queued(post);
     if (is_other) {
         post_refuse(post, 409, CONFLICT);
-    } else if (is_there && is_own) {
-        post_accept(post);
-    } else {
+    } else if (!is_there || !is_own) {
         new_order_take(post, rows, row);
+    } else if (mg_hooks_queue(post->gateway->hooks, mg_client_name(post->client)) != NULL) {
+        order_publish(post); /* moves its statuses to the webhook */
+    } else {
+        post_accept(post);
     }
 }
 

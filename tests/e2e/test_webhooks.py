@@ -29,8 +29,9 @@ class Hooks:
         s.cluster.tool("broker", "check", "--webhook", *words)
         self.path = self.write()
 
-    def write(self):
-        return write_files(self.folder, [(client, receiver.url, self.secrets[client]) for client, receiver in self.receivers.items()])
+    def write(self, *clients):
+        """The lines of these clients, or of all."""
+        return write_files(self.folder, [(client, self.receivers[client].url, self.secrets[client]) for client in clients or self.receivers])
 
     def end(self):
         for receiver in self.receivers.values():
@@ -38,7 +39,8 @@ class Hooks:
 
 
 def statuses_of(s, order_id):
-    return [status for _, _, status in told(s, order_id)]
+    """Each status once: a repeated post writes the last one again."""
+    return list({status["seq"]: status for _, _, status in told(s, order_id)}.values())
 
 
 def wait_told(s, receiver, orders, timeout_s=45.0):
@@ -63,12 +65,24 @@ def post_some(door, count, **options):
 @scenario(agents=1, schedulers=1, supervisors=1)
 def a_webhook_gets_every_status_signed_and_in_order_and_a_bad_one_harms_no_other(s):
     """Would catch: a signature that Python's hmac does not accept; a status that is lost, or overtaken, while its target answers
-    500, is silent or is gone; another client that waits meanwhile; a secret that is not rotated, or is in a log."""
+    500, is silent or is gone; another client that waits meanwhile; an order from before its webhook, whose repetition moves nothing; a
+    secret that is not rotated, or is in a log."""
     load(s)
     hooks = Hooks(s, "shop", "other")
     shop, other = hooks.receivers["shop"], hooks.receivers["other"]
+    hooks.write("shop")
     door = Gateway(s, "--webhooks-file", hooks.path)
     door.process.wait_ready()
+
+    early, body = order_of()
+    door.post(body, client="other")
+    assert door.get(early, client="other")["state"] == "processed"
+    hooks.write()
+    door.process.signal(signal.SIGHUP)
+    s.wait(lambda: logged(door, "client.other.webhook"), "the new line is read, and its queue")
+    assert not other.seqs(early)
+    door.post(body, client="other")
+    wait_told(s, other, [early])
 
     orders = post_some(door, 3)
     declined, body = order_of()
@@ -102,15 +116,15 @@ def a_webhook_gets_every_status_signed_and_in_order_and_a_bad_one_harms_no_other
     hooks.secrets["shop"] = [new_secret(), old]
     hooks.write()
     door.process.signal(signal.SIGHUP)
-    s.wait(lambda: len(logged(door, "webhooks-file")) == 1, "the file is read again")
+    s.wait(lambda: len(logged(door, "webhooks-file")) == 2, "the file is read again")
     wait_told(s, shop, post_some(door, 1))
     shop.secret = hooks.secrets["shop"][0]
     wait_told(s, shop, post_some(door, 1))
     hooks.secrets["shop"] = ["whsec_tooshort"]
     hooks.write()
     door.process.signal(signal.SIGHUP)
-    s.wait(lambda: len(logged(door, "webhooks-file")) == 2, "it is read again")
-    refusal = logged(door, "webhooks-file")[1]
+    s.wait(lambda: len(logged(door, "webhooks-file")) == 3, "it is read again")
+    refusal = logged(door, "webhooks-file")[2]
     assert "line 1: secrets in" in refusal and "base64 of 24 to 64 random bytes" in refusal, refusal
     wait_told(s, shop, post_some(door, 1))
     checked = s.cluster.tool("gateway", "--tokens-file", s.scratch / "gateway-tokens", "--webhooks-file", hooks.path, "--check-config",
@@ -158,19 +172,21 @@ def a_gateway_killed_under_its_webhooks_loses_no_status(s):
 @scenario(agents=1, schedulers=1, supervisors=1)
 def statuses_that_find_no_room_for_a_webhook_come_later_in_their_order(s):
     """Would catch: a status that is lost, or overtaken by later ones, while the queue of its webhook is missing or full; a gateway
-    that is ready without that queue, or does not find it."""
+    that hides a missing queue, does not find it later, or serves no other client without it."""
     load(s)
     hooks = Hooks(s, "shop")
     shop = hooks.receivers["shop"]
     s.client.channel.queue_delete("client.shop.webhook")
     door = Gateway(s, "--webhooks-file", hooks.path)
     s.wait(lambda: "makegood broker apply --client shop --webhook" in door.process.get("/readyz")[1], "it names the remedy")
+    s.wait(door.process.is_ready, "the queue of one client stops no other")
+    s.wait(lambda: door.process.series("makegood_webhook_queue_up", client="shop") == 0, "its metric shows it")
     orders = post_some(door, 3)
     for order_id in orders:
         assert door.get(order_id)["state"] == "processed"
     s.wait(lambda: len(s.rows("SELECT DISTINCT order_id FROM order_event WHERE owed")) == 3, "all of them are owed")
     s.cluster.tool("broker", "apply", "--webhook", "--client", "shop")
-    door.process.wait_ready()
+    s.wait(lambda: door.process.series("makegood_webhook_queue_up", client="shop") == 1, "it is read again")
     wait_told(s, shop, orders, BACK_S)
 
     door.process.terminate()

@@ -154,9 +154,9 @@ enum mg_class mg_broker_set_url(struct mg_broker *broker, const char *url, struc
 
 bool mg_broker_is_up(const struct mg_broker *broker, char *ret_reason, size_t size)
 {
-    (void)broker;
-    (void)snprintf(ret_reason, size, "%s", "");
-    return true;
+    ck_assert_ptr_eq(broker, &the_broker);
+    (void)snprintf(ret_reason, size, "%s", fake.has_no_queue ? "no queue" : "");
+    return !fake.has_no_queue;
 }
 
 static void held_end(struct mg_broker *broker, struct mg_delivery *delivery, const char *action)

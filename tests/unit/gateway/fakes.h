@@ -33,6 +33,7 @@ struct fake_world {
     struct fake_request requests[FAKE_MAX];
     int request_count;
     bool refuses_calls; /* the HTTP client has no descriptors */
+    bool has_no_queue;  /* the broker has not the webhook's */
     struct mg_gateway gateway;
     struct mg_gateway_options options;
     struct mg_hook *hook;

@@ -452,6 +452,18 @@ START_TEST(a_request_that_cannot_begin_is_a_failure)
 }
 END_TEST
 
+START_TEST(a_queue_that_is_not_read_shows_in_its_metric)
+{
+    const struct mg_metric *queue_up = mg_metrics_series(
+        fake.gateway.metrics, MG_GAUGE, "makegood_webhook_queue_up", "client=\"" FAKE_CLIENT "\"", "");
+    mg_hook_look(fake.hook);
+    ck_assert(mg_metric_value(queue_up) == 1);
+    fake.has_no_queue = true;
+    mg_hook_look(fake.hook);
+    ck_assert(mg_metric_value(queue_up) == 0);
+}
+END_TEST
+
 START_TEST(an_end_with_work_in_hand_frees_all_of_it)
 {
     fake_deliver("a1");
@@ -513,6 +525,7 @@ int main(void)
     tcase_add_test(tests, bytes_that_are_no_status_are_set_aside);
     tcase_add_test(tests, a_new_address_is_tried_at_once);
     tcase_add_test(tests, a_request_that_cannot_begin_is_a_failure);
+    tcase_add_test(tests, a_queue_that_is_not_read_shows_in_its_metric);
     tcase_add_test(tests, an_end_with_work_in_hand_frees_all_of_it);
     tcase_add_test(tests, an_order_is_remembered_among_thousands);
     suite_add_tcase(suite, tests);
