@@ -102,23 +102,6 @@ static int64_t last_seq(const struct mg_hook *hook, const char *order_id)
     return last > 0 ? last : 0;
 }
 
-/* The order's next status may go, whether the target has this one or has lost it. */
-static void status_note(struct mg_hook *hook, const struct mg_window_status *status)
-{
-    if ((int64_t)status->identity.seq > last_seq(hook, status->identity.order_id)) {
-        mg_window_note(&hook->window, status->identity.order_id, (int64_t)status->identity.seq);
-    }
-}
-
-/* Its refusals are forgotten. */
-static void status_settle(struct mg_hook *hook, const struct mg_window_status *status)
-{
-    char id[MG_UUID_SIZE];
-    mg_webhook_id(&status->identity, status->body, id);
-    mg_window_settle(&hook->window, id);
-    status_note(hook, status);
-}
-
 static void status_taken(struct mg_hook *hook, struct mg_window_line *line)
 {
     if (hook->window.is_down) {
@@ -126,7 +109,7 @@ static void status_taken(struct mg_hook *hook, struct mg_window_line *line)
                MG_LOG_TEXT("client", hook->target.client));
     }
     mg_metric_add(hook->delivered, 1);
-    status_settle(hook, line->sent);
+    mg_window_settle(&hook->window, line->sent);
     status_ack_all(hook, line, line->sent);
     mg_window_taken(&hook->window, line, mg_clock_boot_ms());
 }
@@ -140,7 +123,7 @@ static void status_give_up(struct mg_hook *hook, struct mg_window_line *line, st
            MG_LOG_TEXT("client", hook->target.client), MG_LOG_TEXT("order_id", status->identity.order_id),
            MG_LOG_NUMBER("seq", status->identity.seq), MG_LOG_TEXT("why", why));
     mg_metric_add(hook->given_up, 1);
-    status_settle(hook, status);
+    mg_window_settle(&hook->window, status);
     if (status->delivery != NULL) {
         mg_broker_reject(hook->broker, status->delivery);
     }
@@ -170,12 +153,11 @@ static void status_refused(struct mg_hook *hook, struct mg_window_line *line,
                            const struct mg_http_answer *answer)
 {
     struct mg_window_status *status = line->sent;
-    char id[MG_UUID_SIZE], answered[32];
+    char answered[32];
     const char *why = answer->sent == MG_SENT_YES ? answered : answer->reason;
     (void)snprintf(answered, sizeof(answered), "status %d", answer->status);
     status_failed(hook, line, answer->retry_after_ms, why);
-    mg_webhook_id(&status->identity, status->body, id);
-    if (!is_busy(answer) && mg_window_refused(&hook->window, id, mg_clock_boot_ms())) {
+    if (!is_busy(answer) && mg_window_refused(&hook->window, status, mg_clock_boot_ms())) {
         status_give_up(hook, line, status, why);
     }
 }

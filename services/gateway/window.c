@@ -7,6 +7,7 @@
 
 #include "base/id.h"
 #include "core/backoff.h"
+#include "wire/webhook.h"
 
 /* ---- the memory of taken statuses: sets of places, of which a new order takes the one least lately used
  * ---- */
@@ -22,7 +23,7 @@ struct place {
 };
 
 struct refusal {
-    char id[MG_UUID_SIZE]; /* "": free */
+    char id[MG_UUID_SIZE]; /* of the status, as in its webhook-id; "": free */
     int64_t first_ms, last_ms;
 };
 
@@ -93,8 +94,10 @@ static void refusals_forget(struct mg_window *window)
     memset(window->memory->refusals, 0, sizeof(window->memory->refusals));
 }
 
-bool mg_window_refused(struct mg_window *window, const char *id, int64_t now_ms)
+bool mg_window_refused(struct mg_window *window, const struct mg_window_status *status, int64_t now_ms)
 {
+    char id[MG_UUID_SIZE];
+    mg_webhook_id(&status->identity, status->body, id);
     struct refusal *refusal = refusal_of(window, id);
     if (strcmp(refusal->id, id) != 0) {
         (void)snprintf(refusal->id, sizeof(refusal->id), "%s", id);
@@ -105,11 +108,17 @@ bool mg_window_refused(struct mg_window *window, const char *id, int64_t now_ms)
            now_ms - window->taken_at_ms <= MG_WINDOW_TAKES_MS;
 }
 
-void mg_window_settle(struct mg_window *window, const char *id)
+void mg_window_settle(struct mg_window *window, const struct mg_window_status *status)
 {
+    char id[MG_UUID_SIZE];
+    int64_t seq = (int64_t)status->identity.seq;
+    mg_webhook_id(&status->identity, status->body, id);
     struct refusal *refusal = refusal_of(window, id);
     if (strcmp(refusal->id, id) == 0) {
         *refusal = (struct refusal){.id = ""};
+    }
+    if (seq > 0 && seq > mg_window_last(window, status->identity.order_id)) {
+        mg_window_note(window, status->identity.order_id, seq);
     }
 }
 

@@ -90,11 +90,11 @@ void mg_window_drop(struct mg_window *window, struct mg_window_line *line);
 int64_t mg_window_last(const struct mg_window *window, const char *order_id);
 void mg_window_note(struct mg_window *window, const char *order_id, int64_t seq);
 
-/* Notes that the target has refused the status with this webhook-id. True: it is hopeless. The first refusal
- * is remembered beyond the delivery, but not beyond the process, nor an hour in which the target took none.
- */
-bool mg_window_refused(struct mg_window *window, const char *id, int64_t now_ms);
-/* The status was taken, or is set aside: its next refusal is a first one. */
-void mg_window_settle(struct mg_window *window, const char *id);
+/* Notes that the target has refused the status. True: it is hopeless. The first refusal is remembered beyond
+ * the delivery, but not beyond the process, nor an hour in which the target took none. */
+bool mg_window_refused(struct mg_window *window, const struct mg_window_status *status, int64_t now_ms);
+/* The target has taken the status, or it is set aside: the order's next one may go, and its refusals are
+ * forgotten. */
+void mg_window_settle(struct mg_window *window, const struct mg_window_status *status);
 
 #endif

@@ -65,8 +65,8 @@ def post_some(door, count, **options):
 @scenario(agents=1, schedulers=1, supervisors=1)
 def a_webhook_gets_every_status_signed_and_in_order_and_a_bad_one_harms_no_other(s):
     """Would catch: a signature that Python's hmac does not accept; a status that is lost, or overtaken, while its target answers
-    500, is silent or is gone; another client that waits meanwhile; an order from before its webhook, whose repetition moves nothing; a
-    secret that is not rotated, or is in a log."""
+    500, is silent or is gone; another client that waits meanwhile; a repeated post that leaves an order from before the webhook
+    without it; a secret that is not rotated, or is in a log."""
     load(s)
     hooks = Hooks(s, "shop", "other")
     shop, other = hooks.receivers["shop"], hooks.receivers["other"]

@@ -391,17 +391,20 @@ END_TEST
 
 START_TEST(the_refusal_of_the_longest_ago_is_forgotten_first)
 {
+    const int64_t later_ms = 2000 + MG_WINDOW_GIVE_UP_MS;
     struct mg_window window;
-    char id[16];
+    struct mg_window_status status = {.identity = {.order_id = "a"}, .body = mg_slice_of("")};
     ck_assert(mg_window_init(&window));
     for (int i = 0; i <= MG_WINDOW_REFUSALS_MAX; i++) { /* one more than there is room for */
-        (void)snprintf(id, sizeof(id), "id-%d", i);
-        ck_assert(!mg_window_refused(&window, id, 1000 + i));
+        status.identity.seq = (uint64_t)i + 1;
+        ck_assert(!mg_window_refused(&window, &status, 1000 + i));
     }
-    window.taken_at_ms = 2000 + MG_WINDOW_GIVE_UP_MS;
-    ck_assert(mg_window_refused(&window, "id-1", 2000 + MG_WINDOW_GIVE_UP_MS));
-    ck_assert(mg_window_refused(&window, id, 2000 + MG_WINDOW_GIVE_UP_MS));
-    ck_assert(!mg_window_refused(&window, "id-0", 2000 + MG_WINDOW_GIVE_UP_MS));
+    window.taken_at_ms = later_ms;
+    ck_assert(mg_window_refused(&window, &status, later_ms));
+    status.identity.seq = 2;
+    ck_assert(mg_window_refused(&window, &status, later_ms));
+    status.identity.seq = 1;
+    ck_assert(!mg_window_refused(&window, &status, later_ms));
     mg_window_finish(&window);
 }
 END_TEST
