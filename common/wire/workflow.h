@@ -140,6 +140,9 @@ enum mg_class mg_workflow_require(const struct mg_render_input *input, struct mg
 const struct mg_payload_need *mg_workflow_lacks(const struct mg_workflow *workflow, struct mg_slice payload);
 const struct mg_payload_need *mg_workflow_lacks_behind(const struct mg_payload_need *need,
                                                        struct mg_slice payload);
+/* Appends a payload as an example: the members that `input` requires, and those to which guards, labels,
+ * output and the `do` of any step refer. A value without a known type is the text "…". */
+void mg_workflow_example(const struct mg_workflow *workflow, struct mg_buf *ret_payload);
 /* MG_OK: `result` (absent: none is known) has all that the undo of the step refers to in its own result, as
  * the undo needs it. MG_PERMANENT: it lacks something; the text names it. MG_TRANSIENT: no memory. */
 enum mg_class mg_workflow_undo_check(const struct mg_workflow *workflow, int step, struct mg_slice result,

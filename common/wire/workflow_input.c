@@ -282,6 +282,35 @@ enum mg_class mg_input_check(const struct mg_input_shape *shape, struct mg_slice
     return faults.class == MG_OK ? MG_OK : mg_json_faults_end(&faults);
 }
 
+/* ---- an example ---- */
+
+/* Recursion is bounded by the depth of checked JSON. */
+void mg_input_example(const struct mg_input_shape *shape, struct mg_buf *ret_json)
+{
+    static const char *const VALUES[] = {"\"…\"", "1", "true", "\"2030-01-01T00:00:00Z\"",
+                                         "\"…\""}; /* by kind */
+    const char *comma = "";
+    if (shape->kind == KIND_LIST) {
+        mg_buf_append_text(ret_json, "[");
+        mg_input_example(shape->first, ret_json);
+        mg_buf_append_text(ret_json, "]");
+    } else if (shape->kind == KIND_OBJECT) {
+        mg_buf_append_text(ret_json, "{");
+        for (const struct mg_input_shape *member = shape->first; member != NULL; member = member->next) {
+            if (!member->is_optional) {
+                mg_buf_append_text(ret_json, comma);
+                mg_buf_append_json(ret_json, mg_slice_of(member->name));
+                mg_buf_append_text(ret_json, ":");
+                mg_input_example(member, ret_json);
+                comma = ",";
+            }
+        }
+        mg_buf_append_text(ret_json, "}");
+    } else {
+        mg_buf_append_text(ret_json, VALUES[shape->kind]);
+    }
+}
+
 /* ---- types ---- */
 
 enum mg_expr_type mg_input_type(void *arg, const void *shape)

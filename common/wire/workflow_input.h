@@ -21,6 +21,9 @@ const struct mg_input_shape *mg_input_read(struct mg_slice input, struct mg_aren
 enum mg_class mg_input_check(const struct mg_input_shape *shape, struct mg_slice payload,
                              struct mg_err *err) MG_MUSTCHECK;
 
+/* Appends a payload as an example: each member that is not optional, with a value of its type. */
+void mg_input_example(const struct mg_input_shape *shape, struct mg_buf *ret_json);
+
 /* The shape as the compiler of expressions asks for it; its `root` is the caller's. */
 enum mg_expr_type mg_input_type(void *arg, const void *shape);
 const void *mg_input_member(void *arg, const void *shape, struct mg_slice name, bool *ret_is_there,

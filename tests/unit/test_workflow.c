@@ -507,6 +507,42 @@ START_TEST(the_needs_of_expressions_are_those_without_which_they_have_no_value)
 }
 END_TEST
 
+static void example_check(const char *text, const char *expected)
+{
+    struct mg_buf payload;
+    struct mg_workflow *w = parse(text);
+    mg_buf_init(&payload, 65536);
+    mg_workflow_example(w, &payload);
+    mg_buf_append(&payload, "", 1);
+    ck_assert(!payload.failed);
+    ck_assert_str_eq(payload.data, expected);
+    mg_buf_finish(&payload);
+    mg_workflow_destroy(w);
+}
+
+/* Catches: an example without a value that a later step, a guard, a label or the output needs; one that its
+ * own workflow refuses. */
+START_TEST(an_example_has_what_the_definition_refers_to)
+{
+    example_check(
+        "{\"workflow\":\"w\",\"version\":1,\"output\":{\"o\":\"${/payload/out/put}\",\"p\":\"${/payload}\"},"
+        "\"labels\":{\"l\":\"${/payload/label}\"},\"values\":{\"v\":\"payload.value + 1\"},"
+        "\"require\":[{\"that\":\"payload.guard > 0\",\"text\":\"none\"}],\"steps\":["
+        "{\"step\":\"x\",\"service\":\"s\",\"do\":{\"method\":\"POST\",\"path\":\"/${/payload/a}\","
+        "\"body\":[\"${/payload/list/0/id}\",\"${/payload/flat/0}\",\"$${/payload/no}\"]}," NONE "},"
+        "{\"step\":\"y\",\"service\":\"s\",\"do\":{\"method\":\"POST\",\"path\":\"/${/payload/b}\","
+        "\"body\":[\"${/payload/c}\",\"${/payload/c/d}\",\"${= has(payload.maybe)}\"]}," NONE "}]}",
+        "{\"a\":\"…\",\"list\":[{\"id\":\"…\"}],\"flat\":[\"…\"],\"b\":\"…\",\"c\":{\"d\":\"…\"},"
+        "\"guard\":\"…\",\"value\":\"…\",\"label\":\"…\",\"out\":{\"put\":\"…\"}}");
+    example_check(
+        "{\"workflow\":\"w\",\"version\":1,\"input\":{\"n\":\"number\",\"t\":\"time\",\"l\":[{\"b\":\"boolean\"}],"
+        "\"left?\":\"text\",\"o?\":{\"q\":\"number\",\"r?\":\"number\"}},\"steps\":["
+        "{\"step\":\"x\",\"service\":\"s\",\"do\":{\"method\":\"POST\",\"path\":\"/x\","
+        "\"body\":[\"${/payload/n}\",\"${/payload/o/r}\"]}," NONE "}]}",
+        "{\"n\":1,\"t\":\"2030-01-01T00:00:00Z\",\"l\":[{\"b\":true}],\"o\":{\"q\":1,\"r\":1}}");
+}
+END_TEST
+
 /* A pointer that is too long for a message is not cut to another one. */
 START_TEST(a_need_has_its_whole_pointer)
 {
@@ -540,6 +576,7 @@ int main(void)
     tcase_add_loop_test(tests, an_output_is_checked_when_it_is_loaded, 0, COUNT(OUTPUTS));
     tcase_add_test(tests, the_needs_of_first_steps_are_found);
     tcase_add_test(tests, the_needs_of_expressions_are_those_without_which_they_have_no_value);
+    tcase_add_test(tests, an_example_has_what_the_definition_refers_to);
     tcase_add_test(tests, a_need_has_its_whole_pointer);
     suite_add_tcase(suite, tests);
     return run_suite(suite);
