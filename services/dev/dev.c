@@ -29,7 +29,9 @@
 /* A scheduler finishes its work within 10 s. The rest is then killed. */
 #define END_MAX_MS 20000
 /* A killed process is gone within milliseconds, if the kernel is not stuck. */
-#define KILL_MAX_MS       5000
+#define KILL_MAX_MS 5000
+/* A part is ready again seconds after its server is. */
+#define UNREADY_MAX_MS    30000
 #define LOGS_LOOK_MS      60000
 #define TEXT_MAX          ((size_t)64 * 1024)
 #define DEFAULT_WORKFLOWS "workflows"
@@ -108,9 +110,10 @@ static enum mg_class given_check(struct mg_dev *dev, struct mg_err *err)
     if (class == MG_OK && options->broker.url[0] != '\0') {
         class = mg_broker_check_address(&options->broker, err);
     }
-    return class == MG_OK && options->pg_dsn[0] != '\0'
-               ? mg_dsn_check(options->pg_dsn, options->broker.is_plaintext_allowed, err)
-               : class;
+    if (class == MG_OK && options->pg_dsn[0] != '\0') {
+        class = mg_dsn_check(options->pg_dsn, options->broker.is_plaintext_allowed, err);
+    }
+    return class == MG_OK ? mg_store_migrations_check(options->migrations, err) : class;
 }
 
 static enum mg_class parts_make(struct mg_dev *dev, struct mg_err *err)
@@ -120,6 +123,7 @@ static enum mg_class parts_make(struct mg_dev *dev, struct mg_err *err)
     }
     const struct mg_parts_options options = {.loop = dev->loop,
                                              .logs = dev->logs,
+                                             .unready_max_ms = UNREADY_MAX_MS,
                                              .report = mg_dev_print_line,
                                              .changed = mg_dev_on_news,
                                              .arg = dev};
@@ -388,6 +392,9 @@ static enum mg_class start(struct mg_dev *dev, struct mg_err *err)
         dev->logs_look = mg_timer_create(dev->loop, on_logs_look, dev);
         class = dev->logs_look != NULL ? MG_OK : mg_err_set(err, MG_TRANSIENT, "could not start: no memory");
     }
+    if (class == MG_OK && dev->servers.has_rabbit) {
+        class = mg_dev_check_rabbit(dev, topology_apply, err);
+    }
     return class;
 }
 
@@ -413,7 +420,10 @@ static void end(struct mg_dev *dev)
         if (!mg_dev_wait(dev, has_rank_ended, END_MAX_MS)) {
             mg_dev_print("not all has ended within %d s; killing it\n", END_MAX_MS / 1000);
             mg_parts_kill(dev->parts, dev->ending_rank);
-            (void)mg_dev_wait(dev, has_rank_ended, KILL_MAX_MS);
+            if (!mg_dev_wait(dev, has_rank_ended, KILL_MAX_MS)) {
+                mg_parts_kill(dev->parts, dev->ending_rank);
+                (void)mg_dev_wait(dev, has_rank_ended, KILL_MAX_MS);
+            }
         }
     }
     (void)mg_dev_wait(dev, mg_dev_is_job_done, 0); /* its connections have bounds, and its server is gone */
@@ -424,6 +434,7 @@ static void dev_finish(struct mg_dev *dev)
     mg_parts_destroy(dev->parts);
     mg_timer_destroy(dev->patience);
     mg_timer_destroy(dev->logs_look);
+    mg_timer_destroy(dev->rabbit_look);
     mg_state_close(&dev->state);
     free(dev);
 }

@@ -9,7 +9,8 @@
  *   workflows.c   a folder of workflows, loaded and loaded again
  *   numbering.c   the version of a changed definition
  *   servers.c     private servers: postgres.c, rabbit.c
- *   part.c        processes: start, restart, end; part_log.c, part_notify.c
+ *   health.c      a RabbitMQ that lives and does not work
+ *   part.c        processes: start, restart, end; part_log.c
  *   state.c       the state folder and its lock
  *   ports.c       ports without a listener
  */

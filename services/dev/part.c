@@ -43,10 +43,11 @@ struct mg_part {
     bool is_short_of_memory;
     struct mg_child *child; /* NULL: it does not run */
     struct mg_notified notified;
-    struct mg_timer *restart;
+    struct mg_timer *restart, *unready;
     int64_t started_at_ms;
     int restarts; /* since it was steady */
     bool is_ready, was_ready, is_lost;
+    bool is_unready_reported, is_asked_to_quit;
 };
 
 struct mg_parts {
@@ -88,6 +89,7 @@ void mg_parts_destroy(struct mg_parts *parts)
     for (int i = 0; i < parts->count; i++) {
         mg_child_destroy(parts->items[i]->child);
         mg_timer_destroy(parts->items[i]->restart);
+        mg_timer_destroy(parts->items[i]->unready);
         free(parts->items[i]);
     }
     mg_notify_socket_destroy(parts->notify);
@@ -114,6 +116,7 @@ static void changed(const struct mg_part *part)
 /* ---- making ---- */
 
 static void on_restart(void *arg);
+static void on_unready(void *arg);
 
 struct mg_part *mg_part_add(struct mg_parts *parts, const char *name, enum mg_part_rank rank, int end_signal)
 {
@@ -126,7 +129,10 @@ struct mg_part *mg_part_add(struct mg_parts *parts, const char *name, enum mg_pa
     part->end_signal = end_signal;
     (void)snprintf(part->name, sizeof(part->name), "%s", name);
     part->restart = mg_timer_create(parts->options.loop, on_restart, part);
-    if (part->restart == NULL) {
+    part->unready = mg_timer_create(parts->options.loop, on_unready, part);
+    if (part->restart == NULL || part->unready == NULL) {
+        mg_timer_destroy(part->restart);
+        mg_timer_destroy(part->unready);
         free(part);
         return NULL;
     }
@@ -216,11 +222,30 @@ static char **env_make(const struct mg_part *part)
     return all;
 }
 
+static void on_unready(void *arg)
+{
+    struct mg_part *part = arg;
+    const char *status = part->notified.status; /* "not ready: …" */
+    if (!part->parts->is_ending && !part->is_lost) {
+        part_report(part, "%s is %s", part->name,
+                    part->child != NULL && status[0] != '\0' ? status : "not ready");
+        part->is_unready_reported = true;
+    }
+}
+
 static void ready_set(struct mg_part *part, bool is_ready)
 {
+    if (is_ready) {
+        mg_timer_stop(part->unready);
+        if (part->is_unready_reported) {
+            part_report(part, "%s is ready again", part->name);
+        }
+        part->is_unready_reported = false;
+    } else if (part->is_ready) {
+        mg_timer_start(part->unready, part->parts->options.unready_max_ms, 0);
+    }
     part->is_ready = is_ready;
     part->was_ready = part->was_ready || is_ready;
-    changed(part);
 }
 
 static void on_notified(void *arg, pid_t sender, const char *text, size_t len)
@@ -231,6 +256,7 @@ static void on_notified(void *arg, pid_t sender, const char *text, size_t len)
         if (part->sign == MG_PART_NOTIFIES && part->child != NULL && mg_child_pid(part->child) == sender) {
             mg_notified_take(&part->notified, text, len);
             ready_set(part, mg_notified_is_ready(&part->notified));
+            changed(part);
         }
     }
 }
@@ -278,7 +304,7 @@ static void on_ended(void *arg, int exit_code, int signal_number)
     part->child = NULL;
     bool is_done = part->sign == MG_PART_ENDS && exit_code == 0 && signal_number == 0;
     if (part->sign != MG_PART_TRIED) {
-        part->is_ready = is_done;
+        ready_set(part, is_done);
     }
     if (!part->parts->is_ending && !is_done) {
         ended_report(part, end_write(exit_code, signal_number, how, sizeof(how)));
@@ -335,11 +361,25 @@ enum mg_class mg_part_start(struct mg_part *part, enum mg_part_sign sign, struct
 void mg_part_set_ready(struct mg_part *part)
 {
     ready_set(part, true);
+    changed(part);
 }
 
 bool mg_part_is_ready(const struct mg_part *part)
 {
     return part->is_ready;
+}
+
+int64_t mg_part_started_at_ms(const struct mg_part *part)
+{
+    return part->started_at_ms;
+}
+
+void mg_part_replace(struct mg_part *part, const char *why)
+{
+    if (!part->parts->is_ending && part->child != NULL) {
+        part_report(part, "%s does not work: %s", part->name, why);
+        mg_child_kill(part->child);
+    }
 }
 
 const char *mg_parts_unready(const struct mg_parts *parts, const char **ret_reason)
@@ -371,6 +411,7 @@ void mg_parts_ask_end(struct mg_parts *parts, enum mg_part_rank rank)
     for (int i = 0; i < parts->count; i++) {
         if (parts->items[i]->rank == rank && parts->items[i]->child != NULL) {
             mg_child_signal(parts->items[i]->child, parts->items[i]->end_signal);
+            mg_child_signal(parts->items[i]->child, SIGCONT); /* a stopped process takes no signal */
         }
     }
 }
@@ -394,8 +435,10 @@ void mg_parts_kill(struct mg_parts *parts, enum mg_part_rank rank)
             continue;
         }
         /* A killed PostgreSQL leaves shared memory, for which its next start waits; SIGQUIT does not. */
-        if (part->end_signal == SIGINT) {
+        if (part->end_signal == SIGINT && !part->is_asked_to_quit) {
+            part->is_asked_to_quit = true;
             mg_child_signal(part->child, SIGQUIT);
+            mg_child_signal(part->child, SIGCONT);
         } else {
             mg_child_kill(part->child);
         }

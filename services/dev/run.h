@@ -3,6 +3,7 @@
 #define MG_DEV_RUN_H
 
 #include "dev.h"
+#include "health.h"
 #include "io/store/store.h"
 #include "part.h"
 #include "servers.h"
@@ -20,7 +21,9 @@ struct mg_dev {
     const char *dsn, *workflows_folder; /* the folder is NULL if there is none */
     struct mg_store *store;
     struct mg_workflows *workflows;
-    struct mg_timer *patience, *logs_look;
+    struct mg_timer *patience, *logs_look, *rabbit_look;
+    struct mg_health rabbit_health;
+    enum mg_class (*rabbit_check)(struct mg_dev *dev, struct mg_err *err);
     char token[MG_STATE_SECRET_SIZE];
     char logs[PATH_MAX], refusal[MG_ERR_TEXT_MAX];
     bool is_waiting, is_out_of_time, is_ending;
@@ -28,6 +31,7 @@ struct mg_dev {
     enum mg_part_rank ending_rank; /* of the parts whose end is waited for */
     struct {
         enum mg_class (*work)(struct mg_dev *dev, struct mg_err *err);
+        void (*done)(struct mg_dev *dev); /* may be NULL */
         bool is_busy;
         enum mg_class class;
         struct mg_err err;
@@ -58,7 +62,16 @@ enum mg_class mg_dev_ended(const struct mg_dev *dev, struct mg_err *err);
 typedef enum mg_class mg_dev_work_fn(struct mg_dev *dev, struct mg_err *err);
 enum mg_class mg_dev_try(struct mg_dev *dev, mg_dev_work_fn *work, bool is_own,
                          struct mg_err *err) MG_MUSTCHECK;
+/* Begins such work once; there is one at a time. `done` is called on the loop, with the outcome in dev->job.
+ * False: no memory. */
+bool mg_dev_begin_job(struct mg_dev *dev, mg_dev_work_fn *work, void (*done)(struct mg_dev *dev));
 bool mg_dev_is_job_done(const struct mg_dev *dev);
+
+/* ---- health.c ---- */
+
+/* From now on tries the private RabbitMQ by `check`, and starts it again when it has not worked for a minute.
+ * MG_TRANSIENT: no memory. */
+enum mg_class mg_dev_check_rabbit(struct mg_dev *dev, mg_dev_work_fn *check, struct mg_err *err) MG_MUSTCHECK;
 
 /* ---- programs.c ---- */
 

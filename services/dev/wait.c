@@ -76,9 +76,8 @@ bool mg_dev_never(const struct mg_dev *dev)
 /* The error of a wait that was cut short. */
 enum mg_class mg_dev_ended(const struct mg_dev *dev, struct mg_err *err)
 {
-    return dev->is_ending
-               ? mg_err_set(err, MG_STALE, "ended as asked")
-               : mg_err_set(err, MG_PERMANENT, "a part of it has mg_dev_ended; logs are in %s", dev->logs);
+    return dev->is_ending ? mg_err_set(err, MG_STALE, "ended as asked")
+                          : mg_err_set(err, MG_PERMANENT, "a part has ended; logs are in %s", dev->logs);
 }
 
 /* ---- blocking work, tried until the server takes it ---- */
@@ -93,6 +92,9 @@ static void on_job_done(void *arg)
 {
     struct mg_dev *dev = arg;
     dev->job.is_busy = false;
+    if (dev->job.done != NULL) {
+        dev->job.done(dev);
+    }
     mg_dev_on_news(dev);
 }
 
@@ -101,14 +103,20 @@ bool mg_dev_is_job_done(const struct mg_dev *dev)
     return !dev->job.is_busy;
 }
 
+bool mg_dev_begin_job(struct mg_dev *dev, mg_dev_work_fn *work, void (*done)(struct mg_dev *dev))
+{
+    dev->job.work = work;
+    dev->job.done = done;
+    dev->job.is_busy = mg_loop_offload(dev->loop, on_job, on_job_done, dev);
+    return dev->job.is_busy;
+}
+
 enum mg_class mg_dev_try(struct mg_dev *dev, mg_dev_work_fn *work, bool is_own, struct mg_err *err)
 {
     int64_t quiet_until_ms = mg_clock_boot_ms() + QUIET_MS;
     int64_t until_ms = mg_clock_boot_ms() + (is_own ? OWN_MAX_MS : GIVEN_MAX_MS);
-    dev->job.work = work;
     for (;;) {
-        dev->job.is_busy = mg_loop_offload(dev->loop, on_job, on_job_done, dev);
-        if (!dev->job.is_busy) {
+        if (!mg_dev_begin_job(dev, work, NULL)) {
             return mg_err_set(err, MG_TRANSIENT, "could not start: no memory");
         }
         if (!mg_dev_wait(dev, mg_dev_is_job_done, 0)) {

@@ -18,7 +18,6 @@
 
 #define FILES_MAX            128 /* a folder of one project; further files are left out, with a line */
 #define DEFINITION_MAX_BYTES ((size_t)1024 * 1024) /* as `workflow load` takes it */
-#define PAYLOAD_MAX_BYTES    ((size_t)16 * 1024)
 /* An editor writes a file in several steps; the folder is read when they are over. */
 #define SETTLE_MS 100
 /* The folder is also read without a report of a change, since some mounts report none. */
@@ -30,6 +29,7 @@ struct file {
     off_t size;
     ino_t inode;
     uint8_t digest[MG_SHA256_SIZE]; /* of the bytes that were last read whole */
+    char refused[MG_NAME_MAX + 1];  /* the workflow that another file holds; "": not refused for one */
     bool is_there, is_waiting;      /* seen by this look; to be loaded */
     struct mg_workflow *workflow;   /* the last one without mistakes; NULL: none */
     int64_t version;                /* the one that it is loaded under; 0: none */
@@ -193,7 +193,7 @@ static void mistaken_report(const struct mg_workflows *workflows, const struct f
 }
 
 /* Checks the text; NULL: its mistakes are printed. */
-static struct mg_workflow *text_check(const struct mg_workflows *workflows, const struct file *file,
+static struct mg_workflow *text_check(const struct mg_workflows *workflows, struct file *file,
                                       struct mg_slice text)
 {
     char path[PATH_MAX];
@@ -202,6 +202,7 @@ static struct mg_workflow *text_check(const struct mg_workflows *workflows, cons
     struct mg_workflow *fresh = NULL;
     struct mg_err err;
     (void)snprintf(path, sizeof(path), "%s/%s", workflows->options.folder, file->name);
+    file->refused[0] = '\0';
     if (mg_workflow_parse(text, &mistakes, &fresh, &err) != MG_OK) {
         if (printer.count == 0) {
             report(workflows, "%s: %s", path, err.text);
@@ -213,6 +214,7 @@ static struct mg_workflow *text_check(const struct mg_workflows *workflows, cons
     if (other != NULL) {
         report(workflows, "%s: workflow %s is in %s, too; keep it in one file", file->name, fresh->name,
                other->name);
+        (void)snprintf(file->refused, sizeof(file->refused), "%s", fresh->name);
         mg_workflow_destroy(fresh);
         return NULL;
     }
@@ -331,6 +333,19 @@ static void gone_forget(struct mg_workflows *workflows)
     workflows->count = kept;
 }
 
+/* A file that was refused is read again when its workflow has become free. */
+static void refused_recall(struct mg_workflows *workflows)
+{
+    for (int i = 0; i < workflows->count; i++) {
+        struct file *file = &workflows->files[i];
+        if (file->refused[0] != '\0' && other_file_of(workflows, file, file->refused) == NULL) {
+            file->refused[0] = '\0';
+            memset(file->digest, 0, sizeof(file->digest));
+            file->is_waiting = true;
+        }
+    }
+}
+
 static void on_change(void *arg);
 
 /* A folder that was made anew is another one to watch. */
@@ -370,6 +385,7 @@ static void look(void *arg)
     }
     free(entries);
     gone_forget(workflows);
+    refused_recall(workflows);
     next_load(workflows);
 }
 
@@ -418,22 +434,6 @@ bool mg_workflows_are_settled(const struct mg_workflows *workflows)
 
 /* ---- an example ---- */
 
-/* Adds "…" at the pointer, for a member of the payload itself; deeper ones are left to the reader. */
-static void need_add(const struct mg_payload_need *need, struct mg_buf *payload)
-{
-    struct mg_buf more;
-    struct mg_err err;
-    if (strchr(need->pointer + 1, '/') != NULL) {
-        return;
-    }
-    mg_buf_init(&more, PAYLOAD_MAX_BYTES);
-    if (mg_json_set(mg_buf_slice(payload), need->pointer, mg_slice_of("\"…\""), &more, &err) == MG_OK) {
-        mg_buf_clear(payload);
-        mg_buf_append_slice(payload, mg_buf_slice(&more));
-    }
-    mg_buf_finish(&more);
-}
-
 const char *mg_workflows_example(const struct mg_workflows *workflows, struct mg_buf *ret_payload)
 {
     for (int i = 0; i < workflows->count; i++) {
@@ -441,10 +441,7 @@ const char *mg_workflows_example(const struct mg_workflows *workflows, struct mg
         if (workflow == NULL) {
             continue;
         }
-        mg_buf_append_text(ret_payload, "{}");
-        for (const struct mg_payload_need *need = workflow->needs; need != NULL; need = need->next) {
-            need_add(need, ret_payload);
-        }
+        mg_workflow_example(workflow, ret_payload);
         return workflow->name;
     }
     return NULL;

@@ -29,8 +29,8 @@ void mg_workflows_destroy(struct mg_workflows *workflows);
 /* Nothing of the folder waits to be loaded. */
 bool mg_workflows_are_settled(const struct mg_workflows *workflows);
 
-/* The first workflow that is loaded; NULL: none. `ret_payload` is a payload with the values that it must
- * have, as an example. */
+/* The first workflow that is loaded; NULL: none. `ret_payload` is a payload for it, as an example
+ * (mg_workflow_example). */
 const char *mg_workflows_example(const struct mg_workflows *workflows, struct mg_buf *ret_payload);
 
 #endif

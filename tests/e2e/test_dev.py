@@ -246,6 +246,7 @@ def a_service_that_cannot_start_ends_the_whole(s):
     dev.process.start()
     assert dev.process.wait_end(START_S) == 1, dev.output
     assert "agent-far ended with 2\n" in dev.output and "would send orders in plaintext" in dev.output, dev.output
+    assert "makegood: a part has ended; logs are in " in dev.output, dev.output
     assert not processes.descendants(dev.process.pid)
     s.ends_badly.add("dev")
     service.close()

@@ -19,6 +19,7 @@ PLAIN = {name: value for name, value in os.environ.items() if not name.startswit
 GIVEN = {"MAKEGOOD_AMQP_URL": "amqp://guest:guest@127.0.0.1:1/", "MAKEGOOD_PG_DSN": "host=127.0.0.1 port=1"}
 DONE, ERROR, USAGE = 0, 1, 2
 DOORS = ("--gateway", "127.0.0.1:19281", "--console", "127.0.0.1:19181")
+MIGRATIONS = ("--migrations", str(SOURCE / "deploy/postgres"))
 
 
 class Words(unittest.TestCase):
@@ -28,7 +29,7 @@ class Words(unittest.TestCase):
         self.folder = pathlib.Path(scratch.name)
 
     def run_dev(self, *words, env=None, tool=(TOOL,)):
-        return subprocess.run([*tool, "dev", *map(str, words)], env={**PLAIN, **(GIVEN if env is None else env)}, cwd=self.folder,
+        return subprocess.run([*tool, "dev", *MIGRATIONS, *map(str, words)], env={**PLAIN, **(GIVEN if env is None else env)}, cwd=self.folder,
                               capture_output=True, text=True, check=False, timeout=60)
 
     def refused(self, code, text, *words, **options):
@@ -57,6 +58,9 @@ class Words(unittest.TestCase):
         self.refused(USAGE, "--workflows nowhere: there is no such folder", "--workflows", "nowhere")
         (self.folder / "file").touch()
         self.refused(USAGE, "--workflows file: there is no such folder", "--workflows", "file")
+        self.refused(USAGE, "cannot read the folder nowhere: No such file or directory", "--migrations", "nowhere")
+        self.refused(USAGE, "there is no file NNNN_name.sql in .", "--migrations", ".", env={})
+        self.assertEqual(["file"], os.listdir(self.folder))
         self.refused(ERROR, "could not make nowhere/state: No such file or directory", "--state", "nowhere/state")
 
     def test_services(self):

@@ -103,6 +103,26 @@ static enum mg_class migrate(struct mg_pg_once *once, struct migrations *list,
     return class;
 }
 
+static void migrations_free(struct migrations *list)
+{
+    for (int i = 0; i < list->count; i++) {
+        free(list->items[i].text);
+    }
+    free(list->grants.text);
+    free(list);
+}
+
+enum mg_class mg_store_migrations_check(const char *directory, struct mg_err *err)
+{
+    struct migrations *list = calloc(1, sizeof(*list));
+    if (list == NULL) {
+        return mg_err_set(err, MG_TRANSIENT, "could not read %s: no memory", directory);
+    }
+    enum mg_class class = read_folder(directory, list, err);
+    migrations_free(list);
+    return class;
+}
+
 enum mg_class mg_store_migrate(const char *dsn, const char *directory,
                                void (*report)(void *arg, const char *line), void *arg, struct mg_err *err)
 {
@@ -119,11 +139,7 @@ enum mg_class mg_store_migrate(const char *dsn, const char *directory,
         class = migrate(once, list, report, arg, err);
     }
     mg_pg_once_close(once);
-    for (int i = 0; i < list->count; i++) {
-        free(list->items[i].text);
-    }
-    free(list->grants.text);
-    free(list);
+    migrations_free(list);
     return class;
 }
 

@@ -527,6 +527,9 @@ typedef void mg_store_changed_fn(void *arg, bool changed, const struct mg_err *e
 void mg_store_ack_alert(struct mg_store *store, int64_t alert_id, const char *by, mg_store_changed_fn *done,
                         void *arg);
 
+/* Reads the files that mg_store_migrate applies. MG_BAD_INPUT: the folder is missing, or has none or a wrong
+ * one. Blocks (for the tool). */
+enum mg_class mg_store_migrations_check(const char *directory, struct mg_err *err) MG_MUSTCHECK;
 /* Applies the missing numbered files of `directory`, each in its own transaction, under an advisory lock.
  * Blocks (for the tool). */
 enum mg_class mg_store_migrate(const char *dsn, const char *directory,
