@@ -167,13 +167,14 @@ static void once_check(struct mg_run *run)
 
 bool mg_run_answered(struct mg_run *run)
 {
+    static const struct mg_run_check CHECKS[] = {
+        {MG_RULE_REPEAT, repeat_check},     {MG_RULE_VERIFY, verify_check},
+        {MG_RULE_HIGH, high_check},         {MG_RULE_REDELIVERED, redelivery_check},
+        {MG_RULE_AT_MOST_ONCE, once_check},
+    };
     if (!do_check(run)) {
         return false;
     }
-    repeat_check(run);
-    verify_check(run);
-    high_check(run);
-    redelivery_check(run);
-    once_check(run);
+    mg_run_checks(run, CHECKS, sizeof(CHECKS) / sizeof(CHECKS[0]));
     return true;
 }

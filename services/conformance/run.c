@@ -10,7 +10,12 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/id.h"
+
+/* A program that keeps an agent alive has started it again by then. */
+#define DESERTED_MS      5000
+#define DESERTED_LOOK_MS 250
 
 static const char *const NAMES[MG_RULE_COUNT] = {
     [MG_RULE_REPORT] = "report",
@@ -67,6 +72,32 @@ bool mg_run_is_uncalled(const struct mg_reply *reply, const char *code)
 {
     return reply->outcome == MG_OUTCOME_TRANSIENT && reply->executed == MG_EXECUTED_NO &&
            strcmp(reply->error_code, code) == 0;
+}
+
+/* ---- the agent ---- */
+
+/* Not while this side consumes. If the broker cannot be asked, the peer notices that it is lost. */
+static bool has_consumer(const struct mg_peer *peer)
+{
+    struct mg_service_queues requests = {0};
+    struct mg_err err;
+    return mg_topology_ask_queue(&peer->options->address, peer->request_queue, &requests, &err) != MG_OK ||
+           requests.consumers > 0;
+}
+
+bool mg_run_is_served(struct mg_run *run, enum mg_rule rule)
+{
+    int64_t until_boot_ms = mg_clock_boot_ms() + DESERTED_MS;
+    bool is_served = !run->is_deserted && has_consumer(run->peer);
+    while (!is_served && !run->is_deserted) {
+        mg_peer_rest(run->peer, DESERTED_LOOK_MS);
+        is_served = has_consumer(run->peer);
+        run->is_deserted = !is_served && mg_clock_boot_ms() >= until_boot_ms;
+    }
+    if (!is_served) {
+        mg_run_judge(run, rule, MG_KEEPING_NOT_SHOWN, "the agent has ended at an earlier rule");
+    }
+    return is_served;
 }
 
 /* ---- conditions ---- */
@@ -139,18 +170,28 @@ static void replies_check(struct mg_run *run)
     }
 }
 
+void mg_run_checks(struct mg_run *run, const struct mg_run_check *checks, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        if (mg_run_is_served(run, checks[i].rule)) {
+            checks[i].check(run);
+        }
+    }
+}
+
 static void script(struct mg_run *run)
 {
+    static const struct mg_run_check CHECKS[] = {
+        {MG_RULE_PAUSE, mg_run_pause}, {MG_RULE_RESUME, mg_run_resume}, {MG_RULE_LIMIT, mg_run_limit},
+        {MG_RULE_CLOCK, mg_run_clock}, {MG_RULE_UNDO, mg_run_undo},
+    };
     for (enum mg_rule rule = 0; rule < MG_RULE_COUNT; rule++) {
         mg_run_judge(run, rule, MG_KEEPING_NOT_SHOWN, "it answers no request");
     }
     mg_run_reports(run);
     if (mg_run_answered(run)) {
         mg_run_unanswered(run);
-        mg_run_pause(run);
-        mg_run_limit(run);
-        mg_run_clock(run);
-        mg_run_undo(run);
+        mg_run_checks(run, CHECKS, sizeof(CHECKS) / sizeof(CHECKS[0]));
     }
     replies_check(run);
 }

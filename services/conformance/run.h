@@ -20,6 +20,7 @@ struct mg_run {
     struct mg_conformance *to;
     int64_t timeout_ms;
     struct mg_sent *first; /* the do of MG_RUN_ORDER_FIRST */
+    bool is_deserted;      /* no agent consumes any more */
 };
 
 void mg_run_judge(struct mg_run *run, enum mg_rule rule, enum mg_keeping keeping, const char *format, ...)
@@ -29,6 +30,9 @@ void mg_run_judge(struct mg_run *run, enum mg_rule rule, enum mg_keeping keeping
 const char *mg_run_answer(const struct mg_reply *reply, char ret[MG_RUN_ANSWER_SIZE]);
 bool mg_run_is_good(const struct mg_reply *reply); /* done or accepted */
 bool mg_run_is_uncalled(const struct mg_reply *reply, const char *code);
+
+/* False: the agent has ended meanwhile, so the rule is judged as not shown. */
+bool mg_run_is_served(struct mg_run *run, enum mg_rule rule);
 
 bool mg_run_has_reply(const struct mg_peer *peer, const struct mg_sent *sent); /* a condition */
 /* NULL: no memory, as the peer notes. The next ones accept it. */
@@ -40,9 +44,17 @@ bool mg_run_ask(struct mg_run *run, struct mg_sent *sent);
  * agent was faster. */
 bool mg_run_ask_again(struct mg_run *run, struct mg_sent *sent, int64_t hold_ms);
 
+/* The check of one rule, and a series of them, each while an agent is there. */
+struct mg_run_check {
+    enum mg_rule rule;
+    void (*check)(struct mg_run *run);
+};
+void mg_run_checks(struct mg_run *run, const struct mg_run_check *checks, size_t count);
+
 /* settings.c */
 void mg_run_reports(struct mg_run *run); /* and waits until the agent can know the database's clock */
 void mg_run_pause(struct mg_run *run);
+void mg_run_resume(struct mg_run *run);
 void mg_run_limit(struct mg_run *run);
 void mg_run_clock(struct mg_run *run);
 /* answered.c */

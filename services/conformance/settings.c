@@ -94,7 +94,12 @@ void mg_run_pause(struct mg_run *run)
     }
     run->peer->control.is_paused = false;
     settings_send(run);
-    sent = mg_run_make(run, MG_KIND_DO, MG_RUN_ORDER_PAUSED);
+}
+
+void mg_run_resume(struct mg_run *run)
+{
+    char answer[MG_RUN_ANSWER_SIZE];
+    struct mg_sent *sent = mg_run_make(run, MG_KIND_DO, MG_RUN_ORDER_PAUSED);
     if (!mg_run_ask(run, sent)) {
         mg_run_judge(run, MG_RULE_RESUME, MG_KEEPING_BROKEN, "a request after the pause got no reply");
     } else {

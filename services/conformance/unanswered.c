@@ -135,7 +135,7 @@ static void late_check(struct mg_run *run, const struct silent *silent)
         mg_run_judge(run, MG_RULE_LATE, MG_KEEPING_BROKEN,
                      "a request whose complete_by had passed was answered %s; nothing is due",
                      mg_run_answer(&silent->late->first, answer));
-    } else {
+    } else if (mg_run_is_served(run, MG_RULE_LATE)) {
         mg_run_judge(run, MG_RULE_LATE, MG_KEEPING_KEPT,
                      "nothing came to a request whose complete_by had passed");
     }
@@ -144,11 +144,19 @@ static void late_check(struct mg_run *run, const struct silent *silent)
 void mg_run_unanswered(struct mg_run *run)
 {
     struct silent silent = {0};
+    if (!mg_run_is_served(run, MG_RULE_FOREIGN)) {
+        for (enum mg_rule rule = MG_RULE_LATE; rule <= MG_RULE_NEWER; rule++) {
+            (void)mg_run_is_served(run, rule); /* not shown */
+        }
+        return;
+    }
     silent_send(run, &silent);
     int64_t until_boot_ms = mg_clock_boot_ms() + SILENCE_MS;
     (void)dead_check(run, MG_RULE_FOREIGN, silent.foreign, "a request for another service");
     unreadable_check(run, &silent);
-    newer_check(run, silent.newer);
+    if (mg_run_is_served(run, MG_RULE_NEWER)) {
+        newer_check(run, silent.newer);
+    }
     mg_peer_rest(run->peer, until_boot_ms - mg_clock_boot_ms());
     late_check(run, &silent);
 }

@@ -108,3 +108,11 @@ def each_wrong_agent_breaks_its_rule_and_no_other(s):
             wrong.agent.terminate()
             assert of(found, "broken") == {wrong.rule} and code == 1, (wrong.rule, found)
             assert of(found, "not_shown") == FOLLOWS.get(wrong.rule, set()), (wrong.rule, found)
+
+
+@scenario(services=(), schedulers=0, supervisors=0, agents=0)
+def an_agent_that_ends_at_a_rule_breaks_no_later_one(s):
+    """Would catch: rules that are called broken, or kept, by an agent that is no longer there."""
+    code, found = end(Wrong(s, "dies").begin(s))
+    assert of(found, "broken") == {"unreadable"} and code == 1, found
+    assert of(found, "not_shown") == {"late", "newer", "pause", "resume", "limit", "clock", "undo"}, found

@@ -1,6 +1,7 @@
 #!/usr/bin/python3
 """An agent by the Python library that breaks one rule of the protocol. Usage: wrong_agent.py AMQP-URL RULE, RULE "none" for none"""
 import itertools
+import os
 import pathlib
 import sys
 import time
@@ -65,6 +66,8 @@ def is_readable(body: bytes) -> bool:
 
 class Wrong(Agent):
     def _on_delivery(self, is_high: bool, channel: Any, method: Any, properties: Any, body: bytes) -> None:
+        if RULE == "dies" and len(body) > 500_000:
+            os._exit(0)
         if RULE == "unreadable" and not is_readable(body):
             channel.basic_ack(method.delivery_tag)
         elif not (RULE == "high" and is_high):
