@@ -129,10 +129,10 @@ class Machine:
 def prepare(machine, packages):
     say(f"making a bare Debian ({SUITE})")
     machine.make()
-    for package in packages:
-        shutil.copy(package, machine.root / "root")
+    for path in [*packages, *(ROOT / "proto/clients/c").glob("example_*.c")]:
+        shutil.copy(path, machine.root / "root")
     say("installing PostgreSQL and RabbitMQ of Debian; fetching what the packages depend on")
-    machine.install("apt-get -q update; apt-get -q install --no-install-recommends postgresql rabbitmq-server openssl;"
+    machine.install("apt-get -q update; apt-get -q install --no-install-recommends postgresql rabbitmq-server openssl gcc libc6-dev pkg-config;"
                     "apt-get -q install --download-only /root/*.deb")
 
 
@@ -218,6 +218,18 @@ def disturb(machine):
     check_all_run(machine, "and starts all of them")
 
 
+def develop(machine):
+    """With the C library alone, by its own packages."""
+    machine.run("apt-get -q install --no-install-recommends ./libmakegood*.deb")
+    machine.run("for name in client agent; do cc -std=c11 -Wall -Wextra -Werror $(pkg-config --cflags makegood) -o example_$name "
+                "example_$name.c $(pkg-config --libs makegood); done")
+    check("libmakegood.so.0" in machine.run("ldd ./example_client ./example_agent").stdout, "programs are built with libmakegood")
+    refused = machine.run("timeout 60 ./example_client amqp://client-none:wrong@127.0.0.1:5672/makegood", check_code=False)
+    check(refused.returncode == 1 and "broker" in refused.stderr, f"and one of them asks the broker: {refused.stderr.strip()}")
+    check(machine.run("ls /usr/share/man/man3/libmakegood.3*").stdout != "", "the manual is installed")
+    machine.run("apt-get -q purge 'libmakegood*'")
+
+
 def upgrade(machine):
     """To packages that differ only in a higher version."""
     pids = {unit: machine.property(unit, "MainPID") for unit in UNITS}
@@ -268,7 +280,7 @@ def main(words):
     if len(words) != 1:
         print("usage: packages.py FOLDER", file=sys.stderr)
         return 2
-    packages = sorted(pathlib.Path(words[0]).glob("makegood*.deb"))
+    packages = sorted(pathlib.Path(words[0]).glob("*makegood*.deb"))
     if not packages:
         print(f"packages: no packages in {words[0]}; deploy/package/build makes them", file=sys.stderr)
         return 2
@@ -282,7 +294,7 @@ def main(words):
             say("skipped: systemd cannot be booted here:\n" + end_of(folder / "boot.log"))
             code = 0
         else:
-            for step in (install, start, look_into_sandbox, disturb, upgrade, remove, purge):
+            for step in (install, start, look_into_sandbox, disturb, develop, upgrade, remove, purge):
                 step(machine)
             say("all is as it should be")
             code = 0
