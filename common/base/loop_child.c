@@ -35,11 +35,12 @@ static void signals_reset(void)
     (void)sigprocmask(SIG_SETMASK, &none, NULL);
 }
 
-static bool descriptors_set(int output_fd)
+static bool descriptors_set(const struct mg_child_plan *plan)
 {
     int input = open("/dev/null", O_RDONLY | O_CLOEXEC);
     return input >= 0 && dup2(input, STDIN_FILENO) >= 0 &&
-           (output_fd < 0 || (dup2(output_fd, STDOUT_FILENO) >= 0 && dup2(output_fd, STDERR_FILENO) >= 0)) &&
+           (plan->output_fd < 0 || dup2(plan->output_fd, STDOUT_FILENO) >= 0) &&
+           (plan->error_fd < 0 || dup2(plan->error_fd, STDERR_FILENO) >= 0) &&
            close_range(STDERR_FILENO + 1, ~0U, CLOSE_RANGE_CLOEXEC) ==
                0; /* a library may have forgotten one */
 }
@@ -53,7 +54,7 @@ static _Noreturn void child_become(const struct mg_child_plan *plan, pid_t paren
 {
     signals_reset();
     /* The kernel forgets the death signal at a change of the user, so it comes after that. */
-    if (setsid() >= 0 && descriptors_set(plan->output_fd) && user_set(plan->user, plan->group) &&
+    if (setsid() >= 0 && descriptors_set(plan) && user_set(plan->user, plan->group) &&
         prctl(PR_SET_PDEATHSIG, plan->death_signal) == 0 && getppid() == parent) {
         (void)execvpe(plan->argv[0], plan->argv, plan->env);
     }

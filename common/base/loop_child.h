@@ -10,7 +10,8 @@
 struct mg_child_plan {
     char **argv;      /* ends with NULL; argv[0] is a path, or a name that PATH finds */
     char **env;       /* the whole environment, "NAME=VALUE"; ends with NULL */
-    int output_fd;    /* of its standard output and error; below 0: as this process's */
+    int output_fd;    /* its standard output; below 0: this process's */
+    int error_fd;     /* its standard error; below 0: this process's */
     int death_signal; /* from the kernel at the end of the thread that started it, however that ends */
     uid_t user; /* for a root that gives up its rights; 0: as this process, and `group` does not count */
     gid_t group;

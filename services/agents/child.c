@@ -158,6 +158,7 @@ static enum mg_class process_start(struct mg_agents_child *child, const struct m
             .argv = words,
             .env = pairs.items,
             .output_fd = -1,
+            .error_fd = -1,
             .death_signal = SIGTERM, /* it drains if this process is killed */
         };
         class = mg_child_spawn(setup->loop, &plan, on_process_end, child, &child->process, err);

@@ -324,6 +324,7 @@ static enum mg_class part_spawn(struct mg_part *part, bool is_first, struct mg_e
         const struct mg_child_plan plan = {.argv = part->words,
                                            .env = env,
                                            .output_fd = log,
+                                           .error_fd = log,
                                            .death_signal = part->end_signal,
                                            .user = part->user,
                                            .group = part->group};

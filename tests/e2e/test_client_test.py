@@ -54,11 +54,12 @@ def of(found, verdict):
 
 @scenario(services=(), schedulers=0, supervisors=0, agents=0)
 def a_client_of_any_language_keeps_the_rules(s):
-    """Would catch: a rule that the library for Python, C or Node breaks, with a queue of its own or one that is kept."""
+    """Would catch: a rule that the library for Python, C or Node breaks, with a queue of its own or one that is kept; a line that
+    is judged with a log's in its middle."""
     installed = Installed(s)
     in_c = ("env", f"LD_LIBRARY_PATH={installed.environment['LD_LIBRARY_PATH']}", installed.build(SOURCES / "example_client.c"))
     in_node = ("node", node_library.install() / "node_modules" / "makegood" / "example_client.js")
-    tests = [begin(s, place(s), *words) for words in (EXAMPLE, (*WRONG, "none", "{url}", "shop"), in_c, in_node)]
+    tests = [begin(s, place(s), *words) for words in (EXAMPLE, (*WRONG, "parts", "{url}", "shop"), in_c, in_node)]
     for test in tests:
         code, found = end(test)
         assert set(found) == set(RULES) and of(found, "kept") == set(RULES) and code == 0, found

@@ -1,5 +1,7 @@
 #!/usr/bin/python3
-"""A client by the Python library that breaks one rule. Usage: wrong_client.py RULE AMQP-URL [CLIENT], RULE "none" for none"""
+"""A client by the Python library that breaks one rule. Usage: wrong_client.py RULE AMQP-URL [CLIENT]
+
+RULE "parts" breaks none: each line is printed in two parts, with a line of the log between them."""
 import pathlib
 import sys
 import threading
@@ -115,7 +117,11 @@ with Wrong(*sys.argv[2:4]) as client:
     if RULE == "patience":
         client._await(lambda: client._orders[order_id].by_seq, 2, "an order is to be done in 2 s")  # pylint: disable=protected-access
     for status in client.statuses(order_id, timeout=60):
-        if not (RULE == "statuses" and status["status"] == "accepted"):
+        if RULE == "parts":
+            print(order_id, end=" ", flush=True)
+            print("a line of the log", file=sys.stderr, flush=True)
+            print(status["seq"], status["status"], flush=True)
+        elif not (RULE == "statuses" and status["status"] == "accepted"):
             print(order_id, status["seq"], status["status"], flush=True)
         if RULE == "word" and status["status"] not in WORDS:
             sys.exit(1)

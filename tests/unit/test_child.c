@@ -68,7 +68,7 @@ static void shell(char *text, int death_signal)
     char name[] = "sh", option[] = "-c", mark[] = "MARK=right";
     char *argv[] = {name, option, text, NULL}, *env[] = {mark, NULL};
     const struct mg_child_plan plan = {
-        .argv = argv, .env = env, .output_fd = ends[1], .death_signal = death_signal};
+        .argv = argv, .env = env, .output_fd = ends[1], .error_fd = ends[1], .death_signal = death_signal};
     ck_assert_int_eq(mg_child_spawn(loop, &plan, on_ended, NULL, &child, &err), MG_OK);
 }
 
@@ -120,7 +120,7 @@ START_TEST(a_program_that_cannot_run_is_refused_with_the_reason)
 {
     char name[] = "/nonexistent/program";
     char *argv[] = {name, NULL}, *env[] = {NULL};
-    const struct mg_child_plan plan = {.argv = argv, .env = env, .output_fd = -1};
+    const struct mg_child_plan plan = {.argv = argv, .env = env, .output_fd = -1, .error_fd = -1};
     ck_assert_int_eq(mg_child_spawn(loop, &plan, on_ended, NULL, &child, &err), MG_PERMANENT);
     ck_assert_str_eq(err.text, "could not start /nonexistent/program: No such file or directory");
     ck_assert_int_eq(waitpid(-1, NULL, WNOHANG), -1);

@@ -17,36 +17,63 @@
 #define ENV_MAX       1024                /* variables; a machine has some dozens */
 #define BYTES_MAX     ((size_t)64 * 1024) /* of all words together, with the URL in them */
 #define AT_ONCE_BYTES 4096
+#define OUTPUTS       2
 
-static void line_end(struct mg_command *command)
+static void line_end(struct mg_command_output *output)
 {
-    command->line[command->line_len] = '\0';
-    command->line_len = 0;
-    mg_utf8_mend(command->line);
-    command->on_line(command->arg, command->line);
+    output->line[output->line_len] = '\0';
+    output->line_len = 0;
+    mg_utf8_mend(output->line);
+    output->command->on_line(output->command->arg, output->line);
+}
+
+static void output_close(struct mg_command_output *output)
+{
+    mg_watch_destroy(output->watch);
+    output->watch = NULL;
+    if (output->fd >= 0) {
+        (void)close(output->fd);
+    }
+    output->fd = -1;
 }
 
 static void on_output(void *arg, int events)
 {
-    struct mg_command *command = arg;
+    struct mg_command_output *output = arg;
     char bytes[AT_ONCE_BYTES];
     (void)events;
-    ssize_t count = read(command->output, bytes, sizeof(bytes));
+    ssize_t count = read(output->fd, bytes, sizeof(bytes));
     if (count < 0 && (errno == EAGAIN || errno == EINTR)) {
         return;
     }
     if (count <= 0) {
-        command->is_closed = true;
-        mg_watch_set(command->watch, 0);
+        output_close(output);
         return;
     }
     for (ssize_t i = 0; i < count; i++) {
         if (bytes[i] == '\n') {
-            line_end(command);
-        } else if (command->line_len + 1 < sizeof(command->line) && bytes[i] != '\0') {
-            command->line[command->line_len++] = bytes[i];
+            line_end(output);
+        } else if (output->line_len + 1 < sizeof(output->line) && bytes[i] != '\0') {
+            output->line[output->line_len++] = bytes[i];
         }
     }
+}
+
+/* `ret_end` is the end for the process. */
+static enum mg_class output_open(struct mg_command_output *output, int *ret_end, struct mg_err *err)
+{
+    int ends[2];
+    if (pipe2(ends, O_CLOEXEC) != 0) {
+        return mg_err_set(err, MG_TRANSIENT, "could not read the command's output: %s", strerror(errno));
+    }
+    output->fd = ends[0];
+    *ret_end = ends[1];
+    output->watch = mg_watch_create(output->command->loop, output->fd, on_output, output);
+    if (output->watch == NULL) {
+        return mg_err_set(err, MG_TRANSIENT, "no memory for the command's output");
+    }
+    mg_watch_set(output->watch, MG_READABLE);
+    return MG_OK;
 }
 
 static void on_exit_of(void *arg, int exit_code, int signal_number)
@@ -100,30 +127,27 @@ static enum mg_class spawn(struct mg_command *command, const char *const *words,
                            const char *url, struct mg_err *err)
 {
     char *argv[MG_COMMAND_WORDS_MAX + 2], *env[ENV_MAX + 2];
-    int ends[2];
+    int ends[OUTPUTS] = {-1, -1};
+    enum mg_class class = MG_OK;
     struct mg_arena *arena = mg_arena_create(BYTES_MAX);
     if (arena == NULL || !words_make(arena, words, word_count, url, argv) ||
         !environment_make(arena, url, env)) {
-        mg_arena_destroy(arena);
-        return mg_err_set(err, MG_PERMANENT, "the command and its environment are too long");
+        class = mg_err_set(err, MG_PERMANENT, "the command and its environment are too long");
     }
-    if (pipe2(ends, O_CLOEXEC) != 0) {
-        mg_arena_destroy(arena);
-        return mg_err_set(err, MG_TRANSIENT, "could not read the command's output: %s", strerror(errno));
+    for (int i = 0; i < OUTPUTS && class == MG_OK; i++) {
+        class = output_open(&command->outputs[i], &ends[i], err);
     }
-    const struct mg_child_plan plan = {
-        .argv = argv, .env = env, .output_fd = ends[1], .death_signal = SIGKILL};
-    command->output = ends[0];
-    command->watch = mg_watch_create(command->loop, ends[0], on_output, command);
-    enum mg_class class =
-        command->watch == NULL
-            ? mg_err_set(err, MG_TRANSIENT, "no memory for the command's output")
-            : mg_child_spawn(command->loop, &plan, on_exit_of, command, &command->child, err);
-    (void)close(ends[1]);
-    mg_arena_destroy(arena);
     if (class == MG_OK) {
-        mg_watch_set(command->watch, MG_READABLE);
+        const struct mg_child_plan plan = {
+            .argv = argv, .env = env, .output_fd = ends[0], .error_fd = ends[1], .death_signal = SIGKILL};
+        class = mg_child_spawn(command->loop, &plan, on_exit_of, command, &command->child, err);
     }
+    for (int i = 0; i < OUTPUTS; i++) {
+        if (ends[i] >= 0) {
+            (void)close(ends[i]);
+        }
+    }
+    mg_arena_destroy(arena);
     return class;
 }
 
@@ -131,7 +155,11 @@ enum mg_class mg_command_start(struct mg_command *command, struct mg_loop *loop,
                                int word_count, const char *url, mg_command_line_fn *on_line, void *arg,
                                struct mg_err *err)
 {
-    *command = (struct mg_command){.loop = loop, .output = -1, .on_line = on_line, .arg = arg};
+    *command = (struct mg_command){.loop = loop, .on_line = on_line, .arg = arg};
+    for (int i = 0; i < OUTPUTS; i++) {
+        command->outputs[i].command = command;
+        command->outputs[i].fd = -1;
+    }
     enum mg_class class = spawn(command, words, word_count, url, err);
     if (class != MG_OK) {
         mg_command_finish(command);
@@ -141,7 +169,7 @@ enum mg_class mg_command_start(struct mg_command *command, struct mg_loop *loop,
 
 bool mg_command_has_ended(const struct mg_command *command)
 {
-    return command->has_exited && command->is_closed;
+    return command->has_exited && command->outputs[0].fd < 0 && command->outputs[1].fd < 0;
 }
 
 void mg_command_kill(struct mg_command *command)
@@ -155,11 +183,8 @@ void mg_command_finish(struct mg_command *command)
 {
     mg_command_kill(command);
     mg_child_destroy(command->child);
-    mg_watch_destroy(command->watch);
-    if (command->output >= 0) {
-        (void)close(command->output);
+    for (int i = 0; i < OUTPUTS; i++) {
+        output_close(&command->outputs[i]);
     }
     command->child = NULL;
-    command->watch = NULL;
-    command->output = -1;
 }

@@ -13,16 +13,24 @@
 
 typedef void mg_command_line_fn(void *arg, const char *line);
 
+/* Standard output or standard error. Each is a pipe of its own: a program that writes a line in parts, as
+ * Python does with PYTHONUNBUFFERED, would have the lines of its log in the middle of those that it prints.
+ */
+struct mg_command_output {
+    struct mg_command *command;
+    struct mg_watch *watch;
+    int fd; /* below 0: closed */
+    char line[MG_COMMAND_LINE_SIZE];
+    size_t line_len;
+};
+
 struct mg_command {
     struct mg_loop *loop;
     struct mg_child *child;
-    struct mg_watch *watch;
-    int output;
-    char line[MG_COMMAND_LINE_SIZE];
-    size_t line_len;
+    struct mg_command_output outputs[2];
     mg_command_line_fn *on_line;
     void *arg;
-    bool has_exited, is_closed; /* the process; its output */
+    bool has_exited;
     int exit_code, signal_number;
 };
 
