@@ -133,8 +133,9 @@ void mg_client_hold(struct mg_client *client);
 void mg_client_release(struct mg_client *client);
 /* Counts a request. False: the client has made too many. */
 bool mg_client_count(struct mg_client *client);
-/* False: the exchanges of some clients are missing, or not yet known; `ret_reason` names the first. */
-bool mg_clients_are_known(const struct mg_clients *clients, char *ret_reason, size_t size);
+/* Names the first client whose exchange is missing, or not yet looked up; "": none. False: all are. One of
+ * many stops no other. */
+bool mg_clients_remark(const struct mg_clients *clients, char *ret_remark, size_t size);
 
 /* ---- answer.c: each ends the call, and frees it ---- */
 

@@ -105,13 +105,28 @@ enum mg_class mg_clients_check(const struct mg_gateway_options *options, struct 
 
 /* ---- clients ---- */
 
+static void presence_log(const struct mg_client *client, enum presence before)
+{
+    if (client->presence == PRESENCE_MISSING && before != PRESENCE_MISSING) {
+        mg_log(
+            MG_LOG_WARN,
+            "orders of a client are refused: the broker has no exchange for it; run: makegood broker apply",
+            MG_LOG_TEXT("client", client->name));
+    } else if (client->presence == PRESENCE_THERE && before == PRESENCE_MISSING) {
+        mg_log(MG_LOG_INFO, "the broker has the exchange of a client again",
+               MG_LOG_TEXT("client", client->name));
+    }
+}
+
 static void on_seen(void *arg, const char *queue, int64_t ready, int64_t consumers)
 {
     (void)ready;
     struct mg_clients *clients = arg;
     for (struct mg_client *client = clients->first; client != NULL; client = client->next) {
         if (strcmp(client->queue, queue) == 0) {
+            enum presence before = client->presence;
             client->presence = consumers < 0 ? PRESENCE_MISSING : PRESENCE_THERE;
+            presence_log(client, before);
         }
     }
 }
@@ -302,22 +317,33 @@ const char *mg_client_exchange(const struct mg_client *client)
     return client->presence == PRESENCE_THERE ? client->exchange : NULL;
 }
 
-bool mg_clients_are_known(const struct mg_clients *clients, char *ret_reason, size_t size)
+/* The first client whose exchange is not there; NULL: none. `ret_served` counts the others. */
+static const struct mg_client *first_unserved(const struct mg_clients *clients, int *ret_served)
 {
-    const struct mg_client *client = clients->first;
-    while (client != NULL && (!client->is_listed || client->presence == PRESENCE_THERE)) {
-        client = client->next;
+    const struct mg_client *first = NULL;
+    *ret_served = 0;
+    for (const struct mg_client *client = clients->first; client != NULL; client = client->next) {
+        bool is_served = client->presence == PRESENCE_THERE;
+        *ret_served += client->is_listed && is_served;
+        first = first == NULL && client->is_listed && !is_served ? client : first;
     }
-    if (client == NULL) {
-        (void)snprintf(ret_reason, size, "%s", "");
-        return true;
+    return first;
+}
+
+bool mg_clients_remark(const struct mg_clients *clients, char *ret_remark, size_t size)
+{
+    int served = 0;
+    const struct mg_client *client = first_unserved(clients, &served);
+    (void)snprintf(ret_remark, size, "%s", "");
+    if (client != NULL) {
+        (void)snprintf(
+            ret_remark, size,
+            client->presence == PRESENCE_MISSING
+                ? "client %s has no exchange; run: makegood broker apply --client %s"
+                : "the exchange of client %s (makegood broker apply --client %s) is not looked up yet",
+            client->name, client->name);
     }
-    (void)snprintf(ret_reason, size,
-                   client->presence == PRESENCE_MISSING
-                       ? "client %s has no exchange; run: makegood broker apply --client %s"
-                       : "the exchange of client %s (makegood broker apply --client %s) is not looked up yet",
-                   client->name, client->name);
-    return false;
+    return client == NULL || served > 0;
 }
 
 /* ---- requests ---- */

@@ -20,9 +20,9 @@ bool mg_gateway_is_ready(void *arg, char *ret_reason, size_t size)
     const struct mg_gateway *gateway = arg;
     bool is_ready = mg_store_is_ready(gateway->store, ret_reason, size) &&
                     mg_commander_is_up(gateway->commander, ret_reason, size) &&
-                    mg_clients_are_known(gateway->clients, ret_reason, size) &&
-                    mg_vitals_are_good(gateway->vitals, ret_reason, size);
-    if (is_ready) { /* the queue of one client stops no other */
+                    mg_vitals_are_good(gateway->vitals, ret_reason, size) &&
+                    mg_clients_remark(gateway->clients, ret_reason, size);
+    if (is_ready && ret_reason[0] == '\0') { /* the queue of one client stops no other */
         mg_hooks_remark(gateway->hooks, ret_reason, size);
     }
     return is_ready;

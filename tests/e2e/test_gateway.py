@@ -297,13 +297,16 @@ def each_status_of_the_contract_is_given(s):
     narrow = Gateway(s, "--client-rate", "1", tokens=[("submit", "shop", TOKENS["shop"]), ("submit,read,cancel", "other", TOKENS["other"]),
                                                       ("submit,read,cancel", "nobody", UNMADE)])
     narrow.seen = door.seen
-    assert "client nobody has no exchange" in s.wait(lambda: processes_text(narrow, "no exchange"), "it is not ready")
+    text = s.wait(lambda: ready_text(narrow, 200, "no exchange"), "it is ready, and names the client that it cannot serve")
+    assert text.startswith("ready") and "client nobody has no exchange" in text, text
     for method, path in places:
         data = body if method == "POST" else None
         s.wait(lambda: narrow.ask(method, path, data, client="other")[0] == 429, f"too many of {path}")
         if method == "GET":
             s.wait(lambda: narrow.ask(method, path, data)[0] == 403, f"no right to {path}")
     s.wait(lambda: narrow.ask("POST", "/v1/orders", order_of()[1], token=UNMADE)[0] == 503, "a client without an exchange")
+    nobody = Gateway(s, tokens=[("submit", "nobody", UNMADE)])
+    s.wait(lambda: ready_text(nobody, 503, "client nobody has no exchange"), "without any client's exchange it is not ready")
     apart = Gateway(s, env={**s.cluster.tool_env, "MAKEGOOD_PG_DSN": "host=127.0.0.1 port=1 dbname=none"})
     apart.seen = door.seen
     for method, path in places:
@@ -317,13 +320,14 @@ def each_status_of_the_contract_is_given(s):
     assert given == declared, (sorted(declared - given), sorted(given - declared))
 
 
-def processes_text(door, part):
-    """The text of /readyz, if it has that part."""
+def ready_text(door, code, part):
+    """The text of /readyz, if it comes with this code and has that part."""
     connection = http.client.HTTPConnection("127.0.0.1", door.port, timeout=SOON_S)
     try:
         connection.request("GET", "/readyz")
-        text = connection.getresponse().read().decode()
-        return text if part in text else None
+        answer = connection.getresponse()
+        text = answer.read().decode()
+        return text if answer.status == code and part in text else None
     finally:
         connection.close()
 

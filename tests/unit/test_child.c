@@ -13,9 +13,9 @@
 
 #include "base/loop_child.h"
 #include "base/notify_socket.h"
+#include "patience.h"
 #include "suite.h"
 
-/* A test that should have stopped the loop and has not fails by this instead of hanging. */
 #define PATIENCE_MS 20000
 
 static struct mg_loop *loop;
@@ -23,19 +23,9 @@ static struct mg_child *child;
 static struct mg_err err;
 static int code, signal_number, ends[2];
 
-static void give_up(void *arg)
-{
-    (void)arg;
-    ck_abort_msg("the loop was not stopped in time");
-}
-
 static void run(void)
 {
-    struct mg_timer *patience = mg_timer_create(loop, give_up, NULL);
-    ck_assert_ptr_nonnull(patience);
-    mg_timer_start(patience, PATIENCE_MS, 0);
-    mg_loop_run(loop);
-    mg_timer_destroy(patience);
+    loop_run(loop, PATIENCE_MS, NULL);
 }
 
 static void set_up(void)

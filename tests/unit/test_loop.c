@@ -10,9 +10,9 @@
 
 #include "base/clock.h"
 #include "base/loop.h"
+#include "patience.h"
 #include "suite.h"
 
-/* A test that should have stopped the loop and has not fails by this instead of hanging. */
 #define PATIENCE_MS 5000
 
 static struct mg_loop *loop;
@@ -22,19 +22,9 @@ static struct mg_watch *watch;
 static int count, pair[2];
 static char trace[32];
 
-static void give_up(void *arg)
-{
-    (void)arg;
-    ck_abort_msg("the loop was not stopped in time");
-}
-
 static void run(void)
 {
-    struct mg_timer *patience = mg_timer_create(loop, give_up, NULL);
-    ck_assert_ptr_nonnull(patience);
-    mg_timer_start(patience, PATIENCE_MS, 0);
-    mg_loop_run(loop);
-    mg_timer_destroy(patience);
+    loop_run(loop, PATIENCE_MS, NULL);
 }
 
 static void set_up(void)

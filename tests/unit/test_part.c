@@ -8,9 +8,9 @@
 
 #include "base/buf.h"
 #include "dev/part.h"
+#include "patience.h"
 #include "suite.h"
 
-/* A test that should have stopped the loop and has not fails by this instead of hanging. */
 #define PATIENCE_MS 30000
 
 static struct mg_loop *loop;
@@ -20,12 +20,6 @@ static struct mg_err err;
 static struct mg_buf lines;
 static bool is_for_lines; /* the loop stops at each line, else at each change */
 static char folder[] = "/tmp/test_part_XXXXXX";
-
-static void give_up(void *arg)
-{
-    (void)arg;
-    ck_abort_msg("waited in vain; so far: %s", lines.data != NULL ? lines.data : "");
-}
 
 static void on_report(void *arg, const char *line)
 {
@@ -44,19 +38,20 @@ static void on_changed(void *arg)
     }
 }
 
+static const char *lines_so_far(void)
+{
+    return lines.data != NULL ? lines.data : "";
+}
+
 static void run(void)
 {
-    struct mg_timer *patience = mg_timer_create(loop, give_up, NULL);
-    ck_assert_ptr_nonnull(patience);
-    mg_timer_start(patience, PATIENCE_MS, 0);
-    mg_loop_run(loop);
-    mg_timer_destroy(patience);
+    loop_run(loop, PATIENCE_MS, lines_so_far);
 }
 
 static void line_await(const char *line)
 {
     is_for_lines = true;
-    while (lines.data == NULL || strstr(lines.data, line) == NULL) {
+    while (strstr(lines_so_far(), line) == NULL) {
         run();
     }
     is_for_lines = false;

@@ -6,9 +6,9 @@
 #include <unistd.h>
 
 #include "dev/workflows.h"
+#include "patience.h"
 #include "suite.h"
 
-/* A test that should have stopped the loop and has not fails by this instead of hanging. */
 #define PATIENCE_MS 30000
 
 static struct mg_loop *loop;
@@ -39,10 +39,9 @@ void __wrap_mg_store_put_workflow(struct mg_store *store, const char *name, int6
     done(arg, NULL);
 }
 
-static void give_up(void *arg)
+static const char *lines_so_far(void)
 {
-    (void)arg;
-    ck_abort_msg("waited in vain; so far: %s", lines.data != NULL ? lines.data : "");
+    return lines.data != NULL ? lines.data : "";
 }
 
 static void on_report(void *arg, const char *line)
@@ -59,13 +58,9 @@ static void on_changed(void *arg)
 
 static void line_await(const char *line)
 {
-    struct mg_timer *patience = mg_timer_create(loop, give_up, NULL);
-    ck_assert_ptr_nonnull(patience);
-    mg_timer_start(patience, PATIENCE_MS, 0);
-    while (lines.data == NULL || strstr(lines.data, line) == NULL) {
-        mg_loop_run(loop);
+    while (strstr(lines_so_far(), line) == NULL) {
+        loop_run(loop, PATIENCE_MS, lines_so_far);
     }
-    mg_timer_destroy(patience);
 }
 
 static const char *path_of(const char *name)
