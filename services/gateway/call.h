@@ -133,8 +133,8 @@ void mg_client_hold(struct mg_client *client);
 void mg_client_release(struct mg_client *client);
 /* Counts a request. False: the client has made too many. */
 bool mg_client_count(struct mg_client *client);
-/* Names the first client whose exchange is missing, or not yet looked up; "": none. False: all are. One of
- * many stops no other. */
+/* Names the first client with an exchange that is missing, or not looked up yet; "": none. False: no client
+ * has one, so none can be served. */
 bool mg_clients_remark(const struct mg_clients *clients, char *ret_remark, size_t size);
 
 /* ---- answer.c: each ends the call, and frees it ---- */

@@ -317,7 +317,7 @@ const char *mg_client_exchange(const struct mg_client *client)
     return client->presence == PRESENCE_THERE ? client->exchange : NULL;
 }
 
-/* The first client whose exchange is not there; NULL: none. `ret_served` counts the others. */
+/* The first client without an exchange; NULL: none. `ret_served` counts those with one. */
 static const struct mg_client *first_unserved(const struct mg_clients *clients, int *ret_served)
 {
     const struct mg_client *first = NULL;

@@ -7,7 +7,7 @@
 #include "base/loop.h"
 
 struct patience {
-    const char *(*describe)(void); /* what has come so far; may be NULL */
+    const char *(*describe)(void); /* the text of all that came; may be NULL */
 };
 
 static inline void patience_end(void *arg)
