@@ -21,6 +21,7 @@ import pika.exceptions
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "deploy"))
 from local import cluster, orders, processes, verdict  # noqa: E402
 
+import dev  # noqa: E402
 import refusals  # noqa: E402
 import rotation  # noqa: E402
 from client import Client  # noqa: E402
@@ -477,6 +478,11 @@ def own(show):
     say("  the samples are gone by MAKEGOOD_SAMPLES=0")
 
 
+def image_of_dev(show):
+    """The image of `makegood dev` carries orders to a service on the host, and ends in order."""
+    dev.show(show.system, say)
+
+
 def own_certificates(show):
     """Certificates of an authority of one's own in place of those for trying."""
     rotation.own_certificates(show, say)
@@ -489,7 +495,8 @@ def refused(show):
 
 
 PLAIN_SHOWS = {"healthy": healthy, "orders": some_orders, "scale": scale, "kill": kill, "crash": crash, "down": down_and_up, "versions": versions,
-               "reach": reach, "rotate": rotate_passwords, "canaries": canaries, "observability": observability, "own": own}
+               "reach": reach, "rotate": rotate_passwords, "canaries": canaries, "observability": observability, "own": own,
+               "dev": image_of_dev}
 TLS_SHOWS = {"tls": healthy, "tls-orders": orders_over_tls, "tls-refusals": refused, "tls-reach": reach,
              "tls-rotate": rotate_certificates, "tls-canaries": canaries, "tls-observability": observability,
              "tls-own": own_certificates}
