@@ -234,7 +234,7 @@ def test_names(source):
                                timeout=30, check=True).stdout.split()
     files = {name for path in (source / "tests").glob("*/**/test_*.c")
              for name in (path.stem[len("test_"):], f"{path.parent.name}_{path.stem[len('test_'):]}")}
-    kinds = {"unit", "integration", "e2e", "lint"}
+    kinds = {"unit", "integration", "e2e", "lint", "portable"}
     return (kinds | set(scenarios) | files | {f"e2e.{name}" for name in scenarios}
             | {f"{kind}.{name}" for kind in kinds for name in files} | {"unit.readme", "unit.proto_examples"}
             | {name for path in (source / "tests").rglob("CMakeLists.txt")
