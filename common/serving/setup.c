@@ -56,7 +56,6 @@ static enum mg_class broker_start(struct mg_agent *agent, struct mg_err *err)
         .address = agent->options->broker,
         .name = name,
         .consumer_count = agent->served_count * MG_LINE_COUNT,
-        .check_queues = {MG_QUEUE_REPLIES, NULL},
         .body_max_bytes = MG_REQUEST_LIMITS.max_bytes,
         .metrics = agent->metrics,
         .on_delivery = mg_agent_on_delivery,
