@@ -162,15 +162,19 @@ void mg_meets_ask(struct mg_meets *meets, struct mg_post *post);
 
 /* ---- recent.c: submissions that are perhaps still in the queue ---- */
 
+/* Orders that are remembered, the newest ones of all clients: 11 MB, and 87 s at 1,500 orders a second. */
+#define MG_RECENT_MAX 131072u
+
 struct mg_recent *mg_recent_create(void); /* NULL: no memory */
 void mg_recent_destroy(struct mg_recent *recent);
 /* This gateway has published another submission for this order: of other bytes, or of another client. */
 bool mg_recent_is_other(struct mg_recent *recent, const char *client, const char *order_id,
                         const uint8_t digest[MG_SHA256_SIZE]);
 bool mg_recent_has(struct mg_recent *recent, const char *client, const char *order_id);
+/* A submission that is no other goes out. */
 void mg_recent_note(struct mg_recent *recent, const char *client, const char *order_id,
                     const uint8_t digest[MG_SHA256_SIZE]);
-/* The submission is surely in no queue. */
+/* One that was noted is surely in no queue. Its repetitions may be, and the order is known by those. */
 void mg_recent_forget(struct mg_recent *recent, const char *client, const char *order_id);
 
 /* ---- kept.c: workflows, by which a submission is refused before it is posted ---- */
