@@ -266,9 +266,19 @@ void mg_post_trace_read(const struct mg_http_exchange *request, char ret_tracepa
     }
 }
 
+/* RFC 3986 section 5.2.4: clients take these parts out of an address, so the order could not be read. */
+static bool is_addressable(const char *order_id)
+{
+    return strcmp(order_id, ".") != 0 && strcmp(order_id, "..") != 0;
+}
+
 void mg_post_begin(struct mg_post *post)
 {
     if (!submission_read(post)) {
+        return;
+    }
+    if (!is_addressable(post->submission.order_id)) {
+        post_refuse(post, 400, "/order_id: no address can end in \"%s\"", post->submission.order_id);
         return;
     }
     if (post->submission.order_id[0] == '\0' && post->key.data == NULL) {

@@ -271,6 +271,8 @@ def each_status_of_the_contract_is_given(s):
                       "a misspelt member": {"workflow": "priced", "paylod": {}}}.items():
         door.post({"order_id": "bad", **bad}, 422)
         assert door.get("bad", 404, wait=None), name
+    for order_id in (".", ".."):
+        door.post({"order_id": order_id, "workflow": "priced", "payload": {"price": 5}}, 400)
     for key in ("", "with blank", "ü", "x" * 256):
         assert door.ask("POST", "/v1/orders", b'{"workflow": "priced"}', Idempotency_Key=key.encode())[0] == 400, key
     assert "413" in cut_body(door, 300000) and cut_body(door, 4 * 1024 * 1024) == ""

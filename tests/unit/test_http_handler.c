@@ -101,6 +101,32 @@ START_TEST(handler_reads_all_of_a_request)
 }
 END_TEST
 
+/* Catches: a rest of the body that is taken for the next request, behind a proxy that reads another length.
+ */
+START_TEST(a_body_has_one_length)
+{
+    static const char *const lengths[] = {"Content-Length: 5\r\nContent-Length: 44\r\n",
+                                          "Content-Length: 5\r\nContent-Length: 5\r\n",
+                                          "Content-Length: 44\r\nTransfer-Encoding: chunked\r\n",
+                                          "Transfer-Encoding: chunked\r\nTransfer-Encoding: chunked\r\n"};
+    for (size_t i = 0; i < sizeof(lengths) / sizeof(lengths[0]); i++) {
+        char text[512];
+        (void)snprintf(text, sizeof(text), "POST /a HTTP/1.1\r\nHost: x\r\n%s\r\n0\r\n\r\nGET /next" CLOSE,
+                       lengths[i]);
+        assert_answer(ask(text), "HTTP/1.1 400 ", "the length of the body is given more than once");
+        ck_assert_ptr_null(strstr(question.answer + 1, "HTTP/1.1 "));
+    }
+}
+END_TEST
+
+/* Catches: an address that ends at an escaped NUL, and is another one. */
+START_TEST(an_escaped_nul_ends_no_text)
+{
+    assert_answer(ask("GET /a%00/../b?q=1%002 HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n"),
+                  "HTTP/1.1 200 ", "GET /a%00/../b q=1%002 ");
+}
+END_TEST
+
 START_TEST(head_has_headers_only)
 {
     assert_answer(ask("HEAD /a" CLOSE), "HTTP/1.1 200 ", "Content-Length: ");
@@ -445,6 +471,8 @@ int main(void)
     tcase_add_checked_fixture(cases, set_up, ask_tear_down);
     tcase_set_timeout(cases, 2.0 * GUARD_MS / 1000);
     tcase_add_test(cases, handler_reads_all_of_a_request);
+    tcase_add_test(cases, a_body_has_one_length);
+    tcase_add_test(cases, an_escaped_nul_ends_no_text);
     tcase_add_test(cases, head_has_headers_only);
     tcase_add_test(cases, request_in_pieces_is_handled_once_it_is_whole);
     tcase_add_test(cases, body_has_a_limit);

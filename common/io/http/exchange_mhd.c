@@ -139,6 +139,35 @@ static bool is_too_long(const struct mg_http_server *server, struct MHD_Connecti
            strtoull(text, NULL, 10) > body_max(server); /* the library has checked that it is a number */
 }
 
+struct name_count {
+    const char *name;
+    unsigned int count;
+};
+
+static enum MHD_Result on_name(void *arg, enum MHD_ValueKind kind, const char *name, const char *value)
+{
+    (void)kind, (void)value;
+    struct name_count *names = arg;
+    names->count += strcasecmp(name, names->name) == 0; /* as the library's look-ups compare */
+    return MHD_YES;
+}
+
+static unsigned int names_count(struct MHD_Connection *connection, enum MHD_ValueKind kind, const char *name)
+{
+    struct name_count names = {.name = name};
+    (void)MHD_get_connection_values(connection, kind, on_name, &names);
+    return names.count;
+}
+
+/* RFC 9112 section 6.3: a proxy in between may see another end of such a body, and take the rest for the next
+ * request. */
+static bool is_length_ambiguous(struct MHD_Connection *connection)
+{
+    unsigned int lengths = names_count(connection, MHD_HEADER_KIND, MHD_HTTP_HEADER_CONTENT_LENGTH);
+    unsigned int codings = names_count(connection, MHD_HEADER_KIND, MHD_HTTP_HEADER_TRANSFER_ENCODING);
+    return lengths + codings > 1;
+}
+
 /* Keeps a piece of the body, or drops it above the limit. False: too much is dropped. */
 static bool body_take(struct mg_http_exchange *request, const char *bytes, size_t len)
 {
@@ -251,6 +280,10 @@ enum MHD_Result mg_http_on_request(void *arg, struct MHD_Connection *connection,
     struct mg_http_daemon *daemon = arg;
     struct mg_http_exchange *request = *request_arg;
     if (!request) {
+        if (is_length_ambiguous(connection)) {
+            return mg_http_refuse(daemon->server, connection, MHD_HTTP_BAD_REQUEST,
+                                  "the length of the body is given more than once");
+        }
         if (!daemon->server->options.handle || mg_http_is_probe(daemon->server, path)) {
             return mg_http_probe_answer(daemon->server, connection, path, method);
         }
@@ -299,35 +332,14 @@ const char *mg_http_exchange_header(const struct mg_http_exchange *request, cons
     return MHD_lookup_connection_value(request->connection, MHD_HEADER_KIND, name);
 }
 
-struct name_count {
-    const char *name;
-    unsigned int count;
-};
-
-static enum MHD_Result on_name(void *arg, enum MHD_ValueKind kind, const char *name, const char *value)
-{
-    (void)kind, (void)value;
-    struct name_count *names = arg;
-    names->count += strcasecmp(name, names->name) == 0; /* as the library's look-ups compare */
-    return MHD_YES;
-}
-
-static unsigned int names_count(const struct mg_http_exchange *request, enum MHD_ValueKind kind,
-                                const char *name)
-{
-    struct name_count names = {.name = name};
-    (void)MHD_get_connection_values(request->connection, kind, on_name, &names);
-    return names.count;
-}
-
 unsigned int mg_http_exchange_query_count(const struct mg_http_exchange *request, const char *name)
 {
-    return names_count(request, MHD_GET_ARGUMENT_KIND, name);
+    return names_count(request->connection, MHD_GET_ARGUMENT_KIND, name);
 }
 
 unsigned int mg_http_exchange_header_count(const struct mg_http_exchange *request, const char *name)
 {
-    return names_count(request, MHD_HEADER_KIND, name);
+    return names_count(request->connection, MHD_HEADER_KIND, name);
 }
 
 struct cookie_search {

@@ -232,6 +232,14 @@ enum mg_class mg_http_server_check(const struct mg_http_server_options *options,
     return class;
 }
 
+/* The texts of a request are C strings here, which an escaped NUL would end early: such a text stays as it is
+ * written. */
+static size_t on_escaped(void *arg, struct MHD_Connection *connection, char *text)
+{
+    (void)arg, (void)connection;
+    return strstr(text, "%00") != NULL ? strlen(text) : MHD_http_unescape(text);
+}
+
 static struct mg_http_daemon *daemon_create(struct mg_http_server *server, const struct mg_tls_pair *pair)
 {
     struct MHD_OptionItem tls[] = {{MHD_OPTION_HTTPS_MEM_CERT, 0, pair->cert},
@@ -251,10 +259,10 @@ static struct mg_http_daemon *daemon_create(struct mg_http_server *server, const
             MHD_USE_EPOLL | MHD_USE_NO_LISTEN_SOCKET | MHD_ALLOW_SUSPEND_RESUME |
                 (pair->cert ? MHD_USE_TLS : 0),
             0, NULL, NULL, mg_http_on_request, daemon, MHD_OPTION_NOTIFY_COMPLETED, mg_http_on_completed,
-            daemon, MHD_OPTION_NOTIFY_CONNECTION, mg_http_on_connection, daemon, MHD_OPTION_CONNECTION_LIMIT,
-            mg_http_connections_max(server), MHD_OPTION_CONNECTION_TIMEOUT, CONNECTION_TIMEOUT_S,
-            MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)CONNECTION_MEMORY_MAX, MHD_OPTION_ARRAY,
-            pair->cert ? tls : none, MHD_OPTION_END);
+            daemon, MHD_OPTION_NOTIFY_CONNECTION, mg_http_on_connection, daemon, MHD_OPTION_UNESCAPE_CALLBACK,
+            on_escaped, NULL, MHD_OPTION_CONNECTION_LIMIT, mg_http_connections_max(server),
+            MHD_OPTION_CONNECTION_TIMEOUT, CONNECTION_TIMEOUT_S, MHD_OPTION_CONNECTION_MEMORY_LIMIT,
+            (size_t)CONNECTION_MEMORY_MAX, MHD_OPTION_ARRAY, pair->cert ? tls : none, MHD_OPTION_END);
     }
     const union MHD_DaemonInfo *info =
         daemon->mhd ? MHD_get_daemon_info(daemon->mhd, MHD_DAEMON_INFO_EPOLL_FD) : NULL;
