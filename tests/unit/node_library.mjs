@@ -1,4 +1,4 @@
-// The Node library of proto/clients over a broker that the test plays: outcomes of posts, and the checks of answers.
+// The Node library of proto/clients over a broker that the test plays: outcomes of posts, the checks of answers, and the values of JSON.
 // Usage: node_library.mjs SOURCE
 import assert from "node:assert/strict";
 import {cpSync, mkdirSync, mkdtempSync, rmSync, writeFileSync} from "node:fs";
@@ -50,7 +50,7 @@ writeFileSync(join(folder, "node_modules/amqplib/package.json"), '{"type": "modu
 writeFileSync(join(folder, "node_modules/amqplib/index.js"), AMQPLIB);
 
 const broker = globalThis.broker = {};
-const {Agent, Client, Done, Outcome, Permanent, Refused, Transient} = await import(join(folder, "index.js"));
+const {Agent, Client, Digits, Done, Outcome, Permanent, Refused, Transient, readJson, writeJson} = await import(join(folder, "index.js"));
 const log = {info() {}, warn() {}}, url = "amqp://localhost";
 
 beforeEach(() => Object.assign(broker, {fault: "", answers: [], posts: [], consumers: {}, watch: undefined}));
@@ -122,6 +122,27 @@ test("a time-out has the reason for it", {timeout: DEADLINE_S * 1000}, async () 
   }
 });
 
+// Would catch: a submission or a reply that is no JSON, and a value that arrives as another one.
+test("each value is written as JSON.stringify writes it, or is refused", () => {
+  const own = {toJSON(name) { return {name, toJSON: undefined}; }};
+  for (const value of [[1, , 3], new Array(3), {a: [, undefined]}, new String("x"), [new Number(3), Object(false)], {a: new Boolean(true)},
+    new Date(0), new Date(NaN), own, [own], {a: own}, {a: undefined, b: {toJSON() {}}}, new Map([[1, 2]]), -0, "я\n\u2028", null]) {
+    assert.equal(writeJson(value), JSON.stringify(value));
+  }
+  for (const text of ["14.00", "-0", "1E+400", "0.10e-7", "12345678901234567890"]) {
+    assert.equal(writeJson([new Digits(text), ...readJson(Buffer.from(`[${text}]`))]), `[${text},${text}]`);
+  }
+  assert.equal(writeJson([10n ** 30n, Object(5n)]), `[1${"0".repeat(30)},5]`);
+  for (const text of ["", "1,2", "NaN", "Infinity", "abc", "01", "1.", ".5", "+1", "1e", "0x1", " 1", "1\n", "1}", 1, undefined]) {
+    assert.throws(() => new Digits(text), TypeError);
+    assert.throws(() => writeJson([Object.assign(new Digits("1"), {text})]), TypeError);
+  }
+  for (const value of [undefined, Symbol("s"), () => {}, {a() {}}, [NaN], new Number(Infinity), "a\0", new String("\ud800"), {"\ud800": 1}]) {
+    assert.throws(() => writeJson(value), TypeError);
+  }
+  assert.throws(() => writeJson(new Array(2 ** 22 + 1)), RangeError);
+});
+
 // Would catch: a refusal that is lost by its text; a word that no scheduler reads.
 test("the words of an answer are cleaned and checked", () => {
   assert.equal(Permanent("x", null).text, "");
@@ -161,6 +182,20 @@ test("each value that a handler throws or returns is answered", {timeout: DEADLI
     assert.deepEqual([outcome, executed, error.code, typeof error.text], ["transient", "maybe", "exception", "string"]);
   }
   assert.equal((await answered(() => Done({n: 1}))).result.n, 1);
+});
+
+// Would catch: a step that is done and that is undone, since its reply is dead-lettered.
+test("a result too large is left out", {timeout: DEADLINE_S * 1000}, async () => {
+  let deep = 1;
+  for (let levels = 0; levels < 32; levels++) deep = [deep];
+  for (const result of [deep, new Array(9901), {toJSON: () => new Array(9901).fill(1)}, "я".repeat(32768), new Array(2500).fill({a: 1, b: 1, c: 1})]) {
+    const reply = await answered(() => Done(result));
+    assert.deepEqual([reply.outcome, reply.result, reply.truncated], ["done", undefined, true]);
+  }
+  for (const result of [new Array(9900), "я".repeat(32767), new String("x".repeat(20000))]) {
+    const reply = await answered(() => Done(result));
+    assert.deepEqual([JSON.stringify(reply.result), reply.truncated], [JSON.stringify(result), undefined]);
+  }
 });
 
 /** The first report of an agent that starts. */

@@ -1,9 +1,11 @@
 #!/usr/bin/python3
-"""python_library.py SOURCE: the Python library of proto/clients over a broker that the test plays: outcomes of posts, and replies to
-right and wrong answers of handlers."""
+"""python_library.py SOURCE: the Python library of proto/clients over a broker that the test plays: outcomes of posts, replies to
+right and wrong answers of handlers, the values of JSON, and the end of connections."""
 
+import gc
 import json
 import logging
+import os
 import pathlib
 import queue
 import socket
@@ -12,6 +14,7 @@ import sys
 import threading
 import types
 import unittest
+from decimal import Decimal
 
 from jsonschema import Draft202012Validator
 
@@ -20,7 +23,7 @@ sys.dont_write_bytecode = True
 sys.path.insert(0, str(SOURCE / "proto" / "clients" / "python"))
 
 from makegood import Absent, Accepted, Agent, Done, Outcome, Permanent, Refused, Request, Transient, Unknown, agent, client, job  # noqa: E402
-from makegood.link import UNFIT, Link, read_url  # noqa: E402
+from makegood.link import UNFIT, Link, TooLarge, read_json, read_url, write_json  # noqa: E402
 
 DEADLINE_S = 10
 URL = "amqp://localhost"
@@ -126,12 +129,12 @@ class Posts(unittest.TestCase):
 
     def test_names_that_are_equal_as_text_are_refused(self):
         """Would catch: a submission with a name twice, which schedulers refuse."""
-        for payload in ({1: "a", "1": "b"}, {"lines": [{None: 1, "None": 2}]}):
+        for payload in ({1: "a", "1": "b"}, {"lines": [{None: 1, "null": 2}]}, {True: 1, "true": 2}, {Decimal("1.0"): 1, "1.0": 2}):
             with self.assertRaisesRegex(ValueError, "a name occurs twice"):
                 self.client.submit("w", payload)
         self.broker.answers = ["confirmed"]
-        self.client.submit("w", {1: {1: "a"}, "2": {1: "b"}})
-        self.assertIn('"payload":{"1":{"1":"a"},"2":{"1":"b"}}', self.broker.posts[0])
+        self.client.submit("w", {1: {1: "a"}, "2": {1: "я"}})
+        self.assertIn('"payload":{"1":{"1":"a"},"2":{"1":"я"}}', self.broker.posts[0])
 
     def test_a_time_out_has_the_reason_for_it(self):
         """Would catch: a wrong certificate or password that shows as a time-out only."""
@@ -158,6 +161,84 @@ class Posts(unittest.TestCase):
         self.assertEqual(self.client._orders["o-1"].by_seq, {})
 
 
+class Values(unittest.TestCase):
+    def test_values_are_written_as_json_dumps_writes_them(self):
+        """Would catch: a name or a value that arrives as another one."""
+        for value in (None, True, -1, 1.5, 1e300, "я\n\x7f\u2028\"", ["字", "😀"], (1, (2,)), {}, {None: 1, True: 2, False: 3, "None": 4, "True": 5},
+                      {1: 1, -2: 2, 1.5: 3, 1e300: 4, 10**30: 5}, {"я": {None: [None]}}):
+            self.assertEqual(write_json(value), json.dumps(value, ensure_ascii=False, separators=(",", ":")))
+        for wrong in ({(1, 2): 1}, {float("nan"): 1}, {b"a": 1}, {Decimal("NaN"): 1}, float("inf"), Decimal("Infinity"), b"a", {1}, "\ud800", {"a\0": 1}):
+            with self.assertRaises((ValueError, TypeError)):
+                write_json(wrong)
+
+    def test_numbers_of_any_size_keep_their_digits(self):
+        """Would catch: an exception in place of a done step, by an integer that Python does not print."""
+        digits = "1" + "0" * 5000
+        for value, text in ((10**5000, digits), (-10**5000, "-" + digits), ({10**5000: Decimal("14.00")}, f'{{"{digits}":14.00}}')):
+            self.assertEqual(write_json(value), text)
+        self.assertEqual(read_json(digits.encode()), 10**5000)
+        self.assertEqual(job.write_result([10**5000]), f"[{digits}]")
+        self.assertIsNone(job.write_result(10**70000))  # above 64 KiB
+        self.assertIsNone(job.write_result(1 << 2**18))
+        with self.assertRaisesRegex(TooLarge, "too many digits"):
+            write_json([1 << 2**18])
+
+    def test_the_size_of_a_result_is_that_of_its_utf_8(self):
+        """Would catch: a result of another alphabet that is left out below the limit, or sent above it."""
+        for letter in "xя字😀":
+            most = (64 * 1024 - 2) // len(letter.encode())
+            self.assertEqual(job.write_result(letter * most), f'"{letter * most}"')
+            self.assertIsNone(job.write_result(letter * (most + 1)))
+
+
+class Ends(unittest.TestCase):
+    """A listening socket stands for the broker, and is silent. Without the garbage collector, each file that is left open shows."""
+
+    def setUp(self):
+        client.Link = agent.Link = Link
+        logging.disable(logging.CRITICAL)
+        self.addCleanup(logging.disable, logging.NOTSET)
+        gc.collect()
+        gc.disable()
+        self.addCleanup(gc.enable)
+        self.files = os.listdir("/proc/self/fd")
+
+    def meet(self, begin, end):
+        """Calls `begin` with the URL of a broker, and `end` when the handshake of AMQP has begun."""
+        with socket.create_server(("127.0.0.1", 0)) as server:
+            server.settimeout(DEADLINE_S)
+            begin(f"amqp://127.0.0.1:{server.getsockname()[1]}")
+            with server.accept()[0] as accepted:
+                accepted.settimeout(DEADLINE_S)
+                self.assertEqual(accepted.recv(8, socket.MSG_WAITALL)[:4], b"AMQP")
+                end()
+                self.assertEqual(accepted.recv(1), b"")
+
+    def test_a_closed_client_has_no_open_file(self):
+        """Would catch: a process that reaches its limit of open files; a second close that fails."""
+        clients = []
+        self.meet(lambda url: clients.append(client.Client(url)), lambda: clients[0].close())
+        self.assertEqual(os.listdir("/proc/self/fd"), self.files)
+        clients[0].close()
+        with self.assertRaisesRegex(RuntimeError, "the client is closed"):
+            clients[0].submit("w", PAYLOAD)
+
+    def test_an_agent_that_has_ended_has_no_open_file(self):
+        """Would catch: as above, and a call that ends after its agent."""
+        agents, threads = [], []
+
+        def begin(url):
+            agents.append(Agent("bank", Done, url=url))
+            threads.append(threading.Thread(target=agents[0].run, daemon=True))
+            threads[0].start()
+
+        self.meet(begin, lambda: agents[0].stop())
+        threads[0].join(DEADLINE_S)
+        self.assertFalse(threads[0].is_alive())
+        self.assertEqual(os.listdir("/proc/self/fd"), self.files)
+        agents[0]._link.call(self.fail)
+
+
 class Addresses(unittest.TestCase):
     def test_tls_checks_the_brokers_certificate_and_host(self):
         """Would catch: pika's own ways to TLS, which check nothing, and a context that is silently left out."""
@@ -177,7 +258,6 @@ class Addresses(unittest.TestCase):
         with socket.create_server(("127.0.0.1", 0)) as server:
             url = f"amqp://127.0.0.1:{server.getsockname()[1]}"
         one = Link(url, None, lambda: None, lambda: one.stop())  # pylint: disable=unnecessary-lambda
-        self.addCleanup(one.loop.close)
         one.run()
         self.assertRegex(one.fault, "Connection refused")
 

@@ -2,6 +2,7 @@
 
 /** A number that JavaScript would print with other digits, as 14.00. It computes as that number, and is written with its own digits. */
 export class Digits {
+  /** Throws for a text that is no number of JSON. */
   constructor(text: string);
   readonly text: string;
   toString(): string;

@@ -1,5 +1,5 @@
 // A request in hand, and the reply to it.
-import {countMembers, writeJson} from "./json.js";
+import {writeJson} from "./json.js";
 import {FAR_S, Transient, bootS} from "./request.js";
 
 const RESULT_MAX = 64 * 1024, RESULT_LEVELS = 31, RESULT_MEMBERS = 9900; // schedulers refuse a reply above 32 and 10,000
@@ -75,7 +75,7 @@ export const notCalled = (code, text) => Transient({code, text, executed: "no"})
 /** A result as text; null if it is too large for a reply. */
 export function writeResult(result) {
   try {
-    return countMembers(result) > RESULT_MEMBERS ? null : writeJson(result ?? null, RESULT_LEVELS);
+    return writeJson(result ?? null, RESULT_LEVELS, RESULT_MEMBERS);
   } catch (error) {
     if (error instanceof RangeError) return null;
     throw error;

@@ -1,13 +1,20 @@
 // JSON whose numbers keep their digits. JSON.parse makes 14 of 14.00, and rounds numbers of more than 17 digits.
+import {types} from "node:util";
 
 export const LEVELS_MAX = 1040; // of a request, as schedulers send it; bounds the recursion here
+const MEMBERS_MAX = 2 ** 22;  // and elements; a request of 4 MiB, the most that agents read, has fewer
 const BLANKS = " \t\n\r";
 const UNFIT = /[\0\p{Surrogate}]/u; // schedulers refuse NUL, and halves of surrogate pairs
+const NUMBER = /^-?(0|[1-9]\d*)(\.\d+)?([eE][+-]?\d+)?$/;
 const UTF8 = new TextDecoder("utf-8", {fatal: true, ignoreBOM: true});
 
 /** A number that JavaScript would print with other digits. It computes as that number, and is written with its own digits. */
 export class Digits {
-  constructor(text) { this.text = text; }
+  constructor(text) {
+    if (typeof text !== "string" || !NUMBER.test(text)) throw new TypeError(`"${text}" is no number of JSON`);
+    this.text = text;
+  }
+
   toString() { return this.text; }
   valueOf() { return Number(this.text); }
   toJSON() { return JSON.rawJSON ? JSON.rawJSON(this.text) : Number(this.text); } // writeJson does not ask
@@ -63,26 +70,50 @@ export function readJson(bytes) {
   return value(LEVELS_MAX);
 }
 
-/** As JSON.stringify, and Digits with their digits. Throws for a value that is no JSON, RangeError above `levels` levels. */
-export function writeJson(value, levels = LEVELS_MAX) {
-  if (value instanceof Digits || typeof value === "bigint") return value.toString();
-  if (typeof value?.toJSON === "function") return writeJson(value.toJSON(), levels);
-  if (typeof value === "string" ? UNFIT.test(value) : typeof value === "number" && !Number.isFinite(value)) {
-    throw new TypeError(`${JSON.stringify(value)} cannot be written as JSON`);
-  }
-  if (typeof value === "object" && value !== null) {
-    if (levels === 0) throw new RangeError("it has too many levels");
-    if (Array.isArray(value)) return `[${value.map((one) => writeJson(one ?? null, levels - 1)).join()}]`;
-    const members = Object.entries(value).filter(([, member]) => member !== undefined);
-    return `{${members.map(([name, member]) => `${writeJson(name)}:${writeJson(member, levels - 1)}`).join()}}`;
-  }
-  const text = JSON.stringify(value);
-  if (text === undefined) throw new TypeError(`a ${typeof value} cannot be written as JSON`);
-  return text;
+/** The value that JSON.stringify writes: the answer of toJSON, and the value in an object such as new Number(3). */
+function plain(value, name) {
+  if (value instanceof Digits) return value;
+  const answer = typeof value === "object" && typeof value?.toJSON === "function" ? value.toJSON(name) : value;
+  if (types.isNumberObject(answer)) return Number(answer);
+  if (types.isStringObject(answer)) return String(answer);
+  return types.isBooleanObject(answer) || types.isBigIntObject(answer) ? answer.valueOf() : answer;
 }
 
-/** Its members and elements, at all levels. */
-export function countMembers(value) {
-  if (typeof value !== "object" || value === null || value instanceof Digits) return 0;
-  return Object.values(value).reduce((count, member) => count + 1 + countMembers(member), 0);
+/** As JSON.stringify, and Digits with their digits. Throws for a value that is no JSON, RangeError above `levels` levels or `members`
+ *  members and elements. */
+export function writeJson(value, levels = LEVELS_MAX, members = MEMBERS_MAX) {
+  let room = members;
+
+  function take(count) {
+    room -= count;
+    if (room < 0) throw new RangeError("it has too many members and elements");
+  }
+
+  function array(elements, below) {
+    take(elements.length); // holes count, too
+    return `[${Array.from(elements, (one, at) => write(plain(one, String(at)) ?? null, below)).join()}]`;
+  }
+
+  function object(one, below) {
+    const entries = Object.entries(one).map(([name, member]) => [name, plain(member, name)]).filter(([, member]) => member !== undefined);
+    take(entries.length);
+    return `{${entries.map(([name, member]) => `${write(name)}:${write(member, below)}`).join()}}`;
+  }
+
+  function write(one, levelsLeft) {
+    if (one instanceof Digits) return new Digits(one.text).text; // checks it, since it may have been changed
+    if (typeof one === "bigint") return one.toString();
+    if (typeof one === "object" && one !== null) {
+      if (levelsLeft === 0) throw new RangeError("it has too many levels");
+      return Array.isArray(one) ? array(one, levelsLeft - 1) : object(one, levelsLeft - 1);
+    }
+    if (typeof one === "string" ? UNFIT.test(one) : typeof one === "number" && !Number.isFinite(one)) {
+      throw new TypeError(`${typeof one === "string" ? JSON.stringify(one) : one} cannot be written as JSON`);
+    }
+    const text = JSON.stringify(one);
+    if (text === undefined) throw new TypeError(`a ${typeof one} cannot be written as JSON`);
+    return text;
+  }
+
+  return write(plain(value, ""), levels);
 }

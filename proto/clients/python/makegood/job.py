@@ -7,7 +7,7 @@ import math
 from collections import deque
 from typing import Any
 
-from .link import TooDeep, write_json
+from .link import TooLarge, write_json
 from .request import FAR_S, Clock, Outcome, Request, Transient, boot_s
 
 RESULT_MAX, RESULT_LEVELS, RESULT_MEMBERS = 64 * 1024, 31, 9900  # schedulers refuse a reply above 32 levels and 10,000 members
@@ -116,12 +116,12 @@ def not_called(code: str, text: str) -> Outcome:
 
 
 def write_result(result: Any) -> str | None:
-    """A result as JSON, in ASCII; None if it is too large for a reply."""
+    """A result as JSON; None if it is too large for a reply."""
     try:
         text = write_json(result, RESULT_LEVELS)
-    except TooDeep:
+    except TooLarge:
         return None
-    return text if len(text) <= RESULT_MAX and _count_members(result) <= RESULT_MEMBERS else None
+    return text if len(text.encode()) <= RESULT_MAX and _count_members(result) <= RESULT_MEMBERS else None
 
 
 def _count_members(value: Any) -> int:

@@ -22,13 +22,14 @@ TICK_S = 0.25          # a stop, a lost confirm and an expired state are noticed
 HEARTBEAT_S = 15       # unless the URL gives another one
 BACKOFF_S, BACKOFF_MAX_S = 0.2, 5.0
 CONFIRM_S = 30.0       # a broker that confirms nothing for so long is left, and connected to anew
-INTEGER_DIGITS = 4000  # Python reads no integer of more than 4,300 digits
+INTEGER_DIGITS = 4000  # Python reads and prints no integer of more than 4,300 digits; a Decimal has no such limit
+INTEGER_BITS_MAX = 2**18  # more digits than a result has room for; the time to print them grows with the square
 LEVELS_MAX = 200       # more than schedulers take; bounds the recursion of write_json
 UNFIT = re.compile("[\0\ud800-\udfff]")  # schedulers refuse NUL, and halves of surrogate pairs
 
 
-class TooDeep(ValueError):
-    """A value with more levels than may be written."""
+class TooLarge(ValueError):
+    """A value with more levels, or an integer with more digits, than may be written."""
 
 
 def _pairs(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -56,19 +57,31 @@ def read_json(body: bytes) -> Any:
 
 
 def write_json(value: Any, levels: int = LEVELS_MAX) -> str:
-    """As json.dumps, and a Decimal with its digits. Raises TooDeep, and ValueError or TypeError for a value that is no JSON."""
+    """As json.dumps in UTF-8, and a Decimal with its digits. Raises TooLarge, and ValueError or TypeError for a value that is no JSON."""
     if isinstance(value, Decimal) and value.is_finite():
         return str(value)
+    if isinstance(value, int) and not isinstance(value, bool):
+        if value.bit_length() > INTEGER_BITS_MAX:
+            raise TooLarge("it has an integer with too many digits")
+        return str(Decimal(value))
     if isinstance(value, str) and UNFIT.search(value):
         raise ValueError(f"{value!a:.80} has a NUL or half of a surrogate pair")
     if not isinstance(value, (dict, list, tuple)):
-        return json.dumps(value, allow_nan=False)
+        return json.dumps(value, allow_nan=False, ensure_ascii=False)
     if levels == 0:
-        raise TooDeep("it has too many levels")
+        raise TooLarge("it has too many levels")
     if isinstance(value, dict):
-        members = _pairs([(str(name), member) for name, member in value.items()])
-        return "{" + ",".join(f"{write_json(name)}:{write_json(member, levels - 1)}" for name, member in members.items()) + "}"
+        members = _pairs([(write_json(_name_of(key)), member) for key, member in value.items()])
+        return "{" + ",".join(f"{name}:{write_json(member, levels - 1)}" for name, member in members.items()) + "}"
     return "[" + ",".join(write_json(element, levels - 1) for element in value) + "]"
+
+
+def _name_of(key: Any) -> str:
+    if isinstance(key, str):
+        return key
+    if key is not None and not isinstance(key, (int, float, Decimal)):
+        raise TypeError(f"a {type(key).__name__} is no name of a member")
+    return write_json(key)
 
 
 def read_url(url: str, ssl_context: ssl.SSLContext | None) -> Any:
@@ -108,18 +121,27 @@ class Link:
         self._published, self._failures, self._up_since, self._is_wanted = 0, 0, math.inf, True
 
     def run(self) -> None:
-        self._connect()
-        self.loop.start()
+        """Ends after stop(), with all files of the loop closed."""
+        try:
+            self._connect()
+            self.loop.start()
+        finally:
+            self.loop.close()
 
     def call(self, function: Callable[[], Any]) -> None:
+        """From any thread. After run() it does nothing."""
         self.loop.add_callback_threadsafe(function)
 
     def stop(self) -> None:
         self._is_wanted = False
-        if self._connection is not None and self._connection.is_open:
-            self._connection.close()
-        else:
+        connection = self._connection
+        if connection is None or connection.is_closing or connection.is_closed:
             self.loop.stop()
+            return
+        if not connection.is_open:  # it is being opened: a callback of pika's own raises when such a connection is closed
+            connection.callbacks.remove_all(0, connection.ON_CONNECTION_ERROR)
+            connection.add_on_open_error_callback(self._on_lost)
+        connection.close()
 
     def publish(self, exchange: str, routing_key: str, body: str, on_settled: Callable[[str], None], **properties: Any) -> None:
         """Persistent and mandatory. `on_settled` gets "confirmed", "refused", "returned" or "unknown", not before this returns."""
