@@ -49,7 +49,7 @@ struct mg_conformance_options {
 
 struct mg_conformance {
     char orders[MG_ORDER_ID_MAX + 1]; /* the beginning of all its order ids */
-    int agents;                       /* processes that reported */
+    int agents;                       /* processes that reported, and have not ended since */
     struct mg_finding findings[MG_RULE_COUNT];
 };
 

@@ -96,6 +96,20 @@ static void report_take(struct mg_peer *peer, const struct mg_delivery *delivery
     peer->agent_count = i == peer->agent_count ? i + 1 : peer->agent_count;
     snprintf(peer->agents[i].instance, sizeof(peer->agents[i].instance), "%s", report.instance);
     peer->agents[i].version = report.control_version;
+    peer->agents[i].reported_boot_ms = mg_clock_boot_ms();
+}
+
+/* An agent that has ended reports no more, and takes no share. */
+static void silent_forget(struct mg_peer *peer)
+{
+    int64_t since_boot_ms = mg_clock_boot_ms() - MG_SERVICE_REPORT_VALID_MS;
+    int count = 0;
+    for (int i = 0; i < peer->agent_count; i++) {
+        if (peer->agents[i].reported_boot_ms > since_boot_ms) {
+            peer->agents[count++] = peer->agents[i];
+        }
+    }
+    peer->agent_count = count;
 }
 
 static struct mg_sent *sent_find(struct mg_peer *peer, const struct mg_reply *reply)
@@ -162,6 +176,22 @@ static struct mg_sent *sent_of(struct mg_peer *peer, struct mg_slice message_id)
     return NULL;
 }
 
+/* Without a scheduler, the reports of processes that have ended stay in the queue: they prove nothing. A
+ * reply from before the test is one to others. False: it is held. */
+static bool answer_take(struct mg_peer *peer, const struct mg_delivery *delivery)
+{
+    bool is_report = mg_slice_is(delivery->type, "service_report");
+    peer->backlog--;
+    if (!peer->has_begun) {
+        return is_report;
+    }
+    if (is_report) {
+        report_take(peer, delivery);
+        return true;
+    }
+    return reply_take(peer, delivery);
+}
+
 /* Messages of others are held, and go back when the connection ends. */
 static void on_delivery(void *arg, struct mg_delivery *delivery)
 {
@@ -169,13 +199,11 @@ static void on_delivery(void *arg, struct mg_delivery *delivery)
     struct mg_sent *sent = delivery->consumer == REPLIES ? NULL : sent_of(peer, delivery->message_id);
     switch (delivery->consumer) {
     case REPLIES:
-        if (mg_slice_is(delivery->type, "service_report")) {
-            report_take(peer, delivery);
-        } else if (!reply_take(peer, delivery)) {
+        if (answer_take(peer, delivery)) {
+            mg_broker_ack(peer->broker, delivery);
+        } else {
             peer->others++;
-            return;
         }
-        mg_broker_ack(peer->broker, delivery);
         return;
     case DEAD:
         if (sent != NULL) {
@@ -242,6 +270,7 @@ void mg_peer_control(struct mg_peer *peer)
 
 static void on_control_timer(void *arg)
 {
+    silent_forget(arg);
     mg_peer_control(arg);
 }
 
@@ -384,7 +413,7 @@ void mg_peer_drop(struct mg_peer *peer, struct mg_sent *sent)
 
 /* ---- opening ---- */
 
-static enum mg_class place_check(const struct mg_peer *peer, struct mg_err *err)
+static enum mg_class place_check(struct mg_peer *peer, struct mg_err *err)
 {
     const char *queue = peer->request_queue;
     struct mg_service_queues replies, requests;
@@ -409,6 +438,7 @@ static enum mg_class place_check(const struct mg_peer *peer, struct mg_err *err)
     if (requests.consumers == 0) {
         return mg_err_set(err, MG_PERMANENT, "no agent consumes %s: start it first", peer->request_queue);
     }
+    peer->backlog = replies.ready;
     return MG_OK;
 }
 
@@ -417,6 +447,12 @@ static bool is_up(const struct mg_peer *peer, const struct mg_sent *sent)
     char reason[16];
     (void)sent;
     return mg_broker_is_up(peer->broker, reason, sizeof(reason));
+}
+
+static bool is_past_backlog(const struct mg_peer *peer, const struct mg_sent *sent)
+{
+    (void)sent;
+    return peer->backlog <= 0 || peer->others > 0;
 }
 
 static enum mg_class connect(struct mg_peer *peer, struct mg_err *err)
@@ -473,6 +509,8 @@ enum mg_class mg_peer_open(struct mg_peer *peer, const struct mg_conformance_opt
     class = connect(peer, err);
     if (class == MG_OK) {
         peer->is_open = true;
+        (void)mg_peer_wait(peer, is_past_backlog, NULL, OPEN_MS); /* silent_forget takes what is left */
+        peer->has_begun = true;
         mg_timer_start(peer->control_timer, 1, MG_SERVICE_CONTROL_PERIOD_MS);
     }
     return class;

@@ -28,7 +28,8 @@ struct mg_sent {
 
 struct mg_peer_agent {
     char instance[MG_SHARE_INSTANCE_MAX + 1];
-    uint64_t version; /* of the settings that it applies */
+    uint64_t version;         /* of the settings that it applies */
+    int64_t reported_boot_ms; /* it is forgotten when its report holds no longer */
 };
 
 struct mg_peer {
@@ -46,15 +47,17 @@ struct mg_peer {
     struct mg_service_control control; /* as it is sent each second */
     int controls;                      /* sent since the clock was set */
     int64_t offset_ms; /* of the database's clock, which this side makes, from the wall clock */
+    int64_t backlog;   /* messages that lay in the queue of replies before the test, and are still to come */
     int others;        /* replies to requests of others */
-    bool is_open;
+    bool is_open, has_begun;       /* connected; past the backlog: reports count, and messages are sent */
     bool is_crowded;               /* another scheduler or supervisor is at work */
     int faulty;                    /* replies that are wrong by themselves */
     char fault[MG_AUDIT_WHY_SIZE]; /* of the first of them */
     char lost[MG_ERR_TEXT_MAX];    /* why the broker is gone; "": it is not */
 };
 
-/* MG_STALE, MG_PERMANENT and MG_TRANSIENT as of mg_conformance_run. */
+/* MG_STALE, MG_PERMANENT and MG_TRANSIENT as of mg_conformance_run. Of the messages that lay in the queue of
+ * replies, reports are dropped, and others are held. */
 enum mg_class mg_peer_open(struct mg_peer *peer, const struct mg_conformance_options *options,
                            const char *prefix, struct mg_err *err) MG_MUSTCHECK;
 void mg_peer_close(struct mg_peer *peer); /* accepts one that is half open */

@@ -8,6 +8,8 @@
 
 /* A report is due every 5 s, and at once after a change of settings. */
 #define REPORT_MS (MG_SERVICE_REPORT_PERIOD_MS + 3000)
+/* By then an agent that ended while the test began is forgotten, with its last report of other settings. */
+#define SETTINGS_MS (MG_SERVICE_REPORT_VALID_MS + 3000)
 /* An agent knows the database's clock by three of the supervisor's messages, one a second. */
 #define CLOCK_MESSAGES 5
 #define LIMIT_CALLS    6
@@ -22,14 +24,21 @@ static bool has_report(const struct mg_peer *peer, const struct mg_sent *sent)
     return peer->agent_count > 0;
 }
 
+/* One that reports other settings; NULL: none does. */
+static const struct mg_peer_agent *differing(const struct mg_peer *peer)
+{
+    for (int i = 0; i < peer->agent_count; i++) {
+        if (peer->agents[i].version != peer->control.version) {
+            return &peer->agents[i];
+        }
+    }
+    return NULL;
+}
+
 static bool has_settings(const struct mg_peer *peer, const struct mg_sent *sent)
 {
     (void)sent;
-    bool has_all = peer->agent_count > 0;
-    for (int i = 0; i < peer->agent_count; i++) {
-        has_all = has_all && peer->agents[i].version == peer->control.version;
-    }
-    return has_all;
+    return peer->agent_count > 0 && differing(peer) == NULL;
 }
 
 static bool has_clock(const struct mg_peer *peer, const struct mg_sent *sent)
@@ -42,7 +51,7 @@ static void settings_send(struct mg_run *run)
 {
     run->peer->control.version++;
     mg_peer_control(run->peer);
-    if (run->peer->agent_count > 0) {
+    if (run->to->findings[MG_RULE_SETTINGS].keeping == MG_KEEPING_KEPT) {
         (void)mg_peer_wait(run->peer, has_settings, NULL, REPORT_MS);
     } else {
         mg_peer_rest(run->peer, MG_SERVICE_CONTROL_PERIOD_MS);
@@ -52,7 +61,11 @@ static void settings_send(struct mg_run *run)
 void mg_run_reports(struct mg_run *run)
 {
     struct mg_peer *peer = run->peer;
-    if (!mg_peer_wait(peer, has_report, NULL, REPORT_MS)) {
+    if (mg_peer_wait(peer, has_report, NULL, REPORT_MS)) {
+        (void)mg_peer_wait(peer, has_settings, NULL, SETTINGS_MS);
+    }
+    const struct mg_peer_agent *other = differing(peer);
+    if (peer->agent_count == 0) {
         mg_run_judge(
             run, MG_RULE_REPORT, MG_KEEPING_BROKEN,
             "no service_report of %s in %d s; one is due every 5 s. Without any, schedulers do not know "
@@ -61,14 +74,14 @@ void mg_run_reports(struct mg_run *run)
         mg_run_judge(run, MG_RULE_SETTINGS, MG_KEEPING_NOT_SHOWN, "it does not report");
     } else {
         mg_run_judge(run, MG_RULE_REPORT, MG_KEEPING_KEPT, "it reports as %s", peer->agents[0].instance);
-        if (mg_peer_wait(peer, has_settings, NULL, REPORT_MS)) {
+        if (other == NULL) {
             mg_run_judge(run, MG_RULE_SETTINGS, MG_KEEPING_KEPT,
                          "it reports version %" PRIu64 " of the settings", peer->control.version);
         } else {
             mg_run_judge(run, MG_RULE_SETTINGS, MG_KEEPING_BROKEN,
                          "the settings have version %" PRIu64 ", and it reports version %" PRIu64
                          " of them: an operator's command seems to have no effect",
-                         peer->control.version, peer->agents[0].version);
+                         peer->control.version, other->version);
         }
     }
     (void)mg_peer_wait(peer, has_clock, NULL, (CLOCK_MESSAGES + 2) * MG_SERVICE_CONTROL_PERIOD_MS);

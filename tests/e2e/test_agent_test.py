@@ -116,3 +116,41 @@ def an_agent_that_ends_at_a_rule_breaks_no_later_one(s):
     code, found = end(Wrong(s, "dies").begin(s))
     assert of(found, "broken") == {"unreadable"} and code == 1, found
     assert of(found, "not_shown") == {"late", "newer", "pause", "resume", "limit", "clock", "undo"}, found
+
+
+def report_of(client, instance):
+    """Publishes the last report of a process that an earlier test has set to version 5."""
+    client.publish(json.dumps({"v": 1, "service": "parcels", "instance": instance, "breaker": "closed", "ready": True, "in_flight": 0,
+                               "concurrency": 8, "control_version": 5}), "scheduler.replies", "makegood.replies.parcels", type="service_report")
+
+
+@scenario(services=(), schedulers=0, supervisors=0, agents=0)
+def a_restarted_agent_is_tested_again(s):
+    """Would catch: reports of processes that have ended taken for those of the agent, whether they lay in the queue or come while
+    the test begins; a test that begins where replies to real orders wait, or takes them away."""
+    right = Wrong(s, "none")
+    client = right.client
+    client.channel.queue_bind(client.queue, "makegood.control.parcels")
+    s.wait(lambda: client.depth("scheduler.replies") > 0, "the agent's report waits", DEADLINE_S)
+    client.publish("{}", "scheduler.replies", "makegood.replies.parcels", type="reply")
+    _, err = (test := right.begin(s)).communicate(timeout=RUN_S)
+    assert test.returncode == 4 and "scheduler.replies holds 1 replies to requests of others" in err, err
+    s.wait(lambda: client.depth("scheduler.replies") > 0, "the reply waits again", DEADLINE_S)
+    client.pump()
+    assert not client.messages, client.messages
+    left = []
+    while (message := client.get("scheduler.replies")) is not None:
+        left.append(message[1])
+    assert b"{}" in left, left
+
+    right.agent.terminate()
+    for i in range(20):
+        report_of(client, f"ended:{i}")
+    client.publish("{}", "scheduler.replies", "makegood.replies.parcels", type="service_report")
+    right.agent.start()
+    test = right.begin(s)
+    client.wait_message(lambda _body, properties: properties.type == "service_control", "the test sends settings", DEADLINE_S)
+    for i in range(6):
+        report_of(client, f"ending:{i}")
+    code, found = end(test)
+    assert of(found, "kept") == set(RULES) and code == 0, found
