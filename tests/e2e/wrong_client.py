@@ -109,8 +109,7 @@ class Wrong(Client):
 
 if RULE == "gap":
     library.GAP_S = 1000
-if RULE == "rejected":
-    library.ENDS = tuple(word for word in library.ENDS if word != "rejected")
+library.ENDS = tuple(word for word in library.ENDS if word != RULE)  # "rejected", "cancelled" or "error"
 with Wrong(*sys.argv[2:4]) as client:
     order_id = client.submit("Not a name" if RULE == "submit" else "hello", {"name": "Ada", "amount": 14.5},
                              order_id="one-for-all" if RULE == "new_id" else str(uuid.uuid4()))

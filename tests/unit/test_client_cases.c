@@ -65,14 +65,17 @@ static const struct {
     {MG_CASE_REPEAT,
      MG_KEEPING_BROKEN,
      {"o-2 1 accepted", "o-2 1 accepted", "o-2 2 compensating", "o-2 3 compensated"}},
-    {MG_CASE_ORDER, MG_KEEPING_KEPT, {"o-3 2 compensating", "o-3 3 compensated"}},
-    {MG_CASE_ORDER, MG_KEEPING_BROKEN, {"o-3 2 compensating", "o-3 1 accepted", "o-3 3 compensated"}},
-    {MG_CASE_ORDER, MG_KEEPING_BROKEN, {"x-1 1 accepted", "o-3 2 compensating", "o-3 3 compensated"}},
+    {MG_CASE_ORDER, MG_KEEPING_KEPT, {"o-3 2 compensating", "o-3 3 error"}},
+    {MG_CASE_ORDER, MG_KEEPING_BROKEN, {"o-3 2 compensating", "o-3 1 accepted", "o-3 3 error"}},
+    {MG_CASE_ORDER, MG_KEEPING_BROKEN, {"x-1 1 accepted", "o-3 2 compensating", "o-3 3 error"}},
     {MG_CASE_GAP, MG_KEEPING_BROKEN, {"o-4 1 accepted"}},
     {MG_CASE_FOREIGN, MG_KEEPING_BROKEN, {"x-1 1 cancelled", "o-5 1 accepted", "o-5 2 processed"}},
     {MG_CASE_FOREIGN, MG_KEEPING_BROKEN, {"o-5 1 cancelled", "o-5 1 accepted", "o-5 2 processed"}},
-    {MG_CASE_WORD, MG_KEEPING_KEPT, {"o-8 1 accepted", "o-8 2 resting", "o-8 3 processed"}},
-    {MG_CASE_WORD, MG_KEEPING_KEPT, {"o-8 1 accepted", "o-8 3 processed"}},
+    {MG_CASE_WORD,
+     MG_KEEPING_KEPT,
+     {"o-8 1 accepted", "o-8 2 resting", "o-8 3 step_completed", "o-8 4 processed"}},
+    {MG_CASE_WORD, MG_KEEPING_KEPT, {"o-8 1 accepted", "o-8 4 processed"}},
+    {MG_CASE_WORD, MG_KEEPING_BROKEN, {"o-8 1 accepted", "o-8 2 resting", "o-8 3 step_completed"}},
     {MG_CASE_REJECTED, MG_KEEPING_KEPT, {"o-9 0 rejected"}},
 };
 
@@ -160,6 +163,33 @@ START_TEST(a_program_ends_after_its_order)
     plain->exit_code = 1;
     mg_cases_judge(seen, findings);
     ck_assert_int_eq(findings[MG_CLIENT_ENDS].keeping, MG_KEEPING_BROKEN);
+}
+END_TEST
+
+static const struct {
+    enum mg_client_case which;
+    const char *lines[4];
+} ENDS[] = {
+    {MG_CASE_PLAIN, {"o-0 1 accepted", "o-0 2 processed"}},
+    {MG_CASE_REPEAT, {"o-2 1 accepted", "o-2 2 compensating", "o-2 3 compensated"}},
+    {MG_CASE_ORDER, {"o-3 2 compensating", "o-3 3 error"}},
+    {MG_CASE_GAP, {"o-4 1 accepted", "o-4 3 cancelled"}},
+    {MG_CASE_WORD, {"o-8 1 accepted", "o-8 3 step_completed", "o-8 4 processed"}},
+};
+
+/* Would catch: a program that goes on after one of the ends, where no case has that end. */
+START_TEST(a_program_ends_after_each_end)
+{
+    struct mg_client_seen *run = &seen[ENDS[_i].which];
+    for (int i = 0; i < 4 && ENDS[_i].lines[i] != NULL; i++) {
+        line_add(ENDS[_i].which, ENDS[_i].lines[i]);
+    }
+    mg_cases_judge(seen, findings);
+    ck_assert_int_eq(findings[MG_CLIENT_ENDS].keeping, MG_KEEPING_KEPT);
+    run->has_ended = false;
+    mg_cases_judge(seen, findings);
+    ck_assert_int_eq(findings[MG_CLIENT_ENDS].keeping, MG_KEEPING_BROKEN);
+    ck_assert_int_eq(judged(ENDS[_i].which), MG_KEEPING_KEPT);
 }
 END_TEST
 
@@ -253,6 +283,7 @@ int main(void)
     tcase_add_test(tests, a_post_again_has_the_same_id_and_bytes);
     tcase_add_test(tests, two_orders_have_two_ids);
     tcase_add_test(tests, a_program_ends_after_its_order);
+    tcase_add_loop_test(tests, a_program_ends_after_each_end, 0, (int)(sizeof(ENDS) / sizeof(ENDS[0])));
     tcase_add_test(tests, a_post_is_read_from_its_frames);
     tcase_add_test(tests, bytes_that_are_no_frame_are_refused);
     tcase_add_loop_test(tests, the_relay_stands_in_the_url_of_the_broker, 0,

@@ -30,7 +30,7 @@ enum mg_client_rule {
     MG_CLIENT_FOREIGN,      /* the status of another order is passed over */
     MG_CLIENT_UNREADABLE,   /* so are messages that are no statuses */
     MG_CLIENT_MEMBERS,      /* unknown members are passed over */
-    MG_CLIENT_WORD,         /* an unknown status ends no order */
+    MG_CLIENT_WORD,         /* neither an unknown status nor step_completed ends an order */
     MG_CLIENT_REJECTED,     /* a rejection ends the order */
     MG_CLIENT_REFUSED,      /* a refused post is no order */
     MG_CLIENT_RETURNED,     /* nor is a post that came back */
@@ -38,7 +38,7 @@ enum mg_client_rule {
     MG_CLIENT_CUT,          /* after a reconnect the statuses are had again */
     MG_CLIENT_SAME_BYTES,   /* an order that is posted again has the same bytes */
     MG_CLIENT_NEW_ID,       /* another order has another id */
-    MG_CLIENT_ENDS,         /* the program ends after its order, with 0 if it was processed */
+    MG_CLIENT_ENDS,         /* the program ends after each end of an order, with 0 if it was processed */
     MG_CLIENT_RULE_COUNT
 };
 const char *mg_client_rule_name(enum mg_client_rule rule);
