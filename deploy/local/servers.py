@@ -170,7 +170,7 @@ class Postgres:
         return [line.split("\t") for line in done.stdout.splitlines()]
 
     def create_database(self, database, template="template1"):
-        self.psql(f'CREATE DATABASE "{database}" TEMPLATE "{template}"', "postgres")
+        self.psql(f'CREATE DATABASE "{database}" TEMPLATE "{template}" ENCODING UTF8', "postgres")
 
     def template(self, fill):
         """The name of a database to copy: made at the first call by any program, and filled by fill(dsn)."""

@@ -59,7 +59,8 @@ SELECT format('ALTER ROLE %I PASSWORD %L', name, password) FROM wanted_role WHER
 SELECT format('%s has no password', rolname) AS note FROM pg_authid JOIN wanted_role ON name = rolname
  WHERE rolpassword IS NULL;
 
-SELECT format('CREATE DATABASE %I OWNER makegood_owner', :'database')
+-- Orders hold any text, hence UTF8. The locale C has no versions that a new system library could change.
+SELECT format('CREATE DATABASE %I OWNER makegood_owner TEMPLATE template0 ENCODING ''UTF8'' LOCALE ''C''', :'database')
  WHERE NOT EXISTS (SELECT FROM pg_database WHERE datname = :'database') \gexec
 ALTER DATABASE :"database" OWNER TO makegood_owner;
 REVOKE ALL ON DATABASE :"database" FROM PUBLIC; -- CONNECT and TEMPORARY

@@ -46,10 +46,31 @@ static void finding(struct doctor *doctor, bool is_good, const char *what, const
     (void)fflush(stdout); /* a check may wait for a server */
 }
 
+/* Reports a collation whose version is not that of the data. Makegood's own keys compare bytewise. */
+static void collation_check(struct doctor *doctor, const struct mg_table *settings)
+{
+    const char *built = mg_table_cell(settings, 0, "collation_version"),
+               *actual = mg_table_cell(settings, 0, "collation_actual"),
+               *keys = mg_table_cell(settings, 0, "collated_keys");
+    char detail[512];
+    if (built[0] == '\0' || actual[0] == '\0' || strcmp(built, actual) == 0) {
+        return;
+    }
+    bool is_good = strcmp(keys, "0") == 0;
+    (void)snprintf(
+        detail, sizeof(detail),
+        "the server's is version %.80s, the data have version %.80s; %s key columns depend on it%s "
+        "ALTER DATABASE … REFRESH COLLATION VERSION",
+        actual, built, is_good ? "no" : keys,
+        is_good ? ": build other indexes of yours anew, then"
+                : ", so rows may not be found: REINDEX DATABASE, then");
+    finding(doctor, is_good, "collation", detail);
+}
+
 static void settings_check(struct doctor *doctor)
 {
     struct mg_table settings = {0};
-    char detail[256];
+    char detail[320]; /* mg_schema_serves writes as much */
     if (mg_table_read(doctor->cli, MG_REPORT_SETTINGS, NULL, 0, &settings) != MG_EXIT_DONE) {
         finding(doctor, false, "database", "its settings could not be read");
         return;
@@ -57,10 +78,12 @@ static void settings_check(struct doctor *doctor)
     const char *fsync_word = mg_table_cell(&settings, 0, "fsync");
     const char *commit_word = mg_table_cell(&settings, 0, "synchronous_commit");
     bool is_durable = strcmp(fsync_word, "on") == 0 && strcmp(commit_word, "off") != 0;
-    (void)snprintf(detail, sizeof(detail), "server %s, fsync %s, synchronous_commit %s%s",
-                   mg_table_cell(&settings, 0, "server_version"), fsync_word, commit_word,
+    (void)snprintf(detail, sizeof(detail), "server %s, encoding %s, fsync %s, synchronous_commit %s%s",
+                   mg_table_cell(&settings, 0, "server_version"), mg_table_cell(&settings, 0, "encoding"),
+                   fsync_word, commit_word,
                    is_durable ? "" : ": it may lose confirmed orders; set both to on");
     finding(doctor, is_durable, "database", detail);
+    collation_check(doctor, &settings);
 
     bool is_good = mg_schema_serves(strtoll(mg_table_cell(&settings, 0, "schema_version"), NULL, 10),
                                     strtoll(mg_table_cell(&settings, 0, "serves_from"), NULL, 10), detail,
@@ -309,10 +332,11 @@ static enum mg_exit_code verb_doctor(struct mg_cli *cli)
 {
     struct doctor doctor = {.cli = cli};
     struct service_tables tables = {0};
+    char why[MG_CLI_WHY_SIZE];
     for (int i = 0; i < cli->options.services.count; i++) {
         mg_service_list_add(&doctor.services, cli->options.services.items[i]);
     }
-    if (mg_cli_open_store(cli, false) == MG_EXIT_DONE) {
+    if (mg_cli_try_store(cli, false, why) == MG_EXIT_DONE) {
         settings_check(&doctor);
         leader_check(&doctor);
         orders_check(&doctor);
@@ -321,7 +345,7 @@ static enum mg_exit_code verb_doctor(struct mg_cli *cli)
         services_check(&doctor, &tables);
         bulk_check(&doctor);
     } else {
-        finding(&doctor, false, "database", "it cannot be used; see the line above");
+        finding(&doctor, false, "database", why);
     }
     broker_check(&doctor);
     mg_table_free(&tables.agents);

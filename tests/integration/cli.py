@@ -489,7 +489,7 @@ class Away(Case):
 
     def test_a_database_without_schema_says_what_to_run(self):
         name = World.name + "_bare"
-        World.sql(f'CREATE DATABASE "{name}"')
+        World.sql(f'CREATE DATABASE "{name}" TEMPLATE template0 ENCODING UTF8')
         try:
             dsn = psycopg2.extensions.make_dsn(World.dsn, dbname=name)
             self.assertIn("makegood db migrate", one_line(run("order", "list", code=ERROR, env={"MAKEGOOD_PG_DSN": dsn})))
@@ -1149,6 +1149,80 @@ class Json(Case):
         run("dead", "drop", "--all", "--queue", "orders.rejected", *REASON, code=DONE)
         with World.channel() as channel:
             channel.queue_purge("orders.intake")
+
+
+class Databases(Case):
+    """What a database must be, and what a folder of migrations need not be."""
+
+    MIGRATE = ["db", "migrate", "--migrations", SOURCE / "deploy/postgres"]
+    ICU = "LOCALE 'C.UTF-8' LOCALE_PROVIDER icu ICU_LOCALE 'en-US'"
+
+    @contextlib.contextmanager
+    def database(self, options="LOCALE 'C'", encoding="UTF8"):
+        """The environment that names a new database."""
+        name = f"{World.name}_{uuid.uuid4().hex[:6]}"
+        World.sql(f"CREATE DATABASE {name} TEMPLATE template0 ENCODING '{encoding}' {options}")
+        try:
+            yield {"MAKEGOOD_PG_DSN": psycopg2.extensions.make_dsn(World.dsn, dbname=name)}
+        finally:
+            World.sql(f"DROP DATABASE {name} WITH (FORCE)")
+
+    def set(self, env, setting):
+        name = psycopg2.extensions.parse_dsn(env["MAKEGOOD_PG_DSN"])["dbname"]
+        World.sql(f"ALTER DATABASE {name} SET {setting}")
+
+    def refused_everywhere(self, env, words):
+        for verb in (self.MIGRATE, ["order", "list"]):
+            self.assertIn(words, one_line(run(*verb, code=ERROR, env=env)))
+        self.assertIn(words, run("doctor", "--timeout", "1s", code=ERROR, env=env).stdout)
+
+    def test_another_encoding_is_refused_in_one_line(self):
+        for encoding in ("LATIN1", "SQL_ASCII", "EUC_JP"):
+            with self.subTest(encoding=encoding), self.database(encoding=encoding) as env:
+                self.refused_everywhere(env, f"has the encoding {encoding}, and orders need UTF8: create one with ENCODING")
+
+    def test_tables_that_the_search_path_does_not_show_are_named(self):
+        with self.database() as env:
+            self.set(env, "search_path = nowhere")
+            self.assertIn("(nowhere) shows no schema", one_line(run(*self.MIGRATE, code=ERROR, env=env)))
+            self.set(env, "search_path = public")
+            run(*self.MIGRATE, code=DONE, env=env)
+            for path in ("''", "pg_catalog"):
+                self.set(env, f"search_path = {path}")
+                self.refused_everywhere(env, "the tables are in schema public, and the search_path of this user")
+
+    def test_a_read_only_database_is_called_that(self):
+        with self.database() as env:
+            self.set(env, "default_transaction_read_only = on")
+            done = run("order", "list", "--timeout", "1s", code=UNAVAILABLE, env=env)
+            self.assertIn("default_transaction_read_only is on for this user, database or server", one_line(done))
+
+    def test_a_changed_collation_is_named_by_doctor_and_written_raw_by_nothing(self):
+        with self.database(self.ICU) as env:
+            World.sql("UPDATE pg_database SET datcollversion = '1.1' WHERE datname = %s",
+                      [psycopg2.extensions.parse_dsn(env["MAKEGOOD_PG_DSN"])["dbname"]])
+            self.assertEqual(run(*self.MIGRATE, code=DONE, env=env).stderr, "")
+            done = run("doctor", "--timeout", "1s", code=ERROR, env=env)
+            self.assertEqual(done.stderr, "")
+            self.assertIn("the data have version 1.1", done.stdout)
+
+    def test_line_ends_of_migrations_and_workflows_do_not_matter(self):
+        folder = pathlib.Path(self.folder.name) / "dos"
+        folder.mkdir()
+        for path in (SOURCE / "deploy/postgres").iterdir():
+            (folder / path.name).write_bytes(path.read_bytes().replace(b"\n", b"\r\n"))
+        dos = ["db", "migrate", "--migrations", folder]
+        for first, second in ((dos, self.MIGRATE), (self.MIGRATE, dos)):
+            with self.database() as env:
+                run(*first, code=DONE, env=env)
+                self.assertIn("the schema is up to date", run(*second, code=DONE, env=env).stdout)
+        text = (SOURCE / "deploy/sample/workflows/trip.json").read_bytes()
+        unix, dos = self.file(text, "unix.json"), self.file(text.replace(b"\n", b"\r\n"), "dos.json")
+        for first, second in ((dos, unix), (unix, dos)):
+            with self.database() as env:
+                run(*self.MIGRATE, code=DONE, env=env)
+                run("workflow", "load", first, code=DONE, env=env)
+                run("workflow", "load", second, code=DONE, env=env)
 
 
 def main():

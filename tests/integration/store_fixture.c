@@ -74,7 +74,7 @@ int store_main(Suite *suite, const char *name)
 {
     char database[64], sql[128];
     snprintf(database, sizeof(database), "mg_%s_%d", name, (int)getpid());
-    snprintf(sql, sizeof(sql), "CREATE DATABASE %s", database);
+    snprintf(sql, sizeof(sql), "CREATE DATABASE %s TEMPLATE template0 ENCODING 'UTF8'", database);
     run_on_server(sql);
     store_dsn_of(database, database_dsn, sizeof(database_dsn));
     struct mg_err err;

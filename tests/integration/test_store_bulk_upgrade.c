@@ -112,7 +112,7 @@ static void setup(void)
     snprintf(folder, sizeof(folder), "/tmp/mg-former-XXXXXX");
     ck_assert_ptr_nonnull(mkdtemp(folder));
     snprintf(database, sizeof(database), "mg_former_%d", (int)getpid());
-    snprintf(sql, sizeof(sql), "CREATE DATABASE %s", database);
+    snprintf(sql, sizeof(sql), "CREATE DATABASE %s TEMPLATE template0 ENCODING 'UTF8'", database);
     rig_admin(&rig, sql);
     store_dsn_of(database, dsn, sizeof(dsn));
     former_migrations_link();

@@ -32,7 +32,7 @@ static void setup(void)
     ck_assert_ptr_nonnull(mkdtemp(folder));
     char sql[128];
     snprintf(database, sizeof(database), "mg_migrate_%d", (int)getpid());
-    snprintf(sql, sizeof(sql), "CREATE DATABASE %s", database);
+    snprintf(sql, sizeof(sql), "CREATE DATABASE %s TEMPLATE template0 ENCODING 'UTF8'", database);
     rig_admin(&rig, sql);
     store_dsn_of(database, dsn, sizeof(dsn));
     write_file("0001_first.sql", "CREATE TABLE a (x int); INSERT INTO a VALUES (1);");

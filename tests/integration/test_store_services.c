@@ -415,7 +415,7 @@ START_TEST(each_report_answers)
     char version[32];
     snprintf(version, sizeof(version), "schema_version=%d", MG_SCHEMA_VERSION);
     assert_has(report(MG_REPORT_SETTINGS, NULL, NULL, NULL), version);
-    assert_has(rig.text, "fsync=on synchronous_commit=on in_recovery=f");
+    assert_has(rig.text, "fsync=on synchronous_commit=on in_recovery=f encoding=UTF8");
 }
 END_TEST
 

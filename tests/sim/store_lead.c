@@ -63,7 +63,7 @@ static void set_up_session(struct sim_input *input, struct sim_output *output)
 static void check_server(struct sim_input *input, struct sim_output *output)
 {
     (void)input;
-    sim_output_begin(output, 4);
+    sim_output_begin(output, 5);
     sim_output_row(output);
     sim_output_word(output, 0, "on");
     sim_output_word(output, 1, "on");

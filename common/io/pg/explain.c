@@ -39,6 +39,10 @@ static const struct {
     {"password authentication failed", "see user and password in the connection string", MG_REACH_UNKNOWN},
     {"no password supplied", "the connection string names no password", MG_REACH_REFUSED},
     {"permission denied for database", "give the user the right to connect", MG_REACH_UNKNOWN},
+    {"session is read-only",
+     "default_transaction_read_only is on for this user, database or server: set it to off",
+     MG_REACH_UNKNOWN},
+    {"server is in hot standby mode", "it is a standby: name the primary, or all hosts", MG_REACH_UNKNOWN},
     {"Connection refused", NULL, MG_REACH_ABSENT},
     {"could not translate host name", NULL, MG_REACH_ABSENT},
     {"No such file or directory", NULL, MG_REACH_ABSENT}, /* for a socket */
@@ -53,6 +57,9 @@ static const char *const REFUSALS[] = {
     MG_SQLSTATE_NO_RIGHT,
 };
 #define SQLSTATE_LEN 5
+
+#define POOLER_ADVICE                                                                                        \
+    "a pooler gives each transaction another session: let it pool sessions, or connect to PostgreSQL itself"
 
 /* Its text appears once for each address that was tried. */
 static void drop_unsafe_advice(char *text)
@@ -130,9 +137,20 @@ void mg_pg_explain_connect(PGconn *conn, const char *dsn, struct mg_pg_failure *
     failure->reach = reach == MG_REACH_UNKNOWN ? reach_ask(conn) : reach;
 }
 
+/* Prepared statements of one session are known in it alone, and under one name once. */
+static bool is_of_pooler(const char *sqlstate)
+{
+    return strcmp(sqlstate, "26000") == 0 || strcmp(sqlstate, "42P05") == 0;
+}
+
 void mg_pg_explain_result(const PGconn *conn, const PGresult *result, char *ret_text, size_t size)
 {
     const char *sqlstate = PQresultErrorField(result, PG_DIAG_SQLSTATE), *role = PQuser(conn);
+    if (sqlstate != NULL && is_of_pooler(sqlstate)) {
+        mg_pg_message(PQresultErrorMessage(result), ret_text, size);
+        add(ret_text, size, "; ", POOLER_ADVICE);
+        return;
+    }
     if (sqlstate == NULL || strcmp(sqlstate, MG_SQLSTATE_NO_RIGHT) != 0 || role == NULL) {
         mg_pg_message(PQresultErrorMessage(result), ret_text, size);
         return;

@@ -2,14 +2,54 @@
  * Connecting, and the blocking session for the tool's migrations. Only the tool may block: it does one thing
  * and has no loop.
  */
+#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/clock.h"
+#include "base/log.h"
 #include "io/pg/libpq.h"
+
+/* A usual connect takes some milliseconds, TLS and a far server a few hundred. */
+#define QUICK_CONNECT_MS 1000
 
 struct mg_pg_once {
     PGconn *conn;
 };
+
+/* Of the notices in answer to statements none matters: "already exists, skipping" and the like. */
+static void ignore_notice(void *arg, const PGresult *result)
+{
+    (void)arg;
+    (void)result;
+}
+
+/* The server's warnings while a session begins, for instance of a collation that has changed. */
+static void log_notice(void *arg, const PGresult *result)
+{
+    char text[MG_ERR_TEXT_MAX];
+    (void)arg;
+    mg_pg_message(PQresultErrorMessage(result), text, sizeof(text));
+    mg_log(MG_LOG_WARN, "the database warns at the beginning of a session", MG_LOG_TEXT("notice", text));
+}
+
+/* False: it takes long. libpq's own blocking connect writes notices to stderr, and no receiver can be set
+ * before it. PQreset can have one, and gives each of several addresses its time, so it does the rest. */
+static bool connect_quickly(PGconn *conn)
+{
+    int64_t until_ms = mg_clock_boot_ms() + QUICK_CONNECT_MS;
+    PostgresPollingStatusType state = PGRES_POLLING_WRITING;
+    while (state == PGRES_POLLING_READING || state == PGRES_POLLING_WRITING) {
+        struct pollfd socket = {.fd = PQsocket(conn),
+                                .events = state == PGRES_POLLING_READING ? POLLIN : POLLOUT};
+        int64_t left_ms = until_ms - mg_clock_boot_ms();
+        if (left_ms <= 0 || poll(&socket, 1, (int)left_ms) == 0) {
+            return false;
+        }
+        state = PQconnectPoll(conn);
+    }
+    return true;
+}
 
 /* The DSN overrides the values before "dbname", but not those after it. */
 PGconn *mg_pg_connect(const char *dsn, const char *name)
@@ -29,13 +69,16 @@ PGconn *mg_pg_connect(const char *dsn, const char *name)
     const char *const values[] = {
         name, "5", "5", "2", "3", "10000", dsn == NULL ? "" : dsn, "read-write", "UTF8", NULL,
     };
-    return PQconnectdbParams(keys, values, 1);
-}
-
-static void ignore_notice(void *arg, const PGresult *result)
-{
-    (void)arg;
-    (void)result;
+    PGconn *conn = PQconnectStartParams(keys, values, 1);
+    if (conn == NULL || PQstatus(conn) == CONNECTION_BAD) {
+        return conn;
+    }
+    PQsetNoticeReceiver(conn, log_notice, NULL);
+    if (!connect_quickly(conn)) {
+        PQreset(conn);
+    }
+    PQsetNoticeReceiver(conn, ignore_notice, NULL);
+    return conn;
 }
 
 enum mg_class mg_pg_once_open(const char *dsn, struct mg_pg_once **ret_once, struct mg_err *err)
@@ -59,7 +102,6 @@ enum mg_class mg_pg_once_open(const char *dsn, struct mg_pg_once **ret_once, str
         mg_pg_once_close(once);
         return class;
     }
-    PQsetNoticeReceiver(once->conn, ignore_notice, NULL);
     *ret_once = once;
     return MG_OK;
 }

@@ -179,12 +179,6 @@ static void schedule_reconnect(struct mg_pg *pg)
     mg_timer_start(pg->reconnect, wait_ms, 0);
 }
 
-static void ignore_notice(void *arg, const PGresult *result)
-{
-    (void)arg;
-    (void)result;
-}
-
 /* True: the session is up. */
 static bool begin_session(struct mg_pg *pg, const struct mg_pg_connect_job *job)
 {
@@ -198,7 +192,6 @@ static bool begin_session(struct mg_pg *pg, const struct mg_pg_connect_job *job)
         memcpy(pg->reason, job->failure.text, sizeof(pg->reason));
         return false;
     }
-    PQsetNoticeReceiver(conn, ignore_notice, NULL);
     if (PQsetnonblocking(conn, 1) != 0 || PQenterPipelineMode(conn) != 1) {
         mg_pg_message(PQerrorMessage(conn), pg->reason, sizeof(pg->reason));
         return false;

@@ -64,7 +64,7 @@ enum mg_class mg_pg_class_of(enum mg_pg_fault fault)
 
 void mg_pg_message(const char *message, char *ret_text, size_t size)
 {
-    static const char *const SEVERITIES[] = {"ERROR:  ", "FATAL:  ", "PANIC:  "};
+    static const char *const SEVERITIES[] = {"ERROR:  ", "FATAL:  ", "PANIC:  ", "WARNING:  "};
     for (size_t i = 0; i < sizeof(SEVERITIES) / sizeof(SEVERITIES[0]); i++) {
         if (strncmp(message, SEVERITIES[i], strlen(SEVERITIES[i])) == 0) {
             message += strlen(SEVERITIES[i]);

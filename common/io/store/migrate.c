@@ -1,8 +1,8 @@
 /*
  * Migrates the schema by the numbered files of a folder (NNNN_name.sql). Each runs in one transaction with
  * the row that records it. All run under an advisory lock, so two parallel migrations act once. Files only go
- * forward, and an applied file must not change: its SHA-256 is compared. Then grants.sql of the same folder
- * is applied, each time; it sets the roles' rights and may change.
+ * forward, and an applied file must not change: its SHA-256 is compared, with LF as line ends. Then
+ * grants.sql of the same folder is applied, each time; it sets the roles' rights and may change.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -12,8 +12,7 @@
 #include <unistd.h>
 
 #include "base/file.h"
-#include "io/pg/pg.h"
-#include "io/store/store.h"
+#include "io/store/private.h"
 
 /* Numbers have four digits; a hundred files are many years of schema. */
 #define FILES_MAX 100
@@ -64,10 +63,26 @@ static const char READ_RECORD[] = "SELECT version, name, sha256 FROM makegood_mi
 static const char RECORD[] =
     "INSERT INTO makegood_migration (version, name, sha256, serves_from) VALUES ($1, $2, $3, $4)";
 
+static enum mg_class demand_fit(struct mg_pg_once *once, struct mg_err *err)
+{
+    struct mg_rows *rows = NULL;
+    char unfit[MG_ERR_TEXT_MAX] = "";
+    enum mg_class class = mg_pg_once_run(once, "SELECT " MG_SQL_UNFIT, NULL, 0, &rows, err);
+    if (class == MG_OK) {
+        mg_rows_copy(rows, 0, 0, unfit, sizeof(unfit));
+        mg_rows_destroy(rows);
+    }
+    return unfit[0] == '\0' ? class : mg_err_set(err, MG_PERMANENT, "cannot use this database: %s", unfit);
+}
+
 static enum mg_class migrate(struct mg_pg_once *once, struct migrations *list,
                              void (*report)(void *arg, const char *line), void *arg, struct mg_err *err)
 {
-    enum mg_class class = mg_pg_once_run(once, TAKE_LOCK, NULL, 0, NULL, err);
+    enum mg_class class = demand_fit(once, err);
+    if (class != MG_OK) {
+        return class;
+    }
+    class = mg_pg_once_run(once, TAKE_LOCK, NULL, 0, NULL, err);
     if (class == MG_OK) {
         class = mg_pg_once_run(once, PREPARE_RECORD, NULL, 0, NULL, err);
     }
@@ -222,6 +237,20 @@ static int version_of(const char *name)
     return (int)strtol(name, NULL, 10);
 }
 
+/* CR LF becomes LF: a clone of the sources may have either, and both have one hash. Returns the new length.
+ */
+static size_t drop_line_ends_of_dos(char *text, size_t len)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < len; i++) {
+        if (text[i] != '\r' || i + 1 == len || text[i + 1] != '\n') {
+            text[kept++] = text[i];
+        }
+    }
+    text[kept] = '\0';
+    return kept;
+}
+
 static enum mg_class read_file(const char *path, struct migration *migration, struct mg_err *err)
 {
     migration->text = malloc(FILE_BYTES_MAX + 1);
@@ -235,7 +264,7 @@ static enum mg_class read_file(const char *path, struct migration *migration, st
     if (len > FILE_BYTES_MAX) {
         return mg_err_set(err, MG_BAD_INPUT, "cannot read %s: it is larger than 1 MiB", path);
     }
-    migration->text[len] = '\0';
+    len = (ssize_t)drop_line_ends_of_dos(migration->text, (size_t)len);
     uint8_t digest[MG_SHA256_SIZE];
     mg_sha256((struct mg_slice){migration->text, (size_t)len}, digest);
     *mg_hex_write(digest, MG_SHA256_SIZE, migration->sha256) = '\0';

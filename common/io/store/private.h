@@ -36,6 +36,25 @@ struct mg_store {
     char lead_holder[128];
 };
 
+/* ---- what a database must be (here, because start and migration judge it alike) ---- */
+
+#define MG_SQL_HOME                                                                                          \
+    "(SELECT min(relnamespace::regnamespace::text) FROM pg_class"                                            \
+    " WHERE relname = 'makegood_migration' AND relkind = 'r')"
+/* The first demand that the database does not meet, with the remedy; NULL: it meets all. In another encoding,
+ * SQL_ASCII included, some texts of orders can be stored and then not be read. */
+#define MG_SQL_UNFIT                                                                                         \
+    "CASE WHEN current_setting('server_encoding') <> 'UTF8' THEN format('database %I has the encoding %s,"   \
+    " and orders need UTF8: create one with ENCODING ''UTF8'' TEMPLATE template0, and move the data with"    \
+    " pg_dump', current_database(), current_setting('server_encoding'))"                                     \
+    " WHEN to_regclass('makegood_migration') IS NULL AND " MG_SQL_HOME " IS NOT NULL THEN format('the"       \
+    " tables are in schema %s, and the search_path of this user (%s) does not show it, or the user has no"   \
+    " right to it: ALTER DATABASE %I SET search_path = %s, pg_temp', " MG_SQL_HOME ","                       \
+    " current_setting('search_path'), current_database(), " MG_SQL_HOME ")"                                  \
+    " WHEN current_schema() IS NULL THEN format('the search_path of this user (%s) shows no schema: ALTER"   \
+    " DATABASE %I SET search_path = public, pg_temp', current_setting('search_path'), current_database())"   \
+    " END"
+
 /* Zeroed memory of `size` bytes that begins with a job. Never NULL: see mg_pg_call_new in pg/call.h. */
 void *mg_store_job_create(struct mg_store *store, size_t size, void (*finish)(struct mg_store_job *job));
 /* Removes the job from its store's list. Call it before the caller's callback, which may destroy the

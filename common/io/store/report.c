@@ -27,6 +27,17 @@ _Static_assert(MG_STEPS_COUNTED_ORDERS == 5000, "the same");
     "(xpath('//v/text()', query_to_xml('SELECT " value " AS v FROM ' || " table                              \
     ", false, true, '')))[1]::text"
 
+/* The version of the collation that the server has now; NULL: none, or an older server than PostgreSQL 15. */
+#define COLLATION_ACTUAL                                                                                     \
+    "CASE WHEN current_setting('server_version_num')::int >= 150000 THEN"                                    \
+    " (xpath('//v/text()', query_to_xml('SELECT pg_database_collation_actual_version(oid) AS v FROM"         \
+    " pg_database WHERE datname = current_database()', false, true, '')))[1]::text END"
+/* Key columns, in indexes of the visible schema, that are sorted by more than their bytes. */
+#define COLLATED_KEYS                                                                                        \
+    "(SELECT count(*) FROM pg_index x JOIN pg_class c ON c.oid = x.indrelid, unnest(x.indcollation) k (oid)" \
+    " WHERE c.relnamespace = current_schema()::regnamespace"                                                 \
+    " AND k.oid NOT IN (0, '\"C\"'::regcollation, '\"POSIX\"'::regcollation))"
+
 #define ISO(time) "to_char(" time " AT TIME ZONE 'UTC', 'YYYY-MM-DD\"T\"HH24:MI:SS.MS\"Z\"')"
 
 /* A sweep overdue for this long does not come. */
@@ -381,7 +392,9 @@ static const struct {
         "report_settings",
         "SELECT current_setting('server_version') AS server_version, " ISO(MG_SQL_NOW) " AS now, " MG_SQL_MS(MG_SQL_NOW) " AS now_ms,"
         " current_setting('fsync') AS fsync, current_setting('synchronous_commit') AS synchronous_commit,"
-        " pg_is_in_recovery() AS in_recovery,"
+        " pg_is_in_recovery() AS in_recovery, current_setting('server_encoding') AS encoding,"
+        " (SELECT to_jsonb(d)->>'datcollversion' FROM pg_database d WHERE datname = current_database()) AS collation_version,"
+        " " COLLATION_ACTUAL " AS collation_actual, " COLLATED_KEYS " AS collated_keys,"
         " coalesce(" SCHEMA("max(version)",
             "coalesce(to_regclass('makegood_migration'), to_regclass('makegood_schema'))") ", '0')::bigint AS schema_version,"
         " coalesce(" SCHEMA("max(serves_from)", "to_regclass('makegood_migration')") ", '0')::bigint AS serves_from"}, 0},

@@ -2,9 +2,9 @@
  * The store's life: a session is begun, set up and checked before it is used. The checks run at every
  * connect, because after a failover it may be another server with another configuration.
  *
- * A server that answers but must not be used (unknown schema, no durability) is reported to on_refused and
- * checked again regularly. A server that does not answer is reported to on_state; the session retries with
- * backoff.
+ * A server that answers but must not be used (no durability, encoding, search_path, unknown schema) is
+ * reported to on_refused and checked again regularly. A server that does not answer is reported to on_state;
+ * the session retries with backoff.
  */
 #include "io/pg/dsn.h"
 #include "io/store/private.h"
@@ -44,9 +44,9 @@ static const struct mg_sql CHECK_SERVER = {
     "",
     "SELECT current_setting('fsync'), current_setting('synchronous_commit'),"
     " current_setting('full_page_writes'),"
-    " to_regclass('makegood_migration') IS NOT NULL"};
+    " to_regclass('makegood_migration') IS NOT NULL, " MG_SQL_UNFIT};
 /* clang-format on */
-enum { CHECK_FSYNC, CHECK_SYNCHRONOUS_COMMIT, CHECK_FULL_PAGE_WRITES, CHECK_HAS_SCHEMA };
+enum { CHECK_FSYNC, CHECK_SYNCHRONOUS_COMMIT, CHECK_FULL_PAGE_WRITES, CHECK_HAS_SCHEMA, CHECK_UNFIT };
 
 /* clang-format off */
 static const struct mg_sql CHECK_SCHEMA = {
@@ -288,6 +288,9 @@ static void on_server_checked(void *arg, const struct mg_pg_answer *answer)
         refuse(store, reason);
     } else if (store->options.skips_schema_check) {
         accept(store);
+    } else if (!mg_rows_is_null(rows, 0, CHECK_UNFIT)) {
+        mg_rows_copy(rows, 0, CHECK_UNFIT, reason, sizeof(reason));
+        refuse(store, reason);
     } else if (!mg_rows_bool(rows, 0, CHECK_HAS_SCHEMA)) {
         (void)mg_schema_serves(0, 0, reason, sizeof(reason));
         refuse(store, reason);

@@ -1,4 +1,5 @@
-/* Workflow definitions: stored as the loaded bytes; a stored version never changes its content. */
+/* Workflow definitions: stored as the loaded bytes; a stored version never changes its content. CR LF and LF
+ * are the same content: in JSON a line end stands between values only. */
 #include <stdio.h>
 
 #include "io/store/private.h"
@@ -18,7 +19,7 @@ static const struct mg_sql PUT_WORKFLOW = {
     "put_workflow",
     "INSERT INTO workflow (name, version, definition) VALUES ($1::text, $2::bigint, $3::text)"
     " ON CONFLICT (name, version) DO UPDATE SET loaded_at = workflow.loaded_at"
-    " RETURNING workflow.definition = $3::text"};
+    " RETURNING replace(workflow.definition, E'\\r\\n', E'\\n') = replace($3::text, E'\\r\\n', E'\\n')"};
 /* clang-format on */
 
 struct get_job {
