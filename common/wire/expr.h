@@ -27,8 +27,9 @@
  * A missing member is an error, never null or false; has() asks for it. == between two types other than null
  * is an error. The clock, chance and the environment are out of reach: the same input gives the same value.
  *
- * Evaluation reads the JSON where it lies, allocates nothing and ends after MG_EXPR_STEPS_MAX steps. Each
- * node evaluated is a step, each element met in a list is one, and so are each 40 bytes passed over.
+ * Evaluation reads the JSON where it lies, allocates nothing and ends after a number of steps that follows
+ * from the size of the values that it can see. Each node evaluated is a step, each element met in a list is
+ * one, and so are each 40 bytes passed over.
  *
  * This engine knows no workflow: the caller supplies the names (struct mg_expr_names) and their values
  * (struct mg_expr_scope). deploy/docs/expressions.md is the page for authors of definitions.
@@ -44,9 +45,13 @@
 #define MG_EXPR_DEPTH_MAX  32    /* nested brackets, calls, conditionals, as CEL asks for; bounds recursion */
 #define MG_EXPR_HEIGHT_MAX 96    /* of the tree: a row of terms nests to the left */
 #define MG_EXPR_LOOPS_MAX  2     /* macros within each other: more would be a program */
-#define MG_EXPR_STEPS_MAX  20000 /* below a millisecond of the loop, measured (tests/README.md) */
-#define MG_EXPR_STEP_BYTES 40    /* of JSON passed over; at 64, a text of quotes and brackets took 1.2 ms */
-#define MG_EXPR_ROOM_BYTES 4096  /* texts made by + and string() at one time */
+#define MG_EXPR_STEPS_MIN  20000 /* below a millisecond of the loop, measured (tests/README.md) */
+/* A loop over short elements takes about one step a byte of the list: whatever was admitted can be passed
+ * over several times. 256 KiB, the default limit of a submission, are a million steps, some 50 ms. */
+#define MG_EXPR_STEPS_OF_BYTE 4
+#define MG_EXPR_BYTES_MAX     (1024 * 1024) /* that count: 0.2 s of the loop at the most */
+#define MG_EXPR_STEP_BYTES    40   /* of JSON passed over; at 64, a text of quotes and brackets took 1.2 ms */
+#define MG_EXPR_ROOM_BYTES    4096 /* texts made by + and string() at one time */
 
 enum mg_expr_type {
     MG_EXPR_UNKNOWN, /* only known once evaluated */
@@ -167,6 +172,7 @@ struct mg_expr_found {
 struct mg_expr_scope {
     struct mg_expr_found (*find)(void *arg, int root, int member);
     void *arg;
+    size_t bytes; /* of all JSON that it can find */
 };
 
 /* Texts made by an evaluation lie here; a value is valid as long as this, the scope's JSON and the expression

@@ -373,13 +373,23 @@ bool mg_expr_run_node(struct mg_expr_run *run, int node, struct mg_expr_value *r
 
 /* ---- the whole ---- */
 
+static int steps_of(size_t bytes)
+{
+    int steps = (int)(bytes < MG_EXPR_BYTES_MAX ? bytes : MG_EXPR_BYTES_MAX) * MG_EXPR_STEPS_OF_BYTE;
+    return steps > MG_EXPR_STEPS_MIN ? steps : MG_EXPR_STEPS_MIN;
+}
+
 void mg_expr_run_begin(struct mg_expr_run *run, struct mg_expr_frame *frame, const struct mg_expr *expr,
                        const struct mg_expr_scope *scope, struct mg_expr_room *room)
 {
+    int steps_max = steps_of(scope->bytes);
     frame->expr = expr;
     room->used = 0;
-    *run = (struct mg_expr_run){
-        .frame = frame, .scope = scope, .room = room, .left = (int64_t)MG_EXPR_STEPS_MAX * MG_EXPR_STEP};
+    *run = (struct mg_expr_run){.frame = frame,
+                                .scope = scope,
+                                .room = room,
+                                .steps_max = steps_max,
+                                .left = (int64_t)steps_max * MG_EXPR_STEP};
 }
 
 enum mg_class mg_expr_evaluate(const struct mg_expr *expr, const struct mg_expr_scope *scope,
@@ -396,7 +406,7 @@ enum mg_class mg_expr_evaluate(const struct mg_expr *expr, const struct mg_expr_
         is_good = mg_expr_fault(&run, MG_EXPR_FAULT_LIST, expr->root);
     }
     if (ret_steps != NULL) {
-        *ret_steps = (int)(MG_EXPR_STEPS_MAX - (run.left > 0 ? run.left : 0) / MG_EXPR_STEP);
+        *ret_steps = (int)(run.steps_max - (run.left > 0 ? run.left : 0) / MG_EXPR_STEP);
     }
     if (!is_good) {
         return mg_expr_fault_text(&run, err);

@@ -38,7 +38,7 @@ static void write_reason(const struct mg_expr_run *run, struct mg_buf *text)
 
     switch (fault->kind) {
     case MG_EXPR_FAULT_STEPS:
-        mg_buf_printf(text, "takes more than %d steps", MG_EXPR_STEPS_MAX);
+        mg_buf_printf(text, "takes more than %d steps", run->steps_max);
         if (run->loop_expr != NULL) {
             struct mg_slice list = cut(span(run->loop_expr, run->loop_expr->nodes[run->loop_node].a), 60);
             mg_buf_printf(text, "; the loop over %.*s was at its element %d", (int)list.len, list.data,

@@ -255,7 +255,7 @@ bool mg_expr_run_text_test(struct mg_expr_run *run, int node, struct mg_expr_val
     } else if (of->op == MG_OP_ENDS_WITH) {
         result = mg_expr_text_ends(&text, &part, &passed);
     } else {
-        result = mg_expr_text_contains(&text, &part, &passed);
+        result = mg_expr_text_contains(&text, &part, (size_t)(run->left > 0 ? run->left : 0), &passed);
     }
     *ret = (struct mg_expr_value){.type = MG_EXPR_BOOLEAN, .boolean = result};
     return mg_expr_spend(run, passed);

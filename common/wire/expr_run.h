@@ -41,6 +41,7 @@ struct mg_expr_run {
     struct mg_expr_frame *frame;
     const struct mg_expr_scope *scope;
     struct mg_expr_room *room;
+    int steps_max;
     int64_t left; /* of the steps, in bytes passed over */
     int depth;
     bool is_over; /* out of steps or too deep: nothing absorbs that */

@@ -115,7 +115,7 @@ bool mg_expr_text_ends(const struct mg_expr_value *text, const struct mg_expr_va
     return begins(reader, reader_of(with), ret_passed);
 }
 
-bool mg_expr_text_contains(const struct mg_expr_value *text, const struct mg_expr_value *part,
+bool mg_expr_text_contains(const struct mg_expr_value *text, const struct mg_expr_value *part, size_t most,
                            size_t *ret_passed)
 {
     if (!text->is_escaped && !part->is_escaped) { /* memmem is linear */
@@ -128,7 +128,7 @@ bool mg_expr_text_contains(const struct mg_expr_value *text, const struct mg_exp
         if (begins(reader, reader_of(part), ret_passed)) {
             return true;
         }
-    } while (next_byte(&reader) >= 0 && *ret_passed <= (size_t)MG_EXPR_STEPS_MAX * MG_EXPR_STEP_BYTES);
+    } while (next_byte(&reader) >= 0 && *ret_passed <= most);
     return false; /* beyond the steps: the caller charges them and ends */
 }
 

@@ -76,7 +76,8 @@ bool mg_expr_text_starts(const struct mg_expr_value *text, const struct mg_expr_
                          size_t *ret_passed);
 bool mg_expr_text_ends(const struct mg_expr_value *text, const struct mg_expr_value *with,
                        size_t *ret_passed);
-bool mg_expr_text_contains(const struct mg_expr_value *text, const struct mg_expr_value *part,
+/* Ends without an answer once it has passed over more than `most` bytes. */
+bool mg_expr_text_contains(const struct mg_expr_value *text, const struct mg_expr_value *part, size_t most,
                            size_t *ret_passed);
 size_t mg_expr_text_size(const struct mg_expr_value *text, size_t *ret_passed); /* in characters */
 /* Writes the plain text; false if it needs more than `size` bytes. */

@@ -24,6 +24,12 @@ const struct mg_json_limits MG_JSON_LIMITS_DATA = {
     .max_members = 10000,
     .any_number = true,
 };
+const struct mg_json_limits MG_JSON_LIMITS_SUBMISSION = {
+    .max_bytes = 256 * 1024,
+    .max_depth = 32,
+    .max_members = 32 * 1024,
+    .any_number = true,
+};
 
 #define EXPLANATION_SIZE 128
 #define SORTED_ABOVE     16 /* names in one object; fewer are compared pairwise */

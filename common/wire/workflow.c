@@ -374,6 +374,7 @@ static void read_workflow(struct mg_json_faults *faults, struct owned_workflow *
     mg_workflow_check(workflow, sources, faults);
     if (faults->class == MG_OK) {
         mg_workflow_find_needs(workflow, owned->arena, faults);
+        mg_workflow_find_trials(workflow, owned->arena, faults);
     }
 }
 

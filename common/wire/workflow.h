@@ -45,6 +45,7 @@ struct mg_workflow_label {
 #define MG_REQUIREMENTS_MAX 16 /* of one step, or of the order: a person reads them */
 
 struct mg_payload_need;
+struct mg_trial;
 struct mg_workflow_exprs;
 struct mg_input_shape;
 struct mg_guard;
@@ -60,14 +61,15 @@ struct mg_workflow {
     struct mg_slice output;             /* template, JSON text; absent: the workflow gives nothing back */
     bool has_learning;                  /* an undo refers to its step's result: some plan's needs_result */
     struct mg_payload_need *needs;      /* values that a payload must have; NULL: none */
+    struct mg_trial *trials;            /* expressions that the payload decides; NULL: none */
     const struct mg_input_shape *input; /* of its payload; NULL: any */
     struct mg_workflow_exprs *exprs;    /* its values, and the expressions of its templates */
     struct mg_guard *guard;             /* `require` of the order; NULL: none */
     bool has_guards;                    /* of steps: `when`, `require` or `needs` */
 };
 
-/* A reference into the payload by the `do` of a step that waits for no other. Without the value an order
- * could only fail. */
+/* A reference into the payload by the `do` of a step that waits for no other, or by an undo. Without the
+ * value an order could only fail, or could not be undone. */
 struct mg_payload_need {
     struct mg_payload_need *next;
     char *pointer; /* in the payload, for example "/customer/id" */
@@ -133,9 +135,10 @@ uint64_t mg_workflow_skippable(const struct mg_workflow *workflow);
 typedef void mg_condition_seen_fn(void *arg, int number, bool is_true);
 void mg_workflow_guard_watch(const struct mg_render_input *input, int step, mg_condition_seen_fn *seen,
                              void *arg);
-/* Holds a submission against `require` of the order. MG_PERMANENT: it does not meet one; MG_BAD_INPUT: one
- * has no value for it. The text is the reason for its client. MG_TRANSIENT: no memory. */
-enum mg_class mg_workflow_require(const struct mg_render_input *input, struct mg_err *err) MG_MUSTCHECK;
+/* Holds a submission against `require` of the order, then tries the expressions over the payload alone.
+ * MG_PERMANENT: it does not meet a requirement; MG_BAD_INPUT: an expression has no value for it. The text is
+ * the reason for its client. MG_TRANSIENT: no memory. */
+enum mg_class mg_workflow_admit(const struct mg_render_input *input, struct mg_err *err) MG_MUSTCHECK;
 /* The first need that this payload does not meet, and the one behind `need`; NULL: it meets the rest. */
 const struct mg_payload_need *mg_workflow_lacks(const struct mg_workflow *workflow, struct mg_slice payload);
 const struct mg_payload_need *mg_workflow_lacks_behind(const struct mg_payload_need *need,

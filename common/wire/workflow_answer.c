@@ -218,12 +218,12 @@ enum mg_answer_meaning mg_workflow_answer(const struct mg_render_input *input, i
 {
     const struct mg_workflow_step *of = &input->workflow->steps[step];
     struct mg_root_values roots;
-    const struct mg_expr_scope scope = {mg_root_find, &roots};
     struct mg_expr_room room;
     struct mg_err done_err, refused_err;
 
     mg_root_values_make(input, &roots);
     roots.result = result;
+    const struct mg_expr_scope scope = mg_root_scope(&roots);
     enum holds done = evaluate(of->done_when, &scope, &room, &done_err);
     enum holds refused = evaluate(of->refused_when, &scope, &room, &refused_err);
     ret_why[0] = '\0';

@@ -33,8 +33,14 @@ struct mg_action_part {
 #define MG_ACTION_PARTS 4
 void mg_action_parts(const struct mg_action *action, struct mg_action_part ret_parts[MG_ACTION_PARTS]);
 
+/* True for requests that an order must be able to make to be accepted: the first ones, and every undo, for an
+ * undo that cannot be built leaves its effect standing. A later `do` may be repaired by an operator. */
+bool mg_workflow_is_tried(const struct mg_workflow *workflow, int step, enum mg_kind kind);
 /* Lists the values that payloads of a checked workflow must have, in memory of `arena`. */
 void mg_workflow_find_needs(struct mg_workflow *workflow, struct mg_arena *arena,
                             struct mg_json_faults *faults);
+/* Lists the expressions to try before an order is accepted (workflow_admit.c). */
+void mg_workflow_find_trials(struct mg_workflow *workflow, struct mg_arena *arena,
+                             struct mg_json_faults *faults);
 
 #endif

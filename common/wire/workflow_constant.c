@@ -70,7 +70,7 @@ static void refuse(const struct constants *constants, int node, bool is_true, bo
 
 static void refuse_constant(const struct constants *constants, int node, bool is_decisive)
 {
-    const struct mg_expr_scope scope = {find_nothing, NULL};
+    const struct mg_expr_scope scope = {.find = find_nothing};
     struct mg_expr part = *constants->expr;
     struct mg_expr_room room;
     struct mg_err err;

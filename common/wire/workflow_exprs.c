@@ -310,7 +310,7 @@ static const char *order_member(struct mg_root_values *values, int member)
     }
 }
 
-struct mg_expr_found mg_root_find(void *arg, int root, int member)
+static struct mg_expr_found root_find(void *arg, int root, int member)
 {
     struct mg_root_values *values = arg;
     const struct mg_render_input *input = values->input;
@@ -339,6 +339,16 @@ struct mg_expr_found mg_root_find(void *arg, int root, int member)
         break;
     }
     return found;
+}
+
+struct mg_expr_scope mg_root_scope(struct mg_root_values *values)
+{
+    const struct mg_render_input *input = values->input;
+    size_t bytes = input->payload.len + values->result.len;
+    for (int i = 0; input->results != NULL && i < input->workflow->plan.step_count; i++) {
+        bytes += input->results[i].len;
+    }
+    return (struct mg_expr_scope){.find = root_find, .arg = values, .bytes = bytes};
 }
 
 int mg_root_step(const struct mg_expr_reference *reference)

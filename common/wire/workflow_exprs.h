@@ -63,8 +63,8 @@ struct mg_root_values {
     char accepted_at[MG_TIME_TEXT_SIZE + 2]; /* written when it is first found */
 };
 void mg_root_values_make(const struct mg_render_input *input, struct mg_root_values *ret_values);
-/* The function of a scope over struct mg_root_values. */
-struct mg_expr_found mg_root_find(void *values, int root, int member);
+/* The scope of an expression over these values. */
+struct mg_expr_scope mg_root_scope(struct mg_root_values *values);
 /* The step to which a reference leads, by its result or its state; -1: to none. */
 int mg_root_step(const struct mg_expr_reference *reference);
 

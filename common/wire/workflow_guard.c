@@ -144,7 +144,7 @@ struct guard_scope {
 static enum mg_class condition_decide(struct guard_scope *from, int number, const struct mg_expr *expr,
                                       bool *ret_is_true, struct mg_buf *ret_why)
 {
-    const struct mg_expr_scope scope = {mg_root_find, &from->roots};
+    const struct mg_expr_scope scope = mg_root_scope(&from->roots);
     struct mg_expr_room room;
     struct mg_err err;
 

@@ -42,4 +42,7 @@ void mg_workflow_guard_each(const struct mg_guard *guard, const char *pointer,
 void mg_workflow_constants_check(const struct mg_expr *expr, const char *pointer, struct mg_slice quoted,
                                  const char *never, struct mg_json_faults *faults);
 
+/* Holds a submission against `require` of the order; errors as of mg_workflow_admit. */
+enum mg_class mg_workflow_require(const struct mg_render_input *input, struct mg_err *err) MG_MUSTCHECK;
+
 #endif

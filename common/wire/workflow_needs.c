@@ -15,6 +15,11 @@ void mg_action_parts(const struct mg_action *action, struct mg_action_part ret_p
     ret_parts[3] = (struct mg_action_part){"body", action->body};
 }
 
+bool mg_workflow_is_tried(const struct mg_workflow *workflow, int step, enum mg_kind kind)
+{
+    return kind == MG_KIND_UNDO || (kind == MG_KIND_DO && workflow->plan.steps[step].after == 0);
+}
+
 struct need_search {
     struct mg_workflow *workflow;
     struct mg_arena *arena;
@@ -103,16 +108,23 @@ void mg_workflow_find_needs(struct mg_workflow *workflow, struct mg_arena *arena
     struct mg_err err;
     enum mg_class class = MG_OK; /* the templates have passed the check: a fault is a lack of memory */
 
+    uint64_t skippable = mg_workflow_skippable(workflow);
     for (int i = 0; i < workflow->plan.step_count; i++) {
-        if (workflow->plan.steps[i].has_guard || workflow->plan.steps[i].after != 0) {
-            continue; /* its request may never be made */
+        if (workflow->plan.steps[i].has_guard || (skippable >> i & 1) != 0) {
+            continue; /* its requests may never be made */
         }
         search.step = i;
         search.values = 0;
-        mg_action_parts(&workflow->steps[i].actions[MG_KIND_DO], parts);
-        for (int k = 0; k < MG_ACTION_PARTS && class == MG_OK; k++) {
-            class = parts[k].text.data != NULL ? mg_template_scan(parts[k].text, add_reference, &search, &err)
-                                               : MG_OK;
+        for (int kind = 0; kind < MG_KIND_COUNT; kind++) {
+            if (!mg_workflow_is_tried(workflow, i, (enum mg_kind)kind)) {
+                continue;
+            }
+            mg_action_parts(&workflow->steps[i].actions[kind], parts);
+            for (int k = 0; k < MG_ACTION_PARTS && class == MG_OK; k++) {
+                class = parts[k].text.data != NULL
+                            ? mg_template_scan(parts[k].text, add_reference, &search, &err)
+                            : MG_OK;
+            }
         }
         add_values(&search);
     }

@@ -132,7 +132,7 @@ static bool lacks_tried(const struct value_source *source, const struct mg_expr 
 static struct mg_slice evaluate(struct value_source *source, const char *text)
 {
     const struct mg_expr *expr = mg_workflow_exprs_find(source->input->workflow->exprs, text);
-    const struct mg_expr_scope scope = {mg_root_find, &source->roots};
+    const struct mg_expr_scope scope = mg_root_scope(&source->roots);
     struct mg_expr_value value;
 
     if (source->is_trial && expr != NULL && lacks_tried(source, expr)) {

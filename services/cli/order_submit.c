@@ -48,7 +48,7 @@ static enum mg_exit_code order_add(struct submit *submit, struct mg_slice text, 
     struct mg_submission submission;
     struct mg_err err;
     char id_json[MG_ORDER_ID_MAX + 3];
-    if (mg_submission_parse(text, &MG_JSON_LIMITS_DATA, &submission, &err) != MG_OK) {
+    if (mg_submission_parse(text, &MG_JSON_LIMITS_SUBMISSION, &submission, &err) != MG_OK) {
         return mg_cli_fail(MG_EXIT_USAGE, "line %d: %s", line, err.text);
     }
     if (submit->count == submit->capacity) {
@@ -92,7 +92,7 @@ static enum mg_exit_code order_add(struct submit *submit, struct mg_slice text, 
 static enum mg_exit_code orders_read(struct submit *submit, const char *text, size_t len)
 {
     struct mg_err err;
-    if (mg_json_check((struct mg_slice){text, len}, &MG_JSON_LIMITS_DATA, &err) == MG_OK) {
+    if (mg_json_check((struct mg_slice){text, len}, &MG_JSON_LIMITS_SUBMISSION, &err) == MG_OK) {
         return order_add(submit, (struct mg_slice){text, len}, 1);
     }
     int line = 0;

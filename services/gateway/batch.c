@@ -177,7 +177,7 @@ static void member_cut(struct mg_slice line, struct mg_slice value, struct mg_bu
 /* Takes the key out of the line. NULL: `item` has the submission; else the reason for a refusal. */
 static const char *line_read(struct item *item, struct mg_slice line)
 {
-    struct mg_json_limits limits = MG_JSON_LIMITS_DATA;
+    struct mg_json_limits limits = MG_JSON_LIMITS_SUBMISSION;
     struct mg_slice value = {0};
     struct mg_err err;
     limits.max_bytes = line.len;

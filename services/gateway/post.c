@@ -65,7 +65,7 @@ _Static_assert(MG_UUID_SIZE <= MG_ORDER_ID_MAX + 1, "a derived id fits");
 /* False: the post has been refused. */
 static bool submission_read(struct mg_post *post)
 {
-    struct mg_json_limits limits = MG_JSON_LIMITS_DATA;
+    struct mg_json_limits limits = MG_JSON_LIMITS_SUBMISSION;
     struct mg_err err;
     limits.max_bytes = (size_t)post->gateway->options->body_max;
     enum mg_class class = mg_json_check(post->body, &limits, &err);
@@ -162,7 +162,7 @@ static enum mg_class workflow_check(const struct mg_workflow *workflow, const st
                           lack->pointer, workflow->steps[lack->step].name);
     }
     if (class == MG_OK) {
-        class = mg_workflow_require(&input, err);
+        class = mg_workflow_admit(&input, err);
     }
     if (class != MG_OK) {
         return class;

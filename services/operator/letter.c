@@ -40,7 +40,7 @@ static void order_id_write(const struct mg_dead_letter *letter, char ret_id[MG_L
     struct mg_err err;
     struct mg_buf text;
     ret_id[0] = '\0';
-    if (letter->body.len == 0 || mg_json_check(letter->body, &MG_JSON_LIMITS_DATA, &err) != MG_OK) {
+    if (letter->body.len == 0 || mg_json_check(letter->body, &MG_JSON_LIMITS_SUBMISSION, &err) != MG_OK) {
         return;
     }
     struct mg_slice value = mg_json_find(letter->body, "/order_id");

@@ -65,7 +65,7 @@ struct mg_desk *mg_desk_create(const struct mg_workflow *workflow, const struct 
                                                   .quiesce_ms = QUIESCE_MS,
                                                   .park_ms = PARK_MS,
                                                   .memory_bytes = BATCH_MEMORY_MAX,
-                                                  .limits = MG_JSON_LIMITS_DATA};
+                                                  .limits = MG_JSON_LIMITS_SUBMISSION};
     scheduler->options = &desk->options;
     scheduler->metrics = metrics;
     scheduler->message_limits = MG_REQUEST_LIMITS;

@@ -498,12 +498,12 @@ static bool is_misshapen(struct mg_batch *batch, struct mg_item *item)
     return !is_right;
 }
 
-/* Refuses an order that does not meet its workflow's own `require`. */
+/* Refuses an order that does not meet its workflow's own `require`, or for which a step computes nothing. */
 static bool is_unmet(struct mg_batch *batch, struct mg_item *item)
 {
     struct mg_err err;
     const struct mg_render_input input = order_input(batch, item);
-    enum mg_class class = mg_workflow_require(&input, &err);
+    enum mg_class class = mg_workflow_admit(&input, &err);
     if (class == MG_TRANSIENT) {
         item->fold->has_failed = true;
     } else if (class != MG_OK) {

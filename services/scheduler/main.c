@@ -24,7 +24,7 @@ static const struct mg_option option_table[] = {
      "maximum size of a submission's body; larger messages slow a broker down for all"},
     {"depth-max", MG_OPTION_INTEGER, &depth_max, "32", 1, 1000, false, "N",
      "maximum nesting of JSON; bounds recursion"},
-    {"members-max", MG_OPTION_INTEGER, &members_max, "10000", 1, 1000000, false, "N",
+    {"members-max", MG_OPTION_INTEGER, &members_max, "32768", 1, 1000000, false, "N",
      "maximum members and elements of one JSON text; bounds memory and time"},
     {"quiesce", MG_OPTION_DURATION, &options.quiesce_ms, "3s", 1, 60000, false, "DURATION",
      "time after an attempt's complete-by until it can no longer act; covers clock skew of 2s"},

@@ -34,7 +34,7 @@ BAD = {  # name: (body, a word that the reason must hold)
     "a bad priority": ('{"order_id": "bad", "workflow": "three", "priority": "top"}', "/priority"),
     "duplicate names": ('{"order_id": "bad", "workflow": "three", "payload": {"a": 1, "a": 2}}', "a"),
     "too deep": ('{"order_id": "bad", "workflow": "three", "payload": ' + nested(40) + "}", ""),
-    "too many members": ('{"order_id": "bad", "workflow": "three", "payload": ' + json.dumps([0] * 10001) + "}", ""),
+    "too many members": ('{"order_id": "bad", "workflow": "three", "payload": ' + json.dumps([0] * 32769) + "}", ""),
     "a number beyond int64": ('{"order_id": "bad", "workflow": "three", "payload": 99999999999999999999}', ""),
     "a number beyond double": ('{"order_id": "bad", "workflow": "three", "payload": 1e999}', ""),
     "oversized": ('{"order_id": "bad", "workflow": "three", "payload": "' + "x" * 300_000 + '"}', ""),

@@ -60,7 +60,7 @@ static struct mg_expr_found world_find(void *arg, int root, int member)
     }
 }
 
-static const struct mg_expr_scope SCOPE = {world_find, NULL};
+static const struct mg_expr_scope SCOPE = {.find = world_find};
 
 static inline enum mg_class world_compile(const char *text, const struct mg_expr **ret_expr)
 {

@@ -247,8 +247,37 @@ START_TEST(a_hostile_payload_ends_within_the_steps)
     is_evaluating = false;
     ck_assert_int_eq(class, MG_PERMANENT);
     ck_assert_msg(strstr(world.err.text, HOSTILE[_i].says) != NULL, "%s", world.err.text);
-    ck_assert_int_le(steps, MG_EXPR_STEPS_MAX);
+    ck_assert_int_le(steps, MG_EXPR_STEPS_MIN);
     ck_assert_int_eq(allocations, 0);
+}
+END_TEST
+
+/* Catches: a number of steps that does not follow the size of the values, or follows it without a bound. */
+START_TEST(the_steps_follow_the_size_of_the_values)
+{
+    static const struct {
+        size_t bytes;
+        int steps;
+    } SIZES[] = {{0, MG_EXPR_STEPS_MIN},
+                 {5000, MG_EXPR_STEPS_MIN},
+                 {5001, 20004},
+                 {256 * 1024, 1024 * 1024},
+                 {(size_t)64 * 1024 * 1024, 4 * 1024 * 1024}};
+    const struct mg_expr *expr;
+    struct mg_expr_value value;
+    char says[64];
+    open_payload("1", 12000);
+    ck_assert_int_eq(world_compile("payload.items.all(x, payload.items.all(y, y > 0))", &expr), MG_OK);
+    for (size_t i = 0; i < sizeof(SIZES) / sizeof(SIZES[0]); i++) {
+        struct mg_expr_scope scope = SCOPE;
+        int steps = 0;
+        scope.bytes = SIZES[i].bytes;
+        ck_assert_int_eq(mg_expr_evaluate(expr, &scope, &world.room, &value, &steps, &world.err),
+                         MG_PERMANENT);
+        (void)snprintf(says, sizeof(says), "takes more than %d steps", SIZES[i].steps);
+        ck_assert_msg(strstr(world.err.text, says) != NULL, "%s", world.err.text);
+        ck_assert_int_eq(steps, SIZES[i].steps);
+    }
 }
 END_TEST
 
@@ -485,6 +514,7 @@ int main(void)
     tcase_add_loop_test(tests, each_bound_is_where_it_is_said_to_be, 0, COUNT(LIMITS));
     tcase_add_test(tests, nesting_is_bounded);
     tcase_add_loop_test(tests, a_hostile_payload_ends_within_the_steps, 0, COUNT(HOSTILE));
+    tcase_add_test(tests, the_steps_follow_the_size_of_the_values);
     tcase_add_test(tests, the_end_of_the_steps_is_absorbed_by_nothing);
     tcase_add_test(tests, values_share_the_steps_of_the_whole);
     tcase_add_test(tests, texts_that_are_made_are_bounded);

@@ -428,8 +428,8 @@ START_TEST(an_output_is_checked_when_it_is_loaded)
 }
 END_TEST
 
-/* Catches: a need of a later step or of an undo, or one that is listed twice. */
-START_TEST(the_needs_of_first_steps_are_found)
+/* Catches: an undo that can never be built, a need of a later step's do, or one that is listed twice. */
+START_TEST(the_needs_of_first_steps_and_of_undos_are_found)
 {
     static const struct {
         const char *payload, *lacks;
@@ -437,11 +437,12 @@ START_TEST(the_needs_of_first_steps_are_found)
     } CASES[] = {
         {"{}", "/a/id", 0},
         {"{\"a\":{\"id\":null}}", "/b", 0},
-        {"{\"a\":{\"id\":null},\"b\":0}", "/q", 2},
-        {"{\"a\":{\"id\":null},\"b\":0,\"q\":1,\"h\":2,\"c\":[1]}", "/c/1", 2},
-        {"{\"a\":{\"id\":null},\"b\":0,\"c\":[1,2]}", "/q", 2},
-        {"{\"a\":{\"id\":null},\"b\":0,\"c\":[1,2],\"q\":1}", "/h", 2},
-        {"{\"a\":{\"id\":null},\"b\":0,\"c\":[1,2],\"q\":1,\"h\":2}", NULL, 0},
+        {"{\"a\":{\"id\":null},\"b\":0}", "/e", 0},
+        {"{\"a\":{\"id\":null},\"b\":0,\"e\":1}", "/q", 2},
+        {"{\"a\":{\"id\":null},\"b\":0,\"e\":1,\"q\":1,\"h\":2,\"c\":[1]}", "/c/1", 2},
+        {"{\"a\":{\"id\":null},\"b\":0,\"e\":1,\"c\":[1,2]}", "/q", 2},
+        {"{\"a\":{\"id\":null},\"b\":0,\"e\":1,\"c\":[1,2],\"q\":1}", "/h", 2},
+        {"{\"a\":{\"id\":null},\"b\":0,\"e\":1,\"c\":[1,2],\"q\":1,\"h\":2}", NULL, 0},
     };
     struct mg_workflow *w = parse(
         "{\"workflow\":\"w\",\"version\":1,\"steps\":["
@@ -457,7 +458,7 @@ START_TEST(the_needs_of_first_steps_are_found)
     for (const struct mg_payload_need *need = w->needs; need != NULL; need = need->next) {
         count++;
     }
-    ck_assert_int_eq(count, 5);
+    ck_assert_int_eq(count, 6);
     for (size_t i = 0; i < sizeof(CASES) / sizeof(CASES[0]); i++) {
         const struct mg_payload_need *lack = mg_workflow_lacks(w, mg_slice_of(CASES[i].payload));
         ck_assert_msg((lack == NULL) == (CASES[i].lacks == NULL), "%s", CASES[i].payload);
@@ -471,7 +472,7 @@ START_TEST(the_needs_of_first_steps_are_found)
          lack != NULL; lack = mg_workflow_lacks_behind(lack, mg_slice_of("{\"b\":0,\"q\":1}"))) {
         count++;
     }
-    ck_assert_int_eq(count, 3); /* /a/id, /h, /c/1 */
+    ck_assert_int_eq(count, 4); /* /a/id, /e, /h, /c/1 */
     mg_workflow_destroy(w);
 }
 END_TEST
@@ -574,7 +575,7 @@ int main(void)
     tcase_add_test(tests, a_request_carries_the_bytes_as_they_came);
     tcase_add_test(tests, results_go_into_later_requests);
     tcase_add_loop_test(tests, an_output_is_checked_when_it_is_loaded, 0, COUNT(OUTPUTS));
-    tcase_add_test(tests, the_needs_of_first_steps_are_found);
+    tcase_add_test(tests, the_needs_of_first_steps_and_of_undos_are_found);
     tcase_add_test(tests, the_needs_of_expressions_are_those_without_which_they_have_no_value);
     tcase_add_test(tests, an_example_has_what_the_definition_refers_to);
     tcase_add_test(tests, a_need_has_its_whole_pointer);

@@ -1,6 +1,7 @@
 /* Expressions in a workflow: computed values, and ${= …} in its templates. */
 #include <check.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "suite.h"
@@ -206,6 +207,98 @@ START_TEST(an_undo_lacks_its_result_in_an_expression)
 }
 END_TEST
 
+/* ---- at the door ---- */
+
+#define CART_STEP(name, more, undo)                                                                          \
+    "{\"step\":\"" name "\",\"service\":\"s\"," more                                                         \
+    "\"do\":{\"method\":\"POST\",\"path\":\"/a\",\"body\":{\"net\":\"${= values.net}\"}},"                   \
+    "\"undo\":{\"method\":\"POST\",\"path\":\"/b\",\"body\":" undo "}}"
+#define NET "{\"net\":\"payload.items.sum(i, i.qty * i.price)\"}"
+
+/* A payload of so many lines, each of 59 bytes or a few more. */
+static char *cart_make(int lines)
+{
+    struct mg_buf text;
+    mg_buf_init(&text, (size_t)lines * 64 + 64);
+    mg_buf_append_text(&text, "{\"weight\":2,\"items\":[");
+    for (int i = 0; i < lines; i++) {
+        mg_buf_printf(&text, "%s{\"sku\":\"article-%06d\",\"qty\":%d,\"price\":19.90,\"w\":0.25}",
+                      i > 0 ? "," : "", i, i % 9 + 1);
+    }
+    mg_buf_append_text(&text, "]}");
+    ck_assert(!text.failed);
+    return text.data;
+}
+
+static enum mg_class admit(const char *definition, const char *payload, struct mg_err *err)
+{
+    struct mg_workflow *workflow;
+    *err = (struct mg_err){MG_OK, ""};
+    ck_assert_msg(parse(definition, &workflow, err) == MG_OK, "%s", err->text);
+    struct mg_render_input input = {.workflow = workflow, .order_id = "o-1", .payload = mg_slice_of(payload)};
+    enum mg_class class = mg_workflow_admit(&input, err);
+    mg_workflow_destroy(workflow);
+    return class;
+}
+
+/* Catches: a bound on steps that refuses sums over a cart which the limit of bytes admits. */
+START_TEST(sums_over_the_largest_cart_are_computed)
+{
+    struct mg_err err;
+    char *cart = cart_make(4000);
+    ck_assert_uint_le(strlen(cart), 256 * 1024);
+    ck_assert_uint_gt(strlen(cart), 210 * 1024);
+    ck_assert_msg(
+        admit(WORKFLOW(NET, CART_STEP("one", "",
+                                      "{\"a\":\"${= values.net + values.net + payload.items.sum(i, i.qty * "
+                                      "i.w)}\"}")),
+              cart, &err) == MG_OK,
+        "%s", err.text);
+    free(cart);
+}
+END_TEST
+
+/* What no step can compute is refused before the order is accepted, unless a guard leaves the step out. */
+static const struct {
+    const char *definition, *says; /* NULL: it is admitted */
+} DOORS[] = {
+    {WORKFLOW(NET, CART_STEP("one", "", "{\"a\":\"${= values.net}\"}")), NULL},
+    {WORKFLOW("{}", STEP("one", "\"${= divide(1, payload.weight - 2, 2)}\"")),
+     "expression: \"do\" of step \"one\": column 1: "},
+    {WORKFLOW(NET, STEP("one", "1") "," CART_STEP("two", "", "{\"a\":\"${= payload.missing}\"}")),
+     "expression: \"undo\" of step \"two\": column 9: there is no member \"missing\""},
+    {WORKFLOW("{}", STEP("one", "1") "," STEP("two", "\"${= payload.items[0].sku + payload.weight}\"")),
+     NULL} /* a later do may be repaired */,
+    {WORKFLOW(NET,
+              CART_STEP("one", "\"when\":\"has(payload.missing)\",", "{\"a\":\"${= payload.missing}\"}")),
+     NULL},
+    {WORKFLOW(NET, CART_STEP("one", "\"when\":\"payload.weight == 2\",", "{\"a\":\"${= payload.missing}\"}")),
+     "\"undo\" of step \"one\""},
+    {WORKFLOW(NET, CART_STEP("one", "\"when\":\"payload.weight > 2\",", "{\"a\":1}") "," CART_STEP(
+                       "two", "\"needs\":[\"one\"],", "{\"a\":\"${= payload.missing}\"}")),
+     NULL},
+    {WORKFLOW(NET, CART_STEP("one", "", "{\"a\":1}") "," CART_STEP("two", "\"when\":\"results.one.ok\",",
+                                                                   "{\"a\":\"${= payload.missing}\"}")),
+     NULL},
+    {WORKFLOW(NET, CART_STEP("one", "\"require\":[{\"that\":\"has(payload.missing)\",\"text\":\"x\"}],",
+                             "{\"a\":\"${= payload.missing}\"}")),
+     NULL},
+    {WORKFLOW("{\"bad\":\"payload.missing + results.one.n\"}",
+              STEP("one", "1") "," STEP("two", "\"${= values.bad}\"")),
+     NULL},
+};
+
+START_TEST(what_a_step_can_never_compute_is_refused_at_the_door)
+{
+    struct mg_err err;
+    char *cart = cart_make(3);
+    enum mg_class class = admit(DOORS[_i].definition, cart, &err);
+    ck_assert_msg(class == (DOORS[_i].says == NULL ? MG_OK : MG_BAD_INPUT), "%d: %s", (int)class, err.text);
+    ck_assert_msg(DOORS[_i].says == NULL || strstr(err.text, DOORS[_i].says) != NULL, "%s", err.text);
+    free(cart);
+}
+END_TEST
+
 #define COUNT(array) ((int)(sizeof(array) / sizeof((array)[0])))
 
 int main(void)
@@ -218,6 +311,8 @@ int main(void)
     tcase_add_test(tests, a_value_is_evaluated_where_it_is_used);
     tcase_add_test(tests, an_output_and_an_undo_may_have_expressions);
     tcase_add_loop_test(tests, an_undo_lacks_its_result_in_an_expression, 0, COUNT(OWN));
+    tcase_add_test(tests, sums_over_the_largest_cart_are_computed);
+    tcase_add_loop_test(tests, what_a_step_can_never_compute_is_refused_at_the_door, 0, COUNT(DOORS));
     suite_add_tcase(suite, tests);
     return run_suite(suite);
 }

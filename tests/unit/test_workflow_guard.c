@@ -112,12 +112,12 @@ START_TEST(an_order_is_held_against_its_requirements)
         parse(WORKFLOW("\"require\":[{\"that\":\"values.gross > 1\",\"text\":\"the total is too small\"}],",
                        STEP("one", "")));
     struct mg_render_input input = {.workflow = workflow, .order_id = "o-1", .payload = mg_slice_of(PAYLOAD)};
-    ck_assert_int_eq(mg_workflow_require(&input, &err), MG_OK);
+    ck_assert_int_eq(mg_workflow_admit(&input, &err), MG_OK);
     input.payload = mg_slice_of("{\"total\":0.10}");
-    ck_assert_int_eq(mg_workflow_require(&input, &err), MG_PERMANENT);
+    ck_assert_int_eq(mg_workflow_admit(&input, &err), MG_PERMANENT);
     ck_assert_str_eq(err.text, "requirement: the total is too small (values.gross > 1 was 0.11 > 1)");
     input.payload = mg_slice_of("{}");
-    ck_assert_int_eq(mg_workflow_require(&input, &err), MG_BAD_INPUT);
+    ck_assert_int_eq(mg_workflow_admit(&input, &err), MG_BAD_INPUT);
     ck_assert_ptr_nonnull(strstr(err.text, "there is no member \"total\""));
     mg_workflow_destroy(workflow);
     workflow = parse(
@@ -125,9 +125,9 @@ START_TEST(an_order_is_held_against_its_requirements)
                  STEP("one", "")));
     input.workflow = workflow;
     input.accepted_at_ms = INT64_C(1767225599999);
-    ck_assert_int_eq(mg_workflow_require(&input, &err), MG_OK);
+    ck_assert_int_eq(mg_workflow_admit(&input, &err), MG_OK);
     input.accepted_at_ms++;
-    ck_assert_int_eq(mg_workflow_require(&input, &err), MG_PERMANENT);
+    ck_assert_int_eq(mg_workflow_admit(&input, &err), MG_PERMANENT);
     ck_assert_str_eq(
         err.text,
         "requirement: the sale is over (order.accepted_at < '2026' was '2026-01-01T00:00:00.000Z' < '2026')");

@@ -64,7 +64,7 @@ static void on_delivery(void *arg, struct mg_delivery *delivery)
     text_copy(delivery->correlation_id, submitted.correlation_id);
     mg_submission_digest(delivery->body, submitted.digest);
     if (delivery->is_oversized ||
-        mg_submission_parse(delivery->body, &MG_JSON_LIMITS_DATA, &submission, &err) != MG_OK) {
+        mg_submission_parse(delivery->body, &MG_JSON_LIMITS_SUBMISSION, &submission, &err) != MG_OK) {
         snprintf(submitted.fault, sizeof(submitted.fault), "%s",
                  delivery->is_oversized ? "it is above 1 MiB" : err.text);
     } else {
