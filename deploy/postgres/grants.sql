@@ -34,6 +34,7 @@ BEGIN
         ('makegood_scheduler', 'operator_alert', 'SELECT (code, subject, closed_at),'
             ' INSERT (code, subject, order_id, text, workflow, step, service, error_code, signature),'
             ' UPDATE (closed_at)'),
+        ('makegood_scheduler', 'order_aside', 'SELECT, INSERT (order_id, by_whom, reason)'),
         ('makegood_scheduler', 'service_state', 'SELECT, INSERT, UPDATE, DELETE'),
         ('makegood_scheduler', 'service_control', 'SELECT (service, is_paused, paused_until)'),
         ('makegood_scheduler', 'workflow', 'SELECT'),
@@ -49,6 +50,7 @@ BEGIN
         ('makegood_supervisor', 'reply_queue', 'SELECT, UPDATE (tried_at, ask_at, is_open), DELETE'),
         ('makegood_supervisor', 'operator_alert', 'SELECT (code, subject, opened_at, closed_at),'
             ' INSERT (code, subject, order_id, text), UPDATE (closed_at)'),
+        ('makegood_supervisor', 'order_aside', 'SELECT (order_id)'),
         ('makegood_supervisor', 'supervisor_leader', 'SELECT, UPDATE (epoch, holder, seen_at, swept_at)'),
         ('makegood_supervisor', 'service_control', 'SELECT (service, is_paused, paused_until, concurrency, rate_per_s,'
             ' version)'),
@@ -64,6 +66,7 @@ BEGIN
         ('makegood_operator', 'service_control', 'INSERT (service, is_paused, paused_until, concurrency, rate_per_s, version,'
             ' reason, by_whom), UPDATE (is_paused, paused_until, concurrency, rate_per_s, version, reason, by_whom, set_at), DELETE'),
         ('makegood_operator', 'service_state', 'DELETE'), -- of a service that is gone
+        ('makegood_operator', 'order_aside', 'INSERT (order_id, by_whom, reason), DELETE'),
         ('makegood_operator', 'operator_action', 'INSERT (by_whom, verb, subject, reason, detail)'),
         ('makegood_operator', 'retention', 'UPDATE (hot, keep, by_whom, reason, set_at)'),
         -- starts and drives bulk actions; the alert of one that stopped is raised by a trigger

@@ -138,10 +138,12 @@ enum mg_exit_code mg_cli_flush(void);
 
 /* ---- order_*.c: run the verbs of order_verbs.c ---- */
 
+#define MG_CLI_NO_ORDER_ID "\"%s\" is no order's id: 1 to %d characters A-Z, a-z, 0-9, ., _, :, -"
+
 cli_verb_fn mg_verb_order_submit, mg_verb_order_list, mg_verb_order_find, mg_verb_order_show,
     mg_verb_order_watch, mg_verb_order_explain, mg_verb_order_export;
 cli_verb_fn mg_verb_order_resume, mg_verb_order_restart, mg_verb_order_settle, mg_verb_order_skip,
-    mg_verb_order_compensate, mg_verb_order_cancel;
+    mg_verb_order_compensate, mg_verb_order_cancel, mg_verb_order_set_aside, mg_verb_order_readmit;
 
 /* workflow_show.c, workflow_test.c, workflow_describe.c, workflow_diff.c: verbs of `workflow` */
 cli_verb_fn mg_verb_workflow_show, mg_verb_workflow_draw, mg_verb_workflow_test, mg_verb_workflow_describe,

@@ -177,9 +177,7 @@ static enum mg_exit_code command_run(struct mg_cli *cli, enum mg_cause_kind kind
     command->kind = kind;
     command->outcome = MG_OUTCOME_DONE;
     if (!mg_order_id_is_valid(cli->words.items[0], strlen(cli->words.items[0]))) {
-        return mg_cli_fail(MG_EXIT_USAGE,
-                           "\"%s\" is no order's id: 1 to %d characters A-Z, a-z, 0-9, ., _, :, -",
-                           cli->words.items[0], MG_ORDER_ID_MAX);
+        return mg_cli_fail(MG_EXIT_USAGE, MG_CLI_NO_ORDER_ID, cli->words.items[0], MG_ORDER_ID_MAX);
     }
     if (strlen(cli->options.reason) > MG_COMMAND_REASON_MAX) {
         return mg_cli_fail(MG_EXIT_USAGE, "--reason is longer than %d bytes", MG_COMMAND_REASON_MAX);

@@ -31,4 +31,8 @@ const struct mg_verb MG_ORDER_VERBS[] = {
      "compensates all steps of an order"},
     {"order", "cancel", "ORDER", 1, 1, CHANGES_ORDER, MG_PRINTS_ONE, mg_verb_order_cancel,
      "cancels an order and compensates its steps"},
+    {"order", "set-aside", "ORDER", 1, 1, MG_EXTRA_REASON, MG_PRINTS_ONE, mg_verb_order_set_aside,
+     "takes an order out of the way: its messages go to dead.letters"},
+    {"order", "readmit", "ORDER", 1, 1, MG_EXTRA_REASON, MG_PRINTS_ONE, mg_verb_order_readmit,
+     "ends `order set-aside`, also of an order that a scheduler set aside"},
     {0}};

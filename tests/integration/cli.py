@@ -43,7 +43,8 @@ DONE, ERROR, USAGE, NOT_FOUND, CONFLICT, TIMED_OUT, UNAVAILABLE = range(7)
 
 VERBS = [
     "order submit", "order list", "order find", "order show", "order watch", "order explain", "order export", "order resume", "order restart",
-    "order settle", "order skip", "order compensate", "order cancel", "workflow check", "workflow load", "workflow list",
+    "order settle", "order skip", "order compensate", "order cancel", "order set-aside",
+    "order readmit", "workflow check", "workflow load", "workflow list",
     "workflow show", "workflow draw", "workflow test", "workflow describe", "workflow diff", "workflow states", "alert list", "alert ack", "dead list", "dead show", "dead requeue", "dead drop", "broker apply",
     "broker check", "service list", "service pause", "service resume", "service limit", "service forget", "service test", "agent test", "client test", "bulk start", "bulk list", "bulk show",
     "bulk pause", "bulk resume", "bulk stop", "bulk run", "db migrate", "db status", "doctor", "top",
@@ -352,6 +353,10 @@ class WrongInput(Case):
             with self.subTest(words=words):
                 one_line(run("order", *words, *REASON, code=USAGE))
         one_line(run("order", "cancel", "o-1", "--reason", "x" * 512, code=USAGE))
+        for verb in ("set-aside", "readmit"):
+            self.assertIn("--reason", one_line(run("order", verb, "o-1", code=USAGE)))
+            one_line(run("order", verb, "not an id", *REASON, code=USAGE))
+            one_line(run("order", verb, "o-1", "--reason", "x" * 512, code=USAGE))
 
     def test_files_of_orders(self):
         good = '{"order_id": "cli-1", "workflow": "w", "payload": {}}'
@@ -412,6 +417,7 @@ class Away(Case):
 
     DATABASE = ["order list", "order find x", "order show x", "order watch x", "order explain x", "order export x", "alert list",
                 "alert ack 1 --reason r", "workflow list", "db status", "db migrate", "order cancel x --reason r",
+                "order set-aside x --reason r", "order readmit x --reason r",
                 "workflow show x", "workflow describe x", "workflow diff x 1 2", "service list", "service pause x --reason r", "service forget x --reason r", "workflow load {good}", "bulk list", "bulk show x",
                 "bulk start resume --all --reason r", "bulk start resume --all --dry-run", "bulk stop x --reason r",
                 "dead requeue 1 --reason r", "dead drop --all --reason r"]

@@ -26,7 +26,7 @@
 
 struct mg_store;
 
-#define MG_SCHEMA_VERSION 21 /* newest file in deploy/postgres/ that this program was written for */
+#define MG_SCHEMA_VERSION 22 /* newest file in deploy/postgres/ that this program was written for */
 
 /* A program runs on its own schema, and on a newer one that serves it. `ret_reason`: if false the remedy, if
  * true how they fit. `version` 0: no schema. */
@@ -276,6 +276,21 @@ typedef void mg_store_alerts_fn(void *arg, const bool *is_changed, int count, co
 void mg_store_write_alerts(struct mg_store *store, const struct mg_alert_write *alerts, int count,
                            mg_store_alerts_fn *done, void *arg);
 
+/* Orders that are set aside: no cause of them is taken until they are readmitted. `changed` false: the order
+ * was set aside already, or not at all. An operator's change is recorded in operator_action. */
+struct mg_aside {
+    const char *order_id, *by, *reason; /* `by`: an operator, or the instance of a scheduler */
+    bool is_operators;
+};
+typedef void mg_store_changed_fn(void *arg, bool changed, const struct mg_err *err);
+void mg_store_set_aside(struct mg_store *store, const struct mg_aside *aside, mg_store_changed_fn *done,
+                        void *arg);
+void mg_store_readmit(struct mg_store *store, const struct mg_aside *aside, mg_store_changed_fn *done,
+                      void *arg); /* an operator's */
+/* `by` NULL: the order is not set aside. */
+typedef void mg_store_aside_fn(void *arg, const char *by, const char *reason, const struct mg_err *err);
+void mg_store_read_aside(struct mg_store *store, const char *order_id, mg_store_aside_fn *done, void *arg);
+
 /* `found` false: no such workflow or version. Version 0: the newest. */
 typedef void mg_store_workflow_fn(void *arg, bool found, int64_t version, struct mg_slice definition,
                                   const struct mg_err *err);
@@ -523,7 +538,6 @@ const char *mg_store_report_sql(enum mg_report report);
 void mg_store_report(struct mg_store *store, enum mg_report report, const char *const *params,
                      int param_count, mg_store_rows_fn *done, void *arg);
 /* Acknowledges an open alert by id. `changed` false: no such open alert, or nothing to change. */
-typedef void mg_store_changed_fn(void *arg, bool changed, const struct mg_err *err);
 void mg_store_ack_alert(struct mg_store *store, int64_t alert_id, const char *by, mg_store_changed_fn *done,
                         void *arg);
 

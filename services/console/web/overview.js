@@ -10,6 +10,7 @@ const ABOUT_ORDERS = { // texts of alerts about orders, for one order and for se
   order_error: ["order has failed", "orders have failed"],
   outcome_unknown: ["order has a step with unknown outcome", "orders have a step with unknown outcome"],
   undo_failed: ["order could not be undone", "orders could not be undone"],
+  set_aside: ["order is set aside", "orders are set aside"],
   state_lost: ["order has lost confirmed state", "orders have lost confirmed state"],
 };
 
