@@ -160,6 +160,10 @@ void mg_expr_reference_pointer(const struct mg_expr_reference *reference, struct
 void mg_expr_references(const struct mg_expr *expr,
                         void (*seen)(void *arg, const struct mg_expr_reference *reference), void *arg);
 
+/* Calls `seen` for each condition that holds wherever the whole expression is true. */
+void mg_expr_facts(const struct mg_expr *expr, void (*seen)(void *arg, const struct mg_expr_fact *),
+                   void *arg);
+
 /* ---- evaluating ---- */
 
 /* The value of a root or of a root's member: checked JSON text, or another compiled expression, which is

@@ -196,6 +196,16 @@ void mg_expr_references(const struct mg_expr *expr,
     visit(&walk, expr->root);
 }
 
+void mg_expr_facts(const struct mg_expr *expr, void (*seen)(void *arg, const struct mg_expr_fact *),
+                   void *arg)
+{
+    struct walk walk = {.expr = expr};
+    assume(&walk, expr->root, true);
+    for (int i = 0; i < walk.fact_count; i++) {
+        seen(arg, &walk.facts[i]);
+    }
+}
+
 /* ---- pointers ---- */
 
 static void append_escaped(struct mg_buf *pointer, const char *name, size_t len)

@@ -25,19 +25,6 @@ struct trial_search {
     bool has_failed; /* no memory */
 };
 
-/* The step, and all that it needs. */
-static uint64_t needs_of(const struct mg_workflow *workflow, int step)
-{
-    uint64_t all = UINT64_C(1) << step, last;
-    do { /* bits are only added */
-        last = all;
-        for (int i = 0; i < workflow->plan.step_count; i++) {
-            all |= (all >> i & 1) != 0 ? workflow->plan.steps[i].needs : 0;
-        }
-    } while (all != last);
-    return all;
-}
-
 static void note_result(void *arg, const struct mg_expr_reference *reference)
 {
     struct trial_search *search = arg;
@@ -66,7 +53,7 @@ static void note_guard(void *arg, const struct mg_expr *expr, const char *pointe
 static bool is_decided(struct mg_workflow *workflow, int step)
 {
     struct trial_search search = {.workflow = workflow};
-    uint64_t needs = needs_of(workflow, step);
+    uint64_t needs = mg_workflow_needs_of(workflow, step);
     for (int i = 0; i < workflow->plan.step_count; i++) {
         if ((needs >> i & 1) != 0) {
             mg_workflow_guard_each(workflow->steps[i].guard, "", note_guard, &search);
@@ -123,7 +110,7 @@ void mg_workflow_find_trials(struct mg_workflow *workflow, struct mg_arena *aren
 
 static bool is_to_begin(const struct mg_render_input *input, int step)
 {
-    uint64_t needs = needs_of(input->workflow, step);
+    uint64_t needs = mg_workflow_needs_of(input->workflow, step);
     bool begins = true;
     for (int i = 0; i < input->workflow->plan.step_count && begins; i++) {
         struct mg_slice text;

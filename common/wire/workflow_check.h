@@ -33,6 +33,8 @@ struct mg_action_part {
 #define MG_ACTION_PARTS 4
 void mg_action_parts(const struct mg_action *action, struct mg_action_part ret_parts[MG_ACTION_PARTS]);
 
+/* Bits: the step, and all that it needs. */
+uint64_t mg_workflow_needs_of(const struct mg_workflow *workflow, int step);
 /* True for requests that an order must be able to make to be accepted: the first ones, and every undo, for an
  * undo that cannot be built leaves its effect standing. A later `do` may be repaired by an operator. */
 bool mg_workflow_is_tried(const struct mg_workflow *workflow, int step, enum mg_kind kind);

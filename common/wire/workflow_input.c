@@ -347,6 +347,11 @@ const void *mg_input_element(void *arg, const void *shape)
                : NULL;
 }
 
+bool mg_input_is_optional(const void *shape)
+{
+    return ((const struct mg_input_shape *)shape)->is_optional;
+}
+
 const char *const *mg_input_words(void *arg, const void *shape)
 {
     (void)arg;

@@ -30,6 +30,7 @@ const void *mg_input_member(void *arg, const void *shape, struct mg_slice name, 
                             const char **ret_nearest);
 const void *mg_input_element(void *arg, const void *shape);
 const char *const *mg_input_words(void *arg, const void *shape);
+bool mg_input_is_optional(const void *shape); /* of a member */
 /* A shape of which only the type is known; NULL for a type that `input` has no word for. */
 const struct mg_input_shape *mg_input_shape_of(enum mg_expr_type type);
 /* A text that is one of the NULL-ended words. NULL: no memory. */

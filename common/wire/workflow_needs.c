@@ -15,6 +15,18 @@ void mg_action_parts(const struct mg_action *action, struct mg_action_part ret_p
     ret_parts[3] = (struct mg_action_part){"body", action->body};
 }
 
+uint64_t mg_workflow_needs_of(const struct mg_workflow *workflow, int step)
+{
+    uint64_t all = UINT64_C(1) << step, last;
+    do { /* bits are only added */
+        last = all;
+        for (int i = 0; i < workflow->plan.step_count; i++) {
+            all |= (all >> i & 1) != 0 ? workflow->plan.steps[i].needs : 0;
+        }
+    } while (all != last);
+    return all;
+}
+
 bool mg_workflow_is_tried(const struct mg_workflow *workflow, int step, enum mg_kind kind)
 {
     return kind == MG_KIND_UNDO || (kind == MG_KIND_DO && workflow->plan.steps[step].after == 0);

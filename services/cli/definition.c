@@ -6,6 +6,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "wire/workflow_proof.h"
+
 /* Well above a definition of 64 steps with large templates. */
 #define DEFINITION_MAX_BYTES ((size_t)1024 * 1024)
 
@@ -17,8 +19,17 @@ enum mg_exit_code mg_definition_read(const char *path, struct mg_workflow **ret_
     char *text = NULL;
     size_t len = 0;
     enum mg_exit_code code = mg_cli_read_file(path, DEFINITION_MAX_BYTES, &text, &len);
-    if (code == MG_EXIT_DONE &&
-        mg_workflow_parse((struct mg_slice){text, len}, &mistakes, ret_workflow, &err) != MG_OK) {
+    enum mg_class class = code == MG_EXIT_DONE
+                              ? mg_workflow_parse((struct mg_slice){text, len}, &mistakes, ret_workflow, &err)
+                              : MG_OK;
+    if (code == MG_EXIT_DONE && class == MG_OK) {
+        class = mg_workflow_prove(*ret_workflow, &mistakes, &err);
+        if (class != MG_OK) {
+            mg_workflow_destroy(*ret_workflow);
+            *ret_workflow = NULL;
+        }
+    }
+    if (class != MG_OK) {
         code = printer.count > 0 ? MG_EXIT_USAGE : mg_cli_fail(MG_EXIT_USAGE, "%s: %s", path, err.text);
     }
     free(text);

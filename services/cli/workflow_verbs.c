@@ -4,7 +4,15 @@
 #include "core/describe.h"
 #include "definition.h"
 #include "verbs.h"
+#include "wire/workflow_proof.h"
 #include "workflow_services.h"
+
+static void hint_write(void *arg, const char *pointer, const char *text)
+{
+    char line[MG_DOUBT_SIZE];
+    (void)snprintf(line, sizeof(line), "%s: %s", pointer, text);
+    mg_json_element_text(arg, mg_slice_of(line));
+}
 
 static enum mg_exit_code definition_print(struct mg_cli *cli, const char *path,
                                           const struct mg_workflow *workflow,
@@ -30,9 +38,21 @@ static enum mg_exit_code definition_print(struct mg_cli *cli, const char *path,
         mg_workflow_services_doubt(services, workflow->steps[step].service, doubt);
         mg_json_element_text(json, mg_slice_of(doubt));
     }
+    mg_workflow_hints(workflow, hint_write, json);
     mg_json_array_end(json);
     mg_json_object_end(json);
     return mg_answer_print(&answer);
+}
+
+struct hinting {
+    struct mg_mistake_printer *printer;
+    const struct mg_workflow *workflow;
+};
+
+static void hint_print(void *arg, const char *pointer, const char *text)
+{
+    struct hinting *hinting = arg;
+    mg_mistake_print(hinting->printer, mg_json_place_at(hinting->workflow->text, pointer), pointer, text);
 }
 
 /* A warning, because orders wait for such a service until its queue is declared. */
@@ -40,6 +60,7 @@ static int doubts_print(const char *path, const struct mg_workflow *workflow,
                         struct mg_workflow_services *services)
 {
     struct mg_mistake_printer printer = {.path = path};
+    struct hinting hinting = {&printer, workflow};
     char doubt[MG_DOUBT_SIZE], pointer[48];
     for (int step = mg_workflow_services_next(services, workflow, -1); step >= 0;
          step = mg_workflow_services_next(services, workflow, step)) {
@@ -47,6 +68,7 @@ static int doubts_print(const char *path, const struct mg_workflow *workflow,
         (void)snprintf(pointer, sizeof(pointer), "/steps/%d/service", step);
         mg_mistake_print(&printer, mg_json_place_at(workflow->text, pointer), pointer, doubt);
     }
+    mg_workflow_hints(workflow, hint_print, &hinting);
     return printer.count;
 }
 

@@ -258,7 +258,8 @@ START_TEST(sums_over_the_largest_cart_are_computed)
 }
 END_TEST
 
-/* What no step can compute is refused before the order is accepted, unless a guard leaves the step out. */
+/* A value that no step can compute is refused before the order is accepted, unless a guard leaves the step
+ * out. */
 static const struct {
     const char *definition, *says; /* NULL: it is admitted */
 } DOORS[] = {
@@ -288,7 +289,7 @@ static const struct {
      NULL},
 };
 
-START_TEST(what_a_step_can_never_compute_is_refused_at_the_door)
+START_TEST(a_value_that_can_never_be_computed_is_refused_at_the_door)
 {
     struct mg_err err;
     char *cart = cart_make(3);
@@ -312,7 +313,7 @@ int main(void)
     tcase_add_test(tests, an_output_and_an_undo_may_have_expressions);
     tcase_add_loop_test(tests, an_undo_lacks_its_result_in_an_expression, 0, COUNT(OWN));
     tcase_add_test(tests, sums_over_the_largest_cart_are_computed);
-    tcase_add_loop_test(tests, what_a_step_can_never_compute_is_refused_at_the_door, 0, COUNT(DOORS));
+    tcase_add_loop_test(tests, a_value_that_can_never_be_computed_is_refused_at_the_door, 0, COUNT(DOORS));
     suite_add_tcase(suite, tests);
     return run_suite(suite);
 }
