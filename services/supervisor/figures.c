@@ -114,6 +114,9 @@ static void own_make(struct mg_supervisor *supervisor)
     supervisor->held_back = gauge(supervisor, "makegood_overdue_held_back", NULL,
                                   "overdue attempts that the brake on mass expiry held back, the most of the "
                                   "last 15 s or more");
+    supervisor->passed_by = gauge(supervisor, "makegood_orders_passed_by", NULL,
+                                  "orders that the leader's statements leave out, because the database "
+                                  "refuses or locks their rows: alert order_passed_by");
     supervisor->count_seconds =
         mg_metrics_series(metrics, MG_HISTOGRAM, "makegood_count_seconds", NULL,
                           "how long the database took to count open orders and alerts");
@@ -314,5 +317,6 @@ void mg_supervisor_figures_stop(struct mg_supervisor *supervisor)
     mg_metric_set(supervisor->sweep_lag, 0);
     supervisor->lag_ms = supervisor->lag_at_boot_ms = 0;
     mg_metric_set(supervisor->held_back, 0);
+    mg_metric_set(supervisor->passed_by, 0);
     supervisor->held_back_most = supervisor->held_back_at_boot_ms = 0;
 }

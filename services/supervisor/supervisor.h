@@ -48,6 +48,7 @@ enum mg_watched {
     MG_WATCHED_RETENTION,
     MG_WATCHED_SLOW_SWEEP,
     MG_WATCHED_PARKED_CROWD,
+    MG_WATCHED_PASSED_BY,
     MG_WATCHED_COUNT
 };
 
@@ -114,6 +115,7 @@ struct mg_supervisor {
     int64_t lead_asked_at_boot_ms;
     int64_t grace_until_boot_ms;   /* 0: no grace is running */
     int64_t wake_at_boot_ms;       /* when all open orders are to be woken; 0: they need not be */
+    int64_t wake_pause_ms;         /* before orders that were passed by are woken; 0: there were none */
     int64_t mute_since_boot_ms;    /* the broker is away since then; 0: it is there */
     int64_t commands_seen_boot_ms; /* when the queue of commands was last looked at; 0: never */
     int64_t commands_ready, commands_consumers;
@@ -186,7 +188,7 @@ struct mg_supervisor {
     struct mg_metric *retired, *retire_seconds, *finished_oldest;
 
     struct mg_metric *leading, *epoch_led, *sweeps, *sweep_seconds, *sweep_longest, *sweep_lag,
-        *asked[MG_CAUSE_COUNT], *unasked, *violations, *violations_found, *held_back;
+        *asked[MG_CAUSE_COUNT], *unasked, *violations, *violations_found, *held_back, *passed_by;
 };
 
 /* The duties of a leader. `start` false: no memory. A leader that lost the lead stops all of them. */

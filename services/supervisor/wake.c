@@ -10,12 +10,28 @@
 /* This long after the step back every scheduler has seen the clock again, and its work in hand is written. A
  * leader that dies before wakes none. */
 #define WAKE_REST_MS 2000
+/* Orders that were passed by sleep on. So all are woken once more, with a pause that doubles: an order may
+ * stay locked or damaged for long, and each waking costs a look at every open order. */
+#define WAKE_PAUSE_MAX_MS (60 * 60 * 1000)
 /* Orders woken by one statement: some 50 ms of an index's work. */
 #define WAKE_BATCH 2000
 
 void mg_supervisor_wake_later(struct mg_supervisor *supervisor)
 {
     supervisor->wake_at_boot_ms = mg_clock_boot_ms() + WAKE_REST_MS;
+}
+
+static void wake_finish(struct mg_supervisor *supervisor)
+{
+    if (mg_store_passed_orders(supervisor->store, NULL, 0) == 0) {
+        supervisor->wake_at_boot_ms = supervisor->wake_pause_ms = 0;
+        mg_log(MG_LOG_INFO, "all open orders are checked, because the database's clock jumped back",
+               MG_LOG_NONE);
+        return;
+    }
+    int64_t pause_ms = supervisor->wake_pause_ms == 0 ? WAKE_REST_MS : supervisor->wake_pause_ms * 2;
+    supervisor->wake_pause_ms = pause_ms < WAKE_PAUSE_MAX_MS ? pause_ms : WAKE_PAUSE_MAX_MS;
+    supervisor->wake_at_boot_ms = mg_clock_boot_ms() + supervisor->wake_pause_ms;
 }
 
 static void wake_answered(void *arg, bool is_leader, bool is_full, const struct mg_err *err)
@@ -36,9 +52,7 @@ static void wake_answered(void *arg, bool is_leader, bool is_full, const struct 
         return;
     }
     if (!is_full) {
-        supervisor->wake_at_boot_ms = 0;
-        mg_log(MG_LOG_INFO, "all open orders are checked, because the database's clock jumped back",
-               MG_LOG_NONE);
+        wake_finish(supervisor);
     }
     mg_timer_start(supervisor->sweep_timer, 0, supervisor->options.sweep_period_ms);
 }

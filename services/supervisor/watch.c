@@ -26,11 +26,13 @@ static const enum mg_alert alert_of[MG_WATCHED_COUNT] = {
     [MG_WATCHED_RETENTION] = MG_ALERT_RETENTION_STANDS,
     [MG_WATCHED_SLOW_SWEEP] = MG_ALERT_SLOW_SWEEP,
     [MG_WATCHED_PARKED_CROWD] = MG_ALERT_SLOW_SWEEP,
+    [MG_WATCHED_PASSED_BY] = MG_ALERT_ORDER_PASSED_BY,
 };
 static const char *const subject_of[MG_WATCHED_COUNT] = {
     [MG_WATCHED_DEAD_LETTERS] = MG_QUEUE_DEAD, [MG_WATCHED_MASS_EXPIRY] = "attempts",
     [MG_WATCHED_STUCK_ORDERS] = "orders",      [MG_WATCHED_RETENTION] = "archive",
     [MG_WATCHED_SLOW_SWEEP] = "sweeps",        [MG_WATCHED_PARKED_CROWD] = "parked steps",
+    [MG_WATCHED_PASSED_BY] = "orders",
 };
 
 int64_t mg_supervisor_gone_ms(const struct mg_supervisor *supervisor)
@@ -153,6 +155,22 @@ static bool state_judge(const struct mg_supervisor *supervisor, struct mg_watche
     return is_there || is_gone;
 }
 
+/* Orders that a statement of this leader leaves out. Their number is small, and the first is named. */
+static void passed_by_look(struct mg_supervisor *supervisor)
+{
+    struct mg_passed_order first;
+    char text[256];
+    int count = mg_store_passed_orders(supervisor->store, &first, 1);
+    if (count > 0) {
+        (void)snprintf(text, sizeof(text),
+                       "order %s cannot be %s (%d such orders); the others go on. Mend its rows, or makegood "
+                       "order set-aside: %.100s",
+                       first.order_id, first.verb, count, first.why);
+    }
+    mg_metric_set(supervisor->passed_by, count);
+    mg_supervisor_watch_looked(supervisor, MG_WATCHED_PASSED_BY, count > 0 ? text : NULL);
+}
+
 static void alerts_write(void *arg)
 {
     struct mg_supervisor *supervisor = arg;
@@ -161,6 +179,7 @@ static void alerts_write(void *arg)
     if (!supervisor->is_leader || supervisor->is_writing_alerts) {
         return;
     }
+    passed_by_look(supervisor);
     for (int i = 0; i < MG_WATCHED_COUNT; i++) {
         struct mg_watched_state *state = &supervisor->watched[i];
         if (state_judge(supervisor, state, mg_clock_boot_ms())) {

@@ -11,7 +11,7 @@
 
 #include "base/loop.h"
 #include "io/store/owed.h"
-#include "io/store/private.h"
+#include "io/store/pass_by.h"
 
 #define DAY_MS INT64_C(86400000)
 
@@ -426,10 +426,10 @@ static int pages_read(void)
     const char *statements[] = {"BEGIN", MG_STORE_BY_KEY.text, NULL, "ROLLBACK; DEALLOCATE q"};
     int pages = 0;
     static char prepare[16384];
-    snprintf(prepare, sizeof(prepare), "PREPARE q AS %s", MG_STORE_ASK_OWED.text);
+    snprintf(prepare, sizeof(prepare), "PREPARE q AS %s", MG_STORE_ASK_OWED.all.text);
     rig_admin(&rig, prepare);
     snprintf(sql, sizeof(sql),
-             "EXPLAIN (ANALYZE, BUFFERS, COSTS OFF, TIMING OFF) EXECUTE q(7, 'me', 500, 2000)");
+             "EXPLAIN (ANALYZE, BUFFERS, COSTS OFF, TIMING OFF) EXECUTE q(7, 'me', 500, 2000, '{}')");
     for (size_t i = 0; i < sizeof(statements) / sizeof(statements[0]); i++) {
         if (statements[i] != NULL) {
             rig_admin(&rig, statements[i]);

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "io/store/private.h"
+#include "io/store/pass_by.h"
 
 static struct rig rig;
 static struct mg_sweep_options options;
@@ -161,8 +161,9 @@ static double work_of_a_sweep(int orders)
 {
     rig_admin(&rig, "TRUNCATE order_process, order_step");
     store_running("a", orders, 32, 60);
-    PGresult *plan = PQexec(rig.admin, "EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF)"
-                                       " EXECUTE q(7, 'me', 500, 2000, 0, 0, 200, 9000, 0, 0, 0, 0, 0)");
+    PGresult *plan =
+        PQexec(rig.admin, "EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF)"
+                          " EXECUTE q(7, 'me', 500, 2000, 0, 0, 200, 9000, 0, 0, 0, 0, 0, '{}')");
     ck_assert_msg(PQresultStatus(plan) == PGRES_TUPLES_OK, "%s", PQerrorMessage(rig.admin));
     double work = 0, loops = 1;
     for (int row = 0; row < PQntuples(plan); row++) {
@@ -177,7 +178,7 @@ START_TEST(a_sweep_costs_as_much_as_it_has_steps)
 {
     static char prepare[32768];
     rig_admin(&rig, "SET enable_seqscan = off; SET plan_cache_mode = force_generic_plan; SET jit = off");
-    snprintf(prepare, sizeof(prepare), "PREPARE q AS %s", MG_STORE_SWEEP.text);
+    snprintf(prepare, sizeof(prepare), "PREPARE q AS %s", MG_STORE_SWEEP.all.text);
     rig_admin(&rig, prepare);
     double once = work_of_a_sweep(100), twice = work_of_a_sweep(200);
     ck_assert_msg(twice < 2.5 * once, "%.0f rows for 100 orders, %.0f for 200", once, twice);

@@ -87,6 +87,12 @@ static void identify_backend(struct sim_input *input, struct sim_output *output)
     sim_output_int(output, 0, sim_session_pid(input->transaction->session));
 }
 
+void sim_no_keys(struct sim_input *input, struct sim_output *output)
+{
+    (void)input;
+    sim_output_begin(output, 1);
+}
+
 /* Statements without a name come after the others. Each is recognised by a piece of text that no other has
  * before it. */
 const struct sim_statement SIM_LEAD_STATEMENTS[] = {
@@ -94,7 +100,9 @@ const struct sim_statement SIM_LEAD_STATEMENTS[] = {
     SIM_SCALARS("take_epoch", take_epoch, true),
     SIM_SCALARS("stop_leading", stop_leading, true),
     SIM_SCALARS("sweep", sim_sweep, true),
+    SIM_SCALARS("sweep_keys", sim_no_keys, false),
     SIM_SCALARS("wake", sim_wake, true),
+    SIM_SCALARS("wake_keys", sim_no_keys, false),
     SIM_SCALARS("set_config('statement_timeout'", set_up_session, false),
     SIM_SCALARS("current_setting('fsync')", check_server, false),
     SIM_SCALARS("FROM makegood_migration", check_schema, false),

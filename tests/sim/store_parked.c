@@ -210,5 +210,6 @@ static void ask_parked(struct sim_input *input, struct sim_output *output)
 
 const struct sim_statement SIM_PARKED_STATEMENTS[] = {
     SIM_STATEMENT("ask_parked", ask_parked, ROOMS, true),
+    SIM_STATEMENT("ask_parked_keys", sim_no_keys, ROOMS, false),
     {.name = NULL},
 };

@@ -195,6 +195,9 @@ struct sim_statement {
     {                                                                                                        \
         name, run, NULL, 0, is_write                                                                         \
     }
+/* The orders that a refused statement would take (common/io/store/pass_by.h): none, so that it fails as a
+ * whole, and is sent again. */
+void sim_no_keys(struct sim_input *input, struct sim_output *output);
 extern const struct sim_statement SIM_WRITE_STATEMENTS[], SIM_READ_STATEMENTS[], SIM_MARK_STATEMENTS[],
     SIM_LEAD_STATEMENTS[], SIM_PARKED_STATEMENTS[], SIM_OWED_STATEMENTS[],
     SIM_COUNT_STATEMENTS[]; /* each ends with a name of NULL */

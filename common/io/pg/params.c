@@ -44,6 +44,22 @@ void mg_pg_params_finish(struct mg_pg_params *params)
     params->count = 0;
 }
 
+bool mg_pg_params_copy(const struct mg_pg_params *params, struct mg_pg_params *ret_params)
+{
+    *ret_params = *params;
+    for (int i = 0; i < params->count; i++) {
+        const struct mg_buf *bytes = &params->items[i].bytes;
+        mg_buf_init(&ret_params->items[i].bytes, MG_PG_PARAM_BYTES_MAX);
+        mg_buf_append(&ret_params->items[i].bytes, bytes->data, bytes->len);
+        if (ret_params->items[i].bytes.failed) {
+            ret_params->count = i + 1;
+            mg_pg_params_finish(ret_params);
+            return false;
+        }
+    }
+    return true;
+}
+
 static struct mg_pg_param *add(struct mg_pg_params *params, enum mg_pg_type type)
 {
     assert(params->count < MG_PG_PARAMS_MAX);

@@ -43,6 +43,8 @@ struct mg_pg_params {
 
 void mg_pg_params_init(struct mg_pg_params *params);
 void mg_pg_params_finish(struct mg_pg_params *params);
+/* False: no memory; `ret_params` needs no finish then. */
+bool mg_pg_params_copy(const struct mg_pg_params *params, struct mg_pg_params *ret_params);
 void mg_pg_add_text(struct mg_pg_params *params, struct mg_slice text); /* absent slice: NULL */
 void mg_pg_add_int(struct mg_pg_params *params, int64_t number);
 /* returns its index, for the pushes */

@@ -11,7 +11,7 @@
 #include <string.h>
 
 #include "io/store/owed.h"
-#include "io/store/private.h"
+#include "io/store/pass_by.h"
 
 /* Only the published columns: payload and results may be large, and must not delay a status. */
 /* clang-format off */
@@ -331,79 +331,98 @@ void mg_store_mark_owed(struct mg_store *store, const struct mg_owed *marks, int
 /* An order's statuses go out together. */
 #define EVENTS_MAX "64"
 
-/* $1 epoch, $2 holder, $3 limit, $4 ask again (ms) */
+/* $1 epoch, $2 holder, $3 limit, $4 ask again (ms), $5 orders (store/pass_by.h) */
 /* clang-format off */
-const struct mg_sql MG_STORE_ASK_OWED = {
-    "ask_owed",
-    "WITH RECURSIVE clock AS MATERIALIZED (SELECT " MG_SQL_NOW " AS now),"
-    " leader AS MATERIALIZED ("
-    "  SELECT name FROM supervisor_leader WHERE name = 'supervisor' AND epoch = $1::bigint AND holder = $2::text FOR SHARE),"
-    /* No retry yet: owed since the commit, or marked by an older program. */
-    " stray AS MATERIALIZED ("
-    "  SELECT e.order_id, e.version FROM (SELECT order_id, version, at, owed_asked_at FROM order_event"
-    "    WHERE owed AND owed_to IS NULL AND EXISTS (SELECT FROM leader)"
-    "    ORDER BY at, order_id, version LIMIT $3::bigint FOR NO KEY UPDATE SKIP LOCKED) e CROSS JOIN clock k"
-    "  WHERE (e.at <= k.now - " OWED_REST " OR e.at > k.now + " OWED_REST ") AND NOT " IS_ASKED("e", "k.now") "),"
-    /* Clients have shares only if not all due queues find a place. */
-    " crowd AS MATERIALIZED ("
-    "  SELECT ask_at FROM reply_queue WHERE ask_at <= (SELECT now FROM clock) AND EXISTS (SELECT FROM leader)"
-    "  ORDER BY ask_at, name LIMIT " RETRIES_MAX " + 1),"
-    /* Walks from client to client along the index, with the oldest queue of each. */
-    " client AS ("
-    "  (SELECT client, ask_at, 1 AS nth FROM reply_queue WHERE (SELECT count(*) FROM crowd) > least($3::bigint, " RETRIES_MAX ")"
-    "    ORDER BY client, ask_at LIMIT 1)"
-    "  UNION ALL"
-    "  SELECT n.client, n.ask_at, c.nth + 1 FROM client c CROSS JOIN LATERAL ("
-    "   SELECT client, ask_at FROM reply_queue WHERE client > c.client ORDER BY client, ask_at LIMIT 1) n"
-    "  WHERE c.nth < " CLIENTS_MAX "),"
-    " share AS MATERIALIZED ("
-    "  SELECT q.name, q.marks FROM ("
-    "   SELECT client, greatest(least($3::bigint, " RETRIES_MAX ") / " SHARED_PART " / count(*) OVER (), 1) AS most FROM client"
-    "   WHERE ask_at <= (SELECT now FROM clock)) c CROSS JOIN LATERAL ("
-    /* A range, so that only the index on client fits: for an equal client a plan may filter a walk of
-     * reply_queue_ask. */
-    "   SELECT name, marks FROM reply_queue WHERE (client, ask_at) >= (c.client, '-infinity')"
-    "    AND (client, ask_at) <= (c.client, (SELECT now FROM clock))"
-    "   ORDER BY client, ask_at, name LIMIT c.most FOR NO KEY UPDATE SKIP LOCKED) q),"
-    " due AS MATERIALIZED ("
-    "  SELECT name, marks FROM reply_queue WHERE ask_at <= (SELECT now FROM clock) AND EXISTS (SELECT FROM leader)"
-    "   AND name NOT IN (SELECT name FROM share)"
-    "  ORDER BY ask_at, name LIMIT greatest(least($3::bigint, " RETRIES_MAX ") - (SELECT count(*) FROM share), 1)"
-    "  FOR NO KEY UPDATE SKIP LOCKED),"
-    " ahead AS MATERIALIZED ("
-    "  SELECT name, marks FROM reply_queue WHERE tried_at > (SELECT now FROM clock) AND ask_at > (SELECT now FROM clock)"
-    "   AND EXISTS (SELECT FROM leader)"
-    "  ORDER BY tried_at DESC, name DESC LIMIT least($3::bigint, " RETRIES_MAX ") FOR NO KEY UPDATE SKIP LOCKED),"
-    /* Joined again, to read the queues in the statement's snapshot, like the events. */
-    " queue AS MATERIALIZED ("
-    "  SELECT q.name, q.is_open, count(*) FILTER (WHERE q.is_open) OVER () AS open_count,"
-    "   (SELECT true FROM order_event e WHERE e.owed AND e.owed_to = q.name ORDER BY e.at LIMIT 1) AS is_owed"
-    "  FROM (SELECT * FROM share UNION ALL SELECT * FROM due UNION ALL SELECT * FROM ahead) l"
-    "  JOIN reply_queue q ON q.name = l.name AND q.marks = l.marks),"
-    " oldest AS MATERIALIZED ("
-    "  SELECT e.order_id, e.version, e.owed_asked_at FROM queue q CROSS JOIN LATERAL ("
-    "   SELECT order_id, version, owed_asked_at FROM order_event WHERE owed AND owed_to = q.name"
-    "   ORDER BY at, order_id, version LIMIT CASE WHEN q.is_open THEN greatest($3::bigint / q.open_count, 1) ELSE 1 END"
-    "   FOR NO KEY UPDATE SKIP LOCKED) e),"
-    " asked AS MATERIALIZED ("
-    "  SELECT order_id, min(version) AS version FROM (SELECT order_id, version FROM stray"
-    "   UNION ALL SELECT o.order_id, o.version FROM oldest o CROSS JOIN clock k WHERE NOT " IS_ASKED("o", "k.now") ") o"
-    "  GROUP BY order_id),"
-    " event AS MATERIALIZED ("
-    "  SELECT e.order_id, e.version FROM asked a CROSS JOIN LATERAL ("
-    "   SELECT order_id, version FROM order_event WHERE order_id = a.order_id AND owed ORDER BY version"
-    "   LIMIT " EVENTS_MAX " FOR NO KEY UPDATE SKIP LOCKED) e),"
-    " remembered AS ("
-    "  UPDATE order_event e SET owed_asked_at = k.now FROM event n CROSS JOIN clock k"
-    "  WHERE e.order_id = n.order_id AND e.version = n.version),"
-    /* The outcome delays the next retry or releases the others; a lost answer leads to a new retry. */
-    " pushed AS ("
-    "  UPDATE reply_queue q SET tried_at = k.now, ask_at = k.now + $4::bigint * interval '1 millisecond', is_open = false"
-    "  FROM queue n CROSS JOIN clock k WHERE q.name = n.name AND n.is_owed),"
-    " forgotten AS (DELETE FROM reply_queue q USING queue n WHERE q.name = n.name AND n.is_owed IS NULL)"
-    " SELECT EXISTS (SELECT FROM leader), a.order_id, a.version, a.seq FROM clock k LEFT JOIN ("
-    "  SELECT a.order_id, a.version, p.seq FROM asked a JOIN order_process p USING (order_id)) a ON true"
-    " ORDER BY a.order_id"};
+/* While a queue takes nothing, one of its statuses is tried: another, if this one is passed by. */
+#define OLDEST_OF_QUEUES \
+    "SELECT e.order_id, e.version, e.owed_asked_at FROM queue q CROSS JOIN LATERAL (" \
+    "   SELECT order_id, version, owed_asked_at FROM order_event WHERE owed AND owed_to = q.name AND order_id <> ALL ($5::text[])" \
+    "    AND " MG_SQL_NOT_ASIDE \
+    "   ORDER BY at, order_id, version LIMIT CASE WHEN q.is_open THEN greatest($3::bigint / q.open_count, 1) ELSE 1 END" \
+    "   FOR NO KEY UPDATE SKIP LOCKED) e"
+#define ASK_OWED(taken, oldest) \
+    "WITH RECURSIVE clock AS MATERIALIZED (SELECT " MG_SQL_NOW " AS now)," \
+    " leader AS MATERIALIZED (" \
+    "  SELECT name FROM supervisor_leader WHERE name = 'supervisor' AND epoch = $1::bigint AND holder = $2::text FOR SHARE)," \
+    /* No retry yet: owed since the commit, or marked by an older program. */ \
+    " stray AS MATERIALIZED (" \
+    "  SELECT e.order_id, e.version FROM (SELECT order_id, version, at, owed_asked_at FROM order_event" \
+    "    WHERE owed AND owed_to IS NULL AND EXISTS (SELECT FROM leader) AND " taken \
+    "    ORDER BY at, order_id, version LIMIT $3::bigint FOR NO KEY UPDATE SKIP LOCKED) e CROSS JOIN clock k" \
+    "  WHERE (e.at <= k.now - " OWED_REST " OR e.at > k.now + " OWED_REST ") AND NOT " IS_ASKED("e", "k.now") ")," \
+    /* Clients have shares only if not all due queues find a place. */ \
+    " crowd AS MATERIALIZED (" \
+    "  SELECT ask_at FROM reply_queue WHERE ask_at <= (SELECT now FROM clock) AND EXISTS (SELECT FROM leader)" \
+    "  ORDER BY ask_at, name LIMIT " RETRIES_MAX " + 1)," \
+    /* Walks from client to client along the index, with the oldest queue of each. */ \
+    " client AS (" \
+    "  (SELECT client, ask_at, 1 AS nth FROM reply_queue WHERE (SELECT count(*) FROM crowd) > least($3::bigint, " RETRIES_MAX ")" \
+    "    ORDER BY client, ask_at LIMIT 1)" \
+    "  UNION ALL" \
+    "  SELECT n.client, n.ask_at, c.nth + 1 FROM client c CROSS JOIN LATERAL (" \
+    "   SELECT client, ask_at FROM reply_queue WHERE client > c.client ORDER BY client, ask_at LIMIT 1) n" \
+    "  WHERE c.nth < " CLIENTS_MAX ")," \
+    " share AS MATERIALIZED (" \
+    "  SELECT q.name, q.marks FROM (" \
+    "   SELECT client, greatest(least($3::bigint, " RETRIES_MAX ") / " SHARED_PART " / count(*) OVER (), 1) AS most FROM client" \
+    "   WHERE ask_at <= (SELECT now FROM clock)) c CROSS JOIN LATERAL (" \
+    /* A range, so that only the index on client fits: for an equal client a plan may filter a walk of \
+     * reply_queue_ask. */ \
+    "   SELECT name, marks FROM reply_queue WHERE (client, ask_at) >= (c.client, '-infinity')" \
+    "    AND (client, ask_at) <= (c.client, (SELECT now FROM clock))" \
+    "   ORDER BY client, ask_at, name LIMIT c.most FOR NO KEY UPDATE SKIP LOCKED) q)," \
+    " due AS MATERIALIZED (" \
+    "  SELECT name, marks FROM reply_queue WHERE ask_at <= (SELECT now FROM clock) AND EXISTS (SELECT FROM leader)" \
+    "   AND name NOT IN (SELECT name FROM share)" \
+    "  ORDER BY ask_at, name LIMIT greatest(least($3::bigint, " RETRIES_MAX ") - (SELECT count(*) FROM share), 1)" \
+    "  FOR NO KEY UPDATE SKIP LOCKED)," \
+    " ahead AS MATERIALIZED (" \
+    "  SELECT name, marks FROM reply_queue WHERE tried_at > (SELECT now FROM clock) AND ask_at > (SELECT now FROM clock)" \
+    "   AND EXISTS (SELECT FROM leader)" \
+    "  ORDER BY tried_at DESC, name DESC LIMIT least($3::bigint, " RETRIES_MAX ") FOR NO KEY UPDATE SKIP LOCKED)," \
+    /* Joined again, to read the queues in the statement's snapshot, like the events. */ \
+    " queue AS MATERIALIZED (" \
+    "  SELECT q.name, q.is_open, count(*) FILTER (WHERE q.is_open) OVER () AS open_count," \
+    "   (SELECT true FROM order_event e WHERE e.owed AND e.owed_to = q.name ORDER BY e.at LIMIT 1) AS is_owed" \
+    "  FROM (SELECT * FROM share UNION ALL SELECT * FROM due UNION ALL SELECT * FROM ahead) l" \
+    "  JOIN reply_queue q ON q.name = l.name AND q.marks = l.marks)," \
+    " oldest AS MATERIALIZED (" \
+    "  " oldest ")," \
+    " asked AS MATERIALIZED (" \
+    "  SELECT order_id, min(version) AS version FROM (SELECT order_id, version FROM stray" \
+    "   UNION ALL SELECT o.order_id, o.version FROM oldest o CROSS JOIN clock k WHERE NOT " IS_ASKED("o", "k.now") ") o" \
+    "  GROUP BY order_id)," \
+    " event AS MATERIALIZED (" \
+    "  SELECT e.order_id, e.version FROM asked a CROSS JOIN LATERAL (" \
+    "   SELECT order_id, version FROM order_event WHERE order_id = a.order_id AND owed ORDER BY version" \
+    "   LIMIT " EVENTS_MAX " FOR NO KEY UPDATE SKIP LOCKED) e)," \
+    " remembered AS (" \
+    "  UPDATE order_event e SET owed_asked_at = k.now FROM event n CROSS JOIN clock k" \
+    "  WHERE e.order_id = n.order_id AND e.version = n.version)," \
+    /* The outcome delays the next retry or releases the others; a lost answer leads to a new retry. */ \
+    " pushed AS (" \
+    "  UPDATE reply_queue q SET tried_at = k.now, ask_at = k.now + $4::bigint * interval '1 millisecond', is_open = false" \
+    "  FROM queue n CROSS JOIN clock k WHERE q.name = n.name AND n.is_owed)," \
+    " forgotten AS (DELETE FROM reply_queue q USING queue n WHERE q.name = n.name AND n.is_owed IS NULL)" \
+    " SELECT EXISTS (SELECT FROM leader), a.order_id, a.version, a.seq FROM clock k LEFT JOIN (" \
+    "  SELECT a.order_id, a.version, p.seq FROM asked a JOIN order_process p USING (order_id)) a ON true" \
+    " ORDER BY a.order_id"
+const struct mg_many_sql MG_STORE_ASK_OWED = {
+    .before = &MG_STORE_BY_KEY,
+    .all = {"ask_owed", ASK_OWED("order_id <> ALL ($5::text[]) AND " MG_SQL_NOT_ASIDE, OLDEST_OF_QUEUES)},
+    .keys = {"ask_owed_keys",
+        "WITH unused AS (SELECT $1::bigint, $2::text, $4::bigint)"
+        " (SELECT order_id FROM order_event WHERE owed AND owed_to IS NULL AND order_id <> ALL ($5::text[])"
+        "  ORDER BY at, order_id, version LIMIT $3::bigint)"
+        " UNION (SELECT e.order_id FROM (SELECT name, is_open FROM reply_queue"
+        "   WHERE ask_at <= " MG_SQL_NOW " OR tried_at > " MG_SQL_NOW " ORDER BY ask_at, name LIMIT 2 * " RETRIES_MAX ") q"
+        "  CROSS JOIN LATERAL (SELECT order_id FROM order_event WHERE owed AND owed_to = q.name AND order_id <> ALL ($5::text[])"
+        "   ORDER BY at, order_id, version LIMIT CASE WHEN q.is_open THEN $3::bigint ELSE 1 END) e"
+        "  LIMIT 2 * $3::bigint)"},
+    .among = {"ask_owed_among", ASK_OWED("order_id = ANY ($5::text[]) AND " MG_SQL_NOT_ASIDE,
+        "SELECT order_id, version, owed_asked_at FROM order_event WHERE owed AND owed_to IS NOT NULL AND order_id = ANY ($5::text[])"
+        " AND " MG_SQL_NOT_ASIDE " ORDER BY at, order_id, version LIMIT 2 * $3::bigint FOR NO KEY UPDATE SKIP LOCKED")},
+    .verb = "asked for its owed statuses"};
 /* clang-format on */
 
 struct ask_job {
@@ -454,15 +473,11 @@ void mg_store_ask_owed(struct mg_store *store, const struct mg_ask_owed *options
     struct ask_job *job = mg_store_job_create(store, sizeof(*job), finish_ask);
     job->done = done;
     job->arg = arg;
-    struct mg_pg_params none, params;
-    mg_pg_params_init(&none);
+    struct mg_pg_params params;
     mg_pg_params_init(&params);
     mg_pg_add_int(&params, (int64_t)options->epoch);
     mg_pg_add_text(&params, mg_slice_of(options->holder));
     mg_pg_add_int(&params, options->limit);
     mg_pg_add_int(&params, options->ask_again_ms);
-    struct mg_pg_statement statements[] = {{&MG_STORE_BY_KEY, &none}, {&MG_STORE_ASK_OWED, &params}};
-    mg_store_send(store, statements, 2, on_asked, job);
-    mg_pg_params_finish(&none);
-    mg_pg_params_finish(&params);
+    mg_store_send_many(store, &MG_STORE_ASK_OWED, &params, on_asked, job);
 }

@@ -31,6 +31,9 @@ struct mg_store {
     int64_t probed_boot_ms;       /* when the open probe was sent; 0: none is open */
     int64_t full_boot_ms;         /* when a call was last refused for lack of disk space; 0: never */
     int64_t refused_boot_ms;      /* when a service with too many agents was last logged; 0: never */
+    struct mg_passed *passed;     /* orders passed by (store/pass_by.h); NULL: there were none */
+    int passed_count;
+    int64_t search_after_boot_ms;
     /* Leadership of this session; it ends with the session. */
     uint64_t lead_epoch; /* 0: not the leader */
     char lead_holder[128];
@@ -111,6 +114,9 @@ struct mg_loaded *mg_store_loaded_of(const struct mg_rows *rows, int row, struct
 /* The wake_at of a woken order: before all others. Every writer of the order keeps it. */
 #define MG_SQL_WOKEN MG_SQL_TIME("1")
 
+/* Orders that schedulers or operators have set aside are asked about by nobody. */
+#define MG_SQL_NOT_ASIDE "order_id NOT IN (SELECT order_id FROM order_aside)"
+
 /* A step that waits for its service's gate. order_step.parked_high marks it, except for schedulers of schema
  * 10 and below; the sweep marks theirs. */
 #define MG_SQL_WAITS_FOR_GATE(step)                                                                          \
@@ -136,9 +142,11 @@ struct mg_loaded *mg_store_loaded_of(const struct mg_rows *rows, int row, struct
     "  WHERE is_paused AND (paused_until IS NULL OR paused_until > " MG_SQL_NOW ")) p USING (service))"
 
 /* The statement that finds owed statuses, and the one before it; a test checks the plan. */
-extern const struct mg_sql MG_STORE_BY_KEY, MG_STORE_ASK_OWED;
+struct mg_many_sql; /* store/pass_by.h */
+extern const struct mg_sql MG_STORE_BY_KEY;
+extern const struct mg_many_sql MG_STORE_ASK_OWED;
 /* The sweep's statement; a test counts the rows that its plan reads. */
-extern const struct mg_sql MG_STORE_SWEEP;
+extern const struct mg_many_sql MG_STORE_SWEEP;
 
 /* By the type of a column: its value as mg_rows_… reads it. */
 #define MG_READ_text(column)        column

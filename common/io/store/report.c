@@ -52,7 +52,8 @@ _Static_assert(MG_STEPS_COUNTED_ORDERS == 5000, "the same");
 /* An open order is moved by a running attempt, by a wait with an end, or by a person alerted of a doubt. The
  * sweep moves it if wake_at is set and sweeps run. */
 #define IS_STUCK                                                                                             \
-    "p.process_state IN ('pending', 'processing', 'compensating') AND (p.wake_at IS NULL"                    \
+    "p.process_state IN ('pending', 'processing', 'compensating') AND p." MG_SQL_NOT_ASIDE                   \
+    " AND (p.wake_at IS NULL"                                                                                \
     " OR (" IS_PASSED_BY ")"                                                                                 \
     " OR (p.process_state <> 'pending' AND NOT EXISTS (SELECT FROM order_step s WHERE s.order_id = "         \
     "p.order_id"                                                                                             \

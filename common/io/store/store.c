@@ -115,6 +115,7 @@ void mg_store_destroy(struct mg_store *store)
         mg_store_job_detach(job);
         mg_store_job_destroy(job);
     }
+    free(store->passed);
     free(store);
 }
 

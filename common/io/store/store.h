@@ -26,7 +26,7 @@
 
 struct mg_store;
 
-#define MG_SCHEMA_VERSION 22 /* newest file in deploy/postgres/ that this program was written for */
+#define MG_SCHEMA_VERSION 23 /* newest file in deploy/postgres/ that this program was written for */
 
 /* A program runs on its own schema, and on a newer one that serves it. `ret_reason`: if false the remedy, if
  * true how they fit. `version` 0: no schema. */
@@ -406,10 +406,20 @@ void mg_store_ask_parked(struct mg_store *store, const struct mg_parked_options 
 typedef void mg_store_wake_fn(void *arg, bool is_leader, bool is_full, const struct mg_err *err);
 /* After the database's clock went back: wakes at most `limit` open orders, those with the longest sleep first
  * (`is_full`: there may be more). A clock that was ahead may have set their waits. So the next sweeps read
- * each order and ask for all its waits; the scheduler has the limit of each wait. It waits for orders that
- * are being written. Fenced like a sweep. */
+ * each order and ask for all its waits; the scheduler has the limit of each wait. It waits shortly for
+ * orders that are being written; those locked for longer are passed by and sleep on. Fenced like a sweep. */
 void mg_store_wake(struct mg_store *store, uint64_t epoch, const char *holder, int limit,
                    mg_store_wake_fn *done, void *arg);
+
+/* Orders that the database refuses a statement of the supervisor for: their rows are damaged, refused by a
+ * trigger, or locked by another session. The statement goes on without them (store/pass_by.h). Texts are
+ * valid until the next turn of the loop. Returns how many there are, of which `max` are filled in. */
+struct mg_passed_order {
+    const char *order_id;
+    const char *verb; /* it cannot be "swept" */
+    const char *why;  /* the database's words and the SQLSTATE */
+};
+int mg_store_passed_orders(const struct mg_store *store, struct mg_passed_order *ret_orders, int max);
 
 /* ---- reading, for the operator's tool ---- */
 

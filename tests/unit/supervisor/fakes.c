@@ -385,6 +385,7 @@ void fake_answer_write(void)
         enum mg_watched watched = alert == MG_ALERT_DEAD_LETTER                   ? MG_WATCHED_DEAD_LETTERS
                                   : alert == MG_ALERT_MASS_EXPIRY                 ? MG_WATCHED_MASS_EXPIRY
                                   : alert == MG_ALERT_RETENTION_STANDS            ? MG_WATCHED_RETENTION
+                                  : alert == MG_ALERT_ORDER_PASSED_BY             ? MG_WATCHED_PASSED_BY
                                   : alert != MG_ALERT_SLOW_SWEEP                  ? MG_WATCHED_STUCK_ORDERS
                                   : strcmp(fake.alerts[i].subject, "sweeps") == 0 ? MG_WATCHED_SLOW_SWEEP
                                                                                   : MG_WATCHED_PARKED_CROWD;

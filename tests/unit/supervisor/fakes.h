@@ -26,6 +26,7 @@ struct fake_world {
     bool is_store_up;
     bool is_trying, is_sweep_open, is_wake_open, is_write_open, is_resigning; /* open questions */
     bool is_count_open, is_counting_away, is_retire_open, is_parked_open, is_owed_open;
+    int passed_orders;
     int tries, sweeps, wakes, owed_asks, writes, resigned, kept, counts, retires;
     int bite;                      /* of the last retire */
     struct mg_sweep_options asked; /* by the last sweep */

@@ -223,6 +223,26 @@ START_TEST(after_a_clock_that_went_back_all_open_orders_are_woken_once)
 }
 END_TEST
 
+/* Catches: an order that was locked while the others were woken and sleeps on, and a waking of all for it
+ * again and again. */
+START_TEST(what_was_passed_by_is_woken_later_and_more_and_more_seldom)
+{
+    fake.passed_orders = 1;
+    go_back();
+    for (int i = 1; i < 5; i++) {
+        fake_answer_wake(true, false);
+        fake_pass_quietly((2000 << i) / 2 - 500);
+        ck_assert_int_eq(fake.wakes, i);
+        fake_pass_quietly(1000);
+        ck_assert_int_eq(fake.wakes, i + 1);
+    }
+    fake.passed_orders = 0;
+    fake_answer_wake(true, false);
+    fake_pass_quietly(100000);
+    ck_assert_int_eq(fake.wakes, 5);
+}
+END_TEST
+
 /* Catches: a statement that cannot be run and, without a log line, is the only one run from then on. */
 START_TEST(when_waking_fails_it_is_said_and_what_is_due_is_asked_meanwhile)
 {
@@ -306,6 +326,7 @@ int main(void)
     tcase_add_test(tcase, a_gap_in_which_the_clock_was_set_has_one_window);
     tcase_add_test(tcase, a_clock_that_goes_back_makes_no_gap);
     tcase_add_test(tcase, after_a_clock_that_went_back_all_open_orders_are_woken_once);
+    tcase_add_test(tcase, what_was_passed_by_is_woken_later_and_more_and_more_seldom);
     tcase_add_test(tcase, when_waking_fails_it_is_said_and_what_is_due_is_asked_meanwhile);
     tcase_add_test(tcase, the_woken_are_woken_again_when_there_was_no_room_to_ask);
     tcase_add_test(tcase, the_woken_are_woken_again_when_an_ask_was_not_confirmed);

@@ -129,6 +129,25 @@ START_TEST(stuck_orders_are_counted_nudged_and_alerted)
 }
 END_TEST
 
+/* Would catch: a damaged order that nothing but a line of the log names, and an alert that its cure leaves
+ * open. */
+START_TEST(an_order_that_is_passed_by_is_named_until_it_passes)
+{
+    fake.passed_orders = 2;
+    fake_pass_quietly(2500);
+    ck_assert_int_eq(fake.alerts_sent_count, 1);
+    ck_assert_int_eq(fake.alerts_sent[0].alert, MG_ALERT_ORDER_PASSED_BY);
+    ck_assert_ptr_nonnull(strstr(fake.alerts_sent[0].text, "order o-3 cannot be swept (2 such orders)"));
+    ck_assert_ptr_nonnull(strstr(fake.alerts_sent[0].text, "missing chunk number 0 (XX001)"));
+    ck_assert_double_eq(mg_metric_value(supervisor->passed_by), 2);
+    fake.passed_orders = 0;
+    fake_pass_quietly(18000);
+    ck_assert_int_eq(fake.alerts_sent_count, 2);
+    ck_assert(fake.alerts_sent[1].is_closed);
+    ck_assert_double_eq(mg_metric_value(supervisor->passed_by), 0);
+}
+END_TEST
+
 START_TEST(a_plain_nudge_is_no_violation)
 {
     struct mg_due due = stuck("o-1");
@@ -301,6 +320,7 @@ int main(void)
     tcase_add_test(tcase, a_sweep_as_long_as_the_gap_is_not_slow);
     tcase_add_test(tcase, exactly_the_limit_is_no_mass_expiry);
     tcase_add_test(tcase, stuck_orders_are_counted_nudged_and_alerted);
+    tcase_add_test(tcase, an_order_that_is_passed_by_is_named_until_it_passes);
     tcase_add_test(tcase, a_plain_nudge_is_no_violation);
     tcase_add_test(tcase, an_alert_is_opened_once_and_closed_when_its_cause_is_gone);
     tcase_add_test(tcase, what_cannot_be_looked_at_is_left_open);
