@@ -1,6 +1,8 @@
 /* See harden.h. prctl(2), setrlimit(2), landlock(7). */
 #include "base/harden.h"
 
+#include <errno.h>
+#include <fcntl.h>
 #include <linux/landlock.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -62,10 +64,26 @@ static void note(char what[MG_HARDENING_SIZE], const char *part)
     (void)snprintf(what + len, MG_HARDENING_SIZE - len, "%s%s", len > 0 ? ", " : "", part);
 }
 
+/* A closed one would be the number of the next file, socket or queue of events. Reads and writes of the
+ * replacement fail, as those of a closed descriptor do. */
+static bool descriptors_open(void)
+{
+    bool is_opened = false;
+    for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++) {
+        if (fcntl(fd, F_GETFD) < 0 && errno == EBADF) {
+            is_opened = open("/dev/null", fd == STDIN_FILENO ? O_WRONLY : O_RDONLY) == fd || is_opened;
+        }
+    }
+    return is_opened;
+}
+
 void mg_harden_but_files(char ret_what[MG_HARDENING_SIZE])
 {
     const struct rlimit none = {0, 0};
     ret_what[0] = '\0';
+    if (descriptors_open()) {
+        note(ret_what, "closed standard descriptors replaced");
+    }
     if (setrlimit(RLIMIT_CORE, &none) == 0) {
         note(ret_what, "no core files");
     }

@@ -2,6 +2,8 @@
  * Rights that a process drops at its start because it never needs them. An attacker with access to the
  * process or to its leftovers then finds less.
  *
+ *   descriptors 0 to 2               one that is closed is opened on /dev/null, so that no file, socket or
+ *                                    queue of events gets its number. Writes to it still fail.
  *   no core file, and not dumpable   secrets and orders are in memory; a dump would put them on disk, and
  *                                    ptrace or /proc/PID/mem of the same user would show them. (So no page
  *                                    needs to be marked MADV_DONTDUMP.) Builds with sanitizers stay
@@ -14,7 +16,7 @@
 #ifndef MG_BASE_HARDEN_H
 #define MG_BASE_HARDEN_H
 
-#define MG_HARDENING_SIZE 128
+#define MG_HARDENING_SIZE 160
 
 /* Call it first in main, before any other thread exists: Landlock binds the calling thread and later ones. No
  * failure here should stop the process; `ret_what` lists the measures in force, for the log. */

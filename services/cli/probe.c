@@ -8,7 +8,7 @@
 #include "verbs.h"
 
 #define URL_SIZE         256
-#define ANSWER_MAX_BYTES 4096 /* /readyz answers one line; of a longer answer the beginning is enough */
+#define ANSWER_MAX_BYTES (16 * 1024) /* /readyz answers one line, with every part that is not ready */
 #define HEADER_MAX_BYTES (16 * 1024)
 
 struct probe {
@@ -54,8 +54,8 @@ static void on_answer(void *arg, const struct mg_http_answer *answer)
     }
     probe->text[len] = '\0';
     mg_text_make_plain(probe->text);
-    probe->status = answer->status;
-    if (answer->status == 200) {
+    probe->status = answer->sent == MG_SENT_YES ? answer->status : 0;
+    if (probe->status == 200) {
         probe->code = MG_EXIT_DONE;
     } else {
         probe->code = answer->is_timed_out ? MG_EXIT_TIMED_OUT : MG_EXIT_UNAVAILABLE;

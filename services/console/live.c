@@ -3,8 +3,8 @@
  * shared with those of pages (ask.c); each event is written once and sent to all streams. The viewer of an
  * order gets an event when the order's version has changed, and then reads the order.
  *
- * A stream ends after a while, and the browser opens the next one. So a viewer loses the stream soon after
- * the permission.
+ * A stream ends with its session, within a second. Every stream ends after a while, and the browser opens
+ * the next one: so a user whom a proxy names loses it soon after the permission.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -28,6 +28,7 @@ struct listener {
     char order_id[MG_ORDER_ID_MAX + 1]; /* "": none */
     int64_t version;                    /* last version sent; 0: none yet */
     int64_t began_ms;
+    uint64_t session; /* 0: none, it needs none or a proxy has named the user */
 };
 
 struct mg_live {
@@ -198,7 +199,9 @@ static void on_tick(void *arg)
     struct listener *listener;
     LIST_FOREACH(listener, &live->listeners, entry)
     {
-        if (now_ms - listener->began_ms > LISTEN_MAX_MS) {
+        bool is_permitted =
+            listener->session == 0 || mg_session_is_open(live->console->sessions, listener->session);
+        if (now_ms - listener->began_ms > LISTEN_MAX_MS || !is_permitted) {
             mg_http_stream_end(listener->stream);
         }
     }
@@ -244,7 +247,7 @@ void mg_live_destroy(struct mg_live *live)
     free(live);
 }
 
-void mg_live_listen(struct mg_live *live, struct mg_http_exchange *request)
+void mg_live_listen(struct mg_live *live, struct mg_http_exchange *request, const struct mg_visitor *visitor)
 {
     const char *order_id = mg_http_exchange_query(request, "order");
     struct mg_http_header headers[MG_ANSWER_HEADERS_MAX];
@@ -257,6 +260,7 @@ void mg_live_listen(struct mg_live *live, struct mg_http_exchange *request)
         mg_answer_error(request, 503, "%d pages are connected already, the maximum", LISTENERS_MAX);
         return;
     }
+    listener->session = visitor->session;
     (void)snprintf(listener->order_id, sizeof(listener->order_id), "%s", order_id != NULL ? order_id : "");
     listener->live = live;
     listener->began_ms = mg_clock_boot_ms();

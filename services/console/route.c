@@ -105,7 +105,7 @@ static void api_get(struct mg_console *console, struct mg_http_exchange *request
     } else if (visitor.role == MG_ROLE_NONE) {
         mg_answer_error(request, 401, "log in first");
     } else if (strcmp(rest, "live") == 0) {
-        mg_live_listen(console->live, request);
+        mg_live_listen(console->live, request, &visitor);
     } else if (strcmp(rest, "dead") == 0) {
         mg_dead_list(console->dead, request);
     } else if (strcmp(rest, "overview") == 0) {

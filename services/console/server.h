@@ -77,6 +77,7 @@ struct mg_visitor {
     char name[MG_USER_NAME_SIZE]; /* a token's name, without blanks; or "USER via PROXY" */
     char csrf[MG_CSRF_SIZE];      /* required in a change; "": changes are not possible */
     bool has_login;               /* logs in with a token, so it can log out */
+    uint64_t session;             /* 0: none */
     const char *refusal;          /* why the request is refused; NULL: it is not */
 };
 
@@ -88,6 +89,7 @@ void mg_sessions_destroy(struct mg_sessions *sessions);
 enum mg_class mg_sessions_reload(struct mg_sessions *sessions, struct mg_err *err) MG_MUSTCHECK;
 void mg_session_find(struct mg_sessions *sessions, const struct mg_http_exchange *request,
                      struct mg_visitor *ret_visitor);
+bool mg_session_is_open(const struct mg_sessions *sessions, uint64_t number);
 /* These answer the request. */
 void mg_session_login(struct mg_sessions *sessions, struct mg_http_exchange *request);
 void mg_session_logout(struct mg_sessions *sessions, struct mg_http_exchange *request);
@@ -170,7 +172,7 @@ void mg_picture_write(struct mg_json_writer *json, struct mg_slice definition);
 
 struct mg_live *mg_live_create(struct mg_console *console);
 void mg_live_destroy(struct mg_live *live); /* after the HTTP server */
-void mg_live_listen(struct mg_live *live, struct mg_http_exchange *request);
+void mg_live_listen(struct mg_live *live, struct mg_http_exchange *request, const struct mg_visitor *visitor);
 
 /* ---- dead.c: dead letters, from the broker ---- */
 

@@ -27,11 +27,14 @@ _Static_assert(SECRET_SIZE == MG_CSRF_SIZE, "the token of a change is drawn, or 
 #define REFUSALS_PER_S                                                                                       \
     5 /* logged with a reason; further ones get 429. A valid token is never refused, so an attacker with     \
          guesses locks no user out */
+#define PORT_DIGITS  5
 #define COOKIE_PLAIN "makegood"
 #define COOKIE_TLS   "__Host-makegood" /* browsers accept it only over TLS, and only for this host */
+#define COOKIE_SIZE  (sizeof(COOKIE_TLS) + 1 + PORT_DIGITS)
 
 struct session {
     bool is_open;
+    uint64_t number; /* among all of this process, from 1 */
     struct mg_token token;
     char secret[SECRET_SIZE], csrf[SECRET_SIZE];
     int64_t began_ms, used_ms; /* by the clock since boot */
@@ -44,6 +47,7 @@ struct mg_sessions {
     int token_count;
     bool has_people; /* has tokens of readers or operators */
     struct session sessions[SESSIONS_MAX];
+    uint64_t last_number;
     int64_t refusal_at_ms;
     int refusals_left;
 };
@@ -208,14 +212,24 @@ static bool is_tls(const struct mg_sessions *sessions)
     return sessions->options->cert_file[0] != '\0';
 }
 
-static const char *cookie_name(const struct mg_sessions *sessions)
+/* Cookies are shared by all ports of a host (RFC 6265, 8.5), and each console has its own: the name has the
+ * port that the browser has asked. */
+static void cookie_name(const struct mg_sessions *sessions, const struct mg_http_exchange *request,
+                        char ret_name[COOKIE_SIZE])
 {
-    return is_tls(sessions) ? COOKIE_TLS : COOKIE_PLAIN;
+    const char *host = mg_http_exchange_header(request, "Host");
+    const char *port = host != NULL ? strrchr(host, ':') : NULL;
+    size_t len = port != NULL ? strspn(port + 1, "0123456789") : 0;
+    bool is_port = len > 0 && len <= PORT_DIGITS && port[1 + len] == '\0';
+    (void)snprintf(ret_name, COOKIE_SIZE, "%s%s%.*s", is_tls(sessions) ? COOKIE_TLS : COOKIE_PLAIN,
+                   is_port ? "-" : "", is_port ? (int)len : 0, is_port ? port + 1 : "");
 }
 
 static struct session *session_of(struct mg_sessions *sessions, const struct mg_http_exchange *request)
 {
-    const char *secret = mg_http_exchange_cookie(request, cookie_name(sessions));
+    char name[COOKIE_SIZE];
+    cookie_name(sessions, request, name);
+    const char *secret = mg_http_exchange_cookie(request, name);
     int64_t now_ms = mg_clock_boot_ms();
     if (secret == NULL || strlen(secret) != SECRET_SIZE - 1) {
         return NULL;
@@ -235,6 +249,7 @@ static void session_visit(const struct session *session, struct mg_visitor *ret_
 {
     ret_visitor->role = role_of(&session->token);
     ret_visitor->has_login = true;
+    ret_visitor->session = session->number;
     memcpy(ret_visitor->csrf, session->csrf, sizeof(ret_visitor->csrf));
     (void)snprintf(ret_visitor->name, sizeof(ret_visitor->name), "%s", session->token.name);
 }
@@ -345,6 +360,18 @@ void mg_session_find(struct mg_sessions *sessions, const struct mg_http_exchange
     }
 }
 
+bool mg_session_is_open(const struct mg_sessions *sessions, uint64_t number)
+{
+    int64_t now_ms = mg_clock_boot_ms();
+    for (int i = 0; i < SESSIONS_MAX; i++) {
+        const struct session *session = &sessions->sessions[i];
+        if (session->number == number) {
+            return session->is_open && now_ms - session->began_ms < SESSION_MAX_MS;
+        }
+    }
+    return false;
+}
+
 /* ---- login ---- */
 
 static struct session *session_begin(struct mg_sessions *sessions, const struct mg_token *token)
@@ -362,7 +389,7 @@ static struct session *session_begin(struct mg_sessions *sessions, const struct 
         }
     }
     place = own_count >= OWN_MAX ? own : place;
-    *place = (struct session){.is_open = true, .token = *token};
+    *place = (struct session){.is_open = true, .number = ++sessions->last_number, .token = *token};
     place->began_ms = place->used_ms = mg_clock_boot_ms();
     secret_make(place->secret);
     secret_make(place->csrf);
@@ -373,9 +400,10 @@ static void cookie_answer(const struct mg_sessions *sessions, struct mg_http_exc
                           const char *secret, int64_t seconds, const struct mg_buf *json)
 {
     struct mg_http_header headers[MG_ANSWER_HEADERS_MAX];
-    char cookie[256];
-    (void)snprintf(cookie, sizeof(cookie), "%s=%s; Path=/; HttpOnly; SameSite=Strict; Max-Age=%lld%s",
-                   cookie_name(sessions), secret, (long long)seconds, is_tls(sessions) ? "; Secure" : "");
+    char cookie[256], name[COOKIE_SIZE];
+    cookie_name(sessions, request, name);
+    (void)snprintf(cookie, sizeof(cookie), "%s=%s; Path=/; HttpOnly; SameSite=Strict; Max-Age=%lld%s", name,
+                   secret, (long long)seconds, is_tls(sessions) ? "; Secure" : "");
     const struct mg_http_header more[] = {{"Set-Cookie", cookie}, {NULL, NULL}};
     mg_answer_headers(headers, more);
     const struct mg_http_response answer = {

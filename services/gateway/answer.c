@@ -16,32 +16,6 @@
 #define NO_MEMORY                                                                                            \
     "{\"type\": \"about:blank\", \"title\": \"Service Unavailable\", \"status\": 503, \"detail\": \"no memory\"}\n"
 
-static const struct {
-    unsigned int status;
-    const char *title;
-} TITLES[] = {{400, "Bad Request"},
-              {401, "Unauthorized"},
-              {403, "Forbidden"},
-              {404, "Not Found"},
-              {405, "Method Not Allowed"},
-              {406, "Not Acceptable"},
-              {409, "Conflict"},
-              {413, "Content Too Large"},
-              {415, "Unsupported Media Type"},
-              {422, "Unprocessable Content"},
-              {429, "Too Many Requests"},
-              {503, "Service Unavailable"}};
-
-static const char *title_of(unsigned int status)
-{
-    for (size_t i = 0; i < sizeof(TITLES) / sizeof(TITLES[0]); i++) {
-        if (TITLES[i].status == status) {
-            return TITLES[i].title;
-        }
-    }
-    return "Internal Server Error";
-}
-
 /* Whether the route's line names the status; any status may answer a request without a route. */
 static bool is_declared(const struct mg_route *route, unsigned int status)
 {
@@ -133,7 +107,7 @@ void mg_problem_write(struct mg_buf *out, unsigned int status, const char *text)
     struct mg_json_writer json = mg_json_spaced(out);
     mg_json_object_begin(&json);
     mg_json_member_word(&json, "type", "about:blank");
-    mg_json_member_word(&json, "title", title_of(status));
+    mg_json_member_word(&json, "title", mg_http_title(status));
     mg_json_member_int(&json, "status", (int64_t)status);
     mg_json_member_string(&json, "detail", text);
     mg_json_object_end(&json);

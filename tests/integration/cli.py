@@ -340,6 +340,33 @@ class WrongInput(Case):
         done = run("probe", "http://127.0.0.1:1/", "-o", "json", code=UNAVAILABLE)
         self.assertEqual(done.stdout, as_printed({"url": "http://127.0.0.1:1/", "status": 0, "text": json.loads(done.stdout)["text"]}))
 
+    def test_a_probe_takes_only_a_whole_answer(self):
+        """Would catch: a health check that is green for an answer that was cut off, hangs, or has half a head."""
+        answers_of = {b"HTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\nready\n": DONE,
+                      b"HTTP/1.1 200 OK\r\nContent-Length: 99\r\n\r\nready\n": UNAVAILABLE,
+                      b"HTTP/1.1 200 OK\r\nContent-Le": UNAVAILABLE,
+                      b"HTTP/1.1 200 OK\r\nContent-Length: 20000\r\n\r\n" + b"x" * 20000: UNAVAILABLE,
+                      b"HTTP/1.1 503 no\r\nContent-Length: 3\r\n\r\nno\n": UNAVAILABLE}
+        for answer, code in answers_of.items():
+            with socket.create_server(("127.0.0.1", 0)) as server:
+                def serve(listener=server, text=answer):
+                    connection, _ = listener.accept()
+                    with connection:
+                        connection.recv(65536)
+                        connection.sendall(text)
+                thread = threading.Thread(target=serve)
+                thread.start()
+                run("probe", f"http://127.0.0.1:{server.getsockname()[1]}/readyz", code=code)
+                thread.join()
+
+    def test_closed_standard_descriptors_end_nothing(self):
+        """Would catch: an abort of the event loop, whose descriptors have the numbers of the closed ones."""
+        for closed, code in ((0, DONE), (1, ERROR), (2, DONE)):
+            done = subprocess.run([TOOL, "workflow", "states", "--csv"], preexec_fn=lambda fd=closed: os.close(fd), timeout=60, check=False)
+            self.assertEqual(done.returncode, code, closed)
+            done = subprocess.run([TOOL, "probe", "http://127.0.0.1:1/"], preexec_fn=lambda fd=closed: os.close(fd), timeout=60, check=False)
+            self.assertEqual(done.returncode, UNAVAILABLE, closed)
+
     def test_changes_say_why_and_what(self):
         for verb in ("resume", "restart", "settle", "skip", "compensate", "cancel"):
             self.assertIn("--reason", one_line(run("order", verb, "o-1", code=USAGE)))

@@ -105,6 +105,25 @@ START_TEST(reading_and_what_is_open_go_on)
 }
 END_TEST
 
+/* Catches: a queue of events or a socket that gets the number of a closed standard descriptor, into which
+ * libraries then print; and a print into nothing that passes for done. */
+START_TEST(closed_standard_descriptors_are_held_and_fail)
+{
+    for (int fd = 0; fd <= 2; fd++) {
+        (void)close(fd);
+    }
+    mg_harden(what);
+    ck_assert_int_gt(open(kept, O_RDONLY | O_CLOEXEC), 2);
+    for (int fd = 1; fd <= 2; fd++) {
+        ck_assert_int_eq(write(fd, "x", 1), -1);
+        ck_assert_int_eq(errno, EBADF);
+    }
+    char byte;
+    ck_assert_int_eq(read(0, &byte, 1), -1);
+    ck_assert_ptr_nonnull(strstr(what, "closed standard descriptors replaced"));
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("harden");
@@ -114,6 +133,7 @@ int main(void)
     tcase_add_test(tests, no_file_is_written_made_removed_or_run);
     tcase_add_test(tests, what_runs_programs_can);
     tcase_add_test(tests, reading_and_what_is_open_go_on);
+    tcase_add_test(tests, closed_standard_descriptors_are_held_and_fail);
     suite_add_tcase(suite, tests);
     SRunner *runner = srunner_create(suite);
     srunner_set_fork_status(runner, CK_FORK);

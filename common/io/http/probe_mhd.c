@@ -51,9 +51,30 @@ static enum MHD_Result probe_plain(struct MHD_Connection *connection, unsigned i
     return probe_send(connection, status, "text/plain; charset=utf-8", mg_slice_of(text));
 }
 
-static const char *title_of(unsigned int status)
+const char *mg_http_title(unsigned int status)
 {
-    return status == MG_HTTP_TOO_LARGE ? "Content Too Large" : "Service Unavailable";
+    static const struct {
+        unsigned int status;
+        const char *title;
+    } TITLES[] = {{400, "Bad Request"},
+                  {401, "Unauthorized"},
+                  {403, "Forbidden"},
+                  {404, "Not Found"},
+                  {405, "Method Not Allowed"},
+                  {406, "Not Acceptable"},
+                  {409, "Conflict"},
+                  {413, "Content Too Large"},
+                  {415, "Unsupported Media Type"},
+                  {422, "Unprocessable Content"},
+                  {429, "Too Many Requests"},
+                  {501, "Not Implemented"},
+                  {503, "Service Unavailable"}};
+    for (size_t i = 0; i < sizeof(TITLES) / sizeof(TITLES[0]); i++) {
+        if (TITLES[i].status == status) {
+            return TITLES[i].title;
+        }
+    }
+    return "Internal Server Error";
 }
 
 enum MHD_Result mg_http_refuse(const struct mg_http_server *server, struct MHD_Connection *connection,
@@ -67,7 +88,7 @@ enum MHD_Result mg_http_refuse(const struct mg_http_server *server, struct MHD_C
     }
     (void)snprintf(problem, sizeof(problem),
                    "{\"type\": \"about:blank\", \"title\": \"%s\", \"status\": %u, \"detail\": \"%s\"}\n",
-                   title_of(status), status, text);
+                   mg_http_title(status), status, text);
     return probe_send(connection, status, "application/problem+json", mg_slice_of(problem));
 }
 

@@ -100,6 +100,8 @@ void mg_http_exchange_on_gone(struct mg_http_exchange *request, void (*gone)(voi
  * else detects that. It may still be answered. */
 bool mg_http_exchange_is_hung_up(const struct mg_http_exchange *request);
 
+const char *mg_http_title(unsigned int status); /* for a problem document (RFC 9457): "Not Found" */
+
 /* ---- a body in pieces ---- */
 
 /* What follows a piece: the next one, the next one after mg_http_exchange_resume, or the end of the

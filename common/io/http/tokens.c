@@ -86,6 +86,17 @@ static bool line_parse(const struct mg_tokens_format *format, struct mg_slice li
     return ret_token->rights != 0;
 }
 
+static const struct mg_token *token_of_digest(const struct mg_token *tokens, int count,
+                                              const uint8_t digest[MG_SHA256_SIZE])
+{
+    for (int i = 0; i < count; i++) {
+        if (memcmp(tokens[i].digest, digest, MG_SHA256_SIZE) == 0) {
+            return &tokens[i];
+        }
+    }
+    return NULL;
+}
+
 static enum mg_class tokens_parse(const char *path, const struct mg_tokens_format *format,
                                   struct mg_slice text, struct mg_token *ret_tokens, int *ret_count,
                                   struct mg_err *err)
@@ -105,6 +116,14 @@ static enum mg_class tokens_parse(const char *path, const struct mg_tokens_forma
         if (!line_parse(format, line, token)) {
             return mg_err_set(err, MG_BAD_INPUT, "could not read --tokens-file %s, line %d: expected %s",
                               path, number, format->expected);
+        }
+        const struct mg_token *same = token_of_digest(ret_tokens, *ret_count - 1, token->digest);
+        if (same != NULL) {
+            return mg_err_set(
+                err, MG_BAD_INPUT,
+                "could not read --tokens-file %s, line %d: this token is also that of \"%s\", above; each "
+                "name has a token of its own",
+                path, number, same->name);
         }
         if (is_digest_of_nothing(token->digest)) {
             return mg_err_set(

@@ -114,7 +114,7 @@ void mg_http_answer(struct mg_http_exchange *request, const struct mg_http_respo
 struct mg_http_exchange fake_get(const char *path)
 {
     return (struct mg_http_exchange){
-        .method = "GET", .path = path, .host = HOST, .cookie_name = "makegood", .body = ""};
+        .method = "GET", .path = path, .host = HOST, .cookie_name = "makegood-9180", .body = ""};
 }
 
 struct mg_http_exchange fake_post(const char *path, const char *body)
@@ -125,7 +125,7 @@ struct mg_http_exchange fake_post(const char *path, const char *body)
                                      .type = "application/json",
                                      .origin = ORIGIN,
                                      .site = "same-origin",
-                                     .cookie_name = "makegood",
+                                     .cookie_name = "makegood-9180",
                                      .body = body};
 }
 
@@ -176,7 +176,7 @@ const char *fake_role(const struct fake_browser *browser)
 {
     static char role[16];
     struct mg_http_exchange request = fake_get("/api/v1/me");
-    request.cookie_name = fake.options.cert_file[0] != '\0' ? "__Host-makegood" : "makegood";
+    request.cookie_name = fake.options.cert_file[0] != '\0' ? "__Host-makegood-9180" : "makegood-9180";
     fake_use(&request, browser);
     ck_assert_uint_eq(fake_send(&request), 200);
     member_read(&request, "/role", role, sizeof(role));
@@ -240,9 +240,10 @@ void mg_asker_forget(struct mg_asker *asker)
     fake.forgotten++;
 }
 
-void mg_live_listen(struct mg_live *live, struct mg_http_exchange *request)
+void mg_live_listen(struct mg_live *live, struct mg_http_exchange *request, const struct mg_visitor *visitor)
 {
     (void)live;
+    fake.session = visitor->session;
     (void)reach("live", "");
     mg_answer_json(request, 200, mg_slice_of("{}"));
 }

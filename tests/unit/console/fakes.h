@@ -42,6 +42,7 @@ enum fake_question {
 
 struct fake_world {
     int64_t boot_ms;
+    uint64_t session;            /* of the last listener to live events */
     bool is_broker_up, has_room; /* room: for one more command */
     int log_count, forgotten;    /* forgotten: how often answers were */
 

@@ -197,6 +197,76 @@ START_TEST(where_all_places_are_taken_the_least_used_one_is_given_away)
 }
 END_TEST
 
+/* Would catch: two consoles of one host, on two ports, that log each other out. */
+START_TEST(consoles_at_two_ports_have_two_cookies)
+{
+    static const struct {
+        const char *host, *name;
+    } hosts[] = {{"localhost:9180", "makegood-9180="},
+                 {"localhost:9181", "makegood-9181="},
+                 {"localhost", "makegood="},
+                 {"[::1]:9180", "makegood-9180="},
+                 {"localhost:", "makegood="}};
+    for (size_t i = 0; i < COUNT(hosts); i++) {
+        struct mg_http_exchange request = fake_post("/api/v1/login", "{\"token\": \"" TOKEN_OPERATOR "\"}");
+        request.host = hosts[i].host;
+        request.origin = NULL;
+        (void)fake_send(&request);
+        if (request.status == 200) {
+            ck_assert_msg(strncmp(request.set_cookie, hosts[i].name, strlen(hosts[i].name)) == 0, "%s: %s",
+                          hosts[i].host, request.set_cookie);
+        }
+        ck_assert(i > 0 || request.status == 200);
+    }
+}
+END_TEST
+
+/* Would catch: live events that go on after the session's end. */
+START_TEST(a_listener_is_known_by_its_session_up_to_its_end)
+{
+    struct mg_err err;
+    char lines[LINES_SIZE];
+    for (int end = 0; end < 3; end++) {
+        (void)fake_line(lines, fake_line(lines, 0, "operator", "otto", TOKEN_OPERATOR), "reader", "rita",
+                        TOKEN_READER);
+        fake_write_tokens(lines);
+        ck_assert_int_eq(fake_reload(&err), MG_OK);
+        const struct fake_browser otto = fake_login(TOKEN_OPERATOR);
+        struct mg_http_exchange live = fake_get("/api/v1/live");
+        fake_use(&live, &otto);
+        ck_assert_uint_eq(fake_send(&live), 200);
+        const uint64_t session = fake.session;
+        ck_assert_uint_ne(session, 0);
+        ck_assert(mg_session_is_open(fake.console.sessions, session));
+        if (end == 0) {
+            struct mg_http_exchange logout = fake_post("/api/v1/logout", "");
+            fake_use(&logout, &otto);
+            ck_assert_uint_eq(fake_send(&logout), 200);
+        } else if (end == 1) {
+            (void)fake_line(lines, 0, "reader", "rita", TOKEN_READER);
+            fake_write_tokens(lines);
+            ck_assert_int_eq(fake_reload(&err), MG_OK);
+        } else {
+            fake.boot_ms += DAY_MS;
+        }
+        ck_assert(!mg_session_is_open(fake.console.sessions, session));
+    }
+}
+END_TEST
+
+/* Would catch: one token under two names or roles, of which the last line counts in silence. */
+START_TEST(a_token_stands_once_in_the_file)
+{
+    struct mg_err err;
+    char lines[LINES_SIZE];
+    (void)fake_line(lines, fake_line(lines, 0, "reader", "otto", TOKEN_OPERATOR), "operator", "anna",
+                    TOKEN_OPERATOR);
+    fake_write_tokens(lines);
+    ck_assert_int_eq(fake_check(&err), MG_BAD_INPUT);
+    ck_assert_ptr_nonnull(strstr(err.text, "line 2: this token is also that of \"otto\""));
+}
+END_TEST
+
 /* Would catch: guesses by a stranger that fill the log or lock people out. */
 START_TEST(guesses_are_told_so_many_a_second_and_keep_nobody_out)
 {
@@ -281,7 +351,7 @@ START_TEST(over_tls_the_cookie_is_of_this_host_alone)
 {
     struct mg_http_exchange request = fake_post("/api/v1/login", "{\"token\": \"" TOKEN_OPERATOR "\"}");
     ck_assert_uint_eq(fake_send(&request), 200);
-    ck_assert_int_eq(strncmp(request.set_cookie, "__Host-makegood=", 16), 0);
+    ck_assert_int_eq(strncmp(request.set_cookie, "__Host-makegood-9180=", 21), 0);
     ck_assert_ptr_nonnull(strstr(request.set_cookie, "; HttpOnly; SameSite=Strict; Max-Age=43200; Secure"));
     const struct fake_browser otto = fake_login(TOKEN_OPERATOR);
     ck_assert_str_eq(fake_role(&otto), "operator");
@@ -300,7 +370,7 @@ START_TEST(who_logs_out_is_out_and_nobody_else)
         fake_use(&request, &otto);
         ck_assert_uint_eq(fake_send(&request), 200);
         ck_assert_ptr_nonnull(strstr(request.text, "\"role\": \"none\""));
-        ck_assert_ptr_nonnull(strstr(request.set_cookie, "makegood=; "));
+        ck_assert_ptr_nonnull(strstr(request.set_cookie, "makegood-9180=; "));
         ck_assert_ptr_nonnull(strstr(request.set_cookie, "Max-Age=0"));
     }
     ck_assert_str_eq(fake_role(&otto), "none");
@@ -325,6 +395,9 @@ int main(void)
     tcase_add_test(tests, a_file_names_so_many_and_no_more);
     tcase_add_test(tests, one_token_ends_only_its_own_sessions_and_of_them_the_least_used);
     tcase_add_test(tests, where_all_places_are_taken_the_least_used_one_is_given_away);
+    tcase_add_test(tests, consoles_at_two_ports_have_two_cookies);
+    tcase_add_test(tests, a_listener_is_known_by_its_session_up_to_its_end);
+    tcase_add_test(tests, a_token_stands_once_in_the_file);
     tcase_add_test(tests, guesses_are_told_so_many_a_second_and_keep_nobody_out);
     tcase_add_test(tests, only_a_whole_token_lets_in);
     tcase_add_test(tests, only_a_cookie_as_it_was_given_counts);
