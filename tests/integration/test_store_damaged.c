@@ -305,6 +305,111 @@ START_TEST(what_all_orders_are_refused_for_is_a_failure_and_no_order_is_passed_b
 }
 END_TEST
 
+/* ---- reports ---- */
+
+static const char STORED[] =
+    "INSERT INTO orders (order_id, revision, workflow, workflow_version, payload, digest, is_high, client)"
+    " SELECT order_id, 1, 'w', 1, '{\"price\":14.00}', sha256('x'), false, 'shop' FROM order_process;"
+    "INSERT INTO order_event (order_id, version, cause_kind, cause, by_whom, attempt, transitions, statuses, owed)"
+    " SELECT order_id, 2, 'reply', 'c', 'x', 1, '[]',"
+    "  '[{\"v\":1,\"seq\":1,\"status\":\"processed\",\"output\":[14.00]}]', false FROM order_process;"
+    "UPDATE order_process SET process_state = 'processed', wake_at = NULL WHERE order_id IN ('o-2', 'o-3');"
+    "INSERT INTO workflow (name, version, definition) VALUES ('w', 1, '{\"steps\":[{\"service\":\"inventory\"}]}'),"
+    "  ('v', 1, '{\"steps\":[{\"service\":\"payment\"}]}')";
+
+/* Kills the parts of a payload of some 60 KB, which lie beside the table. */
+static const char PAYLOAD_LOST[] =
+    "CREATE EXTENSION IF NOT EXISTS pg_surgery;"
+    "UPDATE orders SET payload = (SELECT '\"' || string_agg(md5(n::text), '') || '\"' FROM generate_series(1, 2000) n)"
+    " WHERE order_id = '" DAMAGED "';"
+    "DO $$ DECLARE beside regclass := (SELECT reltoastrelid FROM pg_class WHERE oid = 'orders'::regclass);"
+    "  ids tid[]; BEGIN"
+    "  EXECUTE format('SELECT array_agg(ctid) FROM %s', beside) INTO ids;"
+    "  PERFORM heap_force_kill(beside, ids); END $$";
+
+static const struct {
+    const char *sql;
+    const char *shown; /* by the report of the order itself; NULL: it shows nothing of it */
+} VALUES[] = {
+    {PAYLOAD_LOST, "missing chunk number 0"},
+    {"UPDATE orders SET payload = '{broken' WHERE order_id = '" DAMAGED "'", "(22P02)"},
+    {"UPDATE order_process SET failure = '{broken' WHERE order_id = '" DAMAGED "'", "(22P02)"},
+    {"UPDATE order_step SET result = '{broken' WHERE order_id = '" DAMAGED "'", NULL},
+    {"UPDATE order_event SET statuses = '[{\"status\":\"processed\",\"a\":\"\\u0000\"}]' WHERE order_id = '" DAMAGED
+     "'",
+     "event 2: its statuses cannot be read: unsupported Unicode escape sequence (22P05)"},
+    {"UPDATE order_event SET statuses = '14' WHERE order_id = '" DAMAGED "'", "its statuses cannot be read"},
+    {"UPDATE workflow SET definition = '{broken' WHERE name = 'w'", NULL},
+    {"UPDATE order_process SET created_at = '-infinity', updated_at = '-infinity' WHERE order_id = '" DAMAGED
+     "'",
+     NULL},
+    {"UPDATE orders SET received_at = '-infinity' WHERE order_id = '" DAMAGED "'", NULL},
+};
+#define VALUE_COUNT (int)(sizeof(VALUES) / sizeof(VALUES[0]))
+
+static const struct {
+    enum mg_report report;
+    const char *params[9];
+    int count;
+} REPORTS[] = {
+    {MG_REPORT_ORDERS, {"", "", "", "", "", "50"}, 6},
+    {MG_REPORT_PAGE_OPEN, {"", "", "", "", "", "50"}, 6},
+    {MG_REPORT_PAGE_NEWEST, {"", "", "", "", "", "50"}, 6},
+    {MG_REPORT_PAGE_NEWEST, {"", "", "", "", "", "8"}, 6},
+    {MG_REPORT_PAGE_OF_CLIENT, {"", "", "", "", "", "50", "shop"}, 7},
+    {MG_REPORT_FIND, {"o-", "50"}, 2},
+    {MG_REPORT_ORDER, {DAMAGED}, 1},
+    {MG_REPORT_ORDER_STEPS, {DAMAGED}, 1},
+    {MG_REPORT_ORDER_EVENTS, {DAMAGED}, 1},
+    {MG_REPORT_ORDER_OF_CLIENT, {"shop", "o-2"}, 2},
+    {MG_REPORT_FIGURES, {NULL}, 0},
+    {MG_REPORT_OLDEST, {"5"}, 1},
+    {MG_REPORT_STUCK, {NULL}, 0},
+    {MG_REPORT_OWED, {NULL}, 0},
+    {MG_REPORT_WORKFLOWS, {NULL}, 0},
+    {MG_REPORT_WORKFLOW_STEPS, {NULL}, 0},
+    {MG_REPORT_CONTROLLED, {NULL}, 0},
+    {MG_REPORT_KEPT_SERVICES, {NULL}, 0},
+};
+#define REPORT_COUNT (int)(sizeof(REPORTS) / sizeof(REPORTS[0]))
+
+static void on_rows(void *arg, const struct mg_rows *rows, const struct mg_err *err)
+{
+    struct rig *at = arg;
+    at->row_count = err == NULL ? mg_rows_count(rows) : -1;
+    at->text[0] = '\0';
+    for (int i = 0; err == NULL && at->row_count > 0 && i < mg_rows_column_count(rows); i++) {
+        struct mg_slice value = mg_rows_value(rows, 0, i);
+        size_t len = strlen(at->text);
+        snprintf(at->text + len, sizeof(at->text) - len, "%.*s ", (int)(value.len < 200 ? value.len : 200),
+                 value.data == NULL ? "" : value.data);
+    }
+    rig_done(arg, err);
+}
+
+/* Would catch: a list, a page or a figure that one damaged value turns into an error, and a damaged value
+ * whose order says nothing of it. */
+START_TEST(a_value_that_cannot_be_read_costs_no_report_and_is_named)
+{
+    setup(0);
+    rig_admin(&rig, STORED);
+    rig_admin(&rig, VALUES[_i].sql);
+    for (int i = 0; i < REPORT_COUNT; i++) {
+        mg_store_report(rig.store, REPORTS[i].report, REPORTS[i].params, REPORTS[i].count, on_rows, &rig);
+        rig_wait_answer(&rig);
+        ck_assert_msg(rig.err.class == MG_OK, "report %d, value %d: %s", i, _i, rig.err.text);
+        if (REPORTS[i].report == MG_REPORT_ORDERS || REPORTS[i].report == MG_REPORT_FIND) {
+            ck_assert_int_eq(rig.row_count, ORDERS);
+        } else if (REPORTS[i].report == MG_REPORT_ORDER && VALUES[_i].shown != NULL) {
+            assert_has(rig.text, VALUES[_i].shown);
+        } else if (REPORTS[i].report == MG_REPORT_CONTROLLED) {
+            ck_assert_int_ge(rig.row_count, 1);
+        }
+    }
+    rig_finish(&rig);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("store_damaged");
@@ -314,9 +419,13 @@ int main(void)
     tcase_add_loop_test(test, an_order_with_a_moment_that_no_number_stands_for_costs_itself, 0,
                         STATEMENT_COUNT);
     tcase_add_loop_test(test, an_order_that_another_session_keeps_locked_costs_itself, 0, STATEMENT_COUNT);
+    TCase *reports = tcase_create("reports");
+    tcase_set_timeout(reports, 60);
+    tcase_add_loop_test(reports, a_value_that_cannot_be_read_costs_no_report_and_is_named, 0, VALUE_COUNT);
     tcase_add_loop_test(test, an_order_that_is_set_aside_is_left_out, 0, STATEMENT_COUNT);
     tcase_add_test(test, a_step_that_another_session_keeps_locked_is_swept_unmarked);
     tcase_add_test(test, what_all_orders_are_refused_for_is_a_failure_and_no_order_is_passed_by);
     suite_add_tcase(suite, test);
+    suite_add_tcase(suite, reports);
     return store_main(suite, "damaged");
 }

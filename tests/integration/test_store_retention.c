@@ -390,6 +390,24 @@ START_TEST(an_order_that_cannot_be_moved_is_passed_by_and_named)
 }
 END_TEST
 
+/* Would catch: an order with one locked row that keeps all others in the tables for as long as the lock
+ * lasts. */
+START_TEST(an_order_with_a_locked_step_is_passed_by_and_named)
+{
+    orders_end(20);
+    rig_admin(&rig, "BEGIN");
+    rig_admin(&rig, "SELECT FROM order_step WHERE order_id = 'o-1' FOR UPDATE");
+    for (int looks = 0; looks < 22; looks++) {
+        (void)retire(1);
+    }
+    ck_assert_str_eq(rig_value(&rig, "SELECT string_agg(order_id, ' ') FROM order_process"), "o-1");
+    ck_assert_msg(strstr(answer.failure, "order o-1: canceling statement due to lock timeout") ==
+                      answer.failure,
+                  "%s", answer.failure);
+    rig_admin(&rig, "ROLLBACK");
+}
+END_TEST
+
 /* ---- operators ---- */
 
 /* Would catch: a policy that lets orders leave while their clients still use them, and a policy without an
@@ -569,6 +587,7 @@ int main(void)
     tcase_add_test(tcase, a_look_reads_some_pages_and_no_table);
     tcase_add_test(tcase, an_archived_order_is_found_by_its_id);
     tcase_add_test(tcase, an_order_that_cannot_be_moved_is_passed_by_and_named);
+    tcase_add_test(tcase, an_order_with_a_locked_step_is_passed_by_and_named);
     tcase_add_test(tcase, a_policy_is_a_day_at_least_and_says_who);
     tcase_add_test(tcase, a_day_is_dropped_when_it_was_taken_whole);
     tcase_add_test(tcase, who_reads_is_not_waited_for_and_what_was_broken_off_is_finished);

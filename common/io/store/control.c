@@ -8,7 +8,7 @@ static const struct mg_sql PUT_SETTING = {
     "put_setting",
     "WITH known AS (SELECT WHERE EXISTS (SELECT FROM service_control WHERE service = $1::text)"
     "  OR EXISTS (SELECT FROM service_state WHERE service = $1::text)"
-    "  OR EXISTS (SELECT FROM workflow w, json_array_elements(w.definition::json->'steps') AS s"
+    "  OR EXISTS (SELECT FROM workflow w, makegood_elements(makegood_json(w.definition), 'steps') AS s"
     "   WHERE s->>'service' = $1::text)),"
     " written AS (INSERT INTO service_control AS c (service, is_paused, paused_until, concurrency, rate_per_s,"
     "   version, reason, by_whom)"

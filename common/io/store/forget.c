@@ -12,7 +12,7 @@
 static const struct mg_sql FORGET_SERVICE = {
     "forget_service",
     "WITH naming AS MATERIALIZED (SELECT DISTINCT w.name, w.version"
-    "  FROM workflow w, json_array_elements(w.definition::json->'steps') AS step WHERE step->>'service' = $1::text),"
+    "  FROM workflow w, makegood_elements(makegood_json(w.definition), 'steps') AS step WHERE step->>'service' = $1::text),"
     " used AS (SELECT 1 AS n, 'the loaded workflow ' || name || ' (version ' || version || ') names it' AS why"
     "   FROM naming JOIN " MG_SQL_NEWEST_VERSIONS " v USING (name, version)"
     "  UNION ALL SELECT 2, 'the open order ' || p.order_id || ' needs it (workflow ' || n.name || ', version '"

@@ -92,7 +92,7 @@
     "   WHERE p.wake_at IS NULL) o"                                                                          \
     " WHERE " MG_SQL_IS_ON_PAGE("o.created_at", "o.order_id")
 #define MG_SQL_PAGE_CURSOR(f)                                                                                \
-    "(SELECT (extract(epoch FROM " f ".at) * 1000000)::bigint || '/' || " f ".order_id FROM " f              \
+    "(SELECT (extract(epoch FROM greatest(" f ".at, 'epoch')) * 1000000)::bigint || '/' || " f ".order_id FROM " f              \
     " ORDER BY " f ".at, " f ".order_id LIMIT 1)"
 /* `source` is a table of this name with one row, `name`; `seen` has order_id, at and workflow, where that is found
  * without the order's row; `is_wanted` is a condition of p. */

@@ -20,7 +20,10 @@
 #define STEPS_COUNTED "5000"
 _Static_assert(MG_STEPS_COUNTED_ORDERS == 5000, "the same");
 #define MS_OF(interval) "(extract(epoch FROM " interval ") * 1000)::bigint"
-#define AGE_MS(time)    "coalesce(floor(extract(epoch FROM " MG_SQL_NOW " - " time ") * 1000), 0)::bigint"
+/* A moment without end has no age. */
+#define AGE_MS(time)                                                                                         \
+    "CASE WHEN isfinite(" time ") THEN floor(extract(epoch FROM " MG_SQL_NOW " - " time                      \
+    ") * 1000)::bigint ELSE 0 END"
 
 /* A number from a table that may be missing: SQL that names a missing table cannot be planned. */
 #define SCHEMA(value, table)                                                                                 \
@@ -65,7 +68,7 @@ _Static_assert(MG_STEPS_COUNTED_ORDERS == 5000, "the same");
 /* The services that new orders need: those of each workflow's newest version, as rows `service`. */
 #define SERVICES_OF(workflows)                                                                               \
     "(SELECT DISTINCT step->>'service' AS service"                                                           \
-    " FROM " workflows " v JOIN workflow w USING (name, version), json_array_elements(w.definition::json->'steps') AS step)"
+    " FROM " workflows " v JOIN workflow w USING (name, version), makegood_elements(makegood_json(w.definition), 'steps') AS step)"
 /* The versions of open orders, within the limit of the figures. */
 #define KEPT_VERSIONS                                                                                        \
     "(SELECT DISTINCT workflow AS name, workflow_version AS version FROM (SELECT workflow, workflow_version" \
@@ -82,7 +85,7 @@ _Static_assert(MG_STEPS_COUNTED_ORDERS == 5000, "the same");
 #define SHOWN(name, type, written, loaded, listed, ...)       ", " SHOWN_##listed(type, #name, #name)
 #define SHOWN_P(name, type, written, loaded, listed, ...)     ", " SHOWN_##listed(type, "p." #name, #name)
 #define SHOWN_LIST(type, column, name)                        SHOWN_##type(column, name)
-#define SHOWN_JSON(type, column, name)                        column "::json AS " name
+#define SHOWN_JSON(type, column, name)                        "makegood_json(" column ") AS " name
 #define SHOWN_text(column, name)                              column
 #define SHOWN_bigint(column, name)                            column
 #define SHOWN_boolean(column, name)                           column
@@ -97,7 +100,7 @@ _Static_assert(MG_STEPS_COUNTED_ORDERS == 5000, "the same");
 
 #define BULK_COLUMNS                                                                                        \
     "b.bulk_id, b.verb, b.state, b.version, b.orders, b.waiting, b.asked, b.done, b.failed, b.skipped,"     \
-    " b.is_tried, b.canary, b.rate_per_s, b.stop_percent, b.filter::json AS filter, b.by_whom, b.reason, b.why,"             \
+    " b.is_tried, b.canary, b.rate_per_s, b.stop_percent, makegood_json(b.filter) AS filter, b.by_whom, b.reason, b.why,"             \
     " " ISO("b.created_at") " AS created_at, " ISO("b.ended_at") " AS ended_at"
 
 static const struct {
@@ -161,12 +164,12 @@ static const struct {
     [MG_REPORT_ORDER] = {{
         "report_order",
         "SELECT p.order_id, p.process_state AS state" MG_ORDER_COLUMNS(MG_LISTED, SHOWN_P) ","
-        " " ISO("o.received_at") " AS received_at, encode(o.digest, 'hex') AS digest, o.payload::json AS payload, o.client,"
+        " " ISO("o.received_at") " AS received_at, encode(o.digest, 'hex') AS digest, makegood_json(o.payload) AS payload, o.client,"
         " " MG_SQL_LABELS_OF("p.order_id") " AS labels,"
         " CASE WHEN p.process_state = 'processed' THEN l.status->'output' END AS output,"
         " CASE WHEN p.process_state = 'error' THEN l.status->>'reason' END AS status_reason"
         " FROM order_process p LEFT JOIN orders o ON o.order_id = p.order_id AND o.revision = p.revision"
-        " LEFT JOIN LATERAL makegood_last_status(p.order_id, p.process_state) AS l(status) ON true"
+        " LEFT JOIN LATERAL makegood_shown_status(p.order_id, p.process_state) AS l(status) ON true"
         " WHERE p.order_id = $1::text"}, 1},
     [MG_REPORT_ORDER_STEPS] = {{
         "report_order_steps",
