@@ -17,7 +17,10 @@
     {"amqp-key-file", MG_OPTION_TEXT, &(address).tls.key_file, "", 0, 0, false, "FILE",                      \
      "private key (PEM) of the client certificate"},                                                         \
     {"allow-plaintext", MG_OPTION_FLAG, &(address).is_plaintext_allowed, NULL, 0, 0, false, NULL,            \
-     "connect and listen without TLS beyond this machine, too: for private networks"}
+     "connect and listen without TLS beyond this machine, too: for private networks"},                       \
+    {"amqp-api", MG_OPTION_TEXT, &(address).api_url, "", 0, 0, false, "URL",                                 \
+     "RabbitMQ's management API, such as http://127.0.0.1:15672, from which policies are read with the "     \
+     "user of --amqp-url; empty: policies are not read"}
 /* clang-format on */
 
 #endif

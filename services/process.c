@@ -12,6 +12,7 @@
 #include "base/log.h"
 #include "base/memory.h"
 #include "broker_options.h"
+#include "broker_policies.h"
 #include "io/http/server.h"
 #include "io/vitals.h"
 #include "notify.h"
@@ -153,6 +154,9 @@ static enum mg_class options_check(struct process *process, enum mg_log_level *r
     }
     shared->instance = process->instance;
     enum mg_class class = mg_broker_check_address(&options->broker, err);
+    if (class == MG_OK) {
+        class = mg_broker_api_check(&options->broker, err);
+    }
     const struct mg_http_server_options http = http_options(process);
     if (class == MG_OK && options->http[0] != '\0') {
         class = mg_http_server_check(&http, err);
@@ -295,6 +299,29 @@ static enum mg_class vitals_open(struct process *process, struct mg_err *err)
     return process->vitals != NULL ? MG_OK : mg_err_set(err, MG_TRANSIENT, "no memory");
 }
 
+static void policy_found(void *arg, const char *line)
+{
+    (void)arg;
+    mg_log(MG_LOG_ERROR, "a policy of the broker loses or changes messages", MG_LOG_TEXT("policy", line));
+}
+
+/* A process does not start into a loss that it can see. If the policies cannot be read, it starts. */
+static enum mg_class policies_look(const struct process *process, struct mg_err *err)
+{
+    const struct mg_broker_address *broker = &process->shared.options.broker;
+    struct mg_err why;
+    enum mg_class class =
+        mg_broker_has_api(broker) ? mg_broker_policies_check(broker, policy_found, NULL, &why) : MG_OK;
+    if (class == MG_PERMANENT) {
+        *err = why;
+        return class;
+    }
+    if (class != MG_OK) {
+        mg_log(MG_LOG_WARN, "the broker's policies are not read", MG_LOG_TEXT("reason", why.text));
+    }
+    return MG_OK;
+}
+
 static enum mg_class process_open(struct process *process, struct mg_err *err)
 {
     struct mg_process *shared = &process->shared;
@@ -312,7 +339,10 @@ static enum mg_class process_open(struct process *process, struct mg_err *err)
     if (process->own_metrics == NULL) {
         return mg_err_set(err, MG_TRANSIENT, "no memory");
     }
-    enum mg_class class = spans_open(process, err);
+    enum mg_class class = policies_look(process, err);
+    if (class == MG_OK) {
+        class = spans_open(process, err);
+    }
     if (class == MG_OK) {
         class = service->create(shared, err);
     }

@@ -332,6 +332,14 @@ class Rabbit:
         self.manage("rabbit_vhost:add", vhost, ctl=("add_vhost", vhost))
         self.set_permissions("guest", ".*", ".*", ".*", vhost)
 
+    def open_api(self):
+        """Enables the management plugin; returns the address of its API."""
+        port = free_port()
+        self.ctl("eval", f'application:set_env(rabbitmq_management, tcp_config, [{{port, {port}}}, {{ip, "127.0.0.1"}}], '
+                         "[{persistent, true}]).")
+        self.ctl("enable", "rabbitmq_management", program="rabbitmq-plugins")
+        return f"http://127.0.0.1:{port}"
+
     def add_user(self, name, password):
         self.manage("rabbit_auth_backend_internal:add_user", name, password, ctl=("add_user", name, password))
 

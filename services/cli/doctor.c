@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "broker_policies.h"
 #include "io/amqp/topology.h"
 #include "operator/service_state.h"
 #include "service_list.h"
@@ -328,6 +329,25 @@ static void broker_check(struct doctor *doctor)
                              "their arguments");
 }
 
+static void policy_found(void *arg, const char *line)
+{
+    finding(arg, false, "policy", line);
+}
+
+static void policies_check(struct doctor *doctor)
+{
+    struct mg_err err;
+    const struct mg_broker_address *broker = &doctor->cli->options.broker;
+    if (!mg_broker_has_api(broker)) {
+        return;
+    }
+    enum mg_class class = mg_broker_policies_check(broker, policy_found, doctor, &err);
+    if (class != MG_PERMANENT) { /* else each has been reported */
+        finding(doctor, class == MG_OK, "policy",
+                class == MG_OK ? "none loses or changes messages of our queues" : err.text);
+    }
+}
+
 static enum mg_exit_code verb_doctor(struct mg_cli *cli)
 {
     struct doctor doctor = {.cli = cli};
@@ -348,6 +368,7 @@ static enum mg_exit_code verb_doctor(struct mg_cli *cli)
         finding(&doctor, false, "database", why);
     }
     broker_check(&doctor);
+    policies_check(&doctor);
     mg_table_free(&tables.agents);
     mg_service_needs_free(&tables.needs);
     if (!cli->is_json) {

@@ -4,6 +4,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "broker_policies.h"
 #include "core/key.h"
 #include "io/amqp/topology.h"
 #include "service_list.h"
@@ -63,8 +64,24 @@ static enum mg_exit_code verb_broker_apply(struct mg_cli *cli)
         names_find(cli, &list, &needs, &names);
         class = mg_topology_apply(&cli->options.broker, &names, mg_cli_print_line, cli, &err);
     }
+    if (class == MG_OK && mg_broker_has_api(&cli->options.broker)) {
+        class = mg_broker_policy_apply(&cli->options.broker, mg_cli_print_line, cli, &err);
+    }
     mg_service_needs_free(&needs);
     return class == MG_OK ? MG_EXIT_DONE : mg_cli_fail_err(&err);
+}
+
+static enum mg_exit_code policies_check(struct mg_cli *cli)
+{
+    struct mg_err err;
+    if (!mg_broker_has_api(&cli->options.broker)) {
+        mg_cli_note("policies are not read without --amqp-api; this keeps those of others off: %s",
+                    MG_BROKER_POLICY_COMMAND);
+        return MG_EXIT_DONE;
+    }
+    return mg_broker_policies_check(&cli->options.broker, mg_cli_print_line, cli, &err) == MG_OK
+               ? MG_EXIT_DONE
+               : mg_cli_fail_err(&err);
 }
 
 static enum mg_exit_code verb_broker_check(struct mg_cli *cli)
@@ -75,19 +92,22 @@ static enum mg_exit_code verb_broker_check(struct mg_cli *cli)
     struct mg_service_list list = {.count = 0};
     struct mg_service_needs needs = {.kept = {0}};
     enum mg_class class = names_read(cli, &names, &err);
-    if (class == MG_OK) {
-        names_find(cli, &list, &needs, &names);
-        class = mg_topology_check(&cli->options.broker, &names, mg_cli_print_line, cli, &is_compared, &err);
-    }
-    mg_service_needs_free(&needs);
     if (class != MG_OK) {
         return mg_cli_fail_err(&err);
     }
-    if (!is_compared) {
+    names_find(cli, &list, &needs, &names);
+    class = mg_topology_check(&cli->options.broker, &names, mg_cli_print_line, cli, &is_compared, &err);
+    mg_service_needs_free(&needs);
+    enum mg_exit_code code = class == MG_OK ? MG_EXIT_DONE : mg_cli_fail_err(&err);
+    if (class == MG_OK && !is_compared) {
         mg_cli_note("nothing is missing; only the user of broker apply has the right to compare "
                     "properties");
     }
-    return MG_EXIT_DONE;
+    if (class == MG_OK || class == MG_PERMANENT) { /* a policy may be why a queue is missing */
+        enum mg_exit_code of_policies = policies_check(cli);
+        code = code == MG_EXIT_DONE ? of_policies : code;
+    }
+    return code;
 }
 
 bool mg_programs_folder(char *ret_path, size_t size)

@@ -4,6 +4,7 @@
 
 #include <stdbool.h>
 
+#include "base/buf.h"
 #include "base/err.h"
 #include "io/tls/files.h"
 
@@ -15,7 +16,8 @@ struct mg_broker_names {
 struct mg_broker_address {
     const char *url; /* amqps://user:password@host:port/vhost, or amqp:// */
     struct mg_tls_files tls;
-    bool is_plaintext_allowed;           /* amqp:// to a host that is not loopback */
+    bool is_plaintext_allowed; /* amqp:// to a host that is not loopback */
+    const char *api_url;       /* RabbitMQ's management API, http://host:15672; NULL or "": it is not read */
     const struct mg_broker_names *names; /* constants; NULL: the options of a command line */
 };
 
@@ -23,5 +25,10 @@ struct mg_broker_address {
  * fit together. Makes no connection; --check-config uses it. Error: MG_BAD_INPUT. */
 enum mg_class mg_broker_check_address(const struct mg_broker_address *address,
                                       struct mg_err *err) MG_MUSTCHECK;
+
+/* The account and the vhost that the URL names: "user:password" is appended to `ret_login`, the vhost to
+ * `ret_vhost`, both decoded. */
+enum mg_class mg_broker_account(const struct mg_broker_address *address, struct mg_buf *ret_login,
+                                struct mg_buf *ret_vhost, struct mg_err *err) MG_MUSTCHECK;
 
 #endif

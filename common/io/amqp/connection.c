@@ -120,6 +120,20 @@ enum mg_class mg_amqp_check_address(const struct mg_broker_address *address,
     return class;
 }
 
+enum mg_class mg_broker_account(const struct mg_broker_address *address, struct mg_buf *ret_login,
+                                struct mg_buf *ret_vhost, struct mg_err *err)
+{
+    char *copy;
+    struct amqp_connection_info info;
+    enum mg_class class = amqp_parse(address->url, &copy, &info, err);
+    if (class == MG_OK) {
+        mg_buf_printf(ret_login, "%s:%s", info.user, info.password);
+        mg_buf_append_text(ret_vhost, info.vhost);
+        amqp_free_copy(copy, address->url);
+    }
+    return class;
+}
+
 enum mg_class mg_broker_check_address(const struct mg_broker_address *address, struct mg_err *err)
 {
     char host_port[MG_AMQP_ADDRESS_SIZE];

@@ -21,7 +21,6 @@
 #define ARGUMENTS_MAX   8
 #define LINE_SIZE       MG_ERR_TEXT_MAX
 #define WHAT_MAX        (LINE_SIZE - 128) /* for the problem; the rest is for kind and name */
-#define CLIENT_SUFFIX   ".statuses"
 #define DIRECT          "direct"
 #define FANOUT          "fanout"
 
@@ -128,7 +127,7 @@ static enum mg_class run_clients(struct run *run, const struct mg_topology_names
     enum mg_class class = MG_OK;
     for (int i = 0; i < names->client_count && class == MG_OK; i++) {
         char name[MG_QUEUE_NAME_SIZE];
-        (void)snprintf(name, sizeof(name), MG_CLIENT_PREFIX "%s" CLIENT_SUFFIX, names->clients[i]);
+        (void)snprintf(name, sizeof(name), MG_CLIENT_PREFIX "%s" MG_STATUSES_SUFFIX, names->clients[i]);
         const struct queue_plan plan = {.name = name};
         class = run_queue(run, &plan, err);
         if (class == MG_OK && names->has_webhook) {
@@ -313,6 +312,30 @@ static void queue_argument_text(amqp_table_t *table, const char *key, const char
     entry->value.value.bytes = amqp_cstring_bytes(text);
 }
 
+static int32_t queue_delivery_limit(const struct queue_plan *plan)
+{
+    return plan->is_walked || plan->is_webhook ? DELIVERY_LIMIT_WALKED : DELIVERY_LIMIT;
+}
+
+int64_t mg_topology_delivery_limit(struct mg_slice queue)
+{
+    for (size_t i = 0; i < sizeof(queues) / sizeof(queues[0]); i++) {
+        if (mg_slice_is(queue, queues[i].name)) {
+            return queue_delivery_limit(&queues[i]);
+        }
+    }
+    switch (mg_topology_kind(queue)) {
+    case MG_QUEUE_OF_SERVICE:
+    case MG_QUEUE_OF_CLIENT:
+        return DELIVERY_LIMIT;
+    case MG_QUEUE_OF_WEBHOOK:
+        return DELIVERY_LIMIT_WALKED;
+    case MG_QUEUE_OF_OTHERS:
+        break;
+    }
+    return -1;
+}
+
 static void queue_arguments(const struct queue_plan *plan, amqp_table_t *table)
 {
     queue_argument_text(table, "x-queue-type", "quorum");
@@ -329,7 +352,7 @@ static void queue_arguments(const struct queue_plan *plan, amqp_table_t *table)
     amqp_table_entry_t *entry = &table->entries[table->num_entries++];
     entry->key = amqp_cstring_bytes("x-delivery-limit");
     entry->value.kind = AMQP_FIELD_KIND_I32;
-    entry->value.value.i32 = plan->is_walked || plan->is_webhook ? DELIVERY_LIMIT_WALKED : DELIVERY_LIMIT;
+    entry->value.value.i32 = queue_delivery_limit(plan);
     if (plan->is_webhook) {
         amqp_table_entry_t *single = &table->entries[table->num_entries++];
         single->key = amqp_cstring_bytes("x-single-active-consumer");

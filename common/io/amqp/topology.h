@@ -42,6 +42,8 @@
 /* Prefixes of a client's name: the exchange for its orders alone, and its own queues. */
 #define MG_INTAKE_PREFIX MG_EXCHANGE_INTAKE "."
 #define MG_CLIENT_PREFIX "client."
+/* Ends the name of the queue of a client's statuses. */
+#define MG_STATUSES_SUFFIX ".statuses"
 /* Ends the name of the queue from which gateways send a client's statuses to its webhook. */
 #define MG_WEBHOOK_SUFFIX ".webhook"
 
@@ -102,6 +104,12 @@ bool mg_topology_is_reserved(struct mg_slice queue);
 /* RabbitMQ's direct reply-to: a name without a queue. The broker stores nothing for it, and returns each
  * mandatory message even if the client got it. So delivery to it cannot be confirmed. */
 bool mg_topology_is_direct_reply(struct mg_slice queue);
+
+/* Whose queue it is, by its name: agent.<service>.requests[.high], client.<client>.statuses, …webhook. */
+enum mg_queue_kind { MG_QUEUE_OF_OTHERS, MG_QUEUE_OF_SERVICE, MG_QUEUE_OF_CLIENT, MG_QUEUE_OF_WEBHOOK };
+enum mg_queue_kind mg_topology_kind(struct mg_slice queue);
+/* The delivery limit with which apply makes a queue; -1: it is none of Makegood's. */
+int64_t mg_topology_delivery_limit(struct mg_slice queue);
 
 /* The services and clients of a run, besides the queues that always exist. A service has
  * agent.<service>.requests[.high], with the exchanges for its replies and its operator settings. A client has

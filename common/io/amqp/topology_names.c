@@ -101,6 +101,25 @@ static bool is_webhook_queue(struct mg_slice queue)
            memcmp(queue.data + queue.len - len, MG_WEBHOOK_SUFFIX, len) == 0;
 }
 
+static bool is_between(struct mg_slice queue, const char *prefix, const char *suffix)
+{
+    size_t before = strlen(prefix), behind = strlen(suffix);
+    return queue.len > before + behind && topology_starts_with(queue, prefix) &&
+           memcmp(queue.data + queue.len - behind, suffix, behind) == 0;
+}
+
+enum mg_queue_kind mg_topology_kind(struct mg_slice queue)
+{
+    if (is_between(queue, SERVICE_PREFIX, SERVICE_SUFFIX) ||
+        is_between(queue, SERVICE_PREFIX, SERVICE_SUFFIX_HIGH)) {
+        return MG_QUEUE_OF_SERVICE;
+    }
+    if (is_between(queue, MG_CLIENT_PREFIX, MG_WEBHOOK_SUFFIX)) {
+        return MG_QUEUE_OF_WEBHOOK;
+    }
+    return is_between(queue, MG_CLIENT_PREFIX, MG_STATUSES_SUFFIX) ? MG_QUEUE_OF_CLIENT : MG_QUEUE_OF_OTHERS;
+}
+
 bool mg_topology_is_queue_of(struct mg_slice client, struct mg_slice queue)
 {
     if (client.len == 0) {
