@@ -25,7 +25,7 @@
 #define WORD_SIZE   64
 #define LABELS_SIZE (MG_NAME_MAX + WORD_SIZE + 32)
 
-static const char *const QUEUES[MG_SUPERVISOR_QUEUES] = {
+const char *const MG_SUPERVISOR_QUEUE_NAMES[MG_SUPERVISOR_QUEUES] = {
     MG_QUEUE_INTAKE, MG_QUEUE_INTAKE_HIGH, MG_QUEUE_REPLIES, MG_QUEUE_COMMANDS,
     MG_QUEUE_ALERTS, MG_QUEUE_REJECTED,    MG_QUEUE_DEAD};
 
@@ -149,7 +149,7 @@ void mg_supervisor_metrics_make(struct mg_supervisor *supervisor, struct mg_metr
     own_make(supervisor);
     retire_make(supervisor);
     for (int i = 0; i < MG_SUPERVISOR_QUEUES; i++) {
-        mg_queue_metrics_init(&supervisor->queues[i], metrics, QUEUES[i]);
+        mg_queue_metrics_init(&supervisor->queues[i], metrics, MG_SUPERVISOR_QUEUE_NAMES[i]);
     }
     for (int i = 0; i < MG_ALERT_COUNT; i++) {
         (void)alerts_series(supervisor, mg_alert_name((enum mg_alert)i));
@@ -254,6 +254,15 @@ void mg_supervisor_count_session(void *arg, bool is_up, const char *reason)
 
 /* ---- queues ---- */
 
+static void missing_look(struct mg_supervisor *supervisor, int queue, bool is_missing)
+{
+    char text[256];
+    (void)snprintf(text, sizeof(text), "queue %s is missing; run: makegood broker apply",
+                   MG_SUPERVISOR_QUEUE_NAMES[queue]);
+    mg_supervisor_watch_looked(supervisor, (enum mg_watched)(MG_WATCHED_QUEUE + queue),
+                               is_missing ? text : NULL);
+}
+
 void mg_supervisor_queue_seen(struct mg_supervisor *supervisor, const char *queue, int64_t ready,
                               int64_t consumers)
 {
@@ -261,8 +270,10 @@ void mg_supervisor_queue_seen(struct mg_supervisor *supervisor, const char *queu
         return;
     }
     for (int i = 0; i < MG_SUPERVISOR_QUEUES; i++) {
-        if (strcmp(QUEUES[i], queue) == 0) { /* the consumers count the messages taken more exactly */
+        if (strcmp(MG_SUPERVISOR_QUEUE_NAMES[i], queue) ==
+            0) { /* the consumers count the messages taken more exactly */
             mg_queue_metrics_seen(&supervisor->queues[i], ready, consumers, 0, 0);
+            missing_look(supervisor, i, consumers < 0);
         }
     }
 }
@@ -281,9 +292,9 @@ bool mg_supervisor_figures_start(struct mg_supervisor *supervisor)
     /* Queues that sweep.c and watch.c watch for their own sake are watched already, and their looks come
      * here. */
     for (int i = 0; i < MG_SUPERVISOR_QUEUES; i++) {
-        if (mg_broker_watch_queue(supervisor->broker, QUEUES[i], QUEUE_PERIOD_MS, on_queue_seen, supervisor,
-                                  &err) != MG_OK) {
-            mg_log(MG_LOG_WARN, "could not watch a queue", MG_LOG_TEXT("queue", QUEUES[i]),
+        if (mg_broker_watch_queue(supervisor->broker, MG_SUPERVISOR_QUEUE_NAMES[i], QUEUE_PERIOD_MS,
+                                  on_queue_seen, supervisor, &err) != MG_OK) {
+            mg_log(MG_LOG_WARN, "could not watch a queue", MG_LOG_TEXT("queue", MG_SUPERVISOR_QUEUE_NAMES[i]),
                    MG_LOG_TEXT("reason", err.text));
         }
     }

@@ -4,9 +4,9 @@
  * the wake-up hints of orders asked about) are fenced by its epoch. Several may run; the advisory lock lets
  * one lead (lead.c). The leader sweeps (sweep.c), asks about parked steps (parked.c) and for statuses that
  * can be tried again (owed.c). It publishes all of this as commands (ask.c). It keeps the alerts that belong
- * to no order (watch.c) and counts open orders and alerts (figures.c). It sends agents the operator settings
- * and the health of their services (relay.c, health.c). It has ended orders moved to the archive (retire.c).
- * A supervisor that cannot ask, because the broker is away, does not lead.
+ * to no order (watch.c, conditions.c) and counts open orders and alerts (figures.c). It sends agents the
+ * operator settings and the health of their services (relay.c, health.c). It has ended orders moved to the
+ * archive (retire.c). A supervisor that cannot ask, because the broker is away, does not lead.
  */
 #ifndef MG_SUPERVISOR_H
 #define MG_SUPERVISOR_H
@@ -35,6 +35,8 @@
 /* Request queues with parked steps; more queues than this take turns. */
 #define MG_SUPERVISOR_PARKED_MAX MG_PARKED_QUEUES_MAX
 
+extern const char *const MG_SUPERVISOR_QUEUE_NAMES[MG_SUPERVISOR_QUEUES];
+
 struct mg_supervisor_options {
     int64_t sweep_period_ms, sweep_batch, ask_again_ms, lead_period_ms;
     int64_t gap_ms, grace_ms, overdue_limit, window;
@@ -49,7 +51,8 @@ enum mg_watched {
     MG_WATCHED_SLOW_SWEEP,
     MG_WATCHED_PARKED_CROWD,
     MG_WATCHED_PASSED_BY,
-    MG_WATCHED_COUNT
+    MG_WATCHED_QUEUE, /* the first of as many as there are queues without a service: it is missing */
+    MG_WATCHED_COUNT = MG_WATCHED_QUEUE + MG_SUPERVISOR_QUEUES
 };
 
 struct mg_watched_state {
@@ -236,6 +239,8 @@ bool mg_supervisor_watch_start(struct mg_supervisor *supervisor); /* on taking t
 void mg_supervisor_watch_stop(struct mg_supervisor *supervisor);
 int64_t
 mg_supervisor_gone_ms(const struct mg_supervisor *supervisor); /* a condition unseen for so long is gone */
+/* True while the leader sees that a queue is missing; `ret_reason` names it. */
+bool mg_supervisor_is_queue_missing(const struct mg_supervisor *supervisor, char *ret_reason, size_t size);
 /* Records a look for a condition; `text` NULL: it does not hold. */
 void mg_supervisor_watch_looked(struct mg_supervisor *supervisor, enum mg_watched watched, const char *text);
 

@@ -19,7 +19,7 @@
 #define WATCH_GONE_PERIODS 3
 #define UNNEEDED_TEXT      "no open order needs the service"
 
-static const enum mg_alert alert_of[MG_WATCHED_COUNT] = {
+static const enum mg_alert ALERTS[MG_WATCHED_QUEUE] = {
     [MG_WATCHED_DEAD_LETTERS] = MG_ALERT_DEAD_LETTER,
     [MG_WATCHED_MASS_EXPIRY] = MG_ALERT_MASS_EXPIRY,
     [MG_WATCHED_STUCK_ORDERS] = MG_ALERT_INVARIANT_VIOLATION,
@@ -28,27 +28,28 @@ static const enum mg_alert alert_of[MG_WATCHED_COUNT] = {
     [MG_WATCHED_PARKED_CROWD] = MG_ALERT_SLOW_SWEEP,
     [MG_WATCHED_PASSED_BY] = MG_ALERT_ORDER_PASSED_BY,
 };
-static const char *const subject_of[MG_WATCHED_COUNT] = {
+static const char *const SUBJECTS[MG_WATCHED_QUEUE] = {
     [MG_WATCHED_DEAD_LETTERS] = MG_QUEUE_DEAD, [MG_WATCHED_MASS_EXPIRY] = "attempts",
     [MG_WATCHED_STUCK_ORDERS] = "orders",      [MG_WATCHED_RETENTION] = "archive",
     [MG_WATCHED_SLOW_SWEEP] = "sweeps",        [MG_WATCHED_PARKED_CROWD] = "parked steps",
     [MG_WATCHED_PASSED_BY] = "orders",
 };
 
+static enum mg_alert alert_of(enum mg_watched watched)
+{
+    return watched < MG_WATCHED_QUEUE ? ALERTS[watched] : MG_ALERT_QUEUE_MISSING;
+}
+
+static const char *subject_of(enum mg_watched watched)
+{
+    return watched < MG_WATCHED_QUEUE ? SUBJECTS[watched]
+                                      : MG_SUPERVISOR_QUEUE_NAMES[watched - MG_WATCHED_QUEUE];
+}
+
 int64_t mg_supervisor_gone_ms(const struct mg_supervisor *supervisor)
 {
     int64_t asking_ms = WATCH_GONE_PERIODS * supervisor->options.ask_again_ms;
     return asking_ms > WATCH_GONE_MS ? asking_ms : WATCH_GONE_MS;
-}
-
-void mg_supervisor_watch_looked(struct mg_supervisor *supervisor, enum mg_watched watched, const char *text)
-{
-    struct mg_watched_state *state = &supervisor->watched[watched];
-    state->looked_at_boot_ms = mg_clock_boot_ms();
-    if (text != NULL) {
-        state->seen_at_boot_ms = state->looked_at_boot_ms;
-        (void)snprintf(state->text, sizeof(state->text), "%s", text);
-    }
 }
 
 static void dead_letters_seen(void *arg, const char *queue, int64_t ready_messages, int64_t consumers)
@@ -69,7 +70,7 @@ static void alert_published(void *arg, enum mg_publish_outcome outcome)
     state->is_unsaid = true;
     if (mg_once_set(&state->failure_logged)) {
         mg_log(MG_LOG_WARN, "could not publish an alert; the database has it, and it is published again",
-               MG_LOG_TEXT("alert", mg_alert_name(alert_of[state->watched])),
+               MG_LOG_TEXT("alert", mg_alert_name(alert_of(state->watched))),
                MG_LOG_TEXT("outcome", mg_publish_outcome_name(outcome)));
     }
 }
@@ -77,8 +78,8 @@ static void alert_published(void *arg, enum mg_publish_outcome outcome)
 static void alert_publish(struct mg_supervisor *supervisor, struct mg_watched_state *state)
 {
     struct mg_alert_message alert = {
-        .alert = alert_of[state->watched], .is_closed = !state->is_raised, .at_ms = supervisor->swept_at_ms};
-    (void)snprintf(alert.subject, sizeof(alert.subject), "%s", subject_of[state->watched]);
+        .alert = alert_of(state->watched), .is_closed = !state->is_raised, .at_ms = supervisor->swept_at_ms};
+    (void)snprintf(alert.subject, sizeof(alert.subject), "%s", subject_of(state->watched));
     (void)snprintf(alert.text, sizeof(alert.text), "%s", state->text);
     state->is_unsaid = false;
     if (!mg_alert_publish(supervisor->broker, MG_EXCHANGE_ALERTS, &alert, alert_published, state)) {
@@ -128,7 +129,7 @@ static void alerts_written(void *arg, const bool *is_changed, int count, const s
         struct mg_watched_state *state = &supervisor->watched[supervisor->written[i]];
         if (is_changed[i]) {
             mg_log(MG_LOG_WARN, state->is_raised ? "alert" : "alert closed",
-                   MG_LOG_TEXT("alert", mg_alert_name(alert_of[state->watched])),
+                   MG_LOG_TEXT("alert", mg_alert_name(alert_of(state->watched))),
                    MG_LOG_TEXT("text", state->text));
         }
         if (is_changed[i] || state->is_unsaid) {
@@ -184,9 +185,9 @@ static void alerts_write(void *arg)
         struct mg_watched_state *state = &supervisor->watched[i];
         if (state_judge(supervisor, state, mg_clock_boot_ms())) {
             supervisor->written[count] = (enum mg_watched)i;
-            writes[count++] = (struct mg_alert_write){.alert = alert_of[i],
+            writes[count++] = (struct mg_alert_write){.alert = alert_of((enum mg_watched)i),
                                                       .is_closed = !state->is_raised,
-                                                      .subject = subject_of[i],
+                                                      .subject = subject_of((enum mg_watched)i),
                                                       .order_id = "",
                                                       .text = mg_slice_of(state->text)};
         }

@@ -389,6 +389,11 @@ void fake_answer_write(void)
                                   : alert != MG_ALERT_SLOW_SWEEP                  ? MG_WATCHED_STUCK_ORDERS
                                   : strcmp(fake.alerts[i].subject, "sweeps") == 0 ? MG_WATCHED_SLOW_SWEEP
                                                                                   : MG_WATCHED_PARKED_CROWD;
+        for (int q = 0; alert == MG_ALERT_QUEUE_MISSING && q < MG_SUPERVISOR_QUEUES; q++) {
+            if (strcmp(fake.alerts[i].subject, MG_SUPERVISOR_QUEUE_NAMES[q]) == 0) {
+                watched = (enum mg_watched)(MG_WATCHED_QUEUE + q);
+            }
+        }
         is_changed[i] = fake.is_open[watched] == fake.alerts[i].is_closed;
         fake.is_open[watched] = !fake.alerts[i].is_closed;
     }

@@ -308,6 +308,36 @@ START_TEST(what_cannot_be_looked_for_stays_open_and_is_said_once)
 }
 END_TEST
 
+/* Would catch: a queue that is deleted or expires, with its messages, and nobody is told; an alert that stays
+ * after the queue is back; and a leader that counts as ready without it. */
+START_TEST(a_missing_queue_is_an_alert_until_it_is_back)
+{
+    char reason[256];
+    fake_answer_sweep(NULL, 0);
+    fake_queue_seen(MG_QUEUE_INTAKE, 3, 1);
+    fake_queue_seen(MG_QUEUE_DEAD, 0, 0);
+    ck_assert(!mg_supervisor_is_queue_missing(supervisor, reason, sizeof(reason)));
+    fake_queue_seen(MG_QUEUE_INTAKE, 0, -1);
+    fake_pass_quietly(2500);
+    ck_assert_int_eq(fake.alerts_sent_count, 1);
+    ck_assert_int_eq(fake.alerts_sent[0].alert, MG_ALERT_QUEUE_MISSING);
+    ck_assert_str_eq(fake.alerts_sent[0].subject, MG_QUEUE_INTAKE);
+    ck_assert_str_eq(fake.alerts_sent[0].text, "queue orders.intake is missing; run: makegood broker apply");
+    ck_assert(mg_supervisor_is_queue_missing(supervisor, reason, sizeof(reason)));
+    ck_assert_str_eq(reason, fake.alerts_sent[0].text);
+    ck_assert(!mg_supervisor_lead_is_ready(supervisor, reason, sizeof(reason)));
+    int64_t gone_ms = mg_supervisor_gone_ms(supervisor);
+    for (int64_t passed = 0; passed < gone_ms + 3000; passed += 1000) {
+        fake_queue_seen(MG_QUEUE_INTAKE, 0, 1);
+        fake_pass_quietly(1000);
+    }
+    ck_assert(!mg_supervisor_is_queue_missing(supervisor, reason, sizeof(reason)));
+    ck_assert_int_eq(fake.alerts_sent_count, 2);
+    ck_assert(fake.alerts_sent[1].is_closed);
+    ck_assert_str_eq(fake.alerts_sent[1].subject, MG_QUEUE_INTAKE);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("supervisor_watch");
@@ -331,6 +361,7 @@ int main(void)
     tcase_add_test(tcase, what_no_order_needs_is_closed_and_sent_once);
     tcase_add_test(tcase, what_is_found_during_a_write_is_written_next);
     tcase_add_test(tcase, what_cannot_be_looked_for_stays_open_and_is_said_once);
+    tcase_add_test(tcase, a_missing_queue_is_an_alert_until_it_is_back);
     suite_add_tcase(suite, tcase);
     return run_suite(suite);
 }
