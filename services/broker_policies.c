@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/hmac.h"
+#include "base/log.h"
 #include "base/loop.h"
 #include "io/amqp/topology.h"
 #include "io/http/client.h"
@@ -252,6 +253,25 @@ enum mg_class mg_broker_policies_check(const struct mg_broker_address *address,
     }
     api_close(&api);
     return class == MG_OK ? findings_judge(&findings, err) : class;
+}
+
+static void on_refused(void *arg, const char *line)
+{
+    (void)arg;
+    mg_log(MG_LOG_ERROR, "a policy of the broker loses or changes messages", MG_LOG_TEXT("policy", line));
+}
+
+enum mg_class mg_broker_policies_admit(const struct mg_broker_address *address, struct mg_err *err)
+{
+    if (!mg_broker_has_api(address)) {
+        return MG_OK;
+    }
+    enum mg_class class = mg_broker_policies_check(address, on_refused, NULL, err);
+    if (class == MG_OK || class == MG_PERMANENT) {
+        return class;
+    }
+    mg_log(MG_LOG_WARN, "the policies of the broker are not known", MG_LOG_TEXT("reason", err->text));
+    return MG_OK;
 }
 
 enum mg_class mg_broker_policy_apply(const struct mg_broker_address *address,

@@ -22,6 +22,11 @@ enum mg_class mg_broker_policies_check(const struct mg_broker_address *address,
                                        void (*report)(void *arg, const char *line), void *arg,
                                        struct mg_err *err) MG_MUSTCHECK;
 
+/* For the start of a process: logs each of them. MG_PERMANENT: there are some, and the process must not start
+ * into the loss. Policies that cannot be read are logged, and it starts. */
+enum mg_class mg_broker_policies_admit(const struct mg_broker_address *address,
+                                       struct mg_err *err) MG_MUSTCHECK;
+
 /* Sets Makegood's own policy, whose priority keeps others off its queues. */
 enum mg_class mg_broker_policy_apply(const struct mg_broker_address *address,
                                      void (*report)(void *arg, const char *line), void *arg,

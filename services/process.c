@@ -299,29 +299,6 @@ static enum mg_class vitals_open(struct process *process, struct mg_err *err)
     return process->vitals != NULL ? MG_OK : mg_err_set(err, MG_TRANSIENT, "no memory");
 }
 
-static void policy_found(void *arg, const char *line)
-{
-    (void)arg;
-    mg_log(MG_LOG_ERROR, "a policy of the broker loses or changes messages", MG_LOG_TEXT("policy", line));
-}
-
-/* A process does not start into a loss that it can see. If the policies cannot be read, it starts. */
-static enum mg_class policies_look(const struct process *process, struct mg_err *err)
-{
-    const struct mg_broker_address *broker = &process->shared.options.broker;
-    struct mg_err why;
-    enum mg_class class =
-        mg_broker_has_api(broker) ? mg_broker_policies_check(broker, policy_found, NULL, &why) : MG_OK;
-    if (class == MG_PERMANENT) {
-        *err = why;
-        return class;
-    }
-    if (class != MG_OK) {
-        mg_log(MG_LOG_WARN, "the broker's policies are not read", MG_LOG_TEXT("reason", why.text));
-    }
-    return MG_OK;
-}
-
 static enum mg_class process_open(struct process *process, struct mg_err *err)
 {
     struct mg_process *shared = &process->shared;
@@ -339,7 +316,7 @@ static enum mg_class process_open(struct process *process, struct mg_err *err)
     if (process->own_metrics == NULL) {
         return mg_err_set(err, MG_TRANSIENT, "no memory");
     }
-    enum mg_class class = policies_look(process, err);
+    enum mg_class class = mg_broker_policies_admit(&shared->options.broker, err);
     if (class == MG_OK) {
         class = spans_open(process, err);
     }

@@ -1,4 +1,5 @@
 /* `gateway`: serves clients over HTTP until SIGTERM. */
+#include "broker_policies.h"
 #include "gateway/gateway.h"
 #include "serve.h"
 #include "verbs.h"
@@ -31,7 +32,11 @@ static enum mg_class server_create(struct mg_loop *loop, const void *options, vo
                                    struct mg_err *err)
 {
     struct mg_gateway *gateway = NULL;
-    enum mg_class class = mg_gateway_create(loop, options, &gateway, err);
+    enum mg_class class =
+        mg_broker_policies_admit(&((const struct mg_gateway_options *)options)->broker, err);
+    if (class == MG_OK) {
+        class = mg_gateway_create(loop, options, &gateway, err);
+    }
     *ret_server = gateway;
     return class;
 }

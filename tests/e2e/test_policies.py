@@ -39,12 +39,14 @@ def wait_good(s, api):
 
 
 def assert_refused(s, api, text):
-    """Doctor names the policy, and no scheduler starts."""
+    """Doctor names the policy, and neither a scheduler nor a gateway starts."""
     doctor = s.cluster.tool("doctor", "--amqp-api", api, check=False)
     assert doctor.returncode == 1 and f"WRONG policy       {text}" in doctor.stdout, doctor.stdout
     started = s.cluster.make("scheduler", "scheduler-refused", "--amqp-api", api).start()
     s.wait(lambda: not started.is_running(), "the scheduler refuses to start")
     assert started.popen.returncode == 1 and text in started.tail(), started.tail()
+    gateway = s.cluster.tool("gateway", "--listen", "127.0.0.1:0", "--amqp-api", api, check=False)
+    assert gateway.returncode == 1 and text in gateway.stderr, gateway.stderr
 
 
 @scenario(own_servers=True)
@@ -73,6 +75,10 @@ def policies_of_others_are_outranked_on_servers_of_its_own_(s):
     for order in orders:
         s.wait_state(order, "processed", 120)
     assert s.client.depth("dead.letters") == 0
+    deaf = s.cluster.make("scheduler", "scheduler-deaf", "--amqp-api", "http://127.0.0.1:1").start()
+    s.others.append(deaf)
+    deaf.wait_ready()
+    assert "the policies of the broker are not known" in deaf.tail(100), deaf.tail(100)
 
 
 @scenario(own_servers=True)
