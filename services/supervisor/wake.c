@@ -23,7 +23,7 @@ void mg_supervisor_wake_later(struct mg_supervisor *supervisor)
 
 static void wake_finish(struct mg_supervisor *supervisor)
 {
-    if (mg_store_passed_orders(supervisor->store, NULL, 0) == 0) {
+    if (mg_store_passed_rows(supervisor->store, NULL, 0) == 0) {
         supervisor->wake_at_boot_ms = supervisor->wake_pause_ms = 0;
         mg_log(MG_LOG_INFO, "all open orders are checked, because the database's clock jumped back",
                MG_LOG_NONE);

@@ -301,10 +301,15 @@ static void write_alerts_fenced(struct sim_input *input, struct sim_output *outp
     write_alerts(input, output);
 }
 
+static const char *const STATE_KEYS[] = {"service", "instance"}, *const ALERT_KEYS[] = {"code", "subject"};
+
 const struct sim_statement SIM_MARK_STATEMENTS[] = {
     SIM_STATEMENT("put_service_states", put_service_states, STATES, true),
     SIM_SCALARS("put_workflow", put_workflow, true),
     SIM_STATEMENT("write_alerts_freely", write_alerts, ALERTS, true),
     SIM_STATEMENT("write_alerts_fenced", write_alerts_fenced, ALERTS, true),
+    SIM_STATEMENT("put_service_states_keys", sim_no_keys, STATE_KEYS, false),
+    SIM_STATEMENT("write_alerts_freely_keys", sim_no_keys, ALERT_KEYS, false),
+    SIM_STATEMENT("write_alerts_fenced_keys", sim_no_keys, ALERT_KEYS, false),
     {.name = NULL},
 };

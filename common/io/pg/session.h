@@ -4,8 +4,8 @@
 
 #include "io/pg/call.h"
 
-/* Makegood has some thirty constant statements. */
-#define MG_PG_PREPARED_MAX 64
+/* Makegood has some hundred constant statements; a console needs most reports, and few others. */
+#define MG_PG_PREPARED_MAX 96
 #define MG_PG_REASON_SIZE  MG_ERR_TEXT_MAX
 
 struct mg_pg {

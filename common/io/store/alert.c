@@ -5,7 +5,7 @@
  */
 #include <stdlib.h>
 
-#include "io/store/private.h"
+#include "io/store/pass_by.h"
 
 /*
  * A leader's alerts are fenced by its epoch ($6, $7) under a row lock (law 9, one leader): a leader that
@@ -13,12 +13,12 @@
  * it.
  */
 /* clang-format off */
-#define WRITE_ALERTS(fence, is_let_through)                                                                  \
+#define WRITE_ALERTS(fence, is_let_through, taken)                                                               \
     "WITH " fence                                                                                            \
     " input AS MATERIALIZED ("                                                                               \
     "  SELECT * FROM unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::boolean[])"                  \
     "   WITH ORDINALITY AS i(code, subject, order_id, text, is_closed, n)"                                   \
-    "  WHERE " is_let_through "),"                                                                           \
+    "  WHERE " is_let_through " AND " taken "),"                                                                   \
     " closed AS ("                                                                                           \
     "  UPDATE operator_alert a SET closed_at = " MG_SQL_NOW " FROM input i"                                  \
     "  WHERE i.is_closed AND a.code = i.code AND a.subject = i.subject AND a.closed_at IS NULL"              \
@@ -33,13 +33,32 @@
     " JOIN (SELECT * FROM closed UNION ALL SELECT * FROM opened) c USING (code, subject, is_closed)"         \
     " GROUP BY code, subject, is_closed"
 
-static const struct mg_sql WRITE_ALERTS_FREELY = {"write_alerts_freely", WRITE_ALERTS("", "true")};
-static const struct mg_sql WRITE_ALERTS_FENCED = {
-    "write_alerts_fenced",
-    WRITE_ALERTS("fence AS MATERIALIZED ("
-                 "  SELECT 1 FROM supervisor_leader WHERE name = 'supervisor' AND epoch = $6::bigint"
-                 "   AND holder = $7::text FOR SHARE),",
-                 "EXISTS (SELECT FROM fence)")};
+#define FENCE                                                                                                \
+    "fence AS MATERIALIZED ("                                                                                \
+    "  SELECT 1 FROM supervisor_leader WHERE name = 'supervisor' AND epoch = $6::bigint"                     \
+    "   AND holder = $7::text FOR SHARE),"
+/* The keys (store/pass_by.h) are the last parameter: an alert and its subject. */
+#define ALERT_KEY "i.code || '/' || i.subject"
+#define ALERT_KEYS(unused, keys)                                                                             \
+    "WITH unused AS (SELECT $3::text[], $4::text[], $5::boolean[]" unused ")"                                \
+    " SELECT DISTINCT " ALERT_KEY " FROM unnest($1::text[], $2::text[]) AS i(code, subject)"                 \
+    " WHERE " ALERT_KEY " <> ALL (" keys "::text[])"
+static const struct mg_many_sql WRITE_ALERTS_FREELY = {
+    .all = {"write_alerts_freely", WRITE_ALERTS("", "true", ALERT_KEY " <> ALL ($6::text[])")},
+    .keys = {"write_alerts_freely_keys", ALERT_KEYS("", "$6")},
+    .among = {"write_alerts_freely_among", WRITE_ALERTS("", "true", ALERT_KEY " = ANY ($6::text[])")},
+    .noun = "alert",
+    .verb = "written",
+    .is_given = true};
+static const struct mg_many_sql WRITE_ALERTS_FENCED = {
+    .all = {"write_alerts_fenced",
+        WRITE_ALERTS(FENCE, "EXISTS (SELECT FROM fence)", ALERT_KEY " <> ALL ($8::text[])")},
+    .keys = {"write_alerts_fenced_keys", ALERT_KEYS(", $6::bigint, $7::text", "$8")},
+    .among = {"write_alerts_fenced_among",
+        WRITE_ALERTS(FENCE, "EXISTS (SELECT FROM fence)", ALERT_KEY " = ANY ($8::text[])")},
+    .noun = "alert",
+    .verb = "written",
+    .is_given = true};
 /* clang-format on */
 
 /* These alerts report a single event, so no cause can end: an ack closes them. That includes alerts acked by
@@ -126,8 +145,8 @@ void mg_store_write_alerts(struct mg_store *store, const struct mg_alert_write *
         mg_pg_add_int(&params, store->lead_epoch > 0 ? (int64_t)store->lead_epoch : -1);
         mg_pg_add_text(&params, mg_slice_of(store->lead_holder));
     }
-    mg_store_send_one(store, is_fenced ? &WRITE_ALERTS_FENCED : &WRITE_ALERTS_FREELY, &params,
-                      on_alerts_written, job);
+    mg_store_send_many(store, is_fenced ? &WRITE_ALERTS_FENCED : &WRITE_ALERTS_FREELY, &params,
+                       on_alerts_written, job);
 }
 
 struct ack_job {

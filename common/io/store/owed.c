@@ -422,6 +422,7 @@ const struct mg_many_sql MG_STORE_ASK_OWED = {
     .among = {"ask_owed_among", ASK_OWED("order_id = ANY ($5::text[]) AND " MG_SQL_NOT_ASIDE,
         "SELECT order_id, version, owed_asked_at FROM order_event WHERE owed AND owed_to IS NOT NULL AND order_id = ANY ($5::text[])"
         " AND " MG_SQL_NOT_ASIDE " ORDER BY at, order_id, version LIMIT 2 * $3::bigint FOR NO KEY UPDATE SKIP LOCKED")},
+    .noun = "order",
     .verb = "asked for its owed statuses"};
 /* clang-format on */
 

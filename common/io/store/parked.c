@@ -79,6 +79,7 @@ static const struct mg_many_sql ASK_PARKED_STEPS = {
         "  AND (parked_until <= " MG_SQL_NOW " OR parked_until > " MG_SQL_NOW " + " PARKED_FAR ") AND order_id <> ALL ($9::text[])"
         "  ORDER BY parked_until LIMIT r.room) s"},
     .among = {"ask_parked_among", ASK_PARKED("order_id = ANY ($9::text[]) AND " MG_SQL_NOT_ASIDE)},
+    .noun = "order",
     .verb = "asked for at an open gate"};
 /* clang-format on */
 enum {

@@ -40,11 +40,13 @@ static const struct mg_sql TRIAL_LIMITS = {
 /* Only a failure rolls back the statements before it in the same call. */
 static const struct mg_sql ROLL_BACK = {"roll_back", "SELECT $1::text::bigint"};
 /* clang-format on */
+/* The longest is a service with one of its agents. */
+#define KEY_SIZE       (MG_NAME_MAX + 1 + 127 + 1)
 #define ROLL_BACK_TEXT "this trial passed; it is rolled back"
 
 struct mg_passed {
     const struct mg_many_sql *many;
-    char order_id[MG_ORDER_ID_MAX + 1];
+    char key[KEY_SIZE];
     char why[160]; /* the beginning of the error's text */
     int64_t pause_ms, until_boot_ms;
     bool is_tried; /* alone, now */
@@ -64,7 +66,7 @@ struct many_job {
     void *arg;
     bool is_retry; /* of one passed order, alone */
     /* The search. */
-    char (*keys)[MG_ORDER_ID_MAX + 1];
+    char (*keys)[KEY_SIZE];
     int trial_count, refused_in_row;
     struct range ranges[RANGES_MAX];
     int range_count;
@@ -96,20 +98,31 @@ static void failure_give(struct many_job *job)
 
 /* ---- the list ---- */
 
-static struct mg_passed *passed_find(const struct mg_store *store, const char *order_id)
+static struct mg_passed *passed_find(const struct mg_store *store, const char *key)
 {
     for (int i = 0; i < store->passed_count; i++) {
-        if (strcmp(store->passed[i].order_id, order_id) == 0) {
+        if (strcmp(store->passed[i].key, key) == 0) {
             return &store->passed[i];
         }
     }
     return NULL;
 }
 
+static void passed_lengthen(struct mg_passed *passed)
+{
+    passed->pause_ms = passed->pause_ms < PAUSE_MAX_MS / 2 ? passed->pause_ms * 2 : PAUSE_MAX_MS;
+    passed->until_boot_ms = mg_clock_boot_ms() + passed->pause_ms;
+}
+
 /* False: no room, or no memory. */
-static bool passed_add(struct mg_store *store, const struct mg_many_sql *many, const char *order_id,
+static bool passed_add(struct mg_store *store, const struct mg_many_sql *many, const char *key,
                        const char *why)
 {
+    struct mg_passed *known = passed_find(store, key);
+    if (known != NULL) { /* it was let in again */
+        passed_lengthen(known);
+        return true;
+    }
     if (store->passed == NULL) {
         store->passed = calloc(MG_PASSED_MAX, sizeof(*store->passed));
     }
@@ -119,9 +132,14 @@ static bool passed_add(struct mg_store *store, const struct mg_many_sql *many, c
     struct mg_passed *passed = &store->passed[store->passed_count++];
     *passed = (struct mg_passed){
         .many = many, .pause_ms = PAUSE_FIRST_MS, .until_boot_ms = mg_clock_boot_ms() + PAUSE_FIRST_MS};
-    (void)snprintf(passed->order_id, sizeof(passed->order_id), "%s", order_id);
+    (void)snprintf(passed->key, sizeof(passed->key), "%s", key);
     (void)snprintf(passed->why, sizeof(passed->why), "%.150s", why);
     return true;
+}
+
+static const char *log_field(const struct mg_many_sql *many)
+{
+    return many->is_given ? "row" : "order_id";
 }
 
 static void passed_log(struct mg_store *store)
@@ -130,48 +148,70 @@ static void passed_log(struct mg_store *store)
         struct mg_passed *passed = &store->passed[i];
         if (!passed->is_told) {
             passed->is_told = true;
-            mg_log(MG_LOG_WARN, "the database refuses one order's rows: it is passed by, the others go on",
-                   MG_LOG_TEXT("order_id", passed->order_id),
+            mg_log(MG_LOG_WARN, "the database refuses one of many rows: it is passed by, the others go on",
+                   MG_LOG_TEXT(log_field(passed->many), passed->key),
                    MG_LOG_TEXT("statement", passed->many->all.name), MG_LOG_TEXT("reason", passed->why));
         }
     }
 }
 
-int mg_store_passed_orders(const struct mg_store *store, struct mg_passed_order *ret_orders, int max)
+/* A given row is let in when its pause is over; any other is first tried alone. */
+static bool is_left_out(const struct mg_passed *passed)
 {
-    for (int i = 0; i < store->passed_count && i < max; i++) {
-        ret_orders[i] = (struct mg_passed_order){.order_id = store->passed[i].order_id,
-                                                 .verb = store->passed[i].many->verb,
-                                                 .why = store->passed[i].why};
+    return !passed->many->is_given || mg_clock_boot_ms() < passed->until_boot_ms;
+}
+
+int mg_store_passed_rows(const struct mg_store *store, struct mg_passed_row *ret_rows, int max)
+{
+    int count = 0;
+    for (int i = 0; i < store->passed_count; i++) {
+        const struct mg_passed *passed = &store->passed[i];
+        if (is_left_out(passed) && count++ < max) {
+            ret_rows[count - 1] =
+                (struct mg_passed_row){passed->many->noun, passed->key, passed->many->verb, passed->why};
+        }
     }
-    return store->passed_count;
+    return count;
 }
 
 /* ---- one call ---- */
 
-/* The job's parameters and behind them `count` orders: those of the keys from `first` on, or all that are
- * passed by (`first` below 0). */
-static struct mg_pg_params *params_fill(struct many_job *job, int first, int count)
+/* The job's parameters, and behind them an array to be filled with keys. */
+static int keys_begin(struct many_job *job)
 {
-    const struct mg_store *store = job->base.store;
     struct mg_pg_params *params = &job->params;
     if (params->count > job->param_count) {
         mg_buf_finish(&params->items[--params->count].bytes);
     }
-    int orders = mg_pg_add_array(params, MG_PG_TEXT);
-    for (int i = 0; i < count; i++) {
-        mg_pg_push_text(params, orders,
-                        mg_slice_of(first < 0 ? store->passed[i].order_id : job->keys[first + i]));
+    return mg_pg_add_array(params, MG_PG_TEXT);
+}
+
+static struct mg_pg_params *left_out_fill(struct many_job *job)
+{
+    const struct mg_store *store = job->base.store;
+    int keys = keys_begin(job);
+    for (int i = 0; i < store->passed_count; i++) {
+        if (is_left_out(&store->passed[i])) {
+            mg_pg_push_text(&job->params, keys, mg_slice_of(store->passed[i].key));
+        }
     }
-    return params;
+    return &job->params;
+}
+
+static struct mg_pg_params *range_fill(struct many_job *job, const struct range *range)
+{
+    int keys = keys_begin(job);
+    for (int i = 0; i < range->count; i++) {
+        mg_pg_push_text(&job->params, keys, mg_slice_of(job->keys[range->first + i]));
+    }
+    return &job->params;
 }
 
 static void all_send(struct many_job *job, mg_pg_fn *fn)
 {
     struct mg_store *store = job->base.store;
     const struct mg_many_sql *many = job->many;
-    struct mg_pg_statement statements[] = {{many->before, NULL},
-                                           {&many->all, params_fill(job, -1, store->passed_count)}};
+    struct mg_pg_statement statements[] = {{many->before, NULL}, {&many->all, left_out_fill(job)}};
     int skipped = many->before == NULL;
     mg_store_send(store, statements + skipped, 2 - skipped, fn, job);
 }
@@ -189,8 +229,7 @@ static void trial_send(struct many_job *job, const struct range *range)
     if (many->before != NULL) {
         statements[count++] = (struct mg_pg_statement){many->before, NULL};
     }
-    statements[count++] =
-        (struct mg_pg_statement){&many->among, params_fill(job, range->first, range->count)};
+    statements[count++] = (struct mg_pg_statement){&many->among, range_fill(job, range)};
     statements[count++] = (struct mg_pg_statement){&ROLL_BACK, &last};
     job->trial_count++;
     mg_store_send(job->base.store, statements, count, on_tried, job);
@@ -264,13 +303,12 @@ static void retry_end(struct many_job *job, const struct mg_pg_answer *answer)
     struct mg_store *store = job->base.store;
     struct mg_passed *passed = passed_find(store, job->keys[0]);
     if (passed != NULL && is_passed(job, answer)) {
-        mg_log(MG_LOG_INFO, "the database takes an order's rows again, and it goes on",
-               MG_LOG_TEXT("order_id", passed->order_id), MG_LOG_TEXT("statement", job->many->all.name));
+        mg_log(MG_LOG_INFO, "the database takes a row again that it had refused",
+               MG_LOG_TEXT(log_field(job->many), passed->key), MG_LOG_TEXT("statement", job->many->all.name));
         *passed = store->passed[--store->passed_count];
     } else if (passed != NULL) {
         passed->is_tried = false;
-        passed->pause_ms = passed->pause_ms < PAUSE_MAX_MS / 2 ? passed->pause_ms * 2 : PAUSE_MAX_MS;
-        passed->until_boot_ms = mg_clock_boot_ms() + passed->pause_ms;
+        passed_lengthen(passed);
         if (is_judged(answer)) {
             (void)snprintf(passed->why, sizeof(passed->why), "%.150s", answer->err->text);
         }
@@ -327,8 +365,7 @@ static void on_sent(void *arg, const struct mg_pg_answer *answer)
     job->fault = answer->fault;
     job->err = *answer->err;
     (void)snprintf(job->sqlstate, sizeof(job->sqlstate), "%s", answer->sqlstate);
-    struct mg_pg_statement statement = {&job->many->keys,
-                                        params_fill(job, -1, job->base.store->passed_count)};
+    struct mg_pg_statement statement = {&job->many->keys, left_out_fill(job)};
     mg_store_send(job->base.store, &statement, 1, on_keys, job);
 }
 
@@ -349,11 +386,23 @@ static struct mg_passed *passed_due(const struct mg_store *store, const struct m
 {
     for (int i = 0; i < store->passed_count; i++) {
         struct mg_passed *passed = &store->passed[i];
-        if (passed->many == many && !passed->is_tried && mg_clock_boot_ms() >= passed->until_boot_ms) {
+        if (passed->many == many && !many->is_given && !passed->is_tried &&
+            mg_clock_boot_ms() >= passed->until_boot_ms) {
             return passed;
         }
     }
     return NULL;
+}
+
+/* A given row that was let in for as long as the longest pause has been taken, or came no more. */
+static void passed_forget(struct mg_store *store)
+{
+    for (int i = store->passed_count - 1; i >= 0; i--) {
+        const struct mg_passed *passed = &store->passed[i];
+        if (passed->many->is_given && mg_clock_boot_ms() - passed->until_boot_ms > PAUSE_MAX_MS) {
+            store->passed[i] = store->passed[--store->passed_count];
+        }
+    }
 }
 
 static void retry_send(struct mg_store *store, struct mg_passed *passed, const struct mg_pg_params *params)
@@ -370,7 +419,7 @@ static void retry_send(struct mg_store *store, struct mg_passed *passed, const s
         mg_store_job_destroy(&job->base);
         return;
     }
-    memcpy(job->keys[0], passed->order_id, sizeof(job->keys[0]));
+    memcpy(job->keys[0], passed->key, sizeof(job->keys[0]));
     passed->is_tried = true;
     trial_send(job, &(struct range){0, 1});
 }
@@ -378,6 +427,7 @@ static void retry_send(struct mg_store *store, struct mg_passed *passed, const s
 void mg_store_send_many(struct mg_store *store, const struct mg_many_sql *many, struct mg_pg_params *params,
                         mg_pg_fn *fn, void *arg)
 {
+    passed_forget(store);
     struct mg_passed *passed = passed_due(store, many);
     if (passed != NULL) {
         retry_send(store, passed, params);

@@ -1,22 +1,27 @@
 /*
- * A statement over many orders that it finds itself (the sweep and its like) does not fail for all of them
- * because of one. After a failure the store finds the orders that the statement is refused for, by halves,
- * and sends it again without them. They are passed by for a while: each is tried alone, and more seldom the
- * longer it is refused. Until one is refused, the statement costs no more than alone.
+ * A statement over many rows does not fail for all of them because of one. After a failure the store finds
+ * the rows that the statement is refused for, by halves, and sends it again without them. They are passed by
+ * for a while: each is tried alone, and more seldom the longer it is refused. Until one is refused, the
+ * statement costs no more than alone.
+ *
+ * Most statements find their rows themselves, and a row is named by its order. Others are given their rows;
+ * then one that is left out is lost, so only such come here as are written again before long.
  *
  * The columns by which each statement can be hurt. A test walks these rows with values that cannot be
  * converted, with triggers that refuse an update by each class of SQLSTATE, and with rows locked by another
  * session:
  *
- *   statement   reads, converts                             writes
- *   sweep       order_process: no text but ids and states;  order_process.wake_at; order_step.parked_high,
- *               its times; order_step: the same             parked_until
- *   ask_parked  order_step: times, service, reason;         order_step.parked_high, parked_until
- *               order_process.process_state; service_state,
- *               service_control
- *   ask_owed    order_event: times; order_process.seq;      order_event.owed_asked_at; reply_queue
- *               reply_queue
- *   wake        order_process.wake_at                       order_process.wake_at
+ *   statement           reads, converts                              writes
+ *   sweep               order_process: no text but ids and states;   order_process.wake_at; order_step.
+ *                       its times; order_step: the same              parked_high, parked_until
+ *   ask_parked          order_step: times, service, reason;          order_step.parked_high, parked_until
+ *                       order_process.process_state;
+ *                       service_state, service_control
+ *   ask_owed            order_event: times; order_process.seq;       order_event.owed_asked_at; reply_queue
+ *                       reply_queue
+ *   wake                order_process.wake_at                        order_process.wake_at
+ *   put_service_states  service_state: its times                     service_state
+ *   write_alerts        operator_alert: code, subject                operator_alert
  *
  * None reads a payload, a result or a status: damage there hurts none of them. A page of order_process that
  * cannot be read at all hurts the question for the keys, too: then the statement fails as a whole, and its
@@ -27,16 +32,18 @@
 
 #include "io/store/private.h"
 
-/* Orders passed by at once: more have a cause that is not theirs. */
+/* Rows passed by at once: more have a cause that is not theirs. */
 #define MG_PASSED_MAX 64
 
 struct mg_many_sql {
     const struct mg_sql *before; /* sent before it, without parameters; NULL: none */
-    /* Its last parameter, a text[] that is added here, holds the orders to leave out. */
+    /* Its last parameter, a text[] that is added here, holds the keys to leave out. */
     struct mg_sql all;
-    struct mg_sql keys;  /* the same parameters: the orders that it would take, as one column */
-    struct mg_sql among; /* the same parameters: it takes no orders but those of the last */
+    struct mg_sql keys;  /* the same parameters: the keys that it would take, as one column */
+    struct mg_sql among; /* the same parameters: it takes no keys but those of the last */
+    const char *noun;    /* what a key names; for people */
     const char *verb;    /* "swept", for people */
+    bool is_given; /* its rows are given: a refused one is tried with the others when its pause is over */
 };
 
 /* Sends `many`; `fn` gets the answer of the last run. `params` is taken over, even if nothing is sent. */

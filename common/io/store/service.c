@@ -1,7 +1,7 @@
 /* Agents' reports on their services: small writes on which no decision depends. */
 #include "base/clock.h"
 #include "base/log.h"
-#include "io/store/private.h"
+#include "io/store/pass_by.h"
 #include "io/store/services.h"
 
 /* Instances come and go with every restart; one silent for this long is removed. */
@@ -21,41 +21,54 @@ enum { COLUMN_SERVICE, COLUMN_REFUSED };
  *
  * Rows are counted only for a new instance. If its service has too many, expired ones are deleted, except
  * those locked by another scheduler: both might wait for each other. */
+/* $13 keys (store/pass_by.h): a service and its agent. */
 /* clang-format off */
-static const struct mg_sql PUT_SERVICE_STATES = {
-    "put_service_states",
-    "WITH reported AS MATERIALIZED (SELECT DISTINCT ON (i.service, i.instance) i.*"
-    "  FROM unnest($1::bigint[], $2::text[], $3::text[], $4::text[], $5::boolean[], $6::bigint[],"
-    "   $7::bigint[],"
-    "   $8::text[], $9::bigint[], $10::bigint[], $11::bigint[], $12::boolean[])"
-    "   AS i(n, service, instance, breaker, is_ready, in_flight, concurrency, reason, control_version,"
-    "    process, sequence, is_prober)"
-    "  ORDER BY i.service, i.instance, i.n DESC),"
-    " newcomer AS MATERIALIZED (SELECT service, instance, row_number() OVER (PARTITION BY service ORDER BY n) AS nth"
-    "  FROM reported i WHERE NOT EXISTS (SELECT FROM service_state s"
-    "   WHERE s.service = i.service AND s.instance = i.instance)),"
-    " counted AS MATERIALIZED (SELECT i.service, i.number, s.valid, s.kept"
-    "  FROM (SELECT service, count(*) AS number FROM newcomer GROUP BY service) i,"
-    "   LATERAL (SELECT count(*) AS kept, count(*) FILTER (WHERE " IS_VALID ") AS valid"
-    "    FROM service_state s WHERE s.service = i.service) s),"
-    " refused AS MATERIALIZED (SELECT i.service, i.instance FROM newcomer i JOIN counted c USING (service)"
-    "  WHERE i.nth + c.valid > " MG_SQL_SERVICE_INSTANCES_MAX "),"
-    " gone AS (DELETE FROM service_state WHERE ctid = ANY (ARRAY(SELECT ctid FROM service_state"
-    "  WHERE reported_at < " MG_SQL_NOW " - " SERVICE_STATE_KEPT
-    "   OR (service IN (SELECT service FROM counted WHERE kept + number > " MG_SQL_SERVICE_INSTANCES_MAX ")"
-    "    AND NOT " IS_VALID ") FOR UPDATE SKIP LOCKED))),"
-    " written AS (INSERT INTO service_state AS s (service, instance, breaker, is_ready, in_flight, concurrency,"
-    "   reason, control_version, process, sequence, is_prober)"
-    "  SELECT i.service, i.instance, i.breaker, i.is_ready, i.in_flight, i.concurrency, i.reason,"
-    "   i.control_version, i.process, i.sequence, i.is_prober"
-    "  FROM reported i WHERE (i.service, i.instance) NOT IN (SELECT service, instance FROM refused)"
-    "  ORDER BY i.service, i.instance"
-    "  ON CONFLICT (service, instance) DO UPDATE SET breaker = excluded.breaker, is_ready = excluded.is_ready,"
-    "   in_flight = excluded.in_flight, concurrency = excluded.concurrency, reason = excluded.reason,"
-    "   control_version = excluded.control_version, process = excluded.process, sequence = excluded.sequence,"
-    "   is_prober = excluded.is_prober, reported_at = excluded.reported_at"
-    "  WHERE excluded.process = 0 OR s.process <> excluded.process OR s.sequence < excluded.sequence)"
-    " SELECT service, count(*) FROM refused GROUP BY service"};
+#define STATE_KEY "i.service || '/' || i.instance"
+#define PUT_SERVICE_STATES(taken) \
+    "WITH reported AS MATERIALIZED (SELECT DISTINCT ON (i.service, i.instance) i.*" \
+    "  FROM unnest($1::bigint[], $2::text[], $3::text[], $4::text[], $5::boolean[], $6::bigint[]," \
+    "   $7::bigint[]," \
+    "   $8::text[], $9::bigint[], $10::bigint[], $11::bigint[], $12::boolean[])" \
+    "   AS i(n, service, instance, breaker, is_ready, in_flight, concurrency, reason, control_version," \
+    "    process, sequence, is_prober)" \
+    "  WHERE " taken \
+    "  ORDER BY i.service, i.instance, i.n DESC)," \
+    " newcomer AS MATERIALIZED (SELECT service, instance, row_number() OVER (PARTITION BY service ORDER BY n) AS nth" \
+    "  FROM reported i WHERE NOT EXISTS (SELECT FROM service_state s" \
+    "   WHERE s.service = i.service AND s.instance = i.instance))," \
+    " counted AS MATERIALIZED (SELECT i.service, i.number, s.valid, s.kept" \
+    "  FROM (SELECT service, count(*) AS number FROM newcomer GROUP BY service) i," \
+    "   LATERAL (SELECT count(*) AS kept, count(*) FILTER (WHERE " IS_VALID ") AS valid" \
+    "    FROM service_state s WHERE s.service = i.service) s)," \
+    " refused AS MATERIALIZED (SELECT i.service, i.instance FROM newcomer i JOIN counted c USING (service)" \
+    "  WHERE i.nth + c.valid > " MG_SQL_SERVICE_INSTANCES_MAX ")," \
+    " gone AS (DELETE FROM service_state WHERE ctid = ANY (ARRAY(SELECT ctid FROM service_state" \
+    "  WHERE reported_at < " MG_SQL_NOW " - " SERVICE_STATE_KEPT \
+    "   OR (service IN (SELECT service FROM counted WHERE kept + number > " MG_SQL_SERVICE_INSTANCES_MAX ")" \
+    "    AND NOT " IS_VALID ") FOR UPDATE SKIP LOCKED)))," \
+    " written AS (INSERT INTO service_state AS s (service, instance, breaker, is_ready, in_flight, concurrency," \
+    "   reason, control_version, process, sequence, is_prober)" \
+    "  SELECT i.service, i.instance, i.breaker, i.is_ready, i.in_flight, i.concurrency, i.reason," \
+    "   i.control_version, i.process, i.sequence, i.is_prober" \
+    "  FROM reported i WHERE (i.service, i.instance) NOT IN (SELECT service, instance FROM refused)" \
+    "  ORDER BY i.service, i.instance" \
+    "  ON CONFLICT (service, instance) DO UPDATE SET breaker = excluded.breaker, is_ready = excluded.is_ready," \
+    "   in_flight = excluded.in_flight, concurrency = excluded.concurrency, reason = excluded.reason," \
+    "   control_version = excluded.control_version, process = excluded.process, sequence = excluded.sequence," \
+    "   is_prober = excluded.is_prober, reported_at = excluded.reported_at" \
+    "  WHERE excluded.process = 0 OR s.process <> excluded.process OR s.sequence < excluded.sequence)" \
+    " SELECT service, count(*) FROM refused GROUP BY service"
+static const struct mg_many_sql PUT_STATES = {
+    .all = {"put_service_states", PUT_SERVICE_STATES(STATE_KEY " <> ALL ($13::text[])")},
+    .keys = {"put_service_states_keys",
+        "WITH unused AS (SELECT $1::bigint[], $4::text[], $5::boolean[], $6::bigint[], $7::bigint[], $8::text[], $9::bigint[],"
+        "  $10::bigint[], $11::bigint[], $12::boolean[])"
+        " SELECT DISTINCT " STATE_KEY " FROM unnest($2::text[], $3::text[]) AS i(service, instance)"
+        " WHERE " STATE_KEY " <> ALL ($13::text[])"},
+    .among = {"put_service_states_among", PUT_SERVICE_STATES(STATE_KEY " = ANY ($13::text[])")},
+    .noun = "report of agent",
+    .verb = "stored",
+    .is_given = true};
 /* clang-format on */
 
 static void refused_log(struct mg_store *store, const struct mg_rows *rows)
@@ -109,6 +122,5 @@ void mg_store_put_service_states(struct mg_store *store, const struct mg_service
         mg_pg_push_int(&params, sequence, (int64_t)states[i].sequence);
         mg_pg_push_bool(&params, is_prober, states[i].is_prober);
     }
-    mg_store_send_one(store, &PUT_SERVICE_STATES, &params, on_put,
-                      mg_store_done_job_create(store, done, arg));
+    mg_store_send_many(store, &PUT_STATES, &params, on_put, mg_store_done_job_create(store, done, arg));
 }

@@ -411,15 +411,16 @@ typedef void mg_store_wake_fn(void *arg, bool is_leader, bool is_full, const str
 void mg_store_wake(struct mg_store *store, uint64_t epoch, const char *holder, int limit,
                    mg_store_wake_fn *done, void *arg);
 
-/* Orders that the database refuses a statement of the supervisor for: their rows are damaged, refused by a
- * trigger, or locked by another session. The statement goes on without them (store/pass_by.h). Texts are
- * valid until the next turn of the loop. Returns how many there are, of which `max` are filled in. */
-struct mg_passed_order {
-    const char *order_id;
+/* Rows that the database refuses a statement over many for: they are damaged, refused by a trigger, or locked
+ * by another session. The statement goes on without them (store/pass_by.h). Texts are valid until the next
+ * turn of the loop. Returns how many there are, of which `max` are filled in. */
+struct mg_passed_row {
+    const char *noun; /* "order" */
+    const char *key;
     const char *verb; /* it cannot be "swept" */
     const char *why;  /* the database's words and the SQLSTATE */
 };
-int mg_store_passed_orders(const struct mg_store *store, struct mg_passed_order *ret_orders, int max);
+int mg_store_passed_rows(const struct mg_store *store, struct mg_passed_row *ret_rows, int max);
 
 /* ---- reading, for the operator's tool ---- */
 

@@ -185,6 +185,7 @@ const struct mg_many_sql MG_STORE_SWEEP = {
         "  $12::bigint, $13::bigint)"
         " SELECT order_id FROM timely UNION SELECT order_id FROM latest UNION SELECT order_id FROM woken"},
     .among = {"sweep_among", SWEEP("order_id = ANY ($14::text[]) AND " MG_SQL_NOT_ASIDE)},
+    .noun = "order",
     .verb = "swept"};
 /* clang-format on */
 enum {
@@ -321,6 +322,7 @@ static const struct mg_many_sql WAKE_OPEN = {
         WAKE_ORDERS("order_id <> ALL ($4::text[]) AND " MG_SQL_NOT_ASIDE)
         " SELECT order_id FROM asleep"},
     .among = {"wake_among", WAKE("order_id = ANY ($4::text[]) AND " MG_SQL_NOT_ASIDE)},
+    .noun = "order",
     .verb = "woken"};
 /* clang-format on */
 

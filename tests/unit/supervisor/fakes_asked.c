@@ -82,11 +82,11 @@ void fake_answer_owed_failed(void)
     owed_done(fake_supervisor(), false, NULL, 0, &err);
 }
 
-int mg_store_passed_orders(const struct mg_store *store, struct mg_passed_order *ret_orders, int max)
+int mg_store_passed_rows(const struct mg_store *store, struct mg_passed_row *ret_rows, int max)
 {
     (void)store;
     if (fake.passed_orders > 0 && max > 0) {
-        ret_orders[0] = (struct mg_passed_order){"o-3", "swept", "missing chunk number 0 (XX001)"};
+        ret_rows[0] = (struct mg_passed_row){"order", "o-3", "swept", "missing chunk number 0 (XX001)"};
     }
     return fake.passed_orders;
 }

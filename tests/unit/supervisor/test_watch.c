@@ -137,7 +137,7 @@ START_TEST(an_order_that_is_passed_by_is_named_until_it_passes)
     fake_pass_quietly(2500);
     ck_assert_int_eq(fake.alerts_sent_count, 1);
     ck_assert_int_eq(fake.alerts_sent[0].alert, MG_ALERT_ORDER_PASSED_BY);
-    ck_assert_ptr_nonnull(strstr(fake.alerts_sent[0].text, "order o-3 cannot be swept (2 such orders)"));
+    ck_assert_ptr_nonnull(strstr(fake.alerts_sent[0].text, "order o-3 cannot be swept (2 such rows)"));
     ck_assert_ptr_nonnull(strstr(fake.alerts_sent[0].text, "missing chunk number 0 (XX001)"));
     ck_assert_double_eq(mg_metric_value(supervisor->passed_by), 2);
     fake.passed_orders = 0;
