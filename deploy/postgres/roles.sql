@@ -67,6 +67,9 @@ REVOKE ALL ON DATABASE :"database" FROM PUBLIC; -- CONNECT and TEMPORARY
 GRANT CONNECT ON DATABASE :"database" TO makegood_scheduler, makegood_supervisor, makegood_operator, makegood_gateway,
     makegood_reader;
 
+-- A migration that changes keys ends the sessions of programs that began before. NOINHERIT: the owner gets no rights by it.
+GRANT makegood_scheduler, makegood_supervisor, makegood_operator, makegood_gateway, makegood_reader TO makegood_owner;
+
 -- Names resolve to the tables of this schema only, not to objects that another role makes elsewhere.
 ALTER DATABASE :"database" SET search_path = public, pg_temp;
 

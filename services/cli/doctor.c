@@ -48,15 +48,17 @@ static void finding(struct doctor *doctor, bool is_good, const char *what, const
 }
 
 /* Reports a collation whose version is not that of the data. Makegood's own keys compare bytewise. */
-static void collation_check(struct doctor *doctor, const struct mg_table *settings)
+static void collation_check(struct doctor *doctor)
 {
-    const char *built = mg_table_cell(settings, 0, "collation_version"),
-               *actual = mg_table_cell(settings, 0, "collation_actual"),
-               *keys = mg_table_cell(settings, 0, "collated_keys");
+    struct mg_table collation = {0};
     char detail[512];
-    if (built[0] == '\0' || actual[0] == '\0' || strcmp(built, actual) == 0) {
+    if (mg_table_read(doctor->cli, MG_REPORT_COLLATION, NULL, 0, &collation) != MG_EXIT_DONE) {
+        finding(doctor, false, "collation", "it could not be read");
         return;
     }
+    const char *built = mg_table_cell(&collation, 0, "built"),
+               *actual = mg_table_cell(&collation, 0, "actual"), *keys = mg_table_cell(&collation, 0, "keys");
+    bool is_changed = built[0] != '\0' && actual[0] != '\0' && strcmp(built, actual) != 0;
     bool is_good = strcmp(keys, "0") == 0;
     (void)snprintf(
         detail, sizeof(detail),
@@ -65,7 +67,10 @@ static void collation_check(struct doctor *doctor, const struct mg_table *settin
         actual, built, is_good ? "no" : keys,
         is_good ? ": build other indexes of yours anew, then"
                 : ", so rows may not be found: REINDEX DATABASE, then");
-    finding(doctor, is_good, "collation", detail);
+    if (is_changed) {
+        finding(doctor, is_good, "collation", detail);
+    }
+    mg_table_free(&collation);
 }
 
 static void settings_check(struct doctor *doctor)
@@ -84,7 +89,6 @@ static void settings_check(struct doctor *doctor)
                    fsync_word, commit_word,
                    is_durable ? "" : ": it may lose confirmed orders; set both to on");
     finding(doctor, is_durable, "database", detail);
-    collation_check(doctor, &settings);
 
     bool is_good = mg_schema_serves(strtoll(mg_table_cell(&settings, 0, "schema_version"), NULL, 10),
                                     strtoll(mg_table_cell(&settings, 0, "serves_from"), NULL, 10), detail,
@@ -358,6 +362,7 @@ static enum mg_exit_code verb_doctor(struct mg_cli *cli)
     }
     if (mg_cli_try_store(cli, false, why) == MG_EXIT_DONE) {
         settings_check(&doctor);
+        collation_check(&doctor);
         leader_check(&doctor);
         orders_check(&doctor);
         statuses_check(&doctor);

@@ -98,6 +98,8 @@ static const struct {
     TEXT(MG_EXTRA_MIGRATIONS | MG_EXTRA_DEV, migrations, "migrations", NULL, "DIR",
          "directory of the numbered SQL files; if not given, the installed one, or deploy/postgres for a "
          "program that is not installed"),
+    DURATION(MG_EXTRA_MIGRATIONS, lock_wait_ms, "lock-wait", 1000, INT64_C(24) * 3600 * 1000, "DURATION",
+             "time in which a migration tries to get the locks that others hold; if not given, 1m"),
     TEXT(MG_EXTRA_HTTP, http, "http", "", "ADDRESS:PORT",
          "address of the process, as in its own --http; 0.0.0.0 means 127.0.0.1"),
     TEXT(MG_EXTRA_HTTP, http_cert_file, "http-cert-file", "", "FILE",

@@ -141,8 +141,12 @@ static enum mg_exit_code verb_db_migrate(struct mg_cli *cli)
     struct mg_err err;
     char installed[PATH_MAX];
     const char *folder = mg_migrations_folder(cli, installed, sizeof(installed));
-    if (mg_cli_check_dsn(cli, &err) != MG_OK ||
-        mg_store_migrate(cli->options.pg_dsn, folder, mg_cli_print_line, cli, &err) != MG_OK) {
+    struct mg_migrate_options options = {.dsn = cli->options.pg_dsn,
+                                         .directory = folder,
+                                         .lock_wait_ms = cli->options.lock_wait_ms,
+                                         .report = mg_cli_print_line,
+                                         .arg = cli};
+    if (mg_cli_check_dsn(cli, &err) != MG_OK || mg_store_migrate(&options, &err) != MG_OK) {
         return mg_cli_fail_err(&err);
     }
     return MG_EXIT_DONE;

@@ -201,7 +201,8 @@ static enum mg_class servers_start(struct mg_dev *dev, struct mg_err *err)
 
 static enum mg_class schema_apply(struct mg_dev *dev, struct mg_err *err)
 {
-    return mg_store_migrate(dev->dsn, dev->options->migrations, line_ignore, NULL, err);
+    return mg_store_migrate(
+        &(struct mg_migrate_options){.dsn = dev->dsn, .directory = dev->options->migrations}, err);
 }
 
 static enum mg_class topology_apply(struct mg_dev *dev, struct mg_err *err)

@@ -1188,6 +1188,7 @@ class Databases(Case):
     """What a database must be, and what a folder of migrations need not be."""
 
     MIGRATE = ["db", "migrate", "--migrations", SOURCE / "deploy/postgres"]
+    BYTEWISE = next((SOURCE / "deploy/postgres").glob("*_bytewise_keys.sql")).name
     ICU = "LOCALE 'C.UTF-8' LOCALE_PROVIDER icu ICU_LOCALE 'en-US'"
 
     @contextlib.contextmanager
@@ -1238,6 +1239,91 @@ class Databases(Case):
             done = run("doctor", "--timeout", "1s", code=ERROR, env=env)
             self.assertEqual(done.stderr, "")
             self.assertIn("the data have version 1.1", done.stdout)
+
+    def collated_keys(self, env):
+        with contextlib.closing(psycopg2.connect(env["MAKEGOOD_PG_DSN"])) as session:
+            cursor = session.cursor()
+            cursor.execute("SELECT count(*) FROM pg_index x JOIN pg_class c ON c.oid = x.indrelid, unnest(x.indcollation) k (oid)"
+                           " WHERE c.relnamespace = 'public'::regnamespace AND k.oid NOT IN (0, '\"C\"'::regcollation)")
+            return cursor.fetchone()[0]
+
+    def folder_before(self, first):
+        """The migrations before this one, in a folder of their own."""
+        folder = pathlib.Path(self.folder.name) / f"before-{first}"
+        folder.mkdir()
+        for path in sorted((SOURCE / "deploy/postgres").glob("0*.sql")):
+            if path.name < first:
+                (folder / path.name).write_bytes(path.read_bytes())
+        return folder
+
+    def test_keys_of_large_tables_become_bytewise_beside_programs(self):
+        """Would catch: a table that stands while its indexes are built; an index that is left out, or left behind."""
+        with self.database(self.ICU) as env, contextlib.closing(psycopg2.connect(
+                env["MAKEGOOD_PG_DSN"], application_name="psql")) as session:
+            run("db", "migrate", "--migrations", self.folder_before(self.BYTEWISE), code=DONE, env=env)
+            self.assertGreater(self.collated_keys(env), 20)
+            session.autocommit = True
+            cursor = session.cursor()
+            fill = (SOURCE / "tests/bench/fill.sql").read_text(encoding="utf-8")
+            for name, value in (("finished", "30000"), ("open", "10"), ("workflow", "'w'"), ("repeats", "8")):
+                fill = re.sub(rf"(?<!:):{name}\b", value, fill)
+            cursor.execute(fill)
+            cursor.execute("CREATE TABLE order_archive_20260101 (LIKE order_archive); ALTER TABLE order_archive"
+                           " ATTACH PARTITION order_archive_20260101 FOR VALUES FROM ('2026-01-01') TO ('2026-01-02');"
+                           "INSERT INTO order_archive SELECT '2026-01-01', 'old-' || n, 'w', 'processed', now(), '{}'"
+                           " FROM generate_series(1, 200000) n")
+            shape = "SELECT indexname FROM pg_indexes WHERE schemaname = 'public' ORDER BY 1"
+            cursor.execute(shape)
+            before = cursor.fetchall()
+            slowest, is_over = 0.0, threading.Event()
+            migration = threading.Thread(target=lambda: (run(*self.MIGRATE, code=DONE, env=env, timeout_s=120), is_over.set()))
+            migration.start()
+            while migration.is_alive():
+                began = time.monotonic()
+                cursor.execute("UPDATE order_process SET updated_at = now() WHERE wake_at IS NOT NULL")
+                cursor.execute("UPDATE order_step SET due_at = now() WHERE order_id = (SELECT max(order_id) FROM order_step)")
+                slowest = max(slowest, time.monotonic() - began)
+                cursor.execute("SELECT pg_sleep(0.01)")
+            migration.join()
+            self.assertTrue(is_over.is_set())
+            self.assertLess(slowest, 2.0)  # the lock_timeout of programs
+            self.assertEqual(self.collated_keys(env), 0)
+            cursor.execute(shape)
+            self.assertEqual(cursor.fetchall(), before)
+            cursor.execute("SELECT count(*) FROM pg_index WHERE NOT indisvalid; SELECT conname FROM pg_constraint"
+                           " WHERE conname = 'makegood_day'")
+            self.assertEqual(cursor.fetchall(), [])
+            for table, rows in (("order_process", 30010), ("order_archive", 200000), ("pattern_process", 30010)):
+                cursor.execute(f"SELECT count(*) FROM {table}")
+                self.assertEqual(cursor.fetchone()[0], rows)
+            cursor.execute("EXPLAIN SELECT * FROM order_archive WHERE order_id = 'old-7'")
+            self.assertIn("Index Scan", str(cursor.fetchall()))
+
+    def test_sessions_that_a_migration_may_not_end_are_named(self):
+        owner, other = (f"{role}_{World.name}" for role in ("owner", "other"))
+        World.sql(f"CREATE ROLE {owner} LOGIN NOINHERIT PASSWORD 'x'; CREATE ROLE {other} LOGIN PASSWORD 'x'")
+        self.addCleanup(World.sql, f"DROP ROLE {owner}; DROP ROLE {other}")
+        with self.database() as env:
+            dsn = env["MAKEGOOD_PG_DSN"]
+            with contextlib.closing(psycopg2.connect(dsn)) as admin:
+                admin.autocommit = True
+                admin.cursor().execute(f"ALTER SCHEMA public OWNER TO {owner}")
+            env = {"MAKEGOOD_PG_DSN": psycopg2.extensions.make_dsn(dsn, user=owner, password="x")}
+            run("db", "migrate", "--migrations", self.folder_before(self.BYTEWISE), code=DONE, env=env)
+            with contextlib.closing(psycopg2.connect(env["MAKEGOOD_PG_DSN"], application_name="psql")) as session:
+                session.autocommit = True
+                session.cursor().execute(f"GRANT USAGE ON SCHEMA public TO {other}; GRANT SELECT ON pattern_process, order_process TO {other}")
+            with contextlib.closing(psycopg2.connect(dsn, user=other, password="x")) as session:
+                said = one_line(run(*self.MIGRATE, code=UNAVAILABLE, env=env))
+                self.assertIn(f"the sessions of user {other} must end here, and user {owner} may not end them", said)
+                session.cursor().execute("SELECT count(*) FROM pattern_process")
+                session.rollback()
+                World.sql(f"GRANT {other} TO {owner}")
+                run(*self.MIGRATE, code=DONE, env=env)
+                with self.assertRaises(psycopg2.OperationalError):
+                    session.cursor().execute("SELECT count(*) FROM pattern_process")
+            with contextlib.closing(psycopg2.connect(dsn, user=other, password="x")) as session:
+                session.cursor().execute("SELECT count(*) FROM pattern_process")  # the right is kept
 
     def test_line_ends_of_migrations_and_workflows_do_not_matter(self):
         folder = pathlib.Path(self.folder.name) / "dos"

@@ -78,7 +78,8 @@ int store_main(Suite *suite, const char *name)
     run_on_server(sql);
     store_dsn_of(database, database_dsn, sizeof(database_dsn));
     struct mg_err err;
-    if (mg_store_migrate(database_dsn, store_migrations(), NULL, NULL, &err) != MG_OK) {
+    if (mg_store_migrate(&(struct mg_migrate_options){.dsn = database_dsn, .directory = store_migrations()},
+                         &err) != MG_OK) {
         fprintf(stderr, "%s\n", err.text);
         return 1;
     }

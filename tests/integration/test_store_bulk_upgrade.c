@@ -70,7 +70,9 @@ static void former_migrations_unlink(void)
 static void migrate(const char *from)
 {
     struct mg_err err;
-    ck_assert_msg(mg_store_migrate(dsn, from, NULL, NULL, &err) == MG_OK, "%s", err.text);
+    ck_assert_msg(mg_store_migrate(&(struct mg_migrate_options){.dsn = dsn, .directory = from}, &err) ==
+                      MG_OK,
+                  "%s", err.text);
 }
 
 /* One bulk action runs: o-1 is done, o-2's command is out, o-3 waits. Another has stopped by itself. */
@@ -121,6 +123,7 @@ static void setup(void)
     ck_assert_msg(PQstatus(admin) == CONNECTION_OK, "%s", PQerrorMessage(admin));
     fill();
     migrate(store_migrations());
+    PQreset(admin); /* a migration may end the sessions of programs, and this one is none of psql */
 }
 
 static void teardown(void)

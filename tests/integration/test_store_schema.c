@@ -69,7 +69,10 @@ static void add_line(void *arg, const char *line)
 static enum mg_class migrate(struct mg_err *err)
 {
     lines[0] = '\0';
-    return mg_store_migrate(dsn, folder, add_line, NULL, err);
+    return mg_store_migrate(
+        &(struct mg_migrate_options){
+            .dsn = dsn, .directory = folder, .lock_wait_ms = 6000, .report = add_line},
+        err);
 }
 
 /* A value from the migrated database. */
@@ -141,7 +144,7 @@ static void *migrate_on_thread(void *arg)
 {
     enum mg_class *class = arg;
     struct mg_err err;
-    *class = mg_store_migrate(dsn, folder, NULL, NULL, &err);
+    *class = mg_store_migrate(&(struct mg_migrate_options){.dsn = dsn, .directory = folder}, &err);
     return NULL;
 }
 
@@ -234,10 +237,116 @@ START_TEST(programs_of_schema_1_see_what_they_know_while_they_are_served)
 }
 END_TEST
 
+/* ---- plans, and locks of others ---- */
+
+#define PLAN "-- serves programs from schema 1\n-- a plan of statements\n"
+
+/* Would catch: a statement of a plan in a transaction, which an index that is built beside programs cannot
+ * have; a plan that is recorded before its end; one that begins anew. */
+START_TEST(a_plan_goes_on_where_it_was_interrupted)
+{
+    struct mg_err err;
+    write_file("0003_third.sql",
+               PLAN "SELECT 'INSERT INTO a VALUES (3, 3)' WHERE NOT EXISTS (SELECT FROM a WHERE x = 3)"
+                    " UNION ALL SELECT 'CREATE INDEX CONCURRENTLY third ON ' || CASE WHEN to_regclass('b') IS"
+                    " NULL THEN 'nowhere' ELSE 'b' END || ' (x)' WHERE to_regclass('third') IS NULL");
+    ck_assert_int_eq(migrate(&err), MG_PERMANENT);
+    ck_assert_msg(strstr(err.text, "0003_third.sql (the statements before are kept") != NULL, "%s", err.text);
+    ck_assert_str_eq(value("SELECT count(*) FROM makegood_migration"), "2");
+    (void)value("CREATE TABLE b (x int); SELECT 1");
+    ck_assert_msg(migrate(&err) == MG_OK, "%s", err.text);
+    ck_assert_str_eq(value("SELECT count(*) FROM a WHERE x = 3"), "1");
+    ck_assert_str_eq(value("SELECT indisvalid FROM pg_index WHERE indexrelid = 'third'::regclass"), "t");
+    ck_assert_str_eq(value("SELECT count(*) FROM makegood_migration"), "3");
+}
+END_TEST
+
+START_TEST(a_plan_without_end_is_stopped)
+{
+    struct mg_err err;
+    write_file("0003_third.sql", PLAN "SELECT 'SELECT 1'");
+    ck_assert_int_eq(migrate(&err), MG_BUG);
+}
+END_TEST
+
+static PGconn *holder_begin(void)
+{
+    char text[2304];
+    snprintf(text, sizeof(text), "%s application_name=long-report", dsn);
+    PGconn *conn = PQconnectdb(text);
+    PQclear(PQexec(conn, "BEGIN"));
+    PGresult *result = PQexec(conn, "SELECT count(*) FROM a");
+    ck_assert_msg(PQresultStatus(result) == PGRES_TUPLES_OK, "%s", PQerrorMessage(conn));
+    PQclear(result);
+    return conn;
+}
+
+static void *read_on_thread(void *arg)
+{
+    PGconn *conn = PQconnectdb(dsn);
+    bool *is_held_up = arg;
+    for (int i = 0; i < 60; i++) { /* six seconds */
+        PGresult *result =
+            PQexec(conn, "SET lock_timeout = '2s'; SELECT pg_sleep(0.1); SELECT count(*) FROM a");
+        *is_held_up = *is_held_up || PQresultStatus(result) != PGRES_TUPLES_OK;
+        PQclear(result);
+    }
+    PQfinish(conn);
+    return NULL;
+}
+
+/* Would catch: programs that stand behind a migration which waits, and one that does not tell for what. */
+START_TEST(a_migration_waits_for_a_lock_in_short_tries_and_names_its_holder)
+{
+    struct mg_err err;
+    char holder[128];
+    ck_assert_int_eq(migrate(&err), MG_OK);
+    PGconn *conn = holder_begin();
+    snprintf(holder, sizeof(holder),
+             "0003_third.sql waits for session %d of user %s, \"long-report\", in a"
+             " transaction since ",
+             PQbackendPID(conn), PQuser(conn));
+    write_file("0003_third.sql", "ALTER TABLE a ADD z int;");
+    pthread_t reader;
+    bool is_held_up = false;
+    ck_assert_int_eq(pthread_create(&reader, NULL, read_on_thread, &is_held_up), 0);
+    ck_assert_int_eq(migrate(&err), MG_TRANSIENT);
+    ck_assert_int_eq(pthread_join(reader, NULL), 0);
+    ck_assert(!is_held_up);
+    assert_has(lines, holder);
+    assert_has(err.text, "(nothing of it was kept): a lock was not free within 6 s: it waits for session");
+    PQfinish(conn);
+    ck_assert_msg(migrate(&err) == MG_OK, "%s", err.text);
+    ck_assert_str_eq(lines, "applied 0003_third.sql;");
+}
+END_TEST
+
+/* Would catch: a key of a new table that is sorted by the rules of a system's library, which change. */
+START_TEST(every_key_compares_by_its_bytes)
+{
+    static const char COLLATED[] =
+        "SELECT string_agg(x.indexrelid::regclass || '.' || a.attname, ' ')"
+        " FROM pg_index x JOIN pg_class c ON c.oid = x.indrelid,"
+        " unnest(x.indcollation, x.indkey) k (collation_id, attnum), pg_attribute a"
+        " WHERE c.relnamespace = 'public'::regnamespace AND a.attrelid = x.indrelid AND a.attnum = k.attnum"
+        " AND k.collation_id <> 0"
+        " AND (k.collation_id <> '\"C\"'::regcollation OR a.attcollation <> '\"C\"'::regcollation)";
+    struct rig own;
+    rig_open(&own);
+    ck_assert_str_eq(rig_value(&own, COLLATED), "");
+    rig_admin(&own, "CREATE TABLE future (id text PRIMARY KEY)");
+    ck_assert_str_eq(rig_value(&own, COLLATED), "future_pkey.id");
+    rig_admin(&own, "DROP TABLE future");
+    rig_finish(&own);
+}
+END_TEST
+
 START_TEST(a_folder_without_files_is_bad_input)
 {
     struct mg_err err;
-    ck_assert_int_eq(mg_store_migrate(dsn, "/nonexistent", NULL, NULL, &err), MG_BAD_INPUT);
+    ck_assert_int_eq(
+        mg_store_migrate(&(struct mg_migrate_options){.dsn = dsn, .directory = "/nonexistent"}, &err),
+        MG_BAD_INPUT);
 }
 END_TEST
 
@@ -392,7 +501,11 @@ int main(void)
     tcase_add_test(migrations, a_file_that_serves_programs_of_the_future_is_bad_input);
     tcase_add_test(migrations, grants_are_applied_each_time);
     tcase_add_test(migrations, a_record_of_schema_1_is_taken_over_and_its_programs_go_on);
+    tcase_add_test(migrations, a_plan_goes_on_where_it_was_interrupted);
+    tcase_add_test(migrations, a_plan_without_end_is_stopped);
+    tcase_add_test(migrations, a_migration_waits_for_a_lock_in_short_tries_and_names_its_holder);
     tcase_add_test(migrations, a_folder_without_files_is_bad_input);
+    tcase_add_test(words, every_key_compares_by_its_bytes);
     tcase_add_test(words, the_schema_has_the_words_of_words_def);
     tcase_add_test(words, the_tables_have_the_columns_of_columns_def);
     tcase_add_test(words, the_program_was_written_for_the_newest_file);

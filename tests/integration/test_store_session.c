@@ -94,6 +94,24 @@ START_TEST(a_call_that_hangs_in_the_killed_backend_is_transient)
 }
 END_TEST
 
+/* A migration changes a column beneath a prepared statement. Would catch: a statement that fails for the rest
+ * of the session's life. */
+START_TEST(a_statement_that_a_migration_has_outdated_is_prepared_in_a_new_session)
+{
+    static struct mg_order_record record;
+    order_make(&record, "o-1");
+    order_store(&rig, &record, NULL);
+    (void)rig_load_one(&rig, "o-1");
+    rig_admin(&rig, "ALTER TABLE order_process ALTER COLUMN workflow TYPE varchar");
+    struct mg_load load = {.order_id = "o-1"};
+    rig_load(&rig, &load, 1);
+    ck_assert_int_eq(rig.err.class, MG_TRANSIENT);
+    rig_wait(&rig, was_down_and_is_up);
+    ck_assert_str_eq(rig_load_one(&rig, "o-1")->workflow, "fulfilment");
+    rig_admin(&rig, "ALTER TABLE order_process ALTER COLUMN workflow TYPE text");
+}
+END_TEST
+
 static void forbidden(void *arg, const struct mg_err *err)
 {
     (void)arg;
@@ -384,6 +402,7 @@ int main(void)
     tcase_add_test(up, calls_of_a_session_that_is_killed_are_transient_and_it_comes_back);
     tcase_add_test(up, a_call_that_hangs_in_the_killed_backend_is_transient);
     tcase_add_test(up, a_commit_whose_answer_was_lost_conflicts_when_run_again_and_shows_what_it_did);
+    tcase_add_test(up, a_statement_that_a_migration_has_outdated_is_prepared_in_a_new_session);
     tcase_add_test(up, a_commit_that_waits_too_long_for_a_lock_is_run_again);
     tcase_add_test(up, a_statement_whose_preparing_waits_too_long_is_prepared_anew);
     tcase_add_test(up, a_commit_whose_preparing_waits_too_long_is_run_again);

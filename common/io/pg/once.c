@@ -13,8 +13,13 @@
 /* A usual connect takes some milliseconds, TLS and a far server a few hundred. */
 #define QUICK_CONNECT_MS 1000
 
+#define WATCH_PERIOD_MS 500
+
 struct mg_pg_once {
     PGconn *conn;
+    void (*watch)(void *arg); /* called while a statement runs; NULL: none */
+    void *arg;
+    bool is_blocked;
 };
 
 /* Of the notices in answer to statements none matters: "already exists, skipping" and the like. */
@@ -115,15 +120,66 @@ void mg_pg_once_close(struct mg_pg_once *once)
     free(once);
 }
 
+void mg_pg_once_watch(struct mg_pg_once *once, void (*fn)(void *arg), void *arg)
+{
+    once->watch = fn;
+    once->arg = arg;
+}
+
+bool mg_pg_once_is_blocked(const struct mg_pg_once *once)
+{
+    return once->is_blocked;
+}
+
+int mg_pg_once_backend_pid(const struct mg_pg_once *once)
+{
+    return PQbackendPID(once->conn);
+}
+
+/* Waits until PQgetResult does not block. */
+static void await(const struct mg_pg_once *once)
+{
+    while (PQisBusy(once->conn)) {
+        struct pollfd socket = {.fd = PQsocket(once->conn), .events = POLLIN};
+        if (poll(&socket, 1, once->watch == NULL ? -1 : WATCH_PERIOD_MS) == 0) {
+            once->watch(once->arg);
+        } else if (PQconsumeInput(once->conn) != 1) {
+            return;
+        }
+    }
+}
+
+/* The first error among the results, or the last result. */
+static PGresult *take(const struct mg_pg_once *once)
+{
+    PGresult *kept = NULL;
+    for (;;) {
+        await(once);
+        PGresult *result = PQgetResult(once->conn);
+        if (result == NULL) {
+            return kept != NULL ? kept : PQmakeEmptyPGresult(once->conn, PGRES_FATAL_ERROR);
+        }
+        if (kept != NULL && PQresultStatus(kept) == PGRES_FATAL_ERROR) {
+            PQclear(result);
+        } else {
+            PQclear(kept);
+            kept = result;
+        }
+    }
+}
+
 enum mg_class mg_pg_once_run(struct mg_pg_once *once, const char *text, const char *const *params,
                              int param_count, struct mg_rows **ret_rows, struct mg_err *err)
 {
-    PGresult *result = param_count == 0
-                           ? PQexec(once->conn, text)
-                           : PQexecParams(once->conn, text, param_count, NULL, params, NULL, NULL, 0);
+    int is_sent = param_count == 0
+                      ? PQsendQuery(once->conn, text)
+                      : PQsendQueryParams(once->conn, text, param_count, NULL, params, NULL, NULL, 0);
+    PGresult *result = is_sent == 1 ? take(once) : PQmakeEmptyPGresult(once->conn, PGRES_FATAL_ERROR);
     ExecStatusType status = PQresultStatus(result);
     if (status != PGRES_COMMAND_OK && status != PGRES_TUPLES_OK) {
         const char *sqlstate = PQresultErrorField(result, PG_DIAG_SQLSTATE);
+        once->is_blocked =
+            sqlstate != NULL && (strcmp(sqlstate, "55P03") == 0 || strcmp(sqlstate, "40P01") == 0);
         enum mg_pg_fault fault = sqlstate == NULL ? MG_PG_LOST : mg_pg_fault_of(sqlstate);
         char message[MG_ERR_TEXT_MAX];
         mg_pg_explain_result(once->conn, result, message, sizeof(message));

@@ -141,6 +141,11 @@ void mg_pg_once_close(struct mg_pg_once *once);
  */
 enum mg_class mg_pg_once_run(struct mg_pg_once *once, const char *text, const char *const *params,
                              int param_count, struct mg_rows **ret_rows, struct mg_err *err) MG_MUSTCHECK;
+/* Calls `fn` each half second while a statement runs; NULL: no more. */
+void mg_pg_once_watch(struct mg_pg_once *once, void (*fn)(void *arg), void *arg);
+/* The last failed statement got no lock in time, or others waited for its locks in a circle. */
+bool mg_pg_once_is_blocked(const struct mg_pg_once *once);
+int mg_pg_once_backend_pid(const struct mg_pg_once *once);
 void mg_rows_destroy(struct mg_rows *rows);
 
 #endif

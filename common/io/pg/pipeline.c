@@ -226,6 +226,15 @@ int mg_pg_backend_pid(const struct mg_pg *pg)
 
 /* ---- receiving ---- */
 
+/* A migration has changed the type or collation of a column that a prepared statement returns. The statement
+ * fails for the rest of the session. PostgreSQL has no code of its own for it; the name is in no language. */
+static bool is_outdated(const PGresult *result, const char *sqlstate)
+{
+    const char *function = PQresultErrorField(result, PG_DIAG_SOURCE_FUNCTION);
+    return strcmp(sqlstate, "0A000") == 0 && function != NULL &&
+           strcmp(function, "RevalidateCachedQuery") == 0;
+}
+
 static void take_error(struct mg_pg *pg, struct mg_pg_call *call, const PGresult *result)
 {
     if (call->fault != MG_PG_NONE) {
@@ -238,7 +247,8 @@ static void take_error(struct mg_pg *pg, struct mg_pg_call *call, const PGresult
         snprintf(text, sizeof(text), "the server gives no reason");
     }
     snprintf(call->sqlstate, sizeof(call->sqlstate), "%s", sqlstate == NULL ? "" : sqlstate);
-    call->fault = sqlstate == NULL ? MG_PG_LOST : mg_pg_fault_of(sqlstate);
+    bool is_lost = sqlstate == NULL || is_outdated(result, sqlstate);
+    call->fault = is_lost ? MG_PG_LOST : mg_pg_fault_of(sqlstate);
     (void)mg_err_set(&call->err, mg_pg_class_of(call->fault), "%s%s%s%s", text, sqlstate == NULL ? "" : " (",
                      call->sqlstate, sqlstate == NULL ? "" : ")");
     if (call->fault == MG_PG_LOST) {

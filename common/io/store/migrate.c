@@ -1,8 +1,8 @@
 /*
- * Migrates the schema by the numbered files of a folder (NNNN_name.sql). Each runs in one transaction with
- * the row that records it. All run under an advisory lock, so two parallel migrations act once. Files only go
- * forward, and an applied file must not change: its SHA-256 is compared, with LF as line ends. Then
- * grants.sql of the same folder is applied, each time; it sets the roles' rights and may change.
+ * Migrates the schema by the numbered files of a folder (NNNN_name.sql); migrator.c applies them. All run
+ * under an advisory lock, so two parallel migrations act once. Files only go forward, and an applied file
+ * must not change: its SHA-256 is compared, with LF as line ends. Then grants.sql of the same folder is
+ * applied, each time; it sets the roles' rights and may change.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -12,37 +12,30 @@
 #include <unistd.h>
 
 #include "base/file.h"
+#include "io/store/migrate.h"
 #include "io/store/private.h"
 
 /* Numbers have four digits; a hundred files are many years of schema. */
 #define FILES_MAX 100
 /* Far above any schema that people write. */
 #define FILE_BYTES_MAX (1024 * 1024)
-#define NAME_SIZE      256 /* limit of file systems */
 #define PATH_SIZE      4096
 #define GRANTS         "grants.sql"
 /* A file's first line; without it the file serves only programs of its own version. */
 #define SERVES_LINE "-- serves programs from schema "
-
-struct migration {
-    int version;
-    int serves_from; /* oldest schema version of a program that works with this one */
-    char name[NAME_SIZE];
-    char *text;
-    char sha256[2 * MG_SHA256_SIZE + 1];
-    bool is_applied;
-};
+/* Its second line, if it is a plan (migrate.h). */
+#define PLAN_LINE "-- a plan of statements\n"
+/* Longer than the statements and transactions of usual programs; a long report is named. */
+#define LOCK_WAIT_MS 60000
 
 struct migrations {
-    struct migration items[FILES_MAX];
+    struct mg_migration items[FILES_MAX];
     int count;
-    struct migration grants; /* without text: no such file */
+    struct mg_migration grants; /* without text: no such file */
 };
 
 static enum mg_class read_folder(const char *directory, struct migrations *list, struct mg_err *err);
 static enum mg_class compare_applied(struct mg_pg_once *once, struct migrations *list, struct mg_err *err);
-static enum mg_class apply(struct mg_pg_once *once, const struct migration *migration, const char *record,
-                           struct mg_err *err);
 
 /* Held until the session ends. It waits for another migration, which may build an index. That takes longer
  * than the role's lock_timeout, which is meant for the services' tables. */
@@ -60,8 +53,6 @@ static const char PREPARE_RECORD[] =
     " END IF; "
     "END $$";
 static const char READ_RECORD[] = "SELECT version, name, sha256 FROM makegood_migration ORDER BY version";
-static const char RECORD[] =
-    "INSERT INTO makegood_migration (version, name, sha256, serves_from) VALUES ($1, $2, $3, $4)";
 
 static enum mg_class demand_fit(struct mg_pg_once *once, struct mg_err *err)
 {
@@ -75,44 +66,48 @@ static enum mg_class demand_fit(struct mg_pg_once *once, struct mg_err *err)
     return unfit[0] == '\0' ? class : mg_err_set(err, MG_PERMANENT, "cannot use this database: %s", unfit);
 }
 
-static enum mg_class migrate(struct mg_pg_once *once, struct migrations *list,
-                             void (*report)(void *arg, const char *line), void *arg, struct mg_err *err)
+static void say(const struct mg_migrator *migrator, const char *line)
 {
-    enum mg_class class = demand_fit(once, err);
+    if (migrator->report != NULL) {
+        migrator->report(migrator->arg, line);
+    }
+}
+
+static enum mg_class migrate(struct mg_migrator *migrator, struct migrations *list, struct mg_err *err)
+{
+    enum mg_class class = demand_fit(migrator->once, err);
     if (class != MG_OK) {
         return class;
     }
-    class = mg_pg_once_run(once, TAKE_LOCK, NULL, 0, NULL, err);
+    class = mg_pg_once_run(migrator->once, TAKE_LOCK, NULL, 0, NULL, err);
     if (class == MG_OK) {
-        class = mg_pg_once_run(once, PREPARE_RECORD, NULL, 0, NULL, err);
+        class = mg_pg_once_run(migrator->once, PREPARE_RECORD, NULL, 0, NULL, err);
     }
     if (class != MG_OK) {
         return mg_err_prefix(err, "could not prepare the migration");
     }
-    class = compare_applied(once, list, err);
+    class = compare_applied(migrator->once, list, err);
     int applied = 0;
     for (int i = 0; class == MG_OK && i < list->count; i++) {
         if (list->items[i].is_applied) {
             continue;
         }
-        class = apply(once, &list->items[i], RECORD, err);
+        class = mg_migrator_apply(migrator, &list->items[i], err);
         if (class != MG_OK) {
             break;
         }
         applied++;
-        char line[NAME_SIZE + 32];
+        char line[MG_MIGRATION_NAME_SIZE + 32];
         snprintf(line, sizeof(line), "applied %s", list->items[i].name);
-        if (report != NULL) {
-            report(arg, line);
-        }
+        say(migrator, line);
     }
-    if (class == MG_OK && applied == 0 && report != NULL) {
-        report(arg, "the schema is up to date");
+    if (class == MG_OK && applied == 0) {
+        say(migrator, "the schema is up to date");
     }
     if (class == MG_OK && list->grants.text != NULL) {
-        class = apply(once, &list->grants, NULL, err);
-        if (class == MG_OK && report != NULL) {
-            report(arg, "applied " GRANTS " to those of its roles that exist");
+        class = mg_migrator_apply(migrator, &list->grants, err);
+        if (class == MG_OK) {
+            say(migrator, "applied " GRANTS " to those of its roles that exist");
         }
     }
     return class;
@@ -138,51 +133,33 @@ enum mg_class mg_store_migrations_check(const char *directory, struct mg_err *er
     return class;
 }
 
-enum mg_class mg_store_migrate(const char *dsn, const char *directory,
-                               void (*report)(void *arg, const char *line), void *arg, struct mg_err *err)
+enum mg_class mg_store_migrate(const struct mg_migrate_options *options, struct mg_err *err)
 {
     struct migrations *list = calloc(1, sizeof(*list));
     if (list == NULL) {
         return mg_err_set(err, MG_TRANSIENT, "could not migrate: no memory");
     }
-    struct mg_pg_once *once = NULL;
-    enum mg_class class = read_folder(directory, list, err);
+    struct mg_migrator migrator = {.report = options->report,
+                                   .arg = options->arg,
+                                   .lock_wait_ms =
+                                       options->lock_wait_ms > 0 ? options->lock_wait_ms : LOCK_WAIT_MS};
+    enum mg_class class = read_folder(options->directory, list, err);
     if (class == MG_OK) {
-        class = mg_pg_once_open(dsn, &once, err);
+        class = mg_pg_once_open(options->dsn, &migrator.once, err);
     }
     if (class == MG_OK) {
-        class = migrate(once, list, report, arg, err);
+        class = mg_pg_once_open(options->dsn, &migrator.observer, err);
     }
-    mg_pg_once_close(once);
+    if (class == MG_OK) {
+        class = migrate(&migrator, list, err);
+    }
+    mg_pg_once_close(migrator.observer);
+    mg_pg_once_close(migrator.once);
     migrations_free(list);
     return class;
 }
 
-/* `record` NULL: not recorded, and applied each time. */
-static enum mg_class apply(struct mg_pg_once *once, const struct migration *migration, const char *record,
-                           struct mg_err *err)
-{
-    char version[16], serves_from[16];
-    snprintf(version, sizeof(version), "%d", migration->version);
-    snprintf(serves_from, sizeof(serves_from), "%d", migration->serves_from);
-    const char *const params[] = {version, migration->name, migration->sha256, serves_from};
-    enum mg_class class = mg_pg_once_run(once, "BEGIN", NULL, 0, NULL, err);
-    if (class == MG_OK) {
-        class = mg_pg_once_run(once, migration->text, NULL, 0, NULL, err);
-    }
-    if (class == MG_OK && record != NULL) {
-        class = mg_pg_once_run(once, record, params, 4, NULL, err);
-    }
-    if (class == MG_OK) {
-        class = mg_pg_once_run(once, "COMMIT", NULL, 0, NULL, err);
-    }
-    if (class == MG_OK) {
-        return MG_OK;
-    }
-    return mg_err_prefix(err, "could not apply %s (nothing of it was kept)", migration->name);
-}
-
-static struct migration *find(struct migrations *list, int64_t version)
+static struct mg_migration *find(struct migrations *list, int64_t version)
 {
     for (int i = 0; i < list->count; i++) {
         if (list->items[i].version == version) {
@@ -200,8 +177,8 @@ static enum mg_class compare_applied(struct mg_pg_once *once, struct migrations 
         return mg_err_prefix(err, "could not read makegood_migration");
     }
     for (int row = 0; class == MG_OK && row < mg_rows_count(rows); row++) {
-        struct migration *migration = find(list, mg_rows_int(rows, row, 0));
-        char name[NAME_SIZE];
+        struct mg_migration *migration = find(list, mg_rows_int(rows, row, 0));
+        char name[MG_MIGRATION_NAME_SIZE];
         mg_rows_copy(rows, row, 1, name, sizeof(name));
         if (migration == NULL) {
             class = mg_err_set(
@@ -228,7 +205,7 @@ static enum mg_class compare_applied(struct mg_pg_once *once, struct migrations 
 static int version_of(const char *name)
 {
     size_t len = strlen(name);
-    if (len < 10 || len >= NAME_SIZE || strspn(name, "0123456789") != 4 || name[4] != '_') {
+    if (len < 10 || len >= MG_MIGRATION_NAME_SIZE || strspn(name, "0123456789") != 4 || name[4] != '_') {
         return 0;
     }
     if (strcmp(name + len - 4, ".sql") != 0) {
@@ -251,7 +228,7 @@ static size_t drop_line_ends_of_dos(char *text, size_t len)
     return kept;
 }
 
-static enum mg_class read_file(const char *path, struct migration *migration, struct mg_err *err)
+static enum mg_class read_file(const char *path, struct mg_migration *migration, struct mg_err *err)
 {
     migration->text = malloc(FILE_BYTES_MAX + 1);
     if (migration->text == NULL) {
@@ -272,7 +249,7 @@ static enum mg_class read_file(const char *path, struct migration *migration, st
 }
 
 /* Reads the oldest served program from the file's first line. */
-static enum mg_class read_serves(struct migration *migration, struct mg_err *err)
+static enum mg_class read_serves(struct mg_migration *migration, struct mg_err *err)
 {
     migration->serves_from = migration->version;
     if (strncmp(migration->text, SERVES_LINE, strlen(SERVES_LINE)) != 0) {
@@ -286,10 +263,11 @@ static enum mg_class read_serves(struct migration *migration, struct mg_err *err
                           SERVES_LINE, migration->version);
     }
     migration->serves_from = (int)serves_from;
+    migration->is_plan = strncmp(end + 1, PLAN_LINE, strlen(PLAN_LINE)) == 0;
     return MG_OK;
 }
 
-static enum mg_class read_grants(const char *directory, struct migration *grants, struct mg_err *err)
+static enum mg_class read_grants(const char *directory, struct mg_migration *grants, struct mg_err *err)
 {
     char path[PATH_SIZE];
     snprintf(grants->name, sizeof(grants->name), GRANTS);
@@ -302,7 +280,7 @@ static enum mg_class read_grants(const char *directory, struct migration *grants
 
 static int compare_by_version(const void *a, const void *b)
 {
-    return ((const struct migration *)a)->version - ((const struct migration *)b)->version;
+    return ((const struct mg_migration *)a)->version - ((const struct mg_migration *)b)->version;
 }
 
 static enum mg_class read_folder(const char *directory, struct migrations *list, struct mg_err *err)
@@ -326,7 +304,7 @@ static enum mg_class read_folder(const char *directory, struct migrations *list,
                                directory, entry->d_name);
             break;
         }
-        struct migration *migration = &list->items[list->count++];
+        struct mg_migration *migration = &list->items[list->count++];
         migration->version = version;
         snprintf(migration->name, sizeof(migration->name), "%s", entry->d_name);
         class = read_file(path, migration, err);

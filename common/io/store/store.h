@@ -26,7 +26,7 @@
 
 struct mg_store;
 
-#define MG_SCHEMA_VERSION 25 /* newest file in deploy/postgres/ that this program was written for */
+#define MG_SCHEMA_VERSION 26 /* newest file in deploy/postgres/ that this program was written for */
 
 /* A program runs on its own schema, and on a newer one that serves it. `ret_reason`: if false the remedy, if
  * true how they fit. `version` 0: no schema. */
@@ -541,6 +541,7 @@ enum mg_report {
     MG_REPORT_UNNEEDED_ALERTS,
     /* server version, clock, clock in ms, fsync, synchronous_commit, in_recovery, schema version */
     MG_REPORT_SETTINGS,
+    MG_REPORT_COLLATION, /* of the database, and what depends on it */
     MG_REPORT_COUNT
 };
 typedef void mg_store_rows_fn(void *arg, const struct mg_rows *rows, const struct mg_err *err);
@@ -557,8 +558,12 @@ void mg_store_ack_alert(struct mg_store *store, int64_t alert_id, const char *by
 enum mg_class mg_store_migrations_check(const char *directory, struct mg_err *err) MG_MUSTCHECK;
 /* Applies the missing numbered files of `directory`, each in its own transaction, under an advisory lock.
  * Blocks (for the tool). */
-enum mg_class mg_store_migrate(const char *dsn, const char *directory,
-                               void (*report)(void *arg, const char *line), void *arg,
-                               struct mg_err *err) MG_MUSTCHECK;
+struct mg_migrate_options {
+    const char *dsn, *directory;
+    int64_t lock_wait_ms; /* how long a file may wait for the locks of other sessions; 0: a minute */
+    void (*report)(void *arg, const char *line); /* may be NULL */
+    void *arg;
+};
+enum mg_class mg_store_migrate(const struct mg_migrate_options *options, struct mg_err *err) MG_MUSTCHECK;
 
 #endif
