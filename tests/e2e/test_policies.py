@@ -130,3 +130,19 @@ def a_missing_queue_is_an_alert_until_it_is_back(s):
     s.wait(lambda: not not_ready(scheduler) and not not_ready(supervisor), "both are ready again", BACK_S)
     s.wait(lambda: all(row["closed_at"] for row in s.alerts("queue_missing")), "the alerts are closed", BACK_S)
     s.wait_state(s.client.submit(), "processed")
+
+
+@scenario()
+def a_services_missing_queue_is_an_alert_until_it_is_back(s):
+    """Would catch: a deleted queue of requests that its agent counts as read, and that no alert names."""
+    s.wait_state(s.client.submit(), "processed")
+    agent = next(agent for agent in s.cluster.agents if agent.name.startswith("agent-payment"))
+    s.client.channel.queue_delete("agent.payment.requests")
+    s.wait(lambda: "agent.payment.requests" in not_ready(agent), "the agent is not ready, and names the queue")
+    order = s.client.submit()
+    alert = s.wait(lambda: s.alerts("unpublishable"), "an alert names the service")[0]
+    assert alert["subject"] == "payment" and "agent.payment.requests" in alert["text"], alert
+    s.cluster.tool("broker", "apply", "--service", "payment")
+    s.wait(lambda: not not_ready(agent), "the agent is ready again", BACK_S)
+    s.wait_state(order, "processed", BACK_S)
+    s.wait(lambda: all(row["closed_at"] for row in s.alerts("unpublishable")), "the alert is closed", BACK_S)
