@@ -343,6 +343,7 @@ static void policies_check(struct doctor *doctor)
     struct mg_err err;
     const struct mg_broker_address *broker = &doctor->cli->options.broker;
     if (!mg_broker_has_api(broker)) {
+        finding(doctor, true, "policy", "not read without --amqp-api: another team's may lose messages");
         return;
     }
     enum mg_class class = mg_broker_policies_check(broker, policy_found, doctor, &err);
