@@ -255,9 +255,8 @@ def services_end_on_sigterm_with_work_in_hand_and_lose_nothing(s):
     check_told(s, orders)
 
 
-@scenario()
-def a_supervisor_refuses_to_lead_through_a_transaction_pool(s):
-    """Would catch: a leader's lock on a session that a pool shares among clients."""
+def transaction_pool(s):
+    """A pgbouncer that gives each transaction another session, and the DSN through it."""
     port, database = processes.free_port(), s.dsn.rpartition("/")[2]
     users = s.scratch / "users.txt"
     users.write_text(f'"makegood" "{s.servers.postgres.password}"\n', encoding="ascii")
@@ -270,7 +269,13 @@ def a_supervisor_refuses_to_lead_through_a_transaction_pool(s):
         path.chmod(0o644)
     user = "postgres" if os.geteuid() == 0 else None  # pgbouncer refuses to run as root
     pooler = processes.Process("pgbouncer", ["/usr/sbin/pgbouncer", ini], s.scratch / "pgbouncer.log", user=user).start()
-    dsn = f"postgresql://makegood:{s.servers.postgres.password}@127.0.0.1:{port}/{database}"
+    return pooler, f"postgresql://makegood:{s.servers.postgres.password}@127.0.0.1:{port}/{database}"
+
+
+@scenario()
+def a_supervisor_refuses_to_lead_through_a_transaction_pool(s):
+    """Would catch: a leader's lock on a session that a pool shares among clients."""
+    pooler, dsn = transaction_pool(s)
     pooled = s.cluster.make("supervisor", "supervisor-pooled")
     pooled.env["MAKEGOOD_PG_DSN"] = dsn
     pooled.start()
@@ -278,6 +283,26 @@ def a_supervisor_refuses_to_lead_through_a_transaction_pool(s):
     assert pooled.metric("makegood_supervisor_leading") == 0
     pooled.terminate()
     pooler.terminate()
+
+
+@scenario(schedulers=0)
+def a_transaction_pool_between_schedulers_and_database_is_called_that(s):
+    """Would catch: a message about prepared statements alone, which explains nothing."""
+    pooler, dsn = transaction_pool(s)
+    pooled = [s.cluster.make("scheduler", f"scheduler-pooled-{number}") for number in (1, 2)]
+    for scheduler in pooled:
+        scheduler.env["MAKEGOOD_PG_DSN"] = dsn
+        scheduler.start()
+    s.client.submit()
+    s.wait(lambda: any("a pooler gives each transaction another session: let it pool sessions" in scheduler.tail(200)
+                       for scheduler in pooled), "it is named")
+    for scheduler in pooled:
+        scheduler.terminate()
+    pooler.terminate()
+    direct = s.cluster.make("scheduler", "scheduler-direct").start()
+    s.wait(lambda: [row["process_state"] for row in s.rows("SELECT process_state FROM order_process")] == ["processed"],
+           "the order is processed")
+    direct.terminate()
 
 
 def assert_refused(s, words):

@@ -40,9 +40,9 @@ static const struct {
     {"no password supplied", "the connection string names no password", MG_REACH_REFUSED},
     {"permission denied for database", "give the user the right to connect", MG_REACH_UNKNOWN},
     {"session is read-only",
-     "default_transaction_read_only is on for this user, database or server: set it to off",
+     "it is a standby: name the primary, or all hosts; or default_transaction_read_only is on for this user, "
+     "database or server: set it to off",
      MG_REACH_UNKNOWN},
-    {"server is in hot standby mode", "it is a standby: name the primary, or all hosts", MG_REACH_UNKNOWN},
     {"Connection refused", NULL, MG_REACH_ABSENT},
     {"could not translate host name", NULL, MG_REACH_ABSENT},
     {"No such file or directory", NULL, MG_REACH_ABSENT}, /* for a socket */
