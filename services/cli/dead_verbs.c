@@ -23,6 +23,7 @@ struct walk {
     enum mg_dead_verb verb; /* for the chosen messages */
     int chosen;             /* number, from 1; 0: all; -1: none (list) */
     int at, done;
+    int aged;               /* listed letters that waited too long, or were driven out of a full queue */
     int barred;             /* chosen letters that no requeue can ever move; they stay */
     const char *obstacle;   /* of the first of them; static */
     bool is_whole;          /* prints the body */
@@ -179,6 +180,7 @@ static enum mg_dead_verb letter_pick(void *arg, const struct mg_dead_letter *let
     bool is_chosen = walk->chosen == 0 || walk->chosen == walk->at;
     if (walk->chosen < 0) {
         letter_print_line(walk, letter);
+        walk->aged += mg_slice_is(letter->reason, "expired") || mg_slice_is(letter->reason, "maxlen");
         return MG_DEAD_LIST;
     }
     if (!is_chosen || walk->code != MG_EXIT_DONE) {
@@ -254,6 +256,11 @@ static enum mg_exit_code verb_dead_list(struct mg_cli *cli)
     enum mg_exit_code code = walk_run(&walk, (int)cli->options.limit);
     if (code == MG_EXIT_DONE && walk.at == 0 && !cli->is_json) {
         (void)printf("%s is empty\n", cli->options.queue);
+    }
+    if (walk.aged > 0 && !cli->is_json) {
+        mg_cli_note("%d of them left their queue by a time to live of their senders, or by a policy of "
+                    "others: makegood broker check --amqp-api URL",
+                    walk.aged);
     }
     return code;
 }

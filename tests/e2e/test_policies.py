@@ -146,3 +146,21 @@ def a_services_missing_queue_is_an_alert_until_it_is_back(s):
     s.wait(lambda: not not_ready(agent), "the agent is ready again", BACK_S)
     s.wait_state(order, "processed", BACK_S)
     s.wait(lambda: all(row["closed_at"] for row in s.alerts("unpublishable")), "the alert is closed", BACK_S)
+
+
+@scenario()
+def a_letter_that_died_of_a_policy_names_the_check(s):
+    """Would catch: orders in dead.letters of which nothing tells that a policy put them there."""
+    scheduler = s.cluster.schedulers[0]
+    scheduler.terminate()
+    vhost = s.url.rsplit("/", 1)[1].replace("%2F", "/")
+    s.servers.rabbit.ctl("set_policy", "--vhost", vhost, "--apply-to", "queues", "ttl", "^orders\\.intake$", '{"message-ttl": 500}')
+    order = s.client.submit()
+    s.wait(lambda: s.client.depth("dead.letters") == 1, "the order is a dead letter")
+    listed = s.cluster.tool("dead", "list")
+    assert "expired" in listed.stdout and "1 of them left their queue" in listed.stderr, (listed.stdout, listed.stderr)
+    assert "makegood broker check --amqp-api URL" in listed.stderr, listed.stderr
+    s.servers.rabbit.ctl("clear_policy", "--vhost", vhost, "ttl")
+    s.cluster.tool("dead", "requeue", "--all", "--reason", "test")
+    scheduler.start()
+    s.wait_state(order, "processed")
