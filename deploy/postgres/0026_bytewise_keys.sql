@@ -108,6 +108,8 @@ swapping (rank, statement) AS (
                             WHERE a.datname = current_database() AND a.pid <> pg_backend_pid()
                               AND coalesce(a.backend_type, 'client backend') = 'client backend' -- NULL: of another role
                               AND a.application_name NOT IN ('psql', 'pg_dump')
+                              AND NOT EXISTS (SELECT FROM pg_locks l WHERE l.pid = a.pid AND l.locktype = 'advisory'
+                                                 AND l.classid = 19783 AND l.objid = 2) -- another migration, which waits
                               AND has_any_column_privilege(a.usesysid, 'order_process', 'SELECT') LOOP
                 IF session.usename <> current_user AND pg_has_role(session.usename, 'MEMBER') THEN
                     EXECUTE format('SET LOCAL ROLE %I', session.usename);

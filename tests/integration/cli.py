@@ -1299,6 +1299,14 @@ class Databases(Case):
             cursor.execute("EXPLAIN SELECT * FROM order_archive WHERE order_id = 'old-7'")
             self.assertIn("Index Scan", str(cursor.fetchall()))
 
+    def test_of_two_migrations_at_once_each_ends_well(self):
+        """Would catch: one that ends the session of the other, which waits for it."""
+        with self.database() as env:
+            run("db", "migrate", "--migrations", self.folder_before(self.BYTEWISE), code=DONE, env=env)
+            with concurrent.futures.ThreadPoolExecutor() as pool:
+                for done in [pool.submit(run, *self.MIGRATE, code=DONE, env=env) for _ in range(4)]:
+                    self.assertEqual(done.result().stderr, "")
+
     def test_sessions_that_a_migration_may_not_end_are_named(self):
         owner, other = (f"{role}_{World.name}" for role in ("owner", "other"))
         World.sql(f"CREATE ROLE {owner} LOGIN NOINHERIT PASSWORD 'x'; CREATE ROLE {other} LOGIN PASSWORD 'x'")

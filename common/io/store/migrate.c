@@ -139,16 +139,14 @@ enum mg_class mg_store_migrate(const struct mg_migrate_options *options, struct 
     if (list == NULL) {
         return mg_err_set(err, MG_TRANSIENT, "could not migrate: no memory");
     }
-    struct mg_migrator migrator = {.report = options->report,
+    struct mg_migrator migrator = {.dsn = options->dsn,
+                                   .report = options->report,
                                    .arg = options->arg,
                                    .lock_wait_ms =
                                        options->lock_wait_ms > 0 ? options->lock_wait_ms : LOCK_WAIT_MS};
     enum mg_class class = read_folder(options->directory, list, err);
     if (class == MG_OK) {
         class = mg_pg_once_open(options->dsn, &migrator.once, err);
-    }
-    if (class == MG_OK) {
-        class = mg_pg_once_open(options->dsn, &migrator.observer, err);
     }
     if (class == MG_OK) {
         class = migrate(&migrator, list, err);

@@ -23,8 +23,9 @@ struct mg_migration {
 
 struct mg_migrator {
     struct mg_pg_once *once;
-    struct mg_pg_once *observer;                 /* sees the sessions that the other waits for */
-    int64_t lock_wait_ms;                        /* of one file, all its tries and pauses */
+    const char *dsn;
+    struct mg_pg_once *observer; /* sees the sessions that the other waits for; NULL: not open */
+    int64_t lock_wait_ms;        /* of one file, all its tries and pauses */
     void (*report)(void *arg, const char *line); /* may be NULL */
     void *arg;
     /* Of the present try: */

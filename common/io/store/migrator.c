@@ -39,16 +39,22 @@ static void report_holder(const struct mg_migrator *migrator, const struct mg_mi
     }
 }
 
-/* Called while a statement runs: finds the sessions that it waits for. */
+/* Called while a statement runs: finds the sessions that it waits for. A statement may have ended the
+ * observer's session, too. */
 static void look(void *arg)
 {
     struct mg_migrator *migrator = arg;
     struct mg_err unused; /* the next look may succeed */
     char pid[16];
     struct mg_rows *rows = NULL;
+    if (migrator->observer == NULL && mg_pg_once_open(migrator->dsn, &migrator->observer, &unused) != MG_OK) {
+        return;
+    }
     (void)snprintf(pid, sizeof(pid), "%d", mg_pg_once_backend_pid(migrator->once));
     const char *const params[] = {pid};
     if (mg_pg_once_run(migrator->observer, READ_HOLDERS, params, 1, &rows, &unused) != MG_OK) {
+        mg_pg_once_close(migrator->observer);
+        migrator->observer = NULL;
         return;
     }
     if (!mg_rows_is_null(rows, 0, 0)) {
@@ -165,7 +171,7 @@ static bool wait_a_little(struct mg_migrator *migrator, const struct mg_migratio
     }
     report_holder(migrator, migration, "; it tries again in 3 s");
     struct mg_err unused; /* the lock that could not be had is the error */
-    return mg_pg_once_run(migrator->observer, PAUSE, NULL, 0, NULL, &unused) == MG_OK;
+    return run(migrator, PAUSE, &unused) == MG_OK;
 }
 
 enum mg_class mg_migrator_apply(struct mg_migrator *migrator, const struct mg_migration *migration,
