@@ -5,7 +5,8 @@
  * are owed for too long (law 14, everything bounded), with one alert for each queue.
  *
  * Marks go to the store in batches, one call at a time. A mark that the store did not take is tried again,
- * and its cause stays unacked until then.
+ * and its cause stays unacked until then. After a failure the next batch is half as large, until the one that
+ * the store refuses is alone: a damaged or locked row. It rests, and the others go on.
  */
 #include "owed.h"
 
@@ -21,6 +22,9 @@
 
 #define MG_MARKS_AT_ONCE  256 /* as many as a batch has causes by default */
 #define MG_STORE_RETRY_MS 200
+/* A mark refused alone: a lock may end soon; damage lasts until a person mends it. */
+#define MG_MARK_REST_MS     1000
+#define MG_MARK_REST_MAX_MS (30 * 1000)
 /* As many open alerts about queues as an operator reads one by one. One more alert stands for all others. */
 #define MG_GIVEN_UP_ALERTS_MAX 20
 #define MG_GIVEN_UP_OTHERS     "other queues"
@@ -30,6 +34,7 @@ struct mg_owed_mark {
     struct mg_work *work;
     struct mg_owed owed; /* order_id and reply_to point below */
     char order_id[MG_ORDER_ID_MAX + 1], reply_to[MG_REPLY_TO_MAX + 1];
+    int64_t rest_ms, due_boot_ms; /* 0: it was not refused alone */
 };
 
 void mg_owed_mark(struct mg_scheduler *scheduler, struct mg_work *work, const struct mg_owed *owed)
@@ -88,15 +93,42 @@ static void given_up_report(struct mg_scheduler *scheduler, const struct mg_give
     mg_alert_raise(scheduler, MG_ALERT_STATUSES_GIVEN_UP, subject, text, false);
 }
 
+/* The only one in hand. */
+static void mark_rest(struct mg_owing *owing, const struct mg_err *err)
+{
+    struct mg_owed_mark *mark = STAILQ_FIRST(&owing->in_hand);
+    STAILQ_REMOVE_HEAD(&owing->in_hand, entry);
+    if (mark->rest_ms == 0) {
+        mg_log(MG_LOG_WARN, "the database refuses to mark an order's owed statuses; this is retried",
+               MG_LOG_TEXT("order_id", mark->order_id), MG_LOG_TEXT("why", err->text));
+    }
+    int64_t rest_ms = mark->rest_ms == 0 ? MG_MARK_REST_MS : mark->rest_ms * 2;
+    mark->rest_ms = rest_ms < MG_MARK_REST_MAX_MS ? rest_ms : MG_MARK_REST_MAX_MS;
+    mark->due_boot_ms = mg_clock_boot_ms() + mark->rest_ms;
+    STAILQ_INSERT_TAIL(&owing->resting, mark, entry);
+}
+
+static void marks_refused(struct mg_scheduler *scheduler, const struct mg_err *err)
+{
+    struct mg_owing *owing = &scheduler->owing;
+    mg_log(MG_LOG_DEBUG, "could not mark owed statuses", MG_LOG_TEXT("why", err->text));
+    if (owing->in_hand_count == 1) {
+        mark_rest(owing, err);
+    } else {
+        owing->limit = owing->in_hand_count / 2;
+        marks_put_back(owing);
+    }
+    mg_timer_start(scheduler->store_retry, MG_STORE_RETRY_MS, 0);
+}
+
 static void on_marked(void *arg, const struct mg_given_up *given_up, int count, const struct mg_err *err)
 {
     struct mg_scheduler *scheduler = arg;
     if (err != NULL) {
-        mg_log(MG_LOG_WARN, "could not mark owed statuses", MG_LOG_TEXT("why", err->text));
-        marks_put_back(&scheduler->owing);
-        mg_timer_start(scheduler->store_retry, MG_STORE_RETRY_MS, 0);
+        marks_refused(scheduler, err);
         return;
     }
+    scheduler->owing.limit = scheduler->owing.limit < MG_MARKS_AT_ONCE ? scheduler->owing.limit * 2 : 0;
     MG_FAILPOINT(SCHEDULER_MARKED);
     for (int i = 0; i < count; i++) {
         given_up_report(scheduler, &given_up[i]);
@@ -115,27 +147,50 @@ static void on_marked(void *arg, const struct mg_given_up *given_up, int count, 
     mg_scheduler_wake(scheduler);
 }
 
+/* True: one that rests is due, and is in hand alone. */
+static bool resting_take(struct mg_owing *owing, struct mg_owed *ret_row)
+{
+    struct mg_owed_mark *mark;
+    STAILQ_FOREACH(mark, &owing->resting, entry)
+    {
+        if (mg_clock_boot_ms() >= mark->due_boot_ms) {
+            STAILQ_REMOVE(&owing->resting, mark, mg_owed_mark, entry);
+            STAILQ_INSERT_TAIL(&owing->in_hand, mark, entry);
+            *ret_row = mark->owed;
+            return true;
+        }
+    }
+    return false;
+}
+
 void mg_owed_flush(struct mg_scheduler *scheduler)
 {
     struct mg_owing *owing = &scheduler->owing;
-    if (STAILQ_EMPTY(&owing->marks) || !STAILQ_EMPTY(&owing->in_hand) || !scheduler->is_store_up ||
+    struct mg_owed rows[MG_MARKS_AT_ONCE];
+    if (!STAILQ_EMPTY(&owing->in_hand) || !scheduler->is_store_up ||
         mg_timer_is_active(scheduler->store_retry)) {
         return;
     }
-    struct mg_owed rows[MG_MARKS_AT_ONCE];
-    int count = 0;
-    while (!STAILQ_EMPTY(&owing->marks) && count < MG_MARKS_AT_ONCE) {
+    int count = resting_take(owing, &rows[0]) ? 1 : 0;
+    int limit = count > 0 ? 1 : owing->limit;
+    limit = limit > 0 && limit < MG_MARKS_AT_ONCE ? limit : MG_MARKS_AT_ONCE;
+    while (!STAILQ_EMPTY(&owing->marks) && count < limit) {
         struct mg_owed_mark *mark = STAILQ_FIRST(&owing->marks);
         STAILQ_REMOVE_HEAD(&owing->marks, entry);
         STAILQ_INSERT_TAIL(&owing->in_hand, mark, entry);
         rows[count++] = mark->owed;
     }
-    mg_store_mark_owed(scheduler->store, rows, count, scheduler->options->owed_for_ms, on_marked, scheduler);
+    owing->in_hand_count = count;
+    if (count > 0) {
+        mg_store_mark_owed(scheduler->store, rows, count, scheduler->options->owed_for_ms, on_marked,
+                           scheduler);
+    }
 }
 
 void mg_owed_finish(struct mg_scheduler *scheduler)
 {
     marks_put_back(&scheduler->owing);
+    STAILQ_CONCAT(&scheduler->owing.marks, &scheduler->owing.resting);
     while (!STAILQ_EMPTY(&scheduler->owing.marks)) {
         struct mg_owed_mark *mark = STAILQ_FIRST(&scheduler->owing.marks);
         STAILQ_REMOVE_HEAD(&scheduler->owing.marks, entry);

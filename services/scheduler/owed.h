@@ -18,7 +18,9 @@ struct mg_debt {
 
 /* Marks on their way into the store, one call at a time. */
 struct mg_owing {
-    STAILQ_HEAD(mg_owed_marks, mg_owed_mark) marks, in_hand;
+    STAILQ_HEAD(mg_owed_marks, mg_owed_mark) marks, in_hand, resting; /* resting: refused alone */
+    int in_hand_count;
+    int limit; /* of one call, smaller after a failure; 0: the most */
 };
 
 /* Marks an event's statuses as owed, or no longer owed. The ack of `work` waits for it. Copies `owed`. */

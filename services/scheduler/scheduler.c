@@ -295,6 +295,7 @@ static void lists_init(struct mg_scheduler *scheduler)
     TAILQ_INIT(&scheduler->outbox.sent);
     STAILQ_INIT(&scheduler->owing.marks);
     STAILQ_INIT(&scheduler->owing.in_hand);
+    STAILQ_INIT(&scheduler->owing.resting);
     TAILQ_INIT(&scheduler->reports.waiting);
     TAILQ_INIT(&scheduler->reports.in_hand);
 }

@@ -586,7 +586,11 @@ static void ask_owed(struct sim_input *input, struct sim_output *output)
 }
 
 const struct sim_statement SIM_OWED_STATEMENTS[] = {
-    SIM_STATEMENT("mark_owed", mark_owed, MARKS, true), SIM_SCALARS("by_key", by_key, false),
-    SIM_STATEMENT("give_up", give_up, NAMES, true),     SIM_SCALARS("ask_owed", ask_owed, true),
-    SIM_SCALARS("ask_owed_keys", sim_no_keys, false),   {.name = NULL},
+    SIM_STATEMENT("mark_owed", mark_owed, MARKS, true),
+    SIM_SCALARS("by_key", by_key, false),
+    SIM_SCALARS("by_key_soon", by_key, false),
+    SIM_STATEMENT("give_up", give_up, NAMES, true),
+    SIM_SCALARS("ask_owed", ask_owed, true),
+    SIM_SCALARS("ask_owed_keys", sim_no_keys, false),
+    {.name = NULL},
 };

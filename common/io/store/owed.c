@@ -134,10 +134,14 @@ void mg_store_load_owed(struct mg_store *store, const char *order_id, mg_store_e
 
 /* Statistics do not reflect owed statuses, which come and go. A plan based on statistics might read all of
  * them. */
-const struct mg_sql MG_STORE_BY_KEY = {"by_key", "SELECT set_config('enable_seqscan', 'off', true),"
-                                                 " set_config('enable_bitmapscan', 'off', true),"
-                                                 " set_config('enable_hashjoin', 'off', true),"
-                                                 " set_config('enable_mergejoin', 'off', true)"};
+/* clang-format off */
+#define BY_KEY \
+    "SELECT set_config('enable_seqscan', 'off', true), set_config('enable_bitmapscan', 'off', true)," \
+    " set_config('enable_hashjoin', 'off', true), set_config('enable_mergejoin', 'off', true)"
+const struct mg_sql MG_STORE_BY_KEY = {"by_key", BY_KEY};
+/* Marks wait in the session of the commits: a row that stays locked shall not hold them up. */
+static const struct mg_sql BY_KEY_SOON = {"by_key_soon", BY_KEY ", set_config('lock_timeout', '250ms', true)"};
+/* clang-format on */
 
 /* The queue of the order's current reply_to, which may differ from the tried one. The lock orders this mark
  * before or after a client's change of queue. */
@@ -297,7 +301,7 @@ void mg_store_mark_owed(struct mg_store *store, const struct mg_owed *marks, int
     job->room = params_fill(params, marks, count, owed_for_ms);
     job->given_up = calloc((size_t)job->room + 1, sizeof(*job->given_up));
     struct mg_pg_statement statements[STATEMENT_COUNT] = {
-        [STATEMENT_BY_KEY] = {&MG_STORE_BY_KEY, &params[STATEMENT_BY_KEY]},
+        [STATEMENT_BY_KEY] = {&BY_KEY_SOON, &params[STATEMENT_BY_KEY]},
         [STATEMENT_MARK] = {&MARK_OWED, &params[STATEMENT_MARK]},
         [STATEMENT_GIVE_UP] = {&GIVE_UP, &params[STATEMENT_GIVE_UP]},
     };

@@ -307,6 +307,7 @@ bool fake_store_answer(void)
     call_count--;
     bool is_known = strcmp(call.name, fake_store.workflow) == 0;
     const bool changed[] = {call.count > 0};
+    struct mg_err refusal;
     switch (call.kind) {
     case CALL_LOAD:
         load_answer(&call);
@@ -328,7 +329,11 @@ bool fake_store_answer(void)
         owed_answer(&call);
         break;
     case CALL_MARK:
-        call.fn.marked(call.arg, &fake_store.given_up, call.count, NULL);
+        if (call.count < 0) {
+            (void)mg_err_set(&refusal, MG_TRANSIENT, "could not mark owed statuses: a damaged row (XX001)");
+        }
+        call.fn.marked(call.arg, &fake_store.given_up, call.count < 0 ? 0 : call.count,
+                       call.count < 0 ? &refusal : NULL);
         break;
     }
     return true;
@@ -400,6 +405,15 @@ void mg_store_mark_owed(struct mg_store *store, const struct mg_owed *marks, int
                         mg_store_marked_fn *done, void *arg)
 {
     (void)store, (void)owed_for_ms;
+    struct call *call = call_add(CALL_MARK, arg);
+    call->fn.marked = done;
+    fake_store.mark_calls++;
+    for (int i = 0; i < count; i++) {
+        if (fake_store.refused_mark != NULL && strcmp(fake_store.refused_mark, marks[i].order_id) == 0) {
+            call->count = -1;
+            return;
+        }
+    }
     for (int i = 0; i < count; i++) {
         fake_store.marks += marks[i].is_owed ? 1 : 0;
         fake_store.unmarks += marks[i].is_owed ? 0 : 1;
@@ -409,8 +423,6 @@ void mg_store_mark_owed(struct mg_store *store, const struct mg_owed *marks, int
         set_owed(&marks[i]);
         snprintf(fake_store.last_mark_queue, sizeof(fake_store.last_mark_queue), "%s", marks[i].reply_to);
     }
-    struct call *call = call_add(CALL_MARK, arg);
-    call->fn.marked = done;
     bool is_failed = marks[count - 1].is_owed && marks[count - 1].is_retry;
     call->count = is_failed && fake_store.given_up.count > 0 ? 1 : 0;
 }

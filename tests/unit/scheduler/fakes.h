@@ -25,11 +25,13 @@ struct fake_store {
     enum fake_commit next_commit; /* of the next commit only */
     int conflicts;                /* on so many further commits another instance is quicker, too */
     const char *poisoned;         /* an order that cannot be stored while its reason holds this text */
-    int load_max;                 /* a load of more orders than this fails for lack of memory; 0: none does */
-    int lost_loads;               /* so many loads more lose their connection */
-    const char *unreadable;       /* an order that a newer version wrote */
-    bool is_held;                 /* commits are not answered until it is false */
-    int64_t ahead_ms;             /* of the machine's clock */
+    const char *refused_mark;     /* each call with a mark of this order fails; NULL: none does */
+    int mark_calls;
+    int load_max;           /* a load of more orders than this fails for lack of memory; 0: none does */
+    int lost_loads;         /* so many loads more lose their connection */
+    const char *unreadable; /* an order that a newer version wrote */
+    bool is_held;           /* commits are not answered until it is false */
+    int64_t ahead_ms;       /* of the machine's clock */
     struct mg_service_row service;     /* the row of one service; no name: there is none */
     bool is_owed_lost;                 /* owed statuses cannot be read */
     bool keeps_nothing;                /* each write succeeds and is discarded */
