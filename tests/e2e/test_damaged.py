@@ -27,6 +27,11 @@ def a_damaged_order_costs_itself_and_is_named(s):
     listed = [row["order_id"] for row in console.get("orders")["orders"]]
     assert damaged.order_id in listed and len(listed) == ORDERS + 1, listed
     console.get("overview")
+    payload = s.rows("SELECT payload FROM orders WHERE order_id = %s", damaged.order_id)[0]["payload"]
+    s.rows("UPDATE orders SET payload = '{broken' WHERE order_id = %s RETURNING 1", damaged.order_id)
+    assert "(22P02)" in str(console.get(f"orders/{damaged.order_id}"))
+    assert "(22P02)" in s.cluster.tool("order", "export", damaged.order_id).stdout
+    s.rows("UPDATE orders SET payload = %s WHERE order_id = %s RETURNING 1", payload, damaged.order_id)
     s.rows("UPDATE order_step SET complete_by = now() WHERE order_id = %s RETURNING 1", damaged.order_id)
     s.wait(lambda: s.step(damaged, "reserve")["attempt"] >= 2, "the mended order goes on", PASSED_AGAIN_S)
     s.wait(lambda: s.alerts("order_passed_by")[0]["closed_at"], "the alert is closed", PASSED_AGAIN_S)

@@ -183,7 +183,7 @@ static const struct {
         " ) AS newest ORDER BY version"}, 1},
     [MG_REPORT_DOSSIER] = {{
         "report_dossier",
-        "SELECT d AS dossier FROM makegood_dossier($1::text) d WHERE d IS NOT NULL"}, 1},
+        "SELECT d AS dossier FROM makegood_dossier($1::text, true) d WHERE d IS NOT NULL"}, 1},
     [MG_REPORT_ARCHIVED_ORDER] = {{
         "report_archived_order",
         "SELECT $1::text AS order_id, p.*, r.*, coalesce(a.dossier->'labels', '{}') AS labels,"
