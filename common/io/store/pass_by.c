@@ -358,7 +358,8 @@ static void on_sent(void *arg, const struct mg_pg_answer *answer)
 {
     struct many_job *job = arg;
     bool is_resting = mg_clock_boot_ms() < job->base.store->search_after_boot_ms;
-    if (answer->err == NULL || !is_judged(answer) || is_resting) {
+    bool is_givers = job->many->is_given && answer->fault == MG_PG_DATA;
+    if (answer->err == NULL || !is_judged(answer) || is_resting || is_givers) {
         answer_give(job, answer);
         return;
     }

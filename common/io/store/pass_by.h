@@ -5,7 +5,8 @@
  * statement costs no more than alone.
  *
  * Most statements find their rows themselves, and a row is named by its order. Others are given their rows;
- * then one that is left out is lost, so only such come here as are written again before long.
+ * then one that is left out is lost, so only such come here as are written again before long. Values that
+ * cannot be stored are a mistake of the caller, and the call fails as a whole.
  *
  * The columns by which each statement can be hurt. A test walks these rows with values that cannot be
  * converted, with triggers that refuse an update by each class of SQLSTATE, and with rows locked by another
