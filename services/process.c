@@ -184,6 +184,7 @@ static void on_stop_signal(void *arg)
     }
     const int64_t *drain_ms = process->service->drain_timeout_ms;
     mg_notify_stopping((drain_ms != NULL ? *drain_ms : 0) + TEARDOWN_MAX_MS);
+    mg_vitals_end(process->vitals);
     process->service->drain(process->shared.service);
 }
 
@@ -293,8 +294,13 @@ static enum mg_class spans_open(struct process *process, struct mg_err *err)
 static enum mg_class vitals_open(struct process *process, struct mg_err *err)
 {
     const struct mg_process *shared = &process->shared;
-    const struct mg_vitals_of of = {
-        .store = shared->store, .broker = shared->broker, .probe_exchange = shared->probe_exchange};
+    const struct mg_vitals_of of = {.store = shared->store,
+                                    .broker = shared->broker,
+                                    .probe_exchange = shared->probe_exchange,
+                                    .kind = shared->store != NULL ? process->service->name : NULL,
+                                    .instance = shared->instance,
+                                    .account = process->service->account,
+                                    .arg = shared->service};
     process->vitals = mg_vitals_create(shared->loop, &of);
     return process->vitals != NULL ? MG_OK : mg_err_set(err, MG_TRANSIENT, "no memory");
 }

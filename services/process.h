@@ -55,6 +55,7 @@ struct mg_process_service {
     enum mg_class (*check)(struct mg_process *process, struct mg_err *err); /* NULL: nothing to check */
     enum mg_class (*create)(struct mg_process *process, struct mg_err *err);
     bool (*is_ready)(void *service, char *ret_reason, size_t size);
+    void (*account)(void *service, struct mg_beat *ret_beat); /* for its heartbeat; NULL without store */
     void (*drain)(void *service); /* at each SIGTERM or SIGINT; leads to mg_loop_stop or mg_process_end */
     void (*reload)(struct mg_process *process);  /* reports by mg_process_reread; NULL: nothing to reload */
     void (*destroy)(struct mg_process *process); /* also frees the results of `check`, and half-made ones */

@@ -35,10 +35,10 @@ void mg_queue_metrics_init(struct mg_queue_metrics *queue, struct mg_metrics *me
     mg_queue_metrics_silence(queue);
 }
 
-void mg_queue_metrics_seen(struct mg_queue_metrics *queue, int64_t ready, int64_t consumers, int64_t taken,
-                           int64_t unsure)
+void mg_queue_metrics_seen(struct mg_queue_metrics *queue, int64_t ready, int64_t in_hand, int64_t consumers,
+                           int64_t taken, int64_t unsure)
 {
-    int64_t age_ms = mg_queue_age_look(&queue->age, mg_clock_boot_ms(), ready, taken, unsure);
+    int64_t age_ms = mg_queue_age_look(&queue->age, mg_clock_boot_ms(), ready + in_hand, taken, unsure);
     mg_metric_set(queue->messages, (double)ready);
     mg_metric_set(queue->consumers, (double)consumers);
     if (queue->age.is_known || age_ms >= OLD_MS) {

@@ -15,11 +15,12 @@ struct mg_queue_metrics {
 
 /* The series appear with the first look. */
 void mg_queue_metrics_init(struct mg_queue_metrics *queue, struct mg_metrics *metrics, const char *name);
-/* Records a look at the queue. The age of the oldest message appears when it is known, or one minute after
+/* Records a look at the queue. `in_hand`: its messages that this process holds, which wait as those that are
+ * ready. The age of the oldest message appears when it is known, or one minute after
  * the first look if messages of unknown age are still there. consumers -1: the queue does not exist. `taken`
  * and `unsure` as of mg_queue_age_look. */
-void mg_queue_metrics_seen(struct mg_queue_metrics *queue, int64_t ready, int64_t consumers, int64_t taken,
-                           int64_t unsure);
+void mg_queue_metrics_seen(struct mg_queue_metrics *queue, int64_t ready, int64_t in_hand, int64_t consumers,
+                           int64_t taken, int64_t unsure);
 void mg_queue_metrics_silence(struct mg_queue_metrics *queue); /* until the next look, with a new age */
 
 #endif

@@ -4,14 +4,50 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "base/clock.h"
+
 struct mg_vitals {
     struct mg_vitals_of of;
     struct mg_timer *timer;
+    int periods; /* since the last heartbeat */
+    bool is_beating, is_ending;
+    int64_t began_boot_ms;
+    int64_t unkept_boot_ms; /* no heartbeat was kept since then; 0: the last one was */
+    char refusal[MG_ERR_TEXT_MAX];
 };
+
+static void on_beaten(void *arg, const struct mg_err *err)
+{
+    struct mg_vitals *vitals = arg;
+    vitals->is_beating = false;
+    (void)snprintf(vitals->refusal, sizeof(vitals->refusal), "%s", err != NULL ? err->text : "");
+    vitals->unkept_boot_ms = err != NULL ? vitals->unkept_boot_ms : 0;
+}
+
+static void beat(struct mg_vitals *vitals)
+{
+    const struct mg_vitals_of *of = &vitals->of;
+    struct mg_beat beat = {.kind = of->kind, .instance = of->instance, .is_end = vitals->is_ending};
+    int64_t now_ms = mg_clock_boot_ms();
+    char reason[1];
+    if (vitals->is_beating || !mg_store_is_up(of->store, reason, 0)) {
+        return;
+    }
+    beat.age_ms = now_ms - vitals->began_boot_ms;
+    of->account(of->arg, &beat);
+    vitals->is_beating = true;
+    vitals->unkept_boot_ms = vitals->unkept_boot_ms != 0 ? vitals->unkept_boot_ms : now_ms;
+    mg_store_beat(of->store, &beat, on_beaten, vitals);
+}
 
 static void on_period(void *arg)
 {
-    const struct mg_vitals_of *of = &((struct mg_vitals *)arg)->of;
+    struct mg_vitals *vitals = arg;
+    const struct mg_vitals_of *of = &vitals->of;
+    if (of->kind != NULL && !vitals->is_ending && ++vitals->periods >= MG_BEAT_PERIODS) {
+        vitals->periods = 0;
+        beat(vitals);
+    }
     if (of->store != NULL) {
         mg_store_probe(of->store);
     }
@@ -27,6 +63,8 @@ struct mg_vitals *mg_vitals_create(struct mg_loop *loop, const struct mg_vitals_
         return NULL;
     }
     vitals->of = *of;
+    vitals->began_boot_ms = mg_clock_boot_ms();
+    vitals->periods = MG_BEAT_PERIODS; /* the first one at once */
     vitals->timer = mg_timer_create(loop, on_period, vitals);
     if (vitals->timer == NULL) {
         free(vitals);
@@ -34,6 +72,15 @@ struct mg_vitals *mg_vitals_create(struct mg_loop *loop, const struct mg_vitals_
     }
     mg_timer_start(vitals->timer, MG_VITALS_PERIOD_MS, MG_VITALS_PERIOD_MS);
     return vitals;
+}
+
+void mg_vitals_end(struct mg_vitals *vitals)
+{
+    if (vitals != NULL && vitals->of.kind != NULL && !vitals->is_ending) {
+        vitals->is_ending = true;
+        vitals->is_beating = false; /* the end goes out behind an open heartbeat */
+        beat(vitals);
+    }
 }
 
 void mg_vitals_destroy(struct mg_vitals *vitals)
@@ -45,10 +92,25 @@ void mg_vitals_destroy(struct mg_vitals *vitals)
     free(vitals);
 }
 
+/* While the session is down the store has words of its own. */
+static bool is_kept(const struct mg_vitals *vitals, char *ret_reason, size_t size)
+{
+    int64_t unkept_ms = vitals->unkept_boot_ms != 0 ? mg_clock_boot_ms() - vitals->unkept_boot_ms : 0;
+    if (vitals->of.is_reader || vitals->is_ending || unkept_ms < MG_BEAT_ANSWER_MAX_MS) {
+        return true;
+    }
+    (void)snprintf(ret_reason, size, "the database has committed no heartbeat for %lld s%s%s",
+                   (long long)(unkept_ms / 1000), vitals->refusal[0] != '\0' ? ": " : "", vitals->refusal);
+    return false;
+}
+
 bool mg_vitals_are_good(const struct mg_vitals *vitals, char *ret_reason, size_t size)
 {
     const struct mg_vitals_of *of = &vitals->of;
     if (of->store != NULL && !mg_store_is_well(of->store, ret_reason, size)) {
+        return false;
+    }
+    if (of->kind != NULL && !is_kept(vitals, ret_reason, size)) {
         return false;
     }
     if (of->broker == NULL || !mg_broker_is_silent(of->broker)) {

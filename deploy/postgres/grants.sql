@@ -92,10 +92,13 @@ BEGIN
         -- every program looks whether the schema serves it
         ('makegood_scheduler', 'makegood_migration', 'SELECT'),
         ('makegood_scheduler', 'makegood_schema', 'SELECT'),
+        ('makegood_scheduler', 'process_state', 'SELECT, INSERT, UPDATE, DELETE'),
         ('makegood_gateway', 'makegood_migration', 'SELECT'),
         ('makegood_gateway', 'makegood_schema', 'SELECT'),
+        ('makegood_gateway', 'process_state', 'SELECT, INSERT, UPDATE, DELETE'),
         ('makegood_supervisor', 'makegood_migration', 'SELECT'),
-        ('makegood_supervisor', 'makegood_schema', 'SELECT')
+        ('makegood_supervisor', 'makegood_schema', 'SELECT'),
+        ('makegood_supervisor', 'process_state', 'SELECT, INSERT, UPDATE, DELETE')
     ) AS list (holder, target, rights) LOOP
         CONTINUE WHEN to_regrole(wanted.holder) IS NULL;
         target := CASE wanted.target WHEN '*' THEN format('ALL TABLES IN SCHEMA %I', current_schema())

@@ -9,6 +9,7 @@
 #include "broker_policies.h"
 #include "io/amqp/topology.h"
 #include "operator/service_state.h"
+#include "processes.h"
 #include "service_list.h"
 #include "verbs.h"
 #include "wire/reply.h"
@@ -115,6 +116,48 @@ static void leader_check(struct doctor *doctor)
         finding(doctor, false, "supervisor", "none has ever led; start makegood-supervisor");
     }
     mg_table_free(&leader);
+}
+
+/* Schedulers that consume and are not seen are frozen, cut off from the database, or of an older version. */
+static void schedulers_check(struct doctor *doctor, const struct mg_table *processes)
+{
+    struct mg_intake intake;
+    char detail[256], orders[96] = "";
+    int seen = mg_processes_seen(processes, "scheduler");
+    bool is_asked = mg_intake_ask(doctor->cli, &intake);
+    const char *remedy = "";
+    if (is_asked) {
+        (void)snprintf(orders, sizeof(orders), ", %lld consume, %lld new orders wait",
+                       (long long)intake.consumers, (long long)intake.ready);
+    }
+    if (is_asked && intake.consumers == 0) {
+        remedy = ": no scheduler takes orders; start makegood-scheduler";
+    } else if (is_asked && intake.consumers > seen) {
+        remedy =
+            ": one that consumes is not seen; it is frozen, cut off from the database, or of an older version";
+    } else if (!is_asked && seen == 0) {
+        remedy = ": start makegood-scheduler";
+    }
+    (void)snprintf(detail, sizeof(detail), "%d seen%s%s", seen, orders, remedy);
+    finding(doctor, remedy[0] == '\0', "scheduler", detail);
+}
+
+static void processes_check(struct doctor *doctor)
+{
+    struct mg_table processes = {0};
+    char detail[768];
+    if (mg_table_read(doctor->cli, MG_REPORT_PROCESSES, NULL, 0, &processes) != MG_EXIT_DONE) {
+        finding(doctor, false, "processes", "their heartbeats could not be read");
+        return;
+    }
+    schedulers_check(doctor, &processes);
+    for (int row = 0; row < processes.row_count; row++) {
+        if (mg_process_is_silent(&processes, row) || mg_process_stands(&processes, row)) {
+            mg_process_write(&processes, row, detail, sizeof(detail));
+            finding(doctor, false, mg_table_cell(&processes, row, "kind"), detail);
+        }
+    }
+    mg_table_free(&processes);
 }
 
 static void orders_check(struct doctor *doctor)
@@ -365,6 +408,7 @@ static enum mg_exit_code verb_doctor(struct mg_cli *cli)
         settings_check(&doctor);
         collation_check(&doctor);
         leader_check(&doctor);
+        processes_check(&doctor);
         orders_check(&doctor);
         statuses_check(&doctor);
         alerts_check(&doctor);

@@ -5,7 +5,9 @@
 #include "cli.h"
 #include "core/words.h"
 #include "definition.h"
+#include "io/amqp/topology.h"
 #include "operator/steps.h"
+#include "processes.h"
 
 /* How often `watch` reads the order. */
 #define WATCH_PERIOD_MS 500
@@ -46,6 +48,21 @@ static enum mg_exit_code steps_complete(struct mg_cli *cli, struct order_tables 
     return is_done ? MG_EXIT_DONE : mg_cli_fail(MG_EXIT_ERROR, "could not read the steps: no memory");
 }
 
+/* An order that was posted may wait for a scheduler. */
+static enum mg_exit_code unknown_fail(struct mg_cli *cli, const char *order_id)
+{
+    struct mg_intake intake;
+    if (!mg_intake_ask(cli, &intake) || (intake.ready == 0 && intake.consumers > 0)) {
+        return mg_cli_fail(MG_EXIT_NOT_FOUND, "there is no order %s", order_id);
+    }
+    return mg_cli_fail(MG_EXIT_NOT_FOUND,
+                       "there is no order %s in the database; %lld posted orders wait in %s and %s, and %lld "
+                       "schedulers take them%s",
+                       order_id, (long long)intake.ready, MG_QUEUE_INTAKE, MG_QUEUE_INTAKE_HIGH,
+                       (long long)(intake.consumers > 0 ? intake.consumers : 0),
+                       intake.consumers > 0 ? ": see makegood doctor" : ": start makegood-scheduler");
+}
+
 static enum mg_exit_code order_load(struct mg_cli *cli, struct order_tables *ret)
 {
     const char *params[] = {cli->words.items[0]};
@@ -58,7 +75,7 @@ static enum mg_exit_code order_load(struct mg_cli *cli, struct order_tables *ret
         code = mg_table_read(cli, place->order, params, 1, &ret->order);
     }
     if (code == MG_EXIT_DONE && ret->order.row_count == 0) {
-        code = mg_cli_fail(MG_EXIT_NOT_FOUND, "there is no order %s", params[0]);
+        code = unknown_fail(cli, params[0]);
     }
     if (code == MG_EXIT_DONE) {
         code = mg_table_read(cli, place->steps, params, 1, &ret->steps);
@@ -85,7 +102,7 @@ static enum mg_exit_code dossier_load(struct mg_cli *cli, struct order_tables *t
         code = mg_table_read(cli, ARCHIVE.dossier, params, 1, &tables->dossier);
     }
     if (code == MG_EXIT_DONE && tables->dossier.row_count == 0) {
-        code = mg_cli_fail(MG_EXIT_NOT_FOUND, "there is no order %s", params[0]);
+        code = unknown_fail(cli, params[0]);
     }
     return code;
 }

@@ -28,7 +28,7 @@ struct mg_top_queue {
 };
 
 struct mg_top_view {
-    struct mg_table leader, services;                    /* MG_REPORT_LEADER, MG_REPORT_CONTROLLED */
+    struct mg_table leader, services, processes;         /* MG_REPORT_LEADER, _CONTROLLED, _PROCESSES */
     struct mg_table accepted, figures, oldest, failures; /* counts over many rows, read more seldom */
     struct mg_top_queue queues[MG_TOP_QUEUES_MAX];       /* those that have answered */
     int queue_count;

@@ -6,6 +6,7 @@
 #include "core/words.h"
 #include "io/amqp/topology.h"
 #include "operator/service_state.h"
+#include "processes.h"
 #include "top.h"
 
 static int64_t number_at(const struct mg_table *table, int row, const char *column)
@@ -176,6 +177,18 @@ static void queues_judge(const struct mg_top_view *view, struct reasons *reasons
     }
 }
 
+static void processes_judge(const struct mg_top_view *view, struct reasons *reasons)
+{
+    for (int row = 0; row < view->processes.row_count; row++) {
+        bool is_silent = mg_process_is_silent(&view->processes, row);
+        if (is_silent || mg_process_stands(&view->processes, row)) {
+            reason_add(reasons, "%s %s %s", mg_table_cell(&view->processes, row, "kind"),
+                       mg_table_cell(&view->processes, row, "instance"),
+                       is_silent ? "is not seen any more" : "does not move");
+        }
+    }
+}
+
 int mg_top_judge(const struct mg_top_view *view, char *ret_text, size_t size)
 {
     struct reasons reasons = {ret_text, size, 0};
@@ -194,6 +207,7 @@ int mg_top_judge(const struct mg_top_view *view, char *ret_text, size_t size)
     }
     if (view->read_age_ms >= 0) {
         leader_judge(view, &reasons);
+        processes_judge(view, &reasons);
     }
     if (view->broker_fault[0] != '\0') {
         reason_add(&reasons, "no broker: %s", view->broker_fault);

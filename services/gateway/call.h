@@ -99,6 +99,7 @@ struct mg_gateway {
     struct mg_metrics *metrics;
     struct mg_store *store;
     struct mg_vitals *vitals;
+    char instance[128]; /* names this process in its heartbeat */
     struct mg_http_server *http;
     struct mg_command_link *commander;
     struct mg_broker *broker; /* the commander's */
@@ -207,6 +208,7 @@ void mg_cancel_run(struct mg_call *call);
 
 struct mg_observers *mg_observers_create(struct mg_gateway *gateway); /* NULL: no memory */
 void mg_observers_destroy(struct mg_observers *observers);            /* accepts NULL */
+int mg_observers_count(const struct mg_observers *observers); /* of orders that are being waited for */
 /* The first notice comes for an order that exists, whatever its state. The observer is borrowed until its
  * end. False: no memory, or MG_OBSERVERS_MAX observe. */
 bool mg_observe_begin(struct mg_observers *observers, struct mg_observer *observer);

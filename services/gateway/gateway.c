@@ -78,6 +78,12 @@ static void store_refused(void *arg, const char *reason)
     mg_log(MG_LOG_ERROR, "cannot use this database", MG_LOG_TEXT("reason", reason));
 }
 
+/* Posts and reads end within seconds by time-outs of their own. */
+static void account(void *arg, struct mg_beat *ret_beat)
+{
+    ret_beat->in_hand = mg_observers_count(((struct mg_gateway *)arg)->observers);
+}
+
 static enum mg_class servers_connect(struct mg_gateway *gateway, struct mg_err *err)
 {
     const struct mg_gateway_options *options = gateway->options;
@@ -99,8 +105,15 @@ static enum mg_class servers_connect(struct mg_gateway *gateway, struct mg_err *
         return class;
     }
     gateway->broker = mg_commander_broker(gateway->commander);
-    const struct mg_vitals_of vitals = {
-        .store = gateway->store, .broker = gateway->broker, .probe_exchange = MG_EXCHANGE_GATEWAY};
+    mg_instance_name(gateway->instance, sizeof(gateway->instance));
+    const struct mg_vitals_of vitals = {.store = gateway->store,
+                                        .broker = gateway->broker,
+                                        .probe_exchange = MG_EXCHANGE_GATEWAY,
+                                        .kind = "gateway",
+                                        .instance = gateway->instance,
+                                        .account = account,
+                                        .arg = gateway,
+                                        .is_reader = true};
     gateway->vitals = mg_vitals_create(gateway->loop, &vitals);
     return gateway->vitals != NULL ? MG_OK : mg_err_set(err, MG_TRANSIENT, NO_MEMORY);
 }
@@ -161,6 +174,7 @@ void mg_gateway_destroy(struct mg_gateway *gateway)
     if (gateway == NULL) {
         return;
     }
+    mg_vitals_end(gateway->vitals);
     mg_http_server_destroy(gateway->http); /* first, because requests wait for the parts below */
     mg_vitals_destroy(gateway->vitals);
     mg_hooks_destroy(gateway->hooks);

@@ -51,6 +51,11 @@ void mg_observers_destroy(struct mg_observers *observers)
     free(observers);
 }
 
+int mg_observers_count(const struct mg_observers *observers)
+{
+    return observers != NULL ? observers->count : 0;
+}
+
 bool mg_is_end(struct mg_slice state)
 {
     enum mg_order_state parsed;

@@ -300,6 +300,7 @@ static void batch_retry(struct mg_batch *batch, const struct mg_err *err)
     for (int i = batch->item_count - 1; i >= 0; i--) {
         mg_inbox_put_back(scheduler, batch->items[i].work);
     }
+    mg_standstill_note(scheduler, batch->item_count > 0 ? batch->items[0].order_id : "", err->text);
     int64_t after_ms =
         mg_backoff_ms(MG_BACKOFF_BASE_MS, MG_BACKOFF_MAX_MS, scheduler->pump.failures++, -1, mg_random_u64());
     mg_timer_start(scheduler->batcher.backoff, after_ms, 0);

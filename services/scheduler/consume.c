@@ -56,6 +56,25 @@ void mg_consumed_drop(struct mg_scheduler *scheduler, struct mg_work *work)
     mg_work_free(&scheduler->works, work);
 }
 
+void mg_consumed_taken(struct mg_scheduler *scheduler, const struct mg_work *work)
+{
+    if (work->delivery != NULL && work->lane < MG_LANE_CONSUMERS) {
+        scheduler->consumed.queues[work->lane].taken++;
+    }
+}
+
+/* Messages of the queue that are here: they wait as those that the broker still has. */
+static int64_t in_hand(const struct mg_scheduler *scheduler, enum mg_lane lane)
+{
+    const struct mg_work *work;
+    int64_t count = 0;
+    LIST_FOREACH(work, &scheduler->works.all, entry)
+    {
+        count += work->delivery != NULL && work->lane == lane ? 1 : 0;
+    }
+    return count;
+}
+
 static void on_queue_seen(void *arg, const char *queue, int64_t ready_messages, int64_t consumers)
 {
     struct mg_scheduler *scheduler = arg;
@@ -63,8 +82,8 @@ static void on_queue_seen(void *arg, const char *queue, int64_t ready_messages, 
         struct mg_consumed_queue *seen = &scheduler->consumed.queues[i];
         if (strcmp(mg_consumed_queues[i], queue) == 0) {
             /* Up to a prefetch of messages may be on their way here. */
-            mg_queue_metrics_seen(&seen->metrics, ready_messages, consumers, seen->taken,
-                                  mg_consumed_prefetch(scheduler, (enum mg_lane)i));
+            mg_queue_metrics_seen(&seen->metrics, ready_messages, in_hand(scheduler, (enum mg_lane)i),
+                                  consumers, seen->taken, mg_consumed_prefetch(scheduler, (enum mg_lane)i));
         }
     }
 }

@@ -11,7 +11,7 @@
 struct mg_scheduler;
 
 struct mg_consumed_queue {
-    int64_t taken; /* first deliveries since the start */
+    int64_t taken; /* deliveries that have ended since the start */
     struct mg_queue_metrics metrics;
 };
 
@@ -30,6 +30,7 @@ void mg_consumed_clear(struct mg_scheduler *scheduler,
                        struct mg_work *work); /* no longer a suspect, or about to end */
 void mg_consumed_drop(struct mg_scheduler *scheduler,
                       struct mg_work *work); /* requeues the delivery and frees the work */
+void mg_consumed_taken(struct mg_scheduler *scheduler, const struct mg_work *work); /* it has ended */
 /* Watches the lengths of the queues, for metrics only. */
 void mg_consumed_watch(struct mg_scheduler *scheduler);
 void mg_consumed_unseen(struct mg_scheduler *scheduler); /* the observed lengths are outdated */

@@ -59,8 +59,8 @@ static void on_queue_seen(void *arg, const char *queue, int64_t ready_messages, 
             seen->since = 0;
             /* Messages that left the queue have been consumed. Publishes of other processes are not
              * counted here, so the result is rather too low. */
-            mg_queue_metrics_seen(&seen->metrics, ready_messages, consumers, seen->arrived - ready_messages,
-                                  gate->scheduler->outbox.sent_count);
+            mg_queue_metrics_seen(&seen->metrics, ready_messages, 0, consumers,
+                                  seen->arrived - ready_messages, gate->scheduler->outbox.sent_count);
         }
     }
     if (has_missing_queue(gate) != was_missing) { /* if possible, before a request is lost */

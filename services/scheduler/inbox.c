@@ -45,7 +45,6 @@ struct mg_work *mg_inbox_receive(struct mg_scheduler *scheduler, struct mg_deliv
     work->delivery = delivery;
     delivery->user = work;
     work->is_again = delivery->is_redelivered;
-    scheduler->consumed.queues[lane].taken += delivery->is_redelivered ? 0 : 1;
     return work;
 }
 

@@ -84,6 +84,7 @@ static void on_tick(void *arg)
 {
     struct mg_scheduler *scheduler = arg;
     mg_gates_look(scheduler);
+    mg_standstill_look(scheduler);
     mg_rest_look(&scheduler->rest, scheduler->batcher.causes_done, mg_clock_boot_ms());
     mg_scheduler_wake(scheduler);
 }
@@ -137,6 +138,8 @@ bool mg_scheduler_is_ready(void *arg, char *ret_reason, size_t size)
         return false;
     } else if (!scheduler->is_loaded) {
         snprintf(ret_reason, size, "the workflows are not loaded yet");
+    } else if (mg_standstill_is(scheduler, ret_reason, size)) {
+        return false;
     } else {
         ret_reason[0] = '\0';
         if (scheduler->ack.newer_left + scheduler->ack.newer_set_aside > 0) {
@@ -328,6 +331,7 @@ enum mg_class mg_scheduler_create(struct mg_loop *loop, const struct mg_schedule
     scheduler->workflows.definitions = definitions;
     mg_far_clock_init(&scheduler->pump.db_clock, mg_clock_wall_ms(), mg_clock_boot_ms());
     mg_scheduler_metrics_init(&scheduler->series, metrics);
+    mg_standstill_init(scheduler);
     mg_buf_init(&scheduler->outbox.scratch, MG_MESSAGE_MAX);
     mg_buf_init(&scheduler->alerts.scratch, MG_MESSAGE_MAX);
     scheduler->batcher.cause_bytes = MG_FIRST_CAUSE_BYTES;

@@ -25,6 +25,7 @@
 #include "owed.h"
 #include "pump.h"
 #include "report.h"
+#include "standstill.h"
 #include "status.h"
 #include "suspects.h"
 #include "work.h"
@@ -62,6 +63,7 @@ struct mg_scheduler {
     struct mg_owing owing;
     struct mg_reports reports;
     struct mg_alerts alerts;
+    struct mg_standstill standstill;
 
     struct mg_timer *store_retry; /* retries the store calls that no batch makes */
     struct mg_rest rest;

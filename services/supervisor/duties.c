@@ -7,7 +7,7 @@ static bool duties_start(struct mg_supervisor *supervisor, int64_t now_ms, int64
     return mg_supervisor_sweep_start(supervisor, now_ms, swept_at_ms) &&
            mg_supervisor_watch_start(supervisor) && mg_supervisor_figures_start(supervisor) &&
            mg_supervisor_relay_start(supervisor) && mg_supervisor_retire_start(supervisor) &&
-           mg_supervisor_unneeded_start(supervisor);
+           mg_supervisor_unneeded_start(supervisor) && mg_supervisor_processes_start(supervisor);
 }
 
 static void duties_stop(struct mg_supervisor *supervisor)
@@ -18,6 +18,7 @@ static void duties_stop(struct mg_supervisor *supervisor)
     mg_supervisor_relay_stop(supervisor);
     mg_supervisor_retire_stop(supervisor);
     mg_supervisor_unneeded_stop(supervisor);
+    mg_supervisor_processes_stop(supervisor);
 }
 
 const struct mg_supervisor_duties MG_SUPERVISOR_DUTIES = {duties_start, duties_stop};

@@ -272,7 +272,7 @@ void mg_supervisor_queue_seen(struct mg_supervisor *supervisor, const char *queu
     for (int i = 0; i < MG_SUPERVISOR_QUEUES; i++) {
         if (strcmp(MG_SUPERVISOR_QUEUE_NAMES[i], queue) ==
             0) { /* the consumers count the messages taken more exactly */
-            mg_queue_metrics_seen(&supervisor->queues[i], ready, consumers, 0, 0);
+            mg_queue_metrics_seen(&supervisor->queues[i], ready, 0, consumers, 0, 0);
             missing_look(supervisor, i, consumers < 0);
         }
     }

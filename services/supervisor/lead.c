@@ -151,7 +151,8 @@ bool mg_supervisor_lead_is_ready(void *arg, char *ret_reason, size_t size)
     }
     return mg_store_is_ready(supervisor->store, ret_reason, size) &&
            mg_broker_is_up(supervisor->broker, ret_reason, size) &&
-           !mg_supervisor_is_queue_missing(supervisor, ret_reason, size);
+           !mg_supervisor_is_queue_missing(supervisor, ret_reason, size) &&
+           !mg_supervisor_stands(supervisor, ret_reason, size);
 }
 
 static void lead_resigned(void *arg, const struct mg_err *err)

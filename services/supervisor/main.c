@@ -138,6 +138,7 @@ static void supervisor_destroy(struct mg_process *process)
     mg_timer_destroy(supervisor.count_timer);
     mg_timer_destroy(supervisor.retire_timer);
     mg_timer_destroy(supervisor.unneeded_timer);
+    mg_timer_destroy(supervisor.processes_timer);
     mg_supervisor_relay_finish(&supervisor);
     if (supervisor.broker != NULL) {
         mg_broker_destroy(supervisor.broker);
@@ -155,6 +156,7 @@ static const struct mg_process_service supervisor_service = {
     .has_store = true,
     .create = supervisor_create,
     .is_ready = mg_supervisor_lead_is_ready,
+    .account = mg_supervisor_account,
     .drain = supervisor_drain,
     .reload = supervisor_reload,
     .destroy = supervisor_destroy,

@@ -4,9 +4,9 @@
  * the wake-up hints of orders asked about) are fenced by its epoch. Several may run; the advisory lock lets
  * one lead (lead.c). The leader sweeps (sweep.c), asks about parked steps (parked.c) and for statuses that
  * can be tried again (owed.c). It publishes all of this as commands (ask.c). It keeps the alerts that belong
- * to no order (watch.c, conditions.c) and counts open orders and alerts (figures.c). It sends agents the
- * operator settings and the health of their services (relay.c, health.c). It has ended orders moved to the
- * archive (retire.c). A supervisor that cannot ask, because the broker is away, does not lead.
+ * to no order (watch.c, conditions.c, processes.c) and counts open orders and alerts (figures.c). It sends
+ * agents the operator settings and the health of their services (relay.c, health.c). It has ended orders
+ * moved to the archive (retire.c). A supervisor that cannot ask, because the broker is away, does not lead.
  */
 #ifndef MG_SUPERVISOR_H
 #define MG_SUPERVISOR_H
@@ -51,6 +51,7 @@ enum mg_watched {
     MG_WATCHED_SLOW_SWEEP,
     MG_WATCHED_PARKED_CROWD,
     MG_WATCHED_PASSED_BY,
+    MG_WATCHED_STANDSTILL,
     MG_WATCHED_QUEUE, /* the first of as many as there are queues without a service: it is missing */
     MG_WATCHED_COUNT = MG_WATCHED_QUEUE + MG_SUPERVISOR_QUEUES
 };
@@ -158,6 +159,11 @@ struct mg_supervisor {
     int unneeded_count;                                         /* of alerts to close */
     char unneeded[MG_SUPERVISOR_UNNEEDED_MAX][MG_NAME_MAX + 1]; /* their services */
 
+    /* processes.c */
+    struct mg_timer *processes_timer;
+    bool is_processes_asking;
+    struct mg_once processes_failure_logged; /* the last look failed */
+
     /* figures.c */
     /* A session for work that must not hold up a sweep; NULL: nothing is counted or relayed. */
     struct mg_store *counting;
@@ -247,6 +253,13 @@ void mg_supervisor_watch_looked(struct mg_supervisor *supervisor, enum mg_watche
 bool mg_supervisor_unneeded_start(
     struct mg_supervisor *supervisor); /* on taking the lead; false: no memory */
 void mg_supervisor_unneeded_stop(struct mg_supervisor *supervisor);
+
+bool mg_supervisor_processes_start(
+    struct mg_supervisor *supervisor); /* on taking the lead; false: no memory */
+void mg_supervisor_processes_stop(struct mg_supervisor *supervisor);
+/* True: sweeps are due, and none is answered. */
+bool mg_supervisor_stands(const struct mg_supervisor *supervisor, char *ret_reason, size_t size);
+void mg_supervisor_account(void *supervisor, struct mg_beat *ret_beat); /* for its heartbeat */
 
 bool mg_supervisor_relay_start(struct mg_supervisor *supervisor); /* on taking the lead; false: no memory */
 void mg_supervisor_relay_stop(struct mg_supervisor *supervisor);

@@ -58,7 +58,7 @@ static void evaluate(const struct mg_expr *expr, struct line *line, long times, 
                      struct mg_json_writer *out, struct mg_buf *buf)
 {
     static struct mg_expr_room room;
-    struct mg_expr_scope scope = {find, line};
+    struct mg_expr_scope scope = {.find = find, .arg = line};
     struct mg_expr_value value;
     struct mg_err err;
     struct mg_buf text;

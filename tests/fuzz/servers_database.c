@@ -262,6 +262,18 @@ bool mg_store_is_ready(const struct mg_store *store, char *ret_reason, size_t si
     return !servers.is_refusal;
 }
 
+bool mg_store_is_up(const struct mg_store *store, char *ret_reason, size_t size)
+{
+    return mg_store_is_ready(store, ret_reason, size);
+}
+
+void mg_store_beat(struct mg_store *store, const struct mg_beat *beat, mg_store_done_fn *done, void *arg)
+{
+    (void)store;
+    (void)beat;
+    done(arg, NULL);
+}
+
 void mg_store_probe(struct mg_store *store)
 {
     (void)store;

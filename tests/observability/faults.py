@@ -309,6 +309,24 @@ class SweepsAreSlow(Fault):
         slow_sweeps.end(self.servers.postgres, servers.DATABASE)
 
 
+class TableIsLocked(Fault):
+    rules = ("MakegoodStandstill",)
+    about = "another session locks a table of orders"
+
+    def begin(self):
+        self.load("stands", step("reserve", "inventory"))
+        self.lock = subprocess.Popen([self.servers.postgres.bin / "psql", "-X", "-q", "-d", self.servers.postgres.dsn], stdin=subprocess.PIPE,
+                                     text=True)
+        self.lock.stdin.write("BEGIN; LOCK TABLE order_process IN ACCESS EXCLUSIVE MODE;\n")
+        self.lock.stdin.flush()
+        self.wait_row("SELECT 1 FROM pg_locks WHERE mode = 'AccessExclusiveLock' AND relation = 'order_process'::regclass AND granted")
+        self.post("stands")
+
+    def mend(self):
+        self.lock.stdin.close()  # psql ends, and its transaction with it
+        self.lock.wait()
+
+
 class ServiceIsSlow(Fault):
     rules = ("MakegoodServiceBehind",)
     about = "a service takes three seconds for each call, one at a time"
@@ -573,6 +591,7 @@ STAGES = (
     (DatabaseRefuses,),  # dead letters are requeued: so no nonsense may lie beside them
     (ServersStutter,),
     (SweepsAreSlow,),
+    (TableIsLocked,),
     (WorkflowsAreMany,),
     (SchedulersDie, CountingFails),
     (SupervisorsDie,),

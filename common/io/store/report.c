@@ -312,6 +312,18 @@ static const struct {
         "SELECT name, epoch, holder, " ISO("seen_at") " AS seen_at, " ISO("swept_at") " AS swept_at,"
         " floor(extract(epoch FROM " MG_SQL_NOW " - seen_at) * 1000)::bigint AS age_ms"
         " FROM supervisor_leader"}, 0},
+    /* A process that was not seen for a while is replaced by each of its kind that began since then. */
+    [MG_REPORT_PROCESSES] = {{
+        "report_processes",
+        "SELECT p.kind, p.instance, " ISO("p.seen_at") " AS seen_at,"
+        " floor(extract(epoch FROM c.now - p.seen_at) * 1000)::bigint AS age_ms, p.in_hand,"
+        " " ISO("p.stands_since") " AS stands_since,"
+        " floor(extract(epoch FROM c.now - p.stands_since) * 1000)::bigint AS stands_ms, p.oldest_order, p.reason"
+        " FROM (SELECT " MG_SQL_NOW " AS now) c CROSS JOIN process_state p"
+        " WHERE p.seen_at > c.now - interval '10 s' OR (SELECT count(*) FROM process_state o WHERE o.kind = p.kind"
+        "   AND o.started_at > p.seen_at) < (SELECT count(*) FROM process_state o WHERE o.kind = p.kind"
+        "   AND o.seen_at >= p.seen_at AND o.seen_at <= c.now - interval '10 s')"
+        " ORDER BY p.kind, p.instance LIMIT " ROWS_MAX}, 0},
     [MG_REPORT_COUNTS] = {{
         "report_counts",
         "SELECT process_state AS state, count(*) AS orders FROM order_process"

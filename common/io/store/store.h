@@ -75,6 +75,22 @@ bool mg_store_is_well(const struct mg_store *store, char *ret_reason, size_t siz
 /* `err` is NULL on success. */
 typedef void mg_store_done_fn(void *arg, const struct mg_err *err);
 
+/* ---- processes ---- */
+
+#define MG_BEAT_REASON_SIZE 256
+/* A process, by its own account. */
+struct mg_beat {
+    const char *kind, *instance; /* borrowed for the call */
+    bool is_end;                 /* it ends as asked, and its row with it */
+    int64_t age_ms;              /* since its start */
+    int64_t in_hand;             /* messages that it holds */
+    int64_t stands_ms;           /* no work has ended for so long, though some waits; 0: it moves */
+    char oldest_order[MG_ORDER_ID_MAX + 1]; /* of the work that waits; "": none, or of no order */
+    char reason[MG_BEAT_REASON_SIZE];       /* the last error of that work; "": none */
+};
+/* Writes the row of the process. */
+void mg_store_beat(struct mg_store *store, const struct mg_beat *beat, mg_store_done_fn *done, void *arg);
+
 /* ---- orders ---- */
 
 struct mg_step_record {
@@ -517,7 +533,9 @@ enum mg_report {
     MG_REPORT_CONTROLLED,
     MG_REPORT_KEPT_SERVICES, /* service: of the workflow versions that open orders keep (of 100,000 orders) */
     MG_REPORT_LEADER,        /* supervisor_leader with age in ms */
-    MG_REPORT_COUNTS,        /* orders by state */
+    MG_REPORT_PROCESSES, /* process_state with ages in ms; a row that another process has replaced is left out
+                          */
+    MG_REPORT_COUNTS,    /* orders by state */
     /* figure ('orders', 'alerts', 'owed'), word, workflow, number, oldest_ms: open ones, at most 100,000 of
      * each are read */
     MG_REPORT_FIGURES,

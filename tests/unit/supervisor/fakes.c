@@ -218,6 +218,12 @@ void mg_store_report(struct mg_store *store, enum mg_report report, const char *
         done(arg, fake.is_unneeded_unreadable ? NULL : &rows, fake.is_unneeded_unreadable ? &err : NULL);
         return;
     }
+    if (report == MG_REPORT_PROCESSES) {
+        const struct mg_rows rows = {fake.process_count, fake.processes};
+        assert(store == fake_counting_store());
+        done(arg, &rows, NULL);
+        return;
+    }
     assert(report == MG_REPORT_LEADER);
     fake.kept++;
     done(arg, NULL, NULL);
@@ -386,6 +392,7 @@ void fake_answer_write(void)
                                   : alert == MG_ALERT_MASS_EXPIRY                 ? MG_WATCHED_MASS_EXPIRY
                                   : alert == MG_ALERT_RETENTION_STANDS            ? MG_WATCHED_RETENTION
                                   : alert == MG_ALERT_ORDER_PASSED_BY             ? MG_WATCHED_PASSED_BY
+                                  : alert == MG_ALERT_STANDSTILL                  ? MG_WATCHED_STANDSTILL
                                   : alert != MG_ALERT_SLOW_SWEEP                  ? MG_WATCHED_STUCK_ORDERS
                                   : strcmp(fake.alerts[i].subject, "sweeps") == 0 ? MG_WATCHED_SLOW_SWEEP
                                                                                   : MG_WATCHED_PARKED_CROWD;

@@ -50,6 +50,8 @@ struct fake_world {
     /* Services with an alert that no order needs; answered at once. */
     const char *const (*unneeded)[FAKE_COLUMNS];
     int unneeded_count;
+    const char *const (*processes)[FAKE_COLUMNS]; /* their heartbeats */
+    int process_count;
     bool is_unneeded_unreadable;
     int64_t wanted_takes_ms;
 

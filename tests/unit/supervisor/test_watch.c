@@ -273,6 +273,48 @@ START_TEST(what_no_order_needs_is_closed_and_sent_once)
 }
 END_TEST
 
+/* kind, instance, seen_at, age_ms, in_hand, stands_since, stands_ms, oldest_order, reason */
+static const char *const PROCESSES[][FAKE_COLUMNS] = {
+    {"scheduler", "s-1", "2026-11-28T07:00:00.000Z", "1200", "3", "", "", "", ""},
+    {"scheduler", "s-2", "2026-11-28T07:00:00.000Z", "900", "40", "2026-11-28T06:59:00.000Z", "61000", "o-17",
+     "lock timeout (55P03)"}};
+static const char *const SILENT[][FAKE_COLUMNS] = {
+    {"scheduler", "s-1", "2026-11-28T07:00:00.000Z", "10001", "3", "", "", "", ""}};
+
+/* Would catch: a process that is frozen, or lives and does not move, and that nobody is told of; an alert
+ * that outlives it. */
+START_TEST(a_process_that_does_not_move_or_is_not_seen_is_an_alert_while_it_lasts)
+{
+    static const struct {
+        const char *const (*rows)[FAKE_COLUMNS];
+        int count;
+        const char *text;
+    } CASES[] = {
+        {PROCESSES, 2,
+         "scheduler s-2 does not move since 2026-11-28T06:59:00.000Z, order o-17: lock timeout"},
+        {SILENT, 1, "scheduler s-1 was last seen at 2026-11-28T07:00:00.000Z: it is frozen, killed or"}};
+    fake_answer_sweep(NULL, 0);
+    for (size_t i = 0; i < sizeof(CASES) / sizeof(CASES[0]); i++) {
+        fake.processes = PROCESSES; /* the first alone is well */
+        fake.process_count = 1;
+        fake_pass_quietly(30000);
+        ck_assert(!fake.is_open[MG_WATCHED_STANDSTILL]);
+        fake.alerts_sent_count = 0;
+        fake.processes = CASES[i].rows;
+        fake.process_count = CASES[i].count;
+        fake_pass_quietly(6000);
+        ck_assert(fake.is_open[MG_WATCHED_STANDSTILL]);
+        ck_assert_int_eq(fake.alerts_sent_count, 1);
+        ck_assert_int_eq(fake.alerts_sent[0].alert, MG_ALERT_STANDSTILL);
+        ck_assert_msg(strstr(fake.alerts_sent[0].text, CASES[i].text) != NULL, "%s",
+                      fake.alerts_sent[0].text);
+        fake.process_count = 0;
+        fake_pass_quietly(30000);
+        ck_assert(!fake.is_open[MG_WATCHED_STANDSTILL]);
+    }
+}
+END_TEST
+
 /* Would catch: an alert that stays open because each look at it ends while other alerts are being written. */
 START_TEST(what_is_found_during_a_write_is_written_next)
 {
@@ -359,6 +401,7 @@ int main(void)
     tcase_add_test(tcase, an_alert_that_could_not_be_published_is_published_again);
     tcase_add_test(tcase, who_does_not_lead_writes_no_alert);
     tcase_add_test(tcase, what_no_order_needs_is_closed_and_sent_once);
+    tcase_add_test(tcase, a_process_that_does_not_move_or_is_not_seen_is_an_alert_while_it_lasts);
     tcase_add_test(tcase, what_is_found_during_a_write_is_written_next);
     tcase_add_test(tcase, what_cannot_be_looked_for_stays_open_and_is_said_once);
     tcase_add_test(tcase, a_missing_queue_is_an_alert_until_it_is_back);

@@ -1,0 +1,20 @@
+/* The processes of an installation, by their heartbeats (MG_REPORT_PROCESSES), and the queues of new orders.
+ */
+#ifndef MG_CLI_PROCESSES_H
+#define MG_CLI_PROCESSES_H
+
+#include "cli.h"
+
+bool mg_process_is_silent(const struct mg_table *processes, int row); /* and no other has replaced it */
+bool mg_process_stands(const struct mg_table *processes, int row);
+int mg_processes_seen(const struct mg_table *processes, const char *kind); /* those that are not silent */
+/* For people: when it was seen last, and, if it is silent or stands, since when and why. */
+void mg_process_write(const struct mg_table *processes, int row, char *ret_text, size_t size);
+
+struct mg_intake {
+    int64_t ready;     /* orders that no scheduler has taken */
+    int64_t consumers; /* of the queue with fewer; below 0: one is missing */
+};
+bool mg_intake_ask(struct mg_cli *cli, struct mg_intake *ret_intake); /* false: the broker does not answer */
+
+#endif

@@ -1,0 +1,81 @@
+/*
+ * Work waits if it could be decided or published now: closed gates, a full window, a server that is known to
+ * be down, and suspects that wait for their turn are other waits. Orders that wait apart, since the store
+ * refuses them, hold up no others, and have an alert of their own.
+ */
+#include "standstill.h"
+
+#include <stdio.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "scheduler.h"
+
+void mg_standstill_init(struct mg_scheduler *scheduler)
+{
+    scheduler->standstill.seconds =
+        mg_metrics_series(scheduler->metrics, MG_GAUGE, "makegood_standstill_seconds", "",
+                          "time without an end of work while work waits; 0: it moves");
+}
+
+void mg_standstill_note(struct mg_scheduler *scheduler, const char *order_id, const char *why)
+{
+    struct mg_standstill *standstill = &scheduler->standstill;
+    (void)snprintf(standstill->order_id, sizeof(standstill->order_id), "%s", order_id);
+    (void)snprintf(standstill->why, sizeof(standstill->why), "%s", why);
+}
+
+static bool has_work(const struct mg_scheduler *scheduler)
+{
+    const struct mg_work_list *lanes = scheduler->inbox.lanes;
+    bool is_deciding = scheduler->batcher.batch != NULL || lanes[MG_LANE_REPLIES].first != NULL ||
+                       lanes[MG_LANE_COMMANDS].first != NULL || lanes[MG_LANE_INTERNAL].first != NULL;
+    bool is_new = (lanes[MG_LANE_HIGH].first != NULL && !mg_gates_is_full(scheduler, true)) ||
+                  (lanes[MG_LANE_NORMAL].first != NULL && !mg_gates_is_full(scheduler, false));
+    return is_deciding || is_new || !TAILQ_EMPTY(&scheduler->outbox.unsent) ||
+           scheduler->outbox.sent_count > 0;
+}
+
+void mg_standstill_look(struct mg_scheduler *scheduler)
+{
+    struct mg_standstill *standstill = &scheduler->standstill;
+    bool may_move = scheduler->is_store_up && scheduler->is_broker_up && !scheduler->is_draining;
+    int64_t now_ms = mg_clock_boot_ms();
+    char reason[512];
+    mg_progress_look(&standstill->progress, standstill->ended, may_move && has_work(scheduler), now_ms);
+    mg_metric_set(standstill->seconds, (double)mg_progress_stands_ms(&standstill->progress, now_ms) / 1000);
+    bool stands = mg_standstill_is(scheduler, reason, sizeof(reason));
+    if (stands != standstill->is_logged) {
+        mg_log(MG_LOG_WARN, stands ? "work stands still" : "work moves again",
+               MG_LOG_TEXT("why", stands ? reason : ""));
+        standstill->is_logged = stands;
+    }
+    if (standstill->progress.since_boot_ms == 0) { /* of an earlier failure */
+        standstill->order_id[0] = standstill->why[0] = '\0';
+    }
+}
+
+bool mg_standstill_is(const struct mg_scheduler *scheduler, char *ret_reason, size_t size)
+{
+    const struct mg_standstill *standstill = &scheduler->standstill;
+    int64_t stands_ms = mg_progress_stands_ms(&standstill->progress, mg_clock_boot_ms());
+    if (stands_ms > 0) {
+        (void)snprintf(ret_reason, size, "no work has ended for %lld s, and %d messages wait%s%s%s%s",
+                       (long long)(stands_ms / 1000), scheduler->works.count,
+                       standstill->order_id[0] != '\0' ? ", of order " : "", standstill->order_id,
+                       standstill->why[0] != '\0' ? ": " : "", standstill->why);
+    }
+    return stands_ms > 0;
+}
+
+void mg_standstill_account(void *arg, struct mg_beat *ret_beat)
+{
+    const struct mg_scheduler *scheduler = arg;
+    const struct mg_standstill *standstill = &scheduler->standstill;
+    ret_beat->in_hand = scheduler->works.count;
+    ret_beat->stands_ms = mg_progress_stands_ms(&standstill->progress, mg_clock_boot_ms());
+    if (ret_beat->stands_ms > 0) {
+        (void)snprintf(ret_beat->oldest_order, sizeof(ret_beat->oldest_order), "%s", standstill->order_id);
+        (void)snprintf(ret_beat->reason, sizeof(ret_beat->reason), "%s", standstill->why);
+    }
+}

@@ -1,0 +1,97 @@
+"""A process that does not move while work waits, or that is not seen any more, is named: by itself, by the tool, by an alert."""
+
+import contextlib
+
+import psycopg2
+
+from harness import scenario, step
+
+TOLD_S = 15 + 25  # the promise, and the slack of a machine that runs other tests beside this one
+
+
+@contextlib.contextmanager
+def locked(s, sql):
+    """Another session holds a lock, as a forgotten psql does."""
+    session = psycopg2.connect(s.dsn)
+    try:
+        session.cursor().execute(sql)
+        yield
+    finally:
+        session.close()
+
+
+def doctor(s):
+    done = s.cluster.tool("doctor", check=False)
+    return done.stdout
+
+
+def wrong(s, part):
+    return [line for line in doctor(s).splitlines() if line.startswith("WRONG") and part in line]
+
+
+def unready(process, part):
+    status, text = process.get("/readyz")
+    return status == 503 and part in text
+
+
+@scenario(services=("payment",))
+def a_scheduler_that_the_database_holds_up_is_named_by_all_that_look(s):
+    """Would catch: a table that stays locked, while everything reports that it is well."""
+    s.load_workflow("pay", [step("charge", "payment")])
+    first = s.client.submit("pay")
+    s.client.wait_status(first, "processed")
+    scheduler = s.cluster.schedulers[0]
+    assert not wrong(s, "scheduler"), doctor(s)
+    with locked(s, "LOCK TABLE order_process IN ACCESS EXCLUSIVE MODE"):
+        held = s.client.submit("pay")
+        s.wait(lambda: unready(scheduler, "no work has ended for"), "the scheduler reports its standstill", TOLD_S)
+        status, text = scheduler.get("/metrics")
+        assert status == 200 and any(line.startswith("makegood_standstill_seconds ") and float(line.split()[1]) >= 12
+                                     for line in text.splitlines()), text
+        s.wait(lambda: wrong(s, "does not move since"), "doctor names it", TOLD_S)
+        line = wrong(s, "does not move since")[0]
+        assert "55P03" in line or "lock" in line, line
+        s.wait(lambda: s.rows("SELECT 1 FROM operator_alert WHERE code = 'standstill' AND closed_at IS NULL"), "an alert is open", TOLD_S)
+    s.client.wait_status(held, "processed")
+    scheduler.wait_ready()
+    s.wait(lambda: not wrong(s, "scheduler"), "doctor finds it well again", TOLD_S)
+    s.wait(lambda: not s.rows("SELECT 1 FROM operator_alert WHERE code = 'standstill' AND closed_at IS NULL"), "the alert is closed", 90)
+
+
+@scenario(services=("payment",))
+def a_scheduler_that_is_frozen_is_told_from_one_that_is_gone(s):
+    """Would catch: the only scheduler, frozen with posted orders in its hands, while the tool finds everything well."""
+    s.load_workflow("pay", [step("charge", "payment")])
+    s.client.wait_status(s.client.submit("pay"), "processed")
+    scheduler = s.cluster.schedulers[0]
+    scheduler.pause()
+    held = s.client.submit("pay")
+    s.wait(lambda: wrong(s, "is not seen"), "doctor names a scheduler that consumes and is not seen", TOLD_S)
+    s.wait(lambda: wrong(s, "was last seen"), "doctor names the frozen one", TOLD_S)
+    assert "one that consumes is not seen" in wrong(s, "is not seen")[0], doctor(s)
+    seen = s.cluster.tool("top", "-o", "json", check=False).stdout
+    assert "is not seen any more" in seen, seen
+    s.wait(lambda: s.rows("SELECT 1 FROM operator_alert WHERE code = 'standstill' AND closed_at IS NULL"), "an alert is open", TOLD_S)
+    scheduler.resume()
+    s.client.wait_status(held, "processed")
+    s.wait(lambda: not wrong(s, "scheduler"), "doctor finds it well again", TOLD_S)
+
+    scheduler.kill()
+    lost = s.client.submit("pay")
+    s.wait(lambda: wrong(s, "no scheduler takes orders; start makegood-scheduler"), "doctor tells that none takes orders", TOLD_S)
+    done = s.cluster.tool("order", "explain", lost.order_id, check=False)
+    assert done.returncode == 3 and "posted orders wait in orders.intake" in done.stderr and "start makegood-scheduler" in done.stderr, done.stderr
+    scheduler.start()
+    scheduler.wait_ready()
+    s.client.wait_status(lost, "processed")
+    s.wait(lambda: not wrong(s, "scheduler"), "the killed one is replaced", TOLD_S)
+
+
+@scenario(schedulers=2, supervisors=2, services=("payment",))
+def an_end_as_asked_leaves_no_heartbeat(s):
+    """Would catch: a process that was ended for good, and is missed for a day."""
+    s.wait(lambda: len(s.rows("SELECT 1 FROM process_state")) == 4, "each has written its heartbeat")
+    for process in (s.cluster.schedulers[1], s.cluster.supervisors[1]):
+        process.stop()
+    rows = s.rows("SELECT kind, instance FROM process_state ORDER BY kind")
+    assert [row["kind"] for row in rows] == ["scheduler", "supervisor"], rows
