@@ -6,6 +6,8 @@
 
 #include "base/clock.h"
 
+#define FIRST_MS 300 /* most servers are connected by then: a process is seen as soon as it serves */
+
 struct mg_vitals {
     struct mg_vitals_of of;
     struct mg_timer *timer;
@@ -33,6 +35,7 @@ static void beat(struct mg_vitals *vitals)
     if (vitals->is_beating || !mg_store_is_up(of->store, reason, 0)) {
         return;
     }
+    vitals->periods = 0;
     beat.age_ms = now_ms - vitals->began_boot_ms;
     of->account(of->arg, &beat);
     vitals->is_beating = true;
@@ -45,7 +48,6 @@ static void on_period(void *arg)
     struct mg_vitals *vitals = arg;
     const struct mg_vitals_of *of = &vitals->of;
     if (of->kind != NULL && !vitals->is_ending && ++vitals->periods >= MG_BEAT_PERIODS) {
-        vitals->periods = 0;
         beat(vitals);
     }
     if (of->store != NULL) {
@@ -70,7 +72,7 @@ struct mg_vitals *mg_vitals_create(struct mg_loop *loop, const struct mg_vitals_
         free(vitals);
         return NULL;
     }
-    mg_timer_start(vitals->timer, MG_VITALS_PERIOD_MS, MG_VITALS_PERIOD_MS);
+    mg_timer_start(vitals->timer, FIRST_MS, MG_VITALS_PERIOD_MS);
     return vitals;
 }
 

@@ -125,7 +125,6 @@ void mg_ack_end(void *arg, struct mg_work *work)
             break;
         }
     }
-    scheduler->standstill.ended++;
     mg_consumed_taken(scheduler, work);
     mg_consumed_clear(scheduler, work);
     mg_work_free(&scheduler->works, work);

@@ -192,6 +192,7 @@ static void batch_settle(struct mg_batch *batch)
             }
         }
         if (item->outcome != FOLD_AGAIN) {
+            scheduler->standstill.ended++;
             mg_work_settle(&scheduler->works, item->work,
                            item->outcome == FOLD_STORED ? item->end : MG_END_REJECT);
         }

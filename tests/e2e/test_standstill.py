@@ -41,7 +41,7 @@ def a_scheduler_that_the_database_holds_up_is_named_by_all_that_look(s):
     first = s.client.submit("pay")
     s.client.wait_status(first, "processed")
     scheduler = s.cluster.schedulers[0]
-    assert not wrong(s, "scheduler"), doctor(s)
+    s.wait(lambda: not wrong(s, "scheduler"), "doctor finds the scheduler well", TOLD_S)
     with locked(s, "LOCK TABLE order_process IN ACCESS EXCLUSIVE MODE"):
         held = s.client.submit("pay")
         s.wait(lambda: unready(scheduler, "no work has ended for"), "the scheduler reports its standstill", TOLD_S)
@@ -64,6 +64,7 @@ def a_scheduler_that_is_frozen_is_told_from_one_that_is_gone(s):
     s.load_workflow("pay", [step("charge", "payment")])
     s.client.wait_status(s.client.submit("pay"), "processed")
     scheduler = s.cluster.schedulers[0]
+    s.wait(lambda: not wrong(s, "scheduler"), "doctor finds the scheduler well", TOLD_S)
     scheduler.pause()
     held = s.client.submit("pay")
     s.wait(lambda: wrong(s, "is not seen"), "doctor names a scheduler that consumes and is not seen", TOLD_S)
@@ -92,6 +93,6 @@ def an_end_as_asked_leaves_no_heartbeat(s):
     """Would catch: a process that was ended for good, and is missed for a day."""
     s.wait(lambda: len(s.rows("SELECT 1 FROM process_state")) == 4, "each has written its heartbeat")
     for process in (s.cluster.schedulers[1], s.cluster.supervisors[1]):
-        process.stop()
+        process.terminate()
     rows = s.rows("SELECT kind, instance FROM process_state ORDER BY kind")
     assert [row["kind"] for row in rows] == ["scheduler", "supervisor"], rows
