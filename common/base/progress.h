@@ -1,6 +1,6 @@
 /*
- * Whether work ends while work waits. A process whose work waits without an end stands still, whatever the
- * reason: readiness, metric and alert then name it. Waits that are meant (a closed gate, a server that is
+ * Whether work ends while work waits. If work waits and none ends, the process stands still, for any reason:
+ * readiness, metric and alert then name it. Waits that are meant (a closed gate, a server that is
  * known to be down) are no work that waits.
  */
 #ifndef MG_BASE_PROGRESS_H

@@ -17,7 +17,7 @@ import sys
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 FOLDERS = ("common", "services", "proto", "deploy", "tests")
 CODE = ("common/", "services/", "proto/clients/c/")
-LINES_MAX = 600  # a reader can hold so much in mind; the aim is 500
+LINES_MAX = 900  # at 600, files were cut that a reader opens together; the aim is still 500
 
 # The allowed beginnings of a folder's quoted includes. The first folder that matches rules.
 LAYERS = {
