@@ -20,7 +20,7 @@
 static bool is_of_low_clock(const struct mg_decider *decider)
 {
     const struct mg_high_clock *high = &decider->context->spared.high;
-    int64_t within_ms = decider->plan->complete_within_ms;
+    int64_t within_ms = mg_order_within_ms(decider->plan, &decider->order);
     int64_t given_ms = decider->order.complete_by_ms - within_ms;
     return within_ms > 0 && given_ms >= high->low_from_ms && given_ms <= high->low_until_ms &&
            mg_is_spared(decider->context, decider->order.complete_by_ms);

@@ -43,7 +43,7 @@ enum mg_verdict mg_decider_end(struct mg_decider *decider, enum mg_verdict verdi
 /* A number for each step, derived from the decision's random number. */
 uint64_t mg_decider_random(const struct mg_decider *decider, int step);
 
-/* The undo of this step refers to its result, and no answer has carried what it refers to. */
+/* The undo of this step refers to its result, and no answer has carried that part of it. */
 static inline bool mg_decider_lacks_result(const struct mg_decider *decider, int step)
 {
     return decider->plan->steps[step].needs_result && (decider->context->known_results >> step & 1) == 0;

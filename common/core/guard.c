@@ -21,7 +21,7 @@ enum mg_verdict mg_guard_facts(struct mg_decider *decider)
     }
     switch (decider->cause->fact) {
     case MG_FACT_GO:
-        mg_plan_dispatch(decider, index, MG_KIND_DO);
+        mg_plan_begin(decider, index);
         return mg_decider_end(decider, MG_GO, "its guard lets it go");
     case MG_FACT_SKIP:
         return mg_plan_pass_by(decider, index, MG_REASON_WHEN_FALSE);

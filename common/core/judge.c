@@ -6,6 +6,7 @@
 #include "core/judge.h"
 
 #include "core/backoff.h"
+#include "core/doubt.h"
 #include "core/plan.h"
 #include "core/policy.h"
 #include "core/quiet.h"
@@ -70,7 +71,7 @@ static enum mg_verdict do_doubt(struct mg_decider *decider, int index, enum mg_r
     const struct mg_step_plan *plan = &decider->plan->steps[index];
     struct mg_step *step = &decider->order.steps[index];
     step->is_maybe = true;
-    bool is_turned_back = decider->order.goal != MG_GOAL_PROCESSED &&
+    bool is_turned_back = decider->order.goal != MG_GOAL_PROCESSED && !(plan->is_pivot && !plan->has_undo) &&
                           !mg_plan_is_pivot_open(decider->plan, &decider->order, index);
     if (is_turned_back) { /* no verify is needed: planning has the step undone */
         return mg_decider_step(decider, index, MG_STEP_EVENT_RETRY, reason, decider->context->now_ms);
@@ -103,6 +104,14 @@ static enum mg_verdict do_wait(struct mg_decider *decider, int index, enum mg_re
     return do_doubt(decider, index, reason);
 }
 
+/* The attempt did nothing. But an earlier one, or another copy of its request, may still act, and would be
+ * doubled by a further do. */
+static bool may_double(const struct mg_decider *decider, int index)
+{
+    const struct mg_step *step = &decider->order.steps[index];
+    return mg_doubt_way(decider, index) != MG_WAY_DO && step->quiet_at_ms >= step->complete_by_ms;
+}
+
 static enum mg_verdict do_failed(struct mg_decider *decider, int index)
 {
     const struct mg_cause *cause = decider->cause;
@@ -110,16 +119,17 @@ static enum mg_verdict do_failed(struct mg_decider *decider, int index)
     bool is_certain = mg_policy_is_refusal_certain(cause);
     step->is_maybe = step->is_maybe || !is_certain;
     step->is_refused = is_certain;
+    bool may_have_acted = !is_certain || may_double(decider, index);
     if (cause->outcome == MG_OUTCOME_PERMANENT || cause->outcome == MG_OUTCOME_ABSENT) {
         decider->order.failure_count++;
         return mg_decider_step(decider, index, MG_STEP_EVENT_FAIL, MG_REASON_REPLY_PERMANENT, 0);
     }
     if (cause->is_service_down) {
-        return do_wait(decider, index, mg_policy_down_reason(decider), !is_certain);
+        return do_wait(decider, index, mg_policy_down_reason(decider), may_have_acted);
     }
     enum mg_reason reason =
         cause->outcome == MG_OUTCOME_UNKNOWN ? MG_REASON_REPLY_UNKNOWN : MG_REASON_REPLY_TRANSIENT;
-    if (!is_certain) {
+    if (may_have_acted) {
         return do_doubt(decider, index, reason);
     }
     if (decider->plan->steps[index].is_at_most_once) {
@@ -282,11 +292,9 @@ static enum mg_verdict verify_refused(struct mg_decider *decider, int index)
 
 static enum mg_verdict verify_accepted(struct mg_decider *decider, int index)
 {
-    const struct mg_step_plan *plan = &decider->plan->steps[index];
     struct mg_step *step = &decider->order.steps[index];
     if (step->finish_by_ms == 0) { /* a verify after a doubt found the work in progress */
-        step->finish_by_ms = decider->context->now_ms +
-                             (plan->finish_within_ms > 0 ? plan->finish_within_ms : plan->complete_within_ms);
+        mg_doubt_give_time(decider, index);
     }
     if (!step->is_accepted && step->failure_count > 0) {
         step->failure_count--; /* the doubt's count: the attempt has not failed */

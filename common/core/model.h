@@ -97,12 +97,13 @@ struct mg_order {
     enum mg_order_state state;
     enum mg_goal goal;
     enum mg_reason reason;
-    uint64_t version;       /* law 4, version guard: rises with every transition; 0: not yet stored */
-    uint64_t seq;           /* of the last status */
-    uint32_t generation;    /* rises with restart */
-    uint32_t failure_count; /* all counted failures over the order's life */
-    int64_t complete_by_ms; /* bounds forward work; 0: none */
-    int64_t wake_at_ms;     /* no later than any pending deadline or wait; 0 when terminal */
+    uint64_t version;           /* law 4, version guard: rises with every transition; 0: not yet stored */
+    uint64_t seq;               /* of the last status */
+    uint32_t generation;        /* rises with restart */
+    uint32_t failure_count;     /* all counted failures over the order's life */
+    int64_t complete_by_ms;     /* bounds forward work; 0: none */
+    int64_t complete_within_ms; /* the order's own, from its submission; 0: the plan's */
+    int64_t wake_at_ms;         /* no later than any pending deadline or wait; 0 when terminal */
     int step_count;
     struct mg_step steps[MG_STEPS_MAX];
 };
@@ -126,6 +127,7 @@ struct mg_cause {
     bool is_work_refused;
     int64_t retry_after_ms;  /* reply: the service's Retry-After; -1: none */
     bool is_request_changed; /* resume: the payload was repaired */
+    bool is_repeat;          /* resume of `step`: its do goes out once more, although it may have happened */
     bool has_result;         /* settle: the operator gives the step's result, too */
     bool is_result_missing;  /* settle: no answer has carried the result, or the part that the undo needs */
     enum mg_fact fact;       /* facts */
@@ -220,6 +222,12 @@ static inline bool mg_step_awaits(const struct mg_step *step, uint32_t attempt, 
 static inline bool mg_step_is_backward(const struct mg_step *step)
 {
     return step->state >= MG_STEP_UNDO_PENDING;
+}
+
+/* The service has accepted the work; the step waits for the next poll. */
+static inline bool mg_step_is_polled(const struct mg_step *step)
+{
+    return step->state == MG_STEP_WAITING && step->is_accepted;
 }
 
 /* The undo is under way or planned. */

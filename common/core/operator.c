@@ -4,12 +4,14 @@
  */
 #include "core/operator.h"
 
+#include "core/doubt.h"
+#include "core/order.h"
 #include "core/plan.h"
 #include "core/quiet.h"
 
 static int64_t new_complete_by_ms(const struct mg_decider *decider)
 {
-    int64_t within_ms = decider->plan->complete_within_ms;
+    int64_t within_ms = mg_order_within_ms(decider->plan, &decider->order);
     return within_ms > 0 ? decider->context->now_ms + within_ms : 0;
 }
 
@@ -22,15 +24,18 @@ static void step_forget_failures(struct mg_step *step)
 
 /* Begins anew a step that waits, is in doubt or has failed, forward or back. Law 8, derived identities: a
  * step that provably did not execute gets a new key, so that the service does not repeat a remembered
- * refusal. A step that may have executed keeps its key, so that the service can recognise it. */
+ * refusal. A step that may have executed keeps its key, so that the service can recognise it, and work that
+ * was accepted stays so. Its policy selects the next request (doubt.h). */
 static void step_revive(struct mg_decider *decider, int index)
 {
     struct mg_step *step = &decider->order.steps[index];
     enum mg_step_state from = step->state;
     (void)mg_decider_step(decider, index, MG_STEP_EVENT_REVIVE, MG_REASON_OPERATOR, 0);
     step_forget_failures(step);
-    step->is_accepted = false;
-    step->finish_by_ms = 0;
+    bool is_polled_on =
+        step->is_maybe && step->state == MG_STEP_PENDING && !mg_doubt_is_repeated(decider, index);
+    step->is_accepted = step->is_accepted && is_polled_on;
+    step->finish_by_ms = step->is_accepted ? step->finish_by_ms : 0;
     if (step->state == MG_STEP_UNDO_PENDING) {
         step->due_at_ms = mg_quiet_due_at(decider, index);
         return;
@@ -41,15 +46,14 @@ static void step_revive(struct mg_decider *decider, int index)
     step->is_refused = false;
 }
 
-/* True for an at-most-once step that may have been executed: a person settles its outcome, and it is never
- * sent again. */
-static bool is_spent(const struct mg_decider *decider, int index)
+/* True for a step that may have been executed and that only a person may have sent again. */
+static bool is_for_person(const struct mg_decider *decider, int index)
 {
-    return decider->plan->steps[index].is_at_most_once && decider->order.steps[index].is_maybe;
+    return mg_doubt_way(decider, index) == MG_WAY_PERSON && !mg_doubt_is_repeated(decider, index);
 }
 
-/* True if a revived step would send a do. */
-static bool is_to_do(const struct mg_step *step)
+/* True if the step would begin anew. Accepted work is polled in any case. */
+static bool is_to_revive(const struct mg_step *step)
 {
     return step->state == MG_STEP_FAILED || step->state == MG_STEP_UNKNOWN ||
            (step->state == MG_STEP_WAITING && !step->is_accepted);
@@ -58,23 +62,49 @@ static bool is_to_do(const struct mg_step *step)
 static bool is_resumable(const struct mg_decider *decider, int index)
 {
     const struct mg_step *step = &decider->order.steps[index];
+    const struct mg_step_plan *plan = &decider->plan->steps[index];
+    bool is_open = is_to_revive(step) && !is_for_person(decider, index);
     if (decider->order.goal != MG_GOAL_PROCESSED) {
-        return step->state == MG_STEP_UNDO_FAILED || step->state == MG_STEP_UNDO_WAITING;
+        bool is_pivot_in_doubt = plan->is_pivot && !plan->has_undo && step->is_maybe;
+        return step->state == MG_STEP_UNDO_FAILED || step->state == MG_STEP_UNDO_WAITING ||
+               (is_open && is_pivot_in_doubt);
     }
-    return is_to_do(step) && !is_spent(decider, index);
+    return is_open;
 }
 
-/* True if such a step blocks a resume. A step in doubt does not block it: it waits to be settled
+/* True if a step for a person blocks a resume. One in state `unknown` does not: it waits to be settled
  * meanwhile. */
-static bool has_spent_step(const struct mg_decider *decider)
+static bool has_blocking_step(const struct mg_decider *decider)
 {
     for (int i = 0; i < decider->order.step_count; i++) {
         const struct mg_step *step = &decider->order.steps[i];
-        if (is_to_do(step) && step->state != MG_STEP_UNKNOWN && is_spent(decider, i)) {
+        if (is_to_revive(step) && step->state != MG_STEP_UNKNOWN && is_for_person(decider, i)) {
             return true;
         }
     }
     return false;
+}
+
+/* The operator's word to send a do once more stands for one step in doubt, when nothing of it can act any
+ * more (law 11, quiesce). MG_GO: it may be sent. */
+static enum mg_verdict repeat_check(struct mg_decider *decider)
+{
+    int index = decider->cause->step;
+    const struct mg_step *step = &decider->order.steps[index];
+    if (decider->order.goal != MG_GOAL_PROCESSED) {
+        return mg_decider_end(decider, MG_REFUSED, "the order is turned back; there is nothing to repeat");
+    }
+    if (decider->plan->steps[index].is_at_most_once) {
+        return mg_decider_end(decider, MG_REFUSED, "the step is sent at most once; settle it");
+    }
+    if (!step->is_maybe || !(is_to_revive(step) || mg_step_is_polled(step))) {
+        return mg_decider_end(decider, MG_REFUSED, "the step does not wait in doubt; resume the order");
+    }
+    if (!mg_quiet_is_reached(decider, index)) {
+        return mg_decider_end(decider, MG_REFUSED,
+                              "an earlier attempt may still act; look again in some seconds");
+    }
+    return MG_GO;
 }
 
 /* A repaired payload changes the request: a step that may have executed must not be sent with it under the
@@ -114,14 +144,22 @@ static enum mg_verdict order_resume(struct mg_decider *decider)
             decider, MG_REFUSED,
             "a step may have executed with the old payload; settle it before changing the payload");
     }
-    if (is_forward && has_spent_step(decider)) {
+    enum mg_verdict may_repeat = decider->cause->is_repeat ? repeat_check(decider) : MG_GO;
+    if (may_repeat != MG_GO) {
+        return may_repeat;
+    }
+    if (is_forward && has_blocking_step(decider)) {
         return mg_decider_end(decider, MG_REFUSED,
-                              "a step that is sent at most once may have happened; settle it");
+                              "a step may have happened, and nothing asks its service: settle it, or have it "
+                              "done again (resume --step STEP --repeat)");
     }
     for (int i = 0; i < order->step_count; i++) {
-        if (is_resumable(decider, i)) {
+        if (is_resumable(decider, i) || mg_doubt_is_repeated(decider, i)) {
             step_revive(decider, i);
         }
+    }
+    if (!is_forward && mg_plan_is_pivot_stuck(decider)) {
+        return mg_decider_end(decider, MG_REFUSED, "the order's pivot may have happened; settle it");
     }
     if (decider->cause->is_request_changed) {
         renew_keys(order);
@@ -131,8 +169,8 @@ static enum mg_verdict order_resume(struct mg_decider *decider)
         return decider->is_changed
                    ? mg_decider_end(decider, MG_GO, "an operator resumes it")
                    : mg_decider_end(decider, MG_REFUSED,
-                                    "no step of the order waits to be resumed; one in doubt that is sent at "
-                                    "most once is to be settled");
+                                    "no step of the order waits to be resumed; settle one in doubt, or have "
+                                    "it done again (resume --step STEP --repeat)");
     }
     if (is_forward) {
         order->complete_by_ms = new_complete_by_ms(decider);
@@ -148,7 +186,7 @@ static enum mg_verdict order_restart(struct mg_decider *decider)
         const struct mg_step *step = &order->steps[i];
         bool stands = step->state == MG_STEP_DONE || step->is_maybe || mg_step_is_running(step) ||
                       mg_step_is_to_undo(step) || step->state == MG_STEP_UNDO_FAILED;
-        bool would_be_sent_twice = is_spent(decider, i) && step->state != MG_STEP_DONE;
+        bool would_be_sent_twice = is_for_person(decider, i) && step->state != MG_STEP_DONE;
         bool matters = decider->plan->steps[i].has_undo || order->state == MG_ORDER_ERROR;
         if (stands && (matters || would_be_sent_twice)) {
             return mg_decider_end(
@@ -177,9 +215,23 @@ static enum mg_verdict order_restart(struct mg_decider *decider)
                              .kind = old.kind,
                              .is_maybe = old.is_maybe,                     /* and so does the key */
                              .is_undo_dispatched = old.is_undo_dispatched, /* its next do takes a new key */
+                             .is_accepted = old.is_accepted && old.is_maybe,
                              .attempt = old.attempt,
                              .generation = old.generation + (is_refused ? 1 : 0),
                              .quiet_at_ms = old.quiet_at_ms};
+    }
+    return MG_GO;
+}
+
+/* An order in error that is turned back goes on by itself as soon as no pivot is in doubt and no failed undo
+ * is left. */
+static enum mg_verdict undo_go_on(struct mg_decider *decider)
+{
+    struct mg_order *order = &decider->order;
+    bool was_for_step = order->reason == MG_REASON_UNDO_FAILED || order->reason == MG_REASON_OUTCOME_UNKNOWN;
+    if (order->state == MG_ORDER_ERROR && order->goal != MG_GOAL_PROCESSED && was_for_step &&
+        !mg_plan_has_failed_undo(order) && !mg_plan_is_pivot_stuck(decider)) {
+        return mg_decider_order(decider, MG_ORDER_EVENT_AMEND, MG_REASON_OPERATOR, -1);
     }
     return MG_GO;
 }
@@ -188,8 +240,10 @@ static enum mg_verdict order_restart(struct mg_decider *decider)
 static enum mg_verdict order_go_on(struct mg_decider *decider)
 {
     struct mg_order *order = &decider->order;
-    if (order->state != MG_ORDER_ERROR || order->goal != MG_GOAL_PROCESSED ||
-        order->reason == MG_REASON_STATE_LOST) {
+    if (order->goal != MG_GOAL_PROCESSED) {
+        return undo_go_on(decider);
+    }
+    if (order->state != MG_ORDER_ERROR || order->reason == MG_REASON_STATE_LOST) {
         return MG_GO;
     }
     for (int i = 0; i < order->step_count; i++) {
@@ -211,17 +265,6 @@ static bool has_undo_begun(const struct mg_order *order)
         }
     }
     return false;
-}
-
-/* An order that is in error only for undos that failed goes on as soon as none is left. */
-static enum mg_verdict undo_go_on(struct mg_decider *decider)
-{
-    struct mg_order *order = &decider->order;
-    if (order->state == MG_ORDER_ERROR && order->reason == MG_REASON_UNDO_FAILED &&
-        !mg_plan_has_failed_undo(order)) {
-        return mg_decider_order(decider, MG_ORDER_EVENT_AMEND, MG_REASON_OPERATOR, -1);
-    }
-    return MG_GO;
 }
 
 /* The result that the undo of a step needs, from the operator: the undo begins anew with it. */
@@ -348,6 +391,10 @@ static enum mg_verdict order_turn_back(struct mg_decider *decider, enum mg_goal 
     }
     if (mg_plan_is_pivot_done(decider->plan, order)) {
         return mg_decider_end(decider, MG_REFUSED, "the order's pivot is done: it can only go forward");
+    }
+    if (order->state == MG_ORDER_ERROR && order->goal != MG_GOAL_PROCESSED &&
+        mg_plan_is_pivot_stuck(decider)) {
+        return mg_decider_end(decider, MG_REFUSED, "the order's pivot may have happened; settle it");
     }
     enum mg_verdict verdict = mg_decider_order(decider, MG_ORDER_EVENT_AMEND, MG_REASON_OPERATOR, -1);
     if (verdict != MG_GO) {

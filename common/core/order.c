@@ -9,12 +9,18 @@ size_t mg_order_size(const struct mg_order *order)
     return offsetof(struct mg_order, steps) + (size_t)order->step_count * sizeof(order->steps[0]);
 }
 
+int64_t mg_order_within_ms(const struct mg_plan *plan, const struct mg_order *order)
+{
+    return order->complete_within_ms > 0 ? order->complete_within_ms : plan->complete_within_ms;
+}
+
 void mg_order_init(const struct mg_plan *plan, const struct mg_context *context, int64_t complete_within_ms,
                    struct mg_order *ret_order)
 {
     assert(plan->step_count > 0 && plan->step_count <= MG_STEPS_MAX);
     memset(ret_order, 0, sizeof(*ret_order));
-    int64_t within_ms = complete_within_ms > 0 ? complete_within_ms : plan->complete_within_ms;
+    ret_order->complete_within_ms = complete_within_ms;
+    int64_t within_ms = mg_order_within_ms(plan, ret_order);
     ret_order->complete_by_ms = within_ms > 0 ? context->now_ms + within_ms : 0;
     ret_order->step_count = plan->step_count;
 }
@@ -35,8 +41,8 @@ bool mg_step_is_parked(const struct mg_step *step)
     return is_waiting && is_for_gate && step->due_at_ms != 0;
 }
 
-/* In `error` running attempts are still judged, so that the operator sees their outcome; no other moment
- * counts. */
+/* In `error` running attempts are still judged, so that the operator sees their outcome, and accepted work is
+ * polled; no other moment counts. */
 int64_t mg_order_wake_at_ms(const struct mg_order *order)
 {
     bool is_open = !mg_order_state_is_terminal(order->state);
@@ -45,7 +51,7 @@ int64_t mg_order_wake_at_ms(const struct mg_order *order)
         const struct mg_step *step = &order->steps[i];
         if (mg_step_is_running(step)) {
             earliest(&at_ms, step->complete_by_ms);
-        } else if (is_open) {
+        } else if (is_open || (order->state == MG_ORDER_ERROR && mg_step_is_polled(step))) {
             earliest(&at_ms, step->due_at_ms);
         }
     }

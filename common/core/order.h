@@ -12,6 +12,9 @@
 void mg_order_init(const struct mg_plan *plan, const struct mg_context *context, int64_t complete_within_ms,
                    struct mg_order *ret_order);
 
+/* The time of an order's forward work, from its submission or its plan; 0: no limit. */
+int64_t mg_order_within_ms(const struct mg_plan *plan, const struct mg_order *order);
+
 /* Bytes of an order up to its last step: the size of a copy. */
 size_t mg_order_size(const struct mg_order *order);
 

@@ -4,6 +4,7 @@
  */
 #include "core/plan.h"
 
+#include "core/doubt.h"
 #include "core/order.h"
 #include "core/quiet.h"
 
@@ -79,6 +80,15 @@ void mg_plan_dispatch(struct mg_decider *decider, int index, enum mg_kind kind)
     step->complete_by_ms = now_ms + within_ms;
 }
 
+void mg_plan_begin(struct mg_decider *decider, int index)
+{
+    if (mg_doubt_way(decider, index) == MG_WAY_DO || mg_doubt_is_repeated(decider, index)) {
+        mg_plan_dispatch(decider, index, MG_KIND_DO);
+    } else {
+        mg_doubt_begin(decider, index);
+    }
+}
+
 /* A wait that ends at the moment of quiet is due by the possibly cut moment, after a step of the clock (law
  * 11, quiesce). */
 static bool is_due(struct mg_decider *decider, int index)
@@ -93,6 +103,18 @@ static bool is_due(struct mg_decider *decider, int index)
     bool is_quiet = mg_quiet_is_reached(decider, index);
     step->due_at_ms = step->quiet_at_ms; /* mg_quiet_is_reached may have cut it */
     return is_quiet;
+}
+
+/* The next attempt of a step between attempts, or the verify of one in doubt, if its wait is over. */
+static void wait_end(struct mg_decider *decider, int index)
+{
+    const struct mg_step *step = &decider->order.steps[index];
+    if (step->state == MG_STEP_WAITING && is_due(decider, index)) {
+        mg_plan_dispatch(decider, index, step->is_accepted ? MG_KIND_VERIFY : MG_KIND_DO);
+    } else if (step->state == MG_STEP_UNKNOWN && is_due(decider, index) &&
+               mg_quiet_is_reached(decider, index)) {
+        mg_plan_dispatch(decider, index, MG_KIND_VERIFY);
+    }
 }
 
 /* ---- forward ---- */
@@ -142,8 +164,8 @@ static void step_begin(struct mg_decider *decider, int index)
     const struct mg_step_plan *plan = &decider->plan->steps[index];
     if (has_skipped(&decider->order, plan->needs)) {
         (void)mg_plan_pass_by(decider, index, MG_REASON_NEEDS_SKIPPED);
-    } else if (!plan->has_guard) {
-        mg_plan_dispatch(decider, index, MG_KIND_DO);
+    } else if (!plan->has_guard || mg_doubt_is_repeated(decider, index)) {
+        mg_plan_begin(decider, index);
     } else if ((decider->asked & bit(index)) == 0) { /* once in a decision */
         decider->asked |= bit(index);
         mg_decider_ask(decider, index);
@@ -153,17 +175,10 @@ static void step_begin(struct mg_decider *decider, int index)
 static void step_advance(struct mg_decider *decider, int index, uint64_t finished)
 {
     const struct mg_step *step = &decider->order.steps[index];
-    if (step->state == MG_STEP_PENDING) {
-        if ((decider->plan->steps[index].after & ~finished) == 0) {
-            step_begin(decider, index);
-        }
-    } else if (step->state == MG_STEP_WAITING && is_due(decider, index)) {
-        mg_plan_dispatch(decider, index, step->is_accepted ? MG_KIND_VERIFY : MG_KIND_DO);
-    } else if (step->state == MG_STEP_UNKNOWN && is_due(decider, index)) {
-        if (mg_quiet_is_reached(decider, index)) {
-            mg_plan_dispatch(decider, index, MG_KIND_VERIFY);
-        }
+    if (step->state == MG_STEP_PENDING && (decider->plan->steps[index].after & ~finished) == 0) {
+        step_begin(decider, index);
     }
+    wait_end(decider, index);
 }
 
 static bool is_expired(const struct mg_decider *decider)
@@ -220,9 +235,43 @@ static void plan_forward(struct mg_decider *decider)
 
 /* ---- backward ---- */
 
+static bool is_pivot_in_doubt(const struct mg_decider *decider, int index)
+{
+    const struct mg_step *step = &decider->order.steps[index];
+    bool is_open = step->state != MG_STEP_DONE && step->state != MG_STEP_RUNNING && step->is_maybe;
+    return decider->plan->steps[index].is_pivot && !decider->plan->steps[index].has_undo && is_open;
+}
+
+/* True if the step's own policy still brings it to an end. A step that is absent, but not for good, is
+ * not sent again on the way back. */
+static bool has_way(const struct mg_decider *decider, int index)
+{
+    const struct mg_step *step = &decider->order.steps[index];
+    enum mg_way way = mg_doubt_way(decider, index);
+    if (step->state == MG_STEP_PENDING) {
+        bool is_ready = (decider->plan->steps[index].after & ~finished_steps(&decider->order)) == 0;
+        return is_ready && way != MG_WAY_PERSON;
+    }
+    if (step->state == MG_STEP_WAITING) {
+        return step->is_accepted || way == MG_WAY_DO;
+    }
+    return step->state == MG_STEP_UNKNOWN && step->due_at_ms != 0;
+}
+
+bool mg_plan_is_pivot_stuck(const struct mg_decider *decider)
+{
+    for (int i = 0; i < decider->order.step_count; i++) {
+        if (is_pivot_in_doubt(decider, i) && !has_way(decider, i)) {
+            return !mg_plan_is_pivot_done(decider->plan, &decider->order);
+        }
+    }
+    return false;
+}
+
 /* Undoing around a pivot with an open outcome would be a gamble. While the pivot runs, everything waits for
- * it. If it turns out done, the order goes forward again. If its outcome stays unknown and it has no undo, an
- * operator must decide. True: undoing may continue. */
+ * it. If it is in doubt and has no undo, its polls, verifies and attempts go on. If it turns out done, the
+ * order goes forward again. If its outcome stays unknown, an operator must decide. True: undoing may
+ * continue. */
 static bool pivots_allow_undo(struct mg_decider *decider)
 {
     struct mg_order *order = &decider->order;
@@ -233,19 +282,25 @@ static bool pivots_allow_undo(struct mg_decider *decider)
         return false;
     }
     int doubted = -1;
-    for (int i = 0; i < order->step_count; i++) {
+    bool is_open = false;
+    for (int i = 0; i < order->step_count && order->state != MG_ORDER_ERROR; i++) {
         const struct mg_step *step = &order->steps[i];
-        if (decider->plan->steps[i].is_pivot && step->state == MG_STEP_RUNNING) {
-            return false;
-        }
-        if (decider->plan->steps[i].is_pivot && step->is_maybe && !decider->plan->steps[i].has_undo) {
+        if (is_pivot_in_doubt(decider, i) && !has_way(decider, i)) {
             doubted = i;
+        } else if (is_pivot_in_doubt(decider, i)) {
+            if (step->state == MG_STEP_PENDING) {
+                mg_plan_begin(decider, i);
+            }
+            wait_end(decider, i);
+            is_open = true;
+        } else if (decider->plan->steps[i].is_pivot && step->state == MG_STEP_RUNNING) {
+            is_open = true;
         }
     }
-    if (doubted >= 0) {
+    if (doubted >= 0 && !is_open) {
         (void)mg_decider_order(decider, MG_ORDER_EVENT_RAISE, MG_REASON_OUTCOME_UNKNOWN, doubted);
     }
-    return doubted < 0;
+    return doubted < 0 && !is_open;
 }
 
 /* Plans the undo of every step that must be undone; a waiting step that provably did nothing is abandoned. */
@@ -419,12 +474,19 @@ static bool plan_failure(struct mg_decider *decider)
     return false;
 }
 
-void mg_plan_order(struct mg_decider *decider)
+/* Work that a service has accepted goes on while its order waits for an operator, and so does its time. */
+static void plan_error(struct mg_decider *decider)
+{
+    for (int i = 0; i < decider->order.step_count; i++) {
+        if (mg_step_is_polled(&decider->order.steps[i])) {
+            wait_end(decider, i);
+        }
+    }
+}
+
+static void plan_open(struct mg_decider *decider)
 {
     struct mg_order *order = &decider->order;
-    if (mg_order_state_is_terminal(order->state)) {
-        return;
-    }
     if (!is_backward(decider) && plan_failure(decider)) {
         return;
     }
@@ -440,5 +502,15 @@ void mg_plan_order(struct mg_decider *decider)
             !mg_order_state_is_terminal(order->state) && !plan_failure(decider)) {
             plan_backward(decider); /* a guard refused a step that had become ready */
         }
+    }
+}
+
+void mg_plan_order(struct mg_decider *decider)
+{
+    if (!mg_order_state_is_terminal(decider->order.state)) {
+        plan_open(decider);
+    }
+    if (decider->order.state == MG_ORDER_ERROR) { /* or it has just been raised */
+        plan_error(decider);
     }
 }

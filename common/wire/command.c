@@ -14,7 +14,7 @@
 
 static const char *const NAMES[] = {"v",       "command_id", "command", "order_id", "step",
                                     "attempt", "version",    "seq",     "outcome",  "result",
-                                    "by",      "reason",     "set",     NULL};
+                                    "by",      "reason",     "set",     "repeat",   NULL};
 static const char *const SET_NAMES[] = {"pointer", "value", NULL};
 
 #define POINTER_MAX_BYTES 511 /* of a repair; no order has deeper places */
@@ -68,7 +68,7 @@ void mg_command_write(const struct mg_command *command, struct mg_buf *ret_body)
     mg_message_put_text(&json, "command_id", command->command_id);
     mg_json_member_word(&json, "command", mg_cause_name(command->kind));
     mg_message_put_text(&json, "order_id", command->order_id);
-    if (COMMANDS[index].has_step) {
+    if (COMMANDS[index].has_step || command->is_repeat) {
         mg_message_put_text(&json, "step", command->step);
     }
     if (COMMANDS[index].has_attempt) {
@@ -97,6 +97,9 @@ void mg_command_write(const struct mg_command *command, struct mg_buf *ret_body)
             mg_json_object_end(&json);
         }
         mg_json_array_end(&json);
+    }
+    if (command->is_repeat) {
+        mg_json_member_bool(&json, "repeat", true);
     }
     mg_json_object_end(&json);
 }
@@ -175,13 +178,17 @@ static void read_by_kind(const struct mg_json_object *object, int index, struct 
     static const char *const SETTLED[] = {"done", "absent", NULL};
     const char *word = mg_cause_name(command->kind);
 
-    refuse_foreign(object, word, "step", COMMANDS[index].has_step);
+    bool has_repeat = command->kind == MG_CAUSE_RESUME;
+    refuse_foreign(object, word, "repeat", has_repeat);
+    command->is_repeat = has_repeat && mg_json_get_bool(object, "repeat", MG_OPTIONAL, false);
+    bool has_step = COMMANDS[index].has_step || command->is_repeat;
+    refuse_foreign(object, word, "step", has_step);
     refuse_foreign(object, word, "attempt", COMMANDS[index].has_attempt);
     refuse_foreign(object, word, "seq", COMMANDS[index].has_seq);
     refuse_foreign(object, word, "outcome", COMMANDS[index].has_outcome);
     refuse_foreign(object, word, "result", COMMANDS[index].has_outcome);
     refuse_foreign(object, word, "set", COMMANDS[index].has_set);
-    if (COMMANDS[index].has_step) {
+    if (has_step) {
         mg_json_get_name(object, "step", MG_REQUIRED, command->step);
     }
     if (COMMANDS[index].has_attempt) {

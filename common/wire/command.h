@@ -19,7 +19,7 @@ struct mg_command {
     /* OVERDUE DUE EXPIRED NUDGE OWED RESUME RESTART SETTLE SKIP COMPENSATE CANCEL */
     enum mg_cause_kind kind;
     char order_id[MG_ORDER_ID_MAX + 1];
-    char step[MG_NAME_MAX + 1]; /* overdue, due, settle, skip; "" else */
+    char step[MG_NAME_MAX + 1]; /* overdue, due, settle, skip; resume with is_repeat; "" else */
     uint32_t attempt;           /* overdue, due; 0 else */
     uint64_t version;           /* the version that was the basis of the decision; 0: not given */
     uint64_t seq;               /* owed: number of the event with owed statuses */
@@ -27,7 +27,8 @@ struct mg_command {
     struct mg_slice result;     /* settle as done: the step's result, borrowed from the body; absent: none */
     char by[MG_COMMAND_BY_MAX + 1];
     char reason[MG_COMMAND_REASON_MAX + 1];
-    int set_count; /* resume: repairs of the payload */
+    bool is_repeat; /* resume: the do of `step` goes out once more, although it may have happened */
+    int set_count;  /* resume: repairs of the payload */
     struct {
         struct mg_slice pointer, value;
     } sets[MG_COMMAND_SETS_MAX]; /* pointer: plain text; borrowed from body/arena */

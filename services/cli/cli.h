@@ -55,6 +55,7 @@ struct mg_cli_options {
     const char *service, *path;                                   /* of `agent test` */
     bool wants_coverage;
     bool shows_undo;
+    bool is_repeat;
     bool waits, is_all, is_mermaid, is_csv, is_dry_run, is_strict, has_webhook;
 };
 

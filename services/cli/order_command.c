@@ -186,8 +186,14 @@ static enum mg_exit_code command_run(struct mg_cli *cli, enum mg_cause_kind kind
     (void)snprintf(command->order_id, sizeof(command->order_id), "%s", cli->words.items[0]);
     (void)snprintf(command->reason, sizeof(command->reason), "%s", cli->options.reason);
     mg_cli_by(cli, command->by, sizeof(command->by));
-    if (kind == MG_CAUSE_SETTLE || kind == MG_CAUSE_SKIP) {
-        if (cli->options.step == NULL || cli->options.step[0] == '\0') {
+    bool has_step = cli->options.step != NULL && cli->options.step[0] != '\0';
+    if (kind == MG_CAUSE_RESUME && has_step != cli->options.is_repeat) {
+        return mg_cli_fail(MG_EXIT_USAGE,
+                           "--step STEP and --repeat belong together: the step is done once more");
+    }
+    command->is_repeat = cli->options.is_repeat;
+    if (kind == MG_CAUSE_SETTLE || kind == MG_CAUSE_SKIP || command->is_repeat) {
+        if (!has_step) {
             return mg_cli_fail(MG_EXIT_USAGE, "name the step with --step STEP");
         }
         if (strlen(cli->options.step) > MG_NAME_MAX) {

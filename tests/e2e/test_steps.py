@@ -267,3 +267,22 @@ def a_step_sent_at_most_once_is_never_sent_again(s):
     entry = s.effect(order, "charge", "payment")
     assert entry["do_requests"] == 1 and entry["effects"] == 1, entry
     assert all(row["closed_at"] for row in s.alerts("outcome_unknown"))
+
+
+@scenario(edit_service=one_try)
+def a_step_in_doubt_is_sent_again_only_by_the_operators_explicit_word(s):
+    """Would catch: a resume of an order that doubles the charge beside the step which failed."""
+    doubtful = step("charge", "payment", on_unknown="operator")
+    s.load_workflow("beside", [doubtful, step("reserve", "inventory", retry={"attempts": 1})], on_failure="error")
+    s.remote("inventory").switch("decline")
+    order = s.client.submit("beside", {"behaviour": {"payment": "drop:1"}})
+    s.wait_step(order, "charge", "unknown")
+    s.wait_state(order, "error")
+    s.remote("inventory").switch("order")
+    s.cluster.tool("order", "resume", order.order_id, "--reason", "the stock is back")
+    s.wait_step(order, "reserve", "done")
+    assert s.effect(order, "charge", "payment")["do_requests"] == 1
+    again = ("order", "resume", order.order_id, "--step", "charge", "--repeat", "--reason", "no charge stands")
+    s.wait(lambda: s.cluster.tool(*again, check=False).returncode == 0, "no earlier attempt can act any more")
+    s.wait_state(order, "processed")
+    assert s.effect(order, "charge", "payment")["do_requests"] == 2

@@ -56,7 +56,8 @@ static bool is_open_step(const struct mg_order_record *record, int index, int64_
         return false;
     }
     *ret_deadline_ms = mg_step_is_running(step) ? step->complete_by_ms : step->due_at_ms;
-    return mg_step_is_running(step) || (!is_ended(step) && is_open(&record->order));
+    return mg_step_is_running(step) || (!is_ended(step) && is_open(&record->order)) ||
+           (record->order.state == MG_ORDER_ERROR && mg_step_is_polled(step));
 }
 
 /* The complete-by of an order that goes forward; 0: none. */

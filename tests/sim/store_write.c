@@ -129,6 +129,7 @@ static void insert_orders(struct sim_input *input, struct sim_output *output)
         if (!take_order(input, record)) {
             return;
         }
+        struct mg_order *order = &record->order;
         MG_ORDER_COLUMNS(MG_FIRST, TAKE_ORDER);
         change->after->updated_at_ms = input->transaction->now_ms;
     }

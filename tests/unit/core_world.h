@@ -23,6 +23,7 @@ struct remote_key {
     bool is_work_refused; /* for good, and each verify answers so */
     bool is_refused;      /* to every call that comes from now on, by a service that replays its answers */
     int64_t finish_at_ms; /* of work that it accepted */
+    uint32_t acted;       /* the attempt with the effect that stands */
 };
 
 /* One attempt, as the world saw it. */
@@ -57,6 +58,7 @@ struct world {
     int64_t now_ms, quiesce_ms;
     bool is_calm;   /* no more faults */
     bool is_traced; /* the second run of an order that failed */
+    int doubled;    /* a step, from 1: two attempts acted at a service that does not de-duplicate; 0: none */
     const struct mg_plan *plan;
     struct message messages[WORLD_MESSAGES];
     struct remote_key keys[WORLD_STEPS][WORLD_GENERATIONS];
@@ -168,6 +170,12 @@ static inline bool remote_do(struct world *world, int step, uint32_t attempt)
     if (key->is_tombstoned) {
         return false;
     }
+    const struct mg_step_plan *plan = &world->plan->steps[step];
+    bool is_removing_duplicates = plan->on_unknown == MG_ON_UNKNOWN_RETRY || plan->learn == MG_LEARN_REPEAT;
+    if ((key->stands || key->is_working) && key->acted != attempt && !is_removing_duplicates) {
+        world->doubled = step + 1;
+    }
+    key->acted = attempt;
     key->stands = true;
     key->is_working = key->is_refused = key->is_work_refused = false;
     world->attempts[step][attempt].may_have_acted = true;
@@ -247,6 +255,7 @@ static inline void agent_do(struct world *world, int step, uint32_t attempt)
     } else if (!key->stands && world_chance(world, 15)) {
         at->may_have_acted = true;
         key->is_working = world->plan->steps[step].finish_within_ms > 0;
+        key->acted = attempt;
         key->stands = !key->is_working;
         key->finish_at_ms = world->now_ms + world_pick(world, world->is_calm ? 2000 : 20000);
         world_reply(world, step, attempt, MG_OUTCOME_ACCEPTED, MG_EXECUTED_YES, false);

@@ -302,11 +302,28 @@ static void operator_settle(struct witness *witness, int step)
     }
 }
 
+/* With evidence that nothing stands and nothing can act any more. */
+static void operator_repeat(struct witness *witness, int step)
+{
+    const struct remote_key *key =
+        &witness->world.keys[step][witness->order.steps[step].generation % WORLD_GENERATIONS];
+    if (!key->stands && !key->is_working && !world_is_unsettled(&witness->world, step)) {
+        (void)decide(witness, (struct mg_cause){.kind = MG_CAUSE_RESUME,
+                                                .step = step,
+                                                .version = witness->order.version,
+                                                .is_repeat = true,
+                                                .retry_after_ms = -1});
+    }
+}
+
 static void operator_meddle(struct witness *witness)
 {
     struct world *world = &witness->world;
     int step = world_pick(world, witness->order.step_count);
-    switch (world_pick(world, 8)) {
+    switch (world_pick(world, 9)) {
+    case 8:
+        operator_repeat(witness, step);
+        return;
     case 0:
         (void)operate(witness, MG_CAUSE_CANCEL, -1, MG_OUTCOME_DONE, false);
         return;
@@ -465,6 +482,8 @@ static void order_walk(struct witness *witness)
             operator_repair(witness);
         }
         world_turn(witness);
+        WITNESS(witness, world->doubled == 0, "step %d acts twice at a service that does not de-duplicate",
+                world->doubled - 1);
         WITNESS(witness, i < WALK_STEPS_MAX, "it does not end; it is %s",
                 mg_order_state_name(witness->order.state));
     }

@@ -26,7 +26,7 @@
 
 struct mg_store;
 
-#define MG_SCHEMA_VERSION 28 /* newest file in deploy/postgres/ that this program was written for */
+#define MG_SCHEMA_VERSION 29 /* newest file in deploy/postgres/ that this program was written for */
 
 /* A program runs on its own schema, and on a newer one that serves it. `ret_reason`: if false the remedy, if
  * true how they fit. `version` 0: no schema. */
@@ -96,7 +96,9 @@ void mg_store_beat(struct mg_store *store, const struct mg_beat *beat, mg_store_
 struct mg_step_record {
     struct mg_slice cause;  /* identity of the cause that dispatched the running attempt, or two: chain.c */
     struct mg_slice result; /* JSON text of a done step */
-    bool was_skipped;       /* before its undo was planned, although it may have happened */
+    /* The result for its undo, from an earlier answer, if the last one lacks a part. Absent: `result`. */
+    struct mg_slice undo_result;
+    bool was_skipped; /* before its undo was planned, although it may have happened */
     bool has_do_digest, has_undo_digest;
     uint8_t do_digest[MG_SHA256_SIZE],
         undo_digest[MG_SHA256_SIZE];           /* under the current key (law 8, derived identities) */

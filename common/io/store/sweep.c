@@ -89,7 +89,9 @@ static_assert(MG_STEPS_MAX == 64, "the same");
     "    s.parked_high IS NOT NULL AND s.state NOT IN ('running', 'undo_running') AS is_parked" \
     "   FROM order_step s WHERE s.order_id = c.order_id" \
     "    AND (s.state IN ('running', 'undo_running') OR (s.state NOT IN ('done', 'failed', 'skipped', 'undone'," \
-    "     'undo_failed') AND c.process_state IN ('pending', 'processing', 'compensating')))) s ON true" \
+    "     'undo_failed') AND c.process_state IN ('pending', 'processing', 'compensating'))" \
+    /* Accepted work is polled on while its order waits for an operator. */ \
+    "     OR (s.state = 'waiting' AND s.is_accepted AND c.process_state = 'error'))) s ON true" \
     "  ORDER BY c.place LIMIT $8::bigint + " STEPS_OF_AN_ORDER " + 1)," \
     /* The first order without room for all its steps, and those behind it, are left for the next sweep. */ \
     " beyond AS MATERIALIZED (" \

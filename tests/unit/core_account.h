@@ -1,0 +1,172 @@
+/*
+ * The witness's own account of an order: which steps may have happened, and which of these may be done again.
+ * From the causes alone.
+ */
+#ifndef MG_TEST_CORE_ACCOUNT_H
+#define MG_TEST_CORE_ACCOUNT_H
+
+#include "core_world.h"
+
+struct witness {
+    struct world world;
+    struct mg_plan plan;
+    struct mg_context context;
+    struct mg_order order, before;
+    struct mg_decision decision;
+    uint64_t followers[WORLD_STEPS];
+    bool is_maybe[WORLD_STEPS];
+    uint32_t poll_failures[WORLD_STEPS];               /* in a row, of accepted work */
+    uint32_t revived_at[WORLD_STEPS];                  /* attempts up to here precede a resending command */
+    bool may_do_again[WORLD_STEPS];                    /* although it may have happened: absent, or a word */
+    bool is_let_go[WORLD_STEPS];                       /* by its guard, since the step was last pending */
+    bool open_alerts[WORLD_STEPS + 1][MG_ALERT_COUNT]; /* [0]: the order's */
+    char failure[256];                                 /* the first broken law */
+};
+
+#define WITNESS(witness, condition, ...)                                                                     \
+    do {                                                                                                     \
+        if (!(condition) && (witness)->failure[0] == '\0') {                                                 \
+            (void)snprintf((witness)->failure, sizeof((witness)->failure), __VA_ARGS__);                     \
+        }                                                                                                    \
+    } while (0)
+
+static inline bool is_running(const struct mg_step *step)
+{
+    return step->state == MG_STEP_RUNNING || step->state == MG_STEP_UNDO_RUNNING;
+}
+
+static inline bool is_undo_open(const struct mg_step *step)
+{
+    return step->state == MG_STEP_UNDO_PENDING || step->state == MG_STEP_UNDO_WAITING ||
+           step->state == MG_STEP_UNDO_RUNNING;
+}
+
+static inline bool is_away(enum mg_reason gate)
+{
+    return gate == MG_REASON_NO_CONSUMER || gate == MG_REASON_BREAKER_OPEN ||
+           gate == MG_REASON_SERVICE_PAUSED;
+}
+
+static inline bool has_effect(const struct mg_decision *decision, enum mg_effect_kind kind, int step)
+{
+    for (int i = 0; i < decision->effect_count; i++) {
+        if (decision->effects[i].kind == kind && (step < 0 || decision->effects[i].step == step)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* The results that are known if the cause is taken. One answer in ten lacks the needed member. One 202 in
+ * three has it, and so has one answer in three that is not clear by its body. */
+static inline uint64_t witness_known_results(struct witness *witness, const struct mg_cause *cause)
+{
+    const struct mg_step *step = &witness->order.steps[cause->step >= 0 ? cause->step : 0];
+    bool is_of_attempt = cause->kind == MG_CAUSE_REPLY && is_running(step) && step->kind != MG_KIND_UNDO &&
+                         cause->attempt == step->attempt && cause->reply_kind == step->kind;
+    bool has_result = cause->has_result;
+    if (is_of_attempt && cause->outcome == MG_OUTCOME_DONE) {
+        has_result = world_chance(&witness->world, 90);
+    } else if (is_of_attempt &&
+               (cause->outcome == MG_OUTCOME_ACCEPTED || cause->outcome == MG_OUTCOME_UNKNOWN)) {
+        has_result = world_chance(&witness->world, 33);
+    }
+    return witness->context.known_results | (has_result ? UINT64_C(1) << cause->step : 0);
+}
+
+static inline void witness_forget_results(struct witness *witness)
+{
+    for (int i = 0; i < witness->order.step_count; i++) {
+        if (witness->order.steps[i].state != MG_STEP_DONE) {
+            witness->context.known_results &= ~(UINT64_C(1) << i);
+        }
+    }
+}
+
+/* The service replays, and refuses the do that was repeated on the way back. When that do went out, no
+ * earlier one could act any more, and it has no second copy: so none has acted or will. */
+static inline bool is_refusal_a_proof(const struct witness *witness, const struct mg_cause *cause)
+{
+    const struct remote_attempt *attempts = witness->world.attempts[cause->step];
+    int64_t begun_ms =
+        attempts[cause->attempt].complete_by_ms - witness->plan.steps[cause->step].complete_within_ms;
+    for (uint32_t a = 1; a < cause->attempt && a < WORLD_ATTEMPTS; a++) {
+        bool is_over = attempts[a].complete_by_ms + witness->context.quiesce_ms <= begun_ms;
+        bool is_ended = attempts[a].is_answered && !attempts[a].is_open && !attempts[a].is_accepted;
+        if (attempts[a].kind == MG_KIND_DO && attempts[a].is_out && !is_over && !is_ended) {
+            return false;
+        }
+    }
+    return witness->before.steps[cause->step].state == MG_STEP_UNDO_RUNNING &&
+           cause->kind == MG_CAUSE_REPLY && cause->executed == MG_EXECUTED_NO && !cause->may_still_act &&
+           !attempts[cause->attempt].is_open &&
+           (cause->outcome == MG_OUTCOME_PERMANENT || cause->outcome == MG_OUTCOME_ABSENT);
+}
+
+static inline bool has_request(const struct mg_decision *decision, int step)
+{
+    return has_effect(decision, MG_EFFECT_REQUEST, step);
+}
+
+/* A guard is evaluated in the same fold, before anything is written. */
+static inline bool is_asking_facts(const struct mg_decision *decision)
+{
+    return has_effect(decision, MG_EFFECT_ASK, -1);
+}
+
+/* The witness's own account of maybe (law 10, sticky maybe), from the cause alone. */
+static inline void witness_maybe(struct witness *witness, const struct mg_cause *cause)
+{
+    int i = cause->step;
+    if (cause->kind == MG_CAUSE_RESUME && cause->is_repeat) {
+        witness->may_do_again[i] = witness->is_let_go[i] = true;
+        return;
+    }
+    if (cause->kind == MG_CAUSE_SETTLE) {
+        witness->is_maybe[i] = witness->is_maybe[i] && cause->outcome == MG_OUTCOME_DONE;
+        return;
+    }
+    if (cause->kind != MG_CAUSE_REPLY && cause->kind != MG_CAUSE_OVERDUE &&
+        cause->kind != MG_CAUSE_UNPUBLISHABLE && cause->kind != MG_CAUSE_REPUBLISHED) {
+        return;
+    }
+    const struct mg_step_plan *plan = &witness->plan.steps[i];
+    enum mg_kind kind = witness->before.steps[i].kind;
+    bool is_good = cause->outcome == MG_OUTCOME_DONE || cause->outcome == MG_OUTCOME_ACCEPTED;
+    bool was_certain = cause->executed == MG_EXECUTED_NO && !cause->may_still_act &&
+                       cause->kind != MG_CAUSE_OVERDUE && cause->kind != MG_CAUSE_REPUBLISHED;
+    if (kind == MG_KIND_VERIFY && cause->kind == MG_CAUSE_REPLY && cause->outcome == MG_OUTCOME_ABSENT) {
+        witness->may_do_again[i] = true;
+    } else if (kind == MG_KIND_DO && !was_certain) {
+        witness->may_do_again[i] = false;
+    }
+    if (kind == MG_KIND_DO && (cause->kind == MG_CAUSE_OVERDUE || cause->kind == MG_CAUSE_REPUBLISHED)) {
+        witness->is_maybe[i] = true;
+    } else if (kind == MG_KIND_DO && cause->kind == MG_CAUSE_UNPUBLISHABLE) {
+        witness->is_maybe[i] = witness->is_maybe[i] || cause->executed != MG_EXECUTED_NO;
+    } else if (kind == MG_KIND_DO && !witness->order.steps[i].is_maybe &&
+               is_refusal_a_proof(witness, cause)) {
+        witness->is_maybe[i] = false; /* the core may wait for more, since it does not see the broker */
+    } else if (kind == MG_KIND_DO) {
+        bool is_working = cause->outcome == MG_OUTCOME_ACCEPTED && plan->finish_within_ms > 0;
+        bool is_doubt = !is_good && (cause->executed != MG_EXECUTED_NO || cause->may_still_act);
+        witness->is_maybe[i] = witness->is_maybe[i] || is_working || is_doubt;
+    } else if (kind == MG_KIND_VERIFY && cause->kind == MG_CAUSE_REPLY &&
+               (cause->is_work_refused || (cause->outcome == MG_OUTCOME_ABSENT && plan->is_absent_final))) {
+        witness->is_maybe[i] = false;
+    } else if (kind == MG_KIND_UNDO && cause->kind == MG_CAUSE_REPLY &&
+               (is_good || cause->outcome == MG_OUTCOME_ABSENT)) {
+        witness->is_maybe[i] = false;
+    }
+}
+
+/* A further do of a step that may have happened: the service de-duplicates, or has reported it absent, or an
+ * operator has given the word. */
+static inline bool is_permitted(const struct witness *witness, int i)
+{
+    const struct mg_step_plan *plan = &witness->plan.steps[i];
+    bool is_removing_duplicates = plan->on_unknown == MG_ON_UNKNOWN_RETRY && !plan->is_at_most_once;
+    return is_removing_duplicates || witness->may_do_again[i];
+}
+
+#endif
