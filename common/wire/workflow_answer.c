@@ -325,6 +325,10 @@ bool mg_workflow_answer_judge(const struct mg_render_input *input, int step, str
     if (!mg_workflow_step_is_judged(of) || !is_good || reply->kind == MG_KIND_UNDO) {
         return false;
     }
+    if (reply->outcome == MG_OUTCOME_ACCEPTED && reply->kind == MG_KIND_DO && !is_polled) {
+        reply->outcome = MG_OUTCOME_DONE; /* nobody polls it: the conditions judge it as it is */
+        reply->may_still_act = true;
+    }
     switch (mg_workflow_answer(input, step, reply->result, reply->is_truncated, reply->error_text)) {
     case MG_ANSWER_DONE:
         /* Without done_when an accepted answer stays accepted. */

@@ -9,6 +9,7 @@
 
 #include "base/log.h"
 #include "item.h"
+#include "order_input.h"
 #include "scheduler.h"
 
 /* All other kinds are the operator's. */
@@ -175,18 +176,21 @@ static enum mg_verdict overdue_apply(struct mg_batch *batch, struct mg_item *ite
 }
 
 /* The steps' earlier results belong to effects that are undone by now. A step that is skipped after the
- * restart must have no result for others, which may be sent by the same decision: so they go before it. */
+ * restart must have no result for others, which may be sent by the same decision: so they go before it. A
+ * step that may stand keeps its own, by which its service is asked. */
 static enum mg_verdict restart_apply(struct mg_batch *batch, struct mg_item *item,
                                      const struct mg_cause *cause, struct mg_story story)
 {
     struct mg_fold *fold = item->fold;
-    struct mg_slice before[MG_STEPS_MAX];
+    struct mg_slice before[MG_STEPS_MAX], undo_before[MG_STEPS_MAX];
     uint64_t cleared = 0;
     for (int i = 0; i < fold->record->order.step_count; i++) {
         struct mg_step_record *record = &fold->record->steps[i];
+        const struct mg_step *step = &fold->record->order.steps[i];
         before[i] = record->result;
-        if (record->result.data != NULL && fold->record->order.steps[i].state != MG_STEP_DONE) {
-            record->result = (struct mg_slice){NULL, 0};
+        undo_before[i] = record->undo_result;
+        if (record->result.data != NULL && step->state != MG_STEP_DONE && !step->is_maybe) {
+            record->result = record->undo_result = (struct mg_slice){NULL, 0};
             cleared |= UINT64_C(1) << i;
         }
     }
@@ -197,6 +201,7 @@ static enum mg_verdict restart_apply(struct mg_batch *batch, struct mg_item *ite
     }
     for (int i = 0; i < fold->record->order.step_count; i++) {
         fold->record->steps[i].result = before[i];
+        fold->record->steps[i].undo_result = undo_before[i];
     }
     return verdict;
 }
@@ -206,7 +211,7 @@ static enum mg_verdict restart_apply(struct mg_batch *batch, struct mg_item *ite
 static bool is_result_missing(struct mg_fold *fold, int step)
 {
     const struct mg_workflow *workflow = fold->workflow->workflow;
-    struct mg_slice result = fold->record->steps[step].result;
+    struct mg_slice result = mg_order_undo_result(fold->record, step);
     struct mg_err err;
     if (result.data == NULL || !workflow->plan.steps[step].needs_result) {
         return result.data == NULL;
@@ -238,7 +243,7 @@ static enum mg_class settle_check(struct mg_fold *fold, const struct mg_command 
     const struct mg_workflow *workflow = fold->workflow->workflow;
     struct mg_slice result = command->result;
     if (result.data == NULL) {
-        result = fold->record->steps[step].result;
+        result = mg_order_undo_result(fold->record, step);
     } else if (workflow->plan.steps[step].needs_result) {
         enum mg_class class = mg_workflow_undo_check(workflow, step, result, err);
         if (class != MG_OK) {
@@ -256,15 +261,17 @@ static enum mg_verdict settle_apply(struct mg_batch *batch, struct mg_item *item
 {
     struct mg_fold *fold = item->fold;
     struct mg_step_record *record = &fold->record->steps[cause->step];
-    struct mg_slice before = record->result;
+    struct mg_slice before = record->result, undo_before = record->undo_result;
     cause->has_result = true;
     cause->is_result_missing = is_result_missing(fold, cause->step);
     record->result = item->command->result;
+    record->undo_result = (struct mg_slice){NULL, 0}; /* the command's has all that the undo needs */
     enum mg_verdict verdict = mg_fold_cause(batch, item, cause, story);
     if (verdict == MG_GO) {
         fold->touched |= UINT64_C(1) << cause->step;
     } else {
         record->result = before;
+        record->undo_result = undo_before;
     }
     return verdict;
 }
@@ -277,6 +284,7 @@ static void command_apply(struct mg_batch *batch, struct mg_item *item, int step
                              .attempt = command->attempt,
                              .version = command->version,
                              .outcome = command->outcome,
+                             .is_repeat = command->is_repeat,
                              .retry_after_ms = -1};
     struct mg_story story = {.by = mg_slice_of(command->by[0] != '\0' ? command->by : "?")};
     if (command->reason[0] != '\0') {

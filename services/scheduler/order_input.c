@@ -25,6 +25,21 @@ void mg_order_input_make(const struct mg_workflow *workflow, const struct mg_ord
     }
 }
 
+struct mg_slice mg_order_undo_result(const struct mg_order_record *record, int step)
+{
+    const struct mg_step_record *more = &record->steps[step];
+    return more->undo_result.data != NULL ? more->undo_result : more->result;
+}
+
+void mg_order_input_make_request(const struct mg_workflow *workflow, const struct mg_order_record *record,
+                                 int step, enum mg_kind kind, struct mg_order_input *ret_input)
+{
+    mg_order_input_make(workflow, record, step, ret_input);
+    if (kind == MG_KIND_UNDO) {
+        ret_input->results[step] = mg_order_undo_result(record, step);
+    }
+}
+
 void mg_order_input_note_skips(struct mg_order_record *record, const struct mg_decision *decision)
 {
     for (int i = 0; i < decision->transition_count; i++) {

@@ -14,6 +14,11 @@ struct mg_order_input {
 /* For a request, a guard or a condition of `step`; -1: for the output. The record outlives it. */
 void mg_order_input_make(const struct mg_workflow *workflow, const struct mg_order_record *record, int step,
                          struct mg_order_input *ret_input);
+/* The same for a request of `kind`. */
+void mg_order_input_make_request(const struct mg_workflow *workflow, const struct mg_order_record *record,
+                                 int step, enum mg_kind kind, struct mg_order_input *ret_input);
+/* The result to which the undo of `step` refers: the newest that has all of it. */
+struct mg_slice mg_order_undo_result(const struct mg_order_record *record, int step);
 /* Notes the steps that are to be undone though they were skipped, until they begin anew. After each decision.
  */
 void mg_order_input_note_skips(struct mg_order_record *record, const struct mg_decision *decision);

@@ -23,11 +23,14 @@ uint64_t mg_render_known_results(struct mg_fold *fold)
     const struct mg_workflow *workflow = fold->workflow->workflow;
     uint64_t known = 0;
     for (int i = 0; workflow->has_learning && i < workflow->plan.step_count; i++) {
-        if (!workflow->plan.steps[i].needs_result || fold->record->order.steps[i].attempt == 0) {
+        bool may_have_one =
+            fold->record->order.steps[i].attempt > 0 || fold->record->steps[i].result.data != NULL;
+        if (!workflow->plan.steps[i].needs_result || !may_have_one) {
             continue;
         }
         struct mg_err err;
-        enum mg_class class = mg_workflow_undo_check(workflow, i, fold->record->steps[i].result, &err);
+        enum mg_class class =
+            mg_workflow_undo_check(workflow, i, mg_order_undo_result(fold->record, i), &err);
         known |= class == MG_OK ? UINT64_C(1) << i : 0;
         fold->has_failed = fold->has_failed || class == MG_TRANSIENT;
     }
@@ -38,7 +41,8 @@ static void missing_note(struct mg_batch *batch, struct mg_fold *fold, int step)
 {
     const struct mg_step_record *record = &fold->record->steps[step];
     struct mg_err err;
-    enum mg_class class = mg_workflow_undo_check(fold->workflow->workflow, step, record->result, &err);
+    enum mg_class class = mg_workflow_undo_check(fold->workflow->workflow, step,
+                                                 mg_order_undo_result(fold->record, step), &err);
     if (class != MG_PERMANENT) {
         fold->has_failed = fold->has_failed || class == MG_TRANSIENT;
         return;
@@ -153,7 +157,7 @@ enum mg_render mg_render_request(struct mg_batch *batch, struct mg_item *item, i
     }
 
     struct mg_order_input input;
-    mg_order_input_make(workflow, record, step, &input);
+    mg_order_input_make_request(workflow, record, step, state->kind, &input);
     struct mg_err err;
     mg_buf_clear(&batch->scratch);
     enum mg_class class = mg_workflow_render(&input.input, step, state->kind, request.idempotency_key,

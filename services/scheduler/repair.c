@@ -12,54 +12,59 @@
 
 #include "core/key.h"
 
-/* Renders the do or the undo of a step into `ret_request`. MG_TRANSIENT: no memory. Any other failure: it
- * cannot be rendered, which is reported when it is due. */
+/* The values that requests are made from: payload and results, before a repair or after it. */
+struct basis {
+    struct mg_slice payload;
+    struct mg_slice results[MG_STEPS_MAX]; /* for later steps */
+    int settled;                           /* this step counts as done, with its result; -1: as it is */
+};
+
+static struct basis basis_of(const struct mg_fold *fold)
+{
+    struct basis basis = {.payload = fold->record->payload, .settled = -1};
+    for (int i = 0; i < fold->workflow->workflow->plan.step_count; i++) {
+        basis.results[i] = fold->record->steps[i].result;
+    }
+    return basis;
+}
+
+/* Renders a request of a step into `ret_request`. MG_TRANSIENT: no memory. Any other failure: it cannot be
+ * rendered, which is reported when it is due. */
 static enum mg_class request_render(const struct mg_fold *fold, int step, enum mg_kind kind,
-                                    struct mg_slice payload, const struct mg_slice *results,
-                                    struct mg_buf *ret_request)
+                                    const struct basis *basis, struct mg_buf *ret_request)
 {
     const struct mg_order_record *record = fold->record;
     const struct mg_workflow *workflow = fold->workflow->workflow;
     uint32_t generation = record->order.steps[step].generation;
+    enum mg_kind of_key = kind == MG_KIND_UNDO ? MG_KIND_UNDO : MG_KIND_DO;
     char key[MG_KEY_SIZE], do_key[MG_KEY_SIZE];
-    mg_key_write(record->order_id, workflow->steps[step].name, kind, generation, key);
+    mg_key_write(record->order_id, workflow->steps[step].name, of_key, generation, key);
     mg_key_write(record->order_id, workflow->steps[step].name, MG_KIND_DO, generation, do_key);
     struct mg_order_input input;
-    mg_order_input_make(workflow, record, step, &input);
-    input.input.payload = payload;
+    mg_order_input_make_request(workflow, record, step, kind, &input);
+    input.input.payload = basis->payload;
+    if (basis->settled >= 0) {
+        input.input.skipped &= ~(UINT64_C(1) << basis->settled);
+    }
     for (int i = 0; i < workflow->plan.step_count; i++) {
-        bool counts = (input.input.skipped >> i & 1) == 0;
-        input.results[i] = counts ? results[i] : input.results[i];
+        bool counts = i != step && (input.input.skipped >> i & 1) == 0;
+        input.results[i] = counts ? basis->results[i] : input.results[i];
     }
     struct mg_err err;
     enum mg_class class = mg_workflow_render(&input.input, step, kind, key, do_key, ret_request, &err);
     return class == MG_OK && ret_request->failed ? MG_TRANSIENT : class;
 }
 
-static void results_of(const struct mg_fold *fold, struct mg_slice ret_results[MG_STEPS_MAX])
-{
-    for (int i = 0; i < fold->workflow->workflow->plan.step_count; i++) {
-        ret_results[i] = fold->record->steps[i].result;
-    }
-}
-
-/* In other states nothing is left to undo, or the repair is meant for the undo itself. */
-static bool is_to_be_undone(const struct mg_step *step)
-{
-    return step->state == MG_STEP_DONE || (step->is_maybe && step->state < MG_STEP_UNDO_PENDING);
-}
-
-/* MG_BAD_INPUT: the repair would change the undo. MG_TRANSIENT: no memory. */
-static enum mg_class undo_compare(const struct mg_fold *fold, int step, struct mg_slice repaired)
+/* MG_BAD_INPUT: the request would change. MG_TRANSIENT: no memory. */
+static enum mg_class request_compare(const struct mg_fold *fold, int step, enum mg_kind kind,
+                                     const struct basis *now, const struct basis *then)
 {
     struct mg_buf before, after;
-    struct mg_slice results[MG_STEPS_MAX];
-    results_of(fold, results);
     mg_buf_init(&before, MG_REQUEST_MAX);
     mg_buf_init(&after, MG_REQUEST_MAX);
-    enum mg_class class = request_render(fold, step, MG_KIND_UNDO, fold->record->payload, results, &before);
+    enum mg_class class = request_render(fold, step, kind, now, &before);
     if (class == MG_OK) {
-        class = request_render(fold, step, MG_KIND_UNDO, repaired, results, &after);
+        class = request_render(fold, step, kind, then, &after);
         bool is_kept = class == MG_OK && mg_slice_equal(mg_buf_slice(&before), mg_buf_slice(&after));
         class = is_kept || class == MG_TRANSIENT ? class : MG_BAD_INPUT;
     } else if (class != MG_TRANSIENT) {
@@ -68,6 +73,26 @@ static enum mg_class undo_compare(const struct mg_fold *fold, int step, struct m
     mg_buf_finish(&before);
     mg_buf_finish(&after);
     return class;
+}
+
+/* The next request of a step on the way back: its undo, or the one that learns the result for it. */
+static enum mg_kind kind_back(const struct mg_fold *fold, int step)
+{
+    const struct mg_step_plan *plan = &fold->workflow->workflow->plan.steps[step];
+    struct mg_err err;
+    bool is_known = !plan->needs_result ||
+                    mg_workflow_undo_check(fold->workflow->workflow, step,
+                                           mg_order_undo_result(fold->record, step), &err) == MG_OK;
+    if (is_known || plan->learn == MG_LEARN_NONE) {
+        return MG_KIND_UNDO;
+    }
+    return plan->learn == MG_LEARN_REPEAT ? MG_KIND_DO : MG_KIND_VERIFY;
+}
+
+/* In other states nothing is left to undo, or the repair is meant for the undo itself. */
+static bool is_to_be_undone(const struct mg_step *step)
+{
+    return step->state == MG_STEP_DONE || (step->is_maybe && step->state < MG_STEP_UNDO_PENDING);
 }
 
 /* True if a step of the order may still be undone, by the version that the command carries. If not, the
@@ -117,22 +142,52 @@ static enum mg_class members_set(struct mg_batch *batch, const struct mg_command
     return class;
 }
 
-/* MG_OK: the repair leaves the undo of each step as it was. */
-static enum mg_class undos_compare(const struct mg_fold *fold, struct mg_slice repaired, struct mg_err *err)
+/* MG_OK: the repair leaves the way back of each step as it was. `except`: of no interest; -1: none. */
+static enum mg_class undos_compare(const struct mg_fold *fold, int except, const struct basis *then,
+                                   int *ret_step)
 {
     const struct mg_workflow *workflow = fold->workflow->workflow;
+    const struct basis now = basis_of(fold);
     for (int i = 0; i < workflow->plan.step_count; i++) {
-        bool matters = workflow->plan.steps[i].has_undo && is_to_be_undone(&fold->record->order.steps[i]);
-        enum mg_class class = matters ? undo_compare(fold, i, repaired) : MG_OK;
-        if (class == MG_TRANSIENT) {
-            return mg_err_set(err, MG_TRANSIENT, "no memory");
-        }
+        bool matters =
+            i != except && workflow->plan.steps[i].has_undo && is_to_be_undone(&fold->record->order.steps[i]);
+        enum mg_class class = matters ? request_compare(fold, i, kind_back(fold, i), &now, then) : MG_OK;
         if (class != MG_OK) {
-            return mg_err_set(err, MG_BAD_INPUT,
-                              "step %s is done or may be, and its undo would no longer fit the "
-                              "do: keep the part of the payload that its undo uses, or compensate the order",
-                              workflow->steps[i].name);
+            *ret_step = i;
+            return class;
         }
+    }
+    return MG_OK;
+}
+
+/* A repaired payload is held against the same rules as a new one. */
+static enum mg_class payload_check(const struct mg_fold *fold, struct mg_slice repaired, struct mg_err *err)
+{
+    const struct mg_workflow *workflow = fold->workflow->workflow;
+    struct mg_order_input input;
+    enum mg_class class = mg_workflow_payload_check(workflow, repaired, err);
+    if (class == MG_OK) {
+        mg_order_input_make(workflow, fold->record, -1, &input);
+        input.input.payload = repaired;
+        class = mg_workflow_admit(&input.input, err);
+    }
+    return class;
+}
+
+static enum mg_class undos_check(const struct mg_fold *fold, struct mg_slice repaired, struct mg_err *err)
+{
+    struct basis then = basis_of(fold);
+    int step = 0;
+    then.payload = repaired;
+    enum mg_class class = undos_compare(fold, -1, &then, &step);
+    if (class == MG_TRANSIENT) {
+        return mg_err_set(err, MG_TRANSIENT, "no memory");
+    }
+    if (class != MG_OK) {
+        return mg_err_set(err, MG_BAD_INPUT,
+                          "step %s is done or may be, and its undo would no longer fit the "
+                          "do: keep the part of the payload that its undo uses, or compensate the order",
+                          fold->workflow->workflow->steps[step].name);
     }
     return MG_OK;
 }
@@ -142,8 +197,11 @@ struct mg_slice mg_repair_payload(struct mg_batch *batch, struct mg_fold *fold,
 {
     struct mg_slice repaired = {NULL, 0};
     enum mg_class class = members_set(batch, command, fold->record->payload, &repaired, err);
+    if (class == MG_OK) {
+        class = payload_check(fold, repaired, err);
+    }
     if (class == MG_OK && is_undo_possible(fold, command)) {
-        class = undos_compare(fold, repaired, err);
+        class = undos_check(fold, repaired, err);
     }
     fold->has_failed = fold->has_failed || class == MG_TRANSIENT;
     return class == MG_OK ? repaired : (struct mg_slice){NULL, 0};
@@ -152,7 +210,7 @@ struct mg_slice mg_repair_payload(struct mg_batch *batch, struct mg_fold *fold,
 /* Steps whose request of this kind is out and has the same bytes when it is rendered anew. `except` counts
  * not. MG_TRANSIENT: no memory. */
 static enum mg_class requests_kept(const struct mg_fold *fold, int except, enum mg_kind kind,
-                                   const struct mg_slice *results, uint64_t *ret_steps)
+                                   const struct basis *basis, uint64_t *ret_steps)
 {
     const struct mg_workflow *workflow = fold->workflow->workflow;
     enum mg_class class = MG_OK;
@@ -166,7 +224,7 @@ static enum mg_class requests_kept(const struct mg_fold *fold, int except, enum 
             continue;
         }
         mg_buf_clear(&request);
-        class = request_render(fold, i, kind, fold->record->payload, results, &request);
+        class = request_render(fold, i, kind, basis, &request);
         if (class == MG_OK) {
             uint8_t now[MG_SHA256_SIZE];
             mg_sha256(mg_buf_slice(&request), now);
@@ -181,31 +239,38 @@ enum mg_class mg_repair_check_settled(struct mg_fold *fold, int step, struct mg_
                                       struct mg_err *err)
 {
     static const enum mg_kind KINDS[] = {MG_KIND_DO, MG_KIND_UNDO};
-    struct mg_step *settled = &fold->record->order.steps[step];
-    const enum mg_step_state state = settled->state;
-    struct mg_slice before[MG_STEPS_MAX], after[MG_STEPS_MAX];
+    const struct mg_workflow *workflow = fold->workflow->workflow;
+    const struct basis now = basis_of(fold);
+    struct basis then = now;
     uint64_t changed = 0;
-    results_of(fold, before);
-    results_of(fold, after);
-    after[step] = result;
-    for (size_t i = 0; i < sizeof(KINDS) / sizeof(KINDS[0]); i++) {
+    int undone = 0;
+    then.results[step] = result;
+    then.settled = step;
+    enum mg_class class = MG_OK;
+    for (size_t i = 0; i < sizeof(KINDS) / sizeof(KINDS[0]) && class == MG_OK; i++) {
         uint64_t kept = 0, stays = 0;
-        enum mg_class class = requests_kept(fold, step, KINDS[i], before, &kept);
-        settled->state = MG_STEP_DONE;
-        class = class == MG_OK ? requests_kept(fold, step, KINDS[i], after, &stays) : class;
-        settled->state = state;
-        if (class != MG_OK) {
-            return mg_err_set(err, MG_TRANSIENT, "no memory");
-        }
+        class = requests_kept(fold, step, KINDS[i], &now, &kept);
+        class = class == MG_OK ? requests_kept(fold, step, KINDS[i], &then, &stays) : class;
         changed |= kept & ~stays;
     }
+    enum mg_class compared = class == MG_OK ? undos_compare(fold, step, &then, &undone) : class;
+    if (class != MG_OK || compared == MG_TRANSIENT) {
+        return mg_err_set(err, MG_TRANSIENT, "no memory");
+    }
+    const char *lack = fold->record->order.steps[step].state == MG_STEP_SKIPPED ? "step" : "result";
     if (changed != 0) {
         return mg_err_set(
             err, MG_BAD_INPUT,
             "a request of step %s was made without this %s, and would differ with it; undo the step by hand "
             "and settle it with --outcome absent",
-            fold->workflow->workflow->steps[__builtin_ctzll(changed)].name,
-            state == MG_STEP_SKIPPED ? "step" : "result");
+            workflow->steps[__builtin_ctzll(changed)].name, lack);
+    }
+    if (compared != MG_OK) {
+        return mg_err_set(
+            err, MG_BAD_INPUT,
+            "step %s was done without this %s, and its undo would differ with it; undo the step by hand and "
+            "settle it with --outcome absent",
+            workflow->steps[undone].name, lack);
     }
     return MG_OK;
 }

@@ -140,6 +140,18 @@ static bool has_result(struct mg_fold *fold, int step, const struct mg_reply *re
            (reply->outcome == MG_OUTCOME_DONE || (is_unfinished && is_kept(fold, step, reply)));
 }
 
+/* The newest result is for later steps. It takes away none that the undo needs. */
+static void result_put(struct mg_fold *fold, int step, struct mg_slice result)
+{
+    struct mg_step_record *record = &fold->record->steps[step];
+    if (fold->workflow->workflow->plan.steps[step].needs_result && record->result.data != NULL) {
+        struct mg_slice known = mg_order_undo_result(fold->record, step);
+        bool is_kept = !has_all(fold, step, result) && has_all(fold, step, known);
+        record->undo_result = is_kept ? known : (struct mg_slice){NULL, 0};
+    }
+    record->result = result;
+}
+
 /* Puts the reply into the step's record. Before the decision, which needs to see the known results, and whose
  * output and requests are made from it. */
 static void record_update(struct mg_batch *batch, const struct mg_reply *reply, struct mg_fold *fold,
@@ -147,7 +159,7 @@ static void record_update(struct mg_batch *batch, const struct mg_reply *reply, 
 {
     struct mg_step_record *record = &fold->record->steps[step];
     if (has_result(fold, step, reply)) {
-        record->result = reply->result;
+        result_put(fold, step, reply->result);
     }
     if (reply->outcome == MG_OUTCOME_ACCEPTED && is_not_done_yet(reply)) {
         mg_step_error_set(record, mg_slice_of(reply->error_code), mg_slice_of(reply->error_text));
