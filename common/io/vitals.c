@@ -101,8 +101,10 @@ static bool is_kept(const struct mg_vitals *vitals, char *ret_reason, size_t siz
     if (vitals->of.is_reader || vitals->is_ending || unkept_ms < MG_BEAT_ANSWER_MAX_MS) {
         return true;
     }
+    const char *standby = mg_store_standby(vitals->of.store);
+    const char *why = standby[0] != '\0' ? standby : vitals->refusal;
     (void)snprintf(ret_reason, size, "the database has committed no heartbeat for %lld s%s%s",
-                   (long long)(unkept_ms / 1000), vitals->refusal[0] != '\0' ? ": " : "", vitals->refusal);
+                   (long long)(unkept_ms / 1000), why[0] != '\0' ? ": " : "", why);
     return false;
 }
 

@@ -90,6 +90,9 @@ static void settings_check(struct doctor *doctor)
                    fsync_word, commit_word,
                    is_durable ? "" : ": it may lose confirmed orders; set both to on");
     finding(doctor, is_durable, "database", detail);
+    if (mg_table_cell(&settings, 0, "standby")[0] != '\0') {
+        finding(doctor, false, "database", mg_table_cell(&settings, 0, "standby"));
+    }
 
     bool is_good = mg_schema_serves(strtoll(mg_table_cell(&settings, 0, "schema_version"), NULL, 10),
                                     strtoll(mg_table_cell(&settings, 0, "serves_from"), NULL, 10), detail,

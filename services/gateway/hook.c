@@ -447,6 +447,7 @@ static enum mg_class parts_create(struct mg_hook *hook, struct mg_err *err)
         return mg_err_set(err, MG_TRANSIENT, "could not serve the webhook of %s: no memory",
                           hook->target.client);
     }
+    hook->window.calls = hook->target.concurrency;
     enum mg_class class = mg_http_client_create(loop, &http, &hook->http, err);
     return class == MG_OK ? mg_broker_create(loop, &broker, &hook->broker, err) : class;
 }
@@ -531,6 +532,7 @@ void mg_hook_set_target(struct mg_hook *hook, struct mg_hook_target *target)
 {
     bool is_moved = strcmp(hook->target.url, target->url) != 0;
     target_take(hook, target);
+    hook->window.calls = hook->target.concurrency;
     if (is_moved) {
         mg_window_retarget(&hook->window);
         hook_pump(hook);

@@ -22,6 +22,7 @@ struct mg_hook_target {
     char client[MG_TOKEN_NAME_SIZE];
     char *url;
     struct mg_webhook_secrets secrets;
+    int concurrency; /* requests under way */
 };
 
 /* Reads the file of --webhooks-file; without one there are no targets. The caller ends them. MG_BAD_INPUT:

@@ -1,6 +1,7 @@
 /*
- * The file of --webhooks-file: a line for each webhook, with its client, its address and the file of its
- * secrets. The path of that file counts from the folder of this one.
+ * The file of --webhooks-file: a line for each webhook, with its client, its address, the file of its secrets
+ * and, if its receiver wants more or fewer statuses at once, their number. The path of the file of secrets
+ * counts from the folder of this one.
  */
 #include <errno.h>
 #include <libgen.h>
@@ -12,6 +13,7 @@
 #include "base/file.h"
 #include "core/key.h"
 #include "gateway/hook.h"
+#include "gateway/window.h"
 #include "wire/http_url.h"
 
 #define FILE_MAX    (64 * 1024) /* enough for MG_HOOKS_MAX lines with comments */
@@ -77,13 +79,35 @@ static const char *url_fault(const char *text, bool is_plaintext_allowed)
     return NULL;
 }
 
+/* False: it is no number of requests. Absent: the default. */
+static bool concurrency_read(const char *word, int *ret_concurrency)
+{
+    static const char NAME[] = "concurrency=";
+    char *end = NULL;
+    *ret_concurrency = MG_WINDOW_CALLS;
+    if (word == NULL) {
+        return true;
+    }
+    if (strncmp(word, NAME, strlen(NAME)) != 0 || word[strlen(NAME)] < '1' || word[strlen(NAME)] > '9') {
+        return false;
+    }
+    long number = strtol(word + strlen(NAME), &end, 10);
+    *ret_concurrency = (int)(number <= MG_WINDOW_CALLS_MAX ? number : 0);
+    return *end == '\0' && *ret_concurrency > 0;
+}
+
 static enum mg_class target_read(const struct place *place, char *line, bool is_plaintext_allowed,
                                  struct mg_hook_target *ret_target, struct mg_err *err)
 {
     char *rest = NULL, *client = strtok_r(line, BLANKS, &rest), *url = strtok_r(NULL, BLANKS, &rest);
-    char *path = strtok_r(NULL, BLANKS, &rest);
-    if (path == NULL || strtok_r(NULL, BLANKS, &rest) != NULL) {
-        return line_fault(place, "expected a client, an address and a file with its secrets", err);
+    char *path = strtok_r(NULL, BLANKS, &rest), *more = strtok_r(NULL, BLANKS, &rest);
+    if (path == NULL || (more != NULL && strtok_r(NULL, BLANKS, &rest) != NULL)) {
+        return line_fault(
+            place, "expected a client, an address, a file with its secrets and, if wanted, concurrency=N",
+            err);
+    }
+    if (!concurrency_read(more, &ret_target->concurrency)) {
+        return line_fault(place, "expected concurrency=N in the fourth place, N from 1 to 64", err);
     }
     if (!mg_name_is_valid(client, strlen(client)) || strlen(client) >= sizeof(ret_target->client)) {
         return line_fault(
@@ -143,7 +167,7 @@ static enum mg_class targets_parse(const struct mg_gateway_options *options, cha
     }
     return MG_OK;
 }
-_Static_assert(MG_HOOKS_MAX == 128, "the text of the refusal names it");
+_Static_assert(MG_HOOKS_MAX == 128 && MG_WINDOW_CALLS_MAX == 64, "the texts of the refusals name them");
 
 /* Reads the whole file into `text`, of FILE_MAX + 1 bytes, and ends it with a NUL. */
 static enum mg_class file_read(const char *path, char *text, struct mg_err *err)

@@ -126,7 +126,7 @@ void mg_window_settle(struct mg_window *window, const struct mg_window_status *s
 
 bool mg_window_init(struct mg_window *window)
 {
-    *window = (struct mg_window){.memory = calloc(1, sizeof(*window->memory))};
+    *window = (struct mg_window){.memory = calloc(1, sizeof(*window->memory)), .calls = MG_WINDOW_CALLS};
     TAILQ_INIT(&window->lines);
     return window->memory != NULL;
 }
@@ -194,7 +194,7 @@ struct mg_window_line *mg_window_next(struct mg_window *window, int64_t now_ms, 
 {
     int64_t at_ms;
     *ret_wait_ms = -1;
-    if (window->busy_count >= (window->is_down ? 1 : MG_WINDOW_CALLS_MAX)) {
+    if (window->busy_count >= (window->is_down ? 1 : window->calls)) {
         return NULL; /* an answer comes first */
     }
     struct mg_window_line *line = line_due(window, now_ms, &at_ms);

@@ -12,8 +12,9 @@
 #include "io/amqp/broker.h"
 #include "wire/status.h"
 
-/* Requests under way to one target: as many as a small receiver takes at once. */
-#define MG_WINDOW_CALLS_MAX 8
+/* Requests under way to one target: as many as a small receiver takes at once, or as its line says. */
+#define MG_WINDOW_CALLS     8
+#define MG_WINDOW_CALLS_MAX 64 /* as many as are in hand */
 /* Failures in a row after which a target counts as down: more than one bad status causes by itself. */
 #define MG_WINDOW_DOWN_AFTER 5
 /* Waits between two tries: full jitter below a bound that doubles. A target that is back is found within a
@@ -51,6 +52,7 @@ struct mg_window_line {
 struct mg_window {
     TAILQ_HEAD(, mg_window_line) lines; /* the one that has waited longest first */
     int busy_count;
+    int calls; /* under way at most, while it is not down; set by the caller */
     bool is_down;
     uint32_t failures;        /* in a row, of any line */
     int64_t retry_at_ms;      /* while it is down */

@@ -96,3 +96,23 @@ def an_end_as_asked_leaves_no_heartbeat(s):
         process.terminate()
     rows = s.rows("SELECT kind, instance FROM process_state ORDER BY kind")
     assert [row["kind"] for row in rows] == ["scheduler", "supervisor"], rows
+
+
+@scenario(own_servers=True, services=("payment",))
+def commits_that_wait_for_a_standby_are_named(s):
+    """Would catch: orders that wait for a synchronous standby that is gone, while nothing names it."""
+    s.load_workflow("pay", [step("charge", "payment")])
+    s.client.wait_status(s.client.submit("pay"), "processed")
+    postgres, scheduler = s.servers.postgres, s.cluster.schedulers[0]
+    postgres.psql("ALTER SYSTEM SET synchronous_standby_names = 'nobody'")
+    postgres.psql("SELECT pg_reload_conf()")
+    held = s.client.submit("pay")
+    named = "commits wait for a synchronous standby, and none is connected: bring one of nobody back"
+    s.wait(lambda: unready(scheduler, "the database"), "the scheduler is not ready", TOLD_S)
+    s.wait(lambda: unready(scheduler, named), "the scheduler names the standby", 60)
+    assert wrong(s, named), doctor(s)
+    postgres.psql("ALTER SYSTEM RESET synchronous_standby_names")
+    postgres.psql("SELECT pg_reload_conf()")
+    s.client.wait_status(held, "processed")
+    scheduler.wait_ready()
+    assert not wrong(s, "standby"), doctor(s)

@@ -85,7 +85,7 @@ static void copy_match(const char *line, const regmatch_t *match, char *ret_text
     ret_text[len] = '\0';
 }
 
-/* False: the file is wrong. `ret`: the last entry with this digest; without a role: none. */
+/* False: the file is wrong. `ret`: the entry with this digest; without a role: none. */
 static bool file_read(char *text, const char *digest, struct person *ret)
 {
 #define BLANK   "[ \t\r]"
@@ -93,6 +93,7 @@ static bool file_read(char *text, const char *digest, struct person *ret)
     static regex_t nobody, somebody;
     static bool is_ready;
     regmatch_t matches[4];
+    static char digests[PEOPLE_MAX][2 * MG_SHA256_SIZE + 1];
     int count = 0;
     if (!is_ready) {
         FUZZ_REQUIRE(regcomp(&nobody, "^" BLANK "*(#.*)?$", REG_EXTENDED | REG_NOSUB) == 0);
@@ -123,6 +124,14 @@ static bool file_read(char *text, const char *digest, struct person *ret)
         }
         if (strcasecmp(person.digest, digest) == 0) {
             *ret = person;
+        }
+        for (int i = 0; i < count && i < PEOPLE_MAX; i++) {
+            if (strcasecmp(digests[i], person.digest) == 0) {
+                return false;
+            }
+        }
+        if (count < PEOPLE_MAX) {
+            memcpy(digests[count], person.digest, sizeof(digests[count]));
         }
         count++;
     }

@@ -267,6 +267,12 @@ bool mg_store_is_up(const struct mg_store *store, char *ret_reason, size_t size)
     return mg_store_is_ready(store, ret_reason, size);
 }
 
+const char *mg_store_standby(const struct mg_store *store)
+{
+    (void)store;
+    return "";
+}
+
 void mg_store_beat(struct mg_store *store, const struct mg_beat *beat, mg_store_done_fn *done, void *arg)
 {
     (void)store;

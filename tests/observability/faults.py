@@ -393,6 +393,47 @@ class WebhookIsAway(Fault):
         threading.Thread(target=taker.serve_forever, daemon=True).start()
 
 
+class WebhookIsSlow(Fault):
+    rules = ("MakegoodWebhookBehind",)
+    about = "the target of a client's webhook takes ten seconds for each status, one at a time"
+    is_lasting = True
+    ORDERS = 60
+
+    def begin(self):
+        self.waits = threading.Event()
+        fault = self
+
+        class Slow(http.server.BaseHTTPRequestHandler):
+            def do_POST(self):  # pylint: disable=invalid-name
+                self.rfile.read(int(self.headers["Content-Length"]))
+                fault.waits.wait(10)
+                self.send_response(204)
+                self.end_headers()
+
+            def log_message(self, *_words):
+                pass
+
+        target = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Slow)
+        threading.Thread(target=target.serve_forever, daemon=True).start()
+        self.load("slowhooked", step("reserve", "inventory"))
+        self.cluster.tool("broker", "apply", "--webhook", "--client", "slowhooked")
+        port, folder = processes.free_port(), self.show.scratch
+        (folder / "slow-secrets").write_text("whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw\n", encoding="ascii")
+        (folder / "slow-hooks").write_text(f"slowhooked http://127.0.0.1:{target.server_address[1]}/ slow-secrets concurrency=1\n", encoding="ascii")
+        (folder / "slow-tokens").write_text(f"read slowhooked {'2' * 64}\n", encoding="ascii")
+        gateway = processes.Process(
+            "gateway-slow", [self.cluster.bin / "makegood", "gateway", "--listen", f"127.0.0.1:{port}", "--tokens-file", folder / "slow-tokens",
+                             "--webhooks-file", folder / "slow-hooks"],
+            folder / "gateway-slow.log", http_port=port, env={**self.cluster.env, **self.cluster.tool_env})
+        gateway.start()
+        self.show.watch_too("gateway-slow", gateway.wait_ready())
+        for _ in range(self.ORDERS):
+            self.post("slowhooked", exchange="makegood.intake.slowhooked", reply_to="client.slowhooked.webhook")
+
+    def mend(self):
+        self.waits.set()
+
+
 class ClockIsWrong(Fault):
     rules = ("MakegoodClockSkew",)
     about = "the clock of an agent's machine is a second and a half ahead"
@@ -587,7 +628,7 @@ class ServersDie(Fault):
 OVERDUE_LIMIT = 2  # of the supervisors; see AttemptsExpire
 STAGES = (
     (OrdersFail, AgentsDie, RemoteIsAway, ServiceFileIsBroken, BulkActionFails, ArchiveHasNoDay, NonsenseComes, RowsLie, RowsForget, AttemptsExpire, ServiceIsSlow,
-     ClientIsGone, WebhookIsAway, ClockIsWrong, AnotherDatabase, LoopStandsStill, DescriptorsRunOut),
+     ClientIsGone, WebhookIsAway, WebhookIsSlow, ClockIsWrong, AnotherDatabase, LoopStandsStill, DescriptorsRunOut),
     (DatabaseRefuses,),  # dead letters are requeued: so no nonsense may lie beside them
     (ServersStutter,),
     (SweepsAreSlow,),

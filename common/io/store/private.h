@@ -26,6 +26,7 @@ struct mg_store {
     enum { MG_STORE_UNKNOWN, MG_STORE_UP, MG_STORE_DOWN } state;
     char reason[MG_ERR_TEXT_MAX]; /* why it is down */
     enum mg_reach reach;          /* of the last attempt to connect */
+    char standby[256];            /* see mg_store_standby */
     char refused[320];            /* last reason given to on_refused */
     char denied[MG_ERR_TEXT_MAX]; /* the missing right; "": none */
     int64_t probed_boot_ms;       /* when the open probe was sent; 0: none is open */
@@ -46,6 +47,15 @@ struct mg_store {
     " WHERE relname = 'makegood_migration' AND relkind = 'r')"
 /* The first demand that the database does not meet, with the remedy; NULL: it meets all. In another encoding,
  * SQL_ASCII included, some texts of orders can be stored and then not be read. */
+/* Commits wait for a synchronous standby, and no session sends anything to one; NULL: they do not. Each role
+ * may count the senders, and their states are for others (PostgreSQL 15, 28.2.4). */
+#define MG_SQL_STANDBY                                                                                       \
+    "CASE WHEN current_setting('synchronous_standby_names') <> '' AND current_setting('synchronous_commit')" \
+    " IN ('on', 'remote_write', 'remote_apply') AND NOT EXISTS (SELECT FROM pg_stat_replication)"            \
+    " THEN 'commits wait for a synchronous standby, and none is connected: bring one of '"                   \
+    " || left(current_setting('synchronous_standby_names'), 60) || ' back, or take it out of"                \
+    " synchronous_standby_names' END"
+
 #define MG_SQL_UNFIT                                                                                         \
     "CASE WHEN current_setting('server_encoding') <> 'UTF8' THEN format('database %I has the encoding %s,"   \
     " and orders need UTF8: create one with ENCODING ''UTF8'' TEMPLATE template0, and move the data with"    \

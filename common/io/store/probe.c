@@ -45,8 +45,8 @@ bool mg_store_is_well(const struct mg_store *store, char *ret_reason, size_t siz
     bool is_silent = silent_ms > ANSWER_MAX_MS;
     bool is_full = store->full_boot_ms != 0 && now_ms - store->full_boot_ms < FULL_MS;
     if (is_silent) {
-        (void)snprintf(ret_reason, size, "the database has given no answer for %lld s",
-                       (long long)(silent_ms / 1000));
+        (void)snprintf(ret_reason, size, "the database has given no answer for %lld s%s%s",
+                       (long long)(silent_ms / 1000), store->standby[0] != '\0' ? ": " : "", store->standby);
     } else if (is_full) {
         (void)snprintf(ret_reason, size, "the database has no room: its disk is full");
     }

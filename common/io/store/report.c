@@ -409,6 +409,7 @@ static const struct {
         "SELECT current_setting('server_version') AS server_version, " ISO(MG_SQL_NOW) " AS now, " MG_SQL_MS(MG_SQL_NOW) " AS now_ms,"
         " current_setting('fsync') AS fsync, current_setting('synchronous_commit') AS synchronous_commit,"
         " pg_is_in_recovery() AS in_recovery, current_setting('server_encoding') AS encoding,"
+        " " MG_SQL_STANDBY " AS standby,"
         " coalesce(" SCHEMA("max(version)",
             "coalesce(to_regclass('makegood_migration'), to_regclass('makegood_schema'))") ", '0')::bigint AS schema_version,"
         " coalesce(" SCHEMA("max(serves_from)", "to_regclass('makegood_migration')") ", '0')::bigint AS serves_from"}, 0},

@@ -44,9 +44,16 @@ static const struct mg_sql CHECK_SERVER = {
     "",
     "SELECT current_setting('fsync'), current_setting('synchronous_commit'),"
     " current_setting('full_page_writes'),"
-    " to_regclass('makegood_migration') IS NOT NULL, " MG_SQL_UNFIT};
+    " to_regclass('makegood_migration') IS NOT NULL, " MG_SQL_UNFIT ", " MG_SQL_STANDBY};
 /* clang-format on */
-enum { CHECK_FSYNC, CHECK_SYNCHRONOUS_COMMIT, CHECK_FULL_PAGE_WRITES, CHECK_HAS_SCHEMA, CHECK_UNFIT };
+enum {
+    CHECK_FSYNC,
+    CHECK_SYNCHRONOUS_COMMIT,
+    CHECK_FULL_PAGE_WRITES,
+    CHECK_HAS_SCHEMA,
+    CHECK_UNFIT,
+    CHECK_STANDBY
+};
 
 /* clang-format off */
 static const struct mg_sql CHECK_SCHEMA = {
@@ -132,6 +139,11 @@ bool mg_store_is_up(const struct mg_store *store, char *ret_reason, size_t size)
         snprintf(ret_reason, size, "%s", is_up ? "" : store->reason);
     }
     return is_up;
+}
+
+const char *mg_store_standby(const struct mg_store *store)
+{
+    return store->standby;
 }
 
 enum mg_reach mg_store_reach(const struct mg_store *store)
@@ -281,6 +293,10 @@ static void on_server_checked(void *arg, const struct mg_pg_answer *answer)
                          : is_off(rows, CHECK_FULL_PAGE_WRITES)   ? "full_page_writes"
                                                                   : NULL;
     char reason[320];
+    mg_rows_copy(rows, 0, CHECK_STANDBY, store->standby, sizeof(store->standby));
+    if (store->standby[0] != '\0') {
+        mg_log(MG_LOG_WARN, "the database commits nothing", MG_LOG_TEXT("why", store->standby));
+    }
     if (unsafe != NULL && !store->options.is_unsafe_durability_allowed) {
         snprintf(reason, sizeof(reason),
                  "the database may lose committed orders: %s is off; turn it on (or, where orders may be "

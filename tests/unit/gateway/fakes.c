@@ -219,7 +219,7 @@ enum mg_class mg_http_client_create(struct mg_loop *loop, const struct mg_http_c
 {
     (void)loop;
     (void)err;
-    ck_assert_int_eq(options->max_connections, 8);
+    ck_assert_int_eq(options->max_connections, 64);
     *ret_client = &the_client;
     return MG_OK;
 }
@@ -390,7 +390,7 @@ void fake_rows_fail(void)
 
 struct mg_hook_target fake_target(const char *url)
 {
-    struct mg_hook_target target = {.client = FAKE_CLIENT, .url = strdup(url)};
+    struct mg_hook_target target = {.client = FAKE_CLIENT, .url = strdup(url), .concurrency = 8};
     struct mg_err err;
     ck_assert_int_eq(mg_webhook_secrets_parse(mg_slice_of(SECRET), &target.secrets, &err), MG_OK);
     return target;

@@ -65,13 +65,15 @@ START_TEST(each_line_is_a_webhook)
     int count;
     (void)snprintf(
         text, sizeof(text),
-        "# clients\n\nshop  https://shop.example.org/statuses?a=b\tshop\r\n other http://127.0.0.1:9 %s/two",
+        "# clients\n\nshop  https://shop.example.org/statuses?a=b\tshop\r\n other http://127.0.0.1:9 %s/two concurrency=64",
         folder);
     ck_assert_int_eq(read_text(text, &targets, &count, &err), MG_OK);
     ck_assert_int_eq(count, 2);
     ck_assert_str_eq(targets[0].client, "shop");
     ck_assert_str_eq(targets[0].url, "https://shop.example.org/statuses?a=b");
     ck_assert_int_eq(targets[0].secrets.count, 1);
+    ck_assert_int_eq(targets[0].concurrency, 8);
+    ck_assert_int_eq(targets[1].concurrency, 64);
     ck_assert_str_eq(targets[1].client, "other");
     ck_assert_int_eq(targets[1].secrets.count, 2);
     mg_hook_targets_destroy(targets, count);
@@ -90,8 +92,13 @@ START_TEST(a_bad_line_is_named_with_its_remedy)
     static const struct {
         const char *line, *reason;
     } cases[] = {
-        {"shop https://x", "a client, an address and a file"},
-        {"shop https://x shop more", "a client, an address and a file"},
+        {"shop https://x", "a client, an address, a file"},
+        {"shop https://x shop more", "expected concurrency=N in the fourth place"},
+        {"shop https://x shop concurrency=0", "N from 1 to 64"},
+        {"shop https://x shop concurrency=65", "N from 1 to 64"},
+        {"shop https://x shop concurrency=8x", "N from 1 to 64"},
+        {"shop https://x shop concurrency=-1", "N from 1 to 64"},
+        {"shop https://x shop concurrency=8 more", "a client, an address, a file"},
         {"Shop https://x shop", "name of a client"},
         {"shop ftp://x shop", "expected an address"},
         {"shop x shop", "expected an address"},
