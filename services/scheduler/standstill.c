@@ -59,11 +59,13 @@ bool mg_standstill_is(const struct mg_scheduler *scheduler, char *ret_reason, si
 {
     const struct mg_standstill *standstill = &scheduler->standstill;
     int64_t stands_ms = mg_progress_stands_ms(&standstill->progress, mg_clock_boot_ms());
+    const char *standby = mg_store_standby(scheduler->store);
+    const char *why = standby[0] != '\0' ? standby : standstill->why;
     if (stands_ms > 0) {
         (void)snprintf(ret_reason, size, "no work has ended for %lld s, and %d messages wait%s%s%s%s",
                        (long long)(stands_ms / 1000), scheduler->works.count,
                        standstill->order_id[0] != '\0' ? ", of order " : "", standstill->order_id,
-                       standstill->why[0] != '\0' ? ": " : "", standstill->why);
+                       why[0] != '\0' ? ": " : "", why);
     }
     return stands_ms > 0;
 }

@@ -357,6 +357,12 @@ void mg_store_destroy(struct mg_store *store)
     call_count = 0;
 }
 
+const char *mg_store_standby(const struct mg_store *store)
+{
+    (void)store;
+    return "";
+}
+
 bool mg_store_is_up(const struct mg_store *store, char *ret_reason, size_t size)
 {
     (void)store;
