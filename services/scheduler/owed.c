@@ -163,14 +163,11 @@ static bool resting_take(struct mg_owing *owing, struct mg_owed *ret_row)
     return false;
 }
 
-void mg_owed_flush(struct mg_scheduler *scheduler)
+/* Apart from mg_owed_flush, which every turn calls: a frame of this size is probed page by page. */
+static __attribute__((noinline)) void marks_send(struct mg_scheduler *scheduler)
 {
     struct mg_owing *owing = &scheduler->owing;
     struct mg_owed rows[MG_MARKS_AT_ONCE];
-    if (!STAILQ_EMPTY(&owing->in_hand) || !scheduler->is_store_up ||
-        mg_timer_is_active(scheduler->store_retry)) {
-        return;
-    }
     int count = resting_take(owing, &rows[0]) ? 1 : 0;
     int limit = count > 0 ? 1 : owing->limit;
     limit = limit > 0 && limit < MG_MARKS_AT_ONCE ? limit : MG_MARKS_AT_ONCE;
@@ -184,6 +181,16 @@ void mg_owed_flush(struct mg_scheduler *scheduler)
     if (count > 0) {
         mg_store_mark_owed(scheduler->store, rows, count, scheduler->options->owed_for_ms, on_marked,
                            scheduler);
+    }
+}
+
+void mg_owed_flush(struct mg_scheduler *scheduler)
+{
+    struct mg_owing *owing = &scheduler->owing;
+    bool has_marks = !STAILQ_EMPTY(&owing->marks) || !STAILQ_EMPTY(&owing->resting);
+    if (has_marks && STAILQ_EMPTY(&owing->in_hand) && scheduler->is_store_up &&
+        !mg_timer_is_active(scheduler->store_retry)) {
+        marks_send(scheduler);
     }
 }
 
