@@ -128,6 +128,7 @@ struct mg_cause {
     int64_t retry_after_ms;  /* reply: the service's Retry-After; -1: none */
     bool is_request_changed; /* resume: the payload was repaired */
     bool is_repeat;          /* resume of `step`: its do goes out once more, although it may have happened */
+    bool is_output_waived;   /* resume: the order ends without the output that cannot be built */
     bool has_result;         /* settle: the operator gives the step's result, too */
     bool is_result_missing;  /* settle: no answer has carried the result, or the part that the undo needs */
     enum mg_fact fact;       /* facts */

@@ -191,7 +191,7 @@ static bool is_expired(const struct mg_decider *decider)
 /* Every step is done or skipped. */
 static void order_finish(struct mg_decider *decider)
 {
-    if (decider->context->is_output_unrenderable) {
+    if (decider->context->is_output_unrenderable && !decider->cause->is_output_waived) {
         (void)mg_decider_order(decider, MG_ORDER_EVENT_RAISE, MG_REASON_UNRENDERABLE, -1);
     } else {
         (void)mg_decider_order(decider, MG_ORDER_EVENT_FINISH, MG_REASON_NONE, -1);

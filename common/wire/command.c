@@ -12,9 +12,9 @@
 #include "wire/json_reader.h"
 #include "wire/message_write.h"
 
-static const char *const NAMES[] = {"v",       "command_id", "command", "order_id", "step",
-                                    "attempt", "version",    "seq",     "outcome",  "result",
-                                    "by",      "reason",     "set",     "repeat",   NULL};
+static const char *const NAMES[] = {"v",       "command_id", "command",        "order_id", "step", "attempt",
+                                    "version", "seq",        "outcome",        "result",   "by",   "reason",
+                                    "set",     "repeat",     "without_output", NULL};
 static const char *const SET_NAMES[] = {"pointer", "value", NULL};
 
 #define POINTER_MAX_BYTES 511 /* of a repair; no order has deeper places */
@@ -101,6 +101,9 @@ void mg_command_write(const struct mg_command *command, struct mg_buf *ret_body)
     if (command->is_repeat) {
         mg_json_member_bool(&json, "repeat", true);
     }
+    if (command->is_without_output) {
+        mg_json_member_bool(&json, "without_output", true);
+    }
     mg_json_object_end(&json);
 }
 
@@ -178,9 +181,11 @@ static void read_by_kind(const struct mg_json_object *object, int index, struct 
     static const char *const SETTLED[] = {"done", "absent", NULL};
     const char *word = mg_cause_name(command->kind);
 
-    bool has_repeat = command->kind == MG_CAUSE_RESUME;
-    refuse_foreign(object, word, "repeat", has_repeat);
-    command->is_repeat = has_repeat && mg_json_get_bool(object, "repeat", MG_OPTIONAL, false);
+    bool is_resume = command->kind == MG_CAUSE_RESUME;
+    refuse_foreign(object, word, "repeat", is_resume);
+    refuse_foreign(object, word, "without_output", is_resume);
+    command->is_repeat = is_resume && mg_json_get_bool(object, "repeat", MG_OPTIONAL, false);
+    command->is_without_output = is_resume && mg_json_get_bool(object, "without_output", MG_OPTIONAL, false);
     bool has_step = COMMANDS[index].has_step || command->is_repeat;
     refuse_foreign(object, word, "step", has_step);
     refuse_foreign(object, word, "attempt", COMMANDS[index].has_attempt);

@@ -55,7 +55,7 @@ struct mg_cli_options {
     const char *service, *path;                                   /* of `agent test` */
     bool wants_coverage;
     bool shows_undo;
-    bool is_repeat;
+    bool is_repeat, is_without_output;
     bool waits, is_all, is_mermaid, is_csv, is_dry_run, is_strict, has_webhook;
 };
 
@@ -174,7 +174,7 @@ enum mg_exit_code mg_agents_verb_check(const struct mg_cli *cli);
 
 /* explain.c: appends why the order is where it is; one line, without its end */
 void mg_explain_order(struct mg_cli *cli, const struct mg_table *order, const struct mg_table *steps,
-                      const struct mg_table *services, struct mg_buf *ret_text);
+                      const struct mg_table *services, struct mg_slice definition, struct mg_buf *ret_text);
 /* story.c: prints the order's events as a timeline. */
 void mg_story_print(FILE *out, const struct mg_table *order, const struct mg_table *steps,
                     const struct mg_table *events);

@@ -41,14 +41,18 @@ static bool queue_look(struct mg_cli *cli, const char *queue, struct mg_explain_
 }
 
 void mg_explain_order(struct mg_cli *cli, const struct mg_table *order, const struct mg_table *steps,
-                      const struct mg_table *services, struct mg_buf *ret_text)
+                      const struct mg_table *services, struct mg_slice definition, struct mg_buf *ret_text)
 {
     char name[MG_QUEUE_NAME_SIZE];
     struct mg_table controlled = {0}, owed = {0};
     struct mg_explain_queue queue;
     const char *params[] = {mg_table_cell(order, 0, "order_id")};
-    struct mg_explain_facts facts = {
-        .order = order, .steps = steps, .services = services, .controlled = &controlled, .owed = &owed};
+    struct mg_explain_facts facts = {.order = order,
+                                     .steps = steps,
+                                     .services = services,
+                                     .controlled = &controlled,
+                                     .owed = &owed,
+                                     .definition = definition};
     if (mg_explain_asks_controlled(steps)) { /* if this fails, the line does not name the operator */
         (void)mg_table_read(cli, MG_REPORT_CONTROLLED, NULL, 0, &controlled);
     }

@@ -42,6 +42,8 @@ static const struct {
          "with --outcome done: the result of the step, which its undo or later steps refer to"),
     FLAG(MG_EXTRA_SET, is_repeat, "repeat",
          "with --step: have it done once more under its key, although it may have happened"),
+    FLAG(MG_EXTRA_SET, is_without_output, "without-output",
+         "end an order whose output cannot be built, without it"),
     LIST(MG_EXTRA_SET, sets, "set", "POINTER=JSON",
          "JSON pointer to a value of the payload, and its new value"),
     FLAG(MG_EXTRA_WAIT, waits, "wait", "wait until every order has ended, and print its state"),

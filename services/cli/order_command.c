@@ -192,6 +192,7 @@ static enum mg_exit_code command_run(struct mg_cli *cli, enum mg_cause_kind kind
                            "--step STEP and --repeat belong together: the step is done once more");
     }
     command->is_repeat = cli->options.is_repeat;
+    command->is_without_output = cli->options.is_without_output;
     if (kind == MG_CAUSE_SETTLE || kind == MG_CAUSE_SKIP || command->is_repeat) {
         if (!has_step) {
             return mg_cli_fail(MG_EXIT_USAGE, "name the step with --step STEP");

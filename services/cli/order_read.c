@@ -14,6 +14,7 @@
 
 struct order_tables {
     struct mg_table order, steps, events, services, dossier;
+    struct mg_buf definition; /* of the order's version; empty: unknown */
 };
 
 /* An order is in the tables or, later, in the archive. */
@@ -32,17 +33,17 @@ static void order_free(struct order_tables *tables)
     mg_table_free(&tables->events);
     mg_table_free(&tables->services);
     mg_table_free(&tables->dossier);
+    mg_buf_finish(&tables->definition);
 }
 
 /* The rows of the steps, with those that have not begun and the reasons of all. */
 static enum mg_exit_code steps_complete(struct mg_cli *cli, struct order_tables *tables)
 {
     struct mg_table steps;
-    struct mg_buf definition;
     mg_definition_try(cli, mg_table_cell(&tables->order, 0, "workflow"),
-                      mg_table_cell(&tables->order, 0, "workflow_version"), &definition);
-    bool is_done = mg_steps_complete(&tables->order, &tables->steps, mg_buf_slice(&definition), &steps);
-    mg_buf_finish(&definition);
+                      mg_table_cell(&tables->order, 0, "workflow_version"), &tables->definition);
+    bool is_done =
+        mg_steps_complete(&tables->order, &tables->steps, mg_buf_slice(&tables->definition), &steps);
     mg_table_free(&tables->steps);
     tables->steps = steps;
     return is_done ? MG_EXIT_DONE : mg_cli_fail(MG_EXIT_ERROR, "could not read the steps: no memory");
@@ -113,7 +114,8 @@ static enum mg_exit_code dossier_load(struct mg_cli *cli, struct order_tables *t
 static void explanation_make(struct mg_cli *cli, const struct order_tables *tables, struct mg_buf *ret_text)
 {
     mg_buf_init(ret_text, EXPLANATION_MAX_BYTES);
-    mg_explain_order(cli, &tables->order, &tables->steps, &tables->services, ret_text);
+    mg_explain_order(cli, &tables->order, &tables->steps, &tables->services,
+                     mg_buf_slice(&tables->definition), ret_text);
 }
 
 static void explanation_print(struct mg_cli *cli, const struct order_tables *tables)

@@ -11,6 +11,7 @@
 #include "operator/bulk_words.h"
 #include "operator/explain.h"
 #include "operator/steps.h"
+#include "operator/verbs.h"
 #include "wire/json.h"
 
 #define GROUPS_LIMIT      200
@@ -265,6 +266,20 @@ enum { ORDER_HOT, ORDER_ARCHIVED = PLACE_REPORTS, ORDER_SERVICES = 2 * PLACE_REP
 
 static const char *const STEP_QUOTED[] = {"result", NULL};
 
+/* The buttons that the core would take now; none of these members: it is not known. */
+static void verbs_write(struct mg_json_writer *json, const struct mg_explain_facts *facts)
+{
+    struct mg_verbs verbs;
+    if (mg_operator_verbs(facts->order, facts->steps, facts->definition, &verbs)) {
+        mg_json_member_object(json, "verbs");
+        mg_json_member_bool(json, "resume", verbs.can_resume);
+        mg_json_member_bool(json, "restart", verbs.can_restart);
+        mg_json_member_bool(json, "compensate", verbs.can_compensate);
+        mg_json_member_bool(json, "cancel", verbs.can_cancel);
+        mg_json_object_end(json);
+    }
+}
+
 static unsigned int render_order(const struct mg_query *query, const struct mg_table *tables,
                                  struct mg_buf *out)
 {
@@ -285,7 +300,8 @@ static unsigned int render_order(const struct mg_query *query, const struct mg_t
     const struct mg_explain_facts facts = {.order = &place[PLACE_ROW],
                                            .steps = steps,
                                            .services = &tables[ORDER_SERVICES],
-                                           .controlled = &tables[ORDER_CONTROLLED]};
+                                           .controlled = &tables[ORDER_CONTROLLED],
+                                           .definition = definition};
     mg_buf_init(&text, EXPLANATION_BYTES);
     mg_explain_write(&text, &facts);
     struct mg_json_writer json = mg_json_spaced(out);
@@ -299,6 +315,7 @@ static unsigned int render_order(const struct mg_query *query, const struct mg_t
     mg_json_member_text(&json, "definition", definition);
     mg_picture_write(&json, definition);
     mg_page_array_write(&json, "steps", steps, STEP_QUOTED);
+    verbs_write(&json, &facts);
     mg_json_object_end(&json);
     mg_table_free(&whole);
     mg_buf_finish(&text);

@@ -6,6 +6,7 @@
 #include "core/words.h"
 #include "operator/document.h"
 #include "operator/steps.h"
+#include "operator/verbs.h"
 #include "wire/reply.h"
 
 /* Steps of one kind that the line names: the graph and `order show` have all. */
@@ -213,6 +214,26 @@ static void failure_write(struct mg_buf *out, const struct mg_table *steps, int 
                   message[0] != '\0' ? ": " : "", message, body[0] != '\0' ? "; its answer: " : "", body);
 }
 
+/* The other steps that may have happened, and of which nobody knows it: a verb about one of them, or about
+ * the order, leaves them in doubt. */
+static void doubts_write(struct mg_buf *out, const struct mg_table *steps, int named)
+{
+    int count = 0;
+    for (int row = 0; row < steps->row_count; row++) {
+        const char *state = mg_table_cell(steps, row, "state");
+        bool is_in_doubt = is_word(mg_table_cell(steps, row, "maybe"), "t") &&
+                           !is_word(state, mg_step_state_name(MG_STEP_DONE)) &&
+                           !is_word(state, mg_step_state_name(MG_STEP_UNDONE));
+        if (is_in_doubt && row != named && count++ < STEPS_NAMED) {
+            mg_buf_printf(out, "; step %s is %s, and may have happened", mg_table_cell(steps, row, "step"),
+                          state);
+        }
+    }
+    if (count > STEPS_NAMED) {
+        mg_buf_printf(out, "; so may %d more", count - STEPS_NAMED);
+    }
+}
+
 static void owed_write(struct mg_buf *out, const struct mg_table *owed)
 {
     if (owed == NULL || owed->row_count == 0) {
@@ -276,7 +297,9 @@ void mg_explain_write(struct mg_buf *out, const struct mg_explain_facts *facts)
         if (row >= 0) {
             failure_write(out, steps, row);
         }
-        mg_buf_append_text(out, "; it needs an operator: resume, settle, skip, compensate or restart it");
+        doubts_write(out, steps, row);
+        mg_buf_append_text(out, "; it needs an operator: ");
+        mg_operator_verbs_write(out, order, steps, facts->definition);
     } else if (has_ended(state)) {
         const char *reason = reason_text(mg_table_cell(order, 0, "reason"));
         const char *archived_on = mg_table_cell(order, 0, "archived_on");

@@ -19,6 +19,7 @@ struct mg_explain_facts {
     const struct mg_table *order, *steps, *services;
     const struct mg_table *controlled;    /* may be empty if mg_explain_asks_controlled is false */
     const struct mg_explain_queue *queue; /* the queue of mg_explain_asks_queue; NULL: unknown */
+    struct mg_slice definition;           /* of the order's version; absent: unknown */
     const struct mg_table *owed;          /* MG_REPORT_ORDER_OWED; NULL: not read */
 };
 

@@ -285,6 +285,7 @@ static void command_apply(struct mg_batch *batch, struct mg_item *item, int step
                              .version = command->version,
                              .outcome = command->outcome,
                              .is_repeat = command->is_repeat,
+                             .is_output_waived = command->is_without_output,
                              .retry_after_ms = -1};
     struct mg_story story = {.by = mg_slice_of(command->by[0] != '\0' ? command->by : "?")};
     if (command->reason[0] != '\0') {

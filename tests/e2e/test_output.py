@@ -92,6 +92,18 @@ def an_output_that_cannot_be_built_is_repaired_and_resumed(s):
 
 
 @scenario()
+def an_order_ends_without_an_output_that_its_answers_do_not_give(s):
+    """Would catch: an order that no verb ends, because its pivot is done and its answers lack a value."""
+    s.load_workflow("giving", [step("ship", "carrier", pivot=True, undo="none")], output={"to": "${/results/ship/receipt/number}"})
+    order = s.client.submit("giving", {"from": "Basel"})
+    s.client.wait_status(order, "error")
+    explain = s.cluster.tool("order", "explain", order.order_id).stdout
+    assert explain.rstrip().endswith("it needs an operator: resume --without-output"), explain
+    s.cluster.tool("order", "resume", order.order_id, "--without-output", "--reason", "the receipt went by mail")
+    assert "output" not in s.client.wait_status(order, "processed")
+
+
+@scenario()
 def a_payload_without_a_needed_value_is_refused(s):
     """Would catch: an order that is accepted, and turned back in the same moment."""
     s.load_workflow("greeting", [step("greet", "carrier", do={"method": "POST", "path": "/bookings",

@@ -278,6 +278,9 @@ def a_step_in_doubt_is_sent_again_only_by_the_operators_explicit_word(s):
     order = s.client.submit("beside", {"behaviour": {"payment": "drop:1"}})
     s.wait_step(order, "charge", "unknown")
     s.wait_state(order, "error")
+    explain = s.cluster.tool("order", "explain", order.order_id).stdout
+    assert "step charge is unknown, and may have happened" in explain, explain
+    assert "it needs an operator: resume, compensate, cancel, settle step charge" in explain, explain
     s.remote("inventory").switch("order")
     s.cluster.tool("order", "resume", order.order_id, "--reason", "the stock is back")
     s.wait_step(order, "reserve", "done")

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <sys/mman.h>
 
+#include "core/verbs.h"
 #include "core_fold.h"
 #include "core_reached.h"
 #include "core_witness.h"
@@ -161,6 +162,22 @@ static void request_send(struct witness *witness, int step, uint32_t attempt)
     }
 }
 
+/* An order in error has a way on: some verb is taken, once nothing can act any more and a person knows each
+ * result. */
+static void verbs_check(struct witness *witness)
+{
+    struct mg_context context = witness->context;
+    struct mg_verbs verbs;
+    context.now_ms += 3600000;
+    context.known_results = UINT64_MAX;
+    context.is_output_unrenderable = witness->order.reason == MG_REASON_UNRENDERABLE;
+    mg_verbs_find(&witness->plan, &context, &witness->order, &verbs);
+    WITNESS(witness,
+            verbs.can_resume || verbs.can_restart || verbs.can_compensate || verbs.can_cancel ||
+                verbs.can_finish || verbs.can_settle != 0 || verbs.can_skip != 0,
+            "a dead end: no verb is taken");
+}
+
 /* One decision, held against the laws. */
 static enum mg_verdict decide_once(struct witness *witness, struct mg_cause cause)
 {
@@ -181,6 +198,9 @@ static enum mg_verdict decide_once(struct witness *witness, struct mg_cause caus
             witness->decision.why);
     if (verdict == MG_GO) {
         witness_go(witness, &cause);
+        if (witness->order.state == MG_ORDER_ERROR) {
+            verbs_check(witness);
+        }
         verdicts_look(witness, &cause);
         if (cause.kind == MG_CAUSE_RESTART) {
             witness_forget_results(witness);

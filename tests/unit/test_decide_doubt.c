@@ -4,6 +4,7 @@
  * operator's explicit word. A pivot in doubt is brought to its end before its order gives up.
  */
 
+#include "core/verbs.h"
 #include "decide_fixture.h"
 #include "suite.h"
 
@@ -403,6 +404,44 @@ START_TEST(resume_on_the_way_back_asks_about_a_pivot_after_its_verifies_were_use
 }
 END_TEST
 
+/* ---- verbs, and no dead end ---- */
+
+static struct mg_verbs verbs(void)
+{
+    struct mg_verbs found;
+    mg_verbs_find(&plan, &context, &order, &found);
+    return found;
+}
+
+START_TEST(only_verbs_that_would_be_taken_are_found)
+{
+    raise_a_pivot_in_doubt();
+    struct mg_verbs found = verbs();
+    ck_assert(!found.can_resume && !found.can_restart && !found.can_compensate && !found.can_cancel);
+    ck_assert_uint_eq(found.can_settle, 2);
+    ck_assert_uint_eq(found.can_skip, 0);
+    ck_assert_uint_eq(found.can_repeat, 0);
+    ck_assert_int_eq(order.state, MG_ORDER_ERROR);
+}
+END_TEST
+
+/* Every effect stands, the pivot is done, and the answers lack a value of the output. */
+START_TEST(order_with_its_pivot_done_ends_without_an_output_that_cannot_be_built)
+{
+    context.is_output_unrenderable = true;
+    begin_pivot(MG_ON_UNKNOWN_OPERATOR);
+    reply_executed(1, MG_OUTCOME_DONE, MG_EXECUTED_YES);
+    ck_assert_int_eq(order.reason, MG_REASON_UNRENDERABLE);
+    ck_assert(!verbs().can_resume && !verbs().can_compensate && verbs().can_finish);
+    ck_assert_int_eq(
+        decide((struct mg_cause){
+            .kind = MG_CAUSE_RESUME, .step = -1, .version = order.version, .is_output_waived = true}),
+        MG_GO);
+    ck_assert_int_eq(order.state, MG_ORDER_PROCESSED);
+    ck_assert(has_status(MG_STATUS_PROCESSED));
+}
+END_TEST
+
 /* ---- the order's own time ---- */
 
 static void submit_within(int64_t within_ms)
@@ -454,6 +493,8 @@ int main(void)
     tcase_add_test(pivots, absent_pivot_is_not_sent_again_on_the_way_back);
     tcase_add_loop_test(pivots, settled_pivot_moves_its_order_on_by_itself, 0, 2);
     tcase_add_loop_test(pivots, verb_that_would_change_nothing_is_refused_while_a_pivot_is_in_doubt, 0, 3);
+    tcase_add_test(pivots, only_verbs_that_would_be_taken_are_found);
+    tcase_add_test(pivots, order_with_its_pivot_done_ends_without_an_output_that_cannot_be_built);
     tcase_add_test(pivots, resume_on_the_way_back_asks_about_a_pivot_after_its_verifies_were_used_up);
     suite_add_tcase(suite, pivots);
     return run_suite(suite);

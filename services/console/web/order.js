@@ -137,8 +137,8 @@ const ACTS = [
   {verb: "cancel", name: "Cancel", states: ["pending", "processing", "error"], isHarm: true, text: "Every step that was or may have been executed is undone, and the client receives the status cancelled."},
 ];
 
-function acts(order, orderId, again) {
-  return mayAct() && h("p", {class: "row"}, ACTS.filter((act) => act.states.includes(order.state)).map((act) => {
+function acts(order, verbs, orderId, again) {
+  return mayAct() && h("p", {class: "row"}, ACTS.filter((act) => act.states.includes(order.state) && (!verbs || verbs[act.verb])).map((act) => {
     const commandId = crypto.randomUUID?.() ?? null; // the same for a second click, so the command has one effect
     return actButton(act.name, {...act, title: `${act.name}: order ${orderId}`,
       act: (reason) => post(`orders/${encodeURIComponent(orderId)}/${act.verb}`, {reason, version: order.version, command_id: commandId}), done: again});
@@ -155,7 +155,7 @@ export async function show({main, path}) {
     const {order} = data.dossier;
     morph(main, h("div", {},
       h("div", {class: "head"}, h("h1", {}, "Order ", h("span", {class: "id"}, orderId)), badge(order.state)),
-      h("section", {class: `panel verdict ${order.state === "error" ? "is-bad" : ENDED.includes(order.state) ? "" : "is-wait"}`}, h("p", {}, `${data.explanation[0].toUpperCase()}${data.explanation.slice(1)}.`), data.archived_on === "" && acts(order, orderId, again)),
+      h("section", {class: `panel verdict ${order.state === "error" ? "is-bad" : ENDED.includes(order.state) ? "" : "is-wait"}`}, h("p", {}, `${data.explanation[0].toUpperCase()}${data.explanation.slice(1)}.`), data.archived_on === "" && acts(order, data.verbs, orderId, again)),
       graphShow(data.graph, data.steps), bars(data.dossier), story(data.dossier, shown, draw), stepsShow(data), factsShow(data.dossier), bytesShow(data)));
   };
   async function again() {
