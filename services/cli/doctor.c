@@ -289,6 +289,12 @@ static void service_check(struct doctor *doctor, const struct mg_table *controll
         (void)snprintf(detail, sizeof(detail), "%s has no agent at queue %s; start one: %s", name, queue,
                        remedy);
         finding(doctor, false, "service", detail);
+    } else if (strcmp(state, MG_SERVICE_DEAF) == 0) {
+        (void)snprintf(detail, sizeof(detail),
+                       "%s has agents that report, and none consumes from queue %s; end them and start them "
+                       "again, if this lasts",
+                       name, queue);
+        finding(doctor, false, "service", detail);
     } else if (strcmp(state, MG_SERVICE_PAUSED) == 0) {
         (void)snprintf(detail, sizeof(detail), "%s is paused by %s: %s", name,
                        mg_table_cell(controlled, row, "by_whom"), mg_table_cell(controlled, row, "reason"));

@@ -16,6 +16,10 @@ const char *mg_service_state_find(const struct mg_table *controlled, int row,
     if (is_used && queues->consumers < 0) {
         return MG_SERVICE_NO_QUEUE;
     }
+    if (strcmp(state, MG_SERVICE_SERVING) == 0 && queues->consumers == 0 &&
+        strcmp(mg_table_cell(controlled, row, "in_flight"), "0") == 0) {
+        return MG_SERVICE_DEAF;
+    }
     return strcmp(state, MG_SERVICE_NO_AGENT) == 0 ? mg_service_state_of_queues(queues) : state;
 }
 

@@ -12,6 +12,9 @@
 /* The words of the report, and "no queue", which the database cannot detect. */
 #define MG_SERVICE_NO_QUEUE "no queue" /* a workflow names it, but a request queue of it is missing */
 #define MG_SERVICE_NO_AGENT "no agent"
+/* Agents report that they are ready, and none consumes or has a call under way. One with its hands full of
+ * large requests has calls under way. */
+#define MG_SERVICE_DEAF     "not consuming"
 #define MG_SERVICE_SERVING  "serving"  /* also without a report, if its queues have a consumer */
 #define MG_SERVICE_NOT_USED "not used" /* no workflow names it, and no agent reports it */
 #define MG_SERVICE_PAUSED   "paused"

@@ -4,7 +4,7 @@ import importlib
 import sys
 
 import parcels
-from harness import scenario
+from harness import DEADLINE_S, scenario
 from local import cluster
 
 AGENT = ("/usr/bin/python3", "-B", cluster.REPOSITORY / "tests" / "e2e" / "parcels_agent.py")
@@ -34,3 +34,19 @@ def an_agent_by_the_python_library_follows_pause_and_limit(s):
 def an_agent_by_the_python_library_ends_without_loss(s):
     """Would catch: a call under way that SIGTERM cuts off or leaves unanswered; a request that dies with its agent."""
     parcels.end_without_loss(parcels.Parcels(s, AGENT))
+
+
+@scenario(services=("payment",))
+def a_consumer_of_the_python_library_that_the_broker_cancels_comes_back(s):
+    """Would catch: an agent, and a client with a queue of its own, that consume nothing after their queue was made anew."""
+    parcel = parcels.Parcels(s, AGENT)
+    s.cluster.tool("broker", "apply", "--client", "shop")
+    with import_library().Client(s.url, client="shop") as client:
+        agent = parcel.start()
+        assert client.wait(client.submit("parcel", {"parcel": "book"}), DEADLINE_S)["status"] == "processed"
+        for queue, words in (("agent.parcels.requests", ("--service", "parcels")), ("client.shop.statuses", ("--client", "shop"))):
+            s.client.channel.queue_delete(queue)
+            s.cluster.tool("broker", "apply", *words)
+            s.wait(lambda queue=queue: s.client.consumers(queue) == 1, f"{queue} has its consumer again")
+        assert client.wait(client.submit("parcel", {"parcel": "vase"}), DEADLINE_S)["status"] == "processed"
+        assert "the broker cancelled a consumer" in agent.tail(), agent.tail()

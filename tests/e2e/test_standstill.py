@@ -1,6 +1,7 @@
 """A process that does not move while work waits, or that is not seen any more, is named: by itself, by the tool, by an alert."""
 
 import contextlib
+import json
 
 import psycopg2
 
@@ -86,6 +87,23 @@ def a_scheduler_that_is_frozen_is_told_from_one_that_is_gone(s):
     scheduler.wait_ready()
     s.client.wait_status(lost, "processed")
     s.wait(lambda: not wrong(s, "scheduler"), "the killed one is replaced", TOLD_S)
+
+
+@scenario(services=("payment",))
+def agents_that_report_and_do_not_consume_are_not_serving(s):
+    """Would catch: a deaf agent that goes on reporting, so that its service seems well while its orders wait."""
+    s.cluster.tool("broker", "apply", "--service", "parcels")
+    s.load_workflow("deliver", [step("deliver", "parcels", do={"method": "POST", "path": "/parcels", "body": {}})])
+    report = json.dumps({"v": 1, "service": "parcels", "instance": "deaf", "breaker": "closed", "ready": True, "in_flight": 0,
+                         "concurrency": 8})
+
+    def state():
+        s.client.publish(report, "scheduler.replies", "makegood.replies.parcels", type="service_report")
+        rows = json.loads(s.cluster.tool("service", "list", "-o", "json").stdout)
+        return next((row["state"] for row in rows if row["service"] == "parcels" and row["agents"] == 1), None)
+
+    s.wait(lambda: state() == "not consuming", "the list of services names it", TOLD_S)
+    assert "none consumes from queue agent.parcels.requests" in wrong(s, "service")[0], doctor(s)
 
 
 @scenario(schedulers=2, supervisors=2, services=("payment",))

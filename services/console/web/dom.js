@@ -81,7 +81,7 @@ const KINDS = {
   good: ["processed", "done", "serving", "undone", "closed"],
   busy: ["processing", "running", "undo_running", "compensating", "asked", "canary"],
   wait: ["pending", "waiting", "undo_pending", "undo_waiting", "paused", "half_open", "not ready", "unknown"],
-  bad: ["error", "failed", "undo_failed", "no agent", "no queue", "breaker open", "open", "stopped"],
+  bad: ["error", "failed", "undo_failed", "no agent", "no queue", "not consuming", "breaker open", "open", "stopped"],
 };
 export const kindOf = (word) => Object.keys(KINDS).find((kind) => KINDS[kind].includes(word)) ?? "over";
 export const badge = (word, kind = kindOf(word)) => h("span", {class: `badge is-${kind}`}, word.replaceAll("_", " "));

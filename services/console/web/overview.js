@@ -25,6 +25,7 @@ function needs(data) {
   for (const service of data.services) {
     const href = "/services";
     if (service.state === "no agent") found.push({isBad: true, href, text: `Service ${service.service} has no agent: its orders wait.`, what: "Start one: makegood-agent --service FILE."});
+    else if (service.state === "not consuming") found.push({isBad: true, href, text: `Agents of service ${service.service} report, and none consumes: its orders wait.`, what: "If this lasts, end them and start them again."});
     else if (service.state === "no queue") found.push({isBad: true, href, text: `Service ${service.service} has no request queue: its orders wait.`, what: `Run: makegood broker apply --service ${service.service}`});
     else if (service.state === "breaker open") found.push({isBad: true, href, text: `Service ${service.service} fails: its agents have suspended their calls.`, what: "See its error, and repair it; its orders wait and then continue automatically."});
     else if (service.state === "not ready") found.push({isBad: true, href, text: `The agents of service ${service.service} are not ready.`, what: "See the reason on the page of services."});

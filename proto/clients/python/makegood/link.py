@@ -167,6 +167,7 @@ class Link:
 
     def _on_channel(self, channel: Any) -> None:
         channel.add_on_close_callback(self._on_channel_closed)
+        channel.add_on_cancel_callback(self._on_cancelled)
         channel.add_on_return_callback(lambda _channel, _method, properties, _body: self._returned.add(properties.message_id))
         channel.confirm_delivery(self._on_confirm, callback=lambda _frame: self._up(channel))
 
@@ -182,6 +183,11 @@ class Link:
             is_returned = message_id in self._returned  # a return comes before its confirm
             self._returned.discard(message_id)
             on_settled("returned" if is_returned else "confirmed" if isinstance(frame.method, pika.spec.Basic.Ack) else "refused")
+
+    def _on_cancelled(self, _frame: Any) -> None:
+        """Its queue has gone or moves. A connection made anew consumes again, as soon as there is a queue."""
+        if self._connection.is_open:
+            self._connection.close(320, "the broker cancelled a consumer")
 
     def _on_channel_closed(self, _channel: Any, reason: Exception) -> None:
         self.channel = None
