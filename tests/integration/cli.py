@@ -1272,7 +1272,7 @@ class Databases(Case):
                            " ATTACH PARTITION order_archive_20260101 FOR VALUES FROM ('2026-01-01') TO ('2026-01-02');"
                            "INSERT INTO order_archive SELECT '2026-01-01', 'old-' || n, 'w', 'processed', now(), '{}'"
                            " FROM generate_series(1, 200000) n")
-            shape = "SELECT indexname FROM pg_indexes WHERE schemaname = 'public' ORDER BY 1"
+            shape = "SELECT tablename, indexname FROM pg_indexes WHERE schemaname = 'public' ORDER BY 1, 2"
             cursor.execute(shape)
             before = cursor.fetchall()
             slowest, is_over = 0.0, threading.Event()
@@ -1289,7 +1289,8 @@ class Databases(Case):
             self.assertLess(slowest, 2.0)  # the lock_timeout of programs
             self.assertEqual(self.collated_keys(env), 0)
             cursor.execute(shape)
-            self.assertEqual(cursor.fetchall(), before)
+            tables = {table for table, _ in before}  # later migrations add others
+            self.assertEqual([row for row in cursor.fetchall() if row[0] in tables], before)
             cursor.execute("SELECT count(*) FROM pg_index WHERE NOT indisvalid; SELECT conname FROM pg_constraint"
                            " WHERE conname = 'makegood_day'")
             self.assertEqual(cursor.fetchall(), [])
