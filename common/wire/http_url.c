@@ -1,6 +1,7 @@
 /* See http_url.h. */
 #include "wire/http_url.h"
 
+#include <ctype.h>
 #include <curl/curl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -71,4 +72,26 @@ enum mg_class mg_http_url_parse(const char *text, struct mg_http_url *ret_url)
     }
     curl_url_cleanup(url);
     return code == CURLUE_OK ? MG_OK : code == CURLUE_OUT_OF_MEMORY ? MG_TRANSIENT : MG_BAD_INPUT;
+}
+
+bool mg_http_origin_is(const char *text)
+{
+    struct mg_http_url url;
+    char written[MG_HOST_MAX + 32], port[16] = "";
+    bool is_tls = strncmp(text, "https://", strlen("https://")) == 0;
+    if (mg_http_url_parse(text, &url) != MG_OK || !url.is_http || !url.has_host) {
+        return false;
+    }
+    for (const char *c = url.host; *c != '\0'; c++) {
+        if (isupper((unsigned char)*c) || strchr("*_", *c) != NULL) {
+            return false;
+        }
+    }
+    if (url.port != (is_tls ? 443 : 80)) {
+        (void)snprintf(port, sizeof(port), ":%d", url.port);
+    }
+    bool has_brackets = strchr(url.host, ':') != NULL;
+    (void)snprintf(written, sizeof(written), "%s%s%s%s%s", is_tls ? "https://" : "http://",
+                   has_brackets ? "[" : "", url.host, has_brackets ? "]" : "", port);
+    return strcmp(text, written) == 0;
 }

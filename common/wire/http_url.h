@@ -24,4 +24,8 @@ struct mg_http_url {
 /* MG_BAD_INPUT: not a URL; MG_TRANSIENT: out of memory. */
 enum mg_class mg_http_url_parse(const char *text, struct mg_http_url *ret_url) MG_MUSTCHECK;
 
+/* True for an origin as browsers write it (RFC 6454, 6.2): scheme and host in small letters, a port only if
+ * it is not the scheme's own, and nothing behind. "null", which sandboxed pages share, is none. */
+bool mg_http_origin_is(const char *text);
+
 #endif

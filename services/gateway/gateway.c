@@ -10,6 +10,7 @@
 #include "io/pg/dsn.h"
 #include "io/vitals.h"
 #include "reread.h"
+#include "wire/http_url.h"
 
 #define STATEMENT_TIMEOUT "5s"                                   /* its statements take milliseconds */
 #define HANDLED_MAX       (MG_WAITS_MAX + MG_STREAMS_MAX + 500u) /* 500: calls in hand */
@@ -45,6 +46,20 @@ static struct mg_http_server_options http_options(const struct mg_gateway_option
                                            .answers_problems = true};
 }
 
+static enum mg_class origins_check(const struct mg_list *origins, struct mg_err *err)
+{
+    for (int i = 0; i < origins->count; i++) {
+        if (!mg_http_origin_is(origins->items[i])) {
+            return mg_err_set(
+                err, MG_BAD_INPUT,
+                "--cors-origin %.200s: no page has this origin; write one as browsers do, "
+                "https://shop.example.org or http://localhost:3000, without a path or default port",
+                origins->items[i]);
+        }
+    }
+    return MG_OK;
+}
+
 enum mg_class mg_gateway_check(const struct mg_gateway_options *options, struct mg_err *err)
 {
     const struct mg_http_server_options http = http_options(options, NULL);
@@ -54,6 +69,9 @@ enum mg_class mg_gateway_check(const struct mg_gateway_options *options, struct 
     }
     if (class == MG_OK) {
         class = mg_dsn_check(options->pg_dsn, options->broker.is_plaintext_allowed, err);
+    }
+    if (class == MG_OK) {
+        class = origins_check(options->origins, err);
     }
     if (class == MG_OK) {
         class = mg_clients_check(options, err);

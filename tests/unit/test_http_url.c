@@ -36,12 +36,31 @@ START_TEST(what_is_no_url_leaves_the_answer_untouched)
 }
 END_TEST
 
+/* Catches: an origin that no browser sends, which would permit nothing, in silence. */
+START_TEST(an_origin_is_as_browsers_write_it)
+{
+    static const char *const RIGHT[] = {"https://shop.example.org", "http://localhost:3000", "https://a:8443",
+                                        "http://[::1]:8080", "http://10.0.0.1"};
+    static const char *const WRONG[] = {
+        "*",           "null",        "https://a/",  "https://b:443",       "http://b:80",
+        "a.example",   "https://A",   "HTTPS://a",   "https://a b",         "ftp://a",
+        "https://*.a", "https://a?b", "https://u@a", "https://a https://b", ""};
+    for (size_t i = 0; i < sizeof(RIGHT) / sizeof(RIGHT[0]); i++) {
+        ck_assert_msg(mg_http_origin_is(RIGHT[i]), "%s", RIGHT[i]);
+    }
+    for (size_t i = 0; i < sizeof(WRONG) / sizeof(WRONG[0]); i++) {
+        ck_assert_msg(!mg_http_origin_is(WRONG[i]), "%s", WRONG[i]);
+    }
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("http_url");
     TCase *tests = tcase_create("http_url");
     tcase_add_test(tests, a_url_is_taken_apart);
     tcase_add_test(tests, what_is_no_url_leaves_the_answer_untouched);
+    tcase_add_test(tests, an_origin_is_as_browsers_write_it);
     suite_add_tcase(suite, tests);
     return run_suite(suite);
 }
