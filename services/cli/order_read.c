@@ -15,6 +15,7 @@
 struct order_tables {
     struct mg_table order, steps, events, services, dossier;
     struct mg_buf definition; /* of the order's version; empty: unknown */
+    struct mg_table aside;    /* one row, if the order is set aside */
 };
 
 /* An order is in the tables or, later, in the archive. */
@@ -34,6 +35,7 @@ static void order_free(struct order_tables *tables)
     mg_table_free(&tables->services);
     mg_table_free(&tables->dossier);
     mg_buf_finish(&tables->definition);
+    mg_table_free(&tables->aside);
 }
 
 /* The rows of the steps, with those that have not begun and the reasons of all. */
@@ -69,7 +71,8 @@ static enum mg_exit_code order_load(struct mg_cli *cli, struct order_tables *ret
     const char *params[] = {cli->words.items[0]};
     const struct order_place *place = &HOT;
     memset(ret, 0, sizeof(*ret));
-    enum mg_exit_code code = mg_table_read(cli, place->order, params, 1, &ret->order);
+    enum mg_exit_code code = mg_table_read(cli, MG_REPORT_ORDER_ASIDE, params, 1, &ret->aside);
+    code = code == MG_EXIT_DONE ? mg_table_read(cli, place->order, params, 1, &ret->order) : code;
     if (code == MG_EXIT_DONE && ret->order.row_count == 0) {
         place = &ARCHIVE;
         mg_table_free(&ret->order);
@@ -114,6 +117,21 @@ static enum mg_exit_code dossier_load(struct mg_cli *cli, struct order_tables *t
 static void explanation_make(struct mg_cli *cli, const struct order_tables *tables, struct mg_buf *ret_text)
 {
     mg_buf_init(ret_text, EXPLANATION_MAX_BYTES);
+    if (tables->aside.row_count > 0) {
+        const char *order_id = cli->words.items[0];
+        mg_buf_printf(
+            ret_text,
+            "order %s is set aside since %s by %s: %s; repair this, then run: makegood order readmit %s "
+            "--reason TEXT, and requeue its messages in dead.letters",
+            order_id, mg_table_cell(&tables->aside, 0, "since"), mg_table_cell(&tables->aside, 0, "by_whom"),
+            mg_table_cell(&tables->aside, 0, "reason"), order_id);
+    }
+    if (tables->aside.row_count > 0 && tables->order.row_count > 0) {
+        mg_buf_append_text(ret_text, "; ");
+    }
+    if (tables->order.row_count == 0) {
+        return; /* it cannot be read */
+    }
     mg_explain_order(cli, &tables->order, &tables->steps, &tables->services,
                      mg_buf_slice(&tables->definition), ret_text);
 }
@@ -163,8 +181,12 @@ static enum mg_exit_code order_explain(struct mg_cli *cli, const struct order_ta
     }
     struct mg_json_writer *json = mg_answer_begin(cli, &answer);
     mg_json_object_begin(json);
-    mg_json_member_string(json, "order_id", mg_table_cell(&tables->order, 0, "order_id"));
-    mg_json_member_string(json, "state", mg_table_cell(&tables->order, 0, "state"));
+    mg_json_member_string(json, "order_id", cli->words.items[0]);
+    if (tables->order.row_count > 0) {
+        mg_json_member_string(json, "state", mg_table_cell(&tables->order, 0, "state"));
+    } else {
+        mg_json_member_null(json, "state");
+    }
     explanation_write(json, cli, tables);
     steps_write(json, &tables->steps);
     mg_json_object_end(json);
@@ -220,7 +242,8 @@ enum mg_exit_code mg_verb_order_explain(struct mg_cli *cli)
     if (code == MG_EXIT_DONE) {
         code = order_load(cli, &tables);
     }
-    if (code == MG_EXIT_DONE) {
+    /* What set it aside explains it, even if its rows cannot be read. */
+    if (code == MG_EXIT_DONE || (tables.order.row_count == 0 && tables.aside.row_count > 0)) {
         code = order_explain(cli, &tables);
     }
     order_free(&tables);

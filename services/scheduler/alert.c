@@ -6,6 +6,7 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/log.h"
 #include "scheduler.h"
@@ -50,6 +51,24 @@ static void on_alert_written(void *arg, const bool *is_changed, int count, const
     free(call);
 }
 
+static void message_fill(struct mg_scheduler *scheduler, enum mg_alert alert, const char *subject,
+                         const char *text, struct mg_alert_message *ret_message)
+{
+    ret_message->alert = alert;
+    ret_message->at_ms = mg_scheduler_db_now_ms(scheduler);
+    snprintf(ret_message->subject, sizeof(ret_message->subject), "%s", subject);
+    snprintf(ret_message->text, sizeof(ret_message->text), "%s", text);
+}
+
+void mg_alert_tell(struct mg_scheduler *scheduler, enum mg_alert alert, const char *subject, const char *text)
+{
+    struct mg_alert_message message;
+    memset(&message, 0, sizeof(message));
+    message_fill(scheduler, alert, subject, text, &message);
+    snprintf(message.order_id, sizeof(message.order_id), "%s", subject);
+    alert_publish(scheduler, &message);
+}
+
 void mg_alert_raise(struct mg_scheduler *scheduler, enum mg_alert alert, const char *subject,
                     const char *text, bool is_closed)
 {
@@ -59,11 +78,8 @@ void mg_alert_raise(struct mg_scheduler *scheduler, enum mg_alert alert, const c
         return;
     }
     call->scheduler = scheduler;
-    call->message.alert = alert;
+    message_fill(scheduler, alert, subject, text, &call->message);
     call->message.is_closed = is_closed;
-    call->message.at_ms = mg_scheduler_db_now_ms(scheduler);
-    snprintf(call->message.subject, sizeof(call->message.subject), "%s", subject);
-    snprintf(call->message.text, sizeof(call->message.text), "%s", text);
     call->write = (struct mg_alert_write){.alert = alert,
                                           .is_closed = is_closed,
                                           .subject = call->message.subject,

@@ -17,4 +17,8 @@ struct mg_alerts {
 void mg_alert_raise(struct mg_scheduler *scheduler, enum mg_alert alert, const char *subject,
                     const char *text, bool is_closed);
 
+/* Publishes an alert that is stored already. */
+void mg_alert_tell(struct mg_scheduler *scheduler, enum mg_alert alert, const char *subject,
+                   const char *text);
+
 #endif

@@ -8,10 +8,12 @@
  *   stored    they wait for their confirms
  *   conflict  another instance wrote the order first: they are decided again on a fresh read; the same
  *             holds without a write, if the order was only guessed
- *   poisoned  they are tried one by one, so that only the faulty one is set aside
+ *   refused   they wait by themselves (aside.c); if the values are the reason, they are tried one by one, and
+ *             only the faulty one is dead-lettered
  *
- * A batch that fails is run again. If it is unknown whether its commit happened, the causes that it wrote are
- * marked `again` (law 3, re-creation); all others stay as they were.
+ * The store refuses an order only if it works for others. A batch that fails is run again. If it is unknown
+ * whether its commit happened, the causes that it wrote are marked `again` (law 3, re-creation); all others
+ * stay as they were.
  */
 #include "batch.h"
 
@@ -45,7 +47,7 @@
 #define MG_PACE_MS     10
 #define MG_PACE_CAUSES 8
 
-enum fold_outcome { FOLD_STORED, FOLD_AGAIN, FOLD_POISONED };
+enum fold_outcome { FOLD_STORED, FOLD_AGAIN, FOLD_POISONED, FOLD_ASIDE };
 
 static int batch_size(const struct mg_scheduler *scheduler);
 static struct mg_batch *batch_create(struct mg_scheduler *scheduler, struct mg_work *const *works, int count);
@@ -54,6 +56,8 @@ static void on_written(struct mg_batch *batch, const struct mg_err *err);
 static void batch_doubt(struct mg_batch *batch);
 static void batch_retry(struct mg_batch *batch, const struct mg_err *err);
 static void batch_settle(struct mg_batch *batch);
+static bool batch_has_untried(const struct mg_batch *batch);
+static void fold_set_aside(struct mg_batch *batch, struct mg_fold *fold);
 static void batch_end(struct mg_batch *batch);
 static enum fold_outcome fold_judge(struct mg_batch *batch, const struct mg_fold *fold);
 static enum fold_outcome item_outcome(struct mg_item *item);
@@ -65,7 +69,11 @@ static void batch_note_size(const struct mg_batch *batch);
 void mg_batch_start(struct mg_scheduler *scheduler)
 {
     struct mg_work *works[MG_BATCH_MAX];
-    int count = mg_inbox_take(scheduler, works, batch_size(scheduler));
+    int count = scheduler->aside.order_count > 0 ? mg_aside_take(scheduler, works, batch_size(scheduler)) : 0;
+    bool is_retry = count > 0;
+    if (!is_retry) {
+        count = mg_inbox_take(scheduler, works, batch_size(scheduler));
+    }
     if (count == 0) {
         return;
     }
@@ -79,7 +87,11 @@ void mg_batch_start(struct mg_scheduler *scheduler)
     }
     scheduler->batcher.batch = batch;
     scheduler->batcher.number++;
+    batch->is_retry = is_retry;
     mg_batch_read(batch);
+    if (scheduler->aside.order_count > 0 && !is_retry) {
+        mg_aside_join(batch);
+    }
     if (batch->item_count >= MG_PACE_CAUSES) {
         mg_timer_start(scheduler->batcher.pace, MG_PACE_MS, 0);
     }
@@ -172,6 +184,9 @@ static void batch_settle(struct mg_batch *batch)
     for (int i = batch->item_count - 1; i >= 0; i--) { /* backwards, so that the first ends up in front */
         struct mg_item *item = &batch->items[i];
         item->outcome = (int)item_outcome(item);
+        if (item->outcome == FOLD_ASIDE) {
+            continue;
+        }
         if (item->outcome == FOLD_POISONED && item->fold->outcome == FOLD_AGAIN) {
             fold_poisoned(scheduler, item->fold, "the order changed during each decision");
         }
@@ -191,31 +206,68 @@ static void batch_settle(struct mg_batch *batch)
                 mg_owed_recall(scheduler, item->work, item->order_id);
             }
         }
-        if (item->outcome != FOLD_AGAIN) {
+        if (item->outcome == FOLD_STORED || item->outcome == FOLD_POISONED) {
             scheduler->standstill.ended++;
             mg_work_settle(&scheduler->works, item->work,
                            item->outcome == FOLD_STORED ? item->end : MG_END_REJECT);
         }
     }
-    scheduler->pump.failures = 0;
+    for (int i = 0; i < batch->fold_count; i++) {
+        if (batch->folds[i]->outcome == FOLD_ASIDE) {
+            fold_set_aside(batch, batch->folds[i]);
+        }
+    }
+    if (batch_has_untried(batch)) { /* half as many next, until the slow one stands alone */
+        scheduler->pump.failures++;
+    } else {
+        scheduler->pump.failures = 0;
+    }
     mg_scheduler_rank(scheduler);
+}
+
+static bool batch_has_untried(const struct mg_batch *batch)
+{
+    for (int i = 0; i < batch->write_count; i++) {
+        if (batch->writes[i].result == MG_WRITE_UNTRIED) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static void fold_set_aside(struct mg_batch *batch, struct mg_fold *fold)
+{
+    if (fold->refused != NULL) { /* stored rows do not depend on a message's values */
+        enum mg_refusal refusal = fold->refusal == MG_REFUSAL_VALUES ? MG_REFUSAL_LASTING : fold->refusal;
+        mg_aside_refuse(batch, fold, refusal, fold->refused);
+    } else {
+        mg_aside_refuse(batch, fold, fold->write->refusal, fold->write->text);
+    }
 }
 
 static enum fold_outcome fold_judge(struct mg_batch *batch, const struct mg_fold *fold)
 {
     struct mg_scheduler *scheduler = batch->scheduler;
+    if (fold->refused != NULL) {
+        return FOLD_ASIDE;
+    }
     if (fold->write == NULL && !fold->has_failed) {
         return fold->is_guessed ? FOLD_AGAIN : FOLD_STORED;
     }
-    enum mg_write_result result = fold->has_failed ? MG_WRITE_POISONED : fold->write->result;
+    enum mg_write_result result = fold->has_failed ? MG_WRITE_REFUSED : fold->write->result;
     switch (result) {
     case MG_WRITE_DONE:
         return FOLD_STORED;
     case MG_WRITE_CONFLICT:
         mg_metric_add(scheduler->series.conflicts, 1);
         return FOLD_AGAIN;
-    case MG_WRITE_POISONED:
+    case MG_WRITE_UNTRIED:
+        return FOLD_AGAIN;
+    case MG_WRITE_REFUSED:
         break;
+    }
+    if (!fold->has_failed && fold->write->refusal != MG_REFUSAL_VALUES) {
+        return FOLD_ASIDE;
     }
     bool is_alone = batch->item_count == 1;
     if (fold->item_count > 1 || (fold->has_failed && !is_alone)) {
@@ -236,7 +288,10 @@ static enum fold_outcome item_outcome(struct mg_item *item)
     if (outcome != FOLD_AGAIN) {
         return outcome;
     }
-    bool is_spoilt = fold->has_failed || (fold->write != NULL && fold->write->result == MG_WRITE_POISONED);
+    if (fold->write != NULL && fold->write->result == MG_WRITE_UNTRIED) {
+        return outcome;
+    }
+    bool is_spoilt = fold->has_failed || (fold->write != NULL && fold->write->result == MG_WRITE_REFUSED);
     item->work->is_alone = item->work->is_alone || is_spoilt;
     item->work->is_guess_wrong = true;
     return ++item->work->conflicts <= MG_CONFLICTS_MAX ? FOLD_AGAIN : FOLD_POISONED;
@@ -244,6 +299,9 @@ static enum fold_outcome item_outcome(struct mg_item *item)
 
 static void fold_poisoned(struct mg_scheduler *scheduler, const struct mg_fold *fold, const char *why)
 {
+    if (fold->write != NULL && fold->write->result == MG_WRITE_REFUSED) {
+        mg_metric_add(scheduler->series.refusals[fold->write->refusal], 1);
+    }
     mg_metric_add(scheduler->series.poisoned, 1);
     mg_log(MG_LOG_ERROR, "a message cannot be stored and is dead-lettered",
            MG_LOG_TEXT("order_id", fold->order_id), MG_LOG_TEXT("why", why));
@@ -258,6 +316,9 @@ static void fold_stored(struct mg_scheduler *scheduler, struct mg_fold *fold)
     if (is_open) {
         fold->record->stored_steps |= fold->write->changed_steps;
         mg_cache_put(&scheduler->cache, fold->record, mg_clock_boot_ms());
+    }
+    if (scheduler->aside.order_count > 0) {
+        mg_aside_stored(scheduler, fold->order_id);
     }
     sends_prune(fold);
     mg_fold_count(fold);
@@ -312,6 +373,9 @@ static void batch_retry(struct mg_batch *batch, const struct mg_err *err)
 static void batch_end(struct mg_batch *batch)
 {
     struct mg_scheduler *scheduler = batch->scheduler;
+    if (batch->is_retry) {
+        mg_aside_tried(scheduler);
+    }
     batch_note_size(batch);
     double seconds = (double)(mg_clock_boot_us() - batch->started_us) / 1e6;
     mg_metric_observe(scheduler->series.batch_seconds, seconds);

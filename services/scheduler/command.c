@@ -62,6 +62,15 @@ static struct mg_send *result_make(struct mg_batch *batch, const struct mg_item 
     return batch->scratch.failed ? NULL : mg_send_create(batch->scheduler, &spec);
 }
 
+void mg_command_refuse(struct mg_batch *batch, struct mg_item *item, const char *text)
+{
+    struct mg_send *send = result_make(batch, item, MG_COMMAND_INVALID, NULL, text);
+    if (send != NULL) {
+        mg_outbox_add(batch->scheduler, send);
+    }
+    mg_work_settle(&batch->scheduler->works, item->work, MG_END_ACK);
+}
+
 static void result_add(struct mg_batch *batch, struct mg_item *item, enum mg_command_verdict verdict,
                        const char *text)
 {

@@ -17,6 +17,9 @@ size_t mg_batch_made(const struct mg_batch *batch)
 static void item_decide(struct mg_batch *batch, struct mg_item *item)
 {
     const struct mg_order_record *record = item->fold->record;
+    if (item->fold->refused != NULL) {
+        return; /* to its place aside (batch.c) */
+    }
     if (item->fold->is_unreadable || (record != NULL && item->fold->workflow == NULL)) {
         mg_log(MG_LOG_ERROR,
                "an order or its workflow cannot be read here; its messages are left for another instance",

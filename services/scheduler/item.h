@@ -71,9 +71,11 @@ struct mg_fold {
     uint64_t expected_version;
     uint64_t touched; /* bit set of steps with a record changed outside the core */
     bool is_payload_changed;
-    bool is_recalled;   /* its owed statuses are being sent again */
-    bool has_failed;    /* no memory: nothing of this order may be written */
-    bool is_unreadable; /* a newer version wrote it */
+    bool is_recalled;    /* its owed statuses are being sent again */
+    bool has_failed;     /* no memory: nothing of this order may be written */
+    bool is_unreadable;  /* a newer version wrote it */
+    const char *refused; /* the database cannot read its rows: why; NULL: it can */
+    enum mg_refusal refusal;
     /* Of the last decision, if all steps were done or skipped: the output, or the reason against it. */
     struct mg_slice output, output_fault;
     struct mg_event_record *events;
@@ -106,6 +108,7 @@ struct mg_batch {
     struct mg_err failure;
     struct mg_order_write *writes;
     int write_count;
+    bool is_retry; /* of orders that wait aside */
     int64_t now_ms, started_us, commit_us, asked_at_boot_ms;
     size_t made_before;          /* outbox.made_bytes when the batch began */
     mg_batch_fn *done;           /* callback of the running stage */
@@ -235,6 +238,8 @@ void mg_settle_decide(struct mg_batch *batch, struct mg_item *item);
 bool mg_command_read(struct mg_batch *batch, struct mg_item *item);
 void mg_command_decide(struct mg_batch *batch, struct mg_item *item);
 bool mg_command_comes_again(const struct mg_item *item); /* the supervisor's, until nothing is due */
+/* Answers a command that is not carried out, and settles its work. */
+void mg_command_refuse(struct mg_batch *batch, struct mg_item *item, const char *text);
 bool mg_unpublishable_read(struct mg_batch *batch, struct mg_item *item);
 void mg_unpublishable_decide(struct mg_batch *batch, struct mg_item *item);
 

@@ -219,6 +219,8 @@ static void on_loaded(void *arg, const struct mg_load_answer *answer, const stru
             const struct mg_loaded *loaded = &answer->orders[item->load];
             item->fold->record = loaded->record;
             item->fold->is_unreadable = item->fold->is_unreadable || loaded->is_unreadable;
+            item->fold->refused = loaded->refused;
+            item->fold->refusal = loaded->refusal;
             item->event = loaded->event;
             item->sent_status = loaded->sent_status;
             item->sent_version = loaded->sent_version;

@@ -100,6 +100,18 @@ void mg_scheduler_metrics_init(struct mg_scheduler_metrics *series, struct mg_me
         counter(metrics, "makegood_service_reports_total", "reports of agents about their service");
     series->given_up = counter(metrics, "makegood_statuses_given_up_total",
                                "events whose statuses were owed for too long, and are tried no more");
+    static const char *const REFUSALS[] = {
+        [MG_REFUSAL_PASSING] = "passing", [MG_REFUSAL_LASTING] = "lasting", [MG_REFUSAL_VALUES] = "values"};
+    for (int i = 0; i < MG_REFUSAL_COUNT; i++) {
+        char labels[32];
+        snprintf(labels, sizeof(labels), "class=\"%s\"", REFUSALS[i]);
+        series->refusals[i] =
+            mg_metrics_series(metrics, MG_COUNTER, "makegood_scheduler_refusals_total", labels,
+                              "orders that the database refused while it worked for others, by each try");
+    }
+    series->orders_aside =
+        mg_metrics_series(metrics, MG_GAUGE, "makegood_scheduler_orders_aside", NULL,
+                          "orders that wait by themselves because the database refuses them");
     series->left =
         counter(metrics, "makegood_left_total", "messages of a newer version, left to another instance");
 }

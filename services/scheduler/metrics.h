@@ -7,6 +7,7 @@
 
 #include "base/metrics.h"
 #include "core/model.h"
+#include "io/store/store.h"
 #include "wire/reply.h"
 
 /* Codes of failures with a series of their own, the first of each service. Services make codes, so their
@@ -37,7 +38,8 @@ struct mg_scheduler_metrics {
     struct mg_metric *waiting[MG_LANE_COUNT];
     struct mg_metric *failures[MG_SEND_KIND_COUNT];
     struct mg_metric *batch_seconds, *batch_causes, *commit_seconds, *conflicts, *stale, *duplicates, *again,
-        *guessed, *given_up, *dead_lettered, *poisoned, *impossible, *unknown_orders, *reports, *left;
+        *guessed, *given_up, *dead_lettered, *poisoned, *impossible, *unknown_orders, *reports, *left,
+        *orders_aside, *refusals[MG_REFUSAL_COUNT];
 };
 
 void mg_scheduler_metrics_init(struct mg_scheduler_metrics *series, struct mg_metrics *metrics);

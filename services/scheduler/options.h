@@ -16,6 +16,7 @@
 #define MG_MEMORY_MADE  8  /* allocated for one batch: rows read from the store, and messages */
 #define MG_MEMORY_ARENA 4  /* hard limit of the same, since it is only estimated */
 #define MG_MEMORY_CACHE 8  /* orders as last written */
+#define MG_MEMORY_ASIDE 16 /* bodies of causes of orders that the database refuses */
 
 struct mg_scheduler_options {
     struct mg_broker_address broker;

@@ -60,8 +60,11 @@ static void on_pump(void *arg)
                      scheduler->batcher.batch == NULL && TAILQ_EMPTY(&scheduler->outbox.unsent) &&
                      !mg_timer_is_active(scheduler->batcher.backoff) &&
                      !mg_timer_is_active(scheduler->batcher.pace);
-    if (may_start && !mg_inbox_is_empty(scheduler)) {
+    if (may_start && (!mg_inbox_is_empty(scheduler) || mg_aside_is_due(scheduler))) {
         mg_batch_start(scheduler);
+    }
+    if (scheduler->is_away || scheduler->is_draining) {
+        mg_aside_give_back(scheduler);
     }
     if (scheduler->is_away) { /* the last batch, and deliveries that came before the broker stopped */
         mg_inbox_give_back(scheduler);
@@ -84,6 +87,7 @@ static void on_tick(void *arg)
 {
     struct mg_scheduler *scheduler = arg;
     mg_gates_look(scheduler);
+    mg_aside_look(scheduler);
     mg_standstill_look(scheduler);
     mg_rest_look(&scheduler->rest, scheduler->batcher.causes_done, mg_clock_boot_ms());
     mg_scheduler_wake(scheduler);
@@ -191,6 +195,7 @@ static void on_broker_state(void *arg, bool is_up, const char *reason)
     if (!is_up) { /* the minimum over all processes counts: an outdated length would hide the others' */
         mg_consumed_unseen(scheduler);
         mg_gates_unseen(scheduler);
+        mg_aside_give_back(scheduler); /* they are delivered again */
     }
     mg_outbox_pump(scheduler);
     mg_scheduler_wake(scheduler);
@@ -294,6 +299,7 @@ static void on_gate_alert(void *arg, enum mg_alert alert, const char *subject, c
 
 static void lists_init(struct mg_scheduler *scheduler)
 {
+    TAILQ_INIT(&scheduler->aside.orders);
     TAILQ_INIT(&scheduler->outbox.unsent);
     TAILQ_INIT(&scheduler->outbox.sent);
     STAILQ_INIT(&scheduler->owing.marks);
@@ -371,6 +377,7 @@ void mg_scheduler_destroy(struct mg_scheduler *scheduler)
     mg_owed_finish(scheduler);
     mg_reports_finish(scheduler);
     mg_inbox_finish(scheduler);
+    mg_aside_finish(scheduler);
     if (scheduler->broker != NULL) {
         mg_broker_destroy(scheduler->broker);
     }

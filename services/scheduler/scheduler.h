@@ -12,6 +12,7 @@
 
 #include "ack.h"
 #include "alert.h"
+#include "aside.h"
 #include "batch.h"
 #include "cache.h"
 #include "confirm.h"
@@ -49,6 +50,7 @@ struct mg_scheduler {
     struct mg_consumed consumed;
     struct mg_inbox inbox;
     struct mg_isolated isolated;
+    struct mg_asides aside;
     struct mg_batcher batcher;
     struct mg_loader loader;
     struct mg_outbox outbox;

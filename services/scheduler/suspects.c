@@ -100,7 +100,8 @@ struct mg_work *mg_isolated_take(struct mg_scheduler *scheduler)
     if (scheduler->isolated.first == NULL) {
         return NULL;
     }
-    bool is_alone = scheduler->works.count == scheduler->isolated.count + scheduler->works.left.count;
+    bool is_alone = scheduler->works.count ==
+                    scheduler->isolated.count + scheduler->works.left.count + scheduler->aside.work_count;
     if (!is_alone || !is_quiet(scheduler)) {
         if (!mg_timer_is_active(scheduler->isolated.timer)) {
             mg_timer_start(scheduler->isolated.timer, MG_SUSPECT_LOOK_MS, 0);

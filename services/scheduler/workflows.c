@@ -251,7 +251,7 @@ static void on_stored(void *arg, const struct mg_err *err)
     struct mg_scheduler *scheduler = arg;
     struct mg_definition *definition = scheduler->workflows.definitions;
     scheduler->workflows.is_definition_in_hand = false;
-    if (err != NULL && (err->class == MG_PERMANENT || err->class == MG_BAD_INPUT)) {
+    if (err != NULL && err->class == MG_PERMANENT) { /* other content under the same version */
         mg_log(MG_LOG_ERROR, "cannot load a workflow", MG_LOG_TEXT("file", definition->file),
                MG_LOG_TEXT("why", err->text));
         mg_scheduler_end(scheduler, 2);

@@ -19,7 +19,8 @@ static void write_add(struct mg_batch *batch, struct mg_fold *fold)
                                            .event_count = fold->event_count,
                                            .alerts = fold->alerts,
                                            .alert_count = fold->alert_count,
-                                           .locked_by = batch->scheduler->options->instance};
+                                           .locked_by = batch->scheduler->options->instance,
+                                           .is_hasty = batch->is_retry};
 }
 
 static void on_committed(void *arg, const struct mg_err *err)

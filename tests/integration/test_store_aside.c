@@ -44,7 +44,7 @@ static bool is_changed(change_fn *change, struct mg_aside aside)
 static const struct mg_aside BY_SCHEDULER = {"o-1", "scheduler-1", "XX001: missing chunk", false};
 static const struct mg_aside BY_ANN = {"o-1", "ann", "its row is damaged", true};
 
-/* Would catch: an order that is set aside without an alert, and one whose alert outlives its readmission. */
+/* Would catch: an order that is set aside without an alert, and an alert that outlives the readmission. */
 START_TEST(an_order_is_set_aside_once_and_readmitted)
 {
     ck_assert(is_changed(mg_store_set_aside, BY_SCHEDULER));
@@ -73,7 +73,7 @@ START_TEST(an_order_is_set_aside_once_and_readmitted)
 }
 END_TEST
 
-/* Would catch: a verb that reads or locks what is damaged or locked. */
+/* Would catch: a verb that reads or locks damaged or locked rows. */
 START_TEST(an_operator_sets_a_locked_order_aside)
 {
     rig_admin(&rig, "INSERT INTO order_aside VALUES ('o-0', now(), 'x', 'x')");

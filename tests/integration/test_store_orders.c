@@ -304,7 +304,7 @@ START_TEST(a_step_without_the_row_it_should_have_is_not_passed_over)
     struct mg_order_write write = write_make(&record, 1, &event, "r-1");
     write.changed_steps = 1;
     rig_commit(&rig, &write, 1);
-    ck_assert_int_eq(write.result, MG_WRITE_POISONED);
+    ck_assert_int_eq(write.result, MG_WRITE_REFUSED);
     ck_assert_str_eq(rig_value(&rig, "SELECT version FROM order_process"), "1");
 }
 END_TEST
@@ -327,7 +327,7 @@ START_TEST(a_row_that_cannot_be_stored_stands_alone)
     rig_commit(&rig, writes, COUNT);
     ck_assert_int_eq(rig.err.class, MG_OK);
     for (int i = 0; i < COUNT; i++) {
-        ck_assert_int_eq(writes[i].result, i == BAD ? MG_WRITE_POISONED : MG_WRITE_DONE);
+        ck_assert_int_eq(writes[i].result, i == BAD ? MG_WRITE_REFUSED : MG_WRITE_DONE);
     }
     ck_assert_msg(strstr(writes[BAD].text, "22021") != NULL, "%s", writes[BAD].text);
     ck_assert_str_eq(rig_value(&rig, "SELECT count(*) FROM order_process"), "8");

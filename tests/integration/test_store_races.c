@@ -57,7 +57,7 @@ static int writer_end(struct writer *writer)
         if (writer->writes[i].result == MG_WRITE_DONE) {
             record->stored_steps = 1;
             done_count++;
-        } else if (writer->writes[i].result == MG_WRITE_POISONED) {
+        } else if (writer->writes[i].result == MG_WRITE_REFUSED) {
             ck_assert_ptr_nonnull(strstr(writer->writes[i].text, "22P02"));
             record->order.version--;
         } else {

@@ -1,6 +1,7 @@
 /* Spontaneous faults of the simulated server, the standby that takes over, and the functions for other
  * files. */
 #include <assert.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "io/store/private.h"
@@ -163,6 +164,53 @@ static void on_read_only(void *arg)
     plan(SIM_STORE_READ_ONLY, on_read_only);
 }
 
+static void on_unlocked(void *arg)
+{
+    (void)arg;
+    sim_server.locked_order[0] = '\0';
+}
+
+bool sim_store_is_locked(struct mg_slice order_id)
+{
+    return mg_slice_is(order_id, sim_server.locked_order);
+}
+
+static void on_row_locked(void *arg)
+{
+    (void)arg;
+    if (sim_is_healed()) {
+        return;
+    }
+    if (sim_server.tables->order_count > 0 && sim_server.locked_order[0] == '\0') {
+        uint64_t at = sim_draw((uint64_t)sim_server.tables->order_count);
+        const struct sim_order *order = sim_server.tables->orders[at];
+        sim_happened(SIM_STORE_ROW_LOCKED);
+        sim_trace("db %s is locked", order->record.order_id);
+        (void)snprintf(sim_server.locked_order, sizeof(sim_server.locked_order), "%s",
+                       order->record.order_id);
+        sim_after(NULL, sim_draw_between(SIM_SECOND_US, 60 * SIM_SECOND_US), on_unlocked, NULL);
+    }
+    plan(SIM_STORE_ROW_LOCKED, on_row_locked);
+}
+
+static void on_taking(void *arg)
+{
+    (void)arg;
+    sim_server.is_refusing = false;
+}
+
+static void on_refusing(void *arg)
+{
+    (void)arg;
+    if (sim_is_healed()) {
+        return;
+    }
+    sim_happened(SIM_STORE_REFUSES);
+    sim_server.is_refusing = true;
+    sim_after(NULL, sim_draw_between(SIM_SECOND_US, 30 * SIM_SECOND_US), on_taking, NULL);
+    plan(SIM_STORE_REFUSES, on_refusing);
+}
+
 static void on_lagging(void *arg)
 {
     (void)arg;
@@ -296,11 +344,14 @@ void sim_store_start(void)
         plan(SIM_STORE_CLOCK_JUMP, on_clock_jump);
     }
     plan(SIM_STORE_LAGGING, on_lagging);
+    plan(SIM_STORE_ROW_LOCKED, on_row_locked);
+    plan(SIM_STORE_REFUSES, on_refusing);
 }
 
 void sim_store_heal(void)
 {
-    sim_server.is_down = sim_server.is_read_only = false;
+    sim_server.is_down = sim_server.is_read_only = sim_server.is_refusing = false;
+    sim_server.locked_order[0] = '\0';
     sim_server.lags_until_us = 0;
     sim_store_set_clock(0);
     for (struct sim_session *session = sim_server.sessions; session != NULL; session = session->next) {

@@ -273,6 +273,11 @@ static void request_answer(struct sim_request *request)
     }
 }
 
+static bool is_witness(const struct sim_request *request)
+{
+    return strcmp(sim_statement_of(request->sqls[request->count - 1])->name, "roll_back") == 0;
+}
+
 /* True: a fault occurred instead. */
 static bool goes_wrong(struct sim_request *request)
 {
@@ -285,11 +290,16 @@ static bool goes_wrong(struct sim_request *request)
         request_fail(request, "42501", "permission denied");
     } else if (request->is_write && sim_happens(SIM_STORE_FULL)) {
         request_fail(request, "53100", "could not extend file: No space left on device");
+    } else if (request->is_write && sim_server.is_refusing) {
+        request_fail(request, "54000", "database is not accepting commands to avoid wraparound data loss");
     } else if (request->is_write && sim_happens(SIM_STORE_ABORTED)) {
         request_abort(request);
     } else if (request->is_write && sim_happens(SIM_STORE_UNKNOWN_LOST)) {
         sim_session_end(session, "server closed the connection unexpectedly", true);
         return true;
+    }
+    if (request->sqlstate[0] == '\0' && is_witness(request)) { /* a transaction sees its own rows there */
+        request_fail(request, "22P02", SIM_WITNESS_TEXT);
     }
     if (request->sqlstate[0] != '\0') {
         request_answer(request);

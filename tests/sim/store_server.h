@@ -37,7 +37,9 @@ struct sim_server {
     /* The forward steps of the clock that a leader still compensates, combined into one. The fields are the
      * time of the first, its start, and the end of the last; set_to_ms 0: none. */
     int64_t set_us, set_from_ms, set_to_ms;
-    int64_t ahead_ms, stopped_at_ms; /* of its clock; stopped_at_ms 0: it runs */
+    int64_t ahead_ms, stopped_at_ms;        /* of its clock; stopped_at_ms 0: it runs */
+    char locked_order[MG_ORDER_ID_MAX + 1]; /* somebody else's session has its rows; "": none */
+    bool is_refusing;                       /* every write, whatever it writes */
 };
 extern struct sim_server sim_server;
 

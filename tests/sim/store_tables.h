@@ -140,6 +140,9 @@ struct sim_transaction {
     const char *what;
 };
 
+bool sim_store_is_locked(struct mg_slice order_id);                  /* by somebody else's session */
+#define SIM_WITNESS_TEXT "invalid input: the witness is rolled back" /* store/witness.c */
+
 void sim_transaction_fail(struct sim_transaction *transaction, const char *sqlstate, const char *what);
 /* Applies its changes to the tables and reports them to the checker; drops them if it has failed. */
 void sim_transaction_end(struct sim_transaction *transaction);

@@ -155,6 +155,10 @@ static void update_orders(struct sim_input *input, struct sim_output *output)
     while (sim_input_next(input)) {
         const struct mg_slice *values = input->values;
         const struct sim_order *now = sim_tables_find(input->transaction->tables, values[COLUMN_order_id]);
+        if (input->transaction->session != NULL && sim_store_is_locked(values[COLUMN_order_id])) {
+            sim_transaction_fail(input->transaction, "55P03", "canceling statement due to lock timeout");
+            return;
+        }
         if (now == NULL || (int64_t)now->record.order.version != sim_int(values[COLUMN_expected])) {
             continue;
         }
@@ -196,6 +200,40 @@ static void end_stalled(struct sim_input *input, struct sim_output *output)
 {
     (void)input;
     sim_output_begin(output, 3);
+}
+
+static const char *const ORDERS_ASKED[] = {"n", "order_id"};
+
+static void find_locked(struct sim_input *input, struct sim_output *output)
+{
+    enum { N, ORDER_ID };
+    sim_output_begin(output, 1);
+    while (sim_input_next(input)) {
+        if (sim_store_is_locked(input->values[ORDER_ID])) {
+            sim_output_row(output);
+            sim_output_int(output, 0, sim_int(input->values[N]));
+        }
+    }
+}
+
+static void hasten(struct sim_input *input, struct sim_output *output)
+{
+    (void)input;
+    sim_output_begin(output, 1);
+}
+
+/* The server runs no statement of a witness (store_server.c). */
+static void roll_back(struct sim_input *input, struct sim_output *output)
+{
+    (void)output;
+    sim_transaction_fail(input->transaction, "22P02", SIM_WITNESS_TEXT);
+}
+
+/* No order of the simulator is set aside by an operator. */
+static void read_aside(struct sim_input *input, struct sim_output *output)
+{
+    (void)input;
+    sim_output_begin(output, 2);
 }
 
 /* ---- order_step ---- */
@@ -435,5 +473,9 @@ const struct sim_statement SIM_WRITE_STATEMENTS[] = {
     SIM_STATEMENT("open_alerts", open_alerts, NEW_ALERTS, true),
     SIM_STATEMENT("find_conflicts", find_conflicts, CONFLICTS, false),
     SIM_SCALARS("end_stalled", end_stalled, false),
+    SIM_STATEMENT("find_locked", find_locked, ORDERS_ASKED, false),
+    SIM_SCALARS("hasten", hasten, false),
+    SIM_SCALARS("roll_back", roll_back, false),
+    SIM_SCALARS("read_aside", read_aside, false),
     {.name = NULL},
 };

@@ -1,6 +1,7 @@
 /* Writes that the database asks to run again. A fake session stands before the real one: it records the
  * statements and answers on the test's command. */
 #include <check.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "io/pg/libpq.h"
@@ -13,6 +14,7 @@ static struct {
     void *arg;
     enum mg_pg_fault refused;
     int sent;
+    const char *last; /* the name of the last statement sent */
 } session;
 
 enum mg_class mg_pg_create(struct mg_loop *loop, const struct mg_pg_options *options, struct mg_pg **ret_pg,
@@ -36,8 +38,7 @@ void mg_pg_send(struct mg_pg *pg, const struct mg_pg_statement *statements, int 
                 void *arg)
 {
     (void)pg;
-    (void)statements;
-    (void)count;
+    session.last = statements[count - 1].sql->name;
     session.sent++;
     call_note(fn, arg);
 }
@@ -75,9 +76,14 @@ int mg_pg_backend_pid(const struct mg_pg *pg)
     return 0;
 }
 
+#define WITNESSED "22P02"
+
 static void answer_as(enum mg_pg_fault fault, const char *sqlstate, const struct mg_rows *rows)
 {
     struct mg_err err = {MG_TRANSIENT, "as the test says"};
+    if (fault != MG_PG_NONE && strcmp(session.last, "roll_back") == 0 && strcmp(sqlstate, WITNESSED) == 0) {
+        (void)snprintf(err.text, sizeof(err.text), "the witness is rolled back");
+    }
     struct mg_pg_answer answer = {
         .fault = fault, .sqlstate = sqlstate, .err = fault == MG_PG_NONE ? NULL : &err, .rows = {rows, rows}};
     mg_pg_fn *fn = session.fn;
@@ -166,7 +172,7 @@ static void run_to_call(void)
 /* Catches: a deadlock that is reported to the caller at once, and a write that is never sent again. */
 START_TEST(a_write_is_run_again_in_its_session)
 {
-    answer(MG_PG_RETRY, NULL);
+    answer_as(MG_PG_RETRY, "40P01", NULL);
     run_to_call();
     ck_assert_int_eq(session.sent, 2);
     answer(MG_PG_NONE, NULL);
@@ -180,7 +186,7 @@ END_TEST
  * event may have that number, and the guard would hold. */
 START_TEST(a_write_does_not_follow_to_another_session)
 {
-    answer(MG_PG_RETRY, NULL);
+    answer_as(MG_PG_RETRY, "40P01", NULL);
     session.options.on_lost(session.options.arg, "a failover");
     session_begin();
     int sent = session.sent;
@@ -218,19 +224,53 @@ START_TEST(a_row_that_is_gone_when_it_is_asked_about_is_written_again)
 }
 END_TEST
 
-/* Catches: a write that is tried for ever and holds up all others. */
-START_TEST(a_row_that_is_never_there_and_always_in_the_way_is_poisoned)
+/* Until the order stands alone and the store asks for its witness. */
+static void run_to_witness(void)
 {
     int writes = 1;
     answer_exists_no_more();
-    for (; answers == 0 && writes < 20; writes++) {
+    for (; strcmp(session.last, "roll_back") != 0 && writes < 20; writes++) {
         run_to_call();
         answer_exists_no_more();
     }
+    ck_assert_int_eq(answers, 0);
+}
+
+/* Catches: a write that is tried for ever and holds up all others. */
+START_TEST(a_row_that_is_never_there_and_always_in_the_way_is_refused)
+{
+    run_to_witness();
+    answer_as(MG_PG_DATA, WITNESSED, NULL);
+    ck_assert_int_eq(answers, 0);
+    answer_exists_no_more(); /* tried once more */
     ck_assert_int_eq(answers, 1);
     ck_assert_int_eq(class, MG_OK);
-    ck_assert_int_eq(order_write.result, MG_WRITE_POISONED);
+    ck_assert_int_eq(order_write.result, MG_WRITE_REFUSED);
+    ck_assert_int_eq(order_write.refusal, MG_REFUSAL_VALUES);
     ck_assert_str_eq(order_write.text, "as the test says");
+}
+END_TEST
+
+/* Catches: an order that is judged because a fault of all ended just before its witness. */
+START_TEST(an_order_that_is_taken_after_its_witness_is_not_refused)
+{
+    run_to_witness();
+    answer_as(MG_PG_DATA, WITNESSED, NULL);
+    answer(MG_PG_NONE, NULL);
+    ck_assert_int_eq(answers, 1);
+    ck_assert_int_eq(class, MG_OK);
+    ck_assert_int_eq(order_write.result, MG_WRITE_DONE);
+}
+END_TEST
+
+/* Catches: an order that is judged although the database takes nothing else either. */
+START_TEST(without_a_witness_no_order_is_refused)
+{
+    run_to_witness();
+    answer_as(MG_PG_DATA, "54000", NULL);
+    ck_assert_int_eq(answers, 1);
+    ck_assert_int_eq(class, MG_TRANSIENT);
+    ck_assert_int_eq(order_write.result, MG_WRITE_UNTRIED);
 }
 END_TEST
 
@@ -242,7 +282,9 @@ int main(void)
     tcase_add_test(retry, a_write_is_run_again_in_its_session);
     tcase_add_test(retry, a_write_does_not_follow_to_another_session);
     tcase_add_test(retry, a_row_that_is_gone_when_it_is_asked_about_is_written_again);
-    tcase_add_test(retry, a_row_that_is_never_there_and_always_in_the_way_is_poisoned);
+    tcase_add_test(retry, a_row_that_is_never_there_and_always_in_the_way_is_refused);
+    tcase_add_test(retry, an_order_that_is_taken_after_its_witness_is_not_refused);
+    tcase_add_test(retry, without_a_witness_no_order_is_refused);
     suite_add_tcase(suite, retry);
     return run_suite(suite);
 }

@@ -82,12 +82,12 @@ enum mg_pg_fault {
     MG_PG_LOST, /* no session, or it was lost; the commit may or may not have happened */
     /* the same transaction may succeed if repeated at once: serialization, deadlock, lock or time limit. */
     MG_PG_RETRY,
-    MG_PG_BUSY,  /* the server cannot serve now: disk full, too many connections, shutting down */
-    MG_PG_DATA,  /* these values cannot be stored */
-    MG_PG_WRONG, /* the statement itself is refused: a missing table or right, or a bug */
+    MG_PG_BUSY,  /* the same may succeed later: disk full, an internal error */
+    MG_PG_DATA,  /* the same fails again with these values */
+    MG_PG_WRONG, /* the same fails again with any: a missing table or right, a damaged row, or a bug */
 };
 
-#define MG_PG_STATEMENTS_MAX 9 /* in one call; none of ours has more */
+#define MG_PG_STATEMENTS_MAX 12 /* in one call; none of ours has more */
 
 struct mg_pg_answer {
     const struct mg_rows *rows[MG_PG_STATEMENTS_MAX]; /* one for each statement, if `err` is NULL */

@@ -8,32 +8,44 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* First match wins: whole codes before their classes (PostgreSQL documentation, appendix A). */
+/*
+ * First match wins: whole codes before their classes (PostgreSQL documentation, appendix A). A code tells
+ * only whether the session can go on, and whether the same may succeed later. No code tells whether one row
+ * is faulty or the whole server: 54000 is an index row that is too large, and also a database out of
+ * transaction ids. That is found by other rows (store/witness.c).
+ */
 static const struct {
     const char *prefix;
     enum mg_pg_fault fault;
 } FAULTS[] = {
-    {"40001", MG_PG_RETRY}, /* serialization_failure */
-    {"40P01", MG_PG_RETRY}, /* deadlock_detected */
+    {"40003", MG_PG_LOST},  /* statement_completion_unknown */
+    {"40", MG_PG_RETRY},    /* transaction rollback: a deadlock, a serialization failure */
     {"55P03", MG_PG_RETRY}, /* lock_not_available: lock_timeout */
     {"57014", MG_PG_RETRY}, /* query_canceled: statement_timeout */
-    {"40003", MG_PG_LOST},  /* statement_completion_unknown */
     {"25006", MG_PG_LOST},  /* read_only_sql_transaction: a failover made this server a standby */
     {"25", MG_PG_LOST},     /* invalid transaction state: the session is out of step */
     {"26", MG_PG_LOST},     /* invalid_sql_statement_name: our prepared statement is missing */
     {"08", MG_PG_LOST},     /* connection exception */
-    {"57P05", MG_PG_LOST},  /* idle_session_timeout */
-    {"57P", MG_PG_LOST},    /* admin_shutdown, crash_shutdown, cannot_connect_now, database_dropped */
-    {"22", MG_PG_DATA},     /* data exception */
-    {"23", MG_PG_DATA},     /* integrity constraint violation */
+    {"57P", MG_PG_LOST},    /* shutdown, crash, database dropped, idle_session_timeout: no session remains */
+    {"22", MG_PG_DATA},     /* data exception; 22012 is also our guard (store/write.c) */
+    {"23", MG_PG_DATA},     /* integrity constraint violation; 23505 is also a new order's guard */
     {"21", MG_PG_DATA},     /* cardinality violation */
-    {"54", MG_PG_DATA},     /* program limit exceeded: an index row too large */
+    {"54", MG_PG_DATA},     /* program limit exceeded: an index row too large, or no transaction id left */
     {"P0001", MG_PG_DATA},  /* raise_exception: a trigger of the database's owner refuses */
+    {"XX001", MG_PG_WRONG}, /* data_corrupted: no repetition mends it */
+    {"XX002", MG_PG_WRONG}, /* index_corrupted: likewise */
     {"28", MG_PG_WRONG},    /* invalid authorization */
     {"3D", MG_PG_WRONG},    /* invalid_catalog_name */
+    {"3F", MG_PG_WRONG},    /* invalid_schema_name */
     {"42", MG_PG_WRONG},    /* syntax error or access rule violation */
-    {"0A", MG_PG_WRONG},    /* feature not supported */
-    {"", MG_PG_BUSY},       /* 53 resources, 58 system, XX internal, and unknown ones: may pass */
+    {"0A", MG_PG_WRONG},    /* feature not supported: an encoding that cannot be converted, for example */
+    {"P0", MG_PG_WRONG},    /* an error in a function or trigger of the database's owner */
+    {"53", MG_PG_BUSY},     /* insufficient resources: disk, memory, connections */
+    {"55", MG_PG_BUSY},     /* object not in prerequisite state: in use, or not yet ready */
+    {"57", MG_PG_BUSY},     /* operator intervention */
+    {"58", MG_PG_BUSY},     /* system error: input and output */
+    {"XX", MG_PG_BUSY},     /* internal error */
+    {"", MG_PG_BUSY},       /* unknown ones, and those of extensions and triggers: may pass */
 };
 
 enum mg_pg_fault mg_pg_fault_of(const char *sqlstate)

@@ -3,13 +3,18 @@
  * stored or none is.
  *
  * One failed guard undoes all its neighbours. Then a query finds the orders with a failed guard, their
- * callers get the result, and the others are written without them. A row that PostgreSQL can never store also
- * undoes all, but no guard identifies it. So a refused batch is halved until that order stands alone. A guard
- * may fail in the write and hold in the query, because its order has just left for the archive. So an order
- * that stands alone is tried again before it is given up. After a deadlock or a lost race for a lock the
- * write is repeated a few times. After a lost session it is not: the commit may have happened, so the caller
- * must load and decide anew, which the version makes safe. A repetition never uses another session than the
- * first try: after a failover that lost commits, the same version may have other content.
+ * callers get the result, and the others are written without them. Any other refusal, of any SQLSTATE,
+ * undoes all, too, and names no order. So a refused batch is halved until the refused order stands alone. If
+ * the store then works for others (store/witness.c) and refuses the order again, the order is refused; if it
+ * works for none, the whole commit fails. A
+ * guard may fail in the write and hold in the query, because its order has just left for the archive. So an
+ * order that stands alone is tried again before it is given up. After a deadlock the write is repeated a few
+ * times. After a lost session it is not: the commit may have happened, so the caller must load and decide
+ * anew, which the version makes safe. A repetition never uses another session than the first try: after a
+ * failover that lost commits, the same version may have other content.
+ *
+ * Locked rows are found by a query that skips them, so that one wait for a lock finds them all. From then on
+ * the commit waits for no lock longer than a moment. The rest is untried when its time is over.
  *
  * A stopped writer may hold a lock in the middle of a write (SIGSTOP, a paused container). libpq gives a long
  * write to the kernel in pieces, and its first statements may have run before the last ones leave. Its
@@ -23,6 +28,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/id.h"
 #include "base/log.h"
 #include "core/backoff.h"
@@ -34,6 +40,8 @@
 #define RETRY_MAX_MS 500
 /* Halving leaves at most one waiting half per level; a batch has fewer than 2^32 orders. */
 #define RANGES_MAX 34
+/* From the first refusal on: the callers of all other orders wait for so long because of a few. */
+#define SEARCH_MAX_MS 3000
 
 /* SQLSTATEs of a failed guard: a statement divides by zero if rows are missing, or a new order's row already
  * exists. */
@@ -41,11 +49,29 @@
 #define ROW_EXISTS   "23505"
 /* lock_timeout has expired. */
 #define LOCK_NOT_AVAILABLE "55P03"
+/* The class of a deadlock: the same write may succeed at once. */
+#define ROLLED_BACK "40"
 
 static const struct mg_sql FIND_CONFLICTS = {
     "find_conflicts",
     "SELECT i.n FROM unnest($1::bigint[], $2::text[], $3::bigint[]) AS i(n, order_id, expected)"
     " LEFT JOIN order_process p ON p.order_id = i.order_id WHERE coalesce(p.version, 0) <> i.expected"};
+
+/* The orders with a row that another session has locked against writes. */
+static const struct mg_sql FIND_LOCKED = {
+    "find_locked", "WITH orders_left AS MATERIALIZED (SELECT order_id FROM order_process"
+                   "  WHERE order_id = ANY ($2::text[]) FOR NO KEY UPDATE SKIP LOCKED),"
+                   " steps_left AS MATERIALIZED (SELECT order_id FROM order_step"
+                   "  WHERE order_id = ANY ($2::text[]) FOR NO KEY UPDATE SKIP LOCKED)"
+                   " SELECT i.n FROM unnest($1::bigint[], $2::text[]) AS i(n, order_id)"
+                   " WHERE (SELECT count(*) FROM order_process p WHERE p.order_id = i.order_id)"
+                   "   > (SELECT count(*) FROM orders_left l WHERE l.order_id = i.order_id)"
+                   "  OR (SELECT count(*) FROM order_step s WHERE s.order_id = i.order_id)"
+                   "   > (SELECT count(*) FROM steps_left l WHERE l.order_id = i.order_id)"};
+#define LOCKED "another session of the database has locked its rows"
+
+const struct mg_sql MG_STORE_HASTEN = {"hasten",
+                                       "SELECT set_config('lock_timeout', $1::bigint || 'ms', true)"};
 
 /*
  * Ends sessions of this program's other processes that have waited for their client's next message for 5 s.
@@ -72,10 +98,16 @@ struct commit_job {
     int *sorted; /* indices of `writes` by order id */
     struct range ranges[RANGES_MAX];
     int range_count;
-    char refusal[sizeof((struct mg_order_write *)0)->text]; /* last refusal of the current range */
+    char refusal[MG_REFUSAL_TEXT_SIZE]; /* last refusal of the current range */
+    enum mg_refusal refusal_kind;
+    bool is_repeatable;     /* it was a lock or a time limit */
+    struct mg_err failure;  /* the last refusal, for all of them */
+    int64_t search_boot_ms; /* when the first refusal came; 0: none has */
     uint32_t tries;
-    bool is_locked_out; /* another session held its lock too long */
-    uint64_t losses;    /* the store's count of losses at the first try */
+    bool is_hasty;    /* waits for no lock longer than a moment */
+    bool has_sought;  /* locked rows were sought */
+    bool has_witness; /* the store works for others, seen since the current order was refused alone */
+    uint64_t losses;  /* the store's count of losses at the first try */
     struct mg_timer *retry;
     mg_store_done_fn *done;
     void *arg;
@@ -117,112 +149,230 @@ static bool retry_later(struct commit_job *job)
     return true;
 }
 
-/* Halves the current range: one of its orders is the cause, but the error does not name it. */
-static void split(struct commit_job *job)
+/* The rest is left untried. If nothing is settled, the whole commit has failed. */
+static void end_early(struct commit_job *job)
 {
-    struct range range = job->ranges[--job->range_count];
-    job->tries = 0;
-    if (range.to - range.from == 1) {
-        struct mg_order_write *write = &job->writes[job->sorted[range.from]];
-        write->result = MG_WRITE_POISONED;
-        memcpy(write->text, job->refusal, sizeof(write->text));
-    } else {
-        int middle = range.from + (range.to - range.from) / 2;
-        assert(job->range_count + 2 <= RANGES_MAX);
-        job->ranges[job->range_count++] = (struct range){middle, range.to};
-        job->ranges[job->range_count++] = (struct range){range.from, middle};
+    bool is_any_settled = false;
+    for (int i = 0; i < job->count; i++) {
+        is_any_settled = is_any_settled || job->writes[i].result != MG_WRITE_UNTRIED;
     }
+    answer(job, is_any_settled ? NULL : &job->failure);
+}
+
+static void on_witness(void *arg, const struct mg_pg_answer *reply)
+{
+    struct commit_job *job = arg;
+    if (reply->fault == MG_PG_LOST) {
+        struct mg_err err;
+        answer(job, mg_store_error(reply, "write orders", &err));
+        return;
+    }
+    if (!mg_store_witness_holds(reply)) {
+        end_early(job);
+        return;
+    }
+    job->has_witness = true; /* the fault of all may just have ended: the order is tried once more */
     run_next(job);
 }
 
-/* Orders with a failed guard leave the current range; the others stay in order. */
-static void on_asked(void *arg, const struct mg_pg_answer *reply)
+/* The order that stands alone was refused before and after the witness. */
+static void refuse(struct commit_job *job)
 {
-    struct commit_job *job = arg;
+    struct mg_order_write *write = &job->writes[job->sorted[job->ranges[--job->range_count].from]];
+    write->result = MG_WRITE_REFUSED;
+    write->refusal = job->refusal_kind;
+    memcpy(write->text, job->refusal, sizeof(write->text));
+    job->has_witness = false;
+    job->tries = 0;
+    run_next(job);
+}
+
+/* Halves the current range: one of its orders may be the cause, but the error does not name it. */
+static void split(struct commit_job *job)
+{
+    struct range range = job->ranges[job->range_count - 1];
+    if (range.to - range.from == 1) {
+        if (job->has_witness) {
+            refuse(job);
+        } else {
+            mg_store_witness_send(job->base.store, on_witness, job);
+        }
+        return;
+    }
+    job->tries = 0;
+    int middle = range.from + (range.to - range.from) / 2;
+    assert(job->range_count + 1 <= RANGES_MAX);
+    job->ranges[job->range_count - 1] = (struct range){middle, range.to};
+    job->ranges[job->range_count++] = (struct range){range.from, middle};
+    run_next(job);
+}
+
+/* The orders of the answer leave the current range with `result`; the others stay in order. False: the answer
+ * is not to be understood, and the job is answered. */
+static bool take_out(struct commit_job *job, const struct mg_rows *rows, enum mg_write_result result)
+{
     struct range *range = &job->ranges[job->range_count - 1];
     struct mg_err err;
+    for (int row = 0; row < mg_rows_count(rows); row++) {
+        int index = mg_store_index_of(rows, row, job->count, &err);
+        if (index < 0) {
+            (void)mg_err_prefix(&err, "cannot determine which orders were written");
+            answer(job, &err);
+            return false;
+        }
+        job->writes[index].result = result;
+    }
+    int left = range->from;
+    for (int i = range->from; i < range->to; i++) {
+        if (job->writes[job->sorted[i]].result != result) {
+            job->sorted[left++] = job->sorted[i];
+        }
+    }
+    range->to = left;
+    return true;
+}
+
+static void on_conflicts(void *arg, const struct mg_pg_answer *reply)
+{
+    struct commit_job *job = arg;
+    const struct range range = job->ranges[job->range_count - 1];
     if (reply->fault == MG_PG_RETRY && retry_later(job)) {
         return;
     }
     if (reply->fault != MG_PG_NONE) {
+        struct mg_err err;
         answer(job, mg_store_error(reply, "read the versions of orders", &err));
         return;
     }
-    for (int row = 0; row < mg_rows_count(reply->rows[0]); row++) {
-        int index = mg_store_index_of(reply->rows[0], row, job->count, &err);
-        if (index < 0) {
-            (void)mg_err_prefix(&err, "cannot determine which orders were written");
-            answer(job, &err);
-            return;
-        }
-        job->writes[index].result = MG_WRITE_CONFLICT;
+    if (!take_out(job, reply->rows[0], MG_WRITE_CONFLICT)) {
+        return;
     }
-    int left = range->from;
-    for (int i = range->from; i < range->to; i++) {
-        if (job->writes[job->sorted[i]].result != MG_WRITE_CONFLICT) {
-            job->sorted[left++] = job->sorted[i];
-        }
-    }
-    if (left == range->to) {
+    int left = job->ranges[job->range_count - 1].to;
+    if (left == range.to) {
         /* All guards hold: another cause, or the order in conflict has left for the archive since. */
-        if (range->to - range->from > 1 || !retry_later(job)) {
+        if (range.to - range.from > 1 || !retry_later(job)) {
             split(job);
         }
         return;
     }
-    range->to = left;
-    if (left == range->from) {
-        job->range_count--;
-    }
+    job->range_count -= left == range.from ? 1 : 0;
     run_next(job);
 }
 
-static void ask(struct commit_job *job)
+static void on_locks(void *arg, const struct mg_pg_answer *reply)
+{
+    struct commit_job *job = arg;
+    const struct range range = job->ranges[job->range_count - 1];
+    if (reply->fault != MG_PG_NONE) {
+        split(job); /* whole tables are locked, for example: the next writes fail at once */
+        return;
+    }
+    if (!take_out(job, reply->rows[0], MG_WRITE_REFUSED)) {
+        return;
+    }
+    int left = job->ranges[job->range_count - 1].to;
+    if (left == range.to) {
+        split(job); /* another kind of lock */
+        return;
+    }
+    for (int row = 0; row < mg_rows_count(reply->rows[0]); row++) {
+        struct mg_order_write *write = &job->writes[mg_rows_int(reply->rows[0], row, 0)];
+        write->refusal = MG_REFUSAL_PASSING;
+        (void)snprintf(write->text, sizeof(write->text), "%s (%s)", LOCKED, LOCK_NOT_AVAILABLE);
+    }
+    job->range_count -= left == range.from ? 1 : 0;
+    run_next(job);
+}
+
+/* Asks about the orders of the current range. */
+static void ask(struct commit_job *job, const struct mg_sql *sql, mg_pg_fn *fn)
 {
     struct range range = job->ranges[job->range_count - 1];
     struct mg_pg_params params;
     mg_pg_params_init(&params);
-    int n = mg_pg_add_array(&params, MG_PG_INT), order_id = mg_pg_add_array(&params, MG_PG_TEXT),
-        expected = mg_pg_add_array(&params, MG_PG_INT);
+    int n = mg_pg_add_array(&params, MG_PG_INT), order_id = mg_pg_add_array(&params, MG_PG_TEXT);
+    int expected = sql == &FIND_CONFLICTS ? mg_pg_add_array(&params, MG_PG_INT) : -1;
     for (int i = range.from; i < range.to; i++) {
         const struct mg_order_write *write = &job->writes[job->sorted[i]];
         mg_pg_push_int(&params, n, job->sorted[i]);
         mg_pg_push_text(&params, order_id, mg_slice_of(write->record->order_id));
-        mg_pg_push_int(&params, expected, (int64_t)write->expected_version);
+        if (expected >= 0) {
+            mg_pg_push_int(&params, expected, (int64_t)write->expected_version);
+        }
     }
-    mg_store_send_one(job->base.store, &FIND_CONFLICTS, &params, on_asked, job);
+    mg_store_send_one(job->base.store, sql, &params, fn, job);
+}
+
+static void on_stalled_ended(void *arg, const struct mg_pg_answer *reply)
+{
+    struct commit_job *job = arg;
+    int ended = 0;
+    for (int row = 0; reply->fault == MG_PG_NONE && row < mg_rows_count(reply->rows[0]); row++) {
+        if (!mg_rows_bool(reply->rows[0], row, 2)) {
+            continue; /* it had already ended */
+        }
+        char client[64]; /* an address and a port */
+        mg_rows_copy(reply->rows[0], row, 1, client, sizeof(client));
+        mg_log(MG_LOG_WARN, "terminated a database session that was stalled during a write",
+               MG_LOG_NUMBER("backend", mg_rows_int(reply->rows[0], row, 0)), MG_LOG_TEXT("client", client));
+        ended++;
+    }
+    if (ended == 0 || !retry_later(job)) {
+        ask(job, &FIND_LOCKED, on_locks);
+    }
+}
+
+static void note_refusal(struct commit_job *job, const struct mg_pg_answer *reply)
+{
+    if (job->search_boot_ms == 0) {
+        job->search_boot_ms = mg_clock_boot_ms();
+    }
+    (void)mg_store_error(reply, "write orders", &job->failure);
+    job->refusal_kind = mg_store_refusal_of(reply->fault);
+    (void)snprintf(job->refusal, sizeof(job->refusal), "%.*s", (int)sizeof(job->refusal) - 1,
+                   reply->err->text);
+}
+
+static void on_refused(struct commit_job *job, const struct mg_pg_answer *reply)
+{
+    bool may_be_conflict =
+        strcmp(reply->sqlstate, NOT_ALL_ROWS) == 0 || strcmp(reply->sqlstate, ROW_EXISTS) == 0;
+    bool is_locked = strcmp(reply->sqlstate, LOCK_NOT_AVAILABLE) == 0;
+    bool is_rolled_back = strncmp(reply->sqlstate, ROLLED_BACK, strlen(ROLLED_BACK)) == 0;
+    if (is_rolled_back && retry_later(job)) {
+        return;
+    }
+    note_refusal(job, reply);
+    if (may_be_conflict) {
+        ask(job, &FIND_CONFLICTS, on_conflicts);
+    } else if (is_locked && !job->has_sought) {
+        job->is_hasty = job->has_sought = true;
+        mg_store_send_one(job->base.store, &END_STALLED, NULL, on_stalled_ended, job);
+    } else {
+        split(job);
+    }
 }
 
 static void on_written(void *arg, const struct mg_pg_answer *reply)
 {
     struct commit_job *job = arg;
     struct range range = job->ranges[job->range_count - 1];
-    struct mg_err err;
-    job->is_locked_out = strcmp(reply->sqlstate, LOCK_NOT_AVAILABLE) == 0;
-    if (reply->fault == MG_PG_RETRY && retry_later(job)) {
-        return;
-    }
-    if (reply->fault != MG_PG_NONE && reply->fault != MG_PG_DATA) {
+    if (reply->fault == MG_PG_LOST) {
+        struct mg_err err;
         answer(job, mg_store_error(reply, "write orders", &err));
         return;
     }
-    if (reply->fault == MG_PG_NONE) {
-        for (int i = range.from; i < range.to; i++) {
-            job->writes[job->sorted[i]].result = MG_WRITE_DONE;
-        }
-        job->range_count--;
-        job->tries = 0;
-        run_next(job);
+    if (reply->fault != MG_PG_NONE) {
+        on_refused(job, reply);
         return;
     }
-    snprintf(job->refusal, sizeof(job->refusal), "%.*s", (int)sizeof(job->refusal) - 1, reply->err->text);
-    bool may_be_conflict =
-        strcmp(reply->sqlstate, NOT_ALL_ROWS) == 0 || strcmp(reply->sqlstate, ROW_EXISTS) == 0;
-    if (may_be_conflict) {
-        ask(job);
-    } else {
-        split(job);
+    for (int i = range.from; i < range.to; i++) {
+        job->writes[job->sorted[i]].result = MG_WRITE_DONE;
     }
+    job->range_count--;
+    job->tries = 0;
+    job->has_witness = false;
+    run_next(job);
 }
 
 static void run_next(struct commit_job *job)
@@ -231,30 +381,28 @@ static void run_next(struct commit_job *job)
         answer(job, NULL);
         return;
     }
+    if (job->search_boot_ms != 0 && mg_clock_boot_ms() - job->search_boot_ms >= SEARCH_MAX_MS) {
+        end_early(job);
+        return;
+    }
     struct range range = job->ranges[job->range_count - 1];
     struct mg_store_write write;
+    struct mg_pg_statement statements[MG_STORE_WRITE_STATEMENTS + 1];
+    struct mg_pg_params haste;
+    int count = 0;
     mg_store_write_begin(&write);
     for (int i = range.from; i < range.to; i++) {
         mg_store_write_add(&write, &job->writes[job->sorted[i]]);
     }
-    mg_store_write_send(job->base.store, &write, on_written, job);
-}
-
-static void on_stalled_ended(void *arg, const struct mg_pg_answer *reply)
-{
-    (void)arg;
-    if (reply->fault != MG_PG_NONE) {
-        return; /* the write behind it reports the error */
+    mg_pg_params_init(&haste);
+    if (job->is_hasty) {
+        mg_pg_add_int(&haste, MG_STORE_HASTE_MS);
+        statements[count++] = (struct mg_pg_statement){&MG_STORE_HASTEN, &haste};
     }
-    for (int row = 0; row < mg_rows_count(reply->rows[0]); row++) {
-        if (!mg_rows_bool(reply->rows[0], row, 2)) {
-            continue; /* it had already ended */
-        }
-        char client[64]; /* an address and a port */
-        mg_rows_copy(reply->rows[0], row, 1, client, sizeof(client));
-        mg_log(MG_LOG_WARN, "terminated a database session that was stalled during a write",
-               MG_LOG_NUMBER("backend", mg_rows_int(reply->rows[0], row, 0)), MG_LOG_TEXT("client", client));
-    }
+    count += mg_store_write_list(&write, &statements[count]);
+    mg_store_send(job->base.store, statements, count, on_written, job);
+    mg_store_write_finish(&write);
+    mg_pg_params_finish(&haste);
 }
 
 static void on_retry(void *arg)
@@ -265,9 +413,6 @@ static void on_retry(void *arg)
         mg_pg_refuse(store->pg, MG_PG_LOST, "the database session in which it began was lost", on_written,
                      job);
         return;
-    }
-    if (job->is_locked_out) {
-        mg_store_send_one(store, &END_STALLED, NULL, on_stalled_ended, NULL);
     }
     run_next(job);
 }
@@ -309,9 +454,10 @@ void mg_store_commit(struct mg_store *store, struct mg_order_write *writes, int 
     }
     for (int i = 0; i < count; i++) {
         job->sorted[i] = i;
-        writes[i].result = MG_WRITE_DONE;
+        writes[i].result = MG_WRITE_UNTRIED;
         writes[i].text[0] = '\0';
     }
+    job->is_hasty = writes[0].is_hasty;
     /* Every writer takes the rows in this order, so two batches cannot deadlock. */
     qsort_r(job->sorted, (size_t)count, sizeof(*job->sorted), compare_by_order_id, writes);
     job->ranges[job->range_count++] = (struct range){0, count};

@@ -6,16 +6,28 @@
  * one. An event newer than its order would hide its effects from its cause (law 3, re-creation), and the last
  * status may belong to a later state. In both cases the round is repeated. The last status is read in another
  * round, once an order exists: most orders are new and have none.
+ *
+ * If the database refuses a round, of any SQLSTATE, the orders are halved until the refused one stands
+ * alone; if the store then works for others (store/witness.c), the round is repeated without it. Otherwise
+ * the whole call fails.
  */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "io/store/private.h"
 
 /* Up to three rounds read more each time; further ones mean that an order was written between two statements
  * of a round. */
 #define ROUNDS_MAX 6
+/* Halving leaves at most one waiting half per level; a batch has fewer than 2^32 orders. */
+#define RANGES_MAX 34
+/* From the first refusal on: the callers of all other orders wait for so long because of a few. */
+#define SEARCH_MAX_MS 3000
+/* SQLSTATE of lock_timeout: reading waits for locks of whole tables only. */
+#define LOCK_NOT_AVAILABLE "55P03"
+
 /* clang-format off */
 static const struct mg_sql LOAD_EVENTS_OF_CAUSES = {
     "load_events_of_causes",
@@ -62,6 +74,30 @@ enum sent_search {
     SEARCH_ALL,  /* among all events, if the newest had none */
 };
 
+struct by_id {
+    const char *order_id;
+    int index;
+};
+
+/* Of an order that cannot be read. */
+struct refusal {
+    char *text; /* NULL: it can */
+    enum mg_refusal kind;
+};
+
+/* The search for the refused orders of a round. */
+struct search {
+    struct by_id *sorted;
+    struct range {
+        int from, to; /* of `sorted`, half open */
+    } ranges[RANGES_MAX];
+    int range_count;
+    int64_t began_boot_ms; /* 0: nothing was refused yet */
+    char text[MG_REFUSAL_TEXT_SIZE];
+    enum mg_refusal kind;
+    struct mg_err failure; /* the last refusal, for the whole call */
+};
+
 struct load_job {
     struct mg_store_job base;
     struct mg_arena *arena;
@@ -69,20 +105,23 @@ struct load_job {
     int count, rounds;
     enum sent_search asks; /* in the current round */
     bool is_sent_torn;     /* an order changed between its row and its last status */
+    struct search search;
+    struct refusal *refusals; /* by request; NULL: none is refused */
     struct mg_load_answer answer;
     mg_store_load_fn *done;
     void *arg;
-};
-
-struct by_id {
-    const char *order_id;
-    int index;
 };
 
 static void send_round(struct load_job *job);
 
 static void answer_load(struct load_job *job, const struct mg_err *err)
 {
+    for (int i = 0; err == NULL && job->refusals != NULL && i < job->count; i++) {
+        if (job->refusals[i].text != NULL) {
+            job->answer.orders[i] =
+                (struct mg_loaded){.refused = job->refusals[i].text, .refusal = job->refusals[i].kind};
+        }
+    }
     mg_store_job_detach(&job->base);
     job->done(job->arg, err == NULL ? &job->answer : NULL, err);
     mg_store_job_destroy(&job->base);
@@ -254,12 +293,118 @@ static enum sent_search lacks_sent(const struct load_job *job)
     return job->asks;
 }
 
+/* ---- searching ---- */
+
+static void on_searched(void *arg, const struct mg_pg_answer *reply);
+static void send_part(struct load_job *job, const struct by_id *sorted, int from, int to, mg_pg_fn *fn);
+
+static void fail_for_memory(struct load_job *job)
+{
+    struct mg_err err;
+    (void)mg_err_set(&err, MG_TRANSIENT, "could not read orders: the batch's memory is full");
+    answer_load(job, &err);
+}
+
+static void search_next(struct load_job *job)
+{
+    struct search *search = &job->search;
+    if (search->range_count == 0) {
+        send_round(job);
+    } else if (mg_clock_boot_ms() - search->began_boot_ms >= SEARCH_MAX_MS) {
+        answer_load(job, &search->failure);
+    } else {
+        struct range range = search->ranges[search->range_count - 1];
+        send_part(job, search->sorted, range.from, range.to, on_searched);
+    }
+}
+
+/* All requests of the order that stands alone. */
+static void on_witness(void *arg, const struct mg_pg_answer *reply)
+{
+    struct load_job *job = arg;
+    struct search *search = &job->search;
+    if (!mg_store_witness_holds(reply)) {
+        struct mg_err err;
+        answer_load(job, reply->fault == MG_PG_LOST ? mg_store_error(reply, "read orders", &err)
+                                                    : &search->failure);
+        return;
+    }
+    const char *order_id = search->sorted[search->ranges[--search->range_count].from].order_id;
+    char *text = mg_arena_text(job->arena, mg_slice_of(search->text));
+    if (text == NULL) {
+        fail_for_memory(job);
+        return;
+    }
+    for (int i = 0; i < job->count; i++) {
+        if (strcmp(job->loads[i].order_id, order_id) == 0) {
+            job->refusals[i] = (struct refusal){text, search->kind};
+        }
+    }
+    search_next(job);
+}
+
+static void note_refusal(struct load_job *job, const struct mg_pg_answer *reply)
+{
+    struct search *search = &job->search;
+    if (search->began_boot_ms == 0) {
+        search->began_boot_ms = mg_clock_boot_ms();
+    }
+    (void)mg_store_error(reply, "read orders", &search->failure);
+    (void)snprintf(search->text, sizeof(search->text), "%.*s", (int)sizeof(search->text) - 1,
+                   reply->err->text);
+    search->kind = mg_store_refusal_of(reply->fault);
+}
+
+static void on_searched(void *arg, const struct mg_pg_answer *reply)
+{
+    struct load_job *job = arg;
+    struct search *search = &job->search;
+    struct range range = search->ranges[search->range_count - 1];
+    struct mg_err err;
+    if (reply->fault == MG_PG_LOST) {
+        answer_load(job, mg_store_error(reply, "read orders", &err));
+        return;
+    }
+    if (reply->fault == MG_PG_NONE) { /* the rows are read again with all others, by one clock */
+        search->range_count--;
+        search_next(job);
+        return;
+    }
+    note_refusal(job, reply);
+    if (range.to - range.from == 1) {
+        mg_store_witness_send(job->base.store, on_witness, job);
+        return;
+    }
+    int middle = range.from + (range.to - range.from) / 2;
+    search->ranges[search->range_count - 1] = (struct range){middle, range.to};
+    search->ranges[search->range_count++] = (struct range){range.from, middle};
+    search_next(job);
+}
+
+static void search_begin(struct load_job *job)
+{
+    if (job->refusals == NULL) {
+        job->refusals = mg_arena_alloc(job->arena, (size_t)job->count * sizeof(*job->refusals));
+    }
+    job->search.sorted = sort_questions(job);
+    if (job->refusals == NULL || job->search.sorted == NULL) {
+        fail_for_memory(job);
+        return;
+    }
+    job->search.ranges[job->search.range_count++] = (struct range){0, job->count};
+    search_next(job);
+}
+
+/* ---- rounds ---- */
+
 static void on_loaded(void *arg, const struct mg_pg_answer *reply)
 {
     struct load_job *job = arg;
     struct mg_err err;
-    if (reply->fault == MG_PG_RETRY && job->rounds < ROUNDS_MAX) {
-        send_round(job);
+    bool is_for_all = reply->fault == MG_PG_LOST || strcmp(reply->sqlstate, LOCK_NOT_AVAILABLE) == 0;
+    if (reply->err != NULL && !is_for_all && job->count > 0 && job->rounds < ROUNDS_MAX) {
+        note_refusal(job, reply);
+        search_begin(job);
         return;
     }
     if (reply->err != NULL) {
@@ -302,6 +447,12 @@ static void send_round(struct load_job *job)
     job->answer.orders = orders;
     job->rounds++;
     job->is_sent_torn = false;
+    send_part(job, sorted, 0, job->count, on_loaded);
+}
+
+/* Asks for these orders, except those that were refused already. */
+static void send_part(struct load_job *job, const struct by_id *sorted, int from, int to, mg_pg_fn *fn)
+{
     struct mg_pg_params order_params, event_params, sent_params;
     mg_pg_params_init(&order_params);
     mg_pg_params_init(&event_params);
@@ -315,9 +466,12 @@ static void send_round(struct load_job *job)
         sent_id = mg_pg_add_array(&sent_params, MG_PG_TEXT);
     mg_pg_add_int(&sent_params, job->asks == SEARCH_ALL ? INT64_MAX : MG_SENT_EVENTS_MAX);
     bool is_sent_asked = false;
-    for (int i = 0; i < job->count; i++) {
+    for (int i = from; i < to; i++) {
         const struct mg_load *load = &job->loads[sorted[i].index];
-        if (i == 0 || strcmp(sorted[i].order_id, sorted[i - 1].order_id) != 0) {
+        if (job->refusals != NULL && job->refusals[sorted[i].index].text != NULL) {
+            continue;
+        }
+        if (i == from || strcmp(sorted[i].order_id, sorted[i - 1].order_id) != 0) {
             is_sent_asked = false;
             mg_pg_push_int(&order_params, order_n, sorted[i].index);
             mg_pg_push_text(&order_params, order_id, mg_slice_of(load->order_id));
@@ -334,13 +488,16 @@ static void send_round(struct load_job *job)
         mg_pg_push_text(&event_params, event_id, mg_slice_of(load->order_id));
         mg_pg_push_text(&event_params, event_cause, load->cause);
     }
-    struct mg_pg_statement statements[] = {
+    struct mg_pg_statement statements[4] = {
         {&MG_STORE_LOAD_ORDERS, &order_params},
         {&LOAD_EVENTS_OF_CAUSES, &event_params},
         {&LOAD_GATES, NULL},
-        {&LOAD_SENT, &sent_params},
     };
-    mg_store_send(job->base.store, statements, job->asks != SEARCH_NOTHING ? 4 : 3, on_loaded, job);
+    int count = fn == on_searched ? 2 : 3; /* the gates are no order's */
+    if (job->asks != SEARCH_NOTHING) {
+        statements[count++] = (struct mg_pg_statement){&LOAD_SENT, &sent_params};
+    }
+    mg_store_send(job->base.store, statements, count, fn, job);
     mg_pg_params_finish(&order_params);
     mg_pg_params_finish(&event_params);
     mg_pg_params_finish(&sent_params);

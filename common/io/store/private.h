@@ -95,6 +95,9 @@ void mg_store_done_job_answer(void *job, const struct mg_pg_answer *answer);
 const struct mg_err *mg_store_error(const struct mg_pg_answer *answer, const char *what,
                                     struct mg_err *ret_err);
 
+/* The kind of a refusal, by its fault; not MG_PG_LOST. */
+enum mg_refusal mg_store_refusal_of(enum mg_pg_fault fault);
+
 /* The index, below `count`, of the request that a row answers, from its column 0. Below 0, with MG_BUG: none
  * of them. */
 int mg_store_index_of(const struct mg_rows *rows, int row, int count, struct mg_err *err) MG_MUSTCHECK;
@@ -109,8 +112,21 @@ struct mg_store_write {
 };
 void mg_store_write_begin(struct mg_store_write *write);
 void mg_store_write_add(struct mg_store_write *write, const struct mg_order_write *from);
-/* Sends the added rows and frees `write`. All is written, or nothing is and the answer has the reason. */
-void mg_store_write_send(struct mg_store *store, struct mg_store_write *write, mg_pg_fn *fn, void *arg);
+/* The statements of the added rows, at most MG_STORE_WRITE_STATEMENTS, to be sent as one call. */
+int mg_store_write_list(struct mg_store_write *write, struct mg_pg_statement *ret_statements);
+void mg_store_write_finish(struct mg_store_write *write);
+
+/* The first statement of a call that waits for no lock longer than MG_STORE_HASTE_MS, its parameter: a write
+ * of another scheduler is over by then, except on a slow disk. */
+extern const struct mg_sql MG_STORE_HASTEN;
+#define MG_STORE_HASTE_MS 100
+
+/*
+ * Whether the store works for others than the one that it has just refused: writes a synthetic order to all
+ * tables, changes it, reads it, and rolls all of it back. Without this witness no order is judged.
+ */
+void mg_store_witness_send(struct mg_store *store, mg_pg_fn *fn, void *arg);
+bool mg_store_witness_holds(const struct mg_pg_answer *answer);
 
 /* Parameters: two arrays, n from 0 to below `count`, and order_id. The result fills `orders[n].record` of
  * each existing order. */

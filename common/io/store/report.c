@@ -200,6 +200,9 @@ static const struct {
         "report_archived_events",
         "SELECT e.* FROM " ARCHIVED ", json_to_recordset(a.dossier->'events') AS e (version bigint"
         MG_EVENT_COLUMNS(MG_LISTED, ARCHIVED_AS) ") ORDER BY e.version"}, 1},
+    [MG_REPORT_ORDER_ASIDE] = {{
+        "report_order_aside",
+        "SELECT " ISO("since") " AS since, by_whom, reason FROM order_aside WHERE order_id = $1::text"}, 1},
     [MG_REPORT_ORDER_OWED] = {{
         "report_order_owed",
         "SELECT p.reply_to, count(*) FILTER (WHERE e.owed) AS owed, " ISO("min(e.at) FILTER (WHERE e.owed)") " AS owed_since,"

@@ -166,6 +166,14 @@ struct mg_load {
  * (hours of polls), which takes some hundredths of a second to read. The status is then found there, and a
  * repetition keeps it with an event of its own, so the next one finds it here. */
 #define MG_SENT_EVENTS_MAX 256
+/* The kinds of refusals. No kind says whether the order or the database is at fault. */
+enum mg_refusal {
+    MG_REFUSAL_PASSING, /* the same may succeed later: a lock, an internal error */
+    MG_REFUSAL_LASTING, /* it fails again with any values: a damaged row, a missing right */
+    MG_REFUSAL_VALUES,  /* it fails again while the values stay as they are */
+    MG_REFUSAL_COUNT
+};
+#define MG_REFUSAL_TEXT_SIZE 160
 struct mg_loaded {
     struct mg_order_record *record; /* NULL: no such order */
     struct mg_event_record *event;  /* the requested event; NULL: none */
@@ -173,6 +181,9 @@ struct mg_loaded {
     uint64_t sent_version;          /* of the newest event with that status */
     bool is_owed;                   /* with the status: some of the events read have unsent statuses */
     bool is_unreadable;             /* it exists, in words of a newer version; record and event are NULL */
+    /* The database cannot read its rows, and reads others; record and event are NULL. NULL: it can. */
+    const char *refused;
+    enum mg_refusal refusal; /* its kind */
 };
 
 /* The operator settings of each service, and its state from unexpired reports in service_state. */
@@ -212,7 +223,9 @@ struct mg_alert_write {
 enum mg_write_result {
     MG_WRITE_DONE,
     MG_WRITE_CONFLICT, /* the version has changed, or the order exists: load and decide again */
-    MG_WRITE_POISONED, /* this row can never be stored; `text` of the result has the reason */
+    /* The database refuses this order's rows, and has stored another's since. `text` has the reason. */
+    MG_WRITE_REFUSED,
+    MG_WRITE_UNTRIED, /* not stored and not judged: the time for the whole commit was over */
 };
 struct mg_order_write {
     const struct mg_order_record *record; /* the new state */
@@ -225,12 +238,14 @@ struct mg_order_write {
     const struct mg_alert_write *alerts;
     int alert_count;
     const char *locked_by;
+    bool is_hasty; /* of all in one commit: waits for no lock longer than a moment */
     /* answers, filled before the callback */
     enum mg_write_result result;
-    char text[160];
+    enum mg_refusal refusal; /* REFUSED: its kind */
+    char text[MG_REFUSAL_TEXT_SIZE];
 };
-/* One transaction, or several, found by bisection, if a row is poisoned. Orders must not repeat. With `err`
- * the result of every order is unknown. */
+/* One transaction, or several, found by bisection, if a row is refused. Orders must not repeat. With `err`
+ * the result of every order is unknown, or the database refuses all writes alike. */
 void mg_store_commit(struct mg_store *store, struct mg_order_write *writes, int count, mg_store_done_fn *done,
                      void *arg);
 
@@ -514,7 +529,8 @@ enum mg_report {
     MG_REPORT_ARCHIVED_STEPS,
     MG_REPORT_ARCHIVED_EVENTS,
     MG_REPORT_ARCHIVED_DOSSIER,
-    MG_REPORT_ORDER_OWED, /* $1 order: reply_to, owed, owed_since, given_up, given_up_at; no row: neither */
+    MG_REPORT_ORDER_ASIDE, /* $1 order: since, by_whom, reason; no row: it is not set aside */
+    MG_REPORT_ORDER_OWED,  /* $1 order: reply_to, owed, owed_since, given_up, given_up_at; no row: neither */
     /* number, oldest_ms; of the clients' queues that take nothing their number and the one that has taken
      * nothing for longest (queue, queue_ms); at most 100,000 are counted */
     MG_REPORT_OWED,

@@ -360,9 +360,8 @@ void mg_store_write_add(struct mg_store_write *write, const struct mg_order_writ
     }
 }
 
-void mg_store_write_send(struct mg_store *store, struct mg_store_write *write, mg_pg_fn *fn, void *arg)
+int mg_store_write_list(struct mg_store_write *write, struct mg_pg_statement *ret_statements)
 {
-    struct mg_pg_statement statements[MG_STORE_WRITE_STATEMENTS];
     int count = 0;
     for (int i = 0; i < MG_STORE_WRITE_STATEMENTS; i++) {
         if (write->row_counts[i] == 0) {
@@ -371,9 +370,13 @@ void mg_store_write_send(struct mg_store *store, struct mg_store_write *write, m
         if (i == UPDATE_ORDERS || i == UPDATE_STEPS) {
             mg_pg_add_int(&write->params[i], write->row_counts[i]);
         }
-        statements[count++] = (struct mg_pg_statement){&STATEMENTS[i], &write->params[i]};
+        ret_statements[count++] = (struct mg_pg_statement){&STATEMENTS[i], &write->params[i]};
     }
-    mg_store_send(store, statements, count, fn, arg);
+    return count;
+}
+
+void mg_store_write_finish(struct mg_store_write *write)
+{
     for (int i = 0; i < MG_STORE_WRITE_STATEMENTS; i++) {
         mg_pg_params_finish(&write->params[i]);
     }

@@ -175,7 +175,7 @@ static void play_commit(void)
     for (int i = 0; i < count; i++) {
         static const char *const RESULTS[] = {"done", "conflict", "poisoned"};
         (void)fprintf(out, " %s:%s", writes[i].record->order_id, RESULTS[writes[i].result]);
-        if (writes[i].result == MG_WRITE_POISONED) {
+        if (writes[i].result == MG_WRITE_REFUSED) {
             fidelity_tell_sqlstate(out, writes[i].text);
         }
     }

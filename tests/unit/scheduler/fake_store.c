@@ -23,7 +23,17 @@ static struct order {
 static int order_count;
 static struct mg_arena *memory; /* of all that is kept */
 
-enum call_kind { CALL_LOAD, CALL_COMMIT, CALL_WORKFLOW, CALL_DONE, CALL_ALERTS, CALL_OWED, CALL_MARK };
+enum call_kind {
+    CALL_LOAD,
+    CALL_COMMIT,
+    CALL_WORKFLOW,
+    CALL_DONE,
+    CALL_ALERTS,
+    CALL_OWED,
+    CALL_MARK,
+    CALL_READ_ASIDE,
+    CALL_SET_ASIDE
+};
 static struct call {
     enum call_kind kind;
     struct mg_arena *arena;
@@ -38,6 +48,8 @@ static struct call {
         mg_store_alerts_fn *alerts;
         mg_store_events_fn *events;
         mg_store_marked_fn *marked;
+        mg_store_aside_fn *aside;
+        mg_store_changed_fn *changed;
     } fn;
     void *arg;
 } calls[CALLS_MAX];
@@ -157,7 +169,14 @@ static void write_apply(struct mg_order_write *write)
     uint64_t version = order != NULL ? order->record.order.version : 0;
     if (fake_store.poisoned != NULL &&
         mg_slice_equal(write->record->payload, mg_slice_of(fake_store.poisoned))) {
-        write->result = MG_WRITE_POISONED;
+        write->result = MG_WRITE_REFUSED;
+        write->refusal = MG_REFUSAL_VALUES;
+        return;
+    }
+    if (fake_store.refused != NULL && strcmp(write->record->order_id, fake_store.refused) == 0) {
+        write->result = MG_WRITE_REFUSED;
+        write->refusal = fake_store.refusal;
+        snprintf(write->text, sizeof(write->text), "as the test wants (XX001)");
         return;
     }
     if (version != write->expected_version) {
@@ -218,8 +237,18 @@ static void load_answer(struct call *call)
         call->fn.load(call->arg, NULL, &err);
         return;
     }
+    if (fake_store.is_refusing) {
+        const struct mg_err err = {MG_TRANSIENT, "all is refused (54000)"};
+        call->fn.load(call->arg, NULL, &err);
+        return;
+    }
     for (int i = 0; i < call->count; i++) {
         struct order *order = order_find(call->loads[i].order_id);
+        if (fake_store.damaged != NULL && strcmp(call->loads[i].order_id, fake_store.damaged) == 0) {
+            answer.orders[i] =
+                (struct mg_loaded){.refused = "missing chunk (XX001)", .refusal = fake_store.refusal};
+            continue;
+        }
         if (order == NULL) {
             continue;
         }
@@ -262,6 +291,11 @@ static void commit_answer(struct call *call)
     fake_store.next_commit = FAKE_COMMIT_PLAIN;
     fake_store.conflicts -= fake_store.conflicts > 0 ? 1 : 0;
     fake_store.commits++;
+    for (int i = 0; fake_store.is_refusing && i < call->count; i++) {
+        call->writes[i].result = MG_WRITE_UNTRIED;
+        commit = FAKE_COMMIT_UNKNOWN_LOST;
+        snprintf(err.text, sizeof(err.text), "all is refused (54000)");
+    }
     for (int i = 0; i < call->count; i++) {
         if (commit == FAKE_COMMIT_CONFLICT && order_find(call->writes[i].record->order_id) != NULL) {
             fake_store_bump(call->writes[i].record->order_id);
@@ -293,6 +327,19 @@ static void owed_answer(struct call *call)
     call->fn.events(call->arg, order != NULL ? &order->record : NULL, owed, count, NULL);
 }
 
+static void aside_answer(struct call *call)
+{
+    bool is_there = fake_store.aside != NULL && strcmp(fake_store.aside, call->name) == 0;
+    if (call->kind == CALL_READ_ASIDE) {
+        call->fn.aside(call->arg, is_there ? "ann" : NULL, is_there ? "a reason" : NULL, NULL);
+        return;
+    }
+    static char kept[64];
+    snprintf(kept, sizeof(kept), "%s", call->name);
+    fake_store.aside = kept;
+    call->fn.changed(call->arg, !is_there, NULL);
+}
+
 bool fake_store_answer(void)
 {
     int at = 0;
@@ -311,6 +358,10 @@ bool fake_store_answer(void)
     switch (call.kind) {
     case CALL_LOAD:
         load_answer(&call);
+        break;
+    case CALL_READ_ASIDE:
+    case CALL_SET_ASIDE:
+        aside_answer(&call);
         break;
     case CALL_COMMIT:
         commit_answer(&call);
@@ -395,6 +446,23 @@ void mg_store_commit(struct mg_store *store, struct mg_order_write *writes, int 
     call->writes = writes;
     call->count = count;
     call->fn.done = done;
+}
+
+void mg_store_read_aside(struct mg_store *store, const char *order_id, mg_store_aside_fn *done, void *arg)
+{
+    (void)store;
+    struct call *call = call_add(CALL_READ_ASIDE, arg);
+    strncpy(call->name, order_id, sizeof(call->name) - 1);
+    call->fn.aside = done;
+}
+
+void mg_store_set_aside(struct mg_store *store, const struct mg_aside *aside, mg_store_changed_fn *done,
+                        void *arg)
+{
+    (void)store;
+    struct call *call = call_add(CALL_SET_ASIDE, arg);
+    strncpy(call->name, aside->order_id, sizeof(call->name) - 1);
+    call->fn.changed = done;
 }
 
 static void set_owed(const struct mg_owed *mark)

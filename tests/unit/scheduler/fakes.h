@@ -27,11 +27,16 @@ struct fake_store {
     const char *poisoned;         /* an order that cannot be stored while its reason holds this text */
     const char *refused_mark;     /* each call with a mark of this order fails; NULL: none does */
     int mark_calls;
-    int load_max;           /* a load of more orders than this fails for lack of memory; 0: none does */
-    int lost_loads;         /* so many loads more lose their connection */
-    const char *unreadable; /* an order that a newer version wrote */
-    bool is_held;           /* commits are not answered until it is false */
-    int64_t ahead_ms;       /* of the machine's clock */
+    int load_max;            /* a load of more orders than this fails for lack of memory; 0: none does */
+    int lost_loads;          /* so many loads more lose their connection */
+    const char *unreadable;  /* an order that a newer version wrote */
+    bool is_held;            /* commits are not answered until it is false */
+    int64_t ahead_ms;        /* of the machine's clock */
+    const char *refused;     /* an order that is refused at each write; NULL: none */
+    const char *damaged;     /* an order that cannot be read; NULL: none */
+    enum mg_refusal refusal; /* of both */
+    bool is_refusing;        /* all orders are refused: commits and loads fail */
+    const char *aside;       /* the order that is set aside; NULL: none */
     struct mg_service_row service;     /* the row of one service; no name: there is none */
     bool is_owed_lost;                 /* owed statuses cannot be read */
     bool keeps_nothing;                /* each write succeeds and is discarded */

@@ -1,0 +1,351 @@
+/* See aside.h. */
+#include "aside.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/id.h"
+#include "base/log.h"
+#include "core/backoff.h"
+#include "item.h"
+#include "scheduler.h"
+
+/* The pauses of an order: it goes on within seconds of its lock's end, and a retry of all locked orders
+ * together costs one short wait. */
+#define MG_ASIDE_PAUSE_MIN_MS 500
+#define MG_ASIDE_PAUSE_MAX_MS 5000
+/* The bound, both of tries and time. Of a passing fault: longer than maintenance holds a lock. Of a lasting
+ * one: long enough to see that it lasts. */
+#define MG_ASIDE_PASSING_FOR_MS (10 * 60 * 1000)
+#define MG_ASIDE_PASSING_TRIES  10
+#define MG_ASIDE_LASTING_FOR_MS 5000
+#define MG_ASIDE_LASTING_TRIES  4
+/* Supervisors ask again within this time: an order without causes is then of no interest. */
+#define MG_ASIDE_FORGET_MS (3 * 60 * 1000)
+/* Orders that wait at once: more are left to the broker for a while. */
+#define MG_ASIDE_ORDERS_MAX 256
+/* Their causes take one part in so many of a queue's prefetch. */
+#define MG_ASIDE_SHARE 4
+
+static void look_up(struct mg_aside_order *order);
+
+static struct mg_aside_order *order_find(const struct mg_scheduler *scheduler, const char *order_id)
+{
+    struct mg_aside_order *order;
+    TAILQ_FOREACH(order, &scheduler->aside.orders, entry)
+    {
+        if (strcmp(order->order_id, order_id) == 0) {
+            return order;
+        }
+    }
+    return NULL;
+}
+
+static void order_drop(struct mg_aside_order *order)
+{
+    struct mg_asides *aside = &order->scheduler->aside;
+    TAILQ_REMOVE(&aside->orders, order, entry);
+    mg_metric_set(order->scheduler->series.orders_aside, --aside->order_count);
+    free(order);
+}
+
+/* NULL: too many wait, or no memory. */
+static struct mg_aside_order *order_add(struct mg_scheduler *scheduler, const char *order_id)
+{
+    struct mg_aside_order *order =
+        scheduler->aside.order_count < MG_ASIDE_ORDERS_MAX ? calloc(1, sizeof(*order)) : NULL;
+    if (order == NULL) {
+        return NULL;
+    }
+    order->scheduler = scheduler;
+    snprintf(order->order_id, sizeof(order->order_id), "%s", order_id);
+    order->since_boot_ms = mg_clock_boot_ms();
+    TAILQ_INSERT_TAIL(&scheduler->aside.orders, order, entry);
+    mg_metric_set(scheduler->series.orders_aside, ++scheduler->aside.order_count);
+    return order;
+}
+
+/* ---- the works ---- */
+
+static size_t size_of(const struct mg_work *work)
+{
+    return work->delivery != NULL ? work->delivery->body.len : 0;
+}
+
+static bool has_room(const struct mg_scheduler *scheduler, const struct mg_work *work)
+{
+    if (work->delivery == NULL) { /* it waits for nothing from a queue; its origin's is counted there */
+        return true;
+    }
+    return scheduler->aside.held[work->lane] < mg_consumed_prefetch(scheduler, work->lane) / MG_ASIDE_SHARE &&
+           scheduler->aside.bytes + size_of(work) <= scheduler->options->memory_bytes / MG_MEMORY_ASIDE;
+}
+
+static void work_keep(struct mg_aside_order *order, struct mg_work *work)
+{
+    struct mg_scheduler *scheduler = order->scheduler;
+    mg_consumed_clear(scheduler, work); /* it did not crash its handler */
+    mg_work_list_append(&order->works, work);
+    scheduler->aside.work_count++;
+    scheduler->aside.held[work->lane]++;
+    scheduler->aside.bytes += size_of(work);
+}
+
+static struct mg_work *work_pop(struct mg_aside_order *order)
+{
+    struct mg_asides *aside = &order->scheduler->aside;
+    struct mg_work *work = mg_work_list_pop(&order->works);
+    if (work != NULL) {
+        aside->work_count--;
+        aside->held[work->lane]--;
+        aside->bytes -= size_of(work);
+    }
+    return work;
+}
+
+/* An operator gets an answer in time, and a supervisor asks again anyway. The rest waits. */
+static void item_keep(struct mg_batch *batch, struct mg_aside_order *order, struct mg_item *item)
+{
+    struct mg_scheduler *scheduler = batch->scheduler;
+    if (item->command != NULL && !mg_command_comes_again(item)) {
+        char text[MG_REFUSAL_TEXT_SIZE + 64];
+        snprintf(text, sizeof(text), "the database refuses this order's rows: %s; nothing was changed",
+                 order != NULL ? order->text : "too many orders wait");
+        mg_command_refuse(batch, item, text);
+    } else if (item->command != NULL && (order == NULL || order->works.first != NULL)) {
+        mg_work_settle(&scheduler->works, item->work, MG_END_ACK);
+    } else if (order == NULL || !has_room(scheduler, item->work)) {
+        mg_work_settle(&scheduler->works, item->work, MG_END_LEAVE);
+    } else {
+        work_keep(order, item->work);
+    }
+}
+
+/* ---- out of and into batches ---- */
+
+static int64_t pause_ms(const struct mg_aside_order *order)
+{
+    return mg_backoff_ms(MG_ASIDE_PAUSE_MIN_MS, MG_ASIDE_PAUSE_MAX_MS, order->tries, -1, mg_random_u64());
+}
+
+void mg_aside_refuse(struct mg_batch *batch, struct mg_fold *fold, enum mg_refusal refusal, const char *text)
+{
+    struct mg_scheduler *scheduler = batch->scheduler;
+    struct mg_aside_order *order = order_find(scheduler, fold->order_id);
+    bool is_news = order == NULL;
+    order = is_news ? order_add(scheduler, fold->order_id) : order;
+    mg_metric_add(scheduler->series.refusals[refusal], 1);
+    mg_log(is_news ? MG_LOG_WARN : MG_LOG_DEBUG,
+           "the database refuses an order's rows; the order waits alone",
+           MG_LOG_TEXT("order_id", fold->order_id), MG_LOG_TEXT("why", text));
+    if (order != NULL) {
+        order->is_trying = false;
+        order->refusal = refusal;
+        snprintf(order->text, sizeof(order->text), "%s", text);
+        order->retry_boot_ms = mg_clock_boot_ms() + pause_ms(order);
+        order->tries++;
+    }
+    for (int i = 0; i < batch->item_count; i++) {
+        if (batch->items[i].fold == fold) {
+            item_keep(batch, order, &batch->items[i]);
+        }
+    }
+    if (order != NULL && !order->is_asking) {
+        look_up(order);
+    }
+}
+
+void mg_aside_stored(struct mg_scheduler *scheduler, const char *order_id)
+{
+    struct mg_aside_order *order = order_find(scheduler, order_id);
+    if (order == NULL) {
+        return;
+    }
+    mg_log(MG_LOG_INFO, "the database takes an order's rows again", MG_LOG_TEXT("order_id", order_id));
+    order->is_trying = false;
+    order->tries = 0;
+    if (!order->is_asking && order->works.first == NULL) {
+        order_drop(order);
+    } else {
+        order->retry_boot_ms = 0; /* causes beyond the size of a batch */
+    }
+}
+
+void mg_aside_join(struct mg_batch *batch)
+{
+    int left = 0;
+    for (int i = 0; i < batch->item_count; i++) {
+        struct mg_item *item = &batch->items[i];
+        struct mg_aside_order *order = order_find(batch->scheduler, item->order_id);
+        if (order != NULL) {
+            item_keep(batch, order, item);
+        } else {
+            batch->items[left++] = *item;
+        }
+    }
+    batch->item_count = left;
+}
+
+static bool is_due(const struct mg_aside_order *order)
+{
+    return order->works.first != NULL && !order->is_asking && order->retry_boot_ms <= mg_clock_boot_ms();
+}
+
+bool mg_aside_is_due(const struct mg_scheduler *scheduler)
+{
+    const struct mg_aside_order *order;
+    TAILQ_FOREACH(order, &scheduler->aside.orders, entry)
+    {
+        if (is_due(order)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* All orders with passing faults, or one other: its search costs some statements. */
+int mg_aside_take(struct mg_scheduler *scheduler, struct mg_work **ret_works, int max)
+{
+    struct mg_aside_order *order;
+    int count = 0;
+    if (scheduler->aside.was_last && !mg_inbox_is_empty(scheduler)) {
+        scheduler->aside.was_last = false;
+        return 0;
+    }
+    TAILQ_FOREACH(order, &scheduler->aside.orders, entry)
+    {
+        bool may_join = count == 0 || (order->refusal == MG_REFUSAL_PASSING && count < max);
+        if (!is_due(order) || !may_join) {
+            continue;
+        }
+        order->is_trying = true;
+        while (count < max && order->works.first != NULL) {
+            ret_works[count++] = work_pop(order);
+        }
+        if (order->refusal != MG_REFUSAL_PASSING) {
+            break;
+        }
+    }
+    scheduler->aside.was_last = count > 0;
+    return count;
+}
+
+void mg_aside_tried(struct mg_scheduler *scheduler)
+{
+    struct mg_aside_order *order;
+    TAILQ_FOREACH(order, &scheduler->aside.orders, entry)
+    {
+        order->is_trying = false; /* neither stored nor refused: its works come back through the inbox */
+    }
+}
+
+void mg_aside_look(struct mg_scheduler *scheduler)
+{
+    struct mg_aside_order *order, *next;
+    for (order = TAILQ_FIRST(&scheduler->aside.orders); order != NULL; order = next) {
+        next = TAILQ_NEXT(order, entry);
+        bool is_in_use = order->works.first != NULL || order->is_trying || order->is_asking;
+        if (!is_in_use && mg_clock_boot_ms() - order->retry_boot_ms >= MG_ASIDE_FORGET_MS) {
+            order_drop(order);
+        }
+    }
+}
+
+void mg_aside_give_back(struct mg_scheduler *scheduler)
+{
+    struct mg_aside_order *order;
+    TAILQ_FOREACH(order, &scheduler->aside.orders, entry)
+    {
+        struct mg_work *work;
+        while ((work = work_pop(order)) != NULL) {
+            if (work->delivery != NULL) {
+                mg_consumed_drop(scheduler, work);
+            } else {
+                mg_work_settle(&scheduler->works, work, MG_END_LEAVE);
+            }
+        }
+    }
+}
+
+void mg_aside_finish(struct mg_scheduler *scheduler)
+{
+    struct mg_aside_order *order;
+    while ((order = TAILQ_FIRST(&scheduler->aside.orders)) != NULL) {
+        TAILQ_REMOVE(&scheduler->aside.orders, order, entry);
+        free(order);
+    }
+    scheduler->aside.order_count = 0;
+}
+
+/* ---- the end of patience ---- */
+
+static bool is_over(const struct mg_aside_order *order)
+{
+    bool is_passing = order->refusal == MG_REFUSAL_PASSING;
+    int64_t age_ms = mg_clock_boot_ms() - order->since_boot_ms;
+    return is_passing ? order->tries >= MG_ASIDE_PASSING_TRIES && age_ms >= MG_ASIDE_PASSING_FOR_MS
+                      : order->tries >= MG_ASIDE_LASTING_TRIES && age_ms >= MG_ASIDE_LASTING_FOR_MS;
+}
+
+/* The order is set aside: its messages are kept in dead.letters. */
+static void order_end(struct mg_aside_order *order, const char *by, const char *reason)
+{
+    struct mg_scheduler *scheduler = order->scheduler;
+    struct mg_work *work;
+    mg_log(MG_LOG_ERROR, "an order is set aside; its messages are dead-lettered",
+           MG_LOG_TEXT("order_id", order->order_id), MG_LOG_TEXT("by", by), MG_LOG_TEXT("why", reason));
+    while ((work = work_pop(order)) != NULL) {
+        struct mg_work *root = work;
+        bool comes_again = work->lane == MG_LANE_COMMANDS; /* a supervisor's: operators have their answer */
+        while (root->origin != NULL) {
+            root = root->origin;
+        }
+        if (root != work) {
+            root->end = MG_END_REJECT; /* the broker has only the message behind a refused request */
+        }
+        mg_work_settle(&scheduler->works, work, root != work || comes_again ? MG_END_ACK : MG_END_REJECT);
+    }
+    order_drop(order);
+}
+
+static void on_set_aside(void *arg, bool changed, const struct mg_err *err)
+{
+    struct mg_aside_order *order = arg;
+    order->is_asking = false;
+    if (err != NULL) { /* at the next try again */
+        mg_log(MG_LOG_WARN, "could not set an order aside", MG_LOG_TEXT("order_id", order->order_id),
+               MG_LOG_TEXT("why", err->text));
+        return;
+    }
+    if (changed) {
+        char text[MG_REFUSAL_TEXT_SIZE + 64];
+        snprintf(text, sizeof(text), "%s: %s", mg_alert_text(MG_ALERT_SET_ASIDE), order->text);
+        mg_alert_tell(order->scheduler, MG_ALERT_SET_ASIDE, order->order_id, text);
+    }
+    order_end(order, order->scheduler->options->instance, order->text);
+}
+
+static void on_looked_up(void *arg, const char *by, const char *reason, const struct mg_err *err)
+{
+    struct mg_aside_order *order = arg;
+    struct mg_scheduler *scheduler = order->scheduler;
+    order->is_asking = false;
+    if (err == NULL && by != NULL) {
+        order_end(order, by, reason);
+    } else if (err == NULL && order->works.first != NULL && is_over(order)) {
+        const struct mg_aside row = {
+            .order_id = order->order_id, .by = scheduler->options->instance, .reason = order->text};
+        order->is_asking = true;
+        mg_store_set_aside(scheduler->store, &row, on_set_aside, order);
+    }
+    mg_scheduler_wake(scheduler);
+}
+
+/* Whether it was set aside, here or elsewhere; orders that are not refused pay nothing for this. */
+static void look_up(struct mg_aside_order *order)
+{
+    order->is_asking = true;
+    mg_store_read_aside(order->scheduler->store, order->order_id, on_looked_up, order);
+}

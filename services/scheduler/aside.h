@@ -1,0 +1,54 @@
+/*
+ * Orders that wait by themselves, because the database refuses their rows while it works for others (law 13,
+ * nothing lost). Their causes wait here in the order of arrival, and so do later ones. Each order is tried
+ * again alone, with growing pauses; batches of other orders go on in between. After a bound the order is set
+ * aside: its causes are dead-lettered, and an alert names order and reason.
+ */
+#ifndef MG_SCHEDULER_ASIDE_H
+#define MG_SCHEDULER_ASIDE_H
+
+#include "work.h"
+
+#include "io/store/store.h"
+
+struct mg_batch;
+struct mg_fold;
+struct mg_scheduler;
+
+/* One order that waits. */
+struct mg_aside_order {
+    TAILQ_ENTRY(mg_aside_order) entry;
+    struct mg_scheduler *scheduler;
+    char order_id[MG_ORDER_ID_MAX + 1];
+    struct mg_work_list works; /* may be empty: the count of tries goes on with the next cause */
+    int64_t since_boot_ms, retry_boot_ms;
+    uint32_t tries;
+    enum mg_refusal refusal;
+    char text[MG_REFUSAL_TEXT_SIZE]; /* the database's, of the last try */
+    bool is_trying;                  /* its works are in the batch in hand */
+    bool is_asking;                  /* a call about it is open at the store */
+};
+
+struct mg_asides {
+    TAILQ_HEAD(, mg_aside_order) orders;
+    int order_count, work_count, held[MG_LANE_COUNT];
+    size_t bytes;
+    bool was_last; /* the last batch was a retry: the next is of others, if there are any */
+};
+
+/* A fold was refused; its works wait here from now on. */
+void mg_aside_refuse(struct mg_batch *batch, struct mg_fold *fold, enum mg_refusal refusal, const char *text);
+/* The fold is stored: its order waits no longer. */
+void mg_aside_stored(struct mg_scheduler *scheduler, const char *order_id);
+/* Takes items of waiting orders out of a batch that was read. */
+void mg_aside_join(struct mg_batch *batch);
+/* The works of orders whose pause is over; 0: none, or it is another batch's turn. */
+int mg_aside_take(struct mg_scheduler *scheduler, struct mg_work **ret_works, int max);
+/* A retry has ended, stored, refused or neither. */
+void mg_aside_tried(struct mg_scheduler *scheduler);
+bool mg_aside_is_due(const struct mg_scheduler *scheduler);
+void mg_aside_look(struct mg_scheduler *scheduler);      /* forgets orders without causes; every tick */
+void mg_aside_give_back(struct mg_scheduler *scheduler); /* requeues all; tries stay counted */
+void mg_aside_finish(struct mg_scheduler *scheduler);    /* the works are freed elsewhere */
+
+#endif

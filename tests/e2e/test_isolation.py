@@ -1,0 +1,135 @@
+"""One order that the database refuses holds up no other, and a database that refuses all of them judges none."""
+
+import contextlib
+import random
+import string
+import time
+
+import psycopg2
+
+from harness import DEADLINE_S, scenario
+
+OUTAGE_S = 20.0  # a real one takes longer; every bound of the scheduler for one faulty order is over by then
+TABLES = ("orders", "order_process", "order_step", "order_event", "order_label", "operator_alert")
+
+
+@contextlib.contextmanager
+def held(s, sql, *parameters):
+    """A session of somebody else, with an open transaction."""
+    session = psycopg2.connect(s.dsn)
+    try:
+        with session.cursor() as cursor:
+            cursor.execute(sql, parameters)
+        yield
+    finally:
+        session.rollback()
+        session.close()
+
+
+def in_the_middle(s, count=1, **fields):
+    """Orders whose charge is out, at agents that stand still."""
+    for agent in s.cluster.agents_of("payment"):
+        agent.pause()
+    orders = [s.client.submit("three", **fields) for _ in range(count)]
+    for order in orders:
+        s.wait_step(order, "charge", "running")
+    return orders
+
+
+def go_on(s):
+    for agent in s.cluster.agents_of("payment"):
+        agent.resume()
+
+
+def metric(s, name):
+    page = s.cluster.schedulers[0].page()
+    return sum(float(line.split()[-1]) for line in page.splitlines() if line.startswith(name))
+
+
+def a_row_locked(s, table):
+    order, = in_the_middle(s)
+    with held(s, f"SELECT FROM {table} WHERE order_id = %s FOR UPDATE", order.order_id):
+        go_on(s)
+        s.wait(lambda: metric(s, "makegood_scheduler_orders_aside") == 1, "the order waits aside")
+        others = [s.client.submit("three") for _ in range(40)]
+        for other in others:
+            s.client.wait_status(other, "processed")
+        assert s.state(order) == "processing"
+        assert s.client.depth("dead.letters") == 0
+        refused = s.cluster.tool("order", "cancel", order.order_id, "--reason", "late", "--timeout", "10s", check=False)
+        assert refused.returncode == 2 and "locked its rows (55P03)" in refused.stderr, refused
+    s.wait_state(order, "processed", 10)
+    s.wait(lambda: metric(s, "makegood_scheduler_orders_aside") == 0, "no order waits aside")
+
+
+@scenario()
+def an_order_with_a_locked_row_holds_up_no_other(s):
+    """Would catch: a scheduler that stands still, with all that it has prefetched, because of a lock in an open psql."""
+    a_row_locked(s, "order_process")
+
+
+@scenario()
+def an_order_with_a_locked_step_holds_up_no_other(s):
+    """Would catch: the same by the row of a step."""
+    a_row_locked(s, "order_step")
+
+
+def damage(s):
+    """Destroys the pages of all payloads that are too long for their rows."""
+    s.rows("CREATE EXTENSION IF NOT EXISTS pg_surgery; SELECT 1")
+    toast = s.rows("SELECT reltoastrelid::regclass::text AS name FROM pg_class WHERE oid = 'orders'::regclass")[0]["name"]
+    pages = s.rows(f"SELECT array_agg(ctid)::text AS ids FROM {toast}")[0]["ids"]
+    s.rows(f"SELECT heap_force_kill('{toast}'::regclass, %s::tid[])", pages)
+
+
+@scenario()
+def an_order_with_a_damaged_row_is_set_aside_and_the_others_end(s):
+    """Would catch: all orders of a scheduler behind one whose row cannot be read; an alert that names neither order nor reason."""
+    letters = "".join(random.Random(1).choices(string.ascii_letters, k=60_000))  # cannot be compressed into its row
+    order, = in_the_middle(s, payload={"text": letters})
+    damage(s)
+    s.cluster.schedulers[0].terminate()  # another has nothing of it in its cache
+    s.cluster.schedulers[0].start()
+    go_on(s)
+    others = [s.client.submit("three") for _ in range(20)]
+    for other in others:
+        s.client.wait_status(other, "processed")
+    alert = s.wait(lambda: s.alerts("set_aside"), "the order is set aside", 30)[0]
+    assert alert["subject"] == order.order_id and "XX001" in alert["text"], alert
+    s.wait(lambda: s.client.depth("dead.letters") == 1, "the reply is kept")
+
+    told = s.cluster.tool("order", "explain", order.order_id).stdout
+    assert "set aside" in told and "XX001" in told, told
+    again = s.cluster.tool("order", "set-aside", order.order_id, "--reason", "as it is", "--by", "ann")
+    assert again.stdout == f"order {order.order_id} is set aside\n", again
+
+    s.rows("UPDATE orders SET payload = '{}' WHERE order_id = %s RETURNING 1", order.order_id)
+    s.cluster.tool("order", "readmit", order.order_id, "--reason", "repaired", "--by", "ann")
+    assert s.alerts("set_aside")[0]["closed_at"] is not None
+    s.cluster.tool("dead", "requeue", "--all", "--reason", "repaired")
+    s.wait(lambda: s.state(order) in ("processed", "compensated"), "the order ends", DEADLINE_S)
+
+
+@scenario()
+def a_database_that_refuses_every_write_judges_no_message(s):
+    """Would catch: every confirmed order in the dead letters within a second, because the database is out of transaction ids."""
+    before = in_the_middle(s, 10)
+    s.rows("""CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+              RAISE 'database is not accepting commands to avoid wraparound data loss' USING ERRCODE = '54000'; END $$;
+              SELECT 1""")
+    for table in TABLES:
+        s.rows(f"CREATE TRIGGER refuse BEFORE INSERT OR UPDATE ON {table} EXECUTE FUNCTION refuse(); SELECT 1")
+    go_on(s)
+    after = [s.client.submit("three") for _ in range(20)]
+    until = time.monotonic() + OUTAGE_S
+
+    def is_over():
+        assert s.client.depth("dead.letters") == 0
+        return time.monotonic() >= until
+    s.wait(is_over, "the outage is over", 2 * OUTAGE_S)
+    assert metric(s, "makegood_poisoned_total") == 0 and metric(s, "makegood_scheduler_orders_aside") == 0
+    for table in TABLES:
+        s.rows(f"DROP TRIGGER refuse ON {table}; SELECT 1")
+    for order in before + after:
+        s.wait_state(order, "processed", 2 * DEADLINE_S)
+    assert s.client.depth("dead.letters") == 0

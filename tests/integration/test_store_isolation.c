@@ -1,0 +1,255 @@
+/* One order that the database refuses, and a database that refuses all of them: every class of SQLSTATE,
+ * locked rows, and rows that cannot be read. */
+#include "store_fixture.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/id.h"
+
+enum { COUNT = 9, BAD = 5 };
+
+static struct rig rig;
+static struct mg_order_record records[COUNT];
+static struct mg_event_record events[COUNT];
+static struct mg_order_write writes[COUNT];
+
+/* A code of each class, by which a trigger may end a statement; LOST ones end the session. */
+static const char *const CODES[] = {"0A000", "0F000", "21000", "22003", "22P02", "23502", "23514", "24000",
+                                    "28000", "3D000", "3F000", "40001", "42501", "42P01", "53000", "53100",
+                                    "53200", "54000", "54001", "55000", "55006", "57000", "57014", "58000",
+                                    "58030", "P0001", "P0002", "XX000", "XX001", "XX002", "MG999", "F0000"};
+#define CODE_COUNT (sizeof(CODES) / sizeof(CODES[0]))
+
+static void setup(void)
+{
+    rig_start(&rig);
+    rig_admin(&rig, "SET client_min_messages = warning; DROP FUNCTION IF EXISTS refuse CASCADE;"
+                    "CREATE OR REPLACE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN"
+                    " RAISE 'as the test wants' USING ERRCODE = TG_ARGV[0]; END $$");
+    for (int i = 0; i < COUNT; i++) {
+        char order_id[16];
+        snprintf(order_id, sizeof(order_id), "o-%d", i);
+        order_make(&records[i], order_id);
+    }
+}
+
+static void teardown(void)
+{
+    rig_admin(&rig, "DROP FUNCTION IF EXISTS refuse CASCADE");
+    rig_finish(&rig);
+}
+
+static void orders_write(uint64_t from_version)
+{
+    for (int i = 0; i < COUNT; i++) {
+        records[i].order.version = from_version + 1;
+        writes[i] = write_make(&records[i], from_version, &events[i], from_version == 0 ? "m" : "r");
+        writes[i].changed_steps = 1;
+    }
+    rig_commit(&rig, writes, COUNT);
+    for (int i = 0; i < COUNT; i++) {
+        records[i].stored_steps |= writes[i].result == MG_WRITE_DONE ? 1 : 0;
+    }
+}
+
+static void trigger_make(const char *table, const char *code, bool is_for_all)
+{
+    char sql[512];
+    snprintf(
+        sql, sizeof(sql),
+        "CREATE TRIGGER refuse BEFORE INSERT OR UPDATE ON %s FOR EACH ROW %s EXECUTE FUNCTION refuse('%s')",
+        table, is_for_all ? "" : "WHEN (NEW.order_id = 'o-5')", code);
+    rig_admin(&rig, sql);
+}
+
+/* Would catch: neighbours that wait for an order which the database refuses, at any SQLSTATE. */
+START_TEST(an_order_that_is_refused_stands_alone_at_any_sqlstate)
+{
+    static const char *const TABLES[] = {"order_process", "order_step", "order_event"};
+    trigger_make(TABLES[(size_t)_i % 3], CODES[_i], false);
+    orders_write(0);
+    ck_assert_msg(rig.err.class == MG_OK, "%s: %s", CODES[_i], rig.err.text);
+    for (int i = 0; i < COUNT; i++) {
+        ck_assert_int_eq(writes[i].result, i == BAD ? MG_WRITE_REFUSED : MG_WRITE_DONE);
+    }
+    assert_has(writes[BAD].text, CODES[_i]);
+    ck_assert_str_eq(rig_value(&rig, "SELECT count(*) FROM order_event"), "8");
+    ck_assert_str_eq(rig_value(&rig, "SELECT count(*) FROM operator_alert"), "0");
+}
+END_TEST
+
+/* Would catch: orders that are judged by the code of a fault which hits all of them. */
+START_TEST(no_order_is_judged_while_the_database_refuses_all)
+{
+    static const char *const TABLES[] = {"order_process", "order_step", "order_event", "orders"};
+    trigger_make(TABLES[(size_t)_i % 4], CODES[_i], true);
+    orders_write(0);
+    ck_assert_msg(rig.err.class != MG_OK, "%s: %d %s", CODES[_i], (int)writes[0].result, writes[0].text);
+    assert_has(rig.err.text, CODES[_i]);
+    for (int i = 0; i < COUNT; i++) {
+        ck_assert_int_eq(writes[i].result, MG_WRITE_UNTRIED);
+    }
+}
+END_TEST
+
+/* Would catch: a database that takes new orders and refuses every change, and counts as working. */
+START_TEST(a_witness_has_changes_too)
+{
+    orders_write(0);
+    rig_admin(
+        &rig,
+        "CREATE TRIGGER refuse BEFORE UPDATE ON order_step FOR EACH ROW EXECUTE FUNCTION refuse('54000')");
+    orders_write(1);
+    ck_assert_int_ne(rig.err.class, MG_OK);
+    rig_admin(&rig, "DROP TRIGGER refuse ON order_step");
+    orders_write(1);
+    ck_assert_int_eq(rig.err.class, MG_OK);
+    ck_assert_str_eq(rig_value(&rig, "SELECT count(*) FROM order_event"), "18");
+    ck_assert_str_eq(rig_value(&rig, "SELECT count(*) FROM order_process WHERE order_id LIKE 'makegood%'"),
+                     "0");
+}
+END_TEST
+
+/* Would catch: a batch that waits for one lock again and again; a lock of a step's row that is not found. */
+START_TEST(others_are_written_past_locked_orders)
+{
+    static const char *const LOCKS[] = {
+        "SELECT FROM order_process WHERE order_id = 'o-5' FOR UPDATE",
+        "SELECT FROM order_step WHERE order_id = 'o-5' FOR SHARE",
+        "INSERT INTO order_event (order_id, version, cause_kind, cause, by_whom, attempt, transitions, owed)"
+        " VALUES ('o-5', 2, 'reply', 'x', 'x', 0, '[]', false)"};
+    orders_write(0);
+    rig_admin(&rig, "BEGIN");
+    rig_admin(&rig, LOCKS[_i]);
+    int64_t began_ms = mg_clock_boot_ms();
+    orders_write(1);
+    ck_assert_msg(rig.err.class == MG_OK, "%s", rig.err.text);
+    ck_assert_int_lt(mg_clock_boot_ms() - began_ms, 5000);
+    for (int i = 0; i < COUNT; i++) {
+        ck_assert_int_eq(writes[i].result, i == BAD ? MG_WRITE_REFUSED : MG_WRITE_DONE);
+    }
+    ck_assert_int_eq(writes[BAD].refusal, MG_REFUSAL_PASSING);
+    assert_has(writes[BAD].text, "55P03");
+    began_ms = mg_clock_boot_ms();
+    writes[BAD].is_hasty = true; /* alone, it holds up no other */
+    rig_commit(&rig, &writes[BAD], 1);
+    ck_assert_int_eq(writes[BAD].result, MG_WRITE_REFUSED);
+    ck_assert_int_lt(mg_clock_boot_ms() - began_ms, 1500);
+    rig_admin(&rig, "ROLLBACK");
+    rig_commit(&rig, &writes[BAD], 1);
+    ck_assert_int_eq(writes[BAD].result, MG_WRITE_DONE);
+}
+END_TEST
+
+/* Would catch: orders that are judged because a whole table is locked. */
+START_TEST(a_locked_table_is_no_orders_fault)
+{
+    orders_write(0);
+    rig_admin(&rig, "BEGIN; LOCK TABLE order_step IN SHARE MODE");
+    orders_write(1);
+    ck_assert_int_ne(rig.err.class, MG_OK);
+    assert_has(rig.err.text, "55P03");
+    rig_admin(&rig, "ROLLBACK");
+    orders_write(1);
+    ck_assert_int_eq(rig.err.class, MG_OK);
+}
+END_TEST
+
+/* ---- reading ---- */
+
+static void all_load(struct mg_load loads[COUNT + 1])
+{
+    for (int i = 0; i < COUNT; i++) {
+        loads[i] = (struct mg_load){
+            .order_id = records[i].order_id, .cause = mg_slice_of("m"), .wants_sent_status = i % 2 == 1};
+    }
+    loads[COUNT] = loads[BAD];
+    rig_load(&rig, loads, COUNT + 1);
+}
+
+static void damaged_expect(const char *code)
+{
+    struct mg_load loads[COUNT + 1];
+    all_load(loads);
+    ck_assert_msg(rig.err.class == MG_OK, "%s", rig.err.text);
+    for (int i = 0; i <= COUNT; i++) {
+        const struct mg_loaded *loaded = &rig.loaded->orders[i];
+        if (i == BAD || i == COUNT) {
+            ck_assert_ptr_nonnull(loaded->refused);
+            ck_assert_ptr_null(loaded->record);
+            assert_has(loaded->refused, code);
+        } else {
+            ck_assert_ptr_null(loaded->refused);
+            ck_assert_ptr_nonnull(loaded->record);
+            ck_assert_ptr_nonnull(loaded->event);
+        }
+    }
+}
+
+/* Would catch: neighbours of a damaged row that are not read. pg_surgery kills its payload's pages (TOAST).
+ */
+START_TEST(an_order_that_cannot_be_read_stands_alone)
+{
+    char payload[60000];
+    for (size_t i = 0; i < sizeof(payload); i++) { /* must not be compressed */
+        payload[i] = (char)('a' + mg_random_u64() % 26);
+    }
+    payload[0] = payload[sizeof(payload) - 1] = '"';
+    records[BAD].payload = (struct mg_slice){payload, sizeof(payload)};
+    orders_write(0);
+    rig_admin(&rig, "CREATE EXTENSION IF NOT EXISTS pg_surgery");
+    rig_admin(
+        &rig,
+        "DO $$ DECLARE toast regclass; BEGIN"
+        " SELECT reltoastrelid::regclass INTO toast FROM pg_class WHERE oid = 'orders'::regclass;"
+        " EXECUTE format('SELECT heap_force_kill(%L::regclass, array_agg(ctid)) FROM %s', toast, toast);"
+        " END $$");
+    damaged_expect("XX001");
+}
+END_TEST
+
+/* Would catch: statuses that cannot be read, and hold up those of others. */
+START_TEST(an_order_with_broken_statuses_stands_alone)
+{
+    orders_write(0);
+    rig_admin(&rig, "ALTER TABLE order_event ALTER COLUMN statuses TYPE json USING NULL;"
+                    "UPDATE order_event SET statuses = '[{\"status\":\"accepted\",\"seq\":\"x\"},"
+                    "{\"status\":\"accepted\",\"seq\":\"y\"}]' WHERE order_id = 'o-5'");
+    damaged_expect("22P02");
+}
+END_TEST
+
+/* Would catch: orders that are judged because nothing can be read. */
+START_TEST(no_order_is_judged_while_nothing_can_be_read)
+{
+    struct mg_load loads[COUNT + 1];
+    orders_write(0);
+    rig_admin(&rig, "ALTER TABLE order_step RENAME TO order_step_away");
+    all_load(loads);
+    rig_admin(&rig, "ALTER TABLE order_step_away RENAME TO order_step");
+    ck_assert_int_ne(rig.err.class, MG_OK);
+    assert_has(rig.err.text, "42P01");
+    all_load(loads);
+    ck_assert_int_eq(rig.err.class, MG_OK);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("store_isolation");
+    TCase *test = tcase_create("isolation");
+    tcase_add_checked_fixture(test, setup, teardown);
+    tcase_set_timeout(test, 60);
+    tcase_add_loop_test(test, an_order_that_is_refused_stands_alone_at_any_sqlstate, 0, (int)CODE_COUNT);
+    tcase_add_loop_test(test, no_order_is_judged_while_the_database_refuses_all, 0, (int)CODE_COUNT);
+    tcase_add_test(test, a_witness_has_changes_too);
+    tcase_add_loop_test(test, others_are_written_past_locked_orders, 0, 3);
+    tcase_add_test(test, a_locked_table_is_no_orders_fault);
+    tcase_add_test(test, an_order_that_cannot_be_read_stands_alone);
+    tcase_add_test(test, an_order_with_broken_statuses_stands_alone);
+    tcase_add_test(test, no_order_is_judged_while_nothing_can_be_read);
+    suite_add_tcase(suite, test);
+    return store_main(suite, "store_isolation");
+}

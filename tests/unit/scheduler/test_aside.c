@@ -1,0 +1,183 @@
+/* Orders that the database refuses while it works for others, and a database that refuses all of them. */
+#include <check.h>
+#include <string.h>
+
+#include "../suite.h"
+#include "stage.h"
+
+/* The machine's clock, which also passes with the test's time. */
+static int64_t passed_ms;
+int64_t __real_mg_clock_boot_ms(void);
+int64_t __wrap_mg_clock_boot_ms(void);
+int64_t __wrap_mg_clock_boot_ms(void)
+{
+    return __real_mg_clock_boot_ms() + passed_ms;
+}
+
+static void pass(int64_t ms)
+{
+    for (int64_t until_ms = passed_ms + ms; passed_ms < until_ms; passed_ms += 250) {
+        stage_settle();
+        fake_store.ahead_ms += 250;
+        fake_loop_advance(250);
+    }
+    stage_settle();
+}
+
+static void reply(const char *order_id)
+{
+    stage_reply(&(struct stage_reply){.order_id = order_id, .step = "reserve", .attempt = 1});
+}
+
+static void two_orders_run(void)
+{
+    stage_submit("o1", false);
+    stage_submit("o2", false);
+    stage_settle();
+    ck_assert_int_eq(fake_broker.acked, 2);
+}
+
+static int aside_count(void)
+{
+    return stage_scheduler->aside.order_count;
+}
+
+/* Would catch: a scheduler that stands still with its whole prefetch because of one locked row. */
+START_TEST(a_locked_order_waits_alone_and_ends_after_its_lock)
+{
+    two_orders_run();
+    fake_store.refused = "o1";
+    fake_store.refusal = MG_REFUSAL_PASSING;
+    reply("o1");
+    reply("o2");
+    stage_settle();
+    ck_assert_int_eq(stage_step("o2", 1), MG_STEP_RUNNING);
+    ck_assert_int_eq(fake_broker.acked, 3);
+    ck_assert_int_eq(aside_count(), 1);
+    stage_submit("o3", false);
+    pass(20000);
+    ck_assert_int_eq(stage_order("o3"), MG_ORDER_PROCESSING);
+    ck_assert_int_eq(stage_step("o1", 0), MG_STEP_RUNNING);
+    fake_store.refused = NULL;
+    pass(6000);
+    ck_assert_int_eq(stage_step("o1", 0), MG_STEP_DONE);
+    ck_assert_int_eq(aside_count(), 0);
+    ck_assert_int_eq(fake_broker.rejected, 0);
+    ck_assert_int_eq(fake_broker_count("alert"), 0);
+}
+END_TEST
+
+/* Would catch: a damaged row that is read for ever, and one that no alert names. */
+START_TEST(a_damaged_order_is_set_aside_with_its_causes_and_an_alert)
+{
+    two_orders_run();
+    fake_store.damaged = "o1";
+    fake_store.refusal = MG_REFUSAL_LASTING;
+    fake_store_bump("o1"); /* not as it is in the cache */
+    reply("o1");
+    reply("o2");
+    pass(15000);
+    ck_assert_int_eq(stage_step("o2", 1), MG_STEP_RUNNING);
+    ck_assert_int_eq(fake_broker.rejected, 1);
+    ck_assert_int_eq(fake_broker_count("alert"), 1);
+    ck_assert_ptr_nonnull(strstr(fake_broker_last("alert")->body, "\"alert\":\"set_aside\""));
+    ck_assert_ptr_nonnull(strstr(fake_broker_last("alert")->body, "missing chunk (XX001)"));
+    ck_assert_str_eq(fake_store.aside, "o1");
+    ck_assert_int_eq(aside_count(), 0);
+    reply("o1"); /* at once, while the row is there */
+    pass(250);
+    ck_assert_int_eq(fake_broker.rejected, 2);
+    fake_store.aside = fake_store.damaged = NULL; /* readmitted */
+    reply("o1");
+    stage_settle();
+    ck_assert_int_eq(stage_step("o1", 0), MG_STEP_DONE);
+}
+END_TEST
+
+/* Would catch: messages that are judged one by one while the database refuses all (wraparound). */
+START_TEST(nothing_is_judged_while_the_database_refuses_all)
+{
+    two_orders_run();
+    fake_store.is_refusing = true;
+    reply("o1");
+    stage_submit("o3", false);
+    pass(30000);
+    ck_assert_int_eq(fake_broker.rejected + fake_broker.requeued, 0);
+    ck_assert_int_eq(aside_count(), 0);
+    char reason[512];
+    ck_assert(mg_standstill_is(stage_scheduler, reason, sizeof(reason)));
+    ck_assert_msg(strstr(reason, "of order o1: all is refused (54000)") != NULL, "%s", reason);
+    fake_store.is_refusing = false;
+    pass(6000);
+    ck_assert(!mg_standstill_is(stage_scheduler, reason, sizeof(reason)));
+    ck_assert_int_eq(stage_step("o1", 0), MG_STEP_DONE);
+    ck_assert_int_eq(stage_order("o3"), MG_ORDER_PROCESSING);
+}
+END_TEST
+
+/* Would catch: later causes that overtake the one that waits; commands that pile up; an operator that waits
+ * for an answer in vain. */
+START_TEST(later_causes_join_the_waiting_order)
+{
+    two_orders_run();
+    fake_store.refused = "o1";
+    fake_store.refusal = MG_REFUSAL_PASSING;
+    reply("o1");
+    stage_settle();
+    int acked = fake_broker.acked;
+    for (int i = 0; i < 3; i++) {
+        stage_command("s-1", "o1", "\"command\":\"overdue\",\"step\":\"reserve\",\"attempt\":1,\"by\":\"s\"",
+                      NULL);
+    }
+    stage_submit("o1", false);
+    stage_settle();
+    ck_assert_int_eq(fake_broker.acked, acked + 3); /* the commands come again anyway */
+    ck_assert_int_eq(stage_scheduler->aside.work_count, 2);
+    stage_command("c-1", "o1", "\"command\":\"cancel\",\"by\":\"ann\",\"reason\":\"late\"", "amq.gen-tool");
+    stage_settle();
+    ck_assert_int_eq(fake_broker_count("command_result"), 1);
+    ck_assert_ptr_nonnull(strstr(fake_broker_last("command_result")->body, "\"invalid\""));
+    ck_assert_ptr_nonnull(strstr(fake_broker_last("command_result")->body, "as the test wants (XX001)"));
+    fake_store.refused = NULL;
+    pass(6000);
+    ck_assert_int_eq(stage_step("o1", 0), MG_STEP_DONE);
+    ck_assert_int_eq(stage_scheduler->aside.work_count, 0);
+    ck_assert_int_eq(fake_broker.acked, acked + 6);
+}
+END_TEST
+
+/* Would catch: waiting orders that take the whole prefetch, or memory without end. */
+START_TEST(few_causes_of_a_waiting_order_are_kept)
+{
+    two_orders_run();
+    fake_store.refused = "o1";
+    fake_store.refusal = MG_REFUSAL_PASSING;
+    int most = mg_consumed_prefetch(stage_scheduler, MG_LANE_NORMAL) / 4;
+    reply("o1");
+    pass(1000);
+    for (int i = 0; i < most + 20; i++) {
+        stage_submit("o1", false);
+        stage_settle();
+    }
+    ck_assert_int_eq(stage_scheduler->aside.held[MG_LANE_NORMAL], most);
+    ck_assert_int_eq(stage_scheduler->works.left.count, 20);
+    mg_scheduler_drain(stage_scheduler);
+    pass(1000);
+    ck_assert_int_eq(stage_exit_code, 0);
+    ck_assert_int_eq(stage_scheduler->works.count, 0);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("scheduler aside");
+    TCase *aside = tcase_create("aside");
+    tcase_add_checked_fixture(aside, stage_start, stage_finish);
+    tcase_add_test(aside, a_locked_order_waits_alone_and_ends_after_its_lock);
+    tcase_add_test(aside, a_damaged_order_is_set_aside_with_its_causes_and_an_alert);
+    tcase_add_test(aside, nothing_is_judged_while_the_database_refuses_all);
+    tcase_add_test(aside, later_causes_join_the_waiting_order);
+    tcase_add_test(aside, few_causes_of_a_waiting_order_are_kept);
+    suite_add_tcase(suite, aside);
+    return run_suite(suite);
+}
