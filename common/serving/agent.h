@@ -110,6 +110,7 @@ struct mg_job {
     bool is_trying;       /* its try has begun and has not ended */
     bool is_try_repeated; /* the service refused the access token; the try is repeated once with a new one */
     uint32_t ticket;      /* the breaker's */
+    bool is_probe;        /* the breaker was half-open when the try under way began */
     struct mg_try_trace trace;
     struct mg_verdict_of_try last; /* of the last try, later of the reply; meaningless before */
     char correlation_id[MG_KEY_SIZE];

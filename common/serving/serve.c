@@ -47,6 +47,7 @@ static bool serve_one(struct mg_served *served, int64_t now_ms)
     if (!mg_breaker_admit(&served->breaker, &job->ticket)) {
         return false;
     }
+    job->is_probe = served->breaker.state == MG_BREAKER_HALF_OPEN;
     mg_limiter_take(&served->limiter);
     mg_job_try(job);
     return true;

@@ -89,6 +89,7 @@ void mg_tries_reply_write(const struct mg_service *service, const struct mg_requ
         .executed = verdict->executed,
         .may_still_act = may_still_act,
         .retry_after_ms = verdict->retry_after_ms,
+        .is_probe = verdict->is_probe,
         .result = parts->result,
         .is_truncated = parts->is_truncated,
         .error_message = parts->message,

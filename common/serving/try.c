@@ -59,6 +59,9 @@ void mg_job_tried(struct mg_job *job, struct mg_verdict_of_try *verdict, const s
     job->is_trying = false;
     mg_try_trace_end(job, verdict);
     mg_tries_note(&job->tries, &job->request, verdict);
+    /* A try before it, while the breaker was closed, was an attempt like any other. */
+    bool is_down = verdict->health == MG_CALL_FAILING || verdict->health == MG_CALL_UNREACHABLE;
+    verdict->is_probe = job->is_probe && is_down && job->tries.count == 1;
     job->last = *verdict;
     release(job, verdict->health);
     int64_t wait_ms = next_try_in_ms(job, verdict);

@@ -10,6 +10,7 @@ void mg_verdict_make(enum mg_outcome outcome, enum mg_executed executed, enum mg
     ret_verdict->executed = executed;
     ret_verdict->may_still_act = false;
     ret_verdict->health = health;
+    ret_verdict->is_probe = false;
     ret_verdict->retry_after_ms = -1;
     snprintf(ret_verdict->code, sizeof(ret_verdict->code), "%s", code);
     snprintf(ret_verdict->text, sizeof(ret_verdict->text), "%s", text);

@@ -13,7 +13,8 @@ struct mg_verdict_of_try {
     enum mg_executed executed;
     bool may_still_act; /* given up: the service itself has not answered, and may still be at work on it */
     enum mg_call_health health;
-    int64_t retry_after_ms;           /* -1: none */
+    bool is_probe;          /* of a service that was down, and is down still: it costs the step no attempt */
+    int64_t retry_after_ms; /* -1: none */
     char code[MG_ERROR_CODE_MAX + 1]; /* "" when it went well */
     char text[MG_ERROR_TEXT_MAX + 1]; /* ours: it stands in logs. The service's words are in the reply only */
 };

@@ -11,7 +11,7 @@
 
 static const char *const NAMES[] = {
     "v",      "order_id",  "step",  "attempt",        "kind",          "outcome", "executed",
-    "result", "truncated", "error", "retry_after_ms", "may_still_act", NULL};
+    "result", "truncated", "error", "retry_after_ms", "may_still_act", "probe",   NULL};
 static const char *const ERROR_NAMES[] = {"code", "text", "message", "body", NULL};
 
 /* The value if the member is missing, as from agents that do not implement it. For accepted work the verify
@@ -88,6 +88,9 @@ void mg_reply_write(const struct mg_reply *reply, struct mg_buf *ret_body)
     if (reply->may_still_act != may_still_act_by_default(reply->outcome, reply->executed)) {
         mg_json_member_bool(&json, "may_still_act", reply->may_still_act);
     }
+    if (reply->is_probe) {
+        mg_json_member_bool(&json, "probe", true);
+    }
     if (reply->retry_after_ms >= 0) {
         mg_json_member_int(&json, "retry_after_ms", reply->retry_after_ms);
     }
@@ -138,6 +141,7 @@ enum mg_class mg_reply_parse(struct mg_slice body, const struct mg_json_limits *
         mg_json_get_integer(&object, "retry_after_ms", MG_OPTIONAL, 0, MG_REPLY_RETRY_AFTER_MAX_MS, -1);
     reply.outcome = (enum mg_outcome)outcome;
     reply.executed = (enum mg_executed)executed;
+    reply.is_probe = mg_json_get_bool(&object, "probe", MG_OPTIONAL, false);
     reply.may_still_act = mg_json_get_bool(&object, "may_still_act", MG_OPTIONAL,
                                            may_still_act_by_default(reply.outcome, reply.executed));
     if (faults.class != MG_OK) {

@@ -36,6 +36,8 @@ struct mg_reply {
      * stand in no log. */
     struct mg_slice error_message, error_body;
     int64_t retry_after_ms; /* -1: none */
+    /* The attempt was a probe of a service that was down, and it is down still: it uses up no attempt. */
+    bool is_probe;
     /* Never in a message: the step's definition takes this good answer for a refusal (workflow_answer.h). */
     bool is_refused_by_body;
 };

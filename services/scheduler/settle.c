@@ -245,7 +245,7 @@ static void reply_apply(struct mg_batch *batch, struct mg_item *item, int step)
                              .executed = executed_of(reply, state),
                              .may_still_act = reply->may_still_act,
                              .is_work_refused = is_work_refused(reply),
-                             .is_service_down = is_open || is_paused,
+                             .is_service_down = is_open || is_paused || reply->is_probe,
                              .is_service_paused = is_paused,
                              .retry_after_ms = reply->retry_after_ms};
     struct mg_story story = {.by = mg_slice_of(batch->scheduler->options->instance)};

@@ -481,6 +481,25 @@ START_TEST(an_open_breaker_stops_consuming_and_parks_what_is_in_hand)
 }
 END_TEST
 
+/* Catches: an outage that uses up an attempt of an order with each probe. */
+START_TEST(a_failed_probe_is_told_from_other_attempts)
+{
+    flow_finish();
+    flow_start(",\"concurrency\":8,\"breaker\":{\"open_for\":\"50ms\"}");
+    open_breaker();
+    flow_wait_replies(1);
+    ck_assert(!flow_reply(0)->is_probe);
+    flow_linger(70);
+    int replies = fakes.reply_count;
+    flow_deliver(&(struct flow_request){.order_id = "probe"});
+    flow_wait_calls(4);
+    flow_answer_status(3, 503, "{}");
+    flow_wait_replies(replies + 1);
+    ck_assert(flow_reply(replies)->is_probe);
+    ck_assert_str_eq(flow_reply(replies)->error_code, "http_503");
+}
+END_TEST
+
 START_TEST(a_half_open_breaker_probes_and_a_success_closes_it)
 {
     flow_finish();
@@ -565,6 +584,7 @@ int main(void)
         what_waits_when_the_broker_goes_away_is_given_up,
         high_waits_before_normal,
         an_open_breaker_stops_consuming_and_parks_what_is_in_hand,
+        a_failed_probe_is_told_from_other_attempts,
         a_half_open_breaker_probes_and_a_success_closes_it,
         draining_gives_back_what_has_not_begun_and_finishes_what_has,
         what_is_not_done_at_the_end_is_given_back,

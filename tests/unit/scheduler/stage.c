@@ -128,12 +128,12 @@ void stage_reply(const struct stage_reply *reply)
     }
     snprintf(body, sizeof(body),
              "{\"v\":1,\"order_id\":\"%s\",\"step\":\"%s\",\"attempt\":%u,\"kind\":\"%s\",\"outcome\":\"%s\","
-             "\"executed\":\"%s\",\"result\":%s%s%s}",
+             "\"executed\":\"%s\",\"result\":%s%s%s%s}",
              reply->order_id, reply->step, reply->attempt, reply->kind != NULL ? reply->kind : "do",
              reply->outcome != NULL ? reply->outcome : "done",
              reply->executed != NULL ? reply->executed : "yes",
              reply->result != NULL ? reply->result : "{\"ref\":7.50}", error,
-             reply->is_over ? ",\"may_still_act\":false" : "");
+             reply->is_over ? ",\"may_still_act\":false" : "", reply->is_probe ? ",\"probe\":true" : "");
     struct fake_delivery delivery = {.consumer = MG_LANE_REPLIES,
                                      .type = "reply",
                                      .body = body,

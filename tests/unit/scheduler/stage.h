@@ -54,6 +54,7 @@ struct stage_reply {
     const char *body;       /* kept of its answer, as a JSON string; likewise */
     const char *result;     /* JSON; NULL: {"ref":7.50} */
     bool is_over;           /* the service has answered: it does not act any more */
+    bool is_probe;          /* of a service that is down still */
 };
 void stage_reply(const struct stage_reply *reply);
 /* `words`: members of the command besides v, command_id, order_id. */

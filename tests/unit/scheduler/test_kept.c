@@ -3,6 +3,7 @@
  * under which it counts as done, its undo as it was done, and the shape of the payload.
  */
 #include <check.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "../suite.h"
@@ -206,6 +207,39 @@ START_TEST(a_step_in_doubt_is_done_again_only_by_the_operators_explicit_word)
 }
 END_TEST
 
+#define DOWN                                                                                                 \
+    "{\"workflow\":\"two\",\"version\":1,\"steps\":[{\"step\":\"reserve\",\"service\":\"inventory\","        \
+    "\"on_unknown\":\"retry\",\"retry\":{\"attempts\":2,\"backoff\":\"1s\"},"                                \
+    "\"do\":{\"method\":\"POST\",\"path\":\"/r\"},\"undo\":\"none\"}]}"
+
+/* Catches: attempts used up by the probes of an outage. */
+START_TEST(a_failed_probe_of_a_service_that_is_down_costs_no_attempt)
+{
+    begin(DOWN);
+    for (uint32_t attempt = 1; attempt <= 5; attempt++) {
+        stage_reply(&(struct stage_reply){.order_id = "o1",
+                                          .step = "reserve",
+                                          .attempt = attempt,
+                                          .outcome = "transient",
+                                          .executed = "maybe",
+                                          .error_code = "http_503",
+                                          .is_over = true,
+                                          .is_probe = true});
+        stage_settle();
+        ck_assert_int_eq(stage_step("o1", 0), MG_STEP_WAITING);
+        ck_assert_uint_eq(fake_store_order("o1")->order.steps[0].failure_count, 0);
+        stage_pass(60000);
+        char due[160];
+        (void)snprintf(due, sizeof(due),
+                       "\"command\":\"due\",\"step\":\"reserve\",\"attempt\":%u,\"by\":\"s\"", attempt);
+        char id[16];
+        (void)snprintf(id, sizeof(id), "due-%u", attempt);
+        command(id, due);
+        ck_assert_int_eq(stage_step("o1", 0), MG_STEP_RUNNING);
+    }
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("scheduler_kept");
@@ -217,6 +251,7 @@ int main(void)
     tcase_add_loop_test(cases, an_accepted_answer_of_a_step_without_polls_is_judged_like_any_other, 0, 2);
     tcase_add_test(cases, a_step_that_its_guard_refused_is_settled_with_its_result);
     tcase_add_test(cases, a_settle_that_would_change_the_undo_of_a_step_that_is_done_is_refused);
+    tcase_add_test(cases, a_failed_probe_of_a_service_that_is_down_costs_no_attempt);
     tcase_add_test(cases, a_step_in_doubt_is_done_again_only_by_the_operators_explicit_word);
     suite_add_tcase(suite, cases);
     return run_suite(suite);
