@@ -242,6 +242,29 @@ class DatabaseRefuses(Fault):
         self.ack("poisoned")
 
 
+class RowIsLocked(Fault):
+    rules = ("MakegoodOrdersAside",)
+    about = "another session locks the row of an order"
+
+    def begin(self):
+        self.load("locked", step("reserve", "inventory"))
+        for agent in self.cluster.agents_of("inventory"):
+            agent.pause()
+        order = self.post("locked")[0]
+        self.wait_row(f"SELECT 1 FROM order_step WHERE order_id = '{order}' AND state = 'running'")
+        self.lock = subprocess.Popen([self.servers.postgres.bin / "psql", "-X", "-q", "-d", self.servers.postgres.dsn], stdin=subprocess.PIPE,
+                                     text=True)
+        self.lock.stdin.write(f"BEGIN; SELECT FROM order_process WHERE order_id = '{order}' FOR UPDATE;\n")
+        self.lock.stdin.flush()
+        self.wait_row("SELECT 1 FROM pg_locks WHERE mode = 'RowShareLock' AND relation = 'order_process'::regclass AND granted")
+        for agent in self.cluster.agents_of("inventory"):
+            agent.resume()
+
+    def mend(self):
+        self.lock.stdin.close()  # psql ends, and its transaction with it
+        self.lock.wait()
+
+
 class RowsLie(Fault):
     """The row of an attempt under way is changed to an undo. No agent answers the attempt, so it is judged, again and again."""
     rules = ("MakegoodImpossible",)
@@ -633,6 +656,7 @@ STAGES = (
     (ServersStutter,),
     (SweepsAreSlow,),
     (TableIsLocked,),
+    (RowIsLocked,),
     (WorkflowsAreMany,),
     (SchedulersDie, CountingFails),
     (SupervisorsDie,),

@@ -84,6 +84,7 @@ WELL = {
     f"makegood_statuses_owed{{{LEADER}}}": always(0),
     f"makegood_status_owed_oldest_age_seconds{{{LEADER}}}": always(0),
     f'makegood_orders_total{{{SCHEDULER},workflow="w",state="error"}}': always(3),  # of yesterday
+    f"makegood_scheduler_orders_aside{{{SCHEDULER}}}": always(0),
     f"makegood_poisoned_total{{{SCHEDULER}}}": always(0),
     f"makegood_impossible_total{{{SCHEDULER}}}": always(0),
     f'makegood_attempts_total{{{SCHEDULER},service="payment",kind="do"}}': rising(100),
@@ -133,6 +134,8 @@ CASES = {
                                 "ended orders are not moved to the archive"),
     "MakegoodDeadLetters": ({f'makegood_queue_messages{{{LEADER},queue="dead.letters"}}': always(2)}, {},
                             "2 messages were dead-lettered"),
+    "MakegoodOrdersAside": ({f"makegood_scheduler_orders_aside{{{SCHEDULER}}}": always(2)}, {},
+                            "2 orders wait because the database refuses their rows"),
     "MakegoodPoisoned": ({f"makegood_poisoned_total{{{SCHEDULER}}}": rising(1)}, {},
                          "the database refuses the data of a message"),
     "MakegoodImpossible": ({f"makegood_impossible_total{{{SCHEDULER}}}": rising(1)}, {},
