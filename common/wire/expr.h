@@ -167,10 +167,12 @@ void mg_expr_facts(const struct mg_expr *expr, void (*seen)(void *arg, const str
 /* ---- evaluating ---- */
 
 /* The value of a root or of a root's member: checked JSON text, or another compiled expression, which is
- * evaluated within the same steps. Neither: there is no such value. */
+ * evaluated within the same steps. Neither: there is no such value; or, with a fault, there is one that
+ * nobody can read, and to ask for it is an error, too. */
 struct mg_expr_found {
     struct mg_slice json;
     const struct mg_expr *expr;
+    struct mg_slice fault; /* why it cannot be read; absent: it can */
 };
 
 struct mg_expr_scope {

@@ -95,6 +95,13 @@ static bool run_value(struct mg_expr_run *run, const struct mg_expr *expr, struc
     return is_good;
 }
 
+static bool fault_unreadable(struct mg_expr_run *run, int node, struct mg_slice why)
+{
+    (void)mg_expr_fault(run, MG_EXPR_FAULT_UNREADABLE, node);
+    run->fault.name = why;
+    return false;
+}
+
 static bool run_root(struct mg_expr_run *run, int node, struct mg_expr_value *ret)
 {
     const struct mg_expr_node *of = node_of(run, node);
@@ -104,7 +111,8 @@ static bool run_root(struct mg_expr_run *run, int node, struct mg_expr_value *re
     }
     struct mg_slice json = found.json.data != NULL ? mg_json_trim(found.json) : found.json;
     if (json.len == 0) {
-        return mg_expr_fault(run, MG_EXPR_FAULT_NAME, node);
+        return found.fault.data != NULL ? fault_unreadable(run, node, found.fault)
+                                        : mg_expr_fault(run, MG_EXPR_FAULT_NAME, node);
     }
     *ret = mg_expr_value_of(json);
     return true;
@@ -154,6 +162,9 @@ static bool run_has(struct mg_expr_run *run, int node, struct mg_expr_value *ret
     struct mg_slice json = {0};
     if (of->op == MG_OP_ROOT) {
         struct mg_expr_found found = run->scope->find(run->scope->arg, of->value, of->member);
+        if (found.json.data == NULL && found.fault.data != NULL) {
+            return fault_unreadable(run, asked, found.fault);
+        }
         return give_boolean(ret, found.json.data != NULL || found.expr != NULL);
     }
     return find_member(run, asked, &json) && give_boolean(ret, json.data != NULL);

@@ -51,6 +51,10 @@ static void write_reason(const struct mg_expr_run *run, struct mg_buf *text)
     case MG_EXPR_FAULT_NAME:
         mg_buf_printf(text, "%.*s is not there; has() asks for it", (int)at.len, at.data);
         break;
+    case MG_EXPR_FAULT_UNREADABLE:
+        mg_buf_printf(text, "%.*s cannot be read: %.*s", (int)at.len, at.data, (int)fault->name.len,
+                      fault->name.data);
+        break;
     case MG_EXPR_FAULT_MEMBER:
         mg_buf_printf(text, "there is no member \"%.*s\"", (int)name.len, name.data);
         break;

@@ -8,8 +8,9 @@ enum mg_expr_fault_kind {
     MG_EXPR_FAULT_NONE,
     MG_EXPR_FAULT_STEPS,
     MG_EXPR_FAULT_DEEP,
-    MG_EXPR_FAULT_NAME,   /* the scope has no value */
-    MG_EXPR_FAULT_MEMBER, /* name */
+    MG_EXPR_FAULT_NAME,       /* the scope has no value */
+    MG_EXPR_FAULT_UNREADABLE, /* `name`: why */
+    MG_EXPR_FAULT_MEMBER,     /* name */
     MG_EXPR_FAULT_INDEX,
     MG_EXPR_FAULT_TYPE,  /* `left` where `right` is needed */
     MG_EXPR_FAULT_TYPES, /* left and right do not go together */

@@ -34,6 +34,10 @@ enum mg_class mg_json_check(struct mg_slice text, const struct mg_json_limits *l
 enum mg_class mg_json_check_limits(struct mg_slice text, const struct mg_json_limits *limits,
                                    bool *ret_is_above, struct mg_err *err) MG_MUSTCHECK;
 
+/* Appends the text with U+FFFD for all in its strings that mg_json_check refuses there, except controls:
+ * halves of a surrogate pair, NUL, bytes that are no UTF-8. It need be no JSON. */
+void mg_json_mend_strings(struct mg_slice text, struct mg_buf *ret_text);
+
 /* In text accepted by mg_json_check (or by a message parser): the bytes of the value at an RFC 6901 pointer,
  * without surrounding blanks. Absent if there is no such value. "" is the whole text. */
 struct mg_slice mg_json_find(struct mg_slice text, const char *pointer);

@@ -47,6 +47,17 @@ bool mg_error_code_append(struct mg_slice text, char code[MG_ERROR_CODE_MAX + 1]
     return len > begin;
 }
 
+const char *mg_reply_result_fault(const struct mg_reply *reply)
+{
+    if (reply->result.data != NULL) {
+        return "";
+    }
+    if (strcmp(reply->error_code, MG_ERROR_CODE_UNREADABLE) == 0) {
+        return reply->error_text;
+    }
+    return reply->is_truncated ? "it is larger than the service file allows, and was left out" : "";
+}
+
 static void write_error(struct mg_json_writer *json, const struct mg_reply *reply)
 {
     mg_json_member_object(json, "error");

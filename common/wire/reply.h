@@ -47,6 +47,8 @@ struct mg_reply {
 #define MG_ERROR_CODE_REFUSED      "refused"
 #define MG_ERROR_CODE_NOT_DONE_YET "not_done_yet"
 #define MG_ERROR_CODE_UNCLEAR      "answer_unclear"
+/* Of a good answer with a body that gives no result, and why: it is done, and its result is unreadable. */
+#define MG_ERROR_CODE_UNREADABLE "result_unreadable"
 #define MG_ERROR_CODE_BREAKER_OPEN                                                                           \
     "breaker_open" /* no attempt was made, or the service was unreachable: uses up no attempt */
 /* Not made, since the service's token endpoint gives no access token: the same. */
@@ -56,6 +58,9 @@ struct mg_reply {
 /* Appends the usable part of a service's own code, as far as there is room: letters, digits, ".", "_", "-".
  * False: nothing is left of it. */
 bool mg_error_code_append(struct mg_slice text, char code[MG_ERROR_CODE_MAX + 1]);
+
+/* Why a good answer has a result that cannot be read; "": it can, or the answer has none. */
+const char *mg_reply_result_fault(const struct mg_reply *reply);
 
 void mg_reply_write(const struct mg_reply *reply, struct mg_buf *ret_body);
 enum mg_class mg_reply_parse(struct mg_slice body, const struct mg_json_limits *limits,

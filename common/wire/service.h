@@ -79,6 +79,8 @@ enum mg_class mg_service_reread_headers(struct mg_service *service, int *ret_cou
 enum mg_class mg_service_reread_auth(struct mg_service *service, int *ret_count, bool *ret_is_new,
                                      struct mg_err *err) MG_MUSTCHECK;
 
+/* True if a rule of the service file gives this status its meaning. */
+bool mg_service_has_rule(const struct mg_service *service, enum mg_kind kind, int http_status);
 /* Classifies an HTTP status: the service's rules first, then the defaults of service_answers.c. */
 void mg_service_classify(const struct mg_service *service, enum mg_kind kind, int http_status,
                          bool is_pollable, enum mg_outcome *ret_outcome, enum mg_executed *ret_executed);

@@ -180,6 +180,12 @@ static enum mg_outcome default_outcome(enum mg_kind kind, int status)
     return MG_OUTCOME_UNKNOWN;
 }
 
+bool mg_service_has_rule(const struct mg_service *service, enum mg_kind kind, int http_status)
+{
+    return find_rule(service, kind, http_status, true) != NULL ||
+           find_rule(service, kind, http_status, false) != NULL;
+}
+
 void mg_service_classify(const struct mg_service *service, enum mg_kind kind, int http_status,
                          bool is_pollable, enum mg_outcome *ret_outcome, enum mg_executed *ret_executed)
 {

@@ -35,10 +35,28 @@ static const struct mg_retry_plan UNDO_RETRY_DEFAULT = {
 static const char *const WORKFLOW_NAMES[] = {
     "$schema", "workflow", "version", "complete_within", "on_failure", "on_expiry", "labels",
     "output",  "input",    "values",  "require",         "steps",      NULL};
-static const char *const STEP_NAMES[] = {
-    "step",          "service", "after",  "needs", "when",         "require",         "complete_within",
-    "finish_within", "poll",    "retry",  "pivot", "at_most_once", "absent_is_final", "on_unknown",
-    "learn",         "do",      "verify", "undo",  "done_when",    "refused_when",    NULL};
+static const char *const STEP_NAMES[] = {"step",
+                                         "service",
+                                         "after",
+                                         "needs",
+                                         "when",
+                                         "require",
+                                         "complete_within",
+                                         "finish_within",
+                                         "poll",
+                                         "retry",
+                                         "pivot",
+                                         "at_most_once",
+                                         "absent_is_final",
+                                         "on_unknown",
+                                         "learn",
+                                         "do",
+                                         "verify",
+                                         "undo",
+                                         "done_when",
+                                         "refused_when",
+                                         "result",
+                                         NULL};
 static const char *const RETRY_NAMES[] = {"attempts",  "backoff",    "max_backoff",
                                           "cool_down", "cool_downs", NULL};
 static const char *const ACTION_NAMES[] = {"method", "path",   "query",    "headers", "body",
@@ -47,6 +65,7 @@ static const char *const UNDO_NAMES[] = {"method", "path",     "query", "headers
                                          "accept", "response", "retry", "complete_within", NULL};
 static const char *const ON_FAILURE[] = {"compensate", "error", NULL};
 static const char *const ON_UNKNOWN[] = {"retry", "verify", "operator", NULL};
+static const char *const RESULT[] = {"json", "none", NULL};
 static const char *const LEARN[] = {"repeat", "verify", NULL};
 
 /* The definition and the memory that its slices point into. */
@@ -287,6 +306,7 @@ static void read_step(struct mg_json_faults *faults, struct owned_workflow *owne
     source->needs = mg_json_get_typed(&object, "needs", MG_OPTIONAL, MG_JSON_ARRAY);
     source->guard.when = mg_json_get_typed(&object, "when", MG_OPTIONAL, MG_JSON_STRING);
     source->guard.require = mg_json_get_typed(&object, "require", MG_OPTIONAL, MG_JSON_ARRAY);
+    step->has_no_result = mg_json_get_word(&object, "result", MG_OPTIONAL, RESULT, MG_BAD_INPUT, 0) == 1;
     plan->has_verify = mg_json_get(&object, "verify", MG_OPTIONAL).data != NULL;
     read_times(&object, plan);
     read_policy(&object, plan);

@@ -33,6 +33,7 @@ struct mg_workflow_step {
     struct mg_action actions[MG_KIND_COUNT];
     /* The meaning of its good answers (workflow_answer.h); NULL: the HTTP status alone decides. */
     const struct mg_expr *done_when, *refused_when;
+    bool has_no_result;   /* it wants none: what a good answer has as its body is left */
     bool uses_own_result; /* its verify or undo refers to its own result: the result of a 202 is kept, too */
     struct mg_guard *guard; /* `when` and `require`; NULL: none */
 };
@@ -102,7 +103,9 @@ struct mg_render_input {
     struct mg_slice payload;
     const struct mg_slice *results; /* by step index; absent if none, and of a skipped step */
     uint64_t skipped;               /* bits: the steps that were skipped */
-    int64_t accepted_at_ms;         /* as stored with the order, or about to be */
+    const struct mg_slice
+        *faults;            /* why a result cannot be read, by step index; absent if it can. NULL: all can */
+    int64_t accepted_at_ms; /* as stored with the order, or about to be */
     bool is_high;
 };
 /* Writes the `request` member for one step and kind: {"method":…,"path":…,"body":…}. MG_PERMANENT: a

@@ -200,20 +200,18 @@ static void explain(const char *label, const struct mg_expr *expr, const struct 
     mg_buf_finish(&text);
 }
 
-static void say_unclear(const char *name, const struct mg_err *err, bool is_truncated,
+static void say_unclear(const char *name, const struct mg_err *err, struct mg_slice fault,
                         char why[MG_ERROR_TEXT_MAX + 1])
 {
     why[0] = '\0';
     why_append(why, mg_slice_of("the answer is not clear: "));
     why_append(why, mg_slice_of(name));
     why_append(why, mg_slice_of(": "));
-    why_append(why, mg_slice_of(is_truncated
-                                    ? "the result is larger than the service file allows, and was left out"
-                                    : err->text));
+    why_append(why, fault.data != NULL ? fault : mg_slice_of(err->text));
 }
 
 enum mg_answer_meaning mg_workflow_answer(const struct mg_render_input *input, int step,
-                                          struct mg_slice result, bool is_truncated,
+                                          struct mg_slice result, struct mg_slice fault,
                                           char ret_why[MG_ERROR_TEXT_MAX + 1])
 {
     const struct mg_workflow_step *of = &input->workflow->steps[step];
@@ -223,6 +221,7 @@ enum mg_answer_meaning mg_workflow_answer(const struct mg_render_input *input, i
 
     mg_root_values_make(input, &roots);
     roots.result = result;
+    roots.result_fault = fault;
     const struct mg_expr_scope scope = mg_root_scope(&roots);
     enum holds done = evaluate(of->done_when, &scope, &room, &done_err);
     enum holds refused = evaluate(of->refused_when, &scope, &room, &refused_err);
@@ -240,7 +239,7 @@ enum mg_answer_meaning mg_workflow_answer(const struct mg_render_input *input, i
     }
     if (done == HOLDS_UNCLEAR || refused == HOLDS_UNCLEAR) {
         bool is_done = done == HOLDS_UNCLEAR;
-        say_unclear(is_done ? "done_when" : "refused_when", is_done ? &done_err : &refused_err, is_truncated,
+        say_unclear(is_done ? "done_when" : "refused_when", is_done ? &done_err : &refused_err, fault,
                     ret_why);
         return MG_ANSWER_UNCLEAR;
     }
@@ -321,6 +320,7 @@ bool mg_workflow_answer_judge(const struct mg_render_input *input, int step, str
     const struct mg_workflow_step *of = &input->workflow->steps[step];
     bool is_polled = input->workflow->plan.steps[step].finish_within_ms > 0;
     bool is_good = reply->outcome == MG_OUTCOME_DONE || reply->outcome == MG_OUTCOME_ACCEPTED;
+    char fault_text[MG_ERROR_TEXT_MAX + 1];
 
     if (!mg_workflow_step_is_judged(of) || !is_good || reply->kind == MG_KIND_UNDO) {
         return false;
@@ -329,7 +329,10 @@ bool mg_workflow_answer_judge(const struct mg_render_input *input, int step, str
         reply->outcome = MG_OUTCOME_DONE; /* nobody polls it: the conditions judge it as it is */
         reply->may_still_act = true;
     }
-    switch (mg_workflow_answer(input, step, reply->result, reply->is_truncated, reply->error_text)) {
+    (void)snprintf(fault_text, sizeof(fault_text), "%s", mg_reply_result_fault(reply));
+    struct mg_slice fault = fault_text[0] != '\0' ? mg_slice_of(fault_text) : (struct mg_slice){NULL, 0};
+    reply->error_code[0] = '\0';
+    switch (mg_workflow_answer(input, step, reply->result, fault, reply->error_text)) {
     case MG_ANSWER_DONE:
         /* Without done_when an accepted answer stays accepted. */
         if (reply->outcome == MG_OUTCOME_ACCEPTED && of->done_when != NULL) {

@@ -21,10 +21,10 @@ static inline bool mg_workflow_step_is_judged(const struct mg_workflow_step *ste
 }
 
 /* Of a step with conditions; `input->results` are those of the steps before it. `result` absent: the answer
- * gave none, or it was too large. `ret_why` is the condition with its values, or the reason why it cannot be
- * evaluated; empty if the answer is done. */
+ * gave none, or with a `fault` none that can be read. `ret_why` is the condition with its values, or the
+ * reason why it cannot be evaluated; empty if the answer is done. */
 enum mg_answer_meaning mg_workflow_answer(const struct mg_render_input *input, int step,
-                                          struct mg_slice result, bool is_truncated,
+                                          struct mg_slice result, struct mg_slice fault,
                                           char ret_why[MG_ERROR_TEXT_MAX + 1]);
 
 /* Changes a reply by the conditions of its step. False: they do not concern it, and it is as

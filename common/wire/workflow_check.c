@@ -275,6 +275,15 @@ static void refuse_uncertain(struct reference_check *check, const char *referenc
     }
 }
 
+static void refuse_unwanted(struct reference_check *check, const char *reference, const char *at, int index)
+{
+    if (check->workflow->steps[index].has_no_result) {
+        mg_json_fault_at(check->faults, MG_BAD_INPUT, check->place, at,
+                         "${%.120s}: step \"%s\" has \"result\": \"none\"; leave that out there", reference,
+                         check->workflow->steps[index].name);
+    }
+}
+
 static void check_result(struct reference_check *check, const char *pointer)
 {
     const char *name = pointer + strlen("/results/");
@@ -286,6 +295,7 @@ static void check_result(struct reference_check *check, const char *pointer)
         refuse_step_name(check->workflow, check->faults, check->place, at, step);
     } else {
         check_step(check, pointer, at, index);
+        refuse_unwanted(check, pointer, at, index);
         bool is_certain = (certain_for(check) & (UINT64_C(1) << index)) != 0;
         if (index != check->step && is_earlier(check, index) && !is_certain) {
             char asking[320];
@@ -298,6 +308,7 @@ static void check_result(struct reference_check *check, const char *pointer)
 struct expression_check {
     const struct reference_check *check;
     uint64_t steps;            /* to which it refers */
+    uint64_t results;          /* those to whose results it refers by itself */
     int columns[MG_STEPS_MAX]; /* where each is first named */
     bool has_own_state;        /* it asks for the state of the step that has it */
 };
@@ -310,6 +321,7 @@ static void note_steps(void *arg, const struct mg_expr_reference *reference)
         expression->has_own_state = true;
     } else if (mg_root_step(reference) >= 0) {
         steps = UINT64_C(1) << mg_root_step(reference);
+        expression->results |= reference->root == MG_ROOT_RESULTS ? steps : 0;
     } else if (reference->root == MG_ROOT_VALUES) {
         steps = expression->check->workflow->exprs->value_steps[reference->member];
     }
@@ -382,6 +394,9 @@ static void check_expression(struct reference_check *check, const char *text)
     for (int i = 0; i < check->workflow->plan.step_count; i++) {
         if (expression.steps & (UINT64_C(1) << i)) {
             check_step(check, text, at_reference(check, text, expression.columns[i]), i);
+        }
+        if (expression.results & (UINT64_C(1) << i)) {
+            refuse_unwanted(check, text, at_reference(check, text, expression.columns[i]), i);
         }
     }
     check_certainty(check, text, expr);

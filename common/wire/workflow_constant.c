@@ -57,7 +57,7 @@ static struct mg_expr_found find_nothing(void *arg, int root, int member)
     (void)arg;
     (void)root;
     (void)member;
-    return (struct mg_expr_found){{NULL, 0}, NULL};
+    return (struct mg_expr_found){.expr = NULL};
 }
 
 /* `is_decisive`: the whole is false where this part is. */

@@ -289,7 +289,7 @@ enum mg_class mg_workflow_exprs_add(struct mg_workflow_exprs *exprs, const char 
 void mg_root_values_make(const struct mg_render_input *input, struct mg_root_values *ret_values)
 {
     ret_values->input = input;
-    ret_values->result = (struct mg_slice){NULL, 0};
+    ret_values->result = ret_values->result_fault = (struct mg_slice){NULL, 0};
     (void)snprintf(ret_values->order_id, sizeof(ret_values->order_id), "\"%s\"", input->order_id);
 }
 
@@ -322,6 +322,7 @@ static struct mg_expr_found root_find(void *arg, int root, int member)
         break;
     case MG_ROOT_RESULTS:
         found.json = input->results != NULL ? input->results[member] : found.json;
+        found.fault = input->faults != NULL ? input->faults[member] : found.fault;
         break;
     case MG_ROOT_ORDER:
         found.json = mg_slice_of(order_member(values, member));
@@ -334,6 +335,7 @@ static struct mg_expr_found root_find(void *arg, int root, int member)
         break;
     case MG_ROOT_RESULT:
         found.json = values->result;
+        found.fault = values->result_fault;
         break;
     case MG_ROOT_COUNT:
         break;

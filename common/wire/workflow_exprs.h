@@ -58,6 +58,7 @@ const struct mg_expr *mg_workflow_exprs_find(const struct mg_workflow_exprs *exp
 struct mg_root_values {
     const struct mg_render_input *input;
     struct mg_slice result;
+    struct mg_slice result_fault; /* why it cannot be read; absent: it can, or there is none */
     /* As JSON strings: their characters need no escaping. */
     char order_id[MG_KEY_SIZE + 2];
     char accepted_at[MG_TIME_TEXT_SIZE + 2]; /* written when it is first found */

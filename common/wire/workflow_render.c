@@ -49,8 +49,32 @@ static bool names_something(struct mg_slice value)
     return value.data != NULL && mg_json_type_of(value) != MG_JSON_NULL && !mg_slice_is(value, "\"\"");
 }
 
-static struct mg_slice find_result(const struct value_source *source, const char *rest)
+static bool evaluation_begin(struct value_source *source)
 {
+    if (source->evaluation == NULL) {
+        source->evaluation = malloc(sizeof(*source->evaluation));
+        if (source->evaluation == NULL) {
+            source->expression_class = MG_TRANSIENT;
+            return false;
+        }
+        mg_buf_init(&source->evaluation->json, source->max);
+    }
+    return true;
+}
+
+/* In place of the template's reason, which knows only that there is no value. */
+static void note_unreadable(struct value_source *source, struct mg_slice step, struct mg_slice why)
+{
+    if (evaluation_begin(source)) {
+        source->expression_class = mg_err_set(&source->evaluation->err, MG_PERMANENT,
+                                              "the result of step \"%.*s\" cannot be read: %.*s",
+                                              (int)step.len, step.data, (int)why.len, why.data);
+    }
+}
+
+static struct mg_slice find_result(struct value_source *source, const char *rest)
+{
+    const struct mg_slice *faults = source->input->faults;
     struct mg_slice step = {rest + 1, strcspn(rest + 1, "/")};
     int index = mg_workflow_step_index(source->input->workflow, step);
     if (source->is_trial && index != source->tried_step) {
@@ -58,6 +82,9 @@ static struct mg_slice find_result(const struct value_source *source, const char
     }
     struct mg_slice value =
         index >= 0 ? mg_json_find(source->input->results[index], step.data + step.len) : (struct mg_slice){0};
+    if (index >= 0 && faults != NULL && faults[index].data != NULL) {
+        note_unreadable(source, step, faults[index]);
+    }
     return source->is_trial && !names_something(value) ? (struct mg_slice){0} : value;
 }
 
@@ -141,13 +168,8 @@ static struct mg_slice evaluate(struct value_source *source, const char *text)
     if (source->is_trial && expr != NULL && !needs_only_tried(source, expr)) {
         return mg_slice_of("\"x\"");
     }
-    if (source->evaluation == NULL) {
-        source->evaluation = malloc(sizeof(*source->evaluation));
-        if (source->evaluation == NULL) {
-            source->expression_class = MG_TRANSIENT;
-            return (struct mg_slice){0};
-        }
-        mg_buf_init(&source->evaluation->json, source->max);
+    if (!evaluation_begin(source)) {
+        return (struct mg_slice){0};
     }
     struct evaluation *evaluation = source->evaluation;
     mg_buf_clear(&evaluation->json);

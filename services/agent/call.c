@@ -73,6 +73,16 @@ static void measure(const struct mg_http_job *http_job, const struct mg_http_ans
     mg_metric_observe(remote->call_seconds, (double)(mg_clock_boot_us() - http_job->call_began_us) / 1e6);
 }
 
+static void call_log(const struct mg_job *job, const struct mg_http_answer *answer,
+                     const struct mg_verdict_of_try *verdict)
+{
+    mg_log(verdict->code[0] == '\0' ? MG_LOG_DEBUG : MG_LOG_INFO, "call made",
+           MG_LOG_TEXT("order_id", job->request.order_id), MG_LOG_TEXT("step", job->request.step),
+           MG_LOG_NUMBER("attempt", job->request.attempt), MG_LOG_NUMBER("try", job->tries.count),
+           MG_LOG_NUMBER("status", answer->status), MG_LOG_TEXT("outcome", mg_outcome_name(verdict->outcome)),
+           MG_LOG_TEXT("why", verdict->text));
+}
+
 static void on_answer(void *arg, const struct mg_http_answer *answer)
 {
     struct mg_http_job *http_job = arg;
@@ -86,23 +96,22 @@ static void on_answer(void *arg, const struct mg_http_answer *answer)
     struct mg_verdict_of_try verdict;
     struct mg_http_answer told = *answer; /* without our secrets, if it refuses */
     const struct mg_outgoing outgoing = outgoing_of(job);
-    mg_outgoing_classify(&outgoing, &told, http_job->call_budget_ms, &verdict);
-    mg_log(verdict.code[0] == '\0' ? MG_LOG_DEBUG : MG_LOG_INFO, "call made",
-           MG_LOG_TEXT("order_id", job->request.order_id), MG_LOG_TEXT("step", job->request.step),
-           MG_LOG_NUMBER("attempt", job->request.attempt), MG_LOG_NUMBER("try", job->tries.count),
-           MG_LOG_NUMBER("status", answer->status), MG_LOG_TEXT("outcome", mg_outcome_name(verdict.outcome)),
-           MG_LOG_TEXT("why", verdict.text));
+    struct mg_reading reading;
+    mg_outgoing_classify(&outgoing, &told, http_job->call_budget_ms, &reading, &verdict);
     if (answer->sent == MG_SENT_YES && renews_token(http_job, &verdict)) {
+        call_log(job, answer, &verdict);
         mg_job_try_again(job, &verdict);
-        return;
+    } else {
+        struct mg_reply_parts parts;
+        struct mg_buf words;
+        bool has_text_result = (service->is_text_answer || job->request.is_text_answer) &&
+                               !mg_classify_is_json_type(answer->content_type);
+        mg_reply_parts_take(service, told.body, has_text_result, &reading, &words, &verdict, &parts);
+        call_log(job, answer, &verdict);
+        mg_job_tried(job, &verdict, &parts);
+        mg_buf_finish(&words);
     }
-    bool has_text_result = (service->is_text_answer || job->request.is_text_answer) &&
-                           !mg_classify_is_json_type(answer->content_type);
-    struct mg_reply_parts parts;
-    struct mg_buf words;
-    mg_reply_parts_take(service, &verdict, told.body, has_text_result, &words, &parts);
-    mg_job_tried(job, &verdict, &parts);
-    mg_buf_finish(&words);
+    mg_reading_finish(&reading);
 }
 
 static void not_sent(struct mg_job *job, enum mg_class class, const char *why)

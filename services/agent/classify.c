@@ -19,14 +19,10 @@ static enum mg_call_health health_of_status(int status)
 /* Bytes went out, and no whole answer came. A time-out may pass by itself. A broken answer to a do leaves
  * its outcome unknown; the workflow's definition names the way to settle it. A verify only asks, and an
  * undo may be repeated by contract. */
-static void classify_half(enum mg_kind kind, const struct mg_http_answer *answer,
+static void classify_half(enum mg_kind kind, const struct mg_http_answer *answer, const char *why,
                           struct mg_verdict_of_try *verdict)
 {
-    const char *reason = answer->reason[0] != '\0' ? answer->reason
-                         : answer->sent == MG_SENT_YES
-                             ? "the answer may be cut off: it gave no length, and its "
-                               "body is no whole JSON; send Content-Length"
-                             : "no whole answer came";
+    const char *reason = answer->reason[0] != '\0' ? answer->reason : why;
     bool is_unknown = kind == MG_KIND_DO && !answer->is_timed_out;
     mg_verdict_make(is_unknown ? MG_OUTCOME_UNKNOWN : MG_OUTCOME_TRANSIENT, MG_EXECUTED_MAYBE,
                     MG_CALL_FAILING, answer->is_timed_out ? "timeout" : "broken_answer", reason, verdict);
@@ -77,15 +73,47 @@ static void classify_refusal(const struct mg_service *service, const struct mg_h
              is_stranger ? "; for credentials see auth, headers and tls in the service file" : "");
 }
 
+/* A 404 or 410 to an undo or a verify means that there is nothing, but only if the service gives it, and not
+ * a proxy that knows no such route: with JSON, without a body, or by a rule of the service file. */
+static bool is_own(const struct mg_service *service, enum mg_kind kind, const struct mg_http_answer *answer,
+                   const struct mg_reading *reading)
+{
+    const struct mg_json_limits limits = mg_answer_limits(service);
+    struct mg_err err;
+    if (mg_service_has_rule(service, kind, answer->status) || kind == MG_KIND_DO) {
+        return true;
+    }
+    bool is_empty = answer->body.len == 0 && reading->fault[0] == '\0';
+    return is_empty || mg_json_check(answer->body, &limits, &err) == MG_OK;
+}
+
 static void classify_whole_answer(const struct mg_service *service, enum mg_kind kind, bool is_pollable,
-                                  const struct mg_http_answer *answer, struct mg_verdict_of_try *verdict)
+                                  const struct mg_http_answer *answer, const struct mg_reading *reading,
+                                  struct mg_verdict_of_try *verdict)
 {
     enum mg_outcome outcome;
     enum mg_executed executed;
     mg_service_classify(service, kind, answer->status, is_pollable, &outcome, &executed);
     if ((mg_outcome_has_result(outcome) || answer->body.len > 0) && may_be_cut(service, answer)) {
-        classify_half(kind, answer, verdict); /* a refusal may have no body */
+        classify_half(kind, answer, /* a refusal may have no body */
+                      "the answer may be cut off: it gave no length, and its body is no whole JSON; send "
+                      "Content-Length",
+                      verdict);
         return;
+    }
+    bool is_json_wanted = !service->is_text_answer && !mg_service_has_rule(service, kind, answer->status);
+    if (mg_outcome_has_result(outcome) && reading->is_page && is_json_wanted) {
+        classify_half(
+            kind, answer,
+            "the answer is an HTML page, which no service's JSON is; if the service means it, give its "
+            "status a rule in \"answers\"",
+            verdict);
+        return;
+    }
+    bool is_foreign = outcome == MG_OUTCOME_ABSENT && !is_own(service, kind, answer, reading);
+    if (is_foreign) {
+        outcome = MG_OUTCOME_TRANSIENT;
+        executed = MG_EXECUTED_MAYBE;
     }
     mg_verdict_make(outcome, executed, health_of_status(answer->status), "", "", verdict);
     verdict->retry_after_ms = answer->retry_after_ms;
@@ -95,18 +123,25 @@ static void classify_whole_answer(const struct mg_service *service, enum mg_kind
     if (!mg_outcome_has_result(outcome)) {
         classify_refusal(service, answer, verdict);
     }
+    if (is_foreign) {
+        snprintf(
+            verdict->text, sizeof(verdict->text),
+            "%s answered %d with a body that is no JSON: a proxy may have answered; if the service means "
+            "it, give %d a rule in \"answers\"",
+            service->name, answer->status, answer->status);
+    }
 }
 
 void mg_classify_answer(const struct mg_service *service, enum mg_kind kind, bool is_pollable,
-                        const struct mg_http_answer *answer, int64_t budget_ms,
-                        struct mg_verdict_of_try *ret_verdict)
+                        const struct mg_http_answer *answer, const struct mg_reading *reading,
+                        int64_t budget_ms, struct mg_verdict_of_try *ret_verdict)
 {
     switch (answer->sent) {
     case MG_SENT_YES:
-        classify_whole_answer(service, kind, is_pollable, answer, ret_verdict);
+        classify_whole_answer(service, kind, is_pollable, answer, reading, ret_verdict);
         return;
     case MG_SENT_MAYBE:
-        classify_half(kind, answer, ret_verdict);
+        classify_half(kind, answer, "no whole answer came", ret_verdict);
         return;
     case MG_SENT_NO:
         break;

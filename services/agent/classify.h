@@ -3,15 +3,15 @@
 #ifndef MG_AGENT_CLASSIFY_H
 #define MG_AGENT_CLASSIFY_H
 
-#include "io/http/client.h"
+#include "reading.h"
 #include "serving/verdict.h"
 #include "wire/service.h"
 
-/* `budget_ms` is the time that the call had. A time-out before a connection stood proves little if it was
- * short. */
+/* `reading`: that of the answer's body. `budget_ms` is the time that the call had. A time-out before a
+ * connection stood proves little if it was short. */
 void mg_classify_answer(const struct mg_service *service, enum mg_kind kind, bool is_pollable,
-                        const struct mg_http_answer *answer, int64_t budget_ms,
-                        struct mg_verdict_of_try *ret_verdict);
+                        const struct mg_http_answer *answer, const struct mg_reading *reading,
+                        int64_t budget_ms, struct mg_verdict_of_try *ret_verdict);
 
 /* For resolving, TCP and TLS: a service that takes no connection in this time is not there. */
 #define MG_CONNECT_TIMEOUT_MS 3000

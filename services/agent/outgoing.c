@@ -1,6 +1,8 @@
 /* See outgoing.h. */
 #include "outgoing.h"
 
+#include "serving/tries.h"
+
 /* Below the keep-alive of common servers (Node.js closes after 5 s), so that a reused connection is seldom a
  * dead one. */
 #define IDLE_CONNECTION_MS 4000
@@ -48,20 +50,41 @@ bool mg_outgoing_may_renew_token(const struct mg_request *request, const struct 
     return status == 401 && (!request->is_at_most_once || verdict->executed == MG_EXECUTED_NO);
 }
 
+/* A refusing body with mended strings has words, too. */
+static void mend_refusal(const struct mg_service *service, struct mg_http_answer *answer,
+                         struct mg_reading *reading)
+{
+    const struct mg_json_limits limits = mg_answer_limits(service);
+    struct mg_err err;
+    bool is_object = answer->body.len > 0 && answer->body.data[0] == '{';
+    if (is_object && mg_json_check(answer->body, &limits, &err) != MG_OK) {
+        struct mg_slice mended = mg_reading_mend(reading, answer->body, &limits);
+        answer->body = mended.data != NULL ? mended : answer->body;
+    }
+}
+
 void mg_outgoing_classify(const struct mg_outgoing *outgoing, struct mg_http_answer *answer,
-                          int64_t budget_ms, struct mg_verdict_of_try *ret_verdict)
+                          int64_t budget_ms, struct mg_reading *ret_reading,
+                          struct mg_verdict_of_try *ret_verdict)
 {
     const struct mg_service *service = outgoing->service;
     const struct mg_request *request = outgoing->request;
+    mg_reading_take(answer, ret_reading);
+    ret_reading->is_page = ret_reading->is_page && !request->is_text_answer;
+    if (answer->sent == MG_SENT_YES && answer->status >= 300) {
+        mend_refusal(service, answer, ret_reading);
+    }
     const char *body = answer->body.data;
-    mg_classify_answer(service, request->kind, request->is_pollable, answer, budget_ms, ret_verdict);
+    mg_classify_answer(service, request->kind, request->is_pollable, answer, ret_reading, budget_ms,
+                       ret_verdict);
     if (mg_outcome_has_result(ret_verdict->outcome)) {
         return;
     }
     answer->body = mg_outgoing_mask(outgoing, answer->body);
     if (answer->body.data != body) { /* the code, too, was read from the body */
         const struct mg_verdict_of_try first = *ret_verdict;
-        mg_classify_answer(service, request->kind, request->is_pollable, answer, budget_ms, ret_verdict);
+        mg_classify_answer(service, request->kind, request->is_pollable, answer, ret_reading, budget_ms,
+                           ret_verdict);
         ret_verdict->outcome = first.outcome; /* asterisks in the place of a number are no JSON */
         ret_verdict->executed = first.executed;
         ret_verdict->may_still_act = first.may_still_act;

@@ -39,10 +39,12 @@ enum mg_class mg_outgoing_make(const struct mg_outgoing *outgoing, struct mg_cal
 enum mg_class mg_outgoing_write_headers(const struct mg_outgoing *outgoing,
                                         struct mg_call_headers *ret_headers, struct mg_err *err) MG_MUSTCHECK;
 
-/* Classifies the answer. The body of an answer that refuses loses the secrets of the call: `answer->body` may
- * then be a copy in the arena. `budget_ms`: the time that the call had. */
+/* Reads and classifies the answer. `answer->body` becomes its text; the caller finishes the reading. The body
+ * of an answer that refuses loses the secrets of the call: `answer->body` may then be a copy in the arena.
+ * `budget_ms`: the time that the call had. */
 void mg_outgoing_classify(const struct mg_outgoing *outgoing, struct mg_http_answer *answer,
-                          int64_t budget_ms, struct mg_verdict_of_try *ret_verdict);
+                          int64_t budget_ms, struct mg_reading *ret_reading,
+                          struct mg_verdict_of_try *ret_verdict);
 /* True if a try that was answered 401 is repeated with a new access token. The service refused the token, not
  * the order; each request has one such try. */
 bool mg_outgoing_may_renew_token(const struct mg_request *request, const struct mg_verdict_of_try *verdict,

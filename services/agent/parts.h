@@ -2,12 +2,14 @@
 #ifndef MG_AGENT_PARTS_H
 #define MG_AGENT_PARTS_H
 
+#include "reading.h"
 #include "serving/tries.h"
 
-/* Takes the parts for this verdict. They live in the answer and in `words`, which is initialised here and
- * which the caller finishes. */
-void mg_reply_parts_take(const struct mg_service *service, const struct mg_verdict_of_try *verdict,
-                         struct mg_slice answer_body, bool has_text_result, struct mg_buf *words,
+/* Takes the parts for this verdict. They live in the answer, in its reading, and in `words`, which is
+ * initialised here and which the caller finishes. A good answer with a body that gives no result, although it
+ * is not empty, gets the code MG_ERROR_CODE_UNREADABLE and the reason. */
+void mg_reply_parts_take(const struct mg_service *service, struct mg_slice answer_body, bool has_text_result,
+                         struct mg_reading *reading, struct mg_buf *words, struct mg_verdict_of_try *verdict,
                          struct mg_reply_parts *ret_parts);
 
 #endif

@@ -23,7 +23,8 @@ struct attempt {
     int64_t until_boot_ms;
     struct mg_tries tries;
     struct mg_verdict_of_try verdict;
-    struct mg_slice body; /* of the last answer, in the arena, without our secrets if it refuses */
+    struct mg_reading reading; /* of the last answer */
+    struct mg_slice body;      /* of the last answer, in the arena, without our secrets if it refuses */
     bool has_text_result, is_token_renewed, is_out_of_memory;
     struct mg_outgoing outgoing;
     int64_t budget_ms, began_boot_ms;
@@ -89,7 +90,8 @@ static void on_answer(void *arg, const struct mg_http_answer *answer)
     struct mg_audit_seen *seen = attempt->seen;
     struct mg_http_answer told = *answer;
     int64_t took_ms = mg_clock_boot_ms() - attempt->began_boot_ms;
-    mg_outgoing_classify(&attempt->outgoing, &told, attempt->budget_ms, &attempt->verdict);
+    mg_reading_finish(&attempt->reading);
+    mg_outgoing_classify(&attempt->outgoing, &told, attempt->budget_ms, &attempt->reading, &attempt->verdict);
     attempt->has_text_result =
         (attempt->outgoing.service->is_text_answer || attempt->request->is_text_answer) &&
         !mg_classify_is_json_type(answer->content_type);
@@ -189,14 +191,15 @@ static void tries_make(struct attempt *attempt)
 /* ---- the answer ---- */
 
 /* The reply goes through its message, so a scheduler would take the same. */
-static enum mg_class reply_take(const struct attempt *attempt, struct mg_err *err)
+static enum mg_class reply_take(struct attempt *attempt, struct mg_err *err)
 {
     const struct mg_service *service = attempt->outgoing.service;
     struct mg_json_limits limits = MG_JSON_LIMITS_DATA;
     struct mg_reply_parts parts;
     struct mg_buf words, body;
     limits.max_bytes = REPLY_MAX_BYTES;
-    mg_reply_parts_take(service, &attempt->verdict, attempt->body, attempt->has_text_result, &words, &parts);
+    mg_reply_parts_take(service, attempt->body, attempt->has_text_result, &attempt->reading, &words,
+                        &attempt->verdict, &parts);
     mg_tries_reply_write(service, attempt->request, &attempt->verdict, attempt->tries.may_still_act, &parts,
                          &body);
     struct mg_slice copy = mg_arena_copy(attempt->outgoing.arena, mg_buf_slice(&body));
@@ -228,10 +231,9 @@ enum mg_class mg_caller_call(struct mg_caller *caller, const struct mg_request *
     tries_make(&attempt);
     seen->is_made = true;
     seen->tries += attempt.tries.count;
-    if (attempt.is_out_of_memory) {
-        return mg_err_set(err, MG_TRANSIENT, "no memory for an answer");
-    }
-    enum mg_class class = reply_take(&attempt, err);
+    enum mg_class class = attempt.is_out_of_memory ? mg_err_set(err, MG_TRANSIENT, "no memory for an answer")
+                                                   : reply_take(&attempt, err);
+    mg_reading_finish(&attempt.reading);
     if (class != MG_OK) {
         return class;
     }

@@ -305,8 +305,9 @@ static bool is_meaningless(const struct mg_audit_seen *seen)
 {
     bool is_unclear = strcmp(seen->reply.error_code, MG_ERROR_CODE_UNCLEAR) == 0;
     bool is_broken = strcmp(seen->reply.error_code, "broken_answer") == 0;
+    bool is_unreadable = mg_reply_result_fault(&seen->reply)[0] != '\0';
     bool is_unknown = seen->reply.outcome == MG_OUTCOME_UNKNOWN && !seen->is_timed_out;
-    return seen->is_made && (is_unclear || is_broken || is_unknown || seen->reply.is_truncated);
+    return seen->is_made && (is_unclear || is_broken || is_unknown || is_unreadable);
 }
 
 static void judge_answers(struct mg_audit *audit)

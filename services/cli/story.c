@@ -281,15 +281,17 @@ static void reason_print(FILE *out, const struct mg_table *steps, int row, bool 
     const char *why = mg_table_cell(steps, row, MG_STEPS_WHY);
     const char *error = mg_table_cell(steps, row, "error_text");
     const char *message = mg_table_cell(steps, row, "error_message");
-    bool is_open = strcmp(mg_table_cell(steps, row, "error_code"), MG_ERROR_CODE_NOT_DONE_YET) == 0;
+    const char *code = mg_table_cell(steps, row, "error_code");
+    const char *label = strcmp(code, MG_ERROR_CODE_NOT_DONE_YET) == 0 ? "last answer: "
+                        : strcmp(code, MG_ERROR_CODE_UNREADABLE) == 0 ? "its result cannot be read: "
+                                                                      : "last failure: ";
     if (why[0] != '\0') {
         (void)fprintf(out, "%s%s%s", is_first ? "" : ", ", mg_steps_is_refused(steps, row) ? "refused: " : "",
                       why);
         is_first = false;
     }
     if (error[0] != '\0' && strcmp(error, why) != 0) {
-        (void)fprintf(out, "%s%s%s%s%s", is_first ? "" : ", ",
-                      is_open ? "last answer: " : "last failure: ", error, message[0] != '\0' ? ": " : "",
+        (void)fprintf(out, "%s%s%s%s%s", is_first ? "" : ", ", label, error, message[0] != '\0' ? ": " : "",
                       message);
     }
 }

@@ -269,6 +269,17 @@ static void whys_write(struct mg_buf *out, const struct mg_table *steps, const c
     }
 }
 
+/* Unreadable results: the steps are done, and all that needs them fails. */
+static void unreadable_write(struct mg_buf *out, const struct mg_table *steps)
+{
+    for (int row = 0; row < steps->row_count; row++) {
+        if (is_word(mg_table_cell(steps, row, "error_code"), MG_ERROR_CODE_UNREADABLE)) {
+            mg_buf_printf(out, "; step %s has a result that cannot be read: %s",
+                          mg_table_cell(steps, row, "step"), mg_table_cell(steps, row, "error_text"));
+        }
+    }
+}
+
 /* The branches of an order that goes forward, or has gone: taken back, they matter no more. */
 static void branches_write(struct mg_buf *out, const struct mg_table *order, const struct mg_table *steps)
 {
@@ -317,6 +328,7 @@ void mg_explain_write(struct mg_buf *out, const struct mg_explain_facts *facts)
         mg_buf_printf(out, ": no request has been sent yet; the supervisor checks it at %s",
                       mg_table_cell(order, 0, "wake_at"));
     }
+    unreadable_write(out, steps);
     branches_write(out, order, steps);
     owed_write(out, facts->owed);
 }

@@ -86,14 +86,14 @@ static void answer_make(struct mg_play *play, const struct mg_case_answer *answe
 
 static void reply_send(struct mg_play *play, const struct mg_service *service,
                        const struct mg_request *request, const struct mg_tries *tries,
-                       const struct mg_verdict_of_try *verdict, const struct mg_http_answer *answer,
-                       int64_t at_ms)
+                       const struct mg_http_answer *answer, struct mg_reading *reading,
+                       struct mg_verdict_of_try *verdict, int64_t at_ms)
 {
     struct mg_reply_parts parts;
     struct mg_buf words, body;
     bool has_text_result = (service->is_text_answer || request->is_text_answer) &&
                            !mg_classify_is_json_type(answer->content_type);
-    mg_reply_parts_take(service, verdict, answer->body, has_text_result, &words, &parts);
+    mg_reply_parts_take(service, answer->body, has_text_result, reading, &words, verdict, &parts);
     mg_tries_reply_write(service, request, verdict, tries->may_still_act, &parts, &body);
     struct mg_coming *coming = mg_arena_alloc(play->rehearsal->arena, sizeof(*coming));
     struct mg_slice copy = mg_arena_copy(play->rehearsal->arena, mg_buf_slice(&body));
@@ -113,7 +113,8 @@ static void reply_send(struct mg_play *play, const struct mg_service *service,
 
 /* One call. False: the agent stays silent, or has no answer. */
 static bool try_make(struct mg_play *play, int step, const struct mg_request *request, struct mg_tries *tries,
-                     struct mg_verdict_of_try *verdict, struct mg_http_answer *answer, int64_t *at_ms)
+                     struct mg_verdict_of_try *verdict, struct mg_http_answer *answer,
+                     struct mg_reading *reading, int64_t *at_ms)
 {
     const struct mg_service *service = play->services[step];
     int64_t budget_ms = mg_tries_budget_ms(service, request->complete_by_ms - *at_ms);
@@ -136,7 +137,9 @@ static bool try_make(struct mg_play *play, int step, const struct mg_request *re
     }
     *at_ms += is_late || given->fate == MG_FATE_TIMEOUT ? budget_ms : given->after_ms;
     answer_make(play, given, is_late, answer);
-    mg_classify_answer(service, request->kind, request->is_pollable, answer, budget_ms, verdict);
+    mg_reading_finish(reading);
+    mg_reading_take(answer, reading);
+    mg_classify_answer(service, request->kind, request->is_pollable, answer, reading, budget_ms, verdict);
     mg_tries_note(tries, request, verdict);
     return true;
 }
@@ -147,17 +150,20 @@ static void tries_make(struct mg_play *play, int step, const struct mg_request *
     struct mg_tries tries = {.count = 0};
     struct mg_verdict_of_try verdict;
     struct mg_http_answer answer;
+    struct mg_reading reading = {.is_page = false};
     int64_t at_ms = play->now_ms, wait_ms;
     do {
-        if (!try_make(play, step, request, &tries, &verdict, &answer, &at_ms) || play->has_failed) {
+        if (!try_make(play, step, request, &tries, &verdict, &answer, &reading, &at_ms) || play->has_failed) {
+            mg_reading_finish(&reading);
             return;
         }
         wait_ms = mg_tries_next_ms(service, request, &tries, &verdict, request->complete_by_ms - at_ms);
         at_ms += wait_ms > 0 ? wait_ms : 0;
     } while (wait_ms >= 0);
     if (at_ms < request->complete_by_ms) { /* an agent that is late stays silent */
-        reply_send(play, service, request, &tries, &verdict, &answer, at_ms);
+        reply_send(play, service, request, &tries, &answer, &reading, &verdict, at_ms);
     }
+    mg_reading_finish(&reading);
 }
 
 void mg_play_call(struct mg_play *play, int step, const struct mg_request *request)

@@ -187,9 +187,11 @@ static void answer_report(struct mg_desk *desk, const struct mg_item *item)
     }
     struct mg_order_input input;
     char why[MG_ERROR_TEXT_MAX + 1];
+    const char *fault = mg_reply_result_fault(reply);
+    fault = fault[0] != '\0' ? fault : NULL;
     mg_order_input_make(desk->entry.workflow, desk->record, step, &input);
     desk->events.answer(desk->events.arg, step,
-                        mg_workflow_answer(&input.input, step, reply->result, reply->is_truncated, why));
+                        mg_workflow_answer(&input.input, step, reply->result, mg_slice_of(fault), why));
 }
 
 /* ---- reports of a decision ---- */

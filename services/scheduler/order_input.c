@@ -5,6 +5,25 @@
  */
 #include "order_input.h"
 
+#include <string.h>
+
+#include "wire/reply.h"
+
+static void note_fault(struct mg_order_input *input, int step, struct mg_slice why)
+{
+    if (input->input.faults == NULL) {
+        memset(input->faults, 0, sizeof(input->faults));
+        input->input.faults = input->faults;
+    }
+    input->faults[step] = why.data != NULL ? why : mg_slice_of("the answer gave none");
+}
+
+bool mg_order_input_is_unreadable(const struct mg_step_record *record)
+{
+    return record->error_code.data != NULL && record->result.data == NULL &&
+           mg_slice_is(record->error_code, MG_ERROR_CODE_UNREADABLE);
+}
+
 void mg_order_input_make(const struct mg_workflow *workflow, const struct mg_order_record *record, int step,
                          struct mg_order_input *ret_input)
 {
@@ -22,6 +41,9 @@ void mg_order_input_make(const struct mg_workflow *workflow, const struct mg_ord
             i != step && (order->steps[i].state == MG_STEP_SKIPPED || record->steps[i].was_skipped);
         ret_input->input.skipped |= is_skipped ? UINT64_C(1) << i : 0;
         ret_input->results[i] = is_skipped ? (struct mg_slice){NULL, 0} : record->steps[i].result;
+        if (!is_skipped && mg_order_input_is_unreadable(&record->steps[i])) {
+            note_fault(ret_input, i, record->steps[i].error_text);
+        }
     }
 }
 

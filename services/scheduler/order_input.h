@@ -9,6 +9,7 @@
 struct mg_order_input {
     struct mg_render_input input;
     struct mg_slice results[MG_STEPS_MAX];
+    struct mg_slice faults[MG_STEPS_MAX]; /* only set if a result cannot be read */
 };
 
 /* For a request, a guard or a condition of `step`; -1: for the output. The record outlives it. */
@@ -19,6 +20,8 @@ void mg_order_input_make_request(const struct mg_workflow *workflow, const struc
                                  int step, enum mg_kind kind, struct mg_order_input *ret_input);
 /* The result to which the undo of `step` refers: the newest that has all of it. */
 struct mg_slice mg_order_undo_result(const struct mg_order_record *record, int step);
+/* True if the step's answer gave an unreadable result; error_text has the reason. */
+bool mg_order_input_is_unreadable(const struct mg_step_record *record);
 /* Notes the steps that are to be undone though they were skipped, until they begin anew. After each decision.
  */
 void mg_order_input_note_skips(struct mg_order_record *record, const struct mg_decision *decision);

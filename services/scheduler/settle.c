@@ -59,6 +59,11 @@ static bool is_open(const struct mg_step_record *record)
     return mg_slice_is(record->error_code, MG_ERROR_CODE_NOT_DONE_YET);
 }
 
+static bool is_unreadable(const struct mg_step_record *record)
+{
+    return mg_slice_is(record->error_code, MG_ERROR_CODE_UNREADABLE);
+}
+
 /* The failure of a step is the error of its do or undo. A verify only asks about that: its own error
  * counts if no other is recorded. That something is absent is the answer to a verify or an undo, not a
  * failure. */
@@ -152,19 +157,33 @@ static void result_put(struct mg_fold *fold, int step, struct mg_slice result)
     record->result = result;
 }
 
+/* Why a reply that should give the step's result has none that can be read; "": it has, none is wanted, or
+ * one is known already. */
+static const char *result_fault(const struct mg_fold *fold, int step, const struct mg_reply *reply)
+{
+    const struct mg_workflow_step *of = &fold->workflow->workflow->steps[step];
+    bool is_wanted = reply->kind != MG_KIND_UNDO && reply->outcome == MG_OUTCOME_DONE && !of->has_no_result;
+    return is_wanted && fold->record->steps[step].result.data == NULL ? mg_reply_result_fault(reply) : "";
+}
+
 /* Puts the reply into the step's record. Before the decision, which needs to see the known results, and whose
  * output and requests are made from it. */
 static void record_update(struct mg_batch *batch, const struct mg_reply *reply, struct mg_fold *fold,
                           int step)
 {
+    const struct mg_workflow_step *of = &fold->workflow->workflow->steps[step];
     struct mg_step_record *record = &fold->record->steps[step];
-    if (has_result(fold, step, reply)) {
+    const char *fault = result_fault(fold, step, reply);
+    if (has_result(fold, step, reply) && fault[0] == '\0' && !of->has_no_result) {
         result_put(fold, step, reply->result);
     }
-    if (reply->outcome == MG_OUTCOME_ACCEPTED && is_not_done_yet(reply)) {
+    if (fault[0] != '\0') {
+        mg_step_error_set(record, mg_slice_of(MG_ERROR_CODE_UNREADABLE), mg_slice_of(fault));
+    } else if (reply->outcome == MG_OUTCOME_ACCEPTED && is_not_done_yet(reply)) {
         mg_step_error_set(record, mg_slice_of(reply->error_code), mg_slice_of(reply->error_text));
     } else if ((reply->outcome == MG_OUTCOME_ACCEPTED && reply->kind == MG_KIND_DO) ||
-               (reply->outcome == MG_OUTCOME_DONE && is_open(record))) {
+               (reply->outcome == MG_OUTCOME_DONE &&
+                (is_open(record) || (reply->kind != MG_KIND_UNDO && is_unreadable(record))))) {
         const struct mg_slice none = {NULL, 0};
         mg_step_error_set(record, none, none); /* an earlier attempt's */
     } else if (reply->outcome != MG_OUTCOME_DONE && is_cause(reply, record)) {

@@ -110,10 +110,13 @@ static void must_be_whole(const struct call *call, const struct mg_http_answer *
     }
 }
 
-static void judge(const struct call *call, const struct mg_http_answer *answer)
+static void judge(const struct call *call, const struct mg_http_answer *received)
 {
     struct mg_verdict_of_try verdict;
-    mg_classify_answer(call->service, call->kind, call->is_pollable, answer, TIMEOUT_MS, &verdict);
+    struct mg_http_answer read = *received, *answer = &read;
+    struct mg_reading reading;
+    mg_reading_take(answer, &reading);
+    mg_classify_answer(call->service, call->kind, call->is_pollable, answer, &reading, TIMEOUT_MS, &verdict);
     FUZZ_REQUIRE(verdict.outcome < MG_OUTCOME_COUNT && verdict.executed < MG_EXECUTED_COUNT);
     /* law 10, sticky maybe: once bytes have left, only a complete answer can prove that nothing happened */
     FUZZ_REQUIRE(answer->sent == MG_SENT_YES || verdict.executed == MG_EXECUTED_MAYBE);
@@ -126,6 +129,7 @@ static void judge(const struct call *call, const struct mg_http_answer *answer)
         FUZZ_REQUIRE(result.len <= call->service->result_max_bytes);
     }
     reply_can_be_read(call, &verdict, result, is_truncated);
+    mg_reading_finish(&reading);
 }
 
 static void on_done(void *arg, const struct mg_http_answer *answer)
@@ -137,7 +141,8 @@ static void on_done(void *arg, const struct mg_http_answer *answer)
     FUZZ_REQUIRE(answer->retry_after_ms >= -1 && answer->retry_after_ms <= RETRY_AFTER_MAX_MS);
     FUZZ_REQUIRE(answer->body.len <= BODY_MAX_BYTES && answer->content_type != NULL);
     if (answer->sent == MG_SENT_YES) {
-        FUZZ_REQUIRE(answer->status != 0 && answer->body.data != NULL && answer->reason[0] == '\0');
+        FUZZ_REQUIRE(answer->status != 0 && answer->body.data != NULL &&
+                     (answer->reason[0] == '\0') == !answer->is_undecoded);
     } else {
         FUZZ_REQUIRE(answer->body.data == NULL && answer->reason[0] != '\0');
     }

@@ -195,16 +195,17 @@ static void reply_carries(const struct mg_service *service, enum mg_kind kind, i
                           struct mg_slice body, const char *message, struct mg_slice kept)
 {
     const struct mg_request request = {.order_id = "o-1", .step = "s", .attempt = 1, .kind = kind};
-    const struct mg_http_answer answer = {
+    struct mg_http_answer answer = {
         .sent = MG_SENT_YES, .status = status, .body = body, .content_type = "", .retry_after_ms = -1};
+    struct mg_reading reading = {.is_page = false}; /* the body as it came */
     struct mg_verdict_of_try verdict;
     struct mg_reply_parts parts;
     struct mg_buf words, text;
     struct mg_reply read;
     struct mg_err err;
-    mg_classify_answer(service, kind, false, &answer, 1000, &verdict);
+    mg_classify_answer(service, kind, false, &answer, &reading, 1000, &verdict);
     FUZZ_REQUIRE(fuzz_is_plain(verdict.text, strlen(verdict.text)));
-    mg_reply_parts_take(service, &verdict, body, false, &words, &parts);
+    mg_reply_parts_take(service, body, false, &reading, &words, &verdict, &parts);
     mg_tries_reply_write(service, &request, &verdict, false, &parts, &text);
     FUZZ_REQUIRE(!words.failed && !text.failed);
     FUZZ_REQUIRE(mg_reply_parse(mg_buf_slice(&text), &MG_JSON_LIMITS_DATA, &read, &err) == MG_OK);
@@ -213,6 +214,7 @@ static void reply_carries(const struct mg_service *service, enum mg_kind kind, i
         text_arrives(read.error_message, mg_slice_of(message));
         text_arrives(read.error_body, kept);
     }
+    mg_reading_finish(&reading);
     mg_buf_finish(&text);
     mg_buf_finish(&words);
 }

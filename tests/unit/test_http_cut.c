@@ -89,19 +89,24 @@ static struct {
 } heard;
 
 /* As the agent's call does: verdict and result, while the answer's slices are valid. */
-static void on_cut_answer(void *arg, const struct mg_http_answer *answer)
+static void on_cut_answer(void *arg, const struct mg_http_answer *received)
 {
     (void)arg;
+    struct mg_http_answer answer = *received;
+    struct mg_reading reading;
     bool is_truncated = false;
     struct mg_slice result = {NULL, 0};
-    heard.sent = answer->sent;
-    mg_classify_answer(heard.service, MG_KIND_DO, true, answer, PATIENT_TIMEOUT_MS, &heard.verdict);
+    heard.sent = answer.sent;
+    mg_reading_take(&answer, &reading);
+    mg_classify_answer(heard.service, MG_KIND_DO, true, &answer, &reading, PATIENT_TIMEOUT_MS,
+                       &heard.verdict);
     if (heard.verdict.code[0] == '\0') {
-        result = mg_reply_result(heard.service, answer->body, &is_truncated);
+        result = mg_reply_result(heard.service, answer.body, &is_truncated);
     }
     ck_assert(!is_truncated);
     (void)snprintf(heard.result, sizeof(heard.result), "%.*s", (int)result.len,
                    result.data ? result.data : "");
+    mg_reading_finish(&reading);
     mg_loop_stop(loop);
 }
 

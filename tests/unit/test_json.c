@@ -433,6 +433,38 @@ END_TEST
 
 #define COUNT(array) ((int)(sizeof(array) / sizeof((array)[0])))
 
+static const struct {
+    const char *text;
+    size_t len; /* 0: up to the NUL */
+    const char *mended;
+} MENDS[] = {
+    {"{\"a\": \"x\"}", 0, "{\"a\": \"x\"}"},
+    {"\"a\\ud83d\"", 0, "\"a\\ufffd\""},
+    {"\"\\uDE00b\"", 0, "\"\\ufffdb\""},
+    {"\"\\ud83d\\uDE00\"", 0, "\"\\ud83d\\uDE00\""},
+    {"\"\\ud83d\\ud83d\\ude00\"", 0, "\"\\ufffd\\ud83d\\ude00\""},
+    {"\"\\u0000\"", 0, "\"\\ufffd\""},
+    {"\"\\\\u0000\"", 0, "\"\\\\u0000\""},
+    {"\"\\\"\xff\"\xff", 0, "\"\\\"\xef\xbf\xbd\"\xff"},
+    {"\"a\0b\"", 5,
+     "\"a\xef\xbf\xbd"
+     "b\""},
+    {"\"\\u00", 0, "\"\\u00"},
+    {"\"\\", 0, "\"\\"},
+};
+
+START_TEST(strings_are_mended_and_the_rest_stays)
+{
+    struct mg_slice text = mg_slice_of(MENDS[_i].text);
+    struct mg_buf mended;
+    text.len = MENDS[_i].len > 0 ? MENDS[_i].len : text.len;
+    mg_buf_init(&mended, 1000);
+    mg_json_mend_strings(text, &mended);
+    ck_assert_str_eq(mended.data, MENDS[_i].mended);
+    mg_buf_finish(&mended);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("json");
@@ -448,6 +480,7 @@ int main(void)
     tcase_add_test(tests, the_empty_pointer_is_the_whole_without_blanks);
     tcase_add_loop_test(tests, a_value_is_set_and_the_rest_stays, 0, COUNT(SETS));
     tcase_add_test(tests, a_string_comes_out_of_its_quotes);
+    tcase_add_loop_test(tests, strings_are_mended_and_the_rest_stays, 0, COUNT(MENDS));
     suite_add_tcase(suite, tests);
     return run_suite(suite);
 }

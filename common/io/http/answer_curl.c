@@ -137,7 +137,9 @@ void mg_http_call_conclude(struct mg_http_call *call, struct mg_http_answer *ans
     (void)curl_easy_getinfo(call->easy, CURLINFO_RESPONSE_CODE, &status); /* stays 0 without one */
     *answer = (struct mg_http_answer){.retry_after_ms = -1, .content_type = ""};
     bool is_final = status >= 200 && !call->is_status_bad;
-    bool is_whole = call->result == CURLE_OK && !call->is_late && is_final && call->is_head_whole;
+    answer->is_undecoded = call->result == CURLE_BAD_CONTENT_ENCODING && is_final && call->is_head_whole;
+    bool is_whole = (call->result == CURLE_OK || answer->is_undecoded) && !call->is_late && is_final &&
+                    call->is_head_whole;
     if (is_whole) {
         answer->sent = MG_SENT_YES;
     } else if (mg_http_call_is_refused_by_tls(call)) {
@@ -154,11 +156,12 @@ void mg_http_call_conclude(struct mg_http_call *call, struct mg_http_answer *ans
             answer->content_type = content_type;
         }
         answer->is_ended_by_close = is_ended_by_close(call, status);
-        answer->body = mg_buf_slice(&call->answer_body);
+        answer->body = answer->is_undecoded ? mg_slice_of("") : mg_buf_slice(&call->answer_body);
         if (!answer->body.data) {
             answer->body = mg_slice_of("");
         }
-    } else {
+    }
+    if (!is_whole || answer->is_undecoded) {
         call_explain(call, answer);
     }
     if (!is_final) {

@@ -7,10 +7,10 @@
  * TLS 1.2 or newer, always verified. A server that asks for a certificate only after the request
  * (post-handshake authentication) gets none.
  *
- * No redirects, no proxy or credentials from the environment, http and https only, no automatic
- * decompression. The answer is bounded in bytes; beyond the bound it is cut off and reported as broken. An
- * answer is whole only if its head is complete, with the empty line, and its body as far as its length is
- * known.
+ * No redirects, no proxy or credentials from the environment, http and https only. Requests ask for no
+ * content coding; an answer in one that libcurl knows is decoded. The decoded answer is bounded in bytes;
+ * beyond the bound it is cut off and reported as broken. An answer is whole only if its head is complete,
+ * with the empty line, and its body as far as its length is known.
  */
 #ifndef MG_IO_HTTP_CLIENT_H
 #define MG_IO_HTTP_CLIENT_H
@@ -73,7 +73,9 @@ struct mg_http_answer {
     int64_t retry_after_ms;   /* from Retry-After, seconds or date (RFC 9110 §10.2.3); -1: none */
     bool is_timed_out;
     bool is_ended_by_close; /* a whole answer without a length: its body may lack bytes at the end */
-    char reason[256];       /* cause of the failure and advice, for people; "" after a whole answer */
+    bool is_undecoded;      /* a whole answer, but its body cannot be decoded, and is left out */
+    char reason[256]; /* cause of the failure and advice, for people; "" after a whole answer that is decoded
+                       */
 };
 
 typedef void mg_http_done_fn(void *arg, const struct mg_http_answer *answer);

@@ -392,6 +392,7 @@ static bool call_set_rules(struct mg_http_call *call, const struct mg_http_reque
     SET(CURLOPT_FOLLOWLOCATION, 0L);
     SET(CURLOPT_PROXY, ""); /* otherwise http_proxy of the environment applies */
     SET(CURLOPT_NETRC, (long)CURL_NETRC_IGNORED);
+    SET(CURLOPT_ACCEPT_ENCODING, "identity"); /* any coding that comes nevertheless is decoded */
     SET(CURLOPT_USERAGENT, "makegood/" MG_VERSION);
     SET(CURLOPT_SSLVERSION, (long)CURL_SSLVERSION_TLSv1_2);
     SET(CURLOPT_FRESH_CONNECT, is_fresh ? 1L : 0L);

@@ -23,11 +23,21 @@ static void teardown(void)
     mg_service_destroy(service);
 }
 
+static void classify(const struct mg_http_answer *received, enum mg_kind kind, bool is_pollable,
+                     int64_t budget_ms)
+{
+    struct mg_http_answer answer = *received;
+    struct mg_reading reading;
+    mg_reading_take(&answer, &reading);
+    mg_classify_answer(service, kind, is_pollable, &answer, &reading, budget_ms, &verdict);
+    mg_reading_finish(&reading);
+}
+
 static void answered(enum mg_kind kind, int status)
 {
     struct mg_http_answer answer = {
         .sent = MG_SENT_YES, .status = status, .content_type = "", .retry_after_ms = -1};
-    mg_classify_answer(service, kind, true, &answer, 9000, &verdict);
+    classify(&answer, kind, true, 9000);
 }
 
 static void broke(enum mg_kind kind, enum mg_sent sent, bool is_timed_out, int64_t budget_ms)
@@ -37,7 +47,7 @@ static void broke(enum mg_kind kind, enum mg_sent sent, bool is_timed_out, int64
                                     .retry_after_ms = -1,
                                     .is_timed_out = is_timed_out,
                                     .reason = "it broke"};
-    mg_classify_answer(service, kind, true, &answer, budget_ms, &verdict);
+    classify(&answer, kind, true, budget_ms);
 }
 
 static void expect(enum mg_outcome outcome, enum mg_executed executed, enum mg_call_health health,
@@ -99,12 +109,61 @@ START_TEST(only_the_services_own_answer_ends_a_call)
 }
 END_TEST
 
+static void answered_with(enum mg_kind kind, int status, const char *type, const char *body)
+{
+    const struct mg_http_answer answer = {.sent = MG_SENT_YES,
+                                          .status = status,
+                                          .content_type = type,
+                                          .body = mg_slice_of(body),
+                                          .retry_after_ms = -1};
+    classify(&answer, kind, true, 9000);
+}
+
+/* Catches: a proxy's page or a login that counts as the work. */
+START_TEST(a_page_in_place_of_json_is_no_answer)
+{
+    static const char *const PAGES[][2] = {{"text/html", "<p>down</p>"},
+                                           {"application/json", "\n<!DOCTYPE html>"},
+                                           {"", "\xef\xbb\xbf<HTML>"},
+                                           {"application/xhtml+xml; charset=utf-8", "<x/>"}};
+    for (size_t i = 0; i < sizeof(PAGES) / sizeof(PAGES[0]); i++) {
+        answered_with(MG_KIND_DO, 200, PAGES[i][0], PAGES[i][1]);
+        expect(MG_OUTCOME_UNKNOWN, MG_EXECUTED_MAYBE, MG_CALL_FAILING, "broken_answer");
+        answered_with(MG_KIND_UNDO, 200, PAGES[i][0], PAGES[i][1]);
+        expect(MG_OUTCOME_TRANSIENT, MG_EXECUTED_MAYBE, MG_CALL_FAILING, "broken_answer");
+    }
+    answered_with(MG_KIND_DO, 200, "text/html", "{\"id\":1}");
+    expect(MG_OUTCOME_DONE, MG_EXECUTED_YES, MG_CALL_HEALTHY, "");
+    answered_with(MG_KIND_DO, 200, "text/html", "");
+    expect(MG_OUTCOME_DONE, MG_EXECUTED_YES, MG_CALL_HEALTHY, "");
+}
+END_TEST
+
+/* Catches: money that stands, since a proxy without a route was taken for a service without the charge. */
+START_TEST(only_the_service_itself_answers_that_there_is_nothing)
+{
+    static const int GONE[] = {404, 410};
+    for (int i = 0; i < 2; i++) {
+        for (enum mg_kind kind = MG_KIND_UNDO; kind <= MG_KIND_VERIFY; kind++) {
+            answered_with(kind, GONE[i], "text/plain", "default backend - 404");
+            ck_assert_int_eq(verdict.outcome, MG_OUTCOME_TRANSIENT);
+            ck_assert_int_eq(verdict.executed, MG_EXECUTED_MAYBE);
+            ck_assert_ptr_nonnull(strstr(verdict.text, "no JSON"));
+            answered_with(kind, GONE[i], "application/json", "{\"code\":\"NONE\"}");
+            ck_assert_int_eq(verdict.outcome, MG_OUTCOME_ABSENT);
+            answered_with(kind, GONE[i], "text/html", "");
+            ck_assert_int_eq(verdict.outcome, MG_OUTCOME_ABSENT);
+        }
+    }
+}
+END_TEST
+
 /* Catches: an undo beside accepted work that no poll asks about. */
 START_TEST(accepted_work_that_nobody_polls_may_still_act)
 {
     struct mg_http_answer answer = {
         .sent = MG_SENT_YES, .status = 202, .content_type = "", .retry_after_ms = -1};
-    mg_classify_answer(service, MG_KIND_DO, false, &answer, 9000, &verdict);
+    classify(&answer, MG_KIND_DO, false, 9000);
     expect(MG_OUTCOME_DONE, MG_EXECUTED_YES, MG_CALL_HEALTHY, "");
     ck_assert(verdict.may_still_act);
     answered(MG_KIND_DO, 202);
@@ -149,7 +208,7 @@ START_TEST(a_good_status_with_a_body_cut_off_is_not_done)
                                     .content_type = "",
                                     .retry_after_ms = -1,
                                     .reason = "too large"};
-    mg_classify_answer(service, MG_KIND_DO, true, &answer, 9000, &verdict);
+    classify(&answer, MG_KIND_DO, true, 9000);
     expect(MG_OUTCOME_UNKNOWN, MG_EXECUTED_MAYBE, MG_CALL_FAILING, "broken_answer");
 }
 END_TEST
@@ -294,6 +353,8 @@ int main(void)
     tcase_add_checked_fixture(tcase, setup, teardown);
     tcase_add_test(tcase, statuses_mean_what_the_contract_says);
     tcase_add_test(tcase, only_the_services_own_answer_ends_a_call);
+    tcase_add_test(tcase, a_page_in_place_of_json_is_no_answer);
+    tcase_add_test(tcase, only_the_service_itself_answers_that_there_is_nothing);
     tcase_add_test(tcase, accepted_work_that_nobody_polls_may_still_act);
     tcase_add_test(tcase, nothing_sent_is_proof_that_nothing_happened_and_costs_nothing);
     tcase_add_test(tcase, a_connection_that_had_no_time_says_little_about_the_service);
