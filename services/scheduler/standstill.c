@@ -9,6 +9,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "item.h"
 #include "scheduler.h"
 
 void mg_standstill_init(struct mg_scheduler *scheduler)
@@ -36,6 +37,18 @@ static bool has_work(const struct mg_scheduler *scheduler)
            scheduler->outbox.sent_count > 0;
 }
 
+/* Of the last batch that failed, or else of the one that gets no answer. */
+static const char *order_named(const struct mg_scheduler *scheduler)
+{
+    const struct mg_batch *batch = scheduler->batcher.batch;
+    if (scheduler->standstill.order_id[0] != '\0') {
+        return scheduler->standstill.order_id;
+    }
+    return batch != NULL && batch->item_count > 0 && batch->items[0].order_id != NULL
+               ? batch->items[0].order_id
+               : "";
+}
+
 void mg_standstill_look(struct mg_scheduler *scheduler)
 {
     struct mg_standstill *standstill = &scheduler->standstill;
@@ -61,11 +74,11 @@ bool mg_standstill_is(const struct mg_scheduler *scheduler, char *ret_reason, si
     int64_t stands_ms = mg_progress_stands_ms(&standstill->progress, mg_clock_boot_ms());
     const char *standby = mg_store_standby(scheduler->store);
     const char *why = standby[0] != '\0' ? standby : standstill->why;
+    const char *order_id = order_named(scheduler);
     if (stands_ms > 0) {
         (void)snprintf(ret_reason, size, "no work has ended for %lld s, and %d messages wait%s%s%s%s",
                        (long long)(stands_ms / 1000), scheduler->works.count,
-                       standstill->order_id[0] != '\0' ? ", of order " : "", standstill->order_id,
-                       why[0] != '\0' ? ": " : "", why);
+                       order_id[0] != '\0' ? ", of order " : "", order_id, why[0] != '\0' ? ": " : "", why);
     }
     return stands_ms > 0;
 }
@@ -77,7 +90,7 @@ void mg_standstill_account(void *arg, struct mg_beat *ret_beat)
     ret_beat->in_hand = scheduler->works.count;
     ret_beat->stands_ms = mg_progress_stands_ms(&standstill->progress, mg_clock_boot_ms());
     if (ret_beat->stands_ms > 0) {
-        (void)snprintf(ret_beat->oldest_order, sizeof(ret_beat->oldest_order), "%s", standstill->order_id);
+        (void)snprintf(ret_beat->oldest_order, sizeof(ret_beat->oldest_order), "%s", order_named(scheduler));
         (void)snprintf(ret_beat->reason, sizeof(ret_beat->reason), "%s", standstill->why);
     }
 }

@@ -6,6 +6,7 @@ import json
 import psycopg2
 
 from harness import scenario, step
+from local import processes
 
 TOLD_S = 15 + 25  # the promise, and the slack of a machine that runs other tests beside this one
 
@@ -74,6 +75,8 @@ def a_scheduler_that_is_frozen_is_told_from_one_that_is_gone(s):
     seen = s.cluster.tool("top", "-o", "json", check=False).stdout
     assert "is not seen any more" in seen, seen
     s.wait(lambda: s.rows("SELECT 1 FROM operator_alert WHERE code = 'standstill' AND closed_at IS NULL"), "an alert is open", TOLD_S)
+    done = s.cluster.tool("order", "explain", held.order_id, check=False)
+    assert done.returncode == 3 and "one that does not move may hold it: see makegood doctor" in done.stderr, done.stderr
     scheduler.resume()
     s.client.wait_status(held, "processed")
     s.wait(lambda: not wrong(s, "scheduler"), "doctor finds it well again", TOLD_S)
@@ -116,21 +119,36 @@ def an_end_as_asked_leaves_no_heartbeat(s):
     assert [row["kind"] for row in rows] == ["scheduler", "supervisor"], rows
 
 
+@contextlib.contextmanager
+def other_receiver(s):
+    """Another copy of the server's log is connected, for which no commit waits."""
+    postgres = s.servers.postgres
+    receiver = processes.Process("receiver", [postgres.bin / "pg_receivewal", "-D", postgres.folder, "-d", postgres.dsn_of("").rstrip("/")],
+                                 s.scratch / "receiver.log", user=postgres.user, cwd="/")
+    receiver.start()
+    try:
+        s.wait(lambda: s.rows("SELECT 1 FROM pg_stat_replication"), "it is connected")
+        yield
+    finally:
+        receiver.kill()
+
+
 @scenario(own_servers=True, services=("payment",))
 def commits_that_wait_for_a_standby_are_named(s):
     """Would catch: orders that wait for a synchronous standby that is gone, while nothing names it."""
     s.load_workflow("pay", [step("charge", "payment")])
     s.client.wait_status(s.client.submit("pay"), "processed")
     postgres, scheduler = s.servers.postgres, s.cluster.schedulers[0]
-    postgres.psql("ALTER SYSTEM SET synchronous_standby_names = 'nobody'")
-    postgres.psql("SELECT pg_reload_conf()")
-    held = s.client.submit("pay")
-    named = "commits wait for a synchronous standby, and none is connected: bring one of nobody back"
-    s.wait(lambda: unready(scheduler, "the database"), "the scheduler is not ready", TOLD_S)
-    s.wait(lambda: unready(scheduler, named), "the scheduler names the standby", 60)
-    assert wrong(s, named), doctor(s)
-    postgres.psql("ALTER SYSTEM RESET synchronous_standby_names")
-    postgres.psql("SELECT pg_reload_conf()")
+    with other_receiver(s):
+        postgres.psql("ALTER SYSTEM SET synchronous_standby_names = 'nobody'")
+        postgres.psql("SELECT pg_reload_conf()")
+        held = s.client.submit("pay")
+        named = "commits wait for a synchronous standby: bring one of nobody back"
+        s.wait(lambda: unready(scheduler, "the database"), "the scheduler is not ready", TOLD_S)
+        s.wait(lambda: unready(scheduler, named), "the scheduler names the standby", 60)
+        assert wrong(s, named), doctor(s)
+        postgres.psql("ALTER SYSTEM RESET synchronous_standby_names")
+        postgres.psql("SELECT pg_reload_conf()")
     s.client.wait_status(held, "processed")
     scheduler.wait_ready()
     assert not wrong(s, "standby"), doctor(s)

@@ -24,6 +24,15 @@ static const struct mg_sql END_BEATS = {
     "DELETE FROM process_state WHERE kind = $1::text AND instance = $2::text"};
 /* clang-format on */
 
+static void on_beaten(void *arg, const struct mg_pg_answer *answer)
+{
+    struct mg_store_done_job *job = arg;
+    if (answer->err == NULL) {
+        job->base.store->standby[0] = '\0';
+    }
+    mg_store_done_job_answer(job, answer);
+}
+
 void mg_store_beat(struct mg_store *store, const struct mg_beat *beat, mg_store_done_fn *done, void *arg)
 {
     struct mg_pg_params params;
@@ -37,6 +46,6 @@ void mg_store_beat(struct mg_store *store, const struct mg_beat *beat, mg_store_
         mg_pg_add_text(&params, mg_slice_of(beat->oldest_order));
         mg_pg_add_text(&params, mg_slice_of(beat->reason));
     }
-    mg_store_send_one(store, beat->is_end ? &END_BEATS : &BEAT, &params, mg_store_done_job_answer,
+    mg_store_send_one(store, beat->is_end ? &END_BEATS : &BEAT, &params, on_beaten,
                       mg_store_done_job_create(store, done, arg));
 }

@@ -45,17 +45,20 @@ struct mg_store {
 #define MG_SQL_HOME                                                                                          \
     "(SELECT min(relnamespace::regnamespace::text) FROM pg_class"                                            \
     " WHERE relname = 'makegood_migration' AND relkind = 'r')"
+/* Commits wait for a synchronous standby; NULL: they do not. Each role may read the names of the connected
+ * ones, and the waits of its own sessions. The states of standbys are for others (PostgreSQL 15, 28.2.4). */
+#define MG_SQL_STANDBY                                                                                       \
+    "CASE WHEN s.names <> '' AND current_setting('synchronous_commit') IN ('on', 'remote_write',"            \
+    " 'remote_apply') AND (NOT EXISTS (SELECT FROM pg_stat_replication WHERE position('*' IN s.names) > 0"   \
+    "   OR position(lower(application_name) IN lower(s.names)) > 0)"                                         \
+    "  OR EXISTS (SELECT FROM pg_stat_activity WHERE wait_event = 'SyncRep'"                                 \
+    "   AND query_start < clock_timestamp() - interval '3 s'))"                                              \
+    " THEN 'commits wait for a synchronous standby: bring one of ' || left(s.names, 60)"                     \
+    " || ' back, or take it out of synchronous_standby_names' END"
+#define MG_SQL_STANDBY_FROM "(SELECT current_setting('synchronous_standby_names') AS names) s"
+
 /* The first demand that the database does not meet, with the remedy; NULL: it meets all. In another encoding,
  * SQL_ASCII included, some texts of orders can be stored and then not be read. */
-/* Commits wait for a synchronous standby, and no session sends anything to one; NULL: they do not. Each role
- * may count the senders, and their states are for others (PostgreSQL 15, 28.2.4). */
-#define MG_SQL_STANDBY                                                                                       \
-    "CASE WHEN current_setting('synchronous_standby_names') <> '' AND current_setting('synchronous_commit')" \
-    " IN ('on', 'remote_write', 'remote_apply') AND NOT EXISTS (SELECT FROM pg_stat_replication)"            \
-    " THEN 'commits wait for a synchronous standby, and none is connected: bring one of '"                   \
-    " || left(current_setting('synchronous_standby_names'), 60) || ' back, or take it out of"                \
-    " synchronous_standby_names' END"
-
 #define MG_SQL_UNFIT                                                                                         \
     "CASE WHEN current_setting('server_encoding') <> 'UTF8' THEN format('database %I has the encoding %s,"   \
     " and orders need UTF8: create one with ENCODING ''UTF8'' TEMPLATE template0, and move the data with"    \

@@ -415,7 +415,8 @@ static const struct {
         " " MG_SQL_STANDBY " AS standby,"
         " coalesce(" SCHEMA("max(version)",
             "coalesce(to_regclass('makegood_migration'), to_regclass('makegood_schema'))") ", '0')::bigint AS schema_version,"
-        " coalesce(" SCHEMA("max(serves_from)", "to_regclass('makegood_migration')") ", '0')::bigint AS serves_from"}, 0},
+        " coalesce(" SCHEMA("max(serves_from)", "to_regclass('makegood_migration')") ", '0')::bigint AS serves_from"
+        " FROM " MG_SQL_STANDBY_FROM}, 0},
     [MG_REPORT_COLLATION] = {{
         "report_collation",
         "SELECT to_jsonb(d)->>'datcollversion' AS built, " COLLATION_ACTUAL " AS actual, " COLLATED_KEYS " AS keys"

@@ -44,7 +44,8 @@ static const struct mg_sql CHECK_SERVER = {
     "",
     "SELECT current_setting('fsync'), current_setting('synchronous_commit'),"
     " current_setting('full_page_writes'),"
-    " to_regclass('makegood_migration') IS NOT NULL, " MG_SQL_UNFIT ", " MG_SQL_STANDBY};
+    " to_regclass('makegood_migration') IS NOT NULL, " MG_SQL_UNFIT ", " MG_SQL_STANDBY
+    " FROM " MG_SQL_STANDBY_FROM};
 /* clang-format on */
 enum {
     CHECK_FSYNC,

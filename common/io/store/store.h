@@ -61,8 +61,8 @@ void mg_store_destroy(struct mg_store *store); /* open calls end without an answ
 enum mg_class mg_store_set_dsn(struct mg_store *store, const char *dsn, struct mg_err *err) MG_MUSTCHECK;
 bool mg_store_is_up(const struct mg_store *store, char *ret_reason, size_t size);
 enum mg_reach mg_store_reach(const struct mg_store *store); /* of the last attempt to connect */
-/* At the last connect: why commits wait for a synchronous standby; "": none is asked for, or some are
- * connected. */
+/* At the last connect: why commits wait for a synchronous standby; "": they did not, or a heartbeat has been
+ * kept since. */
 const char *mg_store_standby(const struct mg_store *store);
 /* Like mg_store_is_up, and no call is refused for a missing right; for /readyz. Calls continue meanwhile:
  * their success shows that the right was granted. */
