@@ -63,6 +63,42 @@ static void mend_refusal(const struct mg_service *service, struct mg_http_answer
     }
 }
 
+/* In the place of `value`, which lies in `body`, the asterisks of the masked body; a number gets digits. */
+static void hide(char *copy, struct mg_slice body, struct mg_slice masked, struct mg_slice value)
+{
+    size_t at = (size_t)(value.data - body.data);
+    bool is_text = value.data[0] == '"';
+    for (size_t i = at; i < at + value.len; i++) {
+        copy[i] = masked.data[i] == body.data[i] || is_text ? masked.data[i] : '1';
+    }
+}
+
+/* A good answer may be judged a refusal: then its code and text go to clients and operators. The rest of a
+ * result is passed on as it came. */
+static void mask_words(const struct mg_outgoing *outgoing, struct mg_http_answer *answer)
+{
+    const struct mg_service *service = outgoing->service;
+    const char *const *const places[] = {MG_ERROR_CODE_PLACES, MG_ERROR_TEXT_PLACES};
+    const struct mg_json_limits limits = mg_answer_limits(service);
+    const struct mg_slice body = answer->body, masked = mg_outgoing_mask(outgoing, body);
+    struct mg_err err;
+    char *copy = masked.data != body.data ? mg_arena_text(outgoing->arena, body) : NULL;
+    if (copy == NULL || masked.data == NULL || mg_json_check(body, &limits, &err) != MG_OK) {
+        answer->body = masked; /* the body itself if it holds no secret */
+        return;
+    }
+    struct mg_slice result = mg_json_find(body, service->result_pointer ? service->result_pointer : "");
+    for (size_t list = 0; list < sizeof(places) / sizeof(places[0]); list++) {
+        for (int i = 0; places[list][i] != NULL && result.data != NULL; i++) {
+            struct mg_slice value = mg_json_find(result, places[list][i]);
+            if (value.data != NULL && value.data[0] != '{' && value.data[0] != '[') {
+                hide(copy, body, masked, value);
+            }
+        }
+    }
+    answer->body = (struct mg_slice){copy, body.len};
+}
+
 void mg_outgoing_classify(const struct mg_outgoing *outgoing, struct mg_http_answer *answer,
                           int64_t budget_ms, struct mg_reading *ret_reading,
                           struct mg_verdict_of_try *ret_verdict)
@@ -78,6 +114,9 @@ void mg_outgoing_classify(const struct mg_outgoing *outgoing, struct mg_http_ans
     mg_classify_answer(service, request->kind, request->is_pollable, answer, ret_reading, budget_ms,
                        ret_verdict);
     if (mg_outcome_has_result(ret_verdict->outcome)) {
+        if (request->version >= MG_REQUEST_VERSION_JUDGED || request->kind == MG_KIND_VERIFY) {
+            mask_words(outgoing, answer);
+        }
         return;
     }
     answer->body = mg_outgoing_mask(outgoing, answer->body);

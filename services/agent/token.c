@@ -21,6 +21,7 @@
 #define ANSWER_MAX_BYTES (64 * 1024)
 #define TOKEN_MAX_BYTES  8192 /* common servers accept no longer header */
 #define HEADERS_MAX      (16 * 1024)
+#define TYPE_MAX_BYTES   63 /* longer is no type of a token */
 #define BEARER           "Authorization: Bearer "
 /* Client id, secret, scope and audience, with each character percent-encoded. */
 #define REQUEST_MAX_BYTES (16 * MG_HEADER_VALUE_MAX)
@@ -77,6 +78,14 @@ static void fail(struct mg_token *token, const char *why)
     (void)snprintf(token->fault, sizeof(token->fault), "no access token: %.220s", why);
     mg_utf8_mend(token->fault);
     token->done(token->arg, false);
+}
+
+static void wipe(struct mg_buf *buf)
+{
+    if (buf->data != NULL) {
+        explicit_bzero(buf->data, buf->len);
+    }
+    mg_buf_finish(buf);
 }
 
 /* ---- the answer ---- */
@@ -136,20 +145,42 @@ static enum mg_class read_life_s(struct mg_slice body, int64_t *ret_life_s, stru
     return MG_OK;
 }
 
+/* Providers write the type in many ways: "bearer ", "BearerToken", "bearer_token", "", null. No other type
+ * begins so. Only a plain word is named: another text could repeat a secret. */
+static enum mg_class read_type(struct mg_slice value, struct mg_err *err)
+{
+    static const char WORD[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_.:";
+    char text[TYPE_MAX_BYTES + 1] = "";
+    struct mg_buf type;
+
+    if (value.data == NULL || mg_json_type_of(value) == MG_JSON_NULL) {
+        return MG_OK;
+    }
+    mg_buf_init_fixed(&type, text, sizeof(text));
+    bool is_text = mg_json_string(value, &type) && !type.failed;
+    const char *begin = text + strspn(text, " \t");
+    if (is_text && (*begin == '\0' || strncasecmp(begin, "bearer", strlen("bearer")) == 0)) {
+        return MG_OK;
+    }
+    bool is_named = is_text && text[strspn(text, WORD)] == '\0';
+    return mg_err_set(err, MG_PERMANENT,
+                      "the token endpoint gave a token of another token_type than Bearer%s%s",
+                      is_named ? ": " : "", is_named ? text : "");
+}
+
 /* Makes the header of the token in a good answer. */
 static enum mg_class read_token(struct mg_slice body, char **ret_line, struct mg_err *err)
 {
-    struct mg_slice value = mg_json_find(body, "/access_token"), type = mg_json_find(body, "/token_type");
+    struct mg_slice value = mg_json_find(body, "/access_token");
     struct mg_buf text;
 
-    if (type.data != NULL &&
-        (type.len != strlen("\"Bearer\"") || strncasecmp(type.data, "\"Bearer\"", type.len) != 0)) {
-        return mg_err_set(err, MG_PERMANENT,
-                          "the token endpoint gave a token of another token_type than Bearer");
+    if (read_type(mg_json_find(body, "/token_type"), err) != MG_OK) {
+        return err->class;
     }
     mg_buf_init(&text, TOKEN_MAX_BYTES);
     mg_buf_append_text(&text, BEARER);
-    if (value.data == NULL || !mg_json_string(value, &text) || text.len == strlen(BEARER)) {
+    bool is_text = value.data != NULL && mg_json_string(value, &text);
+    if (!is_text || (text.len == strlen(BEARER) && !text.failed)) {
         mg_buf_finish(&text);
         return mg_err_set(err, MG_PERMANENT, "the token endpoint's answer has no access_token");
     }
@@ -169,8 +200,8 @@ static enum mg_class read_token(struct mg_slice body, char **ret_line, struct mg
     return *ret_line != NULL ? MG_OK : mg_err_set(err, MG_TRANSIENT, "no memory for the access token");
 }
 
-static enum mg_class read_answer(const struct mg_http_answer *answer, char **ret_line, int64_t *ret_life_s,
-                                 struct mg_err *err)
+static enum mg_class read_body(const struct mg_http_answer *answer, char **ret_line, int64_t *ret_life_s,
+                               struct mg_err *err)
 {
     struct mg_err json_err;
     if (answer->sent != MG_SENT_YES) {
@@ -188,6 +219,24 @@ static enum mg_class read_answer(const struct mg_http_answer *answer, char **ret
     }
     enum mg_class class = read_life_s(answer->body, ret_life_s, err);
     return class == MG_OK ? read_token(answer->body, ret_line, err) : class;
+}
+
+/* The body is read as a service's is: without a mark, from its charset, with mended strings. */
+static enum mg_class read_answer(const struct mg_http_answer *received, char **ret_line, int64_t *ret_life_s,
+                                 struct mg_err *err)
+{
+    struct mg_http_answer answer = *received;
+    struct mg_reading reading;
+    struct mg_err json_err;
+    mg_reading_take(&answer, &reading);
+    bool has_body = answer.sent == MG_SENT_YES && answer.body.len > 0;
+    if (has_body && mg_json_check(answer.body, &MG_JSON_LIMITS_DATA, &json_err) != MG_OK) {
+        struct mg_slice mended = mg_reading_mend(&reading, answer.body, &MG_JSON_LIMITS_DATA);
+        answer.body = mended.data != NULL ? mended : answer.body;
+    }
+    enum mg_class class = read_body(&answer, ret_line, ret_life_s, err);
+    wipe(&reading.text);
+    return class;
 }
 
 /* Counted from the question: the endpoint counts from some moment after it. */
@@ -250,14 +299,6 @@ static void put_parameter(struct mg_buf *body, const char *name, const char *val
         mg_buf_printf(body, "&%s=", name);
         mg_buf_append_form(body, mg_slice_of(value));
     }
-}
-
-static void wipe(struct mg_buf *buf)
-{
-    if (buf->data != NULL) {
-        explicit_bzero(buf->data, buf->len);
-    }
-    mg_buf_finish(buf);
 }
 
 /* The client's authentication (RFC 6749 §2.3.1) goes into the body or into `header`. */

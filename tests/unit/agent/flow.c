@@ -84,7 +84,9 @@ void flow_deliver(const struct flow_request *wanted)
         .kind = wanted->kind,
         .is_at_most_once = wanted->is_at_most_once,
         .is_pollable = true,
-        .version = wanted->request != NULL ? MG_REQUEST_VERSION_REACH : 1,
+        .version = wanted->version > 0       ? wanted->version
+                   : wanted->request != NULL ? MG_REQUEST_VERSION_REACH
+                                             : 1,
         .request = mg_slice_of(wanted->request != NULL
                                    ? wanted->request
                                    : "{\"method\":\"POST\",\"path\":\"/charges\",\"body\":{\"sum\":14.00}}"),

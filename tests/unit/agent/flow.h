@@ -28,6 +28,7 @@ struct flow_request {
     int consumer;
     const char *traceparent; /* NULL: a sampled one */
     const char *request;     /* its `request` member; NULL: a POST of JSON */
+    int version;             /* of the message; 0: the lowest that can carry it */
 };
 void flow_deliver(const struct flow_request *request);
 

@@ -159,6 +159,29 @@ START_TEST(a_credential_is_hidden_after_its_renewal)
 }
 END_TEST
 
+/* Catches: a credential in a good answer that the definition takes for a refusal. */
+START_TEST(a_good_answer_that_is_judged_hides_its_code_and_text)
+{
+    static const char SAID[] =
+        "{\"code\":\"sesame/open\",\"message\":\"no \\u0073esame/open\",\"key\":\"sesame/open\"}";
+    static const char HIDDEN[] =
+        "{\"code\":\"***********\",\"message\":\"no ****************\",\"key\":\"sesame/open\"}";
+    for (int version = 1; version <= MG_REQUEST_VERSION_JUDGED; version += 2) {
+        file_write("sesame/open");
+        char members[300];
+        (void)snprintf(members, sizeof(members), ",\"auth\":{\"bearer\":{\"file\":\"%s\"}}", file);
+        flow_start(members);
+        flow_deliver(&(struct flow_request){.left_ms = 10000, .version = version});
+        flow_wait_calls(1);
+        flow_answer_status(0, 200, SAID);
+        flow_wait_replies(1);
+        ck_assert_int_eq(flow_reply(0)->outcome, MG_OUTCOME_DONE);
+        ck_assert(mg_slice_is(flow_reply(0)->result, version == MG_REQUEST_VERSION_JUDGED ? HIDDEN : SAID));
+        flow_finish();
+    }
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("agent mask");
@@ -170,6 +193,7 @@ int main(void)
     tcase_add_test(tests, without_memory_the_body_is_left_out);
     tcase_add_loop_test(tests, a_refusal_that_repeats_a_credential_hides_it, 0, COUNT(WAYS));
     tcase_add_loop_test(tests, a_credential_is_hidden_after_its_renewal, 0, COUNT(WAYS));
+    tcase_add_test(tests, a_good_answer_that_is_judged_hides_its_code_and_text);
     suite_add_tcase(suite, tests);
     return run_suite(suite);
 }

@@ -238,6 +238,27 @@ START_TEST(requests_share_one_token)
 }
 END_TEST
 
+static const char *const TYPES[] = {
+    "\"Bearer\"", "\"bearer \"", "\"BearerToken\"", "\"bearer_token\"", "\"\"", "null", "\"\\u0042earer\"",
+};
+
+/* Catches: steps that never run, since a provider writes the type of the token in its own way.
+ */
+START_TEST(each_spelling_of_the_type_and_a_mark_are_taken)
+{
+    char body[200];
+    start(OAUTH2(""));
+    deliver(NULL);
+    flow_wait_calls(1);
+    (void)snprintf(body, sizeof(body),
+                   "\xef\xbb\xbf{\"access_token\":\"t1\",\"scope\":\"\\ud83d\",\"token_type\":%s}",
+                   TYPES[_i]);
+    answer(0, 200, "application/json", body);
+    flow_wait_calls(2);
+    ck_assert(carries(1, "Authorization: Bearer t1"));
+}
+END_TEST
+
 START_TEST(a_client_may_prove_itself_in_the_body)
 {
     start(OAUTH2(",\"client_auth\":\"body\""));
@@ -360,7 +381,10 @@ static const struct {
     {200, "application/json", "{\"access_token\":7}", "has no access_token"},
     {200, "application/json", "{\"access_token\":\"a b\"}", "no header can hold it"},
     {200, "application/json", "{\"access_token\":\"a\\r\\nX: 1\"}", "no header can hold it"},
-    {200, "application/json", "{\"access_token\":\"t\",\"token_type\":\"mac\"}", "another token_type"},
+    {200, "application/json", "{\"access_token\":\"t\",\"token_type\":\"mac\"}",
+     "another token_type than Bearer: mac"},
+    {200, "application/json", "{\"access_token\":\"t\",\"token_type\":\"<x>\"}",
+     "another token_type than Bearer"},
     {401, "application/json", "{\"error\":\"invalid_client\",\"error_description\":\"p w&1\"}",
      "answered 401 invalid_client"},
     {400, "application/json", "{\"error\":\"p w&1\"}", "answered 400"},
@@ -564,6 +588,8 @@ int main(void)
     tcase_add_test(tests, an_action_may_ask_for_text);
     tcase_add_test(tests, requests_share_one_token);
     tcase_add_test(tests, a_client_may_prove_itself_in_the_body);
+    tcase_add_loop_test(tests, each_spelling_of_the_type_and_a_mark_are_taken, 0,
+                        sizeof(TYPES) / sizeof(TYPES[0]));
     tcase_add_test(tests, a_token_is_renewed_before_it_ends);
     tcase_add_test(tests, a_refused_token_is_renewed_once);
     tcase_add_test(tests, refusals_of_one_token_cause_one_fetch);
