@@ -92,7 +92,7 @@ ROWS = {  # number: (title, tests that cover it elsewhere, a remark)
          "to a synchronous standby; a lost tail: its own test and the simulator, for what may be lost then is no finding here"),
     70: ("read-only, crowded", [], ""),
     71: ("database's disk full", [], ""),
-    72: ("deadlock, lock time-out", ["a_commit_that_waits_too_long_for_a_lock_is_run_again"], ""),
+    72: ("deadlock, lock time-out", ["a_locked_order_is_refused_for_now_and_written_later", "others_are_written_past_locked_orders"], ""),
     73: ("old transaction held open", [], ""),
     74: ("row that the database refuses", ["a_row_that_cannot_be_stored_stands_alone",
                                            "a_poisoned_order_is_set_aside_and_its_neighbours_go_on"],

@@ -83,6 +83,7 @@ def orders_ask(s, ask, ids):
     ask("order skip", ids[1], "--step", "charge", *WHY)
     for verb, order_id in zip(("restart", "resume", "compensate", "cancel"), ids[2:]):
         assert ask("order " + verb, order_id, *WHY)["version"] > 1
+    assert [ask(f"order {verb}", "o-none", *WHY)["set_aside"] for verb in ("set-aside", "readmit")] == [True, False]
     s.wait(lambda: s.rows("SELECT process_state AS state FROM order_process WHERE order_id = %s", ids[4])[0]["state"] == "compensated",
            "it is compensated")
     events = ask("order watch", ids[4])
