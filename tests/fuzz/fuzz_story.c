@@ -114,7 +114,15 @@ static void explanation_is_plain(int steps_count)
     struct mg_table order = table_make(1, true), steps = table_make(steps_count, true);
     struct mg_table services = table_make(steps_count, true);
     const struct mg_explain_queue queue = {.ready = 3, .consumers = steps_count - 1};
-    const struct mg_explain_facts facts = {&order, &steps, &services, &services, &queue, &order};
+    const struct mg_explain_facts facts = {
+        .order = &order,
+        .steps = &steps,
+        .services = &services,
+        .controlled = &services,
+        .queue = &queue,
+        .definition = {cell(0, 0), strlen(cell(0, 0))},
+        .owed = &order,
+    };
     char name[MG_QUEUE_NAME_SIZE];
     struct mg_buf text;
     mg_buf_init(&text, STORY_MAX);
