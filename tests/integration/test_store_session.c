@@ -200,13 +200,16 @@ START_TEST(a_statement_whose_preparing_waits_too_long_is_prepared_anew)
     write_alert();
     write_alert(); /* sent with the first, before its answer is in */
     mg_store_put_workflow(rig.store, "w", 1, mg_slice_of("{}"), rig_done, &rig);
-    for (int i = 0; i < 2; i++) {
+    int transients = 0, done = 0; /* the workflow needs nothing of that table: it overtakes them */
+    while (transients + done < 3) {
         rig_wait_answer(&rig); /* lock_timeout is 2 s */
-        ck_assert_int_eq(rig.err.class, MG_TRANSIENT);
-        assert_has(rig.err.text, "lock timeout");
+        if (rig.err.class == MG_TRANSIENT) {
+            assert_has(rig.err.text, "lock timeout");
+        }
+        transients += rig.err.class == MG_TRANSIENT;
+        done += rig.err.class == MG_OK;
     }
-    rig_wait_answer(&rig); /* needs nothing of that table */
-    ck_assert_int_eq(rig.err.class, MG_OK);
+    ck_assert_int_eq(transients, 2);
     rig_admin(&rig, "ROLLBACK");
     write_alert();
     rig_wait_answer(&rig);
