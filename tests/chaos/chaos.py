@@ -30,6 +30,7 @@ import faults_client  # noqa: E402,F401
 import faults_database  # noqa: E402,F401
 import faults_net  # noqa: E402,F401
 import faults_process  # noqa: E402,F401
+import faults_whole  # noqa: E402,F401
 import mend  # noqa: E402
 import rows  # noqa: E402
 from load import Load  # noqa: E402
@@ -37,6 +38,7 @@ from nemesis import BOUND_S, FAULTS, Nemesis  # noqa: E402
 
 WARM_UP_S = 5.0
 BOUND_AFTER_HEAL_S = 180.0  # attempts of 30 s, some of them one after the other, the sweep, a breaker's rest
+ALERTS_S = 90.0             # until alerts are closed whose cause is gone
 REPOST_S = 20.0             # then the client posts again the orders without an end status
 SHORT = ["scheduler: kill -9 between commit and answer", "agent: kill -9 between confirm and ack", "leading supervisor: kill -9",
          "after COMMIT was forwarded", "kill -9 of one backend", "all connections closed", "acks of agents lost",
@@ -112,7 +114,9 @@ def settle(stage, load):
     stage.wait(has_ended, BOUND_AFTER_HEAL_S)
     stage.wait(lambda: all(process.is_running() and process.is_ready() for process in stage.cluster.all), 60)
     stage.wait(lambda: not stage.rows("SELECT 1 FROM order_event WHERE owed LIMIT 1"), 60)
-    return time.monotonic() - began
+    took_s = time.monotonic() - began
+    stage.wait(lambda: not check.unexpected_alerts(stage), ALERTS_S)
+    return took_s
 
 
 def falsify(stage, what):

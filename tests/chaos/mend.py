@@ -8,10 +8,13 @@ import shutil
 import signal
 import subprocess
 
+import psycopg2
+
 import slow_sweeps
 from faults_broker import QUEUES, signal_all
 from faults_database import up_again
 from faults_net import forget_all_silence
+from faults_whole import mend_triggers
 from local import processes, servers
 
 READY_S = 180.0
@@ -48,7 +51,7 @@ def attempt(stage, action, *words):
     """An undo without anything to undo fails, which does not matter here."""
     try:
         action(*words)
-    except (processes.Failure, subprocess.SubprocessError, OSError) as error:
+    except (processes.Failure, subprocess.SubprocessError, OSError, psycopg2.Error) as error:
         stage.history.note("mending failed", words=[str(word) for word in words], text=str(error))
 
 
@@ -64,6 +67,7 @@ def mend_database(stage):
             shutil.rmtree(folder, ignore_errors=True)
     for name in ("default_transaction_read_only", "synchronous_standby_names"):
         attempt(stage, stage.postgres.psql, f"ALTER SYSTEM RESET {name}", "postgres")
+    attempt(stage, mend_triggers, stage)
     attempt(stage, slow_sweeps.end, stage.postgres, servers.DATABASE)
     stage.postgres.psql("SELECT pg_reload_conf()", "postgres")
     stage.postgres.psql("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE backend_type = 'client backend' "

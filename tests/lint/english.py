@@ -27,7 +27,7 @@ ROWS = {
 }
 GROUPS = ("common/base", "common/client", "common/core", "common/io", "common/serving", "common/wire", "services/agent", "services/agents", "services/cli", "services/console", "services/dev", "services/gateway",
           "services/operator", "services/scheduler", "services/supervisor", "services", "proto/clients/c", "proto", "deploy",
-          "tests/bench", "tests/chaos", "tests/console", "tests/e2e", "tests/fuzz", "tests/integration", "tests/lint", "tests/model",
+          "tests/bench", "tests/chaos", "tests/console", "tests/e2e", "tests/fuzz", "tests/integration", "tests/lint", "tests/matrix", "tests/model",
           "tests/sim", "tests/unit", "tests", "common", "")
 # A migration that was applied must not change: its SHA-256 is compared.
 SKIPPED = re.compile(r"tests/lint/english\.py$|\.patch$|/node_modules/|^LICENSE$|deploy/postgres/\d{4}_")

@@ -1,0 +1,115 @@
+#!/usr/bin/python3
+"""matrix.py: every boundary × every misbehaviour, against the real servers. tests/matrix/run builds and starts it."""
+
+import argparse
+import collections
+import itertools
+import random
+import sys
+import time
+
+from bench import Bench
+import engine
+import table_processes
+import table_queues
+import table_statements
+from local import processes
+
+# A fixed sample of some minutes, for tests/run --long: rows and columns of each table.
+SAMPLE = ("a every statement × 54000", "a every statement × XX000", "a every statement × 42501", "a insert_orders × * × one",
+          "a update_orders × * × one", "a load_orders × * × one", "a order_process × row locked", "a order_step × unreadable value",
+          "b orders.intake × deleted", "b agent.payment.requests × policy message-ttl", "b orders.intake × policy expires",
+          "c scheduler × SIGKILL", "c scheduler × frozen", "c agent-payment × SIGTERM")
+
+
+def parse(words):
+    parser = argparse.ArgumentParser(prog="tests/matrix/run", description="Tries every boundary × every misbehaviour.")
+    parser.add_argument("words", nargs="*", metavar="WORD", help="a table (a, b, c), a row or a column; none: all")
+    parser.add_argument("--sample", action="store_true", help="a fixed sample of some minutes: for tests/run --long")
+    parser.add_argument("--every", action="store_true", help="each statement × each code for all orders, which takes hours")
+    parser.add_argument("--factor", type=float, default=1.0, metavar="N", help="of all bounds, for a machine with other work (1)")
+    parser.add_argument("--seed", type=int, metavar="N", help="which codes each statement has for all orders (drawn, and printed)")
+    parser.add_argument("--minutes", type=float, metavar="M", help="ends after these, and counts the cells that are left")
+    parser.add_argument("--list", action="store_true", help="prints the cells of the tables without running them")
+    parser.add_argument("--keep", action="store_true", help="keep the logs")
+    return parser.parse_args(words)
+
+
+def is_of(cell, pattern):
+    """Whether a pattern of SAMPLE, `table row × column`, holds the cell; * is any column."""
+    parts = [part.strip() for part in pattern[2:].split("×")]
+    return (cell.table == pattern[0] and cell.row == parts[0] and parts[1] in ("*", cell.column)
+            and (len(parts) < 3 or parts[2] == cell.whom))
+
+
+def choose(cells, options):
+    if options.sample:
+        cells = [cell for cell in cells if any(is_of(cell, pattern) for pattern in SAMPLE)]
+    for kind in (lambda cell: cell.table, lambda cell: cell.row, lambda cell: cell.column):
+        asked = set(options.words) & {kind(cell) for cell in cells}
+        if asked:
+            cells = [cell for cell in cells if kind(cell) in asked]
+    return cells
+
+
+def rounds(cells):
+    """Cells that share a column and a time, in rounds of ROUND; each other cell alone."""
+    alone = [[cell] for cell in cells if not cell.rule or cell.reason]
+    shared = sorted((cell for cell in cells if cell.rule and not cell.reason), key=lambda cell: cell.column)
+    for _, group in itertools.groupby(shared, key=lambda cell: cell.column):
+        group = list(group)
+        alone += [group[at:at + table_statements.ROUND] for at in range(0, len(group), table_statements.ROUND)]
+    return alone
+
+
+def run(bench, cells, options):
+    began, counts, reds, reasons = time.monotonic(), collections.Counter(), [], collections.Counter()
+    for each in rounds(cells):
+        if options.minutes and time.monotonic() - began > options.minutes * 60:
+            counts["left"] += len(each)
+            continue
+        verdicts = engine.run_round(bench, each) if each[0].rule and not each[0].reason else [engine.run(bench, each[0])]
+        for verdict in verdicts:
+            counts[verdict.word] += 1
+            reds += [verdict] if verdict.word == engine.RED else []
+            reasons[verdict.text] += verdict.word == engine.UNBUILT
+            print(verdict, flush=True)
+    for reason, count in sorted(reasons.items()):
+        if count:
+            print(f"unbuilt: {count} cells: {reason}")
+    for verdict in reds:
+        print(verdict)
+    print(f"{sum(counts.values())} cells: {counts[engine.OK]} ok, {counts[engine.RED]} red, {counts[engine.UNBUILT]} unbuilt, "
+          f"{counts['left']} left, in {(time.monotonic() - began) / 60:.1f} minutes; seed {options.seed}")
+    return 1 if reds or not counts[engine.OK] else 0
+
+
+def main(words):
+    options = parse(words)
+    if options.seed is None:
+        options.seed = 1 if options.sample else random.SystemRandom().randrange(1 << 31)
+    processes.end_on_signals()
+    bench, code = Bench(options.factor), 1
+    try:
+        bench.start()
+        table_statements.learn(bench)
+        cells = choose(table_statements.cells(bench, options.seed, options.every) + table_queues.cells(bench) + table_processes.cells(),
+                       options)
+        if not cells:
+            print("matrix: no table, row or column has this name", file=sys.stderr)
+            return 2
+        if options.list:
+            for cell in cells:
+                print(engine.Verdict(cell, "unbuilt" if cell.reason else "cell", cell.reason))
+            code = 0
+        else:
+            code = run(bench, cells, options)
+    except processes.Failure as failure:
+        print(f"matrix: {failure}", file=sys.stderr)
+    finally:
+        bench.end(options.keep or code == 1)
+    return code
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

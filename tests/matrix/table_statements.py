@@ -1,0 +1,117 @@
+"""Table a: each statement of the store × each class of SQLSTATE, for one order and for all."""
+
+import json
+import random
+import urllib.request
+
+import psycopg2
+
+import statements
+import wire
+from engine import Cell
+
+# One code of each class that a server, a pooler or a trigger may give, and those of a class that are handled apart.
+CODES = ("08006", "0A000", "21000", "22003", "22P05", "23514", "25006", "26000", "28000", "3D000", "3F000", "40001", "40P01", "42501",
+         "42P01", "53100", "53200", "53300", "54000", "55P03", "57014", "57P01", "58030", "P0001", "P0002", "XX000", "XX001")
+MOVERS = {"scheduler", "supervisor", "gateway"}  # their statements hold up orders
+ROUND = 12  # orders with a fault of their own, at once
+EACH = 2    # codes of each statement for all orders, in a run; the seed decides which
+
+
+def learn(bench):
+    """Has each program run as many of its statements as it can, so that the proxy knows who runs which."""
+    ids = [bench.post() for _ in range(8)]
+    assert bench.wait_ended(ids, 30), bench.states()
+    tool = bench.cluster.tool
+    reason = ("--reason", "the matrix learns")
+    tool("order", "compensate", ids[0], *reason, check=False)
+    for words in (("order", "list"), ("order", "find", ids[1]), ("order", "show", ids[1]), ("order", "explain", ids[1]),
+                  ("order", "export", ids[1]), ("order", "list", "--group-by", "error"), ("workflow", "list"), ("workflow", "show", "three"),
+                  ("alert", "list"), ("alert", "list", "--all"), ("service", "list"), ("service", "pause", "payment", *reason),
+                  ("service", "resume", "payment", *reason), ("bulk", "list"), ("db", "status"), ("db", "vacuum-policy"), ("doctor",)):
+        tool(*words, check=False)
+    for place in ("overview", "orders", f"orders/{ids[1]}", "alerts", "services", "workflows", "bulk"):
+        ask(bench.console.http_port, "/api/" + place, bench.token)
+    for place in ("/v1/orders", f"/v1/orders/{ids[1]}"):
+        ask(bench.gateway.http_port, place, "a token of the shop")
+    bench.settle()
+
+
+def ask(port, path, token):
+    request = urllib.request.Request(f"http://127.0.0.1:{port}{path}", headers={"Authorization": f"Bearer {token}"})
+    try:
+        with urllib.request.urlopen(request, timeout=30) as answer:
+            return json.loads(answer.read() or b"null")
+    except (OSError, ValueError):
+        return None
+
+
+def fail_all(name, code):
+    return lambda bench, _one: bench.wire.set({(name, ""): code})
+
+
+def cells(bench, seed, is_every):
+    """Needs `learn` before. Statements that no program has run by then are listed, not built."""
+    dice, found = random.Random(seed), []
+    for code in (*CODES, wire.HANG):
+        found.append(Cell("a", "every statement", code, "all", begin=fail_all(wire.EVERY, code)))
+    for name in sorted(statements.names()):
+        programs = bench.wire.seen.get(name, set())
+        mine = set(dice.sample(CODES, EACH))
+        for code in CODES:
+            cell = Cell("a", name, code, "one", rule=(name, code))
+            if name in wire.SESSION:
+                cell.reason = "a session begins with it, without an order"
+            elif name not in bench.wire.of_orders:
+                cell.reason = "no execution named an order" if programs else "no program ran it"
+            elif not programs & MOVERS:
+                cell.reason = "only tool or console run it, and no order waits for them"
+            found.append(cell)
+            cell = Cell("a", name, code, "all", begin=fail_all(name, code))
+            if name in wire.SESSION:
+                cell.reason = "a session begins with it; the row `every statement` has the session end"
+            elif not programs & MOVERS:
+                cell.reason = "only tool or console run it" if programs else "no program ran it"
+            elif code not in mine and not is_every:
+                cell.reason = "left to another seed, or to --every"
+            found.append(cell)
+    return found + locks()
+
+
+def locks():
+    """Locks of another session, and a row that cannot be read: without the proxy."""
+    held = []
+
+    def lock(sql):
+        def begin(bench, one):
+            if "%s" in sql:
+                bench.post(one)
+                bench.wait(lambda: bench.states()[one] != "unknown", 10)
+            session = psycopg2.connect(bench.servers.postgres.dsn)
+            session.cursor().execute(sql, (one,) if "%s" in sql else None)
+            held.append(session)
+        return begin
+
+    def release(_bench):
+        while held:
+            held.pop().close()
+
+    def damage(bench, one):
+        """The next step is not done yet: its agent stands still meanwhile."""
+        bench.named("agent-payment").pause()
+        bench.post(one)
+        bench.wait(lambda: bench.states()[one] != "unknown", 10)
+        bench.rows("UPDATE order_step SET complete_by = '-infinity' WHERE order_id = %s", one)
+        bench.named("agent-payment").resume()
+
+    def mend(bench):
+        bench.rows("UPDATE order_step SET complete_by = now() WHERE complete_by = '-infinity'")
+
+    return [
+        Cell("a", "order_process", "row locked", "one", begin=lock("SELECT 1 FROM order_process WHERE order_id = %s FOR UPDATE"),
+             end=release),
+        Cell("a", "order_step", "rows locked", "one", begin=lock("SELECT 1 FROM order_step WHERE order_id = %s FOR UPDATE"), end=release),
+        Cell("a", "order_process", "table locked", "all", begin=lock("LOCK TABLE order_process IN ACCESS EXCLUSIVE MODE"), end=release),
+        Cell("a", "order_event", "table locked", "all", begin=lock("LOCK TABLE order_event IN ACCESS EXCLUSIVE MODE"), end=release),
+        Cell("a", "order_step", "unreadable value", "one", begin=damage, end=mend),
+    ]

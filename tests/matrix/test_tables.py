@@ -1,0 +1,98 @@
+#!/usr/bin/python3
+"""test_tables.py: the tables have a row for each statement and each process, and the proxy fails the statements that it should."""
+
+import pathlib
+import re
+import socket
+import struct
+import sys
+
+HERE = pathlib.Path(__file__).resolve().parent
+sys.path[:0] = [str(HERE), str(HERE.parents[1] / "deploy"), str(HERE.parent / "e2e")]
+
+import bench  # noqa: E402,F401  # sets the path
+import matrix  # noqa: E402
+import statements  # noqa: E402
+import table_processes  # noqa: E402
+import wire  # noqa: E402
+
+SERVICES = HERE.parents[1] / "services"
+DEADLINE_S = 20.0
+
+
+def statements_are_all_found():
+    """A name in a declaration of a statement is found, whatever form the declaration has."""
+    text = "\n".join(path.read_text(encoding="utf-8") for folder in statements.FOLDERS
+                     for path in (statements.ROOT / folder).rglob("*.c"))
+    declared = set(re.findall(r'struct mg_sql \w+ = \{\s*"(\w+)"', text))
+    declared |= set(re.findall(r'\.(?:keys|all|among) = \{\s*"(\w+)"', text))
+    missing = declared - set(statements.names())
+    assert declared and not missing, f"statements.py does not find {missing}"
+
+
+def processes_are_all_rows():
+    rows = {name.split("-")[0] for name in table_processes.PROCESSES}
+    programs = table_processes.programs_of(SERVICES)
+    assert programs - rows == set(), f"table_processes.py has no row for {programs - rows}"
+
+
+def sample_names_rows():
+    for pattern in matrix.SAMPLE:
+        row = pattern[2:].split("×")[0].strip()
+        known = {*statements.names(), *table_processes.PROCESSES, "every statement", "order_process", "order_step"}
+        assert pattern[0] == "b" or row in known, f"SAMPLE: there is no row {row}"
+
+
+def bind(name, *values):
+    body = b"\0" + name.encode() + b"\0" + b"\0\0" + struct.pack("!h", len(values))
+    for value in values:
+        body += struct.pack("!i", len(value)) + value
+    return wire.frame(b"B", body + b"\0\0")
+
+
+class Server:
+    """Records all that it receives."""
+
+    def __init__(self):
+        self.listener = socket.create_server(("127.0.0.1", 0))
+        self.port = self.listener.getsockname()[1]
+
+    def take(self, size):
+        peer, _ = self.listener.accept()
+        peer.settimeout(DEADLINE_S)
+        data = b""
+        while len(data) < size:
+            data += peer.recv(1 << 16)
+        return data
+
+
+def proxy_replaces_the_bind_of_a_rule_alone():
+    greeting = b"\0\3\0\0user\0x\0application_name\0makegood-scheduler\0\0"
+    greeting = struct.pack("!i", len(greeting) + 4) + greeting
+    one, other = b"mx-000000000001", b"mx-000000000002"
+    sent = [bind("load", other), bind("load", one), bind("write", one), bind("", one), wire.frame(b"S", b"")]
+    expected = greeting + sent[0] + wire.in_place_of("54000") + b"".join(sent[2:])
+    server = Server()
+    proxy = wire.Wire(server.port)
+    proxy.set({("load", one.decode()): "54000"})
+    with socket.create_connection(("127.0.0.1", proxy.port)) as client:
+        client.settimeout(DEADLINE_S)
+        client.sendall(struct.pack("!ii", 8, wire.DENIALS[0]))
+        assert client.recv(1) == b"N", "a request for TLS is denied"
+        stream = greeting + b"".join(sent)
+        client.sendall(stream[:30])  # cut within a message
+        client.sendall(stream[30:])
+        received = server.take(len(expected))
+    assert received == expected, (received, expected)
+    assert proxy.fired == {("load", one.decode()): 1} and proxy.of_orders == {"load", "write"}, (proxy.fired, proxy.of_orders)
+
+
+def main():
+    for each in (statements_are_all_found, processes_are_all_rows, sample_names_rows, proxy_replaces_the_bind_of_a_rule_alone):
+        each()
+        print(f"ok: {each.__name__.replace('_', ' ')}")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
