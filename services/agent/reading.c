@@ -168,6 +168,13 @@ static bool is_page(const char *content_type, struct mg_slice body)
     return begins_with(body, "<!doctype html") || begins_with(body, "<html") || (is_html && !is_json);
 }
 
+/* Most answers: an object or a list of JSON, without parameters of its type. */
+static bool is_plain(const struct mg_http_answer *answer)
+{
+    char first = answer->body.data[0];
+    return (first == '{' || first == '[') && strchr(answer->content_type, ';') == NULL;
+}
+
 void mg_reading_take(struct mg_http_answer *answer, struct mg_reading *ret_reading)
 {
     ret_reading->is_page = false;
@@ -181,7 +188,7 @@ void mg_reading_take(struct mg_http_answer *answer, struct mg_reading *ret_readi
                        "its content coding cannot be decoded: %.150s", answer->reason);
         return;
     }
-    if (answer->body.len == 0) {
+    if (answer->body.len == 0 || is_plain(answer)) {
         return;
     }
     const struct mark *mark = mark_of(answer->body);
