@@ -25,6 +25,7 @@ PATIENT = {"complete_within": "5s", "retry": {"attempts": 1000, "backoff": "100m
 ENDS = ("processed", "compensated", "cancelled")
 BY_ITSELF_S = 60.0  # until an order has ended that nothing holds up any more
 CLIENT = "shop"
+GONE = "client.gone.statuses"  # a queue that was never declared: the statuses of an order are owed
 TOKEN = "a token of the shop"
 STANDING_S = 10.0   # of makegood_standstill_seconds: then it is reported
 READY_S = 120.0
@@ -42,6 +43,7 @@ class Bench:
         self.database = self.client = self.wire = self.cluster = self.api = None
         self.gateway = self.console = self.receiver = None
         self.orders = {}  # id → body, of the present cell
+        self.confirmed = set()  # ids whose post the broker has confirmed
         self.known_alerts, self.known_wrongs = set(), set()
 
     # --- beginning and end -----------------------------------------------------------------------------------------
@@ -70,7 +72,8 @@ class Bench:
             steps[-1]["undo"].update(PATIENT)
             after = [name]
         path = self.scratch / "workflow.json"
-        path.write_text(json.dumps({"workflow": "three", "version": 1, "complete_within": "24h", "steps": steps}), encoding="utf-8")
+        path.write_text(json.dumps({"workflow": "three", "version": 1, "complete_within": "24h", "steps": steps,
+                                    "labels": {"customer": "${/payload/customer}"}}), encoding="utf-8")
         self.cluster.tool("workflow", "load", path)
 
     def start_gateway(self):
@@ -157,13 +160,14 @@ class Bench:
     def new_id(self):
         return "mx-" + secrets.token_hex(6)
 
-    def post(self, order_id=None):
+    def post(self, order_id=None, reply_to=None):
         order_id = order_id or self.new_id()
-        self.orders.setdefault(order_id, json.dumps({"order_id": order_id, "workflow": "three", "payload": {}}))
+        self.orders.setdefault(order_id, json.dumps({"order_id": order_id, "workflow": "three", "payload": {"customer": "c"}}))
         if self.client is None or not self.client.connection.is_open:
             self.client = Client(self.servers.rabbit.url)
         try:
-            self.client.publish(self.orders[order_id], message_id=order_id, correlation_id=order_id, reply_to=self.client.queue)
+            self.client.publish(self.orders[order_id], message_id=order_id, correlation_id=order_id, reply_to=reply_to or self.client.queue)
+            self.confirmed.add(order_id)
         except pika.exceptions.AMQPError:
             self.client.close()  # not confirmed: it is posted again when the misbehaviour has ended
         return order_id
@@ -228,7 +232,7 @@ class Bench:
                 process.start()
         for process in self.all:
             process.wait_ready(READY_S * self.factor)
-        self.orders = {}
+        self.orders, self.confirmed = {}, set()
         self.wait(lambda: not self.doctor(), CALM_S)
         self.known_alerts, self.known_wrongs = self.open_alerts(), set(self.doctor())
 

@@ -13,15 +13,17 @@ import time
 import traceback
 from typing import Callable, Optional
 
-from bench import BY_ITSELF_S, pause
+from bench import BY_ITSELF_S, GONE, pause
 
 OTHERS = 5
+SOON_S = 15.0   # until orders have ended that nothing held up for long
 OTHERS_S = 10.0  # an order takes less than a second on an idle machine
 TOLD_S = 15.0
 HOLD_S = 3.0   # at the least: a fault that ends at once would hide a judgement that comes too early
 DOCTOR_S = 4.0 # between two questions to doctor, which costs half a second of a processor
 MET_S = 5.0  # until each statement has come with its order; some never do
-OK, RED, UNBUILT = "ok", "RED", "unbuilt"
+OTHER_SEED = "left to another seed, or to --every"
+OK, RED, UNBUILT, LEFT = "ok", "RED", "unbuilt", "left"
 
 
 def nothing(_bench):
@@ -62,7 +64,7 @@ class Verdict:
 
 def run(bench, cell):
     if cell.reason:
-        return Verdict(cell, UNBUILT, cell.reason)
+        return Verdict(cell, LEFT if cell.reason == OTHER_SEED else UNBUILT, cell.reason)
     try:
         text = judge(bench, cell)
         word = OK if not text.startswith("!") else RED
@@ -88,7 +90,7 @@ def judge(bench, cell):
     began = time.monotonic()
     if cell.whom == "one":
         bench.post(the_one)
-    others = [bench.post() for _ in range(OTHERS)]
+    others = [bench.post(), bench.post(reply_to=GONE), *(bench.post() for _ in range(OTHERS - 2))]
     went_on, told = look(bench, cell, others, began)
     if cell.whom == "one" and not went_on:
         return f"! other orders stand still: {[bench.states()[order_id] for order_id in others]}"
@@ -116,7 +118,7 @@ def run_round(bench, cells):
         bench.wire.set({(cell.rule[0], ones[cell.name]): cell.rule[1] for cell in cells})
         for order_id in ones.values():
             bench.post(order_id)
-        others = [bench.post() for _ in range(OTHERS)]
+        others = [bench.post(), bench.post(reply_to=GONE), *(bench.post() for _ in range(OTHERS - 2))]
         went_on = bench.wait_ended(others, OTHERS_S)
         stand = "" if went_on else f"other orders stand still: {[bench.states()[key] for key in others]}; "
         bench.wait(lambda: all(bench.wire.fired[(cell.rule[0], ones[cell.name])] for cell in cells), MET_S)
@@ -163,14 +165,17 @@ def look(bench, cell, others, began):
 
 def judge_end(bench, cell, dead):
     """After the misbehaviour: "" if all is as it should be."""
-    for order_id, state in bench.states().items():
-        if state == "unknown" and (cell.may_lose or not bench.wait(lambda key=order_id: bench.states()[key] != "unknown", BY_ITSELF_S / 4)):
-            bench.post(order_id)
-            if not cell.may_lose and cell.whom == "one":
-                return f"{order_id} was confirmed and is not stored"
-    set_aside = bench.set_aside() if cell.whom == "one" else []
-    if set_aside:
-        bench.readmit(set_aside)
+    if not bench.wait_ended(list(bench.orders), SOON_S):
+        set_aside = bench.set_aside() if cell.whom == "one" else []
+        if set_aside:
+            bench.readmit(set_aside)
+        if not bench.wait(lambda: "unknown" not in bench.states().values(), 0 if cell.may_lose else SOON_S):
+            missing = [order_id for order_id, state in bench.states().items() if state == "unknown"]
+            lost = [order_id for order_id in missing if order_id in bench.confirmed]
+            if lost and not cell.may_lose:
+                return f"posts were confirmed, and the orders are not stored: {lost}"
+            for order_id in missing:
+                bench.post(order_id)
     if not bench.wait_ended(list(bench.orders), BY_ITSELF_S):
         return "orders do not end by themselves: " + str({key: word for key, word in bench.states().items() if word != "processed"})
     faults = bench.faults_of_effects()

@@ -66,21 +66,22 @@ def run(bench, cells, options):
     began, counts, reds, reasons = time.monotonic(), collections.Counter(), [], collections.Counter()
     for each in rounds(cells):
         if options.minutes and time.monotonic() - began > options.minutes * 60:
-            counts["left"] += len(each)
+            counts[engine.LEFT] += len(each)
             continue
         verdicts = engine.run_round(bench, each) if each[0].rule and not each[0].reason else [engine.run(bench, each[0])]
         for verdict in verdicts:
             counts[verdict.word] += 1
             reds += [verdict] if verdict.word == engine.RED else []
             reasons[verdict.text] += verdict.word == engine.UNBUILT
-            print(verdict, flush=True)
+            if verdict.word != engine.LEFT:
+                print(verdict, flush=True)
     for reason, count in sorted(reasons.items()):
         if count:
             print(f"unbuilt: {count} cells: {reason}")
     for verdict in reds:
         print(verdict)
     print(f"{sum(counts.values())} cells: {counts[engine.OK]} ok, {counts[engine.RED]} red, {counts[engine.UNBUILT]} unbuilt, "
-          f"{counts['left']} left, in {(time.monotonic() - began) / 60:.1f} minutes; seed {options.seed}")
+          f"{counts[engine.LEFT]} left, in {(time.monotonic() - began) / 60:.1f} minutes; seed {options.seed}")
     return 1 if reds or not counts[engine.OK] else 0
 
 

@@ -8,19 +8,21 @@ import psycopg2
 
 import statements
 import wire
-from engine import Cell
+from bench import GONE
+from engine import OTHER_SEED, Cell
 
 # One code of each class that a server, a pooler or a trigger may give, and those of a class that are handled apart.
 CODES = ("08006", "0A000", "21000", "22003", "22P05", "23514", "25006", "26000", "28000", "3D000", "3F000", "40001", "40P01", "42501",
          "42P01", "53100", "53200", "53300", "54000", "55P03", "57014", "57P01", "58030", "P0001", "P0002", "XX000", "XX001")
 MOVERS = {"scheduler", "supervisor", "gateway"}  # their statements hold up orders
 ROUND = 12  # orders with a fault of their own, at once
+OWED_S = 15.0  # until a supervisor asks for owed statuses
 EACH = 2    # codes of each statement for all orders, in a run; the seed decides which
 
 
 def learn(bench):
-    """Has each program run as many of its statements as it can, so that the proxy knows who runs which."""
-    ids = [bench.post() for _ in range(8)]
+    """Has each program run as many of its statements as it can, so that the proxy has the program of each."""
+    ids = [bench.post() for _ in range(8)] + [bench.post(reply_to=GONE)]
     assert bench.wait_ended(ids, 30), bench.states()
     tool = bench.cluster.tool
     reason = ("--reason", "the matrix learns")
@@ -34,6 +36,7 @@ def learn(bench):
         ask(bench.console.http_port, "/api/" + place, bench.token)
     for place in ("/v1/orders", f"/v1/orders/{ids[1]}"):
         ask(bench.gateway.http_port, place, "a token of the shop")
+    bench.wait(lambda: bench.wire.seen["ask_owed"] and bench.wire.seen["load_owed_order"], OWED_S)
     bench.settle()
 
 
@@ -73,7 +76,7 @@ def cells(bench, seed, is_every):
             elif not programs & MOVERS:
                 cell.reason = "only tool or console run it" if programs else "no program ran it"
             elif code not in mine and not is_every:
-                cell.reason = "left to another seed, or to --every"
+                cell.reason = OTHER_SEED
             found.append(cell)
     return found + locks()
 
