@@ -43,7 +43,7 @@ class Bench:
         self.database = self.client = self.wire = self.cluster = self.api = None
         self.gateway = self.console = self.receiver = None
         self.orders = {}  # id → body, of the present cell
-        self.confirmed = set()  # ids whose post the broker has confirmed
+        self.confirmed = set()  # ids of posts that the broker has confirmed
         self.known_alerts, self.known_wrongs = set(), set()
 
     # --- beginning and end -----------------------------------------------------------------------------------------
