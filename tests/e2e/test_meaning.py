@@ -87,7 +87,7 @@ class Post(StandIn):
 
 
 UNCLEAR = {
-    "no JSON": ["text/html", "<p>SETTLED</p>"],
+    "no JSON": ["text/plain", "SETTLED"],
     "nothing": ["application/json", ""],
     "no member": ["application/json", '{"status":"SETTLED"}'],
     "another type": ["application/json", '{"state":7}'],
@@ -112,7 +112,7 @@ def an_answer_that_is_not_clear_makes_nothing_done(s):
     explained = s.cluster.tool("order", "explain", orders["no member"].order_id).stdout
     assert 'done_when: column 8: there is no member "state" (result.state == \'SETTLED\')' in explained, explained
     explained = s.cluster.tool("order", "explain", orders["too large"].order_id).stdout
-    assert "the result is larger than the service file allows" in explained, explained
+    assert "(result.max_bytes), and was left out" in explained, explained
     waits = s.client.submit("waits", {"answer": ["application/json", '{"state":"PENDING"}']})
     s.wait(lambda: s.step_state(waits, "charge") == "waiting", "the charge waits")
     explained = s.cluster.tool("order", "explain", waits.order_id).stdout
