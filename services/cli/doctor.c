@@ -112,9 +112,12 @@ static void leader_check(struct doctor *doctor)
     if (mg_table_read(doctor->cli, MG_REPORT_LEADER, NULL, 0, &leader) == MG_EXIT_DONE &&
         mg_table_cell(&leader, 0, "seen_at")[0] != '\0') {
         long long age_ms = strtoll(mg_table_cell(&leader, 0, "age_ms"), NULL, 10);
-        (void)snprintf(detail, sizeof(detail), "%s leads in epoch %s, seen %lld ms ago",
-                       mg_table_cell(&leader, 0, "holder"), mg_table_cell(&leader, 0, "epoch"), age_ms);
-        finding(doctor, age_ms <= MG_LEADER_AGE_MAX_MS, "supervisor", detail);
+        const char *holder = mg_table_cell(&leader, 0, "holder");
+        bool is_led = holder[0] != '\0';
+        (void)snprintf(detail, sizeof(detail), "%s leads in epoch %s, %s %lld ms ago",
+                       is_led ? holder : "none", mg_table_cell(&leader, 0, "epoch"),
+                       is_led ? "seen" : "given up", age_ms);
+        finding(doctor, is_led && age_ms <= MG_LEADER_AGE_MAX_MS, "supervisor", detail);
     } else {
         finding(doctor, false, "supervisor", "none has ever led; start makegood-supervisor");
     }

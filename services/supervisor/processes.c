@@ -3,6 +3,7 @@
  * one that lives and does not move. Either is the alert `standstill` as long as it lasts.
  */
 #include <stdio.h>
+#include <string.h>
 
 #include "base/clock.h"
 #include "base/log.h"
@@ -12,6 +13,8 @@
 #define LOOK_PERIOD_MS 2000
 /* Two heartbeats are missing (io/vitals.h). */
 #define SILENT_MS 10000
+/* An alert keeps the text with which it was opened, and another process may stand still later. */
+#define ALL_TEXT "; makegood doctor names all of now"
 
 enum { KIND, INSTANCE, SEEN_AT, AGE_MS, IN_HAND, STANDS_SINCE, STANDS_MS, OLDEST_ORDER, REASON };
 
@@ -53,6 +56,10 @@ static void answered(void *arg, const struct mg_rows *rows, const struct mg_err 
     mg_once_reset(&supervisor->processes_failure_logged);
     for (int row = 0; row < mg_rows_count(rows) && !is_found; row++) {
         is_found = row_judge(rows, row, text, sizeof(text));
+    }
+    if (is_found) {
+        size_t len = strlen(text);
+        (void)snprintf(text + len, sizeof(text) - len, ALL_TEXT);
     }
     mg_supervisor_watch_looked(supervisor, MG_WATCHED_STANDSTILL, is_found ? text : NULL);
 }

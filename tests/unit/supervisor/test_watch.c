@@ -291,7 +291,8 @@ START_TEST(a_process_that_does_not_move_or_is_not_seen_is_an_alert_while_it_last
         const char *text;
     } CASES[] = {
         {PROCESSES, 2,
-         "scheduler s-2 does not move since 2026-11-28T06:59:00.000Z, order o-17: lock timeout"},
+         "scheduler s-2 does not move since 2026-11-28T06:59:00.000Z, order o-17: lock timeout (55P03); "
+         "makegood doctor names all of now"},
         {SILENT, 1, "scheduler s-1 was last seen at 2026-11-28T07:00:00.000Z: it is frozen, killed or"}};
     fake_answer_sweep(NULL, 0);
     for (size_t i = 0; i < sizeof(CASES) / sizeof(CASES[0]); i++) {
