@@ -152,7 +152,9 @@ enum mg_class mg_reply_parse(struct mg_slice body, const struct mg_json_limits *
         mg_json_get_integer(&object, "retry_after_ms", MG_OPTIONAL, 0, MG_REPLY_RETRY_AFTER_MAX_MS, -1);
     reply.outcome = (enum mg_outcome)outcome;
     reply.executed = (enum mg_executed)executed;
-    reply.is_probe = mg_json_get_bool(&object, "probe", MG_OPTIONAL, false);
+    if (reply.outcome != MG_OUTCOME_DONE) { /* of a probe that succeeds, nothing is left to be spared */
+        reply.is_probe = mg_json_get_bool(&object, "probe", MG_OPTIONAL, false);
+    }
     reply.may_still_act = mg_json_get_bool(&object, "may_still_act", MG_OPTIONAL,
                                            may_still_act_by_default(reply.outcome, reply.executed));
     if (faults.class != MG_OK) {

@@ -237,12 +237,10 @@ static bool batch_has_untried(const struct mg_batch *batch)
 
 static void fold_set_aside(struct mg_batch *batch, struct mg_fold *fold)
 {
-    if (fold->refused != NULL) { /* stored rows do not depend on a message's values */
-        enum mg_refusal refusal = fold->refusal == MG_REFUSAL_VALUES ? MG_REFUSAL_LASTING : fold->refusal;
-        mg_aside_refuse(batch, fold, refusal, fold->refused);
-    } else {
-        mg_aside_refuse(batch, fold, fold->write->refusal, fold->write->text);
-    }
+    /* Of a stored order, its rows may be at fault, and not the values of a message that was paid for. */
+    enum mg_refusal refusal = fold->refused != NULL ? fold->refusal : fold->write->refusal;
+    mg_aside_refuse(batch, fold, refusal == MG_REFUSAL_VALUES ? MG_REFUSAL_LASTING : refusal,
+                    fold->refused != NULL ? fold->refused : fold->write->text);
 }
 
 static enum fold_outcome fold_judge(struct mg_batch *batch, const struct mg_fold *fold)
@@ -266,7 +264,8 @@ static enum fold_outcome fold_judge(struct mg_batch *batch, const struct mg_fold
     case MG_WRITE_REFUSED:
         break;
     }
-    if (!fold->has_failed && fold->write->refusal != MG_REFUSAL_VALUES) {
+    bool is_new = !fold->has_failed && fold->write->expected_version == 0;
+    if (!fold->has_failed && !(is_new && fold->write->refusal == MG_REFUSAL_VALUES)) {
         return FOLD_ASIDE;
     }
     bool is_alone = batch->item_count == 1;

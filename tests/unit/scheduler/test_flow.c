@@ -196,7 +196,7 @@ START_TEST(a_cause_stays_while_it_cannot_be_written_that_its_request_is_nowhere)
     stage_settle();
     ck_assert_int_eq(stage_step("o1", 0), MG_STEP_RUNNING);
     ck_assert_int_eq(fake_broker.acked, 0);
-    ck_assert_int_eq(stage_scheduler->works.left.count, 1); /* comes again, and makes its request again */
+    ck_assert_int_eq(stage_scheduler->aside.order_count, 1); /* tried again with its order */
 }
 END_TEST
 
