@@ -107,7 +107,7 @@ swapping (rank, statement) AS (
             FOR session IN SELECT a.pid, a.usename, r.rolsuper FROM pg_stat_activity a JOIN pg_roles r ON r.oid = a.usesysid
                             WHERE a.datname = current_database() AND a.pid <> pg_backend_pid()
                               AND coalesce(a.backend_type, 'client backend') = 'client backend' -- NULL: of another role
-                              AND a.application_name NOT IN ('psql', 'pg_dump')
+                              AND a.application_name NOT IN ('psql', 'pg_dump', 'makegood') -- the tool: another migration, before its lock
                               AND NOT EXISTS (SELECT FROM pg_locks l WHERE l.pid = a.pid AND l.locktype = 'advisory'
                                                  AND l.classid = 19783 AND l.objid = 2) -- another migration, which waits
                               AND has_any_column_privilege(a.usesysid, 'order_process', 'SELECT') LOOP
