@@ -44,7 +44,7 @@ BEGIN
         ('makegood_supervisor', 'order_process', 'SELECT (order_id, process_state, goal, version, seq, complete_by,'
             ' wake_at, workflow, created_at, updated_at, is_high), UPDATE (wake_at)'),
         ('makegood_supervisor', 'order_step', 'SELECT (order_id, step, service, attempt, state, reason, complete_by, due_at,'
-            ' parked_high, parked_until), UPDATE (parked_high, parked_until)'),
+            ' parked_high, parked_until, is_accepted), UPDATE (parked_high, parked_until)'),
         ('makegood_supervisor', 'order_event', 'SELECT (order_id, version, at, owed, owed_asked_at, owed_to),'
             ' UPDATE (owed_asked_at)'),
         ('makegood_supervisor', 'reply_queue', 'SELECT, UPDATE (tried_at, ask_at, is_open), DELETE'),
