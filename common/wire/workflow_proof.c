@@ -335,7 +335,7 @@ static const char *foreign_find(struct mg_slice text, bool is_path)
         bool is_braced = is_path && text.data[i] == '{' && !is_escaped;
         bool is_dollar = text.data[i] == '$' && is_name(text.data[i + 1]) && !is_escaped;
         if (is_double || is_braced || is_dollar) {
-            return &text.data[i];
+            return text.data + i;
         }
     }
     return NULL;
