@@ -103,7 +103,9 @@ static enum mg_exit_code verb_broker_check(struct mg_cli *cli)
         mg_cli_note("nothing is missing; only the user of broker apply has the right to compare "
                     "properties");
     }
-    if (class == MG_OK || class == MG_PERMANENT) { /* a policy may be why a queue is missing */
+    /* A policy may be why a queue is missing. A connection that was refused is enough to be told. */
+    bool is_asked = class == MG_PERMANENT && mg_broker_has_api(&cli->options.broker);
+    if (class == MG_OK || is_asked) {
         enum mg_exit_code of_policies = policies_check(cli);
         code = code == MG_EXIT_DONE ? of_policies : code;
     }
