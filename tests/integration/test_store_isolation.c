@@ -118,8 +118,8 @@ START_TEST(others_are_written_past_locked_orders)
     static const char *const LOCKS[] = {
         "SELECT FROM order_process WHERE order_id = 'o-5' FOR UPDATE",
         "SELECT FROM order_step WHERE order_id = 'o-5' FOR SHARE",
-        "INSERT INTO order_event (order_id, version, cause_kind, cause, by_whom, attempt, transitions, owed)"
-        " VALUES ('o-5', 2, 'reply', 'x', 'x', 0, '[]', false)"};
+        ("INSERT INTO order_event (order_id, version, cause_kind, cause, by_whom, attempt, transitions, owed)"
+         " VALUES ('o-5', 2, 'reply', 'x', 'x', 0, '[]', false)")};
     orders_write(0);
     rig_admin(&rig, "BEGIN");
     rig_admin(&rig, LOCKS[_i]);
