@@ -150,17 +150,17 @@ static void on_marked(void *arg, const struct mg_given_up *given_up, int count, 
 /* True: one that rests is due, and is in hand alone. */
 static bool resting_take(struct mg_owing *owing, struct mg_owed *ret_row)
 {
-    struct mg_owed_mark *mark;
-    STAILQ_FOREACH(mark, &owing->resting, entry)
-    {
-        if (mg_clock_boot_ms() >= mark->due_boot_ms) {
-            STAILQ_REMOVE(&owing->resting, mark, mg_owed_mark, entry);
-            STAILQ_INSERT_TAIL(&owing->in_hand, mark, entry);
-            *ret_row = mark->owed;
-            return true;
-        }
+    struct mg_owed_mark *mark = STAILQ_FIRST(&owing->resting);
+    while (mark != NULL && mg_clock_boot_ms() < mark->due_boot_ms) {
+        mark = STAILQ_NEXT(mark, entry);
     }
-    return false;
+    if (mark == NULL) {
+        return false;
+    }
+    STAILQ_REMOVE(&owing->resting, mark, mg_owed_mark, entry);
+    STAILQ_INSERT_TAIL(&owing->in_hand, mark, entry);
+    *ret_row = mark->owed;
+    return true;
 }
 
 /* Apart from mg_owed_flush, which every turn calls: a frame of this size is probed page by page. */
