@@ -217,11 +217,7 @@ static void batch_settle(struct mg_batch *batch)
             fold_set_aside(batch, batch->folds[i]);
         }
     }
-    if (batch_has_untried(batch)) { /* half as many next, until the slow one stands alone */
-        scheduler->pump.failures++;
-    } else {
-        scheduler->pump.failures = 0;
-    }
+    mg_scheduler_stored(scheduler, !batch_has_untried(batch));
     mg_scheduler_rank(scheduler);
 }
 
@@ -358,12 +354,17 @@ static void batch_retry(struct mg_batch *batch, const struct mg_err *err)
     mg_log(scheduler->pump.failures == 0 ? MG_LOG_WARN : MG_LOG_DEBUG, /* one line for a run of failures */
            "the store did not commit a batch; it is retried", MG_LOG_TEXT("why", err->text),
            MG_LOG_NUMBER("causes", batch->item_count));
-    for (int i = batch->item_count - 1; i >= 0; i--) {
+    if (batch->item_count ==
+        1) { /* the store may take others, which then tell that this one is refused alone */
+        mg_inbox_put_behind(scheduler, batch->items[0].work);
+    }
+    for (int i = batch->item_count - 1; i >= 0 && batch->item_count > 1; i--) {
         mg_inbox_put_back(scheduler, batch->items[i].work);
     }
     mg_standstill_note(scheduler, batch->item_count > 0 ? batch->items[0].order_id : "", err->text);
     int64_t after_ms =
-        mg_backoff_ms(MG_BACKOFF_BASE_MS, MG_BACKOFF_MAX_MS, scheduler->pump.failures++, -1, mg_random_u64());
+        mg_backoff_ms(MG_BACKOFF_BASE_MS, MG_BACKOFF_MAX_MS, scheduler->pump.failures, -1, mg_random_u64());
+    mg_scheduler_failed(scheduler, batch->started_us / 1000);
     mg_timer_start(scheduler->batcher.backoff, after_ms, 0);
     mg_scheduler_rank(scheduler);
     batch_end(batch);

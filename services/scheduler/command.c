@@ -340,6 +340,9 @@ void mg_command_decide(struct mg_batch *batch, struct mg_item *item)
         result_add(batch, item, MG_COMMAND_NOT_FOUND, "there is no such order");
         return;
     }
+    if (command->kind == MG_CAUSE_OVERDUE && mg_scheduler_spares(batch->scheduler)) {
+        return; /* it is acked, and comes again */
+    }
     int step = -1;
     if (command->step[0] != '\0') {
         step = mg_workflow_step_index(fold->workflow->workflow, mg_slice_of(command->step));

@@ -81,6 +81,12 @@ void mg_inbox_put_back(struct mg_scheduler *scheduler, struct mg_work *work)
     lane_note(scheduler, work->lane);
 }
 
+void mg_inbox_put_behind(struct mg_scheduler *scheduler, struct mg_work *work)
+{
+    mg_work_list_append(&scheduler->inbox.lanes[work->lane], work);
+    lane_note(scheduler, work->lane);
+}
+
 /* The lane that has the next place; MG_LANE_COUNT: none. */
 static enum mg_lane lane_choose(struct mg_scheduler *scheduler, bool is_high_open, bool is_normal_open)
 {

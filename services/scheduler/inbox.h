@@ -17,8 +17,9 @@ void mg_inbox_add(struct mg_scheduler *scheduler, struct mg_work *work);
 /* Takes at most `max` pieces of work in the order of law 7, waiting is not failing: orders under way
  * before new ones. */
 int mg_inbox_take(struct mg_scheduler *scheduler, struct mg_work **ret_works, int max);
-void mg_inbox_put_back(struct mg_scheduler *scheduler, struct mg_work *work); /* to the front of its lane */
-void mg_inbox_give_back(struct mg_scheduler *scheduler);                      /* requeues all waiting work */
+void mg_inbox_put_back(struct mg_scheduler *scheduler, struct mg_work *work);   /* to the front of its lane */
+void mg_inbox_put_behind(struct mg_scheduler *scheduler, struct mg_work *work); /* to its end */
+void mg_inbox_give_back(struct mg_scheduler *scheduler); /* requeues all waiting work */
 bool mg_inbox_is_empty(const struct mg_scheduler *scheduler);
 /* Adds a follow-up of `origin`. The ack of `origin` waits for it. NULL: no memory. */
 struct mg_work *mg_inbox_add_internal(struct mg_scheduler *scheduler, struct mg_work *origin);

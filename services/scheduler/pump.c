@@ -13,6 +13,10 @@
 #define MG_RANK_BEHIND (INT64_MIN / 2)
 /* So many batches in a row that the store did not take are more than a hitch: it may be up for others. */
 #define MG_LEAD_FAILURES_MAX 3
+/* A shorter failure delays a reply less than its attempt's quiet time. */
+#define MG_SPARED_FROM_MS 1000
+/* Longer than the pause of any scheduler after failures, and than the batches of a prefetch. */
+#define MG_SPARED_FOR_MS 10000
 
 void mg_scheduler_wake(struct mg_scheduler *scheduler)
 {
@@ -42,4 +46,32 @@ void mg_scheduler_rank(struct mg_scheduler *scheduler)
     bool may_lead = scheduler->is_store_up && scheduler->pump.failures < MG_LEAD_FAILURES_MAX;
     int64_t rank = scheduler->pump.has_left ? MG_RANK_BEHIND + scheduler->pump.rank : scheduler->pump.rank;
     mg_broker_set_rank(scheduler->broker, may_lead ? rank : MG_RANK_LAST);
+}
+
+void mg_scheduler_failed(struct mg_scheduler *scheduler, int64_t began_boot_ms)
+{
+    struct mg_pump *pump = &scheduler->pump;
+    pump->failures++;
+    pump->failing_boot_ms = pump->failing_boot_ms == 0 ? began_boot_ms : pump->failing_boot_ms;
+}
+
+static bool is_failing_for_long(const struct mg_pump *pump)
+{
+    return pump->failing_boot_ms != 0 && mg_clock_boot_ms() - pump->failing_boot_ms >= MG_SPARED_FROM_MS;
+}
+
+void mg_scheduler_stored(struct mg_scheduler *scheduler, bool is_whole)
+{
+    struct mg_pump *pump = &scheduler->pump;
+    if (is_failing_for_long(pump)) {
+        pump->spared_boot_ms = mg_clock_boot_ms() + MG_SPARED_FOR_MS;
+    }
+    pump->failing_boot_ms = 0;
+    pump->failures =
+        is_whole ? 0 : pump->failures + 1; /* half as many next, until the slow one stands alone */
+}
+
+bool mg_scheduler_spares(const struct mg_scheduler *scheduler)
+{
+    return is_failing_for_long(&scheduler->pump) || mg_clock_boot_ms() < scheduler->pump.spared_boot_ms;
 }

@@ -293,9 +293,15 @@ def a_transaction_pool_between_schedulers_and_database_is_called_that(s):
     for scheduler in pooled:
         scheduler.env["MAKEGOOD_PG_DSN"] = dsn
         scheduler.start()
-    orders = [s.client.submit() for _ in range(ORDERS)]  # one alone may find its session again by chance
+    s.wait(lambda: all(scheduler.metric("makegood_store_connects_total") for scheduler in pooled), "they have used the pool")
+    takers = [psycopg2.connect(dsn) for _ in range(4)]  # transactions in the sessions that the schedulers have used
+    for taker in takers:
+        taker.cursor().execute("SELECT 1")
+    orders = [s.client.submit() for _ in range(3)]
     s.wait(lambda: any("a pooler gives each transaction another session: let it pool sessions" in scheduler.tail(200)
                        for scheduler in pooled), "it is named")
+    for taker in takers:
+        taker.close()
     for scheduler in pooled:
         scheduler.terminate()
     pooler.terminate()

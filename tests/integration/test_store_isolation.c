@@ -94,6 +94,27 @@ START_TEST(no_order_is_judged_while_the_database_refuses_all)
 }
 END_TEST
 
+/* Would catch: all orders behind a few, whose fault hits the witness, too, and not the others: an identity
+ * set back behind its rows, a broken trigger on a table that few orders write. */
+START_TEST(orders_whose_fault_hits_the_witness_stand_alone_if_others_are_written)
+{
+    static const char *const BAD_ONES[] = {"'o-2', 'o-8'", "'o-0', 'o-1', 'o-2', 'o-3', 'o-4', 'o-5', 'o-6'"};
+    char sql[512];
+    snprintf(sql, sizeof(sql),
+             "CREATE TRIGGER refuse BEFORE INSERT ON order_event FOR EACH ROW WHEN (NEW.order_id IN (%s)"
+             " OR NEW.order_id LIKE 'makegood%%') EXECUTE FUNCTION refuse('22003')",
+             BAD_ONES[_i]);
+    rig_admin(&rig, sql);
+    orders_write(0);
+    ck_assert_msg(rig.err.class == MG_OK, "%s", rig.err.text);
+    for (int i = 0; i < COUNT; i++) {
+        bool is_bad = strstr(BAD_ONES[_i], records[i].order_id) != NULL;
+        ck_assert_int_eq(writes[i].result, is_bad ? MG_WRITE_REFUSED : MG_WRITE_DONE);
+        ck_assert_int_eq(is_bad ? writes[i].refusal : MG_REFUSAL_PASSING, MG_REFUSAL_PASSING);
+    }
+}
+END_TEST
+
 /* Would catch: a database that takes new orders and refuses every change, and counts as working. */
 START_TEST(a_witness_has_changes_too)
 {
@@ -244,6 +265,7 @@ int main(void)
     tcase_set_timeout(test, 60);
     tcase_add_loop_test(test, an_order_that_is_refused_stands_alone_at_any_sqlstate, 0, (int)CODE_COUNT);
     tcase_add_loop_test(test, no_order_is_judged_while_the_database_refuses_all, 0, (int)CODE_COUNT);
+    tcase_add_loop_test(test, orders_whose_fault_hits_the_witness_stand_alone_if_others_are_written, 0, 2);
     tcase_add_test(test, a_witness_has_changes_too);
     tcase_add_loop_test(test, others_are_written_past_locked_orders, 0, 3);
     tcase_add_test(test, a_locked_table_is_no_orders_fault);

@@ -5,13 +5,15 @@
  * One failed guard undoes all its neighbours. Then a query finds the orders with a failed guard, their
  * callers get the result, and the others are written without them. Any other refusal, of any SQLSTATE,
  * undoes all, too, and names no order. So a refused batch is halved until the refused order stands alone. If
- * the store then works for others (store/witness.c) and refuses the order again, the order is refused; if it
- * works for none, the whole commit fails. A
- * guard may fail in the write and hold in the query, because its order has just left for the archive. So an
- * order that stands alone is tried again before it is given up. After a deadlock the write is repeated a few
- * times. After a lost session it is not: the commit may have happened, so the caller must load and decide
- * anew, which the version makes safe. A repetition never uses another session than the first try: after a
- * failover that lost commits, the same version may have other content.
+ * the store then works for others (store/witness.c) and refuses the order again, the order is refused. If it
+ * refuses the witness, it may still take other orders, which write less: the order is put off behind them,
+ * and is refused if it fails again after one of them was written. Then the fault is not the order's alone, so
+ * it counts as passing. If none is written, the whole commit fails. A guard may fail in the write and hold in
+ * the query, because its order has just left for the archive. So an order that stands alone is tried again
+ * before it is given up. After a deadlock the write is repeated a few times. After a lost session it is not:
+ * the commit may have happened, so the caller must load and decide anew, which the version makes safe. A
+ * repetition never uses another session than the first try: after a failover that lost commits, the same
+ * version may have other content.
  *
  * Locked rows are found by a query that skips them, so that one wait for a lock finds them all. From then on
  * the commit waits for no lock longer than a moment. The rest is untried when its time is over.
@@ -38,10 +40,13 @@
 #define TRIES_MAX    5
 #define RETRY_MIN_MS 20
 #define RETRY_MAX_MS 500
-/* Halving leaves at most one waiting half per level; a batch has fewer than 2^32 orders. */
-#define RANGES_MAX 34
+/* Halving leaves at most one waiting half per level; a batch has fewer than 2^32 orders. Orders that are put
+ * off have a range each. */
+#define HALVES_MAX 34
 /* From the first refusal on: the callers of all other orders wait for so long because of a few. */
 #define SEARCH_MAX_MS 3000
+/* Orders put off in a row, without one that is written: then the store takes none. */
+#define PUT_OFF_MAX 8
 
 /* SQLSTATEs of a failed guard: a statement divides by zero if rows are missing, or a new order's row already
  * exists. */
@@ -95,8 +100,9 @@ struct commit_job {
     struct mg_store_job base;
     struct mg_order_write *writes;
     int count;
-    int *sorted; /* indices of `writes` by order id */
-    struct range ranges[RANGES_MAX];
+    struct range *ranges; /* the last is the current one; owned, with the two below */
+    int *sorted;          /* indices of `writes` by order id */
+    bool *put_off;        /* by the index of the write */
     int range_count;
     char refusal[MG_REFUSAL_TEXT_SIZE]; /* last refusal of the current range */
     enum mg_refusal refusal_kind;
@@ -104,10 +110,12 @@ struct commit_job {
     struct mg_err failure;  /* the last refusal, for all of them */
     int64_t search_boot_ms; /* when the first refusal came; 0: none has */
     uint32_t tries;
-    bool is_hasty;    /* waits for no lock longer than a moment */
-    bool has_sought;  /* locked rows were sought */
-    bool has_witness; /* the store works for others, seen since the current order was refused alone */
-    uint64_t losses;  /* the store's count of losses at the first try */
+    bool is_hasty;         /* waits for no lock longer than a moment */
+    bool has_sought;       /* locked rows were sought */
+    bool has_witness;      /* the store works for others, seen since the current order was refused alone */
+    int put_off_count;     /* since an order was written */
+    bool is_other_written; /* since the first refusal */
+    uint64_t losses;       /* the store's count of losses at the first try */
     struct mg_timer *retry;
     mg_store_done_fn *done;
     void *arg;
@@ -122,7 +130,7 @@ static void finish_job(struct mg_store_job *base)
 {
     struct commit_job *job = (struct commit_job *)base;
     mg_timer_destroy(job->retry);
-    free(job->sorted);
+    free(job->ranges);
 }
 
 static void answer(struct commit_job *job, const struct mg_err *err)
@@ -159,6 +167,24 @@ static void end_early(struct commit_job *job)
     answer(job, is_any_settled ? NULL : &job->failure);
 }
 
+/* The order that stands alone goes behind all others. */
+static void put_off(struct commit_job *job)
+{
+    int last = --job->range_count;
+    struct range range = job->ranges[last];
+    job->put_off[job->sorted[range.from]] = true;
+    job->tries = 0;
+    bool is_last = last == 0 && !job->is_other_written;
+    if (is_last || ++job->put_off_count >= PUT_OFF_MAX) {
+        end_early(job);
+        return;
+    }
+    memmove(&job->ranges[1], &job->ranges[0], (size_t)last * sizeof(job->ranges[0]));
+    job->ranges[0] = range;
+    job->range_count++;
+    run_next(job);
+}
+
 static void on_witness(void *arg, const struct mg_pg_answer *reply)
 {
     struct commit_job *job = arg;
@@ -168,14 +194,14 @@ static void on_witness(void *arg, const struct mg_pg_answer *reply)
         return;
     }
     if (!mg_store_witness_holds(reply)) {
-        end_early(job);
+        put_off(job);
         return;
     }
     job->has_witness = true; /* the fault of all may just have ended: the order is tried once more */
     run_next(job);
 }
 
-/* The order that stands alone was refused before and after the witness. */
+/* The order that stands alone was refused before and after the witness, or another order. */
 static void refuse(struct commit_job *job)
 {
     struct mg_order_write *write = &job->writes[job->sorted[job->ranges[--job->range_count].from]];
@@ -192,8 +218,14 @@ static void split(struct commit_job *job)
 {
     struct range range = job->ranges[job->range_count - 1];
     if (range.to - range.from == 1) {
+        bool is_put_off = job->put_off[job->sorted[range.from]];
         if (job->has_witness) {
             refuse(job);
+        } else if (is_put_off && job->is_other_written) {
+            job->refusal_kind = MG_REFUSAL_PASSING;
+            refuse(job);
+        } else if (is_put_off) {
+            end_early(job);
         } else {
             mg_store_witness_send(job->base.store, on_witness, job);
         }
@@ -201,7 +233,7 @@ static void split(struct commit_job *job)
     }
     job->tries = 0;
     int middle = range.from + (range.to - range.from) / 2;
-    assert(job->range_count + 1 <= RANGES_MAX);
+    assert(job->range_count + 1 <= job->count + HALVES_MAX);
     job->ranges[job->range_count - 1] = (struct range){middle, range.to};
     job->ranges[job->range_count++] = (struct range){range.from, middle};
     run_next(job);
@@ -372,6 +404,8 @@ static void on_written(void *arg, const struct mg_pg_answer *reply)
     job->range_count--;
     job->tries = 0;
     job->has_witness = false;
+    job->put_off_count = 0;
+    job->is_other_written = job->search_boot_ms != 0;
     run_next(job);
 }
 
@@ -447,13 +481,18 @@ void mg_store_commit(struct mg_store *store, struct mg_order_write *writes, int 
         mg_pg_refuse(store->pg, MG_PG_BUSY, "", on_no_writes, job);
         return;
     }
-    job->sorted = calloc((size_t)count, sizeof(*job->sorted));
-    if (job->sorted == NULL) {
+    size_t range_count = (size_t)count + HALVES_MAX;
+    size_t each = sizeof(*job->sorted) + sizeof(*job->put_off);
+    job->ranges = malloc(range_count * sizeof(*job->ranges) + (size_t)count * each);
+    if (job->ranges == NULL) {
         mg_pg_refuse(store->pg, MG_PG_BUSY, "could not write orders: no memory", on_no_memory, job);
         return;
     }
+    job->sorted = (int *)&job->ranges[range_count];
+    job->put_off = (bool *)&job->sorted[count];
     for (int i = 0; i < count; i++) {
         job->sorted[i] = i;
+        job->put_off[i] = false;
         writes[i].result = MG_WRITE_UNTRIED;
         writes[i].text[0] = '\0';
     }

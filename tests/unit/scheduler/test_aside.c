@@ -29,6 +29,12 @@ static void reply(const char *order_id)
     stage_reply(&(struct stage_reply){.order_id = order_id, .step = "reserve", .attempt = 1});
 }
 
+static void overdue(const char *order_id)
+{
+    stage_command("s-1", order_id, "\"command\":\"overdue\",\"step\":\"reserve\",\"attempt\":1,\"by\":\"s\"",
+                  NULL);
+}
+
 static void two_orders_run(void)
 {
     stage_submit("o1", false);
@@ -115,6 +121,54 @@ START_TEST(nothing_is_judged_while_the_database_refuses_all)
 }
 END_TEST
 
+/* Would catch: a call that is made again, because its overdue attempt was judged before the reply that lay in
+ * hand all the while. */
+START_TEST(no_attempt_is_overdue_by_the_time_in_which_the_database_took_nothing)
+{
+    two_orders_run();
+    int requests = fake_broker_count("request");
+    fake_store.is_refusing = true;
+    stage_submit("o3", false);
+    pass(30000);
+    overdue("o1");
+    pass(2000);
+    fake_store.is_refusing = false;
+    pass(6000); /* the longest pause between tries, and less than the time that is spared */
+    ck_assert_int_eq(stage_order("o3"), MG_ORDER_PROCESSING);
+    overdue("o1");
+    pass(250);
+    ck_assert_int_eq(stage_step("o1", 0), MG_STEP_RUNNING);
+    reply("o1");
+    pass(250);
+    ck_assert_int_eq(stage_step("o1", 0), MG_STEP_DONE);
+    ck_assert_int_eq(fake_broker_count("request"), requests + 2); /* of o3, and the next step of o1 */
+    pass(10000);
+    overdue("o2"); /* without a reply it is judged, afterwards */
+    pass(250);
+    ck_assert_int_eq(stage_step("o2", 0), MG_STEP_WAITING);
+}
+END_TEST
+
+/* Would catch: a reply that its service was paid for, dead-lettered because the order's rows refuse it. */
+START_TEST(a_stored_order_waits_whatever_refuses_it_and_a_new_one_is_judged)
+{
+    two_orders_run();
+    fake_store.refused = "o1";
+    fake_store.refusal = MG_REFUSAL_VALUES;
+    reply("o1");
+    pass(2000);
+    ck_assert_int_eq(aside_count(), 1);
+    ck_assert_int_eq(fake_broker.rejected, 0);
+    fake_store.refused = NULL;
+    pass(6000);
+    ck_assert_int_eq(stage_step("o1", 0), MG_STEP_DONE);
+    fake_store.refused = "o3";
+    stage_submit("o3", false);
+    pass(250);
+    ck_assert_int_eq(fake_broker.rejected, 1);
+}
+END_TEST
+
 /* Would catch: later causes that overtake the one that waits; commands that pile up; an operator that waits
  * for an answer in vain. */
 START_TEST(later_causes_join_the_waiting_order)
@@ -126,8 +180,7 @@ START_TEST(later_causes_join_the_waiting_order)
     stage_settle();
     int acked = fake_broker.acked;
     for (int i = 0; i < 3; i++) {
-        stage_command("s-1", "o1", "\"command\":\"overdue\",\"step\":\"reserve\",\"attempt\":1,\"by\":\"s\"",
-                      NULL);
+        overdue("o1");
     }
     stage_submit("o1", false);
     stage_settle();
@@ -176,6 +229,8 @@ int main(void)
     tcase_add_test(aside, a_locked_order_waits_alone_and_ends_after_its_lock);
     tcase_add_test(aside, a_damaged_order_is_set_aside_with_its_causes_and_an_alert);
     tcase_add_test(aside, nothing_is_judged_while_the_database_refuses_all);
+    tcase_add_test(aside, no_attempt_is_overdue_by_the_time_in_which_the_database_took_nothing);
+    tcase_add_test(aside, a_stored_order_waits_whatever_refuses_it_and_a_new_one_is_judged);
     tcase_add_test(aside, later_causes_join_the_waiting_order);
     tcase_add_test(aside, few_causes_of_a_waiting_order_are_kept);
     suite_add_tcase(suite, aside);
