@@ -233,10 +233,11 @@ static bool batch_has_untried(const struct mg_batch *batch)
 
 static void fold_set_aside(struct mg_batch *batch, struct mg_fold *fold)
 {
-    /* Of a stored order, its rows may be at fault, and not the values of a message that was paid for. */
-    enum mg_refusal refusal = fold->refused != NULL ? fold->refusal : fold->write->refusal;
-    mg_aside_refuse(batch, fold, refusal == MG_REFUSAL_VALUES ? MG_REFUSAL_LASTING : refusal,
-                    fold->refused != NULL ? fold->refused : fold->write->text);
+    if (fold->refused != NULL) {
+        mg_aside_refuse(batch, fold, fold->refusal, fold->refused);
+    } else {
+        mg_aside_refuse(batch, fold, fold->write->refusal, fold->write->text);
+    }
 }
 
 static enum fold_outcome fold_judge(struct mg_batch *batch, const struct mg_fold *fold)
@@ -260,19 +261,17 @@ static enum fold_outcome fold_judge(struct mg_batch *batch, const struct mg_fold
     case MG_WRITE_REFUSED:
         break;
     }
-    bool is_new = !fold->has_failed && fold->write->expected_version == 0;
-    if (!fold->has_failed && !(is_new && fold->write->refusal == MG_REFUSAL_VALUES)) {
+    if (!fold->has_failed) {
         return FOLD_ASIDE;
     }
-    bool is_alone = batch->item_count == 1;
-    if (fold->item_count > 1 || (fold->has_failed && !is_alone)) {
+    if (batch->item_count > 1) {
         return FOLD_AGAIN; /* alone, see item_outcome */
     }
-    if (fold->has_failed && ++batch->items[0].work->shortages < MG_SHORTAGES_MAX) {
+    if (++batch->items[0].work->shortages < MG_SHORTAGES_MAX) {
         mg_timer_start(scheduler->batcher.backoff, MG_BACKOFF_BASE_MS, 0);
         return FOLD_AGAIN;
     }
-    fold_poisoned(scheduler, fold, fold->has_failed ? "out of memory" : fold->write->text);
+    fold_poisoned(scheduler, fold, "out of memory");
     return FOLD_POISONED;
 }
 
@@ -286,17 +285,13 @@ static enum fold_outcome item_outcome(struct mg_item *item)
     if (fold->write != NULL && fold->write->result == MG_WRITE_UNTRIED) {
         return outcome;
     }
-    bool is_spoilt = fold->has_failed || (fold->write != NULL && fold->write->result == MG_WRITE_REFUSED);
-    item->work->is_alone = item->work->is_alone || is_spoilt;
+    item->work->is_alone = item->work->is_alone || fold->has_failed;
     item->work->is_guess_wrong = true;
     return ++item->work->conflicts <= MG_CONFLICTS_MAX ? FOLD_AGAIN : FOLD_POISONED;
 }
 
 static void fold_poisoned(struct mg_scheduler *scheduler, const struct mg_fold *fold, const char *why)
 {
-    if (fold->write != NULL && fold->write->result == MG_WRITE_REFUSED) {
-        mg_metric_add(scheduler->series.refusals[fold->write->refusal], 1);
-    }
     mg_metric_add(scheduler->series.poisoned, 1);
     mg_log(MG_LOG_ERROR, "a message cannot be stored and is dead-lettered",
            MG_LOG_TEXT("order_id", fold->order_id), MG_LOG_TEXT("why", why));

@@ -280,8 +280,12 @@ class Stage:
                 twice = [key for key, entry in remote.entries().items() if entry["effects"] > 1]
                 assert not twice, f"{service} executed the same key more than once: {twice}"
         if not self.expects_open_orders:
-            still_open = self.rows("SELECT order_id, process_state FROM order_process WHERE process_state NOT IN %s", TERMINAL)
-            assert not still_open, f"orders are still open: {still_open}"
+            def still_open():
+                return self.rows("SELECT order_id, process_state FROM order_process WHERE process_state NOT IN %s", TERMINAL)
+            try:
+                self.wait(lambda: not still_open(), "every order ends")
+            except processes.Failure as failure:
+                raise AssertionError(f"{failure}\n  open are {still_open()}") from None
         gaps = self.rows("""SELECT order_id, count(*) AS rows, max(version) AS newest FROM order_event
                             GROUP BY order_id HAVING count(*) <> max(version)""")
         assert not gaps, f"an order's story has gaps: {gaps}"

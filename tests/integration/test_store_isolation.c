@@ -15,11 +15,13 @@ static struct mg_order_record records[COUNT];
 static struct mg_event_record events[COUNT];
 static struct mg_order_write writes[COUNT];
 
-/* A code of each class, by which a trigger may end a statement; LOST ones end the session. */
-static const char *const CODES[] = {"0A000", "0F000", "21000", "22003", "22P02", "23502", "23514", "24000",
-                                    "28000", "3D000", "3F000", "40001", "42501", "42P01", "53000", "53100",
-                                    "53200", "54000", "54001", "55000", "55006", "57000", "57014", "58000",
-                                    "58030", "P0001", "P0002", "XX000", "XX001", "XX002", "MG999", "F0000"};
+/* A code of each class, by which a trigger may end a statement, also those by which a server ends a session.
+ */
+static const char *const CODES[] = {"08006", "25006", "26000", "57P01", "40003", "0A000", "0F000", "21000",
+                                    "22003", "22P02", "23502", "23514", "24000", "28000", "3D000", "3F000",
+                                    "40001", "42501", "42P01", "53000", "53100", "53200", "54000", "54001",
+                                    "55000", "55006", "57000", "57014", "58000", "58030", "P0001", "P0002",
+                                    "XX000", "XX001", "XX002", "MG999", "F0000"};
 #define CODE_COUNT (sizeof(CODES) / sizeof(CODES[0]))
 
 static void setup(void)

@@ -137,7 +137,7 @@ CASES = {
     "MakegoodOrdersAside": ({f"makegood_scheduler_orders_aside{{{SCHEDULER}}}": always(2)}, {},
                             "2 orders wait because the database refuses their rows"),
     "MakegoodPoisoned": ({f"makegood_poisoned_total{{{SCHEDULER}}}": rising(1)}, {},
-                         "the database refuses the data of a message"),
+                         "a message cannot be stored"),
     "MakegoodImpossible": ({f"makegood_impossible_total{{{SCHEDULER}}}": rising(1)}, {},
                            "an event occurred that no correct run causes"),
     "MakegoodInvariantViolation": ({f"makegood_invariant_violations{{{LEADER}}}": always(3)}, {},

@@ -246,7 +246,7 @@ START_TEST(a_row_that_is_never_there_and_always_in_the_way_is_refused)
     ck_assert_int_eq(answers, 1);
     ck_assert_int_eq(class, MG_OK);
     ck_assert_int_eq(order_write.result, MG_WRITE_REFUSED);
-    ck_assert_int_eq(order_write.refusal, MG_REFUSAL_VALUES);
+    ck_assert_int_eq(order_write.refusal, MG_REFUSAL_LASTING);
     ck_assert_str_eq(order_write.text, "as the test says");
 }
 END_TEST

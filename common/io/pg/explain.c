@@ -146,7 +146,8 @@ static bool is_of_pooler(const char *sqlstate)
 void mg_pg_explain_result(const PGconn *conn, const PGresult *result, char *ret_text, size_t size)
 {
     const char *sqlstate = PQresultErrorField(result, PG_DIAG_SQLSTATE), *role = PQuser(conn);
-    if (sqlstate != NULL && is_of_pooler(sqlstate)) {
+    bool is_of_function = PQresultErrorField(result, PG_DIAG_CONTEXT) != NULL;
+    if (sqlstate != NULL && is_of_pooler(sqlstate) && !is_of_function) {
         mg_pg_message(PQresultErrorMessage(result), ret_text, size);
         add(ret_text, size, "; ", POOLER_ADVICE);
         return;

@@ -18,6 +18,10 @@ PGconn *mg_pg_connect(const char *dsn, const char *name);
 enum mg_class mg_pg_check_dsn(const char *dsn, struct mg_err *err) MG_MUSTCHECK;
 
 enum mg_pg_fault mg_pg_fault_of(const char *sqlstate);
+/* Of a failed statement. An ERROR ends the statement, a FATAL the session (PostgreSQL 15, 55.8): so a code of
+ * a lost session in an ERROR of a function, trigger or foreign table is the statement's fault, and may pass.
+ */
+enum mg_pg_fault mg_pg_fault_read(const PGresult *result);
 enum mg_class mg_pg_class_of(enum mg_pg_fault fault);
 /* libpq's message in one line, without its "ERROR:" and the final newline. */
 void mg_pg_message(const char *message, char *ret_text, size_t size);

@@ -180,7 +180,7 @@ enum mg_class mg_pg_once_run(struct mg_pg_once *once, const char *text, const ch
         const char *sqlstate = PQresultErrorField(result, PG_DIAG_SQLSTATE);
         once->is_blocked =
             sqlstate != NULL && (strcmp(sqlstate, "55P03") == 0 || strcmp(sqlstate, "40P01") == 0);
-        enum mg_pg_fault fault = sqlstate == NULL ? MG_PG_LOST : mg_pg_fault_of(sqlstate);
+        enum mg_pg_fault fault = mg_pg_fault_read(result);
         char message[MG_ERR_TEXT_MAX];
         mg_pg_explain_result(once->conn, result, message, sizeof(message));
         enum mg_class class = mg_err_set(err, mg_pg_class_of(fault), "%s", message);

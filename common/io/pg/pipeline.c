@@ -248,7 +248,7 @@ static void take_error(struct mg_pg *pg, struct mg_pg_call *call, const PGresult
     }
     snprintf(call->sqlstate, sizeof(call->sqlstate), "%s", sqlstate == NULL ? "" : sqlstate);
     bool is_lost = sqlstate == NULL || is_outdated(result, sqlstate);
-    call->fault = is_lost ? MG_PG_LOST : mg_pg_fault_of(sqlstate);
+    call->fault = is_lost ? MG_PG_LOST : mg_pg_fault_read(result);
     (void)mg_err_set(&call->err, mg_pg_class_of(call->fault), "%s%s%s%s", text, sqlstate == NULL ? "" : " (",
                      call->sqlstate, sqlstate == NULL ? "" : ")");
     if (call->fault == MG_PG_LOST) {

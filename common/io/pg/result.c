@@ -57,6 +57,23 @@ enum mg_pg_fault mg_pg_fault_of(const char *sqlstate)
     return FAULTS[i].fault;
 }
 
+/* Codes that the server itself raises as an ERROR, without a function around them, when its session is
+ * useless. */
+static bool is_of_statement(const PGresult *result, const char *sqlstate)
+{
+    const char *severity = PQresultErrorField(result, PG_DIAG_SEVERITY_NONLOCALIZED);
+    bool is_error = severity != NULL && strcmp(severity, "ERROR") == 0;
+    bool ends_session = strncmp(sqlstate, "08", 2) == 0 || strncmp(sqlstate, "57P", 3) == 0;
+    return is_error && (ends_session || PQresultErrorField(result, PG_DIAG_CONTEXT) != NULL);
+}
+
+enum mg_pg_fault mg_pg_fault_read(const PGresult *result)
+{
+    const char *sqlstate = PQresultErrorField(result, PG_DIAG_SQLSTATE);
+    enum mg_pg_fault fault = sqlstate == NULL ? MG_PG_LOST : mg_pg_fault_of(sqlstate);
+    return fault == MG_PG_LOST && sqlstate != NULL && is_of_statement(result, sqlstate) ? MG_PG_BUSY : fault;
+}
+
 enum mg_class mg_pg_class_of(enum mg_pg_fault fault)
 {
     switch (fault) {

@@ -169,8 +169,7 @@ struct mg_load {
 /* The kinds of refusals. No kind says whether the order or the database is at fault. */
 enum mg_refusal {
     MG_REFUSAL_PASSING, /* the same may succeed later: a lock, an internal error */
-    MG_REFUSAL_LASTING, /* it fails again with any values: a damaged row, a missing right */
-    MG_REFUSAL_VALUES,  /* it fails again while the values stay as they are */
+    MG_REFUSAL_LASTING, /* it fails again until its cause is mended: a damaged row, a value, a right */
     MG_REFUSAL_COUNT
 };
 #define MG_REFUSAL_TEXT_SIZE 160

@@ -93,9 +93,7 @@ void mg_store_witness_send(struct mg_store *store, mg_pg_fn *fn, void *arg)
 
 enum mg_refusal mg_store_refusal_of(enum mg_pg_fault fault)
 {
-    return fault == MG_PG_DATA    ? MG_REFUSAL_VALUES
-           : fault == MG_PG_WRONG ? MG_REFUSAL_LASTING
-                                  : MG_REFUSAL_PASSING;
+    return fault == MG_PG_DATA || fault == MG_PG_WRONG ? MG_REFUSAL_LASTING : MG_REFUSAL_PASSING;
 }
 
 bool mg_store_witness_holds(const struct mg_pg_answer *answer)

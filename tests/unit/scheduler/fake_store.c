@@ -170,7 +170,7 @@ static void write_apply(struct mg_order_write *write)
     if (fake_store.poisoned != NULL &&
         mg_slice_equal(write->record->payload, mg_slice_of(fake_store.poisoned))) {
         write->result = MG_WRITE_REFUSED;
-        write->refusal = MG_REFUSAL_VALUES;
+        write->refusal = MG_REFUSAL_LASTING;
         return;
     }
     if (fake_store.refused != NULL && strcmp(write->record->order_id, fake_store.refused) == 0) {

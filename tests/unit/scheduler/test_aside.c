@@ -149,12 +149,12 @@ START_TEST(no_attempt_is_overdue_by_the_time_in_which_the_database_took_nothing)
 }
 END_TEST
 
-/* Would catch: a reply that its service was paid for, dead-lettered because the order's rows refuse it. */
-START_TEST(a_stored_order_waits_whatever_refuses_it_and_a_new_one_is_judged)
+/* Would catch: a reply that was paid for, or an accepted order, judged by the first refusal. */
+START_TEST(a_lasting_refusal_is_tried_again_before_its_order_is_set_aside)
 {
     two_orders_run();
     fake_store.refused = "o1";
-    fake_store.refusal = MG_REFUSAL_VALUES;
+    fake_store.refusal = MG_REFUSAL_LASTING;
     reply("o1");
     pass(2000);
     ck_assert_int_eq(aside_count(), 1);
@@ -164,8 +164,12 @@ START_TEST(a_stored_order_waits_whatever_refuses_it_and_a_new_one_is_judged)
     ck_assert_int_eq(stage_step("o1", 0), MG_STEP_DONE);
     fake_store.refused = "o3";
     stage_submit("o3", false);
-    pass(250);
+    pass(2000);
+    ck_assert_int_eq(fake_broker.rejected, 0);
+    pass(13000);
     ck_assert_int_eq(fake_broker.rejected, 1);
+    ck_assert_str_eq(fake_store.aside, "o3");
+    ck_assert_ptr_nonnull(strstr(fake_broker_last("alert")->body, "\"alert\":\"set_aside\""));
 }
 END_TEST
 
@@ -230,7 +234,7 @@ int main(void)
     tcase_add_test(aside, a_damaged_order_is_set_aside_with_its_causes_and_an_alert);
     tcase_add_test(aside, nothing_is_judged_while_the_database_refuses_all);
     tcase_add_test(aside, no_attempt_is_overdue_by_the_time_in_which_the_database_took_nothing);
-    tcase_add_test(aside, a_stored_order_waits_whatever_refuses_it_and_a_new_one_is_judged);
+    tcase_add_test(aside, a_lasting_refusal_is_tried_again_before_its_order_is_set_aside);
     tcase_add_test(aside, later_causes_join_the_waiting_order);
     tcase_add_test(aside, few_causes_of_a_waiting_order_are_kept);
     suite_add_tcase(suite, aside);
