@@ -24,6 +24,10 @@ bool mg_slice_is(struct mg_slice a, const char *text);
 /* Bytes of the well-formed UTF-8 sequence at `text` (Unicode 15, table 3-7); 0 if there is none. `len` > 0.
  */
 size_t mg_utf8_len(const char *text, size_t len);
+
+/* Bytes at the beginning of `text` that stand in a JSON string unescaped and each alone: ASCII from the space
+ * on, without '"', '\\' and DEL, most bytes of most texts. */
+size_t mg_plain_len(const char *text, size_t len);
 /* The length of `text` if it is cut after at most `max` bytes, before a character that would be cut. Bytes
  * that are no character may be cut anywhere. */
 size_t mg_utf8_cut(struct mg_slice text, size_t max);

@@ -95,7 +95,8 @@ bool mg_order_id_is_valid(const char *text, size_t len)
     }
     for (size_t i = 0; i < len; i++) {
         char c = text[i];
-        if (!is_lower(c) && !is_digit(c) && !(c >= 'A' && c <= 'Z') && !(c && strchr("._:-", c))) {
+        if (!is_lower(c) && !is_digit(c) && !(c >= 'A' && c <= 'Z') && c != '-' && c != '.' && c != '_' &&
+            c != ':') {
             return false;
         }
     }

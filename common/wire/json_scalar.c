@@ -76,42 +76,13 @@ static enum mg_check_fault check_escape(struct mg_check *check)
     return c == 'u' ? check_code(check) : MG_FAULT_NONE;
 }
 
-/* True for a character that stands unescaped in a string and has one byte. */
-static bool is_plain(unsigned char c)
-{
-    return c >= 0x20 && c < 0x80 && c != '"' && c != '\\';
-}
-
-/* The same for eight bytes at once, because most bytes of a payload are plain. Subtracting 1 from a byte 0,
- * or 32 from a byte below 32, sets its highest bit, which a plain byte does not have. */
-static bool are_plain(const char *at)
-{
-    static const uint64_t EACH = 0x0101010101010101;
-    uint64_t bytes;
-    memcpy(&bytes, at, sizeof(bytes));
-    uint64_t marks =
-        bytes | (bytes - EACH * 0x20) | ((bytes ^ EACH * '"') - EACH) | ((bytes ^ EACH * '\\') - EACH);
-    return (marks & EACH * 0x80) == 0;
-}
-
-static const char *skip_plain(const char *at, const char *end)
-{
-    while (end - at >= (ptrdiff_t)sizeof(uint64_t) && are_plain(at)) {
-        at += sizeof(uint64_t);
-    }
-    while (at < end && is_plain((unsigned char)*at)) {
-        at++;
-    }
-    return at;
-}
-
 enum mg_check_fault mg_check_string(struct mg_check *check, bool *ret_has_escapes)
 {
     const char *at = check->at + 1, *end = check->end;
 
     *ret_has_escapes = false;
     for (;;) {
-        at = skip_plain(at, end);
+        at += mg_plain_len(at, (size_t)(end - at));
         check->at = at;
         if (at == end) {
             return MG_FAULT_END;

@@ -1,5 +1,6 @@
 /* Slices, the bounded buffer and the arena: limits hold to the byte, and no length wraps around. */
 #include <check.h>
+#include <limits.h>
 #include <stdint.h>
 #include <string.h>
 
@@ -141,6 +142,25 @@ START_TEST(json_strings_are_escaped)
 END_TEST
 
 /* Catches: half a string left behind when the room ends in the middle. */
+/* Each byte at each place of a text of three words, with each beginning: words are judged as a whole, and so is a rest. */
+START_TEST(plain_bytes_end_at_the_first_that_json_escapes)
+{
+    char text[3 * sizeof(uint64_t)];
+    for (int byte = 0; byte <= UCHAR_MAX; byte++) {
+        bool is_plain = byte >= 0x20 && byte < 0x7f && byte != '"' && byte != '\\';
+        for (size_t at = 0; at < sizeof(text); at++) {
+            memset(text, 'x', sizeof(text));
+            text[at] = (char)byte;
+            for (size_t begin = 0; begin <= at; begin++) {
+                size_t len = sizeof(text) - begin;
+                ck_assert_uint_eq(mg_plain_len(text + begin, len), is_plain ? len : at - begin);
+            }
+        }
+    }
+    ck_assert_uint_eq(mg_plain_len(text, 0), 0);
+}
+END_TEST
+
 START_TEST(a_json_string_that_does_not_fit_leaves_nothing)
 {
     for (size_t max = 1; max < 10; max++) {
@@ -274,6 +294,7 @@ int main(void)
     tcase_add_test(tests, a_growing_buffer_keeps_what_it_holds);
     tcase_add_test(tests, an_append_of_nothing_still_ends_with_nul);
     tcase_add_loop_test(tests, json_strings_are_escaped, 0, sizeof(JSON_CASES) / sizeof(JSON_CASES[0]));
+    tcase_add_test(tests, plain_bytes_end_at_the_first_that_json_escapes);
     tcase_add_test(tests, a_json_string_that_does_not_fit_leaves_nothing);
     tcase_add_test(tests, integers_are_written_in_decimal);
     tcase_add_test(tests, an_arena_gives_zeroed_aligned_pieces);
