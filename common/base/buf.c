@@ -253,7 +253,7 @@ static void append_json_escape(struct mg_buf *buf, unsigned char byte)
     }
 }
 
-/* The highest bit of each byte of eight that is not plain, the first byte lowest; what stands above the
+/* The highest bit of each byte of eight that is not plain, the first byte lowest; anything above the
  * lowest mark may be wrong. Subtracting 1 from a byte 0, or 32 from a byte below 32, sets its highest bit,
  * and may borrow from the byte above. */
 static uint64_t unplain_marks(const char *text)

@@ -116,6 +116,7 @@ class Postgres:
         settings = {
             "listen_addresses": "127.0.0.1", "port": self.port, "unix_socket_directories": self.folder,
             "fsync": "on", "synchronous_commit": "on", "shared_buffers": "64MB", "max_connections": "120",
+            "max_prepared_transactions": "8",
             "log_min_messages": "warning", "log_line_prefix": "%m [%p] %a ", "timezone": "UTC",
         }
         if self.tls is not None:

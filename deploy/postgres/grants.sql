@@ -58,6 +58,7 @@ BEGIN
             ' process, is_prober)'),
         -- moves ended orders to the archive, and sees how many
         ('makegood_supervisor', 'makegood_retire(bigint, text, integer)', 'EXECUTE'),
+        ('makegood_supervisor', 'makegood_order_locks(text[])', 'EXECUTE'),
 
         -- sees everything; orders change by commands to the schedulers
         ('makegood_operator', '*', 'SELECT'),
@@ -76,6 +77,7 @@ BEGIN
         ('makegood_operator', 'bulk_order', 'INSERT (bulk_id, n, order_id, version, goal),'
             ' UPDATE (result, asked_at, ended_at, text)'),
         ('makegood_operator', 'bulk_runner', 'UPDATE (epoch, holder, seen_at)'),
+        ('makegood_operator', 'makegood_order_locks(text[])', 'EXECUTE'),
 
         -- looks up the orders of its clients, and what a workflow demands of a submission: no payload, no step
         ('makegood_gateway', 'orders', 'SELECT (order_id, revision, workflow, digest, client, received_at)'),
@@ -88,6 +90,7 @@ BEGIN
         ('makegood_gateway', 'makegood_archived_statuses(text, text, bigint)', 'EXECUTE'),
 
         ('makegood_reader', '*', 'SELECT'),
+        ('makegood_reader', 'makegood_order_locks(text[])', 'EXECUTE'),
 
         -- every program looks whether the schema serves it
         ('makegood_scheduler', 'makegood_migration', 'SELECT'),

@@ -185,6 +185,22 @@ static void orders_check(struct doctor *doctor)
     mg_table_free(&stuck);
 }
 
+/* Reports orders that the database keeps waiting, while others go on. */
+static void waiting_check(struct doctor *doctor)
+{
+    struct mg_table waiting = {0};
+    const char *all[] = {""};
+    char text[MG_WAITING_TEXT_SIZE], detail[MG_WAITING_TEXT_SIZE + 64];
+    if (mg_table_read(doctor->cli, MG_REPORT_WAITING, all, 1, &waiting) != MG_EXIT_DONE) {
+        finding(doctor, false, "orders", "those that wait for the database could not be read");
+    } else if (waiting.row_count > 0) {
+        mg_waiting_write(&waiting, text, sizeof(text));
+        (void)snprintf(detail, sizeof(detail), "%d waiting for the database; %s", waiting.row_count, text);
+        finding(doctor, false, "orders", detail);
+    }
+    mg_table_free(&waiting);
+}
+
 /* Reports statuses owed to queues that are missing or full. */
 static void statuses_check(struct doctor *doctor)
 {
@@ -422,6 +438,7 @@ static enum mg_exit_code verb_doctor(struct mg_cli *cli)
         leader_check(&doctor);
         processes_check(&doctor);
         orders_check(&doctor);
+        waiting_check(&doctor);
         statuses_check(&doctor);
         alerts_check(&doctor);
         services_check(&doctor, &tables);

@@ -16,6 +16,7 @@ struct order_tables {
     struct mg_table order, steps, events, services, dossier;
     struct mg_buf definition; /* of the order's version; empty: unknown */
     struct mg_table aside;    /* one row, if the order is set aside */
+    struct mg_table waiting;  /* one row, if the database keeps it waiting */
 };
 
 /* An order is in the tables or, later, in the archive. */
@@ -36,6 +37,7 @@ static void order_free(struct order_tables *tables)
     mg_table_free(&tables->dossier);
     mg_buf_finish(&tables->definition);
     mg_table_free(&tables->aside);
+    mg_table_free(&tables->waiting);
 }
 
 /* The rows of the steps, with those that have not begun and the reasons of all. */
@@ -90,6 +92,7 @@ static enum mg_exit_code order_load(struct mg_cli *cli, struct order_tables *ret
     const struct order_place *place = &HOT;
     memset(ret, 0, sizeof(*ret));
     enum mg_exit_code code = mg_table_read(cli, MG_REPORT_ORDER_ASIDE, params, 1, &ret->aside);
+    code = code == MG_EXIT_DONE ? mg_table_read(cli, MG_REPORT_WAITING, params, 1, &ret->waiting) : code;
     code = code == MG_EXIT_DONE ? mg_table_read(cli, place->order, params, 1, &ret->order) : code;
     if (code == MG_EXIT_DONE && ret->order.row_count == 0) {
         place = &ARCHIVE;
@@ -144,7 +147,12 @@ static void explanation_make(struct mg_cli *cli, const struct order_tables *tabl
             order_id, mg_table_cell(&tables->aside, 0, "since"), mg_table_cell(&tables->aside, 0, "by_whom"),
             mg_table_cell(&tables->aside, 0, "reason"), order_id);
     }
-    if (tables->aside.row_count > 0 && tables->order.row_count > 0) {
+    if (tables->aside.row_count == 0 && tables->waiting.row_count > 0) {
+        char text[MG_WAITING_TEXT_SIZE];
+        mg_waiting_write(&tables->waiting, text, sizeof(text));
+        mg_buf_append_text(ret_text, text);
+    }
+    if (ret_text->len > 0 && tables->order.row_count > 0) {
         mg_buf_append_text(ret_text, "; ");
     }
     if (tables->order.row_count == 0) {
@@ -260,8 +268,9 @@ enum mg_exit_code mg_verb_order_explain(struct mg_cli *cli)
     if (code == MG_EXIT_DONE) {
         code = order_load(cli, &tables);
     }
-    /* What set it aside explains it, even if its rows cannot be read. */
-    if (code == MG_EXIT_DONE || (tables.order.row_count == 0 && tables.aside.row_count > 0)) {
+    /* What set it aside, or keeps it waiting, explains it, even if its rows cannot be read. */
+    if (code == MG_EXIT_DONE ||
+        (tables.order.row_count == 0 && tables.aside.row_count + tables.waiting.row_count > 0)) {
         code = order_explain(cli, &tables);
     }
     order_free(&tables);

@@ -62,6 +62,18 @@ void mg_process_write(const struct mg_table *processes, int row, char *ret_text,
     }
 }
 
+void mg_waiting_write(const struct mg_table *waiting, char *ret_text, size_t size)
+{
+    ret_text[0] = '\0';
+    if (waiting->row_count > 0) {
+        const char *held_by = mg_table_cell(waiting, 0, "held_by");
+        bool is_locked = held_by[0] != '\0';
+        (void)snprintf(ret_text, size, "order %s waits since %s: %s%s", mg_table_cell(waiting, 0, "order_id"),
+                       mg_table_cell(waiting, 0, "since"), is_locked ? "locked by " : "",
+                       is_locked ? held_by : mg_table_cell(waiting, 0, "reason"));
+    }
+}
+
 bool mg_intake_ask(struct mg_cli *cli, struct mg_intake *ret_intake)
 {
     static const char *const QUEUES[] = {MG_QUEUE_INTAKE, MG_QUEUE_INTAKE_HIGH};

@@ -11,6 +11,11 @@ int mg_processes_seen(const struct mg_table *processes, const char *kind); /* th
 /* For people: when it was seen last, and, if it is silent or stands, since when and why. */
 void mg_process_write(const struct mg_table *processes, int row, char *ret_text, size_t size);
 
+/* Orders that the database keeps waiting, by MG_REPORT_WAITING. For people: the first, since when, why, and
+ * the remedy; "" without rows. */
+#define MG_WAITING_TEXT_SIZE 768
+void mg_waiting_write(const struct mg_table *waiting, char *ret_text, size_t size);
+
 struct mg_intake {
     int64_t ready;     /* orders that no scheduler has taken */
     int64_t consumers; /* of the queue with fewer; below 0: one is missing */

@@ -60,6 +60,7 @@ static const struct reading {
 } READINGS[] = {
     {MG_REPORT_LEADER, offsetof(struct mg_top_view, leader), {NULL}, 0, false},
     {MG_REPORT_PROCESSES, offsetof(struct mg_top_view, processes), {NULL}, 0, false},
+    {MG_REPORT_WAITING, offsetof(struct mg_top_view, waiting), {""}, 1, false},
     {MG_REPORT_CONTROLLED, offsetof(struct mg_top_view, services), {NULL}, 0, false},
     {MG_REPORT_ACCEPTED, offsetof(struct mg_top_view, accepted), {NULL}, 0, true},
     {MG_REPORT_FIGURES, offsetof(struct mg_top_view, figures), {NULL}, 0, true},

@@ -189,6 +189,15 @@ static void processes_judge(const struct mg_top_view *view, struct reasons *reas
     }
 }
 
+static void waiting_judge(const struct mg_top_view *view, struct reasons *reasons)
+{
+    if (view->waiting.row_count > 0) {
+        char text[MG_WAITING_TEXT_SIZE];
+        mg_waiting_write(&view->waiting, text, sizeof(text));
+        reason_add(reasons, "%s", text);
+    }
+}
+
 int mg_top_judge(const struct mg_top_view *view, char *ret_text, size_t size)
 {
     struct reasons reasons = {ret_text, size, 0};
@@ -208,6 +217,7 @@ int mg_top_judge(const struct mg_top_view *view, char *ret_text, size_t size)
     if (view->read_age_ms >= 0) {
         leader_judge(view, &reasons);
         processes_judge(view, &reasons);
+        waiting_judge(view, &reasons);
     }
     if (view->broker_fault[0] != '\0') {
         reason_add(&reasons, "no broker: %s", view->broker_fault);

@@ -7,6 +7,7 @@
 
 #include "base/clock.h"
 #include "base/id.h"
+#include "base/json_write.h"
 #include "base/log.h"
 #include "core/backoff.h"
 #include "item.h"
@@ -28,6 +29,11 @@
 #define MG_ASIDE_ORDERS_MAX 256
 /* Their causes take one part in so many of a queue's prefetch. */
 #define MG_ASIDE_SHARE 4
+/* A lock that ends sooner is not reported. With the heartbeat and the supervisor's looks the others are
+ * reported within 15 s. */
+#define MG_ASIDE_TOLD_AFTER_MS 3000
+/* Of one in the heartbeat, with its id and its reason escaped. */
+#define MG_ASIDE_ACCOUNT_SIZE 2048
 
 static void look_up(struct mg_aside_order *order);
 
@@ -269,8 +275,36 @@ void mg_aside_give_back(struct mg_scheduler *scheduler)
     }
 }
 
+struct mg_slice mg_aside_account(struct mg_scheduler *scheduler)
+{
+    struct mg_buf *account = &scheduler->aside.account;
+    const struct mg_aside_order *order;
+    if (account->max == 0) {
+        mg_buf_init(account, (size_t)MG_ASIDE_ORDERS_MAX * MG_ASIDE_ACCOUNT_SIZE);
+    }
+    mg_buf_clear(account);
+    struct mg_json_writer json = mg_json_compact(account);
+    mg_json_array_begin(&json);
+    TAILQ_FOREACH(order, &scheduler->aside.orders, entry)
+    {
+        int64_t for_ms = mg_clock_boot_ms() - order->since_boot_ms;
+        bool is_waiting = order->tries > 0 && (order->works.first != NULL || order->is_trying);
+        if (!is_waiting || for_ms < MG_ASIDE_TOLD_AFTER_MS) {
+            continue;
+        }
+        mg_json_element_object(&json);
+        mg_json_member_string(&json, "order_id", order->order_id);
+        mg_json_member_int(&json, "for_ms", for_ms);
+        mg_json_member_string(&json, "reason", order->text);
+        mg_json_object_end(&json);
+    }
+    mg_json_array_end(&json);
+    return account->failed ? (struct mg_slice){0} : mg_buf_slice(account);
+}
+
 void mg_aside_finish(struct mg_scheduler *scheduler)
 {
+    mg_buf_finish(&scheduler->aside.account);
     struct mg_aside_order *order;
     while ((order = TAILQ_FIRST(&scheduler->aside.orders)) != NULL) {
         TAILQ_REMOVE(&scheduler->aside.orders, order, entry);

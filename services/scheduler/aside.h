@@ -9,6 +9,7 @@
 
 #include "work.h"
 
+#include "base/buf.h"
 #include "io/store/store.h"
 
 struct mg_batch;
@@ -33,6 +34,7 @@ struct mg_asides {
     TAILQ_HEAD(, mg_aside_order) orders;
     int order_count, work_count, held[MG_LANE_COUNT];
     size_t bytes;
+    struct mg_buf account;
     bool was_last; /* the last batch was a retry: the next is of others, if there are any */
 };
 
@@ -49,6 +51,9 @@ void mg_aside_tried(struct mg_scheduler *scheduler);
 bool mg_aside_is_due(const struct mg_scheduler *scheduler);
 void mg_aside_look(struct mg_scheduler *scheduler);      /* forgets orders without causes; every tick */
 void mg_aside_give_back(struct mg_scheduler *scheduler); /* requeues all; tries stay counted */
-void mg_aside_finish(struct mg_scheduler *scheduler);    /* the works are freed elsewhere */
+/* Those that have waited for a while, for the heartbeat (process_state.orders_aside); valid until the next
+ * call. */
+struct mg_slice mg_aside_account(struct mg_scheduler *scheduler);
+void mg_aside_finish(struct mg_scheduler *scheduler); /* the works are freed elsewhere */
 
 #endif

@@ -85,8 +85,9 @@ bool mg_standstill_is(const struct mg_scheduler *scheduler, char *ret_reason, si
 
 void mg_standstill_account(void *arg, struct mg_beat *ret_beat)
 {
-    const struct mg_scheduler *scheduler = arg;
+    struct mg_scheduler *scheduler = arg;
     const struct mg_standstill *standstill = &scheduler->standstill;
+    ret_beat->orders_aside = mg_aside_account(scheduler);
     ret_beat->in_hand = scheduler->works.count;
     ret_beat->stands_ms = mg_progress_stands_ms(&standstill->progress, mg_clock_boot_ms());
     if (ret_beat->stands_ms > 0) {

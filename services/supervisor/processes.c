@@ -1,6 +1,7 @@
 /*
  * Looks at the heartbeats of all processes: one that is not seen any more and that no other has replaced, and
- * one that lives and does not move. Either is the alert `standstill` as long as it lasts.
+ * one that lives and does not move. Either is the alert `standstill` as long as it lasts. Orders that wait
+ * for the database alone, by the same heartbeats, are the alert `order_passed_by` (watch.c).
  */
 #include <stdio.h>
 #include <string.h>
@@ -64,14 +65,47 @@ static void answered(void *arg, const struct mg_rows *rows, const struct mg_err 
     mg_supervisor_watch_looked(supervisor, MG_WATCHED_STANDSTILL, is_found ? text : NULL);
 }
 
+static void waiting_answered(void *arg, const struct mg_rows *rows, const struct mg_err *err)
+{
+    enum { ORDER_ID, SINCE, WHY, HELD_BY };
+    struct mg_supervisor *supervisor = arg;
+    char order_id[MG_ORDER_ID_MAX + 1], since[40], held_by[256];
+    supervisor->is_waiting_asking = false;
+    if (err != NULL) { /* the look at the heartbeats, in the same session, reports it */
+        return;
+    }
+    supervisor->waiting[0] = '\0';
+    if (mg_rows_count(rows) > 0) {
+        mg_supervisor_row_text(rows, 0, ORDER_ID, order_id, sizeof(order_id));
+        mg_supervisor_row_text(rows, 0, SINCE, since, sizeof(since));
+        mg_supervisor_row_text(rows, 0, HELD_BY, held_by, sizeof(held_by));
+        bool is_locked = held_by[0] != '\0';
+        if (!is_locked) {
+            mg_supervisor_row_text(rows, 0, WHY, held_by, sizeof(held_by));
+        }
+        (void)snprintf(supervisor->waiting, sizeof(supervisor->waiting),
+                       "order %s waits since %s: %s%s (%d such orders); the others go on; makegood order "
+                       "explain %s",
+                       order_id, since, is_locked ? "locked by " : "", held_by, mg_rows_count(rows),
+                       order_id);
+    }
+}
+
 static void look(void *arg)
 {
     struct mg_supervisor *supervisor = arg;
-    if (!supervisor->is_leader || supervisor->is_processes_asking) {
+    static const char *const all[] = {""};
+    if (!supervisor->is_leader) {
         return;
     }
-    supervisor->is_processes_asking = true;
-    mg_store_report(supervisor->counting, MG_REPORT_PROCESSES, NULL, 0, answered, supervisor);
+    if (!supervisor->is_processes_asking) {
+        supervisor->is_processes_asking = true;
+        mg_store_report(supervisor->counting, MG_REPORT_PROCESSES, NULL, 0, answered, supervisor);
+    }
+    if (!supervisor->is_waiting_asking) {
+        supervisor->is_waiting_asking = true;
+        mg_store_report(supervisor->counting, MG_REPORT_WAITING, all, 1, waiting_answered, supervisor);
+    }
 }
 
 bool mg_supervisor_processes_start(struct mg_supervisor *supervisor)

@@ -56,6 +56,9 @@ enum mg_watched {
     MG_WATCHED_COUNT = MG_WATCHED_QUEUE + MG_SUPERVISOR_QUEUES
 };
 
+/* Of an alert's text: a row's key, and the database's words about it. */
+#define MG_SUPERVISOR_ALERT_SIZE 640
+
 struct mg_watched_state {
     enum mg_watched watched;
     int64_t looked_at_boot_ms;     /* when it was last looked for; 0: never */
@@ -63,7 +66,7 @@ struct mg_watched_state {
     bool is_raised;                /* as last written to the table */
     bool is_unsaid;                /* the change is in the table, and not yet in the queue */
     struct mg_once failure_logged; /* it cannot be published */
-    char text[256];
+    char text[MG_SUPERVISOR_ALERT_SIZE];
 };
 
 struct mg_supervisor_service {
@@ -163,6 +166,8 @@ struct mg_supervisor {
     struct mg_timer *processes_timer;
     bool is_processes_asking;
     struct mg_once processes_failure_logged; /* the last look failed */
+    bool is_waiting_asking;
+    char waiting[MG_SUPERVISOR_ALERT_SIZE]; /* orders that wait for the database; "": none */
 
     /* figures.c */
     /* A session for work that must not hold up a sweep; NULL: nothing is counted or relayed. */

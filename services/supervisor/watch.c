@@ -157,20 +157,23 @@ static bool state_judge(const struct mg_supervisor *supervisor, struct mg_watche
     return is_there || is_gone;
 }
 
-/* Rows that a statement of this leader leaves out. Their number is small, and the first is named. */
+/* Rows that a statement of this leader leaves out, and orders that wait for the database. Their number is
+ * small, and the first is named. */
 static void passed_by_look(struct mg_supervisor *supervisor)
 {
     struct mg_passed_row first;
-    char text[256];
+    char text[MG_SUPERVISOR_ALERT_SIZE];
     int count = mg_store_passed_rows(supervisor->store, &first, 1);
     if (count > 0) {
         (void)snprintf(text, sizeof(text),
                        "%s %s cannot be %s (%d such rows); the others go on. Mend it, or makegood order "
                        "set-aside: %.100s",
                        first.noun, first.key, first.verb, count, first.why);
+    } else {
+        (void)snprintf(text, sizeof(text), "%s", supervisor->waiting);
     }
     mg_metric_set(supervisor->passed_by, count);
-    mg_supervisor_watch_looked(supervisor, MG_WATCHED_PASSED_BY, count > 0 ? text : NULL);
+    mg_supervisor_watch_looked(supervisor, MG_WATCHED_PASSED_BY, text[0] != '\0' ? text : NULL);
 }
 
 static void alerts_write(void *arg)

@@ -175,11 +175,18 @@ static void report_processes(struct sim_input *input, struct sim_output *output)
     sim_output_begin(output, 9);
 }
 
+static void report_waiting(struct sim_input *input, struct sim_output *output)
+{
+    (void)input;
+    sim_output_begin(output, 4);
+}
+
 const struct sim_statement SIM_COUNT_STATEMENTS[] = {
     SIM_SCALARS("report_control", report_control, false),
     SIM_SCALARS("report_unneeded_alerts", report_unneeded_alerts, false),
     SIM_SCALARS("report_figures", report_figures, false),
     SIM_SCALARS("report_processes", report_processes, false),
+    SIM_SCALARS("report_waiting", report_waiting, false),
     SIM_SCALARS("retire", retire, true),
     {.name = NULL},
 };

@@ -142,7 +142,8 @@ START_TEST(json_strings_are_escaped)
 END_TEST
 
 /* Catches: half a string left behind when the room ends in the middle. */
-/* Each byte at each place of a text of three words, with each beginning: words are judged as a whole, and so is a rest. */
+/* Each byte at each place of a text of three words, with each beginning: words are judged as a whole, and so
+ * is a rest. */
 START_TEST(plain_bytes_end_at_the_first_that_json_escapes)
 {
     char text[3 * sizeof(uint64_t)];

@@ -16,8 +16,10 @@
 #define ROWS_MAX "10000"
 /* Number of open rows counted, each kind through an index: some tenths of a second at most. Beyond it an
  * exact number is of no use. */
-#define FIGURES_MAX   "100000"
-#define STEPS_COUNTED "5000"
+#define FIGURES_MAX "100000"
+/* Overdue orders whose locks are looked at: normally sweeps leave none for seconds. */
+#define OVERDUE_LOOKED_AT "100"
+#define STEPS_COUNTED     "5000"
 _Static_assert(MG_STEPS_COUNTED_ORDERS == 5000, "the same");
 #define MS_OF(interval) "(extract(epoch FROM " interval ") * 1000)::bigint"
 /* A moment without end has no age. */
@@ -203,6 +205,23 @@ static const struct {
     [MG_REPORT_ORDER_ASIDE] = {{
         "report_order_aside",
         "SELECT " ISO("since") " AS since, by_whom, reason FROM order_aside WHERE order_id = $1::text"}, 1},
+    /* Sweeps lock the orders that are due, so they skip locked ones, of which nobody gets a cause. */
+    [MG_REPORT_WAITING] = {{
+        "report_waiting",
+        "WITH clock AS MATERIALIZED (SELECT " MG_SQL_NOW " AS now),"
+        " aside AS MATERIALIZED (SELECT a.order_id, p.seen_at - a.for_ms * interval '1 ms' AS since, a.reason"
+        "  FROM process_state p, json_to_recordset(p.orders_aside) AS a (order_id text, for_ms bigint, reason text)"
+        "  WHERE p.seen_at > (SELECT now FROM clock) - interval '10 s'),"
+        " overdue AS MATERIALIZED (SELECT order_id, wake_at AS since FROM order_process"
+        "  WHERE wake_at > " MG_SQL_WOKEN " AND wake_at < (SELECT now FROM clock) - interval '5 s' AND " MG_SQL_NOT_ASIDE
+        "  ORDER BY wake_at LIMIT " OVERDUE_LOOKED_AT "),"
+        " held AS MATERIALIZED (SELECT * FROM makegood_order_locks(ARRAY("
+        "  SELECT order_id FROM aside UNION SELECT order_id FROM overdue)))"
+        " SELECT w.order_id, " ISO("min(w.since)") " AS since, coalesce(max(w.reason), 'its deadline has passed') AS reason,"
+        "  h.held_by FROM (SELECT * FROM aside UNION ALL"
+        "   SELECT order_id, since, NULL FROM overdue WHERE order_id IN (SELECT order_id FROM held)) w"
+        " LEFT JOIN held h USING (order_id) WHERE $1::text IN ('', w.order_id)"
+        " GROUP BY w.order_id, h.held_by ORDER BY min(w.since), w.order_id LIMIT " ROWS_MAX}, 1},
     [MG_REPORT_ORDER_OWED] = {{
         "report_order_owed",
         "SELECT p.reply_to, count(*) FILTER (WHERE e.owed) AS owed, " ISO("min(e.at) FILTER (WHERE e.owed)") " AS owed_since,"

@@ -26,7 +26,7 @@
 
 struct mg_store;
 
-#define MG_SCHEMA_VERSION 29 /* newest file in deploy/postgres/ that this program was written for */
+#define MG_SCHEMA_VERSION 30 /* newest file in deploy/postgres/ that this program was written for */
 
 /* A program runs on its own schema, and on a newer one that serves it. `ret_reason`: if false the remedy, if
  * true how they fit. `version` 0: no schema. */
@@ -90,6 +90,7 @@ struct mg_beat {
     int64_t stands_ms;           /* no work has ended for so long, though some waits; 0: it moves */
     char oldest_order[MG_ORDER_ID_MAX + 1]; /* of the work that waits; "": none, or of no order */
     char reason[MG_BEAT_REASON_SIZE];       /* the last error of that work; "": none */
+    struct mg_slice orders_aside; /* process_state.orders_aside; borrowed for the call; absent: none */
 };
 /* Writes the row of the process. */
 void mg_store_beat(struct mg_store *store, const struct mg_beat *beat, mg_store_done_fn *done, void *arg);
@@ -529,7 +530,10 @@ enum mg_report {
     MG_REPORT_ARCHIVED_EVENTS,
     MG_REPORT_ARCHIVED_DOSSIER,
     MG_REPORT_ORDER_ASIDE, /* $1 order: since, by_whom, reason; no row: it is not set aside */
-    MG_REPORT_ORDER_OWED,  /* $1 order: reply_to, owed, owed_since, given_up, given_up_at; no row: neither */
+    /* $1 order, or '' for all: order_id, since, reason, held_by (NULL: no lock is seen). Orders that wait
+     * aside at schedulers, and overdue ones that sweeps pass by for their locks; the oldest first */
+    MG_REPORT_WAITING,
+    MG_REPORT_ORDER_OWED, /* $1 order: reply_to, owed, owed_since, given_up, given_up_at; no row: neither */
     /* number, oldest_ms; of the clients' queues that take nothing their number and the one that has taken
      * nothing for longest (queue, queue_ms); at most 100,000 are counted */
     MG_REPORT_OWED,

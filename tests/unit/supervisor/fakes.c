@@ -193,7 +193,7 @@ void mg_store_report(struct mg_store *store, enum mg_report report, const char *
                      int param_count, mg_store_rows_fn *done, void *arg)
 {
     (void)params;
-    assert(param_count == 0);
+    assert(param_count == (report == MG_REPORT_WAITING ? 1 : 0));
     if (report == MG_REPORT_FIGURES) {
         assert(!fake.is_count_open && store == fake_counting_store() && arg == supervisor);
         fake.is_count_open = true;
@@ -221,6 +221,11 @@ void mg_store_report(struct mg_store *store, enum mg_report report, const char *
     if (report == MG_REPORT_PROCESSES) {
         const struct mg_rows rows = {fake.process_count, fake.processes};
         assert(store == fake_counting_store());
+        done(arg, &rows, NULL);
+        return;
+    }
+    if (report == MG_REPORT_WAITING) {
+        const struct mg_rows rows = {fake.waiting_count, fake.waiting};
         done(arg, &rows, NULL);
         return;
     }

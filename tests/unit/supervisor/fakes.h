@@ -52,6 +52,8 @@ struct fake_world {
     int unneeded_count;
     const char *const (*processes)[FAKE_COLUMNS]; /* their heartbeats */
     int process_count;
+    const char *const (*waiting)[FAKE_COLUMNS]; /* orders that wait for the database */
+    int waiting_count;
     bool is_unneeded_unreadable;
     int64_t wanted_takes_ms;
 

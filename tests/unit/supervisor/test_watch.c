@@ -316,6 +316,28 @@ START_TEST(a_process_that_does_not_move_or_is_not_seen_is_an_alert_while_it_last
 }
 END_TEST
 
+/* order_id, since, reason, held_by */
+static const char *const WAITING[][FAKE_COLUMNS] = {
+    {"o-4", "2026-11-28T07:00:00.000Z", "another session has locked its rows", "session 71 (psql, user ann)"},
+    {"o-5", "2026-11-28T07:00:01.000Z", "the ledger is closed (55006)", ""}};
+
+/* Would catch: an order that waits at a scheduler for a lock, and that only a metric counts. */
+START_TEST(an_order_that_the_database_keeps_waiting_is_an_alert_while_it_lasts)
+{
+    fake_answer_sweep(NULL, 0);
+    fake.waiting = WAITING;
+    fake.waiting_count = 2;
+    fake_pass_quietly(6000);
+    ck_assert(fake.is_open[MG_WATCHED_PASSED_BY]);
+    ck_assert_str_eq(fake.alerts_sent[0].text,
+                     "order o-4 waits since 2026-11-28T07:00:00.000Z: locked by session 71 (psql, user ann) "
+                     "(2 such orders); the others go on; makegood order explain o-4");
+    fake.waiting_count = 0;
+    fake_pass_quietly(30000);
+    ck_assert(!fake.is_open[MG_WATCHED_PASSED_BY]);
+}
+END_TEST
+
 /* Would catch: an alert that stays open because each look at it ends while other alerts are being written. */
 START_TEST(what_is_found_during_a_write_is_written_next)
 {
@@ -403,6 +425,7 @@ int main(void)
     tcase_add_test(tcase, who_does_not_lead_writes_no_alert);
     tcase_add_test(tcase, what_no_order_needs_is_closed_and_sent_once);
     tcase_add_test(tcase, a_process_that_does_not_move_or_is_not_seen_is_an_alert_while_it_lasts);
+    tcase_add_test(tcase, an_order_that_the_database_keeps_waiting_is_an_alert_while_it_lasts);
     tcase_add_test(tcase, what_is_found_during_a_write_is_written_next);
     tcase_add_test(tcase, what_cannot_be_looked_for_stays_open_and_is_said_once);
     tcase_add_test(tcase, a_missing_queue_is_an_alert_until_it_is_back);
