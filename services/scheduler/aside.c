@@ -111,16 +111,18 @@ static struct mg_work *work_pop(struct mg_aside_order *order)
     return work;
 }
 
-/* An operator gets an answer in time, and a supervisor asks again anyway. The rest waits. */
+/* An operator gets an answer in time, and a supervisor asks again anyway. The rest waits, also a command that
+ * was delivered before: its statuses may be owed. */
 static void item_keep(struct mg_batch *batch, struct mg_aside_order *order, struct mg_item *item)
 {
     struct mg_scheduler *scheduler = batch->scheduler;
-    if (item->command != NULL && !mg_command_comes_again(item)) {
+    bool comes_again = mg_command_comes_again(item);
+    if (item->command != NULL && !item->work->is_again && !comes_again) {
         char text[MG_REFUSAL_TEXT_SIZE + 64];
         snprintf(text, sizeof(text), "the database refuses this order's rows: %s; nothing was changed",
                  order != NULL ? order->text : "too many orders wait");
         mg_command_refuse(batch, item, text);
-    } else if (item->command != NULL && (order == NULL || order->works.first != NULL)) {
+    } else if (comes_again && (order == NULL || order->works.first != NULL)) {
         mg_work_settle(&scheduler->works, item->work, MG_END_ACK);
     } else if (order == NULL || !has_room(scheduler, item->work)) {
         mg_work_settle(&scheduler->works, item->work, MG_END_LEAVE);
@@ -332,7 +334,8 @@ static void order_end(struct mg_aside_order *order, const char *by, const char *
            MG_LOG_TEXT("order_id", order->order_id), MG_LOG_TEXT("by", by), MG_LOG_TEXT("why", reason));
     while ((work = work_pop(order)) != NULL) {
         struct mg_work *root = work;
-        bool comes_again = work->lane == MG_LANE_COMMANDS; /* a supervisor's: operators have their answer */
+        /* A supervisor's: operators have their answer. */
+        bool comes_again = work->lane == MG_LANE_COMMANDS && !work->is_again;
         while (root->origin != NULL) {
             root = root->origin;
         }

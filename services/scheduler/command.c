@@ -21,7 +21,7 @@ static bool is_supervisors(enum mg_cause_kind kind)
 
 bool mg_command_comes_again(const struct mg_item *item)
 {
-    return item->command != NULL && is_supervisors(item->command->kind);
+    return item->command != NULL && is_supervisors(item->command->kind) && !item->work->is_again;
 }
 
 /* The result for an operator's or a gateway's command with a reply_to; else NULL. Supervisors set no
@@ -340,9 +340,6 @@ void mg_command_decide(struct mg_batch *batch, struct mg_item *item)
         result_add(batch, item, MG_COMMAND_NOT_FOUND, "there is no such order");
         return;
     }
-    if (command->kind == MG_CAUSE_OVERDUE && mg_scheduler_spares(batch->scheduler)) {
-        return; /* it is acked, and comes again */
-    }
     int step = -1;
     if (command->step[0] != '\0') {
         step = mg_workflow_step_index(fold->workflow->workflow, mg_slice_of(command->step));
@@ -353,7 +350,7 @@ void mg_command_decide(struct mg_batch *batch, struct mg_item *item)
     }
     if (mg_fold_is_known(batch, item)) {
         result_add(batch, item, MG_COMMAND_DONE, "this command has been carried out before");
-    } else {
+    } else if (command->kind != MG_CAUSE_OVERDUE || !mg_scheduler_spares(batch->scheduler)) {
         command_apply(batch, item, step);
     }
 }

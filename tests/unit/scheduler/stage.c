@@ -143,14 +143,28 @@ void stage_reply(const struct stage_reply *reply)
     fake_broker_deliver(&delivery);
 }
 
-void stage_command(const char *command_id, const char *order_id, const char *words, const char *reply_to)
+static void command_deliver(const char *command_id, const char *order_id, const char *words,
+                            const char *reply_to, bool is_again)
 {
     char body[512];
     snprintf(body, sizeof(body), "{\"v\":1,\"command_id\":\"%s\",\"order_id\":\"%s\",%s}", command_id,
              order_id, words);
-    struct fake_delivery delivery = {
-        .consumer = MG_LANE_COMMANDS, .type = "command", .body = body, .reply_to = reply_to};
+    struct fake_delivery delivery = {.consumer = MG_LANE_COMMANDS,
+                                     .type = "command",
+                                     .body = body,
+                                     .reply_to = reply_to,
+                                     .is_redelivered = is_again};
     fake_broker_deliver(&delivery);
+}
+
+void stage_command(const char *command_id, const char *order_id, const char *words, const char *reply_to)
+{
+    command_deliver(command_id, order_id, words, reply_to, false);
+}
+
+void stage_command_again(const char *command_id, const char *order_id, const char *words)
+{
+    command_deliver(command_id, order_id, words, NULL, true);
 }
 
 enum mg_step_state stage_step(const char *order_id, int step)

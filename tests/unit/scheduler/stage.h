@@ -59,6 +59,7 @@ struct stage_reply {
 void stage_reply(const struct stage_reply *reply);
 /* `words`: members of the command besides v, command_id, order_id. */
 void stage_command(const char *command_id, const char *order_id, const char *words, const char *reply_to);
+void stage_command_again(const char *command_id, const char *order_id, const char *words); /* redelivered */
 
 enum mg_step_state stage_step(const char *order_id, int step);
 enum mg_order_state stage_order(const char *order_id);

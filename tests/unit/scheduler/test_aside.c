@@ -1,5 +1,6 @@
 /* Orders that the database refuses while it works for others, and a database that refuses all of them. */
 #include <check.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "../suite.h"
@@ -149,6 +150,63 @@ START_TEST(no_attempt_is_overdue_by_the_time_in_which_the_database_took_nothing)
 }
 END_TEST
 
+#define LAST_OVERDUE "\"command\":\"overdue\",\"step\":\"reserve\",\"attempt\":3,\"by\":\"s\""
+
+/* The order is given up by its third overdue attempt: command s-3 owes the status. */
+static void order_is_given_up(void)
+{
+    two_orders_run();
+    for (int attempt = 1; attempt <= 3; attempt++) {
+        char words[96], id[8];
+        pass(16000);
+        snprintf(words, sizeof(words),
+                 "\"command\":\"overdue\",\"step\":\"reserve\",\"attempt\":%d,\"by\":\"s\"", attempt);
+        snprintf(id, sizeof(id), "s-%d", attempt);
+        stage_command(id, "o1", words, NULL);
+        stage_settle();
+        if (attempt < 3) {
+            pass(6000);
+            snprintf(words, sizeof(words),
+                     "\"command\":\"due\",\"step\":\"reserve\",\"attempt\":%d,\"by\":\"s\"", attempt);
+            snprintf(id, sizeof(id), "d-%d", attempt);
+            stage_command(id, "o1", words, NULL);
+            stage_settle();
+        }
+    }
+    ck_assert_int_eq(stage_order("o1"), MG_ORDER_COMPENSATING);
+}
+
+/* Would catch: a status that is lost with the scheduler that published it, because the redelivered command is
+ * dropped: attempts are spared, or its order waits alone, or is set aside. */
+START_TEST(a_command_that_was_decided_before_gives_its_statuses_again)
+{
+    order_is_given_up();
+    int statuses = fake_broker_count("status");
+    fake_store.is_refusing = true;
+    stage_submit("o3", false);
+    pass(2000);
+    fake_store.is_refusing = false;
+    pass(6000);
+    stage_command_again("s-3", "o1", LAST_OVERDUE); /* attempts are spared */
+    pass(250);
+    ck_assert_int_eq(fake_broker_count("status"), statuses + 2); /* of o3, and this one */
+
+    fake_store.refused = "o1";
+    fake_store.refusal = MG_REFUSAL_PASSING;
+    stage_reply(&(struct stage_reply){.order_id = "o1", .step = "reserve", .attempt = 4, .kind = "undo"});
+    pass(2000);
+    ck_assert_int_eq(aside_count(), 1);
+    int acked = fake_broker.acked;
+    stage_command_again("s-3", "o1", LAST_OVERDUE);
+    pass(250);
+    ck_assert_int_eq(fake_broker.acked, acked);
+    fake_store.refused = NULL;
+    pass(30000);
+    ck_assert_int_eq(aside_count(), 0);
+    ck_assert_int_ge(fake_broker_count("status"), statuses + 3);
+}
+END_TEST
+
 /* Would catch: a reply that was paid for, or an accepted order, judged by the first refusal. */
 START_TEST(a_lasting_refusal_is_tried_again_before_its_order_is_set_aside)
 {
@@ -234,6 +292,7 @@ int main(void)
     tcase_add_test(aside, a_damaged_order_is_set_aside_with_its_causes_and_an_alert);
     tcase_add_test(aside, nothing_is_judged_while_the_database_refuses_all);
     tcase_add_test(aside, no_attempt_is_overdue_by_the_time_in_which_the_database_took_nothing);
+    tcase_add_test(aside, a_command_that_was_decided_before_gives_its_statuses_again);
     tcase_add_test(aside, a_lasting_refusal_is_tried_again_before_its_order_is_set_aside);
     tcase_add_test(aside, later_causes_join_the_waiting_order);
     tcase_add_test(aside, few_causes_of_a_waiting_order_are_kept);
