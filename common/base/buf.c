@@ -203,6 +203,9 @@ size_t mg_text_steers(const char *text, size_t len)
     if (len >= 2 && at[0] == 0xc2 && at[1] >= 0x80 && at[1] < 0xa0) { /* U+0080 to U+009F */
         return 2;
     }
+    if (len >= 2 && at[0] == 0xd8 && at[1] == 0x9c) { /* U+061C */
+        return 2;
+    }
     if (len < 3 || at[0] != 0xe2) {
         return 0;
     }
@@ -210,6 +213,21 @@ size_t mg_text_steers(const char *text, size_t len)
     bool is_turn = at[1] == 0x80 && at[2] >= 0xa8 && at[2] <= 0xae;      /* U+2028 to U+202E */
     bool is_isolation = at[1] == 0x81 && at[2] >= 0xa6 && at[2] <= 0xa9; /* U+2066 to U+2069 */
     return is_mark || is_turn || is_isolation ? 3 : 0;
+}
+
+void mg_text_make_plain(char *text)
+{
+    size_t left = strlen(text);
+    while (left > 0) {
+        size_t len = mg_text_steers(text, left);
+        memset(text, '.', len);
+        if (*text == '\n' || *text == '\t') {
+            *text = ' ';
+        }
+        len = len > 0 ? len : 1;
+        text += len;
+        left -= len;
+    }
 }
 
 void mg_text_copy_plain(struct mg_slice text, char *ret_text, size_t size)

@@ -38,6 +38,9 @@ size_t mg_text_steers(const char *text, size_t len);
 /* Copies UTF-8 for people as one plain line: a blank for each line end, tab, and character that steers. Cut
  * before the first character without room; `size` > 0. */
 void mg_text_copy_plain(struct mg_slice text, char *ret_text, size_t size);
+/* Makes a foreign text safe for a terminal, in place: blanks for line ends and tabs, dots for the bytes of
+ * mg_text_steers. */
+void mg_text_make_plain(char *text);
 /* Replaces each byte that is not UTF-8 by '?', for example where a text was cut within a character. */
 void mg_utf8_mend(char *text);
 

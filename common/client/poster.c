@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/key.h"
 #include "io/amqp/topology.h"
 
 /* Posts without a confirm. This stays below the broker client's publish window and keeps the intake queue
@@ -259,14 +260,15 @@ static enum mg_class poster_name(struct mg_poster *poster, const char *client, s
         (void)snprintf(poster->exchange, sizeof(poster->exchange), "%s", MG_EXCHANGE_INTAKE);
         return MG_OK;
     }
-    struct mg_slice read;
-    int len = snprintf(poster->exchange, sizeof(poster->exchange), "%s%s", MG_INTAKE_PREFIX, client);
+    if (!mg_name_is_valid(client, strlen(client))) {
+        return mg_err_set(
+            err, MG_BAD_INPUT,
+            "%.80s is no name of a client: 1 to %d characters a-z, 0-9, \"_\", \"-\", the first a letter",
+            client, MG_NAME_MAX);
+    }
+    (void)snprintf(poster->exchange, sizeof(poster->exchange), "%s%s", MG_INTAKE_PREFIX, client);
     (void)snprintf(poster->reply_queue, sizeof(poster->reply_queue), "%s%s.statuses", MG_CLIENT_PREFIX,
                    client);
-    if (len >= (int)sizeof(poster->exchange) || !mg_topology_client(mg_slice_of(poster->exchange), &read)) {
-        return mg_err_set(err, MG_BAD_INPUT, "%.80s is no name of a client: at most %d characters, no dot",
-                          client, (int)(sizeof(poster->exchange) - sizeof(MG_INTAKE_PREFIX)));
-    }
     poster->has_own_queue = true;
     return MG_OK;
 }

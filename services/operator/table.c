@@ -4,21 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-void mg_text_make_plain(char *text)
-{
-    size_t left = strlen(text);
-    while (left > 0) {
-        size_t len = mg_text_steers(text, left);
-        memset(text, '.', len);
-        if (*text == '\n' || *text == '\t') {
-            *text = ' ';
-        }
-        len = len > 0 ? len : 1;
-        text += len;
-        left -= len;
-    }
-}
-
 bool mg_table_keep(struct mg_table *table, const struct mg_rows *rows, bool is_for_people)
 {
     int row_count = mg_rows_count(rows);

@@ -38,9 +38,6 @@ void mg_table_write_object(struct mg_json_writer *json, const struct mg_table *t
 void mg_table_write_array(struct mg_json_writer *json, const struct mg_table *table,
                           const char *const *quoted);
 
-/* Makes a foreign text safe for a terminal, in place: blanks for line ends and tabs, dots for the bytes of
- * mg_text_steers. mg_table_keep with `is_for_people` has done it already. */
-void mg_text_make_plain(char *text);
 /* Whether the NULL-ended list contains `name`; a NULL list is empty. */
 bool mg_text_is_listed(const char *const *names, const char *name);
 

@@ -1,7 +1,7 @@
 // The Node library of proto/clients over a broker that the test plays: outcomes of posts, the checks of answers, and the values of JSON.
 // Usage: node_library.mjs SOURCE
 import assert from "node:assert/strict";
-import {cpSync, mkdirSync, mkdtempSync, rmSync, writeFileSync} from "node:fs";
+import {cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync} from "node:fs";
 import {tmpdir} from "node:os";
 import {join} from "node:path";
 import {after, beforeEach, test} from "node:test";
@@ -81,7 +81,7 @@ withClient("a refusal proves nothing of a post without an answer", async (_clien
   assert.equal(broker.posts.length, 4);
 });
 
-// Would catch: a second submission whose refusal drops the order.
+// Would catch: a second submission that drops the order by its refusal.
 withClient("a confirmed order is taken for good", async (client, submit) => {
   await submit("confirmed");
   assert.equal(await submit("refused"), "o-1");
@@ -90,7 +90,7 @@ withClient("a confirmed order is taken for good", async (client, submit) => {
   assert.equal((await client.wait("o-1")).seq, 1);
 });
 
-// Would catch: an order whose statuses stay with the lost queue after one refusal.
+// Would catch: an order with statuses that stay in the lost queue after one refusal.
 withClient("a post from a new queue goes on until it is confirmed", async (_client, submit) => {
   await submit("confirmed");
   broker.answers = ["refused", "refused", "confirmed"];
@@ -210,4 +210,85 @@ async function reported() {
 // Would catch: two agents that both take the share of one.
 test("each agent of a process is an instance", {timeout: DEADLINE_S * 1000}, async () => {
   assert.notEqual(await reported(), await reported());
+});
+
+const TABLE = JSON.parse(readFileSync(join(process.argv[2], "tests/unit/library_arguments.json")));
+const NAMES = {order_id: "order_id", timeout: "timeoutS", drain_timeout: "drainTimeoutS"}; // where JavaScript's name is another one
+
+/** An argument of library_arguments.json. */
+function made(value) {
+  if (typeof value !== "object" || value === null || Array.isArray(value)) return value;
+  if (!value.make) return Object.fromEntries(Object.entries(value).map(([name, member]) => [name, made(member)]));
+  if (value.make === "nested") {
+    let nested = [];
+    for (let level = 1; level < value.levels; level++) nested = [nested];
+    return nested;
+  }
+  return {repeat: () => value.of.repeat(value.times), elements: () => new Array(value.count).fill(0), half: () => "\ud800",
+    nul: () => "a\0b", nan: () => NaN}[value.make]();
+}
+
+async function refusedOrTaken(cases, call) {
+  for (const {name, with: given, refused, in: languages} of TABLE[cases]) {
+    if (languages && !languages.includes("node")) continue;
+    const arguments_ = Object.fromEntries(Object.entries(given).map(([member, value]) => [NAMES[member] ?? member, made(value)]));
+    const began = performance.now();
+    let error = null;
+    try {
+      await call(arguments_);
+    } catch (thrown) {
+      error = thrown;
+    }
+    if (refused) {
+      assert.ok(error instanceof Error && error.name !== "TimeoutError", `${name}: ${error}`);
+      assert.match(error.message, new RegExp(NAMES[refused] ?? refused, "i"), name);
+      assert.doesNotMatch(error.message, /[\0-\x1f\x7f-\x9f\p{Surrogate}]/u, name);
+      assert.ok(error.message.length < 400, name);
+    } else {
+      assert.equal(error, null, `${name}: ${error}`);
+    }
+    assert.ok(performance.now() - began < DEADLINE_S * 500, name);
+  }
+}
+
+// Would catch: a wrong argument that shows as a time-out only, and an order that stays in hand by it.
+withClient("each wrong argument is refused at once and harms no other order", async (client) => {
+  await refusedOrTaken("submit", async ({workflow = "hello", payload = {n: 1}, ...options}) => {
+    const before = broker.posts.length, order_id = `o-${before}`;
+    broker.answers = ["confirmed"];
+    try {
+      await client.submit(workflow, payload, {order_id, timeoutS: 1, ...options});
+    } catch (error) {
+      assert.equal(broker.posts.length, before);
+      assert.equal(await client.submit("hello", {}, {order_id: "good", timeoutS: DEADLINE_S}), "good");
+      throw error;
+    }
+  });
+  broker.answers = ["confirmed"];
+  await client.submit("hello", {}, {order_id: "o-1"});
+  await refusedOrTaken("wait", ({order_id = "o-1", timeoutS = 0}) => client.wait(order_id, {timeoutS}));
+  await refusedOrTaken("wait", ({order_id = "o-1", timeoutS = 0}) => client.statuses(order_id, {timeoutS}));
+  await assert.rejects(client.submit("hello", {}, null), /options/);
+  await assert.rejects(client.wait("o-1", 5), /options/);
+});
+
+// Would catch: a client that connects for ever, and an agent that fails at its first call.
+test("each wrong argument of a client and of an agent is refused at once", {timeout: DEADLINE_S * 1000}, async () => {
+  await refusedOrTaken("client", ({url: address = url, ...options}) => new Client(address, {log, ...options}).close());
+  await refusedOrTaken("agent", ({service = "bank", ...options}) => { new Agent(service, {url, do: Done, log, ...options}); });
+  assert.throws(() => new Client(url, 5), /options/);
+  assert.throws(() => new Agent("bank"), /options/);
+});
+
+// Would catch: one message that is taken for a channel that is gone, and is offered for ever.
+test("a message that cannot be written is settled alone", async () => {
+  const {Link} = await import(join(folder, "link.js")), warnings = [];
+  const link = new Link(url, {log: {info() {}, warn: (text) => warnings.push(text)}, onUp() {}, onDown() {}});
+  link.channel = {publish(_exchange, _key, _body, {messageId}, onSettled) {
+    if (messageId !== "o-2") throw new TypeError("Field 'messageId' is the wrong type");
+    setImmediate(onSettled, null);
+  }};
+  const settled = await Promise.all([5, "o-2"].map((messageId) => link.publish("", "", "{}", {messageId})));
+  assert.deepEqual(settled, ["unwritable", "confirmed"]);
+  assert.equal(warnings.length, 1);
 });

@@ -8,14 +8,18 @@ import logging
 import os
 import pathlib
 import queue
+import signal
 import socket
 import ssl
+import subprocess
 import sys
 import threading
+import time
 import types
 import unittest
 from decimal import Decimal
 
+import pika
 from jsonschema import Draft202012Validator
 
 SOURCE = pathlib.Path(sys.argv[1])
@@ -32,6 +36,7 @@ REQUEST = {"v": 1, "order_id": "o-1", "step": "pay", "service": "bank", "attempt
            "do_key": "o-1.pay.do", "complete_by": "2030-01-01T00:00:10Z", "sent_at": "2030-01-01T00:00:00Z",
            "request": {"method": "POST", "path": "/"}}
 PAYLOAD = {"n": 1}
+TABLE = json.loads((SOURCE / "tests" / "unit" / "library_arguments.json").read_text(encoding="utf-8"))
 
 
 class Broker:
@@ -159,6 +164,144 @@ class Posts(unittest.TestCase):
                 self.status(f'{{"seq": {number}, "status": "processed"}}')
         self.assertEqual(len(logs.output), 7)
         self.assertEqual(self.client._orders["o-1"].by_seq, {})
+
+
+def made(value):
+    """An argument of library_arguments.json."""
+    if isinstance(value, dict) and "make" not in value:
+        return {name: made(member) for name, member in value.items()}
+    if not isinstance(value, dict):
+        return value
+    if value["make"] == "nested":
+        nested = []
+        for _ in range(value["levels"] - 1):
+            nested = [nested]
+        return nested
+    return {"repeat": lambda: value["of"] * value["times"], "elements": lambda: [0] * value["count"], "half": lambda: "\ud800",
+            "nul": lambda: "a\0b", "nan": lambda: float("nan")}[value["make"]]()
+
+
+class Arguments(unittest.TestCase):
+    """Would catch: a wrong argument that ends the client of all other orders, or that shows as a time-out only."""
+
+    def setUp(self):
+        client.Link = agent.Link = Posting
+
+    def refused_or_taken(self, cases, call, taken):
+        for case in TABLE[cases]:
+            if "python" not in case.get("in", ["python"]):
+                continue
+            with self.subTest(case["name"]):
+                given, began = {name: made(value) for name, value in case["with"].items()}, time.monotonic()
+                if "refused" in case:
+                    with self.assertRaisesRegex((ValueError, TypeError, KeyError), "(?i)" + case["refused"]) as raised:
+                        call(**given)
+                    self.assertNotRegex(str(raised.exception), "[\\0-\\x1f\\x7f-\\x9f\\ud800-\\udfff]")
+                    self.assertLess(len(str(raised.exception)), 400)
+                else:
+                    taken(call(**given))
+                self.assertLess(time.monotonic() - began, DEADLINE_S / 2)
+
+    def test_each_wrong_argument_is_refused_at_once_and_harms_no_other_order(self):
+        with client.Client(URL) as one:
+            def submit(**given):
+                before = len(one._link.posts)
+                try:
+                    return one.submit(**{"workflow": "hello", "payload": PAYLOAD, "timeout": DEADLINE_S, **given})
+                except Exception:
+                    self.assertEqual(len(one._link.posts), before)
+                    self.assertEqual(one.submit("hello", PAYLOAD, timeout=DEADLINE_S, order_id="good"), "good")
+                    raise
+
+            self.refused_or_taken("submit", submit, lambda order_id: self.assertIn(order_id, one._orders))
+            one.submit("hello", PAYLOAD, order_id="o-1")
+            for call in (one.wait, one.statuses):
+                self.refused_or_taken("wait", lambda call=call, **given: call(**{"order_id": "o-1", "timeout": 0, **given}), self.fail)
+
+    def test_each_wrong_argument_of_a_client_and_of_an_agent_is_refused_at_once(self):
+        threads = threading.active_count()
+        self.refused_or_taken("client", lambda **given: client.Client(**{"url": URL, **given}), lambda one: one.close())
+        self.refused_or_taken("agent", lambda **given: Agent(**{"service": "bank", "do": Done, "url": URL, **given}), lambda one: one.stop())
+        self.assertEqual(threading.active_count(), threads)
+
+    def test_a_client_of_the_parent_is_refused_in_a_child(self):
+        """Would catch: a worker that waits for a thread which only its parent has, and repeats that for ever."""
+        one, other = client.Client(URL), Agent("bank", Done, url=URL)
+        one.submit("hello", PAYLOAD, order_id="o-1")
+        child = os.fork()
+        if child == 0:
+            signal.alarm(DEADLINE_S)
+            good = 0
+            for call in (lambda: one.submit("hello", PAYLOAD, timeout=1), lambda: one.wait("o-1", 1), lambda: next(one.statuses("o-1", 1)),
+                         lambda: one.forget("o-1"), other.run):
+                try:
+                    call()
+                except RuntimeError as error:
+                    good += "fork" in str(error)
+            one.close()
+            os._exit(good)
+        self.assertEqual(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), 5)
+        self.assertEqual(one.submit("hello", PAYLOAD, order_id="o-2", timeout=DEADLINE_S), "o-2")
+        one.close()
+
+
+class Posting(Broker):
+    """Confirms each post."""
+
+    def __init__(self, url, ssl_context, on_up, on_down):
+        read_url(url, ssl_context)
+        super().__init__(url, ssl_context, on_up, on_down)
+
+    def publish(self, *words, **properties):
+        self.answers = ["confirmed"]
+        super().publish(*words, **properties)
+
+
+class Writing(unittest.TestCase):
+    """A link whose channel is pika's own, on a connection that the test plays."""
+
+    def test_a_message_that_cannot_be_written_is_settled_alone(self):
+        """Would catch: one reply that ends the agent, or a confirm that is taken for another message's."""
+        link, settled = Link(URL, None, lambda: None, lambda: None), []
+
+        class Channel:
+            is_open = True
+
+            def basic_publish(self, _exchange, _key, body, properties, mandatory):
+                assert mandatory
+                written.append(body)
+                b"".join(properties.encode())
+
+        written = []
+        link.channel = Channel()
+        with self.assertLogs("makegood", logging.WARNING) as logs:
+            for name in ("x" * 300, "o-2", 5):
+                link.publish("", "", "{}", lambda outcome, name=name: settled.append((name, outcome)), message_id=name)
+        link.loop.call_later(0.01, link.loop.stop)
+        link.loop.start()
+        link._on_confirm(types.SimpleNamespace(method=pika.spec.Basic.Ack(1)))
+        link.loop.close()
+        self.assertEqual(settled, [("x" * 300, "unwritable"), (5, "unwritable"), ("o-2", "confirmed")])
+        self.assertLess(len("".join(logs.output)), 900)
+
+    def test_a_fault_in_a_callback_costs_a_connection_and_no_more(self):
+        """Would catch: one message that breaks its reader, and all orders of the process with it."""
+        link, ends = Link(URL, None, lambda: None, lambda: None), []
+        connection = types.SimpleNamespace(is_open=True, is_closing=False, is_closed=False, close=lambda *_reason: ends.append("closed"))
+        link._connect = lambda: setattr(link, "_connection", connection)
+        link.loop.call_later(0.01, lambda: 1 / 0)
+        link.loop.call_later(0.05, link.loop.stop)
+        with self.assertLogs("makegood", logging.ERROR):
+            link.run()
+        self.assertEqual(ends, ["closed"])
+
+    def test_where_no_clock_counts_a_machines_sleep_another_one_serves(self):
+        """Would catch: an agent that does not start on macOS or Windows."""
+        for missing in (["CLOCK_BOOTTIME"], ["CLOCK_BOOTTIME", "CLOCK_MONOTONIC", "clock_gettime"]):
+            program = (f"import sys, time\nsys.path.insert(0, {sys.path[0]!r})\nfor name in {missing}: delattr(time, name)\n"
+                       f"from makegood import Agent\nAgent('bank', print, url={URL!r})")
+            done = subprocess.run([sys.executable, "-B", "-c", program], capture_output=True, text=True, check=False)
+            self.assertEqual((done.returncode, done.stderr), (0, ""))
 
 
 class Values(unittest.TestCase):

@@ -34,6 +34,7 @@
 
 struct library_agent {
     struct mg_agent agent; /* first: its pointer is the user's handle */
+    pid_t maker;           /* a child shares its descriptors */
     struct mg_serving_options options;
     char instance[MG_INSTANCE_MAX + 1];
     char *texts[4]; /* of the options: URL and files */
@@ -207,11 +208,23 @@ static void pipe_signal_restore(const sigset_t *old)
     (void)pthread_sigmask(SIG_UNBLOCK, &pipe_only, NULL);
 }
 
+static enum mg_error_code agent_check(const struct library_agent *library, struct mg_error *error)
+{
+    if (library == NULL) {
+        return mg_error_set(error, MG_ERROR_INPUT, "there is no agent");
+    }
+    return mg_library_is_own(library->maker, error) ? MG_ERROR_NONE : MG_ERROR_CLOSED;
+}
+
 enum mg_error_code mg_agent_run(struct mg_agent *agent, struct mg_error *error)
 {
     struct library_agent *library = library_of(agent);
     struct mg_err err;
     sigset_t old;
+    enum mg_error_code code = agent_check(library, error);
+    if (code != MG_ERROR_NONE) {
+        return code;
+    }
     if (library->has_run || agent->served_count == 0) {
         return mg_error_set(error, MG_ERROR_INPUT, "%s",
                             library->has_run ? "the agent has run" : "the agent serves no service");
@@ -237,6 +250,9 @@ void mg_agent_stop(struct mg_agent *agent)
 {
     struct library_agent *library = library_of(agent);
     const uint64_t one = 1;
+    if (library == NULL || getpid() != library->maker) {
+        return;
+    }
     atomic_fetch_add(&library->stops, 1);
     (void)!write(library->wake_fd, &one, sizeof(one)); /* fails only if the loop is to wake already */
 }
@@ -289,7 +305,7 @@ static bool options_keep(struct library_agent *library, const struct mg_agent_op
 
 static enum mg_error_code options_check(const struct mg_agent_options *options, struct mg_error *error)
 {
-    if (options->url == NULL) {
+    if (options == NULL || options->url == NULL) {
         return mg_error_set(error, MG_ERROR_INPUT, "an agent needs the broker's URL");
     }
     if (options->concurrency < 0 || options->concurrency > MG_AGENT_CONCURRENCY_MAX) {
@@ -319,6 +335,7 @@ enum mg_error_code mg_agent_open(const struct mg_agent_options *options, struct 
     if (library == NULL) {
         return mg_error_set(error, MG_ERROR_SYSTEM, "could not open an agent: no memory");
     }
+    library->maker = getpid();
     library->wake_fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
     library->loop = mg_loop_create_as_guest();
     library->metrics = mg_metrics_create();
@@ -329,6 +346,11 @@ enum mg_error_code mg_agent_open(const struct mg_agent_options *options, struct 
         mg_agent_close(&library->agent);
         return mg_error_set(error, MG_ERROR_SYSTEM, "could not open an agent: no memory or descriptors");
     }
+    struct mg_err err;
+    if (mg_broker_check_address(&library->options.broker, &err) != MG_OK) {
+        mg_agent_close(&library->agent);
+        return mg_error_from(error, &err);
+    }
     *ret_agent = &library->agent;
     return MG_ERROR_NONE;
 }
@@ -336,7 +358,7 @@ enum mg_error_code mg_agent_open(const struct mg_agent_options *options, struct 
 void mg_agent_close(struct mg_agent *agent)
 {
     struct library_agent *library = library_of(agent);
-    if (agent == NULL) {
+    if (agent == NULL || getpid() != library->maker) {
         return;
     }
     mg_agent_finish(agent);
@@ -379,7 +401,10 @@ static enum mg_error_code service_check(const struct library_agent *library, con
         return mg_error_set(error, MG_ERROR_INPUT, "the agent has run");
     }
     if (name == NULL || !mg_name_is_valid(name, strlen(name))) {
-        return mg_error_set(error, MG_ERROR_INPUT, "%.80s is no name of a service", name != NULL ? name : "");
+        return mg_error_set(
+            error, MG_ERROR_INPUT,
+            "%.80s is no name of a service: 1 to %d characters a-z, 0-9, \"_\", \"-\", the first a letter",
+            name != NULL ? name : "NULL", MG_NAME_MAX);
     }
     if (agent->served_count == MG_AGENT_SERVICES_MAX) {
         return mg_error_set(error, MG_ERROR_INPUT, "an agent serves at most %d services",
@@ -397,7 +422,8 @@ enum mg_error_code mg_agent_serve(struct mg_agent *agent, const char *service, m
                                   mg_work_fn *undo, mg_work_fn *verify, void *arg, struct mg_error *error)
 {
     const struct library_agent *library = library_of(agent);
-    enum mg_error_code code = service_check(library, service, error);
+    enum mg_error_code code = agent_check(library, error);
+    code = code == MG_ERROR_NONE ? service_check(library, service, error) : code;
     if (code != MG_ERROR_NONE) {
         return code;
     }

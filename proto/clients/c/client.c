@@ -31,6 +31,7 @@
 TAILQ_HEAD(order_list, mg_library_order);
 
 struct mg_client {
+    pid_t maker; /* the process that has the thread */
     pthread_t thread;
     struct mg_loop *loop;
     struct mg_poster *poster;
@@ -208,6 +209,7 @@ static struct mg_client *client_create(void)
         return NULL;
     }
     client->wake_fd = -1;
+    client->maker = getpid();
     (void)snprintf(client->reason, sizeof(client->reason), "connecting");
     TAILQ_INIT(&client->orders);
     TAILQ_INIT(&client->joining);
@@ -227,7 +229,7 @@ enum mg_error_code mg_client_open(const struct mg_client_options *options, struc
     static const int FAULTS[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT, SIGTRAP};
     sigset_t all, before;
     struct mg_err err;
-    if (options->url == NULL) {
+    if (options == NULL || options->url == NULL) {
         return mg_error_set(error, MG_ERROR_INPUT, "a client needs the broker's URL");
     }
     mg_library_log_start();
@@ -261,7 +263,7 @@ static void client_wake(const struct mg_client *client)
 
 void mg_client_close(struct mg_client *client)
 {
-    if (client == NULL) {
+    if (client == NULL || !mg_library_is_own(client->maker, NULL)) {
         return;
     }
     (void)pthread_mutex_lock(&client->lock);
@@ -289,6 +291,17 @@ static int64_t monotonic_ms(void)
     struct timespec now;
     (void)clock_gettime(CLOCK_MONOTONIC, &now);
     return (int64_t)now.tv_sec * MS_PER_SECOND + now.tv_nsec / NS_PER_MS;
+}
+
+/* In a child of its process the lock may be held by a thread that is not there. */
+static enum mg_error_code client_check(const struct mg_client *client, const char *order_id,
+                                       struct mg_error *error)
+{
+    if (client == NULL || order_id == NULL) {
+        return mg_error_set(error, MG_ERROR_INPUT,
+                            client == NULL ? "there is no client" : "an order_id is needed");
+    }
+    return mg_library_is_own(client->maker, error) ? MG_ERROR_NONE : MG_ERROR_CLOSED;
 }
 
 static struct call call_begin(struct mg_client *client, int64_t timeout_ms)
@@ -436,7 +449,8 @@ enum mg_error_code mg_client_submit(struct mg_client *client, const struct mg_cl
     struct mg_library_order *order;
     char order_id[MG_CLIENT_ORDER_ID_SIZE];
     uint64_t serial;
-    enum mg_error_code code = mg_library_order_create(wanted, &order, error);
+    enum mg_error_code code = client_check(client, "", error);
+    code = code == MG_ERROR_NONE ? mg_library_order_create(wanted, &order, error) : code;
     if (code != MG_ERROR_NONE) {
         return code;
     }
@@ -470,8 +484,11 @@ static enum mg_error_code status_await(struct mg_client *client, const char *ord
                                        bool is_next, struct mg_client_status **ret_status,
                                        struct mg_error *error)
 {
+    enum mg_error_code code = client_check(client, order_id, error);
+    if (code != MG_ERROR_NONE) {
+        return code;
+    }
     struct call call = call_begin(client, timeout_ms);
-    enum mg_error_code code = MG_ERROR_NONE;
     const struct mg_kept_status *kept = NULL;
     struct mg_library_order *order;
     int64_t due_ms;
@@ -519,6 +536,9 @@ enum mg_error_code mg_client_wait(struct mg_client *client, const char *order_id
 
 void mg_client_forget(struct mg_client *client, const char *order_id)
 {
+    if (client_check(client, order_id, NULL) != MG_ERROR_NONE) {
+        return;
+    }
     (void)call_begin(client, 0);
     struct mg_library_order *order = order_find(client, order_id);
     if (order != NULL) {

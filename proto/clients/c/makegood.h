@@ -5,7 +5,8 @@
  *
  * A client posts orders and receives their statuses. Its connection has a thread of its own, which takes no
  * signals; the library changes no signal handler. Any thread may call the functions; those with a time-out
- * wait. Not for use in a child after fork(2).
+ * wait. In a child after fork(2) the clients and agents of its parent are closed: functions with an error
+ * give MG_ERROR_CLOSED, and the others do nothing.
  *
  * An agent takes the requests of services and answers them by handlers. It keeps the protocol as
  * makegood-agent does: deadlines by the database's clock, priorities, the circuit breaker, pause and limit.
@@ -36,7 +37,7 @@ enum mg_error_code {
     MG_ERROR_INPUT,   /* an argument is wrong; nothing was sent */
     MG_ERROR_REFUSED, /* the broker certainly did not take the order, or the client is full */
     MG_ERROR_TIMEOUT, /* it did not happen in time; it may happen later */
-    MG_ERROR_CLOSED,  /* the client is being closed */
+    MG_ERROR_CLOSED,  /* the client is being closed, or it belongs to the parent of this process */
     MG_ERROR_SYSTEM   /* no memory, no thread, no descriptor */
 };
 
@@ -97,7 +98,7 @@ MG_API void mg_client_close(struct mg_client *client);
 struct mg_client_order {
     const char *workflow;
     const char *payload;         /* the text of a JSON object, kept byte for byte; NULL: {} */
-    const char *order_id;        /* NULL: a new one */
+    const char *order_id;        /* NULL: a new one; "" is refused, as every id that is none */
     const char *priority;        /* "normal", "high" */
     const char *complete_within; /* "15m"; NULL: the workflow's */
     const char *notify;          /* "steps": a status for each step that is completed */
@@ -113,7 +114,8 @@ struct mg_client_order {
  * `ret_order_id` is set as soon as the order has its id, so also with MG_ERROR_TIMEOUT and MG_ERROR_CLOSED.
  * MG_ERROR_TIMEOUT: it is unknown whether the order was taken, and it stays in hand. Submit it again with its
  * id, or wait for it. MG_ERROR_REFUSED: it was not taken, or there are MG_CLIENT_ORDERS_MAX in hand.
- * MG_ERROR_INPUT: the order is no submission, or its id is in hand with another content.
+ * MG_ERROR_INPUT: the order is no submission, which is found before anything is sent, or its id is in hand
+ * with another content.
  */
 MG_API enum mg_error_code mg_client_submit(struct mg_client *client, const struct mg_client_order *order,
                                            int64_t timeout_ms, char ret_order_id[MG_CLIENT_ORDER_ID_SIZE],
@@ -203,7 +205,8 @@ struct mg_work {
  * mg_work_transient: the step may have happened. */
 typedef void mg_work_fn(struct mg_work *work, void *arg);
 
-/* Makes an agent; it connects in mg_agent_run. The texts need not outlive the call. */
+/* Makes an agent; it connects in mg_agent_run. MG_ERROR_INPUT: URL, files or numbers. The texts need not
+ * outlive the call. */
 MG_API enum mg_error_code mg_agent_open(const struct mg_agent_options *options, struct mg_agent **ret_agent,
                                         struct mg_error *error);
 
@@ -215,9 +218,9 @@ MG_API enum mg_error_code mg_agent_serve(struct mg_agent *agent, const char *ser
 
 /*
  * Serves until mg_agent_stop, and returns when all handlers have returned and their replies are confirmed.
- * A broker that is down is tried again for ever. Only once for each agent. MG_ERROR_INPUT: no service, or a
- * wrong URL or file. MG_ERROR_TIMEOUT: the drain's time is over; unfinished requests go to other agents, and
- * handlers that still run keep their threads and `arg` until they return.
+ * A broker that is down is tried again for ever. Only once for each agent. MG_ERROR_INPUT: no service, or
+ * files that have changed. MG_ERROR_TIMEOUT: the drain's time is over; unfinished requests go to other
+ * agents, and handlers that still run keep their threads and `arg` until they return.
  */
 MG_API enum mg_error_code mg_agent_run(struct mg_agent *agent, struct mg_error *error);
 

@@ -3,9 +3,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/id.h"
 #include "base/json_write.h"
+#include "core/key.h"
 #include "private.h"
 #include "wire/status.h"
 #include "wire/submission.h"
@@ -22,6 +24,8 @@ enum mg_error_code mg_error_set(struct mg_error *error, enum mg_error_code code,
         va_start(args, format);
         (void)vsnprintf(error->text, sizeof(error->text), format, args);
         va_end(args);
+        mg_utf8_mend(error->text);
+        mg_text_make_plain(error->text);
     }
     return code;
 }
@@ -30,6 +34,15 @@ enum mg_error_code mg_error_from(struct mg_error *error, const struct mg_err *er
 {
     enum mg_error_code code = err->class == MG_BAD_INPUT ? MG_ERROR_INPUT : MG_ERROR_SYSTEM;
     return mg_error_set(error, code, "%s", err->text);
+}
+
+bool mg_library_is_own(pid_t maker, struct mg_error *error)
+{
+    bool is_own = getpid() == maker;
+    if (!is_own) {
+        (void)mg_error_set(error, MG_ERROR_CLOSED, "it was opened before fork(2): open one in each process");
+    }
+    return is_own;
 }
 
 const struct mg_broker_names mg_library_names = {"ca_file", "cert_file", "key_file", "is_plaintext_allowed"};
@@ -62,46 +75,73 @@ static enum mg_class submission_make(struct mg_library_order *order, const struc
                                      struct mg_err *err)
 {
     struct mg_submission submission;
-    if (wanted->payload != NULL &&
-        mg_json_check(mg_slice_of(wanted->payload), &MG_JSON_LIMITS_DATA, err) != MG_OK) {
+    struct mg_json_limits limits = MG_JSON_LIMITS_SUBMISSION;
+    limits.max_depth--; /* the submission is a level around it */
+    if (wanted->payload != NULL && mg_json_check(mg_slice_of(wanted->payload), &limits, err) != MG_OK) {
         return mg_err_prefix(err, "the payload");
     }
-    mg_buf_init(&order->body, MG_JSON_LIMITS_DATA.max_bytes);
+    mg_buf_init(&order->body, MG_JSON_LIMITS_SUBMISSION.max_bytes);
     submission_write(order, wanted);
     if (mg_buf_class(&order->body) != MG_OK) {
         return mg_buf_class(&order->body) == MG_TRANSIENT
                    ? mg_err_set(err, MG_TRANSIENT, "could not keep order %s: no memory", order->order_id)
-                   : mg_err_set(err, MG_BAD_INPUT, "order %s is larger than %zu bytes", order->order_id,
-                                MG_JSON_LIMITS_DATA.max_bytes);
+                   : mg_err_set(err, MG_BAD_INPUT, "order %s is larger than %zu bytes: shorten its payload",
+                                order->order_id, MG_JSON_LIMITS_SUBMISSION.max_bytes);
     }
-    if (mg_submission_parse(mg_buf_slice(&order->body), &MG_JSON_LIMITS_DATA, &submission, err) != MG_OK) {
+    if (mg_submission_parse(mg_buf_slice(&order->body), &MG_JSON_LIMITS_SUBMISSION, &submission, err) !=
+        MG_OK) {
         return mg_err_prefix(err, "order %s", order->order_id);
     }
     order->posting.is_high = submission.is_high;
     return MG_OK;
 }
 
+/* A short string of the protocol, which goes into a header. */
+static bool is_traceparent(const char *text)
+{
+    size_t len = strlen(text);
+    for (size_t i = 0; i < len; i++) {
+        if (text[i] < ' ' || text[i] > '~') {
+            return false;
+        }
+    }
+    return len <= TRACEPARENT_MAX;
+}
+
+/* The members that the submission's reader does not see, or names by other words. */
+static enum mg_error_code texts_check(const struct mg_client_order *wanted, struct mg_error *error)
+{
+    if (wanted == NULL || wanted->workflow == NULL) {
+        return mg_error_set(error, MG_ERROR_INPUT, "an order needs a workflow");
+    }
+    if (wanted->order_id != NULL && !mg_order_id_is_valid(wanted->order_id, strlen(wanted->order_id))) {
+        return mg_error_set(
+            error, MG_ERROR_INPUT,
+            "an order_id has 1 to %d characters A-Z, a-z, 0-9, \".\", \"_\", \":\", \"-\": %.80s",
+            MG_CLIENT_ORDER_ID_SIZE - 1, wanted->order_id);
+    }
+    if (wanted->traceparent != NULL && !is_traceparent(wanted->traceparent)) {
+        return mg_error_set(error, MG_ERROR_INPUT,
+                            "a traceparent has at most %d characters of printable ASCII: %.80s",
+                            TRACEPARENT_MAX, wanted->traceparent);
+    }
+    return MG_ERROR_NONE;
+}
+
 enum mg_error_code mg_library_order_create(const struct mg_client_order *wanted,
                                            struct mg_library_order **ret_order, struct mg_error *error)
 {
     struct mg_err err;
-    bool is_named = wanted->order_id != NULL && wanted->order_id[0] != '\0';
-    if (wanted->workflow == NULL) {
-        return mg_error_set(error, MG_ERROR_INPUT, "an order needs a workflow");
-    }
-    if (is_named && strlen(wanted->order_id) >= MG_CLIENT_ORDER_ID_SIZE) {
-        return mg_error_set(error, MG_ERROR_INPUT, "an order id is longer than %d bytes: %.80s…",
-                            MG_CLIENT_ORDER_ID_SIZE - 1, wanted->order_id);
-    }
-    if (wanted->traceparent != NULL && strlen(wanted->traceparent) > TRACEPARENT_MAX) {
-        return mg_error_set(error, MG_ERROR_INPUT, "a traceparent is longer than %d bytes", TRACEPARENT_MAX);
+    enum mg_error_code code = texts_check(wanted, error);
+    if (code != MG_ERROR_NONE) {
+        return code;
     }
     struct mg_library_order *order = calloc(1, sizeof(*order));
     if (order == NULL) {
         return mg_error_set(error, MG_ERROR_SYSTEM, "could not keep an order: no memory");
     }
     mg_statuses_init(&order->statuses);
-    if (is_named) {
+    if (wanted->order_id != NULL) {
         (void)snprintf(order->order_id, sizeof(order->order_id), "%s", wanted->order_id);
     } else {
         mg_uuid_random(order->order_id);

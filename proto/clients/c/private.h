@@ -8,7 +8,8 @@
 #include "client/statuses.h"
 #include "makegood.h"
 
-/* Sets `error`, which may be NULL, and returns the code. */
+/* Sets `error`, which may be NULL, and returns the code. The text is made plain: arguments are often input.
+ */
 enum mg_error_code mg_error_set(struct mg_error *error, enum mg_error_code code, const char *format, ...)
     MG_PRINTF(3, 4);
 /* The same from an error of ours. */
@@ -16,6 +17,9 @@ enum mg_error_code mg_error_from(struct mg_error *error, const struct mg_err *er
 
 /* The members of the options, as errors call them. */
 extern const struct mg_broker_names mg_library_names;
+
+/* False: this is a child of the process `maker`, which opened the client or agent; an error reports it. */
+bool mg_library_is_own(pid_t maker, struct mg_error *error);
 
 /* Opens the log of the process, once for all clients and agents. */
 void mg_library_log_start(void);

@@ -1,6 +1,7 @@
 // An agent: takes the requests of one service and answers them. Nothing of a request outlives the process: a crash means redelivery.
 import {hostname} from "node:os";
 import {threadId} from "node:worker_threads";
+import {CONCURRENCY_MAX, checkHandler, checkInteger, checkName, checkOptions, checkSeconds} from "./arguments.js";
 import {Job, Line, notCalled, writeResult} from "./job.js";
 import {readJson, writeJson} from "./json.js";
 import {BACKOFF_MAX_S, BACKOFF_S, Link, TICK_S, stderrLog} from "./link.js";
@@ -45,11 +46,12 @@ export class Agent {
   #reports = 0; #reportedAt = -Infinity; #turned = bootS(); #awakeSince = bootS();
   #stops = 0; #drainUntil = Infinity;
 
-  constructor(service, {url, do: do_, undo, verify, concurrency = 16, drainTimeoutS = 30, socket, log = stderrLog}) {
-    this.#service = service;
-    this.#concurrency = this.#limit = concurrency;
-    this.#drainTimeoutS = drainTimeoutS;
-    this.#handlers = {do: do_, undo, verify};
+  constructor(service, options) {
+    const {url, do: do_, undo, verify, concurrency = 16, drainTimeoutS = 30, socket, log = stderrLog} = checkOptions(options);
+    this.#service = checkName("service", service);
+    this.#concurrency = this.#limit = checkInteger("concurrency", concurrency, CONCURRENCY_MAX);
+    this.#drainTimeoutS = checkSeconds("drainTimeoutS", drainTimeoutS);
+    this.#handlers = {do: checkHandler("do", do_, false), undo: checkHandler("undo", undo), verify: checkHandler("verify", verify)};
     this.#log = log;
     this.#clock = new Clock(log);
     this.#exchange = `makegood.replies.${service}`;
@@ -274,16 +276,18 @@ export class Agent {
       type: "reply", correlationId: job.correlationId, messageId: job.name, headers: traceparent ? {traceparent} : {}});
     if (settled === "confirmed") {
       this.#end(job);
+    } else if (settled === "unwritable") {
+      this.#end(job, "its reply cannot be written; the request is dead-lettered", "reject", false);
     } else if (settled !== "unknown") {
       job.refusals++;
       after(Math.min(BACKOFF_MAX_S, BACKOFF_S * job.refusals), () => this.#offer(job));
     }
   }
 
-  #end(job, dropped = "") {
+  #end(job, dropped = "", verb = "ack", ...options) {
     if (dropped) this.#log.info(`${job.name} dropped without a reply: ${dropped}`);
     this.#jobs.delete(job);
-    job.giveBack?.("ack");
+    job.giveBack?.(verb, ...options);
     job.giveBack = null;
   }
 

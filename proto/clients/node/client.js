@@ -1,6 +1,7 @@
 // A client: posts orders and receives their statuses.
 import {randomUUID} from "node:crypto";
-import {readJson, writeJson} from "./json.js";
+import {checkName, checkOptions, checkOrderId, checkSeconds, checkTraceparent, writeSubmission} from "./arguments.js";
+import {readJson} from "./json.js";
 import {Link, TICK_S, monotonicS, stderrLog} from "./link.js";
 
 export const ENDS = ["processed", "compensated", "cancelled", "rejected", "error"];
@@ -47,7 +48,9 @@ export class Client {
   #exchange; #queueName; #log; #link; #running; #wake; #changed;
   #queue = ""; #fault = ""; #orders = new Map();
 
-  constructor(url, {client = "", socket, log = stderrLog} = {}) {
+  constructor(url, options = {}) {
+    const {client = "", socket, log = stderrLog} = checkOptions(options);
+    if (client !== "") checkName("client", client);
     this.#exchange = client ? `makegood.intake.${client}` : "makegood.intake";
     this.#queueName = client ? `client.${client}.statuses` : "";
     this.#log = log;
@@ -61,8 +64,11 @@ export class Client {
     await this.#running;
   }
 
-  async submit(workflow, payload = {}, {order_id: orderId = randomUUID(), traceparent, timeoutS = TIMEOUT_S, ...members} = {}) {
-    const body = writeJson({order_id: orderId, workflow, payload, ...members});
+  async submit(workflow, payload = {}, options = {}) {
+    const {order_id: orderId = randomUUID(), traceparent = "", timeoutS = TIMEOUT_S, ...members} = checkOptions(options);
+    const body = writeSubmission(orderId, workflow, payload, members);
+    checkSeconds("timeoutS", timeoutS);
+    if (traceparent !== "") checkTraceparent(traceparent);
     const queue = members.priority === "high" ? "orders.intake.high" : "orders.intake";
     const known = this.#orders.get(orderId);
     if (!known && this.#orders.size >= ORDERS_MAX) throw new Refused(`${ORDERS_MAX} orders are in hand: forget() those that have ended`);
@@ -76,22 +82,27 @@ export class Client {
     } finally {
       order.submitters--;
     }
-    if (order.refusal) throw new Refused(`the broker ${order.refusal} the order ${orderId}: ${queue} is full or missing`);
+    const reason = order.refusal === "unwritable" ? "see the log" : `${queue} is full or missing`;
+    if (order.refusal) throw new Refused(`the order ${orderId} was ${order.refusal}: ${reason}`);
     return orderId;
   }
 
-  async* statuses(orderId, {timeoutS = TIMEOUT_S} = {}) {
-    const order = this.#inHand(orderId);
+  statuses(orderId, options = {}) {
+    const {timeoutS = TIMEOUT_S} = checkOptions(options);
+    return this.#statuses(this.#inHand(orderId, timeoutS), timeoutS);
+  }
+
+  async* #statuses(order, timeoutS) {
     for (let seq = -1; ;) {
-      const status = await this.#await(() => order.after(seq), timeoutS, `no further status of order ${orderId}`);
+      const status = await this.#await(() => order.after(seq), timeoutS, `no further status of order ${order.orderId}`);
       seq = status.seq;
       yield status;
       if (ENDS.includes(status.status)) return;
     }
   }
 
-  async wait(orderId, {timeoutS = TIMEOUT_S} = {}) {
-    const order = this.#inHand(orderId);
+  async wait(orderId, options = {}) {
+    const {timeoutS = TIMEOUT_S} = checkOptions(options), order = this.#inHand(orderId, timeoutS);
     await this.#await(() => order.hasEnded(), timeoutS, `order ${orderId} has not ended`);
     return order.last();
   }
@@ -100,7 +111,9 @@ export class Client {
     this.#orders.delete(orderId);
   }
 
-  #inHand(orderId) {
+  #inHand(orderId, timeoutS) {
+    checkOrderId(orderId);
+    checkSeconds("timeoutS", timeoutS);
     const order = this.#orders.get(orderId);
     if (!order) throw new Error(`order ${orderId} is not in hand of this client`);
     return order;
@@ -148,7 +161,7 @@ export class Client {
     const settled = await this.#link.publish(this.#exchange, order.routingKey, order.body, {
       replyTo: this.#queue, correlationId: order.orderId, messageId: order.orderId, headers: order.headers});
     if (order.post === post) order.isOut = false;
-    const isRefused = ["refused", "returned"].includes(settled);
+    const isRefused = ["refused", "returned", "unwritable"].includes(settled);
     order.isTaken ||= settled === "confirmed";
     order.isMaybe ||= settled === "unknown";
     // A refusal proves nothing of an earlier post. And only a call that waits can report it.

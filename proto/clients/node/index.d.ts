@@ -158,8 +158,8 @@ export class Client {
   /** `client` names the client whose exchange and queue `makegood broker apply --client` made; one process per name, since two would
    *  take each other's statuses. Without it the client shares the exchange makegood.intake and makes a queue of its own. */
   constructor(url: string, options?: LinkOptions & {client?: string});
-  /** Posts an order and returns its id once the broker has confirmed it. TimeoutError: whether the order was taken is unknown;
-   *  submit it again with its id, or wait for it. Refused: it was not taken. */
+  /** Posts an order and returns its id once the broker has confirmed it. TypeError: an argument is wrong, and nothing was posted.
+   *  TimeoutError: whether the order was taken is unknown; submit it again with its id, or wait for it. Refused: it was not taken. */
   submit(workflow: string, payload?: object, options?: SubmissionMembers & {traceparent?: string; timeoutS?: number}): Promise<string>;
   /** The order's statuses by rising `seq`, each once, up to an end. TimeoutError: none came for so long. */
   statuses(orderId: string, options?: {timeoutS?: number}): AsyncGenerator<Status, void, void>;

@@ -1,5 +1,6 @@
 // A connection to the broker that is made anew whenever it breaks.
 import {connect} from "amqplib";
+import {checkUrl} from "./arguments.js";
 
 export const TICK_S = 0.25; // a stop, a lost confirm and an expired state are noticed this late
 export const BACKOFF_S = 0.2;
@@ -30,7 +31,7 @@ export class Link {
 
   /** `onUp(channel)` may be async: until it is done, and if it fails, the connection is as good as none. */
   constructor(url, {socket, log, onUp, onDown}) {
-    this.#url = new URL(url);
+    this.#url = checkUrl(url);
     if (!this.#url.searchParams.has("heartbeat")) this.#url.searchParams.set("heartbeat", String(HEARTBEAT_S));
     this.#socket = socket;
     this.#log = log;
@@ -62,7 +63,7 @@ export class Link {
     this.#cut(reason);
   }
 
-  /** Persistent and mandatory. Resolves to "confirmed", "refused", "returned" or "unknown". */
+  /** Persistent and mandatory. Resolves to "confirmed", "refused", "returned", "unknown" or "unwritable". */
   publish(exchange, routingKey, text, properties) {
     return new Promise((resolve) => {
       const channel = this.channel, waiting = {at: monotonicS()};
@@ -76,8 +77,10 @@ export class Link {
       try {
         channel.publish(exchange, routingKey, Buffer.from(text), options, onSettled);
         this.#waiting.add(waiting);
-      } catch {
-        resolve("unknown"); // there is no channel, or it is closing
+      } catch (error) {
+        const isClosing = !channel || error.name === "IllegalOperationError";
+        if (!isClosing) this.#log.warn(`message ${String(properties.messageId).slice(0, 80)} to ${exchange} cannot be written: ${error.message}`);
+        resolve(isClosing ? "unknown" : "unwritable");
       }
     });
   }

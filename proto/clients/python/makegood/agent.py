@@ -19,6 +19,7 @@ import time
 import traceback
 from typing import Any, Callable
 
+from . import arguments
 from .job import Delivery, Job, Line, not_called, write_result
 from .link import BACKOFF_MAX_S, BACKOFF_S, LOG, TICK_S, Link, read_json, write_json
 from .request import FAR_S, Clock, Newer, Outcome, Permanent, Request, Transient, boot_s, read_moment
@@ -43,14 +44,18 @@ class Agent:
     """Serves the steps of one service with handlers for do, undo and verify. run() blocks until SIGTERM or SIGINT.
 
     A handler returns Done, Accepted, Absent, Transient, Permanent or Unknown. An exception is logged and answered as transient:
-    the service may have acted. At most `concurrency` handlers run at once, each on a thread of its own. `ssl_context` is for a URL
+    the service may have acted. At most `concurrency` handlers run at once, each on a thread of its own. An agent does not
+    outlive fork(): make one in each process. `ssl_context` is for a URL
     with amqps://, by default ssl.create_default_context(): the system's CAs.
     """
 
     def __init__(self, service: str, do: Handler, undo: Handler | None = None, verify: Handler | None = None, *, url: str,
                  ssl_context: ssl.SSLContext | None = None, concurrency: int = 16, drain_timeout: float = 30.0):
-        self._service, self._concurrency, self._drain_timeout = service, concurrency, drain_timeout
-        self._handlers = {"do": do, "undo": undo, "verify": verify}
+        self._service, self._pid = arguments.check_name("service", service), os.getpid()
+        self._concurrency = arguments.check_integer("concurrency", concurrency, arguments.CONCURRENCY_MAX)
+        self._drain_timeout = arguments.check_seconds("drain_timeout", drain_timeout)
+        self._handlers = {"do": arguments.check_handler("do", do)} | {
+            name: None if one is None else arguments.check_handler(name, one) for name, one in (("undo", undo), ("verify", verify))}
         self._process = int(time.time() * 1000)
         self._instance = f"{socket.gethostname()[:64]}:{os.getpid()}:{self._process // 1000}.{next(_numbers)}"
         self._link = Link(url, ssl_context, self._on_up, self._on_down)
@@ -65,10 +70,11 @@ class Agent:
         self._control_came, self._health_came, self._awake_since = -math.inf, -math.inf, boot_s()
         self._is_named, self._is_down, self._is_prober = False, False, False
         self._reports, self._reported_at, self._turned = 0, -math.inf, boot_s()
-        self._stops, self._drain_until = 0, math.inf
+        self._stops, self._drain_until, self._is_serving = 0, math.inf, True
 
     def run(self) -> bool:
         """True: everything in hand was answered. Otherwise the broker gives the rest to another agent."""
+        arguments.check_process(self._pid, "agent")
         if threading.current_thread() is threading.main_thread():
             signal.signal(signal.SIGTERM, lambda *_: self.stop())
             signal.signal(signal.SIGINT, lambda *_: self.stop())
@@ -278,16 +284,18 @@ class Agent:
     def _on_settled(self, job: Job, settled: str) -> None:
         if settled == "confirmed":
             self._end(job)
+        elif settled == "unwritable":
+            self._end(job, "its reply cannot be written; the request is dead-lettered", "basic_reject", requeue=False)
         elif settled != "unknown":
             job.refusals += 1
             self._link.loop.call_later(min(BACKOFF_MAX_S, BACKOFF_S * job.refusals), functools.partial(self._offer, job))
 
-    def _end(self, job: Job, dropped: str = "") -> None:
+    def _end(self, job: Job, dropped: str = "", verb: str = "basic_ack", **options: Any) -> None:
         if dropped:
             LOG.info("%s dropped without a reply: %s", job.name, dropped)
         self._jobs.discard(job)
         if job.delivery is not None:
-            job.delivery.give_back("basic_ack")
+            job.delivery.give_back(verb, **options)
             job.delivery = None
 
     def _put_back(self, job: Job) -> None:
@@ -370,6 +378,13 @@ class Agent:
         self._turned = now
 
     def _tick(self) -> None:
+        try:
+            self._look()
+        finally:
+            if self._is_serving:
+                self._link.loop.call_later(TICK_S, self._tick)
+
+    def _look(self) -> None:
         self._turn()
         self._link.tick()
         if boot_s() - self._health_came > DOWN_VALID_S:
@@ -379,9 +394,8 @@ class Agent:
         self._look_again(False)
         is_done = not self._jobs and self._running == 0
         if self._is_draining() and (is_done or self._stops > 1 or boot_s() >= self._drain_until):
+            self._is_serving = False
             self._link.stop()
-        else:
-            self._link.loop.call_later(TICK_S, self._tick)
 
     def _is_draining(self) -> bool:
         return self._drain_until < math.inf

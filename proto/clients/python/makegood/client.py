@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+import os
 import ssl
 import threading
 import time
@@ -11,7 +12,8 @@ import traceback
 import uuid
 from typing import Any, Callable, Iterator
 
-from .link import BACKOFF_MAX_S, LOG, TICK_S, Link, read_json, write_json
+from . import arguments
+from .link import BACKOFF_MAX_S, LOG, TICK_S, Link, read_json
 
 ENDS: tuple[str, ...] = ("processed", "compensated", "cancelled", "rejected", "error")
 FINAL = ENDS[:4]   # an order in error may go on
@@ -57,10 +59,13 @@ class Client:
     `client` names the client whose exchange and queue `makegood broker apply --client` made; one process per name, since two would
     take each other's statuses. Without it the client shares the exchange makegood.intake and makes a queue of its own. After a
     reconnect each order that has not ended is posted again: the same bytes under the same id are the same order, and its statuses
-    move to the new queue. `ssl_context` is for a URL with amqps://, by default ssl.create_default_context(): the system's CAs.
+    move to the new queue. A client does not outlive fork(): make one in each process. `ssl_context` is for a URL with amqps://, by default ssl.create_default_context(): the system's CAs.
     """
 
     def __init__(self, url: str, client: str = "", *, ssl_context: ssl.SSLContext | None = None):
+        if client:
+            arguments.check_name("client", client)
+        self._pid = os.getpid()
         self._exchange = f"makegood.intake.{client}" if client else "makegood.intake"
         self._queue_name, self._queue = f"client.{client}.statuses" if client else "", ""
         self._changed, self._fault = threading.Condition(), ""
@@ -76,18 +81,28 @@ class Client:
         self.close()
 
     def close(self) -> None:
+        """In a child after fork() it does nothing: the connection is the parent's."""
+        if os.getpid() != self._pid:
+            return
         self._link.call(self._link.stop)
         self._thread.join(BACKOFF_MAX_S)
 
-    def submit(self, workflow: str, payload: dict[str, Any] | None = None, *, order_id: str = "", traceparent: str = "",
+    def submit(self, workflow: str, payload: dict[str, Any] | None = None, *, order_id: str | None = None, traceparent: str = "",
                timeout: float = 30.0, **members: Any) -> str:
         """Posts an order and returns its id once the broker has confirmed it.
 
-        `members` are further members of a submission: priority, complete_within, notify, workflow_version. TimeoutError: whether the
+        `members` are further members of a submission: priority, complete_within, notify, workflow_version. ValueError, TypeError: an
+        argument is wrong, and nothing was posted. TimeoutError: whether the
         order was taken is unknown; submit it again with its id, or wait for it. Refused: it was not taken.
         """
-        order_id = order_id or str(uuid.uuid4())
-        body = write_json({"order_id": order_id, "workflow": workflow, "payload": payload or {}, **members})
+        arguments.check_process(self._pid, "client")
+        order_id = str(uuid.uuid4()) if order_id is None else arguments.check_order_id(order_id)
+        arguments.check_name("workflow", workflow)
+        arguments.check_members(members)
+        arguments.check_seconds("timeout", timeout)
+        if traceparent != "":
+            arguments.check_text("traceparent", traceparent, arguments.HEADER, "at most 255 characters of printable ASCII")
+        body = arguments.write_submission({"order_id": order_id, "workflow": workflow, "payload": {} if payload is None else payload, **members})
         queue = "orders.intake.high" if members.get("priority") == "high" else "orders.intake"
         with self._changed:
             known = self._orders.get(order_id)
@@ -105,14 +120,19 @@ class Client:
             finally:
                 order.submitters -= 1
         if order.refusal:
-            raise Refused(f"the broker {order.refusal} the order {order_id}: {queue} is full or missing")
+            reason = "see the log" if order.refusal == "unwritable" else f"{queue} is full or missing"
+            raise Refused(f"the order {order_id} was {order.refusal}: {reason}")
         return order_id
 
     def statuses(self, order_id: str, timeout: float) -> Iterator[dict[str, Any]]:
-        """The order's statuses by rising `seq`, each once, up to an end. TimeoutError: none came for `timeout` seconds."""
-        order, seq = self._orders[order_id], -1
+        """The order's statuses by rising `seq`, each once, up to an end. TimeoutError: none came for `timeout` seconds. KeyError: the
+        order is not in hand."""
+        return self._statuses(self._in_hand(order_id, timeout), timeout)
+
+    def _statuses(self, order: _Order, timeout: float) -> Iterator[dict[str, Any]]:
+        seq = -1
         while True:
-            status = self._await(functools.partial(order.after, seq), timeout, f"no further status of order {order_id}")
+            status = self._await(functools.partial(order.after, seq), timeout, f"no further status of order {order.order_id}")
             seq = status["seq"]
             yield status
             if status["status"] in ENDS:
@@ -120,14 +140,23 @@ class Client:
 
     def wait(self, order_id: str, timeout: float) -> dict[str, Any]:
         """The status by which the order ended, one of ENDS. An order in `error` may go on after an operator's repair."""
-        order = self._orders[order_id]
+        order = self._in_hand(order_id, timeout)
         self._await(lambda: order.last().get("status") in ENDS, timeout, f"order {order_id} has not ended")
         return order.last()
 
     def forget(self, order_id: str) -> None:
         """Drops an order: it is not posted again, and its statuses are passed over."""
+        arguments.check_process(self._pid, "client")
         with self._changed:
             self._orders.pop(order_id, None)
+
+    def _in_hand(self, order_id: str, timeout: float) -> _Order:
+        arguments.check_process(self._pid, "client")
+        arguments.check_seconds("timeout", timeout)
+        order = self._orders.get(arguments.check_order_id(order_id))
+        if order is None:
+            raise KeyError(f"order {order_id} is not in hand of this client")
+        return order
 
     def _await(self, condition: Callable[[], Any], timeout: float, what: str) -> Any:
         deadline = time.monotonic() + timeout
@@ -153,8 +182,8 @@ class Client:
             self._changed.notify_all()
 
     def _tick(self) -> None:
-        self._link.tick()
         self._link.loop.call_later(TICK_S, self._tick)
+        self._link.tick()
 
     def _on_up(self) -> None:
         if self._queue_name:
@@ -182,7 +211,7 @@ class Client:
                                reply_to=self._queue, correlation_id=order.order_id, message_id=order.order_id, headers=order.headers)
 
     def _on_posted(self, order: _Order, outcome: str) -> None:
-        is_refused = outcome in ("refused", "returned")
+        is_refused = outcome in ("refused", "returned", "unwritable")
         with self._changed:
             order.is_taken = order.is_taken or outcome == "confirmed"
             order.is_maybe = order.is_maybe or outcome == "unknown"

@@ -24,6 +24,7 @@ BACKOFF_S, BACKOFF_MAX_S = 0.2, 5.0
 CONFIRM_S = 30.0       # a broker that confirms nothing for so long is left, and connected to anew
 INTEGER_DIGITS = 4000  # Python reads and prints no integer of more than 4,300 digits; a Decimal has no such limit
 INTEGER_BITS_MAX = 2**18  # more digits than a result has room for; the time to print them grows with the square
+URL_UNFIT = re.compile("[\0-\x20\x7f-\xa0\ud800-\udfff]")
 LEVELS_MAX = 200       # more than schedulers take; bounds the recursion of write_json
 UNFIT = re.compile("[\0\ud800-\udfff]")  # schedulers refuse NUL, and halves of surrogate pairs
 
@@ -85,10 +86,18 @@ def _name_of(key: Any) -> str:
 
 
 def read_url(url: str, ssl_context: ssl.SSLContext | None) -> Any:
-    """The parameters of a connection. Raises ValueError for TLS that would not check the broker's certificate, or for none."""
+    """The parameters of a connection. Raises ValueError for TLS that would not check the broker's certificate, or for none, and for another
+    URL than one of AMQP."""
+    if not isinstance(url, str):
+        raise TypeError(f"the URL is a str, not {type(url).__name__}")
+    if not url.startswith(("amqp://", "amqps://")) or URL_UNFIT.search(url):
+        raise ValueError("the URL should be amqps://user:password@host:port/vhost, or amqp:// without TLS")
     if "ssl_options" in urllib.parse.parse_qs(urllib.parse.urlsplit(url).query):
         raise ValueError("with ssl_options in the URL, pika checks neither certificate nor host: give an ssl_context")
-    parameters = pika.URLParameters(url)
+    try:
+        parameters = pika.URLParameters(url)
+    except ValueError as error:
+        raise ValueError(f"the URL cannot be read: {error}") from error
     if ssl_context is not None:
         if parameters.ssl_options is None:
             raise ValueError("with an ssl_context the URL begins with amqps://")
@@ -124,9 +133,21 @@ class Link:
         """Ends after stop(), with all files of the loop closed."""
         try:
             self._connect()
-            self.loop.start()
+            while not self._turn():
+                pass
         finally:
             self.loop.close()
+
+    def _turn(self) -> bool:
+        """False: a callback failed. That costs its connection; all in hand goes on with the next one."""
+        try:
+            self.loop.start()
+            return True
+        except Exception:  # pylint: disable=broad-except  # whatever it is, others must not pay for it
+            LOG.exception("a fault in the library; the connection is made anew")
+            if self._connection.is_open:
+                self._connection.close(320, "a fault in the library")
+            return False
 
     def call(self, function: Callable[[], Any]) -> None:
         """From any thread. After run() it does nothing."""
@@ -144,14 +165,21 @@ class Link:
         connection.close()
 
     def publish(self, exchange: str, routing_key: str, body: str, on_settled: Callable[[str], None], **properties: Any) -> None:
-        """Persistent and mandatory. `on_settled` gets "confirmed", "refused", "returned" or "unknown", not before this returns."""
+        """Persistent and mandatory. `on_settled` gets "confirmed", "refused", "returned", "unknown" or "unwritable", not before this
+        returns."""
         if self.channel is None or not self.channel.is_open:
             self.loop.call_later(0, lambda: on_settled("unknown"))
             return
+        try:  # pika writes a message as a whole or not at all
+            self.channel.basic_publish(exchange, routing_key, body.encode(), mandatory=True, properties=pika.BasicProperties(
+                content_type="application/json", delivery_mode=2, **properties))
+        except Exception as error:  # pylint: disable=broad-except  # pika and its codecs have many
+            outcome = "unwritable" if self.channel.is_open else "unknown"
+            LOG.warning("message %.80r to %s cannot be written: %.200r", properties.get("message_id", ""), exchange, error)
+            self.loop.call_later(0, lambda: on_settled(outcome))
+            return
         self._published += 1
         self._waiting[self._published] = (time.monotonic(), properties.get("message_id", ""), on_settled)
-        self.channel.basic_publish(exchange, routing_key, body.encode(), mandatory=True, properties=pika.BasicProperties(
-            content_type="application/json", delivery_mode=2, **properties))
 
     def tick(self) -> None:
         oldest = next(iter(self._waiting.values()), None)

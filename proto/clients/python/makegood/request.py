@@ -114,7 +114,7 @@ class Request:
         self.body: Any = action.get("body")
         self.traceparent = str(message.get("traceparent", ""))
         self.is_redelivered = False  # an earlier delivery of it may have acted, or may be at work
-        self.until = math.inf        # CLOCK_BOOTTIME: past it no answer counts
+        self.until = math.inf        # of boot_s(): past it no answer counts
         if _typed(message, "service", str) != service:
             raise ValueError("it is for another service")
 
@@ -123,8 +123,12 @@ class Request:
         return self.until - boot_s() - MARGIN_S
 
 
+# macOS has the clock that counts a machine's sleep by another name, and on Windows that of time.monotonic() does.
+_BOOT = getattr(time, "CLOCK_BOOTTIME", getattr(time, "CLOCK_MONOTONIC", None))
+
+
 def boot_s() -> float:
-    return time.clock_gettime(time.CLOCK_BOOTTIME)
+    return time.monotonic() if _BOOT is None else time.clock_gettime(_BOOT)
 
 
 def read_moment(text: str) -> float:
@@ -137,7 +141,7 @@ class Clock:
     """The database's clock, from the least (receipt - sent_at) of the last minute (law 6, database clock)."""
 
     def __init__(self) -> None:
-        self._least: dict[int, float] = {}                        # by second of CLOCK_BOOTTIME
+        self._least: dict[int, float] = {}                        # by second of boot_s()
         self._controls: deque[float] = deque(maxlen=SAMPLES_MIN)  # receipts of the last control messages
         self._far: list[tuple[float, float]] = []                 # those in a row that are far above the least
 
