@@ -41,16 +41,16 @@ SET password_encryption = 'scram-sha-256';
 \set reader     `head -n 1 "$MAKEGOOD_PASSWORD_FOLDER/makegood_reader"     2>/dev/null || true`
 
 -- Sessions: of the 97 that PostgreSQL gives by default, so that no role can take those of the others. A service has one
--- a process, a supervisor two; after a cut line the server keeps the old one for up to 11 s (keepalives), so there is
--- room for twice the processes. More than 20 schedulers: raise it here, and max_connections with it.
+-- a process; a supervisor, a gateway and a console have two. After a cut line the server keeps the old one for up to 11 s
+-- (keepalives), so there is room for twice the processes. More than 20 schedulers: raise it here, and max_connections with it.
 CREATE TEMPORARY TABLE wanted_role (name text, password text, session_limit integer);
 INSERT INTO wanted_role VALUES
     ('makegood_owner',      :'owner',       4),
     ('makegood_scheduler',  :'scheduler',  40),
     ('makegood_supervisor', :'supervisor', 12),
     ('makegood_operator',   :'operator',   16),
-    ('makegood_gateway',    :'gateway',     8),
-    ('makegood_reader',     :'reader',     16);
+    ('makegood_gateway',    :'gateway',    12),
+    ('makegood_reader',     :'reader',     12);
 
 SELECT format('CREATE ROLE %I', name) FROM wanted_role WHERE to_regrole(name) IS NULL \gexec
 SELECT format('ALTER ROLE %I LOGIN NOINHERIT NOSUPERUSER NOCREATEDB NOCREATEROLE NOREPLICATION NOBYPASSRLS'

@@ -65,26 +65,61 @@ static int headers_make(const struct mg_call *call, struct mg_http_header ret_he
     ret_headers[count++] = (struct mg_http_header){"X-Content-Type-Options", "nosniff"};
     if (call->origin != NULL) {
         ret_headers[count++] = (struct mg_http_header){"Access-Control-Allow-Origin", call->origin};
-        ret_headers[count++] =
-            (struct mg_http_header){"Access-Control-Expose-Headers", "Location, Retry-After"};
+        ret_headers[count++] = (struct mg_http_header){"Access-Control-Expose-Headers",
+                                                       "Location, Retry-After, Idempotent-Replayed"};
         ret_headers[count++] = (struct mg_http_header){"Vary", "Origin"};
     }
     return count;
 }
 
-void mg_call_answer(struct mg_call *call, unsigned int status, struct mg_slice json, const char *location)
+/* The headers have room for two more behind `count`. */
+static void json_send(struct mg_call *call, unsigned int status, struct mg_slice json,
+                      struct mg_http_header headers[HEADERS_MAX], int count)
 {
-    struct mg_http_header headers[HEADERS_MAX];
-    int count = headers_make(call, headers);
-    if (location != NULL) {
-        headers[count++] = (struct mg_http_header){"Location", location};
-    }
     headers[count] = (struct mg_http_header){NULL, NULL};
     const struct mg_http_response answer = {.status = status,
                                             .type = json.data != NULL ? call->route->answers : NULL,
                                             .body = json,
                                             .headers = headers};
     call_send(call, &answer);
+}
+
+void mg_call_answer(struct mg_call *call, unsigned int status, struct mg_slice json)
+{
+    struct mg_http_header headers[HEADERS_MAX];
+    json_send(call, status, json, headers, headers_make(call, headers));
+}
+
+void mg_accepted_write(struct mg_buf *out, unsigned int status, const struct mg_post *post)
+{
+    struct mg_json_writer json = mg_json_spaced(out);
+    mg_json_object_begin(&json);
+    if (status != 0) {
+        mg_json_member_int(&json, "status", (int64_t)status);
+    }
+    mg_json_member_word(&json, "order_id", post->order_id);
+    if (post->state != NULL) {
+        mg_json_member_word(&json, "state", post->state);
+    }
+    mg_json_object_end(&json);
+    mg_buf_append_text(out, "\n");
+}
+
+/* The header of a repetition has the name that services with idempotency keys commonly use. */
+void mg_call_accept(struct mg_call *call)
+{
+    struct mg_http_header headers[HEADERS_MAX];
+    char location[MG_ORDER_ID_MAX + 32], memory[MG_ORDER_ID_MAX + 64];
+    struct mg_buf json;
+    int count = headers_make(call, headers);
+    (void)snprintf(location, sizeof(location), "/v1/orders/%s", call->post.order_id);
+    headers[count++] = (struct mg_http_header){"Location", location};
+    if (call->post.state != NULL) {
+        headers[count++] = (struct mg_http_header){"Idempotent-Replayed", "true"};
+    }
+    mg_buf_init_fixed(&json, memory, sizeof(memory));
+    mg_accepted_write(&json, 0, &call->post);
+    json_send(call, 202, mg_buf_slice(&json), headers, count);
 }
 
 struct mg_http_stream *mg_call_stream(struct mg_call *call, struct mg_slice beginning,

@@ -85,7 +85,7 @@ static void item_answer(struct item *item, unsigned int status, const char *text
     if (text != NULL) {
         mg_problem_write(&item->answer, status, text);
     } else {
-        mg_buf_printf(&item->answer, "{\"status\": %u, \"order_id\": \"%s\"}\n", status, item->post.order_id);
+        mg_accepted_write(&item->answer, status, &item->post);
     }
     item->is_answered = true;
     line_measure(item->batch, status);
@@ -139,7 +139,7 @@ static void batch_answer(struct batch *batch)
     } else if (batch->answers.len == 0) {
         mg_call_refuse(call, 400, "the batch has no line");
     } else {
-        mg_call_answer(call, 200, mg_buf_slice(&batch->answers), NULL);
+        mg_call_answer(call, 200, mg_buf_slice(&batch->answers));
     }
     batch_free(batch);
 }
@@ -320,7 +320,7 @@ static bool has_room(const struct batch *batch)
 /* Whether the client's rate permits the line. */
 static bool is_permitted(const struct batch *batch)
 {
-    return mg_clock_boot_ms() > batch->end_ms || mg_client_count(batch->call->client);
+    return mg_clock_boot_ms() > batch->end_ms || mg_client_count(batch->call->client, 1);
 }
 
 /* Takes lines as far as there is room, resumes the body, and answers behind its last line. */

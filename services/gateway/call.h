@@ -28,6 +28,7 @@ struct mg_client; /* clients.c */
 /* Observes an order; observe.c. */
 struct mg_observer {
     TAILQ_ENTRY(mg_observer) entry;
+    const char *client;   /* borrowed; an order of another one is as none */
     const char *order_id; /* borrowed; there may be no such order yet */
     int64_t version;      /* the last one noticed; 0: none */
     int place;            /* in the report under way */
@@ -51,6 +52,8 @@ struct mg_post {
     struct mg_submission submission; /* borrows from the body */
     char order_id[MG_ORDER_ID_MAX + 1];
     uint8_t digest[MG_SHA256_SIZE];
+    bool is_taken;     /* another order has the id */
+    const char *state; /* the present one of the order that this submission repeats; NULL: it is a new one */
     TAILQ_ENTRY(mg_post) entry; /* while it waits to be asked about; meets.c */
     /* The answer: `row` of MG_REPORT_SUBMISSIONS_MEET, or a failure. */
     void (*met)(struct mg_post *post, const struct mg_rows *rows, int row, const struct mg_err *err);
@@ -77,8 +80,9 @@ struct mg_call {
     bool is_waiting;
     struct mg_observer observer;         /* while it waits */
     void (*woken)(struct mg_call *call); /* when it has waited */
+    TAILQ_ENTRY(mg_call) listing;        /* in the line of lists */
+    uint64_t turn;                       /* its place there */
     bool is_unknown;                     /* the client has no such order yet; it waits for one */
-    bool is_seen;                        /* meanwhile there is an order of this id */
     bool is_archive_read;                /* it is not in the tables */
 };
 TAILQ_HEAD(mg_call_queue, mg_call);
@@ -86,6 +90,7 @@ TAILQ_HEAD(mg_call_queue, mg_call);
 struct mg_route {
     const char *method, *path; /* {order_id} in the path stands for an order's id */
     unsigned int right;
+    unsigned int cost;   /* in requests of the client's rate, by the work of the database */
     const char *takes;   /* the media type of its body; NULL: it has none */
     bool needs_body;     /* which is then taken in pieces */
     const char *answers; /* the media type of its answers that are no problem */
@@ -98,6 +103,7 @@ struct mg_gateway {
     struct mg_loop *loop;
     struct mg_metrics *metrics;
     struct mg_store *store;
+    struct mg_store *listing_store; /* a session of its own, so that nothing else waits behind lists */
     struct mg_vitals *vitals;
     char instance[128]; /* names this process in its heartbeat */
     struct mg_http_server *http;
@@ -109,6 +115,7 @@ struct mg_gateway {
     struct mg_kept *kept;
     struct mg_observers *observers;
     struct mg_waits *waits;
+    struct mg_lists *lists;
     struct mg_streams *streams;
     struct mg_batches *batches;
     struct mg_hooks *hooks;
@@ -132,8 +139,9 @@ const char *mg_client_exchange(const struct mg_client *client);
 /* The client stays while it is held, beyond its calls under way. */
 void mg_client_hold(struct mg_client *client);
 void mg_client_release(struct mg_client *client);
-/* Counts a request. False: the client has made too many. */
-bool mg_client_count(struct mg_client *client);
+/* Counts so many requests of its rate, or as many as it may make in a second. False: the client has made too
+ * many. */
+bool mg_client_count(struct mg_client *client, unsigned int cost);
 /* Names the first client with an exchange that is missing, or not looked up yet; "": none. False: no client
  * has one, so none can be served. */
 bool mg_clients_remark(const struct mg_clients *clients, char *ret_remark, size_t size);
@@ -141,7 +149,11 @@ bool mg_clients_remark(const struct mg_clients *clients, char *ret_remark, size_
 /* ---- answer.c: each ends the call, and frees it ---- */
 
 /* `json` absent: the answer has no body. */
-void mg_call_answer(struct mg_call *call, unsigned int status, struct mg_slice json, const char *location);
+void mg_call_answer(struct mg_call *call, unsigned int status, struct mg_slice json);
+/* 202: the broker has the order of the call's post. */
+void mg_call_accept(struct mg_call *call);
+/* The answer's JSON to a post that the broker has, with `status` where that is not 0. */
+void mg_accepted_write(struct mg_buf *out, unsigned int status, const struct mg_post *post);
 /* A problem document (RFC 9457). The text names the attempt, the reason and the remedy. */
 void mg_call_refuse(struct mg_call *call, unsigned int status, const char *format, ...) MG_PRINTF(3, 4);
 /* 204, for a page of an allowed origin that asks whether it may send a request. */
@@ -223,6 +235,16 @@ void mg_waits_destroy(struct mg_waits *waits);                /* accepts NULL */
 /* Calls `woken` once the order has ended, or exists if it is unknown, or the call's time is over, or its
  * client has hung up. False: its time is over already, or too many wait, of its client or in all. */
 bool mg_wait_begin(struct mg_call *call, void (*woken)(struct mg_call *call));
+
+/* ---- lists.c: the line in which lists wait for their session ---- */
+
+struct mg_lists *mg_lists_create(struct mg_gateway *gateway); /* NULL: no memory */
+void mg_lists_destroy(struct mg_lists *lists);                /* after the store; accepts NULL */
+/* Calls `run` once when it is the call's turn, perhaps before the return; then mg_lists_end must follow. A
+ * call that is gone by then, or has too many before it, is refused. */
+void mg_lists_begin(struct mg_call *call, void (*run)(struct mg_call *call));
+/* The call leaves the line, and the next one runs. After an error all that wait are refused with it. */
+void mg_lists_end(struct mg_call *call, const struct mg_err *err);
 
 /* ---- events.c ---- */
 

@@ -21,7 +21,7 @@ static void state_answer(struct mg_call *call, const char *state)
     struct mg_buf json;
     mg_buf_init_fixed(&json, memory, sizeof(memory));
     mg_buf_printf(&json, "{\"order_id\": \"%s\", \"state\": \"%s\"}\n", call->order_id, state);
-    mg_call_answer(call, 200, mg_buf_slice(&json), NULL);
+    mg_call_answer(call, 200, mg_buf_slice(&json));
 }
 
 static void on_commanded(void *arg, const struct mg_command_result *result)

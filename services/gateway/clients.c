@@ -382,16 +382,17 @@ struct mg_client *mg_client_find(struct mg_clients *clients, const struct mg_htt
     return client_of(clients, found->name);
 }
 
-bool mg_client_count(struct mg_client *client)
+bool mg_client_count(struct mg_client *client, unsigned int cost)
 {
     int64_t now_ms = mg_clock_boot_ms(), rate = client->clients->gateway->options->rate_per_s;
     int64_t passed_ms = now_ms - client->at_ms < 1000 ? now_ms - client->at_ms : 1000;
     client->left += passed_ms * rate;
     client->left = client->left < rate * 1000 ? client->left : rate * 1000;
     client->at_ms = now_ms;
-    if (client->left < 1000) {
+    int64_t taken = (cost < rate ? cost : rate) * 1000;
+    if (client->left < taken) {
         return false;
     }
-    client->left -= 1000;
+    client->left -= taken;
     return true;
 }

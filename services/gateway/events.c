@@ -315,8 +315,10 @@ static struct stream *stream_create(const struct mg_call *call)
     stream->seq = call->after_seq;
     stream->began_ms = stream->written_ms = stream->empty_ms = mg_clock_boot_ms();
     (void)snprintf(stream->order_id, sizeof(stream->order_id), "%s", call->order_id);
-    stream->observer =
-        (struct mg_observer){.order_id = stream->order_id, .changed = on_changed, .arg = stream};
+    stream->observer = (struct mg_observer){.client = mg_client_name(stream->client),
+                                            .order_id = stream->order_id,
+                                            .changed = on_changed,
+                                            .arg = stream};
     return stream;
 }
 
@@ -366,11 +368,10 @@ static void order_ask(struct mg_call *call)
 /* The client has no such order in the tables, or not yet. */
 static void unknown_answer(struct mg_call *call)
 {
-    bool is_foreign = call->is_seen && call->is_unknown;
     call->is_unknown = true;
-    if (!is_foreign && mg_recent_has(call->gateway->recent, mg_client_name(call->client), call->order_id)) {
+    if (mg_recent_has(call->gateway->recent, mg_client_name(call->client), call->order_id)) {
         (void)stream_open(call);
-    } else if (is_foreign || !mg_wait_begin(call, order_ask)) {
+    } else if (!mg_wait_begin(call, order_ask)) {
         mg_call_refuse(call, 404, "client %s has no order %s", mg_client_name(call->client), call->order_id);
     }
 }
@@ -389,7 +390,7 @@ static void on_statuses(void *arg, const struct mg_rows *rows, const struct mg_e
     } else if (mg_rows_count(rows) == 0) {
         unknown_answer(call);
     } else if (has_ended(rows) && status_count(rows) == 0) {
-        mg_call_answer(call, 204, (struct mg_slice){0}, NULL);
+        mg_call_answer(call, 204, (struct mg_slice){0});
     } else {
         struct stream *stream = stream_open(call);
         if (stream != NULL) {

@@ -16,6 +16,16 @@
 #define HANDLED_MAX       (MG_WAITS_MAX + MG_STREAMS_MAX + 500u) /* 500: calls in hand */
 #define NO_MEMORY         "could not start the gateway: no memory"
 
+/* Names the first thing that is not served beside those that are; "": all are. */
+static void remark_make(const struct mg_gateway *gateway, char *ret_remark, size_t size)
+{
+    char reason[MG_ERR_TEXT_MAX];
+    mg_hooks_remark(gateway->hooks, ret_remark, size);
+    if (ret_remark[0] == '\0' && !mg_store_is_ready(gateway->listing_store, reason, sizeof(reason))) {
+        (void)snprintf(ret_remark, size, "orders cannot be listed: %s", reason);
+    }
+}
+
 bool mg_gateway_is_ready(void *arg, char *ret_reason, size_t size)
 {
     const struct mg_gateway *gateway = arg;
@@ -24,7 +34,7 @@ bool mg_gateway_is_ready(void *arg, char *ret_reason, size_t size)
                     mg_vitals_are_good(gateway->vitals, ret_reason, size) &&
                     mg_clients_remark(gateway->clients, ret_reason, size);
     if (is_ready && ret_reason[0] == '\0') { /* the queue of one client stops no other */
-        mg_hooks_remark(gateway->hooks, ret_reason, size);
+        remark_make(gateway, ret_reason, size);
     }
     return is_ready;
 }
@@ -102,19 +112,32 @@ static void account(void *arg, struct mg_beat *ret_beat)
     ret_beat->in_hand = mg_observers_count(((struct mg_gateway *)arg)->observers);
 }
 
+static enum mg_class stores_create(struct mg_gateway *gateway, struct mg_err *err)
+{
+    struct mg_store_options options = {.dsn = gateway->options->pg_dsn,
+                                       .name = "makegood gateway",
+                                       .is_plaintext_allowed = gateway->options->broker.is_plaintext_allowed,
+                                       .is_unsafe_durability_allowed = true, /* it writes nothing */
+                                       .statement_timeout = STATEMENT_TIMEOUT,
+                                       .metrics = gateway->metrics,
+                                       .on_state = store_changed,
+                                       .on_refused = store_refused,
+                                       .arg = gateway};
+    enum mg_class class = mg_store_create(gateway->loop, &options, &gateway->store, err);
+    /* Both stores reach the same server, so only the first one logs its state. */
+    options.name = "makegood gateway, lists";
+    options.on_state = NULL;
+    options.on_refused = NULL;
+    if (class == MG_OK) {
+        class = mg_store_create(gateway->loop, &options, &gateway->listing_store, err);
+    }
+    return class;
+}
+
 static enum mg_class servers_connect(struct mg_gateway *gateway, struct mg_err *err)
 {
     const struct mg_gateway_options *options = gateway->options;
-    const struct mg_store_options store = {.dsn = options->pg_dsn,
-                                           .name = "makegood gateway",
-                                           .is_plaintext_allowed = options->broker.is_plaintext_allowed,
-                                           .is_unsafe_durability_allowed = true, /* it writes nothing */
-                                           .statement_timeout = STATEMENT_TIMEOUT,
-                                           .metrics = gateway->metrics,
-                                           .on_state = store_changed,
-                                           .on_refused = store_refused,
-                                           .arg = gateway};
-    enum mg_class class = mg_store_create(gateway->loop, &store, &gateway->store, err);
+    enum mg_class class = stores_create(gateway, err);
     if (class == MG_OK) {
         class = mg_commander_create(gateway->loop, &options->broker, MG_EXCHANGE_GATEWAY, "makegood gateway",
                                     gateway->metrics, &gateway->commander, err);
@@ -147,11 +170,12 @@ static enum mg_class parts_create(struct mg_gateway *gateway, struct mg_err *err
     gateway->kept = mg_kept_create();
     gateway->observers = mg_observers_create(gateway);
     gateway->waits = mg_waits_create(gateway);
+    gateway->lists = mg_lists_create(gateway);
     gateway->streams = mg_streams_create(gateway);
     gateway->batches = mg_batches_create(gateway);
     if (gateway->meets == NULL || gateway->recent == NULL || gateway->kept == NULL ||
-        gateway->observers == NULL || gateway->waits == NULL || gateway->streams == NULL ||
-        gateway->batches == NULL) {
+        gateway->observers == NULL || gateway->waits == NULL || gateway->lists == NULL ||
+        gateway->streams == NULL || gateway->batches == NULL) {
         return mg_err_set(err, MG_TRANSIENT, NO_MEMORY);
     }
     gateway->clients = mg_clients_create(gateway, err);
@@ -199,8 +223,10 @@ void mg_gateway_destroy(struct mg_gateway *gateway)
     mg_clients_destroy(gateway->clients);
     mg_commander_destroy(gateway->commander);
     mg_store_destroy(gateway->store);
+    mg_store_destroy(gateway->listing_store);
     mg_batches_destroy(gateway->batches);
     mg_streams_destroy(gateway->streams);
+    mg_lists_destroy(gateway->lists);
     mg_waits_destroy(gateway->waits);
     mg_observers_destroy(gateway->observers);
     mg_kept_destroy(gateway->kept);
@@ -231,7 +257,9 @@ static enum mg_class take_url(void *arg, const char *text, struct mg_err *err)
 
 static enum mg_class take_dsn(void *arg, const char *text, struct mg_err *err)
 {
-    return mg_store_set_dsn(((struct mg_gateway *)arg)->store, text, err);
+    struct mg_gateway *gateway = arg;
+    enum mg_class class = mg_store_set_dsn(gateway->store, text, err);
+    return class == MG_OK ? mg_store_set_dsn(gateway->listing_store, text, err) : class;
 }
 
 void mg_gateway_reload(struct mg_gateway *gateway)

@@ -1,4 +1,4 @@
-/* The client's orders, newest first, by state and labels. */
+/* The client's orders, newest first, by state and labels. They wait in a line (lists.c). */
 #include <stdio.h>
 #include <string.h>
 
@@ -35,6 +35,7 @@ static void on_page(void *arg, const struct mg_rows *rows, const struct mg_err *
 {
     struct mg_call *call = arg;
     struct mg_buf json;
+    mg_lists_end(call, err);
     if (err != NULL) {
         mg_call_refuse(call, 503, "could not list the orders: %s", err->text);
         return;
@@ -50,7 +51,7 @@ static void on_page(void *arg, const struct mg_rows *rows, const struct mg_err *
     if (json.failed) {
         mg_call_refuse(call, 503, "no memory for the answer");
     } else {
-        mg_call_answer(call, 200, mg_buf_slice(&json), NULL);
+        mg_call_answer(call, 200, mg_buf_slice(&json));
     }
     mg_buf_finish(&json);
 }
@@ -61,24 +62,42 @@ static const char *param_of(const struct mg_call *call, const char *name)
     return text != NULL ? text : "";
 }
 
-void mg_list_run(struct mg_call *call)
+/* The labels of the query as JSON; "": none. False: the call has been refused. */
+static bool labels_read(struct mg_call *call, char ret_labels[MG_LABELS_TEXT_SIZE])
 {
     struct mg_label_words words = {.count = 0};
-    char labels[MG_LABELS_TEXT_SIZE], refusal[MG_LABELS_REFUSAL_SIZE];
-    const char *client = mg_client_name(call->client);
-    const char *state = param_of(call, "state"), *cursor = param_of(call, "cursor");
-    if (!is_state(state)) {
-        mg_call_refuse(call, 400, "state: expected a state of orders, such as processing");
-    } else if (!is_cursor(cursor)) {
-        mg_call_refuse(call, 400, "cursor: expected \"next\" of the page before");
-    } else if (!mg_label_words_add_all(&words, param_of(call, "label"), refusal) ||
-               !mg_label_words_write(&words, labels, sizeof(labels), refusal)) {
+    char refusal[MG_LABELS_REFUSAL_SIZE];
+    ret_labels[0] = '\0';
+    if (!mg_label_words_add_all(&words, param_of(call, "label"), refusal) ||
+        (words.count > 0 && !mg_label_words_write(&words, ret_labels, MG_LABELS_TEXT_SIZE, refusal))) {
         mg_call_refuse(call, 400, "label: %s", refusal);
-    } else if (words.count == 0) {
-        mg_store_report(call->gateway->store, MG_REPORT_PAGE_OF_CLIENT,
-                        (const char *[]){state, "", "", "", cursor, ROWS, client}, 7, on_page, call);
+        return false;
+    }
+    return true;
+}
+
+static void page_ask(struct mg_call *call)
+{
+    char labels[MG_LABELS_TEXT_SIZE];
+    (void)labels_read(call, labels); /* it was valid before it waited */
+    const char *const params[] = {mg_client_name(call->client), param_of(call, "state"),
+                                  param_of(call, "cursor"), ROWS, labels};
+    if (labels[0] == '\0') {
+        mg_store_report(call->gateway->listing_store, MG_REPORT_PAGE_OF_CLIENT, params, 4, on_page, call);
     } else {
-        mg_store_report(call->gateway->store, MG_REPORT_PAGE_LABELLED_OF_CLIENT,
-                        (const char *[]){state, "", "", "", cursor, ROWS, labels, client}, 8, on_page, call);
+        mg_store_report(call->gateway->listing_store, MG_REPORT_PAGE_LABELLED_OF_CLIENT, params, 5, on_page,
+                        call);
+    }
+}
+
+void mg_list_run(struct mg_call *call)
+{
+    char labels[MG_LABELS_TEXT_SIZE];
+    if (!is_state(param_of(call, "state"))) {
+        mg_call_refuse(call, 400, "state: expected a state of orders, such as processing");
+    } else if (!is_cursor(param_of(call, "cursor"))) {
+        mg_call_refuse(call, 400, "cursor: expected \"next\" of the page before");
+    } else if (labels_read(call, labels)) {
+        mg_lists_begin(call, page_ask);
     }
 }

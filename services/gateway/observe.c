@@ -16,6 +16,7 @@
 #define VERSION_SIZE 20   /* digits of an int64, and a blank */
 #define IDS_MAX      ((size_t)MG_OBSERVERS_MAX * (MG_ORDER_ID_MAX + 1))
 #define VERSIONS_MAX ((size_t)MG_OBSERVERS_MAX * VERSION_SIZE)
+#define CLIENTS_MAX  ((size_t)MG_OBSERVERS_MAX * (MG_NAME_MAX + 1))
 
 struct mg_observers {
     struct mg_gateway *gateway;
@@ -24,7 +25,7 @@ struct mg_observers {
     int count;
     struct mg_observer
         *asked[MG_OBSERVERS_MAX]; /* of the report under way, in its order; NULL: it has left */
-    struct mg_buf ids, versions;
+    struct mg_buf ids, versions, clients;
     bool is_asking;
     int64_t asked_ms, ask_at_ms; /* by the clock since boot */
 };
@@ -37,6 +38,7 @@ struct mg_observers *mg_observers_create(struct mg_gateway *gateway)
         TAILQ_INIT(&observers->all);
         mg_buf_init(&observers->ids, IDS_MAX);
         mg_buf_init(&observers->versions, VERSIONS_MAX);
+        mg_buf_init(&observers->clients, CLIENTS_MAX);
     }
     return observers;
 }
@@ -47,6 +49,7 @@ void mg_observers_destroy(struct mg_observers *observers)
         mg_timer_destroy(observers->timer);
         mg_buf_finish(&observers->ids);
         mg_buf_finish(&observers->versions);
+        mg_buf_finish(&observers->clients);
     }
     free(observers);
 }
@@ -91,22 +94,24 @@ static void changes_ask(struct mg_observers *observers)
     struct mg_observer *observer;
     mg_buf_clear(&observers->ids);
     mg_buf_clear(&observers->versions);
+    mg_buf_clear(&observers->clients);
     TAILQ_FOREACH(observer, &observers->all, entry)
     {
         const char *blank = place > 0 ? " " : "";
         mg_buf_printf(&observers->ids, "%s%s", blank, observer->order_id);
         mg_buf_printf(&observers->versions, "%s%lld", blank, (long long)observer->version);
+        mg_buf_printf(&observers->clients, "%s%s", blank, observer->client);
         observer->place = place;
         observers->asked[place++] = observer;
     }
-    if (observers->ids.failed || observers->versions.failed) {
+    if (observers->ids.failed || observers->versions.failed || observers->clients.failed) {
         return;
     }
     observers->is_asking = true;
     observers->asked_ms = mg_clock_boot_ms();
     mg_store_report(observers->gateway->store, MG_REPORT_CHANGES,
-                    (const char *[]){observers->ids.data, observers->versions.data}, 2, on_changes,
-                    observers);
+                    (const char *[]){observers->ids.data, observers->versions.data, observers->clients.data},
+                    3, on_changes, observers);
 }
 
 static void on_timer(void *arg)

@@ -115,7 +115,7 @@ static void order_publish(struct mg_post *post)
     char message_id[MG_POST_KEY_MAX + 1];
     struct mg_err err;
     const char *client = mg_client_name(post->client), *exchange = mg_client_exchange(post->client);
-    if (is_other_queued(post)) { /* it came while the workflow was read */
+    if (post->is_taken || is_other_queued(post)) { /* or another came while the workflow was read */
         post_refuse(post, 409, CONFLICT);
         return;
     }
@@ -227,7 +227,21 @@ static void new_order_take(struct mg_post *post, const struct mg_rows *rows, int
     }
 }
 
-/* An order without a client was stored by an older version; its bytes make the client its own. */
+/* The state of the order of which the submission is a repetition; NULL: it is a new one. */
+static const char *repeated_state(const struct mg_post *post, const struct mg_rows *rows, int row)
+{
+    enum mg_order_state state;
+    struct mg_slice word = mg_rows_value(rows, row, 0);
+    if (mg_order_state_parse(word.data, word.len, &state)) {
+        return mg_order_state_name(state);
+    }
+    return mg_recent_has(post->gateway->recent, mg_client_name(post->client), post->order_id) ? "posted"
+                                                                                              : NULL;
+}
+
+/* An order without a client was stored by an older version; its bytes make the client its own. Under an id of
+ * another client a submission is treated as a new one up to its end, so that its refusal has no trace of the
+ * other's order. */
 static void on_met(struct mg_post *post, const struct mg_rows *rows, int row, const struct mg_err *err)
 {
     if (is_gone(post) || err != NULL) {
@@ -236,10 +250,13 @@ static void on_met(struct mg_post *post, const struct mg_rows *rows, int row, co
     }
     bool is_there = !mg_rows_is_null(rows, row, 0), has_client = !mg_rows_is_null(rows, row, 1);
     bool is_own = mg_slice_is(mg_rows_value(rows, row, 1), mg_client_name(post->client));
-    bool is_other = is_there ? !is_same(post, rows, row) || (has_client && !is_own) : is_other_queued(post);
-    if (is_other) {
+    bool is_known = is_own || (!is_there && mg_recent_has(post->gateway->recent, mg_client_name(post->client),
+                                                          post->order_id));
+    post->is_taken = is_there ? !is_same(post, rows, row) || (has_client && !is_own) : is_other_queued(post);
+    post->state = post->is_taken ? NULL : repeated_state(post, rows, row);
+    if (post->is_taken && is_known) {
         post_refuse(post, 409, CONFLICT);
-    } else if (!is_there || !is_own) {
+    } else if (post->is_taken || !is_there || !is_own) {
         new_order_take(post, rows, row);
     } else if (mg_hooks_queue(post->gateway->hooks, mg_client_name(post->client)) != NULL) {
         order_publish(post); /* moves its statuses to the webhook */

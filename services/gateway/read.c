@@ -17,7 +17,7 @@ static void posted_answer(struct mg_call *call)
     struct mg_buf json;
     mg_buf_init_fixed(&json, memory, sizeof(memory));
     mg_buf_printf(&json, "{\"order_id\": \"%s\", \"state\": \"posted\"}\n", call->order_id);
-    mg_call_answer(call, 200, mg_buf_slice(&json), NULL);
+    mg_call_answer(call, 200, mg_buf_slice(&json));
 }
 
 static void order_answer(struct mg_call *call, const struct mg_rows *rows)
@@ -34,7 +34,7 @@ static void order_answer(struct mg_call *call, const struct mg_rows *rows)
     if (json.failed || json.len == 0) {
         mg_call_refuse(call, 503, "no memory for the answer");
     } else {
-        mg_call_answer(call, 200, mg_buf_slice(&json), NULL);
+        mg_call_answer(call, 200, mg_buf_slice(&json));
     }
     mg_buf_finish(&json);
 }
@@ -43,16 +43,11 @@ static void order_ask(struct mg_call *call);
 
 static void unknown_answer(struct mg_call *call)
 {
-    bool is_posted = mg_recent_has(call->gateway->recent, mg_client_name(call->client), call->order_id);
-    if (call->is_seen && call->is_unknown) { /* another client's, or it would have been found */
-        is_posted = false;
-    } else {
-        call->is_unknown = true;
-        if (mg_wait_begin(call, order_ask)) {
-            return;
-        }
+    call->is_unknown = true;
+    if (mg_wait_begin(call, order_ask)) {
+        return;
     }
-    if (is_posted) {
+    if (mg_recent_has(call->gateway->recent, mg_client_name(call->client), call->order_id)) {
         posted_answer(call);
     } else {
         mg_call_refuse(call, 404, "client %s has no order %s", mg_client_name(call->client), call->order_id);

@@ -1,6 +1,4 @@
 /* `POST /v1/orders`: one submission (post.c). */
-#include <stdio.h>
-
 #include "gateway/call.h"
 
 #define KEY_HEADER "Idempotency-Key"
@@ -20,16 +18,11 @@ static bool key_read(const struct mg_http_exchange *request, struct mg_slice *re
 static void on_posted(struct mg_post *post, unsigned int status, const char *text)
 {
     struct mg_call *call = post->arg;
-    char location[MG_ORDER_ID_MAX + 32], memory[MG_ORDER_ID_MAX + 32];
-    struct mg_buf json;
     if (text != NULL) {
         mg_call_refuse(call, status, "%s", text);
-        return;
+    } else {
+        mg_call_accept(call);
     }
-    (void)snprintf(location, sizeof(location), "/v1/orders/%s", post->order_id);
-    mg_buf_init_fixed(&json, memory, sizeof(memory));
-    mg_buf_printf(&json, "{\"order_id\": \"%s\"}\n", post->order_id);
-    mg_call_answer(call, status, mg_buf_slice(&json), location);
 }
 
 void mg_submit_run(struct mg_call *call)

@@ -49,7 +49,6 @@ static void on_changed(void *arg, bool is_end)
 {
     struct mg_call *call = arg;
     if (is_end || call->is_unknown) {
-        call->is_seen = true;
         wait_end(call);
     }
 }
@@ -100,7 +99,10 @@ bool mg_wait_begin(struct mg_call *call, void (*woken)(struct mg_call *call))
     if (waits->timer == NULL) {
         waits->timer = mg_timer_create(waits->gateway->loop, on_timer, waits);
     }
-    call->observer = (struct mg_observer){.order_id = call->order_id, .changed = on_changed, .arg = call};
+    call->observer = (struct mg_observer){.client = mg_client_name(call->client),
+                                          .order_id = call->order_id,
+                                          .changed = on_changed,
+                                          .arg = call};
     if (waits->timer == NULL || mg_clock_boot_ms() >= call->wait_until_ms || waits->count >= MG_WAITS_MAX ||
         waits_of(call->gateway, call->client) >= WAITS_OF_CLIENT_MAX ||
         !mg_observe_begin(call->gateway->observers, &call->observer)) {

@@ -70,10 +70,11 @@ def a_batch_means_the_same_as_its_lines_one_by_one(s):
     for form in (b'{"workflow": "priced", "payload": {"price": 3, "customer": "17"}, "idempotency_key": "key-1"}',
                  b'{"workflow": "priced", "idempotency_key" : "key-1", "payload": {"price": 3, "customer": "17"}}'):
         (answer,) = batch(door, [form])
-        assert answer == answers[3], "wherever the member stands"
+        assert answer["order_id"] == answers[3]["order_id"], "wherever the member stands"
     assert batch(door, [keyed("key-1", 4)])[0]["status"] == 409
     assert batch(door, [keyed("key-1")], client="other")[0]["order_id"] != answers[3]["order_id"], "a client's keys are its own"
-    assert batch(door, [one + b"\r", keyed("key-1") + b"\r"]) == [answers[0], answers[3]], "CR LF ends a line, too"
+    again = batch(door, [one + b"\r", keyed("key-1") + b"\r"])
+    assert [answer["order_id"] for answer in again] == [answers[0]["order_id"], answers[3]["order_id"]], "CR LF ends a line, too"
     wide = b'{"workflow": "priced", "payload": {"price": 3, "customer": "%s"}}'
     wide = wide % (b"w" * (256 * 1024 + 1 - len(wide) + 2))
     assert len(wide) == 256 * 1024 + 1 and batch(door, wide)[0]["status"] == 413

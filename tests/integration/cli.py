@@ -1289,8 +1289,9 @@ class Databases(Case):
             self.assertLess(slowest, 2.0)  # the lock_timeout of programs
             self.assertEqual(self.collated_keys(env), 0)
             cursor.execute(shape)
-            tables = {table for table, _ in before}  # later migrations add others
-            self.assertEqual([row for row in cursor.fetchall() if row[0] in tables], before)
+            after = cursor.fetchall()  # later migrations add others
+            self.assertEqual([row for row in after if row in before], before)
+            self.assertFalse([name for _, name in after if name.endswith("_bytewise")])
             cursor.execute("SELECT count(*) FROM pg_index WHERE NOT indisvalid; SELECT conname FROM pg_constraint"
                            " WHERE conname = 'makegood_day'")
             self.assertEqual(cursor.fetchall(), [])
@@ -1299,6 +1300,31 @@ class Databases(Case):
                 self.assertEqual(cursor.fetchone()[0], rows)
             cursor.execute("EXPLAIN SELECT * FROM order_archive WHERE order_id = 'old-7'")
             self.assertIn("Index Scan", str(cursor.fetchall()))
+
+    def test_labels_and_orders_are_found_by_their_clients_after_an_upgrade(self):
+        """Would catch: a label that an earlier version stored, before or after the migration, and no client's list has."""
+        first = next((SOURCE / "deploy/postgres").glob("*_label_client.sql")).name
+        with self.database() as env, contextlib.closing(psycopg2.connect(
+                env["MAKEGOOD_PG_DSN"], application_name="psql")) as session:
+            run("db", "migrate", "--migrations", self.folder_before(first), code=DONE, env=env)
+            session.autocommit = True
+            cursor = session.cursor()
+
+            def fill(begin, end):
+                cursor.execute("INSERT INTO orders (order_id, revision, workflow, workflow_version, payload, digest, is_high, client)"
+                               " SELECT 'o-' || n, 1, 'w', 1, '{}', sha256('x'), false, CASE WHEN n %% 2 = 0 THEN 'shop' END"
+                               "  FROM generate_series(%s, %s) n", (begin, end))
+                cursor.execute("INSERT INTO order_label (order_id, name, value, created_at) SELECT 'o-' || n, l, '1', now()"
+                               "  FROM generate_series(%s, %s) n, unnest('{a,b}'::text[]) l", (begin, end))
+            fill(1, 50000)
+            run(*self.MIGRATE, code=DONE, env=env)
+            fill(50001, 50100)
+            cursor.execute("SELECT count(*), count(l.client) FROM order_label l JOIN orders o USING (order_id)"
+                           " WHERE l.client IS NOT DISTINCT FROM o.client")
+            self.assertEqual(cursor.fetchone(), (100200, 50100))
+            cursor.execute("SELECT count(*) FROM pg_index WHERE indisvalid"
+                           " AND indexrelid IN ('orders_client'::regclass, 'order_label_client'::regclass)")
+            self.assertEqual(cursor.fetchone()[0], 2)
 
     def test_of_two_migrations_at_once_each_ends_well(self):
         """Would catch: one that ends the session of the other, which waits for it."""

@@ -437,7 +437,7 @@ static const struct {
     {MG_REPORT_PAGE_OPEN, {"", "", "", "", "", "50"}, 6},
     {MG_REPORT_PAGE_NEWEST, {"", "", "", "", "", "50"}, 6},
     {MG_REPORT_PAGE_NEWEST, {"", "", "", "", "", "8"}, 6},
-    {MG_REPORT_PAGE_OF_CLIENT, {"", "", "", "", "", "50", "shop"}, 7},
+    {MG_REPORT_PAGE_OF_CLIENT, {"shop", "", "", "50"}, 4},
     {MG_REPORT_FIND, {"o-", "50"}, 2},
     {MG_REPORT_ORDER, {DAMAGED}, 1},
     {MG_REPORT_ORDER_STEPS, {DAMAGED}, 1},

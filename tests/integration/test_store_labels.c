@@ -74,6 +74,7 @@ START_TEST(labels_are_written_with_their_order)
     (void)order_with(0, "o-1", "17", "CH");
     (void)order_with(1, "o-2", NULL, NULL);
     (void)order_with(2, "o-3", "M\xc3\xbcller \"&\" Co", NULL);
+    pair[0].record.client = mg_slice_of("shop");
     commit_three();
     ck_assert_str_eq(
         rig_value(&rig,
@@ -83,6 +84,8 @@ START_TEST(labels_are_written_with_their_order)
     ck_assert_str_eq(
         rig_value(&rig, "SELECT count(*) FROM order_label JOIN order_process USING (order_id, created_at)"),
         "3");
+    ck_assert_str_eq(rig_value(&rig, "SELECT string_agg(order_id || ' ' || client, ', ') FROM order_label"),
+                     "o-1 shop, o-1 shop");
     const char *const first[] = {"o-1"}, *const second[] = {"o-2"};
     assert_has(rig_report(&rig, MG_REPORT_ORDER, first, 1),
                "labels={ \"country\" : \"CH\", \"customer\" : \"17\" }");

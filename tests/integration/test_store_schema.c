@@ -321,7 +321,9 @@ START_TEST(a_migration_waits_for_a_lock_in_short_tries_and_names_its_holder)
 }
 END_TEST
 
-/* Would catch: a key of a new table that is sorted by the rules of a system's library, which change. */
+/* Would catch: a key of a new table that is sorted by the rules of a system's library, which change. The
+ * column orders.client keeps its collation, because a change would break the prepared statements of running
+ * programs; the one report that reads orders_client names the collation (store_watch). */
 START_TEST(every_key_compares_by_its_bytes)
 {
     static const char COLLATED[] =
@@ -330,7 +332,8 @@ START_TEST(every_key_compares_by_its_bytes)
         " unnest(x.indcollation, x.indkey) k (collation_id, attnum), pg_attribute a"
         " WHERE c.relnamespace = 'public'::regnamespace AND a.attrelid = x.indrelid AND a.attnum = k.attnum"
         " AND k.collation_id <> 0"
-        " AND (k.collation_id <> '\"C\"'::regcollation OR a.attcollation <> '\"C\"'::regcollation)";
+        " AND (k.collation_id <> '\"C\"'::regcollation OR (a.attcollation <> '\"C\"'::regcollation"
+        "  AND x.indexrelid::regclass::text <> 'orders_client'))";
     struct rig own;
     rig_open(&own);
     ck_assert_str_eq(rig_value(&own, COLLATED), "");

@@ -27,6 +27,8 @@
 #define PAGES_SMALL   60
 /* The newest 10,000 orders, which a filter searches: each with its row of order_process, by key. */
 #define PAGES_SOUGHT (10000 * 5)
+/* The newest 1,000 of one client, each with its row and labels. */
+#define PAGES_OF_CLIENT (1000 * 12)
 
 static struct rig rig;
 
@@ -35,15 +37,18 @@ static void setup(void)
     rig_start(&rig);
     rig_admin(
         &rig,
-        "INSERT INTO orders (order_id, revision, workflow, workflow_version, payload, digest, is_high)"
-        " SELECT 'o-' || n, 1, 'w', 1, to_json(repeat('x', 500)), sha256(n::text::bytea), false"
-        " FROM generate_series(1, " FINISHED " + " OPEN ") n;"
+        "INSERT INTO orders (order_id, revision, workflow, workflow_version, payload, digest, is_high, client)"
+        " SELECT 'o-' || n, 1, 'w', 1, to_json(repeat('x', 500)), sha256(n::text::bytea), false,"
+        "  CASE WHEN n % 2000 = 7 THEN 'depot' ELSE 'shop' END FROM generate_series(1, " FINISHED " + " OPEN
+        ") n;"
         "INSERT INTO order_process (order_id, process_state, goal, reason, version, seq, generation,"
         "  failure_count, locked_by, wake_at, workflow, workflow_version, revision, is_high, wants_step_status)"
         " SELECT 'o-' || n, CASE WHEN n > " FINISHED " THEN 'processing' ELSE 'processed' END, 'processed',"
         "  'none', 4, 2, 0, 0, 'test', CASE WHEN n > " FINISHED
         " THEN now() + interval '1 day' END, 'w', 1, 1,"
         "  false, false FROM generate_series(1, " FINISHED " + " OPEN ") n;"
+        "INSERT INTO order_label (order_id, name, value, created_at) SELECT 'o-' || n, l, '7', now()"
+        "  FROM generate_series(1, " FINISHED ") n, unnest('{m,n}'::text[]) l;"
         "INSERT INTO order_event (order_id, version, cause_kind, cause, by_whom, attempt, owed)"
         " SELECT 'o-' || n, v, 'reply', 'c', 'test', 1, n % 5000 = 0 FROM generate_series(1, " FINISHED ") n,"
         "  generate_series(1, 4) v;"
@@ -71,8 +76,10 @@ static void setup(void)
 
 static void teardown(void)
 {
-    rig_admin(&rig, "TRUNCATE orders, order_process, order_step, order_event, operator_alert, service_state,"
-                    " workflow, bulk, bulk_order");
+    rig_admin(
+        &rig,
+        "TRUNCATE orders, order_process, order_step, order_event, order_label, operator_alert, service_state,"
+        " workflow, bulk, bulk_order");
     rig_finish(&rig);
 }
 
@@ -142,7 +149,14 @@ static const struct mg_watched {
     {MG_REPORT_WORKFLOW_STEPS, "", PAGES_STEPS, true},
     {MG_REPORT_VERSIONS, "('o-1 o-2 o-3')", PAGES_KEY, false},
     /* the gateway */
-    {MG_REPORT_CHANGES, "('o-1 o-2 o-3', '3 4 0')", PAGES_KEY, false},
+    {MG_REPORT_CHANGES, "('o-1 o-2 o-3', '3 4 0', 'shop depot shop')", PAGES_KEY, false},
+    {MG_REPORT_PAGE_OF_CLIENT, "('shop', '', '', '50')", PAGES_LIST, true},
+    {MG_REPORT_PAGE_OF_CLIENT, "('shop', 'cancelled', '4102444800000000/o-7777', '50')", PAGES_OF_CLIENT,
+     true},
+    {MG_REPORT_PAGE_OF_CLIENT, "('depot', 'processed', '', '50')", PAGES_KEY, true},
+    {MG_REPORT_PAGE_LABELLED_OF_CLIENT, "('shop', 'cancelled', '', '50', '{\"n\":\"7\",\"m\":\"7\"}')",
+     PAGES_OF_CLIENT, true},
+    {MG_REPORT_PAGE_LABELLED_OF_CLIENT, "('depot', '', '', '50', '{\"n\":\"7\"}')", PAGES_KEY, true},
     {MG_REPORT_SUBMISSIONS_MEET, "('o-1 o-2 o-none', 'w w v', '0 1 0')", PAGES_KEY, false},
     {MG_REPORT_ARCHIVED_ORDER_OF_CLIENT, "('shop', 'o-20')", PAGES_KEY, false},
     {MG_REPORT_ARCHIVED_STATUSES_OF_CLIENT, "('shop', 'o-20', '0', '100')", PAGES_KEY, false},

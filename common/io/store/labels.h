@@ -51,16 +51,27 @@
 #define MG_SQL_RAREST_COUNTED                                                                                \
     "(SELECT CASE WHEN count(*) = 1 AND $1::text IN ('', 'processed') THEN 0 ELSE " MG_LABEL_COUNT_MAX " END" \
     " FROM json_object_keys($7::text::json))"
-#define MG_SQL_PAGE_OF_LABELLED MG_SQL_PAGE_OF_SOME_LABELLED("true")
-/* For the gateway: of the client $8. */
-#define MG_SQL_PAGE_OF_CLIENT_LABELLED MG_SQL_PAGE_OF_SOME_LABELLED(MG_SQL_IS_OF_CLIENT("p", "$8"))
-#define MG_SQL_PAGE_OF_SOME_LABELLED(is_wanted)                                                              \
+#define MG_SQL_PAGE_OF_LABELLED                                                                              \
     MG_SQL_PAGE("rarest AS MATERIALIZED " MG_SQL_RAREST("$7", MG_SQL_RAREST_COUNTED) ","                     \
                 " source AS MATERIALIZED (SELECT CASE WHEN r.orders < " MG_LABEL_COUNT_MAX " THEN 'labelled'" \
                 "  WHEN $1::text IN " MG_SQL_AMISS_STATES " THEN 'amiss'"                                    \
                 "  WHEN " MG_SQL_IS_OPEN_AND_FEW " THEN 'open' ELSE 'labelled' END AS name FROM rarest r)",  \
                 MG_SQL_SEEN_LABELLED " UNION ALL " MG_SQL_SEEN_AMISS " UNION ALL " MG_SQL_SEEN_OPEN,         \
-                MG_SQL_IS_ANY_WANTED, MG_SQL_HAS_LABELS("p.order_id", "$7") " AND " is_wanted)
+                MG_SQL_IS_ANY_WANTED, MG_SQL_HAS_LABELS("p.order_id", "$7"))
+/* The same of one client, for the gateway; $5 labels. */
+#define MG_SQL_LABELS_OF_CLIENT(name, value)                                                                 \
+    "FROM order_label l WHERE l.client = $1::text AND l.client <> '' AND l.value = " value " AND l.name = " name
+#define MG_SQL_RAREST_OF_CLIENT                                                                              \
+    "rarest AS MATERIALIZED (SELECT w.key AS name, w.value FROM json_each_text($5::text::json) w"            \
+    " CROSS JOIN LATERAL (SELECT count(*) AS orders FROM (SELECT " MG_SQL_LABELS_OF_CLIENT("w.key", "w.value") \
+    "  LIMIT " MG_PAGE_CLIENT_MAX ") c) c ORDER BY c.orders, w.key LIMIT 1), "
+#define MG_SQL_PAGE_OF_CLIENT_LABELLED                                                                       \
+    MG_SQL_CLIENT_PAGE(MG_SQL_RAREST_OF_CLIENT,                                                              \
+                       "SELECT l.order_id, l.created_at AS at "                                              \
+                       MG_SQL_LABELS_OF_CLIENT("(SELECT name FROM rarest)", "(SELECT value FROM rarest)")    \
+                       " AND " MG_SQL_IS_BEHIND("l.created_at", "l.order_id")                                \
+                       " ORDER BY l.created_at DESC, l.order_id DESC",                                       \
+                       MG_PAGE_CLIENT_MAX, MG_SQL_HAS_LABELS("p.order_id", "$5"))
 
 /*
  * $1 text, $2 limit: orders whose id begins with the text, in the tables and in the archive, and orders with a label of

@@ -37,10 +37,12 @@ struct migrations {
 static enum mg_class read_folder(const char *directory, struct migrations *list, struct mg_err *err);
 static enum mg_class compare_applied(struct mg_pg_once *once, struct migrations *list, struct mg_err *err);
 
-/* Held until the session ends. It waits for another migration, which may build an index. That takes longer
- * than the role's lock_timeout, which is meant for the services' tables. */
-static const char TAKE_LOCK[] =
-    "SET lock_timeout = '10min'; SELECT pg_advisory_lock(" MG_SQL_LOCK("2") "); RESET lock_timeout";
+/* Held until the session ends. Another migration may hold it, which builds an index beside the programs. Such
+ * a build waits for each statement that runs, so this one must be short: a single long wait would be a
+ * deadlock. */
+static const char TRY_LOCK[] = "SELECT pg_try_advisory_lock(" MG_SQL_LOCK("2") ")::int";
+#define LOCK_PAUSE     "SELECT pg_sleep(0.2)"
+#define LOCK_TRIES_MAX (10 * 60 * 5) /* ten minutes: large indexes take as long */
 /* Programs of schema 1 kept their record in makegood_schema. It is copied; later runs add nothing (0002 makes
  * it a view). */
 static const char PREPARE_RECORD[] =
@@ -66,6 +68,23 @@ static enum mg_class demand_fit(struct mg_pg_once *once, struct mg_err *err)
     return unfit[0] == '\0' ? class : mg_err_set(err, MG_PERMANENT, "cannot use this database: %s", unfit);
 }
 
+static enum mg_class lock_take(struct mg_pg_once *once, struct mg_err *err)
+{
+    for (int tries = 0; tries < LOCK_TRIES_MAX; tries++) {
+        struct mg_rows *rows = NULL;
+        enum mg_class class = mg_pg_once_run(once, TRY_LOCK, NULL, 0, &rows, err);
+        bool is_taken = class == MG_OK && mg_rows_int(rows, 0, 0) == 1;
+        mg_rows_destroy(rows);
+        if (class == MG_OK && !is_taken) {
+            class = mg_pg_once_run(once, LOCK_PAUSE, NULL, 0, NULL, err);
+        }
+        if (class != MG_OK || is_taken) {
+            return class;
+        }
+    }
+    return mg_err_set(err, MG_TRANSIENT, "another migration has not ended within ten minutes");
+}
+
 static void say(const struct mg_migrator *migrator, const char *line)
 {
     if (migrator->report != NULL) {
@@ -79,7 +98,7 @@ static enum mg_class migrate(struct mg_migrator *migrator, struct migrations *li
     if (class != MG_OK) {
         return class;
     }
-    class = mg_pg_once_run(migrator->once, TAKE_LOCK, NULL, 0, NULL, err);
+    class = lock_take(migrator->once, err);
     if (class == MG_OK) {
         class = mg_pg_once_run(migrator->once, PREPARE_RECORD, NULL, 0, NULL, err);
     }

@@ -126,11 +126,44 @@
     "  'orders', (SELECT coalesce(json_agg(" MG_PAGE_ORDER("s") " ORDER BY s.at DESC, s.order_id DESC), '[]') FROM shown s)," \
     "  'looked_at', p.looked_at, 'is_full', false, 'back_to', p.back_to, 'next', p.next) AS page FROM page p"
 
-/* The orders of one client, for the gateway. Those of other clients are read, too, so a page may show fewer than its
- * limit, and have a next. An order that an older version stored gets its client by a later revision. */
+/* Whether an order is a client's. One that an older version stored gets its client by a later revision. */
 #define MG_SQL_IS_OF_CLIENT(p, client)                                                                       \
     "EXISTS (SELECT FROM orders c WHERE c.order_id = " p ".order_id AND c.client = " client "::text)"
-#define MG_SQL_PAGE_OF_CLIENT MG_SQL_PAGE_OF_SOME("false", MG_SQL_IS_OF_CLIENT("p", "$7"))
+/*
+ * Pages of one client's orders, newest first, for the gateway: $1 client, $2 state, $3 cursor, $4 limit, $5 labels. No
+ * row of another client is read, so neither a page nor its cursor nor its time depends on others. By the indexes orders_client
+ * and order_label_client: of the label with the fewest orders. Where a filter selects some orders, a page reads a bounded
+ * number of them, and has a cursor even without a match.
+ */
+#define MG_PAGE_CLIENT_MAX "1000"
+#define MG_SQL_CLIENT_LIMIT "least($4::text::bigint, " ROWS_MAX ")"
+#define MG_SQL_CLIENT_BEHIND                                                                                 \
+    "behind AS MATERIALIZED (SELECT 'infinity'::timestamptz AS at, '' AS id WHERE $3::text = ''"             \
+    "  UNION ALL SELECT 'epoch'::timestamptz + split_part($3::text, '/', 1)::bigint * interval '1 microsecond'," \
+    "   split_part($3::text, '/', 2) WHERE $3::text <> '')"
+#define MG_SQL_IS_BEHIND(time, id)                                                                           \
+    "(" time ", " id ") < ((SELECT at FROM behind), (SELECT id FROM behind))"
+/* `seen` has order_id and at; it reads `count` rows at most. */
+#define MG_SQL_CLIENT_PAGE(before, seen, count, is_wanted)                                                   \
+    "WITH " MG_SQL_CLIENT_BEHIND ", " before "seen AS MATERIALIZED (" seen " LIMIT " count "),"              \
+    " shown AS MATERIALIZED (SELECT p.*, s.at FROM (SELECT * FROM seen ORDER BY at DESC, order_id DESC) s"   \
+    "  CROSS JOIN LATERAL (SELECT q.* FROM order_process q WHERE q.order_id = s.order_id OFFSET 0) p"        \
+    "  WHERE ($2::text = '' OR p.process_state = $2::text) AND " is_wanted                                   \
+    "  ORDER BY s.at DESC, s.order_id DESC LIMIT " MG_SQL_CLIENT_LIMIT ")"                                   \
+    " SELECT json_build_object("                                                                             \
+    "  'orders', (SELECT coalesce(json_agg(" MG_PAGE_ORDER("s") " ORDER BY s.at DESC, s.order_id DESC), '[]') FROM shown s)," \
+    "  'next', CASE WHEN (SELECT count(*) FROM shown) = " MG_SQL_CLIENT_LIMIT " THEN " MG_SQL_PAGE_CURSOR("shown") \
+    "   WHEN (SELECT count(*) FROM seen) = " count " THEN " MG_SQL_PAGE_CURSOR("seen") " END) AS page"
+/* A repaired order has several rows; the first that names the client counts. */
+#define MG_SQL_CLIENT_ORDERS                                                                                 \
+    "SELECT o.order_id, o.received_at AS at FROM orders o"                                                   \
+    " WHERE o.client COLLATE \"C\" = $1::text AND o.client <> '' AND " MG_SQL_IS_BEHIND("o.received_at", "o.order_id") \
+    "  AND (o.revision = 1 OR NOT EXISTS (SELECT FROM orders e"                                              \
+    "   WHERE e.order_id = o.order_id AND e.client = o.client AND e.revision < o.revision))"                 \
+    " ORDER BY o.received_at DESC, o.order_id DESC"
+#define MG_SQL_PAGE_OF_CLIENT                                                                                \
+    MG_SQL_CLIENT_PAGE("", MG_SQL_CLIENT_ORDERS,                                                             \
+                       "CASE WHEN $2::text = '' THEN " MG_SQL_CLIENT_LIMIT " ELSE " MG_PAGE_CLIENT_MAX " END", "true")
 /* One of them. $1 client, $2 order_id. */
 #define MG_ORDER_OF_CLIENT                                                                                   \
     "SELECT p.order_id, p.workflow, p.workflow_version, p.process_state AS state, p.goal, p.reason, p.failure_count," \

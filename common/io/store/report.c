@@ -117,10 +117,8 @@ static const struct {
     [MG_REPORT_PAGE_LABELLED] = {{"report_page_labelled", MG_JSON_PAGE(MG_SQL_PAGE_OF_LABELLED)}, 7},
     [MG_REPORT_PAGE_OPEN] = {{"report_page_open", MG_PAGE_OPEN}, 6},
     [MG_REPORT_PAGE_NEWEST] = {{"report_page_newest", MG_JSON_PAGE(MG_SQL_PAGE_OF_ORDERS)}, 6},
-    [MG_REPORT_PAGE_OF_CLIENT] = {{"report_page_of_client", MG_JSON_PAGE(MG_SQL_PAGE_OF_CLIENT)}, 7},
-    [MG_REPORT_PAGE_LABELLED_OF_CLIENT] = {{
-        "report_page_labelled_of_client",
-        MG_JSON_PAGE(MG_SQL_PAGE_OF_CLIENT_LABELLED)}, 8},
+    [MG_REPORT_PAGE_OF_CLIENT] = {{"report_page_of_client", MG_SQL_PAGE_OF_CLIENT}, 4},
+    [MG_REPORT_PAGE_LABELLED_OF_CLIENT] = {{"report_page_labelled_of_client", MG_SQL_PAGE_OF_CLIENT_LABELLED}, 5},
     [MG_REPORT_ORDER_OF_CLIENT] = {{"report_order_of_client", MG_ORDER_OF_CLIENT}, 2},
     [MG_REPORT_ARCHIVED_ORDER_OF_CLIENT] = {{
         "report_archived_order_of_client",
@@ -134,9 +132,10 @@ static const struct {
     [MG_REPORT_CHANGES] = {{
         "report_changes",
         "SELECT w.place, p.version, p.process_state AS state"
-        " FROM unnest(string_to_array($1::text, ' '), string_to_array($2::text, ' ')::bigint[])"
-        "  WITH ORDINALITY AS w(order_id, version, place)"
-        " JOIN order_process p ON p.order_id = w.order_id WHERE p.version <> w.version LIMIT " ROWS_MAX}, 2},
+        " FROM unnest(string_to_array($1::text, ' '), string_to_array($2::text, ' ')::bigint[], string_to_array($3::text, ' '))"
+        "  WITH ORDINALITY AS w(order_id, version, client, place)"
+        " JOIN order_process p ON p.order_id = w.order_id"
+        " WHERE p.version <> w.version AND " MG_SQL_IS_OF_CLIENT("w", "w.client") " LIMIT " ROWS_MAX}, 3},
     [MG_REPORT_VERSIONS] = {{
         "report_versions",
         "SELECT order_id, version, process_state AS state FROM order_process"

@@ -26,7 +26,7 @@
 
 struct mg_store;
 
-#define MG_SCHEMA_VERSION 30 /* newest file in deploy/postgres/ that this program was written for */
+#define MG_SCHEMA_VERSION 32 /* newest file in deploy/postgres/ that this program was written for */
 
 /* A program runs on its own schema, and on a newer one that serves it. `ret_reason`: if false the remedy, if
  * true how they fit. `version` 0: no schema. */
@@ -487,9 +487,10 @@ enum mg_report {
     MG_REPORT_PAGE_OPEN,
     MG_REPORT_PAGE_NEWEST,   /* all orders, newest first; parameters likewise */
     MG_REPORT_PAGE_LABELLED, /* newest first; parameters of ORDERS_LABELLED */
-    /* The same of one client, the last parameter, for the gateway: newest first. */
+    /* Orders of one client, newest first, for the gateway: "orders" and "next" of the above. $1 client, $2
+     * state, $3 cursor, $4 limit */
     MG_REPORT_PAGE_OF_CLIENT,
-    MG_REPORT_PAGE_LABELLED_OF_CLIENT,
+    MG_REPORT_PAGE_LABELLED_OF_CLIENT, /* the same of orders with all labels of $5, a JSON object of texts */
     /* $1 client, $2 order_id: order_id, workflow, workflow_version, state, goal, reason, failure_count,
      * created_at, updated_at, complete_by, version, labels, output, cause. No row: the client has no such
      * order in the tables. */
@@ -505,8 +506,8 @@ enum mg_report {
     MG_REPORT_STATUSES_OF_CLIENT,
     /* $1 client, $2 order_id, $3 seq, $4 limit: the same of an archived order */
     MG_REPORT_ARCHIVED_STATUSES_OF_CLIENT,
-    /* $1 order ids, $2 a version of each, both separated by blanks: place (from 1), version, state, of the
-     * orders that have another version */
+    /* $1 order ids, $2 a version and $3 the client of each, all separated by blanks: place (from 1), version,
+     * state, of the client's orders that have another version */
     MG_REPORT_CHANGES,
     MG_REPORT_VERSIONS, /* $1 order ids, separated by blanks: order_id, version, state */
     /* Open alerts about orders. $1 workflow, $2 step, $3 part of the error, $4 services, separated by blanks,

@@ -80,6 +80,11 @@ bool mg_timer_is_active(const struct mg_timer *timer)
     return timer->at_ms > 0;
 }
 
+const char *mg_client_name(const struct mg_client *client)
+{
+    return client->name;
+}
+
 bool mg_http_exchange_is_hung_up(const struct mg_http_exchange *request)
 {
     return request->is_hung_up;
@@ -89,9 +94,9 @@ void mg_store_report(struct mg_store *store, enum mg_report report, const char *
                      mg_store_rows_fn *done, void *arg)
 {
     (void)store;
-    (void)params;
     ck_assert_ptr_null(fake.done);
-    ck_assert(report == MG_REPORT_CHANGES && count == 2);
+    ck_assert(report == MG_REPORT_CHANGES && count == 3);
+    ck_assert(strncmp(params[2], "shop", 4) == 0); /* an order of another client wakes nobody */
     fake.done = done;
     fake.arg = arg;
     fake.reports++;
@@ -163,6 +168,8 @@ static void setup(void)
 {
     memset(&fake, 0, sizeof(fake));
     fake.boot_ms = WAIT_MS;
+    fake.shop = (struct mg_client){"shop"};
+    fake.other = (struct mg_client){"other"};
     TAILQ_INIT(&fake.gateway.calls);
     fake.gateway.metrics = mg_metrics_create();
     fake.gateway.observers = mg_observers_create(&fake.gateway);
