@@ -195,7 +195,9 @@ static enum mg_class take_amqp_url(void *arg, const char *text, struct mg_err *e
 
 static enum mg_class take_pg_dsn(void *arg, const char *text, struct mg_err *err)
 {
-    return mg_store_set_dsn(((struct process *)arg)->shared.store, text, err);
+    const struct mg_process *shared = &((struct process *)arg)->shared;
+    enum mg_class class = mg_store_set_dsn(shared->store, text, err);
+    return class == MG_OK && shared->beats != NULL ? mg_store_set_dsn(shared->beats, text, err) : class;
 }
 
 static void secret_reread(struct process *process, const char *name, mg_config_take_fn *take)
@@ -295,6 +297,7 @@ static enum mg_class vitals_open(struct process *process, struct mg_err *err)
 {
     const struct mg_process *shared = &process->shared;
     const struct mg_vitals_of of = {.store = shared->store,
+                                    .beats = shared->beats,
                                     .broker = shared->broker,
                                     .probe_exchange = shared->probe_exchange,
                                     .kind = shared->store != NULL ? process->service->name : NULL,

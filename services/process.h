@@ -39,6 +39,7 @@ struct mg_process {
     /* Set by `create`, so that SIGHUP can give them renewed secrets. NULL: the service has none. */
     struct mg_broker *broker;
     struct mg_store *store;
+    struct mg_store *beats;     /* a session of heartbeats alone; NULL: they go through `store` */
     const char *probe_exchange; /* one that the service may publish to; set with the broker */
 };
 

@@ -26,13 +26,22 @@ static void on_beaten(void *arg, const struct mg_err *err)
     vitals->unkept_boot_ms = err != NULL ? vitals->unkept_boot_ms : 0;
 }
 
+/* A role without a free session for heartbeats writes them beside its work. */
+static struct mg_store *beating(const struct mg_vitals *vitals)
+{
+    const struct mg_vitals_of *of = &vitals->of;
+    char reason[1];
+    return of->beats != NULL && mg_store_is_up(of->beats, reason, 0) ? of->beats : of->store;
+}
+
 static void beat(struct mg_vitals *vitals)
 {
     const struct mg_vitals_of *of = &vitals->of;
     struct mg_beat beat = {.kind = of->kind, .instance = of->instance, .is_end = vitals->is_ending};
     int64_t now_ms = mg_clock_boot_ms();
+    struct mg_store *store = beating(vitals);
     char reason[1];
-    if (vitals->is_beating || !mg_store_is_up(of->store, reason, 0)) {
+    if (vitals->is_beating || !mg_store_is_up(store, reason, 0)) {
         return;
     }
     vitals->periods = 0;
@@ -40,7 +49,7 @@ static void beat(struct mg_vitals *vitals)
     of->account(of->arg, &beat);
     vitals->is_beating = true;
     vitals->unkept_boot_ms = vitals->unkept_boot_ms != 0 ? vitals->unkept_boot_ms : now_ms;
-    mg_store_beat(of->store, &beat, on_beaten, vitals);
+    mg_store_beat(store, &beat, on_beaten, vitals);
 }
 
 static void on_period(void *arg)
@@ -101,7 +110,7 @@ static bool is_kept(const struct mg_vitals *vitals, char *ret_reason, size_t siz
     if (vitals->of.is_reader || vitals->is_ending || unkept_ms < MG_BEAT_ANSWER_MAX_MS) {
         return true;
     }
-    const char *standby = mg_store_standby(vitals->of.store);
+    const char *standby = mg_store_standby(beating(vitals));
     const char *why = standby[0] != '\0' ? standby : vitals->refusal;
     (void)snprintf(ret_reason, size, "the database has committed no heartbeat for %lld s%s%s",
                    (long long)(unkept_ms / 1000), why[0] != '\0' ? ": " : "", why);

@@ -5,6 +5,7 @@
  *
  * A process with an account of itself writes it to the database as its heartbeat. The heartbeat is also the
  * proof that the database commits: a server that answers, and refuses or holds up every write, is not good.
+ * In a session of its own it does not wait behind a slow statement of the work.
  */
 #ifndef MG_IO_VITALS_H
 #define MG_IO_VITALS_H
@@ -21,6 +22,7 @@
 struct mg_vitals;
 struct mg_vitals_of {
     struct mg_store *store;     /* NULL: none */
+    struct mg_store *beats;     /* of heartbeats, as long as it is up; NULL: none */
     struct mg_broker *broker;   /* NULL: none */
     const char *probe_exchange; /* one that the process may publish to */
     /* The heartbeat; `kind` NULL: none. `account` fills in hand, stands, oldest order and reason. */

@@ -7,7 +7,8 @@
 ALTER TABLE process_state ADD COLUMN orders_aside json NOT NULL DEFAULT '[]';
 
 -- The locks on rows of these orders. A row names the transaction that locked it last, and pg_locks those that have not
--- ended; one without a session is prepared. By the owner's right, because those that ask may not read all columns.
+-- ended; one without a session is prepared. A program of ours is no answer: it may try the order at this moment. By the
+-- owner's right, because those that ask may not read all columns.
 CREATE FUNCTION makegood_order_locks(order_ids text[])
 RETURNS TABLE (order_id text, held_by text) LANGUAGE sql STABLE SECURITY DEFINER AS $$
     SELECT DISTINCT ON (r.order_id) r.order_id, CASE
@@ -21,7 +22,7 @@ RETURNS TABLE (order_id text, held_by text) LANGUAGE sql STABLE SECURITY DEFINER
     JOIN pg_locks l ON l.locktype = 'transactionid' AND l.granted AND l.transactionid = r.xmax
     LEFT JOIN pg_stat_activity a ON a.pid = l.pid
     LEFT JOIN pg_prepared_xacts x ON x.transaction = r.xmax
-    WHERE l.pid IS NULL OR a.pid IS NOT NULL
+    WHERE l.pid IS NULL OR a.application_name NOT LIKE 'makegood-%'
     ORDER BY r.order_id
 $$;
 REVOKE ALL ON FUNCTION makegood_order_locks(text[]) FROM PUBLIC; -- grants.sql says who may

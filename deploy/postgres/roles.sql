@@ -40,9 +40,10 @@ SET password_encryption = 'scram-sha-256';
 \set gateway    `head -n 1 "$MAKEGOOD_PASSWORD_FOLDER/makegood_gateway"    2>/dev/null || true`
 \set reader     `head -n 1 "$MAKEGOOD_PASSWORD_FOLDER/makegood_reader"     2>/dev/null || true`
 
--- Sessions: of the 97 that PostgreSQL gives by default, so that no role can take those of the others. A service has one
--- a process; a supervisor, a gateway and a console have two. After a cut line the server keeps the old one for up to 11 s
--- (keepalives), so there is room for twice the processes. More than 20 schedulers: raise it here, and max_connections with it.
+-- Sessions: of the 97 that PostgreSQL gives by default, so that no role can take those of the others. A scheduler (one is
+-- of heartbeats), a supervisor, a gateway and a console have two. After a cut line the server keeps the old ones for up to
+-- 11 s (keepalives), so there is room for twice the processes. More than 10 schedulers: raise it here, and max_connections
+-- with it.
 CREATE TEMPORARY TABLE wanted_role (name text, password text, session_limit integer);
 INSERT INTO wanted_role VALUES
     ('makegood_owner',      :'owner',       4),

@@ -17,6 +17,9 @@
  * together costs one short wait. */
 #define MG_ASIDE_PAUSE_MIN_MS 500
 #define MG_ASIDE_PAUSE_MAX_MS 5000
+/* One try in so many gives a statement its whole time, for an order that is just large. Others wait for it.
+ */
+#define MG_ASIDE_PATIENT_EACH 8
 /* The bound, both of tries and time. Of a passing fault: longer than maintenance holds a lock. Of a lasting
  * one: long enough to see that it lasts. */
 #define MG_ASIDE_PASSING_FOR_MS (10 * 60 * 1000)
@@ -213,6 +216,11 @@ bool mg_aside_is_due(const struct mg_scheduler *scheduler)
     return false;
 }
 
+static bool is_patient(const struct mg_aside_order *order)
+{
+    return order->tries % MG_ASIDE_PATIENT_EACH == 0;
+}
+
 /* All orders with passing faults, or one other: its search costs some statements. */
 int mg_aside_take(struct mg_scheduler *scheduler, struct mg_work **ret_works, int max)
 {
@@ -224,7 +232,8 @@ int mg_aside_take(struct mg_scheduler *scheduler, struct mg_work **ret_works, in
     }
     TAILQ_FOREACH(order, &scheduler->aside.orders, entry)
     {
-        bool may_join = count == 0 || (order->refusal == MG_REFUSAL_PASSING && count < max);
+        bool may_join =
+            count == 0 || (order->refusal == MG_REFUSAL_PASSING && count < max && !is_patient(order));
         if (!is_due(order) || !may_join) {
             continue;
         }
@@ -232,7 +241,8 @@ int mg_aside_take(struct mg_scheduler *scheduler, struct mg_work **ret_works, in
         while (count < max && order->works.first != NULL) {
             ret_works[count++] = work_pop(order);
         }
-        if (order->refusal != MG_REFUSAL_PASSING) {
+        scheduler->aside.is_patient = is_patient(order);
+        if (order->refusal != MG_REFUSAL_PASSING || scheduler->aside.is_patient) {
             break;
         }
     }

@@ -35,7 +35,8 @@ struct mg_asides {
     int order_count, work_count, held[MG_LANE_COUNT];
     size_t bytes;
     struct mg_buf account;
-    bool was_last; /* the last batch was a retry: the next is of others, if there are any */
+    bool is_patient; /* the last retry: one order, and a statement may take its whole time */
+    bool was_last;   /* the last batch was a retry: the next is of others, if there are any */
 };
 
 /* A fold was refused; its works wait here from now on. */

@@ -1,11 +1,15 @@
 /* makegood-scheduler: its options, and its part in the life cycle of a service process. */
+#include <inttypes.h>
+#include <stdio.h>
+
 #include "manual.h"
 #include "memory_option.h"
 #include "process.h"
 #include "scheduler.h"
 
 static struct mg_scheduler_options options;
-static int64_t body_max, depth_max, members_max, memory_budget;
+static char statement_timeout[32];
+static int64_t statement_ms, body_max, depth_max, members_max, memory_budget;
 static const char *trace_sample;
 static uint64_t trace_threshold;
 static struct mg_definition *definitions; /* read, and not yet passed to the scheduler */
@@ -26,6 +30,9 @@ static const struct mg_option option_table[] = {
      "maximum nesting of JSON; bounds recursion"},
     {"members-max", MG_OPTION_INTEGER, &members_max, "32768", 1, 1000000, false, "N",
      "maximum members and elements of one JSON text; bounds memory and time"},
+    {"statement-timeout", MG_OPTION_DURATION, &statement_ms, "5s", 500, 10000, false, "DURATION",
+     "longest time of one statement of the database; a slow order holds up the others of its batch for as "
+     "long, once"},
     {"quiesce", MG_OPTION_DURATION, &options.quiesce_ms, "3s", 1, 60000, false, "DURATION",
      "time after an attempt's complete-by until it can no longer act; covers clock skew of 2s"},
     {"park", MG_OPTION_DURATION, &options.park_ms, "1s", 1, 3600000, false, "DURATION",
@@ -49,6 +56,8 @@ static enum mg_class scheduler_check(struct mg_process *process, struct mg_err *
     options.pg_dsn = process->options.pg_dsn;
     options.is_unsafe_durability_allowed = process->options.is_unsafe_durability_allowed;
     options.instance = process->instance;
+    (void)snprintf(statement_timeout, sizeof(statement_timeout), "%" PRId64 "ms", statement_ms);
+    options.statement_timeout = statement_timeout;
     options.limits = (struct mg_json_limits){.max_bytes = (size_t)body_max,
                                              .max_depth = (int)depth_max,
                                              .max_members = (int)members_max,
@@ -82,7 +91,17 @@ static enum mg_class scheduler_create(struct mg_process *process, struct mg_err 
     options.arg = process;
     enum mg_class class =
         mg_scheduler_create(process->loop, &options, process->metrics, given, &scheduler, err);
+    /* Heartbeats wait for no statement about orders. */
+    const struct mg_store_options beats = {.dsn = options.pg_dsn,
+                                           .is_plaintext_allowed = options.broker.is_plaintext_allowed,
+                                           .name = "makegood-scheduler heartbeat",
+                                           .is_unsafe_durability_allowed =
+                                               options.is_unsafe_durability_allowed,
+                                           .statement_timeout = statement_timeout};
     if (class == MG_OK) {
+        class = mg_store_create(process->loop, &beats, &process->beats, err);
+    }
+    if (scheduler != NULL) {
         process->service = scheduler;
         process->broker = scheduler->broker;
         process->store = scheduler->store;
@@ -99,6 +118,7 @@ static void scheduler_drain(void *scheduler)
 static void scheduler_destroy(struct mg_process *process)
 {
     mg_scheduler_destroy(process->service);
+    mg_store_destroy(process->beats);
     mg_definitions_destroy(definitions);
 }
 

@@ -21,7 +21,8 @@
 struct mg_scheduler_options {
     struct mg_broker_address broker;
     const char *pg_dsn, *instance;
-    const char *workflows_dir; /* "": none are loaded at start */
+    const char *statement_timeout; /* see mg_store_options */
+    const char *workflows_dir;     /* "": none are loaded at start */
     int64_t batch, prefetch, window;
     size_t memory_bytes; /* for messages and all that is allocated for them: see MG_MEMORY_… */
     int64_t quiesce_ms, park_ms, owed_for_ms, drain_timeout_ms;

@@ -214,6 +214,7 @@ static enum mg_class store_open(struct mg_scheduler *scheduler, struct mg_err *e
         .dsn = scheduler->options->pg_dsn,
         .is_plaintext_allowed = scheduler->options->broker.is_plaintext_allowed,
         .name = "makegood-scheduler",
+        .statement_timeout = scheduler->options->statement_timeout,
         .is_unsafe_durability_allowed = scheduler->options->is_unsafe_durability_allowed,
         .metrics = scheduler->metrics,
         .on_state = on_store_state,

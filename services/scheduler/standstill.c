@@ -68,12 +68,25 @@ void mg_standstill_look(struct mg_scheduler *scheduler)
     }
 }
 
+/* The last failure, or else the statement that has no answer. */
+static void why_write(const struct mg_scheduler *scheduler, char *ret_why, size_t size)
+{
+    const struct mg_batch *batch = scheduler->batcher.batch;
+    (void)snprintf(ret_why, size, "%s", scheduler->standstill.why);
+    if (ret_why[0] == '\0' && batch != NULL) {
+        (void)snprintf(ret_why, size, "a statement about %d messages runs since %lld s", batch->item_count,
+                       (long long)(mg_clock_boot_us() - batch->started_us) / 1000000);
+    }
+}
+
 bool mg_standstill_is(const struct mg_scheduler *scheduler, char *ret_reason, size_t size)
 {
     const struct mg_standstill *standstill = &scheduler->standstill;
+    char last[MG_BEAT_REASON_SIZE];
+    why_write(scheduler, last, sizeof(last));
     int64_t stands_ms = mg_progress_stands_ms(&standstill->progress, mg_clock_boot_ms());
     const char *standby = mg_store_standby(scheduler->store);
-    const char *why = standby[0] != '\0' ? standby : standstill->why;
+    const char *why = standby[0] != '\0' ? standby : last;
     const char *order_id = order_named(scheduler);
     if (stands_ms > 0) {
         (void)snprintf(ret_reason, size, "no work has ended for %lld s, and %d messages wait%s%s%s%s",
@@ -92,6 +105,6 @@ void mg_standstill_account(void *arg, struct mg_beat *ret_beat)
     ret_beat->stands_ms = mg_progress_stands_ms(&standstill->progress, mg_clock_boot_ms());
     if (ret_beat->stands_ms > 0) {
         (void)snprintf(ret_beat->oldest_order, sizeof(ret_beat->oldest_order), "%s", order_named(scheduler));
-        (void)snprintf(ret_beat->reason, sizeof(ret_beat->reason), "%s", standstill->why);
+        why_write(scheduler, ret_beat->reason, sizeof(ret_beat->reason));
     }
 }

@@ -20,7 +20,8 @@ static void write_add(struct mg_batch *batch, struct mg_fold *fold)
                                            .alerts = fold->alerts,
                                            .alert_count = fold->alert_count,
                                            .locked_by = batch->scheduler->options->instance,
-                                           .is_hasty = batch->is_retry};
+                                           .is_hasty = batch->is_retry,
+                                           .is_patient = batch->scheduler->aside.is_patient};
 }
 
 static void on_committed(void *arg, const struct mg_err *err)

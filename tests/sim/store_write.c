@@ -475,6 +475,7 @@ const struct sim_statement SIM_WRITE_STATEMENTS[] = {
     SIM_SCALARS("end_stalled", end_stalled, false),
     SIM_STATEMENT("find_locked", find_locked, ORDERS_ASKED, false),
     SIM_SCALARS("hasten", hasten, false),
+    SIM_SCALARS("hasten_locks", hasten, false),
     SIM_SCALARS("roll_back", roll_back, false),
     SIM_SCALARS("read_aside", read_aside, false),
     {.name = NULL},

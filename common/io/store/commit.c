@@ -16,7 +16,8 @@
  * version may have other content.
  *
  * Locked rows are found by a query that skips them, so that one wait for a lock finds them all. From then on
- * the commit waits for no lock longer than a moment. The rest is untried when its time is over.
+ * the commit waits for no lock longer than a moment, and likewise for no statement after one that ran into
+ * its limit. The rest is untried when its time is over.
  *
  * A stopped writer may hold a lock in the middle of a write (SIGSTOP, a paused container). libpq gives a long
  * write to the kernel in pieces, and its first statements may have run before the last ones leave. Its
@@ -44,7 +45,7 @@
  * off have a range each. */
 #define HALVES_MAX 34
 /* From the first refusal on: the callers of all other orders wait for so long because of a few. */
-#define SEARCH_MAX_MS 3000
+#define SEARCH_MAX_MS 5000
 /* Orders put off in a row, without one that is written: then the store takes none. */
 #define PUT_OFF_MAX 8
 
@@ -54,6 +55,8 @@
 #define ROW_EXISTS   "23505"
 /* lock_timeout has expired. */
 #define LOCK_NOT_AVAILABLE "55P03"
+/* statement_timeout has expired. */
+#define STATEMENT_TIMED_OUT "57014"
 /* The class of a deadlock: the same write may succeed at once. */
 #define ROLLED_BACK "40"
 
@@ -75,8 +78,11 @@ static const struct mg_sql FIND_LOCKED = {
                    "   > (SELECT count(*) FROM steps_left l WHERE l.order_id = i.order_id)"};
 #define LOCKED "another session of the database has locked its rows"
 
-const struct mg_sql MG_STORE_HASTEN = {"hasten",
-                                       "SELECT set_config('lock_timeout', $1::bigint || 'ms', true)"};
+/* A write of another scheduler is over after this time, except on a slow disk. */
+#define LOCKS_HASTENED "set_config('lock_timeout', '100ms', true)"
+const struct mg_sql MG_STORE_HASTEN = {"hasten", "SELECT " LOCKS_HASTENED
+                                                 ", set_config('statement_timeout', '500ms', true)"};
+static const struct mg_sql HASTEN_LOCKS = {"hasten_locks", "SELECT " LOCKS_HASTENED};
 
 /*
  * Ends sessions of this program's other processes that have waited for their client's next message for 5 s.
@@ -110,7 +116,8 @@ struct commit_job {
     struct mg_err failure;  /* the last refusal, for all of them */
     int64_t search_boot_ms; /* when the first refusal came; 0: none has */
     uint32_t tries;
-    bool is_hasty;         /* waits for no lock longer than a moment */
+    bool is_hasty;         /* waits for no lock, and for no statement, longer than a moment */
+    bool is_patient;       /* a statement may nevertheless take its whole time */
     bool has_sought;       /* locked rows were sought */
     bool has_witness;      /* the store works for others, seen since the current order was refused alone */
     int put_off_count;     /* since an order was written */
@@ -370,11 +377,14 @@ static void on_refused(struct commit_job *job, const struct mg_pg_answer *reply)
     bool may_be_conflict =
         strcmp(reply->sqlstate, NOT_ALL_ROWS) == 0 || strcmp(reply->sqlstate, ROW_EXISTS) == 0;
     bool is_locked = strcmp(reply->sqlstate, LOCK_NOT_AVAILABLE) == 0;
+    bool is_slow = strcmp(reply->sqlstate, STATEMENT_TIMED_OUT) == 0;
     bool is_rolled_back = strncmp(reply->sqlstate, ROLLED_BACK, strlen(ROLLED_BACK)) == 0;
     if (is_rolled_back && retry_later(job)) {
         return;
     }
     note_refusal(job, reply);
+    job->is_hasty = job->is_hasty || is_slow;
+    job->is_patient = job->is_patient && !is_slow;
     if (may_be_conflict) {
         ask(job, &FIND_CONFLICTS, on_conflicts);
     } else if (is_locked && !job->has_sought) {
@@ -398,6 +408,7 @@ static void on_written(void *arg, const struct mg_pg_answer *reply)
         on_refused(job, reply);
         return;
     }
+    job->base.store->standby[0] = '\0';
     for (int i = range.from; i < range.to; i++) {
         job->writes[job->sorted[i]].result = MG_WRITE_DONE;
     }
@@ -422,21 +433,18 @@ static void run_next(struct commit_job *job)
     struct range range = job->ranges[job->range_count - 1];
     struct mg_store_write write;
     struct mg_pg_statement statements[MG_STORE_WRITE_STATEMENTS + 1];
-    struct mg_pg_params haste;
     int count = 0;
     mg_store_write_begin(&write);
     for (int i = range.from; i < range.to; i++) {
         mg_store_write_add(&write, &job->writes[job->sorted[i]]);
     }
-    mg_pg_params_init(&haste);
     if (job->is_hasty) {
-        mg_pg_add_int(&haste, MG_STORE_HASTE_MS);
-        statements[count++] = (struct mg_pg_statement){&MG_STORE_HASTEN, &haste};
+        const struct mg_sql *hasten = job->is_patient ? &HASTEN_LOCKS : &MG_STORE_HASTEN;
+        statements[count++] = (struct mg_pg_statement){hasten, NULL};
     }
     count += mg_store_write_list(&write, &statements[count]);
     mg_store_send(job->base.store, statements, count, on_written, job);
     mg_store_write_finish(&write);
-    mg_pg_params_finish(&haste);
 }
 
 static void on_retry(void *arg)
@@ -497,6 +505,7 @@ void mg_store_commit(struct mg_store *store, struct mg_order_write *writes, int 
         writes[i].text[0] = '\0';
     }
     job->is_hasty = writes[0].is_hasty;
+    job->is_patient = writes[0].is_patient;
     /* Every writer takes the rows in this order, so two batches cannot deadlock. */
     qsort_r(job->sorted, (size_t)count, sizeof(*job->sorted), compare_by_order_id, writes);
     job->ranges[job->range_count++] = (struct range){0, count};

@@ -24,7 +24,7 @@
 /* Halving leaves at most one waiting half per level; a batch has fewer than 2^32 orders. */
 #define RANGES_MAX 34
 /* From the first refusal on: the callers of all other orders wait for so long because of a few. */
-#define SEARCH_MAX_MS 3000
+#define SEARCH_MAX_MS 5000
 /* SQLSTATE of lock_timeout: reading waits for locks of whole tables only. */
 #define LOCK_NOT_AVAILABLE "55P03"
 
@@ -488,12 +488,16 @@ static void send_part(struct load_job *job, const struct by_id *sorted, int from
         mg_pg_push_text(&event_params, event_id, mg_slice_of(load->order_id));
         mg_pg_push_text(&event_params, event_cause, load->cause);
     }
-    struct mg_pg_statement statements[4] = {
-        {&MG_STORE_LOAD_ORDERS, &order_params},
-        {&LOAD_EVENTS_OF_CAUSES, &event_params},
-        {&LOAD_GATES, NULL},
-    };
-    int count = fn == on_searched ? 2 : 3; /* the gates are no order's */
+    struct mg_pg_statement statements[4];
+    int count = 0;
+    if (fn == on_searched) { /* its rows are not read, and it lacks the gates, which are no order's */
+        statements[count++] = (struct mg_pg_statement){&MG_STORE_HASTEN, NULL};
+    }
+    statements[count++] = (struct mg_pg_statement){&MG_STORE_LOAD_ORDERS, &order_params};
+    statements[count++] = (struct mg_pg_statement){&LOAD_EVENTS_OF_CAUSES, &event_params};
+    if (fn != on_searched) {
+        statements[count++] = (struct mg_pg_statement){&LOAD_GATES, NULL};
+    }
     if (job->asks != SEARCH_NOTHING) {
         statements[count++] = (struct mg_pg_statement){&LOAD_SENT, &sent_params};
     }

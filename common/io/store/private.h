@@ -119,10 +119,10 @@ void mg_store_write_add(struct mg_store_write *write, const struct mg_order_writ
 int mg_store_write_list(struct mg_store_write *write, struct mg_pg_statement *ret_statements);
 void mg_store_write_finish(struct mg_store_write *write);
 
-/* The first statement of a call that waits for no lock longer than MG_STORE_HASTE_MS, its parameter: a write
- * of another scheduler is over by then, except on a slow disk. */
+/* The first statement of a call that waits for no lock, and for no other of its statements, longer than a
+ * moment. The search for a slow order among many takes some of these moments, and other orders wait for it.
+ */
 extern const struct mg_sql MG_STORE_HASTEN;
-#define MG_STORE_HASTE_MS 100
 
 /*
  * Whether the store works for others than the one that it has just refused: writes a synthetic order to all

@@ -238,7 +238,8 @@ struct mg_order_write {
     const struct mg_alert_write *alerts;
     int alert_count;
     const char *locked_by;
-    bool is_hasty; /* of all in one commit: waits for no lock longer than a moment */
+    bool is_hasty;   /* of all in one commit: waits for no lock, and for no statement, longer than a moment */
+    bool is_patient; /* of all: a statement may nevertheless take its whole time */
     /* answers, filled before the callback */
     enum mg_write_result result;
     enum mg_refusal refusal; /* REFUSED: its kind */

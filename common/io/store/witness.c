@@ -58,7 +58,7 @@ void mg_store_witness_send(struct mg_store *store, mg_pg_fn *fn, void *arg)
                                    .alert_count = 1,
                                    .locked_by = "witness"};
     struct mg_store_write inserts, updates;
-    struct mg_pg_params haste, load, end;
+    struct mg_pg_params load, end;
     struct mg_pg_statement statements[MG_PG_STATEMENTS_MAX];
     mg_store_write_begin(&inserts);
     mg_store_write_add(&inserts, &write);
@@ -69,16 +69,14 @@ void mg_store_witness_send(struct mg_store *store, mg_pg_fn *fn, void *arg)
     write.alert_count = 0;
     mg_store_write_begin(&updates);
     mg_store_write_add(&updates, &write);
-    mg_pg_params_init(&haste);
     mg_pg_params_init(&load);
     mg_pg_params_init(&end);
-    mg_pg_add_int(&haste, MG_STORE_HASTE_MS);
     int n = mg_pg_add_array(&load, MG_PG_INT), ids = mg_pg_add_array(&load, MG_PG_TEXT);
     mg_pg_push_int(&load, n, 0);
     mg_pg_push_text(&load, ids, mg_slice_of(order_id));
     mg_pg_add_text(&end, mg_slice_of(MARK));
     int count = 0;
-    statements[count++] = (struct mg_pg_statement){&MG_STORE_HASTEN, &haste};
+    statements[count++] = (struct mg_pg_statement){&MG_STORE_HASTEN, NULL};
     count += mg_store_write_list(&inserts, &statements[count]);
     count += mg_store_write_list(&updates, &statements[count]);
     statements[count++] = (struct mg_pg_statement){&MG_STORE_LOAD_ORDERS, &load};
@@ -86,7 +84,6 @@ void mg_store_witness_send(struct mg_store *store, mg_pg_fn *fn, void *arg)
     mg_store_send(store, statements, count, fn, arg);
     mg_store_write_finish(&inserts);
     mg_store_write_finish(&updates);
-    mg_pg_params_finish(&haste);
     mg_pg_params_finish(&load);
     mg_pg_params_finish(&end);
 }
