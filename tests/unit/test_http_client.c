@@ -4,6 +4,7 @@
  */
 #include <dlfcn.h>
 #include <netdb.h>
+#include <netinet/tcp.h>
 #include <poll.h>
 #include <sys/eventfd.h>
 
@@ -458,16 +459,23 @@ END_TEST
 
 /* ---- names ---- */
 
-static int stuck_fd = -1; /* the stuck resolution goes on when this is written to */
+static int stuck_fd = -1;     /* the stuck resolution goes on when this is written to */
+static atomic_int moved_port; /* the server that moved.test means now */
 
-/* Stands before the C library's, hence visible: a name that is never resolved, as behind a dead name
- * server. */
+/* Stands before the C library's, hence visible: a name that moves, and one that is never resolved, as behind
+ * a dead name server. */
 __attribute__((visibility("default"))) int getaddrinfo(const char *restrict name,
                                                        const char *restrict service,
                                                        const struct addrinfo *restrict hints,
                                                        struct addrinfo **restrict result)
 {
     typedef int resolve_fn(const char *, const char *, const struct addrinfo *, struct addrinfo **);
+    char port[16];
+    (void)snprintf(port, sizeof(port), "%d", atomic_load(&moved_port));
+    if (name && strcmp(name, "moved.test") == 0) {
+        name = "127.0.0.1";
+        service = port;
+    }
     if (name && strcmp(name, "stuck.test") == 0) {
         eventfd_t value;
         (void)eventfd_read(stuck_fd, &value);
@@ -499,6 +507,82 @@ START_TEST(stuck_name_resolution_does_not_hold_up_the_loop)
 }
 END_TEST
 
+/* Catches: a kept connection, or a remembered address, that leaves all calls at a name's old server for as
+ * long as that one answers. */
+START_TEST(moved_name_is_followed_although_its_old_server_answers)
+{
+    struct server old, new;
+    struct mg_http_client_options options = limits;
+    options.moved_within_ms = 4000;
+    mg_http_client_destroy(client);
+    client_open(&options);
+    server_start(&old, serve_answer, ok_answer);
+    server_start(&new, serve_answer, ok_answer);
+    atomic_store(&moved_port, old.port);
+    struct mg_http_request request = {
+        .method = "GET", .url = "http://moved.test/", .timeout_ms = PATIENT_TIMEOUT_MS};
+    (void)perform(&request);
+    (void)perform(&request);
+    ck_assert_int_eq(atomic_load(&old.connections), 1); /* kept, or the next lines prove nothing */
+    atomic_store(&moved_port, new.port);
+    int64_t moved_ms = mg_clock_boot_ms();
+    while (atomic_load(&new.requests) == 0 && mg_clock_boot_ms() - moved_ms < GUARD_MS / 2) {
+        ck_assert_int_eq(perform(&request).answer.status, 200);
+        (void)poll(NULL, 0, 20); /* a service that is called without a pause */
+    }
+    ck_assert_int_lt(mg_clock_boot_ms() - moved_ms, options.moved_within_ms + 1000);
+    ck_assert_int_gt(atomic_load(&new.requests), 0);
+    mg_http_client_destroy(client);
+    client = NULL;
+    server_stop(&old);
+    server_stop(&new);
+}
+END_TEST
+
+static int socket_option(int fd, int level, int option)
+{
+    int value = -1;
+    socklen_t size = sizeof(value);
+    return getsockopt(fd, level, option, &value, &size) == 0 ? value : -1;
+}
+
+/* The client's end of the connection to the port; -1: none. */
+static int client_end(int port)
+{
+    for (int fd = 3; fd < 256; fd++) {
+        struct sockaddr_in peer = {0};
+        socklen_t size = sizeof(peer);
+        if (getpeername(fd, (struct sockaddr *)&peer, &size) == 0 && ntohs(peer.sin_port) == port) {
+            return fd;
+        }
+    }
+    return -1;
+}
+
+/* Catches: a long call whose answer is lost, since a NAT in between has forgotten its silent connection; and
+ * one that waits to its end for a peer that is gone. */
+START_TEST(connection_that_waits_for_an_answer_is_kept_alive)
+{
+    struct server server;
+    struct outcome outcome;
+    char url[64];
+    server_start(&server, serve_answer, ok_answer);
+    struct mg_http_request request = post_to(server.port, url);
+    (void)start(&request, &outcome);
+    mg_loop_run(loop);
+    int fd = client_end(server.port);
+    ck_assert_int_ge(fd, 0);
+    ck_assert_int_eq(socket_option(fd, SOL_SOCKET, SO_KEEPALIVE), 1);
+    ck_assert_int_le(socket_option(fd, IPPROTO_TCP, TCP_KEEPIDLE), 30); /* NATs forget after a minute */
+    ck_assert_int_le(socket_option(fd, IPPROTO_TCP, TCP_KEEPINTVL), 10);
+    ck_assert_int_le(socket_option(fd, IPPROTO_TCP, TCP_USER_TIMEOUT), 60000);
+    ck_assert_int_gt(socket_option(fd, IPPROTO_TCP, TCP_USER_TIMEOUT), 0);
+    mg_http_client_destroy(client);
+    client = NULL;
+    server_stop(&server);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("http_client");
@@ -522,6 +606,8 @@ int main(void)
     tcase_add_test(cases, calls_beyond_all_connections_wait_for_one);
     tcase_add_test(cases, connections_of_a_peak_are_closed_when_it_is_over);
     tcase_add_test(cases, stuck_name_resolution_does_not_hold_up_the_loop);
+    tcase_add_test(cases, moved_name_is_followed_although_its_old_server_answers);
+    tcase_add_test(cases, connection_that_waits_for_an_answer_is_kept_alive);
     suite_add_tcase(suite, cases);
     return run_suite(suite);
 }

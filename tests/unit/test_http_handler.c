@@ -3,6 +3,7 @@
  * turns: whole, in pieces, too large, too many, answered later, answered without end.
  */
 #include <check.h>
+#include <netinet/tcp.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -37,6 +38,34 @@ static void answer_echo(struct mg_http_exchange *request)
     answer_text(request, 200, text);
 }
 
+static int socket_option(int fd, int level, int option)
+{
+    int value = -1;
+    socklen_t size = sizeof(value);
+    return getsockopt(fd, level, option, &value, &size) == 0 ? value : -1;
+}
+
+/* Answers with the options of the server's end of the one connection. */
+static void answer_alive(struct mg_http_exchange *request)
+{
+    for (int fd = 3; fd < 256; fd++) {
+        struct sockaddr_in own = {0}, peer = {0};
+        socklen_t own_size = sizeof(own), peer_size = sizeof(peer);
+        if (getsockname(fd, (struct sockaddr *)&own, &own_size) == 0 &&
+            getpeername(fd, (struct sockaddr *)&peer, &peer_size) == 0 &&
+            ntohs(own.sin_port) == mg_http_server_port(server)) {
+            char text[64];
+            (void)snprintf(text, sizeof(text), "keepalive %d after %d s, confirmed within %d ms",
+                           socket_option(fd, SOL_SOCKET, SO_KEEPALIVE),
+                           socket_option(fd, IPPROTO_TCP, TCP_KEEPIDLE),
+                           socket_option(fd, IPPROTO_TCP, TCP_USER_TIMEOUT));
+            answer_text(request, 200, text);
+            return;
+        }
+    }
+    answer_text(request, 500, "no connection");
+}
+
 static void on_gone(void *arg)
 {
     (void)arg;
@@ -63,6 +92,8 @@ static void handle(void *arg, struct mg_http_exchange *request)
         char text[16];
         (void)snprintf(text, sizeof(text), "%u of q", mg_http_exchange_query_count(request, "q"));
         answer_text(request, 200, text);
+    } else if (strcmp(path, "/alive") == 0) {
+        answer_alive(request);
     } else if (strcmp(path, "/stream") == 0) {
         const struct mg_http_response begin = {
             .status = 200, .type = "text/event-stream", .body = mg_slice_of(": begins\n\n")};
@@ -124,6 +155,14 @@ START_TEST(an_escaped_nul_ends_no_text)
 {
     assert_answer(ask("GET /a%00/../b?q=1%002 HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n"),
                   "HTTP/1.1 200 ", "GET /a%00/../b q=1%002 ");
+}
+END_TEST
+
+/* Catches: a client that is gone without a word, and whose stream or wait stays for hours. */
+START_TEST(the_kernel_looks_after_a_silent_client)
+{
+    assert_answer(ask("GET /alive" CLOSE), "HTTP/1.1 200 ",
+                  "keepalive 1 after 30 s, confirmed within 60000 ms");
 }
 END_TEST
 
@@ -473,6 +512,7 @@ int main(void)
     tcase_add_test(cases, handler_reads_all_of_a_request);
     tcase_add_test(cases, a_body_has_one_length);
     tcase_add_test(cases, an_escaped_nul_ends_no_text);
+    tcase_add_test(cases, the_kernel_looks_after_a_silent_client);
     tcase_add_test(cases, head_has_headers_only);
     tcase_add_test(cases, request_in_pieces_is_handled_once_it_is_whole);
     tcase_add_test(cases, body_has_a_limit);

@@ -33,6 +33,9 @@ struct mg_http_room *mg_http_room_create(struct mg_loop *loop, size_t max_bytes)
 void mg_http_room_destroy(struct mg_http_room *room); /* after the clients; accepts NULL */
 size_t mg_http_room_held(const struct mg_http_room *room);
 
+/* Within a minute. A connection and a look-up each half a minute cost nothing that can be measured. */
+#define MG_HTTP_MOVED_WITHIN_MS 56000
+
 struct mg_http_client_options {
     struct mg_http_room *room;  /* NULL: only the bound of each answer applies */
     int max_connections;        /* to all hosts together; further calls wait for a free one */
@@ -40,6 +43,9 @@ struct mg_http_client_options {
     /* A kept connection idle for longer is not reused; set it below the server's keep-alive. In whole
      * seconds; below 2 s none is kept. */
     int64_t idle_connection_ms;
+    /* Within it calls go to the new address of a name that has moved; half for a remembered address, half for
+     * a kept connection. From 4 s; 0: MG_HTTP_MOVED_WITHIN_MS. */
+    int64_t moved_within_ms;
     size_t max_body_bytes; /* of an answer */
     size_t max_header_bytes;
 };

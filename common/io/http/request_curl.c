@@ -372,8 +372,12 @@ static bool call_set_rules(struct mg_http_call *call, const struct mg_http_reque
     const int64_t now_ms = mg_clock_boot_ms();
     int64_t read_ago_s = (now_ms - client->read_boot_ms) / 1000;
     bool is_renewed = client->renewed_boot_ms != 0;
-    int64_t life_s = (now_ms - client->renewed_boot_ms) / 1000 - 1; /* of a connection */
-    bool is_fresh = request->is_fresh || keep_s < 1 || (is_renewed && life_s < 1);
+    int64_t moved_within_ms =
+        options->moved_within_ms > 0 ? options->moved_within_ms : MG_HTTP_MOVED_WITHIN_MS;
+    int64_t name_s = moved_within_ms / 2 / 1000 - 1;
+    int64_t life_s =
+        is_renewed ? (now_ms - client->renewed_boot_ms) / 1000 - 1 : name_s; /* of a connection */
+    bool is_fresh = request->is_fresh || keep_s < 1 || life_s < 1;
     bool is_set = true;
 #define SET(option, value) is_set = curl_easy_setopt(easy, option, value) == CURLE_OK && is_set
     SET(CURLOPT_PRIVATE, call);
@@ -398,11 +402,10 @@ static bool call_set_rules(struct mg_http_call *call, const struct mg_http_reque
     SET(CURLOPT_FRESH_CONNECT, is_fresh ? 1L : 0L);
     SET(CURLOPT_FORBID_REUSE, 1L); /* until an answer comes: failed ones are closed, see on_header */
     call->keeps_connection = !is_fresh;
+    SET(CURLOPT_DNS_CACHE_TIMEOUT, as_long(name_s));
     if (!is_fresh) {
         SET(CURLOPT_MAXAGE_CONN, as_long(keep_s));
-    }
-    if (!is_fresh && is_renewed) {
-        SET(CURLOPT_MAXLIFETIME_CONN, as_long(life_s));
+        SET(CURLOPT_MAXLIFETIME_CONN, as_long(life_s < name_s ? life_s : name_s));
     }
     /* A resumed session would skip the check of the server against the latest files. */
     SET(CURLOPT_SSL_SESSIONID_CACHE, 0L);

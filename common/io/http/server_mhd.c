@@ -24,6 +24,7 @@
 #include "base/buf.h"
 #include "base/host.h"
 #include "base/log.h"
+#include "io/http/alive.h"
 #include "io/tls/check.h"
 
 #define HANDLED_MAX           32u          /* requests with the handler, if the options give no number */
@@ -162,6 +163,9 @@ static enum mg_class listen_on(const char *text, int *ret_fd, struct mg_err *err
     int yes = 1;
     int fd = socket(address->ai_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
     /* A restarted service takes its port back at once. */
+    if (fd >= 0) {
+        mg_http_keep_alive(fd);
+    }
     if (fd < 0 || setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof(yes)) < 0 ||
         bind(fd, address->ai_addr, address->ai_addrlen) < 0 || listen(fd, SOMAXCONN) < 0) {
         class = mg_err_set(err, MG_PERMANENT, "could not listen on %s: %s", text, strerror(errno));

@@ -10,6 +10,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "io/http/alive.h"
 #include "io/http/curl.h"
 
 #define SOCKETS_FEW 8 /* the first allocation; most services need no more */
@@ -60,6 +61,7 @@ static int on_socket_made(void *arg, curl_socket_t fd, curlsocktype purpose)
 {
     struct mg_http_sockets *sockets = arg;
     (void)purpose;
+    mg_http_keep_alive(fd);
     socket_forget(sockets, fd); /* of a socket that was closed some other way */
     return socket_add(sockets, fd) ? CURL_SOCKOPT_OK : CURL_SOCKOPT_ERROR;
 }
