@@ -169,6 +169,8 @@ static void on_store_state(void *arg, bool is_up, const char *reason)
     mg_log(is_up ? MG_LOG_INFO : MG_LOG_WARN, is_up ? "the store is up" : "the store is down",
            MG_LOG_TEXT("why", reason != NULL ? reason : ""));
     if (is_up) {
+        int64_t asked_boot_ms, now_ms = mg_store_clock_ms(scheduler->store, &asked_boot_ms);
+        (void)mg_far_clock_note(&scheduler->pump.db_clock, now_ms, asked_boot_ms, mg_clock_boot_ms());
         mg_timer_stop(scheduler->away_timer);
         if (scheduler->is_away) {
             scheduler->is_away = false;

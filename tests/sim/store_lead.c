@@ -73,11 +73,11 @@ static void check_server(struct sim_input *input, struct sim_output *output)
 
 static void check_schema(struct sim_input *input, struct sim_output *output)
 {
-    (void)input;
-    sim_output_begin(output, 2);
+    sim_output_begin(output, 3);
     sim_output_row(output);
     sim_output_int(output, 0, MG_SCHEMA_VERSION);
     sim_output_int(output, 1, 1);
+    sim_output_int(output, 2, input->transaction->now_ms);
 }
 
 static void identify_backend(struct sim_input *input, struct sim_output *output)

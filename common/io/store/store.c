@@ -59,7 +59,8 @@ enum {
 /* clang-format off */
 static const struct mg_sql CHECK_SCHEMA = {
     "",
-    "SELECT coalesce(max(version), 0), coalesce(max(serves_from), 0) FROM makegood_migration"};
+    "SELECT coalesce(max(version), 0), coalesce(max(serves_from), 0), " MG_SQL_MS(MG_SQL_NOW)
+    " FROM makegood_migration"};
 /* clang-format on */
 
 static void on_session(void *arg);
@@ -145,6 +146,12 @@ bool mg_store_is_up(const struct mg_store *store, char *ret_reason, size_t size)
 const char *mg_store_standby(const struct mg_store *store)
 {
     return store->standby;
+}
+
+int64_t mg_store_clock_ms(const struct mg_store *store, int64_t *ret_asked_boot_ms)
+{
+    *ret_asked_boot_ms = store->clock_asked_boot_ms;
+    return store->clock_ms;
 }
 
 enum mg_reach mg_store_reach(const struct mg_store *store)
@@ -269,6 +276,7 @@ static void on_schema_checked(void *arg, const struct mg_pg_answer *answer)
     }
     const struct mg_rows *rows = answer->rows[0];
     char reason[320];
+    store->clock_ms = mg_rows_int(rows, 0, 2);
     if (mg_schema_serves(mg_rows_int(rows, 0, 0), mg_rows_int(rows, 0, 1), reason, sizeof(reason))) {
         accept(store);
     } else {
@@ -314,6 +322,7 @@ static void on_server_checked(void *arg, const struct mg_pg_answer *answer)
         refuse(store, reason);
     } else {
         struct mg_pg_statement statement = {.sql = &CHECK_SCHEMA};
+        store->clock_asked_boot_ms = mg_clock_boot_ms();
         mg_pg_send(store->pg, &statement, 1, on_schema_checked, store);
     }
 }

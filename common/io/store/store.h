@@ -61,6 +61,9 @@ void mg_store_destroy(struct mg_store *store); /* open calls end without an answ
 enum mg_class mg_store_set_dsn(struct mg_store *store, const char *dsn, struct mg_err *err) MG_MUSTCHECK;
 bool mg_store_is_up(const struct mg_store *store, char *ret_reason, size_t size);
 enum mg_reach mg_store_reach(const struct mg_store *store); /* of the last attempt to connect */
+/* The database's clock as it was read at the last connect, and when this was asked for. With it a process
+ * that has no work for a while notices that the clock was set meanwhile (core/far_clock.h). */
+int64_t mg_store_clock_ms(const struct mg_store *store, int64_t *ret_asked_boot_ms);
 /* At the last connect: why commits wait for a synchronous standby; "": they did not, or a heartbeat has been
  * kept since. */
 const char *mg_store_standby(const struct mg_store *store);

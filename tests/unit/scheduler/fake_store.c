@@ -408,6 +408,13 @@ void mg_store_destroy(struct mg_store *store)
     call_count = 0;
 }
 
+int64_t mg_store_clock_ms(const struct mg_store *store, int64_t *ret_asked_boot_ms)
+{
+    (void)store;
+    *ret_asked_boot_ms = mg_clock_boot_ms();
+    return mg_clock_wall_ms() + fake_store.ahead_ms;
+}
+
 const char *mg_store_standby(const struct mg_store *store)
 {
     (void)store;

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "../suite.h"
+#include "base/clock.h"
 #include "stage.h"
 
 /* Would catch: a broken path. */
@@ -563,6 +564,18 @@ START_TEST(the_last_failure_of_a_step_is_its_latest)
 }
 END_TEST
 
+/* Would catch: deadlines of accepted work that are over at the first reply after the database's clock was
+ * set, if no question was asked before. */
+START_TEST(a_scheduler_without_work_notices_that_the_clock_of_the_database_is_set)
+{
+    fake_store.ahead_ms += 3600 * 1000;
+    stage_submit("o1", false);
+    stage_settle();
+    struct mg_spared spared = mg_far_clock_spared(&stage_scheduler->pump.db_clock, mg_clock_boot_ms(), 0);
+    ck_assert_int_ge(spared.before_ms - spared.after_ms, 3599 * 1000);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("scheduler flow");
@@ -585,6 +598,7 @@ int main(void)
     tcase_add_test(flow, a_refused_copy_of_a_request_does_not_end_the_other);
     tcase_add_test(flow, a_reply_that_an_operator_paused_the_service_counts_nothing);
     tcase_add_test(flow, the_last_failure_of_a_step_is_its_latest);
+    tcase_add_test(flow, a_scheduler_without_work_notices_that_the_clock_of_the_database_is_set);
     tcase_add_test(flow, a_refused_order_waits_alone_and_its_neighbours_go_on);
     tcase_add_test(flow, a_batch_that_is_too_much_at_once_is_taken_apart);
     tcase_add_test(flow, an_order_that_a_newer_version_wrote_is_left_to_others);
