@@ -106,10 +106,13 @@ static void on_handle(void *arg, int events)
 {
     struct mg_child *child = arg;
     int state = 0;
+    siginfo_t ended = {0};
     (void)events;
-    if (waitpid(child->pid, &state, WNOHANG) != child->pid) {
+    if (waitid(P_PID, (id_t)child->pid, &ended, WEXITED | WNOHANG | WNOWAIT) != 0 || ended.si_pid == 0) {
         return;
     }
+    mg_child_kill(child); /* the rest of its group: until it is waited for, the number is not another's */
+    (void)waitpid(child->pid, &state, 0);
     child->pid = 0;
     mg_watch_set(child->watch, 0);
     child->fn(child->arg, WIFEXITED(state) ? WEXITSTATUS(state) : 0,

@@ -22,9 +22,9 @@ struct mg_child;
 typedef void mg_child_fn(void *arg, int exit_code, int signal_number);
 
 /* Starts a process in a session of its own, so that a terminal's Ctrl-C does not reach it. Its standard input
- * is empty. It inherits no other descriptor, and no blocked or ignored signal. Returns when the program has
- * taken the place of this one, or could not. MG_PERMANENT: it could not be started; MG_TRANSIENT: no memory,
- * descriptors or processes. */
+ * is empty. It inherits no other descriptor, and no blocked or ignored signal. At its end the processes of
+ * its group are killed. Returns when the program has taken the place of this one, or could not. MG_PERMANENT:
+ * it could not be started; MG_TRANSIENT: no memory, descriptors or processes. */
 enum mg_class mg_child_spawn(struct mg_loop *loop, const struct mg_child_plan *plan, mg_child_fn *fn,
                              void *arg, struct mg_child **ret_child, struct mg_err *err) MG_MUSTCHECK;
 pid_t mg_child_pid(const struct mg_child *child);                /* 0: it has ended */

@@ -32,6 +32,9 @@ struct mg_peer_agent {
     int64_t reported_boot_ms; /* it is forgotten when its report holds no longer */
 };
 
+#define MG_PEER_PREFIX "agent-test-" /* of order ids; digits follow, other ones in each test */
+#define MG_PEER_DIGITS 16
+
 struct mg_peer {
     const struct mg_conformance_options *options;
     const char *prefix; /* of the order ids */

@@ -202,7 +202,7 @@ enum mg_class mg_conformance_run(const struct mg_conformance_options *options,
     static struct mg_peer peer; /* too large for a stack */
     struct mg_run run = {.peer = &peer, .to = ret_conformance, .timeout_ms = options->timeout_ms};
     *ret_conformance = (struct mg_conformance){.agents = 0};
-    snprintf(ret_conformance->orders, sizeof(ret_conformance->orders), "agent-test-%016" PRIx64,
+    snprintf(ret_conformance->orders, sizeof(ret_conformance->orders), MG_PEER_PREFIX "%016" PRIx64,
              mg_random_u64());
     enum mg_class class = mg_peer_open(&peer, options, ret_conformance->orders, err);
     if (class == MG_OK && peer.others == 0) {

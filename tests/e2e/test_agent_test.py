@@ -48,8 +48,8 @@ def host_of_its_own(s, service):
 class Wrong:
     """An agent in a virtual host of its own, and its test."""
 
-    def __init__(self, s, rule):
-        self.rule, self.url = rule, host_of_its_own(s, "parcels")
+    def __init__(self, s, rule, url=None):
+        self.rule, self.url = rule, url or host_of_its_own(s, "parcels")
         self.agent = processes.Process(f"wrong-{rule}", ["/usr/bin/python3", "-B", HERE / "wrong_agent.py", self.url, rule],
                                        s.scratch / f"wrong-{rule}.log").start()
         s.others.append(self.agent)
@@ -116,6 +116,21 @@ def an_agent_that_ends_at_a_rule_breaks_no_later_one(s):
     code, found = end(Wrong(s, "dies").begin(s))
     assert of(found, "broken") == {"unreadable"} and code == 1, found
     assert of(found, "not_shown") == {"late", "newer", "pause", "resume", "limit", "clock", "undo"}, found
+
+
+@scenario(services=(), schedulers=0, supervisors=0, agents=0)
+def an_agent_that_floods_its_replies_is_found_and_the_next_one_is_tested(s):
+    """Would catch: a flood that ends the test without a verdict, and whose rest is taken for replies to real orders by every later test."""
+    flood = Wrong(s, "floods")
+    code, found = end(flood.begin(s))
+    assert code == 1 and "replies" in of(found, "broken") and "answered" in found["replies"]["why"], found
+    flood.agent.terminate()
+    s.wait(lambda: flood.client.consumers("agent.parcels.requests") == 0, "it has ended", DEADLINE_S)
+    for key in ("agent-test-0123456789abcdef.7", "agent-test-0123456789abcdef.8"):  # of a test that was killed
+        flood.client.publish(json.dumps({"v": 1, "order_id": key, "step": "test", "attempt": 1, "kind": "do", "outcome": "done", "executed": "yes"}),
+                             "scheduler.replies", "makegood.replies.parcels", type="reply")
+    code, found = end(Wrong(s, "none", flood.url).begin(s))
+    assert of(found, "kept") == set(RULES) and code == 0, found
 
 
 def report_of(client, instance):

@@ -108,4 +108,12 @@ if RULE == "replies":
     publish = agent._link.publish
     agent._link.publish = lambda *words, type, **properties: publish(  # type: ignore[assignment]  # pylint: disable=redefined-builtin
         *words, type="answer" if type == "reply" else type, **properties)
+if RULE == "floods":
+    publish = agent._link.publish
+
+    def flood(*words: Any, **properties: Any) -> None:
+        for _ in range(300 if properties["type"] == "reply" else 1):
+            publish(*words, **properties)
+
+    agent._link.publish = flood  # type: ignore[method-assign]
 agent.run()

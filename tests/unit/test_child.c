@@ -105,6 +105,36 @@ START_TEST(a_process_starts_clean_and_its_end_is_reported)
 }
 END_TEST
 
+/* A process of the number that has ended may wait for its parent. */
+static bool is_alive(int number)
+{
+    char path[64], stat[256] = "";
+    (void)snprintf(path, sizeof(path), "/proc/%d/stat", number);
+    FILE *file = fopen(path, "re");
+    size_t len = file != NULL ? fread(stat, 1, sizeof(stat) - 1, file) : 0;
+    if (file != NULL) {
+        (void)fclose(file);
+    }
+    const char *name_end = len > 0 ? strrchr(stat, ')') : NULL;
+    return name_end != NULL && name_end[2] != 'Z' && name_end[2] != 'X';
+}
+
+/* Catches: a process of a program that ends by itself, which goes on for hours with nobody to end it. */
+START_TEST(the_group_of_a_process_ends_with_it)
+{
+    char text[] = "trap '' TERM; sleep 600 & echo $!; exit 3";
+    char number[32] = "";
+    shell(text, 0);
+    ck_assert_int_gt(read(ends[0], number, sizeof(number) - 1), 0);
+    run();
+    ck_assert_int_eq(code, 3);
+    for (int left = PATIENCE_MS / 4; is_alive(atoi(number)) && left > 0; left -= 10) {
+        (void)poll(NULL, 0, 10);
+    }
+    ck_assert_msg(!is_alive(atoi(number)), "process %s", number);
+}
+END_TEST
+
 /* Catches: a program that is not there, and looks like a process that has ended. */
 START_TEST(a_program_that_cannot_run_is_refused_with_the_reason)
 {
@@ -221,6 +251,7 @@ int main(void)
     TCase *tests = tcase_create("child");
     tcase_add_checked_fixture(tests, set_up, tear_down);
     tcase_add_test(tests, a_process_starts_clean_and_its_end_is_reported);
+    tcase_add_test(tests, the_group_of_a_process_ends_with_it);
     tcase_add_test(tests, a_program_that_cannot_run_is_refused_with_the_reason);
     tcase_add_test(tests, the_kernel_ends_it_with_this_process);
     tcase_add_test(tests, each_line_of_a_notification_counts);
