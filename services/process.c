@@ -11,6 +11,7 @@
 #include "base/id.h"
 #include "base/log.h"
 #include "base/memory.h"
+#include "base/print.h"
 #include "broker_options.h"
 #include "broker_policies.h"
 #include "io/http/server.h"
@@ -415,7 +416,7 @@ int mg_process_main(const struct mg_process_service *service, int argc, char **a
         class = options_check(&process, &level, &err);
     }
     if (class != MG_OK) {
-        (void)fprintf(stderr, "%s: %s\n", process.program, err.text);
+        mg_print(stderr, "%s: %s\n", process.program, err.text);
         process.exit_code = class == MG_BAD_INPUT ? EXIT_USAGE : EXIT_FAILED;
     } else if (action == MG_CONFIG_CHECK) {
         (void)puts("configuration is good");

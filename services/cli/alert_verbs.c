@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/print.h"
 #include "verbs.h"
 
 static enum mg_exit_code verb_alert_list(struct mg_cli *cli)
@@ -77,7 +78,7 @@ static enum mg_exit_code verb_alert_ack(struct mg_cli *cli)
         mg_json_object_end(json);
         return mg_answer_print(&answer);
     }
-    (void)printf("alert %lld is acknowledged\n", alert_id);
+    mg_print(stdout, "alert %lld is acknowledged\n", alert_id);
     return MG_EXIT_DONE;
 }
 

@@ -9,6 +9,7 @@
 
 #include "base/id.h"
 #include "base/log.h"
+#include "base/print.h"
 #include "failure_options.h"
 #include "operator/bulk_runner.h"
 #include "operator/bulk_words.h"
@@ -33,12 +34,11 @@ static enum mg_exit_code runner_tell(struct mg_cli *cli, FILE *out, const char *
     enum mg_exit_code code = mg_table_read(cli, MG_REPORT_BULK_RUNNER, NULL, 0, &runner);
     if (code == MG_EXIT_DONE) {
         if (mg_bulk_is_driven(&runner)) {
-            (void)fprintf(out, "%s%s, seen %s ms ago\n", before, mg_table_cell(&runner, 0, "holder"),
-                          mg_table_cell(&runner, 0, "age_ms"));
+            mg_print(out, "%s%s, seen %s ms ago\n", before, mg_table_cell(&runner, 0, "holder"),
+                     mg_table_cell(&runner, 0, "age_ms"));
         } else {
-            (void)fprintf(out,
-                          "%sno process drives bulk actions: start makegood console, or makegood bulk run\n",
-                          before);
+            mg_print(out, "%sno process drives bulk actions: start makegood console, or makegood bulk run\n",
+                     before);
         }
     }
     mg_table_free(&runner);
@@ -161,12 +161,12 @@ static enum mg_exit_code started_print(struct mg_cli *cli, const struct mg_bulk_
             return MG_EXIT_ERROR;
         }
     } else if (started->is_new) {
-        (void)printf("bulk action %s: %s of %lld orders, %lld of them first, %s a second\n", started->bulk_id,
-                     mg_cause_name(start->verb), (long long)started->orders, (long long)start->canary,
-                     start->rate_per_s);
+        mg_print(stdout, "bulk action %s: %s of %lld orders, %lld of them first, %s a second\n",
+                 started->bulk_id, mg_cause_name(start->verb), (long long)started->orders,
+                 (long long)start->canary, start->rate_per_s);
     } else {
-        (void)printf("bulk action %s exists already: %s, %lld orders\n", started->bulk_id, state,
-                     (long long)started->orders);
+        mg_print(stdout, "bulk action %s exists already: %s, %lld orders\n", started->bulk_id, state,
+                 (long long)started->orders);
     }
     return runner_miss(cli);
 }
@@ -262,26 +262,26 @@ static enum mg_exit_code bulk_read(struct mg_cli *cli, struct mg_table *ret_bulk
 static void bulk_print(const struct mg_table *bulk)
 {
     const char *why = mg_table_cell(bulk, 0, "why"), *ended_at = mg_table_cell(bulk, 0, "ended_at");
-    (void)printf("bulk action %s: %s, %s, version %s\n", mg_table_cell(bulk, 0, "bulk_id"),
-                 mg_table_cell(bulk, 0, "verb"), mg_table_cell(bulk, 0, "state"),
-                 mg_table_cell(bulk, 0, "version"));
-    (void)printf("started  %s by %s: %s\n", mg_table_cell(bulk, 0, "created_at"),
-                 mg_table_cell(bulk, 0, "by_whom"), mg_table_cell(bulk, 0, "reason"));
+    mg_print(stdout, "bulk action %s: %s, %s, version %s\n", mg_table_cell(bulk, 0, "bulk_id"),
+             mg_table_cell(bulk, 0, "verb"), mg_table_cell(bulk, 0, "state"),
+             mg_table_cell(bulk, 0, "version"));
+    mg_print(stdout, "started  %s by %s: %s\n", mg_table_cell(bulk, 0, "created_at"),
+             mg_table_cell(bulk, 0, "by_whom"), mg_table_cell(bulk, 0, "reason"));
     if (ended_at[0] != '\0') {
-        (void)printf("ended    %s\n", ended_at);
+        mg_print(stdout, "ended    %s\n", ended_at);
     }
     if (why[0] != '\0') {
-        (void)printf("stopped  %s\n", why);
+        mg_print(stdout, "stopped  %s\n", why);
     }
-    (void)printf("failures %s\n", mg_table_cell(bulk, 0, "filter"));
-    (void)printf("orders   %s: %s done, %s failed, %s skipped, %s under way, %s waiting\n",
-                 mg_table_cell(bulk, 0, "orders"), mg_table_cell(bulk, 0, "done"),
-                 mg_table_cell(bulk, 0, "failed"), mg_table_cell(bulk, 0, "skipped"),
-                 mg_table_cell(bulk, 0, "asked"), mg_table_cell(bulk, 0, "waiting"));
-    (void)printf("pace     %s first%s, then %s a second; stops when more than %s %% fail\n",
-                 mg_table_cell(bulk, 0, "canary"),
-                 strcmp(mg_table_cell(bulk, 0, "is_tried"), "t") == 0 ? " (they went well)" : "",
-                 mg_table_cell(bulk, 0, "rate_per_s"), mg_table_cell(bulk, 0, "stop_percent"));
+    mg_print(stdout, "failures %s\n", mg_table_cell(bulk, 0, "filter"));
+    mg_print(stdout, "orders   %s: %s done, %s failed, %s skipped, %s under way, %s waiting\n",
+             mg_table_cell(bulk, 0, "orders"), mg_table_cell(bulk, 0, "done"),
+             mg_table_cell(bulk, 0, "failed"), mg_table_cell(bulk, 0, "skipped"),
+             mg_table_cell(bulk, 0, "asked"), mg_table_cell(bulk, 0, "waiting"));
+    mg_print(stdout, "pace     %s first%s, then %s a second; stops when more than %s %% fail\n",
+             mg_table_cell(bulk, 0, "canary"),
+             strcmp(mg_table_cell(bulk, 0, "is_tried"), "t") == 0 ? " (they went well)" : "",
+             mg_table_cell(bulk, 0, "rate_per_s"), mg_table_cell(bulk, 0, "stop_percent"));
 }
 
 static enum mg_exit_code show_json(struct mg_cli *cli, const struct mg_table *bulk,
@@ -395,8 +395,8 @@ static enum mg_exit_code change_send(struct mg_cli *cli, const struct mg_bulk_ch
         mg_json_object_end(json);
         return mg_answer_print(&answer);
     }
-    (void)printf("bulk action %s: %s, version %llu\n", change->bulk_id, mg_bulk_wish_name(change->wish),
-                 (unsigned long long)changing.version);
+    mg_print(stdout, "bulk action %s: %s, version %llu\n", change->bulk_id, mg_bulk_wish_name(change->wish),
+             (unsigned long long)changing.version);
     return MG_EXIT_DONE;
 }
 

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/print.h"
 #include "operator/letter.h"
 #include "verbs.h"
 #include "wire/command.h"
@@ -33,32 +34,15 @@ struct walk {
     struct mg_err err; /* its reason */
 };
 
-/* Prints foreign bytes safely: a dot for each byte that would steer a terminal, and line ends only if more
- * than one line is allowed. */
-static void plain_print(struct mg_slice text, bool is_one_line)
-{
-    while (text.len > 0) {
-        size_t len = mg_text_steers(text.data, text.len);
-        bool is_end = *text.data == '\n' || *text.data == '\t';
-        (void)fputc(len > 0 || (is_one_line && is_end) ? '.' : *text.data, stdout);
-        len = len > 0 ? len : 1;
-        text.data += len;
-        text.len -= len;
-    }
-}
-
-static void column_print(struct mg_slice text, int width)
-{
-    plain_print(text, true);
-    (void)printf("%*s  ", text.len < (size_t)width ? width - (int)text.len : 0, "");
-}
+/* The precision and the text of a slice, which may be absent. */
+#define SHOWN(slice) (int)(slice).len, (slice).data != NULL ? (slice).data : ""
 
 /* Prints one text of a letter; with `json`, writes it instead. */
 static void text_tell(struct mg_json_writer *json, const char *name, struct mg_slice text)
 {
     if (json == NULL) {
-        (void)printf("%-15s ", name);
-        plain_print(text, false);
+        mg_print(stdout, "%-15s ", name);
+        mg_print_lines(stdout, text);
         (void)fputc('\n', stdout);
     } else if (text.data == NULL) {
         mg_json_member_null(json, name);
@@ -86,7 +70,7 @@ static void letter_print_whole(const struct walk *walk, const struct mg_dead_let
     struct mg_cli *cli = walk->cli;
     struct mg_answer answer;
     if (!cli->is_json) {
-        (void)printf("number          %d\n", walk->at);
+        mg_print(stdout, "number          %d\n", walk->at);
         texts_tell(NULL, letter);
         return;
     }
@@ -107,15 +91,13 @@ static void letter_print_line(const struct walk *walk, const struct mg_dead_lett
     char died_at[MG_TIME_TEXT_SIZE];
     mg_time_format(letter->died_at_ms, died_at);
     if (walk->at == 1) {
-        (void)printf(
+        mg_print(
+            stdout,
             "number  died_at                   queue                     exchange                  type         reason\n");
     }
-    (void)printf("%-6d  %-24s  ", walk->at, letter->died_at_ms != 0 ? died_at : "-");
-    column_print(letter->queue, 24);
-    column_print(letter->exchange, 24);
-    column_print(letter->type, 11);
-    plain_print(letter->reason, true);
-    (void)fputc('\n', stdout);
+    mg_print(stdout, "%-6d  %-24s  %-24.*s  %-24.*s  %-11.*s  %.*s\n", walk->at,
+             letter->died_at_ms != 0 ? died_at : "-", SHOWN(letter->queue), SHOWN(letter->exchange),
+             SHOWN(letter->type), SHOWN(letter->reason));
 }
 
 static void letter_noted(void *arg, const struct mg_err *err)
@@ -255,7 +237,7 @@ static enum mg_exit_code verb_dead_list(struct mg_cli *cli)
     struct walk walk = {.cli = cli, .verb = MG_DEAD_LIST, .chosen = -1};
     enum mg_exit_code code = walk_run(&walk, (int)cli->options.limit);
     if (code == MG_EXIT_DONE && walk.at == 0 && !cli->is_json) {
-        (void)printf("%s is empty\n", cli->options.queue);
+        mg_print(stdout, "%s is empty\n", cli->options.queue);
     }
     if (walk.aged > 0 && !cli->is_json) {
         mg_cli_note("%d of them left their queue by a time to live of their senders, or by a policy of "
@@ -295,7 +277,7 @@ static enum mg_exit_code chosen_run(struct mg_cli *cli, enum mg_dead_verb verb, 
         mg_json_object_end(json);
         return mg_answer_print(&answer);
     }
-    (void)printf("%d %s\n", walk.done, done);
+    mg_print(stdout, "%d %s\n", walk.done, done);
     return MG_EXIT_DONE;
 }
 

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/print.h"
 #include "broker_policies.h"
 #include "io/amqp/topology.h"
 #include "operator/service_state.h"
@@ -43,7 +44,7 @@ static void finding(struct doctor *doctor, bool is_good, const char *what, const
         mg_json_object_end(json);
         (void)mg_answer_print(&answer);
     } else {
-        (void)printf("%-5s %-12s %s\n", is_good ? "ok" : "WRONG", what, detail);
+        mg_print(stdout, "%-5s %-12s %s\n", is_good ? "ok" : "WRONG", what, detail);
     }
     (void)fflush(stdout); /* a check may wait for a server */
 }
@@ -451,7 +452,7 @@ static enum mg_exit_code verb_doctor(struct mg_cli *cli)
     mg_table_free(&tables.agents);
     mg_service_needs_free(&tables.needs);
     if (!cli->is_json) {
-        (void)printf("%d of %d checks good\n", doctor.checked - doctor.wrong, doctor.checked);
+        mg_print(stdout, "%d of %d checks good\n", doctor.checked - doctor.wrong, doctor.checked);
     }
     return doctor.wrong == 0 ? MG_EXIT_DONE : MG_EXIT_ERROR;
 }

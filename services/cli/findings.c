@@ -1,5 +1,6 @@
 /* See findings.h. */
 #include "findings.h"
+#include "base/print.h"
 
 static const char *const WORDS[] = {
     [MG_KEEPING_KEPT] = "kept", [MG_KEEPING_BROKEN] = "BROKEN", [MG_KEEPING_NOT_SHOWN] = "not shown"};
@@ -16,16 +17,15 @@ static int count_of(const struct mg_findings *findings, enum mg_keeping keeping)
 void mg_findings_print(const struct mg_findings *findings)
 {
     for (int i = 0; i < findings->count; i++) {
-        struct mg_finding *finding = &findings->items[i];
-        mg_text_make_plain(finding->text);
-        (void)printf("%-9s %-12s %s\n", WORDS[finding->keeping], findings->name(i), finding->text);
+        const struct mg_finding *finding = &findings->items[i];
+        mg_print(stdout, "%-9s %-12s %s\n", WORDS[finding->keeping], findings->name(i), finding->text);
     }
 }
 
 void mg_findings_print_counts(const struct mg_findings *findings)
 {
-    (void)printf("\n%d kept, %d broken, %d not shown\n", count_of(findings, MG_KEEPING_KEPT),
-                 count_of(findings, MG_KEEPING_BROKEN), count_of(findings, MG_KEEPING_NOT_SHOWN));
+    mg_print(stdout, "\n%d kept, %d broken, %d not shown\n", count_of(findings, MG_KEEPING_KEPT),
+             count_of(findings, MG_KEEPING_BROKEN), count_of(findings, MG_KEEPING_NOT_SHOWN));
 }
 
 void mg_findings_write_counts(const struct mg_findings *findings, struct mg_json_writer *json)

@@ -2,6 +2,7 @@
 #include <assert.h>
 #include <string.h>
 
+#include "base/print.h"
 #include "verbs.h"
 
 static const struct mg_manual_entry EXIT_CODES[] = {
@@ -10,20 +11,20 @@ static const struct mg_manual_entry EXIT_CODES[] = {
 
 void mg_help_print(FILE *out)
 {
-    (void)fprintf(out, "makegood %s: operates Makegood\n\nusage: makegood NOUN VERB [words] [options]\n\n",
-                  MG_VERSION);
+    mg_print(out, "makegood %s: operates Makegood\n\nusage: makegood NOUN VERB [words] [options]\n\n",
+             MG_VERSION);
     const struct mg_verb *verb = NULL;
     for (int i = 0; (verb = mg_verb_at(i)) != NULL; i++) {
         char line[64];
         mg_verb_write(verb, line, sizeof(line));
-        (void)fprintf(out, "  %-26s %s\n", line, verb->summary);
+        mg_print(out, "  %-26s %s\n", line, verb->summary);
     }
     (void)fputs(
         "\nmakegood NOUN VERB --help shows the options of a verb; makegood --man prints the manual page.\n"
         "exit codes:",
         out);
     for (const struct mg_manual_entry *code = EXIT_CODES; code->term != NULL; code++) {
-        (void)fprintf(out, "%s %s %s", code != EXIT_CODES ? "," : "", code->term, code->text);
+        mg_print(out, "%s %s %s", code != EXIT_CODES ? "," : "", code->term, code->text);
     }
     (void)fputs("\n", out);
 }
@@ -36,7 +37,7 @@ bool mg_noun_help_print(FILE *out, const char *noun)
         if (strcmp(verb->noun, noun) == 0 && verb->verb != NULL) {
             char line[64];
             (void)snprintf(line, sizeof(line), "%s %s", verb->verb, verb->words);
-            (void)fprintf(out, "%s  %-20s %s\n", is_noun ? "" : "its verbs:\n", line, verb->summary);
+            mg_print(out, "%s  %-20s %s\n", is_noun ? "" : "its verbs:\n", line, verb->summary);
             is_noun = true;
         }
     }

@@ -5,6 +5,7 @@
 
 #include "base/harden.h"
 #include "base/log.h"
+#include "base/print.h"
 #include "verbs.h"
 
 /* True if --version follows a verb. The option parser would print the tool's version and exit with 0,
@@ -143,7 +144,7 @@ static enum mg_exit_code words_run(int argc, char **argv)
         return MG_EXIT_DONE;
     }
     if (strcmp(argv[1], "--version") == 0) {
-        (void)printf("makegood %s\n", MG_VERSION);
+        mg_print(stdout, "makegood %s\n", MG_VERSION);
         return MG_EXIT_DONE;
     }
     bool asks_help = argc > 2 && (strcmp(argv[2], "--help") == 0 || strcmp(argv[2], "-h") == 0);

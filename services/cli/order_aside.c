@@ -2,6 +2,7 @@
  * of the order is read: it may be locked or damaged. */
 #include <string.h>
 
+#include "base/print.h"
 #include "cli.h"
 #include "core/key.h"
 #include "wire/command.h"
@@ -25,9 +26,10 @@ static void row_changed(void *arg, bool changed, const struct mg_err *err)
 static enum mg_exit_code result_print(struct mg_cli *cli, const char *order_id, bool is_aside)
 {
     if (!cli->is_json) {
-        (void)printf(is_aside ? "order %s is set aside\n"
-                              : "order %s is readmitted; for what came meanwhile: makegood dead list\n",
-                     order_id);
+        mg_print(stdout,
+                 is_aside ? "order %s is set aside\n"
+                          : "order %s is readmitted; for what came meanwhile: makegood dead list\n",
+                 order_id);
         return MG_EXIT_DONE;
     }
     struct mg_answer answer;

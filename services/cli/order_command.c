@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/print.h"
 #include "cli.h"
 #include "core/key.h"
 #include "operator/command_client.h"
@@ -86,8 +87,8 @@ static enum mg_exit_code result_print(struct mg_cli *cli, const struct mg_comman
         mg_json_object_end(json);
         return mg_answer_print(&answer);
     }
-    (void)printf("order %s is %s, version %llu\n", result->order_id, mg_order_state_name(result->state),
-                 (unsigned long long)result->version);
+    mg_print(stdout, "order %s is %s, version %llu\n", result->order_id, mg_order_state_name(result->state),
+             (unsigned long long)result->version);
     return MG_EXIT_DONE;
 }
 

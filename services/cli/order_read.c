@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/print.h"
 #include "cli.h"
 #include "core/words.h"
 #include "definition.h"
@@ -166,7 +167,7 @@ static void explanation_print(struct mg_cli *cli, const struct order_tables *tab
 {
     struct mg_buf text;
     explanation_make(cli, tables, &text);
-    (void)printf("%s\n", mg_buf_slice(&text).data);
+    mg_print(stdout, "%s\n", mg_buf_slice(&text).data);
     mg_buf_finish(&text);
 }
 
@@ -253,7 +254,7 @@ enum mg_exit_code mg_verb_order_show(struct mg_cli *cli)
         const char *output = mg_table_cell(&tables.order, 0, "output");
         mg_story_print(stdout, &tables.order, &tables.steps, &tables.events);
         if (output[0] != '\0') {
-            (void)printf("output: %s\n", output);
+            mg_print(stdout, "output: %s\n", output);
         }
         explanation_print(cli, &tables);
     }

@@ -8,6 +8,7 @@
 
 #include "base/clock.h"
 #include "base/id.h"
+#include "base/print.h"
 #include "cli.h"
 #include "client/poster.h"
 #include "client/statuses.h"
@@ -158,8 +159,8 @@ static void progress_show(void *arg)
     const struct submit *submit = arg;
     if (submit->cli->options.waits && submit->count > SHOW_EACH_MAX && isatty(STDERR_FILENO)) {
         int filled = submit->ended * 30 / submit->count;
-        (void)fprintf(stderr, "\r[%.*s%*s] %d of %d ended ", filled, "##############################",
-                      30 - filled, "", submit->ended, submit->count);
+        mg_print(stderr, "\r[%.*s%*s] %d of %d ended ", filled, "##############################", 30 - filled,
+                 "", submit->ended, submit->count);
     }
 }
 
@@ -183,14 +184,9 @@ static void message_print(const struct submit *submit, const struct order *order
 
 static void output_print(struct mg_slice output)
 {
-    struct mg_buf text;
-    mg_buf_init(&text, output.len + 1);
-    mg_buf_append_slice(&text, output);
-    if (text.len > 0 && !text.failed) {
-        mg_text_make_plain(text.data);
-        (void)printf("  %s", text.data);
+    if (output.len > 0) {
+        mg_print(stdout, "  %.*s", (int)output.len, output.data);
     }
-    mg_buf_finish(&text);
 }
 
 /* Prints the parts of a cause that the reason does not have. */
@@ -204,8 +200,7 @@ static void cause_print(struct mg_slice cause)
         struct mg_buf text;
         mg_buf_init(&text, cause.len);
         if (mg_json_string(mg_json_find(cause, PARTS[i].pointer), &text) && text.len > 0 && !text.failed) {
-            mg_text_make_plain(text.data);
-            (void)printf("%s%s", PARTS[i].before, text.data);
+            mg_print(stdout, "%s%s", PARTS[i].before, text.data);
         }
         mg_buf_finish(&text);
     }
@@ -222,10 +217,9 @@ static void status_print(const struct submit *submit, const struct order *order,
     } else if (is_end || submit->count <= SHOW_EACH_MAX) {
         char at[MG_TIME_TEXT_SIZE];
         mg_time_format(status->at_ms, at);
-        mg_text_make_plain(status->reason);
-        (void)printf("%s  %s  %s%s%s%s%s", at, status->order_id, mg_status_name(status->status),
-                     status->step[0] != '\0' ? "  " : "", status->step, status->reason[0] != '\0' ? "  " : "",
-                     status->reason);
+        mg_print(stdout, "%s  %s  %s%s%s%s%s", at, status->order_id, mg_status_name(status->status),
+                 status->step[0] != '\0' ? "  " : "", status->step, status->reason[0] != '\0' ? "  " : "",
+                 status->reason);
         cause_print(status->cause);
         output_print(status->output);
         (void)putchar('\n');
@@ -317,7 +311,7 @@ static enum mg_exit_code ids_print(const struct submit *submit)
     for (int i = 0; i < submit->count && code == MG_EXIT_DONE; i++) {
         struct mg_answer answer;
         if (!cli->is_json) {
-            (void)printf("%s\n", submit->orders[i].order_id);
+            mg_print(stdout, "%s\n", submit->orders[i].order_id);
             continue;
         }
         struct mg_json_writer *json = mg_answer_begin(cli, &answer);
@@ -334,9 +328,9 @@ static enum mg_exit_code submit_report(const struct submit *submit)
     if (!submit->cli->options.waits) {
         return ids_print(submit);
     }
-    (void)fprintf(stderr, "%s%d of %d orders processed%s\n", isatty(STDERR_FILENO) ? "\r\033[K" : "",
-                  submit->processed, submit->count,
-                  submit->processed < submit->count ? "; the others ended as shown" : "");
+    (void)fputs(isatty(STDERR_FILENO) ? "\r\033[K" : "", stderr);
+    mg_print(stderr, "%d of %d orders processed%s\n", submit->processed, submit->count,
+             submit->processed < submit->count ? "; the others ended as shown" : "");
     return submit->processed == submit->count ? MG_EXIT_DONE : MG_EXIT_ERROR;
 }
 

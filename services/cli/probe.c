@@ -4,6 +4,7 @@
  */
 #include <string.h>
 
+#include "base/print.h"
 #include "io/http/client.h"
 #include "verbs.h"
 
@@ -53,7 +54,6 @@ static void on_answer(void *arg, const struct mg_http_answer *answer)
         len--;
     }
     probe->text[len] = '\0';
-    mg_text_make_plain(probe->text);
     probe->status = answer->sent == MG_SENT_YES ? answer->status : 0;
     if (probe->status == 200) {
         probe->code = MG_EXIT_DONE;
@@ -77,7 +77,7 @@ static enum mg_exit_code probe_print(struct mg_cli *cli, const struct probe *pro
         return code != MG_EXIT_DONE ? code : probe->code;
     }
     if (probe->code == MG_EXIT_DONE) {
-        (void)printf("%s\n", probe->text);
+        mg_print(stdout, "%s\n", probe->text);
         return MG_EXIT_DONE;
     }
     if (probe->status == 0) {

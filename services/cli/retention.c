@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/print.h"
 #include "io/store/retention.h"
 #include "verbs.h"
 #include "wire/command.h"
@@ -96,16 +97,15 @@ static enum mg_exit_code policy_print(struct mg_cli *cli, const struct mg_table 
         return mg_table_print_row(cli, policy, 0);
     }
     if (hot[0] == '\0') {
-        (void)printf("no order leaves: there is no policy\n");
+        mg_print(stdout, "no order leaves: there is no policy\n");
     } else {
-        (void)printf("an ended order leaves for the archive %s after its last change\n", hot);
+        mg_print(stdout, "an ended order leaves for the archive %s after its last change\n", hot);
     }
-    (void)printf("a day of the archive is kept %s%s; the oldest is %s\n",
-                 keep[0] != '\0' ? "for " : "for ever", keep,
-                 oldest[0] != '\0' ? oldest : "still to be made");
+    mg_print(stdout, "a day of the archive is kept %s%s; the oldest is %s\n",
+             keep[0] != '\0' ? "for " : "for ever", keep, oldest[0] != '\0' ? oldest : "still to be made");
     if (mg_table_cell(policy, 0, "by_whom")[0] != '\0') {
-        (void)printf("set by %s at %s: %s\n", mg_table_cell(policy, 0, "by_whom"),
-                     mg_table_cell(policy, 0, "set_at"), mg_table_cell(policy, 0, "reason"));
+        mg_print(stdout, "set by %s at %s: %s\n", mg_table_cell(policy, 0, "by_whom"),
+                 mg_table_cell(policy, 0, "set_at"), mg_table_cell(policy, 0, "reason"));
     }
     if (hot[0] != '\0' && strcmp(mg_table_cell(policy, 0, "ahead"), "0") == 0) {
         mg_cli_note("the archive has no place for today: have makegood db retain run once a day");

@@ -5,6 +5,7 @@
 
 #include "audit/audit.h"
 #include "base/file.h"
+#include "base/print.h"
 #include "definition.h"
 #include "findings.h"
 #include "io/tls/check.h"
@@ -256,7 +257,6 @@ static void answer_write(const struct mg_audit_seen *seen, char ret[ANSWER_TEXT_
     bool has_code = seen->reply.error_code[0] != '\0' && seen->reply.outcome != MG_OUTCOME_ABSENT;
     snprintf(ret, ANSWER_TEXT_SIZE, "%s, %s%s%s", status, mg_outcome_name(seen->reply.outcome),
              has_code ? " " : "", has_code ? seen->reply.error_code : "");
-    mg_text_make_plain(ret);
 }
 
 static void call_print(const struct mg_audit *audit, enum mg_audit_call call)
@@ -267,14 +267,14 @@ static void call_print(const struct mg_audit *audit, enum mg_audit_call call)
         return;
     }
     answer_write(seen, answer);
-    (void)printf("  %-15s %-40s %6lld ms", mg_audit_call_name(call), answer, (long long)seen->took_ms);
+    mg_print(stdout, "  %-15s %-40s %6lld ms", mg_audit_call_name(call), answer, (long long)seen->took_ms);
     if (seen->tries > 1) {
-        (void)printf(", %d tries", seen->tries);
+        mg_print(stdout, ", %d tries", seen->tries);
     }
     if (seen->polls > 0) {
-        (void)printf(", %d polls", seen->polls);
+        mg_print(stdout, ", %d polls", seen->polls);
     }
-    (void)printf("\n");
+    mg_print(stdout, "\n");
 }
 
 static void plan_print(const struct mg_audit *audit)
@@ -282,11 +282,10 @@ static void plan_print(const struct mg_audit *audit)
     for (enum mg_audit_call call = 0; call < MG_AUDIT_CALL_COUNT; call++) {
         const struct mg_audit_seen *seen = &audit->seen[call];
         if (seen->path.data != NULL) {
-            (void)printf("%-15s %.*s %s%.*s\n", mg_audit_call_name(call), (int)seen->method.len,
-                         seen->method.data, audit->options.service->url, (int)seen->path.len,
-                         seen->path.data);
+            mg_print(stdout, "%-15s %.*s %s%.*s\n", mg_audit_call_name(call), (int)seen->method.len,
+                     seen->method.data, audit->options.service->url, (int)seen->path.len, seen->path.data);
         } else {
-            (void)printf("%-15s not made: %s\n", mg_audit_call_name(call), seen->why);
+            mg_print(stdout, "%-15s not made: %s\n", mg_audit_call_name(call), seen->why);
         }
     }
 }
@@ -299,18 +298,17 @@ static void text_print(struct testing *testing)
         plan_print(audit);
         return;
     }
-    (void)printf("service %s at %s, orders %s-1 to -3\n\n", testing->service->name, testing->service->url,
-                 audit->order_id);
+    mg_print(stdout, "service %s at %s, orders %s-1 to -3\n\n", testing->service->name, testing->service->url,
+             audit->order_id);
     for (enum mg_audit_call call = 0; call < MG_AUDIT_CALL_COUNT; call++) {
         call_print(audit, call);
     }
-    (void)printf("\n");
+    mg_print(stdout, "\n");
     mg_findings_print(&testing->findings);
-    (void)printf("\non_unknown: %s: %s\nat_most_once: %s: %s\n", on_unknown_name(advice->on_unknown),
-                 advice->on_unknown_why, advice->is_at_most_once ? "true" : "false",
-                 advice->at_most_once_why);
+    mg_print(stdout, "\non_unknown: %s: %s\nat_most_once: %s: %s\n", on_unknown_name(advice->on_unknown),
+             advice->on_unknown_why, advice->is_at_most_once ? "true" : "false", advice->at_most_once_why);
     for (int i = 0; i < advice->note_count; i++) {
-        (void)printf("note: %s\n", advice->notes[i]);
+        mg_print(stdout, "note: %s\n", advice->notes[i]);
     }
     mg_findings_print_counts(&testing->findings);
 }

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/print.h"
 #include "core/key.h"
 #include "operator/limit.h"
 #include "operator/service_state.h"
@@ -159,7 +160,8 @@ static enum mg_exit_code setting_do(struct mg_cli *cli, struct mg_service_settin
         mg_json_object_end(json);
         code = mg_answer_print(&answer);
     } else {
-        (void)printf("service %s: version %llu, %s\n", setting->service, (unsigned long long)version, what);
+        mg_print(stdout, "service %s: version %llu, %s\n", setting->service, (unsigned long long)version,
+                 what);
     }
     int64_t concurrency = setting->concurrency != NULL ? strtoll(setting->concurrency, NULL, 10) : 0;
     if (concurrency > 0 && concurrency < agents) {
@@ -243,7 +245,7 @@ static enum mg_exit_code forget_print(struct mg_cli *cli, const char *service,
         mg_json_object_end(json);
         return mg_answer_print(&answer);
     }
-    (void)printf("service %s: forgotten; the next report of an agent makes it known again\n", service);
+    mg_print(stdout, "service %s: forgotten; the next report of an agent makes it known again\n", service);
     return MG_EXIT_DONE;
 }
 

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/file.h"
+#include "base/print.h"
 #include "cli.h"
 #include "io/pg/dsn.h"
 
@@ -50,9 +51,9 @@ bool mg_cli_wait(struct mg_cli *cli, const bool *done, int64_t timeout_ms)
 
 static void MG_PRINTF(1, 0) line_print(const char *format, va_list args)
 {
-    (void)fprintf(stderr, "makegood: ");
-    (void)vfprintf(stderr, format, args);
-    (void)fprintf(stderr, "\n");
+    mg_print(stderr, "makegood: ");
+    mg_print_args(stderr, format, args);
+    mg_print(stderr, "\n");
 }
 
 enum mg_exit_code mg_cli_fail(enum mg_exit_code code, const char *format, ...)
@@ -101,7 +102,7 @@ void mg_cli_print_line(void *arg, const char *line)
         mg_json_object_end(json);
         (void)mg_answer_print(&answer);
     } else {
-        (void)printf("%s\n", line);
+        mg_print(stdout, "%s\n", line);
     }
     (void)fflush(stdout); /* keeps the order with the output of the next action */
 }

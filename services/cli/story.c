@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/print.h"
 #include "cli.h"
 #include "core/key.h"
 #include "core/words.h"
@@ -29,7 +30,6 @@ static const char *member(const struct json_t *list, int index, const char *name
         (void)snprintf(text, MEMBER_MAX, "%" PRId64, number);
     } else if (given.data != NULL && given.len < MEMBER_MAX) {
         memcpy(text, given.data, given.len + 1);
-        mg_text_make_plain(text); /* JSON escapes hid it from mg_text_make_plain when the row was read */
     }
     return text;
 }
@@ -110,17 +110,17 @@ static void transition_print(FILE *out, const struct json_t *list, int index)
     (void)member(list, index, "step", step);
     (void)member(list, index, "from", from);
     (void)member(list, index, "to", to);
-    (void)fprintf(out, "%-24s  %-16s  %s → %s", "", step[0] != '\0' ? step : "order", from, to);
+    mg_print(out, "%-24s  %-16s  %s → %s", "", step[0] != '\0' ? step : "order", from, to);
     if (strcmp(to, "running") == 0 || strcmp(to, "undo_running") == 0) {
-        (void)fprintf(out, "  (%s, attempt %s)", member(list, index, "kind", kind),
-                      member(list, index, "attempt", text));
+        mg_print(out, "  (%s, attempt %s)", member(list, index, "kind", kind),
+                 member(list, index, "attempt", text));
     }
     const char *reason = reason_of(member(list, index, "reason", text));
     if (reason[0] != '\0') {
-        (void)fprintf(out, ": %s", reason);
+        mg_print(out, ": %s", reason);
     }
     if (member(list, index, "due_at", text)[0] != '\0') {
-        (void)fprintf(out, ", until %s", text);
+        mg_print(out, ", until %s", text);
     }
     (void)fputc('\n', out);
 }
@@ -133,13 +133,13 @@ static void status_print(FILE *out, const struct json_t *list, int index, const 
     bool is_owed = strcmp(mg_table_cell(events, row, "owed"), "t") == 0;
     char status[MEMBER_MAX], step[MEMBER_MAX], seq[MEMBER_MAX];
     (void)member(list, index, "step", step);
-    (void)fprintf(out, "%-24s  %-16s  status to client: %s%s%s (%s)", "", "",
-                  member(list, index, "status", status), step[0] != '\0' ? " " : "", step,
-                  member(list, index, "seq", seq));
+    mg_print(out, "%-24s  %-16s  status to client: %s%s%s (%s)", "", "",
+             member(list, index, "status", status), step[0] != '\0' ? " " : "", step,
+             member(list, index, "seq", seq));
     if (given_up_at[0] != '\0') {
-        (void)fprintf(out, ", given up at %s: its queue did not accept it", given_up_at);
+        mg_print(out, ", given up at %s: its queue did not accept it", given_up_at);
     }
-    (void)fprintf(out, "%s\n", is_owed ? ", not yet delivered" : "");
+    mg_print(out, "%s\n", is_owed ? ", not yet delivered" : "");
 }
 
 /* Prints the reason in place of an unreadable list. */
@@ -148,8 +148,7 @@ static void list_excuse(FILE *out, const struct mg_table *events, int row, const
     struct json_t *list = NULL;
     struct mg_err err;
     if (!list_read(mg_table_cell(events, row, name), &list, &err)) {
-        mg_text_make_plain(err.text);
-        (void)fprintf(out, "%-24s  %-16s  (the %s could not be read: %s)\n", "", "", name, err.text);
+        mg_print(out, "%-24s  %-16s  (the %s could not be read: %s)\n", "", "", name, err.text);
     }
     mg_document_free(list);
 }
@@ -159,9 +158,9 @@ static void event_print(FILE *out, const struct mg_table *events, const struct m
     const char *at = mg_table_cell(events, row, "at");
     const char *reason = mg_table_cell(events, row, "reason");
     const char *step = mg_table_cell(events, row, "step");
-    (void)fprintf(out, "%-24s  %-16s  %s%s%s by %s\n", at, step[0] != '\0' ? step : "order",
-                  mg_table_cell(events, row, "cause_kind"), reason[0] != '\0' ? ": " : "", reason,
-                  mg_table_cell(events, row, "by_whom"));
+    mg_print(out, "%-24s  %-16s  %s%s%s by %s\n", at, step[0] != '\0' ? step : "order",
+             mg_table_cell(events, row, "cause_kind"), reason[0] != '\0' ? ": " : "", reason,
+             mg_table_cell(events, row, "by_whom"));
     for (int i = 0; mg_document_element(lists[row].transitions, i) != NULL; i++) {
         transition_print(out, lists[row].transitions, i);
     }
@@ -192,7 +191,7 @@ static void time_print(FILE *out, const struct mg_table *events, int from, int t
     while (unit + 1 < sizeof(UNITS) / sizeof(UNITS[0]) && ms < 2 * UNITS[unit].ms) {
         unit++;
     }
-    (void)fprintf(out, " %" PRId64 " %s", (ms + UNITS[unit].ms / 2) / UNITS[unit].ms, UNITS[unit].name);
+    mg_print(out, " %" PRId64 " %s", (ms + UNITS[unit].ms / 2) / UNITS[unit].ms, UNITS[unit].name);
 }
 
 static void rounds_print(FILE *out, const struct mg_table *events, const struct mg_event_lists *lists,
@@ -200,15 +199,15 @@ static void rounds_print(FILE *out, const struct mg_table *events, const struct 
 {
     int end = row + rounds.events - 1;
     char reason[MEMBER_MAX], first[MEMBER_MAX], newest[MEMBER_MAX];
-    (void)fprintf(out, "%-24s  %-16s  waited", mg_table_cell(events, row, "at"),
-                  mg_table_cell(events, row, "step"));
+    mg_print(out, "%-24s  %-16s  waited", mg_table_cell(events, row, "at"),
+             mg_table_cell(events, row, "step"));
     time_print(out, events, row, end);
-    (void)fprintf(out, ", %d looks: %s (attempts %s to %s", rounds.count,
-                  reason_of(member(lists[end].transitions, 0, "reason", reason)),
-                  member(lists[row].transitions, 0, "attempt", first),
-                  member(lists[rounds.last].transitions, 0, "attempt", newest));
+    mg_print(out, ", %d looks: %s (attempts %s to %s", rounds.count,
+             reason_of(member(lists[end].transitions, 0, "reason", reason)),
+             member(lists[row].transitions, 0, "attempt", first),
+             member(lists[rounds.last].transitions, 0, "attempt", newest));
     if (rounds.calls > 0) {
-        (void)fprintf(out, ", %d failed: %s", rounds.calls, mg_table_cell(events, rounds.answer, "reason"));
+        mg_print(out, ", %d failed: %s", rounds.calls, mg_table_cell(events, rounds.answer, "reason"));
     }
     (void)fputs(")\n", out);
 }
@@ -259,7 +258,7 @@ static void attempts_print(FILE *out, const struct mg_table *events, const struc
     }
     for (int kind = 0; kind < MG_KIND_COUNT; kind++) {
         if (counts[kind] > 0) {
-            (void)fprintf(out, "%s%d %s", before, counts[kind], mg_kind_name((enum mg_kind)kind));
+            mg_print(out, "%s%d %s", before, counts[kind], mg_kind_name((enum mg_kind)kind));
             before = ", ";
         }
     }
@@ -286,13 +285,13 @@ static void reason_print(FILE *out, const struct mg_table *steps, int row, bool 
                         : strcmp(code, MG_ERROR_CODE_UNREADABLE) == 0 ? "its result cannot be read: "
                                                                       : "last failure: ";
     if (why[0] != '\0') {
-        (void)fprintf(out, "%s%s%s", is_first ? "" : ", ", mg_steps_is_refused(steps, row) ? "refused: " : "",
-                      why);
+        mg_print(out, "%s%s%s", is_first ? "" : ", ", mg_steps_is_refused(steps, row) ? "refused: " : "",
+                 why);
         is_first = false;
     }
     if (error[0] != '\0' && strcmp(error, why) != 0) {
-        (void)fprintf(out, "%s%s%s%s%s", is_first ? "" : ", ", label, error, message[0] != '\0' ? ": " : "",
-                      message);
+        mg_print(out, "%s%s%s%s%s", is_first ? "" : ", ", label, error, message[0] != '\0' ? ": " : "",
+                 message);
     }
 }
 
@@ -302,16 +301,17 @@ static void steps_print(FILE *out, const struct mg_table *steps, const struct mg
     for (int row = 0; row < steps->row_count; row++) {
         bool is_without = is_without_attempts(steps, row);
         const char *body = mg_table_cell(steps, row, "error_body");
-        (void)fprintf(out, "  %-16s %-13s ", mg_table_cell(steps, row, "step"),
-                      mg_table_cell(steps, row, "state"));
+        mg_print(out, "  %-16s %-13s ", mg_table_cell(steps, row, "step"),
+                 mg_table_cell(steps, row, "state"));
         if (!is_without) {
             attempts_print(out, events, lists, mg_table_cell(steps, row, "step"));
         }
-        (void)fputs(strcmp(mg_table_cell(steps, row, "maybe"), "t") == 0 ? ", may have happened" : "", out);
+        mg_print(out, "%s",
+                 strcmp(mg_table_cell(steps, row, "maybe"), "t") == 0 ? ", may have happened" : "");
         reason_print(out, steps, row, is_without);
         (void)fputc('\n', out);
         if (body[0] != '\0') {
-            (void)fprintf(out, "  %-16s %-13s its answer: %s\n", "", "", body);
+            mg_print(out, "  %-16s %-13s its answer: %s\n", "", "", body);
         }
     }
 }
@@ -322,17 +322,15 @@ static void labels_print(FILE *out, const char *text)
     struct mg_err err;
     const char *name;
     if (!list_read(text, &labels, &err)) {
-        mg_text_make_plain(err.text);
-        (void)fprintf(out, "(the labels could not be read: %s)\n", err.text);
+        mg_print(out, "(the labels could not be read: %s)\n", err.text);
         return;
     }
     for (int i = 0; mg_document_pair(labels, i, &name) != NULL; i++) {
         char value[MG_LABEL_VALUE_MAX + 1];
         (void)snprintf(value, sizeof(value), "%s", mg_document_text(mg_document_pair(labels, i, &name)).data);
-        mg_text_make_plain(value);
-        (void)fprintf(out, "%s%s=%s", i == 0 ? "labels " : "  ", name, value);
+        mg_print(out, "%s%s=%s", i == 0 ? "labels " : "  ", name, value);
     }
-    (void)fputs(mg_document_pair(labels, 0, &name) != NULL ? "\n" : "", out);
+    mg_print(out, mg_document_pair(labels, 0, &name) != NULL ? "\n" : "");
     mg_document_free(labels);
 }
 
@@ -341,11 +339,11 @@ void mg_story_print(FILE *out, const struct mg_table *order, const struct mg_tab
 {
     if (order != NULL) {
         const char *client = mg_table_cell(order, 0, "client"); /* "": not proved by an exchange */
-        (void)fprintf(out, "order %s  %s %s  %s  version %s  generation %s%s%s\n",
-                      mg_table_cell(order, 0, "order_id"), mg_table_cell(order, 0, "workflow"),
-                      mg_table_cell(order, 0, "workflow_version"), mg_table_cell(order, 0, "state"),
-                      mg_table_cell(order, 0, "version"), mg_table_cell(order, 0, "generation"),
-                      client[0] != '\0' ? "  client " : "", client);
+        mg_print(out, "order %s  %s %s  %s  version %s  generation %s%s%s\n",
+                 mg_table_cell(order, 0, "order_id"), mg_table_cell(order, 0, "workflow"),
+                 mg_table_cell(order, 0, "workflow_version"), mg_table_cell(order, 0, "state"),
+                 mg_table_cell(order, 0, "version"), mg_table_cell(order, 0, "generation"),
+                 client[0] != '\0' ? "  client " : "", client);
         labels_print(out, mg_table_cell(order, 0, "labels"));
     }
     struct mg_event_lists *lists = lists_read(events);
@@ -354,7 +352,7 @@ void mg_story_print(FILE *out, const struct mg_table *order, const struct mg_tab
         (void)fputc('\n', out);
     }
     if (order != NULL && is_cut(events)) {
-        (void)fprintf(out, "(events before version %s are left out)\n", mg_table_cell(events, 0, "version"));
+        mg_print(out, "(events before version %s are left out)\n", mg_table_cell(events, 0, "version"));
     }
     if (lists == NULL) {
         (void)fputs("(the events could not be read: no memory)\n", out);

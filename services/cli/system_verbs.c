@@ -4,6 +4,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/print.h"
 #include "broker_policies.h"
 #include "core/key.h"
 #include "io/amqp/topology.h"
@@ -166,7 +167,7 @@ static enum mg_exit_code verb_db_status(struct mg_cli *cli)
         (void)mg_schema_serves(strtoll(mg_table_cell(&settings, 0, "schema_version"), NULL, 10),
                                strtoll(mg_table_cell(&settings, 0, "serves_from"), NULL, 10), schema,
                                sizeof(schema));
-        (void)printf("%s\n", schema);
+        mg_print(stdout, "%s\n", schema);
     }
     if (code == MG_EXIT_DONE) {
         code = mg_table_print(cli, &settings, NULL);

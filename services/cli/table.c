@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/print.h"
 #include "cli.h"
 
 struct reading {
@@ -75,7 +76,7 @@ static void json_print(struct mg_slice json)
         size_t len = mg_text_steers(json.data + at, json.len - at);
         if (len > 0 && (unsigned char)json.data[at] >= 0x7f) {
             (void)fwrite(json.data + printed, 1, at - printed, stdout);
-            (void)printf("\\u%04x", code_of(json.data + at, len));
+            mg_print(stdout, "\\u%04x", code_of(json.data + at, len));
             printed = at + len;
         }
         at += len > 0 ? len : 1;
@@ -126,13 +127,13 @@ void mg_answers_end(const struct mg_cli *cli, enum mg_exit_code code)
 
 static int column_width(const struct mg_table *table, int column)
 {
-    size_t width = strlen(table->columns[column]);
+    int width = mg_text_columns(mg_slice_of(table->columns[column]));
     for (int row = 0; row < table->row_count; row++) {
         const char *cell = table->cells[row * table->column_count + column];
-        size_t len = cell != NULL ? strlen(cell) : 1;
-        width = len > width ? len : width;
+        int columns = cell != NULL ? mg_text_columns(mg_slice_of(cell)) : 1;
+        width = columns > width ? columns : width;
     }
-    return (int)width;
+    return width;
 }
 
 static void print_aligned(const struct mg_table *table, const char *const *columns)
@@ -145,10 +146,10 @@ static void print_aligned(const struct mg_table *table, const char *const *colum
             }
             const char *cell =
                 row < 0 ? table->columns[column] : table->cells[row * table->column_count + column];
-            (void)printf("%s%-*s", separator, column_width(table, column), cell != NULL ? cell : "-");
+            mg_print(stdout, "%s%-*s", separator, column_width(table, column), cell != NULL ? cell : "-");
             separator = "  ";
         }
-        (void)printf("\n");
+        (void)fputs("\n", stdout);
     }
 }
 

@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/print.h"
 #include "io/amqp/topology.h"
 #include "top.h"
 #include "verbs.h"
@@ -340,7 +341,7 @@ static void line_print(void *arg, int row, enum mg_top_tone tone, bool is_chosen
 {
     (void)arg;
     (void)is_chosen;
-    (void)printf("%s%s\n", tone == MG_TOP_TITLE && row > 0 ? "\n" : "", text);
+    mg_print(stdout, tone == MG_TOP_TITLE && row > 0 ? "\n%s\n" : "%s\n", text);
 }
 
 static void list_write(struct mg_json_writer *json, const char *name, const struct mg_table *table)

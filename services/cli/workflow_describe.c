@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/print.h"
 #include "definition.h"
 #include "verbs.h"
 #include "wire/expr.h"
@@ -31,7 +32,7 @@ static void say(struct telling *telling, int step, const char *format, ...)
     va_end(args);
     mg_utf8_mend(text);
     if (telling->json == NULL) {
-        (void)printf("%s%s\n", step == WHOLE ? "" : "   ", text);
+        mg_print(stdout, "%s%s\n", step == WHOLE ? "" : "   ", text);
         return;
     }
     mg_json_element_object(telling->json);
@@ -262,7 +263,7 @@ static void step_say(struct telling *telling, int step)
     const struct mg_step_plan *plan = &telling->workflow->plan.steps[step];
     const struct mg_workflow_step *named = &telling->workflow->steps[step];
     if (telling->json == NULL) {
-        (void)printf("%d. %s\n", step + 1, named->name);
+        mg_print(stdout, "%d. %s\n", step + 1, named->name);
     }
     begin_say(telling, step);
     guard_say(telling, step);

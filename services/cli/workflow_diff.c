@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/print.h"
 #include "definition.h"
 #include "verbs.h"
 #include "wire/json_differ.h"
@@ -27,14 +28,15 @@ static void report(struct diffing *diffing, const char *member, const char *from
 {
     diffing->count++;
     if (diffing->json == NULL) {
-        (void)printf("%s%s: ", diffing->step != NULL ? "step " : "",
-                     diffing->step != NULL ? diffing->step : "workflow");
+        mg_print(stdout, "%s%s: ", diffing->step != NULL ? "step " : "",
+                 diffing->step != NULL ? diffing->step : "workflow");
         if (member[0] == '\0') {
-            (void)printf("%s\n", from == NULL ? "added" : "removed");
+            mg_print(stdout, "%s\n", from == NULL ? "added" : "removed");
         } else if (from == NULL || to == NULL) {
-            (void)printf("%s %s: %s\n", member, from == NULL ? "added" : "removed", from == NULL ? to : from);
+            mg_print(stdout, "%s %s: %s\n", member, from == NULL ? "added" : "removed",
+                     from == NULL ? to : from);
         } else {
-            (void)printf("%s changed from %s to %s\n", member, from, to);
+            mg_print(stdout, "%s changed from %s to %s\n", member, from, to);
         }
         return;
     }
@@ -317,16 +319,16 @@ static void advice_print(const struct diffing *diffing)
 {
     long long old = (long long)diffing->old->version, new = (long long)diffing->new->version;
     if (diffing->count == 0) {
-        (void)printf("no difference in meaning\n");
+        mg_print(stdout, "no difference in meaning\n");
     } else if (old == new &&strcmp(diffing->old->name, diffing->new->name) == 0) {
-        (void)printf(
-            "%d differences, and both are version %lld: one of them cannot be loaded beside the other; "
-            "raise the version\n",
-            diffing->count, new);
+        mg_print(stdout,
+                 "%d differences, and both are version %lld: one of them cannot be loaded beside the other; "
+                 "raise the version\n",
+                 diffing->count, new);
     } else {
-        (void)printf(
-            "%d differences; orders that have begun keep version %lld, new ones begin with the newest\n",
-            diffing->count, old);
+        mg_print(stdout,
+                 "%d differences; orders that have begun keep version %lld, new ones begin with the newest\n",
+                 diffing->count, old);
     }
 }
 

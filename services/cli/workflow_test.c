@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/file.h"
+#include "base/print.h"
 #include "definition.h"
 #include "operator/xml.h"
 #include "rehearse/rehearsal.h"
@@ -259,20 +260,20 @@ static void missing_print(const struct testing *testing, int step, int branch, v
         mg_buf_init(&text, MISSING_MAX_BYTES);
         mg_branch_name(testing->workflow, step, branch, name);
         missing_tell(testing, step, branch, &text);
-        (void)printf("not covered: %s: %.*s\n", name, (int)text.len, text.len > 0 ? text.data : "");
+        mg_print(stdout, "not covered: %s: %.*s\n", name, (int)text.len, text.len > 0 ? text.data : "");
         mg_buf_finish(&text);
     }
 }
 
 static void result_print(const struct mg_case *one, const struct mg_rehearsal *result)
 {
-    (void)printf("%-6s %s (%s)\n", result->fault_count > 0 ? "FAILED" : "ok", one->name, result->end);
+    mg_print(stdout, "%-6s %s (%s)\n", result->fault_count > 0 ? "FAILED" : "ok", one->name, result->end);
     int shown = 0;
     for (const struct mg_fault *fault = result->faults; fault != NULL; fault = fault->next, shown++) {
-        (void)printf("       %s: %s\n", fault->pointer, fault->text);
+        mg_print(stdout, "       %s: %s\n", fault->pointer, fault->text);
     }
     if (shown < result->fault_count) {
-        (void)printf("       and %d more\n", result->fault_count - shown);
+        mg_print(stdout, "       and %d more\n", result->fault_count - shown);
     }
 }
 
@@ -281,11 +282,11 @@ static void text_print(const struct testing *testing)
     for (int i = 0; i < testing->cases->case_count; i++) {
         result_print(&testing->cases->cases[i], &testing->results[i]);
     }
-    (void)printf("%d of %d cases passed\n", testing->cases->case_count - testing->failed_count,
-                 testing->cases->case_count);
+    mg_print(stdout, "%d of %d cases passed\n", testing->cases->case_count - testing->failed_count,
+             testing->cases->case_count);
     if (testing->cli->options.wants_coverage) {
         branches_each(testing, missing_print, NULL);
-        (void)printf("%d of %d branches not covered\n", testing->uncovered_count, testing->branch_count);
+        mg_print(stdout, "%d of %d branches not covered\n", testing->uncovered_count, testing->branch_count);
     }
 }
 

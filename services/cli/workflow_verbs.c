@@ -1,6 +1,7 @@
 /* `workflow check|load|list|states`, and the table of all verbs of `workflow`. */
 #include <string.h>
 
+#include "base/print.h"
 #include "core/describe.h"
 #include "definition.h"
 #include "verbs.h"
@@ -22,8 +23,8 @@ static enum mg_exit_code definition_print(struct mg_cli *cli, const char *path,
     char doubt[MG_DOUBT_SIZE];
     struct mg_answer answer;
     if (!cli->is_json) {
-        (void)printf("%s: workflow %s, version %lld: %s\n", path, workflow->name,
-                     (long long)workflow->version, text);
+        mg_print(stdout, "%s: workflow %s, version %lld: %s\n", path, workflow->name,
+                 (long long)workflow->version, text);
         return MG_EXIT_DONE;
     }
     struct mg_json_writer *json = mg_answer_begin(cli, &answer);

@@ -3,6 +3,7 @@
 #include <stdio.h>
 
 #include "base/clock.h"
+#include "base/print.h"
 #include "run.h"
 
 /* The first boot of RabbitMQ takes ten seconds of a processor, which many others may want. A given server
@@ -16,7 +17,7 @@
 void mg_dev_print_line(void *arg, const char *line)
 {
     (void)arg;
-    (void)printf("%s\n", line);
+    mg_print(stdout, "%s\n", line);
     (void)fflush(stdout); /* the order of both outputs stays, and a reader behind a pipe sees it now */
 }
 
@@ -24,7 +25,7 @@ void mg_dev_print(const char *format, ...)
 {
     va_list args;
     va_start(args, format);
-    (void)vprintf(format, args);
+    mg_print_args(stdout, format, args);
     va_end(args);
     (void)fflush(stdout);
 }

@@ -115,5 +115,5 @@ if RULE == "floods":
         for _ in range(300 if properties["type"] == "reply" else 1):
             publish(*words, **properties)
 
-    agent._link.publish = flood  # type: ignore[method-assign]
+    agent._link.publish = flood  # type: ignore[assignment]
 agent.run()

@@ -106,10 +106,10 @@ START_TEST(a_process_starts_clean_and_its_end_is_reported)
 END_TEST
 
 /* A process of the number that has ended may wait for its parent. */
-static bool is_alive(int number)
+static bool is_alive(const char *number)
 {
     char path[64], stat[256] = "";
-    (void)snprintf(path, sizeof(path), "/proc/%d/stat", number);
+    (void)snprintf(path, sizeof(path), "/proc/%.*s/stat", (int)strcspn(number, "\n"), number);
     FILE *file = fopen(path, "re");
     size_t len = file != NULL ? fread(stat, 1, sizeof(stat) - 1, file) : 0;
     if (file != NULL) {
@@ -128,10 +128,10 @@ START_TEST(the_group_of_a_process_ends_with_it)
     ck_assert_int_gt(read(ends[0], number, sizeof(number) - 1), 0);
     run();
     ck_assert_int_eq(code, 3);
-    for (int left = PATIENCE_MS / 4; is_alive(atoi(number)) && left > 0; left -= 10) {
+    for (int left = PATIENCE_MS / 4; is_alive(number) && left > 0; left -= 10) {
         (void)poll(NULL, 0, 10);
     }
-    ck_assert_msg(!is_alive(atoi(number)), "process %s", number);
+    ck_assert_msg(!is_alive(number), "process %s", number);
 }
 END_TEST
 
