@@ -6,12 +6,14 @@
 #include "base/config.h"
 #include "base/memory.h"
 
+#define MG_MEMORY_OPTION_HELP                                                                                \
+    "memory for messages and the data built from them, 16 MiB or more; 0: half of the limit of the control " \
+    "group or of the machine, at most 512 MiB"
 /* clang-format off */
 #define MG_MEMORY_OPTION(variable)                                                                           \
     {.name = "memory-budget", .type = MG_OPTION_INTEGER, .target = &(variable), .default_value = "0",        \
      .min = 0, .max = INT64_C(1) << 40, .value_name = "BYTES",                                               \
-     .help = "memory for messages and the data built from them, 16 MiB or more; 0: half of the limit of "    \
-             "the control group or of the machine, at most 512 MiB"}
+     .help = MG_MEMORY_OPTION_HELP}
 /* clang-format on */
 
 /* MG_BAD_INPUT: too little for one message. */

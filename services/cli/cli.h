@@ -44,6 +44,7 @@ struct mg_cli_options {
     const char *proxy_user_header, *proxy_groups_header;
     struct mg_list sets, services, labels, clients, hosts, proxy_operator_groups, cors_origins;
     int64_t client_rate, body_max;                               /* of `gateway` */
+    int64_t memory_budget;                                       /* of `gateway` and `console` */
     const char *webhooks_file, *webhook_ca_file;                 /* likewise */
     const char *workflows_dir, *gateway, *console, *webhook_url; /* of `dev` */
     const char *agent_config;                                    /* of `agents` */

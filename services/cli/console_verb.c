@@ -14,6 +14,7 @@ static struct mg_console_options options_of(const struct mg_cli *cli)
                                                  .groups_header = options->proxy_groups_header,
                                                  .operator_groups = &options->proxy_operator_groups},
                                        .hosts = &options->hosts,
+                                       .memory_budget = options->memory_budget,
                                        .broker = options->broker,
                                        .pg_dsn = options->pg_dsn,
                                        .config = cli->config};

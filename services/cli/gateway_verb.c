@@ -15,6 +15,7 @@ static struct mg_gateway_options options_of(const struct mg_cli *cli)
                                        .webhook_ca_file = options->webhook_ca_file,
                                        .rate_per_s = options->client_rate,
                                        .body_max = options->body_max,
+                                       .memory_budget = options->memory_budget,
                                        .origins = &options->cors_origins,
                                        .broker = options->broker,
                                        .pg_dsn = options->pg_dsn,

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "broker_options.h"
+#include "memory_option.h"
 #include "operator/bulk_words.h"
 #include "verbs.h"
 
@@ -136,6 +137,8 @@ static const struct {
             "requests of one client in a second; further ones are refused with 429"),
     INTEGER(MG_EXTRA_GATEWAY, body_max, "body-max", "262144", 1024, 900 * 1024, "BYTES",
             "maximum size of an order's body, at most that of the schedulers"),
+    INTEGER(MG_EXTRA_CONSOLE | MG_EXTRA_GATEWAY, memory_budget, "memory-budget", "0", 0, INT64_C(1) << 40,
+            "BYTES", MG_MEMORY_OPTION_HELP),
     LIST(MG_EXTRA_GATEWAY, cors_origins, "cors-origin", "ORIGIN",
          "origin (https://shop.example.org) of pages that may send requests from a browser"),
     TEXT(MG_EXTRA_DEV, workflows_dir, "workflows", "", "DIR",

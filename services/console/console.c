@@ -13,6 +13,7 @@
 #include "io/amqp/broker.h"
 #include "io/amqp/topology.h"
 #include "io/vitals.h"
+#include "memory_option.h"
 #include "reread.h"
 
 #define STATEMENT_TIMEOUT                                                                                    \
@@ -30,6 +31,7 @@ bool mg_console_is_ready(void *arg, char *ret_reason, size_t size)
 static struct mg_http_server_options http_options(const struct mg_console_options *options,
                                                   struct mg_console *console)
 {
+    const size_t memory = console != NULL ? console->memory_bytes : 0;
     return (struct mg_http_server_options){.address = options->listen,
                                            .cert_file = options->cert_file,
                                            .key_file = options->key_file,
@@ -37,8 +39,13 @@ static struct mg_http_server_options http_options(const struct mg_console_option
                                            .metrics = console != NULL ? console->metrics : NULL,
                                            .is_ready = mg_console_is_ready,
                                            .handle = mg_route_request,
+                                           .admit = mg_route_admit,
                                            .arg = console,
-                                           .handled_max = HANDLED_MAX};
+                                           .handled_max = HANDLED_MAX,
+                                           .bodies_max = memory / MG_CONSOLE_MEMORY_BODIES,
+                                           .unsent_max = memory / MG_CONSOLE_MEMORY_UNSENT,
+                                           .held = console != NULL ? mg_http_held_series(console->metrics)
+                                                                   : NULL};
 }
 
 static bool is_loopback(const char *listen)
@@ -52,7 +59,11 @@ static bool is_loopback(const char *listen)
 enum mg_class mg_console_check(const struct mg_console_options *options, struct mg_err *err)
 {
     const struct mg_http_server_options http = http_options(options, NULL);
+    size_t memory_bytes;
     enum mg_class class = mg_http_server_check(&http, err);
+    if (class == MG_OK) {
+        class = mg_memory_option_check(options->memory_budget, &memory_bytes, err);
+    }
     if (class == MG_OK) {
         class = mg_broker_check_address(&options->broker, err);
     }
@@ -180,6 +191,7 @@ enum mg_class mg_console_create(struct mg_loop *loop, const struct mg_console_op
         return mg_err_set(err, MG_TRANSIENT, "could not start the console: no memory");
     }
     console->options = options;
+    console->memory_bytes = mg_memory_budget(options->memory_budget, mg_memory_limit(NULL, NULL));
     console->loop = loop;
     console->metrics = mg_metrics_create();
     class = console->metrics == NULL ? mg_err_set(err, MG_TRANSIENT, "could not start the console: no memory")

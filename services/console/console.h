@@ -23,6 +23,10 @@ struct mg_console_proxy {
     const struct mg_list *operator_groups; /* members may act, other users only read */
 };
 
+/* Shares of the memory budget: one part in so many for each. */
+#define MG_CONSOLE_MEMORY_BODIES 8
+#define MG_CONSOLE_MEMORY_UNSENT 2 /* answers, and events that browsers have not read yet */
+
 struct mg_console_options {
     const char *listen;               /* "127.0.0.1:9180" */
     const char *cert_file, *key_file; /* PEM; "": needs a loopback `listen` or plaintext allowed */
@@ -31,6 +35,7 @@ struct mg_console_options {
      * be loopback, without a proxy. */
     const char *tokens_file;
     struct mg_console_proxy proxy;
+    int64_t memory_budget;       /* bytes, see MG_CONSOLE_MEMORY_…; 0: by the limit of the process */
     const struct mg_list *hosts; /* accepted Host names, beside those of loopback */
     struct mg_broker_address broker;
     const char *pg_dsn;

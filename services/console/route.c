@@ -3,6 +3,7 @@
  * the name of another site to this address; pages of that site are refused. Every change is a POST with a
  * CSRF token that only this console's own page can read.
  */
+#include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
@@ -12,6 +13,7 @@
 
 #define API       "/api/v1/"
 #define HOST_SIZE 256
+#define LOGIN_MAX 4096 /* bytes of a login, which has a token and comes from anybody */
 
 /* Extracts the name from a Host header, without the port. */
 static void host_name(const char *host, char ret_name[HOST_SIZE])
@@ -150,12 +152,36 @@ static void method_refuse(struct mg_http_exchange *request)
     mg_answer_error(request, 405, "unsupported method: expected GET, HEAD or POST");
 }
 
+/* The path below the API; NULL: it is none of it. */
+static const char *api_rest(const struct mg_http_exchange *request)
+{
+    const char *path = mg_http_exchange_path(request);
+    return strncmp(path, API, strlen(API)) == 0 ? path + strlen(API) : NULL;
+}
+
+bool mg_route_admit(void *arg, struct mg_http_exchange *request)
+{
+    struct mg_console *console = arg;
+    struct mg_visitor visitor;
+    const char *rest = api_rest(request), *len = mg_http_exchange_header(request, "Content-Length");
+    mg_session_find(console->sessions, request, &visitor);
+    bool is_known = visitor.refusal == NULL && visitor.role != MG_ROLE_NONE;
+    if (rest == NULL || !is_host_meant(console, request) || (!is_known && strcmp(rest, "login") != 0)) {
+        mg_route_request(console, request);
+        return false;
+    }
+    if (!is_known && len != NULL && strtoull(len, NULL, 10) > LOGIN_MAX) {
+        mg_answer_error(request, 413, "the login is longer than %d bytes", LOGIN_MAX);
+        return false;
+    }
+    return true;
+}
+
 void mg_route_request(void *arg, struct mg_http_exchange *request)
 {
     struct mg_console *console = arg;
-    const char *path = mg_http_exchange_path(request);
     const char *method = mg_http_exchange_method(request);
-    const char *rest = strncmp(path, API, strlen(API)) == 0 ? path + strlen(API) : NULL;
+    const char *rest = api_rest(request);
     bool is_get = strcmp(method, "GET") == 0 || strcmp(method, "HEAD") == 0;
     if (!is_host_meant(console, request)) {
         mg_answer_error(request, 421, "unknown host name: allow it with --host");

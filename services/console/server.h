@@ -21,6 +21,7 @@
 struct mg_console {
     const struct mg_console_options *options; /* its secrets may be outdated after a reload */
     char *url;                                /* of the broker, current */
+    size_t memory_bytes;                      /* the budget of all parts */
     struct mg_loop *loop;
     struct mg_metrics *metrics;
     struct mg_store *store;
@@ -203,5 +204,7 @@ void mg_changes_free(struct mg_console *console);
 /* ---- route.c ---- */
 
 void mg_route_request(void *console, struct mg_http_exchange *request);
+/* At the head of a request with a body: false, and it has been answered, unless its body is wanted. */
+bool mg_route_admit(void *console, struct mg_http_exchange *request);
 
 #endif

@@ -15,7 +15,7 @@
 #include "gateway/call.h"
 #include "wire/json.h"
 
-#define BATCHES_MAX           16 /* with the bounds below, 100 MB at most */
+#define BATCHES_MAX           16 /* fewer where the memory budget has no room for as many */
 #define BATCHES_OF_CLIENT_MAX 4  /* one client leaves places for others */
 #define LINES_MAX             10000
 #define LINES_MAX_TEXT        "10000"
@@ -27,6 +27,7 @@
 #define TICK_MS               10  /* between two looks whether the client's rate permits more */
 #define KEY_ROOM              512 /* for the member `idempotency_key` of a line */
 #define PENDING_MAX           (2 * MG_HTTP_PIECE_MAX)
+#define BATCH_BYTES           (ANSWERS_MAX + BYTES_MAX + PENDING_MAX)
 #define REASON_SIZE           512
 #define KEY_MEMBER            "idempotency_key"
 #define TOO_LARGE             "the line is too large"
@@ -441,6 +442,12 @@ static int batches_of(const struct mg_batches *batches, const struct mg_client *
     return count;
 }
 
+static int batches_max(const struct mg_gateway *gateway)
+{
+    size_t fit = gateway->memory_bytes / MG_GATEWAY_MEMORY_BATCHES / BATCH_BYTES;
+    return fit < 1 ? 1 : fit < BATCHES_MAX ? (int)fit : BATCHES_MAX;
+}
+
 static struct batch *batch_create(struct mg_call *call)
 {
     struct mg_batches *batches = call->gateway->batches;
@@ -478,10 +485,10 @@ void mg_batch_run(struct mg_call *call)
                        mg_client_name(call->client), BATCHES_OF_CLIENT_MAX);
         return;
     }
-    struct batch *batch = batches->count < BATCHES_MAX ? batch_create(call) : NULL;
+    struct batch *batch = batches->count < batches_max(gateway) ? batch_create(call) : NULL;
     if (batch == NULL) {
         mg_call_refuse(call, 503, "no memory, or all clients together send %d batches already, the maximum",
-                       BATCHES_MAX);
+                       batches_max(gateway));
         return;
     }
     call->wait_until_ms = batch->end_ms; /* its time depends on its client */

@@ -100,6 +100,7 @@ struct mg_route {
 
 struct mg_gateway {
     const struct mg_gateway_options *options; /* its secrets may be outdated after a reload */
+    size_t memory_bytes;                      /* the budget of all parts */
     struct mg_loop *loop;
     struct mg_metrics *metrics;
     struct mg_store *store;
@@ -132,6 +133,8 @@ enum mg_class mg_clients_reload(struct mg_clients *clients, struct mg_err *err) 
 /* NULL: the request has no valid token. `ret_rights` are those of the token. */
 struct mg_client *mg_client_find(struct mg_clients *clients, const struct mg_http_exchange *request,
                                  unsigned int *ret_rights);
+void mg_clients_log_refusal(
+    struct mg_clients *clients); /* of a request without a valid token, if it is not one of many */
 const char *mg_client_name(const struct mg_client *client);
 /* The exchange that proves the client to the schedulers. NULL: the broker does not have it, so nothing may be
  * published to it. */
@@ -273,5 +276,8 @@ void mg_hooks_remark(const struct mg_hooks *hooks, char *ret_remark, size_t size
 
 void mg_gateway_route(void *gateway, struct mg_http_exchange *request);
 bool mg_gateway_takes_pieces(void *gateway, const char *method, const char *path);
+/* At the head of a request with a body: false, and it has been refused, unless it has a route and a token
+ * with its right. */
+bool mg_gateway_admit(void *gateway, struct mg_http_exchange *request);
 
 #endif

@@ -348,19 +348,6 @@ bool mg_clients_remark(const struct mg_clients *clients, char *ret_remark, size_
 
 /* ---- requests ---- */
 
-static void refusal_log(struct mg_clients *clients)
-{
-    int64_t now_ms = mg_clock_boot_ms();
-    if (now_ms - clients->refusal_at_ms >= 1000) {
-        clients->refusal_at_ms = now_ms;
-        clients->refusals_left = REFUSALS_PER_S;
-    }
-    if (clients->refusals_left > 0) {
-        clients->refusals_left--;
-        mg_log(MG_LOG_WARN, "request refused: unknown token", MG_LOG_NONE);
-    }
-}
-
 struct mg_client *mg_client_find(struct mg_clients *clients, const struct mg_http_exchange *request,
                                  unsigned int *ret_rights)
 {
@@ -375,11 +362,23 @@ struct mg_client *mg_client_find(struct mg_clients *clients, const struct mg_htt
         token.len <= MG_TOKEN_MAX ? mg_token_find(clients->tokens, clients->token_count, token, RIGHTS_ALL)
                                   : NULL;
     if (found == NULL) {
-        refusal_log(clients);
         return NULL;
     }
     *ret_rights = found->rights;
     return client_of(clients, found->name);
+}
+
+void mg_clients_log_refusal(struct mg_clients *clients)
+{
+    int64_t now_ms = mg_clock_boot_ms();
+    if (now_ms - clients->refusal_at_ms >= 1000) {
+        clients->refusal_at_ms = now_ms;
+        clients->refusals_left = REFUSALS_PER_S;
+    }
+    if (clients->refusals_left > 0) {
+        clients->refusals_left--;
+        mg_log(MG_LOG_WARN, "request refused: unknown token", MG_LOG_NONE);
+    }
 }
 
 bool mg_client_count(struct mg_client *client, unsigned int cost)

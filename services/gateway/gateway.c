@@ -9,6 +9,7 @@
 #include "io/amqp/topology.h"
 #include "io/pg/dsn.h"
 #include "io/vitals.h"
+#include "memory_option.h"
 #include "reread.h"
 #include "wire/http_url.h"
 
@@ -42,6 +43,7 @@ bool mg_gateway_is_ready(void *arg, char *ret_reason, size_t size)
 static struct mg_http_server_options http_options(const struct mg_gateway_options *options,
                                                   struct mg_gateway *gateway)
 {
+    const size_t memory = gateway != NULL ? gateway->memory_bytes : 0;
     return (struct mg_http_server_options){.address = options->listen,
                                            .cert_file = options->cert_file,
                                            .key_file = options->key_file,
@@ -50,9 +52,14 @@ static struct mg_http_server_options http_options(const struct mg_gateway_option
                                            .is_ready = mg_gateway_is_ready,
                                            .handle = mg_gateway_route,
                                            .takes_pieces = mg_gateway_takes_pieces,
+                                           .admit = mg_gateway_admit,
                                            .arg = gateway,
                                            .handled_max = HANDLED_MAX,
                                            .body_max = (size_t)options->body_max,
+                                           .bodies_max = memory / MG_GATEWAY_MEMORY_BODIES,
+                                           .unsent_max = memory / MG_GATEWAY_MEMORY_UNSENT,
+                                           .held =
+                                               gateway != NULL ? mg_http_held_series(gateway->metrics) : NULL,
                                            .answers_problems = true};
 }
 
@@ -73,7 +80,11 @@ static enum mg_class origins_check(const struct mg_list *origins, struct mg_err 
 enum mg_class mg_gateway_check(const struct mg_gateway_options *options, struct mg_err *err)
 {
     const struct mg_http_server_options http = http_options(options, NULL);
+    size_t memory_bytes;
     enum mg_class class = mg_http_server_check(&http, err);
+    if (class == MG_OK) {
+        class = mg_memory_option_check(options->memory_budget, &memory_bytes, err);
+    }
     if (class == MG_OK) {
         class = mg_broker_check_address(&options->broker, err);
     }
@@ -199,6 +210,7 @@ enum mg_class mg_gateway_create(struct mg_loop *loop, const struct mg_gateway_op
         return mg_err_set(err, MG_TRANSIENT, NO_MEMORY);
     }
     gateway->options = options;
+    gateway->memory_bytes = mg_memory_budget(options->memory_budget, mg_memory_limit(NULL, NULL));
     gateway->loop = loop;
     TAILQ_INIT(&gateway->calls);
     gateway->metrics = mg_metrics_create();

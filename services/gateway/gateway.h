@@ -16,6 +16,16 @@
 #include "base/loop.h"
 #include "io/amqp/address.h"
 
+/*
+ * Shares of the memory budget: one part in so many for each. In addition, recent.c takes 11 MB and the broker
+ * interface up to 8 MiB of unconfirmed data.
+ */
+#define MG_GATEWAY_MEMORY_BODIES  4 /* of requests, from their first byte to their answer */
+#define MG_GATEWAY_MEMORY_BATCHES 4 /* their lines and answers */
+#define MG_GATEWAY_MEMORY_UNSENT                                                                             \
+    8 /* answers, and statuses that clients have not read from their streams yet */
+#define MG_GATEWAY_MEMORY_HOOKS 8 /* statuses on their way to webhooks */
+
 struct mg_gateway_options {
     const char *listen;               /* "127.0.0.1:9280" */
     const char *cert_file, *key_file; /* PEM; "": needs a loopback `listen` or plaintext allowed */
@@ -27,6 +37,7 @@ struct mg_gateway_options {
     const char *webhook_ca_file;   /* PEM, for the certificates of their targets; "": the system's CAs */
     int64_t rate_per_s;            /* requests of one client, as many at once */
     int64_t body_max;              /* bytes of a submission */
+    int64_t memory_budget;         /* bytes, see MG_GATEWAY_MEMORY_…; 0: by the limit of the process */
     const struct mg_list *origins; /* of pages that may use the gateway from a browser (CORS) */
     struct mg_broker_address broker;
     const char *pg_dsn;

@@ -20,9 +20,10 @@
 
 /* Deliveries in hand: some for each request under way, so that one slow order leaves work for the others. */
 #define PREFETCH    64
-#define BODY_MAX    (256 * 1024)  /* a status is below, with its output of 64 KiB */
-#define BYTES_MAX   (1024 * 1024) /* of deliveries in hand; the broker keeps the others */
-#define TIMEOUT_MS  15000         /* of a request; Standard Webhooks recommends 15 s to 30 s */
+#define BODY_MAX    (256 * 1024)   /* a status is below, with its output of 64 KiB */
+#define BYTES_MAX   (1024u * 1024) /* of deliveries in hand; the broker keeps the others */
+#define BYTES_MIN   (64u * 1024)   /* a larger one is taken alone */
+#define TIMEOUT_MS  15000          /* of a request; Standard Webhooks recommends 15 s to 30 s */
 #define CONNECT_MS  5000
 #define IDLE_MS     15000       /* common servers keep an idle connection for longer */
 #define ANSWER_MAX  (64 * 1024) /* only its status counts, but one that is cut off counts as none */
@@ -422,7 +423,7 @@ static void metrics_make(struct mg_hook *hook)
                                        "1: the queue of the client's webhook is read");
 }
 
-static enum mg_class parts_create(struct mg_hook *hook, struct mg_err *err)
+static enum mg_class parts_create(struct mg_hook *hook, size_t bytes, struct mg_err *err)
 {
     struct mg_loop *loop = hook->gateway->loop;
     char name[MG_QUEUE_NAME_SIZE];
@@ -432,16 +433,19 @@ static enum mg_class parts_create(struct mg_hook *hook, struct mg_err *err)
                                                 .idle_connection_ms = IDLE_MS,
                                                 .max_body_bytes = ANSWER_MAX,
                                                 .max_header_bytes = HEADERS_MAX};
-    const struct mg_broker_options broker = {
-        .address = hook->gateway->options->broker,
-        .name = name,
-        .consumers = {{.queue = hook->queue, .prefetch = PREFETCH, .bytes_max = BYTES_MAX}},
-        .consumer_count = 1,
-        .only_consumes = true,
-        .body_max_bytes = BODY_MAX,
-        .on_delivery = on_delivery,
-        .on_state = on_broker,
-        .arg = hook};
+    const struct mg_broker_options broker = {.address = hook->gateway->options->broker,
+                                             .name = name,
+                                             .consumers = {{.queue = hook->queue,
+                                                            .prefetch = PREFETCH,
+                                                            .bytes_max = bytes < BYTES_MIN   ? BYTES_MIN
+                                                                         : bytes < BYTES_MAX ? bytes
+                                                                                             : BYTES_MAX}},
+                                             .consumer_count = 1,
+                                             .only_consumes = true,
+                                             .body_max_bytes = BODY_MAX,
+                                             .on_delivery = on_delivery,
+                                             .on_state = on_broker,
+                                             .arg = hook};
     hook->timer = mg_timer_create(loop, on_timer, hook);
     if (!mg_window_init(&hook->window) || hook->timer == NULL) {
         return mg_err_set(err, MG_TRANSIENT, "could not serve the webhook of %s: no memory",
@@ -461,7 +465,7 @@ static void target_take(struct mg_hook *hook, struct mg_hook_target *target)
     mg_webhook_secrets_wipe(&target->secrets);
 }
 
-enum mg_class mg_hook_create(struct mg_gateway *gateway, struct mg_hook_target *target,
+enum mg_class mg_hook_create(struct mg_gateway *gateway, struct mg_hook_target *target, size_t bytes,
                              struct mg_hook **ret_hook, struct mg_err *err)
 {
     struct mg_hook *hook = calloc(1, sizeof(*hook));
@@ -473,7 +477,7 @@ enum mg_class mg_hook_create(struct mg_gateway *gateway, struct mg_hook_target *
     target_take(hook, target);
     mg_topology_webhook_queue(hook->target.client, hook->queue);
     metrics_make(hook);
-    enum mg_class class = parts_create(hook, err);
+    enum mg_class class = parts_create(hook, bytes, err);
     if (class != MG_OK) {
         mg_hook_destroy(hook);
         return class;

@@ -32,8 +32,8 @@ enum mg_class mg_hook_file_read(const struct mg_gateway_options *options, struct
 void mg_hook_targets_destroy(struct mg_hook_target *targets, int count); /* wipes secrets; accepts NULL */
 
 struct mg_hook;
-/* Takes over the contents of `target`, also of mg_hook_set_target. */
-enum mg_class mg_hook_create(struct mg_gateway *gateway, struct mg_hook_target *target,
+/* Takes over the contents of `target`, also of mg_hook_set_target. `bytes`: for its deliveries in hand. */
+enum mg_class mg_hook_create(struct mg_gateway *gateway, struct mg_hook_target *target, size_t bytes,
                              struct mg_hook **ret_hook, struct mg_err *err) MG_MUSTCHECK;
 void mg_hook_destroy(struct mg_hook *hook); /* the broker gives its statuses to another gateway */
 const char *mg_hook_client(const struct mg_hook *hook);

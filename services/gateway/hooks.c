@@ -101,10 +101,11 @@ static bool has_target(const struct mg_hook_target *targets, int count, const st
 static enum mg_class new_create(struct mg_hooks *hooks, struct mg_hook_target *targets, int count,
                                 struct mg_hook *ret_new[MG_HOOKS_MAX], struct mg_err *err)
 {
+    size_t share = hooks->gateway->memory_bytes / MG_GATEWAY_MEMORY_HOOKS;
     enum mg_class class = MG_OK;
     for (int i = 0; i < count && class == MG_OK; i++) {
         if (hook_of(hooks, targets[i].client) == NULL) {
-            class = mg_hook_create(hooks->gateway, &targets[i], &ret_new[i], err);
+            class = mg_hook_create(hooks->gateway, &targets[i], share / (size_t)count, &ret_new[i], err);
         }
     }
     for (int i = 0; i < count && class != MG_OK; i++) {

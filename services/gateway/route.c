@@ -146,6 +146,9 @@ static void call_check(struct mg_call *call)
     const char *repeated = parameter_repeated(call->request);
     call->client = mg_client_find(call->gateway->clients, call->request, &rights);
     if (call->client == NULL) {
+        if (mg_http_exchange_header(call->request, "Authorization") != NULL) {
+            mg_clients_log_refusal(call->gateway->clients);
+        }
         mg_call_refuse(call, 401,
                        "expected the header Authorization: Bearer TOKEN with the token of a client");
     } else if (!(rights & route->right)) {
@@ -192,6 +195,21 @@ bool mg_gateway_takes_pieces(void *arg, const char *method, const char *path)
             return true;
         }
     }
+    return false;
+}
+
+bool mg_gateway_admit(void *arg, struct mg_http_exchange *request)
+{
+    struct mg_gateway *gateway = arg;
+    struct mg_call call = {0};
+    unsigned int rights = 0;
+    const struct mg_route *route =
+        route_find(&call, mg_http_exchange_method(request), mg_http_exchange_path(request));
+    if (route != NULL && mg_client_find(gateway->clients, request, &rights) != NULL &&
+        (rights & route->right) != 0) {
+        return true;
+    }
+    mg_gateway_route(gateway, request);
     return false;
 }
 

@@ -35,12 +35,14 @@ struct mg_http_exchange {
     struct MHD_Connection *connection;
     const char *method, *path; /* owned by libmicrohttpd, for the request's life */
     struct mg_buf body;
-    size_t received; /* bytes of the body, the dropped ones too */
+    size_t received;               /* bytes of the body, the dropped ones too */
+    size_t body_held, unsent_held; /* as they are counted in the server */
     bool is_handled, is_answered, is_suspended;
     bool is_in_pieces, is_whole; /* of the body */
     enum mg_http_next (*piece)(void *arg, struct mg_slice bytes);
     void (*whole)(void *arg);
     void *body_arg;
+    size_t answer_len;
     struct MHD_Response *response; /* answered from within the handler, not yet queued */
     unsigned int status;
     void (*gone)(void *arg);
@@ -72,6 +74,38 @@ static struct mg_http_exchange *request_create(struct mg_http_daemon *daemon,
     request->stream.request = request;
     LIST_INSERT_HEAD(&daemon->exchanges, request, entry);
     return request;
+}
+
+/* ---- memory ---- */
+
+/* Call it whenever the body or the stream has other bytes. */
+static void held_count(struct mg_http_exchange *request)
+{
+    struct mg_http_server *server = request->daemon->server;
+    size_t unsent = request->answer_len + mg_http_stream_unsent(&request->stream);
+    server->body_bytes = server->body_bytes - request->body_held + request->body.len;
+    server->unsent_bytes = server->unsent_bytes - request->unsent_held + unsent;
+    request->body_held = request->body.len;
+    request->unsent_held = unsent;
+    if (server->options.held) {
+        mg_metric_set(server->options.held, (double)(server->body_bytes + server->unsent_bytes));
+    }
+}
+
+static bool has_room(const struct mg_http_server *server, uint64_t body_len)
+{
+    size_t max = server->options.bodies_max;
+    return max == 0 || (server->body_bytes < max && body_len <= max - server->body_bytes);
+}
+
+/* Whether what clients have not read yet has no room for these bytes, of a request that has more than its
+ * even part. */
+static bool is_crowded(const struct mg_http_exchange *request, size_t len)
+{
+    const struct mg_http_server *server = request->daemon->server;
+    size_t max = server->options.unsent_max;
+    return max > 0 && server->unsent_bytes + len > max &&
+           request->unsent_held + len > max / server->handled_max;
 }
 
 /* Calls the callbacks that are still open. */
@@ -127,16 +161,24 @@ void mg_http_on_completed(void *arg, struct MHD_Connection *connection, void **r
     }
     mg_buf_finish(&request->body);
     mg_buf_finish(&request->stream.unsent);
+    request->stream.sent = request->answer_len = 0;
+    held_count(request);
     free(request);
     *request_arg = NULL;
 }
 
-static bool is_too_long(const struct mg_http_server *server, struct MHD_Connection *connection)
+/* The bytes of a body with a length; 0: it has none. The library has checked that it is a number. */
+static uint64_t body_len(struct MHD_Connection *connection)
 {
     const char *text =
         MHD_lookup_connection_value(connection, MHD_HEADER_KIND, MHD_HTTP_HEADER_CONTENT_LENGTH);
-    return text &&
-           strtoull(text, NULL, 10) > body_max(server); /* the library has checked that it is a number */
+    return text ? strtoull(text, NULL, 10) : 0;
+}
+
+static bool has_body(struct MHD_Connection *connection)
+{
+    return body_len(connection) > 0 || MHD_lookup_connection_value(connection, MHD_HEADER_KIND,
+                                                                   MHD_HTTP_HEADER_TRANSFER_ENCODING) != NULL;
 }
 
 struct name_count {
@@ -172,7 +214,13 @@ static bool is_length_ambiguous(struct MHD_Connection *connection)
 static bool body_take(struct mg_http_exchange *request, const char *bytes, size_t len)
 {
     request->received += len;
+    if (!request->body.failed && !has_room(request->daemon->server, len)) {
+        mg_buf_finish(&request->body);
+        mg_buf_init(&request->body, 0);
+        request->body.failed = request->body.is_out_of_memory = true;
+    }
     mg_buf_append(&request->body, bytes, len);
+    held_count(request);
     return request->received <= body_max(request->daemon->server) + MG_HTTP_DROPPED_MAX;
 }
 
@@ -272,6 +320,24 @@ void mg_http_exchange_resume(struct mg_http_exchange *request)
     }
 }
 
+/* ---- a whole body ---- */
+
+static enum MHD_Result body_begin(struct mg_http_exchange *request)
+{
+    const struct mg_http_server *server = request->daemon->server;
+    const struct mg_http_server_options *options = &server->options;
+    uint64_t len = body_len(request->connection);
+    if (options->admit && has_body(request->connection) && !options->admit(options->arg, request)) {
+        return request_go_on(request); /* the library closes behind that answer */
+    }
+    if (len > body_max(server)) {
+        return mg_http_refuse(server, request->connection, MG_HTTP_TOO_LARGE, "the body is too large");
+    }
+    return has_room(server, len) ? MHD_YES
+                                 : mg_http_refuse(server, request->connection, MHD_HTTP_SERVICE_UNAVAILABLE,
+                                                  "no memory for the body");
+}
+
 enum MHD_Result mg_http_on_request(void *arg, struct MHD_Connection *connection, const char *path,
                                    const char *method, const char *version, const char *upload,
                                    size_t *upload_len, void **request_arg)
@@ -288,16 +354,12 @@ enum MHD_Result mg_http_on_request(void *arg, struct MHD_Connection *connection,
             return mg_http_probe_answer(daemon->server, connection, path, method);
         }
         const struct mg_http_server_options *options = &daemon->server->options;
-        bool is_in_pieces = options->takes_pieces && options->takes_pieces(options->arg, method, path);
-        if (!is_in_pieces && is_too_long(daemon->server, connection)) {
-            return mg_http_refuse(daemon->server, connection, MG_HTTP_TOO_LARGE, "the body is too large");
-        }
         *request_arg = request = request_create(daemon, connection, path, method);
         if (!request) {
             return MHD_NO;
         }
-        request->is_in_pieces = is_in_pieces;
-        return is_in_pieces ? pieces_begin(request) : MHD_YES;
+        request->is_in_pieces = options->takes_pieces && options->takes_pieces(options->arg, method, path);
+        return request->is_in_pieces ? pieces_begin(request) : body_begin(request);
     }
     if (*upload_len > 0 && request->is_in_pieces) {
         struct mg_slice bytes = {upload, *upload_len};
@@ -419,7 +481,11 @@ static void request_answer(struct mg_http_exchange *request, struct MHD_Response
 
 void mg_http_answer(struct mg_http_exchange *request, const struct mg_http_response *answer)
 {
+    static const struct mg_http_response CROWDED = {.status = MHD_HTTP_SERVICE_UNAVAILABLE};
+    answer = is_crowded(request, answer->body.len) ? &CROWDED : answer;
     mg_http_place_set(request->connection, MG_HTTP_ANSWERED);
+    request->answer_len = answer->body.len;
+    held_count(request);
     request_answer(request, mg_http_response_copy(answer->body), answer);
 }
 
@@ -445,21 +511,27 @@ static ssize_t stream_read(void *arg, uint64_t at, char *ret_bytes, size_t max)
     memcpy(ret_bytes, stream->unsent.data + stream->sent, len);
     stream->sent += len;
     if (stream->sent == stream->unsent.len) {
-        mg_buf_clear(&stream->unsent);
+        mg_buf_finish(&stream->unsent); /* most streams rest most of the time */
         stream->sent = 0;
     }
+    held_count(stream->request);
     return (ssize_t)len;
 }
 
 static void unsent_append(struct mg_http_stream *stream, struct mg_slice bytes)
 {
     struct mg_buf *unsent = &stream->unsent;
+    if (is_crowded(stream->request, bytes.len)) {
+        stream->is_cut = true;
+        return;
+    }
     if (stream->sent > 0) {
         unsent->len -= stream->sent;
         memmove(unsent->data, unsent->data + stream->sent, unsent->len);
         stream->sent = 0;
     }
     mg_buf_append_slice(unsent, bytes);
+    held_count(stream->request);
     stream->is_cut = unsent->failed;
 }
 

@@ -45,7 +45,8 @@ struct mg_http_server {
     struct mg_http_crowd crowds[MG_HTTP_STAGE_COUNT];
     struct mg_http_place *entering; /* on its way from the lobby to the library; NULL: none */
     unsigned int lobby_max;
-    unsigned int handled_max;     /* requests with the handler; 0: no handler */
+    unsigned int handled_max; /* requests with the handler; 0: no handler */
+    size_t body_bytes, unsent_bytes;
     struct mg_watch *watch;       /* of the listening socket */
     struct mg_timer *look_timer;  /* checks for slow clients */
     struct mg_timer *pause_timer; /* runs while accepting pauses */

@@ -120,6 +120,12 @@ static enum MHD_Result answer_metrics(struct mg_http_server *server, struct MHD_
     return result;
 }
 
+struct mg_metric *mg_http_held_series(struct mg_metrics *metrics)
+{
+    return mg_metrics_series(metrics, MG_GAUGE, "makegood_http_held_bytes", NULL,
+                             "bytes of bodies, of answers and of unsent parts of streams, in memory");
+}
+
 bool mg_http_is_probe(const struct mg_http_server *server, const char *path)
 {
     return strcmp(path, "/healthz") == 0 || strcmp(path, "/readyz") == 0 ||

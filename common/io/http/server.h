@@ -34,14 +34,24 @@ struct mg_http_server_options {
     /* Whether the body of such a request is taken in pieces. Then `handle` gets it when its head is whole,
      * and answers it or calls mg_http_exchange_on_body. NULL: no body is. */
     bool (*takes_pieces)(void *arg, const char *method, const char *path);
+    /* Called when the head of a request is whole that has a body, but for one in pieces. False: it has been
+     * answered, and its body is not read. NULL: each body is. */
+    bool (*admit)(void *arg, struct mg_http_exchange *request);
     bool handles_metrics; /* /metrics goes to `handle`, too */
     void *arg;
     unsigned int handled_max; /* requests in hand of `handle`, streams too; others get 503. 0: 32 */
     size_t body_max;          /* bytes of a request's body; 0: MG_HTTP_BODY_MAX */
+    /* Bytes of all bodies, and of all answers and streams until they are sent; 0: no limit. A body without
+     * room gets 503. A stream without room is cut off, but for one that has no more than its even part. */
+    size_t bodies_max, unsent_max;
+    struct mg_metric *held; /* a gauge of both; NULL: none */
     /* The server's own refusals (413, 503) are problem documents (RFC 9457) instead of plain text. The probes
      * stay plain. */
     bool answers_problems;
 };
+
+/* The gauge for `held`. */
+struct mg_metric *mg_http_held_series(struct mg_metrics *metrics);
 
 /* The check of --check-config, which listens on nothing. MG_BAD_INPUT: the address cannot be read or would
  * need a certificate, or a file cannot be used. */
