@@ -108,7 +108,7 @@ struct mg_job {
     struct mg_deadline deadline;
     struct mg_timer *timer;
     bool is_trying;       /* its try has begun and has not ended */
-    bool is_try_repeated; /* the service refused the access token; the try is repeated once with a new one */
+    bool is_try_repeated; /* the service refused the access token; its try comes again, and is no new one */
     uint32_t ticket;      /* the breaker's */
     bool is_probe;        /* the breaker was half-open when the try under way began */
     struct mg_try_trace trace;
@@ -278,8 +278,9 @@ int64_t mg_job_budget_ms(const struct mg_job *job);
 /* The ends of a try. `parts` NULL: none. They are borrowed during the call. */
 void mg_job_tried(struct mg_job *job, struct mg_verdict_of_try *verdict, const struct mg_reply_parts *parts);
 void mg_job_try_is_late(struct mg_job *job); /* too late for a try that was not made */
-/* The service refused the access token, not the order; once for each job. */
-void mg_job_try_again(struct mg_job *job, const struct mg_verdict_of_try *refusal);
+/* The service refused the access token, not the order: the try is repeated after `wait_ms`, 0: as soon as
+ * there is a token. Without time for it the job is answered as one that was not made. */
+void mg_job_try_again(struct mg_job *job, const struct mg_verdict_of_try *refusal, int64_t wait_ms);
 
 /* token.c */
 bool mg_served_has_token(struct mg_served *served); /* false: one is being fetched */

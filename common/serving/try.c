@@ -54,9 +54,23 @@ static int64_t next_try_in_ms(const struct mg_job *job, const struct mg_verdict_
                                       : -1;
 }
 
+/* False: no memory. */
+static bool back_off(struct mg_job *job, int64_t wait_ms)
+{
+    if (job->timer == NULL) {
+        job->timer = mg_timer_create(job->served->agent->loop, on_backoff_over, job);
+    }
+    if (job->timer == NULL) {
+        return false;
+    }
+    job->phase = MG_JOB_BACKING_OFF;
+    mg_timer_start(job->timer, wait_ms, 0);
+    return true;
+}
+
 void mg_job_tried(struct mg_job *job, struct mg_verdict_of_try *verdict, const struct mg_reply_parts *parts)
 {
-    job->is_trying = false;
+    job->is_trying = job->is_try_repeated = false;
     mg_try_trace_end(job, verdict);
     mg_tries_note(&job->tries, &job->request, verdict);
     /* A try before it, while the breaker was closed, was an attempt like any other. */
@@ -65,15 +79,9 @@ void mg_job_tried(struct mg_job *job, struct mg_verdict_of_try *verdict, const s
     job->last = *verdict;
     release(job, verdict->health);
     int64_t wait_ms = next_try_in_ms(job, verdict);
-    if (wait_ms >= 0 && job->timer == NULL) {
-        job->timer = mg_timer_create(job->served->agent->loop, on_backoff_over, job);
-    }
-    if (wait_ms < 0 || job->timer == NULL) {
+    if (wait_ms < 0 || !back_off(job, wait_ms)) {
         mg_job_answer(job, verdict, parts);
-        return;
     }
-    job->phase = MG_JOB_BACKING_OFF;
-    mg_timer_start(job->timer, wait_ms, 0);
 }
 
 void mg_job_try_is_late(struct mg_job *job)
@@ -84,7 +92,7 @@ void mg_job_try_is_late(struct mg_job *job)
 }
 
 /* Until the next try the job has the answer that no token was good. */
-void mg_job_try_again(struct mg_job *job, const struct mg_verdict_of_try *refusal)
+void mg_job_try_again(struct mg_job *job, const struct mg_verdict_of_try *refusal, int64_t wait_ms)
 {
     job->is_trying = false;
     job->is_try_repeated = true;
@@ -93,10 +101,11 @@ void mg_job_try_again(struct mg_job *job, const struct mg_verdict_of_try *refusa
     job->tries.may_still_act = job->tries.may_still_act || refusal->may_still_act;
     mg_verdict_not_made(MG_ERROR_CODE_TOKEN_UNAVAILABLE, "the service refused the access token", &job->last);
     release(job, refusal->health);
-    if (may_try_again(job->served)) {
-        mg_job_enqueue(job, true);
-    } else {
+    bool has_time = mg_deadline_budget_ms(mg_job_left_ms(job) - wait_ms) >= MG_TRY_MIN_MS;
+    if (!may_try_again(job->served) || !has_time || (wait_ms > 0 && !back_off(job, wait_ms))) {
         mg_job_answer(job, &job->last, NULL);
+    } else if (wait_ms == 0) {
+        mg_job_enqueue(job, true);
     }
 }
 
@@ -105,7 +114,7 @@ void mg_job_try(struct mg_job *job)
     mg_job_move(job, MG_JOB_TRYING);
     assert(!job->request.is_at_most_once ||
            ((job->tries.count == 0 || job->is_try_repeated) && !job->is_redelivered));
-    job->tries.count++;
+    job->tries.count += job->is_try_repeated ? 0 : 1;
     job->is_trying = true;
     mg_try_trace_begin(job);
     job->served->agent->executor->begin(job);

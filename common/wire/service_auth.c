@@ -10,6 +10,7 @@
 
 #include "base/secret.h"
 #include "wire/http_header.h"
+#include "wire/reply.h"
 #include "wire/service_read.h"
 
 /* A key has at most 150 characters, and common services accept 255. */
@@ -23,8 +24,8 @@ static const char *const KEY_NAMES[] = {"header", "prefix", NULL};
 static const char *const AUTH_NAMES[] = {"basic", "bearer", "oauth2", "hmac", NULL};
 static const char *const BASIC_NAMES[] = {"user", "password", NULL};
 static const char *const SECRET_NAMES[] = {"file", NULL};
-static const char *const OAUTH2_NAMES[] = {"token_url", "client_id", "client_secret", "client_auth",
-                                           "scope",     "audience",  "ca_file",       NULL};
+static const char *const OAUTH2_NAMES[] = {"token_url", "client_id", "client_secret", "client_auth", "scope",
+                                           "audience",  "ca_file",   "expired_when",  NULL};
 static const char *const HMAC_NAMES[] = {"header", "algorithm",        "secret", "encoding",
                                          "prefix", "timestamp_header", "sign",   NULL};
 static const char *const CLIENT_AUTHS[] = {"basic", "body", NULL};
@@ -202,6 +203,46 @@ static void read_token_url(const struct mg_json_object *object, struct mg_oauth2
     }
 }
 
+/* "http_403" or "http_403/TOKEN_EXPIRED", as operators see it. */
+static bool is_refusal_code(const char *code)
+{
+    static const char digits[] = "0123456789",
+                      word[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-";
+    size_t class_len = strlen(MG_ERROR_CODE_HTTP "4");
+    if (strncmp(code, MG_ERROR_CODE_HTTP "4", class_len) != 0 || strspn(code + class_len, digits) != 2) {
+        return false;
+    }
+    const char *own = code + class_len + 2;
+    return *own == '\0' || (own[0] == '/' && own[1] != '\0' && own[1 + strspn(own + 1, word)] == '\0');
+}
+
+static void read_expired_when(const struct mg_json_object *object, struct mg_oauth2 *oauth2)
+{
+    struct mg_slice list = mg_json_get_typed(object, "expired_when", MG_OPTIONAL, MG_JSON_ARRAY), none, value;
+    struct mg_json_walk walk;
+    int count = 0;
+
+    mg_json_walk_begin(&walk, list);
+    for (; mg_json_walk_next(&walk, &none, &value); count++) {
+        char code[MG_ERROR_CODE_MAX + 1] = "";
+        struct mg_buf text;
+        mg_buf_init_fixed(&text, code, sizeof(code));
+        bool is_code = mg_json_string(value, &text) && !text.failed && is_refusal_code(code);
+        if (!is_code || count == MG_EXPIRED_WHEN_MAX) {
+            mg_json_member_fault(
+                object, MG_BAD_INPUT, "expired_when",
+                "up to %d error codes of refusals are expected, as \"http_403/TOKEN_EXPIRED\"",
+                MG_EXPIRED_WHEN_MAX);
+            return;
+        }
+        oauth2->expired_when[count] = strdup(code);
+        if (oauth2->expired_when[count] == NULL) {
+            mg_json_member_fault(object, MG_TRANSIENT, "expired_when", "could not be kept: no memory");
+            return;
+        }
+    }
+}
+
 static void read_oauth2(const struct mg_json_object *object, struct mg_auth *auth)
 {
     struct mg_oauth2 *oauth2 = &auth->oauth2;
@@ -214,6 +255,7 @@ static void read_oauth2(const struct mg_json_object *object, struct mg_auth *aut
     oauth2->ca_file = mg_service_read_text(object, "ca_file", MG_OPTIONAL);
     oauth2->is_secret_in_body =
         mg_json_get_word(object, "client_auth", MG_OPTIONAL, CLIENT_AUTHS, MG_BAD_INPUT, 0) == 1;
+    read_expired_when(object, oauth2);
     read_secret(object, "client_secret", "the client's secret", &auth->secret);
 }
 
@@ -336,6 +378,9 @@ void mg_service_auth_finish(struct mg_auth *auth)
     free(auth->oauth2.scope);
     free(auth->oauth2.audience);
     free(auth->oauth2.ca_file);
+    for (int i = 0; i < MG_EXPIRED_WHEN_MAX; i++) {
+        free(auth->oauth2.expired_when[i]);
+    }
     free(auth->hmac.header);
     free(auth->hmac.prefix);
     free(auth->hmac.timestamp_header);

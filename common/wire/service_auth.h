@@ -22,11 +22,15 @@ struct mg_secret {
     char *old;   /* before its last renewal; a call under way may carry it. NULL: none */
 };
 
+#define MG_EXPIRED_WHEN_MAX 8
+
 struct mg_oauth2 {
     char *token_url, *client_id;
     char *scope, *audience, *ca_file; /* NULL: not given */
     struct mg_http_url endpoint;      /* token_url, parsed */
     bool is_secret_in_body;           /* RFC 6749 §2.3.1; false: by basic authentication */
+    /* Error codes by which the service refuses a token, beside 401: "http_403/TOKEN_EXPIRED". NULL-ended. */
+    char *expired_when[MG_EXPIRED_WHEN_MAX + 1];
 };
 
 struct mg_hmac_rule {

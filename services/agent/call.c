@@ -50,17 +50,20 @@ static struct mg_outgoing outgoing_of(const struct mg_job *job)
                                 .arena = job->arena};
 }
 
-/* True if a refused try is repeated with a new token: once for each job. */
-static bool renews_token(struct mg_http_job *http_job, const struct mg_verdict_of_try *verdict)
+/* Milliseconds until a try with a refused token is repeated; -1: it is not. */
+static int64_t token_wait_ms(struct mg_http_job *http_job, const struct mg_outgoing *outgoing,
+                             const struct mg_http_answer *answer, const struct mg_verdict_of_try *verdict)
 {
-    const struct mg_job *job = &http_job->job;
-    struct mg_token *token = mg_remote_of(job->served)->token;
-    if (token == NULL || job->is_try_repeated ||
-        !mg_outgoing_may_renew_token(&job->request, verdict, http_job->status)) {
-        return false;
+    struct mg_token *token = mg_remote_of(http_job->job.served)->token;
+    if (token == NULL || answer->sent != MG_SENT_YES) {
+        return -1;
     }
-    mg_token_refuse(token, http_job->token_number);
-    return true;
+    if (!mg_outgoing_is_token_refused(outgoing, answer, verdict)) {
+        mg_token_accept(token, http_job->token_number);
+        return -1;
+    }
+    return mg_token_refuse(token, http_job->token_number, mg_job_left_ms(&http_job->job),
+                           &http_job->token_refusals);
 }
 
 static void measure(const struct mg_http_job *http_job, const struct mg_http_answer *answer)
@@ -98,9 +101,10 @@ static void on_answer(void *arg, const struct mg_http_answer *answer)
     const struct mg_outgoing outgoing = outgoing_of(job);
     struct mg_reading reading;
     mg_outgoing_classify(&outgoing, &told, http_job->call_budget_ms, &reading, &verdict);
-    if (answer->sent == MG_SENT_YES && renews_token(http_job, &verdict)) {
+    int64_t wait_ms = token_wait_ms(http_job, &outgoing, answer, &verdict);
+    if (wait_ms >= 0) {
         call_log(job, answer, &verdict);
-        mg_job_try_again(job, &verdict);
+        mg_job_try_again(job, &verdict, wait_ms);
     } else {
         struct mg_reply_parts parts;
         struct mg_buf words;

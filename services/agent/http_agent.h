@@ -6,7 +6,7 @@
  *   remote.c    the connections of a service, and its access token
  *   outgoing.c headers.c mask.c   the call and the meaning of its answer, without a job
  *   classify.c refusal.c parts.c  from an answer to verdict and reply, pure
- *   token.c     the access token of a service with OAuth 2
+ *   token.c token_refusal.c   the access token of a service with OAuth 2, and which answers refuse it
  */
 #ifndef MG_AGENT_HTTP_AGENT_H
 #define MG_AGENT_HTTP_AGENT_H
@@ -35,7 +35,8 @@ struct mg_http_job {
     int64_t call_budget_ms, call_began_us;
     int status;            /* of the last answer; 0: no whole answer came */
     uint64_t token_number; /* of the access token that the last try carried */
-    char method[16];       /* for the span */
+    struct mg_token_refusals token_refusals;
+    char method[16]; /* for the span */
 };
 
 extern const struct mg_executor mg_http_executor;

@@ -44,12 +44,6 @@ enum mg_class mg_outgoing_make(const struct mg_outgoing *outgoing, struct mg_cal
     return class;
 }
 
-bool mg_outgoing_may_renew_token(const struct mg_request *request, const struct mg_verdict_of_try *verdict,
-                                 int status)
-{
-    return status == 401 && (!request->is_at_most_once || verdict->executed == MG_EXECUTED_NO);
-}
-
 /* A refusing body with mended strings has words, too. */
 static void mend_refusal(const struct mg_service *service, struct mg_http_answer *answer,
                          struct mg_reading *reading)

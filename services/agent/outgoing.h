@@ -45,10 +45,11 @@ enum mg_class mg_outgoing_write_headers(const struct mg_outgoing *outgoing,
 void mg_outgoing_classify(const struct mg_outgoing *outgoing, struct mg_http_answer *answer,
                           int64_t budget_ms, struct mg_reading *ret_reading,
                           struct mg_verdict_of_try *ret_verdict);
-/* True if a try that was answered 401 is repeated with a new access token. The service refused the token, not
- * the order; each request has one such try. */
-bool mg_outgoing_may_renew_token(const struct mg_request *request, const struct mg_verdict_of_try *verdict,
-                                 int status);
+/* token_refusal.c: true if the service refused the access token and not the order, and the call may be
+ * repeated. That is a 401 with a challenge that names no other error than invalid_token, any status with that
+ * error (RFC 6750 §3), and the refusals of the service file's `expired_when`. */
+bool mg_outgoing_is_token_refused(const struct mg_outgoing *outgoing, const struct mg_http_answer *answer,
+                                  const struct mg_verdict_of_try *verdict);
 /* mask.c: `body` with asterisks for all secrets that the call may have carried (mask.h), also for those from
  * before a renewal. */
 struct mg_slice mg_outgoing_mask(const struct mg_outgoing *outgoing, struct mg_slice body);

@@ -8,10 +8,13 @@
 
 #include "base/clock.h"
 #include "base/form.h"
+#include "base/id.h"
 #include "base/log.h"
 #include "base/secret.h"
 #include "classify.h"
 #include "io/http/client.h"
+#include "serving/deadline.h"
+#include "serving/tries.h"
 #include "wire/http_header.h"
 #include "wire/json_scan.h"
 
@@ -30,6 +33,16 @@
 #define RENEW_MAX_MS 60000
 /* After a renewal that failed, while the old token is still good. */
 #define RENEW_AGAIN_MS 5000
+/* A token of this age, once refused, is tried further. The service may take it only some time after its
+ * issue, for a slow clock or a copy of a store. Or a newer token of another process has ended it. */
+#define YOUNG_MS 30000
+/* For how long, at least, and at most twice as long: one that has been accepted, and one that has not, which
+ * may count late. Drawn for each token, so that processes that end each other's tokens take turns. */
+#define KEPT_ACCEPTED_MS 1000
+#define KEPT_MS          3000
+/* Between tries of one request with a refused token; it doubles as the token's refusals last. */
+#define PAUSE_MIN_MS 250
+#define PAUSE_MAX_MS 1000
 /* From an answer to the next fetch. A service that refuses every token, or an endpoint whose tokens end at
  * once, causes no storm of fetches. */
 #define REST_MS 1000
@@ -52,6 +65,12 @@ struct mg_token {
     int64_t renew_boot_ms, end_boot_ms; /* INT64_MAX: its end is not given */
     int64_t rest_boot_ms;               /* no fetch before it */
     int64_t began_boot_ms;              /* of the last fetch */
+    int64_t came_boot_ms, kept_boot_ms; /* of the token; until when it stays though refused; 0: not refused */
+    bool was_accepted;                  /* the token, by the service */
+    int64_t accepted_boot_ms;           /* when the service last accepted a token */
+    /* Refusals since then: the first and the last one, and the number of the first one's token; 0: none. */
+    int64_t refused_boot_ms, refused_last_boot_ms;
+    uint64_t refused_number;
     char fault[MG_ERROR_TEXT_MAX + 1];
 };
 
@@ -262,6 +281,9 @@ static void take(struct mg_token *token, char *line, int64_t life_s)
     token->line = line;
     token->number++;
     token->fault[0] = '\0';
+    token->came_boot_ms = mg_clock_boot_ms();
+    token->kept_boot_ms = 0;
+    token->was_accepted = false;
     token->end_boot_ms = token->renew_boot_ms = end_of(token, life_s);
     if (life_s > 0) {
         token->renew_boot_ms = token->end_boot_ms - (renew_ms < RENEW_MAX_MS ? renew_ms : RENEW_MAX_MS);
@@ -406,14 +428,65 @@ uint64_t mg_token_number(const struct mg_token *token)
     return token->number;
 }
 
-void mg_token_refuse(struct mg_token *token, uint64_t number)
+/* Drops the refused token when its time is over. */
+static void refuse_line(struct mg_token *token, int64_t now_ms)
 {
-    if (number != token->number || token->line == NULL) {
-        return; /* a newer one has come since */
+    if (token->kept_boot_ms == 0) {
+        bool is_young = now_ms - token->came_boot_ms < YOUNG_MS;
+        int64_t kept_ms = token->was_accepted ? KEPT_ACCEPTED_MS : KEPT_MS;
+        kept_ms += (int64_t)(mg_random_u64() % (uint64_t)kept_ms);
+        token->kept_boot_ms = now_ms + (is_young ? kept_ms : 0);
     }
-    mg_log(MG_LOG_INFO, "the service refused the access token before its end; a new one is fetched",
-           MG_LOG_TEXT("service", token->service->name));
-    line_drop(token);
+    if (now_ms >= token->kept_boot_ms) {
+        mg_log(MG_LOG_INFO, "the service refused the access token before its end; a new one is fetched",
+               MG_LOG_TEXT("service", token->service->name));
+        line_drop(token);
+    }
+}
+
+/* Notes that the service refuses tokens. True: it has refused several for so long that this is its will. */
+static bool refuse_all(struct mg_token *token, uint64_t number, int64_t now_ms)
+{
+    bool is_first = token->refused_boot_ms == 0 ||
+                    now_ms - token->refused_last_boot_ms > MG_TOKEN_PATIENCE_MS; /* nobody has called since */
+    if (is_first) {
+        token->refused_boot_ms = now_ms;
+        token->refused_number = number;
+    }
+    token->refused_last_boot_ms = now_ms;
+    return now_ms - token->refused_boot_ms >= MG_TOKEN_PATIENCE_MS && number != token->refused_number;
+}
+
+int64_t mg_token_refuse(struct mg_token *token, uint64_t number, int64_t left_ms,
+                        struct mg_token_refusals *refusals)
+{
+    int64_t now_ms = mg_clock_boot_ms();
+    bool is_refusing_all = refuse_all(token, number, now_ms);
+    if (number == token->number && token->line != NULL) {
+        refuse_line(token, now_ms);
+    }
+    if (refusals->since_boot_ms == 0) {
+        *refusals = (struct mg_token_refusals){.since_boot_ms = now_ms, .number = number};
+    }
+    int64_t since_ms = now_ms - refusals->since_boot_ms;
+    int64_t pause_ms = since_ms < PAUSE_MIN_MS   ? PAUSE_MIN_MS
+                       : since_ms < PAUSE_MAX_MS ? since_ms
+                                                 : PAUSE_MAX_MS;
+    int64_t wait_ms = number == token->number && token->line != NULL ? pause_ms : 0;
+    bool is_known_good = number != refusals->number || token->accepted_boot_ms > refusals->since_boot_ms;
+    bool has_time = mg_deadline_budget_ms(left_ms - wait_ms) >= MG_TRY_MIN_MS;
+    bool is_final = is_refusing_all || since_ms >= MG_TOKEN_PATIENCE_MS || (is_known_good && !has_time);
+    return is_final ? -1 : wait_ms;
+}
+
+void mg_token_accept(struct mg_token *token, uint64_t number)
+{
+    token->accepted_boot_ms = mg_clock_boot_ms();
+    token->refused_boot_ms = 0;
+    if (number == token->number) {
+        token->was_accepted = true;
+        token->kept_boot_ms = 0;
+    }
 }
 
 const char *mg_token_fault(const struct mg_token *token)

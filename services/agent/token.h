@@ -11,6 +11,10 @@
 
 struct mg_token;
 
+/* For so long refusals may have another cause than the credentials: a token that counts only some seconds
+ * after its issue, or processes that end each other's tokens. Several tokens have their time in it. */
+#define MG_TOKEN_PATIENCE_MS 20000
+
 /* A fetch has ended. False: there is no token, and mg_token_fault gives the cause. */
 typedef void mg_token_fn(void *arg, bool is_good);
 
@@ -25,8 +29,22 @@ const char *mg_token_line(const struct mg_token *token);
 /* The one before it, which a call under way may carry; NULL: none. */
 const char *mg_token_old_line(const struct mg_token *token);
 uint64_t mg_token_number(const struct mg_token *token);
-/* The service refused this token; a newer one stays. */
-void mg_token_refuse(struct mg_token *token, uint64_t number);
+
+/* The refusals of tokens that one request has met; all zero: none. */
+struct mg_token_refusals {
+    int64_t since_boot_ms;
+    uint64_t number; /* of the first refused token */
+};
+
+/* A call of a request with the token of this number was refused for its token. A newer token stays, and a
+ * young one for some seconds. Returns the milliseconds until the request's next try, 0: as soon as there is a
+ * token; -1: the service refuses the request. This is believed after MG_TOKEN_PATIENCE_MS, or earlier where
+ * `left_ms`, the request's time, has no room for a further try with a token that is known to be good or that
+ * is another one than the first. */
+int64_t mg_token_refuse(struct mg_token *token, uint64_t number, int64_t left_ms,
+                        struct mg_token_refusals *refusals);
+/* A call with the token of this number had another answer. */
+void mg_token_accept(struct mg_token *token, uint64_t number);
 
 /* Why there is no token; "" if there is one, or if none has been asked for. */
 const char *mg_token_fault(const struct mg_token *token);

@@ -25,7 +25,8 @@ struct attempt {
     struct mg_verdict_of_try verdict;
     struct mg_reading reading; /* of the last answer */
     struct mg_slice body;      /* of the last answer, in the arena, without our secrets if it refuses */
-    bool has_text_result, is_token_renewed, is_out_of_memory;
+    bool has_text_result, is_token_refused, is_out_of_memory;
+    struct mg_token_refusals token_refusals;
     struct mg_outgoing outgoing;
     int64_t budget_ms, began_boot_ms;
 };
@@ -92,6 +93,7 @@ static void on_answer(void *arg, const struct mg_http_answer *answer)
     int64_t took_ms = mg_clock_boot_ms() - attempt->began_boot_ms;
     mg_reading_finish(&attempt->reading);
     mg_outgoing_classify(&attempt->outgoing, &told, attempt->budget_ms, &attempt->reading, &attempt->verdict);
+    attempt->is_token_refused = mg_outgoing_is_token_refused(&attempt->outgoing, &told, &attempt->verdict);
     attempt->has_text_result =
         (attempt->outgoing.service->is_text_answer || attempt->request->is_text_answer) &&
         !mg_classify_is_json_type(answer->content_type);
@@ -160,16 +162,18 @@ static bool try_make(struct attempt *attempt)
     return true;
 }
 
+/* Waits until a try is repeated whose token was refused. False: it is not. */
 static bool renews_token(struct attempt *attempt)
 {
     struct mg_token *token = attempt->caller->token;
-    if (token == NULL || attempt->is_token_renewed ||
-        !mg_outgoing_may_renew_token(attempt->request, &attempt->verdict, attempt->seen->status)) {
-        return false;
+    int64_t wait_ms = attempt->is_token_refused ? mg_token_refuse(token, mg_token_number(token),
+                                                                  left_ms(attempt), &attempt->token_refusals)
+                                                : -1;
+    attempt->is_token_refused = false;
+    if (wait_ms > 0) {
+        mg_caller_rest(attempt->caller, wait_ms);
     }
-    attempt->is_token_renewed = true;
-    mg_token_refuse(token, mg_token_number(token));
-    return true;
+    return wait_ms >= 0;
 }
 
 static void tries_make(struct attempt *attempt)
@@ -177,6 +181,7 @@ static void tries_make(struct attempt *attempt)
     int64_t wait_ms = 0;
     while (wait_ms >= 0 && !attempt->is_out_of_memory && try_make(attempt)) {
         if (renews_token(attempt)) {
+            attempt->tries.count--; /* it comes again */
             continue;
         }
         mg_tries_note(&attempt->tries, attempt->request, &attempt->verdict);

@@ -27,6 +27,7 @@ class StandIn:
         self.calls = []     # (method, path, headers, body), as they came
         self.effects = {}   # by key
         self.lock = threading.Lock()
+        self.look_after_s = 0  # from a call's arrival to the look at it
         stand_in = self
 
         class Handler(http.server.BaseHTTPRequestHandler):
@@ -34,6 +35,8 @@ class StandIn:
 
             def do_POST(self):  # the name is the library's
                 body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
+                if self.path != "/token":
+                    threading.Event().wait(stand_in.look_after_s)
                 with stand_in.lock:
                     stand_in.calls.append((self.command, self.path, dict(self.headers), body))
                     answered = stand_in.answer(self, body)
@@ -97,12 +100,13 @@ class Wallet(StandIn):
         super().__init__()
         self.secret, self.tokens, self.told_life_s, self.life_s = secret, {}, 3600, 3600
         self.fetches, self.mood, self.safe = [], "well", None
+        self.counts_after_s, self.has_one_token, self.born = 0, False, {}
 
     def answer(self, call, body):
         if call.path == "/token":
             return self.answer_token(call, body)
         token = call.headers["Authorization"].removeprefix("Bearer ")
-        if self.tokens.get(token, 0) < time.monotonic():
+        if self.tokens.get(token, 0) < time.monotonic() or time.monotonic() < self.born[token] + self.counts_after_s:
             return as_json(401, {"error": "invalid_token"})
         entry = self.done(call.headers["PayPal-Request-Id"], {"body": json.loads(body)})
         entry["bodies"].add(body)
@@ -120,6 +124,9 @@ class Wallet(StandIn):
         if call.headers["Authorization"] != "Basic " + base64.b64encode(f"client:{self.secret}".encode()).decode():
             return as_json(401, {"error": "invalid_client", "error_description": call.headers["Authorization"]})
         token = self.safe.new()
+        self.born[token] = time.monotonic()
+        if self.has_one_token:
+            self.tokens.clear()
         self.tokens[token] = time.monotonic() + self.life_s
         return as_json(200, {"access_token": token, "token_type": "Bearer", "expires_in": self.told_life_s})
 
@@ -352,6 +359,12 @@ MOODS = (("down", "answered 503 temporarily_unavailable"), ("html", "answered 20
          ("huge", "above 65536 bytes"))
 
 
+def pump_for(s, seconds):
+    until = time.monotonic() + seconds
+    while time.monotonic() < until:
+        s.client.pump(max(0, until - time.monotonic()))
+
+
 @scenario(**OWN)
 def a_token_endpoint_that_fails_costs_no_attempt(s):
     """Would catch: an attempt or an order that the token endpoint's outage uses up; an answer of any size in memory."""
@@ -376,18 +389,59 @@ def a_token_that_ends_in_a_load_refuses_no_order(s):
     orders = []
     while len(street.wallet.fetches) < 4:
         orders.append(post(s, len(orders), "points"))
-        s.client.pump()
+        pump_for(s, 0.1)
     street.wallet.told_life_s = street.wallet.life_s = 2
     fetches = len(street.wallet.fetches)
     while len(street.wallet.fetches) < fetches + 3:
         orders.append(post(s, len(orders), "points"))
-        s.client.pump()
+        pump_for(s, 0.1)
     for order in orders:
         s.client.wait_status(order, "processed")
     refused = sum(line["message"] == "the service refused the access token before its end; a new one is fetched"
                   for line in log_lines(s.cluster.agents[0]))
     assert refused >= 2, "no token ended before its time"
     assert len(street.wallet.effects) == len(orders)
+    assert_nothing_failed(s)
+
+
+def post_for(s, seconds):
+    """Orders at a steady pace, each with one attempt; returns them when all are processed."""
+    s.load_workflow("points", [step("reward", "wallet", undo=False, retry={"attempts": 1},
+                                    do={"method": "POST", "path": "/v2/points", "body": "${/payload}"})])
+    orders, since = [], time.monotonic()
+    while time.monotonic() - since < seconds:
+        orders.append(post(s, len(orders), "points"))
+        pump_for(s, 0.1)
+    for order in orders:
+        s.client.wait_status(order, "processed")
+    return orders
+
+
+@scenario(**OWN)
+def a_token_that_counts_only_after_a_moment_refuses_no_order(s):
+    """Would catch: orders that end, and a token for each of them, since the service's clock is behind the issuer's."""
+    street = Street(s)
+    street.wallet.counts_after_s = 0.5
+    street.start("wallet")
+    orders = post_for(s, 4)
+    assert len(street.wallet.effects) == len(orders)
+    assert len(street.wallet.fetches) == 1, street.wallet.fetches
+    assert_nothing_failed(s)
+
+
+@scenario(**OWN)
+def agents_that_end_each_others_tokens_take_turns(s):
+    """Would catch: orders that end, and a storm of tokens, where a client has one token at a time and the service looks late."""
+    street = Street(s)
+    street.wallet.has_one_token, street.wallet.look_after_s = True, 0.3
+    street.start("wallet")
+    second = s.cluster.make("agent", "agent-wallet-2", "--service", s.scratch / "service-wallet.json")
+    s.cluster.agents.append(second)
+    second.start()
+    second.wait_ready()
+    orders = post_for(s, 20)
+    assert len(street.wallet.effects) == len(orders)
+    assert 2 <= len(street.wallet.fetches) < 40, len(street.wallet.fetches)  # less than one a second for each
     assert_nothing_failed(s)
 
 

@@ -63,6 +63,38 @@ static void parse_good(const char *members)
     ck_assert_msg(parse(members) == MG_OK, "%s", err.text);
 }
 
+#define EXPIRED(list)                                                                                             \
+    "\"auth\":{\"oauth2\":{\"token_url\":\"https://h/t\",\"client_id\":\"c\",\"client_secret\":{\"file\":\"~\"}," \
+    "\"expired_when\":" list "}}"
+
+static const char *const NO_CODES[] = {
+    EXPIRED("[\"403\"]"),
+    EXPIRED("[\"http_503\"]"),
+    EXPIRED("[\"http_403/\"]"),
+    EXPIRED("[\"http_403/a b\"]"),
+    EXPIRED("[\"http_4031\"]"),
+    EXPIRED("[403]"),
+    EXPIRED("\"http_403\""),
+    EXPIRED(
+        "[\"http_403\",\"http_403\",\"http_403\",\"http_403\",\"http_403\",\"http_403\",\"http_403\",\"http_403\","
+        "\"http_403\"]"),
+};
+
+START_TEST(codes_of_an_ended_token_are_error_codes)
+{
+    parse_good(EXPIRED("[\"http_403/TOKEN_EXPIRED\",\"http_498\"]"));
+    ck_assert_str_eq(service->auth.oauth2.expired_when[0], "http_403/TOKEN_EXPIRED");
+    ck_assert_str_eq(service->auth.oauth2.expired_when[1], "http_498");
+    ck_assert_ptr_null(service->auth.oauth2.expired_when[2]);
+    for (size_t i = 0; i < sizeof(NO_CODES) / sizeof(NO_CODES[0]); i++) {
+        mg_service_destroy(service);
+        service = NULL;
+        ck_assert_int_eq(parse(NO_CODES[i]), MG_BAD_INPUT);
+        ck_assert_msg(strstr(err.text, "/auth/oauth2/expired_when") != NULL, "%s", err.text);
+    }
+}
+END_TEST
+
 START_TEST(the_key_may_have_another_header)
 {
     parse_good("\"rate\":1");
@@ -225,6 +257,7 @@ int main(void)
     TCase *tests = tcase_create("service_auth");
     tcase_add_checked_fixture(tests, set_up, tear_down);
     tcase_add_test(tests, the_key_may_have_another_header);
+    tcase_add_test(tests, codes_of_an_ended_token_are_error_codes);
     tcase_add_test(tests, basic_and_bearer_become_a_header);
     tcase_add_test(tests, oauth2_and_hmac_are_read);
     tcase_add_loop_test(tests, a_mistake_is_named_with_its_place, 0, COUNT(MISTAKES));

@@ -37,6 +37,23 @@ static int64_t retry_after_ms(CURL *easy)
     return wait_ms < RETRY_AFTER_MAX_S * 1000 ? wait_ms : RETRY_AFTER_MAX_S * 1000;
 }
 
+/* A service may send several challenges (RFC 9110 §11.6.1), each in a header of its own. */
+static const char *bearer_challenge(CURL *easy)
+{
+    struct curl_header *header;
+    size_t count = 1;
+    for (size_t i = 0; i < count; i++) {
+        if (curl_easy_header(easy, "WWW-Authenticate", i, CURLH_HEADER, -1, &header) != CURLHE_OK) {
+            return NULL;
+        }
+        count = header->amount;
+        if (strcasestr(header->value, "bearer") != NULL) {
+            return header->value;
+        }
+    }
+    return NULL;
+}
+
 /* Advice that libcurl's and OpenSSL's texts lack: which side must act. */
 static const struct {
     const char *words, *advice;
@@ -169,5 +186,6 @@ void mg_http_call_conclude(struct mg_http_call *call, struct mg_http_answer *ans
     }
     if (answer->status) {
         answer->retry_after_ms = retry_after_ms(call->easy);
+        answer->bearer_challenge = bearer_challenge(call->easy);
     }
 }

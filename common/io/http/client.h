@@ -73,10 +73,12 @@ enum mg_sent {
 
 struct mg_http_answer {
     enum mg_sent sent;
-    int status;               /* 0: no answer */
-    struct mg_slice body;     /* valid during the callback */
-    const char *content_type; /* "" if none; valid during the callback */
-    int64_t retry_after_ms;   /* from Retry-After, seconds or date (RFC 9110 §10.2.3); -1: none */
+    int status;                   /* 0: no answer */
+    struct mg_slice body;         /* valid during the callback */
+    const char *content_type;     /* "" if none; valid during the callback */
+    int64_t retry_after_ms;       /* from Retry-After, seconds or date (RFC 9110 §10.2.3); -1: none */
+    const char *bearer_challenge; /* the WWW-Authenticate with a Bearer challenge; NULL: none; valid as the
+                                     type is */
     bool is_timed_out;
     bool is_ended_by_close; /* a whole answer without a length: its body may lack bytes at the end */
     bool is_undecoded;      /* a whole answer, but its body cannot be decoded, and is left out */

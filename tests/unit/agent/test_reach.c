@@ -311,25 +311,157 @@ START_TEST(a_token_is_renewed_before_it_ends)
 }
 END_TEST
 
-START_TEST(a_refused_token_is_renewed_once)
+/* A request with `left_ms` whose call 1 carries the token t1. */
+static void call_with_token(const char *more, int64_t left_ms)
 {
-    start(OAUTH2(""));
-    deliver(NULL);
+    char members[600];
+    (void)snprintf(members, sizeof(members), OAUTH2("%s"), more);
+    start(members);
+    flow_deliver(&(struct flow_request){.left_ms = left_ms});
     flow_wait_calls(1);
     answer(0, 200, "application/json", TOKEN("t1", "3600"));
     flow_wait_calls(2);
-    answer(1, 401, "", "");
-    flow_wait_calls(3);
-    ck_assert_str_eq(fakes.calls[2].url, "http://127.0.0.1:2/token");
+}
+
+static bool fetches(int call)
+{
+    return strcmp(fakes.calls[call].url, "http://127.0.0.1:2/token") == 0;
+}
+
+/* Catches: a token that counts only a moment after its issue, whose first refusals end orders. */
+START_TEST(a_young_token_is_tried_again_after_a_pause)
+{
+    call_with_token("", 60000);
+    for (int call = 1; call < 5; call++) { /* above `tries`: none of these is a try of its own */
+        int64_t refused_ms = mg_clock_boot_ms();
+        answer(call, 401, "", "");
+        flow_wait_calls(call + 2);
+        ck_assert(carries(call + 1, "Authorization: Bearer t1"));
+        ck_assert_int_ge(mg_clock_boot_ms() - refused_ms, 200);
+    }
     ck_assert_int_eq(fakes.reply_count, 0);
-    answer(2, 200, "application/json", TOKEN("t2", "3600"));
-    flow_wait_calls(4);
-    ck_assert(carries(3, "Authorization: Bearer t2"));
-    answer(3, 401, "", "");
+    answer(5, 200, "application/json", "{}");
     flow_wait_replies(1);
+    ck_assert_int_eq(flow_reply(0)->outcome, MG_OUTCOME_DONE);
+}
+END_TEST
+
+/* Catches: an order that ends since two tokens in a row were refused: each may be of the wrong moment. */
+START_TEST(refused_tokens_are_renewed_for_a_time)
+{
+    call_with_token("", 60000);
+    int64_t first_ms = mg_clock_boot_ms();
+    int fetched = 1, call = 1;
+    for (; fakes.reply_count == 0 && call < 60; call++) {
+        if (fetches(call)) {
+            char token[100];
+            (void)snprintf(token, sizeof(token), TOKEN("t%d", "3600"), ++fetched);
+            answer(call, 200, "application/json", token);
+        } else {
+            answer(call, 401, "", "");
+            ahead_ms += 1000;
+        }
+        for (int i = 0; i < 300 && fakes.call_count == call + 1 && fakes.reply_count == 0; i++) {
+            flow_linger(10);
+        }
+    }
+    ck_assert_int_ge(mg_clock_boot_ms() - first_ms, MG_TOKEN_PATIENCE_MS);
+    ck_assert_int_le(mg_clock_boot_ms() - first_ms, MG_TOKEN_PATIENCE_MS + 5000);
+    ck_assert_int_ge(fetched, 3);
     ck_assert_int_eq(flow_reply(0)->outcome, MG_OUTCOME_PERMANENT);
     ck_assert_str_eq(flow_reply(0)->error_code, "http_401");
     ck_assert_int_eq(flow_reply(0)->executed, MG_EXECUTED_NO);
+    fakes_confirm(MG_PUBLISH_CONFIRMED);
+    flow_deliver(&(struct flow_request){.order_id = "o2", .left_ms = 60000});
+    flow_wait_calls(call + 1);
+    if (fetches(call)) {
+        answer(call++, 200, "application/json", TOKEN("t9", "3600"));
+        flow_wait_calls(call + 1);
+    }
+    answer(call, 401, "", ""); /* the service refuses all tokens by now: no request waits as long again */
+    flow_wait_replies(2);
+    ck_assert_str_eq(flow_reply(1)->error_code, "http_401");
+}
+END_TEST
+
+/* Catches: an order that is judged, or an attempt that is used up, for lack of time for another token. */
+START_TEST(a_refused_token_without_time_for_another_costs_no_attempt)
+{
+    call_with_token("", 900);
+    for (int call = 1; fakes.reply_count == 0 && call < 20; call++) {
+        answer(call, 401, "", "");
+        for (int i = 0; i < 100 && fakes.call_count == call + 1 && fakes.reply_count == 0; i++) {
+            flow_linger(10);
+        }
+    }
+    ck_assert_int_eq(flow_reply(0)->outcome, MG_OUTCOME_TRANSIENT);
+    ck_assert_int_eq(flow_reply(0)->executed, MG_EXECUTED_NO);
+    ck_assert_str_eq(flow_reply(0)->error_code, MG_ERROR_CODE_TOKEN_UNAVAILABLE);
+}
+END_TEST
+
+/* Catches: a request that waits for ever, since one call of a service is refused with a token that others
+ * accept. */
+START_TEST(a_refusal_beside_good_calls_is_the_requests)
+{
+    call_with_token("", 900);
+    answer(1, 401, "", "");
+    flow_deliver(&(struct flow_request){.order_id = "o2"});
+    flow_wait_calls(3);
+    answer(2, 200, "application/json", "{}");
+    flow_wait_replies(1);
+    fakes_confirm(MG_PUBLISH_CONFIRMED);
+    for (int call = 3; fakes.reply_count == 1 && call < 20; call++) {
+        flow_wait_calls(call + 1);
+        answer(call, 401, "", "");
+        flow_linger(1);
+    }
+    ck_assert_str_eq(flow_reply(1)->error_code, "http_401");
+    ck_assert_int_eq(flow_reply(1)->outcome, MG_OUTCOME_PERMANENT);
+}
+END_TEST
+
+static const struct {
+    int status;
+    const char *challenge, *body;
+    bool is_refusal; /* of the token */
+} REFUSALS[] = {
+    {401, NULL, "", true},
+    {401, "Bearer", "", true},
+    {401, "Basic realm=\"a, Bearer error=\\\"insufficient_scope\\\"\"", "", true},
+    {401, "Bearer realm=\"x\", error=\"invalid_token\"", "", true},
+    {403, "bearer realm=\"x, y\",error = invalid_token", "", true},
+    {400, "Basic realm=\"x\", BEARER error=\"invalid_token\", error_description=\"ended\"", "", true},
+    {401, "Bearer error=\"insufficient_scope\"", "", false},
+    {403, "Bearer error=\"insufficient_scope\", scope=\"invalid_token\"", "", false},
+    {403, "Bearer realm=\"error=invalid_token\"", "", false},
+    {403, "Digest error=\"invalid_token\"", "", false},
+    {403, NULL, "{\"code\":\"TOKEN_EXPIRED\"}", true},
+    {400, NULL, "{\"error\":{\"code\":\"invalid_token\"}}", true},
+    {400, NULL, "{\"code\":\"TOKEN_EXPIRED\"}", false},
+    {403, NULL, "{\"code\":\"FORBIDDEN\"}", false},
+    {403, NULL, "", false},
+    {422, NULL, "{\"code\":\"TOKEN_EXPIRED\"}", false},
+};
+
+/* Catches: an ended token that the service reports by another answer than a plain 401, and a refused order
+ * for which the token is tried again. */
+START_TEST(each_answer_that_refuses_the_token_is_known)
+{
+    call_with_token(",\"expired_when\":[\"http_403/TOKEN_EXPIRED\",\"http_400/invalid_token\"]", 10000);
+    fakes_answer(1, &(struct mg_http_answer){.sent = MG_SENT_YES,
+                                             .status = REFUSALS[_i].status,
+                                             .body = mg_slice_of(REFUSALS[_i].body),
+                                             .content_type = "application/json",
+                                             .bearer_challenge = REFUSALS[_i].challenge,
+                                             .retry_after_ms = -1});
+    if (REFUSALS[_i].is_refusal) {
+        flow_wait_calls(3);
+        ck_assert_int_eq(fakes.reply_count, 0);
+    } else {
+        flow_wait_replies(1);
+        ck_assert_int_eq(flow_reply(0)->outcome, MG_OUTCOME_PERMANENT);
+    }
 }
 END_TEST
 
@@ -337,11 +469,12 @@ END_TEST
 START_TEST(refusals_of_one_token_cause_one_fetch)
 {
     start(OAUTH2(""));
-    flow_deliver(&(struct flow_request){.order_id = "o1"});
-    flow_deliver(&(struct flow_request){.order_id = "o2", .is_at_most_once = true});
+    flow_deliver(&(struct flow_request){.order_id = "o1", .left_ms = 90000});
+    flow_deliver(&(struct flow_request){.order_id = "o2", .left_ms = 90000, .is_at_most_once = true});
     flow_wait_calls(1);
     answer(0, 200, "application/json", TOKEN("t1", "3600"));
     flow_wait_calls(3);
+    ahead_ms = 40000; /* it is no young token */
     answer(1, 401, "", "");
     flow_wait_calls(4);
     answer(3, 200, "application/json", TOKEN("t2", "3600"));
@@ -591,7 +724,11 @@ int main(void)
     tcase_add_loop_test(tests, each_spelling_of_the_type_and_a_mark_are_taken, 0,
                         sizeof(TYPES) / sizeof(TYPES[0]));
     tcase_add_test(tests, a_token_is_renewed_before_it_ends);
-    tcase_add_test(tests, a_refused_token_is_renewed_once);
+    tcase_add_test(tests, a_young_token_is_tried_again_after_a_pause);
+    tcase_add_test(tests, refused_tokens_are_renewed_for_a_time);
+    tcase_add_test(tests, a_refused_token_without_time_for_another_costs_no_attempt);
+    tcase_add_test(tests, a_refusal_beside_good_calls_is_the_requests);
+    tcase_add_loop_test(tests, each_answer_that_refuses_the_token_is_known, 0, COUNT(REFUSALS));
     tcase_add_test(tests, refusals_of_one_token_cause_one_fetch);
     tcase_add_test(tests, a_refused_token_costs_no_attempt_while_stopping);
     tcase_add_loop_test(tests, without_a_token_a_step_waits, 0, COUNT(BAD_ANSWERS));
