@@ -59,7 +59,7 @@ enum {
 /* clang-format off */
 static const struct mg_sql CHECK_SCHEMA = {
     "",
-    "SELECT coalesce(max(version), 0), coalesce(max(serves_from), 0), " MG_SQL_MS(MG_SQL_NOW)
+    "SELECT coalesce(max(version), 0), coalesce(max(serves_from), 0), " MG_SQL_MS("statement_timestamp()")
     " FROM makegood_migration"};
 /* clang-format on */
 
