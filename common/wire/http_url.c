@@ -52,11 +52,13 @@ static void url_read(CURLU *url, const char *text, struct mg_http_url *ret_url)
     ret_url->has_user = has_part(url, CURLUPART_USER) || has_part(url, CURLUPART_PASSWORD);
     part_copy(url, CURLUPART_PATH, 0, path, sizeof(path));
     ret_url->has_path = path[0] != '\0' && strcmp(path, "/") != 0;
+    ret_url->has_port = has_part(url, CURLUPART_PORT);
+    ret_url->is_tls = strcmp(scheme, "https") == 0;
     part_copy(url, CURLUPART_HOST, 0, ret_url->host, sizeof(ret_url->host));
     brackets_leave(ret_url->host);
     part_copy(url, CURLUPART_PORT, CURLU_DEFAULT_PORT, port, sizeof(port));
     ret_url->port = (int)strtol(port, NULL, 10);
-    ret_url->is_plaintext = strcmp(scheme, "http") == 0 && !mg_host_is_loopback(ret_url->host);
+    ret_url->is_plaintext = !ret_url->is_tls && !mg_host_is_loopback(ret_url->host);
 }
 
 enum mg_class mg_http_url_parse(const char *text, struct mg_http_url *ret_url)
@@ -72,6 +74,22 @@ enum mg_class mg_http_url_parse(const char *text, struct mg_http_url *ret_url)
     }
     curl_url_cleanup(url);
     return code == CURLUE_OK ? MG_OK : code == CURLUE_OUT_OF_MEMORY ? MG_TRANSIENT : MG_BAD_INPUT;
+}
+
+const char *mg_http_proxy_fault(const char *text, struct mg_http_url *ret_url)
+{
+    enum mg_class class = mg_http_url_parse(text, ret_url);
+    if (class == MG_TRANSIENT) {
+        return "the proxy could not be read: no memory";
+    }
+    if (class == MG_OK && ret_url->has_user) {
+        return "the proxy must have no user and no password: permit this machine at the proxy instead";
+    }
+    if (class != MG_OK || !ret_url->is_http || ret_url->is_tls || !ret_url->has_host || !ret_url->has_port ||
+        ret_url->has_path || strpbrk(text, "?#") != NULL) {
+        return "not a proxy; write \"http://host:port\"";
+    }
+    return NULL;
 }
 
 bool mg_http_origin_is(const char *text)

@@ -16,6 +16,8 @@ struct mg_http_url {
     bool has_host;     /* a host is present */
     bool has_user;     /* a name or a password */
     bool has_path;     /* more than "/" */
+    bool has_port;     /* a port is written */
+    bool is_tls;       /* scheme https */
     bool is_plaintext; /* http to a host that is not loopback: readable and changeable on the network */
     char host[MG_HOST_MAX + 1]; /* without brackets; cut if longer, as no reachable host is */
     int port;                   /* explicit, or the scheme's default */
@@ -23,6 +25,9 @@ struct mg_http_url {
 
 /* MG_BAD_INPUT: not a URL; MG_TRANSIENT: out of memory. */
 enum mg_class mg_http_url_parse(const char *text, struct mg_http_url *ret_url) MG_MUSTCHECK;
+
+/* NULL: `text` is a proxy, "http://host:port", and `*ret_url` has its parts. Else the fault. */
+const char *mg_http_proxy_fault(const char *text, struct mg_http_url *ret_url);
 
 /* True for an origin as browsers write it (RFC 6454, 6.2): scheme and host in small letters, a port only if
  * it is not the scheme's own, and nothing behind. "null", which sandboxed pages share, is none. */

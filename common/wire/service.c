@@ -25,9 +25,11 @@
 #define TIME_MAX_MS            INT64_C(3600000)
 
 static const char *const NAMES[] = {
-    "$schema",          "service",         "url",         "headers", "tls",      "tries",  "try_timeout",
-    "try_backoff",      "try_max_backoff", "concurrency", "rate",    "breaker",  "result", "answer_max_bytes",
-    "fresh_connection", "answers",         "key",         "auth",    "response", "error",  NULL};
+    "$schema", "service",     "url",         "headers",          "tls",
+    "tries",   "try_timeout", "try_backoff", "try_max_backoff",  "concurrency",
+    "rate",    "breaker",     "result",      "answer_max_bytes", "fresh_connection",
+    "answers", "key",         "auth",        "response",         "error",
+    "proxy",   NULL};
 static const char *const RESPONSES[] = {"json", "text", NULL};
 static const char *const TLS_NAMES[] = {"ca_file", "cert_file", "key_file", NULL};
 static const char *const BREAKER_NAMES[] = {"failure_ratio", "min_calls", "window",
@@ -89,6 +91,30 @@ static const char *url_fault(const char *text, enum mg_class class, const struct
     return NULL;
 }
 
+/* Plaintext to a proxy on another machine crosses the network, wherever the service is. */
+static void judge_plaintext(struct mg_service *service)
+{
+    struct mg_http_url proxy, *endpoints[] = {&service->endpoint, &service->auth.oauth2.endpoint};
+    if (service->proxy == NULL || mg_http_proxy_fault(service->proxy, &proxy) != NULL) {
+        return;
+    }
+    for (size_t i = 0; i < sizeof(endpoints) / sizeof(endpoints[0]); i++) {
+        endpoints[i]->is_plaintext =
+            endpoints[i]->is_plaintext || (!endpoints[i]->is_tls && proxy.is_plaintext);
+    }
+}
+
+static void read_proxy(const struct mg_json_object *object, struct mg_service *service)
+{
+    struct mg_http_url proxy;
+    service->proxy = mg_service_read_text(object, "proxy", MG_OPTIONAL);
+    const char *wrong = service->proxy != NULL ? mg_http_proxy_fault(service->proxy, &proxy) : NULL;
+    if (wrong != NULL) {
+        mg_json_member_fault(object, MG_BAD_INPUT, "proxy", "%s", wrong);
+    }
+    judge_plaintext(service);
+}
+
 /* Takes `text` as the URL. MG_BAD_INPUT: `*ret_wrong` is its fault. */
 static enum mg_class url_take(struct mg_service *service, char *text, const char **ret_wrong)
 {
@@ -99,6 +125,7 @@ static enum mg_class url_take(struct mg_service *service, char *text, const char
     }
     free(service->url);
     service->url = text;
+    judge_plaintext(service);
     return class == MG_TRANSIENT ? MG_TRANSIENT : *ret_wrong != NULL ? MG_BAD_INPUT : MG_OK;
 }
 
@@ -223,6 +250,7 @@ enum mg_class mg_service_parse(struct mg_slice text, const struct mg_mistakes *m
         mg_service_read_headers(&object, service);
         mg_service_read_key(&object, service);
         mg_service_read_auth(&object, service);
+        read_proxy(&object, service);
         read_tls(&object, service);
         read_tries(&object, service);
         read_breaker(&object, service);
@@ -251,6 +279,7 @@ void mg_service_destroy(struct mg_service *service)
     mg_service_auth_finish(&service->auth);
     free(service->key_line);
     free(service->url);
+    free(service->proxy);
     free(service->ca_file);
     free(service->client_cert_file);
     free(service->client_key_file);

@@ -38,6 +38,7 @@ struct mg_service {
                                                    them. NULL: none */
     struct mg_auth auth;
     char *key_line; /* "Idempotency-Key: ", with the key's prefix if it has one */
+    char *proxy;    /* "http://host:port" for calls and token requests; NULL: none */
     char *ca_file, *client_cert_file, *client_key_file;
     int tries;                                  /* HTTP calls within one attempt; default 3 */
     int64_t try_timeout_ms;                     /* of one call; 0: the time left until complete-by */

@@ -36,6 +36,7 @@ enum mg_class mg_outgoing_make(const struct mg_outgoing *outgoing, struct mg_cal
         .url = url,
         .headers = ret_headers->lines,
         .body = request->content,
+        .proxy = service->proxy,
         .ca_file = service->ca_file,
         .client_cert_file = service->client_cert_file,
         .client_key_file = service->client_key_file,

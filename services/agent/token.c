@@ -361,6 +361,7 @@ static enum mg_class ask(struct mg_token *token, struct mg_err *err)
         .headers = headers,
         .body = mg_buf_slice(&body),
         .timeout_ms = FETCH_TIMEOUT_MS,
+        .proxy = token->service->proxy,
         .ca_file = auth->oauth2.ca_file,
         .is_fresh = true,
         .is_secret = true,

@@ -130,7 +130,7 @@ static const struct {
     LIST(MG_EXTRA_CONSOLE, hosts, "host", "NAME", "host name in browsers' requests, besides localhost"),
     TEXT(MG_EXTRA_GATEWAY, webhooks_file, "webhooks-file", "", "FILE",
          "webhooks, one per line: CLIENT URL SECRETS, where SECRETS is a file with the secrets that sign the "
-         "statuses sent to URL"),
+         "statuses sent to URL; concurrency=N and proxy=http://HOST:PORT may follow"),
     TEXT(MG_EXTRA_GATEWAY, webhook_ca_file, "webhook-ca-file", "", "FILE",
          "CA certificates (PEM) for the certificates of webhooks' targets; empty: the system's CAs"),
     INTEGER(MG_EXTRA_GATEWAY, client_rate, "client-rate", "1000", 1, 1000000, "N",

@@ -202,6 +202,7 @@ static void status_send(struct mg_hook *hook, struct mg_window_line *line, struc
                                             .headers = headers,
                                             .body = status->body,
                                             .timeout_ms = TIMEOUT_MS,
+                                            .proxy = hook->target.proxy,
                                             .ca_file = ca_file[0] != '\0' ? ca_file : NULL};
     if (!signature_write(hook, id, now_s, status->body, signature)) {
         mg_window_defer(&hook->window, line, mg_clock_boot_ms() + READ_AGAIN_MS);
@@ -456,12 +457,18 @@ static enum mg_class parts_create(struct mg_hook *hook, size_t bytes, struct mg_
     return class == MG_OK ? mg_broker_create(loop, &broker, &hook->broker, err) : class;
 }
 
+static const char *text_or_none(const char *text)
+{
+    return text != NULL ? text : "";
+}
+
 /* Moves the contents. */
 static void target_take(struct mg_hook *hook, struct mg_hook_target *target)
 {
     free(hook->target.url);
+    free(hook->target.proxy);
     hook->target = *target;
-    target->url = NULL;
+    target->url = target->proxy = NULL;
     mg_webhook_secrets_wipe(&target->secrets);
 }
 
@@ -518,6 +525,7 @@ void mg_hook_destroy(struct mg_hook *hook)
     mg_metric_silence(hook->oldest);
     mg_metric_silence(hook->queue_up);
     free(hook->target.url);
+    free(hook->target.proxy);
     mg_webhook_secrets_wipe(&hook->target.secrets);
     free(hook);
 }
@@ -534,7 +542,8 @@ const char *mg_hook_queue(const struct mg_hook *hook)
 
 void mg_hook_set_target(struct mg_hook *hook, struct mg_hook_target *target)
 {
-    bool is_moved = strcmp(hook->target.url, target->url) != 0;
+    bool is_moved = strcmp(hook->target.url, target->url) != 0 ||
+                    strcmp(text_or_none(hook->target.proxy), text_or_none(target->proxy)) != 0;
     target_take(hook, target);
     hook->window.calls = hook->target.concurrency;
     if (is_moved) {

@@ -21,6 +21,7 @@
 struct mg_hook_target {
     char client[MG_TOKEN_NAME_SIZE];
     char *url;
+    char *proxy; /* "http://host:port"; NULL: none */
     struct mg_webhook_secrets secrets;
     int concurrency; /* requests under way */
 };

@@ -1,7 +1,7 @@
 /*
- * The file of --webhooks-file: a line for each webhook, with its client, its address, the file of its secrets
- * and, if its receiver wants more or fewer statuses at once, their number. The path of the file of secrets
- * counts from the folder of this one.
+ * The file of --webhooks-file: a line for each webhook, with its client, its address and the file of its
+ * secrets. Two settings may follow: concurrency=N, if its receiver wants more or fewer statuses at once, and
+ * proxy=URL. The path of the file of secrets counts from the folder of this one.
  */
 #include <errno.h>
 #include <libgen.h>
@@ -63,58 +63,81 @@ static enum mg_class secrets_read(const struct place *place, const char *path,
 }
 
 /* NULL: the address may be used. */
-static const char *url_fault(const char *text, bool is_plaintext_allowed)
+static const char *url_fault(const char *text, const char *proxy_text, bool is_plaintext_allowed)
 {
-    struct mg_http_url url;
+    struct mg_http_url url, proxy = {.is_plaintext = false};
     if (mg_http_url_parse(text, &url) != MG_OK || !url.is_http || !url.has_host) {
         return "expected an address such as https://shop.example.org/statuses in the second place";
     }
     if (url.has_user) {
         return "the address must have no user and no password: the signature proves the sender";
     }
-    if (url.is_plaintext && !is_plaintext_allowed) {
+    /* the proxy has been checked; plaintext to one on another machine crosses the network */
+    (void)(proxy_text != NULL ? mg_http_proxy_fault(proxy_text, &proxy) : NULL);
+    if ((url.is_plaintext || (!url.is_tls && proxy.is_plaintext)) && !is_plaintext_allowed) {
         return "the address would get statuses in plaintext over a network; write https://, or give "
                "--allow-plaintext on a private network";
     }
     return NULL;
 }
 
-/* False: it is no number of requests. Absent: the default. */
-static bool concurrency_read(const char *word, int *ret_concurrency)
+/* False: it is no number of requests. */
+static bool concurrency_read(const char *text, int *ret_concurrency)
 {
-    static const char NAME[] = "concurrency=";
     char *end = NULL;
-    *ret_concurrency = MG_WINDOW_CALLS;
-    if (word == NULL) {
-        return true;
-    }
-    if (strncmp(word, NAME, strlen(NAME)) != 0 || word[strlen(NAME)] < '1' || word[strlen(NAME)] > '9') {
+    if (text[0] < '1' || text[0] > '9') {
         return false;
     }
-    long number = strtol(word + strlen(NAME), &end, 10);
+    long number = strtol(text, &end, 10);
     *ret_concurrency = (int)(number <= MG_WINDOW_CALLS_MAX ? number : 0);
     return *end == '\0' && *ret_concurrency > 0;
+}
+
+/* The text behind the name of a setting; NULL: it is another word. */
+static const char *setting_of(const char *word, const char *name)
+{
+    return strncmp(word, name, strlen(name)) == 0 ? word + strlen(name) : NULL;
+}
+
+/* Takes one word behind the secrets. NULL, or its fault. */
+static const char *setting_read(const char *word, struct mg_hook_target *target)
+{
+    struct mg_http_url url;
+    const char *concurrency = setting_of(word, "concurrency="), *proxy = setting_of(word, "proxy=");
+    if (concurrency != NULL && target->concurrency == 0) {
+        return concurrency_read(concurrency, &target->concurrency)
+                   ? NULL
+                   : "expected concurrency=N with N from 1 to 64";
+    }
+    if (proxy == NULL || target->proxy != NULL) {
+        return "expected concurrency=N or proxy=http://host:port, each once, behind the file of secrets";
+    }
+    target->proxy = strdup(proxy);
+    return target->proxy != NULL ? mg_http_proxy_fault(proxy, &url) : "no memory";
 }
 
 static enum mg_class target_read(const struct place *place, char *line, bool is_plaintext_allowed,
                                  struct mg_hook_target *ret_target, struct mg_err *err)
 {
     char *rest = NULL, *client = strtok_r(line, BLANKS, &rest), *url = strtok_r(NULL, BLANKS, &rest);
-    char *path = strtok_r(NULL, BLANKS, &rest), *more = strtok_r(NULL, BLANKS, &rest);
-    if (path == NULL || (more != NULL && strtok_r(NULL, BLANKS, &rest) != NULL)) {
-        return line_fault(
-            place, "expected a client, an address, a file with its secrets and, if wanted, concurrency=N",
-            err);
+    char *path = strtok_r(NULL, BLANKS, &rest);
+    const char *wrong = NULL;
+    if (path == NULL) {
+        return line_fault(place, "expected a client, an address and a file with its secrets", err);
     }
-    if (!concurrency_read(more, &ret_target->concurrency)) {
-        return line_fault(place, "expected concurrency=N in the fourth place, N from 1 to 64", err);
+    for (const char *word; wrong == NULL && (word = strtok_r(NULL, BLANKS, &rest)) != NULL;) {
+        wrong = setting_read(word, ret_target);
+    }
+    ret_target->concurrency = ret_target->concurrency > 0 ? ret_target->concurrency : MG_WINDOW_CALLS;
+    if (wrong != NULL) {
+        return line_fault(place, wrong, err);
     }
     if (!mg_name_is_valid(client, strlen(client)) || strlen(client) >= sizeof(ret_target->client)) {
         return line_fault(
             place, "expected the name of a client in the first place: a letter a-z, then a-z, 0-9, _ and -",
             err);
     }
-    const char *wrong = url_fault(url, is_plaintext_allowed);
+    wrong = url_fault(url, ret_target->proxy, is_plaintext_allowed);
     if (wrong != NULL) {
         return line_fault(place, wrong, err);
     }
@@ -211,6 +234,7 @@ void mg_hook_targets_destroy(struct mg_hook_target *targets, int count)
 {
     for (int i = 0; i < count; i++) {
         free(targets[i].url);
+        free(targets[i].proxy);
         mg_webhook_secrets_wipe(&targets[i].secrets);
     }
     free(targets);

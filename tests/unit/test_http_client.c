@@ -539,6 +539,65 @@ START_TEST(moved_name_is_followed_although_its_old_server_answers)
 }
 END_TEST
 
+/* ---- proxies ---- */
+
+/* Catches: a proxy that is passed by, so that a service which only the proxy reaches is down for good. */
+START_TEST(a_request_s_proxy_is_used_and_the_environment_is_not)
+{
+    struct server gate, service;
+    char proxy[64], url[64];
+    server_start(&gate, serve_answer, ok_answer);
+    server_start(&service, serve_answer, ok_answer);
+    (void)snprintf(proxy, sizeof(proxy), "http://127.0.0.1:%d", gate.port);
+    ck_assert_int_eq(setenv("http_proxy", proxy, 1) | setenv("ALL_PROXY", proxy, 1), 0);
+    struct mg_http_request request = post_to(service.port, url);
+    ck_assert_int_eq(perform(&request).answer.status, 200);
+    ck_assert_int_eq(atomic_load(&gate.connections), 0);
+    ck_assert_int_eq(atomic_load(&service.requests), 1);
+    ck_assert_int_eq(setenv("no_proxy", "*", 1), 0);
+    request.proxy = proxy;
+    request.url = "http://service.invalid/charges";
+    ck_assert_int_eq(perform(&request).answer.sent, MG_SENT_YES);
+    ck_assert_int_eq(strncmp(gate.last, "POST http://service.invalid/charges HTTP/1.1\r\n", 46), 0);
+    ck_assert_int_eq(unsetenv("http_proxy") | unsetenv("ALL_PROXY") | unsetenv("no_proxy"), 0);
+    mg_http_client_destroy(client);
+    client = NULL;
+    server_stop(&gate);
+    server_stop(&service);
+}
+END_TEST
+
+static const struct {
+    const char *answer; /* of the proxy to CONNECT */
+    const char *reason;
+} tunnels[] = {
+    {"HTTP/1.1 403 Forbidden\r\nContent-Length: 2\r\n\r\nno", "the proxy refuses this address"},
+    {"HTTP/1.1 407 Proxy Authentication Required\r\nContent-Length: 0\r\n\r\n", "407"},
+    {"HTTP/1.1 200 OK\r\n\r\n", ""}, /* and the end, within the handshake */
+};
+
+/* Catches: the proxy's answer to CONNECT that is taken for the service's, or its bytes for a sent request. */
+START_TEST(a_tunnel_that_fails_proves_that_nothing_was_sent)
+{
+    struct server gate;
+    char proxy[64];
+    server_start(&gate, serve_answer_and_close, tunnels[_i].answer);
+    (void)snprintf(proxy, sizeof(proxy), "http://127.0.0.1:%d", gate.port);
+    struct mg_http_request request = {.method = "POST",
+                                      .url = "https://service.invalid/charges",
+                                      .body = mg_slice_of("{}"),
+                                      .timeout_ms = PATIENT_TIMEOUT_MS,
+                                      .proxy = proxy};
+    struct outcome outcome = perform(&request);
+    ck_assert_int_eq(outcome.answer.sent, MG_SENT_NO);
+    ck_assert_int_eq(outcome.answer.status, 0);
+    ck_assert_msg(strstr(outcome.answer.reason, tunnels[_i].reason) != NULL, "%s", outcome.answer.reason);
+    ck_assert_int_eq(strncmp(gate.last, "CONNECT service.invalid:443 HTTP/1.1\r\n", 38), 0);
+    ck_assert_ptr_null(strstr(gate.last, "charges"));
+    server_stop(&gate);
+}
+END_TEST
+
 static int socket_option(int fd, int level, int option)
 {
     int value = -1;
@@ -607,6 +666,8 @@ int main(void)
     tcase_add_test(cases, connections_of_a_peak_are_closed_when_it_is_over);
     tcase_add_test(cases, stuck_name_resolution_does_not_hold_up_the_loop);
     tcase_add_test(cases, moved_name_is_followed_although_its_old_server_answers);
+    tcase_add_test(cases, a_request_s_proxy_is_used_and_the_environment_is_not);
+    tcase_add_loop_test(cases, a_tunnel_that_fails_proves_that_nothing_was_sent, 0, COUNT(tunnels));
     tcase_add_test(cases, connection_that_waits_for_an_answer_is_kept_alive);
     suite_add_tcase(suite, cases);
     return run_suite(suite);

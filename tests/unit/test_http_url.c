@@ -36,6 +36,26 @@ START_TEST(what_is_no_url_leaves_the_answer_untouched)
 }
 END_TEST
 
+/* Catches: a proxy that libcurl takes for another one: SOCKS, or port 1080 for a port that is not written. */
+START_TEST(a_proxy_has_scheme_host_and_port)
+{
+    static const char *const RIGHT[] = {"http://gate:3128", "http://gate:80/", "http://[::1]:1",
+                                        "http://127.0.0.1:8080"};
+    static const char *const WRONG[] = {"gate:3128",           "http://gate",
+                                        "https://gate:3128",   "socks5h://g:1",
+                                        "http://me@gate:3128", "http://gate:3128/a",
+                                        "http://g:1?a=b",      "http://:3128",
+                                        "http://gate:70000",   ""};
+    struct mg_http_url url;
+    for (size_t i = 0; i < sizeof(RIGHT) / sizeof(RIGHT[0]); i++) {
+        ck_assert_msg(mg_http_proxy_fault(RIGHT[i], &url) == NULL, "%s", RIGHT[i]);
+    }
+    for (size_t i = 0; i < sizeof(WRONG) / sizeof(WRONG[0]); i++) {
+        ck_assert_msg(mg_http_proxy_fault(WRONG[i], &url) != NULL, "%s", WRONG[i]);
+    }
+}
+END_TEST
+
 /* Catches: an origin that no browser sends, which would permit nothing, in silence. */
 START_TEST(an_origin_is_as_browsers_write_it)
 {
@@ -60,6 +80,7 @@ int main(void)
     TCase *tests = tcase_create("http_url");
     tcase_add_test(tests, a_url_is_taken_apart);
     tcase_add_test(tests, what_is_no_url_leaves_the_answer_untouched);
+    tcase_add_test(tests, a_proxy_has_scheme_host_and_port);
     tcase_add_test(tests, an_origin_is_as_browsers_write_it);
     suite_add_tcase(suite, tests);
     return run_suite(suite);

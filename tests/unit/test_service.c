@@ -50,6 +50,7 @@ START_TEST(absent_members_have_the_documented_defaults)
     ck_assert_ptr_null(s->error.text[5]);
     ck_assert_uint_eq(s->error.keep_bytes, 2048);
     ck_assert(!s->is_fresh_connection);
+    ck_assert_ptr_null(s->proxy);
     mg_service_destroy(s);
 }
 END_TEST
@@ -70,6 +71,7 @@ START_TEST(every_member_is_read)
     ck_assert_str_eq(s->headers[0], "Accept: application/json");
     ck_assert_str_eq(s->headers[1], "Authorization: Bearer not-a-secret");
     ck_assert_ptr_null(s->headers[2]);
+    ck_assert_str_eq(s->proxy, "http://proxy.example:3128");
     ck_assert_str_eq(s->ca_file, "/etc/makegood/ca.pem");
     ck_assert_str_eq(s->client_cert_file, "/etc/makegood/agent.pem");
     ck_assert_str_eq(s->client_key_file, "/etc/makegood/agent.key");
@@ -86,6 +88,33 @@ START_TEST(every_member_is_read)
     ck_assert_uint_eq(s->error.keep_bytes, 512);
     ck_assert_int_eq(s->rule_count, 4);
     mg_service_destroy(s);
+}
+END_TEST
+
+/* Catches: a call in plaintext over the network, since the service itself is on this machine or behind TLS.
+ */
+START_TEST(plaintext_to_a_proxy_is_judged_by_the_proxy_s_place)
+{
+    static const struct {
+        const char *url, *proxy;
+        bool is_plaintext;
+    } CASES[] = {{"http://127.0.0.1:1", "http://gate:3128", true},
+                 {"http://127.0.0.1:1", "http://127.0.0.1:3128", false},
+                 {"https://shop.example", "http://gate:3128", false},
+                 {"http://shop.example", "http://127.0.0.1:3128", true}};
+    for (size_t i = 0; i < sizeof(CASES) / sizeof(CASES[0]); i++) {
+        char text[256];
+        struct mg_err err = {MG_OK, ""};
+        struct mg_service *s = NULL;
+        int len = snprintf(text, sizeof(text), "{\"service\":\"shop\",\"url\":\"%s\",\"proxy\":\"%s\"}",
+                           CASES[i].url, CASES[i].proxy);
+        ck_assert_msg(mg_service_parse((struct mg_slice){text, (size_t)len}, NULL, &s, &err) == MG_OK, "%s",
+                      err.text);
+        ck_assert_int_eq(s->endpoint.is_plaintext, CASES[i].is_plaintext);
+        ck_assert_int_eq(mg_service_set_url(s, "http://127.0.0.1:2", &err), MG_OK);
+        ck_assert_int_eq(s->endpoint.is_plaintext, strstr(CASES[i].proxy, "gate") != NULL);
+        mg_service_destroy(s);
+    }
 }
 END_TEST
 
@@ -347,6 +376,7 @@ int main(void)
 {
     Suite *suite = suite_create("service");
     TCase *tests = tcase_create("service");
+    tcase_add_test(tests, plaintext_to_a_proxy_is_judged_by_the_proxy_s_place);
     tcase_add_test(tests, absent_members_have_the_documented_defaults);
     tcase_add_test(tests, every_member_is_read);
     tcase_add_loop_test(tests, a_mistake_in_the_places_of_an_error_is_named, 0,

@@ -64,6 +64,7 @@ static const struct {
     {"certificate is not yet valid", "compare the clocks of both machines"},
     {"no alternative certificate subject name", "call it by a name that its certificate has"},
     {"certificate required", "the server requires a client certificate: name its file, and its key's"},
+    {"CONNECT tunnel failed", "the proxy refuses this address: permit it there"},
     {"alert certificate expired", "renew the client certificate, which the server refuses"},
     {"alert unknown ca",
      "the server refuses the client certificate: it must come from a CA that the server trusts"},

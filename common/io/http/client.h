@@ -7,7 +7,8 @@
  * TLS 1.2 or newer, always verified. A server that asks for a certificate only after the request
  * (post-handshake authentication) gets none.
  *
- * No redirects, no proxy or credentials from the environment, http and https only. Requests ask for no
+ * No redirects, http and https only. A proxy is used if a request names it; the environment (http_proxy and
+ * the like) is not read, for credentials neither. Requests ask for no
  * content coding; an answer in one that libcurl knows is decoded. The decoded answer is bounded in bytes;
  * beyond the bound it is cut off and reported as broken. An answer is whole only if its head is complete,
  * with the empty line, and its body as far as its length is known.
@@ -56,6 +57,7 @@ struct mg_http_request {
     const char *const *headers; /* "Name: value", ends with NULL; values hold no control characters */
     struct mg_slice body;       /* absent: no body is sent */
     int64_t timeout_ms;         /* for the whole call: the time left until complete-by */
+    const char *proxy;          /* "http://host:port"; NULL: none. https goes through a tunnel (CONNECT) */
     const char *ca_file, *client_cert_file, *client_key_file; /* NULL: the system's CAs, none, none */
     bool is_fresh;                                            /* true: never on a reused connection */
     bool is_secret; /* the bodies of request and answer hold secrets, and are wiped */

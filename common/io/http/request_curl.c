@@ -394,7 +394,10 @@ static bool call_set_rules(struct mg_http_call *call, const struct mg_http_reque
     SET(CURLOPT_HTTP_VERSION, (long)CURL_HTTP_VERSION_1_1); /* libcurl re-sends after some HTTP/2 refusals */
     SET(CURLOPT_PROTOCOLS_STR, "http,https");
     SET(CURLOPT_FOLLOWLOCATION, 0L);
-    SET(CURLOPT_PROXY, ""); /* otherwise http_proxy of the environment applies */
+    /* Otherwise http_proxy and no_proxy of the environment apply. */
+    SET(CURLOPT_PROXY, request->proxy ? request->proxy : "");
+    SET(CURLOPT_NOPROXY, "");
+    SET(CURLOPT_SUPPRESS_CONNECT_HEADERS, 1L); /* the proxy's answer to CONNECT is not the remote's */
     SET(CURLOPT_NETRC, (long)CURL_NETRC_IGNORED);
     SET(CURLOPT_ACCEPT_ENCODING, "identity"); /* any coding that comes nevertheless is decoded */
     SET(CURLOPT_USERAGENT, "makegood/" MG_VERSION);

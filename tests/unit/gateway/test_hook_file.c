@@ -65,7 +65,7 @@ START_TEST(each_line_is_a_webhook)
     int count;
     (void)snprintf(
         text, sizeof(text),
-        "# clients\n\nshop  https://shop.example.org/statuses?a=b\tshop\r\n other http://127.0.0.1:9 %s/two concurrency=64",
+        "# clients\n\nshop  https://shop.example.org/statuses?a=b\tshop\r\n other http://127.0.0.1:9 %s/two proxy=http://[::1]:3128 concurrency=64",
         folder);
     ck_assert_int_eq(read_text(text, &targets, &count, &err), MG_OK);
     ck_assert_int_eq(count, 2);
@@ -74,6 +74,8 @@ START_TEST(each_line_is_a_webhook)
     ck_assert_int_eq(targets[0].secrets.count, 1);
     ck_assert_int_eq(targets[0].concurrency, 8);
     ck_assert_int_eq(targets[1].concurrency, 64);
+    ck_assert_ptr_null(targets[0].proxy);
+    ck_assert_str_eq(targets[1].proxy, "http://[::1]:3128");
     ck_assert_str_eq(targets[1].client, "other");
     ck_assert_int_eq(targets[1].secrets.count, 2);
     mg_hook_targets_destroy(targets, count);
@@ -92,13 +94,18 @@ START_TEST(a_bad_line_is_named_with_its_remedy)
     static const struct {
         const char *line, *reason;
     } cases[] = {
-        {"shop https://x", "a client, an address, a file"},
-        {"shop https://x shop more", "expected concurrency=N in the fourth place"},
+        {"shop https://x", "a client, an address and a file"},
+        {"shop https://x shop more", "expected concurrency=N or proxy=http://host:port"},
         {"shop https://x shop concurrency=0", "N from 1 to 64"},
         {"shop https://x shop concurrency=65", "N from 1 to 64"},
         {"shop https://x shop concurrency=8x", "N from 1 to 64"},
         {"shop https://x shop concurrency=-1", "N from 1 to 64"},
-        {"shop https://x shop concurrency=8 more", "a client, an address, a file"},
+        {"shop https://x shop concurrency=8 more", "each once"},
+        {"shop https://x shop concurrency=8 concurrency=9", "each once"},
+        {"shop https://x shop proxy=http://a:1 proxy=http://a:1", "each once"},
+        {"shop https://x shop proxy=gate:3128", "not a proxy; write \"http://host:port\""},
+        {"shop https://x shop proxy=http://me:pass@gate:3128", "no user and no password"},
+        {"shop http://127.0.0.1:9 shop proxy=http://gate:3128", "https://"}, /* loopback behind a network */
         {"Shop https://x shop", "name of a client"},
         {"shop ftp://x shop", "expected an address"},
         {"shop x shop", "expected an address"},
